@@ -1,0 +1,85 @@
+// Builds the package into dist/ and the page into dist/web/.
+//
+//   node scripts/build.mjs [core] [js] [page]     builds the named parts, or all three
+
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { capture, Failure, root, run, runAsScript, step } from "./run.mjs";
+import { setUp } from "./setup.mjs";
+
+const dist = join(root, "dist");
+
+/** Configures a CMake preset if need be: afresh if it was configured with another compiler. */
+async function configure(preset, { env = {}, identity = "" } = {}) {
+  const folder = join(root, "build", preset);
+  const stamp = join(folder, ".configured-with");
+  const isConfigured = existsSync(join(folder, "build.ninja")) && existsSync(stamp);
+  if (isConfigured && readFileSync(stamp, "utf8") === identity) return;
+  if (existsSync(folder)) rmSync(folder, { recursive: true });
+  await run("cmake", ["--preset", preset], { env });
+  writeFileSync(stamp, identity);
+}
+
+/** The core: C++ to dist/core/baseline.js and its types. */
+export function buildCore(emscripten) {
+  return step("Core (WebAssembly)", async () => {
+    await configure("wasm", emscripten);
+    const module = join(dist, "core", "baseline.js");
+    // The linker writes the types beside the module, which is all that Ninja watches.
+    if (!existsSync(join(dist, "core", "baseline.d.ts"))) rmSync(module, { force: true });
+    await run("cmake", ["--build", "--preset", "wasm"], { env: emscripten.env });
+  });
+}
+
+/** The package: TypeScript to ES modules and their types in dist/. */
+export function buildJs() {
+  return step("JavaScript", async () => {
+    const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
+    const built = capture(process.execPath, [tsc, "-p", "tsconfig.json", "--listEmittedFiles"]);
+    const lines = built.stdout.split(/\r?\n/).filter(Boolean);
+    const emitted = lines.filter((line) => line.startsWith("TSFILE: "));
+    const messages = lines.filter((line) => !line.startsWith("TSFILE: "));
+    for (const line of messages) console.log(line);
+    if (!built.ok) throw new Failure(`tsc failed ${built.stderr}`.trim());
+    removeStale(new Set(emitted.map((line) => resolve(root, line.slice("TSFILE: ".length)))));
+  });
+}
+
+/** Removes from dist/ what no source makes any more; the core and the page have folders of their own. */
+function removeStale(emitted, folder = dist) {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (folder === dist && ["core", "web"].includes(entry.name)) continue;
+    if (entry.isDirectory()) removeStale(emitted, path);
+    else if (!emitted.has(path)) rmSync(path);
+  }
+}
+
+/** The page: web/ and the package in dist/web/. */
+export function buildPage() {
+  return step("Page", () => {
+    const vite = join(root, "node_modules", "vite", "bin", "vite.js");
+    return run(process.execPath, [vite, "build", "--config", "web/vite.config.mjs"]);
+  });
+}
+
+/** The native library and its tests, by a preset's name. */
+export function buildNative(preset) {
+  return step(`Native build (${preset})`, async () => {
+    await configure(preset);
+    await run("cmake", ["--build", "--preset", preset]);
+  });
+}
+
+/** Configures a native preset, which writes compile_commands.json for clang-tidy. */
+export const configureNative = configure;
+
+await runAsScript(import.meta.url, async (names) => {
+  const parts = names.length > 0 ? names : ["core", "js", "page"];
+  const unknown = parts.find((part) => !["core", "js", "page"].includes(part));
+  if (unknown) throw new Failure(`build takes core, js and page, got ${unknown}`);
+  const { emscripten } = await setUp(parts.includes("core") ? ["core"] : []);
+  if (parts.includes("core")) await buildCore(emscripten);
+  if (parts.includes("js")) await buildJs();
+  if (parts.includes("page")) await buildPage();
+});

@@ -1,0 +1,36 @@
+// Formats all sources, or says which are not formatted.
+//
+//   node scripts/format.mjs [--check]
+
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { Failure, root, run, runAsScript, which } from "./run.mjs";
+import { setUp } from "./setup.mjs";
+
+/** The C++ files of some folders, by the ends of their names. */
+export function cppFiles(folders, pattern = /\.(cpp|h)$/) {
+  return folders.flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true })
+      .filter((name) => pattern.test(name))
+      .map((name) => join(folder, name))
+      .sort(),
+  );
+}
+
+/** .clang-format is written for version 14; another one may break lines differently. */
+const clangFormat = () => which("clang-format-14") ?? which("clang-format") ?? "clang-format";
+
+export async function formatCpp(check) {
+  const files = cppFiles(["include", "src", "tests/native"]);
+  await run(clangFormat(), [...(check ? ["--dry-run", "-Werror"] : ["-i"]), ...files]);
+}
+
+await runAsScript(import.meta.url, async (args) => {
+  const check = args.includes("--check");
+  if (args.some((arg) => arg !== "--check")) throw new Failure("format takes --check or nothing");
+  await setUp(["format"]);
+  const biome = join(root, "node_modules", "@biomejs", "biome", "bin", "biome");
+  await run(process.execPath, [biome, "format", ...(check ? [] : ["--write"])]);
+  await formatCpp(check);
+  console.log(check ? "All sources are formatted." : "Formatted all sources.");
+});

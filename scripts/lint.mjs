@@ -1,0 +1,58 @@
+// Checks formatting, lints the JavaScript and TypeScript, type-checks the page, and runs clang-tidy.
+
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { buildCore, buildJs, configureNative } from "./build.mjs";
+import { cppFiles, formatCpp } from "./format.mjs";
+import { Failure, root, run, runAsScript, step, which } from "./run.mjs";
+import { setUp } from "./setup.mjs";
+
+const node = (script, ...args) =>
+  run(process.execPath, [join(root, "node_modules", ...script.split("/")), ...args]);
+
+const hash = (texts) => {
+  const sum = createHash("sha256");
+  for (const text of texts) sum.update(text);
+  return sum.digest("hex");
+};
+
+/** Runs clang-tidy on each file that changed, or whose headers or rules did, since it last passed. */
+async function clangTidy() {
+  await configureNative("native");
+  const program = which("clang-tidy-14") ?? which("clang-tidy") ?? "clang-tidy";
+  const read = (path) => readFileSync(join(root, path));
+  const headers = cppFiles(["include", "src", "tests/native"], /\.h$/).map(read);
+  const common = hash([program, read(".clang-tidy"), read("CMakeLists.txt"), ...headers]);
+  const passed = join(root, "build", "clang-tidy");
+  mkdirSync(passed, { recursive: true });
+
+  // The bindings are compiled by Emscripten alone, so they have no native compile command.
+  const queue = cppFiles(["src/core", "src/kernels", "tests/native"], /\.cpp$/);
+  const failed = [];
+  const work = async () => {
+    for (let file = queue.shift(); file; file = queue.shift()) {
+      const stamp = join(passed, hash([common, file, read(file)]));
+      if (existsSync(stamp)) continue;
+      try {
+        await run(program, ["-p", join("build", "native"), "--quiet", file]);
+        writeFileSync(stamp, file);
+      } catch {
+        failed.push(file);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(availableParallelism(), 4) }, work));
+  if (failed.length > 0) throw new Failure(`clang-tidy found something in ${failed.join(", ")}`);
+}
+
+await runAsScript(import.meta.url, async () => {
+  const { emscripten } = await setUp(["core", "native", "format", "lint"]);
+  await step("Biome", () => node("@biomejs/biome/bin/biome", "check", "--error-on-warnings"));
+  await step("clang-format", () => formatCpp(true));
+  await buildCore(emscripten);
+  await buildJs();
+  await step("Types of the page", () => node("typescript/bin/tsc", "-p", "web/tsconfig.json"));
+  await step("clang-tidy", clangTidy);
+});

@@ -1,0 +1,96 @@
+// The programs and headers that npm cannot install: what is missing, and how it gets here.
+
+import { findBrowser } from "./browser.mjs";
+import { emscriptenIsHere, TESTED_VERSION } from "./emscripten.mjs";
+import { capture, Failure, isDebian, mayInstall, run, which } from "./run.mjs";
+
+const runs = (name) => which(name) !== undefined;
+
+/** CMake 3.25 is the first with this project's form of presets. */
+function cmakeIsNewEnough() {
+  const version = /version (\d+)\.(\d+)/.exec(
+    runs("cmake") ? capture("cmake", ["--version"]).stdout : "",
+  );
+  return version !== null && Number(version[1]) * 1000 + Number(version[2]) >= 3025;
+}
+
+/** The C++ compiler that CMake would choose. */
+function compiler() {
+  return [process.env.CXX, "c++", "g++", "clang++"].find(
+    (name) => name && runs(name.split(" ")[0]),
+  );
+}
+
+/** Whether the C++ compiler finds a header; Homebrew's folder is not on its own path. */
+function hasHeader(header) {
+  const name = compiler();
+  if (!name) return false;
+  const [command, ...options] = name.split(" ");
+  const source = `#if !__has_include(<${header}>)\n#error missing\n#endif\n`;
+  const folders = ["-I/usr/local/include", "-I/opt/homebrew/include"];
+  return capture(command, [...options, ...folders, "-std=c++20", "-E", "-x", "c++", "-"], {
+    input: source,
+  }).ok;
+}
+
+/** What each purpose needs: how it is called, its Debian package, and whether it is here. */
+const NEEDS = {
+  core: [
+    { what: "CMake 3.25 or newer", debian: "cmake", isHere: cmakeIsNewEnough },
+    { what: "Ninja", debian: "ninja-build", isHere: () => runs("ninja") },
+    { what: "Python 3", debian: "python3", isHere: () => runs("python3") },
+  ],
+  native: [
+    { what: "a C++20 compiler", debian: "g++", isHere: () => hasHeader("span") },
+    { what: "GoogleTest", debian: "libgtest-dev", isHere: () => hasHeader("gtest/gtest.h") },
+    { what: "SIMDe", debian: "libsimde-dev", isHere: () => hasHeader("simde/wasm/simd128.h") },
+    {
+      what: "nlohmann-json",
+      debian: "nlohmann-json3-dev",
+      isHere: () => hasHeader("nlohmann/json.hpp"),
+    },
+  ],
+  browser: [
+    {
+      what: "Chromium or Chrome",
+      debian: "chromium",
+      isHere: () => findBrowser() !== undefined,
+    },
+  ],
+  format: [{ what: "clang-format", debian: "clang-format", isHere: () => runs("clang-format") }],
+  lint: [{ what: "clang-tidy", debian: "clang-tidy", isHere: () => runs("clang-tidy") }],
+};
+
+/**
+ * Makes sure that the programs and headers for the named purposes are here: installs what is missing
+ * on Debian as root, and otherwise says in one line what to install.
+ */
+export async function provideSystemPackages(purposes) {
+  const missing = purposes.flatMap((purpose) => NEEDS[purpose]).filter((need) => !need.isHere());
+  const wanted = missing.map((need) => need.what);
+  if (purposes.includes("core") && !mayInstall() && !emscriptenIsHere()) {
+    wanted.push(`Emscripten ${TESTED_VERSION} (emcc on PATH, or $EMSDK)`);
+  }
+  if (wanted.length === 0) return;
+
+  const packages = missing.map((need) => need.debian).join(" ");
+  const isRoot = process.getuid?.() === 0;
+  if (!mayInstall() || !isDebian() || !isRoot) {
+    const command =
+      isDebian() && packages
+        ? `; as root: apt-get install --no-install-recommends ${packages}`
+        : "";
+    throw new Failure(`please install ${wanted.join(", ")}${command}`);
+  }
+
+  console.log(`Installing missing system packages: ${packages}`);
+  const env = { DEBIAN_FRONTEND: "noninteractive" };
+  await run("apt-get", ["-q", "update"], { env });
+  await run("apt-get", ["-q", "install", "-y", "--no-install-recommends", ...packages.split(" ")], {
+    env,
+  });
+  const stillMissing = missing.filter((need) => !need.isHere()).map((need) => need.what);
+  if (stillMissing.length > 0) {
+    throw new Failure(`installed ${packages}, but still missing: ${stillMissing.join(", ")}`);
+  }
+}

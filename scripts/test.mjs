@@ -1,0 +1,101 @@
+// npm test: sets up, builds and runs all tests. A suite that fails does not keep the others from
+// running.
+//
+//   npm test -- [native] [js] [web] [asan]     runs the named suites; without a name, the first three
+
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { findBrowser } from "./browser.mjs";
+import { buildCore, buildJs, buildNative, buildPage } from "./build.mjs";
+import { Failure, root, run, runAsScript, step } from "./run.mjs";
+import { setUp } from "./setup.mjs";
+
+function ctest(title, preset) {
+  return step(title, () => run("ctest", ["--preset", preset, "--parallel", "2"]));
+}
+
+/** Runs the *.test.mjs files of a folder with Node's test runner. */
+function nodeTest(title, folder, { options = [], env = {} } = {}) {
+  return step(title, () => {
+    const files = readdirSync(join(root, folder), { recursive: true })
+      .filter((name) => name.endsWith(".test.mjs"))
+      .map((name) => join(folder, name))
+      .sort();
+    if (files.length === 0) throw new Failure(`there are no tests in ${folder}`);
+    const flags = ["--test", "--test-reporter=spec", ...options];
+    return run(process.execPath, [...flags, ...files], { env });
+  });
+}
+
+/** What each suite needs to be set up, what it builds, and how it runs. */
+const SUITES = {
+  native: {
+    purposes: ["native"],
+    builds: ["native"],
+    test: () => ctest("Native tests", "native"),
+  },
+  js: {
+    purposes: ["core"],
+    builds: ["core", "js"],
+    test: () => nodeTest("JavaScript tests", "tests/js"),
+  },
+  web: {
+    purposes: ["core", "browser"],
+    builds: ["core", "js", "page"],
+    // One browser at a time: two on a small machine time each other out.
+    test: () =>
+      nodeTest("Page tests", "tests/web", {
+        options: ["--test-concurrency=1"],
+        env: { ZEROPOINT_CHROMIUM: findBrowser() },
+      }),
+  },
+  asan: {
+    purposes: ["native"],
+    builds: ["asan"],
+    test: () => ctest("Native tests (sanitizers)", "native-asan"),
+  },
+};
+
+await runAsScript(import.meta.url, async (names) => {
+  const chosen = names.length > 0 ? names : ["native", "js", "web"];
+  const unknown = chosen.find((name) => !(name in SUITES));
+  if (unknown)
+    throw new Failure(`npm test takes ${Object.keys(SUITES).join(", ")}, got ${unknown}`);
+  const suites = Object.entries(SUITES).filter(([name]) => chosen.includes(name));
+
+  const purposes = [...new Set(["core", ...suites.flatMap(([, suite]) => suite.purposes)])];
+  const { emscripten } = await step("Set-up", () => setUp(purposes));
+
+  const build = {
+    core: () => buildCore(emscripten),
+    js: () => buildJs(),
+    page: () => buildPage(),
+    native: () => buildNative("native"),
+    asan: () => buildNative("native-asan"),
+  };
+  const failures = [];
+  const attempt = async (name, work) => {
+    try {
+      await work();
+      return true;
+    } catch (error) {
+      console.error(error instanceof Failure ? error.message : error);
+      failures.push(name);
+      return false;
+    }
+  };
+
+  // Each part is built once, in the order in which they depend on each other.
+  const built = {};
+  for (const part of Object.keys(build)) {
+    if (suites.some(([, suite]) => suite.builds.includes(part))) {
+      built[part] = await attempt(`build of ${part}`, build[part]);
+    }
+  }
+  for (const [name, suite] of suites) {
+    if (suite.builds.every((part) => built[part])) await attempt(`${name} tests`, suite.test);
+    else console.log(`\n== ${name} tests: not run, their build failed`);
+  }
+  if (failures.length > 0) throw new Failure(`FAILED: ${failures.join(", ")}`);
+  console.log(`\nAll passed: ${suites.map(([name]) => name).join(", ")}`);
+});
