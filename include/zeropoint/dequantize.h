@@ -1,0 +1,116 @@
+// integer values + qparams -> tensor.
+#pragma once
+
+#include <span>
+
+#include "zeropoint/quantize.h"
+
+namespace zeropoint {
+
+/// Turns codes back into values.
+///
+///   out[i] = scale * (float(codes[i]) - float(zero_point))
+///
+/// in separately rounded float32 operations (int32 codes are rounded to float32 first).
+///
+/// @param codes    of the dtype's storage, any shape.
+/// @param qparams  see QParamsView; the shape must broadcast to the codes' own.
+/// @param out      float32[codes.size()], written only on kOk; must not overlap the codes.
+/// @return kShapeMismatch, kSizeOverflow, kInvalidScale, kInvalidZeroPoint, kUnsupportedDType.
+/// Source: linear_dequantization of the notebooks.
+template <typename Code>
+[[nodiscard]] Status dequantize(TensorView<const Code> codes, const QParamsView& qparams,
+                                DType dtype, std::span<float> out);
+
+/// The notebooks' function for qparams of any kind and any broadcasting shape; nothing is validated
+/// but shapes.
+///
+///   out[i] = scale * (float(codes) - zero_point)
+///
+/// @param scale, zero_point  float32, of shapes that broadcast with the codes.
+/// @param out  float32[count of the broadcast shape], written only on kOk.
+/// @return kShapeMismatch, kSizeOverflow.
+/// Source: linear_dequantization of notebooks 1 to 5 in PyTorch 2.6.
+template <typename Code>
+[[nodiscard]] Status linear_dequantization(TensorView<const Code> codes,
+                                           TensorView<const float> scale,
+                                           TensorView<const float> zero_point,
+                                           std::span<float> out);
+
+/// Quantizes and dequantizes in one pass: the values that the codes would stand for.
+///
+///   out[i] = scale * (float(quantize(x[i])) - float(zero_point))
+///
+/// Bit for bit dequantize(quantize(x)), without the codes.
+///
+/// @param x    float32, any shape. @param qparams, dtype  as quantize().
+/// @param out  float32[x.size()], written only on kOk; may be x itself.
+/// @return what quantize() returns.
+/// Source: linear_q_with_scale_and_zero_point, then linear_dequantization. torch.fake_quantize_*
+///         rounds before adding the zero point and multiplies by the reciprocal.
+[[nodiscard]] Status fake_quantize(TensorView<const float> x, const QParamsView& qparams,
+                                   DType dtype, std::span<float> out);
+
+// ---- the torch family
+
+/// out[i] = scale * float(codes[i] - zero_point), the difference in wrapping int32 arithmetic.
+/// @return kShapeMismatch.
+/// Source: Tensor.dequantize() of a per_tensor_affine tensor.
+template <typename Code>
+[[nodiscard]] Status dequantize_per_tensor(std::span<const Code> codes, double scale,
+                                           std::int32_t zero_point, std::span<float> out);
+
+/// out = float(double(float(code) - float(zero_point)) * scale), the product in double.
+/// @param scales  float64[shape[axis]]. @param zero_points  int32[shape[axis]].
+/// @return kInvalidAxis, kShapeMismatch, kSizeOverflow.
+/// Source: Tensor.dequantize() of a per_channel_affine tensor.
+template <typename Code>
+[[nodiscard]] Status dequantize_per_channel(TensorView<const Code> codes,
+                                            std::span<const double> scales,
+                                            std::span<const std::int32_t> zero_points,
+                                            std::int32_t axis, std::span<float> out);
+
+/// out = (float(code) - zero_point) * scale, all in float32.
+/// Source: Tensor.dequantize() of a per_channel_affine_float_qparams tensor.
+template <typename Code>
+[[nodiscard]] Status dequantize_per_channel_float_qparams(TensorView<const Code> codes,
+                                                          std::span<const float> scales,
+                                                          std::span<const float> zero_points,
+                                                          std::int32_t axis, std::span<float> out);
+
+/// The codes a fake quantization may use.
+struct QuantRange {
+  std::int32_t min;
+  std::int32_t max;
+};
+
+/// Quantizes and dequantizes as quantization-aware training does in its forward pass.
+///
+///   n = round_half_even(x[i] * (1 / scale)) + zero_point
+///   out[i] = float((double(clamp(n, quant_min, quant_max)) - zero_point) * double(float(scale)))
+///
+/// @param overflow  kTorch: NaN, infinities and |n| >= 2^63 become quant_min.
+/// @param out       float32[n], written only on kOk; may be x itself.
+/// @return kInvalidZeroPoint if the zero point is not in the range, kShapeMismatch.
+/// Source: torch.fake_quantize_per_tensor_affine.
+[[nodiscard]] Status fake_quantize_per_tensor(std::span<const float> x, double scale,
+                                              std::int32_t zero_point, QuantRange quant_range,
+                                              Overflow overflow, std::span<float> out);
+
+/// The same with qparams per index of an axis; 0 <= axis < rank.
+/// @return also kInvalidAxis, kSizeOverflow.
+/// Source: torch.fake_quantize_per_channel_affine with int32 zero points.
+[[nodiscard]] Status fake_quantize_per_channel(TensorView<const float> x,
+                                               std::span<const float> scales,
+                                               std::span<const std::int32_t> zero_points,
+                                               std::int32_t axis, QuantRange quant_range,
+                                               Overflow overflow, std::span<float> out);
+
+/// The same with floating zero points, n = round_half_even(zero_point + x * (1 / scale)), never
+/// fused: PyTorch's AVX2 build fuses at some positions, so within an ulp of a tie it may differ.
+/// Source: torch.fake_quantize_per_channel_affine with float32 zero points.
+[[nodiscard]] Status fake_quantize_per_channel_float_qparams(
+    TensorView<const float> x, std::span<const float> scales, std::span<const float> zero_points,
+    std::int32_t axis, QuantRange quant_range, Overflow overflow, std::span<float> out);
+
+}  // namespace zeropoint

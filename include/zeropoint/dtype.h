@@ -1,0 +1,85 @@
+// The integer types that values are quantized to.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace zeropoint {
+
+/// A quantized dtype. int2, int4, uint2 and uint4 hold one value per byte until packed (pack.h).
+/// qint8, quint8 and qint32 have the codes of int8, uint8 and int32, and say that the values follow
+/// torch.quantize_* and its dequantize() instead of the notebooks.
+enum class DType {
+  kInt2,
+  kInt4,
+  kInt8,
+  kUint2,
+  kUint4,
+  kUint8,
+  kInt16,
+  kUint16,
+  kInt32,
+  kQint8,
+  kQuint8,
+  kQint32,
+};
+
+/// The C++ type that holds one code.
+enum class Storage { kInt8, kUint8, kInt16, kUint16, kInt32 };
+
+/// What a dtype can hold.
+struct DTypeInfo {
+  std::string_view name;  ///< "int8", as in JavaScript and, where PyTorch has it, in PyTorch
+  std::int32_t qmin;      ///< the smallest code
+  std::int32_t qmax;      ///< the largest code
+  int bits;               ///< bits of a packed code: 2, 4, 8, 16 or 32
+  Storage storage;
+
+  [[nodiscard]] constexpr bool is_signed() const { return qmin < 0; }
+};
+
+/// Source: torch.iinfo for 8 bits and more; two's complement for 2 and 4.
+[[nodiscard]] constexpr DTypeInfo dtype_info(DType dtype) {
+  switch (dtype) {
+    case DType::kInt2:
+      return {"int2", -2, 1, 2, Storage::kInt8};
+    case DType::kInt4:
+      return {"int4", -8, 7, 4, Storage::kInt8};
+    case DType::kInt8:
+      return {"int8", -128, 127, 8, Storage::kInt8};
+    case DType::kUint2:
+      return {"uint2", 0, 3, 2, Storage::kUint8};
+    case DType::kUint4:
+      return {"uint4", 0, 15, 4, Storage::kUint8};
+    case DType::kUint8:
+      return {"uint8", 0, 255, 8, Storage::kUint8};
+    case DType::kInt16:
+      return {"int16", -32768, 32767, 16, Storage::kInt16};
+    case DType::kUint16:
+      return {"uint16", 0, 65535, 16, Storage::kUint16};
+    case DType::kInt32:
+      return {"int32", INT32_MIN, INT32_MAX, 32, Storage::kInt32};
+    case DType::kQint8:
+      return {"qint8", -128, 127, 8, Storage::kInt8};
+    case DType::kQuint8:
+      return {"quint8", 0, 255, 8, Storage::kUint8};
+    case DType::kQint32:
+      break;
+  }
+  return {"qint32", INT32_MIN, INT32_MAX, 32, Storage::kInt32};
+}
+
+/// The storage that a C++ code type stands for.
+template <typename Code>
+constexpr Storage kStorageOf = Storage::kInt32;
+template <>
+inline constexpr Storage kStorageOf<std::int8_t> = Storage::kInt8;
+template <>
+inline constexpr Storage kStorageOf<std::uint8_t> = Storage::kUint8;
+template <>
+inline constexpr Storage kStorageOf<std::int16_t> = Storage::kInt16;
+template <>
+inline constexpr Storage kStorageOf<std::uint16_t> = Storage::kUint16;
+
+}  // namespace zeropoint

@@ -1,0 +1,40 @@
+// two tensors -> how far apart they are.
+#pragma once
+
+#include <span>
+
+#include "zeropoint/status.h"
+
+namespace zeropoint {
+
+/// Ways to measure the distance between a tensor `a` and its approximation `b`.
+enum class Metric {
+  kMse,     ///< mean((a - b)^2), float32 throughout
+  kMae,     ///< mean(|a - b|), float32 throughout
+  kMax,     ///< max |a - b|, in double
+  kSqnr,    ///< 10 log10(sum(a^2) / sum((a - b)^2)) in dB, in double; a is the signal
+  kCosine,  ///< sum(a b) / sqrt(sum(a^2) sum(b^2)), in double
+};
+
+/// Sum of float32 values in PyTorch's order, for one thread, at every size: eight lanes, four rows
+/// a step, partial sums cascaded over four levels. 0 for no values. Source: torch.sum
+/// (aten/src/ATen/native/cpu/SumKernel.cpp, cascade_sum).
+[[nodiscard]] float sum(std::span<const float> x);
+
+/// sum(x) / float(n); NaN for no values. Source: torch.mean.
+[[nodiscard]] float mean(std::span<const float> x);
+
+/// Measures how far b is from a.
+///
+/// mse and mae have PyTorch's float32 bits (see sum()). The other three accumulate in double, in
+/// four lanes, always in the same order. NaN in either tensor gives NaN. Equal tensors have sqnr
+/// Infinity; a zero vector has cosine NaN; no values give NaN in every metric.
+///
+/// @param a, b  float32[n]. @param out  written only on kOk.
+/// @return kShapeMismatch if the lengths differ.
+/// Source: quantization_error of notebook 2 (mse, mae); Jacob et al. 2018 and common usage for
+/// SQNR.
+[[nodiscard]] Status quantization_error(std::span<const float> a, std::span<const float> b,
+                                        Metric metric, double& out);
+
+}  // namespace zeropoint

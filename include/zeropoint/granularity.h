@@ -1,0 +1,61 @@
+// Which element uses which qparams: one pair per tensor, per channel or per group, or any pair of
+// tensors that broadcasts.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "zeropoint/status.h"
+#include "zeropoint/tensor.h"
+
+namespace zeropoint {
+
+/// How a tensor is cut into slices that have one range, one scale and one zero point each.
+///
+/// In row-major order every granularity is three nested loops: element (o, s, i) of
+/// [outer][slices][inner] belongs to slice s.
+///
+///   per tensor          outer = 1                     slices = 1               inner = all
+///   per channel (axis)  outer = axes before `axis`    slices = shape[axis]     inner = axes after
+///   it per group           outer = 1                     slices = all / size      inner = size
+struct Granularity {
+  std::size_t outer = 1;
+  std::size_t slices = 1;
+  std::size_t inner = 0;
+};
+
+/// One slice. @return kSizeOverflow.
+[[nodiscard]] Status per_tensor(Shape shape, Granularity& out);
+
+/// One slice per index of `axis`; a negative axis counts from the end.
+/// @return kInvalidAxis if -rank <= axis < rank does not hold (so always for a 0-d tensor);
+///         kSizeOverflow.
+/// Source: linear_q_symmetric_per_channel(tensor, dim) of notebooks 2, 3 and 5.
+[[nodiscard]] Status per_channel(Shape shape, std::int32_t axis, Granularity& out);
+
+/// One slice per run of `group_size` values along the last axis, in row-major order.
+/// @return kInvalidGroupSize if it is 0 or does not divide the last axis; kInvalidAxis for a 0-d
+///         tensor; kSizeOverflow.
+/// Source: linear_q_symmetric_per_group(tensor, group_size) of notebook 5, here for any rank >= 1.
+[[nodiscard]] Status per_group(Shape shape, std::uint32_t group_size, Granularity& out);
+
+/// Several tensors walked together under PyTorch's broadcasting rules: shapes are aligned at their
+/// last axis, and an axis of length 1 is repeated. Axes that all operands walk alike are merged, so
+/// qparams per channel end as at most three axes.
+template <std::size_t kOperands>
+struct Broadcast {
+  std::size_t rank = 0;                         ///< axes left after merging, at least 1
+  std::array<std::size_t, kMaxRank> lengths{};  ///< of each merged axis, outermost first
+  /// Elements to step in operand k when axis d advances; 0 where the operand is repeated.
+  std::array<std::array<std::size_t, kMaxRank>, kOperands> strides{};
+  std::size_t count = 0;  ///< elements of the result
+};
+
+/// Aligns shapes. @return kShapeMismatch if two lengths differ and neither is 1; kSizeOverflow.
+/// Source: torch.broadcast_shapes.
+template <std::size_t kOperands>
+[[nodiscard]] Status broadcast(const std::array<Shape, kOperands>& shapes,
+                               Broadcast<kOperands>& out);
+
+}  // namespace zeropoint

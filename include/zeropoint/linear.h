@@ -1,0 +1,139 @@
+// The linear layer: y = x . w^T + bias, with float32 activations and float or quantized weights.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "zeropoint/dtype.h"
+#include "zeropoint/qparams.h"
+#include "zeropoint/range.h"
+#include "zeropoint/status.h"
+
+namespace zeropoint {
+
+/// How products are summed.
+enum class Accumulate {
+  /// In double precision and a fixed order: the same bits in every build, on every engine and for
+  /// every batch size.
+  ///   |y - exact| <= (K + 1) 2^-24 sum|x w| + 2^-24 |bias|, for every finite input whose result
+  ///   float32 can hold as a normal number; usually one rounding from exact.
+  kFloat64,
+  /// In float32, in an order that depends on the build:
+  ///   |y - exact| <= (K + 2) FLT_EPSILON (sum|x w| + |bias|)
+  /// as long as float32 holds every product and partial sum as a normal number. With quantized
+  /// weights those are sums of x * (code - zero point): the scale is multiplied in at the end.
+  kFloat32,
+};
+
+/// Which weight uses which scale and zero point.
+enum class WeightGranularity {
+  kPerTensor,  ///< scales[1]
+  kPerOutput,  ///< scales[N]: per channel, axis 0
+  kPerInput,   ///< scales[K]: per channel, axis 1
+  kPerGroup,   ///< scales[N * K / group_size]: runs of group_size inputs
+};
+
+/// Quantized weights of a linear layer: w[n][k] = (codes[n][k] - zero_point) * scale.
+template <typename Code>
+struct QuantizedWeight {
+  std::span<const Code> codes;  ///< [N][K], one code per byte
+  DType dtype = DType::kInt8;   ///< 2 to 8 bits
+  WeightGranularity granularity = WeightGranularity::kPerTensor;
+  std::size_t group_size = 0;  ///< for kPerGroup: divides K
+  std::span<const float> scales;
+  std::span<const std::int32_t> zero_points;  ///< as many as scales
+};
+
+/// y = x . w^T + bias with float weights.
+///
+/// @param x     float32[M][K]. @param w  float32[N][K]. @param bias  float32[N], or empty for none.
+/// @param out   float32[M][N], written only on kOk; must not overlap the inputs. M, N, K >= 0.
+/// @return kShapeMismatch, kSizeOverflow.
+/// NaN and infinities propagate as in torch.nn.functional.linear.
+/// Source: torch.nn.functional.linear.
+[[nodiscard]] Status linear(std::span<const float> x, std::size_t m, std::size_t k,
+                            std::span<const float> w, std::size_t n, std::span<const float> bias,
+                            Accumulate accumulate, std::span<float> out);
+
+/// y = x . w^T + bias with quantized weights, which are never expanded to floats in memory.
+///
+/// @param x, bias, out  as above.
+/// @return kShapeMismatch, kSizeOverflow, kInvalidScale, kInvalidZeroPoint, kInvalidGroupSize;
+///         kUnsupportedDType for a dtype of more than 8 bits or codes of another type.
+/// Source: quantized_linear_W8A32_without_bias of notebook 5 with w = s * (q - z), the correct
+/// form;
+///         the notebook itself adds z.
+template <typename Code>
+[[nodiscard]] Status linear(std::span<const float> x, std::size_t m, std::size_t k,
+                            const QuantizedWeight<Code>& w, std::size_t n,
+                            std::span<const float> bias, Accumulate accumulate,
+                            std::span<float> out);
+
+// ---- W8A8: activations quantized too
+
+/// Scale and zero point of activations, chosen from their range.
+///
+/// In double, from the range widened to 0, with PyTorch's own edges: a scale whose float32 is 0 or
+/// has an infinite reciprocal becomes 0.1, one below 6.1e-5 is raised to that and the range with
+/// it.
+///
+/// @param range         min <= max, finite.
+/// @param qmin, qmax    the codes; halved (toward zero) by reduce_range.
+/// @return kNonFinite unless min <= max and both are finite.
+/// Source: quant_utils::ChooseQuantizationParams, torch._choose_qparams_per_tensor. Not the same
+///         function as an observer's calculate_qparams() (float32, other limits).
+[[nodiscard]] Status choose_quantization_params(Range range, std::int32_t qmin, std::int32_t qmax,
+                                                bool reduce_range, QParams& out);
+
+/// Weights of a W8A8 layer: int8 codes with zero point 0.
+struct SymmetricWeight {
+  std::span<const std::int8_t> codes;  ///< [N][K]
+  std::span<const float> scales;       ///< [1] or [N]
+};
+
+/// y = x . w^T + bias with x quantized on the fly to quint8, one scale for the whole input.
+///
+///   acc[m][n] = sum_k (qx[m][k] - zero_point) * w[n][k]                      exact
+///   y = float(acc) * (float(scale) * w_scale[n]) + bias[n]                   in float32
+///
+/// @param qx        uint8[M][K], made by quantize_per_tensor() with `activation`.
+/// @param row_sums  int32[N], sum_k w[n][k]: see weight_row_sums(). Exact for K < 2^24.
+/// @param bias      float32[N] or empty. @param out  float32[M][N], written only on kOk.
+/// @return kShapeMismatch, kSizeOverflow, kInvalidZeroPoint.
+/// Source: torch.ao.nn.quantized.dynamic.Linear (qnnpack's bits).
+[[nodiscard]] Status linear_dynamic(std::span<const std::uint8_t> qx, std::size_t m, std::size_t k,
+                                    QParams activation, const SymmetricWeight& w, std::size_t n,
+                                    std::span<const std::int32_t> row_sums,
+                                    std::span<const float> bias, std::span<float> out);
+
+/// q = x . w^T + bias with quantized input and output.
+///
+///   acc[m][n] = sum_k (qx[m][k] - zero_point_x) * w[n][k]                    exact
+///   q = clamp(round_half_even(float(acc + bias[n]) * multiplier[n]) + zero_point_y, 0, 255)
+///   multiplier[n] = float(scale_x * w_scale[n] / scale_y)                    in double, rounded
+///   once
+///
+/// The same in every build; PyTorch's engines differ from one another here.
+///
+/// @param bias  int32[N] in units of scale_x * w_scale[n], or empty; see quantize_bias().
+/// @param out   uint8[M][N], written only on kOk.
+/// @return kShapeMismatch, kSizeOverflow, kInvalidScale, kInvalidZeroPoint.
+/// Source: Jacob et al. 2018, section 2.2; torch.ao.nn.quantized.Linear.
+[[nodiscard]] Status linear_static(std::span<const std::uint8_t> qx, std::size_t m, std::size_t k,
+                                   QParams input, const SymmetricWeight& w, std::size_t n,
+                                   std::span<const std::int32_t> row_sums,
+                                   std::span<const std::int32_t> bias, QParams output,
+                                   std::span<std::uint8_t> out);
+
+/// sums[n] = sum_k codes[n][k]. @return kShapeMismatch, kSizeOverflow.
+[[nodiscard]] Status weight_row_sums(std::span<const std::int8_t> codes, std::size_t n,
+                                     std::size_t k, std::span<std::int32_t> sums);
+
+/// out[n] = clamp(round_half_even(bias[n] / (scale_x * w_scale[n]))) as int32; the quotient in
+/// double.
+/// @return kShapeMismatch.
+[[nodiscard]] Status quantize_bias(std::span<const float> bias, double scale_x,
+                                   std::span<const float> w_scales, std::span<std::int32_t> out);
+
+}  // namespace zeropoint

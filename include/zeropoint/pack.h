@@ -1,0 +1,41 @@
+// sub-byte values <-> bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "zeropoint/dtype.h"
+#include "zeropoint/status.h"
+
+namespace zeropoint {
+
+/// Bytes that n packed codes take: ceil(n * bits / 8).
+[[nodiscard]] constexpr std::size_t packed_size(std::size_t n, DType dtype) {
+  const auto per_byte = static_cast<std::size_t>(8 / dtype_info(dtype).bits);
+  return per_byte == 0 ? n * static_cast<std::size_t>(dtype_info(dtype).bits / 8)
+                       : n / per_byte + (n % per_byte != 0 ? 1 : 0);
+}
+
+/// Packs 2- or 4-bit codes, two's complement where signed. The first code takes the lowest bits:
+///
+///   4 bits   byte = code[0] | code[1] << 4
+///   2 bits   byte = code[0] | code[1] << 2 | code[2] << 4 | code[3] << 6
+///
+/// Rows are not padded; the unused high bits of the last byte are 0.
+///
+/// @param codes  one code per byte, int8 or uint8 bits; bits beyond the dtype's are dropped.
+/// @param out    uint8[packed_size(codes.size(), dtype)], written only on kOk; must not overlap.
+/// @return kUnsupportedDType for dtypes of 8 bits and more, which need no packing; kShapeMismatch.
+/// Source: the order of ONNX INT4 and INT2 tensors (first element in the low bits).
+[[nodiscard]] Status pack(std::span<const std::uint8_t> codes, DType dtype,
+                          std::span<std::uint8_t> out);
+
+/// Undoes pack(), extending the sign where the dtype has one.
+/// @param bytes  uint8[packed_size(codes.size(), dtype)].
+/// @param codes  one code per byte, written only on kOk; must not overlap.
+/// @return kUnsupportedDType, kShapeMismatch.
+[[nodiscard]] Status unpack(std::span<const std::uint8_t> bytes, DType dtype,
+                            std::span<std::uint8_t> codes);
+
+}  // namespace zeropoint

@@ -1,0 +1,63 @@
+// range -> {scale, zero point}.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "zeropoint/dtype.h"
+#include "zeropoint/range.h"
+#include "zeropoint/status.h"
+
+namespace zeropoint {
+
+/// How a range is laid onto the codes.
+enum class Scheme {
+  kSymmetric,  ///< zero point 0; the range is [-max|x|, max|x|]
+  kAffine,     ///< zero point chosen so that the range's ends meet qmin and qmax
+};
+
+/// The scale, in units per step, and the code that stands for 0.
+/// In double precision, as the notebooks compute it; quantizing uses the scale rounded to float32.
+struct QParams {
+  double scale;
+  std::int32_t zero_point;
+};
+
+/// How qparams are chosen.
+struct QParamsOptions {
+  DType dtype = DType::kInt8;
+  Scheme scheme = Scheme::kSymmetric;
+  bool include_zero = true;  ///< affine: widen the range to contain 0, so that 0 is exact
+};
+
+/// Chooses a scale and a zero point that fit a range, in double precision:
+///
+///   symmetric   scale = max(|min|, |max|) / qmax            zero_point = 0
+///   affine      scale = (max - min) / (qmax - qmin)
+///               zero_point = clamp(round_half_even(qmin - min / scale), qmin, qmax)
+///
+/// Edges the notebooks leave to chance are sound here: a range of zero width is widened to contain
+/// 0 (even if include_zero is false); {0, 0} gives scale 1 and zero point clamp(0, qmin, qmax); a
+/// scale below the smallest normal float32 is raised to it, since float32 would flush it to
+/// something imprecise or to 0.
+///
+/// @param range  finite, min <= max.
+/// @return kNonFinite if the range is not finite; kUnsignedSymmetric; kOk.
+/// Source: get_q_scale_symmetric and get_q_scale_and_zero_point of notebooks 2 and 5, honouring
+///         dtype as notebook 2 does. The notebook's own affine range is include_zero = false.
+[[nodiscard]] Status choose_qparams(Range range, const QParamsOptions& options, QParams& out);
+
+/// Takes the range of every slice of x and chooses its qparams.
+///
+/// @param x            float32[outer * slices * inner], row-major.
+/// @param ranges       Range[slices], room for the ranges.
+/// @param scales       float64[slices], written only on kOk.
+/// @param zero_points  int32[slices], written only on kOk.
+/// @return what range() and choose_qparams() return; kShapeMismatch.
+/// Source: linear_q_symmetric_per_channel and ..._per_group, which choose slice by slice.
+[[nodiscard]] Status choose_qparams(std::span<const float> x, const Granularity& granularity,
+                                    NonFinite non_finite, const QParamsOptions& options,
+                                    std::span<Range> ranges, std::span<double> scales,
+                                    std::span<std::int32_t> zero_points);
+
+}  // namespace zeropoint

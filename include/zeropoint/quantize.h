@@ -1,0 +1,121 @@
+// tensor + qparams -> integer values.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "zeropoint/dtype.h"
+#include "zeropoint/status.h"
+#include "zeropoint/tensor.h"
+
+namespace zeropoint {
+
+/// The qparams of a whole tensor: scales and zero points of one shape, which broadcasts against the
+/// tensor's. One value: per tensor. [1, .., n, .., 1]: per channel. Per group: view the tensor as
+/// [groups, group size] and the qparams as [groups, 1].
+struct QParamsView {
+  std::span<const float> scales;              ///< units per step; finite and > 0
+  std::span<const std::int32_t> zero_points;  ///< codes the dtype holds
+  Shape shape;                                ///< of both
+};
+
+/// Checks qparams against a dtype: lengths, scales finite and > 0, zero points in [qmin, qmax].
+/// @return kShapeMismatch, kInvalidScale, kInvalidZeroPoint.
+[[nodiscard]] Status check(const QParamsView& qparams, DType dtype);
+
+/// Quantizes a tensor.
+///
+///   codes[i] = clamp(round_half_even(x[i] / scale + zero_point), qmin, qmax)
+///
+/// in separately rounded float32 operations. Infinities saturate, NaN becomes the zero point; int32
+/// saturates at 2147483647.
+///
+/// @param x        float32, any shape.
+/// @param qparams  see QParamsView; the shape must broadcast to x's own.
+/// @param codes    Code[x.size()], of the dtype's storage; written only on kOk; must not overlap x.
+/// @return kShapeMismatch, kSizeOverflow, kInvalidScale, kInvalidZeroPoint, kUnsupportedDType.
+/// Source: linear_q_with_scale_and_zero_point of the notebooks, which divides, then adds, then
+///         rounds. torch.quantize_per_tensor multiplies by the reciprocal and rounds before adding.
+template <typename Code>
+[[nodiscard]] Status quantize(TensorView<const float> x, const QParamsView& qparams, DType dtype,
+                              std::span<Code> codes);
+
+/// The notebooks' function as PyTorch runs it on x86, quirks included.
+///
+///   codes[i] = cast(clamp(round_half_even(x / scale + zero_point), float(qmin), float(qmax)))
+///
+/// The result has the broadcast shape of all three operands, so it may be larger than x. Nothing is
+/// validated but shapes: a scale may be 0, negative, infinite or NaN, a zero point fractional. NaN
+/// is cast to 0 (int32: to -2147483648), and int32 values of 2^31 and more wrap to -2147483648.
+///
+/// @param scale, zero_point  float32, of shapes that broadcast with x.
+/// @param codes  Code[count of the broadcast shape], written only on kOk.
+/// @return kShapeMismatch, kSizeOverflow, kUnsupportedDType.
+/// Source: linear_q_with_scale_and_zero_point of notebooks 1 to 5 in PyTorch 2.6 on x86-64.
+template <typename Code>
+[[nodiscard]] Status linear_q(TensorView<const float> x, TensorView<const float> scale,
+                              TensorView<const float> zero_point, DType dtype,
+                              std::span<Code> codes);
+
+// ---- the torch family: multiply by the reciprocal, round, then add the zero point
+
+/// What becomes of NaN, of infinities and of values that no int32 holds.
+enum class Overflow {
+  kSaturate,  ///< too large: qmax; too small: qmin; NaN: the zero point; but a scale whose float32
+              ///< reciprocal is infinite (0, or subnormal) gives what kTorch gives
+  kTorch,     ///< what PyTorch 2.6's portable kernel does; stated with each function
+};
+
+/// Quantizes with one scale and zero point for the whole tensor.
+///
+///   codes[i] = clamp(round_half_even(x[i] * (1 / scale)) + zero_point, qmin, qmax)
+///
+/// in separately rounded float32 operations; the zero point is added in float32, so a qint32 loses
+/// low bits beyond 2^24.
+///
+/// @param x           float32[n].
+/// @param scale       units per step, rounded to float32 first; not validated, as in PyTorch.
+/// @param zero_point  a code of the dtype.
+/// @param dtype       qint8, quint8 or qint32.
+/// @param overflow    kTorch: NaN, infinities and |t| >= 2^63 become qmin.
+/// @param codes       Code[n], written only on kOk; must not overlap x.
+/// @return kUnsupportedDType, kInvalidZeroPoint, kShapeMismatch.
+/// Source: torch.quantize_per_tensor. The notebooks divide, and add before rounding: quantize().
+template <typename Code>
+[[nodiscard]] Status quantize_per_tensor(std::span<const float> x, double scale,
+                                         std::int32_t zero_point, DType dtype, Overflow overflow,
+                                         std::span<Code> codes);
+
+/// Quantizes with one scale and integer zero point per index of an axis; the formula of
+/// quantize_per_tensor() with each channel's own.
+///
+/// @param x       float32, rank >= 1. @param axis  0 <= axis < rank; PyTorch takes no negative
+/// axis.
+/// @param scales  float64[shape[axis]], rounded to float32. @param zero_points  int32[shape[axis]].
+/// @return also kInvalidAxis.
+/// Source: torch.quantize_per_channel with integer zero points (per_channel_affine).
+template <typename Code>
+[[nodiscard]] Status quantize_per_channel(TensorView<const float> x, std::span<const double> scales,
+                                          std::span<const std::int32_t> zero_points,
+                                          std::int32_t axis, DType dtype, Overflow overflow,
+                                          std::span<Code> codes);
+
+/// Quantizes with one scale and floating zero point per index of an axis.
+///
+///   codes = clamp(round_half_even(x * (1 / scale) + zero_point), qmin, qmax)
+///
+/// The zero point is added before rounding; a scale of 0 counts as 1.
+///
+/// @param dtype     qint8 or quint8: with qint32 PyTorch itself divides by zero.
+/// @param overflow  kTorch: the rounded value is taken as a 64-bit integer and truncated to 32 bits
+///                  before clamping, so NaN and infinities become clamp(0, qmin, qmax).
+/// @return as quantize_per_channel; zero points are not validated.
+/// Source: torch.quantize_per_channel with floating zero points (per_channel_affine_float_qparams).
+template <typename Code>
+[[nodiscard]] Status quantize_per_channel_float_qparams(TensorView<const float> x,
+                                                        std::span<const float> scales,
+                                                        std::span<const float> zero_points,
+                                                        std::int32_t axis, DType dtype,
+                                                        Overflow overflow, std::span<Code> codes);
+
+}  // namespace zeropoint

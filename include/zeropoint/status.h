@@ -1,0 +1,26 @@
+// Every reason the core has to refuse its input.
+#pragma once
+
+#include <string_view>
+
+namespace zeropoint {
+
+/// What a core function answers. Anything but kOk means that no output was written.
+enum class Status {
+  kOk,
+  kShapeMismatch,      ///< shapes do not agree, do not broadcast, or do not match the data's length
+  kSizeOverflow,       ///< a shape holds more elements than the address space can count
+  kInvalidScale,       ///< a scale is not finite, or not > 0
+  kInvalidZeroPoint,   ///< a zero point lies outside the dtype
+  kInvalidAxis,        ///< the axis is not one of the shape's
+  kInvalidGroupSize,   ///< the group size is 0 or does not divide the last axis
+  kNonFinite,          ///< NaN or an infinity where qparams are chosen
+  kEmpty,              ///< a slice has no (finite) element to choose qparams from
+  kUnsignedSymmetric,  ///< the symmetric scheme with an unsigned dtype
+  kUnsupportedDType,   ///< the function does not take this dtype, or the codes are of another type
+};
+
+/// The enumerator's name, for logs and test failures.
+[[nodiscard]] std::string_view status_name(Status status);
+
+}  // namespace zeropoint

@@ -1,0 +1,40 @@
+// A tensor is values in row-major order plus a shape.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "zeropoint/status.h"
+
+namespace zeropoint {
+
+/// Length of each axis, outermost first; empty for a single value (a 0-dimensional tensor).
+using Shape = std::span<const std::uint32_t>;
+
+/// Axes a tensor may have, as in PyTorch.
+inline constexpr std::size_t kMaxRank = 64;
+
+/// Counts a shape's elements: the product of its lengths, 1 for the empty shape.
+/// @return kSizeOverflow if the product exceeds 2^32 - 1; kShapeMismatch for more than kMaxRank
+/// axes.
+[[nodiscard]] Status element_count(Shape shape, std::size_t& count);
+
+/// A tensor that owns nothing: values[i] in row-major order, and their shape.
+template <typename T>
+struct TensorView {
+  std::span<T> values;
+  Shape shape;
+};
+
+/// Checks that a view has as many values as its shape says.
+/// @return kShapeMismatch, kSizeOverflow.
+template <typename T>
+[[nodiscard]] Status check(const TensorView<T>& tensor) {
+  std::size_t count = 0;
+  const Status status = element_count(tensor.shape, count);
+  if (status != Status::kOk) return status;
+  return count == tensor.values.size() ? Status::kOk : Status::kShapeMismatch;
+}
+
+}  // namespace zeropoint

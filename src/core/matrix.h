@@ -1,0 +1,23 @@
+// The one check that all linear layers make of their matrices.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "zeropoint/tensor.h"
+
+namespace zeropoint {
+
+/// A [rows][columns] matrix must be countable and hold `size` values.
+/// @return kSizeOverflow, kShapeMismatch.
+[[nodiscard]] inline Status check_matrix(std::size_t rows, std::size_t columns, std::size_t size) {
+  if (rows > UINT32_MAX || columns > UINT32_MAX) return Status::kSizeOverflow;
+  const std::uint32_t shape[] = {static_cast<std::uint32_t>(rows),
+                                 static_cast<std::uint32_t>(columns)};
+  std::size_t count = 0;
+  const Status status = element_count(shape, count);
+  if (status != Status::kOk) return status;
+  return count == size ? Status::kOk : Status::kShapeMismatch;
+}
+
+}  // namespace zeropoint

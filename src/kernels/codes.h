@@ -1,0 +1,80 @@
+// Sixteen codes at a time between memory and four vectors of int32: what every loop over codes
+// shares.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "kernels/simd.h"
+
+namespace zeropoint::kernels {
+
+/// Values per step of the loops over codes.
+inline constexpr std::size_t kStep = 16;
+
+struct Int32x16 {
+  v128_t lanes[4];
+};
+
+/// Narrows 16 int32 that lie in Code's range, and stores them.
+template <typename Code>
+inline void store_codes(const Int32x16& v, Code* out) {
+  if constexpr (sizeof(Code) == 4) {
+    for (std::size_t j = 0; j < 4; ++j) wasm_v128_store(out + 4 * j, v.lanes[j]);
+  } else if constexpr (std::is_same_v<Code, std::uint16_t>) {
+    wasm_v128_store(out, wasm_u16x8_narrow_i32x4(v.lanes[0], v.lanes[1]));
+    wasm_v128_store(out + 8, wasm_u16x8_narrow_i32x4(v.lanes[2], v.lanes[3]));
+  } else {
+    const v128_t low = wasm_i16x8_narrow_i32x4(v.lanes[0], v.lanes[1]);
+    const v128_t high = wasm_i16x8_narrow_i32x4(v.lanes[2], v.lanes[3]);
+    if constexpr (std::is_same_v<Code, std::int16_t>) {
+      wasm_v128_store(out, low);
+      wasm_v128_store(out + 8, high);
+    } else if constexpr (std::is_same_v<Code, std::int8_t>) {
+      wasm_v128_store(out, wasm_i8x16_narrow_i16x8(low, high));
+    } else {
+      wasm_v128_store(out, wasm_u8x16_narrow_i16x8(low, high));
+    }
+  }
+}
+
+/// Loads 16 codes and widens them to int32.
+template <typename Code>
+inline Int32x16 load_codes(const Code* codes) {
+  Int32x16 v;
+  if constexpr (sizeof(Code) == 4) {
+    for (std::size_t j = 0; j < 4; ++j) v.lanes[j] = wasm_v128_load(codes + 4 * j);
+  } else {
+    for (std::size_t j = 0; j < 2; ++j) {
+      v128_t half;
+      if constexpr (std::is_same_v<Code, std::int8_t>) {
+        half = wasm_i16x8_load8x8(codes + 8 * j);
+      } else if constexpr (std::is_same_v<Code, std::uint8_t>) {
+        half = wasm_u16x8_load8x8(codes + 8 * j);
+      } else {
+        half = wasm_v128_load(codes + 8 * j);
+      }
+      if constexpr (std::is_same_v<Code, std::uint16_t>) {
+        v.lanes[2 * j] = wasm_u32x4_extend_low_u16x8(half);
+        v.lanes[2 * j + 1] = wasm_u32x4_extend_high_u16x8(half);
+      } else {
+        v.lanes[2 * j] = wasm_i32x4_extend_low_i16x8(half);
+        v.lanes[2 * j + 1] = wasm_i32x4_extend_high_i16x8(half);
+      }
+    }
+  }
+  return v;
+}
+
+/// The last n % 16 values, copied to a full step: the vector code does the tail too, so that a
+/// value's result cannot depend on its place.
+template <typename T>
+struct Tail {
+  T values[kStep] = {};
+
+  Tail(const T* from, std::size_t count) { std::memcpy(values, from, count * sizeof(T)); }
+};
+
+}  // namespace zeropoint::kernels

@@ -1,0 +1,181 @@
+// The hot loops' contract. Kernels take raw pointers, check nothing but by assert, allocate nothing
+// and throw nothing; core/ has checked the arguments. Pointers need no alignment beyond their
+// type's, and outputs must not overlap inputs unless a kernel says so.
+//
+// Parity rule for all of them: every result is bit for bit that of the scalar function of the same
+// name in tests/native/reference, for every input, NaN and infinities included, in every build.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace zeropoint::kernels {
+
+// ---- range
+
+struct MinMax {
+  float min;
+  float max;
+};
+
+/// {+inf, -inf} for no values; {NaN, NaN} if any value is NaN.
+MinMax minmax_f32(const float* x, std::size_t n);
+
+/// As minmax_f32 over the finite values alone.
+MinMax minmax_finite_f32(const float* x, std::size_t n);
+
+/// Columns that minmax_columns_f32 takes at a time.
+inline constexpr std::size_t kColumns = 16;
+
+/// minmax_f32 (or, if finite_only, minmax_finite_f32) of each of `columns` <= kColumns columns of
+/// x[rows][stride].
+void minmax_columns_f32(const float* x, std::size_t rows, std::size_t stride, std::size_t columns,
+                        bool finite_only, MinMax* out);
+
+// ---- quantize: clamp(round_half_even(x / scale + zero_point), qmin, qmax)
+
+/// What rounding and clamping lead to, and what stands for values that no code can hold.
+struct CodeRule {
+  std::int32_t qmin;
+  std::int32_t qmax;
+  std::int32_t overflow;  ///< for x >= 2^31 when qmax = 2^31 - 1: 2^31 - 1 saturates
+};
+
+/// One scale and zero point for all values.
+struct UniformQParams {
+  float scale;
+  float zero_point;       ///< as added, in float32
+  std::int32_t nan_code;  ///< what NaN becomes
+};
+
+/// One scale and zero point per value; NaN becomes the value's zero point.
+struct ElementwiseQParams {
+  const float* scales;
+  const std::int32_t* zero_points;
+};
+
+/// One scale, possibly fractional zero point and code for NaN per value.
+struct ElementwiseFloatQParams {
+  const float* scales;
+  const float* zero_points;
+  const std::int32_t* nan_codes;
+};
+
+/// Code: int8_t, uint8_t, int16_t, uint16_t, int32_t.
+/// QParams: UniformQParams, ElementwiseQParams, ElementwiseFloatQParams.
+template <typename Code, typename QParams>
+void quantize_f32(const float* x, std::size_t n, QParams qparams, CodeRule rule, Code* out);
+
+/// Quantizes, then dequantizes, without a code in between. out may be x.
+/// QParams: UniformQParams, ElementwiseQParams.
+template <typename QParams>
+void fake_quantize_f32(const float* x, std::size_t n, QParams qparams, CodeRule rule, float* out);
+
+// ---- quantize, torch family: clamp(round_half_even(x * inverse) + zero_point, qmin, qmax)
+
+/// Where the zero point is added: after rounding (integer zero points) or before (floating ones).
+enum class AddZeroPoint { kAfterRounding, kBeforeRounding };
+
+/// What the torch family clamps to, and what it makes of values beyond int32.
+struct TorchRule {
+  std::int32_t qmin;
+  std::int32_t qmax;
+  bool saturate;  ///< false: PyTorch's portable kernel, see quantize.h's Overflow::kTorch
+};
+
+/// QParams: UniformQParams, ElementwiseFloatQParams; their `scale` is the reciprocal, 1 / scale.
+/// The codes for NaN serve only where the rule saturates.
+template <typename Code, AddZeroPoint kAdd, typename QParams>
+void quantize_reciprocal_f32(const float* x, std::size_t n, QParams qparams, TorchRule rule,
+                             Code* out);
+
+/// Scales, and zero points as doubles, that a fake quantization multiplies codes back with.
+/// x, n, qparams, rule as above; out[i] = float((double(code) - zero_point) * double(scale)), scale
+/// per value or (uniform) one for all. out may be x.
+template <AddZeroPoint kAdd, typename QParams>
+void fake_quantize_reciprocal_f32(const float* x, std::size_t n, QParams qparams,
+                                  const float* scales, TorchRule rule, float* out);
+
+// ---- histogram
+
+/// Adds 1 to counts[trunc(((v - lo) * float(bins)) / (hi - lo))] for every lo <= v <= hi, the last
+/// bin taking what rounds up to `bins`, and the first one what overflows float32.
+void histogram_f32(const float* x, std::size_t n, float lo, float hi, std::uint32_t* counts,
+                   std::size_t bins);
+
+// ---- dequantize: scale * (float(code) - float(zero_point))
+
+/// QParams: UniformQParams, ElementwiseQParams, ElementwiseFloatQParams (codes for NaN unused).
+template <typename Code, typename QParams>
+void dequantize_f32(const Code* codes, std::size_t n, QParams qparams, float* out);
+
+// ---- error
+
+/// PyTorch's cascade sum of x, of (a - b)^2 and of |a - b|, all in float32.
+float sum_f32(const float* x, std::size_t n);
+float sum_squared_difference_f32(const float* a, const float* b, std::size_t n);
+float sum_absolute_difference_f32(const float* a, const float* b, std::size_t n);
+
+/// max |a - b| in double; NaN if any difference is NaN; 0 for no values.
+double max_absolute_difference_f64(const float* a, const float* b, std::size_t n);
+
+/// Sums of products in double: sum(a a), sum(b b), sum(a b), sum((a - b)^2).
+/// Value i goes to partial sum i % 4; the result is (p0 + p2) + (p1 + p3).
+struct Energies {
+  double aa;
+  double bb;
+  double ab;
+  double noise;
+};
+Energies energies_f64(const float* a, const float* b, std::size_t n);
+
+// ---- pack
+
+void pack_4bit(const std::uint8_t* codes, std::size_t n, std::uint8_t* out);
+void pack_2bit(const std::uint8_t* codes, std::size_t n, std::uint8_t* out);
+void unpack_4bit(const std::uint8_t* bytes, std::size_t n, bool is_signed, std::uint8_t* codes);
+void unpack_2bit(const std::uint8_t* bytes, std::size_t n, bool is_signed, std::uint8_t* codes);
+
+// ---- linear
+
+/// One row of float weights.
+struct FloatWeights {
+  const float* values;
+};
+
+/// One row of codes that share a zero point; stands for code - zero_point.
+template <typename Code>
+struct CodeWeights {
+  const Code* codes;
+  std::int32_t zero_point;
+};
+
+/// One row of codes with qparams per value; stands for (code - zero_point) * scale.
+template <typename Code>
+struct ScaledCodeWeights {
+  const Code* codes;
+  const float* scales;
+  const std::int32_t* zero_points;
+};
+
+/// Rows of x that dot_* takes at a time, to share one conversion of the weights.
+inline constexpr std::size_t kRows = 4;
+
+/// dots[r] = sum over k of x[r][k] * w[k] in double, for 1 <= rows <= kRows rows of
+/// x[rows][stride]. Order: value i of the first 8 * (k / 8) goes to partial sum i % 8; with q[j] =
+/// ((p[j] + p[j + 2])
+/// + (p[j + 4] + p[j + 6])) for j = 0, 1 the result is q[0] + q[1], then the last k % 8 in order.
+template <typename Weights>
+void dot_f64(const float* x, std::size_t rows, std::size_t stride, Weights w, std::size_t k,
+             double* dots);
+
+/// The same in float32, partial sums joined as l[j] = p[j] + p[j + 4], then (l[0] + l[2]) + (l[1] +
+/// l[3]).
+template <typename Weights>
+void dot_f32(const float* x, std::size_t rows, std::size_t stride, Weights w, std::size_t k,
+             float* dots);
+
+/// sum over k of x[k] * w[k], exact in 64 bits.
+std::int64_t dot_qu8_qs8(const std::uint8_t* x, const std::int8_t* w, std::size_t k);
+
+}  // namespace zeropoint::kernels
