@@ -1,0 +1,547 @@
+// One wrapper and one registration per core function: offsets in, Status out. No checks, defaults
+// or arithmetic. Parameter names are in the registrations, for the generated types.
+#include <emscripten/bind.h>
+
+#include <cstdlib>
+
+#include "bindings/marshal.h"
+#include "zeropoint/zeropoint.h"
+
+namespace zeropoint::bindings {
+namespace {
+
+// Calls f with a value of the C++ type that the dtype's codes have.
+template <typename F>
+Status with_storage(DType dtype, F f) {
+  switch (dtype_info(dtype).storage) {
+    case Storage::kInt8:
+      return f(std::int8_t{});
+    case Storage::kUint8:
+      return f(std::uint8_t{});
+    case Storage::kInt16:
+      return f(std::int16_t{});
+    case Storage::kUint16:
+      return f(std::uint16_t{});
+    case Storage::kInt32:
+      break;
+  }
+  return f(std::int32_t{});
+}
+
+Offset allocate(std::size_t bytes) { return reinterpret_cast<Offset>(std::malloc(bytes)); }
+
+void release(Offset offset) { std::free(reinterpret_cast<void*>(offset)); }
+
+enum class GranularityKind { kPerTensor, kPerChannel, kPerGroup };
+
+Status resolve(GranularityKind kind, Shape shape, std::int32_t axis_or_group_size,
+               Granularity& out) {
+  switch (kind) {
+    case GranularityKind::kPerTensor:
+      return per_tensor(shape, out);
+    case GranularityKind::kPerChannel:
+      return per_channel(shape, axis_or_group_size, out);
+    case GranularityKind::kPerGroup:
+      break;
+  }
+  return per_group(shape, static_cast<std::uint32_t>(axis_or_group_size), out);
+}
+
+Status choose_qparams(Offset x, Offset shape, std::size_t rank, GranularityKind kind,
+                      std::int32_t axis_or_group_size, DType dtype, Scheme scheme,
+                      bool include_zero, NonFinite non_finite, Offset ranges, Offset scales,
+                      Offset zero_points) {
+  Granularity granularity;
+  const Status status = resolve(kind, shape_at(shape, rank), axis_or_group_size, granularity);
+  if (status != Status::kOk) return status;
+  return zeropoint::choose_qparams(tensor_at<const float>(x, shape_at(shape, rank)).values,
+                                   granularity, non_finite, {dtype, scheme, include_zero},
+                                   span_at<Range>(ranges, granularity.slices),
+                                   span_at<double>(scales, granularity.slices),
+                                   span_at<std::int32_t>(zero_points, granularity.slices));
+}
+
+QParamsView qparams_at(Offset scales, Offset zero_points, Shape shape) {
+  return {tensor_at<const float>(scales, shape).values,
+          tensor_at<const std::int32_t>(zero_points, shape).values, shape};
+}
+
+Status quantize(Offset x, Offset shape, std::size_t rank, Offset scales, Offset zero_points,
+                Offset qparams_shape, std::size_t qparams_rank, DType dtype, Offset out) {
+  const auto values = tensor_at<const float>(x, shape_at(shape, rank));
+  const auto qparams = qparams_at(scales, zero_points, shape_at(qparams_shape, qparams_rank));
+  return with_storage(dtype, [&](auto code) {
+    return zeropoint::quantize(values, qparams, dtype,
+                               span_at<decltype(code)>(out, values.values.size()));
+  });
+}
+
+Status dequantize(Offset codes, Offset shape, std::size_t rank, Offset scales, Offset zero_points,
+                  Offset qparams_shape, std::size_t qparams_rank, DType dtype, Offset out) {
+  const auto qparams = qparams_at(scales, zero_points, shape_at(qparams_shape, qparams_rank));
+  return with_storage(dtype, [&](auto code) {
+    const auto values = tensor_at<const decltype(code)>(codes, shape_at(shape, rank));
+    return zeropoint::dequantize(values, qparams, dtype, span_at<float>(out, values.values.size()));
+  });
+}
+
+Status fake_quantize(Offset x, Offset shape, std::size_t rank, Offset scales, Offset zero_points,
+                     Offset qparams_shape, std::size_t qparams_rank, DType dtype, Offset out) {
+  const auto values = tensor_at<const float>(x, shape_at(shape, rank));
+  const auto qparams = qparams_at(scales, zero_points, shape_at(qparams_shape, qparams_rank));
+  return zeropoint::fake_quantize(values, qparams, dtype,
+                                  span_at<float>(out, values.values.size()));
+}
+
+Status linear_q(Offset x, Offset shape, std::size_t rank, Offset scale, Offset scale_shape,
+                std::size_t scale_rank, Offset zero_point, Offset zero_point_shape,
+                std::size_t zero_point_rank, DType dtype, Offset out, std::size_t out_size) {
+  return with_storage(dtype, [&](auto code) {
+    return zeropoint::linear_q(
+        tensor_at<const float>(x, shape_at(shape, rank)),
+        tensor_at<const float>(scale, shape_at(scale_shape, scale_rank)),
+        tensor_at<const float>(zero_point, shape_at(zero_point_shape, zero_point_rank)), dtype,
+        span_at<decltype(code)>(out, out_size));
+  });
+}
+
+Status linear_dequantization(Offset codes, Offset shape, std::size_t rank, Offset scale,
+                             Offset scale_shape, std::size_t scale_rank, Offset zero_point,
+                             Offset zero_point_shape, std::size_t zero_point_rank, DType dtype,
+                             Offset out, std::size_t out_size) {
+  return with_storage(dtype, [&](auto code) {
+    return zeropoint::linear_dequantization(
+        tensor_at<const decltype(code)>(codes, shape_at(shape, rank)),
+        tensor_at<const float>(scale, shape_at(scale_shape, scale_rank)),
+        tensor_at<const float>(zero_point, shape_at(zero_point_shape, zero_point_rank)),
+        span_at<float>(out, out_size));
+  });
+}
+
+float sum(Offset x, std::size_t n) { return zeropoint::sum(span_at<const float>(x, n)); }
+
+float mean(Offset x, std::size_t n) { return zeropoint::mean(span_at<const float>(x, n)); }
+
+void min_max(Offset x, std::size_t n, Offset out) {
+  span_at<Range>(out, 1)[0] = zeropoint::min_max(span_at<const float>(x, n));
+}
+
+Status quantization_error(Offset a, Offset b, std::size_t n, Metric metric, Offset out) {
+  return zeropoint::quantization_error(span_at<const float>(a, n), span_at<const float>(b, n),
+                                       metric, span_at<double>(out, 1)[0]);
+}
+
+Status pack(Offset codes, std::size_t n, DType dtype, Offset out) {
+  return zeropoint::pack(span_at<const std::uint8_t>(codes, n), dtype,
+                         span_at<std::uint8_t>(out, packed_size(n, dtype)));
+}
+
+Status unpack(Offset bytes, std::size_t n, DType dtype, Offset out) {
+  return zeropoint::unpack(span_at<const std::uint8_t>(bytes, packed_size(n, dtype)), dtype,
+                           span_at<std::uint8_t>(out, n));
+}
+
+std::span<const float> bias_at(Offset bias, std::size_t n) {
+  return span_at<const float>(bias, bias == 0 ? 0 : n);
+}
+
+Status linear(Offset x, std::size_t m, std::size_t k, Offset w, std::size_t n, Offset bias,
+              Accumulate accumulate, Offset out) {
+  return zeropoint::linear(span_at<const float>(x, m * k), m, k, span_at<const float>(w, n * k), n,
+                           bias_at(bias, n), accumulate, span_at<float>(out, m * n));
+}
+
+Status linear_quantized(Offset x, std::size_t m, std::size_t k, Offset codes, DType dtype,
+                        std::size_t n, WeightGranularity granularity, std::size_t group_size,
+                        Offset scales, Offset zero_points, std::size_t scale_count, Offset bias,
+                        Accumulate accumulate, Offset out) {
+  const auto run = [&](auto code) {
+    const QuantizedWeight<decltype(code)> w{span_at<const decltype(code)>(codes, n * k),
+                                            dtype,
+                                            granularity,
+                                            group_size,
+                                            span_at<const float>(scales, scale_count),
+                                            span_at<const std::int32_t>(zero_points, scale_count)};
+    return zeropoint::linear(span_at<const float>(x, m * k), m, k, w, n, bias_at(bias, n),
+                             accumulate, span_at<float>(out, m * n));
+  };
+  return dtype_info(dtype).is_signed() ? run(std::int8_t{}) : run(std::uint8_t{});
+}
+
+// ---- the torch family
+
+// Calls f with a value of the C++ type of a qint8, quint8 or qint32 code.
+template <typename F>
+Status with_torch_storage(DType dtype, F f) {
+  switch (dtype_info(dtype).storage) {
+    case Storage::kInt8:
+      return f(std::int8_t{});
+    case Storage::kUint8:
+      return f(std::uint8_t{});
+    default:
+      return f(std::int32_t{});
+  }
+}
+
+Status quantize_per_tensor(Offset x, std::size_t n, double scale, std::int32_t zero_point,
+                           DType dtype, Overflow overflow, Offset out) {
+  return with_torch_storage(dtype, [&](auto code) {
+    return zeropoint::quantize_per_tensor(span_at<const float>(x, n), scale, zero_point, dtype,
+                                          overflow, span_at<decltype(code)>(out, n));
+  });
+}
+
+Status quantize_per_channel(Offset x, Offset shape, std::size_t rank, Offset scales,
+                            Offset zero_points, std::size_t channels, std::int32_t axis,
+                            DType dtype, Overflow overflow, Offset out) {
+  const auto values = tensor_at<const float>(x, shape_at(shape, rank));
+  return with_torch_storage(dtype, [&](auto code) {
+    return zeropoint::quantize_per_channel(values, span_at<const double>(scales, channels),
+                                           span_at<const std::int32_t>(zero_points, channels), axis,
+                                           dtype, overflow,
+                                           span_at<decltype(code)>(out, values.values.size()));
+  });
+}
+
+Status quantize_per_channel_float_qparams(Offset x, Offset shape, std::size_t rank, Offset scales,
+                                          Offset zero_points, std::size_t channels,
+                                          std::int32_t axis, DType dtype, Overflow overflow,
+                                          Offset out) {
+  const auto values = tensor_at<const float>(x, shape_at(shape, rank));
+  return with_torch_storage(dtype, [&](auto code) {
+    return zeropoint::quantize_per_channel_float_qparams(
+        values, span_at<const float>(scales, channels), span_at<const float>(zero_points, channels),
+        axis, dtype, overflow, span_at<decltype(code)>(out, values.values.size()));
+  });
+}
+
+Status dequantize_per_tensor(Offset codes, std::size_t n, double scale, std::int32_t zero_point,
+                             DType dtype, Offset out) {
+  return with_torch_storage(dtype, [&](auto code) {
+    return zeropoint::dequantize_per_tensor(span_at<const decltype(code)>(codes, n), scale,
+                                            zero_point, span_at<float>(out, n));
+  });
+}
+
+Status dequantize_per_channel(Offset codes, Offset shape, std::size_t rank, Offset scales,
+                              Offset zero_points, std::size_t channels, std::int32_t axis,
+                              DType dtype, Offset out) {
+  return with_torch_storage(dtype, [&](auto code) {
+    const auto values = tensor_at<const decltype(code)>(codes, shape_at(shape, rank));
+    return zeropoint::dequantize_per_channel(values, span_at<const double>(scales, channels),
+                                             span_at<const std::int32_t>(zero_points, channels),
+                                             axis, span_at<float>(out, values.values.size()));
+  });
+}
+
+Status dequantize_per_channel_float_qparams(Offset codes, Offset shape, std::size_t rank,
+                                            Offset scales, Offset zero_points, std::size_t channels,
+                                            std::int32_t axis, DType dtype, Offset out) {
+  return with_torch_storage(dtype, [&](auto code) {
+    const auto values = tensor_at<const decltype(code)>(codes, shape_at(shape, rank));
+    return zeropoint::dequantize_per_channel_float_qparams(
+        values, span_at<const float>(scales, channels), span_at<const float>(zero_points, channels),
+        axis, span_at<float>(out, values.values.size()));
+  });
+}
+
+Status fake_quantize_per_tensor(Offset x, std::size_t n, double scale, std::int32_t zero_point,
+                                std::int32_t quant_min, std::int32_t quant_max, Overflow overflow,
+                                Offset out) {
+  return zeropoint::fake_quantize_per_tensor(span_at<const float>(x, n), scale, zero_point,
+                                             {quant_min, quant_max}, overflow,
+                                             span_at<float>(out, n));
+}
+
+Status fake_quantize_per_channel(Offset x, Offset shape, std::size_t rank, Offset scales,
+                                 Offset zero_points, std::size_t channels, std::int32_t axis,
+                                 std::int32_t quant_min, std::int32_t quant_max, Overflow overflow,
+                                 Offset out) {
+  const auto values = tensor_at<const float>(x, shape_at(shape, rank));
+  return zeropoint::fake_quantize_per_channel(values, span_at<const float>(scales, channels),
+                                              span_at<const std::int32_t>(zero_points, channels),
+                                              axis, {quant_min, quant_max}, overflow,
+                                              span_at<float>(out, values.values.size()));
+}
+
+Status fake_quantize_per_channel_float_qparams(Offset x, Offset shape, std::size_t rank,
+                                               Offset scales, Offset zero_points,
+                                               std::size_t channels, std::int32_t axis,
+                                               std::int32_t quant_min, std::int32_t quant_max,
+                                               Overflow overflow, Offset out) {
+  const auto values = tensor_at<const float>(x, shape_at(shape, rank));
+  return zeropoint::fake_quantize_per_channel_float_qparams(
+      values, span_at<const float>(scales, channels), span_at<const float>(zero_points, channels),
+      axis, {quant_min, quant_max}, overflow, span_at<float>(out, values.values.size()));
+}
+
+// ---- observers
+
+Status ranges(Offset x, Offset shape, std::size_t rank, GranularityKind kind,
+              std::int32_t axis_or_group_size, NonFinite non_finite, Offset out) {
+  Granularity granularity;
+  const Status status = resolve(kind, shape_at(shape, rank), axis_or_group_size, granularity);
+  if (status != Status::kOk) return status;
+  return zeropoint::range(tensor_at<const float>(x, shape_at(shape, rank)).values, granularity,
+                          non_finite, span_at<Range>(out, granularity.slices));
+}
+
+Status update_min_max(Offset batch, Offset state, std::size_t n) {
+  return zeropoint::update_min_max(span_at<const Range>(batch, n), span_at<Range>(state, n));
+}
+
+Status update_moving_average(Offset batch, Offset state, std::size_t n, double averaging_constant) {
+  return zeropoint::update_moving_average(span_at<const Range>(batch, n), averaging_constant,
+                                          span_at<Range>(state, n));
+}
+
+Status calculate_qparams(Offset ranges, std::size_t n, QScheme qscheme, std::int32_t quant_min,
+                         std::int32_t quant_max, float eps, std::int32_t symmetric_zero_point,
+                         Offset scales, Offset zero_points) {
+  return zeropoint::calculate_qparams(
+      span_at<const Range>(ranges, n), {qscheme, quant_min, quant_max, eps, symmetric_zero_point},
+      span_at<float>(scales, n), span_at<std::int32_t>(zero_points, n));
+}
+
+Status calculate_float_qparams(Offset ranges, std::size_t n, std::int32_t quant_min,
+                               std::int32_t quant_max, float eps, Offset scales,
+                               Offset zero_points) {
+  return zeropoint::calculate_float_qparams(
+      span_at<const Range>(ranges, n), {QScheme::kFloatQParams, quant_min, quant_max, eps, 0},
+      span_at<float>(scales, n), span_at<float>(zero_points, n));
+}
+
+Status count_into_bins(Offset x, std::size_t n, float lo, float hi, Offset counts,
+                       std::size_t bins) {
+  return zeropoint::count_into_bins(span_at<const float>(x, n), lo, hi,
+                                    span_at<std::uint32_t>(counts, bins));
+}
+
+Status to_histogram(Offset counts, Offset histogram, std::size_t bins) {
+  return zeropoint::to_histogram(span_at<const std::uint32_t>(counts, bins),
+                                 span_at<float>(histogram, bins));
+}
+
+Status merge_histogram(Offset batch, float batch_min, float batch_max, Offset held, float held_min,
+                       float held_max, std::size_t bins, Offset scratch) {
+  return zeropoint::merge_histogram(span_at<const float>(batch, bins), {batch_min, batch_max},
+                                    span_at<float>(held, bins), {held_min, held_max},
+                                    span_at<float>(scratch, histogram_scratch(bins)));
+}
+
+Status search_histogram(Offset histogram, std::size_t bins, float min, float max, double levels,
+                        Offset scratch, Offset out) {
+  return zeropoint::search_histogram(span_at<const float>(histogram, bins), {min, max}, levels,
+                                     span_at<float>(scratch, histogram_scratch(bins)),
+                                     span_at<Range>(out, 1)[0]);
+}
+
+// ---- W8A8
+
+Status choose_quantization_params(float min, float max, std::int32_t qmin, std::int32_t qmax,
+                                  bool reduce_range, Offset scale, Offset zero_point) {
+  QParams qparams{};
+  const Status status =
+      zeropoint::choose_quantization_params({min, max}, qmin, qmax, reduce_range, qparams);
+  span_at<double>(scale, 1)[0] = qparams.scale;
+  span_at<std::int32_t>(zero_point, 1)[0] = qparams.zero_point;
+  return status;
+}
+
+SymmetricWeight weight_at(Offset codes, std::size_t n, std::size_t k, Offset scales,
+                          std::size_t scale_count) {
+  return {span_at<const std::int8_t>(codes, n * k), span_at<const float>(scales, scale_count)};
+}
+
+Status linear_dynamic(Offset qx, std::size_t m, std::size_t k, double scale,
+                      std::int32_t zero_point, Offset codes, std::size_t n, Offset scales,
+                      std::size_t scale_count, Offset row_sums, Offset bias, Offset out) {
+  return zeropoint::linear_dynamic(span_at<const std::uint8_t>(qx, m * k), m, k,
+                                   {scale, zero_point}, weight_at(codes, n, k, scales, scale_count),
+                                   n, span_at<const std::int32_t>(row_sums, n), bias_at(bias, n),
+                                   span_at<float>(out, m * n));
+}
+
+Status linear_static(Offset qx, std::size_t m, std::size_t k, double scale, std::int32_t zero_point,
+                     Offset codes, std::size_t n, Offset scales, std::size_t scale_count,
+                     Offset row_sums, Offset bias, double out_scale, std::int32_t out_zero_point,
+                     Offset out) {
+  return zeropoint::linear_static(span_at<const std::uint8_t>(qx, m * k), m, k, {scale, zero_point},
+                                  weight_at(codes, n, k, scales, scale_count), n,
+                                  span_at<const std::int32_t>(row_sums, n),
+                                  span_at<const std::int32_t>(bias, bias == 0 ? 0 : n),
+                                  {out_scale, out_zero_point}, span_at<std::uint8_t>(out, m * n));
+}
+
+Status weight_row_sums(Offset codes, std::size_t n, std::size_t k, Offset sums) {
+  return zeropoint::weight_row_sums(span_at<const std::int8_t>(codes, n * k), n, k,
+                                    span_at<std::int32_t>(sums, n));
+}
+
+Status quantize_bias(Offset bias, std::size_t n, double scale_x, Offset scales,
+                     std::size_t scale_count, Offset out) {
+  return zeropoint::quantize_bias(span_at<const float>(bias, n), scale_x,
+                                  span_at<const float>(scales, scale_count),
+                                  span_at<std::int32_t>(out, n));
+}
+
+}  // namespace
+
+EMSCRIPTEN_BINDINGS(zeropoint) {
+  using emscripten::enum_;
+  using emscripten::enum_value_type;
+  using emscripten::function;
+
+  enum_<Status>("Status", enum_value_type::string)
+      .value("kOk", Status::kOk)
+      .value("kShapeMismatch", Status::kShapeMismatch)
+      .value("kSizeOverflow", Status::kSizeOverflow)
+      .value("kInvalidScale", Status::kInvalidScale)
+      .value("kInvalidZeroPoint", Status::kInvalidZeroPoint)
+      .value("kInvalidAxis", Status::kInvalidAxis)
+      .value("kInvalidGroupSize", Status::kInvalidGroupSize)
+      .value("kNonFinite", Status::kNonFinite)
+      .value("kEmpty", Status::kEmpty)
+      .value("kUnsignedSymmetric", Status::kUnsignedSymmetric)
+      .value("kUnsupportedDType", Status::kUnsupportedDType);
+  enum_<DType>("DType", enum_value_type::string)
+      .value("int2", DType::kInt2)
+      .value("int4", DType::kInt4)
+      .value("int8", DType::kInt8)
+      .value("uint2", DType::kUint2)
+      .value("uint4", DType::kUint4)
+      .value("uint8", DType::kUint8)
+      .value("int16", DType::kInt16)
+      .value("uint16", DType::kUint16)
+      .value("int32", DType::kInt32)
+      .value("qint8", DType::kQint8)
+      .value("quint8", DType::kQuint8)
+      .value("qint32", DType::kQint32);
+  enum_<Scheme>("Scheme", enum_value_type::string)
+      .value("symmetric", Scheme::kSymmetric)
+      .value("affine", Scheme::kAffine);
+  enum_<NonFinite>("NonFinite", enum_value_type::string)
+      .value("throw", NonFinite::kThrow)
+      .value("ignore", NonFinite::kIgnore)
+      .value("keep", NonFinite::kKeep);
+  enum_<GranularityKind>("Granularity", enum_value_type::string)
+      .value("perTensor", GranularityKind::kPerTensor)
+      .value("perChannel", GranularityKind::kPerChannel)
+      .value("perGroup", GranularityKind::kPerGroup);
+  enum_<Metric>("Metric", enum_value_type::string)
+      .value("mse", Metric::kMse)
+      .value("mae", Metric::kMae)
+      .value("max", Metric::kMax)
+      .value("sqnr", Metric::kSqnr)
+      .value("cosine", Metric::kCosine);
+  enum_<Accumulate>("Accumulate", enum_value_type::string)
+      .value("float64", Accumulate::kFloat64)
+      .value("float32", Accumulate::kFloat32);
+  enum_<WeightGranularity>("WeightGranularity", enum_value_type::string)
+      .value("perTensor", WeightGranularity::kPerTensor)
+      .value("perOutput", WeightGranularity::kPerOutput)
+      .value("perInput", WeightGranularity::kPerInput)
+      .value("perGroup", WeightGranularity::kPerGroup);
+
+  enum_<Overflow>("Overflow", enum_value_type::string)
+      .value("saturate", Overflow::kSaturate)
+      .value("torch", Overflow::kTorch);
+  enum_<QScheme>("QScheme", enum_value_type::string)
+      .value("affine", QScheme::kAffine)
+      .value("symmetric", QScheme::kSymmetric)
+      .value("floatQParams", QScheme::kFloatQParams);
+
+  function("allocate(bytes)", &allocate);
+  function("release(offset)", &release);
+  function(
+      "chooseQParams(x, shape, rank, granularity, axisOrGroupSize, dtype, scheme, includeZero, "
+      "nonFinite, ranges, scales, zeroPoints)",
+      &choose_qparams);
+  function("quantize(x, shape, rank, scales, zeroPoints, qparamsShape, qparamsRank, dtype, out)",
+           &quantize);
+  function(
+      "dequantize(codes, shape, rank, scales, zeroPoints, qparamsShape, qparamsRank, dtype, "
+      "out)",
+      &dequantize);
+  function(
+      "fakeQuantize(x, shape, rank, scales, zeroPoints, qparamsShape, qparamsRank, dtype, out)",
+      &fake_quantize);
+  function(
+      "linearQ(x, shape, rank, scale, scaleShape, scaleRank, zeroPoint, zeroPointShape, "
+      "zeroPointRank, dtype, out, outSize)",
+      &linear_q);
+  function(
+      "linearDequantization(codes, shape, rank, scale, scaleShape, scaleRank, zeroPoint, "
+      "zeroPointShape, zeroPointRank, dtype, out, outSize)",
+      &linear_dequantization);
+  function("sum(x, n)", &sum);
+  function("mean(x, n)", &mean);
+  function("minMax(x, n, out)", &min_max);
+  function("quantizationError(a, b, n, metric, out)", &quantization_error);
+  function("pack(codes, n, dtype, out)", &pack);
+  function("unpack(bytes, n, dtype, out)", &unpack);
+  function("linear(x, m, k, w, n, bias, accumulate, out)", &linear);
+  function(
+      "linearQuantized(x, m, k, codes, dtype, n, granularity, groupSize, scales, zeroPoints, "
+      "scaleCount, bias, accumulate, out)",
+      &linear_quantized);
+
+  function("quantizePerTensor(x, n, scale, zeroPoint, dtype, overflow, out)", &quantize_per_tensor);
+  function(
+      "quantizePerChannel(x, shape, rank, scales, zeroPoints, channels, axis, dtype, overflow, "
+      "out)",
+      &quantize_per_channel);
+  function(
+      "quantizePerChannelFloatQParams(x, shape, rank, scales, zeroPoints, channels, axis, "
+      "dtype, overflow, out)",
+      &quantize_per_channel_float_qparams);
+  function("dequantizePerTensor(codes, n, scale, zeroPoint, dtype, out)", &dequantize_per_tensor);
+  function(
+      "dequantizePerChannel(codes, shape, rank, scales, zeroPoints, channels, axis, dtype, "
+      "out)",
+      &dequantize_per_channel);
+  function(
+      "dequantizePerChannelFloatQParams(codes, shape, rank, scales, zeroPoints, channels, "
+      "axis, dtype, out)",
+      &dequantize_per_channel_float_qparams);
+  function("fakeQuantizePerTensor(x, n, scale, zeroPoint, quantMin, quantMax, overflow, out)",
+           &fake_quantize_per_tensor);
+  function(
+      "fakeQuantizePerChannel(x, shape, rank, scales, zeroPoints, channels, axis, quantMin, "
+      "quantMax, overflow, out)",
+      &fake_quantize_per_channel);
+  function(
+      "fakeQuantizePerChannelFloatQParams(x, shape, rank, scales, zeroPoints, channels, axis, "
+      "quantMin, quantMax, overflow, out)",
+      &fake_quantize_per_channel_float_qparams);
+
+  function("ranges(x, shape, rank, granularity, axisOrGroupSize, nonFinite, out)", &ranges);
+  function("updateMinMax(batch, state, n)", &update_min_max);
+  function("updateMovingAverage(batch, state, n, averagingConstant)", &update_moving_average);
+  function(
+      "calculateQParams(ranges, n, qscheme, quantMin, quantMax, eps, symmetricZeroPoint, "
+      "scales, zeroPoints)",
+      &calculate_qparams);
+  function("calculateFloatQParams(ranges, n, quantMin, quantMax, eps, scales, zeroPoints)",
+           &calculate_float_qparams);
+  function("countIntoBins(x, n, lo, hi, counts, bins)", &count_into_bins);
+  function("toHistogram(counts, histogram, bins)", &to_histogram);
+  function("mergeHistogram(batch, batchMin, batchMax, held, heldMin, heldMax, bins, scratch)",
+           &merge_histogram);
+  function("searchHistogram(histogram, bins, min, max, levels, scratch, out)", &search_histogram);
+
+  function("chooseQuantizationParams(min, max, qmin, qmax, reduceRange, scale, zeroPoint)",
+           &choose_quantization_params);
+  function(
+      "linearDynamic(qx, m, k, scale, zeroPoint, codes, n, scales, scaleCount, rowSums, bias, "
+      "out)",
+      &linear_dynamic);
+  function(
+      "linearStatic(qx, m, k, scale, zeroPoint, codes, n, scales, scaleCount, rowSums, bias, "
+      "outScale, outZeroPoint, out)",
+      &linear_static);
+  function("weightRowSums(codes, n, k, sums)", &weight_row_sums);
+  function("quantizeBias(bias, n, scaleX, scales, scaleCount, out)", &quantize_bias);
+}
+
+}  // namespace zeropoint::bindings
