@@ -1,0 +1,664 @@
+#include "zeropoint/linear.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "compare.h"
+#include "reference/dot.h"
+#include "reference/exact_sum.h"
+#include "tensors.h"
+
+namespace zeropoint {
+namespace {
+
+using testing::kEffort;
+using testing::kInfinity;
+using testing::kNan;
+using testing::kSpecialFloats;
+using testing::Output;
+using testing::Random;
+using testing::random_codes;
+using testing::same;
+
+constexpr Accumulate kBoth[] = {Accumulate::kFloat64, Accumulate::kFloat32};
+
+/// What a layer takes, but for its weights.
+struct Layer {
+  std::size_t m;
+  std::size_t k;
+  std::size_t n;
+  std::vector<float> x;
+  std::vector<float> bias;
+};
+
+/// Quantized weights that own their parts.
+template <typename Code>
+struct Weights {
+  std::vector<Code> codes;
+  DType dtype;
+  WeightGranularity granularity;
+  std::size_t group_size;
+  std::vector<float> scales;
+  std::vector<std::int32_t> zero_points;
+
+  [[nodiscard]] QuantizedWeight<Code> view() const {
+    return {codes, dtype, granularity, group_size, scales, zero_points};
+  }
+
+  /// Which scale and zero point the weight of output n and input i of K has.
+  [[nodiscard]] std::size_t slice(std::size_t n, std::size_t i, std::size_t k) const {
+    switch (granularity) {
+      case WeightGranularity::kPerTensor:
+        return 0;
+      case WeightGranularity::kPerOutput:
+        return n;
+      case WeightGranularity::kPerInput:
+        return i;
+      case WeightGranularity::kPerGroup:
+        break;
+    }
+    return (n * k + i) / group_size;
+  }
+
+  /// (code - zero_point) * scale, which double holds exactly.
+  [[nodiscard]] double value(std::size_t n, std::size_t i, std::size_t k) const {
+    const std::size_t own = slice(n, i, k);
+    return double{scales[own]} * (int{codes[n * k + i]} - zero_points[own]);
+  }
+};
+
+std::vector<float> run(const Layer& layer, const std::vector<float>& w, Accumulate accumulate) {
+  Output<float> y(layer.m * layer.n);
+  EXPECT_EQ(linear(layer.x, layer.m, layer.k, w, layer.n, layer.bias, accumulate, y.span()),
+            Status::kOk);
+  EXPECT_TRUE(y.guards_intact());
+  return {y.values().begin(), y.values().end()};
+}
+
+template <typename Code>
+std::vector<float> run(const Layer& layer, const Weights<Code>& w, Accumulate accumulate) {
+  Output<float> y(layer.m * layer.n);
+  EXPECT_EQ(
+      linear<Code>(layer.x, layer.m, layer.k, w.view(), layer.n, layer.bias, accumulate, y.span()),
+      Status::kOk);
+  EXPECT_TRUE(y.guards_intact());
+  return {y.values().begin(), y.values().end()};
+}
+
+double weight_value(const std::vector<float>& w, std::size_t n, std::size_t i, std::size_t k) {
+  return w[n * k + i];
+}
+template <typename Code>
+double weight_value(const Weights<Code>& w, std::size_t n, std::size_t i, std::size_t k) {
+  return w.value(n, i, k);
+}
+
+constexpr WeightGranularity kGranularities[] = {
+    WeightGranularity::kPerTensor, WeightGranularity::kPerOutput, WeightGranularity::kPerInput,
+    WeightGranularity::kPerGroup};
+
+template <typename Code>
+Weights<Code> random_weights(DType dtype, WeightGranularity granularity, std::size_t group_size,
+                             std::size_t n, std::size_t k, Random& random) {
+  const DTypeInfo info = dtype_info(dtype);
+  Weights<Code> w = {
+      random_codes<Code>(n * k, dtype, random), dtype, granularity, group_size, {}, {}};
+  const std::size_t slices = granularity == WeightGranularity::kPerTensor   ? 1
+                             : granularity == WeightGranularity::kPerOutput ? n
+                             : granularity == WeightGranularity::kPerInput  ? k
+                                                                            : n * (k / group_size);
+  for (std::size_t i = 0; i < slices; ++i) {
+    w.scales.push_back(std::fabs(random.spread(-12, 2)));
+    w.zero_points.push_back(random.integer(info.qmin, info.qmax));
+  }
+  return w;
+}
+
+/// Calls visit(weights) with every dtype that a layer takes, and every granularity.
+template <typename Visit>
+void for_all_weights(std::size_t n, std::size_t k, Random& random, Visit visit) {
+  std::vector<std::size_t> group_sizes;
+  for (std::size_t size = 1; size <= k; ++size) {
+    if (k % size == 0) group_sizes.push_back(size);
+  }
+  if (k == 0) group_sizes = {4};
+  for (const WeightGranularity granularity : kGranularities) {
+    const std::size_t group_size = group_sizes[random.below(group_sizes.size())];
+    for (const DType dtype : {DType::kInt2, DType::kInt4, DType::kInt8, DType::kQint8}) {
+      visit(random_weights<std::int8_t>(dtype, granularity, group_size, n, k, random));
+    }
+    for (const DType dtype : {DType::kUint2, DType::kUint4, DType::kUint8}) {
+      visit(random_weights<std::uint8_t>(dtype, granularity, group_size, n, k, random));
+    }
+  }
+}
+
+// ---- by hand
+
+TEST(Linear, MultipliesByTheTransposedWeightAndAddsTheBias) {
+  const Layer layer = {2, 3, 2, {1, 2, 3, 4, 5, 6}, {10, 20}};
+  for (const Accumulate accumulate : kBoth) {
+    EXPECT_TRUE(
+        same(run(layer, {1, 0, -1, 0.5F, 1, 0}, accumulate), std::vector<float>{8, 22.5F, 8, 27}));
+  }
+}
+
+TEST(Linear, NeedsNoBias) {
+  const Layer layer = {1, 3, 2, {1, 2, 3}, {}};
+  for (const Accumulate accumulate : kBoth) {
+    EXPECT_TRUE(same(run(layer, {1, 0, -1, 0.5F, 1, 0}, accumulate), std::vector<float>{-2, 2.5F}));
+  }
+}
+
+TEST(Linear, GivesTheBiasWithoutInputs) {
+  const Layer with_bias = {2, 0, 2, {}, {1.5F, -2.5F}};
+  const Layer without = {2, 0, 2, {}, {}};
+  for (const Accumulate accumulate : kBoth) {
+    EXPECT_TRUE(same(run(with_bias, std::vector<float>(), accumulate),
+                     std::vector<float>{1.5F, -2.5F, 1.5F, -2.5F}));
+    EXPECT_TRUE(
+        same(run(without, std::vector<float>(), accumulate), std::vector<float>{0, 0, 0, 0}));
+  }
+}
+
+TEST(Linear, TakesNoRowsAndNoOutputs) {
+  for (const Accumulate accumulate : kBoth) {
+    EXPECT_TRUE(run({0, 2, 1, {}, {1}}, {1, 2}, accumulate).empty());
+    EXPECT_TRUE(run({2, 2, 0, {1, 2, 3, 4}, {}}, std::vector<float>(), accumulate).empty());
+  }
+}
+
+TEST(LinearQuantized, SubtractsTheZeroPointAndMultipliesByTheScale) {
+  const Layer layer = {1, 2, 2, {1, 10}, {}};
+  const Weights<std::int8_t> w = {{3, -1, 0, 5}, DType::kInt8, WeightGranularity::kPerTensor, 0,
+                                  {0.5F},        {1}};
+  for (const Accumulate accumulate : kBoth) {
+    // w = {1, -1, -0.5, 2}
+    EXPECT_TRUE(same(run(layer, w, accumulate), std::vector<float>{-9, 19.5F}));
+  }
+}
+
+TEST(LinearQuantized, TakesAScalePerOutput) {
+  const Layer layer = {1, 2, 2, {1, 10}, {0.25F, 0}};
+  const Weights<std::uint8_t> w = {{3, 1, 0, 5}, DType::kUint4, WeightGranularity::kPerOutput, 0,
+                                   {0.5F, 2.0F}, {1, 4}};
+  for (const Accumulate accumulate : kBoth) {
+    // w = {1, 0, -8, 2}
+    EXPECT_TRUE(same(run(layer, w, accumulate), std::vector<float>{1.25F, 12}));
+  }
+}
+
+TEST(LinearQuantized, TakesAScalePerInput) {
+  const Layer layer = {1, 2, 2, {1, 10}, {}};
+  const Weights<std::int8_t> w = {{3, 1, 0, 5}, DType::kInt8, WeightGranularity::kPerInput, 0,
+                                  {0.5F, 2.0F}, {1, 4}};
+  for (const Accumulate accumulate : kBoth) {
+    // w = {1, -6, -0.5, 2}
+    EXPECT_TRUE(same(run(layer, w, accumulate), std::vector<float>{-59, 19.5F}));
+  }
+}
+
+TEST(LinearQuantized, TakesAScalePerGroupOfInputs) {
+  const Layer layer = {1, 4, 2, {1, 10, 100, 1000}, {}};
+  const Weights<std::int8_t> w = {{1, 2, 3, -4, 5, 6, 7, -8},   DType::kInt4,
+                                  WeightGranularity::kPerGroup, 2,
+                                  {1.0F, 0.5F, 2.0F, 0.25F},    {0, 0, 4, -8}};
+  for (const Accumulate accumulate : kBoth) {
+    // w = {1, 2, 1.5, -2}, {2, 4, 3.75, 0}
+    EXPECT_TRUE(same(run(layer, w, accumulate), std::vector<float>{-1829, 417}));
+  }
+}
+
+TEST(LinearQuantized, TakesNoRowsNoInputsAndNoOutputs) {
+  Random random(90);
+  for (const Accumulate accumulate : kBoth) {
+    for_all_weights(3, 5, random, [&](const auto& w) {
+      EXPECT_TRUE(run({0, 5, 3, {}, {1, 2, 3}}, w, accumulate).empty());
+    });
+    for_all_weights(0, 5, random, [&](const auto& w) {
+      EXPECT_TRUE(run({2, 5, 0, std::vector<float>(10), {}}, w, accumulate).empty());
+    });
+    for_all_weights(2, 0, random, [&](const auto& w) {
+      EXPECT_TRUE(same(run({2, 0, 2, {}, {1.5F, -2.5F}}, w, accumulate),
+                       std::vector<float>{1.5F, -2.5F, 1.5F, -2.5F}));
+    });
+  }
+}
+
+// ---- order
+
+TEST(Linear, AddsInDoubleInTheOrderOfTheKernels) {
+  Random random(91);
+  for (std::size_t k = 0; k < 70; ++k) {
+    const std::size_t m = 1 + random.below(6);
+    const std::size_t n = 1 + random.below(4);
+    const Layer layer = {m, k, n, random.uniforms(m * k, -2.0F, 2.0F),
+                         random.uniforms(n, -2.0F, 2.0F)};
+    const std::vector<float> w = random.uniforms(n * k, -2.0F, 2.0F);
+    std::vector<float> expected;
+    for (std::size_t row = 0; row < m; ++row) {
+      for (std::size_t output = 0; output < n; ++output) {
+        const kernels::FloatWeights weights = {w.data() + output * k};
+        const double dot = reference::dot<double>(layer.x.data() + row * k, weights, k);
+        expected.push_back(static_cast<float>(dot + layer.bias[output]));
+      }
+    }
+    EXPECT_TRUE(same(run(layer, w, Accumulate::kFloat64), expected)) << k;
+  }
+}
+
+template <typename W>
+void expect_batch_invariant(const Layer& layer, const W& w) {
+  const std::vector<float> together = run(layer, w, Accumulate::kFloat64);
+  for (std::size_t rows = 1; rows <= layer.m; ++rows) {
+    for (std::size_t first = 0; first + rows <= layer.m; ++first) {
+      const auto begin = layer.x.begin() + static_cast<std::ptrdiff_t>(first * layer.k);
+      const Layer part = {rows,
+                          layer.k,
+                          layer.n,
+                          {begin, begin + static_cast<std::ptrdiff_t>(rows * layer.k)},
+                          layer.bias};
+      const auto expected = std::span(together).subspan(first * layer.n, rows * layer.n);
+      ASSERT_TRUE(same(run(part, w, Accumulate::kFloat64), expected))
+          << rows << " rows from row " << first;
+    }
+  }
+}
+
+TEST(Linear, GivesTheSameBitsForEveryBatchSize) {
+  Random random(92);
+  for (const std::size_t k : {1U, 7U, 24U, 45U}) {
+    const Layer layer = {7, k, 3, random.uniforms(7 * k, -2.0F, 2.0F),
+                         random.uniforms(3, -2.0F, 2.0F)};
+    expect_batch_invariant(layer, random.uniforms(3 * k, -2.0F, 2.0F));
+    for_all_weights(3, k, random, [&](const auto& w) { expect_batch_invariant(layer, w); });
+  }
+}
+
+TEST(LinearQuantized, OneOutputOrOneGroupIsAsForTheWholeTensor) {
+  Random random(93);
+  for (const std::size_t k : {1U, 16U, 29U}) {
+    const Layer layer = {3, k, 1, random.uniforms(3 * k, -2.0F, 2.0F), {0.5F}};
+    auto w =
+        random_weights<std::int8_t>(DType::kInt8, WeightGranularity::kPerTensor, 0, 1, k, random);
+    for (const Accumulate accumulate : kBoth) {
+      w.granularity = WeightGranularity::kPerTensor;
+      const std::vector<float> expected = run(layer, w, accumulate);
+      w.granularity = WeightGranularity::kPerOutput;
+      EXPECT_TRUE(same(run(layer, w, accumulate), expected));
+      w.granularity = WeightGranularity::kPerGroup;
+      w.group_size = k;
+      EXPECT_TRUE(same(run(layer, w, accumulate), expected));
+    }
+  }
+}
+
+// ---- accuracy
+
+/// Checks every output against the header's bound, and counts those it applies to: results that
+/// float32 can hold as normal numbers.
+template <typename W>
+int expect_within_bound(const Layer& layer, const W& w, Accumulate accumulate) {
+  int checked = 0;
+  const std::vector<float> y = run(layer, w, accumulate);
+  for (std::size_t row = 0; row < layer.m; ++row) {
+    for (std::size_t output = 0; output < layer.n; ++output) {
+      reference::ExactSum exact;
+      double magnitudes = 0.0;
+      for (std::size_t i = 0; i < layer.k; ++i) {
+        const double x = layer.x[row * layer.k + i];
+        const double weight = weight_value(w, output, i, layer.k);
+        exact.add_product(x, weight);
+        magnitudes += std::fabs(x * weight);
+      }
+      const double bias = layer.bias.empty() ? 0.0 : layer.bias[output];
+      exact.add(bias);
+      const double size = std::fabs(exact.value());
+      if (size < double{FLT_MIN} || size > double{FLT_MAX}) continue;
+      const auto k = static_cast<double>(layer.k);
+      const double bound = accumulate == Accumulate::kFloat64
+                               ? (k + 1.0) * 0x1p-24 * magnitudes + 0x1p-24 * std::fabs(bias)
+                               : (k + 2.0) * double{FLT_EPSILON} * (magnitudes + std::fabs(bias));
+      // The bound's own sum is in double: K roundings of 2^-53 each.
+      EXPECT_LE(exact.distance(y[row * layer.n + output]), bound * (1.0 + 0x1p-40))
+          << "row " << row << ", output " << output << ", K " << layer.k;
+      ++checked;
+    }
+  }
+  return checked;
+}
+
+TEST(Linear, IsWithinTheBoundOfTheExactResult) {
+  Random random(94);
+  int checked = 0;
+  for (std::size_t round = 0; round < 40 * kEffort; ++round) {
+    const std::size_t k = random.below(200);
+    const Layer layer = {5, k, 3, random.uniforms(5 * k, -2.0F, 2.0F),
+                         round % 2 == 0 ? std::vector<float>() : random.uniforms(3, -9.0F, 9.0F)};
+    const std::vector<float> w = random.uniforms(3 * k, -2.0F, 2.0F);
+    for (const Accumulate accumulate : kBoth) checked += expect_within_bound(layer, w, accumulate);
+  }
+  EXPECT_GT(checked, 1000);
+}
+
+TEST(LinearQuantized, IsWithinTheBoundOfTheExactResult) {
+  Random random(95);
+  int checked = 0;
+  for (std::size_t round = 0; round < kEffort; ++round) {
+    for (const std::size_t k : {1U, 2U, 8U, 9U, 48U, 130U}) {
+      const Layer layer = {5, k, 3, random.uniforms(5 * k, -2.0F, 2.0F),
+                           round % 2 == 0 ? std::vector<float>() : random.uniforms(3, -9.0F, 9.0F)};
+      for_all_weights(3, k, random, [&](const auto& w) {
+        for (const Accumulate accumulate : kBoth) {
+          checked += expect_within_bound(layer, w, accumulate);
+        }
+      });
+    }
+  }
+  EXPECT_GT(checked, 1000);
+}
+
+// Magnitudes over 2^120, where a few terms are everything.
+TEST(Linear, IsWithinTheBoundDespiteHugeOutliers) {
+  Random random(96);
+  int checked = 0;
+  for (std::size_t round = 0; round < 20 * kEffort; ++round) {
+    const std::size_t k = 1 + random.below(60);
+    Layer layer = {4, k, 2, {}, {random.spread(-60, 60), random.spread(-60, 60)}};
+    std::vector<float> w(2 * k);
+    for (std::size_t i = 0; i < 4 * k; ++i) layer.x.push_back(random.spread(-60, 60));
+    for (float& value : w) value = random.spread(-60, 60);
+    checked += expect_within_bound(layer, w, Accumulate::kFloat64);
+    for_all_weights(2, k, random, [&](const auto& codes) {
+      checked += expect_within_bound(layer, codes, Accumulate::kFloat64);
+    });
+  }
+  EXPECT_GT(checked, 1000);
+}
+
+// Terms come in pairs that cancel up to their last bits.
+TEST(Linear, IsWithinTheBoundDespiteCancellation) {
+  Random random(97);
+  int checked = 0;
+  for (std::size_t round = 0; round < 40 * kEffort; ++round) {
+    const std::size_t pairs = 1 + random.below(40);
+    Layer layer = {1, 2 * pairs, 1, {}, {random.spread(-30, 0)}};
+    std::vector<float> w;
+    for (std::size_t i = 0; i < pairs; ++i) {
+      const float value = random.spread(-5, 30);
+      layer.x.push_back(value);
+      layer.x.push_back(-std::nextafter(value, kInfinity));
+      const float weight = random.spread(-5, 5);
+      w.push_back(weight);
+      w.push_back(weight);
+    }
+    for (const Accumulate accumulate : kBoth) checked += expect_within_bound(layer, w, accumulate);
+  }
+  EXPECT_GT(checked, 50);
+}
+
+TEST(Linear, RoundsOnceForASingleInput) {
+  Random random(98);
+  for (int round = 0; round < 1000; ++round) {
+    const float x = random.spread(-20, 20);
+    const float w = random.spread(-20, 20);
+    for (const Accumulate accumulate : kBoth) {
+      EXPECT_TRUE(same(run({1, 1, 1, {x}, {}}, {w}, accumulate), std::vector<float>{x * w}));
+    }
+  }
+}
+
+TEST(Linear, KeepsInDoubleWhatFloat32WouldLoseNextToALargerTerm) {
+  const Layer layer = {1, 3, 1, {1e10F, 1.0F, -1e10F}, {}};
+  EXPECT_TRUE(same(run(layer, {0.5F, 0.5F, 0.5F}, Accumulate::kFloat64), std::vector<float>{0.5F}));
+}
+
+TEST(Linear, HoldsSumsInDoubleThatFloat32CannotHold) {
+  const Layer layer = {1, 3, 1, {FLT_MAX, FLT_MAX, 3.0F}, {}};
+  EXPECT_TRUE(
+      same(run(layer, {FLT_MAX, -FLT_MAX, 1.0F}, Accumulate::kFloat64), std::vector<float>{3.0F}));
+  const Layer tiny = {1, 2, 1, {1e-30F, 1e-30F}, {}};
+  EXPECT_TRUE(same(run(tiny, {1e-8F, 1e-10F}, Accumulate::kFloat64),
+                   std::vector<float>{static_cast<float>(1.01e-38)}));
+}
+
+TEST(Linear, OverflowsToInfinityWhereTheResultDoes) {
+  const Layer layer = {1, 1, 2, {FLT_MAX}, {}};
+  for (const Accumulate accumulate : kBoth) {
+    EXPECT_TRUE(
+        same(run(layer, {2.0F, -2.0F}, accumulate), std::vector<float>{kInfinity, -kInfinity}));
+  }
+}
+
+// ---- NaN and infinities
+
+/// What F.linear gives where it is not finite: NaN, an infinity, or something finite (as 0).
+float kind(double value) {
+  if (std::isnan(value)) return kNan;
+  if (std::isinf(value)) return value > 0.0 ? kInfinity : -kInfinity;
+  return 0.0F;
+}
+
+template <typename W>
+void expect_propagates(const Layer& layer, const W& w) {
+  std::vector<float> expected;
+  for (std::size_t row = 0; row < layer.m; ++row) {
+    for (std::size_t output = 0; output < layer.n; ++output) {
+      double sum = layer.bias.empty() ? 0.0 : layer.bias[output];
+      for (std::size_t i = 0; i < layer.k; ++i) {
+        sum += layer.x[row * layer.k + i] * weight_value(w, output, i, layer.k);
+      }
+      expected.push_back(kind(sum));
+    }
+  }
+  for (const Accumulate accumulate : kBoth) {
+    std::vector<float> y = run(layer, w, accumulate);
+    std::transform(y.begin(), y.end(), y.begin(), kind);
+    ASSERT_TRUE(same(y, expected));
+  }
+}
+
+TEST(Linear, PropagatesNanAndInfinitiesAsTorchDoes) {
+  constexpr float kOdd[] = {kNan, kInfinity, -kInfinity, 0.0F, -0.0F};
+  Random random(99);
+  for (std::size_t round = 0; round < 60 * kEffort; ++round) {
+    const std::size_t k = 1 + random.below(40);
+    Layer layer = {5, k, 3, random.uniforms(5 * k, -2.0F, 2.0F), random.uniforms(3, -2.0F, 2.0F)};
+    std::vector<float> w = random.uniforms(3 * k, -2.0F, 2.0F);
+    for (std::size_t i = 0; i < 3; ++i) {
+      layer.x[random.below(layer.x.size())] = kOdd[random.below(std::size(kOdd))];
+      w[random.below(w.size())] = kOdd[random.below(std::size(kOdd))];
+    }
+    if (random.below(4) == 0) layer.bias[random.below(3)] = kOdd[random.below(std::size(kOdd))];
+    expect_propagates(layer, w);
+  }
+}
+
+TEST(LinearQuantized, PropagatesNanAndInfinitiesAsTorchDoes) {
+  constexpr float kOdd[] = {kNan, kInfinity, -kInfinity};
+  Random random(100);
+  for (std::size_t round = 0; round < 2 * kEffort; ++round) {
+    const std::size_t k = 1 + random.below(40);
+    Layer layer = {5, k, 3, random.uniforms(5 * k, -2.0F, 2.0F), random.uniforms(3, -2.0F, 2.0F)};
+    for (std::size_t i = 0; i < 3; ++i) {
+      layer.x[random.below(layer.x.size())] = kOdd[random.below(std::size(kOdd))];
+    }
+    if (random.below(4) == 0) layer.bias[random.below(3)] = kOdd[random.below(std::size(kOdd))];
+    for_all_weights(3, k, random, [&](const auto& w) { expect_propagates(layer, w); });
+  }
+}
+
+TEST(LinearQuantized, GivesNanForAnInfinityTimesAWeightOf0) {
+  const Layer layer = {1, 2, 2, {kInfinity, 1.0F}, {}};
+  const Weights<std::int8_t> w = {{5, 1, 6, 1}, DType::kInt8, WeightGranularity::kPerTensor, 0,
+                                  {1.0F},       {5}};
+  for (const Accumulate accumulate : kBoth) {
+    EXPECT_TRUE(same(run(layer, w, accumulate), std::vector<float>{kNan, kInfinity}));
+  }
+}
+
+// ---- what is refused
+
+/// A layer whose every part can be replaced by one that does not fit.
+struct Call {
+  std::size_t m = 2;
+  std::size_t k = 4;
+  std::size_t n = 3;
+  std::size_t x = 8;
+  std::size_t w = 12;
+  std::size_t bias = 3;
+  std::size_t out = 6;
+};
+
+void expect_refused(const Call& call, Status status) {
+  for (const Accumulate accumulate : kBoth) {
+    Output<float> y(call.out);
+    EXPECT_EQ(linear(std::vector<float>(call.x), call.m, call.k, std::vector<float>(call.w), call.n,
+                     std::vector<float>(call.bias), accumulate, y.span()),
+              status);
+    EXPECT_TRUE(y.untouched());
+    const Weights<std::int8_t> w = {std::vector<std::int8_t>(call.w),
+                                    DType::kInt8,
+                                    WeightGranularity::kPerTensor,
+                                    0,
+                                    {1.0F},
+                                    {0}};
+    EXPECT_EQ(linear<std::int8_t>(std::vector<float>(call.x), call.m, call.k, w.view(), call.n,
+                                  std::vector<float>(call.bias), accumulate, y.span()),
+              status);
+    EXPECT_TRUE(y.untouched());
+  }
+}
+
+TEST(Linear, LeavesOutputUntouchedOnShapeMismatch) {
+  for (const std::size_t x : {0U, 7U, 9U}) {
+    Call call;
+    call.x = x;
+    expect_refused(call, Status::kShapeMismatch);
+  }
+  for (const std::size_t w : {0U, 11U, 13U}) {
+    Call call;
+    call.w = w;
+    expect_refused(call, Status::kShapeMismatch);
+  }
+  for (const std::size_t bias : {1U, 2U, 4U}) {
+    Call call;
+    call.bias = bias;
+    expect_refused(call, Status::kShapeMismatch);
+  }
+  for (const std::size_t out : {0U, 5U, 7U}) {
+    Call call;
+    call.out = out;
+    expect_refused(call, Status::kShapeMismatch);
+  }
+}
+
+TEST(Linear, LeavesOutputUntouchedOnSizeOverflow) {
+  constexpr std::size_t kHalf = 65536;
+  expect_refused({kHalf, kHalf, 0, 0, 0, 0, 0}, Status::kSizeOverflow);
+  expect_refused({0, kHalf, kHalf, 0, 0, 0, 0}, Status::kSizeOverflow);
+  expect_refused({kHalf, 0, kHalf, 0, 0, 0, 0}, Status::kSizeOverflow);
+  if constexpr (sizeof(std::size_t) > 4) {
+    constexpr std::size_t kTooLong = std::size_t{UINT32_MAX} + 1;
+    expect_refused({kTooLong, 0, 0, 0, 0, 0, 0}, Status::kSizeOverflow);
+    expect_refused({0, kTooLong, 0, 0, 0, 0, 0}, Status::kSizeOverflow);
+    expect_refused({0, 0, kTooLong, 0, 0, 0, 0}, Status::kSizeOverflow);
+  }
+}
+
+template <typename Code>
+void expect_weights_refused(const Weights<Code>& w, Status status) {
+  for (const Accumulate accumulate : kBoth) {
+    Output<float> y(6);
+    EXPECT_EQ(linear<Code>(std::vector<float>(8), 2, 4, w.view(), 3, {}, accumulate, y.span()),
+              status);
+    EXPECT_TRUE(y.untouched());
+  }
+}
+
+Weights<std::int8_t> weights_3x4(WeightGranularity granularity, std::size_t group_size,
+                                 std::size_t slices) {
+  return {std::vector<std::int8_t>(12),
+          DType::kInt8,
+          granularity,
+          group_size,
+          std::vector<float>(slices, 1.0F),
+          std::vector<std::int32_t>(slices)};
+}
+
+TEST(LinearQuantized, LeavesOutputUntouchedOnAWrongNumberOfScales) {
+  const auto expect_needs = [](WeightGranularity granularity, std::size_t group_size,
+                               std::size_t slices) {
+    for (const std::size_t wrong : {std::size_t{0}, slices - 1, slices + 1}) {
+      expect_weights_refused(weights_3x4(granularity, group_size, wrong), Status::kShapeMismatch);
+    }
+    auto w = weights_3x4(granularity, group_size, slices);
+    w.zero_points.push_back(0);
+    expect_weights_refused(w, Status::kShapeMismatch);
+    w.zero_points.resize(slices - 1);
+    expect_weights_refused(w, Status::kShapeMismatch);
+    w.zero_points.resize(slices);
+    std::vector<float> y(6);
+    EXPECT_EQ(
+        linear<std::int8_t>(std::vector<float>(8), 2, 4, w.view(), 3, {}, Accumulate::kFloat64, y),
+        Status::kOk);
+  };
+  expect_needs(WeightGranularity::kPerTensor, 0, 1);
+  expect_needs(WeightGranularity::kPerOutput, 0, 3);
+  expect_needs(WeightGranularity::kPerInput, 0, 4);
+  expect_needs(WeightGranularity::kPerGroup, 2, 6);
+  expect_needs(WeightGranularity::kPerGroup, 4, 3);
+  expect_needs(WeightGranularity::kPerGroup, 1, 12);
+}
+
+TEST(LinearQuantized, LeavesOutputUntouchedOnInvalidGroupSize) {
+  for (const std::size_t size : {0U, 3U, 5U, 8U}) {
+    expect_weights_refused(weights_3x4(WeightGranularity::kPerGroup, size, 6),
+                           Status::kInvalidGroupSize);
+  }
+}
+
+TEST(LinearQuantized, LeavesOutputUntouchedOnInvalidScale) {
+  for (const float scale : {0.0F, -1.0F, kNan, kInfinity}) {
+    for (const auto& [granularity, group_size, slices] :
+         {std::tuple{WeightGranularity::kPerTensor, 0U, 1U},
+          std::tuple{WeightGranularity::kPerOutput, 0U, 3U},
+          std::tuple{WeightGranularity::kPerInput, 0U, 4U},
+          std::tuple{WeightGranularity::kPerGroup, 2U, 6U}}) {
+      auto w = weights_3x4(granularity, group_size, slices);
+      w.scales.back() = scale;
+      expect_weights_refused(w, Status::kInvalidScale);
+    }
+  }
+}
+
+TEST(LinearQuantized, LeavesOutputUntouchedOnInvalidZeroPoint) {
+  auto w = weights_3x4(WeightGranularity::kPerOutput, 0, 3);
+  for (const std::int32_t zero_point : {-129, 128, INT32_MIN, INT32_MAX}) {
+    w.zero_points.back() = zero_point;
+    expect_weights_refused(w, Status::kInvalidZeroPoint);
+  }
+  w.dtype = DType::kInt4;
+  w.zero_points.back() = 8;
+  expect_weights_refused(w, Status::kInvalidZeroPoint);
+}
+
+TEST(LinearQuantized, LeavesOutputUntouchedOnDTypesOfMoreThan8BitsOrAnotherStorage) {
+  for (const DType dtype : {DType::kInt16, DType::kUint16, DType::kInt32, DType::kQint32,
+                            DType::kUint8, DType::kUint4, DType::kUint2, DType::kQuint8}) {
+    auto w = weights_3x4(WeightGranularity::kPerTensor, 0, 1);
+    w.dtype = dtype;
+    expect_weights_refused(w, Status::kUnsupportedDType);
+  }
+  for (const DType dtype : {DType::kInt8, DType::kInt4, DType::kInt2, DType::kQint8}) {
+    const Weights<std::uint8_t> w = {
+        std::vector<std::uint8_t>(12), dtype, WeightGranularity::kPerTensor, 0, {1.0F}, {0}};
+    expect_weights_refused(w, Status::kUnsupportedDType);
+  }
+}
+
+}  // namespace
+}  // namespace zeropoint

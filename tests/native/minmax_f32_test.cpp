@@ -1,0 +1,131 @@
+#include "reference/minmax_f32.h"
+
+#include <gtest/gtest.h>
+
+#include "compare.h"
+#include "random.h"
+
+namespace zeropoint {
+namespace {
+
+using kernels::kColumns;
+using kernels::MinMax;
+using testing::Input;
+using testing::kInfinity;
+using testing::kLengths;
+using testing::kNan;
+using testing::kSpecialFloats;
+using testing::Output;
+using testing::Random;
+
+// Either sign of zero may stand for a mix of zeros, so values are compared, not bits.
+::testing::AssertionResult same_range(MinMax actual, MinMax expected) {
+  const auto same = [](float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); };
+  if (same(actual.min, expected.min) && same(actual.max, expected.max)) {
+    return ::testing::AssertionSuccess();
+  }
+  return ::testing::AssertionFailure()
+         << "{" << actual.min << ", " << actual.max << "} instead of {" << expected.min << ", "
+         << expected.max << "}";
+}
+
+void expect_reference(const std::vector<float>& values, std::size_t offset) {
+  const Input x(values, offset);
+  EXPECT_TRUE(same_range(kernels::minmax_f32(x.data(), x.size()),
+                         reference::minmax_f32(x.data(), x.size())));
+  EXPECT_TRUE(same_range(kernels::minmax_finite_f32(x.data(), x.size()),
+                         reference::minmax_finite_f32(x.data(), x.size())));
+}
+
+TEST(MinmaxF32, MatchesReferenceAtEveryLengthAndAlignment) {
+  Random random(1);
+  for (const std::size_t n : kLengths) {
+    for (std::size_t offset = 0; offset < 4; ++offset) {
+      SCOPED_TRACE(n);
+      expect_reference(random.uniforms(n, -5.0F, 5.0F), offset);
+      expect_reference(random.uniforms(n, 1.0F, 2.0F), offset);
+      expect_reference(random.any_floats(n), offset);
+    }
+  }
+}
+
+TEST(MinmaxF32, FindsEachExtremeWhereverItIs) {
+  for (const std::size_t n : kLengths) {
+    if (n > 127) continue;
+    for (std::size_t at = 0; at < n; ++at) {
+      for (const float value : kSpecialFloats) {
+        SCOPED_TRACE(::testing::Message() << value << " at " << at << " of " << n);
+        std::vector<float> values(n, 0.75F);
+        values[at] = value;
+        expect_reference(values, 0);
+      }
+    }
+  }
+}
+
+TEST(MinmaxF32, IsTheEmptyRangeForNoValues) {
+  EXPECT_TRUE(same_range(kernels::minmax_f32(nullptr, 0), {kInfinity, -kInfinity}));
+  EXPECT_TRUE(same_range(kernels::minmax_finite_f32(nullptr, 0), {kInfinity, -kInfinity}));
+}
+
+TEST(MinmaxF32, IsNanIfAnyValueIsNan) {
+  for (std::size_t at = 0; at < 37; ++at) {
+    std::vector<float> values(37, 2.0F);
+    values[at] = kNan;
+    values[(at + 11) % 37] = -kInfinity;
+    const MinMax range = kernels::minmax_f32(values.data(), values.size());
+    EXPECT_TRUE(std::isnan(range.min) && std::isnan(range.max)) << at;
+  }
+}
+
+TEST(MinmaxF32, FiniteVariantSkipsNanAndInfinities) {
+  const std::vector<float> values = {kNan, kInfinity, 3.0F, -kInfinity, -2.0F, -kNan};
+  EXPECT_TRUE(same_range(kernels::minmax_finite_f32(values.data(), values.size()), {-2.0F, 3.0F}));
+  const std::vector<float> nothing(21, kNan);
+  EXPECT_TRUE(same_range(kernels::minmax_finite_f32(nothing.data(), nothing.size()),
+                         {kInfinity, -kInfinity}));
+}
+
+TEST(MinmaxColumnsF32, MatchesReferenceForEveryNumberOfColumns) {
+  Random random(2);
+  for (const std::size_t rows : {0U, 1U, 2U, 5U, 17U, 64U}) {
+    for (std::size_t columns = 1; columns <= kColumns; ++columns) {
+      for (const std::size_t stride : {columns, columns + 1, columns + 19}) {
+        for (const bool finite_only : {false, true}) {
+          SCOPED_TRACE(::testing::Message() << rows << " rows, " << columns << " columns");
+          // The last row ends with its last column, as the last slices of a tensor do.
+          const std::size_t size = rows == 0 ? 0 : (rows - 1) * stride + columns;
+          std::vector<float> values = random.uniforms(size, -9.0F, 9.0F);
+          for (float& value : values) {
+            if (random.below(8) == 0) value = kSpecialFloats[random.below(kSpecialFloats.size())];
+          }
+          const Input x(values, random.below(4));
+          std::vector<MinMax> actual(columns);
+          std::vector<MinMax> expected(columns);
+          kernels::minmax_columns_f32(x.data(), rows, stride, columns, finite_only, actual.data());
+          reference::minmax_columns_f32(x.data(), rows, stride, columns, finite_only,
+                                        expected.data());
+          for (std::size_t c = 0; c < columns; ++c) {
+            EXPECT_TRUE(same_range(actual[c], expected[c])) << "column " << c;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(MinmaxColumnsF32, KeepsNanToItsOwnColumn) {
+  for (const std::size_t columns : {std::size_t{5}, kColumns}) {
+    std::vector<float> values(3 * columns, 1.0F);
+    values[columns + 2] = kNan;
+    std::vector<MinMax> ranges(columns);
+    kernels::minmax_columns_f32(values.data(), 3, columns, columns, false, ranges.data());
+    for (std::size_t c = 0; c < columns; ++c) {
+      EXPECT_EQ(std::isnan(ranges[c].min), c == 2) << c;
+      EXPECT_EQ(std::isnan(ranges[c].max), c == 2) << c;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace zeropoint

@@ -1,0 +1,279 @@
+#include "reference/quantize_f32.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "compare.h"
+#include "random.h"
+#include "reference/dequantize_f32.h"
+#include "zeropoint/dtype.h"
+
+namespace zeropoint {
+namespace {
+
+using kernels::CodeRule;
+using kernels::ElementwiseFloatQParams;
+using kernels::ElementwiseQParams;
+using kernels::UniformQParams;
+using testing::Input;
+using testing::kEffort;
+using testing::kInfinity;
+using testing::kLengths;
+using testing::kNan;
+using testing::kSmallest;
+using testing::kSpecialFloats;
+using testing::Output;
+using testing::Random;
+using testing::same;
+
+template <typename Code>
+class QuantizeF32 : public ::testing::Test {
+ protected:
+  // Saturating rules for every dtype of this storage, and linear_q's for int32.
+  static std::vector<CodeRule> rules() {
+    std::vector<CodeRule> rules;
+    for (const DType dtype :
+         {DType::kInt2, DType::kInt4, DType::kInt8, DType::kUint2, DType::kUint4, DType::kUint8,
+          DType::kInt16, DType::kUint16, DType::kInt32}) {
+      const DTypeInfo info = dtype_info(dtype);
+      if (info.storage == kStorageOf<Code>) rules.push_back({info.qmin, info.qmax, info.qmax});
+    }
+    if (sizeof(Code) == 4) rules.push_back({INT32_MIN, INT32_MAX, INT32_MIN});
+    return rules;
+  }
+
+  // Nothing limits what a kernel is handed as a scale or as a float zero point.
+  static std::vector<UniformQParams> odd_qparams() {
+    return {{1.0F, 0.0F, 0},        {0.1F, 0.0F, 0},          {3.5F, -70.0F, 1},
+            {1e-3F, 0.5F, 0},       {0.25F, -0.25F, 1},       {FLT_MIN, 3.0F, 1},
+            {kSmallest, 0.0F, 0},   {1e30F, 1.0F, 1},         {0.0F, 0.0F, 0},
+            {-0.0F, 1.0F, 1},       {-0.37F, 1.0F, 0},        {kInfinity, 2.0F, 1},
+            {kNan, 0.0F, 1},        {1.0F, kNan, 1},          {1.0F, kInfinity, 0},
+            {1.0F, 16777216.0F, 0}, {1.0F, 2147483648.0F, 0}, {1.0F, -2147483648.0F, 1}};
+  }
+
+  template <typename QParams>
+  static void expect_reference(const std::vector<float>& values, QParams qparams, CodeRule rule,
+                               std::size_t offset) {
+    const Input x(values, offset);
+    Output<Code> actual(x.size(), offset);
+    std::vector<Code> expected(x.size());
+    kernels::quantize_f32(x.data(), x.size(), qparams, rule, actual.data());
+    reference::quantize_f32(x.data(), x.size(), qparams, rule, expected.data());
+    EXPECT_TRUE(same(actual.values(), expected)) << "qmin " << rule.qmin << ", qmax " << rule.qmax;
+    EXPECT_TRUE(actual.guards_intact());
+  }
+
+  // With qparams of their own for every value; the arrays end with their last element.
+  static void expect_reference_elementwise(const std::vector<float>& values, CodeRule rule,
+                                           std::size_t offset, Random& random) {
+    const std::size_t n = values.size();
+    std::vector<float> scales(n);
+    std::vector<float> float_zero_points(n);
+    std::vector<std::int32_t> zero_points(n);
+    std::vector<std::int32_t> nan_codes(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      scales[i] = random.below(4) == 0 ? random.any_float() : random.spread(-12, 12);
+      float_zero_points[i] =
+          random.below(16) == 0 ? random.any_float() : random.uniform(-300.0F, 300.0F);
+      zero_points[i] = random.integer(rule.qmin, rule.qmax);
+      nan_codes[i] = random.integer(rule.qmin, rule.qmax);
+    }
+    const Input s(scales, (offset + 1) % 4);
+    const Input z(zero_points, (offset + 2) % 4);
+    const Input f(float_zero_points, (offset + 3) % 4);
+    const Input c(nan_codes, offset);
+    expect_reference(values, ElementwiseQParams{s.data(), z.data()}, rule, offset);
+    expect_reference(values, ElementwiseFloatQParams{s.data(), f.data(), c.data()}, rule, offset);
+  }
+};
+
+using Codes =
+    ::testing::Types<std::int8_t, std::uint8_t, std::int16_t, std::uint16_t, std::int32_t>;
+
+class CodeNames {
+ public:
+  template <typename Code>
+  static std::string GetName(int) {
+    return std::string(std::is_signed_v<Code> ? "int" : "uint") + std::to_string(8 * sizeof(Code));
+  }
+};
+
+TYPED_TEST_SUITE(QuantizeF32, Codes, CodeNames);
+
+TYPED_TEST(QuantizeF32, MatchesReferenceAtEveryLengthAndAlignment) {
+  Random random(3);
+  for (const CodeRule rule : this->rules()) {
+    for (const std::size_t n : kLengths) {
+      for (std::size_t offset = 0; offset < 4; ++offset) {
+        SCOPED_TRACE(n);
+        const std::vector<float> values = random.uniforms(n, -200.0F, 200.0F);
+        const UniformQParams qparams{0.75F, 1.0F, 1};
+        this->expect_reference(values, qparams, rule, offset);
+        this->expect_reference_elementwise(values, rule, offset, random);
+      }
+    }
+  }
+}
+
+TYPED_TEST(QuantizeF32, MatchesReferenceForSpecialValuesInEveryPlace) {
+  Random random(4);
+  // Every value meets every place of a step, and the tail.
+  for (std::size_t shift = 0; shift < 16; ++shift) {
+    std::vector<float> values(shift, 0.0F);
+    values.insert(values.end(), kSpecialFloats.begin(), kSpecialFloats.end());
+    for (const CodeRule rule : this->rules()) {
+      for (const UniformQParams qparams : this->odd_qparams()) {
+        SCOPED_TRACE(::testing::Message() << qparams.scale << ", " << qparams.zero_point);
+        this->expect_reference(values, qparams, rule, 0);
+      }
+      this->expect_reference_elementwise(values, rule, 0, random);
+    }
+  }
+}
+
+TYPED_TEST(QuantizeF32, MatchesReferenceAroundTies) {
+  std::vector<float> values;
+  for (int code = -70000; code <= 70000; code += code > -300 && code < 300 ? 1 : 97) {
+    for (const float scale : {1.0F, 0.1F, 3.5F}) {
+      const float tie = (static_cast<float>(code) + 0.5F) * scale;
+      values.push_back(tie);
+      values.push_back(std::nextafter(tie, kInfinity));
+      values.push_back(std::nextafter(tie, -kInfinity));
+    }
+  }
+  for (const CodeRule rule : this->rules()) {
+    for (const float scale : {1.0F, 0.1F, 3.5F}) {
+      for (const float zero_point : {0.0F, 1.0F, -1.0F, 100.0F}) {
+        this->expect_reference(values, UniformQParams{scale, zero_point, 0}, rule, 0);
+      }
+    }
+  }
+}
+
+// Every 509th or 8147th bit pattern: all signs, exponents and kinds of NaN.
+TYPED_TEST(QuantizeF32, MatchesReferenceAcrossAllBitPatterns) {
+  constexpr std::uint64_t kStride = kEffort > 1 ? 509 : 8147;
+  constexpr std::size_t kBlock = 1 << 13;
+  Random random(5);
+  const std::vector<CodeRule> rules = this->rules();
+  std::uint64_t pattern = 0;
+  for (std::size_t block = 0; pattern <= UINT32_MAX; ++block) {
+    std::vector<float> values;
+    for (; values.size() < kBlock && pattern <= UINT32_MAX; pattern += kStride) {
+      values.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(pattern)));
+    }
+    const CodeRule rule = rules[block % rules.size()];
+    const auto zero_point = static_cast<float>(random.integer(-128, 127));
+    const UniformQParams qparams{random.spread(-20, 20), zero_point, 1};
+    this->expect_reference(values, qparams, rule, 0);
+    this->expect_reference_elementwise(values, rule, 0, random);
+  }
+}
+
+// Values of the codes' own magnitude, where rounding decides.
+TYPED_TEST(QuantizeF32, MatchesReferenceForMillionsOfRandomValues) {
+  Random random(6);
+  const std::vector<CodeRule> rules = this->rules();
+  for (std::size_t block = 0; block < 32 * kEffort; ++block) {
+    const CodeRule rule = rules[block % rules.size()];
+    const float scale = std::fabs(random.spread(-10, 10));
+    const auto limit = static_cast<float>(1.2 * scale * rule.qmax);
+    const std::vector<float> values = random.uniforms(1 << 13, -limit, limit);
+    const std::int32_t zero_point = random.integer(rule.qmin, rule.qmax);
+    const UniformQParams qparams{scale, static_cast<float>(zero_point), zero_point};
+    this->expect_reference(values, qparams, rule, 0);
+    this->expect_reference_elementwise(values, rule, 0, random);
+  }
+}
+
+// ---- fake_quantize_f32
+
+constexpr std::array kFakeRules = {CodeRule{-2, 1, 1},
+                                   CodeRule{0, 15, 15},
+                                   CodeRule{-128, 127, 127},
+                                   CodeRule{0, 255, 255},
+                                   CodeRule{-32768, 32767, 32767},
+                                   CodeRule{0, 65535, 65535},
+                                   CodeRule{INT32_MIN, INT32_MAX, INT32_MAX}};
+
+template <typename QParams>
+void expect_fake_reference(const std::vector<float>& values, QParams qparams, CodeRule rule,
+                           std::size_t offset) {
+  const Input x(values, offset);
+  std::vector<float> expected(x.size());
+  reference::fake_quantize_f32(x.data(), x.size(), qparams, rule, expected.data());
+
+  Output<float> apart(x.size(), offset);
+  kernels::fake_quantize_f32(x.data(), x.size(), qparams, rule, apart.data());
+  EXPECT_TRUE(same(apart.values(), expected)) << "qmin " << rule.qmin << ", qmax " << rule.qmax;
+  EXPECT_TRUE(apart.guards_intact());
+
+  Output<float> in_place(x.size(), offset);
+  std::copy_n(x.data(), x.size(), in_place.data());
+  kernels::fake_quantize_f32(in_place.data(), x.size(), qparams, rule, in_place.data());
+  EXPECT_TRUE(same(in_place.values(), expected)) << "in place";
+  EXPECT_TRUE(in_place.guards_intact());
+}
+
+void expect_fake_reference_elementwise(const std::vector<float>& values, CodeRule rule,
+                                       std::size_t offset, Random& random) {
+  std::vector<float> scales(values.size());
+  std::vector<std::int32_t> zero_points(values.size());
+  for (float& scale : scales) scale = random.spread(-12, 12);
+  for (std::int32_t& zero_point : zero_points) zero_point = random.integer(rule.qmin, rule.qmax);
+  const Input s(scales, (offset + 1) % 4);
+  const Input z(zero_points, (offset + 2) % 4);
+  expect_fake_reference(values, ElementwiseQParams{s.data(), z.data()}, rule, offset);
+}
+
+TEST(FakeQuantizeF32, MatchesReferenceAtEveryLengthAndAlignmentAndInPlace) {
+  Random random(7);
+  for (const CodeRule rule : kFakeRules) {
+    for (const std::size_t n : kLengths) {
+      for (std::size_t offset = 0; offset < 4; ++offset) {
+        SCOPED_TRACE(n);
+        const std::vector<float> values = random.uniforms(n, -200.0F, 200.0F);
+        expect_fake_reference(values, UniformQParams{0.75F, 1.0F, 1}, rule, offset);
+        expect_fake_reference_elementwise(values, rule, offset, random);
+      }
+    }
+  }
+}
+
+TEST(FakeQuantizeF32, MatchesReferenceForSpecialValuesInEveryPlace) {
+  Random random(8);
+  for (std::size_t shift = 0; shift < 16; ++shift) {
+    std::vector<float> values(shift, 0.0F);
+    values.insert(values.end(), kSpecialFloats.begin(), kSpecialFloats.end());
+    for (const CodeRule rule : kFakeRules) {
+      for (const float scale : {1.0F, 0.1F, FLT_MIN, kSmallest, 1e30F}) {
+        expect_fake_reference(values, UniformQParams{scale, 1.0F, 1}, rule, 0);
+      }
+      expect_fake_reference_elementwise(values, rule, 0, random);
+    }
+  }
+}
+
+TEST(FakeQuantizeF32, MatchesReferenceAcrossAllBitPatterns) {
+  constexpr std::uint64_t kStride = kEffort > 1 ? 1021 : 16381;
+  constexpr std::size_t kBlock = 1 << 13;
+  Random random(9);
+  std::uint64_t pattern = 0;
+  for (std::size_t block = 0; pattern <= UINT32_MAX; ++block) {
+    std::vector<float> values;
+    for (; values.size() < kBlock && pattern <= UINT32_MAX; pattern += kStride) {
+      values.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(pattern)));
+    }
+    const CodeRule rule = kFakeRules[block % kFakeRules.size()];
+    const std::int32_t zero_point = random.integer(rule.qmin, rule.qmax);
+    const float scale = std::fabs(random.spread(-20, 20));
+    expect_fake_reference(values, UniformQParams{scale, static_cast<float>(zero_point), zero_point},
+                          rule, 0);
+    expect_fake_reference_elementwise(values, rule, 0, random);
+  }
+}
+
+}  // namespace
+}  // namespace zeropoint
