@@ -1,0 +1,135 @@
+// Typed arrays from anywhere: another realm, shared or resizable memory, transferred away.
+//
+// The intrinsic getters read what the engine itself knows of an array. `instanceof` fails across
+// realms, and a subclass that overrides `length` could make a copy run past its place in the heap.
+
+import { type Codes, DTYPES, type DType } from "./dtype.js";
+import { type ErrorCode, rangeError, typeError } from "./errors.js";
+
+/** A typed array of numbers (BigInt arrays hold none). */
+export type NumberArray = ArrayLike<number> & ArrayBufferView;
+
+const typedArrayPrototype = Object.getPrototypeOf(Uint8Array.prototype) as object;
+
+function intrinsic<T>(key: string | symbol): (value: unknown) => T {
+  const get = Object.getOwnPropertyDescriptor(typedArrayPrototype, key)?.get as () => T;
+  return (value) => get.call(value);
+}
+
+/** "Float32Array" and the like; undefined for anything but a typed array. */
+export const arrayName = /* @__PURE__ */ intrinsic<string | undefined>(Symbol.toStringTag);
+/** How many elements a typed array has. */
+export const arrayLength = /* @__PURE__ */ intrinsic<number>("length");
+const arrayBuffer = /* @__PURE__ */ intrinsic<ArrayBufferLike>("buffer");
+const arrayByteOffset = /* @__PURE__ */ intrinsic<number>("byteOffset");
+const arrayByteLength = /* @__PURE__ */ intrinsic<number>("byteLength");
+
+/**
+ * A typed array of numbers whose memory is there and whose length cannot change under a copy.
+ * @param name  what `arrayName` says of `array`
+ * @throws {TypeError} with `code` for an array of BigInts; `ZP_DETACHED`
+ */
+export function checkNumberArray(
+  where: string,
+  argument: string,
+  name: string,
+  array: unknown,
+  code: ErrorCode,
+): NumberArray {
+  if (name.startsWith("Big")) {
+    throw typeError(code, `${where}: ${argument} must hold numbers, got a ${name} of BigInts`);
+  }
+  if (isDetached(array)) {
+    throw typeError(
+      "ZP_DETACHED",
+      `${where}: ${argument} is a ${name} whose memory is detached (transferred or shrunk away)`,
+    );
+  }
+  const buffer = arrayBuffer(array);
+  // Another thread may grow such memory, and the array with it, between measuring and copying it.
+  if ((buffer as { growable?: boolean }).growable === true) {
+    const types = globalThis as unknown as Record<string, NumberArrayConstructor>;
+    return new types[name](buffer, arrayByteOffset(array), arrayLength(array));
+  }
+  return array as NumberArray;
+}
+
+type NumberArrayConstructor = new (
+  buffer: ArrayBufferLike,
+  byteOffset: number,
+  length: number,
+) => NumberArray;
+
+/** Whether the memory behind a typed array is gone; its length is 0 then, but not only then. */
+function isDetached(array: unknown): boolean {
+  if (arrayLength(array) !== 0) return false;
+  try {
+    // Iterating validates the array.
+    Uint8Array.prototype.keys.call(array as Uint8Array);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+/** Whether two typed arrays share a byte. */
+export function overlap(a: NumberArray, b: NumberArray): boolean {
+  if (arrayBuffer(a) !== arrayBuffer(b)) return false;
+  const start = Math.max(arrayByteOffset(a), arrayByteOffset(b));
+  const aEnd = arrayByteOffset(a) + arrayByteLength(a);
+  const bEnd = arrayByteOffset(b) + arrayByteLength(b);
+  return start < Math.min(aEnd, bEnd);
+}
+
+/** What makes typed arrays of one type. */
+export interface ArrayConstructor<T> {
+  new (length: number): T;
+  readonly BYTES_PER_ELEMENT: number;
+}
+
+/** A new typed array. @throws {RangeError} `ZP_OUT_OF_MEMORY` with the size in it */
+export function newArray<T>(where: string, type: ArrayConstructor<T>, length: number): T {
+  try {
+    return new type(length);
+  } catch {
+    const bytes = length * type.BYTES_PER_ELEMENT;
+    throw rangeError(
+      "ZP_OUT_OF_MEMORY",
+      `${where}: not enough memory for an array of ${length} values (${bytes} bytes)`,
+    );
+  }
+}
+
+/**
+ * The index of the first code that a dtype of less than 8 bits cannot hold, or -1.
+ *
+ * Looks at four codes at a time: a byte holds an unsigned code if its high bits are 0, and a signed
+ * one if they all equal its sign bit. Then no bit from there up differs from the one below it, which
+ * `word ^ (word << 1)` shows without mixing bytes.
+ */
+export function findMisfit(codes: Int8Array | Uint8Array, dtype: DType): number {
+  const { bits, qmin, qmax } = DTYPES[dtype];
+  const start = arrayByteOffset(codes);
+  const bytes = new Uint8Array(arrayBuffer(codes), start, arrayByteLength(codes));
+  const head = Math.min(bytes.length, -start & 3);
+  const wordCount = Math.floor((bytes.length - head) / 4);
+  const signed = qmin < 0;
+  let seen = 0;
+  const look = (word: number) => {
+    seen |= signed ? word ^ (word << 1) : word;
+  };
+  for (let i = 0; i < head; i++) look(bytes[i]);
+  if (wordCount > 0) {
+    const words = new Uint32Array(bytes.buffer, start + head, wordCount);
+    for (let i = 0; i < wordCount; i++) look(words[i]);
+  }
+  for (let i = head + 4 * wordCount; i < bytes.length; i++) look(bytes[i]);
+  const highBits = ((0xff << bits) & 0xff) * 0x01010101;
+  if ((seen & highBits) === 0) return -1;
+  return Array.prototype.findIndex.call(codes, (code) => code < qmin || code > qmax);
+}
+
+/** The memory of codes as bytes. */
+export function bytesOf(codes: Codes): Uint8Array {
+  return new Uint8Array(arrayBuffer(codes), arrayByteOffset(codes), arrayByteLength(codes));
+}

@@ -1,0 +1,458 @@
+// Argument checks: every message names the argument, what it takes and what it got.
+
+import {
+  type ArrayConstructor,
+  arrayLength,
+  arrayName,
+  checkNumberArray,
+  findMisfit,
+  type NumberArray,
+  newArray,
+  overlap,
+} from "./arrays.js";
+import { type Codes, DTYPES, type DType } from "./dtype.js";
+import { type ErrorCode, rangeError, typeError, type ZeropointError } from "./errors.js";
+import { show, showShape } from "./show.js";
+
+/** Axes a tensor may have, as in PyTorch and in the core. */
+const MAX_RANK = 64;
+/** The largest length of an axis, and the most elements, that the core counts in 32 bits. */
+const MAX_COUNT = 2 ** 32 - 1;
+
+/** What the library takes as a tensor of numbers. */
+export type TensorInput =
+  | {
+      /** Values in row-major order; anything but `Float32Array` is rounded to float32. */
+      readonly data: ArrayLike<number>;
+      /** The length of each axis, outermost first. */
+      readonly shape: ArrayLike<number>;
+      readonly scale?: never;
+    }
+  | {
+      readonly data: ArrayLike<number>;
+      /** The shape under its other name, as in ONNX Runtime's tensors. */
+      readonly dims: ArrayLike<number>;
+      readonly scale?: never;
+    }
+  | NumberArray;
+
+/** A tensor after its checks: a private shape, and data that is safe to copy. */
+export interface CheckedTensor {
+  readonly data: NumberArray;
+  readonly shape: number[];
+  readonly size: number;
+}
+
+/** How many elements a shape has. */
+export function sizeOf(shape: readonly number[]): number {
+  let size = 1;
+  for (const length of shape) {
+    if (length === 0) return 0;
+    size *= length;
+  }
+  return size;
+}
+
+/** Copies a shape. @throws {TypeError|RangeError} if it is not a list of lengths */
+export function checkShape(where: string, argument: string, value: unknown): number[] {
+  const name = arrayName(value);
+  if (!Array.isArray(value) && (name === undefined || name.startsWith("Big"))) {
+    throw typeError(
+      "ZP_INVALID_SHAPE",
+      `${where}: ${argument} must be an array of lengths, got ${show(value)}`,
+    );
+  }
+  const given = value as ArrayLike<unknown>;
+  const rank = given.length;
+  if (rank > MAX_RANK) {
+    throw rangeError(
+      "ZP_INVALID_SHAPE",
+      `${where}: ${argument} must have at most ${MAX_RANK} axes, got ${rank}`,
+    );
+  }
+  const shape: number[] = [];
+  for (let axis = 0; axis < rank; axis++) {
+    const length = given[axis];
+    if (typeof length !== "number") {
+      throw typeError(
+        "ZP_INVALID_SHAPE",
+        `${where}: ${argument}[${axis}] must be a number, got ${show(length)}`,
+      );
+    }
+    if (!Number.isInteger(length) || length < 0) {
+      throw rangeError(
+        "ZP_INVALID_SHAPE",
+        `${where}: ${argument}[${axis}] must be an integer >= 0, got ${show(length)}`,
+      );
+    }
+    if (length > MAX_COUNT) {
+      throw rangeError(
+        "ZP_SIZE_OVERFLOW",
+        `${where}: ${argument}[${axis}] must be less than 2^32, got ${length}`,
+      );
+    }
+    shape.push(length + 0); // -0 becomes 0
+  }
+  return shape;
+}
+
+/** Checks that a shape and data belong together. */
+export function checkSize(
+  where: string,
+  argument: string,
+  shape: readonly number[],
+  length: number,
+): void {
+  const size = sizeOf(shape);
+  if (size !== length) {
+    throw rangeError(
+      "ZP_SHAPE_MISMATCH",
+      `${where}: ${argument} of shape ${showShape(shape)} must have ${size} values, got ${length}`,
+    );
+  }
+  if (size > MAX_COUNT) {
+    throw rangeError(
+      "ZP_SIZE_OVERFLOW",
+      `${where}: ${argument} must have fewer than 2^32 values, got ${size}`,
+    );
+  }
+}
+
+/** Whether a value is meant as a quantized tensor, right or wrong in its details. */
+export function looksQuantized(value: unknown): boolean {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    arrayName(value) === undefined &&
+    "dtype" in value &&
+    "scale" in value
+  );
+}
+
+const TENSOR_FORMS = "a tensor: { data, shape }, { data, dims } or a typed array";
+
+/** What an array of numbers is copied to. */
+type ListArray = typeof Float32Array | typeof Float64Array;
+
+/**
+ * Checks a tensor of numbers. A bare typed array is a tensor of one axis.
+ * @param list  what data that is a plain array is copied to
+ */
+export function checkTensor(
+  where: string,
+  argument: string,
+  value: unknown,
+  list: ListArray = Float32Array,
+): CheckedTensor {
+  const name = arrayName(value);
+  if (name !== undefined) {
+    const data = checkNumberArray(where, argument, name, value, "ZP_INVALID_TENSOR");
+    const size = arrayLength(data);
+    checkSize(where, argument, [size], size);
+    return { data, shape: [size], size };
+  }
+  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) {
+    throw typeError(
+      "ZP_INVALID_TENSOR",
+      `${where}: ${argument} must be ${TENSOR_FORMS}, got ${show(value)}`,
+    );
+  }
+  if (Array.isArray(value)) {
+    throw typeError(
+      "ZP_INVALID_TENSOR",
+      `${where}: ${argument} must be ${TENSOR_FORMS}, got an array; tensor(…) makes a tensor of it`,
+    );
+  }
+  if (looksQuantized(value)) {
+    throw typeError(
+      "ZP_INVALID_TENSOR",
+      `${where}: ${argument} must be a tensor of real values, got a quantized tensor; ` +
+        `dequantize(…) makes a tensor of it`,
+    );
+  }
+  const { data: given } = value as { data?: unknown };
+  const { shape: givenShape } = value as { shape?: unknown };
+  const shapeName = givenShape === undefined ? "dims" : "shape";
+  const axes = givenShape === undefined ? (value as { dims?: unknown }).dims : givenShape;
+  if (given === undefined || axes === undefined) {
+    throw typeError(
+      "ZP_INVALID_TENSOR",
+      `${where}: ${argument} must be ${TENSOR_FORMS}, got ${show(value)}`,
+    );
+  }
+  const shape = checkShape(where, `${argument}.${shapeName}`, axes);
+  const data = checkData(where, `${argument}.data`, given, list);
+  const size = arrayLength(data);
+  checkSize(where, argument, shape, size);
+  return { data, shape, size };
+}
+
+/** Data of a tensor: a typed array as it is, a plain array copied. */
+function checkData(where: string, argument: string, value: unknown, list: ListArray): NumberArray {
+  const name = arrayName(value);
+  if (name !== undefined) {
+    return checkNumberArray(where, argument, name, value, "ZP_INVALID_TENSOR");
+  }
+  if (!Array.isArray(value)) {
+    throw typeError(
+      "ZP_INVALID_TENSOR",
+      `${where}: ${argument} must be a typed array or an array of numbers, got ${show(value)}`,
+    );
+  }
+  const data = newArray<Float32Array | Float64Array>(where, list, value.length);
+  for (let i = 0; i < data.length; i++) data[i] = checkNumber(where, `${argument}[${i}]`, value[i]);
+  return data;
+}
+
+function checkNumber(where: string, argument: string, value: unknown): number {
+  if (typeof value === "number") return value;
+  throw typeError(
+    "ZP_INVALID_TENSOR",
+    `${where}: ${argument} must be a number, got ${show(value)}`,
+  );
+}
+
+/** Numbers, nested as deep as they like, as values in a new array and their shape. */
+export function checkNested<T extends Float32Array | Float64Array>(
+  where: string,
+  argument: string,
+  value: unknown,
+  list: ArrayConstructor<T>,
+): { data: T; shape: number[]; size: number } {
+  const shape: number[] = [];
+  // The first value of every level gives the shape; all others must agree.
+  for (let level = value; ; level = (level as ArrayLike<unknown>)[0]) {
+    const name = arrayName(level);
+    if (name !== undefined) checkNumberArray(where, argument, name, level, "ZP_INVALID_TENSOR");
+    else if (!Array.isArray(level)) break;
+    if (shape.length === MAX_RANK) {
+      throw rangeError(
+        "ZP_INVALID_SHAPE",
+        `${where}: ${argument} must be nested at most ${MAX_RANK} deep`,
+      );
+    }
+    const length = (level as ArrayLike<unknown>).length;
+    shape.push(length);
+    if (length === 0 || name !== undefined) break;
+  }
+  const size = sizeOf(shape);
+  if (size > MAX_COUNT) {
+    throw rangeError(
+      "ZP_SIZE_OVERFLOW",
+      `${where}: ${argument} must have fewer than 2^32 values, got shape ${showShape(shape)}`,
+    );
+  }
+  const data = newArray(where, list, size);
+  let next = 0;
+  const fill = (level: unknown, path: string, axis: number): void => {
+    if (axis === shape.length) {
+      data[next++] = checkNumber(where, path, level);
+      return;
+    }
+    const name = arrayName(level);
+    if (!Array.isArray(level) && name === undefined) {
+      throw rangeError(
+        "ZP_INVALID_SHAPE",
+        `${where}: ${path} must be an array of length ${shape[axis]}, as its neighbours are, ` +
+          `got ${show(level)}`,
+      );
+    }
+    const list = level as ArrayLike<unknown>;
+    if (list.length !== shape[axis]) {
+      throw rangeError(
+        "ZP_INVALID_SHAPE",
+        `${where}: ${path} must have length ${shape[axis]}, as its neighbours have, ` +
+          `got ${list.length}`,
+      );
+    }
+    for (let i = 0; i < list.length; i++) {
+      const item = list[i];
+      // The path is only needed in an error; building it for every value would dominate.
+      if (axis + 1 === shape.length && typeof item === "number") data[next++] = item;
+      else fill(item, `${path}[${i}]`, axis + 1);
+    }
+  };
+  fill(value, argument, 0);
+  return { data, shape, size };
+}
+
+// ---------------------------------------------------------------------------------------------
+// Options.
+
+/** An options object whose every key is known. */
+export function checkOptions(
+  where: string,
+  value: unknown,
+  known: readonly string[],
+  argument = "options",
+): Record<string, unknown> {
+  if (value === undefined) return {};
+  if (
+    typeof value !== "object" ||
+    value === null ||
+    Array.isArray(value) ||
+    ArrayBuffer.isView(value)
+  ) {
+    throw typeError(
+      "ZP_INVALID_OPTIONS",
+      `${where}: ${argument} must be an object, got ${show(value)}`,
+    );
+  }
+  for (const key of Object.keys(value)) {
+    if (!known.includes(key)) throw unknownOption(where, argument, key, known);
+  }
+  return value as Record<string, unknown>;
+}
+
+function unknownOption(
+  where: string,
+  argument: string,
+  key: string,
+  known: readonly string[],
+): ZeropointError {
+  const near = nearest(key, known);
+  const hint = near === undefined ? `it takes ${known.join(", ")}` : `did you mean ${near}?`;
+  return typeError("ZP_UNKNOWN_OPTION", `${where}: ${argument} has no ${show(key)}; ${hint}`);
+}
+
+/** The known key that a key is most likely a slip of: spelled otherwise, or two letters off. */
+function nearest(key: string, known: readonly string[]): string | undefined {
+  const plain = (text: string) => text.toLowerCase().replaceAll(/[-_]/g, "");
+  let best: string | undefined;
+  let bestDistance = 3;
+  for (const candidate of known) {
+    const distance = editDistance(plain(key).slice(0, 32), plain(candidate));
+    if (distance < bestDistance) {
+      best = candidate;
+      bestDistance = distance;
+    }
+  }
+  return best;
+}
+
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const change = row[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(change, row[j] + 1, next[j - 1] + 1));
+    }
+    row = next;
+  }
+  return row[b.length];
+}
+
+/** One of a list of names; `undefined` means the default, if there is one. */
+export function checkChoice<T extends string>(
+  where: string,
+  argument: string,
+  value: unknown,
+  choices: readonly T[],
+  fallback: T | undefined,
+  code: ErrorCode = "ZP_INVALID_OPTION",
+): T {
+  if (value === undefined && fallback !== undefined) return fallback;
+  if (typeof value === "string" && (choices as readonly string[]).includes(value)) {
+    return value as T;
+  }
+  const error = typeof value === "string" ? rangeError : typeError;
+  const list = choices.map((choice) => `"${choice}"`);
+  const last = list.pop();
+  const names = list.length === 0 ? last : `${list.join(", ")} or ${last}`;
+  throw error(code, `${where}: ${argument} must be ${names}, got ${show(value)}`);
+}
+
+/** true or false; `undefined` means the default. */
+export function checkBoolean(
+  where: string,
+  argument: string,
+  value: unknown,
+  fallback: boolean,
+): boolean {
+  if (value === undefined) return fallback;
+  if (typeof value === "boolean") return value;
+  throw typeError(
+    "ZP_INVALID_OPTION",
+    `${where}: ${argument} must be true or false, got ${show(value)}`,
+  );
+}
+
+const DTYPE_NAMES = /* @__PURE__ */ Object.keys(DTYPES) as DType[];
+
+/** The name of a dtype; `undefined` means the default, if there is one. */
+export function checkDType(
+  where: string,
+  argument: string,
+  value: unknown,
+  fallback?: DType,
+): DType {
+  return checkChoice(where, argument, value, DTYPE_NAMES, fallback, "ZP_INVALID_DTYPE");
+}
+
+// ---------------------------------------------------------------------------------------------
+// Arrays of codes, and arrays to write to.
+
+/** Codes of a dtype: the right array, its memory there, sub-byte codes in range. */
+export function checkCodes<D extends DType>(
+  where: string,
+  argument: string,
+  value: unknown,
+  dtype: D,
+): Codes<D> {
+  const { arrayName: wanted, bits, qmin, qmax } = DTYPES[dtype];
+  const name = arrayName(value);
+  if (name !== wanted) {
+    throw typeError(
+      "ZP_INVALID_CODES",
+      `${where}: ${argument} must be of type ${wanted} for dtype ${dtype}, got ${show(value)}`,
+    );
+  }
+  const codes = checkNumberArray(where, argument, name, value, "ZP_INVALID_CODES") as Codes<D>;
+  const misfit = bits < 8 ? findMisfit(codes as Int8Array | Uint8Array, dtype) : -1;
+  if (misfit !== -1) {
+    throw rangeError(
+      "ZP_INVALID_CODES",
+      `${where}: ${argument}[${misfit}] must be from ${qmin} to ${qmax} for dtype ${dtype}, ` +
+        `got ${codes[misfit]}`,
+    );
+  }
+  return codes;
+}
+
+/**
+ * An array to write a result to: of the result's type and length, and apart from all inputs.
+ * @param inputs  the arrays the result is computed from
+ */
+export function checkOut(
+  where: string,
+  argument: string,
+  value: unknown,
+  wanted: string,
+  size: number,
+  inputs: readonly (NumberArray | undefined)[],
+): NumberArray {
+  const name = arrayName(value);
+  if (name !== wanted) {
+    throw typeError(
+      "ZP_INVALID_OUT",
+      `${where}: ${argument} must be of type ${wanted}, got ${show(value)}`,
+    );
+  }
+  const out = checkNumberArray(where, argument, name, value, "ZP_INVALID_OUT");
+  if (arrayLength(out) !== size) {
+    throw rangeError(
+      "ZP_INVALID_OUT",
+      `${where}: ${argument} must have length ${size}, got ${arrayLength(out)}`,
+    );
+  }
+  for (const input of inputs) {
+    if (input !== undefined && overlap(out, input)) {
+      throw rangeError(
+        "ZP_INVALID_OUT",
+        `${where}: ${argument} must not share memory with an input`,
+      );
+    }
+  }
+  return value as NumberArray;
+}

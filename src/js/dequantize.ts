@@ -1,0 +1,90 @@
+// integer values + qparams -> tensor.
+
+import { checkOptions, checkTensor, type TensorInput } from "./check.js";
+import { DTYPES, type DType } from "./dtype.js";
+import { activeCore } from "./init.js";
+import {
+  checkQuantized,
+  checkQuantizeOptions,
+  type QParamInput,
+  type QuantizedTensorInput,
+  type QuantizeOptions,
+  runChoose,
+} from "./qparams.js";
+import { applyQParams, quantizeOptions } from "./quantize.js";
+import { checkTensorOut, type Tensor } from "./tensor.js";
+
+/** Where a float32 result is written: an array of its length, or a tensor of its shape. */
+export interface OutOption {
+  /** Apart from every input. The result uses its memory; a `Tensor` is itself the result. */
+  out?: Float32Array | Tensor | undefined;
+}
+
+/**
+ * Turns codes back into values:
+ *
+ *     data[i] = scale * (q.data[i] - q.zeroPoint)
+ *
+ * in separately rounded float32 operations (int32 codes are rounded to float32 first).
+ *
+ * Source: linear_dequantization of the course notebooks.
+ *
+ * @param q  what `quantize` returns, or an object with the same fields
+ * @param options.out  where to write the values, apart from `q.data`
+ * @returns float32, of the shape of `q`
+ * @throws {TypeError} `ZP_INVALID_TENSOR`, `ZP_INVALID_CODES` if `q.data` is not of the dtype's type
+ * @throws {RangeError} `ZP_INVALID_CODES` if a code of less than 8 bits is out of range,
+ *   `ZP_SHAPE_MISMATCH`, `ZP_INVALID_SCALE`, `ZP_INVALID_ZERO_POINT`, `ZP_INVALID_OUT`,
+ *   `ZP_OUT_OF_MEMORY`
+ * @example dequantize(quantize(tensor([0, 2.5]), { scale: 0.5, zeroPoint: 3 })).data // [0, 2.5]
+ */
+export function dequantize(q: QuantizedTensorInput, options?: OutOption): Tensor {
+  const where = "dequantize";
+  const core = activeCore(where);
+  const { qparams, codes, shape, size, dtype } = checkQuantized(where, "q", q);
+  const { out } = checkOptions(where, options, ["out"]);
+  const result = checkTensorOut(where, "options.out", out, shape, size, [codes]);
+  const { arrayName } = DTYPES[dtype];
+  applyQParams(core, where, "dequantize", arrayName, codes, qparams, dtype, result.data);
+  return result;
+}
+
+/**
+ * Quantizes and dequantizes in one pass: the values that the codes would stand for. Bit for bit
+ * `dequantize(quantize(x, options))`, without the codes.
+ *
+ * Source: linear_q_with_scale_and_zero_point, then linear_dequantization, of the course notebooks.
+ * torch.fake_quantize_* rounds before adding the zero point and multiplies by the reciprocal.
+ *
+ * @param x  float32, any shape; other numbers are rounded to float32
+ * @param options  those of `quantize`, but `out` is a Float32Array or a Tensor
+ * @returns float32, of the shape of `x`
+ * @throws {TypeError|RangeError} what `quantize` throws
+ * @example fakeQuantize(tensor([0.3, 0.9]), { scale: 0.5 }).data // Float32Array [0.5, 1]
+ */
+export function fakeQuantize(
+  x: TensorInput,
+  options?: QuantizeOptions<
+    DType,
+    number | undefined,
+    number | undefined,
+    QParamInput | undefined,
+    QParamInput | undefined
+  > &
+    OutOption,
+): Tensor {
+  const where = "fakeQuantize";
+  const core = activeCore(where);
+  const { data, shape, size } = checkTensor(where, "x", x);
+  const given = quantizeOptions(where, options);
+  const checked = checkQuantizeOptions(where, given, shape);
+  const result = checkTensorOut(where, "options.out", given.out, shape, size, [data]);
+  const { dtype, given: qparams } = checked;
+  if (qparams === undefined) {
+    const operation = { name: "fakeQuantize", out: result.data } as const;
+    runChoose(core, where, "x", data, shape, checked, operation);
+  } else {
+    applyQParams(core, where, "fakeQuantize", "Float32Array", data, qparams, dtype, result.data);
+  }
+  return result;
+}

@@ -1,0 +1,71 @@
+// The integer types that values are quantized to.
+
+import type { ArrayConstructor } from "./arrays.js";
+
+/** The array that holds the codes of each dtype. Sub-byte codes take one element each. */
+export interface CodesByDType {
+  int2: Int8Array;
+  int4: Int8Array;
+  int8: Int8Array;
+  uint2: Uint8Array;
+  uint4: Uint8Array;
+  uint8: Uint8Array;
+  int16: Int16Array;
+  uint16: Uint16Array;
+  int32: Int32Array;
+}
+
+/** An integer type that values can be quantized to. */
+export type DType = keyof CodesByDType;
+
+/**
+ * The array that holds codes of a dtype.
+ * @example const codes: Codes<"uint4"> = new Uint8Array([0, 15]);
+ */
+export type Codes<D extends DType = DType> = CodesByDType[D];
+
+/** What a dtype can hold, and in which array. */
+export interface DTypeInfo {
+  /** The smallest code. */
+  readonly qmin: number;
+  /** The largest code. */
+  readonly qmax: number;
+  /** Bits of a packed code. */
+  readonly bits: number;
+  /** The name of the array type that holds the codes. */
+  readonly arrayName: "Int8Array" | "Uint8Array" | "Int16Array" | "Uint16Array" | "Int32Array";
+  /** Bytes of one element of that array. */
+  readonly elementBytes: number;
+}
+
+function integer(signed: boolean, bits: number): DTypeInfo {
+  const elementBytes = Math.max(1, bits / 8);
+  const arrayName = `${signed ? "Int" : "Uint"}${8 * elementBytes}Array`;
+  return {
+    qmin: signed ? -(2 ** (bits - 1)) : 0,
+    qmax: 2 ** (signed ? bits - 1 : bits) - 1,
+    bits,
+    arrayName: arrayName as DTypeInfo["arrayName"],
+    elementBytes,
+  };
+}
+
+/** Source: torch.iinfo for 8 bits and more; two's complement for 2 and 4. */
+export const DTYPES: { readonly [D in DType]: DTypeInfo } = {
+  int2: /* @__PURE__ */ integer(true, 2),
+  int4: /* @__PURE__ */ integer(true, 4),
+  int8: /* @__PURE__ */ integer(true, 8),
+  uint2: /* @__PURE__ */ integer(false, 2),
+  uint4: /* @__PURE__ */ integer(false, 4),
+  uint8: /* @__PURE__ */ integer(false, 8),
+  int16: /* @__PURE__ */ integer(true, 16),
+  uint16: /* @__PURE__ */ integer(false, 16),
+  int32: /* @__PURE__ */ integer(true, 32),
+};
+
+const ARRAYS = { Int8Array, Uint8Array, Int16Array, Uint16Array, Int32Array };
+
+/** The constructor of the array that holds codes of a dtype. */
+export function codesArray(dtype: DType): ArrayConstructor<Codes> {
+  return ARRAYS[DTYPES[dtype].arrayName];
+}

@@ -1,0 +1,84 @@
+// Every error this library throws: a class, a stable code, and a message made where it happens.
+
+/**
+ * The `code` of every error this library throws.
+ *
+ * | code | class | thrown when |
+ * | --- | --- | --- |
+ * | `ZP_INVALID_TENSOR` | TypeError | an argument is not a tensor, or its data is of a kind that is not taken |
+ * | `ZP_DETACHED` | TypeError | the memory of an array is gone: transferred, or shrunk away below it |
+ * | `ZP_INVALID_SHAPE` | TypeError, RangeError | a shape is not a list of lengths; nested numbers are ragged |
+ * | `ZP_SHAPE_MISMATCH` | RangeError | shapes do not fit each other, or the data |
+ * | `ZP_SIZE_OVERFLOW` | RangeError | a size does not fit in 32 bits |
+ * | `ZP_OUT_OF_MEMORY` | RangeError | a call needs more memory than there is |
+ * | `ZP_EMPTY` | RangeError | qparams are chosen for a slice without a (finite) value |
+ * | `ZP_NON_FINITE` | RangeError | qparams are chosen for NaN or an infinity |
+ * | `ZP_INVALID_OPTIONS` | TypeError | options are not an object |
+ * | `ZP_UNKNOWN_OPTION` | TypeError | an option has no such name |
+ * | `ZP_CONFLICTING_OPTIONS` | TypeError | two options exclude each other, or one needs another |
+ * | `ZP_INVALID_OPTION` | TypeError, RangeError | an option is of the wrong kind or none of its values |
+ * | `ZP_INVALID_DTYPE` | TypeError, RangeError | a dtype is not one of the known names |
+ * | `ZP_UNSUPPORTED_DTYPE` | RangeError | the function does not take this dtype |
+ * | `ZP_INVALID_SCHEME` | TypeError, RangeError | a scheme is unknown, or symmetric with an unsigned dtype |
+ * | `ZP_INVALID_AXIS` | TypeError, RangeError | an axis is not one of the tensor's |
+ * | `ZP_INVALID_GROUP_SIZE` | TypeError, RangeError | a group size is not a positive divisor of the last axis |
+ * | `ZP_INVALID_SCALE` | TypeError, RangeError | a scale is not a finite float32 > 0 |
+ * | `ZP_INVALID_ZERO_POINT` | TypeError, RangeError | a zero point is not an integer the dtype holds |
+ * | `ZP_INVALID_CODES` | TypeError, RangeError | codes are in the wrong array or out of the dtype's range |
+ * | `ZP_INVALID_BYTES` | TypeError, RangeError | packed bytes are not a Uint8Array of the right length |
+ * | `ZP_INVALID_OUT` | TypeError, RangeError | `out` has the wrong type or length, or overlaps an input |
+ * | `ZP_DISPOSED` | TypeError | an object is used after `dispose()` |
+ * | `ZP_NOT_INITIALIZED` | Error | the core is needed before `await init()` |
+ * | `ZP_ALREADY_INITIALIZED` | Error | a later `init` asks for something else |
+ * | `ZP_BUILD_UNAVAILABLE` | RangeError | this version has no such build |
+ * | `ZP_UNSUPPORTED_ENGINE` | Error | the engine lacks what every build needs, or computes wrongly |
+ * | `ZP_LOAD_FAILED` | Error | the core could not be loaded; `cause` says why |
+ */
+export type ErrorCode =
+  | "ZP_INVALID_TENSOR"
+  | "ZP_DETACHED"
+  | "ZP_INVALID_SHAPE"
+  | "ZP_SHAPE_MISMATCH"
+  | "ZP_SIZE_OVERFLOW"
+  | "ZP_OUT_OF_MEMORY"
+  | "ZP_EMPTY"
+  | "ZP_NON_FINITE"
+  | "ZP_INVALID_OPTIONS"
+  | "ZP_UNKNOWN_OPTION"
+  | "ZP_CONFLICTING_OPTIONS"
+  | "ZP_INVALID_OPTION"
+  | "ZP_INVALID_DTYPE"
+  | "ZP_UNSUPPORTED_DTYPE"
+  | "ZP_INVALID_SCHEME"
+  | "ZP_INVALID_AXIS"
+  | "ZP_INVALID_GROUP_SIZE"
+  | "ZP_INVALID_SCALE"
+  | "ZP_INVALID_ZERO_POINT"
+  | "ZP_INVALID_CODES"
+  | "ZP_INVALID_BYTES"
+  | "ZP_INVALID_OUT"
+  | "ZP_DISPOSED"
+  | "ZP_NOT_INITIALIZED"
+  | "ZP_ALREADY_INITIALIZED"
+  | "ZP_BUILD_UNAVAILABLE"
+  | "ZP_UNSUPPORTED_ENGINE"
+  | "ZP_LOAD_FAILED";
+
+/** An error of this library: its class says what kind of mistake it is, its `code` which one. */
+export type ZeropointError = Error & { readonly code: ErrorCode };
+
+/** A wrong kind of value. */
+export function typeError(code: ErrorCode, message: string): ZeropointError {
+  return Object.assign(new TypeError(message), { code });
+}
+
+/** A wrong value of the right kind. */
+export function rangeError(code: ErrorCode, message: string): ZeropointError {
+  return Object.assign(new RangeError(message), { code });
+}
+
+/** Nothing wrong with the arguments, but with the state of things. */
+export function stateError(code: ErrorCode, message: string, cause?: unknown): ZeropointError {
+  const error = cause === undefined ? new Error(message) : new Error(message, { cause });
+  return Object.assign(error, { code });
+}

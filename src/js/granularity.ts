@@ -1,0 +1,189 @@
+// Which element uses which qparams: one pair for the tensor, one per channel or one per group.
+
+import { sizeOf } from "./check.js";
+import { rangeError, typeError } from "./errors.js";
+import { show, showShape } from "./show.js";
+
+/** One scale for the tensor, one per channel (index of an axis), or one per group of values. */
+export type Granularity = "perTensor" | "perChannel" | "perGroup";
+
+/**
+ * How a tensor is cut into slices of one scale and zero point each, as three nested loops: element
+ * (o, s, i) of [outer][slices][inner] belongs to slice s.
+ */
+export interface Slices {
+  readonly granularity: Granularity;
+  readonly axis: number | undefined;
+  readonly groupSize: number | undefined;
+  readonly outer: number;
+  readonly slices: number;
+  readonly inner: number;
+}
+
+/** Resolves `axis` and `groupSize` against a shape. */
+export function checkSlices(
+  where: string,
+  prefix: string,
+  shape: readonly number[],
+  axis: unknown,
+  groupSize: unknown,
+): Slices {
+  if (axis !== undefined && groupSize !== undefined) {
+    throw typeError(
+      "ZP_CONFLICTING_OPTIONS",
+      `${where}: ${prefix}.axis and ${prefix}.groupSize exclude each other, got both`,
+    );
+  }
+  if (axis !== undefined) return channelSlices(where, `${prefix}.axis`, shape, axis);
+  if (groupSize !== undefined) {
+    return groupSlices(where, `${prefix}.groupSize`, shape, groupSize);
+  }
+  const inner = sizeOf(shape);
+  return {
+    granularity: "perTensor",
+    axis: undefined,
+    groupSize: undefined,
+    outer: 1,
+    slices: 1,
+    inner,
+  };
+}
+
+function channelSlices(
+  where: string,
+  argument: string,
+  shape: readonly number[],
+  given: unknown,
+): Slices {
+  const rank = shape.length;
+  if (typeof given !== "number") {
+    throw typeError(
+      "ZP_INVALID_AXIS",
+      `${where}: ${argument} must be a number, got ${show(given)}`,
+    );
+  }
+  if (rank === 0) {
+    throw rangeError(
+      "ZP_INVALID_AXIS",
+      `${where}: ${argument} needs a tensor with axes, got one of shape []`,
+    );
+  }
+  if (!Number.isInteger(given) || given < -rank || given >= rank) {
+    const axes = rank === 1 ? "0" : rank === 2 ? "0 or 1" : `from 0 to ${rank - 1}`;
+    throw rangeError(
+      "ZP_INVALID_AXIS",
+      `${where}: ${argument} must be ${axes} for shape ${showShape(shape)}, got ${show(given)}`,
+    );
+  }
+  const axis = given < 0 ? given + rank : given + 0;
+  return {
+    granularity: "perChannel",
+    axis,
+    groupSize: undefined,
+    outer: sizeOf(shape.slice(0, axis)),
+    slices: shape[axis],
+    inner: sizeOf(shape.slice(axis + 1)),
+  };
+}
+
+function groupSlices(
+  where: string,
+  argument: string,
+  shape: readonly number[],
+  groupSize: unknown,
+): Slices {
+  if (typeof groupSize !== "number") {
+    throw typeError(
+      "ZP_INVALID_GROUP_SIZE",
+      `${where}: ${argument} must be a number, got ${show(groupSize)}`,
+    );
+  }
+  const last = shape[shape.length - 1];
+  if (last === undefined) {
+    throw rangeError(
+      "ZP_INVALID_GROUP_SIZE",
+      `${where}: ${argument} needs a tensor with axes, got one of shape []`,
+    );
+  }
+  if (!Number.isInteger(groupSize) || groupSize < 1 || last % groupSize !== 0) {
+    throw rangeError(
+      "ZP_INVALID_GROUP_SIZE",
+      `${where}: ${argument} must be a positive integer that divides ${last}, the last axis of ` +
+        `shape ${showShape(shape)}, got ${show(groupSize)}`,
+    );
+  }
+  return {
+    granularity: "perGroup",
+    axis: undefined,
+    groupSize,
+    outer: 1,
+    slices: sizeOf(shape) / groupSize,
+    inner: groupSize,
+  };
+}
+
+/** The shape that scales and zero points have in results. */
+export function qparamsShape(shape: readonly number[], slices: Slices): number[] {
+  if (slices.granularity === "perTensor") return [];
+  if (slices.granularity === "perGroup") return [slices.slices, 1];
+  return shape.map((length, axis) => (axis === slices.axis ? length : 1));
+}
+
+/** Numbers of any shape, as qparams are given. */
+export interface Numbers {
+  readonly data: Float64Array;
+  readonly shape: readonly number[];
+}
+
+/** Whether a shape can be repeated along axes of length 1 to give `target`. */
+export function broadcasts(shape: readonly number[], target: readonly number[]): boolean {
+  const lead = target.length - shape.length;
+  return lead >= 0 && shape.every((length, axis) => length === 1 || length === target[lead + axis]);
+}
+
+/** Repeats numbers to fill `target`; a list of one number per slice fits as it is. */
+export function spread(
+  where: string,
+  argument: string,
+  { data, shape }: Numbers,
+  target: readonly number[],
+  { granularity, slices }: Slices,
+  out: Float32Array | Int32Array,
+): void {
+  if (data.length === 1) {
+    out.fill(data[0]);
+    return;
+  }
+  const isList = granularity !== "perTensor" && shape.length === 1 && data.length === slices;
+  if (!isList && !broadcasts(shape, target)) {
+    throw rangeError(
+      "ZP_SHAPE_MISMATCH",
+      `${where}: ${argument} must be one number, ${slices} numbers or a tensor of shape ` +
+        `${showShape(target)}, got shape ${showShape(shape)}`,
+    );
+  }
+  if (data.length === out.length) {
+    out.set(data);
+    return;
+  }
+  const lead = target.length - shape.length;
+  const strides = target.map(() => 0);
+  let stride = 1;
+  for (let axis = shape.length - 1; axis >= 0; axis--) {
+    if (shape[axis] !== 1) strides[lead + axis] = stride;
+    stride *= shape[axis];
+  }
+  const index = target.map(() => 0);
+  let at = 0;
+  for (let i = 0; i < out.length; i++) {
+    out[i] = data[at];
+    for (let axis = target.length - 1; axis >= 0; axis--) {
+      const next = index[axis] + 1;
+      at += strides[axis];
+      index[axis] = next;
+      if (next < target[axis]) break;
+      at -= next * strides[axis];
+      index[axis] = 0;
+    }
+  }
+}

@@ -1,0 +1,35 @@
+// The public exports, nothing else.
+
+export type { NumberArray } from "./arrays.js";
+export type { Build } from "./build.js";
+export type { TensorInput } from "./check.js";
+export { create, type Zeropoint } from "./create.js";
+export { dequantize, fakeQuantize, type OutOption } from "./dequantize.js";
+export type { Codes, CodesByDType, DType } from "./dtype.js";
+export { type Metric, quantizationError } from "./error.js";
+export type { ErrorCode, ZeropointError } from "./errors.js";
+export type { Granularity } from "./granularity.js";
+export { type InitOptions, type InitResult, init } from "./init.js";
+export {
+  type Accumulate,
+  type LinearOptions,
+  linear,
+  QuantizedLinear,
+  type QuantizedLinearOptions,
+} from "./linear.js";
+export { pack, type QuantizedTensorMeta, unpack } from "./pack.js";
+export {
+  type ChooseQParamsOptions,
+  chooseQParams,
+  type GranularityOf,
+  type QParamInput,
+  type QParams,
+  type QuantizedTensor,
+  type QuantizedTensorInput,
+  type QuantizeOptions,
+  type ScaleTensor,
+  type Scheme,
+  type ZeroPointTensor,
+} from "./qparams.js";
+export { quantize } from "./quantize.js";
+export { type NestedNumbers, type Tensor, tensor } from "./tensor.js";

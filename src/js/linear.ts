@@ -1,0 +1,526 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
+// The linear layer: input · weightᵀ + bias, with float32 input and float or quantized weights.
+
+import type { NumberArray } from "./arrays.js";
+import type { Core } from "./build.js";
+import {
+  type CheckedTensor,
+  checkChoice,
+  checkOptions,
+  checkTensor,
+  looksQuantized,
+  sizeOf,
+  type TensorInput,
+} from "./check.js";
+import type { MainModule } from "./core/baseline.js";
+import { DTYPES, type DType } from "./dtype.js";
+import { rangeError, typeError } from "./errors.js";
+import { activeCore } from "./init.js";
+import { aligned, type Block, bytesIn, type ElementType, type Memory } from "./memory.js";
+import {
+  type CheckedQParams,
+  type CheckedQuantized,
+  checkQuantized,
+  type QParamInput,
+  type QParams,
+  QUANTIZE_OPTIONS,
+  type QuantizedTensorInput,
+  type QuantizeOptions,
+  qparamsResult,
+  refused,
+} from "./qparams.js";
+import { quantizeValues } from "./quantize.js";
+import { showShape } from "./show.js";
+import { checkTensorOut, type Tensor } from "./tensor.js";
+
+/**
+ * How products are summed: `"exact"`, the default, in double precision and a fixed order, the same
+ * bits in every build, engine and batch; or `"float32"`, faster, in an order that depends on the
+ * build.
+ */
+export type Accumulate = "exact" | "float32";
+
+/** What `linear` takes beside its tensors. */
+export interface LinearOptions {
+  /** Default: `"exact"`. */
+  accumulate?: Accumulate | undefined;
+}
+
+function checkAccumulate(where: string, value: unknown): Accumulate {
+  return checkChoice(where, "options.accumulate", value, ["exact", "float32"], "exact");
+}
+
+/** What the core calls the ways to sum. */
+const CORE_ACCUMULATE = { exact: "float64", float32: "float32" } as const;
+
+// ---------------------------------------------------------------------------------------------
+// Weights: what must be in the heap, and how the core is to read it.
+
+/** One array of the weight that the core reads. */
+interface Part {
+  readonly type: ElementType;
+  readonly values: NumberArray | readonly number[];
+  readonly count: number;
+}
+
+/** A weight after its checks. */
+interface Weight {
+  readonly outFeatures: number;
+  readonly inFeatures: number;
+  /** Float values; or codes, scales and zero points. */
+  readonly parts: readonly Part[];
+  /** Undefined for a float weight. */
+  readonly quantized: QuantizedWeight | undefined;
+}
+
+interface QuantizedWeight {
+  readonly dtype: DType;
+  readonly granularity: Parameters<MainModule["linearQuantized"]>[6];
+  readonly groupSize: number;
+  readonly scaleCount: number;
+}
+
+function checkMatrix(where: string, shape: readonly number[]): [number, number] {
+  const [rows, columns] = shape;
+  if (shape.length === 2 && rows !== undefined && columns !== undefined) return [rows, columns];
+  throw rangeError(
+    "ZP_SHAPE_MISMATCH",
+    `${where}: weight must have shape [outFeatures, inFeatures], got ${showShape(shape)}`,
+  );
+}
+
+function checkFloatWeight(where: string, value: unknown): Weight {
+  const { data, shape, size } = checkTensor(where, "weight", value);
+  const [outFeatures, inFeatures] = checkMatrix(where, shape);
+  return {
+    outFeatures,
+    inFeatures,
+    parts: [{ type: "Float32Array", values: data, count: size }],
+    quantized: undefined,
+  };
+}
+
+function checkWeightDType(where: string, argument: string, dtype: DType): void {
+  if (DTYPES[dtype].bits <= 8) return;
+  throw rangeError(
+    "ZP_UNSUPPORTED_DTYPE",
+    `${where}: ${argument} must be a dtype of 2 to 8 bits for the weight of a linear layer, ` +
+      `got "${dtype}"`,
+  );
+}
+
+function quantizedWeight(where: string, checked: CheckedQuantized): Weight {
+  const { shape, codes, size, dtype, qparams } = checked;
+  const { scale, zeroPoint, slices } = qparams;
+  const [outFeatures, inFeatures] = checkMatrix(where, shape);
+  checkWeightDType(where, "weight.dtype", dtype);
+  const scales = typeof scale === "number" ? [scale] : scale.data;
+  const zeroPoints = typeof zeroPoint === "number" ? [zeroPoint] : zeroPoint.data;
+  const scaleCount = scales.length;
+  return {
+    outFeatures,
+    inFeatures,
+    parts: [
+      { type: DTYPES[dtype].arrayName, values: codes, count: size },
+      { type: "Float32Array", values: scales, count: scaleCount },
+      { type: "Int32Array", values: zeroPoints, count: scaleCount },
+    ],
+    quantized: {
+      dtype,
+      granularity: weightGranularity(where, qparams, outFeatures, inFeatures),
+      groupSize: slices.groupSize ?? 0,
+      scaleCount,
+    },
+  };
+}
+
+function weightGranularity(
+  where: string,
+  { scale, slices }: CheckedQParams,
+  outFeatures: number,
+  inFeatures: number,
+): QuantizedWeight["granularity"] {
+  if (slices.granularity === "perGroup") return "perGroup";
+  if (slices.granularity === "perChannel") return slices.axis === 0 ? "perOutput" : "perInput";
+  if (typeof scale === "number" || scale.data.length === 1) return "perTensor";
+  const columns = scale.shape[scale.shape.length - 1];
+  const rows = scale.shape[scale.shape.length - 2] ?? 1;
+  if (rows === outFeatures && columns === 1) return "perOutput";
+  if (rows === 1 && columns === inFeatures) return "perInput";
+  throw rangeError(
+    "ZP_SHAPE_MISMATCH",
+    `${where}: weight.scale must be one number, one per row, one per column or one per group, ` +
+      `got shape ${showShape(scale.shape)} for a weight of shape ` +
+      showShape([outFeatures, inFeatures]),
+  );
+}
+
+function checkBias(
+  where: string,
+  argument: string,
+  value: unknown,
+  outFeatures: number,
+): Part | undefined {
+  if (value === undefined || value === null) return undefined;
+  const { data, shape, size } = checkTensor(where, argument, value);
+  if (shape.length !== 1 || size !== outFeatures) {
+    throw rangeError(
+      "ZP_SHAPE_MISMATCH",
+      `${where}: ${argument} must have shape [${outFeatures}], one value per row of weight, ` +
+        `got ${showShape(shape)}`,
+    );
+  }
+  return { type: "Float32Array", values: data, count: size };
+}
+
+interface Batch extends CheckedTensor {
+  readonly rows: number;
+  readonly outShape: number[];
+  readonly outSize: number;
+}
+
+/** The input as rows of inFeatures values, and the shape of what they give. */
+function checkInput(
+  where: string,
+  value: unknown,
+  { outFeatures, inFeatures }: Pick<Weight, "outFeatures" | "inFeatures">,
+): Batch {
+  const { data, shape, size } = checkTensor(where, "input", value);
+  if (shape.length === 0 || shape[shape.length - 1] !== inFeatures) {
+    throw rangeError(
+      "ZP_SHAPE_MISMATCH",
+      `${where}: input must have ${inFeatures} values on its last axis, as weight of shape ` +
+        `${showShape([outFeatures, inFeatures])} has, got shape ${showShape(shape)}`,
+    );
+  }
+  const leading = shape.slice(0, -1);
+  const outShape = [...leading, outFeatures];
+  const outSize = sizeOf(outShape);
+  if (outSize >= 2 ** 32) {
+    throw rangeError(
+      "ZP_SIZE_OVERFLOW",
+      `${where}: the result must have fewer than 2^32 values, got shape ${showShape(outShape)}`,
+    );
+  }
+  return { data, shape, size, rows: sizeOf(leading), outShape, outSize };
+}
+
+function writePart(memory: Memory, offset: number, { type, values }: Part): void {
+  memory.write(type, offset, values);
+}
+
+/** Runs the core on rows that are in the heap already. */
+function multiply(
+  { module }: Core,
+  where: string,
+  weight: Pick<Weight, "outFeatures" | "inFeatures" | "quantized">,
+  accumulate: Accumulate,
+  rows: number,
+  xAt: number,
+  partsAt: readonly number[],
+  biasAt: number,
+  outAt: number,
+): void {
+  const { outFeatures, inFeatures, quantized } = weight;
+  const [valuesAt = 0, scalesAt = 0, zeroPointsAt = 0] = partsAt;
+  const sum = CORE_ACCUMULATE[accumulate];
+  const status =
+    quantized === undefined
+      ? module.linear(xAt, rows, inFeatures, valuesAt, outFeatures, biasAt, sum, outAt)
+      : module.linearQuantized(
+          xAt,
+          rows,
+          inFeatures,
+          valuesAt,
+          quantized.dtype,
+          outFeatures,
+          quantized.granularity,
+          quantized.groupSize,
+          scalesAt,
+          zeroPointsAt,
+          quantized.scaleCount,
+          biasAt,
+          sum,
+          outAt,
+        );
+  if (status !== "kOk") throw refused(where, status);
+}
+
+// ---------------------------------------------------------------------------------------------
+// The function.
+
+/**
+ * Multiplies rows by a weight matrix: input · weightᵀ + bias. A quantized weight is used as it is,
+ * w = scale · (q − zeroPoint), and never expanded to floats in memory.
+ *
+ * Sums are exact to about one rounding to float32 and have the same bits everywhere, unless
+ * `accumulate: "float32"` asks for the faster path:
+ *
+ *     "exact"     |y − exact| ≤ (K + 1) · 2⁻²⁴ · Σ|x·w| + 2⁻²⁴ · |bias|
+ *     "float32"   |y − exact| ≤ (K + 2) · 2⁻²³ · (Σ|x·w| + |bias|)
+ *
+ * NaN and infinities propagate as in torch.nn.functional.linear.
+ *
+ * Source: torch.nn.functional.linear, and quantized_linear_W8A32_without_bias of the course
+ * notebooks, which adds the zero point instead of subtracting it.
+ *
+ * @param input   float32 of shape [..., K]
+ * @param weight  float32 of shape [N, K], or a quantized tensor of that shape and 2 to 8 bits: per
+ *   tensor, per channel on either axis or per group, symmetric or affine. N and K may be 0
+ * @param bias    float32 of shape [N]; default: none
+ * @param options.accumulate  `"exact"` (default) or `"float32"`
+ * @returns float32 of shape [..., N]
+ * @throws {TypeError} `ZP_INVALID_TENSOR`, `ZP_INVALID_CODES`, `ZP_INVALID_OPTIONS`
+ * @throws {RangeError} `ZP_SHAPE_MISMATCH`, `ZP_UNSUPPORTED_DTYPE` for more than 8 bits,
+ *   `ZP_SIZE_OVERFLOW`, `ZP_OUT_OF_MEMORY`, and what `dequantize` throws for a quantized weight
+ * @example linear(tensor([1, 2]), tensor([[3, 4], [5, 6]]), tensor([0.5, 0])).data // [11.5, 17]
+ */
+export function linear(
+  input: TensorInput,
+  weight: TensorInput | QuantizedTensorInput,
+  bias?: TensorInput | null | undefined,
+  options?: LinearOptions,
+): Tensor {
+  const where = "linear";
+  const core = activeCore(where);
+  const checked = looksQuantized(weight)
+    ? quantizedWeight(where, checkQuantized(where, "weight", weight))
+    : checkFloatWeight(where, weight);
+  const batch = checkInput(where, input, checked);
+  const biasPart = checkBias(where, "bias", bias, checked.outFeatures);
+  const accumulate = checkAccumulate(
+    where,
+    checkOptions(where, options, ["accumulate"]).accumulate,
+  );
+  const result = checkTensorOut(where, "out", undefined, batch.outShape, batch.outSize, []);
+  if (batch.outSize === 0) return result;
+  const { memory } = core;
+  const parts = biasPart === undefined ? checked.parts : [...checked.parts, biasPart];
+  const xAt = memory.place(4 * batch.size);
+  const places = parts.map(({ type, count }) => memory.place(bytesIn(type, count)));
+  const outAt = memory.place(4 * batch.outSize);
+  const base = memory.commit(where);
+  try {
+    memory.write("Float32Array", base + xAt, batch.data);
+    const offsets = places.map((place) => base + place);
+    parts.forEach((part, i) => {
+      writePart(memory, offsets[i], part);
+    });
+    const biasAt = biasPart === undefined ? 0 : (offsets.pop() as number);
+    multiply(
+      core,
+      where,
+      checked,
+      accumulate,
+      batch.rows,
+      base + xAt,
+      offsets,
+      biasAt,
+      base + outAt,
+    );
+    memory.read(base + outAt, result.data);
+  } finally {
+    memory.end();
+  }
+  return result;
+}
+
+// ---------------------------------------------------------------------------------------------
+// The layer.
+
+/** What `new QuantizedLinear` takes: how to quantize a float weight, and how to run. */
+export interface QuantizedLinearOptions
+  extends QuantizeOptions<
+    DType,
+    number | undefined,
+    number | undefined,
+    QParamInput | undefined,
+    QParamInput | undefined
+  > {
+  /** float32 of shape [outFeatures]. Default: none. */
+  bias?: TensorInput | null | undefined;
+  /** In which precision the input is multiplied. Default, and all that this version has: float32. */
+  activations?: "float32" | undefined;
+  /** Default: `"exact"`. */
+  accumulate?: Accumulate | undefined;
+}
+
+/** Core memory that a layer owns. */
+interface Owned {
+  readonly memory: Memory;
+  readonly block: Block;
+}
+
+const abandoned = /* @__PURE__ */ new FinalizationRegistry<Owned>(({ memory, block }) => {
+  memory.release(block);
+});
+
+/**
+ * A linear layer with quantized weights, which it copies into the core's memory once and uses many
+ * times. `forward` computes what `linear` computes, bit for bit.
+ *
+ * That memory is freed by `dispose()` or at the end of a `using` block; a layer that is forgotten
+ * frees it some time after it has become garbage.
+ *
+ * @example
+ * using layer = new QuantizedLinear(weight, { axis: 0, bias });
+ * const y = layer.forward(x);
+ */
+export class QuantizedLinear {
+  /** How many values a row of input has: K of the weight's shape [N, K]. */
+  readonly inFeatures: number;
+  /** How many values a row of output has: N. */
+  readonly outFeatures: number;
+  /** The weight's scale and zero point, dtype, scheme and granularity. */
+  readonly qparams: QParams;
+  /** How products are summed. */
+  readonly accumulate: Accumulate;
+
+  readonly #core: Core;
+  readonly #quantized: QuantizedWeight | undefined;
+  readonly #partsAt: readonly number[];
+  readonly #biasAt: number;
+  #owned: Owned | undefined;
+
+  /**
+   * @param weight  a quantized tensor of shape [N, K] and 2 to 8 bits; or float32 of that shape,
+   *   which is quantized as `quantize(weight, options)` does
+   * @param options.bias         float32 of shape [N]; default: none
+   * @param options.activations  `"float32"`
+   * @param options.accumulate   `"exact"` (default) or `"float32"`, see `linear`
+   * @param options  the others are those of `quantize`, for a float weight only
+   * @throws {TypeError} `ZP_INVALID_TENSOR`, `ZP_UNKNOWN_OPTION`, `ZP_CONFLICTING_OPTIONS` if options
+   *   say how to quantize a weight that is quantized already
+   * @throws {RangeError} `ZP_SHAPE_MISMATCH`, `ZP_UNSUPPORTED_DTYPE` for more than 8 bits,
+   *   `ZP_OUT_OF_MEMORY`, and what `quantize` and `dequantize` throw
+   * @example new QuantizedLinear(weight, { dtype: "int4", groupSize: 32 })
+   */
+  constructor(weight: TensorInput | QuantizedTensorInput, options?: QuantizedLinearOptions) {
+    const where = "QuantizedLinear";
+    const core = activeCore(where);
+    const given = checkOptions(where, options, [
+      "bias",
+      "activations",
+      "accumulate",
+      ...QUANTIZE_OPTIONS,
+    ]);
+    const { bias, activations, accumulate } = given;
+    checkChoice(where, "options.activations", activations, ["float32"], "float32");
+    this.accumulate = checkAccumulate(where, accumulate);
+    const checked = checkQuantized(where, "weight", toQuantized(core, where, weight, given));
+    const { qparams, dtype, scheme } = checked;
+    const { outFeatures, inFeatures, parts, quantized } = quantizedWeight(where, checked);
+    const biasPart = checkBias(where, "options.bias", bias, outFeatures);
+    this.outFeatures = outFeatures;
+    this.inFeatures = inFeatures;
+    this.qparams = qparamsResult(qparams, dtype, scheme, qparams.slices);
+    this.#core = core;
+    this.#quantized = quantized;
+    const { memory } = core;
+    const all = biasPart === undefined ? parts : [...parts, biasPart];
+    let bytes = 0;
+    const places = all.map(({ type, count }) => {
+      const place = bytes;
+      bytes += aligned(bytesIn(type, count));
+      return place;
+    });
+    const block = memory.allocate(where, bytes);
+    const offsets = places.map((place) => block.base + place);
+    all.forEach((part, i) => {
+      writePart(memory, offsets[i], part);
+    });
+    this.#biasAt = biasPart === undefined ? 0 : (offsets.pop() as number);
+    this.#partsAt = offsets;
+    this.#owned = { memory, block };
+    abandoned.register(this, this.#owned, this);
+  }
+
+  /**
+   * Computes input · weightᵀ + bias.
+   * @param input  float32 of shape [..., inFeatures]
+   * @param out    where to write the result: a Float32Array of its length, or a Tensor of its shape,
+   *   which is then itself the result; apart from `input`
+   * @returns float32 of shape [..., outFeatures]
+   * @throws {TypeError} `ZP_DISPOSED`, `ZP_INVALID_TENSOR`, `ZP_INVALID_OUT`
+   * @throws {RangeError} `ZP_SHAPE_MISMATCH`, `ZP_INVALID_OUT`, `ZP_SIZE_OVERFLOW`,
+   *   `ZP_OUT_OF_MEMORY`
+   * @example layer.forward(tensor([[1, 2, 3]])).shape // [1, layer.outFeatures]
+   */
+  forward(input: TensorInput, out?: Float32Array | Tensor): Tensor {
+    const where = "QuantizedLinear.forward";
+    if (this.#owned === undefined) {
+      throw typeError("ZP_DISPOSED", `${where}: the layer is disposed and cannot be used any more`);
+    }
+    const { inFeatures, outFeatures } = this;
+    const core = this.#core;
+    const batch = checkInput(where, input, { inFeatures, outFeatures });
+    const result = checkTensorOut(where, "out", out, batch.outShape, batch.outSize, [batch.data]);
+    if (batch.outSize === 0) return result;
+    const { memory } = core;
+    const xAt = memory.place(4 * batch.size);
+    const outAt = memory.place(4 * batch.outSize);
+    const base = memory.commit(where);
+    try {
+      memory.write("Float32Array", base + xAt, batch.data);
+      multiply(
+        core,
+        where,
+        { inFeatures, outFeatures, quantized: this.#quantized },
+        this.accumulate,
+        batch.rows,
+        base + xAt,
+        this.#partsAt,
+        this.#biasAt,
+        base + outAt,
+      );
+      memory.read(base + outAt, result.data);
+    } finally {
+      memory.end();
+    }
+    return result;
+  }
+
+  /** Frees the layer's memory. Calling it again does nothing; calling `forward` after it throws. */
+  dispose(): void {
+    if (this.#owned === undefined) return;
+    const { memory, block } = this.#owned;
+    this.#owned = undefined;
+    abandoned.unregister(this);
+    memory.release(block);
+  }
+
+  /** `dispose()`, for `using`. There where the engine has `Symbol.dispose`. */
+  declare [Symbol.dispose]: () => void;
+}
+
+// A method of this name in the class itself would be called "undefined" where the symbol is missing.
+if (typeof Symbol.dispose === "symbol") {
+  Object.defineProperty(QuantizedLinear.prototype, Symbol.dispose, {
+    value: QuantizedLinear.prototype.dispose,
+    configurable: true,
+    writable: true,
+  });
+}
+
+/** The weight itself, or what quantizing it as the options say gives. */
+function toQuantized(
+  core: Core,
+  where: string,
+  weight: unknown,
+  options: Record<string, unknown>,
+): unknown {
+  if (looksQuantized(weight)) {
+    const extra = QUANTIZE_OPTIONS.find((name) => options[name] !== undefined);
+    if (extra === undefined) return weight;
+    throw typeError(
+      "ZP_CONFLICTING_OPTIONS",
+      `${where}: options.${extra} says how to quantize, but weight is quantized already`,
+    );
+  }
+  const x = checkTensor(where, "weight", weight);
+  checkMatrix(where, x.shape);
+  return quantizeValues(core, where, "weight", x, options, (dtype) => {
+    checkWeightDType(where, "options.dtype", dtype);
+  });
+}

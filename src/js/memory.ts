@@ -1,0 +1,204 @@
+// The core's heap: copies in and out. No view of it leaves this file.
+//
+// A call lays out its buffers in one scratch block, runs, and copies its results out:
+//
+//   const { memory } = core;
+//   const x = memory.place(4 * n);            // places relative to the block
+//   const out = memory.place(n);
+//   const base = memory.commit("quantize");   // the block itself; throws if there is no room
+//   try { … memory.write(base + x, values) … } finally { memory.end(); }
+//
+// Nothing that a user wrote may run between commit() and end(): another call would take the block.
+
+import { arrayLength, arrayName, type NumberArray } from "./arrays.js";
+import type { MainModule } from "./core/baseline.js";
+import { rangeError } from "./errors.js";
+
+/** One compiled build of the core, as its bindings present it. */
+export type CoreModule = MainModule;
+
+/** Every buffer starts at a multiple of this, so that vectors load aligned. */
+const ALIGNMENT = 16;
+/** The smallest scratch block. */
+const SMALLEST = 64 * 1024;
+/** A larger scratch block is given back when the call that needed it is over. */
+const LARGEST_KEPT = 16 * 1024 * 1024;
+/** What a 32-bit heap can address. */
+const ADDRESS_SPACE = 2 ** 32;
+
+/** The next multiple of the alignment. */
+export function aligned(bytes: number): number {
+  return Math.ceil(bytes / ALIGNMENT) * ALIGNMENT;
+}
+
+/** Views of the heap, one for each element type that crosses. */
+class HeapViews {
+  readonly buffer: ArrayBufferLike;
+  readonly Int8Array: Int8Array;
+  readonly Uint8Array: Uint8Array;
+  readonly Int16Array: Int16Array;
+  readonly Uint16Array: Uint16Array;
+  readonly Int32Array: Int32Array;
+  readonly Uint32Array: Uint32Array;
+  readonly Float32Array: Float32Array;
+  readonly Float64Array: Float64Array;
+
+  constructor(buffer: ArrayBufferLike) {
+    this.buffer = buffer;
+    this.Int8Array = new Int8Array(buffer);
+    this.Uint8Array = new Uint8Array(buffer);
+    this.Int16Array = new Int16Array(buffer);
+    this.Uint16Array = new Uint16Array(buffer);
+    this.Int32Array = new Int32Array(buffer);
+    this.Uint32Array = new Uint32Array(buffer);
+    this.Float32Array = new Float32Array(buffer);
+    this.Float64Array = new Float64Array(buffer);
+  }
+}
+
+/** The element types that cross between JavaScript and the heap. */
+export type ElementType = Exclude<keyof HeapViews, "buffer">;
+
+const ELEMENT_BYTES: { readonly [T in ElementType]: number } = {
+  Int8Array: 1,
+  Uint8Array: 1,
+  Int16Array: 2,
+  Uint16Array: 2,
+  Int32Array: 4,
+  Uint32Array: 4,
+  Float32Array: 4,
+  Float64Array: 8,
+};
+
+/** Bytes that so many elements take in the heap. */
+export function bytesIn(type: ElementType, count: number): number {
+  return ELEMENT_BYTES[type] * count;
+}
+
+/** A piece of the heap. */
+export interface Block {
+  /** What the core's allocator calls it. */
+  readonly address: number;
+  /** Where its first buffer may start: the allocator aligns less than the kernels like. */
+  readonly base: number;
+}
+
+/** The scratch block of one core, and the copies to and from its heap. */
+export class Memory {
+  readonly #module: CoreModule;
+  #views: HeapViews;
+  #block: Block | undefined;
+  #capacity = 0;
+  #placed = 0;
+
+  constructor(module: CoreModule) {
+    this.#module = module;
+    this.#views = new HeapViews(module.HEAPU8.buffer);
+  }
+
+  /** Bytes of the scratch block at present. */
+  get capacity(): number {
+    return this.#capacity;
+  }
+
+  /** Adds a buffer to the call being laid out. @returns its place in the block to come */
+  place(bytes: number): number {
+    const at = this.#placed;
+    this.#placed += aligned(bytes);
+    return at;
+  }
+
+  /**
+   * Makes the block large enough for all that was placed.
+   * @returns where in the heap the first place is
+   * @throws {RangeError} `ZP_OUT_OF_MEMORY`; nothing stays placed then
+   */
+  commit(where: string): number {
+    const needed = this.#placed;
+    this.#placed = 0;
+    if (this.#block !== undefined && needed <= this.#capacity) return this.#block.base;
+    return this.#grow(where, needed).base;
+  }
+
+  /** Ends a call: a block larger than worth keeping goes back to the heap. */
+  end(): void {
+    if (this.#capacity > LARGEST_KEPT) this.#drop();
+  }
+
+  #grow(where: string, needed: number): Block {
+    const doubled = Math.min(2 * this.#capacity, LARGEST_KEPT);
+    this.#drop();
+    for (const bytes of [Math.max(needed, doubled, SMALLEST), needed]) {
+      const block = this.#tryAllocate(bytes);
+      if (block === undefined) continue;
+      this.#block = block;
+      this.#capacity = bytes;
+      return block;
+    }
+    throw outOfMemory(where, needed);
+  }
+
+  #drop(): void {
+    if (this.#block !== undefined) this.release(this.#block);
+    this.#block = undefined;
+    this.#capacity = 0;
+  }
+
+  #tryAllocate(bytes: number): Block | undefined {
+    const room = bytes + ALIGNMENT;
+    const address = room < ADDRESS_SPACE ? this.#module.allocate(room) : 0;
+    return address === 0 ? undefined : { address, base: aligned(address) };
+  }
+
+  /** Memory that stays until `release`. @throws {RangeError} `ZP_OUT_OF_MEMORY` */
+  allocate(where: string, bytes: number): Block {
+    const block = this.#tryAllocate(bytes);
+    if (block === undefined) throw outOfMemory(where, bytes);
+    return block;
+  }
+
+  /** Gives back what `allocate` gave. */
+  release(block: Block): void {
+    this.#module.release(block.address);
+  }
+
+  /** The views, fetched again if the heap has grown since. */
+  #current(): HeapViews {
+    const { buffer } = this.#module.HEAPU8;
+    if (this.#views.buffer !== buffer) this.#views = new HeapViews(buffer);
+    return this.#views;
+  }
+
+  /** Copies numbers in, converted to `type` as typed arrays convert. */
+  write(type: ElementType, offset: number, values: NumberArray | readonly number[]): void {
+    const view = this.#current()[type];
+    view.set(values, offset / view.BYTES_PER_ELEMENT);
+  }
+
+  /** Writes one number. */
+  writeOne(type: ElementType, offset: number, value: number): void {
+    const view = this.#current()[type];
+    view[offset / view.BYTES_PER_ELEMENT] = value;
+  }
+
+  /** Reads one number. */
+  readOne(type: ElementType, offset: number): number {
+    const view = this.#current()[type];
+    return view[offset / view.BYTES_PER_ELEMENT];
+  }
+
+  /** Copies numbers out, all that `out` has room for. */
+  read(offset: number, out: NumberArray): void {
+    const view = this.#current()[arrayName(out) as ElementType];
+    const start = offset / view.BYTES_PER_ELEMENT;
+    (out as Float32Array).set(view.subarray(start, start + arrayLength(out)));
+  }
+}
+
+function outOfMemory(where: string, bytes: number): Error {
+  return rangeError(
+    "ZP_OUT_OF_MEMORY",
+    `${where}: the core needs ${bytes} bytes (${(bytes / 2 ** 20).toFixed(1)} MiB) for this call, ` +
+      `more than it can have`,
+  );
+}

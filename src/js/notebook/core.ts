@@ -1,0 +1,258 @@
+// The one place where this module calls the core: float32 tensors in, tensors out.
+
+import { activeCore } from "../init.js";
+import type { NumberStorage } from "./dtype.js";
+
+/** Integer dtypes whose codes the core computes. */
+export type CoreDType = "int8" | "uint8" | "int16" | "uint16" | "int32";
+
+/** Row-major values and their shape. */
+export interface Values<Storage extends NumberStorage = Float32Array> {
+  readonly values: Storage;
+  readonly shape: readonly number[];
+}
+
+const FLOAT_BYTES = 4;
+
+/** @returns the sum in PyTorch's order */
+export function sum(where: string, values: Float32Array): number {
+  return withValues(where, values, (module, offset) => module.sum(offset, values.length));
+}
+
+/** @returns the mean in PyTorch's order; NaN for no values */
+export function mean(where: string, values: Float32Array): number {
+  return withValues(where, values, (module, offset) => module.mean(offset, values.length));
+}
+
+type Module = ReturnType<typeof activeCore>["module"];
+
+function withValues(
+  where: string,
+  values: Float32Array,
+  compute: (module: Module, offset: number) => number,
+): number {
+  const { module, memory } = activeCore(where);
+  const x = memory.place(FLOAT_BYTES * values.length);
+  const base = memory.commit(where);
+  try {
+    memory.write("Float32Array", base + x, values);
+    return compute(module, base + x);
+  } finally {
+    memory.end();
+  }
+}
+
+/** @returns the smallest and the largest value; both NaN if any is NaN. There must be one. */
+export function minMax(where: string, values: Float32Array): { min: number; max: number } {
+  const { module, memory } = activeCore(where);
+  const x = memory.place(FLOAT_BYTES * values.length);
+  const out = memory.place(2 * FLOAT_BYTES);
+  const base = memory.commit(where);
+  try {
+    memory.write("Float32Array", base + x, values);
+    module.minMax(base + x, values.length, base + out);
+    const range = new Float32Array(2);
+    memory.read(base + out, range);
+    return { min: range[0], max: range[1] };
+  } finally {
+    memory.end();
+  }
+}
+
+/** mean((a - b)^2) or mean(|a - b|). The lengths must agree. */
+export function quantizationError(
+  where: string,
+  metric: "mse" | "mae",
+  a: Float32Array,
+  b: Float32Array,
+): number {
+  const { module, memory } = activeCore(where);
+  const aPlace = memory.place(FLOAT_BYTES * a.length);
+  const bPlace = memory.place(FLOAT_BYTES * b.length);
+  const out = memory.place(8);
+  const base = memory.commit(where);
+  try {
+    memory.write("Float32Array", base + aPlace, a);
+    memory.write("Float32Array", base + bPlace, b);
+    check(
+      where,
+      module.quantizationError(base + aPlace, base + bPlace, a.length, metric, base + out),
+    );
+    return memory.readOne("Float64Array", base + out);
+  } finally {
+    memory.end();
+  }
+}
+
+/**
+ * cast(clamp(round(x / scale + zeroPoint))) in float32.
+ * @param out  where the codes go: of the shape that all three broadcast to
+ */
+export function linearQ(
+  where: string,
+  dtype: CoreDType,
+  x: Values,
+  scale: Values,
+  zeroPoint: Values,
+  out: NumberStorage,
+): void {
+  const { module } = activeCore(where);
+  runBroadcast(where, "Float32Array", x, scale, zeroPoint, out, (p) =>
+    module.linearQ(
+      p.x,
+      p.xShape,
+      x.shape.length,
+      p.scale,
+      p.scaleShape,
+      scale.shape.length,
+      p.zeroPoint,
+      p.zeroPointShape,
+      zeroPoint.shape.length,
+      dtype,
+      p.out,
+      out.length,
+    ),
+  );
+}
+
+/**
+ * scale * (float(codes) - zeroPoint) in float32.
+ * @param out  where the values go: of the shape that all three broadcast to
+ */
+export function linearDequantization(
+  where: string,
+  dtype: CoreDType,
+  codes: Values<NumberStorage>,
+  scale: Values,
+  zeroPoint: Values,
+  out: Float32Array,
+): void {
+  const { module } = activeCore(where);
+  runBroadcast(where, CODE_ARRAYS[dtype], codes, scale, zeroPoint, out, (p) =>
+    module.linearDequantization(
+      p.x,
+      p.xShape,
+      codes.shape.length,
+      p.scale,
+      p.scaleShape,
+      scale.shape.length,
+      p.zeroPoint,
+      p.zeroPointShape,
+      zeroPoint.shape.length,
+      dtype,
+      p.out,
+      out.length,
+    ),
+  );
+}
+
+const CODE_ARRAYS = {
+  int8: "Int8Array",
+  uint8: "Uint8Array",
+  int16: "Int16Array",
+  uint16: "Uint16Array",
+  int32: "Int32Array",
+} as const;
+
+type ElementType = "Float32Array" | (typeof CODE_ARRAYS)[CoreDType];
+
+/** Offsets of a call's operands in the heap. */
+interface Offsets {
+  readonly x: number;
+  readonly xShape: number;
+  readonly scale: number;
+  readonly scaleShape: number;
+  readonly zeroPoint: number;
+  readonly zeroPointShape: number;
+  readonly out: number;
+}
+
+function runBroadcast(
+  where: string,
+  type: ElementType,
+  x: Values<NumberStorage>,
+  scale: Values,
+  zeroPoint: Values,
+  out: NumberStorage,
+  call: (offsets: Offsets) => string,
+): void {
+  const { memory } = activeCore(where);
+  const places = {
+    x: memory.place(x.values.byteLength),
+    xShape: memory.place(4 * x.shape.length),
+    scale: memory.place(scale.values.byteLength),
+    scaleShape: memory.place(4 * scale.shape.length),
+    zeroPoint: memory.place(zeroPoint.values.byteLength),
+    zeroPointShape: memory.place(4 * zeroPoint.shape.length),
+    out: memory.place(out.byteLength),
+  };
+  const base = memory.commit(where);
+  try {
+    memory.write(type, base + places.x, x.values);
+    memory.write("Uint32Array", base + places.xShape, x.shape);
+    memory.write("Float32Array", base + places.scale, scale.values);
+    memory.write("Uint32Array", base + places.scaleShape, scale.shape);
+    memory.write("Float32Array", base + places.zeroPoint, zeroPoint.values);
+    memory.write("Uint32Array", base + places.zeroPointShape, zeroPoint.shape);
+    check(
+      where,
+      call({
+        x: base + places.x,
+        xShape: base + places.xShape,
+        scale: base + places.scale,
+        scaleShape: base + places.scaleShape,
+        zeroPoint: base + places.zeroPoint,
+        zeroPointShape: base + places.zeroPointShape,
+        out: base + places.out,
+      }),
+    );
+    memory.read(base + places.out, out);
+  } finally {
+    memory.end();
+  }
+}
+
+/** The operands of a linear layer. */
+export interface LinearOperands {
+  /** [m, k] */
+  readonly x: Float32Array;
+  /** [n, k] */
+  readonly w: Float32Array;
+  /** [n] */
+  readonly bias: Float32Array | undefined;
+  readonly m: number;
+  readonly k: number;
+  readonly n: number;
+}
+
+/**
+ * x . w^T + bias, accumulated in double precision.
+ * @param out  [m, n]
+ */
+export function linear(where: string, operands: LinearOperands, out: Float32Array): void {
+  const { x, w, bias, m, k, n } = operands;
+  const { module, memory } = activeCore(where);
+  const places = {
+    x: memory.place(x.byteLength),
+    w: memory.place(w.byteLength),
+    bias: memory.place(bias?.byteLength ?? 0),
+    out: memory.place(out.byteLength),
+  };
+  const base = memory.commit(where);
+  try {
+    memory.write("Float32Array", base + places.x, x);
+    memory.write("Float32Array", base + places.w, w);
+    if (bias !== undefined) memory.write("Float32Array", base + places.bias, bias);
+    const biasAt = bias === undefined ? 0 : base + places.bias;
+    const [xAt, wAt, outAt] = [base + places.x, base + places.w, base + places.out];
+    check(where, module.linear(xAt, m, k, wAt, n, biasAt, "float64", outAt));
+    memory.read(outAt, out);
+  } finally {
+    memory.end();
+  }
+}
+
+// The arguments were checked before; a refusal would be a mistake of this module.
+function check(where: string, status: string): void {
+  if (status !== "kOk") throw new Error(`${where}: the core refused a checked call: ${status}`);
+}

@@ -1,0 +1,93 @@
+// torch.nn.functional.linear.
+
+import { show } from "../show.js";
+import * as core from "./core.js";
+import { dtypes } from "./dtype.js";
+import { pythonError } from "./errors.js";
+import { type Tensor, tensorOf, viewOf } from "./tensor.js";
+import { allocate, countOf, elements, type View } from "./view.js";
+
+/**
+ * input . weight^T + bias
+ *
+ * float32 is accumulated in double precision and rounded once, so results differ from PyTorch's,
+ * whose order of addition is not defined, within (K + 1) 2^-24 sum|x w|. float64 is added in order.
+ * Integers wrap.
+ *
+ * @param input   [..., K]
+ * @param weight  [N, K], or [K] for a single output without a dimension
+ * @param bias    broadcasts with [..., N]
+ * @returns [..., N]
+ * @throws {RangeError} RuntimeError for shapes or dtypes that do not fit
+ * Source: torch.nn.functional.linear.
+ */
+export function linear(
+  where: string,
+  input: Tensor,
+  weight: Tensor,
+  bias: Tensor | undefined,
+): Tensor {
+  const types = [input, weight, ...(bias ? [bias] : [])].map(({ dtype }) => dtype);
+  if (types.some((type) => type !== types[0])) {
+    throw pythonError(
+      "RuntimeError",
+      `${where}: input, weight and bias must have the same dtype, got ${types.join(", ")}`,
+    );
+  }
+  const [xShape, wShape] = [viewOf(input).shape, viewOf(weight).shape];
+  const k = xShape[xShape.length - 1];
+  if (xShape.length === 0 || (wShape.length !== 1 && wShape.length !== 2) || wShape.at(-1) !== k) {
+    throw pythonError(
+      "RuntimeError",
+      `${where}: input of shape ${show([...xShape])} and weight of shape ${show([...wShape])} do ` +
+        "not fit: they must be [..., K] and [N, K]",
+    );
+  }
+  const lead = xShape.slice(0, -1);
+  const n = wShape.length === 1 ? 1 : wShape[0];
+  const shape = wShape.length === 1 ? lead : [...lead, n];
+  const sizes = { m: countOf(lead), k, n };
+  const out = allocate(input.dtype, shape);
+  const isPlainBias = bias?.dim() === 1 && bias.shape[0] === n;
+  if (input.dtype === dtypes.float32) {
+    const operands = {
+      ...sizes,
+      x: elements(viewOf(input)) as Float32Array,
+      w: elements(viewOf(weight)) as Float32Array,
+      bias: isPlainBias ? (elements(viewOf(bias as Tensor)) as Float32Array) : undefined,
+    };
+    core.linear(where, operands, out.storage as Float32Array);
+    const result = tensorOf(out);
+    return bias && !isPlainBias ? result.add(bias) : result;
+  }
+  multiply(viewOf(input), viewOf(weight), sizes, out);
+  const result = tensorOf(out);
+  return bias ? result.add(bias) : result;
+}
+
+function multiply(
+  input: View,
+  weight: View,
+  { m, k, n }: { m: number; k: number; n: number },
+  out: View,
+): void {
+  const [x, w] = [elements(input), elements(weight)];
+  const target = out.storage;
+  for (let i = 0; i < m; i++) {
+    for (let j = 0; j < n; j++) {
+      if (x instanceof BigInt64Array && w instanceof BigInt64Array) {
+        let total = 0n;
+        for (let l = 0; l < k; l++) total += x[i * k + l] * w[j * k + l];
+        target[i * n + j] = total;
+        continue;
+      }
+      let total = 0;
+      const isFloat = x instanceof Float64Array;
+      for (let l = 0; l < k; l++) {
+        const [a, b] = [Number(x[i * k + l]), Number(w[j * k + l])];
+        total = isFloat ? total + a * b : (total + Math.imul(a, b)) | 0;
+      }
+      target[i * n + j] = total;
+    }
+  }
+}

@@ -1,0 +1,268 @@
+// Python's values in JavaScript: tuples and shapes, and how Python and IPython print what a cell
+// shows.
+
+import { formatExponent, formatNonFinite } from "../print.js";
+import { show } from "../show.js";
+import { isInt } from "./cast.js";
+import { roundHalfEven } from "./elementwise.js";
+import { pythonError } from "./errors.js";
+import { flat, layOut, type Node } from "./pretty.js";
+
+const INSPECT = Symbol.for("nodejs.util.inspect.custom");
+/** Marks arrays that Python would print as a tuple, and holds the text where that differs. */
+const TUPLE = Symbol.for("zeropoint.notebook.tuple");
+
+/**
+ * A Python tuple: a frozen array, so it can be indexed, taken apart and compared as one. Only
+ * `repr`, `str` and `display` treat it differently: plain arrays print as lists.
+ */
+export type Tuple<Items extends readonly unknown[] = readonly unknown[]> = Readonly<Items>;
+
+/** A tensor's shape: a frozen array that prints as "torch.Size([3, 1])". */
+export type Size = readonly number[] & {
+  /** The number of elements of a tensor of this shape. */
+  numel(): number;
+};
+
+/**
+ * Makes a tuple.
+ * @example const [q, scale] = tuple(quantized, 0.5);
+ */
+export function tuple<const Items extends readonly unknown[]>(...items: Items): Tuple<Items> {
+  const result = [...items] as unknown as Items;
+  Object.defineProperty(result, TUPLE, { value: true });
+  return Object.freeze(result);
+}
+
+/** Makes a tuple with a text and named items of its own, as torch's named tuples have. */
+export function namedTuple<Names extends string>(
+  typeName: string,
+  items: { readonly [name in Names]: unknown },
+): readonly unknown[] {
+  const names = Object.keys(items) as Names[];
+  const result = names.map((name) => items[name]);
+  const text = (): string =>
+    `${typeName}(\n${names.map((name) => `${name}=${repr(items[name])}`).join(",\n")})`;
+  for (const name of names) Object.defineProperty(result, name, { value: items[name] });
+  return hideText(result, text);
+}
+
+/** Makes a tensor's shape. */
+export function size(lengths: readonly number[]): Size {
+  const result = [...lengths];
+  const numel = (): number => lengths.reduce((count, length) => count * length, 1);
+  Object.defineProperty(result, "numel", { value: numel });
+  return hideText(result, () => `torch.Size([${lengths.join(", ")}])`) as unknown as Size;
+}
+
+// The text is no enumerable property: the array stays equal to a plain one.
+function hideText<T extends unknown[]>(array: T, text: () => string): T {
+  Object.defineProperties(array, {
+    [TUPLE]: { value: true },
+    toString: { value: text },
+    [INSPECT]: { value: text },
+  });
+  return Object.freeze(array);
+}
+
+/** Whether a value is a tuple or a shape. */
+export function isTuple(value: unknown): value is Tuple {
+  return Array.isArray(value) && TUPLE in value;
+}
+
+/** Whether an array has a text of its own, as shapes and named tuples have. */
+function hasOwnText(value: readonly unknown[]): boolean {
+  return Object.hasOwn(value, "toString");
+}
+
+/** A number that prints as a Python float even if it is whole; arithmetic gives plain numbers. */
+class PythonFloat extends Number {
+  override toString(): string {
+    return floatRepr(this.valueOf());
+  }
+
+  [INSPECT](): string {
+    return this.toString();
+  }
+}
+
+/**
+ * Python's float(...), for showing: JavaScript cannot tell -184.0 from -184, so a number that is to
+ * be shown as a float says so.
+ * @example repr(float(-184)) // "-184.0"
+ */
+export function float(value: unknown): number {
+  return new PythonFloat(toNumber("float", value)) as unknown as number;
+}
+
+/**
+ * Python's round(x): to the nearest whole number, ties to the even one.
+ * @throws {RangeError} ValueError for NaN, OverflowError for infinities
+ * @example round(-76.5) // -76
+ */
+export function round(value: unknown): number {
+  const number = toNumber("round", value);
+  checkFinite("round", number);
+  return roundHalfEven(number) + 0; // an int has no -0
+}
+
+/**
+ * Python's int(x): cuts off the decimals.
+ * @throws {RangeError} ValueError for NaN, OverflowError for infinities
+ * @example int(-2.7) // -2
+ */
+export function int(value: unknown): number {
+  const number = toNumber("int", value);
+  checkFinite("int", number);
+  return Math.trunc(number) + 0;
+}
+
+function toNumber(where: string, value: unknown): number {
+  const number = value === null || value === undefined || value === "" ? Number.NaN : Number(value);
+  if (Number.isNaN(number) && typeof value !== "number" && typeof value !== "object") {
+    throw pythonError("TypeError", `${where}: takes a number, got ${show(value)}`);
+  }
+  return number;
+}
+
+/** @throws {RangeError} where Python cannot make an int */
+export function checkFinite(where: string, value: number): void {
+  if (Number.isNaN(value)) {
+    throw pythonError("ValueError", `${where}: NaN cannot be made a whole number`);
+  }
+  if (!Number.isFinite(value)) {
+    throw pythonError("OverflowError", `${where}: an infinity cannot be made a whole number`);
+  }
+}
+
+/**
+ * Python's repr of a float: the shortest decimal that reads back as the same number, in scientific
+ * notation from 1e16 and below 1e-4.
+ * @example floatRepr(0.000015442274161614478) // "1.5442274161614478e-05"
+ */
+export function floatRepr(value: number): string {
+  if (!Number.isFinite(value)) return formatNonFinite(value);
+  const [digits, exponentText] = Math.abs(value).toExponential().split("e");
+  const exponent = Number(exponentText);
+  const sign = value < 0 || Object.is(value, -0) ? "-" : "";
+  if (exponent < -4 || exponent >= 16) return `${sign}${digits}e${formatExponent(exponent)}`;
+  const plain = digits.replace(".", "");
+  if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${plain}`;
+  const whole = plain.slice(0, exponent + 1).padEnd(exponent + 1, "0");
+  return `${sign}${whole}.${plain.slice(exponent + 1) || "0"}`;
+}
+
+/**
+ * Python's repr of a value.
+ *
+ * Safe integers and BigInts print as ints, all other numbers and -0 as floats; arrays as lists;
+ * tuples in parentheses; null and undefined as None; plain objects and Maps as dicts; typed arrays
+ * as lists. Tensors, shapes and dtypes print as PyTorch prints them.
+ *
+ * @example repr([1, 0.5, null, true]) // "[1, 0.5, None, True]"
+ */
+export function repr(value: unknown): string {
+  return print(value, "python");
+}
+
+/** Python's str of a value: a string as it is, everything else as `repr`. */
+export function str(value: unknown): string {
+  return typeof value === "string" ? value : repr(value);
+}
+
+/**
+ * What a notebook shows for the last value of a cell: `repr`, but lists, tuples and dicts that do
+ * not fit into 79 columns, or hold something of several lines, take one line for each item.
+ * @returns undefined for None, which a notebook does not show
+ * Source: IPython's pretty printer (IPython/lib/pretty.py).
+ */
+export function display(value: unknown): string | undefined {
+  return value === undefined || value === null ? undefined : print(value, "ipython");
+}
+
+/** What Python's print(...) writes, without the newline at the end. */
+export function printed(...values: readonly unknown[]): string {
+  return values.map(str).join(" ");
+}
+
+/** Python's print(...), to the console. */
+export function consolePrint(...values: readonly unknown[]): void {
+  console.log(printed(...values));
+}
+
+// ---------------------------------------------------------------------------------------------
+
+type Style = "python" | "ipython";
+
+function print(value: unknown, style: Style): string {
+  const tree = toNode(value, new Set());
+  return style === "python" ? flat(tree) : layOut(tree);
+}
+
+function toNode(value: unknown, outer: Set<unknown>): Node {
+  if (value === null || value === undefined) return "None";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  if (typeof value === "bigint") return value.toString();
+  if (typeof value === "number") {
+    return isInt(value) && !Object.is(value, -0) ? value.toString() : floatRepr(value);
+  }
+  if (typeof value === "string") return stringRepr(value);
+  if (typeof value === "function") return `<function ${value.name || "<lambda>"}>`;
+  if (typeof value === "symbol") return value.toString();
+  if (outer.has(value)) return Array.isArray(value) ? "[...]" : "{...}";
+  const inner = new Set(outer).add(value);
+  if (Array.isArray(value)) return listNode(value, inner);
+  if (ArrayBuffer.isView(value) && !(value instanceof DataView)) {
+    return listNode(Array.from(value as unknown as ArrayLike<unknown>), inner);
+  }
+  if (value instanceof Map) return dictNode([...value], inner);
+  if (value instanceof Error) return `${value.name}(${stringRepr(value.message)})`;
+  if (isPlainObject(value) && !Object.hasOwn(value, "toString")) {
+    return dictNode(Object.entries(value), inner);
+  }
+  return String(value);
+}
+
+/** Whether a value is an object literal, of this realm or another. */
+export function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype = Object.getPrototypeOf(value) as object | null;
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+function listNode(value: readonly unknown[], outer: Set<unknown>): Node {
+  if (hasOwnText(value)) return String(value);
+  const items = value.map((item) => [toNode(item, outer)]);
+  if (!isTuple(value)) return { open: "[", close: "]", items };
+  return { open: "(", close: items.length === 1 ? ",)" : ")", items };
+}
+
+function dictNode(entries: readonly (readonly [unknown, unknown])[], outer: Set<unknown>): Node {
+  const items = entries.map(([key, item]) => [toNode(key, outer), ": ", toNode(item, outer)]);
+  return { open: "{", close: "}", items };
+}
+
+/** Control characters, unpaired surrogates, separators and the like. */
+const UNPRINTABLE = /[\p{C}\p{Z}]/u;
+
+/** Python's repr of a string: single quotes, unless it holds some and no double ones. */
+function stringRepr(value: string): string {
+  const quote = value.includes("'") && !value.includes('"') ? '"' : "'";
+  let text = "";
+  for (const character of value) {
+    const code = character.codePointAt(0) as number;
+    if (character === quote || character === "\\") text += `\\${character}`;
+    else if (character === "\n") text += "\\n";
+    else if (character === "\r") text += "\\r";
+    else if (character === "\t") text += "\\t";
+    else if (character === " " || !UNPRINTABLE.test(character)) text += character;
+    else if (code < 0x100) text += `\\x${hex(code, 2)}`;
+    else if (code < 0x10000) text += `\\u${hex(code, 4)}`;
+    else text += `\\U${hex(code, 8)}`;
+  }
+  return quote + text + quote;
+}
+
+function hex(code: number, digits: number): string {
+  return code.toString(16).padStart(digits, "0");
+}

@@ -1,0 +1,1063 @@
+// torch.Tensor: an n-dimensional array of one dtype, with PyTorch's methods.
+
+import { formatTensor } from "../print.js";
+import { show } from "../show.js";
+import { bindArguments, checkFlag, checkScalar, flattenSizes, splitKeywords } from "./arguments.js";
+import { cast, checkedScalarStorage, isScalar, type Scalar } from "./cast.js";
+import { type Category, checkDType, type DType, dtypes, type Storage } from "./dtype.js";
+import {
+  type BinaryName,
+  binary,
+  clamp,
+  clone,
+  convert,
+  type Operand,
+  power,
+  type UnaryName,
+  unary,
+} from "./elementwise.js";
+import { pythonError } from "./errors.js";
+import { namedTuple, type Size, size } from "./python.js";
+import {
+  type ExtremeName,
+  everyElement,
+  extreme,
+  extremeAlong,
+  extremeIndex,
+  mean,
+  scalarOf,
+  sum,
+} from "./reduce.js";
+import {
+  broadcast,
+  checkAxis,
+  checkInteger,
+  countOf,
+  elements,
+  inferShape,
+  isContiguous,
+  permute,
+  reshapedStrides,
+  rowMajorView,
+  select,
+  stretch,
+  type View,
+  writeElements,
+} from "./view.js";
+
+/** What operators and comparisons take beside a tensor. */
+export type TensorOrScalar = Tensor | Scalar;
+
+/** Numbers as deep as a tensor has dimensions. */
+export type NestedScalars = Scalar | NestedScalars[];
+
+/** The values along a dimension and where they are: also `values` and `indices`. */
+export type ValuesAndIndices = readonly [values: Tensor, indices: Tensor] & {
+  readonly values: Tensor;
+  readonly indices: Tensor;
+};
+
+/** Sizes, one by one or as an array; one of them may be -1. */
+type Sizes = readonly number[] | readonly [readonly number[]];
+
+/** Keywords of reductions. */
+interface ReduceKeywords {
+  dim?: number | readonly number[];
+  keepdim?: boolean;
+}
+
+/** The view behind a tensor. */
+export let viewOf: (tensor: Tensor) => View;
+/** A tensor of a view. */
+export let tensorOf: (view: View) => Tensor;
+
+const RANK: { readonly [category in Category]: number } = { bool: 0, integer: 1, float: 2 };
+
+/**
+ * A tensor: numbers of one dtype in n dimensions.
+ *
+ * `torch.tensor`, `zeros`, `rand` and so on make tensors. Python's operators are methods:
+ * `a.add(b)`, `sub`, `mul`, `div`, `neg`, `pow`, `eq`, `lt`, ...; broadcasting, type promotion,
+ * rounding and wrap-around are PyTorch's. `t[i]` is the i-th slice along the first dimension, and
+ * `t[i] = value` fills it; `t.get(i, j)` and `t.set([i, j], value)` do the same for several
+ * indices. `t.view(...)`, `select`, `t[i]`, `t()` and the like share the tensor's memory.
+ *
+ * A JavaScript number counts as a Python int if it is a safe integer and as a Python float
+ * otherwise; a BigInt always counts as an int.
+ */
+export class Tensor {
+  /** The i-th slice along the first dimension; negative indices count from the end. */
+  [index: number]: Tensor;
+
+  readonly #view: View;
+  #shape: Size | undefined;
+
+  static {
+    viewOf = (tensor) => tensor.#view;
+    tensorOf = (view) => new Tensor(view);
+  }
+
+  /** @internal Use `torch.tensor`. */
+  constructor(view: View) {
+    if (!ArrayBuffer.isView((view as Partial<View> | undefined)?.storage)) {
+      throw pythonError("TypeError", "Tensor: use torch.tensor(values) to make a tensor");
+    }
+    this.#view = view;
+  }
+
+  // -------------------------------------------------------------------------------------------
+  // What it is.
+
+  /** torch.float32, torch.int8, ... */
+  get dtype(): DType {
+    return this.#view.dtype;
+  }
+
+  /** The size of every dimension. */
+  get shape(): Size {
+    this.#shape ??= size(this.#view.shape);
+    return this.#shape;
+  }
+
+  /** The number of dimensions. */
+  get ndim(): number {
+    return this.#view.shape.length;
+  }
+
+  /** Always "cpu". */
+  get device(): string {
+    return "cpu";
+  }
+
+  /**
+   * The values in row-major order: the tensor's own memory if it is contiguous, else a copy. With
+   * `shape`, this lets a tensor be given to all functions of "zeropoint". bool is a Uint8Array.
+   */
+  get data(): Storage {
+    return elements(this.#view);
+  }
+
+  /** The same tensor with its dimensions in reverse order, sharing memory. */
+  get T(): Tensor {
+    return tensorOf(permute(this.#view, [...this.#view.shape.keys()].reverse()));
+  }
+
+  /** The number of dimensions. */
+  dim(): number {
+    return this.ndim;
+  }
+
+  /** All sizes, or that of one dimension. @throws {RangeError} IndexError */
+  size(): Size;
+  size(dim: number | { dim: number }): number;
+  size(...args: unknown[]): Size | number {
+    const [dim] = bindArguments("Tensor.size", ["dim?"], args);
+    if (dim === undefined || dim === null) return this.shape;
+    this.#checkNotScalar("Tensor.size");
+    return this.#view.shape[checkAxis("Tensor.size", dim, this.ndim)];
+  }
+
+  /** The number of elements. */
+  numel(): number {
+    return countOf(this.#view.shape);
+  }
+
+  /** The number of elements. */
+  nelement(): number {
+    return this.numel();
+  }
+
+  /** The distance in memory between neighbours, along all dimensions or one. */
+  stride(): readonly number[];
+  stride(dim: number): number;
+  stride(...args: unknown[]): readonly number[] | number {
+    const [dim] = bindArguments("Tensor.stride", ["dim?"], args);
+    if (dim === undefined) return [...this.#view.strides];
+    this.#checkNotScalar("Tensor.stride");
+    return this.#view.strides[checkAxis("Tensor.stride", dim, this.ndim)];
+  }
+
+  /** Where in its memory the first element is. */
+  storage_offset(): number {
+    return this.#view.offset;
+  }
+
+  /** Bytes of one element. */
+  element_size(): number {
+    return this.dtype.itemsize;
+  }
+
+  /** Whether the dtype is float32 or float64. */
+  is_floating_point(): boolean {
+    return this.dtype.is_floating_point;
+  }
+
+  /** Whether the elements lie in memory in row-major order. */
+  is_contiguous(): boolean {
+    return isContiguous(this.#view);
+  }
+
+  // -------------------------------------------------------------------------------------------
+  // Values out.
+
+  /**
+   * The number in a tensor of one element. An integer beyond 2^53 is a BigInt, bool a boolean.
+   * @throws {RangeError} RuntimeError if there is not exactly one element
+   */
+  item(): number;
+  item(): number | bigint | boolean {
+    if (this.numel() !== 1) {
+      throw pythonError(
+        "RuntimeError",
+        `Tensor.item: takes a tensor of one element, got ${this.numel()} elements`,
+      );
+    }
+    const { storage, offset, dtype } = this.#view;
+    return scalarOf(storage[offset], dtype);
+  }
+
+  /** The numbers as nested arrays; just the number for a 0-d tensor. */
+  tolist(): NestedScalars {
+    if (this.ndim === 0) return this.item();
+    return [...this].map((slice) => slice.tolist());
+  }
+
+  /** The values in row-major order, as `data`. */
+  numpy(): Storage {
+    return this.data;
+  }
+
+  /** The slices along the first dimension. @throws {TypeError} for a 0-d tensor */
+  *[Symbol.iterator](): Generator<Tensor, void, undefined> {
+    if (this.ndim === 0) throw pythonError("TypeError", "a 0-d tensor cannot be iterated over");
+    for (let i = 0; i < this.#view.shape[0]; i++) {
+      yield tensorOf(select("Tensor", this.#view, 0, i));
+    }
+  }
+
+  /** As PyTorch prints it. */
+  toString(): string {
+    const { storage, shape, strides, offset, dtype } = this.#view;
+    return formatTensor({ data: storage, shape, strides, offset, dtype: dtype.name });
+  }
+
+  get [Symbol.toStringTag](): string {
+    return "Tensor";
+  }
+
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
+    return this.toString();
+  }
+
+  /**
+   * Lets a tensor of one element be compared and used as a number. JavaScript's operators cannot
+   * work on others.
+   */
+  [Symbol.toPrimitive](hint: "string" | "number" | "default"): string | number | bigint | boolean {
+    if (hint === "string") return this.toString();
+    if (this.numel() === 1) return this.item();
+    throw pythonError(
+      "TypeError",
+      "JavaScript's operators do not work on tensors: " +
+        "write a.add(b), a.sub(b), a.mul(b), a.div(b), a.eq(b), ...; String(a) is its text",
+    );
+  }
+
+  // -------------------------------------------------------------------------------------------
+  // Parts and other shapes, sharing memory.
+
+  /**
+   * One slice along a dimension, without that dimension.
+   * @throws {RangeError} IndexError
+   */
+  select(dim: number, index: number): Tensor;
+  select(keywords: { dim: number; index: number }): Tensor;
+  select(...args: unknown[]): Tensor {
+    const [dim, index] = bindArguments("Tensor.select", ["dim", "index"], args);
+    this.#checkNotScalar("Tensor.select");
+    const axis = checkAxis("Tensor.select", dim, this.ndim);
+    return tensorOf(select("Tensor.select", this.#view, axis, index));
+  }
+
+  /** A range of indices of a dimension. @throws {RangeError} IndexError, RuntimeError */
+  narrow(dim: number, start: number, length: number): Tensor;
+  narrow(keywords: { dim: number; start: number; length: number }): Tensor;
+  narrow(...args: unknown[]): Tensor {
+    const where = "Tensor.narrow";
+    const [dim, first, count] = bindArguments(where, ["dim", "start", "length"], args);
+    this.#checkNotScalar(where);
+    const axis = checkAxis(where, dim, this.ndim);
+    const available = this.#view.shape[axis];
+    const given = checkInteger(where, "start", first);
+    const length = checkInteger(where, "length", count);
+    const start = given < 0 ? given + available : given;
+    if (start < 0 || length < 0 || start + length > available) {
+      throw pythonError(
+        "RuntimeError",
+        `${where}: start ${given} and length ${length} reach beyond dimension ${axis} of size ` +
+          `${available}`,
+      );
+    }
+    return tensorOf({
+      ...this.#view,
+      shape: this.#view.shape.map((old, other) => (other === axis ? length : old)),
+      offset: this.#view.offset + start * this.#view.strides[axis],
+    });
+  }
+
+  /** What Python writes as t[i, j]. @throws {RangeError} IndexError */
+  get(...index: number[]): Tensor {
+    return tensorOf(this.#at("Tensor.get", index));
+  }
+
+  /**
+   * What Python writes as t[i, j] = value: the value, converted to this tensor's dtype, fills what
+   * the indices select. `[]` selects everything.
+   * @throws {RangeError} IndexError; RuntimeError if the value does not fit
+   */
+  set(index: number | readonly number[], value: TensorOrScalar): void {
+    const indices = Array.isArray(index) ? (index as readonly number[]) : [index];
+    assign("Tensor.set", this.#at("Tensor.set", indices), value);
+  }
+
+  #at(where: string, indices: readonly unknown[]): View {
+    if (indices.length > this.ndim) {
+      throw pythonError(
+        "IndexError",
+        `${where}: a tensor of ${this.ndim} dimensions cannot take ${indices.length} indices`,
+      );
+    }
+    return indices.reduce<View>((view, index) => select(where, view, 0, index), this.#view);
+  }
+
+  /**
+   * The same elements in another shape. One size may be -1: whatever is left.
+   * @throws {RangeError} RuntimeError if the number of elements differs, or the elements do not lie
+   *   in memory as the shape needs it (`reshape` copies them then)
+   * @example torch.tensor([1, 2, 3]).view(-1, 1).shape // torch.Size([3, 1])
+   */
+  view(...shape: Sizes): Tensor {
+    const view = this.#reshaped("Tensor.view", shape);
+    if (view !== undefined) return tensorOf(view);
+    throw pythonError(
+      "RuntimeError",
+      "Tensor.view: the elements do not lie in memory in the order that the new shape needs; " +
+        "use reshape(...) or contiguous().view(...)",
+    );
+  }
+
+  /** As `view`, but copies the elements where they must move. */
+  reshape(...shape: Sizes): Tensor {
+    const view = this.#reshaped("Tensor.reshape", shape);
+    return view !== undefined ? tensorOf(view) : this.contiguous().view(...shape);
+  }
+
+  #reshaped(where: string, args: readonly unknown[]): View | undefined {
+    const { positional, keywords } = splitKeywords(args);
+    const sizes = "shape" in keywords ? [keywords.shape] : positional;
+    const shape = inferShape(where, flattenSizes(sizes), this.numel());
+    const strides = reshapedStrides(this.#view, shape);
+    return strides && { ...this.#view, shape, strides };
+  }
+
+  /** The dimensions from `start_dim` to `end_dim` as one. */
+  flatten(start_dim?: number, end_dim?: number): Tensor;
+  flatten(keywords: { start_dim?: number; end_dim?: number }): Tensor;
+  flatten(...args: unknown[]): Tensor {
+    const where = "Tensor.flatten";
+    const [first, last] = bindArguments(where, ["start_dim?", "end_dim?"], args);
+    const start = checkAxis(where, first ?? 0, this.ndim);
+    const end = checkAxis(where, last ?? -1, this.ndim);
+    if (start > end) {
+      throw pythonError("RuntimeError", `${where}: start_dim ${start} comes after end_dim ${end}`);
+    }
+    const { shape } = this.#view;
+    const merged = countOf(shape.slice(start, end + 1));
+    return this.reshape([...shape.slice(0, start), merged, ...shape.slice(end + 1)]);
+  }
+
+  /** Without the dimensions of size 1, or without one of them. */
+  squeeze(dim?: number): Tensor;
+  squeeze(keywords: { dim?: number }): Tensor;
+  squeeze(...args: unknown[]): Tensor {
+    const [dim] = bindArguments("Tensor.squeeze", ["dim?"], args);
+    const axis = dim === undefined ? undefined : checkAxis("Tensor.squeeze", dim, this.ndim);
+    const { shape, strides } = this.#view;
+    const stays = (other: number): boolean =>
+      shape[other] !== 1 || (axis !== undefined && axis !== other);
+    return tensorOf({
+      ...this.#view,
+      shape: shape.filter((_, other) => stays(other)),
+      strides: strides.filter((_, other) => stays(other)),
+    });
+  }
+
+  /** With one more dimension, of size 1. */
+  unsqueeze(dim: number): Tensor;
+  unsqueeze(keywords: { dim: number }): Tensor;
+  unsqueeze(...args: unknown[]): Tensor {
+    const [dim] = bindArguments("Tensor.unsqueeze", ["dim"], args);
+    const axis = checkAxis("Tensor.unsqueeze", dim, this.ndim + 1);
+    const { shape, strides } = this.#view;
+    const stride = axis < shape.length ? shape[axis] * strides[axis] : 1;
+    return tensorOf({
+      ...this.#view,
+      shape: [...shape.slice(0, axis), 1, ...shape.slice(axis)],
+      strides: [...strides.slice(0, axis), stride, ...strides.slice(axis)],
+    });
+  }
+
+  /** A matrix with rows and columns exchanged; vectors stay. @throws {RangeError} RuntimeError */
+  t(): Tensor {
+    if (this.ndim > 2) {
+      throw pythonError(
+        "RuntimeError",
+        `Tensor.t: takes a tensor of at most 2 dimensions, got ${this.ndim}; use transpose(...)`,
+      );
+    }
+    return this.T;
+  }
+
+  /** With two dimensions exchanged. */
+  transpose(dim0: number, dim1: number): Tensor;
+  transpose(keywords: { dim0: number; dim1: number }): Tensor;
+  transpose(...args: unknown[]): Tensor {
+    const [first, second] = bindArguments("Tensor.transpose", ["dim0", "dim1"], args);
+    const a = checkAxis("Tensor.transpose", first, this.ndim);
+    const b = checkAxis("Tensor.transpose", second, this.ndim);
+    const order = this.#view.shape.map((_, axis) => (axis === a ? b : axis === b ? a : axis));
+    return tensorOf(permute(this.#view, order));
+  }
+
+  /** With its dimensions in another order. @throws {RangeError} RuntimeError, IndexError */
+  permute(...dims: Sizes): Tensor {
+    const order = flattenSizes(dims).map((dim) => checkAxis("Tensor.permute", dim, this.ndim));
+    if (order.length !== this.ndim || new Set(order).size !== this.ndim) {
+      throw pythonError(
+        "RuntimeError",
+        `Tensor.permute: must name each of the ${this.ndim} dimensions once, got ` +
+          show(flattenSizes(dims)),
+      );
+    }
+    return tensorOf(permute(this.#view, order));
+  }
+
+  /** Stretched: dimensions of size 1 repeat. -1 keeps a size. @throws {RangeError} RuntimeError */
+  expand(...sizes: Sizes): Tensor {
+    const given = flattenSizes(sizes).map((length) =>
+      checkInteger("Tensor.expand", "size", length),
+    );
+    const { shape } = this.#view;
+    const lead = given.length - shape.length;
+    const target = given.map((length, axis) =>
+      length === -1 ? (shape[axis - lead] ?? -1) : length,
+    );
+    const fits = target.every(
+      (length, axis) =>
+        length >= 0 && (axis < lead || shape[axis - lead] === length || shape[axis - lead] === 1),
+    );
+    if (lead < 0 || !fits) {
+      throw pythonError(
+        "RuntimeError",
+        `Tensor.expand: a tensor of shape ${show([...shape])} does not stretch to ${show(given)}`,
+      );
+    }
+    return tensorOf(stretch(this.#view, target));
+  }
+
+  /** The tensor itself if it is contiguous, else a row-major copy. */
+  contiguous(): Tensor {
+    if (this.is_contiguous()) return this;
+    return tensorOf(rowMajorView(elements(this.#view), this.dtype, this.#view.shape));
+  }
+
+  /** A copy. */
+  clone(): Tensor {
+    return tensorOf(clone(this.#view));
+  }
+
+  /** The tensor itself: there are no gradients here. */
+  detach(): Tensor {
+    return this;
+  }
+
+  // -------------------------------------------------------------------------------------------
+  // Other dtypes.
+
+  /**
+   * Converts to a dtype; the tensor itself if it has it already. Floats are cut off towards zero;
+   * what an integer dtype cannot hold wraps as on x86-64 (NaN and infinities become 0, or the most
+   * negative int32 or int64).
+   * @example torch.tensor([-1.5, 300]).to(torch.uint8) // tensor([255,  44], dtype=torch.uint8)
+   */
+  to(dtype: DType | Tensor): Tensor;
+  to(keywords: { dtype: DType }): Tensor;
+  to(...args: unknown[]): Tensor {
+    const [target] = bindArguments("Tensor.to", ["dtype"], args);
+    return this.#to(target instanceof Tensor ? target.dtype : checkDType("Tensor.to", target));
+  }
+
+  #to(dtype: DType): Tensor {
+    return dtype === this.dtype ? this : tensorOf(convert(this.#view, dtype));
+  }
+
+  /** Converts to the dtype of another tensor. */
+  type_as(other: Tensor): Tensor {
+    return this.to(other);
+  }
+
+  /** Converts to float32. */
+  float(): Tensor {
+    return this.#to(dtypes.float32);
+  }
+
+  /** Converts to float64. */
+  double(): Tensor {
+    return this.#to(dtypes.float64);
+  }
+
+  /** Converts to int8. */
+  char(): Tensor {
+    return this.#to(dtypes.int8);
+  }
+
+  /** Converts to uint8. */
+  byte(): Tensor {
+    return this.#to(dtypes.uint8);
+  }
+
+  /** Converts to int16. */
+  short(): Tensor {
+    return this.#to(dtypes.int16);
+  }
+
+  /** Converts to int32. */
+  int(): Tensor {
+    return this.#to(dtypes.int32);
+  }
+
+  /** Converts to int64. */
+  long(): Tensor {
+    return this.#to(dtypes.int64);
+  }
+
+  /** Converts to bool. */
+  bool(): Tensor {
+    return this.#to(dtypes.bool);
+  }
+
+  // -------------------------------------------------------------------------------------------
+  // Element by element.
+
+  #unary(name: UnaryName): Tensor {
+    return tensorOf(unary(`Tensor.${name}`, name, this.#view));
+  }
+
+  #binary(name: BinaryName, other: unknown, swapped = false): Tensor {
+    const where = `Tensor.${name}`;
+    const operand = operandOf(where, "other", other);
+    const [a, b] = swapped ? [operand, this.#view] : [this.#view, operand];
+    return tensorOf(binary(where, name, a, b));
+  }
+
+  /** Magnitudes. Integers wrap: int8's -128 stays -128. */
+  abs(): Tensor {
+    return this.#unary("abs");
+  }
+
+  /** Python's -t. */
+  neg(): Tensor {
+    return this.#unary("neg");
+  }
+
+  /** Products with themselves. */
+  square(): Tensor {
+    return this.#unary("square");
+  }
+
+  /** Square roots, correctly rounded. */
+  sqrt(): Tensor {
+    return this.#unary("sqrt");
+  }
+
+  /** 1 / t. */
+  reciprocal(): Tensor {
+    return this.#unary("reciprocal");
+  }
+
+  /** The nearest whole numbers, ties to the even ones. Integers stay. */
+  round(): Tensor {
+    return this.#unary("round");
+  }
+
+  /** The next whole numbers below. */
+  floor(): Tensor {
+    return this.#unary("floor");
+  }
+
+  /** The next whole numbers above. */
+  ceil(): Tensor {
+    return this.#unary("ceil");
+  }
+
+  /** Without decimals. */
+  trunc(): Tensor {
+    return this.#unary("trunc");
+  }
+
+  /** Which elements are NaN. */
+  isnan(): Tensor {
+    return this.#unary("isnan");
+  }
+
+  /** Which elements are infinite. */
+  isinf(): Tensor {
+    return this.#unary("isinf");
+  }
+
+  /** Which elements are neither NaN nor infinite. */
+  isfinite(): Tensor {
+    return this.#unary("isfinite");
+  }
+
+  /** Python's t + other. */
+  add(other: TensorOrScalar): Tensor {
+    return this.#binary("add", other);
+  }
+
+  /** Python's t - other. An integer tensor minus a Python int stays in its dtype and wraps. */
+  sub(other: TensorOrScalar): Tensor {
+    return this.#binary("sub", other);
+  }
+
+  /** Python's other - t. */
+  rsub(other: TensorOrScalar): Tensor {
+    return this.#binary("sub", other, true);
+  }
+
+  /** Python's t * other. */
+  mul(other: TensorOrScalar): Tensor {
+    return this.#binary("mul", other);
+  }
+
+  /** Python's t / other: true division; integers are divided in float32. */
+  div(other: TensorOrScalar): Tensor {
+    return this.#binary("div", other);
+  }
+
+  /**
+   * Python's number / t, which PyTorch computes as t.reciprocal() * number, rounding twice.
+   * `torch.div(number, t)` rounds once.
+   */
+  rdiv(other: TensorOrScalar): Tensor {
+    return other instanceof Tensor ? other.div(this) : this.reciprocal().mul(other);
+  }
+
+  /** Python's t ** exponent, for a number as exponent. */
+  pow(exponent: number | bigint): Tensor {
+    const by = checkScalar("Tensor.pow", "exponent", exponent);
+    return tensorOf(power("Tensor.pow", this.#view, by));
+  }
+
+  /** The larger of both, element by element. */
+  maximum(other: Tensor): Tensor {
+    return this.#binary("maximum", other);
+  }
+
+  /** The smaller of both, element by element. */
+  minimum(other: Tensor): Tensor {
+    return this.#binary("minimum", other);
+  }
+
+  /** Python's t == other. */
+  eq(other: TensorOrScalar): Tensor {
+    return this.#binary("eq", other);
+  }
+
+  /** Python's t != other. */
+  ne(other: TensorOrScalar): Tensor {
+    return this.#binary("ne", other);
+  }
+
+  /** Python's t < other. */
+  lt(other: TensorOrScalar): Tensor {
+    return this.#binary("lt", other);
+  }
+
+  /** Python's t <= other. */
+  le(other: TensorOrScalar): Tensor {
+    return this.#binary("le", other);
+  }
+
+  /** Python's t > other. */
+  gt(other: TensorOrScalar): Tensor {
+    return this.#binary("gt", other);
+  }
+
+  /** Python's t >= other. */
+  ge(other: TensorOrScalar): Tensor {
+    return this.#binary("ge", other);
+  }
+
+  /**
+   * Limits every element to [min, max]; NaN stays NaN. Either bound may be left out.
+   * @throws {RangeError} RuntimeError without bounds, or if one does not fit in the dtype
+   */
+  clamp(min?: Scalar | null, max?: Scalar | null): Tensor;
+  clamp(keywords: { min?: Scalar | null; max?: Scalar | null }): Tensor;
+  clamp(...args: unknown[]): Tensor {
+    const bounds = bindArguments("Tensor.clamp", ["min?", "max?"], args);
+    const [min, max] = bounds.map((bound, i) =>
+      bound === undefined || bound === null
+        ? undefined
+        : checkScalar("Tensor.clamp", i === 0 ? "min" : "max", bound),
+    );
+    return tensorOf(clamp("Tensor.clamp", this.#view, min, max));
+  }
+
+  // -------------------------------------------------------------------------------------------
+  // Many elements to one.
+
+  /** The sum of all elements, or along dimensions. Integers give int64. */
+  sum(dim?: number | readonly number[], keepdim?: boolean): Tensor;
+  sum(keywords: ReduceKeywords): Tensor;
+  sum(...args: unknown[]): Tensor {
+    const { axes, keepdim } = this.#reduction("Tensor.sum", args);
+    return tensorOf(sum("Tensor.sum", this.#view, axes, keepdim));
+  }
+
+  /**
+   * The mean of all elements, or along dimensions.
+   * @throws {RangeError} RuntimeError for integers
+   */
+  mean(dim?: number | readonly number[], keepdim?: boolean): Tensor;
+  mean(keywords: ReduceKeywords): Tensor;
+  mean(...args: unknown[]): Tensor {
+    const { axes, keepdim } = this.#reduction("Tensor.mean", args);
+    return tensorOf(mean("Tensor.mean", this.#view, axes, keepdim));
+  }
+
+  #reduction(
+    where: string,
+    args: readonly unknown[],
+  ): { axes: ReadonlySet<number> | undefined; keepdim: boolean } {
+    const [dim, keep] = bindArguments(where, ["dim?", "keepdim?"], args);
+    const keepdim = checkFlag(where, "keepdim", keep);
+    if (dim === undefined || dim === null) return { axes: undefined, keepdim };
+    const dims = Array.isArray(dim) ? (dim as readonly unknown[]) : [dim];
+    const axes = new Set(dims.map((one) => checkAxis(where, one, this.ndim)));
+    if (axes.size !== dims.length) {
+      throw pythonError("RuntimeError", `${where}: dim names a dimension twice: ${show(dims)}`);
+    }
+    // Without dimensions there is nothing to reduce; an empty list means all, as in PyTorch.
+    return { axes: this.ndim === 0 || axes.size === 0 ? undefined : axes, keepdim };
+  }
+
+  /**
+   * The largest element, NaN if there is any; along a dimension, the largest ones and where they
+   * are; with another tensor, `maximum`.
+   * @throws {RangeError} RuntimeError for no elements, IndexError
+   */
+  max(): Tensor;
+  max(other: Tensor): Tensor;
+  max(dim: number, keepdim?: boolean): ValuesAndIndices;
+  max(keywords: { dim: number; keepdim?: boolean }): ValuesAndIndices;
+  max(...args: unknown[]): Tensor | ValuesAndIndices {
+    return this.#extreme("max", args);
+  }
+
+  /** The smallest element; otherwise as `max`. */
+  min(): Tensor;
+  min(other: Tensor): Tensor;
+  min(dim: number, keepdim?: boolean): ValuesAndIndices;
+  min(keywords: { dim: number; keepdim?: boolean }): ValuesAndIndices;
+  min(...args: unknown[]): Tensor | ValuesAndIndices {
+    return this.#extreme("min", args);
+  }
+
+  #extreme(name: ExtremeName, args: readonly unknown[]): Tensor | ValuesAndIndices {
+    const where = `Tensor.${name}`;
+    if (args[0] instanceof Tensor) {
+      const [other] = bindArguments(where, ["other"], args);
+      return this.#binary(name === "max" ? "maximum" : "minimum", other);
+    }
+    const [dim, keep] = bindArguments(where, ["dim?", "keepdim?"], args);
+    if (dim === undefined) return tensorOf(extreme(where, name, this.#view));
+    const axis = checkAxis(where, dim, this.ndim);
+    const keepdim = checkFlag(where, "keepdim", keep);
+    const { values, indices } = extremeAlong(where, name, this.#view, axis, keepdim);
+    const items = { values: tensorOf(values), indices: tensorOf(indices) };
+    return namedTuple(`torch.return_types.${name}`, items) as unknown as ValuesAndIndices;
+  }
+
+  /** The largest elements along a dimension, or of all. */
+  amax(dim?: number, keepdim?: boolean): Tensor;
+  amax(keywords: { dim?: number; keepdim?: boolean }): Tensor;
+  amax(...args: unknown[]): Tensor {
+    const [dim] = bindArguments("Tensor.amax", ["dim?", "keepdim?"], args);
+    return dim === undefined ? this.max() : (this.#extreme("max", args) as ValuesAndIndices)[0];
+  }
+
+  /** The smallest elements along a dimension, or of all. */
+  amin(dim?: number, keepdim?: boolean): Tensor;
+  amin(keywords: { dim?: number; keepdim?: boolean }): Tensor;
+  amin(...args: unknown[]): Tensor {
+    const [dim] = bindArguments("Tensor.amin", ["dim?", "keepdim?"], args);
+    return dim === undefined ? this.min() : (this.#extreme("min", args) as ValuesAndIndices)[0];
+  }
+
+  /** Where the largest element is: its place in row-major order, or along a dimension. */
+  argmax(dim?: number, keepdim?: boolean): Tensor;
+  argmax(keywords: { dim?: number; keepdim?: boolean }): Tensor;
+  argmax(...args: unknown[]): Tensor {
+    return this.#argument("argmax", "max", args);
+  }
+
+  /** Where the smallest element is: its place in row-major order, or along a dimension. */
+  argmin(dim?: number, keepdim?: boolean): Tensor;
+  argmin(keywords: { dim?: number; keepdim?: boolean }): Tensor;
+  argmin(...args: unknown[]): Tensor {
+    return this.#argument("argmin", "min", args);
+  }
+
+  #argument(method: string, name: ExtremeName, args: readonly unknown[]): Tensor {
+    const where = `Tensor.${method}`;
+    const [dim] = bindArguments(where, ["dim?", "keepdim?"], args);
+    if (this.dtype === dtypes.bool) {
+      throw pythonError("RuntimeError", `${where}: does not take a bool tensor; convert with to()`);
+    }
+    if (dim !== undefined) return (this.#extreme(name, args) as ValuesAndIndices)[1];
+    if (this.numel() === 0) {
+      throw pythonError("IndexError", `${where}: a tensor without elements has no ${name}`);
+    }
+    const index = BigInt(extremeIndex(name, elements(this.#view)));
+    return tensorOf(rowMajorView(BigInt64Array.of(index), dtypes.int64, []));
+  }
+
+  /** Whether all elements are other than 0, as a bool tensor. */
+  all(): Tensor {
+    return boolTensor(everyElement(this.#view));
+  }
+
+  /** Whether any element is other than 0, as a bool tensor. */
+  any(): Tensor {
+    return boolTensor(!everyElement(binary("Tensor.any", "eq", this.#view, 0)));
+  }
+
+  /**
+   * Whether another tensor has the same shape and the same values.
+   * @throws {RangeError} RuntimeError if the dtypes differ
+   */
+  equal(other: Tensor): boolean {
+    checkTensor("Tensor.equal", "other", other);
+    if (this.dtype !== other.dtype) {
+      throw pythonError(
+        "RuntimeError",
+        `Tensor.equal: both tensors must have the same dtype, got ${this.dtype} and ${other.dtype}`,
+      );
+    }
+    const { shape } = this.#view;
+    if (show([...shape]) !== show([...other.shape])) return false;
+    return everyElement(binary("Tensor.equal", "eq", this.#view, viewOf(other)));
+  }
+
+  /**
+   * Whether |t - other| <= atol + rtol * |other| everywhere.
+   * @throws {RangeError} RuntimeError if the dtypes differ
+   */
+  allclose(other: Tensor, rtol?: number, atol?: number, equal_nan?: boolean): boolean;
+  allclose(other: Tensor, keywords: { rtol?: number; atol?: number; equal_nan?: boolean }): boolean;
+  allclose(...args: unknown[]): boolean {
+    const where = "Tensor.allclose";
+    const parameters = ["other", "rtol?", "atol?", "equal_nan?"];
+    const [given, rtol = 1e-5, atol = 1e-8, nan] = bindArguments(where, parameters, args);
+    const other = checkTensor(where, "other", given);
+    if (this.dtype !== other.dtype) {
+      throw pythonError(
+        "RuntimeError",
+        `${where}: both tensors must have the same dtype, got ${this.dtype} and ${other.dtype}`,
+      );
+    }
+    const allowed = other
+      .mul(checkScalar(where, "rtol", rtol))
+      .abs()
+      .add(checkScalar(where, "atol", atol));
+    const distance = this.sub(other).abs();
+    const near = distance.isfinite().mul(distance.le(allowed)).add(this.eq(other));
+    if (!checkFlag(where, "equal_nan", nan)) return everyElement(near.#view);
+    return everyElement(near.add(this.isnan().mul(other.isnan())).#view);
+  }
+
+  // -------------------------------------------------------------------------------------------
+  // In place. Views of the same memory change too.
+
+  #assignResult(where: string, result: Tensor): this {
+    if (RANK[result.dtype.category] > RANK[this.dtype.category]) {
+      throw pythonError(
+        "RuntimeError",
+        `${where}: the result is ${result.dtype}, which does not go into a tensor of ${this.dtype}`,
+      );
+    }
+    if (countOf(result.#view.shape) !== this.numel() || result.ndim !== this.ndim) {
+      throw pythonError(
+        "RuntimeError",
+        `${where}: the result has shape ${show([...result.shape])}, the tensor ` +
+          show([...this.shape]),
+      );
+    }
+    assign(where, this.#view, result);
+    return this;
+  }
+
+  /** Python's t += other. */
+  add_(other: TensorOrScalar): this {
+    return this.#assignResult("Tensor.add_", this.add(other));
+  }
+
+  /** Python's t -= other. */
+  sub_(other: TensorOrScalar): this {
+    return this.#assignResult("Tensor.sub_", this.sub(other));
+  }
+
+  /** Python's t *= other. */
+  mul_(other: TensorOrScalar): this {
+    return this.#assignResult("Tensor.mul_", this.mul(other));
+  }
+
+  /** Python's t /= other. */
+  div_(other: TensorOrScalar): this {
+    return this.#assignResult("Tensor.div_", this.div(other));
+  }
+
+  /** `abs` in place. */
+  abs_(): this {
+    return this.#assignResult("Tensor.abs_", this.abs());
+  }
+
+  /** `neg` in place. */
+  neg_(): this {
+    return this.#assignResult("Tensor.neg_", this.neg());
+  }
+
+  /** `round` in place. */
+  round_(): this {
+    return this.#assignResult("Tensor.round_", this.round());
+  }
+
+  /** `clamp` in place. */
+  clamp_(min?: Scalar | null, max?: Scalar | null): this;
+  clamp_(keywords: { min?: Scalar | null; max?: Scalar | null }): this;
+  clamp_(...args: unknown[]): this {
+    return this.#assignResult(
+      "Tensor.clamp_",
+      (this.clamp as (...a: unknown[]) => Tensor)(...args),
+    );
+  }
+
+  /** Copies another tensor's values into this one, converted and broadcast. */
+  copy_(other: Tensor): this {
+    assign("Tensor.copy_", this.#view, checkTensor("Tensor.copy_", "other", other));
+    return this;
+  }
+
+  /** Sets every element. @throws {RangeError} RuntimeError if the dtype cannot hold the value */
+  fill_(value: Scalar): this {
+    assign("Tensor.fill_", this.#view, checkScalar("Tensor.fill_", "value", value));
+    return this;
+  }
+
+  /** Sets every element to 0. */
+  zero_(): this {
+    return this.fill_(0);
+  }
+
+  #checkNotScalar(where: string): void {
+    if (this.ndim === 0) {
+      throw pythonError("IndexError", `${where}: a 0-d tensor has no dimensions to choose from`);
+    }
+  }
+}
+
+/** An argument that must be a tensor. @throws {TypeError} */
+export function checkTensor(where: string, argument: string, value: unknown): Tensor {
+  if (value instanceof Tensor) return value;
+  throw pythonError(
+    "TypeError",
+    `${where}: ${argument} must be a tensor (torch.tensor(...) makes one), got ${show(value)}`,
+  );
+}
+
+/** An argument that must be a tensor or a number. @throws {TypeError} */
+export function operandOf(where: string, argument: string, value: unknown): Operand {
+  if (value instanceof Tensor) return viewOf(value);
+  if (isScalar(value)) return value;
+  throw pythonError(
+    "TypeError",
+    `${where}: ${argument} must be a tensor or a number, got ${show(value)}`,
+  );
+}
+
+function boolTensor(value: boolean): Tensor {
+  return tensorOf(rowMajorView(Uint8Array.of(value ? 1 : 0), dtypes.bool, []));
+}
+
+/** Fills a view with a value, converted to its dtype and stretched to its shape. */
+function assign(where: string, target: View, value: unknown): void {
+  const count = countOf(target.shape);
+  if (isScalar(value)) {
+    const one = checkedScalarStorage(where, value, target.dtype);
+    const single = { ...rowMajorView(one, target.dtype, []), strides: [] };
+    writeElements(target, elements(stretch(single, target.shape)));
+    return;
+  }
+  const source = viewOf(checkTensor(where, "value", value));
+  const lead = source.shape.length - target.shape.length;
+  // Leading dimensions of size 1 fall away, as in PyTorch.
+  const dropped =
+    lead > 0 && source.shape.slice(0, lead).every((length) => length === 1) ? lead : 0;
+  const trimmed = {
+    ...source,
+    shape: source.shape.slice(dropped),
+    strides: source.strides.slice(dropped),
+  };
+  const joint = broadcast(where, trimmed.shape, target.shape);
+  if (joint.length !== target.shape.length || countOf(joint) !== count) {
+    throw pythonError(
+      "RuntimeError",
+      `${where}: a value of shape ${show([...source.shape])} does not fit into shape ` +
+        show([...target.shape]),
+    );
+  }
+  const values = elements(stretch(trimmed, target.shape));
+  writeElements(target, cast(values, source.dtype, target.dtype));
+}
+
+// t[i] and t[i] = value. Only what is not found on a tensor or its class is looked up here, so that
+// everything else is as fast as on any object.
+const INDEX = /^-?\d+$/;
+
+function indexOf(key: string | symbol, receiver: unknown): number | undefined {
+  return typeof key === "string" && INDEX.test(key) && receiver instanceof Tensor
+    ? Number(key)
+    : undefined;
+}
+
+Object.setPrototypeOf(
+  Tensor.prototype,
+  new Proxy(
+    {},
+    {
+      get(target, key, receiver): unknown {
+        const index = indexOf(key, receiver);
+        if (index === undefined) return Reflect.get(target, key, receiver);
+        return tensorOf(select("Tensor", viewOf(receiver as Tensor), 0, index));
+      },
+      set(target, key, value, receiver): boolean {
+        const index = indexOf(key, receiver);
+        if (index === undefined) return Reflect.set(target, key, value, receiver);
+        assign("Tensor", select("Tensor", viewOf(receiver as Tensor), 0, index), value);
+        return true;
+      },
+    },
+  ),
+);

@@ -1,0 +1,127 @@
+// quantized tensor <-> bytes, at the dtype's bits per value.
+
+import { arrayLength, arrayName, bytesOf, checkNumberArray, newArray } from "./arrays.js";
+import type { Core } from "./build.js";
+import { codesArray, DTYPES, type DType } from "./dtype.js";
+import { rangeError, typeError } from "./errors.js";
+import type { Granularity } from "./granularity.js";
+import { activeCore } from "./init.js";
+import {
+  checkQuantized,
+  checkQuantizedMeta,
+  type QuantizedTensor,
+  type QuantizedTensorInput,
+  quantizedResult,
+  refused,
+} from "./qparams.js";
+import { show } from "./show.js";
+
+/** Everything about a quantized tensor but its codes: what `unpack` needs beside the bytes. */
+export interface QuantizedTensorMeta<D extends DType = DType>
+  extends Omit<QuantizedTensorInput<D>, "data"> {}
+
+function packedSize(size: number, dtype: DType): number {
+  return Math.ceil((size * DTYPES[dtype].bits) / 8);
+}
+
+/**
+ * Packs the codes of a quantized tensor into bytes, as many bits each as the dtype has. The first
+ * code takes the lowest bits of the first byte; 16- and 32-bit codes are little-endian:
+ *
+ *     4 bits   byte = code[0] | code[1] << 4
+ *     2 bits   byte = code[0] | code[1] << 2 | code[2] << 4 | code[3] << 6
+ *
+ * Rows are not padded; unused high bits of the last byte are 0. The order is that of ONNX's 4- and
+ * 2-bit tensors. Shape and qparams are not in the bytes: keep them for `unpack`.
+ *
+ * @param q  what `quantize` returns, or an object with the same fields
+ * @returns ceil(n · bits / 8) bytes, n being the number of codes
+ * @throws {TypeError|RangeError} what `dequantize` throws for its `q`
+ * @example pack(quantize(tensor([1, 2, 3]), { dtype: "int4", scale: 1 })) // Uint8Array [0x21, 0x03]
+ */
+export function pack(q: QuantizedTensorInput): Uint8Array {
+  const where = "pack";
+  const core = activeCore(where);
+  const { codes, size, dtype } = checkQuantized(where, "q", q);
+  const bytes = newArray(where, Uint8Array, packedSize(size, dtype));
+  if (DTYPES[dtype].bits < 8) convertBits(core, where, "pack", dtype, size, bytesOf(codes), bytes);
+  else bytes.set(bytesOf(codes));
+  return bytes;
+}
+
+/**
+ * Unpacks what `pack` packed: `unpack(pack(q), q)` equals `q`.
+ *
+ * @param bytes  ceil(n · bits / 8) bytes, in the order that `pack` states
+ * @param meta   the other fields of the quantized tensor: shape, dtype, scale, zeroPoint and, where
+ *   they apply, axis or groupSize; `q` itself will do
+ * @returns a quantized tensor that shares nothing with `meta`
+ * @throws {TypeError} `ZP_INVALID_BYTES` if `bytes` is not a Uint8Array; `ZP_INVALID_TENSOR`
+ * @throws {RangeError} `ZP_INVALID_BYTES` if there are more or fewer bytes than the shape needs, and
+ *   what `dequantize` throws for its `q`
+ * @example unpack(new Uint8Array([0x21, 0x03]), q).data // Int8Array [1, 2, 3], for q of shape [3]
+ */
+export function unpack<D extends DType, G extends Granularity>(
+  bytes: Uint8Array,
+  meta: QuantizedTensor<D, G>,
+): QuantizedTensor<D, G>;
+export function unpack<D extends DType>(
+  bytes: Uint8Array,
+  meta: QuantizedTensorMeta<D>,
+): QuantizedTensor<D>;
+export function unpack(bytes: Uint8Array, meta: QuantizedTensorMeta): QuantizedTensor {
+  const where = "unpack";
+  const core = activeCore(where);
+  const { qparams, shape, size, dtype, scheme } = checkQuantizedMeta(where, "meta", meta);
+  const source = checkBytes(where, bytes, size, dtype);
+  const data = newArray(where, codesArray(dtype), size);
+  if (DTYPES[dtype].bits < 8) {
+    convertBits(core, where, "unpack", dtype, size, source, bytesOf(data));
+  } else {
+    bytesOf(data).set(source);
+  }
+  return quantizedResult(data, shape, qparams, dtype, scheme, qparams.slices);
+}
+
+function checkBytes(where: string, value: unknown, size: number, dtype: DType): Uint8Array {
+  const name = arrayName(value);
+  if (name !== "Uint8Array") {
+    throw typeError(
+      "ZP_INVALID_BYTES",
+      `${where}: bytes must be of type Uint8Array, got ${show(value)}`,
+    );
+  }
+  const bytes = checkNumberArray(where, "bytes", name, value, "ZP_INVALID_BYTES") as Uint8Array;
+  const wanted = packedSize(size, dtype);
+  if (arrayLength(bytes) !== wanted) {
+    throw rangeError(
+      "ZP_INVALID_BYTES",
+      `${where}: bytes must have length ${wanted} for ${size} codes of dtype ${dtype}, ` +
+        `got ${arrayLength(bytes)}`,
+    );
+  }
+  return bytes;
+}
+
+/** Between codes of less than 8 bits, one a byte, and their packed form. */
+function convertBits(
+  { module, memory }: Core,
+  where: string,
+  operation: "pack" | "unpack",
+  dtype: DType,
+  size: number,
+  source: Uint8Array,
+  out: Uint8Array,
+): void {
+  const sourceAt = memory.place(arrayLength(source));
+  const outAt = memory.place(out.length);
+  const base = memory.commit(where);
+  try {
+    memory.write("Uint8Array", base + sourceAt, source);
+    const status = module[operation](base + sourceAt, size, dtype, base + outAt);
+    if (status !== "kOk") throw refused(where, status);
+    memory.read(base + outAt, out);
+  } finally {
+    memory.end();
+  }
+}

@@ -1,0 +1,287 @@
+// Text of a tensor, character for character as PyTorch prints it.
+
+/** What the printer needs to know about a tensor. */
+export interface PrintableTensor {
+  /** The values, or a larger array that they lie in (then give `strides` and `offset`). */
+  readonly data: ArrayLike<number> | ArrayLike<bigint>;
+  readonly shape: readonly number[];
+  /** The dtype's name without "torch.": "float32", "int8", "bool", ... */
+  readonly dtype: string;
+  /** Distance in `data` between neighbours along each axis. Default: row-major. */
+  readonly strides?: readonly number[];
+  /** Where in `data` the first value is. Default: 0. */
+  readonly offset?: number;
+}
+
+// PyTorch's default print options.
+const PRECISION = 4;
+const THRESHOLD = 1000;
+const EDGE_ITEMS = 3;
+const LINE_WIDTH = 80;
+
+/** A dtype that is printed without a suffix, because its values alone tell it. */
+const DEFAULT_DTYPES: ReadonlySet<string> = new Set(["float32", "int64", "bool"]);
+const FLOATING_DTYPES: ReadonlySet<string> = new Set(["float32", "float64"]);
+
+/**
+ * Formats a tensor.
+ *
+ * Floats take four decimals, or the form "1." if all are whole numbers, or scientific notation if
+ * max/min > 1000 or max > 1e8 or (not all whole) min < 1e-4, over the magnitudes of the finite
+ * values other than 0. Lines hold 80 columns. A tensor of more than 1000 values shows the first and
+ * last three indices of every axis, and the format follows these values alone.
+ *
+ * @param tensor  any shape, empty and 0-d too
+ * @returns e.g. "tensor([[1, 2],\n        [3, 4]], dtype=torch.int8)"
+ * Source: torch.Tensor.__repr__ (torch/_tensor_str.py), PyTorch 2.6, default print options.
+ */
+export function formatTensor(tensor: PrintableTensor): string {
+  const { shape, dtype } = tensor;
+  const prefix = "tensor(";
+  const count = shape.reduce((product, size) => product * size, 1);
+  const suffixes: string[] = [];
+  let contents = "[]";
+  if (count === 0) {
+    if (shape.length !== 1) suffixes.push(`size=${formatShape(shape)}`);
+    // Without values, int64 and bool cannot be told from float32.
+    if (dtype !== "float32") suffixes.push(`dtype=torch.${dtype}`);
+  } else {
+    if (!DEFAULT_DTYPES.has(dtype)) suffixes.push(`dtype=torch.${dtype}`);
+    const strides = tensor.strides ?? rowMajorStrides(shape);
+    const body = { data: tensor.data, shape, strides };
+    contents = formatValues(body, tensor.offset ?? 0, dtype, count > THRESHOLD, prefix.length);
+  }
+  return appendSuffixes(prefix + contents, suffixes, prefix.length);
+}
+
+/** A shape as Python prints a tuple: "()", "(3,)", "(3, 1)". */
+export function formatShape(shape: readonly number[]): string {
+  return shape.length === 1 ? `(${shape[0]},)` : `(${shape.join(", ")})`;
+}
+
+interface Body {
+  readonly data: ArrayLike<number> | ArrayLike<bigint>;
+  readonly shape: readonly number[];
+  readonly strides: readonly number[];
+}
+
+function rowMajorStrides(shape: readonly number[]): number[] {
+  const strides = new Array<number>(shape.length);
+  let stride = 1;
+  for (let axis = shape.length - 1; axis >= 0; axis--) {
+    strides[axis] = stride;
+    stride *= shape[axis] as number;
+  }
+  return strides;
+}
+
+function formatValues(
+  body: Body,
+  offset: number,
+  dtype: string,
+  summarize: boolean,
+  indent: number,
+): string {
+  const values: (number | bigint)[] = [];
+  collectShown(body, 0, offset, summarize, values);
+  const format = dtype === "bool" ? boolFormat(values) : numberFormat(values, dtype);
+  return nest(body, 0, offset, summarize, indent, format);
+}
+
+/** The indices of an axis that are shown, and whether some between them are left out. */
+function shownIndices(size: number, summarize: boolean): { indices: number[]; elided: boolean } {
+  const elided = summarize && size > 2 * EDGE_ITEMS;
+  const indices: number[] = [];
+  for (let index = 0; index < size; index++) {
+    if (elided && index === EDGE_ITEMS) index = size - EDGE_ITEMS;
+    indices.push(index);
+  }
+  return { indices, elided };
+}
+
+function collectShown(
+  body: Body,
+  axis: number,
+  offset: number,
+  summarize: boolean,
+  values: (number | bigint)[],
+): void {
+  if (axis === body.shape.length) {
+    values.push(body.data[offset] as number | bigint);
+    return;
+  }
+  const stride = body.strides[axis] as number;
+  for (const index of shownIndices(body.shape[axis] as number, summarize).indices) {
+    collectShown(body, axis + 1, offset + index * stride, summarize, values);
+  }
+}
+
+/** Brackets around axis `axis` and all that follow it; `indent` is the column of the bracket. */
+function nest(
+  body: Body,
+  axis: number,
+  offset: number,
+  summarize: boolean,
+  indent: number,
+  format: Format,
+): string {
+  const left = body.shape.length - axis;
+  if (left === 0) return format.text(body.data[offset] as number | bigint);
+  const stride = body.strides[axis] as number;
+  const { indices, elided } = shownIndices(body.shape[axis] as number, summarize);
+  const margin = " ".repeat(indent + 1);
+  const parts = indices.map((index) =>
+    nest(body, axis + 1, offset + index * stride, summarize, indent + 1, format),
+  );
+  if (left > 1) {
+    if (elided) parts.splice(EDGE_ITEMS, 0, "...");
+    return `[${parts.join(`,${"\n".repeat(left - 1)}${margin}`)}]`;
+  }
+  if (elided) parts.splice(EDGE_ITEMS, 0, " ...");
+  const perLine = Math.max(1, Math.floor((LINE_WIDTH - indent) / (format.width + 2)));
+  const lines: string[] = [];
+  for (let start = 0; start < parts.length; start += perLine) {
+    lines.push(parts.slice(start, start + perLine).join(", "));
+  }
+  return `[${lines.join(`,\n${margin}`)}]`;
+}
+
+/** The suffixes follow on the last line as long as they fit into 80 columns. */
+function appendSuffixes(text: string, suffixes: readonly string[], indent: number): string {
+  let result = text;
+  // The + 1 is PyTorch's: it counts the last line one column longer than it is.
+  let column = text.length - text.lastIndexOf("\n") + 1;
+  for (const suffix of suffixes) {
+    if (column + suffix.length + 2 > LINE_WIDTH) {
+      result += `,\n${" ".repeat(indent)}${suffix}`;
+      column = indent + suffix.length;
+    } else {
+      result += `, ${suffix}`;
+      column += suffix.length + 2;
+    }
+  }
+  return `${result})`;
+}
+
+/** How every value of one tensor is written. */
+interface Format {
+  readonly width: number;
+  text(value: number | bigint): string;
+}
+
+function makeFormat(width: number, text: (value: number | bigint) => string): Format {
+  return { width, text: (value) => text(value).padStart(width) };
+}
+
+function widest(values: readonly (number | bigint)[], text: (v: number | bigint) => string) {
+  return values.reduce<number>((width, value) => Math.max(width, text(value).length), 1);
+}
+
+function boolFormat(values: readonly (number | bigint)[]): Format {
+  const text = (value: number | bigint): string => (value ? "True" : "False");
+  return makeFormat(widest(values, text), text);
+}
+
+function numberFormat(values: readonly (number | bigint)[], dtype: string): Format {
+  if (!FLOATING_DTYPES.has(dtype)) {
+    const text = (value: number | bigint): string => String(value);
+    return makeFormat(widest(values, text), text);
+  }
+  return floatFormat(values.map(Number));
+}
+
+// The format and its width follow the finite values other than 0. Others may stick out, as they do
+// in PyTorch.
+function floatFormat(values: readonly number[]): Format {
+  const telling = values.filter((value) => Number.isFinite(value) && value !== 0);
+  let min = Number.POSITIVE_INFINITY;
+  let max = 0;
+  for (const value of telling) {
+    min = Math.min(min, Math.abs(value));
+    max = Math.max(max, Math.abs(value));
+  }
+  const whole = telling.every(Number.isInteger);
+  const scientific =
+    telling.length > 0 && (max / min > 1000 || max > 1e8 || (!whole && min < 1e-4));
+  let text: (value: number | bigint) => string;
+  if (scientific) {
+    text = (value) => formatScientific(Number(value), PRECISION);
+  } else if (whole) {
+    text = (value) => formatFixed(Number(value), 0) + (Number.isFinite(value) ? "." : "");
+  } else {
+    text = (value) => formatFixed(Number(value), PRECISION);
+  }
+  return makeFormat(widest(telling, text), text);
+}
+
+/**
+ * Python's "%.{digits}f": rounded half to even on the exact binary value, where
+ * Number.prototype.toFixed rounds exact ties up and changes notation at 1e21.
+ * Examples: formatFixed(0.03125, 4) is "0.0312", formatFixed(-0, 1) is "-0.0".
+ */
+export function formatFixed(value: number, digits: number): string {
+  if (!Number.isFinite(value)) return formatNonFinite(value);
+  const text = scaledByPowerOfTen(value, digits)
+    .toString()
+    .padStart(digits + 1, "0");
+  const point = text.length - digits;
+  return sign(value) + text.slice(0, point) + (digits > 0 ? `.${text.slice(point)}` : "");
+}
+
+/**
+ * Python's "%.{digits}e": one digit, the decimals, an exponent of at least two digits; rounded half
+ * to even on the exact binary value.
+ * Examples: formatScientific(1234.5, 2) is "1.23e+03", formatScientific(0, 1) is "0.0e+00".
+ */
+export function formatScientific(value: number, digits: number): string {
+  if (!Number.isFinite(value)) return formatNonFinite(value);
+  let text = "0".repeat(digits + 1);
+  let exponent = 0;
+  if (value !== 0) {
+    // Right, or one too high where the shortest decimal rounds up to a power of ten.
+    exponent = Number(value.toExponential().split("e")[1]);
+    text = scaledByPowerOfTen(value, digits - exponent).toString();
+    if (text.length <= digits) text = scaledByPowerOfTen(value, digits - --exponent).toString();
+    if (text.length > digits + 1) {
+      exponent++;
+      text = text.slice(0, digits + 1); // 9.99... rounded up to 10: only zeros are cut off
+    }
+  }
+  const point = digits > 0 ? "." : "";
+  return `${sign(value)}${text[0]}${point}${text.slice(1)}e${formatExponent(exponent)}`;
+}
+
+/** A decimal exponent as C and Python write it: a sign and at least two digits. */
+export function formatExponent(exponent: number): string {
+  return (exponent < 0 ? "-" : "+") + Math.abs(exponent).toString().padStart(2, "0");
+}
+
+/** "nan", "inf" or "-inf". */
+export function formatNonFinite(value: number): string {
+  return Number.isNaN(value) ? "nan" : `${sign(value)}inf`;
+}
+
+function sign(value: number): string {
+  return value < 0 || Object.is(value, -0) ? "-" : "";
+}
+
+const float64 = new DataView(new ArrayBuffer(8));
+
+/** round_half_even(|value| * 10^power), exactly; value is finite. */
+function scaledByPowerOfTen(value: number, power: number): bigint {
+  float64.setFloat64(0, value);
+  const bits = float64.getBigUint64(0);
+  const biased = Number((bits >> 52n) & 0x7ffn);
+  const fraction = bits & 0xfffffffffffffn;
+  const exponent = biased === 0 ? -1074 : biased - 1075; // |value| = numerator * 2^exponent
+  let numerator = biased === 0 ? fraction : fraction | (1n << 52n);
+  let denominator = 1n;
+  if (exponent > 0) numerator <<= BigInt(exponent);
+  else denominator <<= BigInt(-exponent);
+  if (power > 0) numerator *= 10n ** BigInt(power);
+  else denominator *= 10n ** BigInt(-power);
+  const quotient = numerator / denominator;
+  const twice = 2n * (numerator - quotient * denominator);
+  const up = twice > denominator || (twice === denominator && (quotient & 1n) === 1n);
+  return up ? quotient + 1n : quotient;
+}

@@ -1,0 +1,684 @@
+// Scale and zero point: given or chosen, and what makes a tensor of codes a quantized tensor.
+
+import { arrayLength, type NumberArray, newArray } from "./arrays.js";
+import type { Core } from "./build.js";
+import {
+  checkBoolean,
+  checkChoice,
+  checkCodes,
+  checkDType,
+  checkNested,
+  checkOptions,
+  checkShape,
+  checkSize,
+  checkTensor,
+  looksQuantized,
+  sizeOf,
+  type TensorInput,
+} from "./check.js";
+import { type Codes, DTYPES, type DType } from "./dtype.js";
+import { type ErrorCode, rangeError, typeError, type ZeropointError } from "./errors.js";
+import {
+  broadcasts,
+  checkSlices,
+  type Granularity,
+  type Numbers,
+  qparamsShape,
+  type Slices,
+  spread,
+} from "./granularity.js";
+import { activeCore } from "./init.js";
+import { show, showShape } from "./show.js";
+import type { NestedNumbers } from "./tensor.js";
+
+// ---------------------------------------------------------------------------------------------
+// Types.
+
+/** `symmetric`: zero point 0. `affine`: a zero point chosen so that real 0 is exact. */
+export type Scheme = "symmetric" | "affine";
+
+/** Scales of channels or groups: float32, of a shape that broadcasts against the tensor's. */
+export interface ScaleTensor {
+  readonly data: Float32Array;
+  readonly shape: readonly number[];
+}
+
+/** Zero points of channels or groups, of the same shape as the scales. */
+export interface ZeroPointTensor {
+  readonly data: Int32Array;
+  readonly shape: readonly number[];
+}
+
+/**
+ * Scale and zero point with what they were made for: all that `quantize` needs. Plain data.
+ *
+ * Per tensor, `scale` and `zeroPoint` are numbers, the scale in double precision. Per channel they
+ * are tensors of shape [1, …, n, …, 1], with the n channels at `axis`; per group of shape
+ * [rows × groups, 1]. Scales that were given as a tensor without an axis keep their shape.
+ */
+export interface QParams<D extends DType = DType, G extends Granularity = Granularity> {
+  /** Units per step; finite and > 0. */
+  readonly scale: G extends "perTensor" ? number : ScaleTensor;
+  /** The code that stands for 0. */
+  readonly zeroPoint: G extends "perTensor" ? number : ZeroPointTensor;
+  readonly dtype: D;
+  readonly scheme: Scheme;
+  /** Per channel: the axis, counted from 0. */
+  readonly axis?: G extends "perChannel" ? number : undefined;
+  /** Per group: how many consecutive values of the last axis share a scale. */
+  readonly groupSize?: G extends "perGroup" ? number : undefined;
+}
+
+/** Integer values, their shape and their qparams: all that `dequantize` needs. Plain data. */
+export interface QuantizedTensor<D extends DType = DType, G extends Granularity = Granularity>
+  extends QParams<D, G> {
+  /** The codes in row-major order; sub-byte codes take one element each. */
+  readonly data: Codes<D>;
+  /** The length of each axis, outermost first. */
+  readonly shape: readonly number[];
+}
+
+/** Scales or zero points as they may be given: one number, or numbers that broadcast. */
+export type QParamInput = NestedNumbers | TensorInput;
+
+/** A quantized tensor as it may be given: `scheme` may be missing, numbers in any form. */
+export interface QuantizedTensorInput<D extends DType = DType> {
+  readonly data: Codes<D>;
+  readonly shape: ArrayLike<number>;
+  readonly dtype: D;
+  readonly scale: QParamInput;
+  readonly zeroPoint: QParamInput;
+  readonly scheme?: Scheme | undefined;
+  readonly axis?: number | undefined;
+  readonly groupSize?: number | undefined;
+}
+
+/** How qparams are chosen. */
+export interface ChooseQParamsOptions<
+  D extends DType = DType,
+  Axis extends number | undefined = number | undefined,
+  Size extends number | undefined = number | undefined,
+> {
+  /** Default: `"int8"`. */
+  dtype?: D | undefined;
+  /** Default: `"symmetric"`, which takes a signed dtype. */
+  scheme?: Scheme | undefined;
+  /** One scale per index of this axis; negative counts from the end. Not with `groupSize`. */
+  axis?: Axis;
+  /** One scale per so many consecutive values of the last axis, which it must divide. */
+  groupSize?: Size;
+  /** Affine: widen the range to contain 0, so that 0 is exact. Default: true. */
+  includeZero?: boolean | undefined;
+  /** What to do with NaN and infinities when choosing: refuse them (the default), or skip them. */
+  nonFinite?: "throw" | "ignore" | undefined;
+}
+
+/** How a tensor is quantized: with given qparams, or with qparams chosen for it. */
+export interface QuantizeOptions<
+  D extends DType = DType,
+  Axis extends number | undefined = number | undefined,
+  Size extends number | undefined = number | undefined,
+  Scale extends QParamInput | undefined = QParamInput | undefined,
+  Zero extends QParamInput | undefined = QParamInput | undefined,
+> extends ChooseQParamsOptions<D, Axis, Size> {
+  /**
+   * Units per step, instead of choosing; finite and > 0, in float32 too. One number, or numbers whose
+   * shape broadcasts against the tensor's; with `axis` also a list of n, with `groupSize` one of
+   * rows × groups.
+   */
+  scale?: Scale;
+  /** The code that stands for 0, in the forms of `scale`; an integer the dtype holds. Default: 0. */
+  zeroPoint?: Zero;
+}
+
+/**
+ * A type that is inferred from arguments alone. Without it, the D of `chooseQParams(x)` as an argument
+ * of `quantize` would be inferred from what `quantize` takes, which is every dtype.
+ */
+type FromArguments<T> = [T][T extends unknown ? 0 : never];
+
+/** The granularity that options ask for. */
+export type GranularityOf<Axis, Size, Scale = undefined, Zero = undefined> = Axis extends number
+  ? "perChannel"
+  : Size extends number
+    ? "perGroup"
+    : Scale extends number | undefined
+      ? Zero extends number | undefined
+        ? "perTensor"
+        : "perChannel"
+      : "perChannel";
+
+// ---------------------------------------------------------------------------------------------
+// Given qparams.
+
+/** Qparams as chosen or given. */
+export interface ScaleAndZeroPoint {
+  readonly scale: number | ScaleTensor;
+  readonly zeroPoint: number | ZeroPointTensor;
+}
+
+/** Qparams that fit a tensor, with the shapes that the core needs to know. */
+export interface CheckedQParams extends ScaleAndZeroPoint {
+  readonly slices: Slices;
+  /** The tensor's shape as the core sees it. */
+  readonly viewShape: readonly number[];
+  /** The qparams' shape, which broadcasts against `viewShape`. */
+  readonly viewQShape: readonly number[];
+}
+
+/**
+ * Checks scale and zero point against a tensor's shape and granularity.
+ * @param prefix  how messages name the object they were given in
+ */
+export function checkQParams(
+  where: string,
+  prefix: string,
+  scale: unknown,
+  zeroPoint: unknown,
+  shape: readonly number[],
+  slices: Slices,
+  dtype: DType,
+): CheckedQParams {
+  const perTensor = slices.granularity === "perTensor";
+  if (perTensor && typeof scale === "number" && typeof zeroPoint === "number") {
+    if (!isScale(scale)) throw badScale(where, `${prefix}.scale`, scale);
+    if (!isCode(zeroPoint, dtype)) {
+      throw badZeroPoint(where, `${prefix}.zeroPoint`, zeroPoint, dtype);
+    }
+    return laidOut(scale, zeroPoint + 0, slices); // -0 becomes 0
+  }
+  const scales = numbersOf(where, `${prefix}.scale`, scale, "ZP_INVALID_SCALE");
+  const scaleIndex = scales.data.findIndex((value) => !isScale(value));
+  if (scaleIndex !== -1) {
+    const name = nameOf(`${prefix}.scale`, scale, scaleIndex);
+    throw badScale(where, name, scales.data[scaleIndex]);
+  }
+  const zeros = numbersOf(where, `${prefix}.zeroPoint`, zeroPoint, "ZP_INVALID_ZERO_POINT");
+  const zeroIndex = zeros.data.findIndex((value) => !isCode(value, dtype));
+  if (zeroIndex !== -1) {
+    const name = nameOf(`${prefix}.zeroPoint`, zeroPoint, zeroIndex);
+    throw badZeroPoint(where, name, zeros.data[zeroIndex], dtype);
+  }
+  const target = perTensor
+    ? commonShape(where, prefix, scales.shape, zeros.shape, shape)
+    : qparamsShape(shape, slices);
+  const scaleData = newArray(where, Float32Array, sizeOf(target));
+  const zeroData = newArray(where, Int32Array, scaleData.length);
+  spread(where, `${prefix}.scale`, scales, target, slices, scaleData);
+  spread(where, `${prefix}.zeroPoint`, zeros, target, slices, zeroData);
+  const scaleTensor = { data: scaleData, shape: target };
+  const zeroTensor = { data: zeroData, shape: [...target] };
+  if (!perTensor || scaleData.length === 1) return laidOut(scaleTensor, zeroTensor, slices);
+  return {
+    scale: scaleTensor,
+    zeroPoint: zeroTensor,
+    slices,
+    viewShape: shape,
+    viewQShape: target,
+  };
+}
+
+/** Whether float32 can hold a number as a scale. */
+function isScale(value: number): boolean {
+  const rounded = Math.fround(value);
+  return rounded > 0 && rounded < Number.POSITIVE_INFINITY;
+}
+
+function isCode(value: number, dtype: DType): boolean {
+  return Number.isInteger(value) && value >= DTYPES[dtype].qmin && value <= DTYPES[dtype].qmax;
+}
+
+function badScale(where: string, argument: string, value: number): ZeropointError {
+  return rangeError(
+    "ZP_INVALID_SCALE",
+    `${where}: ${argument} must be finite and > 0, as float32 too, got ${show(value)}`,
+  );
+}
+
+function badZeroPoint(
+  where: string,
+  argument: string,
+  value: number,
+  dtype: DType,
+): ZeropointError {
+  const { qmin, qmax } = DTYPES[dtype];
+  return rangeError(
+    "ZP_INVALID_ZERO_POINT",
+    `${where}: ${argument} must be an integer from ${qmin} to ${qmax} for dtype ${dtype}, ` +
+      `got ${show(value)}`,
+  );
+}
+
+/** How a message names one of several numbers. */
+function nameOf(argument: string, given: unknown, index: number): string {
+  return typeof given === "number" ? argument : `${argument}[${index}]`;
+}
+
+/** Any tensor cut into slices is [outer, slices, inner] to the core, and its qparams [slices, 1]. */
+function laidOut(
+  scale: number | ScaleTensor,
+  zeroPoint: number | ZeroPointTensor,
+  slices: Slices,
+): CheckedQParams {
+  const { granularity, outer, slices: count, inner } = slices;
+  const one = granularity === "perTensor";
+  const viewShape = one ? [inner] : [outer, count, inner];
+  return { scale, zeroPoint, slices, viewShape, viewQShape: one ? [] : [count, 1] };
+}
+
+/** A number, nested numbers or a tensor, copied so that what is checked is what is used. */
+function numbersOf(where: string, argument: string, value: unknown, code: ErrorCode): Numbers {
+  if (typeof value === "number") return { data: Float64Array.of(value), shape: [] };
+  if (Array.isArray(value)) return checkNested(where, argument, value, Float64Array);
+  if (typeof value !== "object" || value === null) {
+    throw typeError(
+      code,
+      `${where}: ${argument} must be a number, a list of numbers or a tensor, got ${show(value)}`,
+    );
+  }
+  const { data: given, shape, size } = checkTensor(where, argument, value, Float64Array);
+  const data = newArray(where, Float64Array, size);
+  data.set(given);
+  return { data, shape };
+}
+
+/** The shape that scale and zero point broadcast to, which must broadcast to the tensor's own. */
+function commonShape(
+  where: string,
+  prefix: string,
+  scaleShape: readonly number[],
+  zeroShape: readonly number[],
+  shape: readonly number[],
+): number[] {
+  // One number fits every tensor, however many axes it is wrapped in.
+  const isOne = (own: readonly number[]) => sizeOf(own) === 1;
+  for (const [name, own] of Object.entries({ scale: scaleShape, zeroPoint: zeroShape })) {
+    if (isOne(own) || broadcasts(own, shape)) continue;
+    throw rangeError(
+      "ZP_SHAPE_MISMATCH",
+      `${where}: ${prefix}.${name} of shape ${showShape(own)} must broadcast against shape ` +
+        showShape(shape),
+    );
+  }
+  if (isOne(scaleShape) && !isOne(zeroShape)) return [...zeroShape];
+  if (isOne(zeroShape) && !isOne(scaleShape)) return [...scaleShape];
+  const [short, long] = [scaleShape, zeroShape].sort((a, b) => a.length - b.length);
+  const lead = long.length - short.length;
+  return long.map((length, axis) => (length === 1 && axis >= lead ? short[axis - lead] : length));
+}
+
+const SCHEMES = ["symmetric", "affine"] as const;
+
+/** The scheme of given qparams: as said, else what the zero points show. */
+function checkGivenScheme(
+  where: string,
+  prefix: string,
+  scheme: unknown,
+  { zeroPoint }: ScaleAndZeroPoint,
+  dtype: DType,
+): Scheme {
+  const nonzero =
+    typeof zeroPoint === "number" ? zeroPoint : (zeroPoint.data.find((zero) => zero !== 0) ?? 0);
+  const allZero = nonzero === 0;
+  const shown: Scheme = allZero && DTYPES[dtype].qmin < 0 ? "symmetric" : "affine";
+  const said = checkChoice(where, `${prefix}.scheme`, scheme, SCHEMES, shown, "ZP_INVALID_SCHEME");
+  if (said === "symmetric" && !allZero) {
+    throw rangeError(
+      "ZP_INVALID_ZERO_POINT",
+      `${where}: ${prefix}.zeroPoint must be 0 for the symmetric scheme, got ${show(nonzero)}`,
+    );
+  }
+  return said;
+}
+
+/** Qparams as results have them: the fields that do not apply are left out. */
+export function qparamsResult(
+  { scale, zeroPoint }: ScaleAndZeroPoint,
+  dtype: DType,
+  scheme: Scheme,
+  { axis, groupSize }: Slices,
+): QParams {
+  if (axis !== undefined) return { dtype, scheme, scale, zeroPoint, axis } as QParams;
+  if (groupSize !== undefined) return { dtype, scheme, scale, zeroPoint, groupSize } as QParams;
+  return { dtype, scheme, scale, zeroPoint } as QParams;
+}
+
+/**
+ * A quantized tensor as a result. Spelled out, as above, since spreading an object takes longer than
+ * quantizing a small tensor.
+ */
+export function quantizedResult(
+  data: Codes,
+  shape: readonly number[],
+  { scale, zeroPoint }: ScaleAndZeroPoint,
+  dtype: DType,
+  scheme: Scheme,
+  { axis, groupSize }: Slices,
+): QuantizedTensor {
+  const result =
+    axis !== undefined
+      ? { data, shape, dtype, scheme, scale, zeroPoint, axis }
+      : groupSize !== undefined
+        ? { data, shape, dtype, scheme, scale, zeroPoint, groupSize }
+        : { data, shape, dtype, scheme, scale, zeroPoint };
+  return result as QuantizedTensor;
+}
+
+/** A quantized tensor after its checks, its codes aside. */
+export interface CheckedMeta {
+  readonly qparams: CheckedQParams;
+  readonly shape: number[];
+  readonly size: number;
+  readonly dtype: DType;
+  readonly scheme: Scheme;
+}
+
+/** A quantized tensor after its checks. */
+export interface CheckedQuantized extends CheckedMeta {
+  readonly codes: Codes;
+}
+
+/** Checks everything about a quantized tensor but its codes. */
+export function checkQuantizedMeta(where: string, argument: string, value: unknown): CheckedMeta {
+  if (typeof value !== "object" || value === null || !looksQuantized(value)) {
+    throw typeError(
+      "ZP_INVALID_TENSOR",
+      `${where}: ${argument} must be a quantized tensor: { data, shape, dtype, scale, zeroPoint }, ` +
+        `got ${show(value)}`,
+    );
+  }
+  const {
+    shape: givenShape,
+    dims,
+    dtype: givenDType,
+    scheme,
+    scale,
+    zeroPoint,
+    axis,
+    groupSize,
+  } = value as Record<string, unknown>;
+  const dtype = checkDType(where, `${argument}.dtype`, givenDType);
+  const shape = checkShape(
+    where,
+    `${argument}.shape`,
+    givenShape === undefined ? dims : givenShape,
+  );
+  const slices = checkSlices(where, argument, shape, axis, groupSize);
+  const qparams = checkQParams(where, argument, scale, zeroPoint, shape, slices, dtype);
+  const checkedScheme = checkGivenScheme(where, argument, scheme, qparams, dtype);
+  return { qparams, shape, size: sizeOf(shape), dtype, scheme: checkedScheme };
+}
+
+/** Checks everything about a quantized tensor. */
+export function checkQuantized(where: string, argument: string, value: unknown): CheckedQuantized {
+  const { qparams, shape, size, dtype, scheme } = checkQuantizedMeta(where, argument, value);
+  const { data } = value as { data?: unknown };
+  const codes = checkCodes(where, `${argument}.data`, data, dtype);
+  checkSize(where, argument, shape, arrayLength(codes));
+  return { qparams, shape, size, dtype, scheme, codes };
+}
+
+// ---------------------------------------------------------------------------------------------
+// Options of quantize and its kin.
+
+/** What `quantize`, `fakeQuantize` and `chooseQParams` are to do, after all checks. */
+export interface CheckedOptions {
+  readonly dtype: DType;
+  readonly scheme: Scheme;
+  readonly slices: Slices;
+  readonly includeZero: boolean;
+  readonly nonFinite: "throw" | "ignore";
+  /** Undefined if they are to be chosen. */
+  readonly given: CheckedQParams | undefined;
+}
+
+/** The options that `chooseQParams` takes. */
+export const CHOOSE_OPTIONS = [
+  "dtype",
+  "scheme",
+  "axis",
+  "groupSize",
+  "includeZero",
+  "nonFinite",
+] as const;
+
+/** The options that say how to quantize. */
+export const QUANTIZE_OPTIONS = [...CHOOSE_OPTIONS, "scale", "zeroPoint"] as const;
+
+/** Checks options against the tensor that they are for. */
+export function checkQuantizeOptions(
+  where: string,
+  options: Record<string, unknown>,
+  shape: readonly number[],
+): CheckedOptions {
+  const { scheme: givenScheme, axis, groupSize, scale, zeroPoint } = options;
+  const dtype = checkDType(where, "options.dtype", options.dtype, "int8");
+  const includeZero = checkBoolean(where, "options.includeZero", options.includeZero, true);
+  const nonFinite = checkChoice(
+    where,
+    "options.nonFinite",
+    options.nonFinite,
+    ["throw", "ignore"] as const,
+    "throw",
+  );
+  const slices = checkSlices(where, "options", shape, axis, groupSize);
+  if (scale !== undefined) {
+    const zero = zeroPoint === undefined ? 0 : zeroPoint;
+    const given = checkQParams(where, "options", scale, zero, shape, slices, dtype);
+    const scheme = checkGivenScheme(where, "options", givenScheme, given, dtype);
+    return { dtype, scheme, slices, includeZero, nonFinite, given };
+  }
+  if (zeroPoint !== undefined) {
+    throw typeError(
+      "ZP_CONFLICTING_OPTIONS",
+      `${where}: options.zeroPoint needs options.scale beside it, got zeroPoint alone`,
+    );
+  }
+  const scheme = checkChoice(
+    where,
+    "options.scheme",
+    givenScheme,
+    SCHEMES,
+    "symmetric",
+    "ZP_INVALID_SCHEME",
+  );
+  if (scheme === "symmetric" && DTYPES[dtype].qmin === 0) {
+    throw rangeError(
+      "ZP_INVALID_SCHEME",
+      `${where}: options.scheme must be "affine" for dtype ${dtype}, which has no negative codes, ` +
+        `got "symmetric"`,
+    );
+  }
+  return { dtype, scheme, slices, includeZero, nonFinite, given: undefined };
+}
+
+// ---------------------------------------------------------------------------------------------
+// On the core.
+
+/**
+ * Chooses qparams for a tensor, and applies them in the same visit to the core where an operation is
+ * named.
+ * @param shape  the tensor's own shape, which per-channel qparams broadcast against
+ */
+export function runChoose(
+  core: Core,
+  where: string,
+  argument: string,
+  x: NumberArray,
+  shape: readonly number[],
+  options: CheckedOptions,
+  operation?: { name: "quantize" | "fakeQuantize"; out: NumberArray },
+): ScaleAndZeroPoint {
+  const { memory } = core;
+  const { slices, dtype, scheme, includeZero, nonFinite } = options;
+  const { granularity, outer, slices: count, inner } = slices;
+  const target = qparamsShape(shape, slices);
+  if (count !== 0 && outer * inner === 0) throw emptyError(where, argument, shape, slices);
+  const scales = newArray(where, Float64Array, count);
+  const zeroPoints = newArray(where, Int32Array, count);
+  if (count !== 0) {
+    const xAt = memory.place(4 * arrayLength(x));
+    const shapeAt = memory.place(4 * 3);
+    const qShapeAt = memory.place(4 * 2);
+    const rangesAt = memory.place(8 * count);
+    const scale64At = memory.place(8 * count);
+    const scaleAt = memory.place(4 * count);
+    const zeroPointAt = memory.place(4 * count);
+    const outAt = memory.place(operation === undefined ? 0 : operation.out.byteLength);
+    const base = memory.commit(where);
+    try {
+      memory.write("Float32Array", base + xAt, x);
+      memory.write("Uint32Array", base + shapeAt, [outer, count, inner]);
+      // [outer, slices, inner] has its channels on axis 1, whatever axis they were on.
+      let status: string = core.module.chooseQParams(
+        base + xAt,
+        base + shapeAt,
+        3,
+        granularity === "perTensor" ? "perTensor" : "perChannel",
+        1,
+        dtype,
+        scheme,
+        includeZero,
+        nonFinite,
+        base + rangesAt,
+        base + scale64At,
+        base + zeroPointAt,
+      );
+      if (status === "kNonFinite") throw nonFiniteError(where, argument, x);
+      if (status === "kEmpty") throw emptyError(where, argument, shape, slices);
+      if (status !== "kOk") throw refused(where, status);
+      memory.read(base + scale64At, scales);
+      memory.read(base + zeroPointAt, zeroPoints);
+      if (operation !== undefined) {
+        memory.write("Float32Array", base + scaleAt, scales);
+        memory.write("Uint32Array", base + qShapeAt, [count, 1]);
+        status = core.module[operation.name](
+          base + xAt,
+          base + shapeAt,
+          3,
+          base + scaleAt,
+          base + zeroPointAt,
+          base + qShapeAt,
+          2,
+          dtype,
+          base + outAt,
+        );
+        if (status !== "kOk") throw refused(where, status);
+        memory.read(base + outAt, operation.out);
+      }
+    } finally {
+      memory.end();
+    }
+  }
+  if (granularity === "perTensor") {
+    return { scale: scales[0], zeroPoint: zeroPoints[0] };
+  }
+  const data = newArray(where, Float32Array, count);
+  data.set(scales);
+  return {
+    scale: { data, shape: target },
+    zeroPoint: { data: zeroPoints, shape: [...target] },
+  };
+}
+
+function nonFiniteError(where: string, argument: string, x: NumberArray): ZeropointError {
+  const index = Array.prototype.findIndex.call(x, (value) => !isFloat32(value));
+  return rangeError(
+    "ZP_NON_FINITE",
+    `${where}: ${argument} must be finite to choose a scale, but value ${index} is ${show(x[index])}; ` +
+      `options.nonFinite: "ignore" skips such values`,
+  );
+}
+
+/** Whether a number is finite as float32. */
+function isFloat32(value: number): boolean {
+  return Number.isFinite(Math.fround(value));
+}
+
+function emptyError(
+  where: string,
+  argument: string,
+  shape: readonly number[],
+  slices: Slices,
+): ZeropointError {
+  const { granularity, outer, inner } = slices;
+  const slice =
+    granularity === "perTensor"
+      ? argument
+      : `a ${granularity === "perChannel" ? "channel" : "group"} of ${argument}`;
+  const lack = outer * inner === 0 ? "has no values" : "has no finite values";
+  return rangeError(
+    "ZP_EMPTY",
+    `${where}: ${slice} ${lack} to choose a scale from, got shape ${showShape(shape)}; ` +
+      `options.scale gives one`,
+  );
+}
+
+/** What the core refuses although the checks before it passed: a mistake of this library. */
+export function refused(where: string, status: string): ZeropointError {
+  return rangeError(
+    STATUS_CODES[status] ?? "ZP_INVALID_OPTION",
+    `${where}: the core says ${status}`,
+  );
+}
+
+const STATUS_CODES: Record<string, ErrorCode> = {
+  kShapeMismatch: "ZP_SHAPE_MISMATCH",
+  kSizeOverflow: "ZP_SIZE_OVERFLOW",
+  kInvalidScale: "ZP_INVALID_SCALE",
+  kInvalidZeroPoint: "ZP_INVALID_ZERO_POINT",
+  kInvalidAxis: "ZP_INVALID_AXIS",
+  kInvalidGroupSize: "ZP_INVALID_GROUP_SIZE",
+  kNonFinite: "ZP_NON_FINITE",
+  kEmpty: "ZP_EMPTY",
+  kUnsignedSymmetric: "ZP_INVALID_SCHEME",
+  kUnsupportedDType: "ZP_UNSUPPORTED_DTYPE",
+};
+
+// ---------------------------------------------------------------------------------------------
+// The public function.
+
+/**
+ * Chooses a scale and a zero point that fit a tensor's values, in double precision:
+ *
+ *     symmetric   scale = max|x| / qmax              zeroPoint = 0
+ *     affine      scale = (max - min) / (qmax - qmin)
+ *                 zeroPoint = clamp(round_half_even(qmin - min / scale), qmin, qmax)
+ *
+ * An all-zero slice gets scale 1; a range of zero width is widened to contain 0; a scale below the
+ * smallest normal float32 is raised to it. Per channel and per group, scales are rounded to float32.
+ *
+ * Source: get_q_scale_symmetric and get_q_scale_and_zero_point of the course notebooks. PyTorch's
+ * symmetric observers divide by 127.5 instead.
+ *
+ * @param x  float32, any shape; other numbers are rounded to float32
+ * @param options.dtype        default: `"int8"`
+ * @param options.scheme       default: `"symmetric"`, which takes a signed dtype
+ * @param options.axis         one scale per index of this axis; negative counts from the end
+ * @param options.groupSize    one scale per so many consecutive values of the last axis
+ * @param options.includeZero  affine: widen the range to contain 0; default: true. false gives the
+ *   notebooks' range, whose zero point is clamped where 0 lies far outside
+ * @param options.nonFinite    `"throw"` (default) refuses NaN and infinities; `"ignore"` skips them
+ * @returns scale and zero point with all that `quantize` needs to use them
+ * @throws {RangeError} `ZP_NON_FINITE`, `ZP_EMPTY`, `ZP_INVALID_AXIS`, `ZP_INVALID_GROUP_SIZE`,
+ *   `ZP_INVALID_SCHEME` for symmetric with an unsigned dtype, `ZP_OUT_OF_MEMORY`
+ * @throws {TypeError} `ZP_INVALID_TENSOR`, `ZP_CONFLICTING_OPTIONS` for both axis and groupSize
+ * @example chooseQParams(tensor([0, 2.55]), { dtype: "uint8", scheme: "affine" }).scale // 0.01
+ */
+export function chooseQParams<
+  D extends DType = "int8",
+  Axis extends number | undefined = undefined,
+  Size extends number | undefined = undefined,
+>(
+  x: TensorInput,
+  options?: ChooseQParamsOptions<D, Axis, Size>,
+): QParams<FromArguments<D>, GranularityOf<Axis, Size>> {
+  const where = "chooseQParams";
+  const core = activeCore(where);
+  const { data, shape } = checkTensor(where, "x", x);
+  const checked = checkQuantizeOptions(where, checkOptions(where, options, CHOOSE_OPTIONS), shape);
+  const chosen = runChoose(core, where, "x", data, shape, checked);
+  const { dtype, scheme, slices } = checked;
+  const result: QParams = qparamsResult(chosen, dtype, scheme, slices);
+  return result as QParams<FromArguments<D>, GranularityOf<Axis, Size>>;
+}

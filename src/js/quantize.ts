@@ -1,0 +1,181 @@
+// tensor + qparams -> integer values.
+
+import { arrayLength, type NumberArray, newArray } from "./arrays.js";
+import type { Core } from "./build.js";
+import {
+  type CheckedTensor,
+  checkOptions,
+  checkOut,
+  checkTensor,
+  looksQuantized,
+  type TensorInput,
+} from "./check.js";
+import { type Codes, codesArray, DTYPES, type DType } from "./dtype.js";
+import { activeCore } from "./init.js";
+import { bytesIn, type ElementType } from "./memory.js";
+import {
+  type CheckedQParams,
+  checkQuantizeOptions,
+  type GranularityOf,
+  type QParamInput,
+  QUANTIZE_OPTIONS,
+  type QuantizedTensor,
+  type QuantizeOptions,
+  quantizedResult,
+  refused,
+  runChoose,
+  type ScaleTensor,
+  type ZeroPointTensor,
+} from "./qparams.js";
+
+/** A core function from elements and qparams to elements. */
+type Elementwise = "quantize" | "dequantize" | "fakeQuantize";
+
+/** Runs an element-wise core function with given qparams. */
+export function applyQParams(
+  core: Core,
+  where: string,
+  operation: Elementwise,
+  inputType: ElementType,
+  input: NumberArray,
+  qparams: CheckedQParams,
+  dtype: DType,
+  out: NumberArray,
+): void {
+  if (arrayLength(out) === 0) return;
+  const { memory } = core;
+  const { scale, zeroPoint, viewShape, viewQShape } = qparams;
+  const count = typeof scale === "number" ? 1 : scale.data.length;
+  const inputAt = memory.place(bytesIn(inputType, arrayLength(input)));
+  const scaleAt = memory.place(4 * count);
+  const zeroPointAt = memory.place(4 * count);
+  const shapeAt = memory.place(4 * viewShape.length);
+  const qShapeAt = memory.place(4 * viewQShape.length);
+  const outAt = memory.place(out.byteLength);
+  const base = memory.commit(where);
+  try {
+    memory.write(inputType, base + inputAt, input);
+    writeNumbers(core, "Float32Array", base + scaleAt, scale);
+    writeNumbers(core, "Int32Array", base + zeroPointAt, zeroPoint);
+    memory.write("Uint32Array", base + shapeAt, viewShape);
+    memory.write("Uint32Array", base + qShapeAt, viewQShape);
+    const status = core.module[operation](
+      base + inputAt,
+      base + shapeAt,
+      viewShape.length,
+      base + scaleAt,
+      base + zeroPointAt,
+      base + qShapeAt,
+      viewQShape.length,
+      dtype,
+      base + outAt,
+    );
+    if (status !== "kOk") throw refused(where, status);
+    memory.read(base + outAt, out);
+  } finally {
+    memory.end();
+  }
+}
+
+function writeNumbers(
+  { memory }: Core,
+  type: "Float32Array" | "Int32Array",
+  offset: number,
+  value: number | ScaleTensor | ZeroPointTensor,
+): void {
+  if (typeof value === "number") memory.writeOne(type, offset, value);
+  else memory.write(type, offset, value.data);
+}
+
+/** The options of a call, among which a quantized tensor may stand for the qparams it holds. */
+export function quantizeOptions(where: string, options: unknown): Record<string, unknown> {
+  const known = [...QUANTIZE_OPTIONS, "out"];
+  return checkOptions(
+    where,
+    options,
+    looksQuantized(options) ? [...known, "data", "shape"] : known,
+  );
+}
+
+/**
+ * Quantizes a checked tensor.
+ * @param argument   what messages call the tensor
+ * @param checkType  refuses a dtype that the caller has no use for, before any work
+ */
+export function quantizeValues(
+  core: Core,
+  where: string,
+  argument: string,
+  { data: values, shape, size }: CheckedTensor,
+  options: Record<string, unknown>,
+  checkType?: (dtype: DType) => void,
+): QuantizedTensor {
+  const checked = checkQuantizeOptions(where, options, shape);
+  const { dtype, scheme, slices, given } = checked;
+  checkType?.(dtype);
+  const { out } = options;
+  const data =
+    out === undefined
+      ? newArray(where, codesArray(dtype), size)
+      : (checkOut(where, "options.out", out, DTYPES[dtype].arrayName, size, [values]) as Codes);
+  if (given !== undefined) {
+    applyQParams(core, where, "quantize", "Float32Array", values, given, dtype, data);
+  }
+  const qparams =
+    given ??
+    runChoose(core, where, argument, values, shape, checked, { name: "quantize", out: data });
+  return quantizedResult(data, shape, qparams, dtype, scheme, slices);
+}
+
+/**
+ * Quantizes a tensor:
+ *
+ *     data[i] = clamp(round_half_even(x[i] / scale + zeroPoint), qmin, qmax)
+ *
+ * in separately rounded float32 operations. Scale and zero point are chosen as `chooseQParams` does,
+ * or given: `quantize(x, chooseQParams(x, options))` is `quantize(x, options)`. With given ones,
+ * infinities saturate and NaN becomes the zero point.
+ *
+ * Source: linear_q_with_scale_and_zero_point of the course notebooks, which divides, then adds, then
+ * rounds. torch.quantize_per_tensor multiplies by the reciprocal and rounds before adding.
+ *
+ * @param x  float32, any shape; other numbers are rounded to float32
+ * @param options.dtype      default: `"int8"`
+ * @param options.scheme     default: `"symmetric"`; for given qparams, what their zero points show
+ * @param options.axis       one scale per index of this axis; negative counts from the end
+ * @param options.groupSize  one scale per so many consecutive values of the last axis
+ * @param options.includeZero, options.nonFinite  see `chooseQParams`
+ * @param options.scale      units per step, finite and > 0: a number, or numbers that broadcast
+ * @param options.zeroPoint  integers that the dtype holds, in the same forms; default: 0
+ * @param options.out        an array of the dtype's type for the codes, apart from `x`
+ * @returns the codes with their shape and qparams, as plain data
+ * @throws {RangeError} `ZP_INVALID_SCALE`, `ZP_INVALID_ZERO_POINT`, `ZP_SHAPE_MISMATCH`,
+ *   `ZP_INVALID_OUT`, and what `chooseQParams` throws
+ * @throws {TypeError} `ZP_CONFLICTING_OPTIONS` for a zero point without a scale, and what
+ *   `chooseQParams` throws
+ * @example quantize(tensor([0.5, 1.5, 2.5]), { scale: 1, zeroPoint: 0 }).data // Int8Array [0, 2, 2]
+ */
+export function quantize<
+  D extends DType = "int8",
+  Axis extends number | undefined = undefined,
+  Size extends number | undefined = undefined,
+  Scale extends QParamInput | undefined = undefined,
+  Zero extends QParamInput | undefined = undefined,
+>(
+  x: TensorInput,
+  options?: QuantizeOptions<D, Axis, Size, Scale, Zero> & {
+    /** Where to write the codes; an array of the dtype's type, apart from `x`. */
+    out?: Codes<D> | undefined;
+  },
+): QuantizedTensor<D, GranularityOf<Axis, Size, Scale, Zero>> {
+  const where = "quantize";
+  const core = activeCore(where);
+  const result = quantizeValues(
+    core,
+    where,
+    "x",
+    checkTensor(where, "x", x),
+    quantizeOptions(where, options),
+  );
+  return result as QuantizedTensor<D, GranularityOf<Axis, Size, Scale, Zero>>;
+}

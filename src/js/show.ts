@@ -1,0 +1,51 @@
+// Values as messages print them: short, and never throwing themselves.
+
+import { arrayLength, arrayName } from "./arrays.js";
+
+const LONGEST = 48;
+
+/** A list of lengths as messages print it: [3, 4]. */
+export function showShape(shape: readonly number[]): string {
+  if (shape.length <= 8) return `[${shape.join(", ")}]`;
+  return `[${shape.slice(0, 6).join(", ")}, …] (${shape.length} axes)`;
+}
+
+/** A value as messages print it: short, and never throwing itself. */
+export function show(value: unknown): string {
+  try {
+    return describe(value);
+  } catch {
+    return "an object";
+  }
+}
+
+function describe(value: unknown): string {
+  if (typeof value === "string") return quoted(value);
+  if (typeof value === "number") return Object.is(value, -0) ? "-0" : String(value);
+  if (typeof value === "bigint") return shortened(`${value}n`);
+  if (typeof value === "function") return "a function";
+  if (typeof value !== "object" || value === null) return shortened(String(value));
+  const name = arrayName(value);
+  if (name !== undefined) return `${name}(${arrayLength(value)})`;
+  if (Array.isArray(value)) return describeList(value);
+  const kind = Object.prototype.toString.call(value).slice(8, -1);
+  if (kind !== "Object") return `${"AEIOU".includes(kind.charAt(0)) ? "an" : "a"} ${kind}`;
+  const keys = Object.keys(value);
+  if (keys.length === 0) return "an empty object";
+  return shortened(`an object with ${keys.slice(0, 6).join(", ")}`);
+}
+
+function describeList(list: readonly unknown[]): string {
+  const shown = list.slice(0, 4).map((item) => (Array.isArray(item) ? "[…]" : show(item)));
+  if (list.length > 4) shown.push("…");
+  const text = `[${shown.join(", ")}]`;
+  return text.length <= LONGEST ? text : `an array of length ${list.length}`;
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text.length <= LONGEST ? text : `${text.slice(0, LONGEST - 1)}…`);
+}
+
+function shortened(text: string): string {
+  return text.length <= LONGEST ? text : `${text.slice(0, LONGEST - 1)}…`;
+}

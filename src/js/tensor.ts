@@ -1,0 +1,110 @@
+// A tensor: float32 values in row-major order plus a shape.
+
+import { arrayName, type NumberArray, newArray } from "./arrays.js";
+import {
+  checkNested,
+  checkOut,
+  checkShape,
+  checkSize,
+  checkTensor,
+  type TensorInput,
+} from "./check.js";
+import { rangeError, typeError } from "./errors.js";
+import { formatTensor } from "./print.js";
+import { show, showShape } from "./show.js";
+
+/**
+ * Float32 values in row-major order plus a shape. Made by `tensor`; a copy by `structuredClone` has
+ * the same fields and serves as well, but prints as any object does.
+ */
+export class Tensor {
+  /** The values, the last axis varying fastest. */
+  readonly data: Float32Array;
+  /** The length of each axis, outermost first; empty for a single value. */
+  readonly shape: readonly number[];
+
+  /** @internal */
+  constructor(data: Float32Array, shape: readonly number[]) {
+    this.data = data;
+    this.shape = shape;
+  }
+
+  /**
+   * The tensor as PyTorch prints it.
+   * @example String(tensor([[1, 2.5]])) // "tensor([[1.0000, 2.5000]])"
+   */
+  toString(): string {
+    return formatTensor({ data: this.data, shape: this.shape, dtype: "float32" });
+  }
+}
+
+/** A number, or arrays of numbers nested as deep as they like, each level of one length. */
+export type NestedNumbers = number | NumberArray | readonly NestedNumbers[];
+
+/**
+ * Makes a tensor of its own values, rounded to float32; later changes to the input do not reach it.
+ * @param values  nested numbers, a typed array, or another tensor in any of its forms
+ * @param shape   the shape to give the values; default: as they are nested
+ * @throws {TypeError} `ZP_INVALID_TENSOR` if `values` holds anything but numbers; `ZP_DETACHED`
+ * @throws {RangeError} `ZP_INVALID_SHAPE` if the nesting is ragged or a length is not an integer
+ *   >= 0; `ZP_SHAPE_MISMATCH` if the shape holds more or fewer values than there are
+ * @example tensor([[191.6, -13.5], [92.14, 295.5]]).shape // [2, 2]
+ * @example tensor(new Float32Array(6), [2, 3])
+ */
+export function tensor(
+  values: NestedNumbers | TensorInput,
+  shape?: ArrayLike<number> | undefined,
+): Tensor {
+  const { data, shape: ownShape } = checkValues(values);
+  if (shape === undefined) return new Tensor(data, ownShape);
+  const newShape = checkShape("tensor", "shape", shape);
+  checkSize("tensor", "values", newShape, data.length);
+  return new Tensor(data, newShape);
+}
+
+/** The values as a new array. */
+function checkValues(values: unknown): { data: Float32Array; shape: number[] } {
+  if (typeof values === "number" || Array.isArray(values)) {
+    return checkNested("tensor", "values", values, Float32Array);
+  }
+  if (arrayName(values) === undefined && (typeof values !== "object" || values === null)) {
+    throw typeError(
+      "ZP_INVALID_TENSOR",
+      `tensor: values must be a number, nested arrays of numbers, a typed array or a tensor, ` +
+        `got ${show(values)}`,
+    );
+  }
+  const given = checkTensor("tensor", "values", values);
+  const data = newArray("tensor", Float32Array, given.size);
+  data.set(given.data);
+  return { data, shape: given.shape };
+}
+
+/**
+ * The tensor that a float32 result is written to: a new one, or `out`.
+ * @param out     a Float32Array of the result's length, a Tensor of its shape, or undefined
+ * @param inputs  the arrays the result is computed from, which `out` must stay clear of
+ */
+export function checkTensorOut(
+  where: string,
+  argument: string,
+  out: unknown,
+  shape: readonly number[],
+  size: number,
+  inputs: readonly (NumberArray | undefined)[],
+): Tensor {
+  if (out === undefined) return new Tensor(newArray(where, Float32Array, size), shape);
+  if (!(out instanceof Tensor)) {
+    const data = checkOut(where, argument, out, "Float32Array", size, inputs);
+    return new Tensor(data as Float32Array, shape);
+  }
+  const { data, shape: outShape } = out;
+  if (outShape.length !== shape.length || shape.some((length, i) => length !== outShape[i])) {
+    throw rangeError(
+      "ZP_INVALID_OUT",
+      `${where}: ${argument} must have shape ${showShape(shape)}, got ${showShape(outShape)}`,
+    );
+  }
+  checkOut(where, `${argument}.data`, data, "Float32Array", size, inputs);
+  return out;
+}

@@ -1,0 +1,212 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import * as zeropoint from "zeropoint";
+import { checkSame } from "../../dist/init.js";
+import { refuses, rejects } from "./support.mjs";
+
+const { init, create, tensor } = zeropoint;
+const x = tensor([1, 2]);
+
+// These tests run in order: the library starts once in a process.
+describe("before init", () => {
+  it("makes and prints tensors, which need no core", () => {
+    assert.equal(String(tensor([1, 2.5])), "tensor([1.0000, 2.5000])");
+  });
+
+  const calls = {
+    chooseQParams: () => zeropoint.chooseQParams(x),
+    quantize: () => zeropoint.quantize(x),
+    dequantize: () => zeropoint.dequantize({}),
+    fakeQuantize: () => zeropoint.fakeQuantize(x),
+    quantizationError: () => zeropoint.quantizationError(x, x),
+    pack: () => zeropoint.pack({}),
+    unpack: () => zeropoint.unpack(new Uint8Array(1), {}),
+    linear: () => zeropoint.linear(x, x),
+    QuantizedLinear: () => new zeropoint.QuantizedLinear(x),
+  };
+  for (const [name, call] of Object.entries(calls)) {
+    it(`${name} says that init comes first`, () => {
+      refuses(call, Error, "ZP_NOT_INITIALIZED", `${name}: call "await init()" first`);
+    });
+  }
+});
+
+describe("init refuses options", () => {
+  const cases = [
+    [null, TypeError, "ZP_INVALID_OPTIONS", "init: options must be an object, got null"],
+    [
+      "baseline",
+      TypeError,
+      "ZP_INVALID_OPTIONS",
+      'init: options must be an object, got "baseline"',
+    ],
+    [{ biuld: "auto" }, TypeError, "ZP_UNKNOWN_OPTION", /has no "biuld"; did you mean build\?/],
+    [{ build: 1 }, TypeError, "ZP_INVALID_OPTION", /options\.build must be .*, got 1$/],
+    [
+      { build: "fast" },
+      RangeError,
+      "ZP_INVALID_OPTION",
+      'init: options.build must be "auto", "baseline" or "relaxed", got "fast"',
+    ],
+    [
+      { build: "relaxed" },
+      RangeError,
+      "ZP_BUILD_UNAVAILABLE",
+      'init: this version has no "relaxed" build; options.build takes "auto" or "baseline"',
+    ],
+    [{ threads: "2" }, TypeError, "ZP_INVALID_OPTION", /threads must be a number, got "2"/],
+    [{ threads: 0 }, RangeError, "ZP_INVALID_OPTION", /threads must be an integer >= 1, got 0/],
+    [{ threads: 1.5 }, RangeError, "ZP_INVALID_OPTION", /must be an integer >= 1, got 1\.5/],
+    [
+      { threads: 2 },
+      RangeError,
+      "ZP_BUILD_UNAVAILABLE",
+      "init: this version has no build with threads; options.threads must be 1, got 2",
+    ],
+  ];
+  for (const [options, type, code, message] of cases) {
+    it(JSON.stringify(options), () => rejects(init(options), type, code, message));
+  }
+
+  it("and leaves the library as it was", () => {
+    refuses(() => zeropoint.quantize(x), Error, "ZP_NOT_INITIALIZED", /init/);
+  });
+});
+
+describe("init that fails", () => {
+  it("says so where the engine has no SIMD", async () => {
+    const { validate } = WebAssembly;
+    WebAssembly.validate = () => false;
+    try {
+      await rejects(init(), Error, "ZP_UNSUPPORTED_ENGINE", /no WebAssembly with 128-bit SIMD/);
+    } finally {
+      WebAssembly.validate = validate;
+    }
+  });
+
+  it("says why the core could not be loaded, to all who wait for it", async (t) => {
+    t.mock.method(console, "error", () => undefined); // where Emscripten says it too
+    const { instantiate } = WebAssembly;
+    WebAssembly.instantiate = () => Promise.reject(new Error("forbidden by the policy"));
+    try {
+      const results = await Promise.allSettled([init(), init()]);
+      for (const { status, reason } of results) {
+        assert.equal(status, "rejected");
+        assert.equal(reason.code, "ZP_LOAD_FAILED");
+        assert.match(
+          reason.message,
+          /^init: the "baseline" build could not be loaded: .*forbidden/,
+        );
+        assert.ok(reason.cause instanceof Error);
+      }
+    } finally {
+      WebAssembly.instantiate = instantiate;
+    }
+  });
+});
+
+describe("init", () => {
+  it("may be tried again after a failure, and is shared by concurrent calls", async () => {
+    const { instantiate } = WebAssembly;
+    let loads = 0;
+    WebAssembly.instantiate = (...args) => {
+      loads++;
+      return instantiate.apply(WebAssembly, args);
+    };
+    try {
+      const results = await Promise.all([
+        init(),
+        init({ build: "baseline" }),
+        init({ threads: 1 }),
+      ]);
+      for (const result of results) assert.deepEqual(result, { build: "baseline", threads: 1 });
+      assert.equal(loads, 1);
+    } finally {
+      WebAssembly.instantiate = instantiate;
+    }
+  });
+
+  it("runs the functions from then on", () => {
+    assert.deepEqual([...zeropoint.quantize(x).data], [64, 127]);
+  });
+
+  it("answers later calls that ask for what runs", async () => {
+    assert.deepEqual(await init({ build: "auto", threads: 1 }), { build: "baseline", threads: 1 });
+    assert.deepEqual(await init(), { build: "baseline", threads: 1 });
+  });
+
+  it("refuses later calls that ask for something else, and goes on running", async () => {
+    await rejects(init({ build: "relaxed" }), RangeError, "ZP_BUILD_UNAVAILABLE", /"relaxed"/);
+    await rejects(init({ threads: 4 }), RangeError, "ZP_BUILD_UNAVAILABLE", /got 4/);
+    assert.deepEqual([...zeropoint.quantize(x).data], [64, 127]);
+  });
+});
+
+describe("checkSame", () => {
+  const running = { build: "relaxed", threads: 2 };
+
+  it("accepts requests for what runs, or for no matter what", () => {
+    checkSame({ build: "auto", threads: undefined }, running);
+    checkSame({ build: "relaxed", threads: 2 }, running);
+  });
+
+  it("refuses another build and other threads", () => {
+    refuses(
+      () => checkSame({ build: "baseline", threads: undefined }, running),
+      Error,
+      "ZP_ALREADY_INITIALIZED",
+      'init: the library runs already, build "relaxed" with threads 2, and cannot become build ' +
+        '"baseline" with threads 2; create(…) makes another instance',
+    );
+    refuses(
+      () => checkSame({ build: "auto", threads: 1 }, running),
+      Error,
+      "ZP_ALREADY_INITIALIZED",
+      /cannot become build "relaxed" with threads 1/,
+    );
+  });
+});
+
+describe("create", () => {
+  it("makes instances with all functions and classes of the module", async () => {
+    const instance = await create();
+    const shared = Object.keys(zeropoint).filter((name) => !["init", "create"].includes(name));
+    assert.deepEqual(Object.keys(instance).sort(), [...shared, "build", "threads"].sort());
+    assert.equal(instance.build, "baseline");
+    assert.equal(instance.threads, 1);
+  });
+
+  it("gives every instance a core of its own", async () => {
+    const [one, other] = await Promise.all([create(), create({ build: "baseline" })]);
+    const layer = new one.QuantizedLinear(tensor([[1, 2]]));
+    const otherLayer = new other.QuantizedLinear(tensor([[3, 4]]));
+    assert.deepEqual([...layer.forward(x).data].map(Math.round), [5]);
+    assert.deepEqual([...otherLayer.forward(x).data].map(Math.round), [11]);
+    layer.dispose();
+    assert.deepEqual([...otherLayer.forward(x).data].map(Math.round), [11]);
+    otherLayer.dispose();
+  });
+
+  it("makes layers of the same class as the module's", async () => {
+    const instance = await create();
+    const layer = new instance.QuantizedLinear(tensor([[1, 2]]));
+    assert.ok(layer instanceof zeropoint.QuantizedLinear);
+    assert.ok(layer instanceof instance.QuantizedLinear);
+    layer.dispose();
+  });
+
+  it("throws the same errors, and runs on after them", async () => {
+    const instance = await create();
+    refuses(() => instance.quantize(x, { axis: 7 }), RangeError, "ZP_INVALID_AXIS", /must be 0/);
+    assert.deepEqual([...instance.quantize(x).data], [64, 127]);
+  });
+
+  it("refuses what init refuses, in its own name", async () => {
+    await rejects(
+      create({ build: "relaxed" }),
+      RangeError,
+      "ZP_BUILD_UNAVAILABLE",
+      /^create: this version has no "relaxed" build/,
+    );
+  });
+});

@@ -1,0 +1,690 @@
+// The notebooks' functions against what PyTorch answered, bit for bit.
+
+import assert from "node:assert/strict";
+import { before, describe, it } from "node:test";
+import {
+  display,
+  float,
+  get_q_scale_and_zero_point,
+  get_q_scale_and_zero_point004,
+  get_q_scale_symmetric,
+  get_q_scale_symmetric004,
+  init,
+  linear_dequantization,
+  linear_dequantization_per_group,
+  linear_q_symmetric,
+  linear_q_symmetric_per_channel,
+  linear_q_symmetric_per_channel004,
+  linear_q_symmetric_per_group,
+  linear_q_symmetric_per_group004,
+  linear_q_symmetric004,
+  linear_q_with_scale_and_zero_point,
+  linear_quantization,
+  linear_quantization004,
+  plot_quantization_errors,
+  quantization_error,
+  quantized_linear_W8A32_without_bias,
+  repr,
+  torch,
+  tuple,
+} from "zeropoint/notebook";
+import {
+  assertScalar,
+  assertTensor,
+  cases,
+  decodeScalar,
+  decodeTensor,
+  isTensor,
+} from "./vectors.mjs";
+
+before(async () => {
+  await init();
+});
+
+/** An encoded tensor as a tensor of its dtype. */
+function tensorFrom(encoded) {
+  const { data, shape } = decodeTensor(encoded);
+  return torch.tensor({ data, shape });
+}
+
+/** An encoded number or tensor. */
+function operandFrom(encoded) {
+  return isTensor(encoded) ? tensorFrom(encoded) : decodeScalar(encoded);
+}
+
+function matches(tensor, encoded, message) {
+  assertTensor(tensor.data, tensor.shape, encoded, message);
+}
+
+function raises(call, pythonType, message) {
+  const isTypeError = pythonType === "TypeError" || pythonType === "NotImplementedError";
+  assert.throws(call, (error) => {
+    assert.equal(error.pythonType, pythonType, `${message}: ${error.stack}`);
+    assert.ok(error instanceof (isTypeError ? TypeError : RangeError), `${message}: class`);
+    assert.match(error.code, /^ZP_PYTHON_[A-Z_]+_ERROR$/);
+    return true;
+  });
+}
+
+/** Runs a check on every case, and makes sure that there were as many as expected. */
+function forAll(list, count, check) {
+  assert.equal(list.length, count, "number of cases");
+  for (const one of list) check(one);
+}
+
+const isCase =
+  (op, keep = () => true) =>
+  (one) =>
+    one.op === op && keep(one);
+
+const testTensor = () =>
+  torch.tensor([
+    [191.6, -13.5, 728.6],
+    [92.14, 295.5, -184],
+    [0, 684.6, 245.5],
+  ]);
+
+describe("linear_q_with_scale_and_zero_point and linear_dequantization", () => {
+  const all = cases("linear_q");
+
+  it("give PyTorch's bits in every case of linear_q.json", () => {
+    forAll(
+      all.filter(isCase("linear_q_with_scale_and_zero_point")),
+      83,
+      ({ id, in: given, out }) => {
+        const x = tensorFrom(given.x);
+        const [scale, zeroPoint] = [operandFrom(given.scale), operandFrom(given.zero_point)];
+        const q = linear_q_with_scale_and_zero_point(x, scale, zeroPoint, torch[given.dtype]);
+        assert.equal(q.dtype, torch[given.dtype]);
+        matches(q, out.q, id);
+        const expected = out.dq ?? out.dq_f64;
+        if (expected === undefined) return;
+        const dq = linear_dequantization(q, scale, zeroPoint);
+        matches(dq, expected, `${id} dequantized`);
+        if (out.mse) assertScalar(quantization_error(x, dq), out.mse, `${id} mse`);
+      },
+    );
+  });
+
+  it("wrap around without the cast to float, as PyTorch does", () => {
+    const isWrap = isCase("dequantize_without_float_cast");
+    forAll([...all, ...cases("seeds")].filter(isWrap), 11, ({ id, in: given, out }) => {
+      const q = tensorFrom(given.q);
+      matches(q.sub(given.zero_point).mul(decodeScalar(given.scale)), out.dq, id);
+    });
+  });
+
+  it("turn 127 and 126 into -206.5 and -210.0 without the cast", () => {
+    const q = torch.tensor([127, 126], { dtype: torch.int8 });
+    assert.equal(String(q.sub(-70).mul(3.5)), "tensor([-206.5000, -210.0000])");
+    assert.equal(String(linear_dequantization(q, 3.5, -70)), "tensor([689.5000, 686.0000])");
+  });
+
+  it("give PyTorch's codes for random bits, in every dtype", () => {
+    forAll(cases("fuzz").filter(isCase("linear_q_all_dtypes")), 10, ({ id, in: given, out }) => {
+      const [x, scale] = [tensorFrom(given.x), decodeScalar(given.scale)];
+      for (const dtype of ["int8", "uint8", "int16", "int32", "int64"]) {
+        const q = linear_q_with_scale_and_zero_point(x, scale, given.zero_point, torch[dtype]);
+        matches(q, out[dtype], `${id} ${dtype}`);
+      }
+    });
+  });
+
+  it("give the same codes and values in the core as step by step", () => {
+    torch.manual_seed(1);
+    const x = torch.randn([40, 33]).mul(100);
+    const special = torch.tensor([[Number.NaN], [Infinity], [-Infinity], [3e38], [-0], [0.5]]);
+    const scales = [0.37, -2, 0, 1e39, Number.NaN, torch.rand(33), torch.rand(40, 1).double()];
+    const zeroPoints = [
+      0,
+      -77,
+      2.5,
+      torch.tensor(3),
+      torch.arange(33),
+      torch.tensor([5], { dtype: torch.int8 }),
+    ];
+    for (const dtype of [torch.int8, torch.uint8, torch.int16, torch.uint16, torch.int32]) {
+      const { min, max } = torch.iinfo(dtype);
+      for (const scale of scales) {
+        for (const zeroPoint of zeroPoints) {
+          for (const values of [x, x.t().contiguous().t(), special]) {
+            if (values === special && torch.is_tensor(scale) && scale.dim() === 2) continue;
+            const q = linear_q_with_scale_and_zero_point(values, scale, zeroPoint, dtype);
+            const steps = values.div(scale).add(zeroPoint).round().clamp(min, max).to(dtype);
+            assert.ok(q.equal(steps), `${dtype} ${scale} ${zeroPoint}`);
+            const dq = linear_dequantization(q, scale, zeroPoint);
+            const slowly = q.float().sub(zeroPoint).mul(scale);
+            assert.equal(dq.dtype, slowly.dtype);
+            assert.deepEqual(dq.data, slowly.data, `${dtype} ${scale} ${zeroPoint}`);
+          }
+        }
+      }
+    }
+  });
+
+  it("accept Python's keywords", () => {
+    const x = testTensor();
+    const q = linear_q_with_scale_and_zero_point(x, { scale: 3.5, zero_point: -70 });
+    assert.ok(q.equal(linear_q_with_scale_and_zero_point(x, 3.5, -70)));
+    const wide = linear_q_with_scale_and_zero_point(x, 3.5, -70, { dtype: torch.int16 });
+    assert.equal(wide.dtype, torch.int16);
+    const dq = linear_dequantization({ q, scale: 3.5, zero_point: -70 });
+    assert.ok(dq.equal(linear_dequantization(q, 3.5, -70)));
+    raises(() => linear_q_with_scale_and_zero_point(x, 3.5), "TypeError", "missing zero_point");
+    raises(() => linear_q_with_scale_and_zero_point(x, 1, 0, { bits: 8 }), "TypeError", "unknown");
+    raises(
+      () => linear_q_with_scale_and_zero_point(x, 1, { scale: 1, zero_point: 0 }),
+      "TypeError",
+      "twice",
+    );
+    raises(
+      () => linear_q_with_scale_and_zero_point(x, 1, 0, torch.int8, 1),
+      "TypeError",
+      "too many",
+    );
+  });
+
+  it("refuse shapes that do not broadcast, and dtypes that are no integers", () => {
+    const x = testTensor();
+    raises(() => linear_q_with_scale_and_zero_point(x, torch.ones(2), 0), "RuntimeError", "scale");
+    raises(() => linear_dequantization(x.char(), 1, torch.ones(2)), "RuntimeError", "zero point");
+    raises(() => linear_q_with_scale_and_zero_point(x, 1, 0, torch.float32), "TypeError", "float");
+    raises(() => linear_q_with_scale_and_zero_point(x, 1, 0, torch.bool), "TypeError", "bool");
+    raises(() => linear_q_with_scale_and_zero_point(x, 1, 0, "int8"), "TypeError", "a name");
+    raises(() => linear_q_with_scale_and_zero_point([1, 2], 1, 0), "TypeError", "an array");
+  });
+});
+
+describe("get_q_scale_and_zero_point, linear_quantization and linear_q_symmetric", () => {
+  const all = cases("qparams");
+  const dtypeOf = (given) => torch[given.dtype];
+
+  it("give PyTorch's bits in every affine case of qparams.json", () => {
+    const list = all.filter(isCase("linear_quantization", (one) => !one.in.seed004_compat));
+    forAll(list, 68, ({ id, in: given, out }) => {
+      const x = tensorFrom(given.x);
+      const chosen = get_q_scale_and_zero_point(x, dtypeOf(given));
+      const [q, scale, zeroPoint] = linear_quantization(x, dtypeOf(given));
+      assert.deepEqual([scale, zeroPoint], [...chosen]);
+      assertScalar(scale, out.scale, `${id} scale`);
+      assert.equal(Number(zeroPoint), out.zero_point, `${id} zero point`);
+      matches(q, out.q, id);
+      const dq = linear_dequantization(q, scale, zeroPoint);
+      matches(dq, out.dq, `${id} dequantized`);
+      assertScalar(quantization_error(x, dq), out.mse, `${id} mse`);
+    });
+  });
+
+  it("give PyTorch's bits in every symmetric case of qparams.json", () => {
+    const list = all.filter(isCase("linear_q_symmetric", (one) => !one.in.seed004_compat));
+    forAll(list, 98, ({ id, in: given, out }) => {
+      const x = tensorFrom(given.x);
+      const [q, scale] = linear_q_symmetric(x, { dtype: dtypeOf(given) });
+      assert.ok(Object.is(get_q_scale_symmetric(x, dtypeOf(given)), scale));
+      assertScalar(scale, out.scale, `${id} scale`);
+      matches(q, out.q, id);
+      const dq = linear_dequantization(q, scale, 0);
+      matches(dq, out.dq, `${id} dequantized`);
+      assertScalar(quantization_error(x, dq), out.mse, `${id} mse`);
+      assertScalar(quantization_error(x, dq, "mae"), out.mae, `${id} mae`);
+    });
+  });
+
+  it("ignore the dtype for the range under notebook 5's names", () => {
+    forAll(
+      all.filter(({ in: given }) => given.seed004_compat),
+      100,
+      ({ id, op, in: given, out }) => {
+        const x = tensorFrom(given.x);
+        if (op === "linear_quantization") {
+          const [q, scale, zeroPoint] = linear_quantization004(x, dtypeOf(given));
+          assertScalar(scale, out.scale, `${id} scale`);
+          assert.equal(zeroPoint, out.zero_point, `${id} zero point`);
+          assert.deepEqual(
+            [...get_q_scale_and_zero_point004(x, dtypeOf(given))],
+            [scale, zeroPoint],
+          );
+          matches(q, out.q, id);
+        } else {
+          const [q, scale] = linear_q_symmetric004(x, dtypeOf(given));
+          assertScalar(scale, out.scale, `${id} scale`);
+          assert.equal(get_q_scale_symmetric004(x), scale);
+          matches(q, out.q, id);
+        }
+      },
+    );
+  });
+
+  it("raise what Python raises in every other case of qparams.json", () => {
+    forAll(
+      all.filter(({ out }) => out.raises),
+      36,
+      ({ id, op, in: given, out }) => {
+        const x = tensorFrom(given.x);
+        if (op === "get_q_scale_symmetric") {
+          raises(() => get_q_scale_symmetric(x, dtypeOf(given)), out.raises.type, id);
+          raises(() => linear_q_symmetric(x, dtypeOf(given)), out.raises.type, id);
+        } else {
+          raises(() => get_q_scale_and_zero_point(x, dtypeOf(given)), out.raises.type, id);
+          raises(() => linear_quantization(x, dtypeOf(given)), out.raises.type, id);
+        }
+      },
+    );
+  });
+
+  it("give PyTorch's scale and zero point for random ranges", () => {
+    forAll(cases("fuzz").filter(isCase("choose_qparams_rows")), 1, ({ in: given, out }) => {
+      const [min, max] = [decodeTensor(given.min).data, decodeTensor(given.max).data];
+      const scales = decodeTensor(out.seed_scale_int8).data;
+      assert.equal(min.length, 160);
+      min.forEach((low, i) => {
+        const x = torch.tensor(Float32Array.of(low, max[i]));
+        const [scale, zeroPoint] = get_q_scale_and_zero_point(x);
+        assert.ok(Object.is(scale, scales[i]), `scale ${i}`);
+        assert.equal(zeroPoint, out.seed_zero_point_int8[i], `zero point ${i}`);
+      });
+    });
+  });
+
+  it("agree on float32 and float64 tensors of the same values", () => {
+    torch.manual_seed(2);
+    for (const dtype of [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64]) {
+      const x = torch.randn([7, 9]).mul(20);
+      assert.deepEqual(
+        [...get_q_scale_and_zero_point(x, dtype)],
+        [...get_q_scale_and_zero_point(x.double(), dtype)],
+      );
+      assert.equal(get_q_scale_symmetric(x, dtype), get_q_scale_symmetric(x.double(), dtype));
+    }
+  });
+
+  it("take integer tensors, whose magnitudes wrap as in PyTorch", () => {
+    const q = torch.tensor([-128, 5], { dtype: torch.int8 });
+    // abs(-128) is -128 in int8, so 5 is the largest magnitude.
+    assert.equal(get_q_scale_symmetric(q), 5 / 127);
+    assert.equal(get_q_scale_symmetric(torch.tensor([-128], { dtype: torch.int8 })), -128 / 127);
+    // Python divides such an int exactly and rounds once; as a float, it would end in 382.5.
+    const wide = torch.tensor([0n, 422360298083198623n]);
+    assert.equal(get_q_scale_symmetric(wide), 3325671638450383);
+    assert.equal(get_q_scale_symmetric(wide.neg()), 3325671638450383);
+    assert.deepEqual([...get_q_scale_and_zero_point(torch.tensor([-7, 300]))], [307 / 255, -122]);
+  });
+
+  it("return tuples that come apart like arrays and cannot be changed", () => {
+    const result = linear_quantization(testTensor());
+    assert.ok(Array.isArray(result));
+    assert.ok(Object.isFrozen(result));
+    assert.equal(result.length, 3);
+    assert.deepEqual(get_q_scale_and_zero_point(testTensor()), [3.578823433670343, -77]);
+  });
+});
+
+describe("linear_q_symmetric_per_channel and linear_q_symmetric_per_group", () => {
+  const all = cases("channel_group");
+
+  it("give PyTorch's bits for every dimension in channel_group.json", () => {
+    const list = all.filter(isCase("linear_q_symmetric_per_channel", ({ out }) => !out.raises));
+    forAll(list, 80, ({ id, in: given, out }) => {
+      const x = tensorFrom(given.x);
+      const { dim } = given;
+      const dtype = torch[given.dtype];
+      const [q, scale] = linear_q_symmetric_per_channel(x, { dim, dtype });
+      matches(q, out.q, id);
+      matches(scale, out.scale, `${id} scale`);
+      const dq = linear_dequantization(q, scale, 0);
+      matches(dq, out.dq, `${id} dequantized`);
+      if (out.mse) assertScalar(quantization_error(x, dq), out.mse, `${id} mse`);
+      if (out.mae) assertScalar(quantization_error(x, dq, "mae"), out.mae, `${id} mae`);
+    });
+  });
+
+  it("give PyTorch's bits for every group size in channel_group.json", () => {
+    const list = all.filter(isCase("linear_q_symmetric_per_group", ({ out }) => !out.raises));
+    forAll(list, 16, ({ id, in: given, out }) => {
+      const x = tensorFrom(given.x);
+      const [q, scale] = linear_q_symmetric_per_group(x, given.group_size, torch[given.dtype]);
+      matches(q, out.q, id);
+      matches(scale, out.scale, `${id} scale`);
+      const dq = linear_dequantization_per_group(q, scale, given.group_size);
+      matches(dq, out.dq, `${id} dequantized`);
+      assertScalar(quantization_error(x, dq), out.mse, `${id} mse`);
+    });
+  });
+
+  it("raise what Python raises in every other case of channel_group.json", () => {
+    forAll(
+      all.filter(({ out }) => out.raises),
+      10,
+      ({ id, op, in: given, out }) => {
+        const x = given.x_transposed_of
+          ? tensorFrom(given.x_transposed_of).t()
+          : tensorFrom(given.x);
+        const dtype = torch[given.dtype];
+        const call =
+          op === "linear_q_symmetric_per_channel"
+            ? () => linear_q_symmetric_per_channel(x, given.dim, dtype)
+            : () => linear_q_symmetric_per_group(x, given.group_size, dtype);
+        raises(call, out.raises.type, id);
+      },
+    );
+  });
+
+  it("ignore the dtype for the scales under notebook 5's names", () => {
+    const x = testTensor();
+    const [, scale] = linear_q_symmetric_per_channel(x, 0);
+    const [q16, scale16] = linear_q_symmetric_per_channel004(x, 0, torch.int16);
+    assert.ok(scale16.equal(scale));
+    assert.equal(q16.dtype, torch.int16);
+    assert.ok(q16.equal(linear_q_with_scale_and_zero_point(x, scale, 0, torch.int16)));
+    const [, own] = linear_q_symmetric_per_channel(x, 0, torch.int16);
+    assert.ok(!own.equal(scale));
+    const [g16, groupScale16] = linear_q_symmetric_per_group004(x, 3, torch.int16);
+    assert.ok(groupScale16.equal(scale));
+    assert.ok(g16.equal(q16));
+  });
+
+  it("keep a zero point and scale per group for rows that are cut up", () => {
+    const x = torch.arange(12).float().view(2, 6);
+    const [q, scale] = linear_q_symmetric_per_group(x, 3);
+    assert.deepEqual(scale.shape, [4, 1]);
+    assert.deepEqual(q.tolist(), [
+      [0, 64, 127, 76, 102, 127],
+      [95, 111, 127, 104, 115, 127],
+    ]);
+  });
+});
+
+describe("quantization_error", () => {
+  const all = cases("error");
+
+  it("gives PyTorch's bits in every case of error.json", () => {
+    forAll(all.filter(isCase("quantization_error")), 46, ({ id, in: given, out }) => {
+      const [a, b] = [tensorFrom(given.a), tensorFrom(given.b)];
+      assertScalar(quantization_error(a, b), out.mse, `${id} mse`);
+      assertScalar(quantization_error(a, b, "mse"), out.mse, `${id} mse`);
+      assertScalar(quantization_error(a, b, { error_type: "mae" }), out.mae, `${id} mae`);
+      if (out.sum_a) matches(a.sum(), out.sum_a, `${id} sum`);
+    });
+  });
+
+  it("adds up as PyTorch does at every size, in the core and step by step", () => {
+    forAll(all.filter(isCase("sum_mean")), 6, ({ id, in: given, out }) => {
+      const x = tensorFrom(given.x);
+      matches(x.sum(), out.sum, `${id} sum`);
+      matches(x.mean(), out.mean, `${id} mean`);
+      matches(x.square().mean(), out.mean_sq, `${id} mean of squares`);
+      // With a dimension that stays, the sum is not the core's.
+      assert.deepEqual(x.view(1, -1).sum(1).data, x.sum().view(1).data, `${id} both ways`);
+    });
+  });
+
+  it("agrees with its formula, tensor operation by tensor operation", () => {
+    torch.manual_seed(4);
+    for (const shape of [[3], [8, 9], [130, 7], [2, 3, 4, 5]]) {
+      const [a, b] = [torch.randn(shape), torch.randn(shape)];
+      assert.equal(quantization_error(a, b), a.sub(b).pow(2).mean().item());
+      assert.equal(quantization_error(a, b, "mae"), a.sub(b).abs().mean().item());
+      // Transposed tensors take the other way, and PyTorch adds them up in memory order too.
+      assert.equal(quantization_error(a.T, b.T), quantization_error(a, b));
+    }
+  });
+
+  it("raises what Python raises, in Python's order", () => {
+    const [two, three] = [torch.tensor([1.5, 2]), torch.tensor([1.5, 2, 3])];
+    forAll(all.filter(isCase("quantization_error_raises")), 5, ({ id, in: given, out }) => {
+      const call = {
+        "ValueError shape": () => quantization_error(two, three),
+        "ValueError shape: no broadcasting": () => quantization_error(two, two.view(1, 2)),
+        TypeError: () => quantization_error(two, Float32Array.of(1, 2)),
+        "ValueError error_type": () => quantization_error(two, two, "rmse"),
+        "integer tensors: RuntimeError from mean": () =>
+          quantization_error(torch.tensor([1, 2]), torch.tensor([1, 3])),
+      }[given.note];
+      raises(call, out.raises.type, id);
+    });
+    raises(() => quantization_error(two, three, "rmse"), "ValueError", "shape before kind");
+    raises(() => quantization_error([1], [2]), "TypeError", "arrays");
+    raises(
+      () => quantization_error(Float32Array.of(1), Float32Array.of(2)),
+      "TypeError",
+      "typed arrays",
+    );
+  });
+});
+
+describe("quantized_linear_W8A32_without_bias", () => {
+  const all = cases("w8a32");
+
+  it("has PyTorch's weights and stays within the bound in every case of w8a32.json", () => {
+    const list = all.filter(isCase("quantized_linear_W8A32_without_bias"));
+    forAll(list, 14, ({ id, in: given, out }) => {
+      const [input, codes] = [tensorFrom(given.input), tensorFrom(given.q_w)];
+      const [scale, zero] = [operandFrom(given.s_w), operandFrom(given.z_w)];
+      matches(codes.float().mul(scale).add(zero), out.weight, `${id} weight`);
+      const y = quantized_linear_W8A32_without_bias(input, codes, scale, zero);
+      assert.deepEqual(y.shape, out.y_torch.shape);
+      const [exact, bound] = [decodeTensor(out.y_exact_f64).data, decodeTensor(out.tol_abs).data];
+      y.data.forEach((value, i) => {
+        assert.ok(Math.abs(value - exact[i]) <= bound[i], `${id} output ${i}`);
+      });
+    });
+  });
+
+  it("adds the zero point, as notebook 5 does", () => {
+    const q = torch.tensor([[2, 4]], { dtype: torch.int8 });
+    const y = quantized_linear_W8A32_without_bias(torch.ones(2), q, 0.5, 10);
+    assert.deepEqual(y.tolist(), [23]); // (2 * 0.5 + 10) + (4 * 0.5 + 10)
+  });
+
+  it("asserts the dtypes of input and weights", () => {
+    const q = torch.ones(2, 2, { dtype: torch.int8 });
+    const call = quantized_linear_W8A32_without_bias;
+    assert.equal(all.filter(isCase("quantized_linear_W8A32_without_bias_raises")).length, 1);
+    raises(() => call(torch.ones(2).double(), q, 1, 0), "AssertionError", "input");
+    raises(() => call(torch.ones(2), q.short(), 1, 0), "AssertionError", "q_w");
+    raises(() => call(torch.ones(3), q, 1, 0), "RuntimeError", "shapes");
+  });
+});
+
+describe("the notebooks' cells", () => {
+  // What each cell computes, from the same inputs, and what it shows.
+  const RUN = {
+    linear_q_with_scale_and_zero_point: ({ x, scale, zero_point }, out, id) => {
+      const q = linear_q_with_scale_and_zero_point(tensorFrom(x), decodeScalar(scale), zero_point);
+      matches(q, out.q, id);
+      return q;
+    },
+    linear_dequantization: ({ q, scale, zero_point }, out, id) => {
+      const dq = linear_dequantization(tensorFrom(q), decodeScalar(scale), zero_point);
+      matches(dq, out.dq, id);
+      return dq;
+    },
+    dequantize_without_float_cast: ({ q, scale, zero_point }, out, id) => {
+      const dq = tensorFrom(q).sub(zero_point).mul(decodeScalar(scale));
+      matches(dq, out.dq, id);
+      return dq;
+    },
+    mse: ({ a, b }, out, id) => {
+      const mse = tensorFrom(a).sub(tensorFrom(b)).square().mean();
+      matches(mse, out.mse, id);
+      return mse;
+    },
+    sub: ({ a, b }, out, id) => {
+      const difference = tensorFrom(a).sub(tensorFrom(b));
+      matches(difference, out.diff, id);
+      return difference;
+    },
+    square: ({ x }, out, id) => {
+      const y = tensorFrom(x).square();
+      matches(y, out.y, id);
+      return y;
+    },
+    min: ({ x }, out, id) => {
+      const value = tensorFrom(x).min().item();
+      assertScalar(value, out.r_min, id);
+      return float(value);
+    },
+    max: ({ x }, out, id) => {
+      const value = tensorFrom(x).max().item();
+      assertScalar(value, out.r_max, id);
+      return float(value);
+    },
+    get_q_scale_and_zero_point: ({ x }, out, id) => {
+      const [scale, zeroPoint] = get_q_scale_and_zero_point(tensorFrom(x));
+      assertScalar(scale, out.scale, id);
+      assert.equal(zeroPoint, out.zero_point, id);
+      return { text: `${repr(scale)} ${repr(zeroPoint)}` };
+    },
+    linear_q_symmetric: ({ x }, out, id) => {
+      const [q, scale] = linear_q_symmetric(tensorFrom(x));
+      matches(q, out.q, id);
+      assertScalar(scale, out.scale, id);
+      return id.endsWith("In[57]") ? tuple(q, scale) : q;
+    },
+    get_q_scale_symmetric: ({ x }, out, id) => {
+      const scale = get_q_scale_symmetric(tensorFrom(x));
+      assertScalar(scale, out.scale, id);
+      return scale;
+    },
+    quantization_error: ({ a, b }, out, id) => {
+      const error = quantization_error(tensorFrom(a), tensorFrom(b));
+      assertScalar(error, out.mse, id);
+      return id.includes("001.") ? { text: `Quantization Error : ${repr(error)}` } : error;
+    },
+    true_divide: ({ a, b }, out, id) => {
+      const y = tensorFrom(a).div(tensorFrom(b));
+      matches(y, out.y, id);
+      return y;
+    },
+    linear_q_symmetric_per_channel: ({ x, dim }, out, id) => {
+      const [q, scale] = linear_q_symmetric_per_channel(tensorFrom(x), dim);
+      matches(q, out.q, id);
+      matches(scale, out.scale, id);
+      matches(linear_dequantization(q, scale, 0), out.dq, id);
+      return q;
+    },
+    per_channel_scale: ({ x, dim }, out, id) => {
+      const [, scale] = linear_q_symmetric_per_channel(tensorFrom(x), dim);
+      const shown = scale.view(out.scale.shape);
+      matches(shown, out.scale, id);
+      return shown;
+    },
+    quantized_linear_W8A32_without_bias: ({ input, q_w, s_w, z_w }, out, id) => {
+      const [codes, scale] = [tensorFrom(q_w), decodeScalar(s_w)];
+      matches(codes.float().mul(scale).add(z_w), out.weight, id);
+      return quantized_linear_W8A32_without_bias(tensorFrom(input), codes, scale, z_w);
+    },
+    linear: ({ input, weight }) =>
+      torch.nn.functional.linear(tensorFrom(input), tensorFrom(weight)),
+  };
+  /** Of the torch family: observers and torch.quantize_*. */
+  const isTorchFamily = ({ id }) => /seeds\/003\./.test(id);
+  const unseeded = "seeds/004.In[25]";
+  const all = cases("seeds").filter((one) => !isTorchFamily(one) && one.id !== unseeded);
+
+  it("compute and show what PyTorch does", () => {
+    forAll(all, 36, ({ id, op, in: given, out, torch_repr }) => {
+      const value = RUN[op](given, out, id);
+      assert.equal(value.text ?? repr(value), torch_repr, id);
+    });
+  });
+
+  it("show what the notebooks store", () => {
+    forAll(
+      all.filter(({ printed }) => printed !== null),
+      26,
+      ({ id, op, in: given, out, printed }) => {
+        const value = RUN[op](given, out, id);
+        assert.equal(value.text ?? display(value), printed, id);
+      },
+    );
+  });
+
+  it("quantize notebook 5's unseeded tensor to the stored codes, as far as four decimals tell", () => {
+    const { in: given, out } = cases("seeds").find(({ id }) => id === unseeded);
+    const scale = decodeScalar(given.scale);
+    const x = tensorFrom(given.x_rounded_to_4_decimals);
+    const stored = decodeTensor(out.q).data;
+    const codes = linear_q_with_scale_and_zero_point(x, scale, given.zero_point).data;
+    codes.forEach((code, i) => {
+      const position = x.data[i] / scale + given.zero_point;
+      const slack = 0.5 + 5e-5 / scale;
+      assert.ok(code === stored[i] || Math.abs(position - stored[i]) <= slack, `code ${i}`);
+    });
+  });
+
+  it("show a tuple as notebook 5 stores it", () => {
+    const weight = torch.tensor([
+      [-2, -1.13, 0.42],
+      [-1.51, 0.25, 1.62],
+      [0.23, 1.35, 2.15],
+    ]);
+    assert.equal(
+      display(linear_q_symmetric(weight)),
+      `(tensor([[-118,  -67,   25],
+         [ -89,   15,   96],
+         [  14,   80,  127]], dtype=torch.int8),
+ 0.016929134609192376)`,
+    );
+  });
+
+  it("fill a tensor of scales index by index", () => {
+    const x = testTensor();
+    const scale = torch.zeros(3);
+    for (let index = 0; index < 3; index++) {
+      scale[index] = get_q_scale_symmetric(x.select(0, index));
+    }
+    assert.equal(String(scale), "tensor([5.7370, 2.3268, 5.3906])");
+    assert.deepEqual(Object.keys(scale), []);
+  });
+});
+
+describe("plot_quantization_errors", () => {
+  it("returns four panels that survive structuredClone", () => {
+    const x = testTensor();
+    const [q, scale] = linear_q_symmetric(x);
+    const dq = linear_dequantization(q, scale, 0);
+    const plot = plot_quantization_errors(x, q, dq);
+    assert.deepEqual(structuredClone(plot), plot);
+    assert.equal(plot.kind, "quantization-errors");
+    assert.equal(plot.n_bits, 8);
+    assert.deepEqual(
+      plot.panels.map(({ title, shape, dtype }) => [title, shape, dtype]),
+      [
+        ["Original Tensor", [3, 3], "float32"],
+        ["8-bit Linear Quantized Tensor", [3, 3], "int8"],
+        ["Dequantized Tensor", [3, 3], "float32"],
+        ["Quantization Error Tensor", [3, 3], "float32"],
+      ],
+    );
+    assert.deepEqual(plot.panels[0].data, x.data);
+    assert.deepEqual(plot.panels[1].data, q.data);
+    assert.deepEqual(plot.panels[2].data, dq.data);
+    assert.deepEqual(plot.panels[3].data, x.sub(dq).abs().data);
+    assert.notEqual(plot.panels[0].data, x.data);
+  });
+
+  it("takes the number of bits by position or by name, and prints its numbers", () => {
+    const x = torch.tensor([[0.5, 1.5]]);
+    const q = torch.tensor([[1, 3]]);
+    assert.equal(plot_quantization_errors(x, q, x, 4).n_bits, 4);
+    const plot = plot_quantization_errors(x, q, x, { n_bits: 2 });
+    assert.equal(
+      String(plot),
+      `Original Tensor
+tensor([[0.5000, 1.5000]])
+
+2-bit Linear Quantized Tensor
+tensor([[1, 3]])
+
+Dequantized Tensor
+tensor([[0.5000, 1.5000]])
+
+Quantization Error Tensor
+tensor([[0., 0.]])`,
+    );
+    assert.deepEqual(plot.panels[1].data, Float64Array.of(1, 3));
+    raises(() => plot_quantization_errors(x, q), "TypeError", "missing");
+    raises(() => plot_quantization_errors(x, q, torch.ones(3)), "RuntimeError", "shapes");
+  });
+});

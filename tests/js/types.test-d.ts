@@ -1,0 +1,190 @@
+// What the types promise, checked by the compiler alone: nothing here runs. Each @ts-expect-error is a
+// mistake that must not compile.
+
+import {
+  type Codes,
+  chooseQParams,
+  create,
+  type DType,
+  dequantize,
+  type ErrorCode,
+  fakeQuantize,
+  type Granularity,
+  init,
+  linear,
+  type Metric,
+  pack,
+  type QParams,
+  QuantizedLinear,
+  type QuantizedTensor,
+  type QuantizeOptions,
+  quantizationError,
+  quantize,
+  type ScaleTensor,
+  type Tensor,
+  type TensorInput,
+  tensor,
+  unpack,
+  type ZeroPointTensor,
+  type Zeropoint,
+  type ZeropointError,
+} from "zeropoint";
+
+/** Accepts only a type that equals the expected one, so that neither `any` nor a supertype passes. */
+type Equal<A, B> =
+  (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+declare function same<Expected>(): <Actual>(
+  value: Actual,
+  ...proof: Equal<Actual, Expected> extends true ? [] : [never]
+) => void;
+
+const x: Tensor = tensor([
+  [1, 2],
+  [3, 4],
+]);
+same<Float32Array>()(x.data);
+same<readonly number[]>()(x.shape);
+
+// The dtype says which array the codes are in.
+same<Int8Array>()(quantize(x).data);
+same<Int8Array>()(quantize(x, {}).data);
+same<Int8Array>()(quantize(x, { dtype: "int4" }).data);
+same<Uint8Array>()(quantize(x, { dtype: "uint8", scheme: "affine" }).data);
+same<Uint8Array>()(quantize(x, { dtype: "uint2", scale: 1 }).data);
+same<Int16Array>()(quantize(x, { dtype: "int16" }).data);
+same<Uint16Array>()(quantize(x, { dtype: "uint16", scale: 1 }).data);
+same<Int32Array>()(quantize(x, { dtype: "int32", axis: 0 }).data);
+same<"uint8">()(quantize(x, { dtype: "uint8", scale: 1 }).dtype);
+same<"int8">()(quantize(x, { axis: 0 }).dtype);
+
+// The granularity says what scale and zero point are.
+same<number>()(quantize(x).scale);
+same<number>()(quantize(x).zeroPoint);
+same<number>()(quantize(x, { scale: 0.5, zeroPoint: 3 }).scale);
+same<ScaleTensor>()(quantize(x, { axis: 0 }).scale);
+same<ZeroPointTensor>()(quantize(x, { axis: 0 }).zeroPoint);
+same<ScaleTensor>()(quantize(x, { groupSize: 2, dtype: "int4" }).scale);
+same<ScaleTensor>()(quantize(x, { scale: [1, 2], axis: 0 }).scale);
+same<ScaleTensor>()(quantize(x, { scale: tensor([[1], [2]]) }).scale);
+same<ScaleTensor>()(quantize(x, { scale: 1, zeroPoint: [0, 1] }).scale);
+same<number | undefined>()(quantize(x, { axis: 0 }).axis);
+same<undefined>()(quantize(x, { axis: 0 }).groupSize);
+same<undefined>()(quantize(x).axis);
+same<Float32Array>()(quantize(x, { axis: 0 }).scale.data);
+same<Int32Array>()(quantize(x, { axis: 0 }).zeroPoint.data);
+
+// chooseQParams says the same, and what it returns fits quantize.
+same<QParams<"int8", "perTensor">>()(chooseQParams(x));
+same<QParams<"uint4", "perChannel">>()(
+  chooseQParams(x, { dtype: "uint4", scheme: "affine", axis: 1 }),
+);
+same<QuantizedTensor<"int8", "perTensor">>()(quantize(x, chooseQParams(x)));
+same<QuantizedTensor<"int16", "perChannel">>()(
+  quantize(x, chooseQParams(x, { dtype: "int16", axis: 0 })),
+);
+same<QuantizedTensor<"int8", "perGroup">>()(quantize(x, chooseQParams(x, { groupSize: 2 })));
+
+// What is known only when it runs keeps every possibility.
+declare const dtype: DType;
+declare const axis: number | undefined;
+declare const options: QuantizeOptions;
+same<Codes>()(quantize(x, { dtype }).data);
+same<number | ScaleTensor>()(quantize(x, { axis }).scale);
+const anything: QuantizedTensor = quantize(x, options);
+const wider: QuantizedTensor<DType, Granularity> = quantize(x, { dtype: "uint8", scale: 1 });
+
+// Quantized tensors go on to everything else.
+same<Tensor>()(dequantize(anything));
+same<Tensor>()(dequantize(structuredCloneOf(wider)));
+same<Tensor>()(fakeQuantize(x, { dtype: "int4", groupSize: 2 }));
+same<Tensor>()(fakeQuantize(x, quantize(x, { axis: 0 })));
+same<Uint8Array>()(pack(quantize(x)));
+const packed = quantize(x, { dtype: "int4", axis: 0 });
+same<QuantizedTensor<"int4", "perChannel">>()(unpack(pack(packed), packed));
+const { data: _codes, ...meta } = packed;
+same<QuantizedTensor<"int4">>()(unpack(new Uint8Array(2), meta));
+same<Int8Array>()(
+  unpack(new Uint8Array(1), { shape: [1], dtype: "int2", scale: 1, zeroPoint: 0 }).data,
+);
+declare function structuredCloneOf<T>(value: T): T;
+
+// Tensors come in many forms.
+const forms: TensorInput[] = [
+  x,
+  { data: new Float32Array(2), shape: [2] },
+  { data: new Float64Array(2), dims: [1, 2] },
+  { data: [1, 2], shape: new Uint32Array([2]) },
+  new Int16Array(2),
+];
+same<number>()(quantizationError(forms[0], x, "sqnr"));
+same<Tensor>()(linear(x, x, new Float32Array(2), { accumulate: "float32" }));
+same<Tensor>()(linear(x, packed));
+tensor(1);
+tensor([[[1]], [[2]]]);
+tensor([new Float32Array(2), new Float32Array(2)]);
+tensor(new Uint8Array(4), [2, 2]);
+
+// Layers.
+const layer = new QuantizedLinear(x, { dtype: "int4", groupSize: 2, bias: new Float32Array(2) });
+same<Tensor>()(layer.forward(x));
+same<Tensor>()(layer.forward(x, new Float32Array(4)));
+same<number>()(layer.inFeatures);
+same<QParams>()(layer.qparams);
+{
+  using scoped = new QuantizedLinear(packed);
+  scoped.forward(x);
+}
+
+// Starting, and instances.
+same<Promise<{ readonly build: "baseline" | "relaxed"; readonly threads: number }>>()(
+  init({ build: "auto", threads: 1 }) as Promise<{
+    readonly build: "baseline" | "relaxed";
+    readonly threads: number;
+  }>,
+);
+const instance: Zeropoint = await create();
+same<Uint8Array>()(instance.quantize(x, { dtype: "uint8", scale: 1 }).data);
+const own: QuantizedLinear = new instance.QuantizedLinear(x);
+own.dispose();
+
+// Errors.
+declare const error: ZeropointError;
+same<ErrorCode>()(error.code);
+const metric: Metric = "mse";
+quantizationError(x, x, metric);
+
+// Mistakes.
+// @ts-expect-error a misspelt option
+quantize(x, { group_size: 2 });
+// @ts-expect-error a misspelt option beside others
+quantize(x, { dtype: "int4", groupsize: 2 });
+// @ts-expect-error a dtype that there is not
+quantize(x, { dtype: "int3" });
+// @ts-expect-error a scheme that there is not
+quantize(x, { scheme: "asymmetric" });
+// @ts-expect-error codes go to the dtype's array
+quantize(x, { dtype: "uint8", scheme: "affine", out: new Int8Array(4) });
+// @ts-expect-error an array is not a tensor
+quantize([1, 2]);
+// @ts-expect-error BigInts are not numbers
+quantize(new BigInt64Array(2));
+// @ts-expect-error a DataView is not a tensor
+quantize(new DataView(new ArrayBuffer(4)));
+// @ts-expect-error codes are not real values
+quantize(quantize(x));
+// @ts-expect-error codes are not real values
+quantizationError(x, quantize(x));
+// @ts-expect-error values are not codes
+dequantize(x);
+// @ts-expect-error chooseQParams chooses the scale
+chooseQParams(x, { scale: 1 });
+// @ts-expect-error a metric that there is not
+quantizationError(x, x, "rmse");
+// @ts-expect-error this version has float32 activations
+new QuantizedLinear(x, { activations: "dynamic" });
+// @ts-expect-error text is not a number
+tensor([1, "2"]);
+// @ts-expect-error the weight comes second
+linear(x);
+// @ts-expect-error results are not written to
+quantize(x).scale = 1;
