@@ -1,0 +1,363 @@
+// Running, stopping, editing and resetting cells, as a person does it.
+
+import assert from "node:assert/strict";
+import { after, afterEach, before, beforeEach, describe, it } from "node:test";
+import {
+  cellSelector,
+  launchBrowser,
+  openNotebook,
+  openPage,
+  readCells,
+  runAll,
+  serveSite,
+  typeInto,
+  waitUntilIdle,
+} from "./page.mjs";
+
+const NOTEBOOK = "quantize-and-dequantize";
+const cell = (number) => cellSelector(NOTEBOOK, `cell-${number}`);
+
+let browser;
+let site;
+let visit;
+let page;
+before(async () => {
+  site = await serveSite();
+  browser = await launchBrowser();
+});
+after(async () => {
+  await browser?.close();
+  await site?.close();
+});
+beforeEach(async () => {
+  visit = await openPage(browser, site.url);
+  ({ page } = visit);
+  await openNotebook(page, NOTEBOOK);
+});
+afterEach(() => visit.close());
+
+/** Types code into the first cell and runs it in place. */
+async function runInFirstCell(source) {
+  await typeInto(page, cell(1), source);
+  await page.keyboard.press("ControlOrMeta+Enter");
+  await waitUntilIdle(page);
+  return (await readCells(page))[0];
+}
+
+describe("A cell", () => {
+  it("shows what it prints, then the value of its last expression", async () => {
+    const { output } = await runInFirstCell("print('a', 1, [2, 'b']);\n[1, 0.5]");
+    assert.equal(output, "a 1 [2, 'b']\n[1, 0.5]");
+  });
+
+  it("may await, and shares its names with the next cell", async () => {
+    await runInFirstCell("const answer = await new Promise((done) => setTimeout(done, 10, 42));");
+    await typeInto(page, cell(2), "answer");
+    await page.keyboard.press("ControlOrMeta+Enter");
+    await waitUntilIdle(page);
+    assert.equal((await readCells(page))[1].output, "42");
+  });
+
+  it("counts its runs as In [n]", async () => {
+    await runInFirstCell("1");
+    assert.equal(await page.textContent(`${cell(1)} .cell-counter`), "In [1]");
+    await page.click(`${cell(1)} button.run`);
+    await waitUntilIdle(page);
+    assert.equal(await page.textContent(`${cell(1)} .cell-counter`), "In [2]");
+  });
+
+  it("does not run off with the page's memory when it prints without end", async () => {
+    const { output } = await runInFirstCell("for (let i = 0; i < 3e5; i++) print(i);");
+    assert.ok(output.length < 300_000);
+    assert.match(output, /the rest of the output is left out$/);
+  });
+
+  it("cannot reach the page, only its worker", async () => {
+    const { output } = await runInFirstCell("[typeof document, typeof window]");
+    assert.equal(output, "['undefined', 'undefined']");
+  });
+});
+
+describe("An error", () => {
+  it("is shown at its cell with name, message and line, and later cells still run", async () => {
+    await typeInto(page, cell(4), "let scale = 3.5;\nlet zero_point = nothing;");
+    await typeInto(page, cell(8), "let late = 1;\nlate");
+    await runAll(page);
+    const cells = await readCells(page);
+    assert.equal(cells[3].state, "failed");
+    assert.match(cells[3].error, /ReferenceError nothing is not defined/);
+    assert.match(cells[3].error, /line 2/);
+    assert.match(cells[3].error, /Has the cell that defines it been run\?/);
+    assert.equal(cells[7].output, "1");
+    assert.equal(cells[17].state, "failed");
+    assert.equal(cells[17].verdict, "differs");
+    assert.deepEqual(await visit.problems(), []);
+  });
+
+  it("of the grammar names its line and runs nothing of the cell", async () => {
+    const { error, output } = await runInFirstCell("print('never');\nlet x = ;");
+    assert.match(error, /SyntaxError/);
+    assert.match(error, /line 2/);
+    assert.equal(output, "");
+  });
+
+  it("inside an earlier cell's function names that cell, and the line that called it", async () => {
+    await runAll(page);
+    await typeInto(page, cell(5), "let one = 1;\nlinear_q_with_scale_and_zero_point(one, 2, 3);");
+    await page.keyboard.press("ControlOrMeta+Enter");
+    await page.waitForSelector(`${cell(5)} .cell-error`);
+    assert.match(
+      await page.textContent(`${cell(5)} .error-where`),
+      /^line 2 of Cell 2, called from line 2 here$/,
+    );
+  });
+
+  it("says which exception Python raises", async () => {
+    const { error } = await runInFirstCell(
+      'import { torch } from "zeropoint/notebook";\ntorch.tensor([]).max();',
+    );
+    assert.match(error, /RangeError .*Python raises \w+ here/);
+  });
+
+  it("says what can be imported, and what a module does not export", async () => {
+    assert.match((await runInFirstCell('import x from "numpy";')).error, /"zeropoint\/notebook"/);
+    const { error } = await runInFirstCell('import { nope } from "zeropoint";');
+    assert.match(error, /no export called nope/);
+  });
+});
+
+describe("Stop", () => {
+  it("ends an endless loop while the page stays alive, and the notebook runs again", async () => {
+    await typeInto(page, cell(2), "while (true) {}");
+    await page.click(".view[data-current] [data-action='run-all']");
+    await page.waitForSelector(`${cell(2)}[data-state="running"]`);
+
+    // The page answers while the loop runs.
+    const before = await page.evaluate(() => performance.now());
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(resolve)));
+    assert.ok((await page.evaluate(() => performance.now())) - before < 2000);
+
+    await page.click(".view[data-current] [data-action='stop']");
+    await waitUntilIdle(page);
+    const stopped = await readCells(page);
+    assert.equal(stopped[1].state, "stopped");
+    assert.match(stopped[1].error, /Stopped/);
+    assert.ok(stopped.slice(2).every(({ state }) => state === "idle"));
+
+    await page.click(`${cell(2)} button.reset-cell`);
+    await runAll(page);
+    const cells = await readCells(page);
+    assert.ok(cells.every(({ state }) => state === "done"));
+    assert.equal(cells.filter(({ verdict }) => verdict === "matches").length, 7);
+  });
+
+  it("marks earlier outputs as old, because their variables are gone", async () => {
+    await runInFirstCell("let kept = 1;");
+    await typeInto(page, cell(2), "while (true) {}");
+    await page.keyboard.press("ControlOrMeta+Enter");
+    await page.waitForSelector(`${cell(2)}[data-state="running"]`);
+    await page.click(".view[data-current] [data-action='stop']");
+    await waitUntilIdle(page);
+    await page.waitForSelector(`${cell(1)}[data-stale]`);
+    await typeInto(page, cell(2), "kept");
+    await page.keyboard.press("ControlOrMeta+Enter");
+    await waitUntilIdle(page);
+    assert.match((await readCells(page))[1].error, /kept is not defined/);
+  });
+});
+
+describe("Editing", () => {
+  it("shows where an output differs, and Reset cell brings the original back", async () => {
+    await runAll(page);
+    await typeInto(page, cell(18), "dequantized_tensor.sub(test_tensor).abs().mean();");
+    await page.keyboard.press("ControlOrMeta+Enter");
+    await page.waitForSelector(`${cell(18)}[data-verdict="differs"]`);
+    assert.equal(await page.textContent(`${cell(18)} .verdict`), "differs from PyTorch 2.6");
+    const difference = await page.$$eval(`${cell(18)} .difference pre > span`, (lines) =>
+      lines.map((line) => [line.className, line.textContent.trim()]),
+    );
+    assert.deepEqual(difference[0], ["line-expected", "expected: − tensor(170.8753)"]);
+    assert.equal(difference[1][0], "line-actual");
+
+    await page.click(`${cell(18)} button.reset-cell`);
+    await page.click(`${cell(18)} button.run`);
+    await page.waitForSelector(`${cell(18)}[data-verdict="matches"]`);
+    assert.ok(await page.isHidden(`${cell(18)} button.reset-cell`));
+  });
+
+  it("is undone for all cells by Reset notebook, which also starts a fresh worker", async () => {
+    await runInFirstCell("globalThis.leak = 1;");
+    await page.click(".view[data-current] [data-action='reset']");
+    await page.waitForFunction(() =>
+      document.getElementById("announcements").textContent.includes("as it was at first"),
+    );
+    assert.ok((await readCells(page)).every(({ output, state }) => !output && state === "idle"));
+    const { output } = await runInFirstCell("typeof leak");
+    assert.equal(output, "'undefined'");
+  });
+});
+
+describe("An editor", () => {
+  it("takes exactly the room of the code it replaces, so that nothing jumps", async () => {
+    const context = await browser.newContext({
+      javaScriptEnabled: false,
+      viewport: { width: 1280, height: 900 },
+    });
+    const still = await context.newPage();
+    await still.goto(site.url);
+    const heights = (where) =>
+      where.$$eval(`#${NOTEBOOK} .cell-code`, (all) =>
+        all.map((code) => code.getBoundingClientRect().height),
+      );
+    for (let number = 1; number <= 18; number++) {
+      await page.locator(cell(number)).scrollIntoViewIfNeeded();
+      await page.waitForSelector(`${cell(number)} .cm-content`);
+    }
+    assert.deepEqual(await heights(page), await heights(still));
+    await context.close();
+  });
+});
+
+describe("Run to here", () => {
+  it("runs the cells above and this one, and no more", async () => {
+    await page.locator(cell(6)).scrollIntoViewIfNeeded();
+    await page.click(`${cell(6)} button.run-to-here`);
+    await waitUntilIdle(page);
+    const states = (await readCells(page)).map(({ state }) => state);
+    assert.deepEqual(states.slice(0, 6), Array(6).fill("done"));
+    assert.ok(states.slice(6).every((state) => state !== "done"));
+  });
+});
+
+describe("The keyboard alone", () => {
+  it("opens a notebook, runs every cell with Shift+Enter, and leaves the editor with Escape", async () => {
+    await page.evaluate(() => {
+      location.hash = "overview";
+      document.activeElement?.blur();
+    });
+    await page.waitForSelector("#overview[data-current]");
+    const focusedText = () =>
+      page.evaluate(() => document.activeElement?.textContent.trim().replace(/\s+/g, " "));
+
+    // To the first notebook's link, and through it.
+    let text = "";
+    for (let i = 0; i < 40 && !/^1\s?Quantize and dequantize/.test(text); i++) {
+      await page.keyboard.press("Tab");
+      text = await focusedText();
+    }
+    assert.match(text, /^1\s?Quantize and dequantize/);
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(`#${NOTEBOOK}[data-current]`);
+
+    // Into the first editor: it takes part in the order of the Tab key.
+    const inEditor = () => page.evaluate(() => document.activeElement?.className === "editor");
+    for (let i = 0; i < 40 && !(await inEditor()); i++) await page.keyboard.press("Tab");
+    assert.ok(await inEditor());
+
+    for (let number = 1; number <= 18; number++) {
+      assert.equal(
+        await page.evaluate(() => document.activeElement.closest(".cell").dataset.cell),
+        `cell-${number}`,
+      );
+      await page.keyboard.press("Shift+Enter");
+      await page.waitForSelector(`${cell(number)}[data-state="done"]`);
+    }
+    assert.equal((await readCells(page)).filter(({ verdict }) => verdict === "matches").length, 7);
+
+    // Tab indents, until Escape.
+    const source = () => page.textContent(`${cell(18)} .cm-content`);
+    const before = await source();
+    await page.keyboard.press("Tab");
+    assert.notEqual(await source(), before);
+    await page.keyboard.press("Escape");
+    await page.waitForTimeout(2500);
+    await page.keyboard.press("Tab");
+    assert.ok(!(await inEditor()));
+  });
+
+  it("reaches every control, each with a name and a visible focus", async () => {
+    await runAll(page);
+    const seen = new Set();
+    await page.focus(".skip-link");
+    await page.keyboard.press("Tab");
+    for (let i = 0; i < 400; i++) {
+      const focused = await page.evaluate(() => {
+        const element = document.activeElement;
+        if (!element || element === document.body) return null;
+        const inner = element.shadowRoot?.activeElement ?? element;
+        const box = element.closest(".cell-code") ?? inner;
+        const style = getComputedStyle(inner);
+        const shown =
+          (style.outlineStyle !== "none" && Number.parseFloat(style.outlineWidth) > 0) ||
+          getComputedStyle(box).boxShadow !== "none";
+        return {
+          key: `${element.closest("[id]")?.id} ${element.className} ${element.textContent.trim().slice(0, 20)}`,
+          name: (inner.getAttribute("aria-label") ?? inner.textContent).trim(),
+          shown,
+          isEditor: element.className === "editor",
+        };
+      });
+      if (!focused) break;
+      assert.ok(focused.name.length > 0, `${focused.key} has no name`);
+      assert.ok(focused.shown, `${focused.key} does not show that it is focused`);
+      seen.add(focused.key);
+      if (focused.isEditor) await page.keyboard.press("Escape");
+      await page.keyboard.press("Tab");
+    }
+    const keys = [...seen].join("\n");
+    for (const name of [
+      "button run ",
+      "button run-to-here",
+      "Dark theme",
+      "Keys",
+      "Run all",
+      "Table",
+    ]) {
+      assert.ok(keys.includes(name), `${name} was not reached`);
+    }
+  });
+
+  it("is told what happened by a polite announcement", async () => {
+    await page.locator(`${cell(1)} .cm-content`).click();
+    await page.keyboard.press("Shift+Enter");
+    await page.waitForFunction(
+      () => document.getElementById("announcements").textContent === "Cell 1 ran.",
+    );
+    await runAll(page);
+    await page.waitForFunction(() =>
+      document.getElementById("announcements").textContent.includes("18 cells ran. 7 match"),
+    );
+    assert.equal(await page.getAttribute("#announcements", "aria-live"), "polite");
+  });
+});
+
+describe("A worker that cannot be loaded", () => {
+  it("is reported at the cell", async () => {
+    const broken = await serveSite({ missing: /\/worker-[^/]*\.js$/ });
+    const other = await openPage(browser, broken.url, { serviceWorkers: "block" });
+    await openNotebook(other.page, NOTEBOOK);
+    await other.page.click(`${cell(1)} button.run`);
+    await other.page.waitForSelector(`${cell(1)} .cell-error`);
+    assert.match(
+      await other.page.textContent(`${cell(1)} .cell-error`),
+      /Cannot run The worker that runs the cells could not be loaded/,
+    );
+    await other.close();
+    await broken.close();
+  });
+});
+
+describe("A worker that fails outside of any cell", () => {
+  it("is reported, and the next run starts a fresh one", async () => {
+    await typeInto(
+      page,
+      cell(1),
+      "setTimeout(() => { throw new Error('late'); }, 20);\nawait new Promise(() => {});",
+    );
+    await page.keyboard.press("ControlOrMeta+Enter");
+    await page.waitForSelector(`${cell(1)} .cell-error`);
+    assert.match(await page.textContent(`${cell(1)} .cell-error`), /worker .* failed: .*late/);
+    const { output } = await runInFirstCell("1 + 1");
+    assert.equal(output, "2");
+  });
+});

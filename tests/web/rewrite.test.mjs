@@ -1,0 +1,195 @@
+// How a cell's text becomes code that shares its names; no browser needed.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { describeError } from "../../web/cell-error.js";
+import { diffLines, matches } from "../../web/compare.js";
+import { rewriteCell } from "../../web/rewrite.js";
+import { createScope } from "../../web/scope.js";
+
+/** Runs cells one after the other, as the worker does, and returns the values they show. */
+async function runCells(...sources) {
+  const scope = createScope();
+  const shown = [];
+  const modules = { numbers: { one: 1, two: 2, default: 0 } };
+  const importFrom = async (name) => modules[name];
+  for (const source of sources) {
+    const { hoisted, body } = rewriteCell(source);
+    for (const [code, arrow] of [
+      [hoisted, "() =>"],
+      [body, "async () =>"],
+    ]) {
+      const run = new Function(
+        "$names",
+        "$declare",
+        "$import",
+        "$tuple",
+        `with ($names) return (${arrow} { "use strict"; ${code}\n})();`,
+      );
+      const value = run(scope.names, scope.declare, importFrom, (items) => ({ tuple: items }));
+      if (code === body) shown.push(await value);
+    }
+  }
+  return shown;
+}
+
+const lastOf = async (...sources) => (await runCells(...sources)).at(-1);
+
+describe("rewriteCell", () => {
+  it("keeps const, let and var for later cells", async () => {
+    assert.equal(await lastOf("const a = 1; let b = 2; var c = 3;", "a + b + c"), 6);
+  });
+
+  it("keeps names taken apart from arrays and objects, with defaults and rests", async () => {
+    const cell =
+      "const [q, , s = 7, ...more] = [1, 2, undefined, 4, 5], { a: { b }, ...rest } = f();";
+    const define = "function f() { return { a: { b: 8 }, c: 9 }; }";
+    const shown = await lastOf(define, cell, "[q, s, more, b, rest]");
+    assert.deepEqual(shown, [1, 7, [4, 5], 8, { c: 9 }]);
+  });
+
+  it("keeps functions, and lets the same cell call them before they are defined", async () => {
+    assert.deepEqual(await runCells("twice(4); function twice(x) { return 2 * x; }", "twice(5)"), [
+      undefined,
+      10,
+    ]);
+  });
+
+  it("keeps async functions, generators and classes", async () => {
+    const cell = "async function a() { return 1 }\nfunction* g() { yield 2 }\nclass C { x = 3 }";
+    assert.deepEqual(await lastOf(cell, "[await a(), ...g(), new C().x, C.name, a.name]"), [
+      1,
+      2,
+      3,
+      "C",
+      "a",
+    ]);
+  });
+
+  it("lets an earlier function see what a later cell assigns", async () => {
+    assert.equal(await lastOf("let n = 1; const get = () => n;", "n = 5;", "get()"), 5);
+  });
+
+  it("lets a cell declare again what another one declared", async () => {
+    assert.equal(await lastOf("const x = 1;", "const x = 2;", "let x = x + 1;", "x"), 3);
+  });
+
+  it("shows the last expression, with or without a semicolon or a comment after it", async () => {
+    assert.equal(await lastOf("1; 2"), 2);
+    assert.equal(await lastOf("3;"), 3);
+    assert.equal(await lastOf("(4) // four;"), 4);
+    assert.deepEqual(await lastOf("({ a: 1 });"), { a: 1 });
+  });
+
+  it("shows nothing for assignments and declarations", async () => {
+    assert.deepEqual(await runCells("let a = 1", "a = 2", "a += 1", "function f() {}", "// only"), [
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+
+  it("shows expressions with commas between them as a tuple", async () => {
+    assert.deepEqual(await lastOf("1, 2, 3;"), { tuple: [1, 2, 3] });
+    assert.deepEqual(await lastOf("(1, 2)"), { tuple: [1, 2] });
+    assert.deepEqual(await lastOf("[1, 2]"), [1, 2]);
+  });
+
+  it("imports named, renamed, default and all exports", async () => {
+    const cell =
+      'import zero, { one, two as second } from "numbers";\nimport * as all from "numbers";';
+    assert.deepEqual(await lastOf(cell, "[zero, one, second, all.two]"), [0, 1, 2, 2]);
+  });
+
+  it("does not join statements that line breaks keep apart", async () => {
+    assert.equal(await lastOf("let f = () => 7\nlet a = 1\nlet b\n(f())"), 7);
+    assert.equal(await lastOf("let g = 3\nconst [h] = [4]\ng + h"), 7);
+  });
+
+  it("keeps every line where it was", () => {
+    const source =
+      'import {\n  one,\n} from "numbers";\n\nfunction f() {\n  g();\n}\nconst a =\n  1;\nb;';
+    const { hoisted, body } = rewriteCell(source);
+    assert.equal(hoisted.split("\n").length, source.split("\n").length);
+    assert.equal(body.split("\n").length, source.split("\n").length);
+    assert.match(hoisted.split("\n")[5], /g\(\)/);
+    assert.match(body.split("\n")[9], /b/);
+  });
+
+  it("names the line of a syntax error", () => {
+    assert.throws(() => rewriteCell("let a = 1;\nlet = = 2;"), { name: "SyntaxError", line: 2 });
+  });
+
+  it("refuses exports", () => {
+    assert.throws(() => rewriteCell("1;\nexport const a = 1;"), { name: "SyntaxError", line: 2 });
+  });
+});
+
+describe("createScope", () => {
+  it("refuses to assign to a constant", async () => {
+    await assert.rejects(runCells("const a = 1;", "a = 2;"), TypeError);
+    await assert.rejects(runCells("const a = 1; a++;"), TypeError);
+  });
+
+  it("refuses to assign to a name that nobody declared", async () => {
+    await assert.rejects(runCells("undeclared = 1;"), ReferenceError);
+  });
+
+  it("says that a name is not defined when its declaration failed", async () => {
+    const scope = createScope();
+    scope.declare("let", "a");
+    assert.throws(() => scope.names.a, { name: "ReferenceError", message: "a is not defined" });
+  });
+});
+
+describe("describeError", () => {
+  const at = (file, line) => `Error: no\n    at f (${file}:${line}:3)`;
+
+  it("gives the line of this cell", () => {
+    const error = Object.assign(new RangeError("no"), { stack: at("zeropoint-cell-4.js", 7) });
+    assert.deepEqual(
+      describeError(error, "zeropoint-cell-4.js", () => undefined),
+      { name: "RangeError", message: "no", line: 7 },
+    );
+  });
+
+  it("names the earlier cell whose function failed, and the line here that called it", () => {
+    const stack = `${at("zeropoint-cell-2.js", 3)}\n    at zeropoint-cell-4.js:1:1`;
+    const error = Object.assign(new Error("no"), { stack });
+    assert.deepEqual(
+      describeError(error, "zeropoint-cell-4.js", (file) =>
+        file === "zeropoint-cell-2.js" ? "Cell 10" : undefined,
+      ),
+      { name: "Error", message: "no", line: 1, inside: { cell: "Cell 10", line: 3 } },
+    );
+  });
+
+  it("shows what is thrown even if it is no error", () => {
+    const thrown = describeError("words", "zeropoint-cell-1.js", () => undefined);
+    assert.deepEqual(thrown, { name: "Thrown", message: "words" });
+    assert.equal(describeError(Object.create(null), "", () => undefined).name, "Thrown");
+  });
+});
+
+describe("compare", () => {
+  it("looks past spaces at line ends and empty lines around the text", () => {
+    assert.ok(matches("\na  \n b\n", "a\n b"));
+  });
+
+  it("sees every other difference", () => {
+    assert.ok(!matches(" a", "a"));
+    assert.ok(!matches("a\n\nb", "a\nb"));
+    assert.ok(!matches("tensor([1.0000])", "tensor([1.0001])"));
+  });
+
+  it("keeps common lines together in a difference", () => {
+    assert.deepEqual(diffLines("a\nx\nc", "a\nb\nc"), [
+      { kind: "same", text: "a" },
+      { kind: "expected", text: "b" },
+      { kind: "actual", text: "x" },
+      { kind: "same", text: "c" },
+    ]);
+  });
+});

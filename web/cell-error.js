@@ -1,0 +1,46 @@
+// What went wrong in a cell, and on which line of it.
+
+/**
+ * @typedef {object} CellError
+ * @property {string} name
+ * @property {string} message
+ * @property {string} [pythonType]  the exception Python raises in its place
+ * @property {number} [line]        in the cell that was run, from 1
+ * @property {{ cell: string, line: number }} [inside]  where an earlier cell's function failed
+ */
+
+/**
+ * @param {unknown} thrown
+ * @param {string} file  the name under which the cell was evaluated
+ * @param {(file: string) => string | undefined} cellOf  the label of the cell evaluated under a name
+ * @returns {CellError}
+ */
+export function describeError(thrown, file, cellOf) {
+  if (!(thrown instanceof Error)) {
+    return { name: "Thrown", message: safeString(thrown) };
+  }
+  const { name, message, stack, line, pythonType } = /** @type {any} */ (thrown);
+  /** @type {CellError} */
+  const error = { name: safeString(name), message: safeString(message) };
+  if (typeof pythonType === "string") error.pythonType = pythonType;
+  if (typeof line === "number") return { ...error, line };
+
+  const frames = [...String(stack ?? "").matchAll(/(zeropoint-cell-\d+\.js):(\d+)/g)];
+  const here = frames.find(([, where]) => where === file);
+  if (here) error.line = Number(here[2]);
+  const [innermost] = frames;
+  if (innermost && innermost[1] !== file) {
+    const cell = cellOf(innermost[1]);
+    if (cell !== undefined) error.inside = { cell, line: Number(innermost[2]) };
+  }
+  return error;
+}
+
+/** @param {unknown} value */
+function safeString(value) {
+  try {
+    return String(value);
+  } catch {
+    return "a value that cannot be shown";
+  }
+}

@@ -1,0 +1,412 @@
+// One cell on the page: its code, its controls, what it printed, and how that compares.
+
+import { diffLines, matches } from "./compare.js";
+import { icon } from "./icons.js";
+import { KernelGone } from "./kernel.js";
+import { quantizationErrorPlot } from "./plot.js";
+import { makeScrollable } from "./scrollable.js";
+import { h, toDom } from "./tree.js";
+
+/**
+ * @typedef {import("./kernel.js").Outcome} Outcome
+ * @typedef {import("./kernel.js").Output} Output
+ * @typedef {import("./notebook.js").Notebook} Notebook
+ * @typedef {"idle" | "waiting" | "running" | "done" | "failed" | "stopped"} State
+ * @typedef {"matches" | "differs" | "holds" | "violated" | "none"} Verdict
+ */
+
+/** What expected output is and how it is called. */
+export const EXPECTATIONS = {
+  stored: { label: "Stored in the original", noun: "the stored output" },
+  torch: { label: "PyTorch 2.6 prints", noun: "PyTorch 2.6" },
+  rounded: { label: "Stored in the original", noun: "the stored output" },
+  replaced: { label: "Stored in the original", noun: "the stored output" },
+};
+
+export class Cell {
+  /** @type {State} */
+  state = "idle";
+  /** @type {Verdict} */
+  verdict = "none";
+  #output = "";
+  /** @type {import("@codemirror/view").EditorView | undefined} */
+  #editor;
+  /** @type {(source: string) => void} */
+  #setEditorSource = () => {};
+  /** @type {Promise<void> | undefined} */
+  #editorLoading;
+
+  /**
+   * @param {HTMLElement} element
+   * @param {Notebook} notebook
+   */
+  constructor(element, notebook) {
+    this.element = element;
+    this.notebook = notebook;
+    this.label = element.dataset.label ?? "";
+    this.isRunnable = element.dataset.later === undefined;
+    this.code = /** @type {HTMLElement} */ (element.querySelector(".cell-code"));
+    this.counter = /** @type {HTMLElement} */ (element.querySelector(".cell-counter"));
+    this.output = /** @type {HTMLElement} */ (element.querySelector(".cell-output"));
+    this.expected = /** @type {HTMLElement | null} */ (element.querySelector(".cell-expected"));
+    this.checkList = /** @type {HTMLElement | null} */ (element.querySelector(".cell-checks"));
+    this.originalSource = this.code.querySelector("code")?.textContent ?? "";
+    this.source = this.originalSource;
+    this.expectedText = this.expected?.querySelector("pre")?.textContent ?? "";
+    this.expectation = /** @type {keyof typeof EXPECTATIONS | undefined} */ (
+      this.expected?.dataset.kind
+    );
+    /** @type {string[]} */
+    this.checks = JSON.parse(this.checkList?.dataset.sources ?? "[]");
+    this.#addControls();
+  }
+
+  get isEdited() {
+    return this.source !== this.originalSource;
+  }
+
+  #addControls() {
+    const tools = /** @type {HTMLElement} */ (this.element.querySelector(".cell-tools"));
+    const [run, runTo, reset] = [
+      this.#button("run", "Run", "play", `Run ${this.label}`),
+      this.#button("run-to-here", "Run to here", "play-to", `Run to here: ${this.label}`),
+      this.#button("reset-cell", "Reset cell", "reset", `Reset cell: ${this.label}`),
+    ];
+    this.resetButton = reset;
+    reset.hidden = true;
+    if (!this.isRunnable) {
+      run.disabled = true;
+      tools.append(run);
+    } else {
+      run.addEventListener("click", () => this.notebook.run([this]));
+      runTo.addEventListener("click", () => this.notebook.runTo(this));
+      reset.addEventListener("click", () => {
+        this.restoreSource();
+        this.clear();
+        run.focus();
+        this.notebook.announce(`${this.label} is as it was.`);
+      });
+      tools.append(reset, runTo, run);
+    }
+    tools.hidden = false;
+  }
+
+  /**
+   * @param {string} name
+   * @param {string} text
+   * @param {string} iconName
+   * @param {string} label
+   */
+  #button(name, text, iconName, label) {
+    return /** @type {HTMLButtonElement} */ (
+      toDom(
+        h(
+          "button",
+          { type: "button", class: `button ${name}`, "aria-label": label },
+          icon(iconName),
+          h("span", {}, text),
+        ),
+      )
+    );
+  }
+
+  /** Puts the editor in the place of the static code, once. */
+  edit() {
+    if (!this.isRunnable) return Promise.resolve();
+    this.#editorLoading ??= this.#createEditor().catch(() => {
+      // Without the editor the code still runs; the next attempt may succeed.
+      this.#editorLoading = undefined;
+    });
+    return this.#editorLoading;
+  }
+
+  async #createEditor() {
+    const { createEditor, setSource } = await import("./editor.js");
+    const hadFocus = this.code.contains(document.activeElement);
+    const host = document.createElement("div");
+    host.className = "editor";
+    const view = createEditor({
+      parent: host,
+      source: this.source,
+      label: `Code of ${this.label}`,
+      onChange: (source) => {
+        this.source = source;
+        this.#showEdited();
+      },
+      onRun: () => this.notebook.run([this]),
+      onRunAndAdvance: () => this.notebook.runAndAdvance(this),
+    });
+    this.code.replaceChildren(host);
+    this.#editor = view;
+    this.#setEditorSource = (source) => setSource(view, source);
+    if (hadFocus) view.focus();
+  }
+
+  async focus() {
+    await this.edit();
+    const code = /** @type {HTMLElement | null} */ (this.code.querySelector("pre"));
+    (this.#editor ?? code)?.focus();
+    this.element.scrollIntoView({ block: "nearest" });
+  }
+
+  restoreSource() {
+    this.source = this.originalSource;
+    this.#setEditorSource(this.source);
+    this.#showEdited();
+  }
+
+  #showEdited() {
+    this.element.toggleAttribute("data-edited", this.isEdited);
+    if (this.resetButton) this.resetButton.hidden = !this.isEdited;
+  }
+
+  /** Back to how the page showed the cell at first, but for its code. */
+  clear() {
+    this.#setState("idle", "In [ ]");
+    this.#clearOutput();
+    this.element.removeAttribute("data-stale");
+  }
+
+  #clearOutput() {
+    this.#output = "";
+    this.verdict = "none";
+    this.output.replaceChildren();
+    this.output.hidden = true;
+    delete this.element.dataset.verdict;
+    this.element.querySelector(".verdict")?.remove();
+    this.#showExpected(true);
+    for (const item of this.checkList?.children ?? []) {
+      item.removeAttribute("data-result");
+      item.querySelector(".check-result")?.remove();
+    }
+  }
+
+  /** The variables behind the output are gone. */
+  markStale() {
+    if (this.state === "done" || this.state === "failed") this.element.dataset.stale = "";
+  }
+
+  wait() {
+    this.#setState("waiting", "In [*]");
+  }
+
+  /** Taken out of the queue before its turn. */
+  unwait() {
+    if (this.state === "waiting") this.#setState("idle", "In [ ]");
+  }
+
+  /**
+   * @param {import("./kernel.js").Kernel} kernel
+   * @param {number} count
+   */
+  async run(kernel, count) {
+    this.element.removeAttribute("data-stale");
+    this.#clearOutput();
+    this.#setState("running", "In [*]");
+    try {
+      const outcome = await kernel.run({
+        label: this.label,
+        source: this.source,
+        checks: this.checks,
+        onOutput: (output) => this.#addOutput(output),
+      });
+      this.#finish(outcome, count);
+    } catch (error) {
+      if (!(error instanceof KernelGone)) throw error;
+      this.#setState(error.wasStopped ? "stopped" : "failed", "In [ ]");
+      this.#appendMessage(
+        error.wasStopped ? "Stopped" : "Cannot run",
+        error.wasStopped
+          ? "This cell was stopped. The notebook's variables are gone: run it again from the top."
+          : error.message,
+      );
+    }
+  }
+
+  /**
+   * @param {Outcome} outcome
+   * @param {number} count
+   */
+  #finish({ result, error, checks }, count) {
+    if (result !== undefined) this.#addOutput({ kind: "text", text: `${result}\n` });
+    if (error) this.#appendError(error);
+    this.#setState(error ? "failed" : "done", `In [${count}]`);
+    if (error) this.#judgeFailed();
+    else this.#judge(checks);
+    makeScrollable(this.element);
+  }
+
+  #judgeFailed() {
+    const canCompare = this.expectation === "stored" || this.expectation === "torch";
+    if (canCompare) this.#setVerdict("differs", "differs: the cell failed");
+    else if (this.checks.length > 0) this.#setVerdict("violated", "not checked: the cell failed");
+  }
+
+  /** @param {Outcome["checks"]} results */
+  #judge(results) {
+    if (this.expectation === "stored" || this.expectation === "torch") {
+      const { noun } = EXPECTATIONS[this.expectation];
+      if (matches(this.#output, this.expectedText)) {
+        this.#setVerdict("matches", `matches ${noun}`);
+        this.#showExpected(false);
+      } else {
+        this.#setVerdict("differs", `differs from ${noun}`);
+        this.#showDifference();
+      }
+    }
+    if (results.length === 0) return;
+    for (const [i, { passed, message }] of results.entries()) {
+      const item = this.checkList?.children[i];
+      if (!item) continue;
+      item.setAttribute("data-result", passed ? "holds" : "violated");
+      const text = passed ? " (holds)" : ` (does not hold${message ? `: ${message}` : ""})`;
+      item.append(toDom(h("span", { class: "check-result" }, text)));
+    }
+    if (this.verdict === "differs") return;
+    const holds = results.every(({ passed }) => passed);
+    const agrees = this.expectation === "rounded" ? "agrees as far as 4 decimals allow" : undefined;
+    if (holds) this.#setVerdict("holds", agrees ?? "has the properties it must have");
+    else this.#setVerdict("violated", "does not have a property it must have");
+  }
+
+  /**
+   * @param {Verdict} verdict
+   * @param {string} text
+   */
+  #setVerdict(verdict, text) {
+    this.verdict = verdict;
+    this.verdictText = text;
+    this.element.dataset.verdict = verdict;
+    this.element.querySelector(".verdict")?.remove();
+    const isGood = verdict === "matches" || verdict === "holds";
+    const mark = h(
+      "p",
+      { class: "verdict" },
+      icon(isGood ? "check" : "cross"),
+      h("span", {}, text),
+    );
+    this.element.querySelector(".cell-result")?.append(toDom(mark));
+  }
+
+  /** @param {boolean} isOpen  expected output that was met is folded away */
+  #showExpected(isOpen) {
+    const details = this.expected?.querySelector("details");
+    if (!details || !this.expected) return;
+    details.open = isOpen;
+    this.expected.querySelector(".difference")?.remove();
+    const pre = this.expected.querySelector("pre");
+    if (pre) pre.hidden = false;
+  }
+
+  #showDifference() {
+    const details = this.expected?.querySelector("details");
+    if (!details) return;
+    // The difference holds the expected lines too.
+    const pre = this.expected?.querySelector("pre");
+    if (pre) pre.hidden = true;
+    const signs = { same: "  ", expected: "− ", actual: "+ " };
+    const names = { same: "", expected: "expected: ", actual: "here: " };
+    const difference = h(
+      "pre",
+      { class: "difference" },
+      diffLines(this.#output, this.expectedText).map(({ kind, text }) =>
+        h(
+          "span",
+          { class: `line-${kind}` },
+          h("span", { class: "visually-hidden" }, names[kind]),
+          h("span", { "aria-hidden": "true" }, signs[kind]),
+          `${text}\n`,
+        ),
+      ),
+    );
+    details.append(
+      toDom(
+        h(
+          "div",
+          { class: "difference" },
+          h("p", {}, "Line by line: − expected, + here"),
+          difference,
+        ),
+      ),
+    );
+    details.open = true;
+  }
+
+  /** @param {Output} output */
+  #addOutput(output) {
+    this.output.hidden = false;
+    if (output.kind === "plot") {
+      this.output.append(toDom(quantizationErrorPlot(output.plot)));
+      makeScrollable(this.output);
+      return;
+    }
+    this.#output += output.text;
+    const last = this.output.lastElementChild;
+    if (last?.matches("pre.text")) last.append(output.text);
+    else this.output.append(toDom(h("pre", { class: "text" }, output.text)));
+  }
+
+  /** @param {import("./kernel.js").CellError} error */
+  #appendError({ name, message, pythonType, line, inside }) {
+    const where = inside
+      ? `line ${inside.line} of ${inside.cell}${line ? `, called from line ${line} here` : ""}`
+      : line
+        ? `line ${line}`
+        : "";
+    const notes = [
+      pythonType && pythonType !== name ? `Python raises ${pythonType} here.` : "",
+      name === "ReferenceError" && message.endsWith("is not defined")
+        ? "Has the cell that defines it been run?"
+        : "",
+    ];
+    this.#appendMessage(name, message, where, notes.filter(Boolean).join(" "));
+  }
+
+  /**
+   * @param {string} name
+   * @param {string} message
+   */
+  #appendMessage(name, message, where = "", note = "") {
+    this.output.hidden = false;
+    this.errorText = `${name}: ${message}`;
+    this.output.append(
+      toDom(
+        h(
+          "div",
+          { class: "cell-error" },
+          h(
+            "p",
+            {},
+            icon("cross"),
+            h("strong", { class: "error-name" }, name),
+            h("span", { class: "error-message" }, ` ${message}`),
+          ),
+          where && h("p", { class: "error-where" }, where),
+          note && h("p", { class: "error-note" }, note),
+        ),
+      ),
+    );
+  }
+
+  /**
+   * @param {State} state
+   * @param {string} counter
+   */
+  #setState(state, counter) {
+    this.state = state;
+    this.element.dataset.state = state;
+    this.counter.textContent = counter;
+  }
+
+  /** What happened, in a sentence. */
+  get summary() {
+    const result =
+      this.state === "failed"
+        ? `failed with ${this.errorText ?? "an error"}`
+        : this.state === "stopped"
+          ? "was stopped"
+          : "ran";
+    const verdict = this.verdict === "none" ? "" : `; output ${this.verdictText}`;
+    return `${this.label} ${result}${verdict}.`;
+  }
+}

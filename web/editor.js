@@ -1,0 +1,133 @@
+// The editor of one cell: CodeMirror, in a shadow root, loaded when the first cell comes into view.
+
+import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
+import { javascript } from "@codemirror/lang-javascript";
+import {
+  bracketMatching,
+  indentOnInput,
+  indentUnit,
+  syntaxHighlighting,
+} from "@codemirror/language";
+import { EditorState } from "@codemirror/state";
+import { drawSelection, EditorView, keymap } from "@codemirror/view";
+import { highlightStyle } from "./highlight.js";
+
+/**
+ * @typedef {object} EditorOptions
+ * @property {HTMLElement} parent
+ * @property {string} source
+ * @property {string} label          how screen readers name the editor
+ * @property {(source: string) => void} onChange
+ * @property {() => void} onRun            run in place
+ * @property {() => void} onRunAndAdvance  run and go to the next cell
+ */
+
+/**
+ * @param {EditorOptions} options
+ * @returns {EditorView}
+ */
+export function createEditor(options) {
+  const { parent, source, label, onChange, onRun, onRunAndAdvance } = options;
+  // CodeMirror adds its styles to a document as an inline <style>, which the page's policy forbids.
+  // In a shadow root it uses constructed style sheets.
+  const root = parent.attachShadow({ mode: "open" });
+  const run = (/** @type {() => void} */ action) => () => {
+    action();
+    return true;
+  };
+  const view = new EditorView({
+    root,
+    parent: root,
+    state: EditorState.create({
+      doc: source,
+      extensions: [
+        keymap.of([
+          { key: "Shift-Enter", run: run(onRunAndAdvance) },
+          { key: "Mod-Enter", run: run(onRun) },
+          { key: "Ctrl-Enter", run: run(onRun) }, // on a Mac, Mod is Cmd
+          // Tab indents; after Escape it moves on, until the editor is entered again.
+          { key: "Escape", run: leaveTabAlone },
+          indentWithTab,
+          ...defaultKeymap,
+          ...historyKeymap,
+        ]),
+        history(),
+        drawSelection(),
+        bracketMatching(),
+        indentOnInput(),
+        indentUnit.of("  "),
+        javascript(),
+        syntaxHighlighting(highlightStyle),
+        theme,
+        EditorView.contentAttributes.of({
+          "aria-label": label,
+          tabindex: "0",
+          "aria-description": "Escape, then Tab, leaves the editor.",
+        }),
+        EditorView.domEventHandlers({
+          focus: (_, view) => view.setTabFocusMode(false),
+          beforeinput: replaceSelection,
+        }),
+        EditorView.updateListener.of((update) => {
+          if (update.docChanged) onChange(update.state.doc.toString());
+        }),
+      ],
+    }),
+  });
+  return view;
+}
+
+/**
+ * Typing over a selection, done here: left to it, Chromium keeps the colours of the replaced text as an
+ * inline style, which the page's policy forbids.
+ * @param {InputEvent} event
+ * @param {EditorView} view
+ */
+function replaceSelection(event, view) {
+  const { inputType, data, isComposing } = event;
+  if (inputType !== "insertText" || !data || isComposing) return false;
+  if (view.state.selection.main.empty) return false;
+  view.dispatch(view.state.replaceSelection(data), {
+    userEvent: "input.type",
+    scrollIntoView: true,
+  });
+  event.preventDefault();
+  return true;
+}
+
+/** @param {EditorView} view */
+function leaveTabAlone(view) {
+  view.setTabFocusMode(true);
+  return false;
+}
+
+/**
+ * Replaces the text, as one step that can be undone.
+ * @param {EditorView} view
+ * @param {string} source
+ */
+export function setSource(view, source) {
+  view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: source } });
+}
+
+// The same metrics as the static code that the editor replaces: nothing may jump.
+const theme = EditorView.theme({
+  "&": { color: "var(--ink)", backgroundColor: "transparent", fontSize: "inherit" },
+  "&.cm-focused": { outline: "none" },
+  ".cm-scroller": {
+    fontFamily: "inherit",
+    lineHeight: "inherit",
+    overflowX: "auto",
+    overflowY: "hidden",
+  },
+  ".cm-content": { padding: "var(--code-padding) 0", caretColor: "var(--ink)" },
+  ".cm-line": { padding: "0 var(--code-padding)" },
+  ".cm-cursor": { borderLeftColor: "var(--ink)", borderLeftWidth: "2px" },
+  "&.cm-focused .cm-selectionBackground, .cm-selectionBackground": {
+    background: "var(--selection) !important",
+  },
+  "&.cm-focused .cm-matchingBracket": {
+    backgroundColor: "var(--selection)",
+    outline: "1px solid var(--rule-strong)",
+  },
+});

@@ -1,0 +1,93 @@
+// The same data under a symmetric and an affine range, wherever the reader moves it.
+
+import { scaleLinear } from "d3-scale";
+import { formatNumber } from "../plot.js";
+import { h } from "../tree.js";
+import { dot, drawing, facts, line, samples, text } from "./parts.js";
+
+const base = samples(60, 5);
+const reach = Math.max(...base.map(Math.abs));
+
+/** @type {import("./index.js").Figure} */
+export const affineSymmetric = {
+  controls: [
+    {
+      name: "shift",
+      label: "Move the data",
+      type: "range",
+      min: -100,
+      max: 100,
+      step: 5,
+      value: 80,
+      unit: "%",
+    },
+  ],
+
+  draw({ shift }, zeropoint, width) {
+    const values = base.map((value) => value / reach + Number(shift) / 100);
+    const x = zeropoint.tensor(values);
+    const across = scaleLinear()
+      .domain([-2.05, 2.05])
+      .range([10, width - 10]);
+    const schemes = /** @type {const} */ (["symmetric", "affine"]).map((scheme) => {
+      const quantized = zeropoint.quantize(x, { dtype: "int4", scheme });
+      const error = zeropoint.quantizationError(x, zeropoint.dequantize(quantized));
+      const least = Math.min(...quantized.data);
+      const greatest = Math.max(...quantized.data);
+      return { scheme, quantized, error, least, greatest };
+    });
+
+    return h(
+      "div",
+      {},
+      drawing(
+        width,
+        250,
+        `60 values from ${formatNumber(Math.min(...values))} to ${formatNumber(Math.max(...values))}. ` +
+          schemes
+            .map(
+              ({ scheme, least, greatest }) =>
+                `${scheme} 4-bit codes from ${least} to ${greatest} cover them`,
+            )
+            .join("; "),
+        text(10, 14, "data", "label real"),
+        values.map((value, i) => dot(across(value), 34 + (i % 7) * 5, 3, "real faint")),
+        line(across(0), 22, across(0), 226, "zero-line"),
+        text(across(0), 244, "real 0", "tick", "middle"),
+        schemes.map(({ scheme, quantized, least, greatest }, i) => {
+          const y = 112 + i * 72;
+          const low = scheme === "symmetric" ? -7 : -8;
+          const codes = Array.from({ length: 8 - low }, (_, j) => low + j);
+          const real = (/** @type {number} */ code) =>
+            (code - quantized.zeroPoint) * quantized.scale;
+          return [
+            text(10, y - 14, scheme, "label code"),
+            line(10, y, width - 10, y, "axis"),
+            codes.map((code) =>
+              line(
+                across(real(code)),
+                y - 9,
+                across(real(code)),
+                y + 9,
+                code >= least && code <= greatest ? "code used" : "code unused",
+              ),
+            ),
+            text(across(real(low)), y + 24, formatNumber(low), "tick", "middle"),
+            text(across(real(7)), y + 24, "7", "tick", "middle"),
+          ];
+        }),
+      ),
+      facts(
+        "The same data in 4 bits",
+        ["", "Scale", "Zero point", "Codes that the data uses", "Mean squared error"],
+        schemes.map(({ scheme, quantized, error, least, greatest }) => [
+          scheme,
+          quantized.scale,
+          quantized.zeroPoint,
+          `${greatest - least + 1} of ${scheme === "symmetric" ? 15 : 16}`,
+          error,
+        ]),
+      ),
+    );
+  },
+};

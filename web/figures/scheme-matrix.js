@@ -1,0 +1,123 @@
+// Two questions with two answers each: four schemes, applied to one small tensor.
+
+import { formatNumber } from "../plot.js";
+import { h } from "../tree.js";
+import { drawing, line, text } from "./parts.js";
+
+const x = [
+  [0.5827, 0.8619],
+  [0.3827, -0.1982],
+  [-0.8213, 0.6351],
+];
+
+/** @type {import("./index.js").Figure} */
+export const schemeMatrix = {
+  controls: [],
+  draw(_, zeropoint, width) {
+    const panelWidth = Math.min(320, Math.max(124, (width - 28) / 2));
+    const columns = /** @type {const} */ (["per tensor", "per channel"]);
+    const rows = /** @type {const} */ (["symmetric", "affine"]);
+    return h(
+      "table",
+      { class: "scheme-matrix" },
+      h(
+        "caption",
+        {},
+        "The int8 codes of one tensor under each scheme; beside the brackets the scales",
+      ),
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          columns.map((column) => h("th", { scope: "col" }, column)),
+        ),
+      ),
+      rows.map((scheme) =>
+        h(
+          "tbody",
+          {},
+          h("tr", {}, h("th", { scope: "rowgroup", colspan: 2 }, scheme)),
+          h(
+            "tr",
+            {},
+            columns.map((column) =>
+              h("td", {}, panel(scheme, column === "per channel", zeropoint, panelWidth)),
+            ),
+          ),
+        ),
+      ),
+    );
+  },
+};
+
+/**
+ * @param {"symmetric" | "affine"} scheme
+ * @param {boolean} isPerChannel
+ * @param {import("./index.js").Zeropoint} zeropoint
+ * @param {number} width
+ */
+function panel(scheme, isPerChannel, zeropoint, width) {
+  const quantized = isPerChannel
+    ? zeropoint.quantize(zeropoint.tensor(x), { scheme, axis: 0 })
+    : zeropoint.quantize(zeropoint.tensor(x), { scheme });
+  const scales = listOf(quantized.scale);
+  const zeroPoints = listOf(quantized.zeroPoint);
+  const cell = { width: width < 180 ? 36 : 52, height: 30 };
+  const left = width < 180 ? 0 : 16;
+  const bracket = left + 2 * cell.width + 8;
+
+  const codes = Array.from(quantized.data);
+  return [
+    drawing(
+      width,
+      3 * cell.height + 8,
+      `Codes ${[0, 2, 4].map((i) => codes.slice(i, i + 2).join(" and ")).join("; ")}, with ` +
+        `${isPerChannel ? "one scale for each row" : "one scale for all"}.`,
+      codes.map((code, i) => {
+        const row = Math.floor(i / 2);
+        const at = { x: left + (i % 2) * cell.width, y: 4 + row * cell.height };
+        return [
+          h("rect", {
+            x: at.x,
+            y: at.y,
+            width: cell.width,
+            height: cell.height,
+            class: `channel-${isPerChannel ? row : 0}`,
+          }),
+          text(
+            at.x + cell.width / 2,
+            at.y + cell.height / 2 + 5,
+            formatNumber(code),
+            "cell-text",
+            "middle",
+          ),
+        ];
+      }),
+      scales.map((scale, i) => {
+        const height = (3 * cell.height) / scales.length;
+        const top = 4 + i * height;
+        return [
+          line(bracket, top + 4, bracket, top + height - 4, "bracket"),
+          text(bracket + 6, top + height / 2 + 5, scale.toPrecision(3), "tick"),
+        ];
+      }),
+    ),
+    h(
+      "p",
+      { class: "scheme-name" },
+      h("code", {}, `per_${isPerChannel ? "channel" : "tensor"}_`, h("wbr"), scheme),
+    ),
+    h(
+      "p",
+      { class: "scheme-facts" },
+      `zero point ${[...new Set(zeroPoints)].map(formatNumber).join(", ")}`,
+    ),
+  ];
+}
+
+/** @param {number | { data: ArrayLike<number> }} qparam */
+function listOf(qparam) {
+  return typeof qparam === "number" ? [qparam] : Array.from(qparam.data);
+}

@@ -1,0 +1,252 @@
+// Turns a cell into code whose top-level names outlive it.
+//
+// A cell reads like a module: imports, declarations, a last expression whose value is shown. Run as a
+// function its names would vanish with it, so declarations become assignments to the notebook's scope.
+// Every edit keeps the line it is on: the line numbers of errors stay true.
+
+import { parse } from "acorn";
+
+/**
+ * @typedef {{ start: number, end: number, text: string }} Edit
+ * @typedef {{ hoisted: string, body: string }} RewrittenCell
+ */
+
+/**
+ * @param {string} source
+ * @returns {RewrittenCell} two pieces of code to be run one after the other, function declarations first
+ * @throws {SyntaxError} with `line`, counted from 1
+ */
+export function rewriteCell(source) {
+  /** @type {any[]} */
+  const statements = parseCell(source).body;
+  const functions = statements.filter((node) => node.type === "FunctionDeclaration");
+  const others = statements.filter((node) => node.type !== "FunctionDeclaration");
+
+  const last = statements.at(-1);
+  const edits = others.flatMap((node) => rewriteStatement(node, source));
+  if (last?.type === "ExpressionStatement") edits.push(...showValue(last, source));
+
+  return {
+    hoisted: edited(keep(source, functions), functions.flatMap(rewriteFunction)),
+    body: edited(erase(source, functions), edits),
+  };
+}
+
+/**
+ * @param {string} source
+ * @returns {any} acorn's syntax tree
+ */
+function parseCell(source) {
+  try {
+    return parse(source, { ecmaVersion: "latest", sourceType: "module", locations: true });
+  } catch (error) {
+    const { message, loc } = /** @type {any} */ (error);
+    throw Object.assign(new SyntaxError(message.replace(/ \(\d+:\d+\)$/, "")), { line: loc?.line });
+  }
+}
+
+/**
+ * @param {any} node
+ * @param {string} source
+ * @returns {Edit[]}
+ */
+function rewriteStatement(node, source) {
+  switch (node.type) {
+    case "ImportDeclaration":
+      return [rewriteImport(node, source)];
+    case "VariableDeclaration":
+      return rewriteVariables(node);
+    case "ClassDeclaration":
+      return [
+        insert(node.start, `;(${declare("class", [node.id.name])}, ${node.id.name} = `),
+        insert(node.end, ");"),
+      ];
+    case "ExportAllDeclaration":
+    case "ExportDefaultDeclaration":
+    case "ExportNamedDeclaration":
+      throw Object.assign(
+        new SyntaxError("a cell has nobody to export to: its names are shared anyway"),
+        { line: node.loc.start.line },
+      );
+    default:
+      return [];
+  }
+}
+
+/**
+ * import { a, b as c } from "m"  becomes  { a, b: c } = await $import("m", ["a", "b"])
+ * @param {any} node
+ * @param {string} source
+ * @returns {Edit}
+ */
+function rewriteImport(node, source) {
+  /** @type {string[]} */
+  const locals = node.specifiers.map((/** @type {any} */ specifier) => specifier.local.name);
+  const module = JSON.stringify(node.source.value);
+  const namespace = node.specifiers.find(
+    (/** @type {any} */ specifier) => specifier.type === "ImportNamespaceSpecifier",
+  );
+  /** @type {[string, string][]} */
+  const named = node.specifiers
+    .filter((/** @type {any} */ specifier) => specifier !== namespace)
+    .map((/** @type {any} */ specifier) => [
+      specifier.imported ? (specifier.imported.name ?? specifier.imported.value) : "default",
+      specifier.local.name,
+    ]);
+  const names = JSON.stringify(named.map(([imported]) => imported));
+  const pattern = named.map(([imported, local]) => `${JSON.stringify(imported)}: ${local}`);
+
+  let text = `;await $import(${module}, ${names});`;
+  if (locals.length > 0) text = `;${declare("const", locals)};`;
+  if (named.length > 0) text += `({ ${pattern.join(", ")} } = await $import(${module}, ${names}));`;
+  if (namespace) text += `${namespace.local.name} = await $import(${module}, []);`;
+
+  const lines = source.slice(node.start, node.end).split("\n").length - 1;
+  return { start: node.start, end: node.end, text: text + "\n".repeat(lines) };
+}
+
+/**
+ * const { a, b } = f(), c = 1  becomes  ;($declare("const", "a", "b"), { a, b } = f()), (..., c = 1);
+ * A binding pattern is an assignment pattern too, so only what surrounds it changes. The semicolons
+ * keep the parentheses from joining the lines above and below.
+ * @param {any} node
+ * @returns {Edit[]}
+ */
+function rewriteVariables(node) {
+  const { kind, declarations } = node;
+  if (kind !== "const" && kind !== "let" && kind !== "var") {
+    throw Object.assign(new SyntaxError(`a cell cannot declare with ${kind} at its top level`), {
+      line: node.loc.start.line,
+    });
+  }
+  return [
+    { start: node.start, end: node.start + kind.length, text: ";" },
+    ...declarations.flatMap((/** @type {any} */ declaration) => [
+      insert(declaration.start, `(${declare(kind, boundNames(declaration.id))}, `),
+      insert(declaration.end, declaration.init ? ")" : " = undefined)"),
+    ]),
+    insert(node.end, ";"),
+  ];
+}
+
+/**
+ * function f() {}  becomes  ;($declare("function", "f"), f = function () {});
+ * @param {any} node
+ * @returns {Edit[]}
+ */
+function rewriteFunction(node) {
+  const { name, start, end } = node.id;
+  return [
+    insert(node.start, `;(${declare("function", [name])}, ${name} = `),
+    { start, end, text: "" },
+    insert(node.end, ");"),
+  ];
+}
+
+/**
+ * The value of the last expression is the cell's result; an assignment shows nothing, as in Python,
+ * and a list of expressions with commas between them shows as a tuple.
+ * @param {any} statement
+ * @param {string} source
+ * @returns {Edit[]}
+ */
+function showValue(statement, source) {
+  const { expression } = statement;
+  if (expression.type === "AssignmentExpression") return [];
+  const end = source[statement.end - 1] === ";" ? statement.end - 1 : statement.end;
+  const edits = [insert(statement.start, "return ("), insert(end, ")")];
+  if (expression.type !== "SequenceExpression") return edits;
+  // The outer pair first: at the same place, edits apply in the order given.
+  return [
+    insert(statement.start, "return ("),
+    insert(expression.start, "$tuple(["),
+    insert(expression.end, "])"),
+    insert(end, ")"),
+  ];
+}
+
+/**
+ * @param {string} kind
+ * @param {string[]} names
+ */
+function declare(kind, names) {
+  return `$declare(${[kind, ...names].map((name) => JSON.stringify(name)).join(", ")})`;
+}
+
+/**
+ * @param {any} pattern
+ * @returns {string[]}
+ */
+function boundNames(pattern) {
+  switch (pattern.type) {
+    case "Identifier":
+      return [pattern.name];
+    case "ObjectPattern":
+      return pattern.properties.flatMap((/** @type {any} */ property) =>
+        boundNames(property.type === "RestElement" ? property.argument : property.value),
+      );
+    case "ArrayPattern":
+      return pattern.elements.flatMap((/** @type {any} */ element) =>
+        element ? boundNames(element) : [],
+      );
+    case "AssignmentPattern":
+      return boundNames(pattern.left);
+    default:
+      return boundNames(pattern.argument);
+  }
+}
+
+/**
+ * @param {number} at
+ * @param {string} text
+ * @returns {Edit}
+ */
+function insert(at, text) {
+  return { start: at, end: at, text };
+}
+
+/**
+ * @param {string} source
+ * @param {Edit[]} edits
+ */
+function edited(source, edits) {
+  // Array.prototype.sort is stable: edits at one place keep their order.
+  const ordered = [...edits].sort((a, b) => a.start - b.start);
+  let result = "";
+  let position = 0;
+  for (const { start, end, text } of ordered) {
+    result += source.slice(position, start) + text;
+    position = end;
+  }
+  return result + source.slice(position);
+}
+
+/**
+ * @param {string} source
+ * @param {any[]} nodes
+ */
+function erase(source, nodes) {
+  return edited(
+    source,
+    nodes.map(({ start, end }) => ({ start, end, text: blank(source.slice(start, end)) })),
+  );
+}
+
+/**
+ * @param {string} source
+ * @param {any[]} nodes
+ */
+function keep(source, nodes) {
+  let result = "";
+  let position = 0;
+  for (const { start, end } of nodes) {
+    result += blank(source.slice(position, start)) + source.slice(start, end);
+    position = end;
+  }
+  return result + blank(source.slice(position));
+}
+
+/** @param {string} text */
+function blank(text) {
+  return text.replace(/[^\n]/g, " ");
+}

@@ -1,0 +1,30 @@
+// Light or dark: what the system asks for, until the reader chooses otherwise.
+
+const KEY = "zeropoint-theme";
+
+export function connectThemeButton() {
+  const button = /** @type {HTMLButtonElement} */ (document.getElementById("theme"));
+  const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
+  const root = document.documentElement;
+
+  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : systemIsDark.matches);
+  const show = () => button.setAttribute("aria-pressed", String(isDark()));
+
+  button.addEventListener("click", () => {
+    const wanted = isDark() ? "light" : "dark";
+    // Choosing what the system asks for anyway goes back to following it.
+    const followsSystem = (wanted === "dark") === systemIsDark.matches;
+    if (followsSystem) delete root.dataset.theme;
+    else root.dataset.theme = wanted;
+    try {
+      if (followsSystem) localStorage.removeItem(KEY);
+      else localStorage.setItem(KEY, wanted);
+    } catch {
+      // Without storage the choice lasts until the page is closed.
+    }
+    show();
+  });
+  systemIsDark.addEventListener("change", show);
+  button.hidden = false;
+  show();
+}

@@ -1,0 +1,32 @@
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vite";
+import { notebooks } from "./build/notebooks.mjs";
+import { offline } from "./build/offline.mjs";
+
+const at = (path) => fileURLToPath(new URL(path, import.meta.url));
+
+export default defineConfig({
+  root: at("."),
+  base: "./", // works below any path
+  resolve: {
+    alias: [
+      { find: /^zeropoint$/, replacement: at("../dist/index.js") },
+      { find: /^zeropoint\/notebook$/, replacement: at("../dist/notebook/index.js") },
+    ],
+  },
+  plugins: [
+    notebooks({ folder: at("notebooks"), packageEntry: at("../dist/index.js") }),
+    offline({ template: at("service-worker.js"), publicFolder: at("public") }),
+  ],
+  build: {
+    outDir: at("../dist/web"),
+    emptyOutDir: true,
+    target: "es2022",
+    cssTarget: ["chrome123", "firefox120", "safari17.5"],
+    // The page's policy allows no data: addresses.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    chunkSizeWarningLimit: 800,
+  },
+  worker: { format: "es" },
+});

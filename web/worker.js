@@ -1,0 +1,189 @@
+// Runs the cells of one notebook. This worker is the only place that turns text into code.
+
+import * as zeropoint from "zeropoint";
+import * as notebook from "zeropoint/notebook";
+import { describeError } from "./cell-error.js";
+import { rewriteCell } from "./rewrite.js";
+import { createScope } from "./scope.js";
+
+/**
+ * @typedef {{ type: "run", run: number, label: string, source: string, checks: string[] }} RunMessage
+ * @typedef {{ kind: "text", text: string } | { kind: "plot", plot: unknown }} Output
+ */
+
+const OUTPUT_LIMIT = 200_000; // characters: more than anyone reads, less than a page can hold
+const FLUSH_AFTER = 50; // milliseconds
+
+const post = self.postMessage.bind(self);
+const scope = createScope();
+/** @type {Map<string, string>} */
+const cellLabels = new Map();
+
+let run = 0;
+let printed = "";
+let printedTotal = 0;
+let flushedAt = 0;
+let shownPlots = new WeakSet();
+
+// What Python has built in, cells have too.
+scope.provide({ print, float: notebook.float, int: notebook.int, round: notebook.round });
+
+/** @type {Record<string, Record<string, unknown>>} */
+const modules = {
+  zeropoint,
+  "zeropoint/notebook": { ...notebook, plot_quantization_errors: plotQuantizationErrors },
+};
+
+/** @param {unknown[]} values */
+function print(...values) {
+  write(`${notebook.printed(...values)}\n`);
+}
+
+/** @param {string} text */
+function write(text) {
+  if (printedTotal > OUTPUT_LIMIT) return;
+  printedTotal += text.length;
+  printed += text;
+  if (printedTotal > OUTPUT_LIMIT) printed += "\n… the rest of the output is left out\n";
+  if (performance.now() - flushedAt > FLUSH_AFTER) flush();
+}
+
+function flush() {
+  flushedAt = performance.now();
+  if (printed === "") return;
+  post({ type: "output", run, output: { kind: "text", text: printed } });
+  printed = "";
+}
+
+/** Drawn where it is called, like a plot in Python, whatever happens to the value. */
+function plotQuantizationErrors(/** @type {any[]} */ ...parameters) {
+  const plot = /** @type {any} */ (notebook.plot_quantization_errors)(...parameters);
+  showPlot(plot);
+  return plot;
+}
+
+/** @param {any} plot */
+function showPlot(plot) {
+  if (shownPlots.has(plot)) return;
+  shownPlots.add(plot);
+  flush();
+  post({ type: "output", run, output: { kind: "plot", plot: plainPlot(plot) } });
+}
+
+const PANELS = ["original", "quantized", "dequantized", "error"];
+
+/** @param {any} plot */
+function plainPlot({ kind, n_bits, panels }) {
+  return {
+    kind,
+    n_bits,
+    panels: panels.map((/** @type {any} */ { title, shape, data }, /** @type {number} */ i) => ({
+      name: PANELS[i],
+      title,
+      shape: [...shape],
+      data: Float64Array.from(data, Number),
+    })),
+  };
+}
+
+/**
+ * @param {string} module
+ * @param {string[]} names
+ */
+async function importInto(module, names) {
+  if (!Object.hasOwn(modules, module)) {
+    throw new TypeError(
+      `cells can import "zeropoint" and "zeropoint/notebook", not ${JSON.stringify(module)}`,
+    );
+  }
+  const missing = names.find((name) => !Object.hasOwn(modules[module], name));
+  if (missing !== undefined) {
+    throw new SyntaxError(`${JSON.stringify(module)} has no export called ${missing}`);
+  }
+  return modules[module];
+}
+
+/**
+ * Evaluates code with the notebook's names in reach. The prefix has no line break, so that line
+ * numbers in stack traces are the cell's own. `with` cannot be written in a module, hence the
+ * indirect eval; the cell itself is strict.
+ * @param {string} code
+ * @param {string} file
+ * @param {boolean} isAsync
+ */
+function evaluate(code, file, isAsync) {
+  const arrow = isAsync ? "async () =>" : "() =>";
+  const text =
+    `(function ($names, $declare, $import, $tuple) { with ($names) ` +
+    `return (${arrow} { "use strict"; ${code}\n})(); })\n//# sourceURL=${file}`;
+  // biome-ignore lint/security/noGlobalEval: running cells is what this worker is for
+  const evaluated = globalThis.eval(text);
+  return evaluated(scope.names, scope.declare, importInto, (/** @type {unknown[]} */ values) =>
+    notebook.tuple(...values),
+  );
+}
+
+/** @param {RunMessage} message */
+async function runCell({ run: id, label, source, checks }) {
+  const file = `zeropoint-cell-${id}.js`;
+  cellLabels.set(file, label);
+  run = id;
+  printedTotal = 0;
+  flushedAt = performance.now();
+  shownPlots = new WeakSet();
+
+  /** @type {string | undefined} */
+  let result;
+  let error;
+  try {
+    const { hoisted, body } = rewriteCell(source);
+    if (hoisted.trim() !== "") evaluate(hoisted, file, false);
+    const value = await evaluate(body, file, true);
+    result = show(value);
+  } catch (thrown) {
+    error = describeError(thrown, file, (name) => cellLabels.get(name));
+  }
+  flush();
+  const checked = error ? [] : checks.map((check) => runCheck(check, id));
+  post({ type: "done", run: id, result, error, checks: checked });
+}
+
+/** @param {unknown} value */
+function show(value) {
+  if (value === undefined || value === null) return undefined;
+  if (/** @type {any} */ (value).kind === "quantization-errors") {
+    showPlot(value);
+    return undefined;
+  }
+  return notebook.display(value);
+}
+
+/**
+ * @param {string} check  an expression that has to be true
+ * @param {number} id
+ */
+function runCheck(check, id) {
+  const file = `zeropoint-check-${id}.js`;
+  try {
+    return { passed: evaluate(`return (${check})`, file, false) === true };
+  } catch (thrown) {
+    const { name, message } = describeError(thrown, file, () => undefined);
+    return { passed: false, message: `${name}: ${message}` };
+  }
+}
+
+// A cell that closed its own worker would leave the page waiting for an answer.
+self.close = () => {
+  throw new TypeError("a cell cannot close its worker: use Stop");
+};
+
+let queue = Promise.resolve();
+self.addEventListener("message", ({ data }) => {
+  if (data?.type === "run") queue = queue.then(() => runCell(data));
+});
+
+notebook.init().then(
+  () => post({ type: "ready" }),
+  (/** @type {unknown} */ thrown) =>
+    post({ type: "failed", message: describeError(thrown, "", () => undefined).message }),
+);
