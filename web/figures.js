@@ -54,7 +54,7 @@ function makeLive(element, zeropoint) {
   form?.addEventListener("submit", (event) => event.preventDefault());
   if (form) form.hidden = false;
   new ResizeObserver(() => {
-    const available = Math.round(Math.min(drawing.clientWidth, 760));
+    const available = Math.round(Math.min(drawing.clientWidth, 840));
     if (available === width || available === 0) return;
     width = available;
     draw();

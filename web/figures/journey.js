@@ -105,7 +105,7 @@ export const journey = {
             `${bits} bits`,
             scale,
             error,
-            `${Math.ceil((values.length * bits) / 8)} bytes instead of ${values.length * 4}`,
+            `${Math.ceil((values.length * bits) / 8)} of ${values.length * 4} bytes`,
           ],
         ],
       ),
