@@ -258,7 +258,8 @@ function multiply(
  * `accumulate: "float32"` asks for the faster path:
  *
  *     "exact"     |y − exact| ≤ (K + 1) · 2⁻²⁴ · Σ|x·w| + 2⁻²⁴ · |bias|
- *     "float32"   |y − exact| ≤ (K + 2) · 2⁻²³ · (Σ|x·w| + |bias|)
+ *     "float32"   |y − exact| ≤ (K + 2) · 2⁻²³ · (Σ|x·w| + |bias|), as long as float32 can hold all
+ *                 products x · w and x · (q − zeroPoint) and their sums as normal numbers
  *
  * NaN and infinities propagate as in torch.nn.functional.linear.
  *

@@ -380,7 +380,7 @@ export interface CheckedQuantized extends CheckedMeta {
 
 /** Checks everything about a quantized tensor but its codes. */
 export function checkQuantizedMeta(where: string, argument: string, value: unknown): CheckedMeta {
-  if (typeof value !== "object" || value === null || !looksQuantized(value)) {
+  if (!looksQuantized(value)) {
     throw typeError(
       "ZP_INVALID_TENSOR",
       `${where}: ${argument} must be a quantized tensor: { data, shape, dtype, scale, zeroPoint }, ` +

@@ -208,6 +208,10 @@ describe("checkTensor refuses", () => {
 });
 
 describe("checkShape", () => {
+  it("takes as many axes as PyTorch does", () => {
+    assert.equal(checkShape("test", "shape", new Array(64).fill(1)).length, 64);
+  });
+
   it("makes a copy, with 0 for -0", () => {
     const shape = [2, -0];
     const checked = checkShape("test", "shape", shape);
@@ -359,7 +363,9 @@ describe("show", () => {
     [Symbol("s"), "Symbol(s)"],
     ["text", '"text"'],
     ["line\nbreak", '"line\\nbreak"'],
-    ["a".repeat(100), `"${"a".repeat(47)}…"`],
+    ["a".repeat(48), `"${"a".repeat(48)}"`],
+    ["a".repeat(49), `"${"a".repeat(47)}…"`],
+    [10n ** 60n, `1${"0".repeat(46)}…`],
     [class A {}, "a function"],
     [[1, [2], "3"], '[1, […], "3"]'],
     [[1, 2, 3, 4, 5, 6], "[1, 2, 3, 4, …]"],

@@ -280,6 +280,17 @@ describe("dequantize refuses", () => {
     );
     wrong(new Float32Array(5), RangeError, " must have length 4, got 5");
     wrong(tensor([1, 2, 3, 4]), RangeError, " must have shape [2, 2], got [4]");
+    wrong(tensor([[1, 2, 3, 4]]), RangeError, " must have shape [2, 2], got [1, 4]");
+    wrong(
+      tensor([
+        [
+          [1, 2],
+          [3, 4],
+        ],
+      ]),
+      RangeError,
+      " must have shape [2, 2], got [1, 2, 2]",
+    );
     const buffer = new ArrayBuffer(16);
     refuses(
       () => dequantize(q({ data: new Int8Array(buffer, 4, 4) }), { out: new Float32Array(buffer) }),
