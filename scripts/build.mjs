@@ -9,15 +9,16 @@ import { setUp } from "./setup.mjs";
 
 const dist = join(root, "dist");
 
-/** Configures a CMake preset if need be: afresh if it was configured with another compiler. */
+/** Configures a CMake preset if need be: afresh if its compiler or the presets have changed. */
 async function configure(preset, { env = {}, identity = "" } = {}) {
   const folder = join(root, "build", preset);
   const stamp = join(folder, ".configured-with");
+  const wanted = `${identity}\n${readFileSync(join(root, "CMakePresets.json"), "utf8")}`;
   const isConfigured = existsSync(join(folder, "build.ninja")) && existsSync(stamp);
-  if (isConfigured && readFileSync(stamp, "utf8") === identity) return;
-  if (existsSync(folder)) rmSync(folder, { recursive: true });
+  if (isConfigured && readFileSync(stamp, "utf8") === wanted) return;
+  rmSync(folder, { recursive: true, force: true });
   await run("cmake", ["--preset", preset], { env });
-  writeFileSync(stamp, identity);
+  writeFileSync(stamp, wanted);
 }
 
 /** The core: C++ to dist/core/baseline.js and its types. */

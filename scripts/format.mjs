@@ -22,7 +22,11 @@ const clangFormat = () => which("clang-format-14") ?? which("clang-format") ?? "
 
 export async function formatCpp(check) {
   const files = cppFiles(["include", "src", "tests/native"]);
-  await run(clangFormat(), [...(check ? ["--dry-run", "-Werror"] : ["-i"]), ...files]);
+  try {
+    await run(clangFormat(), [...(check ? ["--dry-run", "-Werror"] : ["-i"]), ...files]);
+  } catch {
+    throw new Failure("clang-format: some files are not formatted; npm run format puts them right");
+  }
 }
 
 await runAsScript(import.meta.url, async (args) => {

@@ -12,12 +12,12 @@ export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 export class Failure extends Error {}
 
 /** Runs a command in the open; its output is the terminal's, its input is empty. */
-export function run(command, args, { env = {}, cwd = root } = {}) {
+export function run(command, args, { env = {}, cwd = root, stderr = "inherit" } = {}) {
   return new Promise((done, fail) => {
     const child = spawn(command, args, {
       cwd,
       env: { ...process.env, ...env },
-      stdio: ["ignore", "inherit", "inherit"],
+      stdio: ["ignore", "inherit", stderr],
     });
     child.on("error", (error) => fail(new Failure(`${command}: ${error.message}`)));
     child.on("close", (code, signal) => {
@@ -98,6 +98,25 @@ export async function step(title, work) {
     console.log(`== ${title}: FAILED after ${seconds()}`);
     throw error;
   }
+}
+
+/** Runs works one by one, none kept from running by another's failure; `finish` tells of those. */
+export function tally() {
+  const failures = [];
+  const attempt = async (name, work) => {
+    try {
+      await work();
+      return true;
+    } catch (error) {
+      console.error(error instanceof Failure ? error.message : error);
+      failures.push(name);
+      return false;
+    }
+  };
+  const finish = () => {
+    if (failures.length > 0) throw new Failure(`FAILED: ${failures.join(", ")}`);
+  };
+  return { attempt, finish };
 }
 
 /** Runs `main` if the module is the script that was started; a Failure becomes one line and exit code 1. */

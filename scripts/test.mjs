@@ -7,7 +7,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { findBrowser } from "./browser.mjs";
 import { buildCore, buildJs, buildNative, buildPage } from "./build.mjs";
-import { Failure, root, run, runAsScript, step } from "./run.mjs";
+import { Failure, root, run, runAsScript, step, tally } from "./run.mjs";
 import { setUp } from "./setup.mjs";
 
 function ctest(title, preset) {
@@ -73,17 +73,7 @@ await runAsScript(import.meta.url, async (names) => {
     native: () => buildNative("native"),
     asan: () => buildNative("native-asan"),
   };
-  const failures = [];
-  const attempt = async (name, work) => {
-    try {
-      await work();
-      return true;
-    } catch (error) {
-      console.error(error instanceof Failure ? error.message : error);
-      failures.push(name);
-      return false;
-    }
-  };
+  const { attempt, finish } = tally();
 
   // Each part is built once, in the order in which they depend on each other.
   const built = {};
@@ -96,6 +86,6 @@ await runAsScript(import.meta.url, async (names) => {
     if (suite.builds.every((part) => built[part])) await attempt(`${name} tests`, suite.test);
     else console.log(`\n== ${name} tests: not run, their build failed`);
   }
-  if (failures.length > 0) throw new Failure(`FAILED: ${failures.join(", ")}`);
+  finish();
   console.log(`\nAll passed: ${suites.map(([name]) => name).join(", ")}`);
 });

@@ -115,6 +115,17 @@ TEST(QuantizationError, CosineIsTheSimilarityOfDirections) {
   EXPECT_DOUBLE_EQ(error_of({1e30F}, {1e-30F}, Metric::kCosine), 1.0);
 }
 
+TEST(QuantizationError, CosineOfEqualTensorsIsExactly1) {
+  Random random(72);
+  for (std::size_t n = 1; n < 200; ++n) {
+    std::vector<float> a(n);
+    for (float& value : a) value = random.spread(-126, 127);
+    EXPECT_EQ(error_of(a, a, Metric::kCosine), 1.0) << n;
+  }
+  EXPECT_EQ(error_of({testing::kSmallest}, {testing::kSmallest}, Metric::kCosine), 1.0);
+  EXPECT_EQ(error_of({FLT_MAX, FLT_MAX}, {FLT_MAX, FLT_MAX}, Metric::kCosine), 1.0);
+}
+
 TEST(QuantizationError, CosineWithAZeroVectorIsNan) {
   EXPECT_TRUE(std::isnan(error_of({0, 0}, {1, 2}, Metric::kCosine)));
   EXPECT_TRUE(std::isnan(error_of({1, 2}, {0, 0}, Metric::kCosine)));

@@ -17,7 +17,6 @@ namespace {
 using testing::kEffort;
 using testing::kInfinity;
 using testing::kNan;
-using testing::kSpecialFloats;
 using testing::Output;
 using testing::Random;
 using testing::random_codes;
