@@ -164,7 +164,7 @@ double quantization_error(std::span<const float> histogram, Range range, double 
   const auto half = static_cast<float>(code_width / 2.0);
   const auto top = static_cast<float>(levels - 1.0);
   for (std::size_t i = 0; i < histogram.size(); ++i) {
-    const float offset =
+    const auto offset =
         static_cast<float>(static_cast<std::int64_t>(i) - static_cast<std::int64_t>(first));
     const float begin = offset * width;
     const float end = begin + width;

@@ -9,7 +9,7 @@ namespace zeropoint::kernels {
 namespace {
 
 // A lane gains at most 4 * 255 * 128 < 2^17 a step of 16, so 2^13 steps stay below 2^31 / 2.
-constexpr std::size_t kDrain = 16 * 8192;
+constexpr std::size_t kDrain = std::size_t{16} * 8192;
 
 }  // namespace
 
@@ -29,7 +29,7 @@ std::int64_t dot_qu8_qs8(const std::uint8_t* x, const std::int8_t* w, std::size_
     wasm_v128_store(lanes, acc);
     for (const std::int32_t lane : lanes) total += lane;
   }
-  for (; i < k; ++i) total += static_cast<std::int32_t>(x[i]) * static_cast<std::int32_t>(w[i]);
+  for (; i < k; ++i) total += std::int64_t{x[i]} * w[i];
   return total;
 }
 
