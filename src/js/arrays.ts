@@ -81,6 +81,14 @@ export function overlap(a: NumberArray, b: NumberArray): boolean {
   return start < Math.min(aEnd, bEnd);
 }
 
+/** The elements of a typed array from `start` up to, but without, `end`, on the same memory. */
+export function subarrayOf(array: NumberArray, start: number, end: number): NumberArray {
+  const types = globalThis as unknown as Record<string, NumberArrayConstructor>;
+  const type = types[arrayName(array) as string];
+  const elementBytes = arrayLength(array) === 0 ? 1 : arrayByteLength(array) / arrayLength(array);
+  return new type(arrayBuffer(array), arrayByteOffset(array) + start * elementBytes, end - start);
+}
+
 /** What makes typed arrays of one type. */
 export interface ArrayConstructor<T> {
   new (length: number): T;

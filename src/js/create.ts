@@ -3,15 +3,41 @@
 import type { Build, Core } from "./build.js";
 import { dequantize, fakeQuantize } from "./dequantize.js";
 import { quantizationError } from "./error.js";
+import { HistogramObserver } from "./histogram.js";
 import { type InitOptions, loadCore, runOn } from "./init.js";
 import { linear, QuantizedLinear } from "./linear.js";
+import {
+  MinMaxObserver,
+  MovingAverageMinMaxObserver,
+  MovingAveragePerChannelMinMaxObserver,
+  PerChannelMinMaxObserver,
+} from "./observer.js";
 import { pack, unpack } from "./pack.js";
+import {
+  FixedQParamsObserver,
+  NoopObserver,
+  PlaceholderObserver,
+  RecordingObserver,
+  ReuseInputObserver,
+} from "./passive.js";
+import * as qconfigs from "./qconfig.js";
 import { chooseQParams } from "./qparams.js";
 import { quantize } from "./quantize.js";
 import { tensor } from "./tensor.js";
+import {
+  fakeQuantizePerChannel,
+  fakeQuantizePerTensor,
+  intRepr,
+  quantizePerChannel,
+  quantizePerTensor,
+  quantizePerTensorDynamic,
+} from "./torch.js";
+
+/** The QConfigs and all around them: data, the same in every instance. */
+type QConfigs = typeof qconfigs;
 
 /** An instance of the library, with a core and memory of its own. */
-export interface Zeropoint {
+export interface Zeropoint extends QConfigs {
   /** The build that it runs. */
   readonly build: Build;
   /** The threads that it runs on. */
@@ -26,6 +52,22 @@ export interface Zeropoint {
   readonly unpack: typeof unpack;
   readonly linear: typeof linear;
   readonly QuantizedLinear: typeof QuantizedLinear;
+  readonly quantizePerTensor: typeof quantizePerTensor;
+  readonly quantizePerChannel: typeof quantizePerChannel;
+  readonly quantizePerTensorDynamic: typeof quantizePerTensorDynamic;
+  readonly intRepr: typeof intRepr;
+  readonly fakeQuantizePerTensor: typeof fakeQuantizePerTensor;
+  readonly fakeQuantizePerChannel: typeof fakeQuantizePerChannel;
+  readonly MinMaxObserver: typeof MinMaxObserver;
+  readonly MovingAverageMinMaxObserver: typeof MovingAverageMinMaxObserver;
+  readonly PerChannelMinMaxObserver: typeof PerChannelMinMaxObserver;
+  readonly MovingAveragePerChannelMinMaxObserver: typeof MovingAveragePerChannelMinMaxObserver;
+  readonly HistogramObserver: typeof HistogramObserver;
+  readonly PlaceholderObserver: typeof PlaceholderObserver;
+  readonly NoopObserver: typeof NoopObserver;
+  readonly RecordingObserver: typeof RecordingObserver;
+  readonly ReuseInputObserver: typeof ReuseInputObserver;
+  readonly FixedQParamsObserver: typeof FixedQParamsObserver;
 }
 
 /**
@@ -51,6 +93,23 @@ export async function create(options?: InitOptions): Promise<Zeropoint> {
     unpack: bind(core, unpack),
     linear: bind(core, linear),
     QuantizedLinear: bind(core, QuantizedLinear),
+    quantizePerTensor: bind(core, quantizePerTensor),
+    quantizePerChannel: bind(core, quantizePerChannel),
+    quantizePerTensorDynamic: bind(core, quantizePerTensorDynamic),
+    intRepr: bind(core, intRepr),
+    fakeQuantizePerTensor: bind(core, fakeQuantizePerTensor),
+    fakeQuantizePerChannel: bind(core, fakeQuantizePerChannel),
+    MinMaxObserver: bind(core, MinMaxObserver),
+    MovingAverageMinMaxObserver: bind(core, MovingAverageMinMaxObserver),
+    PerChannelMinMaxObserver: bind(core, PerChannelMinMaxObserver),
+    MovingAveragePerChannelMinMaxObserver: bind(core, MovingAveragePerChannelMinMaxObserver),
+    HistogramObserver: bind(core, HistogramObserver),
+    PlaceholderObserver: bind(core, PlaceholderObserver),
+    NoopObserver: bind(core, NoopObserver),
+    RecordingObserver: bind(core, RecordingObserver),
+    ReuseInputObserver: bind(core, ReuseInputObserver),
+    FixedQParamsObserver: bind(core, FixedQParamsObserver),
+    ...qconfigs,
   };
 }
 

@@ -11,8 +11,10 @@ import {
   type QuantizeOptions,
   runChoose,
 } from "./qparams.js";
+import { checkQTensor, looksTorchQuantized, type TorchQuantizedTensorInput } from "./qtensor.js";
 import { applyQParams, quantizeOptions } from "./quantize.js";
 import { checkTensorOut, type Tensor } from "./tensor.js";
+import { dequantizeTorch } from "./torch.js";
 
 /** Where a float32 result is written: an array of its length, or a tensor of its shape. */
 export interface OutOption {
@@ -27,9 +29,16 @@ export interface OutOption {
  *
  * in separately rounded float32 operations (int32 codes are rounded to float32 first).
  *
- * Source: linear_dequantization of the course notebooks.
+ * A tensor of dtype qint8, quint8 or qint32 is dequantized as PyTorch does it:
  *
- * @param q  what `quantize` returns, or an object with the same fields
+ *     per tensor       scale * float(q.data[i] - q.zeroPoint), the difference in wrapping int32
+ *     per channel      float(double(float(q.data[i]) - float(zeroPoint)) * scale)
+ *     float zero point (float(q.data[i]) - zeroPoint) * scale, all in float32
+ *
+ * Source: linear_dequantization of the course notebooks; Tensor.dequantize() of PyTorch.
+ *
+ * @param q  what `quantize`, `quantizePerTensor` or `quantizePerChannel` returns, or an object with
+ *   the same fields
  * @param options.out  where to write the values, apart from `q.data`
  * @returns float32, of the shape of `q`
  * @throws {TypeError} `ZP_INVALID_TENSOR`, `ZP_INVALID_CODES` if `q.data` is not of the dtype's type
@@ -38,9 +47,20 @@ export interface OutOption {
  *   `ZP_OUT_OF_MEMORY`
  * @example dequantize(quantize(tensor([0, 2.5]), { scale: 0.5, zeroPoint: 3 })).data // [0, 2.5]
  */
-export function dequantize(q: QuantizedTensorInput, options?: OutOption): Tensor {
+export function dequantize(
+  q: QuantizedTensorInput | TorchQuantizedTensorInput,
+  options?: OutOption,
+): Tensor {
   const where = "dequantize";
   const core = activeCore(where);
+  if (looksTorchQuantized(q)) {
+    const checked = checkQTensor(where, "q", q);
+    const { shape, size, codes } = checked;
+    const { out } = checkOptions(where, options, ["out"]);
+    const result = checkTensorOut(where, "options.out", out, shape, size, [codes]);
+    dequantizeTorch(core, where, checked, result.data);
+    return result;
+  }
   const { qparams, codes, shape, size, dtype } = checkQuantized(where, "q", q);
   const { out } = checkOptions(where, options, ["out"]);
   const result = checkTensorOut(where, "options.out", out, shape, size, [codes]);

@@ -27,6 +27,14 @@
  * | `ZP_INVALID_CODES` | TypeError, RangeError | codes are in the wrong array or out of the dtype's range |
  * | `ZP_INVALID_BYTES` | TypeError, RangeError | packed bytes are not a Uint8Array of the right length |
  * | `ZP_INVALID_OUT` | TypeError, RangeError | `out` has the wrong type or length, or overlaps an input |
+ * | `ZP_INVALID_QSCHEME` | TypeError, RangeError | a qscheme is unknown, or not one that the observer or the tensor has |
+ * | `ZP_INVALID_QUANT_RANGE` | TypeError, RangeError | quantMin and quantMax are not a range of codes |
+ * | `ZP_INVALID_FUNCTION` | TypeError | a function is expected |
+ * | `ZP_INVALID_STATE` | TypeError, RangeError | saved state is not what `toJSON` makes |
+ * | `ZP_INVALID_QCONFIG` | TypeError, RangeError | a QConfig is not a pair of observer classes or factories |
+ * | `ZP_UNSUPPORTED_QCONFIG` | RangeError | a QConfig is for training, or asks for what a layer cannot do |
+ * | `ZP_INVALID_MODEL` | TypeError, RangeError | a model is not a Sequential of layers, or has no such layer |
+ * | `ZP_NO_QPARAMS` | TypeError | an observer that has no qparams to give is asked for them |
  * | `ZP_DISPOSED` | TypeError | an object is used after `dispose()` |
  * | `ZP_NOT_INITIALIZED` | Error | the core is needed before `await init()` |
  * | `ZP_ALREADY_INITIALIZED` | Error | a later `init` asks for something else |
@@ -57,6 +65,14 @@ export type ErrorCode =
   | "ZP_INVALID_CODES"
   | "ZP_INVALID_BYTES"
   | "ZP_INVALID_OUT"
+  | "ZP_INVALID_QSCHEME"
+  | "ZP_INVALID_QUANT_RANGE"
+  | "ZP_INVALID_FUNCTION"
+  | "ZP_INVALID_STATE"
+  | "ZP_INVALID_QCONFIG"
+  | "ZP_UNSUPPORTED_QCONFIG"
+  | "ZP_INVALID_MODEL"
+  | "ZP_NO_QPARAMS"
   | "ZP_DISPOSED"
   | "ZP_NOT_INITIALIZED"
   | "ZP_ALREADY_INITIALIZED"

@@ -8,7 +8,9 @@ export { dequantize, fakeQuantize, type OutOption } from "./dequantize.js";
 export type { Codes, CodesByDType, DType } from "./dtype.js";
 export { type Metric, quantizationError } from "./error.js";
 export type { ErrorCode, ZeropointError } from "./errors.js";
+export type { ObserverFactory } from "./factory.js";
 export type { Granularity } from "./granularity.js";
+export { HistogramObserver, type HistogramObserverOptions, type ValueRange } from "./histogram.js";
 export { type InitOptions, type InitResult, init } from "./init.js";
 export {
   type Accumulate,
@@ -17,7 +19,35 @@ export {
   QuantizedLinear,
   type QuantizedLinearOptions,
 } from "./linear.js";
+export {
+  MinMaxObserver,
+  MovingAverageMinMaxObserver,
+  type MovingAverageObserverOptions,
+  MovingAveragePerChannelMinMaxObserver,
+  type MovingAveragePerChannelObserverOptions,
+  type ObservedQParams,
+  type Observer,
+  type ObserverDType,
+  type ObserverJSON,
+  PerChannelMinMaxObserver,
+  type PerChannelObserverOptions,
+  type QScheme,
+  type UniformObserverOptions,
+} from "./observer.js";
 export { pack, type QuantizedTensorMeta, unpack } from "./pack.js";
+export {
+  FixedQParamsObserver,
+  type FixedQParamsObserverOptions,
+  NoopObserver,
+  type NoopObserverOptions,
+  type PlaceholderDType,
+  PlaceholderObserver,
+  type PlaceholderObserverOptions,
+  RecordingObserver,
+  type RecordingObserverOptions,
+  ReuseInputObserver,
+} from "./passive.js";
+export * from "./qconfig.js";
 export {
   type ChooseQParamsOptions,
   chooseQParams,
@@ -31,5 +61,30 @@ export {
   type Scheme,
   type ZeroPointTensor,
 } from "./qparams.js";
+export type {
+  ChannelScales,
+  ChannelZeroPoints,
+  CodesByQDType,
+  IntegerTensor,
+  QDType,
+  TensorQScheme,
+  TorchQuantizedTensor,
+  TorchQuantizedTensorInput,
+} from "./qtensor.js";
 export { quantize } from "./quantize.js";
 export { type NestedNumbers, type Tensor, tensor } from "./tensor.js";
+export {
+  type CompatOption,
+  fakeQuantizePerChannel,
+  fakeQuantizePerTensor,
+  intRepr,
+  quantizePerChannel,
+  quantizePerTensor,
+  quantizePerTensorDynamic,
+  type TorchFakeQuantizeOptions,
+  type TorchQuantizeOptions,
+  type TorchScale,
+  type TorchScales,
+  type TorchZeroPoint,
+  type TorchZeroPoints,
+} from "./torch.js";

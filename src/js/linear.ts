@@ -6,6 +6,7 @@ import type { NumberArray } from "./arrays.js";
 import type { Core } from "./build.js";
 import {
   type CheckedTensor,
+  checkBoolean,
   checkChoice,
   checkOptions,
   checkTensor,
@@ -30,9 +31,11 @@ import {
   qparamsResult,
   refused,
 } from "./qparams.js";
+import { checkQTensor, looksTorchQuantized, type TorchQuantizedTensorInput } from "./qtensor.js";
 import { quantizeValues } from "./quantize.js";
-import { showShape } from "./show.js";
+import { show, showShape } from "./show.js";
 import { checkTensorOut, type Tensor } from "./tensor.js";
+import { Int8Layer, quantizeInt8Weight } from "./w8a8.js";
 
 /**
  * How products are summed: `"exact"`, the default, in double precision and a fixed order, the same
@@ -99,6 +102,31 @@ function checkFloatWeight(where: string, value: unknown): Weight {
     parts: [{ type: "Float32Array", values: data, count: size }],
     quantized: undefined,
   };
+}
+
+/**
+ * A weight of dtype qint8 as the same weight of dtype int8: w = (code − zeroPoint) · scale in both.
+ * Anything else as it is.
+ */
+function fromTorch(where: string, weight: unknown): unknown {
+  if (!looksTorchQuantized(weight)) return weight;
+  const { codes, shape, dtype, qparams } = checkQTensor(where, "weight", weight);
+  if (dtype !== "qint8") {
+    throw rangeError(
+      "ZP_UNSUPPORTED_DTYPE",
+      `${where}: weight.dtype must be "qint8" for the weight of a linear layer, got "${dtype}"`,
+    );
+  }
+  if (!("axis" in qparams)) return { data: codes, shape, dtype: "int8", ...qparams };
+  const { axis, scales, zeroPoints } = qparams;
+  if (zeroPoints instanceof Float32Array) {
+    throw rangeError(
+      "ZP_INVALID_ZERO_POINT",
+      `${where}: weight.zeroPoint must be integers, as an Int32Array, got floats: scheme ` +
+        `per_channel_affine_float_qparams`,
+    );
+  }
+  return { data: codes, shape, dtype: "int8", scale: scales, zeroPoint: zeroPoints, axis };
 }
 
 function checkWeightDType(where: string, argument: string, dtype: DType): void {
@@ -268,7 +296,8 @@ function multiply(
  *
  * @param input   float32 of shape [..., K]
  * @param weight  float32 of shape [N, K], or a quantized tensor of that shape and 2 to 8 bits: per
- *   tensor, per channel on either axis or per group, symmetric or affine. N and K may be 0
+ *   tensor, per channel on either axis or per group, symmetric or affine; qint8 with integer zero
+ *   points too. N and K may be 0
  * @param bias    float32 of shape [N]; default: none
  * @param options.accumulate  `"exact"` (default) or `"float32"`
  * @returns float32 of shape [..., N]
@@ -279,14 +308,25 @@ function multiply(
  */
 export function linear(
   input: TensorInput,
-  weight: TensorInput | QuantizedTensorInput,
+  weight: TensorInput | QuantizedTensorInput | TorchQuantizedTensorInput<"qint8">,
   bias?: TensorInput | null | undefined,
   options?: LinearOptions,
 ): Tensor {
   const where = "linear";
-  const core = activeCore(where);
+  return runLinear(activeCore(where), where, input, weight, bias, options);
+}
+
+/** `linear`, on a core and in the name of another function. */
+export function runLinear(
+  core: Core,
+  where: string,
+  input: TensorInput,
+  weight: TensorInput | QuantizedTensorInput | TorchQuantizedTensorInput<"qint8">,
+  bias?: TensorInput | null | undefined,
+  options?: LinearOptions,
+): Tensor {
   const checked = looksQuantized(weight)
-    ? quantizedWeight(where, checkQuantized(where, "weight", weight))
+    ? quantizedWeight(where, checkQuantized(where, "weight", fromTorch(where, weight)))
     : checkFloatWeight(where, weight);
   const batch = checkInput(where, input, checked);
   const biasPart = checkBias(where, "bias", bias, checked.outFeatures);
@@ -341,8 +381,16 @@ export interface QuantizedLinearOptions
   > {
   /** float32 of shape [outFeatures]. Default: none. */
   bias?: TensorInput | null | undefined;
-  /** In which precision the input is multiplied. Default, and all that this version has: float32. */
-  activations?: "float32" | undefined;
+  /**
+   * In which precision the input is multiplied. `"float32"`, the default; or `"dynamic"`: the input is
+   * quantized to 8 bits on the fly, as PyTorch's dynamic quantization does.
+   */
+  activations?: "float32" | "dynamic" | undefined;
+  /**
+   * With `"dynamic"` activations: use 7 of their 8 bits, as PyTorch does for the sake of kernels whose
+   * sums overflow. No kernel here does, so `false` is as safe and more exact. Default: true.
+   */
+  reduceRange?: boolean | undefined;
   /** Default: `"exact"`. */
   accumulate?: Accumulate | undefined;
 }
@@ -382,34 +430,72 @@ export class QuantizedLinear {
   readonly #quantized: QuantizedWeight | undefined;
   readonly #partsAt: readonly number[];
   readonly #biasAt: number;
+  readonly #reduceRange: boolean;
+  /** The weights of a layer with dynamic activations, which owns its memory itself. */
+  readonly #dynamic: Int8Layer | undefined;
   #owned: Owned | undefined;
 
   /**
-   * @param weight  a quantized tensor of shape [N, K] and 2 to 8 bits; or float32 of that shape,
-   *   which is quantized as `quantize(weight, options)` does
+   * With `activations: "dynamic"` the layer is PyTorch's dynamic quantized linear layer, bit for bit: a
+   * float weight is quantized to int8 with scale max|w| / 127.5, one for all or (`axis: 0`) one for
+   * each output; every input is quantized to quint8 with one scale for all its rows, chosen from its
+   * range; products are summed as integers:
+   *
+   *     y = float(Σ (qx − zeroPoint) · qw) · (scale · weightScale) + bias        in float32
+   *
+   * Source: torch.ao.nn.quantized.dynamic.Linear, with qnnpack's rounding.
+   *
+   * @param weight  a quantized tensor of shape [N, K] and 2 to 8 bits (dynamic activations: int8 or
+   *   qint8 with zero points 0, per tensor or one scale for each output); or float32 of that shape,
+   *   which is quantized as `quantize(weight, options)` does (dynamic: as above)
    * @param options.bias         float32 of shape [N]; default: none
-   * @param options.activations  `"float32"`
+   * @param options.activations  `"float32"` (default) or `"dynamic"`
+   * @param options.reduceRange  dynamic: 7 bits for activations, as PyTorch has it; default: true
    * @param options.accumulate   `"exact"` (default) or `"float32"`, see `linear`
    * @param options  the others are those of `quantize`, for a float weight only
    * @throws {TypeError} `ZP_INVALID_TENSOR`, `ZP_UNKNOWN_OPTION`, `ZP_CONFLICTING_OPTIONS` if options
-   *   say how to quantize a weight that is quantized already
+   *   say how to quantize a weight that is quantized already, or differently from dynamic layers
    * @throws {RangeError} `ZP_SHAPE_MISMATCH`, `ZP_UNSUPPORTED_DTYPE` for more than 8 bits,
    *   `ZP_OUT_OF_MEMORY`, and what `quantize` and `dequantize` throw
    * @example new QuantizedLinear(weight, { dtype: "int4", groupSize: 32 })
+   * @example new QuantizedLinear(weight, { activations: "dynamic", axis: 0, bias })
    */
-  constructor(weight: TensorInput | QuantizedTensorInput, options?: QuantizedLinearOptions) {
+  constructor(
+    weight: TensorInput | QuantizedTensorInput | TorchQuantizedTensorInput<"qint8">,
+    options?: QuantizedLinearOptions,
+  ) {
     const where = "QuantizedLinear";
     const core = activeCore(where);
     const given = checkOptions(where, options, [
       "bias",
       "activations",
+      "reduceRange",
       "accumulate",
       ...QUANTIZE_OPTIONS,
     ]);
-    const { bias, activations, accumulate } = given;
-    checkChoice(where, "options.activations", activations, ["float32"], "float32");
+    const { bias, accumulate } = given;
+    const activations = checkChoice(
+      where,
+      "options.activations",
+      given.activations,
+      ["float32", "dynamic"] as const,
+      "float32",
+    );
     this.accumulate = checkAccumulate(where, accumulate);
-    const checked = checkQuantized(where, "weight", toQuantized(core, where, weight, given));
+    this.#reduceRange = checkBoolean(where, "options.reduceRange", given.reduceRange, true);
+    const isDynamic = activations === "dynamic";
+    if (isDynamic) checkDynamicOptions(where, given);
+    else if (given.reduceRange !== undefined) {
+      throw typeError(
+        "ZP_CONFLICTING_OPTIONS",
+        `${where}: options.reduceRange is for options.activations: "dynamic", which is not given`,
+      );
+    }
+    const ready = fromTorch(
+      where,
+      isDynamic ? toInt8(core, where, weight, given) : toQuantized(core, where, weight, given),
+    );
+    const checked = checkQuantized(where, "weight", ready);
     const { qparams, dtype, scheme } = checked;
     const { outFeatures, inFeatures, parts, quantized } = quantizedWeight(where, checked);
     const biasPart = checkBias(where, "options.bias", bias, outFeatures);
@@ -418,6 +504,17 @@ export class QuantizedLinear {
     this.qparams = qparamsResult(qparams, dtype, scheme, qparams.slices);
     this.#core = core;
     this.#quantized = quantized;
+    if (isDynamic) {
+      this.#dynamic = new Int8Layer(
+        core,
+        where,
+        { outFeatures, inFeatures, ...checkInt8(where, checked, quantized) },
+        biasPart?.values,
+      );
+      this.#partsAt = [];
+      this.#biasAt = 0;
+      return;
+    }
     const { memory } = core;
     const all = biasPart === undefined ? parts : [...parts, biasPart];
     let bytes = 0;
@@ -443,20 +540,35 @@ export class QuantizedLinear {
    * @param out    where to write the result: a Float32Array of its length, or a Tensor of its shape,
    *   which is then itself the result; apart from `input`
    * @returns float32 of shape [..., outFeatures]
+   *
+   * With dynamic activations the input needs 2 axes or more, as in PyTorch, and finite values.
+   *
    * @throws {TypeError} `ZP_DISPOSED`, `ZP_INVALID_TENSOR`, `ZP_INVALID_OUT`
    * @throws {RangeError} `ZP_SHAPE_MISMATCH`, `ZP_INVALID_OUT`, `ZP_SIZE_OVERFLOW`,
-   *   `ZP_OUT_OF_MEMORY`
+   *   `ZP_OUT_OF_MEMORY`; `ZP_NON_FINITE` with dynamic activations
    * @example layer.forward(tensor([[1, 2, 3]])).shape // [1, layer.outFeatures]
    */
   forward(input: TensorInput, out?: Float32Array | Tensor): Tensor {
     const where = "QuantizedLinear.forward";
-    if (this.#owned === undefined) {
+    this.#dynamic?.checkAlive(where);
+    if (this.#owned === undefined && this.#dynamic === undefined) {
       throw typeError("ZP_DISPOSED", `${where}: the layer is disposed and cannot be used any more`);
     }
     const { inFeatures, outFeatures } = this;
     const core = this.#core;
     const batch = checkInput(where, input, { inFeatures, outFeatures });
+    if (this.#dynamic !== undefined && batch.shape.length < 2) {
+      throw rangeError(
+        "ZP_SHAPE_MISMATCH",
+        `${where}: input must have 2 axes or more, as PyTorch's dynamic layer takes it, ` +
+          `got shape ${showShape(batch.shape)}`,
+      );
+    }
     const result = checkTensorOut(where, "out", out, batch.outShape, batch.outSize, [batch.data]);
+    if (this.#dynamic !== undefined) {
+      this.#dynamic.runDynamic(where, batch, batch.rows, this.#reduceRange, result.data);
+      return result;
+    }
     if (batch.outSize === 0) return result;
     const { memory } = core;
     const xAt = memory.place(4 * batch.size);
@@ -484,6 +596,7 @@ export class QuantizedLinear {
 
   /** Frees the layer's memory. Calling it again does nothing; calling `forward` after it throws. */
   dispose(): void {
+    this.#dynamic?.dispose();
     if (this.#owned === undefined) return;
     const { memory, block } = this.#owned;
     this.#owned = undefined;
@@ -524,4 +637,74 @@ function toQuantized(
   return quantizeValues(core, where, "weight", x, options, (dtype) => {
     checkWeightDType(where, "options.dtype", dtype);
   });
+}
+
+/** Dynamic layers quantize their weight in one way only. */
+function checkDynamicOptions(where: string, options: Record<string, unknown>): void {
+  const wanted: Record<string, readonly unknown[]> = {
+    dtype: [undefined, "int8"],
+    scheme: [undefined, "symmetric"],
+    accumulate: [undefined, "exact"],
+    groupSize: [undefined],
+    includeZero: [undefined],
+    nonFinite: [undefined],
+    scale: [undefined],
+    zeroPoint: [undefined],
+  };
+  for (const [name, values] of Object.entries(wanted)) {
+    if (values.includes(options[name])) continue;
+    const takes = values.length === 1 ? "cannot be given" : `must be ${show(values[1])}`;
+    throw typeError(
+      "ZP_CONFLICTING_OPTIONS",
+      `${where}: options.${name} ${takes} with options.activations: "dynamic", ` +
+        `got ${show(options[name])}`,
+    );
+  }
+}
+
+/** A weight for dynamic activations: quantized already, or quantized as PyTorch does it. */
+function toInt8(
+  core: Core,
+  where: string,
+  weight: unknown,
+  options: Record<string, unknown>,
+): unknown {
+  if (looksQuantized(weight)) return toQuantized(core, where, weight, options);
+  const x = checkTensor(where, "weight", weight);
+  checkMatrix(where, x.shape);
+  const { axis } = options;
+  if (axis !== undefined && axis !== 0 && axis !== -2) {
+    throw rangeError(
+      "ZP_INVALID_AXIS",
+      `${where}: options.axis must be 0, for one scale for each output, with ` +
+        `options.activations: "dynamic", got ${show(axis)}`,
+    );
+  }
+  return quantizeInt8Weight(core, where, x, axis !== undefined);
+}
+
+/** Codes and scales of a weight that dynamic activations can be multiplied by. */
+function checkInt8(
+  where: string,
+  { codes, dtype, qparams }: CheckedQuantized,
+  quantized: QuantizedWeight | undefined,
+): { codes: Int8Array; scales: ArrayLike<number> } {
+  const { scale, zeroPoint } = qparams;
+  const granularity = quantized?.granularity;
+  const zeros = typeof zeroPoint === "number" ? [zeroPoint] : zeroPoint.data;
+  const problem =
+    dtype !== "int8"
+      ? `dtype "int8" or "qint8", got "${dtype}"`
+      : zeros.some((zero) => zero !== 0)
+        ? "zero points of 0"
+        : granularity !== "perTensor" && granularity !== "perOutput"
+          ? "one scale, or one for each output"
+          : undefined;
+  if (problem !== undefined) {
+    throw rangeError(
+      dtype === "int8" ? "ZP_INVALID_SCHEME" : "ZP_UNSUPPORTED_DTYPE",
+      `${where}: weight must have ${problem} with options.activations: "dynamic"`,
+    );
+  }
+  return { codes: codes as Int8Array, scales: typeof scale === "number" ? [scale] : scale.data };
 }

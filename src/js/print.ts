@@ -54,6 +54,20 @@ export function formatTensor(tensor: PrintableTensor): string {
   return appendSuffixes(prefix + contents, suffixes, prefix.length);
 }
 
+/**
+ * Formats a tensor of float values with suffixes of its own, as PyTorch does for quantized ones:
+ * "tensor([0.5000], size=(1,), dtype=torch.qint8, ...)".
+ */
+export function formatWithSuffixes(tensor: PrintableTensor, suffixes: readonly string[]): string {
+  const { data, shape, dtype } = tensor;
+  const prefix = "tensor(";
+  const count = shape.reduce((product, size) => product * size, 1);
+  const body = { data, shape, strides: rowMajorStrides(shape) };
+  const contents =
+    count === 0 ? "[]" : formatValues(body, 0, dtype, count > THRESHOLD, prefix.length);
+  return appendSuffixes(prefix + contents, suffixes, prefix.length);
+}
+
 /** A shape as Python prints a tuple: "()", "(3,)", "(3, 1)". */
 export function formatShape(shape: readonly number[]): string {
   return shape.length === 1 ? `(${shape[0]},)` : `(${shape.join(", ")})`;

@@ -120,10 +120,10 @@ describe("dequantize refuses", () => {
     ["an array", [1], TypeError, "ZP_INVALID_TENSOR", `${form}, got [1]`],
     [
       "an unknown dtype",
-      q({ dtype: "qint8" }),
+      q({ dtype: "quint2" }),
       RangeError,
       "ZP_INVALID_DTYPE",
-      /^dequantize: q\.dtype must be "int2", .* got "qint8"$/,
+      /^dequantize: q\.dtype must be "int2", .* got "quint2"$/,
     ],
     ["no dtype", q({ dtype: undefined }), TypeError, "ZP_INVALID_DTYPE", /got undefined$/],
     [

@@ -622,12 +622,12 @@ describe("QuantizedLinear", () => {
       "QuantizedLinear: weight must have shape [outFeatures, inFeatures], got [2]",
     ],
     [
-      "dynamic activations, which this version does not have",
+      "activations of another kind",
       w,
-      { activations: "dynamic" },
+      { activations: "static" },
       RangeError,
       "ZP_INVALID_OPTION",
-      'QuantizedLinear: options.activations must be "float32", got "dynamic"',
+      'QuantizedLinear: options.activations must be "float32" or "dynamic", got "static"',
     ],
     [
       "int16",

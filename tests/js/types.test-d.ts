@@ -180,8 +180,8 @@ dequantize(x);
 chooseQParams(x, { scale: 1 });
 // @ts-expect-error a metric that there is not
 quantizationError(x, x, "rmse");
-// @ts-expect-error this version has float32 activations
-new QuantizedLinear(x, { activations: "dynamic" });
+// @ts-expect-error there is no such kind of activations
+new QuantizedLinear(x, { activations: "static" });
 // @ts-expect-error text is not a number
 tensor([1, "2"]);
 // @ts-expect-error the weight comes second

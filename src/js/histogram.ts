@@ -1,0 +1,264 @@
+// tensors over time -> histogram -> the range that quantizes it best -> qparams.
+
+import { arrayName, newArray, subarrayOf } from "./arrays.js";
+import { type CheckedTensor, checkTensor, type TensorInput } from "./check.js";
+import { rangeError, typeError } from "./errors.js";
+import {
+  checkInteger,
+  fromJSONNumbers,
+  type ObservedQParams,
+  TILE,
+  tensorRange,
+  toJSONNumbers,
+  UniformObserver,
+  type UniformObserverOptions,
+} from "./observer.js";
+import { refused } from "./qparams.js";
+import { Tensor } from "./tensor.js";
+
+/** What `HistogramObserver` takes. */
+export interface HistogramObserverOptions extends UniformObserverOptions {
+  /** Into how many equal parts the range is cut. Default: 2048. */
+  bins?: number | undefined;
+}
+
+const MOST_BINS = 2 ** 20;
+
+/** A range of values. */
+export interface ValueRange {
+  readonly min: number;
+  readonly max: number;
+}
+
+/**
+ * Counts the values of all batches in a histogram, and chooses the range whose quantization errs
+ * least.
+ *
+ * A batch that lies in the range held is counted into it. One that does not widens the range, and the
+ * old bins are spread over the new ones. `calculateQParams` narrows the range from its ends, by
+ * quantiles of 1e-5, as long as the estimated error falls.
+ *
+ * A batch of any size passes through the core's memory in tiles, twice, and no copy is kept.
+ *
+ * Source: torch.ao.quantization.HistogramObserver of PyTorch 2.6, its treatment of a constant first
+ * batch included (it then counts as often as the next batch has values; issue 156414, changed later).
+ *
+ * @example
+ * const observer = new HistogramObserver({ bins: 128 });
+ * observer.observe(tensor([0, 0.1, 0.2, 100]));
+ * observer.histogram.data[0]; // 3
+ */
+export class HistogramObserver extends UniformObserver {
+  static override readonly pythonName = "torch.ao.quantization.observer.HistogramObserver";
+  /** Into how many equal parts the range is cut. */
+  readonly bins: number;
+  #histogram: Float32Array;
+
+  /**
+   * @throws {RangeError|TypeError} what `MinMaxObserver` throws; `ZP_INVALID_OPTION` for bins that are
+   *   not an integer from 1 to 2²⁰, or for `isDynamic`
+   */
+  constructor(options?: HistogramObserverOptions) {
+    const where = "HistogramObserver";
+    super(where, options, ["bins"], false, () => false);
+    this.bins = checkInteger(where, "options.bins", this.given.bins, 2048, 1, MOST_BINS);
+    this.#histogram = newArray(where, Float32Array, this.bins);
+  }
+
+  /** How many values fell into each part of minVal to maxVal: float32 of shape [bins]. A copy. */
+  get histogram(): Tensor {
+    return new Tensor(this.#histogram.slice(), [this.bins]);
+  }
+
+  /**
+   * Counts a batch.
+   * @param x  float32 or float64, any shape; without values it changes nothing
+   * @throws {RangeError} `ZP_NON_FINITE` for NaN, and for infinities unless `compat: "torch"` drops
+   *   them
+   * @throws {TypeError} `ZP_INVALID_TENSOR`, for integers too, which PyTorch does not count either
+   */
+  observe<X extends TensorInput>(x: X): X {
+    const where = `${this.where}.observe`;
+    const checked = checkTensor(where, "x", x);
+    const name = arrayName(checked.data) as string;
+    if (!name.startsWith("Float")) {
+      throw typeError(
+        "ZP_INVALID_TENSOR",
+        `${where}: x must hold floats, as PyTorch counts no integers, got data of type ${name}; ` +
+          `tensor(…) makes floats of them`,
+      );
+    }
+    const range = this.#batchRange(where, checked);
+    if (range === undefined) return x;
+    const { min, max } = this.range;
+    if (this.isUnobserved) {
+      this.#histogram = this.#count(where, checked, range);
+      this.setRange(single(range));
+      return x;
+    }
+    const held = { min: min[0], max: max[0] };
+    const joint = { min: Math.min(range.min, held.min), max: Math.max(range.max, held.max) };
+    this.#histogram = this.#merge(where, this.#count(where, checked, joint), joint, held);
+    this.setRange(single(joint));
+    return x;
+  }
+
+  /** The range of a batch; undefined if it holds no value to count. */
+  #batchRange(where: string, checked: CheckedTensor): ValueRange | undefined {
+    const range = tensorRange(this.core, where, checked);
+    if (range === undefined) return undefined;
+    const { min, max } = range;
+    if (Number.isNaN(min)) {
+      // As in PyTorch, which stores the range before it finds that it cannot count.
+      if (this.compat && this.isUnobserved) this.setRange(single(range));
+      throw rangeError(
+        "ZP_NON_FINITE",
+        `${where}: x must not hold NaN, which has no place in a histogram`,
+      );
+    }
+    if (Number.isFinite(min) && Number.isFinite(max)) return range;
+    if (!this.compat) throw this.nonFinite(Number.isFinite(min) ? max : min);
+    return tensorRange(this.core, where, checked, "ignore");
+  }
+
+  /** Counts the values between min and max; others, so infinities, are left out. */
+  #count(where: string, { data, size }: CheckedTensor, { min, max }: ValueRange): Float32Array {
+    const { memory, module } = this.core;
+    const { bins } = this;
+    const histogram = newArray(where, Float32Array, bins);
+    const xAt = memory.place(4 * Math.min(size, TILE));
+    const countsAt = memory.place(4 * bins);
+    const histogramAt = memory.place(4 * bins);
+    const base = memory.commit(where);
+    try {
+      memory.write("Uint32Array", base + countsAt, new Uint32Array(bins));
+      for (let start = 0; start < size; start += TILE) {
+        const end = Math.min(size, start + TILE);
+        memory.write("Float32Array", base + xAt, subarrayOf(data, start, end));
+        const status = module.countIntoBins(
+          base + xAt,
+          end - start,
+          min,
+          max,
+          base + countsAt,
+          bins,
+        );
+        if (status !== "kOk") throw refused(where, status);
+      }
+      const status = module.toHistogram(base + countsAt, base + histogramAt, bins);
+      if (status !== "kOk") throw refused(where, status);
+      memory.read(base + histogramAt, histogram);
+    } finally {
+      memory.end();
+    }
+    return histogram;
+  }
+
+  #merge(where: string, batch: Float32Array, joint: ValueRange, held: ValueRange): Float32Array {
+    const { memory, module } = this.core;
+    const { bins } = this;
+    const merged = newArray(where, Float32Array, bins);
+    const batchAt = memory.place(4 * bins);
+    const heldAt = memory.place(4 * bins);
+    const scratchAt = memory.place(scratchBytes(bins));
+    const base = memory.commit(where);
+    try {
+      memory.write("Float32Array", base + batchAt, batch);
+      memory.write("Float32Array", base + heldAt, this.#histogram);
+      const status = module.mergeHistogram(
+        base + batchAt,
+        joint.min,
+        joint.max,
+        base + heldAt,
+        held.min,
+        held.max,
+        bins,
+        base + scratchAt,
+      );
+      if (status !== "kOk") throw refused(where, status);
+      memory.read(base + heldAt, merged);
+    } finally {
+      memory.end();
+    }
+    return merged;
+  }
+
+  /**
+   * The part of minVal to maxVal that `calculateQParams` lays onto codes.
+   *
+   * Source: HistogramObserver._non_linear_param_search.
+   *
+   * @returns float32 values; Infinity and -Infinity before any batch
+   */
+  searchRange(): ValueRange {
+    const where = `${this.where}.searchRange`;
+    const { memory, module } = this.core;
+    const { bins } = this;
+    const [min] = this.range.min;
+    const [max] = this.range.max;
+    if (this.isUnobserved) return { min, max };
+    const histogramAt = memory.place(4 * bins);
+    const scratchAt = memory.place(scratchBytes(bins));
+    const outAt = memory.place(8);
+    const base = memory.commit(where);
+    const found = new Float32Array(2);
+    try {
+      memory.write("Float32Array", base + histogramAt, this.#histogram);
+      const status = module.searchHistogram(
+        base + histogramAt,
+        bins,
+        min,
+        max,
+        this.#levels(),
+        base + scratchAt,
+        base + outAt,
+      );
+      if (status !== "kOk") throw refused(where, status);
+      memory.read(base + outAt, found);
+    } finally {
+      memory.end();
+    }
+    return { min: found[0], max: found[1] };
+  }
+
+  /** How many codes the dtype has, whatever the quant range is: 2 ** torch.iinfo(dtype).bits. */
+  #levels(): number {
+    if (this.dtype.endsWith("int32")) return 2 ** 32;
+    return this.dtype.endsWith("int16") ? 2 ** 16 : 2 ** 8;
+  }
+
+  /**
+   * Scale and zero point that fit the range which quantizes the histogram best; see `searchRange`, and
+   * `MinMaxObserver` for what is made of a range.
+   * @returns scale and zero point of shape [1]
+   * @throws {RangeError} `ZP_NON_FINITE` if float32 cannot hold the width of the range
+   */
+  override calculateQParams(): ObservedQParams {
+    return this.chooseFor(single(this.searchRange()));
+  }
+
+  override reset(): void {
+    super.reset();
+    this.#histogram = newArray(this.where, Float32Array, this.bins);
+  }
+
+  protected override saveState(): Record<string, unknown> {
+    return { ...super.saveState(), histogram: toJSONNumbers(this.#histogram) };
+  }
+
+  protected override restoreState(where: string, state: Record<string, unknown>): void {
+    const { histogram } = state;
+    const counts = fromJSONNumbers(where, "json.state.histogram", histogram, this.bins);
+    super.restoreState(where, state);
+    this.#histogram = counts;
+  }
+}
+
+function single({ min, max }: ValueRange): { min: Float32Array; max: Float32Array } {
+  return { min: Float32Array.of(min), max: Float32Array.of(max) };
+}
+
+/** What the core needs beside a histogram to merge and to search it. */
+function scratchBytes(bins: number): number {
+  return 4 * (2 * bins + 1);
+}

@@ -1,0 +1,1089 @@
+// tensors over time -> range -> qparams: PyTorch's observers, bit for bit.
+
+import { newArray, subarrayOf } from "./arrays.js";
+import type { Core } from "./build.js";
+import {
+  type CheckedTensor,
+  checkBoolean,
+  checkChoice,
+  checkOptions,
+  checkTensor,
+  sizeOf,
+  type TensorInput,
+} from "./check.js";
+import { rangeError, typeError, type ZeropointError } from "./errors.js";
+import {
+  type ObserverConstructor,
+  type ObserverFactory,
+  partial,
+  partialCallable,
+  shortName,
+} from "./factory.js";
+import { activeCore } from "./init.js";
+import { floatRepr } from "./python-repr.js";
+import { refused } from "./qparams.js";
+import { IntegerTensor } from "./qtensor.js";
+import { show, showShape } from "./show.js";
+import { Tensor } from "./tensor.js";
+import { checkCompat } from "./torch.js";
+
+// ---------------------------------------------------------------------------------------------
+// Types.
+
+/** The integer dtypes that observers choose qparams for, by PyTorch's names. */
+export type ObserverDType =
+  | "qint8"
+  | "quint8"
+  | "qint32"
+  | "quint4x2"
+  | "int8"
+  | "uint8"
+  | "int16"
+  | "uint16"
+  | "int32";
+
+/** How an observer lays its range onto codes, by PyTorch's names. */
+export type QScheme =
+  | "per_tensor_affine"
+  | "per_tensor_symmetric"
+  | "per_channel_affine"
+  | "per_channel_symmetric"
+  | "per_channel_affine_float_qparams";
+
+/** Scale and zero point that fit what an observer has seen. */
+export interface ObservedQParams {
+  /** float32 of shape [1], or [n] per channel. */
+  readonly scale: Tensor;
+  /** Integers of the same shape; floats in per_channel_affine_float_qparams. */
+  readonly zeroPoint: IntegerTensor<Int32Array> | Tensor;
+}
+
+/** What every observer that chooses qparams takes. */
+export interface UniformObserverOptions {
+  /** Default: `"quint8"`. */
+  dtype?: ObserverDType | undefined;
+  /** Default: `"per_tensor_affine"`, or `"per_channel_affine"` per channel. */
+  qscheme?: QScheme | undefined;
+  /** Use half the codes of 8 bits, as some int8 kernels need. Default: false. */
+  reduceRange?: boolean | undefined;
+  /** The smallest code, together with `quantMax`; alone it is ignored, as in PyTorch. */
+  quantMin?: number | undefined;
+  /** The largest code, together with `quantMin`. */
+  quantMax?: number | undefined;
+  /** The smallest scale. Default: 2⁻²³. */
+  eps?: number | undefined;
+  /** For layers that choose qparams on the fly; only `MinMaxObserver` takes true. Default: false. */
+  isDynamic?: boolean | undefined;
+  /**
+   * `"torch"`: NaN and infinities are taken as PyTorch takes them. Default: a batch that has any is
+   * refused, and the state stays as it was.
+   */
+  compat?: "torch" | undefined;
+}
+
+/** What the moving-average observers take. */
+export interface MovingAverageObserverOptions extends UniformObserverOptions {
+  /** How far a batch moves the range: old + c · (batch − old). Default: 0.01. */
+  averagingConstant?: number | undefined;
+}
+
+/** What the per-channel observers take. */
+export interface PerChannelObserverOptions extends UniformObserverOptions {
+  /** The axis of the channels; negative counts from the end. Default: 0. */
+  chAxis?: number | undefined;
+}
+
+/** What `MovingAveragePerChannelMinMaxObserver` takes. */
+export interface MovingAveragePerChannelObserverOptions
+  extends MovingAverageObserverOptions,
+    PerChannelObserverOptions {}
+
+/** A number as JSON can hold it: it has no infinities, no NaN and no -0. */
+export type JSONNumber = number | "Infinity" | "-Infinity" | "NaN" | "-0";
+
+/** What `toJSON` gives: class, options and state of an observer. */
+export interface ObserverJSON {
+  readonly observer: string;
+  readonly options: Readonly<Record<string, unknown>>;
+  readonly state: Readonly<Record<string, unknown>>;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Options.
+
+const QINT32 = { low: -(2 ** 31), high: 2 ** 31 - 1 };
+
+/** Codes of every dtype, and those that `reduceRange` leaves. Source: calculate_qmin_qmax. */
+const CODE_RANGES: {
+  readonly [D in ObserverDType]: readonly [min: number, max: number, reducible: boolean];
+} = {
+  qint8: [-128, 127, true],
+  int8: [-128, 127, true],
+  quint8: [0, 255, true],
+  uint8: [0, 255, true],
+  qint32: [QINT32.low, QINT32.high, false],
+  int32: [QINT32.low, QINT32.high, false],
+  int16: [-32768, 32767, false],
+  uint16: [0, 65535, false],
+  quint4x2: [0, 15, false],
+};
+
+const DTYPES = /* @__PURE__ */ Object.keys(CODE_RANGES) as ObserverDType[];
+const PER_TENSOR = ["per_tensor_affine", "per_tensor_symmetric"] as const;
+const PER_CHANNEL = [
+  "per_channel_affine",
+  "per_channel_symmetric",
+  "per_channel_affine_float_qparams",
+] as const;
+
+/** 2⁻²³, torch.finfo(torch.float32).eps. */
+const DEFAULT_EPS = 2 ** -23;
+
+/** A finite number; `undefined` means the default. */
+export function checkFinite(
+  where: string,
+  argument: string,
+  value: unknown,
+  fallback: number,
+): number {
+  if (value === undefined) return fallback;
+  if (typeof value !== "number") {
+    throw typeError(
+      "ZP_INVALID_OPTION",
+      `${where}: ${argument} must be a number, got ${show(value)}`,
+    );
+  }
+  if (!Number.isFinite(value)) {
+    throw rangeError(
+      "ZP_INVALID_OPTION",
+      `${where}: ${argument} must be finite, got ${show(value)}`,
+    );
+  }
+  return value;
+}
+
+/** An integer of a range; `undefined` means the default. */
+export function checkInteger(
+  where: string,
+  argument: string,
+  value: unknown,
+  fallback: number,
+  low: number,
+  high: number,
+): number {
+  const number = checkFinite(where, argument, value, fallback);
+  if (Number.isInteger(number) && number >= low && number <= high) return number;
+  throw rangeError(
+    "ZP_INVALID_OPTION",
+    `${where}: ${argument} must be an integer from ${low} to ${high}, got ${show(number)}`,
+  );
+}
+
+/** The codes to use: those given, or the dtype's. */
+function checkQuantRange(
+  where: string,
+  dtype: ObserverDType,
+  reduceRange: boolean,
+  quantMin: unknown,
+  quantMax: unknown,
+): { readonly low: number; readonly high: number; readonly isCustom: boolean } {
+  const [dtypeMin, dtypeMax, reducible] = CODE_RANGES[dtype];
+  for (const [name, value] of Object.entries({ quantMin, quantMax })) {
+    if (value === undefined) continue;
+    if (typeof value !== "number") {
+      throw typeError(
+        "ZP_INVALID_QUANT_RANGE",
+        `${where}: options.${name} must be a number, got ${show(value)}`,
+      );
+    }
+    if (!Number.isInteger(value) || value < QINT32.low || value > QINT32.high) {
+      throw rangeError(
+        "ZP_INVALID_QUANT_RANGE",
+        `${where}: options.${name} must be an integer that int32 holds, got ${show(value)}`,
+      );
+    }
+  }
+  // One of the two alone is ignored, as in PyTorch.
+  if (quantMin === undefined || quantMax === undefined) {
+    const divide = reduceRange && reducible ? 2 : 1;
+    return {
+      low: Math.floor(dtypeMin / divide),
+      high: Math.floor(dtypeMax / divide),
+      isCustom: false,
+    };
+  }
+  const [low, high] = [quantMin as number, quantMax as number];
+  const problem =
+    low > 0 || high < 0
+      ? "must contain 0"
+      : low >= high
+        ? "must hold more than one code"
+        : (dtype === "qint8" || dtype === "int8") && high - low > 255
+          ? `must hold at most 256 codes for dtype ${dtype}`
+          : undefined;
+  if (problem !== undefined) {
+    throw rangeError(
+      "ZP_INVALID_QUANT_RANGE",
+      `${where}: options.quantMin to options.quantMax ${problem}, got ${low} to ${high}`,
+    );
+  }
+  if (!reduceRange) return { low, high, isCustom: true };
+  return { low: Math.floor(low / 2), high: Math.floor(high / 2), isCustom: true };
+}
+
+// ---------------------------------------------------------------------------------------------
+// The base of all observers.
+
+/**
+ * Watches tensors pass. This is what all observers have in common; those that choose qparams say which
+ * fit all they have seen.
+ */
+export abstract class Observer {
+  /** Where PyTorch has this class. */
+  static readonly pythonName: string = "torch.ao.quantization.observer.ObserverBase";
+
+  /** Looks at a batch. @returns the batch itself, so that a call can be put into any expression */
+  abstract observe<X extends TensorInput>(x: X): X;
+
+  /** @throws {TypeError} `ZP_NO_QPARAMS` for observers that have none to give */
+  abstract calculateQParams(): ObservedQParams;
+
+  /** Forgets all it has seen. */
+  abstract reset(): void;
+
+  /** The options that make another one like it, defaults left out. */
+  abstract get options(): Readonly<Record<string, unknown>>;
+
+  /** Class, options and state, for `JSON.stringify`; the class's `fromJSON` restores them. */
+  toJSON(): ObserverJSON {
+    const observer = shortName(this.constructor as typeof Observer);
+    return { observer, options: this.options, state: this.saveState() };
+  }
+
+  /** @internal State as JSON can hold it. */
+  protected saveState(): Record<string, unknown> {
+    return {};
+  }
+
+  /** @internal */
+  protected restoreState(_where: string, _state: Record<string, unknown>): void {}
+
+  /** The observer as PyTorch prints it. */
+  toString(): string {
+    return `${shortName(this.constructor as typeof Observer)}(${this.extraText()})`;
+  }
+
+  /** @internal */
+  protected extraText(): string {
+    return "";
+  }
+
+  /**
+   * A factory of observers with these options: what a `QConfig` takes. Further options may be added;
+   * later ones win.
+   *
+   * Source: ObserverBase.with_args.
+   *
+   * @throws {TypeError} `ZP_INVALID_OPTIONS`; the options themselves are checked when it makes one
+   * @example const factory = MinMaxObserver.withArgs({ dtype: "qint8" });
+   * factory().observe(x); // a MinMaxObserver
+   */
+  static withArgs<C extends ObserverClass>(
+    this: C,
+    options: OptionsOf<C>,
+  ): ObserverFactory<InstanceType<C>, OptionsOf<C>> {
+    // biome-ignore lint/complexity/noThisInStatic: the class that it is called on
+    return partial(constructorOf(this), options);
+  }
+
+  /**
+   * A factory that calls functions for its options whenever it makes an observer.
+   *
+   * Source: ObserverBase.with_callable_args.
+   *
+   * @throws {TypeError} `ZP_INVALID_FUNCTION`
+   */
+  static withCallableArgs<C extends ObserverClass>(
+    this: C,
+    options: { readonly [K in keyof OptionsOf<C>]?: () => OptionsOf<C>[K] },
+  ): ObserverFactory<InstanceType<C>, OptionsOf<C>> {
+    // biome-ignore lint/complexity/noThisInStatic: the class that it is called on
+    return partialCallable(constructorOf(this), options);
+  }
+
+  /**
+   * Makes an observer of what `toJSON` gave, with the same options and state.
+   * @param json  the object, after `JSON.parse` if it was text
+   * @throws {TypeError|RangeError} `ZP_INVALID_STATE` if it is none, or of another class; and what the
+   *   constructor throws
+   */
+  static fromJSON<C extends ObserverClass>(this: C, json: ObserverJSON): InstanceType<C> {
+    // biome-ignore lint/complexity/noThisInStatic: the class that it is called on
+    const make = constructorOf(this);
+    const name = shortName(make);
+    const where = `${name}.fromJSON`;
+    const { observer, options, state } = checkRecord(where, "json", json);
+    if (observer !== name) {
+      throw rangeError(
+        "ZP_INVALID_STATE",
+        `${where}: json.observer must be "${name}", got ${show(observer)}`,
+      );
+    }
+    const made = new make(checkRecord(where, "json.options", options) as OptionsOf<C>);
+    made.restoreState(where, checkRecord(where, "json.state", state));
+    return made;
+  }
+}
+
+/** A class of observers. */
+export type ObserverClass = (new (options?: never) => Observer) & { readonly pythonName: string };
+
+/** The options that a class of observers takes. */
+export type OptionsOf<C extends ObserverClass> = C extends new (
+  options?: infer Options,
+) => unknown
+  ? NonNullable<Options>
+  : never;
+
+/** A class with the types of what it takes and makes, which TypeScript does not infer from `C`. */
+function constructorOf<C extends ObserverClass>(
+  observerClass: C,
+): ObserverConstructor<InstanceType<C>, OptionsOf<C>> {
+  return observerClass as unknown as ObserverConstructor<InstanceType<C>, OptionsOf<C>>;
+}
+
+function checkRecord(where: string, argument: string, value: unknown): Record<string, unknown> {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+    return value as Record<string, unknown>;
+  }
+  throw typeError(
+    "ZP_INVALID_STATE",
+    `${where}: ${argument} must be an object as toJSON makes it, got ${show(value)}`,
+  );
+}
+
+/** Numbers as JSON can hold them. */
+export function toJSONNumbers(values: Float32Array): JSONNumber[] {
+  return Array.from(values, (value) => {
+    if (Object.is(value, -0)) return "-0";
+    return Number.isFinite(value) ? value : (String(value) as JSONNumber);
+  });
+}
+
+const NUMBERS_IN_WORDS: readonly unknown[] = ["Infinity", "-Infinity", "NaN", "-0"];
+
+/** A list of numbers out of JSON. */
+export function fromJSONNumbers(
+  where: string,
+  argument: string,
+  value: unknown,
+  wanted?: number,
+): Float32Array {
+  const bad = (got: unknown): ZeropointError =>
+    typeError(
+      "ZP_INVALID_STATE",
+      `${where}: ${argument} must be a list of ${wanted === undefined ? "" : `${wanted} `}numbers, ` +
+        `got ${show(got)}`,
+    );
+  if (!Array.isArray(value)) throw bad(value);
+  if (wanted !== undefined && value.length !== wanted) throw bad(value);
+  return Float32Array.from(value, (item: unknown) => {
+    const number = NUMBERS_IN_WORDS.includes(item) ? Number(item) : item;
+    if (typeof number !== "number") throw bad(value);
+    return number;
+  });
+}
+
+// ---------------------------------------------------------------------------------------------
+// Observers that keep a range.
+
+/** How many values a batch is cut into, so that large ones need little of the core's memory. */
+export const TILE = 2 ** 20;
+
+/** Smallest and largest value of slices. */
+export interface Ranges {
+  readonly min: Float32Array;
+  readonly max: Float32Array;
+}
+
+/** Options after their checks, as the core needs them. */
+interface Settings {
+  readonly dtype: ObserverDType;
+  readonly qscheme: QScheme;
+  readonly reduceRange: boolean;
+  readonly quantMin: number;
+  readonly quantMax: number;
+  readonly isCustom: boolean;
+  readonly eps: number;
+  readonly isDynamic: boolean;
+  readonly compat: boolean;
+}
+
+const UNIFORM_OPTIONS = [
+  "dtype",
+  "qscheme",
+  "reduceRange",
+  "quantMin",
+  "quantMax",
+  "eps",
+  "isDynamic",
+  "compat",
+] as const;
+
+/**
+ * An observer that lays a range onto codes: the base of all that choose qparams.
+ *
+ * Source: UniformQuantizationObserverBase.
+ */
+export abstract class UniformObserver extends Observer {
+  /** The dtype that qparams are chosen for. */
+  readonly dtype: ObserverDType;
+  readonly qscheme: QScheme;
+  /** Whether half the codes of 8 bits are used. */
+  readonly reduceRange: boolean;
+  /** The smallest code in use. */
+  readonly quantMin: number;
+  /** The largest code in use. */
+  readonly quantMax: number;
+  /** The smallest scale. */
+  readonly eps: number;
+  /** Whether it serves a layer that chooses qparams on the fly. */
+  readonly isDynamic: boolean;
+
+  /** @internal */
+  protected readonly core: Core;
+  /** @internal */
+  protected readonly compat: boolean;
+  /** @internal What the class is called in messages. */
+  protected readonly where: string;
+  /** @internal Options as given, their keys known and their values right. */
+  protected readonly given: Record<string, unknown>;
+  readonly #settings: Settings;
+  #min: Float32Array;
+  #max: Float32Array;
+
+  /** @internal */
+  constructor(
+    where: string,
+    options: unknown,
+    known: readonly string[],
+    perChannel: boolean,
+    takesDynamic: (given: Record<string, unknown>) => boolean,
+  ) {
+    super();
+    this.where = where;
+    this.core = activeCore(where);
+    const given = checkOptions(where, options, [...UNIFORM_OPTIONS, ...known]);
+    this.given = given;
+    const settings = checkSettings(where, given, perChannel, takesDynamic(given));
+    this.#settings = settings;
+    this.dtype = settings.dtype;
+    this.qscheme = settings.qscheme;
+    this.reduceRange = settings.reduceRange;
+    this.quantMin = settings.quantMin;
+    this.quantMax = settings.quantMax;
+    this.eps = settings.eps;
+    this.isDynamic = settings.isDynamic;
+    this.compat = settings.compat;
+    [this.#min, this.#max] = this.unobserved();
+  }
+
+  get options(): Readonly<Record<string, unknown>> {
+    const entries = Object.entries(this.given).filter(([, value]) => value !== undefined);
+    return Object.fromEntries(entries);
+  }
+
+  /** @internal The state before any batch. */
+  protected unobserved(): [min: Float32Array, max: Float32Array] {
+    return [Float32Array.of(Infinity), Float32Array.of(-Infinity)];
+  }
+
+  /** @internal The shape of the state. */
+  protected stateShape(): number[] {
+    return [];
+  }
+
+  /** @internal */
+  protected get range(): Ranges {
+    return { min: this.#min, max: this.#max };
+  }
+
+  /** @internal */
+  protected setRange({ min, max }: Ranges): void {
+    this.#min = min;
+    this.#max = max;
+  }
+
+  /** Whether no batch with values has come by yet. */
+  get isUnobserved(): boolean {
+    const [min, max] = [this.#min, this.#max];
+    return min.length === 0 || (min.length === 1 && min[0] === Infinity && max[0] === -Infinity);
+  }
+
+  /**
+   * The smallest value so far, or what the observer has made of it: shape [] per tensor and Infinity
+   * before any batch, [n] per channel and [0] before. A copy.
+   */
+  get minVal(): Tensor {
+    return new Tensor(this.#min.slice(), this.stateShape());
+  }
+
+  /** The largest value so far, likewise; -Infinity before any batch. */
+  get maxVal(): Tensor {
+    return new Tensor(this.#max.slice(), this.stateShape());
+  }
+
+  /**
+   * Scale and zero point that fit the range seen so far:
+   *
+   *     neg = min(min, 0), pos = max(max, 0)
+   *     symmetric      scale = max(max(−neg, pos) / ((quantMax − quantMin) / 2), eps)
+   *                    zero point 0; 128 for 8 unsigned bits, or the middle of a range of its own
+   *     affine         scale = max((pos − neg) / (quantMax − quantMin), eps)
+   *                    zero point = clamp(quantMin − round_half_even(neg / scale), quantMin, quantMax)
+   *     float_qparams  scale = (max − min) / (quantMax − quantMin), or 1 if that is not > eps
+   *                    zero point = −min / scale
+   *
+   * in float32. Without a batch: scale 1 and zero point 0.
+   *
+   * Source: UniformQuantizationObserverBase._calculate_qparams.
+   *
+   * @returns scale and zero point of shape [1], or [n] per channel
+   * @throws {RangeError} `ZP_NON_FINITE` if the range is none, which takes `compat: "torch"` and NaN
+   */
+  calculateQParams(): ObservedQParams {
+    return this.chooseFor(this.range);
+  }
+
+  /** @internal */
+  protected chooseFor({ min, max }: Ranges): ObservedQParams {
+    const where = `${this.where}.calculateQParams`;
+    if (this.isUnobserved) return unobservedQParams();
+    const { memory, module } = this.core;
+    const { qscheme, quantMin, quantMax, eps } = this.#settings;
+    const count = min.length;
+    const floating = qscheme === "per_channel_affine_float_qparams";
+    const symmetric = qscheme.endsWith("symmetric");
+    const scales = newArray(where, Float32Array, count);
+    const zeros = floating
+      ? newArray(where, Float32Array, count)
+      : newArray(where, Int32Array, count);
+    const rangesAt = memory.place(8 * count);
+    const scaleAt = memory.place(4 * count);
+    const zeroAt = memory.place(4 * count);
+    const base = memory.commit(where);
+    let status: string;
+    try {
+      memory.write("Float32Array", base + rangesAt, interleave(min, max));
+      status = floating
+        ? module.calculateFloatQParams(
+            base + rangesAt,
+            count,
+            quantMin,
+            quantMax,
+            eps,
+            base + scaleAt,
+            base + zeroAt,
+          )
+        : module.calculateQParams(
+            base + rangesAt,
+            count,
+            symmetric ? "symmetric" : "affine",
+            quantMin,
+            quantMax,
+            eps,
+            symmetricZeroPoint(this.#settings),
+            base + scaleAt,
+            base + zeroAt,
+          );
+      memory.read(base + scaleAt, scales);
+      memory.read(base + zeroAt, zeros);
+    } finally {
+      memory.end();
+    }
+    if (status === "kNonFinite") {
+      const wrong = min.findIndex((low, i) => !(low <= max[i]));
+      throw rangeError(
+        "ZP_NON_FINITE",
+        `${where}: min ${min[wrong]} must be at most max ${max[wrong]}`,
+      );
+    }
+    if (status !== "kOk") throw refused(where, status);
+    const scale = new Tensor(scales, [count]);
+    if (zeros instanceof Float32Array) return { scale, zeroPoint: new Tensor(zeros, [count]) };
+    const dtype = symmetric ? "int64" : "int32";
+    return { scale, zeroPoint: new IntegerTensor(zeros, [count], dtype) };
+  }
+
+  reset(): void {
+    [this.#min, this.#max] = this.unobserved();
+  }
+
+  protected override saveState(): Record<string, unknown> {
+    return { minVal: toJSONNumbers(this.#min), maxVal: toJSONNumbers(this.#max) };
+  }
+
+  protected override restoreState(where: string, state: Record<string, unknown>): void {
+    const min = fromJSONNumbers(where, "json.state.minVal", state.minVal, this.stateLength);
+    const max = fromJSONNumbers(where, "json.state.maxVal", state.maxVal, min.length);
+    this.setRange({ min, max });
+  }
+
+  /** @internal How many ranges there are, if that is fixed. */
+  protected get stateLength(): number | undefined {
+    return 1;
+  }
+
+  protected override extraText(): string {
+    const { minVal, maxVal } = this;
+    const text = (value: Tensor) =>
+      value.shape.length === 0 ? floatRepr(value.data[0]) : String(value);
+    return `min_val=${text(minVal)}, max_val=${text(maxVal)}`;
+  }
+
+  /** @internal Refuses ranges of a batch with NaN or infinities in it. */
+  protected checkFiniteRanges({ min, max }: Ranges): void {
+    if (this.compat) return;
+    for (let i = 0; i < min.length; i++) {
+      if (Number.isFinite(min[i]) && Number.isFinite(max[i])) continue;
+      throw this.nonFinite(Number.isFinite(min[i]) ? max[i] : min[i]);
+    }
+  }
+
+  /** @internal */
+  protected nonFinite(value: number): ZeropointError {
+    return rangeError(
+      "ZP_NON_FINITE",
+      `${this.where}.observe: x must be finite, as float32 too, but holds ${value}; ` +
+        `options.compat: "torch" takes it as PyTorch does`,
+    );
+  }
+
+  /** @internal Joins a batch's ranges to the state, on the core. */
+  protected update(batch: Ranges, averagingConstant: number | undefined): void {
+    if (this.isUnobserved) {
+      this.setRange(batch);
+      return;
+    }
+    const where = `${this.where}.observe`;
+    const { memory, module } = this.core;
+    const held = this.range;
+    const count = held.min.length;
+    const batchAt = memory.place(8 * count);
+    const stateAt = memory.place(8 * count);
+    const base = memory.commit(where);
+    const joined = new Float32Array(2 * count);
+    try {
+      memory.write("Float32Array", base + batchAt, interleave(batch.min, batch.max));
+      memory.write("Float32Array", base + stateAt, interleave(held.min, held.max));
+      const status =
+        averagingConstant === undefined
+          ? module.updateMinMax(base + batchAt, base + stateAt, count)
+          : module.updateMovingAverage(base + batchAt, base + stateAt, count, averagingConstant);
+      if (status !== "kOk") throw refused(where, status);
+      memory.read(base + stateAt, joined);
+    } finally {
+      memory.end();
+    }
+    this.setRange({
+      min: joined.filter((_, i) => i % 2 === 0),
+      max: joined.filter((_, i) => i % 2 === 1),
+    });
+  }
+}
+
+function checkSettings(
+  where: string,
+  given: Record<string, unknown>,
+  perChannel: boolean,
+  takesDynamic: boolean,
+): Settings {
+  const dtype = checkChoice(
+    where,
+    "options.dtype",
+    given.dtype,
+    DTYPES,
+    "quint8",
+    "ZP_INVALID_DTYPE",
+  );
+  const qscheme = checkChoice<QScheme>(
+    where,
+    "options.qscheme",
+    given.qscheme,
+    perChannel ? PER_CHANNEL : PER_TENSOR,
+    perChannel ? "per_channel_affine" : "per_tensor_affine",
+    "ZP_INVALID_QSCHEME",
+  );
+  const reduceRange = checkBoolean(where, "options.reduceRange", given.reduceRange, false);
+  if (reduceRange && qscheme.endsWith("symmetric") && dtype === "quint8") {
+    throw rangeError(
+      "ZP_INVALID_QSCHEME",
+      `${where}: options.reduceRange must be false for a symmetric qscheme with dtype quint8, ` +
+        `got true`,
+    );
+  }
+  const isDynamic = checkBoolean(where, "options.isDynamic", given.isDynamic, false);
+  if (isDynamic && !takesDynamic) {
+    throw rangeError(
+      "ZP_INVALID_OPTION",
+      `${where}: options.isDynamic must be false for this observer, whose qparams do not come from ` +
+        `one batch alone, got true`,
+    );
+  }
+  const range = checkQuantRange(where, dtype, reduceRange, given.quantMin, given.quantMax);
+  const eps = checkFinite(where, "options.eps", given.eps, DEFAULT_EPS);
+  if (eps < 0) {
+    throw rangeError("ZP_INVALID_OPTION", `${where}: options.eps must be >= 0, got ${eps}`);
+  }
+  return {
+    dtype,
+    qscheme,
+    reduceRange,
+    quantMin: range.low,
+    quantMax: range.high,
+    isCustom: range.isCustom,
+    eps,
+    isDynamic,
+    compat: checkCompat(where, given.compat),
+  };
+}
+
+/** The code that stands for 0 in a symmetric qscheme. */
+function symmetricZeroPoint({ dtype, quantMin, quantMax, isCustom }: Settings): number {
+  if (dtype === "quint8" || dtype === "uint8") {
+    return isCustom ? Math.floor((quantMin + quantMax) / 2) : 128;
+  }
+  return dtype === "uint16" ? 2 ** 15 : 0;
+}
+
+function unobservedQParams(): ObservedQParams {
+  return {
+    scale: new Tensor(Float32Array.of(1), [1]),
+    zeroPoint: new IntegerTensor(Int32Array.of(0), [1], "int64"),
+  };
+}
+
+/** min and max of each slice side by side, as the core lays out its ranges. */
+function interleave(min: Float32Array, max: Float32Array): Float32Array {
+  const out = new Float32Array(2 * min.length);
+  for (let i = 0; i < min.length; i++) {
+    out[2 * i] = min[i];
+    out[2 * i + 1] = max[i];
+  }
+  return out;
+}
+
+/**
+ * The range of all of a tensor, tile by tile.
+ * @param nonFinite  "ignore" skips NaN and infinities; a tensor of nothing else gives undefined
+ */
+export function tensorRange(
+  { memory, module }: Core,
+  where: string,
+  { data, size }: CheckedTensor,
+  nonFinite: "keep" | "ignore" = "keep",
+): { readonly min: number; readonly max: number } | undefined {
+  let min = Infinity;
+  let max = -Infinity;
+  let found = false;
+  const pair = new Float32Array(2);
+  for (let start = 0; start < size; start += TILE) {
+    const end = Math.min(size, start + TILE);
+    const xAt = memory.place(4 * (end - start));
+    const shapeAt = memory.place(4);
+    const outAt = memory.place(8);
+    const base = memory.commit(where);
+    let status: string;
+    try {
+      memory.write("Float32Array", base + xAt, subarrayOf(data, start, end));
+      memory.writeOne("Uint32Array", base + shapeAt, end - start);
+      status = module.ranges(
+        base + xAt,
+        base + shapeAt,
+        1,
+        "perTensor",
+        0,
+        nonFinite,
+        base + outAt,
+      );
+      memory.read(base + outAt, pair);
+    } finally {
+      memory.end();
+    }
+    if (status === "kEmpty") continue;
+    if (status !== "kOk") throw refused(where, status);
+    found = true;
+    // Math.min and Math.max keep a NaN.
+    min = Math.min(min, pair[0]);
+    max = Math.max(max, pair[1]);
+  }
+  return found ? { min, max } : undefined;
+}
+
+/** The ranges of the channels of [outer][channels][inner], tile by tile. */
+function channelRanges(
+  core: Core,
+  where: string,
+  data: CheckedTensor["data"],
+  outer: number,
+  channels: number,
+  inner: number,
+): Ranges {
+  const min = newArray(where, Float32Array, channels).fill(Infinity);
+  const max = newArray(where, Float32Array, channels).fill(-Infinity);
+  const { memory, module } = core;
+  const row = channels * inner;
+  // A tile is some whole outer indices, or some whole channels of one, or a part of one channel.
+  const outerStep = Math.max(1, Math.floor(TILE / row));
+  const channelStep = row <= TILE ? channels : Math.max(1, Math.floor(TILE / inner));
+  const innerStep = Math.min(inner, TILE);
+  for (let o = 0; o < outer; o += outerStep) {
+    const outers = Math.min(outerStep, outer - o);
+    for (let c = 0; c < channels; c += channelStep) {
+      const count = Math.min(channelStep, channels - c);
+      const found = new Float32Array(2 * count);
+      for (let i = 0; i < inner; i += innerStep) {
+        const length = Math.min(innerStep, inner - i);
+        const start = (o * channels + c) * inner + i;
+        const size = outers * count * length;
+        const xAt = memory.place(4 * size);
+        const shapeAt = memory.place(4 * 3);
+        const outAt = memory.place(8 * count);
+        const base = memory.commit(where);
+        try {
+          memory.write("Float32Array", base + xAt, subarrayOf(data, start, start + size));
+          memory.write("Uint32Array", base + shapeAt, [outers, count, length]);
+          const status = module.ranges(
+            base + xAt,
+            base + shapeAt,
+            3,
+            "perChannel",
+            1,
+            "keep",
+            base + outAt,
+          );
+          if (status !== "kOk") throw refused(where, status);
+          memory.read(base + outAt, found);
+        } finally {
+          memory.end();
+        }
+        for (let k = 0; k < count; k++) {
+          min[c + k] = Math.min(min[c + k], found[2 * k]);
+          max[c + k] = Math.max(max[c + k], found[2 * k + 1]);
+        }
+      }
+    }
+  }
+  return { min, max };
+}
+
+// ---------------------------------------------------------------------------------------------
+// Per tensor.
+
+abstract class PerTensorMinMaxObserver extends UniformObserver {
+  /** @internal Undefined: the range only grows. */
+  protected abstract get constant(): number | undefined;
+
+  observe<X extends TensorInput>(x: X): X {
+    const where = `${this.where}.observe`;
+    const range = tensorRange(this.core, where, checkTensor(where, "x", x));
+    if (range === undefined) return x;
+    const batch = { min: Float32Array.of(range.min), max: Float32Array.of(range.max) };
+    this.checkFiniteRanges(batch);
+    this.update(batch, this.constant);
+    return x;
+  }
+}
+
+/**
+ * Keeps the smallest and the largest value of all batches.
+ *
+ * A batch without values changes nothing. A batch of any size passes through the core's memory in
+ * tiles, once, and no copy is kept.
+ *
+ * Source: torch.ao.quantization.MinMaxObserver.
+ *
+ * @example
+ * const observer = new MinMaxObserver({ dtype: "qint8", qscheme: "per_tensor_symmetric" });
+ * observer.observe(tensor([-1, 2]));
+ * observer.calculateQParams().scale.data; // Float32Array [2 / 127.5]
+ */
+export class MinMaxObserver extends PerTensorMinMaxObserver {
+  static override readonly pythonName = "torch.ao.quantization.observer.MinMaxObserver";
+
+  /**
+   * @throws {RangeError} `ZP_INVALID_QSCHEME` for a per-channel qscheme, or a symmetric one with
+   *   quint8 and `reduceRange`; `ZP_INVALID_QUANT_RANGE` if quantMin to quantMax does not contain 0 or
+   *   is too wide; `ZP_INVALID_DTYPE`, `ZP_INVALID_OPTION`
+   * @throws {TypeError} `ZP_INVALID_OPTIONS`, `ZP_UNKNOWN_OPTION`
+   */
+  constructor(options?: UniformObserverOptions) {
+    super("MinMaxObserver", options, [], false, () => true);
+  }
+
+  protected get constant(): undefined {
+    return undefined;
+  }
+}
+
+function checkAveragingConstant(where: string, given: Record<string, unknown>): number {
+  return checkFinite(where, "options.averagingConstant", given.averagingConstant, 0.01);
+}
+
+/**
+ * Keeps a range that every batch moves towards its own: old + c · (batch − old), in float32. The first
+ * batch sets it.
+ *
+ * Source: torch.ao.quantization.MovingAverageMinMaxObserver.
+ *
+ * @example new MovingAverageMinMaxObserver({ averagingConstant: 0.1 })
+ */
+export class MovingAverageMinMaxObserver extends PerTensorMinMaxObserver {
+  static override readonly pythonName =
+    "torch.ao.quantization.observer.MovingAverageMinMaxObserver";
+  /** c: how far a batch moves the range. */
+  readonly averagingConstant: number;
+
+  /** @throws {RangeError|TypeError} what `MinMaxObserver` throws */
+  constructor(options?: MovingAverageObserverOptions) {
+    const where = "MovingAverageMinMaxObserver";
+    super(where, options, ["averagingConstant"], false, (given) => given.averagingConstant === 1);
+    this.averagingConstant = checkAveragingConstant(where, this.given);
+  }
+
+  protected get constant(): number {
+    return this.averagingConstant;
+  }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Per channel.
+
+abstract class ChannelMinMaxObserver extends UniformObserver {
+  /** The axis of the channels, as given: negative counts from the end. */
+  readonly chAxis: number;
+
+  /** @internal */
+  constructor(where: string, options: unknown, known: readonly string[]) {
+    super(where, options, ["chAxis", ...known], true, () => false);
+    this.chAxis = checkInteger(where, "options.chAxis", this.given.chAxis, 0, -64, 63);
+  }
+
+  protected override unobserved(): [min: Float32Array, max: Float32Array] {
+    return [new Float32Array(0), new Float32Array(0)];
+  }
+
+  protected override stateShape(): number[] {
+    return [this.range.min.length];
+  }
+
+  protected override get stateLength(): undefined {
+    return undefined;
+  }
+
+  override get isUnobserved(): boolean {
+    return this.range.min.length === 0;
+  }
+
+  /** @internal Undefined: the ranges only grow. */
+  protected abstract get constant(): number | undefined;
+
+  observe<X extends TensorInput>(x: X): X {
+    const where = `${this.where}.observe`;
+    const { data, shape, size } = checkTensor(where, "x", x);
+    if (size === 0) return x;
+    const rank = shape.length;
+    if (rank < 2) {
+      throw rangeError(
+        "ZP_SHAPE_MISMATCH",
+        `${where}: x must have at least 2 axes, as PyTorch's observer takes it, ` +
+          `got shape ${showShape(shape)}`,
+      );
+    }
+    const axis = this.chAxis < 0 ? this.chAxis + rank : this.chAxis;
+    if (axis < 0 || axis >= rank) {
+      throw rangeError(
+        "ZP_INVALID_AXIS",
+        `${where}: x must have axis ${this.chAxis}, options.chAxis, got shape ${showShape(shape)}`,
+      );
+    }
+    const [outer, inner] = [sizeOf(shape.slice(0, axis)), sizeOf(shape.slice(axis + 1))];
+    let batch = channelRanges(this.core, where, data, outer, shape[axis], inner);
+    this.checkFiniteRanges(batch);
+    batch = this.#fit(where, batch);
+    this.update(batch, this.constant);
+    return x;
+  }
+
+  /** A batch with as many channels as the state; PyTorch repeats a single one. */
+  #fit(where: string, batch: Ranges): Ranges {
+    const [held, given] = [this.range.min.length, batch.min.length];
+    if (held === 0 || held === given) return batch;
+    if (this.compat && given === 1) return repeated(batch, held);
+    if (this.compat && held === 1) {
+      this.setRange(repeated(this.range, given));
+      return batch;
+    }
+    throw rangeError(
+      "ZP_SHAPE_MISMATCH",
+      `${where}: x must have ${held} channels, as the batches before it, got ${given}`,
+    );
+  }
+}
+
+function repeated({ min, max }: Ranges, count: number): Ranges {
+  return {
+    min: new Float32Array(count).fill(min[0]),
+    max: new Float32Array(count).fill(max[0]),
+  };
+}
+
+/**
+ * Keeps the smallest and the largest value of every channel.
+ *
+ * Batches have at least 2 axes and always as many channels as the first one.
+ *
+ * Source: torch.ao.quantization.PerChannelMinMaxObserver.
+ *
+ * @example new PerChannelMinMaxObserver({ dtype: "qint8", qscheme: "per_channel_symmetric" })
+ */
+export class PerChannelMinMaxObserver extends ChannelMinMaxObserver {
+  static override readonly pythonName = "torch.ao.quantization.observer.PerChannelMinMaxObserver";
+
+  /** @throws {RangeError|TypeError} what `MinMaxObserver` throws, for per-tensor qschemes instead */
+  constructor(options?: PerChannelObserverOptions) {
+    super("PerChannelMinMaxObserver", options, []);
+  }
+
+  protected get constant(): undefined {
+    return undefined;
+  }
+}
+
+/**
+ * Keeps a range of every channel, which every batch moves towards its own.
+ *
+ * With `per_channel_symmetric` and the default dtype quint8 the zero points are 128, as in PyTorch;
+ * `dtype: "qint8"` makes them 0.
+ *
+ * Source: torch.ao.quantization.MovingAveragePerChannelMinMaxObserver.
+ *
+ * @example new MovingAveragePerChannelMinMaxObserver({ chAxis: 1 })
+ */
+export class MovingAveragePerChannelMinMaxObserver extends ChannelMinMaxObserver {
+  static override readonly pythonName =
+    "torch.ao.quantization.observer.MovingAveragePerChannelMinMaxObserver";
+  /** c: how far a batch moves the ranges. */
+  readonly averagingConstant: number;
+
+  /** @throws {RangeError|TypeError} what `PerChannelMinMaxObserver` throws */
+  constructor(options?: MovingAveragePerChannelObserverOptions) {
+    const where = "MovingAveragePerChannelMinMaxObserver";
+    super(where, options, ["averagingConstant"]);
+    this.averagingConstant = checkAveragingConstant(where, this.given);
+  }
+
+  protected get constant(): number {
+    return this.averagingConstant;
+  }
+}

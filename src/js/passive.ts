@@ -1,0 +1,387 @@
+// Observers that choose nothing: they mark, keep or pass on what goes by.
+
+import { newArray } from "./arrays.js";
+import { checkBoolean, checkChoice, checkOptions, checkTensor, type TensorInput } from "./check.js";
+import { rangeError, typeError, type ZeropointError } from "./errors.js";
+import {
+  checkFinite,
+  fromJSONNumbers,
+  type ObservedQParams,
+  Observer,
+  type ObserverDType,
+  type QScheme,
+  toJSONNumbers,
+} from "./observer.js";
+import { IntegerTensor } from "./qtensor.js";
+import { show } from "./show.js";
+import { Tensor } from "./tensor.js";
+
+/** The dtypes that a placeholder can stand for. */
+export type PlaceholderDType = ObserverDType | "float32" | "float16" | "bfloat16";
+
+const PLACEHOLDER_DTYPES: readonly PlaceholderDType[] = [
+  "float32",
+  "float16",
+  "bfloat16",
+  "qint8",
+  "quint8",
+  "qint32",
+  "quint4x2",
+  "int8",
+  "uint8",
+  "int16",
+  "uint16",
+  "int32",
+];
+
+const QSCHEMES: readonly QScheme[] = [
+  "per_tensor_affine",
+  "per_tensor_symmetric",
+  "per_channel_affine",
+  "per_channel_symmetric",
+  "per_channel_affine_float_qparams",
+];
+
+function noQParams(name: string): ZeropointError {
+  return typeError(
+    "ZP_NO_QPARAMS",
+    `${name}.calculateQParams: this observer chooses no scale and zero point`,
+  );
+}
+
+/** The options as given, the missing ones left out. */
+function present(given: Record<string, unknown>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+}
+
+/** A code limit that may be missing. */
+function checkLimit(where: string, name: string, value: unknown): number | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value === "number" && Number.isInteger(value)) return value;
+  const error = typeof value === "number" ? rangeError : typeError;
+  throw error(
+    "ZP_INVALID_QUANT_RANGE",
+    `${where}: options.${name} must be an integer, got ${show(value)}`,
+  );
+}
+
+/** What `PlaceholderObserver` takes. */
+export interface PlaceholderObserverOptions {
+  /** Default: `"float32"`. */
+  dtype?: PlaceholderDType | undefined;
+  /** Default: `"per_tensor_affine"`. */
+  qscheme?: QScheme | undefined;
+  quantMin?: number | undefined;
+  quantMax?: number | undefined;
+  /** Default: 2⁻²³. */
+  eps?: number | undefined;
+  /** true: the layer chooses qparams for every input. Default: false. */
+  isDynamic?: boolean | undefined;
+}
+
+/**
+ * Observes nothing: it says which dtype activations are to have, and whether their qparams are chosen
+ * on the fly.
+ *
+ * Source: torch.ao.quantization.PlaceholderObserver.
+ *
+ * @example new PlaceholderObserver({ dtype: "quint8", isDynamic: true })
+ */
+export class PlaceholderObserver extends Observer {
+  static override readonly pythonName = "torch.ao.quantization.observer.PlaceholderObserver";
+  readonly dtype: PlaceholderDType;
+  readonly qscheme: QScheme;
+  readonly quantMin: number | undefined;
+  readonly quantMax: number | undefined;
+  readonly eps: number;
+  readonly isDynamic: boolean;
+  readonly options: Readonly<Record<string, unknown>>;
+
+  /** @throws {TypeError|RangeError} `ZP_INVALID_OPTION`, `ZP_INVALID_DTYPE`, `ZP_UNKNOWN_OPTION` */
+  constructor(options?: PlaceholderObserverOptions) {
+    super();
+    const where = "PlaceholderObserver";
+    const known = ["dtype", "qscheme", "quantMin", "quantMax", "eps", "isDynamic"];
+    const given = checkOptions(where, options, known);
+    const { dtype, qscheme } = given;
+    this.dtype = checkChoice(
+      where,
+      "options.dtype",
+      dtype,
+      PLACEHOLDER_DTYPES,
+      "float32",
+      "ZP_INVALID_DTYPE",
+    );
+    this.qscheme = checkChoice(
+      where,
+      "options.qscheme",
+      qscheme,
+      QSCHEMES,
+      "per_tensor_affine",
+      "ZP_INVALID_QSCHEME",
+    );
+    this.quantMin = checkLimit(where, "quantMin", given.quantMin);
+    this.quantMax = checkLimit(where, "quantMax", given.quantMax);
+    this.eps = checkFinite(where, "options.eps", given.eps, 2 ** -23);
+    this.isDynamic = checkBoolean(where, "options.isDynamic", given.isDynamic, false);
+    this.options = present(given);
+  }
+
+  observe<X extends TensorInput>(x: X): X {
+    return x;
+  }
+
+  calculateQParams(): ObservedQParams {
+    throw noQParams("PlaceholderObserver");
+  }
+
+  reset(): void {}
+}
+
+/** What `NoopObserver` takes. */
+export interface NoopObserverOptions {
+  /** Default: `"float16"`. */
+  dtype?: PlaceholderDType | undefined;
+}
+
+/**
+ * Observes nothing, for layers that only change their dtype.
+ *
+ * Source: torch.ao.quantization.NoopObserver.
+ *
+ * @example new NoopObserver({ dtype: "float16" })
+ */
+export class NoopObserver extends Observer {
+  static override readonly pythonName = "torch.ao.quantization.observer.NoopObserver";
+  readonly dtype: PlaceholderDType;
+  readonly options: Readonly<Record<string, unknown>>;
+
+  /** @throws {TypeError|RangeError} `ZP_INVALID_DTYPE`, `ZP_UNKNOWN_OPTION` */
+  constructor(options?: NoopObserverOptions) {
+    super();
+    const where = "NoopObserver";
+    const given = checkOptions(where, options, ["dtype"]);
+    this.dtype = checkChoice(
+      where,
+      "options.dtype",
+      given.dtype,
+      PLACEHOLDER_DTYPES,
+      "float16",
+      "ZP_INVALID_DTYPE",
+    );
+    this.options = present(given);
+  }
+
+  observe<X extends TensorInput>(x: X): X {
+    return x;
+  }
+
+  calculateQParams(): ObservedQParams {
+    throw noQParams("NoopObserver");
+  }
+
+  reset(): void {}
+}
+
+/**
+ * Observes nothing, for layers whose output has the qparams of their input.
+ *
+ * Source: torch.ao.quantization.ReuseInputObserver.
+ *
+ * @example new ReuseInputObserver()
+ */
+export class ReuseInputObserver extends Observer {
+  static override readonly pythonName = "torch.ao.quantization.observer.ReuseInputObserver";
+  readonly options: Readonly<Record<string, unknown>> = {};
+
+  /** @throws {TypeError} `ZP_UNKNOWN_OPTION`: it takes none */
+  constructor(options?: Readonly<Record<string, never>>) {
+    super();
+    checkOptions("ReuseInputObserver", options, []);
+  }
+
+  observe<X extends TensorInput>(x: X): X {
+    return x;
+  }
+
+  calculateQParams(): ObservedQParams {
+    throw noQParams("ReuseInputObserver");
+  }
+
+  reset(): void {}
+}
+
+/** What `RecordingObserver` takes. */
+export interface RecordingObserverOptions {
+  /** Default: `"quint8"`. */
+  dtype?: PlaceholderDType | undefined;
+}
+
+/**
+ * Keeps a copy of every batch, for looking at them later. It grows with every batch.
+ *
+ * Source: torch.ao.quantization.RecordingObserver.
+ *
+ * @example
+ * const observer = new RecordingObserver();
+ * observer.observe(tensor([1, 2]));
+ * observer.tensors.length; // 1
+ */
+export class RecordingObserver extends Observer {
+  static override readonly pythonName = "torch.ao.quantization.observer.RecordingObserver";
+  readonly dtype: PlaceholderDType;
+  readonly options: Readonly<Record<string, unknown>>;
+  #tensors: Tensor[] = [];
+
+  /** @throws {TypeError|RangeError} `ZP_INVALID_DTYPE`, `ZP_UNKNOWN_OPTION` */
+  constructor(options?: RecordingObserverOptions) {
+    super();
+    const where = "RecordingObserver";
+    const given = checkOptions(where, options, ["dtype"]);
+    this.dtype = checkChoice(
+      where,
+      "options.dtype",
+      given.dtype,
+      PLACEHOLDER_DTYPES,
+      "quint8",
+      "ZP_INVALID_DTYPE",
+    );
+    this.options = present(given);
+  }
+
+  /** The batches so far, as float32 tensors; `get_tensor_value()` in PyTorch. */
+  get tensors(): readonly Tensor[] {
+    return [...this.#tensors];
+  }
+
+  observe<X extends TensorInput>(x: X): X {
+    const where = "RecordingObserver.observe";
+    const { data, shape, size } = checkTensor(where, "x", x);
+    const copy = newArray(where, Float32Array, size);
+    copy.set(data);
+    this.#tensors.push(new Tensor(copy, shape));
+    return x;
+  }
+
+  calculateQParams(): ObservedQParams {
+    throw noQParams("RecordingObserver");
+  }
+
+  reset(): void {
+    this.#tensors = [];
+  }
+
+  protected override saveState(): Record<string, unknown> {
+    const tensors = this.#tensors.map(({ data, shape }) => ({ data: toJSONNumbers(data), shape }));
+    return { tensors };
+  }
+
+  protected override restoreState(where: string, state: Record<string, unknown>): void {
+    const { tensors } = state;
+    if (!Array.isArray(tensors)) {
+      throw typeError(
+        "ZP_INVALID_STATE",
+        `${where}: json.state.tensors must be a list of tensors, got ${show(tensors)}`,
+      );
+    }
+    this.#tensors = tensors.map((item: unknown, i) => {
+      const argument = `json.state.tensors[${i}]`;
+      const { data, shape } = (item ?? {}) as Record<string, unknown>;
+      const values = fromJSONNumbers(where, `${argument}.data`, data);
+      const checked = checkTensor(where, argument, { data: values, shape });
+      return new Tensor(values, checked.shape);
+    });
+  }
+}
+
+/** What `FixedQParamsObserver` takes. */
+export interface FixedQParamsObserverOptions {
+  /** Units per step, rounded to float32. */
+  scale: number;
+  /** The code that stands for 0. */
+  zeroPoint: number;
+  /** Default: `"quint8"`. */
+  dtype?: ObserverDType | undefined;
+  /** Default: `"per_tensor_affine"`. */
+  qscheme?: QScheme | undefined;
+  /** Default: 0. */
+  quantMin?: number | undefined;
+  /** Default: 255. */
+  quantMax?: number | undefined;
+}
+
+/**
+ * Observes nothing, and gives always the same qparams: for functions whose range is known, as
+ * sigmoid's.
+ *
+ * Source: torch.ao.quantization.FixedQParamsObserver.
+ *
+ * @example new FixedQParamsObserver({ scale: 1 / 256, zeroPoint: 0 })
+ */
+export class FixedQParamsObserver extends Observer {
+  static override readonly pythonName = "torch.ao.quantization.observer.FixedQParamsObserver";
+  readonly scale: number;
+  readonly zeroPoint: number;
+  readonly dtype: ObserverDType;
+  readonly qscheme: QScheme;
+  readonly quantMin: number;
+  readonly quantMax: number;
+  readonly options: Readonly<Record<string, unknown>>;
+
+  /** @throws {TypeError|RangeError} `ZP_INVALID_SCALE`, `ZP_INVALID_ZERO_POINT`, `ZP_INVALID_DTYPE`, … */
+  constructor(options?: FixedQParamsObserverOptions) {
+    super();
+    const where = "FixedQParamsObserver";
+    const known = ["scale", "zeroPoint", "dtype", "qscheme", "quantMin", "quantMax"];
+    const given = checkOptions(where, options, known);
+    const { scale, zeroPoint } = given;
+    if (typeof scale !== "number") {
+      throw typeError(
+        "ZP_INVALID_SCALE",
+        `${where}: options.scale must be a number, got ${show(scale)}`,
+      );
+    }
+    if (typeof zeroPoint !== "number" || !Number.isInteger(zeroPoint)) {
+      throw typeError(
+        "ZP_INVALID_ZERO_POINT",
+        `${where}: options.zeroPoint must be an integer, got ${show(zeroPoint)}`,
+      );
+    }
+    this.scale = Math.fround(scale);
+    this.zeroPoint = zeroPoint;
+    const integers = PLACEHOLDER_DTYPES.filter((name) => !name.includes("float"));
+    this.dtype = checkChoice(
+      where,
+      "options.dtype",
+      given.dtype,
+      integers as readonly ObserverDType[],
+      "quint8",
+      "ZP_INVALID_DTYPE",
+    );
+    this.qscheme = checkChoice(
+      where,
+      "options.qscheme",
+      given.qscheme,
+      QSCHEMES,
+      "per_tensor_affine",
+      "ZP_INVALID_QSCHEME",
+    );
+    this.quantMin = checkLimit(where, "quantMin", given.quantMin) ?? 0;
+    this.quantMax = checkLimit(where, "quantMax", given.quantMax) ?? 255;
+    this.options = present(given);
+  }
+
+  observe<X extends TensorInput>(x: X): X {
+    return x;
+  }
+
+  /** @returns the scale and zero point it was made with, of shape [1] */
+  calculateQParams(): ObservedQParams {
+    return {
+      scale: new Tensor(Float32Array.of(this.scale), [1]),
+      zeroPoint: new IntegerTensor(Int32Array.of(this.zeroPoint), [1], "int32"),
+    };
+  }
+
+  reset(): void {}
+}

@@ -1,0 +1,734 @@
+// Which observer serves activations and which weights: PyTorch's QConfigs, and which layer has which.
+//
+// All exports of this file are public.
+
+import { checkChoice, checkOptions } from "./check.js";
+import { rangeError, typeError } from "./errors.js";
+import {
+  type AnyObserverFactory,
+  classText,
+  isFactory,
+  type ObserverConstructor,
+  type ObserverFactory,
+  partial,
+  shortName,
+} from "./factory.js";
+import { HistogramObserver } from "./histogram.js";
+import {
+  MinMaxObserver,
+  MovingAverageMinMaxObserver,
+  MovingAveragePerChannelMinMaxObserver,
+  Observer,
+  PerChannelMinMaxObserver,
+} from "./observer.js";
+import {
+  FixedQParamsObserver,
+  NoopObserver,
+  PlaceholderObserver,
+  RecordingObserver,
+  ReuseInputObserver,
+} from "./passive.js";
+import type { QuantizeOptions } from "./qparams.js";
+import { show } from "./show.js";
+
+/** What a `QConfig` makes its observers with: a class, or a factory that `withArgs` made. */
+export type ObserverSource =
+  | ((new (options?: never) => object) & { readonly pythonName: string })
+  | AnyObserverFactory;
+
+/** The fields of a `QConfig`. */
+export interface QConfigFields {
+  /** Makes the observer of activations; null for none. */
+  readonly activation: ObserverSource | null;
+  /** Makes the observer of weights; null for none. */
+  readonly weight: ObserverSource | null;
+}
+
+/**
+ * How a layer is quantized: which observer serves its activations and which its weights.
+ *
+ * It holds classes or factories, not observers, since every layer needs observers of its own.
+ *
+ * Source: torch.ao.quantization.QConfig.
+ *
+ * @example
+ * new QConfig({
+ *   activation: HistogramObserver.withArgs({ reduceRange: true }),
+ *   weight: defaultPerChannelWeightObserver,
+ * });
+ */
+export class QConfig {
+  readonly activation: ObserverSource | null;
+  readonly weight: ObserverSource | null;
+
+  /**
+   * @throws {TypeError} `ZP_INVALID_QCONFIG` for an observer itself, or for anything else that is
+   *   neither a class nor a factory; `ZP_UNKNOWN_OPTION`
+   */
+  constructor(fields: QConfigFields) {
+    const given = checkOptions("QConfig", fields, ["activation", "weight"], "fields");
+    this.activation = checkSource("activation", given.activation);
+    this.weight = checkSource("weight", given.weight);
+    Object.freeze(this);
+  }
+
+  /**
+   * What Python's repr prints of PyTorch's QConfig.
+   * @example String(defaultDebugQConfig)
+   * // "QConfig(activation=<class 'torch.ao.quantization.observer.RecordingObserver'>, weight=…)"
+   */
+  toString(): string {
+    return `QConfig(activation=${sourceText(this.activation)}, weight=${sourceText(this.weight)})`;
+  }
+}
+
+function checkSource(field: string, value: unknown): ObserverSource | null {
+  if (value === null || value === undefined) return null;
+  const isClass = typeof value === "function" && typeof sourceName(value) === "string";
+  if (isClass || isFactory(value)) return value as ObserverSource;
+  const hint =
+    value instanceof Observer
+      ? `an observer; give its class, or a factory: ${shortName(value.constructor as typeof Observer)}.withArgs(…)`
+      : show(value);
+  throw typeError(
+    "ZP_INVALID_QCONFIG",
+    `QConfig: fields.${field} must be a class of observers or a factory that withArgs made, got ${hint}`,
+  );
+}
+
+function sourceName(value: object): unknown {
+  return (value as { pythonName?: unknown }).pythonName;
+}
+
+function sourceText(source: ObserverSource | null): string {
+  if (source === null) return "None";
+  return isFactory(source)
+    ? String(source)
+    : classText(source as { pythonName: string; name: string });
+}
+
+// ---------------------------------------------------------------------------------------------
+// Entries for training: data and printing only.
+
+function trainingOnly(name: string): never {
+  throw rangeError(
+    "ZP_UNSUPPORTED_QCONFIG",
+    `${name}: this QConfig entry is for quantization-aware training, which this library does not run`,
+  );
+}
+
+class FakeQuantize {
+  static readonly pythonName = "torch.ao.quantization.fake_quantize.FakeQuantize";
+  constructor() {
+    trainingOnly("FakeQuantize");
+  }
+}
+
+class FusedMovingAvgObsFakeQuantize {
+  static readonly pythonName = "torch.ao.quantization.fake_quantize.FusedMovingAvgObsFakeQuantize";
+  constructor() {
+    trainingOnly("FusedMovingAvgObsFakeQuantize");
+  }
+}
+
+class Identity {
+  static readonly pythonName = "torch.nn.modules.linear.Identity";
+  constructor() {
+    trainingOnly("Identity");
+  }
+}
+
+/** The keyword arguments of FakeQuantize in PyTorch. */
+type FakeQuantizeOptions = Readonly<Record<string, unknown>>;
+
+function fake(options: FakeQuantizeOptions): ObserverFactory<object, FakeQuantizeOptions> {
+  const made = FakeQuantize as ObserverConstructor<object, FakeQuantizeOptions>;
+  return partial(made, options);
+}
+
+function fused(options: FakeQuantizeOptions): ObserverFactory<object, FakeQuantizeOptions> {
+  const made = FusedMovingAvgObsFakeQuantize as ObserverConstructor<object, FakeQuantizeOptions>;
+  return partial(made, options);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Observers that PyTorch has names for. Source: torch/ao/quantization/observer.py.
+
+/** 2⁻¹², the smallest scale that XNNPACK takes. */
+const QNNPACK_EPS = 2 ** -12;
+
+/** `default_observer`: activations, in 7 bits. */
+export const defaultObserver = MinMaxObserver.withArgs({ quantMin: 0, quantMax: 127 });
+/** `default_placeholder_observer`. */
+export const defaultPlaceholderObserver = PlaceholderObserver;
+/** `default_debug_observer`. */
+export const defaultDebugObserver = RecordingObserver;
+/** `default_reuse_input_observer`. */
+export const defaultReuseInputObserver = ReuseInputObserver;
+/** `default_weight_observer`: one scale for all weights. */
+export const defaultWeightObserver = MinMaxObserver.withArgs({
+  dtype: "qint8",
+  qscheme: "per_tensor_symmetric",
+});
+/** `weight_observer_range_neg_127_to_127`. */
+export const weightObserverRangeNeg127To127 = MinMaxObserver.withArgs({
+  dtype: "qint8",
+  qscheme: "per_tensor_symmetric",
+  quantMin: -127,
+  quantMax: 127,
+  eps: QNNPACK_EPS,
+});
+/** `default_histogram_observer`: activations, in 7 bits. */
+export const defaultHistogramObserver = HistogramObserver.withArgs({ quantMin: 0, quantMax: 127 });
+/** `default_per_channel_weight_observer`: one scale for each output of a layer. */
+export const defaultPerChannelWeightObserver = PerChannelMinMaxObserver.withArgs({
+  dtype: "qint8",
+  qscheme: "per_channel_symmetric",
+});
+/** `per_channel_weight_observer_range_neg_127_to_127`. */
+export const perChannelWeightObserverRangeNeg127To127 = PerChannelMinMaxObserver.withArgs({
+  dtype: "qint8",
+  qscheme: "per_channel_symmetric",
+  quantMin: -127,
+  quantMax: 127,
+  eps: QNNPACK_EPS,
+});
+/** `default_dynamic_quant_observer`: activations whose qparams are chosen on the fly. */
+export const defaultDynamicQuantObserver = PlaceholderObserver.withArgs({
+  dtype: "quint8",
+  quantMin: 0,
+  quantMax: 255,
+  isDynamic: true,
+});
+/** `default_float_qparams_observer`: embeddings. */
+export const defaultFloatQParamsObserver = PerChannelMinMaxObserver.withArgs({
+  dtype: "quint8",
+  qscheme: "per_channel_affine_float_qparams",
+  chAxis: 0,
+});
+/** `default_float_qparams_observer_4bit`: embeddings in 4 bits. */
+export const defaultFloatQParamsObserver4Bit = PerChannelMinMaxObserver.withArgs({
+  dtype: "quint4x2",
+  qscheme: "per_channel_affine_float_qparams",
+  chAxis: 0,
+});
+/** `default_fixed_qparams_range_neg1to1_observer`: tanh. */
+export const defaultFixedQParamsRangeNeg1To1Observer = FixedQParamsObserver.withArgs({
+  scale: 2 / 256,
+  zeroPoint: 128,
+  dtype: "quint8",
+  quantMin: 0,
+  quantMax: 255,
+});
+/** `default_fixed_qparams_range_0to1_observer`: sigmoid, softmax. */
+export const defaultFixedQParamsRange0To1Observer = FixedQParamsObserver.withArgs({
+  scale: 1 / 256,
+  zeroPoint: 0,
+  dtype: "quint8",
+  quantMin: 0,
+  quantMax: 255,
+});
+/** `default_symmetric_fixed_qparams_observer`, the older name. */
+export const defaultSymmetricFixedQParamsObserver = defaultFixedQParamsRangeNeg1To1Observer;
+/** `default_affine_fixed_qparams_observer`, the older name. */
+export const defaultAffineFixedQParamsObserver = defaultFixedQParamsRange0To1Observer;
+
+// ---------------------------------------------------------------------------------------------
+// Source: torch/ao/quantization/fake_quantize.py.
+
+const defaultFakeQuant = fake({
+  observer: MovingAverageMinMaxObserver,
+  quantMin: 0,
+  quantMax: 255,
+  dtype: "quint8",
+  qscheme: "per_tensor_affine",
+  reduceRange: true,
+});
+const defaultWeightFakeQuant = fake({
+  observer: MovingAverageMinMaxObserver,
+  quantMin: -128,
+  quantMax: 127,
+  dtype: "qint8",
+  qscheme: "per_tensor_symmetric",
+  reduceRange: false,
+});
+const defaultDynamicFakeQuant = fake({
+  observer: MovingAverageMinMaxObserver,
+  quantMin: 0,
+  quantMax: 255,
+  isDynamic: true,
+  dtype: "quint8",
+  averagingConstant: 1,
+});
+const defaultEmbeddingFakeQuant = fake({
+  observer: MovingAveragePerChannelMinMaxObserver,
+  qscheme: "per_channel_affine_float_qparams",
+  dtype: "quint8",
+  quantMin: 0,
+  quantMax: 255,
+  chAxis: 0,
+  averagingConstant: 1,
+});
+const defaultEmbeddingFakeQuant4Bit = fake({
+  observer: MovingAveragePerChannelMinMaxObserver,
+  qscheme: "per_channel_affine_float_qparams",
+  chAxis: 0,
+  dtype: "quint4x2",
+  averagingConstant: 1,
+});
+const defaultFusedActivationFakeQuant = fused({
+  observer: MovingAverageMinMaxObserver,
+  quantMin: 0,
+  quantMax: 255,
+  dtype: "quint8",
+});
+const defaultFusedWeightFakeQuant = fused({
+  observer: MovingAverageMinMaxObserver,
+  quantMin: -128,
+  quantMax: 127,
+  dtype: "qint8",
+  qscheme: "per_tensor_symmetric",
+});
+const defaultFusedPerChannelWeightFakeQuant = fused({
+  observer: MovingAveragePerChannelMinMaxObserver,
+  quantMin: -128,
+  quantMax: 127,
+  dtype: "qint8",
+  qscheme: "per_channel_symmetric",
+});
+const fusedWeightFakeQuantRangeNeg127To127 = fused({
+  observer: MovingAverageMinMaxObserver,
+  quantMin: -127,
+  quantMax: 127,
+  dtype: "qint8",
+  qscheme: "per_tensor_symmetric",
+  eps: QNNPACK_EPS,
+});
+const fusedPerChannelWeightFakeQuantRangeNeg127To127 = fused({
+  observer: MovingAveragePerChannelMinMaxObserver,
+  quantMin: -127,
+  quantMax: 127,
+  dtype: "qint8",
+  qscheme: "per_channel_symmetric",
+  eps: QNNPACK_EPS,
+});
+const qnnpackActivationFakeQuant = fused({
+  observer: MovingAverageMinMaxObserver,
+  quantMin: -128,
+  quantMax: 127,
+  dtype: "qint8",
+  reduceRange: false,
+  eps: QNNPACK_EPS,
+});
+
+// ---------------------------------------------------------------------------------------------
+// QConfigs that PyTorch has names for. Source: torch/ao/quantization/qconfig.py.
+
+/** `default_qconfig`: static, one scale per tensor. */
+export const defaultQConfig = new QConfig({
+  activation: defaultObserver,
+  weight: defaultWeightObserver,
+});
+/** `default_debug_qconfig`: keeps all activations. */
+export const defaultDebugQConfig = new QConfig({
+  activation: defaultDebugObserver,
+  weight: defaultWeightObserver,
+});
+/** `default_per_channel_qconfig`: static, one scale for each output of a layer. */
+export const defaultPerChannelQConfig = new QConfig({
+  activation: defaultObserver,
+  weight: defaultPerChannelWeightObserver,
+});
+/** `default_dynamic_qconfig`: activations quantized on the fly. */
+export const defaultDynamicQConfig = new QConfig({
+  activation: defaultDynamicQuantObserver,
+  weight: defaultWeightObserver,
+});
+/** `per_channel_dynamic_qconfig`: the same, with one weight scale for each output. */
+export const perChannelDynamicQConfig = new QConfig({
+  activation: defaultDynamicQuantObserver,
+  weight: defaultPerChannelWeightObserver,
+});
+/** `float16_dynamic_qconfig`. Data only: no layer here computes with float16. */
+export const float16DynamicQConfig = new QConfig({
+  activation: PlaceholderObserver.withArgs({ dtype: "float16", isDynamic: true }),
+  weight: PlaceholderObserver.withArgs({ dtype: "float16" }),
+});
+/** `float16_static_qconfig`. Data only: no layer here computes with float16. */
+export const float16StaticQConfig = new QConfig({
+  activation: PlaceholderObserver.withArgs({ dtype: "float16" }),
+  weight: PlaceholderObserver.withArgs({ dtype: "float16" }),
+});
+/** `float_qparams_weight_only_qconfig`: embeddings, 8 bits. */
+export const floatQParamsWeightOnlyQConfig = new QConfig({
+  activation: defaultPlaceholderObserver,
+  weight: defaultFloatQParamsObserver,
+});
+/** `float_qparams_weight_only_qconfig_4bit`: embeddings, 4 bits. */
+export const floatQParamsWeightOnlyQConfig4Bit = new QConfig({
+  activation: defaultPlaceholderObserver,
+  weight: defaultFloatQParamsObserver4Bit,
+});
+/** `default_quint8_weight_qconfig`: quint8 weights. */
+export const defaultQuint8WeightQConfig = new QConfig({
+  activation: HistogramObserver,
+  weight: MinMaxObserver,
+});
+/** `default_reuse_input_qconfig`. */
+export const defaultReuseInputQConfig = new QConfig({
+  activation: defaultReuseInputObserver,
+  weight: NoopObserver,
+});
+/** `default_symmetric_qnnpack_qconfig`: qint8 activations. */
+export const defaultSymmetricQNNPACKQConfig = new QConfig({
+  activation: HistogramObserver.withArgs({ dtype: "qint8", reduceRange: false, eps: QNNPACK_EPS }),
+  weight: weightObserverRangeNeg127To127,
+});
+/** `default_per_channel_symmetric_qnnpack_qconfig`: qint8 activations. */
+export const defaultPerChannelSymmetricQNNPACKQConfig = new QConfig({
+  activation: HistogramObserver.withArgs({ dtype: "qint8", reduceRange: false, eps: QNNPACK_EPS }),
+  weight: perChannelWeightObserverRangeNeg127To127,
+});
+/** `_default_fp32_placeholder_qconfig`. */
+export const defaultFP32PlaceholderQConfig = new QConfig({
+  activation: PlaceholderObserver.withArgs({ dtype: "float32" }),
+  weight: PlaceholderObserver.withArgs({ dtype: "float32" }),
+});
+/** `_default_quint8_placeholder_qconfig`. */
+export const defaultQuint8PlaceholderQConfig = new QConfig({
+  activation: PlaceholderObserver.withArgs({ dtype: "quint8" }),
+  weight: null,
+});
+/** `default_qat_qconfig`, for training: data only. */
+export const defaultQATQConfig = new QConfig({
+  activation: defaultFakeQuant,
+  weight: defaultWeightFakeQuant,
+});
+/** `default_qat_qconfig_v2`, for training: data only. */
+export const defaultQATQConfigV2 = new QConfig({
+  activation: defaultFusedActivationFakeQuant,
+  weight: defaultFusedWeightFakeQuant,
+});
+/** `default_dynamic_qat_qconfig`, for training: data only. */
+export const defaultDynamicQATQConfig = new QConfig({
+  activation: defaultDynamicFakeQuant,
+  weight: defaultWeightFakeQuant,
+});
+/** `default_embedding_qat_qconfig`, for training: data only. */
+export const defaultEmbeddingQATQConfig = new QConfig({
+  activation: NoopObserver.withArgs({ dtype: "float32" }),
+  weight: defaultEmbeddingFakeQuant,
+});
+/** `default_embedding_qat_qconfig_4bit`, for training: data only. */
+export const defaultEmbeddingQATQConfig4Bit = new QConfig({
+  activation: NoopObserver.withArgs({ dtype: "float32" }),
+  weight: defaultEmbeddingFakeQuant4Bit,
+});
+/** `default_weight_only_qconfig`, for training: data only. `WeightOnlyQConfig` is for use. */
+export const defaultWeightOnlyQConfig = new QConfig({
+  activation: Identity,
+  weight: defaultWeightFakeQuant,
+});
+/** `default_activation_only_qconfig`, for training: data only. */
+export const defaultActivationOnlyQConfig = new QConfig({
+  activation: defaultFakeQuant,
+  weight: Identity,
+});
+/** `default_symmetric_qnnpack_qat_qconfig`, for training: data only. */
+export const defaultSymmetricQNNPACKQATQConfig = new QConfig({
+  activation: qnnpackActivationFakeQuant,
+  weight: fusedWeightFakeQuantRangeNeg127To127,
+});
+/** `default_per_channel_symmetric_qnnpack_qat_qconfig`, for training: data only. */
+export const defaultPerChannelSymmetricQNNPACKQATQConfig = new QConfig({
+  activation: qnnpackActivationFakeQuant,
+  weight: fusedPerChannelWeightFakeQuantRangeNeg127To127,
+});
+
+/** The engines that PyTorch has QConfigs for. */
+export type QConfigBackend = "x86" | "fbgemm" | "qnnpack" | "onednn";
+
+const BACKENDS: readonly QConfigBackend[] = ["x86", "fbgemm", "qnnpack", "onednn"];
+
+/**
+ * The QConfig for static quantization that PyTorch uses with an engine.
+ *
+ * Source: torch.ao.quantization.get_default_qconfig.
+ *
+ * @param backend  `"x86"` (default), `"fbgemm"`, `"qnnpack"` or `"onednn"`
+ * @throws {TypeError|RangeError} `ZP_INVALID_OPTION` for any other
+ * @example getDefaultQConfig("x86") // HistogramObserver in 7 bits, weights per channel
+ */
+export function getDefaultQConfig(backend?: QConfigBackend): QConfig {
+  const where = "getDefaultQConfig";
+  const name = checkChoice(where, "backend", backend, BACKENDS, "x86");
+  const reduceRange = name === "x86" || name === "fbgemm";
+  return new QConfig({
+    activation: HistogramObserver.withArgs({ reduceRange }),
+    weight: name === "qnnpack" ? defaultWeightObserver : defaultPerChannelWeightObserver,
+  });
+}
+
+/**
+ * The QConfig for quantization-aware training that PyTorch uses with an engine: data only.
+ *
+ * Source: torch.ao.quantization.get_default_qat_qconfig.
+ *
+ * @param backend  `"x86"` (default), `"fbgemm"`, `"qnnpack"` or `"onednn"`
+ * @throws {TypeError|RangeError} `ZP_INVALID_OPTION` for any other
+ * @example String(getDefaultQATQConfig("qnnpack"))
+ */
+export function getDefaultQATQConfig(backend?: QConfigBackend): QConfig {
+  const where = "getDefaultQATQConfig";
+  const name = checkChoice(where, "backend", backend, BACKENDS, "x86");
+  const common = { observer: MovingAverageMinMaxObserver, quantMin: 0, quantMax: 255 };
+  return new QConfig({
+    activation:
+      name === "onednn" ? fused(common) : fused({ ...common, reduceRange: name !== "qnnpack" }),
+    weight:
+      name === "qnnpack" ? defaultFusedWeightFakeQuant : defaultFusedPerChannelWeightFakeQuant,
+  });
+}
+
+/** Every predefined QConfig by the name it has in PyTorch. */
+export const predefinedQConfigs: Readonly<Record<string, QConfig>> = /* @__PURE__ */ Object.freeze({
+  _default_fp32_placeholder_qconfig: defaultFP32PlaceholderQConfig,
+  _default_quint8_placeholder_qconfig: defaultQuint8PlaceholderQConfig,
+  default_activation_only_qconfig: defaultActivationOnlyQConfig,
+  default_debug_qconfig: defaultDebugQConfig,
+  default_dynamic_qat_qconfig: defaultDynamicQATQConfig,
+  default_dynamic_qconfig: defaultDynamicQConfig,
+  default_embedding_qat_qconfig: defaultEmbeddingQATQConfig,
+  default_embedding_qat_qconfig_4bit: defaultEmbeddingQATQConfig4Bit,
+  default_per_channel_qconfig: defaultPerChannelQConfig,
+  default_per_channel_symmetric_qnnpack_qat_qconfig: defaultPerChannelSymmetricQNNPACKQATQConfig,
+  default_per_channel_symmetric_qnnpack_qconfig: defaultPerChannelSymmetricQNNPACKQConfig,
+  default_qat_qconfig: defaultQATQConfig,
+  default_qat_qconfig_v2: defaultQATQConfigV2,
+  default_qconfig: defaultQConfig,
+  default_quint8_weight_qconfig: defaultQuint8WeightQConfig,
+  default_reuse_input_qconfig: defaultReuseInputQConfig,
+  default_symmetric_qnnpack_qat_qconfig: defaultSymmetricQNNPACKQATQConfig,
+  default_symmetric_qnnpack_qconfig: defaultSymmetricQNNPACKQConfig,
+  default_weight_only_qconfig: defaultWeightOnlyQConfig,
+  float16_dynamic_qconfig: float16DynamicQConfig,
+  float16_static_qconfig: float16StaticQConfig,
+  float_qparams_weight_only_qconfig: floatQParamsWeightOnlyQConfig,
+  float_qparams_weight_only_qconfig_4bit: floatQParamsWeightOnlyQConfig4Bit,
+  per_channel_dynamic_qconfig: perChannelDynamicQConfig,
+});
+
+/** Every predefined observer, class or factory, by the name it has in PyTorch. */
+export const predefinedObservers: Readonly<Record<string, ObserverSource>> =
+  /* @__PURE__ */ Object.freeze({
+    default_affine_fixed_qparams_observer: defaultAffineFixedQParamsObserver,
+    default_debug_observer: defaultDebugObserver,
+    default_dynamic_quant_observer: defaultDynamicQuantObserver,
+    default_fixed_qparams_range_0to1_observer: defaultFixedQParamsRange0To1Observer,
+    default_fixed_qparams_range_neg1to1_observer: defaultFixedQParamsRangeNeg1To1Observer,
+    default_float_qparams_observer: defaultFloatQParamsObserver,
+    default_float_qparams_observer_4bit: defaultFloatQParamsObserver4Bit,
+    default_histogram_observer: defaultHistogramObserver,
+    default_observer: defaultObserver,
+    default_per_channel_weight_observer: defaultPerChannelWeightObserver,
+    default_placeholder_observer: defaultPlaceholderObserver,
+    default_reuse_input_observer: defaultReuseInputObserver,
+    default_symmetric_fixed_qparams_observer: defaultSymmetricFixedQParamsObserver,
+    default_weight_observer: defaultWeightObserver,
+    per_channel_weight_observer_range_neg_127_to_127: perChannelWeightObserverRangeNeg127To127,
+    weight_observer_range_neg_127_to_127: weightObserverRangeNeg127To127,
+  });
+
+// ---------------------------------------------------------------------------------------------
+// Weights alone.
+
+/** How the weights of a layer are quantized where its activations stay float32. */
+export interface WeightOnlyOptions extends Omit<QuantizeOptions, "scale" | "zeroPoint"> {
+  /**
+   * Bits of a code, 2 to 8, instead of a dtype: symmetric codes of any width, kept in the smallest
+   * dtype that holds them.
+   */
+  bits?: number | undefined;
+}
+
+const WEIGHT_ONLY_OPTIONS = [
+  "dtype",
+  "bits",
+  "scheme",
+  "axis",
+  "groupSize",
+  "includeZero",
+  "nonFinite",
+] as const;
+
+/**
+ * How a layer is quantized whose activations stay float32: its weights by `quantize`, in any dtype of
+ * 2 to 8 bits, per tensor, per channel or per group. It may stand wherever a `QConfig` may.
+ *
+ * @example mapping.setModuleName("fc1", new WeightOnlyQConfig({ dtype: "int4", groupSize: 16 }))
+ */
+export class WeightOnlyQConfig {
+  readonly options: Readonly<WeightOnlyOptions>;
+
+  /**
+   * @param options  those of `quantize` that choose qparams, or `bits`; checked when a model is
+   *   converted
+   * @throws {TypeError|RangeError} `ZP_INVALID_OPTION` for bits that are not an integer from 2 to 8;
+   *   `ZP_CONFLICTING_OPTIONS` for bits beside a dtype or the affine scheme; `ZP_UNKNOWN_OPTION`
+   */
+  constructor(options?: WeightOnlyOptions) {
+    const where = "WeightOnlyQConfig";
+    const { bits, dtype, scheme } = checkOptions(where, options, WEIGHT_ONLY_OPTIONS);
+    if (bits !== undefined) {
+      if (typeof bits !== "number" || !Number.isInteger(bits) || bits < 2 || bits > 8) {
+        const error = typeof bits === "number" ? rangeError : typeError;
+        throw error(
+          "ZP_INVALID_OPTION",
+          `${where}: options.bits must be an integer from 2 to 8, got ${show(bits)}`,
+        );
+      }
+      if (dtype !== undefined || scheme === "affine") {
+        throw typeError(
+          "ZP_CONFLICTING_OPTIONS",
+          `${where}: options.bits stands for a symmetric dtype; it goes with neither options.dtype ` +
+            `nor scheme "affine"`,
+        );
+      }
+    }
+    this.options = Object.freeze({ ...options });
+    Object.freeze(this);
+  }
+
+  /** @example String(new WeightOnlyQConfig({ bits: 3 })) // 'WeightOnlyQConfig({"bits":3})' */
+  toString(): string {
+    return `WeightOnlyQConfig(${JSON.stringify(this.options)})`;
+  }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Which layer has which.
+
+/** What a layer may be given: null leaves it as it is. */
+export type LayerQConfig = QConfig | WeightOnlyQConfig | null;
+
+/** A class of layers, or its name in PyTorch: `Linear` or `"Linear"`. */
+export type LayerType = string | { readonly typeName: string };
+
+/** @internal */
+export function checkLayerQConfig(where: string, argument: string, value: unknown): LayerQConfig {
+  if (value === null || value instanceof QConfig || value instanceof WeightOnlyQConfig)
+    return value;
+  throw typeError(
+    "ZP_INVALID_QCONFIG",
+    `${where}: ${argument} must be a QConfig, a WeightOnlyQConfig or null, got ${show(value)}`,
+  );
+}
+
+/**
+ * Says which layer of a model is quantized how. The most special word counts: a layer's name, then a
+ * pattern of names, then its type, then what holds for all. null leaves a layer as it is.
+ *
+ * Source: torch.ao.quantization.QConfigMapping.
+ *
+ * @example
+ * new QConfigMapping()
+ *   .setGlobal(getDefaultQConfig("x86"))
+ *   .setObjectType(Embedding, floatQParamsWeightOnlyQConfig)
+ *   .setModuleNameRegex("head\\..*", perChannelDynamicQConfig)
+ *   .setModuleName("head.last", null);
+ */
+export class QConfigMapping {
+  #global: LayerQConfig = null;
+  readonly #types = new Map<string, LayerQConfig>();
+  readonly #patterns = new Map<string, { readonly test: RegExp; readonly qconfig: LayerQConfig }>();
+  readonly #names = new Map<string, LayerQConfig>();
+
+  /** What holds for every layer that nothing else is said about. @returns this */
+  setGlobal(qconfig: LayerQConfig): this {
+    this.#global = checkLayerQConfig("QConfigMapping.setGlobal", "qconfig", qconfig);
+    return this;
+  }
+
+  /**
+   * What holds for all layers of a type.
+   * @param type  a class of layers, or its name: `Linear` or `"Linear"`
+   * @returns this
+   * @throws {TypeError} `ZP_INVALID_MODEL` if it is neither, `ZP_INVALID_QCONFIG`
+   */
+  setObjectType(type: LayerType, qconfig: LayerQConfig): this {
+    const where = "QConfigMapping.setObjectType";
+    const name =
+      typeof type === "string" ? type : (type as { typeName?: unknown } | null)?.typeName;
+    if (typeof name !== "string") {
+      throw typeError(
+        "ZP_INVALID_MODEL",
+        `${where}: type must be a class of layers or its name, got ${show(type)}`,
+      );
+    }
+    this.#types.set(name, checkLayerQConfig(where, "qconfig", qconfig));
+    return this;
+  }
+
+  /**
+   * What holds for layers whose name a pattern matches from its beginning, as Python's re.match does;
+   * of several patterns the first one said.
+   * @param pattern  a RegExp, or its text
+   * @returns this
+   * @throws {TypeError} `ZP_INVALID_OPTION` if it is neither, or no pattern; `ZP_INVALID_QCONFIG`
+   */
+  setModuleNameRegex(pattern: RegExp | string, qconfig: LayerQConfig): this {
+    const where = "QConfigMapping.setModuleNameRegex";
+    const checked = checkLayerQConfig(where, "qconfig", qconfig);
+    const [source, flags] =
+      pattern instanceof RegExp ? [pattern.source, pattern.flags] : [pattern, ""];
+    let test: RegExp;
+    try {
+      if (typeof source !== "string") throw new TypeError("not a string");
+      // "g" and "y" would remember where the last match ended.
+      test = new RegExp(`^(?:${source})`, flags.replaceAll(/[gy]/g, ""));
+    } catch (cause) {
+      throw typeError(
+        "ZP_INVALID_OPTION",
+        `${where}: pattern must be a RegExp or its text, got ${show(pattern)}: ` +
+          `${(cause as Error).message}`,
+      );
+    }
+    this.#patterns.set(`${source}/${flags}`, { test, qconfig: checked });
+    return this;
+  }
+
+  /**
+   * What holds for one layer.
+   * @param name  its name in the model, with those of the models around it: `"head.fc1"`
+   * @returns this
+   * @throws {TypeError} `ZP_INVALID_OPTION`, `ZP_INVALID_QCONFIG`
+   */
+  setModuleName(name: string, qconfig: LayerQConfig): this {
+    const where = "QConfigMapping.setModuleName";
+    if (typeof name !== "string") {
+      throw typeError("ZP_INVALID_OPTION", `${where}: name must be a string, got ${show(name)}`);
+    }
+    this.#names.set(name, checkLayerQConfig(where, "qconfig", qconfig));
+    return this;
+  }
+
+  /** The names that something is said about, for finding those that a model does not have. */
+  get moduleNames(): readonly string[] {
+    return [...this.#names.keys()];
+  }
+
+  /**
+   * How a layer is quantized.
+   * @param name  its name in the model
+   * @param type  the name of its type, for example `"Linear"`
+   */
+  qconfigFor(name: string, type: string): LayerQConfig {
+    const named = this.#names.get(name);
+    if (named !== undefined) return named;
+    for (const { test, qconfig } of this.#patterns.values()) {
+      if (test.test(name)) return qconfig;
+    }
+    const typed = this.#types.get(type);
+    return typed === undefined ? this.#global : typed;
+  }
+}

@@ -1,0 +1,539 @@
+// A tensor of PyTorch's quantized dtypes: codes, shape and qparams, printed as PyTorch prints it.
+
+import { arrayLength, arrayName, checkNumberArray, type NumberArray, newArray } from "./arrays.js";
+import {
+  checkChoice,
+  checkShape,
+  checkSize,
+  looksQuantized,
+  sizeOf,
+  type TensorInput,
+} from "./check.js";
+import { type ErrorCode, rangeError, typeError, type ZeropointError } from "./errors.js";
+import { formatTensor, formatWithSuffixes } from "./print.js";
+import { floatRepr } from "./python-repr.js";
+import { show, showShape } from "./show.js";
+
+/** The array that holds the codes of each of PyTorch's quantized dtypes. */
+export interface CodesByQDType {
+  qint8: Int8Array;
+  quint8: Uint8Array;
+  qint32: Int32Array;
+}
+
+/** A quantized dtype of PyTorch. */
+export type QDType = keyof CodesByQDType;
+
+/** How the codes of a `TorchQuantizedTensor` stand for values, by PyTorch's names. */
+export type TensorQScheme =
+  | "per_tensor_affine"
+  | "per_channel_affine"
+  | "per_channel_affine_float_qparams";
+
+/** What a quantized dtype can hold, and in which array. */
+interface QDTypeInfo {
+  readonly qmin: number;
+  readonly qmax: number;
+  readonly arrayName: "Int8Array" | "Uint8Array" | "Int32Array";
+  readonly array: new (length: number) => Int8Array | Uint8Array | Int32Array;
+}
+
+/** Source: torch.qint8, torch.quint8 and torch.qint32. */
+export const QDTYPES: { readonly [D in QDType]: QDTypeInfo } = {
+  qint8: { qmin: -128, qmax: 127, arrayName: "Int8Array", array: Int8Array },
+  quint8: { qmin: 0, qmax: 255, arrayName: "Uint8Array", array: Uint8Array },
+  qint32: { qmin: -(2 ** 31), qmax: 2 ** 31 - 1, arrayName: "Int32Array", array: Int32Array },
+};
+
+const QDTYPE_NAMES = /* @__PURE__ */ Object.keys(QDTYPES) as QDType[];
+
+/** The name of a quantized dtype. */
+export function checkQDType(where: string, argument: string, value: unknown): QDType {
+  return checkChoice(where, argument, value, QDTYPE_NAMES, undefined, "ZP_INVALID_DTYPE");
+}
+
+/** Integers in row-major order plus a shape, printed as PyTorch prints them. Plain data. */
+export class IntegerTensor<
+  Data extends Int8Array | Uint8Array | Int32Array = Int8Array | Uint8Array | Int32Array,
+> {
+  /** The values, the last axis varying fastest. */
+  readonly data: Data;
+  /** The length of each axis, outermost first. */
+  readonly shape: readonly number[];
+  /** The dtype that PyTorch's tensor has; int64 values are kept as int32. */
+  readonly dtype: "int8" | "uint8" | "int32" | "int64";
+
+  /** @internal */
+  constructor(data: Data, shape: readonly number[], dtype: IntegerTensor["dtype"]) {
+    this.data = data;
+    this.shape = shape;
+    this.dtype = dtype;
+  }
+
+  /**
+   * The tensor as PyTorch prints it.
+   * @example String(intRepr(q)) // "tensor([58, 86], dtype=torch.int8)"
+   */
+  toString(): string {
+    return formatTensor(this);
+  }
+}
+
+/** Scales of channels: float32, or float64 if they were given so. */
+export interface ChannelScales {
+  readonly data: Float32Array | Float64Array;
+  /** [1, …, n, …, 1], with the n channels at the tensor's `axis`. */
+  readonly shape: readonly number[];
+}
+
+/** Zero points of channels: int32, or float32 in per_channel_affine_float_qparams. */
+export interface ChannelZeroPoints {
+  readonly data: Int32Array | Float32Array;
+  /** That of the scales. */
+  readonly shape: readonly number[];
+}
+
+/**
+ * A tensor of one of PyTorch's quantized dtypes: integer values, shape and qparams, all that
+ * `dequantize` needs. Plain data: a copy by `structuredClone` has the same fields and serves as well,
+ * but prints as any object does. Made by `quantizePerTensor` and its kin.
+ */
+export class TorchQuantizedTensor<
+  D extends QDType = QDType,
+  G extends "perTensor" | "perChannel" = "perTensor" | "perChannel",
+> {
+  /** The codes in row-major order, what `int_repr()` gives in PyTorch. */
+  readonly data: CodesByQDType[D];
+  /** The length of each axis, outermost first. */
+  readonly shape: readonly number[];
+  readonly dtype: D;
+  /** PyTorch's quantized tensors are all affine: symmetric ones have a zero point of 0 or 128. */
+  readonly scheme: "affine";
+  readonly qscheme: TensorQScheme;
+  /** Units per step; per tensor in double precision, `q_scale()` in PyTorch. */
+  readonly scale: G extends "perTensor" ? number : ChannelScales;
+  /** The code that stands for 0. */
+  readonly zeroPoint: G extends "perTensor" ? number : ChannelZeroPoints;
+  /** Per channel: the axis, counted from 0. */
+  declare readonly axis?: G extends "perChannel" ? number : undefined;
+
+  /** @internal */
+  constructor(
+    data: CodesByQDType[D],
+    shape: readonly number[],
+    dtype: D,
+    qscheme: TensorQScheme,
+    scale: number | ChannelScales,
+    zeroPoint: number | ChannelZeroPoints,
+    axis?: number,
+  ) {
+    this.data = data;
+    this.shape = shape;
+    this.dtype = dtype;
+    this.scheme = "affine";
+    this.qscheme = qscheme;
+    this.scale = scale as typeof this.scale;
+    this.zeroPoint = zeroPoint as typeof this.zeroPoint;
+    if (axis !== undefined) this.axis = axis as NonNullable<typeof this.axis>;
+  }
+
+  /**
+   * The tensor as PyTorch prints it: its dequantized values, then everything else.
+   * @example
+   * String(quantizePerTensor(tensor([0.5]), 0.25, 0, "qint8"))
+   * // "tensor([0.5000], size=(1,), dtype=torch.qint8,
+   * //        quantization_scheme=torch.per_tensor_affine, scale=0.25, zero_point=0)"
+   */
+  toString(): string {
+    return formatQuantized(checkQTensor("TorchQuantizedTensor.toString", "this", this));
+  }
+}
+
+/** A tensor of a quantized dtype as it may be given: `scheme` and `qscheme` may be missing. */
+export interface TorchQuantizedTensorInput<D extends QDType = QDType> {
+  readonly data: CodesByQDType[D];
+  readonly shape: ArrayLike<number>;
+  readonly dtype: D;
+  readonly scale: number | TensorInput;
+  readonly zeroPoint: number | TensorInput;
+  readonly scheme?: "affine" | undefined;
+  readonly qscheme?: TensorQScheme | undefined;
+  readonly axis?: number | undefined;
+}
+
+/** Qparams of every channel of an axis. */
+export interface ChannelQParams {
+  readonly axis: number;
+  readonly scales: Float32Array | Float64Array;
+  /** Floating zero points make the scheme per_channel_affine_float_qparams. */
+  readonly zeroPoints: Int32Array | Float32Array;
+}
+
+/** A tensor of a quantized dtype after its checks. */
+export interface CheckedQTensor {
+  readonly codes: Int8Array | Uint8Array | Int32Array;
+  readonly shape: number[];
+  readonly size: number;
+  readonly dtype: QDType;
+  readonly qparams: { readonly scale: number; readonly zeroPoint: number } | ChannelQParams;
+}
+
+/** Whether a value is meant as a tensor of a quantized dtype, right or wrong in its details. */
+export function looksTorchQuantized(value: unknown): boolean {
+  return looksQuantized(value) && Object.hasOwn(QDTYPES, String((value as QDTypeField).dtype));
+}
+
+type QDTypeField = { readonly dtype: unknown };
+
+/** Checks everything about a tensor of a quantized dtype. */
+export function checkQTensor(where: string, argument: string, value: unknown): CheckedQTensor {
+  if (!looksQuantized(value)) {
+    throw typeError(
+      "ZP_INVALID_TENSOR",
+      `${where}: ${argument} must be a tensor of dtype qint8, quint8 or qint32, as ` +
+        `quantizePerTensor makes it, got ${show(value)}`,
+    );
+  }
+  const given = value as Record<string, unknown>;
+  const dtype = checkQDType(where, `${argument}.dtype`, given.dtype);
+  const shape = checkShape(where, `${argument}.shape`, given.shape ?? given.dims);
+  const info = QDTYPES[dtype];
+  const name = arrayName(given.data);
+  if (name !== info.arrayName) {
+    throw typeError(
+      "ZP_INVALID_CODES",
+      `${where}: ${argument}.data must be of type ${info.arrayName} for dtype ${dtype}, ` +
+        `got ${show(given.data)}`,
+    );
+  }
+  const codes = checkNumberArray(
+    where,
+    `${argument}.data`,
+    name,
+    given.data,
+    "ZP_INVALID_CODES",
+  ) as CheckedQTensor["codes"];
+  checkSize(where, argument, shape, arrayLength(codes));
+  const qparams =
+    given.axis === undefined
+      ? {
+          scale: checkOneScale(where, `${argument}.scale`, given.scale),
+          zeroPoint: checkOneZeroPoint(
+            where,
+            `${argument}.zeroPoint`,
+            given.zeroPoint,
+            info,
+            dtype,
+          ),
+        }
+      : checkChannels(
+          where,
+          {
+            scales: `${argument}.scale`,
+            zeroPoints: `${argument}.zeroPoint`,
+            axis: `${argument}.axis`,
+          },
+          listOf(given.scale),
+          listOf(given.zeroPoint),
+          given.axis,
+          shape,
+          info,
+          dtype,
+        );
+  checkSameScheme(where, argument, given.qscheme, qschemeOf(qparams));
+  return { codes, shape, size: sizeOf(shape), dtype, qparams };
+}
+
+/** A tensor of channels' qparams as a list: its shape has been [1, …, n, …, 1] or [n]. */
+function listOf(value: unknown): unknown {
+  const data = (value as { data?: unknown } | null | undefined)?.data;
+  return arrayName(value) === undefined && data !== undefined ? data : value;
+}
+
+function checkSameScheme(
+  where: string,
+  argument: string,
+  given: unknown,
+  actual: TensorQScheme,
+): void {
+  if (given === undefined || given === actual) return;
+  throw rangeError(
+    "ZP_INVALID_QSCHEME",
+    `${where}: ${argument}.qscheme must be "${actual}" for such qparams, got ${show(given)}`,
+  );
+}
+
+/** PyTorch's name for how qparams are laid out. */
+export function qschemeOf(qparams: CheckedQTensor["qparams"]): TensorQScheme {
+  if (!("axis" in qparams)) return "per_tensor_affine";
+  return qparams.zeroPoints instanceof Float32Array
+    ? "per_channel_affine_float_qparams"
+    : "per_channel_affine";
+}
+
+/** The value of a tensor of one value, in any form; undefined for anything else. */
+export function oneValue(value: unknown): number | undefined {
+  const name = arrayName(value);
+  if (name === undefined && !Array.isArray(value)) {
+    if (typeof value !== "object" || value === null) return undefined;
+    const { data, shape, dims } = value as Record<string, unknown>;
+    return data === undefined || (shape ?? dims) === undefined ? undefined : oneValue(data);
+  }
+  const list = value as ArrayLike<unknown>;
+  const only = list.length === 1 ? list[0] : undefined;
+  if (Array.isArray(only)) return oneValue(only);
+  if (typeof only === "bigint") return Number(only);
+  return typeof only === "number" ? only : undefined;
+}
+
+/** One scale, as a number or as a tensor of one value. PyTorch takes every number. */
+export function checkOneScale(where: string, argument: string, value: unknown): number {
+  const scale = typeof value === "number" ? value : oneValue(value);
+  if (scale !== undefined) return scale;
+  throw typeError(
+    "ZP_INVALID_SCALE",
+    `${where}: ${argument} must be a number or a tensor of one value, got ${show(value)}`,
+  );
+}
+
+/** One zero point: an integer, or a tensor of one value, which is truncated, as `.item()` is. */
+export function checkOneZeroPoint(
+  where: string,
+  argument: string,
+  value: unknown,
+  { qmin, qmax }: { readonly qmin: number; readonly qmax: number },
+  kind: string,
+): number {
+  const one = typeof value === "number" ? undefined : oneValue(value);
+  const zeroPoint = typeof value === "number" ? value : one === undefined ? one : Math.trunc(one);
+  if (zeroPoint === undefined) {
+    throw typeError(
+      "ZP_INVALID_ZERO_POINT",
+      `${where}: ${argument} must be an integer or a tensor of one value, got ${show(value)}`,
+    );
+  }
+  if (!Number.isInteger(zeroPoint) || zeroPoint < qmin || zeroPoint > qmax) {
+    throw badZeroPoint(where, argument, qmin, qmax, kind, one ?? value);
+  }
+  return zeroPoint + 0; // -0 becomes 0
+}
+
+function badZeroPoint(
+  where: string,
+  argument: string,
+  qmin: number,
+  qmax: number,
+  kind: string,
+  got: unknown,
+): ZeropointError {
+  return rangeError(
+    "ZP_INVALID_ZERO_POINT",
+    `${where}: ${argument} must be an integer from ${qmin} to ${qmax} for ${describeKind(kind)}, ` +
+      `got ${show(got)}`,
+  );
+}
+
+function describeKind(kind: string): string {
+  return Object.hasOwn(QDTYPES, kind) ? `dtype ${kind}` : kind;
+}
+
+/**
+ * A list of numbers of one axis: a typed array, a plain array, or a tensor of either.
+ * @param code  of the error for anything else
+ */
+function checkList(
+  where: string,
+  argument: string,
+  value: unknown,
+  code: ErrorCode,
+): NumberArray | BigInt64Array | readonly number[] {
+  const isTensor = typeof value === "object" && value !== null && "data" in value;
+  const { data, shape, dims } = (isTensor ? value : { data: value }) as Record<string, unknown>;
+  const name = arrayName(data);
+  if (name === undefined && !Array.isArray(data)) {
+    throw typeError(
+      code,
+      `${where}: ${argument} must be a typed array, a list of numbers or a tensor, ` +
+        `got ${show(value)}`,
+    );
+  }
+  const length = (data as ArrayLike<unknown>).length;
+  if (isTensor) {
+    const axes = checkShape(where, `${argument}.shape`, shape ?? dims);
+    checkSize(where, argument, axes, length);
+    if (axes.length !== 1) {
+      throw rangeError(
+        "ZP_SHAPE_MISMATCH",
+        `${where}: ${argument} must have one axis, got shape ${showShape(axes)}`,
+      );
+    }
+  }
+  if (name === "BigInt64Array") return data as BigInt64Array;
+  if (name !== undefined) return checkNumberArray(where, argument, name, data, code);
+  const wrong = (data as unknown[]).findIndex((item) => typeof item !== "number");
+  if (wrong === -1) return data as number[];
+  throw typeError(
+    code,
+    `${where}: ${argument}[${wrong}] must be a number, got ${show((data as unknown[])[wrong])}`,
+  );
+}
+
+/** Names of the arguments that per-channel qparams come in. */
+export interface ChannelArguments {
+  readonly scales: string;
+  readonly zeroPoints: string;
+  readonly axis: string;
+}
+
+/** Checks an axis, counted from 0 only, as PyTorch's per-channel functions take it. */
+function checkAxis(
+  where: string,
+  argument: string,
+  axis: unknown,
+  shape: readonly number[],
+): number {
+  if (typeof axis !== "number") {
+    throw typeError("ZP_INVALID_AXIS", `${where}: ${argument} must be a number, got ${show(axis)}`);
+  }
+  if (!Number.isInteger(axis) || axis < 0 || axis >= shape.length) {
+    const takes =
+      shape.length === 0 ? "needs a tensor with axes" : `must be from 0 to ${shape.length - 1}`;
+    throw rangeError(
+      "ZP_INVALID_AXIS",
+      `${where}: ${argument} ${takes}, for shape ${showShape(shape)}, got ${show(axis)} ` +
+        `(PyTorch counts this axis from 0 only)`,
+    );
+  }
+  return axis + 0;
+}
+
+/**
+ * Checks qparams of channels and copies them: scales to float32, or float64 if given so; zero points
+ * to int32, or to float32 if they come in an array of floats.
+ */
+export function checkChannels(
+  where: string,
+  names: ChannelArguments,
+  scales: unknown,
+  zeroPoints: unknown,
+  axis: unknown,
+  shape: readonly number[],
+  { qmin, qmax }: { readonly qmin: number; readonly qmax: number },
+  kind: string,
+): ChannelQParams {
+  const checkedAxis = checkAxis(where, names.axis, axis, shape);
+  const channels = shape[checkedAxis];
+  const scaleList = checkList(where, names.scales, scales, "ZP_INVALID_SCALE");
+  const scaleType = arrayName(scaleList);
+  if (scaleType !== undefined && !scaleType.startsWith("Float")) {
+    throw typeError(
+      "ZP_INVALID_SCALE",
+      `${where}: ${names.scales} must be floating: a Float32Array, a Float64Array or a list, ` +
+        `got ${show(scaleList)}`,
+    );
+  }
+  const zeroList = checkList(where, names.zeroPoints, zeroPoints, "ZP_INVALID_ZERO_POINT");
+  for (const [name, list] of [
+    [names.scales, scaleList],
+    [names.zeroPoints, zeroList],
+  ] as const) {
+    if (list.length === channels) continue;
+    throw rangeError(
+      "ZP_SHAPE_MISMATCH",
+      `${where}: ${name} must have length ${channels}, one for each index of axis ${checkedAxis} ` +
+        `of shape ${showShape(shape)}, got ${list.length}`,
+    );
+  }
+  const scaleData =
+    scaleType === "Float64Array"
+      ? newArray(where, Float64Array, channels)
+      : newArray(where, Float32Array, channels);
+  scaleData.set(scaleList as ArrayLike<number>);
+  if (arrayName(zeroList)?.startsWith("Float")) {
+    const floating = newArray(where, Float32Array, channels);
+    floating.set(zeroList as ArrayLike<number>);
+    return { axis: checkedAxis, scales: scaleData, zeroPoints: floating };
+  }
+  const integers = newArray(where, Int32Array, channels);
+  for (let i = 0; i < channels; i++) {
+    const zeroPoint = Number(zeroList[i]);
+    if (!Number.isInteger(zeroPoint) || zeroPoint < qmin || zeroPoint > qmax) {
+      throw badZeroPoint(where, `${names.zeroPoints}[${i}]`, qmin, qmax, kind, zeroList[i]);
+    }
+    integers[i] = zeroPoint;
+  }
+  return { axis: checkedAxis, scales: scaleData, zeroPoints: integers };
+}
+
+/** A tensor of a quantized dtype with qparams per channel, as a result. */
+export function perChannelTensor<D extends QDType>(
+  data: CodesByQDType[D],
+  shape: readonly number[],
+  dtype: D,
+  qparams: ChannelQParams,
+): TorchQuantizedTensor<D, "perChannel"> {
+  const { axis, scales, zeroPoints } = qparams;
+  const own = shape.map((length, index) => (index === axis ? length : 1));
+  return new TorchQuantizedTensor<D, "perChannel">(
+    data,
+    shape,
+    dtype,
+    qschemeOf(qparams),
+    { data: scales, shape: own },
+    { data: zeroPoints, shape: [...own] },
+    axis,
+  );
+}
+
+// ---------------------------------------------------------------------------------------------
+// Printing. Values are computed here, not on the core, so that a tensor prints without one.
+
+function formatQuantized({ codes, shape, dtype, qparams }: CheckedQTensor): string {
+  const suffixes = [
+    `size=(${shape.length === 1 ? `${shape[0]},` : shape.join(", ")})`,
+    `dtype=torch.${dtype}`,
+    `quantization_scheme=torch.${qschemeOf(qparams)}`,
+  ];
+  if ("axis" in qparams) {
+    const { scales, zeroPoints, axis } = qparams;
+    const count = [scales.length];
+    const floating = zeroPoints instanceof Float32Array;
+    // PyTorch keeps integer zero points as int64 and the scales beside them as float64.
+    const [scaleType, zeroType] = floating ? ["float32", "float32"] : ["float64", "int64"];
+    suffixes.push(
+      `scale=${formatTensor({ data: scales, shape: count, dtype: scaleType })}`,
+      `zero_point=${formatTensor({ data: zeroPoints, shape: count, dtype: zeroType })}`,
+      `axis=${axis}`,
+    );
+  } else {
+    suffixes.push(`scale=${floatRepr(qparams.scale)}`, `zero_point=${qparams.zeroPoint}`);
+  }
+  return formatWithSuffixes(
+    { data: values(codes, shape, qparams), shape, dtype: "float32" },
+    suffixes,
+  );
+}
+
+function values(
+  codes: CheckedQTensor["codes"],
+  shape: readonly number[],
+  qparams: CheckedQTensor["qparams"],
+): Float32Array {
+  const out = newArray("TorchQuantizedTensor.toString", Float32Array, codes.length);
+  if (!("axis" in qparams)) {
+    const scale = Math.fround(qparams.scale);
+    for (let i = 0; i < out.length; i++) {
+      out[i] = scale * Math.fround((codes[i] - qparams.zeroPoint) | 0);
+    }
+    return out;
+  }
+  const { scales, zeroPoints, axis } = qparams;
+  const inner = sizeOf(shape.slice(axis + 1));
+  const floating = zeroPoints instanceof Float32Array;
+  for (let i = 0; i < out.length; i++) {
+    const channel = Math.floor(i / inner) % scales.length;
+    const steps = Math.fround(Math.fround(codes[i]) - Math.fround(zeroPoints[channel]));
+    out[i] = steps * (floating ? Math.fround(scales[channel]) : scales[channel]);
+  }
+  return out;
+}

@@ -1,0 +1,718 @@
+// PyTorch's own quantization functions, bit for bit: torch.quantize_per_tensor and its kin.
+//
+// They multiply by the reciprocal of the scale and round before adding the zero point, where the
+// functions of the course notebooks (quantize, dequantize, fakeQuantize) divide and add before.
+
+import { arrayName, newArray } from "./arrays.js";
+import type { Core } from "./build.js";
+import {
+  type CheckedTensor,
+  checkBoolean,
+  checkChoice,
+  checkOptions,
+  checkOut,
+  checkTensor,
+  sizeOf,
+  type TensorInput,
+} from "./check.js";
+import type { Overflow } from "./core/baseline.js";
+import type { OutOption } from "./dequantize.js";
+import { rangeError, typeError } from "./errors.js";
+import { activeCore } from "./init.js";
+import { bytesIn } from "./memory.js";
+import { refused } from "./qparams.js";
+import {
+  type ChannelQParams,
+  type CheckedQTensor,
+  type CodesByQDType,
+  checkChannels,
+  checkOneScale,
+  checkOneZeroPoint,
+  checkQDType,
+  checkQTensor,
+  IntegerTensor,
+  perChannelTensor,
+  QDTYPES,
+  type QDType,
+  TorchQuantizedTensor,
+  type TorchQuantizedTensorInput,
+} from "./qtensor.js";
+import { show } from "./show.js";
+import { checkTensorOut, type Tensor } from "./tensor.js";
+
+/** What PyTorch itself does where it does what nobody would expect. */
+export interface CompatOption {
+  /**
+   * `"torch"` reproduces PyTorch for NaN, infinities and values that no int32 holds. Default: they
+   * are treated soundly, and all others are as in PyTorch.
+   */
+  compat?: "torch" | undefined;
+}
+
+/** What `quantizePerTensor` and its kin take beside their arguments. */
+export interface TorchQuantizeOptions<D extends QDType = QDType> extends CompatOption {
+  /** Where to write the codes; an array of the dtype's type, apart from `x`. */
+  out?: CodesByQDType[D] | undefined;
+}
+
+/** What `fakeQuantizePerTensor` and its kin take beside their arguments. */
+export interface TorchFakeQuantizeOptions extends CompatOption, OutOption {}
+
+/** One scale: a number, or a tensor of one value, whose float32 value is taken as it is. */
+export type TorchScale = number | TensorInput;
+
+/** One zero point: an integer, or a tensor of one value, which is truncated to one. */
+export type TorchZeroPoint = number | TensorInput | BigInt64Array;
+
+/** Scales of channels: one axis; float32, or float64 if given in a Float64Array. */
+export type TorchScales = TensorInput | readonly number[];
+
+/**
+ * Zero points of channels: one axis. In an array of floats, as torch.zeros(n) is, they select another
+ * scheme than integers do (Int32Array, BigInt64Array or a list), whatever their values.
+ */
+export type TorchZeroPoints = TensorInput | readonly number[] | BigInt64Array;
+
+/** true if `compat: "torch"` is asked for. */
+export function checkCompat(where: string, value: unknown): boolean {
+  if (value === undefined) return false;
+  return checkChoice(where, "options.compat", value, ["torch"], undefined) === "torch";
+}
+
+function overflowOf(where: string, compat: unknown): Overflow {
+  return checkCompat(where, compat) ? "torch" : "saturate";
+}
+
+/** A tensor that PyTorch would take too: float32, no other floats, no integers. */
+function checkFloatTensor(where: string, value: unknown): CheckedTensor {
+  const checked = checkTensor(where, "x", value);
+  const name = arrayName(checked.data);
+  if (name === "Float32Array") return checked;
+  throw typeError(
+    "ZP_INVALID_TENSOR",
+    `${where}: x must be a float32 tensor, as PyTorch's function takes no other, got data of type ` +
+      `${name}; tensor(…) rounds it to float32`,
+  );
+}
+
+/** The array that codes are written to: a new one, or `options.out`. */
+function codesFor<D extends QDType>(
+  where: string,
+  dtype: D,
+  out: unknown,
+  { data, size }: CheckedTensor,
+): CodesByQDType[D] {
+  const { array, arrayName: wanted } = QDTYPES[dtype];
+  const codes =
+    out === undefined
+      ? newArray(where, array as typeof Int8Array, size)
+      : checkOut(where, "options.out", out, wanted, size, [data]);
+  return codes as CodesByQDType[D];
+}
+
+/** Runs torch.quantize_per_tensor on the core. */
+function runPerTensor(
+  core: Core,
+  where: string,
+  { data, size }: CheckedTensor,
+  scale: number,
+  zeroPoint: number,
+  dtype: QDType,
+  overflow: Overflow,
+  codes: CodesByQDType[QDType],
+): void {
+  if (size === 0) return;
+  const { memory, module } = core;
+  const xAt = memory.place(4 * size);
+  const outAt = memory.place(bytesIn(QDTYPES[dtype].arrayName, size));
+  const base = memory.commit(where);
+  try {
+    memory.write("Float32Array", base + xAt, data);
+    const status = module.quantizePerTensor(
+      base + xAt,
+      size,
+      scale,
+      zeroPoint,
+      dtype,
+      overflow,
+      base + outAt,
+    );
+    if (status !== "kOk") throw refused(where, status);
+    memory.read(base + outAt, codes);
+  } finally {
+    memory.end();
+  }
+}
+
+/**
+ * Quantizes with one scale and zero point for the whole tensor:
+ *
+ *     data[i] = clamp(round_half_even(x[i] · (1 / scale)) + zeroPoint, qmin, qmax)
+ *
+ * in separately rounded float32 operations; a qint32 loses low bits beyond 2²⁴. Infinities and values
+ * too large saturate and NaN becomes the zero point; with `compat: "torch"` all values that no int64
+ * holds become qmin.
+ *
+ * Source: torch.quantize_per_tensor. `quantize` divides by the scale and adds before it rounds.
+ *
+ * @param x          float32, any shape
+ * @param scale      units per step: a number, or a tensor of one value. As in PyTorch it may be
+ *   anything; 0 and subnormal numbers have an infinite reciprocal and so no sensible codes
+ * @param zeroPoint  a code of the dtype: an integer, or a tensor of one value, which is truncated
+ * @param dtype      `"qint8"`, `"quint8"` or `"qint32"`
+ * @param options.compat  `"torch"`: PyTorch's codes for NaN, infinities and overflow
+ * @param options.out     an array of the dtype's type for the codes, apart from `x`
+ * @returns codes of x's shape with their qparams; the scale in double precision, as given
+ * @throws {TypeError} `ZP_INVALID_TENSOR` for anything but float32, `ZP_INVALID_SCALE`,
+ *   `ZP_INVALID_ZERO_POINT`
+ * @throws {RangeError} `ZP_INVALID_ZERO_POINT` if the dtype does not hold it, `ZP_INVALID_DTYPE`,
+ *   `ZP_INVALID_OUT`, `ZP_OUT_OF_MEMORY`
+ * @example quantizePerTensor(tensor([0.5, 1.5]), 1, 1, "quint8").data // Uint8Array [1, 3]
+ */
+export function quantizePerTensor<D extends QDType>(
+  x: TensorInput,
+  scale: TorchScale,
+  zeroPoint: TorchZeroPoint,
+  dtype: D,
+  options?: TorchQuantizeOptions<D>,
+): TorchQuantizedTensor<D, "perTensor"> {
+  const where = "quantizePerTensor";
+  const core = activeCore(where);
+  const checked = checkFloatTensor(where, x);
+  const name = checkQDType(where, "dtype", dtype) as D;
+  const step = checkOneScale(where, "scale", scale);
+  const zero = checkOneZeroPoint(where, "zeroPoint", zeroPoint, QDTYPES[name], name);
+  const { compat, out } = checkOptions(where, options, ["compat", "out"]);
+  const overflow = overflowOf(where, compat);
+  const codes = codesFor(where, name, out, checked);
+  runPerTensor(core, where, checked, step, zero, name, overflow, codes);
+  return new TorchQuantizedTensor<D, "perTensor">(
+    codes,
+    checked.shape,
+    name,
+    "per_tensor_affine",
+    step,
+    zero,
+  );
+}
+
+/** A core function over a tensor with qparams per channel. */
+type ChannelOperation =
+  | { readonly kind: "quantize"; readonly dtype: QDType; readonly overflow: Overflow }
+  | { readonly kind: "dequantize"; readonly dtype: QDType }
+  | {
+      readonly kind: "fakeQuantize";
+      readonly quantMin: number;
+      readonly quantMax: number;
+      readonly overflow: Overflow;
+    };
+
+/** Runs a function with qparams per channel on the core. */
+function runPerChannel(
+  { memory, module }: Core,
+  where: string,
+  input: Float32Array | CodesByQDType[QDType],
+  shape: readonly number[],
+  { axis, scales, zeroPoints }: ChannelQParams,
+  operation: ChannelOperation,
+  out: Float32Array | CodesByQDType[QDType],
+): void {
+  const size = sizeOf(shape);
+  if (size === 0) return;
+  const floating = zeroPoints instanceof Float32Array;
+  const isFake = operation.kind === "fakeQuantize";
+  const inputType =
+    operation.kind === "dequantize" ? QDTYPES[operation.dtype].arrayName : "Float32Array";
+  // Floating zero points go with float32 scales; so do those of fake quantization.
+  const scaleType = floating || isFake ? "Float32Array" : "Float64Array";
+  const zeroType = floating ? "Float32Array" : "Int32Array";
+  const channels = scales.length;
+  const inputAt = memory.place(bytesIn(inputType, size));
+  const shapeAt = memory.place(4 * shape.length);
+  const scaleAt = memory.place(bytesIn(scaleType, channels));
+  const zeroAt = memory.place(4 * channels);
+  const outAt = memory.place(out.byteLength);
+  const base = memory.commit(where);
+  try {
+    memory.write(inputType, base + inputAt, input);
+    memory.write("Uint32Array", base + shapeAt, shape);
+    memory.write(scaleType, base + scaleAt, scales);
+    memory.write(zeroType, base + zeroAt, zeroPoints);
+    const common = [
+      base + inputAt,
+      base + shapeAt,
+      shape.length,
+      base + scaleAt,
+      base + zeroAt,
+      channels,
+      axis,
+    ] as const;
+    const outOffset = base + outAt;
+    let status: string;
+    if (operation.kind === "quantize") {
+      const { dtype, overflow } = operation;
+      status = floating
+        ? module.quantizePerChannelFloatQParams(...common, dtype, overflow, outOffset)
+        : module.quantizePerChannel(...common, dtype, overflow, outOffset);
+    } else if (operation.kind === "dequantize") {
+      status = floating
+        ? module.dequantizePerChannelFloatQParams(...common, operation.dtype, outOffset)
+        : module.dequantizePerChannel(...common, operation.dtype, outOffset);
+    } else {
+      const { quantMin, quantMax, overflow } = operation;
+      status = floating
+        ? module.fakeQuantizePerChannelFloatQParams(
+            ...common,
+            quantMin,
+            quantMax,
+            overflow,
+            outOffset,
+          )
+        : module.fakeQuantizePerChannel(...common, quantMin, quantMax, overflow, outOffset);
+    }
+    if (status !== "kOk") throw refused(where, status);
+    memory.read(outOffset, out);
+  } finally {
+    memory.end();
+  }
+}
+
+/**
+ * Quantizes with one scale and zero point per index of an axis. The kind of array that the zero points
+ * come in selects the scheme, as their dtype does in PyTorch:
+ *
+ *     integers   per_channel_affine                 clamp(round_half_even(x · (1 / scale)) + zero, …)
+ *     floats     per_channel_affine_float_qparams   clamp(round_half_even(x · (1 / scale) + zero), …)
+ *
+ * Integers are an Int32Array (or another integer array), a BigInt64Array or a plain list; floats a
+ * Float32Array or a Float64Array, so also what `tensor([0, 0, 0])` makes. With floats a scale of 0
+ * counts as 1.
+ *
+ * Source: torch.quantize_per_channel.
+ *
+ * @param x           float32 with at least one axis
+ * @param scales      units per step, of shape [x.shape[axis]]: a Float32Array, a Float64Array (kept
+ *   and dequantized in double precision), a list (rounded to float32), or a tensor of these
+ * @param zeroPoints  codes of the dtype, of the same shape; floats may be any
+ * @param axis        0 <= axis < rank; as in PyTorch it cannot be counted from the end
+ * @param dtype       `"qint8"`, `"quint8"` or, with integer zero points, `"qint32"`
+ * @param options.compat  `"torch"`: PyTorch's codes for NaN, infinities and overflow
+ * @param options.out     an array of the dtype's type for the codes, apart from `x`
+ * @returns codes of x's shape with their qparams, which have shape [1, …, n, …, 1]
+ * @throws {TypeError} `ZP_INVALID_TENSOR`, `ZP_INVALID_SCALE` for scales that are not floating
+ * @throws {RangeError} `ZP_INVALID_AXIS`, `ZP_SHAPE_MISMATCH`, `ZP_INVALID_ZERO_POINT`,
+ *   `ZP_UNSUPPORTED_DTYPE` for qint32 with floating zero points (PyTorch divides by zero there),
+ *   `ZP_INVALID_DTYPE`, `ZP_INVALID_OUT`, `ZP_OUT_OF_MEMORY`
+ * @example
+ * const x = tensor([[0.5, 1.5], [10, 20]]);
+ * quantizePerChannel(x, [0.5, 10], [0, 1], 0, "qint8").data; // Int8Array [1, 3, 2, 3]
+ */
+export function quantizePerChannel<D extends QDType>(
+  x: TensorInput,
+  scales: TorchScales,
+  zeroPoints: TorchZeroPoints,
+  axis: number,
+  dtype: D,
+  options?: TorchQuantizeOptions<D>,
+): TorchQuantizedTensor<D, "perChannel"> {
+  const where = "quantizePerChannel";
+  const core = activeCore(where);
+  const checked = checkFloatTensor(where, x);
+  const name = checkQDType(where, "dtype", dtype) as D;
+  const qparams = checkChannels(
+    where,
+    { scales: "scales", zeroPoints: "zeroPoints", axis: "axis" },
+    scales,
+    zeroPoints,
+    axis,
+    checked.shape,
+    QDTYPES[name],
+    name,
+  );
+  const { compat, out } = checkOptions(where, options, ["compat", "out"]);
+  const overflow = overflowOf(where, compat);
+  return quantizeChannels(core, where, checked, qparams, name, overflow, out);
+}
+
+function quantizeChannels<D extends QDType>(
+  core: Core,
+  where: string,
+  checked: CheckedTensor,
+  qparams: ChannelQParams,
+  dtype: D,
+  overflow: Overflow,
+  out: unknown,
+): TorchQuantizedTensor<D, "perChannel"> {
+  const floating = qparams.zeroPoints instanceof Float32Array;
+  if (floating && dtype === "qint32") {
+    throw rangeError(
+      "ZP_UNSUPPORTED_DTYPE",
+      `${where}: dtype must be "qint8" or "quint8" with floating zero points, got "qint32"; an ` +
+        `Int32Array or a list of zero points selects the integer scheme`,
+    );
+  }
+  const codes = codesFor(where, dtype, out, checked);
+  const { data, shape } = checked;
+  const operation = { kind: "quantize", dtype, overflow } as const;
+  runPerChannel(core, where, data as Float32Array, shape, qparams, operation, codes);
+  // PyTorch keeps the scales beside floating zero points in float32.
+  const kept = floating ? { ...qparams, scales: Float32Array.from(qparams.scales) } : qparams;
+  return perChannelTensor(codes, shape, dtype, kept);
+}
+
+/** How activations are quantized: chosen from a range that contains 0, in double precision. */
+export interface ActivationQParams {
+  readonly scale: number;
+  readonly zeroPoint: number;
+}
+
+/**
+ * Chooses scale and zero point as PyTorch's quant_utils::ChooseQuantizationParams does.
+ * @param min, max  float32
+ * @returns undefined unless both are finite
+ */
+export function chooseActivationQParams(
+  { memory, module }: Core,
+  where: string,
+  min: number,
+  max: number,
+  dtype: QDType,
+  reduceRange: boolean,
+): ActivationQParams | undefined {
+  const { qmin, qmax } = QDTYPES[dtype];
+  const scaleAt = memory.place(8);
+  const zeroAt = memory.place(4);
+  const base = memory.commit(where);
+  const scaleOffset = base + scaleAt;
+  const zeroOffset = base + zeroAt;
+  try {
+    const status = module.chooseQuantizationParams(
+      min,
+      max,
+      qmin,
+      qmax,
+      reduceRange,
+      scaleOffset,
+      zeroOffset,
+    );
+    if (status === "kNonFinite") return undefined;
+    if (status !== "kOk") throw refused(where, status);
+    return {
+      scale: memory.readOne("Float64Array", scaleOffset),
+      zeroPoint: memory.readOne("Int32Array", zeroOffset),
+    };
+  } finally {
+    memory.end();
+  }
+}
+
+/**
+ * Quantizes with one scale and zero point that are chosen from the values: from their range, widened
+ * to contain 0, in double precision; a scale below 6.1e-5 is raised to that, and one that float32
+ * cannot invert becomes 0.1.
+ *
+ * Source: torch.quantize_per_tensor_dynamic.
+ *
+ * @param x            float32, any shape
+ * @param dtype        `"qint8"` or `"quint8"`
+ * @param reduceRange  true: use half the codes, -64 to 63 or 0 to 127; default: false
+ * @param options.compat  `"torch"`: -Infinity gives an infinite scale as in PyTorch
+ * @param options.out     an array of the dtype's type for the codes, apart from `x`
+ * @returns what `quantizePerTensor` returns
+ * @throws {RangeError} `ZP_NON_FINITE` for NaN or an infinity, `ZP_UNSUPPORTED_DTYPE` for qint32,
+ *   `ZP_INVALID_DTYPE`, `ZP_INVALID_OUT`, `ZP_OUT_OF_MEMORY`
+ * @throws {TypeError} `ZP_INVALID_TENSOR` for anything but float32
+ * @example quantizePerTensorDynamic(tensor([-1, 0, 1]), "quint8").zeroPoint // 128
+ */
+export function quantizePerTensorDynamic<D extends "qint8" | "quint8">(
+  x: TensorInput,
+  dtype: D,
+  reduceRange?: boolean,
+  options?: TorchQuantizeOptions<D>,
+): TorchQuantizedTensor<D, "perTensor"> {
+  const where = "quantizePerTensorDynamic";
+  const core = activeCore(where);
+  const checked = checkFloatTensor(where, x);
+  const name = checkQDType(where, "dtype", dtype) as D;
+  if ((name as QDType) === "qint32") {
+    throw rangeError(
+      "ZP_UNSUPPORTED_DTYPE",
+      `${where}: dtype must be "qint8" or "quint8", got "qint32"`,
+    );
+  }
+  const reduce = checkBoolean(where, "reduceRange", reduceRange, false);
+  const { compat, out } = checkOptions(where, options, ["compat", "out"]);
+  const overflow = overflowOf(where, compat);
+  const codes = codesFor(where, name, out, checked);
+  const [min, max] = minMax(core, where, checked);
+  let chosen = chooseActivationQParams(core, where, min, max, name, reduce);
+  if (chosen === undefined && overflow === "torch" && min === -Infinity && max < Infinity) {
+    const { qmax } = QDTYPES[name];
+    chosen = { scale: Infinity, zeroPoint: reduce ? Math.trunc(qmax / 2) : qmax };
+  }
+  if (chosen === undefined) {
+    throw rangeError(
+      "ZP_NON_FINITE",
+      `${where}: x must be finite to choose a scale, got values from ${min} to ${max}`,
+    );
+  }
+  const { scale, zeroPoint } = chosen;
+  runPerTensor(core, where, checked, scale, zeroPoint, name, overflow, codes);
+  return new TorchQuantizedTensor<D, "perTensor">(
+    codes,
+    checked.shape,
+    name,
+    "per_tensor_affine",
+    scale,
+    zeroPoint,
+  );
+}
+
+/** Smallest and largest value, NaN if any is NaN; both 0 for a tensor without values. */
+function minMax(
+  { memory, module }: Core,
+  where: string,
+  { data, size }: CheckedTensor,
+): readonly [min: number, max: number] {
+  if (size === 0) return [0, 0];
+  const xAt = memory.place(4 * size);
+  const outAt = memory.place(8);
+  const base = memory.commit(where);
+  const range = new Float32Array(2);
+  try {
+    memory.write("Float32Array", base + xAt, data);
+    module.minMax(base + xAt, size, base + outAt);
+    memory.read(base + outAt, range);
+  } finally {
+    memory.end();
+  }
+  return [range[0], range[1]];
+}
+
+/**
+ * The integers of a quantized tensor.
+ *
+ * Source: Tensor.int_repr().
+ *
+ * @param q  what `quantizePerTensor` or `quantizePerChannel` returns
+ * @returns a copy of `q.data` with q's shape; int8, uint8 or int32
+ * @throws {TypeError|RangeError} what `dequantize` throws for its `q`
+ * @example String(intRepr(quantizePerTensor(tensor([1, 2]), 1, 0, "qint8")))
+ * // "tensor([1, 2], dtype=torch.int8)"
+ */
+export function intRepr<D extends QDType>(
+  q: TorchQuantizedTensorInput<D>,
+): IntegerTensor<CodesByQDType[D]> {
+  const where = "intRepr";
+  const { codes, shape, size, dtype } = checkQTensor(where, "q", q);
+  const { array } = QDTYPES[dtype];
+  const data = newArray(where, array as typeof Int8Array, size);
+  data.set(codes);
+  const name = dtype.slice(1) as "int8" | "uint8" | "int32";
+  return new IntegerTensor(data as CodesByQDType[D], shape, name);
+}
+
+/** Dequantizes a checked tensor of a quantized dtype. */
+export function dequantizeTorch(
+  core: Core,
+  where: string,
+  { codes, shape, size, dtype, qparams }: CheckedQTensor,
+  out: Float32Array,
+): void {
+  if (size === 0) return;
+  if ("axis" in qparams) {
+    runPerChannel(core, where, codes, shape, qparams, { kind: "dequantize", dtype }, out);
+    return;
+  }
+  const { memory, module } = core;
+  const { arrayName: type } = QDTYPES[dtype];
+  const codesAt = memory.place(bytesIn(type, size));
+  const outAt = memory.place(4 * size);
+  const base = memory.commit(where);
+  try {
+    memory.write(type, base + codesAt, codes);
+    const status = module.dequantizePerTensor(
+      base + codesAt,
+      size,
+      qparams.scale,
+      qparams.zeroPoint,
+      dtype,
+      base + outAt,
+    );
+    if (status !== "kOk") throw refused(where, status);
+    memory.read(base + outAt, out);
+  } finally {
+    memory.end();
+  }
+}
+
+/** What int32 holds. */
+const INT32 = { qmin: -(2 ** 31), qmax: 2 ** 31 - 1 };
+
+function checkQuantRange(
+  where: string,
+  quantMin: unknown,
+  quantMax: unknown,
+): readonly [number, number] {
+  for (const [name, value] of [
+    ["quantMin", quantMin],
+    ["quantMax", quantMax],
+  ] as const) {
+    if (typeof value !== "number") {
+      throw typeError(
+        "ZP_INVALID_QUANT_RANGE",
+        `${where}: ${name} must be a number, got ${show(value)}`,
+      );
+    }
+    if (!Number.isInteger(value) || value < INT32.qmin || value > INT32.qmax) {
+      throw rangeError(
+        "ZP_INVALID_QUANT_RANGE",
+        `${where}: ${name} must be an integer that int32 holds, got ${show(value)}`,
+      );
+    }
+  }
+  const [low, high] = [quantMin as number, quantMax as number];
+  if (low <= high) return [low, high];
+  throw rangeError(
+    "ZP_INVALID_QUANT_RANGE",
+    `${where}: quantMin must be at most quantMax, got ${low} and ${high}`,
+  );
+}
+
+/**
+ * Quantizes and dequantizes in one pass, as quantization-aware training does in its forward pass:
+ *
+ *     n = round_half_even(x[i] · (1 / scale)) + zeroPoint
+ *     out[i] = (clamp(n, quantMin, quantMax) − zeroPoint) · scale
+ *
+ * Infinities saturate and NaN becomes 0; with `compat: "torch"` all values that no int64 holds become
+ * what quantMin stands for.
+ *
+ * Source: torch.fake_quantize_per_tensor_affine. `fakeQuantize` divides and adds before it rounds.
+ *
+ * @param x          float32, any shape
+ * @param scale      units per step: a number, or a tensor of one value; rounded to float32
+ * @param zeroPoint  an integer from quantMin to quantMax, or a tensor of one value
+ * @param quantMin, quantMax  the codes that may be used; integers that int32 holds
+ * @param options.compat  `"torch"`: PyTorch's results for NaN, infinities and overflow
+ * @param options.out     where to write the values, apart from `x`
+ * @returns float32, of x's shape
+ * @throws {TypeError} `ZP_INVALID_TENSOR` for anything but float32, `ZP_INVALID_SCALE`
+ * @throws {RangeError} `ZP_INVALID_ZERO_POINT`, `ZP_INVALID_QUANT_RANGE`, `ZP_INVALID_OUT`,
+ *   `ZP_OUT_OF_MEMORY`
+ * @example fakeQuantizePerTensor(tensor([0.3, 9]), 0.5, 0, 0, 15).data // Float32Array [0.5, 7.5]
+ */
+export function fakeQuantizePerTensor(
+  x: TensorInput,
+  scale: TorchScale,
+  zeroPoint: TorchZeroPoint,
+  quantMin: number,
+  quantMax: number,
+  options?: TorchFakeQuantizeOptions,
+): Tensor {
+  const where = "fakeQuantizePerTensor";
+  const core = activeCore(where);
+  const { data, shape, size } = checkFloatTensor(where, x);
+  const step = checkOneScale(where, "scale", scale);
+  const [low, high] = checkQuantRange(where, quantMin, quantMax);
+  const limits = { qmin: low, qmax: high };
+  const zero = checkOneZeroPoint(where, "zeroPoint", zeroPoint, limits, "this quant range");
+  const { compat, out } = checkOptions(where, options, ["compat", "out"]);
+  const overflow = overflowOf(where, compat);
+  const result = checkTensorOut(where, "options.out", out, shape, size, [data]);
+  if (size === 0) return result;
+  const { memory, module } = core;
+  const xAt = memory.place(4 * size);
+  const outAt = memory.place(4 * size);
+  const base = memory.commit(where);
+  try {
+    memory.write("Float32Array", base + xAt, data);
+    const status = module.fakeQuantizePerTensor(
+      base + xAt,
+      size,
+      step,
+      zero,
+      low,
+      high,
+      overflow,
+      base + outAt,
+    );
+    if (status !== "kOk") throw refused(where, status);
+    memory.read(base + outAt, result.data);
+  } finally {
+    memory.end();
+  }
+  return result;
+}
+
+/**
+ * Quantizes and dequantizes in one pass with one scale and zero point per index of an axis.
+ *
+ * Integer zero points are added after rounding, as in `fakeQuantizePerTensor`; floating ones before
+ * it, in separately rounded operations, where PyTorch's AVX2 build fuses some: within an ulp of a tie
+ * the two may differ.
+ *
+ * Source: torch.fake_quantize_per_channel_affine.
+ *
+ * @param x           float32 with at least one axis
+ * @param scales      float32 of shape [x.shape[axis]]
+ * @param zeroPoints  of the same shape: an Int32Array or a list of integers from quantMin to quantMax,
+ *   or a Float32Array; PyTorch takes no int64 here
+ * @param axis        0 <= axis < rank
+ * @param quantMin, quantMax  the codes that may be used; integers that int32 holds
+ * @param options     those of `fakeQuantizePerTensor`
+ * @returns float32, of x's shape
+ * @throws {TypeError} `ZP_INVALID_TENSOR`, `ZP_INVALID_SCALE`, `ZP_INVALID_ZERO_POINT`
+ * @throws {RangeError} `ZP_INVALID_AXIS`, `ZP_SHAPE_MISMATCH`, and what `fakeQuantizePerTensor` throws
+ * @example fakeQuantizePerChannel(tensor([[0.3], [30]]), [0.5, 20], [0, 0], 0, 0, 15).data
+ * // Float32Array [0.5, 40]
+ */
+export function fakeQuantizePerChannel(
+  x: TensorInput,
+  scales: TorchScales,
+  zeroPoints: TorchZeroPoints,
+  axis: number,
+  quantMin: number,
+  quantMax: number,
+  options?: TorchFakeQuantizeOptions,
+): Tensor {
+  const where = "fakeQuantizePerChannel";
+  const core = activeCore(where);
+  const { data, shape, size } = checkFloatTensor(where, x);
+  const [low, high] = checkQuantRange(where, quantMin, quantMax);
+  const zeroType = dataType(zeroPoints);
+  if (zeroType !== undefined && !["Int32Array", "Float32Array"].includes(zeroType)) {
+    throw typeError(
+      "ZP_INVALID_ZERO_POINT",
+      `${where}: zeroPoints must be an Int32Array, a Float32Array or a list, got a ${zeroType}`,
+    );
+  }
+  const scaleType = dataType(scales);
+  if (scaleType !== undefined && scaleType !== "Float32Array") {
+    throw typeError(
+      "ZP_INVALID_SCALE",
+      `${where}: scales must be a Float32Array or a list, got a ${scaleType}`,
+    );
+  }
+  const qparams = checkChannels(
+    where,
+    { scales: "scales", zeroPoints: "zeroPoints", axis: "axis" },
+    scales,
+    zeroPoints,
+    axis,
+    shape,
+    { qmin: low, qmax: high },
+    "this quant range",
+  );
+  const { compat, out } = checkOptions(where, options, ["compat", "out"]);
+  const overflow = overflowOf(where, compat);
+  const result = checkTensorOut(where, "options.out", out, shape, size, [data]);
+  const operation = { kind: "fakeQuantize", quantMin: low, quantMax: high, overflow } as const;
+  runPerChannel(core, where, data as Float32Array, shape, qparams, operation, result.data);
+  return result;
+}
+
+/** The type of a typed array, or of a tensor's data. */
+function dataType(value: unknown): string | undefined {
+  return arrayName(value) ?? arrayName((value as { data?: unknown } | null | undefined)?.data);
+}
