@@ -2,9 +2,9 @@
 // shares.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 
 #include "kernels/simd.h"
@@ -74,7 +74,7 @@ template <typename T>
 struct Tail {
   T values[kStep] = {};
 
-  Tail(const T* from, std::size_t count) { std::memcpy(values, from, count * sizeof(T)); }
+  Tail(const T* from, std::size_t count) { std::copy_n(from, count, values); }
 };
 
 }  // namespace zeropoint::kernels

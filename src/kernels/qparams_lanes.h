@@ -107,7 +107,7 @@ inline void for_steps(const From* from, std::size_t n, QParams q, To* to, Steps 
   for (std::size_t part = 0; part < 2; ++part) {
     steps(sources[part], counts[part], qparams[part], targets[part]);
   }
-  std::memcpy(to + whole, results, rest * sizeof(To));
+  std::copy_n(results, rest, to + whole);
 }
 
 /// clamp(round_half_even(x / scale + zero_point), qmin, qmax) as int32, four values at a time.

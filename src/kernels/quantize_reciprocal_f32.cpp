@@ -128,7 +128,7 @@ void fake_quantize_reciprocal_f32(const float* x, std::size_t n, QParams qparams
   const v128_t scale = kUniform ? one_scale : wasm_v128_load(rest_scales.values);
   wasm_v128_store(rest.values,
                   step(wasm_v128_load(rest.values), lanes(rest_qparams.qparams).load(0), scale));
-  std::memcpy(out + i, rest.values, (n - i) * sizeof(float));
+  std::copy_n(rest.values, n - i, out + i);
 }
 
 #define ZEROPOINT_INSTANTIATE(kAdd, QParams)                                                    \
