@@ -4,11 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <bit>
 #include <cfloat>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <ostream>
 #include <span>

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cfloat>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "compare.h"
 #include "random.h"

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cfloat>
+#include <cmath>
+#include <vector>
+
 #include "compare.h"
 #include "random.h"
 

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cfloat>
 #include <cmath>
+#include <span>
+#include <vector>
 
 #include "compare.h"
 #include "random.h"

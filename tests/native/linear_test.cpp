@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
-#include <limits>
+#include <cstdint>
+#include <span>
+#include <tuple>
+#include <vector>
 
 #include "compare.h"
 #include "reference/dot.h"
@@ -129,7 +133,7 @@ void for_all_weights(std::size_t n, std::size_t k, Random& random, Visit visit) 
     for (const DType dtype : {DType::kInt2, DType::kInt4, DType::kInt8, DType::kQint8}) {
       visit(random_weights<std::int8_t>(dtype, granularity, group_size, n, k, random));
     }
-    for (const DType dtype : {DType::kUint2, DType::kUint4, DType::kUint8}) {
+    for (const DType dtype : {DType::kUint2, DType::kUint4, DType::kUint8, DType::kQuint8}) {
       visit(random_weights<std::uint8_t>(dtype, granularity, group_size, n, k, random));
     }
   }
@@ -241,7 +245,7 @@ TEST(Linear, AddsInDoubleInTheOrderOfTheKernels) {
     for (std::size_t row = 0; row < m; ++row) {
       for (std::size_t output = 0; output < n; ++output) {
         const kernels::FloatWeights weights = {w.data() + output * k};
-        const double dot = reference::dot<double>(layer.x.data() + row * k, weights, k);
+        const auto dot = reference::dot<double>(layer.x.data() + row * k, weights, k);
         expected.push_back(static_cast<float>(dot + layer.bias[output]));
       }
     }

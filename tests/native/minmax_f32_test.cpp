@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <vector>
+
 #include "compare.h"
 #include "random.h"
 
@@ -15,7 +18,6 @@ using testing::kInfinity;
 using testing::kLengths;
 using testing::kNan;
 using testing::kSpecialFloats;
-using testing::Output;
 using testing::Random;
 
 // Either sign of zero may stand for a mix of zeros, so values are compared, not bits.

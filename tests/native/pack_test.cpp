@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <vector>
+
 #include "compare.h"
 #include "reference/pack_bits.h"
 #include "tensors.h"
@@ -12,7 +15,6 @@ namespace {
 using testing::Output;
 using testing::Random;
 using testing::random_codes;
-using testing::same;
 
 using Bytes = std::vector<std::uint8_t>;
 

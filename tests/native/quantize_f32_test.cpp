@@ -2,7 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cfloat>
+#include <cmath>
+#include <string>
+#include <vector>
 
 #include "compare.h"
 #include "random.h"

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
+#include <cfloat>
 #include <cmath>
-#include <string>
+#include <vector>
 
 #include "compare.h"
 #include "reference/quantize_f32.h"
@@ -485,10 +488,10 @@ void expect_x86_cast_of_bit_patterns(DType dtype) {
     values.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(pattern)));
   }
   for (const float scale : {1.0F, 3.5F, 1e-6F}) {
-    std::vector<Code> expected;
-    for (const float value : values) {
-      expected.push_back(reference::linear_q_value<Code>(value, scale, 3.0F, info.qmin, info.qmax));
-    }
+    std::vector<Code> expected(values.size());
+    std::transform(values.begin(), values.end(), expected.begin(), [&](float value) {
+      return reference::linear_q_value<Code>(value, scale, 3.0F, info.qmin, info.qmax);
+    });
     expect_linear_q<Code>(vector_of(values), scalar(scale), scalar(3.0F), dtype, expected);
   }
 }

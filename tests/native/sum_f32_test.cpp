@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
+#include <vector>
+
 #include "compare.h"
 #include "kernels/kernels.h"
 #include "random.h"
@@ -67,7 +70,7 @@ TEST(SumF32, MatchesReferenceWhereALevelOfTheCascadeFills) {
 TEST(SumF32, MatchesReferenceWhereTheCascadeTakesLongerSteps) {
   Random random(16);
   constexpr std::size_t kThreshold = (1U << 24U) + 32;
-  const std::vector<float> x = random.uniforms(kThreshold + 8 * 1024, -1.0F, 3.0F);
+  const std::vector<float> x = random.uniforms(kThreshold + 8192, -1.0F, 3.0F);
   for (const std::size_t n : {kThreshold - 32, kThreshold, x.size() - 3}) {
     EXPECT_PRED2(same_value<float>, kernels::sum_f32(x.data(), n), reference::sum_f32(x.data(), n))
         << n;

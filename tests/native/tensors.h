@@ -1,11 +1,10 @@
 // Tensors that own their values, and broadcasting by the book: index by index.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
+#include <utility>
 #include <vector>
 
 #include "random.h"
