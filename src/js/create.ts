@@ -6,6 +6,9 @@ import { quantizationError } from "./error.js";
 import { HistogramObserver } from "./histogram.js";
 import { type InitOptions, loadCore, runOn } from "./init.js";
 import { linear, QuantizedLinear } from "./linear.js";
+import { Embedding, LayerNorm, Linear, ReLU, Sigmoid, Softmax, Tanh } from "./model/layer.js";
+import { Sequential } from "./model/sequential.js";
+import { convert, prepare, quantizeDynamic } from "./model/workflow.js";
 import {
   MinMaxObserver,
   MovingAverageMinMaxObserver,
@@ -21,6 +24,7 @@ import {
   ReuseInputObserver,
 } from "./passive.js";
 import * as qconfigs from "./qconfig.js";
+import { QConfigMapping, WeightOnlyQConfig } from "./qconfig-mapping.js";
 import { chooseQParams } from "./qparams.js";
 import { quantize } from "./quantize.js";
 import { tensor } from "./tensor.js";
@@ -68,6 +72,19 @@ export interface Zeropoint extends QConfigs {
   readonly RecordingObserver: typeof RecordingObserver;
   readonly ReuseInputObserver: typeof ReuseInputObserver;
   readonly FixedQParamsObserver: typeof FixedQParamsObserver;
+  readonly Sequential: typeof Sequential;
+  readonly Linear: typeof Linear;
+  readonly Embedding: typeof Embedding;
+  readonly LayerNorm: typeof LayerNorm;
+  readonly ReLU: typeof ReLU;
+  readonly Sigmoid: typeof Sigmoid;
+  readonly Softmax: typeof Softmax;
+  readonly Tanh: typeof Tanh;
+  readonly QConfigMapping: typeof QConfigMapping;
+  readonly WeightOnlyQConfig: typeof WeightOnlyQConfig;
+  readonly prepare: typeof prepare;
+  readonly convert: typeof convert;
+  readonly quantizeDynamic: typeof quantizeDynamic;
 }
 
 /**
@@ -109,6 +126,19 @@ export async function create(options?: InitOptions): Promise<Zeropoint> {
     RecordingObserver: bind(core, RecordingObserver),
     ReuseInputObserver: bind(core, ReuseInputObserver),
     FixedQParamsObserver: bind(core, FixedQParamsObserver),
+    Sequential: bind(core, Sequential),
+    Linear: bind(core, Linear),
+    Embedding: bind(core, Embedding),
+    LayerNorm: bind(core, LayerNorm),
+    ReLU: bind(core, ReLU),
+    Sigmoid: bind(core, Sigmoid),
+    Softmax: bind(core, Softmax),
+    Tanh: bind(core, Tanh),
+    QConfigMapping,
+    WeightOnlyQConfig,
+    prepare: bind(core, prepare),
+    convert: bind(core, convert),
+    quantizeDynamic: bind(core, quantizeDynamic),
     ...qconfigs,
   };
 }

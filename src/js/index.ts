@@ -20,6 +20,33 @@ export {
   type QuantizedLinearOptions,
 } from "./linear.js";
 export {
+  Embedding,
+  type Layer,
+  LayerNorm,
+  type LayerNormOptions,
+  Linear,
+  type LinearLayerOptions,
+  ReLU,
+  Sigmoid,
+  Softmax,
+  type SoftmaxOptions,
+  Tanh,
+} from "./model/layer.js";
+export type { LayerMethod } from "./model/quantized.js";
+export type { LayerReport, ModelReport } from "./model/report.js";
+export { type LayerLike, type NamedLayer, Sequential } from "./model/sequential.js";
+export {
+  type ConvertOptions,
+  convert,
+  type LayerObservers,
+  type ModelQConfig,
+  type PreparedModel,
+  type PrepareOptions,
+  prepare,
+  type QuantizedModel,
+  quantizeDynamic,
+} from "./model/workflow.js";
+export {
   MinMaxObserver,
   MovingAverageMinMaxObserver,
   type MovingAverageObserverOptions,
@@ -48,6 +75,13 @@ export {
   ReuseInputObserver,
 } from "./passive.js";
 export * from "./qconfig.js";
+export {
+  type LayerQConfig,
+  type LayerType,
+  QConfigMapping,
+  type WeightOnlyOptions,
+  WeightOnlyQConfig,
+} from "./qconfig-mapping.js";
 export {
   type ChooseQParamsOptions,
   chooseQParams,

@@ -11,10 +11,11 @@ import {
   quantize,
   quantizePerChannel,
   quantizePerTensor,
+  quantizePerTensorDynamic,
   tensor,
 } from "zeropoint";
 import { Random, refuses, sameFloats, sameTensor } from "./support.mjs";
-import { assertTensor, cases, decodeTensor } from "./vectors.mjs";
+import { assertScalar, assertTensor, cases, decodeTensor } from "./vectors.mjs";
 
 await init();
 
@@ -48,6 +49,11 @@ describe("QuantizedLinear with dynamic activations", () => {
           typeof scale === "number" ? new Float32Array(scales.length).fill(scale) : scale.data,
           scales,
         );
+        const input8 = quantizePerTensorDynamic(x, "quint8", reduceRange !== false);
+        assertScalar(input8.scale, expected.act_scale, "scale of the input");
+        assert.equal(input8.zeroPoint, expected.act_zero_point);
+        assertTensor(input8.data, input8.shape, expected.ref_qx, "codes of the input");
+        assert.deepEqual(sums(input8, codes), expected.ref_acc.data);
         const y = layer.forward(x);
         assertTensor(y.data, y.shape, expected.ref_y, `reduceRange ${reduceRange}`);
         layer.dispose();
@@ -56,6 +62,17 @@ describe("QuantizedLinear with dynamic activations", () => {
         quantized.dispose();
         if (reduceRange === out.engine_module_effective_reduce_range) nearEngine(y, input, out);
       }
+    });
+  }
+
+  /** The integer sums between codes of the input and of the weight. */
+  function sums({ data: qx, shape, zeroPoint }, { data: qw, shape: [n, k] }) {
+    const rows = shape.slice(0, -1).reduce((product, length) => product * length, 1);
+    return Array.from({ length: rows * n }, (_, index) => {
+      const [row, column] = [Math.floor(index / n), index % n];
+      let sum = 0;
+      for (let i = 0; i < k; i++) sum += (qx[row * k + i] - zeroPoint) * qw[column * k + i];
+      return sum;
     });
   }
 

@@ -23,6 +23,17 @@ describe("before init", () => {
     unpack: () => zeropoint.unpack(new Uint8Array(1), {}),
     linear: () => zeropoint.linear(x, x),
     QuantizedLinear: () => new zeropoint.QuantizedLinear(x),
+    quantizePerTensor: () => zeropoint.quantizePerTensor(x, 1, 0, "qint8"),
+    quantizePerChannel: () => zeropoint.quantizePerChannel(x, [1], [0], 0, "qint8"),
+    quantizePerTensorDynamic: () => zeropoint.quantizePerTensorDynamic(x, "qint8"),
+    fakeQuantizePerTensor: () => zeropoint.fakeQuantizePerTensor(x, 1, 0, 0, 255),
+    fakeQuantizePerChannel: () => zeropoint.fakeQuantizePerChannel(x, [1, 1], [0, 0], 0, 0, 255),
+    MinMaxObserver: () => new zeropoint.MinMaxObserver(),
+    HistogramObserver: () => zeropoint.HistogramObserver.withArgs({ bins: 8 })(),
+    Linear: () => new zeropoint.Linear(tensor([[1]])),
+    prepare: () => zeropoint.prepare(new zeropoint.Sequential([]), zeropoint.defaultQConfig),
+    convert: () => zeropoint.convert({}),
+    quantizeDynamic: () => zeropoint.quantizeDynamic(new zeropoint.Sequential([])),
   };
   for (const [name, call] of Object.entries(calls)) {
     it(`${name} says that init comes first`, () => {

@@ -404,6 +404,9 @@ describe("fakeQuantizePerTensor", () => {
     }
     const torch = fakeQuantizePerTensor(...args, { compat: "torch" });
     assertTensor(torch.data, torch.shape, out.y, "compat");
+    const [, scale, zeroPoint, low, high] = args;
+    const codes = quantizePerTensor(x, scale, zeroPoint, "qint32", { compat: "torch" }).data;
+    assert.deepEqual(maskOf(codes, low, high), out.mask);
     if (x.data.every(Number.isFinite) && args[1] > 0) {
       sameFiniteFakes(fakeQuantizePerTensor(...args), torch, x, args[1]);
     }
@@ -437,6 +440,11 @@ describe("fakeQuantizePerTensor", () => {
   });
 });
 
+/** PyTorch's mask: which values fall on a code of the range without being cut off. */
+function maskOf(codes, low, high) {
+  return Array.from(codes, (code) => code >= low && code <= high);
+}
+
 // Where x / scale does not fit in int64, only compat is PyTorch's.
 function sameFiniteFakes(actual, expected, x, scale) {
   for (let i = 0; i < x.data.length; i++) {
@@ -453,6 +461,10 @@ describe("fakeQuantizePerChannel", () => {
     if (out.raises) {
       assert.throws(() => fakeQuantizePerChannel(...args), { code: /^ZP_/ });
       return;
+    }
+    if (input.zero_point.t === "int32") {
+      const codes = quantizePerChannel(...args.slice(0, 4), "qint32", { compat: "torch" }).data;
+      assert.deepEqual(maskOf(codes, low, high), out.mask);
     }
     for (const options of [{}, { compat: "torch" }]) {
       const y = fakeQuantizePerChannel(...args, options);

@@ -4,27 +4,45 @@
 import {
   type Codes,
   chooseQParams,
+  convert,
   create,
   type DType,
+  defaultQConfig,
   dequantize,
   type ErrorCode,
   fakeQuantize,
+  fakeQuantizePerTensor,
   type Granularity,
+  HistogramObserver,
   init,
+  intRepr,
+  Linear,
   linear,
   type Metric,
+  MinMaxObserver,
+  type PreparedModel,
   pack,
+  prepare,
+  QConfig,
+  QConfigMapping,
   type QParams,
   QuantizedLinear,
+  type QuantizedModel,
   type QuantizedTensor,
   type QuantizeOptions,
   quantizationError,
   quantize,
+  quantizeDynamic,
+  quantizePerChannel,
+  quantizePerTensor,
+  quantizePerTensorDynamic,
   type ScaleTensor,
+  Sequential,
   type Tensor,
   type TensorInput,
   tensor,
   unpack,
+  WeightOnlyQConfig,
   type ZeroPointTensor,
   type Zeropoint,
   type ZeropointError,
@@ -188,3 +206,56 @@ tensor([1, "2"]);
 linear(x);
 // @ts-expect-error results are not written to
 quantize(x).scale = 1;
+
+// ---- PyTorch's functions, observers and models
+
+// The dtype says which array the codes are in; per tensor qparams are numbers, per channel tensors.
+const perTensor = quantizePerTensor(x, 0.1, 0, "quint8");
+same<Uint8Array>()(perTensor.data);
+same<number>()(perTensor.scale);
+same<number>()(perTensor.zeroPoint);
+same<"quint8">()(perTensor.dtype);
+const perChannel = quantizePerChannel(x, [1, 1], new Int32Array(2), 0, "qint32");
+same<Int32Array>()(perChannel.data);
+same<Float32Array | Float64Array>()(perChannel.scale.data);
+same<Tensor>()(dequantize(perTensor));
+same<Int8Array>()(intRepr(quantizePerTensorDynamic(x, "qint8")).data);
+same<Tensor>()(fakeQuantizePerTensor(x, tensor(0.1), tensor([0]), 0, 255));
+same<Tensor>()(linear(x, quantizePerTensor(x, 1, 0, "qint8")));
+new QuantizedLinear(quantizePerTensor(x, 1, 0, "qint8"), { activations: "dynamic" });
+
+// Observers give back what they look at, whatever its type.
+const observer = new MinMaxObserver({ dtype: "qint8", qscheme: "per_tensor_symmetric" });
+same<Tensor>()(observer.observe(x));
+same<Float32Array>()(observer.observe(x.data));
+same<Tensor>()(observer.calculateQParams().scale);
+same<Tensor>()(new HistogramObserver({ bins: 8 }).histogram);
+
+// Factories know what they make, and which options that takes.
+const factory = HistogramObserver.withArgs({ bins: 8 }).withArgs({ dtype: "qint8" });
+same<HistogramObserver>()(factory());
+same<HistogramObserver>()(HistogramObserver.fromJSON(factory().toJSON()));
+new QConfig({ activation: factory, weight: MinMaxObserver });
+
+// Models.
+const model = new Sequential({ fc: new Linear(x), mine: (y: Tensor) => y.data });
+same<Tensor>()(model.forward(x));
+const prepared: PreparedModel = prepare(model, defaultQConfig).calibrate([x]);
+const quantizedModel: QuantizedModel = convert(prepared);
+same<number | undefined>()(quantizedModel.report([x]).layers[0].outputSqnr);
+quantizeDynamic(model, new QConfigMapping().setObjectType(Linear, new WeightOnlyQConfig()));
+
+// @ts-expect-error a dtype of the other family
+quantizePerTensor(x, 1, 0, "int8");
+// @ts-expect-error no codes of 32 bits are chosen on the fly
+quantizePerTensorDynamic(x, "qint32");
+// @ts-expect-error a weight of another dtype
+linear(x, perTensor);
+// @ts-expect-error MinMaxObserver counts nothing
+new MinMaxObserver({ bins: 8 });
+// @ts-expect-error nor do the observers that its factory makes
+MinMaxObserver.withArgs({ bins: 8 });
+// @ts-expect-error a factory, not an observer
+new QConfig({ activation: observer, weight: null });
+// @ts-expect-error a layer, not its class
+new Sequential([Linear]);

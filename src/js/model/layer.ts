@@ -1,0 +1,472 @@
+// The layers that a model is made of, in float32.
+
+import { newArray } from "../arrays.js";
+import type { Core } from "../build.js";
+import {
+  type CheckedTensor,
+  checkOptions,
+  checkShape,
+  checkTensor,
+  sizeOf,
+  type TensorInput,
+} from "../check.js";
+import { rangeError, typeError } from "../errors.js";
+import { activeCore } from "../init.js";
+import { runLinear } from "../linear.js";
+import { checkFinite, checkInteger } from "../observer.js";
+import { floatRepr } from "../python-repr.js";
+import { show, showShape } from "../show.js";
+import { Tensor } from "../tensor.js";
+
+/** One step of a model: from a tensor to a tensor. */
+export abstract class Layer {
+  /** What `QConfigMapping.setObjectType` calls layers of this class. */
+  static readonly typeName: string = "Layer";
+
+  /** What `QConfigMapping.setObjectType` calls layers like this one. */
+  get typeName(): string {
+    return (this.constructor as typeof Layer).typeName;
+  }
+
+  /** Computes the layer's output. */
+  abstract forward(x: TensorInput): Tensor;
+
+  /** Bytes of the layer's parameters, in float32. */
+  get sizeInBytes(): number {
+    return 0;
+  }
+
+  /** The layer as PyTorch prints it. */
+  toString(): string {
+    return `${this.typeName}(${this.extraText()})`;
+  }
+
+  /** @internal */
+  protected extraText(): string {
+    return "";
+  }
+}
+
+/** A tensor of its own values. */
+function copyTensor(where: string, { data, shape, size }: CheckedTensor): Tensor {
+  const values = newArray(where, Float32Array, size);
+  values.set(data);
+  return new Tensor(values, shape);
+}
+
+/** Parameters of a layer: float32 of a shape, copied. */
+function checkParameter(
+  where: string,
+  argument: string,
+  value: unknown,
+  shape: readonly number[],
+): Tensor | undefined {
+  if (value === undefined || value === null) return undefined;
+  const checked = checkTensor(where, argument, value);
+  if (checked.shape.length !== shape.length || checked.shape.some((n, i) => n !== shape[i])) {
+    throw rangeError(
+      "ZP_SHAPE_MISMATCH",
+      `${where}: ${argument} must have shape ${showShape(shape)}, got ${showShape(checked.shape)}`,
+    );
+  }
+  return copyTensor(where, checked);
+}
+
+function checkMatrix(where: string, axes: string, value: unknown): Tensor {
+  const checked = checkTensor(where, "weight", value);
+  if (checked.shape.length === 2) return copyTensor(where, checked);
+  throw rangeError(
+    "ZP_SHAPE_MISMATCH",
+    `${where}: weight must have shape ${axes}, got ${showShape(checked.shape)}`,
+  );
+}
+
+/** What `Linear` takes beside its weight. */
+export interface LinearLayerOptions {
+  /** float32 of shape [outFeatures]. Default: none. */
+  bias?: TensorInput | null | undefined;
+}
+
+/**
+ * input · weightᵀ + bias, as `linear` computes it.
+ *
+ * Source: torch.nn.Linear, with the weight given.
+ *
+ * @example new Linear(tensor([[1, 2], [3, 4]]), { bias: tensor([0, 1]) })
+ */
+export class Linear extends Layer {
+  static override readonly typeName = "Linear";
+  /** float32 of shape [outFeatures, inFeatures]; a copy of what was given. */
+  readonly weight: Tensor;
+  /** float32 of shape [outFeatures]; a copy of what was given. */
+  readonly bias: Tensor | undefined;
+  readonly inFeatures: number;
+  readonly outFeatures: number;
+  /** @internal */
+  readonly core: Core;
+
+  /**
+   * @param weight  float32 of shape [outFeatures, inFeatures]
+   * @param options.bias  float32 of shape [outFeatures]; default: none
+   * @throws {RangeError} `ZP_SHAPE_MISMATCH`
+   * @throws {TypeError} `ZP_INVALID_TENSOR`, `ZP_UNKNOWN_OPTION`
+   */
+  constructor(weight: TensorInput, options?: LinearLayerOptions) {
+    super();
+    const where = "Linear";
+    this.core = activeCore(where);
+    const { bias } = checkOptions(where, options, ["bias"]);
+    this.weight = checkMatrix(where, "[outFeatures, inFeatures]", weight);
+    [this.outFeatures, this.inFeatures] = this.weight.shape as [number, number];
+    this.bias = checkParameter(where, "options.bias", bias, [this.outFeatures]);
+  }
+
+  /**
+   * @param x  float32 of shape [..., inFeatures]
+   * @returns float32 of shape [..., outFeatures]
+   * @throws {RangeError} `ZP_SHAPE_MISMATCH`
+   */
+  forward(x: TensorInput): Tensor {
+    return runLinear(this.core, "Linear.forward", x, this.weight, this.bias);
+  }
+
+  override get sizeInBytes(): number {
+    return 4 * (this.weight.data.length + (this.bias?.data.length ?? 0));
+  }
+
+  protected override extraText(): string {
+    const { inFeatures, outFeatures, bias } = this;
+    const hasBias = bias === undefined ? "False" : "True";
+    return `in_features=${inFeatures}, out_features=${outFeatures}, bias=${hasBias}`;
+  }
+}
+
+/** A function of every value by itself. */
+abstract class Elementwise extends Layer {
+  /** @internal */
+  protected abstract map(value: number): number;
+
+  /** @param x  float32, any shape. @returns float32 of the same shape */
+  forward(x: TensorInput): Tensor {
+    const where = `${this.typeName}.forward`;
+    const result = copyTensor(where, checkTensor(where, "x", x));
+    const { data } = result;
+    for (let i = 0; i < data.length; i++) data[i] = this.map(data[i]);
+    return result;
+  }
+}
+
+/**
+ * max(x, 0); NaN stays NaN.
+ *
+ * Source: torch.nn.ReLU.
+ *
+ * @example new ReLU().forward(tensor([-1, 2])).data // Float32Array [0, 2]
+ */
+export class ReLU extends Elementwise {
+  static override readonly typeName = "ReLU";
+
+  protected map(value: number): number {
+    return value <= 0 ? 0 : value;
+  }
+}
+
+/**
+ * 1 / (1 + e⁻ˣ), in double precision and rounded once. The last bit is the engine's, whose Math.exp it
+ * uses.
+ *
+ * Source: torch.nn.Sigmoid.
+ *
+ * @example new Sigmoid().forward(tensor([0])).data // Float32Array [0.5]
+ */
+export class Sigmoid extends Elementwise {
+  static override readonly typeName = "Sigmoid";
+
+  protected map(value: number): number {
+    return 1 / (1 + Math.exp(-value));
+  }
+}
+
+/**
+ * The hyperbolic tangent, in double precision and rounded once, by the engine's Math.tanh.
+ *
+ * Source: torch.nn.Tanh.
+ *
+ * @example new Tanh().forward(tensor([0])).data // Float32Array [0]
+ */
+export class Tanh extends Elementwise {
+  static override readonly typeName = "Tanh";
+
+  protected map(value: number): number {
+    return Math.tanh(value);
+  }
+}
+
+/** What `Softmax` takes. */
+export interface SoftmaxOptions {
+  /** The axis along which values add up to 1; negative counts from the end. Default: -1. */
+  axis?: number | undefined;
+}
+
+/**
+ * eˣ / Σ eˣ along an axis, in double precision and rounded once.
+ *
+ * Source: torch.nn.Softmax.
+ *
+ * @example new Softmax().forward(tensor([0, 0])).data // Float32Array [0.5, 0.5]
+ */
+export class Softmax extends Layer {
+  static override readonly typeName = "Softmax";
+  /** The axis along which values add up to 1. */
+  readonly axis: number;
+
+  /** @throws {TypeError|RangeError} `ZP_INVALID_OPTION`, `ZP_UNKNOWN_OPTION` */
+  constructor(options?: SoftmaxOptions) {
+    super();
+    const { axis } = checkOptions("Softmax", options, ["axis"]);
+    this.axis = checkInteger("Softmax", "options.axis", axis, -1, -64, 63);
+  }
+
+  /**
+   * @param x  float32 with the axis. @returns float32 of the same shape
+   * @throws {RangeError} `ZP_INVALID_AXIS`
+   */
+  forward(x: TensorInput): Tensor {
+    const where = "Softmax.forward";
+    const checked = checkTensor(where, "x", x);
+    const { shape } = checked;
+    const axis = this.axis < 0 ? this.axis + shape.length : this.axis;
+    if (axis < 0 || axis >= shape.length) {
+      throw rangeError(
+        "ZP_INVALID_AXIS",
+        `${where}: x must have axis ${this.axis}, options.axis, got shape ${showShape(shape)}`,
+      );
+    }
+    const result = copyTensor(where, checked);
+    const length = shape[axis];
+    const inner = sizeOf(shape.slice(axis + 1));
+    const outer = sizeOf(shape.slice(0, axis));
+    for (let o = 0; o < outer; o++) {
+      for (let i = 0; i < inner; i++) {
+        softmax(result.data, o * length * inner + i, length, inner);
+      }
+    }
+    return result;
+  }
+
+  protected override extraText(): string {
+    return `dim=${this.axis}`;
+  }
+}
+
+function softmax(data: Float32Array, start: number, length: number, stride: number): void {
+  const end = start + length * stride;
+  let max = -Infinity;
+  for (let i = start; i < end; i += stride) max = Math.max(max, data[i]);
+  let sum = 0;
+  for (let i = start; i < end; i += stride) sum += Math.exp(data[i] - max);
+  for (let i = start; i < end; i += stride) data[i] = Math.exp(data[i] - max) / sum;
+}
+
+/** What `LayerNorm` takes beside the shape. */
+export interface LayerNormOptions {
+  /** float32 of the normalized shape. Default: ones. */
+  weight?: TensorInput | null | undefined;
+  /** float32 of the normalized shape. Default: zeros. */
+  bias?: TensorInput | null | undefined;
+  /** Added to the variance. Default: 1e-5. */
+  eps?: number | undefined;
+}
+
+/**
+ * (x − mean) / √(variance + eps) · weight + bias over the last axes, in double precision and rounded
+ * once.
+ *
+ * Source: torch.nn.LayerNorm.
+ *
+ * @example new LayerNorm(2).forward(tensor([[1, 3]])).data // Float32Array [-1, 1], to 5 digits
+ */
+export class LayerNorm extends Layer {
+  static override readonly typeName = "LayerNorm";
+  /** The last axes of the input, over which it is normalized. */
+  readonly normalizedShape: readonly number[];
+  readonly weight: Tensor | undefined;
+  readonly bias: Tensor | undefined;
+  readonly eps: number;
+
+  /**
+   * @param normalizedShape  the lengths of the last axes, or of the last one alone
+   * @throws {TypeError|RangeError} `ZP_INVALID_SHAPE`, `ZP_SHAPE_MISMATCH`, `ZP_INVALID_OPTION`
+   */
+  constructor(normalizedShape: number | readonly number[], options?: LayerNormOptions) {
+    super();
+    const where = "LayerNorm";
+    const { weight, bias, eps } = checkOptions(where, options, ["weight", "bias", "eps"]);
+    const lengths = typeof normalizedShape === "number" ? [normalizedShape] : normalizedShape;
+    this.normalizedShape = checkShape(where, "normalizedShape", lengths);
+    this.weight = checkParameter(where, "options.weight", weight, this.normalizedShape);
+    this.bias = checkParameter(where, "options.bias", bias, this.normalizedShape);
+    this.eps = checkFinite(where, "options.eps", eps, 1e-5);
+  }
+
+  /**
+   * @param x  float32 of shape [..., …normalizedShape]. @returns float32 of the same shape
+   * @throws {RangeError} `ZP_SHAPE_MISMATCH`
+   */
+  forward(x: TensorInput): Tensor {
+    const where = "LayerNorm.forward";
+    const checked = checkTensor(where, "x", x);
+    const { shape } = checked;
+    const own = this.normalizedShape;
+    const lead = shape.length - own.length;
+    if (lead < 0 || own.some((length, i) => length !== shape[lead + i])) {
+      throw rangeError(
+        "ZP_SHAPE_MISMATCH",
+        `${where}: x must have ${showShape(own)} for its last axes, got shape ${showShape(shape)}`,
+      );
+    }
+    const result = copyTensor(where, checked);
+    const { data } = result;
+    const count = sizeOf(own);
+    for (let start = 0; start < data.length; start += count) {
+      this.#normalize(data.subarray(start, start + count));
+    }
+    return result;
+  }
+
+  #normalize(row: Float32Array): void {
+    const { weight, bias, eps } = this;
+    let sum = 0;
+    for (const value of row) sum += value;
+    const mean = sum / row.length;
+    let squares = 0;
+    for (const value of row) squares += (value - mean) ** 2;
+    const scale = 1 / Math.sqrt(squares / row.length + eps);
+    for (let i = 0; i < row.length; i++) {
+      row[i] = (row[i] - mean) * scale * (weight?.data[i] ?? 1) + (bias?.data[i] ?? 0);
+    }
+  }
+
+  override get sizeInBytes(): number {
+    return 4 * ((this.weight?.data.length ?? 0) + (this.bias?.data.length ?? 0));
+  }
+
+  protected override extraText(): string {
+    const { normalizedShape: shape, eps, weight } = this;
+    const lengths = shape.length === 1 ? `${shape[0]},` : shape.join(", ");
+    const affine = weight === undefined ? "False" : "True";
+    return `(${lengths}), eps=${floatRepr(eps)}, elementwise_affine=${affine}`;
+  }
+}
+
+/**
+ * Checks indices into the rows of a table.
+ * @throws {RangeError} `ZP_INVALID_TENSOR` for an index that is none
+ */
+export function checkIndices(where: string, value: unknown, rows: number): CheckedTensor {
+  const checked = checkTensor(where, "indices", value);
+  const { data } = checked;
+  for (let i = 0; i < data.length; i++) {
+    if (Number.isInteger(data[i]) && data[i] >= 0 && data[i] < rows) continue;
+    throw rangeError(
+      "ZP_INVALID_TENSOR",
+      `${where}: indices must be integers from 0 to ${rows - 1}, but value ${i} is ${show(data[i])}`,
+    );
+  }
+  return checked;
+}
+
+/**
+ * Rows of a table, by their indices.
+ *
+ * Source: torch.nn.Embedding, with the weight given.
+ *
+ * @example
+ * const table = new Embedding(tensor([[1, 2], [3, 4]]));
+ * table.forward(Int32Array.of(1, 1, 0)).shape; // [3, 2]
+ */
+export class Embedding extends Layer {
+  static override readonly typeName = "Embedding";
+  /** float32 of shape [numEmbeddings, embeddingDim]; a copy of what was given. */
+  readonly weight: Tensor;
+  readonly numEmbeddings: number;
+  readonly embeddingDim: number;
+  /** @internal */
+  readonly core: Core;
+
+  /**
+   * @param weight  float32 of shape [numEmbeddings, embeddingDim]
+   * @throws {RangeError} `ZP_SHAPE_MISMATCH`
+   * @throws {TypeError} `ZP_INVALID_TENSOR`
+   */
+  constructor(weight: TensorInput) {
+    super();
+    const where = "Embedding";
+    this.core = activeCore(where);
+    this.weight = checkMatrix(where, "[numEmbeddings, embeddingDim]", weight);
+    [this.numEmbeddings, this.embeddingDim] = this.weight.shape as [number, number];
+  }
+
+  /**
+   * @param x  indices of any shape: integers from 0 to numEmbeddings − 1
+   * @returns float32 of shape [...x.shape, embeddingDim]
+   * @throws {RangeError} `ZP_INVALID_TENSOR` for an index that is none
+   */
+  forward(x: TensorInput): Tensor {
+    const where = "Embedding.forward";
+    const { data, shape, size } = checkIndices(where, x, this.numEmbeddings);
+    const { embeddingDim, weight } = this;
+    const out = newArray(where, Float32Array, size * embeddingDim);
+    for (let i = 0; i < size; i++) {
+      const start = data[i] * embeddingDim;
+      out.set(weight.data.subarray(start, start + embeddingDim), i * embeddingDim);
+    }
+    return new Tensor(out, [...shape, embeddingDim]);
+  }
+
+  override get sizeInBytes(): number {
+    return 4 * this.weight.data.length;
+  }
+
+  protected override extraText(): string {
+    return `${this.numEmbeddings}, ${this.embeddingDim}`;
+  }
+}
+
+/** A function of a tensor, as a layer. */
+export class FunctionLayer extends Layer {
+  static override readonly typeName = "Function";
+  readonly #run: (x: Tensor) => TensorInput;
+
+  /** @internal */
+  constructor(run: (x: Tensor) => TensorInput) {
+    super();
+    this.#run = run;
+  }
+
+  forward(x: TensorInput): Tensor {
+    const where = "Function.forward";
+    const given = x instanceof Tensor ? x : copyTensor(where, checkTensor(where, "x", x));
+    const result = this.#run(given);
+    return result instanceof Tensor
+      ? result
+      : copyTensor(where, checkTensor(where, "what the function returns", result));
+  }
+
+  protected override extraText(): string {
+    return this.#run.name;
+  }
+}
+
+/** A layer, or a function that serves as one. @throws {TypeError} `ZP_INVALID_MODEL` */
+export function checkLayer(where: string, argument: string, value: unknown): Layer {
+  if (value instanceof Layer) return value;
+  if (typeof value === "function" && !/^class\b/.test(Function.prototype.toString.call(value))) {
+    return new FunctionLayer(value as (x: Tensor) => TensorInput);
+  }
+  const hint = typeof value === "function" ? "a class; new makes a layer of it" : show(value);
+  throw typeError(
+    "ZP_INVALID_MODEL",
+    `${where}: ${argument} must be a layer or a function from tensor to tensor, got ${hint}`,
+  );
+}

@@ -1,0 +1,744 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
+// prepare, calibrate, convert: from a float model to a quantized one, as PyTorch's eager mode does it.
+
+import type { Core } from "../build.js";
+import { checkBoolean, checkOptions, type TensorInput } from "../check.js";
+import { dequantize } from "../dequantize.js";
+import { rangeError, typeError } from "../errors.js";
+import { isFactory } from "../factory.js";
+import { activeCore, runOn } from "../init.js";
+import { type ObservedQParams, Observer, UniformObserver } from "../observer.js";
+import { FixedQParamsObserver, PlaceholderObserver, RecordingObserver } from "../passive.js";
+import { defaultDynamicQConfig, type ObserverSource, type QConfig } from "../qconfig.js";
+import {
+  checkLayerQConfig,
+  type LayerQConfig,
+  QConfigMapping,
+  type WeightOnlyOptions,
+  WeightOnlyQConfig,
+} from "../qconfig-mapping.js";
+import { chooseQParams, type QuantizedTensor } from "../qparams.js";
+import type { TorchQuantizedTensor } from "../qtensor.js";
+import { quantize } from "../quantize.js";
+import { show } from "../show.js";
+import { Tensor } from "../tensor.js";
+import { quantizePerChannel, quantizePerTensor } from "../torch.js";
+import type { Activation } from "../w8a8.js";
+import { Embedding, type Layer, Linear, ReLU } from "./layer.js";
+import {
+  type ConvertedLayer,
+  DynamicLinear,
+  FloatStep,
+  type Flow,
+  isCodes,
+  QuantizedEmbedding,
+  type QuantizedWeight,
+  StaticLinear,
+  WeightOnlyLinear,
+} from "./quantized.js";
+import { inputsOf, type LayerReport, ModelReport, SqnrMeter } from "./report.js";
+import { inLayer, modelText, type NamedLayer, Sequential } from "./sequential.js";
+
+/** How a model is to be quantized: all its layers alike, or each as a mapping says. */
+export type ModelQConfig = QConfig | WeightOnlyQConfig | QConfigMapping;
+
+/** What is to become of a layer. */
+type Plan =
+  | { readonly method: "float32" }
+  | { readonly method: "static"; readonly qconfig: QConfig }
+  | { readonly method: "dynamic"; readonly qconfig: QConfig }
+  | { readonly method: "weight-only"; readonly qconfig: QConfig | WeightOnlyQConfig };
+
+/** The observers of a layer. */
+export interface LayerObservers {
+  /** Sees what goes in, where that does not come from another static layer. */
+  readonly input?: Observer;
+  /** Sees what comes out, after a ReLU that is fused with the layer. */
+  readonly output?: Observer;
+}
+
+interface PreparedStep extends NamedLayer {
+  readonly plan: Plan;
+  readonly observers: LayerObservers;
+  /** Whether the ReLU that follows is part of the layer. */
+  readonly fused: boolean;
+}
+
+function checkModel(where: string, model: unknown): Sequential {
+  if (model instanceof Sequential) return model;
+  throw typeError("ZP_INVALID_MODEL", `${where}: model must be a Sequential, got ${show(model)}`);
+}
+
+function checkMapping(where: string, argument: string, qconfig: unknown): QConfigMapping {
+  if (qconfig instanceof QConfigMapping) return qconfig;
+  const checked = checkLayerQConfig(where, argument, qconfig);
+  if (checked !== null) return new QConfigMapping().setGlobal(checked);
+  throw typeError(
+    "ZP_INVALID_QCONFIG",
+    `${where}: ${argument} must be a QConfig, a WeightOnlyQConfig or a QConfigMapping, got null`,
+  );
+}
+
+/** A name that no layer has is a slip that would leave a layer unquantized. */
+function checkNames(where: string, mapping: QConfigMapping, layers: readonly NamedLayer[]): void {
+  const names = layers.map(({ name }) => name);
+  const missing = mapping.moduleNames.find((name) => !names.includes(name));
+  if (missing === undefined) return;
+  throw rangeError(
+    "ZP_INVALID_MODEL",
+    `${where}: the model has no layer ${show(missing)}, which the QConfigMapping names; ` +
+      `it has ${names.join(", ")}`,
+  );
+}
+
+/** Makes an observer of a QConfig. */
+function makeObserver(where: string, field: string, source: ObserverSource): Observer {
+  const made: object = isFactory(source) ? source() : new source();
+  if (made instanceof Observer) return made;
+  throw typeError(
+    "ZP_INVALID_QCONFIG",
+    `${where}: qconfig.${field} must make an observer, got ${show(made)}`,
+  );
+}
+
+function unsupported(where: string, problem: string): never {
+  throw rangeError("ZP_UNSUPPORTED_QCONFIG", `${where}: ${problem}`);
+}
+
+/** What a QConfig makes of a layer. */
+function planFor(where: string, layer: Layer, qconfig: LayerQConfig): Plan {
+  if (qconfig === null) return { method: "float32" };
+  if (layer instanceof Embedding) return planEmbedding(where, qconfig);
+  if (!(layer instanceof Linear)) return { method: "float32" };
+  if (qconfig instanceof WeightOnlyQConfig) return { method: "weight-only", qconfig };
+  const { activation } = qconfig;
+  if (activation === null) return { method: "weight-only", qconfig };
+  const observer = makeObserver(where, "activation", activation);
+  if (observer instanceof PlaceholderObserver) {
+    const { dtype, isDynamic } = observer;
+    if (isDynamic && dtype === "quint8") return { method: "dynamic", qconfig };
+    if (!isDynamic && dtype === "float32") return { method: "weight-only", qconfig };
+    return unsupported(
+      where,
+      `a placeholder for ${isDynamic ? "dynamic " : ""}${dtype} activations is data only; Linear ` +
+        `takes dynamic quint8 or float32`,
+    );
+  }
+  if (observer instanceof UniformObserver && observer.isDynamic) {
+    return { method: "dynamic", qconfig };
+  }
+  const isStatic =
+    observer instanceof UniformObserver ||
+    observer instanceof FixedQParamsObserver ||
+    observer instanceof RecordingObserver;
+  if (!isStatic) {
+    return unsupported(where, `Linear cannot quantize activations by ${String(observer)}`);
+  }
+  const { dtype } = observer;
+  if (dtype !== "quint8" && dtype !== "qint8") {
+    return unsupported(
+      where,
+      `activations of a static Linear must have dtype quint8 or qint8, got ${dtype}`,
+    );
+  }
+  if (observer instanceof UniformObserver && observer.qscheme.startsWith("per_channel")) {
+    return unsupported(where, "activations must have one scale, got a per-channel observer");
+  }
+  return { method: "static", qconfig };
+}
+
+function planEmbedding(where: string, qconfig: QConfig | WeightOnlyQConfig): Plan {
+  if (qconfig instanceof WeightOnlyQConfig) return { method: "weight-only", qconfig };
+  const { weight } = qconfig;
+  const observer = weight === null ? undefined : makeObserver(where, "weight", weight);
+  if (
+    observer instanceof UniformObserver &&
+    observer.qscheme === "per_channel_affine_float_qparams"
+  ) {
+    return { method: "weight-only", qconfig };
+  }
+  return unsupported(
+    where,
+    "Embedding takes floatQParamsWeightOnlyQConfig, its 4-bit sister, a WeightOnlyQConfig, or null " +
+      "to stay as it is; a QConfigMapping gives it its own",
+  );
+}
+
+// ---------------------------------------------------------------------------------------------
+// Prepared.
+
+/** What `prepare` takes beside model and QConfig. */
+export interface PrepareOptions {
+  /**
+   * Whether a ReLU right after a static Linear becomes part of it, as `fuse_modules` does in PyTorch:
+   * no codes are then spent on values that it cuts off. Default: true.
+   */
+  fuse?: boolean | undefined;
+}
+
+/**
+ * A float model with observers at its layers: `forward` computes what the model computes, and lets the
+ * observers see it. Made by `prepare`.
+ */
+export class PreparedModel {
+  /** The model that was prepared. */
+  readonly model: Sequential;
+  readonly #steps: readonly PreparedStep[];
+
+  /** @internal */
+  constructor(model: Sequential, steps: readonly PreparedStep[]) {
+    this.model = model;
+    this.#steps = steps;
+  }
+
+  /** @internal */
+  get steps(): readonly PreparedStep[] {
+    return this.#steps;
+  }
+
+  /** The observers by the names of their layers, for looking at what they hold. */
+  get observers(): Readonly<Record<string, LayerObservers>> {
+    const entries = this.#steps
+      .filter(({ observers }) => observers.input !== undefined || observers.output !== undefined)
+      .map(({ name, observers }) => [name, observers] as const);
+    return Object.fromEntries(entries);
+  }
+
+  /**
+   * Runs a calibration batch: the float model's result, observed on its way.
+   * @param x  what the model takes
+   * @returns what the float model gives
+   * @throws what a layer or an observer throws, with the layer's name at the end of the message
+   */
+  forward(x: TensorInput): Tensor {
+    let value: TensorInput = x;
+    let waiting: Observer | undefined;
+    for (const { name, layer, observers, fused } of this.#steps) {
+      const input = value;
+      value = inLayer(name, layer.typeName, () => {
+        observers.input?.observe(input);
+        const output = layer.forward(input);
+        waiting?.observe(output);
+        waiting = fused ? observers.output : undefined;
+        if (!fused) observers.output?.observe(output);
+        return output;
+      });
+    }
+    return value instanceof Tensor ? value : this.model.forward(value);
+  }
+
+  /**
+   * Runs several calibration batches.
+   * @param batches  a list, or anything else that can be iterated
+   * @returns this
+   * @example const quantized = convert(prepare(model, qconfig).calibrate(batches));
+   */
+  calibrate(batches: Iterable<TensorInput>): this {
+    for (const batch of batches) this.forward(batch);
+    return this;
+  }
+
+  /** The model with its observers, in the manner of PyTorch's print. */
+  toString(): string {
+    const children = this.#steps.map(({ name, layer, observers }) => {
+      const inside = Object.entries(observers).map(
+        ([role, observer]) => [role, String(observer)] as const,
+      );
+      const text = inside.length === 0 ? String(layer) : modelText(String(layer), inside);
+      return [name, text] as const;
+    });
+    return modelText("PreparedModel", children);
+  }
+}
+
+/**
+ * Puts observers at the layers of a model that are to be quantized. Run calibration batches through
+ * what it returns, then `convert` it.
+ *
+ * What becomes of a layer follows from its QConfig:
+ *
+ * | activation | Linear becomes |
+ * | --- | --- |
+ * | an observer (MinMax, MovingAverage, Histogram, FixedQParams) | static W8A8 |
+ * | a PlaceholderObserver that is dynamic | dynamic W8A8, see `QuantizedLinear` |
+ * | a PlaceholderObserver for float32, null, or a `WeightOnlyQConfig` | quantized weights alone |
+ *
+ * An Embedding takes `floatQParamsWeightOnlyQConfig` or a `WeightOnlyQConfig`; all other layers stay as
+ * they are, but a ReLU between static layers runs on their codes. Where floats go into a static layer
+ * they are quantized by an observer of their own; that is what QuantStub is for in PyTorch.
+ *
+ * Source: torch.ao.quantization.prepare.
+ *
+ * @param model    stays as it is; its weights are read when it is converted
+ * @param qconfig  for all layers, or a mapping
+ * @param options.fuse  default: true, see `PrepareOptions`
+ * @throws {TypeError} `ZP_INVALID_MODEL`, `ZP_INVALID_QCONFIG`
+ * @throws {RangeError} `ZP_UNSUPPORTED_QCONFIG` if a layer cannot do what its QConfig says;
+ *   `ZP_INVALID_MODEL` if the mapping names a layer that the model does not have
+ * @example
+ * const prepared = prepare(model, getDefaultQConfig("x86"));
+ * for (const batch of batches) prepared.forward(batch);
+ * const quantized = convert(prepared);
+ */
+export function prepare(
+  model: Sequential,
+  qconfig: ModelQConfig,
+  options?: PrepareOptions,
+): PreparedModel {
+  const where = "prepare";
+  activeCore(where);
+  const checked = checkModel(where, model);
+  const mapping = checkMapping(where, "qconfig", qconfig);
+  const { fuse } = checkOptions(where, options, ["fuse"]);
+  return plan(where, checked, mapping, checkBoolean(where, "options.fuse", fuse, true));
+}
+
+function plan(
+  where: string,
+  model: Sequential,
+  mapping: QConfigMapping,
+  fuse: boolean,
+): PreparedModel {
+  const { layers } = model;
+  checkNames(where, mapping, layers);
+  let codesGoBy = false;
+  const steps = layers.map(({ name, layer }, i) => {
+    const type = layer.typeName;
+    return inLayer(name, type, () => {
+      const planned = planFor(where, layer, mapping.qconfigFor(name, type));
+      if (planned.method !== "static") {
+        codesGoBy = codesGoBy && layer instanceof ReLU;
+        return { name, layer, plan: planned, observers: {}, fused: false };
+      }
+      const make = () =>
+        makeObserver(where, "activation", planned.qconfig.activation as ObserverSource);
+      const observers = codesGoBy ? { output: make() } : { input: make(), output: make() };
+      codesGoBy = true;
+      const fused = fuse && layers[i + 1]?.layer instanceof ReLU;
+      return { name, layer, plan: planned, observers, fused };
+    });
+  });
+  return new PreparedModel(model, steps);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Converted.
+
+/**
+ * A model with quantized layers. It owns core memory: `dispose()` frees it. Made by `convert` and
+ * `quantizeDynamic`.
+ */
+export class QuantizedModel {
+  /** The float model that it was made from. */
+  readonly model: Sequential;
+  readonly #steps: readonly ConvertedLayer[];
+  readonly #core: Core;
+  /** Names of the layers that the ReLU after them is part of. */
+  readonly #fused: ReadonlySet<string>;
+
+  /** @internal */
+  constructor(
+    core: Core,
+    model: Sequential,
+    steps: readonly ConvertedLayer[],
+    fused: ReadonlySet<string>,
+  ) {
+    this.#core = core;
+    this.model = model;
+    this.#steps = steps;
+    this.#fused = fused;
+  }
+
+  /**
+   * Runs the quantized model.
+   * @param x  what the float model takes
+   * @returns float32
+   * @throws {TypeError} `ZP_DISPOSED`, and what a layer throws, with its name in the message
+   */
+  forward(x: TensorInput): Tensor {
+    const { flow } = this.#run(x);
+    return flow;
+  }
+
+  #run(x: TensorInput, see?: (index: number, output: Tensor) => void): { flow: Tensor } {
+    let flow: Flow = x;
+    this.#steps.forEach((step, index) => {
+      const input = flow;
+      flow = inLayer(step.name, step.float.typeName, () => step.run(input));
+      see?.(index, this.#floats(flow));
+    });
+    return { flow: this.#floats(flow) };
+  }
+
+  #floats(flow: Flow): Tensor {
+    if (isCodes(flow)) return runOn(this.#core, () => dequantize(flow));
+    return flow instanceof Tensor ? flow : this.model.forward(flow);
+  }
+
+  /** Bytes of all parameters as they would be stored: codes packed, scales, biases, qparams. */
+  get sizeInBytes(): number {
+    return this.#steps.reduce((bytes, step) => bytes + step.sizeInBytes, 0);
+  }
+
+  /**
+   * What quantizing cost: the size, and for each layer the SQNR of its weights and, for given inputs,
+   * of its outputs against the float model, in dB.
+   *
+   * A layer's outputs are compared as they come in the quantized model, so with the errors of all
+   * layers before it; those of a layer that a ReLU is fused with after the ReLU.
+   *
+   * @param x  an input, or a list of them; without one there are no figures about outputs
+   * @returns plain data that prints as a table
+   * @example console.log(String(quantized.report(heldOut)));
+   */
+  report(x?: TensorInput | readonly TensorInput[]): ModelReport {
+    const meters = this.#steps.map(() => new SqnrMeter());
+    const inputs = inputsOf(x);
+    for (const input of inputs) {
+      const expected = this.#floatOutputs(input);
+      this.#run(input, (index, output) => {
+        const fused = this.#fused.has(this.#steps[index].name);
+        meters[index].add(expected[fused ? index + 1 : index], output);
+      });
+    }
+    const layers = this.#steps.map((step, index): LayerReport => {
+      return {
+        name: step.name,
+        type: step.float.typeName,
+        method: step.method,
+        sizeInBytes: step.sizeInBytes,
+        floatSizeInBytes: step.float.sizeInBytes,
+        weightSqnr: weightSqnr(step),
+        outputSqnr: inputs.length === 0 ? undefined : meters[index].sqnr,
+      };
+    });
+    return new ModelReport(layers);
+  }
+
+  #floatOutputs(x: TensorInput): Tensor[] {
+    let value: TensorInput = x;
+    return this.#steps.map(({ name, float }) => {
+      const input = value;
+      const output = inLayer(name, float.typeName, () => float.forward(input));
+      value = output;
+      return output;
+    });
+  }
+
+  /** Frees the layers' memory. Calling it again does nothing; calling `forward` after it throws. */
+  dispose(): void {
+    for (const step of this.#steps) step.dispose();
+  }
+
+  /** `dispose()`, for `using`. There where the engine has `Symbol.dispose`. */
+  declare [Symbol.dispose]: () => void;
+
+  /** The model in the manner of PyTorch's print. */
+  toString(): string {
+    return modelText(
+      "QuantizedModel",
+      this.#steps.map((step) => [step.name, String(step)] as const),
+    );
+  }
+}
+
+// As in linear.ts: a method of this name would be called "undefined" where the symbol is missing.
+if (typeof Symbol.dispose === "symbol") {
+  Object.defineProperty(QuantizedModel.prototype, Symbol.dispose, {
+    value: QuantizedModel.prototype.dispose,
+    configurable: true,
+    writable: true,
+  });
+}
+
+function weightSqnr({ float, weight }: ConvertedLayer): number | undefined {
+  if (weight === undefined) return undefined;
+  const meter = new SqnrMeter();
+  meter.add((float as Linear | Embedding).weight, weight);
+  return meter.sqnr;
+}
+
+/**
+ * Turns a calibrated model into a quantized one.
+ *
+ * Weights are quantized here, by the weight observers of the QConfigs; activations get the qparams that
+ * their observers have found. The float model stays as it is.
+ *
+ * Source: torch.ao.quantization.convert.
+ *
+ * @param prepared  what `prepare` returned, after calibration batches for its static layers
+ * @param options.reduceRange  dynamic layers: 7 bits for activations, as PyTorch has it; default: true
+ * @throws {RangeError} `ZP_EMPTY` if a static layer has seen no batch; `ZP_UNSUPPORTED_QCONFIG` if
+ *   weights are not qint8 with zero points 0 where activations are quantized too; `ZP_NON_FINITE`
+ * @throws {TypeError} `ZP_INVALID_MODEL`, `ZP_NO_QPARAMS` for observers that choose nothing
+ * @example const quantized = convert(prepared);
+ */
+export function convert(prepared: PreparedModel, options?: ConvertOptions): QuantizedModel {
+  const where = "convert";
+  const core = activeCore(where);
+  if (!(prepared instanceof PreparedModel)) {
+    throw typeError(
+      "ZP_INVALID_MODEL",
+      `${where}: prepared must be what prepare returned, got ${show(prepared)}`,
+    );
+  }
+  const { reduceRange } = checkOptions(where, options, ["reduceRange"]);
+  const reduce = checkBoolean(where, "options.reduceRange", reduceRange, true);
+  const { steps: planned, model } = prepared;
+  const steps: ConvertedLayer[] = [];
+  let codes: Activation | undefined;
+  try {
+    for (const step of planned) {
+      const { name, layer } = step;
+      inLayer(name, layer.typeName, () => {
+        if (step.plan.method === "static") {
+          const { input, output } = step.observers;
+          const ownInput = input === undefined ? undefined : activationOf(where, "input", input);
+          const into = ownInput ?? (codes as Activation);
+          codes = activationOf(where, "output", output as Observer);
+          const weight = int8Weight(where, layer as Linear, step.plan.qconfig);
+          steps.push(
+            new StaticLinear(
+              name,
+              layer as Linear,
+              weight,
+              into,
+              codes,
+              ownInput !== undefined,
+              step.fused,
+            ),
+          );
+        } else {
+          steps.push(convertLayer(where, core, step, reduce));
+        }
+      });
+    }
+  } catch (error) {
+    for (const step of steps) step.dispose();
+    throw error;
+  }
+  const fused = planned.filter((step) => step.fused).map(({ name }) => name);
+  return new QuantizedModel(core, model, steps, new Set(fused));
+}
+
+/** What `convert` takes beside the model. */
+export interface ConvertOptions {
+  /** Dynamic layers: 7 bits for activations, as PyTorch has it. Default: true. */
+  reduceRange?: boolean | undefined;
+}
+
+/** A layer that is not static. */
+function convertLayer(
+  where: string,
+  core: Core,
+  { name, layer, plan: planned }: PreparedStep,
+  reduceRange: boolean,
+): ConvertedLayer {
+  if (planned.method === "dynamic") {
+    const weight = int8Weight(where, layer as Linear, planned.qconfig);
+    return new DynamicLinear(name, layer as Linear, weight, reduceRange);
+  }
+  if (planned.method !== "weight-only") return new FloatStep(core, name, layer);
+  const { qconfig } = planned;
+  if (qconfig instanceof WeightOnlyQConfig) {
+    const { weight } = layer as Linear | Embedding;
+    const { q, bits } = runOn(core, () => quantizeOnly(weight, qconfig.options));
+    return layer instanceof Embedding
+      ? new QuantizedEmbedding(name, layer, q, bits)
+      : new WeightOnlyLinear(name, layer as Linear, q, bits);
+  }
+  if (layer instanceof Embedding) return convertEmbedding(where, name, layer, qconfig);
+  const q = observedWeight(where, layer as Linear, qconfig);
+  return new WeightOnlyLinear(name, layer as Linear, asQuantized(q), 8);
+}
+
+/** Quantizes weights alone, in the arithmetic of `quantize`. */
+function quantizeOnly(
+  weight: Tensor,
+  { bits, ...options }: WeightOnlyOptions,
+): { q: QuantizedTensor; bits: number } {
+  if (bits === undefined) return { q: quantize(weight, options) as QuantizedTensor, bits: 32 };
+  const dtype = bits <= 2 ? "int2" : bits <= 4 ? "int4" : "int8";
+  const chosen = chooseQParams(weight, { ...options, dtype });
+  // The dtype's largest code stands for max|w|; here it is to be the largest code of `bits`.
+  const widen = (dtype === "int2" ? 1 : dtype === "int4" ? 7 : 127) / (2 ** (bits - 1) - 1);
+  const { scale } = chosen as { scale: number | { data: Float32Array; shape: readonly number[] } };
+  const wider =
+    typeof scale === "number"
+      ? scale * widen
+      : { data: scale.data.map((value) => value * widen), shape: scale.shape };
+  const { axis, groupSize } = options;
+  const q = quantize(weight, { dtype, axis, groupSize, scale: wider, zeroPoint: 0 });
+  return { q: q as QuantizedTensor, bits };
+}
+
+/** Scale and zero point of quint8 codes; those of qint8 are moved up by 128, which changes nothing. */
+function activationOf(where: string, role: string, observer: Observer): Activation {
+  if (observer instanceof UniformObserver && observer.isUnobserved) {
+    throw rangeError(
+      "ZP_EMPTY",
+      `${where}: the observer of this layer's ${role} has seen no values; run calibration batches ` +
+        `through the prepared model first`,
+    );
+  }
+  const { scale, zeroPoint } = observer.calculateQParams();
+  const { dtype } = observer as Observer & { readonly dtype: string };
+  if (!Number.isFinite(scale.data[0])) {
+    throw rangeError(
+      "ZP_NON_FINITE",
+      `${where}: the range of this layer's ${role} is too wide for a float32 scale`,
+    );
+  }
+  const shift = dtype === "qint8" ? 128 : 0;
+  return { scale: scale.data[0], zeroPoint: zeroPoint.data[0] + shift };
+}
+
+/** Lets a QConfig's weight observer look at the weights. */
+function observeWeight(
+  where: string,
+  { weight }: Linear | Embedding,
+  qconfig: QConfig,
+): { observer: UniformObserver; qparams: ObservedQParams } {
+  const source = qconfig.weight;
+  const observer = source === null ? undefined : makeObserver(where, "weight", source);
+  if (!(observer instanceof UniformObserver)) {
+    return unsupported(
+      where,
+      `weights must be quantized by an observer that chooses qparams, got ${String(observer)}`,
+    );
+  }
+  observer.observe(weight);
+  return { observer, qparams: observer.calculateQParams() };
+}
+
+/** Quantizes weights as PyTorch's conversion does: quantize_per_tensor, or per_channel on its axis. */
+function observedWeight(where: string, layer: Linear, qconfig: QConfig): TorchQuantizedTensor {
+  const { observer, qparams } = observeWeight(where, layer, qconfig);
+  const { dtype, qscheme } = observer;
+  if (dtype !== "qint8" && dtype !== "quint8") {
+    return unsupported(
+      where,
+      `weights of a Linear must have dtype qint8 or quint8, got ${dtype}; a WeightOnlyQConfig takes ` +
+        `other dtypes`,
+    );
+  }
+  const { scale, zeroPoint } = qparams;
+  if (qscheme === "per_channel_affine_float_qparams") {
+    return unsupported(where, "per_channel_affine_float_qparams is for embeddings, not for Linear");
+  }
+  const { weight } = layer;
+  if (!qscheme.startsWith("per_channel")) {
+    return quantizePerTensor(weight, scale, zeroPoint, dtype);
+  }
+  const axis = (observer as UniformObserver & { chAxis: number }).chAxis;
+  const channel = axis < 0 ? axis + 2 : axis;
+  // Weights without values leave the observer unobserved, with a single scale.
+  const count = weight.shape[channel];
+  const scales = scale.data.length === count ? scale : new Float32Array(count).fill(1);
+  const zeros = zeroPoint.data.length === count ? zeroPoint.data : new Int32Array(count);
+  return quantizePerChannel(weight, scales, zeros, channel, dtype);
+}
+
+/** Weights for int8 activations: qint8, zero points 0, one scale or one for each output. */
+function int8Weight(where: string, layer: Linear, qconfig: QConfig): QuantizedWeight {
+  const q = observedWeight(where, layer, qconfig);
+  const { dtype, scale, zeroPoint, axis } = q;
+  const zeros = typeof zeroPoint === "number" ? [zeroPoint] : [...zeroPoint.data];
+  if (dtype !== "qint8" || zeros.some((zero) => zero !== 0) || (axis ?? 0) !== 0) {
+    return unsupported(
+      where,
+      "weights must be qint8 with zero points 0, one scale or one for each output (axis 0), where " +
+        "activations are quantized too; defaultWeightObserver and defaultPerChannelWeightObserver are",
+    );
+  }
+  const scales = typeof scale === "number" ? Float32Array.of(scale) : Float32Array.from(scale.data);
+  return { q: q as TorchQuantizedTensor<"qint8">, scales };
+}
+
+/** PyTorch's quantized weight as one that `linear` multiplies by: the same values. */
+function asQuantized({
+  data,
+  shape,
+  dtype,
+  scale,
+  zeroPoint,
+  axis,
+}: TorchQuantizedTensor): QuantizedTensor {
+  const name = dtype === "qint8" ? "int8" : "uint8";
+  const common = { data, shape, dtype: name, scheme: "affine", scale, zeroPoint } as const;
+  return (axis === undefined ? common : { ...common, axis }) as unknown as QuantizedTensor;
+}
+
+/** Quantizes a table by rows with floating zero points, as PyTorch does. */
+function convertEmbedding(
+  where: string,
+  name: string,
+  layer: Embedding,
+  qconfig: QConfig,
+): ConvertedLayer {
+  const { observer, qparams } = observeWeight(where, layer, qconfig);
+  const { dtype } = observer;
+  const { chAxis } = observer as UniformObserver & { chAxis: number };
+  if ((dtype !== "quint8" && dtype !== "quint4x2") || (chAxis !== 0 && chAxis !== -2)) {
+    return unsupported(
+      where,
+      `the weight of an Embedding must have dtype quint8 or quint4x2 and chAxis 0, got ${dtype} and ` +
+        `${chAxis}`,
+    );
+  }
+  const { weight, core } = layer;
+  const rows = layer.numEmbeddings;
+  const scales =
+    qparams.scale.data.length === rows ? qparams.scale.data : new Float32Array(rows).fill(1);
+  const zeros = Float32Array.from({ length: rows }, (_, i) => qparams.zeroPoint.data[i] ?? 0);
+  const q = runOn(core, () => quantizePerChannel(weight, scales, zeros, 0, "quint8"));
+  if (dtype === "quint8") return new QuantizedEmbedding(name, layer, q, 8);
+  // Four bits: the same codes, cut off at 15.
+  q.data.forEach((code, i) => {
+    if (code > 15) q.data[i] = 15;
+  });
+  return new QuantizedEmbedding(name, layer, q, 4);
+}
+
+/**
+ * Quantizes a model without calibration: linear layers whose activations are quantized on the fly, or
+ * not at all.
+ *
+ * Source: torch.ao.quantization.quantize_dynamic.
+ *
+ * @param model    stays as it is
+ * @param qconfig  for its linear layers, or a mapping; default: `defaultDynamicQConfig`
+ * @param options  those of `convert`
+ * @throws {RangeError} `ZP_UNSUPPORTED_QCONFIG` for a static QConfig, which takes calibration: prepare,
+ *   then convert; and what `prepare` and `convert` throw
+ * @throws {TypeError} `ZP_INVALID_MODEL`, `ZP_INVALID_QCONFIG`
+ * @example const quantized = quantizeDynamic(model, perChannelDynamicQConfig);
+ */
+export function quantizeDynamic(
+  model: Sequential,
+  qconfig?: ModelQConfig,
+  options?: ConvertOptions,
+): QuantizedModel {
+  const where = "quantizeDynamic";
+  activeCore(where);
+  const checked = checkModel(where, model);
+  const given = qconfig === undefined ? defaultDynamicQConfig : qconfig;
+  const mapping =
+    given instanceof QConfigMapping
+      ? given
+      : new QConfigMapping().setObjectType(
+          Linear,
+          checkMapping(where, "qconfig", given).qconfigFor("", ""),
+        );
+  const prepared = plan(where, checked, mapping, false);
+  const isStatic = prepared.steps.find((step) => step.plan.method === "static");
+  if (isStatic !== undefined) {
+    throw rangeError(
+      "ZP_UNSUPPORTED_QCONFIG",
+      `${where}: layer "${isStatic.name}" has a static QConfig, which takes calibration: prepare the ` +
+        `model, run batches, then convert`,
+    );
+  }
+  return convert(prepared, options);
+}

@@ -1,0 +1,201 @@
+// Which layer of a model is quantized how.
+
+import { checkOptions } from "./check.js";
+import { rangeError, typeError } from "./errors.js";
+import { QConfig } from "./qconfig.js";
+import type { QuantizeOptions } from "./qparams.js";
+import { show } from "./show.js";
+
+// ---------------------------------------------------------------------------------------------
+// Weights alone.
+
+/** How the weights of a layer are quantized where its activations stay float32. */
+export interface WeightOnlyOptions extends Omit<QuantizeOptions, "scale" | "zeroPoint"> {
+  /**
+   * Bits of a code, 2 to 8, instead of a dtype: symmetric codes of any width, kept in the smallest
+   * dtype that holds them.
+   */
+  bits?: number | undefined;
+}
+
+const WEIGHT_ONLY_OPTIONS = [
+  "dtype",
+  "bits",
+  "scheme",
+  "axis",
+  "groupSize",
+  "includeZero",
+  "nonFinite",
+] as const;
+
+/**
+ * How a layer is quantized whose activations stay float32: its weights by `quantize`, in any dtype of
+ * 2 to 8 bits, per tensor, per channel or per group. It may stand wherever a `QConfig` may.
+ *
+ * @example mapping.setModuleName("fc1", new WeightOnlyQConfig({ dtype: "int4", groupSize: 16 }))
+ */
+export class WeightOnlyQConfig {
+  readonly options: Readonly<WeightOnlyOptions>;
+
+  /**
+   * @param options  those of `quantize` that choose qparams, or `bits`; checked when a model is
+   *   converted
+   * @throws {TypeError|RangeError} `ZP_INVALID_OPTION` for bits that are not an integer from 2 to 8;
+   *   `ZP_CONFLICTING_OPTIONS` for bits beside a dtype or the affine scheme; `ZP_UNKNOWN_OPTION`
+   */
+  constructor(options?: WeightOnlyOptions) {
+    const where = "WeightOnlyQConfig";
+    const { bits, dtype, scheme } = checkOptions(where, options, WEIGHT_ONLY_OPTIONS);
+    if (bits !== undefined) {
+      if (typeof bits !== "number" || !Number.isInteger(bits) || bits < 2 || bits > 8) {
+        const error = typeof bits === "number" ? rangeError : typeError;
+        throw error(
+          "ZP_INVALID_OPTION",
+          `${where}: options.bits must be an integer from 2 to 8, got ${show(bits)}`,
+        );
+      }
+      if (dtype !== undefined || scheme === "affine") {
+        throw typeError(
+          "ZP_CONFLICTING_OPTIONS",
+          `${where}: options.bits stands for a symmetric dtype; it goes with neither options.dtype ` +
+            `nor scheme "affine"`,
+        );
+      }
+    }
+    this.options = Object.freeze({ ...options });
+    Object.freeze(this);
+  }
+
+  /** @example String(new WeightOnlyQConfig({ bits: 3 })) // 'WeightOnlyQConfig({"bits":3})' */
+  toString(): string {
+    return `WeightOnlyQConfig(${JSON.stringify(this.options)})`;
+  }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Which layer has which.
+
+/** What a layer may be given: null leaves it as it is. */
+export type LayerQConfig = QConfig | WeightOnlyQConfig | null;
+
+/** A class of layers, or its name in PyTorch: `Linear` or `"Linear"`. */
+export type LayerType = string | { readonly typeName: string };
+
+/** What a layer may be given. @throws {TypeError} `ZP_INVALID_QCONFIG` */
+export function checkLayerQConfig(where: string, argument: string, value: unknown): LayerQConfig {
+  if (value === null || value instanceof QConfig || value instanceof WeightOnlyQConfig)
+    return value;
+  throw typeError(
+    "ZP_INVALID_QCONFIG",
+    `${where}: ${argument} must be a QConfig, a WeightOnlyQConfig or null, got ${show(value)}`,
+  );
+}
+
+/**
+ * Says which layer of a model is quantized how. The most special word counts: a layer's name, then a
+ * pattern of names, then its type, then what holds for all. null leaves a layer as it is.
+ *
+ * Source: torch.ao.quantization.QConfigMapping.
+ *
+ * @example
+ * new QConfigMapping()
+ *   .setGlobal(getDefaultQConfig("x86"))
+ *   .setObjectType(Embedding, floatQParamsWeightOnlyQConfig)
+ *   .setModuleNameRegex("head\\..*", perChannelDynamicQConfig)
+ *   .setModuleName("head.last", null);
+ */
+export class QConfigMapping {
+  #global: LayerQConfig = null;
+  readonly #types = new Map<string, LayerQConfig>();
+  readonly #patterns = new Map<string, { readonly test: RegExp; readonly qconfig: LayerQConfig }>();
+  readonly #names = new Map<string, LayerQConfig>();
+
+  /** What holds for every layer that nothing else is said about. @returns this */
+  setGlobal(qconfig: LayerQConfig): this {
+    this.#global = checkLayerQConfig("QConfigMapping.setGlobal", "qconfig", qconfig);
+    return this;
+  }
+
+  /**
+   * What holds for all layers of a type.
+   * @param type  a class of layers, or its name: `Linear` or `"Linear"`
+   * @returns this
+   * @throws {TypeError} `ZP_INVALID_MODEL` if it is neither, `ZP_INVALID_QCONFIG`
+   */
+  setObjectType(type: LayerType, qconfig: LayerQConfig): this {
+    const where = "QConfigMapping.setObjectType";
+    const name =
+      typeof type === "string" ? type : (type as { typeName?: unknown } | null)?.typeName;
+    if (typeof name !== "string") {
+      throw typeError(
+        "ZP_INVALID_MODEL",
+        `${where}: type must be a class of layers or its name, got ${show(type)}`,
+      );
+    }
+    this.#types.set(name, checkLayerQConfig(where, "qconfig", qconfig));
+    return this;
+  }
+
+  /**
+   * What holds for layers whose name a pattern matches from its beginning, as Python's re.match does;
+   * of several patterns the first one said.
+   * @param pattern  a RegExp, or its text
+   * @returns this
+   * @throws {TypeError} `ZP_INVALID_OPTION` if it is neither, or no pattern; `ZP_INVALID_QCONFIG`
+   */
+  setModuleNameRegex(pattern: RegExp | string, qconfig: LayerQConfig): this {
+    const where = "QConfigMapping.setModuleNameRegex";
+    const checked = checkLayerQConfig(where, "qconfig", qconfig);
+    const [source, flags] =
+      pattern instanceof RegExp ? [pattern.source, pattern.flags] : [pattern, ""];
+    let test: RegExp;
+    try {
+      if (typeof source !== "string") throw new TypeError("not a string");
+      // "g" and "y" would remember where the last match ended.
+      test = new RegExp(`^(?:${source})`, flags.replaceAll(/[gy]/g, ""));
+    } catch (cause) {
+      throw typeError(
+        "ZP_INVALID_OPTION",
+        `${where}: pattern must be a RegExp or its text, got ${show(pattern)}: ` +
+          `${(cause as Error).message}`,
+      );
+    }
+    this.#patterns.set(`${source}/${flags}`, { test, qconfig: checked });
+    return this;
+  }
+
+  /**
+   * What holds for one layer.
+   * @param name  its name in the model, with those of the models around it: `"head.fc1"`
+   * @returns this
+   * @throws {TypeError} `ZP_INVALID_OPTION`, `ZP_INVALID_QCONFIG`
+   */
+  setModuleName(name: string, qconfig: LayerQConfig): this {
+    const where = "QConfigMapping.setModuleName";
+    if (typeof name !== "string") {
+      throw typeError("ZP_INVALID_OPTION", `${where}: name must be a string, got ${show(name)}`);
+    }
+    this.#names.set(name, checkLayerQConfig(where, "qconfig", qconfig));
+    return this;
+  }
+
+  /** The names that something is said about, for finding those that a model does not have. */
+  get moduleNames(): readonly string[] {
+    return [...this.#names.keys()];
+  }
+
+  /**
+   * How a layer is quantized.
+   * @param name  its name in the model
+   * @param type  the name of its type, for example `"Linear"`
+   */
+  qconfigFor(name: string, type: string): LayerQConfig {
+    const named = this.#names.get(name);
+    if (named !== undefined) return named;
+    for (const { test, qconfig } of this.#patterns.values()) {
+      if (test.test(name)) return qconfig;
+    }
+    const typed = this.#types.get(type);
+    return typed === undefined ? this.#global : typed;
+  }
+}
