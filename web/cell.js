@@ -44,7 +44,6 @@ export class Cell {
     this.element = element;
     this.notebook = notebook;
     this.label = element.dataset.label ?? "";
-    this.isRunnable = element.dataset.later === undefined;
     this.code = /** @type {HTMLElement} */ (element.querySelector(".cell-code"));
     this.counter = /** @type {HTMLElement} */ (element.querySelector(".cell-counter"));
     this.output = /** @type {HTMLElement} */ (element.querySelector(".cell-output"));
@@ -74,20 +73,15 @@ export class Cell {
     ];
     this.resetButton = reset;
     reset.hidden = true;
-    if (!this.isRunnable) {
-      run.disabled = true;
-      tools.append(run);
-    } else {
-      run.addEventListener("click", () => this.notebook.run([this]));
-      runTo.addEventListener("click", () => this.notebook.runTo(this));
-      reset.addEventListener("click", () => {
-        this.restoreSource();
-        this.clear();
-        run.focus();
-        this.notebook.announce(`${this.label} is as it was.`);
-      });
-      tools.append(reset, runTo, run);
-    }
+    run.addEventListener("click", () => this.notebook.run([this]));
+    runTo.addEventListener("click", () => this.notebook.runTo(this));
+    reset.addEventListener("click", () => {
+      this.restoreSource();
+      this.clear();
+      run.focus();
+      this.notebook.announce(`${this.label} is as it was.`);
+    });
+    tools.append(reset, runTo, run);
     tools.hidden = false;
   }
 
@@ -112,7 +106,6 @@ export class Cell {
 
   /** Puts the editor in the place of the static code, once. */
   edit() {
-    if (!this.isRunnable) return Promise.resolve();
     this.#editorLoading ??= this.#createEditor().catch(() => {
       // Without the editor the code still runs; the next attempt may succeed.
       this.#editorLoading = undefined;

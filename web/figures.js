@@ -51,6 +51,9 @@ function makeLive(element, zeropoint) {
   };
 
   form?.addEventListener("input", draw);
+  for (const player of form?.querySelectorAll(".player") ?? []) {
+    connectPlayer(/** @type {HTMLElement} */ (player));
+  }
   form?.addEventListener("submit", (event) => event.preventDefault());
   if (form) form.hidden = false;
   new ResizeObserver(() => {
@@ -59,6 +62,63 @@ function makeLive(element, zeropoint) {
     width = available;
     draw();
   }).observe(drawing);
+}
+
+const BEAT = 900; // milliseconds between two steps
+
+/**
+ * Buttons that move a range control: on by one, or on and on. Nothing moves before it is asked to;
+ * those who prefer no motion get the single steps only.
+ * @param {HTMLElement} player
+ */
+function connectPlayer(player) {
+  const range = /** @type {HTMLInputElement} */ (
+    player.closest("form")?.querySelector(`input[name="${player.dataset.moves}"]`)
+  );
+  const [play, step] = /** @type {HTMLButtonElement[]} */ ([...player.querySelectorAll("button")]);
+  const text = /** @type {HTMLElement} */ (play.querySelector("span"));
+  const calm = matchMedia("(prefers-reduced-motion: reduce)");
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  let timer;
+
+  const pause = () => {
+    clearInterval(timer);
+    timer = undefined;
+    delete player.dataset.playing;
+    text.textContent = "Play";
+  };
+  const move = () => {
+    const isAtEnd = Number(range.value) >= Number(range.max);
+    range.value = isAtEnd ? range.min : String(Number(range.value) + 1);
+    range.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  const beat = () => {
+    // Another notebook is shown, or the page is in the background.
+    if (player.offsetParent === null || document.hidden) pause();
+    else move();
+    if (range.value === range.max) pause();
+  };
+
+  play.addEventListener("click", () => {
+    if (timer !== undefined) {
+      pause();
+      return;
+    }
+    timer = setInterval(beat, BEAT);
+    player.dataset.playing = "";
+    text.textContent = "Pause";
+    move();
+  });
+  step.addEventListener("click", () => {
+    pause();
+    move();
+  });
+  const respectMotion = () => {
+    pause();
+    play.hidden = calm.matches;
+  };
+  calm.addEventListener("change", respectMotion);
+  respectMotion();
 }
 
 /**

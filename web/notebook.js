@@ -59,10 +59,10 @@ export class Notebook {
 
   /** @param {Cell[]} cells */
   async run(cells) {
-    const runnable = cells.filter((cell) => cell.isRunnable && !this.#isUnderWay(cell));
-    if (runnable.length === 0) return;
-    for (const cell of runnable) cell.wait();
-    this.#queue.push(...runnable);
+    const idle = cells.filter((cell) => !this.#isUnderWay(cell));
+    if (idle.length === 0) return;
+    for (const cell of idle) cell.wait();
+    this.#queue.push(...idle);
     if (!this.#running) await this.#work(cells.length > 1);
   }
 
@@ -77,7 +77,7 @@ export class Notebook {
 
   /** @param {Cell} cell */
   runAndAdvance(cell) {
-    const next = this.cells.slice(this.cells.indexOf(cell) + 1).find((other) => other.isRunnable);
+    const next = this.cells[this.cells.indexOf(cell) + 1];
     const run = this.run([cell]);
     next?.focus();
     return run;
@@ -161,18 +161,17 @@ export class Notebook {
   }
 
   #showStatus() {
-    const runnable = this.cells.filter((cell) => cell.isRunnable);
-    const ran = runnable.filter(({ state }) => state === "done" || state === "failed").length;
+    const ran = this.cells.filter(({ state }) => state === "done" || state === "failed").length;
     this.element.toggleAttribute("data-running", this.#running !== undefined);
     if (this.stopButton) this.stopButton.disabled = !this.#running;
     if (!this.status) return;
     if (this.#running) {
       this.status.textContent = `Running ${this.#running.label} …`;
     } else if (ran === 0) {
-      this.status.textContent = `${runnable.length} cells`;
+      this.status.textContent = `${this.cells.length} cells`;
     } else {
       const tally = this.#tally();
-      this.status.textContent = `${ran} of ${runnable.length} cells ran${tally ? `: ${tally}` : ""}`;
+      this.status.textContent = `${ran} of ${this.cells.length} cells ran${tally ? `: ${tally}` : ""}`;
     }
   }
 }

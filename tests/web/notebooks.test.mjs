@@ -14,6 +14,9 @@ import {
 } from "./page.mjs";
 
 const seeds = JSON.parse(readFileSync(new URL("../vectors/seeds.json", import.meta.url), "utf8"));
+const qconfigs = JSON.parse(
+  readFileSync(new URL("../vectors/qconfig.json", import.meta.url), "utf8"),
+);
 const seed = (id) => seeds.cases.find((one) => one.id === `seeds/${id}`);
 
 // What the originals consist of. The numbers that are missing are missing there too.
@@ -44,7 +47,7 @@ const COMPARED = {
   "per-channel": [
     5, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 26, 28, 29, 30, 31, 33, 38, 39,
   ].map((number) => `cell-${number}`),
-  "schemes-observers-qconfig": ["cell-2"],
+  "schemes-observers-qconfig": ["2", "3", "4", "6-fixed", "8", "9", "10"].map((id) => `cell-${id}`),
   "quantizer-from-scratch": numbered(
     [6, 8, 9, 11, 12, 13, 14, 15, 16, 18, 21, "23-printed", "26-printed", "29-printed", 36, 37, 39],
     [40, 41, 42, 43, 44, 47, 48, 57, 58, 59],
@@ -78,19 +81,17 @@ for (const [notebook, originals] of Object.entries(ORIGINALS)) {
     after(() => visit.close());
 
     it("has every cell of the original, in its order", () => {
-      const ids = cells.map(({ id }) => id).filter((id) => !id.endsWith("-printed"));
+      const ids = cells.map(({ id }) => id).filter((id) => !/-(printed|fixed)$/.test(id));
       assert.deepEqual(ids, originals);
     });
 
     it("runs every cell without an error", () => {
-      const failed = cells.filter(({ state, isLater }) => !isLater && state !== "done");
+      const failed = cells.filter(({ state }) => state !== "done");
       assert.deepEqual(failed, []);
     });
 
     it("matches every output that is known, character for character", () => {
-      const comparable = cells.filter(
-        ({ kind, isLater }) => !isLater && (kind === "stored" || kind === "torch"),
-      );
+      const comparable = cells.filter(({ kind }) => kind === "stored" || kind === "torch");
       assert.deepEqual(
         comparable.map(({ id }) => id),
         COMPARED[notebook],
@@ -367,28 +368,131 @@ describe("The exercise skeleton", () => {
 });
 
 describe("Notebook 4", () => {
-  it("marks the cells that cannot run yet, and has drawings with text alternatives", async () => {
+  it("shows what PyTorch answers to fixed batches, and keeps properties of random ones", async () => {
     const visit = await openPage(browser, site.url);
     const { page } = visit;
     await openNotebook(page, "schemes-observers-qconfig");
-    const later = await page.$$eval(".view[data-current] .cell[data-later]", (cells) =>
-      cells.map((cell) => ({
-        id: cell.dataset.cell,
-        text: cell.querySelector(".tag-later").textContent,
-        disabled: cell.querySelector("button.run").disabled,
-      })),
-    );
-    assert.deepEqual(
-      later.map(({ id }) => id),
-      [3, 4, 5, 6, 7, 8, 9, 10].map((number) => `cell-${number}`),
-    );
-    assert.ok(later.every(({ text, disabled }) => /coming next/.test(text) && disabled));
+    await runAll(page);
+    const cells = new Map((await readCells(page)).map((cell) => [cell.id, cell]));
+    const names = ["MovingAverageMinMax", "Histogram", "MovingAveragePerChannelMinMax"];
+    const lines = names.map((name) => `${name}Observer ${seed(`003.${name}Observer`).torch_repr}`);
+    assert.equal(cells.get("cell-6-fixed").output, lines.join("\n"));
+    for (const [id, count] of [
+      ["cell-5", 2],
+      ["cell-6", 4],
+    ]) {
+      const { checks, verdict } = cells.get(id);
+      assert.equal(verdict, "holds", id);
+      assert.deepEqual(checks, Array(count).fill("holds"), id);
+    }
+    for (const [id, name] of [
+      ["cell-8", "default_per_channel_qconfig"],
+      ["cell-9", "default_dynamic_qconfig"],
+      ["cell-10", "per_channel_dynamic_qconfig"],
+    ]) {
+      const vector = qconfigs.cases.find((one) => one.in.name === name);
+      assert.equal(cells.get(id).output, vector.out.repr, id);
+    }
+    await visit.close();
+  });
 
+  it("lets batches pass three observers, by button, by themselves and by slider", async () => {
+    const visit = await openPage(browser, site.url);
+    const { page } = visit;
+    await openNotebook(page, "schemes-observers-qconfig");
+    const figure = '[data-figure="observer"]';
+    await page.waitForSelector(`${figure} form:not([hidden])`);
+    const read = () =>
+      page.$eval(figure, (element) => ({
+        seen: Number(element.querySelector("input").value),
+        labels: Array.from(element.querySelectorAll("svg.drawing"), (svg) =>
+          svg.getAttribute("aria-label"),
+        ),
+        bands: Array.from(element.querySelectorAll(".band"), (band) => band.getAttribute("points")),
+        rows: Array.from(element.querySelectorAll("tbody tr"), (row) =>
+          Array.from(row.children, (cell) => cell.textContent),
+        ),
+        bins: element.querySelectorAll("rect.bin").length,
+      }));
+    const slider = page.locator(`${figure} input`);
+    await slider.fill("4");
+    const before = await read();
+    assert.deepEqual(
+      before.rows.map(([name]) => name),
+      ["min-max", "moving average", "histogram"],
+    );
+    assert.equal(before.bins, 64);
+    assert.equal(before.bands.length, 3);
+
+    // The fifth batch has the outlier: min-max takes all of it, the average a quarter of the way.
+    await page.locator(`${figure} [data-action="step"]`).press("Enter");
+    const after = await read();
+    assert.equal(after.seen, 5);
+    const max = ({ rows }, row) => Number(rows[row][2]);
+    assert.equal(max(after, 0), 6.5);
+    const expected = max(before, 1) + (6.5 - max(before, 1)) / 4;
+    assert.ok(Math.abs(max(after, 1) - expected) < 0.01, `${max(after, 1)} is not ${expected}`);
+    assert.match(after.labels[0], /After 5 of 12 batches/);
+    assert.match(after.labels[1], /after 5 batches/);
+    assert.notDeepEqual(after.bands, before.bands);
+
+    await slider.fill("9");
+    const play = page.locator(`${figure} [data-action="play"]`);
+    await play.press("Space");
+    assert.equal(await play.textContent(), "Pause");
+    await page.waitForFunction(
+      (selector) => document.querySelector(`${selector} input`).value === "12",
+      figure,
+    );
+    await page.waitForSelector(`${figure} .player:not([data-playing])`);
+    assert.equal(await play.textContent(), "Play");
+    await play.press("Space");
+    assert.equal((await read()).seen, 1);
+    await play.press("Space");
+    assert.equal(await play.textContent(), "Play");
+    assert.deepEqual(await visit.problems(), []);
+    await visit.close();
+  });
+
+  it("moves nothing by itself for those who prefer no motion", async () => {
+    const visit = await openPage(browser, site.url, { reducedMotion: "reduce" });
+    const { page } = visit;
+    await openNotebook(page, "schemes-observers-qconfig");
+    const figure = '[data-figure="observer"]';
+    await page.waitForSelector(`${figure} form:not([hidden])`);
+    assert.equal(await page.isVisible(`${figure} [data-action="play"]`), false);
+    await page.click(`${figure} [data-action="step"]`);
+    assert.equal(await page.inputValue(`${figure} input`), "9");
+    await visit.close();
+  });
+
+  it("fits the scales beside their brackets, on a phone too", async () => {
+    const visit = await openPage(browser, site.url, { viewport: { width: 360, height: 800 } });
+    const { page } = visit;
+    await openNotebook(page, "schemes-observers-qconfig");
+    await page.waitForSelector('[data-figure="scheme-matrix"][data-live] svg');
+    const clipped = await page.$$eval(
+      '[data-figure="scheme-matrix"] svg',
+      (drawings) =>
+        drawings.flatMap((drawing) => {
+          const { right } = drawing.getBoundingClientRect();
+          const texts = Array.from(drawing.querySelectorAll("text"));
+          return texts.filter((text) => text.getBoundingClientRect().right > right);
+        }).length,
+    );
+    assert.equal(clipped, 0);
+    await visit.close();
+  });
+
+  it("has drawings with text alternatives", async () => {
+    const visit = await openPage(browser, site.url);
+    const { page } = visit;
+    await openNotebook(page, "schemes-observers-qconfig");
     await page.waitForSelector(".view[data-current] [data-figure][data-live] form:not([hidden])");
     const figures = await page.$$eval(".view[data-current] [data-figure]", (elements) =>
       elements.map((element) => ({
         name: element.dataset.figure,
-        labels: Array.from(element.querySelectorAll("svg"), (svg) =>
+        labels: Array.from(element.querySelectorAll("svg.drawing"), (svg) =>
           svg.getAttribute("aria-label"),
         ),
         tables: element.querySelectorAll("table").length,

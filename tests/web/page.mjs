@@ -150,7 +150,7 @@ export async function waitUntilIdle(page) {
  * What every cell of the notebook that is shown looks like after a run.
  * @param {import("playwright-core").Page} page
  * @returns {Promise<{ id: string, state: string, verdict: string | undefined, output: string,
- *   expected: string | undefined, kind: string | undefined, checks: string[], isLater: boolean,
+ *   expected: string | undefined, kind: string | undefined, checks: string[],
  *   plots: number, error: string }[]>}
  */
 export function readCells(page) {
@@ -165,7 +165,6 @@ export function readCells(page) {
       expected: cell.querySelector(".cell-expected pre")?.textContent,
       kind: cell.querySelector(".cell-expected")?.dataset.kind,
       checks: Array.from(cell.querySelectorAll(".cell-checks li"), (item) => item.dataset.result),
-      isLater: cell.dataset.later !== undefined,
       plots: cell.querySelectorAll(".plot").length,
       error: cell.querySelector(".cell-error")?.textContent ?? "",
     })),

@@ -29,7 +29,7 @@ const CELL_TAGS = {
   skeleton: { icon: "pencil", text: "exercise skeleton: its names do not exist yet" },
   random: { icon: "dice", text: "random by design: differs in every run" },
   companion: { icon: "copy", text: "extra cell: the numbers the original printed" },
-  later: { icon: "clock", text: "coming next: cannot run yet" },
+  "companion-fixed": { icon: "copy", text: "extra cell: fixed numbers, to compare with PyTorch" },
   "replaces-error": { icon: "plus", text: "the original stored an error here" },
 };
 
@@ -158,15 +158,17 @@ function addHeadingIds(tokens, notebook) {
   return sections;
 }
 
-/** @param {string} id  "in-16", "cell-3", "in-23-printed" */
+/** @param {string} id  "in-16", "cell-3", "in-23-printed", "cell-6-fixed" */
 function cellLabel(id) {
-  const [, kind, number, suffix] =
-    id.match(/^(in|cell)-(\d+)(-printed)?$/) ??
+  const [, , number, suffix] =
+    id.match(/^(in|cell)-(\d+)(-printed|-fixed)?$/) ??
     (() => {
       throw new Error(`a cell cannot be called ${id}`);
     })();
-  if (suffix) return `Cell ${number}, printed numbers`;
-  return kind === "in" ? `Cell ${number}` : `Cell ${number}`;
+  if (suffix) {
+    return `Cell ${number}, ${suffix === "-fixed" ? "fixed" : "printed"} numbers`;
+  }
+  return `Cell ${number}`;
 }
 
 /**
@@ -223,7 +225,6 @@ function cellHtml({ id, label, tags, source, output, checks }, notebook) {
       },
       checks.map(({ text }) => h("li", {}, text)),
     );
-  const isLater = tags.includes("later");
   const attributes = [
     `class="cell"`,
     `id="${anchor}"`,
@@ -231,7 +232,6 @@ function cellHtml({ id, label, tags, source, output, checks }, notebook) {
     `data-label="${label}"`,
     `role="group"`,
     `aria-labelledby="${anchor}-label"`,
-    ...(isLater ? ["data-later"] : []),
   ].join(" ");
   const code = `<pre tabindex="0" role="region" aria-label="Code of ${label}"><code>${highlightedHtml(source)}</code></pre>`;
   return (
@@ -259,7 +259,9 @@ function tagTree(tag) {
 export function figureHtml(name, caption, zeropoint) {
   const { controls, draw } = figures[name];
   const values = Object.fromEntries(
-    controls.map((control) => [control.name, String(control.value)]),
+    controls.flatMap((control) =>
+      control.type === "player" ? [] : [[control.name, String(control.value)]],
+    ),
   );
   return toHtml(
     h(
@@ -272,9 +274,28 @@ export function figureHtml(name, caption, zeropoint) {
   );
 }
 
-/** @param {import("../figures/index.js").RangeControl | import("../figures/index.js").ChoiceControl} control */
+/** @param {import("../figures/index.js").Control} control */
 function controlTree(control) {
   const { name, label } = control;
+  if (control.type === "player") {
+    return h(
+      "div",
+      { class: "player", role: "group", "aria-label": label, "data-moves": name },
+      h(
+        "button",
+        { type: "button", class: "button", "data-action": "play" },
+        icon("play"),
+        icon("pause"),
+        h("span", {}, "Play"),
+      ),
+      h(
+        "button",
+        { type: "button", class: "button", "data-action": "step" },
+        icon("step"),
+        h("span", {}, control.next),
+      ),
+    );
+  }
   if (control.type === "choice") {
     return h(
       "fieldset",

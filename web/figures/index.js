@@ -13,8 +13,11 @@ import { schemeMatrix } from "./scheme-matrix.js";
  *   value: number, unit?: string }} RangeControl
  * @typedef {{ name: string, label: string, type: "choice", choices: [string, string][],
  *   value: string }} ChoiceControl
+ * @typedef {{ name: string, label: string, type: "player", next: string }} PlayerControl  buttons
+ *   that move the range control of the same name
+ * @typedef {RangeControl | ChoiceControl | PlayerControl} Control
  * @typedef {object} Figure
- * @property {(RangeControl | ChoiceControl)[]} controls
+ * @property {Control[]} controls
  * @property {(values: Record<string, string>, zeropoint: Zeropoint, width: number) => Tree} draw
  */
 

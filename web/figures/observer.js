@@ -1,15 +1,17 @@
-// Batches pass; one observer keeps the extremes, another a moving average of them.
+// Batches pass three of the package's observers; what each of them holds is drawn after every batch.
 
 import { scaleLinear } from "d3-scale";
 import { formatNumber } from "../plot.js";
 import { h } from "../tree.js";
-import { dot, drawing, facts, line, samples, text } from "./parts.js";
+import { dot, drawing, facts, line, round, samples, text } from "./parts.js";
 
 const BATCHES = 12;
-const SIZE = 9;
+const SIZE = 16;
 const OUTLIER = 4;
 // PyTorch's default is 0.01; a larger weight shows the effect within a dozen batches.
 const NEW_WEIGHT = 0.25;
+// Few enough to draw each; PyTorch's default is 2048.
+const BINS = 64;
 
 const numbers = samples(BATCHES * SIZE, 21);
 const batches = Array.from({ length: BATCHES }, (_, i) => {
@@ -17,6 +19,11 @@ const batches = Array.from({ length: BATCHES }, (_, i) => {
   if (i === OUTLIER) batch[3] = 6.5;
   return batch;
 });
+const all = batches.flat();
+const LOW = Math.min(...all) - 0.4;
+const HIGH = Math.max(...all) + 0.4;
+
+/** @typedef {{ min: number, max: number }} Range */
 
 /** @type {import("./index.js").Figure} */
 export const observer = {
@@ -30,114 +37,188 @@ export const observer = {
       step: 1,
       value: 8,
     },
+    { name: "seen", label: "Let the batches come", type: "player", next: "Next batch" },
   ],
 
   draw({ seen: chosen }, zeropoint, width) {
     const seen = Number(chosen);
-    const history = observe(seen);
-    const last = history[seen - 1];
-    const all = batches.flat();
-    const top = 30;
-    const bottom = 236;
-    const across = scaleLinear()
-      .domain([0.4, BATCHES + 0.6])
-      .range([34, width - 6]);
-    const down = scaleLinear()
-      .domain([Math.min(...all) - 0.4, Math.max(...all) + 0.4])
-      .range([bottom, top]);
-    const half = (across(1) - across(0)) / 2;
-
-    /**
-     * @param {"minMax" | "average"} kind
-     */
-    const band = (kind) => {
-      const steps = history.map((entry, i) => ({
-        left: across(i + 1) - half,
-        right: across(i + 1) + half,
-        ...entry[kind],
-      }));
-      const over = steps.map(
-        ({ left, right, max }) => `${left} ${down(max)} ${right} ${down(max)}`,
-      );
-      const under = steps.map(
-        ({ left, right, min }) => `${right} ${down(min)} ${left} ${down(min)}`,
-      );
-      return h("polygon", {
-        class: `band ${kind}`,
-        points: [...over, ...under.reverse()].join(" "),
-      });
-    };
-
-    const verdicts = /** @type {const} */ ([
-      ["min-max", last.minMax],
-      ["moving average", last.average],
-    ]).map(([name, range]) => {
-      const qparams = zeropoint.chooseQParams(zeropoint.tensor([range.min, range.max]), {
-        dtype: "uint8",
-        scheme: "affine",
-      });
-      return [name, range.min, range.max, qparams.scale, qparams.zeroPoint];
-    });
-
+    const { history, histogram, verdicts } = observe(seen, zeropoint);
     return h(
       "div",
       {},
-      drawing(
-        width,
-        270,
-        `After ${seen} of ${BATCHES} batches the min-max observer holds ` +
-          `${formatNumber(last.minMax.min)} to ${formatNumber(last.minMax.max)}, the moving average ` +
-          `${formatNumber(last.average.min)} to ${formatNumber(last.average.max)}. ` +
-          `Batch ${OUTLIER + 1} has an outlier at 6.5.`,
-        down
-          .ticks(5)
-          .map((tick) => [
-            line(34, down(tick), width - 6, down(tick), "grid"),
-            text(28, down(tick) + 4, formatNumber(tick), "tick", "end"),
-          ]),
-        band("minMax"),
-        band("average"),
-        batches.map((batch, i) =>
-          batch.map((value) =>
-            dot(across(i + 1), down(value), 3, i < seen ? "real" : "real unseen"),
-          ),
-        ),
-        batches.map((_, i) => text(across(i + 1), bottom + 18, String(i + 1), "tick", "middle")),
-        text(across(6.5), bottom + 34, "batch", "tick", "middle"),
-        text(34, 14, "min-max", "label real"),
-        text(104, 14, "moving average", "label code"),
-      ),
+      rangesDrawing(seen, history, width),
+      histogramDrawing(seen, history[seen - 1], histogram, width),
       facts(
         `What each observer says after ${seen} ${seen === 1 ? "batch" : "batches"}`,
         ["", "Min", "Max", "Scale", "Zero point"],
-        verdicts.map(([name, ...values]) => [name, ...values]),
+        verdicts,
       ),
     );
   },
 };
 
-/** @param {number} count */
-function observe(count) {
-  /** @type {{ minMax: { min: number, max: number }, average: { min: number, max: number } }[]} */
-  const history = [];
-  for (const batch of batches.slice(0, count)) {
-    const min = Math.min(...batch);
-    const max = Math.max(...batch);
-    const before = history.at(-1);
-    history.push(
-      before
-        ? {
-            minMax: {
-              min: Math.min(before.minMax.min, min),
-              max: Math.max(before.minMax.max, max),
-            },
-            average: {
-              min: before.average.min + NEW_WEIGHT * (min - before.average.min),
-              max: before.average.max + NEW_WEIGHT * (max - before.average.max),
-            },
-          }
-        : { minMax: { min, max }, average: { min, max } },
-    );
-  }
-  return history;
+/**
+ * @typedef {{ minMax: Range, average: Range, chosen: Range }} Entry  `chosen` is the histogram's
+ * @param {number} count
+ * @param {import("./index.js").Zeropoint} zeropoint
+ */
+function observe(count, zeropoint) {
+  const minMax = new zeropoint.MinMaxObserver();
+  const average = new zeropoint.MovingAverageMinMaxObserver({ averagingConstant: NEW_WEIGHT });
+  const counter = new zeropoint.HistogramObserver({ bins: BINS });
+  const history = batches.slice(0, count).map((batch) => {
+    const x = zeropoint.tensor(batch);
+    for (const one of [minMax, average, counter]) one.observe(x);
+    return {
+      minMax: rangeOf(minMax),
+      average: rangeOf(average),
+      chosen: counter.searchRange(),
+    };
+  });
+  const last = history[count - 1];
+  const verdicts = /** @type {const} */ ([
+    ["min-max", last.minMax, minMax],
+    ["moving average", last.average, average],
+    ["histogram", last.chosen, counter],
+  ]).map(([name, { min, max }, one]) => {
+    const { scale, zeroPoint } = one.calculateQParams();
+    return [name, min, max, scale.data[0], zeroPoint.data[0]];
+  });
+  const histogram = { counts: counter.histogram.data, ...rangeOf(counter) };
+  return { history, histogram, verdicts };
+}
+
+/**
+ * @param {{ minVal: { data: Float32Array }, maxVal: { data: Float32Array } }} one
+ * @returns {Range}
+ */
+function rangeOf({ minVal, maxVal }) {
+  return { min: minVal.data[0], max: maxVal.data[0] };
+}
+
+/** @param {Range} range */
+function describe({ min, max }) {
+  return `${formatNumber(min)} to ${formatNumber(max)}`;
+}
+
+/**
+ * The batches side by side, and the range of each observer growing with them.
+ * @param {number} seen
+ * @param {Entry[]} history
+ * @param {number} width
+ */
+function rangesDrawing(seen, history, width) {
+  const top = 30;
+  const bottom = 216;
+  const across = scaleLinear()
+    .domain([0.4, BATCHES + 0.6])
+    .range([34, width - 6]);
+  const down = scaleLinear().domain([LOW, HIGH]).range([bottom, top]);
+  const half = (across(1) - across(0)) / 2;
+
+  /** @param {keyof Entry} kind */
+  const band = (kind) => {
+    const steps = history.map((entry, i) => ({
+      left: round(across(i + 1) - half),
+      right: round(across(i + 1) + half),
+      over: round(down(entry[kind].max)),
+      under: round(down(entry[kind].min)),
+    }));
+    const above = steps.map(({ left, right, over }) => `${left} ${over} ${right} ${over}`);
+    const below = steps.map(({ left, right, under }) => `${right} ${under} ${left} ${under}`);
+    return h("polygon", {
+      class: `band ${kind}`,
+      points: [...above, ...below.reverse()].join(" "),
+    });
+  };
+
+  const last = history[seen - 1];
+  return drawing(
+    width,
+    250,
+    `After ${seen} of ${BATCHES} batches the min-max observer holds ${describe(last.minMax)}, the ` +
+      `moving average ${describe(last.average)}, and the histogram observer chooses ` +
+      `${describe(last.chosen)}. Batch ${OUTLIER + 1} has an outlier at 6.5.`,
+    down
+      .ticks(5)
+      .map((tick) => [
+        line(34, down(tick), width - 6, down(tick), "grid"),
+        text(28, down(tick) + 4, formatNumber(tick), "tick", "end"),
+      ]),
+    band("minMax"),
+    band("average"),
+    band("chosen"),
+    batches.map((batch, i) =>
+      batch.map((value) =>
+        dot(across(i + 1), down(value), 2.5, i < seen ? "real faint" : "real unseen"),
+      ),
+    ),
+    batches.map((_, i) => text(across(i + 1), bottom + 18, String(i + 1), "tick", "middle")),
+    text(across(6.5), bottom + 32, "batch", "tick", "middle"),
+    text(6, 14, "min-max", "label real"),
+    text(80, 14, "moving average", "label code"),
+    text(208, 14, "histogram", "label"),
+  );
+}
+
+/**
+ * What the histogram observer has counted, and the three ranges below.
+ * @param {number} seen
+ * @param {Entry} entry
+ * @param {Range & { counts: Float32Array }} histogram
+ * @param {number} width
+ */
+function histogramDrawing(seen, entry, { counts, min, max }, width) {
+  const base = 112;
+  const across = scaleLinear()
+    .domain([LOW, HIGH])
+    .range([10, width - 10]);
+  const up = scaleLinear()
+    .domain([0, Math.max(...counts)])
+    .range([base, 26]);
+  const step = (max - min) / BINS;
+  const { chosen } = entry;
+  const ranges = /** @type {const} */ ([
+    ["minMax", entry.minMax],
+    ["average", entry.average],
+    ["chosen", chosen],
+  ]);
+  return drawing(
+    width,
+    176,
+    `The histogram after ${seen} ${seen === 1 ? "batch" : "batches"}: ${BINS} bins from ` +
+      `${describe({ min, max })}. It would quantize ${describe(chosen)}.`,
+    h("rect", {
+      class: "chosen-part",
+      x: round(across(chosen.min)),
+      y: 22,
+      width: round(across(chosen.max) - across(chosen.min)),
+      height: base - 22,
+    }),
+    Array.from(counts, (count, i) =>
+      h("rect", {
+        class: "bin",
+        x: round(across(min + i * step)),
+        y: round(up(count)),
+        width: round(Math.max(0.5, across(min + step) - across(min) - 0.5)),
+        height: round(base - up(count)),
+      }),
+    ),
+    line(10, base, width - 10, base, "axis"),
+    across
+      .ticks(6)
+      .map((tick) => text(across(tick), base + 16, formatNumber(tick), "tick", "middle")),
+    text(10, 14, `${seen * SIZE} values counted`, "label"),
+    ranges.map(([kind, range], i) => {
+      const y = base + 32 + i * 12;
+      const [left, right] = [across(range.min), across(range.max)];
+      return h(
+        "g",
+        { class: `reach ${kind}` },
+        line(left, y, right, y),
+        line(left, y - 4, left, y + 4),
+        line(right, y - 4, right, y + 4),
+      );
+    }),
+  );
 }

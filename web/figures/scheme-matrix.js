@@ -64,9 +64,11 @@ function panel(scheme, isPerChannel, zeropoint, width) {
     : zeropoint.quantize(zeropoint.tensor(x), { scheme });
   const scales = listOf(quantized.scale);
   const zeroPoints = listOf(quantized.zeroPoint);
-  const cell = { width: width < 180 ? 36 : 52, height: 30 };
+  // Where there is little room, the scales need 56 units of it, and the cells get the rest.
+  const gap = width < 180 ? 4 : 8;
+  const cell = { width: Math.min(52, Math.floor((width - 56) / 2 - gap)), height: 30 };
   const left = width < 180 ? 0 : 16;
-  const bracket = left + 2 * cell.width + 8;
+  const bracket = left + 2 * cell.width + gap;
 
   const codes = Array.from(quantized.data);
   return [
@@ -78,6 +80,7 @@ function panel(scheme, isPerChannel, zeropoint, width) {
       codes.map((code, i) => {
         const row = Math.floor(i / 2);
         const at = { x: left + (i % 2) * cell.width, y: 4 + row * cell.height };
+        const middle = at.x + cell.width / 2;
         return [
           h("rect", {
             x: at.x,
@@ -86,13 +89,7 @@ function panel(scheme, isPerChannel, zeropoint, width) {
             height: cell.height,
             class: `channel-${isPerChannel ? row : 0}`,
           }),
-          text(
-            at.x + cell.width / 2,
-            at.y + cell.height / 2 + 5,
-            formatNumber(code),
-            "cell-text",
-            "middle",
-          ),
+          text(middle, at.y + cell.height / 2 + 5, formatNumber(code), "cell-text", "middle"),
         ];
       }),
       scales.map((scale, i) => {
@@ -100,7 +97,7 @@ function panel(scheme, isPerChannel, zeropoint, width) {
         const top = 4 + i * height;
         return [
           line(bracket, top + 4, bracket, top + height - 4, "bracket"),
-          text(bracket + 6, top + height / 2 + 5, scale.toPrecision(3), "tick"),
+          text(bracket + gap, top + height / 2 + 5, scale.toPrecision(3), "tick"),
         ];
       }),
     ),

@@ -27,6 +27,22 @@ export {
   quantized_linear_W8A32_without_bias004,
 } from "./functions.js";
 export {
+  HistogramObserver,
+  MinMaxObserver,
+  MovingAverageMinMaxObserver,
+  MovingAveragePerChannelMinMaxObserver,
+  NoopObserver,
+  type Observer,
+  type ObserverClass,
+  type ObserverKeywords,
+  type ObserverSource,
+  type PartialObserver,
+  PerChannelMinMaxObserver,
+  PlaceholderObserver,
+  QConfig,
+  RecordingObserver,
+} from "./observers.js";
+export {
   type PlotPanel,
   plot_quantization_errors,
   type QuantizationErrorsPlot,
@@ -45,6 +61,7 @@ export {
   type Tuple,
   tuple,
 } from "./python.js";
+export type { QDType, QScheme, QuantizedTensor } from "./quantized.js";
 export type {
   NestedScalars,
   Tensor,

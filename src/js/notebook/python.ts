@@ -1,7 +1,7 @@
 // Python's values in JavaScript: tuples and shapes, and how Python and IPython print what a cell
 // shows.
 
-import { formatExponent, formatNonFinite } from "../print.js";
+import { floatRepr } from "../python-repr.js";
 import { show } from "../show.js";
 import { isInt } from "./cast.js";
 import { roundHalfEven } from "./elementwise.js";
@@ -135,22 +135,7 @@ export function checkFinite(where: string, value: number): void {
   }
 }
 
-/**
- * Python's repr of a float: the shortest decimal that reads back as the same number, in scientific
- * notation from 1e16 and below 1e-4.
- * @example floatRepr(0.000015442274161614478) // "1.5442274161614478e-05"
- */
-export function floatRepr(value: number): string {
-  if (!Number.isFinite(value)) return formatNonFinite(value);
-  const [digits, exponentText] = Math.abs(value).toExponential().split("e");
-  const exponent = Number(exponentText);
-  const sign = value < 0 || Object.is(value, -0) ? "-" : "";
-  if (exponent < -4 || exponent >= 16) return `${sign}${digits}e${formatExponent(exponent)}`;
-  const plain = digits.replace(".", "");
-  if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${plain}`;
-  const whole = plain.slice(0, exponent + 1).padEnd(exponent + 1, "0");
-  return `${sign}${whole}.${plain.slice(exponent + 1) || "0"}`;
-}
+export { floatRepr };
 
 /**
  * Python's repr of a value.
@@ -207,7 +192,11 @@ function toNode(value: unknown, outer: Set<unknown>): Node {
     return isInt(value) && !Object.is(value, -0) ? value.toString() : floatRepr(value);
   }
   if (typeof value === "string") return stringRepr(value);
-  if (typeof value === "function") return `<function ${value.name || "<lambda>"}>`;
+  if (typeof value === "function") {
+    return Object.hasOwn(value, "toString")
+      ? String(value)
+      : `<function ${value.name || "<lambda>"}>`;
+  }
   if (typeof value === "symbol") return value.toString();
   if (outer.has(value)) return Array.isArray(value) ? "[...]" : "{...}";
   const inner = new Set(outer).add(value);

@@ -7,8 +7,16 @@ import { checkDType, DType, dtypes, finfo, iinfo, type Storage } from "./dtype.j
 import { type BinaryName, binary, clone } from "./elementwise.js";
 import { pythonError } from "./errors.js";
 import { linear } from "./linear.js";
+import { quantization } from "./observers.js";
 import { promoteTypes, resultType } from "./promotion.js";
-import { type Size, size } from "./python.js";
+import { floatRepr, type Size, size } from "./python.js";
+import {
+  QuantizedTensor,
+  qdtypes,
+  qschemes,
+  quantize_per_channel,
+  quantize_per_tensor,
+} from "./quantized.js";
 import { defaultGenerator, fillIntegers, fillNormal, fillUniform } from "./random.js";
 import {
   checkTensor,
@@ -491,6 +499,62 @@ function functionalLinear(...args: unknown[]): Tensor {
   return linear(where, input, weight, bias);
 }
 
+/**
+ * The normal distribution.
+ * @example new torch.distributions.normal.Normal(0, 1).sample([3, 4])
+ * Source: torch.distributions.normal.Normal.
+ */
+class Normal {
+  /** The mean. */
+  readonly loc: Tensor;
+  /** The standard deviation. */
+  readonly scale: Tensor;
+
+  /** @throws {RangeError} ValueError for a scale that is not above 0, or a mean that is NaN */
+  constructor(loc: Tensor | number, scale: Tensor | number);
+  constructor(keywords: { loc: Tensor | number; scale: Tensor | number });
+  constructor(...args: unknown[]) {
+    const where = "Normal";
+    const [loc, scale] = bindArguments(where, ["loc", "scale"], args);
+    this.loc = toFloats(where, "loc", loc);
+    this.scale = toFloats(where, "scale", scale);
+    if (this.loc.isnan().any().item() || !this.scale.gt(0).all().item()) {
+      throw pythonError(
+        "ValueError",
+        `${where}: loc must not be NaN and scale must be above 0, got ${loc} and ${scale}`,
+      );
+    }
+  }
+
+  /**
+   * Random values, the same as those of `torch.randn`, times scale plus loc.
+   * @param sample_shape  default: one value for each of loc and scale
+   */
+  sample(sample_shape?: readonly number[] | { sample_shape: readonly number[] }): Tensor;
+  sample(...args: unknown[]): Tensor {
+    const [shape] = bindArguments("Normal.sample", ["sample_shape?"], args);
+    const batch = this.loc.add(this.scale).shape;
+    const sizes = checkSizes("Normal.sample", flattenSizes([shape ?? []]));
+    return randn([...sizes, ...batch])
+      .mul(this.scale)
+      .add(this.loc);
+  }
+
+  toString(): string {
+    return `Normal(loc: ${describeParameter(this.loc)}, scale: ${describeParameter(this.scale)})`;
+  }
+}
+
+function toFloats(where: string, argument: string, value: unknown): Tensor {
+  if (value instanceof Tensor) return value.to(dtypes.float32);
+  return full([], checkScalar(where, argument, value), dtypes.float32);
+}
+
+/** Python prints a distribution's parameter as its value, or as its size if it has several. */
+function describeParameter(parameter: Tensor): string {
+  return parameter.numel() === 1 ? floatRepr(parameter.item()) : String(parameter.shape);
+}
+
 /** Makes a shape, as torch.Size([3, 1]). */
 function makeSize(lengths: readonly number[]): Size {
   return size(checkSizes("torch.Size", lengths));
@@ -519,6 +583,8 @@ export const torch = {
   float: dtypes.float32,
   float64: dtypes.float64,
   double: dtypes.float64,
+  ...qdtypes,
+  ...qschemes,
 
   inf: Number.POSITIVE_INFINITY,
   nan: Number.NaN,
@@ -533,7 +599,8 @@ export const torch = {
       operandOf("torch.result_type", "tensor1", a),
       operandOf("torch.result_type", "tensor2", b),
     ),
-  is_tensor: (value: unknown): value is Tensor => value instanceof Tensor,
+  is_tensor: (value: unknown): value is Tensor | QuantizedTensor =>
+    value instanceof Tensor || value instanceof QuantizedTensor,
   is_floating_point: (input: Tensor): boolean => input.is_floating_point(),
 
   tensor,
@@ -610,6 +677,12 @@ export const torch = {
     checkTensor("torch.transpose", "input", input).transpose(dim0, dim1),
 
   nn: { functional: { linear: functionalLinear } },
+  distributions: { normal: { Normal } },
+
+  quantize_per_tensor,
+  quantize_per_channel,
+  quantization,
+  ao: { quantization },
 } as const;
 
 type Reduction = {

@@ -1,0 +1,369 @@
+// torch's observers and QConfigs with Python's names, on the toolkit's.
+
+import { type AnyObserverFactory, classText, isFactory, shortName } from "../factory.js";
+import * as histogram from "../histogram.js";
+import * as toolkit from "../observer.js";
+import * as passive from "../passive.js";
+import * as qconfigs from "../qconfig.js";
+import type { IntegerTensor } from "../qtensor.js";
+import { show } from "../show.js";
+import type { Tensor as FloatTensor } from "../tensor.js";
+import { bindArguments } from "./arguments.js";
+import { DType, dtypes } from "./dtype.js";
+import { pythonError } from "./errors.js";
+import { isPlainObject, type Tuple, tuple } from "./python.js";
+import {
+  QDType,
+  QScheme,
+  type QSchemeName,
+  qdtypes,
+  qschemes,
+  runToolkit,
+  tensorFrom,
+  toInt64,
+} from "./quantized.js";
+import { checkTensor, type Tensor } from "./tensor.js";
+
+const INSPECT = Symbol.for("nodejs.util.inspect.custom");
+
+/** Keyword arguments of observers; which of them one takes depends on its class. */
+export interface ObserverKeywords {
+  dtype?: QDType | DType;
+  qscheme?: QScheme;
+  reduce_range?: boolean;
+  quant_min?: number | null;
+  quant_max?: number | null;
+  eps?: number;
+  is_dynamic?: boolean;
+  averaging_constant?: number;
+  ch_axis?: number;
+  bins?: number;
+}
+
+/** Makes observers with the same keyword arguments, as functools.partial does in PyTorch. */
+export interface PartialObserver {
+  /** Makes one; keyword arguments given here win. */
+  (keywords?: ObserverKeywords): Observer;
+  /** The same with further keyword arguments, which win over these. */
+  with_args(keywords: ObserverKeywords): PartialObserver;
+  /** As Python prints it. */
+  toString(): string;
+}
+
+/** A class of observers. */
+export interface ObserverClass {
+  new (keywords?: ObserverKeywords): Observer;
+  readonly name: string;
+  /** What makes observers with these keyword arguments, for a `QConfig`. */
+  with_args(keywords: ObserverKeywords): PartialObserver;
+  /** As Python prints it. */
+  toString(): string;
+}
+
+type ToolkitClass = toolkit.ObserverClass;
+
+// ---------------------------------------------------------------------------------------------
+// Keyword arguments.
+
+const ALL_DTYPES: Readonly<Record<string, QDType | DType>> = { ...dtypes, ...qdtypes };
+
+/** Keyword arguments as the toolkit's options. @throws {TypeError} */
+function toOptions(where: string, keywords: unknown): Record<string, unknown> {
+  if (keywords === undefined) return {};
+  if (!isPlainObject(keywords)) {
+    throw pythonError(
+      "TypeError",
+      `${where}: takes keyword arguments, such as { dtype: torch.qint8 }, got ${show(keywords)}`,
+    );
+  }
+  const options: Record<string, unknown> = {};
+  for (const [keyword, value] of Object.entries(keywords)) {
+    // The toolkit's own spelling is none of Python's.
+    if (/[A-Z]/.test(keyword) || keyword === "compat") {
+      throw pythonError("TypeError", `${where}: has no argument ${show(keyword)}`);
+    }
+    const name = keyword.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+    options[name] = toOption(where, keyword, value ?? undefined);
+  }
+  return options;
+}
+
+function toOption(where: string, keyword: string, value: unknown): unknown {
+  if (value instanceof QDType || value instanceof DType || value instanceof QScheme) {
+    return value.name;
+  }
+  if (value !== undefined && (keyword === "dtype" || keyword === "qscheme")) {
+    const example = keyword === "dtype" ? "torch.qint8" : "torch.per_tensor_affine";
+    throw pythonError(
+      "TypeError",
+      `${where}: ${keyword} must be one such as ${example}, got ${show(value)}`,
+    );
+  }
+  return value;
+}
+
+/** NaN and infinities pass as in PyTorch, in observers that look at values. */
+function withCompat(made: ToolkitClass, options: Record<string, unknown>): Record<string, unknown> {
+  const prototype: unknown = made.prototype;
+  return prototype instanceof toolkit.UniformObserver ? { ...options, compat: "torch" } : options;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Observers.
+
+/** Where the toolkit keeps a float tensor, or one of integers. */
+function fromToolkit(values: FloatTensor | IntegerTensor): Tensor {
+  const { data, shape } = values;
+  if (data instanceof Float32Array) return tensorFrom(data, dtypes.float32, shape);
+  const { dtype } = values as IntegerTensor;
+  return dtype === "int64"
+    ? tensorFrom(toInt64(data), dtypes.int64, shape)
+    : tensorFrom(data.slice(), dtypes[dtype], shape);
+}
+
+/** Watches tensors pass, and says which scale and zero point fit all it has seen. */
+export abstract class Observer {
+  readonly #observer: toolkit.Observer;
+
+  /** @internal */
+  constructor(observer: toolkit.Observer) {
+    this.#observer = observer;
+  }
+
+  /** The class's name in PyTorch. */
+  get #name(): string {
+    return shortName(this.#observer.constructor as ToolkitClass);
+  }
+
+  /**
+   * Looks at a tensor; Python writes `obs(x)`.
+   * @returns the tensor itself
+   * @throws {RangeError} RuntimeError for a shape that does not fit
+   */
+  forward(x: Tensor): Tensor {
+    const where = `${this.#name}.forward`;
+    const checked = checkTensor(where, "x", x);
+    runToolkit(where, () => this.#observer.observe(checked as Tensor & { data: Float32Array }));
+    return checked;
+  }
+
+  /**
+   * Scale and zero point that fit what it has seen.
+   * @returns tensors of shape [1], or of one value for each channel
+   * @throws {TypeError} TypeError for observers that have none to give
+   */
+  calculate_qparams(): Tuple<[scale: Tensor, zero_point: Tensor]> {
+    const where = `${this.#name}.calculate_qparams`;
+    const { scale, zeroPoint } = runToolkit(where, () => this.#observer.calculateQParams());
+    return tuple(fromToolkit(scale), fromToolkit(zeroPoint));
+  }
+
+  /** Forgets all it has seen. */
+  reset_min_max_vals(): void {
+    this.#observer.reset();
+  }
+
+  /** The smallest value, or what it has made of it. @throws {TypeError} if it keeps no range */
+  get min_val(): Tensor {
+    return fromToolkit(this.#ranged("min_val").minVal);
+  }
+
+  /** The largest value, likewise. */
+  get max_val(): Tensor {
+    return fromToolkit(this.#ranged("max_val").maxVal);
+  }
+
+  #ranged(name: string): toolkit.UniformObserver {
+    if (this.#observer instanceof toolkit.UniformObserver) return this.#observer;
+    throw pythonError("TypeError", `${this.#name}.${name}: this observer keeps no range`);
+  }
+
+  /** The dtype that it chooses qparams for. */
+  get dtype(): QDType | DType | undefined {
+    return ALL_DTYPES[String((this.#observer as { dtype?: unknown }).dtype)];
+  }
+
+  /** How its range is laid onto codes. */
+  get qscheme(): QScheme | undefined {
+    return qschemes[(this.#observer as { qscheme?: QSchemeName }).qscheme as QSchemeName];
+  }
+
+  /** As PyTorch prints it. */
+  toString(): string {
+    return String(this.#observer);
+  }
+
+  [INSPECT](): string {
+    return this.toString();
+  }
+}
+
+/** The toolkit's class or factory behind a class or a partial of this module. */
+const sources = new WeakMap<object, qconfigs.ObserverSource>();
+/** This module's class of a class of the toolkit. */
+const classes = new Map<object, ObserverClass>();
+
+function observerClass(made: ToolkitClass): ObserverClass {
+  const name = shortName(made);
+  const create = made as unknown as new (options: object) => toolkit.Observer;
+  const result = class extends Observer {
+    constructor(keywords?: ObserverKeywords | toolkit.Observer) {
+      // What a partial has made needs only its Python names.
+      super(
+        keywords instanceof toolkit.Observer
+          ? keywords
+          : runToolkit(name, () => new create(withCompat(made, toOptions(name, keywords)))),
+      );
+    }
+
+    static with_args(keywords: ObserverKeywords): PartialObserver {
+      const where = `${name}.with_args`;
+      const options = toOptions(where, keywords);
+      const withArgs = toolkit.Observer.withArgs as unknown as (
+        this: ToolkitClass,
+        options: object,
+      ) => AnyObserverFactory;
+      return partialObserver(withArgs.call(made, options));
+    }
+  };
+  const text = (): string => classText(made);
+  // A bundler may shorten the name in the code; this is the one that Python prints.
+  Object.defineProperties(result, { name: { value: name }, toString: { value: text } });
+  sources.set(result, made);
+  classes.set(made, result);
+  return result;
+}
+
+function partialObserver(factory: AnyObserverFactory): PartialObserver {
+  const made = factory.observerClass as ToolkitClass;
+  const wrapped = classes.get(made) as unknown as new (observer: object) => Observer;
+  const { withArgs } = factory as unknown as { withArgs(options: object): AnyObserverFactory };
+  const name = shortName(made);
+  const create = factory as unknown as (options: object) => object;
+  const partial = (keywords?: ObserverKeywords): Observer =>
+    new wrapped(runToolkit(name, () => create(withCompat(made, toOptions(name, keywords)))));
+  sources.set(partial, factory);
+  const text = (): string => String(factory);
+  return Object.defineProperties(partial, {
+    with_args: {
+      value: (keywords: ObserverKeywords) =>
+        partialObserver(withArgs(toOptions(`${name}.with_args`, keywords))),
+    },
+    toString: { value: text },
+    [INSPECT]: { value: text },
+  }) as unknown as PartialObserver;
+}
+
+/** The smallest and the largest value of all. Source: torch.ao.quantization.MinMaxObserver. */
+export const MinMaxObserver = observerClass(toolkit.MinMaxObserver);
+/** A range that follows the batches. Source: torch.ao.quantization.MovingAverageMinMaxObserver. */
+export const MovingAverageMinMaxObserver = observerClass(toolkit.MovingAverageMinMaxObserver);
+/** A range for each channel. Source: torch.ao.quantization.PerChannelMinMaxObserver. */
+export const PerChannelMinMaxObserver = observerClass(toolkit.PerChannelMinMaxObserver);
+/** The same, following. Source: torch.ao.quantization.MovingAveragePerChannelMinMaxObserver. */
+export const MovingAveragePerChannelMinMaxObserver = observerClass(
+  toolkit.MovingAveragePerChannelMinMaxObserver,
+);
+/** Counts values, and looks for the best range. Source: torch.ao.quantization.HistogramObserver. */
+export const HistogramObserver = observerClass(histogram.HistogramObserver);
+/** Notes a dtype and nothing else. Source: torch.ao.quantization.PlaceholderObserver. */
+export const PlaceholderObserver = observerClass(passive.PlaceholderObserver);
+/** Observes nothing. Source: torch.ao.quantization.NoopObserver. */
+export const NoopObserver = observerClass(passive.NoopObserver);
+/** Keeps all tensors. Source: torch.ao.quantization.RecordingObserver. */
+export const RecordingObserver = observerClass(passive.RecordingObserver);
+
+// ---------------------------------------------------------------------------------------------
+// QConfig.
+
+/** What makes observers: a class, or what `with_args` gives. */
+export type ObserverSource = ObserverClass | PartialObserver;
+
+/**
+ * Which observer serves a layer's activations and which its weights: classes, or what `with_args`
+ * gives, since every layer makes observers of its own.
+ *
+ * Source: torch.ao.quantization.QConfig.
+ *
+ * @example new QConfig({ activation: HistogramObserver, weight: MinMaxObserver.with_args({ … }) })
+ */
+export class QConfig {
+  readonly activation: ObserverSource | null;
+  readonly weight: ObserverSource | null;
+  readonly #qconfig: qconfigs.QConfig;
+
+  /**
+   * @throws {RangeError} ValueError for an observer in place of what makes one
+   * @throws {TypeError} TypeError for anything else
+   */
+  constructor(activation: ObserverSource | null, weight: ObserverSource | null);
+  constructor(keywords: { activation: ObserverSource | null; weight: ObserverSource | null });
+  constructor(...args: unknown[]) {
+    const [activation, weight] = bindArguments("QConfig", ["activation", "weight"], args);
+    this.activation = activation as ObserverSource | null;
+    this.weight = weight as ObserverSource | null;
+    this.#qconfig = new qconfigs.QConfig({
+      activation: sourceOf("activation", activation),
+      weight: sourceOf("weight", weight),
+    });
+    Object.freeze(this);
+  }
+
+  /** As Python prints it. */
+  toString(): string {
+    return String(this.#qconfig);
+  }
+
+  [INSPECT](): string {
+    return this.toString();
+  }
+}
+
+function sourceOf(argument: string, value: unknown): qconfigs.ObserverSource | null {
+  if (value === null) return null;
+  const source = typeof value === "function" ? sources.get(value) : undefined;
+  if (source !== undefined) return source;
+  if (value instanceof Observer) {
+    throw pythonError(
+      "ValueError",
+      `QConfig: ${argument} must be a class of observers or what with_args gives, ` +
+        `got an observer: ${value}`,
+    );
+  }
+  throw pythonError(
+    "TypeError",
+    `QConfig: ${argument} must be a class of observers or what with_args gives, got ${show(value)}`,
+  );
+}
+
+function fromQConfig({ activation, weight }: qconfigs.QConfig): QConfig {
+  return new QConfig(fromSource(activation), fromSource(weight));
+}
+
+function fromSource(source: qconfigs.ObserverSource | null): ObserverSource | null {
+  if (source === null) return null;
+  return isFactory(source) ? partialObserver(source) : (classes.get(source) as ObserverClass);
+}
+
+/** torch.ao.quantization, which is torch.quantization too. */
+export const quantization = {
+  observer: {
+    MinMaxObserver,
+    MovingAverageMinMaxObserver,
+    PerChannelMinMaxObserver,
+    MovingAveragePerChannelMinMaxObserver,
+    HistogramObserver,
+    PlaceholderObserver,
+    NoopObserver,
+    RecordingObserver,
+  },
+  qconfig: {
+    QConfig,
+    default_qconfig: fromQConfig(qconfigs.defaultQConfig),
+    default_debug_qconfig: fromQConfig(qconfigs.defaultDebugQConfig),
+    default_per_channel_qconfig: fromQConfig(qconfigs.defaultPerChannelQConfig),
+    default_dynamic_qconfig: fromQConfig(qconfigs.defaultDynamicQConfig),
+    per_channel_dynamic_qconfig: fromQConfig(qconfigs.perChannelDynamicQConfig),
+    default_quint8_weight_qconfig: fromQConfig(qconfigs.defaultQuint8WeightQConfig),
+  },
+} as const;
