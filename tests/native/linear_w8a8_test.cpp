@@ -1,0 +1,401 @@
+// The W8A8 half of linear.h.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "compare.h"
+#include "random.h"
+#include "reference/quantize_f32.h"
+#include "zeropoint/linear.h"
+
+namespace zeropoint {
+namespace {
+
+using testing::kInfinity;
+using testing::kNan;
+using testing::Output;
+using testing::Random;
+using testing::same;
+
+// ---- choose_quantization_params
+
+QParams choose(Range range, bool reduce_range = false) {
+  QParams qparams{};
+  EXPECT_EQ(choose_quantization_params(range, 0, 255, reduce_range, qparams), Status::kOk);
+  return qparams;
+}
+
+TEST(ChooseQuantizationParams, LaysTheRangeOntoAllCodesInDouble) {
+  EXPECT_EQ(choose({-1.0F, 2.0F}).scale, 3.0 / 255.0);
+  EXPECT_EQ(choose({-1.0F, 2.0F}).zero_point, 85);
+}
+
+TEST(ChooseQuantizationParams, WidensTheRangeToZero) {
+  EXPECT_EQ(choose({2.0F, 5.0F}).scale, 5.0 / 255.0);
+  EXPECT_EQ(choose({2.0F, 5.0F}).zero_point, 0);
+  EXPECT_EQ(choose({-5.0F, -2.0F}).scale, 5.0 / 255.0);
+  EXPECT_EQ(choose({-5.0F, -2.0F}).zero_point, 255);
+}
+
+TEST(ChooseQuantizationParams, HalvesTheCodesTowardZeroForAReducedRange) {
+  EXPECT_EQ(choose({0.0F, 127.0F}, true).scale, 1.0);
+  QParams qparams{};
+  ASSERT_EQ(choose_quantization_params({-64.0F, 63.0F}, -128, 127, true, qparams), Status::kOk);
+  EXPECT_EQ(qparams.scale, 1.0);
+  EXPECT_EQ(qparams.zero_point, 0);
+}
+
+TEST(ChooseQuantizationParams, TakesATenthForAScaleWithoutAReciprocal) {
+  for (const float max : {0.0F, testing::kSmallest, 1e-37F}) {
+    EXPECT_EQ(choose({0.0F, max}).scale, 0.1) << max;
+    EXPECT_EQ(choose({0.0F, max}).zero_point, 0) << max;
+  }
+}
+
+TEST(ChooseQuantizationParams, RaisesSmallScalesAndTheRangeWithThem) {
+  const auto smallest = double{6.1e-5F};
+  EXPECT_EQ(choose({0.0F, 1e-5F}).scale, smallest);
+  EXPECT_EQ(choose({0.0F, 1e-5F}).zero_point, 0);
+  EXPECT_EQ(choose({-1e-5F, 0.0F}).scale, smallest);
+  EXPECT_EQ(choose({-1e-5F, 0.0F}).zero_point, 255);
+  // Widened on both sides alike, so zero stays at two thirds.
+  EXPECT_EQ(choose({-2e-5F, 1e-5F}).scale, smallest);
+  EXPECT_EQ(choose({-2e-5F, 1e-5F}).zero_point, 170);
+}
+
+TEST(ChooseQuantizationParams, RefusesRangesThatAreNotFiniteOrNotOrdered) {
+  for (const Range range : {Range{kNan, kNan}, Range{0.0F, kNan}, Range{0.0F, kInfinity},
+                            Range{-kInfinity, 0.0F}, Range{1.0F, 0.0F}}) {
+    QParams qparams = {7.0, 7};
+    EXPECT_EQ(choose_quantization_params(range, 0, 255, false, qparams), Status::kNonFinite);
+    EXPECT_EQ(qparams.scale, 7.0);
+    EXPECT_EQ(qparams.zero_point, 7);
+  }
+}
+
+// ---- weight_row_sums
+
+TEST(WeightRowSums, AddsUpEveryRow) {
+  const std::vector<std::int8_t> codes = {1, 2, 3, -128, -128, 127};
+  std::vector<std::int32_t> sums(2);
+  ASSERT_EQ(weight_row_sums(codes, 2, 3, sums), Status::kOk);
+  EXPECT_EQ(sums, (std::vector<std::int32_t>{6, -129}));
+}
+
+TEST(WeightRowSums, GivesZeroForRowsOfNothing) {
+  std::vector<std::int32_t> sums = {7, 7};
+  ASSERT_EQ(weight_row_sums({}, 2, 0, sums), Status::kOk);
+  EXPECT_EQ(sums, (std::vector<std::int32_t>{0, 0}));
+}
+
+TEST(WeightRowSums, RefusesLengthsThatDoNotFit) {
+  const std::vector<std::int8_t> codes(6);
+  Output<std::int32_t> sums(3);
+  EXPECT_EQ(weight_row_sums(codes, 2, 3, sums.span()), Status::kShapeMismatch);
+  EXPECT_EQ(weight_row_sums(codes, 3, 3, sums.span()), Status::kShapeMismatch);
+  EXPECT_EQ(weight_row_sums(codes, SIZE_MAX, 3, sums.span()), Status::kSizeOverflow);
+  EXPECT_TRUE(sums.untouched());
+}
+
+// ---- quantize_bias
+
+TEST(QuantizeBias, DividesByTheProductOfTheScalesAndRoundsHalfToEven) {
+  const std::vector<float> bias = {1.0F, 0.5F, -1.5F, 0.25F};
+  const std::vector<float> one = {0.5F};
+  std::vector<std::int32_t> out(4);
+  ASSERT_EQ(quantize_bias(bias, 2.0, one, out), Status::kOk);
+  EXPECT_EQ(out, (std::vector<std::int32_t>{1, 0, -2, 0}));
+  const std::vector<float> each = {0.5F, 0.25F, 0.125F, 1.0F};
+  ASSERT_EQ(quantize_bias(bias, 1.0, each, out), Status::kOk);
+  EXPECT_EQ(out, (std::vector<std::int32_t>{2, 2, -12, 0}));
+}
+
+TEST(QuantizeBias, SaturatesAtBothEndsOfInt32) {
+  const std::vector<float> bias = {1e20F, -1e20F, kInfinity, -kInfinity};
+  const std::vector<float> one = {1.0F};
+  std::vector<std::int32_t> out(4);
+  ASSERT_EQ(quantize_bias(bias, 1.0, one, out), Status::kOk);
+  EXPECT_EQ(out, (std::vector<std::int32_t>{INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN}));
+}
+
+TEST(QuantizeBias, RefusesLengthsThatDoNotFit) {
+  const std::vector<float> bias(3);
+  const std::vector<float> two(2, 1.0F);
+  const std::vector<float> one(1, 1.0F);
+  Output<std::int32_t> three(3);
+  Output<std::int32_t> four(4);
+  EXPECT_EQ(quantize_bias(bias, 1.0, two, three.span()), Status::kShapeMismatch);
+  EXPECT_EQ(quantize_bias(bias, 1.0, one, four.span()), Status::kShapeMismatch);
+  EXPECT_TRUE(three.untouched());
+  EXPECT_TRUE(four.untouched());
+}
+
+// ---- a layer, and what it should compute
+
+struct Layer {
+  std::size_t m = 0;
+  std::size_t k = 0;
+  std::size_t n = 0;
+  std::vector<std::uint8_t> qx;
+  std::vector<std::int8_t> codes;
+  std::vector<float> scales;
+  std::vector<std::int32_t> row_sums;
+
+  [[nodiscard]] SymmetricWeight weight() const { return {codes, scales}; }
+
+  [[nodiscard]] float scale_of(std::size_t column) const {
+    return scales[scales.size() == 1 ? 0 : column];
+  }
+
+  // The exact sum of an output.
+  [[nodiscard]] std::int64_t sum(std::size_t row, std::size_t column,
+                                 std::int32_t zero_point) const {
+    std::int64_t total = 0;
+    for (std::size_t i = 0; i < k; ++i) {
+      const int step = int{qx[row * k + i]} - zero_point;
+      total += std::int64_t{step} * codes[column * k + i];
+    }
+    return total;
+  }
+};
+
+Layer random_layer(std::size_t m, std::size_t k, std::size_t n, bool per_output, Random& random) {
+  Layer layer = {m, k, n, {}, {}, {}, {}};
+  layer.qx.resize(m * k);
+  for (std::uint8_t& code : layer.qx) code = static_cast<std::uint8_t>(random.below(256));
+  layer.codes.resize(n * k);
+  for (std::int8_t& code : layer.codes) {
+    code = static_cast<std::int8_t>(random.integer(-128, 127));
+  }
+  layer.scales = random.uniforms(per_output ? n : 1, 0.001F, 0.1F);
+  layer.row_sums.resize(n);
+  EXPECT_EQ(weight_row_sums(layer.codes, n, k, layer.row_sums), Status::kOk);
+  return layer;
+}
+
+struct Size {
+  std::size_t m;
+  std::size_t k;
+  std::size_t n;
+};
+
+constexpr std::array kSizes = {Size{1, 1, 1},  Size{1, 16, 3}, Size{2, 15, 1},  Size{3, 17, 5},
+                               Size{5, 33, 4}, Size{0, 4, 3},  Size{3, 0, 2},   Size{2, 4, 0},
+                               Size{4, 64, 8}, Size{7, 31, 9}, Size{1, 1000, 2}};
+
+// ---- linear_dynamic
+
+void expect_dynamic(const Layer& layer, QParams activation, const std::vector<float>& bias) {
+  Output<float> y(layer.m * layer.n);
+  ASSERT_EQ(linear_dynamic(layer.qx, layer.m, layer.k, activation, layer.weight(), layer.n,
+                           layer.row_sums, bias, y.span()),
+            Status::kOk);
+  std::vector<float> expected;
+  for (std::size_t row = 0; row < layer.m; ++row) {
+    for (std::size_t column = 0; column < layer.n; ++column) {
+      const auto sum = static_cast<float>(layer.sum(row, column, activation.zero_point));
+      const float multiplier = static_cast<float>(activation.scale) * layer.scale_of(column);
+      const float product = sum * multiplier;
+      expected.push_back(bias.empty() ? product : product + bias[column]);
+    }
+  }
+  EXPECT_TRUE(same(y.values(), expected));
+  EXPECT_TRUE(y.guards_intact());
+}
+
+TEST(LinearDynamic, MatchesTheFormulaForEverySizeScaleAndBias) {
+  Random random(50);
+  for (const Size size : kSizes) {
+    for (const bool per_output : {false, true}) {
+      const Layer layer = random_layer(size.m, size.k, size.n, per_output, random);
+      for (const std::int32_t zero_point : {0, 100, 255}) {
+        SCOPED_TRACE(::testing::Message() << size.m << " x " << size.k << " x " << size.n);
+        expect_dynamic(layer, {0.0371, zero_point}, {});
+        expect_dynamic(layer, {0.0371, zero_point}, random.uniforms(size.n, -5.0F, 5.0F));
+      }
+    }
+  }
+}
+
+TEST(LinearDynamic, SumsBeyondInt32Exactly) {
+  constexpr std::size_t kInputs = 300000;
+  Layer layer = {1, kInputs, 1, {}, {}, {1.0F}, {-128 * 300000}};
+  layer.qx.assign(kInputs, 255);
+  layer.codes.assign(kInputs, -128);
+  std::vector<float> y(1);
+  ASSERT_EQ(
+      linear_dynamic(layer.qx, 1, kInputs, {1.0, 0}, layer.weight(), 1, layer.row_sums, {}, y),
+      Status::kOk);
+  EXPECT_EQ(y[0], -9792000000.0F);
+  ASSERT_EQ(
+      linear_dynamic(layer.qx, 1, kInputs, {1.0, 255}, layer.weight(), 1, layer.row_sums, {}, y),
+      Status::kOk);
+  EXPECT_EQ(y[0], 0.0F);
+}
+
+// Everything but what a case changes: M 2, K 3, N 2.
+struct Arguments {
+  Layer layer;
+  QParams input = {0.5, 10};
+  QParams output = {0.5, 10};
+  std::size_t bias = 2;
+  std::size_t out = 4;
+};
+
+Arguments arguments() {
+  Random random(51);
+  return {random_layer(2, 3, 2, true, random)};
+}
+
+Status run_dynamic(const Arguments& a) {
+  const std::vector<float> bias(a.bias);
+  Output<float> y(a.out);
+  const Layer& layer = a.layer;
+  const Status status = linear_dynamic(layer.qx, layer.m, layer.k, a.input, layer.weight(), layer.n,
+                                       layer.row_sums, bias, y.span());
+  EXPECT_EQ(y.untouched(), status != Status::kOk);
+  return status;
+}
+
+Status run_static(const Arguments& a) {
+  const std::vector<std::int32_t> bias(a.bias);
+  Output<std::uint8_t> q(a.out);
+  const Layer& layer = a.layer;
+  const Status status = linear_static(layer.qx, layer.m, layer.k, a.input, layer.weight(), layer.n,
+                                      layer.row_sums, bias, a.output, q.span());
+  EXPECT_EQ(q.untouched(), status != Status::kOk);
+  return status;
+}
+
+// Both layers refuse the same.
+class LinearW8A8 : public ::testing::TestWithParam<Status (*)(const Arguments&)> {};
+
+INSTANTIATE_TEST_SUITE_P(Layers, LinearW8A8, ::testing::Values(&run_dynamic, &run_static),
+                         [](const auto& item) {
+                           return item.param == &run_dynamic ? "Dynamic" : "Static";
+                         });
+
+TEST_P(LinearW8A8, RunsWithLengthsThatFit) {
+  EXPECT_EQ(GetParam()(arguments()), Status::kOk);
+  Arguments without_bias = arguments();
+  without_bias.bias = 0;
+  EXPECT_EQ(GetParam()(without_bias), Status::kOk);
+}
+
+TEST_P(LinearW8A8, RefusesLengthsThatDoNotFit) {
+  Arguments input = arguments();
+  input.layer.qx.push_back(0);
+  EXPECT_EQ(GetParam()(input), Status::kShapeMismatch);
+  Arguments codes = arguments();
+  codes.layer.codes.pop_back();
+  EXPECT_EQ(GetParam()(codes), Status::kShapeMismatch);
+  Arguments scales = arguments();
+  scales.layer.scales.push_back(1.0F);
+  EXPECT_EQ(GetParam()(scales), Status::kShapeMismatch);
+  Arguments sums = arguments();
+  sums.layer.row_sums.pop_back();
+  EXPECT_EQ(GetParam()(sums), Status::kShapeMismatch);
+  Arguments bias = arguments();
+  bias.bias = 1;
+  EXPECT_EQ(GetParam()(bias), Status::kShapeMismatch);
+  Arguments out = arguments();
+  out.out = 5;
+  EXPECT_EQ(GetParam()(out), Status::kShapeMismatch);
+}
+
+TEST_P(LinearW8A8, RefusesSizesBeyondTheAddressSpace) {
+  Arguments huge = arguments();
+  huge.layer.m = SIZE_MAX / 2;
+  EXPECT_EQ(GetParam()(huge), Status::kSizeOverflow);
+}
+
+TEST_P(LinearW8A8, RefusesInputZeroPointsThatAreNoCodes) {
+  for (const std::int32_t zero_point : {-1, 256}) {
+    Arguments wrong = arguments();
+    wrong.input.zero_point = zero_point;
+    EXPECT_EQ(GetParam()(wrong), Status::kInvalidZeroPoint);
+  }
+}
+
+// ---- linear_static
+
+void expect_static(const Layer& layer, QParams input, QParams output,
+                   const std::vector<std::int32_t>& bias) {
+  Output<std::uint8_t> q(layer.m * layer.n);
+  ASSERT_EQ(linear_static(layer.qx, layer.m, layer.k, input, layer.weight(), layer.n,
+                          layer.row_sums, bias, output, q.span()),
+            Status::kOk);
+  std::vector<std::uint8_t> expected;
+  for (std::size_t row = 0; row < layer.m; ++row) {
+    for (std::size_t column = 0; column < layer.n; ++column) {
+      std::int64_t sum = layer.sum(row, column, input.zero_point);
+      if (!bias.empty()) sum += bias[column];
+      const auto multiplier =
+          static_cast<float>(input.scale * double{layer.scale_of(column)} / output.scale);
+      const float product = static_cast<float>(sum) * multiplier;
+      const double code = double{reference::round_half_even(product)} + output.zero_point;
+      expected.push_back(static_cast<std::uint8_t>(std::clamp(code, 0.0, 255.0)));
+    }
+  }
+  EXPECT_TRUE(same(q.values(), expected));
+  EXPECT_TRUE(q.guards_intact());
+}
+
+TEST(LinearStatic, MatchesTheFormulaForEverySizeScaleAndBias) {
+  Random random(52);
+  for (const Size size : kSizes) {
+    for (const bool per_output : {false, true}) {
+      const Layer layer = random_layer(size.m, size.k, size.n, per_output, random);
+      for (const std::int32_t zero_point : {0, 100, 255}) {
+        SCOPED_TRACE(::testing::Message() << size.m << " x " << size.k << " x " << size.n);
+        std::vector<std::int32_t> bias(size.n);
+        for (std::int32_t& value : bias) value = random.integer(-20000, 20000);
+        expect_static(layer, {0.0371, zero_point}, {1.93, 255 - zero_point}, {});
+        expect_static(layer, {0.0371, zero_point}, {1.93, 120}, bias);
+      }
+    }
+  }
+}
+
+TEST(LinearStatic, RoundsTiesToEvenBeforeAddingTheZeroPoint) {
+  const std::vector<std::uint8_t> qx = {1, 3, 5};
+  const std::vector<std::int8_t> codes = {1};
+  const std::vector<float> scales = {1.0F};
+  const std::vector<std::int32_t> sums = {1};
+  std::vector<std::uint8_t> q(3);
+  ASSERT_EQ(linear_static(qx, 3, 1, {1.0, 0}, {codes, scales}, 1, sums, {}, {2.0, 1}, q),
+            Status::kOk);
+  EXPECT_EQ(q, (std::vector<std::uint8_t>{1, 3, 3}));
+}
+
+TEST(LinearStatic, SaturatesAtBothEnds) {
+  const std::vector<std::uint8_t> qx = {255};
+  const std::vector<std::int8_t> codes = {127, -128};
+  const std::vector<float> scales = {1e30F};
+  const std::vector<std::int32_t> sums = {127, -128};
+  std::vector<std::uint8_t> q(2);
+  ASSERT_EQ(linear_static(qx, 1, 1, {1e10, 0}, {codes, scales}, 2, sums, {}, {1.0, 100}, q),
+            Status::kOk);
+  EXPECT_EQ(q, (std::vector<std::uint8_t>{255, 0}));
+}
+
+TEST(LinearStatic, RefusesOutputQParamsThatAreInvalid) {
+  using Doubles = std::numeric_limits<double>;
+  for (const double scale : {0.0, -1.0, Doubles::infinity(), Doubles::quiet_NaN()}) {
+    Arguments wrong = arguments();
+    wrong.output.scale = scale;
+    EXPECT_EQ(run_static(wrong), Status::kInvalidScale) << scale;
+  }
+  for (const std::int32_t zero_point : {-1, 256}) {
+    Arguments wrong = arguments();
+    wrong.output.zero_point = zero_point;
+    EXPECT_EQ(run_static(wrong), Status::kInvalidZeroPoint) << zero_point;
+  }
+}
+
+}  // namespace
+}  // namespace zeropoint
