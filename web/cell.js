@@ -4,6 +4,7 @@ import { diffLines, matches } from "./compare.js";
 import { icon } from "./icons.js";
 import { KernelGone } from "./kernel.js";
 import { quantizationErrorPlot } from "./plot.js";
+import { linesFigure } from "./plots/lines.js";
 import { makeScrollable } from "./scrollable.js";
 import { h, toDom } from "./tree.js";
 
@@ -19,6 +20,7 @@ import { h, toDom } from "./tree.js";
 export const EXPECTATIONS = {
   stored: { label: "Stored in the original", noun: "the stored output" },
   torch: { label: "PyTorch 2.6 prints", noun: "PyTorch 2.6" },
+  measured: { label: "Every run prints", noun: "every run" },
   rounded: { label: "Stored in the original", noun: "the stored output" },
   replaced: { label: "Stored in the original", noun: "the stored output" },
 };
@@ -229,15 +231,19 @@ export class Cell {
     makeScrollable(this.element);
   }
 
+  /** Whether the expected output is what must come out, character by character. */
+  get #isExact() {
+    return ["stored", "torch", "measured"].includes(this.expectation ?? "");
+  }
+
   #judgeFailed() {
-    const canCompare = this.expectation === "stored" || this.expectation === "torch";
-    if (canCompare) this.#setVerdict("differs", "differs: the cell failed");
+    if (this.#isExact) this.#setVerdict("differs", "differs: the cell failed");
     else if (this.checks.length > 0) this.#setVerdict("violated", "not checked: the cell failed");
   }
 
   /** @param {Outcome["checks"]} results */
   #judge(results) {
-    if (this.expectation === "stored" || this.expectation === "torch") {
+    if (this.expectation && this.#isExact) {
       const { noun } = EXPECTATIONS[this.expectation];
       if (matches(this.#output, this.expectedText)) {
         this.#setVerdict("matches", `matches ${noun}`);
@@ -329,7 +335,10 @@ export class Cell {
   #addOutput(output) {
     this.output.hidden = false;
     if (output.kind === "plot") {
-      this.output.append(toDom(quantizationErrorPlot(output.plot)));
+      const { plot } = output;
+      this.output.append(
+        toDom(plot.kind === "lines" ? linesFigure(plot) : quantizationErrorPlot(plot)),
+      );
       makeScrollable(this.output);
       return;
     }

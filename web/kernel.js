@@ -5,7 +5,7 @@ import workerUrl from "./worker.js?worker&url";
 
 /**
  * @typedef {import("./cell-error.js").CellError} CellError
- * @typedef {import("./plot.js").Plot} Plot
+ * @typedef {import("./plot.js").Plot | import("./plots/lines.js").LinesPlot} Plot
  * @typedef {{ kind: "text", text: string } | { kind: "plot", plot: Plot }} Output
  * @typedef {{ passed: boolean, message?: string }} CheckResult
  * @typedef {{ result?: string, error?: CellError, checks: CheckResult[] }} Outcome

@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vite";
+import { digits } from "./build/digits.mjs";
 import { notebooks } from "./build/notebooks.mjs";
 import { offline } from "./build/offline.mjs";
 
@@ -15,6 +16,7 @@ export default defineConfig({
     ],
   },
   plugins: [
+    digits({ script: at("../scripts/cost/model.mjs") }),
     notebooks({ folder: at("notebooks"), packageEntry: at("../dist/index.js") }),
     offline({ template: at("service-worker.js"), publicFolder: at("public") }),
   ],

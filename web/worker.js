@@ -3,6 +3,8 @@
 import * as zeropoint from "zeropoint";
 import * as notebook from "zeropoint/notebook";
 import { describeError } from "./cell-error.js";
+import { loadDigits } from "./digits.js";
+import { linesPlot } from "./plots/lines.js";
 import { rewriteCell } from "./rewrite.js";
 import { createScope } from "./scope.js";
 
@@ -27,11 +29,13 @@ let shownPlots = new WeakSet();
 
 // What Python has built in, cells have too.
 scope.provide({ print, float: notebook.float, int: notebook.int, round: notebook.round });
+scope.provide({ plotLines });
 
 /** @type {Record<string, Record<string, unknown>>} */
 const modules = {
   zeropoint,
   "zeropoint/notebook": { ...notebook, plot_quantization_errors: plotQuantizationErrors },
+  "./digits.js": { loadDigits },
 };
 
 /** @param {unknown[]} values */
@@ -62,12 +66,22 @@ function plotQuantizationErrors(/** @type {any[]} */ ...parameters) {
   return plot;
 }
 
+/** @param {unknown} plot  what `linesPlot` takes */
+function plotLines(plot) {
+  postPlot(linesPlot(plot));
+}
+
 /** @param {any} plot */
 function showPlot(plot) {
   if (shownPlots.has(plot)) return;
   shownPlots.add(plot);
+  postPlot(plainPlot(plot));
+}
+
+/** @param {unknown} plot */
+function postPlot(plot) {
   flush();
-  post({ type: "output", run, output: { kind: "plot", plot: plainPlot(plot) } });
+  post({ type: "output", run, output: { kind: "plot", plot } });
 }
 
 const PANELS = ["original", "quantized", "dequantized", "error"];
@@ -93,7 +107,8 @@ function plainPlot({ kind, n_bits, panels }) {
 async function importInto(module, names) {
   if (!Object.hasOwn(modules, module)) {
     throw new TypeError(
-      `cells can import "zeropoint" and "zeropoint/notebook", not ${JSON.stringify(module)}`,
+      `cells can import "zeropoint", "zeropoint/notebook" and "./digits.js", ` +
+        `not ${JSON.stringify(module)}`,
     );
   }
   const missing = names.find((name) => !Object.hasOwn(modules[module], name));

@@ -24,6 +24,7 @@ const NOTEBOOKS = [
   "per-channel",
   "schemes-observers-qconfig",
   "quantizer-from-scratch",
+  "what-it-costs",
 ];
 const VIEWS = ["overview", ...NOTEBOOKS];
 

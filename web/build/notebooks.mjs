@@ -21,6 +21,7 @@ import { escapeHtml, h, toHtml } from "../tree.js";
 const OUTPUT_LABELS = {
   stored: "Stored in the original",
   torch: "PyTorch 2.6 prints",
+  measured: "Every run prints",
   rounded: "Stored in the original, which had more digits to compute with",
   replaced: "Stored in the original: an error. Here the plot takes its place",
 };
@@ -393,9 +394,11 @@ const ABOUT = {
     "Scale and zero point, forth and back, and what a forgotten cast does.",
   "finer-granularity": "Let the data choose the scale, then give every row its own.",
   "per-channel": "The finished function at work, with every error drawn.",
-  "schemes-observers-qconfig": "PyTorch's vocabulary, in four live illustrations.",
+  "schemes-observers-qconfig": "PyTorch's toolkit, live: quantizers, observers and QConfigs.",
   "quantizer-from-scratch":
     "All of it again, per group too, up to a linear layer with int8 weights.",
+  "what-it-costs":
+    "Bits, granularity and activations, measured by the digits that a network still reads.",
 };
 
 /**

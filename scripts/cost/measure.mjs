@@ -1,0 +1,133 @@
+// What each way to quantize the network costs: how many held-out digits it still reads, how many bytes
+// it takes, and how far its outputs are from the float network's.
+
+import {
+  convert,
+  defaultWeightObserver,
+  HistogramObserver,
+  Linear,
+  MinMaxObserver,
+  MovingAverageMinMaxObserver,
+  prepare,
+  QConfig,
+  quantizationError,
+  quantizeDynamic,
+  ReLU,
+  Sequential,
+  WeightOnlyQConfig,
+} from "zeropoint";
+
+/**
+ * @typedef {object} Row
+ * @property {string} weights      their bits, and how far one scale reaches
+ * @property {string} activations  how they are quantized
+ * @property {number} accuracy     share of the held-out digits that are read right, 0 to 1
+ * @property {number} bytes        what the network takes: weights packed at their bits, scales, zero
+ *   points where there are any, and biases in float32
+ * @property {number} sqnr         of the ten outputs against the float network's, in dB
+ */
+
+export const BITS = [8, 6, 4, 3, 2];
+
+export const GRANULARITIES = {
+  "per tensor": {},
+  "per channel": { axis: 0 },
+  "per group of 16": { groupSize: 16 },
+};
+
+/** Those of PyTorch's that choose one scale for activations. */
+export const OBSERVERS = {
+  MinMax: MinMaxObserver,
+  MovingAverageMinMax: MovingAverageMinMaxObserver,
+  Histogram: HistogramObserver,
+};
+
+const CALIBRATION_BATCH = 20;
+
+/**
+ * Every way to quantize the network, measured.
+ * @param {import("./file.mjs").Digits} digits
+ * @returns {Row[]}
+ */
+export function measure({ layers, heldOut, calibration }) {
+  const [first, second] = layers.map(({ weight, bias }) => new Linear(weight, { bias }));
+  const model = new Sequential({ first, relu: new ReLU(), second });
+  const exact = model.forward(heldOut.images);
+  const batches = batchesOf(calibration.images);
+
+  /** @returns {Row} */
+  const row = (weights, activations, network) => {
+    const given = network.forward(heldOut.images);
+    return {
+      weights,
+      activations,
+      accuracy: accuracyOf(given, heldOut.labels),
+      bytes: network.sizeInBytes,
+      sqnr: quantizationError(exact, given, "sqnr"),
+    };
+  };
+
+  const rows = [row("float32", "float32", model)];
+  for (const [granularity, options] of Object.entries(GRANULARITIES)) {
+    for (const bits of BITS) {
+      const network = quantizeDynamic(model, new WeightOnlyQConfig({ bits, ...options }));
+      rows.push(row(`${bits} bits, ${granularity}`, "float32", network));
+      network.dispose();
+    }
+  }
+  const dynamic = quantizeDynamic(model);
+  rows.push(row("qint8, per tensor", "dynamic", dynamic));
+  dynamic.dispose();
+  for (const [name, activation] of Object.entries(OBSERVERS)) {
+    const qconfig = new QConfig({ activation, weight: defaultWeightObserver });
+    const network = convert(prepare(model, qconfig).calibrate(batches));
+    rows.push(row("qint8, per tensor", `static, ${name}`, network));
+    network.dispose();
+  }
+  return rows;
+}
+
+/** The share of rows whose largest value is at the label; of equal ones, the first counts. */
+function accuracyOf({ data, shape: [rows, columns] }, labels) {
+  let correct = 0;
+  for (let row = 0; row < rows; row++) {
+    const values = data.subarray(row * columns, (row + 1) * columns);
+    if (values.indexOf(Math.max(...values)) === labels[row]) correct++;
+  }
+  return correct / rows;
+}
+
+function batchesOf({ data, shape: [rows, columns] }) {
+  return Array.from({ length: rows / CALIBRATION_BATCH }, (_, i) => ({
+    data: data.subarray(i * CALIBRATION_BATCH * columns, (i + 1) * CALIBRATION_BATCH * columns),
+    shape: [CALIBRATION_BATCH, columns],
+  }));
+}
+
+const COLUMNS = { weights: 25, activations: 29, right: -7, bytes: -8, SQNR: -9 };
+
+/**
+ * The rows as text below a heading.
+ * @param {Row[]} rows
+ */
+export function formatTable(rows) {
+  const heading = Object.fromEntries(Object.keys(COLUMNS).map((name) => [name, name]));
+  return [heading, ...rows.map(texts)]
+    .map((row) => {
+      const cells = Object.entries(COLUMNS).map(([name, width]) =>
+        width > 0 ? row[name].padEnd(width) : row[name].padStart(-width),
+      );
+      return cells.join("");
+    })
+    .join("\n");
+}
+
+function texts({ weights, activations, accuracy, bytes, sqnr }) {
+  return {
+    weights,
+    activations,
+    right: `${(100 * accuracy).toFixed(2)} %`,
+    bytes: String(bytes),
+    SQNR: sqnr === Number.POSITIVE_INFINITY ? "exact" : `${sqnr.toFixed(1)} dB`,
+  };
+}

@@ -1,0 +1,24 @@
+// npm run cost: builds, trains a small network if that has not been done yet, quantizes it in every way
+// and prints what each costs. The same numbers go to build/cost/table.json.
+
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { buildCore, buildJs } from "../build.mjs";
+import { root, runAsScript, step } from "../run.mjs";
+import { setUp } from "../setup.mjs";
+
+const tableFile = join(root, "build", "cost", "table.json");
+
+await runAsScript(import.meta.url, async () => {
+  const { emscripten } = await step("Set-up", () => setUp(["core"]));
+  await buildCore(emscripten);
+  await buildJs();
+
+  // Only now is the package there to be imported.
+  const { loadModel } = await import("./model.mjs");
+  const { formatTable, measure } = await import("./measure.mjs");
+  const rows = measure(await loadModel());
+  mkdirSync(dirname(tableFile), { recursive: true });
+  writeFileSync(tableFile, `${JSON.stringify(rows, null, 2)}\n`);
+  console.log(`\n${formatTable(rows)}`);
+});

@@ -1,0 +1,194 @@
+// What quantization costs a real network: the laws that its table must obey, whatever the numbers.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { before, describe, it } from "node:test";
+import { init } from "zeropoint";
+import { readDigits, splitDigits } from "../../scripts/cost/digits.mjs";
+import { decode, encode } from "../../scripts/cost/file.mjs";
+import {
+  BITS,
+  formatTable,
+  GRANULARITIES,
+  measure,
+  OBSERVERS,
+} from "../../scripts/cost/measure.mjs";
+import { loadModel, modelFile } from "../../scripts/cost/model.mjs";
+import { train } from "../../scripts/cost/train.mjs";
+
+const FEWEST = Math.min(...BITS);
+const names = Object.keys(GRANULARITIES);
+
+describe("The digits", () => {
+  let split;
+  before(() => {
+    split = splitDigits(readDigits());
+  });
+
+  it("are 8,000 to learn from and 2,000 held out, of all ten kinds", () => {
+    assert.equal(split.training.labels.length, 8000);
+    assert.equal(split.heldOut.labels.length, 2000);
+    for (const { labels } of [split.training, split.heldOut]) {
+      for (let digit = 0; digit < 10; digit++) {
+        const share = labels.filter((label) => label === digit).length / labels.length;
+        assert.ok(share > 0.08 && share < 0.12, `share of ${digit}: ${share}`);
+      }
+    }
+  });
+
+  it("that are held out are not learned from, nor calibrated with", () => {
+    const images = ({ codes, labels }) =>
+      Array.from(labels, (_, i) =>
+        Buffer.from(codes.subarray(784 * i, 784 * (i + 1))).toString("hex"),
+      );
+    const heldOut = new Set(images(split.heldOut));
+    const training = new Set(images(split.training));
+    assert.equal(heldOut.size, 2000);
+    assert.ok(images(split.training).every((image) => !heldOut.has(image)));
+    assert.ok(images(split.calibration).every((image) => training.has(image)));
+  });
+
+  it("come in calibration batches that have every digit", () => {
+    const { labels } = split.calibration;
+    assert.equal(labels.length, 200);
+    for (let start = 0; start < labels.length; start += 20) {
+      assert.equal(new Set(labels.subarray(start, start + 20)).size, 10);
+    }
+  });
+});
+
+describe("The network", () => {
+  it("has the same weights, bit for bit, when it is trained again", async () => {
+    const { layers } = await loadModel();
+    const again = train(splitDigits(readDigits()).training);
+    for (const [i, { weight, bias }] of layers.entries()) {
+      assert.deepEqual(again[i].weight, weight.data);
+      assert.deepEqual(again[i].bias, bias.data);
+    }
+  });
+
+  it("survives its file, as do the digits", async () => {
+    await init();
+    const { heldOut, calibration } = splitDigits(readDigits());
+    const layers = [
+      { weight: new Float32Array(64 * 784).fill(0.1), bias: new Float32Array(64).fill(0.2) },
+      { weight: new Float32Array(10 * 64).fill(0.3), bias: new Float32Array(10).fill(0.4) },
+    ];
+    const read = await decode(await encode(heldOut, calibration, layers));
+    for (const [i, layer] of layers.entries()) {
+      assert.deepEqual(read.layers[i].weight.data, layer.weight);
+      assert.deepEqual(read.layers[i].bias.data, layer.bias);
+    }
+    assert.deepEqual(read.layers[0].weight.shape, [64, 784]);
+    assert.deepEqual(read.heldOut.labels, heldOut.labels);
+    const codes = (images) => Uint8Array.from(images.data, (grey) => Math.round(15 * grey));
+    assert.deepEqual(codes(read.heldOut.images), heldOut.codes);
+    assert.deepEqual(codes(read.calibration.images), calibration.codes);
+  });
+
+  it("is small enough to load with a page, digits included", () => {
+    assert.ok(readFileSync(modelFile).length < 400_000);
+  });
+});
+
+describe("The table", () => {
+  let rows;
+  const find = (weights, activations = "float32") => {
+    const row = rows.find((one) => one.weights === weights && one.activations === activations);
+    assert.ok(row, `there is no row of ${weights} weights and ${activations} activations`);
+    return row;
+  };
+  const weightOnly = (bits, granularity) => find(`${bits} bits, ${granularity}`);
+
+  before(async () => {
+    rows = measure(await loadModel());
+  });
+
+  it("is the same in every run", async () => {
+    assert.deepEqual(measure(await loadModel()), rows);
+  });
+
+  it("begins with a network that reads at least 95 % of the digits", () => {
+    assert.ok(find("float32").accuracy >= 0.95, `${find("float32").accuracy}`);
+  });
+
+  it("loses less than half a percent at 8 bits", () => {
+    const { accuracy } = find("float32");
+    const eightBits = [
+      ...names.map((name) => weightOnly(8, name)),
+      find("qint8, per tensor", "dynamic"),
+      ...Object.keys(OBSERVERS).map((name) => find("qint8, per tensor", `static, ${name}`)),
+    ];
+    for (const row of eightBits) {
+      assert.ok(Math.abs(row.accuracy - accuracy) < 0.005, `${row.weights} ${row.activations}`);
+    }
+  });
+
+  it("is better the finer the scales, most of all at the fewest bits", () => {
+    const [tensor, channel, group] = names.map((name) => weightOnly(FEWEST, name).accuracy);
+    assert.ok(group > channel && channel > tensor, `${tensor} ${channel} ${group}`);
+    assert.ok(group > 0.85, `${group}`);
+    assert.ok(tensor < 0.5, `${tensor}`);
+  });
+
+  it("has less noise with every bit and with every finer granularity", () => {
+    for (const [i, bits] of BITS.entries()) {
+      for (const [j, name] of names.entries()) {
+        const { sqnr } = weightOnly(bits, name);
+        if (i > 0) assert.ok(sqnr < weightOnly(BITS[i - 1], name).sqnr, `${bits} bits ${name}`);
+        if (j > 0) assert.ok(sqnr > weightOnly(bits, names[j - 1]).sqnr, `${bits} bits ${name}`);
+      }
+    }
+  });
+
+  it("counts weights at their bits, scales and biases at four bytes", () => {
+    const weights = 64 * 784 + 10 * 64;
+    const biases = 4 * (64 + 10);
+    assert.equal(find("float32").bytes, 4 * weights + biases);
+    for (const bits of BITS) {
+      const scales = { "per tensor": 2, "per channel": 74, "per group of 16": weights / 16 };
+      for (const name of names) {
+        const expected = (weights * bits) / 8 + 4 * scales[name] + biases;
+        assert.equal(weightOnly(bits, name).bytes, expected, `${bits} bits ${name}`);
+      }
+    }
+    const { bytes } = weightOnly(8, "per tensor");
+    assert.equal(find("qint8, per tensor", "dynamic").bytes, bytes);
+    // A static network also keeps three scales and zero points: of its input and of both layers.
+    assert.equal(find("qint8, per tensor", "static, MinMax").bytes, bytes + 3 * (8 + 4));
+  });
+
+  it("is noisier the more of the network is in integers", () => {
+    const { sqnr } = weightOnly(8, "per tensor");
+    const dynamic = find("qint8, per tensor", "dynamic").sqnr;
+    assert.ok(dynamic < sqnr, `${dynamic} ${sqnr}`);
+    for (const name of Object.keys(OBSERVERS)) {
+      const ofStatic = find("qint8, per tensor", `static, ${name}`).sqnr;
+      assert.ok(ofStatic < dynamic && ofStatic > 25, `${name}: ${ofStatic}`);
+    }
+  });
+});
+
+describe("Notebook 6", () => {
+  const text = readFileSync(
+    new URL("../../web/notebooks/6-what-it-costs.md", import.meta.url),
+    "utf8",
+  );
+  const outputs = Array.from(
+    text.matchAll(/```output measured\n(.*?)\n```/gs),
+    ([, output]) => output,
+  );
+
+  it("expects its last cell to print the command's table", async () => {
+    assert.equal(outputs.at(-1), formatTable(measure(await loadModel())));
+  });
+
+  it("expects no row anywhere that the command does not print", async () => {
+    const lines = formatTable(measure(await loadModel())).split("\n");
+    const rows = outputs
+      .flatMap((output) => output.split("\n"))
+      .filter((line) => /%.* dB$/.test(line));
+    assert.ok(rows.length > 20, `${rows.length} rows`);
+    for (const row of rows) assert.ok(lines.includes(row), row);
+  });
+});

@@ -1,0 +1,96 @@
+// Notebook 6 measures on the page what `npm run cost` measures without one.
+
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { formatTable, measure } from "../../scripts/cost/measure.mjs";
+import { loadModel } from "../../scripts/cost/model.mjs";
+import {
+  cellSelector,
+  launchBrowser,
+  openNotebook,
+  openPage,
+  readCells,
+  runAll,
+  serveSite,
+  typeInto,
+} from "./page.mjs";
+
+const NOTEBOOK = "what-it-costs";
+
+let browser;
+let site;
+let visit;
+let cells;
+before(async () => {
+  site = await serveSite();
+  browser = await launchBrowser();
+  visit = await openPage(browser, site.url);
+  await openNotebook(visit.page, NOTEBOOK);
+  await runAll(visit.page);
+  cells = await readCells(visit.page);
+});
+after(async () => {
+  await visit?.close();
+  await browser?.close();
+  await site?.close();
+});
+
+describe("Notebook what-it-costs", () => {
+  it("prints the command's table", async () => {
+    assert.equal(cells.at(-1).output, formatTable(measure(await loadModel())));
+  });
+
+  it("matches what every run prints, cell by cell", () => {
+    const compared = cells.filter(({ kind }) => kind === "measured");
+    assert.equal(compared.length, 13);
+    for (const { id, output, expected, verdict } of compared) {
+      assert.equal(output, expected, id);
+      assert.equal(verdict, "matches", id);
+    }
+  });
+
+  it("draws a series for each granularity, with the numbers as a table", async () => {
+    const plots = await visit.page.$$eval(".view[data-current] .plot", (figures) =>
+      figures.map((figure) => ({
+        legend: Array.from(figure.querySelectorAll(".plot-legend li"), (item) => item.textContent),
+        label: figure.querySelector("svg[role=img]").getAttribute("aria-label"),
+        marks: figure.querySelectorAll("svg[role=img] .mark").length,
+        rows: figure.querySelectorAll("tbody tr").length,
+      })),
+    );
+    const names = ["per tensor", "per channel", "per group of 16"];
+    assert.deepEqual(
+      plots.map(({ legend }) => legend),
+      [[...names, "float32"], names],
+    );
+    assert.deepEqual(
+      plots.map(({ marks, rows }) => [marks, rows]),
+      [
+        [15, 16],
+        [15, 15],
+      ],
+    );
+    assert.match(plots[0].label, /percent read right against bits per weight/);
+  });
+
+  it("says what is wrong with a plot, and with a module that does not exist", async () => {
+    const { page } = visit;
+    const cell = cellSelector(NOTEBOOK, "cell-9");
+    for (const [source, message] of [
+      ["plotLines({ series: [] });", /series must be a list/],
+      [
+        'plotLines({ series: [{ name: "a", points: [[1, NaN]] }] });',
+        /must be finite, got \[1, NaN\]/,
+      ],
+      ['import { x } from "./elsewhere.js";', /cells can import .*"\.\/digits\.js", not/],
+    ]) {
+      await typeInto(page, cell, source);
+      await page.click(`${cell} button.run`);
+      await page.locator(`${cell} .cell-error`, { hasText: message }).waitFor();
+    }
+  });
+
+  it("loads nothing from elsewhere and breaks no policy", async () => {
+    assert.deepEqual(await visit.problems(), []);
+  });
+});
