@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/fma.h"
+#include "core/linspace.h"
 #include "kernels/kernels.h"
 
 namespace zeropoint {
@@ -100,27 +100,6 @@ Status calculate_float_qparams(std::span<const Range> ranges, const ObserverOpti
 // ---- histogram
 
 namespace {
-
-// torch.linspace as its AVX2 kernel computes it: fused, and from the nearer end.
-class Linspace {
- public:
-  Linspace(float start, float end, std::size_t steps)
-      : start_(start),
-        end_(end),
-        steps_(steps),
-        step_((end - start) / static_cast<float>(steps - 1)) {}
-
-  [[nodiscard]] float operator[](std::size_t i) const {
-    return i < steps_ / 2 ? fused_multiply_add(step_, static_cast<float>(i), start_)
-                          : fused_multiply_add(-step_, static_cast<float>(steps_ - 1 - i), end_);
-  }
-
- private:
-  float start_;
-  float end_;
-  std::size_t steps_;
-  float step_;
-};
 
 struct Limits {
   float lo;
