@@ -34,10 +34,13 @@ import {
 /** The version that the project is built and tested with, and the one that is installed. */
 export const TESTED_VERSION = "6.0.5";
 
+/** Where a link leads: Emscripten clears its cache when its own path reads differently. */
+const realPath = (path) => (existsSync(path) ? realpathSync(path) : path);
+
 const toolchain = join(root, ".toolchain");
 const verdicts = join(toolchain, "emscripten-probed.json");
 const emsdk = join(toolchain, "emsdk");
-const prefix = join(toolchain, "emscripten");
+const prefix = realPath(join(toolchain, "emscripten"));
 /** Debian releases after the stable ones whose package is new enough, the preferred one first. */
 const DEBIAN_SUITES = ["forky", "sid"];
 
