@@ -1,6 +1,7 @@
 // two tensors -> how far apart they are.
 #pragma once
 
+#include <cstddef>
 #include <span>
 
 #include "zeropoint/status.h"
@@ -36,5 +37,27 @@ enum class Metric {
 /// SQNR.
 [[nodiscard]] Status quantization_error(std::span<const float> a, std::span<const float> b,
                                         Metric metric, double& out);
+
+/// Pieces of a tensor that is measured piece by piece begin at multiples of this.
+inline constexpr std::size_t kErrorPiece = 4096;
+
+/// What a measurement carries from one piece to the next. The first piece sets it.
+struct ErrorState {
+  alignas(16) float cascade[4][32];
+  alignas(16) double energies[4][4];
+  double max;
+};
+
+/// quantization_error of two tensors of n values that come in pieces, in order: all the pieces give
+/// the very bits that the tensors give at once.
+///
+/// @param a, b   float32[count]: values begin .. begin + count of the tensors.
+/// @param begin  a multiple of kErrorPiece; so is count in all pieces but the last.
+/// @param state  untouched between the calls.
+/// @param out    the result, written with the last piece alone, where begin + count = n.
+/// @return kShapeMismatch if the lengths differ or a piece is not as said; state is unchanged then.
+[[nodiscard]] Status quantization_error_piece(std::span<const float> a, std::span<const float> b,
+                                              Metric metric, std::size_t begin, std::size_t n,
+                                              ErrorState& state, double& out);
 
 }  // namespace zeropoint

@@ -31,9 +31,12 @@ enum class NonFinite {
 ///
 /// @param x            float32[outer * slices * inner], row-major.
 /// @param granularity  how x is cut.
-/// @param ranges       Range[slices], written on any status (unspecified unless kOk).
+/// @param ranges       Range[slices], written on any status (unspecified unless kOk, but see
+/// kEmpty).
 /// @return kShapeMismatch if a length does not fit; kEmpty if a slice has no element (no slices at
-///         all is fine); kNonFinite for NaN or an infinity under NonFinite::kThrow.
+///         all is fine), or no finite one under NonFinite::kIgnore: its range then is {inf, -inf},
+///         which joins those of other parts of it, and all other ranges are as said; kNonFinite for
+///         NaN or an infinity under NonFinite::kThrow.
 /// Source: min() and max() of each sub-tensor that notebooks 2, 3 and 5 select.
 [[nodiscard]] Status range(std::span<const float> x, const Granularity& granularity,
                            NonFinite non_finite, std::span<Range> ranges);

@@ -126,9 +126,13 @@ void min_max(Offset x, std::size_t n, Offset out) {
   span_at<Range>(out, 1)[0] = zeropoint::min_max(span_at<const float>(x, n));
 }
 
-Status quantization_error(Offset a, Offset b, std::size_t n, Metric metric, Offset out) {
-  return zeropoint::quantization_error(span_at<const float>(a, n), span_at<const float>(b, n),
-                                       metric, span_at<double>(out, 1)[0]);
+std::size_t error_state_bytes() { return sizeof(ErrorState); }
+
+Status quantization_error(Offset a, Offset b, std::size_t count, Metric metric, std::size_t begin,
+                          std::size_t n, Offset state, Offset out) {
+  return zeropoint::quantization_error_piece(
+      span_at<const float>(a, count), span_at<const float>(b, count), metric, begin, n,
+      span_at<ErrorState>(state, 1)[0], span_at<double>(out, 1)[0]);
 }
 
 Status pack(Offset codes, std::size_t n, DType dtype, Offset out) {
@@ -477,7 +481,8 @@ EMSCRIPTEN_BINDINGS(zeropoint) {
   function("sum(x, n)", &sum);
   function("mean(x, n)", &mean);
   function("minMax(x, n, out)", &min_max);
-  function("quantizationError(a, b, n, metric, out)", &quantization_error);
+  function("errorStateBytes()", &error_state_bytes);
+  function("quantizationError(a, b, count, metric, begin, n, state, out)", &quantization_error);
   function("pack(codes, n, dtype, out)", &pack);
   function("unpack(bytes, n, dtype, out)", &unpack);
   function("linear(x, m, k, w, n, bias, accumulate, out)", &linear);

@@ -1,6 +1,7 @@
 #include "zeropoint/error.h"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "kernels/kernels.h"
@@ -8,24 +9,61 @@
 namespace zeropoint {
 namespace {
 
-double measure(const float* a, const float* b, std::size_t n, Metric metric) {
-  if (n == 0) return std::numeric_limits<double>::quiet_NaN();
+static_assert(kErrorPiece == kernels::kPiece);
+static_assert(sizeof(ErrorState::cascade) == sizeof(kernels::SumState));
+static_assert(sizeof(ErrorState::energies) == sizeof(kernels::EnergyState));
+
+// The cascade's sum of a piece, its state kept in ErrorState.
+template <typename Sum>
+float sum_piece(const float* a, const float* b, kernels::Piece piece, ErrorState& state, Sum sum) {
+  kernels::SumState lanes;
+  std::memcpy(&lanes, state.cascade, sizeof lanes);
+  const float result = sum(a, b, piece, lanes);
+  std::memcpy(state.cascade, &lanes, sizeof lanes);
+  return result;
+}
+
+kernels::Energies energies_piece(const float* a, const float* b, kernels::Piece piece,
+                                 ErrorState& state) {
+  kernels::EnergyState sums;
+  std::memcpy(&sums, state.energies, sizeof sums);
+  const kernels::Energies result = kernels::energies_f64(a, b, piece, sums);
+  std::memcpy(state.energies, &sums, sizeof sums);
+  return result;
+}
+
+// What the values so far measure; of use once they are all there.
+double measure(const float* a, const float* b, kernels::Piece piece, Metric metric,
+               ErrorState& state) {
+  if (piece.n == 0) return std::numeric_limits<double>::quiet_NaN();
   switch (metric) {
     case Metric::kMse:
-      return kernels::sum_squared_difference_f32(a, b, n) / static_cast<float>(n);
+      return sum_piece(a, b, piece, state,
+                       [](const auto* x, const auto* y, auto part, auto& lanes) {
+                         return kernels::sum_squared_difference_f32(x, y, part, lanes);
+                       }) /
+             static_cast<float>(piece.n);
     case Metric::kMae:
-      return kernels::sum_absolute_difference_f32(a, b, n) / static_cast<float>(n);
-    case Metric::kMax:
-      return kernels::max_absolute_difference_f64(a, b, n);
+      return sum_piece(a, b, piece, state,
+                       [](const auto* x, const auto* y, auto part, auto& lanes) {
+                         return kernels::sum_absolute_difference_f32(x, y, part, lanes);
+                       }) /
+             static_cast<float>(piece.n);
+    case Metric::kMax: {
+      const double max = kernels::max_absolute_difference_f64(a, b, piece.count);
+      // Written so that a NaN, once met, stays.
+      if (piece.begin == 0 || std::isnan(max) || max > state.max) state.max = max;
+      return state.max;
+    }
     case Metric::kSqnr: {
-      const kernels::Energies e = kernels::energies_f64(a, b, n);
+      const kernels::Energies e = energies_piece(a, b, piece, state);
       if (e.noise == 0.0) return std::numeric_limits<double>::infinity();
       return 10.0 * std::log10(e.aa / e.noise);
     }
     case Metric::kCosine:
       break;
   }
-  const kernels::Energies e = kernels::energies_f64(a, b, n);
+  const kernels::Energies e = energies_piece(a, b, piece, state);
   // Sums of squares of float32 stay so far inside double's range that their product does too: only
   // zero vectors divide 0 by 0, and equal ones give exactly 1.
   return e.ab / std::sqrt(e.aa * e.bb);
@@ -39,8 +77,20 @@ float mean(std::span<const float> x) { return sum(x) / static_cast<float>(x.size
 
 Status quantization_error(std::span<const float> a, std::span<const float> b, Metric metric,
                           double& out) {
-  if (a.size() != b.size()) return Status::kShapeMismatch;
-  out = measure(a.data(), b.data(), a.size(), metric);
+  ErrorState state{};
+  return quantization_error_piece(a, b, metric, 0, a.size(), state, out);
+}
+
+Status quantization_error_piece(std::span<const float> a, std::span<const float> b, Metric metric,
+                                std::size_t begin, std::size_t n, ErrorState& state, double& out) {
+  const std::size_t count = a.size();
+  if (b.size() != count || begin > n || count > n - begin) return Status::kShapeMismatch;
+  const bool is_last = begin + count == n;
+  if (begin % kErrorPiece != 0 || (!is_last && (count == 0 || count % kErrorPiece != 0))) {
+    return Status::kShapeMismatch;
+  }
+  const double result = measure(a.data(), b.data(), {begin, count, n}, metric, state);
+  if (is_last) out = result;
   return Status::kOk;
 }
 

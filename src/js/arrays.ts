@@ -11,18 +11,60 @@ export type NumberArray = ArrayLike<number> & ArrayBufferView;
 
 const typedArrayPrototype = Object.getPrototypeOf(Uint8Array.prototype) as object;
 
-function intrinsic<T>(key: string | symbol): (value: unknown) => T {
-  const get = Object.getOwnPropertyDescriptor(typedArrayPrototype, key)?.get as () => T;
-  return (value) => get.call(value);
+function getter(key: string | symbol): () => unknown {
+  return Object.getOwnPropertyDescriptor(typedArrayPrototype, key)?.get as () => unknown;
 }
 
+// Each has a function of its own below, which engines can then inline.
+const getName = /* @__PURE__ */ getter(Symbol.toStringTag);
+const getLength = /* @__PURE__ */ getter("length");
+const getBuffer = /* @__PURE__ */ getter("buffer");
+const getByteOffset = /* @__PURE__ */ getter("byteOffset");
+const getByteLength = /* @__PURE__ */ getter("byteLength");
+const { set } = Uint8Array.prototype;
+const { keys } = Uint8Array.prototype;
+
 /** "Float32Array" and the like; undefined for anything but a typed array. */
-export const arrayName = /* @__PURE__ */ intrinsic<string | undefined>(Symbol.toStringTag);
+export function arrayName(value: unknown): string | undefined {
+  return getName.call(value) as string | undefined;
+}
+
 /** How many elements a typed array has. */
-export const arrayLength = /* @__PURE__ */ intrinsic<number>("length");
-const arrayBuffer = /* @__PURE__ */ intrinsic<ArrayBufferLike>("buffer");
-const arrayByteOffset = /* @__PURE__ */ intrinsic<number>("byteOffset");
-const arrayByteLength = /* @__PURE__ */ intrinsic<number>("byteLength");
+export function arrayLength(array: unknown): number {
+  return getLength.call(array) as number;
+}
+
+function arrayBuffer(array: unknown): ArrayBufferLike {
+  return getBuffer.call(array) as ArrayBufferLike;
+}
+
+function arrayByteOffset(array: unknown): number {
+  return getByteOffset.call(array) as number;
+}
+
+function arrayByteLength(array: unknown): number {
+  return getByteLength.call(array) as number;
+}
+
+/** Copies a typed array into another, from `start` of it on. */
+export function setArray(to: NumberArray, from: NumberArray, start: number): void {
+  set.call(to as Uint8Array, from, start);
+}
+
+/** The constructors of all typed arrays of numbers, as they are when this module loads. */
+const CONSTRUCTORS: Readonly<Record<string, NumberArrayConstructor>> = {
+  Int8Array,
+  Uint8Array,
+  Uint8ClampedArray,
+  Int16Array,
+  Uint16Array,
+  Int32Array,
+  Uint32Array,
+  Float32Array,
+  Float64Array,
+  // Engines have it since 2025.
+  Float16Array: (globalThis as unknown as Record<string, NumberArrayConstructor>).Float16Array,
+};
 
 /**
  * A typed array of numbers whose memory is there and whose length cannot change under a copy.
@@ -48,8 +90,7 @@ export function checkNumberArray(
   const buffer = arrayBuffer(array);
   // Another thread may grow such memory, and the array with it, between measuring and copying it.
   if ((buffer as { growable?: boolean }).growable === true) {
-    const types = globalThis as unknown as Record<string, NumberArrayConstructor>;
-    return new types[name](buffer, arrayByteOffset(array), arrayLength(array));
+    return new CONSTRUCTORS[name](buffer, arrayByteOffset(array), arrayLength(array));
   }
   return array as NumberArray;
 }
@@ -65,11 +106,25 @@ function isDetached(array: unknown): boolean {
   if (arrayLength(array) !== 0) return false;
   try {
     // Iterating validates the array.
-    Uint8Array.prototype.keys.call(array as Uint8Array);
+    keys.call(array as Uint8Array);
     return false;
   } catch {
     return true;
   }
+}
+
+/**
+ * Refuses an array that was resized or transferred since it was checked: by a getter among the
+ * arguments, or while an asynchronous function was at work.
+ */
+export function checkStillThere(where: string, array: NumberArray, size: number): void {
+  const now = arrayLength(array);
+  if (now === size) return;
+  throw typeError(
+    "ZP_DETACHED",
+    `${where}: a ${arrayName(array)} was resized or transferred while it was in use: it had ` +
+      `${size} values, now it has ${now}`,
+  );
 }
 
 /** Whether two typed arrays share a byte. */
@@ -83,8 +138,7 @@ export function overlap(a: NumberArray, b: NumberArray): boolean {
 
 /** The elements of a typed array from `start` up to, but without, `end`, on the same memory. */
 export function subarrayOf(array: NumberArray, start: number, end: number): NumberArray {
-  const types = globalThis as unknown as Record<string, NumberArrayConstructor>;
-  const type = types[arrayName(array) as string];
+  const type = CONSTRUCTORS[arrayName(array) as string];
   const elementBytes = arrayLength(array) === 0 ? 1 : arrayByteLength(array) / arrayLength(array);
   return new type(arrayBuffer(array), arrayByteOffset(array) + start * elementBytes, end - start);
 }

@@ -2,6 +2,7 @@
 
 import { checkOptions, checkTensor, type TensorInput } from "./check.js";
 import { DTYPES, type DType } from "./dtype.js";
+import { applyQParams, runChoose } from "./elementwise.js";
 import { activeCore } from "./init.js";
 import {
   checkQuantized,
@@ -9,10 +10,9 @@ import {
   type QParamInput,
   type QuantizedTensorInput,
   type QuantizeOptions,
-  runChoose,
 } from "./qparams.js";
 import { checkQTensor, looksTorchQuantized, type TorchQuantizedTensorInput } from "./qtensor.js";
-import { applyQParams, quantizeOptions } from "./quantize.js";
+import { quantizeOptions } from "./quantize.js";
 import { checkTensorOut, type Tensor } from "./tensor.js";
 import { dequantizeTorch } from "./torch.js";
 
@@ -65,7 +65,7 @@ export function dequantize(
   const { out } = checkOptions(where, options, ["out"]);
   const result = checkTensorOut(where, "options.out", out, shape, size, [codes]);
   const { arrayName } = DTYPES[dtype];
-  applyQParams(core, where, "dequantize", arrayName, codes, qparams, dtype, result.data);
+  applyQParams(core, where, "dequantize", arrayName, codes, size, qparams, dtype, result.data);
   return result;
 }
 
@@ -102,9 +102,19 @@ export function fakeQuantize(
   const { dtype, given: qparams } = checked;
   if (qparams === undefined) {
     const operation = { name: "fakeQuantize", out: result.data } as const;
-    runChoose(core, where, "x", data, shape, checked, operation);
+    runChoose(core, where, "x", { data, shape, size }, checked, operation);
   } else {
-    applyQParams(core, where, "fakeQuantize", "Float32Array", data, qparams, dtype, result.data);
+    applyQParams(
+      core,
+      where,
+      "fakeQuantize",
+      "Float32Array",
+      data,
+      size,
+      qparams,
+      dtype,
+      result.data,
+    );
   }
   return result;
 }

@@ -1,10 +1,12 @@
 // two tensors -> how far apart they are.
 
+import { checkStillThere, type NumberArray, subarrayOf } from "./arrays.js";
+import type { Core } from "./build.js";
 import { checkChoice, checkTensor, type TensorInput } from "./check.js";
-import { rangeError } from "./errors.js";
+import { rangeError, refused } from "./errors.js";
 import { activeCore } from "./init.js";
-import { refused } from "./qparams.js";
 import { showShape } from "./show.js";
+import { TILE } from "./tiles.js";
 
 /** A way to measure how far a tensor is from another. */
 export type Metric = "mse" | "mae" | "max" | "sqnr" | "cosine";
@@ -37,7 +39,7 @@ const METRICS: readonly Metric[] = ["mse", "mae", "max", "sqnr", "cosine"];
  */
 export function quantizationError(a: TensorInput, b: TensorInput, metric?: Metric): number {
   const where = "quantizationError";
-  const { module, memory } = activeCore(where);
+  const core = activeCore(where);
   const { data: aData, shape: aShape, size } = checkTensor(where, "a", a);
   const { data: bData, shape: bShape } = checkTensor(where, "b", b);
   if (aShape.length !== bShape.length || aShape.some((length, i) => length !== bShape[i])) {
@@ -47,15 +49,54 @@ export function quantizationError(a: TensorInput, b: TensorInput, metric?: Metri
     );
   }
   const kind = checkChoice(where, "metric", metric, METRICS, "mse");
-  const aAt = memory.place(4 * size);
-  const bAt = memory.place(4 * size);
+  return measure(core, where, aData, bData, size, kind);
+}
+
+/** Pieces of a tensor begin at multiples of this; the core says why. */
+const PIECE = 4096;
+
+/** Measures two arrays of one length, tile by tile. */
+export function measure(
+  core: Core,
+  where: string,
+  a: NumberArray,
+  b: NumberArray,
+  size: number,
+  metric: Metric,
+): number {
+  const tile = Math.min(size, TILE - (TILE % PIECE));
+  checkStillThere(where, a, size);
+  checkStillThere(where, b, size);
+  const { memory, module } = core;
+  const stateBytes = module.errorStateBytes();
+  const aAt = memory.place(4 * tile);
+  const bAt = memory.place(4 * tile);
+  const stateAt = memory.place(stateBytes);
   const outAt = memory.place(8);
   const base = memory.commit(where);
   try {
-    memory.write("Float32Array", base + aAt, aData);
-    memory.write("Float32Array", base + bAt, bData);
-    const status = module.quantizationError(base + aAt, base + bAt, size, kind, base + outAt);
-    if (status !== "kOk") throw refused(where, status);
+    // An empty tensor takes its one piece too.
+    for (let begin = 0; begin === 0 || begin < size; begin += tile) {
+      const count = Math.min(tile, size - begin);
+      const end = begin + count;
+      const whole = count === size;
+      const aPart = whole ? a : subarrayOf(a, begin, end);
+      const bPart = whole ? b : subarrayOf(b, begin, end);
+      memory.copyIn(where, "Float32Array", base + aAt, aPart, count);
+      memory.copyIn(where, "Float32Array", base + bAt, bPart, count);
+      const status = module.quantizationError(
+        base + aAt,
+        base + bAt,
+        count,
+        metric,
+        begin,
+        size,
+        base + stateAt,
+        base + outAt,
+      );
+      if (status !== "kOk") throw refused(where, status);
+      if (count === 0) break;
+    }
     return memory.readOne("Float64Array", base + outAt);
   } finally {
     memory.end();

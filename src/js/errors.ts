@@ -98,3 +98,24 @@ export function stateError(code: ErrorCode, message: string, cause?: unknown): Z
   const error = cause === undefined ? new Error(message) : new Error(message, { cause });
   return Object.assign(error, { code });
 }
+
+/** What the core refuses although the checks before it passed: a mistake of this library. */
+export function refused(where: string, status: string): ZeropointError {
+  return rangeError(
+    STATUS_CODES[status] ?? "ZP_INVALID_OPTION",
+    `${where}: the core says ${status}`,
+  );
+}
+
+const STATUS_CODES: Record<string, ErrorCode> = {
+  kShapeMismatch: "ZP_SHAPE_MISMATCH",
+  kSizeOverflow: "ZP_SIZE_OVERFLOW",
+  kInvalidScale: "ZP_INVALID_SCALE",
+  kInvalidZeroPoint: "ZP_INVALID_ZERO_POINT",
+  kInvalidAxis: "ZP_INVALID_AXIS",
+  kInvalidGroupSize: "ZP_INVALID_GROUP_SIZE",
+  kNonFinite: "ZP_NON_FINITE",
+  kEmpty: "ZP_EMPTY",
+  kUnsignedSymmetric: "ZP_INVALID_SCHEME",
+  kUnsupportedDType: "ZP_UNSUPPORTED_DTYPE",
+};

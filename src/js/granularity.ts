@@ -129,6 +129,21 @@ export function qparamsShape(shape: readonly number[], slices: Slices): number[]
   return shape.map((length, axis) => (axis === slices.axis ? length : 1));
 }
 
+/** A tensor and its qparams as the core sees them. */
+export interface Layout {
+  /** The tensor's shape. */
+  readonly viewShape: readonly number[];
+  /** The qparams' shape, which broadcasts against `viewShape`. */
+  readonly viewQShape: readonly number[];
+}
+
+/** Any tensor cut into slices is [outer, slices, inner] to the core, and its qparams [slices, 1]. */
+export function laidOut({ granularity, outer, slices, inner }: Slices): Layout {
+  return granularity === "perTensor"
+    ? { viewShape: [inner], viewQShape: [] }
+    : { viewShape: [outer, slices, inner], viewQShape: [slices, 1] };
+}
+
 /** Numbers of any shape, as qparams are given. */
 export interface Numbers {
   readonly data: Float64Array;

@@ -1,20 +1,19 @@
 // tensors over time -> histogram -> the range that quantizes it best -> qparams.
 
-import { arrayName, newArray, subarrayOf } from "./arrays.js";
+import { arrayName, checkStillThere, newArray, subarrayOf } from "./arrays.js";
 import { type CheckedTensor, checkTensor, type TensorInput } from "./check.js";
-import { rangeError, typeError } from "./errors.js";
+import { rangeError, refused, typeError } from "./errors.js";
 import {
   checkInteger,
   fromJSONNumbers,
   type ObservedQParams,
-  TILE,
   tensorRange,
   toJSONNumbers,
   UniformObserver,
   type UniformObserverOptions,
 } from "./observer.js";
-import { refused } from "./qparams.js";
 import { Tensor } from "./tensor.js";
+import { TILE } from "./tiles.js";
 
 /** What `HistogramObserver` takes. */
 export interface HistogramObserverOptions extends UniformObserverOptions {
@@ -123,6 +122,7 @@ export class HistogramObserver extends UniformObserver {
 
   /** Counts the values between min and max; others, so infinities, are left out. */
   #count(where: string, { data, size }: CheckedTensor, { min, max }: ValueRange): Float32Array {
+    checkStillThere(where, data, size);
     const { memory, module } = this.core;
     const { bins } = this;
     const histogram = newArray(where, Float32Array, bins);
@@ -134,7 +134,8 @@ export class HistogramObserver extends UniformObserver {
       memory.write("Uint32Array", base + countsAt, new Uint32Array(bins));
       for (let start = 0; start < size; start += TILE) {
         const end = Math.min(size, start + TILE);
-        memory.write("Float32Array", base + xAt, subarrayOf(data, start, end));
+        const part = subarrayOf(data, start, end);
+        memory.copyIn(where, "Float32Array", base + xAt, part, end - start);
         const status = module.countIntoBins(
           base + xAt,
           end - start,

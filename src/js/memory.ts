@@ -6,11 +6,13 @@
 //   const x = memory.place(4 * n);            // places relative to the block
 //   const out = memory.place(n);
 //   const base = memory.commit("quantize");   // the block itself; throws if there is no room
-//   try { … memory.write(base + x, values) … } finally { memory.end(); }
+//   try { … memory.copyIn(…, base + x, values) … } finally { memory.end(); }
 //
 // Nothing that a user wrote may run between commit() and end(): another call would take the block.
+// Hence all copies run on intrinsics: an overridden `set` or `subarray` is never asked, and so never
+// sees a view of the heap either.
 
-import { arrayLength, arrayName, type NumberArray } from "./arrays.js";
+import { arrayLength, arrayName, checkStillThere, type NumberArray, setArray } from "./arrays.js";
 import type { MainModule } from "./core/baseline.js";
 import { rangeError } from "./errors.js";
 
@@ -55,6 +57,17 @@ class HeapViews {
     this.Float64Array = new Float64Array(buffer);
   }
 }
+
+const HEAP_ARRAYS = {
+  Int8Array,
+  Uint8Array,
+  Int16Array,
+  Uint16Array,
+  Int32Array,
+  Uint32Array,
+  Float32Array,
+  Float64Array,
+};
 
 /** The element types that cross between JavaScript and the heap. */
 export type ElementType = Exclude<keyof HeapViews, "buffer">;
@@ -169,10 +182,32 @@ export class Memory {
     return this.#views;
   }
 
-  /** Copies numbers in, converted to `type` as typed arrays convert. */
+  /** Copies numbers of this library's own in, converted to `type` as typed arrays convert. */
   write(type: ElementType, offset: number, values: NumberArray | readonly number[]): void {
     const view = this.#current()[type];
-    view.set(values, offset / view.BYTES_PER_ELEMENT);
+    const start = offset / view.BYTES_PER_ELEMENT;
+    if (Array.isArray(values)) {
+      for (let i = 0; i < values.length; i++) view[start + i] = values[i];
+    } else {
+      setArray(view, values as NumberArray, start);
+    }
+  }
+
+  /**
+   * Copies an array of the user's in, converted to `type` as typed arrays convert.
+   * @param size  how many values it had when it was checked
+   * @throws {TypeError} `ZP_DETACHED` if it has more or fewer by now
+   */
+  copyIn(
+    where: string,
+    type: ElementType,
+    offset: number,
+    values: NumberArray,
+    size: number,
+  ): void {
+    checkStillThere(where, values, size);
+    const view = this.#current()[type];
+    setArray(view, values, offset / view.BYTES_PER_ELEMENT);
   }
 
   /** Writes one number. */
@@ -189,9 +224,9 @@ export class Memory {
 
   /** Copies numbers out, all that `out` has room for. */
   read(offset: number, out: NumberArray): void {
-    const view = this.#current()[arrayName(out) as ElementType];
-    const start = offset / view.BYTES_PER_ELEMENT;
-    (out as Float32Array).set(view.subarray(start, start + arrayLength(out)));
+    const type = arrayName(out) as ElementType;
+    const buffer = this.#current().buffer as ArrayBuffer;
+    setArray(out, new HEAP_ARRAYS[type](buffer, offset, arrayLength(out)), 0);
   }
 }
 

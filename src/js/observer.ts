@@ -1,6 +1,6 @@
 // tensors over time -> range -> qparams: PyTorch's observers, bit for bit.
 
-import { newArray, subarrayOf } from "./arrays.js";
+import { newArray } from "./arrays.js";
 import type { Core } from "./build.js";
 import {
   type CheckedTensor,
@@ -11,7 +11,7 @@ import {
   sizeOf,
   type TensorInput,
 } from "./check.js";
-import { rangeError, typeError, type ZeropointError } from "./errors.js";
+import { rangeError, refused, type ZeropointError, typeError } from "./errors.js";
 import {
   type ObserverConstructor,
   type ObserverFactory,
@@ -21,10 +21,10 @@ import {
 } from "./factory.js";
 import { activeCore } from "./init.js";
 import { floatRepr } from "./python-repr.js";
-import { refused } from "./qparams.js";
 import { IntegerTensor } from "./qtensor.js";
 import { show, showShape } from "./show.js";
 import { Tensor } from "./tensor.js";
+import { rangesOf } from "./tiles.js";
 import { checkCompat } from "./torch.js";
 
 // ---------------------------------------------------------------------------------------------
@@ -396,9 +396,6 @@ export function fromJSONNumbers(
 
 // ---------------------------------------------------------------------------------------------
 // Observers that keep a range.
-
-/** How many values a batch is cut into, so that large ones need little of the core's memory. */
-export const TILE = 2 ** 20;
 
 /** Smallest and largest value of slices. */
 export interface Ranges {
@@ -774,53 +771,22 @@ function interleave(min: Float32Array, max: Float32Array): Float32Array {
 }
 
 /**
- * The range of all of a tensor, tile by tile.
+ * The range of all of a tensor.
  * @param nonFinite  "ignore" skips NaN and infinities; a tensor of nothing else gives undefined
  */
 export function tensorRange(
-  { memory, module }: Core,
+  core: Core,
   where: string,
   { data, size }: CheckedTensor,
   nonFinite: "keep" | "ignore" = "keep",
 ): { readonly min: number; readonly max: number } | undefined {
-  let min = Infinity;
-  let max = -Infinity;
-  let found = false;
-  const pair = new Float32Array(2);
-  for (let start = 0; start < size; start += TILE) {
-    const end = Math.min(size, start + TILE);
-    const xAt = memory.place(4 * (end - start));
-    const shapeAt = memory.place(4);
-    const outAt = memory.place(8);
-    const base = memory.commit(where);
-    let status: string;
-    try {
-      memory.write("Float32Array", base + xAt, subarrayOf(data, start, end));
-      memory.writeOne("Uint32Array", base + shapeAt, end - start);
-      status = module.ranges(
-        base + xAt,
-        base + shapeAt,
-        1,
-        "perTensor",
-        0,
-        nonFinite,
-        base + outAt,
-      );
-      memory.read(base + outAt, pair);
-    } finally {
-      memory.end();
-    }
-    if (status === "kEmpty") continue;
-    if (status !== "kOk") throw refused(where, status);
-    found = true;
-    // Math.min and Math.max keep a NaN.
-    min = Math.min(min, pair[0]);
-    max = Math.max(max, pair[1]);
-  }
-  return found ? { min, max } : undefined;
+  if (size === 0) return undefined;
+  const counts = { outer: 1, slices: 1, inner: size };
+  const [min, max] = rangesOf(core, where, data, counts, nonFinite);
+  return min > max ? undefined : { min, max };
 }
 
-/** The ranges of the channels of [outer][channels][inner], tile by tile. */
+/** The ranges of the channels of [outer][channels][inner]. */
 function channelRanges(
   core: Core,
   where: string,
@@ -829,50 +795,13 @@ function channelRanges(
   channels: number,
   inner: number,
 ): Ranges {
-  const min = newArray(where, Float32Array, channels).fill(Infinity);
-  const max = newArray(where, Float32Array, channels).fill(-Infinity);
-  const { memory, module } = core;
-  const row = channels * inner;
-  // A tile is some whole outer indices, or some whole channels of one, or a part of one channel.
-  const outerStep = Math.max(1, Math.floor(TILE / row));
-  const channelStep = row <= TILE ? channels : Math.max(1, Math.floor(TILE / inner));
-  const innerStep = Math.min(inner, TILE);
-  for (let o = 0; o < outer; o += outerStep) {
-    const outers = Math.min(outerStep, outer - o);
-    for (let c = 0; c < channels; c += channelStep) {
-      const count = Math.min(channelStep, channels - c);
-      const found = new Float32Array(2 * count);
-      for (let i = 0; i < inner; i += innerStep) {
-        const length = Math.min(innerStep, inner - i);
-        const start = (o * channels + c) * inner + i;
-        const size = outers * count * length;
-        const xAt = memory.place(4 * size);
-        const shapeAt = memory.place(4 * 3);
-        const outAt = memory.place(8 * count);
-        const base = memory.commit(where);
-        try {
-          memory.write("Float32Array", base + xAt, subarrayOf(data, start, start + size));
-          memory.write("Uint32Array", base + shapeAt, [outers, count, length]);
-          const status = module.ranges(
-            base + xAt,
-            base + shapeAt,
-            3,
-            "perChannel",
-            1,
-            "keep",
-            base + outAt,
-          );
-          if (status !== "kOk") throw refused(where, status);
-          memory.read(base + outAt, found);
-        } finally {
-          memory.end();
-        }
-        for (let k = 0; k < count; k++) {
-          min[c + k] = Math.min(min[c + k], found[2 * k]);
-          max[c + k] = Math.max(max[c + k], found[2 * k + 1]);
-        }
-      }
-    }
+  const counts = { outer, slices: channels, inner };
+  const ranges = rangesOf(core, where, data, counts, "keep");
+  const min = newArray(where, Float32Array, channels);
+  const max = newArray(where, Float32Array, channels);
+  for (let i = 0; i < channels; i++) {
+    min[i] = ranges[2 * i];
+    max[i] = ranges[2 * i + 1];
   }
   return { min, max };
 }

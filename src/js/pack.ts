@@ -1,9 +1,16 @@
 // quantized tensor <-> bytes, at the dtype's bits per value.
 
-import { arrayLength, arrayName, bytesOf, checkNumberArray, newArray } from "./arrays.js";
+import {
+  arrayLength,
+  arrayName,
+  bytesOf,
+  checkNumberArray,
+  newArray,
+  subarrayOf,
+} from "./arrays.js";
 import type { Core } from "./build.js";
 import { codesArray, DTYPES, type DType } from "./dtype.js";
-import { rangeError, typeError } from "./errors.js";
+import { rangeError, refused, typeError } from "./errors.js";
 import type { Granularity } from "./granularity.js";
 import { activeCore } from "./init.js";
 import {
@@ -12,9 +19,9 @@ import {
   type QuantizedTensor,
   type QuantizedTensorInput,
   quantizedResult,
-  refused,
 } from "./qparams.js";
 import { show } from "./show.js";
+import { TILE } from "./tiles.js";
 
 /** Everything about a quantized tensor but its codes: what `unpack` needs beside the bytes. */
 export interface QuantizedTensorMeta<D extends DType = DType>
@@ -113,14 +120,24 @@ function convertBits(
   source: Uint8Array,
   out: Uint8Array,
 ): void {
-  const sourceAt = memory.place(arrayLength(source));
-  const outAt = memory.place(out.length);
+  // A whole number of bytes, whatever the bits.
+  const tile = Math.min(size, TILE);
+  const tileBytes = packedSize(tile, dtype);
+  const [sourceStep, outStep] = operation === "pack" ? [tile, tileBytes] : [tileBytes, tile];
+  const sourceSize = arrayLength(source);
+  const sourceAt = memory.place(sourceStep);
+  const outAt = memory.place(outStep);
   const base = memory.commit(where);
   try {
-    memory.write("Uint8Array", base + sourceAt, source);
-    const status = module[operation](base + sourceAt, size, dtype, base + outAt);
-    if (status !== "kOk") throw refused(where, status);
-    memory.read(base + outAt, out);
+    for (let i = 0; i * tile < size; i++) {
+      const start = i * sourceStep;
+      const part = subarrayOf(source, start, Math.min(sourceSize, start + sourceStep));
+      memory.copyIn(where, "Uint8Array", base + sourceAt, part, arrayLength(part));
+      const count = Math.min(tile, size - i * tile);
+      const status = module[operation](base + sourceAt, count, dtype, base + outAt);
+      if (status !== "kOk") throw refused(where, status);
+      memory.read(base + outAt, out.subarray(i * outStep, (i + 1) * outStep));
+    }
   } finally {
     memory.end();
   }

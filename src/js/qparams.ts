@@ -1,7 +1,6 @@
 // Scale and zero point: given or chosen, and what makes a tensor of codes a quantized tensor.
 
-import { arrayLength, type NumberArray, newArray } from "./arrays.js";
-import type { Core } from "./build.js";
+import { arrayLength, newArray } from "./arrays.js";
 import {
   checkBoolean,
   checkChoice,
@@ -17,11 +16,14 @@ import {
   type TensorInput,
 } from "./check.js";
 import { type Codes, DTYPES, type DType } from "./dtype.js";
+import { runChoose } from "./elementwise.js";
 import { type ErrorCode, rangeError, typeError, type ZeropointError } from "./errors.js";
 import {
   broadcasts,
   checkSlices,
   type Granularity,
+  type Layout,
+  laidOut,
   type Numbers,
   qparamsShape,
   type Slices,
@@ -30,6 +32,8 @@ import {
 import { activeCore } from "./init.js";
 import { show, showShape } from "./show.js";
 import type { NestedNumbers } from "./tensor.js";
+
+export { refused } from "./errors.js";
 
 // ---------------------------------------------------------------------------------------------
 // Types.
@@ -158,12 +162,8 @@ export interface ScaleAndZeroPoint {
 }
 
 /** Qparams that fit a tensor, with the shapes that the core needs to know. */
-export interface CheckedQParams extends ScaleAndZeroPoint {
+export interface CheckedQParams extends ScaleAndZeroPoint, Layout {
   readonly slices: Slices;
-  /** The tensor's shape as the core sees it. */
-  readonly viewShape: readonly number[];
-  /** The qparams' shape, which broadcasts against `viewShape`. */
-  readonly viewQShape: readonly number[];
 }
 
 /**
@@ -185,7 +185,7 @@ export function checkQParams(
     if (!isCode(zeroPoint, dtype)) {
       throw badZeroPoint(where, `${prefix}.zeroPoint`, zeroPoint, dtype);
     }
-    return laidOut(scale, zeroPoint + 0, slices); // -0 becomes 0
+    return { scale, zeroPoint: zeroPoint + 0, slices, ...laidOut(slices) }; // -0 becomes 0
   }
   const scales = numbersOf(where, `${prefix}.scale`, scale, "ZP_INVALID_SCALE");
   const scaleIndex = scales.data.findIndex((value) => !isScale(value));
@@ -208,14 +208,11 @@ export function checkQParams(
   spread(where, `${prefix}.zeroPoint`, zeros, target, slices, zeroData);
   const scaleTensor = { data: scaleData, shape: target };
   const zeroTensor = { data: zeroData, shape: [...target] };
-  if (!perTensor || scaleData.length === 1) return laidOut(scaleTensor, zeroTensor, slices);
-  return {
-    scale: scaleTensor,
-    zeroPoint: zeroTensor,
-    slices,
-    viewShape: shape,
-    viewQShape: target,
-  };
+  const layout =
+    !perTensor || scaleData.length === 1
+      ? laidOut(slices)
+      : { viewShape: shape, viewQShape: target };
+  return { scale: scaleTensor, zeroPoint: zeroTensor, slices, ...layout };
 }
 
 /** Whether float32 can hold a number as a scale. */
@@ -252,18 +249,6 @@ function badZeroPoint(
 /** How a message names one of several numbers. */
 function nameOf(argument: string, given: unknown, index: number): string {
   return typeof given === "number" ? argument : `${argument}[${index}]`;
-}
-
-/** Any tensor cut into slices is [outer, slices, inner] to the core, and its qparams [slices, 1]. */
-function laidOut(
-  scale: number | ScaleTensor,
-  zeroPoint: number | ZeroPointTensor,
-  slices: Slices,
-): CheckedQParams {
-  const { granularity, outer, slices: count, inner } = slices;
-  const one = granularity === "perTensor";
-  const viewShape = one ? [inner] : [outer, count, inner];
-  return { scale, zeroPoint, slices, viewShape, viewQShape: one ? [] : [count, 1] };
 }
 
 /** A number, nested numbers or a tensor, copied so that what is checked is what is used. */
@@ -493,149 +478,6 @@ export function checkQuantizeOptions(
 }
 
 // ---------------------------------------------------------------------------------------------
-// On the core.
-
-/**
- * Chooses qparams for a tensor, and applies them in the same visit to the core where an operation is
- * named.
- * @param shape  the tensor's own shape, which per-channel qparams broadcast against
- */
-export function runChoose(
-  core: Core,
-  where: string,
-  argument: string,
-  x: NumberArray,
-  shape: readonly number[],
-  options: CheckedOptions,
-  operation?: { name: "quantize" | "fakeQuantize"; out: NumberArray },
-): ScaleAndZeroPoint {
-  const { memory } = core;
-  const { slices, dtype, scheme, includeZero, nonFinite } = options;
-  const { granularity, outer, slices: count, inner } = slices;
-  const target = qparamsShape(shape, slices);
-  if (count !== 0 && outer * inner === 0) throw emptyError(where, argument, shape, slices);
-  const scales = newArray(where, Float64Array, count);
-  const zeroPoints = newArray(where, Int32Array, count);
-  if (count !== 0) {
-    const xAt = memory.place(4 * arrayLength(x));
-    const shapeAt = memory.place(4 * 3);
-    const qShapeAt = memory.place(4 * 2);
-    const rangesAt = memory.place(8 * count);
-    const scale64At = memory.place(8 * count);
-    const scaleAt = memory.place(4 * count);
-    const zeroPointAt = memory.place(4 * count);
-    const outAt = memory.place(operation === undefined ? 0 : operation.out.byteLength);
-    const base = memory.commit(where);
-    try {
-      memory.write("Float32Array", base + xAt, x);
-      memory.write("Uint32Array", base + shapeAt, [outer, count, inner]);
-      // [outer, slices, inner] has its channels on axis 1, whatever axis they were on.
-      let status: string = core.module.chooseQParams(
-        base + xAt,
-        base + shapeAt,
-        3,
-        granularity === "perTensor" ? "perTensor" : "perChannel",
-        1,
-        dtype,
-        scheme,
-        includeZero,
-        nonFinite,
-        base + rangesAt,
-        base + scale64At,
-        base + zeroPointAt,
-      );
-      if (status === "kNonFinite") throw nonFiniteError(where, argument, x);
-      if (status === "kEmpty") throw emptyError(where, argument, shape, slices);
-      if (status !== "kOk") throw refused(where, status);
-      memory.read(base + scale64At, scales);
-      memory.read(base + zeroPointAt, zeroPoints);
-      if (operation !== undefined) {
-        memory.write("Float32Array", base + scaleAt, scales);
-        memory.write("Uint32Array", base + qShapeAt, [count, 1]);
-        status = core.module[operation.name](
-          base + xAt,
-          base + shapeAt,
-          3,
-          base + scaleAt,
-          base + zeroPointAt,
-          base + qShapeAt,
-          2,
-          dtype,
-          base + outAt,
-        );
-        if (status !== "kOk") throw refused(where, status);
-        memory.read(base + outAt, operation.out);
-      }
-    } finally {
-      memory.end();
-    }
-  }
-  if (granularity === "perTensor") {
-    return { scale: scales[0], zeroPoint: zeroPoints[0] };
-  }
-  const data = newArray(where, Float32Array, count);
-  data.set(scales);
-  return {
-    scale: { data, shape: target },
-    zeroPoint: { data: zeroPoints, shape: [...target] },
-  };
-}
-
-function nonFiniteError(where: string, argument: string, x: NumberArray): ZeropointError {
-  const index = Array.prototype.findIndex.call(x, (value) => !isFloat32(value));
-  return rangeError(
-    "ZP_NON_FINITE",
-    `${where}: ${argument} must be finite to choose a scale, but value ${index} is ${show(x[index])}; ` +
-      `options.nonFinite: "ignore" skips such values`,
-  );
-}
-
-/** Whether a number is finite as float32. */
-function isFloat32(value: number): boolean {
-  return Number.isFinite(Math.fround(value));
-}
-
-function emptyError(
-  where: string,
-  argument: string,
-  shape: readonly number[],
-  slices: Slices,
-): ZeropointError {
-  const { granularity, outer, inner } = slices;
-  const slice =
-    granularity === "perTensor"
-      ? argument
-      : `a ${granularity === "perChannel" ? "channel" : "group"} of ${argument}`;
-  const lack = outer * inner === 0 ? "has no values" : "has no finite values";
-  return rangeError(
-    "ZP_EMPTY",
-    `${where}: ${slice} ${lack} to choose a scale from, got shape ${showShape(shape)}; ` +
-      `options.scale gives one`,
-  );
-}
-
-/** What the core refuses although the checks before it passed: a mistake of this library. */
-export function refused(where: string, status: string): ZeropointError {
-  return rangeError(
-    STATUS_CODES[status] ?? "ZP_INVALID_OPTION",
-    `${where}: the core says ${status}`,
-  );
-}
-
-const STATUS_CODES: Record<string, ErrorCode> = {
-  kShapeMismatch: "ZP_SHAPE_MISMATCH",
-  kSizeOverflow: "ZP_SIZE_OVERFLOW",
-  kInvalidScale: "ZP_INVALID_SCALE",
-  kInvalidZeroPoint: "ZP_INVALID_ZERO_POINT",
-  kInvalidAxis: "ZP_INVALID_AXIS",
-  kInvalidGroupSize: "ZP_INVALID_GROUP_SIZE",
-  kNonFinite: "ZP_NON_FINITE",
-  kEmpty: "ZP_EMPTY",
-  kUnsignedSymmetric: "ZP_INVALID_SCHEME",
-  kUnsupportedDType: "ZP_UNSUPPORTED_DTYPE",
-};
-
-// ---------------------------------------------------------------------------------------------
 // The public function.
 
 /**
@@ -675,9 +517,10 @@ export function chooseQParams<
 ): QParams<FromArguments<D>, GranularityOf<Axis, Size>> {
   const where = "chooseQParams";
   const core = activeCore(where);
-  const { data, shape } = checkTensor(where, "x", x);
-  const checked = checkQuantizeOptions(where, checkOptions(where, options, CHOOSE_OPTIONS), shape);
-  const chosen = runChoose(core, where, "x", data, shape, checked);
+  const checkedX = checkTensor(where, "x", x);
+  const known = checkOptions(where, options, CHOOSE_OPTIONS);
+  const checked = checkQuantizeOptions(where, known, checkedX.shape);
+  const chosen = runChoose(core, where, "x", checkedX, checked);
   const { dtype, scheme, slices } = checked;
   const result: QParams = qparamsResult(chosen, dtype, scheme, slices);
   return result as QParams<FromArguments<D>, GranularityOf<Axis, Size>>;

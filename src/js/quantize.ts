@@ -1,6 +1,6 @@
 // tensor + qparams -> integer values.
 
-import { arrayLength, type NumberArray, newArray } from "./arrays.js";
+import { newArray } from "./arrays.js";
 import type { Core } from "./build.js";
 import {
   type CheckedTensor,
@@ -11,10 +11,9 @@ import {
   type TensorInput,
 } from "./check.js";
 import { type Codes, codesArray, DTYPES, type DType } from "./dtype.js";
+import { applyQParams, runChoose } from "./elementwise.js";
 import { activeCore } from "./init.js";
-import { bytesIn, type ElementType } from "./memory.js";
 import {
-  type CheckedQParams,
   checkQuantizeOptions,
   type GranularityOf,
   type QParamInput,
@@ -22,70 +21,7 @@ import {
   type QuantizedTensor,
   type QuantizeOptions,
   quantizedResult,
-  refused,
-  runChoose,
-  type ScaleTensor,
-  type ZeroPointTensor,
 } from "./qparams.js";
-
-/** A core function from elements and qparams to elements. */
-type Elementwise = "quantize" | "dequantize" | "fakeQuantize";
-
-/** Runs an element-wise core function with given qparams. */
-export function applyQParams(
-  core: Core,
-  where: string,
-  operation: Elementwise,
-  inputType: ElementType,
-  input: NumberArray,
-  qparams: CheckedQParams,
-  dtype: DType,
-  out: NumberArray,
-): void {
-  if (arrayLength(out) === 0) return;
-  const { memory } = core;
-  const { scale, zeroPoint, viewShape, viewQShape } = qparams;
-  const count = typeof scale === "number" ? 1 : scale.data.length;
-  const inputAt = memory.place(bytesIn(inputType, arrayLength(input)));
-  const scaleAt = memory.place(4 * count);
-  const zeroPointAt = memory.place(4 * count);
-  const shapeAt = memory.place(4 * viewShape.length);
-  const qShapeAt = memory.place(4 * viewQShape.length);
-  const outAt = memory.place(out.byteLength);
-  const base = memory.commit(where);
-  try {
-    memory.write(inputType, base + inputAt, input);
-    writeNumbers(core, "Float32Array", base + scaleAt, scale);
-    writeNumbers(core, "Int32Array", base + zeroPointAt, zeroPoint);
-    memory.write("Uint32Array", base + shapeAt, viewShape);
-    memory.write("Uint32Array", base + qShapeAt, viewQShape);
-    const status = core.module[operation](
-      base + inputAt,
-      base + shapeAt,
-      viewShape.length,
-      base + scaleAt,
-      base + zeroPointAt,
-      base + qShapeAt,
-      viewQShape.length,
-      dtype,
-      base + outAt,
-    );
-    if (status !== "kOk") throw refused(where, status);
-    memory.read(base + outAt, out);
-  } finally {
-    memory.end();
-  }
-}
-
-function writeNumbers(
-  { memory }: Core,
-  type: "Float32Array" | "Int32Array",
-  offset: number,
-  value: number | ScaleTensor | ZeroPointTensor,
-): void {
-  if (typeof value === "number") memory.writeOne(type, offset, value);
-  else memory.write(type, offset, value.data);
-}
 
 /** The options of a call, among which a quantized tensor may stand for the qparams it holds. */
 export function quantizeOptions(where: string, options: unknown): Record<string, unknown> {
@@ -119,11 +55,14 @@ export function quantizeValues(
       ? newArray(where, codesArray(dtype), size)
       : (checkOut(where, "options.out", out, DTYPES[dtype].arrayName, size, [values]) as Codes);
   if (given !== undefined) {
-    applyQParams(core, where, "quantize", "Float32Array", values, given, dtype, data);
+    applyQParams(core, where, "quantize", "Float32Array", values, size, given, dtype, data);
   }
   const qparams =
     given ??
-    runChoose(core, where, argument, values, shape, checked, { name: "quantize", out: data });
+    runChoose(core, where, argument, { data: values, shape, size }, checked, {
+      name: "quantize",
+      out: data,
+    });
   return quantizedResult(data, shape, qparams, dtype, scheme, slices);
 }
 

@@ -3,7 +3,7 @@
 // They multiply by the reciprocal of the scale and round before adding the zero point, where the
 // functions of the course notebooks (quantize, dequantize, fakeQuantize) divide and add before.
 
-import { arrayName, newArray } from "./arrays.js";
+import { arrayName, checkStillThere, type NumberArray, newArray, subarrayOf } from "./arrays.js";
 import type { Core } from "./build.js";
 import {
   type CheckedTensor,
@@ -17,10 +17,9 @@ import {
 } from "./check.js";
 import type { Overflow } from "./core/baseline.js";
 import type { OutOption } from "./dequantize.js";
-import { rangeError, typeError } from "./errors.js";
+import { rangeError, refused, typeError } from "./errors.js";
 import { activeCore } from "./init.js";
 import { bytesIn } from "./memory.js";
-import { refused } from "./qparams.js";
 import {
   type ChannelQParams,
   type CheckedQTensor,
@@ -39,6 +38,7 @@ import {
 } from "./qtensor.js";
 import { show } from "./show.js";
 import { checkTensorOut, type Tensor } from "./tensor.js";
+import { rangesOf, TILE, tilesOf } from "./tiles.js";
 
 /** What PyTorch itself does where it does what nobody would expect. */
 export interface CompatOption {
@@ -110,35 +110,78 @@ function codesFor<D extends QDType>(
   return codes as CodesByQDType[D];
 }
 
-/** Runs torch.quantize_per_tensor on the core. */
-function runPerTensor(
-  core: Core,
+/** A core function over values that share one scale and zero point. */
+export type TensorOperation =
+  | {
+      readonly kind: "quantize";
+      readonly scale: number;
+      readonly zeroPoint: number;
+      readonly dtype: QDType;
+      readonly overflow: Overflow;
+    }
+  | {
+      readonly kind: "dequantize";
+      readonly scale: number;
+      readonly zeroPoint: number;
+      readonly dtype: QDType;
+    }
+  | {
+      readonly kind: "fakeQuantize";
+      readonly scale: number;
+      readonly zeroPoint: number;
+      readonly quantMin: number;
+      readonly quantMax: number;
+      readonly overflow: Overflow;
+    };
+
+/** Runs a function with one scale and zero point on the core, tile by tile. */
+export function runPerTensor(
+  { memory, module }: Core,
   where: string,
-  { data, size }: CheckedTensor,
-  scale: number,
-  zeroPoint: number,
-  dtype: QDType,
-  overflow: Overflow,
-  codes: CodesByQDType[QDType],
+  input: NumberArray,
+  size: number,
+  operation: TensorOperation,
+  out: Float32Array | CodesByQDType[QDType],
 ): void {
   if (size === 0) return;
-  const { memory, module } = core;
-  const xAt = memory.place(4 * size);
-  const outAt = memory.place(bytesIn(QDTYPES[dtype].arrayName, size));
+  checkStillThere(where, input, size);
+  const { scale, zeroPoint } = operation;
+  const inputType =
+    operation.kind === "dequantize" ? QDTYPES[operation.dtype].arrayName : "Float32Array";
+  const tile = Math.min(size, TILE);
+  const inputAt = memory.place(bytesIn(inputType, tile));
+  const outAt = memory.place((out.byteLength / out.length) * tile);
   const base = memory.commit(where);
+  const from = base + inputAt;
+  const to = base + outAt;
   try {
-    memory.write("Float32Array", base + xAt, data);
-    const status = module.quantizePerTensor(
-      base + xAt,
-      size,
-      scale,
-      zeroPoint,
-      dtype,
-      overflow,
-      base + outAt,
-    );
-    if (status !== "kOk") throw refused(where, status);
-    memory.read(base + outAt, codes);
+    for (let start = 0; start < size; start += tile) {
+      const count = Math.min(tile, size - start);
+      const isWhole = count === size;
+      const part = isWhole ? input : subarrayOf(input, start, start + count);
+      memory.copyIn(where, inputType, from, part, count);
+      let status: string;
+      if (operation.kind === "quantize") {
+        const { dtype, overflow } = operation;
+        status = module.quantizePerTensor(from, count, scale, zeroPoint, dtype, overflow, to);
+      } else if (operation.kind === "dequantize") {
+        status = module.dequantizePerTensor(from, count, scale, zeroPoint, operation.dtype, to);
+      } else {
+        const { quantMin, quantMax, overflow } = operation;
+        status = module.fakeQuantizePerTensor(
+          from,
+          count,
+          scale,
+          zeroPoint,
+          quantMin,
+          quantMax,
+          overflow,
+          to,
+        );
+      }
+      if (status !== "kOk") throw refused(where, status);
+      memory.read(to, isWhole ? out : subarrayOf(out, start, start + count));
+    }
   } finally {
     memory.end();
   }
@@ -185,7 +228,8 @@ export function quantizePerTensor<D extends QDType>(
   const { compat, out } = checkOptions(where, options, ["compat", "out"]);
   const overflow = overflowOf(where, compat);
   const codes = codesFor(where, name, out, checked);
-  runPerTensor(core, where, checked, step, zero, name, overflow, codes);
+  const operation = { scale: step, zeroPoint: zero, dtype: name, overflow };
+  runPerTensor(core, where, checked.data, checked.size, { kind: "quantize", ...operation }, codes);
   return new TorchQuantizedTensor<D, "perTensor">(
     codes,
     checked.shape,
@@ -197,7 +241,7 @@ export function quantizePerTensor<D extends QDType>(
 }
 
 /** A core function over a tensor with qparams per channel. */
-type ChannelOperation =
+export type ChannelOperation =
   | { readonly kind: "quantize"; readonly dtype: QDType; readonly overflow: Overflow }
   | { readonly kind: "dequantize"; readonly dtype: QDType }
   | {
@@ -207,9 +251,9 @@ type ChannelOperation =
       readonly overflow: Overflow;
     };
 
-/** Runs a function with qparams per channel on the core. */
+/** Runs a function with qparams per channel on the core, tile by tile. */
 function runPerChannel(
-  { memory, module }: Core,
+  core: Core,
   where: string,
   input: Float32Array | CodesByQDType[QDType],
   shape: readonly number[],
@@ -219,6 +263,41 @@ function runPerChannel(
 ): void {
   const size = sizeOf(shape);
   if (size === 0) return;
+  checkStillThere(where, input, size);
+  const channels = shape[axis];
+  const view = [sizeOf(shape.slice(0, axis)), channels, sizeOf(shape.slice(axis + 1))];
+  if (size <= TILE) {
+    runChannelTile(core, where, input, view, scales, zeroPoints, operation, out);
+    return;
+  }
+  for (const tile of tilesOf(view, [channels, 1])) {
+    const end = tile.start + tile.size;
+    const last = tile.qStart + tile.qCount;
+    runChannelTile(
+      core,
+      where,
+      subarrayOf(input, tile.start, end),
+      tile.shape,
+      scales.subarray(tile.qStart, last),
+      zeroPoints.subarray(tile.qStart, last),
+      operation,
+      subarrayOf(out, tile.start, end),
+    );
+  }
+}
+
+/** The same for values that the heap takes at once, of shape [outer, channels, inner]. */
+export function runChannelTile(
+  { memory, module }: Core,
+  where: string,
+  input: NumberArray,
+  shape: readonly number[],
+  scales: ChannelQParams["scales"],
+  zeroPoints: ChannelQParams["zeroPoints"],
+  operation: ChannelOperation,
+  out: NumberArray,
+): void {
+  const size = sizeOf(shape);
   const floating = zeroPoints instanceof Float32Array;
   const isFake = operation.kind === "fakeQuantize";
   const inputType =
@@ -234,7 +313,7 @@ function runPerChannel(
   const outAt = memory.place(out.byteLength);
   const base = memory.commit(where);
   try {
-    memory.write(inputType, base + inputAt, input);
+    memory.copyIn(where, inputType, base + inputAt, input, size);
     memory.write("Uint32Array", base + shapeAt, shape);
     memory.write(scaleType, base + scaleAt, scales);
     memory.write(zeroType, base + zeroAt, zeroPoints);
@@ -245,7 +324,7 @@ function runPerChannel(
       base + scaleAt,
       base + zeroAt,
       channels,
-      axis,
+      1,
     ] as const;
     const outOffset = base + outAt;
     let status: string;
@@ -457,7 +536,8 @@ export function quantizePerTensorDynamic<D extends "qint8" | "quint8">(
     );
   }
   const { scale, zeroPoint } = chosen;
-  runPerTensor(core, where, checked, scale, zeroPoint, name, overflow, codes);
+  const operation = { kind: "quantize", scale, zeroPoint, dtype: name, overflow } as const;
+  runPerTensor(core, where, checked.data, checked.size, operation, codes);
   return new TorchQuantizedTensor<D, "perTensor">(
     codes,
     checked.shape,
@@ -470,23 +550,14 @@ export function quantizePerTensorDynamic<D extends "qint8" | "quint8">(
 
 /** Smallest and largest value, NaN if any is NaN; both 0 for a tensor without values. */
 function minMax(
-  { memory, module }: Core,
+  core: Core,
   where: string,
   { data, size }: CheckedTensor,
 ): readonly [min: number, max: number] {
   if (size === 0) return [0, 0];
-  const xAt = memory.place(4 * size);
-  const outAt = memory.place(8);
-  const base = memory.commit(where);
-  const range = new Float32Array(2);
-  try {
-    memory.write("Float32Array", base + xAt, data);
-    module.minMax(base + xAt, size, base + outAt);
-    memory.read(base + outAt, range);
-  } finally {
-    memory.end();
-  }
-  return [range[0], range[1]];
+  checkStillThere(where, data, size);
+  const ranges = rangesOf(core, where, data, { outer: 1, slices: 1, inner: size }, "keep");
+  return [ranges[0], ranges[1]];
 }
 
 /**
@@ -524,26 +595,7 @@ export function dequantizeTorch(
     runPerChannel(core, where, codes, shape, qparams, { kind: "dequantize", dtype }, out);
     return;
   }
-  const { memory, module } = core;
-  const { arrayName: type } = QDTYPES[dtype];
-  const codesAt = memory.place(bytesIn(type, size));
-  const outAt = memory.place(4 * size);
-  const base = memory.commit(where);
-  try {
-    memory.write(type, base + codesAt, codes);
-    const status = module.dequantizePerTensor(
-      base + codesAt,
-      size,
-      qparams.scale,
-      qparams.zeroPoint,
-      dtype,
-      base + outAt,
-    );
-    if (status !== "kOk") throw refused(where, status);
-    memory.read(base + outAt, out);
-  } finally {
-    memory.end();
-  }
+  runPerTensor(core, where, codes, size, { kind: "dequantize", dtype, ...qparams }, out);
 }
 
 /** What int32 holds. */
@@ -620,28 +672,15 @@ export function fakeQuantizePerTensor(
   const { compat, out } = checkOptions(where, options, ["compat", "out"]);
   const overflow = overflowOf(where, compat);
   const result = checkTensorOut(where, "options.out", out, shape, size, [data]);
-  if (size === 0) return result;
-  const { memory, module } = core;
-  const xAt = memory.place(4 * size);
-  const outAt = memory.place(4 * size);
-  const base = memory.commit(where);
-  try {
-    memory.write("Float32Array", base + xAt, data);
-    const status = module.fakeQuantizePerTensor(
-      base + xAt,
-      size,
-      step,
-      zero,
-      low,
-      high,
-      overflow,
-      base + outAt,
-    );
-    if (status !== "kOk") throw refused(where, status);
-    memory.read(base + outAt, result.data);
-  } finally {
-    memory.end();
-  }
+  const operation = {
+    kind: "fakeQuantize",
+    scale: step,
+    zeroPoint: zero,
+    quantMin: low,
+    quantMax: high,
+    overflow,
+  } as const;
+  runPerTensor(core, where, data, size, operation, result.data);
   return result;
 }
 

@@ -1,5 +1,6 @@
 // Four values a step, widened to double: sums of products, and the largest difference.
 // Parity: bit-identical to reference/energies_f64.h; value i always meets partial sum i % 4.
+#include <cassert>
 #include <cmath>
 #include <limits>
 
@@ -22,6 +23,14 @@ Doubles load_doubles(const float* x) {
 
 class PartialSums {
  public:
+  void load(const double (&sums)[4]) {
+    low_ = wasm_v128_load(sums);
+    high_ = wasm_v128_load(sums + 2);
+  }
+  void store(double (&sums)[4]) const {
+    wasm_v128_store(sums, low_);
+    wasm_v128_store(sums + 2, high_);
+  }
   void add_product(const Doubles& a, const Doubles& b) {
     low_ = wasm_f64x2_add(low_, wasm_f64x2_mul(a.low, b.low));
     high_ = wasm_f64x2_add(high_, wasm_f64x2_mul(a.high, b.high));
@@ -68,13 +77,21 @@ double max_absolute_difference_f64(const float* a, const float* b, std::size_t n
   return lanes[0] > lanes[1] ? lanes[0] : lanes[1];
 }
 
-Energies energies_f64(const float* a, const float* b, std::size_t n) {
+Energies energies_f64(const float* a, const float* b, Piece piece, EnergyState& state) {
+  const auto [begin, count, n] = piece;
+  assert(begin % kPiece == 0 && (begin + count == n || count % kPiece == 0));
   PartialSums aa;
   PartialSums bb;
   PartialSums ab;
   PartialSums noise;
+  if (begin > 0) {
+    aa.load(state.sums[0]);
+    bb.load(state.sums[1]);
+    ab.load(state.sums[2]);
+    noise.load(state.sums[3]);
+  }
   std::size_t i = 0;
-  for (; i + 4 <= n; i += 4) {
+  for (; i + 4 <= count; i += 4) {
     const Doubles x = load_doubles(a + i);
     const Doubles y = load_doubles(b + i);
     const Doubles d{wasm_f64x2_sub(x.low, y.low), wasm_f64x2_sub(x.high, y.high)};
@@ -83,7 +100,14 @@ Energies energies_f64(const float* a, const float* b, std::size_t n) {
     ab.add_product(x, y);
     noise.add_product(d, d);
   }
-  for (std::size_t lane = 0; i < n; ++i, ++lane) {
+  if (begin + count < n) {
+    aa.store(state.sums[0]);
+    bb.store(state.sums[1]);
+    ab.store(state.sums[2]);
+    noise.store(state.sums[3]);
+    return {};
+  }
+  for (std::size_t lane = 0; i < count; ++i, ++lane) {
     const double x = a[i];
     const double y = b[i];
     aa.add_scalar(lane, x * x);

@@ -111,10 +111,33 @@ void dequantize_f32(const Code* codes, std::size_t n, QParams qparams, float* ou
 
 // ---- error
 
+/// Values begin .. begin + count of n: a sum may come in pieces, in order, that begin at multiples
+/// of kPiece. The last piece gives the result, the same bits as one piece of all.
+struct Piece {
+  std::size_t begin;
+  std::size_t count;
+  std::size_t n;
+};
+inline constexpr std::size_t kPiece = 4096;
+
+/// What a sum carries from one piece to the next; set by the first.
+struct SumState {
+  alignas(16) float lanes[4][32];
+};
+
 /// PyTorch's cascade sum of x, of (a - b)^2 and of |a - b|, all in float32.
 float sum_f32(const float* x, std::size_t n);
-float sum_squared_difference_f32(const float* a, const float* b, std::size_t n);
-float sum_absolute_difference_f32(const float* a, const float* b, std::size_t n);
+float sum_squared_difference_f32(const float* a, const float* b, Piece piece, SumState& state);
+float sum_absolute_difference_f32(const float* a, const float* b, Piece piece, SumState& state);
+
+inline float sum_squared_difference_f32(const float* a, const float* b, std::size_t n) {
+  SumState state;
+  return sum_squared_difference_f32(a, b, {0, n, n}, state);
+}
+inline float sum_absolute_difference_f32(const float* a, const float* b, std::size_t n) {
+  SumState state;
+  return sum_absolute_difference_f32(a, b, {0, n, n}, state);
+}
 
 /// max |a - b| in double; NaN if any difference is NaN; 0 for no values.
 double max_absolute_difference_f64(const float* a, const float* b, std::size_t n);
@@ -127,7 +150,17 @@ struct Energies {
   double ab;
   double noise;
 };
-Energies energies_f64(const float* a, const float* b, std::size_t n);
+
+/// What the sums carry from one piece to the next; set by the first.
+struct EnergyState {
+  alignas(16) double sums[4][4];
+};
+Energies energies_f64(const float* a, const float* b, Piece piece, EnergyState& state);
+
+inline Energies energies_f64(const float* a, const float* b, std::size_t n) {
+  EnergyState state;
+  return energies_f64(a, b, {0, n, n}, state);
+}
 
 // ---- pack
 

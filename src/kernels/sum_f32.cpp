@@ -2,7 +2,9 @@
 // to them in runs of `step`, and cascades full runs through four levels. The order is the result.
 // Parity: bit-identical to reference/sum_f32.h, which follows the algorithm lane by lane.
 #include <bit>
+#include <cassert>
 #include <cmath>
+#include <cstring>
 
 #include "kernels/kernels.h"
 #include "kernels/simd.h"
@@ -21,25 +23,27 @@ std::size_t level_power(std::size_t size) {
   return ceil_log2 / 4 > 4 ? ceil_log2 / 4 : 4;
 }
 
-// Runs add(row, acc) over `size` rows with the cascade's order; Row is what one row's sums take.
+// Runs add(row, acc) over rows first .. last of `size` in the cascade's order; Row is what one
+// row's sums take. Whole runs of `step` end at `last` unless it is the end, where acc[0] gets the
+// result.
 template <typename Row, typename Add, typename Merge>
-Row cascade(std::size_t size, const Row& zero, Add add, Merge merge) {
+void cascade(std::size_t first, std::size_t last, std::size_t size, bool is_end, const Row& zero,
+             Add add, Merge merge, Row (&acc)[kLevels]) {
   const std::size_t power = level_power(size);
   const std::size_t step = std::size_t{1} << power;
   const std::size_t mask = step - 1;
-  Row acc[kLevels] = {zero, zero, zero, zero};
-  std::size_t i = 0;
-  while (i + step <= size) {
-    for (const std::size_t end = i + step; i < end; ++i) add(i, acc[0]);
+  std::size_t i = first;
+  while (i + step <= last) {
+    for (const std::size_t end = i + step; i < end; ++i) add(i - first, acc[0]);
     for (std::size_t level = 1; level < kLevels; ++level) {
       merge(acc[level], acc[level - 1]);
       acc[level - 1] = zero;
       if ((i & (mask << (level * power))) != 0) break;
     }
   }
-  for (; i < size; ++i) add(i, acc[0]);
+  if (!is_end) return;
+  for (; i < last; ++i) add(i - first, acc[0]);
   for (std::size_t level = 1; level < kLevels; ++level) merge(acc[0], acc[level]);
-  return acc[0];
 }
 
 struct VectorRow {
@@ -53,8 +57,9 @@ float sum_few(Term term, std::size_t n) {
     float lanes[kRowsPerStep];
   };
   const std::size_t steps = n / kRowsPerStep;
-  Row row = cascade(
-      steps, Row{},
+  Row acc[kLevels] = {};
+  cascade(
+      0, steps, steps, true, Row{},
       [&](std::size_t i, Row& acc) {
         for (std::size_t j = 0; j < kRowsPerStep; ++j) {
           acc.lanes[j] += term.scalar(i * kRowsPerStep + j);
@@ -62,31 +67,47 @@ float sum_few(Term term, std::size_t n) {
       },
       [](Row& acc, const Row& from) {
         for (std::size_t j = 0; j < kRowsPerStep; ++j) acc.lanes[j] += from.lanes[j];
-      });
+      },
+      acc);
+  Row& row = acc[0];
   for (std::size_t i = steps * kRowsPerStep; i < n; ++i) row.lanes[0] += term.scalar(i);
   return ((row.lanes[0] + row.lanes[1]) + row.lanes[2]) + row.lanes[3];
 }
 
 template <typename Term>
-float sum_terms(Term term, std::size_t n) {
+float sum_terms(Term term, Piece piece, SumState& state) {
+  const auto [begin, count, n] = piece;
+  assert(begin % kPiece == 0 && (begin + count == n || count % kPiece == 0));
   if (n < kLanes) return n == 0 ? 0.0F : 0.0F + sum_few(term, n);
-  const std::size_t rows = n / kLanes;
-  const std::size_t steps = rows / kRowsPerStep;
+  const std::size_t steps = n / (kLanes * kRowsPerStep);
+  const std::size_t first = begin / (kLanes * kRowsPerStep);
+  const bool is_last = begin + count == n;
+  const std::size_t last = is_last ? steps : (begin + count) / (kLanes * kRowsPerStep);
   VectorRow zero;
   for (v128_t& lane : zero.lanes) lane = wasm_f32x4_splat(0.0F);
-  VectorRow row = cascade(
-      steps, zero,
-      [&](std::size_t i, VectorRow& acc) {
+  // A copy that nothing else points to, so that its first row stays in registers.
+  VectorRow acc[kLevels] = {zero, zero, zero, zero};
+  if (begin > 0) std::memcpy(acc, state.lanes, sizeof acc);
+  cascade(
+      first, last, steps, is_last, zero,
+      [&](std::size_t i, VectorRow& to) {
         for (std::size_t j = 0; j < kVectors; ++j) {
-          acc.lanes[j] = wasm_f32x4_add(acc.lanes[j], term.vector(i * 32 + 4 * j));
+          to.lanes[j] = wasm_f32x4_add(to.lanes[j], term.vector(i * 32 + 4 * j));
         }
       },
-      [](VectorRow& acc, const VectorRow& from) {
+      [](VectorRow& to, const VectorRow& from) {
         for (std::size_t j = 0; j < kVectors; ++j) {
-          acc.lanes[j] = wasm_f32x4_add(acc.lanes[j], from.lanes[j]);
+          to.lanes[j] = wasm_f32x4_add(to.lanes[j], from.lanes[j]);
         }
-      });
-  for (std::size_t i = steps * kRowsPerStep; i < rows; ++i) {
+      },
+      acc);
+  if (!is_last) {
+    std::memcpy(state.lanes, acc, sizeof acc);
+    return 0.0F;
+  }
+  VectorRow& row = acc[0];
+  const std::size_t rows = count / kLanes;
+  for (std::size_t i = (steps - first) * kRowsPerStep; i < rows; ++i) {
     for (std::size_t j = 0; j < 2; ++j) {
       row.lanes[j] = wasm_f32x4_add(row.lanes[j], term.vector(i * kLanes + 4 * j));
     }
@@ -100,7 +121,7 @@ float sum_terms(Term term, std::size_t n) {
     wasm_v128_store(lanes + 4 * j, total);
   }
   float sum = 0.0F;
-  for (std::size_t i = rows * kLanes; i < n; ++i) sum += term.scalar(i);
+  for (std::size_t i = rows * kLanes; i < count; ++i) sum += term.scalar(i);
   for (const float lane : lanes) sum += lane;
   return 0.0F + sum;
 }
@@ -135,14 +156,17 @@ struct AbsoluteDifference {
 
 }  // namespace
 
-float sum_f32(const float* x, std::size_t n) { return sum_terms(Value{x}, n); }
-
-float sum_squared_difference_f32(const float* a, const float* b, std::size_t n) {
-  return sum_terms(SquaredDifference{a, b}, n);
+float sum_f32(const float* x, std::size_t n) {
+  SumState state;
+  return sum_terms(Value{x}, {0, n, n}, state);
 }
 
-float sum_absolute_difference_f32(const float* a, const float* b, std::size_t n) {
-  return sum_terms(AbsoluteDifference{a, b}, n);
+float sum_squared_difference_f32(const float* a, const float* b, Piece piece, SumState& state) {
+  return sum_terms(SquaredDifference{a, b}, piece, state);
+}
+
+float sum_absolute_difference_f32(const float* a, const float* b, Piece piece, SumState& state) {
+  return sum_terms(AbsoluteDifference{a, b}, piece, state);
 }
 
 }  // namespace zeropoint::kernels

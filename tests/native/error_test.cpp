@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -164,6 +166,66 @@ TEST(QuantizationError, IsTheMeanInPyTorchsOrderAtEverySize) {
     EXPECT_EQ(error_of(x, y, Metric::kMse), double{squares / count}) << n;
     EXPECT_EQ(error_of(x, y, Metric::kMae), double{magnitudes / count}) << n;
   }
+}
+
+// Measures a and b in pieces of `piece` values, beginning with a state full of NaN.
+double error_in_pieces(const std::vector<float>& a, const std::vector<float>& b, Metric metric,
+                       std::size_t piece) {
+  ErrorState state;
+  std::memset(&state, 0xff, sizeof state);
+  double error = 91.0;
+  for (std::size_t begin = 0; begin < a.size(); begin += piece) {
+    EXPECT_EQ(error, 91.0) << "written before the last piece";
+    const std::size_t count = std::min(piece, a.size() - begin);
+    EXPECT_EQ(quantization_error_piece(std::span(a).subspan(begin, count),
+                                       std::span(b).subspan(begin, count), metric, begin, a.size(),
+                                       state, error),
+              Status::kOk);
+  }
+  return error;
+}
+
+TEST(QuantizationErrorPiece, GivesTheBitsOfTheWhole) {
+  Random random(72);
+  for (const std::size_t n : {1U, 5U, 4095U, 4096U, 4097U, 8192U, 8231U, 65536U, 100003U}) {
+    const std::vector<float> a = random.uniforms(n, -1.0F, 3.0F);
+    const std::vector<float> b = random.uniforms(n, -1.0F, 3.0F);
+    for (const Metric metric : kAllMetrics) {
+      for (const std::size_t piece : {kErrorPiece, 3 * kErrorPiece, 16 * kErrorPiece}) {
+        EXPECT_EQ(error_in_pieces(a, b, metric, piece), error_of(a, b, metric)) << n;
+      }
+    }
+  }
+}
+
+TEST(QuantizationErrorPiece, KeepsANanOfAnyPiece) {
+  for (const std::size_t at : {3U, 4096U, 9000U}) {
+    std::vector<float> a(9001, 1.0F);
+    const std::vector<float> b(9001, 2.0F);
+    a[at] = kNan;
+    for (const Metric metric : kAllMetrics) {
+      EXPECT_TRUE(std::isnan(error_in_pieces(a, b, metric, kErrorPiece))) << at;
+    }
+  }
+}
+
+TEST(QuantizationErrorPiece, RefusesPiecesThatDoNotFit) {
+  const std::vector<float> x(kErrorPiece + 1, 1.0F);
+  const std::span<const float> all(x);
+  ErrorState state{};
+  double error = 91.0;
+  const auto status = [&](std::size_t count, std::size_t begin, std::size_t n) {
+    return quantization_error_piece(all.first(count), all.first(count), Metric::kMse, begin, n,
+                                    state, error);
+  };
+  EXPECT_EQ(status(8, 1, 100), Status::kShapeMismatch);
+  EXPECT_EQ(status(8, 0, 100), Status::kShapeMismatch);
+  EXPECT_EQ(status(0, 0, 100), Status::kShapeMismatch);
+  EXPECT_EQ(status(kErrorPiece, kErrorPiece, kErrorPiece), Status::kShapeMismatch);
+  EXPECT_EQ(status(kErrorPiece + 1, 0, 2 * kErrorPiece), Status::kShapeMismatch);
+  EXPECT_EQ(quantization_error_piece(all, all.first(3), Metric::kMse, 0, x.size(), state, error),
+            Status::kShapeMismatch);
+  EXPECT_EQ(error, 91.0);
 }
 
 TEST(QuantizationError, LeavesOutputUntouchedOnShapeMismatch) {

@@ -1,5 +1,6 @@
 // The one place where this module calls the core: float32 tensors in, tensors out.
 
+import { measure } from "../error.js";
 import { activeCore } from "../init.js";
 import type { NumberStorage } from "./dtype.js";
 
@@ -66,22 +67,7 @@ export function quantizationError(
   a: Float32Array,
   b: Float32Array,
 ): number {
-  const { module, memory } = activeCore(where);
-  const aPlace = memory.place(FLOAT_BYTES * a.length);
-  const bPlace = memory.place(FLOAT_BYTES * b.length);
-  const out = memory.place(8);
-  const base = memory.commit(where);
-  try {
-    memory.write("Float32Array", base + aPlace, a);
-    memory.write("Float32Array", base + bPlace, b);
-    check(
-      where,
-      module.quantizationError(base + aPlace, base + bPlace, a.length, metric, base + out),
-    );
-    return memory.readOne("Float64Array", base + out);
-  } finally {
-    memory.end();
-  }
+  return measure(activeCore(where), where, a, b, a.length, metric);
 }
 
 /**

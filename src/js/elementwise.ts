@@ -1,0 +1,320 @@
+// quantize, dequantize and fakeQuantize on the core: whole where a tensor is small, else in tiles.
+
+import { checkStillThere, type NumberArray, newArray, subarrayOf } from "./arrays.js";
+import type { Core } from "./build.js";
+import type { CheckedTensor } from "./check.js";
+import type { DType } from "./dtype.js";
+import { rangeError, refused, type ZeropointError } from "./errors.js";
+import { laidOut, qparamsShape, type Slices } from "./granularity.js";
+import { bytesIn, type ElementType } from "./memory.js";
+import type {
+  CheckedOptions,
+  CheckedQParams,
+  ScaleAndZeroPoint,
+  ScaleTensor,
+  ZeroPointTensor,
+} from "./qparams.js";
+import { show, showShape } from "./show.js";
+import { rangesOf, TILE, tileQParams, tilesOf } from "./tiles.js";
+
+/** A core function from elements and qparams to elements. */
+type Elementwise = "quantize" | "dequantize" | "fakeQuantize";
+
+/**
+ * Runs an element-wise core function with given qparams, tile by tile.
+ * @param size  how many values `input` had when it was checked, and `out` has
+ */
+export function applyQParams(
+  core: Core,
+  where: string,
+  operation: Elementwise,
+  inputType: ElementType,
+  input: NumberArray,
+  size: number,
+  qparams: CheckedQParams,
+  dtype: DType,
+  out: NumberArray,
+): void {
+  const { viewShape, viewQShape } = qparams;
+  if (size <= TILE) {
+    if (size === 0) return;
+    applyTile(core, where, operation, inputType, input, size, viewShape, qparams, viewQShape, {
+      dtype,
+      out,
+    });
+    return;
+  }
+  checkStillThere(where, input, size);
+  for (const tile of tilesOf(viewShape, viewQShape)) {
+    const { start, size: count, shape, qShape } = tile;
+    const part = subarrayOf(input, start, start + count);
+    const own = tileQParams(qparams, tile);
+    applyTile(core, where, operation, inputType, part, count, shape, own, qShape, {
+      dtype,
+      out: subarrayOf(out, start, start + count),
+    });
+  }
+}
+
+/** The same for values that the heap takes at once. */
+export function applyTile(
+  core: Core,
+  where: string,
+  operation: Elementwise,
+  inputType: ElementType,
+  input: NumberArray,
+  size: number,
+  shape: readonly number[],
+  { scale, zeroPoint }: ScaleAndZeroPoint,
+  qShape: readonly number[],
+  { dtype, out }: { readonly dtype: DType; readonly out: NumberArray },
+): void {
+  const { memory } = core;
+  const count = typeof scale === "number" ? 1 : scale.data.length;
+  const inputAt = memory.place(bytesIn(inputType, size));
+  const scaleAt = memory.place(4 * count);
+  const zeroPointAt = memory.place(4 * count);
+  const shapeAt = memory.place(4 * shape.length);
+  const qShapeAt = memory.place(4 * qShape.length);
+  const outAt = memory.place(out.byteLength);
+  const base = memory.commit(where);
+  try {
+    memory.copyIn(where, inputType, base + inputAt, input, size);
+    writeNumbers(core, "Float32Array", base + scaleAt, scale);
+    writeNumbers(core, "Int32Array", base + zeroPointAt, zeroPoint);
+    memory.write("Uint32Array", base + shapeAt, shape);
+    memory.write("Uint32Array", base + qShapeAt, qShape);
+    const status = core.module[operation](
+      base + inputAt,
+      base + shapeAt,
+      shape.length,
+      base + scaleAt,
+      base + zeroPointAt,
+      base + qShapeAt,
+      qShape.length,
+      dtype,
+      base + outAt,
+    );
+    if (status !== "kOk") throw refused(where, status);
+    memory.read(base + outAt, out);
+  } finally {
+    memory.end();
+  }
+}
+
+function writeNumbers(
+  { memory }: Core,
+  type: "Float32Array" | "Int32Array",
+  offset: number,
+  value: number | ScaleTensor | ZeroPointTensor,
+): void {
+  if (typeof value === "number") memory.writeOne(type, offset, value);
+  else memory.write(type, offset, value.data);
+}
+
+/** What is chosen for each slice, in double precision. */
+interface Chosen {
+  readonly scales: Float64Array;
+  readonly zeroPoints: Int32Array;
+}
+
+/**
+ * Chooses qparams for a tensor, and applies them where an operation is named: in the same visit to
+ * the core if the tensor is small, else in a second pass, so that nothing is written if the first
+ * one refuses.
+ */
+export function runChoose(
+  core: Core,
+  where: string,
+  argument: string,
+  x: CheckedTensor,
+  options: CheckedOptions,
+  operation?: { name: "quantize" | "fakeQuantize"; out: NumberArray },
+): ScaleAndZeroPoint {
+  const { slices, dtype } = options;
+  const { outer, slices: count, inner } = slices;
+  if (count !== 0 && outer * inner === 0) throw emptyError(where, argument, x.shape, slices);
+  const scales = newArray(where, Float64Array, count);
+  const zeroPoints = newArray(where, Int32Array, count);
+  const chosen = { scales, zeroPoints };
+  const isSmall = x.size <= TILE;
+  if (isSmall && count !== 0) {
+    const shape = [outer, count, inner];
+    const status = chooseTile(core, where, x.data, shape, options, chosen, operation);
+    if (status !== "kOk") throw chooseError(where, argument, x, slices, status);
+  } else if (count !== 0) {
+    checkStillThere(where, x.data, x.size);
+    const keep = options.nonFinite === "ignore" ? "ignore" : "keep";
+    const ranges = rangesOf(core, where, x.data, slices, keep);
+    const status = chooseForRanges(core, where, ranges, options, chosen);
+    if (status !== "kOk") throw chooseError(where, argument, x, slices, status);
+  }
+  const result = chosenResult(where, x.shape, slices, chosen);
+  if (operation !== undefined && !isSmall) {
+    const { name, out } = operation;
+    const qparams = { ...result, slices, ...laidOut(slices) };
+    applyQParams(core, where, name, "Float32Array", x.data, x.size, qparams, dtype, out);
+  }
+  return result;
+}
+
+/** What was chosen, in the form that results have. */
+export function chosenResult(
+  where: string,
+  shape: readonly number[],
+  slices: Slices,
+  { scales, zeroPoints }: Chosen,
+): ScaleAndZeroPoint {
+  if (slices.granularity === "perTensor") {
+    return { scale: scales[0], zeroPoint: zeroPoints[0] };
+  }
+  const target = qparamsShape(shape, slices);
+  const data = newArray(where, Float32Array, scales.length);
+  data.set(scales);
+  return {
+    scale: { data, shape: target },
+    zeroPoint: { data: zeroPoints, shape: [...target] },
+  };
+}
+
+/**
+ * Chooses qparams for slices of known ranges, which have the same ones as the two values of each.
+ * @param ranges  smallest and largest value of each slice, side by side
+ * @returns the core's status
+ */
+export function chooseForRanges(
+  core: Core,
+  where: string,
+  ranges: Float32Array,
+  options: Pick<CheckedOptions, "dtype" | "scheme" | "includeZero" | "nonFinite">,
+  { scales, zeroPoints }: Chosen,
+): string {
+  const count = scales.length;
+  for (let start = 0; start < count; start += TILE / 2) {
+    const end = Math.min(count, start + TILE / 2);
+    const part = {
+      scales: scales.subarray(start, end),
+      zeroPoints: zeroPoints.subarray(start, end),
+    };
+    const values = ranges.subarray(2 * start, 2 * end);
+    const status = chooseTile(core, where, values, [1, end - start, 2], options, part);
+    if (status !== "kOk") return status;
+  }
+  return "kOk";
+}
+
+/**
+ * Chooses qparams for values that the heap takes at once, and applies them where an operation is
+ * named.
+ * @param shape  [outer, slices, inner]
+ * @returns the core's status
+ */
+function chooseTile(
+  { memory, module }: Core,
+  where: string,
+  x: NumberArray,
+  shape: readonly number[],
+  options: Pick<CheckedOptions, "dtype" | "scheme" | "includeZero" | "nonFinite">,
+  { scales, zeroPoints }: Chosen,
+  operation?: { name: "quantize" | "fakeQuantize"; out: NumberArray },
+): string {
+  const { dtype, scheme, includeZero, nonFinite } = options;
+  const size = shape[0] * shape[1] * shape[2];
+  const count = shape[1];
+  const xAt = memory.place(4 * size);
+  const shapeAt = memory.place(4 * 3);
+  const qShapeAt = memory.place(4 * 2);
+  const rangesAt = memory.place(8 * count);
+  const scale64At = memory.place(8 * count);
+  const scaleAt = memory.place(4 * count);
+  const zeroPointAt = memory.place(4 * count);
+  const outAt = memory.place(operation === undefined ? 0 : operation.out.byteLength);
+  const base = memory.commit(where);
+  try {
+    memory.copyIn(where, "Float32Array", base + xAt, x, size);
+    memory.write("Uint32Array", base + shapeAt, shape);
+    // [outer, slices, inner] has its channels on axis 1, whatever axis they were on.
+    let status: string = module.chooseQParams(
+      base + xAt,
+      base + shapeAt,
+      3,
+      "perChannel",
+      1,
+      dtype,
+      scheme,
+      includeZero,
+      nonFinite,
+      base + rangesAt,
+      base + scale64At,
+      base + zeroPointAt,
+    );
+    if (status !== "kOk") return status;
+    memory.read(base + scale64At, scales);
+    memory.read(base + zeroPointAt, zeroPoints);
+    if (operation === undefined) return status;
+    memory.write("Float32Array", base + scaleAt, scales);
+    memory.write("Uint32Array", base + qShapeAt, [count, 1]);
+    status = module[operation.name](
+      base + xAt,
+      base + shapeAt,
+      3,
+      base + scaleAt,
+      base + zeroPointAt,
+      base + qShapeAt,
+      2,
+      dtype,
+      base + outAt,
+    );
+    if (status !== "kOk") throw refused(where, status);
+    memory.read(base + outAt, operation.out);
+    return status;
+  } finally {
+    memory.end();
+  }
+}
+
+/** Why no qparams could be chosen. */
+export function chooseError(
+  where: string,
+  argument: string,
+  { data, shape }: CheckedTensor,
+  slices: Slices,
+  status: string,
+): ZeropointError {
+  if (status === "kNonFinite") return nonFiniteError(where, argument, data);
+  if (status === "kEmpty") return emptyError(where, argument, shape, slices);
+  return refused(where, status);
+}
+
+function nonFiniteError(where: string, argument: string, x: NumberArray): ZeropointError {
+  const index = Array.prototype.findIndex.call(x, (value) => !isFloat32(value));
+  return rangeError(
+    "ZP_NON_FINITE",
+    `${where}: ${argument} must be finite to choose a scale, but value ${index} is ${show(x[index])}; ` +
+      `options.nonFinite: "ignore" skips such values`,
+  );
+}
+
+/** Whether a number is finite as float32. */
+function isFloat32(value: number): boolean {
+  return Number.isFinite(Math.fround(value));
+}
+
+function emptyError(
+  where: string,
+  argument: string,
+  shape: readonly number[],
+  slices: Slices,
+): ZeropointError {
+  const { granularity, outer, inner } = slices;
+  const slice =
+    granularity === "perTensor"
+      ? argument
+      : `a ${granularity === "perChannel" ? "channel" : "group"} of ${argument}`;
+  const lack = outer * inner === 0 ? "has no values" : "has no finite values";
+  return rangeError(
+    "ZP_EMPTY",
+    `${where}: ${slice} ${lack} to choose a scale from, got shape ${showShape(shape)}; ` +
+      `options.scale gives one`,
+  );
+}
