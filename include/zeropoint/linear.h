@@ -12,17 +12,18 @@
 
 namespace zeropoint {
 
-/// How products are summed.
+/// How exactly a layer computes.
 enum class Accumulate {
-  /// In double precision and a fixed order: the same bits in every build, on every engine and for
-  /// every batch size.
+  /// Exact sums of activations rounded to 28 bits, or double precision where those could err by
+  /// more than this bound: the same bits in every build, on every engine and for every batch size.
   ///   |y - exact| <= (K + 1) 2^-24 sum|x w| + 2^-24 |bias|, for every finite input whose result
   ///   float32 can hold as a normal number; usually one rounding from exact.
-  kFloat64,
-  /// In float32, in an order that depends on the build:
+  /// Float weights: multiplied and added in double, in a fixed order.
+  kExact,
+  /// Faster, in a way that depends on the build:
   ///   |y - exact| <= (K + 2) FLT_EPSILON (sum|x w| + |bias|)
-  /// as long as float32 holds every product and partial sum as a normal number. With quantized
-  /// weights those are sums of x * (code - zero point): the scale is multiplied in at the end.
+  /// for float weights as long as float32 holds every product and partial sum as a normal number.
+  /// Quantized weights: activations are rounded to 21 bits where relaxed SIMD makes that faster.
   kFloat32,
 };
 
@@ -56,19 +57,54 @@ struct QuantizedWeight {
                             std::span<const float> w, std::size_t n, std::span<const float> bias,
                             Accumulate accumulate, std::span<float> out);
 
-/// y = x . w^T + bias with quantized weights, which are never expanded to floats in memory.
+/// What a quantized weight takes to be packed.
+struct WeightShape {
+  std::size_t n = 0;  ///< outputs
+  std::size_t k = 0;  ///< inputs
+  DType dtype = DType::kInt8;
+  WeightGranularity granularity = WeightGranularity::kPerTensor;
+  std::size_t group_size = 0;  ///< for kPerGroup
+};
+
+/// Bytes that pack_weight() writes: a header, the codes at their own 2, 4 or 8 bits, and 16 to 32
+/// bytes for every eight outputs' group of inputs. 0 if the shape cannot be packed.
+[[nodiscard]] std::size_t packed_weight_size(const WeightShape& shape);
+
+/// Packs a quantized weight for linear(): panels of eight outputs, four inputs of an output at a
+/// time, in one block that is valid wherever it is copied to with an alignment of 16.
 ///
-/// @param x, bias, out  as above.
+/// @param out  [packed_weight_size()] bytes, aligned to 16, written only on kOk.
 /// @return kShapeMismatch, kSizeOverflow, kInvalidScale, kInvalidZeroPoint, kInvalidGroupSize;
 ///         kUnsupportedDType for a dtype of more than 8 bits or codes of another type.
-/// Source: quantized_linear_W8A32_without_bias of notebook 5 with w = s * (q - z), the correct
-/// form;
-///         the notebook itself adds z.
 template <typename Code>
-[[nodiscard]] Status linear(std::span<const float> x, std::size_t m, std::size_t k,
-                            const QuantizedWeight<Code>& w, std::size_t n,
+[[nodiscard]] Status pack_weight(const QuantizedWeight<Code>& w, std::size_t n, std::size_t k,
+                                 std::span<std::byte> out);
+
+/// The shape [N][K] of a packed weight.
+struct MatrixShape {
+  std::size_t n;
+  std::size_t k;
+};
+[[nodiscard]] MatrixShape packed_weight_shape(const std::byte* weight);
+
+/// Bytes that linear() and linear_dynamic() need to work in, for m rows of activations.
+/// @param weight  a packed weight.
+[[nodiscard]] std::size_t linear_scratch_size(const std::byte* weight, std::size_t m);
+
+/// y = x . w^T + bias with a packed weight, which is never expanded.
+///
+/// @param x        float32[M][K].
+/// @param weight   what pack_weight() wrote; it is trusted.
+/// @param bias     float32[N], or empty for none.
+/// @param scratch  [linear_scratch_size()] bytes, aligned to 16.
+/// @param out      float32[M][N], written only on kOk; must not overlap the inputs.
+/// @return kShapeMismatch, kSizeOverflow.
+/// NaN and infinities propagate as in torch.nn.functional.linear.
+/// Source: quantized_linear_W8A32_without_bias of notebook 5 with w = s * (q - z), the correct
+///         form; the notebook itself adds z.
+[[nodiscard]] Status linear(std::span<const float> x, std::size_t m, const std::byte* weight,
                             std::span<const float> bias, Accumulate accumulate,
-                            std::span<float> out);
+                            std::span<std::byte> scratch, std::span<float> out);
 
 // ---- W8A8: activations quantized too
 
@@ -86,26 +122,21 @@ template <typename Code>
 [[nodiscard]] Status choose_quantization_params(Range range, std::int32_t qmin, std::int32_t qmax,
                                                 bool reduce_range, QParams& out);
 
-/// Weights of a W8A8 layer: int8 codes with zero point 0.
-struct SymmetricWeight {
-  std::span<const std::int8_t> codes;  ///< [N][K]
-  std::span<const float> scales;       ///< [1] or [N]
-};
-
 /// y = x . w^T + bias with x quantized on the fly to quint8, one scale for the whole input.
 ///
 ///   acc[m][n] = sum_k (qx[m][k] - zero_point) * w[n][k]                      exact
 ///   y = float(acc) * (float(scale) * w_scale[n]) + bias[n]                   in float32
 ///
-/// @param qx        uint8[M][K], made by quantize_per_tensor() with `activation`.
-/// @param row_sums  int32[N], sum_k w[n][k]: see weight_row_sums(). Exact for K < 2^24.
-/// @param bias      float32[N] or empty. @param out  float32[M][N], written only on kOk.
-/// @return kShapeMismatch, kSizeOverflow, kInvalidZeroPoint.
+/// @param qx       uint8[M][K], made by quantize_per_tensor() with `activation`.
+/// @param weight   packed: 8 bits, per tensor or per output, all zero points 0.
+/// @param bias     float32[N] or empty. @param out  float32[M][N], written only on kOk.
+/// @param scratch  [linear_scratch_size()] bytes, aligned to 16.
+/// @return kShapeMismatch, kSizeOverflow, kInvalidZeroPoint; kUnsupportedDType for another weight.
 /// Source: torch.ao.nn.quantized.dynamic.Linear (qnnpack's bits).
-[[nodiscard]] Status linear_dynamic(std::span<const std::uint8_t> qx, std::size_t m, std::size_t k,
-                                    QParams activation, const SymmetricWeight& w, std::size_t n,
-                                    std::span<const std::int32_t> row_sums,
-                                    std::span<const float> bias, std::span<float> out);
+[[nodiscard]] Status linear_dynamic(std::span<const std::uint8_t> qx, std::size_t m,
+                                    QParams activation, const std::byte* weight,
+                                    std::span<const float> bias, std::span<std::byte> scratch,
+                                    std::span<float> out);
 
 /// q = x . w^T + bias with quantized input and output.
 ///
@@ -116,19 +147,15 @@ struct SymmetricWeight {
 ///
 /// The same in every build; PyTorch's engines differ from one another here.
 ///
+/// @param weight, scratch  as above.
 /// @param bias  int32[N] in units of scale_x * w_scale[n], or empty; see quantize_bias().
 /// @param out   uint8[M][N], written only on kOk.
-/// @return kShapeMismatch, kSizeOverflow, kInvalidScale, kInvalidZeroPoint.
+/// @return kShapeMismatch, kSizeOverflow, kInvalidScale, kInvalidZeroPoint, kUnsupportedDType.
 /// Source: Jacob et al. 2018, section 2.2; torch.ao.nn.quantized.Linear.
-[[nodiscard]] Status linear_static(std::span<const std::uint8_t> qx, std::size_t m, std::size_t k,
-                                   QParams input, const SymmetricWeight& w, std::size_t n,
-                                   std::span<const std::int32_t> row_sums,
-                                   std::span<const std::int32_t> bias, QParams output,
+[[nodiscard]] Status linear_static(std::span<const std::uint8_t> qx, std::size_t m, QParams input,
+                                   const std::byte* weight, std::span<const std::int32_t> bias,
+                                   QParams output, std::span<std::byte> scratch,
                                    std::span<std::uint8_t> out);
-
-/// sums[n] = sum_k codes[n][k]. @return kShapeMismatch, kSizeOverflow.
-[[nodiscard]] Status weight_row_sums(std::span<const std::int8_t> codes, std::size_t n,
-                                     std::size_t k, std::span<std::int32_t> sums);
 
 /// out[n] = clamp(round_half_even(bias[n] / (scale_x * w_scale[n]))) as int32; the quotient in
 /// double.

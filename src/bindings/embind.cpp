@@ -155,10 +155,14 @@ Status linear(Offset x, std::size_t m, std::size_t k, Offset w, std::size_t n, O
                            bias_at(bias, n), accumulate, span_at<float>(out, m * n));
 }
 
-Status linear_quantized(Offset x, std::size_t m, std::size_t k, Offset codes, DType dtype,
-                        std::size_t n, WeightGranularity granularity, std::size_t group_size,
-                        Offset scales, Offset zero_points, std::size_t scale_count, Offset bias,
-                        Accumulate accumulate, Offset out) {
+std::size_t packed_weight_size(DType dtype, std::size_t n, std::size_t k,
+                               WeightGranularity granularity, std::size_t group_size) {
+  return zeropoint::packed_weight_size({n, k, dtype, granularity, group_size});
+}
+
+Status pack_weight(Offset codes, DType dtype, std::size_t n, std::size_t k,
+                   WeightGranularity granularity, std::size_t group_size, Offset scales,
+                   Offset zero_points, std::size_t scale_count, Offset out) {
   const auto run = [&](auto code) {
     const QuantizedWeight<decltype(code)> w{span_at<const decltype(code)>(codes, n * k),
                                             dtype,
@@ -166,10 +170,27 @@ Status linear_quantized(Offset x, std::size_t m, std::size_t k, Offset codes, DT
                                             group_size,
                                             span_at<const float>(scales, scale_count),
                                             span_at<const std::int32_t>(zero_points, scale_count)};
-    return zeropoint::linear(span_at<const float>(x, m * k), m, k, w, n, bias_at(bias, n),
-                             accumulate, span_at<float>(out, m * n));
+    const std::size_t size = packed_weight_size(dtype, n, k, granularity, group_size);
+    return zeropoint::pack_weight(w, n, k, span_at<std::byte>(out, size));
   };
   return dtype_info(dtype).is_signed() ? run(std::int8_t{}) : run(std::uint8_t{});
+}
+
+const std::byte* block_at(Offset block) { return reinterpret_cast<const std::byte*>(block); }
+
+std::span<std::byte> scratch_at(Offset scratch, Offset weight, std::size_t m) {
+  return span_at<std::byte>(scratch, zeropoint::linear_scratch_size(block_at(weight), m));
+}
+
+std::size_t linear_scratch_size(Offset weight, std::size_t m) {
+  return zeropoint::linear_scratch_size(block_at(weight), m);
+}
+
+Status linear_packed(Offset x, std::size_t m, Offset weight, Offset bias, Accumulate accumulate,
+                     Offset scratch, Offset out) {
+  const auto [n, k] = packed_weight_shape(block_at(weight));
+  return zeropoint::linear(span_at<const float>(x, m * k), m, block_at(weight), bias_at(bias, n),
+                           accumulate, scratch_at(scratch, weight, m), span_at<float>(out, m * n));
 }
 
 // ---- the torch family
@@ -352,34 +373,22 @@ Status choose_quantization_params(float min, float max, std::int32_t qmin, std::
   return status;
 }
 
-SymmetricWeight weight_at(Offset codes, std::size_t n, std::size_t k, Offset scales,
-                          std::size_t scale_count) {
-  return {span_at<const std::int8_t>(codes, n * k), span_at<const float>(scales, scale_count)};
+Status linear_dynamic(Offset qx, std::size_t m, double scale, std::int32_t zero_point,
+                      Offset weight, Offset bias, Offset scratch, Offset out) {
+  const auto [n, k] = packed_weight_shape(block_at(weight));
+  return zeropoint::linear_dynamic(span_at<const std::uint8_t>(qx, m * k), m, {scale, zero_point},
+                                   block_at(weight), bias_at(bias, n),
+                                   scratch_at(scratch, weight, m), span_at<float>(out, m * n));
 }
 
-Status linear_dynamic(Offset qx, std::size_t m, std::size_t k, double scale,
-                      std::int32_t zero_point, Offset codes, std::size_t n, Offset scales,
-                      std::size_t scale_count, Offset row_sums, Offset bias, Offset out) {
-  return zeropoint::linear_dynamic(span_at<const std::uint8_t>(qx, m * k), m, k,
-                                   {scale, zero_point}, weight_at(codes, n, k, scales, scale_count),
-                                   n, span_at<const std::int32_t>(row_sums, n), bias_at(bias, n),
-                                   span_at<float>(out, m * n));
-}
-
-Status linear_static(Offset qx, std::size_t m, std::size_t k, double scale, std::int32_t zero_point,
-                     Offset codes, std::size_t n, Offset scales, std::size_t scale_count,
-                     Offset row_sums, Offset bias, double out_scale, std::int32_t out_zero_point,
+Status linear_static(Offset qx, std::size_t m, double scale, std::int32_t zero_point, Offset weight,
+                     Offset bias, double out_scale, std::int32_t out_zero_point, Offset scratch,
                      Offset out) {
-  return zeropoint::linear_static(span_at<const std::uint8_t>(qx, m * k), m, k, {scale, zero_point},
-                                  weight_at(codes, n, k, scales, scale_count), n,
-                                  span_at<const std::int32_t>(row_sums, n),
-                                  span_at<const std::int32_t>(bias, bias == 0 ? 0 : n),
-                                  {out_scale, out_zero_point}, span_at<std::uint8_t>(out, m * n));
-}
-
-Status weight_row_sums(Offset codes, std::size_t n, std::size_t k, Offset sums) {
-  return zeropoint::weight_row_sums(span_at<const std::int8_t>(codes, n * k), n, k,
-                                    span_at<std::int32_t>(sums, n));
+  const auto [n, k] = packed_weight_shape(block_at(weight));
+  return zeropoint::linear_static(
+      span_at<const std::uint8_t>(qx, m * k), m, {scale, zero_point}, block_at(weight),
+      span_at<const std::int32_t>(bias, bias == 0 ? 0 : n), {out_scale, out_zero_point},
+      scratch_at(scratch, weight, m), span_at<std::uint8_t>(out, m * n));
 }
 
 Status quantize_bias(Offset bias, std::size_t n, double scale_x, Offset scales,
@@ -439,7 +448,7 @@ EMSCRIPTEN_BINDINGS(zeropoint) {
       .value("sqnr", Metric::kSqnr)
       .value("cosine", Metric::kCosine);
   enum_<Accumulate>("Accumulate", enum_value_type::string)
-      .value("float64", Accumulate::kFloat64)
+      .value("exact", Accumulate::kExact)
       .value("float32", Accumulate::kFloat32);
   enum_<WeightGranularity>("WeightGranularity", enum_value_type::string)
       .value("perTensor", WeightGranularity::kPerTensor)
@@ -486,10 +495,12 @@ EMSCRIPTEN_BINDINGS(zeropoint) {
   function("pack(codes, n, dtype, out)", &pack);
   function("unpack(bytes, n, dtype, out)", &unpack);
   function("linear(x, m, k, w, n, bias, accumulate, out)", &linear);
+  function("packedWeightSize(dtype, n, k, granularity, groupSize)", &packed_weight_size);
   function(
-      "linearQuantized(x, m, k, codes, dtype, n, granularity, groupSize, scales, zeroPoints, "
-      "scaleCount, bias, accumulate, out)",
-      &linear_quantized);
+      "packWeight(codes, dtype, n, k, granularity, groupSize, scales, zeroPoints, scaleCount, out)",
+      &pack_weight);
+  function("linearScratchSize(weight, m)", &linear_scratch_size);
+  function("linearPacked(x, m, weight, bias, accumulate, scratch, out)", &linear_packed);
 
   function("quantizePerTensor(x, n, scale, zeroPoint, dtype, overflow, out)", &quantize_per_tensor);
   function(
@@ -537,15 +548,10 @@ EMSCRIPTEN_BINDINGS(zeropoint) {
 
   function("chooseQuantizationParams(min, max, qmin, qmax, reduceRange, scale, zeroPoint)",
            &choose_quantization_params);
+  function("linearDynamic(qx, m, scale, zeroPoint, weight, bias, scratch, out)", &linear_dynamic);
   function(
-      "linearDynamic(qx, m, k, scale, zeroPoint, codes, n, scales, scaleCount, rowSums, bias, "
-      "out)",
-      &linear_dynamic);
-  function(
-      "linearStatic(qx, m, k, scale, zeroPoint, codes, n, scales, scaleCount, rowSums, bias, "
-      "outScale, outZeroPoint, out)",
+      "linearStatic(qx, m, scale, zeroPoint, weight, bias, outScale, outZeroPoint, scratch, out)",
       &linear_static);
-  function("weightRowSums(codes, n, k, sums)", &weight_row_sums);
   function("quantizeBias(bias, n, scaleX, scales, scaleCount, out)", &quantize_bias);
 }
 

@@ -1,45 +1,107 @@
 // The W8A8 half of linear.h: activations quantized to quint8, exact integer sums.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
+#include "core/linear_work.h"
 #include "core/matrix.h"
-#include "kernels/kernels.h"
+#include "core/packed_weight.h"
+#include "kernels/panels.h"
 #include "zeropoint/linear.h"
 
 namespace zeropoint {
 namespace {
 
+using kernels::Bytes;
+using kernels::kPanel;
+using kernels::Panels;
+
 // quant_utils::ChooseQuantizationParams's smallest scale.
 constexpr float kSmallScale = 6.1e-5F;
 
-Status check_w8a8(std::span<const std::uint8_t> qx, std::size_t m, std::size_t k,
-                  const SymmetricWeight& w, std::size_t n, std::span<const std::int32_t> row_sums,
-                  std::size_t bias, std::size_t out) {
-  for (const Status status : {check_matrix(m, k, qx.size()), check_matrix(n, k, w.codes.size()),
-                              check_matrix(m, n, out)}) {
-    if (status != Status::kOk) return status;
-  }
-  const bool scales_fit = w.scales.size() == 1 || w.scales.size() == n;
-  if (!scales_fit || row_sums.size() != n || (bias != 0 && bias != n)) {
-    return Status::kShapeMismatch;
-  }
-  return Status::kOk;
-}
-
 bool is_quint8(std::int32_t zero_point) { return zero_point >= 0 && zero_point <= 255; }
 
-// store(index in out, column, sum of (qx - zero_point) * w) for every output.
-template <typename Store>
-void for_sums(std::span<const std::uint8_t> qx, std::size_t m, std::size_t k,
-              std::int32_t zero_point, const SymmetricWeight& w, std::size_t n,
-              std::span<const std::int32_t> row_sums, Store store) {
-  for (std::size_t row = 0; row < m; ++row) {
-    for (std::size_t column = 0; column < n; ++column) {
-      const std::int64_t dot =
-          kernels::dot_qu8_qs8(qx.data() + row * k, w.codes.data() + column * k, k);
-      store(row * n + column, column,
-            dot - static_cast<std::int64_t>(zero_point) * row_sums[column]);
+Status check_w8a8(std::size_t qx, std::size_t m, const Panels& w, std::size_t bias, std::size_t out,
+                  std::size_t scratch) {
+  for (const Status status : {check_matrix(m, w.k, qx), check_matrix(m, w.n, out)}) {
+    if (status != Status::kOk) return status;
+  }
+  const bool fits = w.bits == 8 && !w.affine && w.input_scales == nullptr && w.groups() <= 1;
+  if (!fits) return Status::kUnsupportedDType;
+  if (bias != 0 && bias != w.n) return Status::kShapeMismatch;
+  return scratch < RowBlock(w, m).bytes() ? Status::kShapeMismatch : Status::kOk;
+}
+
+// Of a panel: -64 times the sum of each output's codes, which double holds exactly.
+std::array<double, kPanel> minus_sums(const Panels& w, std::size_t panel) {
+  std::array<double, kPanel> totals{};
+  const std::int32_t* sums = w.minus_sums + panel * w.chunks * kPanel;
+  for (std::size_t chunk = 0; chunk < w.chunks; ++chunk) {
+    for (std::size_t i = 0; i < kPanel; ++i) totals[i] += sums[chunk * kPanel + i];
+  }
+  return totals;
+}
+
+// What this build multiplies fastest.
+Bytes byte_format(bool seven_bits) {
+#if defined(__wasm_relaxed_simd__)
+  return seven_bits ? Bytes::kI7 : Bytes::kI7x2;
+#else
+  static_cast<void>(seven_bits);
+  return Bytes::kI16;
+#endif
+}
+
+// Rows whose sums are held at a time.
+constexpr std::size_t kRowsHeld = 32;
+
+// finish(panel, first row, rows, sums[rows][8], more, correction[8]) for all outputs, see
+// kernels::finish_bytes(): more is null or the sums of earlier inputs, the correction what the zero
+// point takes off.
+template <typename Finish>
+void for_sums(const std::uint8_t* qx, std::size_t m, std::int32_t zero_point, const Panels& w,
+              std::span<std::byte> scratch, Finish finish) {
+  const RowBlock block(w, m);
+  const bool seven_bits = kernels::all_below_128(qx, m * w.k);
+  const Bytes format = byte_format(seven_bits);
+  // Seven-bit rows of whole steps are what the kernel takes already.
+  const bool direct = format == Bytes::kI7 && w.k % kernels::kStepInputs == 0;
+  const std::size_t row_bytes = direct ? w.k : block.row_bytes;
+  for (std::size_t first = 0; first < m; first += block.rows) {
+    const std::size_t rows = std::min(block.rows, m - first);
+    const std::uint8_t* x = qx + first * w.k;
+    if (!direct) {
+      std::uint8_t* spread = block.digits(scratch);
+      for (std::size_t r = 0; r < rows; ++r) {
+        kernels::spread_bytes(x + r * w.k, w.k, format, spread + r * row_bytes);
+      }
+      x = spread;
     }
+    const std::size_t panels = w.count();
+    const std::size_t parts = part_count(panels, std::uint64_t{rows} * w.n * w.k / 4);
+    parallel_for(parts, [=](std::size_t part) {
+      const std::size_t last = part_start(panels, part + 1, parts);
+      for (std::size_t panel = part_start(panels, part, parts); panel < last; ++panel) {
+        std::array<double, kPanel> correction = minus_sums(w, panel);
+        for (double& value : correction) value *= zero_point / 64.0;
+        for (std::size_t row = 0; row < rows; row += kRowsHeld) {
+          const std::size_t held = std::min(kRowsHeld, rows - row);
+          std::int32_t sums[kRowsHeld * kPanel] = {};
+          double more[kRowsHeld * kPanel] = {};
+          constexpr std::size_t kSegment = kernels::kByteInputs / kernels::kStepInputs;
+          for (std::size_t step = 0; step < w.steps; step += kSegment) {
+            if (step > 0) {
+              for (std::size_t i = 0; i < held * kPanel; ++i) more[i] += sums[i];
+            }
+            kernels::multiply_bytes(
+                w.codes + panel * w.bytes() + step * 32, std::min(kSegment, w.steps - step), format,
+                x + row * row_bytes + step * kernels::step_bytes(format), row_bytes, held, sums);
+          }
+          finish(panel, first + row, held, sums, w.steps > kSegment ? more : nullptr,
+                 correction.data());
+        }
+      }
+    });
   }
 }
 
@@ -84,56 +146,62 @@ Status choose_quantization_params(Range range, std::int32_t qmin, std::int32_t q
   return Status::kOk;
 }
 
-Status linear_dynamic(std::span<const std::uint8_t> qx, std::size_t m, std::size_t k,
-                      QParams activation, const SymmetricWeight& w, std::size_t n,
-                      std::span<const std::int32_t> row_sums, std::span<const float> bias,
-                      std::span<float> out) {
-  const Status status = check_w8a8(qx, m, k, w, n, row_sums, bias.size(), out.size());
+Status linear_dynamic(std::span<const std::uint8_t> qx, std::size_t m, QParams activation,
+                      const std::byte* weight, std::span<const float> bias,
+                      std::span<std::byte> scratch, std::span<float> out) {
+  const Panels w = panels_of(weight);
+  const Status status = check_w8a8(qx.size(), m, w, bias.size(), out.size(), scratch.size());
   if (status != Status::kOk) return status;
   if (!is_quint8(activation.zero_point)) return Status::kInvalidZeroPoint;
   const auto scale = static_cast<float>(activation.scale);
-  for_sums(qx, m, k, activation.zero_point, w, n, row_sums,
-           [&](std::size_t index, std::size_t column, std::int64_t sum) {
-             const float multiplier = scale * w.scales[w.scales.size() == 1 ? 0 : column];
-             const float y = static_cast<float>(sum) * multiplier;
-             out[index] = bias.empty() ? y : y + bias[column];
+  for_sums(qx.data(), m, activation.zero_point, w, scratch,
+           [=](std::size_t panel, std::size_t row, std::size_t rows, const std::int32_t* sums,
+               const double* more, const double* correction) {
+             const std::size_t column = panel * kPanel;
+             const std::size_t columns = std::min(kPanel, w.n - column);
+             float multiplier[kPanel] = {};
+             // Without a bias nothing is added: -0 is what leaves every value as it is.
+             float added[kPanel];
+             std::fill_n(added, kPanel, -0.0F);
+             for (std::size_t i = 0; i < columns; ++i) {
+               multiplier[i] = scale * w.scales[column + i];
+               if (!bias.empty()) added[i] = bias[column + i];
+             }
+             kernels::finish_bytes(sums, more, correction, multiplier, added, rows,
+                                   out.data() + row * w.n + column, w.n, columns);
            });
   return Status::kOk;
 }
 
-Status linear_static(std::span<const std::uint8_t> qx, std::size_t m, std::size_t k, QParams input,
-                     const SymmetricWeight& w, std::size_t n,
-                     std::span<const std::int32_t> row_sums, std::span<const std::int32_t> bias,
-                     QParams output, std::span<std::uint8_t> out) {
-  const Status status = check_w8a8(qx, m, k, w, n, row_sums, bias.size(), out.size());
+Status linear_static(std::span<const std::uint8_t> qx, std::size_t m, QParams input,
+                     const std::byte* weight, std::span<const std::int32_t> bias, QParams output,
+                     std::span<std::byte> scratch, std::span<std::uint8_t> out) {
+  const Panels w = panels_of(weight);
+  const Status status = check_w8a8(qx.size(), m, w, bias.size(), out.size(), scratch.size());
   if (status != Status::kOk) return status;
   if (!is_quint8(input.zero_point) || !is_quint8(output.zero_point)) {
     return Status::kInvalidZeroPoint;
   }
   if (!(output.scale > 0.0) || !std::isfinite(output.scale)) return Status::kInvalidScale;
-  for_sums(qx, m, k, input.zero_point, w, n, row_sums,
-           [&](std::size_t index, std::size_t column, std::int64_t sum) {
-             const double weight_scale = w.scales[w.scales.size() == 1 ? 0 : column];
-             const auto multiplier = static_cast<float>(input.scale * weight_scale / output.scale);
-             const std::int64_t total = bias.empty() ? sum : sum + bias[column];
-             const float steps = std::nearbyint(static_cast<float>(total) * multiplier);
-             const float q = steps + static_cast<float>(output.zero_point);
-             // Written so that a NaN (0 times an infinite multiplier) becomes a code too.
-             out[index] = q >= 255.0F ? 255 : (q > 0.0F ? static_cast<std::uint8_t>(q) : 0);
+  for_sums(qx.data(), m, input.zero_point, w, scratch,
+           [=](std::size_t panel, std::size_t row, std::size_t rows, const std::int32_t* sums,
+               const double* more, const double* correction) {
+             for (std::size_t i = 0; i < rows * kPanel; ++i) {
+               const std::size_t column = panel * kPanel + i % kPanel;
+               if (column >= w.n) continue;
+               double total = sums[i] + correction[i % kPanel];
+               if (more != nullptr) total += more[i];
+               if (!bias.empty()) total += bias[column];
+               const double weight_scale = w.scales[column];
+               const auto multiplier =
+                   static_cast<float>(input.scale * weight_scale / output.scale);
+               const float steps = std::nearbyint(static_cast<float>(total) * multiplier);
+               const float q = steps + static_cast<float>(output.zero_point);
+               // Written so that a NaN (0 times an infinite multiplier) becomes a code too.
+               out[(row + i / kPanel) * w.n + column] =
+                   q >= 255.0F ? 255 : (q > 0.0F ? static_cast<std::uint8_t>(q) : 0);
+             }
            });
-  return Status::kOk;
-}
-
-Status weight_row_sums(std::span<const std::int8_t> codes, std::size_t n, std::size_t k,
-                       std::span<std::int32_t> sums) {
-  const Status status = check_matrix(n, k, codes.size());
-  if (status != Status::kOk) return status;
-  if (sums.size() != n) return Status::kShapeMismatch;
-  for (std::size_t row = 0; row < n; ++row) {
-    std::int32_t sum = 0;
-    for (const std::int8_t code : codes.subspan(row * k, k)) sum += code;
-    sums[row] = sum;
-  }
   return Status::kOk;
 }
 

@@ -49,7 +49,7 @@ std::size_t thread_count();
 namespace detail {
 
 /// The most bytes that work may capture.
-inline constexpr std::size_t kMaxCapture = 256;
+inline constexpr std::size_t kMaxCapture = 512;
 
 using RunPart = void (*)(const void* work, std::size_t part);
 

@@ -2,6 +2,7 @@
 
 import { rangeError, stateError } from "./errors.js";
 import { type CoreModule, Memory } from "./memory.js";
+import { PackedWeight } from "./packed-weight.js";
 
 /** One compiled variant of the core. `"baseline"` needs WebAssembly's 128-bit SIMD. */
 export type Build = "baseline" | "relaxed";
@@ -113,21 +114,22 @@ const KNOWN_SUM = 408;
 
 /** Whether a core computes what was worked out without it. */
 export function computesKnownValues(core: Core): boolean {
-  const { memory, module } = core;
+  return quantizesKnownValues(core) && multipliesKnownValues(core);
+}
+
+function quantizesKnownValues({ memory, module }: Core): boolean {
   const n = KNOWN_VALUES.length;
-  const counting = KNOWN_VALUES.map((_, i) => i + 1);
   const x = memory.place(4 * n);
   const scale = memory.place(4);
   const zeroPoint = memory.place(4);
   const shape = memory.place(4);
   const codes = memory.place(n);
-  const sum = memory.place(4);
   const base = memory.commit("init");
   memory.write("Float32Array", base + x, KNOWN_VALUES);
   memory.writeOne("Float32Array", base + scale, 0.5);
   memory.writeOne("Int32Array", base + zeroPoint, 1);
   memory.writeOne("Uint32Array", base + shape, n);
-  const quantized = module.quantize(
+  const status = module.quantize(
     base + x,
     base + shape,
     1,
@@ -140,35 +142,39 @@ export function computesKnownValues(core: Core): boolean {
   );
   const got = new Int8Array(n);
   memory.read(base + codes, got);
-  memory.write(
-    "Float32Array",
-    base + x,
-    counting.map((i) => 17 - i),
+  memory.end();
+  return status === "kOk" && KNOWN_CODES.every((code, i) => code === got[i]);
+}
+
+function multipliesKnownValues(core: Core): boolean {
+  const { memory, module } = core;
+  const n = KNOWN_VALUES.length;
+  const codes = Int8Array.from(KNOWN_VALUES, (_, i) => i + 1);
+  const weight = new PackedWeight(
+    core,
+    "init",
+    {
+      outFeatures: 1,
+      inFeatures: n,
+      dtype: "int8",
+      codes,
+      granularity: "perTensor",
+      groupSize: 0,
+      scales: [0.5],
+      zeroPoints: [0],
+    },
+    undefined,
   );
-  memory.write("Int8Array", base + codes, counting);
-  memory.writeOne("Int32Array", base + zeroPoint, 0);
-  const multiplied = module.linearQuantized(
-    base + x,
-    1,
-    n,
-    base + codes,
-    "int8",
-    1,
-    "perTensor",
-    0,
-    base + scale,
-    base + zeroPoint,
-    1,
-    0,
-    "float64",
-    base + sum,
-  );
+  const x = memory.place(4 * n);
+  const scratch = memory.place(weight.scratchBytes(1));
+  const sum = memory.place(4);
+  const base = memory.commit("init");
+  const input = Float32Array.from(codes, (i) => 17 - i);
+  memory.write("Float32Array", base + x, input);
+  const { at } = weight;
+  const status = module.linearPacked(base + x, 1, at, 0, "exact", base + scratch, base + sum);
   const y = memory.readOne("Float32Array", base + sum);
   memory.end();
-  return (
-    quantized === "kOk" &&
-    multiplied === "kOk" &&
-    KNOWN_CODES.every((code, i) => code === got[i]) &&
-    y === KNOWN_SUM
-  );
+  weight.dispose();
+  return status === "kOk" && y === KNOWN_SUM;
 }

@@ -2,7 +2,7 @@
 
 // The linear layer: input · weightᵀ + bias, with float32 input and float or quantized weights.
 
-import type { NumberArray } from "./arrays.js";
+import { arrayLength, arrayName, type NumberArray } from "./arrays.js";
 import type { Core } from "./build.js";
 import {
   type CheckedTensor,
@@ -14,11 +14,10 @@ import {
   sizeOf,
   type TensorInput,
 } from "./check.js";
-import type { MainModule } from "./core/baseline.js";
 import { DTYPES, type DType } from "./dtype.js";
 import { rangeError, typeError } from "./errors.js";
 import { activeCore } from "./init.js";
-import { aligned, type Block, bytesIn, type ElementType, type Memory } from "./memory.js";
+import { PackedWeight, type WeightCodes } from "./packed-weight.js";
 import {
   type CheckedQParams,
   type CheckedQuantized,
@@ -34,13 +33,12 @@ import {
 import { checkQTensor, looksTorchQuantized, type TorchQuantizedTensorInput } from "./qtensor.js";
 import { quantizeValues } from "./quantize.js";
 import { show, showShape } from "./show.js";
-import { checkTensorOut, type Tensor } from "./tensor.js";
+import { checkTensorOut, Tensor } from "./tensor.js";
 import { Int8Layer, quantizeInt8Weight } from "./w8a8.js";
 
 /**
- * How products are summed: `"exact"`, the default, in double precision and a fixed order, the same
- * bits in every build, engine and batch; or `"float32"`, faster, in an order that depends on the
- * build.
+ * How exactly to compute: `"exact"`, the default, to about one rounding of float32 and with the same
+ * bits in every build, engine and batch; or `"float32"`, which may be faster, depending on the build.
  */
 export type Accumulate = "exact" | "float32";
 
@@ -54,34 +52,14 @@ function checkAccumulate(where: string, value: unknown): Accumulate {
   return checkChoice(where, "options.accumulate", value, ["exact", "float32"], "exact");
 }
 
-/** What the core calls the ways to sum. */
-const CORE_ACCUMULATE = { exact: "float64", float32: "float32" } as const;
-
 // ---------------------------------------------------------------------------------------------
-// Weights: what must be in the heap, and how the core is to read it.
+// Weights.
 
-/** One array of the weight that the core reads. */
-interface Part {
-  readonly type: ElementType;
-  readonly values: NumberArray | readonly number[];
-  readonly count: number;
-}
-
-/** A weight after its checks. */
-interface Weight {
+/** A float weight after its checks, of shape [outFeatures, inFeatures]. */
+interface FloatWeight {
   readonly outFeatures: number;
   readonly inFeatures: number;
-  /** Float values; or codes, scales and zero points. */
-  readonly parts: readonly Part[];
-  /** Undefined for a float weight. */
-  readonly quantized: QuantizedWeight | undefined;
-}
-
-interface QuantizedWeight {
-  readonly dtype: DType;
-  readonly granularity: Parameters<MainModule["linearQuantized"]>[6];
-  readonly groupSize: number;
-  readonly scaleCount: number;
+  readonly values: NumberArray;
 }
 
 function checkMatrix(where: string, shape: readonly number[]): [number, number] {
@@ -93,15 +71,10 @@ function checkMatrix(where: string, shape: readonly number[]): [number, number] 
   );
 }
 
-function checkFloatWeight(where: string, value: unknown): Weight {
-  const { data, shape, size } = checkTensor(where, "weight", value);
+function checkFloatWeight(where: string, value: unknown): FloatWeight {
+  const { data, shape } = checkTensor(where, "weight", value);
   const [outFeatures, inFeatures] = checkMatrix(where, shape);
-  return {
-    outFeatures,
-    inFeatures,
-    parts: [{ type: "Float32Array", values: data, count: size }],
-    quantized: undefined,
-  };
+  return { outFeatures, inFeatures, values: data };
 }
 
 /**
@@ -138,28 +111,20 @@ function checkWeightDType(where: string, argument: string, dtype: DType): void {
   );
 }
 
-function quantizedWeight(where: string, checked: CheckedQuantized): Weight {
-  const { shape, codes, size, dtype, qparams } = checked;
+function weightCodes(where: string, checked: CheckedQuantized): WeightCodes {
+  const { shape, codes, dtype, qparams } = checked;
   const { scale, zeroPoint, slices } = qparams;
   const [outFeatures, inFeatures] = checkMatrix(where, shape);
   checkWeightDType(where, "weight.dtype", dtype);
-  const scales = typeof scale === "number" ? [scale] : scale.data;
-  const zeroPoints = typeof zeroPoint === "number" ? [zeroPoint] : zeroPoint.data;
-  const scaleCount = scales.length;
   return {
     outFeatures,
     inFeatures,
-    parts: [
-      { type: DTYPES[dtype].arrayName, values: codes, count: size },
-      { type: "Float32Array", values: scales, count: scaleCount },
-      { type: "Int32Array", values: zeroPoints, count: scaleCount },
-    ],
-    quantized: {
-      dtype,
-      granularity: weightGranularity(where, qparams, outFeatures, inFeatures),
-      groupSize: slices.groupSize ?? 0,
-      scaleCount,
-    },
+    dtype,
+    codes,
+    granularity: weightGranularity(where, qparams, outFeatures, inFeatures),
+    groupSize: slices.groupSize ?? 0,
+    scales: typeof scale === "number" ? [scale] : scale.data,
+    zeroPoints: typeof zeroPoint === "number" ? [zeroPoint] : zeroPoint.data,
   };
 }
 
@@ -168,7 +133,7 @@ function weightGranularity(
   { scale, slices }: CheckedQParams,
   outFeatures: number,
   inFeatures: number,
-): QuantizedWeight["granularity"] {
+): WeightCodes["granularity"] {
   if (slices.granularity === "perGroup") return "perGroup";
   if (slices.granularity === "perChannel") return slices.axis === 0 ? "perOutput" : "perInput";
   if (typeof scale === "number" || scale.data.length === 1) return "perTensor";
@@ -189,7 +154,7 @@ function checkBias(
   argument: string,
   value: unknown,
   outFeatures: number,
-): Part | undefined {
+): NumberArray | undefined {
   if (value === undefined || value === null) return undefined;
   const { data, shape, size } = checkTensor(where, argument, value);
   if (shape.length !== 1 || size !== outFeatures) {
@@ -199,7 +164,7 @@ function checkBias(
         `got ${showShape(shape)}`,
     );
   }
-  return { type: "Float32Array", values: data, count: size };
+  return data;
 }
 
 interface Batch extends CheckedTensor {
@@ -212,7 +177,7 @@ interface Batch extends CheckedTensor {
 function checkInput(
   where: string,
   value: unknown,
-  { outFeatures, inFeatures }: Pick<Weight, "outFeatures" | "inFeatures">,
+  { outFeatures, inFeatures }: Pick<FloatWeight, "outFeatures" | "inFeatures">,
 ): Batch {
   const { data, shape, size } = checkTensor(where, "input", value);
   if (shape.length === 0 || shape[shape.length - 1] !== inFeatures) {
@@ -234,45 +199,75 @@ function checkInput(
   return { data, shape, size, rows: sizeOf(leading), outShape, outSize };
 }
 
-function writePart(memory: Memory, offset: number, { type, values }: Part): void {
-  memory.write(type, offset, values);
+/** input · weightᵀ + bias with float weights, all of them copied for the call. */
+function multiplyFloats(
+  { module, memory }: Core,
+  where: string,
+  { outFeatures, inFeatures, values }: FloatWeight,
+  bias: NumberArray | undefined,
+  accumulate: Accumulate,
+  { data, size, rows }: Batch,
+  out: Float32Array,
+): void {
+  const xAt = memory.place(4 * size);
+  const valuesAt = memory.place(4 * outFeatures * inFeatures);
+  const biasAt = memory.place(bias === undefined ? 0 : 4 * outFeatures);
+  const outAt = memory.place(out.byteLength);
+  const base = memory.commit(where);
+  try {
+    memory.copyIn(where, "Float32Array", base + xAt, data, size);
+    memory.copyIn(where, "Float32Array", base + valuesAt, values, outFeatures * inFeatures);
+    if (bias !== undefined) {
+      memory.copyIn(where, "Float32Array", base + biasAt, bias, outFeatures);
+    }
+    const status = module.linear(
+      base + xAt,
+      rows,
+      inFeatures,
+      base + valuesAt,
+      outFeatures,
+      bias === undefined ? 0 : base + biasAt,
+      accumulate,
+      base + outAt,
+    );
+    if (status !== "kOk") throw refused(where, status);
+    memory.read(base + outAt, out);
+  } finally {
+    memory.end();
+  }
 }
 
-/** Runs the core on rows that are in the heap already. */
-function multiply(
-  { module }: Core,
+/** input · weightᵀ + bias with a packed weight, whose bias it is. */
+function multiplyPacked(
+  { module, memory }: Core,
   where: string,
-  weight: Pick<Weight, "outFeatures" | "inFeatures" | "quantized">,
+  weight: PackedWeight,
   accumulate: Accumulate,
+  data: NumberArray,
   rows: number,
-  xAt: number,
-  partsAt: readonly number[],
-  biasAt: number,
-  outAt: number,
+  out: Float32Array,
 ): void {
-  const { outFeatures, inFeatures, quantized } = weight;
-  const [valuesAt = 0, scalesAt = 0, zeroPointsAt = 0] = partsAt;
-  const sum = CORE_ACCUMULATE[accumulate];
-  const status =
-    quantized === undefined
-      ? module.linear(xAt, rows, inFeatures, valuesAt, outFeatures, biasAt, sum, outAt)
-      : module.linearQuantized(
-          xAt,
-          rows,
-          inFeatures,
-          valuesAt,
-          quantized.dtype,
-          outFeatures,
-          quantized.granularity,
-          quantized.groupSize,
-          scalesAt,
-          zeroPointsAt,
-          quantized.scaleCount,
-          biasAt,
-          sum,
-          outAt,
-        );
-  if (status !== "kOk") throw refused(where, status);
+  const size = rows * weight.inFeatures;
+  const xAt = memory.place(4 * size);
+  const scratchAt = memory.place(weight.scratchBytes(rows));
+  const outAt = memory.place(4 * rows * weight.outFeatures);
+  const base = memory.commit(where);
+  try {
+    memory.copyIn(where, "Float32Array", base + xAt, data, size);
+    const status = module.linearPacked(
+      base + xAt,
+      rows,
+      weight.at,
+      weight.biasAt,
+      accumulate,
+      base + scratchAt,
+      base + outAt,
+    );
+    if (status !== "kOk") throw refused(where, status);
+    memory.read(base + outAt, out);
+  } finally {
+    memory.end();
+  }
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -280,10 +275,11 @@ function multiply(
 
 /**
  * Multiplies rows by a weight matrix: input · weightᵀ + bias. A quantized weight is used as it is,
- * w = scale · (q − zeroPoint), and never expanded to floats in memory.
+ * w = scale · (q − zeroPoint), and never expanded to floats in memory. It is packed for every call;
+ * `QuantizedLinear` packs it once.
  *
- * Sums are exact to about one rounding to float32 and have the same bits everywhere, unless
- * `accumulate: "float32"` asks for the faster path:
+ * Results are exact to about one rounding to float32 and have the same bits everywhere, unless
+ * `accumulate: "float32"` asks for a path that may be faster:
  *
  *     "exact"     |y − exact| ≤ (K + 1) · 2⁻²⁴ · Σ|x·w| + 2⁻²⁴ · |bias|
  *     "float32"   |y − exact| ≤ (K + 2) · 2⁻²³ · (Σ|x·w| + |bias|), as long as float32 can hold all
@@ -326,43 +322,25 @@ export function runLinear(
   options?: LinearOptions,
 ): Tensor {
   const checked = looksQuantized(weight)
-    ? quantizedWeight(where, checkQuantized(where, "weight", fromTorch(where, weight)))
+    ? weightCodes(where, checkQuantized(where, "weight", fromTorch(where, weight)))
     : checkFloatWeight(where, weight);
   const batch = checkInput(where, input, checked);
-  const biasPart = checkBias(where, "bias", bias, checked.outFeatures);
+  const biasValues = checkBias(where, "bias", bias, checked.outFeatures);
   const accumulate = checkAccumulate(
     where,
     checkOptions(where, options, ["accumulate"]).accumulate,
   );
   const result = checkTensorOut(where, "out", undefined, batch.outShape, batch.outSize, []);
   if (batch.outSize === 0) return result;
-  const { memory } = core;
-  const parts = biasPart === undefined ? checked.parts : [...checked.parts, biasPart];
-  const xAt = memory.place(4 * batch.size);
-  const places = parts.map(({ type, count }) => memory.place(bytesIn(type, count)));
-  const outAt = memory.place(4 * batch.outSize);
-  const base = memory.commit(where);
+  if ("values" in checked) {
+    multiplyFloats(core, where, checked, biasValues, accumulate, batch, result.data);
+    return result;
+  }
+  const packed = new PackedWeight(core, where, checked, biasValues);
   try {
-    memory.write("Float32Array", base + xAt, batch.data);
-    const offsets = places.map((place) => base + place);
-    parts.forEach((part, i) => {
-      writePart(memory, offsets[i], part);
-    });
-    const biasAt = biasPart === undefined ? 0 : (offsets.pop() as number);
-    multiply(
-      core,
-      where,
-      checked,
-      accumulate,
-      batch.rows,
-      base + xAt,
-      offsets,
-      biasAt,
-      base + outAt,
-    );
-    memory.read(base + outAt, result.data);
+    multiplyPacked(core, where, packed, accumulate, batch.data, batch.rows, result.data);
   } finally {
-    memory.end();
+    packed.dispose();
   }
   return result;
 }
@@ -395,19 +373,9 @@ export interface QuantizedLinearOptions
   accumulate?: Accumulate | undefined;
 }
 
-/** Core memory that a layer owns. */
-interface Owned {
-  readonly memory: Memory;
-  readonly block: Block;
-}
-
-const abandoned = /* @__PURE__ */ new FinalizationRegistry<Owned>(({ memory, block }) => {
-  memory.release(block);
-});
-
 /**
- * A linear layer with quantized weights, which it copies into the core's memory once and uses many
- * times. `forward` computes what `linear` computes, bit for bit.
+ * A linear layer with quantized weights, which it packs into the core's memory once, at their own 2 to 8
+ * bits, and uses many times. `forward` computes what `linear` computes, bit for bit.
  *
  * That memory is freed by `dispose()` or at the end of a `using` block; a layer that is forgotten
  * frees it some time after it has become garbage.
@@ -427,13 +395,10 @@ export class QuantizedLinear {
   readonly accumulate: Accumulate;
 
   readonly #core: Core;
-  readonly #quantized: QuantizedWeight | undefined;
-  readonly #partsAt: readonly number[];
-  readonly #biasAt: number;
+  readonly #weight: PackedWeight;
   readonly #reduceRange: boolean;
-  /** The weights of a layer with dynamic activations, which owns its memory itself. */
+  /** What runs dynamic activations on the weight. */
   readonly #dynamic: Int8Layer | undefined;
-  #owned: Owned | undefined;
 
   /**
    * With `activations: "dynamic"` the layer is PyTorch's dynamic quantized linear layer, bit for bit: a
@@ -497,41 +462,16 @@ export class QuantizedLinear {
     );
     const checked = checkQuantized(where, "weight", ready);
     const { qparams, dtype, scheme } = checked;
-    const { outFeatures, inFeatures, parts, quantized } = quantizedWeight(where, checked);
-    const biasPart = checkBias(where, "options.bias", bias, outFeatures);
+    const codes = weightCodes(where, checked);
+    const { outFeatures, inFeatures } = codes;
+    const biasValues = checkBias(where, "options.bias", bias, outFeatures);
+    if (isDynamic) checkInt8(where, checked, codes);
     this.outFeatures = outFeatures;
     this.inFeatures = inFeatures;
     this.qparams = qparamsResult(qparams, dtype, scheme, qparams.slices);
     this.#core = core;
-    this.#quantized = quantized;
-    if (isDynamic) {
-      this.#dynamic = new Int8Layer(
-        core,
-        where,
-        { outFeatures, inFeatures, ...checkInt8(where, checked, quantized) },
-        biasPart?.values,
-      );
-      this.#partsAt = [];
-      this.#biasAt = 0;
-      return;
-    }
-    const { memory } = core;
-    const all = biasPart === undefined ? parts : [...parts, biasPart];
-    let bytes = 0;
-    const places = all.map(({ type, count }) => {
-      const place = bytes;
-      bytes += aligned(bytesIn(type, count));
-      return place;
-    });
-    const block = memory.allocate(where, bytes);
-    const offsets = places.map((place) => block.base + place);
-    all.forEach((part, i) => {
-      writePart(memory, offsets[i], part);
-    });
-    this.#biasAt = biasPart === undefined ? 0 : (offsets.pop() as number);
-    this.#partsAt = offsets;
-    this.#owned = { memory, block };
-    abandoned.register(this, this.#owned, this);
+    this.#weight = new PackedWeight(core, where, codes, biasValues);
+    this.#dynamic = isDynamic ? new Int8Layer(core, this.#weight) : undefined;
   }
 
   /**
@@ -550,13 +490,18 @@ export class QuantizedLinear {
    */
   forward(input: TensorInput, out?: Float32Array | Tensor): Tensor {
     const where = "QuantizedLinear.forward";
-    this.#dynamic?.checkAlive(where);
-    if (this.#owned === undefined && this.#dynamic === undefined) {
-      throw typeError("ZP_DISPOSED", `${where}: the layer is disposed and cannot be used any more`);
-    }
-    const { inFeatures, outFeatures } = this;
+    const weight = this.#weight;
+    weight.checkAlive(where);
     const core = this.#core;
-    const batch = checkInput(where, input, { inFeatures, outFeatures });
+    // The loop that reuses its tensors makes no garbage.
+    if (this.#dynamic === undefined && input instanceof Tensor && out instanceof Tensor) {
+      const rows = matchingRows(input, out, weight);
+      if (rows > 0) {
+        multiplyPacked(core, where, weight, this.accumulate, input.data, rows, out.data);
+        return out;
+      }
+    }
+    const batch = checkInput(where, input, weight);
     if (this.#dynamic !== undefined && batch.shape.length < 2) {
       throw rangeError(
         "ZP_SHAPE_MISMATCH",
@@ -567,41 +512,15 @@ export class QuantizedLinear {
     const result = checkTensorOut(where, "out", out, batch.outShape, batch.outSize, [batch.data]);
     if (this.#dynamic !== undefined) {
       this.#dynamic.runDynamic(where, batch, batch.rows, this.#reduceRange, result.data);
-      return result;
-    }
-    if (batch.outSize === 0) return result;
-    const { memory } = core;
-    const xAt = memory.place(4 * batch.size);
-    const outAt = memory.place(4 * batch.outSize);
-    const base = memory.commit(where);
-    try {
-      memory.write("Float32Array", base + xAt, batch.data);
-      multiply(
-        core,
-        where,
-        { inFeatures, outFeatures, quantized: this.#quantized },
-        this.accumulate,
-        batch.rows,
-        base + xAt,
-        this.#partsAt,
-        this.#biasAt,
-        base + outAt,
-      );
-      memory.read(base + outAt, result.data);
-    } finally {
-      memory.end();
+    } else if (batch.outSize > 0) {
+      multiplyPacked(core, where, weight, this.accumulate, batch.data, batch.rows, result.data);
     }
     return result;
   }
 
   /** Frees the layer's memory. Calling it again does nothing; calling `forward` after it throws. */
   dispose(): void {
-    this.#dynamic?.dispose();
-    if (this.#owned === undefined) return;
-    const { memory, block } = this.#owned;
-    this.#owned = undefined;
-    abandoned.unregister(this);
-    memory.release(block);
+    this.#weight.dispose();
   }
 
   /** `dispose()`, for `using`. There where the engine has `Symbol.dispose`. */
@@ -615,6 +534,29 @@ if (typeof Symbol.dispose === "symbol") {
     configurable: true,
     writable: true,
   });
+}
+
+/**
+ * How many rows a tensor has, if it and the result's tensor plainly fit the weight; otherwise 0, and
+ * the checks decide.
+ */
+function matchingRows(input: Tensor, out: Tensor, weight: PackedWeight): number {
+  const axes = input.shape.length;
+  if (axes === 0 || out.shape.length !== axes) return 0;
+  if (input.shape[axes - 1] !== weight.inFeatures) return 0;
+  if (out.shape[axes - 1] !== weight.outFeatures) return 0;
+  let rows = 1;
+  for (let axis = 0; axis < axes - 1; axis++) {
+    if (input.shape[axis] !== out.shape[axis]) return 0;
+    rows *= input.shape[axis];
+  }
+  const fits =
+    arrayName(input.data) === "Float32Array" &&
+    arrayName(out.data) === "Float32Array" &&
+    arrayLength(input.data) === rows * weight.inFeatures &&
+    arrayLength(out.data) === rows * weight.outFeatures &&
+    input.data.buffer !== out.data.buffer;
+  return fits ? rows : 0;
 }
 
 /** The weight itself, or what quantizing it as the options say gives. */
@@ -683,28 +625,20 @@ function toInt8(
   return quantizeInt8Weight(core, where, x, axis !== undefined);
 }
 
-/** Codes and scales of a weight that dynamic activations can be multiplied by. */
-function checkInt8(
-  where: string,
-  { codes, dtype, qparams }: CheckedQuantized,
-  quantized: QuantizedWeight | undefined,
-): { codes: Int8Array; scales: ArrayLike<number> } {
-  const { scale, zeroPoint } = qparams;
-  const granularity = quantized?.granularity;
-  const zeros = typeof zeroPoint === "number" ? [zeroPoint] : zeroPoint.data;
+/** Checks that dynamic activations can be multiplied by a weight. */
+function checkInt8(where: string, { dtype }: CheckedQuantized, weight: WeightCodes): void {
+  const { granularity, zeroPoints } = weight;
   const problem =
     dtype !== "int8"
       ? `dtype "int8" or "qint8", got "${dtype}"`
-      : zeros.some((zero) => zero !== 0)
+      : Array.from(zeroPoints as ArrayLike<number>).some((zero) => zero !== 0)
         ? "zero points of 0"
         : granularity !== "perTensor" && granularity !== "perOutput"
           ? "one scale, or one for each output"
           : undefined;
-  if (problem !== undefined) {
-    throw rangeError(
-      dtype === "int8" ? "ZP_INVALID_SCHEME" : "ZP_UNSUPPORTED_DTYPE",
-      `${where}: weight must have ${problem} with options.activations: "dynamic"`,
-    );
-  }
-  return { codes: codes as Int8Array, scales: typeof scale === "number" ? [scale] : scale.data };
+  if (problem === undefined) return;
+  throw rangeError(
+    dtype === "int8" ? "ZP_INVALID_SCHEME" : "ZP_UNSUPPORTED_DTYPE",
+    `${where}: weight must have ${problem} with options.activations: "dynamic"`,
+  );
 }

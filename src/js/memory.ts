@@ -103,6 +103,9 @@ export class Memory {
   #block: Block | undefined;
   #capacity = 0;
   #placed = 0;
+  /** The view that read() made last, and of which type. */
+  #lastRead: InstanceType<(typeof HEAP_ARRAYS)[ElementType]> | undefined;
+  #lastType: ElementType | undefined;
 
   constructor(module: CoreModule) {
     this.#module = module;
@@ -226,7 +229,20 @@ export class Memory {
   read(offset: number, out: NumberArray): void {
     const type = arrayName(out) as ElementType;
     const buffer = this.#current().buffer as ArrayBuffer;
-    setArray(out, new HEAP_ARRAYS[type](buffer, offset, arrayLength(out)), 0);
+    const length = arrayLength(out);
+    let view = this.#lastRead;
+    // A layer that runs in a loop reads the same place again and again, and makes no garbage.
+    if (
+      this.#lastType !== type ||
+      view?.buffer !== buffer ||
+      view.byteOffset !== offset ||
+      view.length !== length
+    ) {
+      view = new HEAP_ARRAYS[type](buffer, offset, length);
+      this.#lastRead = view;
+      this.#lastType = type;
+    }
+    setArray(out, view, 0);
   }
 }
 

@@ -2,10 +2,10 @@
 
 import type { Core } from "./build.js";
 import type { CheckedTensor } from "./check.js";
-import { rangeError, typeError, type ZeropointError } from "./errors.js";
+import { rangeError, type ZeropointError } from "./errors.js";
 import { runOn } from "./init.js";
-import { aligned, type Block, type Memory } from "./memory.js";
 import { MinMaxObserver, PerChannelMinMaxObserver, tensorRange } from "./observer.js";
+import type { PackedWeight } from "./packed-weight.js";
 import { refused } from "./qparams.js";
 import { perChannelTensor, TorchQuantizedTensor } from "./qtensor.js";
 import { quantizePerChannel, quantizePerTensor } from "./torch.js";
@@ -17,91 +17,41 @@ export interface Activation {
   readonly zeroPoint: number;
 }
 
-/** Int8 weights whose zero point is 0. */
-export interface Int8Weight {
-  readonly outFeatures: number;
-  readonly inFeatures: number;
-  /** [outFeatures, inFeatures] */
-  readonly codes: Int8Array;
-  /** One, or one for each output. */
-  readonly scales: ArrayLike<number>;
-}
-
-/** Core memory that a layer owns. */
-interface Owned {
-  readonly memory: Memory;
-  readonly block: Block;
-}
-
-const abandoned = /* @__PURE__ */ new FinalizationRegistry<Owned>(({ memory, block }) => {
-  memory.release(block);
-});
-
-/** Int8 weights, copied into the core's memory once to be used many times. */
+/** Runs 8-bit activations on an int8 weight whose zero points are 0. */
 export class Int8Layer {
-  readonly inFeatures: number;
-  readonly outFeatures: number;
+  readonly weight: PackedWeight;
   readonly #core: Core;
-  readonly #scaleCount: number;
-  readonly #codesAt: number;
-  readonly #scalesAt: number;
-  readonly #sumsAt: number;
-  readonly #biasAt: number;
-  #owned: Owned | undefined;
 
-  /** @param bias  float32 for dynamic activations; for static ones see `setStaticBias` */
-  constructor(
-    core: Core,
-    where: string,
-    { outFeatures, inFeatures, codes, scales }: Int8Weight,
-    bias: ArrayLike<number> | undefined,
-  ) {
+  /** @param weight  with a float32 bias for dynamic activations; for static ones see `setStaticBias` */
+  constructor(core: Core, weight: PackedWeight) {
     this.#core = core;
-    this.inFeatures = inFeatures;
-    this.outFeatures = outFeatures;
-    this.#scaleCount = scales.length;
-    const { memory, module } = core;
-    let bytes = 0;
-    const place = (size: number): number => {
-      const at = bytes;
-      bytes += aligned(size);
-      return at;
-    };
-    const codesAt = place(codes.length);
-    const scalesAt = place(4 * scales.length);
-    const sumsAt = place(4 * outFeatures);
-    const biasAt = place(bias === undefined ? 0 : 4 * outFeatures);
-    const block = memory.allocate(where, bytes);
-    this.#codesAt = block.base + codesAt;
-    this.#scalesAt = block.base + scalesAt;
-    this.#sumsAt = block.base + sumsAt;
-    this.#biasAt = bias === undefined ? 0 : block.base + biasAt;
-    this.#owned = { memory, block };
-    memory.write("Int8Array", this.#codesAt, codes);
-    memory.write("Float32Array", this.#scalesAt, Float32Array.from(scales));
-    const status = module.weightRowSums(this.#codesAt, outFeatures, inFeatures, this.#sumsAt);
-    if (status !== "kOk") {
-      memory.release(block);
-      throw refused(where, status);
-    }
-    if (bias !== undefined) memory.write("Float32Array", this.#biasAt, Float32Array.from(bias));
-    abandoned.register(this, this.#owned, this);
+    this.weight = weight;
   }
 
-  /** Turns the bias, in place, into int32 steps of the input's scale times the weight's. */
-  setStaticBias(where: string, bias: Float32Array, { scale }: Activation): void {
+  /**
+   * Turns the bias, in place, into int32 steps of the input's scale times the weight's.
+   * @param scales  of the weight
+   */
+  setStaticBias(
+    where: string,
+    bias: Float32Array,
+    scales: Float32Array,
+    { scale }: Activation,
+  ): void {
     const { memory, module } = this.#core;
     const biasAt = memory.place(4 * bias.length);
+    const scalesAt = memory.place(4 * scales.length);
     const base = memory.commit(where);
     try {
       memory.write("Float32Array", base + biasAt, bias);
+      memory.write("Float32Array", base + scalesAt, scales);
       const status = module.quantizeBias(
         base + biasAt,
         bias.length,
         scale,
-        this.#scalesAt,
-        this.#scaleCount,
-        this.#biasAt,
+        base + scalesAt,
+        scales.length,
+        this.weight.biasAt,
       );
       if (status !== "kOk") throw refused(where, status);
     } finally {
@@ -120,15 +70,14 @@ export class Int8Layer {
     reduceRange: boolean,
     out: Float32Array,
   ): void {
-    this.checkAlive(where);
     if (out.length === 0) return;
     const { memory, module } = this.#core;
-    const { inFeatures, outFeatures } = this;
     const xAt = memory.place(4 * size);
     const codesAt = memory.place(size);
     const rangeAt = memory.place(8);
     const scaleAt = memory.place(8);
     const zeroAt = memory.place(4);
+    const scratchAt = memory.place(this.weight.scratchBytes(rows));
     const outAt = memory.place(out.byteLength);
     const base = memory.commit(where);
     try {
@@ -165,15 +114,11 @@ export class Int8Layer {
       const status = module.linearDynamic(
         base + codesAt,
         rows,
-        inFeatures,
         scale,
         zeroPoint,
-        this.#codesAt,
-        outFeatures,
-        this.#scalesAt,
-        this.#scaleCount,
-        this.#sumsAt,
-        this.#biasAt,
+        this.weight.at,
+        this.weight.biasAt,
+        base + scratchAt,
         base + outAt,
       );
       if (status !== "kOk") throw refused(where, status);
@@ -195,10 +140,11 @@ export class Int8Layer {
     output: Activation,
     out: Uint8Array,
   ): void {
-    this.checkAlive(where);
+    this.weight.checkAlive(where);
     if (out.length === 0) return;
     const { memory, module } = this.#core;
     const codesAt = memory.place(codes.length);
+    const scratchAt = memory.place(this.weight.scratchBytes(rows));
     const outAt = memory.place(out.length);
     const base = memory.commit(where);
     try {
@@ -206,17 +152,13 @@ export class Int8Layer {
       const status = module.linearStatic(
         base + codesAt,
         rows,
-        this.inFeatures,
         input.scale,
         input.zeroPoint,
-        this.#codesAt,
-        this.outFeatures,
-        this.#scalesAt,
-        this.#scaleCount,
-        this.#sumsAt,
-        this.#biasAt,
+        this.weight.at,
+        this.weight.biasAt,
         output.scale,
         output.zeroPoint,
+        base + scratchAt,
         base + outAt,
       );
       if (status !== "kOk") throw refused(where, status);
@@ -224,21 +166,6 @@ export class Int8Layer {
     } finally {
       memory.end();
     }
-  }
-
-  /** @throws {TypeError} `ZP_DISPOSED` */
-  checkAlive(where: string): void {
-    if (this.#owned !== undefined) return;
-    throw typeError("ZP_DISPOSED", `${where}: the layer is disposed and cannot be used any more`);
-  }
-
-  /** Frees the weights' memory; a second time it does nothing. */
-  dispose(): void {
-    if (this.#owned === undefined) return;
-    const { memory, block } = this.#owned;
-    this.#owned = undefined;
-    abandoned.unregister(this);
-    memory.release(block);
   }
 }
 

@@ -169,46 +169,21 @@ void pack_2bit(const std::uint8_t* codes, std::size_t n, std::uint8_t* out);
 void unpack_4bit(const std::uint8_t* bytes, std::size_t n, bool is_signed, std::uint8_t* codes);
 void unpack_2bit(const std::uint8_t* bytes, std::size_t n, bool is_signed, std::uint8_t* codes);
 
-// ---- linear
+// ---- linear, float weights; quantized ones are in panels.h
 
-/// One row of float weights.
-struct FloatWeights {
-  const float* values;
-};
-
-/// One row of codes that share a zero point; stands for code - zero_point.
-template <typename Code>
-struct CodeWeights {
-  const Code* codes;
-  std::int32_t zero_point;
-};
-
-/// One row of codes with qparams per value; stands for (code - zero_point) * scale.
-template <typename Code>
-struct ScaledCodeWeights {
-  const Code* codes;
-  const float* scales;
-  const std::int32_t* zero_points;
-};
-
-/// Rows of x that dot_* takes at a time, to share one conversion of the weights.
+/// Rows of x that dot takes at a time, to share one load of the weights.
 inline constexpr std::size_t kRows = 4;
 
 /// dots[r] = sum over k of x[r][k] * w[k] in double, for 1 <= rows <= kRows rows of
 /// x[rows][stride]. Order: value i of the first 8 * (k / 8) goes to partial sum i % 8; with q[j] =
 /// ((p[j] + p[j + 2])
 /// + (p[j + 4] + p[j + 6])) for j = 0, 1 the result is q[0] + q[1], then the last k % 8 in order.
-template <typename Weights>
-void dot_f64(const float* x, std::size_t rows, std::size_t stride, Weights w, std::size_t k,
-             double* dots);
+void dot(const float* x, std::size_t rows, std::size_t stride, const float* w, std::size_t k,
+         double* dots);
 
 /// The same in float32, partial sums joined as l[j] = p[j] + p[j + 4], then (l[0] + l[2]) + (l[1] +
 /// l[3]).
-template <typename Weights>
-void dot_f32(const float* x, std::size_t rows, std::size_t stride, Weights w, std::size_t k,
-             float* dots);
-
-/// sum over k of x[k] * w[k], exact in 64 bits.
-std::int64_t dot_qu8_qs8(const std::uint8_t* x, const std::int8_t* w, std::size_t k);
+void dot(const float* x, std::size_t rows, std::size_t stride, const float* w, std::size_t k,
+         float* dots);
 
 }  // namespace zeropoint::kernels

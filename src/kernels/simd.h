@@ -8,3 +8,33 @@
 #define SIMDE_ENABLE_NATIVE_ALIASES
 #include <simde/wasm/simd128.h>
 #endif
+
+/// Whether code for relaxed SIMD is compiled: in the relaxed build, and natively, for its tests.
+#if defined(__wasm_relaxed_simd__) || !defined(__wasm__)
+#define ZEROPOINT_RELAXED 1
+#else
+#define ZEROPOINT_RELAXED 0
+#endif
+
+#if ZEROPOINT_RELAXED
+namespace zeropoint::kernels {
+
+/// i32x4.relaxed_dot_i8x16_i7x16_add_s: c[lane] + the sum of four products a * b, a being int8.
+/// Only for b in 0 ... 127, where every engine computes the same.
+inline v128_t dot_i8x16_i7x16_add(v128_t a, v128_t b, v128_t c) {
+#if defined(__wasm_relaxed_simd__)
+  return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(a, b, c);
+#else
+  const v128_t low = wasm_i16x8_mul(wasm_i16x8_extend_low_i8x16(a), wasm_i16x8_extend_low_i8x16(b));
+  const v128_t high =
+      wasm_i16x8_mul(wasm_i16x8_extend_high_i8x16(a), wasm_i16x8_extend_high_i8x16(b));
+  const v128_t low_pairs = wasm_i32x4_extadd_pairwise_i16x8(low);
+  const v128_t high_pairs = wasm_i32x4_extadd_pairwise_i16x8(high);
+  const v128_t even = wasm_i32x4_shuffle(low_pairs, high_pairs, 0, 2, 4, 6);
+  const v128_t odd = wasm_i32x4_shuffle(low_pairs, high_pairs, 1, 3, 5, 7);
+  return wasm_i32x4_add(c, wasm_i32x4_add(even, odd));
+#endif
+}
+
+}  // namespace zeropoint::kernels
+#endif

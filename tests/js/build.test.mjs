@@ -73,13 +73,13 @@ describe("computesKnownValues", () => {
   });
 
   it("refuses a core that multiplies wrongly", () => {
-    const linearQuantized = (...args) => {
-      const status = core.module.linearQuantized(...args);
+    const linearPacked = (...args) => {
+      const status = core.module.linearPacked(...args);
       const sum = args.at(-1);
       core.memory.writeOne("Float32Array", sum, 2 * core.memory.readOne("Float32Array", sum));
       return status;
     };
-    assert.equal(computesKnownValues(withModule({ linearQuantized })), false);
+    assert.equal(computesKnownValues(withModule({ linearPacked })), false);
   });
 
   it("refuses a core that refuses", () => {

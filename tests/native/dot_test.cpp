@@ -5,15 +5,13 @@
 #include <vector>
 
 #include "compare.h"
+#include "kernels/kernels.h"
 #include "random.h"
 
 namespace zeropoint {
 namespace {
 
-using kernels::CodeWeights;
-using kernels::FloatWeights;
 using kernels::kRows;
-using kernels::ScaledCodeWeights;
 using testing::Input;
 using testing::kEffort;
 using testing::kLengths;
@@ -32,8 +30,7 @@ std::vector<float> random_rows(std::size_t rows, std::size_t stride, std::size_t
   return x;
 }
 
-template <typename Weights>
-void expect_reference(const Input<float>& x, std::size_t rows, std::size_t stride, Weights w,
+void expect_reference(const Input<float>& x, std::size_t rows, std::size_t stride, const float* w,
                       std::size_t k) {
   std::vector<double> doubles;
   std::vector<float> floats;
@@ -43,31 +40,12 @@ void expect_reference(const Input<float>& x, std::size_t rows, std::size_t strid
   }
   Output<double> actual_doubles(rows);
   Output<float> actual_floats(rows);
-  kernels::dot_f64(x.data(), rows, stride, w, k, actual_doubles.data());
-  kernels::dot_f32(x.data(), rows, stride, w, k, actual_floats.data());
-  EXPECT_TRUE(same(actual_doubles.values(), doubles)) << "dot_f64";
-  EXPECT_TRUE(same(actual_floats.values(), floats)) << "dot_f32";
+  kernels::dot(x.data(), rows, stride, w, k, actual_doubles.data());
+  kernels::dot(x.data(), rows, stride, w, k, actual_floats.data());
+  EXPECT_TRUE(same(actual_doubles.values(), doubles)) << "in double";
+  EXPECT_TRUE(same(actual_floats.values(), floats)) << "in float32";
   EXPECT_TRUE(actual_doubles.guards_intact());
   EXPECT_TRUE(actual_floats.guards_intact());
-}
-
-template <typename Code>
-void expect_reference_codes(const Input<float>& x, std::size_t rows, std::size_t stride,
-                            std::size_t k, std::size_t offset, Random& random) {
-  std::vector<Code> codes(k);
-  std::vector<float> scales(k);
-  std::vector<std::int32_t> zero_points(k);
-  for (std::size_t i = 0; i < k; ++i) {
-    codes[i] = static_cast<Code>(random.bits());
-    scales[i] = random.spread(-9, 3);
-    zero_points[i] = static_cast<Code>(random.bits());
-  }
-  const Input c(codes, offset);
-  const Input s(scales, (offset + 1) % 4);
-  const Input z(zero_points, (offset + 2) % 4);
-  const auto zero_point = static_cast<std::int32_t>(static_cast<Code>(random.bits()));
-  expect_reference(x, rows, stride, CodeWeights<Code>{c.data(), zero_point}, k);
-  expect_reference(x, rows, stride, ScaledCodeWeights<Code>{c.data(), s.data(), z.data()}, k);
 }
 
 void expect_reference_everywhere(bool odd, Random& random) {
@@ -78,9 +56,7 @@ void expect_reference_everywhere(bool odd, Random& random) {
         const std::size_t offset = random.below(4);
         const Input x(random_rows(rows, stride, k, odd, random), offset);
         const Input w(random_rows(1, k, k, odd, random), (offset + 1) % 4);
-        expect_reference(x, rows, stride, FloatWeights{w.data()}, k);
-        expect_reference_codes<std::int8_t>(x, rows, stride, k, offset, random);
-        expect_reference_codes<std::uint8_t>(x, rows, stride, k, offset, random);
+        expect_reference(x, rows, stride, w.data(), k);
       }
     }
   }
@@ -104,28 +80,11 @@ TEST(Dot, MatchesReferenceForSpecialValuesInEveryPlace) {
       values[at] = value;
       const Input x(values);
       const std::vector<float> w(19, 0.5F);
-      const std::vector<std::int8_t> codes(19, 3);
-      const std::vector<std::int8_t> zeros(19, -5);
-      expect_reference(x, 1, 19, FloatWeights{w.data()}, 19);
-      expect_reference(x, 1, 19, CodeWeights<std::int8_t>{codes.data(), 2}, 19);
-      expect_reference(x, 1, 19, CodeWeights<std::int8_t>{zeros.data(), -5}, 19);
+      expect_reference(x, 1, 19, w.data(), 19);
       // As a weight, too.
       const Input ones(w);
-      expect_reference(ones, 1, 19, FloatWeights{x.data()}, 19);
+      expect_reference(ones, 1, 19, x.data(), 19);
     }
-  }
-}
-
-TEST(Dot, TakesEveryCodeWithEveryZeroPoint) {
-  std::vector<std::int8_t> codes(256);
-  for (std::size_t i = 0; i < 256; ++i) codes[i] = static_cast<std::int8_t>(i);
-  std::vector<std::uint8_t> unsigned_codes(codes.begin(), codes.end());
-  Random random(24);
-  const Input x(random.uniforms(256, -1.0F, 1.0F));
-  for (std::int32_t zero_point = 0; zero_point < 256; ++zero_point) {
-    SCOPED_TRACE(zero_point);
-    expect_reference(x, 1, 256, CodeWeights<std::int8_t>{codes.data(), zero_point - 128}, 256);
-    expect_reference(x, 1, 256, CodeWeights<std::uint8_t>{unsigned_codes.data(), zero_point}, 256);
   }
 }
 

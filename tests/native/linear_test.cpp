@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compare.h"
+#include "packed.h"
 #include "reference/dot.h"
 #include "reference/exact_sum.h"
 #include "tensors.h"
@@ -21,12 +22,13 @@ namespace {
 using testing::kEffort;
 using testing::kInfinity;
 using testing::kNan;
+using testing::linear_quantized;
 using testing::Output;
 using testing::Random;
 using testing::random_codes;
 using testing::same;
 
-constexpr Accumulate kBoth[] = {Accumulate::kFloat64, Accumulate::kFloat32};
+constexpr Accumulate kBoth[] = {Accumulate::kExact, Accumulate::kFloat32};
 
 /// What a layer takes, but for its weights.
 struct Layer {
@@ -84,9 +86,9 @@ std::vector<float> run(const Layer& layer, const std::vector<float>& w, Accumula
 template <typename Code>
 std::vector<float> run(const Layer& layer, const Weights<Code>& w, Accumulate accumulate) {
   Output<float> y(layer.m * layer.n);
-  EXPECT_EQ(
-      linear<Code>(layer.x, layer.m, layer.k, w.view(), layer.n, layer.bias, accumulate, y.span()),
-      Status::kOk);
+  EXPECT_EQ(linear_quantized<Code>(layer.x, layer.m, layer.k, w.view(), layer.n, layer.bias,
+                                   accumulate, y.span()),
+            Status::kOk);
   EXPECT_TRUE(y.guards_intact());
   return {y.values().begin(), y.values().end()};
 }
@@ -244,18 +246,17 @@ TEST(Linear, AddsInDoubleInTheOrderOfTheKernels) {
     std::vector<float> expected;
     for (std::size_t row = 0; row < m; ++row) {
       for (std::size_t output = 0; output < n; ++output) {
-        const kernels::FloatWeights weights = {w.data() + output * k};
-        const auto dot = reference::dot<double>(layer.x.data() + row * k, weights, k);
+        const auto dot = reference::dot<double>(layer.x.data() + row * k, w.data() + output * k, k);
         expected.push_back(static_cast<float>(dot + layer.bias[output]));
       }
     }
-    EXPECT_TRUE(same(run(layer, w, Accumulate::kFloat64), expected)) << k;
+    EXPECT_TRUE(same(run(layer, w, Accumulate::kExact), expected)) << k;
   }
 }
 
 template <typename W>
 void expect_batch_invariant(const Layer& layer, const W& w) {
-  const std::vector<float> together = run(layer, w, Accumulate::kFloat64);
+  const std::vector<float> together = run(layer, w, Accumulate::kExact);
   for (std::size_t rows = 1; rows <= layer.m; ++rows) {
     for (std::size_t first = 0; first + rows <= layer.m; ++first) {
       const auto begin = layer.x.begin() + static_cast<std::ptrdiff_t>(first * layer.k);
@@ -265,7 +266,7 @@ void expect_batch_invariant(const Layer& layer, const W& w) {
                           {begin, begin + static_cast<std::ptrdiff_t>(rows * layer.k)},
                           layer.bias};
       const auto expected = std::span(together).subspan(first * layer.n, rows * layer.n);
-      ASSERT_TRUE(same(run(part, w, Accumulate::kFloat64), expected))
+      ASSERT_TRUE(same(run(part, w, Accumulate::kExact), expected))
           << rows << " rows from row " << first;
     }
   }
@@ -322,7 +323,7 @@ int expect_within_bound(const Layer& layer, const W& w, Accumulate accumulate) {
       const double size = std::fabs(exact.value());
       if (size < double{FLT_MIN} || size > double{FLT_MAX}) continue;
       const auto k = static_cast<double>(layer.k);
-      const double bound = accumulate == Accumulate::kFloat64
+      const double bound = accumulate == Accumulate::kExact
                                ? (k + 1.0) * 0x1p-24 * magnitudes + 0x1p-24 * std::fabs(bias)
                                : (k + 2.0) * double{FLT_EPSILON} * (magnitudes + std::fabs(bias));
       // The bound's own sum is in double: K roundings of 2^-53 each.
@@ -374,9 +375,9 @@ TEST(Linear, IsWithinTheBoundDespiteHugeOutliers) {
     std::vector<float> w(2 * k);
     for (std::size_t i = 0; i < 4 * k; ++i) layer.x.push_back(random.spread(-60, 60));
     for (float& value : w) value = random.spread(-60, 60);
-    checked += expect_within_bound(layer, w, Accumulate::kFloat64);
+    checked += expect_within_bound(layer, w, Accumulate::kExact);
     for_all_weights(2, k, random, [&](const auto& codes) {
-      checked += expect_within_bound(layer, codes, Accumulate::kFloat64);
+      checked += expect_within_bound(layer, codes, Accumulate::kExact);
     });
   }
   EXPECT_GT(checked, 1000);
@@ -416,15 +417,15 @@ TEST(Linear, RoundsOnceForASingleInput) {
 
 TEST(Linear, KeepsInDoubleWhatFloat32WouldLoseNextToALargerTerm) {
   const Layer layer = {1, 3, 1, {1e10F, 1.0F, -1e10F}, {}};
-  EXPECT_TRUE(same(run(layer, {0.5F, 0.5F, 0.5F}, Accumulate::kFloat64), std::vector<float>{0.5F}));
+  EXPECT_TRUE(same(run(layer, {0.5F, 0.5F, 0.5F}, Accumulate::kExact), std::vector<float>{0.5F}));
 }
 
 TEST(Linear, HoldsSumsInDoubleThatFloat32CannotHold) {
   const Layer layer = {1, 3, 1, {FLT_MAX, FLT_MAX, 3.0F}, {}};
   EXPECT_TRUE(
-      same(run(layer, {FLT_MAX, -FLT_MAX, 1.0F}, Accumulate::kFloat64), std::vector<float>{3.0F}));
+      same(run(layer, {FLT_MAX, -FLT_MAX, 1.0F}, Accumulate::kExact), std::vector<float>{3.0F}));
   const Layer tiny = {1, 2, 1, {1e-30F, 1e-30F}, {}};
-  EXPECT_TRUE(same(run(tiny, {1e-8F, 1e-10F}, Accumulate::kFloat64),
+  EXPECT_TRUE(same(run(tiny, {1e-8F, 1e-10F}, Accumulate::kExact),
                    std::vector<float>{static_cast<float>(1.01e-38)}));
 }
 
@@ -434,6 +435,59 @@ TEST(Linear, OverflowsToInfinityWhereTheResultDoes) {
     EXPECT_TRUE(
         same(run(layer, {2.0F, -2.0F}, accumulate), std::vector<float>{kInfinity, -kInfinity}));
   }
+}
+
+// Every digit and every code as large as it can be, over more inputs than an int32 could sum.
+TEST(LinearQuantized, SumsFullScaleInputsExactly) {
+  constexpr std::size_t kInputs = 300000;
+  const float nearly_one = std::nextafter(1.0F, 0.0F);
+  for (const DType dtype : {DType::kInt8, DType::kInt4, DType::kInt2}) {
+    const DTypeInfo info = dtype_info(dtype);
+    for (const std::int32_t code : {info.qmin, info.qmax}) {
+      for (const float x : {nearly_one, -nearly_one, 1.0F, -1.0F}) {
+        Weights<std::int8_t> w = {std::vector<std::int8_t>(kInputs, static_cast<std::int8_t>(code)),
+                                  dtype,
+                                  WeightGranularity::kPerTensor,
+                                  0,
+                                  {1.0F},
+                                  {0}};
+        const double exact = static_cast<double>(x) * code * kInputs;
+        const std::vector<float> expected = {static_cast<float>(exact)};
+        const Layer layer = {1, kInputs, 1, std::vector<float>(kInputs, x), {}};
+        EXPECT_TRUE(same(run(layer, w, Accumulate::kExact), expected)) << code << " " << x;
+        w.granularity = WeightGranularity::kPerGroup;
+        w.group_size = kInputs / 3;
+        w.scales.assign(3, 1.0F);
+        w.zero_points.assign(3, code == 1 ? -1 : 1);
+        const double shifted = static_cast<double>(x) * (code - w.zero_points[0]) * kInputs;
+        EXPECT_TRUE(same(run(layer, w, Accumulate::kExact),
+                         std::vector<float>{static_cast<float>(shifted)}))
+            << code << " " << x;
+      }
+    }
+  }
+}
+
+// What 28 bits lose beside an outlier is all there is where the outlier's weight is 0.
+TEST(LinearQuantized, SeesTinyInputsBesideHugeOnes) {
+  for (const float huge : {1e9F, 1e20F, FLT_MAX}) {
+    for (const float tiny : {1.0F, 1e-20F, FLT_MIN, testing::kSmallest}) {
+      const Layer layer = {1, 3, 3, {huge, tiny, tiny}, {}};
+      const Weights<std::int8_t> w = {
+          {0, 1, 1, 0, 0, 0, 1, 0, 0}, DType::kInt8, WeightGranularity::kPerTensor, 0, {1.0F}, {0}};
+      EXPECT_TRUE(same(run(layer, w, Accumulate::kExact), std::vector<float>{2 * tiny, 0, huge}))
+          << huge << " beside " << tiny;
+    }
+  }
+}
+
+TEST(LinearQuantized, TakesInputsBelowTheSmallestNormalNumber) {
+  const float small = 1000 * testing::kSmallest;
+  const Layer layer = {1, 2, 1, {small, -3 * testing::kSmallest}, {}};
+  const Weights<std::int8_t> w = {{2, 1}, DType::kInt8, WeightGranularity::kPerTensor,
+                                  0,      {1.0F},       {0}};
+  EXPECT_TRUE(
+      same(run(layer, w, Accumulate::kExact), std::vector<float>{1997 * testing::kSmallest}));
 }
 
 // ---- NaN and infinities
@@ -529,9 +583,10 @@ void expect_refused(const Call& call, Status status) {
                                     0,
                                     {1.0F},
                                     {0}};
-    EXPECT_EQ(linear<std::int8_t>(std::vector<float>(call.x), call.m, call.k, w.view(), call.n,
-                                  std::vector<float>(call.bias), accumulate, y.span()),
-              status);
+    EXPECT_EQ(
+        linear_quantized<std::int8_t>(std::vector<float>(call.x), call.m, call.k, w.view(), call.n,
+                                      std::vector<float>(call.bias), accumulate, y.span()),
+        status);
     EXPECT_TRUE(y.untouched());
   }
 }
@@ -576,8 +631,9 @@ template <typename Code>
 void expect_weights_refused(const Weights<Code>& w, Status status) {
   for (const Accumulate accumulate : kBoth) {
     Output<float> y(6);
-    EXPECT_EQ(linear<Code>(std::vector<float>(8), 2, 4, w.view(), 3, {}, accumulate, y.span()),
-              status);
+    EXPECT_EQ(
+        linear_quantized<Code>(std::vector<float>(8), 2, 4, w.view(), 3, {}, accumulate, y.span()),
+        status);
     EXPECT_TRUE(y.untouched());
   }
 }
@@ -605,9 +661,9 @@ TEST(LinearQuantized, LeavesOutputUntouchedOnAWrongNumberOfScales) {
     expect_weights_refused(w, Status::kShapeMismatch);
     w.zero_points.resize(slices);
     std::vector<float> y(6);
-    EXPECT_EQ(
-        linear<std::int8_t>(std::vector<float>(8), 2, 4, w.view(), 3, {}, Accumulate::kFloat64, y),
-        Status::kOk);
+    EXPECT_EQ(linear_quantized<std::int8_t>(std::vector<float>(8), 2, 4, w.view(), 3, {},
+                                            Accumulate::kExact, y),
+              Status::kOk);
   };
   expect_needs(WeightGranularity::kPerTensor, 0, 1);
   expect_needs(WeightGranularity::kPerOutput, 0, 3);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compare.h"
+#include "packed.h"
 #include "random.h"
 #include "reference/quantize_f32.h"
 #include "zeropoint/linear.h"
@@ -77,30 +78,6 @@ TEST(ChooseQuantizationParams, RefusesRangesThatAreNotFiniteOrNotOrdered) {
   }
 }
 
-// ---- weight_row_sums
-
-TEST(WeightRowSums, AddsUpEveryRow) {
-  const std::vector<std::int8_t> codes = {1, 2, 3, -128, -128, 127};
-  std::vector<std::int32_t> sums(2);
-  ASSERT_EQ(weight_row_sums(codes, 2, 3, sums), Status::kOk);
-  EXPECT_EQ(sums, (std::vector<std::int32_t>{6, -129}));
-}
-
-TEST(WeightRowSums, GivesZeroForRowsOfNothing) {
-  std::vector<std::int32_t> sums = {7, 7};
-  ASSERT_EQ(weight_row_sums({}, 2, 0, sums), Status::kOk);
-  EXPECT_EQ(sums, (std::vector<std::int32_t>{0, 0}));
-}
-
-TEST(WeightRowSums, RefusesLengthsThatDoNotFit) {
-  const std::vector<std::int8_t> codes(6);
-  Output<std::int32_t> sums(3);
-  EXPECT_EQ(weight_row_sums(codes, 2, 3, sums.span()), Status::kShapeMismatch);
-  EXPECT_EQ(weight_row_sums(codes, 3, 3, sums.span()), Status::kShapeMismatch);
-  EXPECT_EQ(weight_row_sums(codes, SIZE_MAX, 3, sums.span()), Status::kSizeOverflow);
-  EXPECT_TRUE(sums.untouched());
-}
-
 // ---- quantize_bias
 
 TEST(QuantizeBias, DividesByTheProductOfTheScalesAndRoundsHalfToEven) {
@@ -143,9 +120,19 @@ struct Layer {
   std::vector<std::uint8_t> qx;
   std::vector<std::int8_t> codes;
   std::vector<float> scales;
-  std::vector<std::int32_t> row_sums;
 
-  [[nodiscard]] SymmetricWeight weight() const { return {codes, scales}; }
+  // The packed weight; kOk unless its parts do not fit.
+  Status pack(testing::AlignedBytes& block) const {
+    const std::vector<std::int32_t> zeros(scales.size());
+    const QuantizedWeight<std::int8_t> w = {
+        codes,
+        DType::kInt8,
+        scales.size() == 1 ? WeightGranularity::kPerTensor : WeightGranularity::kPerOutput,
+        0,
+        scales,
+        zeros};
+    return testing::pack(w, n, k, block);
+  }
 
   [[nodiscard]] float scale_of(std::size_t column) const {
     return scales[scales.size() == 1 ? 0 : column];
@@ -164,7 +151,7 @@ struct Layer {
 };
 
 Layer random_layer(std::size_t m, std::size_t k, std::size_t n, bool per_output, Random& random) {
-  Layer layer = {m, k, n, {}, {}, {}, {}};
+  Layer layer = {m, k, n, {}, {}, {}};
   layer.qx.resize(m * k);
   for (std::uint8_t& code : layer.qx) code = static_cast<std::uint8_t>(random.below(256));
   layer.codes.resize(n * k);
@@ -172,8 +159,6 @@ Layer random_layer(std::size_t m, std::size_t k, std::size_t n, bool per_output,
     code = static_cast<std::int8_t>(random.integer(-128, 127));
   }
   layer.scales = random.uniforms(per_output ? n : 1, 0.001F, 0.1F);
-  layer.row_sums.resize(n);
-  EXPECT_EQ(weight_row_sums(layer.codes, n, k, layer.row_sums), Status::kOk);
   return layer;
 }
 
@@ -187,13 +172,30 @@ constexpr std::array kSizes = {Size{1, 1, 1},  Size{1, 16, 3}, Size{2, 15, 1},  
                                Size{5, 33, 4}, Size{0, 4, 3},  Size{3, 0, 2},   Size{2, 4, 0},
                                Size{4, 64, 8}, Size{7, 31, 9}, Size{1, 1000, 2}};
 
+// A layer is packed for the call.
+Status dynamic(const Layer& layer, QParams activation, std::span<const float> bias,
+               std::span<float> y) {
+  testing::AlignedBytes block(0);
+  const Status status = layer.pack(block);
+  if (status != Status::kOk) return status;
+  const testing::AlignedBytes scratch(linear_scratch_size(block.data(), layer.m));
+  return linear_dynamic(layer.qx, layer.m, activation, block.data(), bias, scratch.span(), y);
+}
+
+Status quantized(const Layer& layer, QParams input, std::span<const std::int32_t> bias,
+                 QParams output, std::span<std::uint8_t> q) {
+  testing::AlignedBytes block(0);
+  const Status status = layer.pack(block);
+  if (status != Status::kOk) return status;
+  const testing::AlignedBytes scratch(linear_scratch_size(block.data(), layer.m));
+  return linear_static(layer.qx, layer.m, input, block.data(), bias, output, scratch.span(), q);
+}
+
 // ---- linear_dynamic
 
 void expect_dynamic(const Layer& layer, QParams activation, const std::vector<float>& bias) {
   Output<float> y(layer.m * layer.n);
-  ASSERT_EQ(linear_dynamic(layer.qx, layer.m, layer.k, activation, layer.weight(), layer.n,
-                           layer.row_sums, bias, y.span()),
-            Status::kOk);
+  ASSERT_EQ(dynamic(layer, activation, bias, y.span()), Status::kOk);
   std::vector<float> expected;
   for (std::size_t row = 0; row < layer.m; ++row) {
     for (std::size_t column = 0; column < layer.n; ++column) {
@@ -223,17 +225,13 @@ TEST(LinearDynamic, MatchesTheFormulaForEverySizeScaleAndBias) {
 
 TEST(LinearDynamic, SumsBeyondInt32Exactly) {
   constexpr std::size_t kInputs = 300000;
-  Layer layer = {1, kInputs, 1, {}, {}, {1.0F}, {-128 * 300000}};
+  Layer layer = {1, kInputs, 1, {}, {}, {1.0F}};
   layer.qx.assign(kInputs, 255);
   layer.codes.assign(kInputs, -128);
   std::vector<float> y(1);
-  ASSERT_EQ(
-      linear_dynamic(layer.qx, 1, kInputs, {1.0, 0}, layer.weight(), 1, layer.row_sums, {}, y),
-      Status::kOk);
+  ASSERT_EQ(dynamic(layer, {1.0, 0}, {}, y), Status::kOk);
   EXPECT_EQ(y[0], -9792000000.0F);
-  ASSERT_EQ(
-      linear_dynamic(layer.qx, 1, kInputs, {1.0, 255}, layer.weight(), 1, layer.row_sums, {}, y),
-      Status::kOk);
+  ASSERT_EQ(dynamic(layer, {1.0, 255}, {}, y), Status::kOk);
   EXPECT_EQ(y[0], 0.0F);
 }
 
@@ -255,8 +253,7 @@ Status run_dynamic(const Arguments& a) {
   const std::vector<float> bias(a.bias);
   Output<float> y(a.out);
   const Layer& layer = a.layer;
-  const Status status = linear_dynamic(layer.qx, layer.m, layer.k, a.input, layer.weight(), layer.n,
-                                       layer.row_sums, bias, y.span());
+  const Status status = dynamic(layer, a.input, bias, y.span());
   EXPECT_EQ(y.untouched(), status != Status::kOk);
   return status;
 }
@@ -265,8 +262,7 @@ Status run_static(const Arguments& a) {
   const std::vector<std::int32_t> bias(a.bias);
   Output<std::uint8_t> q(a.out);
   const Layer& layer = a.layer;
-  const Status status = linear_static(layer.qx, layer.m, layer.k, a.input, layer.weight(), layer.n,
-                                      layer.row_sums, bias, a.output, q.span());
+  const Status status = quantized(layer, a.input, bias, a.output, q.span());
   EXPECT_EQ(q.untouched(), status != Status::kOk);
   return status;
 }
@@ -296,9 +292,6 @@ TEST_P(LinearW8A8, RefusesLengthsThatDoNotFit) {
   Arguments scales = arguments();
   scales.layer.scales.push_back(1.0F);
   EXPECT_EQ(GetParam()(scales), Status::kShapeMismatch);
-  Arguments sums = arguments();
-  sums.layer.row_sums.pop_back();
-  EXPECT_EQ(GetParam()(sums), Status::kShapeMismatch);
   Arguments bias = arguments();
   bias.bias = 1;
   EXPECT_EQ(GetParam()(bias), Status::kShapeMismatch);
@@ -326,9 +319,7 @@ TEST_P(LinearW8A8, RefusesInputZeroPointsThatAreNoCodes) {
 void expect_static(const Layer& layer, QParams input, QParams output,
                    const std::vector<std::int32_t>& bias) {
   Output<std::uint8_t> q(layer.m * layer.n);
-  ASSERT_EQ(linear_static(layer.qx, layer.m, layer.k, input, layer.weight(), layer.n,
-                          layer.row_sums, bias, output, q.span()),
-            Status::kOk);
+  ASSERT_EQ(quantized(layer, input, bias, output, q.span()), Status::kOk);
   std::vector<std::uint8_t> expected;
   for (std::size_t row = 0; row < layer.m; ++row) {
     for (std::size_t column = 0; column < layer.n; ++column) {
@@ -362,24 +353,16 @@ TEST(LinearStatic, MatchesTheFormulaForEverySizeScaleAndBias) {
 }
 
 TEST(LinearStatic, RoundsTiesToEvenBeforeAddingTheZeroPoint) {
-  const std::vector<std::uint8_t> qx = {1, 3, 5};
-  const std::vector<std::int8_t> codes = {1};
-  const std::vector<float> scales = {1.0F};
-  const std::vector<std::int32_t> sums = {1};
+  const Layer layer = {3, 1, 1, {1, 3, 5}, {1}, {1.0F}};
   std::vector<std::uint8_t> q(3);
-  ASSERT_EQ(linear_static(qx, 3, 1, {1.0, 0}, {codes, scales}, 1, sums, {}, {2.0, 1}, q),
-            Status::kOk);
+  ASSERT_EQ(quantized(layer, {1.0, 0}, {}, {2.0, 1}, q), Status::kOk);
   EXPECT_EQ(q, (std::vector<std::uint8_t>{1, 3, 3}));
 }
 
 TEST(LinearStatic, SaturatesAtBothEnds) {
-  const std::vector<std::uint8_t> qx = {255};
-  const std::vector<std::int8_t> codes = {127, -128};
-  const std::vector<float> scales = {1e30F};
-  const std::vector<std::int32_t> sums = {127, -128};
+  const Layer layer = {1, 1, 2, {255}, {127, -128}, {1e30F}};
   std::vector<std::uint8_t> q(2);
-  ASSERT_EQ(linear_static(qx, 1, 1, {1e10, 0}, {codes, scales}, 2, sums, {}, {1.0, 100}, q),
-            Status::kOk);
+  ASSERT_EQ(quantized(layer, {1e10, 0}, {}, {1.0, 100}, q), Status::kOk);
   EXPECT_EQ(q, (std::vector<std::uint8_t>{255, 0}));
 }
 

@@ -10,6 +10,7 @@
 
 #include "compare.h"
 #include "core/linspace.h"
+#include "packed.h"
 #include "vectors.h"
 #include "zeropoint/zeropoint.h"
 
@@ -687,8 +688,17 @@ TEST(TorchVectors, DynamicLinearMatchesQnnpackBitForBit) {
     const std::vector<float> scales = read_floats(out["w_scale"]).values;
     const std::vector<float> bias =
         in["bias"].is_null() ? std::vector<float>() : read_floats(in["bias"]).values;
-    std::vector<std::int32_t> row_sums(n);
-    ASSERT_EQ(weight_row_sums(codes, n, k, row_sums), Status::kOk);
+    const std::vector<std::int32_t> zeros(scales.size());
+    const QuantizedWeight<std::int8_t> weight = {
+        codes,
+        DType::kInt8,
+        scales.size() == 1 ? WeightGranularity::kPerTensor : WeightGranularity::kPerOutput,
+        0,
+        scales,
+        zeros};
+    testing::AlignedBytes block(0);
+    ASSERT_EQ(testing::pack(weight, n, k, block), Status::kOk);
+    const testing::AlignedBytes scratch(linear_scratch_size(block.data(), m));
     for (const bool reduce_range : {true, false}) {
       const Json& expected = out[reduce_range ? "reduce_range_true" : "reduce_range_false"];
       QParams activation{};
@@ -702,7 +712,7 @@ TEST(TorchVectors, DynamicLinearMatchesQnnpackBitForBit) {
                 Status::kOk);
       expect_codes(qx, expected["ref_qx"]);
       std::vector<float> y(m * n);
-      ASSERT_EQ(linear_dynamic(qx, m, k, activation, {codes, scales}, n, row_sums, bias, y),
+      ASSERT_EQ(linear_dynamic(qx, m, activation, block.data(), bias, scratch.span(), y),
                 Status::kOk);
       expect_floats(y, expected["ref_y"]);
       ++counts["ran"];

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "compare.h"
+#include "packed.h"
 #include "zeropoint/zeropoint.h"
 
 namespace zeropoint {
@@ -414,7 +415,7 @@ void expect_outputs(const std::vector<float>& y, const Json& out, std::size_t k,
     // tol_abs is (K + 1) 2^-24 sum|x w|, and leaves room for the weights' own rounding. float32 may
     // err by (K + 2) 2^-23 sum|x w| besides that rounding, which is at most 2^-24 sum|x w|.
     const double magnitudes = tolerance[i] / ((terms + 1.0) * 0x1p-24);
-    const double allowed = accumulate == Accumulate::kFloat64
+    const double allowed = accumulate == Accumulate::kExact
                                ? tolerance[i]
                                : ((terms + 2.0) * 0x1p-23 + 0x1p-24) * magnitudes;
     EXPECT_LE(std::fabs(y[i] - exact[i]), allowed) << i;
@@ -444,7 +445,7 @@ TEST(Vectors, W8A32IsWithinTheBoundOfTheExactResultWithExactWeights) {
     std::vector<float> w = dequantized(in["q_w"], DType::kInt8, scale, scalar(0.0F));
     for (float& value : w) value += z;
     expect_floats(w, out["weight"]);
-    for (const Accumulate accumulate : {Accumulate::kFloat64, Accumulate::kFloat32}) {
+    for (const Accumulate accumulate : {Accumulate::kExact, Accumulate::kFloat32}) {
       std::vector<float> y(m * n);
       ASSERT_EQ(linear(x, m, k, w, n, {}, accumulate, y), Status::kOk);
       expect_outputs(y, out, k, accumulate);
@@ -461,9 +462,10 @@ TEST(Vectors, W8A32IsWithinTheBoundOfTheExactResultWithExactWeights) {
         0,
         scale.values,
         zero_points};
-    for (const Accumulate accumulate : {Accumulate::kFloat64, Accumulate::kFloat32}) {
+    for (const Accumulate accumulate : {Accumulate::kExact, Accumulate::kFloat32}) {
       std::vector<float> y(m * n);
-      ASSERT_EQ(linear<std::int8_t>(x, m, k, quantized, n, {}, accumulate, y), Status::kOk);
+      ASSERT_EQ(testing::linear_quantized<std::int8_t>(x, m, k, quantized, n, {}, accumulate, y),
+                Status::kOk);
       expect_outputs(y, out, k, accumulate);
     }
     ++counts[per_output ? "per output" : "per tensor"];
@@ -575,7 +577,7 @@ TEST(Vectors, CellsOfTheNotebooksMatchPyTorchBitForBit) {
       const std::vector<float> w =
           read_floats(op == "linear" ? in["weight"] : out["weight"]).values;
       std::vector<float> y(3);
-      ASSERT_EQ(linear(x, 1, 3, w, 3, {}, Accumulate::kFloat64, y), Status::kOk);
+      ASSERT_EQ(linear(x, 1, 3, w, 3, {}, Accumulate::kExact, y), Status::kOk);
       const std::vector<float> expected = read_floats(out["y"]).values;
       for (std::size_t i = 0; i < 3; ++i) {
         EXPECT_LE(std::fabs(y[i] - expected[i]), 2 * 4 * 0x1p-24 * (1 + 2 + 3) * 2.15) << i;

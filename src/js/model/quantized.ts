@@ -8,6 +8,7 @@ import { DTYPES } from "../dtype.js";
 import { rangeError } from "../errors.js";
 import { runOn } from "../init.js";
 import { QuantizedLinear } from "../linear.js";
+import { PackedWeight, type WeightCodes } from "../packed-weight.js";
 import { floatRepr } from "../python-repr.js";
 import type { QuantizedTensor, QuantizedTensorInput } from "../qparams.js";
 import { TorchQuantizedTensor } from "../qtensor.js";
@@ -158,9 +159,18 @@ export class StaticLinear implements ConvertedLayer {
     this.#perOutput = scales.length > 1;
     const { outFeatures, inFeatures, bias, core } = float;
     const where = "convert";
-    const weight = { outFeatures, inFeatures, codes: q.data, scales };
-    this.#layer = new Int8Layer(core, where, weight, bias?.data);
-    if (bias !== undefined) this.#layer.setStaticBias(where, bias.data, input);
+    const weight: WeightCodes = {
+      outFeatures,
+      inFeatures,
+      dtype: "int8",
+      codes: q.data,
+      granularity: scales.length > 1 ? "perOutput" : "perTensor",
+      groupSize: 0,
+      scales,
+      zeroPoints: new Int32Array(scales.length),
+    };
+    this.#layer = new Int8Layer(core, new PackedWeight(core, where, weight, bias?.data));
+    if (bias !== undefined) this.#layer.setStaticBias(where, bias.data, scales, input);
     this.sizeInBytes =
       q.data.length +
       4 * scales.length +
@@ -200,7 +210,7 @@ export class StaticLinear implements ConvertedLayer {
   }
 
   dispose(): void {
-    this.#layer.dispose();
+    this.#layer.weight.dispose();
   }
 
   toString(): string {

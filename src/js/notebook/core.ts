@@ -231,7 +231,7 @@ export function linear(where: string, operands: LinearOperands, out: Float32Arra
     if (bias !== undefined) memory.write("Float32Array", base + places.bias, bias);
     const biasAt = bias === undefined ? 0 : base + places.bias;
     const [xAt, wAt, outAt] = [base + places.x, base + places.w, base + places.out];
-    check(where, module.linear(xAt, m, k, wAt, n, biasAt, "float64", outAt));
+    check(where, module.linear(xAt, m, k, wAt, n, biasAt, "exact", outAt));
     memory.read(outAt, out);
   } finally {
     memory.end();

@@ -3,25 +3,8 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
-
-#include "kernels/kernels.h"
 
 namespace zeropoint::reference {
-
-/// Weight i, in the precision of the sum.
-template <typename Sum>
-Sum weight(const kernels::FloatWeights& w, std::size_t i) {
-  return w.values[i];
-}
-template <typename Sum, typename Code>
-Sum weight(const kernels::CodeWeights<Code>& w, std::size_t i) {
-  return static_cast<Sum>(int{w.codes[i]} - w.zero_point);
-}
-template <typename Sum, typename Code>
-Sum weight(const kernels::ScaledCodeWeights<Code>& w, std::size_t i) {
-  return static_cast<Sum>(int{w.codes[i]} - w.zero_points[i]) * static_cast<Sum>(w.scales[i]);
-}
 
 inline double join(const std::array<double, 8>& p) {
   const double even = (p[0] + p[2]) + (p[4] + p[6]);
@@ -36,17 +19,17 @@ inline float join(const std::array<float, 8>& p) {
 }
 
 /// One row of x; Sum is float or double.
-template <typename Sum, typename Weights>
-Sum dot(const float* x, const Weights& w, std::size_t k) {
+template <typename Sum>
+Sum dot(const float* x, const float* w, std::size_t k) {
   const std::size_t whole = k - k % 8;
   std::array<Sum, 8> partial{};
   for (std::size_t i = 0; i < whole; ++i) {
-    const Sum product = static_cast<Sum>(x[i]) * weight<Sum>(w, i);
+    const Sum product = static_cast<Sum>(x[i]) * static_cast<Sum>(w[i]);
     partial[i % 8] += product;
   }
   Sum sum = join(partial);
   for (std::size_t i = whole; i < k; ++i) {
-    const Sum product = static_cast<Sum>(x[i]) * weight<Sum>(w, i);
+    const Sum product = static_cast<Sum>(x[i]) * static_cast<Sum>(w[i]);
     sum += product;
   }
   return sum;

@@ -1,0 +1,256 @@
+#include "core/packed_weight.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/matrix.h"
+#include "zeropoint/quantize.h"
+
+namespace zeropoint {
+namespace {
+
+using kernels::kPanel;
+
+constexpr std::size_t kAlignment = 16;
+
+// Lays parts one after the other, each aligned; overflow shows at the end.
+class Placer {
+ public:
+  explicit Placer(std::size_t header) { place(header); }
+
+  std::uint32_t place(std::uint64_t bytes) {
+    const std::uint64_t at = end_;
+    end_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    return static_cast<std::uint32_t>(at);
+  }
+
+  [[nodiscard]] std::uint64_t end() const { return end_; }
+
+ private:
+  std::uint64_t end_ = 0;
+};
+
+// How many scales a granularity needs.
+std::size_t scale_count(const WeightShape& shape) {
+  switch (shape.granularity) {
+    case WeightGranularity::kPerTensor:
+      return 1;
+    case WeightGranularity::kPerOutput:
+      return shape.n;
+    case WeightGranularity::kPerInput:
+      return shape.k;
+    case WeightGranularity::kPerGroup:
+      break;
+  }
+  return shape.n * (shape.k / shape.group_size);
+}
+
+// The index of the scale of an output's group.
+std::size_t scale_index(const WeightShape& shape, std::size_t output, std::size_t group) {
+  switch (shape.granularity) {
+    case WeightGranularity::kPerOutput:
+      return output;
+    case WeightGranularity::kPerGroup:
+      return output * (shape.k / shape.group_size) + group;
+    default:
+      return 0;
+  }
+}
+
+template <typename T>
+T* part(std::byte* block, std::uint32_t at) {
+  return reinterpret_cast<T*>(block + at);
+}
+
+template <typename T>
+const T* part(const std::byte* block, std::uint32_t at) {
+  return reinterpret_cast<const T*>(block + at);
+}
+
+// Rounded up, so that it stays a bound.
+float at_least(double value) {
+  const auto rounded = static_cast<float>(value);
+  return static_cast<double>(rounded) < value ? std::nextafter(rounded, INFINITY) : rounded;
+}
+
+// The largest code distance from zero, of codes between smallest and largest.
+double distance(int smallest, int largest, int zero_point) {
+  return std::max(std::abs(smallest - zero_point), std::abs(largest - zero_point));
+}
+
+template <typename Code>
+void write_panel(const QuantizedWeight<Code>& w, const WeightShape& shape,
+                 const PackedLayout& layout, std::size_t panel, std::byte* block) {
+  const std::size_t first = panel * kPanel;
+  const std::size_t outputs = std::min(kPanel, layout.n - first);
+  const bool is_signed = dtype_info(w.dtype).is_signed();
+  const int unit = 1 << (8 - layout.bits);
+  // Codes are packed as signed ones.
+  const int center = is_signed ? 0 : 1 << (layout.bits - 1);
+  const std::size_t groups = std::max(layout.k / layout.group, std::uint32_t{1});
+  const bool per_input = layout.has_input_scales;
+
+  float* scales = part<float>(block, layout.scales) + panel * groups * kPanel;
+  std::int32_t* zero_points =
+      part<std::int32_t>(block, layout.zero_points) + panel * groups * kPanel;
+  std::fill_n(scales, groups * kPanel, 0.0F);
+  if (layout.affine) std::fill_n(zero_points, groups * kPanel, 0);
+  const bool has_scales = w.scales.size() > 0;
+  for (std::size_t group = 0; group < groups && has_scales && !per_input; ++group) {
+    for (std::size_t i = 0; i < outputs; ++i) {
+      const std::size_t index = scale_index(shape, first + i, group);
+      scales[group * kPanel + i] = w.scales[index];
+      if (layout.affine) zero_points[group * kPanel + i] = w.zero_points[index] - center;
+    }
+  }
+  if (per_input) std::fill_n(scales, outputs, 1.0F);
+  int input_zero = 0;
+  if (per_input) {
+    for (const std::int32_t zero_point : w.zero_points) {
+      input_zero = std::max(input_zero, std::abs(zero_point - center));
+    }
+  }
+
+  double largest[kPanel] = {};
+  std::uint8_t* codes = part<std::uint8_t>(block, layout.codes) +
+                        panel * layout.steps * static_cast<std::size_t>(layout.bits) * 4;
+  std::int32_t* minus_sums =
+      part<std::int32_t>(block, layout.minus_sums) + panel * layout.chunks * kPanel;
+  const auto* source = reinterpret_cast<const std::uint8_t*>(w.codes.data());
+  kernels::for_chunks(
+      layout.k, layout.group, [&](std::size_t input, std::size_t inputs, std::size_t group) {
+        const std::uint8_t* rows[kPanel];
+        for (std::size_t i = 0; i < outputs; ++i) rows[i] = source + (first + i) * layout.k + input;
+        std::int8_t low[kPanel];
+        std::int8_t high[kPanel];
+        kernels::pack_chunk(rows, outputs, inputs, layout.bits, is_signed, codes, minus_sums, low,
+                            high);
+        for (std::size_t i = 0; i < outputs; ++i) {
+          const int zero_point = layout.affine ? zero_points[group * kPanel + i] : 0;
+          const double codes_of_unit =
+              distance(low[i], high[i], zero_point * unit) + input_zero * unit;
+          const double scale = static_cast<double>(scales[group * kPanel + i]);
+          largest[i] = std::max(largest[i], codes_of_unit * scale);
+        }
+        codes += kernels::steps_of(inputs, layout.bits) * static_cast<std::size_t>(layout.bits) * 4;
+        minus_sums += kPanel;
+      });
+  float* bounds = part<float>(block, layout.largest) + panel * kPanel;
+  for (std::size_t i = 0; i < kPanel; ++i) bounds[i] = at_least(largest[i]);
+}
+
+}  // namespace
+
+Status packed_layout(const WeightShape& shape, bool affine, PackedLayout& out) {
+  const DTypeInfo info = dtype_info(shape.dtype);
+  if (info.bits > 8) return Status::kUnsupportedDType;
+  if (shape.n > UINT32_MAX || shape.k > UINT32_MAX) return Status::kSizeOverflow;
+  PackedLayout layout;
+  layout.n = static_cast<std::uint32_t>(shape.n);
+  layout.k = static_cast<std::uint32_t>(shape.k);
+  layout.bits = static_cast<std::uint8_t>(info.bits);
+  layout.affine = affine;
+  layout.has_input_scales = shape.granularity == WeightGranularity::kPerInput;
+  layout.group = std::max(layout.k, std::uint32_t{1});
+  if (shape.granularity == WeightGranularity::kPerGroup) {
+    if (shape.group_size == 0 || shape.k % shape.group_size != 0) return Status::kInvalidGroupSize;
+    layout.group = static_cast<std::uint32_t>(shape.group_size);
+  }
+  // The chunks of a group are whole but for the last one.
+  const std::uint64_t groups = layout.k / layout.group;
+  const std::uint64_t scale_groups = std::max(groups, std::uint64_t{1});
+  const std::uint64_t whole = layout.group / kernels::kChunk;
+  const std::size_t rest = layout.group % kernels::kChunk;
+  const std::uint64_t chunks = groups * (whole + (rest > 0 ? 1 : 0));
+  const std::uint64_t steps = groups * (whole * kernels::steps_of(kernels::kChunk, info.bits) +
+                                        kernels::steps_of(rest, info.bits));
+  const std::uint64_t panels = (std::uint64_t{layout.n} + kPanel - 1) / kPanel;
+  layout.chunks = static_cast<std::uint32_t>(chunks);
+  layout.steps = static_cast<std::uint32_t>(steps);
+
+  constexpr std::uint64_t kFour = 4;  // bytes of a number
+  Placer placer(sizeof(PackedLayout));
+  layout.codes = placer.place(panels * steps * static_cast<std::uint64_t>(info.bits) * 4);
+  layout.scales = placer.place(panels * scale_groups * kPanel * kFour);
+  layout.zero_points = placer.place(affine ? panels * scale_groups * kPanel * kFour : 0);
+  layout.minus_sums = placer.place(panels * chunks * kPanel * kFour);
+  layout.largest = placer.place(panels * kPanel * kFour);
+  layout.input_scales = placer.place(layout.has_input_scales ? layout.k * kFour : 0);
+  layout.input_zero_points = placer.place(layout.has_input_scales ? layout.k * kFour : 0);
+  if (placer.end() > UINT32_MAX) return Status::kSizeOverflow;
+  layout.size = static_cast<std::uint32_t>(placer.end());
+  out = layout;
+  return Status::kOk;
+}
+
+kernels::Panels panels_of(const std::byte* block) {
+  const auto& layout = *part<PackedLayout>(block, 0);
+  const bool per_input = layout.has_input_scales;
+  return {layout.n,
+          layout.k,
+          layout.bits,
+          layout.group,
+          layout.chunks,
+          layout.steps,
+          layout.affine,
+          part<std::uint8_t>(block, layout.codes),
+          part<float>(block, layout.scales),
+          part<std::int32_t>(block, layout.zero_points),
+          part<std::int32_t>(block, layout.minus_sums),
+          part<float>(block, layout.largest),
+          per_input ? part<float>(block, layout.input_scales) : nullptr,
+          per_input ? part<std::int32_t>(block, layout.input_zero_points) : nullptr};
+}
+
+std::size_t packed_weight_size(const WeightShape& shape) {
+  PackedLayout layout;
+  return packed_layout(shape, true, layout) == Status::kOk ? layout.size : 0;
+}
+
+MatrixShape packed_weight_shape(const std::byte* weight) {
+  const auto& layout = *part<PackedLayout>(weight, 0);
+  return {layout.n, layout.k};
+}
+
+template <typename Code>
+Status pack_weight(const QuantizedWeight<Code>& w, std::size_t n, std::size_t k,
+                   std::span<std::byte> out) {
+  const DTypeInfo info = dtype_info(w.dtype);
+  if (info.bits > 8 || info.storage != kStorageOf<Code>) return Status::kUnsupportedDType;
+  const WeightShape shape{n, k, w.dtype, w.granularity, w.group_size};
+  PackedLayout layout;
+  Status status = check_matrix(n, k, w.codes.size());
+  if (status == Status::kOk) status = packed_layout(shape, true, layout);
+  if (status != Status::kOk) return status;
+  if (out.size() != layout.size) return Status::kShapeMismatch;
+  const auto count = static_cast<std::uint32_t>(scale_count(shape));
+  status = check(QParamsView{w.scales, w.zero_points, Shape(&count, 1)}, w.dtype);
+  if (status != Status::kOk) return status;
+
+  // Codes are packed as signed ones: what is 0 then needs no zero points.
+  const int center = info.is_signed() ? 0 : 1 << (info.bits - 1);
+  const bool per_input = layout.has_input_scales;
+  layout.affine = !per_input && std::any_of(w.zero_points.begin(), w.zero_points.end(),
+                                            [=](std::int32_t zero) { return zero != center; });
+  std::byte* block = out.data();
+  std::memcpy(block, &layout, sizeof(layout));
+  const kernels::Panels panels = panels_of(block);
+  for (std::size_t panel = 0; panel < panels.count(); ++panel) {
+    write_panel(w, shape, layout, panel, block);
+  }
+  if (per_input) {
+    std::copy_n(w.scales.begin(), k, part<float>(block, layout.input_scales));
+    std::int32_t* zero_points = part<std::int32_t>(block, layout.input_zero_points);
+    for (std::size_t i = 0; i < k; ++i) zero_points[i] = w.zero_points[i] - center;
+  }
+  return Status::kOk;
+}
+
+template Status pack_weight(const QuantizedWeight<std::int8_t>&, std::size_t, std::size_t,
+                            std::span<std::byte>);
+template Status pack_weight(const QuantizedWeight<std::uint8_t>&, std::size_t, std::size_t,
+                            std::span<std::byte>);
+
+}  // namespace zeropoint

@@ -1,0 +1,47 @@
+// The block that pack_weight() writes: a header, then the parts that kernels::Panels points to.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/panels.h"
+#include "zeropoint/linear.h"
+
+namespace zeropoint {
+
+/// How a weight is laid out, and where the parts of its block start, in bytes.
+struct PackedLayout {
+  std::uint32_t n = 0;
+  std::uint32_t k = 0;
+  std::uint32_t group = 1;
+  std::uint32_t chunks = 0;
+  std::uint32_t steps = 0;
+  std::uint8_t bits = 8;
+  bool affine = false;
+  bool has_input_scales = false;
+  std::uint32_t codes = 0;
+  std::uint32_t scales = 0;
+  std::uint32_t zero_points = 0;
+  std::uint32_t minus_sums = 0;
+  std::uint32_t largest = 0;
+  std::uint32_t input_scales = 0;
+  std::uint32_t input_zero_points = 0;
+  std::uint32_t size = 0;
+};
+
+/// Of a shape, with or without zero points of outputs.
+/// @return kSizeOverflow, kInvalidGroupSize, kUnsupportedDType.
+[[nodiscard]] Status packed_layout(const WeightShape& shape, bool affine, PackedLayout& out);
+
+/// The parts of a packed block.
+[[nodiscard]] kernels::Panels panels_of(const std::byte* block);
+
+/// The digits that this build multiplies fastest.
+[[nodiscard]] kernels::Digits digits_format();
+
+/// linear() of a packed weight without its checks, with digits of any format.
+void linear_packed(const float* x, std::size_t m, const kernels::Panels& panels, const float* bias,
+                   Accumulate accumulate, kernels::Digits format, std::span<std::byte> scratch,
+                   float* out);
+
+}  // namespace zeropoint

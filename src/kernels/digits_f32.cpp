@@ -1,0 +1,213 @@
+// Rows of float32 to fixed point: find the largest magnitude, scale by a power of two, round to
+// integers, and spread their digits, four values a step.
+// Parity: bit-identical to reference/panels.h.
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cmath>
+#include <limits>
+
+#include "kernels/panels.h"
+
+namespace zeropoint::kernels {
+namespace {
+
+// Of the integers, with their sign.
+constexpr int kDigitBits = 28;
+
+// Largest magnitude; infinity for infinities, NaN left out: see is_finite.
+float largest_magnitude(const float* x, std::size_t n, bool& finite) {
+  v128_t max[4];
+  for (v128_t& lanes : max) lanes = wasm_f32x4_splat(0.0F);
+  // A sum of differences x - x is 0, or NaN as soon as one value is not finite.
+  v128_t zero[2] = {wasm_f32x4_splat(0.0F), wasm_f32x4_splat(0.0F)};
+  std::size_t i = 0;
+  for (; i + 16 <= n; i += 16) {
+    for (std::size_t j = 0; j < 4; ++j) {
+      const v128_t values = wasm_v128_load(x + i + 4 * j);
+      max[j] = wasm_f32x4_pmax(max[j], wasm_f32x4_abs(values));
+      zero[j % 2] = wasm_f32x4_add(zero[j % 2], wasm_f32x4_sub(values, values));
+    }
+  }
+  const v128_t all =
+      wasm_f32x4_pmax(wasm_f32x4_pmax(max[0], max[1]), wasm_f32x4_pmax(max[2], max[3]));
+  float lanes[4];
+  float zeros[4];
+  wasm_v128_store(lanes, all);
+  wasm_v128_store(zeros, wasm_f32x4_add(zero[0], zero[1]));
+  float largest = 0.0F;
+  float rest = 0.0F;
+  for (std::size_t j = 0; j < 4; ++j) {
+    largest = std::max(largest, lanes[j]);
+    rest += zeros[j];
+  }
+  for (; i < n; ++i) {
+    largest = std::max(largest, std::fabs(x[i]));
+    rest += x[i] - x[i];
+  }
+  finite = rest == 0.0F;
+  return largest;
+}
+
+double power_of_two(int exponent) {
+  return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + exponent) << 52);
+}
+float float_power_of_two(int exponent) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(127 + exponent) << 23);
+}
+
+// The e with largest < 2^e, at least half of it; 0 for 0.
+int exponent_above(double largest) {
+  if (largest == 0.0) return 0;
+  const auto bits = std::bit_cast<std::uint64_t>(largest);
+  return static_cast<int>(bits >> 52) - 1022;
+}
+
+// Writes four integers' digits.
+template <Digits kFormat>
+void spread(v128_t integers, std::uint8_t* out) {
+  if constexpr (kFormat == Digits::kI16) {
+    const v128_t low = wasm_v128_and(integers, wasm_i32x4_splat(0x3FFF));
+    wasm_v128_store(out, wasm_i16x8_narrow_i32x4(low, wasm_i32x4_shr(integers, 14)));
+  } else {
+    const v128_t v = wasm_i32x4_add(integers, wasm_i32x4_splat(1 << 27));
+    // Seven bits to each byte, then the digits of one place side by side.
+    const v128_t bytes = wasm_v128_or(
+        wasm_v128_or(wasm_v128_and(v, wasm_i32x4_splat(0x7F)),
+                     wasm_v128_and(wasm_i32x4_shl(v, 1), wasm_i32x4_splat(0x7F00))),
+        wasm_v128_or(wasm_v128_and(wasm_i32x4_shl(v, 2), wasm_i32x4_splat(0x7F0000)),
+                     wasm_v128_and(wasm_i32x4_shl(v, 3), wasm_i32x4_splat(0x7F000000))));
+    wasm_v128_store(out, wasm_i8x16_shuffle(bytes, bytes, 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3,
+                                            7, 11, 15));
+  }
+}
+
+// Four values at a time to integers, with what rounding leaves.
+class Rounder {
+ public:
+  /// @param exponent  of the largest magnitude
+  explicit Rounder(int exponent) {
+    // Two factors, since one float32 cannot hold what the smallest rows need.
+    const int power = kDigitBits - 1 - exponent;
+    const int first = std::min(power, 126);
+    first_ = wasm_f32x4_splat(float_power_of_two(first));
+    second_ = wasm_f32x4_splat(float_power_of_two(power - first));
+  }
+
+  v128_t round(v128_t x) {
+    const v128_t scaled = wasm_f32x4_mul(wasm_f32x4_mul(x, first_), second_);
+    const v128_t rounded = wasm_f32x4_nearest(scaled);
+    error_ = wasm_f32x4_add(error_, wasm_f32x4_abs(wasm_f32x4_sub(scaled, rounded)));
+    return wasm_i32x4_trunc_sat_f32x4(rounded);
+  }
+
+  /// Of the values since it was last taken.
+  double take_error() {
+    float lanes[4];
+    wasm_v128_store(lanes, error_);
+    error_ = wasm_f32x4_splat(0.0F);
+    return static_cast<double>(lanes[0] + lanes[1] + lanes[2] + lanes[3]);
+  }
+
+ private:
+  v128_t first_;
+  v128_t second_;
+  v128_t error_ = wasm_f32x4_splat(0.0F);
+};
+
+template <Digits kFormat>
+RowScale write_row(const float* x, const Panels& w, std::uint8_t* digits, double* sums) {
+  RowScale row{1.0, 0.0, true};
+  const float largest = largest_magnitude(x, w.k, row.finite);
+  if (!row.finite) return row;
+  const int exponent = exponent_above(static_cast<double>(largest));
+  row.unit = power_of_two(exponent - kDigitBits + 1);
+  Rounder rounder(exponent);
+  for_chunks(w.k, w.group, [&](std::size_t first, std::size_t inputs, std::size_t) {
+    v128_t low = wasm_i32x4_splat(0);
+    v128_t high = wasm_i32x4_splat(0);
+    const auto write = [&](const float* from) {
+      const v128_t integers = rounder.round(wasm_v128_load(from));
+      low = wasm_i32x4_add(low, wasm_v128_and(integers, wasm_i32x4_splat(0x3FFF)));
+      high = wasm_i32x4_add(high, wasm_i32x4_shr(integers, 14));
+      spread<kFormat>(integers, digits);
+      digits += kDigitStepBytes;
+    };
+    std::size_t i = 0;
+    for (; i + kStepInputs <= inputs; i += kStepInputs) write(x + first + i);
+    for (const std::size_t end = steps_of(inputs, w.bits) * kStepInputs; i < end;
+         i += kStepInputs) {
+      float rest[kStepInputs] = {};
+      if (i < inputs) std::copy(x + first + i, x + first + inputs, rest);
+      write(rest);
+    }
+    std::int32_t lows[4];
+    std::int32_t highs[4];
+    wasm_v128_store(lows, low);
+    wasm_v128_store(highs, high);
+    double sum = 0.0;
+    for (std::size_t j = 0; j < 4; ++j) sum += highs[j] * 16384.0 + lows[j];
+    *sums++ = sum;
+    row.error += rounder.take_error();
+  });
+  // Scaling down may have flushed the smallest values to 0 before their remainder was taken.
+  if (exponent >= kDigitBits) row.error += 0x1p-64;
+  return row;
+}
+
+// Inputs with scales of their own: the products are the row, in double.
+template <Digits kFormat>
+RowScale write_scaled_row(const float* x, const Panels& w, std::uint8_t* digits, double* sums) {
+  RowScale row{1.0, 0.0, true};
+  double largest = 0.0;
+  for (std::size_t i = 0; i < w.k; ++i) {
+    const double value =
+        std::fabs(static_cast<double>(x[i]) * static_cast<double>(w.input_scales[i]));
+    if (!(value <= std::numeric_limits<double>::max())) row.finite = false;
+    largest = std::max(largest, value);
+  }
+  if (!row.finite) return row;
+  const int exponent = exponent_above(largest);
+  row.unit = power_of_two(exponent - kDigitBits + 1);
+  const double inverse = power_of_two(kDigitBits - 1 - exponent);
+  for_chunks(w.k, w.group, [&](std::size_t first, std::size_t inputs, std::size_t) {
+    double sum = 0.0;
+    const std::size_t end = steps_of(inputs, w.bits) * kStepInputs;
+    for (std::size_t i = 0; i < end; i += kStepInputs) {
+      std::int32_t integers[kStepInputs] = {};
+      for (std::size_t j = 0; j < kStepInputs && i + j < inputs; ++j) {
+        const std::size_t at = first + i + j;
+        const double scaled =
+            static_cast<double>(x[at]) * static_cast<double>(w.input_scales[at]) * inverse;
+        // The largest magnitude itself may round up to a power of two.
+        const double integer = std::min(std::nearbyint(scaled), 0x1p27 - 1.0);
+        row.error += std::fabs(scaled - integer);
+        integers[j] = static_cast<std::int32_t>(integer);
+        sum += integer * w.input_zero_points[at];
+      }
+      spread<kFormat>(wasm_v128_load(integers), digits);
+      digits += kDigitStepBytes;
+    }
+    *sums++ = sum;
+  });
+  return row;
+}
+
+template <Digits kFormat>
+RowScale write(const float* x, const Panels& w, std::uint8_t* digits, double* sums) {
+  return w.input_scales != nullptr ? write_scaled_row<kFormat>(x, w, digits, sums)
+                                   : write_row<kFormat>(x, w, digits, sums);
+}
+
+}  // namespace
+
+RowScale digits_f32(const float* x, const Panels& panels, [[maybe_unused]] Digits format,
+                    std::uint8_t* digits, double* sums) {
+#if ZEROPOINT_RELAXED
+  if (format == Digits::kI7) return write<Digits::kI7>(x, panels, digits, sums);
+#endif
+  assert(format == Digits::kI16);
+  return write<Digits::kI16>(x, panels, digits, sums);
+}
+
+}  // namespace zeropoint::kernels

@@ -1,0 +1,109 @@
+// Codes to packed panels, sixteen inputs of four outputs at a time: a transposition of 4 x 4 blocks
+// of four bytes, then the codes of two tiles (and two steps) joined in one byte.
+// Parity: bit-identical to reference/panels.h.
+#include <algorithm>
+#include <cassert>
+
+#include "kernels/panels.h"
+
+namespace zeropoint::kernels {
+namespace {
+
+constexpr std::size_t kBlock = 16;  // inputs of a vector
+constexpr std::size_t kBlockSteps = kBlock / kStepInputs;
+
+// vectors[r], inputs 0 ... 15 of output r, to vectors[s], inputs 4 s ... 4 s + 3 of all outputs.
+void transpose(v128_t (&v)[kTile]) {
+  const v128_t low01 = wasm_i32x4_shuffle(v[0], v[1], 0, 4, 1, 5);
+  const v128_t high01 = wasm_i32x4_shuffle(v[0], v[1], 2, 6, 3, 7);
+  const v128_t low23 = wasm_i32x4_shuffle(v[2], v[3], 0, 4, 1, 5);
+  const v128_t high23 = wasm_i32x4_shuffle(v[2], v[3], 2, 6, 3, 7);
+  v[0] = wasm_i64x2_shuffle(low01, low23, 0, 2);
+  v[1] = wasm_i64x2_shuffle(low01, low23, 1, 3);
+  v[2] = wasm_i64x2_shuffle(high01, high23, 0, 2);
+  v[3] = wasm_i64x2_shuffle(high01, high23, 1, 3);
+}
+
+v128_t load_row(const std::uint8_t* row, std::size_t at, std::size_t inputs, v128_t flip) {
+  if (row == nullptr) return wasm_i8x16_splat(0);
+  if (at + kBlock <= inputs) return wasm_v128_xor(wasm_v128_load(row + at), flip);
+  std::uint8_t padded[kBlock] = {};
+  std::uint8_t mask[kBlock] = {};
+  std::copy(row + at, row + inputs, padded);
+  std::fill_n(mask, inputs - at, std::uint8_t{255});
+  return wasm_v128_and(wasm_v128_xor(wasm_v128_load(padded), flip), wasm_v128_load(mask));
+}
+
+// Bytes shifted down from the highest bits.
+v128_t lower(v128_t bytes, std::uint32_t shift) {
+  return wasm_v128_and(wasm_u16x8_shr(bytes, shift),
+                       wasm_i8x16_splat(static_cast<std::int8_t>(255 >> shift)));
+}
+
+template <int kBits>
+void pack_rows(const std::uint8_t* const* rows, std::size_t outputs, std::size_t inputs,
+               bool is_signed, std::uint8_t* packed, std::int32_t* minus_sums,
+               std::int8_t* smallest, std::int8_t* largest) {
+  const v128_t flip = wasm_i8x16_splat(static_cast<std::int8_t>(is_signed ? 0 : 1 << (kBits - 1)));
+  const v128_t top = wasm_i8x16_splat(static_cast<std::int8_t>(0xFF00U >> kBits));
+  const v128_t zero = wasm_i8x16_splat(0);
+  v128_t sums[2] = {zero, zero};
+  v128_t min[2] = {zero, zero};
+  v128_t max[2] = {zero, zero};
+  const std::size_t steps = steps_of(inputs, kBits);
+  for (std::size_t at = 0; at < inputs; at += kBlock) {
+    v128_t tiles[2][kTile];
+    for (std::size_t tile = 0; tile < 2; ++tile) {
+      for (std::size_t r = 0; r < kTile; ++r) {
+        const std::size_t output = tile * kTile + r;
+        const v128_t codes = load_row(output < outputs ? rows[output] : nullptr, at, inputs, flip);
+        // The code goes to the byte's highest bits; what a neighbour left below them goes away.
+        tiles[tile][r] = wasm_v128_and(wasm_i16x8_shl(codes, 8 - kBits), top);
+      }
+      transpose(tiles[tile]);
+      for (const v128_t bytes : tiles[tile]) {
+        sums[tile] = wasm_i32x4_add(
+            sums[tile], wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_extadd_pairwise_i8x16(bytes)));
+        min[tile] = wasm_i8x16_min(min[tile], bytes);
+        max[tile] = wasm_i8x16_max(max[tile], bytes);
+      }
+    }
+    const std::size_t step = at / kStepInputs;
+    const std::size_t count = std::min(kBlockSteps, steps - step);
+    for (std::size_t s = 0; s < count; ++s) {
+      if constexpr (kBits == 8) {
+        wasm_v128_store(packed + (step + s) * 32, tiles[0][s]);
+        wasm_v128_store(packed + (step + s) * 32 + 16, tiles[1][s]);
+      } else if constexpr (kBits == 4) {
+        wasm_v128_store(packed + (step + s) * 16, wasm_v128_or(lower(tiles[0][s], 4), tiles[1][s]));
+      } else if (s % 2 == 0) {
+        const v128_t even = wasm_v128_or(lower(tiles[0][s], 6), lower(tiles[1][s], 4));
+        const v128_t odd = wasm_v128_or(lower(tiles[0][s + 1], 2), tiles[1][s + 1]);
+        wasm_v128_store(packed + (step + s) / 2 * 16, wasm_v128_or(even, odd));
+      }
+    }
+  }
+  for (std::size_t tile = 0; tile < 2; ++tile) {
+    wasm_v128_store(minus_sums + tile * kTile, wasm_i32x4_mul(sums[tile], wasm_i32x4_splat(-64)));
+    std::int8_t low[kBlock];
+    std::int8_t high[kBlock];
+    wasm_v128_store(low, min[tile]);
+    wasm_v128_store(high, max[tile]);
+    for (std::size_t i = 0; i < kTile; ++i) {
+      smallest[tile * kTile + i] = *std::min_element(low + 4 * i, low + 4 * i + 4);
+      largest[tile * kTile + i] = *std::max_element(high + 4 * i, high + 4 * i + 4);
+    }
+  }
+}
+
+}  // namespace
+
+void pack_chunk(const std::uint8_t* const* rows, std::size_t outputs, std::size_t inputs, int bits,
+                bool is_signed, std::uint8_t* packed, std::int32_t* minus_sums,
+                std::int8_t* smallest, std::int8_t* largest) {
+  assert(outputs >= 1 && outputs <= kPanel && inputs <= kChunk);
+  const auto pack = bits == 8 ? pack_rows<8> : bits == 4 ? pack_rows<4> : pack_rows<2>;
+  pack(rows, outputs, inputs, is_signed, packed, minus_sums, smallest, largest);
+}
+
+}  // namespace zeropoint::kernels

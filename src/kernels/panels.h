@@ -1,0 +1,167 @@
+// How packed weights and the digits of activations lie in memory, and the kernels that make and
+// multiply them.
+//
+// Weights. Eight outputs make a panel, of two tiles of four outputs. A step is four inputs; its 16
+// bytes of a tile hold, for each of the four outputs, the codes of the four inputs. A row of K
+// inputs is cut into groups that share a scale, and those into chunks of at most kChunk inputs,
+// whose products an int32 can add; every chunk is padded with zeros to whole steps. Codes are kept
+// at their own width:
+//
+//   8 bits   32 bytes a step, one tile after the other
+//   4 bits   16 bytes a step, the first tile in the low nibbles, the second in the high ones
+//   2 bits   16 bytes two steps: bits 0-1 first tile, 2-3 second tile, 4-7 the same of the next
+//   step
+//
+// Sums of products take 4- and 2-bit codes 16 and 64 times (Panels::unit), as they stand in the
+// highest bits of an int8, which is undone by an exact power of two at the end.
+//
+// Activations. A row, scaled by a power of two, is rounded to 28-bit integers X; products of X and
+// codes are exact. With X = 2^14 high + low, 0 <= low < 2^14, a step is
+//
+//   kI16  four int16 of low, four of high, for i32x4.dot_i16x8
+//   kI7   four digits each of X + 2^27 in base 128, least significant first, for the relaxed dot
+//
+// In all of them high * 2^14 + low comes out as the same integer, whatever the build.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/simd.h"
+
+namespace zeropoint::kernels {
+
+inline constexpr std::size_t kPanel = 8;  ///< outputs of a panel
+inline constexpr std::size_t kTile = 4;   ///< outputs of a tile
+inline constexpr std::size_t kStepInputs = 4;
+/// The most inputs whose products are added in int32: 2^14 * 2^7 * 2^10 = 2^31, not quite reached.
+inline constexpr std::size_t kChunk = 1024;
+
+/// Packed weights, as the kernels read them.
+struct Panels {
+  std::size_t n;                    ///< outputs
+  std::size_t k;                    ///< inputs
+  int bits;                         ///< 8, 4 or 2
+  std::size_t group;                ///< inputs that share a scale; at least 1
+  std::size_t chunks;               ///< of a row
+  std::size_t steps;                ///< of a row
+  bool affine;                      ///< whether any zero point is not 0
+  const std::uint8_t* codes;        ///< [panels][bytes of a row]
+  const float* scales;              ///< [panels][groups][8]
+  const std::int32_t* zero_points;  ///< [panels][groups][8], in units of codes; if affine
+  const std::int32_t* minus_sums;   ///< [panels][chunks][8]: -64 times the sum of a chunk's codes
+  const float* largest;             ///< [panels][8]: at least |w| / (scale of inputs), times unit
+  const float* input_scales;        ///< [k], or null
+  const std::int32_t* input_zero_points;  ///< [k], or null
+
+  [[nodiscard]] std::size_t count() const { return (n + kPanel - 1) / kPanel; }
+  /// Groups that have a scale; without inputs there is still one.
+  [[nodiscard]] std::size_t groups() const { return k == 0 ? 1 : k / group; }
+  [[nodiscard]] std::size_t bytes() const { return steps * static_cast<std::size_t>(bits) * 4; }
+  /// What a code of 1 counts.
+  [[nodiscard]] double unit() const { return 1 << (8 - bits); }
+};
+
+/// Steps that `inputs` <= kChunk inputs take.
+constexpr std::size_t steps_of(std::size_t inputs, int bits) {
+  const std::size_t steps = (inputs + kStepInputs - 1) / kStepInputs;
+  return bits == 2 ? (steps + 1) / 2 * 2 : steps;
+}
+
+/// Calls f(first input, inputs, group) for each chunk of a row.
+template <typename F>
+void for_chunks(std::size_t k, std::size_t group, F f) {
+  for (std::size_t first = 0, g = 0; first < k; first += group, ++g) {
+    for (std::size_t at = 0; at < group; at += kChunk) {
+      f(first + at, group - at < kChunk ? group - at : kChunk, g);
+    }
+  }
+}
+
+/// Packs a chunk of up to eight rows of one code a byte: rows[outputs], each at its first code.
+/// Unsigned codes become signed: 128, 8 or 2 is taken off each.
+/// @param packed      steps_of(inputs) steps of a panel
+/// @param minus_sums  [8]
+/// @param smallest, largest  [8]: of an output's codes and 0, times the unit
+void pack_chunk(const std::uint8_t* const* rows, std::size_t outputs, std::size_t inputs, int bits,
+                bool is_signed, std::uint8_t* packed, std::int32_t* minus_sums,
+                std::int8_t* smallest, std::int8_t* largest);
+
+/// How activations are written.
+enum class Digits { kI16, kI7 };
+
+/// Bytes of one step.
+inline constexpr std::size_t kDigitStepBytes = 16;
+
+/// What is known of a row of activations beside its digits.
+struct RowScale {
+  double unit;   ///< what X = 1 stands for; a power of two
+  double error;  ///< at least the sum of |x / unit - X|
+  bool finite;   ///< false: there are no digits
+};
+
+/// Writes the digits of one row of float32[k], chunk by chunk as panels has it.
+/// @param digits  [steps][kDigitStepBytes]
+/// @param sums    double[chunks]: of X (times the input's zero point, where inputs have their own)
+RowScale digits_f32(const float* x, const Panels& panels, Digits format, std::uint8_t* digits,
+                    double* sums);
+
+/// A product to compute.
+struct PanelProduct {
+  Panels panels;
+  std::size_t rows;
+  const float* x;              ///< [rows][k]
+  const std::uint8_t* digits;  ///< [rows][row_bytes]
+  std::size_t row_bytes;
+  const RowScale* scales;  ///< [rows]
+  const double* sums;      ///< [rows][chunks]
+  /// Largest error that may come from rounding x, relative to |y|; where more is possible, y is
+  /// computed from x itself, in double.
+  double tolerance;
+  const float* bias;  ///< [n], or null
+  float* out;         ///< [rows][n]
+};
+
+/// out = x . w^T + bias for panels first ... last - 1:
+///   y = unit * sum over groups, in order, of scale * sum of X * (code - zero point) + bias
+/// with exact integer sums and everything else in double, rounded to float32 once.
+void multiply_panels(const PanelProduct& product, Digits format, std::size_t first,
+                     std::size_t last);
+
+/// How quint8 activations are written, a step being four of them.
+enum class Bytes {
+  kI16,  ///< four int16
+  kI7,   ///< four bytes, all at most 127
+  kI7x2  ///< the low seven bits of four bytes, then their highest bits
+};
+
+/// Bytes of one step.
+constexpr std::size_t step_bytes(Bytes format) { return format == Bytes::kI7 ? 4 : 8; }
+
+/// The most inputs whose products with quint8 an int32 can hold: 255 * 128 * 2^16 < 2^31.
+inline constexpr std::size_t kByteInputs = std::size_t{1} << 16;
+
+/// Whether no byte has its highest bit set.
+bool all_below_128(const std::uint8_t* x, std::size_t n);
+
+/// Writes qx[k], padded with zeros to whole steps.
+void spread_bytes(const std::uint8_t* qx, std::size_t k, Bytes format, std::uint8_t* out);
+
+/// sums[row][8] = sum of x * code over `steps` steps of one panel of 8-bit weights; at most
+/// kByteInputs inputs.
+/// @param codes  the panel's, at the first step. @param x  [rows][row_bytes], at the first step
+void multiply_bytes(const std::uint8_t* codes, std::size_t steps, Bytes format,
+                    const std::uint8_t* x, std::size_t row_bytes, std::size_t rows,
+                    std::int32_t* sums);
+
+/// What multiply_bytes' sums become in a layer with dynamic activations, for the outputs of a
+/// panel:
+///   out = float(sum + more + correction) * multiplier + bias       in float32
+/// @param more        double[rows][8], or null: sums of the inputs before these
+/// @param correction  double[8]. @param multiplier  float32[8]. @param bias  float32[8]
+/// @param out         [rows][stride], of which `columns` <= 8 are written
+void finish_bytes(const std::int32_t* sums, const double* more, const double* correction,
+                  const float* multiplier, const float* bias, std::size_t rows, float* out,
+                  std::size_t stride, std::size_t columns);
+
+}  // namespace zeropoint::kernels

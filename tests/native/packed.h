@@ -1,0 +1,69 @@
+// Layers with packed weights, packed for the call, in every format that activations have.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <span>
+#include <vector>
+
+#include "compare.h"
+#include "core/packed_weight.h"
+#include "zeropoint/linear.h"
+
+namespace zeropoint::testing {
+
+/// Bytes aligned as packed weights and scratch memory must be, with nothing behind them.
+class AlignedBytes {
+ public:
+  explicit AlignedBytes(std::size_t size)
+      : size_(size), bytes_(static_cast<std::byte*>(::operator new (size, std::align_val_t{16}))) {}
+  AlignedBytes(AlignedBytes&& other) noexcept : size_(other.size_), bytes_(other.bytes_) {
+    other.bytes_ = nullptr;
+  }
+  AlignedBytes(const AlignedBytes&) = delete;
+  AlignedBytes& operator=(const AlignedBytes&) = delete;
+  AlignedBytes& operator=(AlignedBytes&&) = delete;
+  ~AlignedBytes() { ::operator delete (bytes_, std::align_val_t{16}); }
+
+  [[nodiscard]] std::span<std::byte> span() const { return {bytes_, size_}; }
+  [[nodiscard]] const std::byte* data() const { return bytes_; }
+
+ private:
+  std::size_t size_;
+  std::byte* bytes_;
+};
+
+/// A weight packed by pack_weight(), or why it was refused.
+template <typename Code>
+Status pack(const QuantizedWeight<Code>& w, std::size_t n, std::size_t k, AlignedBytes& out) {
+  AlignedBytes block(packed_weight_size({n, k, w.dtype, w.granularity, w.group_size}));
+  const Status status = pack_weight(w, n, k, block.span());
+  out.~AlignedBytes();
+  new (&out) AlignedBytes(std::move(block));
+  return status;
+}
+
+/// linear() with quantized weights. Every format of activations must give the same bits.
+template <typename Code>
+Status linear_quantized(std::span<const float> x, std::size_t m, std::size_t k,
+                        const QuantizedWeight<Code>& w, std::size_t n, std::span<const float> bias,
+                        Accumulate accumulate, std::span<float> out) {
+  AlignedBytes block(0);
+  Status status = pack(w, n, k, block);
+  if (status != Status::kOk) return status;
+  const AlignedBytes scratch(linear_scratch_size(block.data(), m));
+  status = linear(x, m, block.data(), bias, accumulate, scratch.span(), out);
+  if (status != Status::kOk) return status;
+  for (const kernels::Digits format : {kernels::Digits::kI16, kernels::Digits::kI7}) {
+    std::vector<float> y(out.size());
+    linear_packed(x.data(), m, panels_of(block.data()), bias.empty() ? nullptr : bias.data(),
+                  accumulate, format, scratch.span(), y.data());
+    EXPECT_TRUE(same(y, out)) << "format " << static_cast<int>(format);
+  }
+  return status;
+}
+
+}  // namespace zeropoint::testing
