@@ -21,7 +21,7 @@ export function cppFiles(folders, pattern = /\.(cpp|h)$/) {
 const clangFormat = () => which("clang-format-14") ?? which("clang-format") ?? "clang-format";
 
 export async function formatCpp(check) {
-  const files = cppFiles(["include", "src", "tests/native"]);
+  const files = cppFiles(["include", "src", "tests/native", "tests/bench/limits"]);
   try {
     await run(clangFormat(), [...(check ? ["--dry-run", "-Werror"] : ["-i"]), ...files]);
   } catch {

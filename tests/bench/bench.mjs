@@ -1,0 +1,206 @@
+// npm run bench: zeropoint, onnxruntime-web, tfjs and plain JavaScript against each other and against
+// the machine's limits, in Chromium and in Node.
+//
+//   npm run bench                        all cases; minutes
+//   npm run bench -- --quick             the main ones; less than a minute
+//   npm run bench -- --smoke             tiny sizes without the other engines: does it still run?
+//   npm run bench -- --only node         one engine: chromium, node (this one) or newest (Node)
+//   npm run bench -- --no-build          what is in dist/ as it is
+//   npm run bench -- --readme            puts what was measured into the README and the page
+//   npm run bench -- --readme --from build/bench/results.json      what was measured before
+//
+// Results go to build/bench/results.json, raw samples included, and to results.md beside it. A contestant
+// that computes anything wrong makes the run fail.
+
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { arch, cpus, platform, totalmem } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { findBrowser } from "../../scripts/browser.mjs";
+import { buildCore, buildJs } from "../../scripts/build.mjs";
+import { capture, Failure, root, run, runAsScript, step, which } from "../../scripts/run.mjs";
+import { setUp } from "../../scripts/setup.mjs";
+
+const here = join(root, "tests", "bench");
+const folder = join(root, "build", "bench");
+const ENGINES = ["chromium", "node", "newest"];
+
+function options(args) {
+  try {
+    const { values } = parseArgs({
+      args,
+      options: {
+        quick: { type: "boolean", default: false },
+        smoke: { type: "boolean", default: false },
+        readme: { type: "boolean", default: false },
+        only: { type: "string", multiple: true },
+        from: { type: "string" },
+        out: { type: "string" },
+        "no-build": { type: "boolean", default: false },
+      },
+    });
+    const unknown = values.only?.find((name) => !ENGINES.includes(name));
+    if (unknown) throw new Error(`--only takes ${ENGINES.join(", ")}, got ${unknown}`);
+    if (values.readme && (values.quick || values.smoke)) {
+      throw new Error("--readme publishes a full run, not a quick one");
+    }
+    const sizes = values.smoke ? "smoke" : values.quick ? "quick" : "full";
+    const file = sizes === "full" ? "results.json" : `${sizes}.json`;
+    return { ...values, sizes, out: values.out ?? join("build", "bench", file) };
+  } catch (error) {
+    throw new Failure(error.message);
+  }
+}
+
+/** The other engines have a package.json of their own, installed by the first run. */
+async function installOthers() {
+  const stamp = join(here, "node_modules", ".zeropoint-lock");
+  const lock = createHash("sha256")
+    .update(readFileSync(join(here, "package-lock.json")))
+    .digest("hex");
+  if (existsSync(stamp) && readFileSync(stamp, "utf8") === lock) return;
+  console.log("Installing the engines that zeropoint is compared with");
+  const ci = ["ci", "--include=dev", "--loglevel=error"];
+  const npm = process.env.npm_execpath ?? "";
+  if (/npm-cli\.c?js$/.test(npm)) await run(process.execPath, [npm, ...ci], { cwd: here });
+  else await run(which("npm") ?? "npm", ci, { cwd: here });
+  writeFileSync(stamp, lock);
+}
+
+const builtCores = () =>
+  ["baseline", "relaxed"].filter((build) => existsSync(join(root, "dist", "core", `${build}.js`)));
+
+async function inNode(program, sizes) {
+  const resultFile = join(folder, `node-${process.pid}.json`);
+  const more = sizes === "smoke" ? ["without-others"] : [];
+  await run(program, [join(here, "node.mjs"), sizes, resultFile, ...more], {
+    env: { NODE_NO_WARNINGS: "1" },
+  });
+  return JSON.parse(readFileSync(resultFile, "utf8"));
+}
+
+async function inChromium(sizes) {
+  const browserPath = findBrowser();
+  if (!browserPath) throw new Failure("please install Chromium or Chrome");
+  process.env.ZEROPOINT_CHROMIUM = browserPath;
+  const { launchBrowser } = await import("../web/page.mjs");
+  const { serve } = await import("./serve.mjs");
+  const { measureStart } = await import("./start.mjs");
+  const server = await serve();
+  const browser = await launchBrowser();
+  try {
+    const page = await (await browser.newContext()).newPage();
+    page.on("console", (message) => console.log(message.text()));
+    page.on("pageerror", (error) => console.error(error));
+    await page.goto(`${server.url}tests/bench/page.html`);
+    await page.waitForFunction(() => globalThis.runBenchmark);
+    const name = `Chromium ${browser.version()}`;
+    const withOthers = sizes !== "smoke";
+    const result = await page.evaluate((plan) => globalThis.runBenchmark(plan), {
+      name,
+      sizes,
+      builds: builtCores(),
+      withOthers,
+    });
+    await page.context().close();
+    console.log(`${name}: start of a page to its first result`);
+    const builds = builtCores().filter((build) =>
+      result.results.some((entry) => entry.contestant === "zeropoint" && entry.build === build),
+    );
+    const rounds = { full: 11, quick: 5, smoke: 1 }[sizes];
+    const starts = await measureStart(browser, server.url, { builds, withOthers, rounds });
+    result.results.push(...starts);
+    return result;
+  } finally {
+    await browser.close();
+    await server.close();
+  }
+}
+
+const nodeVersion = (program) => capture(program, ["--version"]).stdout.trim();
+
+function versionsOf(names) {
+  const version = (name) =>
+    JSON.parse(readFileSync(join(here, "node_modules", name, "package.json"), "utf8")).version;
+  return Object.fromEntries(names.map((name) => [name.split("/").at(-1), version(name)]));
+}
+
+async function measure({ sizes, only, smoke, "no-build": isBuilt }) {
+  if (!isBuilt) {
+    const { emscripten } = await step("Set-up", () => setUp(["core"]));
+    await buildCore(emscripten);
+    await buildJs();
+  }
+  const { buildLimits } = await import("./limits/build.mjs");
+  await step("Limits", buildLimits);
+  mkdirSync(folder, { recursive: true });
+  if (!smoke) await step("Other engines", installOthers);
+
+  const newest = join(here, "node_modules", "node", "bin", "node");
+  const hasNewest = existsSync(newest) && nodeVersion(newest) !== process.version;
+  const wanted = only ?? (smoke ? ["node"] : sizes === "quick" ? ["chromium", "node"] : ENGINES);
+  const engines = [];
+  const start = performance.now();
+  for (const name of wanted) {
+    if (name === "newest" && !hasNewest) {
+      console.log("The newest Node is not here; it is left out.");
+      continue;
+    }
+    engines.push(
+      await step(name === "chromium" ? "Chromium" : name === "node" ? "Node" : "Newest Node", () =>
+        name === "chromium"
+          ? inChromium(sizes)
+          : inNode(
+              name === "node" ? process.execPath : newest,
+              sizes === "quick" && wanted.length > 1 ? "quick-node" : sizes,
+            ),
+      ),
+    );
+  }
+  const [cpu] = cpus();
+  return {
+    version: JSON.parse(readFileSync(join(root, "package.json"), "utf8")).version,
+    date: new Date().toISOString(),
+    sizes,
+    seconds: Math.round((performance.now() - start) / 1000),
+    machine: {
+      cpu: cpu?.model.trim() ?? "unknown",
+      cores: cpus().length,
+      memoryGiB: Math.round(totalmem() / 2 ** 30),
+      platform: `${platform()} ${arch()}`,
+    },
+    packages: smoke
+      ? {}
+      : versionsOf(["onnxruntime-web", "@tensorflow/tfjs-core", "@tensorflow/tfjs-backend-wasm"]),
+    engines,
+  };
+}
+
+/** A contestant that is fast and wrong is not fast. */
+function failIfWrong({ engines }) {
+  const wrong = engines.flatMap(({ engine, results }) =>
+    results
+      .filter(({ check }) => check.problem)
+      .map(({ name, check }) => `${engine}, ${name}: ${check.problem}`),
+  );
+  if (wrong.length > 0) throw new Failure(`wrong results:\n  ${wrong.join("\n  ")}`);
+}
+
+await runAsScript(import.meta.url, async (args) => {
+  const chosen = options(args);
+  const resultFile = resolve(root, chosen.out);
+  const results = chosen.from
+    ? JSON.parse(readFileSync(resolve(root, chosen.from), "utf8"))
+    : await measure(chosen);
+  const { overview, publish } = await import("./report.mjs");
+  if (!chosen.from) {
+    mkdirSync(dirname(resultFile), { recursive: true });
+    writeFileSync(resultFile, `${JSON.stringify(results)}\n`);
+    writeFileSync(resultFile.replace(/(\.json)?$/, ".md"), `${overview(results)}\n`);
+  }
+  if (!chosen.smoke) console.log(`\n${overview(results)}`);
+  if (!chosen.from) console.log(`Results are in ${chosen.out}`);
+  failIfWrong(results);
+  if (chosen.readme) await publish(results);
+});

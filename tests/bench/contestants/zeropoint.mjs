@@ -1,0 +1,55 @@
+// zeropoint: every build and thread count that `create` accepts.
+
+const WANTED = [
+  { build: "baseline", threads: 1 },
+  { build: "relaxed", threads: 1 },
+  { build: "baseline", threads: 2 },
+  { build: "relaxed", threads: 2 },
+];
+
+/** @param {{ build: string, threads: number }} variant */
+export const variantName = ({ build, threads }) =>
+  threads === 1 ? build : `${build}, ${threads} threads`;
+
+/**
+ * @param {any} module  the package, as imported
+ * @returns {Promise<{ instances: { name: string, build: string, threads: number, zp: any }[],
+ *   unavailable: { name: string, reason: string }[] }>}
+ */
+export async function zeropointInstances(module) {
+  const instances = [];
+  const unavailable = [];
+  for (const variant of WANTED) {
+    const name = variantName(variant);
+    try {
+      const zp = await module.create(variant);
+      // What is measured must be what was asked for.
+      if (zp.build !== variant.build || zp.threads !== variant.threads) {
+        throw new Error(`create gave ${variantName(zp)}`);
+      }
+      instances.push({ name, ...variant, zp });
+    } catch (error) {
+      unavailable.push({ name: `zeropoint ${name}`, reason: error.message });
+    }
+  }
+  if (instances.length === 0) throw new Error(`zeropoint has no build: ${unavailable[0].reason}`);
+  return { instances, unavailable };
+}
+
+/**
+ * What a quantized weight's rows stand for, in double precision.
+ * @param {any} q  of shape [n, k]
+ */
+export function weightsOf(q) {
+  const [, k] = q.shape;
+  const at = (values, index) => (typeof values === "number" ? values : values.data[index]);
+  const count = typeof q.scale === "number" ? 1 : q.scale.data.length;
+  const perSlice = q.data.length / count;
+  return {
+    row: (row) =>
+      Float64Array.from({ length: k }, (_, i) => {
+        const slice = Math.floor((row * k + i) / perSlice);
+        return at(q.scale, slice) * (q.data[row * k + i] - at(q.zeroPoint, slice));
+      }),
+  };
+}

@@ -1,0 +1,54 @@
+// The benchmark inside a page: bench.mjs calls window.runBenchmark and waits for what it returns.
+
+import { prepareOrt, prepareTf } from "./engines.mjs";
+import { runSuite, SIZES } from "./suite.mjs";
+
+const modules = new URL("node_modules/", import.meta.url).href;
+
+/** Scripts that are no modules, as tfjs is distributed. */
+function loadScript(src) {
+  return new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = src;
+    script.onload = resolve;
+    script.onerror = () => reject(new Error(`${src} cannot be loaded`));
+    document.head.append(script);
+  });
+}
+
+async function otherEngines() {
+  const ort = await import(`${modules}onnxruntime-web/dist/ort.wasm.min.mjs`);
+  await loadScript(`${modules}@tensorflow/tfjs-core/dist/tf-core.min.js`);
+  await loadScript(`${modules}@tensorflow/tfjs-backend-wasm/dist/tf-backend-wasm.min.js`);
+  const { tf } = globalThis;
+  return {
+    ort: prepareOrt(ort, `${modules}onnxruntime-web/dist/`),
+    tf: await prepareTf(tf, tf.wasm, `${modules}@tensorflow/tfjs-backend-wasm/dist/`),
+  };
+}
+
+window.runBenchmark = async ({ name, sizes, builds, withOthers }) => {
+  if (!crossOriginIsolated) throw new Error("the page has no shared memory");
+  return await runSuite(
+    {
+      name,
+      zeropoint: await import("/dist/index.js"),
+      cores: builds.map((build) => ({
+        build,
+        load: async () => {
+          const { default: start } = await import(`/dist/core/${build}.js`);
+          return start({ printErr: () => {} });
+        },
+      })),
+      limits: Object.fromEntries(
+        ["baseline", "relaxed"].map((build) => [
+          build,
+          () => WebAssembly.compileStreaming(fetch(`/build/bench/limits-${build}.wasm`)),
+        ]),
+      ),
+      ...(withOthers ? await otherEngines() : {}),
+    },
+    SIZES[sizes],
+    (line) => console.log(line),
+  );
+};

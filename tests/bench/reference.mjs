@@ -1,0 +1,191 @@
+// What each contestant has to compute: plain JavaScript in double precision, and how far a result may
+// be from it.
+
+import { normalValues } from "./random.mjs";
+
+const FLOAT32_HALF_ULP = 2 ** -24;
+const FLOAT32_EPSILON = 2 ** -23;
+
+/**
+ * The indices that are checked: the first, the last and some between, the same for every contestant.
+ * @param {number} length
+ * @param {number} count
+ */
+export function spread(length, count) {
+  if (length <= count) return Array.from({ length }, (_, i) => i);
+  const step = (length - 1) / (count - 1);
+  return Array.from({ length: count }, (_, i) => Math.round(i * step));
+}
+
+/**
+ * @typedef {object} Problem
+ * @property {number} m
+ * @property {number} k
+ * @property {number} n
+ * @property {Float32Array} x     [m, k]
+ * @property {Float32Array} w     [n, k], what the weights were before any quantization
+ *
+ * @typedef {object} Weights      what a contestant multiplies by, in double precision
+ * @property {(row: number) => Float64Array} row   the k weights of an output
+ *
+ * @typedef {object} Verdict
+ * @property {number} worst       the largest error as a part of what is allowed
+ * @property {string} [problem]   what is wrong, if more than 1
+ */
+
+/** @returns {Problem} */
+export function linearProblem({ m, k, n }) {
+  return { m, k, n, x: normalValues(m * k, 1), w: normalValues(n * k, 2) };
+}
+
+/**
+ * How far a linear layer may be from the exact sum of its own weights' products.
+ *
+ * - exact: SEMANTICS of the default, (K + 1) · 2⁻²⁴ · Σ|x·w|
+ * - float32: K products and K sums, each rounded to float32 in any order, and the scale; the weights'
+ *   own rounding when they are dequantized first is the second of the extra terms
+ */
+export const BOUNDS = {
+  exact: (k, sum) => (k + 1) * FLOAT32_HALF_ULP * sum,
+  float32: (k, sum) => (k + 3) * FLOAT32_EPSILON * sum,
+};
+
+/**
+ * @param {Problem} problem
+ * @param {Weights} weights
+ * @param {Float32Array} y
+ * @param {(k: number, sum: number) => number} bound
+ * @returns {Verdict}
+ */
+export function checkLinear({ m, k, n, x }, weights, y, bound) {
+  if (y.length !== m * n) return wrong(`${y.length} outputs instead of ${m * n}`);
+  let worst = 0;
+  for (const column of spread(n, 24)) {
+    const row = weights.row(column);
+    for (const line of spread(m, 4)) {
+      let sum = 0;
+      let sizes = 0;
+      for (let i = 0; i < k; i++) {
+        const product = x[line * k + i] * row[i];
+        sum += product;
+        sizes += Math.abs(product);
+      }
+      const error = Math.abs(y[line * n + column] - sum);
+      const part = error / bound(k, sizes);
+      if (!(part <= 1)) {
+        return wrong(
+          `output [${line}, ${column}] is ${y[line * n + column]} instead of ${sum}`,
+          part,
+        );
+      }
+      worst = Math.max(worst, part);
+    }
+  }
+  return { worst };
+}
+
+/**
+ * PyTorch's dynamic linear layer, bit for bit: activations in 7 bits (reduce_range), exact integer
+ * sums, two float32 multiplications. Source: SEMANTICS of torch.ao.nn.quantized.dynamic.Linear.
+ * @param {Problem} problem
+ * @param {Int8Array} codes  [n, k]
+ * @param {ArrayLike<number>} scales  [n]
+ * @param {Float32Array} y
+ * @returns {Verdict}
+ */
+export function checkTorchDynamic({ m, k, n, x }, codes, scales, y) {
+  let [least, greatest] = [0, 0];
+  for (const value of x) {
+    if (value < least) least = value;
+    else if (value > greatest) greatest = value;
+  }
+  const scale = (greatest - least) / 127;
+  const low = least / scale;
+  const high = greatest / scale;
+  const zeroPoint = roundHalfToEven(-Math.abs(low) < 127 - Math.abs(high) ? -low : 127 - high);
+  const inverse = Math.fround(1 / Math.fround(scale));
+  for (const line of spread(m, 4)) {
+    const qx = Array.from(x.subarray(line * k, (line + 1) * k), (value) => {
+      const steps = roundHalfToEven(Math.fround(value * inverse));
+      return Math.min(Math.max(steps + zeroPoint, 0), 255);
+    });
+    for (const column of spread(n, 24)) {
+      let sum = 0;
+      for (let i = 0; i < k; i++) sum += (qx[i] - zeroPoint) * codes[column * k + i];
+      const multiplier = Math.fround(Math.fround(scale) * scales[column]);
+      const expected = Math.fround(Math.fround(sum) * multiplier);
+      const got = y[line * n + column];
+      if (got !== expected) {
+        return wrong(`output [${line}, ${column}] is ${got} instead of exactly ${expected}`);
+      }
+    }
+  }
+  return { worst: 0 };
+}
+
+/**
+ * ONNX's DynamicQuantizeMatMul: activations in 8 bits. Engines differ in how they round a tie of the
+ * activations, so that a few codes may be one off; everything else is as exact as float32.
+ * @param {Problem} problem
+ * @param {Int8Array} codes  [n, k]
+ * @param {ArrayLike<number>} scales  [n]
+ * @param {Float32Array} y
+ * @returns {Verdict}
+ */
+export function checkOnnxDynamic({ m, k, n, x }, codes, scales, y) {
+  const CODES_OFF = 4;
+  let [least, greatest] = [0, 0];
+  for (const value of x) {
+    if (value < least) least = value;
+    else if (value > greatest) greatest = value;
+  }
+  const scale = Math.fround((greatest - least) / 255);
+  const zeroPoint = roundHalfToEven(Math.fround(-least / scale));
+  let worst = 0;
+  for (const line of spread(m, 4)) {
+    const qx = Array.from(x.subarray(line * k, (line + 1) * k), (value) =>
+      Math.min(Math.max(roundHalfToEven(Math.fround(value / scale)) + zeroPoint, 0), 255),
+    );
+    for (const column of spread(n, 24)) {
+      let sum = 0;
+      for (let i = 0; i < k; i++) sum += (qx[i] - zeroPoint) * codes[column * k + i];
+      const step = scale * scales[column];
+      const bound = step * (CODES_OFF * 128 + 4 * FLOAT32_EPSILON * Math.abs(sum));
+      const got = y[line * n + column];
+      const part = Math.abs(got - sum * step) / bound;
+      if (!(part <= 1)) {
+        return wrong(`output [${line}, ${column}] is ${got} instead of ${sum * step}`, part);
+      }
+      worst = Math.max(worst, part);
+    }
+  }
+  return { worst };
+}
+
+/**
+ * Whether two results are the same bits.
+ * @param {Float32Array} a
+ * @param {Float32Array} b
+ */
+export function sameBits(a, b) {
+  if (a.length !== b.length) return false;
+  const bits = (values) => new Int32Array(values.buffer, values.byteOffset, values.length);
+  const [left, right] = [bits(a), bits(b)];
+  return left.every((bit, i) => bit === right[i]);
+}
+
+/** @param {number} value */
+export function roundHalfToEven(value) {
+  const floor = Math.floor(value);
+  const rest = value - floor;
+  if (rest !== 0.5) return Math.round(value);
+  return floor % 2 === 0 ? floor : floor + 1;
+}
+
+/**
+ * @param {string} problem
+ * @returns {Verdict}
+ */
+export function wrong(problem, worst = Number.POSITIVE_INFINITY) {
+  return { worst, problem };
+}

@@ -1,0 +1,229 @@
+// From the start of a page to its first result: each engine in a page of its own, in a fresh browser
+// context each time, so that nothing is cached.
+
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { root } from "../../scripts/run.mjs";
+import { summary } from "./measure.mjs";
+import { matMul } from "./onnx.mjs";
+
+const folder = join(root, "build", "bench", "start");
+const modules = join(root, "tests", "bench", "node_modules");
+
+/** What every page computes: four values, and the time at which it has them. */
+const VALUES = "[0.5, -1.5, 2.5, 127]";
+const DONE = "globalThis.firstResult = { at: performance.now(), values: Array.from(result) };";
+
+const html = (scripts) =>
+  `<!doctype html><meta charset="utf-8" /><title>start</title><link rel="icon" href="data:," />\n${scripts}\n`;
+const moduleScript = (src) => `<script type="module" src="${src}"></script>`;
+
+/** The WebAssembly inside a build of zeropoint. */
+function coreBytes(build) {
+  const text = readFileSync(join(root, "dist", "core", `${build}.js`), "utf8");
+  const [, base64] = /["'`](AGFzbQ[A-Za-z0-9+/=]+)["'`]/.exec(text) ?? [];
+  if (!base64) throw new Error(`dist/core/${build}.js holds no WebAssembly as base64`);
+  return Buffer.from(base64, "base64");
+}
+
+const leb = (value) => {
+  const bytes = [];
+  for (let rest = value; ; rest >>>= 7) {
+    if (rest < 128) return [...bytes, rest];
+    bytes.push((rest & 127) | 128);
+  }
+};
+const padded = (value) =>
+  [0, 7, 14, 21].map((shift) => ((value >> shift) & 127) | (shift < 21 ? 128 : 0));
+const section = (id, content) => [id, ...leb(content.length), ...content];
+
+/**
+ * A module of the given size that does nothing worth loading: functions of 1 KiB of additions, the first
+ * of which is called.
+ */
+export function bareModule(size) {
+  const header = [0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
+  const addOne = [0x20, 0x00, 0x41, 0x01, 0x6a, 0x21, 0x00]; // local 0 = local 0 + 1
+  const bodySize = 1024;
+  const adds = Math.floor((bodySize - 4) / addOne.length);
+  const body = [0, ...Array.from({ length: adds }, () => addOne).flat(), 0x20, 0x00, 0x0b];
+  const count = Math.max(1, Math.round((size - 64) / (body.length + 2)));
+  const functions = Array.from({ length: count }, () => [...leb(body.length), ...body]).flat();
+  return Uint8Array.from([
+    ...header,
+    ...section(1, [1, 0x60, 1, 0x7f, 1, 0x7f]),
+    ...section(3, [...leb(count), ...Array.from({ length: count }, () => 0)]),
+    ...section(7, [1, 3, ...new TextEncoder().encode("run"), 0, 0]),
+    10,
+    ...padded(leb(count).length + functions.length),
+    ...leb(count),
+    ...functions,
+  ]);
+}
+
+/** Writes the pages. @returns their names, addresses and download sizes */
+async function writePages(builds, withOthers) {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const write = (name, content) => writeFileSync(join(folder, name), content);
+  const gzip = (files) =>
+    files.reduce((sum, file) => sum + gzipSync(readFileSync(file), { level: 9 }).length, 0);
+  const pages = [];
+
+  const { build: bundle } = createRequire(join(root, "package.json"))("esbuild");
+  for (const build of builds) {
+    const name = `zeropoint-${build}`;
+    const { metafile } = await bundle({
+      stdin: {
+        contents:
+          `import { init, quantize } from "./dist/index.js";\n` +
+          `await init({ build: "${build}" });\n` +
+          `const x = { data: Float32Array.from(${VALUES}), shape: [4] };\n` +
+          `const result = quantize(x, { scale: 1, zeroPoint: 0 }).data;\n${DONE}`,
+        resolveDir: root,
+      },
+      bundle: true,
+      splitting: true,
+      minify: true,
+      format: "esm",
+      target: "es2022",
+      outdir: join(folder, name),
+      metafile: true,
+      absWorkingDir: root,
+      logLevel: "error",
+    });
+    write(`${name}.html`, html(moduleScript(`${name}/stdin.js`)));
+    // What this build downloads: all but the other builds' cores.
+    const files = Object.entries(metafile.outputs)
+      .filter(([, { inputs }]) => {
+        const cores = Object.keys(inputs).filter((input) => /dist\/core\/[^/]+\.js$/.test(input));
+        return cores.length === 0 || cores.some((input) => input.endsWith(`/${build}.js`));
+      })
+      .map(([file]) => join(root, file));
+    pages.push({
+      name: `zeropoint ${build}`,
+      contestant: "zeropoint",
+      build,
+      page: `${name}.html`,
+      gzip: gzip(files),
+      expected: [0, -2, 2, 127],
+    });
+  }
+
+  const bare = bareModule(coreBytes(builds[0]).length);
+  write("bare.wasm", bare);
+  write(
+    "bare.mjs",
+    `const { instance } = await WebAssembly.instantiateStreaming(fetch("bare.wasm"));\n` +
+      `const result = [instance.exports.run(-144)];\n${DONE}`,
+  );
+  write("bare.html", html(moduleScript("bare.mjs")));
+  pages.push({
+    name: "a bare module of that size",
+    contestant: "bare module",
+    page: "bare.html",
+    gzip: bare.length,
+    expected: [1],
+  });
+
+  if (withOthers) {
+    const at = "/tests/bench/node_modules";
+    const weights = Float32Array.from([2, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2]);
+    write("model.onnx", matMul({ m: 1, k: 4, n: 4 }, weights));
+    write(
+      "ort.mjs",
+      `import * as ort from "${at}/onnxruntime-web/dist/ort.wasm.min.mjs";\n` +
+        `ort.env.wasm.numThreads = 1;\n` +
+        `const session = await ort.InferenceSession.create("model.onnx", { executionProviders: ["wasm"] });\n` +
+        `const x = new ort.Tensor("float32", Float32Array.from(${VALUES}), [1, 4]);\n` +
+        `const result = (await session.run({ x })).y.data;\n${DONE}`,
+    );
+    write("ort.html", html(moduleScript("ort.mjs")));
+    const ortDist = join(modules, "onnxruntime-web", "dist");
+    pages.push({
+      name: "onnxruntime-web",
+      contestant: "onnxruntime-web",
+      page: "ort.html",
+      gzip: gzip(
+        ["ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm"].map(
+          (name) => join(ortDist, name),
+        ),
+      ),
+      expected: [1, -3, 5, 254],
+    });
+
+    const tfScripts = [
+      "tfjs-core/dist/tf-core.min.js",
+      "tfjs-backend-wasm/dist/tf-backend-wasm.min.js",
+    ];
+    write(
+      "tf.mjs",
+      `const { tf } = globalThis;\n` +
+        `tf.env().set("WASM_HAS_MULTITHREAD_SUPPORT", false);\n` +
+        `tf.wasm.setWasmPaths("${at}/@tensorflow/tfjs-backend-wasm/dist/");\n` +
+        `await tf.setBackend("wasm");\n` +
+        `const result = tf.mul(tf.tensor1d(${VALUES}), 2).dataSync();\n${DONE}`,
+    );
+    write(
+      "tf.html",
+      html(
+        tfScripts.map((name) => `<script src="${at}/@tensorflow/${name}"></script>`).join("\n") +
+          moduleScript("tf.mjs"),
+      ),
+    );
+    const tfFiles = [...tfScripts, "tfjs-backend-wasm/dist/tfjs-backend-wasm-simd.wasm"];
+    pages.push({
+      name: "tfjs wasm",
+      contestant: "tfjs",
+      page: "tf.html",
+      gzip: gzip(tfFiles.map((name) => join(modules, "@tensorflow", name))),
+      expected: [1, -3, 5, 254],
+    });
+  }
+  return pages;
+}
+
+/**
+ * @param {import("playwright-core").Browser} browser
+ * @param {string} url  of the server
+ * @param {{ builds: string[], withOthers: boolean, rounds: number }} options
+ */
+export async function measureStart(browser, url, { builds, withOthers, rounds }) {
+  const pages = await writePages(builds, withOthers);
+  const samples = pages.map(() => []);
+  const verdicts = pages.map(() => ({ worst: 0 }));
+  for (let round = 0; round < rounds; round++) {
+    for (const [i, { page: name, expected }] of pages.entries()) {
+      const context = await browser.newContext();
+      const page = await context.newPage();
+      await page.goto(`${url}build/bench/start/${name}`);
+      await page.waitForFunction(() => globalThis.firstResult, undefined, { timeout: 30_000 });
+      const { at, values } = await page.evaluate(() => globalThis.firstResult);
+      await context.close();
+      samples[i].push(at);
+      if (expected.some((value, j) => value !== values[j])) {
+        verdicts[i] = { worst: Number.POSITIVE_INFINITY, problem: `its first result is ${values}` };
+      }
+    }
+  }
+  const timings = samples.map((values) => summary(values));
+  const bare = timings[pages.findIndex(({ contestant }) => contestant === "bare module")].median;
+  return pages.map(({ name, contestant, build, gzip }, i) => ({
+    case: "start of a page to its first result",
+    operation: "start",
+    name,
+    title: name,
+    contestant,
+    build,
+    gzip,
+    unit: "ms",
+    timing: timings[i],
+    value: timings[i].median,
+    low: timings[i].q1,
+    high: timings[i].q3,
+    ratio: timings[i].median / bare,
+    check: verdicts[i],
+  }));
+}

@@ -1,0 +1,248 @@
+// All cases in one engine: sets up the contestants, races them, and checks what they computed.
+
+import { elementwiseEntries, GRANULARITIES } from "./cases/elementwise.mjs";
+import { coldEntries, linearEntries } from "./cases/linear.mjs";
+import { smallEntries } from "./cases/small.mjs";
+import { zeropointInstances } from "./contestants/zeropoint.mjs";
+import { LIMITS, limitKernels } from "./limits/limits.mjs";
+import { race } from "./measure.mjs";
+
+/**
+ * @typedef {object} Sizes
+ * @property {{ m: number, k: number, n: number }[]} shapes
+ * @property {string[]} [formats]       of the linear layers; default: all
+ * @property {number[]} elementwise     shape of the large tensor
+ * @property {string[]} granularities
+ * @property {{ k: number, n: number, bytes: number }} [cold]
+ * @property {number} bandwidthBytes    how much memory the limits read and copy
+ * @property {number} [instructions]    of a run of a limit
+ * @property {import("./measure.mjs").Pace} pace
+ */
+
+/** @type {Record<string, Sizes>} */
+export const SIZES = {
+  full: {
+    shapes: [
+      { m: 1, k: 4096, n: 4096 },
+      { m: 1, k: 1024, n: 4096 },
+      { m: 16, k: 1024, n: 1024 },
+      { m: 128, k: 1024, n: 1024 },
+      { m: 512, k: 768, n: 3072 },
+      { m: 7, k: 333, n: 129 },
+    ],
+    elementwise: [4096, 4096],
+    granularities: Object.keys(GRANULARITIES),
+    cold: { k: 4096, n: 4096, bytes: 64 * 2 ** 20 },
+    bandwidthBytes: 64 * 2 ** 20,
+    pace: { rounds: 9, sampleMs: 20, warmUpMs: 60, budgetMs: 1200 },
+  },
+  quick: {
+    shapes: [
+      { m: 1, k: 4096, n: 4096 },
+      { m: 128, k: 1024, n: 1024 },
+    ],
+    formats: [
+      "w8a32-channel",
+      "w8a32-group32",
+      "w4a32-group32",
+      "w8a32-float32",
+      "w8a8-dynamic",
+      "float32",
+    ],
+    elementwise: [2048, 4096],
+    granularities: ["tensor", "rows"],
+    bandwidthBytes: 64 * 2 ** 20,
+    pace: { rounds: 5, sampleMs: 8, warmUpMs: 20, budgetMs: 100 },
+  },
+  // The second engine of a quick run.
+  "quick-node": {
+    shapes: [{ m: 1, k: 4096, n: 4096 }],
+    formats: ["w8a32-channel", "w8a8-dynamic", "float32"],
+    elementwise: [2048, 4096],
+    granularities: ["tensor"],
+    bandwidthBytes: 64 * 2 ** 20,
+    pace: { rounds: 5, sampleMs: 5, warmUpMs: 20, budgetMs: 100 },
+  },
+  smoke: {
+    shapes: [
+      { m: 1, k: 64, n: 48 },
+      { m: 3, k: 37, n: 5 },
+    ],
+    elementwise: [16, 256],
+    granularities: Object.keys(GRANULARITIES),
+    cold: { k: 64, n: 64, bytes: 2 ** 14 },
+    bandwidthBytes: 2 ** 16,
+    instructions: 20_000,
+    pace: { rounds: 1, sampleMs: 0.1, warmUpMs: 0, budgetMs: 1 },
+  },
+};
+
+/**
+ * @param {object} engine
+ * @param {string} engine.name
+ * @param {any} engine.zeropoint                     the package
+ * @param {{ build: string, load: () => Promise<any> }[]} engine.cores   the builds themselves
+ * @param {any} [engine.ort]
+ * @param {any} [engine.tf]
+ * @param {Record<string, () => Promise<WebAssembly.Module>>} engine.limits
+ * @param {Sizes} sizes
+ * @param {(line: string) => void} log
+ */
+export async function runSuite(engine, sizes, log) {
+  const { instances, unavailable } = await zeropointInstances(engine.zeropoint);
+  const heaps = [];
+  for (const { build, load } of engine.cores) {
+    // A build that `create` refuses is not measured behind its back.
+    if (!instances.some((instance) => instance.build === build)) continue;
+    try {
+      heaps.push({ build, core: await load() });
+    } catch (error) {
+      unavailable.push({ name: `zeropoint ${build}, in its heap`, reason: error.message });
+    }
+  }
+  const contestants = { zeropoint: instances, heaps, ort: engine.ort, tf: engine.tf };
+
+  const kernels = [];
+  for (const [build, load] of Object.entries(engine.limits)) {
+    try {
+      kernels.push(
+        ...limitKernels(await load(), {
+          bytes: sizes.bandwidthBytes,
+          instructions: sizes.instructions,
+        }),
+      );
+    } catch (error) {
+      unavailable.push({ name: `limits, ${build}`, reason: error.message });
+    }
+  }
+  log(`${engine.name}: limits`);
+  const limits = await measureLimits(kernels, sizes.pace);
+  for (const [name, { value, unit, by }] of Object.entries(limits)) {
+    log(`  ${LIMITS[name].title}: ${value.toFixed(1)} ${unit} (${by})`);
+  }
+  // The fastest form of each runs again beside every case.
+  const best = Object.values(limits).map(({ kernel }) => kernel);
+
+  const cases = [];
+  const results = [];
+  const runCase = async (title, make, limitNames) => {
+    log(`${engine.name}: ${title}`);
+    const { entries, skipped, dispose } = await make();
+    for (const skip of skipped) unavailable.push({ ...skip, case: title });
+    try {
+      for (const entry of entries) {
+        try {
+          entry.clear?.();
+          entry.verdict = entry.judge(await entry.run());
+        } catch (error) {
+          entry.verdict = {
+            worst: Number.POSITIVE_INFINITY,
+            problem: `it throws ${error.message}`,
+          };
+        }
+        if (entry.verdict.problem) log(`  WRONG: ${entry.name}: ${entry.verdict.problem}`);
+      }
+      const runners = entries.filter(({ verdict }) => !verdict.problem);
+      const beside = best.filter(({ limit }) => limitNames.includes(limit));
+      const timings = await race([...beside, ...runners], sizes.pace);
+      const limitsHere = {};
+      const bestLimits = {};
+      beside.forEach(({ limit, work }, i) => {
+        limitsHere[limit] = work / timings[i].median / 1e6;
+        bestLimits[limit] = work / Math.min(...timings[i].samples) / 1e6;
+      });
+      runners.forEach((entry, i) => {
+        entry.timing = timings[beside.length + i];
+      });
+      cases.push({ title, limits: limitsHere });
+      for (const entry of entries) results.push(resultOf(title, entry, limitsHere, bestLimits));
+    } finally {
+      dispose();
+    }
+  };
+
+  for (const shape of sizes.shapes) {
+    const { m, k, n } = shape;
+    await runCase(
+      `linear, M = ${m}, K = ${k}, N = ${n}`,
+      () => linearEntries(shape, { ...contestants, formats: sizes.formats }),
+      ["madd", "muladd", "dot_i8", "dot_i16", "read"],
+    );
+  }
+  if (sizes.cold) {
+    await runCase(
+      `linear, M = 1, ${sizes.cold.bytes / 2 ** 20} MiB of cold weights`,
+      () => coldEntries(sizes.cold, contestants),
+      ["madd", "muladd", "read"],
+    );
+  }
+  for (const granularity of sizes.granularities) {
+    const [rows, columns] = sizes.elementwise;
+    await runCase(
+      `element-wise, ${rows} × ${columns} values, ${GRANULARITIES[granularity].title}`,
+      () => elementwiseEntries({ shape: sizes.elementwise, granularity }, contestants),
+      ["read", "copy"],
+    );
+  }
+  await runCase("small calls", () => smallEntries(contestants), []);
+
+  return {
+    engine: engine.name,
+    limits: Object.fromEntries(
+      Object.entries(limits).map(([name, { value, unit, by, forms }]) => [
+        name,
+        { value, unit, by, forms },
+      ]),
+    ),
+    cases,
+    results,
+    unavailable,
+  };
+}
+
+/** The larger of the forms of each limit. */
+async function measureLimits(kernels, pace) {
+  const timings = await race(kernels, pace);
+  const limits = {};
+  kernels.forEach((kernel, i) => {
+    const value = kernel.work / timings[i].median / 1e6;
+    const { unit } = LIMITS[kernel.limit];
+    limits[kernel.limit] ??= { value: 0, unit, forms: {} };
+    const limit = limits[kernel.limit];
+    limit.forms[kernel.name] = value;
+    if (value > limit.value) Object.assign(limit, { value, by: kernel.name, kernel });
+  });
+  return limits;
+}
+
+/**
+ * What is written down of an entry: everything but its functions. `ratio` compares medians; `bestRatio`
+ * compares the fastest samples, which says more on a machine that is busy with something else.
+ */
+function resultOf(title, entry, limits, bestLimits) {
+  const { run, clear, judge, timing, verdict, ...plain } = entry;
+  const result = { case: title, ...plain, check: verdict };
+  if (!timing) return result;
+  const at = (ms) => (plain.unit === "µs" ? ms * 1000 : plain.work / ms / 1e6);
+  const quartiles = [at(timing.q1), at(timing.q3)];
+  const value = at(timing.median);
+  Object.assign(result, {
+    timing,
+    value,
+    low: Math.min(...quartiles),
+    high: Math.max(...quartiles),
+  });
+  const limit = limits[plain.limit];
+  if (limit === undefined) return result;
+  result.ratio = value / limit;
+  result.bestRatio = at(Math.min(...timing.samples)) / bestLimits[plain.limit];
+  if (plain.rows === 1) {
+    // Two operations for every weight that is read.
+    result.weightBandwidth = (value / 2) * (plain.bitsPerWeight / 8);
+    // Cold weights are read no faster than memory gives them.
+    const reading = (limits.read * 2 * 8) / plain.bitsPerWeight;
+    result.roof = plain.isCold ? Math.min(limit, reading) : limit;
+    result.ratioToRoof = value / result.roof;
+  }
+  return result;
+}

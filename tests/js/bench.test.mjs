@@ -1,0 +1,180 @@
+// The benchmark itself: that it still runs, and that it would notice a contestant that is fast and wrong.
+// Times are not looked at: a test machine has other things to do.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import { linearW8A32 } from "../bench/contestants/javascript.mjs";
+import { buildLimits, limitFile } from "../bench/limits/build.mjs";
+import { countInstructions, LIMITS, problemsOf } from "../bench/limits/limits.mjs";
+import { race, summary } from "../bench/measure.mjs";
+import {
+  BOUNDS,
+  checkLinear,
+  checkTorchDynamic,
+  linearProblem,
+  sameBits,
+} from "../bench/reference.mjs";
+import { withSection } from "../bench/report.mjs";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+let folder;
+before(() => {
+  folder = mkdtempSync(join(tmpdir(), "zeropoint-bench-"));
+});
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("npm run bench -- --smoke", () => {
+  let results;
+  before(async () => {
+    await buildLimits();
+    const out = join(folder, "smoke.json");
+    const bench = join(root, "tests", "bench", "bench.mjs");
+    const run = spawnSync(process.execPath, [bench, "--smoke", "--no-build", "--out", out], {
+      encoding: "utf8",
+    });
+    assert.equal(run.status, 0, run.stdout + run.stderr);
+    [results] = JSON.parse(readFileSync(out, "utf8")).engines;
+  });
+
+  it("measures and checks every case of every build that create accepts", () => {
+    const names = results.results.map(({ name }) => name);
+    assert.equal(new Set(results.results.map((r) => `${r.case}: ${r.name}`)).size, names.length);
+    for (const part of [
+      "W8A32 per tensor",
+      "W8A32 per channel, affine",
+      "W4A32, groups of 32",
+      "W2A32 per channel, cold",
+      "W8A8 dynamic",
+      "float32",
+      "in its heap: fake quantize per channel, last axis",
+      "quantize groups of 32",
+      "64 × 64 layer, one row",
+    ]) {
+      assert.ok(
+        names.some((name) => name.startsWith("zeropoint baseline") && name.endsWith(part)),
+        part,
+      );
+    }
+    for (const { name, check, timing, value } of results.results) {
+      assert.equal(check.problem, undefined, name);
+      assert.ok(check.worst <= 1 && timing.samples.length > 0 && value > 0, name);
+    }
+  });
+
+  it("says of every build that is not measured why", () => {
+    const builds = ["baseline", "relaxed", "baseline, 2 threads", "relaxed, 2 threads"];
+    for (const build of builds) {
+      const isMeasured = results.results.some(({ name }) => name.startsWith(`zeropoint ${build}:`));
+      const reason = results.unavailable.find(({ name }) => name === `zeropoint ${build}`)?.reason;
+      assert.equal(isMeasured, reason === undefined, build);
+      assert.notEqual(reason, "", build);
+    }
+  });
+
+  it("measures the limits beside the cases that are held against them", () => {
+    for (const name of ["muladd", "dot_i16", "read", "copy"]) {
+      assert.ok(results.limits[name].value > 0, name);
+      assert.ok(name in LIMITS);
+    }
+    for (const result of results.results.filter(({ limit }) => limit)) {
+      assert.ok(result.ratio > 0, result.name);
+    }
+  });
+});
+
+describe("The limits", () => {
+  it("hold every instruction that they count, in both builds", async () => {
+    await buildLimits();
+    for (const build of ["baseline", "relaxed"]) {
+      assert.deepEqual(problemsOf(readFileSync(limitFile(build))), [], build);
+    }
+    const counts = countInstructions(readFileSync(limitFile("baseline")));
+    assert.equal(counts.muladd_chain12["f32x4.mul"], 60);
+    assert.equal(counts.dot_i16_tile4x3["i32x4.dot_i16x8_s"], 36);
+  });
+
+  it("are refused when an instruction is missing", () => {
+    const binary = Uint8Array.from(readFileSync(limitFile("baseline")));
+    // f32x4.mul becomes f32x4.sub: as if the compiler had found the products superfluous.
+    const at = binary.findIndex((byte, i) => byte === 0xfd && binary[i + 1] === 0xe6);
+    binary[at + 1] = 0xe5;
+    assert.match(problemsOf(binary).join("\n"), /^muladd_\w+: \d+ f32x4.mul instead of \d+$/);
+  });
+});
+
+describe("A check", () => {
+  const problem = linearProblem({ m: 2, k: 96, n: 30 });
+  const { x, w } = problem;
+  const codes = Int8Array.from(w, (value) => Math.round(value * 30));
+  const scales = new Float32Array(30).fill(1 / 30);
+  const weights = {
+    row: (row) =>
+      Float64Array.from(codes.subarray(96 * row, 96 * (row + 1)), (code) => code * scales[row]),
+  };
+  const y = new Float32Array(60);
+  linearW8A32(x, codes, scales, 2, 96, 30, y);
+
+  it("accepts a result within its bound", () => {
+    assert.equal(checkLinear(problem, weights, y, BOUNDS.exact).problem, undefined);
+  });
+
+  it("refuses one output that is further away than its bound", () => {
+    const off = y.slice();
+    off[59] += 1e-3;
+    assert.match(checkLinear(problem, weights, off, BOUNDS.exact).problem, /output \[1, 29\]/);
+  });
+
+  it("refuses a result that was never written, and one of another length", () => {
+    const empty = new Float32Array(60).fill(Number.NaN);
+    assert.match(checkLinear(problem, weights, empty, BOUNDS.float32).problem, /is NaN/);
+    const short = y.subarray(1);
+    assert.match(checkLinear(problem, weights, short, BOUNDS.float32).problem, /59 outputs/);
+  });
+
+  it("refuses a dynamic layer that forgot the zero point", () => {
+    assert.match(checkTorchDynamic(problem, codes, scales, y).problem, /instead of exactly/);
+  });
+
+  it("tells -0 from 0 and NaN from NaN where bits must be the same", () => {
+    assert.ok(sameBits(Float32Array.of(1, Number.NaN), Float32Array.of(1, Number.NaN)));
+    assert.ok(!sameBits(Float32Array.of(0), Float32Array.of(-0)));
+  });
+});
+
+describe("A race", () => {
+  it("gives every contestant its rounds, in turn, forth and back", async () => {
+    const order = [];
+    const entry = (name) => ({ name, run: () => order.push(name) });
+    const pace = { rounds: 2, sampleMs: 0, warmUpMs: 0 };
+    const timings = await race([entry("a"), entry("b")], pace);
+    assert.deepEqual(
+      timings.map(({ samples }) => samples.length),
+      [2, 2],
+    );
+    const turns = order.filter((name, i) => name !== order[i - 1]).join("");
+    // Both are warmed up, then a b, then b a.
+    assert.equal(turns, "ababa");
+  });
+
+  it("reports the median and the quartiles", () => {
+    const { median, q1, q3 } = summary([5, 1, 4, 2, 3]);
+    assert.deepEqual([q1, median, q3], [2, 3, 4]);
+  });
+});
+
+describe("The README's section", () => {
+  it("is replaced between its marks, and nothing else is", () => {
+    const readme = readFileSync(join(root, "README.md"), "utf8");
+    const once = withSection(readme, "| figures |");
+    assert.ok(once.includes("\n| figures |\n"));
+    assert.equal(withSection(once, "| figures |"), once);
+    const [before] = readme.split("<!-- npm run bench");
+    assert.ok(once.startsWith(before));
+    assert.throws(() => withSection("no marks", ""), /lost the marks/);
+  });
+});
