@@ -1,7 +1,7 @@
 // Builds limits.cpp twice, without and with relaxed SIMD, by the project's own Emscripten.
 
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { provideEmscripten } from "../../../scripts/emscripten.mjs";
 import { capture, Failure, root } from "../../../scripts/run.mjs";
@@ -39,6 +39,7 @@ export async function buildLimits() {
   if (isThere && existsSync(limitFile("baseline")) && existsSync(limitFile("relaxed"))) return;
   const { env } = await provideEmscripten();
   mkdirSync(folder, { recursive: true });
+  rmSync(stamp, { force: true });
   for (const [build, more] of [
     ["baseline", []],
     ["relaxed", ["-mrelaxed-simd"]],

@@ -6,6 +6,7 @@
  * @property {string} name
  * @property {number} work         floating-point or integer operations, or bytes, of one run
  * @property {() => void} run
+ * @property {() => string | undefined} check   runs it once more: what is wrong with what it stored
  */
 
 /** @type {Record<string, { unit: string, title: string, build?: string }>} */
@@ -65,46 +66,94 @@ export function limitKernels(
   memory.grow(Math.ceil((has("read_bytes") ? 2 * bytes : 0) / PAGE) + 2);
   const [x, w, out] = [data, data + 16384, data + 32768];
 
+  /** The sums that a kernel starts from and leaves, as float32 or int32. */
+  const sums = (/** @type {string} */ limit, /** @type {number} */ count) => {
+    const Type = limit.startsWith("m") ? Float32Array : Int32Array;
+    return new Type(memory.buffer, out, 4 * count);
+  };
+  const operands = new Uint8Array(memory.buffer, data, out - data);
+  fill(new Float32Array(memory.buffer, data, operands.length / 4));
+
   /** @type {Kernel[]} */
   const kernels = [];
   for (const limit of /** @type {(keyof typeof OPERATIONS)[]} */ (Object.keys(OPERATIONS))) {
     if (!has(`${limit}_chain8`)) continue;
     for (const chains of CHAINS) {
       const steps = Math.ceil(instructions / chains);
+      const ends = sums(limit, 2 + chains);
+      // All chains start alike.
+      const start = () => {
+        for (let i = 0; i < ends.length; i++) ends[i] = ends instanceof Int32Array ? 77 : 0.5;
+      };
+      start();
       kernels.push({
         limit,
         name: `${chains} chains`,
         work: steps * chains * OPERATIONS[limit],
         run: () => call(`${limit}_chain${chains}`, out, steps),
+        check: () => {
+          start();
+          const [from] = ends.subarray(8);
+          call(`${limit}_chain${chains}`, out, 1);
+          const [to] = ends.subarray(8);
+          const isMoved = ends.subarray(8).every((end) => end === to) && to !== from;
+          start();
+          return isMoved ? undefined : `its chains end at ${ends.subarray(8)}`;
+        },
       });
     }
     for (const [rows, columns] of TILES[limit]) {
       const times = Math.ceil(instructions / (DEPTH * rows * columns));
+      const tile = sums(limit, rows * columns);
+      const kernel = `${limit}_tile${rows}x${columns}`;
       kernels.push({
         limit,
         name: `tile of ${rows} × ${columns}`,
         work: times * DEPTH * rows * columns * OPERATIONS[limit],
-        run: () => call(`${limit}_tile${rows}x${columns}`, x, w, DEPTH, times, out),
+        run: () => call(kernel, x, w, DEPTH, times, out),
+        check: () => {
+          tile.fill(0);
+          call(kernel, x, w, DEPTH, times, out);
+          const once = tileSums(limit, operands, w - x, rows, columns);
+          const expected = Array.from(once, (sum) => sum * times);
+          // Integer sums wrap around.
+          const at = (tile instanceof Int32Array ? Int32Array : Float64Array)
+            .from(expected)
+            .findIndex((sum, i) => tile[i] !== sum);
+          return at < 0 ? undefined : `sum ${at} is ${tile[at]} instead of ${expected[at]}`;
+        },
       });
     }
   }
-  fill(new Float32Array(memory.buffer, data, 65536 / 4));
   if (has("read_bytes")) {
     const [from, to] = [data + PAGE, data + PAGE + bytes];
     // Pages that were never written are all the same one.
     new Uint8Array(memory.buffer, from, 2 * bytes).fill(1);
+    const sum = new Int32Array(memory.buffer, out, 4);
     kernels.push(
       {
         limit: "read",
         name: "eight sums",
         work: bytes,
         run: () => call("read_bytes", from, bytes, out),
+        check: () => {
+          sum.fill(0);
+          call("read_bytes", from, bytes, out);
+          const expected = Math.imul(0x01010101, bytes / 16);
+          return sum.every((lane) => lane === expected) ? undefined : `it read ${sum}`;
+        },
       },
       {
         limit: "copy",
         name: "memory.copy",
         work: 2 * bytes,
         run: () => call("copy_bytes", to, from, bytes),
+        check: () => {
+          const copy = new Uint8Array(memory.buffer, to, bytes);
+          copy[0] = copy[bytes - 1] = 0;
+          call("copy_bytes", to, from, bytes);
+          return copy[0] === 1 && copy[bytes - 1] === 1 ? undefined : "it did not copy all bytes";
+        },
       },
     );
   }
@@ -112,12 +161,42 @@ export function limitKernels(
 }
 
 /**
- * Halves and quarters: as floats they neither vanish nor grow in any chain, and as integers of 7, 8 or
- * 16 bits they are as good as any.
+ * Halves and eighths. As floats they neither vanish nor grow in any chain, and their sums are exact; as
+ * integers of 8 bits they fit in 7.
  * @param {Float32Array} values
  */
 function fill(values) {
-  for (let i = 0; i < values.length; i++) values[i] = i % 3 === 0 ? 0.5 : 0.25;
+  for (let i = 0; i < values.length; i++) values[i] = i % 3 === 0 ? 0.5 : 0.125;
+}
+
+/**
+ * What a tile adds to its sums when it runs once, computed without it.
+ * @param {string} limit
+ * @param {Uint8Array} operands  x, then w at `offset`
+ */
+function tileSums(limit, operands, offset, rows, columns) {
+  const { buffer, byteOffset, byteLength } = operands;
+  const isFloat = limit.startsWith("m");
+  const Type = isFloat ? Float32Array : limit === "dot_i8" ? Int8Array : Int16Array;
+  const values = new Type(buffer, byteOffset, byteLength / Type.BYTES_PER_ELEMENT);
+  const w = offset / Type.BYTES_PER_ELEMENT;
+  // A lane of a sum takes so many neighbours of both operands.
+  const lane = 4 / Type.BYTES_PER_ELEMENT;
+  const all = new Float64Array(4 * rows * columns);
+  for (let k = 0; k < DEPTH; k++) {
+    for (let r = 0; r < rows; r++) {
+      for (let c = 0; c < columns; c++) {
+        for (let i = 0; i < 4; i++) {
+          for (let j = 0; j < lane; j++) {
+            const a = isFloat ? values[k * rows + r] : values[((k * rows + r) * 4 + i) * lane + j];
+            const b = values[w + ((k * columns + c) * 4 + i) * lane + j];
+            all[4 * (r * columns + c) + i] += a * b;
+          }
+        }
+      }
+    }
+  }
+  return all;
 }
 
 /** The opcodes after SIMD's prefix 0xfd, in LEB128. */
