@@ -13,7 +13,7 @@
 // that computes anything wrong makes the run fail.
 
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { arch, cpus, platform, totalmem } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -77,7 +77,9 @@ async function inNode(program, sizes) {
   await run(program, [join(here, "node.mjs"), sizes, resultFile, ...more], {
     env: { NODE_NO_WARNINGS: "1" },
   });
-  return JSON.parse(readFileSync(resultFile, "utf8"));
+  const result = JSON.parse(readFileSync(resultFile, "utf8"));
+  rmSync(resultFile);
+  return result;
 }
 
 async function inChromium(sizes) {

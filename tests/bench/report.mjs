@@ -2,7 +2,7 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { root } from "../../scripts/run.mjs";
+import { Failure, root } from "../../scripts/run.mjs";
 import { LIMITS } from "./limits/limits.mjs";
 
 /** Three digits say all that a measurement can. */
@@ -180,8 +180,8 @@ const README_FORMATS = [
   "w4a32-group32",
   "w8a32-float32",
   "w8a8-dynamic",
-  "float32",
 ];
+const THREADED_FORMATS = ["w8a32-channel", "w8a8-dynamic"];
 
 /** The tables of the README's section on performance. */
 export function readmeSection(results) {
@@ -193,18 +193,25 @@ export function readmeSection(results) {
       ? ""
       : `${shown(result.value)}${result.limit && result.ratio !== undefined ? ` (${percent(result.ratio)})` : ""}`;
 
+  // Where builds are alike, the one that people get says enough.
+  const builds = new Set(all.map(({ build }) => build));
+  const best = builds.has("relaxed") ? "relaxed" : "baseline";
+  const isUsual = ({ contestant, build, threads }) =>
+    contestant !== "zeropoint" || (build === best && (threads ?? 1) === 1);
+
   const linear = linearRows(all)
-    .filter(
-      ({ contestant, format }) => contestant !== "zeropoint" || README_FORMATS.includes(format),
-    )
-    .filter(({ contestant, format }) => contestant !== "zeropoint" || format !== "float32")
+    .filter(({ contestant, build, threads, format }) => {
+      if (contestant !== "zeropoint") return true;
+      if (threads > 1) return build === best && THREADED_FORMATS.includes(format);
+      return README_FORMATS.includes(format);
+    })
     .map((row) => [
       `${who(row)}: ${row.title}`,
       ...SHAPES.map(([, shape]) => value(row.cells[linearCase(shape)])),
     ]);
 
   const cold = all
-    .filter(({ isCold }) => isCold)
+    .filter((result) => result.isCold && (result.threads ?? 1) === 1)
     .map((result) => [
       `${who(result)}: ${result.title.replace(", cold", "")}`,
       shown(result.value),
@@ -231,7 +238,7 @@ export function readmeSection(results) {
   const places = [
     ...new Set(
       all
-        .filter(({ place }) => place)
+        .filter((result) => result.place && isUsual(result))
         .map((r) => [r.contestant, r.build ?? "", r.threads ?? "", r.place].join("|")),
     ),
   ];
@@ -258,7 +265,7 @@ export function readmeSection(results) {
   }
 
   const small = all
-    .filter(({ case: title }) => title === "small calls")
+    .filter((result) => result.case === "small calls" && isUsual(result))
     .map((result) => [`${who(result)}: ${result.title}`, shown(result.value)]);
   const start = all
     .filter(({ operation }) => operation === "start")
@@ -269,13 +276,19 @@ export function readmeSection(results) {
       kilobytes(result.gzip),
     ]);
 
-  const engines = Object.entries(packages)
-    .map(([name, version]) => `${name} ${version}`)
-    .join(", ");
+  const others = Object.entries(packages).map(([name, version]) => `${name} ${version}`);
   return [
-    `Measured on ${date} by \`npm run bench\` in ${engine} on ${machine.cpu}, ${machine.cores} cores, one thread unless said;`,
-    `${engines}. Every engine ran in the same page, in turn, and every result was checked. Medians; in brackets the part`,
-    `of the machine's limit as measured in the same run by kernels that do nothing else: ${limitsText(limits)}.`,
+    wrapped(
+      `Measured on ${date} by \`npm run bench\` in ${engine} on ${machine.cpu}, ${machine.cores} cores, ` +
+        `one thread unless said, beside ${others.join(", ")}. All ran in the same page, in turn, and every ` +
+        `result was checked. Figures are medians; in brackets the part of the machine's limit, measured ` +
+        `beside every case by kernels that do nothing else:`,
+    ),
+    "",
+    table(
+      ["limit", ""],
+      Object.values(limits).map(({ title, value, unit }) => [title, `${shown(value)} ${unit}`]),
+    ),
     "",
     "![Linear layers with one and with 128 rows: zeropoint, onnxruntime-web, tfjs and plain JavaScript, in GFLOP/s.](web/public/benchmark.svg)",
     "",
@@ -314,12 +327,23 @@ const TITLE_ENDS = {
 };
 
 const kilobytes = (bytes) =>
-  bytes >= 1e6 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e3).toFixed(0)} kB`;
+  bytes === undefined
+    ? ""
+    : bytes >= 1e6
+      ? `${(bytes / 1e6).toFixed(1)} MB`
+      : `${(bytes / 1e3).toFixed(0)} kB`;
 
-const limitsText = (limits) =>
-  Object.values(limits)
-    .map(({ title, value, unit }) => `${title} ${shown(value)} ${unit}`)
-    .join("; ");
+/** Prose in lines as long as the README's. */
+function wrapped(text, width = 130) {
+  const lines = [];
+  for (const word of text.split(" ")) {
+    const line = lines.at(-1);
+    if (line !== undefined && line.length + 1 + word.length <= width)
+      lines.push(`${lines.pop()} ${word}`);
+    else lines.push(word);
+  }
+  return lines.join("\n");
+}
 
 // ---- the plot -----------------------------------------------------------------------------------
 
@@ -416,12 +440,13 @@ export function withSection(readme, section) {
 
 /** Puts the results into the README, the plot and the page's data. */
 export function publish(results) {
+  if (results.sizes !== "full") throw new Failure("only a full run is published");
   const readme = join(root, "README.md");
   writeFileSync(readme, withSection(readFileSync(readme, "utf8"), readmeSection(results)));
   writeFileSync(join(root, "web", "public", "benchmark.svg"), plot(results));
   writeFileSync(
     join(root, "web", "benchmark.json"),
-    `${JSON.stringify(published(results), null, 1)}\n`,
+    `${JSON.stringify(published(results), null, 2)}\n`,
   );
   console.log("Wrote README.md, web/public/benchmark.svg and web/benchmark.json");
 }

@@ -128,16 +128,18 @@ export async function linearEntries(
       run: w8a32,
       judge: () => checkLinear(problem, weightsOf(perChannel), out, BOUNDS.exact),
     });
-    const outFloat = new Float32Array(m * n);
-    const float32 = () => javascript.linearFloat32(problem.x, problem.w, m, k, n, outFloat);
-    add({
-      contestant: "JavaScript",
-      format: "float32",
-      title: "float32",
-      name: "plain JavaScript: float32",
-      run: float32,
-      judge: () => checkLinear(problem, floatRows(problem), outFloat, BOUNDS.exact),
-    });
+    if (!formats || formats.includes("float32")) {
+      const outFloat = new Float32Array(m * n);
+      const float32 = () => javascript.linearFloat32(problem.x, problem.w, m, k, n, outFloat);
+      add({
+        contestant: "JavaScript",
+        format: "float32",
+        title: "float32",
+        name: "plain JavaScript: float32",
+        run: float32,
+        judge: () => checkLinear(problem, floatRows(problem), outFloat, BOUNDS.exact),
+      });
+    }
   }
 
   if (ort) {
