@@ -1,6 +1,7 @@
 // Brings the page to life. Everything on it can be read without this.
 
 import { showFigures } from "./figures.js";
+import { connectMeasure } from "./measure.js";
 import { Notebook } from "./notebook.js";
 import { showCurrentView } from "./router.js";
 import { makeScrollable } from "./scrollable.js";
@@ -21,6 +22,7 @@ function announce(message) {
 document.documentElement.classList.add("is-live");
 connectThemeButton();
 makeScrollable(document);
+connectMeasure(/** @type {HTMLElement} */ (document.getElementById("measure")), announce);
 
 /** @type {Map<string, Notebook>} */
 const notebooks = new Map();

@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vite";
 import { digits } from "./build/digits.mjs";
+import { limits } from "./build/limits.mjs";
 import { notebooks } from "./build/notebooks.mjs";
 import { offline } from "./build/offline.mjs";
 
@@ -17,7 +18,12 @@ export default defineConfig({
   },
   plugins: [
     digits({ script: at("../scripts/cost/model.mjs") }),
-    notebooks({ folder: at("notebooks"), packageEntry: at("../dist/index.js") }),
+    limits({ script: at("../tests/bench/limits/build.mjs") }),
+    notebooks({
+      folder: at("notebooks"),
+      pages: { folder: at("pages"), benchmark: at("benchmark.json") },
+      packageEntry: at("../dist/index.js"),
+    }),
     offline({ template: at("service-worker.js"), publicFolder: at("public") }),
   ],
   build: {

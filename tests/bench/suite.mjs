@@ -63,6 +63,18 @@ export const SIZES = {
     bandwidthBytes: 64 * 2 ** 20,
     pace: { rounds: 5, sampleMs: 5, warmUpMs: 20, budgetMs: 100 },
   },
+  // In a visitor's browser, whose clock may be coarse.
+  page: {
+    shapes: [
+      { m: 1, k: 2048, n: 2048 },
+      { m: 64, k: 1024, n: 1024 },
+    ],
+    formats: ["w8a32-channel", "w8a32-group32", "w4a32-group32", "w8a8-dynamic"],
+    elementwise: [1024, 4096],
+    granularities: ["tensor"],
+    bandwidthBytes: 32 * 2 ** 20,
+    pace: { rounds: 5, sampleMs: 20, warmUpMs: 40, budgetMs: 200 },
+  },
   smoke: {
     shapes: [
       { m: 1, k: 64, n: 48 },
@@ -87,8 +99,9 @@ export const SIZES = {
  * @param {Record<string, () => Promise<WebAssembly.Module>>} engine.limits
  * @param {Sizes} sizes
  * @param {(line: string) => void} log
+ * @param {(results: import("./suite.d.mts").CaseResults) => void} [onCase]  called after each case
  */
-export async function runSuite(engine, sizes, log) {
+export async function runSuite(engine, sizes, log, onCase = () => {}) {
   const { instances, unavailable } = await zeropointInstances(engine.zeropoint);
   const heaps = [];
   for (const { build, load } of engine.cores) {
@@ -125,6 +138,7 @@ export async function runSuite(engine, sizes, log) {
 
   const cases = [];
   const results = [];
+  const total = sizes.shapes.length + (sizes.cold ? 1 : 0) + sizes.granularities.length + 1;
   const runCase = async (title, make, limitNames) => {
     log(`${engine.name}: ${title}`);
     const { entries, skipped, dispose } = await make();
@@ -146,7 +160,9 @@ export async function runSuite(engine, sizes, log) {
       // Once more: by now other code runs, optimized for what was timed.
       for (const entry of runners) await judge(entry, log);
       cases.push({ title, limits: limitsHere });
-      for (const entry of entries) results.push(resultOf(title, entry, limitsHere, bestLimits));
+      const found = entries.map((entry) => resultOf(title, entry, limitsHere, bestLimits));
+      results.push(...found);
+      onCase({ title, done: cases.length, total, results: found });
     } finally {
       dispose();
     }

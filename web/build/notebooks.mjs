@@ -10,6 +10,7 @@ import { figures } from "../figures/index.js";
 import { staticTags } from "../highlight.js";
 import { icon } from "../icons.js";
 import { escapeHtml, h, toHtml } from "../tree.js";
+import { pageHtml, readPages } from "./pages.mjs";
 
 /**
  * @typedef {{ id: string, label: string, tags: string[], source: string,
@@ -326,9 +327,10 @@ function controlTree(control) {
  * The whole page.
  * @param {string} html
  * @param {NotebookText[]} notebooks
+ * @param {import("./pages.mjs").PageText[]} pages
  * @param {import("../figures/index.js").Zeropoint} zeropoint
  */
-export function fillPage(html, notebooks, zeropoint) {
+export function fillPage(html, notebooks, pages, zeropoint) {
   const sample = [
     'import { init, tensor, quantize, dequantize, quantizationError } from "zeropoint";',
     "await init();",
@@ -339,7 +341,7 @@ export function fillPage(html, notebooks, zeropoint) {
     "quantizationError(x, dequantize(q)); // 1.8084441423416138",
   ].join("\n");
   return html
-    .replace("<!-- contents -->", () => toHtml(contentsTree(notebooks)))
+    .replace("<!-- contents -->", () => toHtml(contentsTree(notebooks, pages)))
     .replace("<!-- cards -->", () => toHtml(cardsTree(notebooks)))
     .replace("<!-- sample -->", () => highlightedHtml(sample))
     .replace(/<!-- figure (\S+) -->/g, (_, name) =>
@@ -347,11 +349,15 @@ export function fillPage(html, notebooks, zeropoint) {
     )
     .replace("<!-- notebooks -->", () =>
       notebooks.map((notebook) => notebookHtml(notebook, notebooks)).join("\n"),
-    );
+    )
+    .replace("<!-- pages -->", () => pages.map(pageHtml).join("\n"));
 }
 
-/** @param {NotebookText[]} notebooks */
-function contentsTree(notebooks) {
+/**
+ * @param {NotebookText[]} notebooks
+ * @param {import("./pages.mjs").PageText[]} pages
+ */
+function contentsTree(notebooks, pages) {
   return h(
     "ol",
     { class: "contents-list" },
@@ -368,6 +374,7 @@ function contentsTree(notebooks) {
         ),
       ),
     ),
+    pages.map(({ id, title }) => h("li", {}, h("a", { href: `#${id}` }, title))),
   );
 }
 
@@ -476,10 +483,10 @@ function notebookHtml({ id, number, title, html }, notebooks) {
 
 /**
  * Puts the notebooks into index.html, with numbers from the built package.
- * @param {{ folder: string, packageEntry: string }} options
+ * @param {{ folder: string, pages: { folder: string, benchmark: string }, packageEntry: string }} options
  * @returns {import("vite").Plugin}
  */
-export function notebooks({ folder, packageEntry }) {
+export function notebooks({ folder, pages, packageEntry }) {
   /** @type {Promise<import("../figures/index.js").Zeropoint> | undefined} */
   let loading;
   const load = () => {
@@ -495,11 +502,11 @@ export function notebooks({ folder, packageEntry }) {
       order: "pre",
       handler: async (html) => {
         const zeropoint = await load();
-        return fillPage(html, readNotebooks(folder, zeropoint), zeropoint);
+        return fillPage(html, readNotebooks(folder, zeropoint), readPages(pages), zeropoint);
       },
     },
     configureServer(server) {
-      server.watcher.add(folder);
+      server.watcher.add([folder, pages.folder]);
       server.watcher.on("change", (path) => {
         if (path.endsWith(".md")) server.ws.send({ type: "full-reload" });
       });

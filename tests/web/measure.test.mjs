@@ -1,0 +1,160 @@
+// "Measure on your machine", and the pages with what was measured.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { after, before, describe, it } from "node:test";
+import { launchBrowser, openPage, serveSite } from "./page.mjs";
+
+const axeSource = readFileSync(
+  createRequire(import.meta.url).resolve("axe-core/axe.min.js"),
+  "utf8",
+);
+const published = JSON.parse(
+  readFileSync(new URL("../../web/benchmark.json", import.meta.url), "utf8"),
+);
+
+let browser;
+let site;
+before(async () => {
+  site = await serveSite();
+  browser = await launchBrowser();
+});
+after(async () => {
+  await browser?.close();
+  await site?.close();
+});
+
+const ended = (page) =>
+  page.waitForSelector(".measure:not([data-running]) .measure-status:not(:empty)", {
+    timeout: 120_000,
+  });
+
+describe("Measure on your machine", () => {
+  it("runs in a worker, checks every result and shows all it measured, at 360 pixels too", async () => {
+    const visit = await openPage(browser, `${site.url}#measure`, {
+      viewport: { width: 360, height: 740 },
+      bypassCSP: false,
+    });
+    const { page } = visit;
+    await page.click("[data-action='measure']");
+    await ended(page);
+    assert.equal(await page.textContent(".measure-status"), "Done: every result was right.");
+    const tables = await page.$$eval(".measure-results table", (found) =>
+      found.map((table) => ({
+        caption: table.caption.textContent,
+        rows: Array.from(table.tBodies[0].rows, (row) => ({
+          name: row.cells[0].firstChild.textContent,
+          value: Number.parseFloat(row.cells[2].firstChild.textContent),
+          bar: row.querySelector("rect").getBBox().width,
+        })),
+      })),
+    );
+    for (const caption of [
+      "Linear layer, M = 1, K = 2048, N = 2048",
+      "Linear layer, M = 64, K = 1024, N = 1024",
+      "Quantize per tensor",
+      "64 × 64 layer, one row (less is better)",
+    ]) {
+      const table = tables.find((one) => one.caption === caption);
+      assert.ok(table, `${caption}: ${tables.map((one) => one.caption)}`);
+      const names = table.rows.map(({ name }) => name);
+      assert.ok(names.includes("plain JavaScript"), caption);
+      assert.ok(names.includes("zeropoint, baseline"), caption);
+      for (const { name, value, bar } of table.rows) {
+        assert.ok(value > 0 && bar > 0, `${caption}, ${name}: ${value}`);
+      }
+    }
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.equal(wide, 360);
+    assert.deepEqual(await visit.problems(), []);
+    await visit.close();
+  });
+
+  it("can be stopped by keyboard, and started again", async () => {
+    const visit = await openPage(browser, `${site.url}#measure`);
+    const { page } = visit;
+    const focused = () => page.evaluate(() => document.activeElement.dataset.action);
+    await page.focus("[data-action='measure']");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".measure[data-running]");
+    assert.equal(await focused(), "stop");
+    assert.ok(await page.isDisabled("[data-action='measure']"));
+    await page.keyboard.press("Enter");
+    await ended(page);
+    assert.equal(await page.textContent(".measure-status"), "Stopped.");
+    assert.equal(await focused(), "measure");
+    await page.waitForFunction(
+      () => document.getElementById("announcements").textContent === "Stopped.",
+    );
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".measure[data-running]");
+    await visit.close();
+  });
+
+  it("says so when its worker cannot be loaded", async () => {
+    const broken = await serveSite({ missing: /measure-worker/ });
+    const visit = await openPage(browser, `${broken.url}#measure`);
+    await visit.page.click("[data-action='measure']");
+    await ended(visit.page);
+    assert.match(
+      await visit.page.textContent(".measure-status"),
+      /^The worker that measures failed/,
+    );
+    await visit.close();
+    await broken.close();
+  });
+});
+
+describe("What was measured", () => {
+  it("is on the page without scripts, with the figures of the benchmark's file", async () => {
+    const context = await browser.newContext({ javaScriptEnabled: false });
+    const page = await context.newPage();
+    await page.goto(site.url);
+    const text = await page.innerText("#measure");
+    assert.ok(text.includes(`Measured on ${published.date} in ${published.engine}`));
+    assert.ok((await page.locator("#measure table.measurements:visible").count()) > 5);
+    assert.equal(await page.locator("#digit-planes table.measurements:visible").count(), 1);
+    assert.ok(await page.isHidden(".measure"));
+    await context.close();
+  });
+
+  it("is right about the digits of its example", async () => {
+    const visit = await openPage(browser, `${site.url}#digit-planes`);
+    const rows = await visit.page.$$eval("#digit-planes .facts tbody tr", (found) =>
+      found.map((row) => Array.from(row.cells, (cell) => cell.textContent)),
+    );
+    assert.equal(rows.length, 4);
+    for (const [x, , ...digits] of rows) {
+      const shifted = digits.reduce((sum, digit) => 128 * sum + Number(digit), 0);
+      // The largest is 3.1416, so that the unit is 2^2 / 2^27.
+      const value = (shifted - 2 ** 27) * 2 ** -25;
+      const error = Math.abs(value - Math.fround(Number(x.replace("−", "-"))));
+      assert.ok(error <= 2 ** -26, `${x} is ${value}`);
+      assert.ok(digits.every((digit) => Number(digit) < 128));
+    }
+    await visit.close();
+  });
+
+  for (const colorScheme of ["light", "dark"]) {
+    it(`leaves axe nothing to find in the ${colorScheme} theme`, async () => {
+      const visit = await openPage(browser, site.url, { colorScheme, bypassCSP: true });
+      const { page } = visit;
+      await page.evaluate(axeSource);
+      for (const view of ["measure", "digit-planes"]) {
+        await page.evaluate((hash) => {
+          location.hash = hash;
+        }, view);
+        await page.waitForSelector(`#${view}[data-current]`);
+        const violations = await page.evaluate(async () => {
+          const results = await window.axe.run(document, { resultTypes: ["violations"] });
+          return results.violations.map(
+            ({ id, nodes }) => `${id}: ${nodes.map((node) => node.target)}`,
+          );
+        });
+        assert.deepEqual(violations, [], view);
+      }
+      await visit.close();
+    });
+  }
+});
