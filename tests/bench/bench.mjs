@@ -111,7 +111,7 @@ async function inChromium(sizes) {
       result.results.some((entry) => entry.contestant === "zeropoint" && entry.build === build),
     );
     const rounds = { full: 11, quick: 5, smoke: 1 }[sizes];
-    const starts = await measureStart(browser, server.url, { builds, withOthers, rounds });
+    const starts = await measureStart(browser, server, { builds, withOthers, rounds });
     result.results.push(...starts);
     return result;
   } finally {

@@ -4,6 +4,7 @@
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { startCore } from "./contestants/core.mjs";
 import { prepareOrt, prepareTf } from "./engines.mjs";
 import { limitFile } from "./limits/build.mjs";
 import { runSuite, SIZES } from "./suite.mjs";
@@ -31,7 +32,8 @@ const result = await runSuite(
         build,
         load: async () => {
           const { default: start } = await import(new URL(`core/${build}.js`, dist).href);
-          return start({ printErr: () => {} });
+          const binary = new URL(`core/${build}.wasm`, dist);
+          return startCore(start, existsSync(binary) ? readFileSync(binary) : undefined);
         },
       })),
     limits: Object.fromEntries(

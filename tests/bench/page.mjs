@@ -1,5 +1,6 @@
 // The benchmark inside a page: bench.mjs calls window.runBenchmark and waits for what it returns.
 
+import { startCore } from "./contestants/core.mjs";
 import { prepareOrt, prepareTf } from "./engines.mjs";
 import { runSuite, SIZES } from "./suite.mjs";
 
@@ -37,7 +38,8 @@ window.runBenchmark = async ({ name, sizes, builds, withOthers }) => {
         build,
         load: async () => {
           const { default: start } = await import(`/dist/core/${build}.js`);
-          return start({ printErr: () => {} });
+          const binary = await fetch(`/dist/core/${build}.wasm`);
+          return startCore(start, binary.ok ? await binary.arrayBuffer() : undefined);
         },
       })),
       limits: Object.fromEntries(

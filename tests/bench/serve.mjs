@@ -13,8 +13,10 @@ const TYPES = {
 };
 const FOLDERS = ["dist", join("build", "bench"), join("tests", "bench")];
 
-/** @returns {Promise<{ url: string, close: () => Promise<void> }>} */
+/** @returns {Promise<{ url: string, served: string[], close: () => Promise<void> }>} */
 export async function serve() {
+  /** The files that were asked for, in their order. @type {string[]} */
+  const served = [];
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? "/", "http://localhost");
     const name = normalize(decodeURIComponent(pathname)).slice(1);
@@ -24,6 +26,7 @@ export async function serve() {
       response.writeHead(404).end();
       return;
     }
+    served.push(file);
     response.writeHead(200, {
       "content-type": TYPES[extname(file)] ?? "application/octet-stream",
       "content-length": statSync(file).size,
@@ -38,6 +41,7 @@ export async function serve() {
   const { port } = server.address();
   return {
     url: `http://127.0.0.1:${port}/`,
+    served,
     close: () => {
       server.closeAllConnections();
       return new Promise((resolve) => server.close(resolve));

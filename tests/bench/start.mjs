@@ -1,7 +1,7 @@
 // From the start of a page to its first result: each engine in a page of its own, in a fresh browser
 // context each time, so that nothing is cached.
 
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -10,7 +10,6 @@ import { summary } from "./measure.mjs";
 import { matMul } from "./onnx.mjs";
 
 const folder = join(root, "build", "bench", "start");
-const modules = join(root, "tests", "bench", "node_modules");
 
 /** What every page computes: four values, and the time at which it has them. */
 const VALUES = "[0.5, -1.5, 2.5, 127]";
@@ -20,12 +19,14 @@ const html = (scripts) =>
   `<!doctype html><meta charset="utf-8" /><title>start</title><link rel="icon" href="data:," />\n${scripts}\n`;
 const moduleScript = (src) => `<script type="module" src="${src}"></script>`;
 
-/** The WebAssembly inside a build of zeropoint. */
-function coreBytes(build) {
+/** How large the WebAssembly of a build of zeropoint is. */
+function coreSize(build) {
+  const binary = join(root, "dist", "core", `${build}.wasm`);
+  if (existsSync(binary)) return statSync(binary).size;
   const text = readFileSync(join(root, "dist", "core", `${build}.js`), "utf8");
   const [, base64] = /["'`](AGFzbQ[A-Za-z0-9+/=]+)["'`]/.exec(text) ?? [];
   if (!base64) throw new Error(`dist/core/${build}.js holds no WebAssembly as base64`);
-  return Buffer.from(base64, "base64");
+  return Buffer.from(base64, "base64").length;
 }
 
 const leb = (value) => {
@@ -63,19 +64,17 @@ export function bareModule(size) {
   ]);
 }
 
-/** Writes the pages. @returns their names, addresses and download sizes */
+/** Writes the pages. @returns their names and addresses, and what they have to compute */
 async function writePages(builds, withOthers) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const write = (name, content) => writeFileSync(join(folder, name), content);
-  const gzip = (files) =>
-    files.reduce((sum, file) => sum + gzipSync(readFileSync(file), { level: 9 }).length, 0);
   const pages = [];
 
   const { build: bundle } = createRequire(join(root, "package.json"))("esbuild");
   for (const build of builds) {
     const name = `zeropoint-${build}`;
-    const { metafile } = await bundle({
+    await bundle({
       stdin: {
         contents:
           `import { init, quantize } from "./dist/index.js";\n` +
@@ -90,29 +89,20 @@ async function writePages(builds, withOthers) {
       format: "esm",
       target: "es2022",
       outdir: join(folder, name),
-      metafile: true,
       absWorkingDir: root,
       logLevel: "error",
     });
     write(`${name}.html`, html(moduleScript(`${name}/stdin.js`)));
-    // What this build downloads: all but the other builds' cores.
-    const files = Object.entries(metafile.outputs)
-      .filter(([, { inputs }]) => {
-        const cores = Object.keys(inputs).filter((input) => /dist\/core\/[^/]+\.js$/.test(input));
-        return cores.length === 0 || cores.some((input) => input.endsWith(`/${build}.js`));
-      })
-      .map(([file]) => join(root, file));
     pages.push({
       name: `zeropoint ${build}`,
       contestant: "zeropoint",
       build,
       page: `${name}.html`,
-      gzip: gzip(files),
       expected: [0, -2, 2, 127],
     });
   }
 
-  const bare = bareModule(coreBytes(builds[0]).length);
+  const bare = bareModule(coreSize(builds[0]));
   write("bare.wasm", bare);
   write(
     "bare.mjs",
@@ -140,16 +130,10 @@ async function writePages(builds, withOthers) {
         `const result = (await session.run({ x })).y.data;\n${DONE}`,
     );
     write("ort.html", html(moduleScript("ort.mjs")));
-    const ortDist = join(modules, "onnxruntime-web", "dist");
     pages.push({
       name: "onnxruntime-web",
       contestant: "onnxruntime-web",
       page: "ort.html",
-      gzip: gzip(
-        ["ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm"].map(
-          (name) => join(ortDist, name),
-        ),
-      ),
       expected: [1, -3, 5, 254],
     });
 
@@ -172,36 +156,40 @@ async function writePages(builds, withOthers) {
           moduleScript("tf.mjs"),
       ),
     );
-    const tfFiles = [...tfScripts, "tfjs-backend-wasm/dist/tfjs-backend-wasm-simd.wasm"];
     pages.push({
       name: "tfjs wasm",
       contestant: "tfjs",
       page: "tf.html",
-      gzip: gzip(tfFiles.map((name) => join(modules, "@tensorflow", name))),
       expected: [1, -3, 5, 254],
     });
   }
   return pages;
 }
 
+const gzipSize = (files) =>
+  files.reduce((sum, file) => sum + gzipSync(readFileSync(file), { level: 9 }).length, 0);
+
 /**
  * @param {import("playwright-core").Browser} browser
- * @param {string} url  of the server
+ * @param {{ url: string, served: string[] }} server
  * @param {{ builds: string[], withOthers: boolean, rounds: number }} options
  */
-export async function measureStart(browser, url, { builds, withOthers, rounds }) {
+export async function measureStart(browser, server, { builds, withOthers, rounds }) {
   const pages = await writePages(builds, withOthers);
   const samples = pages.map(() => []);
   const verdicts = pages.map(() => ({ worst: 0 }));
+  const sizes = [];
   for (let round = 0; round < rounds; round++) {
     for (const [i, { page: name, expected }] of pages.entries()) {
       const context = await browser.newContext();
       const page = await context.newPage();
-      await page.goto(`${url}build/bench/start/${name}`);
+      server.served.length = 0;
+      await page.goto(`${server.url}build/bench/start/${name}`);
       await page.waitForFunction(() => globalThis.firstResult, undefined, { timeout: 30_000 });
       const { at, values } = await page.evaluate(() => globalThis.firstResult);
       await context.close();
       samples[i].push(at);
+      sizes[i] ??= gzipSize(server.served.filter((file) => /\.(m?js|wasm)$/.test(file)));
       if (expected.some((value, j) => value !== values[j])) {
         verdicts[i] = { worst: Number.POSITIVE_INFINITY, problem: `its first result is ${values}` };
       }
@@ -209,14 +197,15 @@ export async function measureStart(browser, url, { builds, withOthers, rounds })
   }
   const timings = samples.map((values) => summary(values));
   const bare = timings[pages.findIndex(({ contestant }) => contestant === "bare module")].median;
-  return pages.map(({ name, contestant, build, gzip }, i) => ({
+  return pages.map(({ name, contestant, build }, i) => ({
     case: "start of a page to its first result",
     operation: "start",
     name,
     title: name,
     contestant,
     build,
-    gzip,
+    // What fills the bare module is compressed to nothing.
+    gzip: contestant === "bare module" ? undefined : sizes[i],
     unit: "ms",
     timing: timings[i],
     value: timings[i].median,

@@ -25,7 +25,7 @@ export async function zeropointInstances(module) {
       const zp = await module.create(variant);
       // What is measured must be what was asked for.
       if (zp.build !== variant.build || zp.threads !== variant.threads) {
-        throw new Error(`create gave ${variantName(zp)}`);
+        throw new Error(`create gave ${variantName(zp)}${zp.reason ? `: ${zp.reason}` : ""}`);
       }
       instances.push({ name, ...variant, zp });
     } catch (error) {

@@ -1,0 +1,20 @@
+// The core of a build without the package around it, for what happens inside its heap.
+
+/**
+ * @param {(options: object) => Promise<any>} start  what dist/core/<build>.js exports
+ * @param {BufferSource} [binary]  its WebAssembly, where that is a file of its own
+ */
+export function startCore(start, binary) {
+  const printErr = () => {};
+  if (binary === undefined) return start({ printErr });
+  return new Promise((resolve, reject) => {
+    const instantiateWasm = (imports, receive) => {
+      WebAssembly.instantiate(binary, imports).then(
+        ({ instance }) => receive(instance),
+        (error) => reject(error),
+      );
+      return {};
+    };
+    start({ printErr, instantiateWasm }).then(resolve, reject);
+  });
+}
