@@ -4,6 +4,7 @@
 const FLOAT = 1;
 const UINT8 = 2;
 const INT8 = 3;
+const INT64 = 7;
 const IR_VERSION = 10;
 const OPSET = 21;
 
@@ -37,6 +38,7 @@ const raw = (array) => new Uint8Array(array.buffer, array.byteOffset, array.byte
 
 function typeOf(array) {
   if (array instanceof Float32Array) return FLOAT;
+  if (array instanceof BigInt64Array) return INT64;
   return array instanceof Uint8Array ? UINT8 : INT8;
 }
 
@@ -166,5 +168,44 @@ export const minMax = (dims) =>
       { op: "ReduceMax", inputs: ["x"], outputs: ["greatest"], attributes: { keepdims: 0 } },
     ],
     inputs: [{ name: "x", type: FLOAT, dims }],
+    outputs: ["least", "greatest"].map((name) => ({ name, type: FLOAT, dims: [] })),
+  });
+
+/**
+ * The same inside the engine's heap: x is a constant, its scale is what comes in, and of the result only
+ * the first row goes out. To be run without optimizations, which would compute it once and for all.
+ * @param {"QuantizeLinear" | "DequantizeLinear"} op
+ * @param {number[]} dims
+ * @param {{ x: Float32Array | Int8Array, scale: Float32Array, scaleDims: number[],
+ *   attributes?: Record<string, number> }} qparams
+ */
+export const quantizationInside = (op, dims, { x, scale, scaleDims, attributes = {} }) =>
+  model({
+    nodes: [
+      { op, inputs: ["x", "scale", "zero"], outputs: ["all"], attributes },
+      { op: "Slice", inputs: ["all", "first", "second", "rows"], outputs: ["y"] },
+    ],
+    constants: [
+      { name: "x", dims, data: x },
+      { name: "zero", dims: scaleDims, data: new Int8Array(scale.length) },
+      ...Object.entries({ first: 0n, second: 1n, rows: 0n }).map(([name, value]) => ({
+        name,
+        dims: [1],
+        data: BigInt64Array.of(value),
+      })),
+    ],
+    inputs: [{ name: "scale", type: FLOAT, dims: scaleDims }],
+    outputs: [{ name: "y", type: op === "QuantizeLinear" ? INT8 : FLOAT, dims: [1, dims[1]] }],
+  });
+
+/** The least and the greatest value of a constant. */
+export const minMaxInside = (dims, x) =>
+  model({
+    nodes: [
+      { op: "ReduceMin", inputs: ["x"], outputs: ["least"], attributes: { keepdims: 0 } },
+      { op: "ReduceMax", inputs: ["x"], outputs: ["greatest"], attributes: { keepdims: 0 } },
+    ],
+    constants: [{ name: "x", dims, data: x }],
+    inputs: [],
     outputs: ["least", "greatest"].map((name) => ({ name, type: FLOAT, dims: [] })),
   });

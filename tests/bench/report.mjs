@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Failure, root } from "../../scripts/run.mjs";
 import { LIMITS } from "./limits/limits.mjs";
+import { isMet, targetsOf } from "./targets.mjs";
 
 /** Three digits say all that a measurement can. */
 export function shown(value) {
@@ -74,6 +75,23 @@ export function overview({ engines }) {
       const kept = header.map((_, i) => i < 4 || rows.some((row) => row[i] !== ""));
       const keep = (row) => row.filter((_, i) => kept[i]);
       parts.push(`### ${title}`, table(keep(header), rows.map(keep)));
+    }
+    const targets = targetsOf({ results });
+    if (targets.length > 0) {
+      const met = targets.filter(isMet).length;
+      parts.push(
+        `### Targets: ${met} of ${targets.length} are met`,
+        table(
+          ["", "needed", "median", "fastest", ""],
+          targets.map((target) => [
+            target.title,
+            `${target.isCost ? "≤" : "≥"} ${target.needed}`,
+            target.measured.toFixed(2),
+            target.fastest?.toFixed(2) ?? "",
+            isMet(target) ? "" : "missed",
+          ]),
+        ),
+      );
     }
     if (unavailable.length > 0) {
       parts.push(

@@ -20,6 +20,7 @@ import {
   sameBits,
 } from "../bench/reference.mjs";
 import { withSection } from "../bench/report.mjs";
+import { isMet, targetsOf } from "../bench/targets.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 let folder;
@@ -164,6 +165,39 @@ describe("A race", () => {
   it("reports the median and the quartiles", () => {
     const { median, q1, q3 } = summary([5, 1, 4, 2, 3]);
     assert.deepEqual([q1, median, q3], [2, 3, 4]);
+  });
+});
+
+describe("A target", () => {
+  const of = (build, ratio) => ({
+    contestant: "zeropoint",
+    case: "linear, M = 128, K = 1024, N = 1024",
+    format: "w8a32-channel",
+    limit: build === "relaxed" ? "madd" : "muladd",
+    build,
+    threads: 1,
+    ratio,
+    bestRatio: ratio,
+    timing: { samples: [1], median: 1 },
+    work: 1,
+  });
+
+  it("is missed by less than its part of the limit, and met by more", () => {
+    const targets = targetsOf({ results: [of("relaxed", 0.74), of("baseline", 0.72)] });
+    assert.deepEqual(
+      targets.map((target) => [target.needed, target.measured, isMet(target)]),
+      [
+        [0.75, 0.74, false],
+        [0.7, 0.72, true],
+      ],
+    );
+  });
+
+  it("compares two threads with one", () => {
+    const two = { ...of("relaxed", 1.4), threads: 2, timing: { samples: [0.5], median: 0.5 } };
+    const targets = targetsOf({ results: [of("relaxed", 0.8), two] });
+    const { needed, measured } = targets.find(({ title }) => title.endsWith("two threads of one"));
+    assert.deepEqual([needed, measured], [1.85, 2]);
   });
 });
 

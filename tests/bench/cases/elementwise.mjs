@@ -3,7 +3,7 @@
 
 import * as javascript from "../contestants/javascript.mjs";
 import { session } from "../contestants/onnxruntime.mjs";
-import { minMax, quantization } from "../onnx.mjs";
+import { minMax, minMaxInside, quantization, quantizationInside } from "../onnx.mjs";
 import { normalValues } from "../random.mjs";
 import { roundHalfToEven, spread, wrong } from "../reference.mjs";
 import { disposeAll } from "./dispose.mjs";
@@ -68,8 +68,8 @@ export async function elementwiseEntries({ shape, granularity }, { zeropoint, he
     }
     return { worst: 0 };
   };
-  const checkValues = (got) => {
-    for (const i of sampled) {
+  const checkValues = (got, indices = sampled) => {
+    for (const i of indices) {
       const { value } = expectedAt(x, i, scaleAt(qparams.scale, slice(i)));
       if (got[i] !== value) return wrong(`value ${i} is ${got[i]} instead of ${value}`);
     }
@@ -207,7 +207,7 @@ export async function elementwiseEntries({ shape, granularity }, { zeropoint, he
   }
 
   if (ort) {
-    const who = { contestant: "onnxruntime-web", threads: 1, place: "arrays" };
+    const who = { contestant: "onnxruntime-web", threads: 1 };
     const scale =
       typeof qparams.scale === "number" ? Float32Array.of(qparams.scale) : qparams.scale.data;
     const groups = { group128: 128, group32: 32 }[granularity];
@@ -220,8 +220,8 @@ export async function elementwiseEntries({ shape, granularity }, { zeropoint, he
       block_size: groups,
     };
     /** Rounding x / scale as the engine may, with the reciprocal for example, turns only near ties. */
-    const nearCodes = (got) => {
-      for (const i of sampled) {
+    const nearCodes = (got, indices = sampled) => {
+      for (const i of indices) {
         const steps = x[i] / scaleAt(qparams.scale, slice(i));
         const off = Math.abs(got[i] - Math.min(Math.max(steps, -128), 127));
         if (!(off <= 0.5 + 128 * 2 ** -22)) {
@@ -230,27 +230,37 @@ export async function elementwiseEntries({ shape, granularity }, { zeropoint, he
       }
       return { worst: 0 };
     };
-    const attempt = async (operation, model, input, judge) => {
+    const attempt = async (operation, place, model, inputs, judge) => {
       try {
-        const { run, dispose } = await session(ort, model, { x: input, dims: shape });
+        const optimize = place === "heap" ? "disabled" : "all";
+        const { run, dispose } = await session(ort, model, inputs, optimize);
         disposals.push(dispose);
-        add(operation, { ...who, isAsync: true, run, judge });
+        add(operation, { ...who, place, isAsync: true, run, judge });
       } catch (error) {
-        skipped.push({ name: `onnxruntime-web, ${operation} ${title}`, reason: error.message });
+        const reason = error.message;
+        skipped.push({ name: `onnxruntime-web, ${operation} ${title}, ${place}`, reason });
       }
     };
     const how = { scale, scaleDims, attributes };
+    const given = { scale: { data: scale, dims: scaleDims } };
+    const firstRow = spread(columns, columns);
     if (granularity === "tensor") {
-      await attempt("minmax", minMax(shape), x, ({ least, greatest }) =>
-        checkScale(Math.max(-least.data[0], greatest.data[0]) / 127),
-      );
+      const judge = ({ least, greatest }) =>
+        checkScale(Math.max(-least.data[0], greatest.data[0]) / 127);
+      await attempt("minmax", "arrays", minMax(shape), { x: { data: x, dims: shape } }, judge);
+      await attempt("minmax", "heap", minMaxInside(shape, x), {}, judge);
     }
-    await attempt("quantize", quantization("QuantizeLinear", shape, how), x, ({ y }) =>
-      nearCodes(y.data),
-    );
-    await attempt("dequantize", quantization("DequantizeLinear", shape, how), codes, ({ y }) =>
-      checkValues(y.data),
-    );
+    for (const [operation, op, data, judge] of [
+      ["quantize", "QuantizeLinear", x, nearCodes],
+      ["dequantize", "DequantizeLinear", codes, checkValues],
+    ]) {
+      const outside = quantization(op, shape, how);
+      await attempt(operation, "arrays", outside, { x: { data, dims: shape } }, ({ y }) =>
+        judge(y.data),
+      );
+      const inside = quantizationInside(op, shape, { ...how, x: data });
+      await attempt(operation, "heap", inside, given, ({ y }) => judge(y.data, firstRow));
+    }
   }
 
   return { entries, skipped, dispose: disposeAll(disposals) };

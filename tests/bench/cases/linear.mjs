@@ -144,7 +144,7 @@ export async function linearEntries(
 
   if (ort) {
     const models = linearModels(problem);
-    const input = { x: problem.x, dims: [m, k] };
+    const input = { x: { data: problem.x, dims: [m, k] } };
     for (const [format, title, make, judge] of [
       [
         "float32",

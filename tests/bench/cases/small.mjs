@@ -93,8 +93,7 @@ export async function smallEntries({ zeropoint, ort, tf }) {
   const rows = { row: (row) => Float64Array.from(problem.w.subarray(64 * row, 64 * (row + 1))) };
   if (ort) {
     const { run, dispose } = await session(ort, matMul(problem, transposed(problem.w, 64, 64)), {
-      x: problem.x,
-      dims: [1, 64],
+      x: { data: problem.x, dims: [1, 64] },
     });
     disposals.push(dispose);
     add({

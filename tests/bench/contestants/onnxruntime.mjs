@@ -6,16 +6,22 @@ import { dynamicQuantizeMatMul, matMul, matMulNBits } from "../onnx.mjs";
  * One model, ready to run from and to JavaScript arrays.
  * @param {any} ort
  * @param {Uint8Array} model
- * @param {{ x: any }} input  a typed array and its dims
+ * @param {Record<string, { data: Float32Array | Int8Array, dims: number[] }>} inputs
+ * @param {"all" | "disabled"} [optimize]
  */
-export async function session(ort, model, { x, dims }) {
+export async function session(ort, model, inputs, optimize = "all") {
   const made = await ort.InferenceSession.create(model, {
     executionProviders: ["wasm"],
-    graphOptimizationLevel: "all",
+    graphOptimizationLevel: optimize,
   });
-  const input = new ort.Tensor(x instanceof Int8Array ? "int8" : "float32", x, dims);
+  const feeds = Object.fromEntries(
+    Object.entries(inputs).map(([name, { data, dims }]) => [
+      name,
+      new ort.Tensor(data instanceof Int8Array ? "int8" : "float32", data, dims),
+    ]),
+  );
   return {
-    run: () => made.run({ x: input }),
+    run: () => made.run(feeds),
     dispose: () => made.release(),
   };
 }

@@ -1,0 +1,142 @@
+// What the library sets out to reach, each as a ratio to something measured in the same run.
+
+const LINEAR = (m, k, n) => `linear, M = ${m}, K = ${k}, N = ${n}`;
+const ONE_ROW = LINEAR(1, 4096, 4096);
+const MANY_ROWS = [LINEAR(16, 1024, 1024), LINEAR(128, 1024, 1024), LINEAR(512, 768, 3072)];
+const IN_HEAP = {
+  minmax: 0.9,
+  error: 0.9,
+  quantize: 0.8,
+  dequantize: 0.9,
+  fakeQuantize: 0.9,
+};
+
+/**
+ * @typedef {object} Target
+ * @property {string} title
+ * @property {number} needed       at least so much; of a cost, at most
+ * @property {boolean} [isCost]
+ * @property {number} measured     by medians
+ * @property {number} [fastest]    by the fastest samples
+ */
+
+/**
+ * The targets that a run has measured.
+ * @param {{ results: any[] }} engine
+ * @returns {Target[]}
+ */
+export function targetsOf({ results }) {
+  const targets = [];
+  const find = (wanted) =>
+    results.find((result) =>
+      Object.entries(wanted).every(([name, value]) => result[name] === value),
+    );
+  const zeropoint = (build, wanted) =>
+    find({ contestant: "zeropoint", build, threads: 1, ...wanted });
+  const add = (title, needed, measured, fastest, isCost = false) => {
+    if (measured === undefined) return;
+    targets.push({ title, needed, measured, fastest, isCost });
+  };
+  const toLimit = (title, needed, result) =>
+    add(`${title}: of ${result?.limit}`, needed, result?.ratio, result?.bestRatio);
+  const quickest = ({ timing }) => Math.min(...timing.samples);
+  const against = (title, needed, result, other) => {
+    if (!result?.timing || !other?.timing) return;
+    const work = result.work / other.work;
+    add(
+      title,
+      needed,
+      (work * other.timing.median) / result.timing.median,
+      (work * quickest(other)) / quickest(result),
+    );
+  };
+
+  for (const build of ["relaxed", "baseline"]) {
+    const at = (title, format) => zeropoint(build, { case: title, format });
+    for (const format of ["w8a32-channel", "w8a32-tensor"]) {
+      const name = `${build}, ${format}`;
+      toLimit(`${name}, ${ONE_ROW}`, build === "relaxed" ? 0.75 : 0.65, at(ONE_ROW, format));
+      for (const shape of MANY_ROWS) {
+        toLimit(`${name}, ${shape}`, build === "relaxed" ? 0.75 : 0.7, at(shape, format));
+      }
+    }
+    for (const shape of MANY_ROWS) {
+      const dynamic = at(shape, "w8a8-dynamic");
+      toLimit(`${build}, w8a8-dynamic, ${shape}`, build === "relaxed" ? 0.8 : 0.75, dynamic);
+      if (build !== "relaxed") continue;
+      toLimit(`${build}, w8a32-float32, ${shape}`, 0.97, at(shape, "w8a32-float32"));
+    }
+    for (const shape of [ONE_ROW, ...MANY_ROWS]) {
+      for (const [format, needed] of [
+        ["w8a32-affine", 0.85],
+        ["w8a32-group128", 0.85],
+        ["w8a32-group32", 0.6],
+        ["w4a32-channel", 0.95],
+        ["w2a32-channel", 0.95],
+      ]) {
+        const title = `${build}, ${format}, ${shape}: of W8A32 per channel`;
+        against(title, needed, at(shape, format), at(shape, "w8a32-channel"));
+      }
+    }
+    const cold = (format) => zeropoint(build, { isCold: true, format });
+    for (const format of ["w4a32-channel", "w2a32-channel"]) {
+      const title = `${build}, ${format}, cold: of W8A32 cold`;
+      against(title, 1, cold(format), cold("w8a32-channel"));
+    }
+    for (const [format, needed] of [
+      ["w8a32-channel", 1.85],
+      ["w8a8-dynamic", 1.85],
+    ]) {
+      for (const shape of MANY_ROWS) {
+        const two = find({ contestant: "zeropoint", build, threads: 2, case: shape, format });
+        against(
+          `${build}, ${format}, ${shape}: two threads of one`,
+          needed,
+          two,
+          at(shape, format),
+        );
+      }
+    }
+    const small = { case: "small calls", operation: "linear64" };
+    against(
+      `${build}, 64 × 64 layer: two threads of one`,
+      0.95,
+      find({ contestant: "zeropoint", build, threads: 2, ...small }),
+      zeropoint(build, small),
+    );
+    for (const operation of ["quantize16", "linear64"]) {
+      const result = zeropoint(build, { case: "small calls", operation });
+      if (!result?.timing) continue;
+      add(`${build}, ${result.title}: µs`, 1.2, result.value, 1000 * quickest(result), true);
+    }
+    for (const [operation, needed] of Object.entries(IN_HEAP)) {
+      for (const result of results) {
+        const isIt =
+          result.contestant === "zeropoint" &&
+          result.build === build &&
+          result.place === "heap" &&
+          result.operation === operation;
+        if (isIt) toLimit(`${build}, in its heap, ${result.title}`, needed, result);
+      }
+      const who = { place: "arrays", operation };
+      for (const other of results.filter(
+        (result) => result.contestant === "onnxruntime-web" && result.place === "arrays",
+      )) {
+        if (other.operation !== operation) continue;
+        const ours = zeropoint(build, { ...who, title: other.title });
+        against(`${build}, ${other.title}, from and to arrays: of onnxruntime-web`, 3, ours, other);
+      }
+    }
+    const start = find({ operation: "start", contestant: "zeropoint", build });
+    const bare = find({ operation: "start", contestant: "bare module" });
+    if (start && bare) {
+      const fastest = quickest(start) / quickest(bare);
+      add(`${build}, start to first result: of a bare module`, 1.3, start.ratio, fastest, true);
+    }
+  }
+  return targets;
+}
+
+/** @param {Target} target */
+export const isMet = ({ needed, measured, isCost }) =>
+  isCost ? measured <= needed : measured >= needed;
