@@ -77,7 +77,7 @@ export function measurementTable(title, measurements) {
           {},
           h("th", { scope: "col", colspan: 2 }, "Who"),
           h("th", { scope: "col" }, unit),
-          hasRatio && h("th", { scope: "col" }, "of the limit"),
+          hasRatio && h("th", { scope: "col" }, "of limit"),
         ),
       ),
       h(

@@ -129,8 +129,10 @@ function versionsOf(names) {
 }
 
 async function measure({ sizes, only, smoke, "no-build": isBuilt }) {
+  const wanted = only ?? (smoke ? ["node"] : sizes === "quick" ? ["chromium", "node"] : ENGINES);
   if (!isBuilt) {
-    const { emscripten } = await step("Set-up", () => setUp(["core"]));
+    const purposes = wanted.includes("chromium") ? ["core", "browser"] : ["core"];
+    const { emscripten } = await step("Set-up", () => setUp(purposes));
     await buildCore(emscripten);
     await buildJs();
   }
@@ -141,7 +143,6 @@ async function measure({ sizes, only, smoke, "no-build": isBuilt }) {
 
   const newest = join(here, "node_modules", "node", "bin", "node");
   const hasNewest = existsSync(newest) && nodeVersion(newest) !== process.version;
-  const wanted = only ?? (smoke ? ["node"] : sizes === "quick" ? ["chromium", "node"] : ENGINES);
   const engines = [];
   const start = performance.now();
   for (const name of wanted) {

@@ -366,8 +366,8 @@ function wrapped(text, width = 130) {
 // ---- the plot -----------------------------------------------------------------------------------
 
 const PLOTTED = [
-  { title: "One row: M = 1, K = N = 4096", shape: SHAPES[0][1] },
-  { title: "128 rows: M = 128, K = N = 1024", shape: SHAPES[3][1] },
+  { title: "One row: M = 1, K = N = 4096, in GFLOP/s", shape: SHAPES[0][1] },
+  { title: "128 rows: M = 128, K = N = 1024, in GFLOP/s", shape: SHAPES[3][1] },
 ];
 /** What stands for each contestant: the formats that people choose between. */
 const BARS = [
@@ -397,7 +397,7 @@ function barValue(all, shape, { contestant, format }) {
   );
 }
 
-/** Bars of GFLOP/s, one panel for each shape, each with a scale of its own. */
+/** Bars of GFLOP/s with the quartiles as a line, one panel for each shape, each with a scale of its own. */
 export function plot(results) {
   const { engine, results: all } = published(results);
   const [left, right, top, rowHeight, panelGap] = [210, 70, 34, 26, 30];
@@ -409,19 +409,21 @@ export function plot(results) {
     const bars = BARS.map((bar) => ({ ...bar, result: barValue(all, shape, bar) })).filter(
       ({ result }) => result,
     );
-    const most = Math.max(...bars.map(({ result }) => result.value));
+    const most = Math.max(...bars.map(({ result }) => result.high));
+    const across = (value) => left + Math.max(1, ((width - left - right) * value) / most);
     const y0 = p * panelHeight;
     described.push(
       `${title}: ${bars.map(({ label, result }) => `${label} ${shown(result.value)}`).join(", ")}`,
     );
     const rows = bars.map(({ contestant, label, result }, i) => {
       const y = y0 + top + i * rowHeight;
-      const length = Math.max(1, ((width - left - right) * result.value) / most);
       const own = contestant === "zeropoint" ? ' class="own"' : "";
+      const [low, middle, high] = [result.low, result.value, result.high].map(across);
       return (
         `  <text class="label" x="${left - 10}" y="${y + 16}">${label}</text>` +
-        `<rect${own} x="${left}" y="${y + 3}" width="${length.toFixed(1)}" height="${rowHeight - 8}" rx="2" />` +
-        `<text x="${(left + length + 8).toFixed(1)}" y="${y + 16}">${shown(result.value)}</text>`
+        `<rect${own} x="${left}" y="${y + 3}" width="${(middle - left).toFixed(1)}" height="${rowHeight - 8}" rx="2" />` +
+        `<path d="M${low.toFixed(1)} ${y + 12}H${high.toFixed(1)}" />` +
+        `<text x="${(Math.max(middle, high) + 8).toFixed(1)}" y="${y + 16}">${shown(result.value)}</text>`
       );
     });
     return [`  <text class="title" x="${left}" y="${y0 + 22}">${title}</text>`, ...rows].join("\n");
@@ -437,6 +439,7 @@ export function plot(results) {
     .title { font-weight: 600; font-size: 15px; }
     rect { fill: var(--bar); }
     .own { fill: var(--own); }
+    path { stroke: var(--ink); stroke-width: 1.5; opacity: 0.55; }
   </style>
 ${panels.join("\n")}
 </svg>
