@@ -11,7 +11,7 @@ import {
   sizeOf,
   type TensorInput,
 } from "./check.js";
-import { rangeError, refused, type ZeropointError, typeError } from "./errors.js";
+import { rangeError, refused, typeError, type ZeropointError } from "./errors.js";
 import {
   type ObserverConstructor,
   type ObserverFactory,

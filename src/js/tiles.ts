@@ -3,7 +3,7 @@
 // A piece is read from the user's array, worked on and written to the result while it is in the
 // processor's cache. So the size of a tensor is no matter to the heap, and copying costs little.
 
-import { newArray, type NumberArray, subarrayOf } from "./arrays.js";
+import { type NumberArray, newArray, subarrayOf } from "./arrays.js";
 import type { Core } from "./build.js";
 import { refused } from "./errors.js";
 import type { Slices } from "./granularity.js";
