@@ -154,8 +154,16 @@ function normalizeBlock(block: FloatStorage): void {
   }
 }
 
-/** The generator of torch.rand, randn and randint; seeded differently on every start. */
-export const defaultGenerator = new Generator(unpredictableSeed());
+let generator: Generator | undefined;
+
+/**
+ * The generator of torch.rand, randn and randint; seeded differently on every start. Made when it is
+ * first asked for: some servers refuse random numbers while modules are imported.
+ */
+export function defaultGenerator(): Generator {
+  generator ??= new Generator(unpredictableSeed());
+  return generator;
+}
 
 function unpredictableSeed(): bigint {
   const [low, high] = globalThis.crypto.getRandomValues(new Uint32Array(2));

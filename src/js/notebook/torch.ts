@@ -17,7 +17,13 @@ import {
   quantize_per_channel,
   quantize_per_tensor,
 } from "./quantized.js";
-import { defaultGenerator, fillIntegers, fillNormal, fillUniform } from "./random.js";
+import {
+  defaultGenerator,
+  fillIntegers,
+  fillNormal,
+  fillUniform,
+  type Generator,
+} from "./random.js";
 import {
   checkTensor,
   operandOf,
@@ -326,26 +332,26 @@ function manual_seed(seed: number | bigint): void {
   if (BigInt(seed) < least || BigInt(seed) >= 1n << 64n) {
     throw pythonError("RuntimeError", `torch.manual_seed: seed ${seed} does not fit in 64 bits`);
   }
-  defaultGenerator.seed(BigInt(seed));
+  defaultGenerator().seed(BigInt(seed));
 }
 
 /** The seed that the random numbers started with. Source: torch.initial_seed. */
 function initial_seed(): number | bigint {
-  const seed = defaultGenerator.initialSeed;
+  const seed = defaultGenerator().initialSeed;
   return Number.isSafeInteger(Number(seed)) ? Number(seed) : seed;
 }
 
 function random(
   where: string,
   args: readonly unknown[],
-  fill: (generator: typeof defaultGenerator, out: Float32Array | Float64Array) => void,
+  fill: (generator: Generator, out: Float32Array | Float64Array) => void,
 ): Tensor {
   const { shape, dtype } = creation(where, args);
   if (dtype.category !== "float") {
     throw pythonError("RuntimeError", `${where}: dtype must be a float dtype, got ${dtype}`);
   }
   const view = allocate(dtype, shape);
-  fill(defaultGenerator, view.storage as Float32Array | Float64Array);
+  fill(defaultGenerator(), view.storage as Float32Array | Float64Array);
   return tensorOf(view);
 }
 
@@ -393,7 +399,7 @@ function randint(...args: unknown[]): Tensor {
     throw pythonError("RuntimeError", `${where}: low ${from} must be less than high ${to}`);
   }
   const shape = checkSizes(where, flattenSizes([sizes]));
-  const values = fillIntegers(defaultGenerator, from, to, countOf(shape));
+  const values = fillIntegers(defaultGenerator(), from, to, countOf(shape));
   const dtype = checkDType(where, type ?? dtypes.int64);
   return tensorOf(rowMajorView(values, dtypes.int64, shape)).to(dtype);
 }
