@@ -1,7 +1,8 @@
 // npm test: sets up, builds and runs all tests. A suite that fails does not keep the others from
 // running.
 //
-//   npm test -- [native] [js] [web] [asan]     runs the named suites; without a name, the first three
+//   npm test -- [native] [js] [web] [package] [asan]     runs the named suites; without a name, all
+//                                                        but asan
 
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -49,6 +50,15 @@ const SUITES = {
         env: { ZEROPOINT_CHROMIUM: findBrowser() },
       }),
   },
+  package: {
+    purposes: ["core", "browser"],
+    builds: ["core", "js"],
+    test: () =>
+      nodeTest("Package tests", "tests/package", {
+        options: ["--test-concurrency=1"],
+        env: { ZEROPOINT_CHROMIUM: findBrowser() },
+      }),
+  },
   asan: {
     purposes: ["native"],
     builds: ["asan"],
@@ -57,7 +67,7 @@ const SUITES = {
 };
 
 await runAsScript(import.meta.url, async (names) => {
-  const chosen = names.length > 0 ? names : ["native", "js", "web"];
+  const chosen = names.length > 0 ? names : ["native", "js", "web", "package"];
   const unknown = chosen.find((name) => !(name in SUITES));
   if (unknown)
     throw new Failure(`npm test takes ${Object.keys(SUITES).join(", ")}, got ${unknown}`);

@@ -1,0 +1,58 @@
+// The tarball in Node: the oldest one that the package promises, the last of its line, the newest.
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { example, lines, promised, required } from "./example.mjs";
+import { makeProject, run, versionOf } from "./project.mjs";
+
+/** npm's package with Node's program for this platform; "node" itself only picks one of these. */
+const { platform, arch } = process;
+const prefix = platform === "darwin" && arch === "arm64" ? "node-bin" : "node";
+const PACKAGE = `${prefix}-${platform === "win32" ? "win" : platform}-${arch}`;
+
+/** Every entry of the package, from CommonJS without require(). */
+const IMPORTED = `
+Promise.all([import("zeropoint"), import("zeropoint/notebook")]).then(async ([{ init }, notebook]) => {
+  const { build, threads } = await init();
+  await notebook.init();
+  const [q] = notebook.linear_q_symmetric(notebook.torch.tensor([0.5, -1.5]));
+  console.log(build, threads, String(q));
+});
+`;
+
+describe("The tarball", () => {
+  for (const [wanted, hasRequire] of [
+    ["20.16.0", false],
+    ["20", true],
+    ["latest", true],
+  ]) {
+    it(`runs in Node ${wanted}`, (t) => {
+      const project = makeProject(`node-${wanted}`, {
+        tools: [`${PACKAGE}@${wanted}`],
+        files: { "example.mjs": example, "required.cjs": required, "imported.cjs": IMPORTED },
+      });
+      const node = join(project, "node_modules", PACKAGE, "bin", "node");
+      const version = run(project, node, ["--version"]).stdout.trim();
+      assert.equal(version, `v${versionOf(project, PACKAGE).replace(/^v/, "")}`);
+      t.diagnostic(`Node ${version}`);
+
+      const esm = run(project, node, ["example.mjs"]);
+      assert.equal(esm.stderr, "");
+      assert.deepEqual(lines(esm.stdout), promised);
+
+      // A hint that require() of an ES module is experimental is Node's, in versions that give it.
+      const cjs = run(project, node, ["--no-warnings", "required.cjs"]);
+      if (hasRequire) {
+        assert.equal(cjs.stderr, "");
+        assert.deepEqual(lines(cjs.stdout), promised);
+      } else {
+        assert.match(cjs.stderr, /ERR_REQUIRE_ESM/);
+      }
+
+      const imported = run(project, node, ["imported.cjs"]);
+      assert.equal(imported.stderr, "");
+      assert.match(imported.stdout, /^\w+ 1 tensor\(\[ +42, -127\], dtype=torch\.int8\)\n$/);
+    });
+  }
+});

@@ -1,0 +1,91 @@
+// The tarball in a browser with no build at all: on a page, in a Web Worker, and in a service worker.
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { launchBrowser, openPage, serveFolder } from "./browser.mjs";
+import { example, from, inFunction, promised } from "./example.mjs";
+import { makeProject, run } from "./project.mjs";
+
+const ENTRY = "./node_modules/zeropoint/dist/index.js";
+
+const html = (body) =>
+  `<!doctype html><meta charset="utf-8"><title>zeropoint</title><link rel="icon" href="data:,">${body}`;
+
+/** Sends what a worker would print to whoever started it: a service worker has no console here. */
+const PRINT_TO_CLIENTS = `
+const print = (line) => clients.matchAll({ includeUncontrolled: true })
+  .then((all) => all.forEach((client) => client.postMessage(line)));
+`;
+
+/** A page with a service worker: it prints what the worker sends. */
+const serviceWorkerPage = (options = "{}") =>
+  html(`<script type="module">
+navigator.serviceWorker.onmessage = ({ data }) => console.log(data);
+await navigator.serviceWorker.register("./worker.js", ${options});
+const { active } = await navigator.serviceWorker.ready;
+active.postMessage("run");
+</script>`);
+
+describe("The tarball without a build", () => {
+  let browser;
+  before(async () => {
+    browser = await launchBrowser();
+  });
+  after(() => browser?.close());
+
+  async function checkPage(project) {
+    const server = await serveFolder(project);
+    try {
+      const { printed, problems, cores } = await openPage(browser, server.address, promised.length);
+      assert.deepEqual(problems, []);
+      assert.deepEqual(printed, promised);
+      assert.equal(cores.length, 1, `one core is downloaded, not ${cores.join(", ")}`);
+    } finally {
+      await server.close();
+    }
+  }
+
+  it("runs on a page that imports it by an address", async () => {
+    const script = `<script type="module">${from(ENTRY)}</script>`;
+    await checkPage(makeProject("page", { files: { "index.html": html(script) } }));
+  });
+
+  it("runs on a page whose import map names it", async () => {
+    const map = `<script type="importmap">{ "imports": { "zeropoint": "${ENTRY}" } }</script>`;
+    const script = `${map}<script type="module">${example}</script>`;
+    await checkPage(makeProject("import-map", { files: { "index.html": html(script) } }));
+  });
+
+  it("runs in a Web Worker", async () => {
+    const script = `<script>new Worker("worker.js", { type: "module" })</script>`;
+    const files = { "index.html": html(script), "worker.js": from(ENTRY) };
+    await checkPage(makeProject("worker", { files }));
+  });
+
+  it("runs in a service worker, bundled into one file", async () => {
+    const source =
+      PRINT_TO_CLIENTS +
+      inFunction
+        .replaceAll("console.log", "print")
+        .replace(
+          /\nmain\(\);\n$/,
+          `\naddEventListener("message", (event) => event.waitUntil(main()));\n`,
+        );
+    const project = makeProject("service-worker", {
+      tools: ["esbuild@0"],
+      files: { "source.js": source, "site/index.html": serviceWorkerPage() },
+    });
+    const args = ["node_modules/esbuild/bin/esbuild", "source.js", "--bundle"];
+    const built = run(project, process.execPath, [...args, "--outfile=site/worker.js"]);
+    assert.equal(built.code, 0, built.stderr);
+    const server = await serveFolder(join(project, "site"));
+    try {
+      const { printed, problems } = await openPage(browser, server.address, promised.length);
+      assert.deepEqual(problems, []);
+      assert.deepEqual(printed, promised);
+    } finally {
+      await server.close();
+    }
+  });
+});

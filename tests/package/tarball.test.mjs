@@ -1,0 +1,167 @@
+// What is in the tarball: ES modules that depend on nothing, and nothing that only we need.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { dirname, join, posix } from "node:path";
+import { before, describe, it } from "node:test";
+import { parse } from "acorn";
+import { makeProject, run, tarball, writeFiles } from "./project.mjs";
+
+/** The parts of a syntax tree, itself included. */
+function* walk(node) {
+  if (typeof node?.type === "string") yield node;
+  for (const value of Object.values(node ?? {})) {
+    if (Array.isArray(value)) for (const item of value) yield* walk(item);
+    else if (typeof value?.type === "string") yield* walk(value);
+  }
+}
+
+const parseModule = (text) => parse(text, { ecmaVersion: 2022, sourceType: "module" });
+
+describe("The tarball", () => {
+  let folder;
+  let manifest;
+  let files;
+  before(() => {
+    const project = makeProject("tarball");
+    folder = join(project, "node_modules", "zeropoint");
+    manifest = JSON.parse(read("package.json"));
+    files = tarball().files.map((file) => file.path);
+  });
+  const read = (path) => readFileSync(join(folder, path), "utf8");
+  const scripts = () => files.filter((path) => path.endsWith(".js"));
+  /** The entries that are modules of functions. */
+  const entries = () =>
+    Object.keys(manifest.exports).filter((entry) => manifest.exports[entry].types !== undefined);
+  const declarations = () => files.filter((path) => path.endsWith(".d.ts"));
+
+  it("has the package and its papers, and nothing else", () => {
+    const papers = ["CHANGELOG.md", "LICENSE", "README.md", "package.json"];
+    const rest = files.filter((path) => !/^dist\/[\w/-]+\.(js|d\.ts|wasm)$/.test(path));
+    assert.deepEqual(rest.sort(), papers);
+    assert.ok(!files.some((path) => path.startsWith("dist/web/")), "the page is not part of it");
+  });
+
+  it("holds ES modules only, whose import has no side effects", () => {
+    assert.equal(manifest.type, "module");
+    assert.equal(manifest.sideEffects, false);
+    for (const field of ["main", "module", "browser", "typesVersions", "types"]) {
+      assert.equal(manifest[field], undefined, field);
+    }
+  });
+
+  it("depends on nothing, and runs nothing when it is installed", () => {
+    for (const field of [
+      "dependencies",
+      "optionalDependencies",
+      "peerDependencies",
+      "bundleDependencies",
+    ]) {
+      assert.equal(manifest[field], undefined, field);
+    }
+    const lifecycle = /^(pre|post)?(install|prepare|publish|uninstall)$|^prepublishOnly$/;
+    assert.deepEqual(
+      Object.keys(manifest.scripts).filter((name) => lifecycle.test(name)),
+      [],
+    );
+    const [installed] = Object.keys(
+      JSON.parse(readFileSync(join(folder, "..", ".package-lock.json"), "utf8")).packages,
+    );
+    assert.equal(installed, "node_modules/zeropoint");
+  });
+
+  it("exports files that are in it, types first", () => {
+    for (const [entry, target] of Object.entries(manifest.exports)) {
+      const targets = typeof target === "string" ? { default: target } : target;
+      const conditions = Object.keys(targets);
+      for (const path of Object.values(targets)) {
+        assert.ok(files.includes(posix.normalize(path)), `${entry}: ${path} is not in the tarball`);
+      }
+      if (!targets.default.endsWith(".js")) continue;
+      assert.deepEqual(conditions, ["types", "default"], entry);
+    }
+  });
+
+  it("imports nothing but its own files, in a way that every bundler sees", () => {
+    for (const path of scripts()) {
+      for (const node of walk(parseModule(read(path)))) {
+        const isImport = /^(Import(Declaration|Expression)|Export(Named|All)Declaration)$/;
+        if (isImport.test(node.type) && node.source) {
+          const { value } = node.source;
+          assert.equal(typeof value, "string", `${path}: an import of what is known only later`);
+          assert.match(value, /^\.{1,2}\//, `${path} imports ${value}`);
+          const target = posix.join(posix.dirname(path), value);
+          assert.ok(
+            files.includes(target),
+            `${path} imports ${value}, which is not in the tarball`,
+          );
+        }
+        if (node.type === "CallExpression" || node.type === "NewExpression") {
+          assert.doesNotMatch(node.callee.name ?? "", /^(require|eval|Function)$/, path);
+        }
+        // A bundler for browsers would look for, or warn of, whatever names a module of Node's.
+        if (node.type === "Literal" && node.value !== undefined) {
+          assert.doesNotMatch(String(node.value), /^node:/, path);
+        }
+      }
+    }
+  });
+
+  it("has types that need no types of anyone else", () => {
+    for (const path of declarations()) {
+      const text = read(path);
+      assert.doesNotMatch(text, /^\/\/\/ *<reference (?!lib=)/m, `${path} refers to other types`);
+      for (const [, specifier] of text.matchAll(/(?:from|import\()\s*"([^"]+)"/g)) {
+        assert.match(specifier, /^\.{1,2}\//, `${path} imports ${specifier}`);
+        const target = posix.join(dirname(path), specifier).replace(/\.js$/, ".d.ts");
+        assert.ok(
+          files.includes(target),
+          `${path} imports ${specifier}, which is not in the tarball`,
+        );
+      }
+    }
+  });
+
+  it("touches nothing when it is imported, so that a server may render with it", () => {
+    // What a server may lack throws when it is looked at, and all that is built in is frozen.
+    const source = `
+const hidden = ["WebAssembly", "Worker", "SharedArrayBuffer", "Atomics", "document", "window", "self",
+  "location", "navigator", "fetch", "localStorage", "crossOriginIsolated", "trustedTypes", "caches", "crypto"];
+for (const name of hidden) {
+  const get = () => { throw new Error("importing looks at " + name); };
+  Object.defineProperty(globalThis, name, { configurable: true, get });
+}
+const keys = () => Reflect.ownKeys(globalThis).length;
+const before = keys();
+const modules = [];
+for (const entry of process.argv.slice(2)) modules.push(await import(entry));
+if (keys() !== before) throw new Error("importing adds globals");
+console.log(modules.every((module) => typeof module.init === "function"));
+`;
+    const project = dirname(dirname(folder));
+    writeFiles(project, { "server.mjs": source });
+    const { code, stdout, stderr } = run(project, process.execPath, [
+      ...["--frozen-intrinsics", "--no-warnings", "server.mjs"],
+      ...entries().map((entry) => posix.join(manifest.name, entry)),
+    ]);
+    assert.equal(code, 0, stderr);
+    assert.equal(stdout, "true\n");
+  });
+
+  it("loads a core when it is started, not when it is imported", () => {
+    for (const entry of entries()) {
+      const reached = new Set();
+      const follow = (path) => {
+        if (reached.has(path)) return;
+        reached.add(path);
+        for (const node of parseModule(read(path)).body) {
+          if (node.source) follow(posix.join(posix.dirname(path), node.source.value));
+        }
+      };
+      follow(posix.normalize(manifest.exports[entry].default));
+      assert.ok(reached.size > 5);
+      const cores = [...reached].filter((path) => /AGFzb[Q-T]/.test(read(path)));
+      assert.deepEqual(cores, [], `${entry} imports a core`);
+    }
+  });
+});

@@ -1,0 +1,88 @@
+// The tarball's types: in strict projects under both ways of looking up modules that apply to it, and
+// by the two tools that know what goes wrong with packages' types and manifests.
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { example } from "./example.mjs";
+import { makeProject, run, tarball, versionOf } from "./project.mjs";
+
+/** The example, and what would not compile if a result's type were any or too wide. */
+const TYPED = `${example}
+import { init as initNotebook, torch } from "zeropoint/notebook";
+
+const codes: Int8Array = q.data;
+const scales: Float32Array = q.scale.data;
+const bytes: Uint8Array = quantize(x, { dtype: "uint8", scheme: "affine" }).data;
+const scale: number = quantize(x).scale;
+// @ts-expect-error: int8 codes are not unsigned
+const unsigned: Uint8Array = q.data;
+// @ts-expect-error: the scale of a whole tensor has no shape
+quantize(x).scale.shape;
+// @ts-expect-error: there is no such option
+quantize(x, { axes: 0 });
+await initNotebook();
+console.log(codes, scales, bytes, scale, unsigned, String(torch.tensor([1, 2])));
+`;
+
+const CONFIGURATIONS = {
+  node16: { module: "node16", moduleResolution: "node16" },
+  bundler: { module: "esnext", moduleResolution: "bundler" },
+};
+
+describe("The tarball's types", () => {
+  for (const [name, options] of Object.entries(CONFIGURATIONS)) {
+    for (const version of ["5.4", "latest"]) {
+      it(`compile with TypeScript ${version}, strict, moduleResolution ${name}`, (t) => {
+        const compilerOptions = {
+          ...options,
+          target: "es2022",
+          lib: ["es2022", "dom"],
+          types: [],
+          strict: true,
+          exactOptionalPropertyTypes: true,
+          noEmit: true,
+          // The package's own declarations are checked as well.
+          skipLibCheck: false,
+        };
+        const project = makeProject(`typescript-${version}-${name}`, {
+          tools: [`typescript@${version}`],
+          files: {
+            "example.mts": TYPED,
+            "tsconfig.json": JSON.stringify({ compilerOptions, files: ["example.mts"] }),
+          },
+        });
+        t.diagnostic(`TypeScript ${versionOf(project, "typescript")}`);
+        const { code, stdout, stderr } = run(project, process.execPath, [
+          join("node_modules", "typescript", "bin", "tsc"),
+        ]);
+        assert.equal(stdout + stderr, "");
+        assert.equal(code, 0);
+      });
+    }
+  }
+
+  it("are in order for @arethetypeswrong/cli", (t) => {
+    const tools = ["@arethetypeswrong/cli@0"];
+    const project = makeProject("arethetypeswrong", { tools });
+    t.diagnostic(`@arethetypeswrong/cli ${versionOf(project, "@arethetypeswrong/cli")}`);
+    // The package has ES modules only, and Node 10's way of looking up modules knows no exports.
+    const { code, stdout, stderr } = run(project, process.execPath, [
+      join("node_modules", "@arethetypeswrong", "cli", "dist", "index.js"),
+      ...[tarball().path, "--profile", "esm-only", "--no-color", "--no-emoji"],
+    ]);
+    assert.equal(code, 0, stdout + stderr);
+    assert.match(stdout, /"zeropoint".*"zeropoint\/notebook"/);
+  });
+
+  it("and manifest are in order for publint", (t) => {
+    const project = makeProject("publint", { tools: ["publint@0"] });
+    t.diagnostic(`publint ${versionOf(project, "publint")}`);
+    const { code, stdout, stderr } = run(project, process.execPath, [
+      join("node_modules", "publint", "src", "cli.js"),
+      ...["run", tarball().path, "--strict", "--level", "suggestion"],
+    ]);
+    assert.equal(code, 0, stdout + stderr);
+    assert.match(stdout, /All good!/);
+  });
+});
