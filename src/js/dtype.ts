@@ -4,14 +4,23 @@ import type { ArrayConstructor } from "./arrays.js";
 
 /** The array that holds the codes of each dtype. Sub-byte codes take one element each. */
 export interface CodesByDType {
+  /** −2 to 1. */
   int2: Int8Array;
+  /** −8 to 7. */
   int4: Int8Array;
+  /** −128 to 127. */
   int8: Int8Array;
+  /** 0 to 3. */
   uint2: Uint8Array;
+  /** 0 to 15. */
   uint4: Uint8Array;
+  /** 0 to 255. */
   uint8: Uint8Array;
+  /** −32768 to 32767. */
   int16: Int16Array;
+  /** 0 to 65535. */
   uint16: Uint16Array;
+  /** −2³¹ to 2³¹ − 1. */
   int32: Int32Array;
 }
 

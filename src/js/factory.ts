@@ -32,7 +32,9 @@ export interface ObserverFactory<T = object, Options = Record<string, unknown>> 
 /** Any factory, whatever it makes. */
 export interface AnyObserverFactory {
   (options?: never): object;
+  /** The class of the observers that it makes. */
   readonly observerClass: { readonly name: string };
+  /** The options that it makes them with. */
   readonly args: object;
 }
 

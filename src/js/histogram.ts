@@ -25,7 +25,9 @@ const MOST_BINS = 2 ** 20;
 
 /** A range of values. */
 export interface ValueRange {
+  /** The smallest value. */
   readonly min: number;
+  /** The largest value. */
   readonly max: number;
 }
 

@@ -103,8 +103,11 @@ export type JSONNumber = number | "Infinity" | "-Infinity" | "NaN" | "-0";
 
 /** What `toJSON` gives: class, options and state of an observer. */
 export interface ObserverJSON {
+  /** The name of its class. */
   readonly observer: string;
+  /** What it was made with. */
   readonly options: Readonly<Record<string, unknown>>;
+  /** What it has seen. */
   readonly state: Readonly<Record<string, unknown>>;
 }
 
@@ -245,7 +248,10 @@ export abstract class Observer {
   /** Looks at a batch. @returns the batch itself, so that a call can be put into any expression */
   abstract observe<X extends TensorInput>(x: X): X;
 
-  /** @throws {TypeError} `ZP_NO_QPARAMS` for observers that have none to give */
+  /**
+   * The scale and zero point that fit all that it has seen.
+   * @throws {TypeError} `ZP_NO_QPARAMS` for observers that have none to give
+   */
   abstract calculateQParams(): ObservedQParams;
 
   /** Forgets all it has seen. */
@@ -435,6 +441,7 @@ const UNIFORM_OPTIONS = [
 export abstract class UniformObserver extends Observer {
   /** The dtype that qparams are chosen for. */
   readonly dtype: ObserverDType;
+  /** One scale for the tensor or for each channel, symmetric or affine. */
   readonly qscheme: QScheme;
   /** Whether half the codes of 8 bits are used. */
   readonly reduceRange: boolean;
@@ -809,6 +816,7 @@ function channelRanges(
 // ---------------------------------------------------------------------------------------------
 // Per tensor.
 
+/** One range for the whole tensor. */
 abstract class PerTensorMinMaxObserver extends UniformObserver {
   /** @internal Undefined: the range only grows. */
   protected abstract get constant(): number | undefined;
@@ -888,6 +896,7 @@ export class MovingAverageMinMaxObserver extends PerTensorMinMaxObserver {
 // ---------------------------------------------------------------------------------------------
 // Per channel.
 
+/** One range for each channel. */
 abstract class ChannelMinMaxObserver extends UniformObserver {
   /** The axis of the channels, as given: negative counts from the end. */
   readonly chAxis: number;

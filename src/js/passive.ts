@@ -71,7 +71,9 @@ export interface PlaceholderObserverOptions {
   dtype?: PlaceholderDType | undefined;
   /** Default: `"per_tensor_affine"`. */
   qscheme?: QScheme | undefined;
+  /** The smallest code. Default: none. */
   quantMin?: number | undefined;
+  /** The largest code. Default: none. */
   quantMax?: number | undefined;
   /** Default: 2⁻²³. */
   eps?: number | undefined;
@@ -89,11 +91,17 @@ export interface PlaceholderObserverOptions {
  */
 export class PlaceholderObserver extends Observer {
   static override readonly pythonName = "torch.ao.quantization.observer.PlaceholderObserver";
+  /** The dtype that it was made with. */
   readonly dtype: PlaceholderDType;
+  /** The scheme that it was made with. */
   readonly qscheme: QScheme;
+  /** The smallest code, or undefined. */
   readonly quantMin: number | undefined;
+  /** The largest code, or undefined. */
   readonly quantMax: number | undefined;
+  /** The smallest scale, for whoever chooses one. */
   readonly eps: number;
+  /** Whether qparams are to be chosen anew for every input. */
   readonly isDynamic: boolean;
   readonly options: Readonly<Record<string, unknown>>;
 
@@ -153,6 +161,7 @@ export interface NoopObserverOptions {
  */
 export class NoopObserver extends Observer {
   static override readonly pythonName = "torch.ao.quantization.observer.NoopObserver";
+  /** The dtype that it was made with. */
   readonly dtype: PlaceholderDType;
   readonly options: Readonly<Record<string, unknown>>;
 
@@ -229,6 +238,7 @@ export interface RecordingObserverOptions {
  */
 export class RecordingObserver extends Observer {
   static override readonly pythonName = "torch.ao.quantization.observer.RecordingObserver";
+  /** The dtype that it was made with. */
   readonly dtype: PlaceholderDType;
   readonly options: Readonly<Record<string, unknown>>;
   #tensors: Tensor[] = [];
@@ -320,11 +330,17 @@ export interface FixedQParamsObserverOptions {
  */
 export class FixedQParamsObserver extends Observer {
   static override readonly pythonName = "torch.ao.quantization.observer.FixedQParamsObserver";
+  /** Units per step. */
   readonly scale: number;
+  /** The code that stands for 0. */
   readonly zeroPoint: number;
+  /** The dtype that it was made with. */
   readonly dtype: ObserverDType;
+  /** The scheme that it was made with. */
   readonly qscheme: QScheme;
+  /** The smallest code. */
   readonly quantMin: number;
+  /** The largest code. */
   readonly quantMax: number;
   readonly options: Readonly<Record<string, unknown>>;
 

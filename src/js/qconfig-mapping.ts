@@ -35,6 +35,7 @@ const WEIGHT_ONLY_OPTIONS = [
  * @example mapping.setModuleName("fc1", new WeightOnlyQConfig({ dtype: "int4", groupSize: 16 }))
  */
 export class WeightOnlyQConfig {
+  /** What was given. */
   readonly options: Readonly<WeightOnlyOptions>;
 
   /**
@@ -66,7 +67,10 @@ export class WeightOnlyQConfig {
     Object.freeze(this);
   }
 
-  /** @example String(new WeightOnlyQConfig({ bits: 3 })) // 'WeightOnlyQConfig({"bits":3})' */
+  /**
+   * Its name and options.
+   * @example String(new WeightOnlyQConfig({ bits: 3 })) // 'WeightOnlyQConfig({"bits":3})'
+   */
   toString(): string {
     return `WeightOnlyQConfig(${JSON.stringify(this.options)})`;
   }

@@ -57,7 +57,9 @@ export interface QConfigFields {
  * });
  */
 export class QConfig {
+  /** Makes the observer of activations; null for none. */
   readonly activation: ObserverSource | null;
+  /** Makes the observer of weights; null for none. */
   readonly weight: ObserverSource | null;
 
   /**

@@ -43,13 +43,17 @@ export type Scheme = "symmetric" | "affine";
 
 /** Scales of channels or groups: float32, of a shape that broadcasts against the tensor's. */
 export interface ScaleTensor {
+  /** Units per step; finite and > 0. */
   readonly data: Float32Array;
+  /** Broadcastable against the tensor they belong to. */
   readonly shape: readonly number[];
 }
 
 /** Zero points of channels or groups, of the same shape as the scales. */
 export interface ZeroPointTensor {
+  /** The codes that stand for 0. */
   readonly data: Int32Array;
+  /** That of the scales. */
   readonly shape: readonly number[];
 }
 
@@ -65,7 +69,9 @@ export interface QParams<D extends DType = DType, G extends Granularity = Granul
   readonly scale: G extends "perTensor" ? number : ScaleTensor;
   /** The code that stands for 0. */
   readonly zeroPoint: G extends "perTensor" ? number : ZeroPointTensor;
+  /** The dtype of the codes. */
   readonly dtype: D;
+  /** How the zero point was chosen. */
   readonly scheme: Scheme;
   /** Per channel: the axis, counted from 0. */
   readonly axis?: G extends "perChannel" ? number : undefined;
@@ -87,13 +93,21 @@ export type QParamInput = NestedNumbers | TensorInput;
 
 /** A quantized tensor as it may be given: `scheme` may be missing, numbers in any form. */
 export interface QuantizedTensorInput<D extends DType = DType> {
+  /** The codes in row-major order; sub-byte codes take one element each. */
   readonly data: Codes<D>;
+  /** How many values each axis has. */
   readonly shape: ArrayLike<number>;
+  /** The dtype of the codes. */
   readonly dtype: D;
+  /** Units per step: a number, or a tensor broadcastable against `shape`. */
   readonly scale: QParamInput;
+  /** The code that stands for 0, in the form of the scale. */
   readonly zeroPoint: QParamInput;
+  /** Default: what the zero points show. */
   readonly scheme?: Scheme | undefined;
+  /** Per channel: the axis of the channels. */
   readonly axis?: number | undefined;
+  /** Per group: how many consecutive values of the last axis share a scale. */
   readonly groupSize?: number | undefined;
 }
 

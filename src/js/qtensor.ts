@@ -16,8 +16,11 @@ import { show, showShape } from "./show.js";
 
 /** The array that holds the codes of each of PyTorch's quantized dtypes. */
 export interface CodesByQDType {
+  /** −128 to 127. */
   qint8: Int8Array;
+  /** 0 to 255. */
   quint8: Uint8Array;
+  /** −2³¹ to 2³¹ − 1. */
   qint32: Int32Array;
 }
 
@@ -81,6 +84,7 @@ export class IntegerTensor<
 
 /** Scales of channels: float32, or float64 if they were given so. */
 export interface ChannelScales {
+  /** Units per step of each channel. */
   readonly data: Float32Array | Float64Array;
   /** [1, …, n, …, 1], with the n channels at the tensor's `axis`. */
   readonly shape: readonly number[];
@@ -88,6 +92,7 @@ export interface ChannelScales {
 
 /** Zero points of channels: int32, or float32 in per_channel_affine_float_qparams. */
 export interface ChannelZeroPoints {
+  /** What stands for 0 in each channel. */
   readonly data: Int32Array | Float32Array;
   /** That of the scales. */
   readonly shape: readonly number[];
@@ -106,9 +111,11 @@ export class TorchQuantizedTensor<
   readonly data: CodesByQDType[D];
   /** The length of each axis, outermost first. */
   readonly shape: readonly number[];
+  /** `"qint8"`, `"quint8"` or `"qint32"`. */
   readonly dtype: D;
   /** PyTorch's quantized tensors are all affine: symmetric ones have a zero point of 0 or 128. */
   readonly scheme: "affine";
+  /** How the codes stand for values, by PyTorch's name. */
   readonly qscheme: TensorQScheme;
   /** Units per step; per tensor in double precision, `q_scale()` in PyTorch. */
   readonly scale: G extends "perTensor" ? number : ChannelScales;
@@ -151,13 +158,21 @@ export class TorchQuantizedTensor<
 
 /** A tensor of a quantized dtype as it may be given: `scheme` and `qscheme` may be missing. */
 export interface TorchQuantizedTensorInput<D extends QDType = QDType> {
+  /** The codes in row-major order. */
   readonly data: CodesByQDType[D];
+  /** How many values each axis has. */
   readonly shape: ArrayLike<number>;
+  /** `"qint8"`, `"quint8"` or `"qint32"`. */
   readonly dtype: D;
+  /** Units per step: a number, or a tensor with one for each channel. */
   readonly scale: number | TensorInput;
+  /** What stands for 0, in the form of the scale. */
   readonly zeroPoint: number | TensorInput;
+  /** All of PyTorch's are affine. */
   readonly scheme?: "affine" | undefined;
+  /** By PyTorch's name. Default: what the scale's form says. */
   readonly qscheme?: TensorQScheme | undefined;
+  /** Per channel: the axis of the channels. */
   readonly axis?: number | undefined;
 }
 

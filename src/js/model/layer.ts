@@ -81,6 +81,12 @@ function checkMatrix(where: string, axes: string, value: unknown): Tensor {
   );
 }
 
+/** The core that a layer was made on. */
+const cores = new WeakMap<Layer, Core>();
+
+/** The core that a layer with a weight runs on. */
+export const coreOf = (layer: Linear | Embedding): Core => cores.get(layer) as Core;
+
 /** What `Linear` takes beside its weight. */
 export interface LinearLayerOptions {
   /** float32 of shape [outFeatures]. Default: none. */
@@ -100,10 +106,10 @@ export class Linear extends Layer {
   readonly weight: Tensor;
   /** float32 of shape [outFeatures]; a copy of what was given. */
   readonly bias: Tensor | undefined;
+  /** How many values a row of input has. */
   readonly inFeatures: number;
+  /** How many values a row of output has. */
   readonly outFeatures: number;
-  /** @internal */
-  readonly core: Core;
 
   /**
    * @param weight  float32 of shape [outFeatures, inFeatures]
@@ -114,7 +120,7 @@ export class Linear extends Layer {
   constructor(weight: TensorInput, options?: LinearLayerOptions) {
     super();
     const where = "Linear";
-    this.core = activeCore(where);
+    cores.set(this, activeCore(where));
     const { bias } = checkOptions(where, options, ["bias"]);
     this.weight = checkMatrix(where, "[outFeatures, inFeatures]", weight);
     [this.outFeatures, this.inFeatures] = this.weight.shape as [number, number];
@@ -127,7 +133,7 @@ export class Linear extends Layer {
    * @throws {RangeError} `ZP_SHAPE_MISMATCH`
    */
   forward(x: TensorInput): Tensor {
-    return runLinear(this.core, "Linear.forward", x, this.weight, this.bias);
+    return runLinear(coreOf(this), "Linear.forward", x, this.weight, this.bias);
   }
 
   override get sizeInBytes(): number {
@@ -290,8 +296,11 @@ export class LayerNorm extends Layer {
   static override readonly typeName = "LayerNorm";
   /** The last axes of the input, over which it is normalized. */
   readonly normalizedShape: readonly number[];
+  /** float32 of shape `normalizedShape`, which multiplies; a copy of what was given. */
   readonly weight: Tensor | undefined;
+  /** float32 of shape `normalizedShape`, which is added; a copy of what was given. */
   readonly bias: Tensor | undefined;
+  /** Added to the variance. */
   readonly eps: number;
 
   /**
@@ -389,10 +398,10 @@ export class Embedding extends Layer {
   static override readonly typeName = "Embedding";
   /** float32 of shape [numEmbeddings, embeddingDim]; a copy of what was given. */
   readonly weight: Tensor;
+  /** How many rows the table has. */
   readonly numEmbeddings: number;
+  /** How many values a row has. */
   readonly embeddingDim: number;
-  /** @internal */
-  readonly core: Core;
 
   /**
    * @param weight  float32 of shape [numEmbeddings, embeddingDim]
@@ -402,7 +411,7 @@ export class Embedding extends Layer {
   constructor(weight: TensorInput) {
     super();
     const where = "Embedding";
-    this.core = activeCore(where);
+    cores.set(this, activeCore(where));
     this.weight = checkMatrix(where, "[numEmbeddings, embeddingDim]", weight);
     [this.numEmbeddings, this.embeddingDim] = this.weight.shape as [number, number];
   }

@@ -16,7 +16,7 @@ import { showShape } from "../show.js";
 import { Tensor } from "../tensor.js";
 import { quantizePerTensor } from "../torch.js";
 import { type Activation, Int8Layer } from "../w8a8.js";
-import { checkIndices, type Embedding, type Layer, type Linear, ReLU } from "./layer.js";
+import { checkIndices, coreOf, type Embedding, type Layer, type Linear, ReLU } from "./layer.js";
 
 /** Quint8 codes with one scale, on their way from one layer to the next. */
 export type CodesFlow = TorchQuantizedTensor<"quint8", "perTensor">;
@@ -152,12 +152,12 @@ export class StaticLinear implements ConvertedLayer {
     this.name = name;
     this.float = float;
     this.#q = q;
-    this.#core = float.core;
+    this.#core = coreOf(float);
     this.#input = input;
     this.#output = output;
     this.#hasReLU = hasReLU;
     this.#perOutput = scales.length > 1;
-    const { outFeatures, inFeatures, bias, core } = float;
+    const { outFeatures, inFeatures, bias } = float;
     const where = "convert";
     const weight: WeightCodes = {
       outFeatures,
@@ -169,7 +169,10 @@ export class StaticLinear implements ConvertedLayer {
       scales,
       zeroPoints: new Int32Array(scales.length),
     };
-    this.#layer = new Int8Layer(core, new PackedWeight(core, where, weight, bias?.data));
+    this.#layer = new Int8Layer(
+      this.#core,
+      new PackedWeight(this.#core, where, weight, bias?.data),
+    );
     if (bias !== undefined) this.#layer.setStaticBias(where, bias.data, scales, input);
     this.sizeInBytes =
       q.data.length +
@@ -240,7 +243,8 @@ export class DynamicLinear implements ConvertedLayer {
     this.float = float;
     this.#q = q;
     this.#perOutput = scales.length > 1;
-    const { bias, core } = float;
+    const { bias } = float;
+    const core = coreOf(float);
     this.#layer = runOn(
       core,
       () => new QuantizedLinear(q, { bias, activations: "dynamic", reduceRange }),
@@ -249,11 +253,11 @@ export class DynamicLinear implements ConvertedLayer {
   }
 
   get weight(): Tensor {
-    return runOn(this.float.core, () => dequantize(this.#q));
+    return runOn(coreOf(this.float), () => dequantize(this.#q));
   }
 
   run(flow: Flow): Flow {
-    return this.#layer.forward(toFloats(this.float.core, flow));
+    return this.#layer.forward(toFloats(coreOf(this.float), flow));
   }
 
   dispose(): void {
@@ -303,18 +307,19 @@ export class WeightOnlyLinear implements ConvertedLayer {
   constructor(name: string, float: Linear, q: QuantizedTensor, bits: number) {
     this.name = name;
     this.float = float;
-    const { core, bias } = float;
+    const core = coreOf(float);
+    const { bias } = float;
     this.#q = q;
     this.#layer = runOn(core, () => new QuantizedLinear(q as QuantizedTensorInput, { bias }));
     this.sizeInBytes = storedBytes(q, bits) + 4 * (bias?.data.length ?? 0);
   }
 
   get weight(): Tensor {
-    return runOn(this.float.core, () => dequantize(this.#q));
+    return runOn(coreOf(this.float), () => dequantize(this.#q));
   }
 
   run(flow: Flow): Flow {
-    return this.#layer.forward(toFloats(this.float.core, flow));
+    return this.#layer.forward(toFloats(coreOf(this.float), flow));
   }
 
   dispose(): void {
@@ -356,12 +361,13 @@ export class QuantizedEmbedding implements ConvertedLayer {
   }
 
   get weight(): Tensor {
-    return runOn(this.float.core, () => dequantize(this.#q));
+    return runOn(coreOf(this.float), () => dequantize(this.#q));
   }
 
   run(flow: Flow): Flow {
     const where = "Embedding.forward";
-    const { numEmbeddings, embeddingDim, core } = this.float;
+    const { numEmbeddings, embeddingDim } = this.float;
+    const core = coreOf(this.float);
     const indices = toFloats(core, flow);
     const { data, shape, size } = checkIndices(where, indices, numEmbeddings);
     // Each row that is asked for is dequantized once.

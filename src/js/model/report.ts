@@ -27,6 +27,7 @@ export interface LayerReport {
 
 /** What quantizing a model costs. Prints as a table. */
 export class ModelReport {
+  /** One line for each layer, in the order in which they run. */
   readonly layers: readonly LayerReport[];
   /** Bytes of all parameters now. */
   readonly sizeInBytes: number;

@@ -11,7 +11,9 @@ export type LayerLike = Layer | ((x: Tensor) => TensorInput);
 
 /** A layer with its name in the model: "fc1", "head.fc1". */
 export interface NamedLayer {
+  /** Its name, after those of the models that it is in, joined by dots. */
   readonly name: string;
+  /** The layer itself. */
   readonly layer: Layer;
 }
 

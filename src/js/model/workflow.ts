@@ -25,7 +25,7 @@ import { show } from "../show.js";
 import { Tensor } from "../tensor.js";
 import { quantizePerChannel, quantizePerTensor } from "../torch.js";
 import type { Activation } from "../w8a8.js";
-import { Embedding, type Layer, Linear, ReLU } from "./layer.js";
+import { coreOf, Embedding, type Layer, Linear, ReLU } from "./layer.js";
 import {
   type ConvertedLayer,
   DynamicLinear,
@@ -687,7 +687,8 @@ function convertEmbedding(
         `${chAxis}`,
     );
   }
-  const { weight, core } = layer;
+  const { weight } = layer;
+  const core = coreOf(layer);
   const rows = layer.numEmbeddings;
   const scales =
     qparams.scale.data.length === rows ? qparams.scale.data : new Float32Array(rows).fill(1);

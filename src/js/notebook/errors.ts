@@ -1,5 +1,6 @@
 // Python's exceptions as JavaScript's errors.
 
+/** The `code` of each of Python's exceptions. */
 const CODES = {
   AssertionError: "ZP_PYTHON_ASSERTION_ERROR",
   IndexError: "ZP_PYTHON_INDEX_ERROR",

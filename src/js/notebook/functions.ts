@@ -56,8 +56,11 @@ function shapeOf(operand: View | Scalar): readonly number[] {
 
 /** Keywords of `linear_q_with_scale_and_zero_point`. */
 interface LinearQKeywords {
+  /** Units per step. */
   scale?: TensorOrScalar;
+  /** The code that stands for 0. */
   zero_point?: TensorOrScalar;
+  /** Default: torch.int8. */
   dtype?: DType;
 }
 
@@ -435,7 +438,9 @@ function quantizeSymmetric(
 
 /** Keywords of the per-channel functions. */
 interface PerChannelKeywords {
+  /** The dimension of the channels. */
   dim: number;
+  /** Default: torch.int8. */
   dtype?: DType;
 }
 
@@ -519,7 +524,9 @@ function quantizePerChannel(
 
 /** Keywords of the per-group functions. */
 interface PerGroupKeywords {
+  /** How many elements of a row share a scale. */
   group_size: number;
+  /** Default: torch.int8. */
   dtype?: DType;
 }
 

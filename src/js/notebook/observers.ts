@@ -24,19 +24,30 @@ import {
 } from "./quantized.js";
 import { checkTensor, type Tensor } from "./tensor.js";
 
+/** The method that Node prints an object with. */
 const INSPECT = Symbol.for("nodejs.util.inspect.custom");
 
 /** Keyword arguments of observers; which of them one takes depends on its class. */
 export interface ObserverKeywords {
+  /** The quantized dtype that qparams are chosen for. */
   dtype?: QDType | DType;
+  /** One for the tensor or for each channel, symmetric or affine. */
   qscheme?: QScheme;
+  /** Whether to leave one bit unused. */
   reduce_range?: boolean;
+  /** The smallest code; None for that of the dtype. */
   quant_min?: number | null;
+  /** The largest code; None for that of the dtype. */
   quant_max?: number | null;
+  /** The smallest scale. */
   eps?: number;
+  /** Whether qparams are chosen anew for every input. */
   is_dynamic?: boolean;
+  /** The weight of the newest batch in a moving average. */
   averaging_constant?: number;
+  /** The axis of the channels. */
   ch_axis?: number;
+  /** How many bins the histogram has. */
   bins?: number;
 }
 
@@ -53,6 +64,7 @@ export interface PartialObserver {
 /** A class of observers. */
 export interface ObserverClass {
   new (keywords?: ObserverKeywords): Observer;
+  /** The name of the class. */
   readonly name: string;
   /** What makes observers with these keyword arguments, for a `QConfig`. */
   with_args(keywords: ObserverKeywords): PartialObserver;
@@ -288,7 +300,9 @@ export type ObserverSource = ObserverClass | PartialObserver;
  * @example new QConfig({ activation: HistogramObserver, weight: MinMaxObserver.with_args({ … }) })
  */
 export class QConfig {
+  /** Makes the observer of activations; null for none. */
   readonly activation: ObserverSource | null;
+  /** Makes the observer of weights; null for none. */
   readonly weight: ObserverSource | null;
   readonly #qconfig: qconfigs.QConfig;
 

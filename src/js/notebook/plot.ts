@@ -26,6 +26,7 @@ export interface PlotPanel {
 
 /** What `plot_quantization_errors` returns: plain data, which `structuredClone` copies. */
 export interface QuantizationErrorsPlot {
+  /** Tells this plot from others. */
   readonly kind: "quantization-errors";
   /** The bits of a code, which say how far the quantized panel's colours must reach. */
   readonly n_bits: number;
@@ -35,6 +36,7 @@ export interface QuantizationErrorsPlot {
 
 /** Keywords of `plot_quantization_errors`. */
 interface PlotKeywords {
+  /** The bits of a code. Default: 8. */
   n_bits?: number;
 }
 

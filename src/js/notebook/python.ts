@@ -8,6 +8,7 @@ import { roundHalfEven } from "./elementwise.js";
 import { pythonError } from "./errors.js";
 import { flat, layOut, type Node } from "./pretty.js";
 
+/** The method that Node prints an object with. */
 const INSPECT = Symbol.for("nodejs.util.inspect.custom");
 /** Marks arrays that Python would print as a tuple, and holds the text where that differs. */
 const TUPLE = Symbol.for("zeropoint.notebook.tuple");

@@ -11,6 +11,7 @@ import { type Size, size } from "./python.js";
 import { checkTensor, type Tensor, tensorOf } from "./tensor.js";
 import { checkAxis, rowMajorView } from "./view.js";
 
+/** The method that Node prints an object with. */
 const INSPECT = Symbol.for("nodejs.util.inspect.custom");
 
 /** A named constant of torch. Compare with `===`. */

@@ -62,7 +62,9 @@ type Sizes = readonly number[] | readonly [readonly number[]];
 
 /** Keywords of reductions. */
 interface ReduceKeywords {
+  /** Over which dimensions. Default: all. */
   dim?: number | readonly number[];
+  /** Whether those stay, with length 1. Default: false. */
   keepdim?: boolean;
 }
 

@@ -37,6 +37,7 @@ import { allocate, checkInteger, countOf, rowMajorView, type View } from "./view
 
 /** Keywords of functions that make tensors. */
 interface CreationKeywords {
+  /** The dtype of the new tensor. The default is that of the function. */
   dtype?: DType;
 }
 
@@ -425,6 +426,7 @@ function operation(name: BinaryName): (input: TensorOrScalar, other: TensorOrSca
   };
 }
 
+/** `torch.max` and `torch.min`: of all values, of two tensors, or along a dimension. */
 type Extreme = {
   (input: Tensor): Tensor;
   (input: Tensor, other: Tensor): Tensor;
@@ -546,6 +548,7 @@ class Normal {
       .add(this.loc);
   }
 
+  /** As PyTorch prints it. */
   toString(): string {
     return `Normal(loc: ${describeParameter(this.loc)}, scale: ${describeParameter(this.scale)})`;
   }
@@ -691,6 +694,7 @@ export const torch = {
   ao: { quantization },
 } as const;
 
+/** `torch.sum` and `torch.mean`: over all values, or along dimensions. */
 type Reduction = {
   (input: Tensor, dim?: number | readonly number[], keepdim?: boolean): Tensor;
   (input: Tensor, keywords: { dim?: number | readonly number[]; keepdim?: boolean }): Tensor;
