@@ -1,0 +1,41 @@
+// The public interface is what the report in tests/package/api says, and every public name has a
+// comment.
+
+import assert from "node:assert/strict";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import { problemsOf, readApi } from "../../scripts/api.mjs";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const reports = join(root, "tests", "package", "api");
+
+describe("The public interface", () => {
+  const folder = mkdtempSync(join(tmpdir(), "zeropoint-api-"));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  it("is what the report says, and every public name has a comment", async () => {
+    assert.deepEqual(problemsOf(await readApi(), reports), [], "npm run api updates the report");
+  });
+
+  it("cannot change, nor lose a comment, without being noticed", async () => {
+    cpSync(join(root, "package.json"), join(folder, "package.json"));
+    cpSync(join(root, "dist"), join(folder, "dist"), {
+      recursive: true,
+      filter: (path) => !path.endsWith("/web"),
+    });
+    const file = join(folder, "dist", "init.d.ts");
+    const text = readFileSync(file, "utf8");
+    const withOption = text.replace("threads?: number | undefined;", "$&\n    workers?: number;");
+    assert.notEqual(withOption, text);
+    writeFileSync(file, withOption);
+    const problems = problemsOf(await readApi(folder), reports);
+    assert.match(problems.join("\n"), /^zeropoint: InitOptions\.workers has no comment$/m);
+    assert.match(
+      problems.join("\n"),
+      /^zeropoint\.md: line \d+ says "}", the package " +workers\?: number;"$/m,
+    );
+  });
+});
