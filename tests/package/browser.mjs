@@ -5,6 +5,7 @@ import { createServer } from "node:http";
 import { extname, join, normalize } from "node:path";
 import { chromium } from "playwright-core";
 import { findBrowser } from "../../scripts/browser.mjs";
+import { hasCore } from "./core.mjs";
 
 const TYPES = {
   ".html": "text/html; charset=utf-8",
@@ -50,14 +51,6 @@ export async function serveFolder(folder, headers = {}) {
     },
   };
 }
-
-/** A core travels as base64 in a script, or as it is: both begin with "\0asm". */
-const hasCore = (bytes) =>
-  /AGFzb[Q-T][A-Za-z0-9+/]{10000}/.test(bytes.toString("latin1")) ||
-  bytes.subarray(0, 4).toString("latin1") === "\0asm";
-
-/** How many of these files carry a core. */
-export const countCores = (files) => files.filter((file) => hasCore(readFileSync(file))).length;
 
 /**
  * Opens a page and waits until it has printed a number of lines.

@@ -2,17 +2,16 @@
 // computes in a real browser what the README says. Of the builds only the chosen one is downloaded.
 
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { countCores, launchBrowser, openPage, serveFolder } from "./browser.mjs";
+import { fileURLToPath } from "node:url";
+import { launchBrowser, openPage, serveFolder } from "./browser.mjs";
+import { countCores } from "./core.mjs";
 import { example, inFunction, promised } from "./example.mjs";
 import { makeProject, run, serve, versionOf, writeFiles } from "./project.mjs";
 
 /** The package's builds, each with a chunk of its own. */
-const BUILDS = readdirSync(new URL("../../dist/core", import.meta.url)).filter((name) =>
-  name.endsWith(".js"),
-).length;
+const BUILDS = countCores(fileURLToPath(new URL("../../dist/core", import.meta.url)));
 
 /** webpack finds every file above 244 KiB large. */
 const SIZE_HINT = /WARNING in (asset|entrypoint) size limit|compiled with \d warning/;
@@ -23,11 +22,6 @@ const DOUBT = /(^|\s)(\(!\)|\[?(warn(ing)?s?|errors?)\]?:?)(\s|$)/i;
 const html = (script, type = "module") =>
   `<!doctype html><meta charset="utf-8"><title>zeropoint</title><link rel="icon" href="data:,">
 <script type="${type}" src="${script}"></script>`;
-
-const filesIn = (folder) =>
-  readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath ?? entry.path, entry.name));
 
 /** Runs a tool's program in a project; it must say nothing of errors or warnings. */
 function runTool(project, script, args, allowed = /$^/) {
@@ -58,7 +52,7 @@ describe("The tarball bundled", () => {
 
   async function checkFolder(folder, script) {
     if (script) writeFiles(folder, { "index.html": html(script.name, script.type) });
-    assert.equal(countCores(filesIn(folder)), BUILDS, "each build has a chunk of its own");
+    assert.equal(countCores(folder), BUILDS, "each build has a chunk of its own");
     const server = await serveFolder(folder);
     try {
       await checkPage(server.address);
