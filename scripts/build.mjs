@@ -2,7 +2,16 @@
 //
 //   node scripts/build.mjs [core] [js] [page]     builds the named parts, or all three
 
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import {
+  cpSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join, resolve } from "node:path";
 import { capture, Failure, root, run, runAsScript, step } from "./run.mjs";
 import { setUp } from "./setup.mjs";
@@ -56,12 +65,41 @@ function removeStale(emitted, folder = dist) {
   }
 }
 
-/** The page: web/ and the package in dist/web/. */
+/** The page: web/ and the package in dist/web/, and the API reference in dist/web/api/. */
 export function buildPage() {
-  return step("Page", () => {
+  return step("Page", async () => {
     const vite = join(root, "node_modules", "vite", "bin", "vite.js");
-    return run(process.execPath, [vite, "build", "--config", "web/vite.config.mjs"]);
+    await run(process.execPath, [vite, "build", "--config", "web/vite.config.mjs"]);
+    cpSync(await buildApiPages(), join(dist, "web", "api"), { recursive: true });
   });
+}
+
+/** The API reference, in a folder of its own: written again only if what it is made of has changed. */
+async function buildApiPages() {
+  const folder = join(root, "build", "api");
+  const stamp = join(root, "build", "api-made-from");
+  const sources = ["src/js", "web/api", "web/build/api.mjs", "tsconfig.json", "package-lock.json"];
+  const hash = createHash("sha256");
+  for (const file of sources.flatMap(filesIn)) hash.update(file).update(readFileSync(file));
+  const wanted = hash.digest("hex");
+  if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return folder;
+  // Not before TypeDoc is sure to be installed.
+  const { buildApi } = await import("../web/build/api.mjs");
+  rmSync(stamp, { force: true });
+  rmSync(folder, { recursive: true, force: true });
+  await buildApi(folder);
+  writeFileSync(stamp, wanted);
+  return folder;
+}
+
+/** The files of a folder below the root, or the file itself. */
+function filesIn(name) {
+  const path = join(root, name);
+  if (statSync(path).isFile()) return [path];
+  return readdirSync(path, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath ?? entry.path, entry.name))
+    .sort();
 }
 
 /** The native library and its tests, by a preset's name. */

@@ -331,9 +331,15 @@ describe("Finding one's way", () => {
     const broken = await visit.page.$$eval("a[href]", (links) =>
       links
         .map((link) => link.getAttribute("href"))
-        .filter((href) => !href.startsWith("#") || !document.getElementById(href.slice(1))),
+        .filter((href) => href.startsWith("#") && !document.getElementById(href.slice(1))),
     );
     assert.deepEqual(broken, []);
+    const pages = await visit.page.$$eval("a[href]:not([href^='#'])", (links) =>
+      links.map((link) => link.href),
+    );
+    for (const page of new Set(pages)) {
+      assert.ok(page.startsWith(site.url) && (await fetch(page)).ok, `${page} is missing`);
+    }
     await visit.close();
   });
 });

@@ -375,6 +375,7 @@ function contentsTree(notebooks, pages) {
       ),
     ),
     pages.map(({ id, title }) => h("li", {}, h("a", { href: `#${id}` }, title))),
+    h("li", {}, h("a", { href: "./api/index.html" }, "API reference")),
   );
 }
 

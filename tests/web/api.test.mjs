@@ -1,0 +1,102 @@
+// The API reference: TypeDoc's pages, under the policy of the others.
+
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import { launchBrowser, serveSite } from "./page.mjs";
+
+const folder = fileURLToPath(new URL("../../dist/web/api", import.meta.url));
+const policy = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'";
+
+describe("The API reference", () => {
+  let browser;
+  let site;
+  before(async () => {
+    browser = await launchBrowser();
+    site = await serveSite({ headers: { "content-security-policy": policy } });
+  });
+  after(async () => {
+    await browser?.close();
+    await site?.close();
+  });
+
+  async function open(path, options) {
+    const context = await browser.newContext(options);
+    const page = await context.newPage();
+    const problems = [];
+    page.on("console", (message) => {
+      if (["error", "warning"].includes(message.type())) problems.push(message.text());
+    });
+    page.on("pageerror", (error) => problems.push(`uncaught: ${error.message}`));
+    page.on("request", (request) => {
+      if (!request.url().startsWith(site.origin)) problems.push(`request: ${request.url()}`);
+    });
+    await page.goto(site.url + path);
+    return { page, problems, close: () => context.close() };
+  }
+
+  it("is linked from the page, and has a page for every function", async () => {
+    const { page, close } = await open("");
+    await page.click(".contents a[href='./api/index.html']");
+    await page.waitForURL(`${site.url}api/index.html`);
+    await page.click("#tsd-search-trigger");
+    await page.fill("#tsd-search-input", "quantizedlinear");
+    await page.click("#tsd-search-results li >> nth=0");
+    await page.waitForURL("**/classes/zeropoint.QuantizedLinear.html");
+    assert.match(await page.textContent("h1"), /QuantizedLinear/);
+    await close();
+  });
+
+  for (const path of [
+    "api/index.html",
+    "api/functions/zeropoint.quantize.html",
+    "api/classes/zeropoint.HistogramObserver.html",
+    "api/modules/zeropoint_notebook.html",
+  ]) {
+    it(`breaks no policy and meets no error: ${path}`, async () => {
+      const { page, problems, close } = await open(path);
+      await page.waitForSelector("#tsd-nav-container li");
+      assert.ok((await page.textContent("main, .col-content")).length > 200);
+      assert.deepEqual(problems, []);
+      await close();
+    });
+  }
+
+  it("has the reader's theme, and passes it on", async () => {
+    const background = (page) =>
+      page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const [light, dark] = ["rgb(251, 250, 246)", "rgb(21, 24, 28)"];
+    const { page, close } = await open("api/index.html", { colorScheme: "light" });
+    assert.equal(await background(page), light);
+    await page.emulateMedia({ colorScheme: "dark" });
+    assert.equal(await background(page), dark);
+    await page.evaluate(() => localStorage.setItem("zeropoint-theme", "light"));
+    await page.reload();
+    assert.equal(await background(page), light);
+    await page.click("text=Settings");
+    await page.selectOption("#tsd-theme", "dark");
+    assert.equal(await background(page), dark);
+    assert.equal(await page.evaluate(() => localStorage.getItem("zeropoint-theme")), "dark");
+    await close();
+  });
+
+  it("has no link that leads nowhere", () => {
+    const pages = readdirSync(folder, { recursive: true }).filter((name) => name.endsWith(".html"));
+    for (const page of pages) {
+      const text = readFileSync(join(folder, page), "utf8");
+      for (const [, href] of text.matchAll(/<a [^>]*href="([^"#][^"#]*)/g)) {
+        // TypeScript's own names are documented elsewhere.
+        if (/^https:/.test(href)) continue;
+        assert.ok(existsSync(join(folder, dirname(page), href)), `${page} links to ${href}`);
+      }
+    }
+  });
+
+  it("stays small", () => {
+    const files = readdirSync(folder, { recursive: true }).map((name) => join(folder, name));
+    const bytes = files.reduce((sum, file) => sum + statSync(file).size, 0);
+    assert.ok(files.length > 100 && bytes < 8e6, `${files.length} files, ${bytes} bytes`);
+  });
+});

@@ -1,0 +1,98 @@
+// Makes the pages of the API reference with TypeDoc, from the comments in src/js.
+
+import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Application, Converter, PageEvent, RendererEvent, TSConfigReader } from "typedoc";
+
+/** @param {string} path */
+const at = (path) => fileURLToPath(new URL(path, import.meta.url));
+
+/** The entries of the package, and the files that export them. */
+const ENTRIES = {
+  zeropoint: at("../../src/js/index.ts"),
+  "zeropoint/notebook": at("../../src/js/notebook/index.ts"),
+};
+
+/** The policy of the other pages; nothing here starts a core. */
+const POLICY = `<meta http-equiv="Content-Security-Policy" content="default-src 'self'"/>`;
+
+/** The one script that TypeDoc writes into its pages; theme.js does its work. */
+const INLINE_SCRIPT = /<script>document\.documentElement\.dataset\.theme = [^<]*<\/script>/;
+
+/** The element that TypeDoc writes rules into, which the policy forbids, and a sheet that it allows. */
+const STYLE_ELEMENT = 'document.head.appendChild(document.createElement("style"))';
+const STYLE_SHEET = `(() => {
+  const sheet = new CSSStyleSheet();
+  document.adoptedStyleSheets.push(sheet);
+  let text = "";
+  return {
+    dataset: {},
+    get innerHTML() { return text; },
+    set innerHTML(rules) { text = rules; sheet.replaceSync(rules); },
+  };
+})()`;
+
+/**
+ * Replaces what must be there: another version of TypeDoc may have it otherwise.
+ * @param {string} name
+ * @param {string} text
+ * @param {string | RegExp} what
+ * @param {string} by
+ */
+function replaced(name, text, what, by) {
+  const result = text.replace(what, () => by);
+  if (result === text) throw new Error(`TypeDoc's ${name} has not what is to be replaced: ${what}`);
+  return result;
+}
+
+/** @param {string} folder  where the pages go */
+export async function buildApi(folder) {
+  const application = await Application.bootstrap(
+    {
+      name: "zeropoint",
+      entryPoints: Object.values(ENTRIES),
+      tsconfig: at("../../tsconfig.json"),
+      readme: at("../api/index.md"),
+      excludeInternal: true,
+      excludePrivate: true,
+      excludeProtected: true,
+      disableSources: true,
+      githubPages: false,
+      hideGenerator: true,
+      navigationLinks: { Notebooks: "../index.html" },
+      customCss: at("../api/style.css"),
+      // What is only named in a signature needs no page, and parameters of functions that take their
+      // arguments in several forms are described once.
+      validation: { notExported: false, invalidLink: true, notDocumented: false },
+      logLevel: "None",
+    },
+    [new TSConfigReader()],
+  );
+  // Modules are called as they are imported.
+  application.converter.on(Converter.EVENT_CREATE_DECLARATION, (_, reflection) => {
+    const names = Object.keys(ENTRIES);
+    if (reflection.name === "index") reflection.name = names[0];
+    if (reflection.name === "notebook") reflection.name = names[1];
+  });
+  application.renderer.on(PageEvent.END, (page) => {
+    if (!page.contents || !page.url.endsWith(".html")) return;
+    const assets = `${"../".repeat(page.url.split("/").length - 1)}assets/`;
+    const script = `<script src="${assets}theme.js"></script>`;
+    const head = `<head><meta charset="utf-8"/>${POLICY}${script}`;
+    const bare = replaced(page.url, page.contents, INLINE_SCRIPT, "");
+    page.contents = replaced(page.url, bare, '<head><meta charset="utf-8"/>', head);
+  });
+  application.renderer.on(RendererEvent.END, ({ outputDirectory }) => {
+    const assets = join(outputDirectory, "assets");
+    copyFileSync(at("../api/theme.js"), join(assets, "theme.js"));
+    const main = readFileSync(join(assets, "main.js"), "utf8");
+    writeFileSync(join(assets, "main.js"), replaced("main.js", main, STYLE_ELEMENT, STYLE_SHEET));
+  });
+
+  const project = await application.convert();
+  if (!project) throw new Error("TypeDoc could not read the sources");
+  application.validate(project);
+  await application.generateDocs(project, folder);
+  if (application.logger.hasErrors()) throw new Error("TypeDoc met errors");
+}
