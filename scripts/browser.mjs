@@ -1,83 +1,130 @@
-// Finds a Chromium or Chrome that is already on this machine, wherever it came from.
+// Finds the browsers that are already on this machine, wherever they came from.
 
 import { existsSync, readdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { capture, isExecutable, which } from "./run.mjs";
 
-const VARIABLES = ["ZEROPOINT_CHROMIUM", "CHROME_PATH", "CHROMIUM", "CHROME_BIN"];
+const home = homedir();
+const programFiles = [
+  process.env.PROGRAMFILES,
+  process.env["PROGRAMFILES(X86)"],
+  process.env.LOCALAPPDATA,
+].filter(Boolean);
+const applications = ["/Applications", join(home, "Applications")];
 
-const NAMES = [
-  "chromium",
-  "chromium-browser",
-  "google-chrome",
-  "google-chrome-stable",
-  "google-chrome-beta",
-  "google-chrome-unstable",
-  "chrome",
-  "chrome-headless-shell",
-  "chromium-headless-shell",
-];
-
-const PLACES = {
-  darwin: ["/Applications", join(homedir(), "Applications")].flatMap((folder) => [
-    `${folder}/Google Chrome.app/Contents/MacOS/Google Chrome`,
-    `${folder}/Chromium.app/Contents/MacOS/Chromium`,
-    `${folder}/Google Chrome Canary.app/Contents/MacOS/Google Chrome Canary`,
-  ]),
-  linux: ["/opt/google/chrome/chrome", "/snap/bin/chromium", "/usr/lib/chromium/chromium"],
-  win32: [process.env.PROGRAMFILES, process.env["PROGRAMFILES(X86)"], process.env.LOCALAPPDATA]
-    .filter(Boolean)
-    .map((folder) => join(folder, "Google/Chrome/Application/chrome.exe")),
+/**
+ * The two browsers of the tests. `variables` may hold a path and win; then come the `names` on PATH,
+ * the usual `places`, and what Playwright (`family` in its cache) or Puppeteer (`puppeteer`) has
+ * downloaded, with the `programs` in those downloads.
+ */
+const BROWSERS = {
+  chromium: {
+    title: "Chromium",
+    variables: ["ZEROPOINT_CHROMIUM", "CHROME_PATH", "CHROMIUM", "CHROME_BIN"],
+    names: [
+      "chromium",
+      "chromium-browser",
+      "google-chrome",
+      "google-chrome-stable",
+      "google-chrome-beta",
+      "google-chrome-unstable",
+      "chrome",
+      "chrome-headless-shell",
+      "chromium-headless-shell",
+    ],
+    places: {
+      darwin: applications.flatMap((folder) => [
+        `${folder}/Google Chrome.app/Contents/MacOS/Google Chrome`,
+        `${folder}/Chromium.app/Contents/MacOS/Chromium`,
+        `${folder}/Google Chrome Canary.app/Contents/MacOS/Google Chrome Canary`,
+      ]),
+      linux: ["/opt/google/chrome/chrome", "/snap/bin/chromium", "/usr/lib/chromium/chromium"],
+      win32: programFiles.map((folder) => join(folder, "Google/Chrome/Application/chrome.exe")),
+    },
+    family: "chromium",
+    puppeteer: ["chrome", "chromium", "chrome-headless-shell"],
+    programs: [
+      "chrome",
+      "headless_shell",
+      "chrome-headless-shell",
+      "chrome.exe",
+      "headless_shell.exe",
+      "Chromium.app/Contents/MacOS/Chromium",
+      "Google Chrome for Testing.app/Contents/MacOS/Google Chrome for Testing",
+    ],
+  },
+  firefox: {
+    title: "Firefox",
+    variables: ["ZEROPOINT_FIREFOX", "FIREFOX_PATH", "FIREFOX", "FIREFOX_BIN"],
+    names: ["firefox", "firefox-esr", "firefox-devedition", "firefox-nightly"],
+    places: {
+      darwin: applications.flatMap((folder) => [
+        `${folder}/Firefox.app/Contents/MacOS/firefox`,
+        `${folder}/Firefox Developer Edition.app/Contents/MacOS/firefox`,
+        `${folder}/Firefox Nightly.app/Contents/MacOS/firefox`,
+      ]),
+      linux: ["/opt/firefox/firefox", "/snap/bin/firefox", "/usr/lib/firefox/firefox"],
+      win32: programFiles.map((folder) => join(folder, "Mozilla Firefox/firefox.exe")),
+    },
+    // Playwright's own Firefox is changed inside and speaks no WebDriver BiDi.
+    family: undefined,
+    puppeteer: ["firefox"],
+    programs: ["firefox", "firefox.exe", "Firefox.app/Contents/MacOS/firefox"],
+  },
 };
+
+/** The names that `findBrowser` takes. */
+export const BROWSER_NAMES = Object.keys(BROWSERS);
+
+/** How people call a browser. */
+export const browserTitle = (name) => BROWSERS[name].title;
 
 const PLAYWRIGHT_CACHE = {
-  darwin: join(homedir(), "Library/Caches/ms-playwright"),
-  linux: join(homedir(), ".cache/ms-playwright"),
-  win32: join(process.env.LOCALAPPDATA ?? homedir(), "ms-playwright"),
+  darwin: join(home, "Library/Caches/ms-playwright"),
+  linux: join(home, ".cache/ms-playwright"),
+  win32: join(process.env.LOCALAPPDATA ?? home, "ms-playwright"),
 };
 
-/** Where Playwright puts the browsers that it downloads, newest first. */
-function* playwrightBrowsers() {
-  const cache = process.env.PLAYWRIGHT_BROWSERS_PATH || PLAYWRIGHT_CACHE[process.platform];
-  if (!cache || !existsSync(cache)) return;
-  const revision = (name) => Number(name.split("-").at(-1)) || 0;
-  const browsers = readdirSync(cache).filter((name) => name.startsWith("chromium"));
-  for (const browser of browsers.sort((a, b) => revision(b) - revision(a))) {
-    for (const folder of readdirSync(join(cache, browser))) {
-      for (const program of [
-        "chrome",
-        "headless_shell",
-        "chrome-headless-shell",
-        "chrome.exe",
-        "headless_shell.exe",
-        "Chromium.app/Contents/MacOS/Chromium",
-        "Google Chrome for Testing.app/Contents/MacOS/Google Chrome for Testing",
-      ]) {
-        yield join(cache, browser, folder, program);
-      }
+/** The folders in a folder, newest version first. */
+function folders(path) {
+  if (!path || !existsSync(path)) return [];
+  const compare = (a, b) => b.localeCompare(a, "en", { numeric: true });
+  return readdirSync(path).sort(compare);
+}
+
+/** The programs in folders like <cache>/<browser and version>/<platform>. */
+function* downloads(cache, isWanted, programs) {
+  for (const version of folders(cache).filter(isWanted)) {
+    for (const folder of folders(join(cache, version))) {
+      for (const program of programs) yield join(cache, version, folder, program);
     }
   }
 }
 
-function* candidates() {
-  for (const variable of VARIABLES) {
+function* candidates({ variables, names, places, family, puppeteer, programs }) {
+  for (const variable of variables) {
     const value = process.env[variable];
     if (value) yield which(value) ?? value;
   }
-  for (const name of NAMES) yield which(name);
-  yield* PLACES[process.platform] ?? [];
-  yield* playwrightBrowsers();
+  for (const name of names) yield which(name);
+  yield* places[process.platform] ?? [];
+  if (family !== undefined) {
+    const cache = process.env.PLAYWRIGHT_BROWSERS_PATH || PLAYWRIGHT_CACHE[process.platform];
+    yield* downloads(cache, (name) => name.startsWith(family), programs);
+  }
+  const cache = process.env.PUPPETEER_CACHE_DIR || join(home, ".cache/puppeteer");
+  for (const browser of puppeteer) yield* downloads(join(cache, browser), () => true, programs);
 }
 
 /** Some distributions install a script that only advises to install the browser: ask it to speak. */
 function works(path) {
-  return process.platform === "win32" || capture(path, ["--version"], { timeout: 30_000 }).ok;
+  return process.platform === "win32" || capture(path, ["--version"], { timeout: 60_000 }).ok;
 }
 
-/** The path of a browser for the page's tests, or undefined. */
-export function findBrowser() {
-  for (const path of candidates()) {
+/** The path of a browser for the tests, by its name here, or undefined. */
+export function findBrowser(name = "chromium") {
+  for (const path of candidates(BROWSERS[name])) {
     if (path && isExecutable(path) && works(path)) return path;
   }
   return undefined;

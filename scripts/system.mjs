@@ -54,7 +54,12 @@ const NEEDS = {
     {
       what: "Chromium or Chrome",
       debian: "chromium",
-      isHere: () => findBrowser() !== undefined,
+      isHere: () => findBrowser("chromium") !== undefined,
+    },
+    {
+      what: "Firefox",
+      debian: "firefox-esr",
+      isHere: () => findBrowser("firefox") !== undefined,
     },
   ],
   format: [{ what: "clang-format", debian: "clang-format", isHere: () => runs("clang-format") }],

@@ -6,7 +6,7 @@
 
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { findBrowser } from "./browser.mjs";
+import { BROWSER_NAMES, browserTitle, findBrowser } from "./browser.mjs";
 import { buildCore, buildJs, buildNative, buildPage } from "./build.mjs";
 import { Failure, root, run, runAsScript, step, tally } from "./run.mjs";
 import { setUp } from "./setup.mjs";
@@ -16,9 +16,9 @@ function ctest(title, preset) {
 }
 
 /** Runs the *.test.mjs files of a folder with Node's test runner. */
-function nodeTest(title, folder, { options = [], env = {} } = {}) {
+function nodeTest(title, folder, { options = [], env = {}, recursive = true } = {}) {
   return step(title, () => {
-    const files = readdirSync(join(root, folder), { recursive: true })
+    const files = readdirSync(join(root, folder), { recursive })
       .filter((name) => name.endsWith(".test.mjs"))
       .map((name) => join(folder, name))
       .sort();
@@ -44,11 +44,23 @@ const SUITES = {
     purposes: ["core", "browser"],
     builds: ["core", "js", "page"],
     // One browser at a time: two on a small machine time each other out.
-    test: () =>
-      nodeTest("Page tests", "tests/web", {
-        options: ["--test-concurrency=1"],
-        env: { ZEROPOINT_CHROMIUM: findBrowser() },
-      }),
+    test: async () => {
+      const { attempt, finish } = tally();
+      await attempt("Tests without a browser", () =>
+        nodeTest("Tests without a browser", "tests/web/in-node"),
+      );
+      for (const name of BROWSER_NAMES) {
+        const env = {
+          ZEROPOINT_BROWSER: name,
+          [`ZEROPOINT_${name.toUpperCase()}`]: findBrowser(name),
+        };
+        const title = `Tests in ${browserTitle(name)}`;
+        const options = ["--test-concurrency=1"];
+        const recursive = false;
+        await attempt(title, () => nodeTest(title, "tests/web", { options, env, recursive }));
+      }
+      finish();
+    },
   },
   package: {
     purposes: ["core", "browser"],

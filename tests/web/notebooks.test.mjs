@@ -5,12 +5,19 @@ import { readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import {
   cellSelector,
+  chromiumOnly,
+  click,
+  clickInto,
+  countVisible,
+  enter,
   launchBrowser,
   openNotebook,
   openPage,
+  press,
   readCells,
   runAll,
   serveSite,
+  textOf,
 } from "./page.mjs";
 
 const seeds = JSON.parse(readFileSync(new URL("../vectors/seeds.json", import.meta.url), "utf8"));
@@ -198,16 +205,13 @@ describe("Random cells", () => {
     await openNotebook(page, "quantizer-from-scratch");
     await runAll(page);
     // A scale that does not belong to the codes: values move by more than half a step.
-    await page.evaluate(() => {
-      document.getElementById("quantizer-from-scratch-in-33").scrollIntoView();
-    });
     const cell = cellSelector("quantizer-from-scratch", "in-33");
-    await page.locator(`${cell} .cm-content`).click();
-    await page.keyboard.press("ControlOrMeta+a");
-    await page.keyboard.insertText("dequantized_tensor = test_tensor.mul(2);");
-    await page.keyboard.press("ControlOrMeta+Enter");
+    await clickInto(page, cell);
+    await press(page, "Mod+a");
+    await enter(page, "dequantized_tensor = test_tensor.mul(2);");
+    await press(page, "Mod+Enter");
     await page.waitForSelector(`${cell}[data-verdict="violated"]`);
-    assert.match(await page.textContent(`${cell} .check-result`), /does not hold/);
+    assert.match(await textOf(page, `${cell} .check-result`), /does not hold/);
     await visit.close();
   });
 
@@ -225,7 +229,7 @@ describe("Random cells", () => {
         checks.every((check) => check === "holds"),
         id,
       );
-      const text = await page.textContent(`${cellSelector("quantizer-from-scratch", id)} .verdict`);
+      const text = await textOf(page, `${cellSelector("quantizer-from-scratch", id)} .verdict`);
       assert.equal(text, "agrees as far as 4 decimals allow");
     }
     await visit.close();
@@ -244,7 +248,7 @@ describe("Notebook 2's plot", () => {
     );
     assert.deepEqual({ plots, state, kind }, { plots: 1, state: "done", kind: "replaced" });
     assert.equal(expected, "NameError: name 'plot_quantization_errors' is not defined");
-    assert.match(await page.textContent(`${cell} .cell-expected summary`), /plot takes its place/);
+    assert.match(await textOf(page, `${cell} .cell-expected summary`), /plot takes its place/);
     await visit.close();
   });
 });
@@ -268,7 +272,7 @@ describe("plot_quantization_errors", () => {
     assert.match(titles[1], /8.bit/i);
     assert.match(titles[2], /dequantized/i);
     assert.match(titles[3], /error/i);
-    assert.match(await visit.page.textContent(`${cell} .plot-title`), /3 × 3 tensor to 8 bits/);
+    assert.match(await textOf(visit.page, `${cell} .plot-title`), /3 × 3 tensor to 8 bits/);
   });
 
   it("writes into every cell of the drawing what the table behind it says", async () => {
@@ -319,14 +323,14 @@ describe("plot_quantization_errors", () => {
   it("draws big tensors without numbers and leaves out their middle in the table", async () => {
     const { page } = visit;
     const other = cellSelector("quantize-and-dequantize", "cell-18");
-    await page.locator(other).scrollIntoViewIfNeeded();
-    await page.locator(`${other} .cm-content`).click();
-    await page.keyboard.press("ControlOrMeta+a");
-    await page.keyboard.insertText(
+    await clickInto(page, other);
+    await press(page, "Mod+a");
+    await enter(
+      page,
       "let big = torch.randn([100, 30]);\nlet codes = linear_q_with_scale_and_zero_point(big, 0.1, 0);\n" +
         "plot_quantization_errors(big, codes, linear_dequantization(codes, 0.1, 0));",
     );
-    await page.keyboard.press("ControlOrMeta+Enter");
+    await press(page, "Mod+Enter");
     await page.waitForSelector(`${other} .plot`);
     const panel = await page.$eval(`${other} .panel`, (element) => ({
       texts: element.querySelectorAll("svg text").length,
@@ -351,17 +355,13 @@ describe("The exercise skeleton", () => {
       const { page } = visit;
       await openNotebook(page, notebook);
       const cell = cellSelector(notebook, id);
-      assert.match(await page.textContent(`${cell} .tag-skeleton`), /exercise skeleton/);
-      await page.locator(cell).scrollIntoViewIfNeeded();
-      await page.locator(`${cell} .cm-content`).click();
-      await page.keyboard.press("ControlOrMeta+End");
-      await page.keyboard.insertText("\nlinear_q_symmetric_per_channel(1, 0, 0);");
-      await page.keyboard.press("ControlOrMeta+Enter");
+      assert.match(await textOf(page, `${cell} .tag-skeleton`), /exercise skeleton/);
+      await clickInto(page, cell);
+      await press(page, "Mod+End");
+      await enter(page, "\nlinear_q_symmetric_per_channel(1, 0, 0);");
+      await press(page, "Mod+Enter");
       await page.waitForSelector(`${cell} .cell-error`);
-      assert.match(
-        await page.textContent(`${cell} .cell-error`),
-        /quantized_tensor is not defined/,
-      );
+      assert.match(await textOf(page, `${cell} .cell-error`), /quantized_tensor is not defined/);
       await visit.close();
     }
   });
@@ -415,6 +415,11 @@ describe("Notebook 4", () => {
         bins: element.querySelectorAll("rect.bin").length,
       }));
     const slider = page.locator(`${figure} input`);
+    const play = `${figure} [data-action="play"]`;
+    const pressOn = async (button, key) => {
+      await page.focus(button);
+      await press(page, key);
+    };
     await slider.fill("4");
     const before = await read();
     assert.deepEqual(
@@ -425,7 +430,7 @@ describe("Notebook 4", () => {
     assert.equal(before.bands.length, 3);
 
     // The fifth batch has the outlier: min-max takes all of it, the average a quarter of the way.
-    await page.locator(`${figure} [data-action="step"]`).press("Enter");
+    await pressOn(`${figure} [data-action="step"]`, "Enter");
     const after = await read();
     assert.equal(after.seen, 5);
     const max = ({ rows }, row) => Number(rows[row][2]);
@@ -437,34 +442,38 @@ describe("Notebook 4", () => {
     assert.notDeepEqual(after.bands, before.bands);
 
     await slider.fill("9");
-    const play = page.locator(`${figure} [data-action="play"]`);
-    await play.press("Space");
-    assert.equal(await play.textContent(), "Pause");
+    await pressOn(play, " ");
+    assert.equal(await textOf(page, play), "Pause");
     await page.waitForFunction(
       (selector) => document.querySelector(`${selector} input`).value === "12",
+      {},
       figure,
     );
     await page.waitForSelector(`${figure} .player:not([data-playing])`);
-    assert.equal(await play.textContent(), "Play");
-    await play.press("Space");
+    assert.equal(await textOf(page, play), "Play");
+    await pressOn(play, " ");
     assert.equal((await read()).seen, 1);
-    await play.press("Space");
-    assert.equal(await play.textContent(), "Play");
+    await pressOn(play, " ");
+    assert.equal(await textOf(page, play), "Play");
     assert.deepEqual(await visit.problems(), []);
     await visit.close();
   });
 
-  it("moves nothing by itself for those who prefer no motion", async () => {
-    const visit = await openPage(browser, site.url, { reducedMotion: "reduce" });
-    const { page } = visit;
-    await openNotebook(page, "schemes-observers-qconfig");
-    const figure = '[data-figure="observer"]';
-    await page.waitForSelector(`${figure} form:not([hidden])`);
-    assert.equal(await page.isVisible(`${figure} [data-action="play"]`), false);
-    await page.click(`${figure} [data-action="step"]`);
-    assert.equal(await page.inputValue(`${figure} input`), "9");
-    await visit.close();
-  });
+  it(
+    "moves nothing by itself for those who prefer no motion",
+    chromiumOnly("prefer no motion"),
+    async () => {
+      const visit = await openPage(browser, site.url, { reducedMotion: "reduce" });
+      const { page } = visit;
+      await openNotebook(page, "schemes-observers-qconfig");
+      const figure = '[data-figure="observer"]';
+      await page.waitForSelector(`${figure} form:not([hidden])`);
+      assert.equal(await countVisible(page, `${figure} [data-action="play"]`), 0);
+      await click(page, `${figure} [data-action="step"]`);
+      assert.equal(await page.$eval(`${figure} input`, (input) => input.value), "9");
+      await visit.close();
+    },
+  );
 
   it("fits the scales beside their brackets, on a phone too", async () => {
     const visit = await openPage(browser, site.url, { viewport: { width: 360, height: 800 } });

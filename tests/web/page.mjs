@@ -1,97 +1,28 @@
-// The built page in a real browser, served from below a sub-path as a static host would.
+// The built page in a real browser, as a person uses it.
 
-import { existsSync, readFileSync, statSync } from "node:fs";
-import { createServer } from "node:http";
-import { dirname, extname, join, normalize } from "node:path";
-import { fileURLToPath } from "node:url";
-import { chromium } from "playwright-core";
+import { browserName, PATIENCE } from "./browser.mjs";
 
-const site = join(dirname(fileURLToPath(import.meta.url)), "../../dist/web");
-export const SUB_PATH = "/some/where/zeropoint/";
+export { chromiumOnly, launchBrowser } from "./browser.mjs";
+export { SUB_PATH, serveSite } from "./serve.mjs";
 
-const TYPES = {
-  ".html": "text/html; charset=utf-8",
-  ".js": "text/javascript; charset=utf-8",
-  ".css": "text/css; charset=utf-8",
-  ".svg": "image/svg+xml",
-  ".json": "application/json",
-};
-
-const ARGUMENTS = [
-  "--headless",
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
-
-const USUAL_NAMES = [
-  "/usr/bin/chromium",
-  "/usr/bin/chromium-browser",
-  "/usr/bin/google-chrome",
-  "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-  "/Applications/Chromium.app/Contents/MacOS/Chromium",
-];
-
-/** @returns {Promise<import("playwright-core").Browser>} */
-export function launchBrowser() {
-  const executablePath = process.env.ZEROPOINT_CHROMIUM || USUAL_NAMES.find(existsSync);
-  if (!executablePath) throw new Error("no Chromium found: set ZEROPOINT_CHROMIUM to its path");
-  return chromium.launch({ executablePath, args: ARGUMENTS });
-}
-
-/**
- * Serves dist/web/ below SUB_PATH and nothing else.
- * @param {{ headers?: Record<string, string>, missing?: RegExp }} options
- *   headers are sent with the page; files whose names match `missing` are not found
- */
-export async function serveSite({ headers = {}, missing } = {}) {
-  if (!existsSync(join(site, "index.html"))) {
-    throw new Error("the page is not built: run npm run build");
-  }
-  const server = createServer((request, response) => {
-    const path = decodeURIComponent(new URL(request.url ?? "/", "http://localhost").pathname);
-    const name = path.endsWith("/") ? `${path}index.html` : path;
-    const file = join(site, normalize(name.slice(SUB_PATH.length)));
-    const isThere =
-      name.startsWith(SUB_PATH) &&
-      file.startsWith(site) &&
-      !missing?.test(name) &&
-      existsSync(file) &&
-      statSync(file).isFile();
-    if (!isThere) {
-      response.writeHead(404, { "content-type": "text/plain" }).end("not found");
-      return;
-    }
-    const type = TYPES[extname(file)] ?? "application/octet-stream";
-    const extra = type.startsWith("text/html") ? headers : {};
-    response.writeHead(200, { "content-type": type, ...extra }).end(readFileSync(file));
-  });
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address();
-  return {
-    url: `http://127.0.0.1:${port}${SUB_PATH}`,
-    origin: `http://127.0.0.1:${port}`,
-    close: () => {
-      server.closeAllConnections();
-      return new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
+/** With these headers the page is what a reader without scripts sees. */
+export const WITHOUT_SCRIPTS = { "content-security-policy": "script-src 'none'" };
 
 /**
  * Opens the page and keeps a record of everything that must not happen.
- * @param {import("playwright-core").Browser} browser
+ * @param {import("puppeteer-core").Browser} browser
  * @param {string} url
- * @param {import("playwright-core").BrowserContextOptions} options
+ * @param {{ viewport?: { width: number, height: number }, colorScheme?: string,
+ *   reducedMotion?: string, isLive?: boolean }} options
+ *   isLive: whether scripts may run, which is then waited for
  */
 export async function openPage(browser, url, options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  const { viewport, colorScheme, reducedMotion, isLive = true } = options;
+  const context = await browser.createBrowserContext();
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(PATIENCE);
+  await page.setViewport(viewport ?? { width: 1280, height: 900 });
+  if (colorScheme || reducedMotion) await emulate(page, { colorScheme, reducedMotion });
   /** @type {string[]} */
   const problems = [];
   const { origin } = new URL(url);
@@ -99,20 +30,21 @@ export async function openPage(browser, url, options = {}) {
     if (message.type() === "error") problems.push(`console: ${message.text()}`);
   });
   page.on("pageerror", (error) => problems.push(`uncaught: ${error.message}`));
-  context.on("request", (request) => {
-    if (!request.url().startsWith(origin)) problems.push(`request: ${request.url()}`);
+  page.on("request", (request) => {
+    // Firefox tells of the fonts inside itself, at data: addresses, which the policy forbids to us.
+    const isRemote = /^(https?|wss?):/.test(request.url());
+    if (isRemote && !request.url().startsWith(origin)) problems.push(`request: ${request.url()}`);
   });
-  await context.addInitScript(() => {
+  await page.evaluateOnNewDocument(() => {
     window.cspViolations = [];
     document.addEventListener("securitypolicyviolation", (event) => {
       window.cspViolations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`);
     });
   });
   await page.goto(url);
-  await page.waitForSelector(".is-live");
+  if (isLive) await page.waitForSelector(".is-live");
   return {
     page,
-    context,
     /** Console errors, uncaught exceptions, foreign requests and policy violations. */
     async problems() {
       return [...problems, ...(await page.evaluate(() => window.cspViolations))];
@@ -122,7 +54,22 @@ export async function openPage(browser, url, options = {}) {
 }
 
 /**
- * @param {import("playwright-core").Page} page
+ * What the reader's system prefers; a test machine's own preferences are the usual ones: light, and
+ * motion is welcome.
+ * @param {import("puppeteer-core").Page} page
+ * @param {{ colorScheme?: string, reducedMotion?: string }} preferences
+ */
+export async function emulate(page, { colorScheme = "light", reducedMotion = "no-preference" }) {
+  const isUsual = colorScheme === "light" && reducedMotion === "no-preference";
+  if (browserName !== "chromium" && isUsual) return;
+  await page.emulateMediaFeatures([
+    { name: "prefers-color-scheme", value: colorScheme },
+    { name: "prefers-reduced-motion", value: reducedMotion },
+  ]);
+}
+
+/**
+ * @param {import("puppeteer-core").Page} page
  * @param {string} id
  */
 export async function openNotebook(page, id) {
@@ -134,21 +81,21 @@ export async function openNotebook(page, id) {
 
 /**
  * Runs all cells of the notebook that is shown, and waits for the last.
- * @param {import("playwright-core").Page} page
+ * @param {import("puppeteer-core").Page} page
  */
 export async function runAll(page) {
-  await page.click(".view[data-current] [data-action='run-all']");
+  await click(page, ".view[data-current] [data-action='run-all']");
   await waitUntilIdle(page);
 }
 
-/** @param {import("playwright-core").Page} page */
+/** @param {import("puppeteer-core").Page} page */
 export async function waitUntilIdle(page) {
-  await page.waitForSelector(".view[data-current]:not([data-running])", { timeout: 60_000 });
+  await page.waitForSelector(".view[data-current]:not([data-running])");
 }
 
 /**
  * What every cell of the notebook that is shown looks like after a run.
- * @param {import("playwright-core").Page} page
+ * @param {import("puppeteer-core").Page} page
  * @returns {Promise<{ id: string, state: string, verdict: string | undefined, output: string,
  *   expected: string | undefined, kind: string | undefined, checks: string[],
  *   plots: number, error: string }[]>}
@@ -180,16 +127,95 @@ export function cellSelector(notebook, cell) {
 }
 
 /**
+ * Clicks an element as soon as it can be clicked.
+ * @param {import("puppeteer-core").Page} page
+ * @param {string} selector
+ */
+export function click(page, selector) {
+  return page.locator(selector).click();
+}
+
+/**
+ * Presses a key, or keys as "Control+Enter"; "Mod" is Command on a Mac and Control elsewhere.
+ * @param {import("puppeteer-core").Page} page
+ * @param {string} keys
+ */
+export async function press(page, keys) {
+  const mod = process.platform === "darwin" ? "Meta" : "Control";
+  const names = keys.split("+").map((name) => (name === "Mod" ? mod : name));
+  const key = names.pop();
+  for (const name of names) await page.keyboard.down(name);
+  await page.keyboard.press(key);
+  for (const name of names.reverse()) await page.keyboard.up(name);
+}
+
+/**
+ * Enters text where the focus is.
+ * @param {import("puppeteer-core").Page} page
+ * @param {string} text
+ */
+export async function enter(page, text) {
+  // As an input method does it, in one piece; Firefox takes key by key.
+  if (browserName === "chromium") await page.keyboard.sendCharacter(text);
+  else await page.keyboard.type(text);
+}
+
+/**
+ * Clicks into a cell's editor.
+ * @param {import("puppeteer-core").Page} page
+ * @param {string} selector  of the cell
+ */
+export async function clickInto(page, selector) {
+  // The editor is made when the cell comes into view.
+  await page.$eval(selector, (cell) => cell.scrollIntoView({ block: "center" }));
+  await click(page, `${selector} >>> .cm-content`);
+}
+
+/**
  * Replaces the code of a cell as a person would: click into it, select all, type.
- * @param {import("playwright-core").Page} page
+ * @param {import("puppeteer-core").Page} page
  * @param {string} selector
  * @param {string} source
  */
 export async function typeInto(page, selector, source) {
-  await page.locator(selector).scrollIntoViewIfNeeded();
-  const editor = page.locator(`${selector} .cm-content`);
-  await editor.waitFor();
-  await editor.click();
-  await page.keyboard.press("ControlOrMeta+a");
-  await page.keyboard.insertText(source);
+  await clickInto(page, selector);
+  await press(page, "Mod+a");
+  await enter(page, source);
+}
+
+/**
+ * The text of the first element that matches, once there is one.
+ * @param {import("puppeteer-core").Page} page
+ * @param {string} selector
+ */
+export async function textOf(page, selector) {
+  await page.waitForSelector(selector);
+  return page.$eval(selector, (element) => element.textContent);
+}
+
+/**
+ * @param {import("puppeteer-core").Page} page
+ * @param {string} selector
+ * @param {string} name
+ */
+export function attributeOf(page, selector, name) {
+  return page.$eval(selector, (element, attribute) => element.getAttribute(attribute), name);
+}
+
+/**
+ * How many elements that match can be seen.
+ * @param {import("puppeteer-core").Page} page
+ * @param {string} selector
+ */
+export function countVisible(page, selector) {
+  return page.$$eval(
+    selector,
+    (elements) =>
+      elements.filter(
+        (element) =>
+          element.checkVisibility({ visibilityProperty: true }) &&
+          element.getBoundingClientRect().width > 0 &&
+          element.getBoundingClientRect().height > 0,
+      ).length,
+  );
 }

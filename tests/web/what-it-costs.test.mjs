@@ -6,6 +6,7 @@ import { formatTable, measure } from "../../scripts/cost/measure.mjs";
 import { loadModel } from "../../scripts/cost/model.mjs";
 import {
   cellSelector,
+  click,
   launchBrowser,
   openNotebook,
   openPage,
@@ -85,8 +86,13 @@ describe("Notebook what-it-costs", () => {
       ['import { x } from "./elsewhere.js";', /cells can import .*"\.\/digits\.js", not/],
     ]) {
       await typeInto(page, cell, source);
-      await page.click(`${cell} button.run`);
-      await page.locator(`${cell} .cell-error`, { hasText: message }).waitFor();
+      await click(page, `${cell} button.run`);
+      await page.waitForFunction(
+        (selector, text) => new RegExp(text).test(document.querySelector(selector)?.textContent),
+        {},
+        `${cell} .cell-error`,
+        message.source,
+      );
     }
   });
 

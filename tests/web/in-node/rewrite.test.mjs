@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { describeError } from "../../web/cell-error.js";
-import { diffLines, matches } from "../../web/compare.js";
-import { rewriteCell } from "../../web/rewrite.js";
-import { createScope } from "../../web/scope.js";
+import { describeError } from "../../../web/cell-error.js";
+import { diffLines, matches } from "../../../web/compare.js";
+import { rewriteCell } from "../../../web/rewrite.js";
+import { createScope } from "../../../web/scope.js";
 
 /** Runs cells one after the other, as the worker does, and returns the values they show. */
 async function runCells(...sources) {
