@@ -14,7 +14,7 @@ import {
   torch,
   tuple,
 } from "zeropoint/notebook";
-import { cases, decodeTensor } from "./vectors.mjs";
+import { cases, decodeTensor, doubleFromHex } from "./vectors.mjs";
 
 /** A tagged value of python.json. */
 function untag(tagged) {
@@ -28,7 +28,7 @@ function untag(tagged) {
     case "int":
       return Number.isSafeInteger(Number(content)) ? Number(content) : BigInt(content);
     case "float":
-      return Buffer.from(content, "hex").readDoubleBE();
+      return doubleFromHex(content);
     case "size":
       return torch.Size(content);
     case "tensor": {

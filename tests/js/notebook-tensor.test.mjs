@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import { quantize, tensor as zeropointTensor } from "zeropoint";
 import { display, init, linear_q_symmetric, repr, torch, tuple } from "zeropoint/notebook";
-import { assertTensor, cases, decodeTensor, dtypeName } from "./vectors.mjs";
+import { assertTensor, cases, decodeTensor, doubleFromHex, dtypeName } from "./vectors.mjs";
 
 function raises(call, pythonType, message) {
   const isTypeError = pythonType === "TypeError";
@@ -31,7 +31,7 @@ function argumentFrom(encoded) {
   if ("shape" in encoded) return tensorFrom(encoded);
   const [[kind, content]] = Object.entries(encoded);
   if (kind === "none") return null;
-  if (kind === "float") return Buffer.from(content, "hex").readDoubleBE();
+  if (kind === "float") return doubleFromHex(content);
   if (kind !== "int") return content;
   return Number.isSafeInteger(Number(content)) ? Number(content) : BigInt(content);
 }

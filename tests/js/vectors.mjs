@@ -2,12 +2,22 @@
 // encodings.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 
 /** The cases of one file. */
 export function cases(name) {
-  const url = new URL(`../vectors/${name}.json`, import.meta.url);
-  return JSON.parse(readFileSync(url, "utf8")).cases;
+  return JSON.parse(readText(new URL(`../vectors/${name}.json`, import.meta.url))).cases;
+}
+
+/** A file's text: read from disk, or in a browser from the server that the tests came from. */
+function readText(url) {
+  if (url.protocol === "file:") {
+    return process.getBuiltinModule("node:fs").readFileSync(url, "utf8");
+  }
+  const request = new XMLHttpRequest();
+  request.open("GET", url, false);
+  request.send();
+  if (request.status !== 200) throw new Error(`${url}: ${request.status}`);
+  return request.responseText;
 }
 
 const ARRAYS = {
@@ -38,7 +48,7 @@ export function decodeTensor(encoded) {
   }
   const shape = encoded.shape;
   if (b64 !== undefined) {
-    const bytes = Uint8Array.from(Buffer.from(b64, "base64"));
+    const bytes = Uint8Array.from(atob(b64), (character) => character.charCodeAt(0));
     return { dtype, shape, data: new ARRAYS[t](bytes.buffer) };
   }
   const number = t === "int64" ? BigInt : Number;
@@ -66,7 +76,14 @@ export function lcg({ n, seed, lo, hi }) {
 /** A scalar: `{ t: "f64", hex }` as the number with these bits; a plain number as it is. */
 export function decodeScalar(encoded) {
   if (typeof encoded !== "object") return encoded;
-  return Buffer.from(encoded.hex, "hex").readDoubleBE();
+  return doubleFromHex(encoded.hex);
+}
+
+/** The double that 16 hex digits spell. */
+export function doubleFromHex(hex) {
+  const view = new DataView(new ArrayBuffer(8));
+  view.setBigUint64(0, BigInt(`0x${hex}`));
+  return view.getFloat64(0);
 }
 
 /** Whether an encoded value is a tensor rather than a scalar. */

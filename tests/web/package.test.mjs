@@ -1,0 +1,118 @@
+// The package's own tests, tests/js, in the browser under test: on every build, under the strictest
+// policy that the package promises to run under.
+
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { after, before, describe, it } from "node:test";
+import { browserTitle } from "../../scripts/browser.mjs";
+import { root } from "../../scripts/run.mjs";
+import { browserName, launchBrowser, PATIENCE } from "./browser.mjs";
+import { REPORTING, STRICT_POLICY, servePackage } from "./serve.mjs";
+
+const BUILDS = ["baseline"];
+
+/** What needs Node, and why: whole files, or tests of a file. All else runs in browsers. */
+const NODE_ONLY = {
+  "cost.test.mjs": "reads the digits from files; what-it-costs.test.mjs does it on the page",
+  "readme.test.mjs": "runs the README's example in a Node of its own",
+  "types.test.mjs": "runs the TypeScript compiler",
+  "linear.test.mjs": {
+    "QuantizedLinear.dispose > is all there is where the engine has no Symbol.dispose":
+      "starts a Node whose Symbol.dispose is gone",
+    "QuantizedLinear.dispose > is made up for by the garbage collector":
+      "asks V8 to collect garbage",
+  },
+  "pack.test.mjs": {
+    "unpack > takes a Node buffer, which is a Uint8Array": "makes a Buffer",
+  },
+  "print.test.mjs": {
+    "a tensor of zeropoint/notebook > prints the same in Node's console": "is about node:util",
+  },
+};
+
+const files = readdirSync(`${root}/tests/js`).filter((name) => name.endsWith(".test.mjs"));
+
+let browser;
+let site;
+before(async () => {
+  site = await servePackage({ policy: STRICT_POLICY + REPORTING });
+  browser = await launchBrowser();
+});
+after(async () => {
+  await browser?.close();
+  await site?.close();
+});
+
+/** One page is opened or closed at a time: Firefox opens a page beside one that must not go away. */
+let last = Promise.resolve();
+function inTurn(work) {
+  const turn = last.then(work);
+  last = turn.catch(() => {});
+  return turn;
+}
+
+/** Runs one file on one build in a page of its own. */
+async function runInBrowser(file, build) {
+  const page = await inTurn(() => browser.newPage());
+  try {
+    page.setDefaultTimeout(PATIENCE);
+    const problems = [];
+    page.on("pageerror", (error) => problems.push(`uncaught: ${error.message}`));
+    await page.evaluateOnNewDocument(() => {
+      window.violations = [];
+      document.addEventListener("securitypolicyviolation", (event) => {
+        window.violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`);
+      });
+    });
+    await page.goto(`${site.url}?file=tests/js/${file}&build=${build}`);
+    const outcome = await page.evaluate(() => globalThis.finished);
+    problems.push(...(await page.evaluate(() => window.violations)));
+    return { ...outcome, problems };
+  } finally {
+    await inTurn(() => page.close());
+  }
+}
+
+const concurrency = Math.min(availableParallelism(), 4);
+for (const build of BUILDS) {
+  describe(`In ${browserTitle(browserName)}, on build ${build}`, { concurrency }, () => {
+    for (const file of files) {
+      it(file, async (t) => {
+        const { error, loaded, results, problems } = await runInBrowser(file, build);
+        assert.equal(error, undefined);
+        assert.equal(loaded, build);
+        assert.ok(results.length > 0, "there are no tests in it");
+
+        const failed = results.filter(({ outcome }) => outcome === "failed");
+        const list = failed.map(({ name, reason }) => `${name}\n${reason}`).join("\n\n");
+        assert.equal(failed.length, 0, `${failed.length} of ${results.length} failed:\n${list}`);
+
+        const listed = NODE_ONLY[file] ?? {};
+        const expected = typeof listed === "string" ? ["the file"] : Object.keys(listed);
+        const nodeOnly = results.filter(({ outcome }) => outcome === "Node only");
+        assert.deepEqual(
+          nodeOnly.map(({ name }) => name),
+          expected,
+          `Node alone runs this, and NODE_ONLY must say why: ${JSON.stringify(nodeOnly, null, 2)}`,
+        );
+        assert.deepEqual(problems, []);
+        const passed = results.filter(({ outcome }) => outcome === "passed").length;
+        t.diagnostic(`${file}: ${passed} passed, ${results.length - passed} not run`);
+      });
+    }
+  });
+}
+
+describe("The policy", () => {
+  it("was broken nowhere, in workers neither, or the server would have been told", async () => {
+    // Reports come late: this one, of a worker that evaluates text, comes after all others.
+    const told = site.nextReport();
+    const page = await browser.newPage();
+    await page.goto(`${site.origin}/page?script=/tests/web/in-browser/offending-worker.js`);
+    const report = await told;
+    await page.close();
+    assert.match(report, /offending-worker\.js/);
+    assert.equal(site.reports.length, 1, site.reports.join("\n"));
+  });
+});
