@@ -1,0 +1,22 @@
+// What the strict policy forbids: policy.test.mjs does each and sees the violation.
+
+import "./package-page.js";
+
+globalThis.forbidden = {
+  // biome-ignore lint/security/noGlobalEval: this is what the policy forbids
+  "evaluating text": () => globalThis.eval("1"),
+  "a function made of text": () => new Function("return 1")(),
+  "a script's address as a string": () => {
+    document.createElement("script").src = "/dist/index.js";
+  },
+  "a worker's address as a string": () => new Worker("/dist/index.js", { type: "module" }),
+  "another policy of trusted types": () => globalThis.trustedTypes.createPolicy("other", {}),
+  "a worker made of text": () => {
+    const policy = globalThis.trustedTypes.createPolicy("zeropoint", {
+      createScriptURL: (/** @type {string} */ url) => url,
+    });
+    const url = URL.createObjectURL(new Blob(["1"], { type: "text/javascript" }));
+    return new Worker(policy.createScriptURL(url));
+  },
+  "a request to elsewhere": () => fetch("http://127.0.0.2:9/").catch(() => undefined),
+};

@@ -1,0 +1,205 @@
+// The package and the page under the strictest policy: no text evaluated, nothing from elsewhere, no
+// blob: addresses, every script address through a policy of trusted types.
+
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { launchBrowser, openNotebook, openPage, readCells, runAll, serveSite } from "./page.mjs";
+import { STRICT_POLICY, servePackage } from "./serve.mjs";
+
+let browser;
+before(async () => {
+  browser = await launchBrowser();
+});
+after(() => browser?.close());
+
+/** Collects what breaks the policy from a page's first moment on. */
+function recordViolations(page) {
+  return page.evaluateOnNewDocument(() => {
+    window.violations = [];
+    document.addEventListener("securitypolicyviolation", ({ effectiveDirective, blockedURI }) => {
+      window.violations.push(`${effectiveDirective} ${blockedURI}`);
+    });
+  });
+}
+const violations = (page) => page.evaluate(() => window.violations);
+
+/** Sees that a page on which the package runs breaks the policy only with what it does beside it. */
+async function seesViolation(site, name, expected) {
+  const page = await browser.newPage();
+  await recordViolations(page);
+  await page.goto(`${site.origin}/page?script=/tests/web/in-browser/forbidden.js`);
+  const used = await page.evaluate(() => globalThis.finished);
+  assert.ok(used.codes, used.error);
+  assert.deepEqual(await violations(page), []);
+  // As the page's own doing, not the test's, which no policy keeps from anything.
+  await page.evaluate((what) => {
+    setTimeout(globalThis.forbidden[what]);
+  }, name);
+  await page.waitForFunction(() => window.violations.length > 0);
+  assert.deepEqual(await violations(page), [expected]);
+  await page.close();
+}
+
+describe("The package under the strict policy", () => {
+  let site;
+  let page;
+  before(async () => {
+    site = await servePackage({ policy: STRICT_POLICY });
+    page = await browser.newPage();
+    await recordViolations(page);
+    await page.goto(`${site.origin}/page?script=/tests/web/in-browser/package-page.js`);
+  });
+  after(async () => {
+    await page?.close();
+    await site?.close();
+  });
+
+  it("is under it: everything is served with the policy, word for word", async () => {
+    for (const path of ["/page?script=x", "/dist/index.js", "/dist/init.js"]) {
+      const { headers } = await fetch(site.origin + path);
+      assert.equal(
+        headers.get("content-security-policy"),
+        "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; " +
+          "require-trusted-types-for 'script'; trusted-types zeropoint",
+        path,
+      );
+    }
+  });
+
+  it("computes what it computes elsewhere", async () => {
+    const used = await page.evaluate(() => globalThis.finished);
+    assert.equal(used.error, 1.8084441423416138, used.error);
+    assert.deepEqual(used.codes, [33, -2, 127, 40, 127, -79, 0, 127, 46]);
+    assert.equal(used.y, "tensor([2353.1731,  134.6260, 2116.0959])");
+    assert.deepEqual(used.other, ["baseline", 33, -2, 127, 16, 52, -32, 0, 119, 43]);
+    assert.equal(used.scale, Math.fround(191.6) / 127);
+  });
+
+  it("breaks it nowhere", async () => {
+    await page.evaluate(() => globalThis.finished);
+    assert.deepEqual(await violations(page), []);
+  });
+
+  /** The directives that in-browser/forbidden.js breaks, and by what. */
+  const FORBIDDEN = {
+    "evaluating text": "require-trusted-types-for trusted-types-sink",
+    "a function made of text": "require-trusted-types-for trusted-types-sink",
+    "a script's address as a string": "require-trusted-types-for trusted-types-sink",
+    "a worker's address as a string": "require-trusted-types-for trusted-types-sink",
+    "another policy of trusted types": "trusted-types trusted-types-policy",
+    "a worker made of text": "worker-src blob",
+    "a request to elsewhere": "connect-src http://127.0.0.2:9/",
+  };
+  for (const [name, expected] of Object.entries(FORBIDDEN)) {
+    it(`would be seen to break it: ${name}`, () => seesViolation(site, name, expected));
+  }
+});
+
+describe("The package under the same policy without trusted types", () => {
+  let site;
+  before(async () => {
+    site = await servePackage({
+      policy: "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'",
+    });
+  });
+  after(() => site?.close());
+
+  for (const name of ["evaluating text", "a function made of text"]) {
+    it(`would be seen to break it: ${name}`, () => seesViolation(site, name, "script-src eval"));
+  }
+});
+
+describe("The package under a policy that forbids WebAssembly", () => {
+  it("says so", async () => {
+    const site = await servePackage({ policy: "default-src 'self'" });
+    const page = await browser.newPage();
+    await page.goto(`${site.origin}/page?script=/tests/web/in-browser/package-page.js`);
+    const { error } = await page.evaluate(() => globalThis.finished);
+    assert.match(error, /ZP_LOAD_FAILED|could not be loaded/);
+    await page.close();
+    await site.close();
+  });
+});
+
+describe("The page under the strict policy", () => {
+  let site;
+  before(async () => {
+    // Its one cell runner evaluates what people type; nothing else may.
+    site = await serveSite({
+      headers: { "content-security-policy": STRICT_POLICY },
+      lenient: /\/worker-[^/]*\.js$/,
+    });
+  });
+  after(() => site?.close());
+
+  it("serves everything but the cell runner with it", async () => {
+    const visit = await openPage(browser, site.url);
+    const urls = await visit.page.evaluate(() => [
+      location.href,
+      ...performance.getEntriesByType("resource").map(({ name }) => name),
+    ]);
+    await visit.close();
+    assert.ok(urls.length > 3);
+    for (const url of urls) {
+      const policy = (await fetch(url)).headers.get("content-security-policy");
+      assert.equal(policy, /\/worker-/.test(url) ? null : STRICT_POLICY, url);
+    }
+  });
+
+  it("carries it itself, too, so that any host will do", async () => {
+    const visit = await openPage(browser, site.url);
+    const own = await visit.page.$$eval('meta[http-equiv="Content-Security-Policy"]', (metas) =>
+      metas.map((meta) => meta.content).join("; "),
+    );
+    assert.equal(own, STRICT_POLICY);
+    await visit.close();
+  });
+
+  it("keeps it on every route, before and after all cells ran", async () => {
+    const visit = await openPage(browser, site.url);
+    const { page } = visit;
+    const routes = await page.$$eval(".view", (views) => views.map(({ id }) => id));
+    assert.ok(routes.length >= 7, routes.join());
+    for (const route of routes) {
+      await page.evaluate((hash) => {
+        location.hash = hash;
+      }, route);
+      await page.waitForSelector(`[id="${route}"][data-current]`);
+      const isNotebook = await page.$eval(`[id="${route}"]`, (view) =>
+        view.classList.contains("notebook"),
+      );
+      if (isNotebook) {
+        await openNotebook(page, route);
+        await runAll(page);
+        const cells = await readCells(page);
+        assert.ok(cells.length > 0 && cells.every(({ state }) => state === "done"), route);
+      }
+      // The drawings of the route are alive.
+      await page.waitForFunction(() =>
+        [...document.querySelectorAll(".view[data-current] [data-figure] form")].every(
+          (form) => !form.hidden,
+        ),
+      );
+      assert.deepEqual(await visit.problems(), [], route);
+    }
+    await visit.close();
+  });
+
+  it("lets the page evaluate nothing, and would tell of it", async () => {
+    const visit = await openPage(browser, site.url);
+    const thrown = await visit.page.evaluate(() => {
+      try {
+        const script = document.createElement("script");
+        script.textContent = "window.evaluated = true";
+        document.head.append(script);
+        return "nothing";
+      } catch (error) {
+        return error.name;
+      }
+    });
+    assert.equal(thrown, "TypeError");
+    assert.equal(await visit.page.evaluate(() => window.evaluated), undefined);
+    assert.match((await visit.problems()).join("\n"), /require-trusted-types-for/);
+    await visit.close();
+  });
+});
