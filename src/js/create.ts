@@ -1,5 +1,13 @@
 // Independent instances: all functions and classes, each bound to a core of its own.
 
+import {
+  chooseQParamsAsync,
+  dequantizeAsync,
+  fakeQuantizeAsync,
+  linearAsync,
+  quantizationErrorAsync,
+  quantizeAsync,
+} from "./async.js";
 import type { Build, Core } from "./build.js";
 import { dequantize, fakeQuantize } from "./dequantize.js";
 import { quantizationError } from "./error.js";
@@ -56,6 +64,12 @@ export interface Zeropoint extends QConfigs {
   readonly unpack: typeof unpack;
   readonly linear: typeof linear;
   readonly QuantizedLinear: typeof QuantizedLinear;
+  readonly quantizeAsync: typeof quantizeAsync;
+  readonly dequantizeAsync: typeof dequantizeAsync;
+  readonly fakeQuantizeAsync: typeof fakeQuantizeAsync;
+  readonly chooseQParamsAsync: typeof chooseQParamsAsync;
+  readonly quantizationErrorAsync: typeof quantizationErrorAsync;
+  readonly linearAsync: typeof linearAsync;
   readonly quantizePerTensor: typeof quantizePerTensor;
   readonly quantizePerChannel: typeof quantizePerChannel;
   readonly quantizePerTensorDynamic: typeof quantizePerTensorDynamic;
@@ -110,6 +124,12 @@ export async function create(options?: InitOptions): Promise<Zeropoint> {
     unpack: bind(core, unpack),
     linear: bind(core, linear),
     QuantizedLinear: bind(core, QuantizedLinear),
+    quantizeAsync: bind(core, quantizeAsync),
+    dequantizeAsync: bind(core, dequantizeAsync),
+    fakeQuantizeAsync: bind(core, fakeQuantizeAsync),
+    chooseQParamsAsync: bind(core, chooseQParamsAsync),
+    quantizationErrorAsync: bind(core, quantizationErrorAsync),
+    linearAsync: bind(core, linearAsync),
     quantizePerTensor: bind(core, quantizePerTensor),
     quantizePerChannel: bind(core, quantizePerChannel),
     quantizePerTensorDynamic: bind(core, quantizePerTensorDynamic),

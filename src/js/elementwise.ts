@@ -18,7 +18,7 @@ import { show, showShape } from "./show.js";
 import { rangesOf, TILE, tileQParams, tilesOf } from "./tiles.js";
 
 /** A core function from elements and qparams to elements. */
-type Elementwise = "quantize" | "dequantize" | "fakeQuantize";
+export type Elementwise = "quantize" | "dequantize" | "fakeQuantize";
 
 /**
  * Runs an element-wise core function with given qparams, tile by tile.
@@ -31,7 +31,7 @@ export function applyQParams(
   inputType: ElementType,
   input: NumberArray,
   size: number,
-  qparams: CheckedQParams,
+  qparams: Omit<CheckedQParams, "slices">,
   dtype: DType,
   out: NumberArray,
 ): void {
@@ -152,7 +152,7 @@ export function runChoose(
   const result = chosenResult(where, x.shape, slices, chosen);
   if (operation !== undefined && !isSmall) {
     const { name, out } = operation;
-    const qparams = { ...result, slices, ...laidOut(slices) };
+    const qparams = { ...result, ...laidOut(slices) };
     applyQParams(core, where, name, "Float32Array", x.data, x.size, qparams, dtype, out);
   }
   return result;
@@ -300,7 +300,7 @@ function isFloat32(value: number): boolean {
   return Number.isFinite(Math.fround(value));
 }
 
-function emptyError(
+export function emptyError(
   where: string,
   argument: string,
   shape: readonly number[],

@@ -40,6 +40,20 @@ const METRICS: readonly Metric[] = ["mse", "mae", "max", "sqnr", "cosine"];
 export function quantizationError(a: TensorInput, b: TensorInput, metric?: Metric): number {
   const where = "quantizationError";
   const core = activeCore(where);
+  const checked = checkMeasured(where, a, b, metric);
+  return measure(core, where, checked.a, checked.b, checked.size, checked.metric);
+}
+
+/** Two tensors of one shape, and a metric. */
+interface Measured {
+  readonly a: NumberArray;
+  readonly b: NumberArray;
+  readonly size: number;
+  readonly metric: Metric;
+}
+
+/** Checks what `quantizationError` takes. */
+export function checkMeasured(where: string, a: unknown, b: unknown, metric: unknown): Measured {
   const { data: aData, shape: aShape, size } = checkTensor(where, "a", a);
   const { data: bData, shape: bShape } = checkTensor(where, "b", b);
   if (aShape.length !== bShape.length || aShape.some((length, i) => length !== bShape[i])) {
@@ -49,11 +63,14 @@ export function quantizationError(a: TensorInput, b: TensorInput, metric?: Metri
     );
   }
   const kind = checkChoice(where, "metric", metric, METRICS, "mse");
-  return measure(core, where, aData, bData, size, kind);
+  return { a: aData, b: bData, size, metric: kind };
 }
 
-/** Pieces of a tensor begin at multiples of this; the core says why. */
-const PIECE = 4096;
+/** What pieces so far measure, and what goes on to the next one. */
+export interface ErrorTotal {
+  readonly value: number;
+  readonly state: Uint8Array;
+}
 
 /** Measures two arrays of one length, tile by tile. */
 export function measure(
@@ -64,24 +81,58 @@ export function measure(
   size: number,
   metric: Metric,
 ): number {
-  const tile = Math.min(size, TILE - (TILE % PIECE));
   checkStillThere(where, a, size);
   checkStillThere(where, b, size);
-  const { memory, module } = core;
-  const stateBytes = module.errorStateBytes();
+  return runPiece(core, where, a, b, size, metric, 0, size, undefined);
+}
+
+/**
+ * Measures two arrays that are a piece of longer ones: values begin .. begin + size of total.
+ * @param begin   a multiple of 4096, as the core takes them; so is size, but for the last piece
+ * @param before  what the piece before gave; undefined for the first one
+ */
+export function measurePiece(
+  core: Core,
+  where: string,
+  a: NumberArray,
+  b: NumberArray,
+  size: number,
+  metric: Metric,
+  begin: number,
+  total: number,
+  before: ErrorTotal | undefined,
+): ErrorTotal {
+  const state = before?.state ?? new Uint8Array(core.module.errorStateBytes());
+  const value = runPiece(core, where, a, b, size, metric, begin, total, state);
+  return { value, state };
+}
+
+/** @param state  what the core carries on, read and written; undefined if this is all there is */
+function runPiece(
+  { memory, module }: Core,
+  where: string,
+  a: NumberArray,
+  b: NumberArray,
+  size: number,
+  metric: Metric,
+  begin: number,
+  total: number,
+  state: Uint8Array | undefined,
+): number {
+  const tile = Math.min(size, TILE);
   const aAt = memory.place(4 * tile);
   const bAt = memory.place(4 * tile);
-  const stateAt = memory.place(stateBytes);
+  const stateAt = memory.place(module.errorStateBytes());
   const outAt = memory.place(8);
   const base = memory.commit(where);
   try {
-    // An empty tensor takes its one piece too.
-    for (let begin = 0; begin === 0 || begin < size; begin += tile) {
-      const count = Math.min(tile, size - begin);
-      const end = begin + count;
-      const whole = count === size;
-      const aPart = whole ? a : subarrayOf(a, begin, end);
-      const bPart = whole ? b : subarrayOf(b, begin, end);
+    if (state !== undefined) memory.write("Uint8Array", base + stateAt, state);
+    // An empty tensor takes its one tile too.
+    for (let start = 0; start === 0 || start < size; start += tile) {
+      const count = Math.min(tile, size - start);
+      const isWhole = count === size;
+      const aPart = isWhole ? a : subarrayOf(a, start, start + count);
+      const bPart = isWhole ? b : subarrayOf(b, start, start + count);
       memory.copyIn(where, "Float32Array", base + aAt, aPart, count);
       memory.copyIn(where, "Float32Array", base + bAt, bPart, count);
       const status = module.quantizationError(
@@ -89,14 +140,15 @@ export function measure(
         base + bAt,
         count,
         metric,
-        begin,
-        size,
+        begin + start,
+        total,
         base + stateAt,
         base + outAt,
       );
       if (status !== "kOk") throw refused(where, status);
       if (count === 0) break;
     }
+    if (state !== undefined) memory.read(base + stateAt, state);
     return memory.readOne("Float64Array", base + outAt);
   } finally {
     memory.end();

@@ -41,6 +41,7 @@
  * | `ZP_BUILD_UNAVAILABLE` | RangeError | this version has no such build |
  * | `ZP_UNSUPPORTED_ENGINE` | Error | the engine lacks what every build needs, or computes wrongly |
  * | `ZP_LOAD_FAILED` | Error | the core could not be loaded; `cause` says why |
+ * | `ZP_WORKER_LOST` | Error | the worker of an asynchronous function ended before its work did |
  */
 export type ErrorCode =
   | "ZP_INVALID_TENSOR"
@@ -78,7 +79,8 @@ export type ErrorCode =
   | "ZP_ALREADY_INITIALIZED"
   | "ZP_BUILD_UNAVAILABLE"
   | "ZP_UNSUPPORTED_ENGINE"
-  | "ZP_LOAD_FAILED";
+  | "ZP_LOAD_FAILED"
+  | "ZP_WORKER_LOST";
 
 /** An error of this library: its class says what kind of mistake it is, its `code` which one. */
 export type ZeropointError = Error & { readonly code: ErrorCode };

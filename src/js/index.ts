@@ -1,6 +1,16 @@
 // The public exports, nothing else.
 
 export type { NumberArray } from "./arrays.js";
+export {
+  chooseQParamsAsync,
+  dequantizeAsync,
+  fakeQuantizeAsync,
+  type LinearAsyncOptions,
+  linearAsync,
+  quantizationErrorAsync,
+  quantizeAsync,
+} from "./async.js";
+export type { AbortSignalLike, AsyncOptions, Progress } from "./background.js";
 export type { Build } from "./build.js";
 export type { TensorInput } from "./check.js";
 export { create, type Zeropoint } from "./create.js";

@@ -56,7 +56,7 @@ function checkAccumulate(where: string, value: unknown): Accumulate {
 // Weights.
 
 /** A float weight after its checks, of shape [outFeatures, inFeatures]. */
-interface FloatWeight {
+export interface FloatWeight {
   readonly outFeatures: number;
   readonly inFeatures: number;
   readonly values: NumberArray;
@@ -167,7 +167,7 @@ function checkBias(
   return data;
 }
 
-interface Batch extends CheckedTensor {
+export interface Batch extends CheckedTensor {
   readonly rows: number;
   readonly outShape: number[];
   readonly outSize: number;
@@ -312,6 +312,33 @@ export function linear(
   return runLinear(activeCore(where), where, input, weight, bias, options);
 }
 
+/** What `linear` takes, after its checks. */
+export interface CheckedLinear {
+  readonly weight: FloatWeight | WeightCodes;
+  readonly batch: Batch;
+  readonly bias: NumberArray | undefined;
+  readonly accumulate: Accumulate;
+}
+
+/** Checks what `linear` takes. */
+export function checkLinear(
+  where: string,
+  input: unknown,
+  weight: unknown,
+  bias: unknown,
+  accumulate: unknown,
+): CheckedLinear {
+  const checked = looksQuantized(weight)
+    ? weightCodes(where, checkQuantized(where, "weight", fromTorch(where, weight)))
+    : checkFloatWeight(where, weight);
+  return {
+    weight: checked,
+    batch: checkInput(where, input, checked),
+    bias: checkBias(where, "bias", bias, checked.outFeatures),
+    accumulate: checkAccumulate(where, accumulate),
+  };
+}
+
 /** `linear`, on a core and in the name of another function. */
 export function runLinear(
   core: Core,
@@ -321,15 +348,9 @@ export function runLinear(
   bias?: TensorInput | null | undefined,
   options?: LinearOptions,
 ): Tensor {
-  const checked = looksQuantized(weight)
-    ? weightCodes(where, checkQuantized(where, "weight", fromTorch(where, weight)))
-    : checkFloatWeight(where, weight);
-  const batch = checkInput(where, input, checked);
-  const biasValues = checkBias(where, "bias", bias, checked.outFeatures);
-  const accumulate = checkAccumulate(
-    where,
-    checkOptions(where, options, ["accumulate"]).accumulate,
-  );
+  const given = checkOptions(where, options, ["accumulate"]);
+  const call = checkLinear(where, input, weight, bias, given.accumulate);
+  const { weight: checked, batch, bias: biasValues, accumulate } = call;
   const result = checkTensorOut(where, "out", undefined, batch.outShape, batch.outSize, []);
   if (batch.outSize === 0) return result;
   if ("values" in checked) {

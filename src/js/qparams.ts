@@ -153,7 +153,7 @@ export interface QuantizeOptions<
  * A type that is inferred from arguments alone. Without it, the D of `chooseQParams(x)` as an argument
  * of `quantize` would be inferred from what `quantize` takes, which is every dtype.
  */
-type FromArguments<T> = [T][T extends unknown ? 0 : never];
+export type FromArguments<T> = [T][T extends unknown ? 0 : never];
 
 /** The granularity that options ask for. */
 export type GranularityOf<Axis, Size, Scale = undefined, Zero = undefined> = Axis extends number

@@ -23,9 +23,17 @@ import {
   quantizedResult,
 } from "./qparams.js";
 
-/** The options of a call, among which a quantized tensor may stand for the qparams it holds. */
-export function quantizeOptions(where: string, options: unknown): Record<string, unknown> {
-  const known = [...QUANTIZE_OPTIONS, "out"];
+const KNOWN_OPTIONS = [...QUANTIZE_OPTIONS, "out"];
+
+/**
+ * The options of a call, among which a quantized tensor may stand for the qparams it holds.
+ * @param known  the options there are
+ */
+export function quantizeOptions(
+  where: string,
+  options: unknown,
+  known: readonly string[] = KNOWN_OPTIONS,
+): Record<string, unknown> {
   return checkOptions(
     where,
     options,

@@ -128,13 +128,34 @@ export function rangesOf(
     rangesOfTile(core, where, data, shape, nonFinite, ranges, false);
     return ranges;
   }
+  forgetRanges(ranges);
+  if (size === 0) return ranges;
+  joinRanges(core, where, data, shape, nonFinite, ranges);
+  return ranges;
+}
+
+/** Makes all ranges those of slices without values. */
+export function forgetRanges(ranges: Float32Array): void {
   for (let i = 0; i < ranges.length; i += 2) {
     ranges[i] = Infinity;
     ranges[i + 1] = -Infinity;
   }
-  if (size === 0) return ranges;
-  for (const { start, size, shape: part, qStart, qCount } of tilesOf(shape, [slices, 1])) {
-    const isWhole = part[0] === outer && part[2] === inner;
+}
+
+/**
+ * Joins the ranges of a tensor's slices to those that are known, tile by tile.
+ * @param shape   [outer, slices, inner]
+ * @param ranges  {Infinity, -Infinity} for slices of which nothing is known yet
+ */
+export function joinRanges(
+  core: Core,
+  where: string,
+  data: NumberArray,
+  shape: readonly number[],
+  nonFinite: "keep" | "ignore",
+  ranges: Float32Array,
+): void {
+  for (const { start, size, shape: part, qStart, qCount } of tilesOf(shape, [shape[1], 1])) {
     rangesOfTile(
       core,
       where,
@@ -142,10 +163,9 @@ export function rangesOf(
       part,
       nonFinite,
       ranges.subarray(2 * qStart, 2 * (qStart + qCount)),
-      !isWhole,
+      true,
     );
   }
-  return ranges;
 }
 
 /** The ranges of the slices of one tile, joined to what they were so far if `isMore`. */

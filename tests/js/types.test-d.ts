@@ -2,15 +2,20 @@
 // mistake that must not compile.
 
 import {
+  type AbortSignalLike,
+  type AsyncOptions,
   type Codes,
   chooseQParams,
+  chooseQParamsAsync,
   convert,
   create,
   type DType,
   defaultQConfig,
   dequantize,
+  dequantizeAsync,
   type ErrorCode,
   fakeQuantize,
+  fakeQuantizeAsync,
   fakeQuantizePerTensor,
   type Granularity,
   HistogramObserver,
@@ -18,10 +23,12 @@ import {
   intRepr,
   Linear,
   linear,
+  linearAsync,
   type Metric,
   MinMaxObserver,
   type PreparedModel,
   pack,
+  type Progress,
   prepare,
   QConfig,
   QConfigMapping,
@@ -31,7 +38,9 @@ import {
   type QuantizedTensor,
   type QuantizeOptions,
   quantizationError,
+  quantizationErrorAsync,
   quantize,
+  quantizeAsync,
   quantizeDynamic,
   quantizePerChannel,
   quantizePerTensor,
@@ -259,3 +268,34 @@ MinMaxObserver.withArgs({ bins: 8 });
 new QConfig({ activation: observer, weight: null });
 // @ts-expect-error a layer, not its class
 new Sequential([Linear]);
+
+// ---- Asynchronous forms: the types of the synchronous ones, promised.
+
+declare const signal: AbortSignalLike;
+same<Promise<QuantizedTensor<"int8", "perTensor">>>()(quantizeAsync(x));
+same<Promise<QuantizedTensor<"uint4", "perChannel">>>()(
+  quantizeAsync(x, { dtype: "uint4", scheme: "affine", axis: 0, signal }),
+);
+same<Promise<QuantizedTensor<"int4", "perGroup">>>()(
+  quantizeAsync(x, { dtype: "int4", groupSize: 2, out: new Int8Array(4) }),
+);
+same<Promise<QParams<"int8", "perChannel">>>()(chooseQParamsAsync(x, { axis: 0, signal }));
+same<Promise<Tensor>>()(dequantizeAsync(quantize(x), { out: x, signal }));
+same<Promise<Tensor>>()(dequantizeAsync(quantizePerTensor(x, 1, 0, "qint8")));
+same<Promise<Tensor>>()(fakeQuantizeAsync(x, { axis: 0, onProgress: () => {} }));
+same<Promise<number>>()(quantizationErrorAsync(x, x, "sqnr", { signal }));
+same<Promise<Tensor>>()(linearAsync(x, quantize(x), null, { accumulate: "float32", out: x }));
+const onProgress = (progress: Progress): void => {
+  same<number>()(progress.done);
+  same<number>()(progress.total);
+  same<boolean>()(progress.offThread);
+  same<string | undefined>()(progress.reason);
+};
+const asyncOptions: AsyncOptions = { signal, onProgress };
+quantizationErrorAsync(x, x, undefined, asyncOptions);
+// @ts-expect-error: codes of uint8 are no Int8Array
+quantizeAsync(x, { dtype: "uint8", scheme: "affine", out: new Int8Array(4) });
+// @ts-expect-error: the controller is not the signal
+quantizeAsync(x, { signal: { abort: () => {}, signal } });
+// @ts-expect-error: a promise is no tensor
+dequantize(quantizeAsync(x));

@@ -1,0 +1,243 @@
+// What the asynchronous functions have done elsewhere: each call is plain data, works on a piece of a
+// tensor, and adds to a result that stays here until it is whole. A worker performs them, or this
+// thread where there is none.
+
+import { type NumberArray, newArray, setArray } from "./arrays.js";
+import type { Core } from "./build.js";
+import type { DType } from "./dtype.js";
+import { applyQParams, chooseForRanges, type Elementwise } from "./elementwise.js";
+import type { Metric } from "./error.js";
+import { type ErrorTotal, measurePiece } from "./error.js";
+import { rangeError, type ZeropointError } from "./errors.js";
+import type { Accumulate } from "./linear.js";
+import { runLinear } from "./linear.js";
+import type { ElementType } from "./memory.js";
+import type { CheckedOptions, CheckedQParams, QuantizedTensorInput } from "./qparams.js";
+import { joinRanges } from "./tiles.js";
+import {
+  type ChannelOperation,
+  runChannelTile,
+  runPerTensor,
+  type TensorOperation,
+} from "./torch.js";
+
+const RESULTS = { Int8Array, Uint8Array, Int16Array, Uint16Array, Int32Array, Float32Array };
+
+/** The type of a result's array. */
+export type ResultType = keyof typeof RESULTS;
+
+/** An array of a result. */
+export type ResultArray = InstanceType<(typeof RESULTS)[ResultType]>;
+
+/** What is done with one piece. `job` names the call of the user's that it belongs to. */
+export type Task = { readonly job: number; readonly where: string } & (
+  | { readonly kind: "open"; readonly type: ResultType; readonly length: number }
+  | {
+      readonly kind: "apply";
+      readonly start: number;
+      readonly operation: Elementwise;
+      readonly inputType: ElementType;
+      readonly input: NumberArray;
+      readonly size: number;
+      readonly qparams: Omit<CheckedQParams, "slices">;
+      readonly dtype: DType;
+    }
+  | {
+      readonly kind: "torchPerTensor";
+      readonly start: number;
+      readonly input: NumberArray;
+      readonly size: number;
+      readonly operation: TensorOperation;
+    }
+  | {
+      readonly kind: "torchPerChannel";
+      readonly start: number;
+      readonly input: NumberArray;
+      readonly size: number;
+      readonly shape: readonly number[];
+      readonly scales: Float32Array | Float64Array;
+      readonly zeroPoints: Int32Array | Float32Array;
+      readonly operation: ChannelOperation;
+    }
+  | {
+      readonly kind: "ranges";
+      readonly input: NumberArray;
+      readonly shape: readonly number[];
+      /** Where the ranges of the first slice are in the result. */
+      readonly start: number;
+      readonly nonFinite: "keep" | "ignore";
+    }
+  | {
+      /** The result being ranges: qparams for them. */
+      readonly kind: "choose";
+      readonly options: Pick<CheckedOptions, "dtype" | "scheme" | "includeZero" | "nonFinite">;
+    }
+  | {
+      readonly kind: "error";
+      readonly a: NumberArray;
+      readonly b: NumberArray;
+      readonly metric: Metric;
+      readonly begin: number;
+      readonly size: number;
+      readonly total: number;
+    }
+  | {
+      readonly kind: "linear";
+      readonly input: { readonly data: Float32Array; readonly shape: readonly number[] };
+      readonly weight:
+        | { readonly data: Float32Array; readonly shape: readonly number[] }
+        | QuantizedTensorInput;
+      readonly bias: Float32Array | undefined;
+      readonly accumulate: Accumulate;
+      /** Where in the result, of rows of `width` values, its first value goes. */
+      readonly start: number;
+      readonly width: number;
+    }
+  /** Hands the result over, and forgets it. */
+  | { readonly kind: "close" }
+  /** Forgets the result. */
+  | { readonly kind: "drop" }
+);
+
+/** What comes of a task. */
+export interface Outcome {
+  /** `close`: the result. */
+  readonly result?: ResultArray;
+  /** `choose`: the core's status, and what was chosen if that is kOk. */
+  readonly chosen?: {
+    readonly status: string;
+    readonly scales: Float64Array;
+    readonly zeroPoints: Int32Array;
+  };
+  /** `error`: what the values so far measure. */
+  readonly measured?: number;
+}
+
+/** Performs tasks on a core, and keeps the results that are on their way. */
+export class Performer {
+  readonly #results = new Map<number, ResultArray>();
+  readonly #totals = new Map<number, ErrorTotal>();
+
+  /** @throws {Error} what the core's functions throw */
+  perform(core: Core, task: Task): Outcome {
+    const { job, where } = task;
+    switch (task.kind) {
+      case "open": {
+        const type = RESULTS[task.type] as typeof Float32Array;
+        const result = newArray(where, type, task.length);
+        if (task.type === "Float32Array") this.#results.set(job, result);
+        else this.#results.set(job, result);
+        return {};
+      }
+      case "apply": {
+        const { operation, inputType, input, size, qparams, dtype } = task;
+        const out = this.#part(job, task.start, size);
+        applyQParams(core, where, operation, inputType, input, size, qparams, dtype, out);
+        return {};
+      }
+      case "torchPerTensor": {
+        const out = this.#part(job, task.start, task.size) as Float32Array;
+        runPerTensor(core, where, task.input, task.size, task.operation, out);
+        return {};
+      }
+      case "torchPerChannel": {
+        const { input, shape, scales, zeroPoints, operation } = task;
+        const out = this.#part(job, task.start, task.size);
+        runChannelTile(core, where, input, shape, scales, zeroPoints, operation, out);
+        return {};
+      }
+      case "ranges": {
+        const { input, shape, start, nonFinite } = task;
+        const ranges = this.#part(job, start, 2 * shape[1]) as Float32Array;
+        joinRanges(core, where, input, shape, nonFinite, ranges);
+        return {};
+      }
+      case "choose":
+        return { chosen: this.#choose(core, where, job, task.options) };
+      case "error": {
+        const { a, b, metric, begin, size, total } = task;
+        const before = begin === 0 ? undefined : this.#totals.get(job);
+        const after = measurePiece(core, where, a, b, size, metric, begin, total, before);
+        this.#totals.set(job, after);
+        return { measured: after.value };
+      }
+      case "linear": {
+        const { input, weight, bias, accumulate, start, width } = task;
+        const y = runLinear(core, where, input, weight, bias, { accumulate });
+        const result = this.#result(job);
+        const columns = weight.shape[0];
+        for (let row = 0; row * columns < y.data.length; row++) {
+          const values = y.data.subarray(row * columns, (row + 1) * columns);
+          setArray(result, values, start + row * width);
+        }
+        return {};
+      }
+      case "close": {
+        const result = this.#result(job);
+        this.#forget(job);
+        return { result };
+      }
+      case "drop":
+        this.#forget(job);
+        return {};
+    }
+  }
+
+  #choose(
+    core: Core,
+    where: string,
+    job: number,
+    options: Extract<Task, { kind: "choose" }>["options"],
+  ): NonNullable<Outcome["chosen"]> {
+    const ranges = this.#result(job) as Float32Array;
+    const count = ranges.length / 2;
+    const scales = newArray(where, Float64Array, count);
+    const zeroPoints = newArray(where, Int32Array, count);
+    const status = chooseForRanges(core, where, ranges, options, { scales, zeroPoints });
+    return { status, scales, zeroPoints };
+  }
+
+  #result(job: number): ResultArray {
+    return this.#results.get(job) as ResultArray;
+  }
+
+  #part(job: number, start: number, size: number): ResultArray {
+    return this.#result(job).subarray(start, start + size);
+  }
+
+  #forget(job: number): void {
+    this.#results.delete(job);
+    this.#totals.delete(job);
+  }
+}
+
+/** The memory of a task's arrays that may be handed to another thread with it. */
+export function transferOf(values: object): ArrayBuffer[] {
+  const found = new Set<ArrayBuffer>();
+  for (const value of Object.values(values)) {
+    const { buffer } = (ArrayBuffer.isView(value) ? value : (value?.data ?? {})) as {
+      buffer?: unknown;
+    };
+    if (buffer instanceof ArrayBuffer) found.add(buffer);
+  }
+  return [...found];
+}
+
+/** An error as it crosses between threads. */
+export interface ErrorData {
+  readonly code: ZeropointError["code"] | undefined;
+  readonly isType: boolean;
+  readonly message: string;
+}
+
+/** What crosses of an error. */
+export function errorData(error: unknown): ErrorData {
+  const { code, message } = error as ZeropointError;
+  return { code, isType: error instanceof TypeError, message: String(message) };
+}
+
+/** The error again. */
+export function errorOf({ code, isType, message }: ErrorData): Error {
+  if (code === undefined) return new Error(message);
+  return isType ? Object.assign(new TypeError(message), { code }) : rangeError(code, message);
+}

@@ -1,0 +1,509 @@
+// Where the asynchronous functions compute: in a worker with a core of its own, which all calls on one
+// instance share; on this thread, piece by piece, where no worker can be had.
+
+import { checkStillThere, type NumberArray, setArray, subarrayOf } from "./arrays.js";
+import {
+  type ErrorData,
+  errorOf,
+  type Outcome,
+  Performer,
+  type Task,
+  transferOf,
+} from "./async-work.js";
+import type { Build, Core } from "./build.js";
+import { rangeError, stateError, typeError } from "./errors.js";
+import { bytesIn, type ElementType } from "./memory.js";
+import { show } from "./show.js";
+import { type AnyWorker, listen, messageOf, workerConstructor } from "./workers.js";
+
+/** How far an asynchronous function has come. */
+export interface Progress {
+  /** How much is done, in units of the function's own; 0 < done <= total. */
+  readonly done: number;
+  /** How much there is to do. */
+  readonly total: number;
+  /** Whether a worker does it. If not, this thread does, pausing after every piece. */
+  readonly offThread: boolean;
+  /** Why no worker does it; undefined if one does. */
+  readonly reason: string | undefined;
+}
+
+/** An `AbortSignal`, as far as it matters here. */
+export interface AbortSignalLike {
+  readonly aborted: boolean;
+  readonly reason?: unknown;
+  addEventListener(type: "abort", listener: () => void): void;
+  removeEventListener(type: "abort", listener: () => void): void;
+}
+
+/** What every asynchronous function takes beside its other options. */
+export interface AsyncOptions {
+  /** An `AbortSignal`. Stops the work: the promise is rejected with the signal's reason. */
+  signal?: AbortSignalLike | undefined;
+  /** Called after every piece of the work. What it throws stops the work and rejects the promise. */
+  onProgress?: ((progress: Progress) => void) | undefined;
+}
+
+/** The names of `AsyncOptions`. */
+export const ASYNC_OPTIONS = ["signal", "onProgress"] as const;
+
+/** `AsyncOptions` after their checks. */
+export interface AsyncSettings {
+  readonly signal: AbortSignalLike | undefined;
+  readonly onProgress: ((progress: Progress) => void) | undefined;
+}
+
+/** Checks `AsyncOptions`. */
+export function checkAsync(where: string, options: Record<string, unknown>): AsyncSettings {
+  const { signal, onProgress } = options;
+  const { aborted, addEventListener } = (signal ?? {}) as Partial<AbortSignalLike>;
+  if (
+    signal !== undefined &&
+    (typeof aborted !== "boolean" || typeof addEventListener !== "function")
+  ) {
+    throw typeError(
+      "ZP_INVALID_OPTION",
+      `${where}: options.signal must be an AbortSignal, got ${show(signal)}`,
+    );
+  }
+  if (onProgress !== undefined && typeof onProgress !== "function") {
+    throw typeError(
+      "ZP_INVALID_FUNCTION",
+      `${where}: options.onProgress must be a function, got ${show(onProgress)}`,
+    );
+  }
+  return {
+    signal: signal as AbortSignalLike | undefined,
+    onProgress: onProgress as AsyncSettings["onProgress"],
+  };
+}
+
+function throwIfAborted(signal: AbortSignalLike | undefined): void {
+  if (signal?.aborted) throw signal.reason;
+}
+
+// ---- Who performs tasks
+
+/** Performs tasks, here or elsewhere. */
+interface Executor {
+  readonly offThread: boolean;
+  readonly reason: string | undefined;
+  /** How many tasks may wait behind the one at work. */
+  readonly window: number;
+  /** A part of an array of the user's, as a task may hold it. */
+  piece(
+    where: string,
+    array: NumberArray,
+    size: number,
+    start: number,
+    count: number,
+    type: ElementType,
+  ): NumberArray;
+  perform(core: Core, task: Task): Promise<Outcome>;
+}
+
+interface Scheduler {
+  yield?(): Promise<void>;
+}
+
+/** Lets all that waits on this thread have its turn. */
+function pause(): Promise<void> {
+  const { scheduler, setImmediate } = globalThis as {
+    scheduler?: Scheduler;
+    setImmediate?: (work: () => void) => void;
+  };
+  if (typeof setImmediate === "function") return new Promise((resolve) => setImmediate(resolve));
+  if (typeof scheduler?.yield === "function") return scheduler.yield();
+  return new Promise((resolve) => setTimeout(resolve));
+}
+
+/** This thread. */
+class ThisThread implements Executor {
+  readonly offThread = false;
+  readonly window = 0;
+  readonly reason: string;
+  readonly #performer = new Performer();
+
+  constructor(reason: string) {
+    this.reason = reason;
+  }
+
+  piece(
+    where: string,
+    array: NumberArray,
+    size: number,
+    start: number,
+    count: number,
+  ): NumberArray {
+    checkStillThere(where, array, size);
+    return subarrayOf(array, start, start + count);
+  }
+
+  async perform(core: Core, task: Task): Promise<Outcome> {
+    // At once: the arrays are the user's own, and will not stay as they were checked.
+    const outcome = this.#performer.perform(core, task);
+    await pause();
+    return outcome;
+  }
+}
+
+/** A worker that has not answered after so many milliseconds never will. */
+const START_LIMIT = 10_000;
+/** Buffers that wait to be filled again. */
+const MOST_SPARE = 8;
+const LEAST_SPARE = 2 ** 16;
+
+const COPIES = {
+  Int8Array,
+  Uint8Array,
+  Int16Array,
+  Uint16Array,
+  Int32Array,
+  Uint32Array,
+  Float32Array,
+  Float64Array,
+};
+
+type Reply =
+  | { readonly ready: true }
+  | { readonly failed: string }
+  | { readonly id: number; readonly spare: ArrayBuffer[]; readonly outcome: Outcome }
+  | { readonly id: number; readonly spare: ArrayBuffer[]; readonly error: ErrorData };
+
+interface Waiting {
+  readonly where: string;
+  resolve(outcome: Outcome): void;
+  reject(error: unknown): void;
+}
+
+function lost(where: string, why: string): Error {
+  return stateError("ZP_WORKER_LOST", `${where}: the worker ended before its work did: ${why}`);
+}
+
+/** A worker. */
+class OtherThread implements Executor {
+  readonly offThread = true;
+  /** One, while another is copied. */
+  readonly window = 2;
+  readonly reason = undefined;
+  /** Settles when the worker has loaded its core, or cannot. */
+  readonly ready: Promise<void>;
+  readonly #worker: AnyWorker;
+  readonly #waiting = new Map<number, Waiting>();
+  #spare: ArrayBuffer[] = [];
+  #nextId = 0;
+  #users = 0;
+  #isLost = false;
+
+  /** @throws {Error} if there are no workers here */
+  constructor(build: Build) {
+    const Worker = workerConstructor();
+    if (Worker === undefined) throw new Error("there are no workers here");
+    // Bundlers look for this very expression.
+    const worker = new Worker(new URL("./async-worker.js", import.meta.url), { type: "module" });
+    this.#worker = worker;
+    this.ready = new Promise((resolve, reject) => {
+      const lose = (why: string): void => {
+        clearTimeout(timer);
+        this.#lose(why);
+        reject(new Error(why));
+      };
+      const timer = setTimeout(() => lose("it did not answer"), START_LIMIT);
+      const receive = (reply: Reply): void => {
+        if ("id" in reply) {
+          this.#receive(reply);
+        } else if ("ready" in reply) {
+          clearTimeout(timer);
+          if (this.#users === 0) worker.unref?.();
+          resolve();
+        } else {
+          lose(reply.failed);
+        }
+      };
+      // Node's listeners get the message itself.
+      listen(worker, "message", (event) => {
+        receive((worker.on ? event : (event as { data: unknown }).data) as Reply);
+      });
+      for (const type of ["error", "messageerror"]) {
+        listen(worker, type, (event) => {
+          (event as Partial<Event>).preventDefault?.();
+          lose(messageOf(event));
+        });
+      }
+      if (worker.on) listen(worker, "exit", (code) => lose(`it ended with ${code}`));
+    });
+    this.ready.catch(() => undefined);
+    worker.postMessage({ start: { build } }, []);
+  }
+
+  /** Whether it has ended, by itself or by `end()`. */
+  get isLost(): boolean {
+    return this.#isLost;
+  }
+
+  /** While somebody uses the worker, Node waits for it. */
+  use(): void {
+    this.#users++;
+    this.#worker.ref?.();
+  }
+
+  /** The other end of `use()`. */
+  release(): void {
+    this.#users--;
+    if (this.#users > 0) return;
+    this.#spare = [];
+    this.#worker.unref?.();
+  }
+
+  /** Ends the worker; whoever waits for it is told so. */
+  end(): void {
+    this.#lose("its instance is gone");
+  }
+
+  #lose(why: string): void {
+    if (this.#isLost) return;
+    this.#isLost = true;
+    this.#worker.terminate();
+    for (const { where, reject } of this.#waiting.values()) reject(lost(where, why));
+    this.#waiting.clear();
+  }
+
+  #receive(reply: Extract<Reply, { id: number }>): void {
+    const waiting = this.#waiting.get(reply.id);
+    this.#waiting.delete(reply.id);
+    for (const buffer of reply.spare) {
+      if (this.#spare.length < MOST_SPARE && buffer.byteLength >= LEAST_SPARE) {
+        this.#spare.push(buffer);
+      }
+    }
+    if ("outcome" in reply) waiting?.resolve(reply.outcome);
+    else waiting?.reject(errorOf(reply.error));
+  }
+
+  piece(
+    where: string,
+    array: NumberArray,
+    size: number,
+    start: number,
+    count: number,
+    type: ElementType,
+  ): NumberArray {
+    checkStillThere(where, array, size);
+    const bytes = bytesIn(type, count);
+    const index = this.#spare.findIndex(({ byteLength }) => byteLength >= bytes);
+    let buffer = index === -1 ? undefined : this.#spare.splice(index, 1)[0];
+    try {
+      buffer ??= new ArrayBuffer(bytes);
+    } catch {
+      throw rangeError("ZP_OUT_OF_MEMORY", `${where}: not enough memory for ${bytes} bytes`);
+    }
+    const copy = new COPIES[type](buffer, 0, count);
+    setArray(copy, subarrayOf(array, start, start + count), 0);
+    return copy;
+  }
+
+  perform(_core: Core, task: Task): Promise<Outcome> {
+    return new Promise((resolve, reject) => {
+      const { where } = task;
+      if (this.#isLost) {
+        reject(lost(where, "it is gone"));
+        return;
+      }
+      const id = this.#nextId++;
+      this.#waiting.set(id, { where, resolve, reject });
+      this.#worker.postMessage({ id, task }, transferOf(task));
+    });
+  }
+}
+
+/** The executors of an instance. */
+class Background {
+  readonly #build: Build;
+  #worker: OtherThread | undefined;
+  #thisThread: ThisThread | undefined;
+
+  constructor(build: Build) {
+    this.#build = build;
+  }
+
+  /** The executor to use: the worker, or this thread if a worker cannot start. */
+  async executor(): Promise<Executor> {
+    if (this.#thisThread !== undefined) return this.#thisThread;
+    let worker = this.#worker;
+    try {
+      if (worker === undefined || worker.isLost) {
+        worker = new OtherThread(this.#build);
+        this.#worker = worker;
+      }
+      await worker.ready;
+      return worker;
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      this.#thisThread ??= new ThisThread(`a worker could not be started: ${why}`);
+      return this.#thisThread;
+    }
+  }
+
+  end(): void {
+    this.#worker?.end();
+  }
+}
+
+/** A worker ends when nobody can use its instance any more. */
+const abandoned =
+  typeof FinalizationRegistry === "function"
+    ? /* @__PURE__ */ new FinalizationRegistry((background: Background) => background.end())
+    : undefined;
+const backgrounds = /* @__PURE__ */ new WeakMap<Core, Background>();
+
+function backgroundOf(core: Core): Background {
+  let background = backgrounds.get(core);
+  if (background === undefined) {
+    background = new Background(core.build);
+    backgrounds.set(core, background);
+    abandoned?.register(core, background, core);
+  }
+  return background;
+}
+
+/** Ends the worker of an instance, if it has one. */
+export function endBackground(core: Core): void {
+  backgrounds.get(core)?.end();
+  backgrounds.delete(core);
+  abandoned?.unregister(core);
+}
+
+// ---- Jobs
+
+let nextJob = 0;
+
+/** A task without what every task of a job has. */
+export type Step = Task extends infer T
+  ? T extends Task
+    ? Omit<T, "job" | "where">
+    : never
+  : never;
+
+/** A task to come, and how much of the work it is. */
+export interface Piece {
+  readonly step: Step;
+  readonly amount: number;
+}
+
+/** The work of one call. */
+export class Job {
+  readonly #core: Core;
+  readonly #where: string;
+  readonly #settings: AsyncSettings;
+  readonly #executor: Executor;
+  readonly #id = nextJob++;
+  readonly #total: number;
+  readonly #aborted: Promise<never>;
+  #done = 0;
+
+  /** @internal */
+  constructor(
+    core: Core,
+    where: string,
+    settings: AsyncSettings,
+    executor: Executor,
+    aborted: Promise<never>,
+    total: number,
+  ) {
+    this.#core = core;
+    this.#where = where;
+    this.#settings = settings;
+    this.#executor = executor;
+    this.#aborted = aborted;
+    this.#total = total;
+  }
+
+  /** A part of an array of the user's, converted to `type`, as a step may hold it. */
+  piece(
+    array: NumberArray,
+    size: number,
+    start: number,
+    count: number,
+    type: ElementType = "Float32Array",
+  ): NumberArray {
+    return this.#executor.piece(this.#where, array, size, start, count, type);
+  }
+
+  /** Has one step performed. */
+  perform(step: Step): Promise<Outcome> {
+    throwIfAborted(this.#settings.signal);
+    const task = { ...step, job: this.#id, where: this.#where } as Task;
+    return Promise.race([this.#executor.perform(this.#core, task), this.#aborted]);
+  }
+
+  /**
+   * Has steps performed in order, a few of them on their way at a time.
+   * @returns what came of the last one
+   */
+  async performAll(pieces: Iterable<Piece>): Promise<Outcome> {
+    const onTheirWay: Promise<Outcome>[] = [];
+    let last: Outcome = {};
+    for (const { step, amount } of pieces) {
+      const outcome = this.perform(step).then((done) => {
+        this.#advance(amount);
+        return done;
+      });
+      // Awaited below, unless one before it fails.
+      outcome.catch(() => undefined);
+      onTheirWay.push(outcome);
+      if (onTheirWay.length > this.#executor.window) last = (await onTheirWay.shift()) as Outcome;
+    }
+    for (const outcome of onTheirWay) last = await outcome;
+    return last;
+  }
+
+  #advance(amount: number): void {
+    this.#done += amount;
+    const { offThread, reason } = this.#executor;
+    const total = this.#total;
+    this.#settings.onProgress?.({ done: this.#done, total, offThread, reason });
+  }
+
+  /** Forgets what the executor keeps. */
+  drop(): void {
+    const task: Task = { kind: "drop", job: this.#id, where: this.#where };
+    this.#executor.perform(this.#core, task).catch(() => undefined);
+  }
+}
+
+/**
+ * Does the work of one call.
+ * @param total  how much it is, in the unit of its pieces' amounts
+ */
+export async function runJob<T>(
+  core: Core,
+  where: string,
+  settings: AsyncSettings,
+  total: number,
+  work: (job: Job) => Promise<T>,
+): Promise<T> {
+  const { signal } = settings;
+  throwIfAborted(signal);
+  let stop: () => void = () => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal?.reason);
+    signal?.addEventListener("abort", stop);
+  });
+  aborted.catch(() => undefined);
+  try {
+    const executor = await Promise.race([backgroundOf(core).executor(), aborted]);
+    const worker = executor instanceof OtherThread ? executor : undefined;
+    worker?.use();
+    const job = new Job(core, where, settings, executor, aborted, total);
+    try {
+      return await work(job);
+    } catch (error) {
+      job.drop();
+      throw error;
+    } finally {
+      worker?.release();
+    }
+  } finally {
+    signal?.removeEventListener("abort", stop);
+  }
+}

@@ -1,0 +1,447 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { after, before, describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import {
+  chooseQParams,
+  create,
+  dequantize,
+  fakeQuantize,
+  init,
+  linear,
+  quantizationError,
+  quantize,
+  quantizePerChannel,
+  quantizePerTensor,
+  tensor,
+} from "zeropoint";
+import { Random, rejects, sameCodes, sameFloats, sameTensor } from "./support.mjs";
+
+await init();
+
+/** More values than a piece has. */
+const LONG = 15 * 70_729;
+
+function values(length, seed = 60) {
+  const period = new Random(seed).normal(4091);
+  return Float32Array.from({ length }, (_, i) => period[i % 4091] * (1 + (i % 7) + i / length));
+}
+
+const long = { data: values(LONG), shape: [5, LONG / 5] };
+const small = tensor([
+  [191.6, -13.5, 728.6],
+  [92.14, 295.5, -184],
+  [0, 684.6, 245.5],
+]);
+
+/** The workers that start while `work` runs, which may be made to fail. */
+async function withWorkers(replace, work) {
+  const { getBuiltinModule } = process;
+  const started = [];
+  process.getBuiltinModule = (name) => {
+    const found = getBuiltinModule.call(process, name);
+    if (name !== "node:worker_threads") return found;
+    const { Worker } = found;
+    class Recorded extends Worker {
+      constructor(...args) {
+        super(...args);
+        started.push(this);
+      }
+    }
+    return replace(Recorded);
+  };
+  try {
+    return await work(started);
+  } finally {
+    process.getBuiltinModule = getBuiltinModule;
+  }
+}
+
+function sameQuantized(actual, expected) {
+  sameCodes(actual.data, expected.data);
+  assert.deepEqual({ ...actual, data: 0 }, { ...expected, data: 0 });
+}
+
+for (const place of ["a worker", "this thread"]) {
+  describe(`The asynchronous functions, in ${place}`, () => {
+    let zp;
+    let offThread;
+    const { getBuiltinModule } = process;
+    before(async () => {
+      zp = await create();
+      if (place === "this thread") process.getBuiltinModule = () => undefined;
+      await zp.quantizeAsync(small, {
+        onProgress: (progress) => {
+          ({ offThread } = progress);
+        },
+      });
+    });
+    after(() => {
+      process.getBuiltinModule = getBuiltinModule;
+    });
+
+    it("say where they run", () => {
+      assert.equal(offThread, place === "a worker");
+    });
+
+    const slicings = [{}, { axis: 0 }, { axis: -1 }, { groupSize: LONG / 5 / 3 }];
+    for (const slicing of slicings) {
+      it(`quantize and fake-quantize with the same bits: ${JSON.stringify(slicing)}`, async () => {
+        const options = { dtype: "uint4", scheme: "affine", ...slicing };
+        for (const x of [small, long]) {
+          const own = slicing.groupSize && x === small ? { ...options, groupSize: 3 } : options;
+          const q = quantize(x, own);
+          sameQuantized(await zp.quantizeAsync(x, own), q);
+          sameTensor(await zp.fakeQuantizeAsync(x, own), fakeQuantize(x, own));
+          assert.deepEqual(await zp.chooseQParamsAsync(x, own), chooseQParams(x, own));
+          sameTensor(await zp.dequantizeAsync(q), dequantize(q));
+        }
+      });
+    }
+
+    it("quantize with given qparams", async () => {
+      const options = { scale: tensor(values(5).map(Math.abs), [5, 1]), dtype: "int16" };
+      sameQuantized(await zp.quantizeAsync(long, options), quantize(long, options));
+    });
+
+    it("quantize numbers that are not float32", async () => {
+      const data = Float64Array.from(long.data, (value) => value * 1.0000001);
+      sameQuantized(await zp.quantizeAsync(data), quantize(data));
+      const bytes = new Uint8Array(LONG).map((_, i) => i);
+      sameQuantized(await zp.quantizeAsync(bytes), quantize(bytes));
+    });
+
+    it("dequantize PyTorch's tensors", async () => {
+      const perTensor = quantizePerTensor(long, 0.1, 3, "quint8");
+      sameTensor(await zp.dequantizeAsync(perTensor), dequantize(perTensor));
+      const scales = [0.1, 0.2, 0.3, 0.4, 0.5];
+      for (const zeros of [[1, 2, 3, 4, 5], Float32Array.of(1, 2, 3, 4, 5)]) {
+        const perChannel = quantizePerChannel(long, scales, zeros, 0, "qint8");
+        sameTensor(await zp.dequantizeAsync(perChannel), dequantize(perChannel));
+      }
+    });
+
+    it("measure with the same bits", async () => {
+      const b = long.data.map((value, i) => value + (i % 5) * 0.01);
+      for (const metric of ["mse", "mae", "max", "sqnr", "cosine"]) {
+        const error = await zp.quantizationErrorAsync(long.data, b, metric);
+        assert.equal(error, quantizationError(long.data, b, metric), metric);
+      }
+    });
+
+    const weights = [
+      ["float", (w) => w],
+      ["per tensor", (w) => quantize(w)],
+      ["per row", (w) => quantize(w, { axis: 0, dtype: "uint8", scheme: "affine" })],
+      ["per column", (w) => quantize(w, { axis: 1 })],
+      ["per group", (w) => quantize(w, { groupSize: 125, dtype: "int4" })],
+      ["qint8", (w) => quantizePerTensor(w, 0.1, 0, "qint8")],
+    ];
+    for (const [name, weightOf] of weights) {
+      it(`multiply with the same bits: ${name}`, async () => {
+        const k = 1000;
+        const w = weightOf({ data: values(1100 * k, 61), shape: [1100, k] });
+        const bias = values(1100, 62);
+        for (const rows of [1, 3]) {
+          const x = { data: values(rows * k, 63), shape: [rows, 1, k] };
+          sameTensor(await zp.linearAsync(x, w, bias), linear(x, w, bias));
+        }
+      });
+    }
+
+    it("multiply more rows than fit a piece", async () => {
+      const k = 2 ** 17;
+      const x = { data: values(9 * k), shape: [9, k] };
+      const w = { data: values(6 * k, 64), shape: [6, k] };
+      sameTensor(await zp.linearAsync(x, w), linear(x, w));
+    });
+
+    it("take and give tensors without values", async () => {
+      const none = { data: new Float32Array(0), shape: [0, 4] };
+      sameQuantized(await zp.quantizeAsync(none, { scale: 1 }), quantize(none, { scale: 1 }));
+      assert.ok(Number.isNaN(await zp.quantizationErrorAsync(none, none)));
+      const w = { data: new Float32Array(8), shape: [2, 4] };
+      assert.deepEqual((await zp.linearAsync(none, w)).shape, [0, 2]);
+      const noColumns = { data: new Float32Array(0), shape: [3, 0] };
+      const noK = { data: new Float32Array(0), shape: [2, 0] };
+      const bias = values(2);
+      sameTensor(await zp.linearAsync(noColumns, noK, bias), {
+        data: [...bias, ...bias, ...bias],
+        shape: [3, 2],
+      });
+      await rejects(zp.quantizeAsync(none), RangeError, "ZP_EMPTY", /^quantizeAsync: x has no/);
+    });
+
+    it("write to out, and give it", async () => {
+      const out = new Int8Array(LONG);
+      const q = await zp.quantizeAsync(long, { out });
+      assert.equal(q.data, out);
+      sameCodes(out, quantize(long).data);
+      const y = tensor(new Float32Array(LONG), long.shape);
+      assert.equal(await zp.dequantizeAsync(q, { out: y }), y);
+      sameFloats(y.data, dequantize(q).data);
+      const floats = new Float32Array(LONG);
+      assert.equal((await zp.fakeQuantizeAsync(long, { out: floats })).data, floats);
+      sameFloats(floats, y.data);
+      const sum = new Float32Array(2);
+      const w = tensor([1, 2, 3, 4], [2, 2]);
+      const result = await zp.linearAsync(tensor([1, 1]), w, null, { out: sum });
+      assert.equal(result.data, sum);
+      assert.deepEqual([...sum], [3, 7]);
+    });
+
+    it("tell how far they have come", async () => {
+      const seen = [];
+      await zp.quantizeAsync(long, { axis: 0, onProgress: (progress) => seen.push(progress) });
+      assert.ok(seen.length > 4);
+      seen.forEach(({ done, total }, i) => {
+        assert.equal(total, 2 * LONG);
+        assert.ok(done > (seen[i - 1]?.done ?? 0));
+      });
+      assert.equal(seen.at(-1).done, 2 * LONG);
+      for (const { offThread: off, reason } of seen) {
+        assert.equal(off, place === "a worker");
+        assert.equal(
+          reason,
+          off ? undefined : "a worker could not be started: there are no workers here",
+        );
+      }
+    });
+
+    it("stop when they are told to, and work on", async () => {
+      const controller = new AbortController();
+      const out = new Int8Array(LONG).fill(9);
+      let calls = 0;
+      const onProgress = () => {
+        calls++;
+        if (calls === 2) controller.abort(new Error("enough"));
+      };
+      const promise = zp.quantizeAsync(long, { signal: controller.signal, onProgress, out });
+      await assert.rejects(promise, /^Error: enough$/);
+      assert.ok(out.every((code) => code === 9));
+      const stopped = calls;
+      sameQuantized(await zp.quantizeAsync(long), quantize(long));
+      assert.ok(stopped <= 4 && calls === stopped, `${calls} pieces after the second`);
+    });
+
+    it("do not begin when they were told to stop before", async () => {
+      const onProgress = () => assert.fail("begun");
+      const signal = AbortSignal.abort();
+      await assert.rejects(zp.quantizeAsync(small, { signal, onProgress }), {
+        name: "AbortError",
+      });
+      await assert.rejects(zp.linearAsync(small, small, null, { signal }), { name: "AbortError" });
+    });
+
+    it("are stopped by a timeout of the signal", async () => {
+      const signal = AbortSignal.timeout(1);
+      const x = { data: long.data, shape: [LONG] };
+      const work = async () => {
+        for (;;) await zp.quantizeAsync(x, { signal });
+      };
+      await assert.rejects(work(), { name: "TimeoutError" });
+    });
+
+    it("are stopped by what onProgress throws", async () => {
+      const onProgress = () => {
+        throw new SyntaxError("mine");
+      };
+      await assert.rejects(zp.dequantizeAsync(quantize(long), { onProgress }), SyntaxError);
+    });
+
+    it("let this thread's events have their turn", async () => {
+      let turns = 0;
+      const timer = setInterval(() => turns++, 0);
+      await zp.quantizeAsync({ data: values(2 ** 23), shape: [2 ** 23] });
+      clearInterval(timer);
+      assert.ok(turns >= 5, `${turns} turns`);
+    });
+
+    it("reject what the synchronous ones refuse", async () => {
+      const bad = [
+        [() => zp.quantizeAsync("x"), TypeError, "ZP_INVALID_TENSOR", /^quantizeAsync: x must be/],
+        [
+          () => zp.quantizeAsync(small, { axis: 2 }),
+          RangeError,
+          "ZP_INVALID_AXIS",
+          "quantizeAsync: options.axis must be 0 or 1 for shape [3, 3], got 2",
+        ],
+        [
+          () => zp.quantizeAsync(small, { sginal: 1 }),
+          TypeError,
+          "ZP_UNKNOWN_OPTION",
+          /did you mean signal/,
+        ],
+        [
+          () => zp.quantizeAsync(small, { signal: 1 }),
+          TypeError,
+          "ZP_INVALID_OPTION",
+          /AbortSignal, got 1/,
+        ],
+        [() => zp.dequantizeAsync(small), TypeError, "ZP_INVALID_TENSOR", /^dequantizeAsync: q/],
+        [
+          () => zp.fakeQuantizeAsync(small, { onProgress: 3 }),
+          TypeError,
+          "ZP_INVALID_FUNCTION",
+          "fakeQuantizeAsync: options.onProgress must be a function, got 3",
+        ],
+        [
+          () => zp.chooseQParamsAsync(tensor([1, Number.NaN])),
+          RangeError,
+          "ZP_NON_FINITE",
+          /^chooseQParamsAsync: x must be finite to choose a scale, but value 1 is NaN/,
+        ],
+        [
+          () => zp.quantizationErrorAsync(small, tensor([1])),
+          RangeError,
+          "ZP_SHAPE_MISMATCH",
+          /^quantizationErrorAsync: b must have the shape of a/,
+        ],
+        [
+          () => zp.linearAsync(small, tensor([1])),
+          RangeError,
+          "ZP_SHAPE_MISMATCH",
+          /^linearAsync: weight/,
+        ],
+      ];
+      for (const [work, type, code, message] of bad) await rejects(work(), type, code, message);
+    });
+
+    it("refuse an array that is transferred before they are done", async () => {
+      const data = values(LONG);
+      const promise = zp.quantizeAsync(data, {
+        onProgress: () => {
+          if (data.length > 0) structuredClone(data, { transfer: [data.buffer] });
+        },
+      });
+      await rejects(
+        promise,
+        TypeError,
+        "ZP_DETACHED",
+        `quantizeAsync: a Float32Array was resized or transferred while it was in use: it had ${LONG} ` +
+          "values, now it has 0",
+      );
+      sameQuantized(await zp.quantizeAsync(small), quantize(small));
+    });
+
+    it("run side by side", async () => {
+      const xs = [61, 62, 63, 64].map((seed) => ({ data: values(LONG, seed), shape: [LONG] }));
+      const results = await Promise.all(xs.map((x) => zp.quantizeAsync(x)));
+      results.forEach((q, i) => {
+        sameQuantized(q, quantize(xs[i]));
+      });
+    });
+
+    it("leave the arguments to their owner", async () => {
+      const data = values(LONG);
+      const q = quantize(data);
+      const scale = tensor([1, 2, 3], [3, 1]);
+      await zp.quantizeAsync(data);
+      await zp.dequantizeAsync(q);
+      await zp.quantizeAsync(small, { scale });
+      await zp.linearAsync(small, quantize(small, { axis: 0 }), scale.data);
+      assert.equal(data.length, LONG);
+      assert.equal(q.data.length, LONG);
+      assert.equal(scale.data.length, 3);
+    });
+  });
+}
+
+describe("The worker", () => {
+  it("is one, started by the first call and shared by all", async () => {
+    const zp = await create();
+    await withWorkers(
+      (Worker) => ({ Worker }),
+      async (started) => {
+        assert.equal(started.length, 0);
+        await Promise.all([zp.quantizeAsync(small), zp.chooseQParamsAsync(small)]);
+        await zp.quantizeAsync(small);
+        assert.equal(started.length, 1);
+      },
+    );
+  });
+
+  it("is each instance's own", async () => {
+    await withWorkers(
+      (Worker) => ({ Worker }),
+      async (started) => {
+        for (const zp of [await create(), await create()]) await zp.quantizeAsync(small);
+        assert.equal(started.length, 2);
+      },
+    );
+  });
+
+  it("may end: its work is rejected, and the next call starts another", async () => {
+    const zp = await create();
+    await withWorkers(
+      (Worker) => ({ Worker }),
+      async (started) => {
+        const work = zp.quantizeAsync(long, { onProgress: () => void started[0].terminate() });
+        await rejects(
+          work,
+          Error,
+          "ZP_WORKER_LOST",
+          "quantizeAsync: the worker ended before its work did: it ended with 1",
+        );
+        sameQuantized(await zp.quantizeAsync(long), quantize(long));
+        assert.equal(started.length, 2);
+      },
+    );
+  });
+
+  it("may be missing: the work is done here, and the reason is told", async () => {
+    const broken = [
+      [() => ({}), "there are no workers here"],
+      [
+        () => ({
+          Worker: class {
+            constructor() {
+              throw new Error("not allowed");
+            }
+          },
+        }),
+        "not allowed",
+      ],
+      [
+        (Worker) => ({
+          Worker: class extends Worker {
+            constructor() {
+              super(new URL("data:text/javascript,throw new Error('no such file')"));
+            }
+          },
+        }),
+        "no such file",
+      ],
+    ];
+    for (const [replace, why] of broken) {
+      const zp = await create();
+      await withWorkers(replace, async () => {
+        let last;
+        const onProgress = (progress) => {
+          last = progress;
+        };
+        sameQuantized(await zp.quantizeAsync(small, { onProgress }), quantize(small));
+        assert.deepEqual(
+          [last.offThread, last.reason],
+          [false, `a worker could not be started: ${why}`],
+        );
+      });
+    }
+  });
+
+  it("keeps Node alive while it works, and no longer", () => {
+    const script = `
+      import { init, quantizeAsync } from "zeropoint";
+      await init();
+      quantizeAsync(new Float32Array(2 ** 22).fill(2)).then(({ data }) => console.log(data[9]));`;
+    const root = fileURLToPath(new URL("../..", import.meta.url));
+    const run = spawnSync(process.execPath, ["--input-type=module", "-e", script], {
+      cwd: root,
+      encoding: "utf8",
+      timeout: 60_000,
+    });
+    assert.equal(run.stderr, "");
+    assert.equal(run.stdout, "127\n");
+    assert.equal(run.status, 0);
+  });
+});
