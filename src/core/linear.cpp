@@ -43,12 +43,34 @@ void linear_float(std::span<const float> x, std::size_t m, std::size_t k, std::s
   });
 }
 
-// Whether digits may cost an output this much of it: rounding activations errs by at most
-// RowScale::error times the largest weight, and half of the bound is left for all other rounding.
-double tolerance(Accumulate accumulate, std::size_t k) {
-  const double epsilon = accumulate == Accumulate::kExact ? 0x1p-24 : 0x1p-23;
-  return static_cast<double>(std::min(k, std::size_t{1} << 16)) * epsilon;
+// How much of an output digits may cost: rounding activations errs by at most RowScale::error times
+// the largest weight, and half of the bound is left for all other rounding.
+double tolerance(std::size_t k) {
+  return static_cast<double>(std::min(k, std::size_t{1} << 16)) * 0x1p-24;
 }
+
+#if defined(__wasm_relaxed_simd__)
+// Fewer rows than this are faster by digits: widening the weights to float32 would cost more than
+// multiplying them.
+constexpr std::size_t kFloatRows = 8;
+
+// In float32, for all the rows that there are.
+void linear_f32(const float* x, std::size_t m, const kernels::Panels& panels, const float* bias,
+                std::span<float> out) {
+  const std::size_t n = panels.n;
+  const std::size_t k = panels.k;
+  const std::size_t count = panels.count();
+  for (std::size_t row = 0; row < m; row += kernels::kFloatBlock) {
+    const std::size_t rows = std::min(kernels::kFloatBlock, m - row);
+    const kernels::FloatProduct product{panels, rows, x + row * k, bias, out.data() + row * n};
+    const std::size_t parts = part_count(count, std::uint64_t{rows} * n * k);
+    parallel_for(parts, [=](std::size_t part) {
+      kernels::multiply_panels_f32(product, part_start(count, part, parts),
+                                   part_start(count, part + 1, parts));
+    });
+  }
+}
+#endif
 
 }  // namespace
 
@@ -61,7 +83,7 @@ Digits digits_format() {
 }
 
 void linear_packed(const float* x, std::size_t m, const kernels::Panels& panels, const float* bias,
-                   Accumulate accumulate, Digits format, std::span<std::byte> scratch, float* out) {
+                   Digits format, std::span<std::byte> scratch, std::span<float> out) {
   const RowBlock block(panels, m);
   const std::size_t n = panels.n;
   const std::size_t k = panels.k;
@@ -80,9 +102,8 @@ void linear_packed(const float* x, std::size_t m, const kernels::Panels& panels,
                                         sums + r * block.chunks);
       }
     });
-    const kernels::PanelProduct product{
-        panels, rows,         from, digits, block.row_bytes, scales, sums, tolerance(accumulate, k),
-        bias,   out + row * n};
+    const kernels::PanelProduct product{panels, rows, from,         digits, block.row_bytes,
+                                        scales, sums, tolerance(k), bias,   out.data() + row * n};
     const std::size_t count = panels.count();
     const std::size_t parts = part_count(count, std::uint64_t{rows} * n * k);
     parallel_for(parts, [=](std::size_t part) {
@@ -114,8 +135,16 @@ Status linear(std::span<const float> x, std::size_t m, const std::byte* weight,
   const Status status = check_layer(x.size(), m, panels.k, panels.n, bias.size(), out.size());
   if (status != Status::kOk) return status;
   if (scratch.size() < RowBlock(panels, m).bytes()) return Status::kShapeMismatch;
-  linear_packed(x.data(), m, panels, bias.empty() ? nullptr : bias.data(), accumulate,
-                digits_format(), scratch, out.data());
+  const float* added = bias.empty() ? nullptr : bias.data();
+#if defined(__wasm_relaxed_simd__)
+  if (accumulate == Accumulate::kFloat32 && m >= kFloatRows) {
+    linear_f32(x.data(), m, panels, added, out);
+    return Status::kOk;
+  }
+#else
+  static_cast<void>(accumulate);
+#endif
+  linear_packed(x.data(), m, panels, added, digits_format(), scratch, out);
   return Status::kOk;
 }
 

@@ -131,7 +131,7 @@ void write_panel(const QuantizedWeight<Code>& w, const WeightShape& shape,
           const int zero_point = layout.affine ? zero_points[group * kPanel + i] : 0;
           const double codes_of_unit =
               distance(low[i], high[i], zero_point * unit) + input_zero * unit;
-          const double scale = static_cast<double>(scales[group * kPanel + i]);
+          const auto scale = static_cast<double>(scales[group * kPanel + i]);
           largest[i] = std::max(largest[i], codes_of_unit * scale);
         }
         codes += kernels::steps_of(inputs, layout.bits) * static_cast<std::size_t>(layout.bits) * 4;
@@ -242,7 +242,7 @@ Status pack_weight(const QuantizedWeight<Code>& w, std::size_t n, std::size_t k,
   }
   if (per_input) {
     std::copy_n(w.scales.begin(), k, part<float>(block, layout.input_scales));
-    std::int32_t* zero_points = part<std::int32_t>(block, layout.input_zero_points);
+    auto* zero_points = part<std::int32_t>(block, layout.input_zero_points);
     for (std::size_t i = 0; i < k; ++i) zero_points[i] = w.zero_points[i] - center;
   }
   return Status::kOk;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "kernels/panels.h"
 #include "zeropoint/linear.h"
@@ -41,7 +42,6 @@ struct PackedLayout {
 
 /// linear() of a packed weight without its checks, with digits of any format.
 void linear_packed(const float* x, std::size_t m, const kernels::Panels& panels, const float* bias,
-                   Accumulate accumulate, kernels::Digits format, std::span<std::byte> scratch,
-                   float* out);
+                   kernels::Digits format, std::span<std::byte> scratch, std::span<float> out);
 
 }  // namespace zeropoint

@@ -33,20 +33,22 @@ void load_tiles(const std::uint8_t* codes, std::size_t step, v128_t* tiles) {
   }
 }
 
-// The codes themselves as int16: outputs 0 and 1 of a tile, then 2 and 3.
+// The codes themselves as int16: outputs 0 and 1 of a tile, then 2 and 3. 16 bits: widened already.
 template <int kBits, std::size_t kFirst, std::size_t kTiles>
 void load_wide_tiles(const std::uint8_t* codes, std::size_t step, v128_t (*tiles)[2]) {
   for (std::size_t half = 0; half < 2; ++half) {
     for (std::size_t j = 0; j < kTiles; ++j) {
       const std::size_t tile = kFirst + j;
-      if constexpr (kBits == 8) {
+      if constexpr (kBits == 16) {
+        tiles[j][half] = wasm_v128_load(codes + step * 64 + tile * 32 + half * 16);
+      } else if constexpr (kBits == 8) {
         tiles[j][half] = wasm_i16x8_load8x8(codes + step * 32 + tile * 16 + half * 8);
       } else if constexpr (kBits == 4) {
-        const v128_t bytes = wasm_i16x8_load8x8(codes + step * 16 + half * 8);
+        const v128_t bytes = opaque(wasm_i16x8_load8x8(codes + step * 16 + half * 8));
         tiles[j][half] =
             wasm_i16x8_shr(tile == 0 ? wasm_i16x8_shl(bytes, 12) : bytes, tile == 0 ? 12 : 4);
       } else {
-        const v128_t bytes = wasm_i16x8_load8x8(codes + step / 2 * 16 + half * 8);
+        const v128_t bytes = opaque(wasm_i16x8_load8x8(codes + step / 2 * 16 + half * 8));
         const std::size_t field = step % 2 * 2 + tile;
         tiles[j][half] =
             field == 3 ? wasm_i16x8_shr(bytes, 6)
@@ -137,37 +139,35 @@ void add_steps(Sums& sums, const std::uint8_t* codes, std::size_t steps, const s
 
 // ---- the two halves of a chunk's sum, 2^14 * high + low, of four outputs
 
-// Digits in int16: low and high are planes of their own, and codes still count once.
-template <int kBits, std::size_t kRows, std::size_t kTiles>
-struct WideHalves : WideSums<2, kRows, kTiles> {
-  explicit WideHalves(const std::int32_t*) {
-    std::fill_n(&this->acc[0][0][0][0], sizeof(this->acc) / sizeof(v128_t), wasm_i32x4_splat(0));
+// Digits in int16: low and high are planes of their own. Codes count once, and shift makes them
+// count as often as the unit says.
+struct WideHalves : WideSums<2, 1, 2> {
+  std::uint32_t shift;
+
+  WideHalves(const Panels& w, const std::int32_t*) : shift(static_cast<std::uint32_t>(8 - w.bits)) {
+    std::fill_n(&acc[0][0][0][0], sizeof(acc) / sizeof(v128_t), wasm_i32x4_splat(0));
   }
-  [[nodiscard]] v128_t low(std::size_t r, std::size_t j) const {
-    return wasm_i32x4_shl(this->plane(r, 0, j), 8 - kBits);
-  }
-  [[nodiscard]] v128_t high(std::size_t r, std::size_t j) const {
-    return wasm_i32x4_shl(this->plane(r, 1, j), 8 - kBits);
-  }
+  [[nodiscard]] v128_t low(std::size_t j) const { return wasm_i32x4_shl(plane(0, 0, j), shift); }
+  [[nodiscard]] v128_t high(std::size_t j) const { return wasm_i32x4_shl(plane(0, 1, j), shift); }
 };
 
 #if ZEROPOINT_RELAXED
 // Digits in base 128: two planes to a half; the highest one is made signed by taking 64 off every
 // digit, which starts its sum at -64 times the sum of the codes.
 struct DigitHalves : ByteSums<4, 1, 2> {
-  explicit DigitHalves(const std::int32_t* minus_sums) {
+  DigitHalves(const Panels&, const std::int32_t* minus_sums) {
     for (std::size_t p = 0; p < kPlanes; ++p) {
       for (std::size_t j = 0; j < 2; ++j) {
-        this->acc[0][p][j] =
+        acc[0][p][j] =
             p + 1 == kPlanes ? wasm_v128_load(minus_sums + kTile * j) : wasm_i32x4_splat(0);
       }
     }
   }
-  [[nodiscard]] v128_t low(std::size_t r, std::size_t j) const {
-    return wasm_i32x4_add(this->plane(r, 0, j), wasm_i32x4_shl(this->plane(r, 1, j), 7));
+  [[nodiscard]] v128_t low(std::size_t j) const {
+    return wasm_i32x4_add(plane(0, 0, j), wasm_i32x4_shl(plane(0, 1, j), 7));
   }
-  [[nodiscard]] v128_t high(std::size_t r, std::size_t j) const {
-    return wasm_i32x4_add(this->plane(r, 2, j), wasm_i32x4_shl(this->plane(r, 3, j), 7));
+  [[nodiscard]] v128_t high(std::size_t j) const {
+    return wasm_i32x4_add(plane(0, 2, j), wasm_i32x4_shl(plane(0, 3, j), 7));
   }
 };
 #endif
@@ -253,7 +253,7 @@ int code_at(const Panels& w, const std::uint8_t* codes, std::size_t step, std::s
       const std::size_t input = first + i;
       const int code = code_at(w, parts.codes, step + i / kStepInputs, output, i % kStepInputs);
       int zero_point = w.affine ? parts.zero_points[group * kPanel + output] : 0;
-      double value = static_cast<double>(x[input]);
+      auto value = static_cast<double>(x[input]);
       if (w.input_scales != nullptr) {
         value *= static_cast<double>(w.input_scales[input]);
         zero_point = w.input_zero_points[input];
@@ -319,76 +319,116 @@ void keep_in_memory(T& variable) {
   __asm__ volatile("" : : "r"(&variable) : "memory");
 }
 
-// Halves::kRows rows times Halves::kTiles tiles of a panel, from a row and tile kFirst on.
-template <int kBits, typename Halves, std::size_t kFirst>
-void multiply_tiles(const PanelProduct& product, std::size_t panel, const PanelParts& parts,
-                    std::size_t first_row) {
+// Adds a chunk's products with one row to the row's totals.
+template <int kBits, typename Halves>
+void add_chunk(const PanelProduct& product, const PanelParts& parts, const std::uint8_t* codes,
+               std::size_t steps, const std::uint8_t* x, std::size_t row, std::size_t chunk,
+               std::size_t group, Doubles* totals) {
   const Panels& w = product.panels;
-  Doubles totals[Halves::kRows][Halves::kTiles];
-  const std::uint8_t* codes = parts.codes;
-  const std::uint8_t* x = product.digits + first_row * product.row_bytes;
-  std::size_t chunk = 0;
-  for_chunks(w.k, w.group, [&](std::size_t, std::size_t inputs, std::size_t group) {
-    keep_in_memory(totals);
-    const std::size_t steps = steps_of(inputs, kBits);
-    Halves sums(parts.minus_sums + chunk * kPanel);
-    add_steps<kBits, kFirst>(sums, codes, steps, x, product.row_bytes);
-    for (std::size_t j = 0; j < Halves::kTiles; ++j) {
-      const std::size_t at = group * kPanel + (kFirst + j) * kTile;
-      const Doubles scales = widen_f32(wasm_v128_load(parts.scales + at));
-      for (std::size_t r = 0; r < Halves::kRows; ++r) {
-        Doubles exact = widen_i32(sums.high(r, j)) * splat(16384.0) + widen_i32(sums.low(r, j));
-        if (w.affine) {
-          const double sum = product.sums[(first_row + r) * w.chunks + chunk] * w.unit();
-          exact = exact - widen_i32(wasm_v128_load(parts.zero_points + at)) * splat(sum);
-        }
-        if (w.input_scales != nullptr) {
-          exact = exact - splat(product.sums[(first_row + r) * w.chunks + chunk] * w.unit());
-        }
-        totals[r][j] = totals[r][j] + exact * scales;
+  Halves sums(w, parts.minus_sums + chunk * kPanel);
+  add_steps<kBits, 0>(sums, codes, steps, x, 0);
+  for (std::size_t j = 0; j < 2; ++j) {
+    const std::size_t at = group * kPanel + j * kTile;
+    Doubles exact = widen_i32(sums.high(j)) * splat(16384.0) + widen_i32(sums.low(j));
+    const double sum = product.sums[row * w.chunks + chunk] * w.unit();
+    if (w.affine) {
+      exact = exact - widen_i32(wasm_v128_load(parts.zero_points + at)) * splat(sum);
+    } else if (w.input_scales != nullptr) {
+      exact = exact - splat(sum);
+    }
+    totals[j] = totals[j] + exact * widen_f32(wasm_v128_load(parts.scales + at));
+  }
+}
+
+void finish_row(const PanelProduct& product, const PanelParts& parts, std::size_t panel,
+                std::size_t row, const Doubles* totals) {
+  for (std::size_t tile = 0; tile < 2; ++tile) {
+    finish_tile(product, parts, panel, tile, row, totals[tile]);
+  }
+}
+
+// Row by row, straight from the packed codes.
+template <int kBits, typename Halves>
+void multiply_rows(const PanelProduct& product, std::size_t panel, const PanelParts& parts) {
+  const Panels& w = product.panels;
+  for (std::size_t row = 0; row < product.rows; ++row) {
+    Doubles totals[2];
+    const std::uint8_t* codes = parts.codes;
+    const std::uint8_t* x = product.digits + row * product.row_bytes;
+    std::size_t chunk = 0;
+    for_chunks(w.k, w.group, [&](std::size_t, std::size_t inputs, std::size_t group) {
+      keep_in_memory(totals);
+      const std::size_t steps = steps_of(inputs, kBits);
+      add_chunk<kBits, Halves>(product, parts, codes, steps, x, row, chunk, group, totals);
+      ++chunk;
+      codes += steps * static_cast<std::size_t>(kBits) * 4;
+      x += steps * kDigitStepBytes;
+    });
+    finish_row(product, parts, panel, row, totals);
+  }
+}
+
+// Fewer rows than this do not pay for widening the codes first.
+constexpr std::size_t kWideRows = 4;
+// Rows whose totals are held at a time.
+constexpr std::size_t kRowsHeld = 128;
+
+// Widens a chunk of up to kChunk inputs to int16.
+template <int kBits>
+void widen_chunk(const std::uint8_t* codes, std::size_t steps, std::uint8_t* wide) {
+  constexpr std::size_t kAtATime = kBits == 2 ? 2 : 1;
+  for (std::size_t step = 0; step < steps; step += kAtATime) {
+    for (std::size_t i = 0; i < kAtATime; ++i) {
+      v128_t tiles[2][2];
+      load_wide_tiles<kBits, 0, 2>(codes, step + i, tiles);
+      for (std::size_t j = 0; j < 4; ++j) {
+        wasm_v128_store(wide + (step + i) * 64 + j * 16, tiles[j / 2][j % 2]);
       }
     }
-    ++chunk;
-    codes += steps * static_cast<std::size_t>(kBits) * 4;
-    x += steps * Halves::kStepBytes;
-  });
-  for (std::size_t r = 0; r < Halves::kRows; ++r) {
-    for (std::size_t j = 0; j < Halves::kTiles; ++j) {
-      finish_tile(product, parts, panel, kFirst + j, first_row + r, totals[r][j]);
+  }
+}
+
+// Chunk by chunk, each widened once for all rows, on the stack and so in the first-level cache.
+template <int kBits>
+void multiply_widened(const PanelProduct& product, std::size_t panel, const PanelParts& parts) {
+  const Panels& w = product.panels;
+  for (std::size_t first = 0; first < product.rows; first += kRowsHeld) {
+    const std::size_t last = std::min(first + kRowsHeld, product.rows);
+    Doubles totals[kRowsHeld][2];
+    const std::uint8_t* codes = parts.codes;
+    std::size_t step = 0;
+    std::size_t chunk = 0;
+    for_chunks(w.k, w.group, [&](std::size_t, std::size_t inputs, std::size_t group) {
+      const std::size_t steps = steps_of(inputs, kBits);
+      alignas(16) std::uint8_t wide[kChunk * kPanel * 2];
+      widen_chunk<kBits>(codes, steps, wide);
+      for (std::size_t row = first; row < last; ++row) {
+        const std::uint8_t* x = product.digits + row * product.row_bytes + step * kDigitStepBytes;
+        keep_in_memory(totals);
+        add_chunk<16, WideHalves>(product, parts, wide, steps, x, row, chunk, group,
+                                  totals[row - first]);
+      }
+      ++chunk;
+      step += steps;
+      codes += steps * static_cast<std::size_t>(kBits) * 4;
+    });
+    for (std::size_t row = first; row < last; ++row) {
+      finish_row(product, parts, panel, row, totals[row - first]);
     }
   }
 }
-
-// Two rows share the widening of a tile's codes; a row alone shares its digits between two tiles.
-template <int kBits>
-void multiply_panel_wide(const PanelProduct& product, std::size_t panel, const PanelParts& parts) {
-  std::size_t row = 0;
-  for (; row + 2 <= product.rows; row += 2) {
-    multiply_tiles<kBits, WideHalves<kBits, 2, 1>, 0>(product, panel, parts, row);
-    multiply_tiles<kBits, WideHalves<kBits, 2, 1>, 1>(product, panel, parts, row);
-  }
-  if (row < product.rows)
-    multiply_tiles<kBits, WideHalves<kBits, 1, 2>, 0>(product, panel, parts, row);
-}
-
-#if ZEROPOINT_RELAXED
-template <int kBits>
-void multiply_panel_digits(const PanelProduct& product, std::size_t panel,
-                           const PanelParts& parts) {
-  for (std::size_t row = 0; row < product.rows; ++row) {
-    multiply_tiles<kBits, DigitHalves, 0>(product, panel, parts, row);
-  }
-}
-#endif
 
 template <int kBits>
 void multiply_panel(const PanelProduct& product, [[maybe_unused]] Digits format, std::size_t panel,
                     const PanelParts& parts) {
 #if ZEROPOINT_RELAXED
-  if (format == Digits::kI7) return multiply_panel_digits<kBits>(product, panel, parts);
+  if (format == Digits::kI7) return multiply_rows<kBits, DigitHalves>(product, panel, parts);
 #endif
   assert(format == Digits::kI16);
-  multiply_panel_wide<kBits>(product, panel, parts);
+#if ZEROPOINT_WIDE
+  if (product.rows >= kWideRows) return multiply_widened<kBits>(product, panel, parts);
+  multiply_rows<kBits, WideHalves>(product, panel, parts);
+#endif
 }
 
 // ---- bytes

@@ -46,7 +46,8 @@ Status pack(const QuantizedWeight<Code>& w, std::size_t n, std::size_t k, Aligne
   return status;
 }
 
-/// linear() with quantized weights. Every format of activations must give the same bits.
+/// linear() with quantized weights. Every format of activations must give the same bits; kFloat32
+/// gives what the relaxed build computes in float32.
 template <typename Code>
 Status linear_quantized(std::span<const float> x, std::size_t m, std::size_t k,
                         const QuantizedWeight<Code>& w, std::size_t n, std::span<const float> bias,
@@ -60,8 +61,14 @@ Status linear_quantized(std::span<const float> x, std::size_t m, std::size_t k,
   for (const kernels::Digits format : {kernels::Digits::kI16, kernels::Digits::kI7}) {
     std::vector<float> y(out.size());
     linear_packed(x.data(), m, panels_of(block.data()), bias.empty() ? nullptr : bias.data(),
-                  accumulate, format, scratch.span(), y.data());
+                  format, scratch.span(), y);
     EXPECT_TRUE(same(y, out)) << "format " << static_cast<int>(format);
+  }
+  if (accumulate == Accumulate::kFloat32) {
+    const kernels::Panels panels = panels_of(block.data());
+    EXPECT_LE(m, kernels::kFloatBlock);
+    kernels::multiply_panels_f32(
+        {panels, m, x.data(), bias.empty() ? nullptr : bias.data(), out.data()}, 0, panels.count());
   }
   return status;
 }
