@@ -13,6 +13,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join, resolve } from "node:path";
+import { embedBuilds } from "./embed.mjs";
 import { capture, Failure, root, run, runAsScript, step } from "./run.mjs";
 import { setUp } from "./setup.mjs";
 
@@ -30,14 +31,12 @@ async function configure(preset, { env = {}, identity = "" } = {}) {
   writeFileSync(stamp, wanted);
 }
 
-/** The core: C++ to dist/core/baseline.js and its types. */
+/** The core: C++ to the four builds in dist/core. */
 export function buildCore(emscripten) {
   return step("Core (WebAssembly)", async () => {
     await configure("wasm", emscripten);
-    const module = join(dist, "core", "baseline.js");
-    // The linker writes the types beside the module, which is all that Ninja watches.
-    if (!existsSync(join(dist, "core", "baseline.d.ts"))) rmSync(module, { force: true });
     await run("cmake", ["--build", "--preset", "wasm"], { env: emscripten.env });
+    embedBuilds(join(root, "build", "wasm"), join(dist, "core"));
   });
 }
 

@@ -89,6 +89,9 @@ static Status round_all(std::uintptr_t values, std::size_t n, bool keep) {
 #ifdef __wasm_relaxed_simd__
     lanes = wasm_f32x4_relaxed_min(lanes, lanes);
 #endif
+#ifdef __wasm_atomics__
+    __builtin_wasm_memory_atomic_notify(reinterpret_cast<int*>(&x), 1);
+#endif
     x = wasm_f32x4_extract_lane(lanes, 0);
   }
   return Status::kOk;
@@ -101,10 +104,20 @@ EMSCRIPTEN_BINDINGS(probe) {
 }
 `;
 
-/** The flags of the build, as CMakeLists.txt reads them. */
-const FLAGS = readFileSync(join(root, "scripts", "emcc-flags.txt"), "utf8")
-  .split(/\r?\n/)
-  .filter((line) => line.startsWith("-"));
+/** The flags of a build, as CMakeLists.txt reads them: those of all builds and of its sections. */
+function flagsOf(sections) {
+  const lines = readFileSync(join(root, "scripts", "emcc-flags.txt"), "utf8").split(/\r?\n/);
+  const flags = [];
+  let section = "all";
+  for (const line of lines) {
+    section = /^\[(.+)\]$/.exec(line)?.[1] ?? section;
+    if (line.startsWith("-") && ["all", ...sections].includes(section)) flags.push(line);
+  }
+  return flags;
+}
+
+/** The sections of the builds with the least and with the most flags. */
+const PROBED = [[], ["relaxed", "threads"]];
 
 /** The folder with CMake's toolchain file; some packagers put a script elsewhere on PATH. */
 function home({ compiler, env }) {
@@ -118,18 +131,18 @@ function identity({ compiler }) {
   const folder = dirname(realpathSync(compiler));
   const versionFile = join(folder, "emscripten-version.txt");
   const version = existsSync(versionFile) ? readFileSync(versionFile, "utf8").trim() : "";
-  const inputs = [folder, version, PROBE, ...FLAGS].join("\n");
+  const inputs = [folder, version, PROBE, ...PROBED.flatMap(flagsOf)].join("\n");
   return createHash("sha256").update(inputs).digest("hex").slice(0, 16);
 }
 
-/** Builds the probe twice, without and with relaxed SIMD: undefined, or what went wrong. */
+/** Builds the probe as those builds are built: undefined, or what went wrong. */
 function probe({ compiler, env }) {
   const folder = mkdtempSync(join(tmpdir(), "zeropoint-probe-"));
   try {
     writeFileSync(join(folder, "probe.cpp"), PROBE);
-    for (const more of [[], ["-mrelaxed-simd"]]) {
+    for (const sections of PROBED) {
       const output = ["-o", "probe.js", "--emit-tsd", join(folder, "probe.d.ts")];
-      const flags = ["-std=c++20", "-Wall", "-Werror", ...FLAGS, ...more, ...output];
+      const flags = ["-std=c++20", "-Wall", "-Werror", ...flagsOf(sections), ...output];
       const built = capture(compiler, ["probe.cpp", ...flags], {
         cwd: folder,
         env: withNodeTools(env),

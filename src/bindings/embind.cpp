@@ -5,7 +5,20 @@
 #include <cstdlib>
 
 #include "bindings/marshal.h"
+#include "core/parallel.h"
 #include "zeropoint/zeropoint.h"
+
+#if defined(__wasm_atomics__)
+#include <emscripten/em_js.h>
+
+// NOLINTNEXTLINE
+EM_JS(void, zeropoint_worker_lost, (), { Module["workerLost"](); });
+
+// A worker's thread begins here, on a stack of its own. JavaScript calls it by name.
+extern "C" EMSCRIPTEN_KEEPALIVE void zeropoint_serve(std::size_t worker) {
+  zeropoint::detail::serve(worker);
+}
+#endif
 
 namespace zeropoint::bindings {
 namespace {
@@ -398,6 +411,34 @@ Status quantize_bias(Offset bias, std::size_t n, double scale_x, Offset scales,
                                   span_at<std::int32_t>(out, n));
 }
 
+// ---- threads
+
+#if defined(__wasm_atomics__)
+
+void start_workers(std::size_t count, bool may_sleep) {
+  detail::on_worker_lost(zeropoint_worker_lost);
+  detail::set_may_sleep(may_sleep);
+  detail::set_worker_count(count);
+}
+
+Offset worker_state(std::size_t worker) {
+  return reinterpret_cast<Offset>(detail::worker_state(worker));
+}
+
+void end_workers() { detail::end_workers(); }
+
+// Work whose result JavaScript knows: each part steps a generator so often, from the part's number.
+void prove_workers(Offset out, std::size_t parts, std::size_t steps) {
+  auto* states = span_at<std::uint32_t>(out, parts).data();
+  parallel_for(parts, [=](std::size_t part) {
+    auto state = static_cast<std::uint32_t>(part);
+    for (std::size_t step = 0; step < steps; ++step) state = state * 1664525U + 1013904223U;
+    states[part] = state;
+  });
+}
+
+#endif
+
 }  // namespace
 
 EMSCRIPTEN_BINDINGS(zeropoint) {
@@ -553,6 +594,13 @@ EMSCRIPTEN_BINDINGS(zeropoint) {
       "linearStatic(qx, m, scale, zeroPoint, weight, bias, outScale, outZeroPoint, scratch, out)",
       &linear_static);
   function("quantizeBias(bias, n, scaleX, scales, scaleCount, out)", &quantize_bias);
+
+#if defined(__wasm_atomics__)
+  function("startWorkers(count, maySleep)", &start_workers);
+  function("workerState(worker)", &worker_state);
+  function("endWorkers()", &end_workers);
+  function("proveWorkers(out, parts, steps)", &prove_workers);
+#endif
 }
 
 }  // namespace zeropoint::bindings

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cassert>
 #include <cstring>
+#include <span>
 
 #if defined(__EMSCRIPTEN__)
 #include <emscripten/emscripten.h>
@@ -130,8 +131,10 @@ bool is_finished() { return pool.finished.load() == pool.chunks; }
 // claimed in vain, so once nothing is left to claim, nobody working means nobody has a chunk.
 bool is_anybody_working() {
   const std::size_t count = pool.worker_count.load();
-  return std::any_of(pool.workers.begin(), pool.workers.begin() + count,
-                     [](const Worker& worker) { return worker.state.load() == detail::kWorking; });
+  const auto workers = std::span(pool.workers).first(count);
+  return std::any_of(workers.begin(), workers.end(), [](const Worker& worker) {
+    return worker.state.load() == detail::kWorking;
+  });
 }
 
 // Waits for the workers' chunks: true when all are done, false when they never will be.

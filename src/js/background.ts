@@ -10,7 +10,7 @@ import {
   type Task,
   transferOf,
 } from "./async-work.js";
-import type { Build, Core } from "./build.js";
+import type { Binary, Core } from "./build.js";
 import { rangeError, stateError, typeError } from "./errors.js";
 import { bytesIn, type ElementType } from "./memory.js";
 import { show } from "./show.js";
@@ -196,7 +196,7 @@ class OtherThread implements Executor {
   #isLost = false;
 
   /** @throws {Error} if there are no workers here */
-  constructor(build: Build) {
+  constructor(binary: Binary | undefined) {
     const Worker = workerConstructor();
     if (Worker === undefined) throw new Error("there are no workers here");
     // Bundlers look for this very expression.
@@ -233,7 +233,7 @@ class OtherThread implements Executor {
       if (worker.on) listen(worker, "exit", (code) => lose(`it ended with ${code}`));
     });
     this.ready.catch(() => undefined);
-    worker.postMessage({ start: { build } }, []);
+    worker.postMessage({ start: binary }, []);
   }
 
   /** Whether it has ended, by itself or by `end()`. */
@@ -318,12 +318,12 @@ class OtherThread implements Executor {
 
 /** The executors of an instance. */
 class Background {
-  readonly #build: Build;
+  readonly #binary: Binary | undefined;
   #worker: OtherThread | undefined;
   #thisThread: ThisThread | undefined;
 
-  constructor(build: Build) {
-    this.#build = build;
+  constructor(binary: Binary | undefined) {
+    this.#binary = binary;
   }
 
   /** The executor to use: the worker, or this thread if a worker cannot start. */
@@ -332,7 +332,7 @@ class Background {
     let worker = this.#worker;
     try {
       if (worker === undefined || worker.isLost) {
-        worker = new OtherThread(this.#build);
+        worker = new OtherThread(this.#binary);
         this.#worker = worker;
       }
       await worker.ready;
@@ -359,7 +359,7 @@ const backgrounds = /* @__PURE__ */ new WeakMap<Core, Background>();
 function backgroundOf(core: Core): Background {
   let background = backgrounds.get(core);
   if (background === undefined) {
-    background = new Background(core.build);
+    background = new Background(core.binary);
     backgrounds.set(core, background);
     abandoned?.register(core, background, core);
   }

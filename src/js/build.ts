@@ -1,90 +1,310 @@
 // Picks a build of the core, loads it, and makes it prove itself before anything relies on it.
 
-import { rangeError, stateError } from "./errors.js";
+import {
+  type BinaryName,
+  buildIn,
+  checkSource,
+  compileSource,
+  compileText,
+  loadFailed,
+  type WasmOption,
+} from "./binary.js";
+import { type Engine, examineEngine, whyNotShared } from "./engine.js";
+import { rangeError, stateError, typeError, type ZeropointError } from "./errors.js";
+import { instantiate, type Start } from "./instantiate.js";
 import { type CoreModule, Memory } from "./memory.js";
 import { PackedWeight } from "./packed-weight.js";
+import { startWorkers, type ThreadsModule, type Workers } from "./threads.js";
 
-/** One compiled variant of the core. `"baseline"` needs WebAssembly's 128-bit SIMD. */
+/**
+ * One compiled variant of the core. `"baseline"` needs WebAssembly's 128-bit SIMD, `"relaxed"` its
+ * relaxed SIMD, too, and is faster.
+ */
 export type Build = "baseline" | "relaxed";
+
+/** What a chunk gives: the module around the binary, and the binary unless a user brings it. */
+export interface Chunk {
+  readonly start: Start;
+  readonly text?: string;
+}
+
+/** How the chunk of each build is loaded. */
+export type Chunks = { readonly [name in BinaryName]: () => Promise<Chunk> };
+
+/** What is asked for, after its checks. */
+export interface Request {
+  readonly build: "auto" | Build;
+  readonly threads: number | undefined;
+  readonly wasm: WasmOption | undefined;
+}
+
+/** A core's workers are ended when nobody can use the core any more. */
+const abandoned =
+  typeof FinalizationRegistry === "function"
+    ? /* @__PURE__ */ new FinalizationRegistry((workers: Workers) => workers.end())
+    : undefined;
+
+/** A compiled build. */
+export interface Binary {
+  readonly name: BinaryName;
+  readonly module: WebAssembly.Module;
+}
 
 /** One loaded build with its memory. */
 export class Core {
   readonly module: CoreModule;
   readonly memory: Memory;
   readonly build: Build;
+  /** The compiled build, for a worker to start too. */
+  readonly binary: Binary | undefined;
+  /** The calling thread and the workers. */
   readonly threads: number;
+  /** The threads that were asked for. */
+  readonly wantedThreads: number;
+  /** Why there are fewer threads than asked for. */
+  readonly reason: string | undefined;
+  #workers: Workers | undefined;
+  #isDisposed = false;
 
-  constructor(module: CoreModule, build: Build, threads: number) {
+  constructor(
+    module: CoreModule,
+    build: Build,
+    memory = new Memory(module),
+    binary?: Binary,
+    workers?: Workers,
+    wantedThreads = 1,
+    reason?: string,
+  ) {
     this.module = module;
-    this.memory = new Memory(module);
+    this.memory = memory;
+    this.binary = binary;
     this.build = build;
-    this.threads = threads;
+    this.threads = 1 + (workers?.count ?? 0);
+    this.wantedThreads = wantedThreads;
+    this.reason = reason ?? workers?.reason;
+    this.#workers = workers;
+    if (workers) abandoned?.register(this, workers, this);
+  }
+
+  /** Whether `dispose()` was called. */
+  get isDisposed(): boolean {
+    return this.#isDisposed;
+  }
+
+  /** Ends the workers. Harmless when called again. */
+  dispose(): void {
+    this.#isDisposed = true;
+    this.#workers?.end();
+    this.#workers = undefined;
+    abandoned?.unregister(this);
   }
 }
 
-/** The builds that this version has, best first. */
-const BUILDS: readonly Build[] = ["baseline"];
+// ---- Which build
 
-/** The build a request gets. @throws {RangeError} `ZP_BUILD_UNAVAILABLE` */
-export function chooseBuild(where: string, request: "auto" | Build): Build {
-  const build = request === "auto" ? BUILDS[0] : BUILDS.find((name) => name === request);
-  if (build !== undefined) return build;
+/** Why the engine cannot run a build; undefined if it can. */
+function whyNot(engine: Engine, build: Build): string | undefined {
+  if (!engine.simd) {
+    return "this engine has no WebAssembly with 128-bit SIMD, which every build needs";
+  }
+  if (build === "baseline" || engine.relaxed === true) return undefined;
+  return engine.relaxed === "wrong"
+    ? 'this engine computes relaxed SIMD wrongly, which the "relaxed" build needs'
+    : 'this engine has no relaxed SIMD, which the "relaxed" build needs';
+}
+
+/**
+ * The builds to try for a request, best first.
+ * @throws {Error} `ZP_UNSUPPORTED_ENGINE` if there is none that the engine runs
+ */
+export function chooseBuilds(
+  where: string,
+  request: "auto" | Build,
+  engine: Engine = examineEngine(),
+): Build[] {
+  const wanted: readonly Build[] = request === "auto" ? ["relaxed", "baseline"] : [request];
+  const builds = wanted.filter((build) => whyNot(engine, build) === undefined);
+  if (builds.length > 0) return builds;
+  throw unsupported(where, whyNot(engine, wanted.at(-1) as Build) as string);
+}
+
+function unsupported(where: string, why: string): ZeropointError {
+  return stateError("ZP_UNSUPPORTED_ENGINE", `${where}: ${why}`);
+}
+
+// ---- Loading it
+
+const THREADS = "-threads";
+const nameOf = (build: Build, isShared: boolean): BinaryName =>
+  isShared ? `${build}${THREADS}` : build;
+const isShared = (name: BinaryName): boolean => name.endsWith(THREADS);
+const buildOf = (name: BinaryName): Build => name.replace(THREADS, "") as Build;
+
+/** A chunk and the compiled binary that belongs to it. */
+interface Compiled {
+  readonly name: BinaryName;
+  readonly chunk: Chunk;
+  readonly module: WebAssembly.Module;
+}
+
+type WasmFunction = (file: `${BinaryName}.wasm`) => unknown;
+
+/** A build with its own binary, or with that of a user's function. */
+async function compileBuild(
+  where: string,
+  chunks: Chunks,
+  name: BinaryName,
+  wasm: WasmFunction | undefined,
+): Promise<Compiled> {
+  let compiled: Compiled;
+  let source: unknown;
+  try {
+    const chunk = chunks[name]();
+    // Both are on their way at the same time, so neither may fail unheard.
+    chunk.catch(() => undefined);
+    if (wasm !== undefined) source = await wasm(`${name}.wasm`);
+    const { text = "" } = await chunk;
+    const checked = wasm === undefined ? undefined : checkSource(where, source);
+    const module = await (checked === undefined ? compileText(text) : compileSource(checked));
+    compiled = { name, chunk: await chunk, module };
+  } catch (cause) {
+    if ((cause as { code?: unknown }).code === "ZP_INVALID_OPTION") throw cause;
+    throw loadFailed(where, `the "${buildOf(name)}" build`, cause);
+  }
+  if (wasm === undefined) return compiled;
+  const given = buildIn(where, compiled.module);
+  if (given === name) return compiled;
   throw rangeError(
     "ZP_BUILD_UNAVAILABLE",
-    `${where}: this version has no "${request}" build; options.build takes "auto" or ` +
-      BUILDS.map((name) => `"${name}"`).join(" or "),
+    `${where}: options.wasm gave "${given}" for "${name}.wasm"`,
   );
 }
 
-/**
- * A module of one function that rounds a vector with `f32x4.nearest`, as the kernels do:
- * (func (result v128) (f32x4.nearest (f32x4.splat (f32.const 0))))
- */
-const SIMD_PROBE = /* @__PURE__ */ new Uint8Array([
-  ...[0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00], // "\0asm", version 1
-  ...[0x01, 0x05, 0x01, 0x60, 0x00, 0x01, 0x7b], // type section: () -> v128
-  ...[0x03, 0x02, 0x01, 0x00], // function section: one function of that type
-  ...[0x0a, 0x0d, 0x01, 0x0b, 0x00], // code section: one body of 11 bytes, no locals
-  ...[0x43, 0x00, 0x00, 0x00, 0x00, 0xfd, 0x13, 0xfd, 0x6a, 0x0b],
-]);
-
-/** Whether the engine has WebAssembly with SIMD, without loading anything. */
-export function supportsSimd(): boolean {
-  return typeof WebAssembly === "object" && WebAssembly.validate(SIMD_PROBE);
+/** The build of a binary that a user brought. */
+async function compileGiven(where: string, chunks: Chunks, wasm: unknown): Promise<Compiled> {
+  let module: WebAssembly.Module;
+  try {
+    module = await compileSource(checkSource(where, await wasm));
+  } catch (cause) {
+    if ((cause as { code?: unknown }).code === "ZP_INVALID_OPTION") throw cause;
+    throw loadFailed(where, "the binary in options.wasm", cause);
+  }
+  const name = buildIn(where, module);
+  try {
+    return { name, chunk: await chunks[name](), module };
+  } catch (cause) {
+    throw loadFailed(where, `the "${buildOf(name)}" build`, cause);
+  }
 }
 
-/**
- * Loads a build.
- * @throws {Error} `ZP_UNSUPPORTED_ENGINE` if the engine lacks what the build needs, or has it and
- *   computes wrongly; `ZP_LOAD_FAILED`
- */
-export async function loadBuild(where: string, build: Build, threads: number): Promise<Core> {
-  if (!supportsSimd()) {
-    throw stateError(
-      "ZP_UNSUPPORTED_ENGINE",
-      `${where}: this engine has no WebAssembly with 128-bit SIMD, which every build needs`,
-    );
-  }
+/** Runs a compiled build, with workers if it can have them. */
+async function startCore(
+  where: string,
+  { name, chunk, module }: Compiled,
+  threads: number,
+  reason: string | undefined,
+): Promise<Core> {
+  const build = buildOf(name);
   let core: Core;
   let isCorrect: boolean;
   try {
-    const { default: start } = await import("./core/baseline.js");
-    // The rejection says what went wrong; the loader need not print it too.
-    core = new Core(await start({ printErr: () => {} }), build, threads);
-    isCorrect = computesKnownValues(core);
+    const { bindings: started, shared } = await instantiate(chunk.start, module);
+    const bindings = started as CoreModule;
+    const memory = new Memory(bindings);
+    let workers: Workers | undefined;
+    if (shared !== undefined && threads > 1) {
+      const withThreads = started as ThreadsModule;
+      workers = await startWorkers(withThreads, { module, memory: shared }, threads - 1);
+      const { end } = workers;
+      Object.assign(withThreads, {
+        // A worker fell silent: whatever it may yet write must hit nothing.
+        workerLost: () => {
+          memory.abandon();
+          end();
+        },
+      });
+    }
+    const binary = { name, module };
+    core = new Core(bindings, build, memory, binary, workers, threads, reason);
+    isCorrect = computesKnownValues(core) && threadsComputeKnownValues(core);
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw stateError(
-      "ZP_LOAD_FAILED",
-      `${where}: the "${build}" build could not be loaded: ${reason}`,
-      cause,
-    );
+    throw loadFailed(where, `the "${build}" build`, cause);
   }
   if (isCorrect) return core;
-  throw stateError(
-    "ZP_UNSUPPORTED_ENGINE",
-    `${where}: the "${build}" build computes wrong values on this engine`,
+  core.dispose();
+  throw unsupported(where, `the "${build}" build computes wrong values on this engine`);
+}
+
+/**
+ * Loads the build that a request gets.
+ * @throws {Error} `ZP_UNSUPPORTED_ENGINE` if the engine lacks what the build needs, or has it and
+ *   computes wrongly; `ZP_LOAD_FAILED`
+ * @throws {RangeError} `ZP_BUILD_UNAVAILABLE` if `wasm` is not the build
+ */
+export async function loadBuild(where: string, chunks: Chunks, request: Request): Promise<Core> {
+  const { wasm, threads = 1 } = request;
+  let reason = threads > 1 ? whyNotShared() : undefined;
+  const builds = chooseBuilds(where, request.build);
+
+  if (wasm !== undefined && typeof wasm !== "function") {
+    const compiled = await compileGiven(where, chunks, wasm);
+    const build = buildOf(compiled.name);
+    if (request.build !== "auto" && request.build !== build) {
+      throw rangeError(
+        "ZP_BUILD_UNAVAILABLE",
+        `${where}: options.build is "${request.build}", and options.wasm is "${build}"`,
+      );
+    }
+    chooseBuilds(where, build);
+    if (threads > 1 && !isShared(compiled.name)) {
+      reason ??= `options.wasm is "${compiled.name}", which has no threads`;
+    }
+    return await startCore(where, compiled, threads, reason);
+  }
+
+  let failure: unknown;
+  for (const build of builds) {
+    const name = nameOf(build, threads > 1 && reason === undefined);
+    const compiled = await compileBuild(where, chunks, name, wasm as WasmFunction | undefined);
+    try {
+      return await startCore(where, compiled, threads, reason);
+    } catch (error) {
+      // One that computes wrongly gives way to the next; anything else would befall that, too.
+      if ((error as { code?: unknown }).code !== "ZP_UNSUPPORTED_ENGINE") throw error;
+      failure = error;
+    }
+  }
+  throw failure;
+}
+
+/** Refuses to load a binary from nowhere. @throws {TypeError} `ZP_INVALID_OPTION` */
+export function checkHasWasm(where: string, wasm: unknown): void {
+  if (wasm !== undefined) return;
+  throw typeError(
+    "ZP_INVALID_OPTION",
+    `${where}: options.wasm is needed, for zeropoint/slim brings no binary of its own`,
   );
+}
+
+const PARTS = 256;
+const STEPS = 100;
+
+/** Whether all threads together compute what one computes; true without workers. */
+function threadsComputeKnownValues({ memory, module, threads }: Core): boolean {
+  if (threads === 1) return true;
+  const place = memory.place(4 * PARTS);
+  const out = memory.commit("init") + place;
+  (module as ThreadsModule).proveWorkers(out, PARTS, STEPS);
+  const states = new Uint32Array(PARTS);
+  memory.read(out, states);
+  memory.end();
+  return states.every((state, part) => {
+    let expected = part;
+    for (let step = 0; step < STEPS; step++) {
+      expected = (Math.imul(expected, 1664525) + 1013904223) >>> 0;
+    }
+    return state === expected;
+  });
 }
 
 /** Four vectors and one value over: ties, signs, both ends of the range, NaN and infinities. */
@@ -149,7 +369,7 @@ function quantizesKnownValues({ memory, module }: Core): boolean {
 function multipliesKnownValues(core: Core): boolean {
   const { memory, module } = core;
   const n = KNOWN_VALUES.length;
-  const codes = Int8Array.from(KNOWN_VALUES, (_, i) => i + 1);
+  const counting = KNOWN_VALUES.map((_, i) => i + 1);
   const weight = new PackedWeight(
     core,
     "init",
@@ -157,7 +377,7 @@ function multipliesKnownValues(core: Core): boolean {
       outFeatures: 1,
       inFeatures: n,
       dtype: "int8",
-      codes,
+      codes: new Int8Array(counting),
       granularity: "perTensor",
       groupSize: 0,
       scales: [0.5],
@@ -169,8 +389,11 @@ function multipliesKnownValues(core: Core): boolean {
   const scratch = memory.place(weight.scratchBytes(1));
   const sum = memory.place(4);
   const base = memory.commit("init");
-  const input = Float32Array.from(codes, (i) => 17 - i);
-  memory.write("Float32Array", base + x, input);
+  memory.write(
+    "Float32Array",
+    base + x,
+    counting.map((i) => 17 - i),
+  );
   const { at } = weight;
   const status = module.linearPacked(base + x, 1, at, 0, "exact", base + scratch, base + sum);
   const y = memory.readOne("Float32Array", base + sum);

@@ -8,11 +8,11 @@ import {
   quantizationErrorAsync,
   quantizeAsync,
 } from "./async.js";
-import type { Build, Core } from "./build.js";
+import type { Build, Chunks, Core } from "./build.js";
 import { dequantize, fakeQuantize } from "./dequantize.js";
 import { quantizationError } from "./error.js";
 import { HistogramObserver } from "./histogram.js";
-import { type InitOptions, loadCore, runOn } from "./init.js";
+import { describeCore, type InitOptions, type InitResult, loadCore, runOn } from "./init.js";
 import { linear, QuantizedLinear } from "./linear.js";
 import { Embedding, LayerNorm, Linear, ReLU, Sigmoid, Softmax, Tanh } from "./model/layer.js";
 import { Sequential } from "./model/sequential.js";
@@ -49,11 +49,19 @@ import {
 type QConfigs = typeof qconfigs;
 
 /** An instance of the library, with a core and memory of its own. */
-export interface Zeropoint extends QConfigs {
+export interface Zeropoint extends QConfigs, InitResult {
   /** The build that it runs. */
   readonly build: Build;
   /** The threads that it runs on. */
   readonly threads: number;
+  /**
+   * Ends the instance and its workers: its functions throw `ZP_DISPOSED` from then on, and layers that
+   * are still there go on with one thread. Harmless when called again. The workers of an instance that
+   * nobody holds any more are ended some time later.
+   */
+  dispose(): void;
+  /** `dispose()`, for `using`. There where the engine has `Symbol.dispose`. */
+  [Symbol.dispose]: () => void;
   readonly tensor: typeof tensor;
   readonly chooseQParams: typeof chooseQParams;
   readonly quantize: typeof quantize;
@@ -101,19 +109,16 @@ export interface Zeropoint extends QConfigs {
   readonly quantizeDynamic: typeof quantizeDynamic;
 }
 
-/**
- * Makes an instance of the library that is independent of the default one and of all others: the
- * same functions and classes, on a core of its own. Tensors pass freely between instances.
- *
- * @param options  those of `init`
- * @throws {Error|RangeError|TypeError} what `init` throws, but never `ZP_ALREADY_INITIALIZED`
- * @example const { quantize, tensor } = await create({ build: "baseline" });
- */
-export async function create(options?: InitOptions): Promise<Zeropoint> {
-  const core = await loadCore("create", options);
-  return {
-    build: core.build,
-    threads: core.threads,
+/** `create`, with the chunks to load from. */
+export async function createFrom(
+  chunks: Chunks,
+  options: InitOptions | undefined,
+): Promise<Zeropoint> {
+  const core = await loadCore("create", chunks, options);
+  const dispose = (): void => core.dispose();
+  const instance: Omit<Zeropoint, typeof Symbol.dispose> = {
+    ...describeCore(core),
+    dispose,
     tensor: bind(core, tensor),
     chooseQParams: bind(core, chooseQParams),
     quantize: bind(core, quantize),
@@ -161,6 +166,8 @@ export async function create(options?: InitOptions): Promise<Zeropoint> {
     quantizeDynamic: bind(core, quantizeDynamic),
     ...qconfigs,
   };
+  const symbols = typeof Symbol.dispose === "symbol" ? { [Symbol.dispose]: dispose } : {};
+  return Object.assign(instance, symbols) as Zeropoint;
 }
 
 /** A function or class that runs on a core of its own, the same in everything else. */

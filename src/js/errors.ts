@@ -35,11 +35,11 @@
  * | `ZP_UNSUPPORTED_QCONFIG` | RangeError | a QConfig is for training, or asks for what a layer cannot do |
  * | `ZP_INVALID_MODEL` | TypeError, RangeError | a model is not a Sequential of layers, or has no such layer |
  * | `ZP_NO_QPARAMS` | TypeError | an observer that has no qparams to give is asked for them |
- * | `ZP_DISPOSED` | TypeError | an object is used after `dispose()` |
+ * | `ZP_DISPOSED` | TypeError | an object or instance is used after `dispose()` |
  * | `ZP_NOT_INITIALIZED` | Error | the core is needed before `await init()` |
  * | `ZP_ALREADY_INITIALIZED` | Error | a later `init` asks for something else |
- * | `ZP_BUILD_UNAVAILABLE` | RangeError | this version has no such build |
- * | `ZP_UNSUPPORTED_ENGINE` | Error | the engine lacks what every build needs, or computes wrongly |
+ * | `ZP_BUILD_UNAVAILABLE` | RangeError | `options.wasm` is of another version or build |
+ * | `ZP_UNSUPPORTED_ENGINE` | Error | the engine lacks what the build needs, or computes wrongly |
  * | `ZP_LOAD_FAILED` | Error | the core could not be loaded; `cause` says why |
  * | `ZP_WORKER_LOST` | Error | the worker of an asynchronous function ended before its work did |
  */

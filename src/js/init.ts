@@ -1,6 +1,7 @@
 // Starts the library, once, and knows which core the functions run on.
 
-import { type Build, type Core, chooseBuild, loadBuild } from "./build.js";
+import type { WasmOption } from "./binary.js";
+import { type Build, type Chunks, type Core, loadBuild, type Request } from "./build.js";
 import { checkChoice, checkOptions } from "./check.js";
 import { rangeError, stateError, typeError } from "./errors.js";
 import { show } from "./show.js";
@@ -8,12 +9,23 @@ import { show } from "./show.js";
 /** What `init` and `create` take. */
 export interface InitOptions {
   /**
-   * Which build of the core to load; `"auto"`, the default, takes the best one that this version has
-   * and the engine computes correctly. This version has `"baseline"`.
+   * Which build of the core to load; `"auto"`, the default, takes the best one that the engine
+   * computes correctly.
    */
   build?: "auto" | Build | undefined;
-  /** How many threads to compute with. Default, and all that this version has: 1. */
+  /**
+   * How many threads to compute with, 1 to 64, the calling one included. Default: 1. More need
+   * `SharedArrayBuffer`, so in a page cross-origin isolation; where workers cannot be had, the library
+   * runs on one thread, and the result says why. Results have the same bits with any number.
+   */
   threads?: number | undefined;
+  /**
+   * The core's binary, if not the one in the package: where it is, a `Response`, its bytes, a compiled
+   * module, or a function that gives one of these for the name of a file. The package has them as
+   * `zeropoint/baseline.wasm`, `zeropoint/relaxed.wasm`, `zeropoint/baseline-threads.wasm` and
+   * `zeropoint/relaxed-threads.wasm`.
+   */
+  wasm?: WasmOption | undefined;
 }
 
 /** What `init` loaded. */
@@ -22,16 +34,14 @@ export interface InitResult {
   readonly build: Build;
   /** The threads it runs on. */
   readonly threads: number;
+  /** Why there are fewer threads than asked for; there only if there are. */
+  readonly reason?: string;
 }
 
-/** What is asked for, after its checks. */
-export interface Request {
-  readonly build: "auto" | Build;
-  readonly threads: number | undefined;
-}
+const MAX_THREADS = 64;
 
 function checkRequest(where: string, options: InitOptions | undefined): Request {
-  const { build, threads } = checkOptions(where, options, ["build", "threads"]);
+  const { build, threads, wasm } = checkOptions(where, options, ["build", "threads", "wasm"]);
   const request = checkChoice(
     where,
     "options.build",
@@ -39,33 +49,36 @@ function checkRequest(where: string, options: InitOptions | undefined): Request 
     ["auto", "baseline", "relaxed"] as const,
     "auto",
   );
-  chooseBuild(where, request);
-  if (threads === undefined) return { build: request, threads };
-  if (typeof threads !== "number") {
+  if (threads !== undefined && typeof threads !== "number") {
     throw typeError(
       "ZP_INVALID_OPTION",
       `${where}: options.threads must be a number, got ${show(threads)}`,
     );
   }
-  if (!Number.isInteger(threads) || threads < 1) {
+  if (
+    threads !== undefined &&
+    (!Number.isInteger(threads) || threads < 1 || threads > MAX_THREADS)
+  ) {
     throw rangeError(
       "ZP_INVALID_OPTION",
-      `${where}: options.threads must be an integer >= 1, got ${show(threads)}`,
+      `${where}: options.threads must be an integer from 1 to ${MAX_THREADS}, got ${show(threads)}`,
     );
   }
-  if (threads > 1) {
-    throw rangeError(
-      "ZP_BUILD_UNAVAILABLE",
-      `${where}: this version has no build with threads; options.threads must be 1, got ${threads}`,
-    );
-  }
-  return { build: request, threads };
+  return { build: request, threads, wasm: wasm as WasmOption | undefined };
 }
 
 /** Loads a core of its own for those who ask. @throws {Error} see `init` */
-export async function loadCore(where: string, options: InitOptions | undefined): Promise<Core> {
-  const { build, threads } = checkRequest(where, options);
-  return await loadBuild(where, chooseBuild(where, build), threads ?? 1);
+export async function loadCore(
+  where: string,
+  chunks: Chunks,
+  options: InitOptions | undefined,
+): Promise<Core> {
+  return await loadBuild(where, chunks, checkRequest(where, options));
+}
+
+/** What `init` and instances say of a core. */
+export function describeCore({ build, threads, reason }: Core): InitResult {
+  return reason === undefined ? { build, threads } : { build, threads, reason };
 }
 
 /** The default core, or undefined until `init` has loaded it. */
@@ -75,43 +88,31 @@ let runningCore: Core | undefined;
 /** The default core on its way. */
 let loading: Promise<Core> | undefined;
 
-/**
- * Loads the core and makes it the one that all functions of this module run on. Everything after it
- * is synchronous.
- *
- * Concurrent and later calls share the first one's result. After a failure, `init` may be called
- * again.
- *
- * @param options.build    which build to load; default: the best one
- * @param options.threads  default: 1
- * @returns the build that runs, and its threads
- * @throws {Error} `ZP_ALREADY_INITIALIZED` if the library runs already and not as asked for;
- *   `ZP_UNSUPPORTED_ENGINE` if the engine lacks WebAssembly SIMD or computes it wrongly;
- *   `ZP_LOAD_FAILED` if the core could not be loaded, for example under a content security policy
- *   without 'wasm-unsafe-eval'
- * @throws {RangeError} `ZP_BUILD_UNAVAILABLE` for a build or threads that this version does not have
- * @throws {TypeError|RangeError} `ZP_INVALID_OPTION`, `ZP_INVALID_OPTIONS`, `ZP_UNKNOWN_OPTION`
- * @example await init(); // { build: "baseline", threads: 1 }
- */
-export async function init(options?: InitOptions): Promise<InitResult> {
+/** `init`, with the chunks to load from. */
+export async function initFrom(
+  chunks: Chunks,
+  options: InitOptions | undefined,
+): Promise<InitResult> {
   const request = checkRequest("init", options);
   let core = defaultCore;
   if (core === undefined) {
-    loading ??= loadDefault(request);
+    loading ??= loadDefault(chunks, request);
     core = await loading;
   }
   checkSame(request, core);
-  return { build: core.build, threads: core.threads };
+  return describeCore(core);
 }
 
 /** Checks that a request is for what runs already. */
 export function checkSame(
-  { build, threads }: Request,
-  running: Pick<Core, "build" | "threads">,
+  { build, threads }: Pick<Request, "build" | "threads">,
+  running: Pick<Core, "build" | "threads" | "wantedThreads">,
 ): void {
   const wanted = build === "auto" ? running.build : build;
   const wantedThreads = threads ?? running.threads;
-  if (wanted === running.build && wantedThreads === running.threads) return;
+  // Whoever asks for as many as the first call gets what that got.
+  const isSame = [running.threads, running.wantedThreads].includes(wantedThreads);
+  if (wanted === running.build && isSame) return;
   throw stateError(
     "ZP_ALREADY_INITIALIZED",
     `init: the library runs already, build "${running.build}" with threads ${running.threads}, and ` +
@@ -120,9 +121,9 @@ export function checkSame(
   );
 }
 
-async function loadDefault({ build, threads }: Request): Promise<Core> {
+async function loadDefault(chunks: Chunks, request: Request): Promise<Core> {
   try {
-    defaultCore = await loadBuild("init", chooseBuild("init", build), threads ?? 1);
+    defaultCore = await loadBuild("init", chunks, request);
     return defaultCore;
   } finally {
     loading = undefined;
@@ -140,6 +141,7 @@ export function activeCore(where: string): Core {
 
 /** Runs a function on a core of its own. */
 export function runOn<T>(core: Core, work: () => T): T {
+  if (core.isDisposed) throw typeError("ZP_DISPOSED", "this instance was disposed");
   const outer = runningCore;
   runningCore = core;
   try {

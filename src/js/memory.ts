@@ -166,6 +166,12 @@ export class Memory {
     return address === 0 ? undefined : { address, base: aligned(address) };
   }
 
+  /** Never uses the present block again, nor anybody else: it may yet be written to. */
+  abandon(): void {
+    this.#block = undefined;
+    this.#capacity = 0;
+  }
+
   /** Memory that stays until `release`. @throws {RangeError} `ZP_OUT_OF_MEMORY` */
   allocate(where: string, bytes: number): Block {
     const block = this.#tryAllocate(bytes);

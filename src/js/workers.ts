@@ -12,7 +12,13 @@ export interface AnyWorker {
 }
 
 /** What makes workers. */
-export type WorkerConstructor = new (address: URL, options?: { type: "module" }) => AnyWorker;
+export type WorkerConstructor = new (address: URL, options?: WorkerSettings) => AnyWorker;
+
+/** How a worker is made; Node alone knows `execArgv`. */
+interface WorkerSettings {
+  readonly type: "module";
+  readonly execArgv?: readonly string[];
+}
 
 interface NodeProcess {
   readonly versions?: { readonly node?: string };
@@ -48,7 +54,7 @@ function webWorker(): WorkerConstructor | undefined {
   policy ??= trustedTypes.createPolicy("zeropoint", { createScriptURL: (address) => address });
   const make = policy.createScriptURL;
   return class {
-    constructor(address: URL, options?: { type: "module" }) {
+    constructor(address: URL, options?: WorkerSettings) {
       // biome-ignore lint/correctness/noConstructorReturn: stands for the constructor it calls
       return new Native(make(address.href), options);
     }

@@ -369,7 +369,7 @@ void multiply_rows(const PanelProduct& product, std::size_t panel, const PanelPa
 }
 
 // Fewer rows than this do not pay for widening the codes first.
-constexpr std::size_t kWideRows = 4;
+[[maybe_unused]] constexpr std::size_t kWideRows = 4;
 // Rows whose totals are held at a time.
 constexpr std::size_t kRowsHeld = 128;
 

@@ -1,58 +1,125 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { before, describe, it } from "node:test";
-import { chooseBuild, computesKnownValues, loadBuild, supportsSimd } from "../../dist/build.js";
+import { chooseBuilds, computesKnownValues, loadBuild } from "../../dist/build.js";
+import { embedded } from "../../dist/embedded.js";
+import { examineEngine } from "../../dist/engine.js";
 import { refuses, rejects } from "./support.mjs";
 
-describe("supportsSimd", () => {
-  it("is true here", () => {
-    assert.equal(supportsSimd(), true);
+const load = (request, chunks = embedded) => loadBuild("test", chunks, request);
+
+describe("examineEngine", () => {
+  const { validate } = WebAssembly;
+  const probes = [];
+
+  /** What it finds where the engine answers so about the first and the second probe. */
+  function examine(...answers) {
+    WebAssembly.validate = (bytes) => {
+      probes.push(bytes.slice());
+      return answers.shift();
+    };
+    try {
+      return examineEngine();
+    } finally {
+      WebAssembly.validate = validate;
+    }
+  }
+
+  it("finds SIMD here", () => {
+    assert.equal(examineEngine().simd, true);
   });
 
-  it("is false in an engine without WebAssembly", () => {
+  it("finds nothing in an engine without WebAssembly", () => {
     const { WebAssembly: engine } = globalThis;
     delete globalThis.WebAssembly;
     try {
-      assert.equal(supportsSimd(), false);
+      assert.deepEqual(examineEngine(), { simd: false, relaxed: false });
     } finally {
       globalThis.WebAssembly = engine;
     }
   });
 
-  it("asks about a module that uses SIMD and is otherwise sound", () => {
-    const { validate } = WebAssembly;
-    let probe;
-    WebAssembly.validate = (bytes) => {
-      probe = bytes.slice();
-      return true;
-    };
-    try {
-      supportsSimd();
-    } finally {
-      WebAssembly.validate = validate;
+  it("asks about modules that are sound but for the feature", () => {
+    assert.deepEqual(examine(true, false), { simd: true, relaxed: false });
+    assert.deepEqual(examine(false, true), { simd: false, relaxed: false });
+    const [simd, relaxed] = probes;
+    assert.equal(WebAssembly.validate(simd), true);
+    const rounding = simd.subarray(-3); // f32x4.nearest, end
+    assert.deepEqual([...rounding], [0xfd, 0x6a, 0x0b]);
+    rounding[1] = 0x13; // f32x4.splat, which takes no vector
+    assert.equal(WebAssembly.validate(simd), false);
+
+    const dot = Buffer.from(relaxed).indexOf(Buffer.from([0xfd, 0x93, 0x02]));
+    assert.notEqual(dot, -1);
+    // Addition of three vectors is none: a number of operands that only the dot product has.
+    relaxed.set([0xfd, 0xae, 0x01], dot); // i32x4.add
+    assert.equal(WebAssembly.validate(relaxed), false);
+  });
+
+  it("computes with relaxed SIMD and finds a wrong value", () => {
+    const { Instance } = WebAssembly;
+    for (const [answer, expected] of [
+      [1, true],
+      [0, "wrong"],
+    ]) {
+      WebAssembly.Instance = class {
+        exports = { f: () => answer };
+      };
+      const { Module } = WebAssembly;
+      WebAssembly.Module = class {};
+      try {
+        assert.deepEqual(examine(true, true), { simd: true, relaxed: expected });
+      } finally {
+        WebAssembly.Instance = Instance;
+        WebAssembly.Module = Module;
+      }
     }
-    assert.equal(WebAssembly.validate(probe), true);
-    const end = probe.subarray(-3); // f32x4.nearest, end
-    assert.deepEqual([...end], [0xfd, 0x6a, 0x0b]);
-    end[1] = 0x13; // f32x4.splat, which takes no vector
-    assert.equal(WebAssembly.validate(probe), false);
   });
 });
 
-describe("chooseBuild", () => {
-  it("takes the best build there is for auto", () => {
-    assert.equal(chooseBuild("init", "auto"), "baseline");
-    assert.equal(chooseBuild("init", "baseline"), "baseline");
+describe("chooseBuilds", () => {
+  const choose = (request, engine) => chooseBuilds("init", request, engine);
+
+  it("takes the best build first for auto", () => {
+    assert.deepEqual(choose("auto", { simd: true, relaxed: true }), ["relaxed", "baseline"]);
+    assert.deepEqual(choose("auto", { simd: true, relaxed: false }), ["baseline"]);
+    assert.deepEqual(choose("auto", { simd: true, relaxed: "wrong" }), ["baseline"]);
   });
 
-  it("refuses a build that this version does not have", () => {
-    refuses(() => chooseBuild("init", "relaxed"), RangeError, "ZP_BUILD_UNAVAILABLE", /"relaxed"/);
+  it("takes the build that is asked for", () => {
+    assert.deepEqual(choose("baseline", { simd: true, relaxed: true }), ["baseline"]);
+    assert.deepEqual(choose("relaxed", { simd: true, relaxed: true }), ["relaxed"]);
   });
+
+  const refused = [
+    ["auto", { simd: false, relaxed: false }, /this engine has no WebAssembly with 128-bit SIMD/],
+    [
+      "relaxed",
+      { simd: false, relaxed: false },
+      /has no WebAssembly with 128-bit SIMD, which every/,
+    ],
+    [
+      "relaxed",
+      { simd: true, relaxed: false },
+      'init: this engine has no relaxed SIMD, which the "relaxed" build needs',
+    ],
+    [
+      "relaxed",
+      { simd: true, relaxed: "wrong" },
+      'init: this engine computes relaxed SIMD wrongly, which the "relaxed" build needs',
+    ],
+  ];
+  for (const [request, engine, message] of refused) {
+    it(`refuses ${request} on ${JSON.stringify(engine)}`, () => {
+      refuses(() => choose(request, engine), Error, "ZP_UNSUPPORTED_ENGINE", message);
+    });
+  }
 });
 
 describe("computesKnownValues", () => {
   let core;
   before(async () => {
-    core = await loadBuild("test", "baseline", 1);
+    core = await load({ build: "baseline" });
   });
 
   const withModule = (changes) => ({ memory: core.memory, module: { ...core.module, ...changes } });
@@ -89,23 +156,103 @@ describe("computesKnownValues", () => {
 });
 
 describe("loadBuild", () => {
-  it("refuses an engine that computes wrongly", async () => {
+  /** Does it while heaps, the first so many, store float32 values with the wrong sign. */
+  async function whileWrong(times, work) {
     const { Float32Array: Real } = globalThis;
-    // As if float32 values were stored with the wrong sign. Copies run on intrinsics, out of reach.
+    let left = times;
+    // Copies run on intrinsics, out of reach; lists of numbers are written one by one.
     globalThis.Float32Array = function StoresWrongly(...args) {
-      const set = (array, key, value) => Reflect.set(array, key, -value);
-      return new Proxy(new Real(...args), { set, get: (array, key) => array[key] });
+      const array = new Real(...args);
+      if (!(args[0] instanceof ArrayBuffer) || args.length > 1 || left-- <= 0) return array;
+      const set = (target, key, value) => Reflect.set(target, key, -value);
+      return new Proxy(array, { set, get: (target, key) => target[key] });
     };
     try {
-      await rejects(
-        loadBuild("init", "baseline", 1),
-        Error,
-        "ZP_UNSUPPORTED_ENGINE",
-        'init: the "baseline" build computes wrong values on this engine',
-      );
+      return await work();
     } finally {
       globalThis.Float32Array = Real;
     }
-    assert.equal((await loadBuild("init", "baseline", 1)).build, "baseline");
+  }
+
+  it("refuses an engine that computes wrongly", async () => {
+    await whileWrong(Number.POSITIVE_INFINITY, () =>
+      rejects(
+        load({ build: "baseline" }),
+        Error,
+        "ZP_UNSUPPORTED_ENGINE",
+        'test: the "baseline" build computes wrong values on this engine',
+      ),
+    );
+    assert.equal((await load({ build: "baseline" })).build, "baseline");
+  });
+
+  it("loads nothing but the chunk of the build that it takes", async () => {
+    for (const build of ["baseline", ...(examineEngine().relaxed === true ? ["relaxed"] : [])]) {
+      for (const threads of [1, 2]) {
+        const loaded = [];
+        const chunks = Object.fromEntries(
+          Object.entries(embedded).map(([name, chunk]) => [
+            name,
+            () => {
+              loaded.push(name);
+              return chunk();
+            },
+          ]),
+        );
+        const core = await load({ build, threads }, chunks);
+        core.dispose();
+        assert.equal(core.build, build);
+        assert.deepEqual(loaded, [threads === 1 ? build : `${build}-threads`]);
+      }
+    }
+  });
+
+  it("takes the next build for auto where the best computes wrongly", async (t) => {
+    if (examineEngine().relaxed !== true) return t.skip("this engine has one build");
+    const core = await whileWrong(1, () => load({ build: "auto" }));
+    assert.equal(core.build, "baseline");
+  });
+});
+
+describe("the builds", () => {
+  it("differ in their binaries alone, so that a worker may start one with the other's module", async () => {
+    for (const form of ["", "-threads"]) {
+      const [baseline, relaxed] = await Promise.all(
+        ["baseline", "relaxed"].map((build) => file(`${build}${form}.js`).then(String)),
+      );
+      assert.equal(relaxed.replaceAll("relaxed", "baseline"), baseline);
+    }
+  });
+
+  const file = (name) => readFile(new URL(`../../dist/core/${name}`, import.meta.url));
+  const names = ["baseline", "relaxed", "baseline-threads", "relaxed-threads"];
+
+  it("are the same binary as a file and as text", async () => {
+    const { compile } = WebAssembly;
+    let compiled;
+    WebAssembly.compile = (bytes) => {
+      compiled = Buffer.from(bytes);
+      throw new Error("enough");
+    };
+    try {
+      for (const name of names) {
+        const build = name.replace("-threads", "");
+        const { text } = await embedded[name]();
+        const chunks = { [build]: async () => ({ text }) };
+        if (build === "relaxed" && examineEngine().relaxed !== true) continue;
+        await rejects(load({ build }, chunks), Error, "ZP_LOAD_FAILED", /enough/);
+        assert.deepEqual(compiled, await file(`${name}.wasm`), name);
+      }
+    } finally {
+      WebAssembly.compile = compile;
+    }
+  });
+
+  it("ship without an address that a bundler would have to find", async () => {
+    for (const name of names) {
+      const source = String(await file(`${name}.js`));
+      assert.doesNotMatch(source, /new URL\("[^"]+",\s*import\.meta/, name);
+      assert.doesNotMatch(source, /\beval\b|new Function|from"|import\(/, name);
+    }
   });
 });

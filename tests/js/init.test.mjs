@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as zeropoint from "zeropoint";
+import { examineEngine } from "../../dist/engine.js";
 import { checkSame } from "../../dist/init.js";
 import { refuses, rejects } from "./support.mjs";
 
 const { init, create, tensor } = zeropoint;
 const x = tensor([1, 2]);
+/** The build that auto takes here. */
+const best = examineEngine().relaxed === true ? "relaxed" : "baseline";
 
 // These tests run in order: the library starts once in a process.
 describe("before init", () => {
@@ -59,21 +62,34 @@ describe("init refuses options", () => {
       "ZP_INVALID_OPTION",
       'init: options.build must be "auto", "baseline" or "relaxed", got "fast"',
     ],
-    [
-      { build: "relaxed" },
-      RangeError,
-      "ZP_BUILD_UNAVAILABLE",
-      'init: this version has no "relaxed" build; options.build takes "auto" or "baseline"',
-    ],
     [{ threads: "2" }, TypeError, "ZP_INVALID_OPTION", /threads must be a number, got "2"/],
-    [{ threads: 0 }, RangeError, "ZP_INVALID_OPTION", /threads must be an integer >= 1, got 0/],
-    [{ threads: 1.5 }, RangeError, "ZP_INVALID_OPTION", /must be an integer >= 1, got 1\.5/],
     [
-      { threads: 2 },
+      { threads: 0 },
       RangeError,
-      "ZP_BUILD_UNAVAILABLE",
-      "init: this version has no build with threads; options.threads must be 1, got 2",
+      "ZP_INVALID_OPTION",
+      /threads must be an integer from 1 to 64, got 0/,
     ],
+    [
+      { threads: 1.5 },
+      RangeError,
+      "ZP_INVALID_OPTION",
+      /must be an integer from 1 to 64, got 1\.5/,
+    ],
+    [
+      { threads: 65 },
+      RangeError,
+      "ZP_INVALID_OPTION",
+      "init: options.threads must be an integer from 1 to 64, got 65",
+    ],
+    [
+      { wasm: 1 },
+      TypeError,
+      "ZP_INVALID_OPTION",
+      "init: options.wasm must be a URL, a Response, bytes, a WebAssembly.Module, a promise of one " +
+        "of these, or a function that returns one, got 1",
+    ],
+    [{ wasm: () => null }, TypeError, "ZP_INVALID_OPTION", /options\.wasm must be .* got null/],
+    [{ wasm: Promise.resolve({}) }, TypeError, "ZP_INVALID_OPTION", /options\.wasm must be/],
   ];
   for (const [options, type, code, message] of cases) {
     it(JSON.stringify(options), () => rejects(init(options), type, code, message));
@@ -106,7 +122,7 @@ describe("init that fails", () => {
         assert.equal(reason.code, "ZP_LOAD_FAILED");
         assert.match(
           reason.message,
-          /^init: the "baseline" build could not be loaded: .*forbidden/,
+          /^init: the "(baseline|relaxed)" build could not be loaded: .*forbidden/,
         );
         assert.ok(reason.cause instanceof Error);
       }
@@ -125,12 +141,8 @@ describe("init", () => {
       return instantiate.apply(WebAssembly, args);
     };
     try {
-      const results = await Promise.all([
-        init(),
-        init({ build: "baseline" }),
-        init({ threads: 1 }),
-      ]);
-      for (const result of results) assert.deepEqual(result, { build: "baseline", threads: 1 });
+      const results = await Promise.all([init(), init({ build: best }), init({ threads: 1 })]);
+      for (const result of results) assert.deepEqual(result, { build: best, threads: 1 });
       assert.equal(loads, 1);
     } finally {
       WebAssembly.instantiate = instantiate;
@@ -142,23 +154,28 @@ describe("init", () => {
   });
 
   it("answers later calls that ask for what runs", async () => {
-    assert.deepEqual(await init({ build: "auto", threads: 1 }), { build: "baseline", threads: 1 });
-    assert.deepEqual(await init(), { build: "baseline", threads: 1 });
+    assert.deepEqual(await init({ build: "auto", threads: 1 }), { build: best, threads: 1 });
+    assert.deepEqual(await init(), { build: best, threads: 1 });
   });
 
   it("refuses later calls that ask for something else, and goes on running", async () => {
-    await rejects(init({ build: "relaxed" }), RangeError, "ZP_BUILD_UNAVAILABLE", /"relaxed"/);
-    await rejects(init({ threads: 4 }), RangeError, "ZP_BUILD_UNAVAILABLE", /got 4/);
+    const other = best === "relaxed" ? "baseline" : "relaxed";
+    await rejects(init({ build: other }), Error, "ZP_ALREADY_INITIALIZED", /create\(…\)/);
+    await rejects(init({ threads: 4 }), Error, "ZP_ALREADY_INITIALIZED", /with threads 4/);
     assert.deepEqual([...zeropoint.quantize(x).data], [64, 127]);
   });
 });
 
 describe("checkSame", () => {
-  const running = { build: "relaxed", threads: 2 };
+  const running = { build: "relaxed", threads: 2, wantedThreads: 4 };
 
   it("accepts requests for what runs, or for no matter what", () => {
     checkSame({ build: "auto", threads: undefined }, running);
     checkSame({ build: "relaxed", threads: 2 }, running);
+  });
+
+  it("accepts as many threads as the first call asked for, even if it got fewer", () => {
+    checkSame({ build: "auto", threads: 4 }, running);
   });
 
   it("refuses another build and other threads", () => {
@@ -182,8 +199,11 @@ describe("create", () => {
   it("makes instances with all functions and classes of the module", async () => {
     const instance = await create();
     const shared = Object.keys(zeropoint).filter((name) => !["init", "create"].includes(name));
-    assert.deepEqual(Object.keys(instance).sort(), [...shared, "build", "threads"].sort());
-    assert.equal(instance.build, "baseline");
+    assert.deepEqual(
+      Object.keys(instance).sort(),
+      [...shared, "build", "dispose", "threads"].sort(),
+    );
+    assert.equal(instance.build, best);
     assert.equal(instance.threads, 1);
   });
 
@@ -214,10 +234,36 @@ describe("create", () => {
 
   it("refuses what init refuses, in its own name", async () => {
     await rejects(
-      create({ build: "relaxed" }),
+      create({ threads: 0 }),
       RangeError,
-      "ZP_BUILD_UNAVAILABLE",
-      /^create: this version has no "relaxed" build/,
+      "ZP_INVALID_OPTION",
+      /^create: options\.threads/,
     );
+  });
+
+  it("gives the relaxed build where the engine computes it, and says why not elsewhere", async () => {
+    if (best === "relaxed") {
+      assert.equal((await create({ build: "relaxed" })).build, "relaxed");
+      return;
+    }
+    await rejects(
+      create({ build: "relaxed" }),
+      Error,
+      "ZP_UNSUPPORTED_ENGINE",
+      /^create: this engine (has no|computes) relaxed SIMD/,
+    );
+  });
+
+  it("ends an instance that is disposed of, and no other", async () => {
+    const [one, other] = await Promise.all([create(), create()]);
+    const layer = new one.QuantizedLinear(tensor([[1, 2]]));
+    one.dispose();
+    one.dispose();
+    if (typeof Symbol.dispose === "symbol") one[Symbol.dispose]();
+    refuses(() => one.quantize(x), TypeError, "ZP_DISPOSED", "this instance was disposed");
+    assert.deepEqual([...layer.forward(x).data].map(Math.round), [5]);
+    layer.dispose();
+    assert.deepEqual([...other.quantize(x).data], [64, 127]);
+    assert.deepEqual([...zeropoint.quantize(x).data], [64, 127]);
   });
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, describe, it } from "node:test";
 import { loadBuild } from "../../dist/build.js";
+import { embedded } from "../../dist/embedded.js";
 import { Memory } from "../../dist/memory.js";
 import { refuses } from "./support.mjs";
 
@@ -10,7 +11,7 @@ describe("Memory", () => {
   let core;
   let memory;
   beforeEach(async () => {
-    core = await loadBuild("test", "baseline", 1);
+    core = await loadBuild("test", embedded, { build: "baseline" });
     memory = core.memory;
   });
 

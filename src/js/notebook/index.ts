@@ -1,6 +1,7 @@
 // zeropoint/notebook: the notebooks' own functions, and the torch and Python they use.
 
-export { type InitOptions, type InitResult, init } from "../init.js";
+export type { InitOptions, InitResult } from "../init.js";
+export { init } from "../start.js";
 export type { PythonError, PythonExceptionName } from "./errors.js";
 export {
   type ErrorType,

@@ -1,0 +1,157 @@
+// The core's binary: from text, or from wherever a user says, to a compiled module that says what it is.
+
+import version from "./core/version.js";
+import { rangeError, stateError, typeError, type ZeropointError } from "./errors.js";
+import { show } from "./show.js";
+
+/** The file of a build, with shared memory or without. */
+export type BinaryName = "baseline" | "relaxed" | "baseline-threads" | "relaxed-threads";
+
+/**
+ * Where the core's binary comes from: an address, what `fetch` gave for it, its bytes, or a compiled
+ * module.
+ */
+export type WasmSource =
+  | string
+  | URL
+  | Response
+  | ArrayBuffer
+  | ArrayBufferView<ArrayBuffer>
+  | WebAssembly.Module;
+
+/**
+ * What `options.wasm` takes: a source or a promise of one, or a function from a file's name, such as
+ * `"relaxed.wasm"`, to that, so that the library chooses the build that suits the engine.
+ */
+export type WasmOption =
+  | WasmSource
+  | PromiseLike<WasmSource>
+  | ((file: `${BinaryName}.wasm`) => WasmSource | PromiseLike<WasmSource>);
+
+// ---- The binary as text
+
+/** Of characters that need no escape in a string, in the order of scripts/embed.mjs. */
+const QUOTE = 34;
+const BACKSLASH = 92;
+const FIRST = 32;
+const CHARACTERS = 93;
+/** So many characters begin a pair. */
+const PREFIXES = 2;
+const BYTES = 256;
+
+/** @param text  what scripts/embed.mjs made of the binary */
+function fromText(text: string): Uint8Array<ArrayBuffer> {
+  const order = new Uint8Array(BYTES);
+  for (let i = 0; i < BYTES; i++) order[i] = Number.parseInt(text.slice(2 * i, 2 * i + 2), 16);
+  const rank = (at: number): number => {
+    const code = text.charCodeAt(at);
+    return code - FIRST - Number(code > QUOTE) - Number(code > BACKSLASH);
+  };
+  const bytes = new Uint8Array(text.length);
+  let length = 0;
+  for (let at = 2 * BYTES; at < text.length; at++) {
+    const first = rank(at);
+    const place =
+      first < PREFIXES ? CHARACTERS - PREFIXES + first * CHARACTERS + rank(++at) : first - PREFIXES;
+    bytes[length++] = order[place] as number;
+  }
+  return bytes.subarray(0, length);
+}
+
+/** Compiles the binary of a chunk. */
+export function compileText(text: string): Promise<WebAssembly.Module> {
+  return WebAssembly.compile(fromText(text));
+}
+
+// ---- The binary from elsewhere
+
+/** Knows objects of another realm, too. */
+const kindOf = (value: unknown): string => Object.prototype.toString.call(value).slice(8, -1);
+
+interface NodeFiles {
+  readFile(path: URL): Promise<Uint8Array<ArrayBuffer>>;
+}
+
+/** What Node, which does not fetch files, reads them with. */
+function nodeFiles(): NodeFiles | undefined {
+  const { process } = globalThis as {
+    process?: { getBuiltinModule?: (name: string) => NodeFiles };
+  };
+  return process?.getBuiltinModule?.("node:fs/promises");
+}
+
+const isFile = (address: string): boolean => /^file:/i.test(address);
+
+async function compileAt(address: string): Promise<WebAssembly.Module> {
+  const files = isFile(address) ? nodeFiles() : undefined;
+  if (files) return WebAssembly.compile(await files.readFile(new URL(address)));
+  return compileResponse(await fetch(address, { credentials: "same-origin" }));
+}
+
+/** Compiles while it downloads where the server says what it sends; engines insist on that. */
+async function compileResponse(response: Response): Promise<WebAssembly.Module> {
+  if (!response.ok) throw new Error(`${response.url || "the server"} answers ${response.status}`);
+  const type = response.headers.get("content-type") ?? "";
+  if (type.toLowerCase() === "application/wasm" && "compileStreaming" in WebAssembly) {
+    return WebAssembly.compileStreaming(response);
+  }
+  return WebAssembly.compile(await response.arrayBuffer());
+}
+
+/** @throws {TypeError} `ZP_INVALID_OPTION` */
+export function checkSource(where: string, source: unknown): WasmSource {
+  const isKnown =
+    typeof source === "string" ||
+    ArrayBuffer.isView(source) ||
+    ["URL", "Response", "ArrayBuffer", "WebAssembly.Module"].includes(kindOf(source));
+  if (isKnown) return source as WasmSource;
+  throw typeError(
+    "ZP_INVALID_OPTION",
+    `${where}: options.wasm must be a URL, a Response, bytes, a WebAssembly.Module, a promise of one ` +
+      `of these, or a function that returns one, got ${show(source)}`,
+  );
+}
+
+/** Compiles what the user gave. @throws {Error} whatever goes wrong on the way, by its own name */
+export function compileSource(source: WasmSource): Promise<WebAssembly.Module> {
+  switch (kindOf(source)) {
+    case "WebAssembly.Module":
+      return Promise.resolve(source as WebAssembly.Module);
+    case "Response":
+      return compileResponse(source as Response);
+    case "String":
+    case "URL":
+      return compileAt(String(source));
+    default:
+      return WebAssembly.compile(source as ArrayBuffer);
+  }
+}
+
+// ---- What it is
+
+/** The custom section that scripts/embed.mjs adds. */
+const SECTION = "zeropoint";
+const NAMES: readonly string[] = ["baseline", "relaxed", "baseline-threads", "relaxed-threads"];
+
+/**
+ * The build in a compiled module.
+ * @throws {RangeError} `ZP_BUILD_UNAVAILABLE` if it is none of this version's
+ */
+export function buildIn(where: string, module: WebAssembly.Module): BinaryName {
+  const [section] = WebAssembly.Module.customSections(module, SECTION);
+  const text = section === undefined ? "" : String.fromCharCode(...new Uint8Array(section));
+  const [ofVersion, name = ""] = text.split(" ");
+  if (NAMES.includes(name) && ofVersion === version) return name as BinaryName;
+  throw rangeError(
+    "ZP_BUILD_UNAVAILABLE",
+    text === ""
+      ? `${where}: options.wasm is not zeropoint's core`
+      : `${where}: options.wasm is the core of zeropoint ${show(text)}, this is ${version}`,
+  );
+}
+
+/** Something went wrong on the way to a running core. */
+export function loadFailed(where: string, what: string, cause: unknown): ZeropointError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return stateError("ZP_LOAD_FAILED", `${where}: ${what} could not be loaded: ${reason}`, cause);
+}

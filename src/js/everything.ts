@@ -1,0 +1,135 @@
+// The public exports of zeropoint and zeropoint/slim but for init and create, nothing else.
+
+export type { NumberArray } from "./arrays.js";
+export {
+  chooseQParamsAsync,
+  dequantizeAsync,
+  fakeQuantizeAsync,
+  type LinearAsyncOptions,
+  linearAsync,
+  quantizationErrorAsync,
+  quantizeAsync,
+} from "./async.js";
+export type { AbortSignalLike, AsyncOptions, Progress } from "./background.js";
+export type { WasmOption, WasmSource } from "./binary.js";
+export type { Build } from "./build.js";
+export type { TensorInput } from "./check.js";
+export type { Zeropoint } from "./create.js";
+export { dequantize, fakeQuantize, type OutOption } from "./dequantize.js";
+export type { Codes, CodesByDType, DType } from "./dtype.js";
+export { type Metric, quantizationError } from "./error.js";
+export type { ErrorCode, ZeropointError } from "./errors.js";
+export type { ObserverFactory } from "./factory.js";
+export type { Granularity } from "./granularity.js";
+export { HistogramObserver, type HistogramObserverOptions, type ValueRange } from "./histogram.js";
+export type { InitOptions, InitResult } from "./init.js";
+export {
+  type Accumulate,
+  type LinearOptions,
+  linear,
+  QuantizedLinear,
+  type QuantizedLinearOptions,
+} from "./linear.js";
+export {
+  Embedding,
+  type Layer,
+  LayerNorm,
+  type LayerNormOptions,
+  Linear,
+  type LinearLayerOptions,
+  ReLU,
+  Sigmoid,
+  Softmax,
+  type SoftmaxOptions,
+  Tanh,
+} from "./model/layer.js";
+export type { LayerMethod } from "./model/quantized.js";
+export type { LayerReport, ModelReport } from "./model/report.js";
+export { type LayerLike, type NamedLayer, Sequential } from "./model/sequential.js";
+export {
+  type ConvertOptions,
+  convert,
+  type LayerObservers,
+  type ModelQConfig,
+  type PreparedModel,
+  type PrepareOptions,
+  prepare,
+  type QuantizedModel,
+  quantizeDynamic,
+} from "./model/workflow.js";
+export {
+  MinMaxObserver,
+  MovingAverageMinMaxObserver,
+  type MovingAverageObserverOptions,
+  MovingAveragePerChannelMinMaxObserver,
+  type MovingAveragePerChannelObserverOptions,
+  type ObservedQParams,
+  type Observer,
+  type ObserverDType,
+  type ObserverJSON,
+  PerChannelMinMaxObserver,
+  type PerChannelObserverOptions,
+  type QScheme,
+  type UniformObserverOptions,
+} from "./observer.js";
+export { pack, type QuantizedTensorMeta, unpack } from "./pack.js";
+export {
+  FixedQParamsObserver,
+  type FixedQParamsObserverOptions,
+  NoopObserver,
+  type NoopObserverOptions,
+  type PlaceholderDType,
+  PlaceholderObserver,
+  type PlaceholderObserverOptions,
+  RecordingObserver,
+  type RecordingObserverOptions,
+  ReuseInputObserver,
+} from "./passive.js";
+export * from "./qconfig.js";
+export {
+  type LayerQConfig,
+  type LayerType,
+  QConfigMapping,
+  type WeightOnlyOptions,
+  WeightOnlyQConfig,
+} from "./qconfig-mapping.js";
+export {
+  type ChooseQParamsOptions,
+  chooseQParams,
+  type GranularityOf,
+  type QParamInput,
+  type QParams,
+  type QuantizedTensor,
+  type QuantizedTensorInput,
+  type QuantizeOptions,
+  type ScaleTensor,
+  type Scheme,
+  type ZeroPointTensor,
+} from "./qparams.js";
+export type {
+  ChannelScales,
+  ChannelZeroPoints,
+  CodesByQDType,
+  IntegerTensor,
+  QDType,
+  TensorQScheme,
+  TorchQuantizedTensor,
+  TorchQuantizedTensorInput,
+} from "./qtensor.js";
+export { quantize } from "./quantize.js";
+export { type NestedNumbers, type Tensor, tensor } from "./tensor.js";
+export {
+  type CompatOption,
+  fakeQuantizePerChannel,
+  fakeQuantizePerTensor,
+  intRepr,
+  quantizePerChannel,
+  quantizePerTensor,
+  quantizePerTensorDynamic,
+  type TorchFakeQuantizeOptions,
+  type TorchQuantizeOptions,
+  type TorchScale,
+  type TorchScales,
+  type TorchZeroPoint,
+  type TorchZeroPoints,
+} from "./torch.js";

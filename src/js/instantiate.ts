@@ -1,0 +1,37 @@
+// Runs a compiled core with the module that Emscripten made for it.
+
+/** What Emscripten's module takes. */
+export interface ModuleOptions {
+  printErr(message: string): void;
+  instantiateWasm(
+    imports: WebAssembly.Imports,
+    receive: (instance: WebAssembly.Instance) => void,
+  ): object;
+}
+
+/** Emscripten's module of a build. */
+export type Start = (options: ModuleOptions) => Promise<unknown>;
+
+/** A core that runs. */
+export interface Started {
+  /** The core's functions. */
+  readonly bindings: unknown;
+  /** Its memory, if that is not its own alone. */
+  readonly shared: WebAssembly.Memory | undefined;
+}
+
+/** @throws {Error} what the engine throws */
+export async function instantiate(start: Start, module: WebAssembly.Module): Promise<Started> {
+  let shared: WebAssembly.Memory | undefined;
+  const bindings = await new Promise((resolve, reject) => {
+    const instantiateWasm: ModuleOptions["instantiateWasm"] = (imports, receive) => {
+      const memories = Object.values(imports).map(({ memory }) => memory);
+      shared = memories.find((memory) => memory instanceof WebAssembly.Memory);
+      WebAssembly.instantiate(module, imports).then(receive).catch(reject);
+      return {};
+    };
+    // The rejection says what went wrong; the loader need not print it too.
+    start({ printErr: () => {}, instantiateWasm }).then(resolve, reject);
+  });
+  return { bindings, shared };
+}

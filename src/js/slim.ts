@@ -1,0 +1,46 @@
+// zeropoint/slim: the same library without the binary, for those who serve it as a file of its own.
+
+import { type Chunks, checkHasWasm } from "./build.js";
+import { createFrom, type Zeropoint } from "./create.js";
+import { type InitOptions, type InitResult, initFrom } from "./init.js";
+
+export * from "./everything.js";
+
+/** What `init` and `create` of `zeropoint/slim` take: the binary must come from somewhere. */
+export type SlimInitOptions = InitOptions & Required<Pick<InitOptions, "wasm">>;
+
+const chunks: Chunks = {
+  baseline: () => import("./core/baseline.js").then(asChunk),
+  relaxed: () => import("./core/relaxed.js").then(asChunk),
+  "baseline-threads": () => import("./core/baseline-threads.js").then(asChunk),
+  "relaxed-threads": () => import("./core/relaxed-threads.js").then(asChunk),
+};
+
+function asChunk<T>({ default: start }: { default: T }): { start: T } {
+  return { start };
+}
+
+/**
+ * Loads the core from `options.wasm` and makes it the one that all functions of this module run on.
+ * In all else it is the `init` of `zeropoint`.
+ *
+ * @param options.wasm  a URL, a `Response` or a promise of one, bytes, a `WebAssembly.Module`, or a
+ *   function from a file's name to one of these, for which the library chooses the build
+ * @example await init({ wasm: (file) => `/wasm/${file}` });
+ * @example await init({ wasm: fetch("/wasm/baseline.wasm") });
+ */
+export async function init(options: SlimInitOptions): Promise<InitResult> {
+  checkHasWasm("init", options?.wasm);
+  return await initFrom(chunks, options);
+}
+
+/**
+ * Makes an instance that is independent of the default one and of all others, as the `create` of
+ * `zeropoint` does.
+ *
+ * @param options.wasm  as in `init`
+ */
+export async function create(options: SlimInitOptions): Promise<Zeropoint> {
+  checkHasWasm("create", options?.wasm);
+  return await createFrom(chunks, options);
+}

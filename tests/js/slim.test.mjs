@@ -1,0 +1,157 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { after, before, describe, it } from "node:test";
+import * as zeropoint from "zeropoint";
+import * as slim from "zeropoint/slim";
+import { examineEngine } from "../../dist/engine.js";
+import { rejects } from "./support.mjs";
+
+const { create, tensor } = slim;
+const addressOf = (file) => new URL(import.meta.resolve(`zeropoint/${file}`));
+const bytesOf = (file) => readFile(addressOf(file));
+const best = examineEngine().relaxed === true ? "relaxed" : "baseline";
+
+/** Asserts that an instance is of this build and computes. */
+function runs(instance, build, threads = 1) {
+  assert.equal(instance.build, build);
+  assert.equal(instance.threads, threads);
+  assert.deepEqual([...instance.quantize(tensor([1, 2])).data], [64, 127]);
+  instance.dispose();
+}
+
+describe("zeropoint/slim", () => {
+  let server;
+  let site;
+  before(async () => {
+    server = createServer(async (request, response) => {
+      const [, type, file] = request.url.split("/");
+      if (type === "missing") return response.writeHead(404).end("nothing here");
+      if (type === "page") return response.writeHead(200).end("<!doctype html>");
+      response.setHeader("content-type", type === "right" ? "application/wasm" : "text/plain");
+      response.end(await bytesOf(file));
+    });
+    await new Promise((done) => server.listen(0, "localhost", done));
+    site = `http://localhost:${server.address().port}`;
+  });
+  after(() => server.close());
+
+  it("exports what zeropoint exports", () => {
+    assert.deepEqual(Object.keys(slim), Object.keys(zeropoint));
+    assert.equal(slim.quantize, zeropoint.quantize);
+  });
+
+  it("says that it needs a binary", async () => {
+    const message = /options\.wasm is needed, for zeropoint\/slim brings no binary of its own/;
+    await rejects(slim.init(), TypeError, "ZP_INVALID_OPTION", message);
+    await rejects(create({ build: "baseline" }), TypeError, "ZP_INVALID_OPTION", message);
+  });
+
+  it("takes bytes and their views", async () => {
+    const bytes = await bytesOf("baseline.wasm");
+    const padded = new Uint8Array(bytes.length + 20);
+    padded.set(bytes, 10);
+    runs(await create({ wasm: padded.subarray(10, 10 + bytes.length) }), "baseline");
+    runs(await create({ wasm: new Uint8Array(bytes).buffer }), "baseline");
+  });
+
+  it("takes a compiled module, for several instances", async () => {
+    const wasm = await WebAssembly.compile(await bytesOf("baseline.wasm"));
+    const instances = await Promise.all([create({ wasm }), create({ wasm, build: "baseline" })]);
+    for (const instance of instances) runs(instance, "baseline");
+  });
+
+  it("takes a URL of a file, and of a server", async () => {
+    runs(await create({ wasm: addressOf("baseline.wasm") }), "baseline");
+    runs(await create({ wasm: addressOf("baseline.wasm").href }), "baseline");
+    runs(await create({ wasm: new URL(`${site}/right/baseline.wasm`) }), "baseline");
+    runs(await create({ wasm: `${site}/wrong/baseline.wasm` }), "baseline");
+  });
+
+  it("compiles a response while it arrives if its MIME type is right, and else after", async (t) => {
+    const streaming = t.mock.method(WebAssembly, "compileStreaming");
+    runs(await create({ wasm: fetch(`${site}/right/baseline.wasm`) }), "baseline");
+    assert.equal(streaming.mock.callCount(), 1);
+    runs(await create({ wasm: await fetch(`${site}/wrong/baseline.wasm`) }), "baseline");
+    assert.equal(streaming.mock.callCount(), 1);
+  });
+
+  it("asks a function for the file of the build that suits the engine", async () => {
+    const files = [];
+    const wasm = (file) => {
+      files.push(file);
+      return bytesOf(file);
+    };
+    runs(await create({ wasm }), best);
+    runs(await create({ wasm, build: "baseline" }), "baseline");
+    runs(await create({ wasm, threads: 2 }), best, 2);
+    assert.deepEqual(files, [`${best}.wasm`, "baseline.wasm", `${best}-threads.wasm`]);
+  });
+
+  it("runs threads with a binary that has them, and says if it has none", async () => {
+    runs(await create({ wasm: addressOf("baseline-threads.wasm"), threads: 3 }), "baseline", 3);
+    runs(await create({ wasm: addressOf("baseline-threads.wasm") }), "baseline", 1);
+    const single = await create({ wasm: addressOf("baseline.wasm"), threads: 3 });
+    assert.equal(single.reason, 'options.wasm is "baseline", which has no threads');
+    runs(single, "baseline", 1);
+  });
+
+  it("refuses a build that the engine does not compute", async (t) => {
+    if (best === "relaxed") return t.skip("this engine computes both builds");
+    // An engine without relaxed SIMD may not even compile it.
+    await assert.rejects(create({ wasm: addressOf("relaxed.wasm") }), (error) =>
+      ["ZP_UNSUPPORTED_ENGINE", "ZP_LOAD_FAILED"].includes(error.code),
+    );
+  });
+
+  it("refuses a binary that is not the one asked for", async () => {
+    const wasm = addressOf("baseline.wasm");
+    const code = "ZP_BUILD_UNAVAILABLE";
+    if (best === "relaxed") {
+      const message = 'create: options.build is "relaxed", and options.wasm is "baseline"';
+      await rejects(create({ wasm, build: "relaxed" }), RangeError, code, message);
+    }
+    await rejects(
+      create({ wasm: () => addressOf("baseline-threads.wasm"), build: "baseline" }),
+      RangeError,
+      code,
+      'create: options.wasm gave "baseline-threads" for "baseline.wasm"',
+    );
+    const empty = new Uint8Array([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0]);
+    await rejects(
+      create({ wasm: empty }),
+      RangeError,
+      code,
+      "create: options.wasm is not zeropoint's core",
+    );
+  });
+
+  it("refuses the binary of another version", async () => {
+    const bytes = await bytesOf("baseline.wasm");
+    const { version } = JSON.parse(await readFile(addressOf("package.json"), "utf8"));
+    const at = bytes.lastIndexOf(`${version} baseline`);
+    bytes[at] += 1;
+    await rejects(
+      create({ wasm: bytes }),
+      RangeError,
+      "ZP_BUILD_UNAVAILABLE",
+      /^create: options\.wasm is the core of zeropoint "1\.\d+\.\d+ baseline", this is 0\./,
+    );
+  });
+
+  it("says what went wrong on the way", async () => {
+    const fails = (wasm, reason) =>
+      rejects(create({ wasm, build: "baseline" }), Error, "ZP_LOAD_FAILED", reason);
+    await fails(
+      `${site}/missing/baseline.wasm`,
+      /options\.wasm .*missing\/baseline\.wasm answers 404/,
+    );
+    await fails(`${site}/page/baseline.wasm`, /could not be loaded: .*magic/);
+    await fails(() => fetch(`${site}/missing/x`), /"baseline" build could not .* answers 404/);
+    await fails(Promise.reject(new Error("no net")), /could not be loaded: no net$/);
+    await fails(new Uint8Array(3), /options\.wasm could not be loaded/);
+    const used = await fetch(`${site}/wrong/baseline.wasm`);
+    await used.text();
+    await fails(used, /could not be loaded/);
+  });
+});

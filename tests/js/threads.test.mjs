@@ -1,0 +1,260 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { before, describe, it } from "node:test";
+import { promisify } from "node:util";
+import { Worker } from "node:worker_threads";
+import { create, tensor } from "zeropoint";
+import { loadBuild } from "../../dist/build.js";
+import { embedded } from "../../dist/embedded.js";
+import { examineEngine } from "../../dist/engine.js";
+import { Random, sameFloats } from "./support.mjs";
+
+const builds = examineEngine().relaxed === true ? ["baseline", "relaxed"] : ["baseline"];
+const load = (request) => loadBuild("test", embedded, request);
+
+/** What the core's self-test leaves for a part after so many steps. */
+function expectedState(part, steps) {
+  let state = part;
+  for (let step = 0; step < steps; step++) {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+  }
+  return state;
+}
+
+/** Lets all threads compute, and checks every part. */
+function compute(core, parts, steps) {
+  const place = core.memory.place(4 * parts);
+  const out = core.memory.commit("test") + place;
+  core.memory.write("Uint32Array", out, new Uint32Array(parts).fill(0xdead));
+  core.module.proveWorkers(out, parts, steps);
+  const states = new Uint32Array(parts);
+  core.memory.read(out, states);
+  core.memory.end();
+  for (const [part, state] of states.entries()) {
+    if (state !== expectedState(part, steps)) assert.fail(`part ${part} of ${parts}: ${state}`);
+  }
+}
+
+/** Runs work while workers are of another class. */
+async function withWorkers(Class, work) {
+  const { getBuiltinModule } = process;
+  process.getBuiltinModule = (name) =>
+    name === "node:worker_threads" ? { Worker: Class } : getBuiltinModule(name);
+  try {
+    return await work();
+  } finally {
+    process.getBuiltinModule = getBuiltinModule;
+  }
+}
+
+/** Runs work while all new workers are handed to `see`. */
+function whileSeeingWorkers(see, work) {
+  class Seen extends Worker {
+    constructor(...args) {
+      super(...args);
+      see(this);
+    }
+  }
+  return withWorkers(Seen, work);
+}
+
+for (const build of builds) {
+  describe(`threads of the ${build} build`, () => {
+    const cores = {};
+    before(async () => {
+      for (const threads of [2, 4]) cores[threads] = await load({ build, threads });
+    });
+
+    it("are as many as asked for", () => {
+      for (const threads of [2, 4]) {
+        assert.equal(cores[threads].threads, threads);
+        assert.equal(cores[threads].reason, undefined);
+        assert.equal(cores[threads].build, build);
+      }
+    });
+
+    it("compute every part once", () => {
+      for (const threads of [2, 4]) {
+        for (const parts of [0, 1, 2, 3, 63, 1024, 1025, 5000]) compute(cores[threads], parts, 3);
+        for (let job = 0; job < 300; job++) compute(cores[threads], 16, job);
+      }
+    });
+
+    it("really compute in parallel", () => {
+      const { memory, module } = cores[2];
+      assert.ok(module.HEAPU8.buffer instanceof SharedArrayBuffer);
+      const place = memory.place(8);
+      const out = memory.commit("test") + place;
+      const time = (parts) => {
+        const start = performance.now();
+        module.proveWorkers(out, parts, 1e7);
+        return performance.now() - start;
+      };
+      // A busy machine may keep two threads from running at once, but not every time.
+      let best = Number.POSITIVE_INFINITY;
+      for (let round = 0; round < 200 && best > 1.6; round++)
+        best = Math.min(best, time(2) / time(1));
+      memory.end();
+      assert.ok(best <= 1.6, `two parts took ${best} times as long as one`);
+    });
+
+    it("give the bits of one thread", async () => {
+      const random = new Random(1);
+      const w = tensor(random.normal(96 * 64), [96, 64]);
+      const x = tensor(random.normal(33 * 64), [33, 64]);
+      const results = [];
+      for (const threads of [1, 2, 4]) {
+        const instance = await create({ build, threads });
+        assert.equal(instance.threads, threads);
+        const layer = new instance.QuantizedLinear(w, { axis: 0 });
+        const dynamic = new instance.QuantizedLinear(w, { activations: "dynamic" });
+        results.push([
+          layer.forward(x).data,
+          dynamic.forward(x).data,
+          instance.linear(x, w).data,
+          instance.dequantize(instance.quantize(x, { groupSize: 32 })).data,
+        ]);
+        instance.dispose();
+      }
+      for (const result of results.slice(1)) {
+        for (const [i, data] of result.entries()) sameFloats(data, results[0][i]);
+      }
+    });
+
+    it("outlive workers that end between calls", async () => {
+      const workers = [];
+      const core = await whileSeeingWorkers(
+        (worker) => workers.push(worker),
+        () => load({ build, threads: 4 }),
+      );
+      compute(core, 100, 10);
+      await workers[0].terminate();
+      compute(core, 1000, 10);
+      await Promise.all(workers.map((worker) => worker.terminate()));
+      compute(core, 1000, 10);
+      core.dispose();
+    });
+
+    it("outlive workers that are ended while they compute", async () => {
+      for (let round = 0; round < 5; round++) {
+        const workers = [];
+        const core = await whileSeeingWorkers(
+          (worker) => workers.push(worker),
+          () => load({ build, threads: 3 }),
+        );
+        for (const worker of workers) worker.terminate();
+        compute(core, 50, 1e5); // they are still on their way out
+        compute(core, 1000, 10);
+        core.dispose();
+      }
+    });
+
+    it("leave memory alone that a silent worker may yet write to", async () => {
+      const core = await load({ build, threads: 2 });
+      const place = core.memory.place(64);
+      const old = core.memory.commit("test") + place;
+      core.module.workerLost();
+      core.memory.place(64);
+      assert.notEqual(core.memory.commit("test"), old);
+      core.memory.end();
+      compute(core, 100, 10);
+      core.dispose();
+    });
+
+    it("come in many instances that do not disturb each other", async () => {
+      const instances = await Promise.all(
+        Array.from({ length: 6 }, (_, i) => load({ build, threads: 1 + (i % 3) })),
+      );
+      for (let round = 0; round < 20; round++) {
+        for (const core of instances) if (core.threads > 1) compute(core, 64, round);
+      }
+      for (const core of instances) core.dispose();
+    });
+  });
+}
+
+describe("threads that cannot be had", () => {
+  const falls = async (work, reason) => {
+    const instance = await work();
+    assert.equal(instance.threads, 1);
+    assert.match(instance.reason, reason);
+    assert.deepEqual([...instance.quantize(tensor([1, 2])).data], [64, 127]);
+  };
+
+  it("are one thread without SharedArrayBuffer", async () => {
+    const { SharedArrayBuffer: shared } = globalThis;
+    delete globalThis.SharedArrayBuffer;
+    try {
+      await falls(() => create({ threads: 2 }), /^there is no SharedArrayBuffer/);
+    } finally {
+      globalThis.SharedArrayBuffer = shared;
+    }
+  });
+
+  it("are one thread in a page that is not isolated", async () => {
+    globalThis.crossOriginIsolated = false;
+    try {
+      await falls(() => create({ threads: 2 }), /^the page is not cross-origin isolated$/);
+    } finally {
+      delete globalThis.crossOriginIsolated;
+    }
+  });
+
+  it("are one thread where workers do not start", async () => {
+    class Forbidden {
+      constructor() {
+        throw new Error("forbidden here");
+      }
+    }
+    await withWorkers(Forbidden, () =>
+      falls(() => create({ threads: 2 }), /^a worker could not be started: forbidden here$/),
+    );
+  });
+
+  it("are one thread where a worker ends at once", async () => {
+    await whileSeeingWorkers(
+      (worker) => worker.terminate(),
+      () =>
+        falls(() => create({ threads: 3 }), /^a worker could not be started: it ended with [01]$/),
+    );
+  });
+
+  it("are fetched again by whoever asked for them, without a quarrel", async () => {
+    const script = `
+      import { init } from "zeropoint";
+      globalThis.crossOriginIsolated = false;
+      const first = await init({ threads: 2 });
+      const again = await init({ threads: 2 });
+      console.log(JSON.stringify([first.threads, again, (await init()).reason]));
+    `;
+    const { stdout } = await run(script);
+    const reason = "the page is not cross-origin isolated";
+    const [first, again, last] = JSON.parse(stdout);
+    assert.deepEqual([first, again.threads, again.reason, last], [1, 1, reason, reason]);
+  });
+});
+
+const run = (script) =>
+  promisify(execFile)(process.execPath, ["--input-type=module", "--eval", script], {
+    cwd: new URL("../..", import.meta.url),
+    timeout: 30_000,
+  });
+
+describe("a process with threads", () => {
+  it("ends by itself", async () => {
+    const { stdout } = await run(`
+      import { init } from "zeropoint";
+      console.log((await init({ threads: 3 })).threads);
+    `);
+    assert.equal(stdout, "3\n");
+  });
+
+  it("ends by itself when only init is awaited by nobody", async () => {
+    const { stdout } = await run(`
+      import { init } from "zeropoint";
+      const results = await Promise.all([init({ threads: 2 }), init({ threads: 2 }), init()]);
+      console.log(results.map(({ threads }) => threads).join());
+    `);
+    assert.equal(stdout, "2,2,2\n");
+  });
+});
