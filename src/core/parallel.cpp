@@ -78,6 +78,7 @@ struct alignas(kLine) Worker {
   std::atomic<std::uint32_t> state{detail::kIdle};
 };
 
+// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): the lines are apart on purpose
 struct Pool {
   // The number of the job, and below it how many of its chunks nobody has claimed yet. A claim that
   // succeeds is of the job whose number it saw: that job cannot end before its chunks are done.
@@ -132,9 +133,8 @@ bool is_finished() { return pool.finished.load() == pool.chunks; }
 bool is_anybody_working() {
   const std::size_t count = pool.worker_count.load();
   const auto workers = std::span(pool.workers).first(count);
-  return std::any_of(workers.begin(), workers.end(), [](const Worker& worker) {
-    return worker.state.load() == detail::kWorking;
-  });
+  return std::any_of(workers.begin(), workers.end(),
+                     [](const Worker& worker) { return worker.state.load() == detail::kWorking; });
 }
 
 // Waits for the workers' chunks: true when all are done, false when they never will be.

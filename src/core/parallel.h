@@ -64,7 +64,6 @@ template <typename F>
 void parallel_for(std::size_t parts, const F& work) {
   static_assert(std::is_trivially_copyable_v<F>, "each thread works on a copy of what is captured");
   static_assert(sizeof(F) <= detail::kMaxCapture);
-  static_assert(alignof(F) <= alignof(std::max_align_t));
   if (parts > 1 && thread_count() > 1) {
     detail::run_parts(parts, &work, sizeof(F), [](const void* copy, std::size_t part) {
       (*static_cast<const F*>(copy))(part);

@@ -8,11 +8,12 @@ import startOwn from "./core/baseline.js";
 import startShared from "./core/baseline-threads.js";
 import { instantiate, type Start } from "./instantiate.js";
 import { type CoreModule, Memory } from "./memory.js";
+import type { WasmModule } from "./platform.js";
 
 /** What the worker needs to know to start. */
 export interface WorkerStart {
   readonly name: BinaryName;
-  readonly module: WebAssembly.Module;
+  readonly module: WasmModule;
 }
 
 /** Starts the build that the asking thread has. */

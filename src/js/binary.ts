@@ -2,6 +2,7 @@
 
 import version from "./core/version.js";
 import { rangeError, stateError, typeError, type ZeropointError } from "./errors.js";
+import type { PlatformResponse, PlatformURL, WasmModule } from "./platform.js";
 import { show } from "./show.js";
 
 /** The file of a build, with shared memory or without. */
@@ -13,11 +14,11 @@ export type BinaryName = "baseline" | "relaxed" | "baseline-threads" | "relaxed-
  */
 export type WasmSource =
   | string
-  | URL
-  | Response
+  | PlatformURL
+  | PlatformResponse
   | ArrayBuffer
-  | ArrayBufferView<ArrayBuffer>
-  | WebAssembly.Module;
+  | ArrayBufferView
+  | WasmModule;
 
 /**
  * What `options.wasm` takes: a source or a promise of one, or a function from a file's name, such as
@@ -59,7 +60,7 @@ function fromText(text: string): Uint8Array<ArrayBuffer> {
 }
 
 /** Compiles the binary of a chunk. */
-export function compileText(text: string): Promise<WebAssembly.Module> {
+export function compileText(text: string): Promise<WasmModule> {
   return WebAssembly.compile(fromText(text));
 }
 
@@ -82,14 +83,14 @@ function nodeFiles(): NodeFiles | undefined {
 
 const isFile = (address: string): boolean => /^file:/i.test(address);
 
-async function compileAt(address: string): Promise<WebAssembly.Module> {
+async function compileAt(address: string): Promise<WasmModule> {
   const files = isFile(address) ? nodeFiles() : undefined;
   if (files) return WebAssembly.compile(await files.readFile(new URL(address)));
   return compileResponse(await fetch(address, { credentials: "same-origin" }));
 }
 
 /** Compiles while it downloads where the server says what it sends; engines insist on that. */
-async function compileResponse(response: Response): Promise<WebAssembly.Module> {
+async function compileResponse(response: Response): Promise<WasmModule> {
   if (!response.ok) throw new Error(`${response.url || "the server"} answers ${response.status}`);
   const type = response.headers.get("content-type") ?? "";
   if (type.toLowerCase() === "application/wasm" && "compileStreaming" in WebAssembly) {
@@ -113,10 +114,10 @@ export function checkSource(where: string, source: unknown): WasmSource {
 }
 
 /** Compiles what the user gave. @throws {Error} whatever goes wrong on the way, by its own name */
-export function compileSource(source: WasmSource): Promise<WebAssembly.Module> {
+export function compileSource(source: WasmSource): Promise<WasmModule> {
   switch (kindOf(source)) {
     case "WebAssembly.Module":
-      return Promise.resolve(source as WebAssembly.Module);
+      return Promise.resolve(source as WasmModule);
     case "Response":
       return compileResponse(source as Response);
     case "String":
@@ -137,7 +138,7 @@ const NAMES: readonly string[] = ["baseline", "relaxed", "baseline-threads", "re
  * The build in a compiled module.
  * @throws {RangeError} `ZP_BUILD_UNAVAILABLE` if it is none of this version's
  */
-export function buildIn(where: string, module: WebAssembly.Module): BinaryName {
+export function buildIn(where: string, module: WasmModule): BinaryName {
   const [section] = WebAssembly.Module.customSections(module, SECTION);
   const text = section === undefined ? "" : String.fromCharCode(...new Uint8Array(section));
   const [ofVersion, name = ""] = text.split(" ");

@@ -14,6 +14,7 @@ import { rangeError, stateError, typeError, type ZeropointError } from "./errors
 import { instantiate, type Start } from "./instantiate.js";
 import { type CoreModule, Memory } from "./memory.js";
 import { PackedWeight } from "./packed-weight.js";
+import type { WasmModule } from "./platform.js";
 import { startWorkers, type ThreadsModule, type Workers } from "./threads.js";
 
 /**
@@ -47,7 +48,7 @@ const abandoned =
 /** A compiled build. */
 export interface Binary {
   readonly name: BinaryName;
-  readonly module: WebAssembly.Module;
+  readonly module: WasmModule;
 }
 
 /** One loaded build with its memory. */
@@ -144,7 +145,7 @@ const buildOf = (name: BinaryName): Build => name.replace(THREADS, "") as Build;
 interface Compiled {
   readonly name: BinaryName;
   readonly chunk: Chunk;
-  readonly module: WebAssembly.Module;
+  readonly module: WasmModule;
 }
 
 type WasmFunction = (file: `${BinaryName}.wasm`) => unknown;
@@ -182,7 +183,7 @@ async function compileBuild(
 
 /** The build of a binary that a user brought. */
 async function compileGiven(where: string, chunks: Chunks, wasm: unknown): Promise<Compiled> {
-  let module: WebAssembly.Module;
+  let module: WasmModule;
   try {
     module = await compileSource(checkSource(where, await wasm));
   } catch (cause) {

@@ -1,11 +1,13 @@
 // Runs a compiled core with the module that Emscripten made for it.
 
+import type { WasmInstance, WasmMemory, WasmModule } from "./platform.js";
+
 /** What Emscripten's module takes. */
 export interface ModuleOptions {
   printErr(message: string): void;
   instantiateWasm(
-    imports: WebAssembly.Imports,
-    receive: (instance: WebAssembly.Instance) => void,
+    imports: Record<string, Record<string, WasmMemory>>,
+    receive: (instance: WasmInstance) => void,
   ): object;
 }
 
@@ -17,12 +19,12 @@ export interface Started {
   /** The core's functions. */
   readonly bindings: unknown;
   /** Its memory, if that is not its own alone. */
-  readonly shared: WebAssembly.Memory | undefined;
+  readonly shared: WasmMemory | undefined;
 }
 
 /** @throws {Error} what the engine throws */
-export async function instantiate(start: Start, module: WebAssembly.Module): Promise<Started> {
-  let shared: WebAssembly.Memory | undefined;
+export async function instantiate(start: Start, module: WasmModule): Promise<Started> {
+  let shared: WasmMemory | undefined;
   const bindings = await new Promise((resolve, reject) => {
     const instantiateWasm: ModuleOptions["instantiateWasm"] = (imports, receive) => {
       const memories = Object.values(imports).map(({ memory }) => memory);

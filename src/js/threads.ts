@@ -1,14 +1,15 @@
 // The workers of a core with shared memory: how they start, and what becomes of them.
 
 import type { MainModule as ThreadsModule } from "./core/baseline-threads.js";
+import type { WasmMemory, WasmModule } from "./platform.js";
 import { type AnyWorker, listen, messageOf, workerConstructor } from "./workers.js";
 
 export type { ThreadsModule };
 
 /** What a worker is told; src/js/worker.ts. */
 interface Shared {
-  readonly module: WebAssembly.Module;
-  readonly memory: WebAssembly.Memory;
+  readonly module: WasmModule;
+  readonly memory: WasmMemory;
 }
 
 /** The workers that started. */

@@ -15,6 +15,7 @@ namespace zeropoint {
 namespace {
 
 constexpr std::size_t kThreadCounts[] = {1, 2, 3, 8, kMaxThreads};
+constexpr std::size_t kPartCounts[] = {0, 1, 2, 3, 7, 64, 1000, 1023, 1024, 1025, 2047, 5000};
 
 // How often each part was computed.
 class Counts {
@@ -24,7 +25,7 @@ class Counts {
   auto counting() {
     return [counts = counts_.data()](std::size_t part) { counts[part].fetch_add(1); };
   }
-  bool all_are(int expected) const {
+  [[nodiscard]] bool all_are(int expected) const {
     return std::all_of(counts_.begin(), counts_.end(),
                        [=](const std::atomic<int>& count) { return count.load() == expected; });
   }
@@ -46,7 +47,7 @@ TEST_F(ParallelFor, ComputesEachPartOnce) {
   for (const std::size_t threads : kThreadCounts) {
     set_thread_count(threads);
     ASSERT_EQ(thread_count(), threads);
-    for (const std::size_t parts : {0, 1, 2, 3, 7, 64, 1000, 1023, 1024, 1025, 2047, 5000}) {
+    for (const std::size_t parts : kPartCounts) {
       Counts counts(parts);
       parallel_for(parts, counts.counting());
       EXPECT_TRUE(counts.all_are(1)) << threads << " threads, " << parts << " parts";
@@ -78,7 +79,7 @@ TEST_F(ParallelFor, UsesOtherThreads) {
 
 TEST_F(ParallelFor, WithinAPartRunsOnItsThread) {
   set_thread_count(4);
-  Counts counts(8 * 5);
+  Counts counts(40);
   parallel_for(8, [count = counts.counting()](std::size_t outer) {
     const std::thread::id self = std::this_thread::get_id();
     parallel_for(5, [=](std::size_t inner) {
