@@ -1,5 +1,6 @@
 // The programs and headers that npm cannot install: what is missing, and how it gets here.
 
+import { devNull } from "node:os";
 import { findBrowser } from "./browser.mjs";
 import { emscriptenIsHere, TESTED_VERSION } from "./emscripten.mjs";
 import { capture, Failure, isDebian, mayInstall, run, which } from "./run.mjs";
@@ -33,6 +34,21 @@ function hasHeader(header) {
   }).ok;
 }
 
+/** Whether Clang is here with libFuzzer, which some systems package apart. */
+function hasFuzzer() {
+  if (!runs("clang++")) return false;
+  const source = 'extern "C" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }';
+  const options = ["-fsanitize=fuzzer,address", "-x", "c++", "-", "-o", devNull];
+  return capture("clang++", options, { input: source }).ok;
+}
+
+/** Debian's Clang, and the run-time libraries of the very version that it is. */
+function clangPackages() {
+  const depends = capture("apt-cache", ["depends", "clang"]).stdout;
+  const version = /\bclang-(\d+)/.exec(depends)?.[1] ?? "14";
+  return `clang libclang-rt-${version}-dev`;
+}
+
 /** What each purpose needs: how it is called, its Debian package, and whether it is here. */
 const NEEDS = {
   core: [
@@ -63,6 +79,13 @@ const NEEDS = {
     },
   ],
   format: [{ what: "clang-format", debian: "clang-format", isHere: () => runs("clang-format") }],
+  fuzz: [
+    { what: "CMake 3.25 or newer", debian: "cmake", isHere: cmakeIsNewEnough },
+    { what: "Ninja", debian: "ninja-build", isHere: () => runs("ninja") },
+    { what: "SIMDe", debian: "libsimde-dev", isHere: () => hasHeader("simde/wasm/simd128.h") },
+    { what: "Clang with libFuzzer", debian: clangPackages, isHere: hasFuzzer },
+  ],
+  valgrind: [{ what: "valgrind", debian: "valgrind", isHere: () => runs("valgrind") }],
   lint: [{ what: "clang-tidy", debian: "clang-tidy", isHere: () => runs("clang-tidy") }],
 };
 
@@ -78,7 +101,8 @@ export async function provideSystemPackages(purposes) {
   }
   if (wanted.length === 0) return;
 
-  const packages = missing.map((need) => need.debian).join(" ");
+  const packageOf = ({ debian }) => (typeof debian === "function" ? debian() : debian);
+  const packages = missing.map(packageOf).join(" ");
   const isRoot = process.getuid?.() === 0;
   if (!mayInstall() || !isDebian() || !isRoot) {
     const command =

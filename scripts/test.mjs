@@ -1,13 +1,16 @@
 // npm test: sets up, builds and runs all tests. A suite that fails does not keep the others from
 // running.
 //
-//   npm test -- [native] [js] [web] [package] [asan]     runs the named suites; without a name, all
-//                                                        but asan
+//   npm test -- [name ...]     runs the named suites; without a name, native, js, web and package
+//
+// npm run check runs the others, which look for what tests do not see: asan and tsan (the native tests
+// under sanitizers), valgrind, and fuzz (the fuzz targets, briefly).
 
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { BROWSER_NAMES, browserTitle, findBrowser } from "./browser.mjs";
 import { buildCore, buildJs, buildNative, buildPage } from "./build.mjs";
+import { fuzzBriefly } from "./fuzz.mjs";
 import { Failure, root, run, runAsScript, step, tally } from "./run.mjs";
 import { setUp } from "./setup.mjs";
 
@@ -26,6 +29,25 @@ function nodeTest(title, folder, { options = [], env = {}, recursive = true } = 
     const flags = ["--test", "--test-reporter=spec", ...options];
     return run(process.execPath, [...flags, ...files], { env });
   });
+}
+
+/**
+ * The native tests under valgrind, which sees what is read before it is written. Left out are those
+ * that only take millions of values where others take thousands.
+ */
+function valgrind() {
+  const options = [
+    "--quiet",
+    "--error-exitcode=9",
+    "--leak-check=full",
+    "--errors-for-leak-kinds=all",
+  ];
+  const tests = [
+    join("build", "native", "zeropoint_tests"),
+    "--gtest_brief=1",
+    "--gtest_filter=-*AcrossAllBitPatterns*:*ForMillionsOfRandomValues*",
+  ];
+  return step("Native tests (valgrind)", () => run("valgrind", [...options, ...tests]));
 }
 
 /** What each suite needs to be set up, what it builds, and how it runs. */
@@ -74,7 +96,22 @@ const SUITES = {
   asan: {
     purposes: ["native"],
     builds: ["asan"],
-    test: () => ctest("Native tests (sanitizers)", "native-asan"),
+    test: () => ctest("Native tests (address and undefined-behaviour sanitizers)", "native-asan"),
+  },
+  tsan: {
+    purposes: ["native"],
+    builds: ["tsan"],
+    test: () => ctest("Native tests (thread sanitizer)", "native-tsan"),
+  },
+  valgrind: {
+    purposes: ["native", "valgrind"],
+    builds: ["native"],
+    test: valgrind,
+  },
+  fuzz: {
+    purposes: ["fuzz"],
+    builds: ["fuzz"],
+    test: fuzzBriefly,
   },
 };
 
@@ -85,7 +122,7 @@ await runAsScript(import.meta.url, async (names) => {
     throw new Failure(`npm test takes ${Object.keys(SUITES).join(", ")}, got ${unknown}`);
   const suites = Object.entries(SUITES).filter(([name]) => chosen.includes(name));
 
-  const purposes = [...new Set(["core", ...suites.flatMap(([, suite]) => suite.purposes)])];
+  const purposes = [...new Set(suites.flatMap(([, suite]) => suite.purposes))];
   const { emscripten } = await step("Set-up", () => setUp(purposes));
 
   const build = {
@@ -94,6 +131,8 @@ await runAsScript(import.meta.url, async (names) => {
     page: () => buildPage(),
     native: () => buildNative("native"),
     asan: () => buildNative("native-asan"),
+    tsan: () => buildNative("native-tsan"),
+    fuzz: () => buildNative("native-fuzz"),
   };
   const { attempt, finish } = tally();
 

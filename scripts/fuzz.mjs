@@ -1,0 +1,123 @@
+// npm run fuzz: looks for input that breaks the library, for as long as it is told to.
+//
+//   npm run fuzz -- [--minutes N] [name ...]
+//
+// The names are those of tests/native/fuzz/<name>_fuzz.cpp (C++, by libFuzzer), and `properties` (the
+// whole JavaScript interface, by fast-check, with another seed each time). Without a name, all of them
+// share the time, 10 minutes by default. What libFuzzer learns it keeps in build/native-fuzz/corpus;
+// what breaks the library, in build/native-fuzz/found.
+
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { buildCore, buildJs, buildNative } from "./build.mjs";
+import { Failure, root, run, runAsScript, step, tally } from "./run.mjs";
+import { setUp } from "./setup.mjs";
+
+const PRESET = "native-fuzz";
+const folder = join(root, "build", PRESET);
+
+/** The programs of tests/native/fuzz, without their ending. */
+const targets = readdirSync(join(root, "tests", "native", "fuzz"))
+  .filter((file) => file.endsWith("_fuzz.cpp"))
+  .map((file) => file.slice(0, -"_fuzz.cpp".length))
+  .sort();
+
+/** A folder of inputs to begin with: bytes of every length, the same each time. */
+function makeSeeds(corpus) {
+  mkdirSync(corpus, { recursive: true });
+  let state = 1;
+  for (let i = 0; i < 48; i++) {
+    const bytes = Uint8Array.from({ length: 8 << (i % 7) }, () => {
+      state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+      return state >>> 24;
+    });
+    writeFileSync(join(corpus, `seed-${i}`), bytes);
+  }
+}
+
+/** Runs one program on a corpus. */
+async function fuzz(target, corpus, limits) {
+  const found = join(folder, "found");
+  makeSeeds(corpus);
+  mkdirSync(found, { recursive: true });
+  const program = join(folder, `${target}_fuzz`);
+  // Inputs are short, and as good as ever at their full length: nothing is gained by growing them.
+  const options = ["-len_control=0", "-max_len=512", "-timeout=20", "-verbosity=0"];
+  try {
+    await run(program, [...options, `-artifact_prefix=${found}/${target}-`, ...limits, corpus]);
+  } catch (error) {
+    console.log(`${target}: the input is in ${found}; to run it alone: ${program} <file>`);
+    throw error;
+  }
+}
+
+/** Runs works side by side, as many as there are processors. */
+async function sideBySide(works) {
+  const { attempt, finish } = tally();
+  const queue = [...works];
+  const worker = async () => {
+    for (let next = queue.shift(); next; next = queue.shift()) await attempt(...next);
+  };
+  await Promise.all(Array.from({ length: Math.min(availableParallelism(), works.length) }, worker));
+  finish();
+}
+
+/** Every program for a number of runs that is the same each time: what `npm run check` does. */
+export function fuzzBriefly() {
+  return step("Fuzz targets", () => {
+    rmSync(join(folder, "brief"), { recursive: true, force: true });
+    return sideBySide(
+      targets.map((target) => [
+        `fuzzing of ${target}`,
+        () => fuzz(target, join(folder, "brief", target), ["-runs=30000", "-seed=1"]),
+      ]),
+    );
+  });
+}
+
+function parse(args) {
+  const names = [];
+  let minutes = 10;
+  for (let i = 0; i < args.length; i++) {
+    if (args[i] === "--minutes") minutes = Number(args[++i]);
+    else names.push(args[i]);
+  }
+  const known = [...targets, "properties"];
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown !== undefined || !(minutes > 0)) {
+    throw new Failure(
+      `fuzz takes --minutes N and any of ${known.join(", ")}; got ${args.join(" ")}`,
+    );
+  }
+  return { minutes, names: names.length > 0 ? names : known };
+}
+
+await runAsScript(import.meta.url, async (args) => {
+  const { minutes, names } = parse(args);
+  const native = names.filter((name) => name !== "properties");
+  const needsJs = names.includes("properties");
+  const purposes = [...(needsJs ? ["core"] : []), ...(native.length > 0 ? ["fuzz"] : [])];
+  const { emscripten } = await setUp(purposes);
+  if (native.length > 0) await buildNative(PRESET);
+  if (needsJs) {
+    await buildCore(emscripten);
+    await buildJs();
+  }
+  const seconds = Math.ceil(
+    (60 * minutes * Math.min(availableParallelism(), names.length)) / names.length,
+  );
+  const corpus = (target) => join(folder, "corpus", target);
+  await sideBySide(
+    names.map((name) => [
+      name,
+      name === "properties"
+        ? () =>
+            run(process.execPath, ["--test", "tests/js/properties.test.mjs"], {
+              env: { ZEROPOINT_FUZZ_SECONDS: String(seconds) },
+            })
+        : () => fuzz(name, corpus(name), [`-max_total_time=${seconds}`]),
+    ]),
+  );
+  console.log(`\nNothing broke: ${names.join(", ")}, ${seconds} s each`);
+});

@@ -1,0 +1,9 @@
+// Where libFuzzer hands over one input.
+#include "fuzz.h"
+
+// The name is libFuzzer's.
+// NOLINTNEXTLINE(readability-identifier-naming)
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  zeropoint::fuzz::run({data, size});
+  return 0;
+}
