@@ -198,10 +198,14 @@ Status merge_histogram(std::span<const float> batch, Range batch_range, std::spa
   } else if (held_range.min == held_range.max) {
     std::fill(spread.begin(), spread.end(), 0.0F);
     const Limits limits = bin_limits(batch_range.min, batch_range.max);
-    const float position =
-        ((held_range.min - limits.lo) * static_cast<float>(bins)) / (limits.hi - limits.lo);
-    const auto bin = std::min(static_cast<std::size_t>(position), bins - 1);
-    spread[bin] = kernels::sum_f32(batch.data(), bins);
+    const float width = limits.hi - limits.lo;
+    // Counted as count_into_bins() counts: not at all, or in the first bin, where float32
+    // overflows.
+    if (std::isfinite(width)) {
+      const float position = ((held_range.min - limits.lo) * static_cast<float>(bins)) / width;
+      const std::size_t bin = std::isfinite(position) ? static_cast<std::size_t>(position) : 0;
+      spread[std::min(bin, bins - 1)] = kernels::sum_f32(batch.data(), bins);
+    }
   } else {
     std::fill(spread.begin(), spread.end(), 0.0F);
     const std::span<float> edges = scratch.subspan(bins, bins + 1);
@@ -210,11 +214,24 @@ Status merge_histogram(std::span<const float> batch, Range batch_range, std::spa
     const std::size_t parts = bins * kUpsampling;
     const Linspace part_edges(held_range.min, held_range.max, parts + 1);
     const float half_part = 0.5F * ((held_range.max - held_range.min) / static_cast<float>(parts));
+    // Edges ascend unless they are rounded to so few bits that linspace()'s halves do not meet, or
+    // overflow. Then PyTorch's binary search decides, whatever it finds.
+    const float held_width = held_range.max - held_range.min;
+    const bool ascending = std::isfinite(held_width) &&
+                           std::adjacent_find(edges.begin(), edges.end(), [](float a, float b) {
+                             return !(a <= b);
+                           }) == edges.end();
     std::size_t bin = 0;  // the last whose left edge is not beyond the middle
     for (std::size_t part = 0; part < parts; ++part) {
       const float middle = part_edges[part] + half_part;
-      while (bin + 1 < bins && edges[bin + 1] <= middle) ++bin;
-      while (bin > 0 && edges[bin] > middle) --bin;  // linspace steps back an ulp at its middle
+      if (ascending) {
+        while (bin + 1 < bins && edges[bin + 1] <= middle) ++bin;
+        while (bin > 0 && edges[bin] > middle) --bin;  // linspace steps back an ulp at its middle
+      } else {
+        const auto beyond = std::upper_bound(edges.begin(), edges.end(), middle);
+        const auto found = static_cast<std::size_t>(beyond - edges.begin());
+        bin = std::clamp<std::size_t>(found, 1, bins) - 1;
+      }
       spread[bin] += held[part / kUpsampling] / static_cast<float>(kUpsampling);
     }
   }

@@ -12,6 +12,7 @@ namespace {
 
 using testing::kInfinity;
 using testing::kNan;
+using testing::kSmallest;
 using testing::Output;
 
 void expect_range(Range actual, Range expected) {
@@ -276,6 +277,39 @@ TEST(MergeHistogram, LetsASingleValueCountAsOftenAsTheBatchHasValues) {
                             {2.5F, 2.5F}, scratch),
             Status::kOk);
   EXPECT_EQ(held, (std::vector<float>{1.0F, 1.0F, 3.0F, 1.0F}));
+}
+
+// Beyond float32's range torch.histc counts nothing, and so there is nothing to multiply by.
+TEST(MergeHistogram, LosesASingleValueWhereTheRangeOverflows) {
+  std::vector<float> held = {9.0F, 0.0F};
+  std::vector<float> scratch(histogram_scratch(2));
+  ASSERT_EQ(merge_histogram(std::vector<float>{1.0F, 2.0F}, {-3e38F, 3e38F}, held, {3e38F, 3e38F},
+                            scratch),
+            Status::kOk);
+  EXPECT_EQ(held, (std::vector<float>{1.0F, 2.0F}));
+}
+
+// (3e38 - 0) * 2 is infinite, and so is its quotient: torch.histc's first bin takes it.
+TEST(MergeHistogram, PutsASingleValueWhosePositionOverflowsIntoTheFirstBin) {
+  std::vector<float> held = {0.0F, 9.0F};
+  std::vector<float> scratch(histogram_scratch(2));
+  ASSERT_EQ(
+      merge_histogram(std::vector<float>{1.0F, 2.0F}, {0.0F, 3e38F}, held, {3e38F, 3e38F}, scratch),
+      Status::kOk);
+  EXPECT_EQ(held, (std::vector<float>{4.0F, 2.0F}));
+}
+
+// In units u = 2^-149, a fifth of 0 .. 3 rounds to 1, so the six edges are 0 1 2 1 2 3. Of the 80
+// parts of 0 .. 1, whose edges are 40 zeros and 41 ones, the zeros go to the first bin; for the
+// ones binary search looks at the edges 1 (the fourth: not beyond), 2 (the fifth: beyond), and
+// stops at the fourth.
+TEST(MergeHistogram, SearchesEdgesThatDoNotAscendAsBinarySearchDoes) {
+  std::vector<float> held(5, 16.0F);
+  std::vector<float> scratch(histogram_scratch(5));
+  ASSERT_EQ(merge_histogram(std::vector<float>(5), {0.0F, 3 * kSmallest}, held, {0.0F, kSmallest},
+                            scratch),
+            Status::kOk);
+  EXPECT_EQ(held, (std::vector<float>{40.0F, 0.0F, 0.0F, 40.0F, 0.0F}));
 }
 
 TEST(MergeHistogram, RefusesOtherBinsAndTooLittleScratch) {
