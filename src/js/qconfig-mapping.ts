@@ -72,7 +72,10 @@ export class WeightOnlyQConfig {
    * @example String(new WeightOnlyQConfig({ bits: 3 })) // 'WeightOnlyQConfig({"bits":3})'
    */
   toString(): string {
-    return `WeightOnlyQConfig(${JSON.stringify(this.options)})`;
+    const given = Object.entries(this.options).filter(([, value]) => value !== undefined);
+    // Not by JSON.stringify, which throws for what only a conversion refuses.
+    const fields = given.map(([name, value]) => `"${name}":${show(value)}`);
+    return `WeightOnlyQConfig({${fields.join(",")}})`;
   }
 }
 

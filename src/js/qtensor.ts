@@ -195,7 +195,9 @@ export interface CheckedQTensor {
 
 /** Whether a value is meant as a tensor of a quantized dtype, right or wrong in its details. */
 export function looksTorchQuantized(value: unknown): boolean {
-  return looksQuantized(value) && Object.hasOwn(QDTYPES, String((value as QDTypeField).dtype));
+  if (!looksQuantized(value)) return false;
+  const { dtype } = value as QDTypeField;
+  return typeof dtype === "string" && Object.hasOwn(QDTYPES, dtype);
 }
 
 type QDTypeField = { readonly dtype: unknown };
@@ -286,19 +288,27 @@ export function qschemeOf(qparams: CheckedQTensor["qparams"]): TensorQScheme {
     : "per_channel_affine";
 }
 
+/** How deep a value may be nested: as deep as a tensor may. */
+const DEEPEST = 64;
+
 /** The value of a tensor of one value, in any form; undefined for anything else. */
 export function oneValue(value: unknown): number | undefined {
-  const name = arrayName(value);
-  if (name === undefined && !Array.isArray(value)) {
-    if (typeof value !== "object" || value === null) return undefined;
-    const { data, shape, dims } = value as Record<string, unknown>;
-    return data === undefined || (shape ?? dims) === undefined ? undefined : oneValue(data);
+  let level = value;
+  if (arrayName(level) === undefined && !Array.isArray(level)) {
+    if (typeof level !== "object" || level === null) return undefined;
+    const { data, shape, dims } = level as Record<string, unknown>;
+    if ((shape ?? dims) === undefined) return undefined;
+    level = data;
   }
-  const list = value as ArrayLike<unknown>;
-  const only = list.length === 1 ? list[0] : undefined;
-  if (Array.isArray(only)) return oneValue(only);
-  if (typeof only === "bigint") return Number(only);
-  return typeof only === "number" ? only : undefined;
+  for (let depth = 0; depth < DEEPEST; depth++) {
+    if (arrayName(level) === undefined && !Array.isArray(level)) return undefined;
+    const list = level as ArrayLike<unknown>;
+    if (list.length !== 1) return undefined;
+    level = list[0];
+    if (typeof level === "number") return level;
+    if (typeof level === "bigint") return Number(level);
+  }
+  return undefined;
 }
 
 /** One scale, as a number or as a tensor of one value. PyTorch takes every number. */

@@ -669,6 +669,16 @@ describe("weights alone", () => {
     });
   }
 
+  it("prints a weight-only QConfig whatever its options, which a conversion checks", () => {
+    assert.equal(
+      String(new WeightOnlyQConfig({ bits: 3, axis: 0 })),
+      'WeightOnlyQConfig({"bits":3,"axis":0})',
+    );
+    const dtype = [];
+    dtype.push(dtype);
+    assert.equal(String(new WeightOnlyQConfig({ dtype })), 'WeightOnlyQConfig({"dtype":[[…]]})');
+  });
+
   it("in any number of bits: the largest code is that of the bits", () => {
     let last = Infinity;
     for (const bits of [8, 7, 6, 5, 4, 3, 2]) {

@@ -114,6 +114,8 @@ describe("quantizePerTensor", () => {
   });
 
   const x = tensor([1, 2]);
+  const cycle = [];
+  cycle.push(cycle);
   const refused = {
     "integers, as PyTorch does": [
       () => quantizePerTensor(new Int32Array(2), 1, 0, "qint8"),
@@ -138,6 +140,12 @@ describe("quantizePerTensor", () => {
       TypeError,
       "ZP_INVALID_SCALE",
       /scale must be a number or a tensor of one value/,
+    ],
+    "a scale that contains itself": [
+      () => quantizePerTensor(x, cycle, 0, "qint8"),
+      TypeError,
+      "ZP_INVALID_SCALE",
+      /scale must be a number or a tensor of one value, got \[\[…\]\]/,
     ],
     "a fractional zero point": [
       () => quantizePerTensor(x, 1, 0.5, "qint8"),
