@@ -1,0 +1,28 @@
+// Every build that this version has and this engine computes correctly, on one thread and on several.
+
+import assert from "node:assert/strict";
+import { create } from "zeropoint";
+
+/** What says that a build is not there, as opposed to there and broken. */
+const ABSENT = ["ZP_BUILD_UNAVAILABLE", "ZP_UNSUPPORTED_ENGINE"];
+
+/** Instances of the library, each with the `name` of its build in a test's title. */
+export const builds = [];
+
+for (const build of ["baseline", "relaxed"]) {
+  for (const threads of [1, 2]) {
+    let zp;
+    try {
+      zp = await create({ build, threads });
+    } catch (error) {
+      assert.ok(ABSENT.includes(error.code), error.stack);
+      continue;
+    }
+    // The build under test must be the one that was loaded.
+    assert.equal(zp.build, build);
+    assert.equal(zp.threads, threads);
+    builds.push({ ...zp, name: threads === 1 ? build : `${build} on ${threads} threads` });
+  }
+}
+
+assert.equal(builds[0]?.name, "baseline", "every engine has the baseline build");
