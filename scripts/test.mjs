@@ -3,13 +3,15 @@
 //
 //   npm test -- [name ...]     runs the named suites; without a name, native, js, web and package
 //
-// npm run check runs the others, which look for what tests do not see: asan and tsan (the native tests
-// under sanitizers), valgrind, and fuzz (the fuzz targets, briefly).
+// npm run check runs the others, which look further: engines (PyTorch's vectors in every build and in a
+// newer Node), asan and tsan (the native tests under sanitizers), valgrind, and fuzz (the fuzz targets,
+// briefly).
 
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { BROWSER_NAMES, browserTitle, findBrowser } from "./browser.mjs";
 import { buildCore, buildJs, buildNative, buildPage } from "./build.mjs";
+import { testEngines } from "./engines.mjs";
 import { fuzzBriefly } from "./fuzz.mjs";
 import { Failure, root, run, runAsScript, step, tally } from "./run.mjs";
 import { setUp } from "./setup.mjs";
@@ -92,6 +94,11 @@ const SUITES = {
         options: ["--test-concurrency=1"],
         env: { ZEROPOINT_CHROMIUM: findBrowser() },
       }),
+  },
+  engines: {
+    purposes: ["core"],
+    builds: ["core", "js"],
+    test: () => testEngines(),
   },
   asan: {
     purposes: ["native"],
