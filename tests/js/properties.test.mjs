@@ -232,6 +232,7 @@ describe("measuring errors", () => {
     const all = ["mse", "mae", "max", "sqnr", "cosine"].map((m) => zp.quantizationError(a, b, m));
     const [mse, mae, max] = all;
     assert.ok(Object.is(mse, meanError(a.data, b.data, "mse")), `mse ${mse}`);
+    assert.ok(Object.is(mse, zp.quantizationError(a, b)), "mse is the default");
     assert.ok(Object.is(mae, meanError(a.data, b.data, "mae")), `mae ${mae}`);
     const distances = Array.from(a.data, (value, i) => Math.abs(value - b.data[i]));
     assert.equal(max, Math.max(...distances));

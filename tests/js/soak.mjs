@@ -148,6 +148,7 @@ let forwards = 0;
 
 /** A layer or model leaves: by dispose(), once or twice, by the end of a `using` block, or forgotten. */
 function drop(layer) {
+  const before = blocks.size;
   switch (random.integer(0, 3)) {
     case 0:
       layer.dispose();
@@ -160,7 +161,9 @@ function drop(layer) {
       layer[Symbol.dispose]();
       break;
     default:
+      return;
   }
+  if (blocks.size >= before) throw new Error("dispose() gave nothing back");
 }
 
 /** One operation. A function of its own, so that nothing of it is left on the stack. */
