@@ -178,21 +178,23 @@ function checkRefusal(error, name) {
 /** A class, as opposed to a function. */
 const isClass = (value) => /^class\b/.test(Function.prototype.toString.call(value));
 
-/** Methods that the package's types call protected: not for callers, and not checked. */
+/** The methods that the package's types declare to callers; the others check nothing. */
 const dist = new URL("../../dist/", import.meta.url);
-const PROTECTED = readdirSync(dist, { recursive: true })
-  .filter((file) => file.endsWith(".d.ts"))
-  .flatMap((file) => [
-    ...readFileSync(new URL(file, dist), "utf8").matchAll(/protected (?:abstract )?(\w+)\(/g),
-  ])
-  .map((match) => match[1]);
+const PUBLIC = new Set(
+  readdirSync(dist, { recursive: true })
+    .filter((file) => file.endsWith(".d.ts"))
+    .flatMap((file) => [
+      ...readFileSync(new URL(file, dist), "utf8").matchAll(/^ {4}(?:static )?(\w+)(?:<.*>)?\(/gm),
+    ])
+    .map((match) => match[1]),
+);
 
 /** The names of an object's public methods, its class's own and inherited ones. */
 function methodsOf(object) {
   const names = new Set();
   for (let at = object; at && at !== Object.prototype; at = Object.getPrototypeOf(at)) {
     for (const name of Object.getOwnPropertyNames(at)) {
-      if (name === "constructor" || PROTECTED.includes(name)) continue;
+      if (name === "constructor" || !PUBLIC.has(name)) continue;
       if (typeof object[name] === "function") names.add(name);
     }
   }
@@ -220,7 +222,7 @@ for (const [name, value] of Object.entries(zeropoint)) {
     made.dispose?.();
   };
   for (const method of Object.getOwnPropertyNames(value)) {
-    if (typeof value[method] !== "function") continue;
+    if (typeof value[method] !== "function" || !PUBLIC.has(method)) continue;
     calls[`${name}.${method}`] = (args, more) => {
       const made = value[method](...args);
       // What is made may be a factory.

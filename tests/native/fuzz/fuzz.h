@@ -17,9 +17,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <new>
 #include <span>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "random.h"
@@ -228,6 +230,24 @@ class Output {
  private:
   static constexpr T kMarker = static_cast<T>(91);
   std::vector<T> values_;
+};
+
+/// Bytes aligned as packed weights and their scratch must be, and not one more than asked for.
+class AlignedBytes {
+ public:
+  explicit AlignedBytes(std::size_t size)
+      : bytes_(static_cast<std::byte*>(::operator new (size, std::align_val_t{16}))), size_(size) {}
+  AlignedBytes(AlignedBytes&& other) noexcept
+      : bytes_(std::exchange(other.bytes_, nullptr)), size_(other.size_) {}
+  AlignedBytes(const AlignedBytes&) = delete;
+  AlignedBytes& operator=(const AlignedBytes&) = delete;
+  ~AlignedBytes() { ::operator delete (bytes_, std::align_val_t{16}); }
+  [[nodiscard]] std::span<std::byte> span() const { return {bytes_, size_}; }
+  [[nodiscard]] const std::byte* data() const { return bytes_; }
+
+ private:
+  std::byte* bytes_;
+  std::size_t size_;
 };
 
 inline constexpr DType kAllDTypes[] = {

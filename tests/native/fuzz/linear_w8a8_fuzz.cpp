@@ -45,7 +45,6 @@ struct Layer {
   std::vector<std::uint8_t> qx;
   std::vector<std::int8_t> codes;
   std::vector<float> scales;
-  std::vector<std::int32_t> row_sums;
 };
 
 Layer take_layer(Source& source) {
@@ -62,7 +61,7 @@ Layer take_layer(Source& source) {
     layer.codes.push_back(static_cast<std::int8_t>(extreme ? -128 : more.integer(-128, 127)));
   }
   const std::size_t scale_count = source.flag() ? 1 : layer.n;
-  for (std::size_t i = 0; i < scale_count; ++i) layer.scales.push_back(source.special());
+  for (std::size_t i = 0; i < scale_count; ++i) layer.scales.push_back(source.scale());
   return layer;
 }
 
@@ -76,27 +75,27 @@ std::int64_t exact_sum(const Layer& layer, std::int32_t zero_point, std::size_t 
   return sum;
 }
 
-void check_row_sums(Layer& layer) {
-  Output<std::int32_t> sums(layer.n);
-  check(weight_row_sums(layer.codes, layer.n, layer.k, sums.span()), Status::kOk);
-  for (std::size_t row = 0; row < layer.n; ++row) {
-    std::int32_t sum = 0;
-    for (std::size_t i = 0; i < layer.k; ++i) sum += layer.codes[row * layer.k + i];
-    layer.row_sums.push_back(sum);
-  }
-  check_same(sums.values(), layer.row_sums);
-  Output<std::int32_t> longer(layer.n + 1);
-  check(weight_row_sums(layer.codes, layer.n, layer.k, longer.span()), Status::kShapeMismatch);
-  longer.check_untouched();
+/// The layer's weight, packed.
+AlignedBytes packed_weight(const Layer& layer) {
+  QuantizedWeight<std::int8_t> w;
+  const std::vector<std::int32_t> zero_points(layer.scales.size());
+  w.codes = layer.codes;
+  w.granularity =
+      layer.scales.size() == 1 ? WeightGranularity::kPerTensor : WeightGranularity::kPerOutput;
+  w.scales = layer.scales;
+  w.zero_points = zero_points;
+  AlignedBytes packed(packed_weight_size({layer.n, layer.k, w.dtype, w.granularity, 0}));
+  check(pack_weight(w, layer.n, layer.k, packed.span()), Status::kOk);
+  return packed;
 }
 
-void check_dynamic(Source& source, const Layer& layer) {
+void check_dynamic(Source& source, const Layer& layer, const AlignedBytes& weight) {
   const std::vector<float> bias = source.flag() ? source.floats(layer.n) : std::vector<float>{};
   const QParams activation{double{source.special()}, source.integer(-1, 256)};
   Output<float> y(layer.m * layer.n);
+  const AlignedBytes scratch(linear_scratch_size(weight.data(), layer.m));
   const Status status =
-      linear_dynamic(layer.qx, layer.m, layer.k, activation, {layer.codes, layer.scales}, layer.n,
-                     layer.row_sums, bias, y.span());
+      linear_dynamic(layer.qx, layer.m, activation, weight.data(), bias, scratch.span(), y.span());
   const bool sound = activation.zero_point >= 0 && activation.zero_point <= 255;
   check(status, sound ? Status::kOk : Status::kInvalidZeroPoint);
   if (!sound) return y.check_untouched();
@@ -113,15 +112,15 @@ void check_dynamic(Source& source, const Layer& layer) {
   check_same(y.values(), expected);
 }
 
-void check_static(Source& source, const Layer& layer) {
+void check_static(Source& source, const Layer& layer, const AlignedBytes& weight) {
   std::vector<std::int32_t> bias(source.flag() ? layer.n : 0);
   for (std::int32_t& value : bias) value = source.take<std::int32_t>();
   const QParams input{double{source.special()}, source.integer(0, 255)};
   const QParams output{double{source.special()}, source.integer(-1, 256)};
   Output<std::uint8_t> q(layer.m * layer.n);
-  const Status status =
-      linear_static(layer.qx, layer.m, layer.k, input, {layer.codes, layer.scales}, layer.n,
-                    layer.row_sums, bias, output, q.span());
+  const AlignedBytes scratch(linear_scratch_size(weight.data(), layer.m));
+  const Status status = linear_static(layer.qx, layer.m, input, weight.data(), bias, output,
+                                      scratch.span(), q.span());
   if (output.zero_point < 0 || output.zero_point > 255) {
     check(status, Status::kInvalidZeroPoint);
     return q.check_untouched();
@@ -165,10 +164,10 @@ void check_bias(Source& source, const Layer& layer) {
 
 void run(Source source) {
   check_activation_qparams(source);
-  Layer layer = take_layer(source);
-  check_row_sums(layer);
-  check_dynamic(source, layer);
-  check_static(source, layer);
+  const Layer layer = take_layer(source);
+  const AlignedBytes weight = packed_weight(layer);
+  check_dynamic(source, layer, weight);
+  check_static(source, layer, weight);
   check_bias(source, layer);
 }
 
