@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/kernels.h"
 #include "kernels/simd.h"
 
 namespace zeropoint::kernels {
@@ -36,6 +37,29 @@ inline void store_codes(const Int32x16& v, Code* out) {
       wasm_v128_store(out, wasm_i8x16_narrow_i16x8(low, high));
     } else {
       wasm_v128_store(out, wasm_u8x16_narrow_i16x8(low, high));
+    }
+  }
+}
+
+/// Narrows 16 int32 that may lie anywhere to codes within the rule's limits, and stores them.
+template <typename Code>
+inline void store_codes(const Int32x16& v, CodeRule rule, Code* out) {
+  static_assert(sizeof(Code) <= 2);
+  if constexpr (sizeof(Code) == 2) {
+    store_codes(v, out);  // saturates at the limits of 16 bits, which are the rule's
+  } else {
+    const v128_t low = wasm_i16x8_narrow_i32x4(v.lanes[0], v.lanes[1]);
+    const v128_t high = wasm_i16x8_narrow_i32x4(v.lanes[2], v.lanes[3]);
+    const auto qmin = static_cast<std::int8_t>(rule.qmin);
+    const auto qmax = static_cast<std::int8_t>(rule.qmax);
+    if constexpr (std::is_signed_v<Code>) {
+      const v128_t codes = wasm_i8x16_narrow_i16x8(low, high);
+      wasm_v128_store(out, wasm_i8x16_max(wasm_i8x16_min(codes, wasm_i8x16_splat(qmax)),
+                                          wasm_i8x16_splat(qmin)));
+    } else {
+      const v128_t codes = wasm_u8x16_narrow_i16x8(low, high);
+      wasm_v128_store(out, wasm_u8x16_max(wasm_u8x16_min(codes, wasm_i8x16_splat(qmax)),
+                                          wasm_i8x16_splat(qmin)));
     }
   }
 }

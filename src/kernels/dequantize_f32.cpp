@@ -6,7 +6,7 @@ namespace zeropoint::kernels {
 
 template <typename Code, typename QParams>
 void dequantize_f32(const Code* codes, std::size_t n, QParams qparams, float* out) {
-  for_steps(codes, n, qparams, out, [](const Code* from, std::size_t count, QParams q, float* to) {
+  for_steps(codes, n, qparams, out, [](const Code* from, std::size_t count, auto q, float* to) {
     const auto q_lanes = lanes(q);
     for (std::size_t i = 0; i < count; i += kStep) {
       const Int32x16 widened = load_codes(from + i);
@@ -20,9 +20,8 @@ void dequantize_f32(const Code* codes, std::size_t n, QParams qparams, float* ou
   });
 }
 
-#define ZEROPOINT_INSTANTIATE(Code)                                                   \
-  template void dequantize_f32(const Code*, std::size_t, UniformQParams, float*);     \
-  template void dequantize_f32(const Code*, std::size_t, ElementwiseQParams, float*); \
+#define ZEROPOINT_INSTANTIATE(Code)                                               \
+  template void dequantize_f32(const Code*, std::size_t, GroupedQParams, float*); \
   template void dequantize_f32(const Code*, std::size_t, ElementwiseFloatQParams, float*);
 ZEROPOINT_INSTANTIATE(std::int8_t)
 ZEROPOINT_INSTANTIATE(std::uint8_t)

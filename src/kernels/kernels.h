@@ -48,10 +48,20 @@ struct UniformQParams {
   std::int32_t nan_code;  ///< what NaN becomes
 };
 
-/// One scale and zero point per value; NaN becomes the value's zero point.
-struct ElementwiseQParams {
+/// One scale, possibly fractional zero point and code for NaN per group of `length` values, of
+/// which only the last group may have fewer. If there are several groups, 16 must divide `length`.
+struct GroupedQParams {
   const float* scales;
-  const std::int32_t* zero_points;
+  const float* zero_points;
+  const std::int32_t* nan_codes;
+  std::size_t length;
+
+  GroupedQParams(const float* s, const float* z, const std::int32_t* c, std::size_t n)
+      : scales(s), zero_points(z), nan_codes(c), length(n) {}
+
+  /// One group; refers to `q`.
+  GroupedQParams(const UniformQParams& q, std::size_t n)
+      : GroupedQParams(&q.scale, &q.zero_point, &q.nan_code, n) {}
 };
 
 /// One scale, possibly fractional zero point and code for NaN per value.
@@ -62,14 +72,30 @@ struct ElementwiseFloatQParams {
 };
 
 /// Code: int8_t, uint8_t, int16_t, uint16_t, int32_t.
-/// QParams: UniformQParams, ElementwiseQParams, ElementwiseFloatQParams.
+/// QParams: GroupedQParams, ElementwiseFloatQParams.
 template <typename Code, typename QParams>
 void quantize_f32(const float* x, std::size_t n, QParams qparams, CodeRule rule, Code* out);
 
-/// Quantizes, then dequantizes, without a code in between. out may be x.
-/// QParams: UniformQParams, ElementwiseQParams.
+template <typename Code>
+void quantize_f32(const float* x, std::size_t n, UniformQParams qparams, CodeRule rule, Code* out) {
+  quantize_f32(x, n, GroupedQParams(qparams, n), rule, out);
+}
+
+/// Quantizes, then dequantizes, without a code in between. out may be x. NaN becomes the zero
+/// point. QParams: UniformQParams, ElementwiseFloatQParams; scales finite and > 0, zero points
+/// codes.
 template <typename QParams>
 void fake_quantize_f32(const float* x, std::size_t n, QParams qparams, CodeRule rule, float* out);
+
+inline void fake_quantize_f32(const float* x, std::size_t n, UniformQParams qparams, CodeRule rule,
+                              float* out) {
+  fake_quantize_f32(x, n, GroupedQParams(qparams, n), rule, out);
+}
+
+/// Writes every word of from[count] `times` times over, and all of that `copies` times:
+/// to[(c * count + i) * times + t] = from[i]. May write 15 words more than that.
+void repeat_words(const void* from, std::size_t count, std::size_t times, std::size_t copies,
+                  void* to);
 
 // ---- quantize, torch family: clamp(round_half_even(x * inverse) + zero_point, qmin, qmax)
 
@@ -105,9 +131,14 @@ void histogram_f32(const float* x, std::size_t n, float lo, float hi, std::uint3
 
 // ---- dequantize: scale * (float(code) - float(zero_point))
 
-/// QParams: UniformQParams, ElementwiseQParams, ElementwiseFloatQParams (codes for NaN unused).
+/// QParams: GroupedQParams, ElementwiseFloatQParams (codes for NaN unused).
 template <typename Code, typename QParams>
 void dequantize_f32(const Code* codes, std::size_t n, QParams qparams, float* out);
+
+template <typename Code>
+void dequantize_f32(const Code* codes, std::size_t n, UniformQParams qparams, float* out) {
+  dequantize_f32(codes, n, GroupedQParams(qparams, n), out);
+}
 
 // ---- error
 

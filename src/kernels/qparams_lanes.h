@@ -27,18 +27,6 @@ class UniformLanes {
   QParamsLanes lanes_;
 };
 
-class ElementwiseLanes {
- public:
-  explicit ElementwiseLanes(ElementwiseQParams q) : q_(q) {}
-  [[nodiscard]] QParamsLanes load(std::size_t i) const {
-    const v128_t zero_point = wasm_v128_load(q_.zero_points + i);
-    return {wasm_v128_load(q_.scales + i), wasm_f32x4_convert_i32x4(zero_point), zero_point};
-  }
-
- private:
-  ElementwiseQParams q_;
-};
-
 class ElementwiseFloatLanes {
  public:
   explicit ElementwiseFloatLanes(ElementwiseFloatQParams q) : q_(q) {}
@@ -52,29 +40,18 @@ class ElementwiseFloatLanes {
 };
 
 inline UniformLanes lanes(UniformQParams q) { return UniformLanes(q); }
-inline ElementwiseLanes lanes(ElementwiseQParams q) { return ElementwiseLanes(q); }
 inline ElementwiseFloatLanes lanes(ElementwiseFloatQParams q) { return ElementwiseFloatLanes(q); }
 
 /// The qparams of values i and later.
 inline UniformQParams skip(UniformQParams q, std::size_t) { return q; }
-inline ElementwiseQParams skip(ElementwiseQParams q, std::size_t i) {
-  return {q.scales + i, q.zero_points + i};
-}
 inline ElementwiseFloatQParams skip(ElementwiseFloatQParams q, std::size_t i) {
   return {q.scales + i, q.zero_points + i, q.nan_codes + i};
 }
 
-/// The qparams of the last values, each array copied to a full step.
+/// The qparams of fewer values than a step takes, each array copied to a full one.
 struct UniformTail {
   UniformQParams qparams;
   UniformTail(UniformQParams q, std::size_t) : qparams(q) {}
-};
-struct ElementwiseTail {
-  Tail<float> scales;
-  Tail<std::int32_t> zero_points;
-  ElementwiseQParams qparams{scales.values, zero_points.values};
-  ElementwiseTail(ElementwiseQParams q, std::size_t count)
-      : scales(q.scales, count), zero_points(q.zero_points, count) {}
 };
 struct ElementwiseFloatTail {
   Tail<float> scales;
@@ -85,29 +62,64 @@ struct ElementwiseFloatTail {
       : scales(q.scales, count), zero_points(q.zero_points, count), nan_codes(q.nan_codes, count) {}
 };
 inline UniformTail tail(UniformQParams q, std::size_t count) { return {q, count}; }
-inline ElementwiseTail tail(ElementwiseQParams q, std::size_t count) { return {q, count}; }
 inline ElementwiseFloatTail tail(ElementwiseFloatQParams q, std::size_t count) {
   return {q, count};
 }
 
-/// Runs `steps(from, count, qparams, to)` once over all full steps, then once over the tail, copied
-/// to a full step: vector code for every value, so that no result can depend on its place, and one
-/// compiled loop for both.
+/// The qparams of a group of values, and how many values it has at most.
+inline UniformQParams group_at(const GroupedQParams& q, std::size_t group) {
+  return {q.scales[group], q.zero_points[group], q.nan_codes[group]};
+}
+inline ElementwiseFloatQParams group_at(const ElementwiseFloatQParams& q, std::size_t) { return q; }
+inline UniformQParams group_at(const UniformQParams& q, std::size_t) { return q; }
+inline std::size_t group_length(const GroupedQParams& q, std::size_t n) {
+  return std::min(q.length, n);
+}
+inline std::size_t group_length(const ElementwiseFloatQParams&, std::size_t n) { return n; }
+inline std::size_t group_length(const UniformQParams&, std::size_t n) { return n; }
+
+/// Runs `steps(from, count, qparams, to)` over the full steps of every group and then, if values
+/// are left after the only one, over one more step that ends with the last value and computes some
+/// values twice: vector code for every value, so that no result can depend on its place, and one
+/// compiled loop for all. That last step reads a copy made beforehand, because `to` may be `from`.
 template <typename From, typename To, typename QParams, typename Steps>
-inline void for_steps(const From* from, std::size_t n, QParams q, To* to, Steps steps) {
-  const std::size_t whole = n - n % kStep;
-  const std::size_t rest = n - whole;
-  Tail<From> values(from + whole, rest);
-  const auto rest_qparams = tail(skip(q, whole), rest);
+inline void for_steps(const From* from, std::size_t n, QParams qparams, To* to, Steps steps) {
+  const std::size_t length = group_length(qparams, n);
+  const std::size_t rest = length % kStep;
+  const bool few = n < kStep;
+  const std::size_t last_step = few ? 0 : n - kStep;
+  if (n == 0) return;
+  auto q = group_at(qparams, 0);
+  const auto few_qparams = tail(q, few ? n : 0);
+  From last[kStep];
   To results[kStep];
-  const From* sources[] = {from, values.values};
-  const QParams qparams[] = {q, rest_qparams.qparams};
-  To* targets[] = {to, results};
-  const std::size_t counts[] = {whole, rest == 0 ? 0 : kStep};
-  for (std::size_t part = 0; part < 2; ++part) {
-    steps(sources[part], counts[part], qparams[part], targets[part]);
+  if (few) {
+    std::fill_n(last, kStep, From{});
+    std::copy_n(from, n, last);
+  } else if (rest != 0) {
+    std::copy_n(from + last_step, kStep, last);
   }
-  std::copy_n(results, rest, to + whole);
+  std::size_t count = length - rest;
+  std::size_t left = n - rest;
+  To* target = to;
+  for (std::size_t group = 1;; ++group) {
+    const bool at_end = left == 0;
+    if (at_end) {
+      if (rest == 0) break;
+      from = last;
+      target = few ? results : to + last_step;
+      q = few ? few_qparams.qparams : skip(group_at(qparams, 0), last_step);
+      count = kStep;
+    }
+    steps(from, count, q, target);
+    if (at_end) break;
+    left -= count;
+    if (left == 0) continue;
+    from += count;
+    target += count;
+    q = group_at(qparams, group);
+  }
+  if (few) std::copy_n(results, n, to);
 }
 
 /// clamp(round_half_even(x / scale + zero_point), qmin, qmax) as int32, four values at a time.

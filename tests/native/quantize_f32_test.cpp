@@ -20,7 +20,6 @@ namespace {
 
 using kernels::CodeRule;
 using kernels::ElementwiseFloatQParams;
-using kernels::ElementwiseQParams;
 using kernels::UniformQParams;
 using testing::Input;
 using testing::kEffort;
@@ -77,20 +76,16 @@ class QuantizeF32 : public ::testing::Test {
     const std::size_t n = values.size();
     std::vector<float> scales(n);
     std::vector<float> float_zero_points(n);
-    std::vector<std::int32_t> zero_points(n);
     std::vector<std::int32_t> nan_codes(n);
     for (std::size_t i = 0; i < n; ++i) {
       scales[i] = random.below(4) == 0 ? random.any_float() : random.spread(-12, 12);
       float_zero_points[i] =
           random.below(16) == 0 ? random.any_float() : random.uniform(-300.0F, 300.0F);
-      zero_points[i] = random.integer(rule.qmin, rule.qmax);
       nan_codes[i] = random.integer(rule.qmin, rule.qmax);
     }
     const Input s(scales, (offset + 1) % 4);
-    const Input z(zero_points, (offset + 2) % 4);
     const Input f(float_zero_points, (offset + 3) % 4);
     const Input c(nan_codes, offset);
-    expect_reference(values, ElementwiseQParams{s.data(), z.data()}, rule, offset);
     expect_reference(values, ElementwiseFloatQParams{s.data(), f.data(), c.data()}, rule, offset);
   }
 };
@@ -230,8 +225,11 @@ void expect_fake_reference_elementwise(const std::vector<float>& values, CodeRul
   for (float& scale : scales) scale = random.spread(-12, 12);
   for (std::int32_t& zero_point : zero_points) zero_point = random.integer(rule.qmin, rule.qmax);
   const Input s(scales, (offset + 1) % 4);
-  const Input z(zero_points, (offset + 2) % 4);
-  expect_fake_reference(values, ElementwiseQParams{s.data(), z.data()}, rule, offset);
+  const std::vector<float> float_zero_points(zero_points.begin(), zero_points.end());
+  const Input z(float_zero_points, (offset + 2) % 4);
+  const Input c(zero_points, (offset + 3) % 4);
+  expect_fake_reference(values, ElementwiseFloatQParams{s.data(), z.data(), c.data()}, rule,
+                        offset);
 }
 
 TEST(FakeQuantizeF32, MatchesReferenceAtEveryLengthAndAlignmentAndInPlace) {

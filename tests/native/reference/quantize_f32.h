@@ -30,9 +30,6 @@ struct ValueQParams {
 inline ValueQParams value_qparams(const kernels::UniformQParams& q, std::size_t) {
   return {q.scale, q.zero_point, q.nan_code};
 }
-inline ValueQParams value_qparams(const kernels::ElementwiseQParams& q, std::size_t i) {
-  return {q.scales[i], static_cast<float>(q.zero_points[i]), q.zero_points[i]};
-}
 inline ValueQParams value_qparams(const kernels::ElementwiseFloatQParams& q, std::size_t i) {
   return {q.scales[i], q.zero_points[i], q.nan_codes[i]};
 }
