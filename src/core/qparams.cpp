@@ -52,9 +52,9 @@ Status choose_qparams(std::span<const float> x, const Granularity& granularity,
   if (options.scheme == Scheme::kSymmetric && !is_signed) return Status::kUnsignedSymmetric;
   const Status status = range(x, granularity, non_finite, ranges);
   if (status != Status::kOk) return status;
-  for (const Range& slice : ranges) {
-    if (!std::isfinite(slice.min) || !std::isfinite(slice.max)) return Status::kNonFinite;
-  }
+  if (ranges.empty()) return Status::kOk;
+  const Range bounds = min_max({&ranges.front().min, 2 * ranges.size()});
+  if (!std::isfinite(bounds.min) || !std::isfinite(bounds.max)) return Status::kNonFinite;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     QParams qparams{};
     // Cannot refuse: the ranges are finite and the scheme fits the dtype.

@@ -14,12 +14,13 @@ Status check(const QParamsView& qparams, DType dtype) {
   if (qparams.scales.size() != count || qparams.zero_points.size() != count) {
     return Status::kShapeMismatch;
   }
-  for (const float scale : qparams.scales) {
-    if (!(scale > 0.0F) || !std::isfinite(scale)) return Status::kInvalidScale;
-  }
+  if (count == 0) return Status::kOk;
+  // Any NaN makes both NaN.
+  const kernels::MinMax scales = kernels::minmax_f32(qparams.scales.data(), count);
+  if (!(scales.min > 0.0F && std::isfinite(scales.max))) return Status::kInvalidScale;
   const DTypeInfo info = dtype_info(dtype);
-  for (const std::int32_t zero_point : qparams.zero_points) {
-    if (zero_point < info.qmin || zero_point > info.qmax) return Status::kInvalidZeroPoint;
+  if (!kernels::all_within_s32(qparams.zero_points.data(), count, info.qmin, info.qmax)) {
+    return Status::kInvalidZeroPoint;
   }
   return Status::kOk;
 }

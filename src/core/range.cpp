@@ -2,36 +2,52 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "kernels/kernels.h"
 
 namespace zeropoint {
 namespace {
 
-// Runs too short for a kernel call each are better read as columns of [outer][slices * inner].
+static_assert(sizeof(Range) == 2 * sizeof(float));
+
+// Written so that a NaN, once met, stays.
+void widen(Range& range, const kernels::MinMax& by) {
+  if (!(by.min >= range.min)) range.min = std::isnan(range.min) ? range.min : by.min;
+  if (!(by.max <= range.max)) range.max = std::isnan(range.max) ? range.max : by.max;
+}
+
+// Slices that return after a short run are read as columns of [outer][slices * inner], of which as
+// many rows as fit side by side make one.
 void column_ranges(const float* x, const Granularity& g, bool finite_only,
                    std::span<Range> ranges) {
-  for (std::size_t slice = 0; slice < g.slices; slice += kernels::kColumns) {
-    const std::size_t columns = std::min(kernels::kColumns, g.slices - slice);
-    kernels::MinMax found[kernels::kColumns];
-    kernels::minmax_columns_f32(x + slice, g.outer, g.slices, columns, finite_only, found);
-    for (std::size_t c = 0; c < columns; ++c) ranges[slice + c] = {found[c].min, found[c].max};
-  }
+  const std::size_t period = g.slices * g.inner;
+  const std::size_t copies = std::clamp<std::size_t>(kernels::kColumns / period, 1, g.outer);
+  const auto add = [&](std::size_t first_row, std::size_t rows, std::size_t width) {
+    for (std::size_t first = 0; first < width; first += kernels::kColumns) {
+      const std::size_t columns = std::min(kernels::kColumns, width - first);
+      kernels::MinMax found[kernels::kColumns];
+      kernels::minmax_columns_f32(x + first_row * period + first, rows, width, columns, finite_only,
+                                  found);
+      for (std::size_t c = 0; c < columns; ++c) {
+        widen(ranges[(first + c) % period / g.inner], found[c]);
+      }
+    }
+  };
+  const std::size_t left = g.outer % copies;
+  add(0, g.outer / copies, copies * period);
+  if (left != 0) add(g.outer - left, 1, left * period);
 }
 
 void run_ranges(const float* x, const Granularity& g, bool finite_only, std::span<Range> ranges) {
-  const auto minmax = finite_only ? kernels::minmax_finite_f32 : kernels::minmax_f32;
-  for (std::size_t slice = 0; slice < g.slices; ++slice) {
-    Range& range = ranges[slice];
-    for (std::size_t outer = 0; outer < g.outer; ++outer) {
-      const auto run = minmax(x + (outer * g.slices + slice) * g.inner, g.inner);
-      if (outer == 0) {
-        range = {run.min, run.max};
-      } else {
-        // Written so that a NaN, once met, stays.
-        if (!(run.min >= range.min)) range.min = std::isnan(range.min) ? range.min : run.min;
-        if (!(run.max <= range.max)) range.max = std::isnan(range.max) ? range.max : run.max;
-      }
+  constexpr std::size_t kRuns = 64;
+  kernels::MinMax found[kRuns];
+  for (std::size_t outer = 0; outer < g.outer; ++outer) {
+    for (std::size_t first = 0; first < g.slices; first += kRuns) {
+      const std::size_t runs = std::min(kRuns, g.slices - first);
+      kernels::minmax_runs_f32(x + (outer * g.slices + first) * g.inner, runs, g.inner, finite_only,
+                               found);
+      for (std::size_t i = 0; i < runs; ++i) widen(ranges[first + i], found[i]);
     }
   }
 }
@@ -52,12 +68,17 @@ Status range(std::span<const float> x, const Granularity& granularity, NonFinite
   if (g.slices == 0) return Status::kOk;
   if (x.empty()) return Status::kEmpty;
   const bool finite_only = non_finite == NonFinite::kIgnore;
-  if (g.inner == 1 && g.outer > 1) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  std::fill(ranges.begin(), ranges.end(), Range{kInfinity, -kInfinity});
+  if (g.inner < 16 && g.outer > 1) {
     column_ranges(x.data(), g, finite_only, ranges);
   } else {
     run_ranges(x.data(), g, finite_only, ranges);
   }
   if (non_finite == NonFinite::kKeep) return Status::kOk;
+  // All bounds at once, as they lie in memory; one by one only to say what is wrong.
+  const auto bounds = kernels::minmax_f32(&ranges.front().min, 2 * ranges.size());
+  if (std::isfinite(bounds.min) && std::isfinite(bounds.max)) return Status::kOk;
   for (const Range& range : ranges) {
     // Without a finite value the range is still the empty one, {+inf, -inf}.
     if (finite_only && range.min > range.max) return Status::kEmpty;

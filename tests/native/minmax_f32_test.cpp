@@ -88,11 +88,42 @@ TEST(MinmaxF32, FiniteVariantSkipsNanAndInfinities) {
                          {kInfinity, -kInfinity}));
 }
 
+TEST(MinmaxRunsF32, MatchesReferenceForRunsOfEveryLength) {
+  Random random(3);
+  for (const std::size_t runs : {0U, 1U, 3U, 4U, 5U, 11U}) {
+    for (const std::size_t length :
+         {0U, 1U, 2U, 3U, 4U, 5U, 7U, 8U, 15U, 16U, 17U, 33U, 64U, 127U, 128U, 129U}) {
+      for (const unsigned odds : {0U, 400U, 9U}) {
+        SCOPED_TRACE(::testing::Message() << runs << " runs of " << length);
+        std::vector<float> values = random.uniforms(runs * length, -9.0F, 9.0F);
+        for (float& value : values) {
+          if (odds == 0 || random.below(odds) != 0) continue;
+          value = kSpecialFloats[random.below(kSpecialFloats.size())];
+        }
+        const Input x(values, random.below(4));
+        for (const bool finite_only : {false, true}) {
+          std::vector<MinMax> actual(runs);
+          kernels::minmax_runs_f32(x.data(), runs, length, finite_only, actual.data());
+          for (std::size_t r = 0; r < runs; ++r) {
+            const float* run = x.data() + r * length;
+            EXPECT_TRUE(same_range(actual[r], finite_only
+                                                  ? reference::minmax_finite_f32(run, length)
+                                                  : reference::minmax_f32(run, length)))
+                << "run " << r;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(MinmaxColumnsF32, MatchesReferenceForEveryNumberOfColumns) {
   Random random(2);
   for (const std::size_t rows : {0U, 1U, 2U, 5U, 17U, 64U}) {
-    for (std::size_t columns = 1; columns <= kColumns; ++columns) {
-      for (const std::size_t stride : {columns, columns + 1, columns + 19}) {
+    for (const std::size_t columns :
+         {1U, 2U, 3U, 4U, 5U, 7U, 8U, 15U, 16U, 17U, 33U, 1023U, 1024U}) {
+      ASSERT_LE(columns, kColumns);
+      for (const std::size_t stride : {columns + 0, columns + 1, columns + 19}) {
         for (const bool finite_only : {false, true}) {
           SCOPED_TRACE(::testing::Message() << rows << " rows, " << columns << " columns");
           // The last row ends with its last column, as the last slices of a tensor do.
