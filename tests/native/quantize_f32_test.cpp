@@ -153,6 +153,80 @@ TYPED_TEST(QuantizeF32, MatchesReferenceAroundTies) {
   }
 }
 
+// The codes' boundaries for many scales, a few floats around each, where a product with the
+// reciprocal and the quotient often round to different codes.
+TYPED_TEST(QuantizeF32, MatchesReferenceAroundTheBoundariesOfManyScales) {
+  Random random(22);
+  for (std::size_t round = 0; round < 48 * kEffort; ++round) {
+    const float scale = std::fabs(random.spread(-10, 10));
+    for (const CodeRule rule : this->rules()) {
+      const std::int32_t zero_point = round % 3 == 0 ? 0 : random.integer(rule.qmin, rule.qmax);
+      const double limit = std::min(400.0, 0.5 * rule.qmax);
+      std::vector<float> values;
+      for (double code = -limit; code <= limit; ++code) {
+        const double boundary = (code + 0.5 - (round % 2 == 0 ? zero_point : 0)) * double{scale};
+        auto value = static_cast<float>(boundary);
+        for (int step = 0; step < 3; ++step) value = std::nextafter(value, -kInfinity);
+        for (int step = 0; step < 7; ++step) {
+          values.push_back(value);
+          value = std::nextafter(value, kInfinity);
+        }
+      }
+      this->expect_reference(
+          values, UniformQParams{scale, static_cast<float>(zero_point), zero_point}, rule, 0);
+    }
+  }
+}
+
+// So far below the codes that the sum with the rounding constant turns negative, up to twice over.
+TYPED_TEST(QuantizeF32, MatchesReferenceFarBeyondTheCodes) {
+  for (const CodeRule rule : this->rules()) {
+    for (const float scale : {1.0F, 0.37F, 3.0F}) {
+      std::vector<float> values;
+      for (float code = 4e6F; code < 5e7F; code *= 1.0003F) {
+        values.push_back(-code * scale);
+        values.push_back(code * scale);
+      }
+      for (const std::int32_t zero_point : {rule.qmin, 0, 1, 3, rule.qmax}) {
+        this->expect_reference(
+            values, UniformQParams{scale, static_cast<float>(zero_point), zero_point}, rule, 0);
+      }
+    }
+  }
+}
+
+// Groups that share qparams: as if each were quantized by itself.
+TYPED_TEST(QuantizeF32, MatchesReferenceGroupByGroup) {
+  Random random(23);
+  constexpr std::size_t kGroups = 5;
+  for (const std::size_t length : {16U, 32U, 48U, 128U}) {
+    for (const CodeRule rule : this->rules()) {
+      std::vector<float> scales(kGroups);
+      std::vector<float> zero_points(kGroups);
+      std::vector<std::int32_t> codes(kGroups);
+      for (std::size_t g = 0; g < kGroups; ++g) {
+        scales[g] = g == 2 ? random.any_float() : std::fabs(random.spread(-3, 3));
+        codes[g] = random.integer(rule.qmin, rule.qmax);
+        zero_points[g] = static_cast<float>(codes[g]);
+      }
+      const std::vector<float> values = random.uniforms(kGroups * length, -200.0F, 200.0F);
+      Output<TypeParam> actual(values.size(), 0);
+      kernels::quantize_f32(
+          values.data(), values.size(),
+          kernels::GroupedQParams(scales.data(), zero_points.data(), codes.data(), length), rule,
+          actual.data());
+      std::vector<TypeParam> expected(values.size());
+      for (std::size_t g = 0; g < kGroups; ++g) {
+        reference::quantize_f32(values.data() + g * length, length,
+                                UniformQParams{scales[g], zero_points[g], codes[g]}, rule,
+                                expected.data() + g * length);
+      }
+      EXPECT_TRUE(same(actual.values(), expected)) << length;
+      EXPECT_TRUE(actual.guards_intact());
+    }
+  }
+}
+
 // Every 509th or 8147th bit pattern: all signs, exponents and kinds of NaN.
 TYPED_TEST(QuantizeF32, MatchesReferenceAcrossAllBitPatterns) {
   constexpr std::uint64_t kStride = kEffort > 1 ? 509 : 8147;
