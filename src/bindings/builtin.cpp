@@ -1,0 +1,73 @@
+// What embind registers of C++'s own types. Emscripten's libembind registers all there are,
+// strings, 64-bit integers and memory views too, and prints the addresses of types that nobody
+// registered: a tenth of the module around the binary, and sprintf. These bindings pass numbers,
+// booleans and enumerations, so they bring their own, and libembind is left out.
+#include <emscripten/bind.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <typeinfo>
+
+namespace {
+
+emscripten::internal::InitFunc* first_binding = nullptr;
+
+}  // namespace
+
+extern "C" {
+
+// embind's own: each EMSCRIPTEN_BINDINGS block hands itself over before main, and the module around
+// the binary runs them all.
+void _embind_register_bindings(emscripten::internal::InitFunc* binding) {
+  binding->next = first_binding;
+  first_binding = binding;
+}
+
+void _embind_initialize_bindings() {
+  for (auto* binding = first_binding; binding != nullptr; binding = binding->next) {
+    binding->init_func();
+  }
+}
+
+// A name for a type that is not registered, which the caller frees: there is none.
+const char* __getTypeName(const std::type_info* /*type*/) {
+  return static_cast<const char*>(std::calloc(1, 1));
+}
+
+}  // extern "C"
+
+namespace zeropoint::bindings {
+namespace {
+
+using emscripten::internal::_embind_register_float;
+using emscripten::internal::_embind_register_integer;
+using emscripten::internal::TypeID;
+
+template <typename T>
+void register_integer(const char* name) {
+  _embind_register_integer(TypeID<T>::get(), name, sizeof(T), std::numeric_limits<T>::min(),
+                           std::numeric_limits<T>::max());
+}
+
+template <typename T>
+void register_float(const char* name) {
+  _embind_register_float(TypeID<T>::get(), name, sizeof(T));
+}
+
+}  // namespace
+
+EMSCRIPTEN_BINDINGS(builtin) {
+  using namespace emscripten::internal;
+  _embind_register_void(TypeID<void>::get(), "void");
+  _embind_register_bool(TypeID<bool>::get(), "bool", true, false);
+  register_integer<int>("int");
+  register_integer<unsigned>("unsigned int");
+  register_integer<long>("long");
+  register_integer<unsigned long>("unsigned long");
+  register_float<float>("float");
+  register_float<double>("double");
+}
+
+}  // namespace zeropoint::bindings
