@@ -72,6 +72,17 @@ template <typename T, typename Run>
   Broadcast<2> plan;
   Status status = check(tensor);
   if (status == Status::kOk) status = check(qparams, dtype);
+  if (status == Status::kOk && qparams.scales.size() == 1 &&
+      qparams.shape.size() <= tensor.shape.size()) {
+    // One pair serves all values. Planning the walk would take longer than a small tensor itself.
+    if (out_size != tensor.values.size()) return Status::kShapeMismatch;
+    const std::int32_t zero_point = qparams.zero_points[0];
+    if (out_size > 0) {
+      run(0, out_size,
+          kernels::UniformQParams{qparams.scales[0], static_cast<float>(zero_point), zero_point});
+    }
+    return Status::kOk;
+  }
   if (status == Status::kOk) status = broadcast<2>({tensor.shape, qparams.shape}, plan);
   if (status != Status::kOk) return status;
   if (!broadcasts_to(qparams.shape, tensor.shape)) return Status::kShapeMismatch;
