@@ -289,6 +289,7 @@ function layOut(core, { x, values, shape, granularity, options, qparams }) {
     viewShape: allocate(16),
     qShape: allocate(16),
     result: allocate(16),
+    errorState: allocate(core.errorStateBytes()),
   };
   const view = (Type, offset, length) => new Type(core.HEAPU8.buffer, offset, length);
   const [rows, columns] = shape;
@@ -346,7 +347,8 @@ function layOut(core, { x, values, shape, granularity, options, qparams }) {
     dequantize: elementwise("dequantize", at.codes, at.out),
     fakeQuantize: elementwise("fakeQuantize", at.x, at.out),
     error: () => {
-      run(core.quantizationError(at.x, at.out, size, "mse", at.result));
+      const { errorState, result } = at;
+      run(core.quantizationError(at.x, at.out, size, "mse", 0, size, errorState, result));
       return view(Float64Array, at.result, 1)[0];
     },
     chosen: () => {
