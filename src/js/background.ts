@@ -431,7 +431,6 @@ export class Job {
 
   /** Has one step performed. */
   perform(step: Step): Promise<Outcome> {
-    throwIfAborted(this.#settings.signal);
     const task = { ...step, job: this.#id, where: this.#where } as Task;
     return Promise.race([this.#executor.perform(this.#core, task), this.#aborted]);
   }

@@ -63,11 +63,11 @@ export function checkShape(where: string, argument: string, value: unknown): num
     );
   }
   const given = value as ArrayLike<unknown>;
-  const rank = given.length;
-  if (rank > MAX_RANK) {
+  const rank = name === undefined ? given.length : arrayLength(value);
+  if (!Number.isInteger(rank) || rank < 0 || rank > MAX_RANK) {
     throw rangeError(
       "ZP_INVALID_SHAPE",
-      `${where}: ${argument} must have at most ${MAX_RANK} axes, got ${rank}`,
+      `${where}: ${argument} must have at most ${MAX_RANK} axes, got ${show(rank)}`,
     );
   }
   const shape: number[] = [];
@@ -199,9 +199,20 @@ function checkData(where: string, argument: string, value: unknown, list: ListAr
       `${where}: ${argument} must be a typed array or an array of numbers, got ${show(value)}`,
     );
   }
-  const data = newArray<Float32Array | Float64Array>(where, list, value.length);
+  const { length } = value;
+  checkListLength(where, argument, length);
+  const data = newArray<Float32Array | Float64Array>(where, list, length);
   for (let i = 0; i < data.length; i++) data[i] = checkNumber(where, `${argument}[${i}]`, value[i]);
   return data;
+}
+
+/** A proxy of an array may say anything. */
+function checkListLength(where: string, argument: string, length: unknown): void {
+  if (typeof length === "number" && Number.isInteger(length) && length >= 0) return;
+  throw typeError(
+    "ZP_INVALID_TENSOR",
+    `${where}: ${argument}.length must be an integer >= 0, got ${show(length)}`,
+  );
 }
 
 function checkNumber(where: string, argument: string, value: unknown): number {
@@ -231,7 +242,8 @@ export function checkNested<T extends Float32Array | Float64Array>(
         `${where}: ${argument} must be nested at most ${MAX_RANK} deep`,
       );
     }
-    const length = (level as ArrayLike<unknown>).length;
+    const length = name === undefined ? (level as unknown[]).length : arrayLength(level);
+    checkListLength(where, argument, length);
     shape.push(length);
     if (length === 0 || name !== undefined) break;
   }
@@ -258,14 +270,16 @@ export function checkNested<T extends Float32Array | Float64Array>(
       );
     }
     const list = level as ArrayLike<unknown>;
-    if (list.length !== shape[axis]) {
+    // Read once: a getter may say something else the next time.
+    const length = name === undefined ? list.length : arrayLength(level);
+    if (length !== shape[axis]) {
       throw rangeError(
         "ZP_INVALID_SHAPE",
         `${where}: ${path} must have length ${shape[axis]}, as its neighbours have, ` +
-          `got ${list.length}`,
+          `got ${show(length)}`,
       );
     }
-    for (let i = 0; i < list.length; i++) {
+    for (let i = 0; i < length; i++) {
       const item = list[i];
       // The path is only needed in an error; building it for every value would dominate.
       if (axis + 1 === shape.length && typeof item === "number") data[next++] = item;

@@ -1,6 +1,6 @@
 // quantize, dequantize and fakeQuantize on the core: whole where a tensor is small, else in tiles.
 
-import { checkStillThere, type NumberArray, newArray, subarrayOf } from "./arrays.js";
+import { arrayName, checkStillThere, type NumberArray, newArray, subarrayOf } from "./arrays.js";
 import type { Core } from "./build.js";
 import type { CheckedTensor } from "./check.js";
 import type { DType } from "./dtype.js";
@@ -76,7 +76,7 @@ export function applyTile(
   const zeroPointAt = memory.place(4 * count);
   const shapeAt = memory.place(4 * shape.length);
   const qShapeAt = memory.place(4 * qShape.length);
-  const outAt = memory.place(out.byteLength);
+  const outAt = memory.place(bytesIn(arrayName(out) as ElementType, size));
   const base = memory.commit(where);
   try {
     memory.copyIn(where, inputType, base + inputAt, input, size);
@@ -96,7 +96,7 @@ export function applyTile(
       base + outAt,
     );
     if (status !== "kOk") throw refused(where, status);
-    memory.read(base + outAt, out);
+    memory.read(base + outAt, out, size);
   } finally {
     memory.end();
   }
@@ -118,6 +118,19 @@ interface Chosen {
   readonly zeroPoints: Int32Array;
 }
 
+/** Where one slice's qparams are put, for the moment before they become numbers. */
+const ONE_CHOSEN: Chosen = {
+  scales: /* @__PURE__ */ new Float64Array(1),
+  zeroPoints: /* @__PURE__ */ new Int32Array(1),
+};
+
+function chosenFor(where: string, count: number): Chosen {
+  return {
+    scales: newArray(where, Float64Array, count),
+    zeroPoints: newArray(where, Int32Array, count),
+  };
+}
+
 /**
  * Chooses qparams for a tensor, and applies them where an operation is named: in the same visit to
  * the core if the tensor is small, else in a second pass, so that nothing is written if the first
@@ -132,11 +145,9 @@ export function runChoose(
   operation?: { name: "quantize" | "fakeQuantize"; out: NumberArray },
 ): ScaleAndZeroPoint {
   const { slices, dtype } = options;
-  const { outer, slices: count, inner } = slices;
+  const { granularity, outer, slices: count, inner } = slices;
   if (count !== 0 && outer * inner === 0) throw emptyError(where, argument, x.shape, slices);
-  const scales = newArray(where, Float64Array, count);
-  const zeroPoints = newArray(where, Int32Array, count);
-  const chosen = { scales, zeroPoints };
+  const chosen = granularity === "perTensor" ? ONE_CHOSEN : chosenFor(where, count);
   const isSmall = x.size <= TILE;
   if (isSmall && count !== 0) {
     const shape = [outer, count, inner];
@@ -228,7 +239,8 @@ function chooseTile(
   const scale64At = memory.place(8 * count);
   const scaleAt = memory.place(4 * count);
   const zeroPointAt = memory.place(4 * count);
-  const outAt = memory.place(operation === undefined ? 0 : operation.out.byteLength);
+  const out = operation?.out;
+  const outAt = memory.place(out ? bytesIn(arrayName(out) as ElementType, size) : 0);
   const base = memory.commit(where);
   try {
     memory.copyIn(where, "Float32Array", base + xAt, x, size);
@@ -249,10 +261,17 @@ function chooseTile(
       base + zeroPointAt,
     );
     if (status !== "kOk") return status;
-    memory.read(base + scale64At, scales);
-    memory.read(base + zeroPointAt, zeroPoints);
+    if (count === 1) {
+      // Views of the heap for one number each would cost more than a small tensor does.
+      scales[0] = memory.readOne("Float64Array", base + scale64At);
+      zeroPoints[0] = memory.readOne("Int32Array", base + zeroPointAt);
+    } else {
+      memory.read(base + scale64At, scales);
+      memory.read(base + zeroPointAt, zeroPoints);
+    }
     if (operation === undefined) return status;
-    memory.write("Float32Array", base + scaleAt, scales);
+    if (count === 1) memory.writeOne("Float32Array", base + scaleAt, scales[0]);
+    else memory.write("Float32Array", base + scaleAt, scales);
     memory.write("Uint32Array", base + qShapeAt, [count, 1]);
     status = module[operation.name](
       base + xAt,
@@ -266,7 +285,7 @@ function chooseTile(
       base + outAt,
     );
     if (status !== "kOk") throw refused(where, status);
-    memory.read(base + outAt, operation.out);
+    memory.read(base + outAt, operation.out, size);
     return status;
   } finally {
     memory.end();

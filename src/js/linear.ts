@@ -212,7 +212,7 @@ function multiplyFloats(
   const xAt = memory.place(4 * size);
   const valuesAt = memory.place(4 * outFeatures * inFeatures);
   const biasAt = memory.place(bias === undefined ? 0 : 4 * outFeatures);
-  const outAt = memory.place(out.byteLength);
+  const outAt = memory.place(4 * rows * outFeatures);
   const base = memory.commit(where);
   try {
     memory.copyIn(where, "Float32Array", base + xAt, data, size);
@@ -231,7 +231,7 @@ function multiplyFloats(
       base + outAt,
     );
     if (status !== "kOk") throw refused(where, status);
-    memory.read(base + outAt, out);
+    memory.read(base + outAt, out, rows * outFeatures);
   } finally {
     memory.end();
   }
@@ -264,7 +264,7 @@ function multiplyPacked(
       base + outAt,
     );
     if (status !== "kOk") throw refused(where, status);
-    memory.read(base + outAt, out);
+    memory.read(base + outAt, out, rows * weight.outFeatures);
   } finally {
     memory.end();
   }

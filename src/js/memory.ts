@@ -103,9 +103,12 @@ export class Memory {
   #block: Block | undefined;
   #capacity = 0;
   #placed = 0;
-  /** The view that read() made last, and of which type. */
+  /** The view that read() made last, and of what: it is never asked, for somebody may answer for it. */
   #lastRead: InstanceType<(typeof HEAP_ARRAYS)[ElementType]> | undefined;
   #lastType: ElementType | undefined;
+  #lastBuffer: ArrayBufferLike | undefined;
+  #lastOffset = 0;
+  #lastCount = 0;
 
   constructor(module: CoreModule) {
     this.#module = module;
@@ -163,6 +166,7 @@ export class Memory {
   #tryAllocate(bytes: number): Block | undefined {
     const room = bytes + ALIGNMENT;
     const address = room < ADDRESS_SPACE ? this.#module.allocate(room) : 0;
+    this.#renew();
     return address === 0 ? undefined : { address, base: aligned(address) };
   }
 
@@ -184,8 +188,15 @@ export class Memory {
     this.#module.release(block.address);
   }
 
-  /** The views, fetched again if the heap has grown since. */
+  /**
+   * The views, fetched again if the heap has grown since: that leaves them without memory. Shared
+   * memory grows in place, and they then lack only what `#tryAllocate` may give next.
+   */
   #current(): HeapViews {
+    return this.#views.Uint8Array.length === 0 ? this.#renew() : this.#views;
+  }
+
+  #renew(): HeapViews {
     const { buffer } = this.#module.HEAPU8;
     if (this.#views.buffer !== buffer) this.#views = new HeapViews(buffer);
     return this.#views;
@@ -193,12 +204,17 @@ export class Memory {
 
   /** Copies numbers of this library's own in, converted to `type` as typed arrays convert. */
   write(type: ElementType, offset: number, values: NumberArray | readonly number[]): void {
-    const view = this.#current()[type];
-    const start = offset / view.BYTES_PER_ELEMENT;
-    if (Array.isArray(values)) {
+    const views = this.#current();
+    const start = offset / ELEMENT_BYTES[type];
+    if (!Array.isArray(values)) {
+      setArray(views[type], values as NumberArray, start);
+    } else if (type === "Uint32Array") {
+      // Shapes, in every call: a loop over one type of array is many times as fast as over all.
+      const view = views.Uint32Array;
       for (let i = 0; i < values.length; i++) view[start + i] = values[i];
     } else {
-      setArray(view, values as NumberArray, start);
+      const view = views[type];
+      for (let i = 0; i < values.length; i++) view[start + i] = values[i];
     }
   }
 
@@ -215,38 +231,49 @@ export class Memory {
     size: number,
   ): void {
     checkStillThere(where, values, size);
-    const view = this.#current()[type];
-    setArray(view, values, offset / view.BYTES_PER_ELEMENT);
+    setArray(this.#current()[type], values, offset / ELEMENT_BYTES[type]);
   }
 
   /** Writes one number. */
   writeOne(type: ElementType, offset: number, value: number): void {
-    const view = this.#current()[type];
-    view[offset / view.BYTES_PER_ELEMENT] = value;
+    const views = this.#current();
+    if (type === "Float32Array") views.Float32Array[offset / 4] = value;
+    else if (type === "Int32Array") views.Int32Array[offset / 4] = value;
+    else views[type][offset / ELEMENT_BYTES[type]] = value;
   }
 
   /** Reads one number. */
   readOne(type: ElementType, offset: number): number {
-    const view = this.#current()[type];
-    return view[offset / view.BYTES_PER_ELEMENT];
+    const views = this.#current();
+    if (type === "Float64Array") return views.Float64Array[offset / 8];
+    if (type === "Int32Array") return views.Int32Array[offset / 4];
+    return views[type][offset / ELEMENT_BYTES[type]];
   }
 
-  /** Copies numbers out, all that `out` has room for. */
-  read(offset: number, out: NumberArray): void {
+  /**
+   * Copies numbers out.
+   * @param count  how many; more than `out` had when it was checked are never copied, even if another
+   *   thread has let it grow since
+   */
+  read(offset: number, out: NumberArray, count: number = arrayLength(out)): void {
     const type = arrayName(out) as ElementType;
-    const buffer = this.#current().buffer as ArrayBuffer;
-    const length = arrayLength(out);
+    const views = this.#current();
+    const buffer = views.buffer as ArrayBuffer;
     let view = this.#lastRead;
     // A layer that runs in a loop reads the same place again and again, and makes no garbage.
     if (
       this.#lastType !== type ||
-      view?.buffer !== buffer ||
-      view.byteOffset !== offset ||
-      view.length !== length
+      view === undefined ||
+      this.#lastBuffer !== buffer ||
+      this.#lastOffset !== offset ||
+      this.#lastCount !== count
     ) {
-      view = new HEAP_ARRAYS[type](buffer, offset, length);
+      view = new HEAP_ARRAYS[type](buffer, offset, count);
       this.#lastRead = view;
       this.#lastType = type;
+      this.#lastBuffer = buffer;
+      this.#lastOffset = offset;
+      this.#lastCount = count;
     }
     setArray(out, view, 0);
   }

@@ -88,7 +88,9 @@ export class PackedWeight {
         memory.end();
       }
       if (bias !== undefined) {
-        memory.write("Float32Array", block.base + aligned(size), bias);
+        const biasAt = block.base + aligned(size);
+        if (Array.isArray(bias)) memory.write("Float32Array", biasAt, bias);
+        else memory.copyIn(where, "Float32Array", biasAt, bias as NumberArray, outFeatures);
       }
     } catch (error) {
       memory.release(block);

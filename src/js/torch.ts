@@ -19,7 +19,7 @@ import type { Overflow } from "./core/baseline.js";
 import type { OutOption } from "./dequantize.js";
 import { rangeError, refused, typeError } from "./errors.js";
 import { activeCore } from "./init.js";
-import { bytesIn } from "./memory.js";
+import { bytesIn, type ElementType } from "./memory.js";
 import {
   type ChannelQParams,
   type CheckedQTensor,
@@ -150,7 +150,7 @@ export function runPerTensor(
     operation.kind === "dequantize" ? QDTYPES[operation.dtype].arrayName : "Float32Array";
   const tile = Math.min(size, TILE);
   const inputAt = memory.place(bytesIn(inputType, tile));
-  const outAt = memory.place((out.byteLength / out.length) * tile);
+  const outAt = memory.place(bytesIn(arrayName(out) as ElementType, tile));
   const base = memory.commit(where);
   const from = base + inputAt;
   const to = base + outAt;
@@ -180,7 +180,7 @@ export function runPerTensor(
         );
       }
       if (status !== "kOk") throw refused(where, status);
-      memory.read(to, isWhole ? out : subarrayOf(out, start, start + count));
+      memory.read(to, isWhole ? out : subarrayOf(out, start, start + count), count);
     }
   } finally {
     memory.end();
@@ -310,7 +310,7 @@ export function runChannelTile(
   const shapeAt = memory.place(4 * shape.length);
   const scaleAt = memory.place(bytesIn(scaleType, channels));
   const zeroAt = memory.place(4 * channels);
-  const outAt = memory.place(out.byteLength);
+  const outAt = memory.place(bytesIn(arrayName(out) as ElementType, size));
   const base = memory.commit(where);
   try {
     memory.copyIn(where, inputType, base + inputAt, input, size);
@@ -350,7 +350,7 @@ export function runChannelTile(
         : module.fakeQuantizePerChannel(...common, quantMin, quantMax, overflow, outOffset);
     }
     if (status !== "kOk") throw refused(where, status);
-    memory.read(outOffset, out);
+    memory.read(outOffset, out, size);
   } finally {
     memory.end();
   }

@@ -70,7 +70,8 @@ export class Int8Layer {
     reduceRange: boolean,
     out: Float32Array,
   ): void {
-    if (out.length === 0) return;
+    const { outFeatures } = this.weight;
+    if (rows * outFeatures === 0) return;
     const { memory, module } = this.#core;
     const xAt = memory.place(4 * size);
     const codesAt = memory.place(size);
@@ -78,10 +79,10 @@ export class Int8Layer {
     const scaleAt = memory.place(8);
     const zeroAt = memory.place(4);
     const scratchAt = memory.place(this.weight.scratchBytes(rows));
-    const outAt = memory.place(out.byteLength);
+    const outAt = memory.place(4 * rows * outFeatures);
     const base = memory.commit(where);
     try {
-      memory.write("Float32Array", base + xAt, data);
+      memory.copyIn(where, "Float32Array", base + xAt, data, size);
       // PyTorch takes an input without values for one of zeros.
       memory.write("Float32Array", base + rangeAt, [0, 0]);
       if (size > 0) module.minMax(base + xAt, size, base + rangeAt);
@@ -122,7 +123,7 @@ export class Int8Layer {
         base + outAt,
       );
       if (status !== "kOk") throw refused(where, status);
-      memory.read(base + outAt, out);
+      memory.read(base + outAt, out, rows * outFeatures);
     } finally {
       memory.end();
     }

@@ -57,6 +57,18 @@ async function withWorkers(replace, work) {
   }
 }
 
+/** What a script prints that Node runs to its end. */
+function runScript(script) {
+  const run = spawnSync(process.execPath, ["--input-type=module", "-e", script], {
+    cwd: fileURLToPath(new URL("../..", import.meta.url)),
+    encoding: "utf8",
+    timeout: 60_000,
+  });
+  assert.equal(run.stderr, "");
+  assert.equal(run.status, 0);
+  return run.stdout;
+}
+
 function sameQuantized(actual, expected) {
   sameCodes(actual.data, expected.data);
   assert.deepEqual({ ...actual, data: 0 }, { ...expected, data: 0 });
@@ -429,19 +441,39 @@ describe("The worker", () => {
     }
   });
 
+  it("need not answer for the work to be stopped", async () => {
+    const silent = (Worker) => ({
+      Worker: class extends Worker {
+        constructor() {
+          super(new URL("data:text/javascript,setInterval(() => {}, 1000)"));
+        }
+      },
+    });
+    const zp = await create();
+    await withWorkers(silent, async (started) => {
+      const controller = new AbortController();
+      const work = zp.quantizeAsync(small, { signal: controller.signal });
+      setTimeout(() => controller.abort(new Error("now")), 10);
+      await assert.rejects(work, /^Error: now$/);
+      await started[0].terminate();
+    });
+  });
+
+  it("lets Node end when the work was stopped before it began", () => {
+    const script = `
+      import { init, quantizeAsync } from "zeropoint";
+      await init();
+      const controller = new AbortController();
+      quantizeAsync(new Float32Array(9), { signal: controller.signal }).catch(console.log);
+      controller.abort("stopped");`;
+    assert.equal(runScript(script), "stopped\n");
+  });
+
   it("keeps Node alive while it works, and no longer", () => {
     const script = `
       import { init, quantizeAsync } from "zeropoint";
       await init();
       quantizeAsync(new Float32Array(2 ** 22).fill(2)).then(({ data }) => console.log(data[9]));`;
-    const root = fileURLToPath(new URL("../..", import.meta.url));
-    const run = spawnSync(process.execPath, ["--input-type=module", "-e", script], {
-      cwd: root,
-      encoding: "utf8",
-      timeout: 60_000,
-    });
-    assert.equal(run.stderr, "");
-    assert.equal(run.stdout, "127\n");
-    assert.equal(run.status, 0);
+    assert.equal(runScript(script), "127\n");
   });
 });
