@@ -215,7 +215,7 @@ export function startTables(results) {
     ? []
     : [
         measurementTable(
-          "Start of a page to its first result",
+          "From a page's first script to its first result",
           start.map((one) => ({ ...one, limit: undefined })),
         ),
       ];

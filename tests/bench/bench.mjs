@@ -106,7 +106,7 @@ async function inChromium(sizes) {
       withOthers,
     });
     await page.context().close();
-    console.log(`${name}: start of a page to its first result`);
+    console.log(`${name}: a page's first script to its first result`);
     const builds = builtCores().filter((build) =>
       result.results.some((entry) => entry.contestant === "zeropoint" && entry.build === build),
     );

@@ -330,7 +330,7 @@ export function readmeSection(results) {
     "",
     table(["", "µs"], small),
     "",
-    "From the start of a page to its first result, in milliseconds, and what is downloaded (gzip):",
+    "From a page's first script to its first result, in milliseconds, and what is downloaded (gzip):",
     "",
     table(["", "ms", "bare", "download"], start),
   ].join("\n");

@@ -289,7 +289,7 @@ function layOut(core, { x, values, shape, granularity, options, qparams }) {
     viewShape: allocate(16),
     qShape: allocate(16),
     result: allocate(16),
-    errorState: allocate(core.errorStateBytes()),
+    state: allocate(core.errorStateBytes()),
   };
   const view = (Type, offset, length) => new Type(core.HEAPU8.buffer, offset, length);
   const [rows, columns] = shape;
@@ -347,8 +347,8 @@ function layOut(core, { x, values, shape, granularity, options, qparams }) {
     dequantize: elementwise("dequantize", at.codes, at.out),
     fakeQuantize: elementwise("fakeQuantize", at.x, at.out),
     error: () => {
-      const { errorState, result } = at;
-      run(core.quantizationError(at.x, at.out, size, "mse", 0, size, errorState, result));
+      // The whole tensor as one piece.
+      run(core.quantizationError(at.x, at.out, size, "mse", 0, size, at.state, at.result));
       return view(Float64Array, at.result, 1)[0];
     },
     chosen: () => {
