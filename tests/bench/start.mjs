@@ -174,7 +174,7 @@ const gzipSize = (files) =>
   files.reduce((sum, file) => sum + gzipSync(readFileSync(file), { level: 9 }).length, 0);
 
 /**
- * @param {import("playwright-core").Browser} browser
+ * @param {import("puppeteer-core").Browser} browser
  * @param {{ url: string, served: string[] }} server
  * @param {{ builds: string[], withOthers: boolean, rounds: number }} options
  */
@@ -185,12 +185,12 @@ export async function measureStart(browser, server, { builds, withOthers, rounds
   const sizes = [];
   for (let round = 0; round < rounds; round++) {
     for (const [i, { page: name, expected }] of pages.entries()) {
-      const context = await browser.newContext();
+      const context = await browser.createBrowserContext();
       const page = await context.newPage();
       await page.goto(`${server.url}build/bench/start/empty.html`);
       server.served.length = 0;
       await page.goto(`${server.url}build/bench/start/${name}`);
-      await page.waitForFunction(() => globalThis.firstResult, undefined, { timeout: 30_000 });
+      await page.waitForFunction(() => globalThis.firstResult, { timeout: 30_000, polling: 50 });
       const { ms, values } = await page.evaluate(() => globalThis.firstResult);
       await context.close();
       samples[i].push(ms);

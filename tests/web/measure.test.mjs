@@ -4,7 +4,17 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { after, before, describe, it } from "node:test";
-import { launchBrowser, openPage, serveSite } from "./page.mjs";
+import {
+  chromiumOnly,
+  click,
+  countVisible,
+  launchBrowser,
+  openPage,
+  press,
+  serveSite,
+  textOf,
+  WITHOUT_SCRIPTS,
+} from "./page.mjs";
 
 const axeSource = readFileSync(
   createRequire(import.meta.url).resolve("axe-core/axe.min.js"),
@@ -26,20 +36,17 @@ after(async () => {
 });
 
 const ended = (page) =>
-  page.waitForSelector(".measure:not([data-running]) .measure-status:not(:empty)", {
-    timeout: 120_000,
-  });
+  page.waitForSelector(".measure:not([data-running]) .measure-status:not(:empty)");
 
 describe("Measure on your machine", () => {
   it("runs in a worker, checks every result and shows all it measured, at 360 pixels too", async () => {
     const visit = await openPage(browser, `${site.url}#measure`, {
       viewport: { width: 360, height: 740 },
-      bypassCSP: false,
     });
     const { page } = visit;
-    await page.click("[data-action='measure']");
+    await click(page, "[data-action='measure']");
     await ended(page);
-    assert.equal(await page.textContent(".measure-status"), "Done: every result was right.");
+    assert.equal(await textOf(page, ".measure-status"), "Done: every result was right.");
     const tables = await page.$$eval(".measure-results table", (found) =>
       found.map((table) => ({
         caption: table.caption.textContent,
@@ -76,18 +83,18 @@ describe("Measure on your machine", () => {
     const { page } = visit;
     const focused = () => page.evaluate(() => document.activeElement.dataset.action);
     await page.focus("[data-action='measure']");
-    await page.keyboard.press("Enter");
+    await press(page, "Enter");
     await page.waitForSelector(".measure[data-running]");
     assert.equal(await focused(), "stop");
-    assert.ok(await page.isDisabled("[data-action='measure']"));
-    await page.keyboard.press("Enter");
+    assert.ok(await page.$eval("[data-action='measure']", (button) => button.disabled));
+    await press(page, "Enter");
     await ended(page);
-    assert.equal(await page.textContent(".measure-status"), "Stopped.");
+    assert.equal(await textOf(page, ".measure-status"), "Stopped.");
     assert.equal(await focused(), "measure");
     await page.waitForFunction(
       () => document.getElementById("announcements").textContent === "Stopped.",
     );
-    await page.keyboard.press("Enter");
+    await press(page, "Enter");
     await page.waitForSelector(".measure[data-running]");
     await visit.close();
   });
@@ -95,12 +102,9 @@ describe("Measure on your machine", () => {
   it("says so when its worker cannot be loaded", async () => {
     const broken = await serveSite({ missing: /measure-worker/ });
     const visit = await openPage(browser, `${broken.url}#measure`);
-    await visit.page.click("[data-action='measure']");
+    await click(visit.page, "[data-action='measure']");
     await ended(visit.page);
-    assert.match(
-      await visit.page.textContent(".measure-status"),
-      /^The worker that measures failed/,
-    );
+    assert.match(await textOf(visit.page, ".measure-status"), /^The worker that measures failed/);
     await visit.close();
     await broken.close();
   });
@@ -108,15 +112,16 @@ describe("Measure on your machine", () => {
 
 describe("What was measured", () => {
   it("is on the page without scripts, with the figures of the benchmark's file", async () => {
-    const context = await browser.newContext({ javaScriptEnabled: false });
-    const page = await context.newPage();
-    await page.goto(site.url);
-    const text = await page.innerText("#measure");
+    const plain = await serveSite({ headers: WITHOUT_SCRIPTS });
+    const visit = await openPage(browser, plain.url, { isLive: false });
+    const { page } = visit;
+    const text = await page.$eval("#measure", (view) => view.innerText);
     assert.ok(text.includes(`Measured on ${published.date} in ${published.engine}`));
-    assert.ok((await page.locator("#measure table.measurements:visible").count()) > 5);
-    assert.equal(await page.locator("#digit-planes table.measurements:visible").count(), 1);
-    assert.ok(await page.isHidden(".measure"));
-    await context.close();
+    assert.ok((await countVisible(page, "#measure table.measurements")) > 5);
+    assert.equal(await countVisible(page, "#digit-planes table.measurements"), 1);
+    assert.equal(await countVisible(page, ".measure"), 0);
+    await visit.close();
+    await plain.close();
   });
 
   it("is right about the digits of its example", async () => {
@@ -137,8 +142,9 @@ describe("What was measured", () => {
   });
 
   for (const colorScheme of ["light", "dark"]) {
-    it(`leaves axe nothing to find in the ${colorScheme} theme`, async () => {
-      const visit = await openPage(browser, site.url, { colorScheme, bypassCSP: true });
+    const options = colorScheme === "light" ? {} : chromiumOnly("choose a theme");
+    it(`leaves axe nothing to find in the ${colorScheme} theme`, options, async () => {
+      const visit = await openPage(browser, site.url, { colorScheme });
       const { page } = visit;
       await page.evaluate(axeSource);
       for (const view of ["measure", "digit-planes"]) {

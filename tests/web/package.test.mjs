@@ -14,6 +14,7 @@ const BUILDS = ["baseline"];
 
 /** What needs Node, and why: whole files, or tests of a file. All else runs in browsers. */
 const NODE_ONLY = {
+  "bench.test.mjs": "runs the benchmark in a Node of its own",
   "cost.test.mjs": "reads the digits from files; what-it-costs.test.mjs does it on the page",
   "readme.test.mjs": "runs the README's example in a Node of its own",
   "types.test.mjs": "runs the TypeScript compiler",
