@@ -41,18 +41,11 @@ export const SIZES = {
       { m: 1, k: 4096, n: 4096 },
       { m: 128, k: 1024, n: 1024 },
     ],
-    formats: [
-      "w8a32-channel",
-      "w8a32-group32",
-      "w4a32-group32",
-      "w8a32-float32",
-      "w8a8-dynamic",
-      "float32",
-    ],
+    formats: ["w8a32-channel", "w4a32-group32", "w8a32-float32", "w8a8-dynamic", "float32"],
     elementwise: [2048, 4096],
-    granularities: ["tensor", "rows"],
+    granularities: ["tensor"],
     bandwidthBytes: 64 * 2 ** 20,
-    pace: { rounds: 5, sampleMs: 8, warmUpMs: 20, budgetMs: 100 },
+    pace: { rounds: 5, sampleMs: 8, warmUpMs: 20, budgetMs: 80 },
   },
   // The second engine of a quick run.
   "quick-node": {
