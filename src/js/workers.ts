@@ -52,11 +52,11 @@ function webWorker(): WorkerConstructor | undefined {
   if (Worker === undefined || trustedTypes === undefined) return Worker;
   const Native = Worker;
   policy ??= trustedTypes.createPolicy("zeropoint", { createScriptURL: (address) => address });
-  const make = policy.createScriptURL;
+  const trusted = policy;
   return class {
     constructor(address: URL, options?: WorkerSettings) {
       // biome-ignore lint/correctness/noConstructorReturn: stands for the constructor it calls
-      return new Native(make(address.href), options);
+      return new Native(trusted.createScriptURL(address.href), options);
     }
   } as WorkerConstructor;
 }

@@ -72,6 +72,7 @@ describe("The package under the strict policy", () => {
     assert.deepEqual(used.codes, [33, -2, 127, 40, 127, -79, 0, 127, 46]);
     assert.equal(used.y, "tensor([2353.1731,  134.6260, 2116.0959])");
     assert.deepEqual(used.other, ["baseline", 33, -2, 127, 16, 52, -32, 0, 119, 43]);
+    assert.deepEqual(used.later, ["in a worker", ...used.codes]);
     assert.equal(used.scale, Math.fround(191.6) / 127);
   });
 
@@ -87,7 +88,7 @@ describe("The package under the strict policy", () => {
     "a script's address as a string": "require-trusted-types-for trusted-types-sink",
     "a worker's address as a string": "require-trusted-types-for trusted-types-sink",
     "another policy of trusted types": "trusted-types trusted-types-policy",
-    "a worker made of text": "worker-src blob",
+    "a worker made of text": "require-trusted-types-for trusted-types-sink",
     "a request to elsewhere": "connect-src http://127.0.0.2:9/",
   };
   for (const [name, expected] of Object.entries(FORBIDDEN)) {
@@ -104,8 +105,13 @@ describe("The package under the same policy without trusted types", () => {
   });
   after(() => site?.close());
 
-  for (const name of ["evaluating text", "a function made of text"]) {
-    it(`would be seen to break it: ${name}`, () => seesViolation(site, name, "script-src eval"));
+  const FORBIDDEN = {
+    "evaluating text": "script-src eval",
+    "a function made of text": "script-src eval",
+    "a worker made of text": "worker-src blob",
+  };
+  for (const [name, expected] of Object.entries(FORBIDDEN)) {
+    it(`would be seen to break it: ${name}`, () => seesViolation(site, name, expected));
   }
 });
 

@@ -17,10 +17,15 @@ export function nodeOnly(name) {
 }
 
 /**
- * Whether an error comes from something that only Node has.
- * @param {unknown} error
+ * Whether an error comes from something that only Node has, by itself or by what caused it.
+ * @param {any} error
+ * @returns {boolean}
  */
 export function isNodeOnly(error) {
+  if (!(error instanceof Error)) return false;
   if (error instanceof NodeOnly) return true;
-  return error instanceof ReferenceError && /^(Buffer|process) is not defined/.test(error.message);
+  if (error instanceof ReferenceError && /^(Buffer|process) is not defined/.test(error.message)) {
+    return true;
+  }
+  return isNodeOnly(error.cause);
 }

@@ -184,7 +184,10 @@ async function* runSuite(suite, prefix, inherited) {
     else if (skip || child.skip) {
       yield { name, outcome: "skipped", reason: String(skip || child.skip) };
     } else if (error !== undefined) yield { name, ...failure(error.thrown) };
-    else yield { name, ...(await runTest(child)) };
+    else {
+      globalThis.running = name; // for whoever wonders what takes so long
+      yield { name, ...(await runTest(child)) };
+    }
   }
   if (skip || error !== undefined) return;
   try {

@@ -7,6 +7,7 @@ import {
   QuantizedLinear,
   quantizationError,
   quantize,
+  quantizeAsync,
   tensor,
 } from "zeropoint";
 import { init as initNotebook, linear_q_symmetric, torch } from "zeropoint/notebook";
@@ -26,8 +27,16 @@ async function use() {
   const other = await create({ build: "baseline" });
   await initNotebook();
   const [, scale] = linear_q_symmetric(torch.tensor([[191.6, -13.5]]), { dtype: torch.int8 });
+  let offThread;
+  const later = await quantizeAsync(x, {
+    axis: 0,
+    onProgress: (progress) => {
+      offThread = progress.offThread ? "in a worker" : progress.reason;
+    },
+  });
   return {
     build,
+    later: [offThread, ...later.data],
     codes: Array.from(q.data),
     error: quantizationError(x, dequantize(q)),
     y,
