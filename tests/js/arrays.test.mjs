@@ -25,6 +25,7 @@ import {
   unpack,
 } from "zeropoint";
 import { loadBuild } from "../../dist/build.js";
+import { embedded } from "../../dist/embedded.js";
 import { runOn } from "../../dist/init.js";
 import { Memory } from "../../dist/memory.js";
 import { TILE } from "../../dist/tiles.js";
@@ -362,7 +363,7 @@ describe("Arrays that change during a call", () => {
 describe("The heap stays out of reach", () => {
   let core;
   before(async () => {
-    core = await loadBuild("test", "baseline", 1);
+    core = await loadBuild("test", embedded, { build: "baseline" });
   });
 
   /** Runs most of the interface, with tensors of one tile and of many. */
@@ -479,7 +480,7 @@ describe("The core's memory", () => {
       [100, ["quantize", "chooseQParams", "dequantize", "ranges"]],
       [3 * TILE, ["quantize", "chooseQParams", "dequantize", "ranges"]],
     ]) {
-      const core = await loadBuild("test", "baseline", 1);
+      const core = await loadBuild("test", embedded, { build: "baseline" });
       const { module } = core;
       const x = new Random(72).normal(size);
       const expected = quantize(x);
@@ -509,7 +510,7 @@ describe("The core's memory", () => {
   });
 
   it("may be at its end: the sizes are told, and what fits works on", async () => {
-    const core = await loadBuild("test", "baseline", 1);
+    const core = await loadBuild("test", embedded, { build: "baseline" });
     let room = 2 ** 32;
     const module = { ...core.module };
     Object.defineProperty(module, "HEAPU8", { get: () => core.module.HEAPU8 });

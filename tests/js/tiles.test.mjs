@@ -20,6 +20,7 @@ import {
   unpack,
 } from "zeropoint";
 import { loadBuild } from "../../dist/build.js";
+import { embedded } from "../../dist/embedded.js";
 import { runOn } from "../../dist/init.js";
 import { rangesOf, TILE, tilesOf } from "../../dist/tiles.js";
 import { chooseFor, dequantizeValue, meanError, quantizeValue, slicesOf } from "./reference.mjs";
@@ -109,7 +110,7 @@ describe("tilesOf", () => {
 describe("rangesOf", () => {
   let core;
   before(async () => {
-    core = await loadBuild("test", "baseline", 1);
+    core = await loadBuild("test", embedded, { build: "baseline" });
   });
 
   it("joins the ranges of a slice that many tiles share", () => {
@@ -408,7 +409,7 @@ describe("Tensors of many tiles", () => {
 
 describe("The heap", () => {
   it("grows by no more for a huge tensor than for one of a few tiles", async () => {
-    const core = await loadBuild("test", "baseline", 1);
+    const core = await loadBuild("test", embedded, { build: "baseline" });
     const work = (shape) => {
       const x = { data: new Float32Array(product(shape)), shape };
       x.data.fill(0.75);
