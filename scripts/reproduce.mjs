@@ -1,0 +1,95 @@
+// Builds the core twice, each time from scratch, in folders with other names, in another time zone and
+// language and with another number of jobs, and compares what comes out with the build in dist/, byte
+// for byte.
+//
+//   npm run reproduce
+
+import { createHash } from "node:crypto";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { buildCore } from "./build.mjs";
+import { Failure, root, run, runAsScript, step } from "./run.mjs";
+import { setUp } from "./setup.mjs";
+
+/** All that a build of the core reads. */
+const SOURCES = [
+  "CMakeLists.txt",
+  "CMakePresets.json",
+  "include",
+  "package-lock.json",
+  "package.json",
+  "scripts",
+  "src",
+];
+
+/** What is the same for every build: the packages and the compiler. */
+const TOOLS = ["node_modules", ".toolchain"];
+
+/** Where and how to build: what must not matter. */
+const BUILDS = [
+  { folder: "a", env: { TZ: "UTC", LC_ALL: "C", CMAKE_BUILD_PARALLEL_LEVEL: "1" } },
+  {
+    folder: join("a folder with a longer name", "zeropoint"),
+    env: { TZ: "Asia/Kathmandu", LC_ALL: "C.UTF-8", CMAKE_BUILD_PARALLEL_LEVEL: "3" },
+  },
+];
+
+/** The files of a folder and the SHA-256 of each. */
+export function hashes(folder) {
+  return new Map(
+    readdirSync(folder)
+      .sort()
+      .map((name) => [
+        name,
+        createHash("sha256")
+          .update(readFileSync(join(folder, name)))
+          .digest("hex"),
+      ]),
+  );
+}
+
+/** The names of files that are not the same in both. */
+export function differences(a, b) {
+  const names = new Set([...a.keys(), ...b.keys()]);
+  return [...names].filter((name) => a.get(name) !== b.get(name)).sort();
+}
+
+/** Builds a copy of the sources in a folder of its own. */
+async function buildCopy(folder, env) {
+  mkdirSync(folder, { recursive: true });
+  for (const name of SOURCES) cpSync(join(root, name), join(folder, name), { recursive: true });
+  for (const name of TOOLS) symlinkSync(join(root, name), join(folder, name), "junction");
+  await run(process.execPath, ["scripts/build.mjs", "core"], { cwd: folder, env });
+  return hashes(join(folder, "dist", "core"));
+}
+
+await runAsScript(import.meta.url, async () => {
+  const { emscripten } = await setUp(["core"]);
+  await buildCore(emscripten);
+  const expected = hashes(join(root, "dist", "core"));
+  const parent = mkdtempSync(join(tmpdir(), "zeropoint-reproduce-"));
+  try {
+    for (const { folder, env } of BUILDS) {
+      const got = await step(`Another build in ${folder}`, () =>
+        buildCopy(join(parent, folder), env),
+      );
+      const differing = differences(expected, got);
+      if (differing.length > 0) {
+        throw new Failure(`the build in "${folder}" differs in ${differing.join(", ")}`);
+      }
+    }
+  } finally {
+    rmSync(parent, { recursive: true, force: true });
+  }
+  console.log("\nThree builds, the same bytes (SHA-256):");
+  for (const [name, hash] of expected) console.log(`${hash}  dist/core/${name}`);
+});

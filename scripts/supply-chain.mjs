@@ -1,0 +1,114 @@
+// Checks what the project takes from others: that the lock files pin every package to its content, that
+// each development dependency is used, and, where the registry offers them, the packages' signatures.
+//
+//   npm run supply-chain [-- --strict]     --strict fails if signatures cannot be checked
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { capture, Failure, root, runAsScript } from "./run.mjs";
+import { setUp } from "./setup.mjs";
+
+/** The packages that may run a script when they are installed. */
+const MAY_HAVE_SCRIPTS = ["esbuild", "fsevents"];
+
+/** What a version in a manifest may look like: a range of a registry's versions, or another's name. */
+const RANGE = /^(npm:(@[\w.-]+\/)?[\w.-]+@)?[~^]?\d+\.\d+\.\d+(-[\w.]+)?$/;
+
+/** What is wrong with a lock file, one line each. */
+export function problemsOfLock(lock) {
+  const problems = [];
+  if (lock.lockfileVersion !== 3)
+    problems.push(`lockfileVersion is ${lock.lockfileVersion}, not 3`);
+  const { "": project, ...packages } = lock.packages ?? {};
+  if (Object.keys(packages).length === 0) problems.push("there are no packages");
+  for (const [name, range] of Object.entries({
+    ...project?.dependencies,
+    ...project?.devDependencies,
+    ...project?.optionalDependencies,
+  })) {
+    if (!RANGE.test(range)) problems.push(`${name}: "${range}" is no version of a registry`);
+  }
+  for (const [path, { version, resolved, integrity, link, hasInstallScript }] of Object.entries(
+    packages,
+  )) {
+    const name = path.split("node_modules/").at(-1);
+    if (!path.startsWith("node_modules/")) problems.push(`${path} is not from a registry`);
+    if (link) problems.push(`${path} is a link`);
+    if (!/^\d+\.\d+\.\d+/.test(version ?? "")) problems.push(`${path}: version "${version}"`);
+    // Without an address a package comes from the one registry that npm is set up with.
+    if (resolved) problems.push(`${path} has an address of its own: ${resolved}`);
+    if (!/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity ?? "")) {
+      problems.push(`${path} has no SHA-512: ${integrity}`);
+    }
+    if (hasInstallScript && !MAY_HAVE_SCRIPTS.includes(name)) {
+      problems.push(`${path} runs a script when it is installed`);
+    }
+  }
+  return problems;
+}
+
+const listFiles = (...patterns) => {
+  const { ok, stdout, stderr } = capture("git", ["ls-files", "-z", "--", ...patterns]);
+  if (!ok) throw new Failure(`git ls-files: ${stderr.trim()}`);
+  return stdout.split("\0").filter(Boolean);
+};
+
+/** The development dependencies that nothing in the repository names. */
+export function unusedDependencies(manifest) {
+  const isManifest = /(^|\/)package(-lock)?\.json$/;
+  const files = listFiles("*.mjs", "*.js", "*.ts", "*.json").filter(
+    (file) => !isManifest.test(file) && !file.startsWith("tests/vectors/"),
+  );
+  const text = files.map((file) => readFileSync(join(root, file), "utf8")).join("\n");
+  return Object.keys(manifest.devDependencies ?? {}).filter((name) => {
+    // The types of a package are used where the package is, and Node's by the page's build.
+    const used = name.replace(/^@types\/(?!node$)/, "");
+    const needle = used === "@types/node" ? '"node"' : used;
+    return !text.includes(needle);
+  });
+}
+
+/** What npm says when it reached nobody, rather than that something is wrong. */
+const UNREACHED =
+  /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|FETCH_ERROR|no (dependencies|verified)|not support|E40[0-9]|E50[0-9]/i;
+
+/**
+ * Asks npm to check the registry's signatures of all installed packages.
+ * @returns {{ isGood?: boolean, line: string }} isGood is undefined if they could not be checked
+ */
+export function checkSignatures(npm = runNpm) {
+  const { ok, stdout, stderr } = npm(["audit", "signatures", "--fetch-retries=0"]);
+  const lines = `${stderr}\n${stdout}`.split("\n").filter(Boolean);
+  if (ok) return { isGood: true, line: lines.filter((line) => /verified/.test(line)).join("; ") };
+  const reason = lines.find((line) => /error (code|network request)/.test(line)) ?? lines.join(" ");
+  const wasUnreached = UNREACHED.test(reason) && !/invalid|missing/i.test(stdout);
+  return { isGood: wasUnreached ? undefined : false, line: reason };
+}
+
+function runNpm(args) {
+  const self = process.env.npm_execpath ?? "";
+  if (/npm-cli\.c?js$/.test(self)) return capture(process.execPath, [self, ...args]);
+  return capture("npm", args);
+}
+
+await runAsScript(import.meta.url, async (args) => {
+  if (args.some((arg) => arg !== "--strict")) throw new Failure("takes --strict or nothing");
+  await setUp([]);
+  const problems = [];
+  for (const file of listFiles("package-lock.json", "*/package-lock.json")) {
+    const lock = JSON.parse(readFileSync(join(root, file), "utf8"));
+    problems.push(...problemsOfLock(lock).map((problem) => `${file}: ${problem}`));
+    console.log(`${file}: ${Object.keys(lock.packages).length - 1} packages`);
+  }
+  const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  for (const name of unusedDependencies(manifest)) problems.push(`${name} is used nowhere`);
+
+  const { isGood, line } = checkSignatures();
+  if (isGood === undefined) console.log(`Signatures could not be checked: ${line}`);
+  else console.log(`Signatures: ${line}`);
+  if (isGood === false || (isGood === undefined && args.includes("--strict"))) {
+    problems.push(`npm audit signatures: ${line}`);
+  }
+  for (const problem of problems) console.log(problem);
+  if (problems.length > 0) throw new Failure(`${problems.length} problems with dependencies`);
+});

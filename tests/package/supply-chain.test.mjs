@@ -1,0 +1,90 @@
+// What the project takes from others is pinned to its content, comes from one place, and is used.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { describe, it } from "node:test";
+import { differences } from "../../scripts/reproduce.mjs";
+import {
+  checkSignatures,
+  problemsOfLock,
+  unusedDependencies,
+} from "../../scripts/supply-chain.mjs";
+
+const read = (name) => JSON.parse(readFileSync(new URL(`../../${name}`, import.meta.url), "utf8"));
+
+describe("The lock file", () => {
+  const lock = read("package-lock.json");
+  const altered = (path, fields) => {
+    const copy = structuredClone(lock);
+    copy.packages[path] = { ...copy.packages[path], ...fields };
+    return problemsOfLock(copy);
+  };
+
+  it("pins every package to its content, from one registry", () => {
+    assert.deepEqual(problemsOfLock(lock), []);
+  });
+
+  for (const [what, path, fields] of [
+    ["a package without a hash", "node_modules/vite", { integrity: undefined }],
+    ["a weak hash", "node_modules/vite", { integrity: "sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk=" }],
+    ["another address", "node_modules/vite", { resolved: "https://example.org/vite.tgz" }],
+    ["a git address", "node_modules/vite", { version: "git+ssh://git@example.org/vite.git#1" }],
+    ["a link", "node_modules/vite", { link: true }],
+    ["a folder of its own", "vendor/vite", { version: "1.0.0" }],
+    ["a new script at installation", "node_modules/vite", { hasInstallScript: true }],
+    ["a git dependency", "", { devDependencies: { vite: "github:vitejs/vite" } }],
+    ["a dependency on anything", "", { devDependencies: { vite: "*" } }],
+  ]) {
+    it(`may not have ${what}`, () => assert.notEqual(altered(path, fields).length, 0));
+  }
+});
+
+describe("Development dependencies", () => {
+  it("are all used", () => {
+    assert.deepEqual(unusedDependencies(read("package.json")), []);
+  });
+
+  it("would be noticed if they were not", () => {
+    const name = ["left", "pad"].join("-");
+    assert.deepEqual(unusedDependencies({ devDependencies: { [name]: "1.0.0" } }), [name]);
+  });
+});
+
+describe("npm audit signatures", () => {
+  const npm =
+    (ok, stdout, stderr = "") =>
+    () => ({ ok, stdout, stderr });
+
+  it("is believed when it finds all well", () => {
+    const said = "audited 100 packages in 1s\n\n100 packages have verified registry signatures\n";
+    assert.deepEqual(checkSignatures(npm(true, said)), {
+      isGood: true,
+      line: "100 packages have verified registry signatures",
+    });
+  });
+
+  it("is believed when it finds a wrong signature", () => {
+    const said = "audited 2 packages in 1s\n\n1 package has an invalid registry signature:\n";
+    assert.equal(checkSignatures(npm(false, said)).isGood, false);
+    assert.equal(
+      checkSignatures(npm(false, "", "npm error code EATTESTATIONVERIFY\n")).isGood,
+      false,
+    );
+  });
+
+  it("says nothing when it reaches nobody", () => {
+    assert.equal(checkSignatures(npm(false, "", "npm error code ENOTFOUND\n")).isGood, undefined);
+  });
+});
+
+describe("Two builds", () => {
+  it("are compared file by file", () => {
+    const a = new Map([
+      ["x.js", "1"],
+      ["y.js", "2"],
+    ]);
+    assert.deepEqual(differences(a, new Map(a)), []);
+    assert.deepEqual(differences(a, new Map([...a, ["y.js", "3"]])), ["y.js"]);
+    assert.deepEqual(differences(a, new Map([["x.js", "1"]])), ["y.js"]);
+  });
+});
