@@ -24,7 +24,7 @@ const EXAMPLE = [
 ];
 
 /** The modules of a build of the core. */
-const CORE = /(?:^|\/)dist\/core\/([\w-]+)(?:\.text)?\.js$/;
+const CORE = /(?:^|\/)dist\/(?:core|chunks)\/([\w-]+)(?:\.text)?\.js$/;
 
 const brotli = (bytes) =>
   brotliCompressSync(bytes, {
@@ -89,7 +89,8 @@ async function bundle(source) {
   const first = closure(
     Object.keys(outputs).find((name) => outputs[name].entryPoint === "entry.js"),
   );
-  // What each build of the core needs: the module around the binary, and the binary as text.
+  // What each build of the core needs: the module around the binary, and the binary as text or, for an
+  // entry that does not bring it, as a file of its own.
   const later = new Map();
   for (const [name, { entryPoint }] of Object.entries(outputs)) {
     const build = CORE.exec(entryPoint ?? "")?.[1];
@@ -98,7 +99,12 @@ async function bundle(source) {
   }
   return {
     first: total(first),
-    builds: [...later].map(([build, names]) => ({ build, ...total(names) })),
+    builds: [...later].map(([build, names]) => {
+      const isWhole = [...names].some((name) => outputs[name].bytes > 50_000);
+      const file = join(root, "dist", "core", `${build}.wasm`);
+      const binary = isWhole ? NO_SIZE : sizesOf(readFileSync(file));
+      return { build, ...add(total(names), binary) };
+    }),
   };
 }
 
@@ -115,8 +121,10 @@ export async function measure() {
     }
   };
   for (const entry of entries) {
+    // Builds for threads are for one entry as for the others.
+    const only = (build) => entry === "." || build === "baseline";
     const name = entry.replace(/^\./, "zeropoint");
-    await addRows(`\`${name}\`, every export`, everything(entry));
+    await addRows(`\`${name}\`, every export`, everything(entry), only);
   }
   const example = `export { ${EXAMPLE.join(", ")} } from "zeropoint";`;
   await addRows("`zeropoint`, the example above", example, (build) => build === "baseline");

@@ -2,6 +2,7 @@
 // by the two tools that know what goes wrong with packages' types and manifests.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { example } from "./example.mjs";
@@ -66,13 +67,17 @@ describe("The tarball's types", () => {
     const tools = ["@arethetypeswrong/cli@0"];
     const project = makeProject("arethetypeswrong", { tools });
     t.diagnostic(`@arethetypeswrong/cli ${versionOf(project, "@arethetypeswrong/cli")}`);
+    const { exports } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url)));
+    const binaries = Object.keys(exports).filter((entry) => entry.endsWith(".wasm"));
     // The package has ES modules only, and Node 10's way of looking up modules knows no exports.
     const { code, stdout, stderr } = run(project, process.execPath, [
       join("node_modules", "@arethetypeswrong", "cli", "dist", "index.js"),
       ...[tarball().path, "--profile", "esm-only", "--no-color", "--no-emoji"],
+      // A core is a file, which has no types.
+      ...(binaries.length > 0 ? ["--exclude-entrypoints", ...binaries] : []),
     ]);
     assert.equal(code, 0, stdout + stderr);
-    assert.match(stdout, /"zeropoint".*"zeropoint\/notebook"/);
+    assert.match(stdout, /"zeropoint"[\s\S]*"zeropoint\/notebook"/);
   });
 
   it("and manifest are in order for publint", (t) => {
