@@ -42,6 +42,10 @@ export async function serveFolder(folder, headers = {}) {
     const type = TYPES[extname(file)] ?? "application/octet-stream";
     response.writeHead(200, { "content-type": type, ...headers }).end(readFileSync(file));
   });
+  return listening(server);
+}
+
+async function listening(server) {
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     address: `http://127.0.0.1:${server.address().port}/`,
@@ -50,6 +54,21 @@ export async function serveFolder(folder, headers = {}) {
       return new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+/** Serves what another server has, with headers of its own. */
+export async function serveThrough(address, headers) {
+  const server = createServer(async (request, response) => {
+    try {
+      const answer = await fetch(new URL(request.url ?? "/", address));
+      const type = answer.headers.get("content-type") ?? "application/octet-stream";
+      response.writeHead(answer.status, { "content-type": type, ...headers });
+      response.end(Buffer.from(await answer.arrayBuffer()));
+    } catch (error) {
+      response.writeHead(502).end(String(error));
+    }
+  });
+  return listening(server);
 }
 
 /**

@@ -32,9 +32,25 @@ ${body}}
 main();
 `;
 
+const INIT = "await init();";
+assert.ok(example.includes(INIT), "the example starts the core");
+
+/** An example that asks for two threads, and prints first how many it has, or why it has one. */
+export const onThreads = (source) =>
+  source.replace(
+    INIT,
+    `const { threads, reason } = await init({ threads: 2 });
+console.log(reason === undefined ? \`on \${threads} threads\` : \`on one thread, since \${reason}\`);`,
+  );
+
+/** An example on zeropoint/slim, whose core comes from an expression; and what that imports. */
+export const onSlim = (source, wasm, imports = "") =>
+  imports +
+  source.replace('"zeropoint"', '"zeropoint/slim"').replace(INIT, `await init({ wasm: ${wasm} });`);
+
 /** The example with its imports from another place. */
 export const from = (place, source = example) =>
-  source.replace('"zeropoint"', JSON.stringify(place));
+  source.replace(/"zeropoint(\/slim)?"/, JSON.stringify(place));
 
 /** The lines of an output without the empty one at its end. */
 export const lines = (text) => text.trimEnd().split(/\r?\n/);

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { launchBrowser, openPage, serveFolder } from "./browser.mjs";
-import { example, from, inFunction, promised } from "./example.mjs";
+import { ISOLATED, launchBrowser, openPage, serveFolder } from "./browser.mjs";
+import { example, from, inFunction, onSlim, onThreads, promised } from "./example.mjs";
 import { makeProject, run } from "./project.mjs";
 
 const ENTRY = "./node_modules/zeropoint/dist/index.js";
@@ -34,12 +34,12 @@ describe("The tarball without a build", () => {
   });
   after(() => browser?.close());
 
-  async function checkPage(project) {
-    const server = await serveFolder(project);
+  async function checkPage(project, lines = promised) {
+    const server = await serveFolder(project, ISOLATED);
     try {
-      const { printed, problems, cores } = await openPage(browser, server.address, promised.length);
+      const { printed, problems, cores } = await openPage(browser, server.address, lines.length);
       assert.deepEqual(problems, []);
-      assert.deepEqual(printed, promised);
+      assert.deepEqual(printed, lines);
       assert.equal(cores.length, 1, `one core is downloaded, not ${cores.join(", ")}`);
     } finally {
       await server.close();
@@ -49,6 +49,19 @@ describe("The tarball without a build", () => {
   it("runs on a page that imports it by an address", async () => {
     const script = `<script type="module">${from(ENTRY)}</script>`;
     await checkPage(makeProject("page", { files: { "index.html": html(script) } }));
+  });
+
+  it("runs on a page on two threads", async () => {
+    const script = `<script type="module">${from(ENTRY, onThreads(example))}</script>`;
+    const project = makeProject("page-threads", { files: { "index.html": html(script) } });
+    await checkPage(project, ["on 2 threads", ...promised]);
+  });
+
+  it("runs on a page with a core of its own file", async () => {
+    const core = '(file) => "./node_modules/zeropoint/dist/core/" + file';
+    const source = from("./node_modules/zeropoint/dist/slim.js", onSlim(example, core));
+    const script = `<script type="module">${source}</script>`;
+    await checkPage(makeProject("page-slim", { files: { "index.html": html(script) } }));
   });
 
   it("runs on a page whose import map names it", async () => {
@@ -61,6 +74,12 @@ describe("The tarball without a build", () => {
     const script = `<script>new Worker("worker.js", { type: "module" })</script>`;
     const files = { "index.html": html(script), "worker.js": from(ENTRY) };
     await checkPage(makeProject("worker", { files }));
+  });
+
+  it("runs in a Web Worker that starts workers of its own", async () => {
+    const script = `<script>new Worker("worker.js", { type: "module" })</script>`;
+    const files = { "index.html": html(script), "worker.js": from(ENTRY, onThreads(example)) };
+    await checkPage(makeProject("worker-threads", { files }), ["on 2 threads", ...promised]);
   });
 
   it("runs in a service worker, bundled into one file", async () => {
