@@ -30,9 +30,13 @@ export interface Progress {
 
 /** An `AbortSignal`, as far as it matters here. */
 export interface AbortSignalLike {
+  /** Whether it has been aborted. */
   readonly aborted: boolean;
+  /** Why. */
   readonly reason?: unknown;
+  /** As of every event target. */
   addEventListener(type: "abort", listener: () => void): void;
+  /** As of every event target. */
   removeEventListener(type: "abort", listener: () => void): void;
 }
 
