@@ -347,29 +347,45 @@ void finish_row(const PanelProduct& product, const PanelParts& parts, std::size_
   }
 }
 
-// Row by row, straight from the packed codes.
+// What computes a row, and a panel, is reached through a pointer, so that it stays a function of
+// its own: engines start with slow code and change to fast code at a call, which a function with
+// all the loops in it would put off to the next product.
+
+// One row, straight from the packed codes.
 template <int kBits, typename Halves>
-void multiply_rows(const PanelProduct& product, std::size_t panel, const PanelParts& parts) {
+void multiply_row(const PanelProduct& product, const PanelParts& parts, std::size_t panel,
+                  std::size_t row) {
   const Panels& w = product.panels;
-  for (std::size_t row = 0; row < product.rows; ++row) {
-    Doubles totals[2];
-    const std::uint8_t* codes = parts.codes;
-    const std::uint8_t* x = product.digits + row * product.row_bytes;
-    std::size_t chunk = 0;
-    for_chunks(w.k, w.group, [&](std::size_t, std::size_t inputs, std::size_t group) {
-      keep_in_memory(totals);
-      const std::size_t steps = steps_of(inputs, kBits);
-      add_chunk<kBits, Halves>(product, parts, codes, steps, x, row, chunk, group, totals);
-      ++chunk;
-      codes += steps * static_cast<std::size_t>(kBits) * 4;
-      x += steps * kDigitStepBytes;
-    });
-    finish_row(product, parts, panel, row, totals);
-  }
+  Doubles totals[2];
+  const std::uint8_t* codes = parts.codes;
+  const std::uint8_t* x = product.digits + row * product.row_bytes;
+  std::size_t chunk = 0;
+  for_chunks(w.k, w.group, [&](std::size_t, std::size_t inputs, std::size_t group) {
+    keep_in_memory(totals);
+    const std::size_t steps = steps_of(inputs, kBits);
+    add_chunk<kBits, Halves>(product, parts, codes, steps, x, row, chunk, group, totals);
+    ++chunk;
+    codes += steps * static_cast<std::size_t>(kBits) * 4;
+    x += steps * kDigitStepBytes;
+  });
+  finish_row(product, parts, panel, row, totals);
 }
 
+template <typename Halves>
+auto row_function(int bits) {
+  return bits == 8 ? multiply_row<8, Halves>
+                   : (bits == 4 ? multiply_row<4, Halves> : multiply_row<2, Halves>);
+}
+
+template <typename Halves>
+void multiply_rows(const PanelProduct& product, std::size_t panel, const PanelParts& parts) {
+  const auto multiply = row_function<Halves>(product.panels.bits);
+  for (std::size_t row = 0; row < product.rows; ++row) multiply(product, parts, panel, row);
+}
+
+#if ZEROPOINT_WIDE
 // Fewer rows than this do not pay for widening the codes first.
-[[maybe_unused]] constexpr std::size_t kWideRows = 4;
+constexpr std::size_t kWideRows = 4;
 // Rows whose totals are held at a time.
 constexpr std::size_t kRowsHeld = 128;
 
@@ -388,10 +404,14 @@ void widen_chunk(const std::uint8_t* codes, std::size_t steps, std::uint8_t* wid
   }
 }
 
+auto widen_function(int bits) {
+  return bits == 8 ? widen_chunk<8> : (bits == 4 ? widen_chunk<4> : widen_chunk<2>);
+}
+
 // Chunk by chunk, each widened once for all rows, on the stack and so in the first-level cache.
-template <int kBits>
 void multiply_widened(const PanelProduct& product, std::size_t panel, const PanelParts& parts) {
   const Panels& w = product.panels;
+  const auto widen = widen_function(w.bits);
   for (std::size_t first = 0; first < product.rows; first += kRowsHeld) {
     const std::size_t last = std::min(first + kRowsHeld, product.rows);
     Doubles totals[kRowsHeld][2];
@@ -399,9 +419,9 @@ void multiply_widened(const PanelProduct& product, std::size_t panel, const Pane
     std::size_t step = 0;
     std::size_t chunk = 0;
     for_chunks(w.k, w.group, [&](std::size_t, std::size_t inputs, std::size_t group) {
-      const std::size_t steps = steps_of(inputs, kBits);
+      const std::size_t steps = steps_of(inputs, w.bits);
       alignas(16) std::uint8_t wide[kChunk * kPanel * 2];
-      widen_chunk<kBits>(codes, steps, wide);
+      widen(codes, steps, wide);
       for (std::size_t row = first; row < last; ++row) {
         const std::uint8_t* x = product.digits + row * product.row_bytes + step * kDigitStepBytes;
         keep_in_memory(totals);
@@ -410,7 +430,7 @@ void multiply_widened(const PanelProduct& product, std::size_t panel, const Pane
       }
       ++chunk;
       step += steps;
-      codes += steps * static_cast<std::size_t>(kBits) * 4;
+      codes += steps * static_cast<std::size_t>(w.bits) * 4;
     });
     for (std::size_t row = first; row < last; ++row) {
       finish_row(product, parts, panel, row, totals[row - first]);
@@ -418,16 +438,24 @@ void multiply_widened(const PanelProduct& product, std::size_t panel, const Pane
   }
 }
 
-template <int kBits>
-void multiply_panel(const PanelProduct& product, [[maybe_unused]] Digits format, std::size_t panel,
-                    const PanelParts& parts) {
-#if ZEROPOINT_RELAXED
-  if (format == Digits::kI7) return multiply_rows<kBits, DigitHalves>(product, panel, parts);
 #endif
-  assert(format == Digits::kI16);
+
+// What multiplies a panel by all rows.
+auto panel_function(const PanelProduct& product, Digits format) {
 #if ZEROPOINT_WIDE
-  if (product.rows >= kWideRows) return multiply_widened<kBits>(product, panel, parts);
-  multiply_rows<kBits, WideHalves>(product, panel, parts);
+  const auto wide = product.rows >= kWideRows ? multiply_widened : multiply_rows<WideHalves>;
+#endif
+#if ZEROPOINT_RELAXED && ZEROPOINT_WIDE
+  return format == Digits::kI7 ? multiply_rows<DigitHalves> : wide;
+#elif ZEROPOINT_RELAXED
+  assert(format == Digits::kI7);
+  static_cast<void>(product);
+  static_cast<void>(format);
+  return multiply_rows<DigitHalves>;
+#else
+  assert(format == Digits::kI16);
+  static_cast<void>(format);
+  return wide;
 #endif
 }
 
@@ -470,19 +498,9 @@ std::size_t multiply_byte_rows(const std::uint8_t* codes, std::size_t steps, con
 
 void multiply_panels(const PanelProduct& product, Digits format, std::size_t first,
                      std::size_t last) {
+  const auto multiply = panel_function(product, format);
   for (std::size_t panel = first; panel < last; ++panel) {
-    const PanelParts parts(product.panels, panel);
-    switch (product.panels.bits) {
-      case 8:
-        multiply_panel<8>(product, format, panel, parts);
-        break;
-      case 4:
-        multiply_panel<4>(product, format, panel, parts);
-        break;
-      default:
-        multiply_panel<2>(product, format, panel, parts);
-        break;
-    }
+    multiply(product, panel, PanelParts(product.panels, panel));
   }
 }
 
