@@ -102,7 +102,7 @@ bool four_runs(const float* x, std::size_t length, MinMax* out) {
   v128_t max[4];
   for (std::size_t r = 0; r < 4; ++r) min[r] = max[r] = wasm_v128_load(x + r * length);
   v128_t nan = wasm_i32x4_splat(0);
-  for (std::size_t r = 0; r < 4; ++r) nan = wasm_v128_or(nan, wasm_f32x4_ne(min[r], min[r]));
+  for (const v128_t first : min) nan = wasm_v128_or(nan, wasm_f32x4_ne(first, first));
   for (std::size_t i = 4; i < length; i += 4) {
     const std::size_t at = std::min(i, length - 4);
     for (std::size_t r = 0; r < 4; ++r) {

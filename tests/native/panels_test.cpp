@@ -115,7 +115,8 @@ void expect_sums(const ByteLayer& layer, const std::vector<std::vector<std::uint
   for (std::size_t r = 0; r < rows.size(); ++r) {
     for (std::size_t i = 0; i < kPanel; ++i) {
       std::int64_t expected = 0;
-      for (std::size_t j = 0; j < layer.k; ++j) expected += rows[r][j] * layer.codes[i][j];
+      for (std::size_t j = 0; j < layer.k; ++j)
+        expected += std::int64_t{rows[r][j]} * layer.codes[i][j];
       ASSERT_EQ(sums.values()[r * kPanel + i], expected)
           << "row " << r << ", output " << i << ", K " << layer.k;
     }
