@@ -181,11 +181,12 @@ export const ISOLATED = {
  * stands in for Node's modules. /run is a page that runs a file of tests; /page is one that runs the
  * script that `?script=` names; /realm is a page for frames, and the only one that may evaluate text.
  *
- * @param {{ policy?: string, isolated?: boolean }} options
- *   policy: the content security policy of everything; isolated: whether pages may share memory
+ * @param {{ policy?: string, isolated?: boolean, missing?: RegExp }} options
+ *   policy: the content security policy of everything; isolated: whether pages may share memory;
+ *   files whose names match `missing` are not found
  * @returns with `reports`: what browsers told of broken policies, and `nextReport()`, which waits
  */
-export async function servePackage({ policy, isolated = true } = {}) {
+export async function servePackage({ policy, isolated = true, missing } = {}) {
   const reports = [];
   const waiting = [];
   const headers = {
@@ -219,7 +220,7 @@ export async function servePackage({ policy, isolated = true } = {}) {
       const body = await module(path, () => emptyModule(path.slice("/node/".length)));
       return { type: TYPES[".mjs"], body, headers };
     }
-    const file = fileIn(root, path);
+    const file = missing?.test(path) ? undefined : fileIn(root, path);
     if (!file) return undefined;
     const isTest = /^\/(tests|scripts|node_modules)\/.*\.m?js$/.test(path);
     const read = () => readFileSync(file.path);

@@ -24,7 +24,7 @@ async function use() {
   const y = String(layer.forward(tensor([1, 2, 3])));
   layer.dispose();
 
-  const other = await create({ build: "baseline" });
+  const other = await create({ build: "baseline", threads: 2 });
   await initNotebook();
   const [, scale] = linear_q_symmetric(torch.tensor([[191.6, -13.5]]), { dtype: torch.int8 });
   let offThread;
@@ -40,7 +40,7 @@ async function use() {
     codes: Array.from(q.data),
     error: quantizationError(x, dequantize(q)),
     y,
-    other: [other.build, ...other.quantize(x).data],
+    other: [other.build, other.threads, ...other.quantize(x).data],
     scale: Number(scale),
   };
 }

@@ -1,0 +1,165 @@
+// The library's threads in the browser under test: with memory to share and without, under policies,
+// and with workers that end when they should not.
+
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { chromiumOnly, launchBrowser, PATIENCE } from "./browser.mjs";
+import { servePackage } from "./serve.mjs";
+
+let browser;
+before(async () => {
+  browser = await launchBrowser();
+});
+after(() => browser?.close());
+
+/** A page of a server that is made as told, with all that its console showed. */
+async function openPage(options) {
+  const site = await servePackage(options);
+  const page = await browser.newPage();
+  page.setDefaultTimeout(PATIENCE);
+  const printed = [];
+  page.on("console", (message) => printed.push(message.text()));
+  page.on("pageerror", (error) => printed.push(`uncaught: ${error.message}`));
+  await page.goto(`${site.origin}/page?script=/tests/web/in-browser/threads-page.js`);
+  await page.waitForFunction(() => globalThis.run);
+  return {
+    page,
+    printed,
+    run: (scenario, settings) =>
+      page.evaluate((name, given) => globalThis.run(name, given), scenario, settings),
+    close: async () => {
+      await page.close();
+      await site.close();
+    },
+  };
+}
+
+describe("Threads in a page that is cross-origin isolated", () => {
+  let visit;
+  before(async () => {
+    visit = await openPage({ isolated: true });
+  });
+  after(() => visit?.close());
+
+  it("are as many as asked for, and give the bits of one", async () => {
+    const { started, ...seen } = await visit.run("instance", { threads: 3 });
+    assert.deepEqual(seen, { isIsolated: true, threads: 3, isSame: true, reason: null });
+    assert.equal(started, 2);
+  });
+
+  it("come in many instances that do not disturb each other", async () => {
+    const { threads, wrong, calls } = await visit.run("many");
+    assert.deepEqual(threads, [1, 2, 3, 2, 4, 2]);
+    assert.deepEqual({ wrong, calls }, { wrong: 0, calls: 50 });
+  });
+
+  it("work in a worker of the page's own, too", async () => {
+    const settings = { scenario: "instance", options: { threads: 2 } };
+    const { started, ...seen } = await visit.run("inWorker", settings);
+    assert.deepEqual(seen, { isIsolated: true, threads: 2, isSame: true, reason: null });
+    assert.equal(started, 1);
+  });
+
+  it("say nothing on the console", () => {
+    assert.deepEqual(visit.printed, []);
+  });
+});
+
+describe("Concurrent calls of init", () => {
+  it("share one core and its one worker", async () => {
+    const visit = await openPage({ isolated: true });
+    const { answers, later, started } = await visit.run("init", { threads: 2 });
+    for (const answer of [...answers, later]) assert.equal(answer.threads, 2);
+    assert.equal(started, 1);
+    await visit.close();
+  });
+});
+
+describe("Threads that cannot be had", () => {
+  const isOne = async (options, reason, settings = { threads: 2 }) => {
+    const visit = await openPage(options);
+    const seen = await visit.run("instance", settings);
+    assert.equal(seen.error, undefined);
+    assert.equal(seen.threads, 1);
+    assert.match(seen.reason, reason);
+    assert.equal(seen.isSame, true);
+    return { ...visit, seen };
+  };
+
+  it("are one thread, and silently, in a page that is not isolated", async () => {
+    const { printed, seen, close } = await isOne({ isolated: false }, /isolat/);
+    assert.equal(seen.isIsolated, false);
+    assert.equal(seen.started, 0);
+    assert.deepEqual(printed, []);
+    await close();
+  });
+
+  it("are told of by init, as often as it is asked", async () => {
+    const visit = await openPage({ isolated: false });
+    const { answers, later } = await visit.run("init", { threads: 2 });
+    for (const { threads, reason } of [...answers, later]) {
+      assert.equal(threads, 1);
+      assert.match(reason, /isolat/);
+    }
+    await visit.close();
+  });
+
+  it("are one thread where the worker's script is missing", async () => {
+    const missing = /^\/dist\/worker\.js$/;
+    const { close } = await isOne({ isolated: true, missing }, /^a worker could not be started/);
+    await close();
+  });
+
+  it("are one thread where the policy allows no worker", async () => {
+    const policy = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'none'";
+    const { close } = await isOne({ isolated: true, policy }, /^a worker could not be started/);
+    await close();
+  });
+
+  it("are one thread where the page allows no policy called zeropoint", async () => {
+    const policy =
+      "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; " +
+      "require-trusted-types-for 'script'; trusted-types other";
+    const { close } = await isOne({ isolated: true, policy }, /^a worker could not be started/);
+    await close();
+  });
+});
+
+describe("Workers that end when they should not leave a library that works", () => {
+  let visit;
+  before(async () => {
+    visit = await openPage({ isolated: true });
+  });
+  after(() => visit?.close());
+
+  it("between calls", async () => {
+    const { right, usable, error } = await visit.run("ended");
+    assert.equal(error, undefined);
+    assert.deepEqual(right, [1000, 1000, 1000]);
+    assert.equal(usable, true);
+  });
+
+  it("in the midst of a call", async () => {
+    const { right, usable, error } = await visit.run("endedInTheMidst");
+    assert.equal(error, undefined);
+    assert.deepEqual(right, [50, 1000, 50, 1000, 50, 1000]);
+    assert.equal(usable, true);
+  });
+
+  it("with the worker that owned them, in the midst of its call", async () => {
+    const { right, usable, error } = await visit.run("endedOwner");
+    assert.equal(error, undefined);
+    assert.deepEqual(right, [1000, 1000]);
+    assert.equal(usable, true);
+  });
+
+  it("struck dumb in the midst of a call", chromiumOnly("strike a worker dumb"), async () => {
+    const other = await openPage({ isolated: true });
+    assert.equal(await other.run("longCall"), 2);
+    const [worker] = other.page.workers();
+    // It stops where it is, and tells nobody.
+    await worker.client.send("Runtime.terminateExecution");
+    assert.deepEqual(await other.page.evaluate(() => globalThis.longCall), [64, 1000]);
+    await other.close();
+  });
+});
