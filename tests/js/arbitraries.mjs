@@ -8,7 +8,7 @@ import { builds } from "./builds.mjs";
 import { DTYPE_NAMES, DTYPES, SPECIAL_VALUES } from "./support.mjs";
 
 /** Set by `npm run fuzz`: how long to go on, with another seed each time. */
-const seconds = Number(process.env.ZEROPOINT_FUZZ_SECONDS ?? 0);
+const seconds = Number(globalThis.process?.env.ZEROPOINT_FUZZ_SECONDS ?? 0);
 let laws = 0;
 
 /** How often fast-check tries a property: `runs` times, or for its share of the time given. */

@@ -192,7 +192,9 @@ describe("threads that cannot be had", () => {
   });
 
   it("are one thread in a page that is not isolated", async () => {
-    globalThis.crossOriginIsolated = false;
+    // A page has a getter of that name, which is not its own.
+    const descriptor = { value: false, configurable: true };
+    Object.defineProperty(globalThis, "crossOriginIsolated", descriptor);
     try {
       await falls(() => create({ threads: 2 }), /^the page is not cross-origin isolated$/);
     } finally {

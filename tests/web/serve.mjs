@@ -112,7 +112,8 @@ function resolve(specifier) {
   const { exports, module, main } = JSON.parse(
     readFileSync(join(root, folder, "package.json"), "utf8"),
   );
-  const own = typeof exports === "object" && "." in exports ? exports : { ".": exports };
+  const hasPaths = typeof exports === "object" && Object.keys(exports)[0].startsWith(".");
+  const own = hasPaths ? exports : { ".": exports };
   let file = forBrowsers(own[`.${rest}`]);
   for (const [pattern, entry] of Object.entries(own)) {
     const [start, end] = pattern.split("*");
