@@ -51,8 +51,7 @@ struct VectorRow {
 };
 
 // Fewer than 8 values: the same algorithm with rows of a single lane.
-template <typename Term>
-float sum_few(Term term, std::size_t n) {
+float sum_few(const float* x, std::size_t n) {
   struct Row {
     float lanes[kRowsPerStep];
   };
@@ -62,7 +61,7 @@ float sum_few(Term term, std::size_t n) {
       0, steps, steps, true, Row{},
       [&](std::size_t i, Row& acc) {
         for (std::size_t j = 0; j < kRowsPerStep; ++j) {
-          acc.lanes[j] += term.scalar(i * kRowsPerStep + j);
+          acc.lanes[j] += x[i * kRowsPerStep + j];
         }
       },
       [](Row& acc, const Row& from) {
@@ -70,7 +69,7 @@ float sum_few(Term term, std::size_t n) {
       },
       acc);
   Row& row = acc[0];
-  for (std::size_t i = steps * kRowsPerStep; i < n; ++i) row.lanes[0] += term.scalar(i);
+  for (std::size_t i = steps * kRowsPerStep; i < n; ++i) row.lanes[0] += x[i];
   return ((row.lanes[0] + row.lanes[1]) + row.lanes[2]) + row.lanes[3];
 }
 
@@ -78,7 +77,11 @@ template <typename Term>
 float sum_terms(Term term, Piece piece, SumState& state) {
   const auto [begin, count, n] = piece;
   assert(begin % kPiece == 0 && (begin + count == n || count % kPiece == 0));
-  if (n < kLanes) return n == 0 ? 0.0F : 0.0F + sum_few(term, n);
+  if (n < kLanes) {
+    float few[kLanes];
+    for (std::size_t i = 0; i < n; ++i) few[i] = term.scalar(i);
+    return n == 0 ? 0.0F : 0.0F + sum_few(few, n);
+  }
   const std::size_t steps = n / (kLanes * kRowsPerStep);
   const std::size_t first = begin / (kLanes * kRowsPerStep);
   const bool is_last = begin + count == n;
