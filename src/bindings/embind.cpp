@@ -437,6 +437,19 @@ void prove_workers(Offset out, std::size_t parts, std::size_t steps) {
   });
 }
 
+// One part for each thread; none ends before all have begun, or before it has looked so often.
+// Behind the count of those that have begun, out says of each part whether it saw them all.
+void meet_workers(Offset out, std::size_t threads, std::size_t looks) {
+  auto* words = span_at<std::uint32_t>(out, 1 + threads).data();
+  parallel_for(threads, [=](std::size_t part) {
+    const std::atomic_ref<std::uint32_t> begun(words[0]);
+    begun.fetch_add(1);
+    bool is_met = false;
+    for (std::size_t look = 0; !is_met && look < looks; ++look) is_met = begun.load() == threads;
+    words[1 + part] = is_met ? 1 : 0;
+  });
+}
+
 #endif
 
 }  // namespace
@@ -600,6 +613,7 @@ EMSCRIPTEN_BINDINGS(zeropoint) {
   function("workerState(worker)", &worker_state);
   function("endWorkers()", &end_workers);
   function("proveWorkers(out, parts, steps)", &prove_workers);
+  function("meetWorkers(out, threads, looks)", &meet_workers);
 #endif
 }
 

@@ -22,7 +22,8 @@ export interface Workers {
   end(): void;
 }
 
-const STACK_BYTES = 64 * 1024;
+/** As much as the calling thread has (scripts/emcc-flags.txt): work runs on either. */
+const STACK_BYTES = 256 * 1024;
 /** A worker that has not answered after so many milliseconds never will. */
 const START_LIMIT = 10_000;
 /** Its value in src/core/parallel.h. */
