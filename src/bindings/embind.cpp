@@ -614,6 +614,7 @@ EMSCRIPTEN_BINDINGS(zeropoint) {
   function("endWorkers()", &end_workers);
   function("proveWorkers(out, parts, steps)", &prove_workers);
   function("meetWorkers(out, threads, looks)", &meet_workers);
+  function("jobCount()", &detail::job_count);
 #endif
 }
 

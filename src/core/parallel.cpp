@@ -225,6 +225,8 @@ void serve(std::size_t index) {
   }
 }
 
+std::uint32_t job_count() { return pool.job_number.load(); }
+
 void end_workers() {
   pool.worker_count.store(0);
   pool.is_ending.store(true);

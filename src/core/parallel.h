@@ -87,6 +87,9 @@ void set_worker_count(std::size_t count);
 /// A worker's life: computes parts until end_workers(). Runs on the worker's own thread.
 void serve(std::size_t index);
 
+/// How many times parallel_for has called upon the workers, modulo 2^32.
+std::uint32_t job_count();
+
 /// Lets all workers return from serve().
 void end_workers();
 
