@@ -43,7 +43,7 @@ struct RowBlock {
 };
 
 /// A thread is woken for no less than so many multiplications.
-inline constexpr std::uint64_t kPartProducts = std::uint64_t{1} << 19;
+inline constexpr std::uint64_t kPartProducts = std::uint64_t{1} << 20;
 
 /// Into how many parts to cut `units` of work, `products` multiplications in all.
 inline std::size_t part_count(std::size_t units, std::uint64_t products) {

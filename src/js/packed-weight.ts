@@ -4,9 +4,8 @@ import type { NumberArray } from "./arrays.js";
 import type { Core } from "./build.js";
 import type { MainModule } from "./core/baseline.js";
 import { DTYPES, type DType } from "./dtype.js";
-import { typeError } from "./errors.js";
+import { refused, typeError } from "./errors.js";
 import { aligned, type Block, bytesIn, type Memory } from "./memory.js";
-import { refused } from "./qparams.js";
 
 /** Numbers that are only read. */
 export type Numbers = NumberArray | readonly number[];
