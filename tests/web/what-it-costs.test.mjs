@@ -86,6 +86,8 @@ describe("Notebook what-it-costs", () => {
       ['import { x } from "./elsewhere.js";', /cells can import .*"\.\/digits\.js", not/],
     ]) {
       await typeInto(page, cell, source);
+      // The page's head would be in front of a button at the very top.
+      await page.$eval(`${cell} button.run`, (run) => run.scrollIntoView({ block: "center" }));
       await click(page, `${cell} button.run`);
       await page.waitForFunction(
         (selector, text) => new RegExp(text).test(document.querySelector(selector)?.textContent),
