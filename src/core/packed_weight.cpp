@@ -114,6 +114,7 @@ void write_panel(const QuantizedWeight<Code>& w, const WeightShape& shape,
   }
 
   double largest[kPanel] = {};
+  double small_codes[kPanel] = {};
   std::uint8_t* codes = part<std::uint8_t>(block, layout.codes) +
                         panel * layout.steps * static_cast<std::size_t>(layout.bits) * 4;
   std::int32_t* minus_sums =
@@ -125,20 +126,35 @@ void write_panel(const QuantizedWeight<Code>& w, const WeightShape& shape,
         for (std::size_t i = 0; i < outputs; ++i) rows[i] = source + (first + i) * layout.k + input;
         std::int8_t low[kPanel];
         std::int8_t high[kPanel];
+        std::int32_t small[kPanel];
         kernels::pack_chunk(rows, outputs, inputs, layout.bits, is_signed, codes, minus_sums, low,
-                            high);
+                            high, small);
         for (std::size_t i = 0; i < outputs; ++i) {
           const int zero_point = layout.affine ? zero_points[group * kPanel + i] : 0;
           const double codes_of_unit =
               distance(low[i], high[i], zero_point * unit) + input_zero * unit;
           const auto scale = static_cast<double>(scales[group * kPanel + i]);
           largest[i] = std::max(largest[i], codes_of_unit * scale);
+          small_codes[i] += small[i];
         }
         codes += kernels::steps_of(inputs, layout.bits) * static_cast<std::size_t>(layout.bits) * 4;
         minus_sums += kPanel;
       });
   float* bounds = part<float>(block, layout.largest) + panel * kPanel;
   for (std::size_t i = 0; i < kPanel; ++i) bounds[i] = at_least(largest[i]);
+
+  // Codes are magnitudes of weights only where all zero points are 0.
+  const bool plain = !layout.affine && input_zero == 0 && has_scales;
+  float* ordinary = part<float>(block, layout.ordinary) + panel * 2 * kPanel;
+  for (std::size_t i = 0; i < kPanel; ++i) {
+    float smallest_scale = scales[i];
+    for (std::size_t group = 1; group < groups; ++group) {
+      smallest_scale = std::min(smallest_scale, scales[group * kPanel + i]);
+    }
+    const auto code = static_cast<float>(kernels::ordinary_code(layout.bits));
+    ordinary[i] = plain ? smallest_scale * code * 0.99F : 0.0F;
+    ordinary[kPanel + i] = at_least(std::sqrt(small_codes[i]));
+  }
 }
 
 }  // namespace
@@ -177,6 +193,7 @@ Status packed_layout(const WeightShape& shape, bool affine, PackedLayout& out) {
   layout.zero_points = placer.place(affine ? panels * scale_groups * kPanel * kFour : 0);
   layout.minus_sums = placer.place(panels * chunks * kPanel * kFour);
   layout.largest = placer.place(panels * kPanel * kFour);
+  layout.ordinary = placer.place(panels * 2 * kPanel * kFour);
   layout.input_scales = placer.place(layout.has_input_scales ? layout.k * kFour : 0);
   layout.input_zero_points = placer.place(layout.has_input_scales ? layout.k * kFour : 0);
   if (placer.end() > UINT32_MAX) return Status::kSizeOverflow;
@@ -200,6 +217,7 @@ kernels::Panels panels_of(const std::byte* block) {
           part<std::int32_t>(block, layout.zero_points),
           part<std::int32_t>(block, layout.minus_sums),
           part<float>(block, layout.largest),
+          part<float>(block, layout.ordinary),
           per_input ? part<float>(block, layout.input_scales) : nullptr,
           per_input ? part<std::int32_t>(block, layout.input_zero_points) : nullptr};
 }

@@ -25,6 +25,7 @@ struct PackedLayout {
   std::uint32_t zero_points = 0;
   std::uint32_t minus_sums = 0;
   std::uint32_t largest = 0;
+  std::uint32_t ordinary = 0;
   std::uint32_t input_scales = 0;
   std::uint32_t input_zero_points = 0;
   std::uint32_t size = 0;

@@ -98,31 +98,48 @@ class Rounder {
     const v128_t scaled = wasm_f32x4_mul(wasm_f32x4_mul(x, first_), second_);
     const v128_t rounded = wasm_f32x4_nearest(scaled);
     error_ = wasm_f32x4_add(error_, wasm_f32x4_abs(wasm_f32x4_sub(scaled, rounded)));
+    sum_ = wasm_f32x4_add(sum_, wasm_f32x4_abs(rounded));
+    squares_ = wasm_f32x4_add(squares_, wasm_f32x4_mul(rounded, rounded));
     return wasm_i32x4_trunc_sat_f32x4(rounded);
   }
 
-  /// Of the values since it was last taken.
-  double take_error() {
-    float lanes[4];
-    wasm_v128_store(lanes, error_);
-    error_ = wasm_f32x4_splat(0.0F);
-    return static_cast<double>(lanes[0] + lanes[1] + lanes[2] + lanes[3]);
+  /// Adds what has come together since it was last taken to a row's.
+  void take(RowScale& row, double& squares) {
+    row.error += drain(error_);
+    row.sum += drain(sum_);
+    squares += drain(squares_);
   }
 
  private:
+  static double drain(v128_t& lanes) {
+    float values[4];
+    wasm_v128_store(values, lanes);
+    lanes = wasm_f32x4_splat(0.0F);
+    return static_cast<double>(values[0] + values[1] + values[2] + values[3]);
+  }
+
   v128_t first_;
   v128_t second_;
   v128_t error_ = wasm_f32x4_splat(0.0F);
+  v128_t sum_ = wasm_f32x4_splat(0.0F);
+  v128_t squares_ = wasm_f32x4_splat(0.0F);
 };
+
+// Float32 sums of a chunk err by less than 2^-13 of themselves.
+void loosen(RowScale& row, double squares) {
+  row.sum *= 0.999;
+  row.norm = std::sqrt(squares) * 1.001;
+}
 
 template <Digits kFormat>
 RowScale write_row(const float* x, const Panels& w, std::uint8_t* digits, double* sums) {
-  RowScale row{1.0, 0.0, true};
+  RowScale row{1.0, 0.0, 0.0, 0.0, true};
   const float largest = largest_magnitude(x, w.k, row.finite);
   if (!row.finite) return row;
   const int exponent = exponent_above(static_cast<double>(largest));
   row.unit = power_of_two(exponent - kDigitBits + 1);
   Rounder rounder(exponent);
+  double squares = 0.0;
   for_chunks(w.k, w.group, [&](std::size_t first, std::size_t inputs, std::size_t) {
     v128_t low = wasm_i32x4_splat(0);
     v128_t high = wasm_i32x4_splat(0);
@@ -148,8 +165,9 @@ RowScale write_row(const float* x, const Panels& w, std::uint8_t* digits, double
     double sum = 0.0;
     for (std::size_t j = 0; j < 4; ++j) sum += highs[j] * 16384.0 + lows[j];
     *sums++ = sum;
-    row.error += rounder.take_error();
+    rounder.take(row, squares);
   });
+  loosen(row, squares);
   // Scaling down may have flushed the smallest values to 0 before their remainder was taken.
   if (exponent >= kDigitBits) row.error += 0x1p-64;
   return row;
@@ -158,7 +176,7 @@ RowScale write_row(const float* x, const Panels& w, std::uint8_t* digits, double
 // Inputs with scales of their own: the products are the row, in double.
 template <Digits kFormat>
 RowScale write_scaled_row(const float* x, const Panels& w, std::uint8_t* digits, double* sums) {
-  RowScale row{1.0, 0.0, true};
+  RowScale row{1.0, 0.0, 0.0, 0.0, true};
   double largest = 0.0;
   for (std::size_t i = 0; i < w.k; ++i) {
     const double value =
@@ -170,6 +188,7 @@ RowScale write_scaled_row(const float* x, const Panels& w, std::uint8_t* digits,
   const int exponent = exponent_above(largest);
   row.unit = power_of_two(exponent - kDigitBits + 1);
   const double inverse = power_of_two(kDigitBits - 1 - exponent);
+  double squares = 0.0;
   for_chunks(w.k, w.group, [&](std::size_t first, std::size_t inputs, std::size_t) {
     double sum = 0.0;
     const std::size_t end = steps_of(inputs, w.bits) * kStepInputs;
@@ -182,6 +201,8 @@ RowScale write_scaled_row(const float* x, const Panels& w, std::uint8_t* digits,
         // The largest magnitude itself may round up to a power of two.
         const double integer = std::min(std::nearbyint(scaled), 0x1p27 - 1.0);
         row.error += std::fabs(scaled - integer);
+        row.sum += std::fabs(integer);
+        squares += integer * integer;
         integers[j] = static_cast<std::int32_t>(integer);
         sum += integer * w.input_zero_points[at];
       }
@@ -190,6 +211,7 @@ RowScale write_scaled_row(const float* x, const Panels& w, std::uint8_t* digits,
     }
     *sums++ = sum;
   });
+  loosen(row, squares);
   return row;
 }
 

@@ -43,13 +43,15 @@ v128_t lower(v128_t bytes, std::uint32_t shift) {
 template <int kBits>
 void pack_rows(const std::uint8_t* const* rows, std::size_t outputs, std::size_t inputs,
                bool is_signed, std::uint8_t* packed, std::int32_t* minus_sums,
-               std::int8_t* smallest, std::int8_t* largest) {
+               std::int8_t* smallest, std::int8_t* largest, std::int32_t* small) {
   const v128_t flip = wasm_i8x16_splat(static_cast<std::int8_t>(is_signed ? 0 : 1 << (kBits - 1)));
   const v128_t top = wasm_i8x16_splat(static_cast<std::int8_t>(0xFF00U >> kBits));
   const v128_t zero = wasm_i8x16_splat(0);
   v128_t sums[2] = {zero, zero};
   v128_t min[2] = {zero, zero};
   v128_t max[2] = {zero, zero};
+  v128_t minus_small[2] = {zero, zero};
+  const v128_t ordinary = wasm_i8x16_splat(static_cast<std::int8_t>(ordinary_code(kBits)));
   const std::size_t steps = steps_of(inputs, kBits);
   for (std::size_t at = 0; at < inputs; at += kBlock) {
     v128_t tiles[2][kTile];
@@ -66,6 +68,11 @@ void pack_rows(const std::uint8_t* const* rows, std::size_t outputs, std::size_t
             sums[tile], wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_extadd_pairwise_i8x16(bytes)));
         min[tile] = wasm_i8x16_min(min[tile], bytes);
         max[tile] = wasm_i8x16_max(max[tile], bytes);
+        // As unsigned bytes: the magnitude of -128 is 128. A byte of ones is -1.
+        const v128_t is_small = wasm_u8x16_lt(wasm_i8x16_abs(bytes), ordinary);
+        minus_small[tile] = wasm_i32x4_add(
+            minus_small[tile],
+            wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_extadd_pairwise_i8x16(is_small)));
       }
     }
     const std::size_t step = at / kStepInputs;
@@ -85,6 +92,7 @@ void pack_rows(const std::uint8_t* const* rows, std::size_t outputs, std::size_t
   }
   for (std::size_t tile = 0; tile < 2; ++tile) {
     wasm_v128_store(minus_sums + tile * kTile, wasm_i32x4_mul(sums[tile], wasm_i32x4_splat(-64)));
+    wasm_v128_store(small + tile * kTile, wasm_i32x4_neg(minus_small[tile]));
     std::int8_t low[kBlock];
     std::int8_t high[kBlock];
     wasm_v128_store(low, min[tile]);
@@ -100,10 +108,10 @@ void pack_rows(const std::uint8_t* const* rows, std::size_t outputs, std::size_t
 
 void pack_chunk(const std::uint8_t* const* rows, std::size_t outputs, std::size_t inputs, int bits,
                 bool is_signed, std::uint8_t* packed, std::int32_t* minus_sums,
-                std::int8_t* smallest, std::int8_t* largest) {
+                std::int8_t* smallest, std::int8_t* largest, std::int32_t* small) {
   assert(outputs >= 1 && outputs <= kPanel && inputs <= kChunk);
   const auto pack = bits == 8 ? pack_rows<8> : bits == 4 ? pack_rows<4> : pack_rows<2>;
-  pack(rows, outputs, inputs, is_signed, packed, minus_sums, smallest, largest);
+  pack(rows, outputs, inputs, is_signed, packed, minus_sums, smallest, largest, small);
 }
 
 }  // namespace zeropoint::kernels

@@ -214,13 +214,15 @@ struct PanelParts {
   const std::int32_t* zero_points;
   const std::int32_t* minus_sums;
   const float* largest;
+  const float* ordinary;
 
   PanelParts(const Panels& w, std::size_t panel)
       : codes(w.codes + panel * w.bytes()),
         scales(w.scales + panel * w.groups() * kPanel),
         zero_points(w.affine ? w.zero_points + panel * w.groups() * kPanel : nullptr),
         minus_sums(w.minus_sums + panel * w.chunks * kPanel),
-        largest(w.largest + panel * kPanel) {}
+        largest(w.largest + panel * kPanel),
+        ordinary(w.ordinary + panel * 2 * kPanel) {}
 };
 
 // The code of output 0 ... 7 and input `step` * 4 + lane of a panel, times the unit.
@@ -269,6 +271,18 @@ int code_at(const Panels& w, const std::uint8_t* codes, std::size_t step, std::s
   return total / w.unit();
 }
 
+// Whether a sum that nearly cancels is good enough all the same. The bound is on sum |x w|, which
+// is at least what ordinary weights w0 and more make of it: with n weights below w0,
+//   sum |x w| >= w0 (sum |x| - sum of n of them) >= w0 (sum |x| - sqrt(n) sqrt(sum x^2)).
+bool is_certain(const PanelProduct& product, const PanelParts& parts, std::size_t output,
+                const RowScale& row) {
+  const double magnitude = static_cast<double>(parts.ordinary[output]);
+  const double root = static_cast<double>(parts.ordinary[kPanel + output]);
+  const double sum = magnitude * (row.sum - root * row.norm);
+  const double error = 2.0 * row.error * static_cast<double>(parts.largest[output]);
+  return error <= product.tolerance * sum;
+}
+
 // Four results of a row, from their sums: certified or computed again, plus bias, rounded once.
 void finish_tile(const PanelProduct& product, const PanelParts& parts, std::size_t panel,
                  std::size_t tile, std::size_t row, Doubles sums) {
@@ -304,7 +318,7 @@ void finish_tile(const PanelProduct& product, const PanelParts& parts, std::size
   wasm_v128_store(fails, low);
   wasm_v128_store(fails + 2, high);
   for (std::size_t i = 0; i < count; ++i) {
-    if (!scale.finite || fails[i] != 0) {
+    if (!scale.finite || (fails[i] != 0 && !is_certain(product, parts, tile * kTile + i, scale))) {
       results[i] = multiply_in_double(w, parts, tile * kTile + i, product.x + row * w.k);
     }
     if (product.bias != nullptr) results[i] += static_cast<double>(product.bias[column + i]);

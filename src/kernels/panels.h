@@ -51,7 +51,10 @@ struct Panels {
   const std::int32_t* zero_points;  ///< [panels][groups][8], in units of codes; if affine
   const std::int32_t* minus_sums;   ///< [panels][chunks][8]: -64 times the sum of a chunk's codes
   const float* largest;             ///< [panels][8]: at least |w| / (scale of inputs), times unit
-  const float* input_scales;        ///< [k], or null
+  /// [panels][2][8]: a magnitude of weights (times unit; 0 if there is none to tell), and the root
+  /// of how many of an output's weights are below it.
+  const float* ordinary;
+  const float* input_scales;              ///< [k], or null
   const std::int32_t* input_zero_points;  ///< [k], or null
 
   [[nodiscard]] std::size_t count() const { return (n + kPanel - 1) / kPanel; }
@@ -83,9 +86,13 @@ void for_chunks(std::size_t k, std::size_t group, F f) {
 /// @param packed      steps_of(inputs) steps of a panel
 /// @param minus_sums  [8]
 /// @param smallest, largest  [8]: of an output's codes and 0, times the unit
+/// @param small  [8]: how many codes, padding included, are smaller than ordinary_code()
 void pack_chunk(const std::uint8_t* const* rows, std::size_t outputs, std::size_t inputs, int bits,
                 bool is_signed, std::uint8_t* packed, std::int32_t* minus_sums,
-                std::int8_t* smallest, std::int8_t* largest);
+                std::int8_t* smallest, std::int8_t* largest, std::int32_t* small);
+
+/// The magnitude, times the unit, from which on a code counts as ordinary.
+constexpr int ordinary_code(int bits) { return bits == 8 ? 8 : 1 << (8 - bits); }
 
 /// How activations are written.
 enum class Digits { kI16, kI7 };
@@ -97,6 +104,8 @@ inline constexpr std::size_t kDigitStepBytes = 16;
 struct RowScale {
   double unit;   ///< what X = 1 stands for; a power of two
   double error;  ///< at least the sum of |x / unit - X|
+  double sum;    ///< at most the sum of |X|
+  double norm;   ///< at least the root of the sum of X * X
   bool finite;   ///< false: there are no digits
 };
 

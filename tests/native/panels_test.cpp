@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <vector>
 
 #include "compare.h"
@@ -55,13 +56,15 @@ TEST(PackChunk, PutsEveryCodeWhereTheLayoutSays) {
           std::int32_t minus_sums[kPanel];
           std::int8_t smallest[kPanel];
           std::int8_t largest[kPanel];
+          std::int32_t small[kPanel];
           kernels::pack_chunk(rows, outputs, inputs, bits, is_signed, packed.data(), minus_sums,
-                              smallest, largest);
+                              smallest, largest, small);
           const int unit = 1 << (8 - bits);
           for (std::size_t i = 0; i < kPanel; ++i) {
             int sum = 0;
             int low = 0;
             int high = 0;
+            int below = 0;
             for (std::size_t j = 0; j < steps * 4; ++j) {
               int code = 0;
               if (i < outputs && j < inputs) {
@@ -71,10 +74,15 @@ TEST(PackChunk, PutsEveryCodeWhereTheLayoutSays) {
               sum += code;
               low = std::min(low, code);
               high = std::max(high, code);
+              if (std::abs(code) * unit < kernels::ordinary_code(bits)) ++below;
             }
             EXPECT_EQ(minus_sums[i], -64 * unit * sum);
             EXPECT_EQ(smallest[i], unit * low);
             EXPECT_EQ(largest[i], unit * high);
+            // Vectors take sixteen inputs at a time; what they add to them is 0.
+            const std::size_t taken = (inputs + 15) / 16 * 16;
+            const std::size_t padding = taken > steps * 4 ? taken - steps * 4 : 0;
+            EXPECT_EQ(small[i], below + static_cast<int>(padding));
           }
         }
       }
