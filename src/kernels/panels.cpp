@@ -276,8 +276,8 @@ int code_at(const Panels& w, const std::uint8_t* codes, std::size_t step, std::s
 //   sum |x w| >= w0 (sum |x| - sum of n of them) >= w0 (sum |x| - sqrt(n) sqrt(sum x^2)).
 bool is_certain(const PanelProduct& product, const PanelParts& parts, std::size_t output,
                 const RowScale& row) {
-  const double magnitude = static_cast<double>(parts.ordinary[output]);
-  const double root = static_cast<double>(parts.ordinary[kPanel + output]);
+  const auto magnitude = static_cast<double>(parts.ordinary[output]);
+  const auto root = static_cast<double>(parts.ordinary[kPanel + output]);
   const double sum = magnitude * (row.sum - root * row.norm);
   const double error = 2.0 * row.error * static_cast<double>(parts.largest[output]);
   return error <= product.tolerance * sum;
