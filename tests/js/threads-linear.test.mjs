@@ -13,7 +13,7 @@ const builds = examineEngine().relaxed === true ? ["baseline", "relaxed"] : ["ba
 
 /** Rows, inputs and outputs: work enough to cut, into parts of unequal sizes. */
 const SHAPES = [
-  [1, 4096, 1031],
+  [1, 4096, 2063],
   [16, 1024, 517],
   [130, 384, 333],
   [261, 416, 203],
