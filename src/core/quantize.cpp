@@ -16,7 +16,7 @@ Status check(const QParamsView& qparams, DType dtype) {
   }
   if (count == 0) return Status::kOk;
   // Any NaN makes both NaN.
-  const kernels::MinMax scales = kernels::minmax_f32(qparams.scales.data(), count);
+  const Range scales = kernels::minmax_f32(qparams.scales.data(), count);
   if (!(scales.min > 0.0F && std::isfinite(scales.max))) return Status::kInvalidScale;
   const DTypeInfo info = dtype_info(dtype);
   if (!kernels::all_within_s32(qparams.zero_points.data(), count, info.qmin, info.qmax)) {

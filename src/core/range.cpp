@@ -12,21 +12,24 @@ namespace {
 static_assert(sizeof(Range) == 2 * sizeof(float));
 
 // Written so that a NaN, once met, stays.
-void widen(Range& range, const kernels::MinMax& by) {
+void widen(Range& range, const Range& by) {
   if (!(by.min >= range.min)) range.min = std::isnan(range.min) ? range.min : by.min;
   if (!(by.max <= range.max)) range.max = std::isnan(range.max) ? range.max : by.max;
 }
+
+// Columns whose ranges are found before they are joined.
+constexpr std::size_t kColumns = 1024;
 
 // Slices that return after a short run are read as columns of [outer][slices * inner], of which as
 // many rows as fit side by side make one.
 void column_ranges(const float* x, const Granularity& g, bool finite_only,
                    std::span<Range> ranges) {
   const std::size_t period = g.slices * g.inner;
-  const std::size_t copies = std::clamp<std::size_t>(kernels::kColumns / period, 1, g.outer);
+  const std::size_t copies = std::clamp<std::size_t>(kColumns / period, 1, g.outer);
   const auto add = [&](std::size_t first_row, std::size_t rows, std::size_t width) {
-    for (std::size_t first = 0; first < width; first += kernels::kColumns) {
-      const std::size_t columns = std::min(kernels::kColumns, width - first);
-      kernels::MinMax found[kernels::kColumns];
+    for (std::size_t first = 0; first < width; first += kColumns) {
+      const std::size_t columns = std::min(kColumns, width - first);
+      Range found[kColumns];
       kernels::minmax_columns_f32(x + first_row * period + first, rows, width, columns, finite_only,
                                   found);
       for (std::size_t c = 0; c < columns; ++c) {
@@ -40,9 +43,10 @@ void column_ranges(const float* x, const Granularity& g, bool finite_only,
 }
 
 void run_ranges(const float* x, const Granularity& g, bool finite_only, std::span<Range> ranges) {
+  kernels::minmax_runs_f32(x, g.slices, g.inner, finite_only, ranges.data());
   constexpr std::size_t kRuns = 64;
-  kernels::MinMax found[kRuns];
-  for (std::size_t outer = 0; outer < g.outer; ++outer) {
+  Range found[kRuns];
+  for (std::size_t outer = 1; outer < g.outer; ++outer) {
     for (std::size_t first = 0; first < g.slices; first += kRuns) {
       const std::size_t runs = std::min(kRuns, g.slices - first);
       kernels::minmax_runs_f32(x + (outer * g.slices + first) * g.inner, runs, g.inner, finite_only,
@@ -54,10 +58,7 @@ void run_ranges(const float* x, const Granularity& g, bool finite_only, std::spa
 
 }  // namespace
 
-Range min_max(std::span<const float> x) {
-  const auto found = kernels::minmax_f32(x.data(), x.size());
-  return {found.min, found.max};
-}
+Range min_max(std::span<const float> x) { return kernels::minmax_f32(x.data(), x.size()); }
 
 Status range(std::span<const float> x, const Granularity& granularity, NonFinite non_finite,
              std::span<Range> ranges) {
@@ -68,12 +69,14 @@ Status range(std::span<const float> x, const Granularity& granularity, NonFinite
   if (g.slices == 0) return Status::kOk;
   if (x.empty()) return Status::kEmpty;
   const bool finite_only = non_finite == NonFinite::kIgnore;
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  std::fill(ranges.begin(), ranges.end(), Range{kInfinity, -kInfinity});
-  if (g.inner < 16 && g.outer > 1) {
-    column_ranges(x.data(), g, finite_only, ranges);
-  } else {
+  if (g.inner >= 16 || g.outer == 1) {
     run_ranges(x.data(), g, finite_only, ranges);
+  } else if (g.inner == 1 && g.slices >= kColumns) {
+    kernels::minmax_columns_f32(x.data(), g.outer, g.slices, g.slices, finite_only, ranges.data());
+  } else {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    std::fill(ranges.begin(), ranges.end(), Range{kInfinity, -kInfinity});
+    column_ranges(x.data(), g, finite_only, ranges);
   }
   if (non_finite == NonFinite::kKeep) return Status::kOk;
   // All bounds at once, as they lie in memory; one by one only to say what is wrong.

@@ -9,31 +9,25 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "zeropoint/range.h"
+
 namespace zeropoint::kernels {
 
 // ---- range
 
-struct MinMax {
-  float min;
-  float max;
-};
-
 /// {+inf, -inf} for no values; {NaN, NaN} if any value is NaN.
-MinMax minmax_f32(const float* x, std::size_t n);
+Range minmax_f32(const float* x, std::size_t n);
 
 /// As minmax_f32 over the finite values alone.
-MinMax minmax_finite_f32(const float* x, std::size_t n);
+Range minmax_finite_f32(const float* x, std::size_t n);
 
 /// minmax_f32 (or, if finite_only, minmax_finite_f32) of each of x[runs][length].
 void minmax_runs_f32(const float* x, std::size_t runs, std::size_t length, bool finite_only,
-                     MinMax* out);
+                     Range* out);
 
-/// Columns that minmax_columns_f32 takes at a time.
-inline constexpr std::size_t kColumns = 1024;
-
-/// The same of each of `columns` <= kColumns columns of x[rows][stride].
+/// The same of each of `columns` columns of x[rows][stride].
 void minmax_columns_f32(const float* x, std::size_t rows, std::size_t stride, std::size_t columns,
-                        bool finite_only, MinMax* out);
+                        bool finite_only, Range* out);
 
 /// Whether low <= v <= high for every value.
 bool all_within_s32(const std::int32_t* values, std::size_t n, std::int32_t low, std::int32_t high);

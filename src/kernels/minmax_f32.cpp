@@ -1,11 +1,13 @@
-// Smallest and largest of 16 values a step. pmin and pmax drop a NaN in their second operand, so
-// NaN is collected in a mask of its own: cheaper than the min and max that propagate it. All values
-// are taken as finite at first; where they were not, and only finite ones count, they are read
-// again. Parity: the values of reference/minmax_f32.h; for a mix of zeros either sign.
+// Smallest and largest of float32, sixteen values a step. Parity: the values of
+// reference/minmax_f32.h; for a mix of zeros either sign.
+//
+// All values are taken as finite at first. pmin and pmax, which are much cheaper than min and max,
+// may lose a NaN, so all values are added up, too: a NaN makes their sum NaN and keeps it so.
+// Infinities of both signs do as well; whatever the reason, values are then read again by exact
+// operations.
 #include <algorithm>
-#include <cassert>
-#include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "kernels/kernels.h"
 #include "kernels/simd.h"
@@ -16,41 +18,82 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// Values past the end of a run are read again from before it: they change nothing.
-constexpr std::size_t kStep = 16;
+bool is_finite(const Range& range) { return range.min > -kInfinity && range.max < kInfinity; }
 
-bool is_finite(const MinMax& range) { return range.min > -kInfinity && range.max < kInfinity; }
+v128_t smaller(v128_t a, v128_t b) { return wasm_f32x4_pmin(a, b); }
+v128_t larger(v128_t a, v128_t b) { return wasm_f32x4_pmax(a, b); }
+v128_t sum(v128_t a, v128_t b) { return wasm_f32x4_add(a, b); }
 
-// Four running minima and maxima, and which lanes have met a NaN.
-struct Lanes {
+template <std::size_t kCount, typename Pick>
+v128_t of(const v128_t* x, Pick pick) {
+  if constexpr (kCount == 1) {
+    return *x;
+  } else {
+    return pick(of<kCount / 2>(x, pick), of<kCount / 2>(x + kCount / 2, pick));
+  }
+}
+
+// Running minima and maxima of values that are taken as finite, and sums that tell whether they
+// were.
+struct Quick {
   v128_t min = wasm_f32x4_splat(kInfinity);
   v128_t max = wasm_f32x4_splat(-kInfinity);
-  v128_t nan = wasm_i32x4_splat(0);
+  v128_t sums = wasm_f32x4_splat(0.0F);
 
-  void add(v128_t x) {
-    min = wasm_f32x4_pmin(min, x);
-    max = wasm_f32x4_pmax(max, x);
-    nan = wasm_v128_or(nan, wasm_f32x4_ne(x, x));
+  template <std::size_t kCount>
+  void watch(const v128_t (&x)[kCount]) {
+    sums = sum(sums, of<kCount>(x, sum));
   }
 
-  void add_finite(v128_t x) {
-    // As NaN, which neither pmin nor pmax takes from there, and which is not collected.
-    const v128_t infinite = wasm_f32x4_eq(wasm_f32x4_abs(x), wasm_f32x4_splat(kInfinity));
-    x = wasm_v128_or(x, infinite);
-    min = wasm_f32x4_pmin(min, x);
-    max = wasm_f32x4_pmax(max, x);
+  template <std::size_t kCount>
+  void add(const v128_t (&x)[kCount]) {
+    min = smaller(min, of<kCount>(x, smaller));
+    max = larger(max, of<kCount>(x, larger));
+    watch(x);
   }
 
-  [[nodiscard]] MinMax result() const {
-    if (wasm_v128_any_true(nan)) return {kNan, kNan};
-    float mins[4];
-    float maxs[4];
-    wasm_v128_store(mins, min);
-    wasm_v128_store(maxs, max);
-    return {*std::min_element(mins, mins + 4), *std::max_element(maxs, maxs + 4)};
+  // Vectors that lie `stride` values apart.
+  template <std::size_t kCount>
+  void add_at(const float* x, std::size_t stride) {
+    v128_t values[kCount];
+    for (std::size_t i = 0; i < kCount; ++i) values[i] = wasm_v128_load(x + i * stride);
+    add(values);
   }
 };
 
+// Running minima and maxima of any values.
+struct Exact {
+  bool finite_only;
+  v128_t min = wasm_f32x4_splat(kInfinity);
+  v128_t max = wasm_f32x4_splat(-kInfinity);
+
+  void add(const v128_t (&values)[1]) {
+    v128_t x = values[0];
+    if (finite_only) {
+      // Infinities as NaN, which neither pmin nor pmax takes from there.
+      const v128_t infinite = wasm_f32x4_eq(wasm_f32x4_abs(x), wasm_f32x4_splat(kInfinity));
+      x = wasm_v128_or(x, infinite);
+      min = smaller(min, x);
+      max = larger(max, x);
+    } else {
+      min = wasm_f32x4_min(min, x);
+      max = wasm_f32x4_max(max, x);
+    }
+  }
+};
+
+bool has_nan(v128_t x) { return wasm_v128_any_true(wasm_f32x4_ne(x, x)); }
+
+Range of_lanes(v128_t min, v128_t max) {
+  if (has_nan(min)) return {kNan, kNan};
+  float mins[4];
+  float maxs[4];
+  wasm_v128_store(mins, min);
+  wasm_v128_store(maxs, max);
+  return {*std::min_element(mins, mins + 4), *std::max_element(maxs, maxs + 4)};
+}
+
+// Reads all values four at a time; the last four, read again from before the end, change nothing.
 template <typename Add>
 void for_quads(const float* x, std::size_t n, Add add) {
   if (n < 4) {
@@ -60,30 +103,36 @@ void for_quads(const float* x, std::size_t n, Add add) {
   for (std::size_t i = 0; i < n; i += 4) add(wasm_v128_load(x + std::min(i, n - 4)));
 }
 
-MinMax finite_run(const float* x, std::size_t n) {
-  Lanes lanes;
-  for_quads(x, n, [&](v128_t four) { lanes.add_finite(four); });
-  return lanes.result();
+[[gnu::noinline]] Range exact_run(const float* x, std::size_t n, bool finite_only) {
+  Exact exact{finite_only};
+  for_quads(x, n, [&](v128_t four) { exact.add({four}); });
+  return of_lanes(exact.min, exact.max);
 }
 
-MinMax any_run(const float* x, std::size_t n) {
-  Lanes lanes[4];
+// From this length on a run is read from two places at once: so memory is faster.
+constexpr std::size_t kLongRun = std::size_t{1} << 15;
+
+// Joins a run's values to others'.
+void join_run(const float* x, std::size_t n, Quick& quick) {
   std::size_t i = 0;
-  for (; i + kStep <= n; i += kStep) {
-    for (std::size_t j = 0; j < 4; ++j) lanes[j].add(wasm_v128_load(x + i + 4 * j));
+  if (n >= kLongRun) {
+    const std::size_t half = n / 64 * 32;
+    for (; i < half; i += 32) {
+      quick.add_at<8>(x + i, 4);
+      quick.add_at<8>(x + half + i, 4);
+    }
+    i += half;
   }
-  for_quads(x + i, n - i, [&](v128_t four) { lanes[0].add(four); });
-  for (std::size_t j = 1; j < 4; ++j) {
-    lanes[0].min = wasm_f32x4_pmin(lanes[0].min, lanes[j].min);
-    lanes[0].max = wasm_f32x4_pmax(lanes[0].max, lanes[j].max);
-    lanes[0].nan = wasm_v128_or(lanes[0].nan, lanes[j].nan);
-  }
-  return lanes[0].result();
+  for (; i + 32 <= n; i += 32) quick.add_at<8>(x + i, 4);
+  for_quads(x + i, n - i, [&](v128_t four) { quick.add({four}); });
 }
 
-MinMax one_run(const float* x, std::size_t n, bool finite_only) {
-  const MinMax range = any_run(x, n);
-  return finite_only && !is_finite(range) ? finite_run(x, n) : range;
+Range one_run(const float* x, std::size_t n, bool finite_only) {
+  Quick quick;
+  join_run(x, n, quick);
+  const Range range = of_lanes(quick.min, quick.max);
+  const bool certain = !has_nan(quick.sums) && (!finite_only || is_finite(range));
+  return certain ? range : exact_run(x, n, finite_only);
 }
 
 // Lane r of the result is `pick`ed from all lanes of rows[r].
@@ -96,46 +145,115 @@ v128_t across(const v128_t* rows, Pick pick) {
   return pick(wasm_i64x2_shuffle(ab, cd, 0, 2), wasm_i64x2_shuffle(ab, cd, 1, 3));
 }
 
-// Four short runs side by side. @return whether all is finite; else nothing was written
-bool four_runs(const float* x, std::size_t length, MinMax* out) {
+// {min, max} of four slices, side by side.
+void store_pairs(v128_t min, v128_t max, Range* out) {
+  wasm_v128_store(out, wasm_i32x4_shuffle(min, max, 0, 4, 1, 5));
+  wasm_v128_store(out + 2, wasm_i32x4_shuffle(min, max, 2, 6, 3, 7));
+}
+
+// Runs shorter than this are read side by side, longer ones one after another.
+constexpr std::size_t kShortRun = 32;
+
+// Four runs of at least four values. @return whether all is finite; else nothing was written
+bool four_runs(const float* x, std::size_t length, Range* out) {
   v128_t min[4];
   v128_t max[4];
-  for (std::size_t r = 0; r < 4; ++r) min[r] = max[r] = wasm_v128_load(x + r * length);
-  v128_t nan = wasm_i32x4_splat(0);
-  for (const v128_t first : min) nan = wasm_v128_or(nan, wasm_f32x4_ne(first, first));
-  for (std::size_t i = 4; i < length; i += 4) {
-    const std::size_t at = std::min(i, length - 4);
+  Quick quick;
+  if (length < kShortRun) {
+    for (std::size_t r = 0; r < 4; ++r) min[r] = max[r] = wasm_v128_load(x + r * length);
+    quick.watch(min);
+    for (std::size_t i = 4; i < length; i += 4) {
+      const float* from = x + std::min(i, length - 4);
+      v128_t four[4];
+      for (std::size_t r = 0; r < 4; ++r) {
+        four[r] = wasm_v128_load(from + r * length);
+        min[r] = smaller(min[r], four[r]);
+        max[r] = larger(max[r], four[r]);
+      }
+      quick.watch(four);
+    }
+  } else {
     for (std::size_t r = 0; r < 4; ++r) {
-      const v128_t four = wasm_v128_load(x + r * length + at);
-      min[r] = wasm_f32x4_pmin(min[r], four);
-      max[r] = wasm_f32x4_pmax(max[r], four);
-      nan = wasm_v128_or(nan, wasm_f32x4_ne(four, four));
+      quick.min = wasm_f32x4_splat(kInfinity);
+      quick.max = wasm_f32x4_splat(-kInfinity);
+      join_run(x + r * length, length, quick);
+      min[r] = quick.min;
+      max[r] = quick.max;
     }
   }
-  const v128_t mins = across(min, [](v128_t a, v128_t b) { return wasm_f32x4_pmin(a, b); });
-  const v128_t maxs = across(max, [](v128_t a, v128_t b) { return wasm_f32x4_pmax(a, b); });
+  const v128_t mins = across(min, smaller);
+  const v128_t maxs = across(max, larger);
   const v128_t finite = wasm_v128_and(wasm_f32x4_gt(mins, wasm_f32x4_splat(-kInfinity)),
                                       wasm_f32x4_lt(maxs, wasm_f32x4_splat(kInfinity)));
-  if (wasm_v128_any_true(wasm_v128_or(nan, wasm_v128_not(finite)))) return false;
-  wasm_v128_store(out, wasm_i32x4_shuffle(mins, maxs, 0, 4, 1, 5));
-  wasm_v128_store(out + 2, wasm_i32x4_shuffle(mins, maxs, 2, 6, 3, 7));
+  if (has_nan(quick.sums) || !wasm_i32x4_all_true(finite)) return false;
+  store_pairs(mins, maxs, out);
   return true;
 }
 
-// Runs from here on are long enough to be read one after another.
-constexpr std::size_t kLongRun = 128;
+// ---- columns
+
+// While rows are read, the four minima and then the four maxima of a block of columns lie where its
+// pairs will be.
+struct Block {
+  Range* at;
+
+  [[nodiscard]] v128_t min() const { return wasm_v128_load(at); }
+  [[nodiscard]] v128_t max() const { return wasm_v128_load(at + 2); }
+  void store(v128_t min, v128_t max) const {
+    wasm_v128_store(at, min);
+    wasm_v128_store(at + 2, max);
+  }
+};
+
+// Joins kRows rows, so far apart, to what is known of the columns.
+template <std::size_t kRows, typename Lanes>
+void join_rows(const float* x, std::size_t apart, std::size_t columns, Range* out, Lanes& lanes) {
+  for (std::size_t c = 0; c < columns; c += 4) {
+    const Block block{out + c};
+    lanes.min = block.min();
+    lanes.max = block.max();
+    v128_t rows[kRows];
+    for (std::size_t r = 0; r < kRows; ++r) rows[r] = wasm_v128_load(x + r * apart + c);
+    lanes.add(rows);
+    block.store(lanes.min, lanes.max);
+  }
+}
+
+// @param columns  a multiple of four
+template <typename Lanes>
+Lanes blocks_of_columns(const float* x, std::size_t rows, std::size_t stride, std::size_t columns,
+                        Lanes lanes, Range* out) {
+  for (std::size_t c = 0; c < columns; c += 4) Block{out + c}.store(lanes.min, lanes.max);
+  std::size_t row = 0;
+  if constexpr (std::is_same_v<Lanes, Quick>) {
+    // A row from each quarter, so that every stream that is read goes on where its last row ended.
+    const std::size_t band = rows / 4;
+    for (; row < band; ++row) {
+      join_rows<4>(x + row * stride, band * stride, columns, out, lanes);
+    }
+    row = 4 * band;
+  }
+  for (; row < rows; ++row) join_rows<1>(x + row * stride, 0, columns, out, lanes);
+  return lanes;
+}
+
+Range one_column(const float* x, std::size_t rows, std::size_t stride, bool finite_only) {
+  Exact exact{finite_only};
+  for (std::size_t row = 0; row < rows; ++row) exact.add({wasm_f32x4_splat(x[row * stride])});
+  return of_lanes(exact.min, exact.max);
+}
 
 }  // namespace
 
-MinMax minmax_f32(const float* x, std::size_t n) { return one_run(x, n, false); }
+Range minmax_f32(const float* x, std::size_t n) { return one_run(x, n, false); }
 
-MinMax minmax_finite_f32(const float* x, std::size_t n) { return one_run(x, n, true); }
+Range minmax_finite_f32(const float* x, std::size_t n) { return one_run(x, n, true); }
 
 void minmax_runs_f32(const float* x, std::size_t runs, std::size_t length, bool finite_only,
-                     MinMax* out) {
+                     Range* out) {
   std::size_t run = 0;
   while (run < runs) {
-    const bool together = length >= 4 && length < kLongRun && runs - run >= 4;
+    const bool together = length >= 4 && runs - run >= 4;
     if (together && four_runs(x + run * length, length, out + run)) {
       run += 4;
       continue;
@@ -147,55 +265,23 @@ void minmax_runs_f32(const float* x, std::size_t runs, std::size_t length, bool 
 }
 
 void minmax_columns_f32(const float* x, std::size_t rows, std::size_t stride, std::size_t columns,
-                        bool finite_only, MinMax* out) {
-  assert(columns <= kColumns && columns <= stride);
-  float min[kColumns + 3];
-  float max[kColumns + 3];
-  v128_t nan = wasm_i32x4_splat(0);
-  std::fill_n(min, columns, kInfinity);
-  std::fill_n(max, columns, -kInfinity);
-  constexpr std::size_t kRowsPerPass = 4;
-  for (std::size_t row = 0; row < rows; row += kRowsPerPass) {
-    const float* from = x + row * stride;
-    const std::size_t count = std::min(kRowsPerPass, rows - row);
-    if (columns < 4) {
-      for (std::size_t c = 0; c < columns; ++c) {
-        for (std::size_t r = 0; r < count; ++r) {
-          const float value = from[r * stride + c];
-          min[c] = value < min[c] ? value : min[c];
-          max[c] = value > max[c] ? value : max[c];
-          if (value != value) nan = wasm_i32x4_splat(-1);
-        }
-      }
-      continue;
-    }
-    for (std::size_t c = 0; c < columns; c += 4) {
-      const std::size_t at = std::min(c, columns - 4);
-      v128_t low = wasm_v128_load(min + at);
-      v128_t high = wasm_v128_load(max + at);
-      for (std::size_t r = 0; r < count; ++r) {
-        const v128_t four = wasm_v128_load(from + r * stride + at);
-        low = wasm_f32x4_pmin(low, four);
-        high = wasm_f32x4_pmax(high, four);
-        nan = wasm_v128_or(nan, wasm_f32x4_ne(four, four));
-      }
-      wasm_v128_store(min + at, low);
-      wasm_v128_store(max + at, high);
-    }
+                        bool finite_only, Range* out) {
+  const std::size_t whole = columns / 4 * 4;
+  const Quick quick = blocks_of_columns(x, rows, stride, whole, Quick{}, out);
+  bool certain = !has_nan(quick.sums);
+  for (std::size_t c = 0; c < whole && certain && finite_only; c += 4) {
+    const Block block{out + c};
+    const v128_t finite = wasm_v128_and(wasm_f32x4_gt(block.min(), wasm_f32x4_splat(-kInfinity)),
+                                        wasm_f32x4_lt(block.max(), wasm_f32x4_splat(kInfinity)));
+    certain = wasm_i32x4_all_true(finite);
   }
-  const bool any_nan = wasm_v128_any_true(nan);
-  for (std::size_t c = 0; c < columns; ++c) {
-    out[c] = {min[c], max[c]};
-    if (!any_nan && is_finite(out[c])) continue;
-    // Rare: each column by itself, in which NaN and infinities have a place.
-    out[c] = {kInfinity, -kInfinity};
-    for (std::size_t row = 0; row < rows; ++row) {
-      const float value = x[row * stride + c];
-      if (finite_only && !(std::fabs(value) < kInfinity)) continue;
-      if (value != value) out[c] = {kNan, kNan};
-      if (value < out[c].min) out[c].min = value;
-      if (value > out[c].max) out[c].max = value;
-    }
+  if (!certain) blocks_of_columns(x, rows, stride, whole, Exact{finite_only}, out);
+  for (std::size_t c = 0; c < whole; c += 4) {
+    const Block block{out + c};
+    store_pairs(block.min(), block.max(), out + c);
+  }
+  for (std::size_t c = whole; c < columns; ++c) {
+    out[c] = one_column(x + c, rows, stride, finite_only);
   }
 }
 

@@ -12,7 +12,7 @@
 
 namespace zeropoint::reference {
 
-inline kernels::MinMax minmax_f32(const float* x, std::size_t n) {
+inline Range minmax_f32(const float* x, std::size_t n) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   if (n == 0) return {kInfinity, -kInfinity};
   for (std::size_t i = 0; i < n; ++i) {
@@ -21,14 +21,14 @@ inline kernels::MinMax minmax_f32(const float* x, std::size_t n) {
   return {*std::min_element(x, x + n), *std::max_element(x, x + n)};
 }
 
-inline kernels::MinMax minmax_finite_f32(const float* x, std::size_t n) {
+inline Range minmax_finite_f32(const float* x, std::size_t n) {
   std::vector<float> finite;
   std::copy_if(x, x + n, std::back_inserter(finite), [](float v) { return std::isfinite(v); });
   return minmax_f32(finite.data(), finite.size());
 }
 
 inline void minmax_columns_f32(const float* x, std::size_t rows, std::size_t stride,
-                               std::size_t columns, bool finite_only, kernels::MinMax* out) {
+                               std::size_t columns, bool finite_only, Range* out) {
   for (std::size_t column = 0; column < columns; ++column) {
     std::vector<float> values;
     for (std::size_t row = 0; row < rows; ++row) values.push_back(x[row * stride + column]);
