@@ -12,7 +12,7 @@
 namespace zeropoint {
 
 /// Values, and so slices at most, that are taken together.
-inline constexpr std::size_t kSliceTile = 4096;
+inline constexpr std::size_t kSliceTile = kernels::kColumns;
 
 /// The same where slices are repeated to fill a tile: their qparams stay in the first cache. Longer
 /// rows are read as far as a tile goes, because memory is fast only in long runs.
@@ -38,10 +38,10 @@ class Repeated {
 
 /// Walks values[outer][slices][inner] and calls
 ///
-///   run(position, length, GroupedQParams or ElementwiseFloatQParams, first slice)
+///   run(position, length, GroupedQParams, ColumnsQParams or ElementwiseFloatQParams, first slice)
 ///
-/// for so many whole slices. Slices has load(first, count <= kSliceTile), which gives the qparams
-/// of slices, and whose arrays stay until the next load.
+/// for so many whole slices, which ColumnsQParams repeat row by row. Slices has load(first, count
+/// <= kSliceTile), which gives the qparams of slices, and whose arrays stay until the next load.
 template <typename Slices, typename Run>
 void for_slices(const Granularity& g, Slices& slices, Run run) {
   const std::size_t period = g.slices * g.inner;
@@ -73,10 +73,12 @@ void for_slices(const Granularity& g, Slices& slices, Run run) {
         scales.of(own.scales, count, g.inner, copies),
         zero_points.of(own.zero_points, count, g.inner, copies),
         nan_codes.of(own.nan_codes, count, g.inner, copies)};
-    for (std::size_t outer = 0; outer < g.outer; outer += copies) {
-      const std::size_t length = std::min(copies, g.outer - outer) * count * g.inner;
-      run(outer * period + first * g.inner, length, all, first);
-    }
+    const std::size_t start = first * g.inner;
+    const std::size_t rows = g.outer / copies;
+    run(start, copies * count * g.inner, kernels::ColumnsQParams{all, rows, copies * period},
+        first);
+    const std::size_t left = g.outer % copies;
+    if (left != 0) run(rows * copies * period + start, left * count * g.inner, all, first);
   }
 }
 

@@ -41,26 +41,18 @@ inline void store_codes(const Int32x16& v, Code* out) {
   }
 }
 
-/// Narrows 16 int32 that may lie anywhere to codes within the rule's limits, and stores them.
+/// Narrows 16 int32 that may lie anywhere to codes of 8 bits within the rule's limits.
 template <typename Code>
-inline void store_codes(const Int32x16& v, CodeRule rule, Code* out) {
-  static_assert(sizeof(Code) <= 2);
-  if constexpr (sizeof(Code) == 2) {
-    store_codes(v, out);  // saturates at the limits of 16 bits, which are the rule's
+inline v128_t narrow_codes(const Int32x16& v, CodeRule rule) {
+  static_assert(sizeof(Code) == 1);
+  const v128_t low = wasm_i16x8_narrow_i32x4(v.lanes[0], v.lanes[1]);
+  const v128_t high = wasm_i16x8_narrow_i32x4(v.lanes[2], v.lanes[3]);
+  const v128_t qmin = wasm_i8x16_splat(static_cast<std::int8_t>(rule.qmin));
+  const v128_t qmax = wasm_i8x16_splat(static_cast<std::int8_t>(rule.qmax));
+  if constexpr (std::is_signed_v<Code>) {
+    return wasm_i8x16_max(wasm_i8x16_min(wasm_i8x16_narrow_i16x8(low, high), qmax), qmin);
   } else {
-    const v128_t low = wasm_i16x8_narrow_i32x4(v.lanes[0], v.lanes[1]);
-    const v128_t high = wasm_i16x8_narrow_i32x4(v.lanes[2], v.lanes[3]);
-    const auto qmin = static_cast<std::int8_t>(rule.qmin);
-    const auto qmax = static_cast<std::int8_t>(rule.qmax);
-    if constexpr (std::is_signed_v<Code>) {
-      const v128_t codes = wasm_i8x16_narrow_i16x8(low, high);
-      wasm_v128_store(out, wasm_i8x16_max(wasm_i8x16_min(codes, wasm_i8x16_splat(qmax)),
-                                          wasm_i8x16_splat(qmin)));
-    } else {
-      const v128_t codes = wasm_u8x16_narrow_i16x8(low, high);
-      wasm_v128_store(out, wasm_u8x16_max(wasm_u8x16_min(codes, wasm_i8x16_splat(qmax)),
-                                          wasm_i8x16_splat(qmin)));
-    }
+    return wasm_u8x16_max(wasm_u8x16_min(wasm_u8x16_narrow_i16x8(low, high), qmax), qmin);
   }
 }
 
@@ -90,6 +82,18 @@ inline Int32x16 load_codes(const Code* codes) {
     }
   }
   return v;
+}
+
+/// Loads four codes of 8 bits and widens them to int32.
+template <typename Code>
+inline v128_t load_four(const Code* codes) {
+  static_assert(sizeof(Code) == 1);
+  const v128_t bytes = wasm_v128_load32_zero(codes);
+  if constexpr (std::is_signed_v<Code>) {
+    return wasm_i32x4_extend_low_i16x8(wasm_i16x8_extend_low_i8x16(bytes));
+  } else {
+    return wasm_u32x4_extend_low_u16x8(wasm_u16x8_extend_low_u8x16(bytes));
+  }
 }
 
 /// The last n % 16 values, copied to a full step: the vector code does the tail too, so that a

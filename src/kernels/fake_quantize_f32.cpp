@@ -4,29 +4,72 @@
 
 namespace zeropoint::kernels {
 
+namespace {
+
+class FakeQuantizer {
+ public:
+  // Limits in float32, where every code the result can tell apart is exact: int32's largest is 2^31
+  // there, which is also what the code 2^31 - 1 dequantizes as.
+  explicit FakeQuantizer(CodeRule rule)
+      : low_(wasm_f32x4_splat(static_cast<float>(rule.qmin))),
+        high_(wasm_f32x4_splat(static_cast<float>(rule.qmax))) {}
+
+  [[nodiscard]] v128_t quantize(v128_t x, const QParamsLanes& q) const {
+    const v128_t quotient = wasm_f32x4_div(x, q.scale);
+    // NaN becomes 0, and so the zero point.
+    const v128_t number = wasm_v128_and(quotient, wasm_f32x4_eq(quotient, quotient));
+    const v128_t shifted = wasm_f32x4_add(number, q.zero_point);
+    const v128_t clamped = wasm_f32x4_pmax(wasm_f32x4_pmin(shifted, high_), low_);
+    // 0 - zero_point, not its negation, so that -0 becomes +0.
+    const v128_t offset = wasm_f32x4_sub(wasm_f32x4_splat(0.0F), q.zero_point);
+    const v128_t steps = wasm_f32x4_add(wasm_f32x4_nearest(clamped), offset);
+    return wasm_f32x4_mul(q.scale, steps);
+  }
+
+ private:
+  v128_t low_;
+  v128_t high_;
+};
+
 template <typename QParams>
-void fake_quantize_f32(const float* x, std::size_t n, QParams qparams, CodeRule rule, float* out) {
-  // In float32, where every code the result can tell apart is exact: int32's largest is 2^31 there,
-  // which is also what the code 2^31 - 1 dequantizes as.
-  const v128_t low = wasm_f32x4_splat(static_cast<float>(rule.qmin));
-  const v128_t high = wasm_f32x4_splat(static_cast<float>(rule.qmax));
+void fake_quantize_steps(const float* x, std::size_t n, QParams qparams, CodeRule rule,
+                         float* out) {
+  const FakeQuantizer quantizer(rule);
   for_steps(x, n, qparams, out, [&](const float* from, std::size_t count, auto q, float* to) {
     const auto q_lanes = lanes(q);
     for (std::size_t i = 0; i < count; i += kStep) {
       for (std::size_t j = i; j < i + kStep; j += 4) {
-        const QParamsLanes four = q_lanes.load(j);
-        const v128_t quotient = wasm_f32x4_div(wasm_v128_load(from + j), four.scale);
-        // NaN becomes 0, and so the zero point.
-        const v128_t number = wasm_v128_and(quotient, wasm_f32x4_eq(quotient, quotient));
-        const v128_t shifted = wasm_f32x4_add(number, four.zero_point);
-        const v128_t clamped = wasm_f32x4_pmax(wasm_f32x4_pmin(shifted, high), low);
-        // 0 - zero_point, not its negation, so that -0 becomes +0.
-        const v128_t offset = wasm_f32x4_sub(wasm_f32x4_splat(0.0F), four.zero_point);
-        const v128_t steps = wasm_f32x4_add(wasm_f32x4_nearest(clamped), offset);
-        wasm_v128_store(to + j, wasm_f32x4_mul(four.scale, steps));
+        wasm_v128_store(to + j, quantizer.quantize(wasm_v128_load(from + j), q_lanes.load(j)));
       }
     }
   });
+}
+
+}  // namespace
+
+template <typename QParams>
+void fake_quantize_f32(const float* x, std::size_t n, QParams qparams, CodeRule rule, float* out) {
+  fake_quantize_steps(x, n, qparams, rule, out);
+}
+
+void fake_quantize_f32(const float* x, std::size_t n, ColumnsQParams qparams, CodeRule rule,
+                       float* out) {
+  const FakeQuantizer quantizer(rule);
+  const ElementwiseFloatLanes q_lanes(qparams.columns);
+  for_rows(
+      qparams, n, n / 4 * 4,
+      [&](std::size_t position, std::size_t apart) {
+        for (std::size_t i = 0; i + 4 <= n; i += 4) {
+          const QParamsLanes four = q_lanes.load(i);
+          for (std::size_t r = 0; r < kRowsTogether; ++r) {
+            const std::size_t at = position + r * apart + i;
+            wasm_v128_store(out + at, quantizer.quantize(wasm_v128_load(x + at), four));
+          }
+        }
+      },
+      [&](std::size_t position, std::size_t count, ElementwiseFloatQParams rest) {
+        fake_quantize_f32(x + position, count, rest, rule, out + position);
+      });
 }
 
 template void fake_quantize_f32(const float*, std::size_t, GroupedQParams, CodeRule, float*);

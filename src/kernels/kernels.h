@@ -71,10 +71,25 @@ struct ElementwiseFloatQParams {
   const std::int32_t* nan_codes;
 };
 
+/// The most columns of ColumnsQParams.
+inline constexpr std::size_t kColumns = 4096;
+
+/// One scale, possibly fractional zero point and code for NaN per column of rows of n <= kColumns
+/// values, each `pitch` values after the one before.
+struct ColumnsQParams {
+  ElementwiseFloatQParams columns;
+  std::size_t rows;
+  std::size_t pitch;
+};
+
 /// Code: int8_t, uint8_t, int16_t, uint16_t, int32_t.
-/// QParams: GroupedQParams, ElementwiseFloatQParams.
-template <typename Code, typename QParams>
-void quantize_f32(const float* x, std::size_t n, QParams qparams, CodeRule rule, Code* out);
+template <typename Code>
+void quantize_f32(const float* x, std::size_t n, GroupedQParams qparams, CodeRule rule, Code* out);
+template <typename Code>
+void quantize_f32(const float* x, std::size_t n, ElementwiseFloatQParams qparams, CodeRule rule,
+                  Code* out);
+template <typename Code>
+void quantize_f32(const float* x, std::size_t n, ColumnsQParams qparams, CodeRule rule, Code* out);
 
 template <typename Code>
 void quantize_f32(const float* x, std::size_t n, UniformQParams qparams, CodeRule rule, Code* out) {
@@ -82,10 +97,12 @@ void quantize_f32(const float* x, std::size_t n, UniformQParams qparams, CodeRul
 }
 
 /// Quantizes, then dequantizes, without a code in between. out may be x. NaN becomes the zero
-/// point. QParams: UniformQParams, ElementwiseFloatQParams; scales finite and > 0, zero points
-/// codes.
+/// point. QParams: GroupedQParams, ElementwiseFloatQParams, ColumnsQParams; scales finite and > 0,
+/// zero points codes.
 template <typename QParams>
 void fake_quantize_f32(const float* x, std::size_t n, QParams qparams, CodeRule rule, float* out);
+void fake_quantize_f32(const float* x, std::size_t n, ColumnsQParams qparams, CodeRule rule,
+                       float* out);
 
 inline void fake_quantize_f32(const float* x, std::size_t n, UniformQParams qparams, CodeRule rule,
                               float* out) {
@@ -131,9 +148,11 @@ void histogram_f32(const float* x, std::size_t n, float lo, float hi, std::uint3
 
 // ---- dequantize: scale * (float(code) - float(zero_point))
 
-/// QParams: GroupedQParams, ElementwiseFloatQParams (codes for NaN unused).
+/// QParams: GroupedQParams, ElementwiseFloatQParams, ColumnsQParams (codes for NaN unused).
 template <typename Code, typename QParams>
 void dequantize_f32(const Code* codes, std::size_t n, QParams qparams, float* out);
+template <typename Code>
+void dequantize_f32(const Code* codes, std::size_t n, ColumnsQParams qparams, float* out);
 
 template <typename Code>
 void dequantize_f32(const Code* codes, std::size_t n, UniformQParams qparams, float* out) {

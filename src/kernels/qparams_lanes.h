@@ -48,6 +48,25 @@ inline ElementwiseFloatQParams skip(ElementwiseFloatQParams q, std::size_t i) {
   return {q.scales + i, q.zero_points + i, q.nan_codes + i};
 }
 
+/// Rows that are taken together where they share qparams column by column.
+inline constexpr std::size_t kRowsTogether = 4;
+
+/// Calls four(position of the first row, how far the next ones are apart) for kRowsTogether rows at
+/// a time, one from each quarter, so that every stream of memory goes on where its last row ended;
+/// then, for the columns from `whole` on of these rows and for the rows that are left,
+/// rest(position, count, their qparams).
+template <typename Four, typename Rest>
+inline void for_rows(const ColumnsQParams& q, std::size_t n, std::size_t whole, Four four,
+                     Rest rest) {
+  const std::size_t band = whole == 0 ? 0 : q.rows / kRowsTogether;
+  const std::size_t apart = band * q.pitch;
+  for (std::size_t row = 0; row < band; ++row) four(row * q.pitch, apart);
+  for (std::size_t row = 0; row < q.rows; ++row) {
+    const std::size_t first = row < kRowsTogether * band ? whole : 0;
+    if (first < n) rest(row * q.pitch + first, n - first, skip(q.columns, first));
+  }
+}
+
 /// The qparams of fewer values than a step takes, each array copied to a full one.
 struct UniformTail {
   UniformQParams qparams;

@@ -3,9 +3,9 @@
 //
 // A step is first taken the fast way, which either gives the right codes or says that it may not
 // have; then it is taken again, operation by operation. Where values share a scale and codes have 8
-// or 16 bits, the fast way does not divide. It multiplies by a number a little below the scale's
-// reciprocal and by one a little above it; the true quotient lies between the products, so where
-// both lead to the same code, that is the code.
+// bits, the fast way does not divide. It multiplies by a number a little below the scale's
+// reciprocal and by one a little above it; where both lead to the same code, that is the code.
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/qparams_lanes.h"
@@ -25,48 +25,56 @@ struct Step {
   v128_t doubt;
 };
 
-// Multiplies by both bounds of the reciprocal: one scale for all values, codes of 8 or 16 bits.
-//
-// Let p and q be the two products, rounded, and a = fl(x / scale) the quotient that is asked for.
-// Rounding is monotonic, so a is between p and q, fl(a + z) between fl(p + z) and fl(q + z), and if
-// those two round to the same integer, so does fl(a + z). NaN never equals NaN, so it is in doubt;
-// infinities saturate. One thing is left: where the sum with the constant is negative and small,
-// its bits are no longer in order. There |p| > 2^23; p and q lie 2^-21 * |p| apart or more,
-// which is at least four units in their last place, and so the sums, which are integers, differ.
-class Bracket {
- public:
-  // Bounds are the reciprocal times 1 -+ kMargin, within 2^-23 of that for two roundings. Scales
-  // that nobody has validated may have no such bounds; all is in doubt then.
-  Bracket(UniformQParams q, CodeRule rule) : zero_point_(wasm_f32x4_splat(q.zero_point)) {
-    constexpr float kMargin = 0x1p-21F;
-    const bool serves = q.scale > 0x1p-100F && q.scale < 0x1p100F &&
-                        q.zero_point >= static_cast<float>(rule.qmin) &&
-                        q.zero_point <= static_cast<float>(rule.qmax);
-    const float reciprocal = serves ? 1.0F / q.scale : NAN;
-    below_ = wasm_f32x4_splat(reciprocal * (1.0F - kMargin));
-    above_ = wasm_f32x4_splat(reciprocal * (1.0F + kMargin));
-  }
-
-  [[nodiscard]] Step step(const float* x) const {
-    const v128_t magic = wasm_f32x4_splat(kMagic);
-    Step result;
-    for (std::size_t j = 0; j < 4; ++j) {
-      const v128_t value = wasm_v128_load(x + 4 * j);
-      const v128_t p = wasm_f32x4_add(wasm_f32x4_mul(value, below_), zero_point_);
-      const v128_t q = wasm_f32x4_add(wasm_f32x4_mul(value, above_), zero_point_);
-      const v128_t low = wasm_f32x4_add(p, magic);
-      const v128_t differ = wasm_f32x4_ne(low, wasm_f32x4_add(q, magic));
-      result.doubt = j == 0 ? differ : wasm_v128_or(result.doubt, differ);
-      result.codes.lanes[j] = wasm_i32x4_sub(low, wasm_i32x4_splat(kMagicBits));
-    }
-    return result;
-  }
-
- private:
-  v128_t below_;
-  v128_t above_;
-  v128_t zero_point_;
+// What four values are multiplied by and what is added to both products, see bracket().
+struct Bracket {
+  v128_t below;
+  v128_t above;
+  v128_t offset;
 };
+
+// Let t = x / scale be the true quotient, e = 2^-24, a = fl(t), z the zero point, an integer, p and
+// q the products. The sums p + z and q + z, rounded to integers, and once more only there, are
+// equal: is fl(a + z), rounded, the same? It is if it lies between them, which a relative margin m
+// of the bounds assures as long as |t| m exceeds what rounds, 6 e |t| and e |z|. If |t| is smaller
+// than that asks for, it is less than 1/4, and so all three round to z. NaN never equals NaN, so it
+// is in doubt; infinities saturate. One thing is left: where the sum with the constant is negative
+// and small, its bits are no longer in order. There |p| > 2^23; p and q lie more than 2^-20 * |p|
+// apart, so the sums, which are integers, differ.
+Bracket bracket(v128_t scale, v128_t zero_point, CodeRule rule) {
+  constexpr float kUnit = 0x1p-24F;
+  // Scales that nobody has validated may have no such bounds, and zero points may be no codes.
+  const v128_t serves = wasm_v128_and(
+      wasm_v128_and(wasm_f32x4_gt(scale, wasm_f32x4_splat(0x1p-100F)),
+                    wasm_f32x4_lt(scale, wasm_f32x4_splat(0x1p100F))),
+      wasm_v128_and(
+          wasm_f32x4_eq(wasm_f32x4_nearest(zero_point), zero_point),
+          wasm_v128_and(
+              wasm_f32x4_ge(zero_point, wasm_f32x4_splat(static_cast<float>(rule.qmin))),
+              wasm_f32x4_le(zero_point, wasm_f32x4_splat(static_cast<float>(rule.qmax))))));
+  // NaN where they do not.
+  const v128_t reciprocal =
+      wasm_v128_or(wasm_f32x4_div(wasm_f32x4_splat(1.0F), scale), wasm_v128_not(serves));
+  const v128_t margin = wasm_f32x4_mul(
+      reciprocal,
+      wasm_f32x4_add(wasm_f32x4_mul(wasm_f32x4_abs(zero_point), wasm_f32x4_splat(4 * kUnit)),
+                     wasm_f32x4_splat(12 * kUnit)));
+  return {wasm_f32x4_sub(reciprocal, margin), wasm_f32x4_add(reciprocal, margin),
+          wasm_f32x4_add(zero_point, wasm_f32x4_splat(kMagic))};
+}
+
+// The constant's bits, from memory: engines make a vector that they know anew at every use.
+v128_t magic_bits() {
+  static const volatile std::int32_t bits = kMagicBits;
+  return wasm_i32x4_splat(bits);
+}
+
+// Four codes, yet to be narrowed, which saturates; marks those in doubt.
+v128_t multiply(v128_t x, const Bracket& b, v128_t magic, v128_t& doubt) {
+  const v128_t low = multiply_add(x, b.below, b.offset);
+  const v128_t high = multiply_add(x, b.above, b.offset);
+  doubt = wasm_v128_or(doubt, wasm_f32x4_ne(low, high));
+  return wasm_i32x4_sub(low, magic);
+}
 
 // Divides, and leaves NaN (for int32 also what is too large) in doubt.
 template <typename Code>
@@ -103,20 +111,24 @@ class Divide {
   v128_t high_;
 };
 
-}  // namespace
+// A step, operation by operation.
+template <typename Code>
+[[gnu::noinline]] void quantize_exactly(const float* x, const QParamsLanes& q, CodeRule rule,
+                                        Code* out) {
+  const Quantizer quantizer(rule);
+  Int32x16 codes;
+  for (std::size_t j = 0; j < 4; ++j) {
+    codes.lanes[j] = quantizer.template quantize<false>(wasm_v128_load(x + 4 * j), q);
+  }
+  store_codes(codes, out);
+}
 
 template <typename Code, typename QParams>
-void quantize_f32(const float* x, std::size_t n, QParams qparams, CodeRule rule, Code* out) {
-  constexpr bool kBracketed = std::is_same_v<QParams, GroupedQParams> && sizeof(Code) < 4;
+void quantize_steps(const float* x, std::size_t n, QParams qparams, CodeRule rule, Code* out) {
   const Quantizer quantizer(rule);
   for_steps(x, n, qparams, out, [&](const float* from, std::size_t count, auto q, Code* to) {
     const auto q_lanes = lanes(q);
-    const auto fast = [&] {
-      if constexpr (kBracketed)
-        return Bracket(q, rule);
-      else
-        return Divide<Code>(rule);
-    }();
+    const auto fast = Divide<Code>(rule);
     const auto exact = [&](std::size_t i) {
       Int32x16 codes;
       for (std::size_t j = 0; j < 4; ++j) {
@@ -129,14 +141,8 @@ void quantize_f32(const float* x, std::size_t n, QParams qparams, CodeRule rule,
     for (std::size_t i = 0; i < count;) {
       v128_t doubt;
       do {
-        Step step;
-        if constexpr (kBracketed) {
-          step = fast.step(from + i);
-          store_codes(step.codes, rule, to + i);
-        } else {
-          step = fast.step(from, q_lanes, i);
-          store_codes(step.codes, to + i);
-        }
+        const Step step = fast.step(from, q_lanes, i);
+        store_codes(step.codes, to + i);
         doubt = step.doubt;
         i += kStep;
       } while (i < count && !wasm_v128_any_true(doubt));
@@ -145,9 +151,180 @@ void quantize_f32(const float* x, std::size_t n, QParams qparams, CodeRule rule,
   });
 }
 
-#define ZEROPOINT_INSTANTIATE(Code)                                                       \
-  template void quantize_f32(const float*, std::size_t, GroupedQParams, CodeRule, Code*); \
-  template void quantize_f32(const float*, std::size_t, ElementwiseFloatQParams, CodeRule, Code*);
+// ---- codes of 8 bits
+
+// Brackets of so many groups are made at a time, or of so many columns.
+constexpr std::size_t kBrackets = 128;
+
+template <std::size_t kCount>
+struct Brackets {
+  float below[kCount];
+  float above[kCount];
+  float offsets[kCount];
+
+  Brackets(const float* scales, const float* zero_points, std::size_t count, CodeRule rule) {
+    // Four groups at a time, the last four again; fewer than four, each in all lanes.
+    const bool few = count < 4;
+    for (std::size_t i = 0; i < count; i += few ? 1 : 4) {
+      const std::size_t at = few ? i : std::min(i, count - 4);
+      const auto load = [=](const float* from) {
+        return few ? wasm_v128_load32_splat(from + at) : wasm_v128_load(from + at);
+      };
+      const Bracket b = bracket(load(scales), load(zero_points), rule);
+      wasm_v128_store(below + at, b.below);
+      wasm_v128_store(above + at, b.above);
+      wasm_v128_store(offsets + at, b.offset);
+    }
+  }
+
+  // Of four columns.
+  [[nodiscard]] Bracket at(std::size_t column) const {
+    return {wasm_v128_load(below + column), wasm_v128_load(above + column),
+            wasm_v128_load(offsets + column)};
+  }
+
+  // Of one group.
+  [[nodiscard]] Bracket of(std::size_t group) const {
+    return {wasm_v128_load32_splat(below + group), wasm_v128_load32_splat(above + group),
+            wasm_v128_load32_splat(offsets + group)};
+  }
+};
+
+// The fast loops are functions of their own, without calls, so that what they use stays in
+// registers. They return at the first step in doubt.
+
+// Steps `step` and later of groups of `steps` steps each. @return the step in doubt, or `end`
+template <typename Code>
+[[gnu::noinline]] std::size_t multiply_groups(const float* x, std::size_t step, std::size_t end,
+                                              std::size_t steps,
+                                              const Brackets<kBrackets>& brackets, CodeRule rule,
+                                              Code* out) {
+  const v128_t magic = magic_bits();
+  std::size_t group = step / steps;
+  for (std::size_t last = (group + 1) * steps; step < end; last += steps, ++group) {
+    const Bracket b = brackets.of(group);
+    for (; step < last; ++step) {
+      Int32x16 codes;
+      v128_t doubt = wasm_i32x4_splat(0);
+      for (std::size_t j = 0; j < 4; ++j) {
+        codes.lanes[j] = multiply(wasm_v128_load(x + kStep * step + 4 * j), b, magic, doubt);
+      }
+      wasm_v128_store(out + kStep * step, narrow_codes<Code>(codes, rule));
+      if (wasm_v128_any_true(doubt)) return step;
+    }
+  }
+  return end;
+}
+
+// @param n  a multiple of 16
+template <typename Code>
+void quantize_groups(const float* x, std::size_t n, const GroupedQParams& qparams,
+                     const Brackets<kBrackets>& brackets, CodeRule rule, Code* out) {
+  const std::size_t end = n / kStep;
+  const std::size_t steps = std::max(std::min(qparams.length, n) / kStep, std::size_t{1});
+  for (std::size_t step = 0; step < end; ++step) {
+    step = multiply_groups(x, step, end, steps, brackets, rule, out);
+    if (step == end) return;
+    const QParamsLanes q = UniformLanes(group_at(qparams, step / steps)).load(0);
+    quantize_exactly(x + kStep * step, q, rule, out + kStep * step);
+  }
+}
+
+// Columns `i` and later of four rows so far apart, four columns at a time. @return the first column
+// in doubt, or `whole`
+template <typename Code>
+[[gnu::noinline]] std::size_t multiply_rows(const float* x, std::size_t i, std::size_t whole,
+                                            std::size_t apart, const Brackets<kColumns>& brackets,
+                                            CodeRule rule, Code* out) {
+  const v128_t magic = magic_bits();
+  for (; i < whole; i += 4) {
+    const Bracket b = brackets.at(i);
+    Int32x16 codes;
+    v128_t doubt = wasm_i32x4_splat(0);
+    for (std::size_t r = 0; r < kRowsTogether; ++r) {
+      codes.lanes[r] = multiply(wasm_v128_load(x + r * apart + i), b, magic, doubt);
+    }
+    const v128_t narrow = narrow_codes<Code>(codes, rule);
+    wasm_v128_store32_lane(out + i, narrow, 0);
+    wasm_v128_store32_lane(out + apart + i, narrow, 1);
+    wasm_v128_store32_lane(out + 2 * apart + i, narrow, 2);
+    wasm_v128_store32_lane(out + 3 * apart + i, narrow, 3);
+    if (wasm_v128_any_true(doubt)) return i;
+  }
+  return whole;
+}
+
+}  // namespace
+
+template <typename Code>
+void quantize_f32(const float* x, std::size_t n, GroupedQParams qparams, CodeRule rule, Code* out) {
+  if constexpr (sizeof(Code) > 1) {
+    quantize_steps(x, n, qparams, rule, out);
+  } else {
+    const std::size_t length = std::min(qparams.length, n);
+    if (length == 0) return;
+    const std::size_t most = kBrackets * length;
+    for (std::size_t first = 0; first < n; first += most) {
+      const std::size_t group = first / length;
+      const std::size_t count = std::min(most, n - first);
+      const GroupedQParams own{qparams.scales + group, qparams.zero_points + group,
+                               qparams.nan_codes + group, length};
+      const Brackets<kBrackets> brackets(own.scales, own.zero_points, (count + length - 1) / length,
+                                         rule);
+      const std::size_t whole = count / kStep * kStep;
+      quantize_groups(x + first, whole, own, brackets, rule, out + first);
+      if (whole == count) continue;
+      // What is left of the only group, as a step of its own.
+      const Tail<float> rest(x + first + whole, count - whole);
+      Code codes[kStep];
+      quantize_groups(rest.values, kStep, own, brackets, rule, codes);
+      std::copy_n(codes, count - whole, out + first + whole);
+    }
+  }
+}
+
+template <typename Code>
+void quantize_f32(const float* x, std::size_t n, ElementwiseFloatQParams qparams, CodeRule rule,
+                  Code* out) {
+  quantize_steps(x, n, qparams, rule, out);
+}
+
+template <typename Code>
+void quantize_f32(const float* x, std::size_t n, ColumnsQParams qparams, CodeRule rule, Code* out) {
+  const auto rest = [&](std::size_t position, std::size_t count, ElementwiseFloatQParams own) {
+    quantize_f32(x + position, count, own, rule, out + position);
+  };
+  if constexpr (sizeof(Code) > 1) {
+    for_rows(
+        qparams, n, 0, [](std::size_t, std::size_t) {}, rest);
+  } else {
+    const std::size_t whole = qparams.rows < kRowsTogether ? 0 : n / 4 * 4;
+    const ElementwiseFloatLanes q_lanes(qparams.columns);
+    const Brackets<kColumns> brackets(qparams.columns.scales, qparams.columns.zero_points, whole,
+                                      rule);
+    const auto four = [&](std::size_t position, std::size_t apart) {
+      for (std::size_t i = 0; i < whole; i += 4) {
+        i = multiply_rows(x + position, i, whole, apart, brackets, rule, out + position);
+        if (i == whole) return;
+        float values[kStep];
+        Code codes[kStep];
+        for (std::size_t r = 0; r < kRowsTogether; ++r) {
+          std::copy_n(x + position + r * apart + i, 4, values + 4 * r);
+        }
+        quantize_exactly(values, q_lanes.load(i), rule, codes);
+        for (std::size_t r = 0; r < kRowsTogether; ++r) {
+          std::copy_n(codes + 4 * r, 4, out + position + r * apart + i);
+        }
+      }
+    };
+    for_rows(qparams, n, whole, four, rest);
+  }
+}
+
+#define ZEROPOINT_INSTANTIATE(Code)                                                                \
+  template void quantize_f32(const float*, std::size_t, GroupedQParams, CodeRule, Code*);          \
+  template void quantize_f32(const float*, std::size_t, ElementwiseFloatQParams, CodeRule, Code*); \
+  template void quantize_f32(const float*, std::size_t, ColumnsQParams, CodeRule, Code*);
 ZEROPOINT_INSTANTIATE(std::int8_t)
 ZEROPOINT_INSTANTIATE(std::uint8_t)
 ZEROPOINT_INSTANTIATE(std::int16_t)

@@ -20,6 +20,15 @@ inline v128_t opaque(v128_t v) {
   return v;
 }
 
+/// a * b + c, rounded once or twice: with relaxed SIMD as the engine likes.
+inline v128_t multiply_add(v128_t a, v128_t b, v128_t c) {
+#if defined(__wasm_relaxed_simd__)
+  return wasm_f32x4_relaxed_madd(a, b, c);
+#else
+  return wasm_f32x4_add(wasm_f32x4_mul(a, b), c);
+#endif
+}
+
 }  // namespace zeropoint::kernels
 
 /// Whether code for relaxed SIMD is compiled: in the relaxed build, and natively, for its tests.
@@ -53,15 +62,6 @@ inline v128_t dot_i8x16_i7x16_add(v128_t a, v128_t b, v128_t c) {
   const v128_t even = wasm_i32x4_shuffle(low_pairs, high_pairs, 0, 2, 4, 6);
   const v128_t odd = wasm_i32x4_shuffle(low_pairs, high_pairs, 1, 3, 5, 7);
   return wasm_i32x4_add(c, wasm_i32x4_add(even, odd));
-#endif
-}
-
-/// f32x4.relaxed_madd: a * b + c, rounded once or twice as the engine likes.
-inline v128_t multiply_add(v128_t a, v128_t b, v128_t c) {
-#if defined(__wasm_relaxed_simd__)
-  return wasm_f32x4_relaxed_madd(a, b, c);
-#else
-  return wasm_f32x4_add(wasm_f32x4_mul(a, b), c);
 #endif
 }
 

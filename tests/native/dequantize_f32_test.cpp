@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "columns.h"
 #include "compare.h"
 #include "random.h"
 
@@ -15,6 +16,7 @@ namespace {
 
 using kernels::ElementwiseFloatQParams;
 using kernels::UniformQParams;
+using testing::Columns;
 using testing::Input;
 using testing::kInfinity;
 using testing::kLengths;
@@ -89,6 +91,28 @@ class CodeNames {
 };
 
 TYPED_TEST_SUITE(DequantizeF32, Codes, CodeNames);
+
+TYPED_TEST(DequantizeF32, MatchesReferenceForRowsThatShareColumns) {
+  Random random(25);
+  const std::vector<TypeParam> codes = this->codes();
+  for (const std::size_t rows : {0U, 1U, 3U, 4U, 5U, 8U, 14U}) {
+    for (const std::size_t n : {1U, 3U, 4U, 7U, 16U, 21U}) {
+      SCOPED_TRACE(::testing::Message() << rows << " rows of " << n);
+      const Columns columns(n, -100, 100, true, random);
+      const std::size_t pitch = n + random.below(3);
+      std::vector<TypeParam> x(rows * pitch);
+      for (TypeParam& code : x) code = codes[random.below(codes.size())];
+      std::vector<float> actual(x.size(), 99.0F);
+      std::vector<float> expected = actual;
+      kernels::dequantize_f32(x.data(), n, {columns.qparams(), rows, pitch}, actual.data());
+      for (std::size_t row = 0; row < rows; ++row) {
+        reference::dequantize_f32(x.data() + row * pitch, n, columns.qparams(),
+                                  expected.data() + row * pitch);
+      }
+      EXPECT_TRUE(same(actual, expected));
+    }
+  }
+}
 
 TYPED_TEST(DequantizeF32, MatchesReferenceForEveryCode) {
   Random random(11);

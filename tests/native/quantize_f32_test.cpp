@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "columns.h"
 #include "compare.h"
 #include "random.h"
 #include "reference/dequantize_f32.h"
@@ -21,6 +22,7 @@ namespace {
 using kernels::CodeRule;
 using kernels::ElementwiseFloatQParams;
 using kernels::UniformQParams;
+using testing::Columns;
 using testing::Input;
 using testing::kEffort;
 using testing::kInfinity;
@@ -118,6 +120,31 @@ TYPED_TEST(QuantizeF32, MatchesReferenceAtEveryLengthAndAlignment) {
   }
 }
 
+TYPED_TEST(QuantizeF32, MatchesReferenceForRowsThatShareColumns) {
+  Random random(23);
+  for (const CodeRule rule : this->rules()) {
+    for (const std::size_t rows : {0U, 1U, 3U, 4U, 5U, 8U, 14U}) {
+      for (const std::size_t n : {1U, 3U, 4U, 7U, 16U, 21U, 64U}) {
+        for (const bool is_odd : {false, true}) {
+          SCOPED_TRACE(::testing::Message() << rows << " rows of " << n);
+          const std::int32_t limit = std::min(rule.qmax, 255);
+          const Columns columns(n, std::max(rule.qmin, -limit), limit, is_odd, random);
+          const std::size_t pitch = n + random.below(3);
+          const std::vector<float> x = columns.values(rows, pitch, random);
+          std::vector<TypeParam> actual(x.size(), 77);
+          std::vector<TypeParam> expected = actual;
+          kernels::quantize_f32(x.data(), n, {columns.qparams(), rows, pitch}, rule, actual.data());
+          for (std::size_t row = 0; row < rows; ++row) {
+            reference::quantize_f32(x.data() + row * pitch, n, columns.qparams(), rule,
+                                    expected.data() + row * pitch);
+          }
+          EXPECT_TRUE(same(actual, expected));
+        }
+      }
+    }
+  }
+}
+
 TYPED_TEST(QuantizeF32, MatchesReferenceForSpecialValuesInEveryPlace) {
   Random random(4);
   // Every value meets every place of a step, and the tail.
@@ -161,8 +188,9 @@ TYPED_TEST(QuantizeF32, MatchesReferenceAroundTheBoundariesOfManyScales) {
     const float scale = std::fabs(random.spread(-10, 10));
     for (const CodeRule rule : this->rules()) {
       const std::int32_t zero_point = round % 3 == 0 ? 0 : random.integer(rule.qmin, rule.qmax);
-      const double limit = std::min(400.0, 0.5 * rule.qmax);
+      const double limit = std::min(400, rule.qmax);
       std::vector<float> values;
+      std::vector<float> far;
       for (double code = -limit; code <= limit; ++code) {
         const double boundary = (code + 0.5 - (round % 2 == 0 ? zero_point : 0)) * double{scale};
         auto value = static_cast<float>(boundary);
@@ -171,7 +199,16 @@ TYPED_TEST(QuantizeF32, MatchesReferenceAroundTheBoundariesOfManyScales) {
           values.push_back(value);
           value = std::nextafter(value, kInfinity);
         }
+        // Further away, where rounding the sum with the zero point may yet reach it; by themselves,
+        // as one value in doubt makes a whole step be computed exactly.
+        for (int bits = 10; bits < 20; ++bits) {
+          for (const double sign : {-1.0, 1.0}) {
+            far.push_back(static_cast<float>(boundary * (1.0 + sign * std::ldexp(1.0, -bits))));
+          }
+        }
       }
+      this->expect_reference(far, UniformQParams{scale, static_cast<float>(zero_point), zero_point},
+                             rule, 0);
       this->expect_reference(
           values, UniformQParams{scale, static_cast<float>(zero_point), zero_point}, rule, 0);
     }
@@ -315,6 +352,30 @@ TEST(FakeQuantizeF32, MatchesReferenceAtEveryLengthAndAlignmentAndInPlace) {
         const std::vector<float> values = random.uniforms(n, -200.0F, 200.0F);
         expect_fake_reference(values, UniformQParams{0.75F, 1.0F, 1}, rule, offset);
         expect_fake_reference_elementwise(values, rule, offset, random);
+      }
+    }
+  }
+}
+
+TEST(FakeQuantizeF32, MatchesReferenceForRowsThatShareColumnsAndInPlace) {
+  Random random(24);
+  for (const std::int32_t limit : {1, 127, 32767, INT32_MAX}) {
+    const CodeRule rule{-limit - 1, limit, limit};
+    for (const std::size_t rows : {0U, 1U, 3U, 4U, 5U, 8U, 14U}) {
+      for (const std::size_t n : {1U, 3U, 4U, 7U, 16U, 21U}) {
+        SCOPED_TRACE(::testing::Message() << rows << " rows of " << n);
+        const std::int32_t most = std::min(limit, 300);
+        Columns columns(n, -most, most, false, random);
+        columns.nan_codes.assign(columns.zero_points.begin(), columns.zero_points.end());
+        const std::size_t pitch = n + random.below(3);
+        std::vector<float> x = columns.values(rows, pitch, random);
+        std::vector<float> expected = x;
+        for (std::size_t row = 0; row < rows; ++row) {
+          reference::fake_quantize_f32(x.data() + row * pitch, n, columns.qparams(), rule,
+                                       expected.data() + row * pitch);
+        }
+        kernels::fake_quantize_f32(x.data(), n, {columns.qparams(), rows, pitch}, rule, x.data());
+        EXPECT_TRUE(same(x, expected));
       }
     }
   }
