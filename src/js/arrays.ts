@@ -191,6 +191,14 @@ export function findMisfit(codes: Int8Array | Uint8Array, dtype: DType): number 
   return Array.prototype.findIndex.call(codes, (code) => code < qmin || code > qmax);
 }
 
+/** Whether all numbers lie in a range: for many numbers, where a function for each would be slow. */
+export function areWithin(numbers: ArrayLike<number>, low: number, high: number): boolean {
+  for (let i = 0; i < numbers.length; i++) {
+    if (!(numbers[i] >= low && numbers[i] <= high)) return false;
+  }
+  return true;
+}
+
 /** The memory of codes as bytes. */
 export function bytesOf(codes: Codes): Uint8Array {
   return new Uint8Array(arrayBuffer(codes), arrayByteOffset(codes), arrayByteLength(codes));

@@ -155,9 +155,7 @@ export function runChoose(
     if (status !== "kOk") throw chooseError(where, argument, x, slices, status);
   } else if (count !== 0) {
     checkStillThere(where, x.data, x.size);
-    const keep = options.nonFinite === "ignore" ? "ignore" : "keep";
-    const ranges = rangesOf(core, where, x.data, slices, keep);
-    const status = chooseForRanges(core, where, ranges, options, chosen);
+    const status = chooseTiles(core, where, x.data, slices, options, chosen);
     if (status !== "kOk") throw chooseError(where, argument, x, slices, status);
   }
   const result = chosenResult(where, x.shape, slices, chosen);
@@ -167,6 +165,35 @@ export function runChoose(
     applyQParams(core, where, name, "Float32Array", x.data, x.size, qparams, dtype, out);
   }
   return result;
+}
+
+/** Chooses qparams for a tensor in tiles. @returns the core's status */
+function chooseTiles(
+  core: Core,
+  where: string,
+  data: NumberArray,
+  slices: Slices,
+  options: CheckedOptions,
+  chosen: Chosen,
+): string {
+  const { outer, slices: count, inner } = slices;
+  if (outer > 1 || inner > TILE) {
+    const keep = options.nonFinite === "ignore" ? "ignore" : "keep";
+    const ranges = rangesOf(core, where, data, slices, keep);
+    return chooseForRanges(core, where, ranges, options, chosen);
+  }
+  // Every slice lies in one tile.
+  for (const { start, size, shape, qStart, qCount } of tilesOf([1, count, inner], [count, 1])) {
+    const part = subarrayOf(data, start, start + size);
+    const own = partOf(chosen, qStart, qStart + qCount);
+    const status = chooseTile(core, where, part, shape, options, own);
+    if (status !== "kOk") return status;
+  }
+  return "kOk";
+}
+
+function partOf({ scales, zeroPoints }: Chosen, start: number, end: number): Chosen {
+  return { scales: scales.subarray(start, end), zeroPoints: zeroPoints.subarray(start, end) };
 }
 
 /** What was chosen, in the form that results have. */
@@ -203,10 +230,7 @@ export function chooseForRanges(
   const count = scales.length;
   for (let start = 0; start < count; start += TILE / 2) {
     const end = Math.min(count, start + TILE / 2);
-    const part = {
-      scales: scales.subarray(start, end),
-      zeroPoints: zeroPoints.subarray(start, end),
-    };
+    const part = partOf({ scales, zeroPoints }, start, end);
     const values = ranges.subarray(2 * start, 2 * end);
     const status = chooseTile(core, where, values, [1, end - start, 2], options, part);
     if (status !== "kOk") return status;

@@ -1,5 +1,6 @@
 // Which element uses which qparams: one pair for the tensor, one per channel or one per group.
 
+import { type ArrayConstructor, newArray } from "./arrays.js";
 import { sizeOf } from "./check.js";
 import { rangeError, typeError } from "./errors.js";
 import { show, showShape } from "./show.js";
@@ -146,7 +147,7 @@ export function laidOut({ granularity, outer, slices, inner }: Slices): Layout {
 
 /** Numbers of any shape, as qparams are given. */
 export interface Numbers {
-  readonly data: Float64Array;
+  readonly data: Float64Array | Float32Array | Int32Array;
   readonly shape: readonly number[];
 }
 
@@ -156,30 +157,36 @@ export function broadcasts(shape: readonly number[], target: readonly number[]):
   return lead >= 0 && shape.every((length, axis) => length === 1 || length === target[lead + axis]);
 }
 
-/** Repeats numbers to fill `target`; a list of one number per slice fits as it is. */
-export function spread(
+/**
+ * Repeats numbers to fill `target`; a list of one number per slice fits as it is.
+ * @returns `data` itself if nothing has to be repeated or converted
+ */
+export function spread<T extends Float32Array | Int32Array>(
   where: string,
   argument: string,
   { data, shape }: Numbers,
   target: readonly number[],
   { granularity, slices }: Slices,
-  out: Float32Array | Int32Array,
-): void {
-  if (data.length === 1) {
-    out.fill(data[0]);
-    return;
-  }
+  Type: ArrayConstructor<T>,
+): T {
   const isList = granularity !== "perTensor" && shape.length === 1 && data.length === slices;
-  if (!isList && !broadcasts(shape, target)) {
+  if (data.length !== 1 && !isList && !broadcasts(shape, target)) {
     throw rangeError(
       "ZP_SHAPE_MISMATCH",
       `${where}: ${argument} must be one number, ${slices} numbers or a tensor of shape ` +
         `${showShape(target)}, got shape ${showShape(shape)}`,
     );
   }
-  if (data.length === out.length) {
+  const size = sizeOf(target);
+  if (data.length === size && data instanceof Type) return data;
+  const out = newArray(where, Type, size);
+  if (data.length === 1) {
+    out.fill(data[0]);
+    return out;
+  }
+  if (data.length === size) {
     out.set(data);
-    return;
+    return out;
   }
   const lead = target.length - shape.length;
   const strides = target.map(() => 0);
@@ -201,4 +208,5 @@ export function spread(
       index[axis] = 0;
     }
   }
+  return out;
 }

@@ -1,6 +1,6 @@
 // Scale and zero point: given or chosen, and what makes a tensor of codes a quantized tensor.
 
-import { arrayLength, newArray } from "./arrays.js";
+import { areWithin, arrayLength, arrayName, newArray } from "./arrays.js";
 import {
   checkBoolean,
   checkChoice,
@@ -196,19 +196,31 @@ export function checkQParams(
   const perTensor = slices.granularity === "perTensor";
   if (perTensor && typeof scale === "number" && typeof zeroPoint === "number") {
     if (!isScale(scale)) throw badScale(where, `${prefix}.scale`, scale);
-    if (!isCode(zeroPoint, dtype)) {
+    if (!isWithin(zeroPoint, DTYPES[dtype].qmin, DTYPES[dtype].qmax)) {
       throw badZeroPoint(where, `${prefix}.zeroPoint`, zeroPoint, dtype);
     }
     return { scale, zeroPoint: zeroPoint + 0, slices, ...laidOut(slices) }; // -0 becomes 0
   }
-  const scales = numbersOf(where, `${prefix}.scale`, scale, "ZP_INVALID_SCALE");
-  const scaleIndex = scales.data.findIndex((value) => !isScale(value));
+  const scales = numbersOf(where, `${prefix}.scale`, scale, "ZP_INVALID_SCALE", Float32Array);
+  const scaleIndex = areWithin(scales.data, ...SCALES)
+    ? -1
+    : scales.data.findIndex((value) => !isScale(value));
   if (scaleIndex !== -1) {
     const name = nameOf(`${prefix}.scale`, scale, scaleIndex);
     throw badScale(where, name, scales.data[scaleIndex]);
   }
-  const zeros = numbersOf(where, `${prefix}.zeroPoint`, zeroPoint, "ZP_INVALID_ZERO_POINT");
-  const zeroIndex = zeros.data.findIndex((value) => !isCode(value, dtype));
+  const zeros = numbersOf(
+    where,
+    `${prefix}.zeroPoint`,
+    zeroPoint,
+    "ZP_INVALID_ZERO_POINT",
+    Int32Array,
+  );
+  const { qmin, qmax } = DTYPES[dtype];
+  const zeroIndex =
+    zeros.data instanceof Int32Array && areWithin(zeros.data, qmin, qmax)
+      ? -1
+      : zeros.data.findIndex((value) => !isWithin(value, qmin, qmax));
   if (zeroIndex !== -1) {
     const name = nameOf(`${prefix}.zeroPoint`, zeroPoint, zeroIndex);
     throw badZeroPoint(where, name, zeros.data[zeroIndex], dtype);
@@ -216,10 +228,8 @@ export function checkQParams(
   const target = perTensor
     ? commonShape(where, prefix, scales.shape, zeros.shape, shape)
     : qparamsShape(shape, slices);
-  const scaleData = newArray(where, Float32Array, sizeOf(target));
-  const zeroData = newArray(where, Int32Array, scaleData.length);
-  spread(where, `${prefix}.scale`, scales, target, slices, scaleData);
-  spread(where, `${prefix}.zeroPoint`, zeros, target, slices, zeroData);
+  const scaleData = spread(where, `${prefix}.scale`, scales, target, slices, Float32Array);
+  const zeroData = spread(where, `${prefix}.zeroPoint`, zeros, target, slices, Int32Array);
   const scaleTensor = { data: scaleData, shape: target };
   const zeroTensor = { data: zeroData, shape: [...target] };
   const layout =
@@ -229,14 +239,17 @@ export function checkQParams(
   return { scale: scaleTensor, zeroPoint: zeroTensor, slices, ...layout };
 }
 
+/** The scales that are float32: what lies between them is rounded to one of them. */
+const SCALES = [2 ** -149, 2 ** 128 - 2 ** 104] as const;
+
 /** Whether float32 can hold a number as a scale. */
 function isScale(value: number): boolean {
   const rounded = Math.fround(value);
   return rounded > 0 && rounded < Number.POSITIVE_INFINITY;
 }
 
-function isCode(value: number, dtype: DType): boolean {
-  return Number.isInteger(value) && value >= DTYPES[dtype].qmin && value <= DTYPES[dtype].qmax;
+function isWithin(value: number, qmin: number, qmax: number): boolean {
+  return Number.isInteger(value) && value >= qmin && value <= qmax;
 }
 
 function badScale(where: string, argument: string, value: number): ZeropointError {
@@ -266,7 +279,13 @@ function nameOf(argument: string, given: unknown, index: number): string {
 }
 
 /** A number, nested numbers or a tensor, copied so that what is checked is what is used. */
-function numbersOf(where: string, argument: string, value: unknown, code: ErrorCode): Numbers {
+function numbersOf(
+  where: string,
+  argument: string,
+  value: unknown,
+  code: ErrorCode,
+  Own: Float32ArrayConstructor | Int32ArrayConstructor,
+): Numbers {
   if (typeof value === "number") return { data: Float64Array.of(value), shape: [] };
   if (Array.isArray(value)) return checkNested(where, argument, value, Float64Array);
   if (typeof value !== "object" || value === null) {
@@ -276,7 +295,8 @@ function numbersOf(where: string, argument: string, value: unknown, code: ErrorC
     );
   }
   const { data: given, shape, size } = checkTensor(where, argument, value, Float64Array);
-  const data = newArray(where, Float64Array, size);
+  const Type = arrayName(given) === Own.name ? Own : Float64Array;
+  const data = newArray<Float32Array | Int32Array | Float64Array>(where, Type, size);
   data.set(given);
   return { data, shape };
 }
@@ -308,6 +328,9 @@ function commonShape(
 
 const SCHEMES = ["symmetric", "affine"] as const;
 
+const nonzeroIn = (zeros: Int32Array): number =>
+  areWithin(zeros, 0, 0) ? 0 : (zeros.find((zero) => zero !== 0) as number);
+
 /** The scheme of given qparams: as said, else what the zero points show. */
 function checkGivenScheme(
   where: string,
@@ -316,8 +339,7 @@ function checkGivenScheme(
   { zeroPoint }: ScaleAndZeroPoint,
   dtype: DType,
 ): Scheme {
-  const nonzero =
-    typeof zeroPoint === "number" ? zeroPoint : (zeroPoint.data.find((zero) => zero !== 0) ?? 0);
+  const nonzero = typeof zeroPoint === "number" ? zeroPoint : nonzeroIn(zeroPoint.data);
   const allZero = nonzero === 0;
   const shown: Scheme = allZero && DTYPES[dtype].qmin < 0 ? "symmetric" : "affine";
   const said = checkChoice(where, `${prefix}.scheme`, scheme, SCHEMES, shown, "ZP_INVALID_SCHEME");
