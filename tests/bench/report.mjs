@@ -128,44 +128,16 @@ function linearRows(results) {
   return [...seen.values()];
 }
 
+/** What of a result the README and the page show. */
+const PUBLISHED = [
+  ...["case", "contestant", "build", "threads", "format", "operation", "place", "title", "unit"],
+  ...["value", "low", "high", "ratio", "ratioToRoof", "limit", "gzip"],
+];
+
 /** What the README and the page show, without the raw samples. */
 export function published({ version, date, machine, packages, engines }) {
   const chromium = engines.find(({ engine }) => engine.startsWith("Chromium")) ?? engines[0];
-  const small = ({
-    case: title,
-    contestant,
-    build,
-    threads,
-    format,
-    operation,
-    place,
-    title: what,
-    unit,
-    value,
-    low,
-    high,
-    ratio,
-    ratioToRoof,
-    limit,
-    gzip,
-  }) => ({
-    case: title,
-    contestant,
-    build,
-    threads,
-    format,
-    operation,
-    place,
-    title: what,
-    unit,
-    value,
-    low,
-    high,
-    ratio,
-    ratioToRoof,
-    limit,
-    gzip,
-  });
+  const small = (result) => Object.fromEntries(PUBLISHED.map((name) => [name, result[name]]));
   return {
     version,
     date: date.slice(0, 10),
