@@ -23,7 +23,8 @@ enum class Accumulate {
   /// Faster, in a way that depends on the build:
   ///   |y - exact| <= (K + 2) FLT_EPSILON (sum|x w| + |bias|)
   /// for float weights as long as float32 holds every product and partial sum as a normal number.
-  /// Quantized weights: activations are rounded to 21 bits where relaxed SIMD makes that faster.
+  /// Quantized weights: fused float32 products in the relaxed build from eight rows on; fewer rows,
+  /// and other builds, compute as kExact.
   kFloat32,
 };
 

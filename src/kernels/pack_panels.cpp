@@ -1,6 +1,6 @@
 // Codes to packed panels, sixteen inputs of four outputs at a time: a transposition of 4 x 4 blocks
 // of four bytes, then the codes of two tiles (and two steps) joined in one byte.
-// Parity: bit-identical to reference/panels.h.
+// Parity: integers, read back as panels.h states the layout.
 #include <algorithm>
 #include <cassert>
 

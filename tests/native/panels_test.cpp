@@ -3,18 +3,23 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include "compare.h"
+#include "packed.h"
 #include "random.h"
+#include "reference/panels.h"
 
 namespace zeropoint {
 namespace {
 
 using kernels::Bytes;
 using kernels::kPanel;
+using testing::Input;
 using testing::Output;
 using testing::Random;
 
@@ -178,6 +183,306 @@ TEST(AllBelow128, SeesTheHighestBitAnywhere) {
       EXPECT_FALSE(kernels::all_below_128(x.data(), n)) << i << " of " << n;
       x[i] = 127;
     }
+  }
+}
+
+// ---- rows of digits times panels
+
+using testing::AlignedBytes;
+using testing::kInfinity;
+using testing::kNan;
+using testing::same;
+
+enum class Scales { kPerTensor, kPerOutput, kPerGroup, kPerInput };
+
+/// A weight, plain and packed.
+struct PackedLayer {
+  reference::PlainWeight plain;
+  AlignedBytes block{0};
+  kernels::Panels panels{};
+
+  PackedLayer(std::size_t n, std::size_t k, int bits, Scales form, std::size_t group, bool affine,
+              Random& random)
+      : plain{n, k, bits, form == Scales::kPerGroup ? group : std::max(k, std::size_t{1})} {
+    const int half = 1 << (bits - 1);
+    std::vector<std::int8_t> codes;
+    for (std::size_t i = 0; i < n * k; ++i) {
+      codes.push_back(static_cast<std::int8_t>(random.integer(-half, half - 1)));
+      plain.codes.push_back(codes.back());
+    }
+    const std::size_t groups = plain.groups();
+    const std::size_t count = form == Scales::kPerTensor   ? 1
+                              : form == Scales::kPerOutput ? n
+                              : form == Scales::kPerGroup  ? n * groups
+                                                           : k;
+    std::vector<float> scales;
+    std::vector<std::int32_t> zero_points;
+    for (std::size_t i = 0; i < count; ++i) {
+      scales.push_back(std::fabs(random.spread(-9, 1)));
+      zero_points.push_back(affine ? random.integer(-half, half - 1) : 0);
+    }
+    for (std::size_t i = 0; i < n * groups; ++i) {
+      const std::size_t at = form == Scales::kPerTensor   ? 0
+                             : form == Scales::kPerOutput ? i / groups
+                                                          : i;
+      plain.scales.push_back(form == Scales::kPerInput ? 1.0F : scales[at]);
+      plain.zero_points.push_back(form == Scales::kPerInput ? 0 : zero_points[at]);
+    }
+    if (form == Scales::kPerInput) {
+      plain.input_scales = scales;
+      plain.input_zero_points.assign(zero_points.begin(), zero_points.end());
+    }
+    const DType dtype = bits == 8 ? DType::kInt8 : bits == 4 ? DType::kInt4 : DType::kInt2;
+    constexpr WeightGranularity kGranularity[] = {
+        WeightGranularity::kPerTensor, WeightGranularity::kPerOutput, WeightGranularity::kPerGroup,
+        WeightGranularity::kPerInput};
+    const QuantizedWeight<std::int8_t> w{codes, dtype,  kGranularity[static_cast<int>(form)],
+                                         group, scales, zero_points};
+    EXPECT_EQ(testing::pack(w, n, k, block), Status::kOk);
+    panels = panels_of(block.data());
+  }
+
+  [[nodiscard]] float largest(std::size_t output) const {
+    return panels.largest[output / kPanel * kPanel + output % kPanel];
+  }
+  [[nodiscard]] float ordinary(std::size_t output) const {
+    return panels.ordinary[output / kPanel * 2 * kPanel + output % kPanel];
+  }
+  [[nodiscard]] float root(std::size_t output) const {
+    return panels.ordinary[(output / kPanel * 2 + 1) * kPanel + output % kPanel];
+  }
+};
+
+/// Calls f(layer) for every form that weights have, with `k` inputs or a few more.
+template <typename F>
+void for_layers(std::size_t k, Random& random, F f) {
+  for (const int bits : {8, 4, 2}) {
+    for (const bool affine : {false, true}) {
+      for (const Scales form :
+           {Scales::kPerTensor, Scales::kPerOutput, Scales::kPerGroup, Scales::kPerInput}) {
+        for (const std::size_t group : {5U, 32U}) {
+          const bool grouped = form == Scales::kPerGroup;
+          if (grouped ? k == 0 : group != 5) continue;
+          const std::size_t inputs = grouped ? (k + group - 1) / group * group : k;
+          SCOPED_TRACE(::testing::Message() << bits << " bits, form " << static_cast<int>(form)
+                                            << ", affine " << affine << ", K " << inputs);
+          const std::size_t n = 1 + random.below(19);
+          f(PackedLayer(n, inputs, bits, form, group, affine, random));
+        }
+      }
+    }
+  }
+}
+
+/// A row of one of a few kinds for the weights of output 0.
+std::vector<float> row_for(const PackedLayer& layer, std::size_t kind, Random& random) {
+  const std::size_t k = layer.plain.k;
+  std::vector<float> x(k);
+  for (float& value : x) value = random.uniform(-1, 1) + random.uniform(-1, 1);
+  if (k == 0) return x;
+  const std::size_t at = random.below(k);
+  switch (kind) {
+    case 0:  // ordinary
+      break;
+    case 1:  // all magnitudes
+      for (float& value : x) value = random.spread(-40, 40);
+      break;
+    case 2:  // one value beside which all others are tiny
+      x[at] = random.spread(25, 60);
+      break;
+    case 3:  // its sum with output 0 cancels but for what float32 cannot say
+      if (const int code = layer.plain.codes[at] - layer.plain.zero_point(0, at); code != 0) {
+        x[at] = 0.0F;
+        const double unit = layer.plain.unit() * static_cast<double>(code) *
+                            static_cast<double>(layer.plain.scales[at / layer.plain.group]);
+        const double rest = reference::float_sum(x.data(), layer.plain, 0) * layer.plain.unit();
+        const double own = layer.plain.per_input() ? double{layer.plain.input_scales[at]} : 1.0;
+        x[at] = static_cast<float>(-rest / unit / own);
+      }
+      break;
+    case 4:  // below the normal numbers
+      for (float& value : x) value *= 0x1p-140F;
+      break;
+    case 5:  // near the largest number
+      for (float& value : x) value *= 0x1p126F;
+      break;
+    case 6:
+      std::fill(x.begin(), x.end(), 0.0F);
+      break;
+    case 7:
+      x[at] = kNan;
+      break;
+    default:
+      x[at] = -kInfinity;
+      break;
+  }
+  return x;
+}
+constexpr std::size_t kRowKinds = 9;
+
+/// The integer that the digits of an input make, read as panels.h states them.
+std::int64_t digits_value(const std::uint8_t* digits, kernels::Digits format, std::size_t step,
+                          std::size_t lane) {
+  const std::uint8_t* at = digits + step * kernels::kDigitStepBytes;
+  if (format == kernels::Digits::kI16) {
+    std::int16_t parts[2];
+    std::memcpy(&parts[0], at + 2 * lane, 2);
+    std::memcpy(&parts[1], at + 8 + 2 * lane, 2);
+    EXPECT_GE(parts[0], 0);
+    EXPECT_LT(parts[0], 1 << 14);
+    return parts[1] * std::int64_t{1 << 14} + parts[0];
+  }
+  std::int64_t value = -(1 << 27);
+  for (std::size_t plane = 0; plane < 4; ++plane) {
+    const std::uint8_t digit = at[plane * 4 + lane];
+    EXPECT_LT(digit, 128);
+    value += std::int64_t{digit} << (7 * plane);
+  }
+  return value;
+}
+
+/// A row's digits, as digits_f32 writes them.
+struct DigitRow {
+  std::vector<std::uint8_t> digits;
+  std::vector<double> sums;
+  kernels::RowScale scale;
+
+  DigitRow(const std::vector<float>& x, const kernels::Panels& panels, kernels::Digits format)
+      : digits(panels.steps * kernels::kDigitStepBytes), sums(panels.chunks) {
+    const Input<float> input(x);
+    Output<std::uint8_t> out(digits.size());
+    scale = kernels::digits_f32(input.data(), panels, format, out.data(), sums.data());
+    EXPECT_TRUE(out.guards_intact());
+    std::copy(out.values().begin(), out.values().end(), digits.begin());
+  }
+};
+
+void expect_digits(const PackedLayer& layer, const std::vector<float>& x, kernels::Digits format) {
+  const reference::FixedRow expected = reference::fixed_row(x.data(), layer.plain);
+  const DigitRow actual(x, layer.panels, format);
+  ASSERT_EQ(actual.scale.finite, expected.finite);
+  if (!expected.finite) return;
+  EXPECT_EQ(actual.scale.unit, expected.unit);
+  EXPECT_TRUE(same(actual.sums, reference::chunk_sums(expected, layer.plain)));
+  // Bounds, and good ones.
+  EXPECT_GE(actual.scale.error, expected.error * 0.999);
+  EXPECT_LE(actual.scale.error, expected.error * 1.001 + 0x1p-60);
+  EXPECT_LE(actual.scale.sum, expected.sum);
+  EXPECT_GE(actual.scale.sum, expected.sum * 0.998);
+  EXPECT_GE(actual.scale.norm, std::sqrt(expected.squares));
+  EXPECT_LE(actual.scale.norm, std::sqrt(expected.squares) * 1.002);
+  std::size_t step = 0;
+  kernels::for_chunks(
+      layer.plain.k, layer.plain.group, [&](std::size_t first, std::size_t inputs, std::size_t) {
+        const std::size_t steps = kernels::steps_of(inputs, layer.plain.bits);
+        for (std::size_t i = 0; i < steps * 4; ++i) {
+          const std::int64_t integer = i < inputs ? expected.integers[first + i] : 0;
+          ASSERT_EQ(digits_value(actual.digits.data(), format, step + i / 4, i % 4), integer)
+              << "input " << first + i;
+        }
+        step += steps;
+      });
+}
+
+TEST(DigitsF32, AreTheIntegersOfTheReferenceInEveryFormat) {
+  Random random(122);
+  for (const std::size_t k : {0U, 1U, 6U, 33U, 1029U, 2100U}) {
+    for_layers(k, random, [&](const PackedLayer& layer) {
+      for (std::size_t kind = 0; kind < kRowKinds; ++kind) {
+        SCOPED_TRACE(::testing::Message() << "row of kind " << kind);
+        const std::vector<float> x = row_for(layer, kind, random);
+        expect_digits(layer, x, kernels::Digits::kI16);
+        expect_digits(layer, x, kernels::Digits::kI7);
+      }
+    });
+  }
+}
+
+TEST(PackedWeight, TellsHowLargeItsWeightsAre) {
+  Random random(123);
+  for_layers(100, random, [&](const PackedLayer& layer) {
+    const reference::PlainWeight& w = layer.plain;
+    for (std::size_t output = 0; output < w.n; ++output) {
+      double small = 0;
+      for (std::size_t i = 0; i < w.k; ++i) {
+        const double scale = static_cast<double>(w.scales[output * w.groups() + i / w.group]);
+        const double weight =
+            std::abs(w.codes[output * w.k + i] - w.zero_point(output, i)) * w.unit() * scale;
+        EXPECT_GE(static_cast<double>(layer.largest(output)), weight);
+        if (weight < static_cast<double>(layer.ordinary(output))) ++small;
+      }
+      EXPECT_GE(static_cast<double>(layer.root(output)) * static_cast<double>(layer.root(output)),
+                small * 0.999999);
+    }
+  });
+}
+
+/// Multiplies rows by a layer in every format, and counts the ways that outputs took.
+void expect_products(const PackedLayer& layer, const std::vector<std::vector<float>>& rows,
+                     const std::vector<float>& bias, double tolerance, std::size_t (&ways)[3]) {
+  const reference::PlainWeight& w = layer.plain;
+  const float* added = bias.empty() ? nullptr : bias.data();
+  std::vector<float> x;
+  for (const std::vector<float>& row : rows) x.insert(x.end(), row.begin(), row.end());
+  for (const kernels::Digits format : {kernels::Digits::kI16, kernels::Digits::kI7}) {
+    const std::size_t row_bytes = layer.panels.steps * kernels::kDigitStepBytes;
+    std::vector<std::uint8_t> digits;
+    std::vector<double> sums;
+    std::vector<kernels::RowScale> scales;
+    std::vector<float> expected;
+    for (const std::vector<float>& values : rows) {
+      const DigitRow row(values, layer.panels, format);
+      digits.insert(digits.end(), row.digits.begin(), row.digits.end());
+      sums.insert(sums.end(), row.sums.begin(), row.sums.end());
+      scales.push_back(row.scale);
+      const reference::FixedRow fixed = reference::fixed_row(values.data(), w);
+      for (std::size_t output = 0; output < w.n; ++output) {
+        const auto [y, way] =
+            reference::multiply(values.data(), fixed, w, output, row.scale, layer.largest(output),
+                                layer.ordinary(output), layer.root(output), tolerance, added);
+        expected.push_back(y);
+        ++ways[static_cast<int>(way)];
+      }
+    }
+    Output<float> out(rows.size() * w.n);
+    kernels::multiply_panels({layer.panels, rows.size(), x.data(), digits.data(), row_bytes,
+                              scales.data(), sums.data(), tolerance, added, out.data()},
+                             format, 0, layer.panels.count());
+    EXPECT_TRUE(same(out.values(), expected)) << "format " << static_cast<int>(format);
+    EXPECT_TRUE(out.guards_intact());
+  }
+}
+
+TEST(MultiplyPanels, MatchesTheReferenceInEveryFormForEveryKindOfRow) {
+  Random random(124);
+  std::size_t ways[3] = {};
+  for (const std::size_t k : {0U, 1U, 6U, 33U, 1029U, 2100U}) {
+    for_layers(k, random, [&](const PackedLayer& layer) {
+      std::vector<std::vector<float>> rows;
+      for (std::size_t kind = 0; kind < kRowKinds; ++kind) {
+        rows.push_back(row_for(layer, kind, random));
+      }
+      const std::vector<float> bias = random.uniforms(layer.plain.n, -1, 1);
+      // As linear.cpp has it.
+      const double tolerance = static_cast<double>(layer.plain.k) * 0x1p-24;
+      expect_products(layer, rows, random.below(2) == 0 ? bias : std::vector<float>(), tolerance,
+                      ways);
+    });
+  }
+  // Certificates, and what is computed again, are rare; they must have been there.
+  for (const std::size_t way : ways) EXPECT_GT(way, 30U);
+}
+
+TEST(MultiplyPanels, MatchesTheReferenceForEveryNumberOfRows) {
+  Random random(125);
+  std::size_t ways[3] = {};
+  for (std::size_t count = 0; count <= 14; ++count) {
+    SCOPED_TRACE(::testing::Message() << count << " rows");
+    for_layers(70, random, [&](const PackedLayer& layer) {
+      std::vector<std::vector<float>> rows;
+      for (std::size_t row = 0; row < count; ++row) rows.push_back(row_for(layer, 0, random));
+      expect_products(layer, rows, {}, 0x1p-18, ways);
+    });
   }
 }
 
