@@ -98,12 +98,12 @@ void linear_packed(const float* x, std::size_t m, const kernels::Panels& panels,
     parallel_for(row_parts, [=](std::size_t part) {
       const std::size_t last = part_start(rows, part + 1, row_parts);
       for (std::size_t r = part_start(rows, part, row_parts); r < last; ++r) {
-        scales[r] = kernels::digits_f32(from + r * k, panels, format, digits + r * block.row_bytes,
+        scales[r] = kernels::digits_f32(from + r * k, panels, format, rows, r, digits,
                                         sums + r * block.chunks);
       }
     });
-    const kernels::PanelProduct product{panels, rows, from,         digits, block.row_bytes,
-                                        scales, sums, tolerance(k), bias,   out.data() + row * n};
+    const kernels::PanelProduct product{
+        panels, rows, from, digits, scales, sums, tolerance(k), bias, out.data() + row * n};
     const std::size_t count = panels.count();
     const std::size_t parts = part_count(count, std::uint64_t{rows} * n * k);
     parallel_for(parts, [=](std::size_t part) {

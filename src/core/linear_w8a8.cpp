@@ -43,17 +43,15 @@ std::array<double, kPanel> minus_sums(const Panels& w, std::size_t panel) {
 }
 
 // What this build multiplies fastest.
-Bytes byte_format(bool seven_bits) {
+Bytes byte_format(const std::uint8_t* qx, std::size_t n) {
 #if defined(__wasm_relaxed_simd__)
-  return seven_bits ? Bytes::kI7 : Bytes::kI7x2;
+  return kernels::all_below_128(qx, n) ? Bytes::kI7 : Bytes::kI7x2;
 #else
-  static_cast<void>(seven_bits);
+  static_cast<void>(qx);
+  static_cast<void>(n);
   return Bytes::kI16;
 #endif
 }
-
-// Rows whose sums are held at a time.
-constexpr std::size_t kRowsHeld = 32;
 
 // finish(panel, first row, rows, sums[rows][8], more, correction[8]) for all outputs, see
 // kernels::finish_bytes(): more is null or the sums of earlier inputs, the correction what the zero
@@ -62,21 +60,20 @@ template <typename Finish>
 void for_sums(const std::uint8_t* qx, std::size_t m, std::int32_t zero_point, const Panels& w,
               std::span<std::byte> scratch, Finish finish) {
   const RowBlock block(w, m);
-  const bool seven_bits = kernels::all_below_128(qx, m * w.k);
-  const Bytes format = byte_format(seven_bits);
-  // Seven-bit rows of whole steps are what the kernel takes already.
-  const bool direct = format == Bytes::kI7 && w.k % kernels::kStepInputs == 0;
-  const std::size_t row_bytes = direct ? w.k : block.row_bytes;
+  const std::size_t k = w.k;
+  const Bytes format = byte_format(qx, m * k);
+  std::uint8_t* x = block.digits(scratch);
   for (std::size_t first = 0; first < m; first += block.rows) {
     const std::size_t rows = std::min(block.rows, m - first);
-    const std::uint8_t* x = qx + first * w.k;
-    if (!direct) {
-      std::uint8_t* spread = block.digits(scratch);
-      for (std::size_t r = 0; r < rows; ++r) {
-        kernels::spread_bytes(x + r * w.k, w.k, format, spread + r * row_bytes);
+    const std::uint8_t* from = qx + first * k;
+    // Spreading costs about as much as multiplying by eight outputs.
+    const std::size_t row_parts = part_count(rows, std::uint64_t{8} * rows * k);
+    parallel_for(row_parts, [=](std::size_t part) {
+      const std::size_t last = part_start(rows, part + 1, row_parts);
+      for (std::size_t r = part_start(rows, part, row_parts); r < last; ++r) {
+        kernels::spread_bytes(from + r * k, k, format, rows, r, x);
       }
-      x = spread;
-    }
+    });
     const std::size_t panels = w.count();
     const std::size_t parts = part_count(panels, std::uint64_t{rows} * w.n * w.k / 4);
     parallel_for(parts, [=](std::size_t part) {
@@ -84,22 +81,19 @@ void for_sums(const std::uint8_t* qx, std::size_t m, std::int32_t zero_point, co
       for (std::size_t panel = part_start(panels, part, parts); panel < last; ++panel) {
         std::array<double, kPanel> correction = minus_sums(w, panel);
         for (double& value : correction) value *= zero_point / 64.0;
-        for (std::size_t row = 0; row < rows; row += kRowsHeld) {
-          const std::size_t held = std::min(kRowsHeld, rows - row);
-          std::int32_t sums[kRowsHeld * kPanel] = {};
-          double more[kRowsHeld * kPanel] = {};
-          constexpr std::size_t kSegment = kernels::kByteInputs / kernels::kStepInputs;
-          for (std::size_t step = 0; step < w.steps; step += kSegment) {
-            if (step > 0) {
-              for (std::size_t i = 0; i < held * kPanel; ++i) more[i] += sums[i];
-            }
-            kernels::multiply_bytes(
-                w.codes + panel * w.bytes() + step * 32, std::min(kSegment, w.steps - step), format,
-                x + row * row_bytes + step * kernels::step_bytes(format), row_bytes, held, sums);
-          }
-          finish(panel, first + row, held, sums, w.steps > kSegment ? more : nullptr,
-                 correction.data());
+        const kernels::ByteProduct product{w.codes + panel * w.bytes(), w.steps, x, rows};
+        std::int32_t sums[kernels::kMaxRows * kPanel];
+        double more[kernels::kMaxRows * kPanel];
+        constexpr std::size_t kSegment = kernels::kByteInputs / kernels::kStepInputs;
+        const bool is_long = w.steps > kSegment;
+        if (is_long) std::fill_n(more, rows * kPanel, 0.0);
+        std::size_t step = 0;
+        for (; step + kSegment < w.steps; step += kSegment) {
+          kernels::multiply_bytes(product, format, step, kSegment, sums);
+          for (std::size_t i = 0; i < rows * kPanel; ++i) more[i] += sums[i];
         }
+        kernels::multiply_bytes(product, format, step, w.steps - step, sums);
+        finish(panel, first, rows, sums, is_long ? more : nullptr, correction.data());
       }
     });
   }

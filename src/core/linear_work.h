@@ -17,14 +17,14 @@ inline constexpr std::size_t kBlockBytes = std::size_t{384} * 1024;
 
 /// How rows of activations lie in scratch memory.
 struct RowBlock {
-  std::size_t row_bytes;  ///< of digits, a multiple of 16
+  std::size_t row_bytes;  ///< of digits
   std::size_t chunks;
   std::size_t rows;  ///< of a block
 
   RowBlock(const kernels::Panels& panels, std::size_t m)
-      : row_bytes((panels.steps + 1) * 16), chunks(panels.chunks) {
-    const std::size_t fit = kBlockBytes / row_bytes;
-    rows = std::min(m, std::clamp(fit, std::size_t{16}, std::size_t{256}));
+      : row_bytes(kernels::digit_row_bytes(panels.steps)), chunks(panels.chunks) {
+    const std::size_t fit = kBlockBytes / (row_bytes + 16);
+    rows = std::min(m, std::clamp(fit, std::size_t{16}, kernels::kMaxRows));
   }
 
   [[nodiscard]] std::size_t bytes() const {

@@ -63,24 +63,50 @@ int exponent_above(double largest) {
   return static_cast<int>(bits >> 52) - 1022;
 }
 
-// Writes four integers' digits.
+// Where a row's digits go, four integers at a time.
 template <Digits kFormat>
-void spread(v128_t integers, std::uint8_t* out) {
-  if constexpr (kFormat == Digits::kI16) {
-    const v128_t low = wasm_v128_and(integers, wasm_i32x4_splat(0x3FFF));
-    wasm_v128_store(out, wasm_i16x8_narrow_i32x4(low, wasm_i32x4_shr(integers, 14)));
-  } else {
-    const v128_t v = wasm_i32x4_add(integers, wasm_i32x4_splat(1 << 27));
-    // Seven bits to each byte, then the digits of one place side by side.
-    const v128_t bytes = wasm_v128_or(
-        wasm_v128_or(wasm_v128_and(v, wasm_i32x4_splat(0x7F)),
-                     wasm_v128_and(wasm_i32x4_shl(v, 1), wasm_i32x4_splat(0x7F00))),
-        wasm_v128_or(wasm_v128_and(wasm_i32x4_shl(v, 2), wasm_i32x4_splat(0x7F0000)),
-                     wasm_v128_and(wasm_i32x4_shl(v, 3), wasm_i32x4_splat(0x7F000000))));
-    wasm_v128_store(out, wasm_i8x16_shuffle(bytes, bytes, 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3,
-                                            7, 11, 15));
+class Writer {
+ public:
+  Writer(std::uint8_t* digits, std::size_t rows, std::size_t row, std::size_t steps) {
+    if constexpr (kFormat == Digits::kI16) {
+      lines_[0] = digits + row * digit_row_bytes(steps);
+    } else {
+      for (std::size_t i = 0; i < kLines; ++i) {
+        const LinePlace place = line_place(kLines * rows, kLines * row + i, steps);
+        lines_[i] = digits + place.at;
+        step_bytes_ = place.step_bytes;
+      }
+    }
   }
-}
+
+  void write(v128_t integers) {
+    if constexpr (kFormat == Digits::kI16) {
+      const v128_t low = wasm_v128_and(integers, wasm_i32x4_splat(0x3FFF));
+      wasm_v128_store(lines_[0] + at_, wasm_i16x8_narrow_i32x4(low, wasm_i32x4_shr(integers, 14)));
+    } else {
+      const v128_t v = wasm_i32x4_add(integers, wasm_i32x4_splat(1 << 27));
+      // Seven bits to each byte, then the digits of one place side by side.
+      const v128_t bytes = wasm_v128_or(
+          wasm_v128_or(wasm_v128_and(v, wasm_i32x4_splat(0x7F)),
+                       wasm_v128_and(wasm_i32x4_shl(v, 1), wasm_i32x4_splat(0x7F00))),
+          wasm_v128_or(wasm_v128_and(wasm_i32x4_shl(v, 2), wasm_i32x4_splat(0x7F0000)),
+                       wasm_v128_and(wasm_i32x4_shl(v, 3), wasm_i32x4_splat(0x7F000000))));
+      const v128_t planes =
+          wasm_i8x16_shuffle(bytes, bytes, 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+      wasm_v128_store32_lane(lines_[0] + at_, planes, 0);
+      wasm_v128_store32_lane(lines_[1] + at_, planes, 1);
+      wasm_v128_store32_lane(lines_[2] + at_, planes, 2);
+      wasm_v128_store32_lane(lines_[3] + at_, planes, 3);
+    }
+    at_ += step_bytes_;
+  }
+
+ private:
+  static constexpr std::size_t kLines = 4;
+  std::uint8_t* lines_[kLines] = {};
+  std::size_t step_bytes_ = 16;
+  std::size_t at_ = 0;
+};
 
 // Four values at a time to integers, with what rounding leaves.
 class Rounder {
@@ -100,7 +126,7 @@ class Rounder {
     error_ = wasm_f32x4_add(error_, wasm_f32x4_abs(wasm_f32x4_sub(scaled, rounded)));
     sum_ = wasm_f32x4_add(sum_, wasm_f32x4_abs(rounded));
     squares_ = wasm_f32x4_add(squares_, wasm_f32x4_mul(rounded, rounded));
-    return wasm_i32x4_trunc_sat_f32x4(rounded);
+    return to_integers(rounded);
   }
 
   /// Adds what has come together since it was last taken to a row's.
@@ -132,7 +158,7 @@ void loosen(RowScale& row, double squares) {
 }
 
 template <Digits kFormat>
-RowScale write_row(const float* x, const Panels& w, std::uint8_t* digits, double* sums) {
+RowScale write_row(const float* x, const Panels& w, Writer<kFormat> writer, double* sums) {
   RowScale row{1.0, 0.0, 0.0, 0.0, true};
   const float largest = largest_magnitude(x, w.k, row.finite);
   if (!row.finite) return row;
@@ -147,8 +173,7 @@ RowScale write_row(const float* x, const Panels& w, std::uint8_t* digits, double
       const v128_t integers = rounder.round(wasm_v128_load(from));
       low = wasm_i32x4_add(low, wasm_v128_and(integers, wasm_i32x4_splat(0x3FFF)));
       high = wasm_i32x4_add(high, wasm_i32x4_shr(integers, 14));
-      spread<kFormat>(integers, digits);
-      digits += kDigitStepBytes;
+      writer.write(integers);
     };
     std::size_t i = 0;
     for (; i + kStepInputs <= inputs; i += kStepInputs) write(x + first + i);
@@ -175,7 +200,7 @@ RowScale write_row(const float* x, const Panels& w, std::uint8_t* digits, double
 
 // Inputs with scales of their own: the products are the row, in double.
 template <Digits kFormat>
-RowScale write_scaled_row(const float* x, const Panels& w, std::uint8_t* digits, double* sums) {
+RowScale write_scaled_row(const float* x, const Panels& w, Writer<kFormat> writer, double* sums) {
   RowScale row{1.0, 0.0, 0.0, 0.0, true};
   double largest = 0.0;
   for (std::size_t i = 0; i < w.k; ++i) {
@@ -206,8 +231,7 @@ RowScale write_scaled_row(const float* x, const Panels& w, std::uint8_t* digits,
         integers[j] = static_cast<std::int32_t>(integer);
         sum += integer * w.input_zero_points[at];
       }
-      spread<kFormat>(wasm_v128_load(integers), digits);
-      digits += kDigitStepBytes;
+      writer.write(wasm_v128_load(integers));
     }
     *sums++ = sum;
   });
@@ -216,20 +240,22 @@ RowScale write_scaled_row(const float* x, const Panels& w, std::uint8_t* digits,
 }
 
 template <Digits kFormat>
-RowScale write(const float* x, const Panels& w, std::uint8_t* digits, double* sums) {
-  return w.input_scales != nullptr ? write_scaled_row<kFormat>(x, w, digits, sums)
-                                   : write_row<kFormat>(x, w, digits, sums);
+RowScale write(const float* x, const Panels& w, const Writer<kFormat>& writer, double* sums) {
+  return w.input_scales != nullptr ? write_scaled_row(x, w, writer, sums)
+                                   : write_row(x, w, writer, sums);
 }
 
 }  // namespace
 
 RowScale digits_f32(const float* x, const Panels& panels, [[maybe_unused]] Digits format,
-                    std::uint8_t* digits, double* sums) {
+                    std::size_t rows, std::size_t row, std::uint8_t* digits, double* sums) {
 #if ZEROPOINT_RELAXED
-  if (format == Digits::kI7) return write<Digits::kI7>(x, panels, digits, sums);
+  if (format == Digits::kI7) {
+    return write(x, panels, Writer<Digits::kI7>(digits, rows, row, panels.steps), sums);
+  }
 #endif
   assert(format == Digits::kI16);
-  return write<Digits::kI16>(x, panels, digits, sums);
+  return write(x, panels, Writer<Digits::kI16>(digits, rows, row, panels.steps), sums);
 }
 
 }  // namespace zeropoint::kernels

@@ -13,25 +13,27 @@ namespace {
 
 // ---- eight bytes or sixteen of a step's codes, the code in the highest bits
 
-// kTiles tiles from kFirst on, as int8: one vector each.
-template <int kBits, std::size_t kFirst, std::size_t kTiles>
+#if ZEROPOINT_RELAXED
+// Both tiles as int8: one vector each.
+template <int kBits>
 void load_tiles(const std::uint8_t* codes, std::size_t step, v128_t* tiles) {
-  for (std::size_t j = 0; j < kTiles; ++j) {
-    const std::size_t tile = kFirst + j;
+  for (std::size_t tile = 0; tile < 2; ++tile) {
     if constexpr (kBits == 8) {
-      tiles[j] = wasm_v128_load(codes + step * 32 + tile * 16);
+      tiles[tile] = wasm_v128_load(codes + step * 32 + tile * 16);
     } else if constexpr (kBits == 4) {
       const v128_t bytes = wasm_v128_load(codes + step * 16);
-      tiles[j] = wasm_v128_and(tile == 0 ? wasm_i16x8_shl(bytes, 4) : bytes, wasm_i8x16_splat(-16));
+      tiles[tile] =
+          wasm_v128_and(tile == 0 ? wasm_i16x8_shl(bytes, 4) : bytes, wasm_i8x16_splat(-16));
     } else {
       const v128_t bytes = wasm_v128_load(codes + step / 2 * 16);
       const std::size_t field = step % 2 * 2 + tile;
-      tiles[j] = wasm_v128_and(
+      tiles[tile] = wasm_v128_and(
           field == 3 ? bytes : wasm_i16x8_shl(bytes, static_cast<std::uint32_t>(6 - 2 * field)),
           wasm_i8x16_splat(-64));
     }
   }
 }
+#endif
 
 // The codes themselves as int16: outputs 0 and 1 of a tile, then 2 and 3. 16 bits: widened already.
 template <int kBits, std::size_t kFirst, std::size_t kTiles>
@@ -68,6 +70,7 @@ struct WideSums {
   static constexpr std::size_t kRows = kRowsOf;
   static constexpr std::size_t kTiles = kTilesOf;
   static constexpr std::size_t kStepBytes = kPlanes * 8;
+  static constexpr bool kTakeTurns = false;
   v128_t acc[kRows][kPlanes][kTiles][2];
 
   template <int kBits, std::size_t kFirst>
@@ -96,33 +99,29 @@ struct WideSums {
 };
 
 #if ZEROPOINT_RELAXED
-// By the relaxed dot: a lane is an output.
-template <std::size_t kPlanesOf, std::size_t kRowsOf, std::size_t kTilesOf>
+// By the relaxed dot: a lane is an output, and a row is a line, see line_place().
+template <std::size_t kRowsOf>
 struct ByteSums {
-  static constexpr std::size_t kPlanes = kPlanesOf;
+  static constexpr std::size_t kPlanes = 1;
   static constexpr std::size_t kRows = kRowsOf;
-  static constexpr std::size_t kTiles = kTilesOf;
-  static constexpr std::size_t kStepBytes = kPlanes * 4;
-  v128_t acc[kRows][kPlanes][kTiles];
+  static constexpr std::size_t kTiles = 2;
+  static constexpr std::size_t kStepBytes = kStepInputs;
+  static constexpr bool kTakeTurns = true;
+  v128_t acc[kRows][kTiles];
 
   template <int kBits, std::size_t kFirst>
-  void add(const std::uint8_t* codes, std::size_t step, const std::uint8_t* x,
-           std::size_t row_bytes) {
+  void add(const std::uint8_t* codes, std::size_t step, const std::uint8_t* x, std::size_t) {
     v128_t tiles[kTiles];
-    load_tiles<kBits, kFirst, kTiles>(codes, step, tiles);
+    load_tiles<kBits>(codes, step, tiles);
     for (std::size_t r = 0; r < kRows; ++r) {
-      for (std::size_t p = 0; p < kPlanes; ++p) {
-        const v128_t digits = wasm_v128_load32_splat(x + r * row_bytes + step * kStepBytes + p * 4);
-        for (std::size_t j = 0; j < kTiles; ++j) {
-          acc[r][p][j] = dot_i8x16_i7x16_add(tiles[j], digits, acc[r][p][j]);
-        }
+      const v128_t digits = wasm_v128_load32_splat(x + (step * kRows + r) * kStepInputs);
+      for (std::size_t j = 0; j < kTiles; ++j) {
+        acc[r][j] = dot_i8x16_i7x16_add(tiles[j], digits, acc[r][j]);
       }
     }
   }
 
-  [[nodiscard]] v128_t plane(std::size_t r, std::size_t p, std::size_t j) const {
-    return acc[r][p][j];
-  }
+  [[nodiscard]] v128_t plane(std::size_t r, std::size_t, std::size_t j) const { return acc[r][j]; }
 };
 #endif
 
@@ -137,39 +136,147 @@ void add_steps(Sums& sums, const std::uint8_t* codes, std::size_t steps, const s
   }
 }
 
-// ---- the two halves of a chunk's sum, 2^14 * high + low, of four outputs
+// ---- a panel's sums of several rows: [row][plane][8]
 
-// Digits in int16: low and high are planes of their own. Codes count once, and shift makes them
-// count as often as the unit says.
-struct WideHalves : WideSums<2, 1, 2> {
-  std::uint32_t shift;
-
-  WideHalves(const Panels& w, const std::int32_t*) : shift(static_cast<std::uint32_t>(8 - w.bits)) {
-    std::fill_n(&acc[0][0][0][0], sizeof(acc) / sizeof(v128_t), wasm_i32x4_splat(0));
-  }
-  [[nodiscard]] v128_t low(std::size_t j) const { return wasm_i32x4_shl(plane(0, 0, j), shift); }
-  [[nodiscard]] v128_t high(std::size_t j) const { return wasm_i32x4_shl(plane(0, 1, j), shift); }
-};
-
-#if ZEROPOINT_RELAXED
-// Digits in base 128: two planes to a half; the highest one is made signed by taking 64 off every
-// digit, which starts its sum at -64 times the sum of the codes.
-struct DigitHalves : ByteSums<4, 1, 2> {
-  DigitHalves(const Panels&, const std::int32_t* minus_sums) {
-    for (std::size_t p = 0; p < kPlanes; ++p) {
-      for (std::size_t j = 0; j < 2; ++j) {
-        acc[0][p][j] =
-            p + 1 == kPlanes ? wasm_v128_load(minus_sums + kTile * j) : wasm_i32x4_splat(0);
+// Of Sums::kRows rows, for Sums::kTiles tiles from kFirst on.
+template <int kBits, typename Sums, std::size_t kFirst>
+void multiply_tiles(const std::uint8_t* codes, std::size_t steps, const std::uint8_t* x,
+                    std::size_t row_bytes, std::int32_t* sums) {
+  Sums acc;
+  std::fill_n(reinterpret_cast<v128_t*>(&acc.acc), sizeof(acc.acc) / sizeof(v128_t),
+              wasm_i32x4_splat(0));
+  add_steps<kBits, kFirst>(acc, codes, steps, x, row_bytes);
+  for (std::size_t r = 0; r < Sums::kRows; ++r) {
+    for (std::size_t p = 0; p < Sums::kPlanes; ++p) {
+      for (std::size_t j = 0; j < Sums::kTiles; ++j) {
+        wasm_v128_store(sums + (r * Sums::kPlanes + p) * kPanel + (kFirst + j) * kTile,
+                        acc.plane(r, p, j));
       }
     }
   }
-  [[nodiscard]] v128_t low(std::size_t j) const {
-    return wasm_i32x4_add(plane(0, 0, j), wasm_i32x4_shl(plane(0, 1, j), 7));
-  }
-  [[nodiscard]] v128_t high(std::size_t j) const {
-    return wasm_i32x4_add(plane(0, 2, j), wasm_i32x4_shl(plane(0, 3, j), 7));
-  }
+}
+
+// Steps first ... first + steps - 1 of rows that have row_steps of them.
+struct Span {
+  std::size_t row_steps;
+  std::size_t first;
+  std::size_t steps;
 };
+
+// Rows of digits or bytes times a panel's codes, which begin with the span's first step.
+using MultiplyRows = void (*)(const std::uint8_t* codes, const Span& span, const std::uint8_t* x,
+                              std::size_t rows, std::int32_t* sums);
+
+// Of as many rows at a time as Sums has, from `row` on, while there are so many; the next row.
+// Their steps take Sums::kStepBytes each, one row after the other or, of lines, in turns.
+template <int kBits, typename Sums>
+std::size_t multiply_blocks(const std::uint8_t* codes, const Span& span, const std::uint8_t* x,
+                            std::size_t row, std::size_t rows, std::int32_t* sums) {
+  const std::size_t row_bytes = span.row_steps * Sums::kStepBytes;
+  for (; row + Sums::kRows <= rows; row += Sums::kRows) {
+    const std::uint8_t* from =
+        x + row * row_bytes + span.first * Sums::kStepBytes * (Sums::kTakeTurns ? Sums::kRows : 1);
+    std::int32_t* to = sums + row * Sums::kPlanes * kPanel;
+    multiply_tiles<kBits, Sums, 0>(codes, span.steps, from, row_bytes, to);
+    if constexpr (Sums::kTiles == 1) {
+      multiply_tiles<kBits, Sums, 1>(codes, span.steps, from, row_bytes, to);
+    }
+  }
+  return row;
+}
+
+#if ZEROPOINT_WIDE
+// Digits in int16; 16 bits: times codes that are widened already.
+template <int kBits>
+void multiply_wide_digits(const std::uint8_t* codes, const Span& span, const std::uint8_t* x,
+                          std::size_t rows, std::int32_t* sums) {
+  multiply_blocks<kBits, WideSums<2, 1, 2>>(codes, span, x, 0, rows, sums);
+}
+
+void multiply_wide_bytes(const std::uint8_t* codes, const Span& span, const std::uint8_t* x,
+                         std::size_t rows, std::int32_t* sums) {
+  const std::size_t row = multiply_blocks<8, WideSums<1, 4, 1>>(codes, span, x, 0, rows, sums);
+  multiply_blocks<8, WideSums<1, 1, 2>>(codes, span, x, row, rows, sums);
+}
+#endif
+
+#if ZEROPOINT_RELAXED
+// A single line: two sums would wait for themselves, so four steps have sums of their own.
+void multiply_line(const std::uint8_t* codes, std::size_t steps, const std::uint8_t* x,
+                   std::int32_t* sums) {
+  constexpr std::size_t kSteps = 4;
+  v128_t acc[kSteps][2];
+  for (auto& tiles : acc) tiles[0] = tiles[1] = wasm_i32x4_splat(0);
+  const auto add = [&](std::size_t step, v128_t(&to)[2]) {
+    const v128_t digits = wasm_v128_load32_splat(x + step * kStepInputs);
+    for (std::size_t j = 0; j < 2; ++j) {
+      to[j] = dot_i8x16_i7x16_add(wasm_v128_load(codes + step * 32 + j * 16), digits, to[j]);
+    }
+  };
+  std::size_t step = 0;
+  for (; step + kSteps <= steps; step += kSteps) {
+    for (std::size_t i = 0; i < kSteps; ++i) add(step + i, acc[i]);
+  }
+  for (; step < steps; ++step) add(step, acc[0]);
+  for (std::size_t j = 0; j < 2; ++j) {
+    wasm_v128_store(sums + j * kTile, wasm_i32x4_add(wasm_i32x4_add(acc[0][j], acc[1][j]),
+                                                     wasm_i32x4_add(acc[2][j], acc[3][j])));
+  }
+}
+
+// Lines. Twelve sums are what hides the latency of the dot, and what the registers hold; the four
+// lines of a single row of digits make eight.
+template <int kBits>
+void multiply_lines(const std::uint8_t* codes, const Span& span, const std::uint8_t* x,
+                    std::size_t rows, std::int32_t* sums) {
+  std::size_t row = 0;
+  if constexpr (kBits == 8) {
+    row = multiply_blocks<8, ByteSums<6>>(codes, span, x, 0, lines_in_sixes(rows), sums);
+  }
+  row = multiply_blocks<kBits, ByteSums<4>>(codes, span, x, row, rows, sums);
+  if constexpr (kBits == 8) {
+    for (; row < rows; ++row) {
+      multiply_line(codes, span.steps, x + (row * span.row_steps + span.first) * kStepInputs,
+                    sums + row * kPanel);
+    }
+  }
+}
+#endif
+
+// ---- narrow codes widened
+
+// Fewer rows than this do not pay for it.
+constexpr std::size_t kWideRows = 3;
+
+// Up to kChunk inputs of a panel to int16.
+template <int kBits>
+void widen_to_16(const std::uint8_t* codes, std::size_t steps, std::uint8_t* wide) {
+  constexpr std::size_t kAtATime = kBits == 2 ? 2 : 1;
+  for (std::size_t step = 0; step < steps; step += kAtATime) {
+    for (std::size_t i = 0; i < kAtATime; ++i) {
+      v128_t tiles[2][2];
+      load_wide_tiles<kBits, 0, 2>(codes, step + i, tiles);
+      for (std::size_t j = 0; j < 4; ++j) {
+        wasm_v128_store(wide + (step + i) * 64 + j * 16, tiles[j / 2][j % 2]);
+      }
+    }
+  }
+}
+
+#if ZEROPOINT_RELAXED
+// To int8, the code in the highest bits.
+template <int kBits>
+void widen_to_8(const std::uint8_t* codes, std::size_t steps, std::uint8_t* wide) {
+  constexpr std::size_t kAtATime = kBits == 2 ? 2 : 1;
+  for (std::size_t step = 0; step < steps; step += kAtATime) {
+    for (std::size_t i = 0; i < kAtATime; ++i) {
+      v128_t tiles[2];
+      load_tiles<kBits>(codes, step + i, tiles);
+      wasm_v128_store(wide + (step + i) * 32, tiles[0]);
+      wasm_v128_store(wide + (step + i) * 32 + 16, tiles[1]);
+    }
+  }
+}
 #endif
 
 // ---- from integers to results
@@ -178,8 +285,8 @@ v128_t upper(v128_t v) { return wasm_i64x2_shuffle(v, v, 1, 1); }
 
 // Sums of four outputs of a row in double.
 struct Doubles {
-  v128_t low = wasm_f64x2_splat(0.0);
-  v128_t high = wasm_f64x2_splat(0.0);
+  v128_t low;
+  v128_t high;
 };
 
 Doubles widen_i32(v128_t v) {
@@ -326,217 +433,182 @@ void finish_tile(const PanelProduct& product, const PanelParts& parts, std::size
   }
 }
 
-// Hides from the compiler what a variable holds, so that it stays in memory: engines that run out
-// of registers spill those of the innermost loop as readily as these.
-template <typename T>
-void keep_in_memory(T& variable) {
-  __asm__ volatile("" : : "r"(&variable) : "memory");
-}
+// ---- formats of digits
 
-// Adds a chunk's products with one row to the row's totals.
-template <int kBits, typename Halves>
-void add_chunk(const PanelProduct& product, const PanelParts& parts, const std::uint8_t* codes,
-               std::size_t steps, const std::uint8_t* x, std::size_t row, std::size_t chunk,
-               std::size_t group, Doubles* totals) {
-  const Panels& w = product.panels;
-  Halves sums(w, parts.minus_sums + chunk * kPanel);
-  add_steps<kBits, 0>(sums, codes, steps, x, 0);
-  for (std::size_t j = 0; j < 2; ++j) {
-    const std::size_t at = group * kPanel + j * kTile;
-    Doubles exact = widen_i32(sums.high(j)) * splat(16384.0) + widen_i32(sums.low(j));
-    const double sum = product.sums[row * w.chunks + chunk] * w.unit();
-    if (w.affine) {
-      exact = exact - widen_i32(wasm_v128_load(parts.zero_points + at)) * splat(sum);
-    } else if (w.input_scales != nullptr) {
-      exact = exact - splat(sum);
+// What a chunk's sums become totals by, for a panel.
+struct ChunkScales {
+  Doubles scales[2];
+  Doubles zero_points[2];
+  v128_t minus_sums[2];
+  std::uint32_t shift;  // from codes to units
+  bool subtracts;       // whether zero points count
+
+  ChunkScales(const Panels& w, const PanelParts& parts, std::size_t chunk, std::size_t group)
+      : shift(static_cast<std::uint32_t>(8 - w.bits)),
+        subtracts(w.affine || w.input_scales != nullptr) {
+    for (std::size_t j = 0; j < 2; ++j) {
+      const std::size_t at = group * kPanel + j * kTile;
+      scales[j] = widen_f32(wasm_v128_load(parts.scales + at));
+      minus_sums[j] = wasm_v128_load(parts.minus_sums + chunk * kPanel + j * kTile);
+      // Where inputs have zero points, the sums have them as factors already.
+      zero_points[j] = splat(w.unit());
+      if (w.affine) {
+        zero_points[j] = zero_points[j] * widen_i32(wasm_v128_load(parts.zero_points + at));
+      }
     }
-    totals[j] = totals[j] + exact * widen_f32(wasm_v128_load(parts.scales + at));
+  }
+};
+
+// The two halves of a sum, 2^14 * high + low, of four outputs.
+struct Halves {
+  v128_t low;
+  v128_t high;
+};
+
+#if ZEROPOINT_WIDE
+// Both halves side by side. Codes count once, and are made to count as often as the unit says.
+struct WideDigits {
+  static constexpr std::size_t kLines = 1;      // of a row
+  static constexpr std::size_t kSums = 2;       // of a row and output
+  static constexpr std::size_t kTogether = 24;  // rows that a call multiplies
+  static constexpr int kWideBits = 16;
+
+  static auto widen(int bits) {
+    return bits == 8 ? widen_to_16<8> : (bits == 4 ? widen_to_16<4> : widen_to_16<2>);
+  }
+  static MultiplyRows multiply(int bits) {
+    return bits == 16  ? multiply_wide_digits<16>
+           : bits == 8 ? multiply_wide_digits<8>
+           : bits == 4 ? multiply_wide_digits<4>
+                       : multiply_wide_digits<2>;
+  }
+  static Halves halves(const ChunkScales& chunk, const std::int32_t* sums, std::size_t) {
+    return {wasm_i32x4_shl(wasm_v128_load(sums), chunk.shift),
+            wasm_i32x4_shl(wasm_v128_load(sums + kPanel), chunk.shift)};
+  }
+};
+#endif
+
+#if ZEROPOINT_RELAXED
+// Two planes to a half. The highest one is made signed by taking 64 off every digit.
+struct SevenBitDigits {
+  static constexpr std::size_t kLines = 4;
+  static constexpr std::size_t kSums = 4;
+  static constexpr std::size_t kTogether = 24;
+  static constexpr int kWideBits = 8;
+
+  static auto widen(int bits) { return bits == 4 ? widen_to_8<4> : widen_to_8<2>; }
+  static MultiplyRows multiply(int bits) {
+    return bits == 8 ? multiply_lines<8> : (bits == 4 ? multiply_lines<4> : multiply_lines<2>);
+  }
+  static Halves halves(const ChunkScales& chunk, const std::int32_t* sums, std::size_t tile) {
+    const auto plane = [=](std::size_t p) { return wasm_v128_load(sums + p * kPanel); };
+    const v128_t highest = wasm_i32x4_add(plane(3), chunk.minus_sums[tile]);
+    return {wasm_i32x4_add(plane(0), wasm_i32x4_shl(plane(1), 7)),
+            wasm_i32x4_add(plane(2), wasm_i32x4_shl(highest, 7))};
+  }
+};
+#endif
+
+// Adds a chunk's sums of several rows to the rows' totals. A function of its own, so that what it
+// reads again and again stays in registers.
+// @param x_sums  of X, of each row `stride` after the one before
+template <typename Format>
+[[gnu::noinline]] void add_chunk(const ChunkScales& chunk, const std::int32_t* sums,
+                                 const double* x_sums, std::size_t stride, std::size_t rows,
+                                 Doubles (*totals)[2]) {
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t j = 0; j < 2; ++j) {
+      const Halves halves = Format::halves(chunk, sums + j * kTile, j);
+      Doubles exact = widen_i32(halves.high) * splat(16384.0) + widen_i32(halves.low);
+      if (chunk.subtracts) exact = exact - chunk.zero_points[j] * splat(*x_sums);
+      totals[row][j] = totals[row][j] + exact * chunk.scales[j];
+    }
+    sums += Format::kSums * kPanel;
+    x_sums += stride;
   }
 }
 
-void finish_row(const PanelProduct& product, const PanelParts& parts, std::size_t panel,
-                std::size_t row, const Doubles* totals) {
-  for (std::size_t tile = 0; tile < 2; ++tile) {
-    finish_tile(product, parts, panel, tile, row, totals[tile]);
-  }
-}
-
-// What computes a row, and a panel, is reached through a pointer, so that it stays a function of
-// its own: engines start with slow code and change to fast code at a call, which a function with
-// all the loops in it would put off to the next product.
-
-// One row, straight from the packed codes.
-template <int kBits, typename Halves>
-void multiply_row(const PanelProduct& product, const PanelParts& parts, std::size_t panel,
-                  std::size_t row) {
+// A panel times all rows, chunk by chunk. Where there are enough rows, codes that are narrower than
+// what is multiplied are widened once for all of them, on the stack and so in the first-level
+// cache. What multiplies is reached through a pointer, so that it stays a function of its own:
+// engines start with slow code and change to fast code at a call, which a function with all the
+// loops in it would put off to the next product.
+template <typename Format>
+void multiply_panel(const PanelProduct& product, std::size_t panel, const PanelParts& parts) {
   const Panels& w = product.panels;
-  Doubles totals[2];
+  const bool widened = w.bits != Format::kWideBits && product.rows >= kWideRows;
+  const auto widen = Format::widen(w.bits);
+  const MultiplyRows multiply = Format::multiply(widened ? Format::kWideBits : w.bits);
+  Doubles totals[kMaxRows][2];
+  std::fill_n(&totals[0][0], product.rows * 2, splat(0.0));
   const std::uint8_t* codes = parts.codes;
-  const std::uint8_t* x = product.digits + row * product.row_bytes;
+  Span span{w.steps, 0, 0};
   std::size_t chunk = 0;
   for_chunks(w.k, w.group, [&](std::size_t, std::size_t inputs, std::size_t group) {
-    keep_in_memory(totals);
-    const std::size_t steps = steps_of(inputs, kBits);
-    add_chunk<kBits, Halves>(product, parts, codes, steps, x, row, chunk, group, totals);
+    span.steps = steps_of(inputs, w.bits);
+    alignas(16) std::uint8_t wide[kChunk * kPanel * Format::kWideBits / 8];
+    if (widened) widen(codes, span.steps, wide);
+    const ChunkScales scales(w, parts, chunk, group);
+    for (std::size_t row = 0; row < product.rows; row += Format::kTogether) {
+      const std::size_t together = std::min(Format::kTogether, product.rows - row);
+      std::int32_t sums[Format::kTogether * Format::kSums * kPanel];
+      multiply(widened ? wide : codes, span, product.digits + row * digit_row_bytes(w.steps),
+               together * Format::kLines, sums);
+      add_chunk<Format>(scales, sums, product.sums + row * w.chunks + chunk, w.chunks, together,
+                        totals + row);
+    }
     ++chunk;
-    codes += steps * static_cast<std::size_t>(kBits) * 4;
-    x += steps * kDigitStepBytes;
+    span.first += span.steps;
+    codes += span.steps * static_cast<std::size_t>(w.bits) * 4;
   });
-  finish_row(product, parts, panel, row, totals);
-}
-
-template <typename Halves>
-auto row_function(int bits) {
-  return bits == 8 ? multiply_row<8, Halves>
-                   : (bits == 4 ? multiply_row<4, Halves> : multiply_row<2, Halves>);
-}
-
-template <typename Halves>
-void multiply_rows(const PanelProduct& product, std::size_t panel, const PanelParts& parts) {
-  const auto multiply = row_function<Halves>(product.panels.bits);
-  for (std::size_t row = 0; row < product.rows; ++row) multiply(product, parts, panel, row);
-}
-
-#if ZEROPOINT_WIDE
-// Fewer rows than this do not pay for widening the codes first.
-constexpr std::size_t kWideRows = 4;
-// Rows whose totals are held at a time.
-constexpr std::size_t kRowsHeld = 128;
-
-// Widens a chunk of up to kChunk inputs to int16.
-template <int kBits>
-void widen_chunk(const std::uint8_t* codes, std::size_t steps, std::uint8_t* wide) {
-  constexpr std::size_t kAtATime = kBits == 2 ? 2 : 1;
-  for (std::size_t step = 0; step < steps; step += kAtATime) {
-    for (std::size_t i = 0; i < kAtATime; ++i) {
-      v128_t tiles[2][2];
-      load_wide_tiles<kBits, 0, 2>(codes, step + i, tiles);
-      for (std::size_t j = 0; j < 4; ++j) {
-        wasm_v128_store(wide + (step + i) * 64 + j * 16, tiles[j / 2][j % 2]);
-      }
+  for (std::size_t row = 0; row < product.rows; ++row) {
+    for (std::size_t tile = 0; tile < 2; ++tile) {
+      finish_tile(product, parts, panel, tile, row, totals[row][tile]);
     }
   }
-}
-
-auto widen_function(int bits) {
-  return bits == 8 ? widen_chunk<8> : (bits == 4 ? widen_chunk<4> : widen_chunk<2>);
-}
-
-// Chunk by chunk, each widened once for all rows, on the stack and so in the first-level cache.
-void multiply_widened(const PanelProduct& product, std::size_t panel, const PanelParts& parts) {
-  const Panels& w = product.panels;
-  const auto widen = widen_function(w.bits);
-  for (std::size_t first = 0; first < product.rows; first += kRowsHeld) {
-    const std::size_t last = std::min(first + kRowsHeld, product.rows);
-    Doubles totals[kRowsHeld][2];
-    const std::uint8_t* codes = parts.codes;
-    std::size_t step = 0;
-    std::size_t chunk = 0;
-    for_chunks(w.k, w.group, [&](std::size_t, std::size_t inputs, std::size_t group) {
-      const std::size_t steps = steps_of(inputs, w.bits);
-      alignas(16) std::uint8_t wide[kChunk * kPanel * 2];
-      widen(codes, steps, wide);
-      for (std::size_t row = first; row < last; ++row) {
-        const std::uint8_t* x = product.digits + row * product.row_bytes + step * kDigitStepBytes;
-        keep_in_memory(totals);
-        add_chunk<16, WideHalves>(product, parts, wide, steps, x, row, chunk, group,
-                                  totals[row - first]);
-      }
-      ++chunk;
-      step += steps;
-      codes += steps * static_cast<std::size_t>(w.bits) * 4;
-    });
-    for (std::size_t row = first; row < last; ++row) {
-      finish_row(product, parts, panel, row, totals[row - first]);
-    }
-  }
-}
-
-#endif
-
-// What multiplies a panel by all rows.
-auto panel_function(const PanelProduct& product, Digits format) {
-#if ZEROPOINT_WIDE
-  const auto wide = product.rows >= kWideRows ? multiply_widened : multiply_rows<WideHalves>;
-#endif
-#if ZEROPOINT_RELAXED && ZEROPOINT_WIDE
-  return format == Digits::kI7 ? multiply_rows<DigitHalves> : wide;
-#elif ZEROPOINT_RELAXED
-  assert(format == Digits::kI7);
-  static_cast<void>(product);
-  static_cast<void>(format);
-  return multiply_rows<DigitHalves>;
-#else
-  assert(format == Digits::kI16);
-  static_cast<void>(format);
-  return wide;
-#endif
-}
-
-// ---- bytes
-
-// A tile's sums of Sums::kRows rows; Sums::kTiles tiles from kFirst on.
-template <typename Sums, std::size_t kFirst>
-void multiply_byte_tiles(const std::uint8_t* codes, std::size_t steps, const std::uint8_t* x,
-                         std::size_t row_bytes, std::int32_t* sums) {
-  Sums acc;
-  std::fill_n(reinterpret_cast<v128_t*>(&acc.acc), sizeof(acc.acc) / sizeof(v128_t),
-              wasm_i32x4_splat(0));
-  add_steps<8, kFirst>(acc, codes, steps, x, row_bytes);
-  for (std::size_t r = 0; r < Sums::kRows; ++r) {
-    for (std::size_t j = 0; j < Sums::kTiles; ++j) {
-      v128_t sum = acc.plane(r, 0, j);
-      if constexpr (Sums::kPlanes == 2) {
-        sum = wasm_i32x4_add(sum, wasm_i32x4_shl(acc.plane(r, 1, j), 7));
-      }
-      wasm_v128_store(sums + r * kPanel + (kFirst + j) * kTile, sum);
-    }
-  }
-}
-
-template <typename Sums>
-std::size_t multiply_byte_rows(const std::uint8_t* codes, std::size_t steps, const std::uint8_t* x,
-                               std::size_t row_bytes, std::size_t row, std::size_t rows,
-                               std::int32_t* sums) {
-  for (; row + Sums::kRows <= rows; row += Sums::kRows) {
-    multiply_byte_tiles<Sums, 0>(codes, steps, x + row * row_bytes, row_bytes, sums + row * kPanel);
-    if constexpr (Sums::kTiles == 1) {
-      multiply_byte_tiles<Sums, 1>(codes, steps, x + row * row_bytes, row_bytes,
-                                   sums + row * kPanel);
-    }
-  }
-  return row;
 }
 
 }  // namespace
 
-void multiply_panels(const PanelProduct& product, Digits format, std::size_t first,
+void multiply_panels(const PanelProduct& product, [[maybe_unused]] Digits format, std::size_t first,
                      std::size_t last) {
-  const auto multiply = panel_function(product, format);
+#if ZEROPOINT_RELAXED && ZEROPOINT_WIDE
+  const auto multiply =
+      format == Digits::kI7 ? multiply_panel<SevenBitDigits> : multiply_panel<WideDigits>;
+#elif ZEROPOINT_RELAXED
+  assert(format == Digits::kI7);
+  const auto multiply = multiply_panel<SevenBitDigits>;
+#else
+  assert(format == Digits::kI16);
+  const auto multiply = multiply_panel<WideDigits>;
+#endif
   for (std::size_t panel = first; panel < last; ++panel) {
     multiply(product, panel, PanelParts(product.panels, panel));
   }
 }
 
-void multiply_bytes(const std::uint8_t* codes, std::size_t steps, [[maybe_unused]] Bytes format,
-                    const std::uint8_t* x, std::size_t row_bytes, std::size_t rows,
-                    std::int32_t* sums) {
-  std::size_t row = 0;
-#if ZEROPOINT_RELAXED
-  if (format == Bytes::kI7) {
-    row = multiply_byte_rows<ByteSums<1, 4, 2>>(codes, steps, x, row_bytes, row, rows, sums);
-    multiply_byte_rows<ByteSums<1, 1, 2>>(codes, steps, x, row_bytes, row, rows, sums);
-    return;
-  }
-  if (format == Bytes::kI7x2) {
-    row = multiply_byte_rows<ByteSums<2, 2, 2>>(codes, steps, x, row_bytes, row, rows, sums);
-    multiply_byte_rows<ByteSums<2, 1, 2>>(codes, steps, x, row_bytes, row, rows, sums);
-    return;
+void multiply_bytes(const ByteProduct& product, [[maybe_unused]] Bytes format, std::size_t first,
+                    std::size_t steps, std::int32_t* sums) {
+  assert(product.rows <= kMaxRows);
+  const Span span{product.row_steps, first, steps};
+  const std::uint8_t* codes = product.codes + first * 32;
+#if ZEROPOINT_WIDE
+  if (format == Bytes::kI16) {
+    return multiply_wide_bytes(codes, span, product.x, product.rows, sums);
   }
 #endif
-  assert(format == Bytes::kI16);
-  row = multiply_byte_rows<WideSums<1, 4, 1>>(codes, steps, x, row_bytes, row, rows, sums);
-  multiply_byte_rows<WideSums<1, 1, 2>>(codes, steps, x, row_bytes, row, rows, sums);
+#if ZEROPOINT_RELAXED
+  const std::size_t rows = product.rows;
+  multiply_lines<8>(codes, span, product.x, rows, sums);
+  if (format == Bytes::kI7) return;
+  std::int32_t high[kMaxRows * kPanel];
+  multiply_lines<8>(codes, span, product.x + rows * span.row_steps * kStepInputs, rows, high);
+  for (std::size_t i = 0; i < rows * kPanel; i += kTile) {
+    wasm_v128_store(sums + i, wasm_i32x4_add(wasm_v128_load(sums + i),
+                                             wasm_i32x4_shl(wasm_v128_load(high + i), 7)));
+  }
+#endif
 }
 
 void finish_bytes(const std::int32_t* sums, const double* more, const double* correction,
@@ -571,21 +643,31 @@ bool all_below_128(const std::uint8_t* x, std::size_t n) {
   return wasm_i8x16_bitmask(any) == 0 && rest < 128;
 }
 
-void spread_bytes(const std::uint8_t* qx, std::size_t k, Bytes format, std::uint8_t* out) {
-  for (std::size_t i = 0; i < k; i += kStepInputs) {
-    std::uint8_t step[kStepInputs] = {};
-    std::copy_n(qx + i, std::min(kStepInputs, k - i), step);
-    for (const std::uint8_t value : step) {
-      if (format == Bytes::kI16) {
-        *out++ = value;
-        *out++ = 0;
-      } else {
-        *out++ = value & 127;
+void spread_bytes(const std::uint8_t* qx, std::size_t k, Bytes format, std::size_t rows,
+                  std::size_t row, std::uint8_t* out) {
+  const std::size_t steps = steps_of(k, 8);
+  const bool wide = ZEROPOINT_WIDE && format == Bytes::kI16;
+  const LinePlace place =
+      wide ? LinePlace{row * byte_row_bytes(steps), 8} : line_place(rows, row, steps);
+  out += place.at;
+  const auto write = [&](const std::uint8_t* from) {
+    const v128_t bytes = wasm_v128_load32_zero(from);
+    if (wide) {
+      wasm_v128_store64_lane(out, wasm_u16x8_extend_low_u8x16(bytes), 0);
+    } else {
+      wasm_v128_store32_lane(out, wasm_v128_and(bytes, wasm_i8x16_splat(127)), 0);
+      if (format == Bytes::kI7x2) {
+        wasm_v128_store32_lane(out + rows * steps * kStepInputs, wasm_u8x16_shr(bytes, 7), 0);
       }
     }
-    if (format != Bytes::kI7x2) continue;
-    for (const std::uint8_t value : step) *out++ = value >> 7;
-  }
+    out += place.step_bytes;
+  };
+  std::size_t i = 0;
+  for (; i + kStepInputs <= k; i += kStepInputs) write(qx + i);
+  if (i == k) return;
+  std::uint8_t rest[kStepInputs] = {};
+  std::copy(qx + i, qx + k, rest);
+  write(rest);
 }
 
 }  // namespace zeropoint::kernels

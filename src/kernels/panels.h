@@ -16,12 +16,14 @@
 // highest bits of an int8, which is undone by an exact power of two at the end.
 //
 // Activations. A row, scaled by a power of two, is rounded to 28-bit integers X; products of X and
-// codes are exact. With X = 2^14 high + low, 0 <= low < 2^14, a step is
+// codes are exact. With X = 2^14 high + low, 0 <= low < 2^14, a row is
 //
-//   kI16  four int16 of low, four of high, for i32x4.dot_i16x8
-//   kI7   four digits each of X + 2^27 in base 128, least significant first, for the relaxed dot
+//   kI16  in each step four int16 of low, then four of high, for i32x4.dot_i16x8
+//   kI7   four lines of digits of X + 2^27 in base 128, the least significant first, for the
+//   relaxed
+//         dot, which multiplies lines and knows nothing of rows: see line_place()
 //
-// In all of them high * 2^14 + low comes out as the same integer, whatever the build.
+// In both of them high * 2^14 + low comes out as the same integer, whatever the build.
 #pragma once
 
 #include <cstddef>
@@ -97,8 +99,30 @@ constexpr int ordinary_code(int bits) { return bits == 8 ? 8 : 1 << (8 - bits); 
 /// How activations are written.
 enum class Digits { kI16, kI7 };
 
-/// Bytes of one step.
-inline constexpr std::size_t kDigitStepBytes = 16;
+/// Bytes of a row of digits, in any format.
+constexpr std::size_t digit_row_bytes(std::size_t steps) { return steps * 16; }
+
+/// Where a line of four bytes a step lies among others. Lines are multiplied six, four or one at a
+/// time, and those of such a block take turns step by step: processors fetch ahead what is read in
+/// one stream, and get lost in six of them.
+struct LinePlace {
+  std::size_t at;          ///< its first step, in bytes
+  std::size_t step_bytes;  ///< from step to step
+};
+
+/// How many lines of `lines` are multiplied six at a time: 8 left ones are better than 2.
+constexpr std::size_t lines_in_sixes(std::size_t lines) {
+  const std::size_t left = lines % 6;
+  return lines - (left == 2 && lines > 2 ? 8 : left);
+}
+
+constexpr LinePlace line_place(std::size_t lines, std::size_t line, std::size_t steps) {
+  const std::size_t sixes = lines_in_sixes(lines);
+  const std::size_t fours = sixes + (lines - sixes) / 4 * 4;
+  const std::size_t block = line < sixes ? 6 : line < fours ? 4 : 1;
+  const std::size_t place = (line < sixes ? line : line - sixes) % block;
+  return {((line - place) * steps + place) * kStepInputs, block * kStepInputs};
+}
 
 /// What is known of a row of activations beside its digits.
 struct RowScale {
@@ -109,21 +133,23 @@ struct RowScale {
   bool finite;   ///< false: there are no digits
 };
 
-/// Writes the digits of one row of float32[k], chunk by chunk as panels has it.
-/// @param digits  [steps][kDigitStepBytes]
+/// Writes the digits of row `row` of `rows`, float32[k], chunk by chunk as panels has it.
+/// @param digits  [rows][digit_row_bytes(steps)], of all rows
 /// @param sums    double[chunks]: of X (times the input's zero point, where inputs have their own)
-RowScale digits_f32(const float* x, const Panels& panels, Digits format, std::uint8_t* digits,
-                    double* sums);
+RowScale digits_f32(const float* x, const Panels& panels, Digits format, std::size_t rows,
+                    std::size_t row, std::uint8_t* digits, double* sums);
+
+/// The most rows of digits or bytes that are multiplied at a time.
+inline constexpr std::size_t kMaxRows = 256;
 
 /// A product to compute.
 struct PanelProduct {
   Panels panels;
-  std::size_t rows;
+  std::size_t rows;            ///< at most kMaxRows
   const float* x;              ///< [rows][k]
-  const std::uint8_t* digits;  ///< [rows][row_bytes]
-  std::size_t row_bytes;
-  const RowScale* scales;  ///< [rows]
-  const double* sums;      ///< [rows][chunks]
+  const std::uint8_t* digits;  ///< [rows][digit_row_bytes(steps)]
+  const RowScale* scales;      ///< [rows]
+  const double* sums;          ///< [rows][chunks]
   /// Largest error that may come from rounding x, relative to |y|; where more is possible, y is
   /// computed from x itself, in double.
   double tolerance;
@@ -153,15 +179,15 @@ inline constexpr std::size_t kFloatBlock = 128;
 /// the engine has them; the scale is multiplied in at the end of a group.
 void multiply_panels_f32(const FloatProduct& product, std::size_t first, std::size_t last);
 
-/// How quint8 activations are written, a step being four of them.
+/// How rows of quint8 activations are written.
 enum class Bytes {
-  kI16,  ///< four int16
-  kI7,   ///< four bytes, all at most 127
-  kI7x2  ///< the low seven bits of four bytes, then their highest bits
+  kI16,  ///< int16, row by row
+  kI7,   ///< lines, of bytes that are all at most 127
+  kI7x2  ///< lines of the low seven bits of all rows, then lines of their highest bits
 };
 
-/// Bytes of one step.
-constexpr std::size_t step_bytes(Bytes format) { return format == Bytes::kI7 ? 4 : 8; }
+/// Bytes of a row of them, in any format.
+constexpr std::size_t byte_row_bytes(std::size_t steps) { return steps * 8; }
 
 /// The most inputs whose products with quint8 an int32 can hold: 255 * 128 * 2^16 < 2^31.
 inline constexpr std::size_t kByteInputs = std::size_t{1} << 16;
@@ -169,14 +195,22 @@ inline constexpr std::size_t kByteInputs = std::size_t{1} << 16;
 /// Whether no byte has its highest bit set.
 bool all_below_128(const std::uint8_t* x, std::size_t n);
 
-/// Writes qx[k], padded with zeros to whole steps.
-void spread_bytes(const std::uint8_t* qx, std::size_t k, Bytes format, std::uint8_t* out);
+/// Writes row `row` of `rows`, qx[k], padded with zeros to whole steps.
+/// @param out  [rows][byte_row_bytes(steps)], of all rows
+void spread_bytes(const std::uint8_t* qx, std::size_t k, Bytes format, std::size_t rows,
+                  std::size_t row, std::uint8_t* out);
 
-/// sums[row][8] = sum of x * code over `steps` steps of one panel of 8-bit weights; at most
+/// Which bytes to multiply by which weights.
+struct ByteProduct {
+  const std::uint8_t* codes;  ///< of a panel of 8-bit weights
+  std::size_t row_steps;      ///< of a row
+  const std::uint8_t* x;      ///< [rows][byte_row_bytes(row_steps)]
+  std::size_t rows;           ///< at most kMaxRows
+};
+
+/// sums[row][8] = sum of x * code over steps first ... first + steps - 1 of one panel; at most
 /// kByteInputs inputs.
-/// @param codes  the panel's, at the first step. @param x  [rows][row_bytes], at the first step
-void multiply_bytes(const std::uint8_t* codes, std::size_t steps, Bytes format,
-                    const std::uint8_t* x, std::size_t row_bytes, std::size_t rows,
+void multiply_bytes(const ByteProduct& product, Bytes format, std::size_t first, std::size_t steps,
                     std::int32_t* sums);
 
 /// What multiply_bytes' sums become in a layer with dynamic activations, for the outputs of a

@@ -29,6 +29,15 @@ inline v128_t multiply_add(v128_t a, v128_t b, v128_t c) {
 #endif
 }
 
+/// Whole numbers that int32 holds, in one instruction where there is one.
+inline v128_t to_integers(v128_t v) {
+#if defined(__wasm_relaxed_simd__)
+  return wasm_i32x4_relaxed_trunc_f32x4(v);
+#else
+  return wasm_i32x4_trunc_sat_f32x4(v);
+#endif
+}
+
 }  // namespace zeropoint::kernels
 
 /// Whether code for relaxed SIMD is compiled: in the relaxed build, and natively, for its tests.

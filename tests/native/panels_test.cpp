@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "compare.h"
@@ -117,14 +118,15 @@ struct ByteLayer {
 void expect_sums(const ByteLayer& layer, const std::vector<std::vector<std::uint8_t>>& rows,
                  Bytes format) {
   const std::size_t steps = kernels::steps_of(layer.k, 8);
-  const std::size_t row_bytes = steps * kernels::step_bytes(format);
-  std::vector<std::uint8_t> spread(rows.size() * row_bytes);
+  Output<std::uint8_t> spread(rows.size() * kernels::byte_row_bytes(steps));
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    kernels::spread_bytes(rows[r].data(), layer.k, format, spread.data() + r * row_bytes);
+    const Input<std::uint8_t> row(rows[r]);
+    kernels::spread_bytes(row.data(), layer.k, format, rows.size(), r, spread.data());
   }
+  EXPECT_TRUE(spread.guards_intact());
   Output<std::int32_t> sums(rows.size() * kPanel);
-  kernels::multiply_bytes(layer.packed.data(), steps, format, spread.data(), row_bytes, rows.size(),
-                          sums.data());
+  const kernels::ByteProduct product{layer.packed.data(), steps, spread.data(), rows.size()};
+  kernels::multiply_bytes(product, format, 0, steps, sums.data());
   for (std::size_t r = 0; r < rows.size(); ++r) {
     for (std::size_t i = 0; i < kPanel; ++i) {
       std::int64_t expected = 0;
@@ -147,7 +149,7 @@ TEST(MultiplyBytes, IsExactInEveryFormatForEveryNumberOfRowsAndInputs) {
       }
     }
     const ByteLayer layer(codes, k);
-    for (std::size_t rows = 0; rows <= 9; ++rows) {
+    for (std::size_t rows = 0; rows <= 15; ++rows) {
       for (const Bytes format : {Bytes::kI16, Bytes::kI7, Bytes::kI7x2}) {
         const std::size_t levels = format == Bytes::kI7 ? 128 : 256;
         std::vector<std::vector<std::uint8_t>> x(rows);
@@ -320,65 +322,83 @@ std::vector<float> row_for(const PackedLayer& layer, std::size_t kind, Random& r
 }
 constexpr std::size_t kRowKinds = 9;
 
-/// The integer that the digits of an input make, read as panels.h states them.
-std::int64_t digits_value(const std::uint8_t* digits, kernels::Digits format, std::size_t step,
-                          std::size_t lane) {
-  const std::uint8_t* at = digits + step * kernels::kDigitStepBytes;
-  if (format == kernels::Digits::kI16) {
-    std::int16_t parts[2];
-    std::memcpy(&parts[0], at + 2 * lane, 2);
-    std::memcpy(&parts[1], at + 8 + 2 * lane, 2);
-    EXPECT_GE(parts[0], 0);
-    EXPECT_LT(parts[0], 1 << 14);
-    return parts[1] * std::int64_t{1 << 14} + parts[0];
-  }
-  std::int64_t value = -(1 << 27);
-  for (std::size_t plane = 0; plane < 4; ++plane) {
-    const std::uint8_t digit = at[plane * 4 + lane];
-    EXPECT_LT(digit, 128);
-    value += std::int64_t{digit} << (7 * plane);
-  }
-  return value;
-}
-
-/// A row's digits, as digits_f32 writes them.
-struct DigitRow {
+/// Rows' digits, as digits_f32 writes them.
+struct DigitRows {
+  std::size_t rows;
+  std::size_t steps;
+  kernels::Digits format;
   std::vector<std::uint8_t> digits;
   std::vector<double> sums;
-  kernels::RowScale scale;
+  std::vector<kernels::RowScale> scales;
 
-  DigitRow(const std::vector<float>& x, const kernels::Panels& panels, kernels::Digits format)
-      : digits(panels.steps * kernels::kDigitStepBytes), sums(panels.chunks) {
-    const Input<float> input(x);
+  DigitRows(const std::vector<std::vector<float>>& x, const kernels::Panels& panels,
+            kernels::Digits digits_format)
+      : rows(x.size()),
+        steps(panels.steps),
+        format(digits_format),
+        digits(rows * kernels::digit_row_bytes(steps)),
+        sums(rows * panels.chunks) {
     Output<std::uint8_t> out(digits.size());
-    scale = kernels::digits_f32(input.data(), panels, format, out.data(), sums.data());
+    for (std::size_t row = 0; row < rows; ++row) {
+      const Input<float> input(x[row]);
+      scales.push_back(kernels::digits_f32(input.data(), panels, format, rows, row, out.data(),
+                                           sums.data() + row * panels.chunks));
+    }
     EXPECT_TRUE(out.guards_intact());
     std::copy(out.values().begin(), out.values().end(), digits.begin());
   }
+
+  /// The integer that the digits of an input make, read as panels.h states them.
+  [[nodiscard]] std::int64_t integer(std::size_t row, std::size_t step, std::size_t lane) const {
+    if (format == kernels::Digits::kI16) {
+      const std::uint8_t* at = digits.data() + (row * steps + step) * 16 + 2 * lane;
+      std::int16_t parts[2];
+      std::memcpy(&parts[0], at, 2);
+      std::memcpy(&parts[1], at + 8, 2);
+      EXPECT_GE(parts[0], 0);
+      EXPECT_LT(parts[0], 1 << 14);
+      return parts[1] * std::int64_t{1 << 14} + parts[0];
+    }
+    std::int64_t value = -(1 << 27);
+    for (std::size_t line = 0; line < 4; ++line) {
+      // Three rows are two blocks of six lines; a row that is left is a block of four.
+      const std::size_t in_sixes = rows / 3 * 3;
+      const std::size_t all = 4 * row + line;
+      const std::size_t block = row < in_sixes ? 6 : 4;
+      const std::size_t first = row < in_sixes ? all / 6 * 6 : 4 * row;
+      const std::uint8_t digit =
+          digits[first * steps * 4 + step * block * 4 + (all - first) * 4 + lane];
+      EXPECT_LT(digit, 128);
+      value += std::int64_t{digit} << (7 * line);
+    }
+    return value;
+  }
 };
 
-void expect_digits(const PackedLayer& layer, const std::vector<float>& x, kernels::Digits format) {
+void expect_digits(const PackedLayer& layer, const std::vector<float>& x, const DigitRows& actual,
+                   std::size_t row) {
   const reference::FixedRow expected = reference::fixed_row(x.data(), layer.plain);
-  const DigitRow actual(x, layer.panels, format);
-  ASSERT_EQ(actual.scale.finite, expected.finite);
+  const kernels::RowScale& scale = actual.scales[row];
+  ASSERT_EQ(scale.finite, expected.finite);
   if (!expected.finite) return;
-  EXPECT_EQ(actual.scale.unit, expected.unit);
-  EXPECT_TRUE(same(actual.sums, reference::chunk_sums(expected, layer.plain)));
+  EXPECT_EQ(scale.unit, expected.unit);
+  const std::size_t chunks = layer.panels.chunks;
+  EXPECT_TRUE(same(std::span(actual.sums).subspan(row * chunks, chunks),
+                   reference::chunk_sums(expected, layer.plain)));
   // Bounds, and good ones.
-  EXPECT_GE(actual.scale.error, expected.error * 0.999);
-  EXPECT_LE(actual.scale.error, expected.error * 1.001 + 0x1p-60);
-  EXPECT_LE(actual.scale.sum, expected.sum);
-  EXPECT_GE(actual.scale.sum, expected.sum * 0.998);
-  EXPECT_GE(actual.scale.norm, std::sqrt(expected.squares));
-  EXPECT_LE(actual.scale.norm, std::sqrt(expected.squares) * 1.002);
+  EXPECT_GE(scale.error, expected.error * 0.999);
+  EXPECT_LE(scale.error, expected.error * 1.001 + 0x1p-60);
+  EXPECT_LE(scale.sum, expected.sum);
+  EXPECT_GE(scale.sum, expected.sum * 0.998);
+  EXPECT_GE(scale.norm, std::sqrt(expected.squares));
+  EXPECT_LE(scale.norm, std::sqrt(expected.squares) * 1.002);
   std::size_t step = 0;
   kernels::for_chunks(
       layer.plain.k, layer.plain.group, [&](std::size_t first, std::size_t inputs, std::size_t) {
         const std::size_t steps = kernels::steps_of(inputs, layer.plain.bits);
         for (std::size_t i = 0; i < steps * 4; ++i) {
           const std::int64_t integer = i < inputs ? expected.integers[first + i] : 0;
-          ASSERT_EQ(digits_value(actual.digits.data(), format, step + i / 4, i % 4), integer)
-              << "input " << first + i;
+          ASSERT_EQ(actual.integer(row, step + i / 4, i % 4), integer) << "input " << first + i;
         }
         step += steps;
       });
@@ -388,11 +408,17 @@ TEST(DigitsF32, AreTheIntegersOfTheReferenceInEveryFormat) {
   Random random(122);
   for (const std::size_t k : {0U, 1U, 6U, 33U, 1029U, 2100U}) {
     for_layers(k, random, [&](const PackedLayer& layer) {
-      for (std::size_t kind = 0; kind < kRowKinds; ++kind) {
-        SCOPED_TRACE(::testing::Message() << "row of kind " << kind);
-        const std::vector<float> x = row_for(layer, kind, random);
-        expect_digits(layer, x, kernels::Digits::kI16);
-        expect_digits(layer, x, kernels::Digits::kI7);
+      std::vector<std::vector<float>> rows;
+      for (std::size_t kind = 0; kind < kRowKinds + 2; ++kind) {
+        rows.push_back(row_for(layer, kind % kRowKinds, random));
+      }
+      for (const kernels::Digits format : {kernels::Digits::kI16, kernels::Digits::kI7}) {
+        const DigitRows actual(rows, layer.panels, format);
+        for (std::size_t row = 0; row < rows.size(); ++row) {
+          SCOPED_TRACE(::testing::Message()
+                       << "row " << row << ", format " << static_cast<int>(format));
+          expect_digits(layer, rows[row], actual, row);
+        }
       }
     });
   }
@@ -425,29 +451,23 @@ void expect_products(const PackedLayer& layer, const std::vector<std::vector<flo
   std::vector<float> x;
   for (const std::vector<float>& row : rows) x.insert(x.end(), row.begin(), row.end());
   for (const kernels::Digits format : {kernels::Digits::kI16, kernels::Digits::kI7}) {
-    const std::size_t row_bytes = layer.panels.steps * kernels::kDigitStepBytes;
-    std::vector<std::uint8_t> digits;
-    std::vector<double> sums;
-    std::vector<kernels::RowScale> scales;
+    const DigitRows digits(rows, layer.panels, format);
     std::vector<float> expected;
-    for (const std::vector<float>& values : rows) {
-      const DigitRow row(values, layer.panels, format);
-      digits.insert(digits.end(), row.digits.begin(), row.digits.end());
-      sums.insert(sums.end(), row.sums.begin(), row.sums.end());
-      scales.push_back(row.scale);
-      const reference::FixedRow fixed = reference::fixed_row(values.data(), w);
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      const reference::FixedRow fixed = reference::fixed_row(rows[row].data(), w);
       for (std::size_t output = 0; output < w.n; ++output) {
-        const auto [y, way] =
-            reference::multiply(values.data(), fixed, w, output, row.scale, layer.largest(output),
-                                layer.ordinary(output), layer.root(output), tolerance, added);
+        const auto [y, way] = reference::multiply(
+            rows[row].data(), fixed, w, output, digits.scales[row], layer.largest(output),
+            layer.ordinary(output), layer.root(output), tolerance, added);
         expected.push_back(y);
         ++ways[static_cast<int>(way)];
       }
     }
     Output<float> out(rows.size() * w.n);
-    kernels::multiply_panels({layer.panels, rows.size(), x.data(), digits.data(), row_bytes,
-                              scales.data(), sums.data(), tolerance, added, out.data()},
-                             format, 0, layer.panels.count());
+    kernels::multiply_panels(
+        {layer.panels, rows.size(), x.data(), digits.digits.data(), digits.scales.data(),
+         digits.sums.data(), tolerance, added, out.data()},
+        format, 0, layer.panels.count());
     EXPECT_TRUE(same(out.values(), expected)) << "format " << static_cast<int>(format);
     EXPECT_TRUE(out.guards_intact());
   }
