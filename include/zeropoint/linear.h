@@ -20,11 +20,10 @@ enum class Accumulate {
   ///   float32 can hold as a normal number; usually one rounding from exact.
   /// Float weights: multiplied and added in double, in a fixed order.
   kExact,
-  /// Faster, in a way that depends on the build:
+  /// Float weights: faster, with float32 sums:
   ///   |y - exact| <= (K + 2) FLT_EPSILON (sum|x w| + |bias|)
-  /// for float weights as long as float32 holds every product and partial sum as a normal number.
-  /// Quantized weights: fused float32 products in the relaxed build from eight rows on; fewer rows,
-  /// and other builds, compute as kExact.
+  /// as long as float32 holds every product and partial sum as a normal number. Quantized weights:
+  /// as kExact, which is faster than float32 sums.
   kFloat32,
 };
 

@@ -49,29 +49,6 @@ double tolerance(std::size_t k) {
   return static_cast<double>(std::min(k, std::size_t{1} << 16)) * 0x1p-24;
 }
 
-#if defined(__wasm_relaxed_simd__)
-// Fewer rows than this are faster by digits: widening the weights to float32 would cost more than
-// multiplying them.
-constexpr std::size_t kFloatRows = 8;
-
-// In float32, for all the rows that there are.
-void linear_f32(const float* x, std::size_t m, const kernels::Panels& panels, const float* bias,
-                std::span<float> out) {
-  const std::size_t n = panels.n;
-  const std::size_t k = panels.k;
-  const std::size_t count = panels.count();
-  for (std::size_t row = 0; row < m; row += kernels::kFloatBlock) {
-    const std::size_t rows = std::min(kernels::kFloatBlock, m - row);
-    const kernels::FloatProduct product{panels, rows, x + row * k, bias, out.data() + row * n};
-    const std::size_t parts = part_count(count, std::uint64_t{rows} * n * k);
-    parallel_for(parts, [=](std::size_t part) {
-      kernels::multiply_panels_f32(product, part_start(count, part, parts),
-                                   part_start(count, part + 1, parts));
-    });
-  }
-}
-#endif
-
 }  // namespace
 
 Digits digits_format() {
@@ -129,21 +106,13 @@ Status linear(std::span<const float> x, std::size_t m, std::size_t k, std::span<
 }
 
 Status linear(std::span<const float> x, std::size_t m, const std::byte* weight,
-              std::span<const float> bias, Accumulate accumulate, std::span<std::byte> scratch,
+              std::span<const float> bias, Accumulate, std::span<std::byte> scratch,
               std::span<float> out) {
   const kernels::Panels panels = panels_of(weight);
   const Status status = check_layer(x.size(), m, panels.k, panels.n, bias.size(), out.size());
   if (status != Status::kOk) return status;
   if (scratch.size() < RowBlock(panels, m).bytes()) return Status::kShapeMismatch;
   const float* added = bias.empty() ? nullptr : bias.data();
-#if defined(__wasm_relaxed_simd__)
-  if (accumulate == Accumulate::kFloat32 && m >= kFloatRows) {
-    linear_f32(x.data(), m, panels, added, out);
-    return Status::kOk;
-  }
-#else
-  static_cast<void>(accumulate);
-#endif
   linear_packed(x.data(), m, panels, added, digits_format(), scratch, out);
   return Status::kOk;
 }

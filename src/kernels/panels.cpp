@@ -549,6 +549,7 @@ template <typename Format>
 template <typename Format>
 void multiply_panel(const PanelProduct& product, std::size_t panel, const PanelParts& parts) {
   const Panels& w = product.panels;
+  assert(w.bits <= 8);
   const bool widened = w.bits != Format::kWideBits && product.rows >= kWideRows;
   const auto widen = Format::widen(w.bits);
   const MultiplyRows multiply = Format::multiply(widened ? Format::kWideBits : w.bits);

@@ -163,22 +163,6 @@ struct PanelProduct {
 void multiply_panels(const PanelProduct& product, Digits format, std::size_t first,
                      std::size_t last);
 
-/// A product to compute in float32.
-struct FloatProduct {
-  Panels panels;
-  std::size_t rows;   ///< at most kFloatBlock
-  const float* x;     ///< [rows][k]
-  const float* bias;  ///< [n], or null
-  float* out;         ///< [rows][n]
-};
-
-/// Rows that multiply_panels_f32 takes at a time.
-inline constexpr std::size_t kFloatBlock = 128;
-
-/// out = x . w^T + bias for panels first ... last - 1, in float32 with fused multiply-adds where
-/// the engine has them; the scale is multiplied in at the end of a group.
-void multiply_panels_f32(const FloatProduct& product, std::size_t first, std::size_t last);
-
 /// How rows of quint8 activations are written.
 enum class Bytes {
   kI16,  ///< int16, row by row

@@ -46,8 +46,7 @@ Status pack(const QuantizedWeight<Code>& w, std::size_t n, std::size_t k, Aligne
   return status;
 }
 
-/// linear() with quantized weights. Every format of activations must give the same bits; kFloat32
-/// gives what the relaxed build computes in float32.
+/// linear() with quantized weights. Every format of activations must give the same bits.
 template <typename Code>
 Status linear_quantized(std::span<const float> x, std::size_t m, std::size_t k,
                         const QuantizedWeight<Code>& w, std::size_t n, std::span<const float> bias,
@@ -63,12 +62,6 @@ Status linear_quantized(std::span<const float> x, std::size_t m, std::size_t k,
     linear_packed(x.data(), m, panels_of(block.data()), bias.empty() ? nullptr : bias.data(),
                   format, scratch.span(), y);
     EXPECT_TRUE(same(y, out)) << "format " << static_cast<int>(format);
-  }
-  if (accumulate == Accumulate::kFloat32) {
-    const kernels::Panels panels = panels_of(block.data());
-    EXPECT_LE(m, kernels::kFloatBlock);
-    kernels::multiply_panels_f32(
-        {panels, m, x.data(), bias.empty() ? nullptr : bias.data(), out.data()}, 0, panels.count());
   }
   return status;
 }

@@ -431,7 +431,7 @@ TEST(PackedWeight, TellsHowLargeItsWeightsAre) {
     for (std::size_t output = 0; output < w.n; ++output) {
       double small = 0;
       for (std::size_t i = 0; i < w.k; ++i) {
-        const double scale = static_cast<double>(w.scales[output * w.groups() + i / w.group]);
+        const auto scale = static_cast<double>(w.scales[output * w.groups() + i / w.group]);
         const double weight =
             std::abs(w.codes[output * w.k + i] - w.zero_point(output, i)) * w.unit() * scale;
         EXPECT_GE(static_cast<double>(layer.largest(output)), weight);
