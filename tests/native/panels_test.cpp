@@ -127,6 +127,15 @@ void expect_sums(const ByteLayer& layer, const std::vector<std::vector<std::uint
   Output<std::int32_t> sums(rows.size() * kPanel);
   const kernels::ByteProduct product{layer.packed.data(), steps, spread.data(), rows.size()};
   kernels::multiply_bytes(product, format, 0, steps, sums.data());
+  // The same in two parts.
+  const std::size_t half = steps / 2;
+  Output<std::int32_t> first(sums.values().size());
+  Output<std::int32_t> second(sums.values().size());
+  kernels::multiply_bytes(product, format, 0, half, first.data());
+  kernels::multiply_bytes(product, format, half, steps - half, second.data());
+  for (std::size_t i = 0; i < sums.values().size(); ++i) {
+    ASSERT_EQ(first.values()[i] + second.values()[i], sums.values()[i]);
+  }
   for (std::size_t r = 0; r < rows.size(); ++r) {
     for (std::size_t i = 0; i < kPanel; ++i) {
       std::int64_t expected = 0;
