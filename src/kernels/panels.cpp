@@ -554,7 +554,9 @@ void multiply_panel(const PanelProduct& product, std::size_t panel, const PanelP
   const auto widen = Format::widen(w.bits);
   const MultiplyRows multiply = Format::multiply(widened ? Format::kWideBits : w.bits);
   Doubles totals[kMaxRows][2];
-  std::fill_n(&totals[0][0], product.rows * 2, splat(0.0));
+  // Hidden, since a loop of zeros would become a call into the engine.
+  const v128_t zero = opaque(wasm_f64x2_splat(0.0));
+  std::fill_n(&totals[0][0], product.rows * 2, Doubles{zero, zero});
   const std::uint8_t* codes = parts.codes;
   Span span{w.steps, 0, 0};
   std::size_t chunk = 0;
@@ -628,7 +630,9 @@ void finish_bytes(const std::int32_t* sums, const double* more, const double* co
                   const float* multiplier, const float* bias, std::size_t rows, float* out,
                   std::size_t stride, std::size_t columns) {
   for (std::size_t row = 0; row < rows; ++row) {
-    float results[kPanel];
+    float part[kPanel];
+    // Not through memory where all are wanted: a copy of 32 bytes is a call into the engine.
+    float* to = columns == kPanel ? out + row * stride : part;
     for (std::size_t i = 0; i < kPanel; i += kTile) {
       Doubles total = widen_i32(wasm_v128_load(sums + row * kPanel + i));
       total = total + Doubles{wasm_v128_load(correction + i), wasm_v128_load(correction + i + 2)};
@@ -637,13 +641,9 @@ void finish_bytes(const std::int32_t* sums, const double* more, const double* co
         total = total + Doubles{wasm_v128_load(from), wasm_v128_load(from + 2)};
       }
       const v128_t scaled = wasm_f32x4_mul(narrow(total), wasm_v128_load(multiplier + i));
-      wasm_v128_store(results + i, wasm_f32x4_add(scaled, wasm_v128_load(bias + i)));
+      wasm_v128_store(to + i, wasm_f32x4_add(scaled, wasm_v128_load(bias + i)));
     }
-    if (columns == kPanel) {
-      std::copy_n(results, kPanel, out + row * stride);
-    } else {
-      std::copy_n(results, columns, out + row * stride);
-    }
+    if (columns != kPanel) std::copy_n(part, columns, out + row * stride);
   }
 }
 
