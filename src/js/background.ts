@@ -197,27 +197,31 @@ class OtherThread implements Executor {
   #spare: ArrayBuffer[] = [];
   #nextId = 0;
   #users = 0;
-  #isLost = false;
+  /** Why there is no worker any more. */
+  #gone: string | undefined;
+  /** Tells whoever waits for `ready`. */
+  #giveUp: (why: Error) => void = () => undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
   /** @throws {Error} if there are no workers here */
   constructor(binary: Binary | undefined) {
     const Worker = workerConstructor();
     if (Worker === undefined) throw new Error("there are no workers here");
-    // Bundlers look for this very expression.
-    const worker = new Worker(new URL("./async-worker.js", import.meta.url), { type: "module" });
+    // Bundlers look for this very expression; for execArgv see threads.ts.
+    const worker = new Worker(new URL("./async-worker.js", import.meta.url), {
+      type: "module",
+      execArgv: [],
+    });
     this.#worker = worker;
     this.ready = new Promise((resolve, reject) => {
-      const lose = (why: string): void => {
-        clearTimeout(timer);
-        this.#lose(why);
-        reject(new Error(why));
-      };
-      const timer = setTimeout(() => lose("it did not answer"), START_LIMIT);
+      const lose = (why: string): void => this.end(why);
+      this.#giveUp = reject;
+      this.#timer = setTimeout(() => lose("it did not answer"), START_LIMIT);
       const receive = (reply: Reply): void => {
         if ("id" in reply) {
           this.#receive(reply);
         } else if ("ready" in reply) {
-          clearTimeout(timer);
+          clearTimeout(this.#timer);
           if (this.#users === 0) worker.unref?.();
           resolve();
         } else {
@@ -242,7 +246,7 @@ class OtherThread implements Executor {
 
   /** Whether it has ended, by itself or by `end()`. */
   get isLost(): boolean {
-    return this.#isLost;
+    return this.#gone !== undefined;
   }
 
   /** While somebody uses the worker, Node waits for it. */
@@ -259,15 +263,13 @@ class OtherThread implements Executor {
     this.#worker.unref?.();
   }
 
-  /** Ends the worker; whoever waits for it is told so. */
-  end(): void {
-    this.#lose("its instance is gone");
-  }
-
-  #lose(why: string): void {
-    if (this.#isLost) return;
-    this.#isLost = true;
+  /** Ends the worker; whoever waits for it is told why. */
+  end(why: string): void {
+    if (this.#gone !== undefined) return;
+    this.#gone = why;
+    clearTimeout(this.#timer);
     this.#worker.terminate();
+    this.#giveUp(new Error(why));
     for (const { where, reject } of this.#waiting.values()) reject(lost(where, why));
     this.#waiting.clear();
   }
@@ -309,8 +311,8 @@ class OtherThread implements Executor {
   perform(_core: Core, task: Task): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       const { where } = task;
-      if (this.#isLost) {
-        reject(lost(where, "it is gone"));
+      if (this.#gone !== undefined) {
+        reject(lost(where, this.#gone));
         return;
       }
       const id = this.#nextId++;
@@ -321,10 +323,11 @@ class OtherThread implements Executor {
 }
 
 /** The executors of an instance. */
-class Background {
+export class Background {
   readonly #binary: Binary | undefined;
   #worker: OtherThread | undefined;
   #thisThread: ThisThread | undefined;
+  readonly #stops = new Set<() => void>();
 
   constructor(binary: Binary | undefined) {
     this.#binary = binary;
@@ -348,8 +351,17 @@ class Background {
     }
   }
 
+  /** Has a call told when the instance is disposed. @returns how it says that it is over */
+  enter(stop: () => void): () => void {
+    this.#stops.add(stop);
+    return () => this.#stops.delete(stop);
+  }
+
+  /** Stops all calls and ends the worker. What comes later, of layers, is done on this thread. */
   end(): void {
-    this.#worker?.end();
+    for (const stop of this.#stops) stop();
+    this.#thisThread ??= new ThisThread("its instance is disposed");
+    this.#worker?.end("its instance is gone");
   }
 }
 
@@ -358,23 +370,13 @@ const abandoned =
   typeof FinalizationRegistry === "function"
     ? /* @__PURE__ */ new FinalizationRegistry((background: Background) => background.end())
     : undefined;
-const backgrounds = /* @__PURE__ */ new WeakMap<Core, Background>();
 
 function backgroundOf(core: Core): Background {
-  let background = backgrounds.get(core);
-  if (background === undefined) {
-    background = new Background(core.binary);
-    backgrounds.set(core, background);
-    abandoned?.register(core, background, core);
+  if (core.background === undefined) {
+    core.background = new Background(core.binary);
+    abandoned?.register(core, core.background);
   }
-  return background;
-}
-
-/** Ends the worker of an instance, if it has one. */
-export function endBackground(core: Core): void {
-  backgrounds.get(core)?.end();
-  backgrounds.delete(core);
-  abandoned?.unregister(core);
+  return core.background;
 }
 
 // ---- Jobs
@@ -402,7 +404,7 @@ export class Job {
   readonly #executor: Executor;
   readonly #id = nextJob++;
   readonly #total: number;
-  readonly #aborted: Promise<never>;
+  readonly #stopped: Promise<never>;
   #done = 0;
 
   /** @internal */
@@ -411,14 +413,14 @@ export class Job {
     where: string,
     settings: AsyncSettings,
     executor: Executor,
-    aborted: Promise<never>,
+    stopped: Promise<never>,
     total: number,
   ) {
     this.#core = core;
     this.#where = where;
     this.#settings = settings;
     this.#executor = executor;
-    this.#aborted = aborted;
+    this.#stopped = stopped;
     this.#total = total;
   }
 
@@ -436,7 +438,7 @@ export class Job {
   /** Has one step performed. */
   perform(step: Step): Promise<Outcome> {
     const task = { ...step, job: this.#id, where: this.#where } as Task;
-    return Promise.race([this.#executor.perform(this.#core, task), this.#aborted]);
+    return Promise.race([this.#executor.perform(this.#core, task), this.#stopped]);
   }
 
   /**
@@ -488,16 +490,21 @@ export async function runJob<T>(
   const { signal } = settings;
   throwIfAborted(signal);
   let stop: () => void = () => undefined;
-  const aborted = new Promise<never>((_, reject) => {
+  const background = backgroundOf(core);
+  let leave: () => void = () => undefined;
+  const stopped = new Promise<never>((_, reject) => {
     stop = () => reject(signal?.reason);
     signal?.addEventListener("abort", stop);
+    leave = background.enter(() => {
+      reject(typeError("ZP_DISPOSED", `${where}: this instance was disposed`));
+    });
   });
-  aborted.catch(() => undefined);
+  stopped.catch(() => undefined);
   try {
-    const executor = await Promise.race([backgroundOf(core).executor(), aborted]);
+    const executor = await Promise.race([background.executor(), stopped]);
     const worker = executor instanceof OtherThread ? executor : undefined;
     worker?.use();
-    const job = new Job(core, where, settings, executor, aborted, total);
+    const job = new Job(core, where, settings, executor, stopped, total);
     try {
       return await work(job);
     } catch (error) {
@@ -508,5 +515,6 @@ export async function runJob<T>(
     }
   } finally {
     signal?.removeEventListener("abort", stop);
+    leave();
   }
 }

@@ -1,5 +1,6 @@
 // Picks a build of the core, loads it, and makes it prove itself before anything relies on it.
 
+import type { Background } from "./background.js";
 import {
   type BinaryName,
   buildIn,
@@ -64,6 +65,8 @@ export class Core {
   readonly wantedThreads: number;
   /** Why there are fewer threads than asked for. */
   readonly reason: string | undefined;
+  /** What performs asynchronous work, once there was some. */
+  background: Background | undefined;
   #workers: Workers | undefined;
   #isDisposed = false;
 
@@ -92,9 +95,10 @@ export class Core {
     return this.#isDisposed;
   }
 
-  /** Ends the workers. Harmless when called again. */
+  /** Ends the workers and what is on its way in the background. Harmless when called again. */
   dispose(): void {
     this.#isDisposed = true;
+    this.background?.end();
     this.#workers?.end();
     this.#workers = undefined;
     abandoned?.unregister(this);

@@ -55,8 +55,8 @@ export interface Zeropoint extends QConfigs, InitResult {
   /** The threads that it runs on. */
   readonly threads: number;
   /**
-   * Ends the instance and its workers: its functions throw `ZP_DISPOSED` from then on, and layers that
-   * are still there go on with one thread. Harmless when called again. The workers of an instance that
+   * Ends the instance and its workers: its functions throw `ZP_DISPOSED` from then on, promises that are
+   * pending are rejected with it, and layers that are still there go on with one thread. Harmless when called again. The workers of an instance that
    * nobody holds any more are ended some time later.
    */
   dispose(): void;
@@ -129,12 +129,12 @@ export async function createFrom(
     unpack: bind(core, unpack),
     linear: bind(core, linear),
     QuantizedLinear: bind(core, QuantizedLinear),
-    quantizeAsync: bind(core, quantizeAsync),
-    dequantizeAsync: bind(core, dequantizeAsync),
-    fakeQuantizeAsync: bind(core, fakeQuantizeAsync),
-    chooseQParamsAsync: bind(core, chooseQParamsAsync),
-    quantizationErrorAsync: bind(core, quantizationErrorAsync),
-    linearAsync: bind(core, linearAsync),
+    quantizeAsync: bindAsync(core, quantizeAsync),
+    dequantizeAsync: bindAsync(core, dequantizeAsync),
+    fakeQuantizeAsync: bindAsync(core, fakeQuantizeAsync),
+    chooseQParamsAsync: bindAsync(core, chooseQParamsAsync),
+    quantizationErrorAsync: bindAsync(core, quantizationErrorAsync),
+    linearAsync: bindAsync(core, linearAsync),
     quantizePerTensor: bind(core, quantizePerTensor),
     quantizePerChannel: bind(core, quantizePerChannel),
     quantizePerTensorDynamic: bind(core, quantizePerTensorDynamic),
@@ -177,5 +177,15 @@ function bind<F extends Function>(core: Core, target: F): F {
     apply: (callee, self, args) => runOn(core, () => Reflect.apply(callee, self, args)),
     construct: (callee, args, newTarget) =>
       runOn(core, () => Reflect.construct(callee, args, newTarget)),
+  });
+}
+
+/** The same of an asynchronous function, which throws nothing by itself. */
+function bindAsync<A extends unknown[], R>(
+  core: Core,
+  target: (...args: A) => Promise<R>,
+): typeof target {
+  return new Proxy(target, {
+    apply: async (callee, self, args) => runOn(core, () => Reflect.apply(callee, self, args)),
   });
 }

@@ -344,6 +344,21 @@ for (const place of ["a worker", "this thread"]) {
       });
     });
 
+    it("are rejected when their instance is disposed, and from then on", async () => {
+      const own = await create();
+      const inTheMidst = new Promise((resolve, reject) => {
+        const onProgress = () => own.dispose();
+        own.quantizeAsync(long, { onProgress }).then(resolve, reject);
+      });
+      const beside = own.dequantizeAsync(quantize(long));
+      const why = "this instance was disposed";
+      await rejects(inTheMidst, TypeError, "ZP_DISPOSED", `quantizeAsync: ${why}`);
+      await rejects(beside, TypeError, "ZP_DISPOSED", `dequantizeAsync: ${why}`);
+      await rejects(own.quantizeAsync(small), TypeError, "ZP_DISPOSED", why);
+      own.dispose();
+      sameQuantized(await zp.quantizeAsync(long), quantize(long));
+    });
+
     it("leave the arguments to their owner", async () => {
       const data = values(LONG);
       const q = quantize(data);
@@ -399,6 +414,41 @@ describe("The worker", () => {
         assert.equal(started.length, 2);
       },
     );
+  });
+
+  it("ends with its instance, and lets Node end at once", () => {
+    const script = `
+      import { create } from "zeropoint";
+      import { Worker } from "node:worker_threads";
+      const { getBuiltinModule } = process;
+      const ends = [];
+      process.getBuiltinModule = (name) => {
+        const found = getBuiltinModule.call(process, name);
+        if (name !== "node:worker_threads") return found;
+        class Recorded extends Worker {
+          constructor(...args) {
+            super(...args);
+            ends.push(new Promise((resolve) => this.once("exit", resolve)));
+          }
+        }
+        return { Worker: Recorded };
+      };
+      const started = performance.now();
+      const running = await create();
+      await running.quantizeAsync(new Float32Array(9));
+      running.dispose();
+      const late = setTimeout(() => console.log("late"), 2000);
+      await ends[0];
+      console.log("ended");
+      clearTimeout(late);
+      // One that has not answered yet.
+      const starting = await create();
+      const work = starting.quantizeAsync(new Float32Array(9)).catch(({ code }) => console.log(code));
+      setTimeout(() => starting.dispose());
+      await work;
+      await ends[1];
+      process.on("exit", () => console.log(performance.now() - started < 5000));`;
+    assert.equal(runScript(script), "ended\nZP_DISPOSED\ntrue\n");
   });
 
   it("may be missing: the work is done here, and the reason is told", async () => {
@@ -473,7 +523,12 @@ describe("The worker", () => {
     const script = `
       import { init, quantizeAsync } from "zeropoint";
       await init();
-      quantizeAsync(new Float32Array(2 ** 22).fill(2)).then(({ data }) => console.log(data[9]));`;
-    assert.equal(runScript(script), "127\n");
+      let place;
+      const onProgress = ({ offThread, reason }) => {
+        place = offThread || reason;
+      };
+      const x = new Float32Array(2 ** 22).fill(2);
+      quantizeAsync(x, { onProgress }).then(({ data }) => console.log(place, data[9]));`;
+    assert.equal(runScript(script), "true 127\n");
   });
 });
