@@ -107,7 +107,7 @@ interface Executor {
 }
 
 interface Scheduler {
-  yield?(): Promise<void>;
+  postTask?(task: () => void): Promise<void>;
 }
 
 /** Lets all that waits on this thread have its turn. */
@@ -117,7 +117,8 @@ function pause(): Promise<void> {
     setImmediate?: (work: () => void) => void;
   };
   if (typeof setImmediate === "function") return new Promise((resolve) => setImmediate(resolve));
-  if (typeof scheduler?.yield === "function") return scheduler.yield();
+  // Not yield(): whoever goes on after that goes before all timers.
+  if (typeof scheduler?.postTask === "function") return scheduler.postTask(() => undefined);
   return new Promise((resolve) => setTimeout(resolve));
 }
 

@@ -15,19 +15,14 @@ const BUILDS = ["baseline", "relaxed"];
 
 /** What needs Node, and why: whole files, or tests of a file. All else runs in browsers. */
 const NODE_ONLY = {
-  "async.test.mjs": "replaces Node's workers; policy.test.mjs has a page's at work",
-  "bench.test.mjs": "runs the benchmark's command",
-  "build.test.mjs": {
-    "examineEngine > asks about modules that are sound but for the feature": "makes a Buffer",
-    "the builds > differ in their binaries alone, so that a worker may start one with the other's module":
-      "reads the files",
-    "the builds > are the same binary as a file and as text": "reads the files",
-    "the builds > ship without an address that a bundler would have to find": "reads the files",
+  "async.test.mjs": {
+    "The worker > ends with its instance, and lets Node end at once": "starts a Node",
+    "The worker > lets Node end when the work was stopped before it began": "starts a Node",
+    "The worker > keeps Node alive while it works, and no longer": "starts a Node",
   },
+  "bench.test.mjs": "runs the benchmark's command",
   "cost.test.mjs": "reads the digits from files; what-it-costs.test.mjs does it on the page",
-  "properties-nonsense.test.mjs": "reads the declarations for what to call",
   "readme.test.mjs": "runs the README's example in a Node of its own",
-  "slim.test.mjs": "serves the binaries itself; the package's tests have slim in pages",
   "soak.test.mjs": "starts a Node that can be told to collect garbage",
   "threads.test.mjs": {
     // threads.test.mjs beside this file ends the workers of pages.

@@ -1,11 +1,12 @@
 // Serves what the tests show to a browser: the built page, and the package with its tests.
 
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { createServer } from "node:http";
 import { builtinModules } from "node:module";
 import { extname, join, normalize, sep } from "node:path";
 import { parse } from "acorn";
 import { root } from "../../scripts/run.mjs";
+import { answerBinary } from "../js/binaries.mjs";
 
 const site = join(root, "dist", "web");
 export const SUB_PATH = "/some/where/zeropoint/";
@@ -23,8 +24,8 @@ const TYPES = {
 /**
  * Serves on a port of its own.
  * @param {(path: string, request: import("node:http").IncomingMessage) =>
- *   Promise<{ type: string, body: string | Buffer, headers?: Record<string, string> } | undefined>}
- *   answer
+ *   Promise<{ type: string, body: string | Uint8Array, status?: number,
+ *     headers?: Record<string, string> } | undefined>} answer
  * @param {string} start  the path of the first page
  */
 async function serve(answer, start) {
@@ -34,7 +35,7 @@ async function serve(answer, start) {
       const found = await answer(decodeURIComponent(pathname), request);
       if (found) {
         const headers = { "content-type": found.type, ...found.headers };
-        response.writeHead(200, headers).end(found.body);
+        response.writeHead(found.status ?? 200, headers).end(found.body);
       } else response.writeHead(404, { "content-type": "text/plain" }).end("not found");
     } catch (error) {
       response.writeHead(500, { "content-type": "text/plain" }).end(String(error));
@@ -81,6 +82,12 @@ export async function serveSite({ headers = {}, lenient, missing } = {}) {
     return { type: file.type, body: readFileSync(file.path), headers: sent };
   }, SUB_PATH);
 }
+
+/** What stands in for a part of one of Node's modules. */
+const PARTLY = {
+  fs: "node-fs.js",
+  "fs/promises": "node-fs-promises.js",
+};
 
 /** What stands in for Node's modules; the others are empty, see node-only.js. */
 const STAND_INS = {
@@ -150,10 +157,13 @@ function withAddresses(source) {
 
 /** What a module of Node's becomes in a browser. */
 async function emptyModule(name) {
-  const names = Object.keys(await import(`node:${name}`)).filter((key) => key !== "default");
+  const standIn = PARTLY[name] && `./in-browser/${PARTLY[name]}`;
+  const there = ["default", ...(standIn ? Object.keys(await import(standIn)) : [])];
+  const names = Object.keys(await import(`node:${name}`)).filter((key) => !there.includes(key));
   return [
     'import { nodeOnly } from "/tests/web/in-browser/node-only.js";',
     `export default nodeOnly("node:${name}");`,
+    ...(standIn ? [`export * from "/tests/web/in-browser/${PARTLY[name]}";`] : []),
     ...names.map((key) => `export const ${key} = nodeOnly("node:${name} ${key}");`),
   ].join("\n");
 }
@@ -180,7 +190,8 @@ export const ISOLATED = {
 /**
  * Serves the repository: the built package as it is, and its tests with their imports led to what
  * stands in for Node's modules. /run is a page that runs a file of tests; /page is one that runs the
- * script that `?script=` names; /realm is a page for frames, and the only one that may evaluate text.
+ * script that `?script=` names; /realm is a page for frames, and the only one that may evaluate text;
+ * /binaries is the server of tests/js/binaries.mjs; /list names the files in a folder.
  *
  * @param {{ policy?: string, isolated?: boolean, missing?: RegExp }} options
  *   policy: the content security policy of everything; isolated: whether pages may share memory;
@@ -216,6 +227,14 @@ export async function servePackage({ policy, isolated = true, missing } = {}) {
     if (path === "/page") {
       const script = new URL(request.url, "http://localhost").searchParams.get("script");
       return { type: TYPES[".html"], body: page(script), headers };
+    }
+    if (path.startsWith("/binaries/")) {
+      const found = await answerBinary(path.slice("/binaries/".length));
+      return { ...found, headers };
+    }
+    if (path.startsWith("/list/")) {
+      const body = JSON.stringify(readdirSync(join(root, path.slice(5)), { recursive: true }));
+      return { type: TYPES[".json"], body, headers };
     }
     if (path.startsWith("/node/")) {
       const body = await module(path, () => emptyModule(path.slice("/node/".length)));
