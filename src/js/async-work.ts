@@ -13,7 +13,7 @@ import type { Accumulate } from "./linear.js";
 import { runLinear } from "./linear.js";
 import type { ElementType } from "./memory.js";
 import type { CheckedOptions, CheckedQParams, QuantizedTensorInput } from "./qparams.js";
-import { joinRanges } from "./tiles.js";
+import { forgetRanges, joinRanges } from "./tiles.js";
 import {
   type ChannelOperation,
   runChannelTile,
@@ -32,6 +32,8 @@ export type ResultArray = InstanceType<(typeof RESULTS)[ResultType]>;
 /** What is done with one piece. `job` names the call of the user's that it belongs to. */
 export type Task = { readonly job: number; readonly where: string } & (
   | { readonly kind: "open"; readonly type: ResultType; readonly length: number }
+  /** A result of ranges, of so many slices without values yet. */
+  | { readonly kind: "openRanges"; readonly slices: number }
   | {
       readonly kind: "apply";
       readonly start: number;
@@ -127,6 +129,12 @@ export class Performer {
         const result = newArray(where, type, task.length);
         if (task.type === "Float32Array") this.#results.set(job, result);
         else this.#results.set(job, result);
+        return {};
+      }
+      case "openRanges": {
+        const ranges = newArray(where, Float32Array, 2 * task.slices);
+        forgetRanges(ranges);
+        this.#results.set(job, ranges);
         return {};
       }
       case "apply": {

@@ -74,7 +74,7 @@ async function choose(
   const { slices, dtype, scheme, includeZero, nonFinite } = options;
   const { outer, slices: count, inner } = slices;
   if (count !== 0 && outer * inner === 0) throw emptyError(where, "x", x.shape, slices);
-  await job.perform({ kind: "open", type: "Float32Array", length: 2 * count });
+  await job.perform({ kind: "openRanges", slices: count });
   await job.performAll(rangePieces(job, x, options));
   const settings = { dtype, scheme, includeZero, nonFinite };
   const { chosen } = await job.perform({ kind: "choose", options: settings });

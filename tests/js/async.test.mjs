@@ -124,6 +124,26 @@ for (const place of ["a worker", "this thread"]) {
       });
     }
 
+    it("choose from ranges without zero, and from what is finite", async () => {
+      const { data, shape } = long;
+      const positive = { data: data.map((value) => 5 + Math.abs(value)), shape };
+      const negative = { data: data.map((value) => -5 - Math.abs(value)), shape };
+      const rare = { data: data.map((value, i) => (i % 3 ? value : Number.NaN)), shape };
+      const none = { data: data.map(() => Number.NaN), shape };
+      const options = { scheme: "affine", includeZero: false, nonFinite: "ignore" };
+      for (const axis of [undefined, 0]) {
+        for (const x of [positive, negative, rare]) {
+          const expected = chooseQParams(x, { ...options, axis });
+          assert.deepEqual(await zp.chooseQParamsAsync(x, { ...options, axis }), expected);
+        }
+        const message = await zp.chooseQParamsAsync(none, { ...options, axis }).catch(String);
+        assert.throws(
+          () => chooseQParams(none, { ...options, axis }),
+          (error) => String(error) === message.replace("Async", ""),
+        );
+      }
+    });
+
     it("quantize with given qparams", async () => {
       const options = { scale: tensor(values(5).map(Math.abs), [5, 1]), dtype: "int16" };
       sameQuantized(await zp.quantizeAsync(long, options), quantize(long, options));
