@@ -10,8 +10,9 @@ import type { Metric } from "./error.js";
 import { type ErrorTotal, measurePiece } from "./error.js";
 import { rangeError, type ZeropointError } from "./errors.js";
 import type { Accumulate } from "./linear.js";
-import { runLinear } from "./linear.js";
+import { multiplyPacked, runLinear } from "./linear.js";
 import type { ElementType } from "./memory.js";
+import { type PackedCopy, PackedWeight } from "./packed-weight.js";
 import type { CheckedOptions, CheckedQParams, QuantizedTensorInput } from "./qparams.js";
 import { forgetRanges, joinRanges } from "./tiles.js";
 import {
@@ -20,6 +21,7 @@ import {
   runPerTensor,
   type TensorOperation,
 } from "./torch.js";
+import { type Activation, Int8Layer } from "./w8a8.js";
 
 const RESULTS = { Int8Array, Uint8Array, Int16Array, Uint16Array, Int32Array, Float32Array };
 
@@ -95,6 +97,21 @@ export type Task = { readonly job: number; readonly where: string } & (
       readonly start: number;
       readonly width: number;
     }
+  /** Keeps a packed weight. */
+  | ({ readonly kind: "hold"; readonly weight: number } & PackedCopy)
+  /** Forgets it. */
+  | { readonly kind: "release"; readonly weight: number }
+  | {
+      readonly kind: "forward";
+      /** The weight, or the number that it is kept by. */
+      readonly weight: PackedWeight | number;
+      readonly input: NumberArray;
+      readonly rows: number;
+      readonly accumulate: Accumulate;
+      /** Of dynamic activations. */
+      readonly activation: Activation | undefined;
+      readonly start: number;
+    }
   /** Hands the result over, and forgets it. */
   | { readonly kind: "close" }
   /** Forgets the result. */
@@ -119,6 +136,7 @@ export interface Outcome {
 export class Performer {
   readonly #results = new Map<number, ResultArray>();
   readonly #totals = new Map<number, ErrorTotal>();
+  readonly #weights = new Map<number, PackedWeight>();
 
   /** @throws {Error} what the core's functions throw */
   perform(core: Core, task: Task): Outcome {
@@ -177,6 +195,29 @@ export class Performer {
         for (let row = 0; row * columns < y.data.length; row++) {
           const values = y.data.subarray(row * columns, (row + 1) * columns);
           setArray(result, values, start + row * width);
+        }
+        return {};
+      }
+      case "hold":
+        this.#weights.set(task.weight, new PackedWeight(core, where, task));
+        return {};
+      case "release":
+        this.#weights.get(task.weight)?.dispose();
+        this.#weights.delete(task.weight);
+        return {};
+      case "forward": {
+        const { input, rows, accumulate, activation, start } = task;
+        const weight =
+          typeof task.weight === "number"
+            ? (this.#weights.get(task.weight) as PackedWeight)
+            : task.weight;
+        const out = this.#part(job, start, rows * weight.outFeatures) as Float32Array;
+        if (activation === undefined) {
+          multiplyPacked(core, where, weight, accumulate, input, rows, out);
+        } else {
+          const layer = new Int8Layer(core, weight);
+          const size = rows * weight.inFeatures;
+          layer.runDynamic(where, { data: input, size }, rows, activation, out);
         }
         return {};
       }

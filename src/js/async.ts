@@ -57,7 +57,7 @@ import { checkTensorOut, Tensor } from "./tensor.js";
 import { tileQParams, tilesOf } from "./tiles.js";
 
 /** Values of a piece: few enough for one to be copied in a fraction of a millisecond. */
-const PIECE = 2 ** 19;
+export const PIECE = 2 ** 19;
 
 /** Ranges and choosing count for half of what quantizing counts: half the bytes, and no result. */
 const QUANTIZE_ASYNC = [...QUANTIZE_OPTIONS, "out", ...ASYNC_OPTIONS];
@@ -131,7 +131,7 @@ async function apply(
 }
 
 /** Has pieces performed that fill a result. */
-async function collect(
+export async function collect(
   job: Job,
   type: ResultType,
   length: number,
@@ -172,7 +172,7 @@ async function deliver<T extends NumberArray>(
 }
 
 /** The tensor of a float32 result: a new one, or the one that `out` asks for. */
-async function deliverTensor(
+export async function deliverTensor(
   where: string,
   result: ResultArray,
   shape: readonly number[],
@@ -185,7 +185,7 @@ async function deliverTensor(
 }
 
 /** `options.out`, checked; undefined if there is none. */
-function checkGivenOut(
+export function checkGivenOut(
   where: string,
   out: unknown,
   shape: readonly number[],

@@ -13,6 +13,7 @@ import {
 import type { Binary, Core } from "./build.js";
 import { rangeError, stateError, typeError } from "./errors.js";
 import { bytesIn, type ElementType } from "./memory.js";
+import type { PackedWeight } from "./packed-weight.js";
 import { show } from "./show.js";
 import { type AnyWorker, listen, messageOf, workerConstructor } from "./workers.js";
 
@@ -103,6 +104,8 @@ interface Executor {
     count: number,
     type: ElementType,
   ): NumberArray;
+  /** A packed weight, as a task may hold it. */
+  weight(where: string, weight: PackedWeight): Promise<PackedWeight | number>;
   perform(core: Core, task: Task): Promise<Outcome>;
 }
 
@@ -142,6 +145,10 @@ class ThisThread implements Executor {
   ): NumberArray {
     checkStillThere(where, array, size);
     return subarrayOf(array, start, start + count);
+  }
+
+  async weight(_where: string, weight: PackedWeight): Promise<PackedWeight> {
+    return weight;
   }
 
   async perform(core: Core, task: Task): Promise<Outcome> {
@@ -195,6 +202,8 @@ class OtherThread implements Executor {
   readonly ready: Promise<void>;
   readonly #worker: AnyWorker;
   readonly #waiting = new Map<number, Waiting>();
+  /** The numbers of the weights that it keeps. */
+  readonly #weights = new WeakMap<PackedWeight, Promise<number>>();
   #spare: ArrayBuffer[] = [];
   #nextId = 0;
   #users = 0;
@@ -309,7 +318,30 @@ class OtherThread implements Executor {
     return copy;
   }
 
+  weight(where: string, weight: PackedWeight): Promise<number> {
+    let held = this.#weights.get(weight);
+    if (held === undefined) {
+      held = this.#hold(where, weight, this.#nextId++);
+      this.#weights.set(weight, held);
+      held.catch(() => this.#weights.delete(weight));
+    }
+    return held;
+  }
+
+  async #hold(where: string, weight: PackedWeight, number: number): Promise<number> {
+    const common = { job: -1, where, weight: number };
+    const copy = weight.copy(where, () => {
+      this.#post({ kind: "release", ...common }).catch(() => undefined);
+    });
+    await this.#post({ kind: "hold", ...common, ...copy });
+    return number;
+  }
+
   perform(_core: Core, task: Task): Promise<Outcome> {
+    return this.#post(task);
+  }
+
+  #post(task: Task): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       const { where } = task;
       if (this.#gone !== undefined) {
@@ -434,6 +466,11 @@ export class Job {
     type: ElementType = "Float32Array",
   ): NumberArray {
     return this.#executor.piece(this.#where, array, size, start, count, type);
+  }
+
+  /** A packed weight of the user's, as a step may hold it. */
+  weight(weight: PackedWeight): Promise<PackedWeight | number> {
+    return Promise.race([this.#executor.weight(this.#where, weight), this.#stopped]);
   }
 
   /** Has one step performed. */

@@ -3,6 +3,7 @@
 // The linear layer: input · weightᵀ + bias, with float32 input and float or quantized weights.
 
 import { arrayLength, arrayName, type NumberArray } from "./arrays.js";
+import type { AsyncOptions } from "./background.js";
 import type { Core } from "./build.js";
 import {
   type CheckedTensor,
@@ -14,8 +15,10 @@ import {
   sizeOf,
   type TensorInput,
 } from "./check.js";
+import type { OutOption } from "./dequantize.js";
 import { DTYPES, type DType } from "./dtype.js";
 import { rangeError, typeError } from "./errors.js";
+import { forwardAsync } from "./forward-async.js";
 import { activeCore } from "./init.js";
 import { PackedWeight, type WeightCodes } from "./packed-weight.js";
 import {
@@ -238,7 +241,7 @@ function multiplyFloats(
 }
 
 /** input · weightᵀ + bias with a packed weight, whose bias it is. */
-function multiplyPacked(
+export function multiplyPacked(
   { module, memory }: Core,
   where: string,
   weight: PackedWeight,
@@ -522,14 +525,7 @@ export class QuantizedLinear {
         return out;
       }
     }
-    const batch = checkInput(where, input, weight);
-    if (this.#dynamic !== undefined && batch.shape.length < 2) {
-      throw rangeError(
-        "ZP_SHAPE_MISMATCH",
-        `${where}: input must have 2 axes or more, as PyTorch's dynamic layer takes it, ` +
-          `got shape ${showShape(batch.shape)}`,
-      );
-    }
+    const batch = this.#check(where, input);
     const result = checkTensorOut(where, "out", out, batch.outShape, batch.outSize, [batch.data]);
     if (this.#dynamic !== undefined) {
       this.#dynamic.runDynamic(where, batch, batch.rows, this.#reduceRange, result.data);
@@ -537,6 +533,41 @@ export class QuantizedLinear {
       multiplyPacked(core, where, weight, this.accumulate, batch.data, batch.rows, result.data);
     }
     return result;
+  }
+
+  /**
+   * `forward`, off this thread, with the same bits; `quantizeAsync` says how. The worker gets the packed
+   * weight with the first call and keeps it, beside the layer's own, until the layer is disposed.
+   *
+   * @param input    float32 of shape [..., inFeatures]
+   * @param options.out         where to write the result, as in `forward`
+   * @param options.signal      stops the work: the promise is rejected with the signal's reason
+   * @param options.onProgress  called after every piece with `{ done, total, offThread, reason }`
+   * @returns a promise of what `forward` returns
+   * @throws {TypeError|RangeError|Error} (as a rejection) what `forward` and `quantizeAsync` throw
+   * @example const y = await layer.forwardAsync(x, { signal: AbortSignal.timeout(1000) });
+   */
+  async forwardAsync(input: TensorInput, options?: OutOption & AsyncOptions): Promise<Tensor> {
+    const where = "QuantizedLinear.forwardAsync";
+    const weight = this.#weight;
+    weight.checkAlive(where);
+    const batch = this.#check(where, input);
+    const reduceRange = this.#dynamic && this.#reduceRange;
+    const { accumulate } = this;
+    return forwardAsync(this.#core, where, weight, { accumulate, reduceRange }, batch, options);
+  }
+
+  /** Checks an input of the layer's. */
+  #check(where: string, input: unknown): Batch {
+    const batch = checkInput(where, input, this.#weight);
+    if (this.#dynamic !== undefined && batch.shape.length < 2) {
+      throw rangeError(
+        "ZP_SHAPE_MISMATCH",
+        `${where}: input must have 2 axes or more, as PyTorch's dynamic layer takes it, ` +
+          `got shape ${showShape(batch.shape)}`,
+      );
+    }
+    return batch;
   }
 
   /** Frees the layer's memory. Calling it again does nothing; calling `forward` after it throws. */

@@ -1,6 +1,6 @@
 // A weight in the core's memory, packed as its kernels read it, and the bias that goes with it.
 
-import type { NumberArray } from "./arrays.js";
+import { type NumberArray, newArray } from "./arrays.js";
 import type { Core } from "./build.js";
 import type { MainModule } from "./core/baseline.js";
 import { DTYPES, type DType } from "./dtype.js";
@@ -24,15 +24,92 @@ export interface WeightCodes {
   readonly zeroPoints: Numbers;
 }
 
+/** A packed weight and its bias as bytes, for another core of the same build. */
+export interface PackedCopy {
+  readonly outFeatures: number;
+  readonly inFeatures: number;
+  readonly bytes: Uint8Array;
+  /** Where in the bytes the bias begins; 0 if there is none. */
+  readonly biasOffset: number;
+}
+
 /** Core memory that an object owns. */
 interface Owned {
   readonly memory: Memory;
   readonly block: Block;
+  /** Has a copy elsewhere forgotten. */
+  forget?: () => void;
 }
 
-const abandoned = /* @__PURE__ */ new FinalizationRegistry<Owned>(({ memory, block }) => {
+/** Where a packed weight is, how long it is with its bias, and where in it that begins, or 0. */
+interface Placed {
+  readonly block: Block;
+  readonly bytes: number;
+  readonly biasOffset: number;
+}
+
+function free({ memory, block, forget }: Owned): void {
   memory.release(block);
-});
+  forget?.();
+}
+
+const abandoned = /* @__PURE__ */ new FinalizationRegistry<Owned>(free);
+
+/** Packs a weight. */
+function pack(core: Core, where: string, weight: WeightCodes, bias: Numbers | undefined): Placed {
+  const { memory, module } = core;
+  const { outFeatures, inFeatures, dtype, codes, granularity, groupSize } = weight;
+  const { scales, zeroPoints } = weight;
+  const count = scales.length;
+  const size = module.packedWeightSize(dtype, outFeatures, inFeatures, granularity, groupSize);
+  if (size === 0) throw refused(where, "kSizeOverflow");
+  const biasBytes = bias === undefined ? 0 : 4 * outFeatures;
+  const bytes = aligned(size) + biasBytes;
+  const block = memory.allocate(where, bytes);
+  try {
+    const type = DTYPES[dtype].arrayName;
+    const codesAt = memory.place(bytesIn(type, outFeatures * inFeatures));
+    const scalesAt = memory.place(4 * count);
+    const zeroPointsAt = memory.place(4 * count);
+    const base = memory.commit(where);
+    try {
+      memory.copyIn(where, type, base + codesAt, codes, outFeatures * inFeatures);
+      memory.write("Float32Array", base + scalesAt, scales);
+      memory.write("Int32Array", base + zeroPointsAt, zeroPoints);
+      const status = module.packWeight(
+        base + codesAt,
+        dtype,
+        outFeatures,
+        inFeatures,
+        granularity,
+        groupSize,
+        base + scalesAt,
+        base + zeroPointsAt,
+        count,
+        block.base,
+      );
+      if (status !== "kOk") throw refused(where, status);
+    } finally {
+      memory.end();
+    }
+    if (bias !== undefined) {
+      const biasAt = block.base + aligned(size);
+      if (Array.isArray(bias)) memory.write("Float32Array", biasAt, bias);
+      else memory.copyIn(where, "Float32Array", biasAt, bias as NumberArray, outFeatures);
+    }
+  } catch (error) {
+    memory.release(block);
+    throw error;
+  }
+  return { block, bytes, biasOffset: bias === undefined ? 0 : aligned(size) };
+}
+
+/** Puts a weight that is packed already into a core's memory. */
+function paste({ memory }: Core, where: string, { bytes, biasOffset }: PackedCopy): Placed {
+  const block = memory.allocate(where, bytes.length);
+  memory.write("Uint8Array", block.base, bytes);
+  return { block, bytes: bytes.length, biasOffset };
+}
 
 /**
  * A packed weight. Its memory is freed by `dispose()`, or some time after the object has become
@@ -46,62 +123,37 @@ export class PackedWeight {
   /** Where its bias is, of four bytes for each output; 0 if there is none. */
   readonly biasAt: number;
   readonly #core: Core;
+  readonly #bytes: number;
   #owned: Owned | undefined;
   #rows = -1;
   #scratchBytes = 0;
 
-  /** @param bias  float32 values, one for each output */
-  constructor(core: Core, where: string, weight: WeightCodes, bias: Numbers | undefined) {
-    const { memory, module } = core;
-    const { outFeatures, inFeatures, dtype, codes, granularity, groupSize } = weight;
-    const { scales, zeroPoints } = weight;
-    const count = scales.length;
-    const size = module.packedWeightSize(dtype, outFeatures, inFeatures, granularity, groupSize);
-    if (size === 0) throw refused(where, "kSizeOverflow");
-    const biasBytes = bias === undefined ? 0 : 4 * outFeatures;
-    const block = memory.allocate(where, aligned(size) + biasBytes);
-    try {
-      const type = DTYPES[dtype].arrayName;
-      const codesAt = memory.place(bytesIn(type, outFeatures * inFeatures));
-      const scalesAt = memory.place(4 * count);
-      const zeroPointsAt = memory.place(4 * count);
-      const base = memory.commit(where);
-      try {
-        memory.copyIn(where, type, base + codesAt, codes, outFeatures * inFeatures);
-        memory.write("Float32Array", base + scalesAt, scales);
-        memory.write("Int32Array", base + zeroPointsAt, zeroPoints);
-        const status = module.packWeight(
-          base + codesAt,
-          dtype,
-          outFeatures,
-          inFeatures,
-          granularity,
-          groupSize,
-          base + scalesAt,
-          base + zeroPointsAt,
-          count,
-          block.base,
-        );
-        if (status !== "kOk") throw refused(where, status);
-      } finally {
-        memory.end();
-      }
-      if (bias !== undefined) {
-        const biasAt = block.base + aligned(size);
-        if (Array.isArray(bias)) memory.write("Float32Array", biasAt, bias);
-        else memory.copyIn(where, "Float32Array", biasAt, bias as NumberArray, outFeatures);
-      }
-    } catch (error) {
-      memory.release(block);
-      throw error;
-    }
+  /** @param bias  float32 values, one for each output; a copy has its own */
+  constructor(core: Core, where: string, weight: WeightCodes | PackedCopy, bias?: Numbers) {
+    const isCopy = "bytes" in weight;
+    const placed = isCopy ? paste(core, where, weight) : pack(core, where, weight, bias);
+    const { block, bytes, biasOffset } = placed;
     this.#core = core;
-    this.outFeatures = outFeatures;
-    this.inFeatures = inFeatures;
+    this.outFeatures = weight.outFeatures;
+    this.inFeatures = weight.inFeatures;
     this.at = block.base;
-    this.biasAt = bias === undefined ? 0 : block.base + aligned(size);
-    this.#owned = { memory, block };
+    this.biasAt = biasOffset === 0 ? 0 : block.base + biasOffset;
+    this.#bytes = bytes;
+    this.#owned = { memory: core.memory, block };
     abandoned.register(this, this.#owned, this);
+  }
+
+  /**
+   * What another core of the same build makes the same weight of.
+   * @param forget  called when this weight is freed
+   */
+  copy(where: string, forget: () => void): PackedCopy {
+    this.checkAlive(where);
+    const { outFeatures, inFeatures } = this;
+    const bytes = newArray(where, Uint8Array, this.#bytes);
+    this.#core.memory.read(this.at, bytes);
+    (this.#owned as Owned).forget = forget;
+    return { outFeatures, inFeatures, bytes, biasOffset: this.biasAt && this.biasAt - this.at };
   }
 
   /** Bytes that the core needs to work in for so many rows of input. */
@@ -122,9 +174,9 @@ export class PackedWeight {
   /** Frees the memory; a second time it does nothing. */
   dispose(): void {
     if (this.#owned === undefined) return;
-    const { memory, block } = this.#owned;
+    const owned = this.#owned;
     this.#owned = undefined;
     abandoned.unregister(this);
-    memory.release(block);
+    free(owned);
   }
 }

@@ -61,13 +61,15 @@ export class Int8Layer {
 
   /**
    * Runs with float activations, which are quantized on the fly with one scale for all.
-   * @param rows  of inFeatures values each
+   * @param rows        of inFeatures values each
+   * @param activation  their scale and zero point; or whether to use 7 of 8 bits when they
+   *   are chosen from the values
    */
   runDynamic(
     where: string,
-    { data, size }: CheckedTensor,
+    { data, size }: Pick<CheckedTensor, "data" | "size">,
     rows: number,
-    reduceRange: boolean,
+    activation: Activation | boolean,
     out: Float32Array,
   ): void {
     const { outFeatures } = this.weight;
@@ -76,32 +78,22 @@ export class Int8Layer {
     const xAt = memory.place(4 * size);
     const codesAt = memory.place(size);
     const rangeAt = memory.place(8);
-    const scaleAt = memory.place(8);
-    const zeroAt = memory.place(4);
+    const chosenAt = memory.place(CHOSEN_BYTES);
     const scratchAt = memory.place(this.weight.scratchBytes(rows));
     const outAt = memory.place(4 * rows * outFeatures);
     const base = memory.commit(where);
     try {
       memory.copyIn(where, "Float32Array", base + xAt, data, size);
-      // PyTorch takes an input without values for one of zeros.
-      memory.write("Float32Array", base + rangeAt, [0, 0]);
-      if (size > 0) module.minMax(base + xAt, size, base + rangeAt);
-      const min = memory.readOne("Float32Array", base + rangeAt);
-      const max = memory.readOne("Float32Array", base + rangeAt + 4);
-      const [scaleOffset, zeroOffset] = [base + scaleAt, base + zeroAt];
-      const chosen = module.chooseQuantizationParams(
-        min,
-        max,
-        0,
-        255,
-        reduceRange,
-        scaleOffset,
-        zeroOffset,
-      );
-      if (chosen === "kNonFinite") throw nonFiniteInput(where, min, max);
-      if (chosen !== "kOk") throw refused(where, chosen);
-      const scale = memory.readOne("Float64Array", scaleOffset);
-      const zeroPoint = memory.readOne("Int32Array", zeroOffset);
+      let chosen = activation;
+      if (typeof chosen === "boolean") {
+        // PyTorch takes an input without values for one of zeros.
+        memory.write("Float32Array", base + rangeAt, [0, 0]);
+        if (size > 0) module.minMax(base + xAt, size, base + rangeAt);
+        const min = memory.readOne("Float32Array", base + rangeAt);
+        const max = memory.readOne("Float32Array", base + rangeAt + 4);
+        chosen = chooseActivation(this.#core, where, min, max, chosen, base + chosenAt);
+      }
+      const { scale, zeroPoint } = chosen;
       const quantized = module.quantizePerTensor(
         base + xAt,
         size,
@@ -167,6 +159,46 @@ export class Int8Layer {
     } finally {
       memory.end();
     }
+  }
+}
+
+/** Memory that choosing takes. */
+const CHOSEN_BYTES = 16;
+
+/**
+ * Chooses scale and zero point of quint8 activations.
+ * @param reduceRange  whether to use 7 of the 8 bits
+ * @param at           CHOSEN_BYTES of the heap
+ */
+function chooseActivation(
+  { memory, module }: Core,
+  where: string,
+  min: number,
+  max: number,
+  reduceRange: boolean,
+  at: number,
+): Activation {
+  const status = module.chooseQuantizationParams(min, max, 0, 255, reduceRange, at, at + 8);
+  if (status === "kNonFinite") throw nonFiniteInput(where, min, max);
+  if (status !== "kOk") throw refused(where, status);
+  const scale = memory.readOne("Float64Array", at);
+  return { scale, zeroPoint: memory.readOne("Int32Array", at + 8) };
+}
+
+/** `chooseActivation` for a range that is known. */
+export function activationFor(
+  core: Core,
+  where: string,
+  [min, max]: Iterable<number>,
+  reduceRange: boolean,
+): Activation {
+  const { memory } = core;
+  memory.place(CHOSEN_BYTES);
+  const base = memory.commit(where);
+  try {
+    return chooseActivation(core, where, min, max, reduceRange, base);
+  } finally {
+    memory.end();
   }
 }
 

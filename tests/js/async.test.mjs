@@ -15,6 +15,10 @@ import {
   quantizePerTensor,
   tensor,
 } from "zeropoint";
+import { Performer } from "../../dist/async-work.js";
+import { loadBuild } from "../../dist/build.js";
+import { embedded } from "../../dist/embedded.js";
+import { PackedWeight } from "../../dist/packed-weight.js";
 import { Random, rejects, sameCodes, sameFloats, sameTensor } from "./support.mjs";
 
 await init();
@@ -199,6 +203,93 @@ for (const place of ["a worker", "this thread"]) {
       const x = { data: values(9 * k), shape: [9, k] };
       const w = { data: values(6 * k, 64), shape: [6, k] };
       sameTensor(await zp.linearAsync(x, w), linear(x, w));
+    });
+
+    const floats = { data: values(200 * 1500, 71), shape: [200, 1500] };
+    const layers = [
+      ["per tensor", (w, bias) => new zp.QuantizedLinear(w, { bias })],
+      ["4 bits per group", (w) => new zp.QuantizedLinear(w, { dtype: "int4", groupSize: 125 })],
+      ["summed in float32", (w) => new zp.QuantizedLinear(w, { axis: 0, accumulate: "float32" })],
+      [
+        "dynamic activations",
+        (w, bias) => new zp.QuantizedLinear(w, { activations: "dynamic", axis: 0, bias }),
+      ],
+      [
+        "dynamic activations of 8 bits",
+        (w) => new zp.QuantizedLinear(w, { activations: "dynamic", reduceRange: false }),
+      ],
+    ];
+    for (const [name, layerOf] of layers) {
+      it(`run a layer with the same bits: ${name}`, async () => {
+        const layer = layerOf(floats, values(200, 72));
+        for (const rows of [1, 701]) {
+          const x = { data: values(rows * 1500, 73), shape: [rows, 1500] };
+          const y = layer.forward(x);
+          const seen = [];
+          const onProgress = (progress) => seen.push(progress);
+          sameTensor(await layer.forwardAsync(x, { onProgress }), y);
+          const out = tensor(new Float32Array(rows * 200), [rows, 200]);
+          assert.equal(await layer.forwardAsync(x, { out }), out);
+          sameFloats(out.data, y.data);
+          const { done, total, offThread: off } = seen.at(-1);
+          assert.deepEqual([done, off], [total, place === "a worker"]);
+          assert.ok(rows === 1 || seen.length > 2, `${seen.length} pieces`);
+        }
+        layer.dispose();
+      });
+    }
+
+    it("run layers without values, and of values that are not float32", async () => {
+      for (const [n, k, rows] of [
+        [0, 3, 2],
+        [2, 0, 3],
+        [2, 3, 0],
+      ]) {
+        const weight = quantizePerTensor(tensor(new Float32Array(n * k), [n, k]), 1, 0, "qint8");
+        const input = tensor(new Float32Array(rows * k), [rows, k]);
+        for (const activations of ["float32", "dynamic"]) {
+          const layer = new zp.QuantizedLinear(weight, { activations, bias: values(n) });
+          sameTensor(await layer.forwardAsync(input), layer.forward(input));
+        }
+      }
+      const layer = new zp.QuantizedLinear(floats);
+      const x = { data: Float64Array.from(values(1500)), shape: [1, 1500] };
+      sameTensor(await layer.forwardAsync(x), layer.forward(x));
+    });
+
+    it("refuse what a layer refuses", async () => {
+      const where = "QuantizedLinear.forwardAsync";
+      const layer = new zp.QuantizedLinear(small, { activations: "dynamic" });
+      const bad = [
+        [() => layer.forwardAsync(tensor([1, 2, 3])), RangeError, "ZP_SHAPE_MISMATCH"],
+        [() => layer.forwardAsync(small, { sginal: 1 }), TypeError, "ZP_UNKNOWN_OPTION"],
+        [
+          () => layer.forwardAsync(small, { out: new Float32Array(8) }),
+          RangeError,
+          "ZP_INVALID_OUT",
+        ],
+        [() => layer.forwardAsync(tensor([[1, Number.NaN, 2]])), RangeError, "ZP_NON_FINITE"],
+      ];
+      for (const [work, type, code] of bad) {
+        await rejects(work(), type, code, new RegExp(`^${where}: `));
+      }
+      const signal = AbortSignal.abort(new Error("enough"));
+      await assert.rejects(layer.forwardAsync(small, { signal }), /^Error: enough$/);
+      layer.dispose();
+      await rejects(
+        layer.forwardAsync(small),
+        TypeError,
+        "ZP_DISPOSED",
+        /^Quan.*forwardAsync: the l/,
+      );
+    });
+
+    it("stop when the layer is disposed in the midst", async () => {
+      const layer = new zp.QuantizedLinear(floats);
+      const x = { data: values(2001 * 1500, 74), shape: [2001, 1500] };
+      const work = layer.forwardAsync(x, { onProgress: () => layer.dispose() });
+      await rejects(work, TypeError, "ZP_DISPOSED", /^QuantizedLinear\.forwardAsync: the layer is/);
+      sameQuantized(await zp.quantizeAsync(small), quantize(small));
     });
 
     it("take and give tensors without values", async () => {
@@ -438,6 +529,56 @@ describe("The worker", () => {
         assert.equal(started.length, 2);
       },
     );
+  });
+
+  it("gets the weight of a layer once, and forgets it with the layer", async () => {
+    const posted = [];
+    const listening = (Worker) =>
+      class extends Worker {
+        postMessage(message, transfer) {
+          const { kind = "start", bytes } = message.task ?? {};
+          posted.push(bytes ? `${kind} ${bytes.length > 3000}` : kind);
+          super.postMessage(message, transfer);
+        }
+      };
+    const zp = await create();
+    const weight = tensor(values(40 * 100), [40, 100]);
+    const x = tensor(values(200), [2, 100]);
+    await withWorkers(listening, async (started) => {
+      const layer = new zp.QuantizedLinear(weight, { axis: 0 });
+      const y = layer.forward(x);
+      const both = await Promise.all([layer.forwardAsync(x), layer.forwardAsync(x)]);
+      for (const again of [...both, await layer.forwardAsync(x)]) sameTensor(again, y);
+      const expected = (kind) => posted.filter((found) => found.startsWith(kind)).length;
+      assert.deepEqual(
+        [expected("hold true"), expected("forward"), expected("release")],
+        [1, 3, 0],
+      );
+      // Another worker knows nothing of it.
+      crash(started[0]);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      sameTensor(await layer.forwardAsync(x), y);
+      assert.deepEqual([started.length, expected("hold true"), expected("release")], [2, 2, 0]);
+      layer.dispose();
+      assert.equal(expected("release"), 1);
+      await zp.quantizeAsync(small);
+    });
+  });
+
+  it("gives back the memory of weights that it forgets", async () => {
+    const core = await loadBuild("test", embedded, { build: "baseline" });
+    const weight = new PackedWeight(core, "test", {
+      ...{ outFeatures: 2048, inFeatures: 8192, dtype: "int8", granularity: "perTensor" },
+      ...{ codes: new Int8Array(2 ** 24), groupSize: 0, scales: [1], zeroPoints: [0] },
+    });
+    const copy = weight.copy("test", () => {});
+    const performer = new Performer();
+    const common = { job: 0, where: "test", weight: 7 };
+    // More than WebAssembly's memory holds at a time.
+    for (let held = 0; held < 2 ** 32; held += copy.bytes.length) {
+      performer.perform(core, { kind: "hold", ...common, ...copy });
+      performer.perform(core, { kind: "release", ...common });
+    }
   });
 
   it("is ended with its instance, and not before", async () => {

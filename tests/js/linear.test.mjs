@@ -761,7 +761,7 @@ describe("QuantizedLinear.dispose", () => {
       encoding: "utf8",
     });
     assert.equal(stderr, "");
-    assert.equal(stdout, "constructor,forward,dispose\n");
+    assert.equal(stdout, "constructor,forward,forwardAsync,dispose\n");
   });
 
   it("leaves other layers alone, however often it is called", () => {

@@ -210,11 +210,11 @@ for (const [name, value] of Object.entries(zeropoint)) {
     calls[name] = (args) => value(...args);
     continue;
   }
-  calls[`new ${name}`] = (args, more) => {
+  calls[`new ${name}`] = async (args, more) => {
     const made = new value(...args);
     for (const method of methodsOf(made)) {
       try {
-        made[method](...more);
+        await made[method](...more);
       } catch (error) {
         checkRefusal(error, `${name}.${method}`);
       }

@@ -285,6 +285,7 @@ same<Promise<Tensor>>()(dequantizeAsync(quantizePerTensor(x, 1, 0, "qint8")));
 same<Promise<Tensor>>()(fakeQuantizeAsync(x, { axis: 0, onProgress: () => {} }));
 same<Promise<number>>()(quantizationErrorAsync(x, x, "sqnr", { signal }));
 same<Promise<Tensor>>()(linearAsync(x, quantize(x), null, { accumulate: "float32", out: x }));
+same<Promise<Tensor>>()(new QuantizedLinear(x).forwardAsync(x, { out: x, signal }));
 const onProgress = (progress: Progress): void => {
   same<number>()(progress.done);
   same<number>()(progress.total);
