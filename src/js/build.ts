@@ -202,22 +202,24 @@ async function compileGiven(where: string, chunks: Chunks, wasm: unknown): Promi
   }
 }
 
-/** Runs a compiled build, with workers if it can have them. */
+/** Runs a compiled build, with workers unless there is a reason for none. */
 async function startCore(
   where: string,
-  { name, chunk, module }: Compiled,
+  compiled: Compiled,
   threads: number,
   reason: string | undefined,
 ): Promise<Core> {
+  const { name, chunk, module } = compiled;
   const build = buildOf(name);
   let core: Core;
   let isCorrect: boolean;
+  let trouble: unknown;
   try {
     const { bindings: started, shared } = await instantiate(chunk.start, module);
     const bindings = started as CoreModule;
     const memory = new Memory(bindings);
     let workers: Workers | undefined;
-    if (shared !== undefined && threads > 1) {
+    if (shared !== undefined && threads > 1 && reason === undefined) {
       const withThreads = started as ThreadsModule;
       workers = await startWorkers(withThreads, { module, memory: shared }, threads - 1);
       const { end } = workers;
@@ -231,12 +233,15 @@ async function startCore(
     }
     const binary = { name, module };
     core = new Core(bindings, build, memory, binary, workers, threads, reason);
-    isCorrect = computesKnownValues(core) && threadsComputeKnownValues(core);
+    isCorrect = computesKnownValues(core);
+    if (isCorrect) trouble = troubleWithThreads(core);
   } catch (cause) {
     throw loadFailed(where, `the "${build}" build`, cause);
   }
-  if (isCorrect) return core;
+  if (isCorrect && trouble === undefined) return core;
   core.dispose();
+  // Another instance, for nobody knows what was left of this one.
+  if (isCorrect) return startCore(where, compiled, threads, `threads do not work here: ${trouble}`);
   throw unsupported(where, `the "${build}" build computes wrong values on this engine`);
 }
 
@@ -294,22 +299,27 @@ export function checkHasWasm(where: string, wasm: unknown): void {
 const PARTS = 256;
 const STEPS = 100;
 
-/** Whether all threads together compute what one computes; true without workers. */
-function threadsComputeKnownValues({ memory, module, threads }: Core): boolean {
-  if (threads === 1) return true;
+/** What happens when all threads together compute what one computes; undefined if it is right. */
+function troubleWithThreads({ memory, module, threads }: Core): unknown {
+  if (threads === 1) return undefined;
   const place = memory.place(4 * PARTS);
   const out = memory.commit("init") + place;
-  (module as ThreadsModule).proveWorkers(out, PARTS, STEPS);
+  try {
+    (module as ThreadsModule).proveWorkers(out, PARTS, STEPS);
+  } catch (trap) {
+    return trap;
+  }
   const states = new Uint32Array(PARTS);
   memory.read(out, states);
   memory.end();
-  return states.every((state, part) => {
+  const isRight = states.every((state, part) => {
     let expected = part;
     for (let step = 0; step < STEPS; step++) {
       expected = (Math.imul(expected, 1664525) + 1013904223) >>> 0;
     }
     return state === expected;
   });
+  return isRight ? undefined : "they compute wrong values";
 }
 
 /** Four vectors and one value over: ties, signs, both ends of the range, NaN and infinities. */

@@ -221,6 +221,32 @@ describe("threads that cannot be had", () => {
     );
   });
 
+  it("are one thread, of another instance, where they trap or compute wrongly", async () => {
+    const trap = () => {
+      throw new WebAssembly.RuntimeError("memory access out of bounds");
+    };
+    for (const [proveWorkers, reason] of [
+      [trap, "RuntimeError: memory access out of bounds"],
+      [() => {}, "they compute wrong values"],
+    ]) {
+      const started = [];
+      const start = async (...given) => {
+        const { start: real } = await embedded["baseline-threads"]();
+        started.push(Object.assign(await real(...given), started.length ? {} : { proveWorkers }));
+        return started.at(-1);
+      };
+      const chunks = {
+        "baseline-threads": async () => ({ ...(await embedded["baseline-threads"]()), start }),
+      };
+      const core = await loadBuild("test", chunks, { build: "baseline", threads: 3 });
+      assert.equal(core.reason, `threads do not work here: ${reason}`);
+      assert.deepEqual([core.threads, core.wantedThreads, started.length], [1, 3, 2]);
+      assert.equal(core.module, started[1]);
+      compute(core, 100, 10);
+      core.dispose();
+    }
+  });
+
   it("are fetched again by whoever asked for them, without a quarrel", async () => {
     const script = `
       import { init } from "zeropoint";
