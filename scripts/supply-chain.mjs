@@ -1,5 +1,6 @@
 // Checks what the project takes from others: that the lock files pin every package to its content, that
-// each development dependency is used, and, where the registry offers them, the packages' signatures.
+// each development dependency is used, and, where the registry offers them, the packages' signatures; and
+// that the workflows publish as they promise to.
 //
 //   npm run supply-chain [-- --strict]     --strict fails if signatures cannot be checked
 
@@ -8,8 +9,11 @@ import { join } from "node:path";
 import { capture, Failure, root, runAsScript } from "./run.mjs";
 import { setUp } from "./setup.mjs";
 
-/** The packages that may run a script when they are installed. */
-const MAY_HAVE_SCRIPTS = ["esbuild", "fsevents"];
+/**
+ * The packages that may run a script when they are installed: two put their program into its place, one
+ * builds what only macOS has, one prints a notice.
+ */
+const MAY_HAVE_SCRIPTS = ["esbuild", "node", "fsevents", "protobufjs"];
 
 /** What a version in a manifest may look like: a range of a registry's versions, or another's name. */
 const RANGE = /^(npm:(@[\w.-]+\/)?[\w.-]+@)?[~^]?\d+\.\d+\.\d+(-[\w.]+)?$/;
@@ -42,6 +46,34 @@ export function problemsOfLock(lock) {
     }
     if (hasInstallScript && !MAY_HAVE_SCRIPTS.includes(name)) {
       problems.push(`${path} runs a script when it is installed`);
+    }
+  }
+  return problems;
+}
+
+/** What is wrong with a workflow, one line each. */
+export function problemsOfWorkflow(text) {
+  const [head, body = ""] = text.split(/^jobs:$/m);
+  const jobs = body.split(/^ {2}(?=[\w-]+:$)/m).slice(1);
+  const problems = jobs.length > 0 ? [] : ["it has no jobs"];
+  for (const [, action] of text.matchAll(/\buses: *(\S+)/g)) {
+    if (!/^actions\/[\w-]+@v\d+$/.test(action)) problems.push(`it uses ${action}`);
+  }
+  if (!/^permissions:\n {2}contents: read\n(?! )/m.test(head)) {
+    problems.push("its jobs may do more than read");
+  }
+  if (/\bsecrets\b/.test(text)) problems.push("it takes a secret");
+  for (const job of jobs) {
+    const name = job.slice(0, job.indexOf(":"));
+    const isPublishing = /\bnpm publish\b/.test(job);
+    if (/: *write\b/.test(job) && !isPublishing) problems.push(`${name} may write`);
+    if (!isPublishing) continue;
+    if (!/\bnpm publish\b.* --provenance\b/.test(job)) problems.push(`${name}: no provenance`);
+    if (!/^ {6}id-token: write$/m.test(job)) problems.push(`${name} has no identity to prove`);
+    if (/: *write\b/.test(job.replace("id-token: write", ""))) problems.push(`${name} may write`);
+    if (!/^ {4}needs: .*\btest\b/m.test(job)) problems.push(`${name} does not wait for the tests`);
+    if (/\bnpm (ci|i|install|run|test|exec)\b|\bnpx\b|checkout@/.test(job)) {
+      problems.push(`${name} runs more than npm`);
     }
   }
   return problems;
@@ -99,6 +131,10 @@ await runAsScript(import.meta.url, async (args) => {
     const lock = JSON.parse(readFileSync(join(root, file), "utf8"));
     problems.push(...problemsOfLock(lock).map((problem) => `${file}: ${problem}`));
     console.log(`${file}: ${Object.keys(lock.packages).length - 1} packages`);
+  }
+  for (const file of listFiles(".github/workflows/*.yml")) {
+    const found = problemsOfWorkflow(readFileSync(join(root, file), "utf8"));
+    problems.push(...found.map((problem) => `${file}: ${problem}`));
   }
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   for (const name of unusedDependencies(manifest)) problems.push(`${name} is used nowhere`);

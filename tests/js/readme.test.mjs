@@ -36,4 +36,22 @@ describe("README", () => {
       assert.ok(existsSync(new URL(`../../${target}`, import.meta.url)), `${target} is missing`);
     }
   });
+
+  it("names every command, and none that is missing", () => {
+    const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+    const { scripts } = JSON.parse(
+      readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
+    );
+    const named = new Set(
+      [...readme.matchAll(/\bnpm (?:run )?([\w:-]+)/g)].map(([, name]) => name),
+    );
+    // Shorter forms of other commands.
+    const implied = ["format:check"];
+    for (const name of Object.keys(scripts)) {
+      assert.ok(named.has(name) || implied.includes(name), `npm run ${name} is not named`);
+    }
+    for (const [, name] of readme.matchAll(/\bnpm run ([\w:-]+)/g)) {
+      assert.ok(name in scripts, `there is no npm run ${name}`);
+    }
+  });
 });

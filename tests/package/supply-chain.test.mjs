@@ -1,12 +1,13 @@
 // What the project takes from others is pinned to its content, comes from one place, and is used.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { differences } from "../../scripts/reproduce.mjs";
 import {
   checkSignatures,
   problemsOfLock,
+  problemsOfWorkflow,
   unusedDependencies,
 } from "../../scripts/supply-chain.mjs";
 
@@ -22,6 +23,7 @@ describe("The lock file", () => {
 
   it("pins every package to its content, from one registry", () => {
     assert.deepEqual(problemsOfLock(lock), []);
+    assert.deepEqual(problemsOfLock(read("tests/bench/package-lock.json")), []);
   });
 
   for (const [what, path, fields] of [
@@ -48,6 +50,35 @@ describe("Development dependencies", () => {
     const name = ["left", "pad"].join("-");
     assert.deepEqual(unusedDependencies({ devDependencies: { [name]: "1.0.0" } }), [name]);
   });
+});
+
+describe("The workflows", () => {
+  const folder = new URL("../../.github/workflows/", import.meta.url);
+  const text = (name) => readFileSync(new URL(name, folder), "utf8");
+
+  it("publish with provenance, and may do nothing else", () => {
+    const names = readdirSync(folder);
+    assert.deepEqual(names, ["ci.yml", "release.yml"]);
+    for (const name of names) assert.deepEqual(problemsOfWorkflow(text(name)), [], name);
+  });
+
+  for (const [what, from, to] of [
+    ["an action of somebody else's", "actions/checkout@v5", "someone/checkout@v5"],
+    ["an action of any version", "actions/checkout@v5", "actions/checkout@main"],
+    ["a job that may write", "timeout-minutes: 60", "permissions:\n      contents: write"],
+    ["the right to write for all", "contents: read", "contents: write"],
+    ["a token", "--access public", "--access public # secrets.NPM_TOKEN"],
+    ["a tarball without provenance", " --provenance", ""],
+    ["no identity", "id-token: write", "contents: read"],
+    ["untested code", "needs: [test, pack]", "needs: [pack]"],
+    ["packages beside the publishing", "- run: npm publish", "- run: npm ci && npm publish"],
+  ]) {
+    it(`may not have ${what}`, () => {
+      const altered = text("release.yml").replace(from, to);
+      assert.notEqual(altered, text("release.yml"));
+      assert.notDeepEqual(problemsOfWorkflow(altered), []);
+    });
+  }
 });
 
 describe("npm audit signatures", () => {
