@@ -493,11 +493,8 @@ function* linearPieces(
 ): Generator<Piece> {
   const { inFeatures: k, outFeatures: width } = weight;
   const most = Math.max(1, Math.floor(PIECE / Math.max(1, k)));
-  // Groups of rows whose results are the same in whatever company.
-  const rowStep = Math.min(batch.rows, most);
   const weightStep = Math.min(width, most);
-  for (let row = 0; row < batch.rows; row += rowStep) {
-    const rows = Math.min(rowStep, batch.rows - row);
+  for (const [row, rows] of rowPieces(batch.rows, most)) {
     for (let first = 0; first < width; first += weightStep) {
       const count = Math.min(weightStep, width - first);
       const data = job.piece(batch.data, batch.size, row * k, rows * k) as Float32Array;
@@ -513,6 +510,23 @@ function* linearPieces(
       };
       yield { step, amount: rows * count };
     }
+  }
+}
+
+/** Rows that are worth reading a weight for. */
+const FEWEST_ROWS = 8;
+
+/**
+ * Pieces of so many rows, or a few more: [first, count]. In float32 a row's result depends on its place
+ * among four, and on whether there are eight; here it is what it is in one piece.
+ */
+export function* rowPieces(rows: number, wanted: number): Generator<[number, number]> {
+  const step = Math.max(FEWEST_ROWS, 4 * Math.floor(wanted / 4));
+  for (let row = 0; row < rows; ) {
+    const left = rows - row;
+    const count = left < step + FEWEST_ROWS ? left : step;
+    yield [row, count];
+    row += count;
   }
 }
 

@@ -1,6 +1,6 @@
 // The asynchronous form of a layer's forward.
 
-import { checkGivenOut, collect, deliverTensor, PIECE } from "./async.js";
+import { checkGivenOut, collect, deliverTensor, PIECE, rowPieces } from "./async.js";
 import {
   ASYNC_OPTIONS,
   type AsyncOptions,
@@ -18,9 +18,8 @@ import type { Tensor } from "./tensor.js";
 import { tilesOf } from "./tiles.js";
 import { type Activation, activationFor } from "./w8a8.js";
 
-/** Products of a piece, and rows that are worth reading the weight for: some ten milliseconds. */
+/** Products of a piece: some ten milliseconds. */
 const PRODUCTS = 2 ** 27;
-const FEWEST_ROWS = 8;
 
 /** How a layer computes. */
 interface Settings {
@@ -51,11 +50,9 @@ export async function forwardAsync(
     const held = await job.weight(weight);
     const result = await collect(job, "Float32Array", outSize, function* (): Generator<Piece> {
       const { inFeatures: k, outFeatures: n } = weight;
-      const most = Math.max(FEWEST_ROWS, Math.floor(PRODUCTS / (k * n + 1)));
-      const step = Math.max(1, Math.min(most, Math.floor(PIECE / (k + 1))));
-      for (let row = 0; row < batch.rows; row += step) {
+      const wanted = Math.min(PRODUCTS / (k * n + 1), PIECE / (k + 1));
+      for (const [row, rows] of rowPieces(batch.rows, wanted)) {
         weight.checkAlive(where);
-        const rows = Math.min(step, batch.rows - row);
         const input = job.piece(batch.data, size, row * k, rows * k);
         const start = row * n;
         yield {

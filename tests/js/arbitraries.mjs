@@ -23,7 +23,7 @@ export function fuzzLimits(shares, runs) {
 }
 
 /** Makes every NaN the same one: their signs and payloads are the engine's, and Node 24 compares them. */
-function withOneNaN(result) {
+export function withOneNaN(result) {
   if (result instanceof Float32Array || result instanceof Float64Array) {
     result.forEach((value, i) => {
       if (Number.isNaN(value)) result[i] = Number.NaN;

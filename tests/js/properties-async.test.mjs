@@ -1,0 +1,131 @@
+// The asynchronous functions give what the synchronous ones give, and refuse what they refuse, for any
+// values, in arrays of any kind, with any options, in every build.
+
+import assert from "node:assert/strict";
+import { after, describe, it } from "node:test";
+import fc from "fast-check";
+import { init } from "zeropoint";
+import {
+  anyValues,
+  fuzzLimits,
+  layersOf,
+  optionsFor,
+  quantizedLayersOf,
+  shapes,
+  tameValues,
+  withOneNaN,
+} from "./arbitraries.mjs";
+import { builds } from "./builds.mjs";
+
+await init();
+after(() => {
+  for (const build of builds) build.dispose();
+});
+
+/** What comes of work: its result, or what it refuses, without the name of the asynchronous form. */
+async function outcomeOf(work) {
+  try {
+    return { result: withOneNaN(await work()) };
+  } catch (error) {
+    const { code, message, constructor } = error;
+    assert.match(String(code), /^ZP_/, error.stack);
+    return { code, type: constructor.name, message: message.replace(/^([\w.]+)Async:/, "$1:") };
+  }
+}
+
+/** A test that two forms of the same work have the same outcome. */
+function sameOutcome(title, arbitraries, pairs, runs = 100) {
+  it(title, async () => {
+    const property = fc.asyncProperty(...arbitraries, async (...values) => {
+      for (const build of builds) {
+        for (const [now, later] of pairs(build, ...values)) {
+          const expected = await outcomeOf(async () => now());
+          assert.deepEqual(await outcomeOf(later), expected, build.name);
+        }
+      }
+    });
+    await fc.assert(property, fuzzLimits(4, runs));
+  });
+}
+
+/** The same values in an array of another kind. */
+const KINDS = {
+  plain: (data) => Float32Array.from(data),
+  double: (data) => Float64Array.from(data),
+  part: (data) => Float32Array.of(7, 7, ...data, 7).subarray(2, 2 + data.length),
+  bytes: (data) => Int8Array.from(data),
+  unsigned: (data) => Uint16Array.from(data),
+  resizable: (data) => {
+    const array = new Float32Array(new ArrayBuffer(4 * data.length, { maxByteLength: 1 << 16 }));
+    array.set(data);
+    return array;
+  },
+  shared: (data) => {
+    const array = new Float32Array(new SharedArrayBuffer(4 * data.length));
+    array.set(data);
+    return array;
+  },
+  list: (data) => [...data],
+  view: (data) => new DataView(Float32Array.from(data).buffer),
+};
+
+const quantizations = shapes.chain((shape) =>
+  fc.record({
+    x: fc
+      .tuple(fc.constantFrom(...Object.values(KINDS)), anyValues(shape.reduce((a, b) => a * b, 1)))
+      .map(([inKind, data]) => ({ data: inKind(data), shape })),
+    options: fc
+      .tuple(optionsFor(shape), fc.constantFrom("throw", "ignore", undefined, "drop"))
+      .map(([options, nonFinite]) => ({ ...options, nonFinite })),
+  }),
+);
+
+describe("the asynchronous functions", () => {
+  sameOutcome("quantize as the synchronous ones do", [quantizations], (zp, { x, options }) => [
+    [() => zp.quantize(x, options), () => zp.quantizeAsync(x, options)],
+    [() => zp.chooseQParams(x, options), () => zp.chooseQParamsAsync(x, options)],
+    [() => zp.fakeQuantize(x, options), () => zp.fakeQuantizeAsync(x, options)],
+  ]);
+
+  sameOutcome(
+    "dequantize and measure as the synchronous ones do",
+    [quantizations, fc.constantFrom("mse", "mae", "max", "sqnr", "cosine", "rms")],
+    (zp, { x, options }, metric) => {
+      const shape = [...x.shape];
+      const size = shape.reduce((a, b) => a * b, 1);
+      const values = Float32Array.from({ length: size }, (_, i) => Math.sin(i));
+      const q = zp.quantize({ data: values, shape }, { ...options, nonFinite: undefined });
+      return [
+        [() => zp.dequantize(q), () => zp.dequantizeAsync(q)],
+        [
+          () => zp.quantizationError(x, { data: values, shape }, metric),
+          () => zp.quantizationErrorAsync(x, { data: values, shape }, metric),
+        ],
+      ];
+    },
+  );
+
+  sameOutcome(
+    "multiply as the synchronous ones do",
+    [layersOf(anyValues), fc.constantFrom("exact", "float32")],
+    (zp, { input, weight, bias }, accumulate) => [
+      [
+        () => zp.linear(input, weight, bias, { accumulate }),
+        () => zp.linearAsync(input, weight, bias, { accumulate }),
+      ],
+    ],
+  );
+
+  sameOutcome(
+    "run layers as the synchronous ones do",
+    [quantizedLayersOf(anyValues), layersOf(tameValues), fc.boolean()],
+    (zp, { input, weight, bias }, { input: x, weight: w }, reduceRange) => {
+      const layer = new zp.QuantizedLinear(weight, { bias });
+      const dynamic = new zp.QuantizedLinear(w, { activations: "dynamic", reduceRange });
+      return [
+        [() => layer.forward(input), () => layer.forwardAsync(input)],
+        [() => dynamic.forward(x), () => dynamic.forwardAsync(x)],
+      ];
+    },
+  );
+});
