@@ -10,6 +10,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Failure, root } from "./run.mjs";
+import { toText } from "./wasm-text.mjs";
 
 /** Each build, and the build that has the same types. */
 const BUILDS = {
@@ -57,40 +58,6 @@ function withSection(binary, text) {
   return Buffer.concat([binary, Buffer.from([0, ...withLength(content)])]);
 }
 
-// ---- The binary as text -------------------------------------------------------------------------
-
-/** Printable ASCII that stands for itself in a string between double quotes, and in any charset. */
-const ALPHABET = Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i))
-  .filter((character) => !['"', "\\"].includes(character))
-  .join("");
-/** So many characters begin a pair. */
-const PREFIXES = 2;
-
-/**
- * Bytes as text: the 91 most frequent bytes are one character each, the others two. The text is as
- * long as 1.05 bytes a byte, against 1.33 in base64, and since every byte reads the same wherever it
- * stands, compression finds in it what it finds in the binary: with Brotli it takes 3 % more than the
- * binary does, and base64 68 % more.
- *
- * @returns the bytes in the order of their characters, as two hexadecimal digits each, then the text
- */
-function toText(binary) {
-  const counts = new Array(256).fill(0);
-  for (const byte of binary) counts[byte]++;
-  const order = [...counts.keys()].sort((a, b) => counts[b] - counts[a] || a - b);
-  const singles = ALPHABET.length - PREFIXES;
-  const characters = [];
-  for (const [rank, byte] of order.entries()) {
-    const pair = rank - singles;
-    characters[byte] =
-      pair < 0
-        ? ALPHABET[PREFIXES + rank]
-        : ALPHABET[Math.floor(pair / ALPHABET.length)] + ALPHABET[pair % ALPHABET.length];
-  }
-  const text = Array.from(binary, (byte) => characters[byte]).join("");
-  return Buffer.from(order).toString("hex") + text;
-}
-
 // ---- All of it ----------------------------------------------------------------------------------
 
 /** @param from  where the linker put its files */
@@ -107,8 +74,8 @@ export function embedBuilds(from, to) {
     const binary = withSection(readFileSync(join(from, `${name}.wasm`)), `${version} ${name}`);
     write(`${name}.js`, withoutOwnBinary(module, name));
     write(`${name}.wasm`, binary);
-    write(`${name}.text.js`, `export default "${toText(binary)}";\n`);
-    write(`${name}.text.d.ts`, "declare const text: string;\nexport default text;\n");
+    write(`${name}.text.js`, `export default ${JSON.stringify(toText(binary), null, 1)};\n`);
+    write(`${name}.text.d.ts`, "declare const text: readonly string[];\nexport default text;\n");
     write(
       `${name}.d.ts`,
       name === typedLike

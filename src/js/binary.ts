@@ -31,36 +31,80 @@ export type WasmOption =
 
 // ---- The binary as text
 
-/** Of characters that need no escape in a string, in the order of scripts/embed.mjs. */
-const QUOTE = 34;
-const BACKSLASH = 92;
-const FIRST = 32;
-const CHARACTERS = 93;
-/** So many characters begin a pair. */
-const PREFIXES = 2;
-const BYTES = 256;
+/** The characters that need no escape in a string, in the order of scripts/wasm-text.mjs. */
+const ALPHABET = Array.from({ length: 95 }, (_, i) => 32 + i).filter((c) => c !== 34 && c !== 92);
+/** Where a word goes on in another stream it has this much more than the stream's number. */
+const STREAM = 256;
 
-/** @param text  what scripts/embed.mjs made of the binary */
-function fromText(text: string): Uint8Array<ArrayBuffer> {
-  const order = new Uint8Array(BYTES);
-  for (let i = 0; i < BYTES; i++) order[i] = Number.parseInt(text.slice(2 * i, 2 * i + 2), 16);
-  const rank = (at: number): number => {
-    const code = text.charCodeAt(at);
-    return code - FIRST - Number(code > QUOTE) - Number(code > BACKSLASH);
-  };
-  const bytes = new Uint8Array(text.length);
-  let length = 0;
-  for (let at = 2 * BYTES; at < text.length; at++) {
-    const first = rank(at);
-    const place =
-      first < PREFIXES ? CHARACTERS - PREFIXES + first * CHARACTERS + rank(++at) : first - PREFIXES;
-    bytes[length++] = order[place] as number;
+/** Bytes, and streams in which they go on. */
+type Word = readonly number[];
+
+/** A stream of a text: its words, and where it stands. */
+interface Stream {
+  readonly text: string;
+  /** Words of one character, by its code; others are in `pairs`, by the codes of both. */
+  readonly singles: (Word | undefined)[];
+  readonly pairs: Word[][];
+  at: number;
+}
+
+function streamOf(dictionary: string, text: string): Stream {
+  const words = dictionary.split(" ");
+  const size = ALPHABET.length;
+  const prefixes = Math.max(0, Math.ceil((words.length - size) / (size - 1)));
+  const singles = Array.from<Word | undefined>({ length: 128 });
+  const pairs: Word[][] = [];
+  for (const [place, word] of words.entries()) {
+    const parts = Array.from(word.match(/[g-z]|../g) ?? [], (part) =>
+      part.length === 1 ? STREAM + part.charCodeAt(0) - 103 : Number.parseInt(part, 16),
+    );
+    const pair = place + prefixes - size;
+    if (pair < 0) {
+      singles[ALPHABET[prefixes + place] as number] = parts;
+    } else {
+      const first = ALPHABET[Math.floor(pair / size)] as number;
+      pairs[first] ??= [...singles] as Word[];
+      (pairs[first] as Word[])[ALPHABET[pair % size] as number] = parts;
+    }
   }
-  return bytes.subarray(0, length);
+  return { text, singles, pairs, at: 0 };
+}
+
+function nextWord(stream: Stream): Word {
+  const { text } = stream;
+  const first = text.charCodeAt(stream.at++);
+  return (
+    stream.singles[first] ?? ((stream.pairs[first] as Word[])[text.charCodeAt(stream.at++)] as Word)
+  );
+}
+
+/**
+ * The binary that scripts/wasm-text.mjs made a text of. Start-up waits for this: it is one loop, and no
+ * recursion, because engines compile a loop while it runs.
+ */
+function fromText([size, ...texts]: readonly string[]): Uint8Array<ArrayBuffer> {
+  const streams = Array.from({ length: texts.length / 2 }, (_, i) =>
+    streamOf(texts[2 * i] as string, texts[2 * i + 1] as string),
+  );
+  const [main, raw] = streams as [Stream, Stream];
+  const bytes = new Uint8Array(Number(size));
+  let length = 0;
+  while (length < bytes.length) {
+    for (const part of nextWord(main)) {
+      if (part < STREAM) {
+        bytes[length++] = part;
+        continue;
+      }
+      for (const byte of nextWord(streams[part - STREAM] as Stream)) {
+        bytes[length++] = byte < STREAM ? byte : (nextWord(raw)[0] as number);
+      }
+    }
+  }
+  return bytes;
 }
 
 /** Compiles the binary of a chunk. */
-export function compileText(text: string): Promise<WasmModule> {
+export function compileText(text: readonly string[]): Promise<WasmModule> {
   return WebAssembly.compile(fromText(text));
 }
 

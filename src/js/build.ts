@@ -27,7 +27,7 @@ export type Build = "baseline" | "relaxed";
 /** What a chunk gives: the module around the binary, and the binary unless a user brings it. */
 export interface Chunk {
   readonly start: Start;
-  readonly text?: string;
+  readonly text?: readonly string[];
 }
 
 /** How the chunk of each build is loaded. */
@@ -168,7 +168,7 @@ async function compileBuild(
     // Both are on their way at the same time, so neither may fail unheard.
     chunk.catch(() => undefined);
     if (wasm !== undefined) source = await wasm(`${name}.wasm`);
-    const { text = "" } = await chunk;
+    const { text = [] } = await chunk;
     const checked = wasm === undefined ? undefined : checkSource(where, source);
     const module = await (checked === undefined ? compileText(text) : compileSource(checked));
     compiled = { name, chunk: await chunk, module };
