@@ -1,5 +1,5 @@
 // One wrapper and one registration per core function: offsets in, Status out. No checks, defaults
-// or arithmetic. Parameter names are in the registrations, for the generated types.
+// or arithmetic. Parameter names are in the registrations, for the generated types alone.
 #include <emscripten/bind.h>
 
 #include <cstdlib>
@@ -18,6 +18,12 @@ EM_JS(void, zeropoint_worker_lost, (), { Module["workerLost"](); });
 extern "C" EMSCRIPTEN_KEEPALIVE void zeropoint_serve(std::size_t worker) {
   zeropoint::detail::serve(worker);
 }
+#endif
+
+#if defined(ZEROPOINT_TYPES)
+#define PARAMETERS(...) "(" #__VA_ARGS__ ")"
+#else
+#define PARAMETERS(...)
 #endif
 
 namespace zeropoint::bindings {
@@ -452,12 +458,21 @@ void meet_workers(Offset out, std::size_t threads, std::size_t looks) {
 
 #endif
 
+// Registers a function that JavaScript calls as it is: its numbers, booleans and enumerations need
+// no invoker between them and those of embind.js.
+template <typename Result, typename... Parameters>
+void function(const char* name, Result (*pointer)(Parameters...)) {
+  using namespace emscripten::internal;
+  const WithPolicies<>::ArgTypeList<Result, Parameters...> types;
+  _embind_register_function(name, types.getCount(), types.getTypes(), "", nullptr,
+                            reinterpret_cast<GenericFunction>(pointer), false, false);
+}
+
 }  // namespace
 
 EMSCRIPTEN_BINDINGS(zeropoint) {
   using emscripten::enum_;
   using emscripten::enum_value_type;
-  using emscripten::function;
 
   enum_<Status>("Status", enum_value_type::string)
       .value("kOk", Status::kOk)
@@ -518,103 +533,106 @@ EMSCRIPTEN_BINDINGS(zeropoint) {
       .value("symmetric", QScheme::kSymmetric)
       .value("floatQParams", QScheme::kFloatQParams);
 
-  function("allocate(bytes)", &allocate);
-  function("release(offset)", &release);
-  function(
-      "chooseQParams(x, shape, rank, granularity, axisOrGroupSize, dtype, scheme, includeZero, "
-      "nonFinite, ranges, scales, zeroPoints)",
-      &choose_qparams);
-  function("quantize(x, shape, rank, scales, zeroPoints, qparamsShape, qparamsRank, dtype, out)",
+  function("allocate" PARAMETERS(bytes), &allocate);
+  function("release" PARAMETERS(offset), &release);
+  function("chooseQParams" PARAMETERS(x, shape, rank, granularity, axisOrGroupSize, dtype, scheme,
+                                      includeZero, nonFinite, ranges, scales, zeroPoints),
+           &choose_qparams);
+  function("quantize" PARAMETERS(x, shape, rank, scales, zeroPoints, qparamsShape, qparamsRank,
+                                 dtype, out),
            &quantize);
+  function("dequantize" PARAMETERS(codes, shape, rank, scales, zeroPoints, qparamsShape,
+                                   qparamsRank, dtype, out),
+           &dequantize);
+  function("fakeQuantize" PARAMETERS(x, shape, rank, scales, zeroPoints, qparamsShape, qparamsRank,
+                                     dtype, out),
+           &fake_quantize);
+  function("linearQ" PARAMETERS(x, shape, rank, scale, scaleShape, scaleRank, zeroPoint,
+                                zeroPointShape, zeroPointRank, dtype, out, outSize),
+           &linear_q);
   function(
-      "dequantize(codes, shape, rank, scales, zeroPoints, qparamsShape, qparamsRank, dtype, "
-      "out)",
-      &dequantize);
-  function(
-      "fakeQuantize(x, shape, rank, scales, zeroPoints, qparamsShape, qparamsRank, dtype, out)",
-      &fake_quantize);
-  function(
-      "linearQ(x, shape, rank, scale, scaleShape, scaleRank, zeroPoint, zeroPointShape, "
-      "zeroPointRank, dtype, out, outSize)",
-      &linear_q);
-  function(
-      "linearDequantization(codes, shape, rank, scale, scaleShape, scaleRank, zeroPoint, "
-      "zeroPointShape, zeroPointRank, dtype, out, outSize)",
+      "linearDequantization" PARAMETERS(codes, shape, rank, scale, scaleShape, scaleRank, zeroPoint,
+                                        zeroPointShape, zeroPointRank, dtype, out, outSize),
       &linear_dequantization);
-  function("sum(x, n)", &sum);
-  function("mean(x, n)", &mean);
-  function("minMax(x, n, out)", &min_max);
-  function("errorStateBytes()", &error_state_bytes);
-  function("quantizationError(a, b, count, metric, begin, n, state, out)", &quantization_error);
-  function("pack(codes, n, dtype, out)", &pack);
-  function("unpack(bytes, n, dtype, out)", &unpack);
-  function("linear(x, m, k, w, n, bias, accumulate, out)", &linear);
-  function("packedWeightSize(dtype, n, k, granularity, groupSize)", &packed_weight_size);
-  function(
-      "packWeight(codes, dtype, n, k, granularity, groupSize, scales, zeroPoints, scaleCount, out)",
-      &pack_weight);
-  function("linearScratchSize(weight, m)", &linear_scratch_size);
-  function("linearPacked(x, m, weight, bias, accumulate, scratch, out)", &linear_packed);
+  function("sum" PARAMETERS(x, n), &sum);
+  function("mean" PARAMETERS(x, n), &mean);
+  function("minMax" PARAMETERS(x, n, out), &min_max);
+  function("errorStateBytes" PARAMETERS(), &error_state_bytes);
+  function("quantizationError" PARAMETERS(a, b, count, metric, begin, n, state, out),
+           &quantization_error);
+  function("pack" PARAMETERS(codes, n, dtype, out), &pack);
+  function("unpack" PARAMETERS(bytes, n, dtype, out), &unpack);
+  function("linear" PARAMETERS(x, m, k, w, n, bias, accumulate, out), &linear);
+  function("packedWeightSize" PARAMETERS(dtype, n, k, granularity, groupSize), &packed_weight_size);
+  function("packWeight" PARAMETERS(codes, dtype, n, k, granularity, groupSize, scales, zeroPoints,
+                                   scaleCount, out),
+           &pack_weight);
+  function("linearScratchSize" PARAMETERS(weight, m), &linear_scratch_size);
+  function("linearPacked" PARAMETERS(x, m, weight, bias, accumulate, scratch, out), &linear_packed);
 
-  function("quantizePerTensor(x, n, scale, zeroPoint, dtype, overflow, out)", &quantize_per_tensor);
+  function("quantizePerTensor" PARAMETERS(x, n, scale, zeroPoint, dtype, overflow, out),
+           &quantize_per_tensor);
+  function("quantizePerChannel" PARAMETERS(x, shape, rank, scales, zeroPoints, channels, axis,
+                                           dtype, overflow, out),
+           &quantize_per_channel);
+  function("quantizePerChannelFloatQParams" PARAMETERS(x, shape, rank, scales, zeroPoints, channels,
+                                                       axis, dtype, overflow, out),
+           &quantize_per_channel_float_qparams);
+  function("dequantizePerTensor" PARAMETERS(codes, n, scale, zeroPoint, dtype, out),
+           &dequantize_per_tensor);
+  function("dequantizePerChannel" PARAMETERS(codes, shape, rank, scales, zeroPoints, channels, axis,
+                                             dtype, out),
+           &dequantize_per_channel);
+  function("dequantizePerChannelFloatQParams" PARAMETERS(codes, shape, rank, scales, zeroPoints,
+                                                         channels, axis, dtype, out),
+           &dequantize_per_channel_float_qparams);
   function(
-      "quantizePerChannel(x, shape, rank, scales, zeroPoints, channels, axis, dtype, overflow, "
-      "out)",
-      &quantize_per_channel);
+      "fakeQuantizePerTensor" PARAMETERS(x, n, scale, zeroPoint, quantMin, quantMax, overflow, out),
+      &fake_quantize_per_tensor);
+  function("fakeQuantizePerChannel" PARAMETERS(x, shape, rank, scales, zeroPoints, channels, axis,
+                                               quantMin, quantMax, overflow, out),
+           &fake_quantize_per_channel);
   function(
-      "quantizePerChannelFloatQParams(x, shape, rank, scales, zeroPoints, channels, axis, "
-      "dtype, overflow, out)",
-      &quantize_per_channel_float_qparams);
-  function("dequantizePerTensor(codes, n, scale, zeroPoint, dtype, out)", &dequantize_per_tensor);
-  function(
-      "dequantizePerChannel(codes, shape, rank, scales, zeroPoints, channels, axis, dtype, "
-      "out)",
-      &dequantize_per_channel);
-  function(
-      "dequantizePerChannelFloatQParams(codes, shape, rank, scales, zeroPoints, channels, "
-      "axis, dtype, out)",
-      &dequantize_per_channel_float_qparams);
-  function("fakeQuantizePerTensor(x, n, scale, zeroPoint, quantMin, quantMax, overflow, out)",
-           &fake_quantize_per_tensor);
-  function(
-      "fakeQuantizePerChannel(x, shape, rank, scales, zeroPoints, channels, axis, quantMin, "
-      "quantMax, overflow, out)",
-      &fake_quantize_per_channel);
-  function(
-      "fakeQuantizePerChannelFloatQParams(x, shape, rank, scales, zeroPoints, channels, axis, "
-      "quantMin, quantMax, overflow, out)",
+      "fakeQuantizePerChannelFloatQParams" PARAMETERS(x, shape, rank, scales, zeroPoints, channels,
+                                                      axis, quantMin, quantMax, overflow, out),
       &fake_quantize_per_channel_float_qparams);
 
-  function("ranges(x, shape, rank, granularity, axisOrGroupSize, nonFinite, out)", &ranges);
-  function("updateMinMax(batch, state, n)", &update_min_max);
-  function("updateMovingAverage(batch, state, n, averagingConstant)", &update_moving_average);
+  function("ranges" PARAMETERS(x, shape, rank, granularity, axisOrGroupSize, nonFinite, out),
+           &ranges);
+  function("updateMinMax" PARAMETERS(batch, state, n), &update_min_max);
+  function("updateMovingAverage" PARAMETERS(batch, state, n, averagingConstant),
+           &update_moving_average);
+  function("calculateQParams" PARAMETERS(ranges, n, qscheme, quantMin, quantMax, eps,
+                                         symmetricZeroPoint, scales, zeroPoints),
+           &calculate_qparams);
   function(
-      "calculateQParams(ranges, n, qscheme, quantMin, quantMax, eps, symmetricZeroPoint, "
-      "scales, zeroPoints)",
-      &calculate_qparams);
-  function("calculateFloatQParams(ranges, n, quantMin, quantMax, eps, scales, zeroPoints)",
-           &calculate_float_qparams);
-  function("countIntoBins(x, n, lo, hi, counts, bins)", &count_into_bins);
-  function("toHistogram(counts, histogram, bins)", &to_histogram);
-  function("mergeHistogram(batch, batchMin, batchMax, held, heldMin, heldMax, bins, scratch)",
-           &merge_histogram);
-  function("searchHistogram(histogram, bins, min, max, levels, scratch, out)", &search_histogram);
+      "calculateFloatQParams" PARAMETERS(ranges, n, quantMin, quantMax, eps, scales, zeroPoints),
+      &calculate_float_qparams);
+  function("countIntoBins" PARAMETERS(x, n, lo, hi, counts, bins), &count_into_bins);
+  function("toHistogram" PARAMETERS(counts, histogram, bins), &to_histogram);
+  function(
+      "mergeHistogram" PARAMETERS(batch, batchMin, batchMax, held, heldMin, heldMax, bins, scratch),
+      &merge_histogram);
+  function("searchHistogram" PARAMETERS(histogram, bins, min, max, levels, scratch, out),
+           &search_histogram);
 
-  function("chooseQuantizationParams(min, max, qmin, qmax, reduceRange, scale, zeroPoint)",
-           &choose_quantization_params);
-  function("linearDynamic(qx, m, scale, zeroPoint, weight, bias, scratch, out)", &linear_dynamic);
   function(
-      "linearStatic(qx, m, scale, zeroPoint, weight, bias, outScale, outZeroPoint, scratch, out)",
-      &linear_static);
-  function("quantizeBias(bias, n, scaleX, scales, scaleCount, out)", &quantize_bias);
+      "chooseQuantizationParams" PARAMETERS(min, max, qmin, qmax, reduceRange, scale, zeroPoint),
+      &choose_quantization_params);
+  function("linearDynamic" PARAMETERS(qx, m, scale, zeroPoint, weight, bias, scratch, out),
+           &linear_dynamic);
+  function("linearStatic" PARAMETERS(qx, m, scale, zeroPoint, weight, bias, outScale, outZeroPoint,
+                                     scratch, out),
+           &linear_static);
+  function("quantizeBias" PARAMETERS(bias, n, scaleX, scales, scaleCount, out), &quantize_bias);
 
 #if defined(__wasm_atomics__)
-  function("startWorkers(count, maySleep)", &start_workers);
-  function("workerState(worker)", &worker_state);
-  function("endWorkers()", &end_workers);
-  function("proveWorkers(out, parts, steps)", &prove_workers);
-  function("meetWorkers(out, threads, looks)", &meet_workers);
-  function("jobCount()", &detail::job_count);
+  function("startWorkers" PARAMETERS(count, maySleep), &start_workers);
+  function("workerState" PARAMETERS(worker), &worker_state);
+  function("endWorkers" PARAMETERS(), &end_workers);
+  function("proveWorkers" PARAMETERS(out, parts, steps), &prove_workers);
+  function("meetWorkers" PARAMETERS(out, threads, looks), &meet_workers);
+  function("jobCount" PARAMETERS(), &detail::job_count);
 #endif
 }
 
