@@ -1,9 +1,9 @@
 // One wrapper and one registration per core function: offsets in, Status out. No checks, defaults
 // or arithmetic. Parameter names are in the registrations, for the generated types alone.
 #include <emscripten/bind.h>
+#include <unistd.h>
 
-#include <cstdlib>
-
+#include "bindings/heap.h"
 #include "bindings/marshal.h"
 #include "core/parallel.h"
 #include "zeropoint/zeropoint.h"
@@ -47,9 +47,15 @@ Status with_storage(DType dtype, F f) {
   return f(std::int32_t{});
 }
 
-Offset allocate(std::size_t bytes) { return reinterpret_cast<Offset>(std::malloc(bytes)); }
+// The memory behind what the program itself needs; JavaScript lets it grow.
+Heap heap([](std::size_t bytes) -> void* {
+  void* const more = sbrk(static_cast<std::intptr_t>(bytes));
+  return reinterpret_cast<std::intptr_t>(more) == -1 ? nullptr : more;
+});
 
-void release(Offset offset) { std::free(reinterpret_cast<void*>(offset)); }
+Offset allocate(std::size_t bytes) { return reinterpret_cast<Offset>(heap.allocate(bytes)); }
+
+void release(Offset offset) { heap.release(reinterpret_cast<void*>(offset)); }
 
 enum class GranularityKind { kPerTensor, kPerChannel, kPerGroup };
 
@@ -462,6 +468,7 @@ void meet_workers(Offset out, std::size_t threads, std::size_t looks) {
 // no invoker between them and those of embind.js.
 template <typename Result, typename... Parameters>
 void function(const char* name, Result (*pointer)(Parameters...)) {
+  static_assert(sizeof...(Parameters) <= 12, "embind.js passes on twelve");
   using namespace emscripten::internal;
   const WithPolicies<>::ArgTypeList<Result, Parameters...> types;
   _embind_register_function(name, types.getCount(), types.getTypes(), "", nullptr,

@@ -19,7 +19,7 @@ import { rangeError } from "./errors.js";
 /** One compiled build of the core, as its bindings present it. */
 export type CoreModule = MainModule;
 
-/** Every buffer starts at a multiple of this, so that vectors load aligned. */
+/** Every buffer starts at a multiple of this, as the core's blocks do, so that vectors load aligned. */
 const ALIGNMENT = 16;
 /** The smallest scratch block. */
 const SMALLEST = 64 * 1024;
@@ -88,19 +88,12 @@ export function bytesIn(type: ElementType, count: number): number {
   return ELEMENT_BYTES[type] * count;
 }
 
-/** A piece of the heap. */
-export interface Block {
-  /** What the core's allocator calls it. */
-  readonly address: number;
-  /** Where its first buffer may start: the allocator aligns less than the kernels like. */
-  readonly base: number;
-}
-
 /** The scratch block of one core, and the copies to and from its heap. */
 export class Memory {
   readonly #module: CoreModule;
   #views: HeapViews;
-  #block: Block | undefined;
+  /** Where the block is; 0 without one. */
+  #block = 0;
   #capacity = 0;
   #placed = 0;
   /** The view that read() made last, and of what: it is never asked, for somebody may answer for it. */
@@ -135,8 +128,7 @@ export class Memory {
   commit(where: string): number {
     const needed = this.#placed;
     this.#placed = 0;
-    if (this.#block !== undefined && needed <= this.#capacity) return this.#block.base;
-    return this.#grow(where, needed).base;
+    return this.#block !== 0 && needed <= this.#capacity ? this.#block : this.#grow(where, needed);
   }
 
   /** Ends a call: a block larger than worth keeping goes back to the heap. */
@@ -144,48 +136,49 @@ export class Memory {
     if (this.#capacity > LARGEST_KEPT) this.#drop();
   }
 
-  #grow(where: string, needed: number): Block {
+  #grow(where: string, needed: number): number {
     const doubled = Math.min(2 * this.#capacity, LARGEST_KEPT);
     this.#drop();
     for (const bytes of [Math.max(needed, doubled, SMALLEST), needed]) {
-      const block = this.#tryAllocate(bytes);
-      if (block === undefined) continue;
-      this.#block = block;
+      this.#block = this.#tryAllocate(bytes);
+      if (this.#block === 0) continue;
       this.#capacity = bytes;
-      return block;
+      return this.#block;
     }
     throw outOfMemory(where, needed);
   }
 
   #drop(): void {
-    if (this.#block !== undefined) this.release(this.#block);
-    this.#block = undefined;
-    this.#capacity = 0;
+    if (this.#block !== 0) this.release(this.#block);
+    this.abandon();
   }
 
-  #tryAllocate(bytes: number): Block | undefined {
-    const room = bytes + ALIGNMENT;
-    const address = room < ADDRESS_SPACE ? this.#module.allocate(room) : 0;
+  /** An address; 0 if there is no room. */
+  #tryAllocate(bytes: number): number {
+    const address = bytes < ADDRESS_SPACE ? this.#module.allocate(bytes) : 0;
     this.#renew();
-    return address === 0 ? undefined : { address, base: aligned(address) };
+    return address;
   }
 
   /** Never uses the present block again, nor anybody else: it may yet be written to. */
   abandon(): void {
-    this.#block = undefined;
+    this.#block = 0;
     this.#capacity = 0;
   }
 
-  /** Memory that stays until `release`. @throws {RangeError} `ZP_OUT_OF_MEMORY` */
-  allocate(where: string, bytes: number): Block {
-    const block = this.#tryAllocate(bytes);
-    if (block === undefined) throw outOfMemory(where, bytes);
-    return block;
+  /**
+   * Memory that stays until `release`: where in the heap it is.
+   * @throws {RangeError} `ZP_OUT_OF_MEMORY`
+   */
+  allocate(where: string, bytes: number): number {
+    const address = this.#tryAllocate(bytes);
+    if (address === 0) throw outOfMemory(where, bytes);
+    return address;
   }
 
   /** Gives back what `allocate` gave. */
-  release(block: Block): void {
-    this.#module.release(block.address);
+  release(address: number): void {
+    this.#module.release(address);
   }
 
   /**

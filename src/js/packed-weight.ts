@@ -5,7 +5,7 @@ import type { Core } from "./build.js";
 import type { MainModule } from "./core/baseline.js";
 import { DTYPES, type DType } from "./dtype.js";
 import { refused, typeError } from "./errors.js";
-import { aligned, type Block, bytesIn, type Memory } from "./memory.js";
+import { aligned, bytesIn, type Memory } from "./memory.js";
 
 /** Numbers that are only read. */
 export type Numbers = NumberArray | readonly number[];
@@ -36,14 +36,14 @@ export interface PackedCopy {
 /** Core memory that an object owns. */
 interface Owned {
   readonly memory: Memory;
-  readonly block: Block;
+  readonly block: number;
   /** Has a copy elsewhere forgotten. */
   forget?: () => void;
 }
 
 /** Where a packed weight is, how long it is with its bias, and where in it that begins, or 0. */
 interface Placed {
-  readonly block: Block;
+  readonly block: number;
   readonly bytes: number;
   readonly biasOffset: number;
 }
@@ -86,14 +86,14 @@ function pack(core: Core, where: string, weight: WeightCodes, bias: Numbers | un
         base + scalesAt,
         base + zeroPointsAt,
         count,
-        block.base,
+        block,
       );
       if (status !== "kOk") throw refused(where, status);
     } finally {
       memory.end();
     }
     if (bias !== undefined) {
-      const biasAt = block.base + aligned(size);
+      const biasAt = block + aligned(size);
       if (Array.isArray(bias)) memory.write("Float32Array", biasAt, bias);
       else memory.copyIn(where, "Float32Array", biasAt, bias as NumberArray, outFeatures);
     }
@@ -107,7 +107,7 @@ function pack(core: Core, where: string, weight: WeightCodes, bias: Numbers | un
 /** Puts a weight that is packed already into a core's memory. */
 function paste({ memory }: Core, where: string, { bytes, biasOffset }: PackedCopy): Placed {
   const block = memory.allocate(where, bytes.length);
-  memory.write("Uint8Array", block.base, bytes);
+  memory.write("Uint8Array", block, bytes);
   return { block, bytes: bytes.length, biasOffset };
 }
 
@@ -136,8 +136,8 @@ export class PackedWeight {
     this.#core = core;
     this.outFeatures = weight.outFeatures;
     this.inFeatures = weight.inFeatures;
-    this.at = block.base;
-    this.biasAt = biasOffset === 0 ? 0 : block.base + biasOffset;
+    this.at = block;
+    this.biasAt = biasOffset === 0 ? 0 : block + biasOffset;
     this.#bytes = bytes;
     this.#owned = { memory: core.memory, block };
     abandoned.register(this, this.#owned, this);

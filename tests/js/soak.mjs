@@ -56,7 +56,7 @@ function bytesInUse() {
   let sum = 0;
   for (const bytes of blocks.values()) sum += bytes;
   const { capacity } = core.memory;
-  return capacity === 0 || scratchIsOld ? sum : sum - (capacity + 16);
+  return capacity === 0 || scratchIsOld ? sum : sum - capacity;
 }
 
 /** Collects garbage and lets finalizers run until all is given back, or it is hopeless. */

@@ -1,0 +1,97 @@
+// The heap's blocks: a list of free ones in the order of their addresses, of which the first that
+// is large enough is taken, and in which neighbours become one. The core keeps few blocks, packed
+// weights and one for a call's buffers, so a walk is short; a general allocator is many times as
+// large.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace zeropoint::bindings {
+
+/// Where every block starts, and what its header takes.
+inline constexpr std::size_t kHeapStep = 16;
+
+/// Blocks of the memory that more(bytes) gives: its address, or null. What it gives later lies at
+/// higher addresses; bytes are whole steps, and so is the first address.
+template <typename More>
+class Heap {
+ public:
+  explicit Heap(More more) : more_(more) {}
+
+  /// A block of so many bytes, or null.
+  void* allocate(std::size_t bytes) {
+    if (bytes > SIZE_MAX / 2 - 2 * kHeapStep) return nullptr;
+    const std::size_t size = (bytes + 2 * kHeapStep - 1) / kHeapStep * kHeapStep;
+    Block* last = nullptr;
+    for (Block** link = &free_; *link != nullptr; link = &(*link)->next) {
+      last = *link;
+      if (last->size >= size) return take(link, size);
+    }
+    // A free block at the end needs only what it lacks.
+    const std::size_t held = last != nullptr && last->end() == end_ ? last->size : 0;
+    auto* const got = static_cast<Block*>(more_(size - held));
+    if (got == nullptr) return nullptr;
+    got->size = size - held;
+    end_ = got->end();
+    insert(got);
+    return allocate(bytes);
+  }
+
+  /// Gives back what allocate() gave; null is nothing to give back.
+  void release(void* bytes) {
+    if (bytes == nullptr) return;
+    insert(reinterpret_cast<Block*>(static_cast<std::byte*>(bytes) - kHeapStep));
+  }
+
+ private:
+  struct alignas(kHeapStep) Block {
+    std::size_t size;  // with this header
+    Block* next;       // of a free block: the next free one
+
+    [[nodiscard]] std::byte* end() { return reinterpret_cast<std::byte*>(this) + size; }
+  };
+  static_assert(sizeof(Block) == kHeapStep);
+
+  // Takes a free block, or its first bytes if the others are worth a block.
+  static void* take(Block** link, std::size_t size) {
+    Block* const block = *link;
+    if (block->size == size) {
+      *link = block->next;
+    } else {
+      auto* const rest = reinterpret_cast<Block*>(reinterpret_cast<std::byte*>(block) + size);
+      *rest = {block->size - size, block->next};
+      *link = rest;
+      block->size = size;
+    }
+    return reinterpret_cast<std::byte*>(block) + kHeapStep;
+  }
+
+  void insert(Block* block) {
+    Block* before = nullptr;
+    Block* after = free_;
+    while (after != nullptr && after < block) {
+      before = after;
+      after = after->next;
+    }
+    block->next = after;
+    if (after != nullptr && block->end() == reinterpret_cast<std::byte*>(after)) {
+      block->size += after->size;
+      block->next = after->next;
+    }
+    if (before == nullptr) {
+      free_ = block;
+    } else if (before->end() == reinterpret_cast<std::byte*>(block)) {
+      before->size += block->size;
+      before->next = block->next;
+    } else {
+      before->next = block;
+    }
+  }
+
+  More more_;
+  Block* free_ = nullptr;
+  std::byte* end_ = nullptr;
+};
+
+}  // namespace zeropoint::bindings
