@@ -178,9 +178,12 @@ template <typename Code>
 Status quantize_per_channel_float_qparams(TensorView<const float> x, std::span<const float> scales,
                                           std::span<const float> zero_points, std::int32_t axis,
                                           DType dtype, Overflow overflow, std::span<Code> codes) {
-  if (dtype == DType::kQint32) return Status::kUnsupportedDType;
-  return quantize_channels<AddZeroPoint::kBeforeRounding>(x, scales, zero_points, axis, dtype,
-                                                          overflow, codes);
+  if constexpr (sizeof(Code) == 4) {
+    return Status::kUnsupportedDType;
+  } else {
+    return quantize_channels<AddZeroPoint::kBeforeRounding>(x, scales, zero_points, axis, dtype,
+                                                            overflow, codes);
+  }
 }
 
 template <typename Code>

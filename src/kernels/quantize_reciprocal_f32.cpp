@@ -131,19 +131,21 @@ void fake_quantize_reciprocal_f32(const float* x, std::size_t n, QParams qparams
   std::copy_n(rest.values, n - i, out + i);
 }
 
-#define ZEROPOINT_INSTANTIATE(kAdd, QParams)                                                    \
-  template void quantize_reciprocal_f32<std::int8_t, kAdd>(const float*, std::size_t, QParams,  \
-                                                           TorchRule, std::int8_t*);            \
-  template void quantize_reciprocal_f32<std::uint8_t, kAdd>(const float*, std::size_t, QParams, \
-                                                            TorchRule, std::uint8_t*);          \
-  template void quantize_reciprocal_f32<std::int32_t, kAdd>(const float*, std::size_t, QParams, \
-                                                            TorchRule, std::int32_t*);          \
-  template void fake_quantize_reciprocal_f32<kAdd>(const float*, std::size_t, QParams,          \
+#define ZEROPOINT_INSTANTIATE_CODE(Code, kAdd, QParams)                                            \
+  template void quantize_reciprocal_f32<Code, kAdd>(const float*, std::size_t, QParams, TorchRule, \
+                                                    Code*);
+#define ZEROPOINT_INSTANTIATE(kAdd, QParams)                                           \
+  ZEROPOINT_INSTANTIATE_CODE(std::int8_t, kAdd, QParams)                               \
+  ZEROPOINT_INSTANTIATE_CODE(std::uint8_t, kAdd, QParams)                              \
+  template void fake_quantize_reciprocal_f32<kAdd>(const float*, std::size_t, QParams, \
                                                    const float*, TorchRule, float*);
 ZEROPOINT_INSTANTIATE(AddZeroPoint::kAfterRounding, UniformQParams)
 ZEROPOINT_INSTANTIATE(AddZeroPoint::kAfterRounding, ElementwiseFloatQParams)
 ZEROPOINT_INSTANTIATE(AddZeroPoint::kBeforeRounding, UniformQParams)
 ZEROPOINT_INSTANTIATE(AddZeroPoint::kBeforeRounding, ElementwiseFloatQParams)
+ZEROPOINT_INSTANTIATE_CODE(std::int32_t, AddZeroPoint::kAfterRounding, UniformQParams)
+ZEROPOINT_INSTANTIATE_CODE(std::int32_t, AddZeroPoint::kAfterRounding, ElementwiseFloatQParams)
 #undef ZEROPOINT_INSTANTIATE
+#undef ZEROPOINT_INSTANTIATE_CODE
 
 }  // namespace zeropoint::kernels

@@ -124,8 +124,7 @@ using Variants = ::testing::Types<Variant<std::int8_t, AddZeroPoint::kAfterRound
                                   Variant<std::uint8_t, AddZeroPoint::kAfterRounding>,
                                   Variant<std::int32_t, AddZeroPoint::kAfterRounding>,
                                   Variant<std::int8_t, AddZeroPoint::kBeforeRounding>,
-                                  Variant<std::uint8_t, AddZeroPoint::kBeforeRounding>,
-                                  Variant<std::int32_t, AddZeroPoint::kBeforeRounding>>;
+                                  Variant<std::uint8_t, AddZeroPoint::kBeforeRounding>>;
 
 class VariantNames {
  public:
