@@ -31,12 +31,27 @@ const SECTION = "zeropoint";
  */
 const OWN_BINARY = /new URL\("[^"]+\.wasm",\s*import\.meta\.url\)\.href/g;
 
+/**
+ * What else never runs, because the module is handed its instance (src/js/instantiate.ts): how it would
+ * find, fetch and compile a binary by itself. What a version of Emscripten writes otherwise stays.
+ */
+const UNUSED = [
+  /var _scriptName=.*?(?=var out=)/s,
+  /class EmscriptenEH\{\}class EmscriptenSjLj extends EmscriptenEH\{\}/,
+  /var wasmBinaryFile;.*?(?=function getWasmImports\(\))/s,
+  /wasmBinaryFile\?\?=.*?return exports(?=\})/s,
+  /class ExitStatus\{.*?\}\}(?=var )/s,
+];
+
 function withoutOwnBinary(source, name) {
   const count = source.match(OWN_BINARY)?.length ?? 0;
   if (count !== 1) {
     throw new Failure(`${name}.js has ${count} addresses of a binary, where one was expected`);
   }
-  return source.replace(OWN_BINARY, '""');
+  return UNUSED.reduce((rest, unused) => rest.replace(unused, ""), source).replace(
+    OWN_BINARY,
+    '""',
+  );
 }
 
 // ---- The binary ---------------------------------------------------------------------------------
