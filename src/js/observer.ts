@@ -131,13 +131,16 @@ const CODE_RANGES: {
   quint4x2: [0, 15, false],
 };
 
-const DTYPES = /* @__PURE__ */ Object.keys(CODE_RANGES) as ObserverDType[];
+/** All integer dtypes of observers. */
+export const OBSERVER_DTYPES = /* @__PURE__ */ Object.keys(CODE_RANGES) as ObserverDType[];
 const PER_TENSOR = ["per_tensor_affine", "per_tensor_symmetric"] as const;
 const PER_CHANNEL = [
   "per_channel_affine",
   "per_channel_symmetric",
   "per_channel_affine_float_qparams",
 ] as const;
+/** All schemes. */
+export const QSCHEMES: readonly QScheme[] = [...PER_TENSOR, ...PER_CHANNEL];
 
 /** 2⁻²³, torch.finfo(torch.float32).eps. */
 const DEFAULT_EPS = 2 ** -23;
@@ -706,7 +709,7 @@ function checkSettings(
     where,
     "options.dtype",
     given.dtype,
-    DTYPES,
+    OBSERVER_DTYPES,
     "quint8",
     "ZP_INVALID_DTYPE",
   );

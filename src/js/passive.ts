@@ -2,13 +2,16 @@
 
 import { newArray } from "./arrays.js";
 import { checkBoolean, checkChoice, checkOptions, checkTensor, type TensorInput } from "./check.js";
-import { rangeError, typeError, type ZeropointError } from "./errors.js";
+import { rangeError, typeError } from "./errors.js";
+import { shortName } from "./factory.js";
 import {
   checkFinite,
   fromJSONNumbers,
+  OBSERVER_DTYPES,
   type ObservedQParams,
   Observer,
   type ObserverDType,
+  QSCHEMES,
   type QScheme,
   toJSONNumbers,
 } from "./observer.js";
@@ -23,35 +26,57 @@ const PLACEHOLDER_DTYPES: readonly PlaceholderDType[] = [
   "float32",
   "float16",
   "bfloat16",
-  "qint8",
-  "quint8",
-  "qint32",
-  "quint4x2",
-  "int8",
-  "uint8",
-  "int16",
-  "uint16",
-  "int32",
+  ...OBSERVER_DTYPES,
 ];
 
-const QSCHEMES: readonly QScheme[] = [
-  "per_tensor_affine",
-  "per_tensor_symmetric",
-  "per_channel_affine",
-  "per_channel_symmetric",
-  "per_channel_affine_float_qparams",
-];
+function checkDType<D extends PlaceholderDType>(
+  where: string,
+  value: unknown,
+  dtypes: readonly D[],
+  fallback: D,
+): D {
+  return checkChoice(where, "options.dtype", value, dtypes, fallback, "ZP_INVALID_DTYPE");
+}
 
-function noQParams(name: string): ZeropointError {
-  return typeError(
-    "ZP_NO_QPARAMS",
-    `${name}.calculateQParams: this observer chooses no scale and zero point`,
+function checkQScheme(where: string, value: unknown): QScheme {
+  return checkChoice<QScheme>(
+    where,
+    "options.qscheme",
+    value,
+    QSCHEMES,
+    "per_tensor_affine",
+    "ZP_INVALID_QSCHEME",
   );
 }
 
-/** The options as given, the missing ones left out. */
-function present(given: Record<string, unknown>): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+/** What observers that choose nothing have in common: unless they say otherwise, they do nothing. */
+abstract class PassiveObserver extends Observer {
+  readonly options: Readonly<Record<string, unknown>>;
+  /** @internal The options as given, the unknown ones refused. */
+  protected readonly given: Readonly<Record<string, unknown>>;
+
+  /** @internal */
+  constructor(where: string, options: unknown, known: readonly string[]) {
+    super();
+    this.given = checkOptions(where, options, known);
+    this.options = Object.fromEntries(
+      Object.entries(this.given).filter(([, value]) => value !== undefined),
+    );
+  }
+
+  observe<X extends TensorInput>(x: X): X {
+    return x;
+  }
+
+  calculateQParams(): ObservedQParams {
+    throw typeError(
+      "ZP_NO_QPARAMS",
+      `${shortName(this.constructor as typeof Observer)}.calculateQParams: this observer chooses ` +
+        `no scale and zero point`,
+    );
+  }
+
+  reset(): void {}
 }
 
 /** A code limit that may be missing. */
@@ -89,7 +114,7 @@ export interface PlaceholderObserverOptions {
  *
  * @example new PlaceholderObserver({ dtype: "quint8", isDynamic: true })
  */
-export class PlaceholderObserver extends Observer {
+export class PlaceholderObserver extends PassiveObserver {
   static override readonly pythonName = "torch.ao.quantization.observer.PlaceholderObserver";
   /** The dtype that it was made with. */
   readonly dtype: PlaceholderDType;
@@ -103,47 +128,19 @@ export class PlaceholderObserver extends Observer {
   readonly eps: number;
   /** Whether qparams are to be chosen anew for every input. */
   readonly isDynamic: boolean;
-  readonly options: Readonly<Record<string, unknown>>;
 
   /** @throws {TypeError|RangeError} `ZP_INVALID_OPTION`, `ZP_INVALID_DTYPE`, `ZP_UNKNOWN_OPTION` */
   constructor(options?: PlaceholderObserverOptions) {
-    super();
     const where = "PlaceholderObserver";
-    const known = ["dtype", "qscheme", "quantMin", "quantMax", "eps", "isDynamic"];
-    const given = checkOptions(where, options, known);
-    const { dtype, qscheme } = given;
-    this.dtype = checkChoice(
-      where,
-      "options.dtype",
-      dtype,
-      PLACEHOLDER_DTYPES,
-      "float32",
-      "ZP_INVALID_DTYPE",
-    );
-    this.qscheme = checkChoice(
-      where,
-      "options.qscheme",
-      qscheme,
-      QSCHEMES,
-      "per_tensor_affine",
-      "ZP_INVALID_QSCHEME",
-    );
+    super(where, options, ["dtype", "qscheme", "quantMin", "quantMax", "eps", "isDynamic"]);
+    const { given } = this;
+    this.dtype = checkDType(where, this.given.dtype, PLACEHOLDER_DTYPES, "float32");
+    this.qscheme = checkQScheme(where, given.qscheme);
     this.quantMin = checkLimit(where, "quantMin", given.quantMin);
     this.quantMax = checkLimit(where, "quantMax", given.quantMax);
     this.eps = checkFinite(where, "options.eps", given.eps, 2 ** -23);
     this.isDynamic = checkBoolean(where, "options.isDynamic", given.isDynamic, false);
-    this.options = present(given);
   }
-
-  observe<X extends TensorInput>(x: X): X {
-    return x;
-  }
-
-  calculateQParams(): ObservedQParams {
-    throw noQParams("PlaceholderObserver");
-  }
-
-  reset(): void {}
 }
 
 /** What `NoopObserver` takes. */
@@ -159,37 +156,17 @@ export interface NoopObserverOptions {
  *
  * @example new NoopObserver({ dtype: "float16" })
  */
-export class NoopObserver extends Observer {
+export class NoopObserver extends PassiveObserver {
   static override readonly pythonName = "torch.ao.quantization.observer.NoopObserver";
   /** The dtype that it was made with. */
   readonly dtype: PlaceholderDType;
-  readonly options: Readonly<Record<string, unknown>>;
 
   /** @throws {TypeError|RangeError} `ZP_INVALID_DTYPE`, `ZP_UNKNOWN_OPTION` */
   constructor(options?: NoopObserverOptions) {
-    super();
     const where = "NoopObserver";
-    const given = checkOptions(where, options, ["dtype"]);
-    this.dtype = checkChoice(
-      where,
-      "options.dtype",
-      given.dtype,
-      PLACEHOLDER_DTYPES,
-      "float16",
-      "ZP_INVALID_DTYPE",
-    );
-    this.options = present(given);
+    super(where, options, ["dtype"]);
+    this.dtype = checkDType(where, this.given.dtype, PLACEHOLDER_DTYPES, "float16");
   }
-
-  observe<X extends TensorInput>(x: X): X {
-    return x;
-  }
-
-  calculateQParams(): ObservedQParams {
-    throw noQParams("NoopObserver");
-  }
-
-  reset(): void {}
 }
 
 /**
@@ -199,25 +176,13 @@ export class NoopObserver extends Observer {
  *
  * @example new ReuseInputObserver()
  */
-export class ReuseInputObserver extends Observer {
+export class ReuseInputObserver extends PassiveObserver {
   static override readonly pythonName = "torch.ao.quantization.observer.ReuseInputObserver";
-  readonly options: Readonly<Record<string, unknown>> = {};
 
   /** @throws {TypeError} `ZP_UNKNOWN_OPTION`: it takes none */
   constructor(options?: Readonly<Record<string, never>>) {
-    super();
-    checkOptions("ReuseInputObserver", options, []);
+    super("ReuseInputObserver", options, []);
   }
-
-  observe<X extends TensorInput>(x: X): X {
-    return x;
-  }
-
-  calculateQParams(): ObservedQParams {
-    throw noQParams("ReuseInputObserver");
-  }
-
-  reset(): void {}
 }
 
 /** What `RecordingObserver` takes. */
@@ -236,27 +201,17 @@ export interface RecordingObserverOptions {
  * observer.observe(tensor([1, 2]));
  * observer.tensors.length; // 1
  */
-export class RecordingObserver extends Observer {
+export class RecordingObserver extends PassiveObserver {
   static override readonly pythonName = "torch.ao.quantization.observer.RecordingObserver";
   /** The dtype that it was made with. */
   readonly dtype: PlaceholderDType;
-  readonly options: Readonly<Record<string, unknown>>;
   #tensors: Tensor[] = [];
 
   /** @throws {TypeError|RangeError} `ZP_INVALID_DTYPE`, `ZP_UNKNOWN_OPTION` */
   constructor(options?: RecordingObserverOptions) {
-    super();
     const where = "RecordingObserver";
-    const given = checkOptions(where, options, ["dtype"]);
-    this.dtype = checkChoice(
-      where,
-      "options.dtype",
-      given.dtype,
-      PLACEHOLDER_DTYPES,
-      "quint8",
-      "ZP_INVALID_DTYPE",
-    );
-    this.options = present(given);
+    super(where, options, ["dtype"]);
+    this.dtype = checkDType(where, this.given.dtype, PLACEHOLDER_DTYPES, "quint8");
   }
 
   /** The batches so far, as float32 tensors; `get_tensor_value()` in PyTorch. */
@@ -264,7 +219,7 @@ export class RecordingObserver extends Observer {
     return [...this.#tensors];
   }
 
-  observe<X extends TensorInput>(x: X): X {
+  override observe<X extends TensorInput>(x: X): X {
     const where = "RecordingObserver.observe";
     const { data, shape, size } = checkTensor(where, "x", x);
     const copy = newArray(where, Float32Array, size);
@@ -273,11 +228,7 @@ export class RecordingObserver extends Observer {
     return x;
   }
 
-  calculateQParams(): ObservedQParams {
-    throw noQParams("RecordingObserver");
-  }
-
-  reset(): void {
+  override reset(): void {
     this.#tensors = [];
   }
 
@@ -328,7 +279,7 @@ export interface FixedQParamsObserverOptions {
  *
  * @example new FixedQParamsObserver({ scale: 1 / 256, zeroPoint: 0 })
  */
-export class FixedQParamsObserver extends Observer {
+export class FixedQParamsObserver extends PassiveObserver {
   static override readonly pythonName = "torch.ao.quantization.observer.FixedQParamsObserver";
   /** Units per step. */
   readonly scale: number;
@@ -342,14 +293,12 @@ export class FixedQParamsObserver extends Observer {
   readonly quantMin: number;
   /** The largest code. */
   readonly quantMax: number;
-  readonly options: Readonly<Record<string, unknown>>;
 
   /** @throws {TypeError|RangeError} `ZP_INVALID_SCALE`, `ZP_INVALID_ZERO_POINT`, `ZP_INVALID_DTYPE`, … */
   constructor(options?: FixedQParamsObserverOptions) {
-    super();
     const where = "FixedQParamsObserver";
-    const known = ["scale", "zeroPoint", "dtype", "qscheme", "quantMin", "quantMax"];
-    const given = checkOptions(where, options, known);
+    super(where, options, ["scale", "zeroPoint", "dtype", "qscheme", "quantMin", "quantMax"]);
+    const { given } = this;
     const { scale, zeroPoint } = given;
     if (typeof scale !== "number") {
       throw typeError(
@@ -365,39 +314,17 @@ export class FixedQParamsObserver extends Observer {
     }
     this.scale = Math.fround(scale);
     this.zeroPoint = zeroPoint;
-    const integers = PLACEHOLDER_DTYPES.filter((name) => !name.includes("float"));
-    this.dtype = checkChoice(
-      where,
-      "options.dtype",
-      given.dtype,
-      integers as readonly ObserverDType[],
-      "quint8",
-      "ZP_INVALID_DTYPE",
-    );
-    this.qscheme = checkChoice(
-      where,
-      "options.qscheme",
-      given.qscheme,
-      QSCHEMES,
-      "per_tensor_affine",
-      "ZP_INVALID_QSCHEME",
-    );
+    this.dtype = checkDType(where, given.dtype, OBSERVER_DTYPES, "quint8");
+    this.qscheme = checkQScheme(where, given.qscheme);
     this.quantMin = checkLimit(where, "quantMin", given.quantMin) ?? 0;
     this.quantMax = checkLimit(where, "quantMax", given.quantMax) ?? 255;
-    this.options = present(given);
-  }
-
-  observe<X extends TensorInput>(x: X): X {
-    return x;
   }
 
   /** @returns the scale and zero point it was made with, of shape [1] */
-  calculateQParams(): ObservedQParams {
+  override calculateQParams(): ObservedQParams {
     return {
       scale: new Tensor(Float32Array.of(this.scale), [1]),
       zeroPoint: new IntegerTensor(Int32Array.of(this.zeroPoint), [1], "int32"),
     };
   }
-
-  reset(): void {}
 }
