@@ -36,67 +36,73 @@ const ALPHABET = Array.from({ length: 95 }, (_, i) => 32 + i).filter((c) => c !=
 /** Where a word goes on in another stream it has this much more than the stream's number. */
 const STREAM = 256;
 
-/** Bytes, and streams in which they go on. */
-type Word = readonly number[];
-
-/** A stream of a text: its words, and where it stands. */
+/** A stream of a text, and where it stands. */
 interface Stream {
   readonly text: string;
-  /** Words of one character, by its code; others are in `pairs`, by the codes of both. */
-  readonly singles: (Word | undefined)[];
-  readonly pairs: Word[][];
+  /**
+   * Where the word of a character begins in `words`, by its code, or 0 if the next character
+   * belongs to it; then by 128 times the code of the first and that of the second one.
+   */
+  readonly starts: Uint32Array;
   at: number;
 }
 
-function streamOf(dictionary: string, text: string): Stream {
-  const words = dictionary.split(" ");
+/** Adds a dictionary's words, each its length and its parts: bytes, and streams in which it goes on. */
+function streamOf(dictionary: string, text: string, words: number[]): Stream {
+  const own = dictionary.split(" ");
   const size = ALPHABET.length;
-  const prefixes = Math.max(0, Math.ceil((words.length - size) / (size - 1)));
-  const singles = Array.from<Word | undefined>({ length: 128 });
-  const pairs: Word[][] = [];
-  for (const [place, word] of words.entries()) {
-    const parts = Array.from(word.match(/[g-z]|../g) ?? [], (part) =>
-      part.length === 1 ? STREAM + part.charCodeAt(0) - 103 : Number.parseInt(part, 16),
-    );
+  const prefixes = Math.max(0, Math.ceil((own.length - size) / (size - 1)));
+  const starts = new Uint32Array(128 * 128);
+  for (const [place, word] of own.entries()) {
     const pair = place + prefixes - size;
-    if (pair < 0) {
-      singles[ALPHABET[prefixes + place] as number] = parts;
-    } else {
-      const first = ALPHABET[Math.floor(pair / size)] as number;
-      pairs[first] ??= [...singles] as Word[];
-      (pairs[first] as Word[])[ALPHABET[pair % size] as number] = parts;
+    const code =
+      pair < 0
+        ? ALPHABET[prefixes + place]
+        : 128 * (ALPHABET[Math.floor(pair / size)] as number) + (ALPHABET[pair % size] as number);
+    const parts = word.match(/[g-z]|../g) ?? [];
+    starts[code as number] = words.length;
+    words.push(parts.length);
+    for (const part of parts) {
+      words.push(part.length === 1 ? STREAM + part.charCodeAt(0) - 103 : Number.parseInt(part, 16));
     }
   }
-  return { text, singles, pairs, at: 0 };
+  return { text, starts, at: 0 };
 }
 
-function nextWord(stream: Stream): Word {
-  const { text } = stream;
-  const first = text.charCodeAt(stream.at++);
-  return (
-    stream.singles[first] ?? ((stream.pairs[first] as Word[])[text.charCodeAt(stream.at++)] as Word)
-  );
+/** Where the stream's next word begins. */
+function nextWord(stream: Stream): number {
+  const { text, starts } = stream;
+  const code = text.charCodeAt(stream.at++);
+  return starts[code] || starts[128 * code + text.charCodeAt(stream.at++)];
 }
 
 /**
- * The binary that scripts/wasm-text.mjs made a text of. Start-up waits for this: it is one loop, and no
- * recursion, because engines compile a loop while it runs.
+ * The binary that scripts/wasm-text.mjs made a text of. Start-up waits for this: it is one loop, and
+ * simple, because it runs before an engine has compiled it.
  */
 function fromText([size, ...texts]: readonly string[]): Uint8Array<ArrayBuffer> {
+  const list = [0];
   const streams = Array.from({ length: texts.length / 2 }, (_, i) =>
-    streamOf(texts[2 * i] as string, texts[2 * i + 1] as string),
+    streamOf(texts[2 * i] as string, texts[2 * i + 1] as string, list),
   );
-  const [main, raw] = streams as [Stream, Stream];
+  const words = Uint16Array.from(list);
+  const [{ text, starts }, raw] = streams as [Stream, Stream];
   const bytes = new Uint8Array(Number(size));
-  let length = 0;
-  while (length < bytes.length) {
-    for (const part of nextWord(main)) {
+  let at = 0;
+  for (let length = 0; length < bytes.length; ) {
+    const code = text.charCodeAt(at++);
+    const word = starts[code] || starts[128 * code + text.charCodeAt(at++)];
+    const end = word + words[word];
+    for (let i = word + 1; i <= end; i++) {
+      const part = words[i];
       if (part < STREAM) {
         bytes[length++] = part;
         continue;
       }
-      for (const byte of nextWord(streams[part - STREAM] as Stream)) {
-        bytes[length++] = byte < STREAM ? byte : (nextWord(raw)[0] as number);
+      const other = nextWord(streams[part - STREAM] as Stream);
+      const last = other + words[other];
+      for (let j = other + 1; j <= last; j++) {
+        bytes[length++] = words[j] < STREAM ? words[j] : words[nextWord(raw) + 1];
       }
     }
   }
