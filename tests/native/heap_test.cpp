@@ -62,9 +62,9 @@ TEST(Heap, GivesBlocksThatDoNotOverlap) {
       const auto chosen =
           std::next(live.begin(), static_cast<std::ptrdiff_t>(random() % live.size()));
       const auto [block, bytes] = *chosen;
-      ASSERT_TRUE(std::all_of(block, block + bytes, [&](std::byte value) {
-        return value == static_cast<std::byte>(bytes);
-      }));
+      const auto written = static_cast<std::byte>(bytes);
+      ASSERT_TRUE(
+          std::all_of(block, block + bytes, [=](std::byte value) { return value == written; }));
       heap.release(block);
       live.erase(chosen);
     }
