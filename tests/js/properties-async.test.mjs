@@ -27,9 +27,9 @@ async function outcomeOf(work) {
   try {
     return { result: withOneNaN(await work()) };
   } catch (error) {
-    const { code, message, constructor } = error;
+    const { code, message, name } = error;
     assert.match(String(code), /^ZP_/, error.stack);
-    return { code, type: constructor.name, message: message.replace(/^([\w.]+)Async:/, "$1:") };
+    return { code, name, message: message.replace(/^([\w.]+)Async:/, "$1:") };
   }
 }
 
