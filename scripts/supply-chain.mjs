@@ -109,7 +109,9 @@ const UNREACHED =
  * @returns {{ isGood?: boolean, line: string }} isGood is undefined if they could not be checked
  */
 export function checkSignatures(npm = runNpm) {
-  const { ok, stdout, stderr } = npm(["audit", "signatures", "--fetch-retries=0"]);
+  // Under `npm run --silent` npm would keep even its errors to itself.
+  const said = ["--fetch-retries=0", "--loglevel=notice"];
+  const { ok, stdout, stderr } = npm(["audit", "signatures", ...said]);
   const lines = `${stderr}\n${stdout}`.split("\n").filter(Boolean);
   if (ok) return { isGood: true, line: lines.filter((line) => /verified/.test(line)).join("; ") };
   const reason = lines.find((line) => /error (code|network request)/.test(line)) ?? lines.join(" ");
