@@ -22,8 +22,9 @@ enum class Accumulate {
   kExact,
   /// Float weights: faster, with float32 sums:
   ///   |y - exact| <= (K + 2) FLT_EPSILON (sum|x w| + |bias|)
-  /// as long as float32 holds every product and partial sum as a normal number. Quantized weights:
-  /// as kExact, which is faster than float32 sums.
+  /// as long as float32 holds every product and partial sum as a normal number.
+  /// Quantized weights: faster with relaxed SIMD, where activations are rounded to 21 bits if that
+  /// is certain to keep the bound of kExact, and as kExact if not.
   kFloat32,
 };
 

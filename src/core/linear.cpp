@@ -1,7 +1,7 @@
 #include "zeropoint/linear.h"
 
 #include <algorithm>
-#include <type_traits>
+#include <cmath>
 
 #include "core/linear_work.h"
 #include "core/matrix.h"
@@ -49,11 +49,78 @@ double tolerance(std::size_t k) {
   return static_cast<double>(std::min(k, std::size_t{1} << 16)) * 0x1p-24;
 }
 
+// Which rows of a block are meant.
+struct Rows {
+  std::uint16_t places[kernels::kMaxRows];
+  std::size_t count = 0;
+
+  void add(std::size_t row) { places[count++] = static_cast<std::uint16_t>(row); }
+};
+
+// Multiplies rows of a block in digits of one format.
+class BlockProduct {
+ public:
+  /// @param x, out  of the block
+  BlockProduct(const kernels::Panels& panels, const float* bias, const RowBlock& block,
+               std::span<std::byte> scratch, const float* x, float* out)
+      : panels_(panels),
+        digits_(block.digits(scratch)),
+        chunks_(block.chunks),
+        scales_(block.scales(scratch)),
+        sums_(block.sums(scratch)),
+        x_(x),
+        tolerance_(tolerance(panels.k)),
+        bias_(bias),
+        out_(out) {}
+
+  void write(const Rows& rows, Digits format) const {
+    // Writing digits costs about as much as multiplying by 32 outputs.
+    const std::size_t parts = part_count(rows.count, std::uint64_t{32} * rows.count * panels_.k);
+    parallel_for(parts, [&](std::size_t part) {
+      const std::size_t last = part_start(rows.count, part + 1, parts);
+      for (std::size_t r = part_start(rows.count, part, parts); r < last; ++r) {
+        scales_[r] = kernels::digits_f32(x_ + rows.places[r] * panels_.k, panels_, format,
+                                         rows.count, r, digits_, sums_ + r * chunks_);
+      }
+    });
+  }
+
+  /// Whether short digits are enough for a row that has been written in them.
+  [[nodiscard]] bool is_enough(std::size_t row) const {
+    return kernels::is_enough(panels_, scales_[row], tolerance_);
+  }
+
+  /// Of rows that have been written.
+  void multiply(const Rows& rows, Digits format) const {
+    // What is known to be enough is not to be asked about again.
+    const double tolerance = format == Digits::kI7Short ? INFINITY : tolerance_;
+    const kernels::PanelProduct product{panels_, rows.count, x_,    digits_, scales_,
+                                        sums_,   tolerance,  bias_, out_,    rows.places};
+    const std::size_t count = panels_.count();
+    const std::size_t parts = part_count(count, std::uint64_t{rows.count} * panels_.n * panels_.k);
+    parallel_for(parts, [=](std::size_t part) {
+      kernels::multiply_panels(product, format, part_start(count, part, parts),
+                               part_start(count, part + 1, parts));
+    });
+  }
+
+ private:
+  const kernels::Panels& panels_;
+  std::uint8_t* digits_;
+  std::size_t chunks_;
+  kernels::RowScale* scales_;
+  double* sums_;
+  const float* x_;
+  double tolerance_;
+  const float* bias_;
+  float* out_;
+};
+
 }  // namespace
 
-Digits digits_format() {
+Digits digits_format([[maybe_unused]] Accumulate accumulate) {
 #if defined(__wasm_relaxed_simd__)
-  return Digits::kI7;
+  return accumulate == Accumulate::kExact ? Digits::kI7 : Digits::kI7Short;
 #else
   return Digits::kI16;
 #endif
@@ -62,31 +129,30 @@ Digits digits_format() {
 void linear_packed(const float* x, std::size_t m, const kernels::Panels& panels, const float* bias,
                    Digits format, std::span<std::byte> scratch, std::span<float> out) {
   const RowBlock block(panels, m);
-  const std::size_t n = panels.n;
-  const std::size_t k = panels.k;
-  std::uint8_t* digits = block.digits(scratch);
-  kernels::RowScale* scales = block.scales(scratch);
-  double* sums = block.sums(scratch);
+  const bool tries_short = format == Digits::kI7Short && panels.input_scales == nullptr;
+  if (format == Digits::kI7Short) format = Digits::kI7;
   for (std::size_t row = 0; row < m; row += block.rows) {
-    const std::size_t rows = std::min(block.rows, m - row);
-    const float* from = x + row * k;
-    // Writing digits costs about as much as multiplying by 32 outputs.
-    const std::size_t row_parts = part_count(rows, std::uint64_t{32} * rows * k);
-    parallel_for(row_parts, [=](std::size_t part) {
-      const std::size_t last = part_start(rows, part + 1, row_parts);
-      for (std::size_t r = part_start(rows, part, row_parts); r < last; ++r) {
-        scales[r] = kernels::digits_f32(from + r * k, panels, format, rows, r, digits,
-                                        sums + r * block.chunks);
+    const BlockProduct product(panels, bias, block, scratch, x + row * panels.k,
+                               out.data() + row * panels.n);
+    Rows rows;
+    for (std::size_t r = row; r < std::min(row + block.rows, m); ++r) rows.add(r - row);
+    if (tries_short) {
+      // Each row for itself, so that no result depends on other rows.
+      product.write(rows, Digits::kI7Short);
+      Rows short_rows;
+      Rows others;
+      for (std::size_t r = 0; r < rows.count; ++r) {
+        (product.is_enough(r) ? short_rows : others).add(r);
       }
-    });
-    const kernels::PanelProduct product{
-        panels, rows, from, digits, scales, sums, tolerance(k), bias, out.data() + row * n};
-    const std::size_t count = panels.count();
-    const std::size_t parts = part_count(count, std::uint64_t{rows} * n * k);
-    parallel_for(parts, [=](std::size_t part) {
-      kernels::multiply_panels(product, format, part_start(count, part, parts),
-                               part_start(count, part + 1, parts));
-    });
+      if (short_rows.count > 0) {
+        if (others.count > 0) product.write(short_rows, Digits::kI7Short);
+        product.multiply(short_rows, Digits::kI7Short);
+      }
+      rows = others;
+    }
+    if (rows.count == 0) continue;
+    product.write(rows, format);
+    product.multiply(rows, format);
   }
 }
 
@@ -106,14 +172,14 @@ Status linear(std::span<const float> x, std::size_t m, std::size_t k, std::span<
 }
 
 Status linear(std::span<const float> x, std::size_t m, const std::byte* weight,
-              std::span<const float> bias, Accumulate, std::span<std::byte> scratch,
+              std::span<const float> bias, Accumulate accumulate, std::span<std::byte> scratch,
               std::span<float> out) {
   const kernels::Panels panels = panels_of(weight);
   const Status status = check_layer(x.size(), m, panels.k, panels.n, bias.size(), out.size());
   if (status != Status::kOk) return status;
   if (scratch.size() < RowBlock(panels, m).bytes()) return Status::kShapeMismatch;
   const float* added = bias.empty() ? nullptr : bias.data();
-  linear_packed(x.data(), m, panels, added, digits_format(), scratch, out);
+  linear_packed(x.data(), m, panels, added, digits_format(accumulate), scratch, out);
   return Status::kOk;
 }
 

@@ -80,9 +80,10 @@ double distance(int smallest, int largest, int zero_point) {
   return std::max(std::abs(smallest - zero_point), std::abs(largest - zero_point));
 }
 
+// Writes a panel and what it adds to the layout's own bounds.
 template <typename Code>
-void write_panel(const QuantizedWeight<Code>& w, const WeightShape& shape,
-                 const PackedLayout& layout, std::size_t panel, std::byte* block) {
+void write_panel(const QuantizedWeight<Code>& w, const WeightShape& shape, std::size_t panel,
+                 PackedLayout& layout, std::byte* block) {
   const std::size_t first = panel * kPanel;
   const std::size_t outputs = std::min(kPanel, layout.n - first);
   const bool is_signed = dtype_info(w.dtype).is_signed();
@@ -114,6 +115,7 @@ void write_panel(const QuantizedWeight<Code>& w, const WeightShape& shape,
   }
 
   double largest[kPanel] = {};
+  double squares[kPanel] = {};
   double small_codes[kPanel] = {};
   std::uint8_t* codes = part<std::uint8_t>(block, layout.codes) +
                         panel * layout.steps * static_cast<std::size_t>(layout.bits) * 4;
@@ -124,18 +126,17 @@ void write_panel(const QuantizedWeight<Code>& w, const WeightShape& shape,
       layout.k, layout.group, [&](std::size_t input, std::size_t inputs, std::size_t group) {
         const std::uint8_t* rows[kPanel];
         for (std::size_t i = 0; i < outputs; ++i) rows[i] = source + (first + i) * layout.k + input;
-        std::int8_t low[kPanel];
-        std::int8_t high[kPanel];
-        std::int32_t small[kPanel];
-        kernels::pack_chunk(rows, outputs, inputs, layout.bits, is_signed, codes, minus_sums, low,
-                            high, small);
+        kernels::CodeSizes sizes;
+        kernels::pack_chunk(rows, outputs, inputs, layout.bits, is_signed, codes, minus_sums,
+                            sizes);
         for (std::size_t i = 0; i < outputs; ++i) {
           const int zero_point = layout.affine ? zero_points[group * kPanel + i] : 0;
           const double codes_of_unit =
-              distance(low[i], high[i], zero_point * unit) + input_zero * unit;
+              distance(sizes.smallest[i], sizes.largest[i], zero_point * unit) + input_zero * unit;
           const auto scale = static_cast<double>(scales[group * kPanel + i]);
           largest[i] = std::max(largest[i], codes_of_unit * scale);
-          small_codes[i] += small[i];
+          squares[i] += sizes.squares[i] * scale * scale;
+          small_codes[i] += sizes.small[i];
         }
         codes += kernels::steps_of(inputs, layout.bits) * static_cast<std::size_t>(layout.bits) * 4;
         minus_sums += kPanel;
@@ -154,6 +155,10 @@ void write_panel(const QuantizedWeight<Code>& w, const WeightShape& shape,
     const auto code = static_cast<float>(kernels::ordinary_code(layout.bits));
     ordinary[i] = plain ? smallest_scale * code * 0.99F : 0.0F;
     ordinary[kPanel + i] = at_least(std::sqrt(small_codes[i]));
+    if (i >= outputs) continue;
+    layout.root = std::max(layout.root, ordinary[kPanel + i]);
+    const double norm = plain ? std::sqrt(squares[i]) / static_cast<double>(ordinary[i]) : INFINITY;
+    layout.norm = std::max(layout.norm, at_least(norm));
   }
 }
 
@@ -218,6 +223,8 @@ kernels::Panels panels_of(const std::byte* block) {
           part<std::int32_t>(block, layout.minus_sums),
           part<float>(block, layout.largest),
           part<float>(block, layout.ordinary),
+          layout.root,
+          layout.norm,
           per_input ? part<float>(block, layout.input_scales) : nullptr,
           per_input ? part<std::int32_t>(block, layout.input_zero_points) : nullptr};
 }
@@ -253,11 +260,10 @@ Status pack_weight(const QuantizedWeight<Code>& w, std::size_t n, std::size_t k,
   layout.affine = !per_input && std::any_of(w.zero_points.begin(), w.zero_points.end(),
                                             [=](std::int32_t zero) { return zero != center; });
   std::byte* block = out.data();
-  std::memcpy(block, &layout, sizeof(layout));
-  const kernels::Panels panels = panels_of(block);
-  for (std::size_t panel = 0; panel < panels.count(); ++panel) {
-    write_panel(w, shape, layout, panel, block);
+  for (std::size_t panel = 0; panel * kPanel < layout.n; ++panel) {
+    write_panel(w, shape, panel, layout, block);
   }
+  std::memcpy(block, &layout, sizeof(layout));
   if (per_input) {
     std::copy_n(w.scales.begin(), k, part<float>(block, layout.input_scales));
     auto* zero_points = part<std::int32_t>(block, layout.input_zero_points);

@@ -20,6 +20,8 @@ struct PackedLayout {
   std::uint8_t bits = 8;
   bool affine = false;
   bool has_input_scales = false;
+  float root = 0.0F;  ///< see kernels::Panels
+  float norm = 0.0F;
   std::uint32_t codes = 0;
   std::uint32_t scales = 0;
   std::uint32_t zero_points = 0;
@@ -39,9 +41,10 @@ struct PackedLayout {
 [[nodiscard]] kernels::Panels panels_of(const std::byte* block);
 
 /// The digits that this build multiplies fastest.
-[[nodiscard]] kernels::Digits digits_format();
+[[nodiscard]] kernels::Digits digits_format(Accumulate accumulate);
 
-/// linear() of a packed weight without its checks, with digits of any format.
+/// linear() of a packed weight without its checks, with digits of any format: of kI7Short, rows for
+/// which these digits are not enough have those of kI7.
 void linear_packed(const float* x, std::size_t m, const kernels::Panels& panels, const float* bias,
                    kernels::Digits format, std::span<std::byte> scratch, std::span<float> out);
 

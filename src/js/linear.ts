@@ -285,8 +285,9 @@ export function multiplyPacked(
  * `accumulate: "float32"` asks for a path that may be faster:
  *
  *     "exact"     |y − exact| ≤ (K + 1) · 2⁻²⁴ · Σ|x·w| + 2⁻²⁴ · |bias|
- *     "float32"   |y − exact| ≤ (K + 2) · 2⁻²³ · (Σ|x·w| + |bias|), as long as float32 can hold all
- *                 products x · w and x · (q − zeroPoint) and their sums as normal numbers
+ *     "float32"   float weights: |y − exact| ≤ (K + 2) · 2⁻²³ · (Σ|x·w| + |bias|), as long as float32
+ *                 can hold all products and their sums as normal numbers; quantized weights: the
+ *                 bound of "exact"
  *
  * NaN and infinities propagate as in torch.nn.functional.linear.
  *

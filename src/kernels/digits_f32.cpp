@@ -12,9 +12,6 @@
 namespace zeropoint::kernels {
 namespace {
 
-// Of the integers, with their sign.
-constexpr int kDigitBits = 28;
-
 // Largest magnitude; infinity for infinities, NaN left out: see is_finite.
 float largest_magnitude(const float* x, std::size_t n, bool& finite) {
   v128_t max[4];
@@ -84,7 +81,7 @@ class Writer {
       const v128_t low = wasm_v128_and(integers, wasm_i32x4_splat(0x3FFF));
       wasm_v128_store(lines_[0] + at_, wasm_i16x8_narrow_i32x4(low, wasm_i32x4_shr(integers, 14)));
     } else {
-      const v128_t v = wasm_i32x4_add(integers, wasm_i32x4_splat(1 << 27));
+      const v128_t v = wasm_i32x4_add(integers, wasm_i32x4_splat(1 << (digit_bits(kFormat) - 1)));
       // Seven bits to each byte, then the digits of one place side by side.
       const v128_t bytes = wasm_v128_or(
           wasm_v128_or(wasm_v128_and(v, wasm_i32x4_splat(0x7F)),
@@ -96,25 +93,26 @@ class Writer {
       wasm_v128_store32_lane(lines_[0] + at_, planes, 0);
       wasm_v128_store32_lane(lines_[1] + at_, planes, 1);
       wasm_v128_store32_lane(lines_[2] + at_, planes, 2);
-      wasm_v128_store32_lane(lines_[3] + at_, planes, 3);
+      if constexpr (kLines == 4) wasm_v128_store32_lane(lines_[3] + at_, planes, 3);
     }
     at_ += step_bytes_;
   }
 
  private:
-  static constexpr std::size_t kLines = 4;
+  static constexpr std::size_t kLines = kFormat == Digits::kI7Short ? 3 : 4;
   std::uint8_t* lines_[kLines] = {};
   std::size_t step_bytes_ = 16;
   std::size_t at_ = 0;
 };
 
 // Four values at a time to integers, with what rounding leaves.
+template <Digits kFormat>
 class Rounder {
  public:
   /// @param exponent  of the largest magnitude
   explicit Rounder(int exponent) {
     // Two factors, since one float32 cannot hold what the smallest rows need.
-    const int power = kDigitBits - 1 - exponent;
+    const int power = kBits - 1 - exponent;
     const int first = std::min(power, 126);
     first_ = wasm_f32x4_splat(float_power_of_two(first));
     second_ = wasm_f32x4_splat(float_power_of_two(power - first));
@@ -122,8 +120,15 @@ class Rounder {
 
   v128_t round(v128_t x) {
     const v128_t scaled = wasm_f32x4_mul(wasm_f32x4_mul(x, first_), second_);
-    const v128_t rounded = wasm_f32x4_nearest(scaled);
-    error_ = wasm_f32x4_add(error_, wasm_f32x4_abs(wasm_f32x4_sub(scaled, rounded)));
+    v128_t rounded = wasm_f32x4_nearest(scaled);
+    if constexpr (kBits <= 24) {
+      // Float32 has bits to round up with to one integer too many.
+      rounded =
+          wasm_f32x4_pmin(rounded, wasm_f32x4_splat(static_cast<float>((1 << (kBits - 1)) - 1)));
+    }
+    const v128_t error = wasm_f32x4_sub(scaled, rounded);
+    error_ = wasm_f32x4_add(
+        error_, kFormat == Digits::kI7Short ? wasm_f32x4_mul(error, error) : wasm_f32x4_abs(error));
     sum_ = wasm_f32x4_add(sum_, wasm_f32x4_abs(rounded));
     squares_ = wasm_f32x4_add(squares_, wasm_f32x4_mul(rounded, rounded));
     return to_integers(rounded);
@@ -144,6 +149,7 @@ class Rounder {
     return static_cast<double>(values[0] + values[1] + values[2] + values[3]);
   }
 
+  static constexpr int kBits = digit_bits(kFormat);
   v128_t first_;
   v128_t second_;
   v128_t error_ = wasm_f32x4_splat(0.0F);
@@ -152,19 +158,21 @@ class Rounder {
 };
 
 // Float32 sums of a chunk err by less than 2^-13 of themselves.
-void loosen(RowScale& row, double squares) {
+void loosen(RowScale& row, Digits format, double squares) {
   row.sum *= 0.999;
   row.norm = std::sqrt(squares) * 1.001;
+  if (format == Digits::kI7Short) row.error = std::sqrt(row.error) * 1.001;
 }
 
 template <Digits kFormat>
 RowScale write_row(const float* x, const Panels& w, Writer<kFormat> writer, double* sums) {
+  constexpr int kDigitBits = digit_bits(kFormat);
   RowScale row{1.0, 0.0, 0.0, 0.0, true};
   const float largest = largest_magnitude(x, w.k, row.finite);
   if (!row.finite) return row;
   const int exponent = exponent_above(static_cast<double>(largest));
   row.unit = power_of_two(exponent - kDigitBits + 1);
-  Rounder rounder(exponent);
+  Rounder<kFormat> rounder(exponent);
   double squares = 0.0;
   for_chunks(w.k, w.group, [&](std::size_t first, std::size_t inputs, std::size_t) {
     v128_t low = wasm_i32x4_splat(0);
@@ -192,7 +200,7 @@ RowScale write_row(const float* x, const Panels& w, Writer<kFormat> writer, doub
     *sums++ = sum;
     rounder.take(row, squares);
   });
-  loosen(row, squares);
+  loosen(row, kFormat, squares);
   // Scaling down may have flushed the smallest values to 0 before their remainder was taken.
   if (exponent >= kDigitBits) row.error += 0x1p-64;
   return row;
@@ -201,6 +209,8 @@ RowScale write_row(const float* x, const Panels& w, Writer<kFormat> writer, doub
 // Inputs with scales of their own: the products are the row, in double.
 template <Digits kFormat>
 RowScale write_scaled_row(const float* x, const Panels& w, Writer<kFormat> writer, double* sums) {
+  constexpr int kDigitBits = digit_bits(kFormat);
+  static_assert(kDigitBits == 28);
   RowScale row{1.0, 0.0, 0.0, 0.0, true};
   double largest = 0.0;
   for (std::size_t i = 0; i < w.k; ++i) {
@@ -235,7 +245,7 @@ RowScale write_scaled_row(const float* x, const Panels& w, Writer<kFormat> write
     }
     *sums++ = sum;
   });
-  loosen(row, squares);
+  loosen(row, kFormat, squares);
   return row;
 }
 
@@ -253,9 +263,22 @@ RowScale digits_f32(const float* x, const Panels& panels, [[maybe_unused]] Digit
   if (format == Digits::kI7) {
     return write(x, panels, Writer<Digits::kI7>(digits, rows, row, panels.steps), sums);
   }
+  if (format == Digits::kI7Short) {
+    assert(panels.input_scales == nullptr);
+    return write_row(x, panels, Writer<Digits::kI7Short>(digits, rows, row, panels.steps), sums);
+  }
 #endif
   assert(format == Digits::kI16);
   return write(x, panels, Writer<Digits::kI16>(digits, rows, row, panels.steps), sums);
+}
+
+// By Cauchy and Schwarz, rounding errs by no more than the root of the squares of its errors times
+// that of the weights' squares. What sum |x w| is at least, see is_certain() in panels.cpp. The
+// quarter is for all that rounds in float32 and double, in sums and at the end.
+bool is_enough(const Panels& panels, const RowScale& row, double tolerance) {
+  const double error = 1.25 * row.error * static_cast<double>(panels.norm);
+  const double sum = row.sum - static_cast<double>(panels.root) * row.norm;
+  return row.finite && error <= tolerance * sum;
 }
 
 }  // namespace zeropoint::kernels

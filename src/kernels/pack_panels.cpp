@@ -42,8 +42,7 @@ v128_t lower(v128_t bytes, std::uint32_t shift) {
 
 template <int kBits>
 void pack_rows(const std::uint8_t* const* rows, std::size_t outputs, std::size_t inputs,
-               bool is_signed, std::uint8_t* packed, std::int32_t* minus_sums,
-               std::int8_t* smallest, std::int8_t* largest, std::int32_t* small) {
+               bool is_signed, std::uint8_t* packed, std::int32_t* minus_sums, CodeSizes& sizes) {
   const v128_t flip = wasm_i8x16_splat(static_cast<std::int8_t>(is_signed ? 0 : 1 << (kBits - 1)));
   const v128_t top = wasm_i8x16_splat(static_cast<std::int8_t>(0xFF00U >> kBits));
   const v128_t zero = wasm_i8x16_splat(0);
@@ -51,6 +50,7 @@ void pack_rows(const std::uint8_t* const* rows, std::size_t outputs, std::size_t
   v128_t min[2] = {zero, zero};
   v128_t max[2] = {zero, zero};
   v128_t minus_small[2] = {zero, zero};
+  v128_t squares[2][2] = {{zero, zero}, {zero, zero}};  // of outputs 0 and 1 of a tile, 2 and 3
   const v128_t ordinary = wasm_i8x16_splat(static_cast<std::int8_t>(ordinary_code(kBits)));
   const std::size_t steps = steps_of(inputs, kBits);
   for (std::size_t at = 0; at < inputs; at += kBlock) {
@@ -73,6 +73,12 @@ void pack_rows(const std::uint8_t* const* rows, std::size_t outputs, std::size_t
         minus_small[tile] = wasm_i32x4_add(
             minus_small[tile],
             wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_extadd_pairwise_i8x16(is_small)));
+        const v128_t halves[2] = {wasm_i16x8_extend_low_i8x16(bytes),
+                                  wasm_i16x8_extend_high_i8x16(bytes)};
+        for (std::size_t j = 0; j < 2; ++j) {
+          squares[tile][j] =
+              wasm_i32x4_add(squares[tile][j], wasm_i32x4_dot_i16x8(halves[j], halves[j]));
+        }
       }
     }
     const std::size_t step = at / kStepInputs;
@@ -92,14 +98,15 @@ void pack_rows(const std::uint8_t* const* rows, std::size_t outputs, std::size_t
   }
   for (std::size_t tile = 0; tile < 2; ++tile) {
     wasm_v128_store(minus_sums + tile * kTile, wasm_i32x4_mul(sums[tile], wasm_i32x4_splat(-64)));
-    wasm_v128_store(small + tile * kTile, wasm_i32x4_neg(minus_small[tile]));
+    wasm_v128_store(sizes.small + tile * kTile, wasm_i32x4_neg(minus_small[tile]));
+    wasm_v128_store(sizes.squares + tile * kTile, add_pairs(squares[tile][0], squares[tile][1]));
     std::int8_t low[kBlock];
     std::int8_t high[kBlock];
     wasm_v128_store(low, min[tile]);
     wasm_v128_store(high, max[tile]);
     for (std::size_t i = 0; i < kTile; ++i) {
-      smallest[tile * kTile + i] = *std::min_element(low + 4 * i, low + 4 * i + 4);
-      largest[tile * kTile + i] = *std::max_element(high + 4 * i, high + 4 * i + 4);
+      sizes.smallest[tile * kTile + i] = *std::min_element(low + 4 * i, low + 4 * i + 4);
+      sizes.largest[tile * kTile + i] = *std::max_element(high + 4 * i, high + 4 * i + 4);
     }
   }
 }
@@ -107,11 +114,10 @@ void pack_rows(const std::uint8_t* const* rows, std::size_t outputs, std::size_t
 }  // namespace
 
 void pack_chunk(const std::uint8_t* const* rows, std::size_t outputs, std::size_t inputs, int bits,
-                bool is_signed, std::uint8_t* packed, std::int32_t* minus_sums,
-                std::int8_t* smallest, std::int8_t* largest, std::int32_t* small) {
+                bool is_signed, std::uint8_t* packed, std::int32_t* minus_sums, CodeSizes& sizes) {
   assert(outputs >= 1 && outputs <= kPanel && inputs <= kChunk);
   const auto pack = bits == 8 ? pack_rows<8> : bits == 4 ? pack_rows<4> : pack_rows<2>;
-  pack(rows, outputs, inputs, is_signed, packed, minus_sums, smallest, largest, small);
+  pack(rows, outputs, inputs, is_signed, packed, minus_sums, sizes);
 }
 
 }  // namespace zeropoint::kernels

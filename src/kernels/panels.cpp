@@ -100,8 +100,7 @@ struct WideSums {
 
   [[nodiscard]] v128_t plane(std::size_t r, std::size_t p, std::size_t j) const {
     const v128_t* halves = acc[r][p][j];
-    return wasm_i32x4_add(wasm_i32x4_shuffle(halves[0], halves[1], 0, 2, 4, 6),
-                          wasm_i32x4_shuffle(halves[0], halves[1], 1, 3, 5, 7));
+    return add_pairs(halves[0], halves[1]);
   }
 };
 
@@ -234,7 +233,7 @@ void multiply_line(const std::uint8_t* codes, std::size_t steps, const std::uint
 }
 
 // Lines. Twelve sums are what hides the latency of the dot, and what the registers hold; the four
-// lines of a single row of digits make eight.
+// lines of a single row of digits make eight, three make six.
 template <int kBits>
 void multiply_lines(const std::uint8_t* codes, const Span& span, const std::uint8_t* x,
                     std::size_t rows, std::int32_t* sums) {
@@ -243,6 +242,7 @@ void multiply_lines(const std::uint8_t* codes, const Span& span, const std::uint
     row = multiply_blocks<8, ByteSums<6>>(codes, span, x, 0, lines_in_sixes(rows), sums);
   }
   row = multiply_blocks<kBits, ByteSums<4>>(codes, span, x, row, rows, sums);
+  row = multiply_blocks<kBits, ByteSums<3>>(codes, span, x, row, rows, sums);
   if constexpr (kBits == 8) {
     for (; row < rows; ++row) {
       multiply_line(codes, span.steps, x + (row * span.row_steps + span.first) * kStepInputs,
@@ -253,9 +253,6 @@ void multiply_lines(const std::uint8_t* codes, const Span& span, const std::uint
 #endif
 
 // ---- narrow codes widened
-
-// Fewer rows than this do not pay for it.
-constexpr std::size_t kWideRows = 3;
 
 // Up to kChunk inputs of a panel to int16.
 template <int kBits>
@@ -421,7 +418,8 @@ void finish_tile(const PanelProduct& product, const PanelParts& parts, std::size
   double results[kTile];
   const bool uncertain = !scale.finite || wasm_v128_any_true(wasm_v128_or(low, high));
   const std::size_t count = std::min(kTile, w.n - column);
-  float* out = product.out + row * w.n + column;
+  const std::size_t place = product.places[row];
+  float* out = product.out + place * w.n + column;
   if (!uncertain && count == kTile) {
     Doubles total = values;
     if (product.bias != nullptr) {
@@ -437,7 +435,7 @@ void finish_tile(const PanelProduct& product, const PanelParts& parts, std::size
   wasm_v128_store(fails + 2, high);
   for (std::size_t i = 0; i < count; ++i) {
     if (!scale.finite || (fails[i] != 0 && !is_certain(product, parts, tile * kTile + i, scale))) {
-      results[i] = multiply_in_double(w, parts, tile * kTile + i, product.x + row * w.k);
+      results[i] = multiply_in_double(w, parts, tile * kTile + i, product.x + place * w.k);
     }
     if (product.bias != nullptr) results[i] += static_cast<double>(product.bias[column + i]);
     out[i] = static_cast<float>(results[i]);
@@ -480,10 +478,12 @@ struct Halves {
 #if ZEROPOINT_WIDE
 // Both halves side by side. Codes count once, and are made to count as often as the unit says.
 struct WideDigits {
-  static constexpr std::size_t kLines = 1;      // of a row
-  static constexpr std::size_t kSums = 2;       // of a row and output
-  static constexpr std::size_t kTogether = 24;  // rows that a call multiplies
+  static constexpr std::size_t kLines = 1;       // of a row
+  static constexpr std::size_t kSums = 2;        // of a row and output
+  static constexpr std::size_t kStepBytes = 16;  // of a row
+  static constexpr std::size_t kTogether = 24;   // rows that a call multiplies
   static constexpr int kWideBits = 16;
+  static constexpr std::size_t kWideRows = 3;  // fewer do not pay for widening
 
   static auto widen(int bits) {
     return bits == 8 ? widen_to_16<8> : (bits == 4 ? widen_to_16<4> : widen_to_16<2>);
@@ -502,12 +502,17 @@ struct WideDigits {
 #endif
 
 #if ZEROPOINT_RELAXED
-// Two planes to a half. The highest one is made signed by taking 64 off every digit.
+// Two planes to a half, of three planes one to the high half. The highest plane is made signed by
+// taking 64 off every digit.
+template <std::size_t kPlanes>
 struct SevenBitDigits {
-  static constexpr std::size_t kLines = 4;
-  static constexpr std::size_t kSums = 4;
+  static constexpr std::size_t kLines = kPlanes;
+  static constexpr std::size_t kSums = kPlanes;
+  static constexpr std::size_t kStepBytes = kPlanes * kStepInputs;
   static constexpr std::size_t kTogether = 24;
   static constexpr int kWideBits = 8;
+  // Six lines are multiplied at a time by codes of 8 bits alone.
+  static constexpr std::size_t kWideRows = kPlanes == 3 ? 2 : 3;
 
   static auto widen(int bits) { return bits == 4 ? widen_to_8<4> : widen_to_8<2>; }
   static MultiplyRows multiply(int bits) {
@@ -515,9 +520,10 @@ struct SevenBitDigits {
   }
   static Halves halves(const ChunkScales& chunk, const std::int32_t* sums, std::size_t tile) {
     const auto plane = [=](std::size_t p) { return wasm_v128_load(sums + p * kPanel); };
-    const v128_t highest = wasm_i32x4_add(plane(3), chunk.minus_sums[tile]);
-    return {wasm_i32x4_add(plane(0), wasm_i32x4_shl(plane(1), 7)),
-            wasm_i32x4_add(plane(2), wasm_i32x4_shl(highest, 7))};
+    const v128_t low = wasm_i32x4_add(plane(0), wasm_i32x4_shl(plane(1), 7));
+    const v128_t highest = wasm_i32x4_add(plane(kPlanes - 1), chunk.minus_sums[tile]);
+    if constexpr (kPlanes == 3) return {low, highest};
+    return {low, wasm_i32x4_add(plane(2), wasm_i32x4_shl(highest, 7))};
   }
 };
 #endif
@@ -550,7 +556,7 @@ template <typename Format>
 void multiply_panel(const PanelProduct& product, std::size_t panel, const PanelParts& parts) {
   const Panels& w = product.panels;
   assert(w.bits <= 8);
-  const bool widened = w.bits != Format::kWideBits && product.rows >= kWideRows;
+  const bool widened = w.bits != Format::kWideBits && product.rows >= Format::kWideRows;
   const auto widen = Format::widen(w.bits);
   const MultiplyRows multiply = Format::multiply(widened ? Format::kWideBits : w.bits);
   Doubles totals[kMaxRows][2];
@@ -568,7 +574,7 @@ void multiply_panel(const PanelProduct& product, std::size_t panel, const PanelP
     for (std::size_t row = 0; row < product.rows; row += Format::kTogether) {
       const std::size_t together = std::min(Format::kTogether, product.rows - row);
       std::int32_t sums[Format::kTogether * Format::kSums * kPanel];
-      multiply(widened ? wide : codes, span, product.digits + row * digit_row_bytes(w.steps),
+      multiply(widened ? wide : codes, span, product.digits + row * w.steps * Format::kStepBytes,
                together * Format::kLines, sums);
       add_chunk<Format>(scales, sums, product.sums + row * w.chunks + chunk, w.chunks, together,
                         totals + row);
@@ -584,20 +590,25 @@ void multiply_panel(const PanelProduct& product, std::size_t panel, const PanelP
   }
 }
 
+// multiply_panel for a format that this build has.
+auto multiply_panel_of([[maybe_unused]] Digits format)
+    -> void (*)(const PanelProduct&, std::size_t, const PanelParts&) {
+#if ZEROPOINT_RELAXED
+  if (format == Digits::kI7) return multiply_panel<SevenBitDigits<4>>;
+  if (format == Digits::kI7Short) return multiply_panel<SevenBitDigits<3>>;
+#endif
+#if ZEROPOINT_WIDE
+  if (format == Digits::kI16) return multiply_panel<WideDigits>;
+#endif
+  assert(false);
+  return nullptr;
+}
+
 }  // namespace
 
-void multiply_panels(const PanelProduct& product, [[maybe_unused]] Digits format, std::size_t first,
+void multiply_panels(const PanelProduct& product, Digits format, std::size_t first,
                      std::size_t last) {
-#if ZEROPOINT_RELAXED && ZEROPOINT_WIDE
-  const auto multiply =
-      format == Digits::kI7 ? multiply_panel<SevenBitDigits> : multiply_panel<WideDigits>;
-#elif ZEROPOINT_RELAXED
-  assert(format == Digits::kI7);
-  const auto multiply = multiply_panel<SevenBitDigits>;
-#else
-  assert(format == Digits::kI16);
-  const auto multiply = multiply_panel<WideDigits>;
-#endif
+  const auto multiply = multiply_panel_of(format);
   for (std::size_t panel = first; panel < last; ++panel) {
     multiply(product, panel, PanelParts(product.panels, panel));
   }

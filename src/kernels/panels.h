@@ -23,7 +23,8 @@
 //   relaxed
 //         dot, which multiplies lines and knows nothing of rows: see line_place()
 //
-// In both of them high * 2^14 + low comes out as the same integer, whatever the build.
+// In both of them high * 2^14 + low comes out as the same integer, whatever the build. Where 21
+// bits are enough, three lines of X + 2^20 are multiplied in three quarters of the time: kI7Short.
 #pragma once
 
 #include <cstddef>
@@ -56,6 +57,10 @@ struct Panels {
   /// [panels][2][8]: a magnitude of weights (times unit; 0 if there is none to tell), and the root
   /// of how many of an output's weights are below it.
   const float* ordinary;
+  /// The largest roots in `ordinary`, and at least |w| of any output, the root of its sum of
+  /// squares, in ordinary magnitudes: see is_enough(). Infinity if there are no such magnitudes.
+  float root;
+  float norm;
   const float* input_scales;              ///< [k], or null
   const std::int32_t* input_zero_points;  ///< [k], or null
 
@@ -83,28 +88,36 @@ void for_chunks(std::size_t k, std::size_t group, F f) {
   }
 }
 
+/// How large the codes of a chunk are, times the unit, output by output.
+struct CodeSizes {
+  std::int8_t smallest[kPanel];  ///< of the codes and 0
+  std::int8_t largest[kPanel];
+  std::int32_t small[kPanel];    ///< how many, padding included, are smaller than ordinary_code()
+  std::int32_t squares[kPanel];  ///< their sum
+};
+
 /// Packs a chunk of up to eight rows of one code a byte: rows[outputs], each at its first code.
 /// Unsigned codes become signed: 128, 8 or 2 is taken off each.
 /// @param packed      steps_of(inputs) steps of a panel
 /// @param minus_sums  [8]
-/// @param smallest, largest  [8]: of an output's codes and 0, times the unit
-/// @param small  [8]: how many codes, padding included, are smaller than ordinary_code()
 void pack_chunk(const std::uint8_t* const* rows, std::size_t outputs, std::size_t inputs, int bits,
-                bool is_signed, std::uint8_t* packed, std::int32_t* minus_sums,
-                std::int8_t* smallest, std::int8_t* largest, std::int32_t* small);
+                bool is_signed, std::uint8_t* packed, std::int32_t* minus_sums, CodeSizes& sizes);
 
 /// The magnitude, times the unit, from which on a code counts as ordinary.
 constexpr int ordinary_code(int bits) { return bits == 8 ? 8 : 1 << (8 - bits); }
 
-/// How activations are written.
-enum class Digits { kI16, kI7 };
+/// How activations are written. kI7Short is for weights whose inputs have no scales of their own.
+enum class Digits { kI16, kI7, kI7Short };
 
-/// Bytes of a row of digits, in any format.
+/// Bits of the integers, their sign included.
+constexpr int digit_bits(Digits format) { return format == Digits::kI7Short ? 21 : 28; }
+
+/// Bytes that a row of digits takes, in any format.
 constexpr std::size_t digit_row_bytes(std::size_t steps) { return steps * 16; }
 
-/// Where a line of four bytes a step lies among others. Lines are multiplied six, four or one at a
-/// time, and those of such a block take turns step by step: processors fetch ahead what is read in
-/// one stream, and get lost in six of them.
+/// Where a line of four bytes a step lies among others. Lines are multiplied six, four, three or
+/// one at a time, and those of such a block take turns step by step: processors fetch ahead what is
+/// read in one stream, and get lost in six of them.
 struct LinePlace {
   std::size_t at;          ///< its first step, in bytes
   std::size_t step_bytes;  ///< from step to step
@@ -119,7 +132,7 @@ constexpr std::size_t lines_in_sixes(std::size_t lines) {
 constexpr LinePlace line_place(std::size_t lines, std::size_t line, std::size_t steps) {
   const std::size_t sixes = lines_in_sixes(lines);
   const std::size_t fours = sixes + (lines - sixes) / 4 * 4;
-  const std::size_t block = line < sixes ? 6 : line < fours ? 4 : 1;
+  const std::size_t block = line < sixes ? 6 : line < fours ? 4 : lines - fours == 3 ? 3 : 1;
   const std::size_t place = (line < sixes ? line : line - sixes) % block;
   return {((line - place) * steps + place) * kStepInputs, block * kStepInputs};
 }
@@ -127,7 +140,7 @@ constexpr LinePlace line_place(std::size_t lines, std::size_t line, std::size_t 
 /// What is known of a row of activations beside its digits.
 struct RowScale {
   double unit;   ///< what X = 1 stands for; a power of two
-  double error;  ///< at least the sum of |x / unit - X|
+  double error;  ///< at least the sum of |x / unit - X|; of kI7Short, the root of its squares' sum
   double sum;    ///< at most the sum of |X|
   double norm;   ///< at least the root of the sum of X * X
   bool finite;   ///< false: there are no digits
@@ -138,6 +151,10 @@ struct RowScale {
 /// @param sums    double[chunks]: of X (times the input's zero point, where inputs have their own)
 RowScale digits_f32(const float* x, const Panels& panels, Digits format, std::size_t rows,
                     std::size_t row, std::uint8_t* digits, double* sums);
+
+/// Whether a row of kI7Short is certain to err by less than `tolerance` of sum |x w|, whatever the
+/// output.
+bool is_enough(const Panels& panels, const RowScale& row, double tolerance);
 
 /// The most rows of digits or bytes that are multiplied at a time.
 inline constexpr std::size_t kMaxRows = 256;
@@ -151,10 +168,12 @@ struct PanelProduct {
   const RowScale* scales;      ///< [rows]
   const double* sums;          ///< [rows][chunks]
   /// Largest error that may come from rounding x, relative to |y|; where more is possible, y is
-  /// computed from x itself, in double.
+  /// computed from x itself, in double. Infinity: it is known to be good enough.
   double tolerance;
   const float* bias;  ///< [n], or null
   float* out;         ///< [rows][n]
+  /// [rows]: which rows of x and out those of digits, scales and sums are.
+  const std::uint16_t* places;
 };
 
 /// out = x . w^T + bias for panels first ... last - 1:

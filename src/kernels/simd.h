@@ -20,6 +20,11 @@ inline v128_t opaque(v128_t v) {
   return v;
 }
 
+/// The int32 sums of neighbours: of a's pairs, then of b's.
+inline v128_t add_pairs(v128_t a, v128_t b) {
+  return wasm_i32x4_add(wasm_i32x4_shuffle(a, b, 0, 2, 4, 6), wasm_i32x4_shuffle(a, b, 1, 3, 5, 7));
+}
+
 /// a * b + c, rounded once or twice: with relaxed SIMD as the engine likes.
 inline v128_t multiply_add(v128_t a, v128_t b, v128_t c) {
 #if defined(__wasm_relaxed_simd__)

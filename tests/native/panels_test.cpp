@@ -60,17 +60,16 @@ TEST(PackChunk, PutsEveryCodeWhereTheLayoutSays) {
           const std::size_t steps = kernels::steps_of(inputs, bits);
           std::vector<std::uint8_t> packed(steps * static_cast<std::size_t>(bits) * 4);
           std::int32_t minus_sums[kPanel];
-          std::int8_t smallest[kPanel];
-          std::int8_t largest[kPanel];
-          std::int32_t small[kPanel];
+          kernels::CodeSizes sizes;
           kernels::pack_chunk(rows, outputs, inputs, bits, is_signed, packed.data(), minus_sums,
-                              smallest, largest, small);
+                              sizes);
           const int unit = 1 << (8 - bits);
           for (std::size_t i = 0; i < kPanel; ++i) {
             int sum = 0;
             int low = 0;
             int high = 0;
             int below = 0;
+            int squares = 0;
             for (std::size_t j = 0; j < steps * 4; ++j) {
               int code = 0;
               if (i < outputs && j < inputs) {
@@ -80,15 +79,17 @@ TEST(PackChunk, PutsEveryCodeWhereTheLayoutSays) {
               sum += code;
               low = std::min(low, code);
               high = std::max(high, code);
+              squares += code * unit * code * unit;
               if (std::abs(code) * unit < kernels::ordinary_code(bits)) ++below;
             }
             EXPECT_EQ(minus_sums[i], -64 * unit * sum);
-            EXPECT_EQ(smallest[i], unit * low);
-            EXPECT_EQ(largest[i], unit * high);
+            EXPECT_EQ(sizes.smallest[i], unit * low);
+            EXPECT_EQ(sizes.largest[i], unit * high);
+            EXPECT_EQ(sizes.squares[i], squares);
             // Vectors take sixteen inputs at a time; what they add to them is 0.
             const std::size_t taken = (inputs + 15) / 16 * 16;
             const std::size_t padding = taken > steps * 4 ? taken - steps * 4 : 0;
-            EXPECT_EQ(small[i], below + static_cast<int>(padding));
+            EXPECT_EQ(sizes.small[i], below + static_cast<int>(padding));
           }
         }
       }
@@ -331,6 +332,9 @@ std::vector<float> row_for(const PackedLayer& layer, std::size_t kind, Random& r
 }
 constexpr std::size_t kRowKinds = 9;
 
+constexpr kernels::Digits kAllDigits[] = {kernels::Digits::kI16, kernels::Digits::kI7,
+                                          kernels::Digits::kI7Short};
+
 /// Rows' digits, as digits_f32 writes them.
 struct DigitRows {
   std::size_t rows;
@@ -368,13 +372,16 @@ struct DigitRows {
       EXPECT_LT(parts[0], 1 << 14);
       return parts[1] * std::int64_t{1 << 14} + parts[0];
     }
-    std::int64_t value = -(1 << 27);
-    for (std::size_t line = 0; line < 4; ++line) {
-      // Three rows are two blocks of six lines; a row that is left is a block of four.
-      const std::size_t in_sixes = rows / 3 * 3;
-      const std::size_t all = 4 * row + line;
-      const std::size_t block = row < in_sixes ? 6 : 4;
-      const std::size_t first = row < in_sixes ? all / 6 * 6 : 4 * row;
+    const bool is_short = format == kernels::Digits::kI7Short;
+    const std::size_t lines = is_short ? 3 : 4;
+    // Three rows of four lines, or two of three, are blocks of six lines; a row that is left is a
+    // block of its own.
+    const std::size_t in_sixes = is_short ? rows / 2 * 2 : rows / 3 * 3;
+    std::int64_t value = is_short ? -(1 << 20) : -(1 << 27);
+    for (std::size_t line = 0; line < lines; ++line) {
+      const std::size_t all = lines * row + line;
+      const std::size_t block = row < in_sixes ? 6 : lines;
+      const std::size_t first = row < in_sixes ? all / 6 * 6 : lines * row;
       const std::uint8_t digit =
           digits[first * steps * 4 + step * block * 4 + (all - first) * 4 + lane];
       EXPECT_LT(digit, 128);
@@ -386,7 +393,8 @@ struct DigitRows {
 
 void expect_digits(const PackedLayer& layer, const std::vector<float>& x, const DigitRows& actual,
                    std::size_t row) {
-  const reference::FixedRow expected = reference::fixed_row(x.data(), layer.plain);
+  const reference::FixedRow expected =
+      reference::fixed_row(x.data(), layer.plain, kernels::digit_bits(actual.format));
   const kernels::RowScale& scale = actual.scales[row];
   ASSERT_EQ(scale.finite, expected.finite);
   if (!expected.finite) return;
@@ -395,8 +403,10 @@ void expect_digits(const PackedLayer& layer, const std::vector<float>& x, const 
   EXPECT_TRUE(same(std::span(actual.sums).subspan(row * chunks, chunks),
                    reference::chunk_sums(expected, layer.plain)));
   // Bounds, and good ones.
-  EXPECT_GE(scale.error, expected.error * 0.999);
-  EXPECT_LE(scale.error, expected.error * 1.001 + 0x1p-60);
+  const bool is_short = actual.format == kernels::Digits::kI7Short;
+  const double error = is_short ? std::sqrt(expected.error_squares) : expected.error;
+  EXPECT_GE(scale.error, error * 0.999);
+  EXPECT_LE(scale.error, error * 1.002 + 0x1p-60);
   EXPECT_LE(scale.sum, expected.sum);
   EXPECT_GE(scale.sum, expected.sum * 0.998);
   EXPECT_GE(scale.norm, std::sqrt(expected.squares));
@@ -421,7 +431,8 @@ TEST(DigitsF32, AreTheIntegersOfTheReferenceInEveryFormat) {
       for (std::size_t kind = 0; kind < kRowKinds + 2; ++kind) {
         rows.push_back(row_for(layer, kind % kRowKinds, random));
       }
-      for (const kernels::Digits format : {kernels::Digits::kI16, kernels::Digits::kI7}) {
+      for (const kernels::Digits format : kAllDigits) {
+        if (format == kernels::Digits::kI7Short && layer.panels.input_scales != nullptr) continue;
         const DigitRows actual(rows, layer.panels, format);
         for (std::size_t row = 0; row < rows.size(); ++row) {
           SCOPED_TRACE(::testing::Message()
@@ -452,6 +463,10 @@ TEST(PackedWeight, TellsHowLargeItsWeightsAre) {
   });
 }
 
+/// More rows than a test has, in order.
+constexpr std::uint16_t kPlaces[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14,
+                                     15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29};
+
 /// Multiplies rows by a layer in every format, and counts the ways that outputs took.
 void expect_products(const PackedLayer& layer, const std::vector<std::vector<float>>& rows,
                      const std::vector<float>& bias, double tolerance, std::size_t (&ways)[3]) {
@@ -475,11 +490,129 @@ void expect_products(const PackedLayer& layer, const std::vector<std::vector<flo
     Output<float> out(rows.size() * w.n);
     kernels::multiply_panels(
         {layer.panels, rows.size(), x.data(), digits.digits.data(), digits.scales.data(),
-         digits.sums.data(), tolerance, added, out.data()},
+         digits.sums.data(), tolerance, added, out.data(), kPlaces},
         format, 0, layer.panels.count());
     EXPECT_TRUE(same(out.values(), expected)) << "format " << static_cast<int>(format);
     EXPECT_TRUE(out.guards_intact());
   }
+}
+
+/// The same with short digits, of which nothing is computed again.
+void expect_short_products(const PackedLayer& layer, const std::vector<std::vector<float>>& rows) {
+  const reference::PlainWeight& w = layer.plain;
+  const DigitRows digits(rows, layer.panels, kernels::Digits::kI7Short);
+  std::vector<float> expected;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    const reference::FixedRow fixed = reference::fixed_row(rows[row].data(), w, 21);
+    for (std::size_t output = 0; output < w.n; ++output) {
+      const double sum = reference::fixed_point_sum(fixed, w, output);
+      expected.push_back(static_cast<float>(sum * (fixed.unit / w.unit())));
+    }
+  }
+  Output<float> out(rows.size() * w.n);
+  kernels::multiply_panels(
+      {layer.panels, rows.size(), nullptr, digits.digits.data(), digits.scales.data(),
+       digits.sums.data(), kInfinity, nullptr, out.data(), kPlaces},
+      kernels::Digits::kI7Short, 0, layer.panels.count());
+  EXPECT_TRUE(same(out.values(), expected));
+  EXPECT_TRUE(out.guards_intact());
+}
+
+TEST(MultiplyPanels, MatchesTheReferenceForShortDigits) {
+  Random random(126);
+  for (const std::size_t k : {0U, 1U, 6U, 33U, 1029U, 2100U}) {
+    for_layers(k, random, [&](const PackedLayer& layer) {
+      if (layer.panels.input_scales != nullptr) return;
+      std::vector<std::vector<float>> rows;
+      const std::size_t count = 1 + random.below(28);
+      for (std::size_t row = 0; row < count; ++row) rows.push_back(row_for(layer, row % 7, random));
+      expect_short_products(layer, rows);
+    });
+  }
+}
+
+/// The largest error of a row's outputs that 21 bits leave, of sum |x w|.
+double short_error(const PackedLayer& layer, const std::vector<float>& x) {
+  const reference::PlainWeight& w = layer.plain;
+  const reference::FixedRow fixed = reference::fixed_row(x.data(), w, 21);
+  std::vector<float> magnitudes(x);
+  for (float& value : magnitudes) value = std::fabs(value);
+  reference::PlainWeight weights = w;
+  for (int& code : weights.codes) code = std::abs(code);
+  double worst = 0.0;
+  for (std::size_t output = 0; output < w.n; ++output) {
+    const double y = reference::fixed_point_sum(fixed, w, output) * fixed.unit / w.unit();
+    const double error = std::fabs(y - reference::float_sum(x.data(), w, output));
+    const double all = reference::float_sum(magnitudes.data(), weights, output);
+    if (error > 0.0) worst = std::max(worst, error / all);
+  }
+  return worst;
+}
+
+TEST(IsEnough, PromisesNoMoreThanShortDigitsKeep) {
+  Random random(127);
+  std::size_t promises = 0;
+  std::size_t refusals = 0;
+  for (const std::size_t k : {1U, 6U, 33U, 300U, 1029U, 3000U}) {
+    const double tolerance = static_cast<double>(k) * 0x1p-24;
+    for_layers(k, random, [&](const PackedLayer& layer) {
+      const reference::PlainWeight& w = layer.plain;
+      if (layer.panels.input_scales != nullptr) return;
+      for (std::size_t kind = 0; kind < kRowKinds + 1; ++kind) {
+        std::vector<float> x = row_for(layer, kind < kRowKinds ? kind : 0, random);
+        if (kind == kRowKinds) {
+          // Every value is rounded the way that makes output 0 larger.
+          for (std::size_t i = 0; i < w.k; ++i) {
+            const float half = w.codes[i] < 0 ? 0.499F : -0.499F;
+            x[i] = static_cast<float>(random.integer(-3000, 3000)) + half;
+          }
+          x[0] = 0x1p20F - 1.0F;
+        }
+        const DigitRows digits({x}, layer.panels, kernels::Digits::kI7Short);
+        if (kernels::is_enough(layer.panels, digits.scales[0], tolerance)) {
+          ++promises;
+          EXPECT_LE(short_error(layer, x), tolerance) << "kind " << kind;
+        } else {
+          ++refusals;
+        }
+      }
+    });
+  }
+  EXPECT_GT(promises, 30U);
+  EXPECT_GT(refusals, 300U);
+}
+
+TEST(LinearPacked, TakesShortDigitsRowByRow) {
+  Random random(128);
+  const std::size_t k = 1500;
+  std::size_t short_rows = 0;
+  std::size_t other_rows = 0;
+  for_layers(k, random, [&](const PackedLayer& layer) {
+    const kernels::Panels& panels = layer.panels;
+    const std::size_t n = panels.n;
+    const std::size_t count = 1 + random.below(300);
+    std::vector<float> x;
+    for (std::size_t row = 0; row < count; ++row) {
+      const std::size_t kind = random.below(3) == 0 ? random.below(kRowKinds) : 0;
+      const std::vector<float> values = row_for(layer, kind, random);
+      x.insert(x.end(), values.begin(), values.end());
+    }
+    const AlignedBytes scratch(linear_scratch_size(layer.block.data(), count));
+    const auto run = [&](std::size_t first, std::size_t rows, kernels::Digits format) {
+      std::vector<float> y(rows * n);
+      linear_packed(x.data() + first * panels.k, rows, panels, nullptr, format, scratch.span(), y);
+      return y;
+    };
+    const std::vector<float> actual = run(0, count, kernels::Digits::kI7Short);
+    const std::vector<float> exact = run(0, count, kernels::Digits::kI7);
+    for (std::size_t row = 0; row < count; ++row) {
+      const auto y = std::span(actual).subspan(row * n, n);
+      ASSERT_TRUE(same(y, run(row, 1, kernels::Digits::kI7Short))) << "row " << row;
+      (same(y, std::span(exact).subspan(row * n, n)) ? other_rows : short_rows)++;
+    }
+  });
+  EXPECT_GT(short_rows, 100U);
+  EXPECT_GT(other_rows, 100U);
 }
 
 TEST(MultiplyPanels, MatchesTheReferenceInEveryFormForEveryKindOfRow) {

@@ -43,12 +43,14 @@ struct FixedRow {
   bool finite = true;
   double unit = 1.0;
   std::vector<std::int64_t> integers;
-  double error = 0.0;    ///< the sum of |x / unit - X|
+  double error = 0.0;  ///< the sum of |x / unit - X|
+  double error_squares = 0.0;
   double sum = 0.0;      ///< of |X|
   double squares = 0.0;  ///< of X * X
 };
 
-inline FixedRow fixed_row(const float* x, const PlainWeight& w) {
+/// @param bits  of the integers, their sign included
+inline FixedRow fixed_row(const float* x, const PlainWeight& w, int bits = 28) {
   FixedRow row;
   double largest = 0.0;
   for (std::size_t i = 0; i < w.k; ++i) {
@@ -58,12 +60,13 @@ inline FixedRow fixed_row(const float* x, const PlainWeight& w) {
   if (!row.finite) return row;
   int exponent = 0;
   if (largest > 0.0) std::frexp(largest, &exponent);
-  row.unit = std::ldexp(1.0, exponent - 27);
+  row.unit = std::ldexp(1.0, exponent - (bits - 1));
   for (std::size_t i = 0; i < w.k; ++i) {
-    const double exact = std::ldexp(w.scaled(x, i), 27 - exponent);
-    const double integer = std::min(std::nearbyint(exact), 0x1p27 - 1.0);
+    const double exact = std::ldexp(w.scaled(x, i), bits - 1 - exponent);
+    const double integer = std::min(std::nearbyint(exact), std::ldexp(1.0, bits - 1) - 1.0);
     row.integers.push_back(static_cast<std::int64_t>(integer));
     row.error += std::fabs(exact - integer);
+    row.error_squares += (exact - integer) * (exact - integer);
     row.sum += std::fabs(integer);
     row.squares += integer * integer;
   }
