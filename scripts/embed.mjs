@@ -5,7 +5,7 @@
 //   <build>.text.js   the same binary as text, for those who want no configuration
 //   <build>.d.ts, <build>.text.d.ts
 //
-// and version.js, the version of the package.
+// and decoder.js, the module that reads such a text, and version.js, the version of the package.
 
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -75,6 +75,8 @@ function withSection(binary, text) {
 
 // ---- All of it ----------------------------------------------------------------------------------
 
+const declare = (type) => `declare const value: ${type};\nexport default value;\n`;
+
 /** @param from  where the linker put its files */
 export function embedBuilds(from, to) {
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
@@ -90,7 +92,7 @@ export function embedBuilds(from, to) {
     write(`${name}.js`, withoutOwnBinary(module, name));
     write(`${name}.wasm`, binary);
     write(`${name}.text.js`, `export default ${JSON.stringify(toText(binary), null, 1)};\n`);
-    write(`${name}.text.d.ts`, "declare const text: readonly string[];\nexport default text;\n");
+    write(`${name}.text.d.ts`, declare("readonly string[]"));
     write(
       `${name}.d.ts`,
       name === typedLike
@@ -98,8 +100,11 @@ export function embedBuilds(from, to) {
         : `export * from "./${typedLike}.js";\nexport { default } from "./${typedLike}.js";\n`,
     );
   }
-  write("version.js", `export default ${JSON.stringify(version)};\n`);
-  write("version.d.ts", "declare const version: string;\nexport default version;\n");
+  const decoder = readFileSync(join(from, "decoder.wasm"), "base64");
+  for (const [name, value] of Object.entries({ decoder, version })) {
+    write(`${name}.js`, `export default ${JSON.stringify(value)};\n`);
+    write(`${name}.d.ts`, declare("string"));
+  }
   for (const file of readdirSync(to)) {
     if (!written.has(file)) rmSync(join(to, file), { recursive: true });
   }

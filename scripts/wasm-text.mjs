@@ -1,10 +1,10 @@
 // A WebAssembly binary as text, which compresses better than the binary itself: what looks alike stands
 // together, instructions in one place, and the numbers of locals, constants, offsets in theirs.
 //
-// A text is the number of bytes and then the streams. A stream is a dictionary of words, and then the words, in order. A word is
-// bytes and, where other streams go on, their letters: an instruction that reads a local is the byte 20
-// and the letter of LOCAL, whose next word is the local's number. So what reads a text (src/js/binary.ts)
-// goes through the words of MAIN, and knows nothing of WebAssembly.
+// A text is the number of bytes and then the streams. A stream is a dictionary of words, and then the
+// words, in order. A word is bytes and, where other streams go on, their letters: an instruction that
+// reads a local is the byte 20 and the letter of LOCAL, whose next word is the local's number. So what
+// reads a text (src/text/decoder.cpp) goes through the words of MAIN, and knows nothing of the format.
 //
 //   dictionary   words with a space between them, the most frequent ones first: two hexadecimal digits
 //                for a byte, a letter from "g" on for the stream of that number

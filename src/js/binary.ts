@@ -1,5 +1,6 @@
 // The core's binary: from text, or from wherever a user says, to a compiled module that says what it is.
 
+import decoder from "./core/decoder.js";
 import version from "./core/version.js";
 import { rangeError, stateError, typeError, type ZeropointError } from "./errors.js";
 import type { PlatformResponse, PlatformURL, WasmModule } from "./platform.js";
@@ -31,82 +32,33 @@ export type WasmOption =
 
 // ---- The binary as text
 
-/** The characters that need no escape in a string, in the order of scripts/wasm-text.mjs. */
-const ALPHABET = Array.from({ length: 95 }, (_, i) => 32 + i).filter((c) => c !== 34 && c !== 92);
-/** Where a word goes on in another stream it has this much more than the stream's number. */
-const STREAM = 256;
-
-/** A stream of a text, and where it stands. */
-interface Stream {
-  readonly text: string;
-  /**
-   * Where the word of a character begins in `words`, by its code, or 0 if the next character
-   * belongs to it; then by 128 times the code of the first and that of the second one.
-   */
-  readonly starts: Uint32Array;
-  at: number;
-}
-
-/** Adds a dictionary's words, each its length and its parts: bytes, and streams in which it goes on. */
-function streamOf(dictionary: string, text: string, words: number[]): Stream {
-  const own = dictionary.split(" ");
-  const size = ALPHABET.length;
-  const prefixes = Math.max(0, Math.ceil((own.length - size) / (size - 1)));
-  const starts = new Uint32Array(128 * 128);
-  for (const [place, word] of own.entries()) {
-    const pair = place + prefixes - size;
-    const code =
-      pair < 0
-        ? ALPHABET[prefixes + place]
-        : 128 * (ALPHABET[Math.floor(pair / size)] as number) + (ALPHABET[pair % size] as number);
-    const parts = word.match(/[g-z]|../g) ?? [];
-    starts[code as number] = words.length;
-    words.push(parts.length);
-    for (const part of parts) {
-      words.push(part.length === 1 ? STREAM + part.charCodeAt(0) - 103 : Number.parseInt(part, 16));
-    }
-  }
-  return { text, starts, at: 0 };
-}
-
-/** Where the stream's next word begins. */
-function nextWord(stream: Stream): number {
-  const { text, starts } = stream;
-  const code = text.charCodeAt(stream.at++);
-  return starts[code] || starts[128 * code + text.charCodeAt(stream.at++)];
+/** What src/text/decoder.cpp exports. */
+interface Decoder {
+  readonly memory: WebAssembly.Memory;
+  /** Where memory is free. */
+  readonly __heap_base: WebAssembly.Global<"i32">;
+  decode(text: number, streams: number, out: number, size: number): void;
 }
 
 /**
- * The binary that scripts/wasm-text.mjs made a text of. Start-up waits for this: it is one loop, and
- * simple, because it runs before an engine has compiled it.
+ * The binary that scripts/wasm-text.mjs made a text of. Start-up waits for this, so WebAssembly does it:
+ * JavaScript would be done before an engine had compiled it.
  */
 function fromText([size, ...texts]: readonly string[]): Uint8Array<ArrayBuffer> {
-  const list = [0];
-  const streams = Array.from({ length: texts.length / 2 }, (_, i) =>
-    streamOf(texts[2 * i] as string, texts[2 * i + 1] as string, list),
-  );
-  const words = Uint16Array.from(list);
-  const [{ text, starts }, raw] = streams as [Stream, Stream];
-  const bytes = new Uint8Array(Number(size));
-  let at = 0;
-  for (let length = 0; length < bytes.length; ) {
-    const code = text.charCodeAt(at++);
-    const word = starts[code] || starts[128 * code + text.charCodeAt(at++)];
-    const end = word + words[word];
-    for (let i = word + 1; i <= end; i++) {
-      const part = words[i];
-      if (part < STREAM) {
-        bytes[length++] = part;
-        continue;
-      }
-      const other = nextWord(streams[part - STREAM] as Stream);
-      const last = other + words[other];
-      for (let j = other + 1; j <= last; j++) {
-        bytes[length++] = words[j] < STREAM ? words[j] : words[nextWord(raw) + 1];
-      }
-    }
-  }
-  return bytes;
+  const module = new WebAssembly.Module(Uint8Array.from(atob(decoder), (c) => c.charCodeAt(0)));
+  const { exports } = new WebAssembly.Instance(module);
+  const { memory, __heap_base, decode } = exports as unknown as Decoder;
+  const start = __heap_base.value;
+  // All characters are ASCII, and a 0 ends each text.
+  const out = texts.reduce((at, { length }) => at + length + 1, start);
+  const end = out + Number(size);
+  memory.grow(Math.max(0, Math.ceil((end - memory.buffer.byteLength) / 65536)));
+  const bytes = new Uint8Array(memory.buffer);
+  const encoder = new TextEncoder();
+  let at = start;
+  for (const text of texts) at += encoder.encodeInto(text, bytes.subarray(at)).written + 1;
+  decode(start, texts.length / 2, out, Number(size));
+  return bytes.slice(out, end);
 }
 
 /** Compiles the binary of a chunk. */

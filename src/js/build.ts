@@ -162,15 +162,14 @@ async function compileBuild(
   wasm: WasmFunction | undefined,
 ): Promise<Compiled> {
   let compiled: Compiled;
-  let source: unknown;
   try {
     const chunk = chunks[name]();
-    // Both are on their way at the same time, so neither may fail unheard.
+    // A binary from elsewhere is on its way at the same time, so neither may fail unheard.
     chunk.catch(() => undefined);
-    if (wasm !== undefined) source = await wasm(`${name}.wasm`);
-    const { text = [] } = await chunk;
-    const checked = wasm === undefined ? undefined : checkSource(where, source);
-    const module = await (checked === undefined ? compileText(text) : compileSource(checked));
+    const module =
+      wasm === undefined
+        ? await compileText((await chunk).text ?? [])
+        : await compileSource(checkSource(where, await wasm(`${name}.wasm`)));
     compiled = { name, chunk: await chunk, module };
   } catch (cause) {
     if ((cause as { code?: unknown }).code === "ZP_INVALID_OPTION") throw cause;

@@ -156,6 +156,7 @@ export function published({ version, date, machine, packages, engines }) {
 
 const CONTESTANTS = {
   zeropoint: "**zeropoint**",
+  "zeropoint/slim": "**zeropoint/slim**",
   "onnxruntime-web": "onnxruntime-web",
   tfjs: "tfjs wasm",
   JavaScript: "plain JavaScript",

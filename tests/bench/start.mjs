@@ -76,13 +76,13 @@ async function writePages(builds, withOthers) {
   const pages = [];
 
   const { build: bundle } = createRequire(join(root, "package.json"))("esbuild");
-  for (const build of builds) {
-    const name = `zeropoint-${build}`;
+  /** A page of the package's, bundled as projects do it. */
+  const addPage = async (name, contestant, build, entry, options) => {
     await bundle({
       stdin: {
         contents:
-          `import { init, quantize } from "./dist/index.js";\n` +
-          `await init({ build: "${build}" });\n` +
+          `import { init, quantize } from "./dist/${entry}.js";\n` +
+          `await init(${options});\n` +
           `const x = { data: Float32Array.from(${VALUES}), shape: [4] };\n` +
           `const result = quantize(x, { scale: 1, zeroPoint: 0 }).data;\n${DONE}`,
         resolveDir: root,
@@ -97,13 +97,20 @@ async function writePages(builds, withOthers) {
       logLevel: "error",
     });
     write(`${name}.html`, html(moduleScript(`${name}/stdin.js`)));
+    const page = `${name}.html`;
     pages.push({
-      name: `zeropoint ${build}`,
-      contestant: "zeropoint",
+      name: `${contestant} ${build}`,
+      contestant,
       build,
-      page: `${name}.html`,
+      page,
       expected: [0, -2, 2, 127],
     });
+  };
+  for (const build of builds) {
+    await addPage(`zeropoint-${build}`, "zeropoint", build, "index", `{ build: "${build}" }`);
+    const wasm = '(file) => new URL("/dist/core/" + file, location.href)';
+    const options = `{ build: "${build}", wasm: ${wasm} }`;
+    await addPage(`slim-${build}`, "zeropoint/slim", build, "slim", options);
   }
 
   const bare = bareModule(coreSize(builds[0]));
