@@ -21,6 +21,16 @@ Promise.all([import("zeropoint"), import("zeropoint/notebook")]).then(async ([{ 
 });
 `;
 
+/** What an engine gets by itself, and what it says to the relaxed build. */
+const RELAXED = `
+import { create, init } from "zeropoint";
+const refusal = await create({ build: "relaxed" }).then(({ build }) => build, String);
+console.log((await init()).build, refusal);
+`;
+const WRONG =
+  'Error: create: this engine computes relaxed SIMD wrongly, which the "relaxed" build needs';
+const MISSING = 'Error: create: this engine has no relaxed SIMD, which the "relaxed" build needs';
+
 describe("The tarball", () => {
   for (const [wanted, hasRequire] of [
     ["20.16.0", false],
@@ -30,7 +40,12 @@ describe("The tarball", () => {
     it(`runs in Node ${wanted}`, (t) => {
       const project = makeProject(`node-${wanted}`, {
         tools: [`${PACKAGE}@${wanted}`],
-        files: { "example.mjs": example, "required.cjs": required, "imported.cjs": IMPORTED },
+        files: {
+          "example.mjs": example,
+          "required.cjs": required,
+          "imported.cjs": IMPORTED,
+          "relaxed.mjs": RELAXED,
+        },
       });
       const node = join(project, "node_modules", PACKAGE, "bin", "node");
       const version = run(project, node, ["--version"]).stdout.trim();
@@ -53,6 +68,15 @@ describe("The tarball", () => {
       const imported = run(project, node, ["imported.cjs"]);
       assert.equal(imported.stderr, "");
       assert.match(imported.stdout, /^\w+ 1 tensor\(\[ +42, -127\], dtype=torch\.int8\)\n$/);
+
+      const relaxed = (...flags) => run(project, node, [...flags, "relaxed.mjs"]).stdout.trim();
+      if (version.startsWith("v20.")) {
+        // Behind its flag it takes the instructions, and computes some of them wrongly.
+        assert.equal(relaxed(), `baseline ${MISSING}`);
+        assert.equal(relaxed("--experimental-wasm-relaxed-simd"), `baseline ${WRONG}`);
+      } else {
+        assert.equal(relaxed(), "relaxed relaxed");
+      }
     });
   }
 });
