@@ -51,6 +51,24 @@ export function buildJs() {
     for (const line of messages) console.log(line);
     if (!built.ok) throw new Failure(`tsc failed ${built.stderr}`.trim());
     removeStale(new Set(emitted.map((line) => resolve(root, line.slice("TSFILE: ".length)))));
+    await bundleWorker();
+  });
+}
+
+/** Makes one file of the asynchronous functions' worker: webpack copies it as it is, alone. */
+async function bundleWorker() {
+  // Not before it is sure to be installed.
+  const { build } = await import("esbuild");
+  const worker = join(dist, "async-worker.js");
+  await build({
+    entryPoints: [worker],
+    outfile: worker,
+    allowOverwrite: true,
+    bundle: true,
+    minify: true,
+    format: "esm",
+    target: "es2022",
+    logLevel: "warning",
   });
 }
 
