@@ -28,6 +28,10 @@ const EXAMPLE = [
 
 /** The modules of a build of the core. */
 const CORE = /(?:^|\/)dist\/(?:core|chunks)\/([\w-]+)(?:\.text)?\.js$/;
+/** What the asynchronous functions do: a chunk that is loaded when the first of them is called. */
+const FORMS = /(?:^|\/)dist\/async-forms\.js$/;
+/** The script of the worker that they start: one file. */
+const WORKER = join(root, "dist", "async-worker.js");
 
 const brotli = (bytes) =>
   brotliCompressSync(bytes, {
@@ -55,22 +59,40 @@ export function sizesOf(bytes) {
   };
 }
 
-/** Bundles a module and tells what is loaded with it, and what later for each build of the core. */
+const ESBUILD = {
+  bundle: true,
+  minify: true,
+  format: "esm",
+  target: "es2022",
+  outdir: join(root, "build", "size"),
+  absWorkingDir: root,
+  write: false,
+  logLevel: "error",
+};
+
+/** Leaves alone what is loaded later. */
+const withoutChunks = {
+  name: "without-chunks",
+  setup({ onResolve }) {
+    onResolve({ filter: /./ }, ({ kind }) => ({ external: kind === "dynamic-import" }));
+  },
+};
+
+/**
+ * Bundles a module and tells what is loaded with it, and what later: for each build of the core, and
+ * for the asynchronous functions. esbuild puts what chunks share into one more file, Rollup, Vite and
+ * webpack leave it in the entry; what is loaded with the module is counted as these do it.
+ */
 async function bundle(source) {
   // Not before it is sure to be installed.
   const { build } = await import("esbuild");
-  const { metafile, outputFiles } = await build({
-    stdin: { contents: source, resolveDir: root, sourcefile: "entry.js" },
-    bundle: true,
+  const stdin = { contents: source, resolveDir: root, sourcefile: "entry.js" };
+  const alone = await build({ ...ESBUILD, stdin, plugins: [withoutChunks] });
+  const { outputFiles, metafile } = await build({
+    ...ESBUILD,
+    stdin,
     splitting: true,
-    minify: true,
-    format: "esm",
-    target: "es2022",
-    outdir: join(root, "build", "size"),
-    absWorkingDir: root,
     metafile: true,
-    write: false,
-    logLevel: "error",
   });
   const sizes = new Map(
     outputFiles.map(({ path, contents }) => [
@@ -95,13 +117,16 @@ async function bundle(source) {
   // What each build of the core needs: the module around the binary, and the binary as text or, for an
   // entry that does not bring it, as a file of its own.
   const later = new Map();
+  let forms;
   for (const [name, { entryPoint }] of Object.entries(outputs)) {
+    if (FORMS.test(entryPoint ?? "")) forms = total(closure(name, first));
     const build = CORE.exec(entryPoint ?? "")?.[1];
     if (build === undefined || first.has(name)) continue;
     later.set(build, new Set([...(later.get(build) ?? []), ...closure(name, first)]));
   }
   return {
-    first: total(first),
+    first: sizesOf(alone.outputFiles[0].contents),
+    forms: forms && add(forms, sizesOf(readFileSync(WORKER))),
     builds: [...later].map(([build, names]) => {
       const isWhole = [...names].some((name) => outputs[name].bytes > 50_000);
       const file = join(root, "dist", "core", `${build}.wasm`);
@@ -118,19 +143,23 @@ export async function measure() {
   const everything = (entry) => `export * from "${entry.replace(/^\./, "zeropoint")}";`;
   const rows = [];
   const addRows = async (what, source, only = () => true) => {
-    const { first, builds } = await bundle(source);
+    const { first, builds, forms } = await bundle(source);
     for (const { build, ...core } of builds.filter(({ build }) => only(build))) {
       rows.push({ what, build, ...add(first, core) });
     }
+    return forms;
   };
+  let asynchronous;
   for (const entry of entries) {
     // Builds for threads are for one entry as for the others.
     const only = (build) => entry === "." || build === "baseline";
     const name = entry.replace(/^\./, "zeropoint");
-    await addRows(`\`${name}\`, every export`, everything(entry), only);
+    const forms = await addRows(`\`${name}\`, every export`, everything(entry), only);
+    if (entry === ".") asynchronous = forms;
   }
   const example = `export { ${EXAMPLE.join(", ")} } from "zeropoint";`;
   await addRows("`zeropoint`, the example above", example, (build) => build === "baseline");
+  rows.push({ what: "the asynchronous forms, on first use", build: "any", ...asynchronous });
   return rows;
 }
 

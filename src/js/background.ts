@@ -1,21 +1,13 @@
-// Where the asynchronous functions compute: in a worker with a core of its own, which all calls on one
-// instance share; on this thread, piece by piece, where no worker can be had.
+// The asynchronous functions as far as they are there from the beginning: their options, and how a call
+// is stopped. What they do is loaded with the first call.
 
-import { checkStillThere, type NumberArray, setArray, subarrayOf } from "./arrays.js";
-import {
-  type ErrorData,
-  errorOf,
-  type Outcome,
-  Performer,
-  type Task,
-  transferOf,
-} from "./async-work.js";
-import type { Binary, Core } from "./build.js";
-import { rangeError, stateError, typeError } from "./errors.js";
-import { bytesIn, type ElementType } from "./memory.js";
-import type { PackedWeight } from "./packed-weight.js";
+import { loadFailed } from "./binary.js";
+import type { Core } from "./build.js";
+import { checkOptions } from "./check.js";
+import { typeError } from "./errors.js";
+import type { Executors } from "./executors.js";
+import type { Job } from "./job.js";
 import { show } from "./show.js";
-import { type AnyWorker, listen, messageOf, workerConstructor } from "./workers.js";
 
 /** How far an asynchronous function has come. */
 export interface Progress {
@@ -83,306 +75,28 @@ export function checkAsync(where: string, options: Record<string, unknown>): Asy
   };
 }
 
-function throwIfAborted(signal: AbortSignalLike | undefined): void {
+/** Checks options that are `AsyncOptions` and `others`. */
+export function checkAsyncOptions(
+  where: string,
+  options: unknown,
+  others: readonly string[] = [],
+): { readonly given: Record<string, unknown>; readonly settings: AsyncSettings } {
+  const given = checkOptions(where, options, [...others, ...ASYNC_OPTIONS]);
+  return { given, settings: checkAsync(where, given) };
+}
+
+/** @throws the signal's reason */
+export function throwIfAborted(signal: AbortSignalLike | undefined): void {
   if (signal?.aborted) throw signal.reason;
 }
 
-// ---- Who performs tasks
+// ---- Calls
 
-/** Performs tasks, here or elsewhere. */
-interface Executor {
-  readonly offThread: boolean;
-  readonly reason: string | undefined;
-  /** How many tasks may wait behind the one at work. */
-  readonly window: number;
-  /** A part of an array of the user's, as a task may hold it. */
-  piece(
-    where: string,
-    array: NumberArray,
-    size: number,
-    start: number,
-    count: number,
-    type: ElementType,
-  ): NumberArray;
-  /** A packed weight, as a task may hold it. */
-  weight(where: string, weight: PackedWeight): Promise<PackedWeight | number>;
-  perform(core: Core, task: Task): Promise<Outcome>;
-}
-
-interface Scheduler {
-  postTask?(task: () => void): Promise<void>;
-}
-
-/** Lets all that waits on this thread have its turn. */
-function pause(): Promise<void> {
-  const { scheduler, setImmediate } = globalThis as {
-    scheduler?: Scheduler;
-    setImmediate?: (work: () => void) => void;
-  };
-  if (typeof setImmediate === "function") return new Promise((resolve) => setImmediate(resolve));
-  // Not yield(): whoever goes on after that goes before all timers.
-  if (typeof scheduler?.postTask === "function") return scheduler.postTask(() => undefined);
-  return new Promise((resolve) => setTimeout(resolve));
-}
-
-/** This thread. */
-class ThisThread implements Executor {
-  readonly offThread = false;
-  readonly window = 0;
-  readonly reason: string;
-  readonly #performer = new Performer();
-
-  constructor(reason: string) {
-    this.reason = reason;
-  }
-
-  piece(
-    where: string,
-    array: NumberArray,
-    size: number,
-    start: number,
-    count: number,
-  ): NumberArray {
-    checkStillThere(where, array, size);
-    return subarrayOf(array, start, start + count);
-  }
-
-  async weight(_where: string, weight: PackedWeight): Promise<PackedWeight> {
-    return weight;
-  }
-
-  async perform(core: Core, task: Task): Promise<Outcome> {
-    // At once: the arrays are the user's own, and will not stay as they were checked.
-    const outcome = this.#performer.perform(core, task);
-    await pause();
-    return outcome;
-  }
-}
-
-/** A worker that has not answered after so many milliseconds never will. */
-const START_LIMIT = 10_000;
-/** Buffers that wait to be filled again. */
-const MOST_SPARE = 8;
-const LEAST_SPARE = 2 ** 16;
-
-const COPIES = {
-  Int8Array,
-  Uint8Array,
-  Int16Array,
-  Uint16Array,
-  Int32Array,
-  Uint32Array,
-  Float32Array,
-  Float64Array,
-};
-
-type Reply =
-  | { readonly ready: true }
-  | { readonly failed: string }
-  | { readonly id: number; readonly spare: ArrayBuffer[]; readonly outcome: Outcome }
-  | { readonly id: number; readonly spare: ArrayBuffer[]; readonly error: ErrorData };
-
-interface Waiting {
-  readonly where: string;
-  resolve(outcome: Outcome): void;
-  reject(error: unknown): void;
-}
-
-function lost(where: string, why: string): Error {
-  return stateError("ZP_WORKER_LOST", `${where}: the worker ended before its work did: ${why}`);
-}
-
-/** A worker. */
-class OtherThread implements Executor {
-  readonly offThread = true;
-  /** One, while another is copied. */
-  readonly window = 2;
-  readonly reason = undefined;
-  /** Settles when the worker has loaded its core, or cannot. */
-  readonly ready: Promise<void>;
-  readonly #worker: AnyWorker;
-  readonly #waiting = new Map<number, Waiting>();
-  /** The numbers of the weights that it keeps. */
-  readonly #weights = new WeakMap<PackedWeight, Promise<number>>();
-  #spare: ArrayBuffer[] = [];
-  #nextId = 0;
-  #users = 0;
-  /** Why there is no worker any more. */
-  #gone: string | undefined;
-  /** Tells whoever waits for `ready`. */
-  #giveUp: (why: Error) => void = () => undefined;
-  #timer: ReturnType<typeof setTimeout> | undefined;
-
-  /** @throws {Error} if there are no workers here */
-  constructor(binary: Binary | undefined) {
-    const Worker = workerConstructor();
-    if (Worker === undefined) throw new Error("there are no workers here");
-    // Bundlers look for this very expression; for execArgv see threads.ts.
-    const worker = new Worker(new URL("./async-worker.js", import.meta.url), {
-      type: "module",
-      execArgv: [],
-    });
-    this.#worker = worker;
-    this.ready = new Promise((resolve, reject) => {
-      const lose = (why: string): void => this.end(why);
-      this.#giveUp = reject;
-      this.#timer = setTimeout(() => lose("it did not answer"), START_LIMIT);
-      const receive = (reply: Reply): void => {
-        if ("id" in reply) {
-          this.#receive(reply);
-        } else if ("ready" in reply) {
-          clearTimeout(this.#timer);
-          if (this.#users === 0) worker.unref?.();
-          resolve();
-        } else {
-          lose(reply.failed);
-        }
-      };
-      // Node's listeners get the message itself.
-      listen(worker, "message", (event) => {
-        receive((worker.on ? event : (event as { data: unknown }).data) as Reply);
-      });
-      for (const type of ["error", "messageerror"]) {
-        listen(worker, type, (event) => {
-          (event as Partial<Event>).preventDefault?.();
-          lose(messageOf(event));
-        });
-      }
-      if (worker.on) listen(worker, "exit", (code) => lose(`it ended with ${code}`));
-    });
-    this.ready.catch(() => undefined);
-    worker.postMessage({ start: binary }, []);
-  }
-
-  /** Whether it has ended, by itself or by `end()`. */
-  get isLost(): boolean {
-    return this.#gone !== undefined;
-  }
-
-  /** While somebody uses the worker, Node waits for it. */
-  use(): void {
-    this.#users++;
-    this.#worker.ref?.();
-  }
-
-  /** The other end of `use()`. */
-  release(): void {
-    this.#users--;
-    if (this.#users > 0) return;
-    this.#spare = [];
-    this.#worker.unref?.();
-  }
-
-  /** Ends the worker; whoever waits for it is told why. */
-  end(why: string): void {
-    if (this.#gone !== undefined) return;
-    this.#gone = why;
-    clearTimeout(this.#timer);
-    this.#worker.terminate();
-    this.#giveUp(new Error(why));
-    for (const { where, reject } of this.#waiting.values()) reject(lost(where, why));
-    this.#waiting.clear();
-  }
-
-  #receive(reply: Extract<Reply, { id: number }>): void {
-    const waiting = this.#waiting.get(reply.id);
-    this.#waiting.delete(reply.id);
-    for (const buffer of reply.spare) {
-      if (this.#spare.length < MOST_SPARE && buffer.byteLength >= LEAST_SPARE) {
-        this.#spare.push(buffer);
-      }
-    }
-    if ("outcome" in reply) waiting?.resolve(reply.outcome);
-    else waiting?.reject(errorOf(reply.error));
-  }
-
-  piece(
-    where: string,
-    array: NumberArray,
-    size: number,
-    start: number,
-    count: number,
-    type: ElementType,
-  ): NumberArray {
-    checkStillThere(where, array, size);
-    const bytes = bytesIn(type, count);
-    const index = this.#spare.findIndex(({ byteLength }) => byteLength >= bytes);
-    let buffer = index === -1 ? undefined : this.#spare.splice(index, 1)[0];
-    try {
-      buffer ??= new ArrayBuffer(bytes);
-    } catch {
-      throw rangeError("ZP_OUT_OF_MEMORY", `${where}: not enough memory for ${bytes} bytes`);
-    }
-    const copy = new COPIES[type](buffer, 0, count);
-    setArray(copy, subarrayOf(array, start, start + count), 0);
-    return copy;
-  }
-
-  weight(where: string, weight: PackedWeight): Promise<number> {
-    let held = this.#weights.get(weight);
-    if (held === undefined) {
-      held = this.#hold(where, weight, this.#nextId++);
-      this.#weights.set(weight, held);
-      held.catch(() => this.#weights.delete(weight));
-    }
-    return held;
-  }
-
-  async #hold(where: string, weight: PackedWeight, number: number): Promise<number> {
-    const common = { job: -1, where, weight: number };
-    const copy = weight.copy(where, () => {
-      this.#post({ kind: "release", ...common }).catch(() => undefined);
-    });
-    await this.#post({ kind: "hold", ...common, ...copy });
-    return number;
-  }
-
-  perform(_core: Core, task: Task): Promise<Outcome> {
-    return this.#post(task);
-  }
-
-  #post(task: Task): Promise<Outcome> {
-    return new Promise((resolve, reject) => {
-      const { where } = task;
-      if (this.#gone !== undefined) {
-        reject(lost(where, this.#gone));
-        return;
-      }
-      const id = this.#nextId++;
-      this.#waiting.set(id, { where, resolve, reject });
-      this.#worker.postMessage({ id, task }, transferOf(task));
-    });
-  }
-}
-
-/** The executors of an instance. */
+/** What an instance has under way. */
 export class Background {
-  readonly #binary: Binary | undefined;
-  #worker: OtherThread | undefined;
-  #thisThread: ThisThread | undefined;
+  /** Who performs tasks, once that is loaded. */
+  executors: Executors | undefined;
   readonly #stops = new Set<() => void>();
-
-  constructor(binary: Binary | undefined) {
-    this.#binary = binary;
-  }
-
-  /** The executor to use: the worker, or this thread if a worker cannot start. */
-  async executor(): Promise<Executor> {
-    if (this.#thisThread !== undefined) return this.#thisThread;
-    let worker = this.#worker;
-    try {
-      if (worker === undefined || worker.isLost) {
-        worker = new OtherThread(this.#binary);
-        this.#worker = worker;
-      }
-      await worker.ready;
-      return worker;
-    } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
-      this.#thisThread ??= new ThisThread(`a worker could not be started: ${why}`);
-      return this.#thisThread;
-    }
-  }
 
   /** Has a call told when the instance is disposed. @returns how it says that it is over */
   enter(stop: () => void): () => void {
@@ -390,169 +104,56 @@ export class Background {
     return () => this.#stops.delete(stop);
   }
 
-  /** Stops all calls and ends the worker. What comes later, of layers, is done on this thread. */
+  /** Stops all calls, and ends the worker. */
   end(): void {
     for (const stop of this.#stops) stop();
-    this.#thisThread ??= new ThisThread("its instance is disposed");
-    this.#worker?.end("its instance is gone");
+    this.executors?.end();
   }
 }
 
-/** A worker ends when nobody can use its instance any more. */
-const abandoned =
-  typeof FinalizationRegistry === "function"
-    ? /* @__PURE__ */ new FinalizationRegistry((background: Background) => background.end())
-    : undefined;
+/** What the asynchronous functions do. */
+type Forms = typeof import("./async-forms.js");
 
-function backgroundOf(core: Core): Background {
-  if (core.background === undefined) {
-    core.background = new Background(core.binary);
-    abandoned?.register(core, core.background);
-  }
-  return core.background;
-}
-
-// ---- Jobs
-
-let nextJob = 0;
-
-/** A task without what every task of a job has. */
-export type Step = Task extends infer T
-  ? T extends Task
-    ? Omit<T, "job" | "where">
-    : never
-  : never;
-
-/** A task to come, and how much of the work it is. */
-export interface Piece {
-  readonly step: Step;
-  readonly amount: number;
-}
-
-/** The work of one call. */
-export class Job {
-  readonly #core: Core;
-  readonly #where: string;
-  readonly #settings: AsyncSettings;
-  readonly #executor: Executor;
-  readonly #id = nextJob++;
-  readonly #total: number;
-  readonly #stopped: Promise<never>;
-  #done = 0;
-
-  /** @internal */
-  constructor(
-    core: Core,
-    where: string,
-    settings: AsyncSettings,
-    executor: Executor,
-    stopped: Promise<never>,
-    total: number,
-  ) {
-    this.#core = core;
-    this.#where = where;
-    this.#settings = settings;
-    this.#executor = executor;
-    this.#stopped = stopped;
-    this.#total = total;
-  }
-
-  /** A part of an array of the user's, converted to `type`, as a step may hold it. */
-  piece(
-    array: NumberArray,
-    size: number,
-    start: number,
-    count: number,
-    type: ElementType = "Float32Array",
-  ): NumberArray {
-    return this.#executor.piece(this.#where, array, size, start, count, type);
-  }
-
-  /** A packed weight of the user's, as a step may hold it. */
-  weight(weight: PackedWeight): Promise<PackedWeight | number> {
-    return Promise.race([this.#executor.weight(this.#where, weight), this.#stopped]);
-  }
-
-  /** Has one step performed. */
-  perform(step: Step): Promise<Outcome> {
-    const task = { ...step, job: this.#id, where: this.#where } as Task;
-    return Promise.race([this.#executor.perform(this.#core, task), this.#stopped]);
-  }
-
-  /**
-   * Has steps performed in order, a few of them on their way at a time.
-   * @returns what came of the last one
-   */
-  async performAll(pieces: Iterable<Piece>): Promise<Outcome> {
-    const onTheirWay: Promise<Outcome>[] = [];
-    let last: Outcome = {};
-    for (const { step, amount } of pieces) {
-      const outcome = this.perform(step).then((done) => {
-        this.#advance(amount);
-        return done;
-      });
-      // Awaited below, unless one before it fails.
-      outcome.catch(() => undefined);
-      onTheirWay.push(outcome);
-      if (onTheirWay.length > this.#executor.window) last = (await onTheirWay.shift()) as Outcome;
-    }
-    for (const outcome of onTheirWay) last = await outcome;
-    return last;
-  }
-
-  #advance(amount: number): void {
-    this.#done += amount;
-    const { offThread, reason } = this.#executor;
-    const total = this.#total;
-    this.#settings.onProgress?.({ done: this.#done, total, offThread, reason });
-  }
-
-  /** Forgets what the executor keeps. */
-  drop(): void {
-    const task: Task = { kind: "drop", job: this.#id, where: this.#where };
-    this.#executor.perform(this.#core, task).catch(() => undefined);
+/** Loads what the asynchronous functions do. @throws {Error} `ZP_LOAD_FAILED` */
+export async function loadForms(where: string): Promise<Forms> {
+  try {
+    return await import("./async-forms.js");
+  } catch (cause) {
+    throw loadFailed(where, "the asynchronous functions", cause);
   }
 }
 
 /**
- * Does the work of one call.
- * @param total  how much it is, in the unit of its pieces' amounts
+ * Does the work of one call, whose arguments are checked.
+ * @param work  what to do, with what has been loaded for it
  */
 export async function runJob<T>(
   core: Core,
   where: string,
-  settings: AsyncSettings,
-  total: number,
-  work: (job: Job) => Promise<T>,
+  { signal, onProgress }: AsyncSettings,
+  work: (forms: Forms, job: Job) => Promise<T>,
 ): Promise<T> {
-  const { signal } = settings;
   throwIfAborted(signal);
-  let stop: () => void = () => undefined;
-  const background = backgroundOf(core);
-  let leave: () => void = () => undefined;
+  core.background ??= new Background();
+  const { background } = core;
+  let abort: () => void = () => undefined;
+  let leave = abort;
   const stopped = new Promise<never>((_, reject) => {
-    stop = () => reject(signal?.reason);
-    signal?.addEventListener("abort", stop);
+    abort = () => reject(signal?.reason);
+    signal?.addEventListener("abort", abort);
     leave = background.enter(() => {
       reject(typeError("ZP_DISPOSED", `${where}: this instance was disposed`));
     });
   });
   stopped.catch(() => undefined);
   try {
-    const executor = await Promise.race([background.executor(), stopped]);
-    const worker = executor instanceof OtherThread ? executor : undefined;
-    worker?.use();
-    const job = new Job(core, where, settings, executor, stopped, total);
-    try {
-      return await work(job);
-    } catch (error) {
-      job.drop();
-      throw error;
-    } finally {
-      worker?.release();
-    }
+    const forms = await Promise.race([loadForms(where), stopped]);
+    const settings = { signal, onProgress };
+    return await forms.perform(core, background, where, settings, stopped, (job) =>
+      work(forms, job),
+    );
   } finally {
-    signal?.removeEventListener("abort", stop);
+    signal?.removeEventListener("abort", abort);
     leave();
   }
 }

@@ -13,7 +13,7 @@ import { dequantize, fakeQuantize } from "./dequantize.js";
 import { quantizationError } from "./error.js";
 import { HistogramObserver } from "./histogram.js";
 import { describeCore, type InitOptions, type InitResult, loadCore, runOn } from "./init.js";
-import { linear, QuantizedLinear } from "./linear.js";
+import { linear } from "./linear.js";
 import { Embedding, LayerNorm, Linear, ReLU, Sigmoid, Softmax, Tanh } from "./model/layer.js";
 import { Sequential } from "./model/sequential.js";
 import { convert, prepare, quantizeDynamic } from "./model/workflow.js";
@@ -35,6 +35,7 @@ import * as qconfigs from "./qconfig.js";
 import { QConfigMapping, WeightOnlyQConfig } from "./qconfig-mapping.js";
 import { chooseQParams } from "./qparams.js";
 import { quantize } from "./quantize.js";
+import { QuantizedLinear } from "./quantized-linear.js";
 import { tensor } from "./tensor.js";
 import {
   fakeQuantizePerChannel,

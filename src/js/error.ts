@@ -45,7 +45,7 @@ export function quantizationError(a: TensorInput, b: TensorInput, metric?: Metri
 }
 
 /** Two tensors of one shape, and a metric. */
-interface Measured {
+export interface Measured {
   readonly a: NumberArray;
   readonly b: NumberArray;
   readonly size: number;

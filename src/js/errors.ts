@@ -40,7 +40,7 @@
  * | `ZP_ALREADY_INITIALIZED` | Error | a later `init` asks for something else |
  * | `ZP_BUILD_UNAVAILABLE` | RangeError | `options.wasm` is of another version or build |
  * | `ZP_UNSUPPORTED_ENGINE` | Error | the engine lacks what the build needs, or computes wrongly |
- * | `ZP_LOAD_FAILED` | Error | the core could not be loaded; `cause` says why |
+ * | `ZP_LOAD_FAILED` | Error | the core, or what the asynchronous functions do, could not be loaded; `cause` says why |
  * | `ZP_WORKER_LOST` | Error | the worker of an asynchronous function ended before its work did |
  */
 export type ErrorCode =

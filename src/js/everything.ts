@@ -23,13 +23,7 @@ export type { ObserverFactory } from "./factory.js";
 export type { Granularity } from "./granularity.js";
 export { HistogramObserver, type HistogramObserverOptions, type ValueRange } from "./histogram.js";
 export type { InitOptions, InitResult } from "./init.js";
-export {
-  type Accumulate,
-  type LinearOptions,
-  linear,
-  QuantizedLinear,
-  type QuantizedLinearOptions,
-} from "./linear.js";
+export { type Accumulate, type LinearOptions, linear } from "./linear.js";
 export {
   Embedding,
   type Layer,
@@ -117,6 +111,7 @@ export type {
   TorchQuantizedTensorInput,
 } from "./qtensor.js";
 export { quantize } from "./quantize.js";
+export { QuantizedLinear, type QuantizedLinearOptions } from "./quantized-linear.js";
 export { type NestedNumbers, type Tensor, tensor } from "./tensor.js";
 export {
   type CompatOption,

@@ -1,13 +1,9 @@
-/// <reference lib="esnext.disposable" preserve="true" />
+// input · weightᵀ + bias, with float32 input and float or quantized weights.
 
-// The linear layer: input · weightᵀ + bias, with float32 input and float or quantized weights.
-
-import { arrayLength, arrayName, type NumberArray } from "./arrays.js";
-import type { AsyncOptions } from "./background.js";
+import type { NumberArray } from "./arrays.js";
 import type { Core } from "./build.js";
 import {
   type CheckedTensor,
-  checkBoolean,
   checkChoice,
   checkOptions,
   checkTensor,
@@ -15,29 +11,19 @@ import {
   sizeOf,
   type TensorInput,
 } from "./check.js";
-import type { OutOption } from "./dequantize.js";
 import { DTYPES, type DType } from "./dtype.js";
-import { rangeError, typeError } from "./errors.js";
-import { forwardAsync } from "./forward-async.js";
+import { rangeError, refused } from "./errors.js";
 import { activeCore } from "./init.js";
 import { PackedWeight, type WeightCodes } from "./packed-weight.js";
 import {
   type CheckedQParams,
   type CheckedQuantized,
   checkQuantized,
-  type QParamInput,
-  type QParams,
-  QUANTIZE_OPTIONS,
   type QuantizedTensorInput,
-  type QuantizeOptions,
-  qparamsResult,
-  refused,
 } from "./qparams.js";
 import { checkQTensor, looksTorchQuantized, type TorchQuantizedTensorInput } from "./qtensor.js";
-import { quantizeValues } from "./quantize.js";
-import { show, showShape } from "./show.js";
-import { checkTensorOut, Tensor } from "./tensor.js";
-import { Int8Layer, quantizeInt8Weight } from "./w8a8.js";
+import { showShape } from "./show.js";
+import { checkTensorOut, type Tensor } from "./tensor.js";
 
 /**
  * How exactly to compute: `"exact"`, the default, to about one rounding of float32 and with the same
@@ -51,7 +37,7 @@ export interface LinearOptions {
   accumulate?: Accumulate | undefined;
 }
 
-function checkAccumulate(where: string, value: unknown): Accumulate {
+export function checkAccumulate(where: string, value: unknown): Accumulate {
   return checkChoice(where, "options.accumulate", value, ["exact", "float32"], "exact");
 }
 
@@ -65,7 +51,7 @@ export interface FloatWeight {
   readonly values: NumberArray;
 }
 
-function checkMatrix(where: string, shape: readonly number[]): [number, number] {
+export function checkMatrix(where: string, shape: readonly number[]): [number, number] {
   const [rows, columns] = shape;
   if (shape.length === 2 && rows !== undefined && columns !== undefined) return [rows, columns];
   throw rangeError(
@@ -84,7 +70,7 @@ function checkFloatWeight(where: string, value: unknown): FloatWeight {
  * A weight of dtype qint8 as the same weight of dtype int8: w = (code − zeroPoint) · scale in both.
  * Anything else as it is.
  */
-function fromTorch(where: string, weight: unknown): unknown {
+export function fromTorch(where: string, weight: unknown): unknown {
   if (!looksTorchQuantized(weight)) return weight;
   const { codes, shape, dtype, qparams } = checkQTensor(where, "weight", weight);
   if (dtype !== "qint8") {
@@ -105,7 +91,7 @@ function fromTorch(where: string, weight: unknown): unknown {
   return { data: codes, shape, dtype: "int8", scale: scales, zeroPoint: zeroPoints, axis };
 }
 
-function checkWeightDType(where: string, argument: string, dtype: DType): void {
+export function checkWeightDType(where: string, argument: string, dtype: DType): void {
   if (DTYPES[dtype].bits <= 8) return;
   throw rangeError(
     "ZP_UNSUPPORTED_DTYPE",
@@ -114,7 +100,7 @@ function checkWeightDType(where: string, argument: string, dtype: DType): void {
   );
 }
 
-function weightCodes(where: string, checked: CheckedQuantized): WeightCodes {
+export function weightCodes(where: string, checked: CheckedQuantized): WeightCodes {
   const { shape, codes, dtype, qparams } = checked;
   const { scale, zeroPoint, slices } = qparams;
   const [outFeatures, inFeatures] = checkMatrix(where, shape);
@@ -152,7 +138,7 @@ function weightGranularity(
   );
 }
 
-function checkBias(
+export function checkBias(
   where: string,
   argument: string,
   value: unknown,
@@ -170,6 +156,7 @@ function checkBias(
   return data;
 }
 
+/** Rows of input after their checks, and the shape of what they give. */
 export interface Batch extends CheckedTensor {
   readonly rows: number;
   readonly outShape: number[];
@@ -177,7 +164,7 @@ export interface Batch extends CheckedTensor {
 }
 
 /** The input as rows of inFeatures values, and the shape of what they give. */
-function checkInput(
+export function checkInput(
   where: string,
   value: unknown,
   { outFeatures, inFeatures }: Pick<FloatWeight, "outFeatures" | "inFeatures">,
@@ -368,330 +355,4 @@ export function runLinear(
     packed.dispose();
   }
   return result;
-}
-
-// ---------------------------------------------------------------------------------------------
-// The layer.
-
-/** What `new QuantizedLinear` takes: how to quantize a float weight, and how to run. */
-export interface QuantizedLinearOptions
-  extends QuantizeOptions<
-    DType,
-    number | undefined,
-    number | undefined,
-    QParamInput | undefined,
-    QParamInput | undefined
-  > {
-  /** float32 of shape [outFeatures]. Default: none. */
-  bias?: TensorInput | null | undefined;
-  /**
-   * In which precision the input is multiplied. `"float32"`, the default; or `"dynamic"`: the input is
-   * quantized to 8 bits on the fly, as PyTorch's dynamic quantization does.
-   */
-  activations?: "float32" | "dynamic" | undefined;
-  /**
-   * With `"dynamic"` activations: use 7 of their 8 bits, as PyTorch does for the sake of kernels whose
-   * sums overflow. No kernel here does, so `false` is as safe and more exact. Default: true.
-   */
-  reduceRange?: boolean | undefined;
-  /** Default: `"exact"`. */
-  accumulate?: Accumulate | undefined;
-}
-
-/**
- * A linear layer with quantized weights, which it packs into the core's memory once, at their own 2 to 8
- * bits, and uses many times. `forward` computes what `linear` computes, bit for bit.
- *
- * That memory is freed by `dispose()` or at the end of a `using` block; a layer that is forgotten
- * frees it some time after it has become garbage.
- *
- * @example
- * using layer = new QuantizedLinear(weight, { axis: 0, bias });
- * const y = layer.forward(x);
- */
-export class QuantizedLinear {
-  /** How many values a row of input has: K of the weight's shape [N, K]. */
-  readonly inFeatures: number;
-  /** How many values a row of output has: N. */
-  readonly outFeatures: number;
-  /** The weight's scale and zero point, dtype, scheme and granularity. */
-  readonly qparams: QParams;
-  /** How products are summed. */
-  readonly accumulate: Accumulate;
-
-  readonly #core: Core;
-  readonly #weight: PackedWeight;
-  readonly #reduceRange: boolean;
-  /** What runs dynamic activations on the weight. */
-  readonly #dynamic: Int8Layer | undefined;
-
-  /**
-   * With `activations: "dynamic"` the layer is PyTorch's dynamic quantized linear layer, bit for bit: a
-   * float weight is quantized to int8 with scale max|w| / 127.5, one for all or (`axis: 0`) one for
-   * each output; every input is quantized to quint8 with one scale for all its rows, chosen from its
-   * range; products are summed as integers:
-   *
-   *     y = float(Σ (qx − zeroPoint) · qw) · (scale · weightScale) + bias        in float32
-   *
-   * Source: torch.ao.nn.quantized.dynamic.Linear, with qnnpack's rounding.
-   *
-   * @param weight  a quantized tensor of shape [N, K] and 2 to 8 bits (dynamic activations: int8 or
-   *   qint8 with zero points 0, per tensor or one scale for each output); or float32 of that shape,
-   *   which is quantized as `quantize(weight, options)` does (dynamic: as above)
-   * @param options.bias         float32 of shape [N]; default: none
-   * @param options.activations  `"float32"` (default) or `"dynamic"`
-   * @param options.reduceRange  dynamic: 7 bits for activations, as PyTorch has it; default: true
-   * @param options.accumulate   `"exact"` (default) or `"float32"`, see `linear`
-   * @param options  the others are those of `quantize`, for a float weight only
-   * @throws {TypeError} `ZP_INVALID_TENSOR`, `ZP_UNKNOWN_OPTION`, `ZP_CONFLICTING_OPTIONS` if options
-   *   say how to quantize a weight that is quantized already, or differently from dynamic layers
-   * @throws {RangeError} `ZP_SHAPE_MISMATCH`, `ZP_UNSUPPORTED_DTYPE` for more than 8 bits,
-   *   `ZP_OUT_OF_MEMORY`, and what `quantize` and `dequantize` throw
-   * @example new QuantizedLinear(weight, { dtype: "int4", groupSize: 32 })
-   * @example new QuantizedLinear(weight, { activations: "dynamic", axis: 0, bias })
-   */
-  constructor(
-    weight: TensorInput | QuantizedTensorInput | TorchQuantizedTensorInput<"qint8">,
-    options?: QuantizedLinearOptions,
-  ) {
-    const where = "QuantizedLinear";
-    const core = activeCore(where);
-    const given = checkOptions(where, options, [
-      "bias",
-      "activations",
-      "reduceRange",
-      "accumulate",
-      ...QUANTIZE_OPTIONS,
-    ]);
-    const { bias, accumulate } = given;
-    const activations = checkChoice(
-      where,
-      "options.activations",
-      given.activations,
-      ["float32", "dynamic"] as const,
-      "float32",
-    );
-    this.accumulate = checkAccumulate(where, accumulate);
-    this.#reduceRange = checkBoolean(where, "options.reduceRange", given.reduceRange, true);
-    const isDynamic = activations === "dynamic";
-    if (isDynamic) checkDynamicOptions(where, given);
-    else if (given.reduceRange !== undefined) {
-      throw typeError(
-        "ZP_CONFLICTING_OPTIONS",
-        `${where}: options.reduceRange is for options.activations: "dynamic", which is not given`,
-      );
-    }
-    const ready = fromTorch(
-      where,
-      isDynamic ? toInt8(core, where, weight, given) : toQuantized(core, where, weight, given),
-    );
-    const checked = checkQuantized(where, "weight", ready);
-    const { qparams, dtype, scheme } = checked;
-    const codes = weightCodes(where, checked);
-    const { outFeatures, inFeatures } = codes;
-    const biasValues = checkBias(where, "options.bias", bias, outFeatures);
-    if (isDynamic) checkInt8(where, checked, codes);
-    this.outFeatures = outFeatures;
-    this.inFeatures = inFeatures;
-    this.qparams = qparamsResult(qparams, dtype, scheme, qparams.slices);
-    this.#core = core;
-    this.#weight = new PackedWeight(core, where, codes, biasValues);
-    this.#dynamic = isDynamic ? new Int8Layer(core, this.#weight) : undefined;
-  }
-
-  /**
-   * Computes input · weightᵀ + bias.
-   * @param input  float32 of shape [..., inFeatures]
-   * @param out    where to write the result: a Float32Array of its length, or a Tensor of its shape,
-   *   which is then itself the result; apart from `input`
-   * @returns float32 of shape [..., outFeatures]
-   *
-   * With dynamic activations the input needs 2 axes or more, as in PyTorch, and finite values.
-   *
-   * @throws {TypeError} `ZP_DISPOSED`, `ZP_INVALID_TENSOR`, `ZP_INVALID_OUT`
-   * @throws {RangeError} `ZP_SHAPE_MISMATCH`, `ZP_INVALID_OUT`, `ZP_SIZE_OVERFLOW`,
-   *   `ZP_OUT_OF_MEMORY`; `ZP_NON_FINITE` with dynamic activations
-   * @example layer.forward(tensor([[1, 2, 3]])).shape // [1, layer.outFeatures]
-   */
-  forward(input: TensorInput, out?: Float32Array | Tensor): Tensor {
-    const where = "QuantizedLinear.forward";
-    const weight = this.#weight;
-    weight.checkAlive(where);
-    const core = this.#core;
-    // The loop that reuses its tensors makes no garbage.
-    if (this.#dynamic === undefined && input instanceof Tensor && out instanceof Tensor) {
-      const rows = matchingRows(input, out, weight);
-      if (rows > 0) {
-        multiplyPacked(core, where, weight, this.accumulate, input.data, rows, out.data);
-        return out;
-      }
-    }
-    const batch = this.#check(where, input);
-    const result = checkTensorOut(where, "out", out, batch.outShape, batch.outSize, [batch.data]);
-    if (this.#dynamic !== undefined) {
-      this.#dynamic.runDynamic(where, batch, batch.rows, this.#reduceRange, result.data);
-    } else if (batch.outSize > 0) {
-      multiplyPacked(core, where, weight, this.accumulate, batch.data, batch.rows, result.data);
-    }
-    return result;
-  }
-
-  /**
-   * `forward`, off this thread, with the same bits; `quantizeAsync` says how. The worker gets the packed
-   * weight with the first call and keeps it, beside the layer's own, until the layer is disposed.
-   *
-   * @param input    float32 of shape [..., inFeatures]
-   * @param options.out         where to write the result, as in `forward`
-   * @param options.signal      stops the work: the promise is rejected with the signal's reason
-   * @param options.onProgress  called after every piece with `{ done, total, offThread, reason }`
-   * @returns a promise of what `forward` returns
-   * @throws {TypeError|RangeError|Error} (as a rejection) what `forward` and `quantizeAsync` throw
-   * @example const y = await layer.forwardAsync(x, { signal: AbortSignal.timeout(1000) });
-   */
-  async forwardAsync(input: TensorInput, options?: OutOption & AsyncOptions): Promise<Tensor> {
-    const where = "QuantizedLinear.forwardAsync";
-    const weight = this.#weight;
-    weight.checkAlive(where);
-    const batch = this.#check(where, input);
-    const reduceRange = this.#dynamic && this.#reduceRange;
-    const { accumulate } = this;
-    return forwardAsync(this.#core, where, weight, { accumulate, reduceRange }, batch, options);
-  }
-
-  /** Checks an input of the layer's. */
-  #check(where: string, input: unknown): Batch {
-    const batch = checkInput(where, input, this.#weight);
-    if (this.#dynamic !== undefined && batch.shape.length < 2) {
-      throw rangeError(
-        "ZP_SHAPE_MISMATCH",
-        `${where}: input must have 2 axes or more, as PyTorch's dynamic layer takes it, ` +
-          `got shape ${showShape(batch.shape)}`,
-      );
-    }
-    return batch;
-  }
-
-  /** Frees the layer's memory. Calling it again does nothing; calling `forward` after it throws. */
-  dispose(): void {
-    this.#weight.dispose();
-  }
-
-  /** `dispose()`, for `using`. There where the engine has `Symbol.dispose`. */
-  declare [Symbol.dispose]: () => void;
-}
-
-// A method of this name in the class itself would be called "undefined" where the symbol is missing.
-if (typeof Symbol.dispose === "symbol") {
-  Object.defineProperty(QuantizedLinear.prototype, Symbol.dispose, {
-    value: QuantizedLinear.prototype.dispose,
-    configurable: true,
-    writable: true,
-  });
-}
-
-/**
- * How many rows a tensor has, if it and the result's tensor plainly fit the weight; otherwise 0, and
- * the checks decide.
- */
-function matchingRows(input: Tensor, out: Tensor, weight: PackedWeight): number {
-  const axes = input.shape.length;
-  if (axes === 0 || out.shape.length !== axes) return 0;
-  if (input.shape[axes - 1] !== weight.inFeatures) return 0;
-  if (out.shape[axes - 1] !== weight.outFeatures) return 0;
-  let rows = 1;
-  for (let axis = 0; axis < axes - 1; axis++) {
-    if (input.shape[axis] !== out.shape[axis]) return 0;
-    rows *= input.shape[axis];
-  }
-  const fits =
-    arrayName(input.data) === "Float32Array" &&
-    arrayName(out.data) === "Float32Array" &&
-    arrayLength(input.data) === rows * weight.inFeatures &&
-    arrayLength(out.data) === rows * weight.outFeatures &&
-    input.data.buffer !== out.data.buffer;
-  return fits ? rows : 0;
-}
-
-/** The weight itself, or what quantizing it as the options say gives. */
-function toQuantized(
-  core: Core,
-  where: string,
-  weight: unknown,
-  options: Record<string, unknown>,
-): unknown {
-  if (looksQuantized(weight)) {
-    const extra = QUANTIZE_OPTIONS.find((name) => options[name] !== undefined);
-    if (extra === undefined) return weight;
-    throw typeError(
-      "ZP_CONFLICTING_OPTIONS",
-      `${where}: options.${extra} says how to quantize, but weight is quantized already`,
-    );
-  }
-  const x = checkTensor(where, "weight", weight);
-  checkMatrix(where, x.shape);
-  return quantizeValues(core, where, "weight", x, options, (dtype) => {
-    checkWeightDType(where, "options.dtype", dtype);
-  });
-}
-
-/** Dynamic layers quantize their weight in one way only. */
-function checkDynamicOptions(where: string, options: Record<string, unknown>): void {
-  const wanted: Record<string, readonly unknown[]> = {
-    dtype: [undefined, "int8"],
-    scheme: [undefined, "symmetric"],
-    accumulate: [undefined, "exact"],
-    groupSize: [undefined],
-    includeZero: [undefined],
-    nonFinite: [undefined],
-    scale: [undefined],
-    zeroPoint: [undefined],
-  };
-  for (const [name, values] of Object.entries(wanted)) {
-    if (values.includes(options[name])) continue;
-    const takes = values.length === 1 ? "cannot be given" : `must be ${show(values[1])}`;
-    throw typeError(
-      "ZP_CONFLICTING_OPTIONS",
-      `${where}: options.${name} ${takes} with options.activations: "dynamic", ` +
-        `got ${show(options[name])}`,
-    );
-  }
-}
-
-/** A weight for dynamic activations: quantized already, or quantized as PyTorch does it. */
-function toInt8(
-  core: Core,
-  where: string,
-  weight: unknown,
-  options: Record<string, unknown>,
-): unknown {
-  if (looksQuantized(weight)) return toQuantized(core, where, weight, options);
-  const x = checkTensor(where, "weight", weight);
-  checkMatrix(where, x.shape);
-  const { axis } = options;
-  if (axis !== undefined && axis !== 0 && axis !== -2) {
-    throw rangeError(
-      "ZP_INVALID_AXIS",
-      `${where}: options.axis must be 0, for one scale for each output, with ` +
-        `options.activations: "dynamic", got ${show(axis)}`,
-    );
-  }
-  return quantizeInt8Weight(core, where, x, axis !== undefined);
-}
-
-/** Checks that dynamic activations can be multiplied by a weight. */
-function checkInt8(where: string, { dtype }: CheckedQuantized, weight: WeightCodes): void {
-  const { granularity, zeroPoints } = weight;
-  const problem =
-    dtype !== "int8"
-      ? `dtype "int8" or "qint8", got "${dtype}"`
-      : Array.from(zeroPoints as ArrayLike<number>).some((zero) => zero !== 0)
-        ? "zero points of 0"
-        : granularity !== "perTensor" && granularity !== "perOutput"
-          ? "one scale, or one for each output"
-          : undefined;
-  if (problem === undefined) return;
-  throw rangeError(
-    dtype === "int8" ? "ZP_INVALID_SCHEME" : "ZP_UNSUPPORTED_DTYPE",
-    `${where}: weight must have ${problem} with options.activations: "dynamic"`,
-  );
 }

@@ -108,3 +108,15 @@ export function checkTensorOut(
   checkOut(where, `${argument}.data`, data, "Float32Array", size, inputs);
   return out;
 }
+
+/** `options.out` of an asynchronous function, checked; undefined if there is none. */
+export function checkGivenOut(
+  where: string,
+  out: unknown,
+  shape: readonly number[],
+  size: number,
+  inputs: readonly NumberArray[],
+): Tensor | undefined {
+  if (out === undefined) return undefined;
+  return checkTensorOut(where, "options.out", out, shape, size, inputs);
+}

@@ -745,3 +745,57 @@ describe("The worker", () => {
     assert.equal(runScript(script), "true 127\n");
   });
 });
+
+describe("What the asynchronous functions do", () => {
+  it("is loaded with the first call, whose arguments are read before", () => {
+    const script = `
+      import { init, quantizeAsync } from "zeropoint";
+      await init();
+      const x = { data: [1, 2], shape: [2] };
+      const options = { scale: 1 };
+      const work = quantizeAsync(x, options);
+      x.data[0] = x.shape[0] = options.scale = 7;
+      console.log(...(await work).data);
+      await quantizeAsync("x").catch(({ code }) => console.log(code));`;
+    assert.equal(runScript(script), "1 2\nZP_INVALID_TENSOR\n");
+  });
+
+  it("starts no worker if the instance is disposed while it is loaded", () => {
+    const script = `
+      import { create } from "zeropoint";
+      const zp = await create();
+      const { getBuiltinModule } = process;
+      process.getBuiltinModule = (name) => {
+        console.log(name);
+        return getBuiltinModule.call(process, name);
+      };
+      const layer = new zp.QuantizedLinear({ data: [1, 2], shape: [1, 2] }, { scale: 1 });
+      const work = zp.quantizeAsync(new Float32Array(9));
+      zp.dispose();
+      await work.catch(({ code }) => console.log(code));
+      // Layers go on.
+      const onProgress = ({ offThread, reason }) => console.log(offThread, reason);
+      const { data } = await layer.forwardAsync(new Float32Array(2).fill(1), { onProgress });
+      console.log(...data);`;
+    assert.equal(runScript(script), "ZP_DISPOSED\nfalse its instance is disposed\n3\n");
+  });
+
+  it("may fail to load: the promise is rejected, and says why", () => {
+    const hooks = `export async function resolve(name, context, next) {
+      if (name.endsWith("async-forms.js")) throw new Error("offline");
+      return next(name, context);
+    }`;
+    const script = `
+      import { register } from "node:module";
+      register(${JSON.stringify(`data:text/javascript,${encodeURIComponent(hooks)}`)});
+      const { init, quantize, quantizeAsync } = await import("zeropoint");
+      await init();
+      const x = Float32Array.of(127);
+      await quantizeAsync(x).catch(({ code, message }) => console.log(code, message));
+      console.log(...quantize(x).data);`;
+    assert.equal(
+      runScript(script),
+      "ZP_LOAD_FAILED quantizeAsync: the asynchronous functions could not be loaded: offline\n127\n",
+    );
+  });
+});

@@ -8,7 +8,16 @@ import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { ISOLATED, launchBrowser, openPage, serveFolder, serveThrough } from "./browser.mjs";
 import { countCores } from "./core.mjs";
-import { example, inFunction, onSlim, onThreads, promised } from "./example.mjs";
+import {
+  example,
+  inFunction,
+  OFF_THREAD,
+  ON_THIS_THREAD,
+  onAsync,
+  onSlim,
+  onThreads,
+  promised,
+} from "./example.mjs";
 import { makeProject, run, serve, versionOf, writeFiles } from "./project.mjs";
 
 /** The package's builds, each with a chunk of its own. */
@@ -75,14 +84,16 @@ describe("The tarball bundled", () => {
     assert.equal(countCores(folder), BUILDS, "each build has a chunk of its own");
   }
 
-  const TWO_THREADS = ["on 2 threads", ...promised];
-  const ONE_THREAD = [/^on one thread, since ./, ...promised];
+  /** On two threads, and another one for what is asynchronous; or on this one alone. */
+  const withWorkers = (source) => onAsync(onThreads(source));
+  const WORKERS = ["on 2 threads", OFF_THREAD, ...promised];
+  const NO_WORKERS = [/^on one thread, since ./, ON_THIS_THREAD, ...promised];
 
   for (const { version, source, served } of [
     // Vite 5 bundles for browsers without top-level await unless it is told otherwise. Its server
     // moves the package's scripts, all but the worker's.
-    { version: "5", source: inFunction, served: ONE_THREAD },
-    { version: "8", source: example, served: TWO_THREADS },
+    { version: "5", source: inFunction, served: NO_WORKERS },
+    { version: "8", source: example, served: WORKERS },
   ]) {
     it(`runs in Vite ${version}, served and built`, async (t) => {
       const project = makeProject(`vite-${version}`, {
@@ -113,7 +124,7 @@ describe("The tarball bundled", () => {
         }
       };
       await checkServed(source);
-      await checkServed(onThreads(source), { lines: served, expected: /WebSocket|404/ });
+      await checkServed(withWorkers(source), { lines: served, expected: /WebSocket|404/ });
       await checkServed(slim);
 
       const build = (text) => {
@@ -123,7 +134,7 @@ describe("The tarball bundled", () => {
       };
       checkChunks(build(source));
       await checkFolder(join(project, "dist"));
-      await checkFolder(build(onThreads(source)), { lines: TWO_THREADS });
+      await checkFolder(build(withWorkers(source)), { lines: WORKERS });
       await checkFolder(build(slim));
     });
   }
@@ -140,7 +151,7 @@ describe("The tarball bundled", () => {
     };
     checkChunks(build(example));
     await checkFolder(join(project, "dist"), page);
-    await checkFolder(build(onThreads(example)), { lines: TWO_THREADS, ...page });
+    await checkFolder(build(withWorkers(example)), { lines: WORKERS, ...page });
     const slim = onSlim(example, 'new URL("zeropoint/baseline.wasm", import.meta.url)');
     await checkFolder(build(slim), page);
   });
@@ -173,8 +184,8 @@ describe("The tarball bundled", () => {
       checkChunks(build(example));
       await checkFolder(join(project, "out"), { script: "main.js" });
       // Neither of the two follows new URL(…, import.meta.url) to the worker's script.
-      const threaded = { lines: ONE_THREAD, expected: /404/, script: "main.js" };
-      await checkFolder(build(onThreads(example)), threaded);
+      const threaded = { lines: NO_WORKERS, expected: /404/, script: "main.js" };
+      await checkFolder(build(withWorkers(example)), threaded);
       if (!wasm) return;
       const slim = onSlim(example, "wasm", 'import wasm from "zeropoint/baseline.wasm";\n');
       await checkFolder(build(slim, wasm), { script: "main.js" });

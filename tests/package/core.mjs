@@ -3,8 +3,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** A string of a script, however a minifier quotes it, that is longer than any but a core. */
-const LONG_STRING = /(["'`])(?:\\.|(?!\1)[^\\\n]){50000}/;
+/**
+ * A string of a script, however a minifier quotes it, that is longer than any but a core. An apostrophe
+ * in a word begins none.
+ */
+const LONG_STRING = /(?<!\w)(["'`])(?:\\.|(?!\1)[^\\\n]){50000}/;
 
 /** A core travels as one very long string in a script, or as it is. */
 export const hasCore = (bytes) =>

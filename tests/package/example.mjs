@@ -43,6 +43,27 @@ export const onThreads = (source) =>
 console.log(reason === undefined ? \`on \${threads} threads\` : \`on one thread, since \${reason}\`);`,
   );
 
+const FIRST = "const x = tensor(";
+assert.ok(example.includes(FIRST), "the example makes a tensor");
+
+/** An example that computes something off its thread before all else, and prints it and where it was. */
+export const onAsync = (source) =>
+  source.replace("import { ", "import { quantizeAsync, ").replace(
+    FIRST,
+    `let place;
+const codes = await quantizeAsync(new Float32Array([127, -5, 3]), {
+  onProgress: ({ offThread, reason }) => {
+    place = offThread ? "off this thread" : \`on this thread, since \${reason}\`;
+  },
+});
+console.log(\`\${codes.data.join(" ")} \${place}\`);
+${FIRST}`,
+  );
+
+/** What that prints. */
+export const OFF_THREAD = "127 -5 3 off this thread";
+export const ON_THIS_THREAD = /^127 -5 3 on this thread, since ./;
+
 /** An example on zeropoint/slim, whose core comes from an expression; and what that imports. */
 export const onSlim = (source, wasm, imports = "") =>
   imports +

@@ -4,7 +4,17 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { ISOLATED, launchBrowser, openPage, serveFolder } from "./browser.mjs";
-import { example, from, inFunction, onSlim, onThreads, promised } from "./example.mjs";
+import {
+  example,
+  from,
+  inFunction,
+  OFF_THREAD,
+  ON_THIS_THREAD,
+  onAsync,
+  onSlim,
+  onThreads,
+  promised,
+} from "./example.mjs";
 import { makeProject, run } from "./project.mjs";
 
 const ENTRY = "./node_modules/zeropoint/dist/index.js";
@@ -26,6 +36,8 @@ await navigator.serviceWorker.register("./worker.js", ${options});
 const { active } = await navigator.serviceWorker.ready;
 active.postMessage("run");
 </script>`);
+
+const withWorkers = (source) => onAsync(onThreads(source));
 
 describe("The tarball without a build", () => {
   let browser;
@@ -52,9 +64,9 @@ describe("The tarball without a build", () => {
   });
 
   it("runs on a page on two threads", async () => {
-    const script = `<script type="module">${from(ENTRY, onThreads(example))}</script>`;
+    const script = `<script type="module">${from(ENTRY, withWorkers(example))}</script>`;
     const project = makeProject("page-threads", { files: { "index.html": html(script) } });
-    await checkPage(project, ["on 2 threads", ...promised]);
+    await checkPage(project, ["on 2 threads", OFF_THREAD, ...promised]);
   });
 
   it("runs on a page with a core of its own file", async () => {
@@ -78,14 +90,18 @@ describe("The tarball without a build", () => {
 
   it("runs in a Web Worker that starts workers of its own", async () => {
     const script = `<script>new Worker("worker.js", { type: "module" })</script>`;
-    const files = { "index.html": html(script), "worker.js": from(ENTRY, onThreads(example)) };
-    await checkPage(makeProject("worker-threads", { files }), ["on 2 threads", ...promised]);
+    const files = { "index.html": html(script), "worker.js": from(ENTRY, withWorkers(example)) };
+    await checkPage(makeProject("worker-threads", { files }), [
+      "on 2 threads",
+      OFF_THREAD,
+      ...promised,
+    ]);
   });
 
   it("runs in a service worker, bundled into one file", async () => {
     const source =
       PRINT_TO_CLIENTS +
-      inFunction
+      onAsync(inFunction)
         .replaceAll("console.log", "print")
         .replace(
           /\nmain\(\);\n$/,
@@ -100,9 +116,10 @@ describe("The tarball without a build", () => {
     assert.equal(built.code, 0, built.stderr);
     const server = await serveFolder(join(project, "site"));
     try {
-      const { printed, problems } = await openPage(browser, server.address, promised.length);
+      const { printed, problems } = await openPage(browser, server.address, 1 + promised.length);
       assert.deepEqual(problems, []);
-      assert.deepEqual(printed, promised);
+      assert.match(printed[0], ON_THIS_THREAD);
+      assert.deepEqual(printed.slice(1), promised);
     } finally {
       await server.close();
     }

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { example, lines, promised } from "./example.mjs";
+import { example, lines, OFF_THREAD, onAsync, promised } from "./example.mjs";
 import { makeProjectOrSkip, run, versionOf } from "./project.mjs";
 
 /** The program of a runtime: npm installs the package for this platform beside the one asked for. */
@@ -18,7 +18,7 @@ const ending = process.platform === "win32" ? ".exe" : "";
 
 describe("The tarball", () => {
   it("runs in Deno", (t) => {
-    const files = { "example.mjs": example };
+    const files = { "example.mjs": onAsync(example) };
     const project = makeProjectOrSkip(t, "deno", { tools: ["deno@2"], files });
     if (!project) return;
     t.diagnostic(`Deno ${versionOf(project, "deno")}`);
@@ -27,17 +27,17 @@ describe("The tarball", () => {
     // Deno refuse instead of asking.
     const result = run(project, deno, ["run", "--no-prompt", "--cached-only", "example.mjs"]);
     assert.equal(result.stderr, "");
-    assert.deepEqual(lines(result.stdout), promised);
+    assert.deepEqual(lines(result.stdout), [OFF_THREAD, ...promised]);
   });
 
   it("runs in Bun", (t) => {
-    const files = { "example.mjs": example };
+    const files = { "example.mjs": onAsync(example) };
     const project = makeProjectOrSkip(t, "bun", { tools: ["bun@1"], files });
     if (!project) return;
     t.diagnostic(`Bun ${versionOf(project, "bun")}`);
     const bun = program(project, "@oven", ["bin", `bun${ending}`]);
     const result = run(project, bun, ["run", "example.mjs"]);
     assert.equal(result.stderr, "");
-    assert.deepEqual(lines(result.stdout), promised);
+    assert.deepEqual(lines(result.stdout), [OFF_THREAD, ...promised]);
   });
 });

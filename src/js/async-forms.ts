@@ -1,0 +1,445 @@
+// What the asynchronous functions do, loaded with the first call of one: their work in pieces.
+
+import { arrayLength, checkStillThere, type NumberArray, setArray, subarrayOf } from "./arrays.js";
+import type { ResultArray, ResultType } from "./async-work.js";
+import type { CheckedTensor } from "./check.js";
+import { type Codes, DTYPES, type DType } from "./dtype.js";
+import { chooseError, chosenResult, type Elementwise, emptyError } from "./elementwise.js";
+import type { Measured } from "./error.js";
+import { laidOut } from "./granularity.js";
+import type { Job, Piece, Step } from "./job.js";
+import type { Accumulate, Batch, CheckedLinear } from "./linear.js";
+import type { ElementType } from "./memory.js";
+import type { PackedWeight } from "./packed-weight.js";
+import {
+  type CheckedOptions,
+  type CheckedQParams,
+  type CheckedQuantized,
+  type QuantizedTensor,
+  quantizedResult,
+  type ScaleAndZeroPoint,
+} from "./qparams.js";
+import { type CheckedQTensor, QDTYPES } from "./qtensor.js";
+import { Tensor } from "./tensor.js";
+import { tileQParams, tilesOf } from "./tiles.js";
+import { type Activation, activationFor } from "./w8a8.js";
+
+export { perform } from "./job.js";
+
+/** Values of a piece: few enough for one to be copied in a fraction of a millisecond. */
+const PIECE = 2 ** 19;
+/** Products of a piece of a layer: some ten milliseconds. */
+const PRODUCTS = 2 ** 27;
+
+// ---- Results
+
+/** Has pieces performed that fill a result. */
+async function collect(
+  job: Job,
+  type: ResultType,
+  length: number,
+  pieces: () => Iterable<Piece>,
+): Promise<ResultArray> {
+  await job.perform({ kind: "open", type, length });
+  if (length > 0) await job.performAll(pieces());
+  const { result } = await job.perform({ kind: "close" });
+  return result as ResultArray;
+}
+
+/** How much is copied without a pause: some milliseconds at most. */
+const COPY = 2 ** 22;
+
+/** Copies a result to where the caller wants it; or gives it as it is. */
+async function deliver<T extends NumberArray>(
+  where: string,
+  result: T,
+  out: T | undefined,
+): Promise<T> {
+  if (out === undefined) return result;
+  const size = arrayLength(result);
+  for (let start = 0; start < size; start += COPY) {
+    if (start > 0) await new Promise((resolve) => setTimeout(resolve));
+    checkStillThere(where, out, size);
+    setArray(out, subarrayOf(result, start, Math.min(size, start + COPY)), start);
+  }
+  return out;
+}
+
+/** The tensor of a float32 result: a new one, or the one that `out` asks for. */
+async function deliverTensor(
+  where: string,
+  result: ResultArray,
+  shape: readonly number[],
+  out: Tensor | undefined,
+): Promise<Tensor> {
+  const values = result as Float32Array;
+  if (out === undefined) return new Tensor(values, shape);
+  await deliver(where, values, out.data);
+  return out;
+}
+
+// ---- Quantizing
+
+/** Chooses qparams. */
+export async function chooseQParams(
+  job: Job,
+  x: CheckedTensor,
+  options: CheckedOptions,
+): Promise<ScaleAndZeroPoint> {
+  job.total = x.size;
+  const chosen = await choose(job, x, options);
+  job.drop();
+  return chosen;
+}
+
+/** Quantizes, with qparams that are given or chosen first. */
+export async function quantize(
+  job: Job,
+  x: CheckedTensor,
+  options: CheckedOptions,
+  out: Codes | undefined,
+): Promise<QuantizedTensor> {
+  const { dtype, scheme, slices } = options;
+  const { qparams, result } = await applied(job, "quantize", x, options);
+  const data = await deliver(job.where, result as Codes, out);
+  return quantizedResult(data, x.shape, qparams, dtype, scheme, slices);
+}
+
+/** Quantizes and dequantizes. */
+export async function fakeQuantize(
+  job: Job,
+  x: CheckedTensor,
+  options: CheckedOptions,
+  out: Tensor | undefined,
+): Promise<Tensor> {
+  const { result } = await applied(job, "fakeQuantize", x, options);
+  return await deliverTensor(job.where, result, x.shape, out);
+}
+
+/** Chooses qparams, unless they are given, and applies them; either counts for as much as the other. */
+async function applied(
+  job: Job,
+  operation: Elementwise,
+  x: CheckedTensor,
+  options: CheckedOptions,
+): Promise<{ qparams: ScaleAndZeroPoint; result: ResultArray }> {
+  const { given, dtype, slices } = options;
+  const { data, size } = x;
+  job.total = (given === undefined ? 2 : 1) * size;
+  const qparams = given ?? (await choose(job, x, options));
+  const both = { ...(given ?? laidOut(slices)), ...qparams };
+  return { qparams, result: await apply(job, operation, "Float32Array", data, size, both, dtype) };
+}
+
+/** Qparams that fit, chosen piece by piece. */
+async function choose(
+  job: Job,
+  x: CheckedTensor,
+  options: CheckedOptions,
+): Promise<ScaleAndZeroPoint> {
+  const { where } = job;
+  const { slices, dtype, scheme, includeZero, nonFinite } = options;
+  const { outer, slices: count, inner } = slices;
+  if (count !== 0 && outer * inner === 0) throw emptyError(where, "x", x.shape, slices);
+  await job.perform({ kind: "openRanges", slices: count });
+  await job.performAll(rangePieces(job, x, options));
+  const settings = { dtype, scheme, includeZero, nonFinite };
+  const { chosen } = await job.perform({ kind: "choose", options: settings });
+  if (chosen === undefined || chosen.status !== "kOk") {
+    throw chooseError(where, "x", x, slices, chosen?.status ?? "");
+  }
+  return chosenResult(where, x.shape, slices, chosen);
+}
+
+function* rangePieces(
+  job: Job,
+  { data, size }: CheckedTensor,
+  { slices: { outer, slices, inner }, nonFinite }: CheckedOptions,
+): Generator<Piece> {
+  if (size === 0) return;
+  const kept = nonFinite === "ignore" ? "ignore" : "keep";
+  for (const tile of tilesOf([outer, slices, inner], [slices, 1], PIECE)) {
+    const input = job.piece(data, size, tile.start, tile.size);
+    const { shape, qStart } = tile;
+    const start = 2 * qStart;
+    yield { step: { kind: "ranges", input, shape, start, nonFinite: kept }, amount: tile.size };
+  }
+}
+
+/** Runs an element-wise function piece by piece. */
+async function apply(
+  job: Job,
+  operation: Elementwise,
+  inputType: ElementType,
+  input: NumberArray,
+  size: number,
+  qparams: Omit<CheckedQParams, "slices">,
+  dtype: DType,
+): Promise<ResultArray> {
+  const type = operation === "quantize" ? DTYPES[dtype].arrayName : "Float32Array";
+  return await collect(job, type, size, function* () {
+    const { viewShape, viewQShape } = qparams;
+    for (const tile of tilesOf(viewShape, viewQShape, PIECE)) {
+      const { start, size: amount, shape, qShape } = tile;
+      const own = copied(tileQParams(qparams, tile));
+      const step: Step = {
+        kind: "apply",
+        start,
+        operation,
+        inputType,
+        input: job.piece(input, size, start, amount, inputType),
+        size: amount,
+        qparams: { ...own, viewShape: shape, viewQShape: qShape },
+        dtype,
+      };
+      yield { step, amount };
+    }
+  });
+}
+
+/** Qparams that no other tile shares memory with: a message takes all of an array's memory along. */
+function copied({ scale, zeroPoint }: ScaleAndZeroPoint): ScaleAndZeroPoint {
+  if (typeof scale === "number" || typeof zeroPoint === "number") return { scale, zeroPoint };
+  return {
+    scale: { data: scale.data.slice(), shape: scale.shape },
+    zeroPoint: { data: zeroPoint.data.slice(), shape: zeroPoint.shape },
+  };
+}
+
+/** Dequantizes. */
+export async function dequantize(
+  job: Job,
+  { qparams, codes, shape, size, dtype }: CheckedQuantized,
+  out: Tensor | undefined,
+): Promise<Tensor> {
+  job.total = size;
+  const { arrayName } = DTYPES[dtype];
+  const result = await apply(job, "dequantize", arrayName, codes, size, qparams, dtype);
+  return await deliverTensor(job.where, result, shape, out);
+}
+
+/** Dequantizes a tensor of one of PyTorch's dtypes. */
+export async function dequantizeTorch(
+  job: Job,
+  q: CheckedQTensor,
+  out: Tensor | undefined,
+): Promise<Tensor> {
+  job.total = q.size;
+  const result = await collect(job, "Float32Array", q.size, () => torchPieces(job, q));
+  return await deliverTensor(job.where, result, q.shape, out);
+}
+
+/** The pieces of a tensor of one of PyTorch's dtypes that is dequantized. */
+function* torchPieces(
+  job: Job,
+  { codes, shape, size, dtype, qparams }: CheckedQTensor,
+): Generator<Piece> {
+  const type = QDTYPES[dtype].arrayName;
+  if (!("axis" in qparams)) {
+    for (const { start, size: amount } of tilesOf([size], [], PIECE)) {
+      const input = job.piece(codes, size, start, amount, type);
+      const operation = { kind: "dequantize", dtype, ...qparams } as const;
+      yield { step: { kind: "torchPerTensor", start, input, size: amount, operation }, amount };
+    }
+    return;
+  }
+  const { axis, scales, zeroPoints } = qparams;
+  const channels = shape[axis];
+  const inner = shape.slice(axis + 1).reduce((product, length) => product * length, 1);
+  const view = [size / channels / inner, channels, inner];
+  for (const tile of tilesOf(view, [channels, 1], PIECE)) {
+    const { start, size: amount, qStart, qCount } = tile;
+    const step: Step = {
+      kind: "torchPerChannel",
+      start,
+      input: job.piece(codes, size, start, amount, type),
+      size: amount,
+      shape: tile.shape,
+      scales: scales.slice(qStart, qStart + qCount),
+      zeroPoints: zeroPoints.slice(qStart, qStart + qCount),
+      operation: { kind: "dequantize", dtype },
+    };
+    yield { step, amount };
+  }
+}
+
+// ---- Measuring
+
+/** Measures how far two tensors are apart. */
+export async function quantizationError(job: Job, tensors: Measured): Promise<number> {
+  job.total = tensors.size;
+  const { measured } = await job.performAll(errorPieces(job, tensors));
+  job.drop();
+  return measured as number;
+}
+
+function* errorPieces(job: Job, { a, b, size: total, metric }: Measured): Generator<Piece> {
+  for (let begin = 0; begin === 0 || begin < total; begin += PIECE) {
+    const size = Math.min(PIECE, total - begin);
+    const step: Step = {
+      kind: "error",
+      a: job.piece(a, total, begin, size),
+      b: job.piece(b, total, begin, size),
+      metric,
+      begin,
+      size,
+      total,
+    };
+    yield { step, amount: size };
+  }
+}
+
+// ---- Multiplying
+
+/** Multiplies by a weight that goes along in pieces. */
+export async function linear(
+  job: Job,
+  call: CheckedLinear,
+  out: Tensor | undefined,
+): Promise<Tensor> {
+  const { outShape, outSize } = call.batch;
+  job.total = outSize;
+  const result = await collect(job, "Float32Array", outSize, () => linearPieces(job, call));
+  return await deliverTensor(job.where, result, outShape, out);
+}
+
+/** Some rows of the input times some rows of the weight. */
+function* linearPieces(
+  job: Job,
+  { weight, batch, bias, accumulate }: CheckedLinear,
+): Generator<Piece> {
+  const { inFeatures: k, outFeatures: width } = weight;
+  const most = Math.max(1, Math.floor(PIECE / Math.max(1, k)));
+  const weightStep = Math.min(width, most);
+  for (const [row, rows] of rowPieces(batch.rows, most)) {
+    for (let first = 0; first < width; first += weightStep) {
+      const count = Math.min(weightStep, width - first);
+      const data = job.piece(batch.data, batch.size, row * k, rows * k) as Float32Array;
+      const biasPart = bias && job.piece(bias, width, first, count);
+      const step: Step = {
+        kind: "linear",
+        input: { data, shape: [rows, k] },
+        weight: weightPart(job, weight, first, count),
+        bias: biasPart as Float32Array | undefined,
+        accumulate,
+        start: row * width + first,
+        width,
+      };
+      yield { step, amount: rows * count };
+    }
+  }
+}
+
+/** Rows that are worth reading a weight for. */
+const FEWEST_ROWS = 8;
+
+/**
+ * Pieces of so many rows, or a few more: [first, count]. In float32 a row's result depends on its place
+ * among four, and on whether there are eight; here it is what it is in one piece.
+ */
+function* rowPieces(rows: number, wanted: number): Generator<[number, number]> {
+  const step = Math.max(FEWEST_ROWS, 4 * Math.floor(wanted / 4));
+  for (let row = 0; row < rows; ) {
+    const left = rows - row;
+    const count = left < step + FEWEST_ROWS ? left : step;
+    yield [row, count];
+    row += count;
+  }
+}
+
+/** Some rows of a weight, as a tensor of their own. */
+function weightPart(
+  job: Job,
+  weight: CheckedLinear["weight"],
+  first: number,
+  count: number,
+): Extract<Step, { kind: "linear" }>["weight"] {
+  const { inFeatures: k, outFeatures } = weight;
+  const shape = [count, k];
+  const rows = (array: NumberArray, type: ElementType) =>
+    job.piece(array, outFeatures * k, first * k, count * k, type);
+  if ("values" in weight) {
+    return { data: rows(weight.values, "Float32Array") as Float32Array, shape };
+  }
+  const { dtype, granularity, groupSize, scales, zeroPoints } = weight;
+  const data = rows(weight.codes, DTYPES[dtype].arrayName) as Codes;
+  const common = { data, shape, dtype, scheme: "affine" } as const;
+  const some = (from: number, to: number) => ({
+    scale: Float32Array.from(scales as ArrayLike<number>).slice(from, to),
+    zeroPoint: Int32Array.from(zeroPoints as ArrayLike<number>).slice(from, to),
+  });
+  if (granularity === "perTensor") {
+    const [scale] = scales as readonly number[];
+    const [zeroPoint] = zeroPoints as readonly number[];
+    return { ...common, scale, zeroPoint };
+  }
+  if (granularity === "perInput") return { ...common, ...some(0, k), axis: 1 };
+  if (granularity === "perOutput") return { ...common, ...some(first, first + count), axis: 0 };
+  const groups = scales.length / outFeatures;
+  return { ...common, ...some(first * groups, (first + count) * groups), groupSize };
+}
+
+/** How a layer computes. */
+interface LayerSettings {
+  readonly accumulate: Accumulate;
+  /** Of dynamic activations; undefined for float32. */
+  readonly reduceRange: boolean | undefined;
+}
+
+/** Multiplies by a packed weight, which the executor keeps. */
+export async function forward(
+  job: Job,
+  weight: PackedWeight,
+  { accumulate, reduceRange }: LayerSettings,
+  batch: Batch,
+  out: Tensor | undefined,
+): Promise<Tensor> {
+  const { outShape, outSize, size } = batch;
+  job.total = outSize + (reduceRange === undefined ? 0 : size);
+  let activation: Activation | undefined;
+  if (reduceRange !== undefined && outSize > 0) {
+    activation = activationFor(job.core, job.where, await rangeOf(job, batch), reduceRange);
+  }
+  const pieces = layerPieces(job, weight, batch, "Float32Array", { accumulate, activation });
+  const result = await collect(job, "Float32Array", outSize, await pieces);
+  return await deliverTensor(job.where, result, outShape, out);
+}
+
+/** Some rows of a layer's input at a time, for a weight that the executor has by then. */
+async function layerPieces(
+  job: Job,
+  weight: PackedWeight,
+  { data, size, rows }: Pick<Batch, "data" | "size" | "rows">,
+  type: ElementType,
+  how: Pick<Extract<Step, { kind: "forward" }>, "accumulate" | "activation">,
+): Promise<() => Generator<Piece>> {
+  const held = await job.weight(weight);
+  const { inFeatures: k, outFeatures: n } = weight;
+  const wanted = Math.min(PRODUCTS / (k * n + 1), PIECE / (k + 1));
+  return function* () {
+    for (const [row, count] of rowPieces(rows, wanted)) {
+      weight.checkAlive(job.where);
+      const input = job.piece(data, size, row * k, count * k, type);
+      const start = row * n;
+      const step: Step = { kind: "forward", weight: held, input, rows: count, start, ...how };
+      yield { step, amount: count * n };
+    }
+  };
+}
+
+/** The range of all values; PyTorch takes an input without values for one of zeros. */
+async function rangeOf(job: Job, { data, size }: Batch): Promise<Iterable<number>> {
+  if (size === 0) return [0, 0];
+  await job.perform({ kind: "openRanges", slices: 1 });
+  await job.performAll(
+    (function* (): Generator<Piece> {
+      for (const { start, size: amount } of tilesOf([size], [], PIECE)) {
+        const input = job.piece(data, size, start, amount);
+        const shape = [1, 1, amount];
+        yield { step: { kind: "ranges", input, shape, start: 0, nonFinite: "keep" }, amount };
+      }
+    })(),
+  );
+  const { result } = await job.perform({ kind: "close" });
+  return result as Float32Array;
+}

@@ -1,0 +1,134 @@
+// A job: the work of one call of an asynchronous function, done in steps by an executor.
+
+import type { NumberArray } from "./arrays.js";
+import type { Outcome, Task } from "./async-work.js";
+import type { AsyncSettings, Background } from "./background.js";
+import type { Core } from "./build.js";
+import { type Executor, executorsOf, OtherThread } from "./executors.js";
+import type { ElementType } from "./memory.js";
+import type { PackedWeight } from "./packed-weight.js";
+
+let nextJob = 0;
+
+/** A task without what every task of a job has. */
+export type Step = Task extends infer T
+  ? T extends Task
+    ? Omit<T, "job" | "where">
+    : never
+  : never;
+
+/** A task to come, and how much of the work it is. */
+export interface Piece {
+  readonly step: Step;
+  readonly amount: number;
+}
+
+/** The work of one call. */
+export class Job {
+  readonly core: Core;
+  /** What errors call the function. */
+  readonly where: string;
+  /** How much there is to do, in the unit of its pieces' amounts. */
+  total = 0;
+  readonly #settings: AsyncSettings;
+  readonly #executor: Executor;
+  readonly #id = nextJob++;
+  readonly #stopped: Promise<never>;
+  #done = 0;
+
+  constructor(
+    core: Core,
+    where: string,
+    settings: AsyncSettings,
+    executor: Executor,
+    stopped: Promise<never>,
+  ) {
+    this.core = core;
+    this.where = where;
+    this.#settings = settings;
+    this.#executor = executor;
+    this.#stopped = stopped;
+  }
+
+  /** A part of an array of the user's, converted to `type`, as a step may hold it. */
+  piece(
+    array: NumberArray,
+    size: number,
+    start: number,
+    count: number,
+    type: ElementType = "Float32Array",
+  ): NumberArray {
+    return this.#executor.piece(this.where, array, size, start, count, type);
+  }
+
+  /** A packed weight of the user's, as a step may hold it. */
+  weight(weight: PackedWeight): Promise<PackedWeight | number> {
+    return Promise.race([this.#executor.weight(this.where, weight), this.#stopped]);
+  }
+
+  /** Has one step performed. */
+  perform(step: Step): Promise<Outcome> {
+    const task = { ...step, job: this.#id, where: this.where } as Task;
+    return Promise.race([this.#executor.perform(this.core, task), this.#stopped]);
+  }
+
+  /**
+   * Has steps performed in order, a few of them on their way at a time.
+   * @returns what came of the last one
+   */
+  async performAll(pieces: Iterable<Piece>): Promise<Outcome> {
+    const onTheirWay: Promise<Outcome>[] = [];
+    let last: Outcome = {};
+    for (const { step, amount } of pieces) {
+      const outcome = this.perform(step).then((done) => {
+        this.#advance(amount);
+        return done;
+      });
+      // Awaited below, unless one before it fails.
+      outcome.catch(() => undefined);
+      onTheirWay.push(outcome);
+      if (onTheirWay.length > this.#executor.window) last = (await onTheirWay.shift()) as Outcome;
+    }
+    for (const outcome of onTheirWay) last = await outcome;
+    return last;
+  }
+
+  #advance(amount: number): void {
+    this.#done += amount;
+    const { offThread, reason } = this.#executor;
+    const { total } = this;
+    this.#settings.onProgress?.({ done: this.#done, total, offThread, reason });
+  }
+
+  /** Forgets what the executor keeps. */
+  drop(): void {
+    const task: Task = { kind: "drop", job: this.#id, where: this.where };
+    this.#executor.perform(this.core, task).catch(() => undefined);
+  }
+}
+
+/**
+ * Does the work of one call.
+ * @param stopped  rejects when the work is to end before it is done
+ */
+export async function perform<T>(
+  core: Core,
+  background: Background,
+  where: string,
+  settings: AsyncSettings,
+  stopped: Promise<never>,
+  work: (job: Job) => Promise<T>,
+): Promise<T> {
+  const executor = await Promise.race([executorsOf(core, background).choose(), stopped]);
+  const worker = executor instanceof OtherThread ? executor : undefined;
+  worker?.use();
+  const job = new Job(core, where, settings, executor, stopped);
+  try {
+    return await work(job);
+  } catch (error) {
+    job.drop();
+    throw error;
+  } finally {
+    worker?.release();
+  }
+}
