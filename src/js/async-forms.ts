@@ -1,15 +1,25 @@
 // What the asynchronous functions do, loaded with the first call of one: their work in pieces.
 
-import { arrayLength, checkStillThere, type NumberArray, setArray, subarrayOf } from "./arrays.js";
+import {
+  arrayLength,
+  checkStillThere,
+  type NumberArray,
+  newArray,
+  setArray,
+  subarrayOf,
+} from "./arrays.js";
 import type { ResultArray, ResultType } from "./async-work.js";
-import type { CheckedTensor } from "./check.js";
+import { type AsyncSettings, type Progress, throwIfAborted } from "./background.js";
+import { type CheckedTensor, sizeOf } from "./check.js";
 import { type Codes, DTYPES, type DType } from "./dtype.js";
 import { chooseError, chosenResult, type Elementwise, emptyError } from "./elementwise.js";
 import type { Measured } from "./error.js";
+import { pause } from "./executors.js";
 import { laidOut } from "./granularity.js";
 import type { Job, Piece, Step } from "./job.js";
 import type { Accumulate, Batch, CheckedLinear } from "./linear.js";
 import type { ElementType } from "./memory.js";
+import { freeAxes, type Piecewise, runHere } from "./model/layer.js";
 import type { PackedWeight } from "./packed-weight.js";
 import {
   type CheckedOptions,
@@ -292,11 +302,7 @@ function* errorPieces(job: Job, { a, b, size: total, metric }: Measured): Genera
 // ---- Multiplying
 
 /** Multiplies by a weight that goes along in pieces. */
-export async function linear(
-  job: Job,
-  call: CheckedLinear,
-  out: Tensor | undefined,
-): Promise<Tensor> {
+export async function linear(job: Job, call: CheckedLinear, out?: Tensor): Promise<Tensor> {
   const { outShape, outSize } = call.batch;
   job.total = outSize;
   const result = await collect(job, "Float32Array", outSize, () => linearPieces(job, call));
@@ -405,13 +411,30 @@ export async function forward(
   return await deliverTensor(job.where, result, outShape, out);
 }
 
+/** Multiplies codes by a packed weight, to codes. */
+export async function forwardStatic(
+  job: Job,
+  weight: PackedWeight,
+  codes: Uint8Array,
+  activation: Activation,
+  output: Activation,
+  rows: number,
+): Promise<Uint8Array> {
+  const size = rows * weight.outFeatures;
+  job.total = size;
+  const batch = { data: codes, size: codes.length, rows };
+  const how = { accumulate: "exact", activation, output } as const;
+  const pieces = layerPieces(job, weight, batch, "Uint8Array", how);
+  return (await collect(job, "Uint8Array", size, await pieces)) as Uint8Array;
+}
+
 /** Some rows of a layer's input at a time, for a weight that the executor has by then. */
 async function layerPieces(
   job: Job,
   weight: PackedWeight,
   { data, size, rows }: Pick<Batch, "data" | "size" | "rows">,
   type: ElementType,
-  how: Pick<Extract<Step, { kind: "forward" }>, "accumulate" | "activation">,
+  how: Pick<Extract<Step, { kind: "forward" }>, "accumulate" | "activation" | "output">,
 ): Promise<() => Generator<Piece>> {
   const held = await job.weight(weight);
   const { inFeatures: k, outFeatures: n } = weight;
@@ -442,4 +465,37 @@ async function rangeOf(job: Job, { data, size }: Batch): Promise<Iterable<number
   );
   const { result } = await job.perform({ kind: "close" });
   return result as Float32Array;
+}
+
+// ---- Layers of models
+
+/** Runs a layer on this thread, with a pause after every piece of about so many values. */
+export async function forwardHere(
+  layer: Piecewise,
+  where: string,
+  { data, shape, size: total }: CheckedTensor,
+  piece: number,
+  settings: AsyncSettings,
+): Promise<Tensor> {
+  const { signal, onProgress } = settings;
+  const free = freeAxes(layer, shape);
+  const unitShape = shape.slice(free);
+  const unit = sizeOf(unitShape);
+  const step = unit * Math.max(1, Math.floor(piece / unit));
+  const result = newArray(where, Float32Array, total);
+  for (let start = 0; start < total; start += step) {
+    checkStillThere(where, data, total);
+    const done = Math.min(total, start + step);
+    const part = subarrayOf(data, start, done);
+    // Of the same rank: a layer may count its axes from the outermost one.
+    const lead = [...shape.slice(1, free).fill(1), (done - start) / unit];
+    const own = onProgress && ((progress: Progress) => onProgress({ ...progress, done, total }));
+    const y = await runHere(layer, { signal, onProgress: own }, () =>
+      layer.forward({ data: part, shape: [...lead, ...unitShape] }),
+    );
+    result.set(y.data, start);
+    await pause();
+  }
+  throwIfAborted(signal);
+  return new Tensor(result, shape);
 }

@@ -108,8 +108,10 @@ export type Task = { readonly job: number; readonly where: string } & (
       readonly input: NumberArray;
       readonly rows: number;
       readonly accumulate: Accumulate;
-      /** Of dynamic activations. */
+      /** Of quantized activations. */
       readonly activation: Activation | undefined;
+      /** Of what comes out, if that is to be codes; then the input is codes, too. */
+      readonly output?: Activation;
       readonly start: number;
     }
   /** Hands the result over, and forgets it. */
@@ -206,18 +208,24 @@ export class Performer {
         this.#weights.delete(task.weight);
         return {};
       case "forward": {
-        const { input, rows, accumulate, activation, start } = task;
+        const { input, rows, accumulate, activation, output, start } = task;
         const weight =
           typeof task.weight === "number"
             ? (this.#weights.get(task.weight) as PackedWeight)
             : task.weight;
-        const out = this.#part(job, start, rows * weight.outFeatures) as Float32Array;
+        const part = this.#part(job, start, rows * weight.outFeatures);
+        const out = part as Float32Array;
         if (activation === undefined) {
           multiplyPacked(core, where, weight, accumulate, input, rows, out);
-        } else {
-          const layer = new Int8Layer(core, weight);
+          return {};
+        }
+        const layer = new Int8Layer(core, weight);
+        if (output === undefined) {
           const size = rows * weight.inFeatures;
           layer.runDynamic(where, { data: input, size }, rows, activation, out);
+        } else {
+          const codes = input as Uint8Array;
+          layer.runStatic(where, codes, rows, activation, output, part as Uint8Array);
         }
         return {};
       }

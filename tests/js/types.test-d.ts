@@ -45,6 +45,7 @@ import {
   quantizePerChannel,
   quantizePerTensor,
   quantizePerTensorDynamic,
+  ReLU,
   type ScaleTensor,
   Sequential,
   type Tensor,
@@ -251,6 +252,9 @@ const model = new Sequential({ fc: new Linear(x), mine: (y: Tensor) => y.data })
 same<Tensor>()(model.forward(x));
 const prepared: PreparedModel = prepare(model, defaultQConfig).calibrate([x]);
 const quantizedModel: QuantizedModel = convert(prepared);
+for (const each of [model, prepared, quantizedModel, new ReLU()]) {
+  same<Promise<Tensor>>()(each.forwardAsync(x, { signal, onProgress: () => {} }));
+}
 same<number | undefined>()(quantizedModel.report([x]).layers[0].outputSqnr);
 quantizeDynamic(model, new QConfigMapping().setObjectType(Linear, new WeightOnlyQConfig()));
 

@@ -1,6 +1,14 @@
 // The layers that a model is made of, in float32.
 
 import { newArray } from "../arrays.js";
+import {
+  type AsyncOptions,
+  type AsyncSettings,
+  checkAsyncOptions,
+  loadForms,
+  runJob,
+  throwIfAborted,
+} from "../background.js";
 import type { Core } from "../build.js";
 import {
   type CheckedTensor,
@@ -12,7 +20,7 @@ import {
 } from "../check.js";
 import { rangeError, typeError } from "../errors.js";
 import { activeCore } from "../init.js";
-import { runLinear } from "../linear.js";
+import { checkLinear, runLinear } from "../linear.js";
 import { checkFinite, checkInteger } from "../observer.js";
 import { floatRepr } from "../python-repr.js";
 import { show, showShape } from "../show.js";
@@ -31,6 +39,21 @@ export abstract class Layer {
   /** Computes the layer's output. */
   abstract forward(x: TensorInput): Tensor;
 
+  /**
+   * `forward`, with the same bits. A layer that multiplies does so off this thread, as `linearAsync` and
+   * `QuantizedLinear.forwardAsync` do. Others have little to do, and do it here: with a pause after
+   * every piece where values are many, and `onProgress` says so (`offThread`, `reason`).
+   * @param x  what `forward` takes; leave it as it is until the promise settles
+   * @param options.signal      stops the work: the promise is rejected with the signal's reason
+   * @param options.onProgress  called after every piece with `{ done, total, offThread, reason }`
+   * @returns a promise of what `forward` returns
+   * @throws (as a rejection) what `forward` and `quantizeAsync` throw
+   */
+  async forwardAsync(x: TensorInput, options?: AsyncOptions): Promise<Tensor> {
+    const { settings } = checkAsyncOptions(`${this.typeName}.forwardAsync`, options);
+    return await runHere(this, settings, () => this.forward(x));
+  }
+
   /** Bytes of the layer's parameters, in float32. */
   get sizeInBytes(): number {
     return 0;
@@ -45,6 +68,19 @@ export abstract class Layer {
   protected extraText(): string {
     return "";
   }
+}
+
+/** Does a layer's work on this thread, for it is quick. */
+export async function runHere<T>(
+  { typeName }: Layer,
+  { signal, onProgress }: AsyncSettings,
+  work: () => T,
+): Promise<T> {
+  throwIfAborted(signal);
+  const result = work();
+  const reason = `${typeName} is quick on the calling thread`;
+  onProgress?.({ done: 1, total: 1, offThread: false, reason });
+  return result;
 }
 
 /** A tensor of its own values. */
@@ -136,6 +172,13 @@ export class Linear extends Layer {
     return runLinear(coreOf(this), "Linear.forward", x, this.weight, this.bias);
   }
 
+  override async forwardAsync(x: TensorInput, options?: AsyncOptions): Promise<Tensor> {
+    const where = "Linear.forwardAsync";
+    const { settings } = checkAsyncOptions(where, options);
+    const call = checkLinear(where, x, this.weight, this.bias, undefined);
+    return await runJob(coreOf(this), where, settings, ({ linear }, job) => linear(job, call));
+  }
+
   override get sizeInBytes(): number {
     return 4 * (this.weight.data.length + (this.bias?.data.length ?? 0));
   }
@@ -147,8 +190,41 @@ export class Linear extends Layer {
   }
 }
 
+/** Many values are worked on in pieces of about so many. */
+const PIECE = 2 ** 18;
+
+/** A layer whose values depend on few others each. */
+export abstract class Piecewise extends Layer {
+  override async forwardAsync(x: TensorInput, options?: AsyncOptions): Promise<Tensor> {
+    const where = `${this.typeName}.forwardAsync`;
+    const { settings } = checkAsyncOptions(where, options);
+    const checked = checkTensor(where, "x", x);
+    const isLong = checked.size > PIECE && freeAxes(this, checked.shape) > 0;
+    if (!isLong) return await super.forwardAsync(checked, options);
+    throwIfAborted(settings.signal);
+    const { forwardHere } = await loadForms(where);
+    return await forwardHere(this, where, checked, PIECE, settings);
+  }
+}
+
+/**
+ * How many axes of a shape may be cut, from the outermost on: values of different indices there have
+ * nothing to do with each other. 0 or less for a shape that the layer refuses.
+ */
+export function freeAxes(layer: Piecewise, shape: readonly number[]): number {
+  const { length } = shape;
+  if (layer instanceof Softmax) {
+    const axis = layer.axis < 0 ? layer.axis + length : layer.axis;
+    return axis < length ? axis : 0;
+  }
+  if (!(layer instanceof LayerNorm)) return length;
+  const own = layer.normalizedShape;
+  const lead = length - own.length;
+  return own.every((n, i) => n === shape[lead + i]) ? lead : 0;
+}
+
 /** A function of every value by itself. */
-abstract class Elementwise extends Layer {
+abstract class Elementwise extends Piecewise {
   /** @internal */
   protected abstract map(value: number): number;
 
@@ -221,7 +297,7 @@ export interface SoftmaxOptions {
  *
  * @example new Softmax().forward(tensor([0, 0])).data // Float32Array [0.5, 0.5]
  */
-export class Softmax extends Layer {
+export class Softmax extends Piecewise {
   static override readonly typeName = "Softmax";
   /** The axis along which values add up to 1. */
   readonly axis: number;
@@ -292,7 +368,7 @@ export interface LayerNormOptions {
  *
  * @example new LayerNorm(2).forward(tensor([[1, 3]])).data // Float32Array [-1, 1], to 5 digits
  */
-export class LayerNorm extends Layer {
+export class LayerNorm extends Piecewise {
   static override readonly typeName = "LayerNorm";
   /** The last axes of the input, over which it is normalized. */
   readonly normalizedShape: readonly number[];

@@ -1,8 +1,9 @@
 // The layers of a converted model: codes between those that compute with codes, floats elsewhere.
 
 import { newArray } from "../arrays.js";
+import { type AsyncSettings, runJob } from "../background.js";
 import type { Core } from "../build.js";
-import { checkTensor, type TensorInput } from "../check.js";
+import { checkTensor, sizeOf, type TensorInput } from "../check.js";
 import { dequantize } from "../dequantize.js";
 import { DTYPES } from "../dtype.js";
 import { rangeError } from "../errors.js";
@@ -11,12 +12,20 @@ import { PackedWeight, type WeightCodes } from "../packed-weight.js";
 import { floatRepr } from "../python-repr.js";
 import type { QuantizedTensor, QuantizedTensorInput } from "../qparams.js";
 import { TorchQuantizedTensor } from "../qtensor.js";
-import { QuantizedLinear } from "../quantized-linear.js";
+import { QuantizedLinear, type QuantizedLinearOptions } from "../quantized-linear.js";
 import { showShape } from "../show.js";
 import { Tensor } from "../tensor.js";
 import { quantizePerTensor } from "../torch.js";
 import { type Activation, Int8Layer } from "../w8a8.js";
-import { checkIndices, coreOf, type Embedding, type Layer, type Linear, ReLU } from "./layer.js";
+import {
+  checkIndices,
+  coreOf,
+  type Embedding,
+  type Layer,
+  type Linear,
+  ReLU,
+  runHere,
+} from "./layer.js";
 
 /** Quint8 codes with one scale, on their way from one layer to the next. */
 export type CodesFlow = TorchQuantizedTensor<"quint8", "perTensor">;
@@ -32,54 +41,78 @@ export function isCodes(flow: Flow): flow is CodesFlow {
 /** How a layer of a converted model computes. */
 export type LayerMethod = "float32" | "static" | "dynamic" | "weight-only";
 
-/** One step of a converted model. */
-export interface ConvertedLayer {
+/** What a converted layer is made of. */
+interface Parts<L extends Layer> {
   readonly name: string;
   /** The layer it was made from. */
-  readonly float: Layer;
+  readonly layer: L;
   readonly method: LayerMethod;
   /** Bytes of the parameters as they would be stored. */
   readonly sizeInBytes: number;
+  /** The quantized weight, if there is one. */
+  readonly q?: QuantizedTensor | TorchQuantizedTensor;
+}
+
+/** One step of a converted model. */
+export abstract class ConvertedLayer<L extends Layer = Layer> {
+  readonly parts: Parts<L>;
+  readonly core: Core;
+
+  constructor(core: Core, parts: Parts<L>) {
+    this.core = core;
+    this.parts = parts;
+  }
+
+  get name(): string {
+    return this.parts.name;
+  }
+
+  /** The layer it was made from. */
+  get layer(): L {
+    return this.parts.layer;
+  }
+
   /** The values that the weight's codes stand for; undefined where there are none. */
-  readonly weight: Tensor | undefined;
-  run(flow: Flow): Flow;
-  dispose(): void;
-  toString(): string;
-}
-
-/** Float values of what goes by. */
-export function toFloats(core: Core | undefined, flow: Flow): TensorInput {
-  if (!isCodes(flow)) return flow;
-  return core === undefined ? dequantize(flow) : runOn(core, () => dequantize(flow));
-}
-
-/** A layer that stays as it was. Codes pass through a ReLU as codes. */
-export class FloatStep implements ConvertedLayer {
-  readonly method = "float32";
-  readonly weight = undefined;
-  readonly name: string;
-  readonly float: Layer;
-  readonly #core: Core;
-
-  constructor(core: Core, name: string, float: Layer) {
-    this.#core = core;
-    this.name = name;
-    this.float = float;
+  get weight(): Tensor | undefined {
+    const { q } = this.parts;
+    return q && runOn(this.core, () => dequantize(q));
   }
 
-  get sizeInBytes(): number {
-    return this.float.sizeInBytes;
+  abstract run(flow: Flow): Flow;
+
+  /** The same off this thread, where that is worth it. */
+  runAsync(flow: Flow, settings: AsyncSettings): Promise<Flow> {
+    return runHere(this.layer, settings, () => this.run(flow));
   }
 
-  run(flow: Flow): Flow {
-    if (isCodes(flow) && this.float instanceof ReLU) return reluOfCodes(flow);
-    return this.float.forward(toFloats(this.#core, flow));
+  /** Float values of what goes by. */
+  toFloats(flow: Flow): TensorInput {
+    return isCodes(flow) ? runOn(this.core, () => dequantize(flow)) : flow;
   }
 
   dispose(): void {}
 
+  abstract toString(): string;
+}
+
+/** A layer that stays as it was. Codes pass through a ReLU as codes. */
+export class FloatStep extends ConvertedLayer {
+  constructor(core: Core, name: string, layer: Layer) {
+    super(core, { name, layer, method: "float32", sizeInBytes: layer.sizeInBytes });
+  }
+
+  run(flow: Flow): Flow {
+    if (isCodes(flow) && this.layer instanceof ReLU) return reluOfCodes(flow);
+    return this.layer.forward(this.toFloats(flow));
+  }
+
+  override runAsync(flow: Flow, settings: AsyncSettings): Promise<Flow> {
+    if (isCodes(flow) && this.layer instanceof ReLU) return super.runAsync(flow, settings);
+    return this.layer.forwardAsync(this.toFloats(flow), settings);
+  }
+
   toString(): string {
-    return String(this.float);
+    return String(this.layer);
   }
 }
 
@@ -111,6 +144,20 @@ export interface QuantizedWeight {
   readonly scales: Float32Array;
 }
 
+/** How a weight like this prints. */
+const perOutputText = ({ scales }: QuantizedWeight): string =>
+  `qscheme=torch.${scales.length > 1 ? "per_channel_affine" : "per_tensor_affine"}`;
+
+/** How the features of a layer print. */
+const featuresText = ({ inFeatures, outFeatures }: Linear): string =>
+  `in_features=${inFeatures}, out_features=${outFeatures}`;
+
+/** Bytes of an int8 weight and a bias of four bytes a value. */
+const int8Bytes = ({ q, scales }: QuantizedWeight, { bias }: Linear): number =>
+  q.data.length + 4 * scales.length + biasBytes(bias);
+
+const biasBytes = (bias: Tensor | undefined): number => 4 * (bias?.data.length ?? 0);
+
 /** Bytes of scale and zero point of activations: a double and an int32. */
 const ACTIVATION_BYTES = 12;
 
@@ -123,18 +170,12 @@ const ACTIVATION_BYTES = 12;
  * with the bias as int32 in steps of sx · sw. The same in every build; PyTorch's engines differ from
  * one another here.
  */
-export class StaticLinear implements ConvertedLayer {
-  readonly method = "static";
-  readonly sizeInBytes: number;
-  readonly name: string;
-  readonly float: Linear;
-  readonly #core: Core;
-  readonly #q: TorchQuantizedTensor<"qint8">;
-  readonly #layer: Int8Layer;
+export class StaticLinear extends ConvertedLayer<Linear> {
+  readonly #int8: Int8Layer;
   readonly #input: Activation;
   readonly #output: Activation;
   readonly #hasReLU: boolean;
-  readonly #perOutput: boolean;
+  readonly #text: string;
 
   /**
    * @param ownsInput  whether the input's qparams are the layer's own, not those of the one before
@@ -142,22 +183,22 @@ export class StaticLinear implements ConvertedLayer {
    */
   constructor(
     name: string,
-    float: Linear,
-    { q, scales }: QuantizedWeight,
+    layer: Linear,
+    quantized: QuantizedWeight,
     input: Activation,
     output: Activation,
     ownsInput: boolean,
     hasReLU: boolean,
   ) {
-    this.name = name;
-    this.float = float;
-    this.#q = q;
-    this.#core = coreOf(float);
+    const { q, scales } = quantized;
+    const activations = (ownsInput ? 2 : 1) * ACTIVATION_BYTES;
+    const sizeInBytes = int8Bytes(quantized, layer) + activations;
+    super(coreOf(layer), { name, layer, method: "static", sizeInBytes, q });
     this.#input = input;
     this.#output = output;
     this.#hasReLU = hasReLU;
-    this.#perOutput = scales.length > 1;
-    const { outFeatures, inFeatures, bias } = float;
+    this.#text = perOutputText(quantized);
+    const { outFeatures, inFeatures, bias } = layer;
     const where = "convert";
     const weight: WeightCodes = {
       outFeatures,
@@ -169,27 +210,33 @@ export class StaticLinear implements ConvertedLayer {
       scales,
       zeroPoints: new Int32Array(scales.length),
     };
-    this.#layer = new Int8Layer(
-      this.#core,
-      new PackedWeight(this.#core, where, weight, bias?.data),
-    );
-    if (bias !== undefined) this.#layer.setStaticBias(where, bias.data, scales, input);
-    this.sizeInBytes =
-      q.data.length +
-      4 * scales.length +
-      4 * (bias?.data.length ?? 0) +
-      (ownsInput ? 2 : 1) * ACTIVATION_BYTES;
-  }
-
-  get weight(): Tensor {
-    return runOn(this.#core, () => dequantize(this.#q));
+    this.#int8 = new Int8Layer(this.core, new PackedWeight(this.core, where, weight, bias?.data));
+    if (bias !== undefined) this.#int8.setStaticBias(where, bias.data, scales, input);
   }
 
   run(flow: Flow): Flow {
     const where = "Linear.forward";
-    const codes = isCodes(flow) ? flow : this.#quantize(where, flow);
-    const { inFeatures, outFeatures } = this.float;
-    const { shape, data } = codes;
+    const { codes, rows, outShape } = this.#check(where, flow);
+    const out = newArray(where, Uint8Array, rows * this.layer.outFeatures);
+    this.#int8.runStatic(where, codes, rows, this.#input, this.#output, out);
+    return this.#result(out, outShape);
+  }
+
+  override async runAsync(flow: Flow, settings: AsyncSettings): Promise<Flow> {
+    const where = "Linear.forwardAsync";
+    const { weight } = this.#int8;
+    weight.checkAlive(where);
+    const { codes, rows, outShape } = this.#check(where, flow);
+    const out = await runJob(this.core, where, settings, ({ forwardStatic }, job) =>
+      forwardStatic(job, weight, codes, this.#input, this.#output, rows),
+    );
+    return this.#result(out, outShape);
+  }
+
+  /** The codes of what goes in, and the shape of what comes out. */
+  #check(where: string, flow: Flow): { codes: Uint8Array; rows: number; outShape: number[] } {
+    const { shape, data } = isCodes(flow) ? flow : this.#quantize(where, flow);
+    const { inFeatures, outFeatures } = this.layer;
     if (shape.length === 0 || shape[shape.length - 1] !== inFeatures) {
       throw rangeError(
         "ZP_SHAPE_MISMATCH",
@@ -198,10 +245,11 @@ export class StaticLinear implements ConvertedLayer {
       );
     }
     const lead = shape.slice(0, -1);
-    const rows = lead.reduce((product, length) => product * length, 1);
-    const out = newArray(where, Uint8Array, rows * outFeatures);
-    this.#layer.runStatic(where, data, rows, this.#input, this.#output, out);
-    const result = codesFlow(out, [...lead, outFeatures], this.#output);
+    return { codes: data, rows: sizeOf(lead), outShape: [...lead, outFeatures] };
+  }
+
+  #result(codes: Uint8Array, shape: readonly number[]): CodesFlow {
+    const result = codesFlow(codes, shape, this.#output);
     return this.#hasReLU ? reluOfCodes(result) : result;
   }
 
@@ -209,69 +257,89 @@ export class StaticLinear implements ConvertedLayer {
     const { data, shape } = checkTensor(where, "input", x);
     const { scale, zeroPoint } = this.#input;
     const values = { data: Float32Array.from(data), shape };
-    return runOn(this.#core, () => quantizePerTensor(values, scale, zeroPoint, "quint8"));
+    return runOn(this.core, () => quantizePerTensor(values, scale, zeroPoint, "quint8"));
   }
 
-  dispose(): void {
-    this.#layer.weight.dispose();
+  override dispose(): void {
+    this.#int8.weight.dispose();
   }
 
   toString(): string {
-    const { inFeatures, outFeatures } = this.float;
     const { scale, zeroPoint } = this.#output;
-    const scheme = this.#perOutput ? "per_channel_affine" : "per_tensor_affine";
     return (
-      `${this.#hasReLU ? "QuantizedLinearReLU" : "QuantizedLinear"}(in_features=${inFeatures}, ` +
-      `out_features=${outFeatures}, scale=${floatRepr(scale)}, zero_point=${zeroPoint}, ` +
-      `qscheme=torch.${scheme})`
+      `${this.#hasReLU ? "QuantizedLinearReLU" : "QuantizedLinear"}(${featuresText(this.layer)}, ` +
+      `scale=${floatRepr(scale)}, zero_point=${zeroPoint}, ${this.#text})`
     );
   }
 }
 
-/** A linear layer whose input is quantized on the fly. */
-export class DynamicLinear implements ConvertedLayer {
-  readonly method = "dynamic";
-  readonly sizeInBytes: number;
-  readonly name: string;
-  readonly float: Linear;
-  readonly #q: TorchQuantizedTensor<"qint8">;
-  readonly #layer: QuantizedLinear;
-  readonly #perOutput: boolean;
+/** A linear layer with quantized weights, which takes floats. */
+class QuantizedStep extends ConvertedLayer<Linear> {
+  readonly #quantized: QuantizedLinear;
+  readonly #text: string;
 
-  constructor(name: string, float: Linear, { q, scales }: QuantizedWeight, reduceRange: boolean) {
-    this.name = name;
-    this.float = float;
-    this.#q = q;
-    this.#perOutput = scales.length > 1;
-    const { bias } = float;
-    const core = coreOf(float);
-    this.#layer = runOn(
-      core,
-      () => new QuantizedLinear(q, { bias, activations: "dynamic", reduceRange }),
+  /** @param text  its type and what prints after its features */
+  constructor(
+    parts: Required<Parts<Linear>>,
+    options: QuantizedLinearOptions,
+    text: readonly [type: string, rest: string],
+  ) {
+    const { layer, q } = parts;
+    super(coreOf(layer), parts);
+    this.#quantized = runOn(
+      this.core,
+      () => new QuantizedLinear(q as QuantizedTensorInput, { bias: layer.bias, ...options }),
     );
-    this.sizeInBytes = q.data.length + 4 * scales.length + 4 * (bias?.data.length ?? 0);
-  }
-
-  get weight(): Tensor {
-    return runOn(coreOf(this.float), () => dequantize(this.#q));
+    this.#text = `${text[0]}(${featuresText(layer)}, ${text[1]})`;
   }
 
   run(flow: Flow): Flow {
-    return this.#layer.forward(toFloats(coreOf(this.float), flow));
+    return this.#quantized.forward(this.toFloats(flow));
   }
 
-  dispose(): void {
-    this.#layer.dispose();
+  override runAsync(flow: Flow, settings: AsyncSettings): Promise<Flow> {
+    return this.#quantized.forwardAsync(this.toFloats(flow), settings);
+  }
+
+  override dispose(): void {
+    this.#quantized.dispose();
   }
 
   toString(): string {
-    const { inFeatures, outFeatures } = this.float;
-    const scheme = this.#perOutput ? "per_channel_affine" : "per_tensor_affine";
-    return (
-      `DynamicQuantizedLinear(in_features=${inFeatures}, out_features=${outFeatures}, ` +
-      `dtype=torch.qint8, qscheme=torch.${scheme})`
-    );
+    return this.#text;
   }
+}
+
+/** A linear layer whose input is quantized on the fly. */
+export function dynamicLinear(
+  name: string,
+  layer: Linear,
+  weight: QuantizedWeight,
+  reduceRange: boolean,
+): ConvertedLayer {
+  const sizeInBytes = int8Bytes(weight, layer);
+  return new QuantizedStep(
+    { name, layer, method: "dynamic", sizeInBytes, q: weight.q },
+    { activations: "dynamic", reduceRange },
+    ["DynamicQuantizedLinear", `dtype=torch.qint8, ${perOutputText(weight)}`],
+  );
+}
+
+/**
+ * A linear layer with quantized weights and float32 activations.
+ * @param bits  of a code, where they are fewer than the dtype's
+ */
+export function weightOnlyLinear(
+  name: string,
+  layer: Linear,
+  q: QuantizedTensor,
+  bits: number,
+): ConvertedLayer {
+  const sizeInBytes = storedBytes(q, bits) + biasBytes(layer.bias);
+  return new QuantizedStep({ name, layer, method: "weight-only", sizeInBytes, q }, {}, [
+    "WeightOnlyLinear",
+    weightText(q),
+  ]);
 }
 
 /** Bytes of a quantized tensor: its codes packed, float32 scales, int32 zero points if not all 0. */
@@ -294,90 +362,42 @@ function weightText({ dtype, axis, groupSize }: QuantizedTensor): string {
   return `dtype=${dtype}${granularity}`;
 }
 
-/** A linear layer with quantized weights and float32 activations. */
-export class WeightOnlyLinear implements ConvertedLayer {
-  readonly method = "weight-only";
-  readonly sizeInBytes: number;
-  readonly name: string;
-  readonly float: Linear;
-  readonly #q: QuantizedTensor;
-  readonly #layer: QuantizedLinear;
-
-  /** @param bits  of a code, where they are fewer than the dtype's */
-  constructor(name: string, float: Linear, q: QuantizedTensor, bits: number) {
-    this.name = name;
-    this.float = float;
-    const core = coreOf(float);
-    const { bias } = float;
-    this.#q = q;
-    this.#layer = runOn(core, () => new QuantizedLinear(q as QuantizedTensorInput, { bias }));
-    this.sizeInBytes = storedBytes(q, bits) + 4 * (bias?.data.length ?? 0);
-  }
-
-  get weight(): Tensor {
-    return runOn(coreOf(this.float), () => dequantize(this.#q));
-  }
-
-  run(flow: Flow): Flow {
-    return this.#layer.forward(toFloats(coreOf(this.float), flow));
-  }
-
-  dispose(): void {
-    this.#layer.dispose();
-  }
-
-  toString(): string {
-    const { inFeatures, outFeatures } = this.float;
-    return `WeightOnlyLinear(in_features=${inFeatures}, out_features=${outFeatures}, ${weightText(this.#q)})`;
-  }
-}
-
 /** A table whose rows are dequantized when they are looked up. */
-export class QuantizedEmbedding implements ConvertedLayer {
-  readonly method = "weight-only";
-  readonly name: string;
-  readonly float: Embedding;
-  readonly sizeInBytes: number;
+export class QuantizedEmbedding extends ConvertedLayer<Embedding> {
   readonly #q: QuantizedTensor | TorchQuantizedTensor;
   readonly #text: string;
 
+  /** @param bits  of a code, where they are fewer than the dtype's */
   constructor(
     name: string,
-    float: Embedding,
+    layer: Embedding,
     q: QuantizedTensor | TorchQuantizedTensor,
     bits: number,
   ) {
-    this.name = name;
-    this.float = float;
+    const isTorch = q instanceof TorchQuantizedTensor;
+    // Packed codes; a float32 scale and a float32 zero point for each row.
+    const sizeInBytes = isTorch
+      ? Math.ceil((q.data.length * bits) / 8) + 8 * layer.numEmbeddings
+      : storedBytes(q, bits);
+    super(coreOf(layer), { name, layer, method: "weight-only", sizeInBytes, q });
     this.#q = q;
-    if (q instanceof TorchQuantizedTensor) {
-      // Packed codes; a float32 scale and a float32 zero point for each row.
-      this.sizeInBytes = Math.ceil((q.data.length * bits) / 8) + 8 * float.numEmbeddings;
-      this.#text = `dtype=torch.${bits === 4 ? "quint4x2" : q.dtype}, qscheme=torch.${q.qscheme}`;
-    } else {
-      this.sizeInBytes = storedBytes(q, bits);
-      this.#text = weightText(q);
-    }
-  }
-
-  get weight(): Tensor {
-    return runOn(coreOf(this.float), () => dequantize(this.#q));
+    this.#text = isTorch
+      ? `dtype=torch.${bits === 4 ? "quint4x2" : q.dtype}, qscheme=torch.${q.qscheme}`
+      : weightText(q);
   }
 
   run(flow: Flow): Flow {
     const where = "Embedding.forward";
-    const { numEmbeddings, embeddingDim } = this.float;
-    const core = coreOf(this.float);
-    const indices = toFloats(core, flow);
-    const { data, shape, size } = checkIndices(where, indices, numEmbeddings);
+    const { numEmbeddings, embeddingDim } = this.layer;
+    const { data, shape, size } = checkIndices(where, this.toFloats(flow), numEmbeddings);
     // Each row that is asked for is dequantized once.
     const rows = new Map<number, Float32Array>();
     const out = newArray(where, Float32Array, size * embeddingDim);
     for (let i = 0; i < size; i++) {
-      let row = rows.get(data[i]);
+      const index = data[i];
+      let row = rows.get(index);
       if (row === undefined) {
-        const index = data[i];
-        row = runOn(core, () => dequantize(rowOf(this.#q, index, embeddingDim))).data;
+        row = runOn(this.core, () => dequantize(rowOf(this.#q, index, embeddingDim))).data;
         rows.set(index, row);
       }
       out.set(row, i * embeddingDim);
@@ -385,10 +405,8 @@ export class QuantizedEmbedding implements ConvertedLayer {
     return new Tensor(out, [...shape, embeddingDim]);
   }
 
-  dispose(): void {}
-
   toString(): string {
-    const { numEmbeddings, embeddingDim } = this.float;
+    const { numEmbeddings, embeddingDim } = this.layer;
     return (
       `QuantizedEmbedding(num_embeddings=${numEmbeddings}, embedding_dim=${embeddingDim}, ` +
       `${this.#text})`
@@ -402,30 +420,23 @@ function rowOf(
   row: number,
   length: number,
 ): QuantizedTensorInput {
-  const start = row * length;
-  const data = q.data.subarray(start, start + length);
-  const shape = [1, length];
   const { dtype, scale, zeroPoint, axis } = q;
-  const common = { data, shape, dtype } as Pick<QuantizedTensorInput, "data" | "shape" | "dtype">;
+  const groupSize = q instanceof TorchQuantizedTensor ? undefined : q.groupSize;
+  const common = {
+    data: q.data.subarray(row * length, (row + 1) * length),
+    shape: [1, length],
+    dtype,
+  };
   if (typeof scale === "number" || typeof zeroPoint === "number") {
     return { ...common, scale, zeroPoint } as QuantizedTensorInput;
   }
-  const groupSize = q instanceof TorchQuantizedTensor ? undefined : q.groupSize;
-  if (groupSize !== undefined) {
-    const groups = length / groupSize;
-    const [from, to] = [row * groups, (row + 1) * groups];
-    return {
-      ...common,
-      scale: scale.data.subarray(from, to),
-      zeroPoint: zeroPoint.data.subarray(from, to),
-      groupSize,
-    } as QuantizedTensorInput;
-  }
-  const [from, to] = axis === 0 ? [row, row + 1] : [0, scale.data.length];
+  const counted = groupSize === undefined ? 1 : length / groupSize;
+  const isOwn = groupSize !== undefined || axis === 0;
+  const [from, to] = isOwn ? [row * counted, (row + 1) * counted] : [0, scale.data.length];
   return {
     ...common,
     scale: scale.data.subarray(from, to),
     zeroPoint: zeroPoint.data.subarray(from, to),
-    axis,
+    ...(groupSize === undefined ? { axis } : { groupSize }),
   } as QuantizedTensorInput;
 }

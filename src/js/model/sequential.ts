@@ -1,5 +1,11 @@
 // A model: layers one after the other.
 
+import {
+  type AsyncOptions,
+  type AsyncSettings,
+  checkAsyncOptions,
+  type Progress,
+} from "../background.js";
 import { checkTensor, type TensorInput } from "../check.js";
 import { typeError, type ZeropointError } from "../errors.js";
 import { show } from "../show.js";
@@ -76,12 +82,27 @@ export class Sequential extends Layer {
    * @throws what a layer throws, with the layer's name at the end of the message
    */
   forward(x: TensorInput): Tensor {
-    let value: TensorInput = x;
-    for (const { name, layer } of this.layers) {
-      const input = value;
-      value = inLayer(name, layer.typeName, () => layer.forward(input));
-    }
-    return value instanceof Tensor ? value : copied(value);
+    return asTensor(runLayers(this.layers, x, ({ layer }, input) => layer.forward(input)));
+  }
+
+  /**
+   * `forward`, off this thread as far as its layers are: see their `forwardAsync`. The values are the
+   * same, to the bit.
+   * @param x  what the first layer takes; leave it as it is until the promise settles
+   * @param options.signal      stops the work: the promise is rejected with the signal's reason
+   * @param options.onProgress  called after every piece of a layer's work; `total` is the number of
+   *   layers, and `done` how many have run, the one at work by the part of it that is done
+   * @returns a promise of what `forward` returns
+   * @throws (as a rejection) what a layer throws, with the layer's name at the end of the message
+   * @example const y = await model.forwardAsync(x, { signal: AbortSignal.timeout(1000) });
+   */
+  override async forwardAsync(x: TensorInput, options?: AsyncOptions): Promise<Tensor> {
+    const { settings } = checkAsyncOptions("Sequential.forwardAsync", options);
+    return asTensor(
+      await runLayersAsync(this.layers, x as TensorInput, settings, ({ layer }, input, own) =>
+        layer.forwardAsync(input, own),
+      ),
+    );
   }
 
   override get sizeInBytes(): number {
@@ -97,8 +118,9 @@ export class Sequential extends Layer {
   }
 }
 
-/** A model without layers gives its input. */
-function copied(x: TensorInput): Tensor {
+/** What the last layer gives; a model without layers gives its input. */
+export function asTensor(x: TensorInput): Tensor {
+  if (x instanceof Tensor) return x;
   const { data, shape } = checkTensor("Sequential.forward", "x", x);
   return new Tensor(Float32Array.from(data), shape);
 }
@@ -113,19 +135,58 @@ export function modelText(
   return `${type}(\n${lines.join("\n")}\n)`;
 }
 
-/** Runs a layer; errors of this library then say which layer it was. */
-export function inLayer<T>(name: string, type: string, work: () => T): T {
+/**
+ * Runs layers one after the other, each on what the one before gave.
+ * @param run  runs one of them; errors of this library then say which one it was
+ */
+export function runLayers<Step extends NamedLayer, Value>(
+  steps: readonly Step[],
+  x: Value,
+  run: (step: Step, input: Value, index: number) => Value,
+): Value {
+  return steps.reduce((input, step, index) => inLayer(step, () => run(step, input, index)), x);
+}
+
+/** The same of layers that run asynchronously, with options for each. */
+export async function runLayersAsync<Step extends NamedLayer, Value>(
+  steps: readonly Step[],
+  x: Value,
+  { signal, onProgress }: AsyncSettings,
+  run: (step: Step, input: Value, own: AsyncSettings) => Promise<Value>,
+): Promise<Value> {
+  const total = steps.length;
+  let value = x;
+  for (const [index, step] of steps.entries()) {
+    const own =
+      onProgress &&
+      ((part: Progress) => onProgress({ ...part, done: index + part.done / part.total, total }));
+    try {
+      value = await run(step, value, { signal, onProgress: own });
+    } catch (error) {
+      throw toldIn(step, error);
+    }
+  }
+  return value;
+}
+
+/** Runs something of a layer's; errors of this library then say which layer it was. */
+export function inLayer<T>(step: NamedLayer, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    const { code, message } = error as Partial<ZeropointError>;
-    if (error instanceof Error && typeof code === "string" && code.startsWith("ZP_")) {
-      const told = `${message} (in layer "${name}", ${type})`;
-      error.message = told;
-      if (error.stack !== undefined && message !== undefined) {
-        error.stack = error.stack.replace(message, () => told);
-      }
-    }
-    throw error;
+    throw toldIn(step, error);
   }
+}
+
+/** An error that says in which layer it happened, if it is of this library. */
+function toldIn({ name, layer }: NamedLayer, error: unknown): unknown {
+  const { code, message } = error as Partial<ZeropointError>;
+  if (error instanceof Error && typeof code === "string" && code.startsWith("ZP_")) {
+    const told = `${message} (in layer "${name}", ${layer.typeName})`;
+    error.message = told;
+    if (error.stack !== undefined && message !== undefined) {
+      error.stack = error.stack.replace(message, () => told);
+    }
+  }
+  return error;
 }

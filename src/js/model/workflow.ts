@@ -2,6 +2,7 @@
 
 // prepare, calibrate, convert: from a float model to a quantized one, as PyTorch's eager mode does it.
 
+import { type AsyncOptions, checkAsyncOptions } from "../background.js";
 import type { Core } from "../build.js";
 import { checkBoolean, checkOptions, type TensorInput } from "../check.js";
 import { dequantize } from "../dequantize.js";
@@ -22,23 +23,31 @@ import { chooseQParams, type QuantizedTensor } from "../qparams.js";
 import type { TorchQuantizedTensor } from "../qtensor.js";
 import { quantize } from "../quantize.js";
 import { show } from "../show.js";
-import { Tensor } from "../tensor.js";
+import type { Tensor } from "../tensor.js";
 import { quantizePerChannel, quantizePerTensor } from "../torch.js";
 import type { Activation } from "../w8a8.js";
 import { coreOf, Embedding, type Layer, Linear, ReLU } from "./layer.js";
 import {
   type ConvertedLayer,
-  DynamicLinear,
+  dynamicLinear,
   FloatStep,
   type Flow,
   isCodes,
   QuantizedEmbedding,
   type QuantizedWeight,
   StaticLinear,
-  WeightOnlyLinear,
+  weightOnlyLinear,
 } from "./quantized.js";
 import { inputsOf, type LayerReport, ModelReport, SqnrMeter } from "./report.js";
-import { inLayer, modelText, type NamedLayer, Sequential } from "./sequential.js";
+import {
+  asTensor,
+  inLayer,
+  modelText,
+  type NamedLayer,
+  runLayers,
+  runLayersAsync,
+  Sequential,
+} from "./sequential.js";
 
 /** How a model is to be quantized: all its layers alike, or each as a mapping says. */
 export type ModelQConfig = QConfig | WeightOnlyQConfig | QConfigMapping;
@@ -212,20 +221,44 @@ export class PreparedModel {
    * @throws what a layer or an observer throws, with the layer's name at the end of the message
    */
   forward(x: TensorInput): Tensor {
-    let value: TensorInput = x;
+    const see = this.#watch();
+    return asTensor(
+      runLayers<PreparedStep, TensorInput>(this.#steps, x, (step, input) => {
+        step.observers.input?.observe(input);
+        return see(step, step.layer.forward(input));
+      }),
+    );
+  }
+
+  /**
+   * `forward`, off this thread as far as its layers are: see `Sequential.forwardAsync`. The observers
+   * look at what goes by on this thread, at the speed of its memory. One batch at a time: those that
+   * average depend on the order.
+   * @param x        what the model takes
+   * @param options  `signal` and `onProgress` as in `Sequential.forwardAsync`
+   * @returns a promise of what `forward` returns
+   * @throws (as a rejection) what `forward` and `quantizeAsync` throw
+   * @example for (const batch of batches) await prepared.forwardAsync(batch, { signal });
+   */
+  async forwardAsync(x: TensorInput, options?: AsyncOptions): Promise<Tensor> {
+    const { settings } = checkAsyncOptions("PreparedModel.forwardAsync", options);
+    const see = this.#watch();
+    const run = async (step: PreparedStep, input: TensorInput, own: AsyncOptions) => {
+      step.observers.input?.observe(input);
+      return see(step, await step.layer.forwardAsync(input, own));
+    };
+    return asTensor(await runLayersAsync(this.#steps, x, settings, run));
+  }
+
+  /** Shows the observers of outputs a batch, layer by layer. */
+  #watch(): (step: PreparedStep, output: Tensor) => TensorInput {
     let waiting: Observer | undefined;
-    for (const { name, layer, observers, fused } of this.#steps) {
-      const input = value;
-      value = inLayer(name, layer.typeName, () => {
-        observers.input?.observe(input);
-        const output = layer.forward(input);
-        waiting?.observe(output);
-        waiting = fused ? observers.output : undefined;
-        if (!fused) observers.output?.observe(output);
-        return output;
-      });
-    }
-    return value instanceof Tensor ? value : this.model.forward(value);
+    return ({ observers, fused }, output) => {
+      waiting?.observe(output);
+      waiting = fused ? observers.output : undefined;
+      if (!fused) observers.output?.observe(output);
+      return output;
+    };
   }
 
   /**
@@ -305,7 +338,7 @@ function plan(
   let codesGoBy = false;
   const steps = layers.map(({ name, layer }, i) => {
     const type = layer.typeName;
-    return inLayer(name, type, () => {
+    return inLayer({ name, layer }, () => {
       const planned = planFor(where, layer, mapping.qconfigFor(name, type));
       if (planned.method !== "static") {
         codesGoBy = codesGoBy && layer instanceof ReLU;
@@ -357,28 +390,34 @@ export class QuantizedModel {
    * @throws {TypeError} `ZP_DISPOSED`, and what a layer throws, with its name in the message
    */
   forward(x: TensorInput): Tensor {
-    const { flow } = this.#run(x);
-    return flow;
+    return this.#floats(runLayers<ConvertedLayer, Flow>(this.#steps, x, runStep));
   }
 
-  #run(x: TensorInput, see?: (index: number, output: Tensor) => void): { flow: Tensor } {
-    let flow: Flow = x;
-    this.#steps.forEach((step, index) => {
-      const input = flow;
-      flow = inLayer(step.name, step.float.typeName, () => step.run(input));
-      see?.(index, this.#floats(flow));
-    });
-    return { flow: this.#floats(flow) };
+  /**
+   * `forward`, off this thread as far as its layers are: see `Sequential.forwardAsync`. A worker that has
+   * got a layer's quantized weights keeps them until `dispose()`.
+   * @param x        what the float model takes
+   * @param options  `signal` and `onProgress` as in `Sequential.forwardAsync`
+   * @returns a promise of what `forward` returns, to the bit
+   * @throws (as a rejection) what `forward` and `quantizeAsync` throw
+   * @example const y = await quantized.forwardAsync(x, { signal: AbortSignal.timeout(1000) });
+   */
+  async forwardAsync(x: TensorInput, options?: AsyncOptions): Promise<Tensor> {
+    const { settings } = checkAsyncOptions("QuantizedModel.forwardAsync", options);
+    return this.#floats(
+      await runLayersAsync<ConvertedLayer, Flow>(this.#steps, x, settings, (step, flow, own) =>
+        step.runAsync(flow, own),
+      ),
+    );
   }
 
   #floats(flow: Flow): Tensor {
-    if (isCodes(flow)) return runOn(this.#core, () => dequantize(flow));
-    return flow instanceof Tensor ? flow : this.model.forward(flow);
+    return asTensor(isCodes(flow) ? runOn(this.#core, () => dequantize(flow)) : flow);
   }
 
   /** Bytes of all parameters as they would be stored: codes packed, scales, biases, qparams. */
   get sizeInBytes(): number {
-    return this.#steps.reduce((bytes, step) => bytes + step.sizeInBytes, 0);
+    return this.#steps.reduce((bytes, step) => bytes + step.parts.sizeInBytes, 0);
   }
 
   /**
@@ -397,18 +436,21 @@ export class QuantizedModel {
     const inputs = inputsOf(x);
     for (const input of inputs) {
       const expected = this.#floatOutputs(input);
-      this.#run(input, (index, output) => {
-        const fused = this.#fused.has(this.#steps[index].name);
-        meters[index].add(expected[fused ? index + 1 : index], output);
+      runLayers<ConvertedLayer, Flow>(this.#steps, input, (step, flow, index) => {
+        const output = step.run(flow);
+        const fused = this.#fused.has(step.name);
+        meters[index].add(expected[fused ? index + 1 : index], this.#floats(output));
+        return output;
       });
     }
     const layers = this.#steps.map((step, index): LayerReport => {
+      const { name, layer, method, sizeInBytes } = step.parts;
       return {
-        name: step.name,
-        type: step.float.typeName,
-        method: step.method,
-        sizeInBytes: step.sizeInBytes,
-        floatSizeInBytes: step.float.sizeInBytes,
+        name,
+        type: layer.typeName,
+        method,
+        sizeInBytes,
+        floatSizeInBytes: layer.sizeInBytes,
         weightSqnr: weightSqnr(step),
         outputSqnr: inputs.length === 0 ? undefined : meters[index].sqnr,
       };
@@ -417,13 +459,13 @@ export class QuantizedModel {
   }
 
   #floatOutputs(x: TensorInput): Tensor[] {
-    let value: TensorInput = x;
-    return this.#steps.map(({ name, float }) => {
-      const input = value;
-      const output = inLayer(name, float.typeName, () => float.forward(input));
-      value = output;
+    const outputs: Tensor[] = [];
+    runLayers<ConvertedLayer, TensorInput>(this.#steps, x, ({ layer }, input) => {
+      const output = layer.forward(input);
+      outputs.push(output);
       return output;
     });
+    return outputs;
   }
 
   /** Frees the layers' memory. Calling it again does nothing; calling `forward` after it throws. */
@@ -452,10 +494,12 @@ if (typeof Symbol.dispose === "symbol") {
   });
 }
 
-function weightSqnr({ float, weight }: ConvertedLayer): number | undefined {
+const runStep = (step: ConvertedLayer, flow: Flow): Flow => step.run(flow);
+
+function weightSqnr({ layer, weight }: ConvertedLayer): number | undefined {
   if (weight === undefined) return undefined;
   const meter = new SqnrMeter();
-  meter.add((float as Linear | Embedding).weight, weight);
+  meter.add((layer as Linear | Embedding).weight, weight);
   return meter.sqnr;
 }
 
@@ -491,7 +535,7 @@ export function convert(prepared: PreparedModel, options?: ConvertOptions): Quan
   try {
     for (const step of planned) {
       const { name, layer } = step;
-      inLayer(name, layer.typeName, () => {
+      inLayer(step, () => {
         if (step.plan.method === "static") {
           const { input, output } = step.observers;
           const ownInput = input === undefined ? undefined : activationOf(where, "input", input);
@@ -537,7 +581,7 @@ function convertLayer(
 ): ConvertedLayer {
   if (planned.method === "dynamic") {
     const weight = int8Weight(where, layer as Linear, planned.qconfig);
-    return new DynamicLinear(name, layer as Linear, weight, reduceRange);
+    return dynamicLinear(name, layer as Linear, weight, reduceRange);
   }
   if (planned.method !== "weight-only") return new FloatStep(core, name, layer);
   const { qconfig } = planned;
@@ -546,11 +590,11 @@ function convertLayer(
     const { q, bits } = runOn(core, () => quantizeOnly(weight, qconfig.options));
     return layer instanceof Embedding
       ? new QuantizedEmbedding(name, layer, q, bits)
-      : new WeightOnlyLinear(name, layer as Linear, q, bits);
+      : weightOnlyLinear(name, layer as Linear, q, bits);
   }
   if (layer instanceof Embedding) return convertEmbedding(where, name, layer, qconfig);
   const q = observedWeight(where, layer as Linear, qconfig);
-  return new WeightOnlyLinear(name, layer as Linear, asQuantized(q), 8);
+  return weightOnlyLinear(name, layer as Linear, asQuantized(q), 8);
 }
 
 /** Quantizes weights alone, in the arithmetic of `quantize`. */

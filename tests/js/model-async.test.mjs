@@ -1,0 +1,296 @@
+// Models off the main thread: what their forward gives, with signal and progress.
+
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import {
+  convert,
+  create,
+  defaultPerChannelQConfig,
+  defaultQConfig,
+  Embedding,
+  floatQParamsWeightOnlyQConfig,
+  init,
+  LayerNorm,
+  Linear,
+  perChannelDynamicQConfig,
+  prepare,
+  QConfigMapping,
+  quantizeDynamic,
+  ReLU,
+  Sequential,
+  Sigmoid,
+  Softmax,
+  Tanh,
+  tensor,
+  WeightOnlyQConfig,
+} from "zeropoint";
+import { Random, rejects, sameTensor } from "./support.mjs";
+
+await init();
+
+const random = new Random(78);
+const floats = (...shape) =>
+  tensor(random.normal(shape.reduce((product, length) => product * length, 1)), shape);
+
+const model = new Sequential({
+  fc1: new Linear(floats(96, 64), { bias: floats(96) }),
+  relu: new ReLU(),
+  fc2: new Linear(floats(80, 96)),
+  norm: new LayerNorm(80, { weight: floats(80) }),
+  head: new Sequential({
+    sigmoid: new Sigmoid(),
+    fc3: new Linear(floats(10, 80), { bias: floats(10) }),
+    half: ({ data, shape }) => ({ data: data.map((value) => value / 2), shape }),
+    softmax: new Softmax(),
+  }),
+});
+const names = model.layers.map(({ name }) => name);
+
+/** Enough rows for several pieces of a layer. */
+const x = floats(7, 801, 64);
+const small = floats(3, 64);
+
+const converted = (qconfig, options) => {
+  const prepared = prepare(model, qconfig, options);
+  prepared.forward(small);
+  return convert(prepared);
+};
+
+const models = [
+  ["float32", () => model],
+  ["prepared", () => prepare(model, defaultQConfig)],
+  ["static", () => converted(defaultQConfig)],
+  ["static, nothing fused", () => converted(defaultPerChannelQConfig, { fuse: false })],
+  ["dynamic", () => quantizeDynamic(model, perChannelDynamicQConfig)],
+  ["weights alone", () => converted(new WeightOnlyQConfig({ dtype: "int4", groupSize: 16 }))],
+  [
+    "of all kinds",
+    () =>
+      converted(
+        new QConfigMapping()
+          .setGlobal(new WeightOnlyQConfig({ bits: 5 }))
+          .setModuleName("fc1", defaultQConfig)
+          .setModuleName("fc2", perChannelDynamicQConfig),
+      ),
+  ],
+];
+
+/** Runs work where no worker can be had. */
+async function withoutWorkers(work) {
+  if (globalThis.process === undefined) {
+    const { Worker } = globalThis;
+    globalThis.Worker = undefined;
+    try {
+      return await work();
+    } finally {
+      globalThis.Worker = Worker;
+    }
+  }
+  const { getBuiltinModule } = process;
+  process.getBuiltinModule = (name) =>
+    name === "node:worker_threads" ? undefined : getBuiltinModule.call(process, name);
+  try {
+    return await work();
+  } finally {
+    process.getBuiltinModule = getBuiltinModule;
+  }
+}
+
+describe("Models off the main thread", () => {
+  for (const [name, make] of models) {
+    it(`give the same bits, and say how far they are: ${name}`, async () => {
+      const own = make();
+      const expected = own.forward(x);
+      const seen = [];
+      const onProgress = (progress) => seen.push(progress);
+      sameTensor(await own.forwardAsync(x, { onProgress }), expected);
+      assert.ok(seen.length > names.length);
+      seen.forEach(({ done, total }, i) => {
+        assert.equal(total, names.length);
+        assert.ok(done > (seen[i - 1]?.done ?? 0), `${done} after ${seen[i - 1]?.done}`);
+      });
+      assert.equal(seen.at(-1).done, names.length);
+      assert.ok(seen[0].offThread, seen[0].reason);
+      sameTensor(await own.forwardAsync(small), own.forward(small));
+      own.dispose?.();
+    });
+  }
+
+  it("give them on this thread where no worker can be had", async () => {
+    await withoutWorkers(async () => {
+      const zp = await create();
+      const layers = {};
+      for (const { name, layer } of model.layers) {
+        const { weight, bias } = layer;
+        const isLinear = layer instanceof Linear;
+        layers[name.replace(".", " ")] = isLinear ? new zp.Linear(weight, { bias }) : layer;
+      }
+      const own = new zp.Sequential(layers);
+      const prepared = zp.prepare(own, defaultQConfig);
+      prepared.forward(small);
+      for (const each of [own, zp.convert(prepared), zp.quantizeDynamic(own)]) {
+        const reasons = new Set();
+        const onProgress = ({ offThread, reason }) => reasons.add(offThread || reason);
+        sameTensor(await each.forwardAsync(x, { onProgress }), each.forward(x));
+        assert.match([...reasons][0], /^a worker could not be started: there are no workers here/);
+      }
+      zp.dispose();
+    });
+  });
+
+  it("show calibration batches to the same observers", async () => {
+    const [here, elsewhere] = [prepare(model, defaultQConfig), prepare(model, defaultQConfig)];
+    for (const batch of [small, x]) {
+      here.forward(batch);
+      await elsewhere.forwardAsync(batch);
+    }
+    const state = ({ observers }) => JSON.stringify(observers);
+    assert.equal(state(elsewhere), state(here));
+  });
+
+  const long = floats(2, 300, 600);
+  for (const [what, layer, input] of [
+    ["ReLU", new ReLU(), long],
+    ["Tanh", new Tanh(), { data: Float64Array.from(long.data), dims: long.shape }],
+    ["Softmax along the last axis", new Softmax(), long],
+    ["Softmax along an axis in the midst", new Softmax({ axis: 1 }), long],
+    ["Softmax along the first axis", new Softmax({ axis: 0 }), long],
+    ["LayerNorm over one axis", new LayerNorm(600), long],
+    ["LayerNorm over all axes", new LayerNorm([2, 300, 600], { bias: long }), long],
+    ["Embedding", new Embedding(floats(9, 5)), Int32Array.of(8, 0, 8)],
+  ]) {
+    it(`${what}: many values in pieces, with the same bits`, async () => {
+      const seen = [];
+      const onProgress = (progress) => seen.push(progress);
+      sameTensor(await layer.forwardAsync(input, { onProgress }), layer.forward(input));
+      const { done, total, offThread, reason } = seen.at(-1);
+      assert.deepEqual([done, offThread], [total, false]);
+      assert.equal(reason, `${layer.typeName} is quick on the calling thread`);
+      if (/last|ReLU|one axis/.test(what)) assert.ok(seen.length > 1);
+    });
+  }
+
+  it("look rows of a quantized table up", async () => {
+    const table = new Sequential([new Embedding(floats(9, 64)), new Linear(floats(4, 64))]);
+    const own = convert(
+      prepare(
+        table,
+        new QConfigMapping().setObjectType("Embedding", floatQParamsWeightOnlyQConfig),
+      ),
+    );
+    const indices = Int32Array.of(8, 0, 8);
+    sameTensor(await own.forwardAsync(indices), own.forward(indices));
+  });
+
+  it("take and give tensors without values, and models without layers", async () => {
+    const none = tensor(new Float32Array(0), [0, 64]);
+    for (const [name, make] of models.filter(([name]) => name !== "prepared")) {
+      const own = make();
+      assert.deepEqual((await own.forwardAsync(none)).shape, [0, 10], name);
+    }
+    sameTensor(await new Sequential([]).forwardAsync(small), small);
+  });
+
+  it("stop when they are told to, in any layer", async () => {
+    for (const layer of [0, 2, 3, 6]) {
+      const controller = new AbortController();
+      const onProgress = ({ done }) => {
+        if (done > layer) controller.abort(new Error(`in ${layer}`));
+        assert.ok(done <= layer + 1);
+      };
+      const work = model.forwardAsync(x, { signal: controller.signal, onProgress });
+      await assert.rejects(work, { message: `in ${layer}` });
+    }
+    const signal = AbortSignal.abort();
+    for (const [, make] of models) {
+      await assert.rejects(make().forwardAsync(small, { signal }), { name: "AbortError" });
+    }
+    await assert.rejects(new ReLU().forwardAsync(long, { signal }), { name: "AbortError" });
+  });
+
+  it("stop when the model is disposed in the midst", async () => {
+    for (const qconfig of [defaultQConfig, perChannelDynamicQConfig]) {
+      const own = converted(qconfig);
+      const onProgress = () => own.dispose();
+      await rejects(own.forwardAsync(x, { onProgress }), TypeError, "ZP_DISPOSED", /in layer "f/);
+    }
+  });
+
+  it("are stopped by what onProgress throws", async () => {
+    const onProgress = () => {
+      throw new SyntaxError("mine");
+    };
+    await assert.rejects(model.forwardAsync(x, { onProgress }), SyntaxError);
+    await assert.rejects(new ReLU().forwardAsync(long, { onProgress }), SyntaxError);
+  });
+
+  describe("reject", () => {
+    let quantized;
+    before(() => {
+      quantized = converted(defaultQConfig);
+    });
+    after(() => quantized.dispose());
+
+    const wide = floats(2, 65);
+    for (const [what, work, type, code, message] of [
+      [
+        "an option they do not have",
+        () => model.forwardAsync(small, { sginal: 1 }),
+        TypeError,
+        "ZP_UNKNOWN_OPTION",
+        /^Sequential\.forwardAsync: .*did you mean signal/,
+      ],
+      [
+        "a signal that is none",
+        () => quantized.forwardAsync(small, { signal: 1 }),
+        TypeError,
+        "ZP_INVALID_OPTION",
+        /^QuantizedModel\.forwardAsync: options\.signal/,
+      ],
+      [
+        "a layer's options",
+        () => new ReLU().forwardAsync(small, { onProgress: 1 }),
+        TypeError,
+        "ZP_INVALID_FUNCTION",
+        /^ReLU\.forwardAsync: options\.onProgress/,
+      ],
+      [
+        "an input that does not fit, by the layer's name",
+        () => model.forwardAsync(wide),
+        RangeError,
+        "ZP_SHAPE_MISMATCH",
+        /^Linear\.forwardAsync: input must have 64 .*\(in layer "fc1", Linear\)$/,
+      ],
+      [
+        "an input that does not fit a static layer",
+        () => quantized.forwardAsync(wide),
+        RangeError,
+        "ZP_SHAPE_MISMATCH",
+        /^Linear\.forwardAsync: input must have 64 .*\(in layer "fc1", Linear\)$/,
+      ],
+      [
+        "what is no tensor",
+        () => new Sequential([new Tanh()]).forwardAsync("x"),
+        TypeError,
+        "ZP_INVALID_TENSOR",
+        /^Tanh\.forwardAsync: x must be .*\(in layer "0", Tanh\)$/,
+      ],
+      [
+        "many values without the axis",
+        () => new Softmax({ axis: 3 }).forwardAsync(long),
+        RangeError,
+        "ZP_INVALID_AXIS",
+        "Softmax.forward: x must have axis 3, options.axis, got shape [2, 300, 600]",
+      ],
+      [
+        "what observers refuse",
+        () => prepare(model, defaultQConfig).forwardAsync(floats(1, 64).data.fill(Number.NaN)),
+        RangeError,
+        "ZP_NON_FINITE",
+        /\(in layer "fc1", Linear\)$/,
+      ],
+    ]) {
+      it(what, () => rejects(work(), type, code, message));
+    }
+  });
+});
