@@ -28,6 +28,8 @@ const EXAMPLE = [
 
 /** The modules of a build of the core. */
 const CORE = /(?:^|\/)dist\/(?:core|chunks)\/([\w-]+)(?:\.text)?\.js$/;
+/** What starts the workers of builds with threads. */
+const START_WORKERS = /(?:^|\/)dist\/start-workers\.js$/;
 /** What the asynchronous functions do: a chunk that is loaded when the first of them is called. */
 const FORMS = /(?:^|\/)dist\/async-forms\.js$/;
 /** The script of the worker that they start: one file. */
@@ -118,8 +120,10 @@ async function bundle(source) {
   // entry that does not bring it, as a file of its own.
   const later = new Map();
   let forms;
+  let threads = [];
   for (const [name, { entryPoint }] of Object.entries(outputs)) {
     if (FORMS.test(entryPoint ?? "")) forms = total(closure(name, first));
+    if (START_WORKERS.test(entryPoint ?? "")) threads = closure(name, first);
     const build = CORE.exec(entryPoint ?? "")?.[1];
     if (build === undefined || first.has(name)) continue;
     later.set(build, new Set([...(later.get(build) ?? []), ...closure(name, first)]));
@@ -131,7 +135,8 @@ async function bundle(source) {
       const isWhole = [...names].some((name) => outputs[name].bytes > 50_000);
       const file = join(root, "dist", "core", `${build}.wasm`);
       const binary = isWhole ? NO_SIZE : sizesOf(readFileSync(file));
-      return { build, ...add(total(names), binary) };
+      const all = build.endsWith("-threads") ? new Set([...names, ...threads]) : names;
+      return { build, ...add(total(all), binary) };
     }),
   };
 }

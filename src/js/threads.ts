@@ -1,13 +1,12 @@
-// The workers of a core with shared memory: how they start, and what becomes of them.
+// The workers of a core with shared memory.
 
 import type { MainModule as ThreadsModule } from "./core/baseline-threads.js";
 import type { WasmMemory, WasmModule } from "./platform.js";
-import { type AnyWorker, listen, messageOf, workerConstructor } from "./workers.js";
 
 export type { ThreadsModule };
 
 /** What a worker is told; src/js/worker.ts. */
-interface Shared {
+export interface Shared {
   readonly module: WasmModule;
   readonly memory: WasmMemory;
 }
@@ -22,89 +21,17 @@ export interface Workers {
   end(): void;
 }
 
-/** As much as the calling thread has (scripts/emcc-flags.txt): work runs on either. */
-const STACK_BYTES = 256 * 1024;
-/** A worker that has not answered after so many milliseconds never will. */
-const START_LIMIT = 10_000;
-/** Its value in src/core/parallel.h. */
-const DEAD = 2;
-
-function newWorker(): AnyWorker {
-  const Worker = workerConstructor();
-  if (Worker === undefined) throw new Error("there are no workers here");
-  // Bundlers look for this very expression. Node's own options are not for the worker: --eval runs a
-  // script, and --import one that may start workers again.
-  return new Worker(new URL("./worker.js", import.meta.url), { type: "module", execArgv: [] });
-}
-
-/** Whether this thread may sleep; a page's main thread may not. */
-function maySleep(): boolean {
-  try {
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** One worker, up and running. @throws {Error} why it is not */
-function startWorker(
-  core: ThreadsModule,
-  shared: Shared,
-  index: number,
-  workers: AnyWorker[],
-): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stack = core.allocate(STACK_BYTES);
-    if (stack === 0) throw new Error("there is no memory for its stack");
-    const state = core.workerState(index);
-    const worker = newWorker();
-    workers.push(worker);
-    const timer = setTimeout(() => reject(new Error("it did not answer")), START_LIMIT);
-    const stopped = (event: unknown): void => {
-      // Its part of the work is known to be nobody's from here on.
-      Atomics.store(new Int32Array(shared.memory.buffer), state / 4, DEAD);
-      reject(new Error(messageOf(event)));
-    };
-    listen(worker, "message", () => {
-      worker.unref?.();
-      resolve();
-    });
-    for (const type of ["error", "messageerror"]) {
-      listen(worker, type, (event) => {
-        (event as Partial<Event>).preventDefault?.();
-        stopped(event);
-      });
-    }
-    if (worker.on) listen(worker, "exit", (code) => stopped({ message: `it ended with ${code}` }));
-    // Stacks grow downwards and are aligned to 16 bytes.
-    const top = (stack + STACK_BYTES) & ~15;
-    worker.postMessage({ ...shared, index, state, stack: top >>> 0 }, []);
-    const clear = (): void => clearTimeout(timer);
-    listen(worker, "message", clear);
-    listen(worker, "error", clear);
-  });
-}
-
 /** Starts workers beside the calling thread. Never fails: where it cannot, there are fewer. */
 export async function startWorkers(
   core: ThreadsModule,
   shared: Shared,
   wanted: number,
 ): Promise<Workers> {
-  const workers: AnyWorker[] = [];
-  const end = (): void => {
-    core.endWorkers();
-    for (const worker of workers) worker.terminate();
-  };
   try {
-    const starts = Array.from({ length: wanted }, (_, i) => startWorker(core, shared, i, workers));
-    await Promise.all(starts);
+    const { start } = await import("./start-workers.js");
+    return await start(core, shared, wanted);
   } catch (error) {
-    end();
     const reason = `a worker could not be started: ${error instanceof Error ? error.message : error}`;
     return { count: 0, reason, end: () => {} };
   }
-  core.startWorkers(wanted, maySleep());
-  return { count: wanted, reason: undefined, end };
 }
