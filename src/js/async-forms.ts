@@ -10,7 +10,7 @@ import {
 } from "./arrays.js";
 import type { ResultArray, ResultType } from "./async-work.js";
 import { type AsyncSettings, type Progress, throwIfAborted } from "./background.js";
-import { type CheckedTensor, sizeOf } from "./check.js";
+import { aroundAxis, type CheckedTensor, sizeOf } from "./check.js";
 import { type Codes, DTYPES, type DType } from "./dtype.js";
 import { chooseError, chosenResult, type Elementwise, emptyError } from "./elementwise.js";
 import type { Measured } from "./error.js";
@@ -32,7 +32,8 @@ import {
 import { type CheckedQTensor, QDTYPES } from "./qtensor.js";
 import { Tensor } from "./tensor.js";
 import { tileQParams, tilesOf } from "./tiles.js";
-import { type Activation, activationFor } from "./w8a8.js";
+import type { Activation } from "./torch.js";
+import { activationFor } from "./w8a8.js";
 
 export { perform } from "./job.js";
 
@@ -254,10 +255,7 @@ function* torchPieces(
     return;
   }
   const { axis, scales, zeroPoints } = qparams;
-  const channels = shape[axis];
-  const inner = shape.slice(axis + 1).reduce((product, length) => product * length, 1);
-  const view = [size / channels / inner, channels, inner];
-  for (const tile of tilesOf(view, [channels, 1], PIECE)) {
+  for (const tile of tilesOf(aroundAxis(shape, axis), [shape[axis], 1], PIECE)) {
     const { start, size: amount, qStart, qCount } = tile;
     const step: Step = {
       kind: "torchPerChannel",

@@ -15,13 +15,14 @@ import type { ElementType } from "./memory.js";
 import { type PackedCopy, PackedWeight } from "./packed-weight.js";
 import type { CheckedOptions, CheckedQParams, QuantizedTensorInput } from "./qparams.js";
 import { forgetRanges, joinRanges } from "./tiles.js";
+import type { Activation } from "./torch.js";
 import {
   type ChannelOperation,
   runChannelTile,
   runPerTensor,
   type TensorOperation,
 } from "./torch.js";
-import { type Activation, Int8Layer } from "./w8a8.js";
+import { Int8Layer } from "./w8a8.js";
 
 const RESULTS = { Int8Array, Uint8Array, Int16Array, Uint16Array, Int32Array, Float32Array };
 

@@ -53,6 +53,19 @@ export function sizeOf(shape: readonly number[]): number {
   return size;
 }
 
+/** Whether two shapes are the same. */
+export function sameShape(a: readonly number[], b: readonly number[]): boolean {
+  return a.length === b.length && a.every((length, axis) => length === b[axis]);
+}
+
+/** How many elements lie outside an axis, along it and inside of it. */
+export function aroundAxis(
+  shape: readonly number[],
+  axis: number,
+): [outer: number, length: number, inner: number] {
+  return [sizeOf(shape.slice(0, axis)), shape[axis], sizeOf(shape.slice(axis + 1))];
+}
+
 /** Copies a shape. @throws {TypeError|RangeError} if it is not a list of lengths */
 export function checkShape(where: string, argument: string, value: unknown): number[] {
   const name = arrayName(value);
@@ -389,6 +402,85 @@ export function checkBoolean(
   throw typeError(
     "ZP_INVALID_OPTION",
     `${where}: ${argument} must be true or false, got ${show(value)}`,
+  );
+}
+
+/** A finite number; `undefined` means the default. */
+export function checkFinite(
+  where: string,
+  argument: string,
+  value: unknown,
+  fallback: number,
+): number {
+  if (value === undefined) return fallback;
+  if (typeof value !== "number") {
+    throw typeError(
+      "ZP_INVALID_OPTION",
+      `${where}: ${argument} must be a number, got ${show(value)}`,
+    );
+  }
+  if (!Number.isFinite(value)) {
+    throw rangeError(
+      "ZP_INVALID_OPTION",
+      `${where}: ${argument} must be finite, got ${show(value)}`,
+    );
+  }
+  return value;
+}
+
+/** An integer of a range; `undefined` means the default. */
+export function checkInteger(
+  where: string,
+  argument: string,
+  value: unknown,
+  fallback: number,
+  low: number,
+  high: number,
+): number {
+  const number = checkFinite(where, argument, value, fallback);
+  if (isIntegerWithin(number, low, high)) return number;
+  throw rangeError(
+    "ZP_INVALID_OPTION",
+    `${where}: ${argument} must be an integer from ${low} to ${high}, got ${show(number)}`,
+  );
+}
+
+/** Whether a number is an integer of a range. */
+export function isIntegerWithin(value: number, low: number, high: number): boolean {
+  return Number.isInteger(value) && value >= low && value <= high;
+}
+
+/** What int32 holds. */
+export const INT32 = { qmin: -(2 ** 31), qmax: 2 ** 31 - 1 };
+
+/** The smallest or the largest code of a range. */
+export function checkQuantLimit(where: string, argument: string, value: unknown): number {
+  if (typeof value !== "number") {
+    throw typeError(
+      "ZP_INVALID_QUANT_RANGE",
+      `${where}: ${argument} must be a number, got ${show(value)}`,
+    );
+  }
+  if (!isIntegerWithin(value, INT32.qmin, INT32.qmax)) {
+    throw rangeError(
+      "ZP_INVALID_QUANT_RANGE",
+      `${where}: ${argument} must be an integer that int32 holds, got ${show(value)}`,
+    );
+  }
+  return value;
+}
+
+/** @param kind  of what the zero point is for, as "dtype int8" */
+export function badZeroPoint(
+  where: string,
+  argument: string,
+  { qmin, qmax }: { readonly qmin: number; readonly qmax: number },
+  kind: string,
+  got: unknown,
+): ZeropointError {
+  return rangeError(
+    "ZP_INVALID_ZERO_POINT",
+    `${where}: ${argument} must be an integer from ${qmin} to ${qmax} for ${kind}, got ${show(got)}`,
   );
 }
 

@@ -4,7 +4,7 @@ import { arrayName, checkStillThere, type NumberArray, newArray, subarrayOf } fr
 import type { Core } from "./build.js";
 import type { CheckedTensor } from "./check.js";
 import type { DType } from "./dtype.js";
-import { rangeError, refused, type ZeropointError } from "./errors.js";
+import { checkStatus, rangeError, refused, type ZeropointError } from "./errors.js";
 import { laidOut, qparamsShape, type Slices } from "./granularity.js";
 import { bytesIn, type ElementType } from "./memory.js";
 import type {
@@ -95,7 +95,7 @@ export function applyTile(
       dtype,
       base + outAt,
     );
-    if (status !== "kOk") throw refused(where, status);
+    checkStatus(where, status);
     memory.read(base + outAt, out, size);
   } finally {
     memory.end();
@@ -308,7 +308,7 @@ function chooseTile(
       dtype,
       base + outAt,
     );
-    if (status !== "kOk") throw refused(where, status);
+    checkStatus(where, status);
     memory.read(base + outAt, operation.out, size);
     return status;
   } finally {

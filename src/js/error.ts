@@ -2,8 +2,8 @@
 
 import { checkStillThere, type NumberArray, subarrayOf } from "./arrays.js";
 import type { Core } from "./build.js";
-import { checkChoice, checkTensor, type TensorInput } from "./check.js";
-import { rangeError, refused } from "./errors.js";
+import { checkChoice, checkTensor, sameShape, type TensorInput } from "./check.js";
+import { checkStatus, rangeError } from "./errors.js";
 import { activeCore } from "./init.js";
 import { showShape } from "./show.js";
 import { TILE } from "./tiles.js";
@@ -56,7 +56,7 @@ export interface Measured {
 export function checkMeasured(where: string, a: unknown, b: unknown, metric: unknown): Measured {
   const { data: aData, shape: aShape, size } = checkTensor(where, "a", a);
   const { data: bData, shape: bShape } = checkTensor(where, "b", b);
-  if (aShape.length !== bShape.length || aShape.some((length, i) => length !== bShape[i])) {
+  if (!sameShape(aShape, bShape)) {
     throw rangeError(
       "ZP_SHAPE_MISMATCH",
       `${where}: b must have the shape of a, ${showShape(aShape)}, got ${showShape(bShape)}`,
@@ -145,7 +145,7 @@ function runPiece(
         base + stateAt,
         base + outAt,
       );
-      if (status !== "kOk") throw refused(where, status);
+      checkStatus(where, status);
       if (count === 0) break;
     }
     if (state !== undefined) memory.read(base + stateAt, state);

@@ -109,6 +109,11 @@ export function refused(where: string, status: string): ZeropointError {
   );
 }
 
+/** What the core says of a call. @throws {RangeError} unless that is kOk */
+export function checkStatus(where: string, status: string): void {
+  if (status !== "kOk") throw refused(where, status);
+}
+
 const STATUS_CODES: Record<string, ErrorCode> = {
   kShapeMismatch: "ZP_SHAPE_MISMATCH",
   kSizeOverflow: "ZP_SIZE_OVERFLOW",

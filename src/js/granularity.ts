@@ -1,7 +1,7 @@
 // Which element uses which qparams: one pair for the tensor, one per channel or one per group.
 
 import { type ArrayConstructor, newArray } from "./arrays.js";
-import { sizeOf } from "./check.js";
+import { aroundAxis, sizeOf } from "./check.js";
 import { rangeError, typeError } from "./errors.js";
 import { show, showShape } from "./show.js";
 
@@ -77,14 +77,8 @@ function channelSlices(
     );
   }
   const axis = given < 0 ? given + rank : given + 0;
-  return {
-    granularity: "perChannel",
-    axis,
-    groupSize: undefined,
-    outer: sizeOf(shape.slice(0, axis)),
-    slices: shape[axis],
-    inner: sizeOf(shape.slice(axis + 1)),
-  };
+  const [outer, slices, inner] = aroundAxis(shape, axis);
+  return { granularity: "perChannel", axis, groupSize: undefined, outer, slices, inner };
 }
 
 function groupSlices(

@@ -1,10 +1,9 @@
 // tensors over time -> histogram -> the range that quantizes it best -> qparams.
 
 import { arrayName, checkStillThere, newArray, subarrayOf } from "./arrays.js";
-import { type CheckedTensor, checkTensor, type TensorInput } from "./check.js";
-import { rangeError, refused, typeError } from "./errors.js";
+import { type CheckedTensor, checkInteger, checkTensor, type TensorInput } from "./check.js";
+import { checkStatus, rangeError, typeError } from "./errors.js";
 import {
-  checkInteger,
   fromJSONNumbers,
   type ObservedQParams,
   tensorRange,
@@ -146,10 +145,10 @@ export class HistogramObserver extends UniformObserver {
           base + countsAt,
           bins,
         );
-        if (status !== "kOk") throw refused(where, status);
+        checkStatus(where, status);
       }
       const status = module.toHistogram(base + countsAt, base + histogramAt, bins);
-      if (status !== "kOk") throw refused(where, status);
+      checkStatus(where, status);
       memory.read(base + histogramAt, histogram);
     } finally {
       memory.end();
@@ -178,7 +177,7 @@ export class HistogramObserver extends UniformObserver {
         bins,
         base + scratchAt,
       );
-      if (status !== "kOk") throw refused(where, status);
+      checkStatus(where, status);
       memory.read(base + heldAt, merged);
     } finally {
       memory.end();
@@ -216,7 +215,7 @@ export class HistogramObserver extends UniformObserver {
         base + scratchAt,
         base + outAt,
       );
-      if (status !== "kOk") throw refused(where, status);
+      checkStatus(where, status);
       memory.read(base + outAt, found);
     } finally {
       memory.end();

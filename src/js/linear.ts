@@ -12,7 +12,7 @@ import {
   type TensorInput,
 } from "./check.js";
 import { DTYPES, type DType } from "./dtype.js";
-import { rangeError, refused } from "./errors.js";
+import { checkStatus, rangeError } from "./errors.js";
 import { activeCore } from "./init.js";
 import { PackedWeight, type WeightCodes } from "./packed-weight.js";
 import {
@@ -220,7 +220,7 @@ function multiplyFloats(
       accumulate,
       base + outAt,
     );
-    if (status !== "kOk") throw refused(where, status);
+    checkStatus(where, status);
     memory.read(base + outAt, out, rows * outFeatures);
   } finally {
     memory.end();
@@ -253,7 +253,7 @@ export function multiplyPacked(
       base + scratchAt,
       base + outAt,
     );
-    if (status !== "kOk") throw refused(where, status);
+    checkStatus(where, status);
     memory.read(base + outAt, out, rows * weight.outFeatures);
   } finally {
     memory.end();

@@ -3,15 +3,19 @@
 import { newArray } from "./arrays.js";
 import type { Core } from "./build.js";
 import {
+  aroundAxis,
   type CheckedTensor,
   checkBoolean,
   checkChoice,
+  checkFinite,
+  checkInteger,
   checkOptions,
+  checkQuantLimit,
   checkTensor,
-  sizeOf,
+  INT32,
   type TensorInput,
 } from "./check.js";
-import { rangeError, refused, typeError, type ZeropointError } from "./errors.js";
+import { checkStatus, rangeError, typeError, type ZeropointError } from "./errors.js";
 import {
   type ObserverConstructor,
   type ObserverFactory,
@@ -114,8 +118,6 @@ export interface ObserverJSON {
 // ---------------------------------------------------------------------------------------------
 // Options.
 
-const QINT32 = { low: -(2 ** 31), high: 2 ** 31 - 1 };
-
 /** Codes of every dtype, and those that `reduceRange` leaves. Source: calculate_qmin_qmax. */
 const CODE_RANGES: {
   readonly [D in ObserverDType]: readonly [min: number, max: number, reducible: boolean];
@@ -124,8 +126,8 @@ const CODE_RANGES: {
   int8: [-128, 127, true],
   quint8: [0, 255, true],
   uint8: [0, 255, true],
-  qint32: [QINT32.low, QINT32.high, false],
-  int32: [QINT32.low, QINT32.high, false],
+  qint32: [INT32.qmin, INT32.qmax, false],
+  int32: [INT32.qmin, INT32.qmax, false],
   int16: [-32768, 32767, false],
   uint16: [0, 65535, false],
   quint4x2: [0, 15, false],
@@ -145,46 +147,6 @@ export const QSCHEMES: readonly QScheme[] = [...PER_TENSOR, ...PER_CHANNEL];
 /** 2⁻²³, torch.finfo(torch.float32).eps. */
 const DEFAULT_EPS = 2 ** -23;
 
-/** A finite number; `undefined` means the default. */
-export function checkFinite(
-  where: string,
-  argument: string,
-  value: unknown,
-  fallback: number,
-): number {
-  if (value === undefined) return fallback;
-  if (typeof value !== "number") {
-    throw typeError(
-      "ZP_INVALID_OPTION",
-      `${where}: ${argument} must be a number, got ${show(value)}`,
-    );
-  }
-  if (!Number.isFinite(value)) {
-    throw rangeError(
-      "ZP_INVALID_OPTION",
-      `${where}: ${argument} must be finite, got ${show(value)}`,
-    );
-  }
-  return value;
-}
-
-/** An integer of a range; `undefined` means the default. */
-export function checkInteger(
-  where: string,
-  argument: string,
-  value: unknown,
-  fallback: number,
-  low: number,
-  high: number,
-): number {
-  const number = checkFinite(where, argument, value, fallback);
-  if (Number.isInteger(number) && number >= low && number <= high) return number;
-  throw rangeError(
-    "ZP_INVALID_OPTION",
-    `${where}: ${argument} must be an integer from ${low} to ${high}, got ${show(number)}`,
-  );
-}
-
 /** The codes to use: those given, or the dtype's. */
 function checkQuantRange(
   where: string,
@@ -195,19 +157,7 @@ function checkQuantRange(
 ): { readonly low: number; readonly high: number; readonly isCustom: boolean } {
   const [dtypeMin, dtypeMax, reducible] = CODE_RANGES[dtype];
   for (const [name, value] of Object.entries({ quantMin, quantMax })) {
-    if (value === undefined) continue;
-    if (typeof value !== "number") {
-      throw typeError(
-        "ZP_INVALID_QUANT_RANGE",
-        `${where}: options.${name} must be a number, got ${show(value)}`,
-      );
-    }
-    if (!Number.isInteger(value) || value < QINT32.low || value > QINT32.high) {
-      throw rangeError(
-        "ZP_INVALID_QUANT_RANGE",
-        `${where}: options.${name} must be an integer that int32 holds, got ${show(value)}`,
-      );
-    }
+    if (value !== undefined) checkQuantLimit(where, `options.${name}`, value);
   }
   // One of the two alone is ignored, as in PyTorch.
   if (quantMin === undefined || quantMax === undefined) {
@@ -615,7 +565,7 @@ export abstract class UniformObserver extends Observer {
         `${where}: min ${min[wrong]} must be at most max ${max[wrong]}`,
       );
     }
-    if (status !== "kOk") throw refused(where, status);
+    checkStatus(where, status);
     const scale = new Tensor(scales, [count]);
     if (zeros instanceof Float32Array) return { scale, zeroPoint: new Tensor(zeros, [count]) };
     const dtype = symmetric ? "int64" : "int32";
@@ -687,7 +637,7 @@ export abstract class UniformObserver extends Observer {
         averagingConstant === undefined
           ? module.updateMinMax(base + batchAt, base + stateAt, count)
           : module.updateMovingAverage(base + batchAt, base + stateAt, count, averagingConstant);
-      if (status !== "kOk") throw refused(where, status);
+      checkStatus(where, status);
       memory.read(base + stateAt, joined);
     } finally {
       memory.end();
@@ -948,8 +898,8 @@ abstract class ChannelMinMaxObserver extends UniformObserver {
         `${where}: x must have axis ${this.chAxis}, options.chAxis, got shape ${showShape(shape)}`,
       );
     }
-    const [outer, inner] = [sizeOf(shape.slice(0, axis)), sizeOf(shape.slice(axis + 1))];
-    let batch = channelRanges(this.core, where, data, outer, shape[axis], inner);
+    const [outer, channels, inner] = aroundAxis(shape, axis);
+    let batch = channelRanges(this.core, where, data, outer, channels, inner);
     this.checkFiniteRanges(batch);
     batch = this.#fit(where, batch);
     this.update(batch, this.constant);

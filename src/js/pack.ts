@@ -10,7 +10,7 @@ import {
 } from "./arrays.js";
 import type { Core } from "./build.js";
 import { codesArray, DTYPES, type DType } from "./dtype.js";
-import { rangeError, refused, typeError } from "./errors.js";
+import { checkStatus, rangeError, typeError } from "./errors.js";
 import type { Granularity } from "./granularity.js";
 import { activeCore } from "./init.js";
 import {
@@ -135,7 +135,7 @@ function convertBits(
       memory.copyIn(where, "Uint8Array", base + sourceAt, part, arrayLength(part));
       const count = Math.min(tile, size - i * tile);
       const status = module[operation](base + sourceAt, count, dtype, base + outAt);
-      if (status !== "kOk") throw refused(where, status);
+      checkStatus(where, status);
       memory.read(base + outAt, out.subarray(i * outStep, (i + 1) * outStep));
     }
   } finally {

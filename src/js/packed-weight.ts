@@ -4,7 +4,7 @@ import { type NumberArray, newArray } from "./arrays.js";
 import type { Core } from "./build.js";
 import type { MainModule } from "./core/baseline.js";
 import { DTYPES, type DType } from "./dtype.js";
-import { refused, typeError } from "./errors.js";
+import { checkStatus, refused, typeError } from "./errors.js";
 import { aligned, bytesIn, type Memory } from "./memory.js";
 
 /** Numbers that are only read. */
@@ -88,7 +88,7 @@ function pack(core: Core, where: string, weight: WeightCodes, bias: Numbers | un
         count,
         block,
       );
-      if (status !== "kOk") throw refused(where, status);
+      checkStatus(where, status);
     } finally {
       memory.end();
     }

@@ -1,11 +1,17 @@
 // Observers that choose nothing: they mark, keep or pass on what goes by.
 
 import { newArray } from "./arrays.js";
-import { checkBoolean, checkChoice, checkOptions, checkTensor, type TensorInput } from "./check.js";
+import {
+  checkBoolean,
+  checkChoice,
+  checkFinite,
+  checkOptions,
+  checkTensor,
+  type TensorInput,
+} from "./check.js";
 import { rangeError, typeError } from "./errors.js";
 import { shortName } from "./factory.js";
 import {
-  checkFinite,
   fromJSONNumbers,
   OBSERVER_DTYPES,
   type ObservedQParams,

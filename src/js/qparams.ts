@@ -2,6 +2,7 @@
 
 import { areWithin, arrayLength, arrayName, newArray } from "./arrays.js";
 import {
+  badZeroPoint,
   checkBoolean,
   checkChoice,
   checkCodes,
@@ -11,6 +12,7 @@ import {
   checkShape,
   checkSize,
   checkTensor,
+  isIntegerWithin,
   looksQuantized,
   sizeOf,
   type TensorInput,
@@ -32,8 +34,6 @@ import {
 import { activeCore } from "./init.js";
 import { show, showShape } from "./show.js";
 import type { NestedNumbers } from "./tensor.js";
-
-export { refused } from "./errors.js";
 
 // ---------------------------------------------------------------------------------------------
 // Types.
@@ -196,8 +196,8 @@ export function checkQParams(
   const perTensor = slices.granularity === "perTensor";
   if (perTensor && typeof scale === "number" && typeof zeroPoint === "number") {
     if (!isScale(scale)) throw badScale(where, `${prefix}.scale`, scale);
-    if (!isWithin(zeroPoint, DTYPES[dtype].qmin, DTYPES[dtype].qmax)) {
-      throw badZeroPoint(where, `${prefix}.zeroPoint`, zeroPoint, dtype);
+    if (!isIntegerWithin(zeroPoint, DTYPES[dtype].qmin, DTYPES[dtype].qmax)) {
+      throw badZeroPoint(where, `${prefix}.zeroPoint`, DTYPES[dtype], `dtype ${dtype}`, zeroPoint);
     }
     return { scale, zeroPoint: zeroPoint + 0, slices, ...laidOut(slices) }; // -0 becomes 0
   }
@@ -220,10 +220,10 @@ export function checkQParams(
   const zeroIndex =
     zeros.data instanceof Int32Array && areWithin(zeros.data, qmin, qmax)
       ? -1
-      : zeros.data.findIndex((value) => !isWithin(value, qmin, qmax));
+      : zeros.data.findIndex((value) => !isIntegerWithin(value, qmin, qmax));
   if (zeroIndex !== -1) {
     const name = nameOf(`${prefix}.zeroPoint`, zeroPoint, zeroIndex);
-    throw badZeroPoint(where, name, zeros.data[zeroIndex], dtype);
+    throw badZeroPoint(where, name, DTYPES[dtype], `dtype ${dtype}`, zeros.data[zeroIndex]);
   }
   const target = perTensor
     ? commonShape(where, prefix, scales.shape, zeros.shape, shape)
@@ -248,28 +248,10 @@ function isScale(value: number): boolean {
   return rounded > 0 && rounded < Number.POSITIVE_INFINITY;
 }
 
-function isWithin(value: number, qmin: number, qmax: number): boolean {
-  return Number.isInteger(value) && value >= qmin && value <= qmax;
-}
-
 function badScale(where: string, argument: string, value: number): ZeropointError {
   return rangeError(
     "ZP_INVALID_SCALE",
     `${where}: ${argument} must be finite and > 0, as float32 too, got ${show(value)}`,
-  );
-}
-
-function badZeroPoint(
-  where: string,
-  argument: string,
-  value: number,
-  dtype: DType,
-): ZeropointError {
-  const { qmin, qmax } = DTYPES[dtype];
-  return rangeError(
-    "ZP_INVALID_ZERO_POINT",
-    `${where}: ${argument} must be an integer from ${qmin} to ${qmax} for dtype ${dtype}, ` +
-      `got ${show(value)}`,
   );
 }
 

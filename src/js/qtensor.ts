@@ -2,14 +2,17 @@
 
 import { arrayLength, arrayName, checkNumberArray, type NumberArray, newArray } from "./arrays.js";
 import {
+  aroundAxis,
+  badZeroPoint,
   checkChoice,
   checkShape,
   checkSize,
+  isIntegerWithin,
   looksQuantized,
   sizeOf,
   type TensorInput,
 } from "./check.js";
-import { type ErrorCode, rangeError, typeError, type ZeropointError } from "./errors.js";
+import { type ErrorCode, rangeError, typeError } from "./errors.js";
 import { formatTensor, formatWithSuffixes } from "./print.js";
 import { floatRepr } from "./python-repr.js";
 import { show, showShape } from "./show.js";
@@ -326,7 +329,7 @@ export function checkOneZeroPoint(
   where: string,
   argument: string,
   value: unknown,
-  { qmin, qmax }: { readonly qmin: number; readonly qmax: number },
+  limits: { readonly qmin: number; readonly qmax: number },
   kind: string,
 ): number {
   const one = typeof value === "number" ? undefined : oneValue(value);
@@ -337,25 +340,10 @@ export function checkOneZeroPoint(
       `${where}: ${argument} must be an integer or a tensor of one value, got ${show(value)}`,
     );
   }
-  if (!Number.isInteger(zeroPoint) || zeroPoint < qmin || zeroPoint > qmax) {
-    throw badZeroPoint(where, argument, qmin, qmax, kind, one ?? value);
+  if (!isIntegerWithin(zeroPoint, limits.qmin, limits.qmax)) {
+    throw badZeroPoint(where, argument, limits, describeKind(kind), one ?? value);
   }
   return zeroPoint + 0; // -0 becomes 0
-}
-
-function badZeroPoint(
-  where: string,
-  argument: string,
-  qmin: number,
-  qmax: number,
-  kind: string,
-  got: unknown,
-): ZeropointError {
-  return rangeError(
-    "ZP_INVALID_ZERO_POINT",
-    `${where}: ${argument} must be an integer from ${qmin} to ${qmax} for ${describeKind(kind)}, ` +
-      `got ${show(got)}`,
-  );
 }
 
 function describeKind(kind: string): string {
@@ -443,7 +431,7 @@ export function checkChannels(
   zeroPoints: unknown,
   axis: unknown,
   shape: readonly number[],
-  { qmin, qmax }: { readonly qmin: number; readonly qmax: number },
+  limits: { readonly qmin: number; readonly qmax: number },
   kind: string,
 ): ChannelQParams {
   const checkedAxis = checkAxis(where, names.axis, axis, shape);
@@ -482,12 +470,24 @@ export function checkChannels(
   const integers = newArray(where, Int32Array, channels);
   for (let i = 0; i < channels; i++) {
     const zeroPoint = Number(zeroList[i]);
-    if (!Number.isInteger(zeroPoint) || zeroPoint < qmin || zeroPoint > qmax) {
-      throw badZeroPoint(where, `${names.zeroPoints}[${i}]`, qmin, qmax, kind, zeroList[i]);
+    if (!isIntegerWithin(zeroPoint, limits.qmin, limits.qmax)) {
+      const name = `${names.zeroPoints}[${i}]`;
+      throw badZeroPoint(where, name, limits, describeKind(kind), zeroList[i]);
     }
     integers[i] = zeroPoint;
   }
   return { axis: checkedAxis, scales: scaleData, zeroPoints: integers };
+}
+
+/** A tensor of a quantized dtype with one scale and zero point, as a result. */
+export function perTensorTensor<D extends QDType>(
+  data: CodesByQDType[D],
+  shape: readonly number[],
+  dtype: D,
+  { scale, zeroPoint }: { readonly scale: number; readonly zeroPoint: number },
+): TorchQuantizedTensor<D, "perTensor"> {
+  const qscheme = "per_tensor_affine";
+  return new TorchQuantizedTensor<D, "perTensor">(data, shape, dtype, qscheme, scale, zeroPoint);
 }
 
 /** A tensor of a quantized dtype with qparams per channel, as a result. */
@@ -553,7 +553,7 @@ function values(
     return out;
   }
   const { scales, zeroPoints, axis } = qparams;
-  const inner = sizeOf(shape.slice(axis + 1));
+  const [, , inner] = aroundAxis(shape, axis);
   const floating = zeroPoints instanceof Float32Array;
   for (let i = 0; i < out.length; i++) {
     const channel = Math.floor(i / inner) % scales.length;

@@ -7,6 +7,7 @@ import {
   checkShape,
   checkSize,
   checkTensor,
+  sameShape,
   type TensorInput,
 } from "./check.js";
 import { rangeError, typeError } from "./errors.js";
@@ -99,7 +100,7 @@ export function checkTensorOut(
     return new Tensor(data as Float32Array, shape);
   }
   const { data, shape: outShape } = out;
-  if (outShape.length !== shape.length || shape.some((length, i) => length !== outShape[i])) {
+  if (!sameShape(outShape, shape)) {
     throw rangeError(
       "ZP_INVALID_OUT",
       `${where}: ${argument} must have shape ${showShape(shape)}, got ${showShape(outShape)}`,

@@ -6,18 +6,20 @@
 import { arrayName, checkStillThere, type NumberArray, newArray, subarrayOf } from "./arrays.js";
 import type { Core } from "./build.js";
 import {
+  aroundAxis,
   type CheckedTensor,
   checkBoolean,
   checkChoice,
   checkOptions,
   checkOut,
+  checkQuantLimit,
   checkTensor,
   sizeOf,
   type TensorInput,
 } from "./check.js";
 import type { Overflow } from "./core/baseline.js";
 import type { OutOption } from "./dequantize.js";
-import { rangeError, refused, typeError } from "./errors.js";
+import { checkStatus, rangeError, typeError } from "./errors.js";
 import { activeCore } from "./init.js";
 import { bytesIn, type ElementType } from "./memory.js";
 import {
@@ -31,12 +33,12 @@ import {
   checkQTensor,
   IntegerTensor,
   perChannelTensor,
+  perTensorTensor,
   QDTYPES,
   type QDType,
-  TorchQuantizedTensor,
+  type TorchQuantizedTensor,
   type TorchQuantizedTensorInput,
 } from "./qtensor.js";
-import { show } from "./show.js";
 import { checkTensorOut, type Tensor } from "./tensor.js";
 import { rangesOf, TILE, tilesOf } from "./tiles.js";
 
@@ -179,7 +181,7 @@ export function runPerTensor(
           to,
         );
       }
-      if (status !== "kOk") throw refused(where, status);
+      checkStatus(where, status);
       memory.read(to, isWhole ? out : subarrayOf(out, start, start + count), count);
     }
   } finally {
@@ -228,16 +230,30 @@ export function quantizePerTensor<D extends QDType>(
   const { compat, out } = checkOptions(where, options, ["compat", "out"]);
   const overflow = overflowOf(where, compat);
   const codes = codesFor(where, name, out, checked);
-  const operation = { scale: step, zeroPoint: zero, dtype: name, overflow };
-  runPerTensor(core, where, checked.data, checked.size, { kind: "quantize", ...operation }, codes);
-  return new TorchQuantizedTensor<D, "perTensor">(
-    codes,
-    checked.shape,
+  return quantizeWith(
+    core,
+    where,
+    checked,
     name,
-    "per_tensor_affine",
-    step,
-    zero,
+    { scale: step, zeroPoint: zero },
+    overflow,
+    codes,
   );
+}
+
+/** Quantizes a checked tensor with one scale and zero point. */
+function quantizeWith<D extends QDType>(
+  core: Core,
+  where: string,
+  { data, shape, size }: CheckedTensor,
+  dtype: D,
+  { scale, zeroPoint }: Activation,
+  overflow: Overflow,
+  codes: CodesByQDType[D],
+): TorchQuantizedTensor<D, "perTensor"> {
+  const operation = { kind: "quantize", scale, zeroPoint, dtype, overflow } as const;
+  runPerTensor(core, where, data, size, operation, codes);
+  return perTensorTensor(codes, shape, dtype, { scale, zeroPoint });
 }
 
 /** A core function over a tensor with qparams per channel. */
@@ -264,13 +280,12 @@ function runPerChannel(
   const size = sizeOf(shape);
   if (size === 0) return;
   checkStillThere(where, input, size);
-  const channels = shape[axis];
-  const view = [sizeOf(shape.slice(0, axis)), channels, sizeOf(shape.slice(axis + 1))];
+  const view = aroundAxis(shape, axis);
   if (size <= TILE) {
     runChannelTile(core, where, input, view, scales, zeroPoints, operation, out);
     return;
   }
-  for (const tile of tilesOf(view, [channels, 1])) {
+  for (const tile of tilesOf(view, [shape[axis], 1])) {
     const end = tile.start + tile.size;
     const last = tile.qStart + tile.qCount;
     runChannelTile(
@@ -349,7 +364,7 @@ export function runChannelTile(
           )
         : module.fakeQuantizePerChannel(...common, quantMin, quantMax, overflow, outOffset);
     }
-    if (status !== "kOk") throw refused(where, status);
+    checkStatus(where, status);
     memory.read(outOffset, out, size);
   } finally {
     memory.end();
@@ -439,47 +454,53 @@ function quantizeChannels<D extends QDType>(
   return perChannelTensor(codes, shape, dtype, kept);
 }
 
-/** How activations are quantized: chosen from a range that contains 0, in double precision. */
-export interface ActivationQParams {
+/** Scale and zero point of activations: chosen from a range that contains 0, in double precision. */
+export interface Activation {
   readonly scale: number;
   readonly zeroPoint: number;
 }
 
+/** Memory of the core that choosing takes. */
+export const CHOSEN_BYTES = 16;
+
 /**
  * Chooses scale and zero point as PyTorch's quant_utils::ChooseQuantizationParams does.
- * @param min, max  float32
+ * @param min, max     float32
+ * @param reduceRange  whether to use half the codes
+ * @param at           CHOSEN_BYTES of the heap
  * @returns undefined unless both are finite
  */
-export function chooseActivationQParams(
+export function chooseActivationAt(
   { memory, module }: Core,
   where: string,
   min: number,
   max: number,
   dtype: QDType,
   reduceRange: boolean,
-): ActivationQParams | undefined {
+  at: number,
+): Activation | undefined {
   const { qmin, qmax } = QDTYPES[dtype];
-  const scaleAt = memory.place(8);
-  const zeroAt = memory.place(4);
+  const status = module.chooseQuantizationParams(min, max, qmin, qmax, reduceRange, at, at + 8);
+  if (status === "kNonFinite") return undefined;
+  checkStatus(where, status);
+  const scale = memory.readOne("Float64Array", at);
+  return { scale, zeroPoint: memory.readOne("Int32Array", at + 8) };
+}
+
+/** The same in memory of its own. */
+export function chooseActivation(
+  core: Core,
+  where: string,
+  min: number,
+  max: number,
+  dtype: QDType,
+  reduceRange: boolean,
+): Activation | undefined {
+  const { memory } = core;
+  memory.place(CHOSEN_BYTES);
   const base = memory.commit(where);
-  const scaleOffset = base + scaleAt;
-  const zeroOffset = base + zeroAt;
   try {
-    const status = module.chooseQuantizationParams(
-      min,
-      max,
-      qmin,
-      qmax,
-      reduceRange,
-      scaleOffset,
-      zeroOffset,
-    );
-    if (status === "kNonFinite") return undefined;
-    if (status !== "kOk") throw refused(where, status);
-    return {
-      scale: memory.readOne("Float64Array", scaleOffset),
-      zeroPoint: memory.readOne("Int32Array", zeroOffset),
-    };
+    return chooseActivationAt(core, where, min, max, dtype, reduceRange, base);
   } finally {
     memory.end();
   }
@@ -524,7 +545,7 @@ export function quantizePerTensorDynamic<D extends "qint8" | "quint8">(
   const overflow = overflowOf(where, compat);
   const codes = codesFor(where, name, out, checked);
   const [min, max] = minMax(core, where, checked);
-  let chosen = chooseActivationQParams(core, where, min, max, name, reduce);
+  let chosen = chooseActivation(core, where, min, max, name, reduce);
   if (chosen === undefined && overflow === "torch" && min === -Infinity && max < Infinity) {
     const { qmax } = QDTYPES[name];
     chosen = { scale: Infinity, zeroPoint: reduce ? Math.trunc(qmax / 2) : qmax };
@@ -535,17 +556,7 @@ export function quantizePerTensorDynamic<D extends "qint8" | "quint8">(
       `${where}: x must be finite to choose a scale, got values from ${min} to ${max}`,
     );
   }
-  const { scale, zeroPoint } = chosen;
-  const operation = { kind: "quantize", scale, zeroPoint, dtype: name, overflow } as const;
-  runPerTensor(core, where, checked.data, checked.size, operation, codes);
-  return new TorchQuantizedTensor<D, "perTensor">(
-    codes,
-    checked.shape,
-    name,
-    "per_tensor_affine",
-    scale,
-    zeroPoint,
-  );
+  return quantizeWith(core, where, checked, name, chosen, overflow, codes);
 }
 
 /** Smallest and largest value, NaN if any is NaN; both 0 for a tensor without values. */
@@ -598,32 +609,13 @@ export function dequantizeTorch(
   runPerTensor(core, where, codes, size, { kind: "dequantize", dtype, ...qparams }, out);
 }
 
-/** What int32 holds. */
-const INT32 = { qmin: -(2 ** 31), qmax: 2 ** 31 - 1 };
-
 function checkQuantRange(
   where: string,
   quantMin: unknown,
   quantMax: unknown,
 ): readonly [number, number] {
-  for (const [name, value] of [
-    ["quantMin", quantMin],
-    ["quantMax", quantMax],
-  ] as const) {
-    if (typeof value !== "number") {
-      throw typeError(
-        "ZP_INVALID_QUANT_RANGE",
-        `${where}: ${name} must be a number, got ${show(value)}`,
-      );
-    }
-    if (!Number.isInteger(value) || value < INT32.qmin || value > INT32.qmax) {
-      throw rangeError(
-        "ZP_INVALID_QUANT_RANGE",
-        `${where}: ${name} must be an integer that int32 holds, got ${show(value)}`,
-      );
-    }
-  }
-  const [low, high] = [quantMin as number, quantMax as number];
+  const low = checkQuantLimit(where, "quantMin", quantMin);
+  const high = checkQuantLimit(where, "quantMax", quantMax);
   if (low <= high) return [low, high];
   throw rangeError(
     "ZP_INVALID_QUANT_RANGE",

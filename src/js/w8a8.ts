@@ -2,20 +2,19 @@
 
 import type { Core } from "./build.js";
 import type { CheckedTensor } from "./check.js";
-import { rangeError, type ZeropointError } from "./errors.js";
+import { checkStatus, rangeError, type ZeropointError } from "./errors.js";
 import { runOn } from "./init.js";
 import { MinMaxObserver, PerChannelMinMaxObserver, tensorRange } from "./observer.js";
 import type { PackedWeight } from "./packed-weight.js";
-import { refused } from "./qparams.js";
-import { perChannelTensor, TorchQuantizedTensor } from "./qtensor.js";
-import { quantizePerChannel, quantizePerTensor } from "./torch.js";
-
-/** Scale and zero point of quint8 activations. */
-export interface Activation {
-  /** In double precision. */
-  readonly scale: number;
-  readonly zeroPoint: number;
-}
+import { perChannelTensor, perTensorTensor, type TorchQuantizedTensor } from "./qtensor.js";
+import {
+  type Activation,
+  CHOSEN_BYTES,
+  chooseActivation,
+  chooseActivationAt,
+  quantizePerChannel,
+  quantizePerTensor,
+} from "./torch.js";
 
 /** Runs 8-bit activations on an int8 weight whose zero points are 0. */
 export class Int8Layer {
@@ -53,7 +52,7 @@ export class Int8Layer {
         scales.length,
         this.weight.biasAt,
       );
-      if (status !== "kOk") throw refused(where, status);
+      checkStatus(where, status);
     } finally {
       memory.end();
     }
@@ -84,14 +83,18 @@ export class Int8Layer {
     const base = memory.commit(where);
     try {
       memory.copyIn(where, "Float32Array", base + xAt, data, size);
-      let chosen = activation;
-      if (typeof chosen === "boolean") {
+      let chosen: Activation | undefined;
+      if (typeof activation === "boolean") {
         // PyTorch takes an input without values for one of zeros.
         memory.write("Float32Array", base + rangeAt, [0, 0]);
         if (size > 0) module.minMax(base + xAt, size, base + rangeAt);
         const min = memory.readOne("Float32Array", base + rangeAt);
         const max = memory.readOne("Float32Array", base + rangeAt + 4);
-        chosen = chooseActivation(this.#core, where, min, max, chosen, base + chosenAt);
+        const at = base + chosenAt;
+        chosen = chooseActivationAt(this.#core, where, min, max, "quint8", activation, at);
+        if (chosen === undefined) throw nonFiniteInput(where, min, max);
+      } else {
+        chosen = activation;
       }
       const { scale, zeroPoint } = chosen;
       const quantized = module.quantizePerTensor(
@@ -103,7 +106,7 @@ export class Int8Layer {
         "saturate",
         base + codesAt,
       );
-      if (quantized !== "kOk") throw refused(where, quantized);
+      checkStatus(where, quantized);
       const status = module.linearDynamic(
         base + codesAt,
         rows,
@@ -114,7 +117,7 @@ export class Int8Layer {
         base + scratchAt,
         base + outAt,
       );
-      if (status !== "kOk") throw refused(where, status);
+      checkStatus(where, status);
       memory.read(base + outAt, out, rows * outFeatures);
     } finally {
       memory.end();
@@ -154,7 +157,7 @@ export class Int8Layer {
         base + scratchAt,
         base + outAt,
       );
-      if (status !== "kOk") throw refused(where, status);
+      checkStatus(where, status);
       memory.read(base + outAt, out);
     } finally {
       memory.end();
@@ -162,44 +165,16 @@ export class Int8Layer {
   }
 }
 
-/** Memory that choosing takes. */
-const CHOSEN_BYTES = 16;
-
-/**
- * Chooses scale and zero point of quint8 activations.
- * @param reduceRange  whether to use 7 of the 8 bits
- * @param at           CHOSEN_BYTES of the heap
- */
-function chooseActivation(
-  { memory, module }: Core,
-  where: string,
-  min: number,
-  max: number,
-  reduceRange: boolean,
-  at: number,
-): Activation {
-  const status = module.chooseQuantizationParams(min, max, 0, 255, reduceRange, at, at + 8);
-  if (status === "kNonFinite") throw nonFiniteInput(where, min, max);
-  if (status !== "kOk") throw refused(where, status);
-  const scale = memory.readOne("Float64Array", at);
-  return { scale, zeroPoint: memory.readOne("Int32Array", at + 8) };
-}
-
-/** `chooseActivation` for a range that is known. */
+/** Scale and zero point of quint8 activations for a range that is known. */
 export function activationFor(
   core: Core,
   where: string,
   [min, max]: Iterable<number>,
   reduceRange: boolean,
 ): Activation {
-  const { memory } = core;
-  memory.place(CHOSEN_BYTES);
-  const base = memory.commit(where);
-  try {
-    return chooseActivation(core, where, min, max, reduceRange, base);
-  } finally {
-    memory.end();
-  }
+  const chosen = chooseActivation(core, where, min, max, "quint8", reduceRange);
+  if (chosen === undefined) throw nonFiniteInput(where, min, max);
+  return chosen;
 }
 
 function nonFiniteInput(where: string, min: number, max: number): ZeropointError {
@@ -245,7 +220,7 @@ export function quantizeInt8Weight(
 function emptyWeight(shape: readonly number[], perOutput: boolean): TorchQuantizedTensor<"qint8"> {
   const codes = new Int8Array(0);
   if (!perOutput) {
-    return new TorchQuantizedTensor(codes, shape, "qint8", "per_tensor_affine", 1, 0);
+    return perTensorTensor(codes, shape, "qint8", { scale: 1, zeroPoint: 0 });
   }
   const scales = new Float32Array(shape[0]).fill(1);
   const qparams = { axis: 0, scales, zeroPoints: new Int32Array(shape[0]) };

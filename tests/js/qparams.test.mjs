@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { chooseQParams, init, tensor } from "zeropoint";
-import { refused } from "../../dist/qparams.js";
+import { refused } from "../../dist/errors.js";
 import { chooseFor, slicesOf } from "./reference.mjs";
 import {
   DTYPE_NAMES,

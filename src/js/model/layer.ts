@@ -11,17 +11,20 @@ import {
 } from "../background.js";
 import type { Core } from "../build.js";
 import {
+  aroundAxis,
   type CheckedTensor,
+  checkFinite,
+  checkInteger,
   checkOptions,
   checkShape,
   checkTensor,
+  sameShape,
   sizeOf,
   type TensorInput,
 } from "../check.js";
 import { rangeError, typeError } from "../errors.js";
 import { activeCore } from "../init.js";
 import { checkLinear, runLinear } from "../linear.js";
-import { checkFinite, checkInteger } from "../observer.js";
 import { floatRepr } from "../python-repr.js";
 import { show, showShape } from "../show.js";
 import { Tensor } from "../tensor.js";
@@ -99,7 +102,7 @@ function checkParameter(
 ): Tensor | undefined {
   if (value === undefined || value === null) return undefined;
   const checked = checkTensor(where, argument, value);
-  if (checked.shape.length !== shape.length || checked.shape.some((n, i) => n !== shape[i])) {
+  if (!sameShape(checked.shape, shape)) {
     throw rangeError(
       "ZP_SHAPE_MISMATCH",
       `${where}: ${argument} must have shape ${showShape(shape)}, got ${showShape(checked.shape)}`,
@@ -325,9 +328,7 @@ export class Softmax extends Piecewise {
       );
     }
     const result = copyTensor(where, checked);
-    const length = shape[axis];
-    const inner = sizeOf(shape.slice(axis + 1));
-    const outer = sizeOf(shape.slice(0, axis));
+    const [outer, length, inner] = aroundAxis(shape, axis);
     for (let o = 0; o < outer; o++) {
       for (let i = 0; i < inner; i++) {
         softmax(result.data, o * length * inner + i, length, inner);

@@ -11,12 +11,13 @@ import { runOn } from "../init.js";
 import { PackedWeight, type WeightCodes } from "../packed-weight.js";
 import { floatRepr } from "../python-repr.js";
 import type { QuantizedTensor, QuantizedTensorInput } from "../qparams.js";
-import { TorchQuantizedTensor } from "../qtensor.js";
+import { perTensorTensor, TorchQuantizedTensor } from "../qtensor.js";
 import { QuantizedLinear, type QuantizedLinearOptions } from "../quantized-linear.js";
 import { showShape } from "../show.js";
 import { Tensor } from "../tensor.js";
+import type { Activation } from "../torch.js";
 import { quantizePerTensor } from "../torch.js";
-import { type Activation, Int8Layer } from "../w8a8.js";
+import { Int8Layer } from "../w8a8.js";
 import {
   checkIndices,
   coreOf,
@@ -119,23 +120,7 @@ export class FloatStep extends ConvertedLayer {
 /** max(q, zero point): the codes of max(x, 0), with the same qparams. Source: torch.relu. */
 function reluOfCodes({ data, shape, scale, zeroPoint }: CodesFlow): CodesFlow {
   const codes = data.map((code) => Math.max(code, zeroPoint));
-  return codesFlow(codes, shape, { scale, zeroPoint });
-}
-
-function codesFlow(
-  codes: Uint8Array,
-  shape: readonly number[],
-  { scale, zeroPoint }: Activation,
-): CodesFlow {
-  const qscheme = "per_tensor_affine";
-  return new TorchQuantizedTensor<"quint8", "perTensor">(
-    codes,
-    shape,
-    "quint8",
-    qscheme,
-    scale,
-    zeroPoint,
-  );
+  return perTensorTensor(codes, shape, "quint8", { scale, zeroPoint });
 }
 
 /** An int8 weight with zero points 0, one scale or one for each output. */
@@ -249,7 +234,7 @@ export class StaticLinear extends ConvertedLayer<Linear> {
   }
 
   #result(codes: Uint8Array, shape: readonly number[]): CodesFlow {
-    const result = codesFlow(codes, shape, this.#output);
+    const result = perTensorTensor(codes, shape, "quint8", this.#output);
     return this.#hasReLU ? reluOfCodes(result) : result;
   }
 

@@ -24,8 +24,8 @@ import type { TorchQuantizedTensor } from "../qtensor.js";
 import { quantize } from "../quantize.js";
 import { show } from "../show.js";
 import type { Tensor } from "../tensor.js";
+import type { Activation } from "../torch.js";
 import { quantizePerChannel, quantizePerTensor } from "../torch.js";
-import type { Activation } from "../w8a8.js";
 import { coreOf, Embedding, type Layer, Linear, ReLU } from "./layer.js";
 import {
   type ConvertedLayer,
