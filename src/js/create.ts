@@ -120,73 +120,85 @@ export async function createFrom(
   const instance: Omit<Zeropoint, typeof Symbol.dispose> = {
     ...describeCore(core),
     dispose,
-    tensor: bind(core, tensor),
-    chooseQParams: bind(core, chooseQParams),
-    quantize: bind(core, quantize),
-    dequantize: bind(core, dequantize),
-    fakeQuantize: bind(core, fakeQuantize),
-    quantizationError: bind(core, quantizationError),
-    pack: bind(core, pack),
-    unpack: bind(core, unpack),
-    linear: bind(core, linear),
-    QuantizedLinear: bind(core, QuantizedLinear),
-    quantizeAsync: bindAsync(core, quantizeAsync),
-    dequantizeAsync: bindAsync(core, dequantizeAsync),
-    fakeQuantizeAsync: bindAsync(core, fakeQuantizeAsync),
-    chooseQParamsAsync: bindAsync(core, chooseQParamsAsync),
-    quantizationErrorAsync: bindAsync(core, quantizationErrorAsync),
-    linearAsync: bindAsync(core, linearAsync),
-    quantizePerTensor: bind(core, quantizePerTensor),
-    quantizePerChannel: bind(core, quantizePerChannel),
-    quantizePerTensorDynamic: bind(core, quantizePerTensorDynamic),
-    intRepr: bind(core, intRepr),
-    fakeQuantizePerTensor: bind(core, fakeQuantizePerTensor),
-    fakeQuantizePerChannel: bind(core, fakeQuantizePerChannel),
-    MinMaxObserver: bind(core, MinMaxObserver),
-    MovingAverageMinMaxObserver: bind(core, MovingAverageMinMaxObserver),
-    PerChannelMinMaxObserver: bind(core, PerChannelMinMaxObserver),
-    MovingAveragePerChannelMinMaxObserver: bind(core, MovingAveragePerChannelMinMaxObserver),
-    HistogramObserver: bind(core, HistogramObserver),
-    PlaceholderObserver: bind(core, PlaceholderObserver),
-    NoopObserver: bind(core, NoopObserver),
-    RecordingObserver: bind(core, RecordingObserver),
-    ReuseInputObserver: bind(core, ReuseInputObserver),
-    FixedQParamsObserver: bind(core, FixedQParamsObserver),
-    Sequential: bind(core, Sequential),
-    Linear: bind(core, Linear),
-    Embedding: bind(core, Embedding),
-    LayerNorm: bind(core, LayerNorm),
-    ReLU: bind(core, ReLU),
-    Sigmoid: bind(core, Sigmoid),
-    Softmax: bind(core, Softmax),
-    Tanh: bind(core, Tanh),
+    ...bindAll(runningOn(core), {
+      tensor,
+      chooseQParams,
+      quantize,
+      dequantize,
+      fakeQuantize,
+      quantizationError,
+      pack,
+      unpack,
+      linear,
+      QuantizedLinear,
+      quantizePerTensor,
+      quantizePerChannel,
+      quantizePerTensorDynamic,
+      intRepr,
+      fakeQuantizePerTensor,
+      fakeQuantizePerChannel,
+      MinMaxObserver,
+      MovingAverageMinMaxObserver,
+      PerChannelMinMaxObserver,
+      MovingAveragePerChannelMinMaxObserver,
+      HistogramObserver,
+      PlaceholderObserver,
+      NoopObserver,
+      RecordingObserver,
+      ReuseInputObserver,
+      FixedQParamsObserver,
+      Sequential,
+      Linear,
+      Embedding,
+      LayerNorm,
+      ReLU,
+      Sigmoid,
+      Softmax,
+      Tanh,
+      prepare,
+      convert,
+      quantizeDynamic,
+    }),
+    ...bindAll(runningAsyncOn(core), {
+      quantizeAsync,
+      dequantizeAsync,
+      fakeQuantizeAsync,
+      chooseQParamsAsync,
+      quantizationErrorAsync,
+      linearAsync,
+    }),
     QConfigMapping,
     WeightOnlyQConfig,
-    prepare: bind(core, prepare),
-    convert: bind(core, convert),
-    quantizeDynamic: bind(core, quantizeDynamic),
     ...qconfigs,
   };
   const symbols = typeof Symbol.dispose === "symbol" ? { [Symbol.dispose]: dispose } : {};
   return Object.assign(instance, symbols) as Zeropoint;
 }
 
-/** A function or class that runs on a core of its own, the same in everything else. */
+/** Functions and classes that run as a handler says, the same in everything else. */
+function bindAll<F extends Readonly<Record<string, AnyFunction>>>(
+  handler: ProxyHandler<AnyFunction>,
+  targets: F,
+): F {
+  const bound = Object.entries(targets).map(([name, target]) => [name, new Proxy(target, handler)]);
+  return Object.fromEntries(bound) as F;
+}
+
 // biome-ignore lint/complexity/noBannedTypes: any function or class will do
-function bind<F extends Function>(core: Core, target: F): F {
-  return new Proxy(target, {
+type AnyFunction = Function;
+
+/** On a core of its own. */
+function runningOn(core: Core): ProxyHandler<AnyFunction> {
+  return {
     apply: (callee, self, args) => runOn(core, () => Reflect.apply(callee, self, args)),
     construct: (callee, args, newTarget) =>
       runOn(core, () => Reflect.construct(callee, args, newTarget)),
-  });
+  };
 }
 
-/** The same of an asynchronous function, which throws nothing by itself. */
-function bindAsync<A extends unknown[], R>(
-  core: Core,
-  target: (...args: A) => Promise<R>,
-): typeof target {
-  return new Proxy(target, {
+/** The same of asynchronous functions, which throw nothing by themselves. */
+function runningAsyncOn(core: Core): ProxyHandler<AnyFunction> {
+  return {
     apply: async (callee, self, args) => runOn(core, () => Reflect.apply(callee, self, args)),
-  });
+  };
 }

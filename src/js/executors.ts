@@ -13,7 +13,7 @@ import {
 import type { Background } from "./background.js";
 import type { Binary, Core } from "./build.js";
 import { rangeError, stateError } from "./errors.js";
-import { bytesIn, type ElementType } from "./memory.js";
+import { bytesIn, type ElementType, HEAP_ARRAYS } from "./memory.js";
 import type { PackedWeight } from "./packed-weight.js";
 import { type AnyWorker, listen, messageOf, workerConstructor } from "./workers.js";
 
@@ -92,17 +92,6 @@ const START_LIMIT = 10_000;
 /** Buffers that wait to be filled again. */
 const MOST_SPARE = 8;
 const LEAST_SPARE = 2 ** 16;
-
-const COPIES = {
-  Int8Array,
-  Uint8Array,
-  Int16Array,
-  Uint16Array,
-  Int32Array,
-  Uint32Array,
-  Float32Array,
-  Float64Array,
-};
 
 type Reply =
   | { readonly ready: true }
@@ -241,7 +230,7 @@ export class OtherThread implements Executor {
     } catch {
       throw rangeError("ZP_OUT_OF_MEMORY", `${where}: not enough memory for ${bytes} bytes`);
     }
-    const copy = new COPIES[type](buffer, 0, count);
+    const copy = new HEAP_ARRAYS[type](buffer, 0, count);
     setArray(copy, subarrayOf(array, start, start + count), 0);
     return copy;
   }

@@ -58,7 +58,8 @@ class HeapViews {
   }
 }
 
-const HEAP_ARRAYS = {
+/** Their constructors. */
+export const HEAP_ARRAYS = {
   Int8Array,
   Uint8Array,
   Int16Array,
@@ -72,6 +73,7 @@ const HEAP_ARRAYS = {
 /** The element types that cross between JavaScript and the heap. */
 export type ElementType = Exclude<keyof HeapViews, "buffer">;
 
+/** Spelled out: engines look up a number sooner than what they ask a constructor for. */
 const ELEMENT_BYTES: { readonly [T in ElementType]: number } = {
   Int8Array: 1,
   Uint8Array: 1,

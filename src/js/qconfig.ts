@@ -83,6 +83,11 @@ export class QConfig {
   }
 }
 
+/** A QConfig of an observer of activations and one of weights. */
+function pair(activation: ObserverSource | null, weight: ObserverSource | null): QConfig {
+  return new QConfig({ activation, weight });
+}
+
 function checkSource(field: string, value: unknown): ObserverSource | null {
   if (value === null || value === undefined) return null;
   const isClass = typeof value === "function" && typeof sourceName(value) === "string";
@@ -326,125 +331,95 @@ const qnnpackActivationFakeQuant = fused({
 // QConfigs that PyTorch has names for. Source: torch/ao/quantization/qconfig.py.
 
 /** `default_qconfig`: static, one scale per tensor. */
-export const defaultQConfig = new QConfig({
-  activation: defaultObserver,
-  weight: defaultWeightObserver,
-});
+export const defaultQConfig = pair(defaultObserver, defaultWeightObserver);
 /** `default_debug_qconfig`: keeps all activations. */
-export const defaultDebugQConfig = new QConfig({
-  activation: defaultDebugObserver,
-  weight: defaultWeightObserver,
-});
+export const defaultDebugQConfig = pair(defaultDebugObserver, defaultWeightObserver);
 /** `default_per_channel_qconfig`: static, one scale for each output of a layer. */
-export const defaultPerChannelQConfig = new QConfig({
-  activation: defaultObserver,
-  weight: defaultPerChannelWeightObserver,
-});
+export const defaultPerChannelQConfig = pair(defaultObserver, defaultPerChannelWeightObserver);
 /** `default_dynamic_qconfig`: activations quantized on the fly. */
-export const defaultDynamicQConfig = new QConfig({
-  activation: defaultDynamicQuantObserver,
-  weight: defaultWeightObserver,
-});
+export const defaultDynamicQConfig = pair(defaultDynamicQuantObserver, defaultWeightObserver);
 /** `per_channel_dynamic_qconfig`: the same, with one weight scale for each output. */
-export const perChannelDynamicQConfig = new QConfig({
-  activation: defaultDynamicQuantObserver,
-  weight: defaultPerChannelWeightObserver,
-});
+export const perChannelDynamicQConfig = pair(
+  defaultDynamicQuantObserver,
+  defaultPerChannelWeightObserver,
+);
 /** `float16_dynamic_qconfig`. Data only: no layer here computes with float16. */
-export const float16DynamicQConfig = new QConfig({
-  activation: PlaceholderObserver.withArgs({ dtype: "float16", isDynamic: true }),
-  weight: PlaceholderObserver.withArgs({ dtype: "float16" }),
-});
+export const float16DynamicQConfig = pair(
+  PlaceholderObserver.withArgs({ dtype: "float16", isDynamic: true }),
+  PlaceholderObserver.withArgs({ dtype: "float16" }),
+);
 /** `float16_static_qconfig`. Data only: no layer here computes with float16. */
-export const float16StaticQConfig = new QConfig({
-  activation: PlaceholderObserver.withArgs({ dtype: "float16" }),
-  weight: PlaceholderObserver.withArgs({ dtype: "float16" }),
-});
+export const float16StaticQConfig = pair(
+  PlaceholderObserver.withArgs({ dtype: "float16" }),
+  PlaceholderObserver.withArgs({ dtype: "float16" }),
+);
 /** `float_qparams_weight_only_qconfig`: embeddings, 8 bits. */
-export const floatQParamsWeightOnlyQConfig = new QConfig({
-  activation: defaultPlaceholderObserver,
-  weight: defaultFloatQParamsObserver,
-});
+export const floatQParamsWeightOnlyQConfig = pair(
+  defaultPlaceholderObserver,
+  defaultFloatQParamsObserver,
+);
 /** `float_qparams_weight_only_qconfig_4bit`: embeddings, 4 bits. */
-export const floatQParamsWeightOnlyQConfig4Bit = new QConfig({
-  activation: defaultPlaceholderObserver,
-  weight: defaultFloatQParamsObserver4Bit,
-});
+export const floatQParamsWeightOnlyQConfig4Bit = pair(
+  defaultPlaceholderObserver,
+  defaultFloatQParamsObserver4Bit,
+);
 /** `default_quint8_weight_qconfig`: quint8 weights. */
-export const defaultQuint8WeightQConfig = new QConfig({
-  activation: HistogramObserver,
-  weight: MinMaxObserver,
-});
+export const defaultQuint8WeightQConfig = pair(HistogramObserver, MinMaxObserver);
 /** `default_reuse_input_qconfig`. */
-export const defaultReuseInputQConfig = new QConfig({
-  activation: defaultReuseInputObserver,
-  weight: NoopObserver,
-});
+export const defaultReuseInputQConfig = pair(defaultReuseInputObserver, NoopObserver);
 /** `default_symmetric_qnnpack_qconfig`: qint8 activations. */
-export const defaultSymmetricQNNPACKQConfig = new QConfig({
-  activation: HistogramObserver.withArgs({ dtype: "qint8", reduceRange: false, eps: QNNPACK_EPS }),
-  weight: weightObserverRangeNeg127To127,
-});
+export const defaultSymmetricQNNPACKQConfig = pair(
+  HistogramObserver.withArgs({ dtype: "qint8", reduceRange: false, eps: QNNPACK_EPS }),
+  weightObserverRangeNeg127To127,
+);
 /** `default_per_channel_symmetric_qnnpack_qconfig`: qint8 activations. */
-export const defaultPerChannelSymmetricQNNPACKQConfig = new QConfig({
-  activation: HistogramObserver.withArgs({ dtype: "qint8", reduceRange: false, eps: QNNPACK_EPS }),
-  weight: perChannelWeightObserverRangeNeg127To127,
-});
+export const defaultPerChannelSymmetricQNNPACKQConfig = pair(
+  HistogramObserver.withArgs({ dtype: "qint8", reduceRange: false, eps: QNNPACK_EPS }),
+  perChannelWeightObserverRangeNeg127To127,
+);
 /** `_default_fp32_placeholder_qconfig`. */
-export const defaultFP32PlaceholderQConfig = new QConfig({
-  activation: PlaceholderObserver.withArgs({ dtype: "float32" }),
-  weight: PlaceholderObserver.withArgs({ dtype: "float32" }),
-});
+export const defaultFP32PlaceholderQConfig = pair(
+  PlaceholderObserver.withArgs({ dtype: "float32" }),
+  PlaceholderObserver.withArgs({ dtype: "float32" }),
+);
 /** `_default_quint8_placeholder_qconfig`. */
-export const defaultQuint8PlaceholderQConfig = new QConfig({
-  activation: PlaceholderObserver.withArgs({ dtype: "quint8" }),
-  weight: null,
-});
+export const defaultQuint8PlaceholderQConfig = pair(
+  PlaceholderObserver.withArgs({ dtype: "quint8" }),
+  null,
+);
 /** `default_qat_qconfig`, for training: data only. */
-export const defaultQATQConfig = new QConfig({
-  activation: defaultFakeQuant,
-  weight: defaultWeightFakeQuant,
-});
+export const defaultQATQConfig = pair(defaultFakeQuant, defaultWeightFakeQuant);
 /** `default_qat_qconfig_v2`, for training: data only. */
-export const defaultQATQConfigV2 = new QConfig({
-  activation: defaultFusedActivationFakeQuant,
-  weight: defaultFusedWeightFakeQuant,
-});
+export const defaultQATQConfigV2 = pair(
+  defaultFusedActivationFakeQuant,
+  defaultFusedWeightFakeQuant,
+);
 /** `default_dynamic_qat_qconfig`, for training: data only. */
-export const defaultDynamicQATQConfig = new QConfig({
-  activation: defaultDynamicFakeQuant,
-  weight: defaultWeightFakeQuant,
-});
+export const defaultDynamicQATQConfig = pair(defaultDynamicFakeQuant, defaultWeightFakeQuant);
 /** `default_embedding_qat_qconfig`, for training: data only. */
-export const defaultEmbeddingQATQConfig = new QConfig({
-  activation: NoopObserver.withArgs({ dtype: "float32" }),
-  weight: defaultEmbeddingFakeQuant,
-});
+export const defaultEmbeddingQATQConfig = pair(
+  NoopObserver.withArgs({ dtype: "float32" }),
+  defaultEmbeddingFakeQuant,
+);
 /** `default_embedding_qat_qconfig_4bit`, for training: data only. */
-export const defaultEmbeddingQATQConfig4Bit = new QConfig({
-  activation: NoopObserver.withArgs({ dtype: "float32" }),
-  weight: defaultEmbeddingFakeQuant4Bit,
-});
+export const defaultEmbeddingQATQConfig4Bit = pair(
+  NoopObserver.withArgs({ dtype: "float32" }),
+  defaultEmbeddingFakeQuant4Bit,
+);
 /** `default_weight_only_qconfig`, for training: data only. `WeightOnlyQConfig` is for use. */
-export const defaultWeightOnlyQConfig = new QConfig({
-  activation: Identity,
-  weight: defaultWeightFakeQuant,
-});
+export const defaultWeightOnlyQConfig = pair(Identity, defaultWeightFakeQuant);
 /** `default_activation_only_qconfig`, for training: data only. */
-export const defaultActivationOnlyQConfig = new QConfig({
-  activation: defaultFakeQuant,
-  weight: Identity,
-});
+export const defaultActivationOnlyQConfig = pair(defaultFakeQuant, Identity);
 /** `default_symmetric_qnnpack_qat_qconfig`, for training: data only. */
-export const defaultSymmetricQNNPACKQATQConfig = new QConfig({
-  activation: qnnpackActivationFakeQuant,
-  weight: fusedWeightFakeQuantRangeNeg127To127,
-});
+export const defaultSymmetricQNNPACKQATQConfig = pair(
+  qnnpackActivationFakeQuant,
+  fusedWeightFakeQuantRangeNeg127To127,
+);
 /** `default_per_channel_symmetric_qnnpack_qat_qconfig`, for training: data only. */
-export const defaultPerChannelSymmetricQNNPACKQATQConfig = new QConfig({
-  activation: qnnpackActivationFakeQuant,
-  weight: fusedPerChannelWeightFakeQuantRangeNeg127To127,
-});
+export const defaultPerChannelSymmetricQNNPACKQATQConfig = pair(
+  qnnpackActivationFakeQuant,
+  fusedPerChannelWeightFakeQuantRangeNeg127To127,
+);
 
 /** The engines that PyTorch has QConfigs for. */
 export type QConfigBackend = "x86" | "fbgemm" | "qnnpack" | "onednn";
@@ -464,10 +439,10 @@ export function getDefaultQConfig(backend?: QConfigBackend): QConfig {
   const where = "getDefaultQConfig";
   const name = checkChoice(where, "backend", backend, BACKENDS, "x86");
   const reduceRange = name === "x86" || name === "fbgemm";
-  return new QConfig({
-    activation: HistogramObserver.withArgs({ reduceRange }),
-    weight: name === "qnnpack" ? defaultWeightObserver : defaultPerChannelWeightObserver,
-  });
+  return pair(
+    HistogramObserver.withArgs({ reduceRange }),
+    name === "qnnpack" ? defaultWeightObserver : defaultPerChannelWeightObserver,
+  );
 }
 
 /**
@@ -483,12 +458,10 @@ export function getDefaultQATQConfig(backend?: QConfigBackend): QConfig {
   const where = "getDefaultQATQConfig";
   const name = checkChoice(where, "backend", backend, BACKENDS, "x86");
   const common = { observer: MovingAverageMinMaxObserver, quantMin: 0, quantMax: 255 };
-  return new QConfig({
-    activation:
-      name === "onednn" ? fused(common) : fused({ ...common, reduceRange: name !== "qnnpack" }),
-    weight:
-      name === "qnnpack" ? defaultFusedWeightFakeQuant : defaultFusedPerChannelWeightFakeQuant,
-  });
+  return pair(
+    name === "onednn" ? fused(common) : fused({ ...common, reduceRange: name !== "qnnpack" }),
+    name === "qnnpack" ? defaultFusedWeightFakeQuant : defaultFusedPerChannelWeightFakeQuant,
+  );
 }
 
 /** Every predefined QConfig by the name it has in PyTorch. */

@@ -81,8 +81,13 @@ export function checkCompat(where: string, value: unknown): boolean {
   return checkChoice(where, "options.compat", value, ["torch"], undefined) === "torch";
 }
 
-function overflowOf(where: string, compat: unknown): Overflow {
-  return checkCompat(where, compat) ? "torch" : "saturate";
+/** What every function here takes beside its arguments; `out` has yet to be checked. */
+function checkTorchOptions(
+  where: string,
+  options: unknown,
+): { readonly overflow: Overflow; readonly out: unknown } {
+  const { compat, out } = checkOptions(where, options, ["compat", "out"]);
+  return { overflow: checkCompat(where, compat) ? "torch" : "saturate", out };
 }
 
 /** A tensor that PyTorch would take too: float32, no other floats, no integers. */
@@ -227,8 +232,7 @@ export function quantizePerTensor<D extends QDType>(
   const name = checkQDType(where, "dtype", dtype) as D;
   const step = checkOneScale(where, "scale", scale);
   const zero = checkOneZeroPoint(where, "zeroPoint", zeroPoint, QDTYPES[name], name);
-  const { compat, out } = checkOptions(where, options, ["compat", "out"]);
-  const overflow = overflowOf(where, compat);
+  const { overflow, out } = checkTorchOptions(where, options);
   const codes = codesFor(where, name, out, checked);
   return quantizeWith(
     core,
@@ -423,8 +427,7 @@ export function quantizePerChannel<D extends QDType>(
     QDTYPES[name],
     name,
   );
-  const { compat, out } = checkOptions(where, options, ["compat", "out"]);
-  const overflow = overflowOf(where, compat);
+  const { overflow, out } = checkTorchOptions(where, options);
   return quantizeChannels(core, where, checked, qparams, name, overflow, out);
 }
 
@@ -541,8 +544,7 @@ export function quantizePerTensorDynamic<D extends "qint8" | "quint8">(
     );
   }
   const reduce = checkBoolean(where, "reduceRange", reduceRange, false);
-  const { compat, out } = checkOptions(where, options, ["compat", "out"]);
-  const overflow = overflowOf(where, compat);
+  const { overflow, out } = checkTorchOptions(where, options);
   const codes = codesFor(where, name, out, checked);
   const [min, max] = minMax(core, where, checked);
   let chosen = chooseActivation(core, where, min, max, name, reduce);
@@ -661,8 +663,7 @@ export function fakeQuantizePerTensor(
   const [low, high] = checkQuantRange(where, quantMin, quantMax);
   const limits = { qmin: low, qmax: high };
   const zero = checkOneZeroPoint(where, "zeroPoint", zeroPoint, limits, "this quant range");
-  const { compat, out } = checkOptions(where, options, ["compat", "out"]);
-  const overflow = overflowOf(where, compat);
+  const { overflow, out } = checkTorchOptions(where, options);
   const result = checkTensorOut(where, "options.out", out, shape, size, [data]);
   const operation = {
     kind: "fakeQuantize",
@@ -735,8 +736,7 @@ export function fakeQuantizePerChannel(
     { qmin: low, qmax: high },
     "this quant range",
   );
-  const { compat, out } = checkOptions(where, options, ["compat", "out"]);
-  const overflow = overflowOf(where, compat);
+  const { overflow, out } = checkTorchOptions(where, options);
   const result = checkTensorOut(where, "options.out", out, shape, size, [data]);
   const operation = { kind: "fakeQuantize", quantMin: low, quantMax: high, overflow } as const;
   runPerChannel(core, where, data as Float32Array, shape, qparams, operation, result.data);
