@@ -18,9 +18,13 @@ namespace zeropoint {
 /// @param out      float32[codes.size()], written only on kOk; must not overlap the codes.
 /// @return kShapeMismatch, kSizeOverflow, kInvalidScale, kInvalidZeroPoint, kUnsupportedDType.
 /// Source: linear_dequantization of the notebooks.
+[[nodiscard]] Status dequantize(AnyCodes<const void> codes, Shape shape, const QParamsView& qparams,
+                                DType dtype, std::span<float> out);
 template <typename Code>
 [[nodiscard]] Status dequantize(TensorView<const Code> codes, const QParamsView& qparams,
-                                DType dtype, std::span<float> out);
+                                DType dtype, std::span<float> out) {
+  return dequantize(codes.values, codes.shape, qparams, dtype, out);
+}
 
 /// The notebooks' function for qparams of any kind and any broadcasting shape; nothing is validated
 /// but shapes.
@@ -31,11 +35,17 @@ template <typename Code>
 /// @param out  float32[count of the broadcast shape], written only on kOk.
 /// @return kShapeMismatch, kSizeOverflow.
 /// Source: linear_dequantization of notebooks 1 to 5 in PyTorch 2.6.
+[[nodiscard]] Status linear_dequantization(AnyCodes<const void> codes, Shape shape,
+                                           TensorView<const float> scale,
+                                           TensorView<const float> zero_point,
+                                           std::span<float> out);
 template <typename Code>
 [[nodiscard]] Status linear_dequantization(TensorView<const Code> codes,
                                            TensorView<const float> scale,
                                            TensorView<const float> zero_point,
-                                           std::span<float> out);
+                                           std::span<float> out) {
+  return linear_dequantization(codes.values, codes.shape, scale, zero_point, out);
+}
 
 /// Quantizes and dequantizes in one pass: the values that the codes would stand for.
 ///
@@ -54,29 +64,47 @@ template <typename Code>
 // ---- the torch family
 
 /// out[i] = scale * float(codes[i] - zero_point), the difference in wrapping int32 arithmetic.
-/// @return kShapeMismatch.
+/// @param codes  of a qint8, quint8 or qint32, here and below.
+/// @return kShapeMismatch, kUnsupportedDType.
 /// Source: Tensor.dequantize() of a per_tensor_affine tensor.
+[[nodiscard]] Status dequantize_per_tensor(AnyCodes<const void> codes, double scale,
+                                           std::int32_t zero_point, std::span<float> out);
 template <typename Code>
 [[nodiscard]] Status dequantize_per_tensor(std::span<const Code> codes, double scale,
-                                           std::int32_t zero_point, std::span<float> out);
+                                           std::int32_t zero_point, std::span<float> out) {
+  return dequantize_per_tensor(AnyCodes<const void>(codes), scale, zero_point, out);
+}
 
 /// out = float(double(float(code) - float(zero_point)) * scale), the product in double.
 /// @param scales  float64[shape[axis]]. @param zero_points  int32[shape[axis]].
-/// @return kInvalidAxis, kShapeMismatch, kSizeOverflow.
+/// @return kInvalidAxis, kShapeMismatch, kSizeOverflow, kUnsupportedDType.
 /// Source: Tensor.dequantize() of a per_channel_affine tensor.
+[[nodiscard]] Status dequantize_per_channel(AnyCodes<const void> codes, Shape shape,
+                                            std::span<const double> scales,
+                                            std::span<const std::int32_t> zero_points,
+                                            std::int32_t axis, std::span<float> out);
 template <typename Code>
 [[nodiscard]] Status dequantize_per_channel(TensorView<const Code> codes,
                                             std::span<const double> scales,
                                             std::span<const std::int32_t> zero_points,
-                                            std::int32_t axis, std::span<float> out);
+                                            std::int32_t axis, std::span<float> out) {
+  return dequantize_per_channel(codes.values, codes.shape, scales, zero_points, axis, out);
+}
 
 /// out = (float(code) - zero_point) * scale, all in float32.
 /// Source: Tensor.dequantize() of a per_channel_affine_float_qparams tensor.
+[[nodiscard]] Status dequantize_per_channel_float_qparams(AnyCodes<const void> codes, Shape shape,
+                                                          std::span<const float> scales,
+                                                          std::span<const float> zero_points,
+                                                          std::int32_t axis, std::span<float> out);
 template <typename Code>
 [[nodiscard]] Status dequantize_per_channel_float_qparams(TensorView<const Code> codes,
                                                           std::span<const float> scales,
                                                           std::span<const float> zero_points,
-                                                          std::int32_t axis, std::span<float> out);
+                                                          std::int32_t axis, std::span<float> out) {
+  return dequantize_per_channel_float_qparams(codes.values, codes.shape, scales, zero_points, axis,
+                                              out);
+}
 
 /// The codes a fake quantization may use.
 struct QuantRange {

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
+#include <type_traits>
 
 namespace zeropoint {
 
@@ -81,5 +83,21 @@ template <>
 inline constexpr Storage kStorageOf<std::int16_t> = Storage::kInt16;
 template <>
 inline constexpr Storage kStorageOf<std::uint16_t> = Storage::kUint16;
+
+/// Codes whose type is known at run time: what a std::span of codes turns into by itself.
+/// Data: void or const void.
+template <typename Data>
+struct AnyCodes {
+  Data* data;
+  std::size_t size;
+  Storage storage;
+
+  AnyCodes(Data* first, std::size_t count, Storage type)
+      : data(first), size(count), storage(type) {}
+
+  template <typename Code>
+  requires(std::is_const_v<Data> || !std::is_const_v<Code>) AnyCodes(std::span<Code> codes)
+      : AnyCodes(codes.data(), codes.size(), kStorageOf<std::remove_const_t<Code>>) {}
+};
 
 }  // namespace zeropoint

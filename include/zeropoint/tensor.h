@@ -27,14 +27,14 @@ struct TensorView {
   Shape shape;
 };
 
+/// Checks that there are as many values as a shape says. @return kShapeMismatch, kSizeOverflow.
+[[nodiscard]] Status check(std::size_t size, Shape shape);
+
 /// Checks that a view has as many values as its shape says.
 /// @return kShapeMismatch, kSizeOverflow.
 template <typename T>
 [[nodiscard]] Status check(const TensorView<T>& tensor) {
-  std::size_t count = 0;
-  const Status status = element_count(tensor.shape, count);
-  if (status != Status::kOk) return status;
-  return count == tensor.values.size() ? Status::kOk : Status::kShapeMismatch;
+  return check(tensor.values.size(), tensor.shape);
 }
 
 }  // namespace zeropoint

@@ -29,24 +29,6 @@ extern "C" EMSCRIPTEN_KEEPALIVE void zeropoint_serve(std::size_t worker) {
 namespace zeropoint::bindings {
 namespace {
 
-// Calls f with a value of the C++ type that the dtype's codes have.
-template <typename F>
-Status with_storage(DType dtype, F f) {
-  switch (dtype_info(dtype).storage) {
-    case Storage::kInt8:
-      return f(std::int8_t{});
-    case Storage::kUint8:
-      return f(std::uint8_t{});
-    case Storage::kInt16:
-      return f(std::int16_t{});
-    case Storage::kUint16:
-      return f(std::uint16_t{});
-    case Storage::kInt32:
-      break;
-  }
-  return f(std::int32_t{});
-}
-
 // The memory behind what the program itself needs; JavaScript lets it grow.
 Heap heap([](std::size_t bytes) -> void* {
   void* const more = sbrk(static_cast<std::intptr_t>(bytes));
@@ -91,23 +73,25 @@ QParamsView qparams_at(Offset scales, Offset zero_points, Shape shape) {
           tensor_at<const std::int32_t>(zero_points, shape).values, shape};
 }
 
+// Codes of a dtype, in the type that holds them.
+template <typename Data = void>
+AnyCodes<Data> codes_at(Offset codes, std::size_t n, DType dtype) {
+  return {reinterpret_cast<Data*>(codes), n, dtype_info(dtype).storage};
+}
+
 Status quantize(Offset x, Offset shape, std::size_t rank, Offset scales, Offset zero_points,
                 Offset qparams_shape, std::size_t qparams_rank, DType dtype, Offset out) {
   const auto values = tensor_at<const float>(x, shape_at(shape, rank));
   const auto qparams = qparams_at(scales, zero_points, shape_at(qparams_shape, qparams_rank));
-  return with_storage(dtype, [&](auto code) {
-    return zeropoint::quantize(values, qparams, dtype,
-                               span_at<decltype(code)>(out, values.values.size()));
-  });
+  return zeropoint::quantize(values, qparams, dtype, codes_at(out, values.values.size(), dtype));
 }
 
 Status dequantize(Offset codes, Offset shape, std::size_t rank, Offset scales, Offset zero_points,
                   Offset qparams_shape, std::size_t qparams_rank, DType dtype, Offset out) {
+  const auto values = codes_at<const void>(codes, count_of(shape_at(shape, rank)), dtype);
   const auto qparams = qparams_at(scales, zero_points, shape_at(qparams_shape, qparams_rank));
-  return with_storage(dtype, [&](auto code) {
-    const auto values = tensor_at<const decltype(code)>(codes, shape_at(shape, rank));
-    return zeropoint::dequantize(values, qparams, dtype, span_at<float>(out, values.values.size()));
-  });
+  return zeropoint::dequantize(values, shape_at(shape, rank), qparams, dtype,
+                               span_at<float>(out, values.size));
 }
 
 Status fake_quantize(Offset x, Offset shape, std::size_t rank, Offset scales, Offset zero_points,
@@ -121,26 +105,22 @@ Status fake_quantize(Offset x, Offset shape, std::size_t rank, Offset scales, Of
 Status linear_q(Offset x, Offset shape, std::size_t rank, Offset scale, Offset scale_shape,
                 std::size_t scale_rank, Offset zero_point, Offset zero_point_shape,
                 std::size_t zero_point_rank, DType dtype, Offset out, std::size_t out_size) {
-  return with_storage(dtype, [&](auto code) {
-    return zeropoint::linear_q(
-        tensor_at<const float>(x, shape_at(shape, rank)),
-        tensor_at<const float>(scale, shape_at(scale_shape, scale_rank)),
-        tensor_at<const float>(zero_point, shape_at(zero_point_shape, zero_point_rank)), dtype,
-        span_at<decltype(code)>(out, out_size));
-  });
+  return zeropoint::linear_q(
+      tensor_at<const float>(x, shape_at(shape, rank)),
+      tensor_at<const float>(scale, shape_at(scale_shape, scale_rank)),
+      tensor_at<const float>(zero_point, shape_at(zero_point_shape, zero_point_rank)), dtype,
+      codes_at(out, out_size, dtype));
 }
 
 Status linear_dequantization(Offset codes, Offset shape, std::size_t rank, Offset scale,
                              Offset scale_shape, std::size_t scale_rank, Offset zero_point,
                              Offset zero_point_shape, std::size_t zero_point_rank, DType dtype,
                              Offset out, std::size_t out_size) {
-  return with_storage(dtype, [&](auto code) {
-    return zeropoint::linear_dequantization(
-        tensor_at<const decltype(code)>(codes, shape_at(shape, rank)),
-        tensor_at<const float>(scale, shape_at(scale_shape, scale_rank)),
-        tensor_at<const float>(zero_point, shape_at(zero_point_shape, zero_point_rank)),
-        span_at<float>(out, out_size));
-  });
+  return zeropoint::linear_dequantization(
+      codes_at<const void>(codes, count_of(shape_at(shape, rank)), dtype), shape_at(shape, rank),
+      tensor_at<const float>(scale, shape_at(scale_shape, scale_rank)),
+      tensor_at<const float>(zero_point, shape_at(zero_point_shape, zero_point_rank)),
+      span_at<float>(out, out_size));
 }
 
 float sum(Offset x, std::size_t n) { return zeropoint::sum(span_at<const float>(x, n)); }
@@ -220,37 +200,20 @@ Status linear_packed(Offset x, std::size_t m, Offset weight, Offset bias, Accumu
 
 // ---- the torch family
 
-// Calls f with a value of the C++ type of a qint8, quint8 or qint32 code.
-template <typename F>
-Status with_torch_storage(DType dtype, F f) {
-  switch (dtype_info(dtype).storage) {
-    case Storage::kInt8:
-      return f(std::int8_t{});
-    case Storage::kUint8:
-      return f(std::uint8_t{});
-    default:
-      return f(std::int32_t{});
-  }
-}
-
 Status quantize_per_tensor(Offset x, std::size_t n, double scale, std::int32_t zero_point,
                            DType dtype, Overflow overflow, Offset out) {
-  return with_torch_storage(dtype, [&](auto code) {
-    return zeropoint::quantize_per_tensor(span_at<const float>(x, n), scale, zero_point, dtype,
-                                          overflow, span_at<decltype(code)>(out, n));
-  });
+  return zeropoint::quantize_per_tensor(span_at<const float>(x, n), scale, zero_point, dtype,
+                                        overflow, codes_at(out, n, dtype));
 }
 
 Status quantize_per_channel(Offset x, Offset shape, std::size_t rank, Offset scales,
                             Offset zero_points, std::size_t channels, std::int32_t axis,
                             DType dtype, Overflow overflow, Offset out) {
   const auto values = tensor_at<const float>(x, shape_at(shape, rank));
-  return with_torch_storage(dtype, [&](auto code) {
-    return zeropoint::quantize_per_channel(values, span_at<const double>(scales, channels),
-                                           span_at<const std::int32_t>(zero_points, channels), axis,
-                                           dtype, overflow,
-                                           span_at<decltype(code)>(out, values.values.size()));
-  });
+  return zeropoint::quantize_per_channel(values, span_at<const double>(scales, channels),
+                                         span_at<const std::int32_t>(zero_points, channels), axis,
+                                         dtype, overflow,
+                                         codes_at(out, values.values.size(), dtype));
 }
 
 Status quantize_per_channel_float_qparams(Offset x, Offset shape, std::size_t rank, Offset scales,
@@ -258,41 +221,33 @@ Status quantize_per_channel_float_qparams(Offset x, Offset shape, std::size_t ra
                                           std::int32_t axis, DType dtype, Overflow overflow,
                                           Offset out) {
   const auto values = tensor_at<const float>(x, shape_at(shape, rank));
-  return with_torch_storage(dtype, [&](auto code) {
-    return zeropoint::quantize_per_channel_float_qparams(
-        values, span_at<const float>(scales, channels), span_at<const float>(zero_points, channels),
-        axis, dtype, overflow, span_at<decltype(code)>(out, values.values.size()));
-  });
+  return zeropoint::quantize_per_channel_float_qparams(
+      values, span_at<const float>(scales, channels), span_at<const float>(zero_points, channels),
+      axis, dtype, overflow, codes_at(out, values.values.size(), dtype));
 }
 
 Status dequantize_per_tensor(Offset codes, std::size_t n, double scale, std::int32_t zero_point,
                              DType dtype, Offset out) {
-  return with_torch_storage(dtype, [&](auto code) {
-    return zeropoint::dequantize_per_tensor(span_at<const decltype(code)>(codes, n), scale,
-                                            zero_point, span_at<float>(out, n));
-  });
+  return zeropoint::dequantize_per_tensor(codes_at<const void>(codes, n, dtype), scale, zero_point,
+                                          span_at<float>(out, n));
 }
 
 Status dequantize_per_channel(Offset codes, Offset shape, std::size_t rank, Offset scales,
                               Offset zero_points, std::size_t channels, std::int32_t axis,
                               DType dtype, Offset out) {
-  return with_torch_storage(dtype, [&](auto code) {
-    const auto values = tensor_at<const decltype(code)>(codes, shape_at(shape, rank));
-    return zeropoint::dequantize_per_channel(values, span_at<const double>(scales, channels),
-                                             span_at<const std::int32_t>(zero_points, channels),
-                                             axis, span_at<float>(out, values.values.size()));
-  });
+  const auto values = codes_at<const void>(codes, count_of(shape_at(shape, rank)), dtype);
+  return zeropoint::dequantize_per_channel(
+      values, shape_at(shape, rank), span_at<const double>(scales, channels),
+      span_at<const std::int32_t>(zero_points, channels), axis, span_at<float>(out, values.size));
 }
 
 Status dequantize_per_channel_float_qparams(Offset codes, Offset shape, std::size_t rank,
                                             Offset scales, Offset zero_points, std::size_t channels,
                                             std::int32_t axis, DType dtype, Offset out) {
-  return with_torch_storage(dtype, [&](auto code) {
-    const auto values = tensor_at<const decltype(code)>(codes, shape_at(shape, rank));
-    return zeropoint::dequantize_per_channel_float_qparams(
-        values, span_at<const float>(scales, channels), span_at<const float>(zero_points, channels),
-        axis, span_at<float>(out, values.values.size()));
-  });
+  const auto values = codes_at<const void>(codes, count_of(shape_at(shape, rank)), dtype);
+  return zeropoint::dequantize_per_channel_float_qparams(
+      values, shape_at(shape, rank), span_at<const float>(scales, channels),
+      span_at<const float>(zero_points, channels), axis, span_at<float>(out, values.size));
 }
 
 Status fake_quantize_per_tensor(Offset x, std::size_t n, double scale, std::int32_t zero_point,

@@ -23,13 +23,17 @@ inline Shape shape_at(Offset offset, std::size_t rank) {
   return span_at<const std::uint32_t>(offset, rank);
 }
 
-/// A tensor whose length its shape says. JavaScript has counted and allocated it, so the count
-/// cannot overflow; a shape that does gives an empty span, which the core then refuses.
+/// How many values a shape has. JavaScript has counted and allocated them, so the count cannot
+/// overflow; a shape whose count does has none here, which the core then refuses.
+inline std::size_t count_of(Shape shape) {
+  std::size_t count = 0;
+  return element_count(shape, count) == Status::kOk ? count : 0;
+}
+
+/// A tensor whose length its shape says.
 template <typename T>
 TensorView<T> tensor_at(Offset values, Shape shape) {
-  std::size_t count = 0;
-  if (element_count(shape, count) != Status::kOk) count = 0;
-  return {span_at<T>(values, count), shape};
+  return {span_at<T>(values, count_of(shape)), shape};
 }
 
 }  // namespace zeropoint::bindings

@@ -1,6 +1,7 @@
 #include "zeropoint/granularity.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace zeropoint {
 
@@ -40,8 +41,9 @@ Status per_group(Shape shape, std::uint32_t group_size, Granularity& out) {
   return Status::kOk;
 }
 
-template <std::size_t kOperands>
-Status broadcast(const std::array<Shape, kOperands>& shapes, Broadcast<kOperands>& out) {
+Status broadcast(std::span<const Shape> shapes, BroadcastAxes& axes,
+                 std::span<BroadcastStrides> strides) {
+  assert(shapes.size() <= kMaxOperands && strides.size() == shapes.size());
   std::size_t rank = 0;
   for (const Shape& shape : shapes) rank = std::max(rank, shape.size());
   if (rank > kMaxRank) return Status::kShapeMismatch;
@@ -62,46 +64,40 @@ Status broadcast(const std::array<Shape, kOperands>& shapes, Broadcast<kOperands
     }
     lengths[axis] = length;
   }
-  const Status status = element_count(Shape(lengths.data(), rank), out.count);
+  const Status status = element_count(Shape(lengths.data(), rank), axes.count);
   if (status != Status::kOk) return status;
 
   // From the last axis outwards: an axis joins the one inside it if every operand steps through
   // both as through one longer axis.
-  std::array<std::size_t, kOperands> size;  // elements of each operand inside the axis
-  size.fill(1);
+  std::array<std::size_t, kMaxOperands> inside;  // elements of each operand inside the axis
+  inside.fill(1);
   std::size_t merged = 0;  // axes so far, innermost first
   for (std::size_t axis = rank; axis-- > 0;) {
     if (lengths[axis] == 1) continue;
-    std::array<std::size_t, kOperands> stride{};
     bool joins = merged > 0;
-    for (std::size_t k = 0; k < kOperands; ++k) {
+    for (std::size_t k = 0; k < shapes.size(); ++k) {
       const bool repeated = length_of(shapes[k], axis) == 1;
-      stride[k] = repeated ? 0 : size[k];
-      if (!repeated) size[k] *= lengths[axis];
-      joins = joins && stride[k] == out.strides[k][merged - 1] * out.lengths[merged - 1];
+      const std::size_t stride = repeated ? 0 : inside[k];
+      if (!repeated) inside[k] *= lengths[axis];
+      joins = joins && stride == strides[k][merged - 1] * axes.lengths[merged - 1];
+      strides[k][merged] = stride;
     }
     if (joins) {
-      out.lengths[merged - 1] *= lengths[axis];
-      continue;
+      axes.lengths[merged - 1] *= lengths[axis];
+    } else {
+      axes.lengths[merged++] = lengths[axis];
     }
-    out.lengths[merged] = lengths[axis];
-    for (std::size_t k = 0; k < kOperands; ++k) out.strides[k][merged] = stride[k];
-    ++merged;
   }
   if (merged == 0) {
-    out.lengths[0] = 1;
-    for (auto& strides : out.strides) strides[0] = 0;
+    axes.lengths[0] = 1;
+    for (auto& own : strides) own[0] = 0;
     merged = 1;
   }
-  out.rank = merged;
-  std::reverse(out.lengths.begin(), out.lengths.begin() + static_cast<std::ptrdiff_t>(merged));
-  for (auto& strides : out.strides) {
-    std::reverse(strides.begin(), strides.begin() + static_cast<std::ptrdiff_t>(merged));
-  }
+  axes.rank = merged;
+  const auto end = static_cast<std::ptrdiff_t>(merged);
+  std::reverse(axes.lengths.begin(), axes.lengths.begin() + end);
+  for (auto& own : strides) std::reverse(own.begin(), own.begin() + end);
   return Status::kOk;
 }
-
-template Status broadcast(const std::array<Shape, 2>&, Broadcast<2>&);
-template Status broadcast(const std::array<Shape, 3>&, Broadcast<3>&);
 
 }  // namespace zeropoint

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/for_runs.h"
+#include "core/broadcast.h"
 #include "kernels/kernels.h"
 
 namespace zeropoint {
@@ -25,44 +25,29 @@ Status check(const QParamsView& qparams, DType dtype) {
   return Status::kOk;
 }
 
-template <typename Code>
 Status quantize(TensorView<const float> x, const QParamsView& qparams, DType dtype,
-                std::span<Code> codes) {
+                AnyCodes<void> codes) {
   const DTypeInfo info = dtype_info(dtype);
-  if (info.storage != kStorageOf<Code>) return Status::kUnsupportedDType;
-  const kernels::CodeRule rule{info.qmin, info.qmax, info.qmax};
-  return for_runs(x, qparams, dtype, codes.size(),
-                  [&](std::size_t position, std::size_t length, auto run_qparams) {
-                    kernels::quantize_f32(x.values.data() + position, length, run_qparams, rule,
-                                          codes.data() + position);
-                  });
+  if (info.storage != codes.storage) return Status::kUnsupportedDType;
+  const Pass pass{kernels::quantization(codes.storage),
+                  {info.qmin, info.qmax, info.qmax},
+                  x.values.data(),
+                  codes.data};
+  return run_checked(pass, x.values.size(), x.shape, qparams, dtype, codes.size);
 }
 
-template <typename Code>
 Status linear_q(TensorView<const float> x, TensorView<const float> scale,
-                TensorView<const float> zero_point, DType dtype, std::span<Code> codes) {
+                TensorView<const float> zero_point, DType dtype, AnyCodes<void> codes) {
   const DTypeInfo info = dtype_info(dtype);
-  if (info.storage != kStorageOf<Code>) return Status::kUnsupportedDType;
+  if (info.storage != codes.storage) return Status::kUnsupportedDType;
   // x86's float to int conversion gives INT32_MIN for whatever int32 cannot hold; the narrower
   // dtypes keep its low bits, which are 0.
-  const kernels::CodeRule rule{info.qmin, info.qmax, INT32_MIN};
-  const std::int32_t nan_code = sizeof(Code) == 4 ? INT32_MIN : 0;
-  return for_runs(
-      x, scale, zero_point, nan_code, codes.size(),
-      [&](std::size_t position, const float* from, std::size_t length, auto run_qparams) {
-        kernels::quantize_f32(from, length, run_qparams, rule, codes.data() + position);
-      });
+  const Pass pass{kernels::quantization(codes.storage),
+                  {info.qmin, info.qmax, INT32_MIN},
+                  x.values.data(),
+                  codes.data};
+  const std::int32_t nan_code = codes.storage == Storage::kInt32 ? INT32_MIN : 0;
+  return run_unchecked(pass, x.values.size(), x.shape, scale, zero_point, nan_code, codes.size);
 }
-
-#define ZEROPOINT_INSTANTIATE(Code)                                                              \
-  template Status quantize(TensorView<const float>, const QParamsView&, DType, std::span<Code>); \
-  template Status linear_q(TensorView<const float>, TensorView<const float>,                     \
-                           TensorView<const float>, DType, std::span<Code>);
-ZEROPOINT_INSTANTIATE(std::int8_t)
-ZEROPOINT_INSTANTIATE(std::uint8_t)
-ZEROPOINT_INSTANTIATE(std::int16_t)
-ZEROPOINT_INSTANTIATE(std::uint16_t)
-ZEROPOINT_INSTANTIATE(std::int32_t)
-#undef ZEROPOINT_INSTANTIATE
 
 }  // namespace zeropoint

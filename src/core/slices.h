@@ -2,84 +2,52 @@
 // one by one, short ones together, with qparams written out for every value.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
 
 #include "kernels/kernels.h"
 #include "zeropoint/granularity.h"
 
 namespace zeropoint {
 
+/// An operation, where its values come from, and where the results go.
+struct Pass {
+  const kernels::Operation& operation;
+  kernels::CodeRule rule;
+  const void* from;
+  void* to;
+
+  /// Runs it over n values (or rows of n) from `position` on.
+  void run(std::size_t position, std::size_t n, const kernels::QParams& qparams) const {
+    run(position, from_at(position), n, qparams);
+  }
+
+  /// The same with values from elsewhere.
+  void run(std::size_t position, const void* values, std::size_t n,
+           const kernels::QParams& qparams) const {
+    kernels::run(operation, values, n, qparams, rule,
+                 static_cast<std::byte*>(to) + position * operation.to_size);
+  }
+
+  [[nodiscard]] const void* from_at(std::size_t position) const {
+    return static_cast<const std::byte*>(from) + position * operation.from_size;
+  }
+};
+
 /// Values, and so slices at most, that are taken together.
 inline constexpr std::size_t kSliceTile = kernels::kColumns;
 
-/// The same where slices are repeated to fill a tile: their qparams stay in the first cache. Longer
-/// rows are read as far as a tile goes, because memory is fast only in long runs.
-inline constexpr std::size_t kNearTile = 1024;
-
-/// From this length on a slice with values left over after whole steps is worth a call of its own.
-inline constexpr std::size_t kLongSlice = 128;
-
-/// One word for each value of a tile, from one for each slice.
-template <typename Word>
-class Repeated {
+/// Where the qparams of slices come from.
+class Slices {
  public:
-  const Word* of(const Word* words, std::size_t count, std::size_t times, std::size_t copies) {
-    static_assert(sizeof(Word) == 4);
-    if (times == 1 && copies == 1) return words;
-    kernels::repeat_words(words, count, times, copies, words_);
-    return words_;
-  }
+  /// Those of slices first .. first + count, count <= kSliceTile; they stay until the next load.
+  [[nodiscard]] virtual kernels::ElementwiseFloatQParams load(std::size_t first,
+                                                              std::size_t count) = 0;
 
- private:
-  Word words_[kSliceTile + 15];
+ protected:
+  ~Slices() = default;
 };
 
-/// Walks values[outer][slices][inner] and calls
-///
-///   run(position, length, GroupedQParams, ColumnsQParams or ElementwiseFloatQParams, first slice)
-///
-/// for so many whole slices, which ColumnsQParams repeat row by row. Slices has load(first, count
-/// <= kSliceTile), which gives the qparams of slices, and whose arrays stay until the next load.
-template <typename Slices, typename Run>
-void for_slices(const Granularity& g, Slices& slices, Run run) {
-  const std::size_t period = g.slices * g.inner;
-  if (period == 0) return;
-  const bool whole_steps = g.inner % 16 == 0;
-  if (whole_steps || g.inner >= kLongSlice || g.slices == 1) {
-    const std::size_t most = whole_steps ? kNearTile : 1;
-    for (std::size_t outer = 0; outer < g.outer; ++outer) {
-      for (std::size_t first = 0; first < g.slices; first += most) {
-        const std::size_t count = std::min(most, g.slices - first);
-        const kernels::ElementwiseFloatQParams own = slices.load(first, count);
-        run(outer * period + first * g.inner, count * g.inner,
-            kernels::GroupedQParams{own.scales, own.zero_points, own.nan_codes, g.inner}, first);
-      }
-    }
-    return;
-  }
-  Repeated<float> scales;
-  Repeated<float> zero_points;
-  Repeated<std::int32_t> nan_codes;
-  const std::size_t tile = g.outer == 1 || period <= kNearTile ? kNearTile : kSliceTile;
-  const std::size_t per_tile = tile / g.inner;
-  for (std::size_t first = 0; first < g.slices; first += per_tile) {
-    const std::size_t count = std::min(per_tile, g.slices - first);
-    const std::size_t copies =
-        count == g.slices ? std::min(tile / period, g.outer) : std::size_t{1};
-    const kernels::ElementwiseFloatQParams own = slices.load(first, count);
-    const kernels::ElementwiseFloatQParams all{
-        scales.of(own.scales, count, g.inner, copies),
-        zero_points.of(own.zero_points, count, g.inner, copies),
-        nan_codes.of(own.nan_codes, count, g.inner, copies)};
-    const std::size_t start = first * g.inner;
-    const std::size_t rows = g.outer / copies;
-    run(start, copies * count * g.inner, kernels::ColumnsQParams{all, rows, copies * period},
-        first);
-    const std::size_t left = g.outer % copies;
-    if (left != 0) run(rows * copies * period + start, left * count * g.inner, all, first);
-  }
-}
+/// Runs an operation over values[outer][slices][inner], the first of which is at `position`.
+void run_slices(const Pass& pass, std::size_t position, const Granularity& g, Slices& slices);
 
 }  // namespace zeropoint

@@ -18,4 +18,11 @@ Status element_count(Shape shape, std::size_t& count) {
   return Status::kOk;
 }
 
+Status check(std::size_t size, Shape shape) {
+  std::size_t count = 0;
+  const Status status = element_count(shape, count);
+  if (status != Status::kOk) return status;
+  return count == size ? Status::kOk : Status::kShapeMismatch;
+}
+
 }  // namespace zeropoint

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/channels.h"
+#include "core/slices.h"
 #include "kernels/kernels.h"
 #include "zeropoint/dequantize.h"
+#include "zeropoint/granularity.h"
 #include "zeropoint/quantize.h"
 
 namespace zeropoint {
@@ -13,270 +14,305 @@ namespace {
 
 using kernels::AddZeroPoint;
 
-bool is_torch(DType dtype) {
-  return dtype == DType::kQint8 || dtype == DType::kQuint8 || dtype == DType::kQint32;
+// Whether codes are those of a qint8, quint8 or qint32.
+bool is_torch(Storage storage) {
+  return storage == Storage::kInt8 || storage == Storage::kUint8 || storage == Storage::kInt32;
 }
 
-template <typename Code>
-Status check_torch_dtype(DType dtype) {
-  return is_torch(dtype) && dtype_info(dtype).storage == kStorageOf<Code>
-             ? Status::kOk
-             : Status::kUnsupportedDType;
+Status check_torch_dtype(DType dtype, Storage storage) {
+  const bool is_torch =
+      dtype == DType::kQint8 || dtype == DType::kQuint8 || dtype == DType::kQint32;
+  return is_torch && dtype_info(dtype).storage == storage ? Status::kOk : Status::kUnsupportedDType;
 }
 
-bool holds(std::int32_t zero_point, std::int32_t qmin, std::int32_t qmax) {
-  return zero_point >= qmin && zero_point <= qmax;
-}
-
-// A scale of 0 counts as 1 where zero points are floating; elsewhere its reciprocal is infinite.
-float reciprocal(AddZeroPoint add, float scale) {
-  return add == AddZeroPoint::kBeforeRounding && scale == 0.0F ? 1.0F : 1.0F / scale;
+bool holds(QuantRange range, std::int32_t zero_point) {
+  return zero_point >= range.min && zero_point <= range.max;
 }
 
 // A scale without a finite reciprocal leaves nothing to saturate: PyTorch's own rule then holds.
-kernels::TorchRule rule_for(std::int32_t qmin, std::int32_t qmax, Overflow overflow,
-                            float inverse) {
-  return {qmin, qmax, overflow == Overflow::kSaturate && std::isfinite(inverse)};
+kernels::TorchRule rule_for(QuantRange range, Overflow overflow, float inverse) {
+  return {range.min, range.max, overflow == Overflow::kSaturate && std::isfinite(inverse)};
 }
 
-// The code NaN becomes: the zero point, as far as the range holds it.
-template <typename ZeroPoint>
-std::int32_t nan_code(ZeroPoint zero_point, QuantRange range) {
-  if constexpr (std::is_same_v<ZeroPoint, float>) {
-    if (!(zero_point > static_cast<float>(range.min))) return range.min;
-    if (zero_point >= static_cast<float>(range.max)) return range.max;
-    return static_cast<std::int32_t>(std::nearbyint(zero_point));
-  } else {
-    return std::clamp(zero_point, range.min, range.max);
+// A scale and a zero point for each channel, in the types that PyTorch's functions take them in.
+class Channels {
+ public:
+  Channels(std::span<const double> scales, std::span<const std::int32_t> zero_points)
+      : doubles_(scales.data()),
+        integers_(zero_points.data()),
+        add_(AddZeroPoint::kAfterRounding),
+        count_(scales.size()),
+        is_complete_(zero_points.size() == scales.size()) {}
+  Channels(std::span<const float> scales, std::span<const std::int32_t> zero_points)
+      : floats_(scales.data()),
+        integers_(zero_points.data()),
+        add_(AddZeroPoint::kAfterRounding),
+        count_(scales.size()),
+        is_complete_(zero_points.size() == scales.size()) {}
+  Channels(std::span<const float> scales, std::span<const float> zero_points)
+      : floats_(scales.data()),
+        fractions_(zero_points.data()),
+        add_(AddZeroPoint::kBeforeRounding),
+        count_(scales.size()),
+        is_complete_(zero_points.size() == scales.size()) {}
+
+  [[nodiscard]] AddZeroPoint add() const { return add_; }
+  [[nodiscard]] std::size_t count() const { return count_; }
+
+  // @return kInvalidAxis, kSizeOverflow, kShapeMismatch
+  [[nodiscard]] Status check(std::size_t size, Shape shape, std::int32_t axis, std::size_t out_size,
+                             Granularity& out) const {
+    Status status = zeropoint::check(size, shape);
+    // PyTorch takes no negative axis.
+    if (status == Status::kOk && axis < 0) status = Status::kInvalidAxis;
+    if (status == Status::kOk) status = per_channel(shape, axis, out);
+    if (status != Status::kOk) return status;
+    const bool fits = out.slices == count_ && is_complete_ && out_size == size;
+    return fits ? Status::kOk : Status::kShapeMismatch;
   }
-}
 
-// Walks a tensor channel by channel: run(position, length, the kernels' qparams, their scales,
-// rule), for runs of a channel or, where channels alternate value by value, for rows of a tile of
-// channels.
-template <AddZeroPoint kAdd, typename Scale, typename ZeroPoint, typename Run>
-void for_channels(const Granularity& g, std::span<const Scale> scales,
-                  std::span<const ZeroPoint> zero_points, QuantRange range, Overflow overflow,
-                  Run run) {
-  // One rule serves a tile, so a channel that needs another is walked by itself.
-  const bool alike = std::all_of(scales.begin(), scales.end(), [](Scale scale) {
-    return std::isfinite(reciprocal(kAdd, static_cast<float>(scale)));
-  });
-  if (g.inner != 1 || !alike) {
-    for_channel_runs(g, [&](std::size_t position, std::size_t channel, std::size_t length) {
-      const auto scale = static_cast<float>(scales[channel]);
-      const kernels::UniformQParams qparams{reciprocal(kAdd, scale),
-                                            static_cast<float>(zero_points[channel]),
-                                            nan_code(zero_points[channel], range)};
-      run(position, length, qparams, &scale,
-          rule_for(range.min, range.max, overflow, qparams.scale));
-    });
-    return;
+  [[nodiscard]] bool zero_points_within(QuantRange range) const {
+    return integers_ == nullptr || kernels::all_within_s32(integers_, count_, range.min, range.max);
   }
-  float tile_inverses[kChannelTile];
-  float tile_scales[kChannelTile];
-  float tile_zero_points[kChannelTile];
-  std::int32_t tile_nan_codes[kChannelTile];
-  for_channel_tiles(
-      g,
-      [&](std::size_t first, std::size_t count) {
-        for (std::size_t c = 0; c < count; ++c) {
-          tile_scales[c] = static_cast<float>(scales[first + c]);
-          tile_inverses[c] = reciprocal(kAdd, tile_scales[c]);
-          tile_zero_points[c] = static_cast<float>(zero_points[first + c]);
-          tile_nan_codes[c] = nan_code(zero_points[first + c], range);
-        }
-      },
-      [&](std::size_t position, std::size_t, std::size_t count) {
-        const kernels::ElementwiseFloatQParams qparams{tile_inverses, tile_zero_points,
-                                                       tile_nan_codes};
-        run(position, count, qparams, tile_scales, rule_for(range.min, range.max, overflow, 1.0F));
-      });
-}
 
-template <AddZeroPoint kAdd, typename Code, typename Scale, typename ZeroPoint>
-Status quantize_channels(TensorView<const float> x, std::span<const Scale> scales,
-                         std::span<const ZeroPoint> zero_points, std::int32_t axis, DType dtype,
-                         Overflow overflow, std::span<Code> codes) {
-  Status status = check_torch_dtype<Code>(dtype);
-  if (status == Status::kOk) status = check(x);
+  [[nodiscard]] float scale(std::size_t i) const {
+    return doubles_ != nullptr ? static_cast<float>(doubles_[i]) : floats_[i];
+  }
+
+  [[nodiscard]] float zero_point(std::size_t i) const {
+    return integers_ != nullptr ? static_cast<float>(integers_[i]) : fractions_[i];
+  }
+
+  // A scale of 0 counts as 1 where zero points are floating; elsewhere its reciprocal is infinite.
+  [[nodiscard]] float reciprocal(std::size_t i) const {
+    const float own = scale(i);
+    return add_ == AddZeroPoint::kBeforeRounding && own == 0.0F ? 1.0F : 1.0F / own;
+  }
+
+  // The code NaN becomes: the zero point, as far as the range holds it.
+  [[nodiscard]] std::int32_t nan_code(std::size_t i, QuantRange range) const {
+    if (integers_ != nullptr) return std::clamp(integers_[i], range.min, range.max);
+    const float own = fractions_[i];
+    if (!(own > static_cast<float>(range.min))) return range.min;
+    if (own >= static_cast<float>(range.max)) return range.max;
+    return static_cast<std::int32_t>(std::nearbyint(own));
+  }
+
+ private:
+  // Scales are one of these,
+  const double* doubles_ = nullptr;
+  const float* floats_ = nullptr;
+  // and zero points one of these.
+  const std::int32_t* integers_ = nullptr;
+  const float* fractions_ = nullptr;
+  AddZeroPoint add_;
+  std::size_t count_;
+  bool is_complete_;
+};
+
+// Channels as quantization takes them, by their reciprocals.
+class ReciprocalSlices final : public Slices {
+ public:
+  ReciprocalSlices(const Channels& channels, QuantRange range)
+      : channels_(channels), range_(range) {}
+
+  [[nodiscard]] kernels::ElementwiseFloatQParams load(std::size_t first,
+                                                      std::size_t count) override {
+    for (std::size_t i = 0; i < count; ++i) {
+      reciprocals_[i] = channels_.reciprocal(first + i);
+      zero_points_[i] = channels_.zero_point(first + i);
+      nan_codes_[i] = channels_.nan_code(first + i, range_);
+      scales_[i] = channels_.scale(first + i);
+    }
+    return {reciprocals_, zero_points_, nan_codes_, scales_};
+  }
+
+ private:
+  const Channels& channels_;
+  QuantRange range_;
+  float reciprocals_[kSliceTile];
+  float zero_points_[kSliceTile];
+  std::int32_t nan_codes_[kSliceTile];
+  float scales_[kSliceTile];
+};
+
+// Channels with floating zero points as they are.
+class FloatSlices final : public Slices {
+ public:
+  FloatSlices(std::span<const float> scales, std::span<const float> zero_points)
+      : each_{scales.data(), zero_points.data(), nullptr} {}
+
+  [[nodiscard]] kernels::ElementwiseFloatQParams load(std::size_t first, std::size_t) override {
+    return each_.skip(first);
+  }
+
+ private:
+  kernels::ElementwiseFloatQParams each_;
+};
+
+// Runs an operation of the torch family channel by channel. @return as Channels::check(),
+// kInvalidZeroPoint.
+Status run_channels(const kernels::Operation& operation, TensorView<const float> x,
+                    const Channels& channels, std::int32_t axis, QuantRange range,
+                    Overflow overflow, void* out, std::size_t out_size) {
   Granularity g;
-  if (status == Status::kOk) status = channels_of(x.shape, axis, scales.size(), g);
+  const Status status = channels.check(x.values.size(), x.shape, axis, out_size, g);
   if (status != Status::kOk) return status;
-  if (zero_points.size() != scales.size() || codes.size() != x.values.size()) {
-    return Status::kShapeMismatch;
+  if (!channels.zero_points_within(range)) return Status::kInvalidZeroPoint;
+  ReciprocalSlices slices(channels, range);
+  // One rule serves all channels, unless some have no finite reciprocal.
+  const auto is_finite = [&](std::size_t i) { return std::isfinite(channels.reciprocal(i)); };
+  bool alike = true;
+  for (std::size_t i = 0; i < channels.count(); ++i) alike = alike && is_finite(i);
+  if (alike || overflow == Overflow::kTorch) {
+    run_slices({operation, rule_for(range, overflow, 1.0F), x.values.data(), out}, 0, g, slices);
+    return Status::kOk;
   }
+  for (std::size_t i = 0; i < g.outer * g.slices; ++i) {
+    const kernels::ElementwiseFloatQParams own = slices.load(i % g.slices, 1);
+    const Pass pass{operation, rule_for(range, overflow, *own.scales), x.values.data(), out};
+    pass.run(i * g.inner, g.inner, kernels::QParams::groups(own, g.inner));
+  }
+  return Status::kOk;
+}
+
+QuantRange range_of(DType dtype) {
   const DTypeInfo info = dtype_info(dtype);
-  if constexpr (kAdd == AddZeroPoint::kAfterRounding) {
-    for (const ZeroPoint zero_point : zero_points) {
-      if (!holds(zero_point, info.qmin, info.qmax)) return Status::kInvalidZeroPoint;
-    }
-  }
-  for_channels<kAdd>(g, scales, zero_points, {info.qmin, info.qmax}, overflow,
-                     [&](std::size_t position, std::size_t length, auto qparams, const float*,
-                         kernels::TorchRule rule) {
-                       kernels::quantize_reciprocal_f32<Code, kAdd>(x.values.data() + position,
-                                                                    length, qparams, rule,
-                                                                    codes.data() + position);
-                     });
-  return Status::kOk;
+  return {info.qmin, info.qmax};
 }
 
-template <AddZeroPoint kAdd, typename ZeroPoint>
-Status fake_quantize_channels(TensorView<const float> x, std::span<const float> scales,
-                              std::span<const ZeroPoint> zero_points, std::int32_t axis,
-                              QuantRange quant_range, Overflow overflow, std::span<float> out) {
-  Status status = check(x);
-  Granularity g;
-  if (status == Status::kOk) status = channels_of(x.shape, axis, scales.size(), g);
+Status quantize_channels(TensorView<const float> x, const Channels& channels, std::int32_t axis,
+                         DType dtype, Overflow overflow, AnyCodes<void> codes) {
+  const Status status = check_torch_dtype(dtype, codes.storage);
   if (status != Status::kOk) return status;
-  if (zero_points.size() != scales.size() || out.size() != x.values.size()) {
-    return Status::kShapeMismatch;
+  return run_channels(kernels::reciprocal_quantization(channels.add(), codes.storage), x, channels,
+                      axis, range_of(dtype), overflow, codes.data, codes.size);
+}
+
+Status fake_quantize_channels(TensorView<const float> x, const Channels& channels,
+                              std::int32_t axis, QuantRange range, Overflow overflow,
+                              std::span<float> out) {
+  return run_channels(kernels::fake_reciprocal_quantization(channels.add()), x, channels, axis,
+                      range, overflow, out.data(), out.size());
+}
+
+// Differences of codes and integer zero points wrap in int32.
+void dequantize_s32(const std::int32_t* codes, std::size_t n, float scale, std::int32_t zero_point,
+                    float* out) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::uint32_t steps =
+        static_cast<std::uint32_t>(codes[i]) - static_cast<std::uint32_t>(zero_point);
+    out[i] = scale * static_cast<float>(static_cast<std::int32_t>(steps));
   }
-  if constexpr (kAdd == AddZeroPoint::kAfterRounding) {
-    for (const ZeroPoint zero_point : zero_points) {
-      if (!holds(zero_point, quant_range.min, quant_range.max)) return Status::kInvalidZeroPoint;
+}
+
+// Products are rounded to double, then to float32.
+template <typename Code>
+void dequantize_channels(const void* from, const Granularity& g, const double* scales,
+                         const std::int32_t* zero_points, float* out) {
+  const auto* codes = static_cast<const Code*>(from);
+  for (std::size_t outer = 0; outer < g.outer; ++outer) {
+    for (std::size_t channel = 0; channel < g.slices; ++channel) {
+      const double scale = scales[channel];
+      const auto zero_point = static_cast<float>(zero_points[channel]);
+      for (std::size_t i = 0; i < g.inner; ++i) {
+        const float steps = static_cast<float>(*codes++) - zero_point;
+        *out++ = static_cast<float>(static_cast<double>(steps) * scale);
+      }
     }
   }
-  for_channels<kAdd>(g, scales, zero_points, quant_range, overflow,
-                     [&](std::size_t position, std::size_t length, auto qparams,
-                         const float* run_scales, kernels::TorchRule rule) {
-                       kernels::fake_quantize_reciprocal_f32<kAdd>(x.values.data() + position,
-                                                                   length, qparams, run_scales,
-                                                                   rule, out.data() + position);
-                     });
-  return Status::kOk;
 }
 
 }  // namespace
 
-template <typename Code>
 Status quantize_per_tensor(std::span<const float> x, double scale, std::int32_t zero_point,
-                           DType dtype, Overflow overflow, std::span<Code> codes) {
-  const Status status = check_torch_dtype<Code>(dtype);
+                           DType dtype, Overflow overflow, AnyCodes<void> codes) {
+  const Status status = check_torch_dtype(dtype, codes.storage);
   if (status != Status::kOk) return status;
-  const DTypeInfo info = dtype_info(dtype);
-  if (!holds(zero_point, info.qmin, info.qmax)) return Status::kInvalidZeroPoint;
-  if (codes.size() != x.size()) return Status::kShapeMismatch;
+  const QuantRange range = range_of(dtype);
+  if (!holds(range, zero_point)) return Status::kInvalidZeroPoint;
+  if (codes.size != x.size()) return Status::kShapeMismatch;
   const kernels::UniformQParams qparams{1.0F / static_cast<float>(scale),
                                         static_cast<float>(zero_point), zero_point};
-  const kernels::TorchRule rule = rule_for(info.qmin, info.qmax, overflow, qparams.scale);
-  kernels::quantize_reciprocal_f32<Code, AddZeroPoint::kAfterRounding>(x.data(), x.size(), qparams,
-                                                                       rule, codes.data());
+  kernels::run(kernels::reciprocal_quantization(AddZeroPoint::kAfterRounding, codes.storage),
+               x.data(), x.size(), qparams, rule_for(range, overflow, qparams.scale), codes.data);
   return Status::kOk;
 }
 
-template <typename Code>
 Status quantize_per_channel(TensorView<const float> x, std::span<const double> scales,
                             std::span<const std::int32_t> zero_points, std::int32_t axis,
-                            DType dtype, Overflow overflow, std::span<Code> codes) {
-  return quantize_channels<AddZeroPoint::kAfterRounding>(x, scales, zero_points, axis, dtype,
-                                                         overflow, codes);
+                            DType dtype, Overflow overflow, AnyCodes<void> codes) {
+  return quantize_channels(x, {scales, zero_points}, axis, dtype, overflow, codes);
 }
 
-template <typename Code>
 Status quantize_per_channel_float_qparams(TensorView<const float> x, std::span<const float> scales,
                                           std::span<const float> zero_points, std::int32_t axis,
-                                          DType dtype, Overflow overflow, std::span<Code> codes) {
-  if constexpr (sizeof(Code) == 4) {
-    return Status::kUnsupportedDType;
-  } else {
-    return quantize_channels<AddZeroPoint::kBeforeRounding>(x, scales, zero_points, axis, dtype,
-                                                            overflow, codes);
-  }
+                                          DType dtype, Overflow overflow, AnyCodes<void> codes) {
+  if (codes.storage == Storage::kInt32) return Status::kUnsupportedDType;
+  return quantize_channels(x, {scales, zero_points}, axis, dtype, overflow, codes);
 }
 
-template <typename Code>
-Status dequantize_per_tensor(std::span<const Code> codes, double scale, std::int32_t zero_point,
+Status dequantize_per_tensor(AnyCodes<const void> codes, double scale, std::int32_t zero_point,
                              std::span<float> out) {
-  if (codes.size() != out.size()) return Status::kShapeMismatch;
+  if (!is_torch(codes.storage)) return Status::kUnsupportedDType;
+  if (codes.size != out.size()) return Status::kShapeMismatch;
   const auto scale32 = static_cast<float>(scale);
-  if constexpr (sizeof(Code) == 4) {
-    for (std::size_t i = 0; i < codes.size(); ++i) {
-      const std::uint32_t steps =
-          static_cast<std::uint32_t>(codes[i]) - static_cast<std::uint32_t>(zero_point);
-      out[i] = scale32 * static_cast<float>(static_cast<std::int32_t>(steps));
-    }
-  } else {
-    // Differences of 8-bit codes and their zero points are exact in float32.
-    const kernels::UniformQParams qparams{scale32, static_cast<float>(zero_point), zero_point};
-    kernels::dequantize_f32(codes.data(), codes.size(), qparams, out.data());
+  if (codes.storage == Storage::kInt32) {
+    dequantize_s32(static_cast<const std::int32_t*>(codes.data), codes.size, scale32, zero_point,
+                   out.data());
+    return Status::kOk;
   }
+  // Differences of 8-bit codes and their zero points are exact in float32.
+  const kernels::UniformQParams qparams{scale32, static_cast<float>(zero_point), zero_point};
+  kernels::run(kernels::dequantization(codes.storage), codes.data, codes.size, qparams, {},
+               out.data());
   return Status::kOk;
 }
 
-template <typename Code>
-Status dequantize_per_channel(TensorView<const Code> codes, std::span<const double> scales,
+Status dequantize_per_channel(AnyCodes<const void> codes, Shape shape,
+                              std::span<const double> scales,
                               std::span<const std::int32_t> zero_points, std::int32_t axis,
                               std::span<float> out) {
-  Status status = check(codes);
+  if (!is_torch(codes.storage)) return Status::kUnsupportedDType;
   Granularity g;
-  if (status == Status::kOk) status = channels_of(codes.shape, axis, scales.size(), g);
+  const Status status = Channels(scales, zero_points).check(codes.size, shape, axis, out.size(), g);
   if (status != Status::kOk) return status;
-  if (zero_points.size() != scales.size() || out.size() != codes.values.size()) {
-    return Status::kShapeMismatch;
-  }
-  for_channel_runs(g, [&](std::size_t position, std::size_t channel, std::size_t length) {
-    const double scale = scales[channel];
-    const auto zero_point = static_cast<float>(zero_points[channel]);
-    for (std::size_t i = position; i < position + length; ++i) {
-      const float steps = static_cast<float>(codes.values[i]) - zero_point;
-      out[i] = static_cast<float>(static_cast<double>(steps) * scale);
-    }
-  });
+  const auto run = codes.storage == Storage::kInt32  ? dequantize_channels<std::int32_t>
+                   : codes.storage == Storage::kInt8 ? dequantize_channels<std::int8_t>
+                                                     : dequantize_channels<std::uint8_t>;
+  run(codes.data, g, scales.data(), zero_points.data(), out.data());
   return Status::kOk;
 }
 
-template <typename Code>
-Status dequantize_per_channel_float_qparams(TensorView<const Code> codes,
+Status dequantize_per_channel_float_qparams(AnyCodes<const void> codes, Shape shape,
                                             std::span<const float> scales,
                                             std::span<const float> zero_points, std::int32_t axis,
                                             std::span<float> out) {
-  Status status = check(codes);
+  if (!is_torch(codes.storage)) return Status::kUnsupportedDType;
   Granularity g;
-  if (status == Status::kOk) status = channels_of(codes.shape, axis, scales.size(), g);
+  const Status status = Channels(scales, zero_points).check(codes.size, shape, axis, out.size(), g);
   if (status != Status::kOk) return status;
-  if (zero_points.size() != scales.size() || out.size() != codes.values.size()) {
-    return Status::kShapeMismatch;
-  }
-  if (g.inner != 1) {
-    for_channel_runs(g, [&](std::size_t position, std::size_t channel, std::size_t length) {
-      const kernels::UniformQParams qparams{scales[channel], zero_points[channel], 0};
-      kernels::dequantize_f32(codes.values.data() + position, length, qparams,
-                              out.data() + position);
-    });
-    return Status::kOk;
-  }
-  constexpr std::int32_t kUnused[kChannelTile] = {};
-  for_channel_tiles(
-      g, [](std::size_t, std::size_t) {},
-      [&](std::size_t position, std::size_t first, std::size_t count) {
-        const kernels::ElementwiseFloatQParams qparams{scales.data() + first,
-                                                       zero_points.data() + first, kUnused};
-        kernels::dequantize_f32(codes.values.data() + position, count, qparams,
-                                out.data() + position);
-      });
+  FloatSlices slices(scales, zero_points);
+  run_slices({kernels::dequantization(codes.storage), {}, codes.data, out.data()}, 0, g, slices);
   return Status::kOk;
 }
 
 Status fake_quantize_per_tensor(std::span<const float> x, double scale, std::int32_t zero_point,
                                 QuantRange quant_range, Overflow overflow, std::span<float> out) {
-  if (!holds(zero_point, quant_range.min, quant_range.max)) return Status::kInvalidZeroPoint;
+  if (!holds(quant_range, zero_point)) return Status::kInvalidZeroPoint;
   if (x.size() != out.size()) return Status::kShapeMismatch;
   const auto scale32 = static_cast<float>(scale);
   const kernels::UniformQParams qparams{1.0F / scale32, static_cast<float>(zero_point), zero_point};
-  const kernels::TorchRule rule =
-      rule_for(quant_range.min, quant_range.max, overflow, qparams.scale);
-  kernels::fake_quantize_reciprocal_f32<AddZeroPoint::kAfterRounding>(x.data(), x.size(), qparams,
-                                                                      &scale32, rule, out.data());
+  kernels::run(kernels::fake_reciprocal_quantization(AddZeroPoint::kAfterRounding), x.data(),
+               x.size(), {qparams, &scale32}, rule_for(quant_range, overflow, qparams.scale),
+               out.data());
   return Status::kOk;
 }
 
 Status fake_quantize_per_channel(TensorView<const float> x, std::span<const float> scales,
                                  std::span<const std::int32_t> zero_points, std::int32_t axis,
                                  QuantRange quant_range, Overflow overflow, std::span<float> out) {
-  return fake_quantize_channels<AddZeroPoint::kAfterRounding>(x, scales, zero_points, axis,
-                                                              quant_range, overflow, out);
+  return fake_quantize_channels(x, {scales, zero_points}, axis, quant_range, overflow, out);
 }
 
 Status fake_quantize_per_channel_float_qparams(TensorView<const float> x,
@@ -284,30 +320,7 @@ Status fake_quantize_per_channel_float_qparams(TensorView<const float> x,
                                                std::span<const float> zero_points,
                                                std::int32_t axis, QuantRange quant_range,
                                                Overflow overflow, std::span<float> out) {
-  return fake_quantize_channels<AddZeroPoint::kBeforeRounding>(x, scales, zero_points, axis,
-                                                               quant_range, overflow, out);
+  return fake_quantize_channels(x, {scales, zero_points}, axis, quant_range, overflow, out);
 }
-
-#define ZEROPOINT_INSTANTIATE(Code)                                                          \
-  template Status quantize_per_tensor(std::span<const float>, double, std::int32_t, DType,   \
-                                      Overflow, std::span<Code>);                            \
-  template Status quantize_per_channel(TensorView<const float>, std::span<const double>,     \
-                                       std::span<const std::int32_t>, std::int32_t, DType,   \
-                                       Overflow, std::span<Code>);                           \
-  template Status quantize_per_channel_float_qparams(                                        \
-      TensorView<const float>, std::span<const float>, std::span<const float>, std::int32_t, \
-      DType, Overflow, std::span<Code>);                                                     \
-  template Status dequantize_per_tensor(std::span<const Code>, double, std::int32_t,         \
-                                        std::span<float>);                                   \
-  template Status dequantize_per_channel(TensorView<const Code>, std::span<const double>,    \
-                                         std::span<const std::int32_t>, std::int32_t,        \
-                                         std::span<float>);                                  \
-  template Status dequantize_per_channel_float_qparams(                                      \
-      TensorView<const Code>, std::span<const float>, std::span<const float>, std::int32_t,  \
-      std::span<float>);
-ZEROPOINT_INSTANTIATE(std::int8_t)
-ZEROPOINT_INSTANTIATE(std::uint8_t)
-ZEROPOINT_INSTANTIATE(std::int32_t)
-#undef ZEROPOINT_INSTANTIATE
 
 }  // namespace zeropoint

@@ -43,7 +43,7 @@ inline void store_codes(const Int32x16& v, Code* out) {
 
 /// Narrows 16 int32 that may lie anywhere to codes of 8 bits within the rule's limits.
 template <typename Code>
-inline v128_t narrow_codes(const Int32x16& v, CodeRule rule) {
+inline v128_t narrow_codes(const Int32x16& v, const CodeRule& rule) {
   static_assert(sizeof(Code) == 1);
   const v128_t low = wasm_i16x8_narrow_i32x4(v.lanes[0], v.lanes[1]);
   const v128_t high = wasm_i16x8_narrow_i32x4(v.lanes[2], v.lanes[3]);
@@ -95,14 +95,5 @@ inline v128_t load_four(const Code* codes) {
     return wasm_u32x4_extend_low_u16x8(wasm_u16x8_extend_low_u8x16(bytes));
   }
 }
-
-/// The last n % 16 values, copied to a full step: the vector code does the tail too, so that a
-/// value's result cannot depend on its place.
-template <typename T>
-struct Tail {
-  T values[kStep] = {};
-
-  Tail(const T* from, std::size_t count) { std::copy_n(from, count, values); }
-};
 
 }  // namespace zeropoint::kernels

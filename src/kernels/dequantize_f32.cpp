@@ -3,55 +3,74 @@
 #include "kernels/qparams_lanes.h"
 
 namespace zeropoint::kernels {
+namespace {
 
-template <typename Code, typename QParams>
-void dequantize_f32(const Code* codes, std::size_t n, QParams qparams, float* out) {
-  for_steps(codes, n, qparams, out, [](const Code* from, std::size_t count, auto q, float* to) {
-    const auto q_lanes = lanes(q);
-    for (std::size_t i = 0; i < count; i += kStep) {
-      const Int32x16 widened = load_codes(from + i);
-      for (std::size_t j = 0; j < 4; ++j) {
-        const QParamsLanes four = q_lanes.load(i + 4 * j);
-        const v128_t steps =
-            wasm_f32x4_sub(wasm_f32x4_convert_i32x4(widened.lanes[j]), four.zero_point);
-        wasm_v128_store(to + i + 4 * j, wasm_f32x4_mul(four.scale, steps));
+v128_t dequantize(v128_t code, const QParamsLanes& q) {
+  return wasm_f32x4_mul(q.scale, wasm_f32x4_sub(wasm_f32x4_convert_i32x4(code), q.zero_point));
+}
+
+template <typename Code, typename Lanes>
+void dequantize_steps(const Code* codes, std::size_t n, const Lanes& lanes, float* out) {
+  for (std::size_t i = 0; i < n; i += kStep) {
+    const Int32x16 widened = load_codes(codes + i);
+    for (std::size_t j = 0; j < 4; ++j) {
+      wasm_v128_store(out + i + 4 * j, dequantize(widened.lanes[j], lanes.load(i + 4 * j)));
+    }
+  }
+}
+
+template <typename Code>
+void dequantize_groups(const void* from, std::size_t n, const QParams& q, const CodeRule&,
+                       void* to) {
+  const auto* codes = static_cast<const Code*>(from);
+  auto* out = static_cast<float*>(to);
+  for_groups(n, q,
+             [&](std::size_t first, std::size_t count, const UniformLanes& lanes, std::size_t) {
+               dequantize_steps(codes + first, count, lanes, out + first);
+             });
+}
+
+template <typename Code>
+void dequantize_columns(const void* from, std::size_t n, const QParams& q, const CodeRule&,
+                        void* to) {
+  dequantize_steps(static_cast<const Code*>(from), n, ElementwiseLanes(q.each),
+                   static_cast<float*>(to));
+}
+
+template <typename Code>
+void dequantize_rows(const void* from, std::size_t n, const QParams& q, const CodeRule&, void* to) {
+  const auto* codes = static_cast<const Code*>(from);
+  auto* out = static_cast<float*>(to);
+  const ElementwiseLanes lanes(q.each);
+  for_rows(q, [&](std::size_t position, std::size_t apart) {
+    for (std::size_t i = 0; i < n; i += 4) {
+      const QParamsLanes four = lanes.load(i);
+      for (std::size_t r = 0; r < kRowsTogether; ++r) {
+        const std::size_t at = position + r * apart + i;
+        wasm_v128_store(out + at, dequantize(load_four(codes + at), four));
       }
     }
   });
 }
 
 template <typename Code>
-void dequantize_f32(const Code* codes, std::size_t n, ColumnsQParams qparams, float* out) {
-  const ElementwiseFloatLanes q_lanes(qparams.columns);
-  for_rows(
-      qparams, n, sizeof(Code) == 1 ? n / 4 * 4 : 0,
-      [&](std::size_t position, std::size_t apart) {
-        if constexpr (sizeof(Code) == 1) {
-          for (std::size_t i = 0; i + 4 <= n; i += 4) {
-            const QParamsLanes four = q_lanes.load(i);
-            for (std::size_t r = 0; r < kRowsTogether; ++r) {
-              const std::size_t at = position + r * apart + i;
-              const v128_t steps =
-                  wasm_f32x4_sub(wasm_f32x4_convert_i32x4(load_four(codes + at)), four.zero_point);
-              wasm_v128_store(out + at, wasm_f32x4_mul(four.scale, steps));
-            }
-          }
-        }
-      },
-      [&](std::size_t position, std::size_t count, ElementwiseFloatQParams rest) {
-        dequantize_f32(codes + position, count, rest, out + position);
-      });
+constexpr Loop rows_loop() {
+  if constexpr (sizeof(Code) == 1) {
+    return dequantize_rows<Code>;
+  } else {
+    return nullptr;
+  }
 }
 
-#define ZEROPOINT_INSTANTIATE(Code)                                                        \
-  template void dequantize_f32(const Code*, std::size_t, GroupedQParams, float*);          \
-  template void dequantize_f32(const Code*, std::size_t, ElementwiseFloatQParams, float*); \
-  template void dequantize_f32(const Code*, std::size_t, ColumnsQParams, float*);
-ZEROPOINT_INSTANTIATE(std::int8_t)
-ZEROPOINT_INSTANTIATE(std::uint8_t)
-ZEROPOINT_INSTANTIATE(std::int16_t)
-ZEROPOINT_INSTANTIATE(std::uint16_t)
-ZEROPOINT_INSTANTIATE(std::int32_t)
-#undef ZEROPOINT_INSTANTIATE
+template <typename Code>
+struct Dequantization {
+  static constexpr Operation kOperation{
+      sizeof(Code),     sizeof(float), false, dequantize_groups<Code>, dequantize_columns<Code>,
+      rows_loop<Code>()};
+};
+
+}  // namespace
+
+const Operation& dequantization(Storage codes) { return operation_of<Dequantization>(codes); }
 
 }  // namespace zeropoint::kernels

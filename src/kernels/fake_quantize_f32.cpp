@@ -3,14 +3,13 @@
 #include "kernels/qparams_lanes.h"
 
 namespace zeropoint::kernels {
-
 namespace {
 
 class FakeQuantizer {
  public:
   // Limits in float32, where every code the result can tell apart is exact: int32's largest is 2^31
   // there, which is also what the code 2^31 - 1 dequantizes as.
-  explicit FakeQuantizer(CodeRule rule)
+  explicit FakeQuantizer(const CodeRule& rule)
       : low_(wasm_f32x4_splat(static_cast<float>(rule.qmin))),
         high_(wasm_f32x4_splat(static_cast<float>(rule.qmax))) {}
 
@@ -31,15 +30,45 @@ class FakeQuantizer {
   v128_t high_;
 };
 
-template <typename QParams>
-void fake_quantize_steps(const float* x, std::size_t n, QParams qparams, CodeRule rule,
-                         float* out) {
+template <typename Lanes>
+void fake_quantize_steps(const float* x, std::size_t n, const Lanes& lanes,
+                         const FakeQuantizer& quantizer, float* out) {
+  for (std::size_t i = 0; i < n; i += kStep) {
+    for (std::size_t j = i; j < i + kStep; j += 4) {
+      wasm_v128_store(out + j, quantizer.quantize(wasm_v128_load(x + j), lanes.load(j)));
+    }
+  }
+}
+
+void fake_quantize_groups(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
+                          void* to) {
+  const auto* x = static_cast<const float*>(from);
+  auto* out = static_cast<float*>(to);
   const FakeQuantizer quantizer(rule);
-  for_steps(x, n, qparams, out, [&](const float* from, std::size_t count, auto q, float* to) {
-    const auto q_lanes = lanes(q);
-    for (std::size_t i = 0; i < count; i += kStep) {
-      for (std::size_t j = i; j < i + kStep; j += 4) {
-        wasm_v128_store(to + j, quantizer.quantize(wasm_v128_load(from + j), q_lanes.load(j)));
+  for_groups(n, q,
+             [&](std::size_t first, std::size_t count, const UniformLanes& lanes, std::size_t) {
+               fake_quantize_steps(x + first, count, lanes, quantizer, out + first);
+             });
+}
+
+void fake_quantize_columns(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
+                           void* to) {
+  fake_quantize_steps(static_cast<const float*>(from), n, ElementwiseLanes(q.each),
+                      FakeQuantizer(rule), static_cast<float*>(to));
+}
+
+void fake_quantize_rows(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
+                        void* to) {
+  const auto* x = static_cast<const float*>(from);
+  auto* out = static_cast<float*>(to);
+  const FakeQuantizer quantizer(rule);
+  const ElementwiseLanes lanes(q.each);
+  for_rows(q, [&](std::size_t position, std::size_t apart) {
+    for (std::size_t i = 0; i < n; i += 4) {
+      const QParamsLanes four = lanes.load(i);
+      for (std::size_t r = 0; r < kRowsTogether; ++r) {
+        const std::size_t at = position + r * apart + i;
+        wasm_v128_store(out + at, quantizer.quantize(wasm_v128_load(x + at), four));
       }
     }
   });
@@ -47,33 +76,11 @@ void fake_quantize_steps(const float* x, std::size_t n, QParams qparams, CodeRul
 
 }  // namespace
 
-template <typename QParams>
-void fake_quantize_f32(const float* x, std::size_t n, QParams qparams, CodeRule rule, float* out) {
-  fake_quantize_steps(x, n, qparams, rule, out);
+const Operation& fake_quantization() {
+  static constexpr Operation kOperation{
+      sizeof(float),        sizeof(float),         false,
+      fake_quantize_groups, fake_quantize_columns, fake_quantize_rows};
+  return kOperation;
 }
-
-void fake_quantize_f32(const float* x, std::size_t n, ColumnsQParams qparams, CodeRule rule,
-                       float* out) {
-  const FakeQuantizer quantizer(rule);
-  const ElementwiseFloatLanes q_lanes(qparams.columns);
-  for_rows(
-      qparams, n, n / 4 * 4,
-      [&](std::size_t position, std::size_t apart) {
-        for (std::size_t i = 0; i + 4 <= n; i += 4) {
-          const QParamsLanes four = q_lanes.load(i);
-          for (std::size_t r = 0; r < kRowsTogether; ++r) {
-            const std::size_t at = position + r * apart + i;
-            wasm_v128_store(out + at, quantizer.quantize(wasm_v128_load(x + at), four));
-          }
-        }
-      },
-      [&](std::size_t position, std::size_t count, ElementwiseFloatQParams rest) {
-        fake_quantize_f32(x + position, count, rest, rule, out + position);
-      });
-}
-
-template void fake_quantize_f32(const float*, std::size_t, GroupedQParams, CodeRule, float*);
-template void fake_quantize_f32(const float*, std::size_t, ElementwiseFloatQParams, CodeRule,
-                                float*);
 
 }  // namespace zeropoint::kernels

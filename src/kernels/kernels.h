@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "zeropoint/dtype.h"
 #include "zeropoint/range.h"
 
 namespace zeropoint::kernels {
@@ -32,14 +33,7 @@ void minmax_columns_f32(const float* x, std::size_t rows, std::size_t stride, st
 /// Whether low <= v <= high for every value.
 bool all_within_s32(const std::int32_t* values, std::size_t n, std::int32_t low, std::int32_t high);
 
-// ---- quantize: clamp(round_half_even(x / scale + zero_point), qmin, qmax)
-
-/// What rounding and clamping lead to, and what stands for values that no code can hold.
-struct CodeRule {
-  std::int32_t qmin;
-  std::int32_t qmax;
-  std::int32_t overflow;  ///< for x >= 2^31 when qmax = 2^31 - 1: 2^31 - 1 saturates
-};
+// ---- operations on every value, each with its own or shared qparams
 
 /// One scale and zero point for all values.
 struct UniformQParams {
@@ -48,96 +42,143 @@ struct UniformQParams {
   std::int32_t nan_code;  ///< what NaN becomes
 };
 
-/// One scale, possibly fractional zero point and code for NaN per group of `length` values, of
-/// which only the last group may have fewer. If there are several groups, 16 must divide `length`.
-struct GroupedQParams {
-  const float* scales;
-  const float* zero_points;
-  const std::int32_t* nan_codes;
-  std::size_t length;
-
-  GroupedQParams(const float* s, const float* z, const std::int32_t* c, std::size_t n)
-      : scales(s), zero_points(z), nan_codes(c), length(n) {}
-
-  /// One group; refers to `q`.
-  GroupedQParams(const UniformQParams& q, std::size_t n)
-      : GroupedQParams(&q.scale, &q.zero_point, &q.nan_code, n) {}
-};
-
 /// One scale, possibly fractional zero point and code for NaN per value.
 struct ElementwiseFloatQParams {
   const float* scales;
   const float* zero_points;
-  const std::int32_t* nan_codes;
+  const std::int32_t* nan_codes;  ///< null where none is asked for
+
+  /// What a fake quantization of the torch family, whose `scales` are reciprocals, multiplies codes
+  /// back with; elsewhere null.
+  const float* true_scales = nullptr;
+
+  /// Those of values i and later.
+  [[nodiscard]] ElementwiseFloatQParams skip(std::size_t i) const {
+    return {scales + i, zero_points + i, nan_codes == nullptr ? nullptr : nan_codes + i,
+            true_scales == nullptr ? nullptr : true_scales + i};
+  }
 };
 
-/// The most columns of ColumnsQParams.
+/// The most columns of QParams.
 inline constexpr std::size_t kColumns = 4096;
 
-/// One scale, possibly fractional zero point and code for NaN per column of rows of n <= kColumns
-/// values, each `pitch` values after the one before.
-struct ColumnsQParams {
-  ElementwiseFloatQParams columns;
-  std::size_t rows;
-  std::size_t pitch;
+/// The qparams of n values: of groups of them, or of columns of rows of n <= kColumns values each.
+struct QParams {
+  ElementwiseFloatQParams each;  ///< one for each group or column
+  /// Of a group, which only the last one may not fill; if there are several, 16 must divide it. 0:
+  /// the qparams are those of columns.
+  std::size_t length = 0;
+  std::size_t rows = 1;
+  std::size_t pitch = 0;  ///< values from one row to the next
+
+  /// One group; refers to `q`.
+  QParams(const UniformQParams& q, const float* true_scale = nullptr)
+      : QParams(groups({&q.scale, &q.zero_point, &q.nan_code, true_scale}, SIZE_MAX)) {}
+
+  QParams(const ElementwiseFloatQParams& columns, std::size_t row_count = 1,
+          std::size_t row_pitch = 0)
+      : each(columns), rows(row_count), pitch(row_pitch) {}
+
+  static QParams groups(const ElementwiseFloatQParams& each, std::size_t length) {
+    QParams q(each);
+    q.length = length;
+    return q;
+  }
 };
 
-/// Code: int8_t, uint8_t, int16_t, uint16_t, int32_t.
-template <typename Code>
-void quantize_f32(const float* x, std::size_t n, GroupedQParams qparams, CodeRule rule, Code* out);
-template <typename Code>
-void quantize_f32(const float* x, std::size_t n, ElementwiseFloatQParams qparams, CodeRule rule,
-                  Code* out);
-template <typename Code>
-void quantize_f32(const float* x, std::size_t n, ColumnsQParams qparams, CodeRule rule, Code* out);
+/// What rounding and clamping lead to, and what stands for values that no code can hold.
+struct CodeRule {
+  std::int32_t qmin;
+  std::int32_t qmax;
+  std::int32_t overflow;  ///< for x >= 2^31 when qmax = 2^31 - 1: 2^31 - 1 saturates
+};
 
-template <typename Code>
-void quantize_f32(const float* x, std::size_t n, UniformQParams qparams, CodeRule rule, Code* out) {
-  quantize_f32(x, n, GroupedQParams(qparams, n), rule, out);
-}
+/// A loop of an operation, over n values that its qparams say more of.
+using Loop = void (*)(const void* from, std::size_t n, const QParams& qparams, const CodeRule& rule,
+                      void* to);
 
-/// Quantizes, then dequantizes, without a code in between. out may be x. NaN becomes the zero
-/// point. QParams: GroupedQParams, ElementwiseFloatQParams, ColumnsQParams; scales finite and > 0,
-/// zero points codes.
-template <typename QParams>
-void fake_quantize_f32(const float* x, std::size_t n, QParams qparams, CodeRule rule, float* out);
-void fake_quantize_f32(const float* x, std::size_t n, ColumnsQParams qparams, CodeRule rule,
-                       float* out);
+/// An operation on values of one type that gives values of another: nothing but its innermost
+/// loops, over whole steps. run() does all that is the same for every operation.
+struct Operation {
+  std::size_t from_size;  ///< bytes of a value
+  std::size_t to_size;
+  bool asks_nan_codes;  ///< whether qparams' codes for NaN may not be null
+  Loop groups;          ///< 16 divides n, and the length of groups if there are several
+  Loop columns;         ///< 16 divides n: one row
+  Loop rows;            ///< 4 divides n and `rows`, see kRowsTogether; null: row by row
+};
 
-inline void fake_quantize_f32(const float* x, std::size_t n, UniformQParams qparams, CodeRule rule,
-                              float* out) {
-  fake_quantize_f32(x, n, GroupedQParams(qparams, n), rule, out);
-}
+/// Runs an operation over n values, or over rows of n. `to` may be `from` where the operation says
+/// so.
+void run(const Operation& operation, const void* from, std::size_t n, const QParams& qparams,
+         const CodeRule& rule, void* to);
 
 /// Writes every word of from[count] `times` times over, and all of that `copies` times:
 /// to[(c * count + i) * times + t] = from[i]. May write 15 words more than that.
 void repeat_words(const void* from, std::size_t count, std::size_t times, std::size_t copies,
                   void* to);
 
-// ---- quantize, torch family: clamp(round_half_even(x * inverse) + zero_point, qmin, qmax)
+/// float32 to codes: clamp(round_half_even(x / scale + zero_point), qmin, qmax).
+const Operation& quantization(Storage codes);
+
+/// Codes to float32: scale * (float(code) - float(zero_point)). No code for NaN is asked for.
+const Operation& dequantization(Storage codes);
+
+/// Quantizes, then dequantizes, without a code in between. `to` may be `from`. NaN becomes the zero
+/// point. Scales are finite and > 0, zero points codes. No code for NaN is asked for.
+const Operation& fake_quantization();
+
+template <typename Code>
+void quantize_f32(const float* x, std::size_t n, const QParams& qparams, const CodeRule& rule,
+                  Code* out) {
+  run(quantization(kStorageOf<Code>), x, n, qparams, rule, out);
+}
+template <typename Code>
+void dequantize_f32(const Code* codes, std::size_t n, const QParams& qparams, float* out) {
+  run(dequantization(kStorageOf<Code>), codes, n, qparams, {}, out);
+}
+inline void fake_quantize_f32(const float* x, std::size_t n, const QParams& qparams,
+                              const CodeRule& rule, float* out) {
+  run(fake_quantization(), x, n, qparams, rule, out);
+}
+
+// ---- the torch family: clamp(round_half_even(x * inverse) + zero_point, qmin, qmax)
 
 /// Where the zero point is added: after rounding (integer zero points) or before (floating ones).
 enum class AddZeroPoint { kAfterRounding, kBeforeRounding };
+
+/// The `overflow` of a rule that makes of values beyond int32 and NaN what PyTorch's portable
+/// kernel does, see quantize.h's Overflow::kTorch; any other one saturates.
+inline constexpr std::int32_t kTorchOverflow = INT32_MIN;
+
+/// The qparams' scales are reciprocals, 1 / scale. Codes are int8, uint8 and, with integer zero
+/// points, int32. The codes for NaN serve only where the rule saturates.
+const Operation& reciprocal_quantization(AddZeroPoint add, Storage codes);
+
+/// The same, then float((double(code) - zero_point) * double(true scale)); integer zero points are
+/// taken from the codes for NaN. `to` may be `from`.
+const Operation& fake_reciprocal_quantization(AddZeroPoint add);
 
 /// What the torch family clamps to, and what it makes of values beyond int32.
 struct TorchRule {
   std::int32_t qmin;
   std::int32_t qmax;
-  bool saturate;  ///< false: PyTorch's portable kernel, see quantize.h's Overflow::kTorch
+  bool saturate;
+
+  operator CodeRule() const { return {qmin, qmax, saturate ? qmax : kTorchOverflow}; }
 };
 
-/// QParams: UniformQParams, ElementwiseFloatQParams; their `scale` is the reciprocal, 1 / scale.
-/// The codes for NaN serve only where the rule saturates.
-template <typename Code, AddZeroPoint kAdd, typename QParams>
-void quantize_reciprocal_f32(const float* x, std::size_t n, QParams qparams, TorchRule rule,
-                             Code* out);
-
-/// Scales, and zero points as doubles, that a fake quantization multiplies codes back with.
-/// x, n, qparams, rule as above; out[i] = float((double(code) - zero_point) * double(scale)), scale
-/// per value or (uniform) one for all. out may be x.
-template <AddZeroPoint kAdd, typename QParams>
+template <typename Code, AddZeroPoint kAdd>
+void quantize_reciprocal_f32(const float* x, std::size_t n, const QParams& qparams,
+                             const TorchRule& rule, Code* out) {
+  run(reciprocal_quantization(kAdd, kStorageOf<Code>), x, n, qparams, rule, out);
+}
+template <AddZeroPoint kAdd>
 void fake_quantize_reciprocal_f32(const float* x, std::size_t n, QParams qparams,
-                                  const float* scales, TorchRule rule, float* out);
+                                  const float* scales, const TorchRule& rule, float* out) {
+  qparams.each.true_scales = scales;
+  run(fake_reciprocal_quantization(kAdd), x, n, qparams, rule, out);
+}
 
 // ---- histogram
 
@@ -145,19 +186,6 @@ void fake_quantize_reciprocal_f32(const float* x, std::size_t n, QParams qparams
 /// bin taking what rounds up to `bins`, and the first one what overflows float32.
 void histogram_f32(const float* x, std::size_t n, float lo, float hi, std::uint32_t* counts,
                    std::size_t bins);
-
-// ---- dequantize: scale * (float(code) - float(zero_point))
-
-/// QParams: GroupedQParams, ElementwiseFloatQParams, ColumnsQParams (codes for NaN unused).
-template <typename Code, typename QParams>
-void dequantize_f32(const Code* codes, std::size_t n, QParams qparams, float* out);
-template <typename Code>
-void dequantize_f32(const Code* codes, std::size_t n, ColumnsQParams qparams, float* out);
-
-template <typename Code>
-void dequantize_f32(const Code* codes, std::size_t n, UniformQParams qparams, float* out) {
-  dequantize_f32(codes, n, GroupedQParams(qparams, n), out);
-}
 
 // ---- error
 

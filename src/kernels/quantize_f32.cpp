@@ -40,7 +40,7 @@ struct Bracket {
 // is in doubt; infinities saturate. One thing is left: where the sum with the constant is negative
 // and small, its bits are no longer in order. There |p| > 2^23; p and q lie more than 2^-20 * |p|
 // apart, so the sums, which are integers, differ.
-Bracket bracket(v128_t scale, v128_t zero_point, CodeRule rule) {
+Bracket bracket(v128_t scale, v128_t zero_point, const CodeRule& rule) {
   constexpr float kUnit = 0x1p-24F;
   // Scales that nobody has validated may have no such bounds, and zero points may be no codes.
   const v128_t serves = wasm_v128_and(
@@ -80,7 +80,7 @@ v128_t multiply(v128_t x, const Bracket& b, v128_t magic, v128_t& doubt) {
 template <typename Code>
 class Divide {
  public:
-  explicit Divide(CodeRule rule)
+  explicit Divide(const CodeRule& rule)
       : low_(wasm_f32x4_splat(static_cast<float>(rule.qmin))),
         high_(wasm_f32x4_splat(static_cast<float>(rule.qmax))) {}
 
@@ -111,43 +111,74 @@ class Divide {
   v128_t high_;
 };
 
-// A step, operation by operation.
-template <typename Code>
-[[gnu::noinline]] void quantize_exactly(const float* x, const QParamsLanes& q, CodeRule rule,
-                                        Code* out) {
-  const Quantizer quantizer(rule);
-  Int32x16 codes;
+// A step, operation by operation. Clamping integers instead of floats gives the same codes
+// (trunc_sat saturates at int32) and leaves NaN alone, which the select then replaces.
+[[gnu::noinline]] void quantize_exactly(const float* x, const FourByFour& qparams,
+                                        const CodeRule& rule, Int32x16& codes) {
+  // What no float reaches where only the limits count.
+  const float beyond = rule.qmax == INT32_MAX ? 2147483648.0F : NAN;
   for (std::size_t j = 0; j < 4; ++j) {
-    codes.lanes[j] = quantizer.template quantize<false>(wasm_v128_load(x + 4 * j), q);
+    const ElementwiseFloatQParams four = qparams.each.skip(j * qparams.stride);
+    const v128_t quotient = wasm_f32x4_div(wasm_v128_load(x + 4 * j), wasm_v128_load(four.scales));
+    const v128_t rounded =
+        wasm_f32x4_nearest(wasm_f32x4_add(quotient, wasm_v128_load(four.zero_points)));
+    const v128_t overflows = wasm_f32x4_ge(rounded, wasm_f32x4_splat(beyond));
+    const v128_t code = wasm_v128_bitselect(wasm_i32x4_splat(rule.overflow),
+                                            wasm_i32x4_trunc_sat_f32x4(rounded), overflows);
+    const v128_t clamped = wasm_i32x4_min(wasm_i32x4_max(code, wasm_i32x4_splat(rule.qmin)),
+                                          wasm_i32x4_splat(rule.qmax));
+    codes.lanes[j] = wasm_v128_bitselect(clamped, wasm_v128_load(four.nan_codes),
+                                         wasm_f32x4_eq(rounded, rounded));
   }
+}
+
+template <typename Code>
+void quantize_exactly(const float* x, const FourByFour& qparams, const CodeRule& rule, Code* out) {
+  Int32x16 codes;
+  quantize_exactly(x, qparams, rule, codes);
   store_codes(codes, out);
 }
 
-template <typename Code, typename QParams>
-void quantize_steps(const float* x, std::size_t n, QParams qparams, CodeRule rule, Code* out) {
-  const Quantizer quantizer(rule);
-  for_steps(x, n, qparams, out, [&](const float* from, std::size_t count, auto q, Code* to) {
-    const auto q_lanes = lanes(q);
-    const auto fast = Divide<Code>(rule);
-    const auto exact = [&](std::size_t i) {
-      Int32x16 codes;
-      for (std::size_t j = 0; j < 4; ++j) {
-        codes.lanes[j] = quantizer.template quantize<sizeof(Code) == 4>(
-            wasm_v128_load(from + i + 4 * j), q_lanes.load(i + 4 * j));
-      }
-      store_codes(codes, to + i);
-    };
-    // The inner loop is free of calls, so that its constants stay in registers.
-    for (std::size_t i = 0; i < count;) {
-      v128_t doubt;
-      do {
-        const Step step = fast.step(from, q_lanes, i);
-        store_codes(step.codes, to + i);
-        doubt = step.doubt;
-        i += kStep;
-      } while (i < count && !wasm_v128_any_true(doubt));
-      if (wasm_v128_any_true(doubt)) exact(i - kStep);
-    }
+// Divides 16 values a step, and leaves those in doubt to exact(where they are).
+template <typename Code, typename Lanes, typename Exact>
+void divide_steps(const float* x, std::size_t n, const Lanes& lanes, const Divide<Code>& divide,
+                  Code* out, Exact exact) {
+  // The inner loop is free of calls, so that its constants stay in registers.
+  for (std::size_t i = 0; i < n;) {
+    v128_t doubt;
+    do {
+      const Step step = divide.step(x, lanes, i);
+      store_codes(step.codes, out + i);
+      doubt = step.doubt;
+      i += kStep;
+    } while (i < n && !wasm_v128_any_true(doubt));
+    if (wasm_v128_any_true(doubt)) exact(i - kStep);
+  }
+}
+
+template <typename Code>
+void divide_groups(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
+                   void* to) {
+  const auto* x = static_cast<const float*>(from);
+  auto* out = static_cast<Code*>(to);
+  const Divide<Code> divide(rule);
+  for_groups(
+      n, q,
+      [&](std::size_t first, std::size_t count, const UniformLanes& lanes, std::size_t group) {
+        divide_steps(x + first, count, lanes, divide, out + first, [&](std::size_t i) {
+          quantize_exactly(x + first + i, FourAlike(q.each, group).qparams(), rule,
+                           out + first + i);
+        });
+      });
+}
+
+template <typename Code>
+void divide_columns(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
+                    void* to) {
+  const auto* x = static_cast<const float*>(from);
+  auto* out = static_cast<Code*>(to);
+  divide_steps(x, n, ElementwiseLanes(q.each), Divide<Code>(rule), out, [&](std::size_t i) {
+    quantize_exactly(x + i, {q.each.skip(i), 4}, rule, out + i);
   });
 }
 
@@ -156,25 +187,31 @@ void quantize_steps(const float* x, std::size_t n, QParams qparams, CodeRule rul
 // Brackets of so many groups are made at a time, or of so many columns.
 constexpr std::size_t kBrackets = 128;
 
+// Four groups or columns at a time, the last four again; fewer than four, each in all lanes.
+[[gnu::noinline]] void make_brackets(const ElementwiseFloatQParams& q, std::size_t count,
+                                     const CodeRule& rule, float* below, float* above,
+                                     float* offsets) {
+  const bool few = count < 4;
+  for (std::size_t i = 0; i < count; i += few ? 1 : 4) {
+    const std::size_t at = few ? i : std::min(i, count - 4);
+    const auto load = [=](const float* from) {
+      return few ? wasm_v128_load32_splat(from + at) : wasm_v128_load(from + at);
+    };
+    const Bracket b = bracket(load(q.scales), load(q.zero_points), rule);
+    wasm_v128_store(below + at, b.below);
+    wasm_v128_store(above + at, b.above);
+    wasm_v128_store(offsets + at, b.offset);
+  }
+}
+
 template <std::size_t kCount>
 struct Brackets {
   float below[kCount];
   float above[kCount];
   float offsets[kCount];
 
-  Brackets(const float* scales, const float* zero_points, std::size_t count, CodeRule rule) {
-    // Four groups at a time, the last four again; fewer than four, each in all lanes.
-    const bool few = count < 4;
-    for (std::size_t i = 0; i < count; i += few ? 1 : 4) {
-      const std::size_t at = few ? i : std::min(i, count - 4);
-      const auto load = [=](const float* from) {
-        return few ? wasm_v128_load32_splat(from + at) : wasm_v128_load(from + at);
-      };
-      const Bracket b = bracket(load(scales), load(zero_points), rule);
-      wasm_v128_store(below + at, b.below);
-      wasm_v128_store(above + at, b.above);
-      wasm_v128_store(offsets + at, b.offset);
-    }
+  Brackets(const ElementwiseFloatQParams& q, std::size_t count, const CodeRule& rule) {
+    make_brackets(q, count, rule, below, above, offsets);
   }
 
   // Of four columns.
@@ -191,14 +228,14 @@ struct Brackets {
 };
 
 // The fast loops are functions of their own, without calls, so that what they use stays in
-// registers. They return at the first step in doubt.
+// registers, and all that int8 and uint8 differ in. They return at the first step in doubt.
 
 // Steps `step` and later of groups of `steps` steps each. @return the step in doubt, or `end`
 template <typename Code>
 [[gnu::noinline]] std::size_t multiply_groups(const float* x, std::size_t step, std::size_t end,
                                               std::size_t steps,
                                               const Brackets<kBrackets>& brackets, CodeRule rule,
-                                              Code* out) {
+                                              std::uint8_t* out) {
   const v128_t magic = magic_bits();
   std::size_t group = step / steps;
   for (std::size_t last = (group + 1) * steps; step < end; last += steps, ++group) {
@@ -216,26 +253,12 @@ template <typename Code>
   return end;
 }
 
-// @param n  a multiple of 16
-template <typename Code>
-void quantize_groups(const float* x, std::size_t n, const GroupedQParams& qparams,
-                     const Brackets<kBrackets>& brackets, CodeRule rule, Code* out) {
-  const std::size_t end = n / kStep;
-  const std::size_t steps = std::max(std::min(qparams.length, n) / kStep, std::size_t{1});
-  for (std::size_t step = 0; step < end; ++step) {
-    step = multiply_groups(x, step, end, steps, brackets, rule, out);
-    if (step == end) return;
-    const QParamsLanes q = UniformLanes(group_at(qparams, step / steps)).load(0);
-    quantize_exactly(x + kStep * step, q, rule, out + kStep * step);
-  }
-}
-
 // Columns `i` and later of four rows so far apart, four columns at a time. @return the first column
 // in doubt, or `whole`
 template <typename Code>
 [[gnu::noinline]] std::size_t multiply_rows(const float* x, std::size_t i, std::size_t whole,
                                             std::size_t apart, const Brackets<kColumns>& brackets,
-                                            CodeRule rule, Code* out) {
+                                            CodeRule rule, std::uint8_t* out) {
   const v128_t magic = magic_bits();
   for (; i < whole; i += 4) {
     const Bracket b = brackets.at(i);
@@ -254,82 +277,96 @@ template <typename Code>
   return whole;
 }
 
-}  // namespace
+struct FastLoops {
+  decltype(multiply_groups<std::int8_t>)* groups;
+  decltype(multiply_rows<std::int8_t>)* rows;
+};
 
 template <typename Code>
-void quantize_f32(const float* x, std::size_t n, GroupedQParams qparams, CodeRule rule, Code* out) {
-  if constexpr (sizeof(Code) > 1) {
-    quantize_steps(x, n, qparams, rule, out);
-  } else {
-    const std::size_t length = std::min(qparams.length, n);
-    if (length == 0) return;
-    const std::size_t most = kBrackets * length;
-    for (std::size_t first = 0; first < n; first += most) {
-      const std::size_t group = first / length;
-      const std::size_t count = std::min(most, n - first);
-      const GroupedQParams own{qparams.scales + group, qparams.zero_points + group,
-                               qparams.nan_codes + group, length};
-      const Brackets<kBrackets> brackets(own.scales, own.zero_points, (count + length - 1) / length,
-                                         rule);
-      const std::size_t whole = count / kStep * kStep;
-      quantize_groups(x + first, whole, own, brackets, rule, out + first);
-      if (whole == count) continue;
-      // What is left of the only group, as a step of its own.
-      const Tail<float> rest(x + first + whole, count - whole);
-      Code codes[kStep];
-      quantize_groups(rest.values, kStep, own, brackets, rule, codes);
-      std::copy_n(codes, count - whole, out + first + whole);
+constexpr FastLoops kFastLoops{multiply_groups<Code>, multiply_rows<Code>};
+
+// A step in doubt, to bytes, whether they are signed or not.
+void quantize_to_bytes(const float* x, const FourByFour& qparams, const CodeRule& rule,
+                       std::uint8_t* out) {
+  Int32x16 codes;
+  quantize_exactly(x, qparams, rule, codes);
+  for (v128_t& lane : codes.lanes) lane = wasm_v128_and(lane, wasm_i32x4_splat(255));
+  store_codes(codes, out);
+}
+
+void quantize_groups(const FastLoops& fast, const void* from, std::size_t n, const QParams& q,
+                     const CodeRule& rule, void* to) {
+  const auto* x = static_cast<const float*>(from);
+  auto* out = static_cast<std::uint8_t*>(to);
+  const auto exact = [&](std::size_t position, std::size_t group) {
+    quantize_to_bytes(x + position, FourAlike(q.each, group).qparams(), rule, out + position);
+  };
+  // Brackets take longer than the divisions of one step.
+  if (n == kStep) return exact(0, 0);
+  const std::size_t length = std::min(q.length, n);
+  const std::size_t groups = (n + length - 1) / length;
+  const std::size_t steps = length / kStep;
+  for (std::size_t group = 0; group < groups; group += kBrackets) {
+    const std::size_t count = std::min(kBrackets, groups - group);
+    const Brackets<kBrackets> brackets(q.each.skip(group), count, rule);
+    const std::size_t first = group * length;
+    const std::size_t end = std::min(count * length, n - first) / kStep;
+    for (std::size_t step = 0; step < end; ++step) {
+      step = fast.groups(x + first, step, end, steps, brackets, rule, out + first);
+      if (step == end) break;
+      exact(first + step * kStep, group + step / steps);
     }
   }
 }
 
-template <typename Code>
-void quantize_f32(const float* x, std::size_t n, ElementwiseFloatQParams qparams, CodeRule rule,
-                  Code* out) {
-  quantize_steps(x, n, qparams, rule, out);
-}
-
-template <typename Code>
-void quantize_f32(const float* x, std::size_t n, ColumnsQParams qparams, CodeRule rule, Code* out) {
-  const auto rest = [&](std::size_t position, std::size_t count, ElementwiseFloatQParams own) {
-    quantize_f32(x + position, count, own, rule, out + position);
-  };
-  if constexpr (sizeof(Code) > 1) {
-    for_rows(
-        qparams, n, 0, [](std::size_t, std::size_t) {}, rest);
-  } else {
-    const std::size_t whole = qparams.rows < kRowsTogether ? 0 : n / 4 * 4;
-    const ElementwiseFloatLanes q_lanes(qparams.columns);
-    const Brackets<kColumns> brackets(qparams.columns.scales, qparams.columns.zero_points, whole,
-                                      rule);
-    const auto four = [&](std::size_t position, std::size_t apart) {
-      for (std::size_t i = 0; i < whole; i += 4) {
-        i = multiply_rows(x + position, i, whole, apart, brackets, rule, out + position);
-        if (i == whole) return;
-        float values[kStep];
-        Code codes[kStep];
-        for (std::size_t r = 0; r < kRowsTogether; ++r) {
-          std::copy_n(x + position + r * apart + i, 4, values + 4 * r);
-        }
-        quantize_exactly(values, q_lanes.load(i), rule, codes);
-        for (std::size_t r = 0; r < kRowsTogether; ++r) {
-          std::copy_n(codes + 4 * r, 4, out + position + r * apart + i);
-        }
+void quantize_rows(const FastLoops& fast, const void* from, std::size_t n, const QParams& q,
+                   const CodeRule& rule, void* to) {
+  const Brackets<kColumns> brackets(q.each, n, rule);
+  for_rows(q, [&](std::size_t position, std::size_t apart) {
+    const float* x = static_cast<const float*>(from) + position;
+    auto* out = static_cast<std::uint8_t*>(to) + position;
+    for (std::size_t i = 0; i < n; i += 4) {
+      i = fast.rows(x, i, n, apart, brackets, rule, out);
+      if (i == n) return;
+      float values[kStep];
+      std::uint8_t codes[kStep];
+      for (std::size_t r = 0; r < kRowsTogether; ++r) {
+        std::copy_n(x + r * apart + i, 4, values + 4 * r);
       }
-    };
-    for_rows(qparams, n, whole, four, rest);
-  }
+      quantize_to_bytes(values, {q.each.skip(i), 0}, rule, codes);
+      for (std::size_t r = 0; r < kRowsTogether; ++r) {
+        std::copy_n(codes + 4 * r, 4, out + r * apart + i);
+      }
+    }
+  });
 }
 
-#define ZEROPOINT_INSTANTIATE(Code)                                                                \
-  template void quantize_f32(const float*, std::size_t, GroupedQParams, CodeRule, Code*);          \
-  template void quantize_f32(const float*, std::size_t, ElementwiseFloatQParams, CodeRule, Code*); \
-  template void quantize_f32(const float*, std::size_t, ColumnsQParams, CodeRule, Code*);
-ZEROPOINT_INSTANTIATE(std::int8_t)
-ZEROPOINT_INSTANTIATE(std::uint8_t)
-ZEROPOINT_INSTANTIATE(std::int16_t)
-ZEROPOINT_INSTANTIATE(std::uint16_t)
-ZEROPOINT_INSTANTIATE(std::int32_t)
-#undef ZEROPOINT_INSTANTIATE
+template <typename Code>
+void quantize_groups(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
+                     void* to) {
+  quantize_groups(kFastLoops<Code>, from, n, q, rule, to);
+}
+
+template <typename Code>
+void quantize_rows(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
+                   void* to) {
+  quantize_rows(kFastLoops<Code>, from, n, q, rule, to);
+}
+
+template <typename Code>
+struct Quantization {
+  static constexpr Operation kOperation{sizeof(float),       sizeof(Code),         true,
+                                        divide_groups<Code>, divide_columns<Code>, nullptr};
+};
+template <typename Code>
+requires(sizeof(Code) == 1) struct Quantization<Code> {
+  static constexpr Operation kOperation{
+      sizeof(float),         sizeof(Code),         true,
+      quantize_groups<Code>, divide_columns<Code>, quantize_rows<Code>};
+};
+
+}  // namespace
+
+const Operation& quantization(Storage codes) { return operation_of<Quantization>(codes); }
 
 }  // namespace zeropoint::kernels

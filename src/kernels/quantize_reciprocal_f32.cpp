@@ -1,6 +1,8 @@
 // 16 values a step: multiply by the reciprocal, round half to even, add the zero point (or the
 // other way round), clamp, narrow. Parity: bit-identical to reference/quantize_reciprocal_f32.h for
 // every float, NaN included.
+//
+// A step is first taken as if all its values were ordinary ones; if some are not, once more.
 #include <cmath>
 
 #include "kernels/qparams_lanes.h"
@@ -14,138 +16,243 @@ constexpr float kTwo63 = 9223372036854775808.0F;
 // PyTorch's portable kernel beyond int32, one value at a time: rare enough not to matter.
 // With integer zero points the sum is taken as int64 and clamped; what int64 cannot hold is its
 // minimum.
-std::int32_t torch_code_after(float t, const TorchRule& rule) {
+std::int32_t torch_code_after(float t, const CodeRule& rule) {
   if (!(t < kTwo63)) return rule.qmin;
   if (t >= kTwo31) return rule.qmax;
   return rule.qmin;
 }
 
 // With floating ones it is taken as int64, truncated to 32 bits, and then clamped.
-std::int32_t torch_code_before(float t, const TorchRule& rule) {
+std::int32_t torch_code_before(float t, const CodeRule& rule) {
   const bool held = t >= -kTwo63 && t < kTwo63;
   const auto wide = held ? static_cast<std::int64_t>(t) : INT64_MIN;
   const auto low = static_cast<std::int32_t>(static_cast<std::uint32_t>(wide));
   return low < rule.qmin ? rule.qmin : (low > rule.qmax ? rule.qmax : low);
 }
 
-template <AddZeroPoint kAdd>
-class ReciprocalQuantizer {
- public:
-  explicit ReciprocalQuantizer(const TorchRule& rule)
-      : rule_(rule), qmin_(wasm_i32x4_splat(rule.qmin)), qmax_(wasm_i32x4_splat(rule.qmax)) {}
+// Values as multiples of the scale, the zero point added, all but clamped.
+v128_t rounded(AddZeroPoint add, v128_t x, v128_t inverse, v128_t zero_point) {
+  const v128_t quotient = wasm_f32x4_mul(x, inverse);
+  return add == AddZeroPoint::kAfterRounding
+             ? wasm_f32x4_add(zero_point, wasm_f32x4_nearest(quotient))
+             : wasm_f32x4_nearest(wasm_f32x4_add(quotient, zero_point));
+}
 
-  [[nodiscard]] v128_t quantize(v128_t x, const QParamsLanes& q) const {
-    v128_t t = wasm_f32x4_mul(x, q.scale);
-    if constexpr (kAdd == AddZeroPoint::kAfterRounding) {
-      t = wasm_f32x4_add(q.zero_point, wasm_f32x4_nearest(t));
-    } else {
-      t = wasm_f32x4_nearest(wasm_f32x4_add(t, q.zero_point));
+v128_t clamped(v128_t codes, const CodeRule& rule) {
+  return wasm_i32x4_min(wasm_i32x4_max(codes, wasm_i32x4_splat(rule.qmin)),
+                        wasm_i32x4_splat(rule.qmax));
+}
+
+// A step with NaN, or with values that int32 does not hold.
+[[gnu::noinline]] void quantize_exactly(const float* x, const FourByFour& qparams,
+                                        const CodeRule& rule, AddZeroPoint add, Int32x16& codes) {
+  for (std::size_t j = 0; j < 4; ++j) {
+    const ElementwiseFloatQParams four = qparams.each.skip(j * qparams.stride);
+    const v128_t t = rounded(add, wasm_v128_load(x + 4 * j), wasm_v128_load(four.scales),
+                             wasm_v128_load(four.zero_points));
+    const v128_t code = clamped(wasm_i32x4_trunc_sat_f32x4(t), rule);
+    codes.lanes[j] = wasm_v128_bitselect(code, wasm_v128_load(four.nan_codes), wasm_f32x4_eq(t, t));
+    if (rule.overflow != kTorchOverflow) continue;
+    float values[4];
+    std::int32_t lanes[4];
+    wasm_v128_store(values, t);
+    wasm_v128_store(lanes, code);
+    for (std::size_t lane = 0; lane < 4; ++lane) {
+      if (std::fabs(values[lane]) < kTwo31) continue;
+      lanes[lane] = add == AddZeroPoint::kAfterRounding ? torch_code_after(values[lane], rule)
+                                                        : torch_code_before(values[lane], rule);
     }
-    const v128_t saturated = wasm_i32x4_trunc_sat_f32x4(t);
-    const v128_t code = wasm_i32x4_min(wasm_i32x4_max(saturated, qmin_), qmax_);
-    if (rule_.saturate) return wasm_v128_bitselect(code, q.nan_code, wasm_f32x4_eq(t, t));
-    const v128_t held = wasm_f32x4_lt(wasm_f32x4_abs(t), wasm_f32x4_splat(kTwo31));
-    if (wasm_i32x4_all_true(held)) return code;
-    return torch_codes(t, code);
+    codes.lanes[j] = wasm_v128_load(lanes);
+  }
+}
+
+// Of codes of 8 bits (kNarrow) or of any.
+template <AddZeroPoint kAdd, bool kNarrow>
+class Multiply {
+ public:
+  explicit Multiply(const CodeRule& rule)
+      : rule_(rule),
+        low_(wasm_f32x4_splat(static_cast<float>(rule.qmin))),
+        high_(wasm_f32x4_splat(static_cast<float>(rule.qmax))),
+        // The largest float that int32 holds, or all of them.
+        ordinary_(wasm_f32x4_splat(rule.overflow == kTorchOverflow ? 2147483520.0F : INFINITY)) {}
+
+  // @return whether the codes are right
+  template <typename Lanes>
+  [[nodiscard]] bool step(const float* x, const Lanes& lanes, std::size_t i,
+                          Int32x16& codes) const {
+    v128_t held = wasm_i32x4_splat(-1);
+    for (std::size_t j = 0; j < 4; ++j) {
+      const QParamsLanes four = lanes.load(i + 4 * j);
+      const v128_t t = rounded(kAdd, wasm_v128_load(x + i + 4 * j), four.scale, four.zero_point);
+      held = wasm_v128_and(held, wasm_f32x4_le(wasm_f32x4_abs(t), ordinary_));
+      if constexpr (kNarrow) {
+        // Adding 1.5 * 2^23 makes whole numbers of few bits their own lowest bits.
+        v128_t whole = wasm_f32x4_pmax(wasm_f32x4_pmin(t, high_), low_);
+        if constexpr (kAdd == AddZeroPoint::kAfterRounding) whole = wasm_f32x4_trunc(whole);
+        codes.lanes[j] = wasm_i32x4_sub(wasm_f32x4_add(whole, wasm_f32x4_splat(12582912.0F)),
+                                        wasm_i32x4_splat(0x4B400000));
+      } else {
+        codes.lanes[j] = clamped(wasm_i32x4_trunc_sat_f32x4(t), rule_);
+      }
+    }
+    return wasm_i32x4_all_true(held);
   }
 
  private:
-  [[nodiscard]] v128_t torch_codes(v128_t t, v128_t code) const {
-    float values[4];
-    std::int32_t codes[4];
-    wasm_v128_store(values, t);
-    wasm_v128_store(codes, code);
-    for (std::size_t lane = 0; lane < 4; ++lane) {
-      if (std::fabs(values[lane]) < kTwo31) continue;
-      codes[lane] = kAdd == AddZeroPoint::kAfterRounding ? torch_code_after(values[lane], rule_)
-                                                         : torch_code_before(values[lane], rule_);
-    }
-    return wasm_v128_load(codes);
-  }
-
-  TorchRule rule_;
-  v128_t qmin_;
-  v128_t qmax_;
+  CodeRule rule_;
+  v128_t low_;
+  v128_t high_;
+  v128_t ordinary_;
 };
+
+// Quantizes 16 values a step, and leaves those that are not ordinary to exact(where they are).
+template <AddZeroPoint kAdd, typename Code, typename Lanes, typename Exact>
+void quantize_steps(const float* x, std::size_t n, const Lanes& lanes, const CodeRule& rule,
+                    Code* out, Exact exact) {
+  const Multiply<kAdd, sizeof(Code) == 1> multiply(rule);
+  // The inner loop is free of calls, so that its constants stay in registers.
+  for (std::size_t i = 0; i < n;) {
+    bool right = false;
+    do {
+      Int32x16 codes;
+      right = multiply.step(x, lanes, i, codes);
+      store_codes(codes, out + i);
+      i += kStep;
+    } while (i < n && right);
+    if (right) continue;
+    Int32x16 codes;
+    exact(i - kStep, codes);
+    store_codes(codes, out + i - kStep);
+  }
+}
+
+template <AddZeroPoint kAdd, typename Code>
+void quantize_groups(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
+                     void* to) {
+  const auto* x = static_cast<const float*>(from);
+  auto* out = static_cast<Code*>(to);
+  for_groups(
+      n, q,
+      [&](std::size_t first, std::size_t count, const UniformLanes& lanes, std::size_t group) {
+        quantize_steps<kAdd>(x + first, count, lanes, rule, out + first,
+                             [&](std::size_t i, Int32x16& codes) {
+                               quantize_exactly(x + first + i, FourAlike(q.each, group).qparams(),
+                                                rule, kAdd, codes);
+                             });
+      });
+}
+
+template <AddZeroPoint kAdd, typename Code>
+void quantize_columns(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
+                      void* to) {
+  const auto* x = static_cast<const float*>(from);
+  quantize_steps<kAdd>(x, n, ElementwiseLanes(q.each), rule, static_cast<Code*>(to),
+                       [&](std::size_t i, Int32x16& codes) {
+                         quantize_exactly(x + i, {q.each.skip(i), 4}, rule, kAdd, codes);
+                       });
+}
+
+// What codes are turned back with, as lanes are loaded: zero points in int32 (added after rounding)
+// or float32.
+template <AddZeroPoint kAdd>
+const void* zero_points_of(const ElementwiseFloatQParams& each) {
+  if constexpr (kAdd == AddZeroPoint::kAfterRounding) {
+    return each.nan_codes;
+  } else {
+    return each.zero_points;
+  }
+}
 
 // (double(code) - zero_point) * scale for four codes, each product rounded to double, then to
 // float32. Integer zero points are taken from their int32, which float32 may not hold.
 template <AddZeroPoint kAdd>
-v128_t dequantize_f64(v128_t code, const QParamsLanes& q, v128_t scale) {
-  const auto high = [](v128_t v) { return wasm_i64x2_shuffle(v, v, 1, 1); };
+v128_t dequantize_f64(v128_t code, v128_t zero_point, v128_t scale) {
   const auto half = [](v128_t codes, v128_t zero_points, v128_t scales) {
-    const v128_t steps = wasm_f64x2_sub(wasm_f64x2_convert_low_i32x4(codes), zero_points);
+    const v128_t zeros = kAdd == AddZeroPoint::kAfterRounding
+                             ? wasm_f64x2_convert_low_i32x4(zero_points)
+                             : wasm_f64x2_promote_low_f32x4(zero_points);
+    const v128_t steps = wasm_f64x2_sub(wasm_f64x2_convert_low_i32x4(codes), zeros);
     return wasm_f32x4_demote_f64x2_zero(
         wasm_f64x2_mul(steps, wasm_f64x2_promote_low_f32x4(scales)));
   };
-  const auto zero_point = [&](auto of) {
-    return kAdd == AddZeroPoint::kAfterRounding ? wasm_f64x2_convert_low_i32x4(of(q.nan_code))
-                                                : wasm_f64x2_promote_low_f32x4(of(q.zero_point));
-  };
-  const v128_t low_half = half(code, zero_point([](v128_t v) { return v; }), scale);
-  const v128_t high_half = half(high(code), zero_point(high), high(scale));
-  return wasm_i64x2_shuffle(low_half, high_half, 0, 2);
+  const auto high = [](v128_t v) { return wasm_i64x2_shuffle(v, v, 1, 1); };
+  return wasm_i64x2_shuffle(half(code, zero_point, scale),
+                            half(high(code), high(zero_point), high(scale)), 0, 2);
 }
+
+template <AddZeroPoint kAdd>
+void fake_quantize_groups(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
+                          void* to) {
+  const auto* x = static_cast<const float*>(from);
+  auto* out = static_cast<float*>(to);
+  const Multiply<kAdd, false> multiply(rule);
+  for_groups(
+      n, q,
+      [&](std::size_t first, std::size_t count, const UniformLanes& lanes, std::size_t group) {
+        const v128_t zero_point = wasm_v128_load32_splat(
+            static_cast<const std::int32_t*>(zero_points_of<kAdd>(q.each)) + group);
+        const v128_t scale = wasm_v128_load32_splat(q.each.true_scales + group);
+        for (std::size_t i = first; i < first + count; i += kStep) {
+          Int32x16 codes;
+          if (!multiply.step(x, lanes, i, codes)) {
+            quantize_exactly(x + i, FourAlike(q.each, group).qparams(), rule, kAdd, codes);
+          }
+          for (std::size_t j = 0; j < 4; ++j) {
+            wasm_v128_store(out + i + 4 * j,
+                            dequantize_f64<kAdd>(codes.lanes[j], zero_point, scale));
+          }
+        }
+      });
+}
+
+template <AddZeroPoint kAdd>
+void fake_quantize_columns(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
+                           void* to) {
+  const auto* x = static_cast<const float*>(from);
+  auto* out = static_cast<float*>(to);
+  const Multiply<kAdd, false> multiply(rule);
+  const ElementwiseLanes lanes(q.each);
+  const auto* zero_points = static_cast<const std::int32_t*>(zero_points_of<kAdd>(q.each));
+  for (std::size_t i = 0; i < n; i += kStep) {
+    Int32x16 codes;
+    if (!multiply.step(x, lanes, i, codes)) {
+      quantize_exactly(x + i, {q.each.skip(i), 4}, rule, kAdd, codes);
+    }
+    for (std::size_t j = 0; j < 4; ++j) {
+      const std::size_t at = i + 4 * j;
+      wasm_v128_store(out + at,
+                      dequantize_f64<kAdd>(codes.lanes[j], wasm_v128_load(zero_points + at),
+                                           wasm_v128_load(q.each.true_scales + at)));
+    }
+  }
+}
+
+template <AddZeroPoint kAdd, typename Code>
+constexpr Operation kQuantization{
+    sizeof(float), sizeof(Code), true, quantize_groups<kAdd, Code>, quantize_columns<kAdd, Code>,
+    nullptr};
+template <AddZeroPoint kAdd>
+constexpr Operation kFakeQuantization{
+    sizeof(float), sizeof(float), true, fake_quantize_groups<kAdd>, fake_quantize_columns<kAdd>,
+    nullptr};
 
 }  // namespace
 
-template <typename Code, AddZeroPoint kAdd, typename QParams>
-void quantize_reciprocal_f32(const float* x, std::size_t n, QParams qparams, TorchRule rule,
-                             Code* out) {
-  const ReciprocalQuantizer<kAdd> quantizer(rule);
-  for_steps(x, n, qparams, out, [&](const float* from, std::size_t count, QParams q, Code* to) {
-    const auto q_lanes = lanes(q);
-    for (std::size_t i = 0; i < count; i += kStep) {
-      Int32x16 codes;
-      for (std::size_t j = 0; j < 4; ++j) {
-        codes.lanes[j] =
-            quantizer.quantize(wasm_v128_load(from + i + 4 * j), q_lanes.load(i + 4 * j));
-      }
-      store_codes(codes, to + i);
-    }
-  });
-}
-
-template <AddZeroPoint kAdd, typename QParams>
-void fake_quantize_reciprocal_f32(const float* x, std::size_t n, QParams qparams,
-                                  const float* scales, TorchRule rule, float* out) {
-  constexpr bool kUniform = std::is_same_v<QParams, UniformQParams>;
-  const ReciprocalQuantizer<kAdd> quantizer(rule);
-  const auto step = [&](v128_t value, const QParamsLanes& q, v128_t scale) {
-    return dequantize_f64<kAdd>(quantizer.quantize(value, q), q, scale);
-  };
-  const auto q_lanes = lanes(qparams);
-  const v128_t one_scale = wasm_f32x4_splat(*scales);
-  std::size_t i = 0;
-  for (; i + 4 <= n; i += 4) {
-    const v128_t scale = kUniform ? one_scale : wasm_v128_load(scales + i);
-    wasm_v128_store(out + i, step(wasm_v128_load(x + i), q_lanes.load(i), scale));
+const Operation& reciprocal_quantization(AddZeroPoint add, Storage codes) {
+  constexpr auto kAfter = AddZeroPoint::kAfterRounding;
+  constexpr auto kBefore = AddZeroPoint::kBeforeRounding;
+  const bool is_signed = codes == Storage::kInt8;
+  if (add == kBefore) {
+    return is_signed ? kQuantization<kBefore, std::int8_t> : kQuantization<kBefore, std::uint8_t>;
   }
-  if (i == n) return;
-  Tail<float> rest(x + i, n - i);
-  const auto rest_qparams = tail(skip(qparams, i), n - i);
-  const Tail<float> rest_scales(kUniform ? scales : scales + i, kUniform ? 1 : n - i);
-  const v128_t scale = kUniform ? one_scale : wasm_v128_load(rest_scales.values);
-  wasm_v128_store(rest.values,
-                  step(wasm_v128_load(rest.values), lanes(rest_qparams.qparams).load(0), scale));
-  std::copy_n(rest.values, n - i, out + i);
+  if (codes == Storage::kInt32) return kQuantization<kAfter, std::int32_t>;
+  return is_signed ? kQuantization<kAfter, std::int8_t> : kQuantization<kAfter, std::uint8_t>;
 }
 
-#define ZEROPOINT_INSTANTIATE_CODE(Code, kAdd, QParams)                                            \
-  template void quantize_reciprocal_f32<Code, kAdd>(const float*, std::size_t, QParams, TorchRule, \
-                                                    Code*);
-#define ZEROPOINT_INSTANTIATE(kAdd, QParams)                                           \
-  ZEROPOINT_INSTANTIATE_CODE(std::int8_t, kAdd, QParams)                               \
-  ZEROPOINT_INSTANTIATE_CODE(std::uint8_t, kAdd, QParams)                              \
-  template void fake_quantize_reciprocal_f32<kAdd>(const float*, std::size_t, QParams, \
-                                                   const float*, TorchRule, float*);
-ZEROPOINT_INSTANTIATE(AddZeroPoint::kAfterRounding, UniformQParams)
-ZEROPOINT_INSTANTIATE(AddZeroPoint::kAfterRounding, ElementwiseFloatQParams)
-ZEROPOINT_INSTANTIATE(AddZeroPoint::kBeforeRounding, UniformQParams)
-ZEROPOINT_INSTANTIATE(AddZeroPoint::kBeforeRounding, ElementwiseFloatQParams)
-ZEROPOINT_INSTANTIATE_CODE(std::int32_t, AddZeroPoint::kAfterRounding, UniformQParams)
-ZEROPOINT_INSTANTIATE_CODE(std::int32_t, AddZeroPoint::kAfterRounding, ElementwiseFloatQParams)
-#undef ZEROPOINT_INSTANTIATE
-#undef ZEROPOINT_INSTANTIATE_CODE
+const Operation& fake_reciprocal_quantization(AddZeroPoint add) {
+  return add == AddZeroPoint::kAfterRounding ? kFakeQuantization<AddZeroPoint::kAfterRounding>
+                                             : kFakeQuantization<AddZeroPoint::kBeforeRounding>;
+}
 
 }  // namespace zeropoint::kernels

@@ -250,7 +250,7 @@ TYPED_TEST(QuantizeF32, MatchesReferenceGroupByGroup) {
       Output<TypeParam> actual(values.size(), 0);
       kernels::quantize_f32(
           values.data(), values.size(),
-          kernels::GroupedQParams(scales.data(), zero_points.data(), codes.data(), length), rule,
+          kernels::QParams::groups({scales.data(), zero_points.data(), codes.data()}, length), rule,
           actual.data());
       std::vector<TypeParam> expected(values.size());
       for (std::size_t g = 0; g < kGroups; ++g) {

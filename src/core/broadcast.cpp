@@ -1,0 +1,169 @@
+#include "core/broadcast.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "kernels/kernels.h"
+#include "zeropoint/granularity.h"
+
+namespace zeropoint {
+namespace {
+
+// Calls run(position in the result, offset of each operand) once per combination of all but the
+// `inner_axes` innermost axes of a broadcast.
+template <std::size_t kOperands, typename Run>
+void for_outer(const Broadcast<kOperands>& b, std::size_t inner_axes, Run run) {
+  const std::size_t outer_axes = b.rank - inner_axes;
+  std::size_t length = 1;
+  for (std::size_t axis = outer_axes; axis < b.rank; ++axis) length *= b.lengths[axis];
+  std::array<std::size_t, kOperands> offsets{};
+  std::array<std::size_t, kMaxRank> index{};
+  for (std::size_t position = 0; position < b.count; position += length) {
+    run(position, offsets);
+    for (std::size_t axis = outer_axes; axis-- > 0;) {
+      for (std::size_t k = 0; k < kOperands; ++k) offsets[k] += b.strides[k][axis];
+      if (++index[axis] < b.lengths[axis]) break;
+      index[axis] = 0;
+      for (std::size_t k = 0; k < kOperands; ++k) {
+        offsets[k] -= b.strides[k][axis] * b.lengths[axis];
+      }
+    }
+  }
+}
+
+// Whether a shape broadcasts to another without enlarging it.
+bool broadcasts_to(Shape from, Shape to) {
+  if (from.size() > to.size()) return false;
+  const Shape aligned = to.last(from.size());
+  return std::equal(
+      from.begin(), from.end(), aligned.begin(),
+      [](std::uint32_t own, std::uint32_t other) { return own == 1 || own == other; });
+}
+
+// Given scales and zero points, which are the codes for NaN if those are asked for.
+class GivenSlices final : public Slices {
+ public:
+  GivenSlices(const float* scales, const std::int32_t* zero_points, bool asks_nan_codes)
+      : scales_(scales), zero_points_(zero_points), asks_nan_codes_(asks_nan_codes) {}
+
+  [[nodiscard]] kernels::ElementwiseFloatQParams load(std::size_t first,
+                                                      std::size_t count) override {
+    for (std::size_t i = 0; i < count; ++i) {
+      floats_[i] = static_cast<float>(zero_points_[first + i]);
+    }
+    return {scales_ + first, floats_, asks_nan_codes_ ? zero_points_ + first : nullptr};
+  }
+
+ private:
+  const float* scales_;
+  const std::int32_t* zero_points_;
+  bool asks_nan_codes_;
+  float floats_[kSliceTile];
+};
+
+// Up to 256 values of an operand side by side: the operand itself where it steps by one, a filled
+// copy where it is repeated.
+class Tile {
+ public:
+  static constexpr std::size_t kLength = 256;
+
+  const void* load(const void* from, std::size_t size, std::size_t stride) {
+    if (stride == 1) return from;
+    // A word of as many copies as fit.
+    std::byte word[4];
+    for (std::size_t i = 0; i < sizeof word; i += size) std::memcpy(word + i, from, size);
+    kernels::repeat_words(word, 1, kLength * size / 4, 1, words_);
+    return words_;
+  }
+  const float* load(const float* from, std::size_t stride) {
+    return static_cast<const float*>(load(from, sizeof(float), stride));
+  }
+
+ private:
+  alignas(16) std::uint32_t words_[kLength];
+};
+
+}  // namespace
+
+Status run_checked(const Pass& pass, std::size_t size, Shape shape, const QParamsView& qparams,
+                   DType dtype, std::size_t out_size) {
+  Status status = check(size, shape);
+  if (status == Status::kOk) status = check(qparams, dtype);
+  if (status != Status::kOk) return status;
+  if (qparams.scales.size() == 1 && qparams.shape.size() <= shape.size()) {
+    // One pair serves all values. Planning the walk would take longer than a small tensor itself.
+    if (out_size != size) return Status::kShapeMismatch;
+    const std::int32_t zero_point = qparams.zero_points[0];
+    const kernels::UniformQParams all{qparams.scales[0], static_cast<float>(zero_point),
+                                      zero_point};
+    pass.run(0, size, all);
+    return Status::kOk;
+  }
+  Broadcast<2> plan;
+  status = broadcast<2>({shape, qparams.shape}, plan);
+  if (status != Status::kOk) return status;
+  if (!broadcasts_to(qparams.shape, shape)) return Status::kShapeMismatch;
+  if (out_size != plan.count) return Status::kShapeMismatch;
+  // Axes that repeat the qparams alternate with axes that step through them, and those inside the
+  // last such axis make up one slice. A missing axis has length 1.
+  std::size_t axes = 0;
+  const auto take = [&](bool repeats) -> std::size_t {
+    if (axes == plan.rank) return 1;
+    const std::size_t axis = plan.rank - 1 - axes;
+    if ((plan.strides[1][axis] == 0) != repeats) return 1;
+    ++axes;
+    return plan.lengths[axis];
+  };
+  Granularity g;
+  g.inner = take(true);
+  g.slices = take(false);
+  g.outer = take(true);
+  for_outer(plan, axes, [&](std::size_t position, const auto& offsets) {
+    GivenSlices slices(qparams.scales.data() + offsets[1], qparams.zero_points.data() + offsets[1],
+                       pass.operation.asks_nan_codes);
+    run_slices(pass, position, g, slices);
+  });
+  return Status::kOk;
+}
+
+Status run_unchecked(const Pass& pass, std::size_t size, Shape shape,
+                     const TensorView<const float>& scale,
+                     const TensorView<const float>& zero_point, std::int32_t nan_code,
+                     std::size_t out_size) {
+  Broadcast<3> plan;
+  Status status = check(size, shape);
+  if (status == Status::kOk) status = check(scale);
+  if (status == Status::kOk) status = check(zero_point);
+  if (status == Status::kOk) status = broadcast<3>({shape, scale.shape, zero_point.shape}, plan);
+  if (status != Status::kOk) return status;
+  if (out_size != plan.count) return Status::kShapeMismatch;
+  Tile values;
+  Tile scales;
+  Tile zero_points;
+  std::int32_t nan_codes[Tile::kLength];
+  std::fill_n(nan_codes, Tile::kLength, nan_code);
+  const std::size_t last = plan.rank - 1;
+  const std::size_t length = plan.lengths[last];
+  const std::array strides = {plan.strides[0][last], plan.strides[1][last], plan.strides[2][last]};
+  for_outer(plan, 1, [&](std::size_t position, const auto& offsets) {
+    const float* s = scale.values.data() + offsets[1];
+    const float* z = zero_point.values.data() + offsets[2];
+    if (strides[0] == 1 && strides[1] == 0 && strides[2] == 0) {
+      pass.run(position, pass.from_at(offsets[0]), length,
+               kernels::UniformQParams{*s, *z, nan_code});
+      return;
+    }
+    for (std::size_t i = 0; i < length; i += Tile::kLength) {
+      const void* from = values.load(pass.from_at(offsets[0] + i * strides[0]),
+                                     pass.operation.from_size, strides[0]);
+      const kernels::ElementwiseFloatQParams each{scales.load(s + i * strides[1], strides[1]),
+                                                  zero_points.load(z + i * strides[2], strides[2]),
+                                                  nan_codes};
+      pass.run(position + i, from, std::min(Tile::kLength, length - i), each);
+    }
+  });
+  return Status::kOk;
+}
+
+}  // namespace zeropoint

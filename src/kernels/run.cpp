@@ -1,0 +1,122 @@
+// What all operations share: whole steps go to an operation's loops as they are, and what is left
+// of a row as a step of its own. So every value meets vector code, and no result depends on its
+// place.
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "kernels/codes.h"
+#include "kernels/kernels.h"
+#include "kernels/qparams_lanes.h"
+
+namespace zeropoint::kernels {
+namespace {
+
+const std::byte* skip(const void* from, std::size_t bytes) {
+  return static_cast<const std::byte*>(from) + bytes;
+}
+std::byte* skip(void* to, std::size_t bytes) { return static_cast<std::byte*>(to) + bytes; }
+
+// The qparams of fewer columns than a step takes, each array copied to a full one.
+class PaddedQParams {
+ public:
+  PaddedQParams(const ElementwiseFloatQParams& q, std::size_t count) {
+    each_.scales = copy(q.scales, count, scales_);
+    each_.zero_points = copy(q.zero_points, count, zero_points_);
+    each_.nan_codes = copy(q.nan_codes, count, nan_codes_);
+    each_.true_scales = copy(q.true_scales, count, true_scales_);
+  }
+
+  [[nodiscard]] const ElementwiseFloatQParams& each() const { return each_; }
+
+ private:
+  template <typename T>
+  static const T* copy(const T* from, std::size_t count, T (&to)[kStep]) {
+    if (from == nullptr) return nullptr;
+    std::fill_n(to, kStep, T{1});
+    std::copy_n(from, count, to);
+    return to;
+  }
+
+  ElementwiseFloatQParams each_;
+  float scales_[kStep];
+  float zero_points_[kStep];
+  std::int32_t nan_codes_[kStep];
+  float true_scales_[kStep];
+};
+
+// Fewer values than a step takes, as one step of their own.
+void run_few(const Operation& operation, Loop loop, const void* from, std::size_t n,
+             const QParams& qparams, const CodeRule& rule, void* to) {
+  alignas(16) std::byte values[4 * kStep] = {};
+  alignas(16) std::byte results[4 * kStep];
+  std::memcpy(values, from, n * operation.from_size);
+  loop(values, kStep, qparams, rule, results);
+  std::memcpy(to, results, n * operation.to_size);
+}
+
+// A step or more of one row. Values after the whole steps go in a step that ends with the last one
+// and computes some of the others twice, from a copy made beforehand, because `to` may be `from`.
+void run_row(const Operation& operation, Loop loop, const void* from, std::size_t n,
+             const QParams& qparams, const CodeRule& rule, void* to) {
+  assert(n >= kStep);
+  const std::size_t rest = n % kStep;
+  if (rest == 0) return loop(from, n, qparams, rule, to);
+  const std::size_t last = n - kStep;
+  alignas(16) std::byte values[4 * kStep];
+  for (std::size_t i = 0; i < operation.from_size; ++i) {
+    wasm_v128_store(values + kStep * i,
+                    wasm_v128_load(skip(from, last * operation.from_size + kStep * i)));
+  }
+  loop(from, n - rest, qparams, rule, to);
+  QParams own = qparams;
+  if (qparams.length == 0) own.each = qparams.each.skip(last);
+  loop(values, kStep, own, rule, skip(to, last * operation.to_size));
+}
+
+// Columns `first` and later of some rows, one row after the other.
+void run_columns(const Operation& operation, const void* from, std::size_t first, std::size_t n,
+                 const QParams& qparams, std::size_t row, std::size_t rows, const CodeRule& rule,
+                 void* to) {
+  const std::size_t count = n - first;
+  if (count == 0 || row == rows) return;
+  const auto run_rows = [&](auto run_one, const QParams& own) {
+    for (; row < rows; ++row) {
+      const std::size_t at = row * qparams.pitch + first;
+      run_one(operation, operation.columns, skip(from, at * operation.from_size), count, own, rule,
+              skip(to, at * operation.to_size));
+    }
+  };
+  const ElementwiseFloatQParams each = qparams.each.skip(first);
+  if (count < kStep) {
+    run_rows(run_few, PaddedQParams(each, count).each());
+  } else {
+    run_rows(run_row, each);
+  }
+}
+
+}  // namespace
+
+void run(const Operation& operation, const void* from, std::size_t n, const QParams& qparams,
+         const CodeRule& rule, void* to) {
+  if (n == 0) return;
+  if (qparams.length != 0) {
+    if (n < kStep) {
+      run_few(operation, operation.groups, from, n, QParams::groups(qparams.each, kStep), rule, to);
+    } else {
+      run_row(operation, operation.groups, from, n, qparams, rule, to);
+    }
+    return;
+  }
+  std::size_t together = 0;  // rows that are taken kRowsTogether at a time
+  if (operation.rows != nullptr && qparams.rows >= kRowsTogether && n >= 4) {
+    QParams bands = qparams;
+    bands.rows = together = qparams.rows / kRowsTogether * kRowsTogether;
+    const std::size_t whole = n / 4 * 4;
+    operation.rows(from, whole, bands, rule, to);
+    run_columns(operation, from, whole, n, qparams, 0, together, rule, to);
+  }
+  run_columns(operation, from, 0, n, qparams, together, qparams.rows, rule, to);
+}
+
+}  // namespace zeropoint::kernels
