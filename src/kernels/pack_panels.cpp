@@ -24,14 +24,20 @@ void transpose(v128_t (&v)[kTile]) {
   v[3] = wasm_i64x2_shuffle(high01, high23, 1, 3);
 }
 
-v128_t load_row(const std::uint8_t* row, std::size_t at, std::size_t inputs, v128_t flip) {
-  if (row == nullptr) return wasm_i8x16_splat(0);
-  if (at + kBlock <= inputs) return wasm_v128_xor(wasm_v128_load(row + at), flip);
+// Inputs `at` and later of a row that has no more than so many of a vector's, zeros after them.
+[[gnu::noinline]] v128_t load_last(const std::uint8_t* row, std::size_t at, std::size_t inputs,
+                                   v128_t flip) {
   std::uint8_t padded[kBlock] = {};
   std::uint8_t mask[kBlock] = {};
   std::copy(row + at, row + inputs, padded);
   std::fill_n(mask, inputs - at, std::uint8_t{255});
   return wasm_v128_and(wasm_v128_xor(wasm_v128_load(padded), flip), wasm_v128_load(mask));
+}
+
+v128_t load_row(const std::uint8_t* row, std::size_t at, std::size_t inputs, v128_t flip) {
+  if (row == nullptr) return wasm_i8x16_splat(0);
+  if (at + kBlock <= inputs) return wasm_v128_xor(wasm_v128_load(row + at), flip);
+  return load_last(row, at, inputs, flip);
 }
 
 // Bytes shifted down from the highest bits.

@@ -15,7 +15,8 @@ namespace {
 constexpr std::size_t kLevels = 4;
 constexpr std::size_t kLanes = 8;        // of a row
 constexpr std::size_t kRowsPerStep = 4;  // rows whose sums stay apart until the end
-constexpr std::size_t kVectors = kRowsPerStep * kLanes / 4;
+constexpr std::size_t kStep = kRowsPerStep * kLanes;
+constexpr std::size_t kVectors = kStep / 4;
 
 // log2 of the rows that a level takes before it passes its sum on.
 std::size_t level_power(std::size_t size) {
@@ -23,110 +24,100 @@ std::size_t level_power(std::size_t size) {
   return ceil_log2 / 4 > 4 ? ceil_log2 / 4 : 4;
 }
 
-// Runs add(row, acc) over rows first .. last of `size` in the cascade's order; Row is what one
-// row's sums take. Whole runs of `step` end at `last` unless it is the end, where acc[0] gets the
-// result.
-template <typename Row, typename Add, typename Merge>
-void cascade(std::size_t first, std::size_t last, std::size_t size, bool is_end, const Row& zero,
-             Add add, Merge merge, Row (&acc)[kLevels]) {
-  const std::size_t power = level_power(size);
-  const std::size_t step = std::size_t{1} << power;
-  const std::size_t mask = step - 1;
-  std::size_t i = first;
-  while (i + step <= last) {
-    for (const std::size_t end = i + step; i < end; ++i) add(i - first, acc[0]);
-    for (std::size_t level = 1; level < kLevels; ++level) {
-      merge(acc[level], acc[level - 1]);
-      acc[level - 1] = zero;
-      if ((i & (mask << (level * power))) != 0) break;
+struct Row {
+  v128_t lanes[kVectors];
+
+  void add(const Row& other) {
+    for (std::size_t j = 0; j < kVectors; ++j) lanes[j] = wasm_f32x4_add(lanes[j], other.lanes[j]);
+  }
+};
+
+// Sums of runs of rows, of runs of such runs, and so on: the cascade's levels but the first.
+struct Levels {
+  Row rows[kLevels - 1];
+
+  // What happens seldom: after row i a level is full, and its sum goes up.
+  [[gnu::noinline]] void carry(std::size_t i, std::size_t power) {
+    const std::size_t mask = (std::size_t{1} << power) - 1;
+    for (std::size_t level = 1; level < kLevels - 1; ++level) {
+      if ((i & (mask << (level * power))) != 0) return;
+      rows[level].add(rows[level - 1]);
+      rows[level - 1] = Row{};
     }
   }
-  if (!is_end) return;
-  for (; i < last; ++i) add(i - first, acc[0]);
-  for (std::size_t level = 1; level < kLevels; ++level) merge(acc[0], acc[level]);
-}
-
-struct VectorRow {
-  v128_t lanes[kVectors];
 };
 
 // Fewer than 8 values: the same algorithm with rows of a single lane.
 float sum_few(const float* x, std::size_t n) {
-  struct Row {
-    float lanes[kRowsPerStep];
-  };
-  const std::size_t steps = n / kRowsPerStep;
-  Row acc[kLevels] = {};
-  cascade(
-      0, steps, steps, true, Row{},
-      [&](std::size_t i, Row& acc) {
-        for (std::size_t j = 0; j < kRowsPerStep; ++j) {
-          acc.lanes[j] += x[i * kRowsPerStep + j];
-        }
-      },
-      [](Row& acc, const Row& from) {
-        for (std::size_t j = 0; j < kRowsPerStep; ++j) acc.lanes[j] += from.lanes[j];
-      },
-      acc);
-  Row& row = acc[0];
-  for (std::size_t i = steps * kRowsPerStep; i < n; ++i) row.lanes[0] += x[i];
-  return ((row.lanes[0] + row.lanes[1]) + row.lanes[2]) + row.lanes[3];
+  const std::size_t rows = n / kRowsPerStep * kRowsPerStep;
+  float sums[kRowsPerStep] = {};
+  for (std::size_t i = 0; i < rows; ++i) sums[i] += x[i];
+  for (std::size_t i = rows; i < n; ++i) sums[0] += x[i];
+  return ((sums[0] + sums[1]) + sums[2]) + sums[3];
+}
+
+// The sum of all levels and of the values that are left after their rows.
+[[gnu::noinline]] float finish(Row sum, const Levels& levels, const float* x, std::size_t n) {
+  for (const Row& row : levels.rows) sum.add(row);
+  const std::size_t rows = n / kLanes * kLanes;
+  for (std::size_t i = 0; i < rows; i += kLanes) {
+    for (std::size_t j = 0; j < 2; ++j) {
+      sum.lanes[j] = wasm_f32x4_add(sum.lanes[j], wasm_v128_load(x + i + 4 * j));
+    }
+  }
+  float lanes[kLanes];
+  for (std::size_t j = 0; j < 2; ++j) {
+    v128_t total = sum.lanes[j];
+    for (std::size_t k = 1; k < kRowsPerStep; ++k) {
+      total = wasm_f32x4_add(total, sum.lanes[2 * k + j]);
+    }
+    wasm_v128_store(lanes + 4 * j, total);
+  }
+  float result = 0.0F;
+  for (std::size_t i = rows; i < n; ++i) result += x[i];
+  for (const float lane : lanes) result += lane;
+  return 0.0F + result;
 }
 
 template <typename Term>
 float sum_terms(Term term, Piece piece, SumState& state) {
   const auto [begin, count, n] = piece;
   assert(begin % kPiece == 0 && (begin + count == n || count % kPiece == 0));
-  if (n < kLanes) {
-    float few[kLanes];
-    for (std::size_t i = 0; i < n; ++i) few[i] = term.scalar(i);
-    return n == 0 ? 0.0F : 0.0F + sum_few(few, n);
-  }
-  const std::size_t steps = n / (kLanes * kRowsPerStep);
-  const std::size_t first = begin / (kLanes * kRowsPerStep);
+  const std::size_t steps = n / kStep;
   const bool is_last = begin + count == n;
-  const std::size_t last = is_last ? steps : (begin + count) / (kLanes * kRowsPerStep);
-  VectorRow zero;
-  for (v128_t& lane : zero.lanes) lane = wasm_f32x4_splat(0.0F);
-  // A copy that nothing else points to, so that its first row stays in registers.
-  VectorRow acc[kLevels] = {zero, zero, zero, zero};
-  if (begin > 0) std::memcpy(acc, state.lanes, sizeof acc);
-  cascade(
-      first, last, steps, is_last, zero,
-      [&](std::size_t i, VectorRow& to) {
-        for (std::size_t j = 0; j < kVectors; ++j) {
-          to.lanes[j] = wasm_f32x4_add(to.lanes[j], term.vector(i * 32 + 4 * j));
-        }
-      },
-      [](VectorRow& to, const VectorRow& from) {
-        for (std::size_t j = 0; j < kVectors; ++j) {
-          to.lanes[j] = wasm_f32x4_add(to.lanes[j], from.lanes[j]);
-        }
-      },
-      acc);
+  const std::size_t power = level_power(steps);
+  const std::size_t run = std::size_t{1} << power;
+  // The first level is a copy that nothing points to, so that it stays in registers. It is empty
+  // after a whole run, and so after every piece but the last.
+  Row sum{};
+  Levels levels{};
+  if (begin > 0) std::memcpy(&levels, state.lanes, sizeof levels);
+  std::size_t i = 0;
+  const auto add_steps = [&](std::size_t end) {
+    for (; i < end; i += kStep) {
+      for (std::size_t j = 0; j < kVectors; ++j) {
+        sum.lanes[j] = wasm_f32x4_add(sum.lanes[j], term.vector(i + 4 * j));
+      }
+    }
+  };
+  while (i + run * kStep <= count) {
+    add_steps(i + run * kStep);
+    levels.rows[0].add(sum);
+    sum = Row{};
+    const std::size_t step = (begin + i) / kStep;
+    if ((step & ((run - 1) << power)) == 0) levels.carry(step, power);
+  }
   if (!is_last) {
-    std::memcpy(state.lanes, acc, sizeof acc);
+    std::memcpy(state.lanes, &levels, sizeof levels);
     return 0.0F;
   }
-  VectorRow& row = acc[0];
-  const std::size_t rows = count / kLanes;
-  for (std::size_t i = (steps - first) * kRowsPerStep; i < rows; ++i) {
-    for (std::size_t j = 0; j < 2; ++j) {
-      row.lanes[j] = wasm_f32x4_add(row.lanes[j], term.vector(i * kLanes + 4 * j));
-    }
-  }
-  float lanes[kLanes];
-  for (std::size_t j = 0; j < 2; ++j) {
-    v128_t total = row.lanes[j];
-    for (std::size_t k = 1; k < kRowsPerStep; ++k) {
-      total = wasm_f32x4_add(total, row.lanes[2 * k + j]);
-    }
-    wasm_v128_store(lanes + 4 * j, total);
-  }
-  float sum = 0.0F;
-  for (std::size_t i = rows * kLanes; i < count; ++i) sum += term.scalar(i);
-  for (const float lane : lanes) sum += lane;
-  return 0.0F + sum;
+  add_steps(count / kStep * kStep);
+  float rest[kStep];
+  const std::size_t left = count - i;
+  float* to = rest;
+  for (; i + 4 <= count; i += 4, to += 4) wasm_v128_store(to, term.vector(i));
+  for (; i < count; ++i) *to++ = term.scalar(i);
+  return n < kLanes ? 0.0F + sum_few(rest, n) : finish(sum, levels, rest, left);
 }
 
 struct Value {
