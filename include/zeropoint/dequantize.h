@@ -18,10 +18,10 @@ namespace zeropoint {
 /// @param out      float32[codes.size()], written only on kOk; must not overlap the codes.
 /// @return kShapeMismatch, kSizeOverflow, kInvalidScale, kInvalidZeroPoint, kUnsupportedDType.
 /// Source: linear_dequantization of the notebooks.
-[[nodiscard]] Status dequantize(AnyCodes<const void> codes, Shape shape, const QParamsView& qparams,
-                                DType dtype, std::span<float> out);
+[[nodiscard]] Status dequantize(const AnyCodes<const void>& codes, Shape shape,
+                                const QParamsView& qparams, DType dtype, std::span<float> out);
 template <typename Code>
-[[nodiscard]] Status dequantize(TensorView<const Code> codes, const QParamsView& qparams,
+[[nodiscard]] Status dequantize(const TensorView<const Code>& codes, const QParamsView& qparams,
                                 DType dtype, std::span<float> out) {
   return dequantize(codes.values, codes.shape, qparams, dtype, out);
 }
@@ -35,14 +35,14 @@ template <typename Code>
 /// @param out  float32[count of the broadcast shape], written only on kOk.
 /// @return kShapeMismatch, kSizeOverflow.
 /// Source: linear_dequantization of notebooks 1 to 5 in PyTorch 2.6.
-[[nodiscard]] Status linear_dequantization(AnyCodes<const void> codes, Shape shape,
-                                           TensorView<const float> scale,
-                                           TensorView<const float> zero_point,
+[[nodiscard]] Status linear_dequantization(const AnyCodes<const void>& codes, Shape shape,
+                                           const TensorView<const float>& scale,
+                                           const TensorView<const float>& zero_point,
                                            std::span<float> out);
 template <typename Code>
-[[nodiscard]] Status linear_dequantization(TensorView<const Code> codes,
-                                           TensorView<const float> scale,
-                                           TensorView<const float> zero_point,
+[[nodiscard]] Status linear_dequantization(const TensorView<const Code>& codes,
+                                           const TensorView<const float>& scale,
+                                           const TensorView<const float>& zero_point,
                                            std::span<float> out) {
   return linear_dequantization(codes.values, codes.shape, scale, zero_point, out);
 }
@@ -58,7 +58,7 @@ template <typename Code>
 /// @return what quantize() returns.
 /// Source: linear_q_with_scale_and_zero_point, then linear_dequantization. torch.fake_quantize_*
 ///         rounds before adding the zero point and multiplies by the reciprocal.
-[[nodiscard]] Status fake_quantize(TensorView<const float> x, const QParamsView& qparams,
+[[nodiscard]] Status fake_quantize(const TensorView<const float>& x, const QParamsView& qparams,
                                    DType dtype, std::span<float> out);
 
 // ---- the torch family
@@ -67,7 +67,7 @@ template <typename Code>
 /// @param codes  of a qint8, quint8 or qint32, here and below.
 /// @return kShapeMismatch, kUnsupportedDType.
 /// Source: Tensor.dequantize() of a per_tensor_affine tensor.
-[[nodiscard]] Status dequantize_per_tensor(AnyCodes<const void> codes, double scale,
+[[nodiscard]] Status dequantize_per_tensor(const AnyCodes<const void>& codes, double scale,
                                            std::int32_t zero_point, std::span<float> out);
 template <typename Code>
 [[nodiscard]] Status dequantize_per_tensor(std::span<const Code> codes, double scale,
@@ -79,12 +79,12 @@ template <typename Code>
 /// @param scales  float64[shape[axis]]. @param zero_points  int32[shape[axis]].
 /// @return kInvalidAxis, kShapeMismatch, kSizeOverflow, kUnsupportedDType.
 /// Source: Tensor.dequantize() of a per_channel_affine tensor.
-[[nodiscard]] Status dequantize_per_channel(AnyCodes<const void> codes, Shape shape,
+[[nodiscard]] Status dequantize_per_channel(const AnyCodes<const void>& codes, Shape shape,
                                             std::span<const double> scales,
                                             std::span<const std::int32_t> zero_points,
                                             std::int32_t axis, std::span<float> out);
 template <typename Code>
-[[nodiscard]] Status dequantize_per_channel(TensorView<const Code> codes,
+[[nodiscard]] Status dequantize_per_channel(const TensorView<const Code>& codes,
                                             std::span<const double> scales,
                                             std::span<const std::int32_t> zero_points,
                                             std::int32_t axis, std::span<float> out) {
@@ -93,12 +93,13 @@ template <typename Code>
 
 /// out = (float(code) - zero_point) * scale, all in float32.
 /// Source: Tensor.dequantize() of a per_channel_affine_float_qparams tensor.
-[[nodiscard]] Status dequantize_per_channel_float_qparams(AnyCodes<const void> codes, Shape shape,
+[[nodiscard]] Status dequantize_per_channel_float_qparams(const AnyCodes<const void>& codes,
+                                                          Shape shape,
                                                           std::span<const float> scales,
                                                           std::span<const float> zero_points,
                                                           std::int32_t axis, std::span<float> out);
 template <typename Code>
-[[nodiscard]] Status dequantize_per_channel_float_qparams(TensorView<const Code> codes,
+[[nodiscard]] Status dequantize_per_channel_float_qparams(const TensorView<const Code>& codes,
                                                           std::span<const float> scales,
                                                           std::span<const float> zero_points,
                                                           std::int32_t axis, std::span<float> out) {
@@ -128,7 +129,7 @@ struct QuantRange {
 /// The same with qparams per index of an axis; 0 <= axis < rank.
 /// @return also kInvalidAxis, kSizeOverflow.
 /// Source: torch.fake_quantize_per_channel_affine with int32 zero points.
-[[nodiscard]] Status fake_quantize_per_channel(TensorView<const float> x,
+[[nodiscard]] Status fake_quantize_per_channel(const TensorView<const float>& x,
                                                std::span<const float> scales,
                                                std::span<const std::int32_t> zero_points,
                                                std::int32_t axis, QuantRange quant_range,
@@ -138,7 +139,8 @@ struct QuantRange {
 /// fused: PyTorch's AVX2 build fuses at some positions, so within an ulp of a tie it may differ.
 /// Source: torch.fake_quantize_per_channel_affine with float32 zero points.
 [[nodiscard]] Status fake_quantize_per_channel_float_qparams(
-    TensorView<const float> x, std::span<const float> scales, std::span<const float> zero_points,
-    std::int32_t axis, QuantRange quant_range, Overflow overflow, std::span<float> out);
+    const TensorView<const float>& x, std::span<const float> scales,
+    std::span<const float> zero_points, std::int32_t axis, QuantRange quant_range,
+    Overflow overflow, std::span<float> out);
 
 }  // namespace zeropoint

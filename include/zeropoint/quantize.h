@@ -36,11 +36,11 @@ struct QParamsView {
 /// @return kShapeMismatch, kSizeOverflow, kInvalidScale, kInvalidZeroPoint, kUnsupportedDType.
 /// Source: linear_q_with_scale_and_zero_point of the notebooks, which divides, then adds, then
 ///         rounds. torch.quantize_per_tensor multiplies by the reciprocal and rounds before adding.
-[[nodiscard]] Status quantize(TensorView<const float> x, const QParamsView& qparams, DType dtype,
-                              AnyCodes<void> codes);
+[[nodiscard]] Status quantize(const TensorView<const float>& x, const QParamsView& qparams,
+                              DType dtype, const AnyCodes<void>& codes);
 template <typename Code>
-[[nodiscard]] Status quantize(TensorView<const float> x, const QParamsView& qparams, DType dtype,
-                              std::span<Code> codes) {
+[[nodiscard]] Status quantize(const TensorView<const float>& x, const QParamsView& qparams,
+                              DType dtype, std::span<Code> codes) {
   return quantize(x, qparams, dtype, AnyCodes<void>(codes));
 }
 
@@ -56,12 +56,14 @@ template <typename Code>
 /// @param codes  Code[count of the broadcast shape], written only on kOk.
 /// @return kShapeMismatch, kSizeOverflow, kUnsupportedDType.
 /// Source: linear_q_with_scale_and_zero_point of notebooks 1 to 5 in PyTorch 2.6 on x86-64.
-[[nodiscard]] Status linear_q(TensorView<const float> x, TensorView<const float> scale,
-                              TensorView<const float> zero_point, DType dtype,
-                              AnyCodes<void> codes);
+[[nodiscard]] Status linear_q(const TensorView<const float>& x,
+                              const TensorView<const float>& scale,
+                              const TensorView<const float>& zero_point, DType dtype,
+                              const AnyCodes<void>& codes);
 template <typename Code>
-[[nodiscard]] Status linear_q(TensorView<const float> x, TensorView<const float> scale,
-                              TensorView<const float> zero_point, DType dtype,
+[[nodiscard]] Status linear_q(const TensorView<const float>& x,
+                              const TensorView<const float>& scale,
+                              const TensorView<const float>& zero_point, DType dtype,
                               std::span<Code> codes) {
   return linear_q(x, scale, zero_point, dtype, AnyCodes<void>(codes));
 }
@@ -92,7 +94,7 @@ enum class Overflow {
 /// Source: torch.quantize_per_tensor. The notebooks divide, and add before rounding: quantize().
 [[nodiscard]] Status quantize_per_tensor(std::span<const float> x, double scale,
                                          std::int32_t zero_point, DType dtype, Overflow overflow,
-                                         AnyCodes<void> codes);
+                                         const AnyCodes<void>& codes);
 template <typename Code>
 [[nodiscard]] Status quantize_per_tensor(std::span<const float> x, double scale,
                                          std::int32_t zero_point, DType dtype, Overflow overflow,
@@ -108,12 +110,14 @@ template <typename Code>
 /// @param scales  float64[shape[axis]], rounded to float32. @param zero_points  int32[shape[axis]].
 /// @return also kInvalidAxis.
 /// Source: torch.quantize_per_channel with integer zero points (per_channel_affine).
-[[nodiscard]] Status quantize_per_channel(TensorView<const float> x, std::span<const double> scales,
+[[nodiscard]] Status quantize_per_channel(const TensorView<const float>& x,
+                                          std::span<const double> scales,
                                           std::span<const std::int32_t> zero_points,
                                           std::int32_t axis, DType dtype, Overflow overflow,
-                                          AnyCodes<void> codes);
+                                          const AnyCodes<void>& codes);
 template <typename Code>
-[[nodiscard]] Status quantize_per_channel(TensorView<const float> x, std::span<const double> scales,
+[[nodiscard]] Status quantize_per_channel(const TensorView<const float>& x,
+                                          std::span<const double> scales,
                                           std::span<const std::int32_t> zero_points,
                                           std::int32_t axis, DType dtype, Overflow overflow,
                                           std::span<Code> codes) {
@@ -131,13 +135,14 @@ template <typename Code>
 ///                  before clamping, so NaN and infinities become clamp(0, qmin, qmax).
 /// @return as quantize_per_channel; zero points are not validated.
 /// Source: torch.quantize_per_channel with floating zero points (per_channel_affine_float_qparams).
-[[nodiscard]] Status quantize_per_channel_float_qparams(TensorView<const float> x,
+[[nodiscard]] Status quantize_per_channel_float_qparams(const TensorView<const float>& x,
                                                         std::span<const float> scales,
                                                         std::span<const float> zero_points,
                                                         std::int32_t axis, DType dtype,
-                                                        Overflow overflow, AnyCodes<void> codes);
+                                                        Overflow overflow,
+                                                        const AnyCodes<void>& codes);
 template <typename Code>
-[[nodiscard]] Status quantize_per_channel_float_qparams(TensorView<const float> x,
+[[nodiscard]] Status quantize_per_channel_float_qparams(const TensorView<const float>& x,
                                                         std::span<const float> scales,
                                                         std::span<const float> zero_points,
                                                         std::int32_t axis, DType dtype,

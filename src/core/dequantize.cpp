@@ -5,20 +5,21 @@
 
 namespace zeropoint {
 
-Status dequantize(AnyCodes<const void> codes, Shape shape, const QParamsView& qparams, DType dtype,
-                  std::span<float> out) {
+Status dequantize(const AnyCodes<const void>& codes, Shape shape, const QParamsView& qparams,
+                  DType dtype, std::span<float> out) {
   if (dtype_info(dtype).storage != codes.storage) return Status::kUnsupportedDType;
   const Pass pass{kernels::dequantization(codes.storage), {}, codes.data, out.data()};
   return run_checked(pass, codes.size, shape, qparams, dtype, out.size());
 }
 
-Status linear_dequantization(AnyCodes<const void> codes, Shape shape, TensorView<const float> scale,
-                             TensorView<const float> zero_point, std::span<float> out) {
+Status linear_dequantization(const AnyCodes<const void>& codes, Shape shape,
+                             const TensorView<const float>& scale,
+                             const TensorView<const float>& zero_point, std::span<float> out) {
   const Pass pass{kernels::dequantization(codes.storage), {}, codes.data, out.data()};
   return run_unchecked(pass, codes.size, shape, scale, zero_point, 0, out.size());
 }
 
-Status fake_quantize(TensorView<const float> x, const QParamsView& qparams, DType dtype,
+Status fake_quantize(const TensorView<const float>& x, const QParamsView& qparams, DType dtype,
                      std::span<float> out) {
   const DTypeInfo info = dtype_info(dtype);
   const Pass pass{

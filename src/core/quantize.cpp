@@ -25,8 +25,8 @@ Status check(const QParamsView& qparams, DType dtype) {
   return Status::kOk;
 }
 
-Status quantize(TensorView<const float> x, const QParamsView& qparams, DType dtype,
-                AnyCodes<void> codes) {
+Status quantize(const TensorView<const float>& x, const QParamsView& qparams, DType dtype,
+                const AnyCodes<void>& codes) {
   const DTypeInfo info = dtype_info(dtype);
   if (info.storage != codes.storage) return Status::kUnsupportedDType;
   const Pass pass{kernels::quantization(codes.storage),
@@ -36,8 +36,9 @@ Status quantize(TensorView<const float> x, const QParamsView& qparams, DType dty
   return run_checked(pass, x.values.size(), x.shape, qparams, dtype, codes.size);
 }
 
-Status linear_q(TensorView<const float> x, TensorView<const float> scale,
-                TensorView<const float> zero_point, DType dtype, AnyCodes<void> codes) {
+Status linear_q(const TensorView<const float>& x, const TensorView<const float>& scale,
+                const TensorView<const float>& zero_point, DType dtype,
+                const AnyCodes<void>& codes) {
   const DTypeInfo info = dtype_info(dtype);
   if (info.storage != codes.storage) return Status::kUnsupportedDType;
   // x86's float to int conversion gives INT32_MIN for whatever int32 cannot hold; the narrower

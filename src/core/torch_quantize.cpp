@@ -152,7 +152,7 @@ class FloatSlices final : public Slices {
 
 // Runs an operation of the torch family channel by channel. @return as Channels::check(),
 // kInvalidZeroPoint.
-Status run_channels(const kernels::Operation& operation, TensorView<const float> x,
+Status run_channels(const kernels::Operation& operation, const TensorView<const float>& x,
                     const Channels& channels, std::int32_t axis, QuantRange range,
                     Overflow overflow, void* out, std::size_t out_size) {
   Granularity g;
@@ -176,20 +176,17 @@ Status run_channels(const kernels::Operation& operation, TensorView<const float>
   return Status::kOk;
 }
 
-QuantRange range_of(DType dtype) {
-  const DTypeInfo info = dtype_info(dtype);
-  return {info.qmin, info.qmax};
-}
-
-Status quantize_channels(TensorView<const float> x, const Channels& channels, std::int32_t axis,
-                         DType dtype, Overflow overflow, AnyCodes<void> codes) {
+Status quantize_channels(const TensorView<const float>& x, const Channels& channels,
+                         std::int32_t axis, DType dtype, Overflow overflow,
+                         const AnyCodes<void>& codes) {
   const Status status = check_torch_dtype(dtype, codes.storage);
   if (status != Status::kOk) return status;
+  const DTypeInfo info = dtype_info(dtype);
   return run_channels(kernels::reciprocal_quantization(channels.add(), codes.storage), x, channels,
-                      axis, range_of(dtype), overflow, codes.data, codes.size);
+                      axis, {info.qmin, info.qmax}, overflow, codes.data, codes.size);
 }
 
-Status fake_quantize_channels(TensorView<const float> x, const Channels& channels,
+Status fake_quantize_channels(const TensorView<const float>& x, const Channels& channels,
                               std::int32_t axis, QuantRange range, Overflow overflow,
                               std::span<float> out) {
   return run_channels(kernels::fake_reciprocal_quantization(channels.add()), x, channels, axis,
@@ -226,10 +223,11 @@ void dequantize_channels(const void* from, const Granularity& g, const double* s
 }  // namespace
 
 Status quantize_per_tensor(std::span<const float> x, double scale, std::int32_t zero_point,
-                           DType dtype, Overflow overflow, AnyCodes<void> codes) {
+                           DType dtype, Overflow overflow, const AnyCodes<void>& codes) {
   const Status status = check_torch_dtype(dtype, codes.storage);
   if (status != Status::kOk) return status;
-  const QuantRange range = range_of(dtype);
+  const DTypeInfo info = dtype_info(dtype);
+  const QuantRange range{info.qmin, info.qmax};
   if (!holds(range, zero_point)) return Status::kInvalidZeroPoint;
   if (codes.size != x.size()) return Status::kShapeMismatch;
   const kernels::UniformQParams qparams{1.0F / static_cast<float>(scale),
@@ -239,21 +237,23 @@ Status quantize_per_tensor(std::span<const float> x, double scale, std::int32_t 
   return Status::kOk;
 }
 
-Status quantize_per_channel(TensorView<const float> x, std::span<const double> scales,
+Status quantize_per_channel(const TensorView<const float>& x, std::span<const double> scales,
                             std::span<const std::int32_t> zero_points, std::int32_t axis,
-                            DType dtype, Overflow overflow, AnyCodes<void> codes) {
+                            DType dtype, Overflow overflow, const AnyCodes<void>& codes) {
   return quantize_channels(x, {scales, zero_points}, axis, dtype, overflow, codes);
 }
 
-Status quantize_per_channel_float_qparams(TensorView<const float> x, std::span<const float> scales,
+Status quantize_per_channel_float_qparams(const TensorView<const float>& x,
+                                          std::span<const float> scales,
                                           std::span<const float> zero_points, std::int32_t axis,
-                                          DType dtype, Overflow overflow, AnyCodes<void> codes) {
+                                          DType dtype, Overflow overflow,
+                                          const AnyCodes<void>& codes) {
   if (codes.storage == Storage::kInt32) return Status::kUnsupportedDType;
   return quantize_channels(x, {scales, zero_points}, axis, dtype, overflow, codes);
 }
 
-Status dequantize_per_tensor(AnyCodes<const void> codes, double scale, std::int32_t zero_point,
-                             std::span<float> out) {
+Status dequantize_per_tensor(const AnyCodes<const void>& codes, double scale,
+                             std::int32_t zero_point, std::span<float> out) {
   if (!is_torch(codes.storage)) return Status::kUnsupportedDType;
   if (codes.size != out.size()) return Status::kShapeMismatch;
   const auto scale32 = static_cast<float>(scale);
@@ -269,7 +269,7 @@ Status dequantize_per_tensor(AnyCodes<const void> codes, double scale, std::int3
   return Status::kOk;
 }
 
-Status dequantize_per_channel(AnyCodes<const void> codes, Shape shape,
+Status dequantize_per_channel(const AnyCodes<const void>& codes, Shape shape,
                               std::span<const double> scales,
                               std::span<const std::int32_t> zero_points, std::int32_t axis,
                               std::span<float> out) {
@@ -284,7 +284,7 @@ Status dequantize_per_channel(AnyCodes<const void> codes, Shape shape,
   return Status::kOk;
 }
 
-Status dequantize_per_channel_float_qparams(AnyCodes<const void> codes, Shape shape,
+Status dequantize_per_channel_float_qparams(const AnyCodes<const void>& codes, Shape shape,
                                             std::span<const float> scales,
                                             std::span<const float> zero_points, std::int32_t axis,
                                             std::span<float> out) {
@@ -309,13 +309,13 @@ Status fake_quantize_per_tensor(std::span<const float> x, double scale, std::int
   return Status::kOk;
 }
 
-Status fake_quantize_per_channel(TensorView<const float> x, std::span<const float> scales,
+Status fake_quantize_per_channel(const TensorView<const float>& x, std::span<const float> scales,
                                  std::span<const std::int32_t> zero_points, std::int32_t axis,
                                  QuantRange quant_range, Overflow overflow, std::span<float> out) {
   return fake_quantize_channels(x, {scales, zero_points}, axis, quant_range, overflow, out);
 }
 
-Status fake_quantize_per_channel_float_qparams(TensorView<const float> x,
+Status fake_quantize_per_channel_float_qparams(const TensorView<const float>& x,
                                                std::span<const float> scales,
                                                std::span<const float> zero_points,
                                                std::int32_t axis, QuantRange quant_range,

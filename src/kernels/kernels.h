@@ -73,7 +73,7 @@ struct QParams {
 
   /// One group; refers to `q`.
   QParams(const UniformQParams& q, const float* true_scale = nullptr)
-      : QParams(groups({&q.scale, &q.zero_point, &q.nan_code, true_scale}, SIZE_MAX)) {}
+      : each{&q.scale, &q.zero_point, &q.nan_code, true_scale}, length(SIZE_MAX) {}
 
   QParams(const ElementwiseFloatQParams& columns, std::size_t row_count = 1,
           std::size_t row_pitch = 0)

@@ -101,12 +101,11 @@ void run(const Operation& operation, const void* from, std::size_t n, const QPar
          const CodeRule& rule, void* to) {
   if (n == 0) return;
   if (qparams.length != 0) {
-    if (n < kStep) {
-      run_few(operation, operation.groups, from, n, QParams::groups(qparams.each, kStep), rule, to);
-    } else {
-      run_row(operation, operation.groups, from, n, qparams, rule, to);
-    }
-    return;
+    // Most calls are of this kind, and small ones should cost no more than that.
+    if (n % kStep == 0) return operation.groups(from, n, qparams, rule, to);
+    if (n > kStep) return run_row(operation, operation.groups, from, n, qparams, rule, to);
+    return run_few(operation, operation.groups, from, n, QParams::groups(qparams.each, kStep), rule,
+                   to);
   }
   std::size_t together = 0;  // rows that are taken kRowsTogether at a time
   if (operation.rows != nullptr && qparams.rows >= kRowsTogether && n >= 4) {
