@@ -23,7 +23,7 @@ namespace zeropoint {
 template <typename Code>
 [[nodiscard]] Status dequantize(const TensorView<const Code>& codes, const QParamsView& qparams,
                                 DType dtype, std::span<float> out) {
-  return dequantize(codes.values, codes.shape, qparams, dtype, out);
+  return dequantize(AnyCodes<const void>(codes.values), codes.shape, qparams, dtype, out);
 }
 
 /// The notebooks' function for qparams of any kind and any broadcasting shape; nothing is validated
@@ -44,7 +44,8 @@ template <typename Code>
                                            const TensorView<const float>& scale,
                                            const TensorView<const float>& zero_point,
                                            std::span<float> out) {
-  return linear_dequantization(codes.values, codes.shape, scale, zero_point, out);
+  return linear_dequantization(AnyCodes<const void>(codes.values), codes.shape, scale, zero_point,
+                               out);
 }
 
 /// Quantizes and dequantizes in one pass: the values that the codes would stand for.
@@ -88,7 +89,8 @@ template <typename Code>
                                             std::span<const double> scales,
                                             std::span<const std::int32_t> zero_points,
                                             std::int32_t axis, std::span<float> out) {
-  return dequantize_per_channel(codes.values, codes.shape, scales, zero_points, axis, out);
+  return dequantize_per_channel(AnyCodes<const void>(codes.values), codes.shape, scales,
+                                zero_points, axis, out);
 }
 
 /// out = (float(code) - zero_point) * scale, all in float32.
@@ -103,8 +105,8 @@ template <typename Code>
                                                           std::span<const float> scales,
                                                           std::span<const float> zero_points,
                                                           std::int32_t axis, std::span<float> out) {
-  return dequantize_per_channel_float_qparams(codes.values, codes.shape, scales, zero_points, axis,
-                                              out);
+  return dequantize_per_channel_float_qparams(AnyCodes<const void>(codes.values), codes.shape,
+                                              scales, zero_points, axis, out);
 }
 
 /// The codes a fake quantization may use.

@@ -84,7 +84,7 @@ inline constexpr Storage kStorageOf<std::int16_t> = Storage::kInt16;
 template <>
 inline constexpr Storage kStorageOf<std::uint16_t> = Storage::kUint16;
 
-/// Codes whose type is known at run time: what a std::span of codes turns into by itself.
+/// Codes whose type is known at run time: what the functions of typed spans make of them.
 /// Data: void or const void.
 template <typename Data>
 struct AnyCodes {
@@ -96,7 +96,7 @@ struct AnyCodes {
       : data(first), size(count), storage(type) {}
 
   template <typename Code>
-  requires(std::is_const_v<Data> || !std::is_const_v<Code>) AnyCodes(std::span<Code> codes)
+  explicit AnyCodes(std::span<Code> codes)
       : AnyCodes(codes.data(), codes.size(), kStorageOf<std::remove_const_t<Code>>) {}
 };
 

@@ -30,8 +30,9 @@ bool holds(QuantRange range, std::int32_t zero_point) {
 }
 
 // A scale without a finite reciprocal leaves nothing to saturate: PyTorch's own rule then holds.
-kernels::TorchRule rule_for(QuantRange range, Overflow overflow, float inverse) {
-  return {range.min, range.max, overflow == Overflow::kSaturate && std::isfinite(inverse)};
+kernels::CodeRule rule_for(QuantRange range, Overflow overflow, float inverse) {
+  const bool saturate = overflow == Overflow::kSaturate && std::isfinite(inverse);
+  return {range.min, range.max, saturate ? range.max : kernels::kTorchOverflow};
 }
 
 // A scale and a zero point for each channel, in the types that PyTorch's functions take them in.

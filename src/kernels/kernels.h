@@ -72,9 +72,11 @@ struct QParams {
   std::size_t pitch = 0;  ///< values from one row to the next
 
   /// One group; refers to `q`.
+  // NOLINTNEXTLINE(google-explicit-constructor): a kernel takes any of these as they are.
   QParams(const UniformQParams& q, const float* true_scale = nullptr)
       : each{&q.scale, &q.zero_point, &q.nan_code, true_scale}, length(SIZE_MAX) {}
 
+  // NOLINTNEXTLINE(google-explicit-constructor)
   QParams(const ElementwiseFloatQParams& columns, std::size_t row_count = 1,
           std::size_t row_pitch = 0)
       : each(columns), rows(row_count), pitch(row_pitch) {}
@@ -165,19 +167,19 @@ struct TorchRule {
   std::int32_t qmax;
   bool saturate;
 
-  operator CodeRule() const { return {qmin, qmax, saturate ? qmax : kTorchOverflow}; }
+  explicit operator CodeRule() const { return {qmin, qmax, saturate ? qmax : kTorchOverflow}; }
 };
 
 template <typename Code, AddZeroPoint kAdd>
 void quantize_reciprocal_f32(const float* x, std::size_t n, const QParams& qparams,
                              const TorchRule& rule, Code* out) {
-  run(reciprocal_quantization(kAdd, kStorageOf<Code>), x, n, qparams, rule, out);
+  run(reciprocal_quantization(kAdd, kStorageOf<Code>), x, n, qparams, CodeRule(rule), out);
 }
 template <AddZeroPoint kAdd>
 void fake_quantize_reciprocal_f32(const float* x, std::size_t n, QParams qparams,
                                   const float* scales, const TorchRule& rule, float* out) {
   qparams.each.true_scales = scales;
-  run(fake_reciprocal_quantization(kAdd), x, n, qparams, rule, out);
+  run(fake_reciprocal_quantization(kAdd), x, n, qparams, CodeRule(rule), out);
 }
 
 // ---- histogram

@@ -6,6 +6,7 @@
 // bits, the fast way does not divide. It multiplies by a number a little below the scale's
 // reciprocal and by one a little above it; where both lead to the same code, that is the code.
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #include "kernels/qparams_lanes.h"
@@ -115,6 +116,7 @@ class Divide {
 // (trunc_sat saturates at int32) and leaves NaN alone, which the select then replaces.
 [[gnu::noinline]] void quantize_exactly(const float* x, const FourByFour& qparams,
                                         const CodeRule& rule, Int32x16& codes) {
+  assert(qparams.each.nan_codes != nullptr);
   // What no float reaches where only the limits count.
   const float beyond = rule.qmax == INT32_MAX ? 2147483648.0F : NAN;
   for (std::size_t j = 0; j < 4; ++j) {

@@ -3,6 +3,7 @@
 // every float, NaN included.
 //
 // A step is first taken as if all its values were ordinary ones; if some are not, once more.
+#include <cassert>
 #include <cmath>
 
 #include "kernels/qparams_lanes.h"
@@ -46,6 +47,7 @@ v128_t clamped(v128_t codes, const CodeRule& rule) {
 // A step with NaN, or with values that int32 does not hold.
 [[gnu::noinline]] void quantize_exactly(const float* x, const FourByFour& qparams,
                                         const CodeRule& rule, AddZeroPoint add, Int32x16& codes) {
+  assert(qparams.each.nan_codes != nullptr);
   for (std::size_t j = 0; j < 4; ++j) {
     const ElementwiseFloatQParams four = qparams.each.skip(j * qparams.stride);
     const v128_t t = rounded(add, wasm_v128_load(x + 4 * j), wasm_v128_load(four.scales),
