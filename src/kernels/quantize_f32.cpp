@@ -236,9 +236,10 @@ struct Brackets {
 template <typename Code>
 [[gnu::noinline]] std::size_t multiply_groups(const float* x, std::size_t step, std::size_t end,
                                               std::size_t steps,
-                                              const Brackets<kBrackets>& brackets, CodeRule rule,
-                                              std::uint8_t* out) {
+                                              const Brackets<kBrackets>& brackets,
+                                              const CodeRule& limits, std::uint8_t* out) {
   const v128_t magic = magic_bits();
+  const CodeRule rule = limits;  // in registers: `out` may be anything in memory
   std::size_t group = step / steps;
   for (std::size_t last = (group + 1) * steps; step < end; last += steps, ++group) {
     const Bracket b = brackets.of(group);
@@ -260,8 +261,9 @@ template <typename Code>
 template <typename Code>
 [[gnu::noinline]] std::size_t multiply_rows(const float* x, std::size_t i, std::size_t whole,
                                             std::size_t apart, const Brackets<kColumns>& brackets,
-                                            CodeRule rule, std::uint8_t* out) {
+                                            const CodeRule& limits, std::uint8_t* out) {
   const v128_t magic = magic_bits();
+  const CodeRule rule = limits;  // in registers: `out` may be anything in memory
   for (; i < whole; i += 4) {
     const Bracket b = brackets.at(i);
     Int32x16 codes;
