@@ -43,15 +43,21 @@ struct RowBlock {
 };
 
 /// A thread is woken for no less than so many multiplications.
-inline constexpr std::uint64_t kPartProducts = std::uint64_t{1} << 20;
+inline constexpr std::uint64_t kThreadProducts = std::uint64_t{1} << 20;
+
+/// Threads that begin late, or are slower, leave parts to others: so many for each thread, but none
+/// of fewer multiplications than take a few microseconds.
+inline constexpr std::size_t kThreadParts = 8;
+inline constexpr std::uint64_t kPartProducts = std::uint64_t{1} << 17;
 
 /// Into how many parts to cut `units` of work, `products` multiplications in all.
 inline std::size_t part_count(std::size_t units, std::uint64_t products) {
   const std::size_t threads = thread_count();
-  if (threads == 1) return 1;
-  const auto worthwhile =
-      static_cast<std::size_t>(std::min<std::uint64_t>(products / kPartProducts, 4 * threads));
-  return std::clamp(worthwhile, std::size_t{1}, std::max(units, std::size_t{1}));
+  if (threads == 1 || products < 2 * kThreadProducts) return 1;
+  const std::uint64_t parts =
+      std::min<std::uint64_t>(products / kPartProducts, kThreadParts * threads);
+  return std::clamp(static_cast<std::size_t>(parts), std::size_t{1},
+                    std::max(units, std::size_t{1}));
 }
 
 /// The first of `units` that part `part` of `parts` takes; the next part's first one is its end.
