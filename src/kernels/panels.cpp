@@ -484,6 +484,7 @@ struct WideDigits {
   static constexpr std::size_t kTogether = 24;   // rows that a call multiplies
   static constexpr int kWideBits = 16;
   static constexpr std::size_t kWideRows = 3;  // fewer do not pay for widening
+  static constexpr bool kTakesRow = true;      // alone, by multiply_row
 
   static auto widen(int bits) {
     return bits == 8 ? widen_to_16<8> : (bits == 4 ? widen_to_16<4> : widen_to_16<2>);
@@ -493,6 +494,12 @@ struct WideDigits {
            : bits == 8 ? multiply_wide_digits<8>
            : bits == 4 ? multiply_wide_digits<4>
                        : multiply_wide_digits<2>;
+  }
+  // Of a single row. With what comes next in one function, engines would run out of registers.
+  template <int kBits>
+  [[gnu::noinline]] static void multiply_one(const std::uint8_t* codes, std::size_t steps,
+                                             const std::uint8_t* x, std::int32_t* sums) {
+    multiply_tiles<kBits, WideSums<2, 1, 2>, 0>(codes, steps, x, 0, sums);
   }
   static Halves halves(const ChunkScales& chunk, const std::int32_t* sums, std::size_t) {
     return {wasm_i32x4_shl(wasm_v128_load(sums), chunk.shift),
@@ -513,10 +520,16 @@ struct SevenBitDigits {
   static constexpr int kWideBits = 8;
   // Six lines are multiplied at a time by codes of 8 bits alone.
   static constexpr std::size_t kWideRows = kPlanes == 3 ? 2 : 3;
+  static constexpr bool kTakesRow = kPlanes == 4;
 
   static auto widen(int bits) { return bits == 4 ? widen_to_8<4> : widen_to_8<2>; }
   static MultiplyRows multiply(int bits) {
     return bits == 8 ? multiply_lines<8> : (bits == 4 ? multiply_lines<4> : multiply_lines<2>);
+  }
+  template <int kBits>
+  static void multiply_one(const std::uint8_t* codes, std::size_t steps, const std::uint8_t* x,
+                           std::int32_t* sums) {
+    multiply_tiles<kBits, ByteSums<kPlanes>, 0>(codes, steps, x, 0, sums);
   }
   static Halves halves(const ChunkScales& chunk, const std::int32_t* sums, std::size_t tile) {
     const auto plane = [=](std::size_t p) { return wasm_v128_load(sums + p * kPanel); };
@@ -528,7 +541,19 @@ struct SevenBitDigits {
 };
 #endif
 
-// Adds a chunk's sums of several rows to the rows' totals. A function of its own, so that what it
+// Adds a chunk's sums of a row to its totals. @param x_sum  of X
+template <typename Format>
+void add_sums(const ChunkScales& chunk, const std::int32_t* sums, double x_sum,
+              Doubles (&totals)[2]) {
+  for (std::size_t j = 0; j < 2; ++j) {
+    const Halves halves = Format::halves(chunk, sums + j * kTile, j);
+    Doubles exact = widen_i32(halves.high) * splat(16384.0) + widen_i32(halves.low);
+    if (chunk.subtracts) exact = exact - chunk.zero_points[j] * splat(x_sum);
+    totals[j] = totals[j] + exact * chunk.scales[j];
+  }
+}
+
+// The same of several rows. A function of its own, so that what it
 // reads again and again stays in registers.
 // @param x_sums  of X, of each row `stride` after the one before
 template <typename Format>
@@ -536,33 +561,38 @@ template <typename Format>
                                  const double* x_sums, std::size_t stride, std::size_t rows,
                                  Doubles (*totals)[2]) {
   for (std::size_t row = 0; row < rows; ++row) {
-    for (std::size_t j = 0; j < 2; ++j) {
-      const Halves halves = Format::halves(chunk, sums + j * kTile, j);
-      Doubles exact = widen_i32(halves.high) * splat(16384.0) + widen_i32(halves.low);
-      if (chunk.subtracts) exact = exact - chunk.zero_points[j] * splat(*x_sums);
-      totals[row][j] = totals[row][j] + exact * chunk.scales[j];
-    }
+    add_sums<Format>(chunk, sums, *x_sums, totals[row]);
     sums += Format::kSums * kPanel;
     x_sums += stride;
   }
 }
 
-// A panel times all rows, chunk by chunk. Where there are enough rows, codes that are narrower than
-// what is multiplied are widened once for all of them, on the stack and so in the first-level
-// cache. What multiplies is reached through a pointer, so that it stays a function of its own:
-// engines start with slow code and change to fast code at a call, which a function with all the
-// loops in it would put off to the next product.
-template <typename Format>
-void multiply_panel(const PanelProduct& product, std::size_t panel, const PanelParts& parts) {
+// A single row, chunk by chunk: what it computes with has no time to go through memory and calls.
+template <typename Format, int kBits>
+void multiply_row(const PanelProduct& product, const PanelParts& parts, Doubles (*totals)[2]) {
   const Panels& w = product.panels;
-  assert(w.bits <= 8);
+  const std::uint8_t* codes = parts.codes;
+  const std::uint8_t* x = product.digits;
+  std::size_t chunk = 0;
+  for_chunks(w.k, w.group, [&](std::size_t, std::size_t inputs, std::size_t group) {
+    const std::size_t steps = steps_of(inputs, kBits);
+    std::int32_t sums[Format::kSums * kPanel];
+    Format::template multiply_one<kBits>(codes, steps, x, sums);
+    add_sums<Format>(ChunkScales(w, parts, chunk, group), sums, product.sums[chunk], *totals);
+    ++chunk;
+    x += steps * Format::kStepBytes;
+    codes += steps * kBits * 4;
+  });
+}
+
+// Several rows, chunk by chunk. Where there are enough of them, codes that are narrower than what
+// is multiplied are widened once for all of them, on the stack and so in the first-level cache.
+template <typename Format>
+void multiply_rows(const PanelProduct& product, const PanelParts& parts, Doubles (*totals)[2]) {
+  const Panels& w = product.panels;
   const bool widened = w.bits != Format::kWideBits && product.rows >= Format::kWideRows;
   const auto widen = Format::widen(w.bits);
   const MultiplyRows multiply = Format::multiply(widened ? Format::kWideBits : w.bits);
-  Doubles totals[kMaxRows][2];
-  // Hidden, since a loop of zeros would become a call into the engine.
-  const v128_t zero = opaque(wasm_f64x2_splat(0.0));
-  std::fill_n(&totals[0][0], product.rows * 2, Doubles{zero, zero});
   const std::uint8_t* codes = parts.codes;
   Span span{w.steps, 0, 0};
   std::size_t chunk = 0;
@@ -583,6 +613,28 @@ void multiply_panel(const PanelProduct& product, std::size_t panel, const PanelP
     span.first += span.steps;
     codes += span.steps * static_cast<std::size_t>(w.bits) * 4;
   });
+}
+
+// A panel times all rows. What multiplies is reached through a pointer, so that it stays a function
+// of its own: engines start with slow code and change to fast code at a call, which a function with
+// all the loops in it would put off to the next product.
+template <typename Format>
+void multiply_panel(const PanelProduct& product, std::size_t panel, const PanelParts& parts) {
+  [[maybe_unused]] const int bits = product.panels.bits;
+  assert(bits <= 8);
+  auto multiply = multiply_rows<Format>;
+  if constexpr (Format::kTakesRow) {
+    if (product.rows == 1) {
+      multiply = bits == 8   ? multiply_row<Format, 8>
+                 : bits == 4 ? multiply_row<Format, 4>
+                             : multiply_row<Format, 2>;
+    }
+  }
+  Doubles totals[kMaxRows][2];
+  // Hidden, since a loop of zeros would become a call into the engine.
+  const v128_t zero = opaque(wasm_f64x2_splat(0.0));
+  std::fill_n(&totals[0][0], product.rows * 2, Doubles{zero, zero});
+  multiply(product, parts, totals);
   for (std::size_t row = 0; row < product.rows; ++row) {
     for (std::size_t tile = 0; tile < 2; ++tile) {
       finish_tile(product, parts, panel, tile, row, totals[row][tile]);
