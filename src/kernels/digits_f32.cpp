@@ -64,6 +64,7 @@ int exponent_above(double largest) {
 template <Digits kFormat>
 class Writer {
  public:
+  // NOLINTNEXTLINE(readability-non-const-parameter): lines_ are written through it
   Writer(std::uint8_t* digits, std::size_t rows, std::size_t row, std::size_t steps) {
     if constexpr (kFormat == Digits::kI16) {
       lines_[0] = digits + row * digit_row_bytes(steps);

@@ -502,8 +502,8 @@ void expect_short_products(const PackedLayer& layer, const std::vector<std::vect
   const reference::PlainWeight& w = layer.plain;
   const DigitRows digits(rows, layer.panels, kernels::Digits::kI7Short);
   std::vector<float> expected;
-  for (std::size_t row = 0; row < rows.size(); ++row) {
-    const reference::FixedRow fixed = reference::fixed_row(rows[row].data(), w, 21);
+  for (const std::vector<float>& row : rows) {
+    const reference::FixedRow fixed = reference::fixed_row(row.data(), w, 21);
     for (std::size_t output = 0; output < w.n; ++output) {
       const double sum = reference::fixed_point_sum(fixed, w, output);
       expected.push_back(static_cast<float>(sum * (fixed.unit / w.unit())));
@@ -512,7 +512,7 @@ void expect_short_products(const PackedLayer& layer, const std::vector<std::vect
   Output<float> out(rows.size() * w.n);
   kernels::multiply_panels(
       {layer.panels, rows.size(), nullptr, digits.digits.data(), digits.scales.data(),
-       digits.sums.data(), kInfinity, nullptr, out.data(), kPlaces},
+       digits.sums.data(), INFINITY, nullptr, out.data(), kPlaces},
       kernels::Digits::kI7Short, 0, layer.panels.count());
   EXPECT_TRUE(same(out.values(), expected));
   EXPECT_TRUE(out.guards_intact());
