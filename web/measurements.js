@@ -113,7 +113,7 @@ function row(measurement, most, hasRatio, isKnown) {
   const length = value === undefined ? 0 : Math.max(0.5, (100 * value) / most);
   return h(
     "tr",
-    { class: contestant === "zeropoint" ? "is-own" : undefined },
+    { class: contestant.startsWith("zeropoint") ? "is-own" : undefined },
     h(
       "th",
       { scope: "row" },
