@@ -129,7 +129,9 @@ Digits digits_format([[maybe_unused]] Accumulate accumulate) {
 void linear_packed(const float* x, std::size_t m, const kernels::Panels& panels, const float* bias,
                    Digits format, std::span<std::byte> scratch, std::span<float> out) {
   const RowBlock block(panels, m);
-  const bool tries_short = format == Digits::kI7Short && panels.input_scales == nullptr;
+  // Of weights with zero points no row could be certain.
+  const bool tries_short =
+      format == Digits::kI7Short && panels.input_scales == nullptr && std::isfinite(panels.norm);
   if (format == Digits::kI7Short) format = Digits::kI7;
   for (std::size_t row = 0; row < m; row += block.rows) {
     const BlockProduct product(panels, bias, block, scratch, x + row * panels.k,
