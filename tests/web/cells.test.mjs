@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
 import {
   attributeOf,
+  bringIntoView,
   cellSelector,
   click,
   clickInto,
@@ -211,7 +212,7 @@ describe("An editor", () => {
         all.map((code) => code.getBoundingClientRect().height),
       );
     for (let number = 1; number <= 18; number++) {
-      await page.$eval(cell(number), (element) => element.scrollIntoView());
+      await bringIntoView(page, cell(number));
       await page.waitForSelector(`${cell(number)} >>> .cm-content`);
     }
     const withEditors = await heights(page);

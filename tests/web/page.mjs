@@ -161,14 +161,27 @@ export async function enter(page, text) {
 }
 
 /**
+ * Brings an element to the middle of the screen, at once: left to itself the page scrolls smoothly, and
+ * on a slow machine a click would miss what still moves.
+ * @param {import("puppeteer-core").Page} page
+ * @param {string} selector
+ */
+export function bringIntoView(page, selector) {
+  return page.$eval(selector, (element) =>
+    element.scrollIntoView({ block: "center", behavior: "instant" }),
+  );
+}
+
+/**
  * Clicks into a cell's editor.
  * @param {import("puppeteer-core").Page} page
  * @param {string} selector  of the cell
  */
 export async function clickInto(page, selector) {
   // The editor is made when the cell comes into view.
-  await page.$eval(selector, (cell) => cell.scrollIntoView({ block: "center" }));
+  await bringIntoView(page, selector);
   await click(page, `${selector} >>> .cm-content`);
+  await page.waitForSelector(`${selector} .editor:focus-within`);
 }
 
 /**

@@ -5,6 +5,7 @@ import { after, before, describe, it } from "node:test";
 import { formatTable, measure } from "../../scripts/cost/measure.mjs";
 import { loadModel } from "../../scripts/cost/model.mjs";
 import {
+  bringIntoView,
   cellSelector,
   click,
   launchBrowser,
@@ -87,7 +88,7 @@ describe("Notebook what-it-costs", () => {
     ]) {
       await typeInto(page, cell, source);
       // The page's head would be in front of a button at the very top.
-      await page.$eval(`${cell} button.run`, (run) => run.scrollIntoView({ block: "center" }));
+      await bringIntoView(page, `${cell} button.run`);
       await click(page, `${cell} button.run`);
       await page.waitForFunction(
         (selector, text) => new RegExp(text).test(document.querySelector(selector)?.textContent),
