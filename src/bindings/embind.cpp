@@ -39,33 +39,19 @@ Offset allocate(std::size_t bytes) { return reinterpret_cast<Offset>(heap.alloca
 
 void release(Offset offset) { heap.release(reinterpret_cast<void*>(offset)); }
 
-enum class GranularityKind { kPerTensor, kPerChannel, kPerGroup };
-
-Status resolve(GranularityKind kind, Shape shape, std::int32_t axis_or_group_size,
-               Granularity& out) {
-  switch (kind) {
-    case GranularityKind::kPerTensor:
-      return per_tensor(shape, out);
-    case GranularityKind::kPerChannel:
-      return per_channel(shape, axis_or_group_size, out);
-    case GranularityKind::kPerGroup:
-      break;
-  }
-  return per_group(shape, static_cast<std::uint32_t>(axis_or_group_size), out);
-}
-
-Status choose_qparams(Offset x, Offset shape, std::size_t rank, GranularityKind kind,
-                      std::int32_t axis_or_group_size, DType dtype, Scheme scheme,
-                      bool include_zero, NonFinite non_finite, Offset ranges, Offset scales,
-                      Offset zero_points) {
-  Granularity granularity;
-  const Status status = resolve(kind, shape_at(shape, rank), axis_or_group_size, granularity);
+Status choose_qparams(Offset x, std::size_t outer, std::size_t slices, std::size_t inner,
+                      DType dtype, Scheme scheme, bool include_zero, NonFinite non_finite,
+                      Offset ranges, Offset scales, Offset float_scales, Offset zero_points) {
+  const auto doubles = span_at<double>(scales, slices);
+  const Status status = zeropoint::choose_qparams(
+      span_at<const float>(x, outer * slices * inner), {outer, slices, inner}, non_finite,
+      {dtype, scheme, include_zero}, span_at<Range>(ranges, slices), doubles,
+      span_at<std::int32_t>(zero_points, slices));
   if (status != Status::kOk) return status;
-  return zeropoint::choose_qparams(tensor_at<const float>(x, shape_at(shape, rank)).values,
-                                   granularity, non_finite, {dtype, scheme, include_zero},
-                                   span_at<Range>(ranges, granularity.slices),
-                                   span_at<double>(scales, granularity.slices),
-                                   span_at<std::int32_t>(zero_points, granularity.slices));
+  // What quantizing takes, and what the scales of channels and groups are.
+  const auto floats = span_at<float>(float_scales, slices);
+  for (std::size_t i = 0; i < slices; ++i) floats[i] = static_cast<float>(doubles[i]);
+  return status;
 }
 
 QParamsView qparams_at(Offset scales, Offset zero_points, Shape shape) {
@@ -282,13 +268,10 @@ Status fake_quantize_per_channel_float_qparams(Offset x, Offset shape, std::size
 
 // ---- observers
 
-Status ranges(Offset x, Offset shape, std::size_t rank, GranularityKind kind,
-              std::int32_t axis_or_group_size, NonFinite non_finite, Offset out) {
-  Granularity granularity;
-  const Status status = resolve(kind, shape_at(shape, rank), axis_or_group_size, granularity);
-  if (status != Status::kOk) return status;
-  return zeropoint::range(tensor_at<const float>(x, shape_at(shape, rank)).values, granularity,
-                          non_finite, span_at<Range>(out, granularity.slices));
+Status ranges(Offset x, std::size_t outer, std::size_t slices, std::size_t inner,
+              NonFinite non_finite, Offset out) {
+  return range(span_at<const float>(x, outer * slices * inner), {outer, slices, inner}, non_finite,
+               span_at<Range>(out, slices));
 }
 
 Status update_min_max(Offset batch, Offset state, std::size_t n) {
@@ -468,10 +451,6 @@ EMSCRIPTEN_BINDINGS(zeropoint) {
       .value("throw", NonFinite::kThrow)
       .value("ignore", NonFinite::kIgnore)
       .value("keep", NonFinite::kKeep);
-  enum_<GranularityKind>("Granularity", enum_value_type::string)
-      .value("perTensor", GranularityKind::kPerTensor)
-      .value("perChannel", GranularityKind::kPerChannel)
-      .value("perGroup", GranularityKind::kPerGroup);
   enum_<Metric>("Metric", enum_value_type::string)
       .value("mse", Metric::kMse)
       .value("mae", Metric::kMae)
@@ -497,8 +476,8 @@ EMSCRIPTEN_BINDINGS(zeropoint) {
 
   function("allocate" PARAMETERS(bytes), &allocate);
   function("release" PARAMETERS(offset), &release);
-  function("chooseQParams" PARAMETERS(x, shape, rank, granularity, axisOrGroupSize, dtype, scheme,
-                                      includeZero, nonFinite, ranges, scales, zeroPoints),
+  function("chooseQParams" PARAMETERS(x, outer, slices, inner, dtype, scheme, includeZero,
+                                      nonFinite, ranges, scales, floatScales, zeroPoints),
            &choose_qparams);
   function("quantize" PARAMETERS(x, shape, rank, scales, zeroPoints, qparamsShape, qparamsRank,
                                  dtype, out),
@@ -559,8 +538,7 @@ EMSCRIPTEN_BINDINGS(zeropoint) {
                                                       axis, quantMin, quantMax, overflow, out),
       &fake_quantize_per_channel_float_qparams);
 
-  function("ranges" PARAMETERS(x, shape, rank, granularity, axisOrGroupSize, nonFinite, out),
-           &ranges);
+  function("ranges" PARAMETERS(x, outer, slices, inner, nonFinite, out), &ranges);
   function("updateMinMax" PARAMETERS(batch, state, n), &update_min_max);
   function("updateMovingAverage" PARAMETERS(batch, state, n, averagingConstant),
            &update_moving_average);

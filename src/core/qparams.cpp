@@ -1,62 +1,30 @@
 #include "zeropoint/qparams.h"
 
-#include <algorithm>
-#include <cfloat>
 #include <cmath>
+
+#include "kernels/kernels.h"
 
 namespace zeropoint {
 namespace {
 
-// Qparams of finite ranges, for a scheme that fits the dtype.
-class Chooser {
- public:
-  explicit Chooser(const QParamsOptions& options)
-      : info_(dtype_info(options.dtype)),
-        qmin_(info_.qmin),
-        qmax_(info_.qmax),
-        symmetric_(options.scheme == Scheme::kSymmetric),
-        include_zero_(options.include_zero) {}
+bool is_finite(const Range& range) { return std::isfinite(range.min) && std::isfinite(range.max); }
 
-  [[nodiscard]] bool serves() const { return !symmetric_ || info_.is_signed(); }
-
-  [[nodiscard]] QParams choose(Range range) const {
-    double min = range.min;
-    double max = range.max;
-    if (symmetric_) {
-      const double largest = std::max(std::fabs(min), std::fabs(max));
-      return {largest == 0.0 ? 1.0 : at_least_normal(largest / qmax_), 0};
-    }
-    if (include_zero_ || min == max) {
-      min = std::min(min, 0.0);
-      max = std::max(max, 0.0);
-    }
-    if (min == max) return {1.0, std::clamp(0, info_.qmin, info_.qmax)};
-    const double scale = at_least_normal((max - min) / (qmax_ - qmin_));
-    // nearbyint rounds half to even, as Python's round() does.
-    const double zero_point = std::clamp(std::nearbyint(qmin_ - min / scale), qmin_, qmax_);
-    return {scale, static_cast<std::int32_t>(zero_point)};
-  }
-
- private:
-  // A scale float32 can hold as a normal number.
-  static double at_least_normal(double scale) {
-    return std::max(scale, static_cast<double>(FLT_MIN));
-  }
-
-  DTypeInfo info_;
-  double qmin_;
-  double qmax_;
-  bool symmetric_;
-  bool include_zero_;
-};
+// Whether the scheme fits the dtype; and if it does, the rule.
+bool rule_of(const QParamsOptions& options, kernels::ChoiceRule& rule) {
+  const DTypeInfo info = dtype_info(options.dtype);
+  const bool symmetric = options.scheme == Scheme::kSymmetric;
+  rule = {static_cast<double>(info.qmin), static_cast<double>(info.qmax), symmetric,
+          options.include_zero};
+  return !symmetric || info.is_signed();
+}
 
 }  // namespace
 
 Status choose_qparams(Range range, const QParamsOptions& options, QParams& out) {
-  if (!std::isfinite(range.min) || !std::isfinite(range.max)) return Status::kNonFinite;
-  const Chooser chooser(options);
-  if (!chooser.serves()) return Status::kUnsignedSymmetric;
-  out = chooser.choose(range);
+  if (!is_finite(range)) return Status::kNonFinite;
+  kernels::ChoiceRule rule;
+  if (!rule_of(options, rule)) return Status::kUnsignedSymmetric;
+  kernels::choose_qparams_f64(&range, 1, rule, &out.scale, &out.zero_point);
   return Status::kOk;
 }
 
@@ -66,18 +34,14 @@ Status choose_qparams(std::span<const float> x, const Granularity& granularity,
   if (scales.size() != granularity.slices || zero_points.size() != granularity.slices) {
     return Status::kShapeMismatch;
   }
-  const Chooser chooser(options);
-  if (!chooser.serves()) return Status::kUnsignedSymmetric;
+  kernels::ChoiceRule rule;
+  if (!rule_of(options, rule)) return Status::kUnsignedSymmetric;
   const Status status = range(x, granularity, non_finite, ranges);
   if (status != Status::kOk) return status;
   if (ranges.empty()) return Status::kOk;
-  const Range bounds = min_max({&ranges.front().min, 2 * ranges.size()});
-  if (!std::isfinite(bounds.min) || !std::isfinite(bounds.max)) return Status::kNonFinite;
-  for (std::size_t i = 0; i < ranges.size(); ++i) {
-    const QParams qparams = chooser.choose(ranges[i]);
-    scales[i] = qparams.scale;
-    zero_points[i] = qparams.zero_point;
-  }
+  if (!is_finite(min_max({&ranges.front().min, 2 * ranges.size()}))) return Status::kNonFinite;
+  kernels::choose_qparams_f64(ranges.data(), ranges.size(), rule, scales.data(),
+                              zero_points.data());
   return Status::kOk;
 }
 

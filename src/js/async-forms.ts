@@ -23,8 +23,8 @@ import { freeAxes, type Piecewise, runHere } from "./model/layer.js";
 import type { PackedWeight } from "./packed-weight.js";
 import {
   type CheckedOptions,
-  type CheckedQParams,
   type CheckedQuantized,
+  type LaidOutQParams,
   type QuantizedTensor,
   quantizedResult,
   type ScaleAndZeroPoint,
@@ -149,17 +149,17 @@ async function choose(
   options: CheckedOptions,
 ): Promise<ScaleAndZeroPoint> {
   const { where } = job;
-  const { slices, dtype, scheme, includeZero, nonFinite } = options;
+  const { given: _, ...settings } = options;
+  const { slices } = settings;
   const { outer, slices: count, inner } = slices;
   if (count !== 0 && outer * inner === 0) throw emptyError(where, "x", x.shape, slices);
   await job.perform({ kind: "openRanges", slices: count });
   await job.performAll(rangePieces(job, x, options));
-  const settings = { dtype, scheme, includeZero, nonFinite };
   const { chosen } = await job.perform({ kind: "choose", options: settings });
   if (chosen === undefined || chosen.status !== "kOk") {
     throw chooseError(where, "x", x, slices, chosen?.status ?? "");
   }
-  return chosenResult(where, x.shape, slices, chosen);
+  return chosenResult(x.shape, slices, chosen);
 }
 
 function* rangePieces(
@@ -184,7 +184,7 @@ async function apply(
   inputType: ElementType,
   input: NumberArray,
   size: number,
-  qparams: Omit<CheckedQParams, "slices">,
+  qparams: LaidOutQParams,
   dtype: DType,
 ): Promise<ResultArray> {
   const type = operation === "quantize" ? DTYPES[dtype].arrayName : "Float32Array";

@@ -5,7 +5,13 @@
 import { type NumberArray, newArray, setArray } from "./arrays.js";
 import type { Core } from "./build.js";
 import type { DType } from "./dtype.js";
-import { applyQParams, chooseForRanges, type Elementwise } from "./elementwise.js";
+import {
+  applyQParams,
+  type Chosen,
+  chooseForRanges,
+  chosenFor,
+  type Elementwise,
+} from "./elementwise.js";
 import type { Metric } from "./error.js";
 import { type ErrorTotal, measurePiece } from "./error.js";
 import { rangeError, type ZeropointError } from "./errors.js";
@@ -13,7 +19,7 @@ import type { Accumulate } from "./linear.js";
 import { multiplyPacked, runLinear } from "./linear.js";
 import type { ElementType } from "./memory.js";
 import { type PackedCopy, PackedWeight } from "./packed-weight.js";
-import type { CheckedOptions, CheckedQParams, QuantizedTensorInput } from "./qparams.js";
+import type { CheckedOptions, LaidOutQParams, QuantizedTensorInput } from "./qparams.js";
 import { forgetRanges, joinRanges } from "./tiles.js";
 import type { Activation } from "./torch.js";
 import {
@@ -44,7 +50,7 @@ export type Task = { readonly job: number; readonly where: string } & (
       readonly inputType: ElementType;
       readonly input: NumberArray;
       readonly size: number;
-      readonly qparams: Omit<CheckedQParams, "slices">;
+      readonly qparams: LaidOutQParams;
       readonly dtype: DType;
     }
   | {
@@ -75,7 +81,7 @@ export type Task = { readonly job: number; readonly where: string } & (
   | {
       /** The result being ranges: qparams for them. */
       readonly kind: "choose";
-      readonly options: Pick<CheckedOptions, "dtype" | "scheme" | "includeZero" | "nonFinite">;
+      readonly options: Omit<CheckedOptions, "given">;
     }
   | {
       readonly kind: "error";
@@ -126,11 +132,7 @@ export interface Outcome {
   /** `close`: the result. */
   readonly result?: ResultArray;
   /** `choose`: the core's status, and what was chosen if that is kOk. */
-  readonly chosen?: {
-    readonly status: string;
-    readonly scales: Float64Array;
-    readonly zeroPoints: Int32Array;
-  };
+  readonly chosen?: Chosen & { readonly status: string };
   /** `error`: what the values so far measure. */
   readonly measured?: number;
 }
@@ -247,12 +249,9 @@ export class Performer {
     job: number,
     options: Extract<Task, { kind: "choose" }>["options"],
   ): NonNullable<Outcome["chosen"]> {
+    const chosen = chosenFor(where, options.slices);
     const ranges = this.#result(job) as Float32Array;
-    const count = ranges.length / 2;
-    const scales = newArray(where, Float64Array, count);
-    const zeroPoints = newArray(where, Int32Array, count);
-    const status = chooseForRanges(core, where, ranges, options, { scales, zeroPoints });
-    return { status, scales, zeroPoints };
+    return { status: chooseForRanges(core, where, ranges, options, chosen), ...chosen };
   }
 
   #result(job: number): ResultArray {

@@ -65,7 +65,7 @@ export async function quantizeAsync<
   x: TensorInput,
   options?: QuantizeOptions<D, Axis, Size, Scale, Zero> &
     AsyncOptions & {
-      /** Where to write the codes; an array of the dtype's type, apart from `x`. */
+      /** Where to write the codes: an array of the dtype's type, apart from `x`. */
       out?: Codes<D> | undefined;
     },
 ): Promise<QuantizedTensor<D, GranularityOf<Axis, Size, Scale, Zero>>> {
@@ -75,7 +75,7 @@ export async function quantizeAsync<
   const given = quantizeOptions(where, options, QUANTIZE_ASYNC);
   const settings = checkAsync(where, given);
   const { data, shape, size } = checkedX;
-  const checked = checkQuantizeOptions(where, given, shape);
+  const checked = checkQuantizeOptions(where, given, shape, true);
   const { arrayName } = DTYPES[checked.dtype];
   const out =
     given.out === undefined
@@ -108,7 +108,7 @@ export async function chooseQParamsAsync<
   const core = activeCore(where);
   const checkedX = checkTensor(where, "x", x);
   const { given, settings } = checkAsyncOptions(where, options, CHOOSE_OPTIONS);
-  const checked = checkQuantizeOptions(where, given, checkedX.shape);
+  const checked = checkQuantizeOptions(where, given, checkedX.shape, true);
   const chosen = await runJob(core, where, settings, ({ chooseQParams }, job) =>
     chooseQParams(job, checkedX, checked),
   );
@@ -141,7 +141,7 @@ export async function dequantizeAsync(
       dequantizeTorch(job, checked, out),
     );
   }
-  const checked = checkQuantized(where, "q", q);
+  const checked = checkQuantized(where, "q", q, true);
   const out = checkGivenOut(where, given.out, checked.shape, checked.size, [checked.codes]);
   return await runJob(core, where, settings, ({ dequantize }, job) =>
     dequantize(job, checked, out),
@@ -175,7 +175,7 @@ export async function fakeQuantizeAsync(
   const given = quantizeOptions(where, options, QUANTIZE_ASYNC);
   const settings = checkAsync(where, given);
   const { data, shape, size } = checkedX;
-  const checked = checkQuantizeOptions(where, given, shape);
+  const checked = checkQuantizeOptions(where, given, shape, true);
   const out = checkGivenOut(where, given.out, shape, size, [data]);
   return await runJob(core, where, settings, ({ fakeQuantize }, job) =>
     fakeQuantize(job, checkedX, checked, out),

@@ -5,6 +5,7 @@ import { DTYPES, type DType } from "./dtype.js";
 import { applyQParams, runChoose } from "./elementwise.js";
 import { activeCore } from "./init.js";
 import {
+  arraysOf,
   checkQuantized,
   checkQuantizeOptions,
   type QParamInput,
@@ -39,7 +40,7 @@ export interface OutOption {
  *
  * @param q  what `quantize`, `quantizePerTensor` or `quantizePerChannel` returns, or an object with
  *   the same fields
- * @param options.out  where to write the values, apart from `q.data`
+ * @param options.out  where to write the values, apart from `q`
  * @returns float32, of the shape of `q`
  * @throws {TypeError} `ZP_INVALID_TENSOR`, `ZP_INVALID_CODES` if `q.data` is not of the dtype's type
  * @throws {RangeError} `ZP_INVALID_CODES` if a code of less than 8 bits is out of range,
@@ -61,9 +62,10 @@ export function dequantize(
     dequantizeTorch(core, where, checked, result.data);
     return result;
   }
-  const { qparams, codes, shape, size, dtype } = checkQuantized(where, "q", q);
+  const { qparams, codes, shape, size, dtype } = checkQuantized(where, "q", q, false);
   const { out } = checkOptions(where, options, ["out"]);
-  const result = checkTensorOut(where, "options.out", out, shape, size, [codes]);
+  const inputs = [codes, ...arraysOf(qparams)];
+  const result = checkTensorOut(where, "options.out", out, shape, size, inputs);
   const { arrayName } = DTYPES[dtype];
   applyQParams(core, where, "dequantize", arrayName, codes, size, qparams, dtype, result.data);
   return result;
@@ -97,9 +99,11 @@ export function fakeQuantize(
   const core = activeCore(where);
   const { data, shape, size } = checkTensor(where, "x", x);
   const given = quantizeOptions(where, options);
-  const checked = checkQuantizeOptions(where, given, shape);
-  const result = checkTensorOut(where, "options.out", given.out, shape, size, [data]);
+  const { out } = given;
+  const checked = checkQuantizeOptions(where, given, shape, false);
   const { dtype, given: qparams } = checked;
+  const inputs = [data, ...arraysOf(qparams)];
+  const result = checkTensorOut(where, "options.out", out, shape, size, inputs);
   if (qparams === undefined) {
     const operation = { name: "fakeQuantize", out: result.data } as const;
     runChoose(core, where, "x", { data, shape, size }, checked, operation);

@@ -9,7 +9,7 @@ import { laidOut, qparamsShape, type Slices } from "./granularity.js";
 import { bytesIn, type ElementType } from "./memory.js";
 import type {
   CheckedOptions,
-  CheckedQParams,
+  LaidOutQParams,
   ScaleAndZeroPoint,
   ScaleTensor,
   ZeroPointTensor,
@@ -31,7 +31,7 @@ export function applyQParams(
   inputType: ElementType,
   input: NumberArray,
   size: number,
-  qparams: Omit<CheckedQParams, "slices">,
+  qparams: LaidOutQParams,
   dtype: DType,
   out: NumberArray,
 ): void {
@@ -112,22 +112,24 @@ function writeNumbers(
   else memory.write(type, offset, value.data);
 }
 
-/** What is chosen for each slice, in double precision. */
-interface Chosen {
-  readonly scales: Float64Array;
+/** What is chosen for each slice: for a tensor in double precision, for channels and groups in float32. */
+export interface Chosen {
+  readonly scales: Float64Array | Float32Array;
   readonly zeroPoints: Int32Array;
 }
 
-/** Where one slice's qparams are put, for the moment before they become numbers. */
+/** Where a tensor's qparams are put, for the moment before they become numbers. */
 const ONE_CHOSEN: Chosen = {
   scales: /* @__PURE__ */ new Float64Array(1),
   zeroPoints: /* @__PURE__ */ new Int32Array(1),
 };
 
-function chosenFor(where: string, count: number): Chosen {
+/** Room for what is chosen. */
+export function chosenFor(where: string, { granularity, slices }: Slices): Chosen {
+  const Type = granularity === "perTensor" ? Float64Array : Float32Array;
   return {
-    scales: newArray(where, Float64Array, count),
-    zeroPoints: newArray(where, Int32Array, count),
+    scales: newArray<Float64Array | Float32Array>(where, Type, slices),
+    zeroPoints: newArray(where, Int32Array, slices),
   };
 }
 
@@ -145,9 +147,9 @@ export function runChoose(
   operation?: { name: "quantize" | "fakeQuantize"; out: NumberArray },
 ): ScaleAndZeroPoint {
   const { slices, dtype } = options;
-  const { granularity, outer, slices: count, inner } = slices;
+  const { outer, slices: count, inner } = slices;
   if (count !== 0 && outer * inner === 0) throw emptyError(where, argument, x.shape, slices);
-  const chosen = granularity === "perTensor" ? ONE_CHOSEN : chosenFor(where, count);
+  const chosen = slices.granularity === "perTensor" ? ONE_CHOSEN : chosenFor(where, slices);
   const isSmall = x.size <= TILE;
   if (isSmall && count !== 0) {
     const shape = [outer, count, inner];
@@ -158,7 +160,7 @@ export function runChoose(
     const status = chooseTiles(core, where, x.data, slices, options, chosen);
     if (status !== "kOk") throw chooseError(where, argument, x, slices, status);
   }
-  const result = chosenResult(where, x.shape, slices, chosen);
+  const result = chosenResult(x.shape, slices, chosen);
   if (operation !== undefined && !isSmall) {
     const { name, out } = operation;
     const qparams = { ...result, ...laidOut(slices) };
@@ -198,7 +200,6 @@ function partOf({ scales, zeroPoints }: Chosen, start: number, end: number): Cho
 
 /** What was chosen, in the form that results have. */
 export function chosenResult(
-  where: string,
   shape: readonly number[],
   slices: Slices,
   { scales, zeroPoints }: Chosen,
@@ -207,10 +208,8 @@ export function chosenResult(
     return { scale: scales[0], zeroPoint: zeroPoints[0] };
   }
   const target = qparamsShape(shape, slices);
-  const data = newArray(where, Float32Array, scales.length);
-  data.set(scales);
   return {
-    scale: { data, shape: target },
+    scale: { data: scales as Float32Array, shape: target },
     zeroPoint: { data: zeroPoints, shape: [...target] },
   };
 }
@@ -254,8 +253,8 @@ function chooseTile(
   operation?: { name: "quantize" | "fakeQuantize"; out: NumberArray },
 ): string {
   const { dtype, scheme, includeZero, nonFinite } = options;
-  const size = shape[0] * shape[1] * shape[2];
-  const count = shape[1];
+  const [outer, count, inner] = shape;
+  const size = outer * count * inner;
   const xAt = memory.place(4 * size);
   const shapeAt = memory.place(4 * 3);
   const qShapeAt = memory.place(4 * 2);
@@ -263,39 +262,38 @@ function chooseTile(
   const scale64At = memory.place(8 * count);
   const scaleAt = memory.place(4 * count);
   const zeroPointAt = memory.place(4 * count);
+  const isDouble = scales instanceof Float64Array;
   const out = operation?.out;
   const outAt = memory.place(out ? bytesIn(arrayName(out) as ElementType, size) : 0);
   const base = memory.commit(where);
   try {
     memory.copyIn(where, "Float32Array", base + xAt, x, size);
-    memory.write("Uint32Array", base + shapeAt, shape);
-    // [outer, slices, inner] has its channels on axis 1, whatever axis they were on.
     let status: string = module.chooseQParams(
       base + xAt,
-      base + shapeAt,
-      3,
-      "perChannel",
-      1,
+      outer,
+      count,
+      inner,
       dtype,
       scheme,
       includeZero,
       nonFinite,
       base + rangesAt,
       base + scale64At,
+      base + scaleAt,
       base + zeroPointAt,
     );
     if (status !== "kOk") return status;
-    if (count === 1) {
+    if (isDouble) {
       // Views of the heap for one number each would cost more than a small tensor does.
       scales[0] = memory.readOne("Float64Array", base + scale64At);
       zeroPoints[0] = memory.readOne("Int32Array", base + zeroPointAt);
     } else {
-      memory.read(base + scale64At, scales);
+      memory.read(base + scaleAt, scales);
       memory.read(base + zeroPointAt, zeroPoints);
     }
     if (operation === undefined) return status;
-    if (count === 1) memory.writeOne("Float32Array", base + scaleAt, scales[0]);
-    else memory.write("Float32Array", base + scaleAt, scales);
+    // [outer, slices, inner] has its channels on axis 1, whatever axis they were on.
+    memory.write("Uint32Array", base + shapeAt, shape);
     memory.write("Uint32Array", base + qShapeAt, [count, 1]);
     status = module[operation.name](
       base + xAt,

@@ -320,7 +320,7 @@ export function checkLinear(
   accumulate: unknown,
 ): CheckedLinear {
   const checked = looksQuantized(weight)
-    ? weightCodes(where, checkQuantized(where, "weight", fromTorch(where, weight)))
+    ? weightCodes(where, checkQuantized(where, "weight", fromTorch(where, weight), true))
     : checkFloatWeight(where, weight);
   return {
     weight: checked,

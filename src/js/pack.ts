@@ -49,7 +49,7 @@ function packedSize(size: number, dtype: DType): number {
 export function pack(q: QuantizedTensorInput): Uint8Array {
   const where = "pack";
   const core = activeCore(where);
-  const { codes, size, dtype } = checkQuantized(where, "q", q);
+  const { codes, size, dtype } = checkQuantized(where, "q", q, false);
   const bytes = newArray(where, Uint8Array, packedSize(size, dtype));
   if (DTYPES[dtype].bits < 8) convertBits(core, where, "pack", dtype, size, bytesOf(codes), bytes);
   else bytes.set(bytesOf(codes));
@@ -79,7 +79,8 @@ export function unpack<D extends DType>(
 export function unpack(bytes: Uint8Array, meta: QuantizedTensorMeta): QuantizedTensor {
   const where = "unpack";
   const core = activeCore(where);
-  const { qparams, shape, size, dtype, scheme } = checkQuantizedMeta(where, "meta", meta);
+  const checked = checkQuantizedMeta(where, "meta", meta, true);
+  const { qparams, shape, size, dtype, scheme } = checked;
   const source = checkBytes(where, bytes, size, dtype);
   const data = newArray(where, codesArray(dtype), size);
   if (DTYPES[dtype].bits < 8) {

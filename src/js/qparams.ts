@@ -1,6 +1,6 @@
 // Scale and zero point: given or chosen, and what makes a tensor of codes a quantized tensor.
 
-import { areWithin, arrayLength, arrayName, newArray } from "./arrays.js";
+import { areWithin, arrayLength, arrayName, type NumberArray, newArray } from "./arrays.js";
 import {
   badZeroPoint,
   checkBoolean,
@@ -175,14 +175,28 @@ export interface ScaleAndZeroPoint {
   readonly zeroPoint: number | ZeroPointTensor;
 }
 
-/** Qparams that fit a tensor, with the shapes that the core needs to know. */
-export interface CheckedQParams extends ScaleAndZeroPoint, Layout {
+/** Qparams with the shapes that the core needs to know. */
+export interface LaidOutQParams extends ScaleAndZeroPoint, Layout {}
+
+/** Qparams that fit a tensor. */
+export interface CheckedQParams extends LaidOutQParams {
   readonly slices: Slices;
+  /** The first zero point that is not 0, or 0. */
+  readonly nonzero: number;
+}
+
+/** The arrays that a result must not be written over while they are read. */
+export function arraysOf(qparams: ScaleAndZeroPoint | undefined): NumberArray[] {
+  const { scale = 0, zeroPoint = 0 } = qparams ?? {};
+  return typeof scale === "number" || typeof zeroPoint === "number"
+    ? []
+    : [scale.data, zeroPoint.data];
 }
 
 /**
  * Checks scale and zero point against a tensor's shape and granularity.
- * @param prefix  how messages name the object they were given in
+ * @param prefix    how messages name the object they were given in
+ * @param isCopied  whether tensors among them are to be copied: for what outlives the call
  */
 export function checkQParams(
   where: string,
@@ -192,6 +206,7 @@ export function checkQParams(
   shape: readonly number[],
   slices: Slices,
   dtype: DType,
+  isCopied: boolean,
 ): CheckedQParams {
   const perTensor = slices.granularity === "perTensor";
   if (perTensor && typeof scale === "number" && typeof zeroPoint === "number") {
@@ -199,9 +214,17 @@ export function checkQParams(
     if (!isIntegerWithin(zeroPoint, DTYPES[dtype].qmin, DTYPES[dtype].qmax)) {
       throw badZeroPoint(where, `${prefix}.zeroPoint`, DTYPES[dtype], `dtype ${dtype}`, zeroPoint);
     }
-    return { scale, zeroPoint: zeroPoint + 0, slices, ...laidOut(slices) }; // -0 becomes 0
+    const nonzero = zeroPoint + 0; // -0 becomes 0
+    return { scale, zeroPoint: nonzero, nonzero, slices, ...laidOut(slices) };
   }
-  const scales = numbersOf(where, `${prefix}.scale`, scale, "ZP_INVALID_SCALE", Float32Array);
+  const scales = numbersOf(
+    where,
+    `${prefix}.scale`,
+    scale,
+    "ZP_INVALID_SCALE",
+    Float32Array,
+    isCopied,
+  );
   const scaleIndex = areWithin(scales.data, ...SCALES)
     ? -1
     : scales.data.findIndex((value) => !isScale(value));
@@ -215,10 +238,14 @@ export function checkQParams(
     zeroPoint,
     "ZP_INVALID_ZERO_POINT",
     Int32Array,
+    isCopied,
   );
   const { qmin, qmax } = DTYPES[dtype];
+  const nonzero = areWithin(zeros.data, 0, 0)
+    ? 0
+    : (zeros.data.find((value) => value !== 0) as number);
   const zeroIndex =
-    zeros.data instanceof Int32Array && areWithin(zeros.data, qmin, qmax)
+    nonzero === 0 || (zeros.data instanceof Int32Array && areWithin(zeros.data, qmin, qmax))
       ? -1
       : zeros.data.findIndex((value) => !isIntegerWithin(value, qmin, qmax));
   if (zeroIndex !== -1) {
@@ -236,7 +263,7 @@ export function checkQParams(
     !perTensor || scaleData.length === 1
       ? laidOut(slices)
       : { viewShape: shape, viewQShape: target };
-  return { scale: scaleTensor, zeroPoint: zeroTensor, slices, ...layout };
+  return { scale: scaleTensor, zeroPoint: zeroTensor, nonzero, slices, ...layout };
 }
 
 /** The scales that are float32: what lies between them is rounded to one of them. */
@@ -260,13 +287,14 @@ function nameOf(argument: string, given: unknown, index: number): string {
   return typeof given === "number" ? argument : `${argument}[${index}]`;
 }
 
-/** A number, nested numbers or a tensor, copied so that what is checked is what is used. */
+/** A number, nested numbers or a tensor, which is kept as it is only if nothing has to be converted. */
 function numbersOf(
   where: string,
   argument: string,
   value: unknown,
   code: ErrorCode,
   Own: Float32ArrayConstructor | Int32ArrayConstructor,
+  isCopied: boolean,
 ): Numbers {
   if (typeof value === "number") return { data: Float64Array.of(value), shape: [] };
   if (Array.isArray(value)) return checkNested(where, argument, value, Float64Array);
@@ -278,6 +306,8 @@ function numbersOf(
   }
   const { data: given, shape, size } = checkTensor(where, argument, value, Float64Array);
   const Type = arrayName(given) === Own.name ? Own : Float64Array;
+  // Another realm's array is copied, too.
+  if (!isCopied && given instanceof Own) return { data: given, shape };
   const data = newArray<Float32Array | Int32Array | Float64Array>(where, Type, size);
   data.set(given);
   return { data, shape };
@@ -310,18 +340,14 @@ function commonShape(
 
 const SCHEMES = ["symmetric", "affine"] as const;
 
-const nonzeroIn = (zeros: Int32Array): number =>
-  areWithin(zeros, 0, 0) ? 0 : (zeros.find((zero) => zero !== 0) as number);
-
 /** The scheme of given qparams: as said, else what the zero points show. */
 function checkGivenScheme(
   where: string,
   prefix: string,
   scheme: unknown,
-  { zeroPoint }: ScaleAndZeroPoint,
+  { nonzero }: CheckedQParams,
   dtype: DType,
 ): Scheme {
-  const nonzero = typeof zeroPoint === "number" ? zeroPoint : nonzeroIn(zeroPoint.data);
   const allZero = nonzero === 0;
   const shown: Scheme = allZero && DTYPES[dtype].qmin < 0 ? "symmetric" : "affine";
   const said = checkChoice(where, `${prefix}.scheme`, scheme, SCHEMES, shown, "ZP_INVALID_SCHEME");
@@ -381,8 +407,16 @@ export interface CheckedQuantized extends CheckedMeta {
   readonly codes: Codes;
 }
 
-/** Checks everything about a quantized tensor but its codes. */
-export function checkQuantizedMeta(where: string, argument: string, value: unknown): CheckedMeta {
+/**
+ * Checks everything about a quantized tensor but its codes.
+ * @param isCopied  as `checkQParams` takes it
+ */
+export function checkQuantizedMeta(
+  where: string,
+  argument: string,
+  value: unknown,
+  isCopied: boolean,
+): CheckedMeta {
   if (!looksQuantized(value)) {
     throw typeError(
       "ZP_INVALID_TENSOR",
@@ -407,14 +441,23 @@ export function checkQuantizedMeta(where: string, argument: string, value: unkno
     givenShape === undefined ? dims : givenShape,
   );
   const slices = checkSlices(where, argument, shape, axis, groupSize);
-  const qparams = checkQParams(where, argument, scale, zeroPoint, shape, slices, dtype);
+  const qparams = checkQParams(where, argument, scale, zeroPoint, shape, slices, dtype, isCopied);
   const checkedScheme = checkGivenScheme(where, argument, scheme, qparams, dtype);
   return { qparams, shape, size: sizeOf(shape), dtype, scheme: checkedScheme };
 }
 
-/** Checks everything about a quantized tensor. */
-export function checkQuantized(where: string, argument: string, value: unknown): CheckedQuantized {
-  const { qparams, shape, size, dtype, scheme } = checkQuantizedMeta(where, argument, value);
+/**
+ * Checks everything about a quantized tensor.
+ * @param isCopied  as `checkQParams` takes it
+ */
+export function checkQuantized(
+  where: string,
+  argument: string,
+  value: unknown,
+  isCopied: boolean,
+): CheckedQuantized {
+  const meta = checkQuantizedMeta(where, argument, value, isCopied);
+  const { qparams, shape, size, dtype, scheme } = meta;
   const { data } = value as { data?: unknown };
   const codes = checkCodes(where, `${argument}.data`, data, dtype);
   checkSize(where, argument, shape, arrayLength(codes));
@@ -448,11 +491,15 @@ export const CHOOSE_OPTIONS = [
 /** The options that say how to quantize. */
 export const QUANTIZE_OPTIONS = [...CHOOSE_OPTIONS, "scale", "zeroPoint"] as const;
 
-/** Checks options against the tensor that they are for. */
+/**
+ * Checks options against the tensor that they are for.
+ * @param isCopied  as `checkQParams` takes it
+ */
 export function checkQuantizeOptions(
   where: string,
   options: Record<string, unknown>,
   shape: readonly number[],
+  isCopied: boolean,
 ): CheckedOptions {
   const { scheme: givenScheme, axis, groupSize, scale, zeroPoint } = options;
   const dtype = checkDType(where, "options.dtype", options.dtype, "int8");
@@ -467,7 +514,7 @@ export function checkQuantizeOptions(
   const slices = checkSlices(where, "options", shape, axis, groupSize);
   if (scale !== undefined) {
     const zero = zeroPoint === undefined ? 0 : zeroPoint;
-    const given = checkQParams(where, "options", scale, zero, shape, slices, dtype);
+    const given = checkQParams(where, "options", scale, zero, shape, slices, dtype, isCopied);
     const scheme = checkGivenScheme(where, "options", givenScheme, given, dtype);
     return { dtype, scheme, slices, includeZero, nonFinite, given };
   }
@@ -537,7 +584,7 @@ export function chooseQParams<
   const core = activeCore(where);
   const checkedX = checkTensor(where, "x", x);
   const known = checkOptions(where, options, CHOOSE_OPTIONS);
-  const checked = checkQuantizeOptions(where, known, checkedX.shape);
+  const checked = checkQuantizeOptions(where, known, checkedX.shape, false);
   const chosen = runChoose(core, where, "x", checkedX, checked);
   const { dtype, scheme, slices } = checked;
   const result: QParams = qparamsResult(chosen, dtype, scheme, slices);

@@ -14,6 +14,7 @@ import { type Codes, codesArray, DTYPES, type DType } from "./dtype.js";
 import { applyQParams, runChoose } from "./elementwise.js";
 import { activeCore } from "./init.js";
 import {
+  arraysOf,
   checkQuantizeOptions,
   type GranularityOf,
   type QParamInput,
@@ -54,14 +55,18 @@ export function quantizeValues(
   options: Record<string, unknown>,
   checkType?: (dtype: DType) => void,
 ): QuantizedTensor {
-  const checked = checkQuantizeOptions(where, options, shape);
+  const { out } = options;
+  const checked = checkQuantizeOptions(where, options, shape, out === undefined);
   const { dtype, scheme, slices, given } = checked;
   checkType?.(dtype);
-  const { out } = options;
-  const data =
-    out === undefined
-      ? newArray(where, codesArray(dtype), size)
-      : (checkOut(where, "options.out", out, DTYPES[dtype].arrayName, size, [values]) as Codes);
+  let data: Codes;
+  if (out === undefined) {
+    data = newArray(where, codesArray(dtype), size);
+  } else {
+    const { arrayName } = DTYPES[dtype];
+    const inputs = [values, ...arraysOf(given)];
+    data = checkOut(where, "options.out", out, arrayName, size, inputs) as Codes;
+  }
   if (given !== undefined) {
     applyQParams(core, where, "quantize", "Float32Array", values, size, given, dtype, data);
   }
@@ -94,7 +99,8 @@ export function quantizeValues(
  * @param options.includeZero, options.nonFinite  see `chooseQParams`
  * @param options.scale      units per step, finite and > 0: a number, or numbers that broadcast
  * @param options.zeroPoint  integers that the dtype holds, in the same forms; default: 0
- * @param options.out        an array of the dtype's type for the codes, apart from `x`
+ * @param options.out        an array of the dtype's type for the codes, apart from the other arrays; the
+ *   result then holds the tensors given as scale and zero point themselves, of which it else has copies
  * @returns the codes with their shape and qparams, as plain data
  * @throws {RangeError} `ZP_INVALID_SCALE`, `ZP_INVALID_ZERO_POINT`, `ZP_SHAPE_MISMATCH`,
  *   `ZP_INVALID_OUT`, and what `chooseQParams` throws
@@ -111,7 +117,7 @@ export function quantize<
 >(
   x: TensorInput,
   options?: QuantizeOptions<D, Axis, Size, Scale, Zero> & {
-    /** Where to write the codes; an array of the dtype's type, apart from `x`. */
+    /** Where to write the codes: an array of the dtype's type, apart from the other arrays. */
     out?: Codes<D> | undefined;
   },
 ): QuantizedTensor<D, GranularityOf<Axis, Size, Scale, Zero>> {

@@ -158,7 +158,7 @@ export class QuantizedLinear {
       where,
       isDynamic ? toInt8(core, where, weight, given) : toQuantized(core, where, weight, given),
     );
-    const checked = checkQuantized(where, "weight", ready);
+    const checked = checkQuantized(where, "weight", ready, true);
     const { qparams, dtype, scheme } = checked;
     const codes = weightCodes(where, checked);
     const { outFeatures, inFeatures } = codes;

@@ -178,25 +178,15 @@ function rangesOfTile(
   ranges: Float32Array,
   isMore: boolean,
 ): void {
-  const size = shape[0] * shape[1] * shape[2];
-  const count = shape[1];
+  const [outer, count, inner] = shape;
+  const size = outer * count * inner;
   const xAt = memory.place(4 * size);
-  const shapeAt = memory.place(4 * 3);
   const foundAt = memory.place(8 * count);
   const heldAt = memory.place(isMore ? 8 * count : 0);
   const base = memory.commit(where);
   try {
     memory.copyIn(where, "Float32Array", base + xAt, data, size);
-    memory.write("Uint32Array", base + shapeAt, shape);
-    const status = module.ranges(
-      base + xAt,
-      base + shapeAt,
-      3,
-      "perChannel",
-      1,
-      nonFinite,
-      base + foundAt,
-    );
+    const status = module.ranges(base + xAt, outer, count, inner, nonFinite, base + foundAt);
     // Without a finite value in this tile a slice may yet have one in another.
     if (status !== "kOk" && status !== "kEmpty") throw refused(where, status);
     if (isMore) {

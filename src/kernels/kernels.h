@@ -33,6 +33,20 @@ void minmax_columns_f32(const float* x, std::size_t rows, std::size_t stride, st
 /// Whether low <= v <= high for every value.
 bool all_within_s32(const std::int32_t* values, std::size_t n, std::int32_t low, std::int32_t high);
 
+// ---- qparams
+
+/// How qparams are chosen; zeropoint/qparams.h has the formulas.
+struct ChoiceRule {
+  double qmin;
+  double qmax;
+  bool symmetric;
+  bool include_zero;
+};
+
+/// Scale and zero point of each of n finite ranges.
+void choose_qparams_f64(const Range* ranges, std::size_t n, const ChoiceRule& rule, double* scales,
+                        std::int32_t* zero_points);
+
 // ---- operations on every value, each with its own or shared qparams
 
 /// One scale and zero point for all values.

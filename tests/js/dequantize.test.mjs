@@ -298,6 +298,13 @@ describe("dequantize refuses", () => {
       "ZP_INVALID_OUT",
       "dequantize: options.out must not share memory with an input",
     );
+    const scale = { data: new Float32Array(buffer, 0, 1).fill(2), shape: [1, 1] };
+    refuses(
+      () => dequantize(q({ scale }), { out: new Float32Array(buffer) }),
+      RangeError,
+      "ZP_INVALID_OUT",
+      "dequantize: options.out must not share memory with an input",
+    );
   });
 });
 
@@ -373,5 +380,8 @@ describe("fakeQuantize", () => {
     const input = { data: values, shape: [2] };
     const message = "fakeQuantize: options.out must not share memory with an input";
     refuses(() => fakeQuantize(input, { out: values }), RangeError, "ZP_INVALID_OUT", message);
+    const options = { groupSize: 1, scale: { data: values, shape: [2, 1] }, out: values };
+    const other = { data: Float32Array.of(3, 4), shape: [2] };
+    refuses(() => fakeQuantize(other, options), RangeError, "ZP_INVALID_OUT", message);
   });
 });

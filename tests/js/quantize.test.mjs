@@ -361,6 +361,33 @@ describe("quantize into out", () => {
     assert.equal(quantize(input, { out: new Int8Array(buffer, 36, 9) }).data.length, 9);
   });
 
+  it("refuses the memory of given qparams", () => {
+    const message = "quantize: options.out must not share memory with an input";
+    for (const name of ["scale", "zeroPoint"]) {
+      const given = {
+        axis: 0,
+        scale: { data: new Float32Array(3).fill(2), shape: [3, 1] },
+        zeroPoint: { data: new Int32Array(3), shape: [3, 1] },
+      };
+      const out = new Int8Array(given[name].data.buffer, 1, 9);
+      refuses(() => quantize(x, { ...given, out }), RangeError, "ZP_INVALID_OUT", message);
+    }
+  });
+
+  it("has the result hold the given qparams themselves, of which it else holds copies", () => {
+    const given = {
+      axis: 0,
+      scale: { data: new Float32Array(3).fill(2), shape: [3, 1] },
+      zeroPoint: { data: new Int32Array(3), shape: [3, 1] },
+    };
+    const [kept, copied] = [quantize(x, { ...given, out: new Int8Array(9) }), quantize(x, given)];
+    assert.deepEqual(kept, copied);
+    for (const name of ["scale", "zeroPoint"]) {
+      assert.equal(kept[name].data, given[name].data);
+      assert.notEqual(copied[name].data.buffer, given[name].data.buffer);
+    }
+  });
+
   it("leaves it untouched on any error", () => {
     const out = new Int8Array(9).fill(77);
     const wrong = [{ scale: 0 }, { scale: 1, zeroPoint: 500 }, { axis: 5 }, { groupSize: 2 }];

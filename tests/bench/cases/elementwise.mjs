@@ -285,7 +285,6 @@ function layOut(core, { x, values, shape, granularity, options, qparams }) {
     scales64: allocate(8 * count),
     zeroPoints: allocate(4 * count),
     ranges: allocate(8 * count),
-    shape: allocate(16),
     viewShape: allocate(16),
     qShape: allocate(16),
     result: allocate(16),
@@ -300,14 +299,17 @@ function layOut(core, { x, values, shape, granularity, options, qparams }) {
     1,
   ];
   view(Float32Array, at.x, size).set(x);
-  view(Uint32Array, at.shape, 2).set(shape);
   view(Uint32Array, at.viewShape, 2).set(viewShape);
   view(Uint32Array, at.qShape, 2).set(qShape);
   view(Float32Array, at.scales32, count).set(
     count === 1 && typeof qparams.scale === "number" ? [qparams.scale] : qparams.scale.data,
   );
-  const kind = groupSize ? "perGroup" : granularity === "tensor" ? "perTensor" : "perChannel";
-  const axisOrGroupSize = groupSize ?? options.axis ?? 0;
+  /** Outer, slices, inner. */
+  const slices = {
+    tensor: [1, 1, size],
+    rows: [1, rows, columns],
+    columns: [rows, columns, 1],
+  }[granularity] ?? [1, size / groupSize, groupSize];
   const run = (status) => {
     if (status !== "kOk") throw new Error(`the core says ${status}`);
   };
@@ -330,16 +332,14 @@ function layOut(core, { x, values, shape, granularity, options, qparams }) {
       run(
         core.chooseQParams(
           at.x,
-          at.shape,
-          2,
-          kind,
-          axisOrGroupSize,
+          ...slices,
           "int8",
           "symmetric",
           true,
           "throw",
           at.ranges,
           at.scales64,
+          at.scales32,
           at.zeroPoints,
         ),
       ),
@@ -353,7 +353,7 @@ function layOut(core, { x, values, shape, granularity, options, qparams }) {
     },
     chosen: () => {
       const scales = view(Float64Array, at.scales64, count);
-      return kind === "perTensor" ? scales[0] : { data: Float32Array.from(scales) };
+      return granularity === "tensor" ? scales[0] : { data: Float32Array.from(scales) };
     },
     codes: () => view(Int8Array, at.codes, size),
     out: () => view(Float32Array, at.out, size),
