@@ -1,6 +1,5 @@
 // The core's binary: from text, or from wherever a user says, to a compiled module that says what it is.
 
-import decoder from "./core/decoder.js";
 import version from "./core/version.js";
 import { rangeError, stateError, typeError, type ZeropointError } from "./errors.js";
 import type { PlatformResponse, PlatformURL, WasmModule } from "./platform.js";
@@ -30,40 +29,18 @@ export type WasmOption =
   | PromiseLike<WasmSource>
   | ((file: `${BinaryName}.wasm`) => WasmSource | PromiseLike<WasmSource>);
 
-// ---- The binary as text
-
-/** What src/text/decoder.cpp exports. */
-interface Decoder {
-  readonly memory: WebAssembly.Memory;
-  /** Where memory is free. */
-  readonly __heap_base: WebAssembly.Global<"i32">;
-  decode(text: number, streams: number, out: number, size: number): void;
-}
+// ---- Compiling
 
 /**
- * The binary that scripts/wasm-text.mjs made a text of. Start-up waits for this, so WebAssembly does it:
- * JavaScript would be done before an engine had compiled it.
+ * Compiles bytes, on this thread if the engine lets it: in a page another thread takes longer to answer
+ * than this one to compile. Older Chromium wants its main thread to leave all but tiny modules alone.
  */
-function fromText([size, ...texts]: readonly string[]): Uint8Array<ArrayBuffer> {
-  const module = new WebAssembly.Module(Uint8Array.from(atob(decoder), (c) => c.charCodeAt(0)));
-  const { exports } = new WebAssembly.Instance(module);
-  const { memory, __heap_base, decode } = exports as unknown as Decoder;
-  const start = __heap_base.value;
-  // All characters are ASCII, and a 0 ends each text.
-  const out = texts.reduce((at, { length }) => at + length + 1, start);
-  const end = out + Number(size);
-  memory.grow(Math.max(0, Math.ceil((end - memory.buffer.byteLength) / 65536)));
-  const bytes = new Uint8Array(memory.buffer);
-  const encoder = new TextEncoder();
-  let at = start;
-  for (const text of texts) at += encoder.encodeInto(text, bytes.subarray(at)).written + 1;
-  decode(start, texts.length / 2, out, Number(size));
-  return bytes.slice(out, end);
-}
-
-/** Compiles the binary of a chunk. */
-export function compileText(text: readonly string[]): Promise<WasmModule> {
-  return WebAssembly.compile(fromText(text));
+export async function compileBytes(bytes: Uint8Array<ArrayBuffer>): Promise<WasmModule> {
+  try {
+    return new WebAssembly.Module(bytes);
+  } catch {
+    return await WebAssembly.compile(bytes);
+  }
 }
 
 // ---- The binary from elsewhere

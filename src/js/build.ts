@@ -5,8 +5,8 @@ import {
   type BinaryName,
   buildIn,
   checkSource,
+  compileBytes,
   compileSource,
-  compileText,
   loadFailed,
   type WasmOption,
 } from "./binary.js";
@@ -16,6 +16,7 @@ import { instantiate, type Start } from "./instantiate.js";
 import { type CoreModule, Memory } from "./memory.js";
 import { PackedWeight } from "./packed-weight.js";
 import type { WasmModule } from "./platform.js";
+import type { ReadText } from "./text.js";
 import { startWorkers, type ThreadsModule, type Workers } from "./threads.js";
 
 /**
@@ -30,8 +31,10 @@ export interface Chunk {
   readonly text?: readonly string[];
 }
 
-/** How the chunk of each build is loaded. */
-export type Chunks = { readonly [name in BinaryName]: () => Promise<Chunk> };
+/** How the chunk of each build is loaded, and what reads their texts where they have some. */
+export type Chunks = { readonly [name in BinaryName]: () => Promise<Chunk> } & {
+  readonly openReader?: () => ReadText;
+};
 
 /** What is asked for, after its checks. */
 export interface Request {
@@ -154,21 +157,26 @@ interface Compiled {
 
 type WasmFunction = (file: `${BinaryName}.wasm`) => unknown;
 
+/** A chunk that is on its way; who waits for it hears if it fails. */
+function requestChunk(chunks: Chunks, name: BinaryName): Promise<Chunk> {
+  const chunk = chunks[name]();
+  chunk.catch(() => undefined);
+  return chunk;
+}
+
 /** A build with its own binary, or with that of a user's function. */
 async function compileBuild(
   where: string,
-  chunks: Chunks,
   name: BinaryName,
+  chunk: Promise<Chunk>,
+  openReader: Chunks["openReader"],
   wasm: WasmFunction | undefined,
 ): Promise<Compiled> {
   let compiled: Compiled;
   try {
-    const chunk = chunks[name]();
-    // A binary from elsewhere is on its way at the same time, so neither may fail unheard.
-    chunk.catch(() => undefined);
     const module =
       wasm === undefined
-        ? await compileText((await chunk).text ?? [])
+        ? await compileText(chunk, openReader)
         : await compileSource(checkSource(where, await wasm(`${name}.wasm`)));
     compiled = { name, chunk: await chunk, module };
   } catch (cause) {
@@ -182,6 +190,15 @@ async function compileBuild(
     "ZP_BUILD_UNAVAILABLE",
     `${where}: options.wasm gave "${given}" for "${name}.wasm"`,
   );
+}
+
+async function compileText(
+  chunk: Promise<Chunk>,
+  openReader: Chunks["openReader"],
+): Promise<WasmModule> {
+  const read = openReader?.();
+  const { text = [] } = await chunk;
+  return await compileBytes(read ? read(text) : new Uint8Array());
 }
 
 /** The build of a binary that a user brought. */
@@ -253,9 +270,8 @@ async function startCore(
 export async function loadBuild(where: string, chunks: Chunks, request: Request): Promise<Core> {
   const { wasm, threads = 1 } = request;
   let reason = threads > 1 ? whyNotShared() : undefined;
-  const builds = chooseBuilds(where, request.build);
-
   if (wasm !== undefined && typeof wasm !== "function") {
+    chooseBuilds(where, request.build);
     const compiled = await compileGiven(where, chunks, wasm);
     const build = buildOf(compiled.name);
     if (request.build !== "auto" && request.build !== build) {
@@ -271,10 +287,21 @@ export async function loadBuild(where: string, chunks: Chunks, request: Request)
     return await startCore(where, compiled, threads, reason);
   }
 
+  const nameFor = (build: Build) => nameOf(build, threads > 1 && reason === undefined);
+  // What the engine says it runs is on its way while it shows that it computes it right.
+  const likely = nameFor(chooseBuilds(where, request.build, examineEngine(false))[0]);
+  const first = requestChunk(chunks, likely);
   let failure: unknown;
-  for (const build of builds) {
-    const name = nameOf(build, threads > 1 && reason === undefined);
-    const compiled = await compileBuild(where, chunks, name, wasm as WasmFunction | undefined);
+  for (const build of chooseBuilds(where, request.build)) {
+    const name = nameFor(build);
+    const chunk = name === likely ? first : requestChunk(chunks, name);
+    const compiled = await compileBuild(
+      where,
+      name,
+      chunk,
+      chunks.openReader,
+      wasm as WasmFunction | undefined,
+    );
     try {
       return await startCore(where, compiled, threads, reason);
     } catch (error) {

@@ -1,6 +1,7 @@
 // The builds that the package brings along, each with its binary as text in a chunk of its own.
 
 import type { Chunks } from "./build.js";
+import { openReader } from "./text.js";
 
 /** Only the chunk of the build that is chosen is ever loaded. */
 export const embedded: Chunks = {
@@ -8,4 +9,5 @@ export const embedded: Chunks = {
   relaxed: () => import("./chunks/relaxed.js"),
   "baseline-threads": () => import("./chunks/baseline-threads.js"),
   "relaxed-threads": () => import("./chunks/relaxed-threads.js"),
+  openReader,
 };

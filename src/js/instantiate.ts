@@ -29,7 +29,15 @@ export async function instantiate(start: Start, module: WasmModule): Promise<Sta
     const instantiateWasm: ModuleOptions["instantiateWasm"] = (imports, receive) => {
       const memories = Object.values(imports).map(({ memory }) => memory);
       shared = memories.find((memory) => memory instanceof WebAssembly.Memory);
-      WebAssembly.instantiate(module, imports).then(receive).catch(reject);
+      let instance: WasmInstance;
+      try {
+        // At once, for the reason that compileBytes gives.
+        instance = new WebAssembly.Instance(module, imports);
+      } catch {
+        WebAssembly.instantiate(module, imports).then(receive).catch(reject);
+        return {};
+      }
+      receive(instance);
       return {};
     };
     // The rejection says what went wrong; the loader need not print it too.

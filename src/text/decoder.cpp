@@ -1,5 +1,5 @@
 // The text that scripts/wasm-text.mjs made of a binary, back to the binary. This is a module of its
-// own, without a runtime, that src/js/binary.ts starts before there is a core: engines compile it
+// own, without a runtime, that src/js/text.ts starts before there is a core: engines compile it
 // at once, while JavaScript would be interpreted for most of such a short time, which takes ten
 // times as long.
 #include <cstddef>

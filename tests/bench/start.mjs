@@ -3,7 +3,6 @@
 // the browser needs to start one is not counted.
 
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { root } from "../../scripts/run.mjs";
@@ -75,34 +74,33 @@ async function writePages(builds, withOthers) {
   write("empty.html", html(""));
   const pages = [];
 
-  const { build: bundle } = createRequire(join(root, "package.json"))("esbuild");
-  /** A page of the package's, bundled as projects do it. */
+  const { build: bundle } = await import("vite");
+  /** A page of the package's, bundled as most projects do it. */
   const addPage = async (name, contestant, build, entry, options) => {
+    write(
+      `${name}.mjs`,
+      `import { init, quantize } from ${JSON.stringify(join(root, "dist", `${entry}.js`))};\n` +
+        `await init(${options});\n` +
+        `const x = { data: Float32Array.from(${VALUES}), shape: [4] };\n` +
+        `const result = quantize(x, { scale: 1, zeroPoint: 0 }).data;\n${DONE}`,
+    );
+    write(`${name}.html`, html(moduleScript(`./${name}.mjs`)));
     await bundle({
-      stdin: {
-        contents:
-          `import { init, quantize } from "./dist/${entry}.js";\n` +
-          `await init(${options});\n` +
-          `const x = { data: Float32Array.from(${VALUES}), shape: [4] };\n` +
-          `const result = quantize(x, { scale: 1, zeroPoint: 0 }).data;\n${DONE}`,
-        resolveDir: root,
-      },
-      bundle: true,
-      splitting: true,
-      minify: true,
-      format: "esm",
-      target: "es2022",
-      outdir: join(folder, name),
-      absWorkingDir: root,
+      configFile: false,
+      root: folder,
+      base: "./",
       logLevel: "error",
+      build: {
+        target: "es2022",
+        outDir: join(folder, name),
+        rollupOptions: { input: join(folder, `${name}.html`) },
+      },
     });
-    write(`${name}.html`, html(moduleScript(`${name}/stdin.js`)));
-    const page = `${name}.html`;
     pages.push({
       name: `${contestant} ${build}`,
       contestant,
       build,
-      page,
+      page: `${name}/${name}.html`,
       expected: [0, -2, 2, 127],
     });
   };

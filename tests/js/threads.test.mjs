@@ -236,6 +236,7 @@ describe("threads that cannot be had", () => {
         return started.at(-1);
       };
       const chunks = {
+        ...embedded,
         "baseline-threads": async () => ({ ...(await embedded["baseline-threads"]()), start }),
       };
       const core = await loadBuild("test", chunks, { build: "baseline", threads: 3 });
