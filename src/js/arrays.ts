@@ -162,6 +162,13 @@ export function newArray<T>(where: string, type: ArrayConstructor<T>, length: nu
   }
 }
 
+/** All bits that some word has, or that differ there from the one below them where `carried` is -1. */
+function joinBits(words: Int32Array | Uint8Array, carried: 0 | -1): number {
+  let bits = 0;
+  for (let i = 0; i < words.length; i++) bits |= words[i] ^ ((words[i] << 1) & carried);
+  return bits;
+}
+
 /**
  * The index of the first code that a dtype of less than 8 bits cannot hold, or -1.
  *
@@ -175,28 +182,30 @@ export function findMisfit(codes: Int8Array | Uint8Array, dtype: DType): number 
   const bytes = new Uint8Array(arrayBuffer(codes), start, arrayByteLength(codes));
   const head = Math.min(bytes.length, -start & 3);
   const wordCount = Math.floor((bytes.length - head) / 4);
-  const signed = qmin < 0;
-  let seen = 0;
-  const look = (word: number) => {
-    seen |= signed ? word ^ (word << 1) : word;
-  };
-  for (let i = 0; i < head; i++) look(bytes[i]);
+  const carried = qmin < 0 ? -1 : 0;
+  let seen = joinBits(bytes.subarray(0, head), carried);
+  seen |= joinBits(bytes.subarray(head + 4 * wordCount), carried);
+  // Signed words, since engines leave the integers for unsigned ones; none have no address.
   if (wordCount > 0) {
-    const words = new Uint32Array(bytes.buffer, start + head, wordCount);
-    for (let i = 0; i < wordCount; i++) look(words[i]);
+    seen |= joinBits(new Int32Array(bytes.buffer, start + head, wordCount), carried);
   }
-  for (let i = head + 4 * wordCount; i < bytes.length; i++) look(bytes[i]);
   const highBits = ((0xff << bits) & 0xff) * 0x01010101;
   if ((seen & highBits) === 0) return -1;
   return Array.prototype.findIndex.call(codes, (code) => code < qmin || code > qmax);
 }
 
-/** Whether all numbers lie in a range: for many numbers, where a function for each would be slow. */
-export function areWithin(numbers: ArrayLike<number>, low: number, high: number): boolean {
-  for (let i = 0; i < numbers.length; i++) {
-    if (!(numbers[i] >= low && numbers[i] <= high)) return false;
+/** Whether all integers lie in a range: for many of them, where a function for each would be slow. */
+export function areWithin(integers: Int32Array, low: number, high: number): boolean {
+  for (let i = 0; i < integers.length; i++) {
+    if (integers[i] < low || integers[i] > high) return false;
   }
   return true;
+}
+
+/** Whether all numbers are finite and > 0: as integers their bits are those of 2^-149 and more. */
+export function arePositive(numbers: Float32Array): boolean {
+  const bits = new Int32Array(arrayBuffer(numbers), arrayByteOffset(numbers), arrayLength(numbers));
+  return areWithin(bits, 1, 0x7f7fffff);
 }
 
 /** The memory of codes as bytes. */

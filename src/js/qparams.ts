@@ -1,6 +1,13 @@
 // Scale and zero point: given or chosen, and what makes a tensor of codes a quantized tensor.
 
-import { areWithin, arrayLength, arrayName, type NumberArray, newArray } from "./arrays.js";
+import {
+  arePositive,
+  areWithin,
+  arrayLength,
+  arrayName,
+  type NumberArray,
+  newArray,
+} from "./arrays.js";
 import {
   badZeroPoint,
   checkBoolean,
@@ -225,9 +232,10 @@ export function checkQParams(
     Float32Array,
     isCopied,
   );
-  const scaleIndex = areWithin(scales.data, ...SCALES)
-    ? -1
-    : scales.data.findIndex((value) => !isScale(value));
+  const scaleIndex =
+    scales.data instanceof Float32Array && arePositive(scales.data)
+      ? -1
+      : scales.data.findIndex((value) => !isScale(value));
   if (scaleIndex !== -1) {
     const name = nameOf(`${prefix}.scale`, scale, scaleIndex);
     throw badScale(where, name, scales.data[scaleIndex]);
@@ -241,11 +249,11 @@ export function checkQParams(
     isCopied,
   );
   const { qmin, qmax } = DTYPES[dtype];
-  const nonzero = areWithin(zeros.data, 0, 0)
-    ? 0
-    : (zeros.data.find((value) => value !== 0) as number);
+  const isInteger = zeros.data instanceof Int32Array;
+  const nonzero =
+    isInteger && areWithin(zeros.data, 0, 0) ? 0 : (zeros.data.find((value) => value !== 0) ?? 0);
   const zeroIndex =
-    nonzero === 0 || (zeros.data instanceof Int32Array && areWithin(zeros.data, qmin, qmax))
+    isInteger && (nonzero === 0 || areWithin(zeros.data, qmin, qmax))
       ? -1
       : zeros.data.findIndex((value) => !isIntegerWithin(value, qmin, qmax));
   if (zeroIndex !== -1) {
@@ -265,9 +273,6 @@ export function checkQParams(
       : { viewShape: shape, viewQShape: target };
   return { scale: scaleTensor, zeroPoint: zeroTensor, nonzero, slices, ...layout };
 }
-
-/** The scales that are float32: what lies between them is rounded to one of them. */
-const SCALES = [2 ** -149, 2 ** 128 - 2 ** 104] as const;
 
 /** Whether float32 can hold a number as a scale. */
 function isScale(value: number): boolean {

@@ -46,6 +46,17 @@ v128_t lower(v128_t bytes, std::uint32_t shift) {
                        wasm_i8x16_splat(static_cast<std::int8_t>(255 >> shift)));
 }
 
+v128_t smaller(v128_t a, v128_t b) { return wasm_i8x16_min(a, b); }
+v128_t larger(v128_t a, v128_t b) { return wasm_i8x16_max(a, b); }
+
+// Of the four bytes of each output the one that is `pick`ed, as int32.
+template <typename Pick>
+v128_t of_bytes(v128_t bytes, Pick pick) {
+  bytes = pick(bytes, wasm_i32x4_shl(bytes, 16));
+  bytes = pick(bytes, wasm_i32x4_shl(bytes, 8));
+  return wasm_i32x4_shr(bytes, 24);
+}
+
 template <int kBits>
 void pack_rows(const std::uint8_t* const* rows, std::size_t outputs, std::size_t inputs,
                bool is_signed, std::uint8_t* packed, std::int32_t* minus_sums, CodeSizes& sizes) {
@@ -72,8 +83,8 @@ void pack_rows(const std::uint8_t* const* rows, std::size_t outputs, std::size_t
       for (const v128_t bytes : tiles[tile]) {
         sums[tile] = wasm_i32x4_add(
             sums[tile], wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_extadd_pairwise_i8x16(bytes)));
-        min[tile] = wasm_i8x16_min(min[tile], bytes);
-        max[tile] = wasm_i8x16_max(max[tile], bytes);
+        min[tile] = smaller(min[tile], bytes);
+        max[tile] = larger(max[tile], bytes);
         // As unsigned bytes: the magnitude of -128 is 128. A byte of ones is -1.
         const v128_t is_small = wasm_u8x16_lt(wasm_i8x16_abs(bytes), ordinary);
         minus_small[tile] = wasm_i32x4_add(
@@ -106,14 +117,8 @@ void pack_rows(const std::uint8_t* const* rows, std::size_t outputs, std::size_t
     wasm_v128_store(minus_sums + tile * kTile, wasm_i32x4_mul(sums[tile], wasm_i32x4_splat(-64)));
     wasm_v128_store(sizes.small + tile * kTile, wasm_i32x4_neg(minus_small[tile]));
     wasm_v128_store(sizes.squares + tile * kTile, add_pairs(squares[tile][0], squares[tile][1]));
-    std::int8_t low[kBlock];
-    std::int8_t high[kBlock];
-    wasm_v128_store(low, min[tile]);
-    wasm_v128_store(high, max[tile]);
-    for (std::size_t i = 0; i < kTile; ++i) {
-      sizes.smallest[tile * kTile + i] = *std::min_element(low + 4 * i, low + 4 * i + 4);
-      sizes.largest[tile * kTile + i] = *std::max_element(high + 4 * i, high + 4 * i + 4);
-    }
+    wasm_v128_store(sizes.smallest + tile * kTile, of_bytes(min[tile], smaller));
+    wasm_v128_store(sizes.largest + tile * kTile, of_bytes(max[tile], larger));
   }
 }
 

@@ -90,8 +90,8 @@ void for_chunks(std::size_t k, std::size_t group, F f) {
 
 /// How large the codes of a chunk are, times the unit, output by output.
 struct CodeSizes {
-  std::int8_t smallest[kPanel];  ///< of the codes and 0
-  std::int8_t largest[kPanel];
+  std::int32_t smallest[kPanel];  ///< of the codes and 0
+  std::int32_t largest[kPanel];
   std::int32_t small[kPanel];    ///< how many, padding included, are smaller than ordinary_code()
   std::int32_t squares[kPanel];  ///< their sum
 };
