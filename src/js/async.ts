@@ -219,7 +219,8 @@ export interface LinearAsyncOptions extends LinearOptions, OutOption, AsyncOptio
  * @param input    float32 of shape [..., K]
  * @param weight   float32 of shape [N, K], or a quantized tensor as `linear` takes it
  * @param bias     float32 of shape [N]; default: none
- * @param options.accumulate  as in `linear`
+ * @param options.accumulate  as in `linear`; with `"float32"` a weight that goes in several pieces may
+ *   be summed by other digits than in one, within the same bound
  * @param options.out         where to write the result
  * @param options.signal, options.onProgress  as in `quantizeAsync`
  * @returns a promise of what `linear` returns, float32 of shape [..., N]
