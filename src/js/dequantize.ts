@@ -45,7 +45,7 @@ export interface OutOption {
  * @throws {TypeError} `ZP_INVALID_TENSOR`, `ZP_INVALID_CODES` if `q.data` is not of the dtype's type
  * @throws {RangeError} `ZP_INVALID_CODES` if a code of less than 8 bits is out of range,
  *   `ZP_SHAPE_MISMATCH`, `ZP_INVALID_SCALE`, `ZP_INVALID_ZERO_POINT`, `ZP_INVALID_OUT`,
- *   `ZP_OUT_OF_MEMORY`
+ *   `ZP_INVALID_SCHEME` if it is symmetric with an unsigned dtype, `ZP_OUT_OF_MEMORY`
  * @example dequantize(quantize(tensor([0, 2.5]), { scale: 0.5, zeroPoint: 3 })).data // [0, 2.5]
  */
 export function dequantize(

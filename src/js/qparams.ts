@@ -345,6 +345,24 @@ function commonShape(
 
 const SCHEMES = ["symmetric", "affine"] as const;
 
+/** A scheme that a dtype can have. */
+function checkScheme(
+  where: string,
+  prefix: string,
+  value: unknown,
+  fallback: Scheme,
+  dtype: DType,
+): Scheme {
+  const argument = `${prefix}.scheme`;
+  const scheme = checkChoice(where, argument, value, SCHEMES, fallback, "ZP_INVALID_SCHEME");
+  if (scheme === "affine" || DTYPES[dtype].qmin < 0) return scheme;
+  throw rangeError(
+    "ZP_INVALID_SCHEME",
+    `${where}: ${argument} must be "affine" for dtype ${dtype}, which has no negative codes, ` +
+      `got "symmetric"`,
+  );
+}
+
 /** The scheme of given qparams: as said, else what the zero points show. */
 function checkGivenScheme(
   where: string,
@@ -353,10 +371,9 @@ function checkGivenScheme(
   { nonzero }: CheckedQParams,
   dtype: DType,
 ): Scheme {
-  const allZero = nonzero === 0;
-  const shown: Scheme = allZero && DTYPES[dtype].qmin < 0 ? "symmetric" : "affine";
-  const said = checkChoice(where, `${prefix}.scheme`, scheme, SCHEMES, shown, "ZP_INVALID_SCHEME");
-  if (said === "symmetric" && !allZero) {
+  const shown = nonzero === 0 && DTYPES[dtype].qmin < 0 ? "symmetric" : "affine";
+  const said = checkScheme(where, prefix, scheme, shown, dtype);
+  if (said === "symmetric" && nonzero !== 0) {
     throw rangeError(
       "ZP_INVALID_ZERO_POINT",
       `${where}: ${prefix}.zeroPoint must be 0 for the symmetric scheme, got ${show(nonzero)}`,
@@ -529,21 +546,7 @@ export function checkQuantizeOptions(
       `${where}: options.zeroPoint needs options.scale beside it, got zeroPoint alone`,
     );
   }
-  const scheme = checkChoice(
-    where,
-    "options.scheme",
-    givenScheme,
-    SCHEMES,
-    "symmetric",
-    "ZP_INVALID_SCHEME",
-  );
-  if (scheme === "symmetric" && DTYPES[dtype].qmin === 0) {
-    throw rangeError(
-      "ZP_INVALID_SCHEME",
-      `${where}: options.scheme must be "affine" for dtype ${dtype}, which has no negative codes, ` +
-        `got "symmetric"`,
-    );
-  }
+  const scheme = checkScheme(where, "options", givenScheme, "symmetric", dtype);
   return { dtype, scheme, slices, includeZero, nonFinite, given: undefined };
 }
 

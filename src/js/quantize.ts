@@ -93,7 +93,8 @@ export function quantizeValues(
  *
  * @param x  float32, any shape; other numbers are rounded to float32
  * @param options.dtype      default: `"int8"`
- * @param options.scheme     default: `"symmetric"`; for given qparams, what their zero points show
+ * @param options.scheme     default: `"symmetric"`, which takes a signed dtype; for given qparams, what
+ *   their zero points show
  * @param options.axis       one scale per index of this axis; negative counts from the end
  * @param options.groupSize  one scale per so many consecutive values of the last axis
  * @param options.includeZero, options.nonFinite  see `chooseQParams`

@@ -198,6 +198,13 @@ describe("dequantize refuses", () => {
       'q.scheme must be "symmetric" or "affine", got "log"',
     ],
     [
+      "symmetric with an unsigned dtype",
+      q({ data: new Uint8Array(4), dtype: "uint8", zeroPoint: 0, scheme: "symmetric" }),
+      RangeError,
+      "ZP_INVALID_SCHEME",
+      'q.scheme must be "affine" for dtype uint8, which has no negative codes, got "symmetric"',
+    ],
+    [
       "symmetric with a zero point",
       q({ scheme: "symmetric" }),
       RangeError,

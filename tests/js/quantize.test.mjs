@@ -73,7 +73,6 @@ describe("quantize with given qparams", () => {
     assert.equal(scheme({ zeroPoint: [0, 3] }), "affine");
     assert.equal(scheme({ zeroPoint: [0, 0] }), "symmetric");
     assert.equal(scheme({ scheme: "affine" }), "affine");
-    assert.equal(scheme({ dtype: "uint8", scheme: "symmetric" }), "symmetric");
   });
 
   it("keeps the scale in double precision", () => {
@@ -497,6 +496,13 @@ describe("quantize refuses", () => {
       RangeError,
       "ZP_INVALID_ZERO_POINT",
       "options.zeroPoint must be 0 for the symmetric scheme, got 3",
+    ],
+    [
+      "an unsigned dtype called symmetric",
+      { scale: 1, dtype: "uint8", scheme: "symmetric" },
+      RangeError,
+      "ZP_INVALID_SCHEME",
+      'options.scheme must be "affine" for dtype uint8, which has no negative codes, got "symmetric"',
     ],
     [
       "scales that do not broadcast",
