@@ -53,8 +53,11 @@ export function classText(value: { readonly pythonName?: string; readonly name: 
   return `<class '${value.pythonName ?? value.name}'>`;
 }
 
+/** Options in an object of the factory's own. */
 function checkArgs(where: string, options: unknown): object {
-  if (typeof options === "object" && options !== null && !Array.isArray(options)) return options;
+  if (typeof options === "object" && options !== null && !Array.isArray(options)) {
+    return { ...options };
+  }
   throw typeError(
     "ZP_INVALID_OPTIONS",
     `${where}: options must be an object, got ${show(options)}`,

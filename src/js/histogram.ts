@@ -61,7 +61,7 @@ export class HistogramObserver extends UniformObserver {
   constructor(options?: HistogramObserverOptions) {
     const where = "HistogramObserver";
     super(where, options, ["bins"], false, () => false);
-    this.bins = checkInteger(where, "options.bins", this.given.bins, 2048, 1, MOST_BINS);
+    this.bins = checkInteger(where, "options.bins", this.options.bins, 2048, 1, MOST_BINS);
     this.#histogram = newArray(where, Float32Array, this.bins);
   }
 

@@ -197,6 +197,17 @@ function checkQuantRange(
 export abstract class Observer {
   /** Where PyTorch has this class. */
   static readonly pythonName: string = "torch.ao.quantization.observer.ObserverBase";
+  /** The options that make another one like it, defaults left out. */
+  readonly options: Readonly<Record<string, unknown>>;
+
+  /** @internal */
+  constructor(where: string, options: unknown, known: readonly string[]) {
+    const given = checkOptions(where, options, known);
+    // A copy, each read once: what was given may change, or be a getter.
+    const entries = known.map((name) => [name, given[name]] as const);
+    const said = entries.filter(([, value]) => value !== undefined);
+    this.options = Object.freeze(Object.fromEntries(said));
+  }
 
   /** Looks at a batch. @returns the batch itself, so that a call can be put into any expression */
   abstract observe<X extends TensorInput>(x: X): X;
@@ -210,13 +221,10 @@ export abstract class Observer {
   /** Forgets all it has seen. */
   abstract reset(): void;
 
-  /** The options that make another one like it, defaults left out. */
-  abstract get options(): Readonly<Record<string, unknown>>;
-
   /** Class, options and state, for `JSON.stringify`; the class's `fromJSON` restores them. */
   toJSON(): ObserverJSON {
     const observer = shortName(this.constructor as typeof Observer);
-    return { observer, options: this.options, state: this.saveState() };
+    return { observer, options: { ...this.options }, state: this.saveState() };
   }
 
   /** @internal State as JSON can hold it. */
@@ -362,6 +370,9 @@ export interface Ranges {
   readonly max: Float32Array;
 }
 
+/** Options whose names are known. */
+type Given = Readonly<Record<string, unknown>>;
+
 /** Options after their checks, as the core needs them. */
 interface Settings {
   readonly dtype: ObserverDType;
@@ -413,8 +424,6 @@ export abstract class UniformObserver extends Observer {
   protected readonly compat: boolean;
   /** @internal What the class is called in messages. */
   protected readonly where: string;
-  /** @internal Options as given, their keys known and their values right. */
-  protected readonly given: Record<string, unknown>;
   readonly #settings: Settings;
   #min: Float32Array;
   #max: Float32Array;
@@ -425,14 +434,12 @@ export abstract class UniformObserver extends Observer {
     options: unknown,
     known: readonly string[],
     perChannel: boolean,
-    takesDynamic: (given: Record<string, unknown>) => boolean,
+    takesDynamic: (given: Given) => boolean,
   ) {
-    super();
+    super(where, options, [...UNIFORM_OPTIONS, ...known]);
     this.where = where;
     this.core = activeCore(where);
-    const given = checkOptions(where, options, [...UNIFORM_OPTIONS, ...known]);
-    this.given = given;
-    const settings = checkSettings(where, given, perChannel, takesDynamic(given));
+    const settings = checkSettings(where, this.options, perChannel, takesDynamic(this.options));
     this.#settings = settings;
     this.dtype = settings.dtype;
     this.qscheme = settings.qscheme;
@@ -443,11 +450,6 @@ export abstract class UniformObserver extends Observer {
     this.isDynamic = settings.isDynamic;
     this.compat = settings.compat;
     [this.#min, this.#max] = this.unobserved();
-  }
-
-  get options(): Readonly<Record<string, unknown>> {
-    const entries = Object.entries(this.given).filter(([, value]) => value !== undefined);
-    return Object.fromEntries(entries);
   }
 
   /** @internal The state before any batch. */
@@ -651,7 +653,7 @@ export abstract class UniformObserver extends Observer {
 
 function checkSettings(
   where: string,
-  given: Record<string, unknown>,
+  given: Given,
   perChannel: boolean,
   takesDynamic: boolean,
 ): Settings {
@@ -816,8 +818,8 @@ export class MinMaxObserver extends PerTensorMinMaxObserver {
   }
 }
 
-function checkAveragingConstant(where: string, given: Record<string, unknown>): number {
-  return checkFinite(where, "options.averagingConstant", given.averagingConstant, 0.01);
+function checkAveragingConstant(where: string, { averagingConstant }: Given): number {
+  return checkFinite(where, "options.averagingConstant", averagingConstant, 0.01);
 }
 
 /**
@@ -838,7 +840,7 @@ export class MovingAverageMinMaxObserver extends PerTensorMinMaxObserver {
   constructor(options?: MovingAverageObserverOptions) {
     const where = "MovingAverageMinMaxObserver";
     super(where, options, ["averagingConstant"], false, (given) => given.averagingConstant === 1);
-    this.averagingConstant = checkAveragingConstant(where, this.given);
+    this.averagingConstant = checkAveragingConstant(where, this.options);
   }
 
   protected get constant(): number {
@@ -857,7 +859,7 @@ abstract class ChannelMinMaxObserver extends UniformObserver {
   /** @internal */
   constructor(where: string, options: unknown, known: readonly string[]) {
     super(where, options, ["chAxis", ...known], true, () => false);
-    this.chAxis = checkInteger(where, "options.chAxis", this.given.chAxis, 0, -64, 63);
+    this.chAxis = checkInteger(where, "options.chAxis", this.options.chAxis, 0, -64, 63);
   }
 
   protected override unobserved(): [min: Float32Array, max: Float32Array] {
@@ -971,7 +973,7 @@ export class MovingAveragePerChannelMinMaxObserver extends ChannelMinMaxObserver
   constructor(options?: MovingAveragePerChannelObserverOptions) {
     const where = "MovingAveragePerChannelMinMaxObserver";
     super(where, options, ["averagingConstant"]);
-    this.averagingConstant = checkAveragingConstant(where, this.given);
+    this.averagingConstant = checkAveragingConstant(where, this.options);
   }
 
   protected get constant(): number {

@@ -5,7 +5,6 @@ import {
   checkBoolean,
   checkChoice,
   checkFinite,
-  checkOptions,
   checkTensor,
   type TensorInput,
 } from "./check.js";
@@ -57,19 +56,6 @@ function checkQScheme(where: string, value: unknown): QScheme {
 
 /** What observers that choose nothing have in common: unless they say otherwise, they do nothing. */
 abstract class PassiveObserver extends Observer {
-  readonly options: Readonly<Record<string, unknown>>;
-  /** @internal The options as given, the unknown ones refused. */
-  protected readonly given: Readonly<Record<string, unknown>>;
-
-  /** @internal */
-  constructor(where: string, options: unknown, known: readonly string[]) {
-    super();
-    this.given = checkOptions(where, options, known);
-    this.options = Object.fromEntries(
-      Object.entries(this.given).filter(([, value]) => value !== undefined),
-    );
-  }
-
   observe<X extends TensorInput>(x: X): X {
     return x;
   }
@@ -139,8 +125,8 @@ export class PlaceholderObserver extends PassiveObserver {
   constructor(options?: PlaceholderObserverOptions) {
     const where = "PlaceholderObserver";
     super(where, options, ["dtype", "qscheme", "quantMin", "quantMax", "eps", "isDynamic"]);
-    const { given } = this;
-    this.dtype = checkDType(where, this.given.dtype, PLACEHOLDER_DTYPES, "float32");
+    const given = this.options;
+    this.dtype = checkDType(where, given.dtype, PLACEHOLDER_DTYPES, "float32");
     this.qscheme = checkQScheme(where, given.qscheme);
     this.quantMin = checkLimit(where, "quantMin", given.quantMin);
     this.quantMax = checkLimit(where, "quantMax", given.quantMax);
@@ -171,7 +157,7 @@ export class NoopObserver extends PassiveObserver {
   constructor(options?: NoopObserverOptions) {
     const where = "NoopObserver";
     super(where, options, ["dtype"]);
-    this.dtype = checkDType(where, this.given.dtype, PLACEHOLDER_DTYPES, "float16");
+    this.dtype = checkDType(where, this.options.dtype, PLACEHOLDER_DTYPES, "float16");
   }
 }
 
@@ -217,7 +203,7 @@ export class RecordingObserver extends PassiveObserver {
   constructor(options?: RecordingObserverOptions) {
     const where = "RecordingObserver";
     super(where, options, ["dtype"]);
-    this.dtype = checkDType(where, this.given.dtype, PLACEHOLDER_DTYPES, "quint8");
+    this.dtype = checkDType(where, this.options.dtype, PLACEHOLDER_DTYPES, "quint8");
   }
 
   /** The batches so far, as float32 tensors; `get_tensor_value()` in PyTorch. */
@@ -304,7 +290,7 @@ export class FixedQParamsObserver extends PassiveObserver {
   constructor(options?: FixedQParamsObserverOptions) {
     const where = "FixedQParamsObserver";
     super(where, options, ["scale", "zeroPoint", "dtype", "qscheme", "quantMin", "quantMax"]);
-    const { given } = this;
+    const given = this.options;
     const { scale, zeroPoint } = given;
     if (typeof scale !== "number") {
       throw typeError(

@@ -46,7 +46,8 @@ export class WeightOnlyQConfig {
    */
   constructor(options?: WeightOnlyOptions) {
     const where = "WeightOnlyQConfig";
-    const { bits, dtype, scheme } = checkOptions(where, options, WEIGHT_ONLY_OPTIONS);
+    this.options = Object.freeze({ ...checkOptions(where, options, WEIGHT_ONLY_OPTIONS) });
+    const { bits, dtype, scheme } = this.options;
     if (bits !== undefined) {
       if (typeof bits !== "number" || !Number.isInteger(bits) || bits < 2 || bits > 8) {
         const error = typeof bits === "number" ? rangeError : typeError;
@@ -63,7 +64,6 @@ export class WeightOnlyQConfig {
         );
       }
     }
-    this.options = Object.freeze({ ...options });
     Object.freeze(this);
   }
 

@@ -702,6 +702,55 @@ describe("options", () => {
   });
 });
 
+describe("options are read once and copied", () => {
+  /** Options that give 16 bins, and how often they were asked. */
+  const counting = () => {
+    const counted = {
+      reads: 0,
+      options: {
+        get bins() {
+          counted.reads++;
+          return 16;
+        },
+      },
+    };
+    return counted;
+  };
+
+  it("by observers", () => {
+    const options = { bins: 16, dtype: "qint8", eps: undefined };
+    const observer = new HistogramObserver(options);
+    options.bins = 32;
+    options.eps = 1;
+    assert.deepEqual({ ...observer.options }, { bins: 16, dtype: "qint8" });
+    assert.equal(HistogramObserver.fromJSON(observer.toJSON()).bins, 16);
+    const counted = counting();
+    assert.equal(new HistogramObserver(counted.options).options.bins, 16);
+    assert.equal(counted.reads, 1);
+  });
+
+  it("by observers that choose nothing", () => {
+    const options = { dtype: "qint8" };
+    const observer = new NoopObserver(options);
+    options.dtype = "quint8";
+    assert.deepEqual([observer.dtype, observer.options.dtype], ["qint8", "qint8"]);
+  });
+
+  it("by factories", () => {
+    const options = { bins: 16 };
+    const factory = HistogramObserver.withArgs(options);
+    const dynamic = { bins: () => 16 };
+    const callable = HistogramObserver.withCallableArgs(dynamic);
+    options.bins = 32;
+    dynamic.bins = () => 32;
+    assert.deepEqual([factory.args.bins, factory().bins, callable().bins], [16, 16, 16]);
+    assert.match(String(factory), /bins=16/);
+    const counted = counting();
+    HistogramObserver.withArgs(counted.options)();
+    assert.equal(counted.reads, 1);
+  });
+});
+
 describe("withArgs", () => {
   it("makes factories whose later options win", () => {
     const factory = MinMaxObserver.withArgs({ dtype: "qint8", quantMin: -8, quantMax: 7 });

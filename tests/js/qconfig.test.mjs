@@ -215,6 +215,17 @@ describe("WeightOnlyQConfig", () => {
     assert.equal(String(qconfig), 'WeightOnlyQConfig({"dtype":"int4","groupSize":16})');
   });
 
+  it("keeps a copy of its options, each read once", () => {
+    let reads = 0;
+    const options = {
+      get bits() {
+        return 3 + reads++;
+      },
+    };
+    assert.equal(new WeightOnlyQConfig(options).options.bits, 3);
+    assert.equal(reads, 1);
+  });
+
   it("refuses bits that are no width, and bits beside a dtype", () => {
     refuses(
       () => new WeightOnlyQConfig({ bits: 9 }),
