@@ -437,7 +437,7 @@ export function checkInteger(
   low: number,
   high: number,
 ): number {
-  const number = checkFinite(where, argument, value, fallback);
+  const number: unknown = checkFinite(where, argument, value, fallback);
   if (isIntegerWithin(number, low, high)) return number;
   throw rangeError(
     "ZP_INVALID_OPTION",
@@ -446,8 +446,8 @@ export function checkInteger(
 }
 
 /** Whether a number is an integer of a range. */
-export function isIntegerWithin(value: number, low: number, high: number): boolean {
-  return Number.isInteger(value) && value >= low && value <= high;
+export function isIntegerWithin(value: unknown, low: number, high: number): value is number {
+  return Number.isInteger(value) && (value as number) >= low && (value as number) <= high;
 }
 
 /** What int32 holds. */
@@ -470,17 +470,23 @@ export function checkQuantLimit(where: string, argument: string, value: unknown)
   return value;
 }
 
-/** @param kind  of what the zero point is for, as "dtype int8" */
-export function badZeroPoint(
+/**
+ * One zero point.
+ * @param kind  what it is for, as "dtype int8"
+ * @throws {TypeError|RangeError} `ZP_INVALID_ZERO_POINT`
+ */
+export function checkZeroPoint(
   where: string,
   argument: string,
+  value: unknown,
   { qmin, qmax }: { readonly qmin: number; readonly qmax: number },
   kind: string,
-  got: unknown,
-): ZeropointError {
-  return rangeError(
+): number {
+  if (isIntegerWithin(value, qmin, qmax)) return value + 0; // -0 becomes 0
+  const error = typeof value === "number" ? rangeError : typeError;
+  throw error(
     "ZP_INVALID_ZERO_POINT",
-    `${where}: ${argument} must be an integer from ${qmin} to ${qmax} for ${kind}, got ${show(got)}`,
+    `${where}: ${argument} must be an integer from ${qmin} to ${qmax} for ${kind}, got ${show(value)}`,
   );
 }
 

@@ -5,10 +5,13 @@ import {
   checkBoolean,
   checkChoice,
   checkFinite,
+  checkQuantLimit,
   checkTensor,
+  checkZeroPoint,
+  INT32,
   type TensorInput,
 } from "./check.js";
-import { rangeError, typeError } from "./errors.js";
+import { typeError } from "./errors.js";
 import { shortName } from "./factory.js";
 import {
   fromJSONNumbers,
@@ -20,6 +23,7 @@ import {
   type QScheme,
   toJSONNumbers,
 } from "./observer.js";
+import { checkScale } from "./qparams.js";
 import { IntegerTensor } from "./qtensor.js";
 import { show } from "./show.js";
 import { Tensor } from "./tensor.js";
@@ -73,13 +77,7 @@ abstract class PassiveObserver extends Observer {
 
 /** A code limit that may be missing. */
 function checkLimit(where: string, name: string, value: unknown): number | undefined {
-  if (value === undefined) return undefined;
-  if (typeof value === "number" && Number.isInteger(value)) return value;
-  const error = typeof value === "number" ? rangeError : typeError;
-  throw error(
-    "ZP_INVALID_QUANT_RANGE",
-    `${where}: options.${name} must be an integer, got ${show(value)}`,
-  );
+  return value === undefined ? undefined : checkQuantLimit(where, `options.${name}`, value);
 }
 
 /** What `PlaceholderObserver` takes. */
@@ -249,9 +247,9 @@ export class RecordingObserver extends PassiveObserver {
 
 /** What `FixedQParamsObserver` takes. */
 export interface FixedQParamsObserverOptions {
-  /** Units per step, rounded to float32. */
+  /** Units per step, rounded to float32; finite and > 0. */
   scale: number;
-  /** The code that stands for 0. */
+  /** The code that stands for 0; an integer that int32 holds. */
   zeroPoint: number;
   /** Default: `"quint8"`. */
   dtype?: ObserverDType | undefined;
@@ -286,26 +284,22 @@ export class FixedQParamsObserver extends PassiveObserver {
   /** The largest code. */
   readonly quantMax: number;
 
-  /** @throws {TypeError|RangeError} `ZP_INVALID_SCALE`, `ZP_INVALID_ZERO_POINT`, `ZP_INVALID_DTYPE`, … */
+  /**
+   * @throws {TypeError|RangeError} `ZP_INVALID_SCALE`, also for what PyTorch takes and nothing can be
+   *   quantized with: 0, negative, not finite; `ZP_INVALID_ZERO_POINT`, `ZP_INVALID_DTYPE`, …
+   */
   constructor(options?: FixedQParamsObserverOptions) {
     const where = "FixedQParamsObserver";
     super(where, options, ["scale", "zeroPoint", "dtype", "qscheme", "quantMin", "quantMax"]);
     const given = this.options;
-    const { scale, zeroPoint } = given;
-    if (typeof scale !== "number") {
-      throw typeError(
-        "ZP_INVALID_SCALE",
-        `${where}: options.scale must be a number, got ${show(scale)}`,
-      );
-    }
-    if (typeof zeroPoint !== "number" || !Number.isInteger(zeroPoint)) {
-      throw typeError(
-        "ZP_INVALID_ZERO_POINT",
-        `${where}: options.zeroPoint must be an integer, got ${show(zeroPoint)}`,
-      );
-    }
-    this.scale = Math.fround(scale);
-    this.zeroPoint = zeroPoint;
+    this.scale = Math.fround(checkScale(where, "options.scale", given.scale));
+    this.zeroPoint = checkZeroPoint(
+      where,
+      "options.zeroPoint",
+      given.zeroPoint,
+      INT32,
+      "dtype int32",
+    );
     this.dtype = checkDType(where, given.dtype, OBSERVER_DTYPES, "quint8");
     this.qscheme = checkQScheme(where, given.qscheme);
     this.quantMin = checkLimit(where, "quantMin", given.quantMin) ?? 0;

@@ -9,7 +9,6 @@ import {
   newArray,
 } from "./arrays.js";
 import {
-  badZeroPoint,
   checkBoolean,
   checkChoice,
   checkCodes,
@@ -19,6 +18,7 @@ import {
   checkShape,
   checkSize,
   checkTensor,
+  checkZeroPoint,
   isIntegerWithin,
   looksQuantized,
   sizeOf,
@@ -26,7 +26,7 @@ import {
 } from "./check.js";
 import { type Codes, DTYPES, type DType } from "./dtype.js";
 import { runChoose } from "./elementwise.js";
-import { type ErrorCode, rangeError, typeError, type ZeropointError } from "./errors.js";
+import { type ErrorCode, rangeError, typeError } from "./errors.js";
 import {
   broadcasts,
   checkSlices,
@@ -216,11 +216,14 @@ export function checkQParams(
   isCopied: boolean,
 ): CheckedQParams {
   const perTensor = slices.granularity === "perTensor";
-  if (perTensor && typeof scale === "number" && typeof zeroPoint === "number") {
-    if (!isScale(scale)) throw badScale(where, `${prefix}.scale`, scale);
-    if (!isIntegerWithin(zeroPoint, DTYPES[dtype].qmin, DTYPES[dtype].qmax)) {
-      throw badZeroPoint(where, `${prefix}.zeroPoint`, DTYPES[dtype], `dtype ${dtype}`, zeroPoint);
-    }
+  const { qmin, qmax } = DTYPES[dtype];
+  // What is wrong with two numbers is found below.
+  if (
+    perTensor &&
+    typeof scale === "number" &&
+    isScale(scale) &&
+    isIntegerWithin(zeroPoint, qmin, qmax)
+  ) {
     const nonzero = zeroPoint + 0; // -0 becomes 0
     return { scale, zeroPoint: nonzero, nonzero, slices, ...laidOut(slices) };
   }
@@ -237,8 +240,7 @@ export function checkQParams(
       ? -1
       : scales.data.findIndex((value) => !isScale(value));
   if (scaleIndex !== -1) {
-    const name = nameOf(`${prefix}.scale`, scale, scaleIndex);
-    throw badScale(where, name, scales.data[scaleIndex]);
+    checkScale(where, nameOf(`${prefix}.scale`, scale, scaleIndex), scales.data[scaleIndex]);
   }
   const zeros = numbersOf(
     where,
@@ -248,7 +250,6 @@ export function checkQParams(
     Int32Array,
     isCopied,
   );
-  const { qmin, qmax } = DTYPES[dtype];
   const isInteger = zeros.data instanceof Int32Array;
   const nonzero =
     isInteger && areWithin(zeros.data, 0, 0) ? 0 : (zeros.data.find((value) => value !== 0) ?? 0);
@@ -258,7 +259,7 @@ export function checkQParams(
       : zeros.data.findIndex((value) => !isIntegerWithin(value, qmin, qmax));
   if (zeroIndex !== -1) {
     const name = nameOf(`${prefix}.zeroPoint`, zeroPoint, zeroIndex);
-    throw badZeroPoint(where, name, DTYPES[dtype], `dtype ${dtype}`, zeros.data[zeroIndex]);
+    checkZeroPoint(where, name, zeros.data[zeroIndex], DTYPES[dtype], `dtype ${dtype}`);
   }
   const target = perTensor
     ? commonShape(where, prefix, scales.shape, zeros.shape, shape)
@@ -280,8 +281,11 @@ function isScale(value: number): boolean {
   return rounded > 0 && rounded < Number.POSITIVE_INFINITY;
 }
 
-function badScale(where: string, argument: string, value: number): ZeropointError {
-  return rangeError(
+/** One scale. @throws {TypeError|RangeError} `ZP_INVALID_SCALE` */
+export function checkScale(where: string, argument: string, value: unknown): number {
+  if (typeof value === "number" && isScale(value)) return value;
+  const error = typeof value === "number" ? rangeError : typeError;
+  throw error(
     "ZP_INVALID_SCALE",
     `${where}: ${argument} must be finite and > 0, as float32 too, got ${show(value)}`,
   );

@@ -3,10 +3,10 @@
 import { arrayLength, arrayName, checkNumberArray, type NumberArray, newArray } from "./arrays.js";
 import {
   aroundAxis,
-  badZeroPoint,
   checkChoice,
   checkShape,
   checkSize,
+  checkZeroPoint,
   isIntegerWithin,
   looksQuantized,
   sizeOf,
@@ -243,7 +243,7 @@ export function checkQTensor(where: string, argument: string, value: unknown): C
             `${argument}.zeroPoint`,
             given.zeroPoint,
             info,
-            dtype,
+            `dtype ${dtype}`,
           ),
         }
       : checkChannels(
@@ -258,7 +258,7 @@ export function checkQTensor(where: string, argument: string, value: unknown): C
           given.axis,
           shape,
           info,
-          dtype,
+          `dtype ${dtype}`,
         );
   checkSameScheme(where, argument, given.qscheme, qschemeOf(qparams));
   return { codes, shape, size: sizeOf(shape), dtype, qparams };
@@ -340,14 +340,7 @@ export function checkOneZeroPoint(
       `${where}: ${argument} must be an integer or a tensor of one value, got ${show(value)}`,
     );
   }
-  if (!isIntegerWithin(zeroPoint, limits.qmin, limits.qmax)) {
-    throw badZeroPoint(where, argument, limits, describeKind(kind), one ?? value);
-  }
-  return zeroPoint + 0; // -0 becomes 0
-}
-
-function describeKind(kind: string): string {
-  return Object.hasOwn(QDTYPES, kind) ? `dtype ${kind}` : kind;
+  return checkZeroPoint(where, argument, zeroPoint, limits, kind);
 }
 
 /**
@@ -423,6 +416,7 @@ function checkAxis(
 /**
  * Checks qparams of channels and copies them: scales to float32, or float64 if given so; zero points
  * to int32, or to float32 if they come in an array of floats.
+ * @param kind  as `checkZeroPoint` takes it
  */
 export function checkChannels(
   where: string,
@@ -472,7 +466,7 @@ export function checkChannels(
     const zeroPoint = Number(zeroList[i]);
     if (!isIntegerWithin(zeroPoint, limits.qmin, limits.qmax)) {
       const name = `${names.zeroPoints}[${i}]`;
-      throw badZeroPoint(where, name, limits, describeKind(kind), zeroList[i]);
+      checkZeroPoint(where, name, zeroPoint, limits, kind);
     }
     integers[i] = zeroPoint;
   }

@@ -231,7 +231,7 @@ export function quantizePerTensor<D extends QDType>(
   const checked = checkFloatTensor(where, x);
   const name = checkQDType(where, "dtype", dtype) as D;
   const step = checkOneScale(where, "scale", scale);
-  const zero = checkOneZeroPoint(where, "zeroPoint", zeroPoint, QDTYPES[name], name);
+  const zero = checkOneZeroPoint(where, "zeroPoint", zeroPoint, QDTYPES[name], `dtype ${name}`);
   const { overflow, out } = checkTorchOptions(where, options);
   const codes = codesFor(where, name, out, checked);
   return quantizeWith(
@@ -425,7 +425,7 @@ export function quantizePerChannel<D extends QDType>(
     axis,
     checked.shape,
     QDTYPES[name],
-    name,
+    `dtype ${name}`,
   );
   const { overflow, out } = checkTorchOptions(where, options);
   return quantizeChannels(core, where, checked, qparams, name, overflow, out);

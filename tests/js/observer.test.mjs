@@ -853,7 +853,30 @@ describe("observers that choose nothing", () => {
     }).calculateQParams();
     sameFloats(scale.data, [0.1]);
     assert.deepEqual([...zeroPoint.data], [7]);
-    refuses(() => new FixedQParamsObserver(), TypeError, "ZP_INVALID_SCALE", /must be a number/);
+    refuses(() => new FixedQParamsObserver(), TypeError, "ZP_INVALID_SCALE", /, got undefined$/);
+  });
+
+  it("FixedQParamsObserver refuses qparams that nothing can be quantized with", () => {
+    const where = "FixedQParamsObserver: options";
+    for (const scale of [0, -1, NaN, Infinity, 1e300, 1e-60]) {
+      refuses(
+        () => new FixedQParamsObserver({ scale, zeroPoint: 0 }),
+        RangeError,
+        "ZP_INVALID_SCALE",
+        `${where}.scale must be finite and > 0, as float32 too, got ${scale}`,
+      );
+    }
+    for (const zeroPoint of [2 ** 32 + 5, 2 ** 31, 0.5, NaN, undefined, "1"]) {
+      refuses(
+        () => new FixedQParamsObserver({ scale: 1, zeroPoint }),
+        typeof zeroPoint === "number" ? RangeError : TypeError,
+        "ZP_INVALID_ZERO_POINT",
+        `${where}.zeroPoint must be an integer from -2147483648 to 2147483647 for dtype int32, got ` +
+          (typeof zeroPoint === "string" ? `"${zeroPoint}"` : zeroPoint),
+      );
+    }
+    const last = new FixedQParamsObserver({ scale: 2 ** -149, zeroPoint: -(2 ** 31) });
+    assert.equal(last.calculateQParams().zeroPoint.data[0], -(2 ** 31));
   });
 });
 
