@@ -857,6 +857,18 @@ describe("report", () => {
     assert.equal(untouched.sizeInBytes, model.sizeInBytes);
   });
 
+  it("prints an SQNR that is no finite number as what it is, and only Infinity as exact", () => {
+    const printed = (weight, x) => {
+      const layers = new Sequential([new Linear(tensor([weight]))]);
+      const report = quantizeDynamic(layers, new WeightOnlyQConfig()).report(tensor([x]));
+      return String(report).split("\n").at(-1).split(/ {2,}/).at(-1);
+    };
+    assert.equal(printed([1, 1], [1, -1]), "exact");
+    // 63.5 steps become 64: an output of 0 becomes noise alone.
+    assert.equal(printed([1, 0.5], [1, -2]), "-Infinity dB");
+    assert.equal(printed([1, 0.5], [1, NaN]), "NaN dB");
+  });
+
   it("prints as a table", () => {
     const small = new Sequential({ fc: new Linear(tensor([[1, 0.5]])), relu: new ReLU() });
     const table = String(quantizeDynamic(small).report(tensor([[1, 1]])));

@@ -78,7 +78,7 @@ export class ModelReport {
 
 function decibels(sqnr: number | undefined): string {
   if (sqnr === undefined) return "-";
-  return Number.isFinite(sqnr) ? `${sqnr.toFixed(1)} dB` : "exact";
+  return sqnr === Infinity ? "exact" : `${sqnr.toFixed(1)} dB`;
 }
 
 /** Sums up signal and noise of several pieces. */
