@@ -174,7 +174,7 @@ async function compileBuild(
         : await compileSource(checkSource(where, await wasm(`${name}.wasm`)));
     compiled = { name, chunk: await chunk, module };
   } catch (cause) {
-    if ((cause as { code?: unknown }).code === "ZP_INVALID_OPTION") throw cause;
+    if ((cause as { code?: unknown } | null)?.code === "ZP_INVALID_OPTION") throw cause;
     throw loadFailed(where, `the "${buildOf(name)}" build`, cause);
   }
   if (wasm === undefined) return compiled;
@@ -197,7 +197,7 @@ async function compileGiven(where: string, chunks: Chunks, wasm: unknown): Promi
   try {
     module = await compileSource(checkSource(where, await wasm));
   } catch (cause) {
-    if ((cause as { code?: unknown }).code === "ZP_INVALID_OPTION") throw cause;
+    if ((cause as { code?: unknown } | null)?.code === "ZP_INVALID_OPTION") throw cause;
     throw loadFailed(where, "the binary in options.wasm", cause);
   }
   const name = buildIn(where, module);

@@ -224,6 +224,27 @@ describe("Models off the main thread", () => {
     await assert.rejects(new ReLU().forwardAsync(long, { onProgress }), SyntaxError);
   });
 
+  it("pass on what is no error: of a signal, of onProgress, of a layer", async () => {
+    const thrower = () => {
+      throw null;
+    };
+    const one = new Sequential([new ReLU()]);
+    const signal = AbortSignal.abort(null);
+    for (const [what, work] of Object.entries({
+      signal: () => one.forwardAsync(small, { signal }),
+      "signal of a linear layer": () => model.forwardAsync(small, { signal }),
+      onProgress: () => one.forwardAsync(small, { onProgress: thrower }),
+      "onProgress of a linear layer": () => model.forwardAsync(small, { onProgress: thrower }),
+      layer: () => new Sequential([thrower]).forwardAsync(small),
+    })) {
+      let thrown = "nothing";
+      await work().catch((error) => {
+        thrown = error;
+      });
+      assert.equal(thrown, null, what);
+    }
+  });
+
   describe("reject", () => {
     let quantized;
     before(() => {

@@ -889,6 +889,23 @@ all                         6   8        -  ${report1(small)}`,
   const report1 = (small) => decibels(quantizeDynamic(small).report(tensor([[1, 1]])).outputSqnr);
 });
 
+describe("what a layer throws", () => {
+  it("is passed on if it is no error at all", () => {
+    for (const value of [null, undefined, "text"]) {
+      const thrower = () => {
+        throw value;
+      };
+      let thrown = "nothing";
+      try {
+        new Sequential([thrower]).forward(x);
+      } catch (error) {
+        thrown = error;
+      }
+      assert.equal(thrown, value);
+    }
+  });
+});
+
 describe("QuantizedModel", () => {
   it("prints its layers in the manner of PyTorch", () => {
     const model = new Sequential({ a: new Linear(tensor([[1]])), r: new ReLU() });

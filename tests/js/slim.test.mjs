@@ -135,6 +135,10 @@ describe("zeropoint/slim", () => {
   it("says what went wrong on the way", async () => {
     const fails = (wasm, reason) =>
       rejects(create({ wasm, build: "baseline" }), Error, "ZP_LOAD_FAILED", reason);
+    const throwNull = () => {
+      throw null;
+    };
+    await fails(throwNull, 'create: the "baseline" build could not be loaded: null');
     await fails(
       `${site}/missing/baseline.wasm`,
       /options\.wasm .*missing\/baseline\.wasm answers 404/,

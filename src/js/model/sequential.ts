@@ -180,8 +180,9 @@ export function inLayer<T>(step: NamedLayer, work: () => T): T {
 
 /** An error that says in which layer it happened, if it is of this library. */
 function toldIn({ name, layer }: NamedLayer, error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
   const { code, message } = error as Partial<ZeropointError>;
-  if (error instanceof Error && typeof code === "string" && code.startsWith("ZP_")) {
+  if (typeof code === "string" && code.startsWith("ZP_")) {
     const told = `${message} (in layer "${name}", ${layer.typeName})`;
     error.message = told;
     if (error.stack !== undefined && message !== undefined) {
