@@ -12,8 +12,8 @@ import { show } from "./show.js";
 /** How the weights of a layer are quantized where its activations stay float32. */
 export interface WeightOnlyOptions extends Omit<QuantizeOptions, "scale" | "zeroPoint"> {
   /**
-   * Bits of a code, 2 to 8, instead of a dtype: symmetric codes of any width, kept in the smallest
-   * dtype that holds them.
+   * Bits of a code, 2 to 8, instead of a dtype: symmetric codes of any width, at most 2^(bits − 1) − 1
+   * either way, kept in the smallest dtype that holds them.
    */
   bits?: number | undefined;
 }

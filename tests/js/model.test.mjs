@@ -697,6 +697,28 @@ describe("weights alone", () => {
     sameTensor(exact.forward(x), same.forward(x));
   });
 
+  it("in any number of bits: infinities become the codes that finite weights end at", () => {
+    const weight = tensor([[1, Infinity, -Infinity, NaN]]);
+    const ones = [0, 1, 2, 3].map((i) => [0, 1, 2, 3].map((j) => Number(i === j)));
+    for (const [bits, most] of [
+      [2, 1],
+      [3, 3],
+      [4, 7],
+      [5, 15],
+      [8, 127],
+    ]) {
+      for (const layer of [new Linear(weight), new Embedding(weight)]) {
+        const qconfig = new WeightOnlyQConfig({ bits, nonFinite: "ignore" });
+        const mapping = new QConfigMapping().setGlobal(qconfig);
+        const quantized = convert(prepare(new Sequential([layer]), mapping));
+        const y = quantized.forward(layer instanceof Linear ? tensor(ones) : tensor([0]));
+        const codes = Array.from(y.data, (value) => Math.round(value * most) + 0);
+        assert.deepEqual(codes, [most, most, -most, 0], `${bits} bits`);
+        quantized.dispose();
+      }
+    }
+  });
+
   it("by PyTorch's observers, where the activations are a placeholder", () => {
     const qconfig = new QConfig({
       activation: PlaceholderObserver,

@@ -6,6 +6,7 @@ import { type AsyncOptions, checkAsyncOptions } from "../background.js";
 import type { Core } from "../build.js";
 import { checkBoolean, checkOptions, type TensorInput } from "../check.js";
 import { dequantize } from "../dequantize.js";
+import { type Codes, DTYPES } from "../dtype.js";
 import { rangeError, typeError } from "../errors.js";
 import { isFactory } from "../factory.js";
 import { activeCore, runOn } from "../init.js";
@@ -604,17 +605,25 @@ function quantizeOnly(
 ): { q: QuantizedTensor; bits: number } {
   if (bits === undefined) return { q: quantize(weight, options) as QuantizedTensor, bits: 32 };
   const dtype = bits <= 2 ? "int2" : bits <= 4 ? "int4" : "int8";
+  const most = 2 ** (bits - 1) - 1;
   const chosen = chooseQParams(weight, { ...options, dtype });
   // The dtype's largest code stands for max|w|; here it is to be the largest code of `bits`.
-  const widen = (dtype === "int2" ? 1 : dtype === "int4" ? 7 : 127) / (2 ** (bits - 1) - 1);
+  const widen = DTYPES[dtype].qmax / most;
   const { scale } = chosen as { scale: number | { data: Float32Array; shape: readonly number[] } };
   const wider =
     typeof scale === "number"
       ? scale * widen
       : { data: scale.data.map((value) => value * widen), shape: scale.shape };
   const { axis, groupSize } = options;
-  const q = quantize(weight, { dtype, axis, groupSize, scale: wider, zeroPoint: 0 });
-  return { q: q as QuantizedTensor, bits };
+  const q = quantize(weight, { dtype, axis, groupSize, scale: wider }) as QuantizedTensor;
+  // Infinities have become the dtype's last codes.
+  cutOff(q.data, -most, most);
+  return { q, bits };
+}
+
+/** Makes codes beyond two limits the nearer one. */
+function cutOff(codes: Codes, low: number, high: number): void {
+  for (let i = 0; i < codes.length; i++) codes[i] = Math.max(low, Math.min(high, codes[i]));
 }
 
 /** Scale and zero point of quint8 codes; those of qint8 are moved up by 128, which changes nothing. */
@@ -740,9 +749,7 @@ function convertEmbedding(
   const q = runOn(core, () => quantizePerChannel(weight, scales, zeros, 0, "quint8"));
   if (dtype === "quint8") return new QuantizedEmbedding(name, layer, q, 8);
   // Four bits: the same codes, cut off at 15.
-  q.data.forEach((code, i) => {
-    if (code > 15) q.data[i] = 15;
-  });
+  cutOff(q.data, 0, 15);
   return new QuantizedEmbedding(name, layer, q, 4);
 }
 
