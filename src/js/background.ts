@@ -53,10 +53,13 @@ export interface AsyncSettings {
 /** Checks `AsyncOptions`. */
 export function checkAsync(where: string, options: Record<string, unknown>): AsyncSettings {
   const { signal, onProgress } = options;
-  const { aborted, addEventListener } = (signal ?? {}) as Partial<AbortSignalLike>;
+  const { aborted, addEventListener, removeEventListener } = (signal ??
+    {}) as Partial<AbortSignalLike>;
   if (
     signal !== undefined &&
-    (typeof aborted !== "boolean" || typeof addEventListener !== "function")
+    (typeof aborted !== "boolean" ||
+      typeof addEventListener !== "function" ||
+      typeof removeEventListener !== "function")
   ) {
     throw typeError(
       "ZP_INVALID_OPTION",
@@ -153,7 +156,7 @@ export async function runJob<T>(
       work(forms, job),
     );
   } finally {
-    signal?.removeEventListener("abort", abort);
     leave();
+    signal?.removeEventListener("abort", abort);
   }
 }

@@ -423,6 +423,12 @@ for (const place of ["a worker", "this thread"]) {
           "ZP_INVALID_OPTION",
           /AbortSignal, got 1/,
         ],
+        [
+          () => zp.quantizeAsync(small, { signal: { aborted: false, addEventListener() {} } }),
+          TypeError,
+          "ZP_INVALID_OPTION",
+          /must be an AbortSignal, got an object with aborted, addEventListener$/,
+        ],
         [() => zp.dequantizeAsync(small), TypeError, "ZP_INVALID_TENSOR", /^dequantizeAsync: q/],
         [
           () => zp.fakeQuantizeAsync(small, { onProgress: 3 }),
