@@ -4,7 +4,7 @@
 import { loadFailed } from "./binary.js";
 import type { Core } from "./build.js";
 import { checkOptions } from "./check.js";
-import { typeError } from "./errors.js";
+import { disposed, typeError } from "./errors.js";
 import type { Executors } from "./executors.js";
 import type { Job } from "./job.js";
 import { show } from "./show.js";
@@ -144,9 +144,7 @@ export async function runJob<T>(
   const stopped = new Promise<never>((_, reject) => {
     abort = () => reject(signal?.reason);
     signal?.addEventListener("abort", abort);
-    leave = background.enter(() => {
-      reject(typeError("ZP_DISPOSED", `${where}: this instance was disposed`));
-    });
+    leave = background.enter(() => reject(disposed(where)));
   });
   stopped.catch(() => undefined);
   try {

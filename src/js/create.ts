@@ -11,6 +11,7 @@ import {
 import type { Build, Chunks, Core } from "./build.js";
 import { dequantize, fakeQuantize } from "./dequantize.js";
 import { quantizationError } from "./error.js";
+import { disposed } from "./errors.js";
 import { HistogramObserver } from "./histogram.js";
 import { describeCore, type InitOptions, type InitResult, loadCore, runOn } from "./init.js";
 import { linear } from "./linear.js";
@@ -120,7 +121,7 @@ export async function createFrom(
   const instance: Omit<Zeropoint, typeof Symbol.dispose> = {
     ...describeCore(core),
     dispose,
-    ...bindAll(runningOn(core), {
+    ...bindAll((name) => runningOn(core, name), {
       tensor,
       chooseQParams,
       quantize,
@@ -159,7 +160,7 @@ export async function createFrom(
       convert,
       quantizeDynamic,
     }),
-    ...bindAll(runningAsyncOn(core), {
+    ...bindAll(() => runningAsyncOn(core), {
       quantizeAsync,
       dequantizeAsync,
       fakeQuantizeAsync,
@@ -175,24 +176,30 @@ export async function createFrom(
   return Object.assign(instance, symbols) as Zeropoint;
 }
 
-/** Functions and classes that run as a handler says, the same in everything else. */
+/** Functions and classes that run as a handler for their name says, the same in everything else. */
 function bindAll<F extends Readonly<Record<string, AnyFunction>>>(
-  handler: ProxyHandler<AnyFunction>,
+  handlerFor: (name: string) => ProxyHandler<AnyFunction>,
   targets: F,
 ): F {
-  const bound = Object.entries(targets).map(([name, target]) => [name, new Proxy(target, handler)]);
+  const bound = Object.entries(targets).map(([name, target]) => [
+    name,
+    new Proxy(target, handlerFor(name)),
+  ]);
   return Object.fromEntries(bound) as F;
 }
 
 // biome-ignore lint/complexity/noBannedTypes: any function or class will do
 type AnyFunction = Function;
 
-/** On a core of its own. */
-function runningOn(core: Core): ProxyHandler<AnyFunction> {
+/** On a core of its own, as long as that is there: some functions would need none. */
+function runningOn(core: Core, name: string): ProxyHandler<AnyFunction> {
+  const run = <T>(work: () => T): T => {
+    if (core.isDisposed) throw disposed(name);
+    return runOn(core, work);
+  };
   return {
-    apply: (callee, self, args) => runOn(core, () => Reflect.apply(callee, self, args)),
-    construct: (callee, args, newTarget) =>
-      runOn(core, () => Reflect.construct(callee, args, newTarget)),
+    apply: (callee, self, args) => run(() => Reflect.apply(callee, self, args)),
+    construct: (callee, args, newTarget) => run(() => Reflect.construct(callee, args, newTarget)),
   };
 }
 

@@ -101,6 +101,11 @@ export function stateError(code: ErrorCode, message: string, cause?: unknown): Z
   return Object.assign(error, { code });
 }
 
+/** An instance is used after its end. */
+export function disposed(where: string): ZeropointError {
+  return typeError("ZP_DISPOSED", `${where}: this instance was disposed`);
+}
+
 /** What the core refuses although the checks before it passed: a mistake of this library. */
 export function refused(where: string, status: string): ZeropointError {
   return rangeError(

@@ -2,9 +2,8 @@
 
 import type { WasmOption } from "./binary.js";
 import { type Build, type Chunks, type Core, loadBuild, type Request } from "./build.js";
-import { checkChoice, checkOptions } from "./check.js";
-import { rangeError, stateError, typeError } from "./errors.js";
-import { show } from "./show.js";
+import { checkChoice, checkInteger, checkOptions } from "./check.js";
+import { disposed, stateError } from "./errors.js";
 
 /** What `init` and `create` take. */
 export interface InitOptions {
@@ -49,22 +48,15 @@ function checkRequest(where: string, options: InitOptions | undefined): Request 
     ["auto", "baseline", "relaxed"] as const,
     "auto",
   );
-  if (threads !== undefined && typeof threads !== "number") {
-    throw typeError(
-      "ZP_INVALID_OPTION",
-      `${where}: options.threads must be a number, got ${show(threads)}`,
-    );
-  }
-  if (
-    threads !== undefined &&
-    (!Number.isInteger(threads) || threads < 1 || threads > MAX_THREADS)
-  ) {
-    throw rangeError(
-      "ZP_INVALID_OPTION",
-      `${where}: options.threads must be an integer from 1 to ${MAX_THREADS}, got ${show(threads)}`,
-    );
-  }
-  return { build: request, threads, wasm: wasm as WasmOption | undefined };
+  const count =
+    threads === undefined
+      ? undefined
+      : checkInteger(where, "options.threads", threads, 1, 1, MAX_THREADS);
+  return {
+    build: request,
+    threads: count,
+    wasm: wasm as WasmOption | undefined,
+  };
 }
 
 /** Loads a core of its own for those who ask. @throws {Error} see `init` */
@@ -130,18 +122,22 @@ async function loadDefault(chunks: Chunks, request: Request): Promise<Core> {
   }
 }
 
-/** The core to run on. @throws {Error} `ZP_NOT_INITIALIZED`, in the name of the function that asks */
+/**
+ * The core to run on.
+ * @throws {Error} `ZP_NOT_INITIALIZED`, in the name of the function that asks
+ * @throws {TypeError} `ZP_DISPOSED`, likewise
+ */
 export function activeCore(where: string): Core {
   const core = runningCore ?? defaultCore;
   if (core === undefined) {
     throw stateError("ZP_NOT_INITIALIZED", `${where}: call "await init()" first`);
   }
+  if (core.isDisposed) throw disposed(where);
   return core;
 }
 
 /** Runs a function on a core of its own. */
 export function runOn<T>(core: Core, work: () => T): T {
-  if (core.isDisposed) throw typeError("ZP_DISPOSED", "this instance was disposed");
   const outer = runningCore;
   runningCore = core;
   try {

@@ -493,7 +493,7 @@ for (const place of ["a worker", "this thread"]) {
       const why = "this instance was disposed";
       await rejects(inTheMidst, TypeError, "ZP_DISPOSED", `quantizeAsync: ${why}`);
       await rejects(beside, TypeError, "ZP_DISPOSED", `dequantizeAsync: ${why}`);
-      await rejects(own.quantizeAsync(small), TypeError, "ZP_DISPOSED", why);
+      await rejects(own.quantizeAsync(small), TypeError, "ZP_DISPOSED", `quantizeAsync: ${why}`);
       own.dispose();
       sameQuantized(await zp.quantizeAsync(long), quantize(long));
     });

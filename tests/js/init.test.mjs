@@ -269,7 +269,14 @@ describe("create", () => {
     one.dispose();
     one.dispose();
     if (typeof Symbol.dispose === "symbol") one[Symbol.dispose]();
-    refuses(() => one.quantize(x), TypeError, "ZP_DISPOSED", "this instance was disposed");
+    for (const [name, use] of Object.entries({
+      quantize: () => one.quantize(x),
+      tensor: () => one.tensor([1]),
+      MinMaxObserver: () => new one.MinMaxObserver(),
+      NoopObserver: () => new one.NoopObserver(),
+    })) {
+      refuses(use, TypeError, "ZP_DISPOSED", `${name}: this instance was disposed`);
+    }
     assert.deepEqual([...layer.forward(x).data].map(Math.round), [5]);
     layer.dispose();
     assert.deepEqual([...other.quantize(x).data], [64, 127]);
