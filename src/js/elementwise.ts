@@ -14,7 +14,7 @@ import type {
   ScaleTensor,
   ZeroPointTensor,
 } from "./qparams.js";
-import { show, showShape } from "./show.js";
+import { showShape } from "./show.js";
 import { rangesOf, TILE, tileQParams, tilesOf } from "./tiles.js";
 
 /** A core function from elements and qparams to elements. */
@@ -328,17 +328,14 @@ export function chooseError(
 }
 
 function nonFiniteError(where: string, argument: string, x: NumberArray): ZeropointError {
-  const index = Array.prototype.findIndex.call(x, (value) => !isFloat32(value));
+  const index = Array.prototype.findIndex.call(x, (value) => !Number.isFinite(Math.fround(value)));
+  const value = x[index];
+  const too = Number.isFinite(value) ? ", as float32 too," : "";
   return rangeError(
     "ZP_NON_FINITE",
-    `${where}: ${argument} must be finite to choose a scale, but value ${index} is ${show(x[index])}; ` +
-      `options.nonFinite: "ignore" skips such values`,
+    `${where}: ${argument} must be finite${too} to choose a scale, but value ${index} is ` +
+      `${value}; options.nonFinite: "ignore" skips such values`,
   );
-}
-
-/** Whether a number is finite as float32. */
-function isFloat32(value: number): boolean {
-  return Number.isFinite(Math.fround(value));
 }
 
 export function emptyError(

@@ -74,7 +74,7 @@ export class HistogramObserver extends UniformObserver {
    * Counts a batch.
    * @param x  float32 or float64, any shape; without values it changes nothing
    * @throws {RangeError} `ZP_NON_FINITE` for NaN, and for infinities unless `compat: "torch"` drops
-   *   them
+   *   them; with it also after a first batch that held NaN, as in PyTorch, until `reset()`
    * @throws {TypeError} `ZP_INVALID_TENSOR`, for integers too, which PyTorch does not count either
    */
   observe<X extends TensorInput>(x: X): X {
@@ -108,12 +108,14 @@ export class HistogramObserver extends UniformObserver {
     const range = tensorRange(this.core, where, checked);
     if (range === undefined) return undefined;
     const { min, max } = range;
-    if (Number.isNaN(min)) {
+    const holdsNaN = Number.isNaN(min);
+    if (holdsNaN || Number.isNaN(this.range.min[0])) {
       // As in PyTorch, which stores the range before it finds that it cannot count.
       if (this.compat && this.isUnobserved) this.setRange(single(range));
       throw rangeError(
         "ZP_NON_FINITE",
-        `${where}: x must not hold NaN, which has no place in a histogram`,
+        `${where}: ${holdsNaN ? "x" : "a batch before x"} must not hold NaN, which has no place in a ` +
+          `histogram`,
       );
     }
     if (Number.isFinite(min) && Number.isFinite(max)) return range;

@@ -562,9 +562,11 @@ export abstract class UniformObserver extends Observer {
     }
     if (status === "kNonFinite") {
       const wrong = min.findIndex((low, i) => !(low <= max[i]));
+      const seen = this.range;
       throw rangeError(
         "ZP_NON_FINITE",
-        `${where}: min ${min[wrong]} must be at most max ${max[wrong]}`,
+        `${where}: min ${seen.min[wrong]} must be at most max ${seen.max[wrong]}, and float32 hold ` +
+          `their difference`,
       );
     }
     checkStatus(where, status);

@@ -318,6 +318,32 @@ describe("HistogramObserver", () => {
     assert.deepEqual([...observer.histogram.data], [1, 2]);
   });
 
+  it("says that a range is wider than float32", () => {
+    for (const options of [{}, { compat: "torch" }]) {
+      const observer = new HistogramObserver(options);
+      observer.observe(tensor([-(2 ** 127), 2 ** 127]));
+      refuses(
+        () => observer.calculateQParams(),
+        RangeError,
+        "ZP_NON_FINITE",
+        `HistogramObserver.calculateQParams: min ${-(2 ** 127)} must be at most max ${2 ** 127}, and ` +
+          `float32 hold their difference`,
+      );
+    }
+  });
+
+  it("says that a batch before held NaN, where PyTorch cannot go on", () => {
+    const observer = new HistogramObserver({ compat: "torch" });
+    const message = (what) =>
+      `HistogramObserver.observe: ${what} must not hold NaN, which has no place in a histogram`;
+    const observe = (...values) => observer.observe(tensor(values));
+    refuses(() => observe(NaN), RangeError, "ZP_NON_FINITE", message("x"));
+    refuses(() => observe(1, 2), RangeError, "ZP_NON_FINITE", message("a batch before x"));
+    observer.reset();
+    observe(1, 2);
+    assert.equal(observer.maxVal.data[0], 2);
+  });
+
   it("refuses bins that are no count", () => {
     for (const bins of [0, 1.5, 2 ** 21]) {
       refuses(
