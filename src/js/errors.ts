@@ -108,10 +108,9 @@ export function disposed(where: string): ZeropointError {
 
 /** What the core refuses although the checks before it passed: a mistake of this library. */
 export function refused(where: string, status: string): ZeropointError {
-  return rangeError(
-    STATUS_CODES[status] ?? "ZP_INVALID_OPTION",
-    `${where}: the core says ${status}`,
-  );
+  // kNonFinite is ZP_NON_FINITE.
+  const named = `ZP${status.slice(1).replaceAll(/[A-Z]/g, "_$&").toUpperCase()}` as ErrorCode;
+  return rangeError(OTHER_NAMES[status] ?? named, `${where}: the core says ${status}`);
 }
 
 /** What the core says of a call. @throws {RangeError} unless that is kOk */
@@ -119,15 +118,7 @@ export function checkStatus(where: string, status: string): void {
   if (status !== "kOk") throw refused(where, status);
 }
 
-const STATUS_CODES: Record<string, ErrorCode> = {
-  kShapeMismatch: "ZP_SHAPE_MISMATCH",
-  kSizeOverflow: "ZP_SIZE_OVERFLOW",
-  kInvalidScale: "ZP_INVALID_SCALE",
-  kInvalidZeroPoint: "ZP_INVALID_ZERO_POINT",
-  kInvalidAxis: "ZP_INVALID_AXIS",
-  kInvalidGroupSize: "ZP_INVALID_GROUP_SIZE",
-  kNonFinite: "ZP_NON_FINITE",
-  kEmpty: "ZP_EMPTY",
+const OTHER_NAMES: Record<string, ErrorCode> = {
   kUnsignedSymmetric: "ZP_INVALID_SCHEME",
   kUnsupportedDType: "ZP_UNSUPPORTED_DTYPE",
 };

@@ -1,7 +1,7 @@
 // Which layer of a model is quantized how.
 
-import { checkOptions } from "./check.js";
-import { rangeError, typeError } from "./errors.js";
+import { checkInteger, checkOptions } from "./check.js";
+import { typeError } from "./errors.js";
 import { QConfig } from "./qconfig.js";
 import type { QuantizeOptions } from "./qparams.js";
 import { show } from "./show.js";
@@ -49,13 +49,7 @@ export class WeightOnlyQConfig {
     this.options = Object.freeze({ ...checkOptions(where, options, WEIGHT_ONLY_OPTIONS) });
     const { bits, dtype, scheme } = this.options;
     if (bits !== undefined) {
-      if (typeof bits !== "number" || !Number.isInteger(bits) || bits < 2 || bits > 8) {
-        const error = typeof bits === "number" ? rangeError : typeError;
-        throw error(
-          "ZP_INVALID_OPTION",
-          `${where}: options.bits must be an integer from 2 to 8, got ${show(bits)}`,
-        );
-      }
+      checkInteger(where, "options.bits", bits, 8, 2, 8);
       if (dtype !== undefined || scheme === "affine") {
         throw typeError(
           "ZP_CONFLICTING_OPTIONS",
