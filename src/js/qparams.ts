@@ -582,7 +582,7 @@ export function checkQuantizeOptions(
  * @throws {RangeError} `ZP_NON_FINITE`, `ZP_EMPTY`, `ZP_INVALID_AXIS`, `ZP_INVALID_GROUP_SIZE`,
  *   `ZP_INVALID_SCHEME` for symmetric with an unsigned dtype, `ZP_OUT_OF_MEMORY`
  * @throws {TypeError} `ZP_INVALID_TENSOR`, `ZP_CONFLICTING_OPTIONS` for both axis and groupSize
- * @example chooseQParams(tensor([0, 2.55]), { dtype: "uint8", scheme: "affine" }).scale // 0.01
+ * @example chooseQParams(tensor([0, 63.75]), { dtype: "uint8", scheme: "affine" }).scale // 0.25
  */
 export function chooseQParams<
   D extends DType = "int8",
