@@ -11,7 +11,7 @@ import {
   INT32,
   type TensorInput,
 } from "./check.js";
-import { typeError } from "./errors.js";
+import { rangeError, typeError } from "./errors.js";
 import { shortName } from "./factory.js";
 import {
   fromJSONNumbers,
@@ -23,7 +23,6 @@ import {
   type QScheme,
   toJSONNumbers,
 } from "./observer.js";
-import { checkScale } from "./qparams.js";
 import { IntegerTensor } from "./qtensor.js";
 import { show } from "./show.js";
 import { Tensor } from "./tensor.js";
@@ -247,7 +246,7 @@ export class RecordingObserver extends PassiveObserver {
 
 /** What `FixedQParamsObserver` takes. */
 export interface FixedQParamsObserverOptions {
-  /** Units per step, rounded to float32; finite and > 0. */
+  /** Units per step, rounded to float32; finite. */
   scale: number;
   /** The code that stands for 0; an integer that int32 holds. */
   zeroPoint: number;
@@ -285,14 +284,21 @@ export class FixedQParamsObserver extends PassiveObserver {
   readonly quantMax: number;
 
   /**
-   * @throws {TypeError|RangeError} `ZP_INVALID_SCALE`, also for what PyTorch takes and nothing can be
-   *   quantized with: 0, negative, not finite; `ZP_INVALID_ZERO_POINT`, `ZP_INVALID_DTYPE`, …
+   * @throws {TypeError|RangeError} `ZP_INVALID_SCALE` if it is not finite; one that is not > 0 is taken,
+   *   as PyTorch does, but not by `convert`; `ZP_INVALID_ZERO_POINT`, `ZP_INVALID_DTYPE`, …
    */
   constructor(options?: FixedQParamsObserverOptions) {
     const where = "FixedQParamsObserver";
     super(where, options, ["scale", "zeroPoint", "dtype", "qscheme", "quantMin", "quantMax"]);
     const given = this.options;
-    this.scale = Math.fround(checkScale(where, "options.scale", given.scale));
+    const { scale } = given;
+    if (typeof scale !== "number" || !Number.isFinite(Math.fround(scale))) {
+      throw (typeof scale === "number" ? rangeError : typeError)(
+        "ZP_INVALID_SCALE",
+        `${where}: options.scale must be a number, finite as float32 too, got ${show(scale)}`,
+      );
+    }
+    this.scale = Math.fround(scale);
     this.zeroPoint = checkZeroPoint(
       where,
       "options.zeroPoint",

@@ -3,18 +3,24 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import {
+  convert,
   create,
+  defaultWeightObserver,
   FixedQParamsObserver,
   HistogramObserver,
   init,
+  Linear,
   MinMaxObserver,
   MovingAverageMinMaxObserver,
   MovingAveragePerChannelMinMaxObserver,
   NoopObserver,
   PerChannelMinMaxObserver,
   PlaceholderObserver,
+  prepare,
+  QConfig,
   RecordingObserver,
   ReuseInputObserver,
+  Sequential,
   tensor,
 } from "zeropoint";
 import { DTYPES, Random, refuses, sameFloats } from "./support.mjs";
@@ -882,14 +888,30 @@ describe("observers that choose nothing", () => {
     refuses(() => new FixedQParamsObserver(), TypeError, "ZP_INVALID_SCALE", /, got undefined$/);
   });
 
-  it("FixedQParamsObserver refuses qparams that nothing can be quantized with", () => {
+  it("FixedQParamsObserver takes a scale that is not > 0, as PyTorch does, and convert does not", () => {
+    for (const scale of [0, -1]) {
+      const activation = FixedQParamsObserver.withArgs({ scale, zeroPoint: 0 });
+      assert.equal(activation().calculateQParams().scale.data[0], scale);
+      const model = new Sequential([new Linear(tensor([[1]]))]);
+      const qconfig = new QConfig({ activation, weight: defaultWeightObserver });
+      refuses(
+        () => convert(prepare(model, qconfig)),
+        RangeError,
+        "ZP_INVALID_SCALE",
+        "convert: the scale of this layer's input must be finite and > 0, as float32 too, got " +
+          `${scale} (in layer "0", Linear)`,
+      );
+    }
+  });
+
+  it("FixedQParamsObserver refuses what float32 and int32 cannot hold", () => {
     const where = "FixedQParamsObserver: options";
-    for (const scale of [0, -1, NaN, Infinity, 1e300, 1e-60]) {
+    for (const scale of [NaN, Infinity, 1e300]) {
       refuses(
         () => new FixedQParamsObserver({ scale, zeroPoint: 0 }),
         RangeError,
         "ZP_INVALID_SCALE",
-        `${where}.scale must be finite and > 0, as float32 too, got ${scale}`,
+        `${where}.scale must be a number, finite as float32 too, got ${scale}`,
       );
     }
     for (const zeroPoint of [2 ** 32 + 5, 2 ** 31, 0.5, NaN, undefined, "1"]) {

@@ -20,7 +20,7 @@ import {
   type WeightOnlyOptions,
   WeightOnlyQConfig,
 } from "../qconfig-mapping.js";
-import { chooseQParams, type QuantizedTensor } from "../qparams.js";
+import { checkScale, chooseQParams, type QuantizedTensor } from "../qparams.js";
 import type { TorchQuantizedTensor } from "../qtensor.js";
 import { quantize } from "../quantize.js";
 import { show } from "../show.js";
@@ -644,6 +644,7 @@ function activationOf(where: string, role: string, observer: Observer): Activati
     );
   }
   const shift = dtype === "qint8" ? 128 : 0;
+  checkScale(where, `the scale of this layer's ${role}`, scale.data[0]);
   return { scale: scale.data[0], zeroPoint: zeroPoint.data[0] + shift };
 }
 
