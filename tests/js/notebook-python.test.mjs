@@ -121,17 +121,64 @@ describe("float, int and round", () => {
   });
 
   it("round half to even, without a negative zero", () => {
-    assert.deepEqual([0.5, 1.5, 2.5, -0.5, -1.5, -76.5, 2 ** 52 + 1].map(round), [
-      0,
-      2,
-      2,
-      0,
-      -2,
-      -76,
-      2 ** 52 + 1,
-    ]);
-    assert.deepEqual([2.9, -2.9, -0.5].map(int), [2, -2, 0]);
+    assert.deepEqual(
+      [0.5, 1.5, 2.5, -0.5, -1.5, -76.5, 2 ** 52 + 1].map((x) => round(x)),
+      [0, 2, 2, 0, -2, -76, 2 ** 52 + 1],
+    );
+    assert.deepEqual(
+      [2.9, -2.9, -0.5].map((x) => int(x)),
+      [2, -2, 0],
+    );
     assert.ok(Object.is(round(-0.3), 0));
+  });
+
+  it("round to digits by the exact value, ties to even", () => {
+    const rounded = [
+      [2.675, 2, 2.67],
+      [0.125, 2, 0.12],
+      [0.375, 2, 0.38],
+      [-2.5, 0, -2],
+      [1e300, 20, 1e300],
+      [5e-324, 323, 0],
+      [1234.5, -2, 1200],
+      [1250, -2, 1200],
+      [1350, -2, 1400],
+      [1350, 2, 1350],
+      [-15, -1, -20],
+      [torch.nan, 2, torch.nan],
+    ];
+    for (const [x, digits, expected] of rounded) {
+      assert.deepEqual(round(x, digits), expected, `round(${x}, ${digits})`);
+      assert.deepEqual(round(x, { ndigits: digits }), expected);
+    }
+    assert.equal(round(2.5, null), 2);
+    assert.equal(round(12345678901234567890n, -1), 12345678901234567890n);
+    assert.equal(repr(round(float(3), 1)), "3.0");
+    assert.ok(Object.is(round(-0.01, 1), -0));
+    assert.throws(() => round(1.7e308, -308), { pythonType: "OverflowError" });
+    assert.throws(() => round(1.5, 0.5), { name: "TypeError", pythonType: "TypeError" });
+    assert.throws(() => round(1, 2, 3), { name: "TypeError", pythonType: "TypeError" });
+  });
+
+  it("read ints of every base", () => {
+    const read = [
+      ["12", 16, 18],
+      [" -ff ", 16, -255],
+      ["0xFF", 16, 255],
+      ["0b101", 0, 5],
+      ["0b1", 16, 177],
+      ["0o17", 8, 15],
+      ["1_000", 10, 1000],
+      ["z", 36, 35],
+      ["9".repeat(20), 10, BigInt("9".repeat(20))],
+    ];
+    for (const [text, base, expected] of read) assert.equal(int(text, base), expected, text);
+    assert.equal(int("12"), 12);
+    assert.equal(int("12", { base: 8 }), 10);
+    for (const [text, base] of [["1.5"], ["12", 2], ["", 10], ["1__0"], ["017", 0], ["1", 37]]) {
+      assert.throws(() => int(text, base), { name: "RangeError", pythonType: "ValueError" }, text);
+    }
+    assert.throws(() => int(12, 16), { name: "TypeError", pythonType: "TypeError" });
   });
 
   it("refuse what Python refuses", () => {

@@ -23,7 +23,8 @@ export function hasKeyword(args: readonly unknown[], name: string): boolean {
 /**
  * Matches arguments with parameters.
  *
- * @param parameters  names in Python's order; a name that ends in "?" may be left out
+ * @param parameters  names in Python's order; a name that ends in "?" may be left out, and be None;
+ *   those after "*" are keywords only
  * @param args        positional arguments, then perhaps an object of keyword arguments
  * @returns the arguments in the parameters' order, undefined where one was left out
  * @throws {TypeError} for too many, missing, unknown or repeated arguments
@@ -34,12 +35,19 @@ export function bindArguments(
   parameters: readonly string[],
   args: readonly unknown[],
 ): unknown[] {
+  if (args.length === 0 && parameters.length === 0) return [];
   const { positional, keywords } = splitKeywords(args);
-  const names = parameters.map((name) => name.replace("?", ""));
-  if (positional.length > names.length) {
+  const known = parameters.filter((name) => name !== "*");
+  const names = known.map((name) => name.replace("?", ""));
+  const star = parameters.indexOf("*");
+  const most = star < 0 ? names.length : star;
+  if (positional.length > most) {
+    const list = (some: readonly string[]): string =>
+      some.length > 0 ? ` (${some.join(", ")})` : "";
+    const rest = star < 0 ? "" : ` and keywords${list(names.slice(most))}`;
     throw pythonError(
       "TypeError",
-      `${where}: takes ${count(names.length, "argument")} (${names.join(", ")}), ` +
+      `${where}: takes ${count(most, "argument")}${list(names.slice(0, most))}${rest}, ` +
         `got ${positional.length}`,
     );
   }
@@ -57,12 +65,61 @@ export function bindArguments(
     }
     bound[at] = value;
   }
-  parameters.forEach((name, i) => {
-    if (bound[i] === undefined && !name.endsWith("?")) {
+  known.forEach((name, i) => {
+    if (name.endsWith("?")) bound[i] ??= undefined;
+    else if (bound[i] === undefined) {
       throw pythonError("TypeError", `${where}: the argument ${name} is missing`);
     }
   });
   return bound;
+}
+
+/** A function that gets its arguments matched with parameters, as `bindArguments` returns them. */
+export function bindFunction(
+  where: string,
+  parameters: readonly string[],
+  work: (...bound: never[]) => unknown,
+): (...args: unknown[]) => unknown {
+  return function (this: unknown, ...args) {
+    return work.apply(this, bindArguments(where, parameters, args) as never[]);
+  };
+}
+
+/**
+ * Has methods get their arguments matched with parameters.
+ * @returns the methods as they were, which take what `bindArguments` returns
+ */
+export function bindMethods<Names extends string>(
+  owner: string,
+  prototype: object,
+  signatures: { readonly [name in Names]: readonly string[] },
+): { readonly [name in Names]: (...bound: never[]) => unknown } {
+  const methods = prototype as { [name in Names]: (...bound: never[]) => unknown };
+  const before = {} as typeof methods;
+  for (const name of Object.keys(signatures) as Names[]) {
+    before[name] = methods[name];
+    const value = bindFunction(`${owner}.${name}`, signatures[name], methods[name]);
+    Object.defineProperty(methods, name, { value });
+  }
+  return before;
+}
+
+/**
+ * Matches arguments of which the first are sizes, one by one or as an array.
+ * @param name      the keyword for the sizes
+ * @param keywords  other keywords
+ * @returns the sizes, then what `keywords` name
+ */
+export function bindSizes(
+  where: string,
+  name: string,
+  keywords: readonly string[],
+  args: readonly unknown[],
+): [sizes: readonly unknown[], ...others: unknown[]] {
+  const split = splitKeywords(args);
+  const given = split.positional.length > 0 ? [flattenSizes(split.positional)] : [];
+  const bound = bindArguments(where, [name, "*", ...keywords], [...given, split.keywords]);
+  return [flattenSizes([bound[0]]), ...bound.slice(1)];
 }
 
 function count(n: number, noun: string): string {

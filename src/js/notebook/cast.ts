@@ -1,18 +1,48 @@
 // Conversions between dtypes, as PyTorch makes them on x86-64.
 
+import { floatRepr } from "../python-repr.js";
 import { show } from "../show.js";
 import { type DType, dtypes, integerLimits, type NumberStorage, type Storage } from "./dtype.js";
 import { pythonError } from "./errors.js";
 
 /**
  * A Python number or bool. A JavaScript number stands for a Python int if it is a safe integer, and
- * for a Python float otherwise; a BigInt always stands for an int.
+ * for a Python float otherwise; a BigInt always stands for an int, a `PythonFloat` for a float.
  */
 export type Scalar = number | bigint | boolean;
 
+/**
+ * A number that is a Python float even if it is whole. It counts as a number wherever TypeScript
+ * looks; arithmetic gives plain numbers.
+ */
+export class PythonFloat extends Number {
+  override toString(): string {
+    return floatRepr(this.valueOf());
+  }
+
+  /** What messages call it. */
+  get [Symbol.toStringTag](): string {
+    return "float";
+  }
+
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
+    return this.toString();
+  }
+}
+
 /** Whether a value is a Python number or bool. */
 export function isScalar(value: unknown): value is Scalar {
-  return typeof value === "number" || typeof value === "bigint" || typeof value === "boolean";
+  return (
+    typeof value === "number" ||
+    typeof value === "bigint" ||
+    typeof value === "boolean" ||
+    value instanceof PythonFloat
+  );
+}
+
+/** A number as JavaScript has it, where it is all the same whether it is an int or a float. */
+export function plain<T>(value: T): T {
+  return value instanceof PythonFloat ? (value.valueOf() as T) : value;
 }
 
 /** Whether a number or BigInt stands for a Python int. */
@@ -169,16 +199,16 @@ export function storeChecked(
   const least = narrow ? Number(narrow.min) : Number.MIN_SAFE_INTEGER;
   const most = narrow ? Number(narrow.max) : Number.MAX_SAFE_INTEGER;
   for (let i = 0; i < values.length; i++) {
-    const value = values[i];
+    const value = plain(values[i]);
     if (typeof value !== "number") out[i] = checkedScalarStorage(where, value, to)[0];
     else if (to.category === "float") out[i] = value;
     else if (to === dtypes.bool) out[i] = value !== 0 ? 1 : 0;
     else if (!(value >= least && value <= most)) {
-      out[i] = checkedScalarStorage(where, value, to)[0];
+      out[i] = checkedScalarStorage(where, values[i], to)[0];
     } else out[i] = out instanceof BigInt64Array ? BigInt(Math.trunc(value)) : value;
   }
 }
 
 function doesNotFit(where: string, value: Scalar, to: DType): Error {
-  return pythonError("RuntimeError", `${where}: ${show(value)} does not fit in ${to}`);
+  return pythonError("RuntimeError", `${where}: ${show(plain(value))} does not fit in ${to}`);
 }

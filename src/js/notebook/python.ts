@@ -3,10 +3,12 @@
 
 import { floatRepr } from "../python-repr.js";
 import { show } from "../show.js";
-import { isInt } from "./cast.js";
+import { bindArguments } from "./arguments.js";
+import { fromInt64, isInt, PythonFloat } from "./cast.js";
 import { roundHalfEven } from "./elementwise.js";
 import { pythonError } from "./errors.js";
 import { flat, layOut, type Node } from "./pretty.js";
+import { checkInteger } from "./view.js";
 
 /** The method that Node prints an object with. */
 const INSPECT = Symbol.for("nodejs.util.inspect.custom");
@@ -76,46 +78,125 @@ function hasOwnText(value: readonly unknown[]): boolean {
   return Object.hasOwn(value, "toString");
 }
 
-/** A number that prints as a Python float even if it is whole; arithmetic gives plain numbers. */
-class PythonFloat extends Number {
-  override toString(): string {
-    return floatRepr(this.valueOf());
-  }
-
-  [INSPECT](): string {
-    return this.toString();
-  }
-}
-
 /**
- * Python's float(...), for showing: JavaScript cannot tell -184.0 from -184, so a number that is to
- * be shown as a float says so.
+ * Python's float(...): JavaScript cannot tell 3.0 from 3, so a whole number that is a float says so.
+ * It prints as one, and `torch` takes it as one; arithmetic gives plain numbers.
  * @example repr(float(-184)) // "-184.0"
+ * @example torch.tensor([float(3)]).dtype // torch.float32
  */
 export function float(value: unknown): number {
   return new PythonFloat(toNumber("float", value)) as unknown as number;
 }
 
 /**
- * Python's round(x): to the nearest whole number, ties to the even one.
- * @throws {RangeError} ValueError for NaN, OverflowError for infinities
+ * Python's round(x) and round(x, ndigits): to the nearest whole number, or to the nearest number of
+ * so many decimals, of the exact value; ties to the even one. Negative `ndigits` are places before
+ * the point.
+ * @throws {RangeError} without `ndigits`, ValueError for NaN and OverflowError for infinities
  * @example round(-76.5) // -76
+ * @example round(2.675, 2) // 2.67: the nearest double to 2.675 is below it
  */
-export function round(value: unknown): number {
-  const number = toNumber("round", value);
-  checkFinite("round", number);
+export function round(
+  number: unknown,
+  ndigits?: number | null | { ndigits?: number | null },
+): number;
+export function round(...args: unknown[]): number {
+  const where = "round";
+  const [value, digits] = bindArguments(where, ["number", "ndigits?"], args);
+  if (digits !== undefined) return roundTo(where, value, checkInteger(where, "ndigits", digits));
+  if (typeof value === "bigint") return fromInt64(value) as number;
+  const number = toNumber(where, value);
+  checkFinite(where, number);
   return roundHalfEven(number) + 0; // an int has no -0
 }
 
+/** More digits than any double has on either side of the point. */
+const MOST_DIGITS = 400;
+
+/** Source: CPython's float_round and int.__round__, which compute with the exact value. */
+function roundTo(where: string, given: unknown, ndigits: number): number {
+  const isWhole = isInt(given) || typeof given === "boolean";
+  const value = typeof given === "bigint" ? given : toNumber(where, given);
+  if (isWhole && ndigits >= 0) return fromInt64(BigInt(value)) as number;
+  if (ndigits > MOST_DIGITS || !(isWhole || Number.isFinite(value))) return given as number;
+  // value = numerator / 2^exponent
+  let numerator = value;
+  let exponent = 0n;
+  for (; typeof numerator === "number" && !Number.isInteger(numerator); exponent++) numerator *= 2;
+  const places = 10n ** BigInt(Math.min(Math.abs(ndigits), MOST_DIGITS));
+  const rounded =
+    ndigits < 0
+      ? divideHalfEven(BigInt(numerator), places << exponent) * places
+      : divideHalfEven(BigInt(numerator) * places, 1n << exponent);
+  if (isWhole) return fromInt64(rounded) as number;
+  const magnitude = Number(`${rounded < 0n ? -rounded : rounded}e${-Math.max(ndigits, 0)}`);
+  if (!Number.isFinite(magnitude)) {
+    throw pythonError("OverflowError", `${where}: the rounded value is too large for a float`);
+  }
+  const isNegative = value < 0 || Object.is(value, -0);
+  const result = isNegative ? -magnitude : magnitude;
+  return given instanceof PythonFloat ? float(result) : result;
+}
+
+/** Divides by a positive number and rounds, ties to even. */
+function divideHalfEven(numerator: bigint, denominator: bigint): bigint {
+  const magnitude = numerator < 0n ? -numerator : numerator;
+  const quotient = magnitude / denominator;
+  const twice = 2n * (magnitude % denominator);
+  const isUp = twice > denominator || (twice === denominator && quotient % 2n === 1n);
+  const rounded = quotient + (isUp ? 1n : 0n);
+  return numerator < 0n ? -rounded : rounded;
+}
+
 /**
- * Python's int(x): cuts off the decimals.
- * @throws {RangeError} ValueError for NaN, OverflowError for infinities
+ * Python's int(x), which cuts off the decimals, and int(text, base).
+ * @param base  from 2 to 36, or 0 for what the text's prefix says; default: 10
+ * @returns a BigInt beyond 2^53
+ * @throws {RangeError} ValueError for NaN and for a text that is no such number, OverflowError for
+ *   infinities
  * @example int(-2.7) // -2
+ * @example int("ff", 16) // 255
  */
-export function int(value: unknown): number {
-  const number = toNumber("int", value);
-  checkFinite("int", number);
+export function int(x: unknown, base?: number | { base?: number }): number;
+export function int(...args: unknown[]): number {
+  const where = "int";
+  const [value, base] = bindArguments(where, ["x", "base?"], args);
+  if (typeof value === "string") {
+    return parseInteger(where, value, checkInteger(where, "base", base ?? 10));
+  }
+  if (base !== undefined) {
+    throw pythonError("TypeError", `${where}: base takes a string to read, got ${show(value)}`);
+  }
+  if (typeof value === "bigint") return fromInt64(value) as number;
+  const number = toNumber(where, value);
+  checkFinite(where, number);
   return Math.trunc(number) + 0;
+}
+
+const BASES: { readonly [prefix in string]?: number } = { "0b": 2, "0o": 8, "0x": 16 };
+
+function parseInteger(where: string, text: string, base: number): number {
+  if (base !== 0 && !(base >= 2 && base <= 36)) {
+    throw pythonError("ValueError", `${where}: base must be 0 or from 2 to 36, got ${base}`);
+  }
+  const [, sign, word = ""] = /^([+-]?)(\w+)$/.exec(text.trim().toLowerCase()) ?? [];
+  const marked = BASES[word.slice(0, 2)];
+  const isMarked = marked !== undefined && (base === 0 || base === marked);
+  const radix = isMarked ? marked : base || 10;
+  const body = isMarked ? word.slice(2).replace(/^_/, "") : word;
+  const digits = body.replaceAll("_", "");
+  const isOctalLike = base === 0 && !isMarked && /^0.*[1-9]/.test(digits);
+  let value = 0n;
+  let isNumber = /^[0-9a-z]+(_[0-9a-z]+)*$/.test(body) && !isOctalLike;
+  for (const digit of digits) {
+    const worth = Number.parseInt(digit, 36);
+    isNumber &&= worth < radix;
+    if (isNumber) value = value * BigInt(radix) + BigInt(worth);
+  }
+  if (!isNumber) {
+    throw pythonError("ValueError", `${where}: ${show(text)} is no int of base ${base}`);
+  }
+  return fromInt64(sign === "-" ? -value : value) as number;
 }
 
 function toNumber(where: string, value: unknown): number {
