@@ -87,6 +87,35 @@ const testTensor = () =>
 describe("linear_q_with_scale_and_zero_point and linear_dequantization", () => {
   const all = cases("linear_q");
 
+  it("keep the memory layout of their input, as PyTorch's operations do", () => {
+    const x = torch
+      .tensor([
+        [1, 2, 3],
+        [4, 5, 6],
+      ])
+      .float().T;
+    const scale = torch.tensor([[1], [2], [4]]).float();
+    const q = linear_q_with_scale_and_zero_point(x, scale, 1);
+    assert.deepEqual(q.tolist(), [
+      [2, 5],
+      [2, 4],
+      [2, 2],
+    ]);
+    assert.deepEqual(q.stride(), [1, 3]);
+    assert.ok(!q.is_contiguous());
+    assert.throws(() => q.view(6), { pythonType: "RuntimeError" });
+    assert.deepEqual(linear_q_symmetric(x)[0].stride(), [1, 3]);
+    assert.deepEqual(linear_q_symmetric_per_channel(x, 0)[0].stride(), [1, 3]);
+    const dequantized = linear_dequantization(q, scale, 1);
+    assert.deepEqual(dequantized.tolist(), [
+      [1, 4],
+      [2, 6],
+      [4, 4],
+    ]);
+    assert.deepEqual(dequantized.stride(), [1, 3]);
+    assert.deepEqual(linear_dequantization(q.long(), scale, 1).stride(), [1, 3]);
+  });
+
   it("give PyTorch's bits in every case of linear_q.json", () => {
     forAll(
       all.filter(isCase("linear_q_with_scale_and_zero_point")),

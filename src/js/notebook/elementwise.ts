@@ -2,7 +2,7 @@
 // memory layout. float32 is computed in double precision and rounded on storing, which for one +,
 // -, *, / or square root equals computing in float32.
 
-import { cast, checkedScalarStorage, isScalar, type Scalar, scalarStorage } from "./cast.js";
+import { cast, checkedScalarStorage, isInt, isScalar, type Scalar, scalarStorage } from "./cast.js";
 import { type DType, dtypes, type NumberStorage, type Storage } from "./dtype.js";
 import { pythonError } from "./errors.js";
 import { resultType } from "./promotion.js";
@@ -13,6 +13,7 @@ import {
   isContiguous,
   isDense,
   loopOrder,
+  type Placement,
   permute,
   rowMajorStrides,
   rowMajorView,
@@ -131,25 +132,143 @@ export function binary(where: string, name: BinaryName, a: Operand, b: Operand):
       `${where}: bools cannot be subtracted; convert to an integer dtype with to()`,
     );
   }
-  const layout = commonLayout(where, [a, b]);
+  const table =
+    type.category === "float" ? FLOAT_BINARY : type === dtypes.bool ? BOOL_BINARY : INTEGER_BINARY;
+  const int64 = INT64_BINARY[name as Exclude<BinaryName, "div">];
   const outType = COMPARISONS.has(name) ? dtypes.bool : type;
-  const out = outType.allocate(layout.count);
+  return combine(where, [a, b], type, table[name], int64, outType);
+}
+
+/** Combines two operands in a dtype, by one function for numbers and one for int64. */
+function combine(
+  where: string,
+  [a, b]: readonly [Operand, Operand],
+  type: DType,
+  numbers: NumberBinary,
+  int64: BigIntBinary,
+  outType: DType = type,
+): View {
+  // Operands of other dtypes are converted first.
+  const converted = ([a, b] as const).map((operand) =>
+    isScalar(operand) || operand.dtype === type
+      ? operand
+      : { shape: operand.shape, strides: keptStrides(operand) },
+  );
+  const layout = commonLayout(where, converted);
+  const { count, shape, strides } = layout;
+  const out = outType.allocate(count);
   const left = operandElements(a, type, layout);
   const right = operandElements(b, type, layout);
   if (left instanceof BigInt64Array) {
-    const combine = INT64_BINARY[name as Exclude<BinaryName, "div">];
-    combineInt64(out, left, right as BigInt64Array, layout.count, combine);
+    combineInt64(out, left, right as BigInt64Array, count, int64);
   } else {
-    const table =
-      type.category === "float"
-        ? FLOAT_BINARY
-        : type === dtypes.bool
-          ? BOOL_BINARY
-          : INTEGER_BINARY;
-    const numbers = right as NumberStorage;
-    combineNumbers(out as NumberStorage, left, numbers, layout.count, table[name]);
+    combineNumbers(out as NumberStorage, left, right as NumberStorage, count, numbers);
   }
-  return { storage: out, dtype: outType, shape: layout.shape, strides: layout.strides, offset: 0 };
+  return { storage: out, dtype: outType, shape, strides, offset: 0 };
+}
+
+/**
+ * a + alpha * b or a - alpha * b, in the operands' common dtype: rounded once in float32, as
+ * PyTorch's vector loop does, and twice in float64, where PyTorch rounds once.
+ *
+ * @throws {RangeError} RuntimeError as `binary` does; for a float `alpha` with integers, a bool one
+ *   with anything but bools, and one that does not fit in the dtype
+ * Source: torch.add, torch.sub with alpha.
+ */
+export function addScaled(
+  where: string,
+  name: "add" | "sub",
+  a: Operand,
+  b: Operand,
+  alpha: Scalar,
+): View {
+  // Refuses bools too.
+  if (alpha === 1 || (name === "sub" && [a, b].some(isBool))) return binary(where, name, a, b);
+  const type = resultType(a, b);
+  const isWhole = typeof alpha === "boolean" || isInt(alpha);
+  if (typeof alpha === "boolean" ? type !== dtypes.bool : !isWhole && type.category !== "float") {
+    throw pythonError(
+      "RuntimeError",
+      `${where}: alpha must be ${isWhole ? "a number" : "an int"} for a result of ${type}, ` +
+        `got ${alpha}`,
+    );
+  }
+  const given = checkedScalarStorage(where, alpha, type)[0];
+  const factor = name === "sub" ? -given : given;
+  const by = Number(factor);
+  let add: NumberBinary = (x, y) => x + Math.imul(by, y);
+  if (type === dtypes.bool) add = (x, y) => x | (y & by);
+  else if (type === dtypes.float32) add = (x, y) => fusedMultiplyAdd(by, y, x);
+  else if (type === dtypes.float64) add = (x, y) => x + by * y;
+  return combine(where, [a, b], type, add, (x, y) => x + (factor as bigint) * y);
+}
+
+/** a * b + c of float32 numbers, rounded to float32 once. */
+function fusedMultiplyAdd(a: number, b: number, c: number): number {
+  const product = a * b; // exact
+  const sum = product + c;
+  const nearest = Math.fround(sum);
+  // Rounding twice errs where the first rounding hits the middle between two float32 numbers.
+  const other = 2 * sum - nearest;
+  if (other === nearest || Math.fround(other) !== other || !Number.isFinite(other)) return nearest;
+  const rest = sum - product;
+  const lost = product - (sum - rest) + (c - rest);
+  return lost !== 0 && lost > 0 === other > nearest ? other : nearest;
+}
+
+/** Ways to make quotients whole. */
+export type RoundingMode = "trunc" | "floor";
+
+/**
+ * Divides and cuts the quotients off, towards zero or downwards. Integers stay integers.
+ *
+ * @throws {RangeError} RuntimeError for bools, and for integers divided by 0
+ * Source: torch.div with rounding_mode; c10::div_floor_floating (c10/util/generic_math.h).
+ */
+export function divideWhole(where: string, mode: RoundingMode, a: Operand, b: Operand): View {
+  const type = resultType(a, b);
+  const floors = mode === "floor";
+  if (type === dtypes.bool) {
+    throw pythonError(
+      "RuntimeError",
+      `${where}: bools cannot be divided with a rounding_mode; convert with to()`,
+    );
+  }
+  if (type.category === "float") {
+    const round = type === dtypes.float32 ? Math.fround : Number;
+    const quotient: NumberBinary = floors
+      ? (x, y) => floorQuotient(x, y, round)
+      : (x, y) => Math.trunc(round(x / y));
+    return combine(where, [a, b], type, quotient, (x) => x);
+  }
+  const checkDivisor = (isZero: boolean): void => {
+    if (isZero) throw pythonError("RuntimeError", `${where}: integers cannot be divided by 0`);
+  };
+  const whole = floors ? Math.floor : Math.trunc;
+  return combine(
+    where,
+    [a, b],
+    type,
+    (x, y) => {
+      checkDivisor(y === 0);
+      return whole(x / y);
+    },
+    (x, y) => {
+      checkDivisor(y === 0n);
+      const isBelow = floors && x % y !== 0n && x < 0n !== y < 0n;
+      return x / y - (isBelow ? 1n : 0n);
+    },
+  );
+}
+
+function floorQuotient(a: number, b: number, round: (value: number) => number): number {
+  if (b === 0) return a / b;
+  const rest = a % b;
+  let quotient = round(round(a - rest) / b);
+  if (rest !== 0 && b < 0 !== rest < 0) quotient = round(quotient - 1);
+  if (quotient === 0) return a / b < 0 || Object.is(a / b, -0) ? -0 : 0;
+  const below = Math.floor(quotient);
+  return round(quotient - below) > 0.5 ? below + 1 : below;
 }
 
 function isBool(operand: Operand): boolean {
@@ -191,34 +310,37 @@ function combineInt64(
 }
 
 /** Where the elements of a result lie, and the order in which its operands are walked. */
-interface Layout {
-  readonly shape: readonly number[];
-  readonly strides: readonly number[];
+export interface Layout extends Placement {
   readonly count: number;
   /** Axes from slowest to fastest; undefined for row-major order. */
   readonly order: readonly number[] | undefined;
 }
 
 /** Results are laid out as PyTorch does: like their operands, where these agree. */
-function commonLayout(where: string, operands: readonly Operand[]): Layout {
-  const views = operands.filter((operand): operand is View => !isScalar(operand));
+export function commonLayout(where: string, operands: readonly (Placement | Scalar)[]): Layout {
+  const views = operands.filter((operand): operand is Placement => !isScalar(operand));
   const shape = views.reduce<readonly number[]>(
     (joint, view) => broadcast(where, joint, view.shape),
     [],
   );
   const count = countOf(shape);
-  const whole = views.filter((view) => countOf(view.shape) !== 1);
-  if (
-    count <= 1 ||
-    whole.every((view) => view.shape.length === shape.length && isContiguous(view))
-  ) {
-    if (whole.every((view) => countOf(view.shape) === count)) {
+  // Operands that lie alike decide all; others decide axis by axis.
+  if (views.length === operands.length && views.every((view) => areEqual(view.shape, shape))) {
+    if (views.every(isContiguous)) {
       return { shape, strides: rowMajorStrides(shape), count, order: undefined };
+    }
+    const { strides } = views[0];
+    if (views.every((view) => isDense(view) && areEqual(view.strides, strides))) {
+      return { shape, strides, count, order: slowestFirst(views[0]) };
     }
   }
   const strides = views.map((view) => stretch(view, shape).strides);
   const order = loopOrder(shape, strides).reverse();
   return { shape, strides: stridesOf(shape, order), count, order };
+}
+
+function areEqual(a: readonly number[], b: readonly number[]): boolean {
+  return a.length === b.length && a.every((value, i) => value === b[i]);
 }
 
 /** The strides of a tensor without gaps whose axes lie in a given order, slowest first. */
@@ -314,6 +436,31 @@ export function unary(where: string, name: UnaryName, view: View): View {
   return result;
 }
 
+/**
+ * Rounds to a number of decimals, which may be negative: multiplies, rounds half to even, divides.
+ * @throws {RangeError} RuntimeError for integers and bools
+ * Source: torch.round with decimals.
+ */
+export function roundDecimals(where: string, view: View, decimals: number): View {
+  const { dtype, shape } = view;
+  if (dtype.category !== "float") {
+    throw pythonError(
+      "RuntimeError",
+      `${where}: decimals takes a float tensor, got ${dtype}; convert with float() first`,
+    );
+  }
+  const round = dtype === dtypes.float32 ? Math.fround : Number;
+  const power = round(Number(`1e${Math.abs(decimals)}`));
+  const { values, strides } = laidOut(view);
+  const out = dtype.allocate(values.length);
+  const map: NumberUnary =
+    decimals < 0
+      ? (a) => roundHalfEven(round(a / power)) * power
+      : (a) => roundHalfEven(round(a * power)) / power;
+  mapNumbers(out as NumberStorage, values as NumberStorage, map);
+  return { storage: out, dtype, shape, strides, offset: 0 };
+}
+
 function mapNumbers(out: NumberStorage, source: NumberStorage, map: NumberUnary): void {
   if (out instanceof Float32Array && source instanceof Float32Array) {
     for (let i = 0; i < source.length; i++) out[i] = map(source[i]);
@@ -322,34 +469,40 @@ function mapNumbers(out: NumberStorage, source: NumberStorage, map: NumberUnary)
   for (let i = 0; i < source.length; i++) out[i] = map(source[i]);
 }
 
-/** A tensor's values and the strides that say where they lie: its own, if there are no gaps. */
+/** A tensor's values in the order in which an operation on it alone lays out its result. */
 function laidOut(view: View): { values: Storage; strides: readonly number[] } {
-  if (isContiguous(view) || !isDense(view)) {
-    const order = isContiguous(view) ? undefined : loopOrder(view.shape, [view.strides]).reverse();
-    const ordered = order ? permute(view, order) : view;
-    const strides = order ? stridesOf(view.shape, order) : rowMajorStrides(view.shape);
-    return { values: elements(ordered), strides };
+  if (isContiguous(view)) return { values: elements(view), strides: rowMajorStrides(view.shape) };
+  const strides = keptStrides(view);
+  if (strides !== view.strides) {
+    return { values: elements(permute(view, slowestFirst(view))), strides };
   }
   const run = rowMajorView(view.storage, view.dtype, [countOf(view.shape)]);
-  return { values: elements({ ...run, offset: view.offset }), strides: view.strides };
+  return { values: elements({ ...run, offset: view.offset }), strides };
+}
+
+/** The strides of a tensor's copies: its own, if there are no gaps. */
+export function keptStrides(view: Placement): readonly number[] {
+  return isDense(view) ? view.strides : stridesOf(view.shape, slowestFirst(view));
+}
+
+function slowestFirst({ shape, strides }: Placement): number[] {
+  return loopOrder(shape, [strides]).reverse();
 }
 
 /** The tensor in another dtype, of the same memory layout; itself if the dtype is the same. */
 export function convert(view: View, to: DType): View {
   if (view.dtype === to) return view;
-  const { values, strides } = laidOut(view);
-  const storage = cast(values, view.dtype, to);
-  return { storage, dtype: to, shape: view.shape, strides, offset: 0 };
+  const storage = cast(laidOut(view).values, view.dtype, to);
+  return { storage, dtype: to, shape: view.shape, strides: keptStrides(view), offset: 0 };
 }
 
 /** A copy of a tensor, of the same memory layout. */
 export function clone(view: View): View {
-  const { values, strides } = laidOut(view);
   return {
-    storage: values.slice() as Storage,
+    storage: laidOut(view).values.slice() as Storage,
     dtype: view.dtype,
     shape: view.shape,
-    strides,
+    strides: keptStrides(view),
     offset: 0,
   };
 }

@@ -15,13 +15,21 @@ import {
   integerLimits,
   type NumberStorage,
 } from "./dtype.js";
-import { roundHalfEven } from "./elementwise.js";
+import { commonLayout, keptStrides, type Layout, roundHalfEven } from "./elementwise.js";
 import { pythonError } from "./errors.js";
 import { linear } from "./linear.js";
 import { resultType } from "./promotion.js";
 import { checkFinite, type Tuple, tuple } from "./python.js";
 import { checkTensor, operandOf, Tensor, type TensorOrScalar, tensorOf, viewOf } from "./tensor.js";
-import { allocate, broadcast, checkAxis, checkInteger, elements, type View } from "./view.js";
+import {
+  allocate,
+  checkAxis,
+  checkInteger,
+  elements,
+  permute,
+  stretch,
+  type View,
+} from "./view.js";
 
 const FLOAT32_VIEW = { dtype: dtypes.float32 };
 
@@ -31,15 +39,30 @@ interface CoreOperand {
   readonly shape: readonly number[];
 }
 
-/** A scale or zero point in float32, if it combines with a float32 tensor of `rank` to float32. */
-function coreOperand(operand: View | Scalar, rank: number): CoreOperand | undefined {
+/**
+ * A scale or zero point in float32, if it combines with a float32 tensor of `rank` to float32.
+ * @param layout  of the result, whose order of axes the values follow
+ */
+function coreOperand(
+  operand: View | Scalar,
+  rank: number,
+  layout: Layout,
+): CoreOperand | undefined {
   const shape = new Array<number>(rank).fill(1);
   if (resultType({ ...FLOAT32_VIEW, shape }, operand) !== dtypes.float32) return undefined;
   if (isScalar(operand)) {
     return { values: scalarStorage(operand, dtypes.float32) as Float32Array, shape: [] };
   }
-  const values = cast(elements(operand), operand.dtype, dtypes.float32) as Float32Array;
-  return { values, shape: operand.shape };
+  const ordered = inOrder(operand, layout);
+  const values = cast(elements(ordered), operand.dtype, dtypes.float32) as Float32Array;
+  return { values, shape: ordered.shape };
+}
+
+/** A tensor with its axes in the order in which those of a result lie, slowest first. */
+function inOrder(view: View, { shape, order }: Layout): View {
+  if (order === undefined) return view;
+  const missing = new Array<number>(shape.length - view.shape.length).fill(1);
+  return permute(stretch(view, [...missing, ...view.shape]), order);
 }
 
 const CORE_DTYPES: ReadonlySet<string> = new Set(["int8", "uint8", "int16", "uint16", "int32"]);
@@ -115,9 +138,10 @@ function linearQ(
   const zeroPoint = operandOf(where, "zero_point", zeroPointArgument);
   const dtype = checkDType(where, dtypeArgument);
   const view = viewOf(tensor);
-  const shape = broadcast(where, broadcast(where, view.shape, shapeOf(scale)), shapeOf(zeroPoint));
+  const quotient = commonLayout(where, [view, scale]);
+  const layout = commonLayout(where, [quotient, zeroPoint]);
   iinfo(dtype); // refuses dtypes that are no integers
-  const inCore = quantizeInCore(where, view, scale, zeroPoint, dtype, shape);
+  const inCore = quantizeInCore(where, view, scale, zeroPoint, dtype, layout);
   if (inCore !== undefined) return tensorOf(inCore);
   const { min, max } = integerLimits(dtype);
   return tensor
@@ -134,18 +158,20 @@ function quantizeInCore(
   scale: View | Scalar,
   zeroPoint: View | Scalar,
   dtype: DType,
-  shape: readonly number[],
+  layout: Layout,
 ): View | undefined {
   if (view.dtype !== dtypes.float32 || !isCoreDType(dtype.name)) return undefined;
   const scaledRank = Math.max(view.shape.length, shapeOf(scale).length);
-  const coreScale = coreOperand(scale, view.shape.length);
-  const coreZeroPoint = coreOperand(zeroPoint, scaledRank);
+  const coreScale = coreOperand(scale, view.shape.length, layout);
+  const coreZeroPoint = coreOperand(zeroPoint, scaledRank, layout);
   if (coreScale === undefined || coreZeroPoint === undefined) return undefined;
-  const out = allocate(dtype, shape);
-  const x = { values: elements(view) as Float32Array, shape: view.shape };
-  const codes = out.storage as NumberStorage;
-  core.linearQ(where, dtype.name, x, coreScale, coreZeroPoint, codes);
-  return out;
+  const ordered = inOrder(view, layout);
+  const x = { values: elements(ordered) as Float32Array, shape: ordered.shape };
+  const storage = dtype.allocate(layout.count) as NumberStorage;
+  core.linearQ(where, dtype.name, x, coreScale, coreZeroPoint, storage);
+  // What follows the division works on one tensor alone.
+  const { shape, strides } = commonLayout(where, [layout]);
+  return { storage, dtype, shape, strides, offset: 0 };
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -192,23 +218,25 @@ function linearDequantization(
   const scale = operandOf(where, "scale", scaleArgument);
   const zeroPoint = operandOf(where, "zero_point", zeroPointArgument);
   const view = viewOf(codes);
-  const shifted = broadcast(where, view.shape, shapeOf(zeroPoint));
-  const shape = broadcast(where, shifted, shapeOf(scale));
+  const floats = { shape: view.shape, strides: keptStrides(view) };
+  const difference = commonLayout(where, [floats, zeroPoint]);
+  const layout = commonLayout(where, [scale, difference]);
   if (isCoreDType(view.dtype.name)) {
-    const coreZeroPoint = coreOperand(zeroPoint, view.shape.length);
-    const coreScale = coreOperand(scale, shifted.length);
+    const coreZeroPoint = coreOperand(zeroPoint, view.shape.length, layout);
+    const coreScale = coreOperand(scale, difference.shape.length, layout);
     if (coreScale !== undefined && coreZeroPoint !== undefined) {
-      const out = allocate(dtypes.float32, shape);
-      const q = { values: elements(view) as NumberStorage, shape: view.shape };
-      const values = out.storage as Float32Array;
-      core.linearDequantization(where, view.dtype.name, q, coreScale, coreZeroPoint, values);
-      return tensorOf(out);
+      const ordered = inOrder(view, layout);
+      const q = { values: elements(ordered) as NumberStorage, shape: ordered.shape };
+      const storage = dtypes.float32.allocate(layout.count) as Float32Array;
+      core.linearDequantization(where, view.dtype.name, q, coreScale, coreZeroPoint, storage);
+      const { shape, strides } = layout;
+      return tensorOf({ storage, dtype: dtypes.float32, shape, strides, offset: 0 });
     }
   }
-  return codes
-    .float()
-    .sub(zeroPointArgument as TensorOrScalar)
-    .mul(scaleArgument as TensorOrScalar);
+  const shifted = codes.float().sub(zeroPointArgument as TensorOrScalar);
+  return scaleArgument instanceof Tensor
+    ? scaleArgument.mul(shifted)
+    : shifted.mul(scaleArgument as Scalar);
 }
 
 // ---------------------------------------------------------------------------------------------

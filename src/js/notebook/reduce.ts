@@ -173,7 +173,31 @@ export function extremeIndex(name: ExtremeName, values: Storage): number {
   return best;
 }
 
-/** Whether all, or any, elements are other than 0. */
+/**
+ * Whether all, or any, elements along some axes are other than 0, as bool; uint8 stays uint8.
+ * @param axes  undefined for all
+ * Source: torch.all, torch.any.
+ */
+export function truth(
+  name: "all" | "any",
+  view: View,
+  axes: ReadonlySet<number> = allAxes(view),
+  keepdim = false,
+): View {
+  const type = view.dtype === dtypes.uint8 ? view.dtype : dtypes.bool;
+  const out = allocate(type, reducedShape(view, axes, keepdim));
+  const isAny = name === "any";
+  forEachSlice(view, axes, (values, slice) => {
+    // What decides ends the search.
+    let decided = false;
+    for (let i = 0; i < values.length && !decided; i++)
+      decided = (Number(values[i]) !== 0) === isAny;
+    out.storage[slice] = decided === isAny ? 1 : 0;
+  });
+  return out;
+}
+
+/** Whether all elements are other than 0. */
 export function everyElement(view: View): boolean {
   for (const value of elements(view)) if (Number(value) === 0) return false;
   return true;

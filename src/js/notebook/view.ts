@@ -42,8 +42,11 @@ export function allocate(dtype: DType, shape: readonly number[]): View {
   return rowMajorView(dtype.allocate(countOf(shape)), dtype, shape);
 }
 
+/** Where a tensor's elements lie, whatever they are. */
+export type Placement = Pick<View, "shape" | "strides">;
+
 /** Whether the elements lie one after the other in row-major order. */
-export function isContiguous({ shape, strides }: View): boolean {
+export function isContiguous({ shape, strides }: Placement): boolean {
   let expected = 1;
   for (let axis = shape.length - 1; axis >= 0; axis--) {
     if (shape[axis] === 0) return true;
@@ -54,7 +57,7 @@ export function isContiguous({ shape, strides }: View): boolean {
 }
 
 /** Whether the elements fill one run of the storage, in whatever order, each place once. */
-export function isDense({ shape, strides }: View): boolean {
+export function isDense({ shape, strides }: Placement): boolean {
   const axes = shape.map((_, axis) => axis).filter((axis) => shape[axis] !== 1);
   axes.sort((a, b) => strides[a] - strides[b]);
   let expected = 1;
@@ -147,17 +150,17 @@ export function broadcast(
 }
 
 /** A view stretched to a larger shape: axes of size 1 repeat. The shapes must fit. */
-export function stretch(view: View, shape: readonly number[]): View {
+export function stretch<Some extends Placement>(view: Some, shape: readonly number[]): Some {
   if (view.shape === shape) return view;
   const lead = shape.length - view.shape.length;
   const strides = shape.map((_, axis) =>
-    axis < lead || view.shape[axis - lead] === 1 ? 0 : view.strides[axis - lead],
+    axis < lead || view.shape[axis - lead] !== shape[axis] ? 0 : view.strides[axis - lead],
   );
   return { ...view, shape, strides };
 }
 
 /** The same view with its axes in another order. */
-export function permute(view: View, order: readonly number[]): View {
+export function permute<Some extends Placement>(view: Some, order: readonly number[]): Some {
   return {
     ...view,
     shape: order.map((axis) => view.shape[axis]),
