@@ -96,6 +96,17 @@ describe("Quantized tensors", () => {
     assert.equal(q.int_repr().tolist()[0][0], 58);
   });
 
+  it("are made of float32 alone", () => {
+    const { qint8 } = torch;
+    for (const dtype of [torch.int64, torch.int8, torch.float64, torch.bool]) {
+      const x = torch.ones(2, { dtype });
+      const error = { name: "RangeError", pythonType: "RuntimeError" };
+      assert.throws(() => torch.quantize_per_tensor(x, 1, 0, qint8), error);
+      const [scales, zeros] = [torch.ones(2), torch.zeros(2, { dtype: torch.int32 })];
+      assert.throws(() => torch.quantize_per_channel(x, scales, zeros, 0, qint8), error);
+    }
+  });
+
   it("take strided tensors, and PyTorch's codes for NaN and infinities", () => {
     const q = torch.quantize_per_tensor(x().t(), 0.01, 0, torch.qint8);
     assert.deepEqual(q.int_repr().tolist(), [
@@ -196,6 +207,53 @@ describe("Observers", () => {
     const placeholder = new PlaceholderObserver({ dtype: torch.quint8 });
     raises(() => placeholder.calculate_qparams(), "TypeError", /^PlaceholderObserver\.calculate_q/);
     raises(() => placeholder.min_val, "TypeError", /keeps no range/);
+  });
+
+  it("take integers, converted to float32", () => {
+    const integers = torch.tensor([
+      [-3, 0],
+      [5, 2],
+    ]);
+    for (const name of ["MinMaxObserver", "MovingAverageMinMaxObserver", "RecordingObserver"]) {
+      for (const dtype of [torch.int64, torch.int8, torch.bool]) {
+        const observer = new torch.quantization.observer[name]();
+        const x = integers.to(dtype);
+        assert.equal(observer.forward(x), x);
+      }
+    }
+    const { MinMaxObserver, PerChannelMinMaxObserver } = torch.quantization.observer;
+    const whole = new MinMaxObserver();
+    whole.forward({ x_orig: integers });
+    assert.equal(`${whole.min_val} ${whole.max_val}`, "tensor(-3.) tensor(5.)");
+    const channels = new PerChannelMinMaxObserver();
+    channels.forward(integers);
+    assert.deepEqual(channels.max_val.tolist(), [0, 5]);
+  });
+
+  it("count no integers in a histogram, but ignore them where there are none", () => {
+    for (const dtype of [torch.int64, torch.int32, torch.bool]) {
+      const observer = new torch.quantization.observer.HistogramObserver();
+      assert.throws(() => observer.forward(torch.ones(2, { dtype })), {
+        name: "RangeError",
+        pythonType: "RuntimeError",
+      });
+      observer.forward(torch.ones(0, { dtype }));
+    }
+  });
+
+  it("refuse arguments that they do not know", () => {
+    const { MinMaxObserver } = torch.quantization.observer;
+    const x = torch.ones(1);
+    const calls = [
+      () => new MinMaxObserver({}, 1),
+      () => MinMaxObserver.with_args({}, {}),
+      () => MinMaxObserver.with_args({})({}, 1),
+      () => new MinMaxObserver().forward(x, x),
+      () => new MinMaxObserver().forward(x, { axis: 0 }),
+      () => new MinMaxObserver().calculate_qparams(x),
+      () => new MinMaxObserver().reset_min_max_vals({ all: true }),
+    ];
+    for (const call of calls) assert.throws(call, { name: "TypeError", pythonType: "TypeError" });
   });
 
   it("let NaN pass as PyTorch does", () => {

@@ -8,7 +8,8 @@ import * as qconfigs from "../qconfig.js";
 import type { IntegerTensor } from "../qtensor.js";
 import { show } from "../show.js";
 import type { Tensor as FloatTensor } from "../tensor.js";
-import { bindArguments } from "./arguments.js";
+import { bindArguments, bindMethods, hasKeyword } from "./arguments.js";
+import { plain } from "./cast.js";
 import { DType, dtypes } from "./dtype.js";
 import { pythonError } from "./errors.js";
 import { isPlainObject, type Tuple, tuple } from "./python.js";
@@ -80,12 +81,14 @@ type ToolkitClass = toolkit.ObserverClass;
 const ALL_DTYPES: Readonly<Record<string, QDType | DType>> = { ...dtypes, ...qdtypes };
 
 /** Keyword arguments as the toolkit's options. @throws {TypeError} */
-function toOptions(where: string, keywords: unknown): Record<string, unknown> {
-  if (keywords === undefined) return {};
-  if (!isPlainObject(keywords)) {
+function toOptions(where: string, args: readonly unknown[]): Record<string, unknown> {
+  const [keywords, ...more] = args;
+  if (keywords === undefined && more.length === 0) return {};
+  if (!isPlainObject(keywords) || more.length > 0) {
+    const got = args.find((one) => !isPlainObject(one)) ?? more[0];
     throw pythonError(
       "TypeError",
-      `${where}: takes keyword arguments, such as { dtype: torch.qint8 }, got ${show(keywords)}`,
+      `${where}: takes keyword arguments, such as { dtype: torch.qint8 }, got ${show(got)}`,
     );
   }
   const options: Record<string, unknown> = {};
@@ -111,7 +114,7 @@ function toOption(where: string, keyword: string, value: unknown): unknown {
       `${where}: ${keyword} must be one such as ${example}, got ${show(value)}`,
     );
   }
-  return value;
+  return plain(value);
 }
 
 /** NaN and infinities pass as in PyTorch, in observers that look at values. */
@@ -148,14 +151,26 @@ export abstract class Observer {
   }
 
   /**
-   * Looks at a tensor; Python writes `obs(x)`.
+   * Looks at a tensor, converted to float32; Python writes `obs(x)`.
    * @returns the tensor itself
-   * @throws {RangeError} RuntimeError for a shape that does not fit
+   * @throws {RangeError} RuntimeError for a shape that does not fit, and for integers in a
+   *   HistogramObserver
    */
-  forward(x: Tensor): Tensor {
+  forward(x: Tensor | { x: Tensor } | { x_orig: Tensor }): Tensor;
+  forward(...args: unknown[]): Tensor {
     const where = `${this.#name}.forward`;
+    const observer = this.#observer;
+    const [x] = bindArguments(where, [hasKeyword(args, "x_orig") ? "x_orig" : "x"], args);
     const checked = checkTensor(where, "x", x);
-    runToolkit(where, () => this.#observer.observe(checked as Tensor & { data: Float32Array }));
+    const isFloat = checked.is_floating_point();
+    if (observer instanceof histogram.HistogramObserver && !isFloat && checked.numel() > 0) {
+      throw pythonError(
+        "RuntimeError",
+        `${where}: x must hold floats, got ${checked.dtype}; convert with float() first`,
+      );
+    }
+    const values = isFloat ? checked : checked.float();
+    runToolkit(where, () => observer.observe(values as Tensor & { data: Float32Array }));
     return checked;
   }
 
@@ -210,6 +225,8 @@ export abstract class Observer {
   }
 }
 
+bindMethods("Observer", Observer.prototype, { calculate_qparams: [], reset_min_max_vals: [] });
+
 /** The toolkit's class or factory behind a class or a partial of this module. */
 const sources = new WeakMap<object, qconfigs.ObserverSource>();
 /** This module's class of a class of the toolkit. */
@@ -219,18 +236,18 @@ function observerClass(made: ToolkitClass): ObserverClass {
   const name = shortName(made);
   const create = made as unknown as new (options: object) => toolkit.Observer;
   const result = class extends Observer {
-    constructor(keywords?: ObserverKeywords | toolkit.Observer) {
+    constructor(...args: readonly unknown[]) {
       // What a partial has made needs only its Python names.
       super(
-        keywords instanceof toolkit.Observer
-          ? keywords
-          : runToolkit(name, () => new create(withCompat(made, toOptions(name, keywords)))),
+        args[0] instanceof toolkit.Observer
+          ? args[0]
+          : runToolkit(name, () => new create(withCompat(made, toOptions(name, args)))),
       );
     }
 
-    static with_args(keywords: ObserverKeywords): PartialObserver {
+    static with_args(...args: readonly unknown[]): PartialObserver {
       const where = `${name}.with_args`;
-      const options = toOptions(where, keywords);
+      const options = toOptions(where, args);
       const withArgs = toolkit.Observer.withArgs as unknown as (
         this: ToolkitClass,
         options: object,
@@ -252,14 +269,14 @@ function partialObserver(factory: AnyObserverFactory): PartialObserver {
   const { withArgs } = factory as unknown as { withArgs(options: object): AnyObserverFactory };
   const name = shortName(made);
   const create = factory as unknown as (options: object) => object;
-  const partial = (keywords?: ObserverKeywords): Observer =>
-    new wrapped(runToolkit(name, () => create(withCompat(made, toOptions(name, keywords)))));
+  const partial = (...args: readonly unknown[]): Observer =>
+    new wrapped(runToolkit(name, () => create(withCompat(made, toOptions(name, args)))));
   sources.set(partial, factory);
   const text = (): string => String(factory);
   return Object.defineProperties(partial, {
     with_args: {
-      value: (keywords: ObserverKeywords) =>
-        partialObserver(withArgs(toOptions(`${name}.with_args`, keywords))),
+      value: (...args: readonly unknown[]) =>
+        partialObserver(withArgs(toOptions(`${name}.with_args`, args))),
     },
     toString: { value: text },
     [INSPECT]: { value: text },

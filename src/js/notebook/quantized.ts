@@ -4,7 +4,8 @@ import { dequantize as dequantizeCodes } from "../dequantize.js";
 import type { QDType as QDTypeName, TorchQuantizedTensor } from "../qtensor.js";
 import { show } from "../show.js";
 import { quantizePerChannel, quantizePerTensor } from "../torch.js";
-import { bindArguments } from "./arguments.js";
+import { bindArguments, bindMethods } from "./arguments.js";
+import { PythonFloat, plain } from "./cast.js";
 import { type DType, dtypes, type Storage } from "./dtype.js";
 import { pythonError } from "./errors.js";
 import { type Size, size } from "./python.js";
@@ -151,9 +152,8 @@ export class QuantizedTensor {
   /** All sizes, or that of one dimension. @throws {RangeError} IndexError */
   size(): Size;
   size(dim: number | { dim: number }): number;
-  size(...args: unknown[]): Size | number {
-    const [dim] = bindArguments("Tensor.size", ["dim?"], args);
-    if (dim === undefined || dim === null) return this.shape;
+  size(dim?: unknown): Size | number {
+    if (dim === undefined) return this.shape;
     return this.shape[checkAxis("Tensor.size", dim, this.ndim)];
   }
 
@@ -247,6 +247,31 @@ export class QuantizedTensor {
   }
 }
 
+const NOTHING: readonly string[] = [];
+bindMethods("Tensor", QuantizedTensor.prototype, {
+  dim: NOTHING,
+  size: ["dim?"],
+  numel: NOTHING,
+  int_repr: NOTHING,
+  dequantize: NOTHING,
+  qscheme: NOTHING,
+  q_scale: NOTHING,
+  q_zero_point: NOTHING,
+  q_per_channel_scales: NOTHING,
+  q_per_channel_zero_points: NOTHING,
+  q_per_channel_axis: NOTHING,
+});
+
+/** @throws {RangeError} RuntimeError for another dtype than float32 */
+function checkFloat32(where: string, input: unknown): Tensor & { data: Float32Array } {
+  const x = checkTensor(where, "input", input);
+  if (x.dtype === dtypes.float32) return x as Tensor & { data: Float32Array };
+  throw pythonError(
+    "RuntimeError",
+    `${where}: input must be torch.float32, got ${x.dtype}; convert with float() first`,
+  );
+}
+
 /**
  * Quantizes with one scale and zero point for the whole tensor.
  *
@@ -255,7 +280,8 @@ export class QuantizedTensor {
  * @param zero_point  an integer that the dtype holds, or a tensor of one value
  * @param dtype       torch.qint8, torch.quint8 or torch.qint32
  * @throws {TypeError} TypeError
- * @throws {RangeError} RuntimeError for a zero point that the dtype does not hold
+ * @throws {RangeError} RuntimeError for an input that is not float32, and for a zero point that the
+ *   dtype does not hold
  * @example torch.quantize_per_tensor(x, 0.01, 0, torch.qint8)
  * Source: torch.quantize_per_tensor.
  */
@@ -269,13 +295,18 @@ export function quantize_per_tensor(...args: unknown[]): QuantizedTensor {
   const where = "torch.quantize_per_tensor";
   const parameters = ["input", "scale", "zero_point", "dtype"];
   const [input, scale, zeroPoint, type] = bindArguments(where, parameters, args);
-  const x = checkTensor(where, "input", input) as Tensor & { data: Float32Array };
+  const x = checkFloat32(where, input);
   const { name } = checkQDType(where, type);
+  if (zeroPoint instanceof PythonFloat) {
+    throw pythonError("TypeError", `${where}: zero_point must be an int, got ${zeroPoint}`);
+  }
   return runToolkit(
     where,
     () =>
       new QuantizedTensor(
-        quantizePerTensor(x, scale as number, zeroPoint as number, name, { compat: "torch" }),
+        quantizePerTensor(x, plain(scale) as number, zeroPoint as number, name, {
+          compat: "torch",
+        }),
       ),
   );
 }
@@ -290,7 +321,8 @@ export function quantize_per_tensor(...args: unknown[]): QuantizedTensor {
  * @param axis         the dimension of the channels, counted from 0 only
  * @param dtype        torch.qint8, torch.quint8 or, with integer zero points, torch.qint32
  * @throws {TypeError} TypeError
- * @throws {RangeError} RuntimeError for lengths, zero points or an axis that do not fit
+ * @throws {RangeError} RuntimeError for an input that is not float32, and for lengths, zero points or
+ *   an axis that do not fit
  * @example torch.quantize_per_channel(x, scales, zero_points, { axis: 0, dtype: torch.qint8 })
  * Source: torch.quantize_per_channel.
  */
@@ -305,7 +337,7 @@ export function quantize_per_channel(...args: unknown[]): QuantizedTensor {
   const where = "torch.quantize_per_channel";
   const parameters = ["input", "scales", "zero_points", "axis", "dtype"];
   const [input, scales, zeroPoints, axis, type] = bindArguments(where, parameters, args);
-  const x = checkTensor(where, "input", input) as Tensor & { data: Float32Array };
+  const x = checkFloat32(where, input);
   const steps = checkTensor(where, "scales", scales) as Tensor & { data: Float32Array };
   const zeros = checkTensor(where, "zero_points", zeroPoints) as Tensor & { data: Int32Array };
   const { name } = checkQDType(where, type);
