@@ -123,6 +123,22 @@ describe("tensor operations", () => {
       assert.deepEqual(result.stride(), expected[i].out, expected[i].id);
     });
   });
+
+  it("keep the memory layout of operands that are converted, stretched or of size 1", () => {
+    const turned = torch.zeros(3, 2).T;
+    assert.deepEqual(torch.zeros_like(turned).stride(), [1, 2]);
+    assert.deepEqual(torch.ones_like(turned, torch.int8).stride(), [1, 2]);
+    assert.deepEqual(turned.div(2, { rounding_mode: "floor" }).stride(), [1, 2]);
+    assert.deepEqual(turned.add(1, { alpha: 0.5 }).stride(), [1, 2]);
+    assert.deepEqual(turned.round({ decimals: 1 }).stride(), [1, 2]);
+    // Converted first, the stretched tensor is row-major, and comes first.
+    const stretched = torch.zeros(1, 1, { dtype: torch.int8 }).expand(2, 3);
+    assert.deepEqual(stretched.add(turned.long()).stride(), [3, 1]);
+    assert.deepEqual(stretched.long().add(turned).stride(), [3, 1]);
+    assert.deepEqual(torch.zeros(1, 4).T.double().stride(), [1, 4]);
+    assert.deepEqual(torch.zeros(1, 4).T.abs().stride(), [1, 1]);
+    assert.deepEqual(torch.zeros(2, 1).T.mul(2).stride(), [1, 1]);
+  });
 });
 
 describe("torch.tensor", () => {

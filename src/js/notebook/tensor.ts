@@ -2,17 +2,28 @@
 
 import { formatTensor } from "../print.js";
 import { show } from "../show.js";
-import { bindArguments, checkFlag, checkScalar, flattenSizes, splitKeywords } from "./arguments.js";
+import {
+  bindArguments,
+  bindMethods,
+  bindSizes,
+  checkFlag,
+  checkScalar,
+  hasKeyword,
+} from "./arguments.js";
 import { cast, checkedScalarStorage, isScalar, type Scalar } from "./cast.js";
 import { type Category, checkDType, type DType, dtypes, type Storage } from "./dtype.js";
 import {
+  addScaled,
   type BinaryName,
   binary,
   clamp,
   clone,
   convert,
+  divideWhole,
   type Operand,
   power,
+  type RoundingMode,
+  roundDecimals,
   type UnaryName,
   unary,
 } from "./elementwise.js";
@@ -27,6 +38,7 @@ import {
   mean,
   scalarOf,
   sum,
+  truth,
 } from "./reduce.js";
 import {
   broadcast,
@@ -57,11 +69,47 @@ export type ValuesAndIndices = readonly [values: Tensor, indices: Tensor] & {
   readonly indices: Tensor;
 };
 
-/** Sizes, one by one or as an array; one of them may be -1. */
-type Sizes = readonly number[] | readonly [readonly number[]];
+/** Sizes, one by one or as an array or a keyword; one of them may be -1. */
+type Sizes<Name extends string> =
+  | readonly number[]
+  | readonly [readonly number[] | { [name in Name]: readonly number[] }];
+
+/** The second operand, as a keyword. */
+interface Other<Operand = TensorOrScalar> {
+  /** What stands on the right of the operator. */
+  other: Operand;
+}
+
+/** Keywords of add and sub. */
+export interface AddKeywords {
+  /** What the other operand is multiplied by first. Default: 1. */
+  alpha?: Scalar;
+}
+
+/** Keywords of div. */
+export interface DivideKeywords {
+  /** How quotients are made whole; integers stay integers then. Default: not at all. */
+  rounding_mode?: RoundingMode | null;
+}
+
+/** Keywords of allclose. */
+export interface CloseKeywords {
+  /** The distance allowed for each unit of the other tensor's magnitude. Default: 1e-5. */
+  rtol?: number;
+  /** The distance allowed everywhere. Default: 1e-8. */
+  atol?: number;
+  /** Whether NaN is close to NaN. Default: false. */
+  equal_nan?: boolean;
+}
+
+/** Keywords of round. */
+export interface RoundKeywords {
+  /** How many decimals stay; negative ones are places before the point. Default: 0. */
+  decimals?: number;
+}
 
 /** Keywords of reductions. */
-interface ReduceKeywords {
+export interface ReduceKeywords {
   /** Over which dimensions. Default: all. */
   dim?: number | readonly number[];
   /** Whether those stay, with length 1. Default: false. */
@@ -85,7 +133,8 @@ const RANK: { readonly [category in Category]: number } = { bool: 0, integer: 1,
  * indices. `t.view(...)`, `select`, `t[i]`, `t()` and the like share the tensor's memory.
  *
  * A JavaScript number counts as a Python int if it is a safe integer and as a Python float
- * otherwise; a BigInt always counts as an int.
+ * otherwise; a BigInt always counts as an int, and `float(3)` as a float. Arguments go by position
+ * or, in a plain object at the end, by the names that PyTorch gives them.
  */
 export class Tensor {
   /** The i-th slice along the first dimension; negative indices count from the end. */
@@ -152,9 +201,8 @@ export class Tensor {
   /** All sizes, or that of one dimension. @throws {RangeError} IndexError */
   size(): Size;
   size(dim: number | { dim: number }): number;
-  size(...args: unknown[]): Size | number {
-    const [dim] = bindArguments("Tensor.size", ["dim?"], args);
-    if (dim === undefined || dim === null) return this.shape;
+  size(dim?: unknown): Size | number {
+    if (dim === undefined) return this.shape;
     this.#checkNotScalar("Tensor.size");
     return this.#view.shape[checkAxis("Tensor.size", dim, this.ndim)];
   }
@@ -171,9 +219,8 @@ export class Tensor {
 
   /** The distance in memory between neighbours, along all dimensions or one. */
   stride(): readonly number[];
-  stride(dim: number): number;
-  stride(...args: unknown[]): readonly number[] | number {
-    const [dim] = bindArguments("Tensor.stride", ["dim?"], args);
+  stride(dim: number | { dim: number }): number;
+  stride(dim?: unknown): readonly number[] | number {
     if (dim === undefined) return [...this.#view.strides];
     this.#checkNotScalar("Tensor.stride");
     return this.#view.strides[checkAxis("Tensor.stride", dim, this.ndim)];
@@ -274,8 +321,7 @@ export class Tensor {
    */
   select(dim: number, index: number): Tensor;
   select(keywords: { dim: number; index: number }): Tensor;
-  select(...args: unknown[]): Tensor {
-    const [dim, index] = bindArguments("Tensor.select", ["dim", "index"], args);
+  select(dim: unknown, index?: unknown): Tensor {
     this.#checkNotScalar("Tensor.select");
     const axis = checkAxis("Tensor.select", dim, this.ndim);
     return tensorOf(select("Tensor.select", this.#view, axis, index));
@@ -284,9 +330,8 @@ export class Tensor {
   /** A range of indices of a dimension. @throws {RangeError} IndexError, RuntimeError */
   narrow(dim: number, start: number, length: number): Tensor;
   narrow(keywords: { dim: number; start: number; length: number }): Tensor;
-  narrow(...args: unknown[]): Tensor {
+  narrow(dim: unknown, first?: unknown, count?: unknown): Tensor {
     const where = "Tensor.narrow";
-    const [dim, first, count] = bindArguments(where, ["dim", "start", "length"], args);
     this.#checkNotScalar(where);
     const axis = checkAxis(where, dim, this.ndim);
     const available = this.#view.shape[axis];
@@ -338,8 +383,8 @@ export class Tensor {
    *   in memory as the shape needs it (`reshape` copies them then)
    * @example torch.tensor([1, 2, 3]).view(-1, 1).shape // torch.Size([3, 1])
    */
-  view(...shape: Sizes): Tensor {
-    const view = this.#reshaped("Tensor.view", shape);
+  view(...size: Sizes<"size">): Tensor {
+    const view = this.#reshaped("Tensor.view", "size", size);
     if (view !== undefined) return tensorOf(view);
     throw pythonError(
       "RuntimeError",
@@ -349,15 +394,14 @@ export class Tensor {
   }
 
   /** As `view`, but copies the elements where they must move. */
-  reshape(...shape: Sizes): Tensor {
-    const view = this.#reshaped("Tensor.reshape", shape);
-    return view !== undefined ? tensorOf(view) : this.contiguous().view(...shape);
+  reshape(...shape: Sizes<"shape">): Tensor {
+    const view = this.#reshaped("Tensor.reshape", "shape", shape);
+    return view !== undefined ? tensorOf(view) : this.contiguous().reshape(...shape);
   }
 
-  #reshaped(where: string, args: readonly unknown[]): View | undefined {
-    const { positional, keywords } = splitKeywords(args);
-    const sizes = "shape" in keywords ? [keywords.shape] : positional;
-    const shape = inferShape(where, flattenSizes(sizes), this.numel());
+  #reshaped(where: string, name: string, args: readonly unknown[]): View | undefined {
+    const [sizes] = bindSizes(where, name, [], args);
+    const shape = inferShape(where, sizes, this.numel());
     const strides = reshapedStrides(this.#view, shape);
     return strides && { ...this.#view, shape, strides };
   }
@@ -365,9 +409,8 @@ export class Tensor {
   /** The dimensions from `start_dim` to `end_dim` as one. */
   flatten(start_dim?: number, end_dim?: number): Tensor;
   flatten(keywords: { start_dim?: number; end_dim?: number }): Tensor;
-  flatten(...args: unknown[]): Tensor {
+  flatten(first?: unknown, last?: unknown): Tensor {
     const where = "Tensor.flatten";
-    const [first, last] = bindArguments(where, ["start_dim?", "end_dim?"], args);
     const start = checkAxis(where, first ?? 0, this.ndim);
     const end = checkAxis(where, last ?? -1, this.ndim);
     if (start > end) {
@@ -381,8 +424,7 @@ export class Tensor {
   /** Without the dimensions of size 1, or without one of them. */
   squeeze(dim?: number): Tensor;
   squeeze(keywords: { dim?: number }): Tensor;
-  squeeze(...args: unknown[]): Tensor {
-    const [dim] = bindArguments("Tensor.squeeze", ["dim?"], args);
+  squeeze(dim?: unknown): Tensor {
     const axis = dim === undefined ? undefined : checkAxis("Tensor.squeeze", dim, this.ndim);
     const { shape, strides } = this.#view;
     const stays = (other: number): boolean =>
@@ -397,8 +439,7 @@ export class Tensor {
   /** With one more dimension, of size 1. */
   unsqueeze(dim: number): Tensor;
   unsqueeze(keywords: { dim: number }): Tensor;
-  unsqueeze(...args: unknown[]): Tensor {
-    const [dim] = bindArguments("Tensor.unsqueeze", ["dim"], args);
+  unsqueeze(dim: unknown): Tensor {
     const axis = checkAxis("Tensor.unsqueeze", dim, this.ndim + 1);
     const { shape, strides } = this.#view;
     const stride = axis < shape.length ? shape[axis] * strides[axis] : 1;
@@ -423,8 +464,7 @@ export class Tensor {
   /** With two dimensions exchanged. */
   transpose(dim0: number, dim1: number): Tensor;
   transpose(keywords: { dim0: number; dim1: number }): Tensor;
-  transpose(...args: unknown[]): Tensor {
-    const [first, second] = bindArguments("Tensor.transpose", ["dim0", "dim1"], args);
+  transpose(first: unknown, second?: unknown): Tensor {
     const a = checkAxis("Tensor.transpose", first, this.ndim);
     const b = checkAxis("Tensor.transpose", second, this.ndim);
     const order = this.#view.shape.map((_, axis) => (axis === a ? b : axis === b ? a : axis));
@@ -432,23 +472,22 @@ export class Tensor {
   }
 
   /** With its dimensions in another order. @throws {RangeError} RuntimeError, IndexError */
-  permute(...dims: Sizes): Tensor {
-    const order = flattenSizes(dims).map((dim) => checkAxis("Tensor.permute", dim, this.ndim));
+  permute(...dims: Sizes<"dims">): Tensor {
+    const [given] = bindSizes("Tensor.permute", "dims", [], dims);
+    const order = given.map((dim) => checkAxis("Tensor.permute", dim, this.ndim));
     if (order.length !== this.ndim || new Set(order).size !== this.ndim) {
       throw pythonError(
         "RuntimeError",
-        `Tensor.permute: must name each of the ${this.ndim} dimensions once, got ` +
-          show(flattenSizes(dims)),
+        `Tensor.permute: must name each of the ${this.ndim} dimensions once, got ` + show(given),
       );
     }
     return tensorOf(permute(this.#view, order));
   }
 
   /** Stretched: dimensions of size 1 repeat. -1 keeps a size. @throws {RangeError} RuntimeError */
-  expand(...sizes: Sizes): Tensor {
-    const given = flattenSizes(sizes).map((length) =>
-      checkInteger("Tensor.expand", "size", length),
-    );
+  expand(...size: Sizes<"size">): Tensor {
+    const [sizes] = bindSizes("Tensor.expand", "size", [], size);
+    const given = sizes.map((length) => checkInteger("Tensor.expand", "size", length));
     const { shape } = this.#view;
     const lead = given.length - shape.length;
     const target = given.map((length, axis) =>
@@ -494,8 +533,7 @@ export class Tensor {
    */
   to(dtype: DType | Tensor): Tensor;
   to(keywords: { dtype: DType }): Tensor;
-  to(...args: unknown[]): Tensor {
-    const [target] = bindArguments("Tensor.to", ["dtype"], args);
+  to(target: unknown): Tensor {
     return this.#to(target instanceof Tensor ? target.dtype : checkDType("Tensor.to", target));
   }
 
@@ -504,8 +542,8 @@ export class Tensor {
   }
 
   /** Converts to the dtype of another tensor. */
-  type_as(other: Tensor): Tensor {
-    return this.to(other);
+  type_as(other: Tensor | Other<Tensor>): Tensor {
+    return this.#to(checkTensor("Tensor.type_as", "other", other).dtype);
   }
 
   /** Converts to float32. */
@@ -555,11 +593,9 @@ export class Tensor {
     return tensorOf(unary(`Tensor.${name}`, name, this.#view));
   }
 
-  #binary(name: BinaryName, other: unknown, swapped = false): Tensor {
+  #binary(name: BinaryName, other: unknown): Tensor {
     const where = `Tensor.${name}`;
-    const operand = operandOf(where, "other", other);
-    const [a, b] = swapped ? [operand, this.#view] : [this.#view, operand];
-    return tensorOf(binary(where, name, a, b));
+    return tensorOf(binary(where, name, this.#view, operandOf(where, "other", other)));
   }
 
   /** Magnitudes. Integers wrap: int8's -128 stays -128. */
@@ -587,9 +623,15 @@ export class Tensor {
     return this.#unary("reciprocal");
   }
 
-  /** The nearest whole numbers, ties to the even ones. Integers stay. */
-  round(): Tensor {
-    return this.#unary("round");
+  /**
+   * The nearest whole numbers, ties to the even ones. Integers stay.
+   * @throws {RangeError} RuntimeError for `decimals` of integers
+   */
+  round(keywords?: RoundKeywords): Tensor;
+  round(decimals?: unknown): Tensor {
+    if (decimals === undefined) return this.#unary("round");
+    const places = checkInteger("Tensor.round", "decimals", decimals);
+    return tensorOf(roundDecimals("Tensor.round", this.#view, places));
   }
 
   /** The next whole numbers below. */
@@ -622,82 +664,101 @@ export class Tensor {
     return this.#unary("isfinite");
   }
 
-  /** Python's t + other. */
-  add(other: TensorOrScalar): Tensor {
-    return this.#binary("add", other);
+  /**
+   * Python's t + other; with `alpha`, t + alpha * other.
+   * @throws {RangeError} RuntimeError for a float `alpha` with integers
+   */
+  add(other: TensorOrScalar, keywords?: AddKeywords): Tensor;
+  add(keywords: Other & AddKeywords): Tensor;
+  add(other: unknown, alpha?: unknown): Tensor {
+    return addition("Tensor.add", "add", this, other, alpha);
   }
 
-  /** Python's t - other. An integer tensor minus a Python int stays in its dtype and wraps. */
-  sub(other: TensorOrScalar): Tensor {
-    return this.#binary("sub", other);
+  /**
+   * Python's t - other; with `alpha`, t - alpha * other. An integer tensor minus a Python int stays
+   * in its dtype and wraps.
+   */
+  sub(other: TensorOrScalar, keywords?: AddKeywords): Tensor;
+  sub(keywords: Other & AddKeywords): Tensor;
+  sub(other: unknown, alpha?: unknown): Tensor {
+    return addition("Tensor.sub", "sub", this, other, alpha);
   }
 
-  /** Python's other - t. */
-  rsub(other: TensorOrScalar): Tensor {
-    return this.#binary("sub", other, true);
+  /** Python's other - t; with `alpha`, other - alpha * t. */
+  rsub(other: TensorOrScalar, keywords?: AddKeywords): Tensor;
+  rsub(keywords: Other & AddKeywords): Tensor;
+  rsub(other: unknown, alpha?: unknown): Tensor {
+    return addition("Tensor.rsub", "sub", other, this, alpha);
   }
 
   /** Python's t * other. */
-  mul(other: TensorOrScalar): Tensor {
+  mul(other: TensorOrScalar | Other): Tensor {
     return this.#binary("mul", other);
   }
 
-  /** Python's t / other: true division; integers are divided in float32. */
-  div(other: TensorOrScalar): Tensor {
-    return this.#binary("div", other);
+  /**
+   * Python's t / other: true division; integers are divided in float32. With `rounding_mode`, the
+   * quotients are cut off: "trunc" towards zero, "floor" downwards, as Python's t // other.
+   * @throws {RangeError} RuntimeError with `rounding_mode` for integers divided by 0
+   */
+  div(other: TensorOrScalar, keywords?: DivideKeywords): Tensor;
+  div(keywords: Other & DivideKeywords): Tensor;
+  div(other: unknown, mode?: unknown): Tensor {
+    return division("Tensor.div", this, other, mode);
   }
 
   /**
    * Python's number / t, which PyTorch computes as t.reciprocal() * number, rounding twice.
    * `torch.div(number, t)` rounds once.
    */
-  rdiv(other: TensorOrScalar): Tensor {
-    return other instanceof Tensor ? other.div(this) : this.reciprocal().mul(other);
+  rdiv(other: TensorOrScalar | Other): Tensor {
+    if (other instanceof Tensor) return other.div(this);
+    return this.reciprocal().mul(checkScalar("Tensor.rdiv", "other", other));
   }
 
   /** Python's t ** exponent, for a number as exponent. */
-  pow(exponent: number | bigint): Tensor {
+  pow(exponent: number | bigint | { exponent: number | bigint }): Tensor {
     const by = checkScalar("Tensor.pow", "exponent", exponent);
     return tensorOf(power("Tensor.pow", this.#view, by));
   }
 
   /** The larger of both, element by element. */
-  maximum(other: Tensor): Tensor {
+  maximum(other: Tensor | Other<Tensor>): Tensor {
     return this.#binary("maximum", other);
   }
 
   /** The smaller of both, element by element. */
-  minimum(other: Tensor): Tensor {
+  minimum(other: Tensor | Other<Tensor>): Tensor {
     return this.#binary("minimum", other);
   }
 
   /** Python's t == other. */
-  eq(other: TensorOrScalar): Tensor {
+  eq(other: TensorOrScalar | Other): Tensor {
     return this.#binary("eq", other);
   }
 
   /** Python's t != other. */
-  ne(other: TensorOrScalar): Tensor {
+  ne(other: TensorOrScalar | Other): Tensor {
     return this.#binary("ne", other);
   }
 
   /** Python's t < other. */
-  lt(other: TensorOrScalar): Tensor {
+  lt(other: TensorOrScalar | Other): Tensor {
     return this.#binary("lt", other);
   }
 
   /** Python's t <= other. */
-  le(other: TensorOrScalar): Tensor {
+  le(other: TensorOrScalar | Other): Tensor {
     return this.#binary("le", other);
   }
 
   /** Python's t > other. */
-  gt(other: TensorOrScalar): Tensor {
+  gt(other: TensorOrScalar | Other): Tensor {
     return this.#binary("gt", other);
   }
 
   /** Python's t >= other. */
-  ge(other: TensorOrScalar): Tensor {
+  ge(other: TensorOrScalar | Other): Tensor {
     return this.#binary("ge", other);
   }
 
@@ -707,14 +768,11 @@ export class Tensor {
    */
   clamp(min?: Scalar | null, max?: Scalar | null): Tensor;
   clamp(keywords: { min?: Scalar | null; max?: Scalar | null }): Tensor;
-  clamp(...args: unknown[]): Tensor {
-    const bounds = bindArguments("Tensor.clamp", ["min?", "max?"], args);
-    const [min, max] = bounds.map((bound, i) =>
-      bound === undefined || bound === null
-        ? undefined
-        : checkScalar("Tensor.clamp", i === 0 ? "min" : "max", bound),
-    );
-    return tensorOf(clamp("Tensor.clamp", this.#view, min, max));
+  clamp(least?: unknown, most?: unknown): Tensor {
+    const where = "Tensor.clamp";
+    const min = least === undefined ? undefined : checkScalar(where, "min", least);
+    const max = most === undefined ? undefined : checkScalar(where, "max", most);
+    return tensorOf(clamp(where, this.#view, min, max));
   }
 
   // -------------------------------------------------------------------------------------------
@@ -724,8 +782,7 @@ export class Tensor {
   sum(dim?: number | readonly number[], keepdim?: boolean): Tensor;
   sum(keywords: ReduceKeywords): Tensor;
   sum(...args: unknown[]): Tensor {
-    const { axes, keepdim } = this.#reduction("Tensor.sum", args);
-    return tensorOf(sum("Tensor.sum", this.#view, axes, keepdim));
+    return tensorOf(sum("Tensor.sum", this.#view, ...this.#reduction("Tensor.sum", args)));
   }
 
   /**
@@ -735,24 +792,22 @@ export class Tensor {
   mean(dim?: number | readonly number[], keepdim?: boolean): Tensor;
   mean(keywords: ReduceKeywords): Tensor;
   mean(...args: unknown[]): Tensor {
-    const { axes, keepdim } = this.#reduction("Tensor.mean", args);
-    return tensorOf(mean("Tensor.mean", this.#view, axes, keepdim));
+    return tensorOf(mean("Tensor.mean", this.#view, ...this.#reduction("Tensor.mean", args)));
   }
 
   #reduction(
     where: string,
-    args: readonly unknown[],
-  ): { axes: ReadonlySet<number> | undefined; keepdim: boolean } {
-    const [dim, keep] = bindArguments(where, ["dim?", "keepdim?"], args);
+    [dim, keep]: readonly unknown[],
+  ): [axes: ReadonlySet<number> | undefined, keepdim: boolean] {
     const keepdim = checkFlag(where, "keepdim", keep);
-    if (dim === undefined || dim === null) return { axes: undefined, keepdim };
+    if (dim === undefined) return [undefined, keepdim];
     const dims = Array.isArray(dim) ? (dim as readonly unknown[]) : [dim];
     const axes = new Set(dims.map((one) => checkAxis(where, one, this.ndim)));
     if (axes.size !== dims.length) {
       throw pythonError("RuntimeError", `${where}: dim names a dimension twice: ${show(dims)}`);
     }
     // Without dimensions there is nothing to reduce; an empty list means all, as in PyTorch.
-    return { axes: this.ndim === 0 || axes.size === 0 ? undefined : axes, keepdim };
+    return [this.ndim === 0 || axes.size === 0 ? undefined : axes, keepdim];
   }
 
   /**
@@ -761,7 +816,7 @@ export class Tensor {
    * @throws {RangeError} RuntimeError for no elements, IndexError
    */
   max(): Tensor;
-  max(other: Tensor): Tensor;
+  max(other: Tensor | Other<Tensor>): Tensor;
   max(dim: number, keepdim?: boolean): ValuesAndIndices;
   max(keywords: { dim: number; keepdim?: boolean }): ValuesAndIndices;
   max(...args: unknown[]): Tensor | ValuesAndIndices {
@@ -770,7 +825,7 @@ export class Tensor {
 
   /** The smallest element; otherwise as `max`. */
   min(): Tensor;
-  min(other: Tensor): Tensor;
+  min(other: Tensor | Other<Tensor>): Tensor;
   min(dim: number, keepdim?: boolean): ValuesAndIndices;
   min(keywords: { dim: number; keepdim?: boolean }): ValuesAndIndices;
   min(...args: unknown[]): Tensor | ValuesAndIndices {
@@ -779,12 +834,12 @@ export class Tensor {
 
   #extreme(name: ExtremeName, args: readonly unknown[]): Tensor | ValuesAndIndices {
     const where = `Tensor.${name}`;
-    if (args[0] instanceof Tensor) {
+    if (args[0] instanceof Tensor || hasKeyword(args, "other")) {
       const [other] = bindArguments(where, ["other"], args);
       return this.#binary(name === "max" ? "maximum" : "minimum", other);
     }
-    const [dim, keep] = bindArguments(where, ["dim?", "keepdim?"], args);
-    if (dim === undefined) return tensorOf(extreme(where, name, this.#view));
+    if (args.every((one) => one === undefined)) return tensorOf(extreme(where, name, this.#view));
+    const [dim, keep] = bindArguments(where, ["dim", "keepdim?"], args);
     const axis = checkAxis(where, dim, this.ndim);
     const keepdim = checkFlag(where, "keepdim", keep);
     const { values, indices } = extremeAlong(where, name, this.#view, axis, keepdim);
@@ -796,16 +851,16 @@ export class Tensor {
   amax(dim?: number, keepdim?: boolean): Tensor;
   amax(keywords: { dim?: number; keepdim?: boolean }): Tensor;
   amax(...args: unknown[]): Tensor {
-    const [dim] = bindArguments("Tensor.amax", ["dim?", "keepdim?"], args);
-    return dim === undefined ? this.max() : (this.#extreme("max", args) as ValuesAndIndices)[0];
+    if (args[0] === undefined) return this.#kept("Tensor.amax", this.max(), args[1]);
+    return (this.#extreme("max", args) as ValuesAndIndices)[0];
   }
 
   /** The smallest elements along a dimension, or of all. */
   amin(dim?: number, keepdim?: boolean): Tensor;
   amin(keywords: { dim?: number; keepdim?: boolean }): Tensor;
   amin(...args: unknown[]): Tensor {
-    const [dim] = bindArguments("Tensor.amin", ["dim?", "keepdim?"], args);
-    return dim === undefined ? this.min() : (this.#extreme("min", args) as ValuesAndIndices)[0];
+    if (args[0] === undefined) return this.#kept("Tensor.amin", this.min(), args[1]);
+    return (this.#extreme("min", args) as ValuesAndIndices)[0];
   }
 
   /** Where the largest element is: its place in row-major order, or along a dimension. */
@@ -822,36 +877,46 @@ export class Tensor {
     return this.#argument("argmin", "min", args);
   }
 
+  /** What all elements came to: with `keepdim`, in a dimension of size 1 for each there was. */
+  #kept(where: string, whole: Tensor, keepdim: unknown): Tensor {
+    return checkFlag(where, "keepdim", keepdim) ? whole.view(this.shape.map(() => 1)) : whole;
+  }
+
   #argument(method: string, name: ExtremeName, args: readonly unknown[]): Tensor {
     const where = `Tensor.${method}`;
-    const [dim] = bindArguments(where, ["dim?", "keepdim?"], args);
     if (this.dtype === dtypes.bool) {
       throw pythonError("RuntimeError", `${where}: does not take a bool tensor; convert with to()`);
     }
-    if (dim !== undefined) return (this.#extreme(name, args) as ValuesAndIndices)[1];
+    if (args[0] !== undefined) return (this.#extreme(name, args) as ValuesAndIndices)[1];
     if (this.numel() === 0) {
       throw pythonError("IndexError", `${where}: a tensor without elements has no ${name}`);
     }
     const index = BigInt(extremeIndex(name, elements(this.#view)));
-    return tensorOf(rowMajorView(BigInt64Array.of(index), dtypes.int64, []));
+    const whole = tensorOf(rowMajorView(BigInt64Array.of(index), dtypes.int64, []));
+    return this.#kept(where, whole, args[1]);
   }
 
-  /** Whether all elements are other than 0, as a bool tensor. */
-  all(): Tensor {
-    return boolTensor(everyElement(this.#view));
+  /** Whether all elements, or all along dimensions, are other than 0: bool, or uint8 of uint8. */
+  all(dim?: number | readonly number[], keepdim?: boolean): Tensor;
+  all(keywords: ReduceKeywords): Tensor;
+  all(...args: unknown[]): Tensor {
+    return tensorOf(truth("all", this.#view, ...this.#reduction("Tensor.all", args)));
   }
 
-  /** Whether any element is other than 0, as a bool tensor. */
-  any(): Tensor {
-    return boolTensor(!everyElement(binary("Tensor.any", "eq", this.#view, 0)));
+  /** Whether any element is other than 0, likewise. */
+  any(dim?: number | readonly number[], keepdim?: boolean): Tensor;
+  any(keywords: ReduceKeywords): Tensor;
+  any(...args: unknown[]): Tensor {
+    return tensorOf(truth("any", this.#view, ...this.#reduction("Tensor.any", args)));
   }
 
   /**
    * Whether another tensor has the same shape and the same values.
    * @throws {RangeError} RuntimeError if the dtypes differ
    */
-  equal(other: Tensor): boolean {
-    checkTensor("Tensor.equal", "other", other);
+  equal(other: Tensor | Other<Tensor>): boolean;
+  equal(given: unknown): boolean {
+    const other = checkTensor("Tensor.equal", "other", given);
     if (this.dtype !== other.dtype) {
       throw pythonError(
         "RuntimeError",
@@ -868,11 +933,10 @@ export class Tensor {
    * @throws {RangeError} RuntimeError if the dtypes differ
    */
   allclose(other: Tensor, rtol?: number, atol?: number, equal_nan?: boolean): boolean;
-  allclose(other: Tensor, keywords: { rtol?: number; atol?: number; equal_nan?: boolean }): boolean;
-  allclose(...args: unknown[]): boolean {
+  allclose(other: Tensor, keywords: CloseKeywords): boolean;
+  allclose(keywords: Other<Tensor> & CloseKeywords): boolean;
+  allclose(given: unknown, rtol: unknown = 1e-5, atol: unknown = 1e-8, nan?: unknown): boolean {
     const where = "Tensor.allclose";
-    const parameters = ["other", "rtol?", "atol?", "equal_nan?"];
-    const [given, rtol = 1e-5, atol = 1e-8, nan] = bindArguments(where, parameters, args);
     const other = checkTensor(where, "other", given);
     if (this.dtype !== other.dtype) {
       throw pythonError(
@@ -912,23 +976,32 @@ export class Tensor {
   }
 
   /** Python's t += other. */
-  add_(other: TensorOrScalar): this {
-    return this.#assignResult("Tensor.add_", this.add(other));
+  add_(other: TensorOrScalar, keywords?: AddKeywords): this;
+  add_(keywords: Other & AddKeywords): this;
+  add_(other: unknown, alpha?: unknown): this {
+    const where = "Tensor.add_";
+    return this.#assignResult(where, addition(where, "add", this, other, alpha));
   }
 
   /** Python's t -= other. */
-  sub_(other: TensorOrScalar): this {
-    return this.#assignResult("Tensor.sub_", this.sub(other));
+  sub_(other: TensorOrScalar, keywords?: AddKeywords): this;
+  sub_(keywords: Other & AddKeywords): this;
+  sub_(other: unknown, alpha?: unknown): this {
+    const where = "Tensor.sub_";
+    return this.#assignResult(where, addition(where, "sub", this, other, alpha));
   }
 
   /** Python's t *= other. */
-  mul_(other: TensorOrScalar): this {
-    return this.#assignResult("Tensor.mul_", this.mul(other));
+  mul_(other: TensorOrScalar | Other): this {
+    return this.#assignResult("Tensor.mul_", this.#binary("mul", other));
   }
 
   /** Python's t /= other. */
-  div_(other: TensorOrScalar): this {
-    return this.#assignResult("Tensor.div_", this.div(other));
+  div_(other: TensorOrScalar, keywords?: DivideKeywords): this;
+  div_(keywords: Other & DivideKeywords): this;
+  div_(other: unknown, mode?: unknown): this {
+    const where = "Tensor.div_";
+    return this.#assignResult(where, division(where, this, other, mode));
   }
 
   /** `abs` in place. */
@@ -942,28 +1015,27 @@ export class Tensor {
   }
 
   /** `round` in place. */
-  round_(): this {
-    return this.#assignResult("Tensor.round_", this.round());
+  round_(keywords?: RoundKeywords): this;
+  round_(decimals?: unknown): this {
+    const keywords = { decimals } as RoundKeywords;
+    return this.#assignResult("Tensor.round_", this.round(keywords));
   }
 
   /** `clamp` in place. */
   clamp_(min?: Scalar | null, max?: Scalar | null): this;
   clamp_(keywords: { min?: Scalar | null; max?: Scalar | null }): this;
-  clamp_(...args: unknown[]): this {
-    return this.#assignResult(
-      "Tensor.clamp_",
-      (this.clamp as (...a: unknown[]) => Tensor)(...args),
-    );
+  clamp_(min?: unknown, max?: unknown): this {
+    return this.#assignResult("Tensor.clamp_", this.clamp(min as Scalar, max as Scalar));
   }
 
   /** Copies another tensor's values into this one, converted and broadcast. */
-  copy_(other: Tensor): this {
+  copy_(other: Tensor | Other<Tensor>): this {
     assign("Tensor.copy_", this.#view, checkTensor("Tensor.copy_", "other", other));
     return this;
   }
 
   /** Sets every element. @throws {RangeError} RuntimeError if the dtype cannot hold the value */
-  fill_(value: Scalar): this {
+  fill_(value: Scalar | { value: Scalar }): this {
     assign("Tensor.fill_", this.#view, checkScalar("Tensor.fill_", "value", value));
     return this;
   }
@@ -999,8 +1071,27 @@ export function operandOf(where: string, argument: string, value: unknown): Oper
   );
 }
 
-function boolTensor(value: boolean): Tensor {
-  return tensorOf(rowMajorView(Uint8Array.of(value ? 1 : 0), dtypes.bool, []));
+/** `torch.add` and `sub`, of tensors or numbers. */
+export function addition(
+  where: string,
+  name: "add" | "sub",
+  input: unknown,
+  other: unknown,
+  alpha: unknown = 1,
+): Tensor {
+  const [a, b] = [operandOf(where, "input", input), operandOf(where, "other", other)];
+  return tensorOf(addScaled(where, name, a, b, checkScalar(where, "alpha", alpha)));
+}
+
+/** `torch.div`, likewise. */
+export function division(where: string, input: unknown, other: unknown, mode?: unknown): Tensor {
+  const [a, b] = [operandOf(where, "input", input), operandOf(where, "other", other)];
+  if (mode === undefined) return tensorOf(binary(where, "div", a, b));
+  if (mode === "trunc" || mode === "floor") return tensorOf(divideWhole(where, mode, a, b));
+  throw pythonError(
+    typeof mode === "string" ? "RuntimeError" : "TypeError",
+    `${where}: rounding_mode must be "trunc", "floor" or None, got ${show(mode)}`,
+  );
 }
 
 /** Fills a view with a value, converted to its dtype and stretched to its shape. */
@@ -1033,6 +1124,104 @@ function assign(where: string, target: View, value: unknown): void {
   const values = elements(stretch(trimmed, target.shape));
   writeElements(target, cast(values, source.dtype, target.dtype));
 }
+
+// What methods take; those that are not here match their arguments themselves.
+const NOTHING: readonly string[] = [];
+const OTHER = ["other"];
+const SCALED = ["other", "*", "alpha?"];
+const DIVISOR = ["other", "*", "rounding_mode?"];
+const DECIMALS = ["*", "decimals?"];
+const ALONG = ["dim?", "keepdim?"];
+const BOUNDS = ["min?", "max?"];
+
+/** The parameters of methods in Python's order, as `bindArguments` takes them. */
+export const signatures = {
+  dim: NOTHING,
+  size: ["dim?"],
+  numel: NOTHING,
+  nelement: NOTHING,
+  stride: ["dim?"],
+  storage_offset: NOTHING,
+  element_size: NOTHING,
+  is_floating_point: NOTHING,
+  is_contiguous: NOTHING,
+  item: NOTHING,
+  tolist: NOTHING,
+  numpy: NOTHING,
+  select: ["dim", "index"],
+  narrow: ["dim", "start", "length"],
+  set: ["index", "value"],
+  flatten: ["start_dim?", "end_dim?"],
+  squeeze: ["dim?"],
+  unsqueeze: ["dim"],
+  t: NOTHING,
+  transpose: ["dim0", "dim1"],
+  contiguous: NOTHING,
+  clone: NOTHING,
+  detach: NOTHING,
+  to: ["dtype"],
+  type_as: OTHER,
+  float: NOTHING,
+  double: NOTHING,
+  char: NOTHING,
+  byte: NOTHING,
+  short: NOTHING,
+  int: NOTHING,
+  long: NOTHING,
+  bool: NOTHING,
+  abs: NOTHING,
+  neg: NOTHING,
+  square: NOTHING,
+  sqrt: NOTHING,
+  reciprocal: NOTHING,
+  round: DECIMALS,
+  floor: NOTHING,
+  ceil: NOTHING,
+  trunc: NOTHING,
+  isnan: NOTHING,
+  isinf: NOTHING,
+  isfinite: NOTHING,
+  add: SCALED,
+  sub: SCALED,
+  rsub: SCALED,
+  mul: OTHER,
+  div: DIVISOR,
+  rdiv: OTHER,
+  pow: ["exponent"],
+  maximum: OTHER,
+  minimum: OTHER,
+  eq: OTHER,
+  ne: OTHER,
+  lt: OTHER,
+  le: OTHER,
+  gt: OTHER,
+  ge: OTHER,
+  clamp: BOUNDS,
+  sum: ALONG,
+  mean: ALONG,
+  amax: ALONG,
+  amin: ALONG,
+  argmax: ALONG,
+  argmin: ALONG,
+  all: ALONG,
+  any: ALONG,
+  equal: OTHER,
+  allclose: ["other", "rtol?", "atol?", "equal_nan?"],
+  add_: SCALED,
+  sub_: SCALED,
+  mul_: OTHER,
+  div_: DIVISOR,
+  abs_: NOTHING,
+  neg_: NOTHING,
+  round_: DECIMALS,
+  clamp_: BOUNDS,
+  copy_: OTHER,
+  fill_: ["value"],
+  zero_: NOTHING,
+} satisfies { readonly [method in Exclude<keyof Tensor, "toString">]?: readonly string[] };
+
+/** The methods behind them: arguments in that order, undefined where one was left out. */
+export const methods = bindMethods("Tensor", Tensor.prototype, signatures);
 
 // t[i] and t[i] = value. Only what is not found on a tensor or its class is looked up here, so that
 // everything else is as fast as on any object.

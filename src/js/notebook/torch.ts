@@ -1,10 +1,18 @@
 // The part of torch that the notebooks use, and what belongs beside it.
 
 import { show } from "../show.js";
-import { bindArguments, checkScalar, flattenSizes, splitKeywords } from "./arguments.js";
+import {
+  bindArguments,
+  bindFunction,
+  bindSizes,
+  checkScalar,
+  flattenSizes,
+  hasKeyword,
+  splitKeywords,
+} from "./arguments.js";
 import { cast, isInt, isScalar, type Scalar, storeChecked } from "./cast.js";
 import { checkDType, DType, dtypes, finfo, iinfo, type Storage } from "./dtype.js";
-import { type BinaryName, binary, clone } from "./elementwise.js";
+import { type BinaryName, binary, clone, convert } from "./elementwise.js";
 import { pythonError } from "./errors.js";
 import { linear } from "./linear.js";
 import { quantization } from "./observers.js";
@@ -25,15 +33,24 @@ import {
   type Generator,
 } from "./random.js";
 import {
+  type AddKeywords,
+  addition,
+  type CloseKeywords,
   checkTensor,
+  type DivideKeywords,
+  division,
+  methods,
   operandOf,
+  type ReduceKeywords,
+  type RoundKeywords,
+  signatures,
   Tensor,
   type TensorOrScalar,
   tensorOf,
   type ValuesAndIndices,
   viewOf,
 } from "./tensor.js";
-import { allocate, checkInteger, countOf, rowMajorView, type View } from "./view.js";
+import { allocate, checkAxis, checkInteger, countOf, rowMajorView, type View } from "./view.js";
 
 /** Keywords of functions that make tensors. */
 interface CreationKeywords {
@@ -44,6 +61,7 @@ interface CreationKeywords {
 /** Sizes, one by one or as an array, then perhaps keywords. */
 type SizeArguments =
   | readonly [sizes: readonly number[], keywords?: CreationKeywords]
+  | readonly [keywords: { size: readonly number[] } & CreationKeywords]
   | readonly [...sizes: number[]]
   | readonly [...sizes: number[], keywords: CreationKeywords];
 
@@ -65,7 +83,7 @@ const MAX_DIMENSIONS = 64;
  * Makes a tensor of numbers; always a copy.
  *
  * Without `dtype`: bool if there are booleans only, int64 if all numbers are whole, else float32.
- * (JS cannot tell 1.0 from 1; give `dtype: torch.float32` for whole floats.) Typed arrays and
+ * (JS cannot tell 1.0 from 1: write float(1), or give `dtype: torch.float32`.) Typed arrays and
  * tensors keep their dtype.
  *
  * @param data   numbers nested as deep as the tensor has dimensions, a typed array, a tensor, or
@@ -83,7 +101,7 @@ function tensor(...args: unknown[]): Tensor {
   const isTensorLike = args.length === 1 && typedSource(args[0]) !== undefined;
   const parameters = ["data", "dtype?"];
   const [data, type] = isTensorLike ? args : bindArguments(where, parameters, args);
-  const dtype = type === undefined || type === null ? undefined : checkDType(where, type);
+  const dtype = type === undefined ? undefined : checkDType(where, type);
   const source = typedSource(data);
   if (source !== undefined) {
     const view = checkSource(where, source);
@@ -208,18 +226,8 @@ function inferDType(values: readonly Scalar[]): DType {
 
 /** Sizes and a dtype from the arguments of zeros, ones, rand and randn. */
 function creation(where: string, args: readonly unknown[]): { shape: number[]; dtype: DType } {
-  const { positional, keywords } = splitKeywords(args);
-  for (const name of Object.keys(keywords)) {
-    if (name !== "dtype" && name !== "size") {
-      throw pythonError(
-        "TypeError",
-        `${where}: has no argument ${show(name)}; it takes sizes and dtype`,
-      );
-    }
-  }
-  const given = "size" in keywords ? [keywords.size] : positional;
-  const dtype = checkDType(where, keywords.dtype ?? dtypes.float32);
-  return { shape: checkSizes(where, flattenSizes(given)), dtype };
+  const [sizes, dtype] = bindSizes(where, "size", ["dtype?"], args);
+  return { shape: checkSizes(where, sizes), dtype: checkDType(where, dtype ?? dtypes.float32) };
 }
 
 function checkSizes(where: string, sizes: readonly unknown[]): number[] {
@@ -263,6 +271,7 @@ function full(
   fill_value: Scalar,
   dtype?: DType | CreationKeywords,
 ): Tensor;
+function full(keywords: { size: readonly number[]; fill_value: Scalar } & CreationKeywords): Tensor;
 function full(...args: unknown[]): Tensor {
   const where = "torch.full";
   const [sizes, value, type] = bindArguments(where, ["size", "fill_value", "dtype?"], args);
@@ -276,7 +285,8 @@ function like(where: string, args: readonly unknown[]): Tensor {
   const [input, dtype] = bindArguments(where, ["input", "dtype?"], args);
   const model = checkTensor(where, "input", input);
   const type = checkDType(where, dtype ?? model.dtype);
-  return tensorOf(allocate(type, [...model.shape]));
+  // Of the same memory layout too.
+  return tensorOf(convert(clone(viewOf(model)), type)).zero_();
 }
 
 /** Zeros in the shape and dtype of another tensor. Source: torch.zeros_like. */
@@ -301,21 +311,29 @@ function ones_like(...args: unknown[]): Tensor {
 function arange(end: number, keywords?: CreationKeywords): Tensor;
 function arange(start: number, end: number, keywords?: CreationKeywords): Tensor;
 function arange(start: number, end: number, step: number, keywords?: CreationKeywords): Tensor;
+function arange(
+  keywords: { start?: number; end: number; step?: number } & CreationKeywords,
+): Tensor;
 function arange(...args: unknown[]): Tensor {
   const where = "torch.arange";
+  // A number alone is the end; so is one by that name, unless there is a start.
   const { positional } = splitKeywords(args);
-  const names = positional.length === 1 ? ["end"] : ["start", "end", "step?"];
-  const bound = bindArguments(where, [...names, "dtype?"], args);
-  const [start, end, step] = positional.length === 1 ? [0, bound[0], 1] : [...bound.slice(0, 3)];
-  const from = Number(checkScalar(where, "start", start));
-  const to = Number(checkScalar(where, "end", end));
-  const by = Number(checkScalar(where, "step", step ?? 1));
+  const isAlone = hasKeyword(args, "end")
+    ? positional.length === 0 && !hasKeyword(args, "start")
+    : positional.length === 1;
+  const names = isAlone ? ["end"] : ["start", "end", "step?"];
+  const bound = bindArguments(where, [...names, "*", "dtype?"], args);
+  const given = isAlone ? [0, bound[0]] : bound.slice(0, 3);
+  const numbers = [given[0], given[1], given[2] ?? 1].map((value, i) =>
+    checkScalar(where, ["start", "end", "step"][i], value),
+  );
+  const [from, to, by] = numbers.map(Number);
   if (by === 0 || !Number.isFinite((to - from) / by) || (to - from) / by < 0) {
     throw pythonError("RuntimeError", `${where}: step ${by} does not lead from ${from} to ${to}`);
   }
   const count = Math.ceil((to - from) / by);
   const type = bound[names.length];
-  const dtype = type === undefined ? inferDType([from, to, by]) : checkDType(where, type);
+  const dtype = type === undefined ? inferDType(numbers) : checkDType(where, type);
   // Values of the accumulation dtype, double precision, rounded once.
   const values = Float64Array.from({ length: count }, (_, i) => from + by * i);
   return tensorOf(rowMajorView(cast(values, dtypes.float64, dtype), dtype, [count]));
@@ -325,7 +343,9 @@ function arange(...args: unknown[]): Tensor {
 // Random tensors.
 
 /** Starts the random numbers again. Source: torch.manual_seed. */
-function manual_seed(seed: number | bigint): void {
+function manual_seed(seed: number | bigint | { seed: number | bigint }): void;
+function manual_seed(...args: unknown[]): void {
+  const [seed] = bindArguments("torch.manual_seed", ["seed"], args);
   if (!isInt(seed)) {
     throw pythonError("TypeError", `torch.manual_seed: seed must be whole, got ${show(seed)}`);
   }
@@ -337,7 +357,9 @@ function manual_seed(seed: number | bigint): void {
 }
 
 /** The seed that the random numbers started with. Source: torch.initial_seed. */
-function initial_seed(): number | bigint {
+function initial_seed(): number | bigint;
+function initial_seed(...args: unknown[]): number | bigint {
+  bindArguments("torch.initial_seed", [], args);
   const seed = defaultGenerator().initialSeed;
   return Number.isSafeInteger(Number(seed)) ? Number(seed) : seed;
 }
@@ -367,7 +389,8 @@ function rand(...args: SizeArguments): Tensor {
 
 /**
  * Standard normal random numbers. For the same seed they are PyTorch's, except that the last bits
- * may differ: PyTorch's logarithm, sine and cosine depend on the machine.
+ * may differ: logarithm, sine and cosine depend on the machine and the engine. Fewer than 16 float32
+ * values are computed in double precision, where that hardly ever shows.
  * @param args  sizes, one by one or as an array, then perhaps `{ dtype }` (default: torch.float32)
  * Source: torch.randn.
  */
@@ -389,8 +412,10 @@ function randint(
 ): Tensor;
 function randint(...args: unknown[]): Tensor {
   const where = "torch.randint";
+  // A number alone is `high`.
   const { positional } = splitKeywords(args);
-  const hasLow = !Array.isArray(positional[1]);
+  const numbers = positional.filter((value) => !Array.isArray(value)).length;
+  const hasLow = numbers + Number(hasKeyword(args, "high")) > 1 || hasKeyword(args, "low");
   const names = hasLow ? ["low", "high", "size"] : ["high", "size"];
   const bound = bindArguments(where, [...names, "dtype?"], args);
   const [low, high, sizes, type] = hasLow ? bound : [0, ...bound];
@@ -408,35 +433,93 @@ function randint(...args: unknown[]): Tensor {
 // ---------------------------------------------------------------------------------------------
 // Functions that are methods too.
 
-/** A method called as a function: the tensor is its first argument. */
-function asFunction<Args extends unknown[], Result>(
-  name: string,
-  method: (this: Tensor, ...args: Args) => Result,
-): (input: Tensor, ...args: Args) => Result {
-  return (input, ...args) => method.apply(checkTensor(`torch.${name}`, "input", input), args);
+/** A method as a function: the tensor comes first, as `input`. */
+function asFunction<Call>(name: keyof typeof signatures): Call {
+  const where = `torch.${name}`;
+  const method: (...bound: never[]) => unknown = methods[name];
+  const work = (input: unknown, ...others: never[]): unknown =>
+    method.apply(checkTensor(where, "input", input), others);
+  return bindFunction(where, ["input", ...signatures[name]], work) as Call;
 }
 
-const { prototype } = Tensor;
+/** A function of this module with its arguments matched first. */
+function takes<Call extends (...args: never[]) => unknown>(
+  name: string,
+  parameters: readonly string[],
+  work: (...bound: never[]) => ReturnType<Call>,
+): Call {
+  return bindFunction(`torch.${name}`, parameters, work) as unknown as Call;
+}
 
-function operation(name: BinaryName): (input: TensorOrScalar, other: TensorOrScalar) => Tensor {
+/** Takes a tensor. */
+type Unary<Result = Tensor> = (input: Tensor | { input: Tensor }) => Result;
+
+/** Takes a tensor and more, by position or by name. */
+type OfTensor<Others extends readonly unknown[], Keywords, Result = Tensor> = {
+  (input: Tensor, ...others: Others): Result;
+  (input: Tensor, keywords: Keywords): Result;
+  (keywords: { input: Tensor } & Keywords): Result;
+};
+
+/** Takes two operands. */
+type Binary = {
+  (input: TensorOrScalar, other: TensorOrScalar | { other: TensorOrScalar }): Tensor;
+  (keywords: { input: TensorOrScalar; other: TensorOrScalar }): Tensor;
+};
+
+/** Takes two operands and keywords. */
+type BinaryWith<Keywords> = {
+  (input: TensorOrScalar, other: TensorOrScalar, keywords?: Keywords): Tensor;
+  (input: TensorOrScalar, keywords: { other: TensorOrScalar } & Keywords): Tensor;
+  (keywords: { input: TensorOrScalar; other: TensorOrScalar } & Keywords): Tensor;
+};
+
+function operation(name: BinaryName): Binary {
   const where = `torch.${name}`;
-  return (input, other) => {
+  return bindFunction(where, ["input", "other"], (input, other) => {
     const [a, b] = [operandOf(where, "input", input), operandOf(where, "other", other)];
     return tensorOf(binary(where, name, a, b));
-  };
+  }) as Binary;
 }
+
+function sumOrDifference(name: "add" | "sub"): BinaryWith<AddKeywords> {
+  const where = `torch.${name}`;
+  return bindFunction(where, ["input", ...signatures[name]], (a, b, alpha) =>
+    addition(where, name, a, b, alpha),
+  ) as BinaryWith<AddKeywords>;
+}
+
+const div = bindFunction("torch.div", ["input", ...signatures.div], (a, b, mode) =>
+  division("torch.div", a, b, mode),
+) as BinaryWith<DivideKeywords>;
 
 /** `torch.max` and `torch.min`: of all values, of two tensors, or along a dimension. */
 type Extreme = {
   (input: Tensor): Tensor;
   (input: Tensor, other: Tensor): Tensor;
   (input: Tensor, dim: number, keepdim?: boolean): ValuesAndIndices;
+  (input: Tensor, keywords: { dim: number; keepdim?: boolean }): ValuesAndIndices;
+  (keywords: { input: Tensor; dim: number; keepdim?: boolean }): ValuesAndIndices;
+  (keywords: { input: Tensor; other?: Tensor }): Tensor;
 };
 
+function extremeFunction(name: "max" | "min"): Extreme {
+  const where = `torch.${name}`;
+  const method = Tensor.prototype[name] as (...args: unknown[]) => unknown;
+  return ((...args: unknown[]) => {
+    const isPair = splitKeywords(args).positional[1] instanceof Tensor || hasKeyword(args, "other");
+    const parameters = ["input", ...(isPair ? ["other"] : ["dim?", "keepdim?"])];
+    const [input, ...others] = bindArguments(where, parameters, args);
+    return method.apply(checkTensor(where, "input", input), others);
+  }) as Extreme;
+}
+
 /** Puts tensors of one shape side by side along a new dimension. Source: torch.stack. */
-function stack(tensors: readonly Tensor[], dim: number = 0): Tensor {
+function stack(tensors: readonly Tensor[], dim?: number | { dim?: number }): Tensor;
+function stack(keywords: JoinKeywords): Tensor;
+function stack(...args: unknown[]): Tensor {
   const where = "torch.stack";
-  const list = checkList(where, tensors);
+  const { list, dim } = bindJoin(where, args);
   const different = list.find((other) => String(other.shape) !== String(list[0].shape));
   if (different !== undefined) {
     throw pythonError(
@@ -444,18 +527,21 @@ function stack(tensors: readonly Tensor[], dim: number = 0): Tensor {
       `${where}: all tensors must have the same shape, got ${list[0].shape} and ${different.shape}`,
     );
   }
+  const axis = checkAxis(where, dim, list[0].dim() + 1);
   return cat(
-    list.map((one) => one.unsqueeze(dim)),
-    dim,
+    list.map((one) => one.unsqueeze(axis)),
+    axis,
   );
 }
 
 /** Joins tensors along a dimension that they have. Source: torch.cat. */
-function cat(tensors: readonly Tensor[], dim: number = 0): Tensor {
+function cat(tensors: readonly Tensor[], dim?: number | { dim?: number }): Tensor;
+function cat(keywords: JoinKeywords): Tensor;
+function cat(...args: unknown[]): Tensor {
   const where = "torch.cat";
-  const list = checkList(where, tensors);
+  const { list, dim } = bindJoin(where, args);
   const rank = list[0].dim();
-  const axis = rank === 0 ? 0 : dim < 0 ? dim + rank : dim;
+  const axis = checkAxis(where, dim, rank);
   const matches = (one: Tensor): boolean =>
     one.dim() === rank &&
     one.shape.every((length, other) => other === axis || length === list[0].shape[other]);
@@ -479,11 +565,23 @@ function cat(tensors: readonly Tensor[], dim: number = 0): Tensor {
   return out;
 }
 
-function checkList(where: string, tensors: unknown): readonly Tensor[] {
+/** What stack and cat take, by name. */
+interface JoinKeywords {
+  /** At least one. */
+  tensors: readonly Tensor[];
+  /** The dimension along which they are joined. Default: 0. */
+  dim?: number;
+}
+
+function bindJoin(where: string, args: readonly unknown[]): { list: Tensor[]; dim: unknown } {
+  const [tensors, dim = 0] = bindArguments(where, ["tensors", "dim?"], args);
   if (!Array.isArray(tensors) || tensors.length === 0) {
-    throw pythonError("TypeError", `${where}: takes an array of tensors, got ${show(tensors)}`);
+    throw pythonError(
+      Array.isArray(tensors) ? "RuntimeError" : "TypeError",
+      `${where}: tensors must be an array of tensors, at least one, got ${show(tensors)}`,
+    );
   }
-  return tensors.map((one, i) => checkTensor(where, `tensors[${i}]`, one));
+  return { list: tensors.map((one, i) => checkTensor(where, `tensors[${i}]`, one)), dim };
 }
 
 /**
@@ -565,8 +663,8 @@ function describeParameter(parameter: Tensor): string {
 }
 
 /** Makes a shape, as torch.Size([3, 1]). */
-function makeSize(lengths: readonly number[]): Size {
-  return size(checkSizes("torch.Size", lengths));
+function makeSize(sequence: readonly number[] = []): Size {
+  return size(checkSizes("torch.Size", flattenSizes([sequence])));
 }
 
 /**
@@ -575,7 +673,7 @@ function makeSize(lengths: readonly number[]): Size {
  */
 export const torch = {
   Tensor,
-  Size: makeSize,
+  Size: takes<typeof makeSize>("Size", ["sequence?"], makeSize),
   dtype: DType,
 
   bool: dtypes.bool,
@@ -599,18 +697,24 @@ export const torch = {
   nan: Number.NaN,
   pi: Math.PI,
 
-  iinfo,
-  finfo,
-  promote_types: promoteTypes,
+  iinfo: takes<typeof iinfo>("iinfo", ["type"], iinfo),
+  finfo: takes<typeof finfo>("finfo", ["type?"], finfo),
+  promote_types: takes<typeof promoteTypes>("promote_types", ["type1", "type2"], (a, b) =>
+    promoteTypes(checkDType("torch.promote_types", a), checkDType("torch.promote_types", b)),
+  ),
   /** The dtype in which two operands are combined. */
-  result_type: (a: TensorOrScalar, b: TensorOrScalar): DType =>
-    resultType(
-      operandOf("torch.result_type", "tensor1", a),
-      operandOf("torch.result_type", "tensor2", b),
-    ),
+  result_type: takes<(tensor: TensorOrScalar, other: TensorOrScalar) => DType>(
+    "result_type",
+    ["tensor", "other"],
+    (a, b) =>
+      resultType(
+        operandOf("torch.result_type", "tensor", a),
+        operandOf("torch.result_type", "other", b),
+      ),
+  ),
   is_tensor: (value: unknown): value is Tensor | QuantizedTensor =>
     value instanceof Tensor || value instanceof QuantizedTensor,
-  is_floating_point: (input: Tensor): boolean => input.is_floating_point(),
+  is_floating_point: asFunction<Unary<boolean>>("is_floating_point"),
 
   tensor,
   as_tensor: tensor,
@@ -629,27 +733,24 @@ export const torch = {
   stack,
   cat,
 
-  abs: asFunction("abs", prototype.abs),
-  neg: asFunction("neg", prototype.neg),
-  square: asFunction("square", prototype.square),
-  sqrt: asFunction("sqrt", prototype.sqrt),
-  reciprocal: asFunction("reciprocal", prototype.reciprocal),
-  round: asFunction("round", prototype.round),
-  floor: asFunction("floor", prototype.floor),
-  ceil: asFunction("ceil", prototype.ceil),
-  trunc: asFunction("trunc", prototype.trunc),
-  isnan: asFunction("isnan", prototype.isnan),
-  isinf: asFunction("isinf", prototype.isinf),
-  isfinite: asFunction("isfinite", prototype.isfinite),
-  clamp: asFunction<unknown[], Tensor>("clamp", prototype.clamp as never) as {
-    (input: Tensor, min?: Scalar | null, max?: Scalar | null): Tensor;
-    (input: Tensor, keywords: { min?: Scalar | null; max?: Scalar | null }): Tensor;
-  },
-  pow: asFunction("pow", prototype.pow),
-  add: operation("add"),
-  sub: operation("sub"),
+  abs: asFunction<Unary>("abs"),
+  neg: asFunction<Unary>("neg"),
+  square: asFunction<Unary>("square"),
+  sqrt: asFunction<Unary>("sqrt"),
+  reciprocal: asFunction<Unary>("reciprocal"),
+  round: asFunction<OfTensor<[], RoundKeywords>>("round"),
+  floor: asFunction<Unary>("floor"),
+  ceil: asFunction<Unary>("ceil"),
+  trunc: asFunction<Unary>("trunc"),
+  isnan: asFunction<Unary>("isnan"),
+  isinf: asFunction<Unary>("isinf"),
+  isfinite: asFunction<Unary>("isfinite"),
+  clamp: asFunction<OfTensor<[min?: Scalar | null, max?: Scalar | null], ClampKeywords>>("clamp"),
+  pow: asFunction<OfTensor<[exponent: number | bigint], { exponent: number | bigint }>>("pow"),
+  add: sumOrDifference("add"),
+  sub: sumOrDifference("sub"),
   mul: operation("mul"),
-  div: operation("div"),
+  div,
   true_divide: operation("div"),
   maximum: operation("maximum"),
   minimum: operation("minimum"),
@@ -660,30 +761,24 @@ export const torch = {
   gt: operation("gt"),
   ge: operation("ge"),
 
-  sum: asFunction<unknown[], Tensor>("sum", prototype.sum as never) as Reduction,
-  mean: asFunction<unknown[], Tensor>("mean", prototype.mean as never) as Reduction,
-  max: asFunction<unknown[], never>("max", prototype.max as never) as Extreme,
-  min: asFunction<unknown[], never>("min", prototype.min as never) as Extreme,
-  all: asFunction("all", prototype.all),
-  any: asFunction("any", prototype.any),
-  equal: asFunction("equal", prototype.equal),
-  allclose: asFunction<unknown[], boolean>("allclose", prototype.allclose as never) as {
-    (input: Tensor, other: Tensor, rtol?: number, atol?: number, equal_nan?: boolean): boolean;
-    (
-      input: Tensor,
-      other: Tensor,
-      keywords: { rtol?: number; atol?: number; equal_nan?: boolean },
-    ): boolean;
-  },
-  reshape: (input: Tensor, shape: readonly number[]): Tensor =>
-    checkTensor("torch.reshape", "input", input).reshape(shape),
-  flatten: (input: Tensor): Tensor => checkTensor("torch.flatten", "input", input).flatten(),
-  squeeze: (input: Tensor, dim?: number): Tensor =>
-    checkTensor("torch.squeeze", "input", input).squeeze(dim),
-  unsqueeze: (input: Tensor, dim: number): Tensor =>
-    checkTensor("torch.unsqueeze", "input", input).unsqueeze(dim),
-  transpose: (input: Tensor, dim0: number, dim1: number): Tensor =>
-    checkTensor("torch.transpose", "input", input).transpose(dim0, dim1),
+  sum: asFunction<Reduction>("sum"),
+  mean: asFunction<Reduction>("mean"),
+  max: extremeFunction("max"),
+  min: extremeFunction("min"),
+  all: asFunction<Reduction>("all"),
+  any: asFunction<Reduction>("any"),
+  equal: asFunction<OfTensor<[other: Tensor], { other: Tensor }, boolean>>("equal"),
+  allclose: asFunction<Close>("allclose"),
+  reshape: takes<OfTensor<[shape: readonly number[]], { shape: readonly number[] }>>(
+    "reshape",
+    ["input", "shape"],
+    (input, shape) => checkTensor("torch.reshape", "input", input).reshape(shape),
+  ),
+  flatten: asFunction<OfTensor<[start_dim?: number, end_dim?: number], FlattenKeywords>>("flatten"),
+  squeeze: asFunction<OfTensor<[dim?: number], { dim?: number }>>("squeeze"),
+  unsqueeze: asFunction<OfTensor<[dim: number], { dim: number }>>("unsqueeze"),
+  transpose:
+    asFunction<OfTensor<[dim0: number, dim1: number], { dim0: number; dim1: number }>>("transpose"),
 
   nn: { functional: { linear: functionalLinear } },
   distributions: { normal: { Normal } },
@@ -694,8 +789,28 @@ export const torch = {
   ao: { quantization },
 } as const;
 
-/** `torch.sum` and `torch.mean`: over all values, or along dimensions. */
-type Reduction = {
-  (input: Tensor, dim?: number | readonly number[], keepdim?: boolean): Tensor;
-  (input: Tensor, keywords: { dim?: number | readonly number[]; keepdim?: boolean }): Tensor;
-};
+/** `torch.sum`, `mean`, `all` and `any`: over all values, or along dimensions. */
+type Reduction = OfTensor<[dim?: number | readonly number[], keepdim?: boolean], ReduceKeywords>;
+
+/** `torch.allclose`. */
+type Close = OfTensor<
+  [other: Tensor, rtol?: number | CloseKeywords, atol?: number, equal_nan?: boolean],
+  { other: Tensor } & CloseKeywords,
+  boolean
+>;
+
+/** Keywords of `torch.clamp`. */
+interface ClampKeywords {
+  /** Nothing is below it. */
+  min?: Scalar | null;
+  /** Nothing is above it. */
+  max?: Scalar | null;
+}
+
+/** Keywords of `torch.flatten`. */
+interface FlattenKeywords {
+  /** The first dimension that is merged. Default: 0. */
+  start_dim?: number;
+  /** The last one. Default: -1. */
+  end_dim?: number;
+}
