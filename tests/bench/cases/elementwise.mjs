@@ -154,8 +154,8 @@ export async function elementwiseEntries({ shape, granularity }, { zeropoint, he
       disposals.push(heap.dispose);
       add("minmax", {
         ...who,
-        run: heap.choose,
-        judge: () => checkScale(heap.chosen()),
+        run: heap.findRanges,
+        judge: () => checkScale(heap.scales()),
       });
       add("quantize", {
         ...who,
@@ -282,7 +282,6 @@ function layOut(core, { x, values, shape, granularity, options, qparams }) {
     codes: allocate(size),
     out: allocate(4 * size),
     scales32: allocate(4 * count),
-    scales64: allocate(8 * count),
     zeroPoints: allocate(4 * count),
     ranges: allocate(8 * count),
     viewShape: allocate(16),
@@ -301,6 +300,7 @@ function layOut(core, { x, values, shape, granularity, options, qparams }) {
   view(Float32Array, at.x, size).set(x);
   view(Uint32Array, at.viewShape, 2).set(viewShape);
   view(Uint32Array, at.qShape, 2).set(qShape);
+  view(Int32Array, at.zeroPoints, count).fill(0);
   view(Float32Array, at.scales32, count).set(
     count === 1 && typeof qparams.scale === "number" ? [qparams.scale] : qparams.scale.data,
   );
@@ -328,21 +328,7 @@ function layOut(core, { x, values, shape, granularity, options, qparams }) {
       ),
     );
   const heap = {
-    choose: () =>
-      run(
-        core.chooseQParams(
-          at.x,
-          ...slices,
-          "int8",
-          "symmetric",
-          true,
-          "throw",
-          at.ranges,
-          at.scales64,
-          at.scales32,
-          at.zeroPoints,
-        ),
-      ),
+    findRanges: () => run(core.ranges(at.x, ...slices, "throw", at.ranges)),
     quantize: elementwise("quantize", at.x, at.codes),
     dequantize: elementwise("dequantize", at.codes, at.out),
     fakeQuantize: elementwise("fakeQuantize", at.x, at.out),
@@ -351,9 +337,13 @@ function layOut(core, { x, values, shape, granularity, options, qparams }) {
       run(core.quantizationError(at.x, at.out, size, "mse", 0, size, at.state, at.result));
       return view(Float64Array, at.result, 1)[0];
     },
-    chosen: () => {
-      const scales = view(Float64Array, at.scales64, count);
-      return granularity === "tensor" ? scales[0] : { data: Float32Array.from(scales) };
+    /** What the ranges are symmetric scales for. */
+    scales: () => {
+      const ends = view(Float32Array, at.ranges, 2 * count);
+      const scale = (i) => Math.max(-ends[2 * i], ends[2 * i + 1]) / 127;
+      return granularity === "tensor"
+        ? scale(0)
+        : { data: Float32Array.from({ length: count }, (_, i) => scale(i)) };
     },
     codes: () => view(Int8Array, at.codes, size),
     out: () => view(Float32Array, at.out, size),
