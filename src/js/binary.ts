@@ -35,7 +35,7 @@ export type WasmOption =
  * Compiles bytes, on this thread if the engine lets it: in a page another thread takes longer to answer
  * than this one to compile. Older Chromium wants its main thread to leave all but tiny modules alone.
  */
-export async function compileBytes(bytes: Uint8Array<ArrayBuffer>): Promise<WasmModule> {
+export async function compileBytes(bytes: ArrayBuffer): Promise<WasmModule> {
   try {
     return new WebAssembly.Module(bytes);
   } catch {

@@ -188,7 +188,7 @@ async function compileBuild(
 
 async function compileText(chunk: Promise<Chunk>, read: ReadText | undefined): Promise<WasmModule> {
   const { text = [] } = await chunk;
-  return await compileBytes(read ? read(text) : new Uint8Array());
+  return await compileBytes(read ? read(text) : new ArrayBuffer(0));
 }
 
 /** The build of a binary that a user brought. */

@@ -11,7 +11,7 @@ interface Decoder {
 }
 
 /** Reads one text. */
-export type ReadText = (text: readonly string[]) => Uint8Array<ArrayBuffer>;
+export type ReadText = (text: readonly string[]) => ArrayBuffer;
 
 /**
  * What reads a text, ready before there is one. Start-up waits for it, so WebAssembly does the work:
@@ -32,6 +32,6 @@ export function openReader(): ReadText {
     let at = start;
     for (const text of texts) at += encoder.encodeInto(text, bytes.subarray(at)).written + 1;
     decode(start, texts.length / 2, out, Number(size));
-    return bytes.slice(out, end);
+    return bytes.slice(out, end).buffer;
   };
 }

@@ -213,7 +213,7 @@ describe("loadBuild", () => {
       throw new RangeError("too large for the main thread");
     };
     WebAssembly.Module = function OfFewBytes(bytes) {
-      return bytes.length > 4096 ? refuse() : new Module(bytes);
+      return bytes.byteLength > 4096 ? refuse() : new Module(bytes);
     };
     WebAssembly.Instance = function WithoutImports(module, imports) {
       return imports === undefined ? new Instance(module) : refuse();
@@ -249,11 +249,8 @@ describe("the builds", () => {
   it("are the same binary as a file and as text", async () => {
     for (const name of names) {
       const { text } = await embedded[name]();
-      assert.deepEqual(
-        embedded.openReader()(text),
-        new Uint8Array(await file(`${name}.wasm`)),
-        name,
-      );
+      const read = Buffer.from(embedded.openReader()(text));
+      assert.ok(read.equals(await file(`${name}.wasm`)), name);
     }
   });
 
