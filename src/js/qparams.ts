@@ -7,6 +7,7 @@ import {
   arrayName,
   type NumberArray,
   newArray,
+  subarrayOf,
 } from "./arrays.js";
 import {
   checkBoolean,
@@ -296,7 +297,7 @@ function nameOf(argument: string, given: unknown, index: number): string {
   return typeof given === "number" ? argument : `${argument}[${index}]`;
 }
 
-/** A number, nested numbers or a tensor, which is kept as it is only if nothing has to be converted. */
+/** A number, nested numbers or a tensor, read where it lies unless it is to be copied or converted. */
 function numbersOf(
   where: string,
   argument: string,
@@ -315,8 +316,10 @@ function numbersOf(
   }
   const { data: given, shape, size } = checkTensor(where, argument, value, Float64Array);
   const Type = arrayName(given) === Own.name ? Own : Float64Array;
-  // Another realm's array is copied, too.
-  if (!isCopied && given instanceof Own) return { data: given, shape };
+  // A plain view, since what is given may be of a class with methods and a length of its own.
+  if (!isCopied && Type === Own) {
+    return { data: subarrayOf(given, 0, size) as Float32Array | Int32Array, shape };
+  }
   const data = newArray<Float32Array | Int32Array | Float64Array>(where, Type, size);
   data.set(given);
   return { data, shape };

@@ -101,7 +101,7 @@ export function quantizeValues(
  * @param options.scale      units per step, finite and > 0: a number, or numbers that broadcast
  * @param options.zeroPoint  integers that the dtype holds, in the same forms; default: 0
  * @param options.out        an array of the dtype's type for the codes, apart from the other arrays; the
- *   result then holds the tensors given as scale and zero point themselves, of which it else has copies
+ *   result then shares the memory of tensors given as scale and zero point, of which it else has copies
  * @returns the codes with their shape and qparams, as plain data
  * @throws {RangeError} `ZP_INVALID_SCALE`, `ZP_INVALID_ZERO_POINT`, `ZP_SHAPE_MISMATCH`,
  *   `ZP_INVALID_OUT`, and what `chooseQParams` throws

@@ -373,7 +373,7 @@ describe("quantize into out", () => {
     }
   });
 
-  it("has the result hold the given qparams themselves, of which it else holds copies", () => {
+  it("has the result share the memory of given qparams, of which it else holds copies", () => {
     const given = {
       axis: 0,
       scale: { data: new Float32Array(3).fill(2), shape: [3, 1] },
@@ -382,9 +382,27 @@ describe("quantize into out", () => {
     const [kept, copied] = [quantize(x, { ...given, out: new Int8Array(9) }), quantize(x, given)];
     assert.deepEqual(kept, copied);
     for (const name of ["scale", "zeroPoint"]) {
-      assert.equal(kept[name].data, given[name].data);
+      assert.equal(kept[name].data.buffer, given[name].data.buffer);
       assert.notEqual(copied[name].data.buffer, given[name].data.buffer);
     }
+  });
+
+  it("reads given qparams by no method of theirs", () => {
+    class Odd extends Float32Array {
+      get length() {
+        return 1;
+      }
+      subarray() {
+        throw new Error("subarray was called");
+      }
+    }
+    const scale = { data: new Odd([0.5, 1, 2]), shape: [3, 1] };
+    const plain = { data: Float32Array.of(0.5, 1, 2), shape: [3, 1] };
+    const out = new Int8Array(9);
+    sameCodes(
+      quantize(x, { axis: 0, scale, out }).data,
+      quantize(x, { axis: 0, scale: plain }).data,
+    );
   });
 
   it("leaves it untouched on any error", () => {
