@@ -41,8 +41,8 @@ template <typename Code>
 void dequantize_rows(const void* from, std::size_t n, const QParams& q, const CodeRule&, void* to) {
   const auto* codes = static_cast<const Code*>(from);
   auto* out = static_cast<float*>(to);
-  const ElementwiseLanes lanes(q.each);
-  for_rows(q, [&](std::size_t position, std::size_t apart) {
+  const ElementwiseLanes lanes(q.each, n);
+  for_rows<kRowsTogether>(q, [&](std::size_t position, std::size_t apart) {
     for (std::size_t i = 0; i < n; i += 4) {
       const QParamsLanes four = lanes.load(i);
       for (std::size_t r = 0; r < kRowsTogether; ++r) {

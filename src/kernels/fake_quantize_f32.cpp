@@ -62,11 +62,13 @@ void fake_quantize_rows(const void* from, std::size_t n, const QParams& q, const
   const auto* x = static_cast<const float*>(from);
   auto* out = static_cast<float*>(to);
   const FakeQuantizer quantizer(rule);
-  const ElementwiseLanes lanes(q.each);
-  for_rows(q, [&](std::size_t position, std::size_t apart) {
+  const ElementwiseLanes lanes(q.each, n);
+  // Four would be eight streams of memory.
+  constexpr std::size_t kTogether = 2;
+  for_rows<kTogether>(q, [&](std::size_t position, std::size_t apart) {
     for (std::size_t i = 0; i < n; i += 4) {
       const QParamsLanes four = lanes.load(i);
-      for (std::size_t r = 0; r < kRowsTogether; ++r) {
+      for (std::size_t r = 0; r < kTogether; ++r) {
         const std::size_t at = position + r * apart + i;
         wasm_v128_store(out + at, quantizer.quantize(wasm_v128_load(x + at), four));
       }

@@ -27,18 +27,37 @@ class UniformLanes {
   QParamsLanes lanes_;
 };
 
+/// 0 if words[n] are all alike, as symmetric zero points are, else all bits: i & mask is where the
+/// four of columns i .. i + 3 stand. So one place serves them all, and what it does not take of the
+/// first-level cache is left to values. 4 divides n.
+inline std::size_t mask_unless_alike(const float* words, std::size_t n) {
+  const v128_t first = wasm_v128_load32_splat(words);
+  v128_t differ = wasm_i32x4_splat(0);
+  for (std::size_t i = 0; i < n; i += 4) {
+    differ = wasm_v128_or(differ, wasm_v128_xor(wasm_v128_load(words + i), first));
+  }
+  return wasm_v128_any_true(differ) ? SIZE_MAX : 0;
+}
+
 /// Each column's own.
 class ElementwiseLanes {
  public:
+  /// For one row.
   explicit ElementwiseLanes(const ElementwiseFloatQParams& each)
       : scales_(each.scales), zero_points_(each.zero_points) {}
+  /// For rows of n values, which 4 divides.
+  ElementwiseLanes(const ElementwiseFloatQParams& each, std::size_t n)
+      : scales_(each.scales),
+        zero_points_(each.zero_points),
+        mask_(mask_unless_alike(each.zero_points, n)) {}
   [[nodiscard]] QParamsLanes load(std::size_t i) const {
-    return {wasm_v128_load(scales_ + i), wasm_v128_load(zero_points_ + i)};
+    return {wasm_v128_load(scales_ + i), wasm_v128_load(zero_points_ + (i & mask_))};
   }
 
  private:
   const float* scales_;
   const float* zero_points_;
+  std::size_t mask_ = SIZE_MAX;
 };
 
 /// Qparams of four values at a time: those of vector j of a step start at each.skip(j * stride).
@@ -77,13 +96,14 @@ inline void for_groups(std::size_t n, const QParams& q, Steps steps) {
 /// Rows that Operation::rows takes together.
 inline constexpr std::size_t kRowsTogether = 4;
 
-/// Calls four(position of the first row, how far the next ones are apart) for kRowsTogether rows at
-/// a time, one from each quarter, so that every stream of memory goes on where its last row ended.
-template <typename Four>
-inline void for_rows(const QParams& q, Four four) {
-  const std::size_t band = q.rows / kRowsTogether;
+/// Calls some(position of the first row, how far the next ones are apart) for kCount rows at a
+/// time, which divides kRowsTogether, one from each of so many parts, so that every stream of
+/// memory goes on where its last row ended.
+template <std::size_t kCount, typename Some>
+inline void for_rows(const QParams& q, Some some) {
+  const std::size_t band = q.rows / kCount;
   const std::size_t apart = band * q.pitch;
-  for (std::size_t row = 0; row < band; ++row) four(row * q.pitch, apart);
+  for (std::size_t row = 0; row < band; ++row) some(row * q.pitch, apart);
 }
 
 /// The operation of a storage, from those of all of them.

@@ -26,42 +26,12 @@ struct Step {
   v128_t doubt;
 };
 
-// What four values are multiplied by and what is added to both products, see bracket().
+// What four values are multiplied by and what is added to both products.
 struct Bracket {
   v128_t below;
   v128_t above;
   v128_t offset;
 };
-
-// Let t = x / scale be the true quotient, e = 2^-24, a = fl(t), z the zero point, an integer, p and
-// q the products. The sums p + z and q + z, rounded to integers, and once more only there, are
-// equal: is fl(a + z), rounded, the same? It is if it lies between them, which a relative margin m
-// of the bounds assures as long as |t| m exceeds what rounds, 6 e |t| and e |z|. If |t| is smaller
-// than that asks for, it is less than 1/4, and so all three round to z. NaN never equals NaN, so it
-// is in doubt; infinities saturate. One thing is left: where the sum with the constant is negative
-// and small, its bits are no longer in order. There |p| > 2^23; p and q lie more than 2^-20 * |p|
-// apart, so the sums, which are integers, differ.
-Bracket bracket(v128_t scale, v128_t zero_point, const CodeRule& rule) {
-  constexpr float kUnit = 0x1p-24F;
-  // Scales that nobody has validated may have no such bounds, and zero points may be no codes.
-  const v128_t serves = wasm_v128_and(
-      wasm_v128_and(wasm_f32x4_gt(scale, wasm_f32x4_splat(0x1p-100F)),
-                    wasm_f32x4_lt(scale, wasm_f32x4_splat(0x1p100F))),
-      wasm_v128_and(
-          wasm_f32x4_eq(wasm_f32x4_nearest(zero_point), zero_point),
-          wasm_v128_and(
-              wasm_f32x4_ge(zero_point, wasm_f32x4_splat(static_cast<float>(rule.qmin))),
-              wasm_f32x4_le(zero_point, wasm_f32x4_splat(static_cast<float>(rule.qmax))))));
-  // NaN where they do not.
-  const v128_t reciprocal =
-      wasm_v128_or(wasm_f32x4_div(wasm_f32x4_splat(1.0F), scale), wasm_v128_not(serves));
-  const v128_t margin = wasm_f32x4_mul(
-      reciprocal,
-      wasm_f32x4_add(wasm_f32x4_mul(wasm_f32x4_abs(zero_point), wasm_f32x4_splat(4 * kUnit)),
-                     wasm_f32x4_splat(12 * kUnit)));
-  return {wasm_f32x4_sub(reciprocal, margin), wasm_f32x4_add(reciprocal, margin),
-          wasm_f32x4_add(zero_point, wasm_f32x4_splat(kMagic))};
-}
 
 // The constant's bits, from memory: engines make a vector that they know anew at every use.
 v128_t magic_bits() {
@@ -186,48 +156,104 @@ void divide_columns(const void* from, std::size_t n, const QParams& q, const Cod
 
 // ---- codes of 8 bits
 
-// Brackets of so many groups are made at a time, or of so many columns.
-constexpr std::size_t kBrackets = 128;
+// Let t = x / scale be the true quotient, e = 2^-24, a = fl(t), z the zero point, an integer, p and
+// q the products. The sums p + z and q + z, rounded to integers, and once more only there, are
+// equal: is fl(a + z), rounded, the same? It is if it lies between them, which a relative margin m
+// of the bounds assures as long as |t| m exceeds what rounds, 6 e |t| and e |z|. If |t| is smaller
+// than that asks for, it is less than 4/9, and so all three round to z. NaN never equals NaN, so it
+// is in doubt; infinities saturate. One thing is left: where the sum with the constant is negative
+// and small, its bits are no longer in order. There |p| > 2^23; p and q lie more than 2^-20 * |p|
+// apart, so the sums, which are integers, differ.
+v128_t margin(v128_t zero_point) {
+  constexpr float kUnit = 0x1p-24F;
+  return wasm_f32x4_add(wasm_f32x4_mul(wasm_f32x4_abs(zero_point), wasm_f32x4_splat(2.25F * kUnit)),
+                        wasm_f32x4_splat(12 * kUnit));
+}
 
-// Four groups or columns at a time, the last four again; fewer than four, each in all lanes.
+// 1 / scale, or NaN where there are no such bounds: scales that nobody has validated may have none,
+// and zero points may be no codes.
+v128_t reciprocal(v128_t scale, v128_t zero_point, const CodeRule& rule) {
+  const v128_t serves = wasm_v128_and(
+      wasm_v128_and(wasm_f32x4_gt(scale, wasm_f32x4_splat(0x1p-100F)),
+                    wasm_f32x4_lt(scale, wasm_f32x4_splat(0x1p100F))),
+      wasm_v128_and(
+          wasm_f32x4_eq(wasm_f32x4_nearest(zero_point), zero_point),
+          wasm_v128_and(
+              wasm_f32x4_ge(zero_point, wasm_f32x4_splat(static_cast<float>(rule.qmin))),
+              wasm_f32x4_le(zero_point, wasm_f32x4_splat(static_cast<float>(rule.qmax))))));
+  return wasm_v128_or(wasm_f32x4_div(wasm_f32x4_splat(1.0F), scale), wasm_v128_not(serves));
+}
+
+v128_t offset(v128_t zero_point) { return wasm_f32x4_add(zero_point, wasm_f32x4_splat(kMagic)); }
+
+// Of so many groups at a time. Four times as many make values that come from memory take a fifth
+// longer.
+constexpr std::size_t kGroups = 32;
+
+struct GroupBrackets {
+  float below[kGroups];
+  float above[kGroups];
+  float offsets[kGroups];
+
+  [[nodiscard]] Bracket of(std::size_t group) const {
+    return {wasm_v128_load32_splat(below + group), wasm_v128_load32_splat(above + group),
+            wasm_v128_load32_splat(offsets + group)};
+  }
+};
+
+// Four groups at a time, the last four again; fewer than four, each in all lanes.
 [[gnu::noinline]] void make_brackets(const ElementwiseFloatQParams& q, std::size_t count,
-                                     const CodeRule& rule, float* below, float* above,
-                                     float* offsets) {
+                                     const CodeRule& rule, GroupBrackets& out) {
   const bool few = count < 4;
   for (std::size_t i = 0; i < count; i += few ? 1 : 4) {
     const std::size_t at = few ? i : std::min(i, count - 4);
     const auto load = [=](const float* from) {
       return few ? wasm_v128_load32_splat(from + at) : wasm_v128_load(from + at);
     };
-    const Bracket b = bracket(load(q.scales), load(q.zero_points), rule);
-    wasm_v128_store(below + at, b.below);
-    wasm_v128_store(above + at, b.above);
-    wasm_v128_store(offsets + at, b.offset);
+    const v128_t zero_point = load(q.zero_points);
+    const v128_t middle = reciprocal(load(q.scales), zero_point, rule);
+    const v128_t width = wasm_f32x4_mul(middle, margin(zero_point));
+    wasm_v128_store(out.below + at, wasm_f32x4_sub(middle, width));
+    wasm_v128_store(out.above + at, wasm_f32x4_add(middle, width));
+    wasm_v128_store(out.offsets + at, offset(zero_point));
   }
 }
 
-template <std::size_t kCount>
-struct Brackets {
-  float below[kCount];
-  float above[kCount];
-  float offsets[kCount];
+// Of columns: as little as can be, so that the first cache has room for values, too.
+struct ColumnBrackets {
+  float reciprocals[kColumns];
+  float offsets[kColumns];
+  std::size_t offset_mask;  // 0 if all offsets are alike, and those of the first four serve
+  // 1 - m and 1 + m, for the widest margin.
+  v128_t less;
+  v128_t more;
 
-  Brackets(const ElementwiseFloatQParams& q, std::size_t count, const CodeRule& rule) {
-    make_brackets(q, count, rule, below, above, offsets);
-  }
-
-  // Of four columns.
-  [[nodiscard]] Bracket at(std::size_t column) const {
-    return {wasm_v128_load(below + column), wasm_v128_load(above + column),
-            wasm_v128_load(offsets + column)};
-  }
-
-  // Of one group.
-  [[nodiscard]] Bracket of(std::size_t group) const {
-    return {wasm_v128_load32_splat(below + group), wasm_v128_load32_splat(above + group),
-            wasm_v128_load32_splat(offsets + group)};
+  [[nodiscard]] Bracket of(std::size_t column) const {
+    const v128_t middle = wasm_v128_load(reciprocals + column);
+    return {wasm_f32x4_mul(middle, less), wasm_f32x4_mul(middle, more),
+            wasm_v128_load(offsets + (column & offset_mask))};
   }
 };
+
+// 4 divides `count`.
+[[gnu::noinline]] void make_brackets(const ElementwiseFloatQParams& q, std::size_t count,
+                                     const CodeRule& rule, ColumnBrackets& out) {
+  v128_t widest = wasm_f32x4_splat(0.0F);
+  for (std::size_t i = 0; i < count; i += 4) {
+    const v128_t zero_point = wasm_v128_load(q.zero_points + i);
+    const v128_t middle = reciprocal(wasm_v128_load(q.scales + i), zero_point, rule);
+    const v128_t serves = wasm_f32x4_eq(middle, middle);
+    widest = wasm_f32x4_pmax(widest, wasm_v128_and(margin(zero_point), serves));
+    wasm_v128_store(out.reciprocals + i, middle);
+    wasm_v128_store(out.offsets + i, offset(zero_point));
+  }
+  for (int turns = 0; turns < 2; ++turns) {
+    widest = wasm_f32x4_pmax(widest, wasm_i32x4_shuffle(widest, widest, 1, 2, 3, 0));
+  }
+  out.less = wasm_f32x4_sub(wasm_f32x4_splat(1.0F), widest);
+  out.more = wasm_f32x4_add(wasm_f32x4_splat(1.0F), widest);
+  out.offset_mask = mask_unless_alike(q.zero_points, count);
+}
 
 // The fast loops are functions of their own, without calls, so that what they use stays in
 // registers, and all that int8 and uint8 differ in. They return at the first step in doubt.
@@ -235,8 +261,7 @@ struct Brackets {
 // Steps `step` and later of groups of `steps` steps each. @return the step in doubt, or `end`
 template <typename Code>
 [[gnu::noinline]] std::size_t multiply_groups(const float* x, std::size_t step, std::size_t end,
-                                              std::size_t steps,
-                                              const Brackets<kBrackets>& brackets,
+                                              std::size_t steps, const GroupBrackets& brackets,
                                               const CodeRule& limits, std::uint8_t* out) {
   const v128_t magic = magic_bits();
   const CodeRule rule = limits;  // in registers: `out` may be anything in memory
@@ -260,12 +285,17 @@ template <typename Code>
 // in doubt, or `whole`
 template <typename Code>
 [[gnu::noinline]] std::size_t multiply_rows(const float* x, std::size_t i, std::size_t whole,
-                                            std::size_t apart, const Brackets<kColumns>& brackets,
+                                            std::size_t apart, const ColumnBrackets& brackets,
                                             const CodeRule& limits, std::uint8_t* out) {
   const v128_t magic = magic_bits();
   const CodeRule rule = limits;  // in registers: `out` may be anything in memory
+  const v128_t less = brackets.less;
+  const v128_t more = brackets.more;
+  const std::size_t mask = brackets.offset_mask;
   for (; i < whole; i += 4) {
-    const Bracket b = brackets.at(i);
+    const v128_t middle = wasm_v128_load(brackets.reciprocals + i);
+    const Bracket b{wasm_f32x4_mul(middle, less), wasm_f32x4_mul(middle, more),
+                    wasm_v128_load(brackets.offsets + (i & mask))};
     Int32x16 codes;
     v128_t doubt = wasm_i32x4_splat(0);
     for (std::size_t r = 0; r < kRowsTogether; ++r) {
@@ -310,9 +340,10 @@ void quantize_groups(const FastLoops& fast, const void* from, std::size_t n, con
   const std::size_t length = std::min(q.length, n);
   const std::size_t groups = (n + length - 1) / length;
   const std::size_t steps = length / kStep;
-  for (std::size_t group = 0; group < groups; group += kBrackets) {
-    const std::size_t count = std::min(kBrackets, groups - group);
-    const Brackets<kBrackets> brackets(q.each.skip(group), count, rule);
+  GroupBrackets brackets;
+  for (std::size_t group = 0; group < groups; group += kGroups) {
+    const std::size_t count = std::min(kGroups, groups - group);
+    make_brackets(q.each.skip(group), count, rule, brackets);
     const std::size_t first = group * length;
     const std::size_t end = std::min(count * length, n - first) / kStep;
     for (std::size_t step = 0; step < end; ++step) {
@@ -325,8 +356,9 @@ void quantize_groups(const FastLoops& fast, const void* from, std::size_t n, con
 
 void quantize_rows(const FastLoops& fast, const void* from, std::size_t n, const QParams& q,
                    const CodeRule& rule, void* to) {
-  const Brackets<kColumns> brackets(q.each, n, rule);
-  for_rows(q, [&](std::size_t position, std::size_t apart) {
+  ColumnBrackets brackets;
+  make_brackets(q.each, n, rule, brackets);
+  for_rows<kRowsTogether>(q, [&](std::size_t position, std::size_t apart) {
     const float* x = static_cast<const float*>(from) + position;
     auto* out = static_cast<std::uint8_t*>(to) + position;
     for (std::size_t i = 0; i < n; i += 4) {
