@@ -444,6 +444,13 @@ void finish_tile(const PanelProduct& product, const PanelParts& parts, std::size
 
 // ---- formats of digits
 
+// Calls of(tile) for both tiles of a panel. What a loop would index goes through memory.
+template <typename Of>
+void for_tiles(Of of) {
+  of(std::size_t{0});
+  of(std::size_t{1});
+}
+
 // What a chunk's sums become totals by, for a panel.
 struct ChunkScales {
   Doubles scales[2];
@@ -455,17 +462,17 @@ struct ChunkScales {
   ChunkScales(const Panels& w, const PanelParts& parts, std::size_t chunk, std::size_t group)
       : shift(static_cast<std::uint32_t>(8 - w.bits)),
         subtracts(w.affine || w.input_scales != nullptr) {
-    for (std::size_t j = 0; j < 2; ++j) {
+    for_tiles([&](std::size_t j) {
       const std::size_t at = group * kPanel + j * kTile;
       scales[j] = widen_f32(wasm_v128_load(parts.scales + at));
       minus_sums[j] = wasm_v128_load(parts.minus_sums + chunk * kPanel + j * kTile);
-      if (!subtracts) continue;
+      if (!subtracts) return;
       // Where inputs have zero points, the sums have them as factors already.
       zero_points[j] = splat(w.unit());
       if (w.affine) {
         zero_points[j] = zero_points[j] * widen_i32(wasm_v128_load(parts.zero_points + at));
       }
-    }
+    });
   }
 };
 
@@ -545,12 +552,12 @@ struct SevenBitDigits {
 template <typename Format>
 void add_sums(const ChunkScales& chunk, const std::int32_t* sums, double x_sum,
               Doubles (&totals)[2]) {
-  for (std::size_t j = 0; j < 2; ++j) {
+  for_tiles([&](std::size_t j) {
     const Halves halves = Format::halves(chunk, sums + j * kTile, j);
     Doubles exact = widen_i32(halves.high) * splat(16384.0) + widen_i32(halves.low);
     if (chunk.subtracts) exact = exact - chunk.zero_points[j] * splat(x_sum);
     totals[j] = totals[j] + exact * chunk.scales[j];
-  }
+  });
 }
 
 // The same of several rows. A function of its own, so that what it
