@@ -20,10 +20,12 @@ export function showCurrentView(onShow) {
   isNarrow.addEventListener("change", fitMenu);
   fitMenu();
 
-  /** @param {boolean} isNavigation */
-  const show = (isNavigation) => {
-    const id = decodeURIComponent(location.hash.slice(1));
-    const target = id ? document.getElementById(id) : null;
+  /**
+   * @param {boolean} isNavigation
+   * @param {number} [place]  how far down this entry of the history was left
+   */
+  const show = (isNavigation, place) => {
+    const target = elementOf(location.hash);
     const view = /** @type {HTMLElement} */ (target?.closest(".view") ?? views[0]);
     const isNewView = !view.hasAttribute("data-current") || !isNavigation;
     for (const other of views) other.toggleAttribute("data-current", other === view);
@@ -37,14 +39,15 @@ export function showCurrentView(onShow) {
     document.title = view.dataset.title ? `${view.dataset.title} · zeropoint` : "zeropoint";
     onShow(view);
     if (isNarrow.matches) fitMenu();
-    if (!isNavigation && !target) return;
+    if (!isNavigation && !target && place === undefined) return;
     const behavior = isNewView ? "instant" : "auto";
-    if (target && target !== view) target.scrollIntoView({ behavior });
+    if (place !== undefined) scrollTo({ top: place, behavior: "instant" });
+    else if (target && target !== view) target.scrollIntoView({ behavior });
     else scrollTo({ top: 0, behavior });
     // Screen readers and the Tab key go on from where the reader now is.
     if (isNavigation) {
-      const place = target && target !== view ? target : view.querySelector("h1");
-      focusQuietly(/** @type {HTMLElement | null} */ (place));
+      const part = target && target !== view ? target : view.querySelector("h1");
+      focusQuietly(/** @type {HTMLElement | null} */ (part));
     }
   };
 
@@ -53,8 +56,58 @@ export function showCurrentView(onShow) {
     event.preventDefault();
     document.getElementById("main")?.focus();
   });
-  addEventListener("hashchange", () => show(true));
-  show(false);
+  const placeOfEntry = keepPlaces();
+  addEventListener("hashchange", () => show(true, placeOfEntry()));
+  show(false, placeOfEntry());
+}
+
+const REST = 100; // milliseconds without scrolling, after which a place is worth keeping
+
+/**
+ * Keeps with every entry of the history how far down it was left. The browser does that too, but returns
+ * while the view that is left is still shown, which is of another height.
+ * @returns {() => number | undefined} the place of the current entry, if it was here before
+ */
+function keepPlaces() {
+  history.scrollRestoration = "manual"; // two would disturb each other
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const keep = () => {
+    clearTimeout(timer);
+    if (history.state?.top === scrollY) return;
+    history.replaceState({ ...history.state, top: scrollY }, "");
+  };
+  addEventListener("scroll", () => {
+    clearTimeout(timer);
+    timer = setTimeout(keep, REST);
+  });
+  // What follows a link leaves this entry before it is at rest.
+  addEventListener("click", ({ target }) => {
+    if (target instanceof Element && target.closest("a[href]")) keep();
+  });
+  // From here on the address is another entry's: what was about to be kept is not its place.
+  /** @type {number | undefined} */
+  let place = history.state?.top;
+  addEventListener("popstate", () => {
+    clearTimeout(timer);
+    place = history.state?.top;
+  });
+  return () => {
+    clearTimeout(timer);
+    return place;
+  };
+}
+
+/**
+ * What the address names; one that cannot be read names nothing.
+ * @param {string} hash
+ */
+function elementOf(hash) {
+  try {
+    return document.getElementById(decodeURIComponent(hash.slice(1)));
+  } catch {
+    return null;
+  }
 }
 
 /** @param {HTMLElement | null} element */

@@ -278,6 +278,17 @@ describe("Finding one's way", () => {
     await visit.close();
   });
 
+  it("shows the overview where the address names nothing, or cannot be read", async () => {
+    for (const hash of ["#nothing-of-that-name", "#%", "#%E0%A4%A"]) {
+      const visit = await openPage(browser, site.url + hash);
+      const { page } = visit;
+      assert.equal(await countVisible(page, "#overview"), 1, hash);
+      await openNotebook(page, NOTEBOOKS[0]);
+      assert.deepEqual(await visit.problems(), [], hash);
+      await visit.close();
+    }
+  });
+
   it("goes back with the browser's button, and moves the focus to the new heading", async () => {
     const visit = await openPage(browser, site.url);
     const { page } = visit;
@@ -290,6 +301,36 @@ describe("Finding one's way", () => {
     );
     await page.evaluate(() => history.back());
     await page.waitForSelector("#overview[data-current]");
+    await visit.close();
+  });
+
+  it("goes back and forward to the places that were left, not only to the views", async () => {
+    const visit = await openPage(browser, site.url);
+    const { page } = visit;
+    await openNotebook(page, "finer-granularity");
+    // Anchoring what is on the screen, browsers may scroll by some pixels of their own.
+    const stay = async (place) => {
+      await page.evaluate((y) => scrollTo({ top: y, behavior: "instant" }), place);
+      await page.waitForFunction((y) => Math.abs(history.state?.top - y) < 10, {}, place);
+    };
+    const returned = (view, place) =>
+      page.waitForFunction(
+        (id, y) =>
+          document.getElementById(id).matches("[data-current]") && Math.abs(scrollY - y) < 10,
+        {},
+        view,
+        place,
+      );
+    await stay(6000);
+    await page.$eval(".contents a[href='#digit-planes']", (link) => link.click());
+    await returned("digit-planes", 0);
+    await stay(900);
+    await page.evaluate(() => history.back());
+    await returned("finer-granularity", 6000);
+    await page.evaluate(() => history.forward());
+    await returned("digit-planes", 900);
+    await page.reload();
+    await returned("digit-planes", 900);
     await visit.close();
   });
 
