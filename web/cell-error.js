@@ -36,10 +36,14 @@ export function describeError(thrown, file, cellOf) {
   return error;
 }
 
+const MESSAGE_LIMIT = 5000; // characters: a message is read, not searched
+
 /** @param {unknown} value */
 function safeString(value) {
   try {
-    return String(value);
+    const text = String(value);
+    if (text.length <= MESSAGE_LIMIT) return text;
+    return `${text.slice(0, MESSAGE_LIMIT)} … the rest of the message is left out`;
   } catch {
     return "a value that cannot be shown";
   }

@@ -14,6 +14,7 @@ import { createScope } from "./scope.js";
  */
 
 const OUTPUT_LIMIT = 200_000; // characters: more than anyone reads, less than a page can hold
+const PLOT_LIMIT = 50;
 const FLUSH_AFTER = 50; // milliseconds
 
 const post = self.postMessage.bind(self);
@@ -24,6 +25,7 @@ const cellLabels = new Map();
 let run = 0;
 let printed = "";
 let printedTotal = 0;
+let plotTotal = 0;
 let flushedAt = 0;
 let shownPlots = new WeakSet();
 
@@ -45,11 +47,20 @@ function print(...values) {
 
 /** @param {string} text */
 function write(text) {
-  if (printedTotal > OUTPUT_LIMIT) return;
+  const room = OUTPUT_LIMIT - printedTotal;
+  if (room < 0) return;
   printedTotal += text.length;
-  printed += text;
-  if (printedTotal > OUTPUT_LIMIT) printed += "\n… the rest of the output is left out\n";
+  printed += cut(text, room);
   if (performance.now() - flushedAt > FLUSH_AFTER) flush();
+}
+
+/**
+ * @param {string} text
+ * @param {number} room  how many characters of it are shown
+ */
+function cut(text, room) {
+  if (text.length <= room) return text;
+  return `${text.slice(0, room)}\n… the rest of the output is left out\n`;
 }
 
 function flush() {
@@ -80,7 +91,10 @@ function showPlot(plot) {
 
 /** @param {unknown} plot */
 function postPlot(plot) {
+  plotTotal++;
+  if (plotTotal === PLOT_LIMIT + 1) write("… the other plots are left out\n");
   flush();
+  if (plotTotal > PLOT_LIMIT) return;
   post({ type: "output", run, output: { kind: "plot", plot } });
 }
 
@@ -144,6 +158,7 @@ async function runCell({ run: id, label, source, checks }) {
   cellLabels.set(file, label);
   run = id;
   printedTotal = 0;
+  plotTotal = 0;
   flushedAt = performance.now();
   shownPlots = new WeakSet();
 
@@ -170,7 +185,8 @@ function show(value) {
     showPlot(value);
     return undefined;
   }
-  return notebook.display(value);
+  const text = notebook.display(value);
+  return text === undefined ? undefined : cut(text, OUTPUT_LIMIT);
 }
 
 /**

@@ -80,6 +80,29 @@ describe("A cell", () => {
     assert.match(output, /the rest of the output is left out$/);
   });
 
+  it("leaves out what is too long in one piece: printed, as a value, in an error, and as plots", async () => {
+    const line =
+      '{ title: "t", x: "x", y: "y", series: [{ name: "s", points: [[0, 1], [1, 2]] }] }';
+    for (const [source, part] of [
+      ['print("x".repeat(3e6));', "output"],
+      ['"x".repeat(3e6)', "output"],
+      ['throw new Error("x".repeat(3e6));', "error"],
+      [`for (let i = 0; i < 500; i++) plotLines(${line});`, "output"],
+    ]) {
+      const { [part]: text, plots } = await runInFirstCell(source);
+      assert.ok(text.length < 250_000 && plots <= 50, source);
+      assert.match(text, /left out/, source);
+    }
+  });
+
+  it("lets a long output scroll in its own box, which the keyboard reaches", async () => {
+    await runInFirstCell("for (let i = 0; i < 500; i++) print(i);");
+    const output = `${cell(1)} .cell-output pre.text`;
+    const box = await page.waitForSelector(`${output}[tabindex="0"]`);
+    const { height } = await box.boundingBox();
+    assert.ok(height > 300 && height < 900, `${height} pixels`);
+  });
+
   it("cannot reach the page, only its worker", async () => {
     const { output } = await runInFirstCell("[typeof document, typeof window]");
     assert.equal(output, "['undefined', 'undefined']");
