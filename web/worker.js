@@ -33,6 +33,15 @@ let shownPlots = new WeakSet();
 scope.provide({ print, float: notebook.float, int: notebook.int, round: notebook.round });
 scope.provide({ plotLines });
 
+// What goes to the console is seen in the page as well, where most readers look.
+for (const level of /** @type {const} */ (["log", "info", "warn", "error", "debug"])) {
+  const tell = console[level].bind(console);
+  console[level] = (...values) => {
+    tell(...values);
+    print(...values);
+  };
+}
+
 /** @type {Record<string, Record<string, unknown>>} */
 const modules = {
   zeropoint,

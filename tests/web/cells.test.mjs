@@ -95,6 +95,11 @@ describe("A cell", () => {
     }
   });
 
+  it("shows what goes to the console, too", async () => {
+    const { output } = await runInFirstCell('console.log("a", 1);\nconsole.info([2]);\n3');
+    assert.equal(output, "a 1\n[2]\n3");
+  });
+
   it("lets a long output scroll in its own box, which the keyboard reaches", async () => {
     await runInFirstCell("for (let i = 0; i < 500; i++) print(i);");
     const output = `${cell(1)} .cell-output pre.text`;

@@ -464,7 +464,8 @@ function notebookHtml({ id, number, title, html }, notebooks) {
         "p",
         {},
         "A cell shows the value of its last expression; expressions with commas between them show as a " +
-          "tuple. Names can be declared again, and all cells share them.",
+          "tuple. print and console.log write below the cell. Names can be declared again, and all cells " +
+          "share them.",
       ),
     ),
   );
