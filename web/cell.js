@@ -1,6 +1,7 @@
 // One cell on the page: its code, its controls, what it printed, and how that compares.
 
 import { diffLines, matches } from "./compare.js";
+import { keepSource, keptSource } from "./edits.js";
 import { icon } from "./icons.js";
 import { KernelGone } from "./kernel.js";
 import { quantizationErrorPlot } from "./plot.js";
@@ -51,8 +52,10 @@ export class Cell {
     this.output = /** @type {HTMLElement} */ (element.querySelector(".cell-output"));
     this.expected = /** @type {HTMLElement | null} */ (element.querySelector(".cell-expected"));
     this.checkList = /** @type {HTMLElement | null} */ (element.querySelector(".cell-checks"));
-    this.originalSource = this.code.querySelector("code")?.textContent ?? "";
-    this.source = this.originalSource;
+    const staticCode = this.code.querySelector("code");
+    this.originalSource = staticCode?.textContent ?? "";
+    this.source = keptSource(element.id, this.originalSource);
+    if (staticCode && this.isEdited) staticCode.textContent = this.source;
     this.expectedText = this.expected?.querySelector("pre")?.textContent ?? "";
     this.expectation = /** @type {keyof typeof EXPECTATIONS | undefined} */ (
       this.expected?.dataset.kind
@@ -60,6 +63,7 @@ export class Cell {
     /** @type {string[]} */
     this.checks = JSON.parse(this.checkList?.dataset.sources ?? "[]");
     this.#addControls();
+    this.#showEdited();
   }
 
   get isEdited() {
@@ -124,10 +128,7 @@ export class Cell {
       parent: host,
       source: this.source,
       label: `Code of ${this.label}`,
-      onChange: (source) => {
-        this.source = source;
-        this.#showEdited();
-      },
+      onChange: (source) => this.#changeSource(source),
       onRun: () => this.notebook.run([this]),
       onRunAndAdvance: () => this.notebook.runAndAdvance(this),
     });
@@ -145,8 +146,16 @@ export class Cell {
   }
 
   restoreSource() {
-    this.source = this.originalSource;
+    this.#changeSource(this.originalSource);
     this.#setEditorSource(this.source);
+    const staticCode = this.code.querySelector("code");
+    if (staticCode) staticCode.textContent = this.source;
+  }
+
+  /** @param {string} source */
+  #changeSource(source) {
+    this.source = source;
+    keepSource(this.element.id, this.originalSource, source);
     this.#showEdited();
   }
 

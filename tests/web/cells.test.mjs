@@ -233,6 +233,27 @@ describe("Editing", () => {
   });
 });
 
+describe("What was changed", () => {
+  it("is there again when the page is loaded again, until it is reset", async () => {
+    const load = async () => {
+      await page.reload();
+      await page.waitForSelector(`#${NOTEBOOK}[data-current] .toolbar:not([hidden])`);
+    };
+    const original = await textOf(page, `${cell(1)} >>> .cm-content`);
+    await runInFirstCell("6 * 7");
+    await load();
+    await page.waitForSelector(`${cell(1)}[data-edited] button.reset-cell:not([hidden])`);
+    await click(page, `${cell(1)} button.run`);
+    await page.waitForSelector(`${cell(1)}[data-state="done"]`);
+    assert.equal((await readCells(page))[0].output, "42");
+    assert.equal(await textOf(page, `${cell(1)} >>> .cm-content`), "6 * 7");
+    await click(page, `${cell(1)} button.reset-cell`);
+    await load();
+    assert.equal(await page.$(`${cell(1)}[data-edited]`), null);
+    assert.equal(await textOf(page, `${cell(1)} >>> .cm-content`), original);
+  });
+});
+
 describe("An editor", () => {
   it("takes exactly the room of the code it replaces, so that nothing jumps", async () => {
     const heights = (where) =>
