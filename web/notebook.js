@@ -10,6 +10,8 @@ export class Notebook {
   /** @type {Cell | undefined} */
   #running;
   #count = 0;
+  /** Many cells are announced once, at the end. */
+  #isMany = false;
 
   /**
    * @param {HTMLElement} element
@@ -63,7 +65,8 @@ export class Notebook {
     if (idle.length === 0) return;
     for (const cell of idle) cell.wait();
     this.#queue.push(...idle);
-    if (!this.#running) await this.#work(cells.length > 1);
+    this.#isMany ||= cells.length > 1;
+    if (!this.#running) await this.#work();
   }
 
   runAll() {
@@ -119,8 +122,7 @@ export class Notebook {
   /** @type {Promise<void>} */
   #idle = Promise.resolve();
 
-  /** @param {boolean} isMany  many cells are announced once, at the end */
-  async #work(isMany) {
+  async #work() {
     /** @type {() => void} */
     let done = () => {};
     this.#idle = new Promise((resolve) => {
@@ -137,11 +139,12 @@ export class Notebook {
         for (const waiting of this.#queue.splice(0)) waiting.unwait();
         this.#forgetVariables();
       }
-      if (!isMany && ran === 1) this.announce(cell.summary);
+      if (!this.#isMany) this.announce(cell.summary);
     }
     this.#running = undefined;
     this.#showStatus();
-    if (isMany) this.announce(`${ran} cells ran. ${this.#tally()}`);
+    if (this.#isMany) this.announce(`${ran} cells ran. ${this.#tally()}`);
+    this.#isMany = false;
     done();
   }
 

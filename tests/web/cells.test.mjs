@@ -388,6 +388,16 @@ describe("The keyboard alone", () => {
     );
     assert.equal(await attributeOf(page, "#announcements", "aria-live"), "polite");
   });
+
+  it("is told at the end, too, when all cells are run while one is running", async () => {
+    await typeInto(page, cell(1), "await new Promise((done) => setTimeout(done, 1000));");
+    await press(page, "Mod+Enter");
+    await page.waitForSelector(`${cell(1)}[data-state="running"]`);
+    await click(page, ".view[data-current] [data-action='run-all']");
+    await page.waitForFunction(() =>
+      document.getElementById("announcements").textContent.startsWith("18 cells ran."),
+    );
+  });
 });
 
 describe("A worker that cannot be loaded", () => {
