@@ -108,6 +108,15 @@ describe("A cell", () => {
     assert.ok(height > 300 && height < 900, `${height} pixels`);
   });
 
+  it("stays where it is when it has been run and judged", async () => {
+    const left = () =>
+      page.$eval(`${cell(6)} .cell-code`, (code) => code.getBoundingClientRect().left);
+    const before = await left();
+    await click(page, `${cell(6)} button.run-to-here`);
+    await page.waitForSelector(`${cell(6)}[data-verdict="matches"]`);
+    assert.equal(await left(), before);
+  });
+
   it("cannot reach the page, only its worker", async () => {
     const { output } = await runInFirstCell("[typeof document, typeof window]");
     assert.equal(output, "['undefined', 'undefined']");
