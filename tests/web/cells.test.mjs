@@ -6,6 +6,7 @@ import {
   attributeOf,
   bringIntoView,
   cellSelector,
+  chromiumOnly,
   click,
   clickInto,
   countVisible,
@@ -283,6 +284,23 @@ describe("An editor", () => {
   });
 });
 
+describe("An editor in forced colours", () => {
+  it("shows that it has the focus", chromiumOnly("force colours"), async () => {
+    const session = await page.createCDPSession();
+    const features = [{ name: "forced-colors", value: "active" }];
+    await session.send("Emulation.setEmulatedMedia", { features });
+    await clickInto(page, cell(1));
+    const { outlineStyle, outlineWidth } = await page.$eval(`${cell(1)} .cell-code`, (code) => {
+      const { outlineStyle, outlineWidth } = getComputedStyle(code);
+      return { outlineStyle, outlineWidth };
+    });
+    assert.deepEqual(
+      { outlineStyle, outlineWidth },
+      { outlineStyle: "solid", outlineWidth: "2px" },
+    );
+  });
+});
+
 describe("Run to here", () => {
   it("runs the cells above and this one, and no more", async () => {
     await click(page, `${cell(6)} button.run-to-here`);
@@ -354,10 +372,10 @@ describe("The keyboard alone", () => {
         if (!element || element === document.body) return null;
         const inner = element.shadowRoot?.activeElement ?? element;
         const box = element.closest(".cell-code") ?? inner;
-        const style = getComputedStyle(inner);
-        const shown =
-          (style.outlineStyle !== "none" && Number.parseFloat(style.outlineWidth) > 0) ||
-          getComputedStyle(box).boxShadow !== "none";
+        const shown = [inner, box].some((each) => {
+          const { outlineStyle, outlineWidth } = getComputedStyle(each);
+          return outlineStyle !== "none" && Number.parseFloat(outlineWidth) > 0;
+        });
         return {
           key: `${element.closest("[id]")?.id} ${element.className} ${element.textContent.trim().slice(0, 20)}`,
           name: (inner.getAttribute("aria-label") ?? inner.textContent).trim(),
