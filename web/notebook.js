@@ -38,6 +38,14 @@ export class Notebook {
     this.status = /** @type {HTMLElement} */ (toolbar.querySelector(".toolbar-status"));
     toolbar.hidden = false;
     this.#showStatus();
+    // What is scrolled to must not end up behind the toolbar, however many lines it has.
+    const measure = () => {
+      const height = toolbar.offsetHeight;
+      if (height === 0) return;
+      document.documentElement.style.setProperty("--toolbar-height", `${height}px`);
+    };
+    new ResizeObserver(measure).observe(toolbar);
+    measure();
   }
 
   /** The editor is made when its cell comes near the screen, or is entered. */

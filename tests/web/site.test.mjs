@@ -99,6 +99,37 @@ describe("Offline", () => {
   });
 });
 
+describe("A low screen", () => {
+  it("is left to the text: nothing stays at its top", async () => {
+    const visit = await openPage(browser, site.url, { viewport: { width: 320, height: 256 } });
+    const { page } = visit;
+    await openNotebook(page, "finer-granularity");
+    await page.evaluate(() => scrollTo({ top: 1500, behavior: "instant" }));
+    const tops = await page.$$eval(".page-header, .view[data-current] .toolbar", (bars) =>
+      bars.map((bar) => bar.getBoundingClientRect().bottom),
+    );
+    assert.ok(tops.length === 2 && tops.every((bottom) => bottom < 0));
+    await visit.close();
+  });
+
+  it("scrolls the list of keys where it does not fit, and covers no cell that was gone to", async () => {
+    const viewport = { width: 320, height: 500 };
+    const visit = await openPage(browser, `${site.url}#finer-granularity-in-48`, { viewport });
+    const { page } = visit;
+    const bottom = () =>
+      page.$eval(".view[data-current] .toolbar", (bar) => bar.getBoundingClientRect().bottom);
+    const top = await page.$eval(
+      '[id="finer-granularity-in-48"]',
+      (cell) => cell.getBoundingClientRect().top,
+    );
+    assert.ok(top >= (await bottom()), "the cell is covered");
+    await click(page, ".view[data-current] .keys summary");
+    await page.waitForSelector(".view[data-current] .keys[open]");
+    assert.ok((await bottom()) <= viewport.height);
+    await visit.close();
+  });
+});
+
 describe("A screen of 360 pixels", () => {
   it("never scrolls sideways, before and after running", async () => {
     const visit = await openPage(browser, site.url, { viewport: { width: 360, height: 740 } });
