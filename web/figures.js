@@ -23,14 +23,20 @@ export async function showFigures(view) {
     view.querySelectorAll("[data-figure]:not([data-live])")
   );
   if (waiting.length === 0) return;
-  for (const element of waiting) element.dataset.live = "";
+  for (const element of waiting) {
+    element.dataset.live = "";
+    delete element.dataset.failed;
+  }
   try {
     const zeropoint = await loadZeropoint();
     for (const element of waiting) makeLive(element, zeropoint);
   } catch {
     // The built drawings stay, without controls; a cell that runs reports what is wrong.
     loading = undefined;
-    for (const element of waiting) delete element.dataset.live;
+    for (const element of waiting) {
+      delete element.dataset.live;
+      element.dataset.failed = "";
+    }
   }
 }
 

@@ -19,6 +19,7 @@ function announce(message) {
   }, 50);
 }
 
+document.documentElement.classList.remove("is-starting");
 document.documentElement.classList.add("is-live");
 connectThemeButton();
 makeScrollable(document);

@@ -99,6 +99,54 @@ describe("Offline", () => {
   });
 });
 
+describe("Before its scripts have come", () => {
+  const SCRIPT = /\/assets\/index-[^/]*\.js$/;
+
+  for (const width of [360, 1280]) {
+    it(`the page shows what it will show then, in the same place, at ${width} pixels`, async () => {
+      const context = await browser.createBrowserContext();
+      const page = await context.newPage();
+      await page.setViewport({ width, height: 900 });
+      await page.setRequestInterception(true);
+      const held = [];
+      page.on("request", (request) => {
+        if (SCRIPT.test(request.url())) held.push(request);
+        else request.continue();
+      });
+      const shown = async () => ({
+        views: await page.$$eval(".view", (views) =>
+          views.filter((view) => view.checkVisibility()).map(({ id }) => id),
+        ),
+        top: await page.$eval(".view[id='per-channel'] .cell", (cell) =>
+          Math.round(cell.getBoundingClientRect().top + scrollY),
+        ),
+      });
+      const arriving = page.goto(`${site.url}#per-channel`);
+      while (held.length === 0) await new Promise((resolve) => setTimeout(resolve, 50));
+      await page.waitForSelector("footer");
+      await page.waitForFunction(() => document.styleSheets.length > 0);
+      const before = await shown();
+      assert.deepEqual(before.views, ["per-channel"]);
+      for (const request of held) request.continue();
+      await arriving;
+      await page.waitForSelector(".is-live .view[data-current] .toolbar:not([hidden])");
+      assert.deepEqual(await shown(), before);
+      await context.close();
+    });
+  }
+
+  it("shows everything if they do not come", async () => {
+    const own = await serveSite({ missing: SCRIPT });
+    const visit = await openPage(browser, `${own.url}#per-channel`, { isLive: false });
+    await visit.page.waitForFunction(() =>
+      [...document.querySelectorAll(".view")].every((view) => view.checkVisibility()),
+    );
+    assert.equal(await countVisible(visit.page, "button"), 0);
+    await visit.close();
+    await own.close();
+  });
+});
+
 describe("A low screen", () => {
   it("is left to the text: nothing stays at its top", async () => {
     const visit = await openPage(browser, site.url, { viewport: { width: 320, height: 256 } });

@@ -413,7 +413,7 @@ const ABOUT = {
  * @param {NotebookText} notebook
  * @param {NotebookText[]} notebooks
  */
-function notebookHtml({ id, number, title, html }, notebooks) {
+function notebookHtml({ id, number, title, html, cells }, notebooks) {
   const previous = notebooks[number - 2];
   const next = notebooks[number];
   const action = (
@@ -434,7 +434,7 @@ function notebookHtml({ id, number, title, html }, notebooks) {
     action("run-all", "play-all", "Run all"),
     action("stop", "stop", "Stop", true),
     action("reset", "reset", ["Reset", h("span", { class: "more" }, " notebook")]),
-    h("span", { class: "toolbar-status" }),
+    h("span", { class: "toolbar-status" }, `${cells} cells`),
     h(
       "details",
       { class: "keys" },

@@ -1,7 +1,49 @@
-// Runs before anything is drawn, so that a chosen theme does not flash. The rest is in theme.js.
+// Runs before anything is drawn, so that a chosen theme does not flash, and neither do the other views:
+// while the page's scripts are on their way, this shows the view that the address names. The rest is in
+// theme.js and router.js.
+
+const root = document.documentElement;
+
 try {
   const theme = localStorage.getItem("zeropoint-theme");
-  if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
+  if (theme === "light" || theme === "dark") root.dataset.theme = theme;
 } catch {
   // Storage may be forbidden: then the system's theme it is.
 }
+
+root.classList.add("is-starting");
+// Should the scripts not come, or fail, everything is shown, as without scripts.
+addEventListener("error", () => root.classList.remove("is-starting"), true);
+
+function showNamedView() {
+  if (!root.classList.contains("is-starting")) return;
+  const views = document.querySelectorAll(".view");
+  let named = null;
+  try {
+    named = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  } catch {
+    // An address that cannot be read names nothing.
+  }
+  const view = named?.closest(".view") ?? views[0];
+  for (const other of views) other.toggleAttribute("data-current", other === view);
+}
+
+addEventListener("hashchange", showNamedView);
+
+function fit() {
+  showNamedView();
+  // On narrow screens the contents are a drawer.
+  const menu = /** @type {HTMLDetailsElement | null} */ (
+    document.querySelector(".contents details:not([data-fitted])")
+  );
+  if (!menu) return;
+  menu.dataset.fitted = "";
+  if (matchMedia("(max-width: 64rem)").matches) menu.open = false;
+}
+
+const arrivals = new MutationObserver(fit);
+arrivals.observe(root, { childList: true, subtree: true });
+document.addEventListener("readystatechange", () => {
+  arrivals.disconnect();
+  fit();
+});
