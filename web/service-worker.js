@@ -8,6 +8,9 @@ const scope = worker.registration.scope;
 // Several copies of the page may live on one origin, each below its own path.
 const prefix = `zeropoint ${scope} `;
 const cacheName = prefix + VERSION;
+// The API reference is large and read in parts: of it the pages that were opened are kept.
+const apiScope = `${scope}api/`;
+const openedName = `${prefix}opened`;
 
 worker.addEventListener("install", (/** @type {any} */ event) => {
   event.waitUntil(
@@ -27,7 +30,8 @@ worker.addEventListener("activate", (/** @type {any} */ event) => {
       .then((names) =>
         Promise.all(
           names
-            .filter((name) => name.startsWith(prefix) && name !== cacheName)
+            .filter((name) => name.startsWith(prefix))
+            .filter((name) => name !== cacheName && name !== openedName)
             .map((name) => caches.delete(name)),
         ),
       )
@@ -38,7 +42,9 @@ worker.addEventListener("activate", (/** @type {any} */ event) => {
 worker.addEventListener("fetch", (/** @type {any} */ event) => {
   const { request } = event;
   if (request.method !== "GET" || !request.url.startsWith(scope)) return;
-  event.respondWith(request.mode === "navigate" ? freshOrKept(request) : keptOrFresh(request));
+  if (request.url.startsWith(apiScope)) event.respondWith(freshOrOpened(request));
+  else if (request.mode === "navigate") event.respondWith(freshOrKept(request));
+  else event.respondWith(keptOrFresh(request));
 });
 
 /**
@@ -53,6 +59,34 @@ async function freshOrKept(request) {
     // No network.
   }
   return (await kept(new URL("index.html", scope).href)) ?? Response.error();
+}
+
+/**
+ * A part of the API reference: new if there is a network, else as it was when it was opened.
+ * @param {Request} request
+ */
+async function freshOrOpened(request) {
+  const cache = await caches.open(openedName);
+  try {
+    const response = await fetch(request);
+    if (response.ok) await cache.put(request, response.clone());
+    return response;
+  } catch {
+    const opened = await cache.match(request, { ignoreSearch: true });
+    return opened ?? (request.mode === "navigate" ? notOpened() : Response.error());
+  }
+}
+
+function notOpened() {
+  const html =
+    `<!doctype html><html lang="en"><meta charset="utf-8"><title>Not kept · zeropoint</title>` +
+    `<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">` +
+    `<main><h1>Not on this device</h1><p>There is no network, and this page of the API reference ` +
+    `has not been opened before. <a href="${scope}">The notebooks</a> work without.</p></main>`;
+  return new Response(html, {
+    status: 503,
+    headers: { "content-type": "text/html; charset=utf-8" },
+  });
 }
 
 /**

@@ -99,6 +99,29 @@ describe("Offline", () => {
   });
 });
 
+describe("Offline, the API reference", () => {
+  it("keeps the pages that were opened, and says so of the others", async () => {
+    const own = await serveSite();
+    const visit = await openPage(browser, own.url);
+    const { page } = visit;
+    await page.evaluate(() => navigator.serviceWorker.ready);
+    await page.waitForFunction(() => navigator.serviceWorker.controller !== null);
+    const opened = `${own.url}api/functions/zeropoint.quantize.html`;
+    await page.goto(opened);
+    const background = () => page.$eval("body", (body) => getComputedStyle(body).backgroundColor);
+    const styled = await background();
+    await own.close();
+    await page.goto(opened);
+    assert.equal(await page.$eval("h1", (title) => title.textContent), "Function quantize");
+    assert.equal(await background(), styled);
+    await page.goto(`${own.url}api/functions/zeropoint.tensor.html`);
+    assert.match(await page.$eval("main", (main) => main.textContent), /has not been opened/);
+    await click(page, "main a");
+    await page.waitForSelector("#overview[data-current]");
+    await visit.close();
+  });
+});
+
 describe("Before its scripts have come", () => {
   const SCRIPT = /\/assets\/index-[^/]*\.js$/;
 
