@@ -6,9 +6,21 @@ export function connectThemeButton() {
   const button = /** @type {HTMLButtonElement} */ (document.getElementById("theme"));
   const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
   const root = document.documentElement;
+  const metas = /** @type {NodeListOf<HTMLMetaElement>} */ (
+    document.querySelectorAll("meta[name='theme-color']")
+  );
 
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : systemIsDark.matches);
-  const show = () => button.setAttribute("aria-pressed", String(isDark()));
+  const show = () => {
+    button.setAttribute("aria-pressed", String(isDark()));
+    // The browser's own bars, where they take the page's colour.
+    for (const meta of metas) {
+      const { theme } = meta.dataset;
+      const isChosen = root.dataset.theme === theme;
+      if (root.dataset.theme) meta.media = isChosen ? "all" : "not all";
+      else meta.media = `(prefers-color-scheme: ${theme})`;
+    }
+  };
 
   button.addEventListener("click", () => {
     const wanted = isDark() ? "light" : "dark";

@@ -318,6 +318,26 @@ describe("The theme", () => {
   );
 });
 
+describe("The colour of the browser's own bars", () => {
+  it("is the chosen theme's", chromiumOnly("choose a theme"), async () => {
+    const colour = (page) =>
+      page.$$eval("meta[name='theme-color']", (metas) =>
+        metas.filter(({ media }) => matchMedia(media).matches).map(({ content }) => content),
+      );
+    const visit = await openPage(browser, site.url, { colorScheme: "light" });
+    const { page } = visit;
+    assert.deepEqual(await colour(page), ["#fbfaf6"]);
+    await click(page, "#theme");
+    assert.deepEqual(await colour(page), ["#15181c"]);
+    await page.reload();
+    await page.waitForSelector(".is-live");
+    assert.deepEqual(await colour(page), ["#15181c"]);
+    await click(page, "#theme");
+    assert.deepEqual(await colour(page), ["#fbfaf6"]);
+    await visit.close();
+  });
+});
+
 describe("Reduced motion", () => {
   const title = "leaves no animation, transition or smooth scrolling";
   it(title, chromiumOnly("prefer no motion"), async () => {
