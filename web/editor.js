@@ -126,6 +126,10 @@ const theme = EditorView.theme({
   "&.cm-focused .cm-selectionBackground, .cm-selectionBackground": {
     background: "var(--selection) !important",
   },
+  "@media print": {
+    ".cm-content": { flexShrink: "1", overflowWrap: "anywhere", whiteSpace: "pre-wrap" },
+    ".cm-cursorLayer, .cm-selectionLayer": { display: "none" },
+  },
   "&.cm-focused .cm-matchingBracket": {
     backgroundColor: "var(--selection)",
     outline: "1px solid var(--rule-strong)",

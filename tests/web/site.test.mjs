@@ -507,4 +507,49 @@ describe("Paper", () => {
     assert.equal(await countVisible(page, '[id="quantize-and-dequantize-cell-6"] .cell-output'), 1);
     await visit.close();
   });
+
+  it("is black on white, whatever the theme", chromiumOnly("print"), async () => {
+    const visit = await openPage(browser, site.url, { colorScheme: "light" });
+    const { page } = visit;
+    await click(page, "#theme");
+    await page.emulateMediaType("print");
+    const colours = await page.$eval("body", (body) => {
+      const { color, backgroundColor } = getComputedStyle(body);
+      return { color, backgroundColor };
+    });
+    assert.deepEqual(colours, { color: "rgb(28, 33, 39)", backgroundColor: "rgb(251, 250, 246)" });
+    await visit.close();
+  });
+
+  it("has whole lines and whole outputs", chromiumOnly("print"), async () => {
+    const visit = await openPage(browser, site.url, { viewport: { width: 500, height: 700 } });
+    const { page } = visit;
+    await openNotebook(page, NOTEBOOKS[0]);
+    const cell = '[id="quantize-and-dequantize-cell-1"]';
+    await clickInto(page, cell);
+    await press(page, "Mod+a");
+    await enter(
+      page,
+      'for (let i = 0; i < 100; i++) print(i, "a line that is longer than paper is wide");',
+    );
+    await press(page, "Mod+Enter");
+    await page.waitForSelector(`${cell}[data-state="done"]`);
+    await page.emulateMediaType("print");
+    const hidden = await page.evaluate(() => {
+      const boxes = [
+        ...document.querySelectorAll(".view[data-current] pre"),
+        ...Array.from(document.querySelectorAll(".view[data-current] .editor"), ({ shadowRoot }) =>
+          shadowRoot.querySelector(".cm-scroller"),
+        ),
+      ];
+      return boxes
+        .filter((box) => box.checkVisibility())
+        .filter(
+          (box) => box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1,
+        )
+        .map((box) => box.textContent.slice(0, 40));
+    });
+    assert.deepEqual(hidden, []);
+    await visit.close();
+  });
 });
