@@ -95,7 +95,14 @@ export function buildPage() {
 async function buildApiPages() {
   const folder = join(root, "build", "api");
   const stamp = join(root, "build", "api-made-from");
-  const sources = ["src/js", "web/api", "web/build/api.mjs", "tsconfig.json", "package-lock.json"];
+  const sources = [
+    "src/js",
+    "web/api",
+    "web/build/api.mjs",
+    "web/public/icon.svg",
+    "tsconfig.json",
+    "package-lock.json",
+  ];
   const hash = createHash("sha256");
   for (const file of sources.flatMap(filesIn)) hash.update(file).update(readFileSync(file));
   const wanted = hash.digest("hex");

@@ -20,6 +20,9 @@ const POLICY = `<meta http-equiv="Content-Security-Policy" content="default-src 
 /** The one script that TypeDoc writes into its pages; theme.js does its work. */
 const INLINE_SCRIPT = /<script>document\.documentElement\.dataset\.theme = [^<]*<\/script>/;
 
+/** What TypeDoc says of a page, between the contents and the settings. */
+const MAIN_PART = /<div( class="col-content">.*)<\/div>\n?(<div class="col-sidebar">)/s;
+
 /** The element that TypeDoc writes rules into, which the policy forbids, and a sheet that it allows. */
 const STYLE_ELEMENT = 'document.head.appendChild(document.createElement("style"))';
 const STYLE_SHEET = `(() => {
@@ -62,6 +65,7 @@ export async function buildApi(folder) {
       hideGenerator: true,
       navigationLinks: { Notebooks: "../index.html" },
       customCss: at("../api/style.css"),
+      favicon: at("../public/icon.svg"),
       // What is only named in a signature needs no page, and parameters of functions that take their
       // arguments in several forms are described once.
       validation: { notExported: false, invalidLink: true, notDocumented: false },
@@ -81,7 +85,9 @@ export async function buildApi(folder) {
     const script = `<script src="${assets}theme.js"></script>`;
     const head = `<head><meta charset="utf-8"/>${POLICY}${script}`;
     const bare = replaced(page.url, page.contents, INLINE_SCRIPT, "");
-    page.contents = replaced(page.url, bare, '<head><meta charset="utf-8"/>', head);
+    const started = replaced(page.url, bare, '<head><meta charset="utf-8"/>', head);
+    const [, inner, rest] = MAIN_PART.exec(started) ?? [];
+    page.contents = replaced(page.url, started, MAIN_PART, `<main${inner}</main>${rest}`);
   });
   application.renderer.on(RendererEvent.END, ({ outputDirectory }) => {
     const assets = join(outputDirectory, "assets");
