@@ -77,7 +77,7 @@ function circumstances({ date, engine, machine, packages }) {
   const versions = Object.entries(packages).map(([name, version]) => `${name} ${version}`);
   return (
     `Measured on ${date} in ${engine} on ${machine.cpu} with ${machine.cores} cores; ` +
-    `${versions.join(", ")}. Medians, with the quartiles beside them; one thread unless said.`
+    `${versions.join(", ")}. Medians, with the quartiles below them; one thread unless said.`
   );
 }
 
