@@ -337,8 +337,10 @@ describe("The keyboard alone", () => {
     assert.ok(await inEditor());
 
     for (let number = 1; number <= 18; number++) {
-      assert.equal(
-        await page.evaluate(() => document.activeElement.closest(".cell").dataset.cell),
+      // The next editor has the focus as soon as it is made, which may be after the run.
+      await page.waitForFunction(
+        (id) => document.activeElement.closest(".cell")?.dataset.cell === id,
+        {},
         `cell-${number}`,
       );
       await press(page, "Shift+Enter");
