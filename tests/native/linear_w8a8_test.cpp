@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
 #include "compare.h"
+#include "kernels/panels.h"
 #include "packed.h"
 #include "random.h"
 #include "reference/quantize_f32.h"
@@ -235,6 +237,29 @@ TEST(LinearDynamic, SumsBeyondInt32Exactly) {
   EXPECT_EQ(y[0], 0.0F);
 }
 
+// More inputs than int32 holds the products of: exactly as many as are summed at a time, and more.
+constexpr std::array kLongSizes = {Size{3, kernels::kByteInputs, 9},
+                                   Size{2, kernels::kByteInputs + 1, 5},
+                                   Size{3, 2 * kernels::kByteInputs + 7, 9}};
+
+TEST(LinearDynamic, MatchesTheFormulaForRowsThatAreSummedInPieces) {
+  Random random(53);
+  for (const Size size : kLongSizes) {
+    SCOPED_TRACE(size.k);
+    const Layer layer = random_layer(size.m, size.k, size.n, true, random);
+    expect_dynamic(layer, {0.0371, 100}, random.uniforms(size.n, -5.0F, 5.0F));
+  }
+}
+
+TEST(LinearDynamic, KeepsTheSignOfAProductThatUnderflows) {
+  const Layer layer = {1, 1, 2, {1}, {-1, 1}, {testing::kSmallest}};
+  std::vector<float> y(2);
+  ASSERT_EQ(dynamic(layer, {0.25, 0}, {}, y), Status::kOk);
+  EXPECT_EQ(y[0], 0.0F);
+  EXPECT_TRUE(std::signbit(y[0]));
+  EXPECT_FALSE(std::signbit(y[1]));
+}
+
 // Everything but what a case changes: M 2, K 3, N 2.
 struct Arguments {
   Layer layer;
@@ -349,6 +374,16 @@ TEST(LinearStatic, MatchesTheFormulaForEverySizeScaleAndBias) {
         expect_static(layer, {0.0371, zero_point}, {1.93, 120}, bias);
       }
     }
+  }
+}
+
+TEST(LinearStatic, MatchesTheFormulaForRowsThatAreSummedInPieces) {
+  Random random(54);
+  for (const Size size : kLongSizes) {
+    SCOPED_TRACE(size.k);
+    const Layer layer = random_layer(size.m, size.k, size.n, true, random);
+    // Most sums are then within the codes.
+    expect_static(layer, {0.0371, 100}, {3000.0, 120}, std::vector<std::int32_t>(size.n, 99999));
   }
 }
 
