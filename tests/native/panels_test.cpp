@@ -405,7 +405,7 @@ void expect_digits(const PackedLayer& layer, const std::vector<float>& x, const 
   // Bounds, and good ones.
   const bool is_short = actual.format == kernels::Digits::kI7Short;
   const double error = is_short ? std::sqrt(expected.error_squares) : expected.error;
-  EXPECT_GE(scale.error, error * 0.999);
+  EXPECT_GE(scale.error, is_short ? error : error * 0.999);
   EXPECT_LE(scale.error, error * 1.002 + 0x1p-60);
   EXPECT_LE(scale.sum, expected.sum);
   EXPECT_GE(scale.sum, expected.sum * 0.998);
@@ -613,6 +613,55 @@ TEST(LinearPacked, TakesShortDigitsRowByRow) {
   });
   EXPECT_GT(short_rows, 100U);
   EXPECT_GT(other_rows, 100U);
+}
+
+/// Multiplies a row by int8 weights with scales of their own kind, in digits of a format.
+std::vector<float> multiply_row(const std::vector<float>& x, const std::vector<std::int8_t>& codes,
+                                WeightGranularity granularity, const std::vector<float>& scales,
+                                kernels::Digits format) {
+  const std::size_t n = codes.size() / x.size();
+  const std::vector<std::int32_t> zero_points(scales.size());
+  const QuantizedWeight<std::int8_t> w{codes, DType::kInt8, granularity, 0, scales, zero_points};
+  AlignedBytes block(0);
+  EXPECT_EQ(testing::pack(w, n, x.size(), block), Status::kOk);
+  const AlignedBytes scratch(linear_scratch_size(block.data(), 1));
+  std::vector<float> y(n);
+  linear_packed(x.data(), 1, panels_of(block.data()), nullptr, format, scratch.span(), y);
+  return y;
+}
+
+TEST(LinearPacked, HoldsAScaledInputThatRoundsUpToAPowerOfTwo) {
+  for (const kernels::Digits format : {kernels::Digits::kI16, kernels::Digits::kI7}) {
+    // (1 + 2^-14) (1 - 2^-14) = 1 - 2^-28: of 28 bits the largest integer, and half of one.
+    const std::vector<float> y = multiply_row(
+        {1.0F + 0x1p-14F}, {1, -1}, WeightGranularity::kPerInput, {1.0F - 0x1p-14F}, format);
+    EXPECT_EQ(y, (std::vector<float>{1.0F, -1.0F})) << "format " << static_cast<int>(format);
+  }
+}
+
+TEST(LinearPacked, TakesTheSameDigitsForWeightsOfEveryMagnitude) {
+  Random random(129);
+  constexpr std::size_t kInputs = 1500;
+  constexpr std::size_t kOutputs = 3;
+  std::size_t short_rows = 0;
+  for (std::size_t round = 0; round < 40; ++round) {
+    std::vector<std::int8_t> codes(kOutputs * kInputs);
+    for (std::int8_t& code : codes) code = static_cast<std::int8_t>(random.integer(-127, 127));
+    std::vector<float> x = random.uniforms(kInputs, -1, 1);
+    x[0] *= static_cast<float>(1 << round % 20);  // some rows need more digits than others
+    const auto run = [&](float scale, kernels::Digits format) {
+      std::vector<float> y = multiply_row(x, codes, WeightGranularity::kPerTensor, {scale}, format);
+      for (float& value : y) value /= scale;
+      return y;
+    };
+    const std::vector<float> y = run(1.0F, kernels::Digits::kI7Short);
+    for (const float scale : {0x1p-20F, 0x1p20F}) {
+      EXPECT_EQ(run(scale, kernels::Digits::kI7Short), y) << "round " << round << ", " << scale;
+    }
+    if (y != run(1.0F, kernels::Digits::kI7)) ++short_rows;
+  }
+  EXPECT_GT(short_rows, 5U);
+  EXPECT_LT(short_rows, 35U);
 }
 
 TEST(MultiplyPanels, MatchesTheReferenceInEveryFormForEveryKindOfRow) {
