@@ -112,8 +112,9 @@ TYPED_TEST(QuantizeF32, MatchesReferenceAtEveryLengthAndAlignment) {
       for (std::size_t offset = 0; offset < 4; ++offset) {
         SCOPED_TRACE(n);
         const std::vector<float> values = random.uniforms(n, -200.0F, 200.0F);
-        const UniformQParams qparams{0.75F, 1.0F, 1};
-        this->expect_reference(values, qparams, rule, offset);
+        for (const float zero_point : {1.0F, 0.25F}) {
+          this->expect_reference(values, UniformQParams{0.75F, zero_point, 1}, rule, offset);
+        }
         this->expect_reference_elementwise(values, rule, offset, random);
       }
     }
@@ -189,28 +190,30 @@ TYPED_TEST(QuantizeF32, MatchesReferenceAroundTheBoundariesOfManyScales) {
     for (const CodeRule rule : this->rules()) {
       const std::int32_t zero_point = round % 3 == 0 ? 0 : random.integer(rule.qmin, rule.qmax);
       const double limit = std::min(400, rule.qmax);
-      std::vector<float> values;
+      // Those as far from a boundary as each other by themselves: one value in doubt makes a whole
+      // step be computed exactly.
+      std::array<std::vector<float>, 7> near;
       std::vector<float> far;
       for (double code = -limit; code <= limit; ++code) {
         const double boundary = (code + 0.5 - (round % 2 == 0 ? zero_point : 0)) * double{scale};
         auto value = static_cast<float>(boundary);
         for (int step = 0; step < 3; ++step) value = std::nextafter(value, -kInfinity);
-        for (int step = 0; step < 7; ++step) {
+        for (std::vector<float>& values : near) {
           values.push_back(value);
           value = std::nextafter(value, kInfinity);
         }
-        // Further away, where rounding the sum with the zero point may yet reach it; by themselves,
-        // as one value in doubt makes a whole step be computed exactly.
+        // Further away, where rounding the sum with the zero point may yet reach it.
         for (int bits = 10; bits < 20; ++bits) {
           for (const double sign : {-1.0, 1.0}) {
             far.push_back(static_cast<float>(boundary * (1.0 + sign * std::ldexp(1.0, -bits))));
           }
         }
       }
-      this->expect_reference(far, UniformQParams{scale, static_cast<float>(zero_point), zero_point},
-                             rule, 0);
-      this->expect_reference(
-          values, UniformQParams{scale, static_cast<float>(zero_point), zero_point}, rule, 0);
+      const UniformQParams qparams{scale, static_cast<float>(zero_point), zero_point};
+      this->expect_reference(far, qparams, rule, 0);
+      for (const std::vector<float>& values : near) {
+        this->expect_reference(values, qparams, rule, 0);
+      }
     }
   }
 }
