@@ -356,6 +356,36 @@ TEST(LinearDequantization, BroadcastsAllThreeOperandsIndexByIndex) {
   }
 }
 
+// ---- the torch family
+
+// 2^24 + 1 steps count as 2^24 before they are scaled, not after.
+TEST(DequantizePerTensor, RoundsInt32StepsToFloat32BeforeScaling) {
+  const std::vector<std::int32_t> codes = {16777217, -16777217};
+  std::vector<float> values(2);
+  ASSERT_EQ(dequantize_per_tensor<std::int32_t>(codes, 3.0, 0, values), Status::kOk);
+  EXPECT_EQ(values, (std::vector<float>{50331648.0F, -50331648.0F}));
+}
+
+TEST(DequantizePerTensor, SubtractsInInt32WhichWraps) {
+  const std::vector<std::int32_t> codes = {INT32_MIN, INT32_MAX};
+  std::vector<float> values(2);
+  ASSERT_EQ(dequantize_per_tensor<std::int32_t>(codes, 1.0, 1, values), Status::kOk);
+  EXPECT_EQ(values, (std::vector<float>{2147483648.0F, 2147483648.0F}));
+}
+
+// NaN becomes the zero point as far as the codes hold it.
+TEST(FakeQuantizePerChannelFloatQParams, ClampsAndRoundsTheCodeOfNan) {
+  const Tensor<float> x = {std::vector<float>(6, kNan), {6}};
+  const std::vector<float> scales(6, 1.0F);
+  const std::vector<float> zero_points = {300.0F, 3e9F, -7.0F, 3.5F, 100.0F, kNan};
+  std::vector<float> y(6);
+  ASSERT_EQ(fake_quantize_per_channel_float_qparams(x.view(), scales, zero_points, 0, {-5, 100},
+                                                    Overflow::kSaturate, y),
+            Status::kOk);
+  // (code - zero_point) * scale, of the codes 100, 100, -5, 4, 100 and -5.
+  EXPECT_TRUE(same(y, std::vector<float>{-200.0F, -3e9F + 100.0F, 2.0F, 0.5F, 0.0F, kNan}));
+}
+
 // ---- fake_quantize
 
 void expect_fake_refused(const Tensor<float>& x, const QParamsTensor& qparams, DType dtype,

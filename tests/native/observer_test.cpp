@@ -312,6 +312,17 @@ TEST(MergeHistogram, SearchesEdgesThatDoNotAscendAsBinarySearchDoes) {
   EXPECT_EQ(held, (std::vector<float>{40.0F, 0.0F, 0.0F, 40.0F, 0.0F}));
 }
 
+// In units u = 2^-149: a 32nd of 0 .. 17 rounds to 1, so the parts' middles are 0 .. 15 from the
+// one end and 1 .. 16 from the other. Of either half those below the edge 9 go to the first bin.
+TEST(MergeHistogram, StepsBackWherePartsDoNotAscend) {
+  std::vector<float> held = {16.0F, 16.0F};
+  std::vector<float> scratch(histogram_scratch(2));
+  ASSERT_EQ(merge_histogram(std::vector<float>(2), {0.0F, 18 * kSmallest}, held,
+                            {0.0F, 17 * kSmallest}, scratch),
+            Status::kOk);
+  EXPECT_EQ(held, (std::vector<float>{17.0F, 15.0F}));
+}
+
 TEST(MergeHistogram, RefusesOtherBinsAndTooLittleScratch) {
   std::vector<float> held = {1.0F, 2.0F};
   std::vector<float> scratch(histogram_scratch(2));
