@@ -239,7 +239,7 @@ TEST(Linear, AddsInDoubleInTheOrderOfTheKernels) {
   Random random(91);
   for (std::size_t k = 0; k < 70; ++k) {
     const std::size_t m = 1 + random.below(6);
-    const std::size_t n = 1 + random.below(4);
+    const std::size_t n = 1 + random.below(9);
     const Layer layer = {m, k, n, random.uniforms(m * k, -2.0F, 2.0F),
                          random.uniforms(n, -2.0F, 2.0F)};
     const std::vector<float> w = random.uniforms(n * k, -2.0F, 2.0F);
