@@ -16,6 +16,7 @@ import {
   tensor,
 } from "zeropoint";
 import { Performer } from "../../dist/async-work.js";
+import { Background, runJob } from "../../dist/background.js";
 import { loadBuild } from "../../dist/build.js";
 import { embedded } from "../../dist/embedded.js";
 import { PackedWeight } from "../../dist/packed-weight.js";
@@ -364,6 +365,23 @@ for (const place of ["a worker", "this thread"]) {
       const stopped = calls;
       sameQuantized(await zp.quantizeAsync(long), quantize(long));
       assert.ok(stopped <= 4 && calls === stopped, `${calls} pieces after the second`);
+    });
+
+    it("take their listener from the signal again", async () => {
+      const listeners = new Set();
+      const signal = {
+        aborted: false,
+        addEventListener: (_, listener) => listeners.add(listener),
+        removeEventListener: (_, listener) => listeners.delete(listener),
+      };
+      let during;
+      const onProgress = () => {
+        during = listeners.size;
+      };
+      await zp.quantizeAsync(small, { signal, onProgress });
+      assert.deepEqual([during, listeners.size], [1, 0]);
+      await assert.rejects(zp.quantizeAsync(tensor([1, Number.NaN]), { signal }));
+      assert.equal(listeners.size, 0);
     });
 
     it("do not begin when they were told to stop before", async () => {
@@ -753,6 +771,39 @@ describe("The worker", () => {
 });
 
 describe("What the asynchronous functions do", () => {
+  it("is no longer told of the instance's end when it is over", async () => {
+    let told = 0;
+    class Counting extends Background {
+      enter(stop) {
+        return super.enter(() => {
+          told++;
+          stop();
+        });
+      }
+    }
+    const executor = { perform: async () => ({}) };
+    const core = {
+      background: Object.assign(new Counting(), {
+        executors: {
+          choose: async () => executor,
+          end() {},
+        },
+      }),
+    };
+    const run = (work) => runJob(core, "test", {}, work);
+    await run(async () => {});
+    await assert.rejects(
+      run(() => Promise.reject(new Error("mine"))),
+      /^Error: mine$/,
+    );
+    core.background.end();
+    assert.equal(told, 0);
+    const pending = run(() => new Promise(() => {}));
+    core.background.end();
+    await rejects(pending, TypeError, "ZP_DISPOSED", /^test: this instance was disposed/);
+    assert.equal(told, 1);
+  });
+
   it("is loaded with the first call, whose arguments are read before", () => {
     const script = `
       import { init, quantizeAsync } from "zeropoint";
