@@ -13,16 +13,16 @@ export const addressOf = (file) => new URL(file, folder);
 export const bytesOf = (file) => readFile(addressOf(file));
 
 /**
- * What the server answers to "how/file": `right` with the MIME type of WebAssembly, `wrong` with
- * another, `page` with a page instead, `missing` with status 404.
+ * What the server answers to "how/file": `right` with the MIME type of WebAssembly, `parameter` with
+ * that and a parameter, `wrong` with another, `page` with a page instead, `missing` with status 404.
  * @returns {Promise<{ status: number, type: string, body: Uint8Array | string }>}
  */
 export async function answerBinary(path) {
   const [how, file] = path.split("/");
   if (how === "missing") return { status: 404, type: "text/plain", body: "nothing here" };
   if (how === "page") return { status: 200, type: "text/html", body: "<!doctype html>" };
-  const type = how === "right" ? "application/wasm" : "text/plain";
-  return { status: 200, type, body: await bytesOf(file) };
+  const types = { right: "application/wasm", parameter: "application/wasm; charset=utf-8" };
+  return { status: 200, type: types[how] ?? "text/plain", body: await bytesOf(file) };
 }
 
 /** Starts the server. @returns {Promise<{ site: string, close: () => void }>} */

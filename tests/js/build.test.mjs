@@ -205,6 +205,32 @@ describe("loadBuild", () => {
     }
   });
 
+  it("asks for the likely chunk before the engine has shown what it computes", async () => {
+    const { validate, Module } = WebAssembly;
+    const steps = [];
+    const chunks = Object.fromEntries(
+      names.map((name) => [
+        name,
+        () => {
+          steps.push(name);
+          return embedded[name]();
+        },
+      ]),
+    );
+    chunks.openReader = embedded.openReader;
+    WebAssembly.validate = () => true;
+    WebAssembly.Module = function OfBytes(bytes) {
+      if (bytes.byteLength < 512) steps.push("examined"); // what reads texts is larger
+      return new Module(bytes);
+    };
+    try {
+      await load({ build: "auto" }, chunks);
+    } finally {
+      Object.assign(WebAssembly, { validate, Module });
+    }
+    assert.deepEqual(steps.slice(0, 2), ["relaxed", "examined"]);
+  });
+
   it("leaves compiling to another thread where the engine wants it so", async () => {
     const { Module, Instance } = WebAssembly;
     let refusals = 0;

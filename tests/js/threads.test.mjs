@@ -214,11 +214,18 @@ describe("threads that cannot be had", () => {
   });
 
   it("are one thread where a worker ends at once", async () => {
+    const exits = [];
     await whileSeeingWorkers(
-      (worker) => worker.terminate(),
+      (worker) => {
+        exits.push(new Promise((resolve) => worker.once("exit", resolve)));
+        if (exits.length === 1) worker.terminate();
+      },
       () =>
         falls(() => create({ threads: 3 }), /^a worker could not be started: it ended with [01]$/),
     );
+    // The other one is not left behind.
+    assert.equal(exits.length, 2);
+    await Promise.all(exits);
   });
 
   it("are one thread, of another instance, where they trap or compute wrongly", async () => {
