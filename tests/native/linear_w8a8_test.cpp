@@ -170,9 +170,10 @@ struct Size {
   std::size_t n;
 };
 
-constexpr std::array kSizes = {Size{1, 1, 1},  Size{1, 16, 3}, Size{2, 15, 1},  Size{3, 17, 5},
-                               Size{5, 33, 4}, Size{0, 4, 3},  Size{3, 0, 2},   Size{2, 4, 0},
-                               Size{4, 64, 8}, Size{7, 31, 9}, Size{1, 1000, 2}};
+constexpr std::array kSizes = {Size{1, 1, 1},  Size{1, 16, 3},   Size{2, 15, 1},
+                               Size{3, 17, 5}, Size{5, 33, 4},   Size{0, 4, 3},
+                               Size{3, 0, 2},  Size{2, 4, 0},    Size{4, 64, 8},
+                               Size{7, 31, 9}, Size{1, 1000, 2}, Size{2, kernels::kChunk, 9}};
 
 // A layer is packed for the call.
 Status dynamic(const Layer& layer, QParams activation, std::span<const float> bias,
