@@ -648,6 +648,45 @@ describe("The worker", () => {
     );
   });
 
+  it("hands over what goes wrong in it, with type and code, and works on", async () => {
+    let changed = {};
+    const changing = (Worker) =>
+      class extends Worker {
+        postMessage(message, transfer) {
+          const { task } = message;
+          const isMeant = task !== undefined && task.kind === changed.kind;
+          super.postMessage(
+            isMeant ? { ...message, task: { ...task, ...changed } } : message,
+            transfer,
+          );
+        }
+      };
+    const zp = await create();
+    await withWorkers(changing, async (started) => {
+      for (const [change, type, code, message] of [
+        [
+          { kind: "open", length: 2 ** 53 },
+          RangeError,
+          "ZP_OUT_OF_MEMORY",
+          /^quantizeAsync: not enough memory for an array of 9007199254740992 values/,
+        ],
+        [
+          { kind: "apply", size: 10 },
+          TypeError,
+          "ZP_DETACHED",
+          /^quantizeAsync: a Float32Array was/,
+        ],
+        [{ kind: "apply", qparams: null }, Error, undefined, /null/],
+      ]) {
+        changed = change;
+        await rejects(zp.quantizeAsync(small), type, code, message);
+        changed = {};
+        sameQuantized(await zp.quantizeAsync(small), quantize(small));
+      }
+      assert.equal(started.length, 1);
+    });
+  });
+
   it("ends with its instance, and lets Node end at once", () => {
     const script = `
       import { create } from "zeropoint";

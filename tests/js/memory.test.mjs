@@ -73,6 +73,21 @@ describe("Memory", () => {
     memory.release(at);
   });
 
+  it("copies in and out after a growth of the heap that it did not ask for", () => {
+    const at = memory.allocate("test", 16);
+    const out = new Float32Array(3);
+    memory.write("Float32Array", at, [1, 2, 3]);
+    memory.read(at, out);
+    const before = core.module.HEAPU8.length;
+    const grown = core.module.allocate(64 * MIB);
+    assert.ok(core.module.HEAPU8.length > before, "the heap grew");
+    memory.writeOne("Float32Array", at, 7);
+    memory.read(at, out); // the same place as before
+    assert.deepEqual([...out], [7, 2, 3]);
+    core.module.release(grown);
+    memory.release(at);
+  });
+
   it("converts as typed arrays do when it copies in", () => {
     const at = memory.allocate("test", 16);
     memory.write("Float32Array", at, Float64Array.of(0.1, 1e300));
