@@ -263,12 +263,21 @@ describe("create", () => {
     );
   });
 
+  it("ends an instance at the end of `using`", {
+    skip: typeof Symbol.dispose !== "symbol",
+  }, async () => {
+    const instance = await create();
+    instance[Symbol.dispose]();
+    const message = "quantize: this instance was disposed";
+    refuses(() => instance.quantize(x), TypeError, "ZP_DISPOSED", message);
+    instance[Symbol.dispose]();
+  });
+
   it("ends an instance that is disposed of, and no other", async () => {
     const [one, other] = await Promise.all([create(), create()]);
     const layer = new one.QuantizedLinear(tensor([[1, 2]]));
     one.dispose();
     one.dispose();
-    if (typeof Symbol.dispose === "symbol") one[Symbol.dispose]();
     for (const [name, use] of Object.entries({
       quantize: () => one.quantize(x),
       tensor: () => one.tensor([1]),
