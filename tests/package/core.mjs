@@ -4,14 +4,14 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /**
- * A string of a script, however a minifier quotes it, that is longer than any but a core. An apostrophe
- * in a word begins none.
+ * The words of a build's text (scripts/wasm-text.mjs): hexadecimal digits, and letters up to "n", with
+ * spaces between them. Nothing else in a script has so many of these in a row.
  */
-const LONG_STRING = /(?<!\w)(["'`])(?:\\.|(?!\1)[^\\\n]){50000}/;
+const WORDS = /[0-9a-n ]{1000}/;
 
-/** A core travels as one very long string in a script, or as it is. */
+/** A core travels as text in a script, or as it is. */
 export const hasCore = (bytes) =>
-  LONG_STRING.test(bytes.toString("latin1")) || bytes.subarray(0, 4).toString("latin1") === "\0asm";
+  WORDS.test(bytes.toString("latin1")) || bytes.subarray(0, 4).toString("latin1") === "\0asm";
 
 /** All files below a folder. */
 export const filesIn = (folder) =>
