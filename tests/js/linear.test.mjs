@@ -3,6 +3,10 @@ import { spawnSync } from "node:child_process";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { create, dequantize, init, linear, QuantizedLinear, quantize, tensor } from "zeropoint";
+import { loadBuild } from "../../dist/build.js";
+import { embedded } from "../../dist/embedded.js";
+import { Memory } from "../../dist/memory.js";
+import { PackedWeight } from "../../dist/packed-weight.js";
 import { dot } from "./reference.mjs";
 import { Random, refuses, sameFloats, sameTensor } from "./support.mjs";
 
@@ -468,6 +472,35 @@ describe("linear refuses", () => {
       /^linear: .*6400000\d+ bytes/,
     );
     sameFloats(linear(x, w).data, [5, 11, 17]);
+  });
+});
+
+describe("PackedWeight", () => {
+  it("gives its memory back when the core refuses the weight", async () => {
+    const { module } = await loadBuild("test", embedded, { build: "baseline" });
+    const blocks = new Set();
+    const refusing = {
+      ...module,
+      allocate(bytes) {
+        const address = module.allocate(bytes);
+        blocks.add(address);
+        return address;
+      },
+      release(address) {
+        blocks.delete(address);
+        module.release(address);
+      },
+      packWeight: () => "kInvalidScale",
+    };
+    const memory = new Memory(refusing);
+    const weight = {
+      ...{ outFeatures: 1, inFeatures: 2, dtype: "int8", granularity: "perTensor", groupSize: 0 },
+      ...{ codes: Int8Array.of(1, 2), scales: [1], zeroPoints: [0] },
+    };
+    const pack = () => new PackedWeight({ module: refusing, memory }, "test", weight);
+    assert.throws(pack, { code: "ZP_INVALID_SCALE" });
+    // The scratch block stays, as always.
+    assert.deepEqual([...blocks], [memory.commit("test")]);
   });
 });
 

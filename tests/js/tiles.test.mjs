@@ -229,6 +229,28 @@ describe("Tensors of many tiles", () => {
     });
   }
 
+  it("are read and written where they begin in their memory", () => {
+    /** The same values elsewhere, among others. */
+    const moved = (array) => {
+      const memory = new array.constructor(array.length + 12).fill(99);
+      memory.set(array, 5);
+      return memory.subarray(5, 5 + array.length);
+    };
+    const { data } = large([2 * TILE + 77]);
+    const q = quantize(data);
+    const values = dequantize(q).data;
+    const codes = moved(new Int8Array(data.length));
+    sameCodes(quantize(moved(data), { out: codes }).data, q.data);
+    assert.deepEqual([...new Int8Array(codes.buffer, 0, 5)], [99, 99, 99, 99, 99]);
+    assert.equal(new Int8Array(codes.buffer).at(-7), 99);
+    const out = moved(values);
+    sameFloats(dequantize({ ...q, data: moved(q.data) }, { out: out.fill(0) }).data, values);
+    sameFloats(fakeQuantize(moved(data)).data, values);
+    const error = quantizationError(data, values);
+    assert.equal(quantizationError(moved(data), moved(values)), error);
+    assert.deepEqual(unpack(pack({ ...q, data: moved(q.data) }), q).data, q.data);
+  });
+
   it("leave out alone when the last value cannot be quantized", () => {
     const x = large([3 * TILE]);
     x.data[3 * TILE - 1] = Number.NaN;
