@@ -173,6 +173,72 @@ for (const build of builds) {
   });
 }
 
+describe("The workers of an instance", () => {
+  it("end with it, and no other's do", async () => {
+    const ends = [];
+    let ended = 0;
+    const see = (worker) => {
+      ends.push(new Promise((resolve) => worker.once("exit", resolve)).then(() => ended++));
+    };
+    const make = () => whileSeeingWorkers(see, () => create({ threads: 3 }));
+    const [one, other] = [await make(), await make()];
+    one.dispose();
+    await Promise.all(ends.slice(0, 2));
+    assert.deepEqual([...other.quantize(tensor([1, 2])).data], [64, 127]);
+    assert.equal(ended, 2);
+    other.dispose();
+    await Promise.all(ends);
+  });
+
+  it("are terminated when one of them falls silent, which would not end by itself", async () => {
+    let terminated = 0;
+    class Counted extends Worker {
+      terminate() {
+        terminated++;
+        return super.terminate();
+      }
+    }
+    const core = await withWorkers(Counted, () => load({ build: "baseline", threads: 3 }));
+    core.module.workerLost();
+    assert.equal(terminated, 2);
+    core.dispose();
+  });
+
+  it("end some time after nobody can use it any more", async () => {
+    const { stdout } = await run(`
+      import { setFlagsFromString } from "node:v8";
+      import { runInNewContext } from "node:vm";
+      import { Worker } from "node:worker_threads";
+      import { create } from "zeropoint";
+      const { getBuiltinModule } = process;
+      let running = 0;
+      class Counted extends Worker {
+        constructor(...args) {
+          super(...args);
+          running++;
+          this.once("exit", () => running--);
+        }
+      }
+      process.getBuiltinModule = (name) =>
+        name === "node:worker_threads" ? { Worker: Counted } : getBuiltinModule.call(process, name);
+      await (async () => {
+        const instance = await create({ threads: 2 });
+        await instance.quantizeAsync(new Float32Array(9));
+      })();
+      const before = running; // one computes, one does what is asynchronous
+      setFlagsFromString("--expose-gc");
+      const gc = runInNewContext("gc");
+      for (let round = 0; round < 200 && running > 0; round++) {
+        gc();
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      console.log(before, running);
+      process.exit();
+    `);
+    assert.equal(stdout, "2 0\n");
+  });
+});
+
 describe("threads that cannot be had", () => {
   const falls = async (work, reason) => {
     const instance = await work();

@@ -38,6 +38,10 @@ const NODE_ONLY = {
     "threads of the relaxed build > outlive workers that end between calls": "ends Node's workers",
     "threads of the relaxed build > outlive workers that are ended while they compute":
       "ends Node's workers",
+    "The workers of an instance > end with it, and no other's do": "ends Node's workers",
+    "The workers of an instance > are terminated when one of them falls silent, which would not end by itself":
+      "counts Node's workers",
+    "The workers of an instance > end some time after nobody can use it any more": "starts a Node",
     "threads that cannot be had > are one thread where workers do not start": "has Node's workers",
     "threads that cannot be had > are one thread where a worker ends at once":
       "ends Node's workers",
