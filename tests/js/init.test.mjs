@@ -241,6 +241,19 @@ describe("create", () => {
     assert.deepEqual([...instance.quantize(x).data], [64, 127]);
   });
 
+  it("leaves the module's functions on their own core, after errors too", async () => {
+    for (const use of [
+      (instance) => instance.quantize(x),
+      (instance) => assert.throws(() => instance.quantize(x, { axis: 7 }), RangeError),
+      (instance) => instance.quantizeAsync(x),
+    ]) {
+      const instance = await create();
+      await use(instance);
+      instance.dispose();
+      assert.deepEqual([...zeropoint.quantize(x).data], [64, 127]);
+    }
+  });
+
   it("refuses what init refuses, in its own name", async () => {
     await rejects(
       create({ threads: 0 }),
