@@ -1,7 +1,8 @@
 // Makes of what the linker wrote what the package ships. For each build, in dist/core:
 //
 //   <build>.js        the module around the binary; it does not load the binary itself
-//   <build>.wasm      the binary, with a custom section that names the package's version and the build
+//   <build>.wasm      the binary, with a custom section that names the package's version and the build,
+//                     and without hints on alignment
 //   <build>.text.js   the same binary as text, for those who want no configuration
 //   <build>.d.ts, <build>.text.d.ts
 //
@@ -10,7 +11,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Failure, root } from "./run.mjs";
-import { toText } from "./wasm-text.mjs";
+import { toText, withoutHints } from "./wasm-text.mjs";
 
 /** Each build, and the build that has the same types. */
 const BUILDS = {
@@ -88,7 +89,8 @@ export function embedBuilds(from, to) {
   };
   for (const [name, typedLike] of Object.entries(BUILDS)) {
     const module = readFileSync(join(from, `${name}.js`), "utf8");
-    const binary = withSection(readFileSync(join(from, `${name}.wasm`)), `${version} ${name}`);
+    const linked = withoutHints(readFileSync(join(from, `${name}.wasm`)));
+    const binary = withSection(linked, `${version} ${name}`);
     write(`${name}.js`, withoutOwnBinary(module, name));
     write(`${name}.wasm`, binary);
     write(`${name}.text.js`, `export default ${JSON.stringify(toText(binary), null, 1)};\n`);

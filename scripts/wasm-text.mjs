@@ -81,9 +81,12 @@ function vectorOperands(piece, reader, opcode) {
   if (isLane || (opcode >= 21 && opcode <= 34)) piece.own(reader.take(1));
 }
 
-/** Alignment and offset. */
-function address(piece, reader) {
-  piece.own(reader.takeNumber());
+const NO_ALIGNMENT = "00";
+
+/** Alignment, which is a hint unless an instruction is atomic, and offset. */
+function address(piece, reader, isAtomic = false) {
+  const alignment = reader.takeNumber();
+  piece.own(isAtomic ? alignment : NO_ALIGNMENT);
   piece.other(OFFSET, reader.takeNumber());
 }
 
@@ -105,7 +108,7 @@ function takeInstruction(reader) {
     piece.own(second);
     const extended = unsignedOf(second);
     if (is(0xfd)) vectorOperands(piece, reader, extended);
-    else if (is(0xfe) && extended !== 3) address(piece, reader);
+    else if (is(0xfe) && extended !== 3) address(piece, reader, true);
     else if (is(0xfe)) piece.own(reader.take(1));
     // Conversions have no operands, what copies between two of a kind has two.
     else if (extended >= 8) indices(piece, reader, [8, 10, 12, 14].includes(extended) ? 2 : 1);
@@ -177,6 +180,18 @@ function* piecesOf(binary) {
       if (reader.at > end) throw new Failure(`the binary's function ${i} is not understood`);
     }
   }
+}
+
+/**
+ * The binary without the hints on alignment, which engines have no use for, and which make one
+ * instruction several words.
+ */
+export function withoutHints(binary) {
+  const digits = [...piecesOf(binary)].map(({ word, operands }) => {
+    let next = 0;
+    return word.replace(/[g-n]/g, () => operands[next++].digits);
+  });
+  return Buffer.from(digits.join(""), "hex");
 }
 
 // ---- Words as text

@@ -466,12 +466,14 @@ struct ChunkScales {
       const std::size_t at = group * kPanel + j * kTile;
       scales[j] = widen_f32(wasm_v128_load(parts.scales + at));
       minus_sums[j] = wasm_v128_load(parts.minus_sums + chunk * kPanel + j * kTile);
-      if (!subtracts) return;
-      // Where inputs have zero points, the sums have them as factors already.
-      zero_points[j] = splat(w.unit());
-      if (w.affine) {
-        zero_points[j] = zero_points[j] * widen_i32(wasm_v128_load(parts.zero_points + at));
-      }
+    });
+    if (!subtracts) return;
+    // Where inputs have zero points, the sums have them as factors already.
+    zero_points[0] = zero_points[1] = splat(w.unit());
+    if (!w.affine) return;
+    for_tiles([&](std::size_t j) {
+      const v128_t codes = wasm_v128_load(parts.zero_points + group * kPanel + j * kTile);
+      zero_points[j] = zero_points[j] * widen_i32(codes);
     });
   }
 };
@@ -552,12 +554,15 @@ struct SevenBitDigits {
 template <typename Format>
 void add_sums(const ChunkScales& chunk, const std::int32_t* sums, double x_sum,
               Doubles (&totals)[2]) {
+  Doubles exact[2];
   for_tiles([&](std::size_t j) {
     const Halves halves = Format::halves(chunk, sums + j * kTile, j);
-    Doubles exact = widen_i32(halves.high) * splat(16384.0) + widen_i32(halves.low);
-    if (chunk.subtracts) exact = exact - chunk.zero_points[j] * splat(x_sum);
-    totals[j] = totals[j] + exact * chunk.scales[j];
+    exact[j] = widen_i32(halves.high) * splat(16384.0) + widen_i32(halves.low);
   });
+  if (chunk.subtracts) {
+    for_tiles([&](std::size_t j) { exact[j] = exact[j] - chunk.zero_points[j] * splat(x_sum); });
+  }
+  for_tiles([&](std::size_t j) { totals[j] = totals[j] + exact[j] * chunk.scales[j]; });
 }
 
 // The same of several rows. A function of its own, so that what it

@@ -289,13 +289,8 @@ template <typename Code>
                                             const CodeRule& limits, std::uint8_t* out) {
   const v128_t magic = magic_bits();
   const CodeRule rule = limits;  // in registers: `out` may be anything in memory
-  const v128_t less = brackets.less;
-  const v128_t more = brackets.more;
-  const std::size_t mask = brackets.offset_mask;
   for (; i < whole; i += 4) {
-    const v128_t middle = wasm_v128_load(brackets.reciprocals + i);
-    const Bracket b{wasm_f32x4_mul(middle, less), wasm_f32x4_mul(middle, more),
-                    wasm_v128_load(brackets.offsets + (i & mask))};
+    const Bracket b = brackets.of(i);
     Int32x16 codes;
     v128_t doubt = wasm_i32x4_splat(0);
     for (std::size_t r = 0; r < kRowsTogether; ++r) {
