@@ -15,10 +15,10 @@ namespace {
 // ---- eight bytes or sixteen of a step's codes, the code in the highest bits
 
 #if ZEROPOINT_RELAXED
-// What keeps a code of the highest bits; hidden, since engines would build it anew in every step.
+// What keeps a code of the highest bits.
 template <int kBits>
 v128_t top_bits() {
-  return opaque(wasm_i8x16_splat(kBits == 4 ? -16 : -64));
+  return hidden_splat < kBits == 4 ? -0x0F0F0F10 : -0x3F3F3F40 > ();
 }
 
 // Both tiles as int8: one vector each.
@@ -554,10 +554,13 @@ struct SevenBitDigits {
 template <typename Format>
 void add_sums(const ChunkScales& chunk, const std::int32_t* sums, double x_sum,
               Doubles (&totals)[2]) {
+  // From memory, as hidden_splat().
+  static const volatile double factor = 16384.0;
+  const v128_t two14 = wasm_f64x2_splat(factor);
   Doubles exact[2];
   for_tiles([&](std::size_t j) {
     const Halves halves = Format::halves(chunk, sums + j * kTile, j);
-    exact[j] = widen_i32(halves.high) * splat(16384.0) + widen_i32(halves.low);
+    exact[j] = widen_i32(halves.high) * Doubles{two14, two14} + widen_i32(halves.low);
   });
   if (chunk.subtracts) {
     for_tiles([&](std::size_t j) { exact[j] = exact[j] - chunk.zero_points[j] * splat(x_sum); });

@@ -33,12 +33,6 @@ struct Bracket {
   v128_t offset;
 };
 
-// The constant's bits, from memory: engines make a vector that they know anew at every use.
-v128_t magic_bits() {
-  static const volatile std::int32_t bits = kMagicBits;
-  return wasm_i32x4_splat(bits);
-}
-
 // Four codes, yet to be narrowed, which saturates; marks those in doubt.
 v128_t multiply(v128_t x, const Bracket& b, v128_t magic, v128_t& doubt) {
   const v128_t low = multiply_add(x, b.below, b.offset);
@@ -263,7 +257,7 @@ template <typename Code>
 [[gnu::noinline]] std::size_t multiply_groups(const float* x, std::size_t step, std::size_t end,
                                               std::size_t steps, const GroupBrackets& brackets,
                                               const CodeRule& limits, std::uint8_t* out) {
-  const v128_t magic = magic_bits();
+  const v128_t magic = hidden_splat<kMagicBits>();
   const CodeRule rule = limits;  // in registers: `out` may be anything in memory
   std::size_t group = step / steps;
   for (std::size_t last = (group + 1) * steps; step < end; last += steps, ++group) {
@@ -287,7 +281,7 @@ template <typename Code>
 [[gnu::noinline]] std::size_t multiply_rows(const float* x, std::size_t i, std::size_t whole,
                                             std::size_t apart, const ColumnBrackets& brackets,
                                             const CodeRule& limits, std::uint8_t* out) {
-  const v128_t magic = magic_bits();
+  const v128_t magic = hidden_splat<kMagicBits>();
   const CodeRule rule = limits;  // in registers: `out` may be anything in memory
   for (; i < whole; i += 4) {
     const Bracket b = brackets.of(i);

@@ -2,6 +2,8 @@
 // natively, so that tests and sanitizers run the very code that ships.
 #pragma once
 
+#include <cstdint>
+
 #if defined(__wasm_simd128__)
 #include <wasm_simd128.h>
 #else
@@ -18,6 +20,14 @@ inline v128_t opaque(v128_t v) {
   __asm__("" : "+r"(v));
 #endif
   return v;
+}
+
+/// kBits in every lane, read from memory, so that it stays in a register: a vector that they know,
+/// engines make anew at every use.
+template <std::int32_t kBits>
+v128_t hidden_splat() {
+  static const volatile std::int32_t bits = kBits;
+  return wasm_i32x4_splat(bits);
 }
 
 /// The int32 sums of neighbours: of a's pairs, then of b's.
