@@ -37,11 +37,14 @@ const OWN_BINARY = /new URL\("[^"]+\.wasm",\s*import\.meta\.url\)\.href/g;
  * find, fetch and compile a binary by itself. What a version of Emscripten writes otherwise stays.
  */
 const UNUSED = [
-  /var _scriptName=.*?(?=var out=)/s,
+  /var ENVIRONMENT_IS_WEB=.*?(?=var out=)/s,
+  /var wasmBinary;/,
   /class EmscriptenEH\{\}class EmscriptenSjLj extends EmscriptenEH\{\}/,
   /var wasmBinaryFile;.*?(?=function getWasmImports\(\))/s,
   /wasmBinaryFile\?\?=.*?return exports(?=\})/s,
+  /function receiveInstantiationResult\(.*?\}(?=var info)/s,
   /class ExitStatus\{.*?\}\}(?=var )/s,
+  /class BindingError extends Error\{.*?\}\}(?=function )/s,
 ];
 
 function withoutOwnBinary(source, name) {
