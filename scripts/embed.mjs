@@ -37,13 +37,16 @@ const OWN_BINARY = /new URL\("[^"]+\.wasm",\s*import\.meta\.url\)\.href/g;
  * find, fetch and compile a binary by itself. What a version of Emscripten writes otherwise stays.
  */
 const UNUSED = [
-  /var ENVIRONMENT_IS_WEB=.*?(?=var out=)/s,
+  /var ENVIRONMENT_IS_WEB=.*?(?=var err=)/s,
   /var wasmBinary;/,
+  /function abort\(what\)\{.*?throw e\}/s,
   /class EmscriptenEH\{\}class EmscriptenSjLj extends EmscriptenEH\{\}/,
   /var wasmBinaryFile;.*?(?=function getWasmImports\(\))/s,
   /wasmBinaryFile\?\?=.*?return exports(?=\})/s,
   /function receiveInstantiationResult\(.*?\}(?=var info)/s,
   /class ExitStatus\{.*?\}\}(?=var )/s,
+  /wasmExports=applySignatureConversions\(wasmExports\);/,
+  /function applySignatureConversions\(.*?return wasmExports\}/s,
   /class BindingError extends Error\{.*?\}\}(?=function )/s,
 ];
 
