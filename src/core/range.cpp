@@ -69,9 +69,9 @@ Status range(std::span<const float> x, const Granularity& granularity, NonFinite
   if (g.slices == 0) return Status::kOk;
   if (x.empty()) return Status::kEmpty;
   const bool finite_only = non_finite == NonFinite::kIgnore;
-  // A single value is no run: many of them are columns of one row.
-  const bool has_runs = g.outer == 1 && (g.inner > 1 || g.slices == 1);
-  if (g.inner >= 16 || has_runs) {
+  // Slices of a single value each are no runs, but columns of one row.
+  const bool has_single = g.inner == 1 && g.slices > 1;
+  if (g.inner >= 16 || (g.outer == 1 && !has_single)) {
     run_ranges(x.data(), g, finite_only, ranges);
   } else if (g.inner == 1 && g.slices >= kColumns) {
     kernels::minmax_columns_f32(x.data(), g.outer, g.slices, g.slices, finite_only, ranges.data());
