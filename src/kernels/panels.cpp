@@ -18,7 +18,7 @@ namespace {
 // What keeps a code of the highest bits.
 template <int kBits>
 v128_t top_bits() {
-  return hidden_splat < kBits == 4 ? -0x0F0F0F10 : -0x3F3F3F40 > ();
+  return hidden_splat<(kBits == 4 ? -0x0F0F0F10 : -0x3F3F3F40)>();
 }
 
 // Both tiles as int8: one vector each.
@@ -568,8 +568,8 @@ void add_sums(const ChunkScales& chunk, const std::int32_t* sums, double x_sum,
   for_tiles([&](std::size_t j) { totals[j] = totals[j] + exact[j] * chunk.scales[j]; });
 }
 
-// The same of several rows. A function of its own, so that what it
-// reads again and again stays in registers.
+// The same of several rows. A function of its own, so that what it reads again and again stays in
+// registers.
 // @param x_sums  of X, of each row `stride` after the one before
 template <typename Format>
 [[gnu::noinline]] void add_chunk(const ChunkScales& chunk, const std::int32_t* sums,

@@ -218,7 +218,7 @@ struct ColumnBrackets {
   float reciprocals[kColumns];
   float offsets[kColumns];
   std::size_t offset_mask;  // 0 if all offsets are alike, and those of the first four serve
-  // 1 - m and 1 + m, for the widest margin.
+  // 1 - m and 1 + m, in each lane for the widest margin of its columns.
   v128_t less;
   v128_t more;
 
@@ -240,9 +240,6 @@ struct ColumnBrackets {
     widest = wasm_f32x4_pmax(widest, wasm_v128_and(margin(zero_point), serves));
     wasm_v128_store(out.reciprocals + i, middle);
     wasm_v128_store(out.offsets + i, offset(zero_point));
-  }
-  for (int turns = 0; turns < 2; ++turns) {
-    widest = wasm_f32x4_pmax(widest, wasm_i32x4_shuffle(widest, widest, 1, 2, 3, 0));
   }
   out.less = wasm_f32x4_sub(wasm_f32x4_splat(1.0F), widest);
   out.more = wasm_f32x4_add(wasm_f32x4_splat(1.0F), widest);
