@@ -38,7 +38,9 @@ const OWN_BINARY = /new URL\("[^"]+\.wasm",\s*import\.meta\.url\)\.href/g;
  */
 const UNUSED = [
   /var ENVIRONMENT_IS_WEB=.*?(?=var err=)/s,
-  /var wasmBinary;/,
+  /var wasmBinary;var ABORT=false;/,
+  /function preRun\(\)\{\}|function postRun\(\)\{\}/g,
+  /preRun\(\);if\(ABORT\)return;|;postRun\(\)/g,
   /function abort\(what\)\{.*?throw e\}/s,
   /class EmscriptenEH\{\}class EmscriptenSjLj extends EmscriptenEH\{\}/,
   /var wasmBinaryFile;.*?(?=function getWasmImports\(\))/s,
