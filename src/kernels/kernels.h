@@ -168,7 +168,8 @@ enum class AddZeroPoint { kAfterRounding, kBeforeRounding };
 inline constexpr std::int32_t kTorchOverflow = INT32_MIN;
 
 /// The qparams' scales are reciprocals, 1 / scale. Codes are int8, uint8 and, with integer zero
-/// points, int32. The codes for NaN serve only where the rule saturates.
+/// points, int32; of the first two, integer zero points are codes. The codes for NaN serve only
+/// where the rule saturates.
 const Operation& reciprocal_quantization(AddZeroPoint add, Storage codes);
 
 /// The same, then float((double(code) - zero_point) * double(true scale)); integer zero points are

@@ -68,18 +68,15 @@ v128_t clamped(v128_t codes, const CodeRule& rule) {
   }
 }
 
-// Of codes of 8 bits (kNarrow) or of any.
-template <AddZeroPoint kAdd, bool kNarrow>
+// Takes a step, and says whether all its values were ordinary, so that the codes are right.
+template <AddZeroPoint kAdd>
 class Multiply {
  public:
   explicit Multiply(const CodeRule& rule)
       : rule_(rule),
-        low_(wasm_f32x4_splat(static_cast<float>(rule.qmin))),
-        high_(wasm_f32x4_splat(static_cast<float>(rule.qmax))),
         // The largest float that int32 holds, or all of them.
         ordinary_(wasm_f32x4_splat(rule.overflow == kTorchOverflow ? 2147483520.0F : INFINITY)) {}
 
-  // @return whether the codes are right
   template <typename Lanes>
   [[nodiscard]] bool step(const float* x, const Lanes& lanes, std::size_t i,
                           Int32x16& codes) const {
@@ -88,38 +85,57 @@ class Multiply {
       const QParamsLanes four = lanes.load(i + 4 * j);
       const v128_t t = rounded(kAdd, wasm_v128_load(x + i + 4 * j), four.scale, four.zero_point);
       held = wasm_v128_and(held, wasm_f32x4_le(wasm_f32x4_abs(t), ordinary_));
-      if constexpr (kNarrow) {
-        // Adding 1.5 * 2^23 makes whole numbers of few bits their own lowest bits.
-        v128_t whole = wasm_f32x4_pmax(wasm_f32x4_pmin(t, high_), low_);
-        if constexpr (kAdd == AddZeroPoint::kAfterRounding) whole = wasm_f32x4_trunc(whole);
-        codes.lanes[j] = wasm_i32x4_sub(wasm_f32x4_add(whole, wasm_f32x4_splat(12582912.0F)),
-                                        wasm_i32x4_splat(0x4B400000));
-      } else {
-        codes.lanes[j] = clamped(wasm_i32x4_trunc_sat_f32x4(t), rule_);
-      }
+      codes.lanes[j] = clamped(wasm_i32x4_trunc_sat_f32x4(t), rule_);
     }
     return wasm_i32x4_all_true(held);
   }
 
  private:
   CodeRule rule_;
-  v128_t low_;
-  v128_t high_;
   v128_t ordinary_;
+};
+
+// The same for codes of 8 bits, yet to be narrowed. Adding 1.5 * 2^23 rounds half to even and makes
+// integers below 2^21 their own lowest bits, to which a zero point of 8 bits can still be added;
+// those of any other float, NaN included, are further away.
+template <AddZeroPoint kAdd>
+class MultiplyNarrow {
+ public:
+  template <typename Lanes>
+  [[nodiscard]] bool step(const float* x, const Lanes& lanes, std::size_t i,
+                          Int32x16& codes) const {
+    const v128_t magic = wasm_f32x4_splat(12582912.0F);
+    v128_t farthest = wasm_i32x4_splat(0);
+    for (std::size_t j = 0; j < 4; ++j) {
+      const QParamsLanes four = lanes.load(i + 4 * j);
+      const v128_t quotient = wasm_f32x4_mul(wasm_v128_load(x + i + 4 * j), four.scale);
+      constexpr bool kAfter = kAdd == AddZeroPoint::kAfterRounding;
+      const v128_t sum = wasm_f32x4_add(wasm_f32x4_add(quotient, kAfter ? magic : four.zero_point),
+                                        kAfter ? four.zero_point : magic);
+      codes.lanes[j] = wasm_i32x4_sub(sum, magic);
+      farthest = wasm_u32x4_max(farthest, wasm_i32x4_abs(codes.lanes[j]));
+    }
+    return wasm_i32x4_all_true(wasm_u32x4_le(farthest, wasm_i32x4_splat(1 << 21)));
+  }
 };
 
 // Quantizes 16 values a step, and leaves those that are not ordinary to exact(where they are).
 template <AddZeroPoint kAdd, typename Code, typename Lanes, typename Exact>
-void quantize_steps(const float* x, std::size_t n, const Lanes& lanes, const CodeRule& rule,
+void quantize_steps(const float* x, std::size_t n, const Lanes& lanes, const CodeRule& limits,
                     Code* out, Exact exact) {
-  const Multiply<kAdd, sizeof(Code) == 1> multiply(rule);
+  const CodeRule rule = limits;  // in registers: `out` may be anything in memory
   // The inner loop is free of calls, so that its constants stay in registers.
   for (std::size_t i = 0; i < n;) {
     bool right = false;
     do {
       Int32x16 codes;
-      right = multiply.step(x, lanes, i, codes);
-      store_codes(codes, out + i);
+      if constexpr (sizeof(Code) == 1) {
+        right = MultiplyNarrow<kAdd>().step(x, lanes, i, codes);
+        wasm_v128_store(out + i, narrow_codes<Code>(codes, rule));
+      } else {
+        right = Multiply<kAdd>(rule).step(x, lanes, i, codes);
+        store_codes(codes, out + i);
+      }
       i += kStep;
     } while (i < n && right);
     if (right) continue;
@@ -188,7 +204,7 @@ void fake_quantize_groups(const void* from, std::size_t n, const QParams& q, con
                           void* to) {
   const auto* x = static_cast<const float*>(from);
   auto* out = static_cast<float*>(to);
-  const Multiply<kAdd, false> multiply(rule);
+  const Multiply<kAdd> multiply(rule);
   for_groups(
       n, q,
       [&](std::size_t first, std::size_t count, const UniformLanes& lanes, std::size_t group) {
@@ -213,7 +229,7 @@ void fake_quantize_columns(const void* from, std::size_t n, const QParams& q, co
                            void* to) {
   const auto* x = static_cast<const float*>(from);
   auto* out = static_cast<float*>(to);
-  const Multiply<kAdd, false> multiply(rule);
+  const Multiply<kAdd> multiply(rule);
   const ElementwiseLanes lanes(q.each);
   const auto* zero_points = static_cast<const std::int32_t*>(zero_points_of<kAdd>(q.each));
   for (std::size_t i = 0; i < n; i += kStep) {

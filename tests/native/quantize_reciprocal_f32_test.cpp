@@ -95,6 +95,12 @@ class QuantizeReciprocalF32 : public ::testing::Test {
     return {{kMin, kMax, true}, {kMin, kMax, false}, {0, 127, true}, {0, 127, false}};
   }
 
+  // What is added to codes of 8 bits after rounding is itself a code.
+  static bool takes(float zero_point) {
+    if (V::kAdd == AddZeroPoint::kBeforeRounding || sizeof(Code) != 1) return true;
+    return std::trunc(zero_point) == zero_point && std::fabs(zero_point) < 256.0F;
+  }
+
   template <typename QParams>
   static void expect_reference(const std::vector<float>& values, QParams qparams, TorchRule rule,
                                std::size_t offset) {
@@ -112,7 +118,7 @@ class QuantizeReciprocalF32 : public ::testing::Test {
 
   static void expect_reference_elementwise(const std::vector<float>& values, TorchRule rule,
                                            std::size_t offset, Random& random) {
-    const ElementwiseArrays arrays(values.size(), rule, false, random);
+    const ElementwiseArrays arrays(values.size(), rule, !takes(0.5F), random);
     const Input s(arrays.reciprocals, (offset + 1) % 4);
     const Input z(arrays.zero_points, (offset + 2) % 4);
     const Input c(arrays.nan_codes, (offset + 3) % 4);
@@ -160,6 +166,7 @@ TYPED_TEST(QuantizeReciprocalF32, MatchesReferenceForSpecialValuesInEveryPlace) 
     values.insert(values.end(), kSpecialFloats.begin(), kSpecialFloats.end());
     for (const TorchRule rule : this->rules()) {
       for (const UniformQParams qparams : kOddQParams) {
+        if (!this->takes(qparams.zero_point)) continue;
         SCOPED_TRACE(::testing::Message() << qparams.scale << ", " << qparams.zero_point);
         this->expect_reference(values, qparams, rule, 0);
       }
@@ -179,6 +186,7 @@ TYPED_TEST(QuantizeReciprocalF32, MatchesReferenceAroundTies) {
     }
     for (const TorchRule rule : this->rules()) {
       for (const float zero_point : {0.0F, 1.0F, -1.0F, 0.5F, 100.0F}) {
+        if (!this->takes(zero_point)) continue;
         this->expect_reference(values, UniformQParams{1.0F / scale, zero_point, 0}, rule, 0);
       }
     }
