@@ -6,6 +6,7 @@
 #include "core/linear_work.h"
 #include "core/matrix.h"
 #include "core/packed_weight.h"
+#include "core/parallel.h"
 #include "kernels/kernels.h"
 #include "kernels/panels.h"
 
@@ -64,7 +65,7 @@ class BlockProduct {
   BlockProduct(const kernels::Panels& panels, const float* bias, const RowBlock& block,
                std::span<std::byte> scratch, const float* x, float* out)
       : panels_(panels),
-        digits_(block.digits(scratch)),
+        digits_(block.lines(scratch)),
         chunks_(block.chunks),
         scales_(block.scales(scratch)),
         sums_(block.sums(scratch)),
@@ -118,6 +119,19 @@ class BlockProduct {
 
 }  // namespace
 
+RowBlock::RowBlock(std::size_t bytes_of_row, std::size_t chunk_count, std::size_t m)
+    : row_bytes(bytes_of_row), chunks(chunk_count) {
+  // So many bytes stay in a second-level cache while all weights pass.
+  constexpr std::size_t kBlockBytes = std::size_t{384} * 1024;
+  const std::size_t fit =
+      std::clamp(kBlockBytes / (row_bytes + 16), std::size_t{16}, kernels::kMaxRows);
+  // Blocks of about the same size: few rows take almost as long as many. Most kernels take six
+  // lines at a time.
+  const std::size_t blocks = std::max((m + fit - 1) / fit, std::size_t{1});
+  const std::size_t even = (m + blocks - 1) / blocks;
+  rows = std::min({m, fit, (even + 5) / 6 * 6});
+}
+
 Digits digits_format([[maybe_unused]] Accumulate accumulate) {
 #if defined(__wasm_relaxed_simd__)
   return accumulate == Accumulate::kExact ? Digits::kI7 : Digits::kI7Short;
@@ -128,7 +142,7 @@ Digits digits_format([[maybe_unused]] Accumulate accumulate) {
 
 void linear_packed(const float* x, std::size_t m, const kernels::Panels& panels, const float* bias,
                    Digits format, std::span<std::byte> scratch, std::span<float> out) {
-  const RowBlock block(panels, m);
+  const RowBlock block = RowBlock::digits_of(panels, m);
   // Of weights with zero points no row could be certain.
   const bool tries_short =
       format == Digits::kI7Short && panels.input_scales == nullptr && std::isfinite(panels.norm);
@@ -159,7 +173,8 @@ void linear_packed(const float* x, std::size_t m, const kernels::Panels& panels,
 }
 
 std::size_t linear_scratch_size(const std::byte* weight, std::size_t m) {
-  return RowBlock(panels_of(weight), m).bytes();
+  const kernels::Panels panels = panels_of(weight);
+  return std::max(RowBlock::digits_of(panels, m).bytes(), RowBlock::bytes_of(panels, m).bytes());
 }
 
 Status linear(std::span<const float> x, std::size_t m, std::size_t k, std::span<const float> w,
@@ -179,7 +194,7 @@ Status linear(std::span<const float> x, std::size_t m, const std::byte* weight,
   const kernels::Panels panels = panels_of(weight);
   const Status status = check_layer(x.size(), m, panels.k, panels.n, bias.size(), out.size());
   if (status != Status::kOk) return status;
-  if (scratch.size() < RowBlock(panels, m).bytes()) return Status::kShapeMismatch;
+  if (scratch.size() < RowBlock::digits_of(panels, m).bytes()) return Status::kShapeMismatch;
   const float* added = bias.empty() ? nullptr : bias.data();
   linear_packed(x.data(), m, panels, added, digits_format(accumulate), scratch, out);
   return Status::kOk;

@@ -6,6 +6,7 @@
 #include "core/linear_work.h"
 #include "core/matrix.h"
 #include "core/packed_weight.h"
+#include "core/parallel.h"
 #include "kernels/panels.h"
 #include "zeropoint/linear.h"
 
@@ -29,7 +30,7 @@ Status check_w8a8(std::size_t qx, std::size_t m, const Panels& w, std::size_t bi
   const bool fits = w.bits == 8 && !w.affine && w.input_scales == nullptr && w.groups() <= 1;
   if (!fits) return Status::kUnsupportedDType;
   if (bias != 0 && bias != w.n) return Status::kShapeMismatch;
-  return scratch < RowBlock(w, m).bytes() ? Status::kShapeMismatch : Status::kOk;
+  return scratch < RowBlock::bytes_of(w, m).bytes() ? Status::kShapeMismatch : Status::kOk;
 }
 
 // Of a panel: -64 times the sum of each output's codes, which double holds exactly.
@@ -59,10 +60,10 @@ Bytes byte_format(const std::uint8_t* qx, std::size_t n) {
 template <typename Finish>
 void for_sums(const std::uint8_t* qx, std::size_t m, std::int32_t zero_point, const Panels& w,
               std::span<std::byte> scratch, Finish finish) {
-  const RowBlock block(w, m);
+  const RowBlock block = RowBlock::bytes_of(w, m);
   const std::size_t k = w.k;
   const Bytes format = byte_format(qx, m * k);
-  std::uint8_t* x = block.digits(scratch);
+  std::uint8_t* x = block.lines(scratch);
   for (std::size_t first = 0; first < m; first += block.rows) {
     const std::size_t rows = std::min(block.rows, m - first);
     const std::uint8_t* from = qx + first * k;
@@ -75,7 +76,7 @@ void for_sums(const std::uint8_t* qx, std::size_t m, std::int32_t zero_point, co
       }
     });
     const std::size_t panels = w.count();
-    const std::size_t parts = part_count(panels, std::uint64_t{rows} * w.n * w.k / 4);
+    const std::size_t parts = part_count(panels, std::uint64_t{rows} * w.n * w.k / 2);
     parallel_for(parts, [=](std::size_t part) {
       const std::size_t last = part_start(panels, part + 1, parts);
       for (std::size_t panel = part_start(panels, part, parts); panel < last; ++panel) {

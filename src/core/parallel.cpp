@@ -67,9 +67,9 @@ void nap(std::atomic<std::uint32_t>& /*word*/, std::uint32_t /*value*/, bool /*m
 
 // Parts are handed out in at most so many runs of neighbours.
 constexpr std::size_t kMaxChunks = 1024;
-// How often a waiting thread looks again before it sleeps, or naps: some fifty microseconds, which
-// is what waking a sleeper takes, and more than a layer does alone between two jobs.
-constexpr int kLooks = 40'000;
+// How often a waiting thread looks again before it sleeps, or naps: some 150 microseconds. Waking a
+// sleeper takes 50, and a layer does about 100 of alone between two jobs.
+constexpr int kLooks = 120'000;
 
 // Whatever different threads write stands in lines of its own.
 constexpr std::size_t kLine = 64;
@@ -158,6 +158,21 @@ void give_up_workers() {
 }  // namespace
 
 std::size_t thread_count() { return pool.worker_count.load(std::memory_order_relaxed) + 1; }
+
+std::size_t part_count(std::size_t units, std::uint64_t products) {
+  // A thread is woken for no less than so many multiplications.
+  constexpr std::uint64_t kThreadProducts = std::uint64_t{1} << 20;
+  // Threads that begin late, or are slower, leave parts to others: so many for each thread, but
+  // none of fewer multiplications than take a few microseconds.
+  constexpr std::size_t kThreadParts = 8;
+  constexpr std::uint64_t kPartProducts = std::uint64_t{1} << 17;
+  const std::size_t threads = thread_count();
+  if (threads == 1 || products < 2 * kThreadProducts) return 1;
+  const std::uint64_t parts =
+      std::min<std::uint64_t>(products / kPartProducts, kThreadParts * threads);
+  return std::clamp(static_cast<std::size_t>(parts), std::size_t{1},
+                    std::max(units, std::size_t{1}));
+}
 
 namespace detail {
 

@@ -23,6 +23,7 @@
 //         not use that memory again.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -32,6 +33,7 @@ namespace zeropoint {
 #if defined(__wasm__) && !defined(__wasm_atomics__)
 
 constexpr std::size_t thread_count() { return 1; }
+constexpr std::size_t part_count(std::size_t, std::uint64_t) { return 1; }
 
 template <typename F>
 void parallel_for(std::size_t parts, const F& work) {
@@ -43,8 +45,11 @@ void parallel_for(std::size_t parts, const F& work) {
 /// The most threads that can work together, the calling one included.
 inline constexpr std::size_t kMaxThreads = 64;
 
-/// How many threads parallel_for uses, the calling one included: a number to choose parts by.
+/// How many threads parallel_for uses, the calling one included.
 std::size_t thread_count();
+
+/// Into how many parts to cut `units` of work that takes as long as so many multiplications.
+std::size_t part_count(std::size_t units, std::uint64_t products);
 
 namespace detail {
 
@@ -113,5 +118,10 @@ void set_thread_count(std::size_t count);
 
 #endif
 #endif
+
+/// The first of `units` that part `part` of `parts` takes; the next part's first one is its end.
+inline std::size_t part_start(std::size_t units, std::size_t part, std::size_t parts) {
+  return units / parts * part + std::min(part, units % parts);
+}
 
 }  // namespace zeropoint
