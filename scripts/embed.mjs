@@ -50,17 +50,29 @@ const UNUSED = [
   /wasmExports=applySignatureConversions\(wasmExports\);/,
   /function applySignatureConversions\(.*?return wasmExports\}/s,
   /class BindingError extends Error\{.*?\}\}(?=function )/s,
+  /if\(Module\["wasmMemory"\]\)\{wasmMemory=Module\["wasmMemory"\]\}else(?=\{)/,
+  /Module\["INITIAL_MEMORY"\]\|\|/,
 ];
+
+/** Variables that are written and, as long as it is so, never read; and all that writes them. */
+const UNREAD = {
+  err: /var err=console\.error\.bind\(console\);/,
+  runtimeInitialized: /var runtimeInitialized=false;|runtimeInitialized=true;/g,
+  HEAPF32: /var HEAPF32;|;HEAPF32=new Float32Array\(b\)/g,
+  HEAPF64: /var HEAPF64;|;HEAPF64=new Float64Array\(b\)/g,
+};
 
 function withoutOwnBinary(source, name) {
   const count = source.match(OWN_BINARY)?.length ?? 0;
   if (count !== 1) {
     throw new Failure(`${name}.js has ${count} addresses of a binary, where one was expected`);
   }
-  return UNUSED.reduce((rest, unused) => rest.replace(unused, ""), source).replace(
-    OWN_BINARY,
-    '""',
-  );
+  const used = UNUSED.reduce((rest, unused) => rest.replace(unused, ""), source);
+  const read = Object.entries(UNREAD).reduce((whole, [variable, writes]) => {
+    const rest = whole.replace(writes, "");
+    return new RegExp(`\\b${variable}\\b`).test(rest) ? whole : rest;
+  }, used);
+  return read.replace(OWN_BINARY, '""');
 }
 
 // ---- The binary ---------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ import type { WasmInstance, WasmMemory, WasmModule } from "./platform.js";
 
 /** What Emscripten's module takes. */
 export interface ModuleOptions {
-  printErr(message: string): void;
   instantiateWasm(
     imports: Record<string, Record<string, WasmMemory>>,
     receive: (instance: WasmInstance) => void,
@@ -40,8 +39,7 @@ export async function instantiate(start: Start, module: WasmModule): Promise<Sta
       receive(instance);
       return {};
     };
-    // The rejection says what went wrong; the loader need not print it too.
-    start({ printErr: () => {}, instantiateWasm }).then(resolve, reject);
+    start({ instantiateWasm }).then(resolve, reject);
   });
   return { bindings, shared };
 }

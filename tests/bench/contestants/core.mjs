@@ -5,8 +5,7 @@
  * @param {BufferSource} [binary]  its WebAssembly, where that is a file of its own
  */
 export function startCore(start, binary) {
-  const printErr = () => {};
-  if (binary === undefined) return start({ printErr });
+  if (binary === undefined) return start({});
   return new Promise((resolve, reject) => {
     const instantiateWasm = (imports, receive) => {
       WebAssembly.instantiate(binary, imports).then(
@@ -15,6 +14,6 @@ export function startCore(start, binary) {
       );
       return {};
     };
-    start({ printErr, instantiateWasm }).then(resolve, reject);
+    start({ instantiateWasm }).then(resolve, reject);
   });
 }
