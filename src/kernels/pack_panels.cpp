@@ -105,7 +105,8 @@ void pack_rows(const std::uint8_t* const* rows, std::size_t outputs, std::size_t
         wasm_v128_store(packed + (step + s) * 32, tiles[0][s]);
         wasm_v128_store(packed + (step + s) * 32 + 16, tiles[1][s]);
       } else if constexpr (kBits == 4) {
-        wasm_v128_store(packed + (step + s) * 16, wasm_v128_or(lower(tiles[0][s], 4), tiles[1][s]));
+        const v128_t low = wasm_v128_xor(lower(tiles[0][s], 4), wasm_i8x16_splat(kAddedToLow));
+        wasm_v128_store(packed + (step + s) * 16, wasm_v128_or(low, tiles[1][s]));
       } else if (s % 2 == 0) {
         const v128_t even = wasm_v128_or(lower(tiles[0][s], 6), lower(tiles[1][s], 4));
         const v128_t odd = wasm_v128_or(lower(tiles[0][s + 1], 2), tiles[1][s + 1]);

@@ -12,7 +12,7 @@
 namespace zeropoint::kernels {
 namespace {
 
-// ---- eight bytes or sixteen of a step's codes, the code in the highest bits
+// ---- eight bytes or sixteen of a step's codes, times the unit
 
 #if ZEROPOINT_RELAXED
 // What keeps a code of the highest bits.
@@ -31,6 +31,10 @@ void load_tiles(const std::uint8_t* codes, std::size_t step, [[maybe_unused]] v1
     } else if constexpr (kBits == 4) {
       const v128_t bytes = wasm_v128_load(codes + step * 16);
       tiles[tile] = wasm_v128_and(tile == 0 ? wasm_i16x8_shl(bytes, 4) : bytes, top);
+      if (tile == 0) {
+        constexpr auto kAdded = static_cast<std::int8_t>(16 * kAddedToLow);
+        tiles[tile] = wasm_i8x16_sub(tiles[tile], wasm_i8x16_splat(kAdded));
+      }
     } else {
       const v128_t bytes = wasm_v128_load(codes + step / 2 * 16);
       const std::size_t field = step % 2 * 2 + tile;
@@ -42,7 +46,9 @@ void load_tiles(const std::uint8_t* codes, std::size_t step, [[maybe_unused]] v1
 }
 #endif
 
-// The codes themselves as int16: outputs 0 and 1 of a tile, then 2 and 3. 16 bits: widened already.
+#if ZEROPOINT_WIDE
+// The codes as int16: outputs 0 and 1 of a tile, then 2 and 3. 16 bits: widened already. Codes of 2
+// bits count once.
 template <int kBits, std::size_t kFirst, std::size_t kTiles>
 void load_wide_tiles(const std::uint8_t* codes, std::size_t step, v128_t (*tiles)[2]) {
   for (std::size_t half = 0; half < 2; ++half) {
@@ -52,10 +58,6 @@ void load_wide_tiles(const std::uint8_t* codes, std::size_t step, v128_t (*tiles
         tiles[j][half] = wasm_v128_load(codes + step * 64 + tile * 32 + half * 16);
       } else if constexpr (kBits == 8) {
         tiles[j][half] = wasm_i16x8_load8x8(codes + step * 32 + tile * 16 + half * 8);
-      } else if constexpr (kBits == 4) {
-        const v128_t bytes = opaque(wasm_i16x8_load8x8(codes + step * 16 + half * 8));
-        tiles[j][half] =
-            wasm_i16x8_shr(tile == 0 ? wasm_i16x8_shl(bytes, 12) : bytes, tile == 0 ? 12 : 4);
       } else {
         const v128_t bytes = opaque(wasm_i16x8_load8x8(codes + step / 2 * 16 + half * 8));
         const std::size_t field = step % 2 * 2 + tile;
@@ -68,8 +70,21 @@ void load_wide_tiles(const std::uint8_t* codes, std::size_t step, v128_t (*tiles
   }
 }
 
+// 4-bit codes as they are stored: the low nibbles of bytes, and the whole bytes.
+void load_raw_tiles(const std::uint8_t* codes, std::size_t step, v128_t low_nibbles,
+                    v128_t (*tiles)[2]) {
+  for (std::size_t half = 0; half < 2; ++half) {
+    tiles[1][half] = opaque(wasm_i16x8_load8x8(codes + step * 16 + half * 8));
+    tiles[0][half] = wasm_v128_and(tiles[1][half], low_nibbles);
+  }
+}
+
+v128_t low_nibbles_of_16() { return hidden_splat<0x000F000F>(); }
+#endif
+
 // ---- sums of products of kPlanes planes of digits, for kRows rows and kTiles tiles
 
+#if ZEROPOINT_WIDE
 // By dot_i16x8: lanes are pairs of inputs of two outputs, so a tile has two vectors of sums.
 template <std::size_t kPlanesOf, std::size_t kRowsOf, std::size_t kTilesOf>
 struct WideSums {
@@ -79,12 +94,22 @@ struct WideSums {
   static constexpr std::size_t kStepBytes = kPlanes * 8;
   static constexpr bool kTakeTurns = false;
   v128_t acc[kRows][kPlanes][kTiles][2];
+  v128_t low_nibbles;
+
+  template <int kBits>
+  void prepare() {
+    if constexpr (kBits == 4) low_nibbles = low_nibbles_of_16();
+  }
 
   template <int kBits, std::size_t kFirst>
   void add(const std::uint8_t* codes, std::size_t step, const std::uint8_t* x,
            std::size_t row_bytes) {
     v128_t tiles[kTiles][2];
-    load_wide_tiles<kBits, kFirst, kTiles>(codes, step, tiles);
+    if constexpr (kBits == 4) {
+      load_raw_tiles(codes, step, low_nibbles, tiles);
+    } else {
+      load_wide_tiles<kBits, kFirst, kTiles>(codes, step, tiles);
+    }
     for (std::size_t r = 0; r < kRows; ++r) {
       for (std::size_t p = 0; p < kPlanes; ++p) {
         const v128_t digits = wasm_v128_load64_splat(x + r * row_bytes + step * kStepBytes + p * 8);
@@ -103,6 +128,7 @@ struct WideSums {
     return add_pairs(halves[0], halves[1]);
   }
 };
+#endif
 
 #if ZEROPOINT_RELAXED
 // By the relaxed dot: a lane is an output, and a row is a line, see line_place().
@@ -115,6 +141,11 @@ struct ByteSums {
   static constexpr bool kTakeTurns = true;
   v128_t acc[kRows][kTiles];
   v128_t top;
+
+  template <int kBits>
+  void prepare() {
+    if constexpr (kBits < 8) top = top_bits<kBits>();
+  }
 
   template <int kBits, std::size_t kFirst>
   void add(const std::uint8_t* codes, std::size_t step, const std::uint8_t* x, std::size_t) {
@@ -150,15 +181,22 @@ template <int kBits, typename Sums, std::size_t kFirst>
 void multiply_tiles(const std::uint8_t* codes, std::size_t steps, const std::uint8_t* x,
                     std::size_t row_bytes, std::int32_t* sums) {
   Sums acc;
-  if constexpr (Sums::kTakeTurns && kBits < 8) acc.top = top_bits<kBits>();
+  acc.template prepare<kBits>();
   std::fill_n(reinterpret_cast<v128_t*>(&acc.acc), sizeof(acc.acc) / sizeof(v128_t),
               wasm_i32x4_splat(0));
   add_steps<kBits, kFirst>(acc, codes, steps, x, row_bytes);
   for (std::size_t r = 0; r < Sums::kRows; ++r) {
     for (std::size_t p = 0; p < Sums::kPlanes; ++p) {
+      std::int32_t* to = sums + (r * Sums::kPlanes + p) * kPanel + kFirst * kTile;
       for (std::size_t j = 0; j < Sums::kTiles; ++j) {
-        wasm_v128_store(sums + (r * Sums::kPlanes + p) * kPanel + (kFirst + j) * kTile,
-                        acc.plane(r, p, j));
+        v128_t sum = acc.plane(r, p, j);
+        if constexpr (!Sums::kTakeTurns && kBits == 4) {
+          // Of whole bytes, less what their low nibbles make of it.
+          if (j == 1) sum = wasm_i32x4_sub(sum, acc.plane(r, p, 0));
+        } else if constexpr (!Sums::kTakeTurns && kBits == 2) {
+          sum = wasm_i32x4_shl(sum, 6);
+        }
+        wasm_v128_store(to + j * kTile, sum);
       }
     }
   }
@@ -254,7 +292,22 @@ void multiply_lines(const std::uint8_t* codes, const Span& span, const std::uint
 
 // ---- narrow codes widened
 
+#if ZEROPOINT_WIDE
 // Up to kChunk inputs of a panel to int16.
+void widen_nibbles_to_16(const std::uint8_t* codes, std::size_t steps, std::uint8_t* wide) {
+  const v128_t low_nibbles = low_nibbles_of_16();
+  const v128_t added = hidden_splat<kAddedToLow * 0x00100010>();
+  for (std::size_t step = 0; step < steps; ++step) {
+    v128_t tiles[2][2];
+    load_raw_tiles(codes, step, low_nibbles, tiles);
+    for (std::size_t half = 0; half < 2; ++half) {
+      const v128_t low = tiles[0][half];
+      wasm_v128_store(wide + step * 64 + half * 16, wasm_i16x8_sub(wasm_i16x8_shl(low, 4), added));
+      wasm_v128_store(wide + step * 64 + 32 + half * 16, wasm_i16x8_sub(tiles[1][half], low));
+    }
+  }
+}
+
 template <int kBits>
 void widen_to_16(const std::uint8_t* codes, std::size_t steps, std::uint8_t* wide) {
   constexpr std::size_t kAtATime = kBits == 2 ? 2 : 1;
@@ -263,11 +316,14 @@ void widen_to_16(const std::uint8_t* codes, std::size_t steps, std::uint8_t* wid
       v128_t tiles[2][2];
       load_wide_tiles<kBits, 0, 2>(codes, step + i, tiles);
       for (std::size_t j = 0; j < 4; ++j) {
-        wasm_v128_store(wide + (step + i) * 64 + j * 16, tiles[j / 2][j % 2]);
+        const v128_t tile = tiles[j / 2][j % 2];
+        wasm_v128_store(wide + (step + i) * 64 + j * 16,
+                        kBits == 2 ? wasm_i16x8_shl(tile, 6) : tile);
       }
     }
   }
 }
+#endif
 
 #if ZEROPOINT_RELAXED
 // To int8, the code in the highest bits.
@@ -348,7 +404,10 @@ std::uint32_t codes_at(const Panels& w, const std::uint8_t* codes, std::size_t s
   std::uint32_t bytes = 0;
   std::memcpy(&bytes, codes + 16 * vector + at, sizeof(bytes));
   // What comes in from a byte's neighbour goes away with the bits of other tiles and steps.
-  if (w.bits == 4) return (tile == 0 ? bytes << 4 : bytes) & 0xF0F0F0F0U;
+  if (w.bits == 4) {
+    return tile == 0 ? (bytes << 4 & 0xF0F0F0F0U) ^ (0x10101010U * kAddedToLow)
+                     : bytes & 0xF0F0F0F0U;
+  }
   if (w.bits == 2) return bytes << (6 - 2 * (step % 2 * 2 + tile)) & 0xC0C0C0C0U;
   return bytes;
 }
@@ -456,12 +515,12 @@ struct ChunkScales {
   Doubles scales[2];
   Doubles zero_points[2];
   v128_t minus_sums[2];
-  std::uint32_t shift;  // from codes to units
-  bool subtracts;       // whether zero points count
+  bool subtracts;  // whether zero points count
 
-  ChunkScales(const Panels& w, const PanelParts& parts, std::size_t chunk, std::size_t group)
-      : shift(static_cast<std::uint32_t>(8 - w.bits)),
-        subtracts(w.affine || w.input_scales != nullptr) {
+  // @param raw  whether sums are those of 4-bit codes as they are stored
+  ChunkScales(const Panels& w, const PanelParts& parts, std::size_t chunk, std::size_t group,
+              bool raw)
+      : subtracts(w.affine || w.input_scales != nullptr || raw) {
     for_tiles([&](std::size_t j) {
       const std::size_t at = group * kPanel + j * kTile;
       scales[j] = widen_f32(wasm_v128_load(parts.scales + at));
@@ -469,12 +528,17 @@ struct ChunkScales {
     });
     if (!subtracts) return;
     // Where inputs have zero points, the sums have them as factors already.
-    zero_points[0] = zero_points[1] = splat(w.unit());
-    if (!w.affine) return;
-    for_tiles([&](std::size_t j) {
-      const v128_t codes = wasm_v128_load(parts.zero_points + group * kPanel + j * kTile);
-      zero_points[j] = zero_points[j] * widen_i32(codes);
-    });
+    zero_points[0] = zero_points[1] = splat(w.affine || !raw ? w.unit() : 0.0);
+    if (w.affine) {
+      for_tiles([&](std::size_t j) {
+        const v128_t codes = wasm_v128_load(parts.zero_points + group * kPanel + j * kTile);
+        zero_points[j] = zero_points[j] * widen_i32(codes);
+      });
+    }
+    if (!raw) return;
+    // The first tile's codes count once.
+    scales[0] = scales[0] * splat(16.0);
+    zero_points[0] = zero_points[0] * splat(1.0 / 16.0) + splat(kAddedToLow);
   }
 };
 
@@ -485,8 +549,9 @@ struct Halves {
 };
 
 #if ZEROPOINT_WIDE
-// Both halves side by side. Codes count once, and are made to count as often as the unit says.
+// Both halves side by side. 4-bit codes are multiplied as they are stored, unless they are widened.
 struct WideDigits {
+  static constexpr bool kTakesRaw = true;
   static constexpr std::size_t kLines = 1;       // of a row
   static constexpr std::size_t kSums = 2;        // of a row and output
   static constexpr std::size_t kStepBytes = 16;  // of a row
@@ -496,7 +561,7 @@ struct WideDigits {
   static constexpr bool kTakesRow = true;      // alone, by multiply_row
 
   static auto widen(int bits) {
-    return bits == 8 ? widen_to_16<8> : (bits == 4 ? widen_to_16<4> : widen_to_16<2>);
+    return bits == 8 ? widen_to_16<8> : (bits == 4 ? widen_nibbles_to_16 : widen_to_16<2>);
   }
   static MultiplyRows multiply(int bits) {
     return bits == 16  ? multiply_wide_digits<16>
@@ -510,9 +575,8 @@ struct WideDigits {
                                              const std::uint8_t* x, std::int32_t* sums) {
     multiply_tiles<kBits, WideSums<2, 1, 2>, 0>(codes, steps, x, 0, sums);
   }
-  static Halves halves(const ChunkScales& chunk, const std::int32_t* sums, std::size_t) {
-    return {wasm_i32x4_shl(wasm_v128_load(sums), chunk.shift),
-            wasm_i32x4_shl(wasm_v128_load(sums + kPanel), chunk.shift)};
+  static Halves halves(const ChunkScales&, const std::int32_t* sums, std::size_t) {
+    return {wasm_v128_load(sums), wasm_v128_load(sums + kPanel)};
   }
 };
 #endif
@@ -522,6 +586,7 @@ struct WideDigits {
 // taking 64 off every digit.
 template <std::size_t kPlanes>
 struct SevenBitDigits {
+  static constexpr bool kTakesRaw = false;
   static constexpr std::size_t kLines = kPlanes;
   static constexpr std::size_t kSums = kPlanes;
   static constexpr std::size_t kStepBytes = kPlanes * kStepInputs;
@@ -582,6 +647,13 @@ template <typename Format>
   }
 }
 
+// Whether codes have to be widened: what 4-bit ones as they are stored need is the sum of a row,
+// and where inputs have zero points, these are factors of it.
+template <typename Format>
+bool must_widen(const Panels& w) {
+  return Format::kTakesRaw && w.bits == 4 && w.input_scales != nullptr;
+}
+
 // A single row, chunk by chunk: what it computes with has no time to go through memory and calls.
 template <typename Format, int kBits>
 void multiply_row(const PanelProduct& product, const PanelParts& parts, Doubles (*totals)[2]) {
@@ -593,7 +665,8 @@ void multiply_row(const PanelProduct& product, const PanelParts& parts, Doubles 
     const std::size_t steps = steps_of(inputs, kBits);
     std::int32_t sums[Format::kSums * kPanel];
     Format::template multiply_one<kBits>(codes, steps, x, sums);
-    add_sums<Format>(ChunkScales(w, parts, chunk, group), sums, product.sums[chunk], *totals);
+    const ChunkScales scales(w, parts, chunk, group, Format::kTakesRaw && kBits == 4);
+    add_sums<Format>(scales, sums, product.sums[chunk], *totals);
     ++chunk;
     x += steps * Format::kStepBytes;
     codes += steps * kBits * 4;
@@ -605,7 +678,9 @@ void multiply_row(const PanelProduct& product, const PanelParts& parts, Doubles 
 template <typename Format>
 void multiply_rows(const PanelProduct& product, const PanelParts& parts, Doubles (*totals)[2]) {
   const Panels& w = product.panels;
-  const bool widened = w.bits != Format::kWideBits && product.rows >= Format::kWideRows;
+  const bool widened =
+      w.bits != Format::kWideBits && (product.rows >= Format::kWideRows || must_widen<Format>(w));
+  const bool raw = Format::kTakesRaw && w.bits == 4 && !widened;
   const auto widen = Format::widen(w.bits);
   const MultiplyRows multiply = Format::multiply(widened ? Format::kWideBits : w.bits);
   const std::uint8_t* codes = parts.codes;
@@ -615,7 +690,7 @@ void multiply_rows(const PanelProduct& product, const PanelParts& parts, Doubles
     span.steps = steps_of(inputs, w.bits);
     alignas(16) std::uint8_t wide[kChunk * kPanel * Format::kWideBits / 8];
     if (widened) widen(codes, span.steps, wide);
-    const ChunkScales scales(w, parts, chunk, group);
+    const ChunkScales scales(w, parts, chunk, group, raw);
     for (std::size_t row = 0; row < product.rows; row += Format::kTogether) {
       const std::size_t together = std::min(Format::kTogether, product.rows - row);
       std::int32_t sums[Format::kTogether * Format::kSums * kPanel];
@@ -639,7 +714,7 @@ void multiply_panel(const PanelProduct& product, std::size_t panel, const PanelP
   assert(bits <= 8);
   auto multiply = multiply_rows<Format>;
   if constexpr (Format::kTakesRow) {
-    if (product.rows == 1) {
+    if (product.rows == 1 && !must_widen<Format>(product.panels)) {
       multiply = bits == 8   ? multiply_row<Format, 8>
                  : bits == 4 ? multiply_row<Format, 4>
                              : multiply_row<Format, 2>;

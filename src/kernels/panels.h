@@ -8,7 +8,8 @@
 // at their own width:
 //
 //   8 bits   32 bytes a step, one tile after the other
-//   4 bits   16 bytes a step, the first tile in the low nibbles, the second in the high ones
+//   4 bits   16 bytes a step, the first tile in the low nibbles, the second in the high ones; where
+//            kI16 is what is multiplied, 8 is added to the first: see kAddedToLow
 //   2 bits   16 bytes two steps: bits 0-1 first tile, 2-3 second tile, 4-7 the same of the next
 //   step
 //
@@ -39,6 +40,11 @@ inline constexpr std::size_t kTile = 4;   ///< outputs of a tile
 inline constexpr std::size_t kStepInputs = 4;
 /// The most inputs whose products are added in int32: 2^14 * 2^7 * 2^10 = 2^31, not quite reached.
 inline constexpr std::size_t kChunk = 1024;
+
+/// What is added to the 4-bit codes of a panel's first tile. A row of int16 is multiplied by whole
+/// bytes, 16 * second + first, and by their low nibbles alone, so that only these need to be made;
+/// a difference of sums is what the second tile makes. Lines of bytes have no use for it.
+inline constexpr int kAddedToLow = ZEROPOINT_WIDE ? 8 : 0;
 
 /// Packed weights, as the kernels read them.
 struct Panels {

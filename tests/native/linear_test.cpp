@@ -437,32 +437,37 @@ TEST(Linear, OverflowsToInfinityWhereTheResultDoes) {
   }
 }
 
-// Every digit and every code as large as it can be, over more inputs than an int32 could sum.
+// Every digit and every code as large as it can be, over more inputs than an int32 could sum; codes
+// that share bytes, those of outputs 0 and 4, of the same sign and of different ones.
 TEST(LinearQuantized, SumsFullScaleInputsExactly) {
   constexpr std::size_t kInputs = 300000;
+  constexpr std::size_t kOutputs = 5;
   const float nearly_one = std::nextafter(1.0F, 0.0F);
   for (const DType dtype : {DType::kInt8, DType::kInt4, DType::kInt2}) {
     const DTypeInfo info = dtype_info(dtype);
-    for (const std::int32_t code : {info.qmin, info.qmax}) {
-      for (const float x : {nearly_one, -nearly_one, 1.0F, -1.0F}) {
-        Weights<std::int8_t> w = {std::vector<std::int8_t>(kInputs, static_cast<std::int8_t>(code)),
-                                  dtype,
-                                  WeightGranularity::kPerTensor,
-                                  0,
-                                  {1.0F},
-                                  {0}};
-        const double exact = static_cast<double>(x) * code * kInputs;
-        const std::vector<float> expected = {static_cast<float>(exact)};
-        const Layer layer = {1, kInputs, 1, std::vector<float>(kInputs, x), {}};
-        EXPECT_TRUE(same(run(layer, w, Accumulate::kExact), expected)) << code << " " << x;
-        w.granularity = WeightGranularity::kPerGroup;
-        w.group_size = kInputs / 3;
-        w.scales.assign(3, 1.0F);
-        w.zero_points.assign(3, code == 1 ? -1 : 1);
-        const double shifted = static_cast<double>(x) * (code - w.zero_points[0]) * kInputs;
-        EXPECT_TRUE(same(run(layer, w, Accumulate::kExact),
-                         std::vector<float>{static_cast<float>(shifted)}))
-            << code << " " << x;
+    for (const std::int32_t last : {info.qmin, info.qmax}) {
+      for (const std::int32_t code : {info.qmin, info.qmax}) {
+        std::vector<std::int8_t> codes(kOutputs * kInputs, static_cast<std::int8_t>(code));
+        std::fill_n(codes.end() - kInputs, kInputs, static_cast<std::int8_t>(last));
+        for (const float x : {nearly_one, -nearly_one, 1.0F, -1.0F}) {
+          SCOPED_TRACE(::testing::Message() << code << ", " << last << ", " << x);
+          Weights<std::int8_t> w = {codes, dtype, WeightGranularity::kPerTensor, 0, {1.0F}, {0}};
+          const Layer layer = {1, kInputs, kOutputs, std::vector<float>(kInputs, x), {}};
+          const auto expected = [&](std::int32_t zero_point) {
+            const auto exact = [&](std::int32_t of) {
+              return static_cast<float>(static_cast<double>(x) * (of - zero_point) * kInputs);
+            };
+            std::vector<float> all(kOutputs, exact(code));
+            all.back() = exact(last);
+            return all;
+          };
+          EXPECT_TRUE(same(run(layer, w, Accumulate::kExact), expected(0)));
+          w.granularity = WeightGranularity::kPerGroup;
+          w.group_size = kInputs / 3;
+          w.scales.assign(3 * kOutputs, 1.0F);
+          w.zero_points.assign(3 * kOutputs, std::max(code, last) == 1 ? -1 : 1);
+          EXPECT_TRUE(same(run(layer, w, Accumulate::kExact), expected(w.zero_points[0])));
+        }
       }
     }
   }

@@ -37,6 +37,7 @@ int packed_code(const std::vector<std::uint8_t>& packed, int bits, std::size_t o
   const std::size_t field = bits == 4 ? tile : step % 2 * 2 + tile;
   const int levels = 1 << bits;
   const int code = packed[at] >> (field * static_cast<std::size_t>(bits)) & (levels - 1);
+  if (bits == 4 && tile == 0) return code - kernels::kAddedToLow;
   return code >= levels / 2 ? code - levels : code;
 }
 
