@@ -73,7 +73,35 @@ describe("repr", () => {
       repr(function quantize() {}),
       "<function quantize>",
     );
+    assert.equal(repr(new Date(0)), String(new Date(0)));
+    assert.equal(repr([/a+/g, Symbol("s"), 10n]), "[/a+/g, Symbol(s), 10]");
     assert.equal(repr(torch.iinfo(torch.int8)), "iinfo(min=-128, max=127, dtype=int8)");
+  });
+
+  it("prints Sets as Python's sets, and the holes of arrays as None", () => {
+    assert.equal(repr(new Set([1, "a"])), "{1, 'a'}");
+    assert.equal(repr(new Set()), "set()");
+    assert.equal(repr(new Array(2)), "[None, None]");
+  });
+
+  it("prints objects of any class by its name, with the properties they have", () => {
+    class Point {
+      #hidden = 0;
+      x = 1;
+      y = [this.#hidden];
+    }
+    assert.equal(repr(Point), "<class Point>");
+    assert.equal(repr([new Point()]), "[Point {'x': 1, 'y': [0]}]");
+    assert.equal(repr(new (class {})()), "Object {}");
+    assert.equal(repr(Object.create(new Point())), "Point {}");
+    const loop = new Point();
+    loop.y = loop;
+    assert.equal(repr(loop), "Point {'x': 1, 'y': {...}}");
+    const long = new Point();
+    long.y = "y".repeat(70);
+    assert.equal(display(long), `Point {'x': 1,\n 'y': '${long.y}'}`);
+    assert.equal(repr([new WeakMap(), new ArrayBuffer(2)]), "[<WeakMap>, <ArrayBuffer>]");
+    assert.equal(repr(Promise.resolve(1)), "<Promise, not awaited>");
   });
 
   it("ends where a value contains itself", () => {

@@ -7,7 +7,7 @@ import { bindArguments } from "./arguments.js";
 import { fromInt64, isInt, PythonFloat } from "./cast.js";
 import { roundHalfEven } from "./elementwise.js";
 import { pythonError } from "./errors.js";
-import { flat, layOut, type Node } from "./pretty.js";
+import { type Brackets, flat, layOut, type Node } from "./pretty.js";
 import { checkInteger } from "./view.js";
 
 /** The method that Node prints an object with. */
@@ -223,8 +223,9 @@ export { floatRepr };
  * Python's repr of a value.
  *
  * Safe integers and BigInts print as ints, all other numbers and -0 as floats; arrays as lists;
- * tuples in parentheses; null and undefined as None; plain objects and Maps as dicts; typed arrays
- * as lists. Tensors, shapes and dtypes print as PyTorch prints them.
+ * tuples in parentheses; null and undefined as None; plain objects and Maps as dicts; Sets as sets;
+ * typed arrays as lists; objects of a class without a text as its name and a dict. Tensors, shapes and
+ * dtypes print as PyTorch prints them.
  *
  * @example repr([1, 0.5, null, true]) // "[1, 0.5, None, True]"
  */
@@ -275,9 +276,9 @@ function toNode(value: unknown, outer: Set<unknown>): Node {
   }
   if (typeof value === "string") return stringRepr(value);
   if (typeof value === "function") {
-    return Object.hasOwn(value, "toString")
-      ? String(value)
-      : `<function ${value.name || "<lambda>"}>`;
+    if (Object.hasOwn(value, "toString")) return String(value);
+    const kind = /^class\b/.test(Function.prototype.toString.call(value)) ? "class" : "function";
+    return `<${kind} ${value.name || "<lambda>"}>`;
   }
   if (typeof value === "symbol") return value.toString();
   if (outer.has(value)) return Array.isArray(value) ? "[...]" : "{...}";
@@ -287,11 +288,14 @@ function toNode(value: unknown, outer: Set<unknown>): Node {
     return listNode(Array.from(value as unknown as ArrayLike<unknown>), inner);
   }
   if (value instanceof Map) return dictNode([...value], inner);
+  if (value instanceof Set) return setNode([...value], inner);
   if (value instanceof Error) return `${value.name}(${stringRepr(value.message)})`;
   if (isPlainObject(value) && !Object.hasOwn(value, "toString")) {
     return dictNode(Object.entries(value), inner);
   }
-  return String(value);
+  if (value instanceof Promise) return "<Promise, not awaited>";
+  const text = String(value);
+  return /^\[object .*\]$/.test(text) ? objectNode(value, inner) : text;
 }
 
 /** Whether a value is an object literal, of this realm or another. */
@@ -303,14 +307,30 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
 
 function listNode(value: readonly unknown[], outer: Set<unknown>): Node {
   if (hasOwnText(value)) return String(value);
-  const items = value.map((item) => [toNode(item, outer)]);
+  const items = Array.from(value, (item) => [toNode(item, outer)]); // holes as undefined
   if (!isTuple(value)) return { open: "[", close: "]", items };
   return { open: "(", close: items.length === 1 ? ",)" : ")", items };
 }
 
-function dictNode(entries: readonly (readonly [unknown, unknown])[], outer: Set<unknown>): Node {
+function dictNode(
+  entries: readonly (readonly [unknown, unknown])[],
+  outer: Set<unknown>,
+): Brackets {
   const items = entries.map(([key, item]) => [toNode(key, outer), ": ", toNode(item, outer)]);
   return { open: "{", close: "}", items };
+}
+
+function setNode(values: readonly unknown[], outer: Set<unknown>): Node {
+  if (values.length === 0) return "set()";
+  return { open: "{", close: "}", items: values.map((item) => [toNode(item, outer)]) };
+}
+
+/** An object without a text: of a class that a program wrote, its properties too. */
+function objectNode(value: object, outer: Set<unknown>): Node {
+  const kind = Object.prototype.toString.call(value).slice(8, -1);
+  const name = value.constructor?.name || kind;
+  if (kind !== "Object") return `<${name}>`;
+  return { ...dictNode(Object.entries(value), outer), open: `${name} {` };
 }
 
 /** Control characters, unpaired surrogates, separators and the like. */
