@@ -1,5 +1,7 @@
 // What went wrong in a cell, and on which line of it.
 
+import { str } from "zeropoint/notebook";
+
 /**
  * @typedef {object} CellError
  * @property {string} name
@@ -41,7 +43,7 @@ const MESSAGE_LIMIT = 5000; // characters: a message is read, not searched
 /** @param {unknown} value */
 function safeString(value) {
   try {
-    const text = String(value);
+    const text = str(value);
     if (text.length <= MESSAGE_LIMIT) return text;
     return `${text.slice(0, MESSAGE_LIMIT)} … the rest of the message is left out`;
   } catch {

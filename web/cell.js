@@ -2,6 +2,7 @@
 
 import { diffLines, matches } from "./compare.js";
 import { keepSource, keptSource } from "./edits.js";
+import { hint } from "./hints.js";
 import { icon } from "./icons.js";
 import { KernelGone } from "./kernel.js";
 import { quantizationErrorPlot } from "./plot.js";
@@ -358,7 +359,8 @@ export class Cell {
   }
 
   /** @param {import("./kernel.js").CellError} error */
-  #appendError({ name, message, pythonType, line, inside }) {
+  #appendError(error) {
+    const { name, message, pythonType, line, inside } = error;
     const where = inside
       ? `line ${inside.line} of ${inside.cell}${line ? `, called from line ${line} here` : ""}`
       : line
@@ -366,9 +368,7 @@ export class Cell {
         : "";
     const notes = [
       pythonType && pythonType !== name ? `Python raises ${pythonType} here.` : "",
-      name === "ReferenceError" && message.endsWith("is not defined")
-        ? "Has the cell that defines it been run?"
-        : "",
+      inside ? "" : hint(error, this, this.notebook.cells),
     ];
     this.#appendMessage(name, message, where, notes.filter(Boolean).join(" "));
   }

@@ -4,12 +4,20 @@
 // function its names would vanish with it, so declarations become assignments to the notebook's scope.
 // Every edit keeps the line it is on: the line numbers of errors stay true.
 
-import { parse } from "acorn";
+import { parse, tokTypes } from "acorn";
 
 /**
  * @typedef {{ start: number, end: number, text: string }} Edit
  * @typedef {{ hoisted: string, body: string }} RewrittenCell
  */
+
+const OPENING = new Set([
+  tokTypes.braceL,
+  tokTypes.bracketL,
+  tokTypes.parenL,
+  tokTypes.dollarBraceL,
+]);
+const CLOSING = new Set([tokTypes.braceR, tokTypes.bracketR, tokTypes.parenR]);
 
 /**
  * @param {string} source
@@ -37,12 +45,41 @@ export function rewriteCell(source) {
  * @returns {any} acorn's syntax tree
  */
 function parseCell(source) {
+  /** @type {any[]} */
+  const tokens = [];
   try {
-    return parse(source, { ecmaVersion: "latest", sourceType: "module", locations: true });
+    return parse(source, {
+      ecmaVersion: "latest",
+      sourceType: "module",
+      locations: true,
+      onToken: tokens,
+    });
   } catch (error) {
-    const { message, loc } = /** @type {any} */ (error);
-    throw Object.assign(new SyntaxError(message.replace(/ \(\d+:\d+\)$/, "")), { line: loc?.line });
+    const { message, pos, raisedAt, loc } = /** @type {any} */ (error);
+    const reason = message.replace(/ \(\d+:\d+\)$/, "");
+    const text =
+      reason === "Unexpected token" ? unexpected(source.slice(pos, raisedAt), pos, tokens) : reason;
+    throw Object.assign(new SyntaxError(text), { line: loc?.line });
   }
+}
+
+/**
+ * What stands where the grammar has no room for it, and the bracket that may be why.
+ * @param {string} what
+ * @param {number} at
+ * @param {any[]} tokens
+ */
+function unexpected(what, at, tokens) {
+  /** @type {any[]} */
+  const open = [];
+  for (const token of tokens.filter(({ end }) => end <= at)) {
+    if (OPENING.has(token.type)) open.push(token);
+    else if (CLOSING.has(token.type)) open.pop();
+  }
+  const [name, bracket] = [what || "end of the cell", open.at(-1)];
+  // Anything else may stand there wrongly inside brackets that are closed further down.
+  if (!bracket || !["", ";", ")", "]", "}"].includes(what)) return `Unexpected ${name}`;
+  return `Unexpected ${name} (is the ${bracket.type.label} of line ${bracket.loc.start.line} closed?)`;
 }
 
 /**

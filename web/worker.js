@@ -17,6 +17,9 @@ const OUTPUT_LIMIT = 200_000; // characters: more than anyone reads, less than a
 const PLOT_LIMIT = 50;
 const FLUSH_AFTER = 50; // milliseconds
 
+// The lines of the cell are below the library's own in a stack trace.
+Error.stackTraceLimit = 100;
+
 const post = self.postMessage.bind(self);
 const scope = createScope();
 /** @type {Map<string, string>} */
@@ -34,7 +37,8 @@ scope.provide({ print, float: notebook.float, int: notebook.int, round: notebook
 scope.provide({ plotLines });
 
 // What goes to the console is seen in the page as well, where most readers look.
-for (const level of /** @type {const} */ (["log", "info", "warn", "error", "debug"])) {
+const levels = /** @type {const} */ (["log", "info", "warn", "error", "debug", "dir", "table"]);
+for (const level of levels) {
   const tell = console[level].bind(console);
   console[level] = (...values) => {
     tell(...values);
@@ -45,9 +49,45 @@ for (const level of /** @type {const} */ (["log", "info", "warn", "error", "debu
 /** @type {Record<string, Record<string, unknown>>} */
 const modules = {
   zeropoint,
-  "zeropoint/notebook": { ...notebook, plot_quantization_errors: plotQuantizationErrors },
+  "zeropoint/notebook": {
+    ...notebook,
+    torch: complete(notebook.torch, "torch"),
+    plot_quantization_errors: plotQuantizationErrors,
+  },
   "./digits.js": { loadDigits },
 };
+
+// The build shortens names, and cells show functions and classes by them. What has several is called as
+// the first.
+/** @type {Set<unknown>} */
+const named = new Set();
+for (const exports of [zeropoint, notebook, notebook.torch]) {
+  for (const [name, value] of Object.entries(exports)) {
+    if (typeof value !== "function" || named.has(value)) continue;
+    Object.defineProperty(value, "name", { value: name });
+    named.add(value);
+  }
+}
+
+/**
+ * What has all of its names: a slip is an error, as in Python, and not undefined, which a function
+ * would take for its default.
+ * @template {object} T
+ * @param {T} names
+ * @param {string} module
+ * @returns {T}
+ */
+function complete(names, module) {
+  return new Proxy(names, {
+    get(_, name) {
+      // Whoever awaits a value looks for its method then.
+      if (typeof name === "string" && name !== "then" && !(name in names)) {
+        throw new TypeError(`${module} has no ${name}`);
+      }
+      return Reflect.get(names, name);
+    },
+  });
+}
 
 /** @param {unknown[]} values */
 function print(...values) {
@@ -190,12 +230,17 @@ async function runCell({ run: id, label, source, checks }) {
 /** @param {unknown} value */
 function show(value) {
   if (value === undefined || value === null) return undefined;
-  if (/** @type {any} */ (value).kind === "quantization-errors") {
+  if (isPlot(value)) {
     showPlot(value);
     return undefined;
   }
   const text = notebook.display(value);
   return text === undefined ? undefined : cut(text, OUTPUT_LIMIT);
+}
+
+/** @param {any} value */
+function isPlot(value) {
+  return typeof value === "object" && "kind" in value && value.kind === "quantization-errors";
 }
 
 /**

@@ -99,6 +99,27 @@ describe("A cell", () => {
   it("shows what goes to the console, too", async () => {
     const { output } = await runInFirstCell('console.log("a", 1);\nconsole.info([2]);\n3');
     assert.equal(output, "a 1\n[2]\n3");
+    const { output: more } = await runInFirstCell("console.table([1]);\nconsole.dir({ a: 1 });");
+    assert.equal(more, "[1]\n{'a': 1}");
+  });
+
+  it("shows values of every kind by what they are", async () => {
+    const { output } = await runInFirstCell(
+      'import * as zp from "zeropoint";\n' +
+        "class Point { x = 1 }\n" +
+        'print(new Set(["a"]), new Point(), Promise.resolve(1), globalThis);\n' +
+        "[zp.quantize, zp.QuantizedLinear, new zp.QConfigMapping()]",
+    );
+    assert.equal(
+      output,
+      "{'a'} Point {'x': 1} <Promise, not awaited> <DedicatedWorkerGlobalScope>\n" +
+        "[<function quantize>, <class QuantizedLinear>, QConfigMapping {}]",
+    );
+  });
+
+  it("shows torch itself", async () => {
+    const { output } = await runInFirstCell('import { torch } from "zeropoint/notebook";\ntorch');
+    assert.match(output, /^\{'Tensor': <class Tensor>,\n/);
   });
 
   it("lets a long output scroll in its own box, which the keyboard reaches", async () => {
@@ -133,7 +154,7 @@ describe("An error", () => {
     assert.equal(cells[3].state, "failed");
     assert.match(cells[3].error, /ReferenceError nothing is not defined/);
     assert.match(cells[3].error, /line 2/);
-    assert.match(cells[3].error, /Has the cell that defines it been run\?/);
+    assert.match(cells[3].error, /No cell of this notebook defines it\./);
     assert.equal(cells[7].output, "1");
     assert.equal(cells[17].state, "failed");
     assert.equal(cells[17].verdict, "differs");
@@ -145,6 +166,33 @@ describe("An error", () => {
     assert.match(error, /SyntaxError/);
     assert.match(error, /line 2/);
     assert.equal(output, "");
+  });
+
+  it("below many calls inside the library still names its line", async () => {
+    const { error } = await runInFirstCell(
+      'import { torch } from "zeropoint/notebook";\n\ntorch.tensor([1, 2]).sub(torch.tensor([1, 2, 3]));',
+    );
+    assert.match(error, /shapes \[2\] and \[3\] do not fit each other.*line 3/);
+  });
+
+  it("tells of a name that torch does not have, where undefined would be the default", async () => {
+    const { error } = await runInFirstCell(
+      'import { torch } from "zeropoint/notebook";\ntorch.tensor([1], { dtype: torch.int9 });',
+    );
+    assert.match(error, /TypeError torch has no int9.*line 2/);
+  });
+
+  it("names the cell that defines what is missing", async () => {
+    await click(page, `${cell(3)} button.run`);
+    await page.waitForSelector(`${cell(3)} .cell-error`);
+    assert.equal(
+      await textOf(page, `${cell(3)} .error-note`),
+      "Cell 1 defines it: has it been run?",
+    );
+  });
+
+  it("that is no Error shows the value that was thrown", async () => {
+    assert.match((await runInFirstCell("throw { a: 1 };")).error, /Thrown \{'a': 1\}/);
   });
 
   it("inside an earlier cell's function names that cell, and the line that called it", async () => {

@@ -122,6 +122,21 @@ describe("rewriteCell", () => {
     assert.throws(() => rewriteCell("let a = 1;\nlet = = 2;"), { name: "SyntaxError", line: 2 });
   });
 
+  it("says what the grammar has no room for, and which bracket may be open", () => {
+    for (const [source, message] of [
+      ["1 +* 2", "Unexpected *"],
+      ["print 'a'", "Unexpected 'a'"],
+      ["let a =", "Unexpected end of the cell"],
+      ["f(\n[1, 2;", "Unexpected ; (is the [ of line 2 closed?)"],
+      ["f(1, 2]", "Unexpected ] (is the ( of line 1 closed?)"],
+      ["function f() {\n  g();\n", "Unexpected end of the cell (is the { of line 1 closed?)"],
+      ["`a ${1; `", "Unexpected ; (is the ${ of line 1 closed?)"],
+      ["(1, 2))", "Unexpected )"],
+    ]) {
+      assert.throws(() => rewriteCell(source), { name: "SyntaxError", message }, source);
+    }
+  });
+
   it("refuses exports", () => {
     assert.throws(() => rewriteCell("1;\nexport const a = 1;"), { name: "SyntaxError", line: 2 });
   });
@@ -169,7 +184,15 @@ describe("describeError", () => {
   it("shows what is thrown even if it is no error", () => {
     const thrown = describeError("words", "zeropoint-cell-1.js", () => undefined);
     assert.deepEqual(thrown, { name: "Thrown", message: "words" });
-    assert.equal(describeError(Object.create(null), "", () => undefined).name, "Thrown");
+    for (const [value, text] of [
+      [{ a: 1 }, "{'a': 1}"],
+      [[1, "b"], "[1, 'b']"],
+      [undefined, "None"],
+    ]) {
+      assert.equal(describeError(value, "", () => undefined).message, text);
+    }
+    const unreadable = new Proxy({}, { get: () => assert.fail() });
+    assert.equal(describeError(unreadable, "", () => undefined).name, "Thrown");
   });
 });
 

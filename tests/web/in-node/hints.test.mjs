@@ -1,0 +1,70 @@
+// What a cell says may be behind an error; no browser needed.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { hint } from "../../../web/hints.js";
+
+const CELLS = [
+  { label: "Cell 1", source: 'import { torch, linear_q as q } from "zeropoint/notebook";' },
+  { label: "Cell 2", source: "function linear(x) { return x; }\nconst [scale, rest] = [1, 2];" },
+];
+
+/** The hint for a name that is not defined. */
+function missing(name, source = `1 + ${name}`) {
+  const cell = { label: "Cell 3", source };
+  const error = { name: "ReferenceError", message: `${name} is not defined`, line: 1 };
+  return hint(error, cell, [...CELLS, cell]);
+}
+
+describe("hint, for a name that is not defined", () => {
+  it("names the cell that imports or declares it", () => {
+    assert.equal(missing("torch"), "Cell 1 defines it: has it been run?");
+    assert.equal(missing("q"), "Cell 1 defines it: has it been run?");
+    assert.equal(missing("linear"), "Cell 2 defines it: has it been run?");
+    assert.equal(missing("rest"), "Cell 2 defines it: has it been run?");
+  });
+
+  it("says that the cell itself defines it too late", () => {
+    assert.match(missing("late", "late + 1;\nlet late = 1;"), /^This cell defines it, but further/);
+  });
+
+  it("guesses what was meant, by names of the notebook and of every cell", () => {
+    assert.equal(missing("sclae"), "Did you mean scale?");
+    assert.equal(missing("prnt"), "Did you mean print?");
+    assert.equal(missing("Torch"), "Did you mean torch?");
+    assert.equal(missing("z"), "No cell of this notebook defines it.");
+    assert.equal(missing("$odd"), "No cell of this notebook defines it.");
+  });
+
+  it("knows Python's words and named arguments", () => {
+    assert.equal(missing("None"), "JavaScript writes null");
+    assert.equal(missing("len"), "JavaScript writes x.length");
+    assert.equal(
+      missing("dtype", "torch.tensor([1], dtype=torch.int8)"),
+      "Named arguments are an object at the end: { dtype: … }",
+    );
+  });
+
+  it("says that cells run in a worker", () => {
+    assert.equal(missing("document"), "Cells run in a worker, which has no document.");
+  });
+});
+
+describe("hint, for the grammar", () => {
+  const refused = (source, line) =>
+    hint({ name: "SyntaxError", message: "Unexpected", line }, { label: "Cell 1", source }, []);
+
+  it("says what JavaScript writes in the place of Python's line", () => {
+    assert.equal(refused("1;\n# comment", 2), "JavaScript writes // a comment");
+    assert.match(refused("def f(x):", 1), /function f\(x\)/);
+    assert.match(refused("import torch", 1), /import \{ torch \}/);
+    assert.match(refused("for i in y:", 1), /for \(const/);
+    assert.match(refused("if x:", 1), /if \(/);
+  });
+
+  it("says nothing of other lines, and of other errors", () => {
+    assert.equal(refused("1 +* 2", 1), "");
+    assert.equal(refused("for (let i = 0; i < 2; i++", 1), "");
+    assert.equal(hint({ name: "TypeError", message: "no" }, CELLS[0], CELLS), "");
+  });
+});
