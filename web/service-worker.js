@@ -11,6 +11,10 @@ const cacheName = prefix + VERSION;
 // The API reference is large and read in parts: of it the pages that were opened are kept.
 const apiScope = `${scope}api/`;
 const openedName = `${prefix}opened`;
+// A network that has not answered by then is taken for none, where there is something to show instead.
+const PATIENCE = 1500; // milliseconds
+const IMPATIENCE = 100; // for what a page without an answer asks for next
+let silentUntil = 0;
 
 worker.addEventListener("install", (/** @type {any} */ event) => {
   event.waitUntil(
@@ -42,7 +46,7 @@ worker.addEventListener("activate", (/** @type {any} */ event) => {
 worker.addEventListener("fetch", (/** @type {any} */ event) => {
   const { request } = event;
   if (request.method !== "GET" || !request.url.startsWith(scope)) return;
-  if (request.url.startsWith(apiScope)) event.respondWith(freshOrOpened(request));
+  if (request.url.startsWith(apiScope)) event.respondWith(freshOrOpened(event));
   else if (request.mode === "navigate") event.respondWith(freshOrKept(request));
   else event.respondWith(keptOrFresh(request));
 });
@@ -52,29 +56,51 @@ worker.addEventListener("fetch", (/** @type {any} */ event) => {
  * @param {Request} request
  */
 async function freshOrKept(request) {
+  const page = await kept(new URL("index.html", scope).href);
   try {
-    const response = await fetch(request);
+    const response = await (page ? soon(fetch(request)) : fetch(request));
     if (response.ok) return response;
   } catch {
     // No network.
   }
-  return (await kept(new URL("index.html", scope).href)) ?? Response.error();
+  return page ?? Response.error();
 }
 
 /**
  * A part of the API reference: new if there is a network, else as it was when it was opened.
- * @param {Request} request
+ * @param {any} event
  */
-async function freshOrOpened(request) {
+async function freshOrOpened(event) {
+  const { request } = event;
   const cache = await caches.open(openedName);
-  try {
-    const response = await fetch(request);
+  const opened = await cache.match(request, { ignoreSearch: true });
+  const fresh = fetch(request).then(async (response) => {
     if (response.ok) await cache.put(request, response.clone());
     return response;
+  });
+  // What comes late is kept for the next time.
+  event.waitUntil(fresh.catch(() => {}));
+  try {
+    return await (opened ? soon(fresh) : fresh);
   } catch {
-    const opened = await cache.match(request, { ignoreSearch: true });
     return opened ?? (request.mode === "navigate" ? notOpened() : Response.error());
   }
+}
+
+/**
+ * @param {Promise<Response>} response
+ * @returns {Promise<Response>} rejected if it takes too long
+ */
+function soon(response) {
+  return new Promise((resolve, reject) => {
+    const isSilent = Date.now() < silentUntil;
+    const giveUp = () => {
+      if (!isSilent) silentUntil = Date.now() + 10 * PATIENCE;
+      reject(new Error("no answer"));
+    };
+    const timer = setTimeout(giveUp, isSilent ? IMPATIENCE : PATIENCE);
+    response.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
 }
 
 function notOpened() {

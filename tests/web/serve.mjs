@@ -65,21 +65,25 @@ function fileIn(folder, name) {
 
 /**
  * Serves dist/web/ below SUB_PATH and nothing else.
- * @param {{ headers?: Record<string, string>, lenient?: RegExp, missing?: RegExp }} options
+ * @param {{ headers?: Record<string, string>, lenient?: RegExp, missing?: RegExp,
+ *   pause?: (path: string) => Promise<void> | undefined,
+ *   edit?: (name: string, body: Buffer) => string | Buffer }} options
  *   headers are sent with the page and all its files, but for those whose names match `lenient`;
- *   files whose names match `missing` are not found
+ *   files whose names match `missing` are not found; an answer comes after `pause`, as `edit` makes it
  */
-export async function serveSite({ headers = {}, lenient, missing } = {}) {
+export async function serveSite({ headers = {}, lenient, missing, pause, edit } = {}) {
   if (!existsSync(join(site, "index.html"))) {
     throw new Error("the page is not built: run npm run build");
   }
   return serve(async (path) => {
+    await pause?.(path);
     const name = path.endsWith("/") ? `${path}index.html` : path;
     if (!name.startsWith(SUB_PATH) || missing?.test(name)) return undefined;
     const file = fileIn(site, name.slice(SUB_PATH.length));
     if (!file) return undefined;
     const sent = lenient?.test(name) ? {} : headers;
-    return { type: file.type, body: readFileSync(file.path), headers: sent };
+    const body = readFileSync(file.path);
+    return { type: file.type, body: edit?.(name, body) ?? body, headers: sent };
   }, SUB_PATH);
 }
 

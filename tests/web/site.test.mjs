@@ -122,6 +122,77 @@ describe("Offline, the API reference", () => {
   });
 });
 
+describe("A network that does not answer", () => {
+  /** Opens the page and waits until it is kept. */
+  async function visitOnce(own) {
+    const visit = await openPage(browser, own.url);
+    await visit.page.waitForFunction(() => navigator.serviceWorker.controller !== null);
+    return visit;
+  }
+  /** Another deployment. */
+  const edit = (name, body) => {
+    if (name.endsWith("index.html")) return String(body).replace("<html ", "$&data-new ");
+    if (name.endsWith("service-worker.js")) {
+      return String(body).replace(/VERSION = [^"]*"/, "$&new-");
+    }
+    return body;
+  };
+  const isShown = async (page) => (await page.$("html[data-new]")) !== null;
+  const SOON = 15_000; // milliseconds: every request is given 1.5 seconds, and machines are busy
+
+  it("keeps nobody from the page, nor from what was opened of the API reference", async () => {
+    let hangs = false;
+    const own = await serveSite({ pause: () => (hangs ? new Promise(() => {}) : undefined) });
+    const visit = await visitOnce(own);
+    const { page } = visit;
+    const opened = `${own.url}api/functions/zeropoint.quantize.html`;
+    await page.goto(opened);
+    hangs = true;
+    const start = performance.now();
+    await page.goto(own.url, { waitUntil: "domcontentloaded" });
+    await page.waitForSelector(".is-live");
+    await page.goto(opened, { waitUntil: "domcontentloaded" });
+    assert.equal(await page.$eval("h1", (heading) => heading.textContent), "Function quantize");
+    assert.ok(performance.now() - start < SOON);
+    await visit.close();
+    await own.close();
+  });
+
+  it("does not keep a new deployment away once it answers", async () => {
+    let isNew = false;
+    const own = await serveSite({ edit: (name, body) => (isNew ? edit(name, body) : body) });
+    const visit = await visitOnce(own);
+    isNew = true;
+    await visit.page.reload();
+    assert.ok(await isShown(visit.page));
+    await visit.close();
+    await own.close();
+  });
+
+  it("shows the deployment before while a new one is slow to come, and the new one next", async () => {
+    let isNew = false;
+    const slow = (path) => isNew && path === SUB_PATH;
+    const own = await serveSite({
+      edit: (name, body) => (isNew ? edit(name, body) : body),
+      pause: (path) => (slow(path) ? new Promise(() => {}) : undefined),
+    });
+    const visit = await visitOnce(own);
+    const { page } = visit;
+    isNew = true;
+    await page.reload();
+    await page.waitForSelector(".is-live");
+    assert.ok(!(await isShown(page)));
+    await page.waitForFunction(async () => {
+      const names = await caches.keys();
+      return names.some((name) => / new-/.test(name)) && names.length === 1;
+    });
+    await page.reload();
+    assert.ok(await isShown(page));
+    await visit.close();
+    await own.close();
+  });
+});
+
 describe("Before its scripts have come", () => {
   const SCRIPT = /\/assets\/index-[^/]*\.js$/;
 
