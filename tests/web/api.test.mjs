@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -9,6 +10,10 @@ import { PATIENCE } from "./browser.mjs";
 import { chromiumOnly, click, emulate, launchBrowser, serveSite, textOf } from "./page.mjs";
 
 const folder = fileURLToPath(new URL("../../dist/web/api", import.meta.url));
+const axeSource = readFileSync(
+  createRequire(import.meta.url).resolve("axe-core/axe.min.js"),
+  "utf8",
+);
 const policy = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'";
 
 describe("The API reference", () => {
@@ -110,6 +115,41 @@ describe("The API reference", () => {
     );
     assert.equal(line, "underline");
     await close();
+  });
+
+  it("has nothing that axe objects to, but for links in TypeDoc's tree of pages", async () => {
+    for (const [width, theme] of [
+      [1280, "light"],
+      [1280, "dark"],
+      [360, "light"],
+    ]) {
+      const { page, close } = await open("api/index.html");
+      await page.setViewport({ width, height: 900 });
+      await page.evaluate((chosen) => localStorage.setItem("zeropoint-theme", chosen), theme);
+      for (const path of [
+        "index.html",
+        "hierarchy.html",
+        "modules/zeropoint.html",
+        "classes/zeropoint.HistogramObserver.html",
+        "functions/zeropoint.quantize.html",
+        "interfaces/zeropoint.QuantizedTensor.html",
+        "types/zeropoint.ErrorCode.html",
+        "variables/zeropoint_notebook.torch.html",
+      ]) {
+        await page.goto(`${site.url}api/${path}`);
+        await page.waitForSelector("#tsd-nav-container li summary");
+        await page.evaluate(axeSource);
+        const violations = await page.evaluate(async () => {
+          const { violations } = await window.axe.run(
+            { exclude: "#tsd-nav-container" },
+            { resultTypes: ["violations"] },
+          );
+          return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target)}`);
+        });
+        assert.deepEqual(violations, [], `${path} at ${width} pixels, ${theme}`);
+      }
+      await close();
+    }
   });
 
   it("never scrolls sideways on a screen of 360 pixels", async () => {

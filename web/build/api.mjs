@@ -23,6 +23,19 @@ const INLINE_SCRIPT = /<script>document\.documentElement\.dataset\.theme = [^<]*
 /** What TypeDoc says of a page, between the contents and the settings. */
 const MAIN_PART = /<div( class="col-content">.*)<\/div>\n?(<div class="col-sidebar">)/s;
 
+/** Titles that open and close their sections have a link inside, and no screen reader can reach it. */
+const LINK_IN_SUMMARY =
+  /(<summary\b(?:(?!<\/summary>).)*?)<a href="#[^"]*" aria-label="Permalink".*?<\/a>/gs;
+
+/** The parts beside the page's text, as screen readers list them. */
+const LANDMARKS = [
+  [
+    '<div class="page-menu">',
+    '<div class="page-menu" role="complementary" aria-label="This page">',
+  ],
+  ['<nav id="tsd-sidebar-links"', '$& aria-label="Links"'],
+];
+
 /** The element that TypeDoc writes rules into, which the policy forbids, and a sheet that it allows. */
 const STYLE_ELEMENT = 'document.head.appendChild(document.createElement("style"))';
 const STYLE_SHEET = `(() => {
@@ -47,6 +60,20 @@ function replaced(name, text, what, by) {
   const result = text.replace(what, () => by);
   if (result === text) throw new Error(`TypeDoc's ${name} has not what is to be replaced: ${what}`);
   return result;
+}
+
+/**
+ * Tells the level of each heading below the one that it belongs to: TypeDoc leaves levels out.
+ * @param {string} html
+ */
+function withLevels(html) {
+  /** @type {number[]} */
+  const above = [];
+  return html.replace(/<h([1-6])\b/g, (tag, digit) => {
+    while (above.length > 0 && above[above.length - 1] >= Number(digit)) above.pop();
+    above.push(Number(digit));
+    return above.length === Number(digit) ? tag : `${tag} aria-level="${above.length}"`;
+  });
 }
 
 /** @param {string} folder  where the pages go */
@@ -87,7 +114,9 @@ export async function buildApi(folder) {
     const bare = replaced(page.url, page.contents, INLINE_SCRIPT, "");
     const started = replaced(page.url, bare, '<head><meta charset="utf-8"/>', head);
     const [, inner, rest] = MAIN_PART.exec(started) ?? [];
-    page.contents = replaced(page.url, started, MAIN_PART, `<main${inner}</main>${rest}`);
+    const inMain = replaced(page.url, started, MAIN_PART, `<main${inner}</main>${rest}`);
+    const marked = LANDMARKS.reduce((text, [what, by]) => text.replace(what, by), inMain);
+    page.contents = withLevels(marked.replace(LINK_IN_SUMMARY, "$1"));
   });
   application.renderer.on(RendererEvent.END, ({ outputDirectory }) => {
     const assets = join(outputDirectory, "assets");
