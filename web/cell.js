@@ -346,9 +346,11 @@ export class Cell {
     this.output.hidden = false;
     if (output.kind === "plot") {
       const { plot } = output;
-      this.output.append(
-        toDom(plot.kind === "lines" ? linesFigure(plot) : quantizationErrorPlot(plot)),
-      );
+      const tree =
+        plot.kind === "lines"
+          ? linesFigure(plot, innerWidth(this.output))
+          : quantizationErrorPlot(plot);
+      this.output.append(toDom(tree));
       makeScrollable(this.output);
       return;
     }
@@ -420,4 +422,10 @@ export class Cell {
     const verdict = this.verdict === "none" ? "" : `; output ${this.verdictText}`;
     return `${this.label} ${result}${verdict}.`;
   }
+}
+
+/** @param {HTMLElement} element */
+function innerWidth(element) {
+  const { paddingLeft, paddingRight } = getComputedStyle(element);
+  return element.clientWidth - Number.parseFloat(paddingLeft) - Number.parseFloat(paddingRight);
 }

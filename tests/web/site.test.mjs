@@ -294,6 +294,33 @@ describe("A screen of 360 pixels", () => {
     await visit.close();
   });
 
+  it("has room for every plot, in letters of full size", async () => {
+    const visit = await openPage(browser, site.url, { viewport: { width: 360, height: 740 } });
+    const { page } = visit;
+    for (const [view, count] of [
+      ["quantize-and-dequantize", 4],
+      ["what-it-costs", 2],
+    ]) {
+      await show(page, view);
+      const drawings = await page.$$eval(
+        ".view[data-current] .plot :is(.heat-map, [role='img'].drawing)",
+        (all) =>
+          all.map((drawing) => {
+            const box = drawing.closest(".plot").getBoundingClientRect();
+            const { left, right, width } = drawing.getBoundingClientRect();
+            const isInside = left >= box.left - 1 && right <= box.right + 1;
+            return { isInside, magnified: width / drawing.viewBox.baseVal.width };
+          }),
+      );
+      assert.equal(drawings.length, count, view);
+      for (const { isInside, magnified } of drawings) {
+        assert.ok(isInside, view);
+        if (view === "what-it-costs") assert.equal(magnified, 1);
+      }
+    }
+    await visit.close();
+  });
+
   it("lets boxes that scroll inside be reached by keyboard", async () => {
     const visit = await openPage(browser, site.url, { viewport: { width: 360, height: 740 } });
     await show(visit.page, "finer-granularity");
@@ -306,6 +333,40 @@ describe("A screen of 360 pixels", () => {
           .map((box) => box.textContent.slice(0, 40)),
     );
     assert.deepEqual(unreachable, []);
+    await visit.close();
+  });
+});
+
+describe("A screen enlarged to 200 %", () => {
+  it("shows outputs in the letters of the code", async () => {
+    const visit = await openPage(browser, site.url, { viewport: { width: 640, height: 450 } });
+    const { page } = visit;
+    await show(page, NOTEBOOKS[0]);
+    const size = (selector) =>
+      page.$eval(`.view[data-current] ${selector}`, (text) => getComputedStyle(text).fontSize);
+    assert.equal(await size(".cell-output pre"), await size(".cell-code"));
+    await visit.close();
+  });
+});
+
+describe("The four panels of a plot", () => {
+  it("stand in rows of one length", async () => {
+    const visit = await openPage(browser, site.url);
+    const { page } = visit;
+    await show(page, NOTEBOOKS[0]);
+    for (const [width, columns] of [
+      [1280, 4],
+      [768, 2],
+      [640, 2],
+      [360, 2],
+    ]) {
+      await page.setViewport({ width, height: 900 });
+      const tops = await page.$$eval(".view[data-current] .panel", (panels) =>
+        panels.map((panel) => panel.getBoundingClientRect().top),
+      );
+      assert.equal(tops.length, 4);
+      assert.equal(tops.filter((top) => top === tops[0]).length, columns, `${width} pixels`);
+    }
     await visit.close();
   });
 });

@@ -12,7 +12,8 @@ import { h } from "../tree.js";
  *   level?: { name: string, y: number } }} LinesPlot  a level is a value to compare with
  */
 
-const WIDTH = 620;
+const WIDEST = 620;
+const NARROWEST = 280;
 const HEIGHT = 320;
 const LEFT = 52;
 const RIGHT = 12;
@@ -56,19 +57,21 @@ export function linesPlot({ title, x, y, series, level }) {
 
 /**
  * @param {LinesPlot} plot
+ * @param {number} room  how wide it may be: letters keep their size on small screens
  * @returns {Tree}
  */
-export function linesFigure({ title, x, y, series, level }) {
+export function linesFigure({ title, x, y, series, level }, room) {
+  const width = Math.max(NARROWEST, Math.min(room, WIDEST));
   const across = scaleLinear()
     .domain(range(series.flatMap(({ points }) => points.map(([a]) => a))))
     .nice()
-    .range([LEFT + 2 * REACH, WIDTH - RIGHT - 2 * REACH]);
+    .range([LEFT + 2 * REACH, width - RIGHT - 2 * REACH]);
   const heights = series.flatMap(({ points }) => points.map(([, b]) => b));
   const down = scaleLinear()
     .domain(range([0, ...heights, ...(level ? [level.y] : [])]))
     .nice()
     .range([HEIGHT - BOTTOM, TOP]);
-  const right = WIDTH - RIGHT;
+  const right = width - RIGHT;
   const bottom = HEIGHT - BOTTOM;
 
   return h(
@@ -80,7 +83,7 @@ export function linesFigure({ title, x, y, series, level }) {
       "div",
       { class: "scroll-x" },
       drawing(
-        WIDTH,
+        width,
         HEIGHT,
         `${title}: ${y} against ${x}. The table below has the values.`,
         down
@@ -90,7 +93,7 @@ export function linesFigure({ title, x, y, series, level }) {
             text(LEFT - 8, down(tick) + 4, formatNumber(tick), "tick", "end"),
           ]),
         across
-          .ticks(7)
+          .ticks(Math.round(width / 85))
           .map((tick) => text(across(tick), bottom + 18, formatNumber(tick), "tick", "middle")),
         line(LEFT, bottom, right, bottom, "axis"),
         text(right, HEIGHT - 6, x, "tick", "end"),
