@@ -54,13 +54,13 @@ export function hint({ name, message, line }, cell, cells) {
  * @param {Code[]} cells
  */
 function missingName(name, cell, cells) {
+  if (new RegExp(`[(,]\\s*${escaped(name)}\\s*=[^=>]`).test(cell.source)) {
+    return `Named arguments are an object at the end: { ${name}: … }`;
+  }
   const definedBy = cells.find((each) => each !== cell && namesOf(each).includes(name));
   if (definedBy) return `${definedBy.label} defines it: has it been run?`;
   if (namesOf(cell).includes(name)) {
     return "This cell defines it, but further down or inside other braces.";
-  }
-  if (new RegExp(`[(,]\\s*${escaped(name)}\\s*=[^=>]`).test(cell.source)) {
-    return `Named arguments are an object at the end: { ${name}: … }`;
   }
   const instead = PYTHON.get(name);
   if (instead) return `JavaScript writes ${instead}`;
@@ -77,7 +77,9 @@ function namesOf({ source }) {
   const declarations = source.matchAll(
     /\b(?:const|let|var|class|function\s*\*?|import(?:\s*\*\s*as)?)\s*([\w$]+|[{[][^=;"']*)/g,
   );
-  return [...declarations].flatMap(([, names]) => names.match(/[\w$]+/g) ?? []);
+  // The second name and those after it, as in let a = 1, b = 2.
+  const assignments = source.matchAll(/([\w$]+)\s*=(?![=>])/g);
+  return [...declarations, ...assignments].flatMap(([, names]) => names.match(/[\w$]+/g) ?? []);
 }
 
 /** @param {string} name */

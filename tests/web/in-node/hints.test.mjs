@@ -6,7 +6,10 @@ import { hint } from "../../../web/hints.js";
 
 const CELLS = [
   { label: "Cell 1", source: 'import { torch, linear_q as q } from "zeropoint/notebook";' },
-  { label: "Cell 2", source: "function linear(x) { return x; }\nconst [scale, rest] = [1, 2];" },
+  {
+    label: "Cell 2",
+    source: "function linear(x) { return x; }\nconst [scale, rest] = [1, 2], more = 3;",
+  },
 ];
 
 /** The hint for a name that is not defined. */
@@ -22,6 +25,7 @@ describe("hint, for a name that is not defined", () => {
     assert.equal(missing("q"), "Cell 1 defines it: has it been run?");
     assert.equal(missing("linear"), "Cell 2 defines it: has it been run?");
     assert.equal(missing("rest"), "Cell 2 defines it: has it been run?");
+    assert.equal(missing("more"), "Cell 2 defines it: has it been run?");
   });
 
   it("says that the cell itself defines it too late", () => {
