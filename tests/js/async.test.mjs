@@ -537,6 +537,27 @@ function crash(worker) {
   else worker.dispatchEvent(new ErrorEvent("error", { message: "it ended with 1" }));
 }
 
+/** What comes of a task that only the caller waits for. */
+function ask(worker, task) {
+  return new Promise((resolve) => {
+    const hear = ({ id, outcome, error }) => {
+      if (id !== -1) return;
+      worker.off?.("message", hear).unref();
+      resolve(outcome ?? { error });
+    };
+    if (worker.on) worker.on("message", hear).ref();
+    else worker.addEventListener("message", ({ data }) => hear(data));
+    worker.postMessage({ id: -1, task: { where: "test", ...task } }, []);
+  });
+}
+
+/** Options that stop the work after its first piece. */
+function stopping() {
+  const controller = new AbortController();
+  const onProgress = () => controller.abort(new Error("stopped"));
+  return { signal: controller.signal, onProgress };
+}
+
 describe("The worker", () => {
   it("is one, started by the first call and shared by all", async () => {
     const zp = await create();
@@ -685,6 +706,45 @@ describe("The worker", () => {
       }
       assert.equal(started.length, 1);
     });
+  });
+
+  it("forgets what it kept for work that is done, was stopped or has failed", async () => {
+    const jobs = new Set();
+    const listening = (Worker) =>
+      class extends Worker {
+        postMessage(message, transfer) {
+          if (message.task && message.id !== -1) jobs.add(message.task.job);
+          super.postMessage(message, transfer);
+        }
+      };
+    const zeros = { ...long, data: new Float32Array(LONG) };
+    const zp = await create();
+    await withWorkers(listening, async (started) => {
+      for (const run of [
+        (options) => zp.quantizeAsync(long, options),
+        (options) => zp.chooseQParamsAsync(long, options),
+        (options) => zp.quantizationErrorAsync(long, zeros, "max", options),
+        (options) => zp.linearAsync(long, long, null, options),
+      ]) {
+        await run({});
+        await assert.rejects(run(stopping()), /^Error: stopped$/);
+        const throwing = () => assert.fail("thrown");
+        await assert.rejects(run({ onProgress: throwing }), /thrown/);
+      }
+      await assert.rejects(zp.chooseQParamsAsync(tensor([1, Number.NaN])), {
+        code: "ZP_NON_FINITE",
+      });
+      assert.equal(jobs.size, 13);
+      for (const job of jobs) {
+        // The last of two pieces, without a difference: there is one if the first is still known.
+        const last = { a: new Float32Array(1), b: new Float32Array(1), begin: 2 ** 19, size: 1 };
+        const error = { kind: "error", job, ...last, total: 2 ** 19 + 1, metric: "max" };
+        const { measured } = await ask(started[0], error);
+        const { result } = await ask(started[0], { kind: "close", job });
+        assert.deepEqual({ measured, result }, { measured: 0, result: undefined });
+      }
+    });
+    zp.dispose();
   });
 
   it("ends with its instance, and lets Node end at once", () => {

@@ -3,11 +3,13 @@ import { execFile } from "node:child_process";
 import { before, describe, it } from "node:test";
 import { promisify } from "node:util";
 import { Worker } from "node:worker_threads";
-import { create, tensor } from "zeropoint";
+import { create, init, QuantizedLinear, tensor } from "zeropoint";
 import { loadBuild } from "../../dist/build.js";
 import { embedded } from "../../dist/embedded.js";
 import { examineEngine } from "../../dist/engine.js";
 import { Random, sameFloats } from "./support.mjs";
+
+await init();
 
 const builds = examineEngine().relaxed === true ? ["baseline", "relaxed"] : ["baseline"];
 const load = (request) => loadBuild("test", embedded, request);
@@ -56,6 +58,65 @@ function whileSeeingWorkers(see, work) {
     }
   }
   return withWorkers(Seen, work);
+}
+
+// What a worker's state word says, in src/core/parallel.h.
+const WORKING = 1;
+const DEAD = 2;
+
+/** A stack that begins so far from the memory's begin, and grows towards it. */
+const ROOM = 512;
+
+/**
+ * Workers that count how often they are terminated, and show their state word. Those of the given
+ * indices have next to no room for a stack: enough to serve, but a part of a W8A8 layer keeps its sums
+ * there, and stops by an error.
+ */
+function withoutStack(workers, indices) {
+  return class extends Worker {
+    terminated = 0;
+    #states;
+    #at;
+
+    constructor(...args) {
+      super(...args);
+      workers.push(this);
+    }
+
+    postMessage(message, transfer) {
+      const { memory, index, state } = message;
+      this.#states = new Int32Array(memory.buffer);
+      this.#at = state / 4;
+      super.postMessage(indices.includes(index) ? { ...message, stack: ROOM } : message, transfer);
+    }
+
+    get state() {
+      return Atomics.load(this.#states, this.#at);
+    }
+
+    set state(value) {
+      Atomics.store(this.#states, this.#at, value);
+    }
+
+    terminate() {
+      this.terminated++;
+      return super.terminate();
+    }
+  };
+}
+
+/** Multiplies until a worker without a stack has stopped in the midst, with the bits of one thread. */
+function multiplyUntilDead(zp, worker) {
+  const random = new Random(2);
+  const w = tensor(random.normal(512 * 512), [512, 512]);
+  const x = tensor(random.normal(64 * 512), [64, 512]);
+  const expected = new QuantizedLinear(w, { activations: "dynamic" }).forward(x).data;
+  const layer = new zp.QuantizedLinear(w, { activations: "dynamic" });
+  assert.notEqual(worker.state, DEAD);
+  for (let round = 0; round < 1000 && worker.state !== DEAD; round++) {
+    sameFloats(layer.forward(x).data, expected);
+  }
+  assert.equal(worker.state, DEAD, "what a worker says that stopped by an error");
 }
 
 for (const build of builds) {
@@ -147,6 +208,30 @@ for (const build of builds) {
         compute(core, 1000, 10);
         core.dispose();
       }
+    });
+
+    it("are not waited for, nor given up, when one stops by an error in its part", async () => {
+      const workers = [];
+      const Class = withoutStack(workers, [0]);
+      const zp = await withWorkers(Class, () => create({ build, threads: 3 }));
+      multiplyUntilDead(zp, workers[0]);
+      const terminated = workers.map((worker) => worker.terminated);
+      assert.deepEqual(terminated, [0, 0]);
+      zp.dispose();
+    });
+
+    it("are not waited for, nor given up, when one was ended at work", async () => {
+      const workers = [];
+      const Class = withoutStack(workers, [1]);
+      const zp = await withWorkers(Class, () => create({ build, threads: 3 }));
+      const [ended, broken] = workers;
+      ended.state = WORKING;
+      await ended.terminate();
+      // Nobody has a part any more once this one has stopped.
+      multiplyUntilDead(zp, broken);
+      const terminated = workers.map((worker) => worker.terminated);
+      assert.deepEqual(terminated, [1, 0]);
+      zp.dispose();
     });
 
     it("leave memory alone that a silent worker may yet write to", async () => {

@@ -35,8 +35,16 @@ const NODE_ONLY = {
     "threads of the baseline build > outlive workers that end between calls": "ends Node's workers",
     "threads of the baseline build > outlive workers that are ended while they compute":
       "ends Node's workers",
+    "threads of the baseline build > are not waited for, nor given up, when one stops by an error in its part":
+      "breaks Node's workers",
+    "threads of the baseline build > are not waited for, nor given up, when one was ended at work":
+      "ends Node's workers",
     "threads of the relaxed build > outlive workers that end between calls": "ends Node's workers",
     "threads of the relaxed build > outlive workers that are ended while they compute":
+      "ends Node's workers",
+    "threads of the relaxed build > are not waited for, nor given up, when one stops by an error in its part":
+      "breaks Node's workers",
+    "threads of the relaxed build > are not waited for, nor given up, when one was ended at work":
       "ends Node's workers",
     "The workers of an instance > end with it, and no other's do": "ends Node's workers",
     "The workers of an instance > are terminated when one of them falls silent, which would not end by itself":
