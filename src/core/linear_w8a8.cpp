@@ -192,9 +192,9 @@ Status linear_static(std::span<const std::uint8_t> qx, std::size_t m, QParams in
                    static_cast<float>(input.scale * weight_scale / output.scale);
                const float steps = std::nearbyint(static_cast<float>(total) * multiplier);
                const float q = steps + static_cast<float>(output.zero_point);
-               // Written so that a NaN (0 times an infinite multiplier) becomes a code too.
-               out[(row + i / kPanel) * w.n + column] =
-                   q >= 255.0F ? 255 : (q > 0.0F ? static_cast<std::uint8_t>(q) : 0);
+               // In this order a NaN (0 times an infinite multiplier) becomes a code too: 0.
+               const float code = std::min(std::max(0.0F, q), 255.0F);
+               out[(row + i / kPanel) * w.n + column] = static_cast<std::uint8_t>(code);
              }
            });
   return Status::kOk;
