@@ -1,5 +1,7 @@
 // What may be behind an error in a cell, for those who know Python better, or another cell.
 
+import { editDistance } from "../dist/edit-distance.js";
+
 /** Python's words, and what JavaScript has for them. */
 const PYTHON = new Map([
   ["None", "null"],
@@ -99,21 +101,4 @@ function nearest(name, names) {
     if (distance < least) [near, least] = [each, distance];
   }
   return near;
-}
-
-/**
- * @param {string} a
- * @param {string} b
- */
-function editDistance(a, b) {
-  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const change = row[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(change, row[j] + 1, next[j - 1] + 1));
-    }
-    row = next;
-  }
-  return row[b.length];
 }

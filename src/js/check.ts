@@ -11,6 +11,7 @@ import {
   overlap,
 } from "./arrays.js";
 import { type Codes, DTYPES, type DType } from "./dtype.js";
+import { editDistance } from "./edit-distance.js";
 import { type ErrorCode, rangeError, typeError, type ZeropointError } from "./errors.js";
 import { show, showShape } from "./show.js";
 
@@ -355,19 +356,6 @@ function nearest(key: string, known: readonly string[]): string | undefined {
     }
   }
   return best;
-}
-
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const change = row[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(change, row[j] + 1, next[j - 1] + 1));
-    }
-    row = next;
-  }
-  return row[b.length];
 }
 
 /** One of a list of names; `undefined` means the default, if there is one. */
