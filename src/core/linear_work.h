@@ -2,7 +2,6 @@
 // into what a block needs.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
