@@ -156,6 +156,12 @@ interface Compiled {
 
 type WasmFunction = (file: `${BinaryName}.wasm`) => unknown;
 
+/**
+ * Some bundlers call `import()` a microtask later. Its request is then on its way before this thread
+ * is kept busy.
+ */
+const requestSent = (): Promise<void> => Promise.resolve();
+
 /** A build with its own binary, or with that of a user's function. */
 async function compileBuild(
   where: string,
@@ -168,6 +174,7 @@ async function compileBuild(
     const chunk = chunks[name]();
     // A binary from elsewhere is on its way at the same time, so neither may fail unheard.
     chunk.catch(() => undefined);
+    await requestSent();
     const module =
       wasm === undefined
         ? await compileText(chunk, chunks.openReader?.())
@@ -285,6 +292,7 @@ export async function loadBuild(where: string, chunks: Chunks, request: Request)
   const [likely] = chooseBuilds(where, request.build, examineEngine(false));
   const first = compile(likely);
   first.catch(() => undefined);
+  await requestSent();
   let failure: unknown;
   for (const build of chooseBuilds(where, request.build)) {
     const compiled = await (build === likely ? first : compile(build));
