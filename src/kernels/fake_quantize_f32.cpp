@@ -1,6 +1,7 @@
-// 16 values a step: divide, add the zero point, clamp, round half to even, and straight back.
+// 16 values a step: divide, add the zero point, clamp, round half to even, and straight back. Where
+// groups have codes of 8 bits, it multiplies (brackets.h), and divides only in steps in doubt.
 // Parity: bit-identical to reference/dequantize_f32.h of reference/quantize_f32.h, for every float.
-#include "kernels/qparams_lanes.h"
+#include "kernels/brackets.h"
 
 namespace zeropoint::kernels {
 namespace {
@@ -40,8 +41,8 @@ void fake_quantize_steps(const float* x, std::size_t n, const Lanes& lanes,
   }
 }
 
-void fake_quantize_groups(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
-                          void* to) {
+void divide_groups(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
+                   void* to) {
   const auto* x = static_cast<const float*>(from);
   auto* out = static_cast<float*>(to);
   const FakeQuantizer quantizer(rule);
@@ -51,20 +52,21 @@ void fake_quantize_groups(const void* from, std::size_t n, const QParams& q, con
              });
 }
 
-void fake_quantize_columns(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
-                           void* to) {
+void divide_columns(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
+                    void* to) {
   fake_quantize_steps(static_cast<const float*>(from), n, ElementwiseLanes(q.each),
                       FakeQuantizer(rule), static_cast<float*>(to));
 }
 
-void fake_quantize_rows(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
-                        void* to) {
+// Four would be eight streams of memory.
+constexpr std::size_t kTogether = 2;
+
+void divide_rows(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
+                 void* to) {
   const auto* x = static_cast<const float*>(from);
   auto* out = static_cast<float*>(to);
   const FakeQuantizer quantizer(rule);
   const ElementwiseLanes lanes(q.each, n);
-  // Four would be eight streams of memory.
-  constexpr std::size_t kTogether = 2;
   for_rows<kTogether>(q, [&](std::size_t position, std::size_t apart) {
     for (std::size_t i = 0; i < n; i += 4) {
       const QParamsLanes four = lanes.load(i);
@@ -76,12 +78,71 @@ void fake_quantize_rows(const void* from, std::size_t n, const QParams& q, const
   });
 }
 
+// ---- codes of 8 bits
+
+// Straight back from codes plus kMagic.
+class Dequantizer {
+ public:
+  explicit Dequantizer(const CodeRule& rule)
+      : low_(wasm_f32x4_splat(kMagic + static_cast<float>(rule.qmin))),
+        high_(wasm_f32x4_splat(kMagic + static_cast<float>(rule.qmax))) {}
+
+  [[nodiscard]] v128_t dequantize(v128_t sum, v128_t offset, v128_t scale) const {
+    const v128_t clamped = wasm_f32x4_pmax(wasm_f32x4_pmin(sum, high_), low_);
+    return wasm_f32x4_mul(scale, wasm_f32x4_sub(clamped, offset));
+  }
+
+ private:
+  v128_t low_;
+  v128_t high_;
+};
+
+// Nothing is written of a step in doubt: it may be where the values are.
+[[gnu::noinline]] std::size_t multiply_groups(const float* x, std::size_t step, std::size_t end,
+                                              std::size_t steps, const GroupBrackets& brackets,
+                                              const CodeRule& rule, std::byte* to) {
+  auto* out = reinterpret_cast<float*>(to);
+  const Dequantizer dequantizer(rule);
+  const float* scales = brackets.scales;
+  std::size_t group = step / steps;
+  for (std::size_t last = (group + 1) * steps; step < end; last += steps, ++group) {
+    const Bracket b = brackets.of(group);
+    const v128_t scale = wasm_v128_load32_splat(scales + group);
+    for (; step < last; ++step) {
+      v128_t sums[4];
+      v128_t doubt = wasm_i32x4_splat(0);
+      for (std::size_t j = 0; j < 4; ++j) {
+        sums[j] = multiply(wasm_v128_load(x + kStep * step + 4 * j), b, doubt);
+      }
+      if (wasm_v128_any_true(doubt)) return step;
+      for (std::size_t j = 0; j < 4; ++j) {
+        wasm_v128_store(out + kStep * step + 4 * j,
+                        dequantizer.dequantize(sums[j], b.offset, scale));
+      }
+    }
+  }
+  return end;
+}
+
+void divide_step(const float* x, const ElementwiseFloatQParams& group, const CodeRule& rule,
+                 std::byte* out) {
+  fake_quantize_steps(x, kStep, UniformLanes(group, 0), FakeQuantizer(rule),
+                      reinterpret_cast<float*>(out));
+}
+
+void fake_quantize_groups(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
+                          void* to) {
+  static constexpr GroupLoops kLoops{multiply_groups, divide_step, sizeof(float)};
+  const bool has_8_bits = rule.qmin >= INT8_MIN && rule.qmax <= UINT8_MAX;
+  if (!has_8_bits) return divide_groups(from, n, q, rule, to);
+  run_groups(kLoops, from, n, q, rule, to);
+}
+
 }  // namespace
 
 const Operation& fake_quantization() {
-  static constexpr Operation kOperation{
-      sizeof(float),        sizeof(float),         false,
-      fake_quantize_groups, fake_quantize_columns, fake_quantize_rows};
+  static constexpr Operation kOperation{sizeof(float),        sizeof(float),  false,
+                                        fake_quantize_groups, divide_columns, divide_rows};
   return kOperation;
 }
 

@@ -34,6 +34,32 @@ using testing::Output;
 using testing::Random;
 using testing::same;
 
+// Floats around the codes' boundaries, each list as far from them as its others: one value in doubt
+// makes a whole step be computed exactly. The last list is of those further away, where rounding
+// the sum with the zero point may yet reach a boundary.
+std::vector<std::vector<float>> around_boundaries(float scale, std::int32_t zero_point,
+                                                  const CodeRule& rule) {
+  constexpr std::size_t kNear = 7;
+  std::vector<std::vector<float>> lists(kNear + 1);
+  const double limit = std::min(400, rule.qmax);
+  for (double code = -limit; code <= limit; ++code) {
+    const double boundary = (code + 0.5 - zero_point) * double{scale};
+    auto value = static_cast<float>(boundary);
+    for (int step = 0; step < 3; ++step) value = std::nextafter(value, -kInfinity);
+    for (std::size_t i = 0; i < kNear; ++i) {
+      lists[i].push_back(value);
+      value = std::nextafter(value, kInfinity);
+    }
+    for (int bits = 10; bits < 20; ++bits) {
+      for (const double sign : {-1.0, 1.0}) {
+        lists.back().push_back(
+            static_cast<float>(boundary * (1.0 + sign * std::ldexp(1.0, -bits))));
+      }
+    }
+  }
+  return lists;
+}
+
 template <typename Code>
 class QuantizeF32 : public ::testing::Test {
  protected:
@@ -181,37 +207,16 @@ TYPED_TEST(QuantizeF32, MatchesReferenceAroundTies) {
   }
 }
 
-// The codes' boundaries for many scales, a few floats around each, where a product with the
-// reciprocal and the quotient often round to different codes.
+// Where a product with the reciprocal and the quotient often round to different codes.
 TYPED_TEST(QuantizeF32, MatchesReferenceAroundTheBoundariesOfManyScales) {
   Random random(22);
   for (std::size_t round = 0; round < 48 * kEffort; ++round) {
     const float scale = std::fabs(random.spread(-10, 10));
     for (const CodeRule rule : this->rules()) {
       const std::int32_t zero_point = round % 3 == 0 ? 0 : random.integer(rule.qmin, rule.qmax);
-      const double limit = std::min(400, rule.qmax);
-      // Those as far from a boundary as each other by themselves: one value in doubt makes a whole
-      // step be computed exactly.
-      std::array<std::vector<float>, 7> near;
-      std::vector<float> far;
-      for (double code = -limit; code <= limit; ++code) {
-        const double boundary = (code + 0.5 - (round % 2 == 0 ? zero_point : 0)) * double{scale};
-        auto value = static_cast<float>(boundary);
-        for (int step = 0; step < 3; ++step) value = std::nextafter(value, -kInfinity);
-        for (std::vector<float>& values : near) {
-          values.push_back(value);
-          value = std::nextafter(value, kInfinity);
-        }
-        // Further away, where rounding the sum with the zero point may yet reach it.
-        for (int bits = 10; bits < 20; ++bits) {
-          for (const double sign : {-1.0, 1.0}) {
-            far.push_back(static_cast<float>(boundary * (1.0 + sign * std::ldexp(1.0, -bits))));
-          }
-        }
-      }
       const UniformQParams qparams{scale, static_cast<float>(zero_point), zero_point};
-      this->expect_reference(far, qparams, rule, 0);
-      for (const std::vector<float>& values : near) {
+      for (const std::vector<float>& values :
+           around_boundaries(scale, round % 2 == 0 ? zero_point : 0, rule)) {
         this->expect_reference(values, qparams, rule, 0);
       }
     }
@@ -356,6 +361,51 @@ TEST(FakeQuantizeF32, MatchesReferenceAtEveryLengthAndAlignmentAndInPlace) {
         expect_fake_reference(values, UniformQParams{0.75F, 1.0F, 1}, rule, offset);
         expect_fake_reference_elementwise(values, rule, offset, random);
       }
+    }
+  }
+}
+
+TEST(FakeQuantizeF32, MatchesReferenceAroundTheBoundariesOfManyScales) {
+  Random random(25);
+  for (std::size_t round = 0; round < 8 * kEffort; ++round) {
+    const float scale = std::fabs(random.spread(-10, 10));
+    for (const CodeRule rule : kFakeRules) {
+      const std::int32_t zero_point = round % 3 == 0 ? 0 : random.integer(rule.qmin, rule.qmax);
+      const UniformQParams qparams{scale, static_cast<float>(zero_point), zero_point};
+      for (const std::vector<float>& values :
+           around_boundaries(scale, round % 2 == 0 ? zero_point : 0, rule)) {
+        expect_fake_reference(values, qparams, rule, 0);
+      }
+    }
+  }
+}
+
+TEST(FakeQuantizeF32, MatchesReferenceGroupByGroupAndInPlace) {
+  Random random(26);
+  constexpr std::size_t kGroups = 70;
+  for (const std::size_t length : {16U, 32U, 48U, 128U}) {
+    for (const CodeRule rule : kFakeRules) {
+      std::vector<float> scales(kGroups);
+      std::vector<float> zero_points(kGroups);
+      std::vector<std::int32_t> codes(kGroups);
+      for (std::size_t g = 0; g < kGroups; ++g) {
+        scales[g] = g % 9 == 2 ? random.any_float() : std::fabs(random.spread(-3, 3));
+        codes[g] = random.integer(rule.qmin, rule.qmax);
+        zero_points[g] = static_cast<float>(codes[g]);
+      }
+      std::vector<float> values = random.uniforms(kGroups * length, -200.0F, 200.0F);
+      for (std::size_t i = 5; i < values.size(); i += 67) values[i] = random.any_float();
+      std::vector<float> expected(values.size());
+      for (std::size_t g = 0; g < kGroups; ++g) {
+        reference::fake_quantize_f32(values.data() + g * length, length,
+                                     UniformQParams{scales[g], zero_points[g], codes[g]}, rule,
+                                     expected.data() + g * length);
+      }
+      kernels::fake_quantize_f32(
+          values.data(), values.size(),
+          kernels::QParams::groups({scales.data(), zero_points.data(), nullptr}, length), rule,
+          values.data());
+      EXPECT_TRUE(same(values, expected)) << length;
     }
   }
 }
