@@ -36,6 +36,9 @@ kernels::CodeRule rule_for(QuantRange range, Overflow overflow, float inverse) {
   return {range.min, range.max, saturate ? range.max : kernels::kTorchOverflow};
 }
 
+// The reciprocal of a scale of 0.
+enum class ZeroScale { kInfinite, kCountsAsOne };
+
 // A scale and a zero point for each channel, in the types that PyTorch's functions take them in.
 class Channels {
  public:
@@ -51,10 +54,12 @@ class Channels {
         add_(AddZeroPoint::kAfterRounding),
         count_(scales.size()),
         is_complete_(zero_points.size() == scales.size()) {}
-  Channels(std::span<const float> scales, std::span<const float> zero_points)
+  Channels(std::span<const float> scales, std::span<const float> zero_points,
+           ZeroScale zero_scale = ZeroScale::kInfinite)
       : floats_(scales.data()),
         fractions_(zero_points.data()),
         add_(AddZeroPoint::kBeforeRounding),
+        zero_scale_(zero_scale),
         count_(scales.size()),
         is_complete_(zero_points.size() == scales.size()) {}
 
@@ -85,10 +90,9 @@ class Channels {
     return integers_ != nullptr ? static_cast<float>(integers_[i]) : fractions_[i];
   }
 
-  // A scale of 0 counts as 1 where zero points are floating; elsewhere its reciprocal is infinite.
   [[nodiscard]] float reciprocal(std::size_t i) const {
     const float own = scale(i);
-    return add_ == AddZeroPoint::kBeforeRounding && own == 0.0F ? 1.0F : 1.0F / own;
+    return zero_scale_ == ZeroScale::kCountsAsOne && own == 0.0F ? 1.0F : 1.0F / own;
   }
 
   // The code NaN becomes: the zero point, as far as the range holds it.
@@ -108,6 +112,7 @@ class Channels {
   const std::int32_t* integers_ = nullptr;
   const float* fractions_ = nullptr;
   AddZeroPoint add_;
+  ZeroScale zero_scale_ = ZeroScale::kInfinite;
   std::size_t count_;
   bool is_complete_;
 };
@@ -260,7 +265,8 @@ Status quantize_per_channel_float_qparams(const TensorView<const float>& x,
                                           DType dtype, Overflow overflow,
                                           const AnyCodes<void>& codes) {
   if (codes.storage == Storage::kInt32) return Status::kUnsupportedDType;
-  return quantize_channels(x, {scales, zero_points}, axis, dtype, overflow, codes);
+  const Channels channels(scales, zero_points, ZeroScale::kCountsAsOne);
+  return quantize_channels(x, channels, axis, dtype, overflow, codes);
 }
 
 Status dequantize_per_tensor(const AnyCodes<const void>& codes, double scale,

@@ -15,16 +15,17 @@ constexpr float kTwo31 = 2147483648.0F;
 constexpr float kTwo63 = 9223372036854775808.0F;
 
 // PyTorch's portable kernel beyond int32, one value at a time: rare enough not to matter.
-// With integer zero points the sum is taken as int64 and clamped; what int64 cannot hold is its
-// minimum.
-std::int32_t torch_code_after(float t, const CodeRule& rule) {
+using TorchCode = std::int32_t (*)(float t, const CodeRule& rule);
+
+// The sum is taken as int64 and clamped; what int64 cannot hold is its minimum.
+std::int32_t torch_code(float t, const CodeRule& rule) {
   if (!(t < kTwo63)) return rule.qmin;
   if (t >= kTwo31) return rule.qmax;
   return rule.qmin;
 }
 
-// With floating ones it is taken as int64, truncated to 32 bits, and then clamped.
-std::int32_t torch_code_before(float t, const CodeRule& rule) {
+// Where codes of floating zero points are kept, it is truncated to 32 bits before it is clamped.
+std::int32_t truncated_torch_code(float t, const CodeRule& rule) {
   const bool held = t >= -kTwo63 && t < kTwo63;
   const auto wide = held ? static_cast<std::int64_t>(t) : INT64_MIN;
   const auto low = static_cast<std::int32_t>(static_cast<std::uint32_t>(wide));
@@ -46,7 +47,8 @@ v128_t clamped(v128_t codes, const CodeRule& rule) {
 
 // A step with NaN, or with values that int32 does not hold.
 [[gnu::noinline]] void quantize_exactly(const float* x, const FourByFour& qparams,
-                                        const CodeRule& rule, AddZeroPoint add, Int32x16& codes) {
+                                        const CodeRule& rule, AddZeroPoint add, TorchCode torch,
+                                        Int32x16& codes) {
   assert(qparams.each.nan_codes != nullptr);
   for (std::size_t j = 0; j < 4; ++j) {
     const ElementwiseFloatQParams four = qparams.each.skip(j * qparams.stride);
@@ -61,12 +63,16 @@ v128_t clamped(v128_t codes, const CodeRule& rule) {
     wasm_v128_store(lanes, code);
     for (std::size_t lane = 0; lane < 4; ++lane) {
       if (std::fabs(values[lane]) < kTwo31) continue;
-      lanes[lane] = add == AddZeroPoint::kAfterRounding ? torch_code_after(values[lane], rule)
-                                                        : torch_code_before(values[lane], rule);
+      lanes[lane] = torch(values[lane], rule);
     }
     codes.lanes[j] = wasm_v128_load(lanes);
   }
 }
+
+// Which of them makes the codes that quantize_groups() and quantize_columns() keep.
+template <AddZeroPoint kAdd>
+constexpr TorchCode kKept =
+    kAdd == AddZeroPoint::kAfterRounding ? torch_code : truncated_torch_code;
 
 // Takes a step, and says whether all its values were ordinary, so that the codes are right.
 template <AddZeroPoint kAdd>
@@ -156,7 +162,7 @@ void quantize_groups(const void* from, std::size_t n, const QParams& q, const Co
         quantize_steps<kAdd>(x + first, count, lanes, rule, out + first,
                              [&](std::size_t i, Int32x16& codes) {
                                quantize_exactly(x + first + i, FourAlike(q.each, group).qparams(),
-                                                rule, kAdd, codes);
+                                                rule, kAdd, kKept<kAdd>, codes);
                              });
       });
 }
@@ -165,10 +171,11 @@ template <AddZeroPoint kAdd, typename Code>
 void quantize_columns(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
                       void* to) {
   const auto* x = static_cast<const float*>(from);
-  quantize_steps<kAdd>(x, n, ElementwiseLanes(q.each), rule, static_cast<Code*>(to),
-                       [&](std::size_t i, Int32x16& codes) {
-                         quantize_exactly(x + i, {q.each.skip(i), 4}, rule, kAdd, codes);
-                       });
+  quantize_steps<kAdd>(
+      x, n, ElementwiseLanes(q.each), rule, static_cast<Code*>(to),
+      [&](std::size_t i, Int32x16& codes) {
+        quantize_exactly(x + i, {q.each.skip(i), 4}, rule, kAdd, kKept<kAdd>, codes);
+      });
 }
 
 // What codes are turned back with, as lanes are loaded: zero points in int32 (added after rounding)
@@ -214,7 +221,8 @@ void fake_quantize_groups(const void* from, std::size_t n, const QParams& q, con
         for (std::size_t i = first; i < first + count; i += kStep) {
           Int32x16 codes;
           if (!multiply.step(x, lanes, i, codes)) {
-            quantize_exactly(x + i, FourAlike(q.each, group).qparams(), rule, kAdd, codes);
+            quantize_exactly(x + i, FourAlike(q.each, group).qparams(), rule, kAdd, torch_code,
+                             codes);
           }
           for (std::size_t j = 0; j < 4; ++j) {
             wasm_v128_store(out + i + 4 * j,
@@ -235,7 +243,7 @@ void fake_quantize_columns(const void* from, std::size_t n, const QParams& q, co
   for (std::size_t i = 0; i < n; i += kStep) {
     Int32x16 codes;
     if (!multiply.step(x, lanes, i, codes)) {
-      quantize_exactly(x + i, {q.each.skip(i), 4}, rule, kAdd, codes);
+      quantize_exactly(x + i, {q.each.skip(i), 4}, rule, kAdd, torch_code, codes);
     }
     for (std::size_t j = 0; j < 4; ++j) {
       const std::size_t at = i + 4 * j;

@@ -480,6 +480,32 @@ describe("fakeQuantizePerChannel", () => {
     }
   });
 
+  it("clamps values beyond int32 as PyTorch does, around a floating zero point", () => {
+    const values = Float32Array.of(1e30, -1e30, Infinity, NaN, 3e9, -3e9, 1e18, 4294967296);
+    const args = [tensor(values, [1, 8]), [0.5], Float32Array.of(20.25), 0, -74, 258];
+    const [low, high] = [-47.125, 118.875];
+    sameFloats(fakeQuantizePerChannel(...args, { compat: "torch" }).data, [
+      low,
+      low,
+      low,
+      low,
+      high,
+      low,
+      high,
+      high,
+    ]);
+    sameFloats(fakeQuantizePerChannel(...args).data, [
+      high,
+      low,
+      high,
+      -0.125,
+      high,
+      low,
+      high,
+      high,
+    ]);
+  });
+
   const x = tensor([[1], [2]]);
   const refused = {
     "int64 zero points, as PyTorch does": [

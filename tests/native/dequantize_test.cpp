@@ -386,6 +386,43 @@ TEST(FakeQuantizePerChannelFloatQParams, ClampsAndRoundsTheCodeOfNan) {
   EXPECT_TRUE(same(y, std::vector<float>{-200.0F, -3e9F + 100.0F, 2.0F, 0.5F, 0.0F, kNan}));
 }
 
+// As torch.fake_quantize_per_channel_affine gives them: sums are clamped as int64, where
+// torch.quantize_per_channel truncates them to 32 bits first.
+TEST(FakeQuantizePerChannelFloatQParams, ClampsValuesBeyondInt32AsPyTorchDoes) {
+  const Tensor<float> x = {
+      {1e30F, -1e30F, kInfinity, -kInfinity, kNan, 3e9F, -3e9F, 1e18F, 1e19F, 4294967296.0F},
+      {1, 10}};
+  const std::vector<float> scales = {0.5F};
+  const std::vector<float> zero_points = {20.25F};
+  const auto faked = [&](Overflow overflow) {
+    std::vector<float> y(10);
+    EXPECT_EQ(fake_quantize_per_channel_float_qparams(x.view(), scales, zero_points, 0, {-74, 258},
+                                                      overflow, y),
+              Status::kOk);
+    return y;
+  };
+  const float low = -47.125F;
+  const float high = 118.875F;
+  EXPECT_EQ(faked(Overflow::kTorch),
+            (std::vector<float>{low, low, low, low, low, high, low, high, low, high}));
+  EXPECT_EQ(faked(Overflow::kSaturate),
+            (std::vector<float>{high, low, high, low, -0.125F, high, low, high, high, high}));
+}
+
+// The reciprocal of 0 is infinite, and the sign of the zeros is that of the lowest code.
+TEST(FakeQuantizePerChannelFloatQParams, TakesAScaleOfZeroAsItIs) {
+  const Tensor<float> x = {{1.0F, 50.0F, -1.0F, 0.0F}, {1, 4}};
+  const std::vector<float> scales = {0.0F};
+  const std::vector<float> zero_points = {20.25F};
+  for (const Overflow overflow : {Overflow::kTorch, Overflow::kSaturate}) {
+    std::vector<float> y(4);
+    ASSERT_EQ(fake_quantize_per_channel_float_qparams(x.view(), scales, zero_points, 0, {0, 255},
+                                                      overflow, y),
+              Status::kOk);
+    EXPECT_TRUE(same(y, std::vector<float>{-0.0F, -0.0F, -0.0F, -0.0F}));
+  }
+}
+
 // ---- fake_quantize
 
 void expect_fake_refused(const Tensor<float>& x, const QParamsTensor& qparams, DType dtype,

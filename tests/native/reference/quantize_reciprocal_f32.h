@@ -22,10 +22,13 @@ inline std::int32_t clamp_int64(std::int64_t value, const kernels::TorchRule& ru
   return static_cast<std::int32_t>(value);
 }
 
+/// Whether codes are kept, or at once turned back into values.
+enum class Codes { kKept, kFake };
+
 /// q.scale is the reciprocal.
 template <kernels::AddZeroPoint kAdd>
 std::int32_t quantize_reciprocal_value(float x, const ValueQParams& q,
-                                       const kernels::TorchRule& rule) {
+                                       const kernels::TorchRule& rule, Codes codes = Codes::kKept) {
   const float scaled = x * q.scale;
   float t = 0.0F;
   if constexpr (kAdd == kernels::AddZeroPoint::kAfterRounding) {
@@ -42,7 +45,7 @@ std::int32_t quantize_reciprocal_value(float x, const ValueQParams& q,
     return static_cast<std::int32_t>(t);
   }
   std::int64_t code = x86_int64(t);
-  if constexpr (kAdd == kernels::AddZeroPoint::kBeforeRounding) {
+  if (kAdd == kernels::AddZeroPoint::kBeforeRounding && codes == Codes::kKept) {
     // PyTorch keeps the low 32 bits of it here.
     code = static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::uint64_t>(code)));
   }
@@ -78,7 +81,7 @@ void fake_quantize_reciprocal_f32(const float* x, std::size_t n, QParams qparams
                                   const float* scales, kernels::TorchRule rule, float* out) {
   for (std::size_t i = 0; i < n; ++i) {
     const ValueQParams q = value_qparams(qparams, i);
-    const double code = quantize_reciprocal_value<kAdd>(x[i], q, rule);
+    const double code = quantize_reciprocal_value<kAdd>(x[i], q, rule, Codes::kFake);
     const double steps = code - exact_zero_point<kAdd>(q);
     const double value = steps * double{value_scale(qparams, scales, i)};
     out[i] = static_cast<float>(value);
