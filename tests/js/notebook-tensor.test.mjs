@@ -251,6 +251,26 @@ describe("a tensor's elements", () => {
     assert.ok(Object.is(scale.item(), Math.fround(0.1)));
   });
 
+  it("refuse a float beyond the dtype before it is cut off, and take 2^63 for int64's largest", () => {
+    const refused = {
+      int8: [127.5, -128.5],
+      uint8: [-0.5, 255.5],
+      int32: [2147483647.5],
+      int64: [9.3e18],
+    };
+    for (const [name, values] of Object.entries(refused)) {
+      const dtype = torch[name];
+      for (const value of values) {
+        raises(() => torch.zeros(2, { dtype }).set(0, value), "RuntimeError", `${name} ${value}`);
+        raises(() => torch.full([1], value, { dtype }), "RuntimeError", `${name} ${value}`);
+        raises(() => torch.tensor([value], { dtype }), "RuntimeError", `${name} ${value}`);
+      }
+    }
+    assert.equal(torch.full([1], 2 ** 63, { dtype: torch.int64 }).item(), -(2n ** 63n));
+    assert.equal(torch.full([1], -255, { dtype: torch.uint8 }).item(), 1);
+    assert.equal(torch.full([1], 127, { dtype: torch.int8 }).item(), 127);
+  });
+
   it("do not turn into properties", () => {
     const t = torch.zeros(2);
     t[0] = 1;
@@ -499,6 +519,33 @@ describe("other functions of torch", () => {
     raises(() => torch.zeros(2, { type: torch.int8 }), "TypeError");
     raises(() => torch.arange(0, 3, -1), "RuntimeError");
     raises(() => torch.zeros(2 ** 40), "RuntimeError");
+  });
+
+  it("limit by NaN as PyTorch does: by two bounds all, by one none", () => {
+    const x = torch.tensor([1.5, Number.NaN]);
+    assert.deepEqual(x.clamp({ min: Number.NaN }).tolist(), [1.5, Number.NaN]);
+    assert.deepEqual(x.clamp({ max: Number.NaN }).tolist(), [1.5, Number.NaN]);
+    assert.deepEqual(x.clamp(0, Number.NaN).tolist(), [Number.NaN, Number.NaN]);
+    const whole = torch.tensor([1, 2]).clamp({ max: Number.NaN });
+    assert.equal(whole.dtype, torch.float32);
+    assert.deepEqual(whole.tolist(), [1, 2]);
+  });
+
+  it("raise to infinite powers and NaN as C does, and integers to powers of their dtype", () => {
+    const x = torch.tensor([1, -1, 2, Number.NaN]).float();
+    assert.deepEqual(x.pow(Infinity).tolist(), [1, 1, Infinity, Number.NaN]);
+    assert.deepEqual(x.pow(-Infinity).tolist(), [1, 1, 0, Number.NaN]);
+    assert.deepEqual(x.pow(Number.NaN).tolist(), [1, Number.NaN, Number.NaN, Number.NaN]);
+    const three = torch.tensor([3], { dtype: torch.int8 });
+    assert.equal(three.pow(127).item(), -85);
+    raises(() => three.pow(128), "RuntimeError");
+  });
+
+  it("compare bools for closeness as numbers", () => {
+    const [a, b] = [torch.tensor([true, false]), torch.tensor([true, true])];
+    assert.ok(a.allclose(a));
+    assert.ok(!a.allclose(b));
+    assert.ok(a.allclose(b, { atol: 1 }));
   });
 
   it("join tensors", () => {

@@ -160,7 +160,8 @@ export function scalarStorage(value: Scalar, to: DType): Storage {
 /**
  * A storage of one Python number in a given dtype, checked where PyTorch checks: what the dtype
  * cannot hold is an error, except NaN and infinities in a floating dtype and, for unsigned dtypes,
- * negative ints down to -max, which wrap.
+ * negative ints down to -max, which wrap. Floats are compared before they are cut off: 127.5 is
+ * beyond int8, and -0.5 beyond uint8. 2^63 equals int64's largest in double precision, and wraps.
  *
  * @throws {RangeError} RuntimeError
  * Source: c10::Scalar::to (fill_, item assignment, full, clamp).
@@ -168,10 +169,13 @@ export function scalarStorage(value: Scalar, to: DType): Storage {
 export function checkedScalarStorage(where: string, value: Scalar, to: DType): Storage {
   if (to.category === "integer" && typeof value !== "boolean") {
     const { min, max } = integerLimits(to);
-    const least = to.is_signed || !isInt(value) ? min : -max;
-    const cut = typeof value === "bigint" ? value : Math.trunc(value);
-    const whole = typeof cut === "bigint" || Number.isFinite(cut) ? BigInt(cut) : undefined;
-    if (whole === undefined || whole < least || whole > max) throw doesNotFit(where, value, to);
+    if (!isInt(value)) {
+      const float = Number(value);
+      if (!(float >= Number(min) && float <= Number(max))) throw doesNotFit(where, value, to);
+      return cast(Float64Array.of(float), dtypes.float64, to);
+    }
+    const whole = BigInt(value);
+    if (whole < (to.is_signed ? min : -max) || whole > max) throw doesNotFit(where, value, to);
     return cast(BigInt64Array.of(whole), dtypes.int64, to);
   }
   const out = scalarStorage(value, to);

@@ -510,8 +510,8 @@ export function clone(view: View): View {
 /**
  * Limits every element to [min, max]; NaN stays NaN. If min > max, the result is max.
  *
- * @param min, max  numbers, at least one. A float bound turns an integer tensor into float32. NaN
- *   makes every element NaN.
+ * @param min, max  numbers, at least one. A float bound turns an integer tensor into float32. If
+ *   both are given, a NaN makes every element NaN; alone it changes nothing.
  * @throws {RangeError} RuntimeError if a bound does not fit in the result's dtype
  * Source: torch.clamp.
  */
@@ -537,12 +537,12 @@ export function clamp(
       const raised = low !== undefined && values[i] < low ? (low as bigint) : values[i];
       out[i] = high !== undefined && raised > high ? high : raised;
     }
-  } else if (Number.isNaN(low) || Number.isNaN(high)) {
+  } else if (bounds.length === 2 && (Number.isNaN(low) || Number.isNaN(high))) {
     (out as Float32Array).fill(Number.NaN);
   } else {
     const least = Number(low ?? Number.NEGATIVE_INFINITY);
     const most = Number(high ?? Number.POSITIVE_INFINITY);
-    // Comparisons with NaN are false, so NaN passes both.
+    // Comparisons with NaN are false, so NaN passes both, and all pass NaN.
     const limit = (a: number): number => {
       const raised = a < least ? least : a;
       return raised > most ? most : raised;
@@ -556,7 +556,8 @@ export function clamp(
  * Raises to a power that is a number: 2, 3 and -2 by multiplying, 0.5 by a square root, as PyTorch
  * does. Other powers of floats use the engine's Math.pow, whose last bit is not defined.
  *
- * @throws {RangeError} RuntimeError for a negative power of integers
+ * @throws {RangeError} RuntimeError for a negative power of integers, and for one that does not fit
+ *   in their dtype
  * Source: torch.pow with a number as exponent.
  */
 export function power(where: string, view: View, exponent: Scalar): View {
@@ -571,7 +572,7 @@ export function power(where: string, view: View, exponent: Scalar): View {
     if (by === 3) return binary(where, "mul", unary(where, "square", base), base);
     const { values, strides } = laidOut(base);
     const out = type.allocate(values.length);
-    mapNumbers(out as NumberStorage, values as NumberStorage, (a) => a ** by);
+    mapNumbers(out as NumberStorage, values as NumberStorage, (a) => floatPower(a, by));
     return { storage: out, dtype: type, shape: view.shape, strides, offset: 0 };
   }
   if (Number(exponent) < 0) {
@@ -580,6 +581,7 @@ export function power(where: string, view: View, exponent: Scalar): View {
       `${where}: integers cannot be raised to the negative power ${exponent}; convert with float()`,
     );
   }
+  if (type !== dtypes.bool) checkedScalarStorage(where, exponent, type);
   const { values, strides } = laidOut(base);
   const out = type.allocate(values.length);
   const bits = type === dtypes.int64 ? 64 : 32;
@@ -588,6 +590,12 @@ export function power(where: string, view: View, exponent: Scalar): View {
     out[i] = out instanceof BigInt64Array ? value : Number(value);
   }
   return { storage: out, dtype: type, shape: view.shape, strides, offset: 0 };
+}
+
+/** C's pow: 1 to every power is 1, and so is -1 to an infinite one. JavaScript has NaN there. */
+function floatPower(base: number, exponent: number): number {
+  const isOne = base === 1 || (base === -1 && Math.abs(exponent) === Number.POSITIVE_INFINITY);
+  return isOne ? 1 : base ** exponent;
 }
 
 /** base^exponent, the low bits of it. */

@@ -929,7 +929,7 @@ export class Tensor {
   }
 
   /**
-   * Whether |t - other| <= atol + rtol * |other| everywhere.
+   * Whether |t - other| <= atol + rtol * |other| everywhere, of bools as float32.
    * @throws {RangeError} RuntimeError if the dtypes differ
    */
   allclose(other: Tensor, rtol?: number, atol?: number, equal_nan?: boolean): boolean;
@@ -944,14 +944,15 @@ export class Tensor {
         `${where}: both tensors must have the same dtype, got ${this.dtype} and ${other.dtype}`,
       );
     }
-    const allowed = other
+    const [a, b] = this.dtype === dtypes.bool ? [this.float(), other.float()] : [this, other];
+    const allowed = b
       .mul(checkScalar(where, "rtol", rtol))
       .abs()
       .add(checkScalar(where, "atol", atol));
-    const distance = this.sub(other).abs();
-    const near = distance.isfinite().mul(distance.le(allowed)).add(this.eq(other));
+    const distance = a.sub(b).abs();
+    const near = distance.isfinite().mul(distance.le(allowed)).add(a.eq(b));
     if (!checkFlag(where, "equal_nan", nan)) return everyElement(near.#view);
-    return everyElement(near.add(this.isnan().mul(other.isnan())).#view);
+    return everyElement(near.add(a.isnan().mul(b.isnan())).#view);
   }
 
   // -------------------------------------------------------------------------------------------
