@@ -28,6 +28,32 @@ describe("torch.rand and torch.randint", () => {
   });
 });
 
+describe("torch.randint", () => {
+  // From PyTorch 1.13, after manual_seed(1).
+  it("draws from wide ranges, for floats and for narrow dtypes", () => {
+    torch.manual_seed(1);
+    const draws = (low, high, count, dtype) =>
+      torch.randint(low, high, [count], { dtype }).tolist();
+    assert.deepEqual(draws(-(2n ** 62n), 2n ** 62n, 2, torch.int64), [
+      3081012064131973355n,
+      -547416547354995640n,
+    ]);
+    // The largest of these floats is below the bound, though 2^31 - 2 would be rounded beyond it.
+    assert.deepEqual(draws(0, 2 ** 31 - 1, 3, torch.float32), [491263, 550290304, 1298508544]);
+    assert.deepEqual(draws(-(2 ** 31), 2 ** 31, 2, torch.int32), [2143362693, -1517171889]);
+    assert.deepEqual(draws(0, 2 ** 40, 2, torch.float64), [825030312080, 554850762700]);
+  });
+
+  it("refuses bounds that the dtype does not hold", () => {
+    const runtimeError = { name: "RangeError", pythonType: "RuntimeError" };
+    assert.throws(() => torch.randint(0, 257, [1], { dtype: torch.uint8 }), runtimeError);
+    assert.throws(() => torch.randint(0, 3, [1], { dtype: torch.bool }), runtimeError);
+    assert.throws(() => torch.randint(0, 2n ** 64n, [1]), runtimeError);
+    assert.throws(() => torch.randint(0, 0.5, [1]), { pythonType: "TypeError" });
+    assert.equal(torch.randint(255, 256, [1], { dtype: torch.uint8 }).item(), 255);
+  });
+});
+
 describe("torch.randn", () => {
   // Fewer than 16 values are computed in double precision and rounded. Others are a product of
   // radius <= sqrt(-2 ln 2^-24) < 5.8 and a sine or cosine, in float32 from float32 functions that

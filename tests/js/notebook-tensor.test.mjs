@@ -521,6 +521,14 @@ describe("other functions of torch", () => {
     raises(() => torch.zeros(2 ** 40), "RuntimeError");
   });
 
+  it("count in integers for an integer dtype, start and step cut off", () => {
+    const { int8, int16, int32, int64 } = torch;
+    assert.deepEqual(torch.arange(-3, 10, 2.5, { dtype: int32 }).tolist(), [-3, -1, 1, 3, 5, 7]);
+    assert.deepEqual(torch.arange(-2.5, 7.25, 2.5, { dtype: int64 }).tolist(), [-2, 0, 2, 4, 6]);
+    assert.deepEqual(torch.arange(0.5, 0, 100, { dtype: int16 }).tolist(), []);
+    raises(() => torch.arange(0, 2, 0.5, { dtype: int8 }), "RuntimeError");
+  });
+
   it("limit by NaN as PyTorch does: by two bounds all, by one none", () => {
     const x = torch.tensor([1.5, Number.NaN]);
     assert.deepEqual(x.clamp({ min: Number.NaN }).tolist(), [1.5, Number.NaN]);

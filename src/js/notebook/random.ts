@@ -95,11 +95,10 @@ export class Generator {
     return radius * Math.cos(angle);
   }
 
-  /** An integer in [low, low + span); span is at least 1. */
-  integer(low: bigint, span: bigint): bigint {
+  /** An integer in [low, low + span), of 32 bits or, the high half first, of 64; span >= 1. */
+  integer(low: bigint, span: bigint, isWide: boolean): bigint {
     const bits = BigInt(this.#engine.next());
-    // Wide spans take 64 bits, the high half first.
-    const wide = span >= 1n << 32n ? (bits << 32n) | BigInt(this.#engine.next()) : bits;
+    const wide = isWide ? (bits << 32n) | BigInt(this.#engine.next()) : bits;
     return low + (wide % span);
   }
 }
@@ -170,14 +169,21 @@ function unpredictableSeed(): bigint {
   return (BigInt(high) << 32n) | BigInt(low);
 }
 
-/** Fills with integers in [low, high). Source: torch.randint. */
+/**
+ * Fills with integers in [low, high).
+ * @param mayBeWide  whether 2^32 of them and more take 64 bits: for int64 and floats
+ * Source: torch.randint; uniform_int_from_to_distribution (ATen/core/DistributionsHelper.h).
+ */
 export function fillIntegers(
   generator: Generator,
   low: bigint,
   high: bigint,
   count: number,
+  mayBeWide: boolean,
 ): BigInt64Array {
   const out = dtypes.int64.allocate(count) as BigInt64Array;
-  for (let i = 0; i < count; i++) out[i] = generator.integer(low, high - low);
+  const span = high - low;
+  const isWide = mayBeWide && span >= 1n << 32n;
+  for (let i = 0; i < count; i++) out[i] = generator.integer(low, span, isWide);
   return out;
 }

@@ -11,7 +11,7 @@ import {
   splitKeywords,
 } from "./arguments.js";
 import { cast, isInt, isScalar, type Scalar, storeChecked } from "./cast.js";
-import { checkDType, DType, dtypes, finfo, iinfo, type Storage } from "./dtype.js";
+import { checkDType, DType, dtypes, finfo, iinfo, integerLimits, type Storage } from "./dtype.js";
 import { type BinaryName, binary, clone, convert } from "./elementwise.js";
 import { pythonError } from "./errors.js";
 import { linear } from "./linear.js";
@@ -303,7 +303,7 @@ function ones_like(...args: unknown[]): Tensor {
 
 /**
  * The numbers from `start` up to but not including `end`. Without `dtype`: int64 if all three are
- * whole, else float32.
+ * whole, else float32. For an integer dtype, `start` and `step` are cut off to integers first.
  * @throws {RangeError} RuntimeError if `step` is 0 or leads away from `end`
  * @example torch.arange(3) // tensor([0, 1, 2])
  * Source: torch.arange.
@@ -327,14 +327,17 @@ function arange(...args: unknown[]): Tensor {
   const numbers = [given[0], given[1], given[2] ?? 1].map((value, i) =>
     checkScalar(where, ["start", "end", "step"][i], value),
   );
-  const [from, to, by] = numbers.map(Number);
+  const type = bound[names.length];
+  const dtype = type === undefined ? inferDType(numbers) : checkDType(where, type);
+  const exact = numbers.map(Number);
+  // Values of the accumulation dtype: float64, rounded once, or int64, to which all is cut off first.
+  const [from, to, by] = dtype.category === "integer" ? exact.map(Math.trunc) : exact;
   if (by === 0 || !Number.isFinite((to - from) / by) || (to - from) / by < 0) {
     throw pythonError("RuntimeError", `${where}: step ${by} does not lead from ${from} to ${to}`);
   }
-  const count = Math.ceil((to - from) / by);
-  const type = bound[names.length];
-  const dtype = type === undefined ? inferDType(numbers) : checkDType(where, type);
-  // Values of the accumulation dtype, double precision, rounded once.
+  // PyTorch counts in float64, of numbers as they were given, but for int64.
+  const [first, end, step] = dtype === dtypes.int64 ? [from, to, by] : exact;
+  const count = Math.max(Math.ceil((end - first) / step), 0);
   const values = Float64Array.from({ length: count }, (_, i) => from + by * i);
   return tensorOf(rowMajorView(cast(values, dtypes.float64, dtype), dtype, [count]));
 }
@@ -401,12 +404,17 @@ function randn(...args: SizeArguments): Tensor {
 /**
  * Random integers from `low` (default: 0) up to but not including `high`, int64 by default; the
  * same as PyTorch's for the same seed.
- * Source: torch.randint.
+ * @throws {RangeError} RuntimeError if `low` is not below `high`, or `dtype` cannot hold them
+ * Source: torch.randint; random_from_to (aten/src/ATen/native/DistributionTemplates.h).
  */
-function randint(high: number, size: readonly number[], keywords?: CreationKeywords): Tensor;
 function randint(
-  low: number,
-  high: number,
+  high: number | bigint,
+  size: readonly number[],
+  keywords?: CreationKeywords,
+): Tensor;
+function randint(
+  low: number | bigint,
+  high: number | bigint,
   size: readonly number[],
   keywords?: CreationKeywords,
 ): Tensor;
@@ -419,15 +427,53 @@ function randint(...args: unknown[]): Tensor {
   const names = hasLow ? ["low", "high", "size"] : ["high", "size"];
   const bound = bindArguments(where, [...names, "dtype?"], args);
   const [low, high, sizes, type] = hasLow ? bound : [0, ...bound];
-  const from = BigInt(checkInteger(where, "low", low));
-  const to = BigInt(checkInteger(where, "high", high));
-  if (from >= to) {
+  const from = checkInt64(where, "low", low);
+  const to = checkInt64(where, "high", high);
+  const shape = checkSizes(where, flattenSizes([sizes]));
+  const dtype = checkDType(where, type ?? dtypes.int64);
+  const [least, end] = dtype.category === "float" ? floatBounds(from, to, dtype) : [from, to];
+  if (from >= to || least >= end) {
     throw pythonError("RuntimeError", `${where}: low ${from} must be less than high ${to}`);
   }
-  const shape = checkSizes(where, flattenSizes([sizes]));
-  const values = fillIntegers(defaultGenerator(), from, to, countOf(shape));
-  const dtype = checkDType(where, type ?? dtypes.int64);
+  if (dtype.category !== "float") {
+    const { min, max } = dtype === dtypes.bool ? { min: 0n, max: 1n } : integerLimits(dtype);
+    if (from < min || to - 1n > max) {
+      throw pythonError("RuntimeError", `${where}: ${dtype} does not hold ${from} to ${to - 1n}`);
+    }
+  }
+  const mayBeWide = dtype === dtypes.int64 || dtype.category === "float";
+  const values = fillIntegers(defaultGenerator(), least, end, countOf(shape), mayBeWide);
   return tensorOf(rowMajorView(values, dtypes.int64, shape)).to(dtype);
+}
+
+/** A number or BigInt that an int64 holds. */
+function checkInt64(where: string, argument: string, value: unknown): bigint {
+  const big = typeof value === "bigint" ? value : BigInt(checkInteger(where, argument, value));
+  if (BigInt.asIntN(64, big) === big) return big;
+  throw pythonError("RuntimeError", `${where}: ${argument} ${big} does not fit in 64 bits`);
+}
+
+/**
+ * Bounds moved inwards, so that rounding to a float dtype leads to none beyond those given.
+ * Source: update_from, update_to (aten/src/ATen/native/DistributionTemplates.h).
+ */
+function floatBounds(from: bigint, to: bigint, dtype: DType): [from: bigint, to: bigint] {
+  const digits = dtype === dtypes.float32 ? 24 : 53;
+  const rounded = (value: bigint): bigint =>
+    (
+      cast(cast(BigInt64Array.of(value), dtypes.int64, dtype), dtype, dtypes.int64) as BigInt64Array
+    )[0];
+  // The distance of float numbers of this size.
+  const spacing = (value: bigint): bigint => {
+    const bits = (value < 0n ? -value : value).toString(2).length;
+    return 1n << BigInt(Math.max(bits - digits, 0));
+  };
+  const afterFrom = rounded(from + 1n);
+  const beforeTo = rounded(to - 1n);
+  return [
+    afterFrom < from ? afterFrom + spacing(from + 1n) : from,
+    beforeTo >= to ? beforeTo - spacing(to - 1n) : to,
+  ];
 }
 
 // ---------------------------------------------------------------------------------------------
