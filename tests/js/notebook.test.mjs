@@ -222,6 +222,15 @@ describe("linear_q_with_scale_and_zero_point and linear_dequantization", () => {
     raises(() => linear_q_with_scale_and_zero_point(x, 1, 0, "int8"), "TypeError", "a name");
     raises(() => linear_q_with_scale_and_zero_point([1, 2], 1, 0), "TypeError", "an array");
   });
+
+  it("refuse bools where PyTorch subtracts them, and so does quantization_error", () => {
+    const q = torch.tensor([1, 2], { dtype: torch.int8 });
+    raises(() => linear_dequantization(q, 1, false), "RuntimeError", "a number");
+    raises(() => linear_dequantization(q, 1, torch.tensor([true])), "RuntimeError", "a tensor");
+    assert.deepEqual(linear_dequantization(q, true, 1).tolist(), [0, 1]);
+    const isOdd = torch.tensor([true, false]);
+    raises(() => quantization_error(q, isOdd, "rmse"), "RuntimeError", "before the kind of error");
+  });
 });
 
 describe("get_q_scale_and_zero_point, linear_quantization and linear_q_symmetric", () => {
@@ -291,6 +300,7 @@ describe("get_q_scale_and_zero_point, linear_quantization and linear_q_symmetric
       ({ id, op, in: given, out }) => {
         const x = tensorFrom(given.x);
         if (op === "get_q_scale_symmetric") {
+          raises(() => get_q_scale_symmetric(x, torch.float32), out.raises.type, `${id}, float`);
           raises(() => get_q_scale_symmetric(x, dtypeOf(given)), out.raises.type, id);
           raises(() => linear_q_symmetric(x, dtypeOf(given)), out.raises.type, id);
         } else {

@@ -188,7 +188,7 @@ function quantizeInCore(
  * @param scale, zero_point  numbers, or tensors that broadcast with the codes
  * @returns float32, of the shape that all three broadcast to; float64 if `scale` or `zero_point` is
  *   such a tensor with dimensions
- * @throws {RangeError} RuntimeError for shapes that do not fit each other
+ * @throws {RangeError} RuntimeError for shapes that do not fit each other, and for a bool zero point
  * Source: notebooks 1, 2 and 5.
  */
 export function linear_dequantization(
@@ -221,7 +221,9 @@ function linearDequantization(
   const floats = { shape: view.shape, strides: keptStrides(view) };
   const difference = commonLayout(where, [floats, zeroPoint]);
   const layout = commonLayout(where, [scale, difference]);
-  if (isCoreDType(view.dtype.name)) {
+  // Tensor.sub refuses bools.
+  const isBool = resultType(zeroPoint) === dtypes.bool;
+  if (isCoreDType(view.dtype.name) && !isBool) {
     const coreZeroPoint = coreOperand(zeroPoint, view.shape.length, layout);
     const coreScale = coreOperand(scale, difference.shape.length, layout);
     if (coreScale !== undefined && coreZeroPoint !== undefined) {
@@ -408,13 +410,9 @@ export function get_q_scale_symmetric(...args: TensorAndDType): number {
 export const get_q_scale_symmetric004 = get_q_scale_symmetric;
 
 function chooseSymmetric(where: string, tensor: Tensor, dtype: DType): number {
-  const limit = fromInt64(integerLimits(checkIntegerDType(dtype)).max);
-  return over(where, "", largestMagnitude(where, tensor), limit);
-}
-
-function checkIntegerDType(dtype: DType): DType {
-  iinfo(dtype);
-  return dtype;
+  const largest = largestMagnitude(where, tensor);
+  iinfo(dtype); // refuses dtypes that are no integers
+  return over(where, "", largest, fromInt64(integerLimits(dtype).max));
 }
 
 /** abs().max().item(), which for integers may wrap to a negative number. */
@@ -698,8 +696,8 @@ export type ErrorType = "mse" | "mae";
  * @param error_type  default: "mse"
  * @returns a number that float32 holds; NaN for no elements
  * @throws checked in this order: {TypeError} if only one is a tensor; {RangeError} ValueError if
- *   the shapes differ; {TypeError} if neither is a tensor; {RangeError} ValueError for an unknown
- *   `error_type`, RuntimeError for integers
+ *   the shapes differ; {TypeError} if neither is a tensor; {RangeError} RuntimeError for bools,
+ *   ValueError for an unknown `error_type`, RuntimeError for integers
  * Source: notebook 2.
  */
 export function quantization_error(
@@ -723,14 +721,9 @@ export function quantization_error(...args: unknown[]): number {
   }
   const a = checkTensor(where, "original_tensor", original);
   const b = checkTensor(where, "dequantized_tensor", dequantized);
-  if (errorType !== "mse" && errorType !== "mae") {
-    throw pythonError(
-      "ValueError",
-      `${where}: error_type must be "mse" or "mae", got ${show(errorType)}`,
-    );
-  }
+  const isKnown = errorType === "mse" || errorType === "mae";
   const bothFloat32 = a.dtype === dtypes.float32 && b.dtype === dtypes.float32;
-  if (bothFloat32 && a.is_contiguous() && b.is_contiguous()) {
+  if (isKnown && bothFloat32 && a.is_contiguous() && b.is_contiguous()) {
     const [aValues, bValues] = [elements(viewOf(a)), elements(viewOf(b))];
     return core.quantizationError(
       where,
@@ -740,6 +733,12 @@ export function quantization_error(...args: unknown[]): number {
     );
   }
   const difference = a.sub(b);
+  if (!isKnown) {
+    throw pythonError(
+      "ValueError",
+      `${where}: error_type must be "mse" or "mae", got ${show(errorType)}`,
+    );
+  }
   const terms = errorType === "mse" ? difference.square() : difference.abs();
   if (!terms.is_floating_point()) {
     throw pythonError(
