@@ -37,7 +37,9 @@ function tensorFrom(encoded) {
 
 function raises(call, pythonType, message) {
   assert.throws(call, (error) => {
+    const isTypeError = pythonType === "TypeError" || pythonType === "NotImplementedError";
     assert.equal(error.pythonType, pythonType, error.stack);
+    assert.ok(error instanceof (isTypeError ? TypeError : RangeError), error.stack);
     assert.match(error.message, message);
     return true;
   });
@@ -128,6 +130,12 @@ describe("Quantized tensors", () => {
     const scales = torch.tensor([0.1, 0.2, 0.3]);
     raises(() => channels(x(), scales, scales, -1, torch.qint8), "RuntimeError", /axis/);
     raises(() => channels(x(), scales, scales, 1, torch.qint8), "RuntimeError", /scales/);
+    raises(() => channels(x(), scales.long(), scales, 0, torch.qint8), "RuntimeError", /floating/);
+    const one = torch.tensor(1);
+    raises(() => per(x(), scales, one, torch.qint8), "RuntimeError", /scale must be/);
+    raises(() => per(x(), one, scales, torch.qint8), "RuntimeError", /zero_point must be/);
+    raises(() => per(x(), scales, 0, torch.qint8), "TypeError", /scale must be/);
+    raises(() => per(x(), 1, scales, torch.qint8), "TypeError", /zero_point must be/);
     const q = channels(x(), scales, torch.zeros(3), 0, torch.qint8);
     raises(() => q.q_scale(), "RuntimeError", /q_per_channel_scales/);
     raises(() => per(x(), 1, 0, torch.qint8).q_per_channel_axis(), "RuntimeError", /no channels/);
@@ -200,13 +208,48 @@ describe("Observers", () => {
     raises(() => new MinMaxObserver(torch.qint8), "TypeError", /keyword arguments/);
     raises(
       () => new MinMaxObserver({ quant_min: 1, quant_max: 5 }),
-      "RuntimeError",
+      "AssertionError",
       /quant_min to quant_max must contain 0/,
     );
     raises(() => observer.forward([1, 2]), "TypeError", /forward: x/);
     const placeholder = new PlaceholderObserver({ dtype: torch.quint8 });
-    raises(() => placeholder.calculate_qparams(), "TypeError", /^PlaceholderObserver\.calculate_q/);
+    raises(() => placeholder.calculate_qparams(), "Exception", /^PlaceholderObserver\.calculate_q/);
     raises(() => placeholder.min_val, "TypeError", /keeps no range/);
+  });
+
+  it("raise what PyTorch raises", () => {
+    const { MinMaxObserver, PerChannelMinMaxObserver, HistogramObserver } =
+      torch.quantization.observer;
+    const refused = [
+      [MinMaxObserver, { qscheme: torch.per_channel_affine }, "NotImplementedError"],
+      [HistogramObserver, { qscheme: torch.per_channel_affine }, "NotImplementedError"],
+      [PerChannelMinMaxObserver, { qscheme: torch.per_tensor_affine }, "NotImplementedError"],
+      [PerChannelMinMaxObserver, { is_dynamic: true }, "NotImplementedError"],
+      [
+        MinMaxObserver,
+        { qscheme: torch.per_tensor_symmetric, reduce_range: true },
+        "NotImplementedError",
+      ],
+      [MinMaxObserver, { dtype: torch.float32 }, "AssertionError"],
+      [MinMaxObserver, { quant_min: 0, quant_max: 0 }, "AssertionError"],
+    ];
+    for (const [observer, keywords, pythonType] of refused) {
+      raises(() => new observer(keywords), pythonType, /./);
+      raises(() => observer.with_args(keywords)(), pythonType, /./);
+    }
+    const observer = new MinMaxObserver();
+    observer.forward(torch.tensor([1, Number.NaN]));
+    raises(() => observer.calculate_qparams(), "AssertionError", /min NaN/);
+    raises(
+      () => new HistogramObserver().forward(torch.tensor([1, Number.NaN])),
+      "RuntimeError",
+      /NaN/,
+    );
+    const channels = new PerChannelMinMaxObserver({ ch_axis: 2 });
+    raises(() => channels.forward(torch.ones(3)), "IndexError", /at least 2/);
+    raises(() => channels.forward(torch.ones(3, 3)), "IndexError", /axis 2/);
+    channels.forward(torch.ones(1, 1, 3));
+    raises(() => channels.forward(torch.ones(1, 1, 2)), "RuntimeError", /3 channels/);
   });
 
   it("take integers, converted to float32", () => {

@@ -3,6 +3,7 @@
 /** The `code` of each of Python's exceptions. */
 const CODES = {
   AssertionError: "ZP_PYTHON_ASSERTION_ERROR",
+  Exception: "ZP_PYTHON_EXCEPTION",
   IndexError: "ZP_PYTHON_INDEX_ERROR",
   NotImplementedError: "ZP_PYTHON_NOT_IMPLEMENTED_ERROR",
   OverflowError: "ZP_PYTHON_OVERFLOW_ERROR",

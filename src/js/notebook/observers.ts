@@ -123,6 +123,26 @@ function withCompat(made: ToolkitClass, options: Record<string, unknown>): Recor
   return prototype instanceof toolkit.UniformObserver ? { ...options, compat: "torch" } : options;
 }
 
+/**
+ * Makes an observer of the toolkit.
+ * @throws {TypeError} NotImplementedError for a qscheme of the other kind, a symmetric one with quint8
+ *   and `reduce_range`, and `is_dynamic` where it is not taken
+ * @throws {RangeError} AssertionError for a range of codes or a dtype that it does not take
+ */
+function construct<O extends object>(
+  where: string,
+  made: ToolkitClass,
+  options: Record<string, unknown>,
+  create: (options: object) => O,
+): O {
+  return runToolkit(where, () => create(withCompat(made, options)), {
+    ZP_INVALID_QSCHEME: "NotImplementedError",
+    ZP_INVALID_QUANT_RANGE: "AssertionError",
+    ZP_INVALID_DTYPE: "AssertionError",
+    ...(options.isDynamic === true && { ZP_INVALID_OPTION: "NotImplementedError" }),
+  });
+}
+
 // ---------------------------------------------------------------------------------------------
 // Observers.
 
@@ -153,8 +173,8 @@ export abstract class Observer {
   /**
    * Looks at a tensor, converted to float32; Python writes `obs(x)`.
    * @returns the tensor itself
-   * @throws {RangeError} RuntimeError for a shape that does not fit, and for integers in a
-   *   HistogramObserver
+   * @throws {RangeError} IndexError for a dimension of channels that it does not have; RuntimeError
+   *   for another number of channels than before, and for integers or NaN in a HistogramObserver
    */
   forward(x: Tensor | { x: Tensor } | { x_orig: Tensor }): Tensor;
   forward(...args: unknown[]): Tensor {
@@ -170,18 +190,26 @@ export abstract class Observer {
       );
     }
     const values = isFloat ? checked : checked.float();
-    runToolkit(where, () => observer.observe(values as Tensor & { data: Float32Array }));
+    runToolkit(where, () => observer.observe(values as Tensor & { data: Float32Array }), {
+      ZP_INVALID_AXIS: "IndexError",
+      // Channels without a second dimension; otherwise another number of them.
+      ...(checked.dim() < 2 && { ZP_SHAPE_MISMATCH: "IndexError" }),
+    });
     return checked;
   }
 
   /**
    * Scale and zero point that fit what it has seen.
    * @returns tensors of shape [1], or of one value for each channel
-   * @throws {TypeError} TypeError for observers that have none to give
+   * @throws {RangeError} AssertionError if NaN was among it; Exception for observers that have none
+   *   to give
    */
   calculate_qparams(): Tuple<[scale: Tensor, zero_point: Tensor]> {
     const where = `${this.#name}.calculate_qparams`;
-    const { scale, zeroPoint } = runToolkit(where, () => this.#observer.calculateQParams());
+    const { scale, zeroPoint } = runToolkit(where, () => this.#observer.calculateQParams(), {
+      ZP_NON_FINITE: "AssertionError",
+      ZP_NO_QPARAMS: "Exception",
+    });
     return tuple(fromToolkit(scale), fromToolkit(zeroPoint));
   }
 
@@ -241,7 +269,7 @@ function observerClass(made: ToolkitClass): ObserverClass {
       super(
         args[0] instanceof toolkit.Observer
           ? args[0]
-          : runToolkit(name, () => new create(withCompat(made, toOptions(name, args)))),
+          : construct(name, made, toOptions(name, args), (options) => new create(options)),
       );
     }
 
@@ -270,7 +298,7 @@ function partialObserver(factory: AnyObserverFactory): PartialObserver {
   const name = shortName(made);
   const create = factory as unknown as (options: object) => object;
   const partial = (...args: readonly unknown[]): Observer =>
-    new wrapped(runToolkit(name, () => create(withCompat(made, toOptions(name, args)))));
+    new wrapped(construct(name, made, { ...factory.args, ...toOptions(name, args) }, create));
   sources.set(partial, factory);
   const text = (): string => String(factory);
   return Object.defineProperties(partial, {

@@ -1,15 +1,16 @@
 // torch's quantized tensors: quantize_per_tensor, quantize_per_channel, and what they make.
 
 import { dequantize as dequantizeCodes } from "../dequantize.js";
+import type { ErrorCode } from "../errors.js";
 import type { QDType as QDTypeName, TorchQuantizedTensor } from "../qtensor.js";
 import { show } from "../show.js";
 import { quantizePerChannel, quantizePerTensor } from "../torch.js";
 import { bindArguments, bindMethods } from "./arguments.js";
 import { PythonFloat, plain } from "./cast.js";
 import { type DType, dtypes, type Storage } from "./dtype.js";
-import { pythonError } from "./errors.js";
+import { type PythonExceptionName, pythonError } from "./errors.js";
 import { type Size, size } from "./python.js";
-import { checkTensor, type Tensor, tensorOf } from "./tensor.js";
+import { checkTensor, Tensor, tensorOf } from "./tensor.js";
 import { checkAxis, rowMajorView } from "./view.js";
 
 /** The method that Node prints an object with. */
@@ -85,24 +86,22 @@ function inPython(where: string, message: string): string {
   return `${where}: ${text}`;
 }
 
+/** What Python raises where the toolkit throws an error of this code. */
+export type Exceptions = { readonly [code in ErrorCode]?: PythonExceptionName };
+
 /**
- * Runs a part of the toolkit; its errors become Python's.
- * @throws {TypeError} TypeError
- * @throws {RangeError} RuntimeError
+ * Runs a part of the toolkit; its errors become Python's: those that are named, and for all others
+ * TypeError for a TypeError and RuntimeError for a RangeError.
  */
-export function runToolkit<T>(where: string, work: () => T): T {
+export function runToolkit<T>(where: string, work: () => T, exceptions: Exceptions = {}): T {
   try {
     return work();
   } catch (error) {
     const code = String((error as { code?: unknown } | null)?.code);
     if (!code.startsWith("ZP_") || code.startsWith("ZP_PYTHON_")) throw error;
-    if (error instanceof TypeError) {
-      throw pythonError("TypeError", inPython(where, error.message));
-    }
-    if (error instanceof RangeError) {
-      throw pythonError("RuntimeError", inPython(where, error.message));
-    }
-    throw error;
+    if (!(error instanceof TypeError || error instanceof RangeError)) throw error;
+    const usual = error instanceof TypeError ? "TypeError" : "RuntimeError";
+    throw pythonError(exceptions[code as ErrorCode] ?? usual, inPython(where, error.message));
   }
 }
 
@@ -308,6 +307,10 @@ export function quantize_per_tensor(...args: unknown[]): QuantizedTensor {
           compat: "torch",
         }),
       ),
+    // As tensors they are what PyTorch takes, but for their sizes.
+    scale instanceof Tensor && zeroPoint instanceof Tensor
+      ? { ZP_INVALID_SCALE: "RuntimeError", ZP_INVALID_ZERO_POINT: "RuntimeError" }
+      : {},
   );
 }
 
@@ -347,5 +350,6 @@ export function quantize_per_channel(...args: unknown[]): QuantizedTensor {
       new QuantizedTensor(
         quantizePerChannel(x, steps, zeros, axis as number, name, { compat: "torch" }),
       ),
+    { ZP_INVALID_SCALE: "RuntimeError" },
   );
 }
