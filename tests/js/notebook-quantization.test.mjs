@@ -10,6 +10,7 @@ import {
   MinMaxObserver,
   MovingAverageMinMaxObserver,
   MovingAveragePerChannelMinMaxObserver,
+  PerChannelMinMaxObserver,
   PlaceholderObserver,
   printed,
   QConfig,
@@ -145,8 +146,8 @@ describe("Quantized tensors", () => {
 describe("Constants", () => {
   it("print as in Python", () => {
     assert.equal(
-      repr([torch.qint8, torch.quint8, torch.qint32]),
-      "[torch.qint8, torch.quint8, torch.qint32]",
+      repr([torch.qint8, torch.quint8, torch.qint32, torch.quint4x2]),
+      "[torch.qint8, torch.quint8, torch.qint32, torch.quint4x2]",
     );
     for (const name of [
       "per_tensor_affine",
@@ -168,6 +169,25 @@ describe("Observers", () => {
     MovingAveragePerChannelMinMaxObserver: () =>
       new MovingAveragePerChannelMinMaxObserver({ qscheme: torch.per_channel_symmetric }),
   };
+  it("take quint4x2, which tensors do not", () => {
+    const qscheme = torch.per_channel_affine;
+    const observer = new PerChannelMinMaxObserver({ dtype: torch.quint4x2, qscheme });
+    observer.forward(
+      torch.tensor([
+        [1.5, -2],
+        [3, 4],
+      ]),
+    );
+    const [scale, zeroPoint] = observer.calculate_qparams();
+    assert.equal(String(scale), "tensor([0.2333, 0.2667])");
+    assert.deepEqual(zeroPoint.tolist(), [9, 0]);
+    assert.equal(observer.dtype, torch.quint4x2);
+    assert.throws(
+      () => torch.quantize_per_tensor(torch.tensor([1.5]), 0.1, 0, torch.quint4x2),
+      /dtype must be torch\.qint8, torch\.quint8 or torch\.qint32/,
+    );
+  });
+
   for (const [name, make] of Object.entries(OBSERVERS)) {
     it(`${name}: qparams, range and print are PyTorch's`, () => {
       const { in: given, out, torch_repr } = seed(name);

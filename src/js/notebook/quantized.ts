@@ -37,14 +37,17 @@ class Constant<Name extends string> {
   }
 }
 
-/** A quantized dtype: torch.qint8, torch.quint8 or torch.qint32. */
-export class QDType<Name extends QDTypeName = QDTypeName> extends Constant<Name> {}
+/** A quantized dtype: torch.qint8, torch.quint8, torch.qint32 or, for observers, torch.quint4x2. */
+export class QDType<
+  Name extends QDTypeName | "quint4x2" = QDTypeName | "quint4x2",
+> extends Constant<Name> {}
 
 /** All quantized dtypes, by name. */
 export const qdtypes = {
   qint8: new QDType("qint8"),
   quint8: new QDType("quint8"),
   qint32: new QDType("qint32"),
+  quint4x2: new QDType("quint4x2"),
 } as const;
 
 /** The names of the quantization schemes, without "torch.". */
@@ -67,8 +70,8 @@ export const qschemes = {
   per_channel_affine_float_qparams: new QScheme("per_channel_affine_float_qparams"),
 } as const;
 
-function checkQDType(where: string, value: unknown): QDType {
-  if (value instanceof QDType) return value;
+function checkQDType(where: string, value: unknown): QDType<QDTypeName> {
+  if (value instanceof QDType && value.name !== "quint4x2") return value as QDType<QDTypeName>;
   throw pythonError(
     "TypeError",
     `${where}: dtype must be torch.qint8, torch.quint8 or torch.qint32, got ${show(value)}`,
