@@ -322,8 +322,7 @@ const STEPS = 100;
 /** What happens when all threads together compute what one computes; undefined if it is right. */
 function troubleWithThreads({ memory, module, threads }: Core): unknown {
   if (threads === 1) return undefined;
-  const place = memory.place(4 * PARTS);
-  const out = memory.commit("init") + place;
+  const [out] = memory.layOut("init", 4 * PARTS);
   try {
     (module as ThreadsModule).proveWorkers(out, PARTS, STEPS);
   } catch (trap) {
@@ -371,29 +370,14 @@ const KNOWN_CODES = [1, 1, 2, 2, 0, 0, 4, -2, 127, 127, 127, -127, -128, -128, 1
  */
 export function computesKnownValues({ memory, module }: Core): boolean {
   const n = KNOWN_VALUES.length;
-  const x = memory.place(4 * n);
-  const scale = memory.place(4);
-  const zeroPoint = memory.place(4);
-  const shape = memory.place(4);
-  const codes = memory.place(n);
-  const base = memory.commit("init");
-  memory.write("Float32Array", base + x, KNOWN_VALUES);
-  memory.writeOne("Float32Array", base + scale, 0.5);
-  memory.writeOne("Int32Array", base + zeroPoint, 1);
-  memory.writeOne("Uint32Array", base + shape, n);
-  const status = module.quantize(
-    base + x,
-    base + shape,
-    1,
-    base + scale,
-    base + zeroPoint,
-    base + shape,
-    0,
-    "int8",
-    base + codes,
-  );
+  const [x, scale, zeroPoint, shape, codes] = memory.layOut("init", 4 * n, 4, 4, 4, n);
+  memory.write("Float32Array", x, KNOWN_VALUES);
+  memory.writeOne("Float32Array", scale, 0.5);
+  memory.writeOne("Int32Array", zeroPoint, 1);
+  memory.writeOne("Uint32Array", shape, n);
+  const status = module.quantize(x, shape, 1, scale, zeroPoint, shape, 0, "int8", codes);
   const got = new Int8Array(n);
-  memory.read(base + codes, got);
+  memory.read(codes, got);
   memory.end();
   return status === "kOk" && KNOWN_CODES.every((code, i) => code === got[i]);
 }

@@ -71,32 +71,34 @@ export function applyTile(
 ): void {
   const { memory } = core;
   const count = typeof scale === "number" ? 1 : scale.data.length;
-  const inputAt = memory.place(bytesIn(inputType, size));
-  const scaleAt = memory.place(4 * count);
-  const zeroPointAt = memory.place(4 * count);
-  const shapeAt = memory.place(4 * shape.length);
-  const qShapeAt = memory.place(4 * qShape.length);
-  const outAt = memory.place(bytesIn(arrayName(out) as ElementType, size));
-  const base = memory.commit(where);
+  const [inputAt, scaleAt, zeroPointAt, shapeAt, qShapeAt, outAt] = memory.layOut(
+    where,
+    bytesIn(inputType, size),
+    4 * count,
+    4 * count,
+    4 * shape.length,
+    4 * qShape.length,
+    bytesIn(arrayName(out) as ElementType, size),
+  );
   try {
-    memory.copyIn(where, inputType, base + inputAt, input, size);
-    writeNumbers(core, "Float32Array", base + scaleAt, scale);
-    writeNumbers(core, "Int32Array", base + zeroPointAt, zeroPoint);
-    memory.write("Uint32Array", base + shapeAt, shape);
-    memory.write("Uint32Array", base + qShapeAt, qShape);
+    memory.copyIn(where, inputType, inputAt, input, size);
+    writeNumbers(core, "Float32Array", scaleAt, scale);
+    writeNumbers(core, "Int32Array", zeroPointAt, zeroPoint);
+    memory.write("Uint32Array", shapeAt, shape);
+    memory.write("Uint32Array", qShapeAt, qShape);
     const status = core.module[operation](
-      base + inputAt,
-      base + shapeAt,
+      inputAt,
+      shapeAt,
       shape.length,
-      base + scaleAt,
-      base + zeroPointAt,
-      base + qShapeAt,
+      scaleAt,
+      zeroPointAt,
+      qShapeAt,
       qShape.length,
       dtype,
-      base + outAt,
+      outAt,
     );
     checkStatus(where, status);
-    memory.read(base + outAt, out, size);
+    memory.read(outAt, out, size);
   } finally {
     memory.end();
   }
@@ -255,21 +257,23 @@ function chooseTile(
   const { dtype, scheme, includeZero, nonFinite } = options;
   const [outer, count, inner] = shape;
   const size = outer * count * inner;
-  const xAt = memory.place(4 * size);
-  const shapeAt = memory.place(4 * 3);
-  const qShapeAt = memory.place(4 * 2);
-  const rangesAt = memory.place(8 * count);
-  const scale64At = memory.place(8 * count);
-  const scaleAt = memory.place(4 * count);
-  const zeroPointAt = memory.place(4 * count);
   const isDouble = scales instanceof Float64Array;
   const out = operation?.out;
-  const outAt = memory.place(out ? bytesIn(arrayName(out) as ElementType, size) : 0);
-  const base = memory.commit(where);
+  const [xAt, shapeAt, qShapeAt, rangesAt, scale64At, scaleAt, zeroPointAt, outAt] = memory.layOut(
+    where,
+    4 * size,
+    4 * 3,
+    4 * 2,
+    8 * count,
+    8 * count,
+    4 * count,
+    4 * count,
+    out ? bytesIn(arrayName(out) as ElementType, size) : 0,
+  );
   try {
-    memory.copyIn(where, "Float32Array", base + xAt, x, size);
+    memory.copyIn(where, "Float32Array", xAt, x, size);
     let status: string = module.chooseQParams(
-      base + xAt,
+      xAt,
       outer,
       count,
       inner,
@@ -277,37 +281,37 @@ function chooseTile(
       scheme,
       includeZero,
       nonFinite,
-      base + rangesAt,
-      base + scale64At,
-      base + scaleAt,
-      base + zeroPointAt,
+      rangesAt,
+      scale64At,
+      scaleAt,
+      zeroPointAt,
     );
     if (status !== "kOk") return status;
     if (isDouble) {
       // Views of the heap for one number each would cost more than a small tensor does.
-      scales[0] = memory.readOne("Float64Array", base + scale64At);
-      zeroPoints[0] = memory.readOne("Int32Array", base + zeroPointAt);
+      scales[0] = memory.readOne("Float64Array", scale64At);
+      zeroPoints[0] = memory.readOne("Int32Array", zeroPointAt);
     } else {
-      memory.read(base + scaleAt, scales);
-      memory.read(base + zeroPointAt, zeroPoints);
+      memory.read(scaleAt, scales);
+      memory.read(zeroPointAt, zeroPoints);
     }
     if (operation === undefined) return status;
     // [outer, slices, inner] has its channels on axis 1, whatever axis they were on.
-    memory.write("Uint32Array", base + shapeAt, shape);
-    memory.write("Uint32Array", base + qShapeAt, [count, 1]);
+    memory.write("Uint32Array", shapeAt, shape);
+    memory.write("Uint32Array", qShapeAt, [count, 1]);
     status = module[operation.name](
-      base + xAt,
-      base + shapeAt,
+      xAt,
+      shapeAt,
       3,
-      base + scaleAt,
-      base + zeroPointAt,
-      base + qShapeAt,
+      scaleAt,
+      zeroPointAt,
+      qShapeAt,
       2,
       dtype,
-      base + outAt,
+      outAt,
     );
     checkStatus(where, status);
-    memory.read(base + outAt, operation.out, size);
+    memory.read(outAt, operation.out, size);
     return status;
   } finally {
     memory.end();

@@ -120,36 +120,38 @@ function runPiece(
   state: Uint8Array | undefined,
 ): number {
   const tile = Math.min(size, TILE);
-  const aAt = memory.place(4 * tile);
-  const bAt = memory.place(4 * tile);
-  const stateAt = memory.place(module.errorStateBytes());
-  const outAt = memory.place(8);
-  const base = memory.commit(where);
+  const [aAt, bAt, stateAt, outAt] = memory.layOut(
+    where,
+    4 * tile,
+    4 * tile,
+    module.errorStateBytes(),
+    8,
+  );
   try {
-    if (state !== undefined) memory.write("Uint8Array", base + stateAt, state);
+    if (state !== undefined) memory.write("Uint8Array", stateAt, state);
     // An empty tensor takes its one tile too.
     for (let start = 0; start === 0 || start < size; start += tile) {
       const count = Math.min(tile, size - start);
       const isWhole = count === size;
       const aPart = isWhole ? a : subarrayOf(a, start, start + count);
       const bPart = isWhole ? b : subarrayOf(b, start, start + count);
-      memory.copyIn(where, "Float32Array", base + aAt, aPart, count);
-      memory.copyIn(where, "Float32Array", base + bAt, bPart, count);
+      memory.copyIn(where, "Float32Array", aAt, aPart, count);
+      memory.copyIn(where, "Float32Array", bAt, bPart, count);
       const status = module.quantizationError(
-        base + aAt,
-        base + bAt,
+        aAt,
+        bAt,
         count,
         metric,
         begin + start,
         total,
-        base + stateAt,
-        base + outAt,
+        stateAt,
+        outAt,
       );
       checkStatus(where, status);
       if (count === 0) break;
     }
-    if (state !== undefined) memory.read(base + stateAt, state);
-    return memory.readOne("Float64Array", base + outAt);
+    if (state !== undefined) memory.read(stateAt, state);
+    return memory.readOne("Float64Array", outAt);
   } finally {
     memory.end();
   }

@@ -129,29 +129,24 @@ export class HistogramObserver extends UniformObserver {
     const { memory, module } = this.core;
     const { bins } = this;
     const histogram = newArray(where, Float32Array, bins);
-    const xAt = memory.place(4 * Math.min(size, TILE));
-    const countsAt = memory.place(4 * bins);
-    const histogramAt = memory.place(4 * bins);
-    const base = memory.commit(where);
+    const [xAt, countsAt, histogramAt] = memory.layOut(
+      where,
+      4 * Math.min(size, TILE),
+      4 * bins,
+      4 * bins,
+    );
     try {
-      memory.write("Uint32Array", base + countsAt, new Uint32Array(bins));
+      memory.write("Uint32Array", countsAt, new Uint32Array(bins));
       for (let start = 0; start < size; start += TILE) {
         const end = Math.min(size, start + TILE);
         const part = subarrayOf(data, start, end);
-        memory.copyIn(where, "Float32Array", base + xAt, part, end - start);
-        const status = module.countIntoBins(
-          base + xAt,
-          end - start,
-          min,
-          max,
-          base + countsAt,
-          bins,
-        );
+        memory.copyIn(where, "Float32Array", xAt, part, end - start);
+        const status = module.countIntoBins(xAt, end - start, min, max, countsAt, bins);
         checkStatus(where, status);
       }
-      const status = module.toHistogram(base + countsAt, base + histogramAt, bins);
+      const status = module.toHistogram(countsAt, histogramAt, bins);
       checkStatus(where, status);
-      memory.read(base + histogramAt, histogram);
+      memory.read(histogramAt, histogram);
     } finally {
       memory.end();
     }
@@ -162,25 +157,27 @@ export class HistogramObserver extends UniformObserver {
     const { memory, module } = this.core;
     const { bins } = this;
     const merged = newArray(where, Float32Array, bins);
-    const batchAt = memory.place(4 * bins);
-    const heldAt = memory.place(4 * bins);
-    const scratchAt = memory.place(scratchBytes(bins));
-    const base = memory.commit(where);
+    const [batchAt, heldAt, scratchAt] = memory.layOut(
+      where,
+      4 * bins,
+      4 * bins,
+      scratchBytes(bins),
+    );
     try {
-      memory.write("Float32Array", base + batchAt, batch);
-      memory.write("Float32Array", base + heldAt, this.#histogram);
+      memory.write("Float32Array", batchAt, batch);
+      memory.write("Float32Array", heldAt, this.#histogram);
       const status = module.mergeHistogram(
-        base + batchAt,
+        batchAt,
         joint.min,
         joint.max,
-        base + heldAt,
+        heldAt,
         held.min,
         held.max,
         bins,
-        base + scratchAt,
+        scratchAt,
       );
       checkStatus(where, status);
-      memory.read(base + heldAt, merged);
+      memory.read(heldAt, merged);
     } finally {
       memory.end();
     }
@@ -201,24 +198,21 @@ export class HistogramObserver extends UniformObserver {
     const [min] = this.range.min;
     const [max] = this.range.max;
     if (this.isUnobserved) return { min, max };
-    const histogramAt = memory.place(4 * bins);
-    const scratchAt = memory.place(scratchBytes(bins));
-    const outAt = memory.place(8);
-    const base = memory.commit(where);
+    const [histogramAt, scratchAt, outAt] = memory.layOut(where, 4 * bins, scratchBytes(bins), 8);
     const found = new Float32Array(2);
     try {
-      memory.write("Float32Array", base + histogramAt, this.#histogram);
+      memory.write("Float32Array", histogramAt, this.#histogram);
       const status = module.searchHistogram(
-        base + histogramAt,
+        histogramAt,
         bins,
         min,
         max,
         this.#levels(),
-        base + scratchAt,
-        base + outAt,
+        scratchAt,
+        outAt,
       );
       checkStatus(where, status);
-      memory.read(base + outAt, found);
+      memory.read(outAt, found);
     } finally {
       memory.end();
     }

@@ -199,29 +199,31 @@ function multiplyFloats(
   { data, size, rows }: Batch,
   out: Float32Array,
 ): void {
-  const xAt = memory.place(4 * size);
-  const valuesAt = memory.place(4 * outFeatures * inFeatures);
-  const biasAt = memory.place(bias === undefined ? 0 : 4 * outFeatures);
-  const outAt = memory.place(4 * rows * outFeatures);
-  const base = memory.commit(where);
+  const [xAt, valuesAt, biasAt, outAt] = memory.layOut(
+    where,
+    4 * size,
+    4 * outFeatures * inFeatures,
+    bias === undefined ? 0 : 4 * outFeatures,
+    4 * rows * outFeatures,
+  );
   try {
-    memory.copyIn(where, "Float32Array", base + xAt, data, size);
-    memory.copyIn(where, "Float32Array", base + valuesAt, values, outFeatures * inFeatures);
+    memory.copyIn(where, "Float32Array", xAt, data, size);
+    memory.copyIn(where, "Float32Array", valuesAt, values, outFeatures * inFeatures);
     if (bias !== undefined) {
-      memory.copyIn(where, "Float32Array", base + biasAt, bias, outFeatures);
+      memory.copyIn(where, "Float32Array", biasAt, bias, outFeatures);
     }
     const status = module.linear(
-      base + xAt,
+      xAt,
       rows,
       inFeatures,
-      base + valuesAt,
+      valuesAt,
       outFeatures,
-      bias === undefined ? 0 : base + biasAt,
+      bias === undefined ? 0 : biasAt,
       accumulate,
-      base + outAt,
+      outAt,
     );
     checkStatus(where, status);
-    memory.read(base + outAt, out, rows * outFeatures);
+    memory.read(outAt, out, rows * outFeatures);
   } finally {
     memory.end();
   }
@@ -238,23 +240,25 @@ export function multiplyPacked(
   out: Float32Array,
 ): void {
   const size = rows * weight.inFeatures;
-  const xAt = memory.place(4 * size);
-  const scratchAt = memory.place(weight.scratchBytes(rows));
-  const outAt = memory.place(4 * rows * weight.outFeatures);
-  const base = memory.commit(where);
+  const [xAt, scratchAt, outAt] = memory.layOut(
+    where,
+    4 * size,
+    weight.scratchBytes(rows),
+    4 * rows * weight.outFeatures,
+  );
   try {
-    memory.copyIn(where, "Float32Array", base + xAt, data, size);
+    memory.copyIn(where, "Float32Array", xAt, data, size);
     const status = module.linearPacked(
-      base + xAt,
+      xAt,
       rows,
       weight.at,
       weight.biasAt,
       accumulate,
-      base + scratchAt,
-      base + outAt,
+      scratchAt,
+      outAt,
     );
     checkStatus(where, status);
-    memory.read(base + outAt, out, rows * weight.outFeatures);
+    memory.read(outAt, out, rows * weight.outFeatures);
   } finally {
     memory.end();
   }

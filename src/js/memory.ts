@@ -3,12 +3,10 @@
 // A call lays out its buffers in one scratch block, runs, and copies its results out:
 //
 //   const { memory } = core;
-//   const x = memory.place(4 * n);            // places relative to the block
-//   const out = memory.place(n);
-//   const base = memory.commit("quantize");   // the block itself; throws if there is no room
-//   try { … memory.copyIn(…, base + x, values) … } finally { memory.end(); }
+//   const [xAt, outAt] = memory.layOut("quantize", 4 * n, n);   // throws if there is no room
+//   try { … memory.copyIn(…, xAt, values) … } finally { memory.end(); }
 //
-// Nothing that a user wrote may run between commit() and end(): another call would take the block.
+// Nothing that a user wrote may run between layOut() and end(): another call would take the block.
 // Hence all copies run on intrinsics: an overridden `set` or `subarray` is never asked, and so never
 // sees a view of the heap either.
 
@@ -28,9 +26,9 @@ const LARGEST_KEPT = 16 * 1024 * 1024;
 /** What a 32-bit heap can address. */
 const ADDRESS_SPACE = 2 ** 32;
 
-/** The next multiple of the alignment. */
+/** The next multiple of the alignment, a power of two. */
 export function aligned(bytes: number): number {
-  return Math.ceil(bytes / ALIGNMENT) * ALIGNMENT;
+  return bytes + (-bytes & (ALIGNMENT - 1));
 }
 
 /** Views of the heap, one for each element type that crosses. */
@@ -97,7 +95,6 @@ export class Memory {
   /** Where the block is; 0 without one. */
   #block = 0;
   #capacity = 0;
-  #placed = 0;
   /** The view that read() made last, and of what: it is never asked, for somebody may answer for it. */
   #lastRead: InstanceType<(typeof HEAP_ARRAYS)[ElementType]> | undefined;
   #lastType: ElementType | undefined;
@@ -115,22 +112,24 @@ export class Memory {
     return this.#capacity;
   }
 
-  /** Adds a buffer to the call being laid out. @returns its place in the block to come */
-  place(bytes: number): number {
-    const at = this.#placed;
-    this.#placed += aligned(bytes);
-    return at;
-  }
-
   /**
-   * Makes the block large enough for all that was placed.
-   * @returns where in the heap the first place is
-   * @throws {RangeError} `ZP_OUT_OF_MEMORY`; nothing stays placed then
+   * Begins a call: makes the block large enough for its buffers, of so many bytes each.
+   * @returns where in the heap they are
+   * @throws {RangeError} `ZP_OUT_OF_MEMORY`
    */
-  commit(where: string): number {
-    const needed = this.#placed;
-    this.#placed = 0;
-    return this.#block !== 0 && needed <= this.#capacity ? this.#block : this.#grow(where, needed);
+  layOut(where: string, ...sizes: number[]): number[] {
+    // Where they are in the present block; in place, for this runs in every call, however small.
+    const block = this.#block;
+    let end = block;
+    for (let i = 0; i < sizes.length; i++) {
+      const at = end;
+      end += aligned(sizes[i]);
+      sizes[i] = at;
+    }
+    const needed = end - block;
+    if (block !== 0 && needed <= this.#capacity) return sizes;
+    const moved = this.#grow(where, needed) - block;
+    return sizes.map((at) => at + moved);
   }
 
   /** Ends a call: a block larger than worth keeping goes back to the heap. */

@@ -527,36 +527,25 @@ export abstract class UniformObserver extends Observer {
     const zeros = floating
       ? newArray(where, Float32Array, count)
       : newArray(where, Int32Array, count);
-    const rangesAt = memory.place(8 * count);
-    const scaleAt = memory.place(4 * count);
-    const zeroAt = memory.place(4 * count);
-    const base = memory.commit(where);
+    const [rangesAt, scaleAt, zeroAt] = memory.layOut(where, 8 * count, 4 * count, 4 * count);
     let status: string;
     try {
-      memory.write("Float32Array", base + rangesAt, interleave(min, max));
+      memory.write("Float32Array", rangesAt, interleave(min, max));
       status = floating
-        ? module.calculateFloatQParams(
-            base + rangesAt,
-            count,
-            quantMin,
-            quantMax,
-            eps,
-            base + scaleAt,
-            base + zeroAt,
-          )
+        ? module.calculateFloatQParams(rangesAt, count, quantMin, quantMax, eps, scaleAt, zeroAt)
         : module.calculateQParams(
-            base + rangesAt,
+            rangesAt,
             count,
             symmetric ? "symmetric" : "affine",
             quantMin,
             quantMax,
             eps,
             symmetricZeroPoint(this.#settings),
-            base + scaleAt,
-            base + zeroAt,
+            scaleAt,
+            zeroAt,
           );
-      memory.read(base + scaleAt, scales);
-      memory.read(base + zeroAt, zeros);
+      memory.read(scaleAt, scales);
+      memory.read(zeroAt, zeros);
     } finally {
       memory.end();
     }
@@ -630,19 +619,17 @@ export abstract class UniformObserver extends Observer {
     const { memory, module } = this.core;
     const held = this.range;
     const count = held.min.length;
-    const batchAt = memory.place(8 * count);
-    const stateAt = memory.place(8 * count);
-    const base = memory.commit(where);
+    const [batchAt, stateAt] = memory.layOut(where, 8 * count, 8 * count);
     const joined = new Float32Array(2 * count);
     try {
-      memory.write("Float32Array", base + batchAt, interleave(batch.min, batch.max));
-      memory.write("Float32Array", base + stateAt, interleave(held.min, held.max));
+      memory.write("Float32Array", batchAt, interleave(batch.min, batch.max));
+      memory.write("Float32Array", stateAt, interleave(held.min, held.max));
       const status =
         averagingConstant === undefined
-          ? module.updateMinMax(base + batchAt, base + stateAt, count)
-          : module.updateMovingAverage(base + batchAt, base + stateAt, count, averagingConstant);
+          ? module.updateMinMax(batchAt, stateAt, count)
+          : module.updateMovingAverage(batchAt, stateAt, count, averagingConstant);
       checkStatus(where, status);
-      memory.read(base + stateAt, joined);
+      memory.read(stateAt, joined);
     } finally {
       memory.end();
     }

@@ -126,18 +126,16 @@ function convertBits(
   const tileBytes = packedSize(tile, dtype);
   const [sourceStep, outStep] = operation === "pack" ? [tile, tileBytes] : [tileBytes, tile];
   const sourceSize = arrayLength(source);
-  const sourceAt = memory.place(sourceStep);
-  const outAt = memory.place(outStep);
-  const base = memory.commit(where);
+  const [sourceAt, outAt] = memory.layOut(where, sourceStep, outStep);
   try {
     for (let i = 0; i * tile < size; i++) {
       const start = i * sourceStep;
       const part = subarrayOf(source, start, Math.min(sourceSize, start + sourceStep));
-      memory.copyIn(where, "Uint8Array", base + sourceAt, part, arrayLength(part));
+      memory.copyIn(where, "Uint8Array", sourceAt, part, arrayLength(part));
       const count = Math.min(tile, size - i * tile);
-      const status = module[operation](base + sourceAt, count, dtype, base + outAt);
+      const status = module[operation](sourceAt, count, dtype, outAt);
       checkStatus(where, status);
-      memory.read(base + outAt, out.subarray(i * outStep, (i + 1) * outStep));
+      memory.read(outAt, out.subarray(i * outStep, (i + 1) * outStep));
     }
   } finally {
     memory.end();

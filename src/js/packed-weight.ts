@@ -68,23 +68,25 @@ function pack(core: Core, where: string, weight: WeightCodes, bias: Numbers | un
   const block = memory.allocate(where, bytes);
   try {
     const type = DTYPES[dtype].arrayName;
-    const codesAt = memory.place(bytesIn(type, outFeatures * inFeatures));
-    const scalesAt = memory.place(4 * count);
-    const zeroPointsAt = memory.place(4 * count);
-    const base = memory.commit(where);
+    const [codesAt, scalesAt, zeroPointsAt] = memory.layOut(
+      where,
+      bytesIn(type, outFeatures * inFeatures),
+      4 * count,
+      4 * count,
+    );
     try {
-      memory.copyIn(where, type, base + codesAt, codes, outFeatures * inFeatures);
-      memory.write("Float32Array", base + scalesAt, scales);
-      memory.write("Int32Array", base + zeroPointsAt, zeroPoints);
+      memory.copyIn(where, type, codesAt, codes, outFeatures * inFeatures);
+      memory.write("Float32Array", scalesAt, scales);
+      memory.write("Int32Array", zeroPointsAt, zeroPoints);
       const status = module.packWeight(
-        base + codesAt,
+        codesAt,
         dtype,
         outFeatures,
         inFeatures,
         granularity,
         groupSize,
-        base + scalesAt,
-        base + zeroPointsAt,
+        scalesAt,
+        zeroPointsAt,
         count,
         block,
       );

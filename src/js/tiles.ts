@@ -180,20 +180,17 @@ function rangesOfTile(
 ): void {
   const [outer, count, inner] = shape;
   const size = outer * count * inner;
-  const xAt = memory.place(4 * size);
-  const foundAt = memory.place(8 * count);
-  const heldAt = memory.place(isMore ? 8 * count : 0);
-  const base = memory.commit(where);
+  const [xAt, foundAt, heldAt] = memory.layOut(where, 4 * size, 8 * count, isMore ? 8 * count : 0);
   try {
-    memory.copyIn(where, "Float32Array", base + xAt, data, size);
-    const status = module.ranges(base + xAt, outer, count, inner, nonFinite, base + foundAt);
+    memory.copyIn(where, "Float32Array", xAt, data, size);
+    const status = module.ranges(xAt, outer, count, inner, nonFinite, foundAt);
     // Without a finite value in this tile a slice may yet have one in another.
     if (status !== "kOk" && status !== "kEmpty") throw refused(where, status);
     if (isMore) {
-      memory.write("Float32Array", base + heldAt, ranges);
-      module.updateMinMax(base + foundAt, base + heldAt, count);
+      memory.write("Float32Array", heldAt, ranges);
+      module.updateMinMax(foundAt, heldAt, count);
     }
-    memory.read(base + (isMore ? heldAt : foundAt), ranges);
+    memory.read(isMore ? heldAt : foundAt, ranges);
   } finally {
     memory.end();
   }

@@ -156,11 +156,11 @@ export function runPerTensor(
   const inputType =
     operation.kind === "dequantize" ? QDTYPES[operation.dtype].arrayName : "Float32Array";
   const tile = Math.min(size, TILE);
-  const inputAt = memory.place(bytesIn(inputType, tile));
-  const outAt = memory.place(bytesIn(arrayName(out) as ElementType, tile));
-  const base = memory.commit(where);
-  const from = base + inputAt;
-  const to = base + outAt;
+  const [from, to] = memory.layOut(
+    where,
+    bytesIn(inputType, tile),
+    bytesIn(arrayName(out) as ElementType, tile),
+  );
   try {
     for (let start = 0; start < size; start += tile) {
       const count = Math.min(tile, size - start);
@@ -325,51 +325,38 @@ export function runChannelTile(
   const scaleType = floating || isFake ? "Float32Array" : "Float64Array";
   const zeroType = floating ? "Float32Array" : "Int32Array";
   const channels = scales.length;
-  const inputAt = memory.place(bytesIn(inputType, size));
-  const shapeAt = memory.place(4 * shape.length);
-  const scaleAt = memory.place(bytesIn(scaleType, channels));
-  const zeroAt = memory.place(4 * channels);
-  const outAt = memory.place(bytesIn(arrayName(out) as ElementType, size));
-  const base = memory.commit(where);
+  const [inputAt, shapeAt, scaleAt, zeroAt, outAt] = memory.layOut(
+    where,
+    bytesIn(inputType, size),
+    4 * shape.length,
+    bytesIn(scaleType, channels),
+    4 * channels,
+    bytesIn(arrayName(out) as ElementType, size),
+  );
   try {
-    memory.copyIn(where, inputType, base + inputAt, input, size);
-    memory.write("Uint32Array", base + shapeAt, shape);
-    memory.write(scaleType, base + scaleAt, scales);
-    memory.write(zeroType, base + zeroAt, zeroPoints);
-    const common = [
-      base + inputAt,
-      base + shapeAt,
-      shape.length,
-      base + scaleAt,
-      base + zeroAt,
-      channels,
-      1,
-    ] as const;
-    const outOffset = base + outAt;
+    memory.copyIn(where, inputType, inputAt, input, size);
+    memory.write("Uint32Array", shapeAt, shape);
+    memory.write(scaleType, scaleAt, scales);
+    memory.write(zeroType, zeroAt, zeroPoints);
+    const common = [inputAt, shapeAt, shape.length, scaleAt, zeroAt, channels, 1] as const;
     let status: string;
     if (operation.kind === "quantize") {
       const { dtype, overflow } = operation;
       status = floating
-        ? module.quantizePerChannelFloatQParams(...common, dtype, overflow, outOffset)
-        : module.quantizePerChannel(...common, dtype, overflow, outOffset);
+        ? module.quantizePerChannelFloatQParams(...common, dtype, overflow, outAt)
+        : module.quantizePerChannel(...common, dtype, overflow, outAt);
     } else if (operation.kind === "dequantize") {
       status = floating
-        ? module.dequantizePerChannelFloatQParams(...common, operation.dtype, outOffset)
-        : module.dequantizePerChannel(...common, operation.dtype, outOffset);
+        ? module.dequantizePerChannelFloatQParams(...common, operation.dtype, outAt)
+        : module.dequantizePerChannel(...common, operation.dtype, outAt);
     } else {
       const { quantMin, quantMax, overflow } = operation;
       status = floating
-        ? module.fakeQuantizePerChannelFloatQParams(
-            ...common,
-            quantMin,
-            quantMax,
-            overflow,
-            outOffset,
-          )
-        : module.fakeQuantizePerChannel(...common, quantMin, quantMax, overflow, outOffset);
+        ? module.fakeQuantizePerChannelFloatQParams(...common, quantMin, quantMax, overflow, outAt)
+        : module.fakeQuantizePerChannel(...common, quantMin, quantMax, overflow, outAt);
     }
     checkStatus(where, status);
-    memory.read(outOffset, out, size);
+    memory.read(outAt, out, size);
   } finally {
     memory.end();
   }
@@ -500,10 +487,9 @@ export function chooseActivation(
   reduceRange: boolean,
 ): Activation | undefined {
   const { memory } = core;
-  memory.place(CHOSEN_BYTES);
-  const base = memory.commit(where);
+  const [chosenAt] = memory.layOut(where, CHOSEN_BYTES);
   try {
-    return chooseActivationAt(core, where, min, max, dtype, reduceRange, base);
+    return chooseActivationAt(core, where, min, max, dtype, reduceRange, chosenAt);
   } finally {
     memory.end();
   }

@@ -38,17 +38,15 @@ export class Int8Layer {
     { scale }: Activation,
   ): void {
     const { memory, module } = this.#core;
-    const biasAt = memory.place(4 * bias.length);
-    const scalesAt = memory.place(4 * scales.length);
-    const base = memory.commit(where);
+    const [biasAt, scalesAt] = memory.layOut(where, 4 * bias.length, 4 * scales.length);
     try {
-      memory.write("Float32Array", base + biasAt, bias);
-      memory.write("Float32Array", base + scalesAt, scales);
+      memory.write("Float32Array", biasAt, bias);
+      memory.write("Float32Array", scalesAt, scales);
       const status = module.quantizeBias(
-        base + biasAt,
+        biasAt,
         bias.length,
         scale,
-        base + scalesAt,
+        scalesAt,
         scales.length,
         this.weight.biasAt,
       );
@@ -74,23 +72,25 @@ export class Int8Layer {
     const { outFeatures } = this.weight;
     if (rows * outFeatures === 0) return;
     const { memory, module } = this.#core;
-    const xAt = memory.place(4 * size);
-    const codesAt = memory.place(size);
-    const rangeAt = memory.place(8);
-    const chosenAt = memory.place(CHOSEN_BYTES);
-    const scratchAt = memory.place(this.weight.scratchBytes(rows));
-    const outAt = memory.place(4 * rows * outFeatures);
-    const base = memory.commit(where);
+    const [xAt, codesAt, rangeAt, chosenAt, scratchAt, outAt] = memory.layOut(
+      where,
+      4 * size,
+      size,
+      8,
+      CHOSEN_BYTES,
+      this.weight.scratchBytes(rows),
+      4 * rows * outFeatures,
+    );
     try {
-      memory.copyIn(where, "Float32Array", base + xAt, data, size);
+      memory.copyIn(where, "Float32Array", xAt, data, size);
       let chosen: Activation | undefined;
       if (typeof activation === "boolean") {
         // PyTorch takes an input without values for one of zeros.
-        memory.write("Float32Array", base + rangeAt, [0, 0]);
-        if (size > 0) module.minMax(base + xAt, size, base + rangeAt);
-        const min = memory.readOne("Float32Array", base + rangeAt);
-        const max = memory.readOne("Float32Array", base + rangeAt + 4);
-        const at = base + chosenAt;
+        memory.write("Float32Array", rangeAt, [0, 0]);
+        if (size > 0) module.minMax(xAt, size, rangeAt);
+        const min = memory.readOne("Float32Array", rangeAt);
+        const max = memory.readOne("Float32Array", rangeAt + 4);
+        const at = chosenAt;
         chosen = chooseActivationAt(this.#core, where, min, max, "quint8", activation, at);
         if (chosen === undefined) throw nonFiniteInput(where, min, max);
       } else {
@@ -98,27 +98,27 @@ export class Int8Layer {
       }
       const { scale, zeroPoint } = chosen;
       const quantized = module.quantizePerTensor(
-        base + xAt,
+        xAt,
         size,
         scale,
         zeroPoint,
         "quint8",
         "saturate",
-        base + codesAt,
+        codesAt,
       );
       checkStatus(where, quantized);
       const status = module.linearDynamic(
-        base + codesAt,
+        codesAt,
         rows,
         scale,
         zeroPoint,
         this.weight.at,
         this.weight.biasAt,
-        base + scratchAt,
-        base + outAt,
+        scratchAt,
+        outAt,
       );
       checkStatus(where, status);
-      memory.read(base + outAt, out, rows * outFeatures);
+      memory.read(outAt, out, rows * outFeatures);
     } finally {
       memory.end();
     }
@@ -139,14 +139,16 @@ export class Int8Layer {
     this.weight.checkAlive(where);
     if (out.length === 0) return;
     const { memory, module } = this.#core;
-    const codesAt = memory.place(codes.length);
-    const scratchAt = memory.place(this.weight.scratchBytes(rows));
-    const outAt = memory.place(out.length);
-    const base = memory.commit(where);
+    const [codesAt, scratchAt, outAt] = memory.layOut(
+      where,
+      codes.length,
+      this.weight.scratchBytes(rows),
+      out.length,
+    );
     try {
-      memory.write("Uint8Array", base + codesAt, codes);
+      memory.write("Uint8Array", codesAt, codes);
       const status = module.linearStatic(
-        base + codesAt,
+        codesAt,
         rows,
         input.scale,
         input.zeroPoint,
@@ -154,11 +156,11 @@ export class Int8Layer {
         this.weight.biasAt,
         output.scale,
         output.zeroPoint,
-        base + scratchAt,
-        base + outAt,
+        scratchAt,
+        outAt,
       );
       checkStatus(where, status);
-      memory.read(base + outAt, out);
+      memory.read(outAt, out);
     } finally {
       memory.end();
     }

@@ -500,7 +500,7 @@ describe("PackedWeight", () => {
     const pack = () => new PackedWeight({ module: refusing, memory }, "test", weight);
     assert.throws(pack, { code: "ZP_INVALID_SCALE" });
     // The scratch block stays, as always.
-    assert.deepEqual([...blocks], [memory.commit("test")]);
+    assert.deepEqual([...blocks], memory.layOut("test", 0));
   });
 });
 

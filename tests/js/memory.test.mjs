@@ -17,22 +17,18 @@ describe("Memory", () => {
 
   /** Lays out one buffer, and ends the call. */
   const visit = (bytes) => {
-    memory.place(bytes);
-    const base = memory.commit("test");
+    const [base] = memory.layOut("test", bytes);
     const { capacity } = memory;
     memory.end();
     return { base, capacity };
   };
 
   it("places buffers one after the other, each at a multiple of 16", () => {
-    assert.equal(memory.place(1), 0);
-    assert.equal(memory.place(17), 16);
-    assert.equal(memory.place(0), 48);
-    assert.equal(memory.place(5), 48);
-    assert.equal(memory.commit("test") % 16, 0);
+    const [first, ...others] = memory.layOut("test", 1, 17, 0, 5);
+    assert.equal(first % 16, 0);
+    assert.deepEqual(others, [first + 16, first + 48, first + 48]);
     memory.end();
-    assert.equal(memory.place(3), 0);
-    memory.commit("test");
+    assert.deepEqual(memory.layOut("test", 3), [first]);
   });
 
   it("keeps one block for many small calls", () => {
@@ -102,30 +98,26 @@ describe("Memory", () => {
   ];
   for (const [name, bytes] of failures) {
     it(`refuses ${name} with the size in the message, and works on`, () => {
-      memory.place(bytes);
       refuses(
-        () => memory.commit("quantize"),
+        () => memory.layOut("quantize", bytes),
         RangeError,
         "ZP_OUT_OF_MEMORY",
         new RegExp(`^quantize: the core needs ${bytes} bytes`),
       );
-      assert.equal(memory.place(4), 0);
-      assert.notEqual(memory.commit("quantize"), 0);
+      assert.notEqual(memory.layOut("quantize", 4)[0], 0);
     });
   }
 
   it("refuses what the heap has no room for, and works on", () => {
     const scarce = new Memory({ ...core.module, allocate: (n) => (n > MIB ? 0 : 80) });
-    scarce.place(2 * MIB);
     refuses(
-      () => scarce.commit("linear"),
+      () => scarce.layOut("linear", 2 * MIB),
       RangeError,
       "ZP_OUT_OF_MEMORY",
       "linear: the core needs 2097152 bytes (2.0 MiB) for this call, more than it can have",
     );
     refuses(() => scarce.allocate("linear", 2 * MIB), RangeError, "ZP_OUT_OF_MEMORY", /2097152/);
-    scarce.place(16);
-    assert.equal(scarce.commit("linear"), 80);
+    assert.deepEqual(scarce.layOut("linear", 16), [80]);
   });
 
   it("takes just what a call needs where there is no room to double", () => {
@@ -135,10 +127,8 @@ describe("Memory", () => {
       return bytes > 100_000 ? 0 : 64;
     };
     const scarce = new Memory({ ...core.module, allocate, release: () => undefined });
-    scarce.place(80_000);
-    scarce.commit("test");
-    scarce.place(90_000);
-    scarce.commit("test");
+    scarce.layOut("test", 80_000);
+    scarce.layOut("test", 90_000);
     assert.deepEqual(allocated, [80_000, 160_000, 90_000]);
   });
 });

@@ -25,8 +25,7 @@ function expectedState(part, steps) {
 
 /** Lets all threads compute, and checks every part. */
 function compute(core, parts, steps) {
-  const place = core.memory.place(4 * parts);
-  const out = core.memory.commit("test") + place;
+  const [out] = core.memory.layOut("test", 4 * parts);
   core.memory.write("Uint32Array", out, new Uint32Array(parts).fill(0xdead));
   core.module.proveWorkers(out, parts, steps);
   const states = new Uint32Array(parts);
@@ -145,8 +144,7 @@ for (const build of builds) {
       for (const threads of [2, 4]) {
         const { memory, module } = cores[threads];
         assert.ok(module.HEAPU8.buffer instanceof SharedArrayBuffer);
-        const place = memory.place(4 * (1 + threads));
-        const out = memory.commit("test") + place;
+        const [out] = memory.layOut("test", 4 * (1 + threads));
         memory.write("Uint32Array", out, new Uint32Array(1 + threads));
         // Every part waits for all others to begin, so each has a thread of its own.
         module.meetWorkers(out, threads, 2 ** 28);
@@ -236,11 +234,9 @@ for (const build of builds) {
 
     it("leave memory alone that a silent worker may yet write to", async () => {
       const core = await load({ build, threads: 2 });
-      const place = core.memory.place(64);
-      const old = core.memory.commit("test") + place;
+      const [old] = core.memory.layOut("test", 64);
       core.module.workerLost();
-      core.memory.place(64);
-      assert.notEqual(core.memory.commit("test"), old);
+      assert.notEqual(core.memory.layOut("test", 64)[0], old);
       core.memory.end();
       compute(core, 100, 10);
       core.dispose();

@@ -33,11 +33,10 @@ function withValues(
   compute: (module: Module, offset: number) => number,
 ): number {
   const { module, memory } = activeCore(where);
-  const x = memory.place(FLOAT_BYTES * values.length);
-  const base = memory.commit(where);
+  const [xAt] = memory.layOut(where, FLOAT_BYTES * values.length);
   try {
-    memory.write("Float32Array", base + x, values);
-    return compute(module, base + x);
+    memory.write("Float32Array", xAt, values);
+    return compute(module, xAt);
   } finally {
     memory.end();
   }
@@ -46,14 +45,12 @@ function withValues(
 /** @returns the smallest and the largest value; both NaN if any is NaN. There must be one. */
 export function minMax(where: string, values: Float32Array): { min: number; max: number } {
   const { module, memory } = activeCore(where);
-  const x = memory.place(FLOAT_BYTES * values.length);
-  const out = memory.place(2 * FLOAT_BYTES);
-  const base = memory.commit(where);
+  const [xAt, outAt] = memory.layOut(where, FLOAT_BYTES * values.length, 2 * FLOAT_BYTES);
   try {
-    memory.write("Float32Array", base + x, values);
-    module.minMax(base + x, values.length, base + out);
+    memory.write("Float32Array", xAt, values);
+    module.minMax(xAt, values.length, outAt);
     const range = new Float32Array(2);
-    memory.read(base + out, range);
+    memory.read(outAt, range);
     return { min: range[0], max: range[1] };
   } finally {
     memory.end();
@@ -163,36 +160,26 @@ function runBroadcast(
   call: (offsets: Offsets) => string,
 ): void {
   const { memory } = activeCore(where);
-  const places = {
-    x: memory.place(x.values.byteLength),
-    xShape: memory.place(4 * x.shape.length),
-    scale: memory.place(scale.values.byteLength),
-    scaleShape: memory.place(4 * scale.shape.length),
-    zeroPoint: memory.place(zeroPoint.values.byteLength),
-    zeroPointShape: memory.place(4 * zeroPoint.shape.length),
-    out: memory.place(out.byteLength),
-  };
-  const base = memory.commit(where);
+  const [xAt, xShape, scaleAt, scaleShape, zeroPointAt, zeroPointShape, outAt] = memory.layOut(
+    where,
+    x.values.byteLength,
+    4 * x.shape.length,
+    scale.values.byteLength,
+    4 * scale.shape.length,
+    zeroPoint.values.byteLength,
+    4 * zeroPoint.shape.length,
+    out.byteLength,
+  );
   try {
-    memory.write(type, base + places.x, x.values);
-    memory.write("Uint32Array", base + places.xShape, x.shape);
-    memory.write("Float32Array", base + places.scale, scale.values);
-    memory.write("Uint32Array", base + places.scaleShape, scale.shape);
-    memory.write("Float32Array", base + places.zeroPoint, zeroPoint.values);
-    memory.write("Uint32Array", base + places.zeroPointShape, zeroPoint.shape);
-    check(
-      where,
-      call({
-        x: base + places.x,
-        xShape: base + places.xShape,
-        scale: base + places.scale,
-        scaleShape: base + places.scaleShape,
-        zeroPoint: base + places.zeroPoint,
-        zeroPointShape: base + places.zeroPointShape,
-        out: base + places.out,
-      }),
-    );
-    memory.read(base + places.out, out);
+    memory.write(type, xAt, x.values);
+    memory.write("Uint32Array", xShape, x.shape);
+    memory.write("Float32Array", scaleAt, scale.values);
+    memory.write("Uint32Array", scaleShape, scale.shape);
+    memory.write("Float32Array", zeroPointAt, zeroPoint.values);
+    memory.write("Uint32Array", zeroPointShape, zeroPoint.shape);
+    const at = { x: xAt, scale: scaleAt, zeroPoint: zeroPointAt, out: outAt };
+    check(where, call({ ...at, xShape, scaleShape, zeroPointShape }));
+    memory.read(outAt, out);
   } finally {
     memory.end();
   }
@@ -218,20 +205,14 @@ export interface LinearOperands {
 export function linear(where: string, operands: LinearOperands, out: Float32Array): void {
   const { x, w, bias, m, k, n } = operands;
   const { module, memory } = activeCore(where);
-  const places = {
-    x: memory.place(x.byteLength),
-    w: memory.place(w.byteLength),
-    bias: memory.place(bias?.byteLength ?? 0),
-    out: memory.place(out.byteLength),
-  };
-  const base = memory.commit(where);
+  const sizes = [x, w, bias, out].map((array) => array?.byteLength ?? 0);
+  const [xAt, wAt, biasAt, outAt] = memory.layOut(where, ...sizes);
   try {
-    memory.write("Float32Array", base + places.x, x);
-    memory.write("Float32Array", base + places.w, w);
-    if (bias !== undefined) memory.write("Float32Array", base + places.bias, bias);
-    const biasAt = bias === undefined ? 0 : base + places.bias;
-    const [xAt, wAt, outAt] = [base + places.x, base + places.w, base + places.out];
-    check(where, module.linear(xAt, m, k, wAt, n, biasAt, "exact", outAt));
+    memory.write("Float32Array", xAt, x);
+    memory.write("Float32Array", wAt, w);
+    if (bias !== undefined) memory.write("Float32Array", biasAt, bias);
+    const biasOr0 = bias === undefined ? 0 : biasAt;
+    check(where, module.linear(xAt, m, k, wAt, n, biasOr0, "exact", outAt));
     memory.read(outAt, out);
   } finally {
     memory.end();

@@ -19,8 +19,7 @@ const load = (threads) => loadBuild("test", embedded, { build: "auto", threads }
 
 /** Lets all threads of a core compute, and says how many of the parts came out right. */
 function compute(core, parts, steps) {
-  const place = core.memory.place(4 * parts);
-  const out = core.memory.commit("test") + place;
+  const [out] = core.memory.layOut("test", 4 * parts);
   core.memory.write("Uint32Array", out, new Uint32Array(parts).fill(0xdead));
   core.module.proveWorkers(out, parts, steps);
   const states = new Uint32Array(parts);
