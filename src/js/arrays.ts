@@ -51,17 +51,22 @@ export function setArray(to: NumberArray, from: NumberArray, start: number): voi
   set.call(to as Uint8Array, from, start);
 }
 
-/** The constructors of all typed arrays of numbers, as they are when this module loads. */
-const CONSTRUCTORS: Readonly<Record<string, NumberArrayConstructor>> = {
+/** The arrays that hold codes and values, here and in the heap, as they are when this module loads. */
+export const ARRAYS = {
   Int8Array,
   Uint8Array,
-  Uint8ClampedArray,
   Int16Array,
   Uint16Array,
   Int32Array,
   Uint32Array,
   Float32Array,
   Float64Array,
+};
+
+/** The constructors of all typed arrays of numbers. */
+const CONSTRUCTORS: Readonly<Record<string, NumberArrayConstructor>> = {
+  ...ARRAYS,
+  Uint8ClampedArray,
   // Engines have it since 2025.
   Float16Array: (globalThis as unknown as Record<string, NumberArrayConstructor>).Float16Array,
 };

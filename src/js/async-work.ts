@@ -2,9 +2,9 @@
 // tensor, and adds to a result that stays here until it is whole. A worker performs them, or this
 // thread where there is none.
 
-import { type NumberArray, newArray, setArray } from "./arrays.js";
+import { ARRAYS, type NumberArray, newArray, setArray } from "./arrays.js";
 import type { Core } from "./build.js";
-import type { DType } from "./dtype.js";
+import type { DType, DTypeInfo } from "./dtype.js";
 import {
   applyQParams,
   type Chosen,
@@ -30,13 +30,11 @@ import {
 } from "./torch.js";
 import { Int8Layer } from "./w8a8.js";
 
-const RESULTS = { Int8Array, Uint8Array, Int16Array, Uint16Array, Int32Array, Float32Array };
-
 /** The type of a result's array. */
-export type ResultType = keyof typeof RESULTS;
+export type ResultType = DTypeInfo["arrayName"] | "Float32Array";
 
 /** An array of a result. */
-export type ResultArray = InstanceType<(typeof RESULTS)[ResultType]>;
+export type ResultArray = InstanceType<(typeof ARRAYS)[ResultType]>;
 
 /** What is done with one piece. `job` names the call of the user's that it belongs to. */
 export type Task = { readonly job: number; readonly where: string } & (
@@ -148,10 +146,8 @@ export class Performer {
     const { job, where } = task;
     switch (task.kind) {
       case "open": {
-        const type = RESULTS[task.type] as typeof Float32Array;
-        const result = newArray(where, type, task.length);
-        if (task.type === "Float32Array") this.#results.set(job, result);
-        else this.#results.set(job, result);
+        const type = ARRAYS[task.type] as typeof Float32Array;
+        this.#results.set(job, newArray(where, type, task.length));
         return {};
       }
       case "openRanges": {

@@ -1,6 +1,6 @@
 // The integer types that values are quantized to.
 
-import type { ArrayConstructor } from "./arrays.js";
+import { ARRAYS, type ArrayConstructor } from "./arrays.js";
 
 /** The array that holds the codes of each dtype. Sub-byte codes take one element each. */
 export interface CodesByDType {
@@ -71,8 +71,6 @@ export const DTYPES: { readonly [D in DType]: DTypeInfo } = {
   uint16: /* @__PURE__ */ integer(false, 16),
   int32: /* @__PURE__ */ integer(true, 32),
 };
-
-const ARRAYS = { Int8Array, Uint8Array, Int16Array, Uint16Array, Int32Array };
 
 /** The constructor of the array that holds codes of a dtype. */
 export function codesArray(dtype: DType): ArrayConstructor<Codes> {

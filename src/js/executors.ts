@@ -1,7 +1,7 @@
 // Who performs tasks: a worker with a core of its own, which all calls on one instance share; this
 // thread, piece by piece, where no worker can be had.
 
-import { checkStillThere, type NumberArray, setArray, subarrayOf } from "./arrays.js";
+import { ARRAYS, checkStillThere, type NumberArray, setArray, subarrayOf } from "./arrays.js";
 import {
   type ErrorData,
   errorOf,
@@ -13,7 +13,7 @@ import {
 import type { Background } from "./background.js";
 import type { Binary, Core } from "./build.js";
 import { rangeError, stateError } from "./errors.js";
-import { bytesIn, type ElementType, HEAP_ARRAYS } from "./memory.js";
+import { bytesIn, type ElementType } from "./memory.js";
 import type { PackedWeight } from "./packed-weight.js";
 import { type AnyWorker, listen, messageOf, workerConstructor } from "./workers.js";
 
@@ -230,7 +230,7 @@ export class OtherThread implements Executor {
     } catch {
       throw rangeError("ZP_OUT_OF_MEMORY", `${where}: not enough memory for ${bytes} bytes`);
     }
-    const copy = new HEAP_ARRAYS[type](buffer, 0, count);
+    const copy = new ARRAYS[type](buffer, 0, count);
     setArray(copy, subarrayOf(array, start, start + count), 0);
     return copy;
   }

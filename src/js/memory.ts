@@ -10,7 +10,14 @@
 // Hence all copies run on intrinsics: an overridden `set` or `subarray` is never asked, and so never
 // sees a view of the heap either.
 
-import { arrayLength, arrayName, checkStillThere, type NumberArray, setArray } from "./arrays.js";
+import {
+  ARRAYS,
+  arrayLength,
+  arrayName,
+  checkStillThere,
+  type NumberArray,
+  setArray,
+} from "./arrays.js";
 import type { MainModule } from "./core/baseline.js";
 import { rangeError } from "./errors.js";
 
@@ -31,45 +38,16 @@ export function aligned(bytes: number): number {
   return bytes + (-bytes & (ALIGNMENT - 1));
 }
 
-/** Views of the heap, one for each element type that crosses. */
-class HeapViews {
-  readonly buffer: ArrayBufferLike;
-  readonly Int8Array: Int8Array;
-  readonly Uint8Array: Uint8Array;
-  readonly Int16Array: Int16Array;
-  readonly Uint16Array: Uint16Array;
-  readonly Int32Array: Int32Array;
-  readonly Uint32Array: Uint32Array;
-  readonly Float32Array: Float32Array;
-  readonly Float64Array: Float64Array;
-
-  constructor(buffer: ArrayBufferLike) {
-    this.buffer = buffer;
-    this.Int8Array = new Int8Array(buffer);
-    this.Uint8Array = new Uint8Array(buffer);
-    this.Int16Array = new Int16Array(buffer);
-    this.Uint16Array = new Uint16Array(buffer);
-    this.Int32Array = new Int32Array(buffer);
-    this.Uint32Array = new Uint32Array(buffer);
-    this.Float32Array = new Float32Array(buffer);
-    this.Float64Array = new Float64Array(buffer);
-  }
-}
-
-/** Their constructors. */
-export const HEAP_ARRAYS = {
-  Int8Array,
-  Uint8Array,
-  Int16Array,
-  Uint16Array,
-  Int32Array,
-  Uint32Array,
-  Float32Array,
-  Float64Array,
-};
-
 /** The element types that cross between JavaScript and the heap. */
-export type ElementType = Exclude<keyof HeapViews, "buffer">;
+export type ElementType = keyof typeof ARRAYS;
+
+/** Views of the heap, one for each element type. */
+type HeapViews = { readonly [T in ElementType]: InstanceType<(typeof ARRAYS)[T]> };
+
+function viewsOf(buffer: ArrayBufferLike): HeapViews {
+  const views = Object.entries(ARRAYS).map(([type, View]) => [type, new View(buffer as ArrayBuffer)]);
+  return Object.fromEntries(views) as HeapViews;
+}
 
 /** Spelled out: engines look up a number sooner than what they ask a constructor for. */
 const ELEMENT_BYTES: { readonly [T in ElementType]: number } = {
@@ -91,20 +69,21 @@ export function bytesIn(type: ElementType, count: number): number {
 /** The scratch block of one core, and the copies to and from its heap. */
 export class Memory {
   readonly #module: CoreModule;
+  #buffer: ArrayBufferLike;
   #views: HeapViews;
   /** Where the block is; 0 without one. */
   #block = 0;
   #capacity = 0;
   /** The view that read() made last, and of what: it is never asked, for somebody may answer for it. */
-  #lastRead: InstanceType<(typeof HEAP_ARRAYS)[ElementType]> | undefined;
+  #lastRead: HeapViews[ElementType] | undefined;
   #lastType: ElementType | undefined;
-  #lastBuffer: ArrayBufferLike | undefined;
   #lastOffset = 0;
   #lastCount = 0;
 
   constructor(module: CoreModule) {
     this.#module = module;
-    this.#views = new HeapViews(module.HEAPU8.buffer);
+    this.#buffer = module.HEAPU8.buffer;
+    this.#views = viewsOf(this.#buffer);
   }
 
   /** Bytes of the scratch block at present. */
@@ -192,7 +171,11 @@ export class Memory {
 
   #renew(): HeapViews {
     const { buffer } = this.#module.HEAPU8;
-    if (this.#views.buffer !== buffer) this.#views = new HeapViews(buffer);
+    if (this.#buffer !== buffer) {
+      this.#buffer = buffer;
+      this.#views = viewsOf(buffer);
+      this.#lastRead = undefined;
+    }
     return this.#views;
   }
 
@@ -251,21 +234,18 @@ export class Memory {
    */
   read(offset: number, out: NumberArray, count: number = arrayLength(out)): void {
     const type = arrayName(out) as ElementType;
-    const views = this.#current();
-    const buffer = views.buffer as ArrayBuffer;
+    this.#current();
     let view = this.#lastRead;
     // A layer that runs in a loop reads the same place again and again, and makes no garbage.
     if (
       this.#lastType !== type ||
       view === undefined ||
-      this.#lastBuffer !== buffer ||
       this.#lastOffset !== offset ||
       this.#lastCount !== count
     ) {
-      view = new HEAP_ARRAYS[type](buffer, offset, count);
+      view = new ARRAYS[type](this.#buffer as ArrayBuffer, offset, count);
       this.#lastRead = view;
       this.#lastType = type;
-      this.#lastBuffer = buffer;
       this.#lastOffset = offset;
       this.#lastCount = count;
     }

@@ -41,14 +41,13 @@ interface QDTypeInfo {
   readonly qmin: number;
   readonly qmax: number;
   readonly arrayName: "Int8Array" | "Uint8Array" | "Int32Array";
-  readonly array: new (length: number) => Int8Array | Uint8Array | Int32Array;
 }
 
 /** Source: torch.qint8, torch.quint8 and torch.qint32. */
 export const QDTYPES: { readonly [D in QDType]: QDTypeInfo } = {
-  qint8: { qmin: -128, qmax: 127, arrayName: "Int8Array", array: Int8Array },
-  quint8: { qmin: 0, qmax: 255, arrayName: "Uint8Array", array: Uint8Array },
-  qint32: { qmin: -(2 ** 31), qmax: 2 ** 31 - 1, arrayName: "Int32Array", array: Int32Array },
+  qint8: { qmin: -128, qmax: 127, arrayName: "Int8Array" },
+  quint8: { qmin: 0, qmax: 255, arrayName: "Uint8Array" },
+  qint32: { qmin: -(2 ** 31), qmax: 2 ** 31 - 1, arrayName: "Int32Array" },
 };
 
 const QDTYPE_NAMES = /* @__PURE__ */ Object.keys(QDTYPES) as QDType[];

@@ -3,7 +3,14 @@
 // They multiply by the reciprocal of the scale and round before adding the zero point, where the
 // functions of the course notebooks (quantize, dequantize, fakeQuantize) divide and add before.
 
-import { arrayName, checkStillThere, type NumberArray, newArray, subarrayOf } from "./arrays.js";
+import {
+  ARRAYS,
+  arrayName,
+  checkStillThere,
+  type NumberArray,
+  newArray,
+  subarrayOf,
+} from "./arrays.js";
 import type { Core } from "./build.js";
 import {
   aroundAxis,
@@ -19,6 +26,7 @@ import {
 } from "./check.js";
 import type { Overflow } from "./core/baseline.js";
 import type { OutOption } from "./dequantize.js";
+import type { Codes } from "./dtype.js";
 import { checkStatus, rangeError, typeError } from "./errors.js";
 import { activeCore } from "./init.js";
 import { bytesIn, type ElementType } from "./memory.js";
@@ -109,10 +117,10 @@ function codesFor<D extends QDType>(
   out: unknown,
   { data, size }: CheckedTensor,
 ): CodesByQDType[D] {
-  const { array, arrayName: wanted } = QDTYPES[dtype];
+  const { arrayName: wanted } = QDTYPES[dtype];
   const codes =
     out === undefined
-      ? newArray(where, array as typeof Int8Array, size)
+      ? newArray<Codes>(where, ARRAYS[wanted], size)
       : checkOut(where, "options.out", out, wanted, size, [data]);
   return codes as CodesByQDType[D];
 }
@@ -575,8 +583,7 @@ export function intRepr<D extends QDType>(
 ): IntegerTensor<CodesByQDType[D]> {
   const where = "intRepr";
   const { codes, shape, size, dtype } = checkQTensor(where, "q", q);
-  const { array } = QDTYPES[dtype];
-  const data = newArray(where, array as typeof Int8Array, size);
+  const data = newArray<Codes>(where, ARRAYS[QDTYPES[dtype].arrayName], size);
   data.set(codes);
   const name = dtype.slice(1) as "int8" | "uint8" | "int32";
   return new IntegerTensor(data as CodesByQDType[D], shape, name);

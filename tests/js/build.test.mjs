@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { before, describe, it } from "node:test";
+import { ARRAYS } from "../../dist/arrays.js";
 import { chooseBuilds, computesKnownValues, loadBuild } from "../../dist/build.js";
 import { embedded } from "../../dist/embedded.js";
 import { examineEngine } from "../../dist/engine.js";
@@ -152,10 +153,10 @@ describe("computesKnownValues", () => {
 describe("loadBuild", () => {
   /** Does it while heaps, the first so many, store float32 values with the wrong sign. */
   async function whileWrong(times, work) {
-    const { Float32Array: Real } = globalThis;
+    const { Float32Array: Real } = ARRAYS;
     const heaps = [];
     // Copies run on intrinsics, out of reach; lists of numbers are written one by one.
-    globalThis.Float32Array = function StoresWrongly(...args) {
+    ARRAYS.Float32Array = function StoresWrongly(...args) {
       const array = new Real(...args);
       const [heap] = args;
       if (!(heap instanceof ArrayBuffer) || args.length > 1) return array;
@@ -167,7 +168,7 @@ describe("loadBuild", () => {
     try {
       return await work();
     } finally {
-      globalThis.Float32Array = Real;
+      ARRAYS.Float32Array = Real;
     }
   }
 
