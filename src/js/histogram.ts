@@ -6,6 +6,7 @@ import { checkStatus, rangeError, typeError } from "./errors.js";
 import {
   fromJSONNumbers,
   type ObservedQParams,
+  PER_TENSOR,
   tensorRange,
   toJSONNumbers,
   UniformObserver,
@@ -59,10 +60,9 @@ export class HistogramObserver extends UniformObserver {
    *   not an integer from 1 to 2²⁰, or for `isDynamic`
    */
   constructor(options?: HistogramObserverOptions) {
-    const where = "HistogramObserver";
-    super(where, options, ["bins"], false, () => false);
-    this.bins = checkInteger(where, "options.bins", this.options.bins, 2048, 1, MOST_BINS);
-    this.#histogram = newArray(where, Float32Array, this.bins);
+    super(options, ["bins"], PER_TENSOR);
+    this.bins = checkInteger(this.where, "options.bins", this.options.bins, 2048, 1, MOST_BINS);
+    this.#histogram = newArray(this.where, Float32Array, this.bins);
   }
 
   /** How many values fell into each part of minVal to maxVal: float32 of shape [bins]. A copy. */
@@ -90,41 +90,38 @@ export class HistogramObserver extends UniformObserver {
     }
     const range = this.#batchRange(where, checked);
     if (range === undefined) return x;
-    const { min, max } = this.range;
     if (this.isUnobserved) {
       this.#histogram = this.#count(where, checked, range);
-      this.setRange(single(range));
+      this.ranges = range;
       return x;
     }
-    const held = { min: min[0], max: max[0] };
-    const joint = { min: Math.min(range.min, held.min), max: Math.max(range.max, held.max) };
-    this.#histogram = this.#merge(where, this.#count(where, checked, joint), joint, held);
-    this.setRange(single(joint));
+    const [min, max] = this.ranges;
+    const joint = Float32Array.of(Math.min(range[0], min), Math.max(range[1], max));
+    this.#histogram = this.#merge(where, this.#count(where, checked, joint), joint);
+    this.ranges = joint;
     return x;
   }
 
   /** The range of a batch; undefined if it holds no value to count. */
-  #batchRange(where: string, checked: CheckedTensor): ValueRange | undefined {
+  #batchRange(where: string, checked: CheckedTensor): Float32Array | undefined {
     const range = tensorRange(this.core, where, checked);
     if (range === undefined) return undefined;
-    const { min, max } = range;
-    const holdsNaN = Number.isNaN(min);
-    if (holdsNaN || Number.isNaN(this.range.min[0])) {
+    const holdsNaN = Number.isNaN(range[0]);
+    if (holdsNaN || Number.isNaN(this.ranges[0])) {
       // As in PyTorch, which stores the range before it finds that it cannot count.
-      if (this.compat && this.isUnobserved) this.setRange(single(range));
+      if (this.compat && this.isUnobserved) this.ranges = range;
       throw rangeError(
         "ZP_NON_FINITE",
         `${where}: ${holdsNaN ? "x" : "a batch before x"} must not hold NaN, which has no place in a ` +
           `histogram`,
       );
     }
-    if (Number.isFinite(min) && Number.isFinite(max)) return range;
-    if (!this.compat) throw this.nonFinite(Number.isFinite(min) ? max : min);
-    return tensorRange(this.core, where, checked, "ignore");
+    this.checkFiniteRanges(range);
+    return range.every(Number.isFinite) ? range : tensorRange(this.core, where, checked, "ignore");
   }
 
   /** Counts the values between min and max; others, so infinities, are left out. */
-  #count(where: string, { data, size }: CheckedTensor, { min, max }: ValueRange): Float32Array {
+  #count(where: string, { data, size }: CheckedTensor, [min, max]: Float32Array): Float32Array {
     checkStillThere(where, data, size);
     const { memory, module } = this.core;
     const { bins } = this;
@@ -153,7 +150,8 @@ export class HistogramObserver extends UniformObserver {
     return histogram;
   }
 
-  #merge(where: string, batch: Float32Array, joint: ValueRange, held: ValueRange): Float32Array {
+  /** The histogram held and that of a batch, which is spread over the joint range already. */
+  #merge(where: string, batch: Float32Array, joint: Float32Array): Float32Array {
     const { memory, module } = this.core;
     const { bins } = this;
     const merged = newArray(where, Float32Array, bins);
@@ -168,11 +166,11 @@ export class HistogramObserver extends UniformObserver {
       memory.write("Float32Array", heldAt, this.#histogram);
       const status = module.mergeHistogram(
         batchAt,
-        joint.min,
-        joint.max,
+        joint[0],
+        joint[1],
         heldAt,
-        held.min,
-        held.max,
+        this.ranges[0],
+        this.ranges[1],
         bins,
         scratchAt,
       );
@@ -195,8 +193,7 @@ export class HistogramObserver extends UniformObserver {
     const where = `${this.where}.searchRange`;
     const { memory, module } = this.core;
     const { bins } = this;
-    const [min] = this.range.min;
-    const [max] = this.range.max;
+    const [min, max] = this.ranges;
     if (this.isUnobserved) return { min, max };
     const [histogramAt, scratchAt, outAt] = memory.layOut(where, 4 * bins, scratchBytes(bins), 8);
     const found = new Float32Array(2);
@@ -232,7 +229,8 @@ export class HistogramObserver extends UniformObserver {
    * @throws {RangeError} `ZP_NON_FINITE` if float32 cannot hold the width of the range
    */
   override calculateQParams(): ObservedQParams {
-    return this.chooseFor(single(this.searchRange()));
+    const { min, max } = this.searchRange();
+    return this.chooseFor(Float32Array.of(min, max));
   }
 
   override reset(): void {
@@ -250,10 +248,6 @@ export class HistogramObserver extends UniformObserver {
     super.restoreState(where, state);
     this.#histogram = counts;
   }
-}
-
-function single({ min, max }: ValueRange): { min: Float32Array; max: Float32Array } {
-  return { min: Float32Array.of(min), max: Float32Array.of(max) };
 }
 
 /** What the core needs beside a histogram to merge and to search it. */

@@ -45,7 +45,10 @@ export type ElementType = keyof typeof ARRAYS;
 type HeapViews = { readonly [T in ElementType]: InstanceType<(typeof ARRAYS)[T]> };
 
 function viewsOf(buffer: ArrayBufferLike): HeapViews {
-  const views = Object.entries(ARRAYS).map(([type, View]) => [type, new View(buffer as ArrayBuffer)]);
+  const views = Object.entries(ARRAYS).map(([type, View]) => [
+    type,
+    new View(buffer as ArrayBuffer),
+  ]);
   return Object.fromEntries(views) as HeapViews;
 }
 

@@ -118,6 +118,9 @@ export interface ObserverJSON {
 // ---------------------------------------------------------------------------------------------
 // Options.
 
+/** Options whose names are known. */
+type Given = Readonly<Record<string, unknown>>;
+
 /** Codes of every dtype, and those that `reduceRange` leaves. Source: calculate_qmin_qmax. */
 const CODE_RANGES: {
   readonly [D in ObserverDType]: readonly [min: number, max: number, reducible: boolean];
@@ -135,7 +138,7 @@ const CODE_RANGES: {
 
 /** All integer dtypes of observers. */
 export const OBSERVER_DTYPES = /* @__PURE__ */ Object.keys(CODE_RANGES) as ObserverDType[];
-const PER_TENSOR = ["per_tensor_affine", "per_tensor_symmetric"] as const;
+export const PER_TENSOR = ["per_tensor_affine", "per_tensor_symmetric"] as const;
 const PER_CHANNEL = [
   "per_channel_affine",
   "per_channel_symmetric",
@@ -144,31 +147,57 @@ const PER_CHANNEL = [
 /** All schemes. */
 export const QSCHEMES: readonly QScheme[] = [...PER_TENSOR, ...PER_CHANNEL];
 
-/** 2⁻²³, torch.finfo(torch.float32).eps. */
-const DEFAULT_EPS = 2 ** -23;
+/** The name of a dtype. */
+export function checkObserverDType<D extends string>(
+  where: string,
+  value: unknown,
+  dtypes: readonly D[],
+  fallback: D,
+): D {
+  return checkChoice(where, "options.dtype", value, dtypes, fallback, "ZP_INVALID_DTYPE");
+}
 
-/** The codes to use: those given, or the dtype's. */
+/** One of some schemes; `undefined` means the first of them. */
+export function checkQScheme(
+  where: string,
+  value: unknown,
+  qschemes: readonly QScheme[] = QSCHEMES,
+): QScheme {
+  const [fallback] = qschemes;
+  return checkChoice(where, "options.qscheme", value, qschemes, fallback, "ZP_INVALID_QSCHEME");
+}
+
+/** The smallest scale; `undefined` means 2⁻²³, torch.finfo(torch.float32).eps. */
+export function checkEps(where: string, value: unknown): number {
+  return checkFinite(where, "options.eps", value, 2 ** -23);
+}
+
+/** quantMin or quantMax, which may be missing. */
+export function checkLimit(
+  where: string,
+  name: "quantMin" | "quantMax",
+  options: Given,
+): number | undefined {
+  const value = options[name];
+  return value === undefined ? undefined : checkQuantLimit(where, `options.${name}`, value);
+}
+
+/** Whether the codes are those of the options. One limit alone is ignored, as in PyTorch. */
+function hasCustomRange({ quantMin, quantMax }: Given): boolean {
+  return quantMin !== undefined && quantMax !== undefined;
+}
+
+/** The smallest and the largest code to use: those given, or the dtype's. */
 function checkQuantRange(
   where: string,
   dtype: ObserverDType,
   reduceRange: boolean,
-  quantMin: unknown,
-  quantMax: unknown,
-): { readonly low: number; readonly high: number; readonly isCustom: boolean } {
+  options: Given,
+): readonly [min: number, max: number] {
+  const limits = [checkLimit(where, "quantMin", options), checkLimit(where, "quantMax", options)];
+  const isCustom = hasCustomRange(options);
   const [dtypeMin, dtypeMax, reducible] = CODE_RANGES[dtype];
-  for (const [name, value] of Object.entries({ quantMin, quantMax })) {
-    if (value !== undefined) checkQuantLimit(where, `options.${name}`, value);
-  }
-  // One of the two alone is ignored, as in PyTorch.
-  if (quantMin === undefined || quantMax === undefined) {
-    const divide = reduceRange && reducible ? 2 : 1;
-    return {
-      low: Math.floor(dtypeMin / divide),
-      high: Math.floor(dtypeMax / divide),
-      isCustom: false,
-    };
-  }
-  const [low, high] = [quantMin as number, quantMax as number];
+  const [low, high] = isCustom ? (limits as [number, number]) : [dtypeMin, dtypeMax];
   const problem =
     low > 0 || high < 0
       ? "must contain 0"
@@ -183,8 +212,8 @@ function checkQuantRange(
       `${where}: options.quantMin to options.quantMax ${problem}, got ${low} to ${high}`,
     );
   }
-  if (!reduceRange) return { low, high, isCustom: true };
-  return { low: Math.floor(low / 2), high: Math.floor(high / 2), isCustom: true };
+  const divide = reduceRange && (isCustom || reducible) ? 2 : 1;
+  return [Math.floor(low / divide), Math.floor(high / divide)];
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -201,12 +230,17 @@ export abstract class Observer {
   readonly options: Readonly<Record<string, unknown>>;
 
   /** @internal */
-  constructor(where: string, options: unknown, known: readonly string[]) {
-    const given = checkOptions(where, options, known);
+  constructor(options: unknown, known: readonly string[]) {
+    const given = checkOptions(this.where, options, known);
     // A copy, each read once: what was given may change, or be a getter.
     const entries = known.map((name) => [name, given[name]] as const);
     const said = entries.filter(([, value]) => value !== undefined);
     this.options = Object.freeze(Object.fromEntries(said));
+  }
+
+  /** @internal What the class is called in messages, in JSON and in print. */
+  protected get where(): string {
+    return shortName(this.constructor as typeof Observer);
   }
 
   /** Looks at a batch. @returns the batch itself, so that a call can be put into any expression */
@@ -223,8 +257,7 @@ export abstract class Observer {
 
   /** Class, options and state, for `JSON.stringify`; the class's `fromJSON` restores them. */
   toJSON(): ObserverJSON {
-    const observer = shortName(this.constructor as typeof Observer);
-    return { observer, options: { ...this.options }, state: this.saveState() };
+    return { observer: this.where, options: { ...this.options }, state: this.saveState() };
   }
 
   /** @internal State as JSON can hold it. */
@@ -237,7 +270,7 @@ export abstract class Observer {
 
   /** The observer as PyTorch prints it. */
   toString(): string {
-    return `${shortName(this.constructor as typeof Observer)}(${this.extraText()})`;
+    return `${this.where}(${this.extraText()})`;
   }
 
   /** @internal */
@@ -364,28 +397,6 @@ export function fromJSONNumbers(
 // ---------------------------------------------------------------------------------------------
 // Observers that keep a range.
 
-/** Smallest and largest value of slices. */
-export interface Ranges {
-  readonly min: Float32Array;
-  readonly max: Float32Array;
-}
-
-/** Options whose names are known. */
-type Given = Readonly<Record<string, unknown>>;
-
-/** Options after their checks, as the core needs them. */
-interface Settings {
-  readonly dtype: ObserverDType;
-  readonly qscheme: QScheme;
-  readonly reduceRange: boolean;
-  readonly quantMin: number;
-  readonly quantMax: number;
-  readonly isCustom: boolean;
-  readonly eps: number;
-  readonly isDynamic: boolean;
-  readonly compat: boolean;
-}
-
 const UNIFORM_OPTIONS = [
   "dtype",
   "qscheme",
@@ -422,34 +433,44 @@ export abstract class UniformObserver extends Observer {
   protected readonly core: Core;
   /** @internal */
   protected readonly compat: boolean;
-  /** @internal What the class is called in messages. */
-  protected readonly where: string;
-  readonly #settings: Settings;
-  #min: Float32Array;
-  #max: Float32Array;
+  /** @internal Smallest and largest value of each slice, side by side, as the core lays them out. */
+  protected ranges: Float32Array;
 
   /** @internal */
-  constructor(
-    where: string,
-    options: unknown,
-    known: readonly string[],
-    perChannel: boolean,
-    takesDynamic: (given: Given) => boolean,
-  ) {
-    super(where, options, [...UNIFORM_OPTIONS, ...known]);
-    this.where = where;
+  constructor(options: unknown, known: readonly string[], qschemes: readonly QScheme[]) {
+    super(options, [...UNIFORM_OPTIONS, ...known]);
+    const { where, options: given } = this;
     this.core = activeCore(where);
-    const settings = checkSettings(where, this.options, perChannel, takesDynamic(this.options));
-    this.#settings = settings;
-    this.dtype = settings.dtype;
-    this.qscheme = settings.qscheme;
-    this.reduceRange = settings.reduceRange;
-    this.quantMin = settings.quantMin;
-    this.quantMax = settings.quantMax;
-    this.eps = settings.eps;
-    this.isDynamic = settings.isDynamic;
-    this.compat = settings.compat;
-    [this.#min, this.#max] = this.unobserved();
+    this.dtype = checkObserverDType(where, given.dtype, OBSERVER_DTYPES, "quint8");
+    this.qscheme = checkQScheme(where, given.qscheme, qschemes);
+    this.reduceRange = checkBoolean(where, "options.reduceRange", given.reduceRange, false);
+    if (this.reduceRange && this.isSymmetric && this.dtype === "quint8") {
+      throw rangeError(
+        "ZP_INVALID_QSCHEME",
+        `${where}: options.reduceRange must be false for a symmetric qscheme with dtype quint8, ` +
+          `got true`,
+      );
+    }
+    this.isDynamic = checkBoolean(where, "options.isDynamic", given.isDynamic, false);
+    if (this.isDynamic && !this.takesDynamic) {
+      throw rangeError(
+        "ZP_INVALID_OPTION",
+        `${where}: options.isDynamic must be false for this observer, whose qparams do not come from ` +
+          `one batch alone, got true`,
+      );
+    }
+    [this.quantMin, this.quantMax] = checkQuantRange(where, this.dtype, this.reduceRange, given);
+    this.eps = checkEps(where, given.eps);
+    if (this.eps < 0) {
+      throw rangeError("ZP_INVALID_OPTION", `${where}: options.eps must be >= 0, got ${this.eps}`);
+    }
+    this.compat = checkCompat(where, given.compat);
+    this.ranges = interleave(...this.unobserved());
+  }
+
+  /** @internal Whether its qparams may come from one batch alone, with its options. */
+  protected get takesDynamic(): boolean {
+    return false;
   }
 
   /** @internal The state before any batch. */
@@ -463,20 +484,14 @@ export abstract class UniformObserver extends Observer {
   }
 
   /** @internal */
-  protected get range(): Ranges {
-    return { min: this.#min, max: this.#max };
-  }
-
-  /** @internal */
-  protected setRange({ min, max }: Ranges): void {
-    this.#min = min;
-    this.#max = max;
+  protected get isSymmetric(): boolean {
+    return this.qscheme.endsWith("symmetric");
   }
 
   /** Whether no batch with values has come by yet. */
   get isUnobserved(): boolean {
-    const [min, max] = [this.#min, this.#max];
-    return min.length === 0 || (min.length === 1 && min[0] === Infinity && max[0] === -Infinity);
+    const [min, max] = this.ranges;
+    return this.ranges.length <= 2 && !(min !== Infinity || max !== -Infinity);
   }
 
   /**
@@ -484,12 +499,12 @@ export abstract class UniformObserver extends Observer {
    * before any batch, [n] per channel and [0] before. A copy.
    */
   get minVal(): Tensor {
-    return new Tensor(this.#min.slice(), this.stateShape());
+    return new Tensor(everySecond(this.ranges, 0), this.stateShape());
   }
 
   /** The largest value so far, likewise; -Infinity before any batch. */
   get maxVal(): Tensor {
-    return new Tensor(this.#max.slice(), this.stateShape());
+    return new Tensor(everySecond(this.ranges, 1), this.stateShape());
   }
 
   /**
@@ -511,36 +526,37 @@ export abstract class UniformObserver extends Observer {
    * @throws {RangeError} `ZP_NON_FINITE` if the range is none, which takes `compat: "torch"` and NaN
    */
   calculateQParams(): ObservedQParams {
-    return this.chooseFor(this.range);
+    return this.chooseFor(this.ranges);
   }
 
   /** @internal */
-  protected chooseFor({ min, max }: Ranges): ObservedQParams {
+  protected chooseFor(ranges: Float32Array): ObservedQParams {
     const where = `${this.where}.calculateQParams`;
     if (this.isUnobserved) return unobservedQParams();
     const { memory, module } = this.core;
-    const { qscheme, quantMin, quantMax, eps } = this.#settings;
-    const count = min.length;
+    const { qscheme, quantMin, quantMax, eps, isSymmetric } = this;
+    const count = ranges.length / 2;
     const floating = qscheme === "per_channel_affine_float_qparams";
-    const symmetric = qscheme.endsWith("symmetric");
     const scales = newArray(where, Float32Array, count);
-    const zeros = floating
-      ? newArray(where, Float32Array, count)
-      : newArray(where, Int32Array, count);
+    const zeros = newArray<Float32Array | Int32Array>(
+      where,
+      floating ? Float32Array : Int32Array,
+      count,
+    );
     const [rangesAt, scaleAt, zeroAt] = memory.layOut(where, 8 * count, 4 * count, 4 * count);
     let status: string;
     try {
-      memory.write("Float32Array", rangesAt, interleave(min, max));
+      memory.write("Float32Array", rangesAt, ranges);
       status = floating
         ? module.calculateFloatQParams(rangesAt, count, quantMin, quantMax, eps, scaleAt, zeroAt)
         : module.calculateQParams(
             rangesAt,
             count,
-            symmetric ? "symmetric" : "affine",
+            isSymmetric ? "symmetric" : "affine",
             quantMin,
             quantMax,
             eps,
-            symmetricZeroPoint(this.#settings),
+            symmetricZeroPoint(this),
             scaleAt,
             zeroAt,
           );
@@ -550,33 +566,33 @@ export abstract class UniformObserver extends Observer {
       memory.end();
     }
     if (status === "kNonFinite") {
-      const wrong = min.findIndex((low, i) => !(low <= max[i]));
-      const seen = this.range;
+      const wrong = ranges.findIndex((min, i) => i % 2 === 0 && !(min <= ranges[i + 1]));
+      const [min, max] = this.ranges.subarray(wrong);
       throw rangeError(
         "ZP_NON_FINITE",
-        `${where}: min ${seen.min[wrong]} must be at most max ${seen.max[wrong]}, and float32 hold ` +
-          `their difference`,
+        `${where}: min ${min} must be at most max ${max}, and float32 hold their difference`,
       );
     }
     checkStatus(where, status);
     const scale = new Tensor(scales, [count]);
     if (zeros instanceof Float32Array) return { scale, zeroPoint: new Tensor(zeros, [count]) };
-    const dtype = symmetric ? "int64" : "int32";
+    const dtype = isSymmetric ? "int64" : "int32";
     return { scale, zeroPoint: new IntegerTensor(zeros, [count], dtype) };
   }
 
   reset(): void {
-    [this.#min, this.#max] = this.unobserved();
+    this.ranges = interleave(...this.unobserved());
   }
 
   protected override saveState(): Record<string, unknown> {
-    return { minVal: toJSONNumbers(this.#min), maxVal: toJSONNumbers(this.#max) };
+    const { minVal, maxVal } = this;
+    return { minVal: toJSONNumbers(minVal.data), maxVal: toJSONNumbers(maxVal.data) };
   }
 
   protected override restoreState(where: string, state: Record<string, unknown>): void {
     const min = fromJSONNumbers(where, "json.state.minVal", state.minVal, this.stateLength);
     const max = fromJSONNumbers(where, "json.state.maxVal", state.maxVal, min.length);
-    this.setRange({ min, max });
+    this.ranges = interleave(min, max);
   }
 
   /** @internal How many ranges there are, if that is fixed. */
@@ -592,12 +608,9 @@ export abstract class UniformObserver extends Observer {
   }
 
   /** @internal Refuses ranges of a batch with NaN or infinities in it. */
-  protected checkFiniteRanges({ min, max }: Ranges): void {
-    if (this.compat) return;
-    for (let i = 0; i < min.length; i++) {
-      if (Number.isFinite(min[i]) && Number.isFinite(max[i])) continue;
-      throw this.nonFinite(Number.isFinite(min[i]) ? max[i] : min[i]);
-    }
+  protected checkFiniteRanges(ranges: Float32Array): void {
+    const wrong = this.compat ? undefined : ranges.find((value) => !Number.isFinite(value));
+    if (wrong !== undefined) throw this.nonFinite(wrong);
   }
 
   /** @internal */
@@ -610,96 +623,36 @@ export abstract class UniformObserver extends Observer {
   }
 
   /** @internal Joins a batch's ranges to the state, on the core. */
-  protected update(batch: Ranges, averagingConstant: number | undefined): void {
+  protected update(batch: Float32Array, averagingConstant: number | undefined): void {
     if (this.isUnobserved) {
-      this.setRange(batch);
+      this.ranges = batch;
       return;
     }
     const where = `${this.where}.observe`;
     const { memory, module } = this.core;
-    const held = this.range;
-    const count = held.min.length;
-    const [batchAt, stateAt] = memory.layOut(where, 8 * count, 8 * count);
-    const joined = new Float32Array(2 * count);
+    const joined = new Float32Array(batch.length);
+    const count = batch.length / 2;
+    const [batchAt, heldAt] = memory.layOut(where, batch.byteLength, batch.byteLength);
     try {
-      memory.write("Float32Array", batchAt, interleave(batch.min, batch.max));
-      memory.write("Float32Array", stateAt, interleave(held.min, held.max));
+      memory.write("Float32Array", batchAt, batch);
+      memory.write("Float32Array", heldAt, this.ranges);
       const status =
         averagingConstant === undefined
-          ? module.updateMinMax(batchAt, stateAt, count)
-          : module.updateMovingAverage(batchAt, stateAt, count, averagingConstant);
+          ? module.updateMinMax(batchAt, heldAt, count)
+          : module.updateMovingAverage(batchAt, heldAt, count, averagingConstant);
       checkStatus(where, status);
-      memory.read(stateAt, joined);
+      memory.read(heldAt, joined);
     } finally {
       memory.end();
     }
-    this.setRange({
-      min: joined.filter((_, i) => i % 2 === 0),
-      max: joined.filter((_, i) => i % 2 === 1),
-    });
+    this.ranges = joined;
   }
-}
-
-function checkSettings(
-  where: string,
-  given: Given,
-  perChannel: boolean,
-  takesDynamic: boolean,
-): Settings {
-  const dtype = checkChoice(
-    where,
-    "options.dtype",
-    given.dtype,
-    OBSERVER_DTYPES,
-    "quint8",
-    "ZP_INVALID_DTYPE",
-  );
-  const qscheme = checkChoice<QScheme>(
-    where,
-    "options.qscheme",
-    given.qscheme,
-    perChannel ? PER_CHANNEL : PER_TENSOR,
-    perChannel ? "per_channel_affine" : "per_tensor_affine",
-    "ZP_INVALID_QSCHEME",
-  );
-  const reduceRange = checkBoolean(where, "options.reduceRange", given.reduceRange, false);
-  if (reduceRange && qscheme.endsWith("symmetric") && dtype === "quint8") {
-    throw rangeError(
-      "ZP_INVALID_QSCHEME",
-      `${where}: options.reduceRange must be false for a symmetric qscheme with dtype quint8, ` +
-        `got true`,
-    );
-  }
-  const isDynamic = checkBoolean(where, "options.isDynamic", given.isDynamic, false);
-  if (isDynamic && !takesDynamic) {
-    throw rangeError(
-      "ZP_INVALID_OPTION",
-      `${where}: options.isDynamic must be false for this observer, whose qparams do not come from ` +
-        `one batch alone, got true`,
-    );
-  }
-  const range = checkQuantRange(where, dtype, reduceRange, given.quantMin, given.quantMax);
-  const eps = checkFinite(where, "options.eps", given.eps, DEFAULT_EPS);
-  if (eps < 0) {
-    throw rangeError("ZP_INVALID_OPTION", `${where}: options.eps must be >= 0, got ${eps}`);
-  }
-  return {
-    dtype,
-    qscheme,
-    reduceRange,
-    quantMin: range.low,
-    quantMax: range.high,
-    isCustom: range.isCustom,
-    eps,
-    isDynamic,
-    compat: checkCompat(where, given.compat),
-  };
 }
 
 /** The code that stands for 0 in a symmetric qscheme. */
-function symmetricZeroPoint({ dtype, quantMin, quantMax, isCustom }: Settings): number {
+function symmetricZeroPoint({ dtype, quantMin, quantMax, options }: UniformObserver): number {
   if (dtype === "quint8" || dtype === "uint8") {
-    return isCustom ? Math.floor((quantMin + quantMax) / 2) : 128;
+    return hasCustomRange(options) ? Math.floor((quantMin + quantMax) / 2) : 128;
   }
   return dtype === "uint16" ? 2 ** 15 : 0;
 }
@@ -711,18 +664,18 @@ function unobservedQParams(): ObservedQParams {
   };
 }
 
-/** min and max of each slice side by side, as the core lays out its ranges. */
+/** Ranges of their smallest and their largest values. */
 function interleave(min: Float32Array, max: Float32Array): Float32Array {
-  const out = new Float32Array(2 * min.length);
-  for (let i = 0; i < min.length; i++) {
-    out[2 * i] = min[i];
-    out[2 * i + 1] = max[i];
-  }
-  return out;
+  return Float32Array.from({ length: 2 * min.length }, (_, i) => (i % 2 ? max : min)[i >> 1]);
+}
+
+/** The smallest values of ranges, or with 1 the largest. */
+function everySecond(ranges: Float32Array, first: 0 | 1): Float32Array {
+  return ranges.filter((_, i) => i % 2 === first);
 }
 
 /**
- * The range of all of a tensor.
+ * The smallest and the largest value of a tensor.
  * @param nonFinite  "ignore" skips NaN and infinities; a tensor of nothing else gives undefined
  */
 export function tensorRange(
@@ -730,31 +683,10 @@ export function tensorRange(
   where: string,
   { data, size }: CheckedTensor,
   nonFinite: "keep" | "ignore" = "keep",
-): { readonly min: number; readonly max: number } | undefined {
+): Float32Array | undefined {
   if (size === 0) return undefined;
-  const counts = { outer: 1, slices: 1, inner: size };
-  const [min, max] = rangesOf(core, where, data, counts, nonFinite);
-  return min > max ? undefined : { min, max };
-}
-
-/** The ranges of the channels of [outer][channels][inner]. */
-function channelRanges(
-  core: Core,
-  where: string,
-  data: CheckedTensor["data"],
-  outer: number,
-  channels: number,
-  inner: number,
-): Ranges {
-  const counts = { outer, slices: channels, inner };
-  const ranges = rangesOf(core, where, data, counts, "keep");
-  const min = newArray(where, Float32Array, channels);
-  const max = newArray(where, Float32Array, channels);
-  for (let i = 0; i < channels; i++) {
-    min[i] = ranges[2 * i];
-    max[i] = ranges[2 * i + 1];
-  }
-  return { min, max };
+  const range = rangesOf(core, where, data, { outer: 1, slices: 1, inner: size }, nonFinite);
+  return range[0] > range[1] ? undefined : range;
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -767,9 +699,8 @@ abstract class PerTensorMinMaxObserver extends UniformObserver {
 
   observe<X extends TensorInput>(x: X): X {
     const where = `${this.where}.observe`;
-    const range = tensorRange(this.core, where, checkTensor(where, "x", x));
-    if (range === undefined) return x;
-    const batch = { min: Float32Array.of(range.min), max: Float32Array.of(range.max) };
+    const batch = tensorRange(this.core, where, checkTensor(where, "x", x));
+    if (batch === undefined) return x;
     this.checkFiniteRanges(batch);
     this.update(batch, this.constant);
     return x;
@@ -799,11 +730,16 @@ export class MinMaxObserver extends PerTensorMinMaxObserver {
    * @throws {TypeError} `ZP_INVALID_OPTIONS`, `ZP_UNKNOWN_OPTION`
    */
   constructor(options?: UniformObserverOptions) {
-    super("MinMaxObserver", options, [], false, () => true);
+    super(options, [], PER_TENSOR);
   }
 
   protected get constant(): undefined {
     return undefined;
+  }
+
+  /** @internal */
+  protected override get takesDynamic(): boolean {
+    return true;
   }
 }
 
@@ -827,9 +763,13 @@ export class MovingAverageMinMaxObserver extends PerTensorMinMaxObserver {
 
   /** @throws {RangeError|TypeError} what `MinMaxObserver` throws */
   constructor(options?: MovingAverageObserverOptions) {
-    const where = "MovingAverageMinMaxObserver";
-    super(where, options, ["averagingConstant"], false, (given) => given.averagingConstant === 1);
-    this.averagingConstant = checkAveragingConstant(where, this.options);
+    super(options, ["averagingConstant"], PER_TENSOR);
+    this.averagingConstant = checkAveragingConstant(this.where, this.options);
+  }
+
+  /** @internal */
+  protected override get takesDynamic(): boolean {
+    return this.options.averagingConstant === 1;
   }
 
   protected get constant(): number {
@@ -846,9 +786,9 @@ abstract class ChannelMinMaxObserver extends UniformObserver {
   readonly chAxis: number;
 
   /** @internal */
-  constructor(where: string, options: unknown, known: readonly string[]) {
-    super(where, options, ["chAxis", ...known], true, () => false);
-    this.chAxis = checkInteger(where, "options.chAxis", this.options.chAxis, 0, -64, 63);
+  constructor(options: unknown, known: readonly string[]) {
+    super(options, ["chAxis", ...known], PER_CHANNEL);
+    this.chAxis = checkInteger(this.where, "options.chAxis", this.options.chAxis, 0, -64, 63);
   }
 
   protected override unobserved(): [min: Float32Array, max: Float32Array] {
@@ -856,7 +796,7 @@ abstract class ChannelMinMaxObserver extends UniformObserver {
   }
 
   protected override stateShape(): number[] {
-    return [this.range.min.length];
+    return [this.ranges.length / 2];
   }
 
   protected override get stateLength(): undefined {
@@ -864,7 +804,7 @@ abstract class ChannelMinMaxObserver extends UniformObserver {
   }
 
   override get isUnobserved(): boolean {
-    return this.range.min.length === 0;
+    return this.ranges.length === 0;
   }
 
   /** @internal Undefined: the ranges only grow. */
@@ -889,21 +829,20 @@ abstract class ChannelMinMaxObserver extends UniformObserver {
         `${where}: x must have axis ${this.chAxis}, options.chAxis, got shape ${showShape(shape)}`,
       );
     }
-    const [outer, channels, inner] = aroundAxis(shape, axis);
-    let batch = channelRanges(this.core, where, data, outer, channels, inner);
+    const [outer, slices, inner] = aroundAxis(shape, axis);
+    const batch = rangesOf(this.core, where, data, { outer, slices, inner }, "keep");
     this.checkFiniteRanges(batch);
-    batch = this.#fit(where, batch);
-    this.update(batch, this.constant);
+    this.update(this.#fit(where, batch), this.constant);
     return x;
   }
 
   /** A batch with as many channels as the state; PyTorch repeats a single one. */
-  #fit(where: string, batch: Ranges): Ranges {
-    const [held, given] = [this.range.min.length, batch.min.length];
+  #fit(where: string, batch: Float32Array): Float32Array {
+    const [held, given] = [this.ranges.length / 2, batch.length / 2];
     if (held === 0 || held === given) return batch;
     if (this.compat && given === 1) return repeated(batch, held);
     if (this.compat && held === 1) {
-      this.setRange(repeated(this.range, given));
+      this.ranges = repeated(this.ranges, given);
       return batch;
     }
     throw rangeError(
@@ -913,11 +852,9 @@ abstract class ChannelMinMaxObserver extends UniformObserver {
   }
 }
 
-function repeated({ min, max }: Ranges, count: number): Ranges {
-  return {
-    min: new Float32Array(count).fill(min[0]),
-    max: new Float32Array(count).fill(max[0]),
-  };
+/** One range as that of so many channels. */
+function repeated(range: Float32Array, count: number): Float32Array {
+  return Float32Array.from({ length: 2 * count }, (_, i) => range[i % 2]);
 }
 
 /**
@@ -934,7 +871,7 @@ export class PerChannelMinMaxObserver extends ChannelMinMaxObserver {
 
   /** @throws {RangeError|TypeError} what `MinMaxObserver` throws, for per-tensor qschemes instead */
   constructor(options?: PerChannelObserverOptions) {
-    super("PerChannelMinMaxObserver", options, []);
+    super(options, []);
   }
 
   protected get constant(): undefined {
@@ -960,9 +897,8 @@ export class MovingAveragePerChannelMinMaxObserver extends ChannelMinMaxObserver
 
   /** @throws {RangeError|TypeError} what `PerChannelMinMaxObserver` throws */
   constructor(options?: MovingAveragePerChannelObserverOptions) {
-    const where = "MovingAveragePerChannelMinMaxObserver";
-    super(where, options, ["averagingConstant"]);
-    this.averagingConstant = checkAveragingConstant(where, this.options);
+    super(options, ["averagingConstant"]);
+    this.averagingConstant = checkAveragingConstant(this.where, this.options);
   }
 
   protected get constant(): number {

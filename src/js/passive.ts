@@ -1,25 +1,18 @@
 // Observers that choose nothing: they mark, keep or pass on what goes by.
 
 import { newArray } from "./arrays.js";
-import {
-  checkBoolean,
-  checkChoice,
-  checkFinite,
-  checkQuantLimit,
-  checkTensor,
-  checkZeroPoint,
-  INT32,
-  type TensorInput,
-} from "./check.js";
+import { checkBoolean, checkTensor, checkZeroPoint, INT32, type TensorInput } from "./check.js";
 import { rangeError, typeError } from "./errors.js";
-import { shortName } from "./factory.js";
 import {
+  checkEps,
+  checkLimit,
+  checkObserverDType,
+  checkQScheme,
   fromJSONNumbers,
   OBSERVER_DTYPES,
   type ObservedQParams,
   Observer,
   type ObserverDType,
-  QSCHEMES,
   type QScheme,
   toJSONNumbers,
 } from "./observer.js";
@@ -37,26 +30,6 @@ const PLACEHOLDER_DTYPES: readonly PlaceholderDType[] = [
   ...OBSERVER_DTYPES,
 ];
 
-function checkDType<D extends PlaceholderDType>(
-  where: string,
-  value: unknown,
-  dtypes: readonly D[],
-  fallback: D,
-): D {
-  return checkChoice(where, "options.dtype", value, dtypes, fallback, "ZP_INVALID_DTYPE");
-}
-
-function checkQScheme(where: string, value: unknown): QScheme {
-  return checkChoice<QScheme>(
-    where,
-    "options.qscheme",
-    value,
-    QSCHEMES,
-    "per_tensor_affine",
-    "ZP_INVALID_QSCHEME",
-  );
-}
-
 /** What observers that choose nothing have in common: unless they say otherwise, they do nothing. */
 abstract class PassiveObserver extends Observer {
   observe<X extends TensorInput>(x: X): X {
@@ -66,17 +39,11 @@ abstract class PassiveObserver extends Observer {
   calculateQParams(): ObservedQParams {
     throw typeError(
       "ZP_NO_QPARAMS",
-      `${shortName(this.constructor as typeof Observer)}.calculateQParams: this observer chooses ` +
-        `no scale and zero point`,
+      `${this.where}.calculateQParams: this observer chooses no scale and zero point`,
     );
   }
 
   reset(): void {}
-}
-
-/** A code limit that may be missing. */
-function checkLimit(where: string, name: string, value: unknown): number | undefined {
-  return value === undefined ? undefined : checkQuantLimit(where, `options.${name}`, value);
 }
 
 /** What `PlaceholderObserver` takes. */
@@ -120,14 +87,13 @@ export class PlaceholderObserver extends PassiveObserver {
 
   /** @throws {TypeError|RangeError} `ZP_INVALID_OPTION`, `ZP_INVALID_DTYPE`, `ZP_UNKNOWN_OPTION` */
   constructor(options?: PlaceholderObserverOptions) {
-    const where = "PlaceholderObserver";
-    super(where, options, ["dtype", "qscheme", "quantMin", "quantMax", "eps", "isDynamic"]);
-    const given = this.options;
-    this.dtype = checkDType(where, given.dtype, PLACEHOLDER_DTYPES, "float32");
+    super(options, ["dtype", "qscheme", "quantMin", "quantMax", "eps", "isDynamic"]);
+    const { where, options: given } = this;
+    this.dtype = checkObserverDType(where, given.dtype, PLACEHOLDER_DTYPES, "float32");
     this.qscheme = checkQScheme(where, given.qscheme);
-    this.quantMin = checkLimit(where, "quantMin", given.quantMin);
-    this.quantMax = checkLimit(where, "quantMax", given.quantMax);
-    this.eps = checkFinite(where, "options.eps", given.eps, 2 ** -23);
+    this.quantMin = checkLimit(where, "quantMin", given);
+    this.quantMax = checkLimit(where, "quantMax", given);
+    this.eps = checkEps(where, given.eps);
     this.isDynamic = checkBoolean(where, "options.isDynamic", given.isDynamic, false);
   }
 }
@@ -152,9 +118,9 @@ export class NoopObserver extends PassiveObserver {
 
   /** @throws {TypeError|RangeError} `ZP_INVALID_DTYPE`, `ZP_UNKNOWN_OPTION` */
   constructor(options?: NoopObserverOptions) {
-    const where = "NoopObserver";
-    super(where, options, ["dtype"]);
-    this.dtype = checkDType(where, this.options.dtype, PLACEHOLDER_DTYPES, "float16");
+    super(options, ["dtype"]);
+    const { dtype } = this.options;
+    this.dtype = checkObserverDType(this.where, dtype, PLACEHOLDER_DTYPES, "float16");
   }
 }
 
@@ -170,7 +136,7 @@ export class ReuseInputObserver extends PassiveObserver {
 
   /** @throws {TypeError} `ZP_UNKNOWN_OPTION`: it takes none */
   constructor(options?: Readonly<Record<string, never>>) {
-    super("ReuseInputObserver", options, []);
+    super(options, []);
   }
 }
 
@@ -198,9 +164,9 @@ export class RecordingObserver extends PassiveObserver {
 
   /** @throws {TypeError|RangeError} `ZP_INVALID_DTYPE`, `ZP_UNKNOWN_OPTION` */
   constructor(options?: RecordingObserverOptions) {
-    const where = "RecordingObserver";
-    super(where, options, ["dtype"]);
-    this.dtype = checkDType(where, this.options.dtype, PLACEHOLDER_DTYPES, "quint8");
+    super(options, ["dtype"]);
+    const { dtype } = this.options;
+    this.dtype = checkObserverDType(this.where, dtype, PLACEHOLDER_DTYPES, "quint8");
   }
 
   /** The batches so far, as float32 tensors; `get_tensor_value()` in PyTorch. */
@@ -209,7 +175,7 @@ export class RecordingObserver extends PassiveObserver {
   }
 
   override observe<X extends TensorInput>(x: X): X {
-    const where = "RecordingObserver.observe";
+    const where = `${this.where}.observe`;
     const { data, shape, size } = checkTensor(where, "x", x);
     const copy = newArray(where, Float32Array, size);
     copy.set(data);
@@ -288,9 +254,8 @@ export class FixedQParamsObserver extends PassiveObserver {
    *   as PyTorch does, but not by `convert`; `ZP_INVALID_ZERO_POINT`, `ZP_INVALID_DTYPE`, …
    */
   constructor(options?: FixedQParamsObserverOptions) {
-    const where = "FixedQParamsObserver";
-    super(where, options, ["scale", "zeroPoint", "dtype", "qscheme", "quantMin", "quantMax"]);
-    const given = this.options;
+    super(options, ["scale", "zeroPoint", "dtype", "qscheme", "quantMin", "quantMax"]);
+    const { where, options: given } = this;
     const { scale } = given;
     if (typeof scale !== "number" || !Number.isFinite(Math.fround(scale))) {
       throw (typeof scale === "number" ? rangeError : typeError)(
@@ -306,10 +271,10 @@ export class FixedQParamsObserver extends PassiveObserver {
       INT32,
       "dtype int32",
     );
-    this.dtype = checkDType(where, given.dtype, OBSERVER_DTYPES, "quint8");
+    this.dtype = checkObserverDType(where, given.dtype, OBSERVER_DTYPES, "quint8");
     this.qscheme = checkQScheme(where, given.qscheme);
-    this.quantMin = checkLimit(where, "quantMin", given.quantMin) ?? 0;
-    this.quantMax = checkLimit(where, "quantMax", given.quantMax) ?? 255;
+    this.quantMin = checkLimit(where, "quantMin", given) ?? 0;
+    this.quantMax = checkLimit(where, "quantMax", given) ?? 255;
   }
 
   /** @returns the scale and zero point it was made with, of shape [1] */

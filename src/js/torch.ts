@@ -27,7 +27,7 @@ import {
 import type { Overflow } from "./core/baseline.js";
 import type { OutOption } from "./dequantize.js";
 import type { Codes } from "./dtype.js";
-import { checkStatus, rangeError, typeError } from "./errors.js";
+import { checkStatus, rangeError, typeError, type ZeropointError } from "./errors.js";
 import { activeCore } from "./init.js";
 import { bytesIn, type ElementType } from "./memory.js";
 import {
@@ -503,6 +503,18 @@ export function chooseActivation(
   }
 }
 
+/** What is said of values that no scale can be chosen for, by their range. */
+export function nonFiniteValues(
+  where: string,
+  argument: string,
+  [min, max]: ArrayLike<number> & Iterable<number>,
+): ZeropointError {
+  return rangeError(
+    "ZP_NON_FINITE",
+    `${where}: ${argument} must be finite to choose a scale, got values from ${min} to ${max}`,
+  );
+}
+
 /**
  * Quantizes with one scale and zero point that are chosen from the values: from their range, widened
  * to contain 0, in double precision; a scale below 6.1e-5 is raised to that, and one that float32
@@ -546,12 +558,7 @@ export function quantizePerTensorDynamic<D extends "qint8" | "quint8">(
     const { qmax } = QDTYPES[name];
     chosen = { scale: Infinity, zeroPoint: reduce ? Math.trunc(qmax / 2) : qmax };
   }
-  if (chosen === undefined) {
-    throw rangeError(
-      "ZP_NON_FINITE",
-      `${where}: x must be finite to choose a scale, got values from ${min} to ${max}`,
-    );
-  }
+  if (chosen === undefined) throw nonFiniteValues(where, "x", [min, max]);
   return quantizeWith(core, where, checked, name, chosen, overflow, codes);
 }
 

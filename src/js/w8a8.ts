@@ -2,7 +2,7 @@
 
 import type { Core } from "./build.js";
 import type { CheckedTensor } from "./check.js";
-import { checkStatus, rangeError, type ZeropointError } from "./errors.js";
+import { checkStatus } from "./errors.js";
 import { runOn } from "./init.js";
 import { MinMaxObserver, PerChannelMinMaxObserver, tensorRange } from "./observer.js";
 import type { PackedWeight } from "./packed-weight.js";
@@ -12,6 +12,7 @@ import {
   CHOSEN_BYTES,
   chooseActivation,
   chooseActivationAt,
+  nonFiniteValues,
   quantizePerChannel,
   quantizePerTensor,
 } from "./torch.js";
@@ -92,7 +93,7 @@ export class Int8Layer {
         const max = memory.readOne("Float32Array", rangeAt + 4);
         const at = chosenAt;
         chosen = chooseActivationAt(this.#core, where, min, max, "quint8", activation, at);
-        if (chosen === undefined) throw nonFiniteInput(where, min, max);
+        if (chosen === undefined) throw nonFiniteValues(where, "input", [min, max]);
       } else {
         chosen = activation;
       }
@@ -175,15 +176,8 @@ export function activationFor(
   reduceRange: boolean,
 ): Activation {
   const chosen = chooseActivation(core, where, min, max, "quint8", reduceRange);
-  if (chosen === undefined) throw nonFiniteInput(where, min, max);
+  if (chosen === undefined) throw nonFiniteValues(where, "input", [min, max]);
   return chosen;
-}
-
-function nonFiniteInput(where: string, min: number, max: number): ZeropointError {
-  return rangeError(
-    "ZP_NON_FINITE",
-    `${where}: input must be finite to choose its scale, got values from ${min} to ${max}`,
-  );
 }
 
 /**
@@ -199,13 +193,7 @@ export function quantizeInt8Weight(
   const { data, shape, size } = weight;
   if (size === 0) return emptyWeight(shape, perOutput);
   const range = tensorRange(core, where, weight);
-  if (range === undefined || !Number.isFinite(range.min) || !Number.isFinite(range.max)) {
-    throw rangeError(
-      "ZP_NON_FINITE",
-      `${where}: weight must be finite to choose a scale, got values from ${range?.min} to ` +
-        `${range?.max}`,
-    );
-  }
+  if (!range?.every(Number.isFinite)) throw nonFiniteValues(where, "weight", range ?? []);
   const values = { data: Float32Array.from(data), shape };
   return runOn(core, () => {
     const observer = perOutput

@@ -186,7 +186,7 @@ describe("QuantizedLinear with dynamic activations", () => {
       () => make().forward(Float32Array.of(1, NaN) && { data: [1, NaN], shape: [1, 2] }),
       RangeError,
       "ZP_NON_FINITE",
-      "QuantizedLinear.forward: input must be finite to choose its scale, got values from NaN to NaN",
+      "QuantizedLinear.forward: input must be finite to choose a scale, got values from NaN to NaN",
     ],
     "an input of one axis, as PyTorch does": [
       () => make().forward(tensor([1, 2])),
