@@ -87,17 +87,9 @@ export function checkShape(where: string, argument: string, value: unknown): num
   const shape: number[] = [];
   for (let axis = 0; axis < rank; axis++) {
     const length = given[axis];
-    if (typeof length !== "number") {
-      throw typeError(
-        "ZP_INVALID_SHAPE",
-        `${where}: ${argument}[${axis}] must be a number, got ${show(length)}`,
-      );
-    }
-    if (!Number.isInteger(length) || length < 0) {
-      throw rangeError(
-        "ZP_INVALID_SHAPE",
-        `${where}: ${argument}[${axis}] must be an integer >= 0, got ${show(length)}`,
-      );
+    if (!isIntegerWithin(length, 0, Infinity)) {
+      const name = `${argument}[${axis}]`;
+      throw wrongNumber("ZP_INVALID_SHAPE", where, name, "an integer >= 0", length);
     }
     if (length > MAX_COUNT) {
       throw rangeError(
@@ -401,19 +393,8 @@ export function checkFinite(
   fallback: number,
 ): number {
   if (value === undefined) return fallback;
-  if (typeof value !== "number") {
-    throw typeError(
-      "ZP_INVALID_OPTION",
-      `${where}: ${argument} must be a number, got ${show(value)}`,
-    );
-  }
-  if (!Number.isFinite(value)) {
-    throw rangeError(
-      "ZP_INVALID_OPTION",
-      `${where}: ${argument} must be finite, got ${show(value)}`,
-    );
-  }
-  return value;
+  if (Number.isFinite(value)) return value as number;
+  throw wrongNumber("ZP_INVALID_OPTION", where, argument, "a finite number", value);
 }
 
 /** An integer of a range; `undefined` means the default. */
@@ -425,12 +406,22 @@ export function checkInteger(
   low: number,
   high: number,
 ): number {
-  const number: unknown = checkFinite(where, argument, value, fallback);
-  if (isIntegerWithin(number, low, high)) return number;
-  throw rangeError(
-    "ZP_INVALID_OPTION",
-    `${where}: ${argument} must be an integer from ${low} to ${high}, got ${show(number)}`,
-  );
+  if (value === undefined) return fallback;
+  if (isIntegerWithin(value, low, high)) return value;
+  const wanted = `an integer from ${low} to ${high}`;
+  throw wrongNumber("ZP_INVALID_OPTION", where, argument, wanted, value);
+}
+
+/** What is said of a wrong number, and of what is none: that is of a wrong kind. */
+export function wrongNumber(
+  code: ErrorCode,
+  where: string,
+  argument: string,
+  wanted: string,
+  got: unknown,
+): ZeropointError {
+  const error = typeof got === "number" ? rangeError : typeError;
+  return error(code, `${where}: ${argument} must be ${wanted}, got ${show(got)}`);
 }
 
 /** Whether a number is an integer of a range. */
@@ -443,19 +434,9 @@ export const INT32 = { qmin: -(2 ** 31), qmax: 2 ** 31 - 1 };
 
 /** The smallest or the largest code of a range. */
 export function checkQuantLimit(where: string, argument: string, value: unknown): number {
-  if (typeof value !== "number") {
-    throw typeError(
-      "ZP_INVALID_QUANT_RANGE",
-      `${where}: ${argument} must be a number, got ${show(value)}`,
-    );
-  }
-  if (!isIntegerWithin(value, INT32.qmin, INT32.qmax)) {
-    throw rangeError(
-      "ZP_INVALID_QUANT_RANGE",
-      `${where}: ${argument} must be an integer that int32 holds, got ${show(value)}`,
-    );
-  }
-  return value;
+  if (isIntegerWithin(value, INT32.qmin, INT32.qmax)) return value;
+  const wanted = "an integer that int32 holds";
+  throw wrongNumber("ZP_INVALID_QUANT_RANGE", where, argument, wanted, value);
 }
 
 /**
@@ -471,11 +452,8 @@ export function checkZeroPoint(
   kind: string,
 ): number {
   if (isIntegerWithin(value, qmin, qmax)) return value + 0; // -0 becomes 0
-  const error = typeof value === "number" ? rangeError : typeError;
-  throw error(
-    "ZP_INVALID_ZERO_POINT",
-    `${where}: ${argument} must be an integer from ${qmin} to ${qmax} for ${kind}, got ${show(value)}`,
-  );
+  const wanted = `an integer from ${qmin} to ${qmax} for ${kind}`;
+  throw wrongNumber("ZP_INVALID_ZERO_POINT", where, argument, wanted, value);
 }
 
 const DTYPE_NAMES = /* @__PURE__ */ Object.keys(DTYPES) as DType[];

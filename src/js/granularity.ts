@@ -1,9 +1,9 @@
 // Which element uses which qparams: one pair for the tensor, one per channel or one per group.
 
 import { type ArrayConstructor, newArray } from "./arrays.js";
-import { aroundAxis, sizeOf } from "./check.js";
+import { aroundAxis, isIntegerWithin, sizeOf, wrongNumber } from "./check.js";
 import { rangeError, typeError } from "./errors.js";
-import { show, showShape } from "./show.js";
+import { showShape } from "./show.js";
 
 /** One scale for the tensor, one per channel (index of an axis), or one per group of values. */
 export type Granularity = "perTensor" | "perChannel" | "perGroup";
@@ -50,33 +50,39 @@ export function checkSlices(
   };
 }
 
+/**
+ * An axis of a shape, counted from 0.
+ * @param lowest  0, or minus the rank where negative ones count from the end
+ * @throws {TypeError|RangeError} `ZP_INVALID_AXIS`
+ */
+export function checkAxis(
+  where: string,
+  argument: string,
+  given: unknown,
+  shape: readonly number[],
+  lowest: number,
+): number {
+  const rank = shape.length;
+  if (isIntegerWithin(given, lowest, rank - 1)) return given < 0 ? given + rank : given + 0;
+  const axes =
+    rank === 0
+      ? "given for a tensor with axes, not"
+      : rank === 1
+        ? "0"
+        : rank === 2
+          ? "0 or 1"
+          : `from 0 to ${rank - 1}`;
+  const wanted = `${axes} for shape ${showShape(shape)}`;
+  throw wrongNumber("ZP_INVALID_AXIS", where, argument, wanted, given);
+}
+
 function channelSlices(
   where: string,
   argument: string,
   shape: readonly number[],
   given: unknown,
 ): Slices {
-  const rank = shape.length;
-  if (typeof given !== "number") {
-    throw typeError(
-      "ZP_INVALID_AXIS",
-      `${where}: ${argument} must be a number, got ${show(given)}`,
-    );
-  }
-  if (rank === 0) {
-    throw rangeError(
-      "ZP_INVALID_AXIS",
-      `${where}: ${argument} needs a tensor with axes, got one of shape []`,
-    );
-  }
-  if (!Number.isInteger(given) || given < -rank || given >= rank) {
-    const axes = rank === 1 ? "0" : rank === 2 ? "0 or 1" : `from 0 to ${rank - 1}`;
-    throw rangeError(
-      "ZP_INVALID_AXIS",
-      `${where}: ${argument} must be ${axes} for shape ${showShape(shape)}, got ${show(given)}`,
-    );
-  }
-  const axis = given < 0 ? given + rank : given + 0;
+  const axis = checkAxis(where, argument, given, shape, -shape.length);
   const [outer, slices, inner] = aroundAxis(shape, axis);
   return { granularity: "perChannel", axis, groupSize: undefined, outer, slices, inner };
 }
@@ -87,25 +93,9 @@ function groupSlices(
   shape: readonly number[],
   groupSize: unknown,
 ): Slices {
-  if (typeof groupSize !== "number") {
-    throw typeError(
-      "ZP_INVALID_GROUP_SIZE",
-      `${where}: ${argument} must be a number, got ${show(groupSize)}`,
-    );
-  }
-  const last = shape[shape.length - 1];
-  if (last === undefined) {
-    throw rangeError(
-      "ZP_INVALID_GROUP_SIZE",
-      `${where}: ${argument} needs a tensor with axes, got one of shape []`,
-    );
-  }
-  if (!Number.isInteger(groupSize) || groupSize < 1 || last % groupSize !== 0) {
-    throw rangeError(
-      "ZP_INVALID_GROUP_SIZE",
-      `${where}: ${argument} must be a positive integer that divides ${last}, the last axis of ` +
-        `shape ${showShape(shape)}, got ${show(groupSize)}`,
-    );
+  if (!isIntegerWithin(groupSize, 1, Infinity) || shape[shape.length - 1] % groupSize !== 0) {
+    const wanted = `a positive integer that divides the last axis of shape ${showShape(shape)}`;
+    throw wrongNumber("ZP_INVALID_GROUP_SIZE", where, argument, wanted, groupSize);
   }
   return {
     granularity: "perGroup",

@@ -1,8 +1,15 @@
 // Observers that choose nothing: they mark, keep or pass on what goes by.
 
 import { newArray } from "./arrays.js";
-import { checkBoolean, checkTensor, checkZeroPoint, INT32, type TensorInput } from "./check.js";
-import { rangeError, typeError } from "./errors.js";
+import {
+  checkBoolean,
+  checkTensor,
+  checkZeroPoint,
+  INT32,
+  type TensorInput,
+  wrongNumber,
+} from "./check.js";
+import { typeError } from "./errors.js";
 import {
   checkEps,
   checkLimit,
@@ -258,10 +265,8 @@ export class FixedQParamsObserver extends PassiveObserver {
     const { where, options: given } = this;
     const { scale } = given;
     if (typeof scale !== "number" || !Number.isFinite(Math.fround(scale))) {
-      throw (typeof scale === "number" ? rangeError : typeError)(
-        "ZP_INVALID_SCALE",
-        `${where}: options.scale must be a number, finite as float32 too, got ${show(scale)}`,
-      );
+      const wanted = "a number, finite as float32 too";
+      throw wrongNumber("ZP_INVALID_SCALE", where, "options.scale", wanted, scale);
     }
     this.scale = Math.fround(scale);
     this.zeroPoint = checkZeroPoint(

@@ -24,6 +24,7 @@ import {
   looksQuantized,
   sizeOf,
   type TensorInput,
+  wrongNumber,
 } from "./check.js";
 import { type Codes, DTYPES, type DType } from "./dtype.js";
 import { runChoose } from "./elementwise.js";
@@ -285,11 +286,7 @@ function isScale(value: number): boolean {
 /** One scale. @throws {TypeError|RangeError} `ZP_INVALID_SCALE` */
 export function checkScale(where: string, argument: string, value: unknown): number {
   if (typeof value === "number" && isScale(value)) return value;
-  const error = typeof value === "number" ? rangeError : typeError;
-  throw error(
-    "ZP_INVALID_SCALE",
-    `${where}: ${argument} must be finite and > 0, as float32 too, got ${show(value)}`,
-  );
+  throw wrongNumber("ZP_INVALID_SCALE", where, argument, "finite and > 0, as float32 too", value);
 }
 
 /** How a message names one of several numbers. */

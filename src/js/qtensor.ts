@@ -13,6 +13,7 @@ import {
   type TensorInput,
 } from "./check.js";
 import { type ErrorCode, rangeError, typeError } from "./errors.js";
+import { checkAxis } from "./granularity.js";
 import { formatTensor, formatWithSuffixes } from "./print.js";
 import { floatRepr } from "./python-repr.js";
 import { show, showShape } from "./show.js";
@@ -390,28 +391,6 @@ export interface ChannelArguments {
   readonly axis: string;
 }
 
-/** Checks an axis, counted from 0 only, as PyTorch's per-channel functions take it. */
-function checkAxis(
-  where: string,
-  argument: string,
-  axis: unknown,
-  shape: readonly number[],
-): number {
-  if (typeof axis !== "number") {
-    throw typeError("ZP_INVALID_AXIS", `${where}: ${argument} must be a number, got ${show(axis)}`);
-  }
-  if (!Number.isInteger(axis) || axis < 0 || axis >= shape.length) {
-    const takes =
-      shape.length === 0 ? "needs a tensor with axes" : `must be from 0 to ${shape.length - 1}`;
-    throw rangeError(
-      "ZP_INVALID_AXIS",
-      `${where}: ${argument} ${takes}, for shape ${showShape(shape)}, got ${show(axis)} ` +
-        `(PyTorch counts this axis from 0 only)`,
-    );
-  }
-  return axis + 0;
-}
-
 /**
  * Checks qparams of channels and copies them: scales to float32, or float64 if given so; zero points
  * to int32, or to float32 if they come in an array of floats.
@@ -427,7 +406,8 @@ export function checkChannels(
   limits: { readonly qmin: number; readonly qmax: number },
   kind: string,
 ): ChannelQParams {
-  const checkedAxis = checkAxis(where, names.axis, axis, shape);
+  // PyTorch counts this axis from 0 only.
+  const checkedAxis = checkAxis(where, names.axis, axis, shape, 0);
   const channels = shape[checkedAxis];
   const scaleList = checkList(where, names.scales, scales, "ZP_INVALID_SCALE");
   const scaleType = arrayName(scaleList);

@@ -172,7 +172,7 @@ describe("checkTensor refuses", () => {
       "a length that is text",
       { data: Float32Array.of(1), dims: ["1"] },
       "ZP_INVALID_SHAPE",
-      'test: x.dims[0] must be a number, got "1"',
+      'test: x.dims[0] must be an integer >= 0, got "1"',
     ],
     [
       "a shape of BigInts",

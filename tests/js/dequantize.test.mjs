@@ -223,7 +223,7 @@ describe("dequantize refuses", () => {
       q({ groupSize: 3 }),
       RangeError,
       "ZP_INVALID_GROUP_SIZE",
-      /^dequantize: q\.groupSize must be .* divides 2/,
+      /^dequantize: q\.groupSize must be .* divides the last axis of shape \[2, 2\], got 3$/,
     ],
     [
       "axis and group size",

@@ -62,7 +62,12 @@ describe("init refuses options", () => {
       "ZP_INVALID_OPTION",
       'init: options.build must be "auto", "baseline" or "relaxed", got "fast"',
     ],
-    [{ threads: "2" }, TypeError, "ZP_INVALID_OPTION", /threads must be a number, got "2"/],
+    [
+      { threads: "2" },
+      TypeError,
+      "ZP_INVALID_OPTION",
+      /threads must be an integer from 1 to 64, got "2"/,
+    ],
     [
       { threads: 0 },
       RangeError,

@@ -724,7 +724,7 @@ describe("QuantizedLinear", () => {
       { groupSize: 5 },
       RangeError,
       "ZP_INVALID_GROUP_SIZE",
-      /^QuantizedLinear: options\.groupSize .* divides 32/,
+      /^QuantizedLinear: options\.groupSize .* divides the last axis of shape \[6, 32\]/,
     ],
     [
       "a weight with NaN",

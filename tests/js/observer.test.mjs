@@ -690,7 +690,7 @@ describe("options", () => {
       () => new MinMaxObserver({ quantMin: "0", quantMax: 7 }),
       TypeError,
       "ZP_INVALID_QUANT_RANGE",
-      /options\.quantMin must be a number, got "0"/,
+      /options\.quantMin must be an integer that int32 holds, got "0"/,
     ],
     "an eps below 0": [
       () => new MinMaxObserver({ eps: -1 }),

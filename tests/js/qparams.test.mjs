@@ -266,21 +266,21 @@ describe("chooseQParams refuses", () => {
       { axis: "0" },
       TypeError,
       "ZP_INVALID_AXIS",
-      'options.axis must be a number, got "0"',
+      'options.axis must be 0 or 1 for shape [3, 3], got "0"',
     ],
     [
       "a group size that does not divide",
       { groupSize: 2 },
       RangeError,
       "ZP_INVALID_GROUP_SIZE",
-      "options.groupSize must be a positive integer that divides 3, the last axis of shape [3, 3], got 2",
+      "options.groupSize must be a positive integer that divides the last axis of shape [3, 3], got 2",
     ],
     [
       "a group size of 0",
       { groupSize: 0 },
       RangeError,
       "ZP_INVALID_GROUP_SIZE",
-      /divides 3.*got 0$/,
+      /divides the last axis.*got 0$/,
     ],
     ["a negative group size", { groupSize: -3 }, RangeError, "ZP_INVALID_GROUP_SIZE", /got -3$/],
     [
@@ -295,7 +295,7 @@ describe("chooseQParams refuses", () => {
       { groupSize: null },
       TypeError,
       "ZP_INVALID_GROUP_SIZE",
-      "options.groupSize must be a number, got null",
+      "options.groupSize must be a positive integer that divides the last axis of shape [3, 3], got null",
     ],
     [
       "both axis and groupSize",
@@ -381,19 +381,18 @@ describe("chooseQParams refuses", () => {
   });
 
   it("an axis or a group of a single value", () => {
-    const message = (name) =>
-      `chooseQParams: options.${name} needs a tensor with axes, got one of shape []`;
     refuses(
       () => chooseQParams(tensor(1), { axis: 0 }),
       RangeError,
       "ZP_INVALID_AXIS",
-      message("axis"),
+      "chooseQParams: options.axis must be given for a tensor with axes, not for shape [], got 0",
     );
     refuses(
       () => chooseQParams(tensor(1), { groupSize: 1 }),
       RangeError,
       "ZP_INVALID_GROUP_SIZE",
-      message("groupSize"),
+      "chooseQParams: options.groupSize must be a positive integer that divides the last axis of " +
+        "shape [], got 1",
     );
   });
 
