@@ -51,12 +51,17 @@ export interface FloatWeight {
   readonly values: NumberArray;
 }
 
-export function checkMatrix(where: string, shape: readonly number[]): [number, number] {
+/** The lengths of a weight's two axes. */
+export function checkMatrix(
+  where: string,
+  shape: readonly number[],
+  axes = "outFeatures, inFeatures",
+): [number, number] {
   const [rows, columns] = shape;
   if (shape.length === 2 && rows !== undefined && columns !== undefined) return [rows, columns];
   throw rangeError(
     "ZP_SHAPE_MISMATCH",
-    `${where}: weight must have shape [outFeatures, inFeatures], got ${showShape(shape)}`,
+    `${where}: weight must have shape [${axes}], got ${showShape(shape)}`,
   );
 }
 

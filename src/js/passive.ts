@@ -1,6 +1,5 @@
 // Observers that choose nothing: they mark, keep or pass on what goes by.
 
-import { newArray } from "./arrays.js";
 import {
   checkBoolean,
   checkTensor,
@@ -25,7 +24,7 @@ import {
 } from "./observer.js";
 import { IntegerTensor } from "./qtensor.js";
 import { show } from "./show.js";
-import { Tensor } from "./tensor.js";
+import { copyTensor, Tensor } from "./tensor.js";
 
 /** The dtypes that a placeholder can stand for. */
 export type PlaceholderDType = ObserverDType | "float32" | "float16" | "bfloat16";
@@ -183,10 +182,7 @@ export class RecordingObserver extends PassiveObserver {
 
   override observe<X extends TensorInput>(x: X): X {
     const where = `${this.where}.observe`;
-    const { data, shape, size } = checkTensor(where, "x", x);
-    const copy = newArray(where, Float32Array, size);
-    copy.set(data);
-    this.#tensors.push(new Tensor(copy, shape));
+    this.#tensors.push(copyTensor(where, checkTensor(where, "x", x)));
     return x;
   }
 

@@ -14,6 +14,7 @@ import {
   type TensorInput,
 } from "./check.js";
 import type { OutOption } from "./dequantize.js";
+import { makeDisposable } from "./disposable.js";
 import type { DType } from "./dtype.js";
 import { rangeError, typeError } from "./errors.js";
 import { activeCore } from "./init.js";
@@ -258,14 +259,7 @@ export class QuantizedLinear {
   declare [Symbol.dispose]: () => void;
 }
 
-// A method of this name in the class itself would be called "undefined" where the symbol is missing.
-if (typeof Symbol.dispose === "symbol") {
-  Object.defineProperty(QuantizedLinear.prototype, Symbol.dispose, {
-    value: QuantizedLinear.prototype.dispose,
-    configurable: true,
-    writable: true,
-  });
-}
+makeDisposable(QuantizedLinear);
 
 /**
  * How many rows a tensor has, if it and the result's tensor plainly fit the weight; otherwise 0, and

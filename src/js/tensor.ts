@@ -2,6 +2,7 @@
 
 import { arrayName, type NumberArray, newArray } from "./arrays.js";
 import {
+  type CheckedTensor,
   checkNested,
   checkOut,
   checkShape,
@@ -64,7 +65,7 @@ export function tensor(
 }
 
 /** The values as a new array. */
-function checkValues(values: unknown): { data: Float32Array; shape: number[] } {
+function checkValues(values: unknown): Pick<Tensor, "data" | "shape"> {
   if (typeof values === "number" || Array.isArray(values)) {
     return checkNested("tensor", "values", values, Float32Array);
   }
@@ -75,10 +76,14 @@ function checkValues(values: unknown): { data: Float32Array; shape: number[] } {
         `got ${show(values)}`,
     );
   }
-  const given = checkTensor("tensor", "values", values);
-  const data = newArray("tensor", Float32Array, given.size);
-  data.set(given.data);
-  return { data, shape: given.shape };
+  return copyTensor("tensor", checkTensor("tensor", "values", values));
+}
+
+/** A tensor of values of its own. */
+export function copyTensor(where: string, { data, shape, size }: CheckedTensor): Tensor {
+  const values = newArray(where, Float32Array, size);
+  values.set(data);
+  return new Tensor(values, shape);
 }
 
 /**

@@ -549,7 +549,7 @@ describe("static layers", () => {
       () => quantized.forward(floats([2, 9])),
       RangeError,
       "ZP_SHAPE_MISMATCH",
-      /input must have 8 values on its last axis, got shape \[2, 9\] \(in layer "fc1", Linear\)/,
+      /input must have 8 values on its last axis, as weight of shape \[16, 8\] has, got shape \[2, 9\] \(in layer "fc1", Linear\)/,
     );
     quantized.dispose();
   });

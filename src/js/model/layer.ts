@@ -24,10 +24,10 @@ import {
 } from "../check.js";
 import { rangeError, typeError } from "../errors.js";
 import { activeCore } from "../init.js";
-import { checkLinear, runLinear } from "../linear.js";
+import { checkLinear, checkMatrix, runLinear } from "../linear.js";
 import { floatRepr } from "../python-repr.js";
 import { show, showShape } from "../show.js";
-import { Tensor } from "../tensor.js";
+import { copyTensor, Tensor } from "../tensor.js";
 
 /** One step of a model: from a tensor to a tensor. */
 export abstract class Layer {
@@ -86,13 +86,6 @@ export async function runHere<T>(
   return result;
 }
 
-/** A tensor of its own values. */
-function copyTensor(where: string, { data, shape, size }: CheckedTensor): Tensor {
-  const values = newArray(where, Float32Array, size);
-  values.set(data);
-  return new Tensor(values, shape);
-}
-
 /** Parameters of a layer: float32 of a shape, copied. */
 function checkParameter(
   where: string,
@@ -109,15 +102,6 @@ function checkParameter(
     );
   }
   return copyTensor(where, checked);
-}
-
-function checkMatrix(where: string, axes: string, value: unknown): Tensor {
-  const checked = checkTensor(where, "weight", value);
-  if (checked.shape.length === 2) return copyTensor(where, checked);
-  throw rangeError(
-    "ZP_SHAPE_MISMATCH",
-    `${where}: weight must have shape ${axes}, got ${showShape(checked.shape)}`,
-  );
 }
 
 /** The core that a layer was made on. */
@@ -161,8 +145,9 @@ export class Linear extends Layer {
     const where = "Linear";
     cores.set(this, activeCore(where));
     const { bias } = checkOptions(where, options, ["bias"]);
-    this.weight = checkMatrix(where, "[outFeatures, inFeatures]", weight);
-    [this.outFeatures, this.inFeatures] = this.weight.shape as [number, number];
+    const checked = checkTensor(where, "weight", weight);
+    [this.outFeatures, this.inFeatures] = checkMatrix(where, checked.shape);
+    this.weight = copyTensor(where, checked);
     this.bias = checkParameter(where, "options.bias", bias, [this.outFeatures]);
   }
 
@@ -489,8 +474,14 @@ export class Embedding extends Layer {
     super();
     const where = "Embedding";
     cores.set(this, activeCore(where));
-    this.weight = checkMatrix(where, "[numEmbeddings, embeddingDim]", weight);
-    [this.numEmbeddings, this.embeddingDim] = this.weight.shape as [number, number];
+    const checked = checkTensor(where, "weight", weight);
+    const { shape } = checked;
+    [this.numEmbeddings, this.embeddingDim] = checkMatrix(
+      where,
+      shape,
+      "numEmbeddings, embeddingDim",
+    );
+    this.weight = copyTensor(where, checked);
   }
 
   /**

@@ -3,17 +3,16 @@
 import { newArray } from "../arrays.js";
 import { type AsyncSettings, runJob } from "../background.js";
 import type { Core } from "../build.js";
-import { checkTensor, sizeOf, type TensorInput } from "../check.js";
+import { checkTensor, type TensorInput } from "../check.js";
 import { dequantize } from "../dequantize.js";
 import { DTYPES } from "../dtype.js";
-import { rangeError } from "../errors.js";
 import { runOn } from "../init.js";
+import { checkInput } from "../linear.js";
 import { PackedWeight, type WeightCodes } from "../packed-weight.js";
 import { floatRepr } from "../python-repr.js";
 import type { QuantizedTensor, QuantizedTensorInput } from "../qparams.js";
 import { perTensorTensor, TorchQuantizedTensor } from "../qtensor.js";
 import { QuantizedLinear, type QuantizedLinearOptions } from "../quantized-linear.js";
-import { showShape } from "../show.js";
 import { Tensor } from "../tensor.js";
 import type { Activation } from "../torch.js";
 import { quantizePerTensor } from "../torch.js";
@@ -221,16 +220,8 @@ export class StaticLinear extends ConvertedLayer<Linear> {
   /** The codes of what goes in, and the shape of what comes out. */
   #check(where: string, flow: Flow): { codes: Uint8Array; rows: number; outShape: number[] } {
     const { shape, data } = isCodes(flow) ? flow : this.#quantize(where, flow);
-    const { inFeatures, outFeatures } = this.layer;
-    if (shape.length === 0 || shape[shape.length - 1] !== inFeatures) {
-      throw rangeError(
-        "ZP_SHAPE_MISMATCH",
-        `${where}: input must have ${inFeatures} values on its last axis, got shape ` +
-          showShape(shape),
-      );
-    }
-    const lead = shape.slice(0, -1);
-    return { codes: data, rows: sizeOf(lead), outShape: [...lead, outFeatures] };
+    const { rows, outShape } = checkInput(where, { data, shape }, this.layer);
+    return { codes: data, rows, outShape };
   }
 
   #result(codes: Uint8Array, shape: readonly number[]): CodesFlow {

@@ -9,7 +9,7 @@ import {
 import { checkTensor, type TensorInput } from "../check.js";
 import { typeError, type ZeropointError } from "../errors.js";
 import { show } from "../show.js";
-import { Tensor } from "../tensor.js";
+import { copyTensor, Tensor } from "../tensor.js";
 import { checkLayer, Layer } from "./layer.js";
 
 /** A layer, or a function from tensor to tensor that serves as one. */
@@ -121,8 +121,8 @@ export class Sequential extends Layer {
 /** What the last layer gives; a model without layers gives its input. */
 export function asTensor(x: TensorInput): Tensor {
   if (x instanceof Tensor) return x;
-  const { data, shape } = checkTensor("Sequential.forward", "x", x);
-  return new Tensor(Float32Array.from(data), shape);
+  const where = "Sequential.forward";
+  return copyTensor(where, checkTensor(where, "x", x));
 }
 
 /** A model and its layers as PyTorch prints them. */

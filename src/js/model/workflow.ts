@@ -6,6 +6,7 @@ import { type AsyncOptions, checkAsyncOptions } from "../background.js";
 import type { Core } from "../build.js";
 import { checkBoolean, checkOptions, type TensorInput } from "../check.js";
 import { dequantize } from "../dequantize.js";
+import { makeDisposable } from "../disposable.js";
 import { type Codes, DTYPES } from "../dtype.js";
 import { rangeError, typeError } from "../errors.js";
 import { isFactory } from "../factory.js";
@@ -486,14 +487,7 @@ export class QuantizedModel {
   }
 }
 
-// As in linear.ts: a method of this name would be called "undefined" where the symbol is missing.
-if (typeof Symbol.dispose === "symbol") {
-  Object.defineProperty(QuantizedModel.prototype, Symbol.dispose, {
-    value: QuantizedModel.prototype.dispose,
-    configurable: true,
-    writable: true,
-  });
-}
+makeDisposable(QuantizedModel);
 
 const runStep = (step: ConvertedLayer, flow: Flow): Flow => step.run(flow);
 
