@@ -102,18 +102,22 @@ export function checkShape(where: string, argument: string, value: unknown): num
   return shape;
 }
 
-/** Checks that a shape and data belong together. */
+/**
+ * Checks that a shape and data belong together.
+ * @param hint  what the message ends with
+ */
 export function checkSize(
   where: string,
   argument: string,
   shape: readonly number[],
   length: number,
+  hint = "",
 ): void {
   const size = sizeOf(shape);
   if (size !== length) {
     throw rangeError(
       "ZP_SHAPE_MISMATCH",
-      `${where}: ${argument} of shape ${showShape(shape)} must have ${size} values, got ${length}`,
+      `${where}: ${argument} of shape ${showShape(shape)} must have ${size} values, got ${length}${hint}`,
     );
   }
   if (size > MAX_COUNT) {

@@ -2,7 +2,7 @@
 
 import { typeError } from "./errors.js";
 import { numberRepr } from "./python-repr.js";
-import { show } from "./show.js";
+import { INSPECT, show } from "./show.js";
 
 /** A class that a factory makes instances of. */
 export type ObserverConstructor<T = object, Options = never> = (new (
@@ -125,6 +125,7 @@ function makeFactory<T extends object, Options extends object>(
         inherited,
       ),
     toString: text,
+    [INSPECT]: text,
   }) as ObserverFactory<T, Options>;
 }
 

@@ -26,7 +26,7 @@ import {
 import { activeCore } from "./init.js";
 import { floatRepr } from "./python-repr.js";
 import { IntegerTensor } from "./qtensor.js";
-import { show, showShape } from "./show.js";
+import { INSPECT, show, showShape } from "./show.js";
 import { Tensor } from "./tensor.js";
 import { rangesOf } from "./tiles.js";
 import { checkCompat } from "./torch.js";
@@ -271,6 +271,11 @@ export abstract class Observer {
   /** The observer as PyTorch prints it. */
   toString(): string {
     return `${this.where}(${this.extraText()})`;
+  }
+
+  /** @internal */
+  [INSPECT](): string {
+    return this.toString();
   }
 
   /** @internal */

@@ -4,6 +4,9 @@ import { arrayLength, arrayName } from "./arrays.js";
 
 const LONGEST = 48;
 
+/** The method that Node, Deno and Bun print an object with. */
+export const INSPECT = Symbol.for("nodejs.util.inspect.custom");
+
 /** A list of lengths as messages print it: [3, 4]. */
 export function showShape(shape: readonly number[]): string {
   if (shape.length <= 8) return `[${shape.join(", ")}]`;
@@ -29,9 +32,11 @@ function describe(value: unknown): string {
   if (name !== undefined) return `${name}(${arrayLength(value)})`;
   if (Array.isArray(value)) return describeList(value);
   const kind = Object.prototype.toString.call(value).slice(8, -1);
+  if (kind === "Promise") return "a Promise: is await missing?";
   if (kind !== "Object") return `${"AEIOU".includes(kind.charAt(0)) ? "an" : "a"} ${kind}`;
   const keys = Object.keys(value);
   if (keys.length === 0) return "an empty object";
+  if (keys[0] === "0") return "an object as JSON makes of typed arrays";
   return shortened(`an object with ${keys.slice(0, 6).join(", ")}`);
 }
 

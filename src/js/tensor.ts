@@ -60,7 +60,9 @@ export function tensor(
   const { data, shape: ownShape } = checkValues(values);
   if (shape === undefined) return new Tensor(data, ownShape);
   const newShape = checkShape("tensor", "shape", shape);
-  checkSize("tensor", "values", newShape, data.length);
+  // What a file or a response holds, taken for the values themselves.
+  const hint = arrayName(values) === "Uint8Array" ? "; bytes need a Float32Array over them" : "";
+  checkSize("tensor", "values", newShape, data.length, hint);
   return new Tensor(data, newShape);
 }
 

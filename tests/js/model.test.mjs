@@ -50,6 +50,9 @@ import { Random, refuses, sameFloats, sameTensor } from "./support.mjs";
 
 await init();
 
+/** The method that Node prints an object with. */
+const INSPECT = Symbol.for("nodejs.util.inspect.custom");
+
 const random = new Random(77);
 const floats = (shape, deviation = 1) => {
   const size = shape.reduce((product, length) => product * length, 1);
@@ -233,6 +236,25 @@ describe("Sequential", () => {
     (out): Softmax(dim=-1)
   )
 )`,
+    );
+  });
+
+  it("print in Node's console as they do as text, whatever becomes of them", () => {
+    const model = makeModel();
+    assert.equal(model[INSPECT](), String(model));
+    const prepared = prepare(model, defaultQConfig);
+    assert.equal(prepared[INSPECT](), String(prepared));
+    prepared.forward(floats([2, 8]));
+    const quantized = convert(prepared);
+    assert.equal(quantized[INSPECT](), String(quantized));
+  });
+
+  it("take a layer's weight for what it is before its options", () => {
+    refuses(
+      () => new Linear(8, 16),
+      TypeError,
+      "ZP_INVALID_TENSOR",
+      /^Linear: weight must be .* got 8$/,
     );
   });
 

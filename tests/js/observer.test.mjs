@@ -29,6 +29,9 @@ import { assertTensor, cases, decodeTensor, sameBits } from "./vectors.mjs";
 await init();
 
 /** The classes by name, and how many cases there are of each. */
+/** The method that Node prints an object with. */
+const INSPECT = Symbol.for("nodejs.util.inspect.custom");
+
 const MIN_MAX_FAMILY = {
   MinMaxObserver: [MinMaxObserver, 16],
   MovingAverageMinMaxObserver: [MovingAverageMinMaxObserver, 20],
@@ -489,6 +492,13 @@ describe("the state of an observer", () => {
       "PerChannelMinMaxObserver(min_val=tensor([1.]), max_val=tensor([2.]))",
     );
     assert.equal(String(new PlaceholderObserver()), "PlaceholderObserver()");
+  });
+
+  it("prints the same in Node's console, and not what it is made of", () => {
+    const observer = new MinMaxObserver();
+    assert.equal(observer[INSPECT](), String(observer));
+    const factory = MinMaxObserver.withArgs({ dtype: "qint8" });
+    assert.equal(factory[INSPECT](), String(factory));
   });
 
   it("and the qparams print as tensors", () => {

@@ -119,6 +119,16 @@ describe("tensor refuses", () => {
     });
   }
 
+  it("bytes of a file for the values they hold, and says how to take them", () => {
+    refuses(
+      () => tensor(new Uint8Array(Float32Array.of(1, 2, 3).buffer), [3]),
+      RangeError,
+      "ZP_SHAPE_MISMATCH",
+      "tensor: values of shape [3] must have 3 values, got 12; bytes need a Float32Array over them",
+    );
+    assert.deepEqual(tensor(Uint8Array.of(1, 2, 3, 4), [4]).data, Float32Array.of(1, 2, 3, 4));
+  });
+
   it("a shape that does not fit", () => {
     refuses(
       () => tensor([1, 2, 3], [2, 2]),

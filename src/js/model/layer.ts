@@ -26,7 +26,7 @@ import { rangeError, typeError } from "../errors.js";
 import { activeCore } from "../init.js";
 import { checkLinear, checkMatrix, runLinear } from "../linear.js";
 import { floatRepr } from "../python-repr.js";
-import { show, showShape } from "../show.js";
+import { INSPECT, show, showShape } from "../show.js";
 import { copyTensor, Tensor } from "../tensor.js";
 
 /** One step of a model: from a tensor to a tensor. */
@@ -65,6 +65,11 @@ export abstract class Layer {
   /** The layer as PyTorch prints it. */
   toString(): string {
     return `${this.typeName}(${this.extraText()})`;
+  }
+
+  /** @internal */
+  [INSPECT](): string {
+    return this.toString();
   }
 
   /** @internal */
@@ -144,10 +149,10 @@ export class Linear extends Layer {
     super();
     const where = "Linear";
     cores.set(this, activeCore(where));
-    const { bias } = checkOptions(where, options, ["bias"]);
     const checked = checkTensor(where, "weight", weight);
     [this.outFeatures, this.inFeatures] = checkMatrix(where, checked.shape);
     this.weight = copyTensor(where, checked);
+    const { bias } = checkOptions(where, options, ["bias"]);
     this.bias = checkParameter(where, "options.bias", bias, [this.outFeatures]);
   }
 

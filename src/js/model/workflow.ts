@@ -24,7 +24,7 @@ import {
 import { checkScale, chooseQParams, type QuantizedTensor } from "../qparams.js";
 import type { TorchQuantizedTensor } from "../qtensor.js";
 import { quantize } from "../quantize.js";
-import { show } from "../show.js";
+import { INSPECT, show } from "../show.js";
 import type { Tensor } from "../tensor.js";
 import type { Activation } from "../torch.js";
 import { quantizePerChannel, quantizePerTensor } from "../torch.js";
@@ -285,6 +285,11 @@ export class PreparedModel {
     });
     return modelText("PreparedModel", children);
   }
+
+  /** @internal */
+  [INSPECT](): string {
+    return this.toString();
+  }
 }
 
 /**
@@ -484,6 +489,11 @@ export class QuantizedModel {
       "QuantizedModel",
       this.#steps.map((step) => [step.name, String(step)] as const),
     );
+  }
+
+  /** @internal */
+  [INSPECT](): string {
+    return this.toString();
   }
 }
 

@@ -6,7 +6,7 @@ import * as toolkit from "../observer.js";
 import * as passive from "../passive.js";
 import * as qconfigs from "../qconfig.js";
 import type { IntegerTensor } from "../qtensor.js";
-import { show } from "../show.js";
+import { INSPECT, show } from "../show.js";
 import type { Tensor as FloatTensor } from "../tensor.js";
 import { bindArguments, bindMethods, hasKeyword } from "./arguments.js";
 import { plain } from "./cast.js";
@@ -24,9 +24,6 @@ import {
   toInt64,
 } from "./quantized.js";
 import { checkTensor, type Tensor } from "./tensor.js";
-
-/** The method that Node prints an object with. */
-const INSPECT = Symbol.for("nodejs.util.inspect.custom");
 
 /** Keyword arguments of observers; which of them one takes depends on its class. */
 export interface ObserverKeywords {

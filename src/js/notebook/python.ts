@@ -2,7 +2,7 @@
 // shows.
 
 import { floatRepr } from "../python-repr.js";
-import { show } from "../show.js";
+import { INSPECT, show } from "../show.js";
 import { bindArguments } from "./arguments.js";
 import { fromInt64, isInt, PythonFloat } from "./cast.js";
 import { roundHalfEven } from "./elementwise.js";
@@ -10,8 +10,6 @@ import { pythonError } from "./errors.js";
 import { type Brackets, flat, layOut, type Node } from "./pretty.js";
 import { checkInteger } from "./view.js";
 
-/** The method that Node prints an object with. */
-const INSPECT = Symbol.for("nodejs.util.inspect.custom");
 /** Marks arrays that Python would print as a tuple, and holds the text where that differs. */
 const TUPLE = Symbol.for("zeropoint.notebook.tuple");
 

@@ -3,7 +3,7 @@
 import { dequantize as dequantizeCodes } from "../dequantize.js";
 import type { ErrorCode } from "../errors.js";
 import type { QDType as QDTypeName, TorchQuantizedTensor } from "../qtensor.js";
-import { show } from "../show.js";
+import { INSPECT, show } from "../show.js";
 import { quantizePerChannel, quantizePerTensor } from "../torch.js";
 import { bindArguments, bindMethods } from "./arguments.js";
 import { PythonFloat, plain } from "./cast.js";
@@ -12,9 +12,6 @@ import { type PythonExceptionName, pythonError } from "./errors.js";
 import { type Size, size } from "./python.js";
 import { checkTensor, Tensor, tensorOf } from "./tensor.js";
 import { checkAxis, rowMajorView } from "./view.js";
-
-/** The method that Node prints an object with. */
-const INSPECT = Symbol.for("nodejs.util.inspect.custom");
 
 /** A named constant of torch. Compare with `===`. */
 class Constant<Name extends string> {
