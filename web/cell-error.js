@@ -8,6 +8,7 @@ import { str } from "zeropoint/notebook";
  * @property {string} message
  * @property {string} [pythonType]  the exception Python raises in its place
  * @property {number} [line]        in the cell that was run, from 1
+ * @property {string} [promise] the name that holds a promise where a value was meant
  * @property {{ cell: string, line: number }} [inside]  where an earlier cell's function failed
  */
 

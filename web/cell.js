@@ -354,14 +354,22 @@ export class Cell {
       makeScrollable(this.output);
       return;
     }
+    if (output.kind === "error") {
+      this.#appendError(output.error, "It came after the cell had ended: is an await missing?");
+      this.notebook.announce(`${this.label}: ${this.errorText}.`);
+      return;
+    }
     this.#output += output.text;
     const last = this.output.lastElementChild;
     if (last?.matches("pre.text")) last.append(output.text);
     else this.output.append(toDom(h("pre", { class: "text" }, output.text)));
   }
 
-  /** @param {import("./kernel.js").CellError} error */
-  #appendError(error) {
+  /**
+   * @param {import("./kernel.js").CellError} error
+   * @param {string} [note]  what else there is to say
+   */
+  #appendError(error, note = "") {
     const { name, message, pythonType, line, inside } = error;
     const where = inside
       ? `line ${inside.line} of ${inside.cell}${line ? `, called from line ${line} here` : ""}`
@@ -371,6 +379,7 @@ export class Cell {
     const notes = [
       pythonType && pythonType !== name ? `Python raises ${pythonType} here.` : "",
       inside ? "" : hint(error, this, this.notebook.cells),
+      note,
     ];
     this.#appendMessage(name, message, where, notes.filter(Boolean).join(" "));
   }

@@ -25,8 +25,32 @@ const BEGINNINGS = /** @type {[RegExp, string][]} */ ([
   [/^\s*(if|elif|while)\b.*:\s*$/, "if (condition) { … }"],
 ]);
 
+/** The same for what may stand anywhere in a line. */
+const ANYWHERE = /** @type {[RegExp, string][]} */ ([
+  [/"""|'''/, "// a comment, and `text` that may have several lines"],
+  [/\bf["']/, `\`text with \${x}\``],
+  [/(^|\s)#(\s|$)/, "// a comment"],
+  [/\blambda\b/, "(x) => x + 1"],
+  [/[[({].*\bfor\s+\w+\s+in\b/, "list.map((x) => …)"],
+  [/\bnot\b/, "!x"],
+  [/\b(and|or)\b/, "x && y, and x || y"],
+  [/\bis\b/, "x === y"],
+  [/\S\s+if\b(?!\s*\().*\belse\b/, "condition ? x : y"],
+  [/^\s*(class|else|try|with|except|finally)\b.*:\s*$/, "{ … } around what Python indents"],
+]);
+
 /** What pages and Node have, but no worker. */
-const ELSEWHERE = ["alert", "document", "process", "prompt", "require", "window"];
+const ELSEWHERE = [
+  "alert",
+  "confirm",
+  "document",
+  "localStorage",
+  "process",
+  "prompt",
+  "require",
+  "sessionStorage",
+  "window",
+];
 
 const BUILT_IN = ["print", "float", "int", "round", "plotLines", "console", "Math"];
 
@@ -35,15 +59,21 @@ const BUILT_IN = ["print", "float", "int", "round", "plotLines", "console", "Mat
  */
 
 /**
- * @param {{ name: string, message: string, line?: number }} error
+ * @param {{ name: string, message: string, line?: number, promise?: string }} error
  * @param {Code} cell     where it was met
  * @param {Code[]} cells  all cells of the notebook
  * @returns {string} a sentence, or nothing
  */
-export function hint({ name, message, line }, cell, cells) {
+export function hint({ name, message, line, promise }, cell, cells) {
+  if (promise) return `${promise} is a Promise: write await before what makes it.`;
   if (name === "SyntaxError" && line !== undefined) {
     const text = cell.source.split("\n")[line - 1] ?? "";
-    const [, instead] = BEGINNINGS.find(([beginning]) => beginning.test(text)) ?? [];
+    // What a comment or a text says is no grammar.
+    const code = text.replace(/\/\/.*|(?<!\bf)(["'`])(?!\1).*?\1/g, "");
+    const [, instead] =
+      BEGINNINGS.find(([beginning]) => beginning.test(text)) ??
+      ANYWHERE.find(([word]) => word.test(code)) ??
+      [];
     return instead ? `JavaScript writes ${instead}` : "";
   }
   const [, missing] = /^(\S+) is not defined$/.exec(message) ?? [];
@@ -61,6 +91,7 @@ function missingName(name, cell, cells) {
   }
   const definedBy = cells.find((each) => each !== cell && namesOf(each).includes(name));
   if (definedBy) return `${definedBy.label} defines it: has it been run?`;
+  if (isOnlyAssigned(name, cell)) return `JavaScript declares a name first: let ${name} = …`;
   if (namesOf(cell).includes(name)) {
     return "This cell defines it, but further down or inside other braces.";
   }
@@ -82,6 +113,20 @@ function namesOf({ source }) {
   // The second name and those after it, as in let a = 1, b = 2.
   const assignments = source.matchAll(/([\w$]+)\s*=(?![=>])/g);
   return [...declarations, ...assignments].flatMap(([, names]) => names.match(/[\w$]+/g) ?? []);
+}
+
+/**
+ * Whether a cell assigns to a name, as Python does, without a declaration of it.
+ * @param {string} name
+ * @param {Code} cell
+ */
+function isOnlyAssigned(name, { source }) {
+  const own = escaped(name);
+  const declared = new RegExp(
+    `\\b(const|let|var|class|function|import)\\b[^;=]*(?<![\\w$])${own}(?![\\w$])`,
+  );
+  const assigned = new RegExp(`^[ \\t]*${own}\\s*=(?![=>])`, "m");
+  return assigned.test(source) && !declared.test(source);
 }
 
 /** @param {string} name */

@@ -6,7 +6,8 @@ import workerUrl from "./worker.js?worker&url";
 /**
  * @typedef {import("./cell-error.js").CellError} CellError
  * @typedef {import("./plot.js").Plot | import("./plots/lines.js").LinesPlot} Plot
- * @typedef {{ kind: "text", text: string } | { kind: "plot", plot: Plot }} Output
+ * @typedef {{ kind: "text", text: string } | { kind: "plot", plot: Plot } |
+ *   { kind: "error", error: CellError }} Output  an error that came when the cell had ended
  * @typedef {{ passed: boolean, message?: string }} CheckResult
  * @typedef {{ result?: string, error?: CellError, checks: CheckResult[] }} Outcome
  * @typedef {{ resolve: (outcome: Outcome) => void, reject: (error: Error) => void,
@@ -37,6 +38,8 @@ export class Kernel {
   /** @type {Map<number, Pending>} */
   #pending = new Map();
   #runs = 0;
+  /** Where the output of the last run goes: timers and promises may outlive it. */
+  #showLast = (/** @type {Output} */ _) => {};
 
   get isAlive() {
     return this.#worker !== undefined;
@@ -55,6 +58,7 @@ export class Kernel {
     const run = ++this.#runs;
     return new Promise((resolve, reject) => {
       this.#pending.set(run, { resolve, reject, onOutput });
+      this.#showLast = onOutput;
       worker.postMessage({ type: "run", run, label, source, checks });
     });
   }
@@ -106,7 +110,9 @@ export class Kernel {
     } else if (data?.type === "failed") {
       fail(`zeropoint could not start: ${data.message}`);
     } else if (data?.type === "output") {
-      this.#pending.get(data.run)?.onOutput(data.output);
+      const pending = this.#pending.get(data.run);
+      if (pending) pending.onOutput(data.output);
+      else if (data.run === this.#runs) this.#showLast(data.output);
     } else if (data?.type === "done") {
       const pending = this.#pending.get(data.run);
       this.#pending.delete(data.run);

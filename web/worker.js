@@ -3,6 +3,7 @@
 import * as zeropoint from "zeropoint";
 import * as notebook from "zeropoint/notebook";
 import { describeError } from "./cell-error.js";
+import { connectConsole } from "./console.js";
 import { loadDigits } from "./digits.js";
 import { linesPlot } from "./plots/lines.js";
 import { rewriteCell } from "./rewrite.js";
@@ -10,7 +11,8 @@ import { createScope } from "./scope.js";
 
 /**
  * @typedef {{ type: "run", run: number, label: string, source: string, checks: string[] }} RunMessage
- * @typedef {{ kind: "text", text: string } | { kind: "plot", plot: unknown }} Output
+ * @typedef {{ kind: "text", text: string } | { kind: "plot", plot: unknown } |
+ *   { kind: "error", error: import("./cell-error.js").CellError }} Output
  */
 
 const OUTPUT_LIMIT = 200_000; // characters: more than anyone reads, less than a page can hold
@@ -26,6 +28,9 @@ const scope = createScope();
 const cellLabels = new Map();
 
 let run = 0;
+let file = "";
+/** Ends the run of the cell that is running, if one is. @type {((thrown: unknown) => void) | undefined} */
+let failRunning;
 let printed = "";
 let printedTotal = 0;
 let plotTotal = 0;
@@ -36,14 +41,15 @@ let shownPlots = new WeakSet();
 scope.provide({ print, float: notebook.float, int: notebook.int, round: notebook.round });
 scope.provide({ plotLines });
 
-// What goes to the console is seen in the page as well, where most readers look.
-const levels = /** @type {const} */ (["log", "info", "warn", "error", "debug", "dir", "table"]);
-for (const level of levels) {
-  const tell = console[level].bind(console);
-  console[level] = (...values) => {
-    tell(...values);
-    print(...values);
-  };
+connectConsole(console, print);
+
+// A Promise in arithmetic, in a text or taken apart is a forgotten await, and says nothing of it.
+for (const use of [Symbol.toPrimitive, Symbol.iterator]) {
+  Object.defineProperty(Promise.prototype, use, {
+    value: () => {
+      throw new TypeError("a Promise has no value yet: write await before what makes it");
+    },
+  });
 }
 
 /** @type {Record<string, Record<string, unknown>>} */
@@ -100,7 +106,8 @@ function write(text) {
   if (room < 0) return;
   printedTotal += text.length;
   printed += cut(text, room);
-  if (performance.now() - flushedAt > FLUSH_AFTER) flush();
+  // After its end nobody else shows what a cell prints.
+  if (!failRunning || performance.now() - flushedAt > FLUSH_AFTER) flush();
 }
 
 /**
@@ -203,7 +210,7 @@ function evaluate(code, file, isAsync) {
 
 /** @param {RunMessage} message */
 async function runCell({ run: id, label, source, checks }) {
-  const file = `zeropoint-cell-${id}.js`;
+  file = `zeropoint-cell-${id}.js`;
   cellLabels.set(file, label);
   run = id;
   printedTotal = 0;
@@ -214,18 +221,46 @@ async function runCell({ run: id, label, source, checks }) {
   /** @type {string | undefined} */
   let result;
   let error;
+  /** @type {Promise<never>} */
+  const failed = new Promise((_, reject) => {
+    failRunning = reject;
+  });
   try {
     const { hoisted, body } = rewriteCell(source);
     if (hoisted.trim() !== "") evaluate(hoisted, file, false);
-    const value = await evaluate(body, file, true);
+    const value = await Promise.race([evaluate(body, file, true), failed]);
     result = show(value);
   } catch (thrown) {
-    error = describeError(thrown, file, (name) => cellLabels.get(name));
+    error = describe(thrown);
   }
+  failRunning = undefined;
   flush();
   const checked = error ? [] : checks.map((check) => runCheck(check, id));
   post({ type: "done", run: id, result, error, checks: checked });
 }
+
+/** @param {unknown} thrown */
+function describe(thrown) {
+  const error = describeError(thrown, file, (name) => cellLabels.get(name));
+  const [, name] = /^([\w$]+)\.[\w$]+ is not a function$/.exec(error.message) ?? [];
+  if (name && name in scope.names && scope.names[name] instanceof Promise) error.promise = name;
+  return error;
+}
+
+/**
+ * What a timer throws, or a promise that nobody awaits, ends the cell that is running; else it is shown
+ * at the one that ran last.
+ * @param {Event} event
+ * @param {unknown} thrown
+ */
+function uncaught(event, thrown) {
+  event.preventDefault();
+  if (failRunning) failRunning(thrown);
+  else post({ type: "output", run, output: { kind: "error", error: describe(thrown) } });
+}
+
+self.addEventListener("error", (event) => uncaught(event, event.error ?? event.message));
+self.addEventListener("unhandledrejection", (event) => uncaught(event, event.reason));
 
 /** @param {unknown} value */
 function show(value) {

@@ -99,6 +99,8 @@ describe("A cell", () => {
   it("shows what goes to the console, too", async () => {
     const { output } = await runInFirstCell('console.log("a", 1);\nconsole.info([2]);\n3');
     assert.equal(output, "a 1\n[2]\n3");
+    const { output: filled } = await runInFirstCell(`console.log("%s: %d", "a", 1.5)`);
+    assert.equal(filled, "a: 1");
     const { output: more } = await runInFirstCell("console.table([1]);\nconsole.dir({ a: 1 });");
     assert.equal(more, "[1]\n{'a': 1}");
   });
@@ -493,17 +495,51 @@ describe("A worker that cannot be loaded", () => {
   });
 });
 
-describe("A worker that fails outside of any cell", () => {
-  it("is reported, and the next run starts a fresh one", async () => {
-    await typeInto(
-      page,
-      cell(1),
+describe("What comes when a cell has ended", () => {
+  it("is shown at that cell: what a timer prints, and what it throws", async () => {
+    const first = `${cell(1)} .cell-output`;
+    await runInFirstCell("setTimeout(() => print('late'), 50);\nlet kept = 1;");
+    await page.waitForSelector(`${first} pre.text`);
+    assert.equal((await textOf(page, first)).trim(), "late");
+    await runInFirstCell("setTimeout(() => {\n  throw new Error('too late');\n}, 50);\n1");
+    await page.waitForSelector(`${first} .cell-error`);
+    assert.match(
+      await textOf(page, first),
+      /1\s+Error too late\s*line 2\s*It came after the cell had ended: is an await missing\?/,
+    );
+    // The notebook's variables are still there.
+    assert.equal((await runInFirstCell("kept + 1")).output, "2");
+  });
+
+  it("is shown, too, where a promise is rejected that nobody awaits", async () => {
+    await runInFirstCell("Promise.reject(new RangeError('alone'));\n1");
+    await page.waitForSelector(`${cell(1)} .cell-error`);
+    assert.match(await textOf(page, `${cell(1)} .cell-error`), /^\s*RangeError alone/);
+  });
+});
+
+describe("What a timer throws while its cell is waiting", () => {
+  it("ends that cell, and leaves the variables as they are", async () => {
+    await runInFirstCell("let kept = 1;");
+    const { state, error } = await runInFirstCell(
       "setTimeout(() => { throw new Error('late'); }, 20);\nawait new Promise(() => {});",
     );
-    await press(page, "Mod+Enter");
-    await page.waitForSelector(`${cell(1)} .cell-error`);
-    assert.match(await textOf(page, `${cell(1)} .cell-error`), /worker .* failed: .*late/);
-    const { output } = await runInFirstCell("1 + 1");
-    assert.equal(output, "2");
+    assert.equal(state, "failed");
+    assert.match(error, /^\s*Error late\s*line 1/);
+    assert.equal((await runInFirstCell("kept + 1")).output, "2");
+  });
+});
+
+describe("A forgotten await", () => {
+  it("is named where a Promise meets an operator, a text or a method", async () => {
+    const missing = /write await before what makes it/;
+    assert.match((await runInFirstCell("Promise.resolve(1) + 1")).error, missing);
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the cell's own
+    assert.match((await runInFirstCell("`${Promise.resolve(1)}`")).error, missing);
+    assert.match(
+      (await runInFirstCell("const later = Promise.resolve(1);\nlater.add(1)")).error,
+      /later is a Promise: write await/,
+    );
+    assert.match((await runInFirstCell("const [q, s] = later;")).error, missing);
   });
 });

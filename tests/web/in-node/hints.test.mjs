@@ -49,8 +49,24 @@ describe("hint, for a name that is not defined", () => {
     );
   });
 
+  it("says that a name needs a declaration, which Python does not have", () => {
+    const instead = "JavaScript declares a name first: let a = …";
+    assert.equal(missing("a", "a = [1, 2];\na"), instead);
+    assert.equal(missing("a", "let b = 1;\n  a = b;"), instead);
+    assert.match(missing("a", "a = 1;\nlet a;"), /further down/);
+    assert.match(missing("a", "if (a == 1) print(2);"), /^No cell/);
+  });
+
   it("says that cells run in a worker", () => {
     assert.equal(missing("document"), "Cells run in a worker, which has no document.");
+    assert.equal(missing("localStorage"), "Cells run in a worker, which has no localStorage.");
+  });
+});
+
+describe("hint, for a promise", () => {
+  it("says where the await is missing", () => {
+    const error = { name: "TypeError", message: "q.add is not a function", promise: "q" };
+    assert.equal(hint(error, CELLS[0], CELLS), "q is a Promise: write await before what makes it.");
   });
 });
 
@@ -64,6 +80,24 @@ describe("hint, for the grammar", () => {
     assert.match(refused("import torch", 1), /import \{ torch \}/);
     assert.match(refused("for i in y:", 1), /for \(const/);
     assert.match(refused("if x:", 1), /if \(/);
+  });
+
+  it("knows Python's words inside a line", () => {
+    assert.match(refused('f"scale: {s}"', 1), /`text with \$\{x\}`/);
+    assert.match(refused("y = [f(x) for x in xs]", 1), /list\.map/);
+    assert.match(refused("if (not x) print(1)", 1), /!x/);
+    assert.match(refused("x > 1 and x < 3", 1), /x && y/);
+    assert.match(refused("f = lambda x: x", 1), /=>/);
+    assert.match(refused("x is None", 1), /===/);
+    assert.match(refused("y = 1 if x else 2", 1), /\? x : y/);
+    assert.match(refused("let x = 1;  # one", 1), /\/\/ a comment/);
+    assert.match(refused("else:", 1), /\{ … \}/);
+  });
+
+  it("says nothing of words in texts and comments, nor of JavaScript's own", () => {
+    assert.equal(refused('print("this is not it" 1)', 1), "");
+    assert.equal(refused("let x = ; // and not y", 1), "");
+    assert.equal(refused("if (x) y(; else z()", 1), "");
   });
 
   it("says nothing of other lines, and of other errors", () => {
