@@ -346,11 +346,8 @@ export class Cell {
     this.output.hidden = false;
     if (output.kind === "plot") {
       const { plot } = output;
-      const tree =
-        plot.kind === "lines"
-          ? linesFigure(plot, innerWidth(this.output))
-          : quantizationErrorPlot(plot);
-      this.output.append(toDom(tree));
+      if (plot.kind === "lines") this.#addLines(plot);
+      else this.output.append(toDom(quantizationErrorPlot(plot)));
       makeScrollable(this.output);
       return;
     }
@@ -363,6 +360,28 @@ export class Cell {
     const last = this.output.lastElementChild;
     if (last?.matches("pre.text")) last.append(output.text);
     else this.output.append(toDom(h("pre", { class: "text" }, output.text)));
+  }
+
+  /**
+   * A plot that is drawn again when there is more or less room: on a telephone that is turned, or when a
+   * notebook that ran out of sight is shown.
+   * @param {import("./plots/lines.js").LinesPlot} plot
+   */
+  #addLines(plot) {
+    const draw = () => toDom(linesFigure(plot, room));
+    let room = innerWidth(this.output);
+    const figure = draw();
+    this.output.append(figure);
+    const observer = new ResizeObserver(() => {
+      if (!figure.isConnected) return observer.disconnect();
+      const width = innerWidth(this.output);
+      if (width <= 0 || width === room) return;
+      room = width;
+      // The table stays as it is, open or not.
+      const [box, fresh] = [figure, draw()].map((each) => each.querySelector(".drawing-box"));
+      box?.replaceChildren(...(fresh?.childNodes ?? []));
+    });
+    observer.observe(this.output);
   }
 
   /**

@@ -132,6 +132,35 @@ describe("A cell", () => {
     assert.ok(height > 300 && height < 900, `${height} pixels`);
   });
 
+  it("draws lines anew when there is more room for them, and leaves their table open", async () => {
+    await page.setViewport({ width: 360, height: 740 });
+    const plot =
+      '{ title: "t", x: "x", y: "y", series: [{ name: "a", points: [[0, 1], [2, 3]] }] }';
+    await runInFirstCell(`plotLines(${plot});`);
+    const svg = `${cell(1)} .drawing-box svg`;
+    const width = () => page.$eval(svg, (element) => element.getBoundingClientRect().width);
+    const narrow = await width();
+    await click(page, `${cell(1)} .panel-table summary`);
+    await page.setViewport({ width: 740, height: 360 });
+    await page.waitForFunction(
+      (selector, before) =>
+        document.querySelector(selector).getBoundingClientRect().width > before + 100,
+      {},
+      svg,
+      narrow,
+    );
+    assert.equal(await page.$$eval(svg, (all) => all.length), 1);
+    assert.ok(await page.$eval(`${cell(1)} .panel-table`, (table) => table.open));
+    await page.setViewport({ width: 360, height: 740 });
+    await page.waitForFunction(
+      (selector, before) =>
+        document.querySelector(selector).getBoundingClientRect().width === before,
+      {},
+      svg,
+      narrow,
+    );
+  });
+
   it("stays where it is when it has been run and judged", async () => {
     const left = () =>
       page.$eval(`${cell(6)} .cell-code`, (code) => code.getBoundingClientRect().left);

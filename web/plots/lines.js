@@ -81,7 +81,7 @@ export function linesFigure({ title, x, y, series, level }, room) {
     legend(series, level),
     h(
       "div",
-      { class: "scroll-x" },
+      { class: "scroll-x drawing-box" },
       drawing(
         width,
         HEIGHT,
