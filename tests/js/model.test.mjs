@@ -258,6 +258,19 @@ describe("Sequential", () => {
     );
   });
 
+  it("says so once in the error's stack, which reaches to the caller", () => {
+    const prepared = prepare(makeModel(), defaultQConfig).calibrate([floats([2, 8])]);
+    for (const model of [makeModel(), prepared, convert(prepared)]) {
+      const caller = () => model.forward(floats([2, 9]));
+      assert.throws(caller, ({ stack }) => {
+        // Firefox and Safari leave the message out of it.
+        assert.ok(stack.split("(in layer").length <= 2, stack);
+        assert.match(stack, /\bcaller\b/);
+        return true;
+      });
+    }
+  });
+
   it("says in errors which layer it was", () => {
     refuses(
       () => makeModel().forward(floats([2, 9])),

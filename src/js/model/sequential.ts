@@ -144,7 +144,16 @@ export function runLayers<Step extends NamedLayer, Value>(
   x: Value,
   run: (step: Step, input: Value, index: number) => Value,
 ): Value {
-  return steps.reduce((input, step, index) => inLayer(step, () => run(step, input, index)), x);
+  let value = x;
+  // A plain loop: an error's stack has room for ten calls, and the caller's should be among them.
+  for (const [index, step] of steps.entries()) {
+    try {
+      value = run(step, value, index);
+    } catch (error) {
+      throw toldIn(step, error);
+    }
+  }
+  return value;
 }
 
 /** The same of layers that run asynchronously, with options for each. */
@@ -181,12 +190,13 @@ export function inLayer<T>(step: NamedLayer, work: () => T): T {
 /** An error that says in which layer it happened, if it is of this library. */
 function toldIn({ name, layer }: NamedLayer, error: unknown): unknown {
   if (!(error instanceof Error)) return error;
-  const { code, message } = error as Partial<ZeropointError>;
+  // The stack before the message: an engine may not make its text until it is read.
+  const { stack, code, message } = error as Partial<ZeropointError>;
   if (typeof code === "string" && code.startsWith("ZP_")) {
     const told = `${message} (in layer "${name}", ${layer.typeName})`;
     error.message = told;
-    if (error.stack !== undefined && message !== undefined) {
-      error.stack = error.stack.replace(message, () => told);
+    if (stack !== undefined && message !== undefined) {
+      error.stack = stack.replace(message, () => told);
     }
   }
   return error;
