@@ -25,7 +25,8 @@ export interface CodesByDType {
 }
 
 /** An integer type that values can be quantized to. */
-export type DType = keyof CodesByDType;
+// Extract makes editors and the compiler's messages say DType, and show its names, not "keyof …".
+export type DType = Extract<keyof CodesByDType, string>;
 
 /**
  * The array that holds codes of a dtype.

@@ -29,7 +29,7 @@ export interface CodesByQDType {
 }
 
 /** A quantized dtype of PyTorch. */
-export type QDType = keyof CodesByQDType;
+export type QDType = Extract<keyof CodesByQDType, string>;
 
 /** How the codes of a `TorchQuantizedTensor` stand for values, by PyTorch's names. */
 export type TensorQScheme =
