@@ -84,7 +84,7 @@ export function checkShape(where: string, argument: string, value: unknown): num
       `${where}: ${argument} must have at most ${MAX_RANK} axes, got ${show(rank)}`,
     );
   }
-  const shape: number[] = [];
+  const shape = new Array<number>(rank);
   for (let axis = 0; axis < rank; axis++) {
     const length = given[axis];
     if (!isIntegerWithin(length, 0, Infinity)) {
@@ -97,7 +97,7 @@ export function checkShape(where: string, argument: string, value: unknown): num
         `${where}: ${argument}[${axis}] must be less than 2^32, got ${length}`,
       );
     }
-    shape.push(length + 0); // -0 becomes 0
+    shape[axis] = length + 0; // -0 becomes 0
   }
   return shape;
 }

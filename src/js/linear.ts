@@ -14,6 +14,7 @@ import {
 import { DTYPES, type DType } from "./dtype.js";
 import { checkStatus, rangeError } from "./errors.js";
 import { activeCore } from "./init.js";
+import { aligned } from "./memory.js";
 import { PackedWeight, type WeightCodes } from "./packed-weight.js";
 import {
   type CheckedQParams,
@@ -245,12 +246,12 @@ export function multiplyPacked(
   out: Float32Array,
 ): void {
   const size = rows * weight.inFeatures;
-  const [xAt, scratchAt, outAt] = memory.layOut(
-    where,
-    4 * size,
-    weight.scratchBytes(rows),
-    4 * rows * weight.outFeatures,
-  );
+  // Reserved as one, for a list of three places would be garbage in every call.
+  const xBytes = aligned(4 * size);
+  const scratchBytes = aligned(weight.scratchBytes(rows));
+  const xAt = memory.reserve(where, xBytes + scratchBytes + 4 * rows * weight.outFeatures);
+  const scratchAt = xAt + xBytes;
+  const outAt = scratchAt + scratchBytes;
   try {
     memory.copyIn(where, "Float32Array", xAt, data, size);
     const status = module.linearPacked(

@@ -95,23 +95,29 @@ export class Memory {
   }
 
   /**
-   * Begins a call: makes the block large enough for its buffers, of so many bytes each.
-   * @returns where in the heap they are
+   * Begins a call: makes the block large enough for so many bytes.
+   * @returns where in the heap it is
    * @throws {RangeError} `ZP_OUT_OF_MEMORY`
    */
+  reserve(where: string, bytes: number): number {
+    return this.#block !== 0 && bytes <= this.#capacity ? this.#block : this.#grow(where, bytes);
+  }
+
+  /**
+   * The same for buffers of so many bytes each, one after the other.
+   * @returns where in the heap they are
+   */
   layOut(where: string, ...sizes: number[]): number[] {
-    // Where they are in the present block; in place, for this runs in every call, however small.
-    const block = this.#block;
-    let end = block;
+    // In place, for this runs in every call, however small.
+    let end = 0;
     for (let i = 0; i < sizes.length; i++) {
       const at = end;
       end += aligned(sizes[i]);
       sizes[i] = at;
     }
-    const needed = end - block;
-    if (block !== 0 && needed <= this.#capacity) return sizes;
-    const moved = this.#grow(where, needed) - block;
-    return sizes.map((at) => at + moved);
+    const block = this.reserve(where, end);
+    for (let i = 0; i < sizes.length; i++) sizes[i] += block;
+    return sizes;
   }
 
   /** Ends a call: a block larger than worth keeping goes back to the heap. */
