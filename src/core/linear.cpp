@@ -50,9 +50,10 @@ double tolerance(std::size_t k) {
   return static_cast<double>(std::min(k, std::size_t{1} << 16)) * 0x1p-24;
 }
 
-// Which rows of a block are meant.
+// Which rows of a block are meant. The list is in scratch memory, where a thread that comes late
+// still finds it: see parallel.h.
 struct Rows {
-  std::uint16_t places[kernels::kMaxRows];
+  std::uint16_t* places;
   std::size_t count = 0;
 
   void add(std::size_t row) { places[count++] = static_cast<std::uint16_t>(row); }
@@ -66,7 +67,6 @@ class BlockProduct {
                std::span<std::byte> scratch, const float* x, float* out)
       : panels_(panels),
         digits_(block.lines(scratch)),
-        chunks_(block.chunks),
         scales_(block.scales(scratch)),
         sums_(block.sums(scratch)),
         x_(x),
@@ -77,11 +77,12 @@ class BlockProduct {
   void write(const Rows& rows, Digits format) const {
     // Writing digits costs about as much as multiplying by 32 outputs.
     const std::size_t parts = part_count(rows.count, std::uint64_t{32} * rows.count * panels_.k);
-    parallel_for(parts, [&](std::size_t part) {
+    parallel_for(parts, [=, panels = panels_, digits = digits_, scales = scales_, sums = sums_,
+                         x = x_](std::size_t part) {
       const std::size_t last = part_start(rows.count, part + 1, parts);
       for (std::size_t r = part_start(rows.count, part, parts); r < last; ++r) {
-        scales_[r] = kernels::digits_f32(x_ + rows.places[r] * panels_.k, panels_, format,
-                                         rows.count, r, digits_, sums_ + r * chunks_);
+        scales[r] = kernels::digits_f32(x + rows.places[r] * panels.k, panels, format, rows.count,
+                                        r, digits, sums + r * panels.chunks);
       }
     });
   }
@@ -108,7 +109,6 @@ class BlockProduct {
  private:
   const kernels::Panels& panels_;
   std::uint8_t* digits_;
-  std::size_t chunks_;
   kernels::RowScale* scales_;
   double* sums_;
   const float* x_;
@@ -119,8 +119,8 @@ class BlockProduct {
 
 }  // namespace
 
-RowBlock::RowBlock(std::size_t bytes_of_row, std::size_t chunk_count, std::size_t m)
-    : row_bytes(bytes_of_row), chunks(chunk_count) {
+RowBlock::RowBlock(std::size_t line_bytes, std::size_t chunk_count, std::size_t m)
+    : row_bytes(line_bytes), chunks(chunk_count) {
   // So many bytes stay in a second-level cache while all weights pass.
   constexpr std::size_t kBlockBytes = std::size_t{384} * 1024;
   const std::size_t fit =
@@ -150,13 +150,13 @@ void linear_packed(const float* x, std::size_t m, const kernels::Panels& panels,
   for (std::size_t row = 0; row < m; row += block.rows) {
     const BlockProduct product(panels, bias, block, scratch, x + row * panels.k,
                                out.data() + row * panels.n);
-    Rows rows;
+    Rows rows{block.places(scratch)};
     for (std::size_t r = row; r < std::min(row + block.rows, m); ++r) rows.add(r - row);
     if (tries_short) {
       // Each row for itself, so that no result depends on other rows.
       product.write(rows, Digits::kI7Short);
-      Rows short_rows;
-      Rows others;
+      Rows short_rows{rows.places + block.rows};
+      Rows others{rows.places};  // which are the list of all rows, less those
       for (std::size_t r = 0; r < rows.count; ++r) {
         (product.is_enough(r) ? short_rows : others).add(r);
       }

@@ -25,9 +25,7 @@ struct RowBlock {
     return {kernels::byte_row_bytes(panels.steps), 0, m};
   }
 
-  [[nodiscard]] std::size_t bytes() const {
-    return rows * (row_bytes + sizeof(kernels::RowScale) + chunks * sizeof(double));
-  }
+  [[nodiscard]] std::size_t bytes() const { return rows * bytes_of_row(); }
   [[nodiscard]] std::uint8_t* lines(std::span<std::byte> scratch) const {
     return reinterpret_cast<std::uint8_t*>(scratch.data());
   }
@@ -38,9 +36,20 @@ struct RowBlock {
     return reinterpret_cast<double*>(scratch.data() +
                                      rows * (row_bytes + sizeof(kernels::RowScale)));
   }
+  /// Room for two lists of rows.
+  [[nodiscard]] std::uint16_t* places(std::span<std::byte> scratch) const {
+    return reinterpret_cast<std::uint16_t*>(scratch.data() +
+                                            rows * (bytes_of_row() - kPlacesBytes));
+  }
 
  private:
-  RowBlock(std::size_t bytes_of_row, std::size_t chunk_count, std::size_t m);
+  static constexpr std::size_t kPlacesBytes = 2 * sizeof(std::uint16_t);
+
+  [[nodiscard]] std::size_t bytes_of_row() const {
+    return row_bytes + sizeof(kernels::RowScale) + chunks * sizeof(double) + kPlacesBytes;
+  }
+
+  RowBlock(std::size_t line_bytes, std::size_t chunk_count, std::size_t m);
 };
 
 }  // namespace zeropoint
