@@ -123,8 +123,13 @@ RowBlock::RowBlock(std::size_t line_bytes, std::size_t chunk_count, std::size_t 
     : row_bytes(line_bytes), chunks(chunk_count) {
   // So many bytes stay in a second-level cache while all weights pass.
   constexpr std::size_t kBlockBytes = std::size_t{384} * 1024;
-  const std::size_t fit =
-      std::clamp(kBlockBytes / (row_bytes + 16), std::size_t{16}, kernels::kMaxRows);
+  // So many at most where rows are too long to stay: sizes of 32 bits must hold them.
+  constexpr std::size_t kMostBytes = std::size_t{1} << 28;
+  constexpr std::size_t kFew = 16;
+  std::size_t fit = std::clamp(kBlockBytes / (row_bytes + 16), kFew, kernels::kMaxRows);
+  if (bytes_of_row() > kMostBytes / kFew) {
+    fit = std::max(kMostBytes / bytes_of_row(), std::size_t{1});
+  }
   // Blocks of about the same size: few rows take almost as long as many. Most kernels take six
   // lines at a time.
   const std::size_t blocks = std::max((m + fit - 1) / fit, std::size_t{1});

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compare.h"
+#include "core/linear_work.h"
 #include "packed.h"
 #include "random.h"
 #include "reference/panels.h"
@@ -629,6 +630,23 @@ std::vector<float> multiply_row(const std::vector<float>& x, const std::vector<s
   std::vector<float> y(n);
   linear_packed(x.data(), 1, panels_of(block.data()), nullptr, format, scratch.span(), y);
   return y;
+}
+
+TEST(RowBlock, TakesFewerBytesThan32BitsCountHoweverLongRowsAre) {
+  kernels::Panels panels{};
+  panels.n = 1;
+  panels.k = std::size_t{1} << 24;
+  panels.bits = 2;
+  panels.group = 1;
+  // Groups of one input are the worst: a pair of steps and a sum for each.
+  panels.chunks = panels.k;
+  panels.steps = 2 * panels.k;
+  const RowBlock block = RowBlock::digits_of(panels, 1000);
+  EXPECT_EQ(block.rows, 1U);
+  EXPECT_LT(block.bytes(), std::uint64_t{1} << 32);
+  panels.chunks = 1;
+  panels.steps = 250;
+  EXPECT_GT(RowBlock::digits_of(panels, 1000).rows, 16U);
 }
 
 TEST(LinearPacked, HoldsAScaledInputThatRoundsUpToAPowerOfTwo) {
