@@ -254,6 +254,23 @@ TEST(Linear, AddsInDoubleInTheOrderOfTheKernels) {
   }
 }
 
+TEST(Linear, AddsInFloat32InTheOrderOfTheKernelsIfAsked) {
+  Random random(101);
+  for (std::size_t k = 0; k < 40; ++k) {
+    const Layer layer = {5, k, 3, random.uniforms(5 * k, -2.0F, 2.0F),
+                         random.uniforms(3, -2.0F, 2.0F)};
+    const std::vector<float> w = random.uniforms(3 * k, -2.0F, 2.0F);
+    std::vector<float> expected;
+    for (std::size_t row = 0; row < layer.m; ++row) {
+      for (std::size_t output = 0; output < layer.n; ++output) {
+        const auto dot = reference::dot<float>(layer.x.data() + row * k, w.data() + output * k, k);
+        expected.push_back(dot + layer.bias[output]);
+      }
+    }
+    EXPECT_TRUE(same(run(layer, w, Accumulate::kFloat32), expected)) << k;
+  }
+}
+
 template <typename W>
 void expect_batch_invariant(const Layer& layer, const W& w) {
   const std::vector<float> together = run(layer, w, Accumulate::kExact);
@@ -475,7 +492,8 @@ TEST(LinearQuantized, SumsFullScaleInputsExactly) {
 
 // What 28 bits lose beside an outlier is all there is where the outlier's weight is 0.
 TEST(LinearQuantized, SeesTinyInputsBesideHugeOnes) {
-  for (const float huge : {1e9F, 1e20F, FLT_MAX}) {
+  // From 2^27 on rows are scaled down, which alone makes the smallest number 0.
+  for (const float huge : {0x1p26F, 0x1p27F, 1e9F, 1e20F, FLT_MAX}) {
     for (const float tiny : {1.0F, 1e-20F, FLT_MIN, testing::kSmallest}) {
       const Layer layer = {1, 3, 3, {huge, tiny, tiny}, {}};
       const Weights<std::int8_t> w = {
@@ -676,6 +694,50 @@ TEST(LinearQuantized, LeavesOutputUntouchedOnAWrongNumberOfScales) {
   expect_needs(WeightGranularity::kPerGroup, 2, 6);
   expect_needs(WeightGranularity::kPerGroup, 4, 3);
   expect_needs(WeightGranularity::kPerGroup, 1, 12);
+}
+
+TEST(LinearQuantized, LeavesOutputUntouchedIfScratchIsTooSmall) {
+  testing::AlignedBytes block(0);
+  const auto w = weights_3x4(WeightGranularity::kPerTensor, 0, 1);
+  ASSERT_EQ(testing::pack(w.view(), 3, 4, block), Status::kOk);
+  const std::size_t needed = linear_scratch_size(block.data(), 2);
+  const testing::AlignedBytes scratch(needed);
+  Output<float> y(6);
+  const auto run_with = [&](std::size_t size) {
+    return linear(std::vector<float>(8), 2, block.data(), {}, Accumulate::kExact,
+                  scratch.span().first(size), y.span());
+  };
+  for (const std::size_t size : {std::size_t{0}, needed - 1}) {
+    EXPECT_EQ(run_with(size), Status::kShapeMismatch);
+    EXPECT_TRUE(y.untouched());
+  }
+  EXPECT_EQ(run_with(needed), Status::kOk);
+}
+
+TEST(PackWeight, TakesExactlyTheBytesThatItAskedFor) {
+  const auto w = weights_3x4(WeightGranularity::kPerTensor, 0, 1);
+  const std::size_t size = packed_weight_size({3, 4});
+  const testing::AlignedBytes out(size + 1);
+  for (const std::size_t wrong : {std::size_t{0}, size - 1, size + 1}) {
+    EXPECT_EQ(pack_weight(w.view(), 3, 4, out.span().first(wrong)), Status::kShapeMismatch);
+  }
+  EXPECT_EQ(pack_weight(w.view(), 3, 4, out.span().first(size)), Status::kOk);
+  const auto [n, k] = packed_weight_shape(out.data());
+  EXPECT_EQ(n, 3U);
+  EXPECT_EQ(k, 4U);
+}
+
+TEST(PackedWeightSize, Is0ForShapesThatCannotBePacked) {
+  EXPECT_EQ(packed_weight_size({3, 4, DType::kInt16}), 0U);
+  EXPECT_EQ(packed_weight_size({3, 4, DType::kInt8, WeightGranularity::kPerGroup, 0}), 0U);
+  EXPECT_EQ(packed_weight_size({3, 4, DType::kInt8, WeightGranularity::kPerGroup, 3}), 0U);
+  // Codes alone would fill 2^32 bytes, or many times as many.
+  EXPECT_EQ(packed_weight_size({65536, 65536}), 0U);
+  EXPECT_EQ(packed_weight_size({UINT32_MAX, UINT32_MAX}), 0U);
+  if constexpr (sizeof(std::size_t) > 4) {
+    EXPECT_EQ(packed_weight_size({std::size_t{UINT32_MAX} + 1, 1}), 0U);
+    EXPECT_EQ(packed_weight_size({1, std::size_t{UINT32_MAX} + 1}), 0U);
+  }
 }
 
 TEST(LinearQuantized, LeavesOutputUntouchedOnInvalidGroupSize) {

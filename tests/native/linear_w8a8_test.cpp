@@ -6,9 +6,12 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "compare.h"
+#include "core/linear_work.h"
+#include "core/packed_weight.h"
 #include "kernels/panels.h"
 #include "packed.h"
 #include "random.h"
@@ -52,6 +55,12 @@ TEST(ChooseQuantizationParams, HalvesTheCodesTowardZeroForAReducedRange) {
   EXPECT_EQ(qparams.zero_point, 0);
 }
 
+TEST(ChooseQuantizationParams, RoundsTheZeroPointHalfToEven) {
+  EXPECT_EQ(choose({-0.5F, 254.5F}).zero_point, 0);
+  EXPECT_EQ(choose({-1.5F, 253.5F}).zero_point, 2);
+  EXPECT_EQ(choose({-2.5F, 252.5F}).zero_point, 2);
+}
+
 TEST(ChooseQuantizationParams, TakesATenthForAScaleWithoutAReciprocal) {
   for (const float max : {0.0F, testing::kSmallest, 1e-37F}) {
     EXPECT_EQ(choose({0.0F, max}).scale, 0.1) << max;
@@ -68,6 +77,8 @@ TEST(ChooseQuantizationParams, RaisesSmallScalesAndTheRangeWithThem) {
   // Widened on both sides alike, so zero stays at two thirds.
   EXPECT_EQ(choose({-2e-5F, 1e-5F}).scale, smallest);
   EXPECT_EQ(choose({-2e-5F, 1e-5F}).zero_point, 170);
+  // The limit is a float32, a little below 6.1e-5; this scale lies between the two.
+  EXPECT_EQ(choose({0.0F, 0.015555F}).scale, double{0.015555F} / 255.0);
 }
 
 TEST(ChooseQuantizationParams, RefusesRangesThatAreNotFiniteOrNotOrdered) {
@@ -122,17 +133,19 @@ struct Layer {
   std::vector<std::uint8_t> qx;
   std::vector<std::int8_t> codes;
   std::vector<float> scales;
+  DType dtype = DType::kInt8;
+  std::int32_t zero_point = 0;  // of the weight
+  std::optional<WeightGranularity> granularity = std::nullopt;
 
-  // The packed weight; kOk unless its parts do not fit.
+  // The packed weight; kOk unless its parts do not fit. As many scales as there are say what has
+  // one, unless `granularity` does.
   Status pack(testing::AlignedBytes& block) const {
-    const std::vector<std::int32_t> zeros(scales.size());
-    const QuantizedWeight<std::int8_t> w = {
-        codes,
-        DType::kInt8,
-        scales.size() == 1 ? WeightGranularity::kPerTensor : WeightGranularity::kPerOutput,
-        0,
-        scales,
-        zeros};
+    const std::vector<std::int32_t> zero_points(scales.size(), zero_point);
+    const WeightGranularity by_scales =
+        scales.size() == 1 ? WeightGranularity::kPerTensor : WeightGranularity::kPerOutput;
+    constexpr std::size_t kGroup = 2;
+    const QuantizedWeight<std::int8_t> w = {codes,  dtype,  granularity.value_or(by_scales),
+                                            kGroup, scales, zero_points};
     return testing::pack(w, n, k, block);
   }
 
@@ -142,10 +155,10 @@ struct Layer {
 
   // The exact sum of an output.
   [[nodiscard]] std::int64_t sum(std::size_t row, std::size_t column,
-                                 std::int32_t zero_point) const {
+                                 std::int32_t input_zero_point) const {
     std::int64_t total = 0;
     for (std::size_t i = 0; i < k; ++i) {
-      const int step = int{qx[row * k + i]} - zero_point;
+      const int step = int{qx[row * k + i]} - input_zero_point;
       total += std::int64_t{step} * codes[column * k + i];
     }
     return total;
@@ -175,22 +188,30 @@ constexpr std::array kSizes = {Size{1, 1, 1},  Size{1, 16, 3},   Size{2, 15, 1},
                                Size{3, 0, 2},  Size{2, 4, 0},    Size{4, 64, 8},
                                Size{7, 31, 9}, Size{1, 1000, 2}, Size{2, kernels::kChunk, 9}};
 
+// What a W8A8 layer takes, which may be less than linear_scratch_size(): digits often take more.
+std::size_t scratch_size(const testing::AlignedBytes& block, std::size_t m) {
+  const std::size_t needed = RowBlock::bytes_of(panels_of(block.data()), m).bytes();
+  EXPECT_LE(needed, linear_scratch_size(block.data(), m));
+  return needed;
+}
+
 // A layer is packed for the call.
+// @param missing  bytes of scratch memory too few
 Status dynamic(const Layer& layer, QParams activation, std::span<const float> bias,
-               std::span<float> y) {
+               std::span<float> y, std::size_t missing = 0) {
   testing::AlignedBytes block(0);
   const Status status = layer.pack(block);
   if (status != Status::kOk) return status;
-  const testing::AlignedBytes scratch(linear_scratch_size(block.data(), layer.m));
+  const testing::AlignedBytes scratch(scratch_size(block, layer.m) - missing);
   return linear_dynamic(layer.qx, layer.m, activation, block.data(), bias, scratch.span(), y);
 }
 
 Status quantized(const Layer& layer, QParams input, std::span<const std::int32_t> bias,
-                 QParams output, std::span<std::uint8_t> q) {
+                 QParams output, std::span<std::uint8_t> q, std::size_t missing = 0) {
   testing::AlignedBytes block(0);
   const Status status = layer.pack(block);
   if (status != Status::kOk) return status;
-  const testing::AlignedBytes scratch(linear_scratch_size(block.data(), layer.m));
+  const testing::AlignedBytes scratch(scratch_size(block, layer.m) - missing);
   return linear_static(layer.qx, layer.m, input, block.data(), bias, output, scratch.span(), q);
 }
 
@@ -238,6 +259,20 @@ TEST(LinearDynamic, SumsBeyondInt32Exactly) {
   EXPECT_EQ(y[0], 0.0F);
 }
 
+// More rows than are multiplied at a time: of many inputs, where few fit into the cache; as many as
+// kernels take at most, and twice as many; and as many as take more memory as bytes than as digits.
+constexpr std::array kTallSizes = {Size{40, 9000, 3}, Size{kernels::kMaxRows, 5, 3},
+                                   Size{2 * kernels::kMaxRows, 5, 9}, Size{195, 1000, 2}};
+
+TEST(LinearDynamic, MatchesTheFormulaForMoreRowsThanABlock) {
+  Random random(55);
+  for (const Size size : kTallSizes) {
+    SCOPED_TRACE(::testing::Message() << size.m << " x " << size.k << " x " << size.n);
+    const Layer layer = random_layer(size.m, size.k, size.n, true, random);
+    expect_dynamic(layer, {0.0371, 100}, random.uniforms(size.n, -5.0F, 5.0F));
+  }
+}
+
 // More inputs than int32 holds the products of: exactly as many as are summed at a time, and more.
 constexpr std::array kLongSizes = {Size{3, kernels::kByteInputs, 9},
                                    Size{2, kernels::kByteInputs + 1, 5},
@@ -268,6 +303,7 @@ struct Arguments {
   QParams output = {0.5, 10};
   std::size_t bias = 2;
   std::size_t out = 4;
+  std::size_t missing_scratch = 0;
 };
 
 Arguments arguments() {
@@ -279,7 +315,7 @@ Status run_dynamic(const Arguments& a) {
   const std::vector<float> bias(a.bias);
   Output<float> y(a.out);
   const Layer& layer = a.layer;
-  const Status status = dynamic(layer, a.input, bias, y.span());
+  const Status status = dynamic(layer, a.input, bias, y.span(), a.missing_scratch);
   EXPECT_EQ(y.untouched(), status != Status::kOk);
   return status;
 }
@@ -288,7 +324,7 @@ Status run_static(const Arguments& a) {
   const std::vector<std::int32_t> bias(a.bias);
   Output<std::uint8_t> q(a.out);
   const Layer& layer = a.layer;
-  const Status status = quantized(layer, a.input, bias, a.output, q.span());
+  const Status status = quantized(layer, a.input, bias, a.output, q.span(), a.missing_scratch);
   EXPECT_EQ(q.untouched(), status != Status::kOk);
   return status;
 }
@@ -340,6 +376,40 @@ TEST_P(LinearW8A8, RefusesInputZeroPointsThatAreNoCodes) {
   }
 }
 
+// M 2, K 4, N 2, with a group of two inputs.
+TEST_P(LinearW8A8, RefusesWeightsOfFewerBitsOrWithZeroPointsOrWithScalesOfGroupsOrInputs) {
+  struct Form {
+    WeightGranularity granularity;
+    std::size_t scales;
+    bool is_taken;
+  };
+  for (const Form form :
+       {Form{WeightGranularity::kPerTensor, 1, true}, Form{WeightGranularity::kPerOutput, 2, true},
+        Form{WeightGranularity::kPerGroup, 4, false},
+        Form{WeightGranularity::kPerInput, 4, false}}) {
+    for (const DType dtype : {DType::kInt8, DType::kQint8, DType::kInt4, DType::kInt2}) {
+      for (const std::int32_t zero_point : {0, 1}) {
+        Random random(57);
+        Arguments call = {random_layer(2, 4, 2, false, random)};
+        call.layer.granularity = form.granularity;
+        call.layer.scales.assign(form.scales, 0.5F);
+        call.layer.dtype = dtype;
+        call.layer.zero_point = zero_point;
+        const bool fits = form.is_taken && dtype_info(dtype).bits == 8 && zero_point == 0;
+        EXPECT_EQ(GetParam()(call), fits ? Status::kOk : Status::kUnsupportedDType)
+            << static_cast<int>(form.granularity) << ", " << dtype_info(dtype).name << ", "
+            << zero_point;
+      }
+    }
+  }
+}
+
+TEST_P(LinearW8A8, RefusesScratchThatIsTooSmall) {
+  Arguments small = arguments();
+  small.missing_scratch = 1;
+  EXPECT_EQ(GetParam()(small), Status::kShapeMismatch);
+}
+
 // ---- linear_static
 
 void expect_static(const Layer& layer, QParams input, QParams output,
@@ -386,6 +456,30 @@ TEST(LinearStatic, MatchesTheFormulaForRowsThatAreSummedInPieces) {
     // Most sums are then within the codes.
     expect_static(layer, {0.0371, 100}, {3000.0, 120}, std::vector<std::int32_t>(size.n, 99999));
   }
+}
+
+TEST(LinearStatic, MatchesTheFormulaForMoreRowsThanABlock) {
+  Random random(56);
+  for (const Size size : kTallSizes) {
+    SCOPED_TRACE(::testing::Message() << size.m << " x " << size.k << " x " << size.n);
+    const Layer layer = random_layer(size.m, size.k, size.n, true, random);
+    expect_static(layer, {0.0371, 100}, {1.93, 120}, std::vector<std::int32_t>(size.n, 777));
+  }
+}
+
+// Sums whose products lie so near a tie that it counts how their multiplier was rounded.
+TEST(LinearStatic, RoundsTheMultiplierOnceFromDouble) {
+  const auto code_of = [](std::int32_t sum, double scale_x, float scale_w, double scale_y) {
+    const Layer layer = {1, 0, 1, {}, {}, {scale_w}};
+    std::vector<std::uint8_t> q(1);
+    EXPECT_EQ(quantized(layer, {scale_x, 0}, std::vector<std::int32_t>{sum}, {scale_y, 0}, q),
+              Status::kOk);
+    return int{q[0]};
+  };
+  // In float32 throughout the product would be 109.49999.
+  EXPECT_EQ(code_of(125438, 0.424, 0.014F, 6.8), 110);
+  // With the two activation scales divided first it would be 31.499999.
+  EXPECT_EQ(code_of(3500, 0.45, 0.006F, 0.3), 32);
 }
 
 TEST(LinearStatic, RoundsTiesToEvenBeforeAddingTheZeroPoint) {

@@ -433,6 +433,10 @@ TEST(DigitsF32, AreTheIntegersOfTheReferenceInEveryFormat) {
       for (std::size_t kind = 0; kind < kRowKinds + 2; ++kind) {
         rows.push_back(row_for(layer, kind % kRowKinds, random));
       }
+      // Of 21 bits these round to one integer more than there is.
+      for (const float sign : {1.0F, -1.0F}) {
+        rows.emplace_back(layer.plain.k, sign * std::nextafter(1.0F, 0.0F));
+      }
       for (const kernels::Digits format : kAllDigits) {
         if (format == kernels::Digits::kI7Short && layer.panels.input_scales != nullptr) continue;
         const DigitRows actual(rows, layer.panels, format);
@@ -446,23 +450,50 @@ TEST(DigitsF32, AreTheIntegersOfTheReferenceInEveryFormat) {
   }
 }
 
+// Of whole vectors of inputs, so that no padding counts as small weights, and of others.
 TEST(PackedWeight, TellsHowLargeItsWeightsAre) {
   Random random(123);
-  for_layers(100, random, [&](const PackedLayer& layer) {
+  const auto expect_sizes = [](const PackedLayer& layer) {
     const reference::PlainWeight& w = layer.plain;
+    float root = 0.0F;
     for (std::size_t output = 0; output < w.n; ++output) {
       double small = 0;
+      double squares = 0;
       for (std::size_t i = 0; i < w.k; ++i) {
         const auto scale = static_cast<double>(w.scales[output * w.groups() + i / w.group]);
         const double weight =
             std::abs(w.codes[output * w.k + i] - w.zero_point(output, i)) * w.unit() * scale;
         EXPECT_GE(static_cast<double>(layer.largest(output)), weight);
         if (weight < static_cast<double>(layer.ordinary(output))) ++small;
+        squares += weight * weight;
       }
       EXPECT_GE(static_cast<double>(layer.root(output)) * static_cast<double>(layer.root(output)),
                 small * 0.999999);
+      // In magnitudes of which there are none without zero points.
+      EXPECT_GE(static_cast<double>(layer.panels.norm),
+                std::sqrt(squares) / static_cast<double>(layer.ordinary(output)));
+      root = std::max(root, layer.root(output));
     }
-  });
+    EXPECT_EQ(layer.panels.root, root);
+  };
+  for (const std::size_t k : {96U, 100U}) for_layers(k, random, expect_sizes);
+}
+
+TEST(PackedWeight, TellsHowFarUnsignedCodesAreFromZeroPointsOfInputs) {
+  constexpr std::size_t kInputs = 16;
+  for (const std::uint8_t code : {std::uint8_t{0}, std::uint8_t{255}}) {
+    for (const std::int32_t zero_point : {0, 128, 255}) {
+      const std::vector<std::uint8_t> codes(kInputs, code);
+      const std::vector<float> scales(kInputs, 1.0F);
+      const std::vector<std::int32_t> zero_points(kInputs, zero_point);
+      const QuantizedWeight<std::uint8_t> w{codes, DType::kUint8, WeightGranularity::kPerInput,
+                                            0,     scales,        zero_points};
+      AlignedBytes block(0);
+      ASSERT_EQ(testing::pack(w, 1, kInputs, block), Status::kOk);
+      EXPECT_GE(panels_of(block.data()).largest[0],
+                static_cast<float>(std::abs(code - zero_point)));
+    }
+  }
 }
 
 /// More rows than a test has, in order.
@@ -584,6 +615,30 @@ TEST(IsEnough, PromisesNoMoreThanShortDigitsKeep) {
   EXPECT_GT(refusals, 300U);
 }
 
+// The worst there is: weights that are all of one size, and errors of half an integer that all have
+// their signs. So the errors come to 31 / 2 of the sum of all integers.
+TEST(IsEnough, CountsOnErrorsThatAddUp) {
+  constexpr std::size_t kInputs = 32;
+  constexpr double kTolerance = kInputs * 0x1p-24;
+  const std::vector<std::int8_t> codes(kInputs, 8);
+  const std::vector<float> scales = {1.0F};
+  const std::vector<std::int32_t> zero_points = {0};
+  const QuantizedWeight<std::int8_t> w{codes, DType::kInt8, WeightGranularity::kPerTensor,
+                                       0,     scales,       zero_points};
+  AlignedBytes block(0);
+  ASSERT_EQ(testing::pack(w, 1, kInputs, block), Status::kOk);
+  const kernels::Panels panels = panels_of(block.data());
+  const auto is_enough = [&](float mean) {
+    std::vector<float> x(kInputs, mean - 0.5F);
+    x[0] = 0x1p19F;  // so that 1 is one integer
+    const DigitRows digits({x}, panels, kernels::Digits::kI7Short);
+    return kernels::is_enough(panels, digits.scales[0], kTolerance);
+  };
+  // (31 / 2) / (31 mean + 2^19) <= 32 * 2^-24 from 245230 on.
+  EXPECT_FALSE(is_enough(240000.0F));
+  EXPECT_TRUE(is_enough(400000.0F));
+}
+
 TEST(LinearPacked, TakesShortDigitsRowByRow) {
   Random random(128);
   const std::size_t k = 1500;
@@ -630,6 +685,67 @@ std::vector<float> multiply_row(const std::vector<float>& x, const std::vector<s
   std::vector<float> y(n);
   linear_packed(x.data(), 1, panels_of(block.data()), nullptr, format, scratch.span(), y);
   return y;
+}
+
+/// Outputs of a row as the reference has them, and in which way each came about.
+std::vector<reference::PanelOutput> expected_outputs(const PackedLayer& layer,
+                                                     const std::vector<float>& x,
+                                                     double tolerance) {
+  const reference::FixedRow fixed = reference::fixed_row(x.data(), layer.plain);
+  const DigitRows digits({x}, layer.panels, kernels::Digits::kI16);
+  std::vector<reference::PanelOutput> outputs;
+  for (std::size_t output = 0; output < layer.plain.n; ++output) {
+    outputs.push_back(reference::multiply(x.data(), fixed, layer.plain, output, digits.scales[0],
+                                          layer.largest(output), layer.ordinary(output),
+                                          layer.root(output), tolerance, nullptr));
+  }
+  return outputs;
+}
+
+// Half of the header's bound, (K + 1) 2^-24, is for rounding activations; the number of inputs
+// counts up to 2^16, so that what is added in double remains negligible.
+TEST(LinearPacked, ComputesAgainWhereRoundingMayCostMoreThanItsShare) {
+  Random random(130);
+  std::size_t decided = 0;  // by the last factor of 2 of the tolerance
+  for (const std::size_t k : {1U, 2U, 20U, 300U, 1U << 18}) {
+    const double tolerance = static_cast<double>(std::min<std::size_t>(k, 65536)) * 0x1p-24;
+    const bool is_long = k > 65536;
+    for (std::size_t round = 0; round < (is_long ? 4U : 200U); ++round) {
+      const PackedLayer layer(3, k, 8, Scales::kPerOutput, 0, false, random);
+      std::vector<float> x = random.uniforms(k, -1, 1);
+      x[random.below(k)] = is_long ? random.spread(10, 13) : random.spread(0, 12);
+      const auto expected = expected_outputs(layer, x, tolerance);
+      const auto looser = expected_outputs(layer, x, 2.0 * tolerance);
+      for (std::size_t i = 0; i < 3; ++i) decided += expected[i].way != looser[i].way ? 1 : 0;
+      std::vector<float> y(3);
+      for (const kernels::Digits format : {kernels::Digits::kI16, kernels::Digits::kI7}) {
+        const AlignedBytes scratch(linear_scratch_size(layer.block.data(), 1));
+        linear_packed(x.data(), 1, layer.panels, nullptr, format, scratch.span(), y);
+        for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(y[i], expected[i].y) << "K " << k;
+      }
+    }
+  }
+  EXPECT_GT(decided, 20U);
+}
+
+// As many rows as kernels take at most, and more, of so few inputs that all would fit into a block.
+TEST(LinearPacked, CutsManyRowsIntoBlocks) {
+  Random random(131);
+  const PackedLayer layer(5, 6, 8, Scales::kPerTensor, 0, false, random);
+  for (const std::size_t rows : {kernels::kMaxRows - 1, kernels::kMaxRows, kernels::kMaxRows + 1,
+                                 2 * kernels::kMaxRows, 2 * kernels::kMaxRows + 1}) {
+    const std::vector<float> x = random.uniforms(rows * 6, -1, 1);
+    const AlignedBytes scratch(linear_scratch_size(layer.block.data(), rows));
+    for (const kernels::Digits format : kAllDigits) {
+      std::vector<float> y(rows * 5);
+      linear_packed(x.data(), rows, layer.panels, nullptr, format, scratch.span(), y);
+      for (std::size_t row = 0; row < rows; ++row) {
+        std::vector<float> alone(5);
+        linear_packed(x.data() + row * 6, 1, layer.panels, nullptr, format, scratch.span(), alone);
+        ASSERT_TRUE(same(std::span(y).subspan(row * 5, 5), alone)) << row << " of " << rows;
+      }
+    }
+  }
 }
 
 TEST(RowBlock, TakesFewerBytesThan32BitsCountHoweverLongRowsAre) {
