@@ -39,7 +39,7 @@ enum class WeightGranularity {
 /// Quantized weights of a linear layer: w[n][k] = (codes[n][k] - zero_point) * scale.
 template <typename Code>
 struct QuantizedWeight {
-  std::span<const Code> codes;  ///< [N][K], one code per byte
+  std::span<const Code> codes;  ///< [N][K], one per byte; bits beyond the dtype's are dropped
   DType dtype = DType::kInt8;   ///< 2 to 8 bits
   WeightGranularity granularity = WeightGranularity::kPerTensor;
   std::size_t group_size = 0;  ///< for kPerGroup: divides K
@@ -117,7 +117,8 @@ struct MatrixShape {
 ///
 /// @param range         min <= max, finite.
 /// @param qmin, qmax    the codes; halved (toward zero) by reduce_range.
-/// @return kNonFinite unless min <= max and both are finite.
+/// @return kNonFinite unless min <= max and both are finite; kInvalidZeroPoint unless qmin < qmax,
+///         once they are halved, too.
 /// Source: quant_utils::ChooseQuantizationParams, torch._choose_qparams_per_tensor. Not the same
 ///         function as an observer's calculate_qparams() (float32, other limits).
 [[nodiscard]] Status choose_quantization_params(Range range, std::int32_t qmin, std::int32_t qmax,
@@ -128,10 +129,12 @@ struct MatrixShape {
 ///   acc[m][n] = sum_k (qx[m][k] - zero_point) * w[n][k]                      exact
 ///   y = float(acc) * (float(scale) * w_scale[n]) + bias[n]                   in float32
 ///
-/// @param qx       uint8[M][K], made by quantize_per_tensor() with `activation`.
-/// @param weight   packed: 8 bits, per tensor or per output, all zero points 0.
-/// @param bias     float32[N] or empty. @param out  float32[M][N], written only on kOk.
-/// @param scratch  [linear_scratch_size()] bytes, aligned to 16.
+/// @param qx          uint8[M][K], made by quantize_per_tensor() with `activation`.
+/// @param activation  zero point in [0, 255]; the scale is not validated.
+/// @param weight      packed: 8 bits, per tensor or per output, all zero points 0.
+/// @param bias        float32[N] or empty.
+/// @param scratch     [linear_scratch_size()] bytes, aligned to 16.
+/// @param out         float32[M][N], written only on kOk.
 /// @return kShapeMismatch, kSizeOverflow, kInvalidZeroPoint; kUnsupportedDType for another weight.
 /// Source: torch.ao.nn.quantized.dynamic.Linear (qnnpack's bits).
 [[nodiscard]] Status linear_dynamic(std::span<const std::uint8_t> qx, std::size_t m,
@@ -143,14 +146,16 @@ struct MatrixShape {
 ///
 ///   acc[m][n] = sum_k (qx[m][k] - zero_point_x) * w[n][k]                    exact
 ///   q = clamp(round_half_even(float(acc + bias[n]) * multiplier[n]) + zero_point_y, 0, 255)
-///   multiplier[n] = float(scale_x * w_scale[n] / scale_y)                    in double, rounded
-///   once
+///   multiplier[n] = float(scale_x * w_scale[n] / scale_y)          in double, rounded once
 ///
 /// The same in every build; PyTorch's engines differ from one another here.
 ///
+/// @param input            scale_x, not validated (a product that is NaN becomes the code 0), and
+///                         zero_point_x in [0, 255].
 /// @param weight, scratch  as above.
-/// @param bias  int32[N] in units of scale_x * w_scale[n], or empty; see quantize_bias().
-/// @param out   uint8[M][N], written only on kOk.
+/// @param bias             int32[N] in units of scale_x * w_scale[n], or empty: quantize_bias().
+/// @param output           scale_y, finite and > 0, and zero_point_y in [0, 255].
+/// @param out              uint8[M][N], written only on kOk.
 /// @return kShapeMismatch, kSizeOverflow, kInvalidScale, kInvalidZeroPoint, kUnsupportedDType.
 /// Source: Jacob et al. 2018, section 2.2; torch.ao.nn.quantized.Linear.
 [[nodiscard]] Status linear_static(std::span<const std::uint8_t> qx, std::size_t m, QParams input,
@@ -158,8 +163,9 @@ struct MatrixShape {
                                    QParams output, std::span<std::byte> scratch,
                                    std::span<std::uint8_t> out);
 
-/// out[n] = clamp(round_half_even(bias[n] / (scale_x * w_scale[n]))) as int32; the quotient in
-/// double.
+/// out[n] = clamp(round_half_even(bias[n] / (scale_x * w_scale[n]))) as int32, the quotient in
+/// double: what linear_static() adds. A quotient that is NaN becomes 0.
+/// @param bias  float32[N]. @param w_scales  float32[N], or one for all. @param out  int32[N].
 /// @return kShapeMismatch.
 [[nodiscard]] Status quantize_bias(std::span<const float> bias, double scale_x,
                                    std::span<const float> w_scales, std::span<std::int32_t> out);

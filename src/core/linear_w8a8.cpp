@@ -113,6 +113,7 @@ Status choose_quantization_params(Range range, std::int32_t qmin, std::int32_t q
     qmin /= 2;
     qmax /= 2;
   }
+  if (qmin >= qmax) return Status::kInvalidZeroPoint;
   float min = std::min(range.min, 0.0F);
   float max = std::max(range.max, 0.0F);
   const auto steps = static_cast<double>(qmax) - static_cast<double>(qmin);

@@ -91,6 +91,22 @@ TEST(ChooseQuantizationParams, RefusesRangesThatAreNotFiniteOrNotOrdered) {
   }
 }
 
+TEST(ChooseQuantizationParams, RefusesCodesThatLeaveNoSteps) {
+  struct Codes {
+    std::int32_t qmin;
+    std::int32_t qmax;
+    bool reduce_range;
+  };
+  for (const auto [qmin, qmax, reduce_range] :
+       {Codes{0, 0, false}, Codes{5, 4, false}, Codes{0, 1, true}, Codes{-1, 1, true}}) {
+    QParams qparams = {7.0, 7};
+    EXPECT_EQ(choose_quantization_params({-1.0F, 1.0F}, qmin, qmax, reduce_range, qparams),
+              Status::kInvalidZeroPoint);
+    EXPECT_EQ(qparams.scale, 7.0);
+    EXPECT_EQ(qparams.zero_point, 7);
+  }
+}
+
 // ---- quantize_bias
 
 TEST(QuantizeBias, DividesByTheProductOfTheScalesAndRoundsHalfToEven) {
