@@ -94,6 +94,7 @@ template <typename Code>
 }
 
 /// out = (float(code) - zero_point) * scale, all in float32.
+/// @return as dequantize_per_channel().
 /// Source: Tensor.dequantize() of a per_channel_affine_float_qparams tensor.
 [[nodiscard]] Status dequantize_per_channel_float_qparams(const AnyCodes<const void>& codes,
                                                           Shape shape,
@@ -109,7 +110,7 @@ template <typename Code>
                                               scales, zero_points, axis, out);
 }
 
-/// The codes a fake quantization may use.
+/// The codes a fake quantization may use; min <= max.
 struct QuantRange {
   std::int32_t min;
   std::int32_t max;

@@ -17,9 +17,9 @@ namespace zeropoint {
 /// In row-major order every granularity is three nested loops: element (o, s, i) of
 /// [outer][slices][inner] belongs to slice s.
 ///
-///   per tensor          outer = 1                     slices = 1               inner = all
-///   per channel (axis)  outer = axes before `axis`    slices = shape[axis]     inner = axes after
-///   it per group           outer = 1                     slices = all / size      inner = size
+///   per tensor          outer = 1                 slices = 1            inner = all
+///   per channel (axis)  outer = axes before it    slices = shape[axis]  inner = axes after it
+///   per group           outer = 1                 slices = all / size   inner = size
 struct Granularity {
   std::size_t outer = 1;
   std::size_t slices = 1;

@@ -21,7 +21,7 @@ enum class QScheme {
 struct ObserverOptions {
   QScheme qscheme = QScheme::kAffine;
   std::int32_t quant_min = 0;
-  std::int32_t quant_max = 255;
+  std::int32_t quant_max = 255;           ///< more than quant_min
   float eps = 0x1p-23F;                   ///< the smallest scale
   std::int32_t symmetric_zero_point = 0;  ///< kSymmetric: 0 if signed, 128 for 8 unsigned bits, ...
 };
@@ -64,6 +64,7 @@ struct ObserverOptions {
 ///   zero_point = -min / scale
 ///
 /// The range is not widened to 0.
+/// @return kNonFinite unless min <= max in every range; kShapeMismatch.
 [[nodiscard]] Status calculate_float_qparams(std::span<const Range> ranges,
                                              const ObserverOptions& options,
                                              std::span<float> scales, std::span<float> zero_points);

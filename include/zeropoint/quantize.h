@@ -105,10 +105,11 @@ template <typename Code>
 /// Quantizes with one scale and integer zero point per index of an axis; the formula of
 /// quantize_per_tensor() with each channel's own.
 ///
-/// @param x       float32, rank >= 1. @param axis  0 <= axis < rank; PyTorch takes no negative
-/// axis.
-/// @param scales  float64[shape[axis]], rounded to float32. @param zero_points  int32[shape[axis]].
-/// @return also kInvalidAxis.
+/// @param x            float32, rank >= 1.
+/// @param scales       float64[shape[axis]], rounded to float32.
+/// @param zero_points  int32[shape[axis]].
+/// @param axis         0 <= axis < rank; PyTorch takes no negative one.
+/// @return also kInvalidAxis, kSizeOverflow.
 /// Source: torch.quantize_per_channel with integer zero points (per_channel_affine).
 [[nodiscard]] Status quantize_per_channel(const TensorView<const float>& x,
                                           std::span<const double> scales,

@@ -31,8 +31,7 @@ enum class NonFinite {
 ///
 /// @param x            float32[outer * slices * inner], row-major.
 /// @param granularity  how x is cut.
-/// @param ranges       Range[slices], written on any status (unspecified unless kOk, but see
-/// kEmpty).
+/// @param ranges       Range[slices], written on any status; without meaning unless kOk or kEmpty.
 /// @return kShapeMismatch if a length does not fit; kEmpty if a slice has no element (no slices at
 ///         all is fine), or no finite one under NonFinite::kIgnore: its range then is {inf, -inf},
 ///         which joins those of other parts of it, and all other ranges are as said; kNonFinite for

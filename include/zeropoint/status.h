@@ -5,7 +5,8 @@
 
 namespace zeropoint {
 
-/// What a core function answers. Anything but kOk means that no output was written.
+/// What a core function answers. Anything but kOk means that no output was written, unless the
+/// function says otherwise.
 enum class Status {
   kOk,
   kShapeMismatch,      ///< shapes do not agree, do not broadcast, or do not match the data's length

@@ -16,8 +16,8 @@ using Shape = std::span<const std::uint32_t>;
 inline constexpr std::size_t kMaxRank = 64;
 
 /// Counts a shape's elements: the product of its lengths, 1 for the empty shape.
-/// @return kSizeOverflow if the product exceeds 2^32 - 1; kShapeMismatch for more than kMaxRank
-/// axes.
+/// @return kSizeOverflow if the product exceeds 2^32 - 1;
+///         kShapeMismatch for more than kMaxRank axes.
 [[nodiscard]] Status element_count(Shape shape, std::size_t& count);
 
 /// A tensor that owns nothing: values[i] in row-major order, and their shape.

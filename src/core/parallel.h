@@ -17,10 +17,9 @@
 //     part again, and from then on everything is computed by the calling thread alone. The silent
 //     worker may yet wake up and write what it was about to write. Hence the rules for work:
 //       - it captures by value ([=]), because the caller's variables may be gone by then;
-//       - it writes only into memory that its caller's caller provides, never into a buffer that
-//       the
-//         function around it gives back when it returns. JavaScript is told of the loss and does
-//         not use that memory again.
+//       - it reads and writes only memory that its caller's caller provides, never a buffer that
+//         the function around it gives back when it returns. JavaScript is told of the loss, ends
+//         all workers and does not use that memory again.
 #pragma once
 
 #include <algorithm>

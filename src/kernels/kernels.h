@@ -270,14 +270,14 @@ void unpack_2bit(const std::uint8_t* bytes, std::size_t n, bool is_signed, std::
 inline constexpr std::size_t kRows = 4;
 
 /// dots[r] = sum over k of x[r][k] * w[k] in double, for 1 <= rows <= kRows rows of
-/// x[rows][stride]. Order: value i of the first 8 * (k / 8) goes to partial sum i % 8; with q[j] =
-/// ((p[j] + p[j + 2])
-/// + (p[j + 4] + p[j + 6])) for j = 0, 1 the result is q[0] + q[1], then the last k % 8 in order.
+/// x[rows][stride]. Order: value i of the first 8 * (k / 8) goes to partial sum i % 8; with
+/// q[j] = (p[j] + p[j + 2]) + (p[j + 4] + p[j + 6]) for j = 0, 1 the result is q[0] + q[1], and
+/// then the last k % 8 in order.
 void dot(const float* x, std::size_t rows, std::size_t stride, const float* w, std::size_t k,
          double* dots);
 
-/// The same in float32, partial sums joined as l[j] = p[j] + p[j + 4], then (l[0] + l[2]) + (l[1] +
-/// l[3]).
+/// The same in float32, partial sums joined as l[j] = p[j] + p[j + 4], then
+/// (l[0] + l[2]) + (l[1] + l[3]).
 void dot(const float* x, std::size_t rows, std::size_t stride, const float* w, std::size_t k,
          float* dots);
 

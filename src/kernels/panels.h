@@ -10,8 +10,7 @@
 //   8 bits   32 bytes a step, one tile after the other
 //   4 bits   16 bytes a step, the first tile in the low nibbles, the second in the high ones; where
 //            kI16 is what is multiplied, 8 is added to the first: see kAddedToLow
-//   2 bits   16 bytes two steps: bits 0-1 first tile, 2-3 second tile, 4-7 the same of the next
-//   step
+//   2 bits   16 bytes two steps: bits 0-1 first tile, 2-3 second tile, 4-7 those of the next step
 //
 // Sums of products take 4- and 2-bit codes 16 and 64 times (Panels::unit), as they stand in the
 // highest bits of an int8, which is undone by an exact power of two at the end.
@@ -20,9 +19,8 @@
 // codes are exact. With X = 2^14 high + low, 0 <= low < 2^14, a row is
 //
 //   kI16  in each step four int16 of low, then four of high, for i32x4.dot_i16x8
-//   kI7   four lines of digits of X + 2^27 in base 128, the least significant first, for the
-//   relaxed
-//         dot, which multiplies lines and knows nothing of rows: see line_place()
+//   kI7   four lines of digits of X + 2^27 in base 128, the least significant first, for the dot
+//         of relaxed SIMD, which multiplies lines and knows nothing of rows: see line_place()
 //
 // In both of them high * 2^14 + low comes out as the same integer, whatever the build. Where 21
 // bits are enough, three lines of X + 2^20 are multiplied in three quarters of the time: kI7Short.
