@@ -187,7 +187,8 @@ double error_in_pieces(const std::vector<float>& a, const std::vector<float>& b,
 
 TEST(QuantizationErrorPiece, GivesTheBitsOfTheWhole) {
   Random random(72);
-  for (const std::size_t n : {1U, 5U, 4095U, 4096U, 4097U, 8192U, 8231U, 65536U, 100003U}) {
+  for (const std::size_t n : {1U, 5U, 4095U, 4096U, 4097U, 8192U, 8231U, 65536U, 80000U, 90001U,
+                              100003U, 120007U, 150000U}) {
     const std::vector<float> a = random.uniforms(n, -1.0F, 3.0F);
     const std::vector<float> b = random.uniforms(n, -1.0F, 3.0F);
     for (const Metric metric : kAllMetrics) {
@@ -219,6 +220,7 @@ TEST(QuantizationErrorPiece, RefusesPiecesThatDoNotFit) {
                                     state, error);
   };
   EXPECT_EQ(status(8, 1, 100), Status::kShapeMismatch);
+  EXPECT_EQ(status(8, 92, 100), Status::kShapeMismatch);
   EXPECT_EQ(status(8, 0, 100), Status::kShapeMismatch);
   EXPECT_EQ(status(0, 0, 100), Status::kShapeMismatch);
   EXPECT_EQ(status(kErrorPiece, kErrorPiece, kErrorPiece), Status::kShapeMismatch);

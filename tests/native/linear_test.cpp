@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compare.h"
+#include "core/parallel.h"
 #include "packed.h"
 #include "reference/dot.h"
 #include "reference/exact_sum.h"
@@ -296,6 +297,26 @@ TEST(Linear, GivesTheSameBitsForEveryBatchSize) {
                          random.uniforms(3, -2.0F, 2.0F)};
     expect_batch_invariant(layer, random.uniforms(3 * k, -2.0F, 2.0F));
     for_all_weights(3, k, random, [&](const auto& w) { expect_batch_invariant(layer, w); });
+  }
+}
+
+// Large enough for the threads to be called, for writing digits as well as for multiplying.
+TEST(LinearQuantized, GivesTheSameBitsOnThreads) {
+  Random random(102);
+  constexpr std::size_t kRows = 64;
+  constexpr std::size_t kInputs = 1100;
+  const Layer layer = {kRows, kInputs, 64, random.uniforms(kRows * kInputs, -2.0F, 2.0F), {}};
+  for (const WeightGranularity granularity : kGranularities) {
+    const auto w =
+        random_weights<std::int8_t>(DType::kInt8, granularity, 100, layer.n, layer.k, random);
+    for (const Accumulate accumulate : kBoth) {
+      const std::vector<float> expected = run(layer, w, accumulate);
+      for (const std::size_t threads : {2U, 5U}) {
+        set_thread_count(threads);
+        EXPECT_TRUE(same(run(layer, w, accumulate), expected)) << threads << " threads";
+        set_thread_count(1);
+      }
+    }
   }
 }
 

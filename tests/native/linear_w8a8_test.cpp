@@ -12,6 +12,7 @@
 #include "compare.h"
 #include "core/linear_work.h"
 #include "core/packed_weight.h"
+#include "core/parallel.h"
 #include "kernels/panels.h"
 #include "packed.h"
 #include "random.h"
@@ -286,6 +287,16 @@ TEST(LinearDynamic, MatchesTheFormulaForMoreRowsThanABlock) {
     SCOPED_TRACE(::testing::Message() << size.m << " x " << size.k << " x " << size.n);
     const Layer layer = random_layer(size.m, size.k, size.n, true, random);
     expect_dynamic(layer, {0.0371, 100}, random.uniforms(size.n, -5.0F, 5.0F));
+  }
+}
+
+TEST(LinearDynamic, GivesTheSameBitsOnThreads) {
+  Random random(58);
+  const Layer layer = random_layer(128, 2100, 40, true, random);
+  for (const std::size_t threads : {2U, 5U}) {
+    set_thread_count(threads);
+    expect_dynamic(layer, {0.0371, 100}, {});
+    set_thread_count(1);
   }
 }
 

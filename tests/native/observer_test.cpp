@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cfloat>
+#include <cmath>
 #include <vector>
 
 #include "compare.h"
+#include "core/fma.h"
+#include "random.h"
 
 namespace zeropoint {
 namespace {
@@ -14,6 +17,7 @@ using testing::kInfinity;
 using testing::kNan;
 using testing::kSmallest;
 using testing::Output;
+using testing::Random;
 
 void expect_range(Range actual, Range expected) {
   EXPECT_PRED2(testing::same_value<float>, actual.min, expected.min);
@@ -173,8 +177,8 @@ TEST(CalculateFloatQParams, DoesNotWidenTheRangeToZero) {
 }
 
 TEST(CalculateFloatQParams, TakesOneForAScaleThatIsNotAboveEps) {
-  const ObserverOptions options = {QScheme::kFloatQParams, 0, 255, 1.0F};
-  const std::vector<Range> ranges = {{3.0F, 3.0F}, {0.0F, 255.0F}, {0.0F, 510.0F}};
+  const ObserverOptions options = {QScheme::kFloatQParams, 0, 255, 0.5F};
+  const std::vector<Range> ranges = {{3.0F, 3.0F}, {0.0F, 127.5F}, {0.0F, 510.0F}};
   std::vector<float> scales(3);
   std::vector<float> zero_points(3);
   ASSERT_EQ(calculate_float_qparams(ranges, options, scales, zero_points), Status::kOk);
@@ -190,6 +194,33 @@ TEST(CalculateFloatQParams, LeavesOutputsUntouchedForNan) {
             Status::kNonFinite);
   EXPECT_TRUE(scales.untouched());
   EXPECT_TRUE(zero_points.untouched());
+}
+
+// ---- fused_multiply_add
+
+// (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24 lies halfway between two float32; what decides is lost in
+// double.
+TEST(FusedMultiplyAdd, RoundsOnce) {
+  constexpr float kFactor = 1.0F + 0x1p-12F;
+  constexpr float kBelow = 1.0F + 0x1p-11F;
+  constexpr float kAbove = kBelow + 0x1p-23F;
+  EXPECT_EQ(fused_multiply_add(kFactor, kFactor, 0.0F), kBelow);
+  EXPECT_EQ(fused_multiply_add(kFactor, kFactor, 0x1p-80F), kAbove);
+  EXPECT_EQ(fused_multiply_add(kFactor, kFactor, -0x1p-80F), kBelow);
+  EXPECT_EQ(fused_multiply_add(-kFactor, kFactor, -0x1p-80F), -kAbove);
+  EXPECT_EQ(fused_multiply_add(-kFactor, kFactor, 0x1p-80F), -kBelow);
+  // The sum in double is odd already, and 2^-52 above the middle.
+  EXPECT_EQ(fused_multiply_add(kFactor, kFactor, 0x1p-52F * (1.0F - 0x1p-24F)), kAbove);
+}
+
+TEST(FusedMultiplyAdd, IsFmaForValuesOfAllMagnitudes) {
+  Random random(60);
+  for (int round = 0; round < 100000; ++round) {
+    const float a = random.spread(-40, 40);
+    const float b = random.spread(-40, 40);
+    const float c = random.spread(-80, 80);
+    ASSERT_EQ(fused_multiply_add(a, b, c), std::fma(a, b, c)) << a << " * " << b << " + " << c;
+  }
 }
 
 // ---- histogram
@@ -323,6 +354,16 @@ TEST(MergeHistogram, StepsBackWherePartsDoNotAscend) {
   EXPECT_EQ(held, (std::vector<float>{17.0F, 15.0F}));
 }
 
+// Edges and middles are then infinite or NaN, which no search finds an edge beyond.
+TEST(MergeHistogram, PutsAllIntoTheLastBinWhereTheHeldRangeOverflows) {
+  std::vector<float> held = {16.0F, 16.0F};
+  std::vector<float> scratch(histogram_scratch(2));
+  ASSERT_EQ(
+      merge_histogram(std::vector<float>(2), {-3.2e38F, 3.2e38F}, held, {-3e38F, 3e38F}, scratch),
+      Status::kOk);
+  EXPECT_EQ(held, (std::vector<float>{0.0F, 32.0F}));
+}
+
 TEST(MergeHistogram, RefusesOtherBinsAndTooLittleScratch) {
   std::vector<float> held = {1.0F, 2.0F};
   std::vector<float> scratch(histogram_scratch(2));
@@ -357,6 +398,26 @@ TEST(SearchHistogram, NarrowsARangeThatOneFarValueStretches) {
   EXPECT_LE(found.min, 16.0F);
   EXPECT_GE(found.max, 496.0F);
   EXPECT_LE(found.max, 520.0F);
+}
+
+Range search(const std::vector<float>& histogram, double levels) {
+  std::vector<float> scratch(histogram_scratch(histogram.size()));
+  Range found{};
+  const auto bins = static_cast<float>(histogram.size());
+  EXPECT_EQ(search_histogram(histogram, {0.0F, bins}, levels, scratch, found), Status::kOk);
+  return found;
+}
+
+// The last bin goes, because all of the histogram is more than its quantile. Then neither side has
+// a bin to lose until the right one's 1 is less than its quantile of 1002; without the 1000 that go
+// with it the error would rise, and the search ends.
+TEST(SearchHistogram, TakesFromTheRightWhereBothSidesAreAlike) {
+  expect_range(search({1.0F, 1000.0F, 1.0F}, 4.0), {0.0F, 2.0F});
+}
+
+// The right quantile is exactly what the first two bins hold: the second one stays.
+TEST(SearchHistogram, KeepsABinThatEndsAtItsQuantile) {
+  expect_range(search({50000.0F, 49999.0F, 1.0F}, 256.0), {0.0F, 2.0F});
 }
 
 TEST(SearchHistogram, RefusesNoBins) {

@@ -66,6 +66,25 @@ TEST_F(ParallelFor, ComputesJobAfterJobWithoutMixingThem) {
   }
 }
 
+// Two parts, then three, of which two take long: one that has ended is as many as are to be ended
+// less those of the job before.
+TEST_F(ParallelFor, WaitsForAllPartsWhateverJobCameBefore) {
+  set_thread_count(3);
+  parallel_for(2, [](std::size_t) {});
+  std::atomic<int> begun{0};
+  std::atomic<int> ended{0};
+  const std::thread::id caller = std::this_thread::get_id();
+  parallel_for(3, [caller, begun = &begun, ended = &ended](std::size_t) {
+    begun->fetch_add(1);
+    while (begun->load() < 3) std::this_thread::yield();
+    if (std::this_thread::get_id() != caller) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    ended->fetch_add(1);
+  });
+  EXPECT_EQ(ended.load(), 3);
+}
+
 TEST_F(ParallelFor, UsesOtherThreads) {
   set_thread_count(2);
   // Two parts that each wait for the other to have begun: one thread alone would never end.

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cfloat>
 #include <cmath>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -218,6 +219,98 @@ TYPED_TEST(QuantizeF32, MatchesReferenceAroundTheBoundariesOfManyScales) {
       for (const std::vector<float>& values :
            around_boundaries(scale, round % 2 == 0 ? zero_point : 0, rule)) {
         this->expect_reference(values, qparams, rule, 0);
+      }
+    }
+  }
+}
+
+// Columns that share either scales or zero points, or all but the last of them, so that what serves
+// some must not be taken for all; and values as far from a boundary as rounding the sum with a zero
+// point may still reach.
+TYPED_TEST(QuantizeF32, MatchesReferenceForColumnsThatAreMostlyAlike) {
+  constexpr std::size_t kRows = 8;
+  Random random(25);
+  for (const CodeRule rule : this->rules()) {
+    for (const std::size_t n : {4U, 8U, 24U}) {
+      for (std::size_t round = 0; round < 60; ++round) {
+        const std::int32_t limit = std::min(rule.qmax, 255);
+        Columns columns(n, std::max(rule.qmin, -limit), limit, false, random);
+        if (round % 3 != 0) std::fill(columns.scales.begin(), columns.scales.end(), 0.37F);
+        if (round % 3 != 1) std::fill(columns.zero_points.begin(), columns.zero_points.end(), 1.0F);
+        if (round % 2 == 0) std::fill_n(columns.zero_points.end() - 4, 4, 0.0F);
+        // One value in doubt makes a whole step be computed exactly, so some rounds have none.
+        const bool is_near = round % 4 < 2;
+        std::vector<float> x(kRows * n);
+        for (std::size_t i = 0; i < x.size(); ++i) {
+          const double steps = is_near ? random.integer(-3, 3) + 0.5 + random.uniform(-1e-5F, 1e-5F)
+                                       : random.integer(-99, 99) + 0.25;
+          x[i] = static_cast<float>(steps * double{columns.scales[i % n]});
+        }
+        Output<TypeParam> actual(x.size());
+        std::vector<TypeParam> expected(x.size());
+        kernels::quantize_f32(x.data(), n, {columns.qparams(), kRows, n}, rule, actual.data());
+        for (std::size_t row = 0; row < kRows; ++row) {
+          reference::quantize_f32(x.data() + row * n, n, columns.qparams(), rule,
+                                  expected.data() + row * n);
+        }
+        EXPECT_TRUE(same(actual.values(), expected)) << n << " columns, round " << round;
+      }
+    }
+  }
+}
+
+// Of the last group there is but a part, and the loops begin again behind each NaN.
+TYPED_TEST(QuantizeF32, MatchesReferenceBehindNanInAGroupAndForAPartOfOne) {
+  constexpr std::size_t kLength = 64;
+  Random random(26);
+  for (const CodeRule rule : this->rules()) {
+    for (const std::size_t groups : {2U, 5U, 40U}) {
+      const std::size_t n = (groups - 1) * kLength + 16;
+      const Columns of_groups(groups, std::max(rule.qmin, -9), std::min(rule.qmax, 9), false,
+                              random);
+      std::vector<float> x(n);
+      for (std::size_t i = 0; i < n; ++i) {
+        const bool is_nan = i % kLength == 3 || i % (3 * kLength) == 40;
+        const auto steps = static_cast<float>(random.integer(-9, 9)) + 0.25F;
+        x[i] = is_nan ? kNan : steps * of_groups.scales[i / kLength];
+      }
+      Output<TypeParam> actual(n);
+      kernels::quantize_f32(x.data(), n, kernels::QParams::groups(of_groups.qparams(), kLength),
+                            rule, actual.data());
+      std::vector<TypeParam> expected(n);
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::size_t g = i / kLength;
+        reference::quantize_f32(
+            &x[i], 1,
+            UniformQParams{of_groups.scales[g], of_groups.zero_points[g], of_groups.nan_codes[g]},
+            rule, &expected[i]);
+      }
+      EXPECT_TRUE(same(actual.values(), expected)) << groups << " groups";
+      EXPECT_TRUE(actual.guards_intact());
+    }
+  }
+}
+
+// Scales whose reciprocals float32 holds with fewer bits, or not at all.
+TYPED_TEST(QuantizeF32, MatchesReferenceForTheSmallestAndTheLargestScales) {
+  for (const CodeRule rule : this->rules()) {
+    for (const float scale :
+         {kSmallest, 0x1p-140F, 0x1.8p-130F, 0x1p-129F, 0x1p-128F, 0x1.1p-127F, FLT_MIN, 0x1p-101F,
+          0x1p-100F, 0x1p100F, 0x1.3p100F, 0x1.7p126F, 0x1.7p127F, FLT_MAX}) {
+      for (const double code : {0.0, 0.5, 1.0, 1.5, 2.5, 7.5, 100.5}) {
+        for (const double sign : {-1.0, 1.0}) {
+          // Steps of their own, so that none is computed exactly because of another value.
+          for (int ulps = -2; ulps <= 2; ++ulps) {
+            auto value = static_cast<float>(sign * code * double{scale});
+            if (!std::isfinite(value)) continue;
+            for (int i = 0; i < std::abs(ulps); ++i) {
+              value = std::nextafter(value, ulps < 0 ? -kInfinity : kInfinity);
+            }
+            SCOPED_TRACE(::testing::Message() << value << " / " << scale);
+            this->expect_reference(std::vector<float>(32, value), UniformQParams{scale, 0.0F, 0},
+                                   rule, 0);
+          }
+        }
       }
     }
   }

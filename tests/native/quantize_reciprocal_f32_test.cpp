@@ -175,6 +175,20 @@ TYPED_TEST(QuantizeReciprocalF32, MatchesReferenceForSpecialValuesInEveryPlace) 
   }
 }
 
+// One value alone, so that a step is not computed exactly because of others.
+TYPED_TEST(QuantizeReciprocalF32, MatchesReferenceForASingleSpecialValueInAStep) {
+  for (const float special : kSpecialFloats) {
+    for (std::size_t place = 0; place < 16; ++place) {
+      std::vector<float> values(16, 1.0F);
+      values[place] = special;
+      for (const TorchRule rule : this->rules()) {
+        SCOPED_TRACE(::testing::Message() << special << " at " << place);
+        this->expect_reference(values, UniformQParams{1.0F, 0.0F, 0}, rule, 0);
+      }
+    }
+  }
+}
+
 TYPED_TEST(QuantizeReciprocalF32, MatchesReferenceAroundTies) {
   for (const float scale : {1.0F, 0.1F, 3.5F}) {
     std::vector<float> values;
@@ -302,6 +316,20 @@ TYPED_TEST(FakeQuantizeReciprocalF32, MatchesReferenceForSpecialValuesInEveryPla
         this->expect_reference_uniform(values, scale, 1, rule, 0);
       }
       this->expect_reference_elementwise(values, rule, 0, random);
+    }
+  }
+}
+
+// One value alone, so that a step is not computed exactly because of others.
+TYPED_TEST(FakeQuantizeReciprocalF32, MatchesReferenceForASingleSpecialValueInAStep) {
+  for (const float special : kSpecialFloats) {
+    for (std::size_t place = 0; place < 16; ++place) {
+      std::vector<float> values(16, 1.0F);
+      values[place] = special;
+      for (const TorchRule rule : this->kRules) {
+        SCOPED_TRACE(::testing::Message() << special << " at " << place);
+        this->expect_reference_uniform(values, 1.0F, 0, rule, 0);
+      }
     }
   }
 }

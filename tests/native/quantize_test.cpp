@@ -240,6 +240,16 @@ TEST(Quantize, LeavesCodesUntouchedOnShapeMismatch) {
   }
 }
 
+TEST(Quantize, LeavesCodesUntouchedIfTheirLengthIsNotTheTensorsPerChannel) {
+  const QParamsTensor per_row = {{1.0F, 2.0F, 3.0F}, {0, 0, 0}, {3, 1}};
+  for (const std::size_t n : {0U, 8U, 10U}) {
+    Output<std::int8_t> codes(n);
+    EXPECT_EQ(quantize<std::int8_t>(kNotebook.view(), per_row.view(), DType::kInt8, codes.span()),
+              Status::kShapeMismatch);
+    EXPECT_TRUE(codes.untouched());
+  }
+}
+
 TEST(Quantize, RefusesQParamsThatWouldEnlargeTheTensorOrAddAnAxis) {
   const QParamsTensor two = {{1.0F, 1.0F}, {0, 0}, {2, 1}};
   expect_refused<std::int8_t>(vector_of<float>({1.0F, 2.0F}), two, DType::kInt8,
