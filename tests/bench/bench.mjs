@@ -117,7 +117,7 @@ async function inChromium(sizes) {
     const builds = builtCores().filter((build) =>
       result.results.some((entry) => entry.contestant === "zeropoint" && entry.build === build),
     );
-    const rounds = { full: 11, quick: 5, smoke: 1 }[sizes];
+    const rounds = { full: 11, quick: 3, smoke: 1 }[sizes];
     const starts = await measureStart(browser, server, { builds, withOthers, rounds });
     result.results.push(...starts);
     return result;

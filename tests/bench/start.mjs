@@ -1,6 +1,6 @@
 // From a page's first script to its first result: each engine in a page of its own, in a fresh browser
 // context each time, so that nothing is cached. The context has shown an empty page before, and the
-// browser's own windows have had time to load, so that what it needs to start one is not counted.
+// browser's own window has had time to load, so that what it needs to start one is not counted.
 
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,8 +12,8 @@ import { matMul } from "./onnx.mjs";
 
 const folder = join(root, "build", "bench", "start");
 
-/** How long a browser takes to load what its own windows are made of, in milliseconds. */
-const SETTLED = 1000;
+/** How long a browser takes to load what its own window is made of, in milliseconds. */
+const SETTLED = 800;
 
 /** What every page computes: four values, and the time at which it has them. */
 const VALUES = "[0.5, -1.5, 2.5, 127]";
@@ -193,17 +193,11 @@ export async function measureStart(browser, server, { builds, withOthers, rounds
   const verdicts = pages.map(() => ({ worst: 0 }));
   const sizes = [];
   for (let round = 0; round < rounds; round++) {
-    const windows = [];
-    for (const _ of pages) {
+    for (const [i, { page: name, expected }] of pages.entries()) {
       const context = await browser.createBrowserContext();
       const page = await context.newPage();
       await page.goto(`${server.url}build/bench/start/empty.html`);
-      windows.push({ context, page });
-    }
-    await sleep(SETTLED);
-    for (const [i, { page: name, expected }] of pages.entries()) {
-      const { context, page } = windows[i];
-      await page.bringToFront();
+      await sleep(SETTLED);
       server.served.length = 0;
       await page.goto(`${server.url}build/bench/start/${name}`);
       await page.waitForFunction(() => globalThis.firstResult, { timeout: 30_000, polling: 50 });
