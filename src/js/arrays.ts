@@ -63,6 +63,11 @@ export const ARRAYS = {
   Float64Array,
 };
 
+/** The constructor of the array that holds codes of a dtype. */
+export function codesArray(dtype: DType): ArrayConstructor<Codes> {
+  return ARRAYS[DTYPES[dtype].arrayName];
+}
+
 /** The constructors of all typed arrays of numbers. */
 const CONSTRUCTORS: Readonly<Record<string, NumberArrayConstructor>> = {
   ...ARRAYS,

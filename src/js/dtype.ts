@@ -1,7 +1,5 @@
 // The integer types that values are quantized to.
 
-import { ARRAYS, type ArrayConstructor } from "./arrays.js";
-
 /** The array that holds the codes of each dtype. Sub-byte codes take one element each. */
 export interface CodesByDType {
   /** −2 to 1. */
@@ -72,8 +70,3 @@ export const DTYPES: { readonly [D in DType]: DTypeInfo } = {
   uint16: /* @__PURE__ */ integer(false, 16),
   int32: /* @__PURE__ */ integer(true, 32),
 };
-
-/** The constructor of the array that holds codes of a dtype. */
-export function codesArray(dtype: DType): ArrayConstructor<Codes> {
-  return ARRAYS[DTYPES[dtype].arrayName];
-}

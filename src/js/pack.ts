@@ -5,11 +5,12 @@ import {
   arrayName,
   bytesOf,
   checkNumberArray,
+  codesArray,
   newArray,
   subarrayOf,
 } from "./arrays.js";
 import type { Core } from "./build.js";
-import { codesArray, DTYPES, type DType } from "./dtype.js";
+import { DTYPES, type DType } from "./dtype.js";
 import { checkStatus, rangeError, typeError } from "./errors.js";
 import type { Granularity } from "./granularity.js";
 import { activeCore } from "./init.js";

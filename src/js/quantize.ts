@@ -1,6 +1,6 @@
 // tensor + qparams -> integer values.
 
-import { newArray } from "./arrays.js";
+import { codesArray, newArray } from "./arrays.js";
 import type { Core } from "./build.js";
 import {
   type CheckedTensor,
@@ -10,7 +10,7 @@ import {
   looksQuantized,
   type TensorInput,
 } from "./check.js";
-import { type Codes, codesArray, DTYPES, type DType } from "./dtype.js";
+import { type Codes, DTYPES, type DType } from "./dtype.js";
 import { applyQParams, runChoose } from "./elementwise.js";
 import { activeCore } from "./init.js";
 import {
