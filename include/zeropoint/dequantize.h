@@ -139,9 +139,9 @@ struct QuantRange {
                                                Overflow overflow, std::span<float> out);
 
 /// The same with floating zero points, n = round_half_even(zero_point + x * (1 / scale)), never
-/// fused, and the scale 0 as it is, where quantize_per_channel_float_qparams() takes 1 for it:
-/// PyTorch's AVX2 build fuses at some positions, so within an ulp of a tie it may differ. Source:
-/// torch.fake_quantize_per_channel_affine with float32 zero points.
+/// fused: PyTorch's AVX2 build fuses at some positions, so within an ulp of a tie it may differ.
+/// A scale of 0 is taken as it is, where quantize_per_channel_float_qparams() takes 1 for it.
+/// Source: torch.fake_quantize_per_channel_affine with float32 zero points.
 [[nodiscard]] Status fake_quantize_per_channel_float_qparams(
     const TensorView<const float>& x, std::span<const float> scales,
     std::span<const float> zero_points, std::int32_t axis, QuantRange quant_range,

@@ -8,6 +8,7 @@ namespace zeropoint::fuzz {
 namespace {
 
 using kernels::AddZeroPoint;
+using reference::Codes;
 
 /// The scale, zero point and rule of one value.
 struct Channel {
@@ -17,9 +18,11 @@ struct Channel {
   std::int32_t nan_code;
 };
 
+/// A scale of 0 counts as 1 where codes of floating zero points are kept.
 template <AddZeroPoint kAdd>
-Channel channel(float scale, double zero_point, QuantRange range) {
-  const bool counts_as_one = kAdd == AddZeroPoint::kBeforeRounding && scale == 0.0F;
+Channel channel(float scale, double zero_point, QuantRange range, Codes codes) {
+  const bool counts_as_one =
+      kAdd == AddZeroPoint::kBeforeRounding && codes == Codes::kKept && scale == 0.0F;
   const double rounded = std::isnan(zero_point) ? range.min : std::nearbyint(zero_point);
   const double code = std::clamp<double>(rounded, range.min, range.max);
   return {scale, counts_as_one ? 1.0F : 1.0F / scale, static_cast<float>(zero_point),
@@ -27,16 +30,17 @@ Channel channel(float scale, double zero_point, QuantRange range) {
 }
 
 template <AddZeroPoint kAdd>
-std::int32_t code_of(float x, const Channel& c, QuantRange range, Overflow overflow) {
+std::int32_t code_of(float x, const Channel& c, QuantRange range, Overflow overflow,
+                     Codes codes = Codes::kKept) {
   // A scale without a finite reciprocal leaves nothing to saturate.
   const bool saturate = overflow == Overflow::kSaturate && std::isfinite(c.inverse);
   return reference::quantize_reciprocal_value<kAdd>(x, {c.inverse, c.zero_point, c.nan_code},
-                                                    {range.min, range.max, saturate});
+                                                    {range.min, range.max, saturate}, codes);
 }
 
 template <AddZeroPoint kAdd>
 float fake_of(float x, const Channel& c, double zero_point, QuantRange range, Overflow overflow) {
-  const double steps = code_of<kAdd>(x, c, range, overflow) - zero_point;
+  const double steps = code_of<kAdd>(x, c, range, overflow, Codes::kFake) - zero_point;
   return static_cast<float>(steps * double{c.scale});
 }
 
@@ -71,7 +75,7 @@ void run_per_tensor(Source& source, DType dtype) {
 
   const auto scale32 = static_cast<float>(scale);
   const QuantRange all{info.qmin, info.qmax};
-  const Channel c = channel<AddZeroPoint::kAfterRounding>(scale32, zero_point, all);
+  const Channel c = channel<AddZeroPoint::kAfterRounding>(scale32, zero_point, all, Codes::kKept);
   std::vector<Code> expected;
   for (const float value : x) {
     expected.push_back(
@@ -119,8 +123,8 @@ void run_fake_per_tensor(Source& source) {
     return y.check_untouched();
   }
   check(fake_quantize_per_tensor(x, scale, zero_point, range, overflow, y.span()), Status::kOk);
-  const Channel c =
-      channel<AddZeroPoint::kAfterRounding>(static_cast<float>(scale), zero_point, range);
+  const Channel c = channel<AddZeroPoint::kAfterRounding>(static_cast<float>(scale), zero_point,
+                                                          range, Codes::kFake);
   std::vector<float> expected;
   for (const float value : x) {
     expected.push_back(
@@ -190,7 +194,8 @@ void run_per_channel(Source& source, DType dtype) {
   for (std::size_t i = 0; i < channels.x.size(); ++i) {
     const std::size_t own = channels.of(i);
     const auto scale = static_cast<float>(scales[own]);
-    const Channel c = channel<AddZeroPoint::kAfterRounding>(scale, zero_points[own], all);
+    const Channel c =
+        channel<AddZeroPoint::kAfterRounding>(scale, zero_points[own], all, Codes::kKept);
     const std::int32_t code =
         code_of<AddZeroPoint::kAfterRounding>(channels.x[i], c, all, overflow);
     expected.push_back(static_cast<Code>(code));
@@ -224,8 +229,8 @@ void run_float_qparams(Source& source, DType dtype) {
   std::vector<float> expected_values;
   for (std::size_t i = 0; i < channels.x.size(); ++i) {
     const std::size_t own = channels.of(i);
-    const Channel c =
-        channel<AddZeroPoint::kBeforeRounding>(scales[own], double{zero_points[own]}, all);
+    const Channel c = channel<AddZeroPoint::kBeforeRounding>(scales[own], double{zero_points[own]},
+                                                             all, Codes::kKept);
     const std::int32_t code =
         code_of<AddZeroPoint::kBeforeRounding>(channels.x[i], c, all, overflow);
     expected.push_back(static_cast<Code>(code));
@@ -254,7 +259,8 @@ void run_fake_per_channel(Source& source) {
         Status::kOk);
     for (std::size_t i = 0; i < channels.x.size(); ++i) {
       const std::size_t own = channels.of(i);
-      const Channel c = channel<AddZeroPoint::kAfterRounding>(scales[own], zero_points[own], range);
+      const Channel c =
+          channel<AddZeroPoint::kAfterRounding>(scales[own], zero_points[own], range, Codes::kFake);
       expected.push_back(fake_of<AddZeroPoint::kAfterRounding>(channels.x[i], c, zero_points[own],
                                                                range, overflow));
     }
@@ -266,7 +272,8 @@ void run_fake_per_channel(Source& source) {
     for (std::size_t i = 0; i < channels.x.size(); ++i) {
       const std::size_t own = channels.of(i);
       const double zero_point = zero_points[own];
-      const Channel c = channel<AddZeroPoint::kBeforeRounding>(scales[own], zero_point, range);
+      const Channel c =
+          channel<AddZeroPoint::kBeforeRounding>(scales[own], zero_point, range, Codes::kFake);
       expected.push_back(
           fake_of<AddZeroPoint::kBeforeRounding>(channels.x[i], c, zero_point, range, overflow));
     }
