@@ -6,9 +6,9 @@
 //   const [xAt, outAt] = memory.layOut("quantize", 4 * n, n);   // throws if there is no room
 //   try { … memory.copyIn(…, xAt, values) … } finally { memory.end(); }
 //
-// Nothing that a user wrote may run between layOut() and end(): another call would take the block.
-// Hence all copies run on intrinsics: an overridden `set` or `subarray` is never asked, and so never
-// sees a view of the heap either.
+// Nothing that a user wrote may run between layOut(), or reserve(), and end(): another call would take
+// the block. Hence all copies run on intrinsics: an overridden `set` or `subarray` is never asked, and
+// so never sees a view of the heap either.
 
 import {
   ARRAYS,

@@ -12,12 +12,6 @@
 
 namespace zeropoint::kernels {
 
-/// Adding 1.5 * 2^23 leaves a float no bits for fractions: it rounds half to even, and then its
-/// bits are those of the constant plus the integer, in order even where the float is far from
-/// there.
-inline constexpr float kMagic = 12582912.0F;
-inline constexpr std::int32_t kMagicBits = 0x4B400000;
-
 /// What four values are multiplied by, and what is added to both products: zero point and kMagic.
 struct Bracket {
   v128_t below;

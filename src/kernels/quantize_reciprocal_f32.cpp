@@ -101,7 +101,7 @@ class Multiply {
   v128_t ordinary_;
 };
 
-// The same for codes of 8 bits, yet to be narrowed. Adding 1.5 * 2^23 rounds half to even and makes
+// The same for codes of 8 bits, yet to be narrowed. Adding kMagic rounds half to even and makes
 // integers below 2^21 their own lowest bits, to which a zero point of 8 bits can still be added;
 // those of any other float, NaN included, are further away.
 template <AddZeroPoint kAdd>
@@ -110,7 +110,7 @@ class MultiplyNarrow {
   template <typename Lanes>
   [[nodiscard]] bool step(const float* x, const Lanes& lanes, std::size_t i,
                           Int32x16& codes) const {
-    const v128_t magic = wasm_f32x4_splat(12582912.0F);
+    const v128_t magic = wasm_f32x4_splat(kMagic);
     v128_t farthest = wasm_i32x4_splat(0);
     for (std::size_t j = 0; j < 4; ++j) {
       const QParamsLanes four = lanes.load(i + 4 * j);
