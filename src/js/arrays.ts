@@ -123,6 +123,11 @@ function isDetached(array: unknown): boolean {
   }
 }
 
+/** Numbers as float32: the array itself if it is one of these. */
+export function asFloat32(array: NumberArray): Float32Array {
+  return arrayName(array) === "Float32Array" ? (array as Float32Array) : Float32Array.from(array);
+}
+
 /**
  * Refuses an array that was resized or transferred since it was checked: by a getter among the
  * arguments, or while an asynchronous function was at work.

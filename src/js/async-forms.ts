@@ -9,17 +9,21 @@ import {
   subarrayOf,
 } from "./arrays.js";
 import type { ResultArray, ResultType } from "./async-work.js";
-import { type AsyncSettings, type Progress, throwIfAborted } from "./background.js";
+import { type AsyncSettings, type Progress, runHere, throwIfAborted } from "./background.js";
+import type { Core } from "./build.js";
 import { aroundAxis, type CheckedTensor, sizeOf } from "./check.js";
 import { type Codes, DTYPES, type DType } from "./dtype.js";
 import { chooseError, chosenResult, type Elementwise, emptyError } from "./elementwise.js";
 import type { Measured } from "./error.js";
 import { pause } from "./executors.js";
-import { laidOut } from "./granularity.js";
+import { laidOut, type Slices } from "./granularity.js";
+import { runOn } from "./init.js";
 import type { Job, Piece, Step } from "./job.js";
 import type { Accumulate, Batch, CheckedLinear } from "./linear.js";
 import type { ElementType } from "./memory.js";
-import { freeAxes, type Piecewise, runHere } from "./model/layer.js";
+import { freeAxes, type Piecewise } from "./model/layer.js";
+import type { Conversion } from "./model/workflow.js";
+import type { Look, Question } from "./observer.js";
 import type { PackedWeight } from "./packed-weight.js";
 import {
   type CheckedOptions,
@@ -29,13 +33,22 @@ import {
   quantizedResult,
   type ScaleAndZeroPoint,
 } from "./qparams.js";
-import { type CheckedQTensor, QDTYPES } from "./qtensor.js";
+import {
+  type CheckedQTensor,
+  type CodesByQDType,
+  QDTYPES,
+  type QDType,
+  type TorchQuantizedTensor,
+} from "./qtensor.js";
 import { Tensor } from "./tensor.js";
 import { tileQParams, tilesOf } from "./tiles.js";
-import type { Activation } from "./torch.js";
+import { type Activation, type ChannelOperation, quantizedFrom, type ToQuantize } from "./torch.js";
 import { activationFor } from "./w8a8.js";
 
 export { perform } from "./job.js";
+
+/** How a tensor is made of slices. */
+type Counts = Pick<Slices, "outer" | "slices" | "inner">;
 
 /** Values of a piece: few enough for one to be copied in a fraction of a millisecond. */
 const PIECE = 2 ** 19;
@@ -153,8 +166,7 @@ async function choose(
   const { slices } = settings;
   const { outer, slices: count, inner } = slices;
   if (count !== 0 && outer * inner === 0) throw emptyError(where, "x", x.shape, slices);
-  await job.perform({ kind: "openRanges", slices: count });
-  await job.performAll(rangePieces(job, x, options));
+  await join(job, x, slices, options.nonFinite === "ignore" ? "ignore" : "keep");
   const { chosen } = await job.perform({ kind: "choose", options: settings });
   if (chosen === undefined || chosen.status !== "kOk") {
     throw chooseError(where, "x", x, slices, chosen?.status ?? "");
@@ -162,18 +174,30 @@ async function choose(
   return chosenResult(x.shape, slices, chosen);
 }
 
+/** Makes ranges the job's result. */
+async function join(
+  job: Job,
+  x: Pick<CheckedTensor, "data" | "size">,
+  counts: Counts,
+  nonFinite: "keep" | "ignore",
+): Promise<void> {
+  await job.perform({ kind: "openRanges", slices: counts.slices });
+  if (x.size > 0) await job.performAll(rangePieces(job, x, counts, nonFinite));
+}
+
 function* rangePieces(
   job: Job,
-  { data, size }: CheckedTensor,
-  { slices: { outer, slices, inner }, nonFinite }: CheckedOptions,
+  { data, size }: Pick<CheckedTensor, "data" | "size">,
+  { outer, slices, inner }: Counts,
+  nonFinite: "keep" | "ignore",
 ): Generator<Piece> {
-  if (size === 0) return;
-  const kept = nonFinite === "ignore" ? "ignore" : "keep";
   for (const tile of tilesOf([outer, slices, inner], [slices, 1], PIECE)) {
     const input = job.piece(data, size, tile.start, tile.size);
     const { shape, qStart } = tile;
-    const start = 2 * qStart;
-    yield { step: { kind: "ranges", input, shape, start, nonFinite: kept }, amount: tile.size };
+    yield {
+      step: { kind: "ranges", input, shape, start: 2 * qStart, nonFinite },
+      amount: tile.size,
+    };
   }
 }
 
@@ -236,21 +260,43 @@ export async function dequantizeTorch(
   out: Tensor | undefined,
 ): Promise<Tensor> {
   job.total = q.size;
-  const result = await collect(job, "Float32Array", q.size, () => torchPieces(job, q));
-  return await deliverTensor(job.where, result, q.shape, out);
+  const { codes, shape, size, dtype, qparams } = q;
+  const input = { data: codes, shape, size, type: QDTYPES[dtype].arrayName };
+  const operation = { kind: "dequantize", dtype } as const;
+  const pieces = () => torchPieces(job, input, qparams, operation);
+  const result = await collect(job, "Float32Array", size, pieces);
+  return await deliverTensor(job.where, result, shape, out);
 }
 
-/** The pieces of a tensor of one of PyTorch's dtypes that is dequantized. */
+/** Quantizes to one of PyTorch's dtypes. */
+export async function quantizeTorch<D extends QDType>(
+  job: Job,
+  task: ToQuantize<D>,
+): Promise<TorchQuantizedTensor<D>> {
+  const { x, dtype, qparams } = task;
+  job.total = x.size;
+  const input = { ...x, type: "Float32Array" } as const;
+  const operation = { kind: "quantize", dtype, overflow: "saturate" } as const;
+  const pieces = () => torchPieces(job, input, qparams, operation);
+  const result = await collect(job, QDTYPES[dtype].arrayName, x.size, pieces);
+  return quantizedFrom(task, result as CodesByQDType[D]);
+}
+
+/** The pieces of a tensor that goes to or comes from one of PyTorch's dtypes. */
 function* torchPieces(
   job: Job,
-  { codes, shape, size, dtype, qparams }: CheckedQTensor,
+  { data, shape, size, type }: CheckedTensor & { readonly type: ElementType },
+  qparams: CheckedQTensor["qparams"],
+  operation: Exclude<ChannelOperation, { kind: "fakeQuantize" }>,
 ): Generator<Piece> {
-  const type = QDTYPES[dtype].arrayName;
   if (!("axis" in qparams)) {
     for (const { start, size: amount } of tilesOf([size], [], PIECE)) {
-      const input = job.piece(codes, size, start, amount, type);
-      const operation = { kind: "dequantize", dtype, ...qparams } as const;
-      yield { step: { kind: "torchPerTensor", start, input, size: amount, operation }, amount };
+      const input = job.piece(data, size, start, amount, type);
+      const own = { ...operation, ...qparams };
+      yield {
+        step: { kind: "torchPerTensor", start, input, size: amount, operation: own },
+        amount,
+      };
     }
     return;
   }
@@ -260,15 +306,51 @@ function* torchPieces(
     const step: Step = {
       kind: "torchPerChannel",
       start,
-      input: job.piece(codes, size, start, amount, type),
+      input: job.piece(data, size, start, amount, type),
       size: amount,
       shape: tile.shape,
       scales: scales.slice(qStart, qStart + qCount),
       zeroPoints: zeroPoints.slice(qStart, qStart + qCount),
-      operation: { kind: "dequantize", dtype },
+      operation,
     };
     yield { step, amount };
   }
+}
+
+// ---- Observing
+
+/** The range of each slice. */
+async function ranges(...work: Parameters<typeof join>): Promise<Float32Array> {
+  const [job] = work;
+  await join(...work);
+  const { result } = await job.perform({ kind: "close" });
+  return result as Float32Array;
+}
+
+/** Answers what an observer asks about a batch. */
+export async function observe(job: Job, x: CheckedTensor, look: Look): Promise<void> {
+  let done = 0;
+  for (let step = look.next(); step.done !== true; done += x.size) {
+    job.total = done + step.value.passes * x.size;
+    step = look.next(await answer(job, x, step.value));
+  }
+}
+
+async function answer(
+  job: Job,
+  x: CheckedTensor,
+  question: Question,
+): Promise<Float32Array | Uint32Array> {
+  if (question.kind === "ranges") return await ranges(job, x, question.counts, question.nonFinite);
+  const { data, size } = x;
+  const { range, bins } = question;
+  const counts = await collect(job, "Uint32Array", bins, function* () {
+    for (const { start, size: amount } of tilesOf([size], [], PIECE)) {
+      const input = job.piece(data, size, start, amount);
+      yield { step: { kind: "counts", input, size: amount, range }, amount };
+    }
+  });
+  return counts as Uint32Array;
 }
 
 // ---- Measuring
@@ -451,18 +533,7 @@ async function layerPieces(
 /** The range of all values; PyTorch takes an input without values for one of zeros. */
 async function rangeOf(job: Job, { data, size }: Batch): Promise<Iterable<number>> {
   if (size === 0) return [0, 0];
-  await job.perform({ kind: "openRanges", slices: 1 });
-  await job.performAll(
-    (function* (): Generator<Piece> {
-      for (const { start, size: amount } of tilesOf([size], [], PIECE)) {
-        const input = job.piece(data, size, start, amount);
-        const shape = [1, 1, amount];
-        yield { step: { kind: "ranges", input, shape, start: 0, nonFinite: "keep" }, amount };
-      }
-    })(),
-  );
-  const { result } = await job.perform({ kind: "close" });
-  return result as Float32Array;
+  return await ranges(job, { data, size }, { outer: 1, slices: 1, inner: size }, "keep");
 }
 
 // ---- Layers of models
@@ -488,7 +559,7 @@ export async function forwardHere(
     // Of the same rank: a layer may count its axes from the outermost one.
     const lead = [...shape.slice(1, free).fill(1), (done - start) / unit];
     const own = onProgress && ((progress: Progress) => onProgress({ ...progress, done, total }));
-    const y = await runHere(layer, { signal, onProgress: own }, () =>
+    const y = await runHere(layer.typeName, { signal, onProgress: own }, () =>
       layer.forward({ data: part, shape: [...lead, ...unitShape] }),
     );
     result.set(y.data, start);
@@ -496,4 +567,30 @@ export async function forwardHere(
   }
   throwIfAborted(signal);
   return new Tensor(result, shape);
+}
+
+/** Has the work of a conversion, of `total` values, done on another thread. */
+export async function runAway<T>(
+  core: Core,
+  conversion: Conversion<T>,
+  total: number,
+  { signal, onProgress }: AsyncSettings,
+): Promise<T> {
+  let before = 0;
+  let step = runOn(core, () => conversion.next());
+  while (step.done !== true) {
+    const { amount, away } = step.value;
+    const done = ({ done, total: all }: Progress) => before + (amount * done) / all;
+    const own =
+      onProgress && ((part: Progress) => onProgress({ ...part, done: done(part), total }));
+    const outcome = await runOn(core, () => away({ signal, onProgress: own })).then(
+      (value) => () => value,
+      (error) => () => {
+        throw error;
+      },
+    );
+    before += amount;
+    step = runOn(core, () => conversion.next(outcome));
+  }
+  return step.value;
 }

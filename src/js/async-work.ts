@@ -20,7 +20,7 @@ import { multiplyPacked, runLinear } from "./linear.js";
 import type { ElementType } from "./memory.js";
 import { type PackedCopy, PackedWeight } from "./packed-weight.js";
 import type { CheckedOptions, LaidOutQParams, QuantizedTensorInput } from "./qparams.js";
-import { forgetRanges, joinRanges } from "./tiles.js";
+import { countIntoBins, forgetRanges, joinRanges, type ValueRange } from "./tiles.js";
 import type { Activation } from "./torch.js";
 import {
   type ChannelOperation,
@@ -31,7 +31,7 @@ import {
 import { Int8Layer } from "./w8a8.js";
 
 /** The type of a result's array. */
-export type ResultType = DTypeInfo["arrayName"] | "Float32Array";
+export type ResultType = DTypeInfo["arrayName"] | "Float32Array" | "Uint32Array";
 
 /** An array of a result. */
 export type ResultArray = InstanceType<(typeof ARRAYS)[ResultType]>;
@@ -75,6 +75,13 @@ export type Task = { readonly job: number; readonly where: string } & (
       /** Where the ranges of the first slice are in the result. */
       readonly start: number;
       readonly nonFinite: "keep" | "ignore";
+    }
+  | {
+      /** The result being counts: more of them. */
+      readonly kind: "counts";
+      readonly input: NumberArray;
+      readonly size: number;
+      readonly range: ValueRange;
     }
   | {
       /** The result being ranges: qparams for them. */
@@ -177,6 +184,11 @@ export class Performer {
         const { input, shape, start, nonFinite } = task;
         const ranges = this.#part(job, start, 2 * shape[1]) as Float32Array;
         joinRanges(core, where, input, shape, nonFinite, ranges);
+        return {};
+      }
+      case "counts": {
+        const { input, size, range } = task;
+        countIntoBins(core, where, input, size, range, this.#result(job) as Uint32Array);
         return {};
       }
       case "choose":

@@ -93,6 +93,19 @@ export function throwIfAborted(signal: AbortSignalLike | undefined): void {
   if (signal?.aborted) throw signal.reason;
 }
 
+/** Does work on this thread, for it is quick. @param name  whose work that is */
+export async function runHere<T>(
+  name: string,
+  { signal, onProgress }: AsyncSettings,
+  work: () => T,
+): Promise<T> {
+  throwIfAborted(signal);
+  const result = work();
+  const reason = `${name} is quick on the calling thread`;
+  onProgress?.({ done: 1, total: 1, offThread: false, reason });
+  return result;
+}
+
 // ---- Calls
 
 /** What an instance has under way. */

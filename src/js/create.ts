@@ -17,7 +17,13 @@ import { describeCore, type InitOptions, type InitResult, loadCore, runOn } from
 import { linear } from "./linear.js";
 import { Embedding, LayerNorm, Linear, ReLU, Sigmoid, Softmax, Tanh } from "./model/layer.js";
 import { Sequential } from "./model/sequential.js";
-import { convert, prepare, quantizeDynamic } from "./model/workflow.js";
+import {
+  convert,
+  convertAsync,
+  prepare,
+  quantizeDynamic,
+  quantizeDynamicAsync,
+} from "./model/workflow.js";
 import {
   MinMaxObserver,
   MovingAverageMinMaxObserver,
@@ -109,6 +115,8 @@ export interface Zeropoint extends QConfigs, InitResult {
   readonly prepare: typeof prepare;
   readonly convert: typeof convert;
   readonly quantizeDynamic: typeof quantizeDynamic;
+  readonly convertAsync: typeof convertAsync;
+  readonly quantizeDynamicAsync: typeof quantizeDynamicAsync;
 }
 
 /** `create`, with the chunks to load from. */
@@ -167,6 +175,8 @@ export async function createFrom(
       chooseQParamsAsync,
       quantizationErrorAsync,
       linearAsync,
+      convertAsync,
+      quantizeDynamicAsync,
     }),
     QConfigMapping,
     WeightOnlyQConfig,

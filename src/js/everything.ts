@@ -21,7 +21,7 @@ export { type Metric, quantizationError } from "./error.js";
 export type { ErrorCode, ZeropointError } from "./errors.js";
 export type { ObserverFactory } from "./factory.js";
 export type { Granularity } from "./granularity.js";
-export { HistogramObserver, type HistogramObserverOptions, type ValueRange } from "./histogram.js";
+export { HistogramObserver, type HistogramObserverOptions } from "./histogram.js";
 export type { InitOptions, InitResult } from "./init.js";
 export { type Accumulate, type LinearOptions, linear } from "./linear.js";
 export {
@@ -43,6 +43,7 @@ export { type LayerLike, type NamedLayer, Sequential } from "./model/sequential.
 export {
   type ConvertOptions,
   convert,
+  convertAsync,
   type LayerObservers,
   type ModelQConfig,
   type PreparedModel,
@@ -50,6 +51,7 @@ export {
   prepare,
   type QuantizedModel,
   quantizeDynamic,
+  quantizeDynamicAsync,
 } from "./model/workflow.js";
 export {
   MinMaxObserver,
@@ -113,6 +115,7 @@ export type {
 export { quantize } from "./quantize.js";
 export { QuantizedLinear, type QuantizedLinearOptions } from "./quantized-linear.js";
 export { type NestedNumbers, type Tensor, tensor } from "./tensor.js";
+export type { ValueRange } from "./tiles.js";
 export {
   type CompatOption,
   fakeQuantizePerChannel,

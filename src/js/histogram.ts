@@ -1,19 +1,19 @@
 // tensors over time -> histogram -> the range that quantizes it best -> qparams.
 
-import { arrayName, checkStillThere, newArray, subarrayOf } from "./arrays.js";
-import { type CheckedTensor, checkInteger, checkTensor, type TensorInput } from "./check.js";
+import { arrayName, newArray } from "./arrays.js";
+import { type CheckedTensor, checkInteger } from "./check.js";
 import { checkStatus, rangeError, typeError } from "./errors.js";
 import {
   fromJSONNumbers,
+  type Look,
   type ObservedQParams,
   PER_TENSOR,
-  tensorRange,
   toJSONNumbers,
   UniformObserver,
   type UniformObserverOptions,
 } from "./observer.js";
 import { Tensor } from "./tensor.js";
-import { TILE } from "./tiles.js";
+import type { ValueRange } from "./tiles.js";
 
 /** What `HistogramObserver` takes. */
 export interface HistogramObserverOptions extends UniformObserverOptions {
@@ -23,14 +23,6 @@ export interface HistogramObserverOptions extends UniformObserverOptions {
 
 const MOST_BINS = 2 ** 20;
 
-/** A range of values. */
-export interface ValueRange {
-  /** The smallest value. */
-  readonly min: number;
-  /** The largest value. */
-  readonly max: number;
-}
-
 /**
  * Counts the values of all batches in a histogram, and chooses the range whose quantization errs
  * least.
@@ -38,6 +30,11 @@ export interface ValueRange {
  * A batch that lies in the range held is counted into it. One that does not widens the range, and the
  * old bins are spread over the new ones. `calculateQParams` narrows the range from its ends, by
  * quantiles of 1e-5, as long as the estimated error falls.
+ *
+ * Batches are float32 or float64 of any shape; one without values changes nothing. `observe` throws a
+ * RangeError, `ZP_NON_FINITE`, for NaN, and for infinities unless `compat: "torch"` drops them; with it
+ * also after a first batch that held NaN, as in PyTorch, until `reset()`. It throws a TypeError,
+ * `ZP_INVALID_TENSOR`, for integers, too, which PyTorch does not count either.
  *
  * A batch of any size passes through the core's memory in tiles, twice, and no copy is kept.
  *
@@ -70,17 +67,9 @@ export class HistogramObserver extends UniformObserver {
     return new Tensor(this.#histogram.slice(), [this.bins]);
   }
 
-  /**
-   * Counts a batch.
-   * @param x  float32 or float64, any shape; without values it changes nothing
-   * @throws {RangeError} `ZP_NON_FINITE` for NaN, and for infinities unless `compat: "torch"` drops
-   *   them; with it also after a first batch that held NaN, as in PyTorch, until `reset()`
-   * @throws {TypeError} `ZP_INVALID_TENSOR`, for integers too, which PyTorch does not count either
-   */
-  observe<X extends TensorInput>(x: X): X {
-    const where = `${this.where}.observe`;
-    const checked = checkTensor(where, "x", x);
-    const name = arrayName(checked.data) as string;
+  /** @internal */
+  protected override *look(where: string, { data, size }: CheckedTensor): Look {
+    const name = arrayName(data) as string;
     if (!name.startsWith("Float")) {
       throw typeError(
         "ZP_INVALID_TENSOR",
@@ -88,24 +77,33 @@ export class HistogramObserver extends UniformObserver {
           `tensor(…) makes floats of them`,
       );
     }
-    const range = this.#batchRange(where, checked);
-    if (range === undefined) return x;
-    if (this.isUnobserved) {
-      this.#histogram = this.#count(where, checked, range);
-      this.ranges = range;
-      return x;
+    if (size === 0) return;
+    const counts = { outer: 1, slices: 1, inner: size };
+    const ranges = { kind: "ranges", counts, passes: 2 } as const;
+    let range = (yield { ...ranges, nonFinite: "keep" }) as Float32Array;
+    this.#checkCountable(where, range);
+    if (!range.every(Number.isFinite)) {
+      range = (yield { ...ranges, nonFinite: "ignore" }) as Float32Array;
+      if (range[0] > range[1]) return;
     }
-    const [min, max] = this.ranges;
-    const joint = Float32Array.of(Math.min(range[0], min), Math.max(range[1], max));
-    this.#histogram = this.#merge(where, this.#count(where, checked, joint), joint);
+    let held: Float32Array;
+    let joint: Float32Array;
+    let batch: Uint32Array;
+    do {
+      held = this.ranges;
+      joint = Float32Array.of(Math.min(range[0], held[0]), Math.max(range[1], held[1]));
+      const [min, max] = joint;
+      const wanted = { kind: "counts", range: { min, max }, bins: this.bins, passes: 1 } as const;
+      batch = (yield wanted) as Uint32Array;
+      // Another batch may have come while this one was counted elsewhere.
+    } while (held !== this.ranges);
+    const histogram = this.#toHistogram(where, batch);
+    this.#histogram = this.isUnobserved ? histogram : this.#merge(where, histogram, joint);
     this.ranges = joint;
-    return x;
   }
 
-  /** The range of a batch; undefined if it holds no value to count. */
-  #batchRange(where: string, checked: CheckedTensor): Float32Array | undefined {
-    const range = tensorRange(this.core, where, checked);
-    if (range === undefined) return undefined;
+  /** Refuses a batch whose range says that it cannot be counted. */
+  #checkCountable(where: string, range: Float32Array): void {
     const holdsNaN = Number.isNaN(range[0]);
     if (holdsNaN || Number.isNaN(this.ranges[0])) {
       // As in PyTorch, which stores the range before it finds that it cannot count.
@@ -116,33 +114,18 @@ export class HistogramObserver extends UniformObserver {
           `histogram`,
       );
     }
-    this.checkFiniteRanges(range);
-    return range.every(Number.isFinite) ? range : tensorRange(this.core, where, checked, "ignore");
+    this.checkFiniteRanges(where, range);
   }
 
-  /** Counts the values between min and max; others, so infinities, are left out. */
-  #count(where: string, { data, size }: CheckedTensor, [min, max]: Float32Array): Float32Array {
-    checkStillThere(where, data, size);
+  /** Counts as a histogram holds them. */
+  #toHistogram(where: string, counts: Uint32Array): Float32Array {
     const { memory, module } = this.core;
     const { bins } = this;
     const histogram = newArray(where, Float32Array, bins);
-    const [xAt, countsAt, histogramAt] = memory.layOut(
-      where,
-      4 * Math.min(size, TILE),
-      4 * bins,
-      4 * bins,
-    );
+    const [countsAt, histogramAt] = memory.layOut(where, 4 * bins, 4 * bins);
     try {
-      memory.write("Uint32Array", countsAt, new Uint32Array(bins));
-      for (let start = 0; start < size; start += TILE) {
-        const end = Math.min(size, start + TILE);
-        const part = subarrayOf(data, start, end);
-        memory.copyIn(where, "Float32Array", xAt, part, end - start);
-        const status = module.countIntoBins(xAt, end - start, min, max, countsAt, bins);
-        checkStatus(where, status);
-      }
-      const status = module.toHistogram(countsAt, histogramAt, bins);
-      checkStatus(where, status);
+      memory.write("Uint32Array", countsAt, counts);
+      checkStatus(where, module.toHistogram(countsAt, histogramAt, bins));
       memory.read(histogramAt, histogram);
     } finally {
       memory.end();

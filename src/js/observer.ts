@@ -1,6 +1,7 @@
 // tensors over time -> range -> qparams: PyTorch's observers, bit for bit.
 
-import { newArray } from "./arrays.js";
+import { checkStillThere, newArray } from "./arrays.js";
+import { type AsyncOptions, checkAsyncOptions, runHere, runJob } from "./background.js";
 import type { Core } from "./build.js";
 import {
   aroundAxis,
@@ -23,12 +24,13 @@ import {
   partialCallable,
   shortName,
 } from "./factory.js";
+import type { Slices } from "./granularity.js";
 import { activeCore } from "./init.js";
 import { floatRepr } from "./python-repr.js";
 import { IntegerTensor } from "./qtensor.js";
 import { INSPECT, show, showShape } from "./show.js";
 import { Tensor } from "./tensor.js";
-import { rangesOf } from "./tiles.js";
+import { countIntoBins, rangesOf, type ValueRange } from "./tiles.js";
 import { checkCompat } from "./torch.js";
 
 // ---------------------------------------------------------------------------------------------
@@ -247,6 +249,21 @@ export abstract class Observer {
   abstract observe<X extends TensorInput>(x: X): X;
 
   /**
+   * `observe`, off this thread where it looks at values; `quantizeAsync` says how. What it has seen
+   * changes when all is done, or not at all. Await one batch before the next where their order matters,
+   * as it does for averages.
+   * @param x        what `observe` takes; leave it as it is until the promise settles
+   * @param options  `signal` and `onProgress` as in `quantizeAsync`
+   * @returns a promise of the batch itself
+   * @throws (as a rejection) what `observe` and `quantizeAsync` throw
+   * @example await observer.observeAsync(batch, { signal: AbortSignal.timeout(1000) });
+   */
+  async observeAsync<X extends TensorInput>(x: X, options?: AsyncOptions): Promise<X> {
+    const { settings } = checkAsyncOptions(`${this.where}.observeAsync`, options);
+    return await runHere(this.where, settings, () => this.observe(x));
+  }
+
+  /**
    * The scale and zero point that fit all that it has seen.
    * @throws {TypeError} `ZP_NO_QPARAMS` for observers that have none to give
    */
@@ -402,6 +419,39 @@ export function fromJSONNumbers(
 // ---------------------------------------------------------------------------------------------
 // Observers that keep a range.
 
+/** What an observer wants to know of a batch. */
+export type Question = {
+  /** How often it will go through the batch, this time included, if nothing odd is in it. */
+  readonly passes: number;
+} & (
+  | {
+      /** The range of each slice: its smallest and its largest value, side by side, as float32. */
+      readonly kind: "ranges";
+      readonly counts: Pick<Slices, "outer" | "slices" | "inner">;
+      readonly nonFinite: "keep" | "ignore";
+    }
+  | {
+      /** How many values fall into equal parts of a range, as uint32. */
+      readonly kind: "counts";
+      readonly range: ValueRange;
+      readonly bins: number;
+    }
+);
+
+/** How an observer looks at a batch: it asks, is answered by this thread or another, and takes it in. */
+export type Look = Generator<Question, void, Float32Array | Uint32Array>;
+
+/** Answers a question on this thread. */
+function answer(core: Core, where: string, { data, size }: CheckedTensor, question: Question) {
+  if (question.kind === "ranges") {
+    return rangesOf(core, where, data, question.counts, question.nonFinite);
+  }
+  checkStillThere(where, data, size);
+  const counts = newArray(where, Uint32Array, question.bins);
+  countIntoBins(core, where, data, size, question.range, counts);
+  return counts;
+}
+
 const UNIFORM_OPTIONS = [
   "dtype",
   "qscheme",
@@ -476,6 +526,28 @@ export abstract class UniformObserver extends Observer {
   /** @internal Whether its qparams may come from one batch alone, with its options. */
   protected get takesDynamic(): boolean {
     return false;
+  }
+
+  /** @internal Looks at a batch: what to ask about it, and what becomes of the state. */
+  protected abstract look(where: string, x: CheckedTensor): Look;
+
+  observe<X extends TensorInput>(x: X): X {
+    const where = `${this.where}.observe`;
+    const checked = checkTensor(where, "x", x);
+    const look = this.look(where, checked);
+    for (let step = look.next(); step.done !== true; ) {
+      step = look.next(answer(this.core, where, checked, step.value));
+    }
+    return x;
+  }
+
+  override async observeAsync<X extends TensorInput>(x: X, options?: AsyncOptions): Promise<X> {
+    const where = `${this.where}.observeAsync`;
+    const checked = checkTensor(where, "x", x);
+    const { settings } = checkAsyncOptions(where, options);
+    const look = this.look(where, checked);
+    await runJob(this.core, where, settings, ({ observe }, job) => observe(job, checked, look));
+    return x;
   }
 
   /** @internal The state before any batch. */
@@ -613,27 +685,26 @@ export abstract class UniformObserver extends Observer {
   }
 
   /** @internal Refuses ranges of a batch with NaN or infinities in it. */
-  protected checkFiniteRanges(ranges: Float32Array): void {
+  protected checkFiniteRanges(where: string, ranges: Float32Array): void {
     const wrong = this.compat ? undefined : ranges.find((value) => !Number.isFinite(value));
-    if (wrong !== undefined) throw this.nonFinite(wrong);
-  }
-
-  /** @internal */
-  protected nonFinite(value: number): ZeropointError {
-    return rangeError(
+    if (wrong === undefined) return;
+    throw rangeError(
       "ZP_NON_FINITE",
-      `${this.where}.observe: x must be finite, as float32 too, but holds ${value}; ` +
-        `options.compat: "torch" takes it as PyTorch does`,
+      `${where}: x must be finite, as float32 too, but holds ${wrong}; options.compat: "torch" takes ` +
+        `it as PyTorch does`,
     );
   }
 
   /** @internal Joins a batch's ranges to the state, on the core. */
-  protected update(batch: Float32Array, averagingConstant: number | undefined): void {
+  protected update(
+    where: string,
+    batch: Float32Array,
+    averagingConstant: number | undefined,
+  ): void {
     if (this.isUnobserved) {
       this.ranges = batch;
       return;
     }
-    const where = `${this.where}.observe`;
     const { memory, module } = this.core;
     const joined = new Float32Array(batch.length);
     const count = batch.length / 2;
@@ -679,21 +750,6 @@ function everySecond(ranges: Float32Array, first: 0 | 1): Float32Array {
   return ranges.filter((_, i) => i % 2 === first);
 }
 
-/**
- * The smallest and the largest value of a tensor.
- * @param nonFinite  "ignore" skips NaN and infinities; a tensor of nothing else gives undefined
- */
-export function tensorRange(
-  core: Core,
-  where: string,
-  { data, size }: CheckedTensor,
-  nonFinite: "keep" | "ignore" = "keep",
-): Float32Array | undefined {
-  if (size === 0) return undefined;
-  const range = rangesOf(core, where, data, { outer: 1, slices: 1, inner: size }, nonFinite);
-  return range[0] > range[1] ? undefined : range;
-}
-
 // ---------------------------------------------------------------------------------------------
 // Per tensor.
 
@@ -702,13 +758,13 @@ abstract class PerTensorMinMaxObserver extends UniformObserver {
   /** @internal Undefined: the range only grows. */
   protected abstract get constant(): number | undefined;
 
-  observe<X extends TensorInput>(x: X): X {
-    const where = `${this.where}.observe`;
-    const batch = tensorRange(this.core, where, checkTensor(where, "x", x));
-    if (batch === undefined) return x;
-    this.checkFiniteRanges(batch);
-    this.update(batch, this.constant);
-    return x;
+  /** @internal */
+  protected override *look(where: string, { size }: CheckedTensor): Look {
+    if (size === 0) return;
+    const counts = { outer: 1, slices: 1, inner: size };
+    const batch = yield { kind: "ranges", counts, nonFinite: "keep", passes: 1 };
+    this.checkFiniteRanges(where, batch as Float32Array);
+    this.update(where, batch as Float32Array, this.constant);
   }
 }
 
@@ -815,10 +871,9 @@ abstract class ChannelMinMaxObserver extends UniformObserver {
   /** @internal Undefined: the ranges only grow. */
   protected abstract get constant(): number | undefined;
 
-  observe<X extends TensorInput>(x: X): X {
-    const where = `${this.where}.observe`;
-    const { data, shape, size } = checkTensor(where, "x", x);
-    if (size === 0) return x;
+  /** @internal */
+  protected override *look(where: string, { shape, size }: CheckedTensor): Look {
+    if (size === 0) return;
     const rank = shape.length;
     if (rank < 2) {
       throw rangeError(
@@ -835,10 +890,10 @@ abstract class ChannelMinMaxObserver extends UniformObserver {
       );
     }
     const [outer, slices, inner] = aroundAxis(shape, axis);
-    const batch = rangesOf(this.core, where, data, { outer, slices, inner }, "keep");
-    this.checkFiniteRanges(batch);
-    this.update(this.#fit(where, batch), this.constant);
-    return x;
+    const counts = { outer, slices, inner };
+    const batch = (yield { kind: "ranges", counts, nonFinite: "keep", passes: 1 }) as Float32Array;
+    this.checkFiniteRanges(where, batch);
+    this.update(where, this.#fit(where, batch), this.constant);
   }
 
   /** A batch with as many channels as the state; PyTorch repeats a single one. */

@@ -5,9 +5,17 @@
 
 import { type NumberArray, newArray, subarrayOf } from "./arrays.js";
 import type { Core } from "./build.js";
-import { refused } from "./errors.js";
+import { checkStatus, refused } from "./errors.js";
 import type { Slices } from "./granularity.js";
 import type { ScaleAndZeroPoint } from "./qparams.js";
+
+/** A range of values. */
+export interface ValueRange {
+  /** The smallest value. */
+  readonly min: number;
+  /** The largest value. */
+  readonly max: number;
+}
 
 /** The most values of a tile. */
 export const TILE = 2 ** 17;
@@ -134,6 +142,16 @@ export function rangesOf(
   return ranges;
 }
 
+/** The range of a whole tensor. */
+export function tensorRange(
+  core: Core,
+  where: string,
+  data: NumberArray,
+  size: number,
+): Float32Array {
+  return rangesOf(core, where, data, { outer: 1, slices: 1, inner: size }, "keep");
+}
+
 /** Makes all ranges those of slices without values. */
 export function forgetRanges(ranges: Float32Array): void {
   for (let i = 0; i < ranges.length; i += 2) {
@@ -191,6 +209,34 @@ function rangesOfTile(
       module.updateMinMax(foundAt, heldAt, count);
     }
     memory.read(isMore ? heldAt : foundAt, ranges);
+  } finally {
+    memory.end();
+  }
+}
+
+/**
+ * Counts the values between min and max into as many equal parts of that range as there are counts,
+ * tile by tile; others, so infinities, are left out.
+ * @param counts  uint32: how many there were before, and are with these
+ */
+export function countIntoBins(
+  { memory, module }: Core,
+  where: string,
+  data: NumberArray,
+  size: number,
+  { min, max }: ValueRange,
+  counts: Uint32Array,
+): void {
+  const bins = counts.length;
+  const [xAt, countsAt] = memory.layOut(where, 4 * Math.min(size, TILE), 4 * bins);
+  try {
+    memory.write("Uint32Array", countsAt, counts);
+    for (let start = 0; start < size; start += TILE) {
+      const end = Math.min(size, start + TILE);
+      memory.copyIn(where, "Float32Array", xAt, subarrayOf(data, start, end), end - start);
+      checkStatus(where, module.countIntoBins(xAt, end - start, min, max, countsAt, bins));
+    }
+    memory.read(countsAt, counts);
   } finally {
     memory.end();
   }

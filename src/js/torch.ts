@@ -48,7 +48,7 @@ import {
   type TorchQuantizedTensorInput,
 } from "./qtensor.js";
 import { checkTensorOut, type Tensor } from "./tensor.js";
-import { rangesOf, TILE, tilesOf } from "./tiles.js";
+import { TILE, tensorRange, tilesOf } from "./tiles.js";
 
 /** What PyTorch itself does where it does what nobody would expect. */
 export interface CompatOption {
@@ -236,36 +236,63 @@ export function quantizePerTensor<D extends QDType>(
 ): TorchQuantizedTensor<D, "perTensor"> {
   const where = "quantizePerTensor";
   const core = activeCore(where);
+  const task = checkPerTensor(where, x, scale, zeroPoint, dtype);
+  const { overflow, out } = checkTorchOptions(where, options);
+  return quantizeChecked(core, where, task, overflow, out) as TorchQuantizedTensor<D, "perTensor">;
+}
+
+/** A tensor to be quantized, and how. */
+export interface ToQuantize<D extends QDType = QDType> {
+  readonly x: CheckedTensor;
+  readonly dtype: D;
+  readonly qparams: Activation | ChannelQParams;
+}
+
+/** Checks the arguments of `quantizePerTensor`. */
+export function checkPerTensor<D extends QDType>(
+  where: string,
+  x: unknown,
+  scale: unknown,
+  zeroPoint: unknown,
+  dtype: D,
+): ToQuantize<D> {
   const checked = checkFloatTensor(where, x);
   const name = checkQDType(where, "dtype", dtype) as D;
   const step = checkOneScale(where, "scale", scale);
   const zero = checkOneZeroPoint(where, "zeroPoint", zeroPoint, QDTYPES[name], `dtype ${name}`);
-  const { overflow, out } = checkTorchOptions(where, options);
-  const codes = codesFor(where, name, out, checked);
-  return quantizeWith(
-    core,
-    where,
-    checked,
-    name,
-    { scale: step, zeroPoint: zero },
-    overflow,
-    codes,
-  );
+  return { x: checked, dtype: name, qparams: { scale: step, zeroPoint: zero } };
 }
 
-/** Quantizes a checked tensor with one scale and zero point. */
-function quantizeWith<D extends QDType>(
+/** Quantizes what is checked. @param out  where the codes go, unchecked; default: a new array */
+export function quantizeChecked<D extends QDType>(
   core: Core,
   where: string,
-  { data, shape, size }: CheckedTensor,
-  dtype: D,
-  { scale, zeroPoint }: Activation,
-  overflow: Overflow,
+  task: ToQuantize<D>,
+  overflow: Overflow = "saturate",
+  out?: unknown,
+): TorchQuantizedTensor<D> {
+  const { x, dtype, qparams } = task;
+  const { data, shape, size } = x;
+  const codes = codesFor(where, dtype, out, x);
+  const operation = { kind: "quantize", dtype, overflow } as const;
+  if ("axis" in qparams) {
+    runPerChannel(core, where, data as Float32Array, shape, qparams, operation, codes);
+  } else {
+    runPerTensor(core, where, data, size, { ...operation, ...qparams }, codes);
+  }
+  return quantizedFrom(task, codes);
+}
+
+/** Codes as what `quantizePerTensor` or `quantizePerChannel` returns. */
+export function quantizedFrom<D extends QDType>(
+  { x: { shape }, dtype, qparams }: ToQuantize<D>,
   codes: CodesByQDType[D],
-): TorchQuantizedTensor<D, "perTensor"> {
-  const operation = { kind: "quantize", scale, zeroPoint, dtype, overflow } as const;
-  runPerTensor(core, where, data, size, operation, codes);
-  return perTensorTensor(codes, shape, dtype, { scale, zeroPoint });
+): TorchQuantizedTensor<D> {
+  if (!("axis" in qparams)) return perTensorTensor(codes, shape, dtype, qparams);
+  const { scales, zeroPoints } = qparams;
+  // PyTorch keeps the scales beside floating zero points in float32.
+  const kept = zeroPoints instanceof Float32Array ? Float32Array.from(scales) : scales;
+  return perChannelTensor(codes, shape, dtype, { ...qparams, scales: kept });
 }
 
 /** A core function over a tensor with qparams per channel. */
@@ -410,6 +437,20 @@ export function quantizePerChannel<D extends QDType>(
 ): TorchQuantizedTensor<D, "perChannel"> {
   const where = "quantizePerChannel";
   const core = activeCore(where);
+  const task = checkPerChannel(where, x, scales, zeroPoints, axis, dtype);
+  const { overflow, out } = checkTorchOptions(where, options);
+  return quantizeChecked(core, where, task, overflow, out) as TorchQuantizedTensor<D, "perChannel">;
+}
+
+/** Checks the arguments of `quantizePerChannel`. */
+export function checkPerChannel<D extends QDType>(
+  where: string,
+  x: unknown,
+  scales: unknown,
+  zeroPoints: unknown,
+  axis: unknown,
+  dtype: D,
+): ToQuantize<D> {
   const checked = checkFloatTensor(where, x);
   const name = checkQDType(where, "dtype", dtype) as D;
   const qparams = checkChannels(
@@ -422,34 +463,14 @@ export function quantizePerChannel<D extends QDType>(
     QDTYPES[name],
     `dtype ${name}`,
   );
-  const { overflow, out } = checkTorchOptions(where, options);
-  return quantizeChannels(core, where, checked, qparams, name, overflow, out);
-}
-
-function quantizeChannels<D extends QDType>(
-  core: Core,
-  where: string,
-  checked: CheckedTensor,
-  qparams: ChannelQParams,
-  dtype: D,
-  overflow: Overflow,
-  out: unknown,
-): TorchQuantizedTensor<D, "perChannel"> {
-  const floating = qparams.zeroPoints instanceof Float32Array;
-  if (floating && dtype === "qint32") {
+  if (qparams.zeroPoints instanceof Float32Array && dtype === "qint32") {
     throw rangeError(
       "ZP_UNSUPPORTED_DTYPE",
       `${where}: dtype must be "qint8" or "quint8" with floating zero points, got "qint32"; an ` +
         `Int32Array or a list of zero points selects the integer scheme`,
     );
   }
-  const codes = codesFor(where, dtype, out, checked);
-  const { data, shape } = checked;
-  const operation = { kind: "quantize", dtype, overflow } as const;
-  runPerChannel(core, where, data as Float32Array, shape, qparams, operation, codes);
-  // PyTorch keeps the scales beside floating zero points in float32.
-  const kept = floating ? { ...qparams, scales: Float32Array.from(qparams.scales) } : qparams;
-  return perChannelTensor(codes, shape, dtype, kept);
+  return { x: checked, dtype: name, qparams };
 }
 
 /** Scale and zero point of activations: chosen from a range that contains 0, in double precision. */
@@ -551,7 +572,6 @@ export function quantizePerTensorDynamic<D extends "qint8" | "quint8">(
   }
   const reduce = checkBoolean(where, "reduceRange", reduceRange, false);
   const { overflow, out } = checkTorchOptions(where, options);
-  const codes = codesFor(where, name, out, checked);
   const [min, max] = minMax(core, where, checked);
   let chosen = chooseActivation(core, where, min, max, name, reduce);
   if (chosen === undefined && overflow === "torch" && min === -Infinity && max < Infinity) {
@@ -559,7 +579,8 @@ export function quantizePerTensorDynamic<D extends "qint8" | "quint8">(
     chosen = { scale: Infinity, zeroPoint: reduce ? Math.trunc(qmax / 2) : qmax };
   }
   if (chosen === undefined) throw nonFiniteValues(where, "x", [min, max]);
-  return quantizeWith(core, where, checked, name, chosen, overflow, codes);
+  const task = { x: checked, dtype: name, qparams: chosen };
+  return quantizeChecked(core, where, task, overflow, out) as TorchQuantizedTensor<D, "perTensor">;
 }
 
 /** Smallest and largest value, NaN if any is NaN; both 0 for a tensor without values. */
@@ -570,8 +591,8 @@ function minMax(
 ): readonly [min: number, max: number] {
   if (size === 0) return [0, 0];
   checkStillThere(where, data, size);
-  const ranges = rangesOf(core, where, data, { outer: 1, slices: 1, inner: size }, "keep");
-  return [ranges[0], ranges[1]];
+  const [min, max] = tensorRange(core, where, data, size);
+  return [min, max];
 }
 
 /**

@@ -1,12 +1,14 @@
 // Linear layers with int8 weights and activations in 8 bits: the weights' memory, and how it is used.
 
+import { asFloat32 } from "./arrays.js";
 import type { Core } from "./build.js";
 import type { CheckedTensor } from "./check.js";
 import { checkStatus } from "./errors.js";
 import { runOn } from "./init.js";
-import { MinMaxObserver, PerChannelMinMaxObserver, tensorRange } from "./observer.js";
+import { MinMaxObserver, PerChannelMinMaxObserver } from "./observer.js";
 import type { PackedWeight } from "./packed-weight.js";
 import { perChannelTensor, perTensorTensor, type TorchQuantizedTensor } from "./qtensor.js";
+import { tensorRange } from "./tiles.js";
 import {
   type Activation,
   CHOSEN_BYTES,
@@ -192,14 +194,17 @@ export function quantizeInt8Weight(
 ): TorchQuantizedTensor<"qint8"> {
   const { data, shape, size } = weight;
   if (size === 0) return emptyWeight(shape, perOutput);
-  const range = tensorRange(core, where, weight);
-  if (!range?.every(Number.isFinite)) throw nonFiniteValues(where, "weight", range ?? []);
-  const values = { data: Float32Array.from(data), shape };
+  const values = { data: asFloat32(data), shape };
   return runOn(core, () => {
+    const common = { dtype: "qint8", compat: "torch" } as const;
     const observer = perOutput
-      ? new PerChannelMinMaxObserver({ dtype: "qint8", qscheme: "per_channel_symmetric" })
-      : new MinMaxObserver({ dtype: "qint8", qscheme: "per_tensor_symmetric" });
+      ? new PerChannelMinMaxObserver({ ...common, qscheme: "per_channel_symmetric" })
+      : new MinMaxObserver({ ...common, qscheme: "per_tensor_symmetric" });
     observer.observe(values);
+    const { minVal, maxVal } = observer;
+    if (![...minVal.data, ...maxVal.data].every(Number.isFinite)) {
+      throw nonFiniteValues(where, "weight", tensorRange(core, where, data, size));
+    }
     const { scale } = observer.calculateQParams();
     if (!perOutput) return quantizePerTensor(values, scale, 0, "qint8");
     return quantizePerChannel(values, scale, new Int32Array(shape[0]), 0, "qint8");

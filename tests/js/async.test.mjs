@@ -315,6 +315,124 @@ for (const place of ["a worker", "this thread"]) {
       await rejects(zp.quantizeAsync(none), RangeError, "ZP_EMPTY", /^quantizeAsync: x has no/);
     });
 
+    const observers = [
+      ["MinMaxObserver", {}],
+      ["MovingAverageMinMaxObserver", { averagingConstant: 0.3 }],
+      ["PerChannelMinMaxObserver", { chAxis: -1 }],
+      ["MovingAveragePerChannelMinMaxObserver", { dtype: "qint8" }],
+      ["HistogramObserver", { bins: 77 }],
+      ["RecordingObserver", {}],
+      ["PlaceholderObserver", {}],
+      ["FixedQParamsObserver", { scale: 0.1, zeroPoint: 3 }],
+    ];
+    for (const [name, options] of observers) {
+      it(`show batches to observers, which hold the same bits: ${name}`, async () => {
+        const [here, away] = [new zp[name](options), new zp[name](options)];
+        const { data, shape } = long;
+        const wider = { data: data.map((value) => 3 * value - 1), shape };
+        const narrow = { data: data.map((value) => value / 2), shape };
+        for (const batch of [{ data: new Float32Array(0), shape: [0, 5] }, narrow, long, wider]) {
+          const seen = [];
+          const onProgress = (progress) => seen.push(progress);
+          here.observe(batch);
+          assert.equal(await away.observeAsync(batch, { onProgress }), batch);
+          assert.deepEqual(away.toJSON(), here.toJSON());
+          seen.forEach(({ done, total }, i) => {
+            assert.ok(done > (seen[i - 1]?.done ?? 0) && done <= total);
+          });
+          if (batch.data.length === 0) continue;
+          assert.equal(seen.at(-1).done, seen.at(-1).total);
+          if (!/Min|Hist/.test(name)) continue;
+          assert.equal(seen[0].offThread, place === "a worker");
+          assert.ok(seen.length > 2, `${seen.length} pieces`);
+        }
+        assert.equal(String(away), String(here));
+      });
+    }
+
+    it("show observers what float32 does not hold, and what PyTorch lets in", async () => {
+      const doubles = { data: Float64Array.from(long.data, (value) => value / 3), shape: [LONG] };
+      const infinite = {
+        data: long.data.map((value, i) => (i % 99 ? value : 1 / 0)),
+        shape: [LONG],
+      };
+      const [here, away] = [0, 0].map(() => new zp.HistogramObserver({ compat: "torch" }));
+      for (const batch of [doubles, infinite, doubles]) {
+        here.observe(batch);
+        await away.observeAsync(batch);
+      }
+      assert.deepEqual(away.toJSON(), here.toJSON());
+    });
+
+    it("count a batch again where the range has changed in the midst", async () => {
+      const [here, away] = [new zp.HistogramObserver(), new zp.HistogramObserver()];
+      const first = away.observeAsync(long, {
+        onProgress({ done, total }) {
+          if (away.isUnobserved && done > total / 2) away.observe(small);
+        },
+      });
+      await first;
+      here.observe(small);
+      here.observe(long);
+      assert.deepEqual(away.toJSON(), here.toJSON());
+    });
+
+    it("take several batches at once, each as a whole", async () => {
+      const [here, away] = [new zp.HistogramObserver(), new zp.HistogramObserver()];
+      const batches = [1, 7, 3].map((by) => long.data.map((value) => by * value));
+      await Promise.all(batches.map((batch) => away.observeAsync(batch)));
+      for (const batch of batches) here.observe(batch);
+      const sum = ({ histogram }) => histogram.data.reduce((total, count) => total + count, 0);
+      assert.deepEqual([away.minVal, away.maxVal], [here.minVal, here.maxVal]);
+      assert.ok(Math.abs(sum(away) - 3 * LONG) < 3, `${sum(away)} of ${3 * LONG}`);
+    });
+
+    it("leave an observer as it was when they refuse or are stopped", async () => {
+      for (const name of ["MovingAveragePerChannelMinMaxObserver", "HistogramObserver"]) {
+        const observer = new zp[name]();
+        observer.observe(long);
+        const before = observer.toJSON();
+        const wide = { data: long.data.map((value) => 2 * value), shape: long.shape };
+        for (const at of [1, 2]) {
+          const controller = new AbortController();
+          let calls = 0;
+          const onProgress = () => {
+            calls++;
+            if (calls === at) controller.abort(new Error("enough"));
+          };
+          const { signal } = controller;
+          await assert.rejects(observer.observeAsync(wide, { signal, onProgress }), /enough/);
+        }
+        const where = `${name}.observeAsync`;
+        const odd = {
+          data: wide.data.map((value, i) => (i === 70_000 ? 1 / 0 : value)),
+          shape: [5, LONG / 5],
+        };
+        for (const [work, type, code, message] of [
+          [
+            () => observer.observeAsync(odd),
+            RangeError,
+            "ZP_NON_FINITE",
+            `${where}: x must be finite`,
+          ],
+          [() => observer.observeAsync("x"), TypeError, "ZP_INVALID_TENSOR", `${where}: x must be`],
+          [
+            () => observer.observeAsync(small, { sginal: 1 }),
+            TypeError,
+            "ZP_UNKNOWN_OPTION",
+            `${where}: .*did you mean signal`,
+          ],
+        ]) {
+          await rejects(work(), type, code, new RegExp(`^${message}`));
+        }
+        assert.deepEqual(observer.toJSON(), before);
+      }
+      const signal = AbortSignal.abort();
+      const passive = new zp.RecordingObserver();
+      await assert.rejects(passive.observeAsync(small, { signal }), { name: "AbortError" });
+      assert.equal(passive.tensors.length, 0);
+    });
+
     it("write to out, and give it", async () => {
       const out = new Int8Array(LONG);
       const q = await zp.quantizeAsync(long, { out });

@@ -4,18 +4,23 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import {
   convert,
+  convertAsync,
   create,
   defaultPerChannelQConfig,
   defaultQConfig,
   Embedding,
   floatQParamsWeightOnlyQConfig,
+  HistogramObserver,
   init,
   LayerNorm,
   Linear,
+  MinMaxObserver,
   perChannelDynamicQConfig,
   prepare,
+  QConfig,
   QConfigMapping,
   quantizeDynamic,
+  quantizeDynamicAsync,
   ReLU,
   Sequential,
   Sigmoid,
@@ -24,6 +29,7 @@ import {
   tensor,
   WeightOnlyQConfig,
 } from "zeropoint";
+import { PackedWeight } from "../../dist/packed-weight.js";
 import { Random, rejects, sameTensor } from "./support.mjs";
 
 await init();
@@ -146,6 +152,143 @@ describe("Models off the main thread", () => {
     }
     const state = ({ observers }) => JSON.stringify(observers);
     assert.equal(state(elsewhere), state(here));
+  });
+
+  const tall = floats(9001, 64);
+  const big = new Sequential({
+    fc1: new Linear(tall, { bias: floats(9001) }),
+    relu: new ReLU(),
+    fc2: new Linear(floats(5, 9001)),
+  });
+  const mapping = (type, qconfig) => new QConfigMapping().setObjectType(type, qconfig);
+  const table = new Sequential([new Embedding(tall), new Linear(floats(3, 64))]);
+  const observed = (activation, weight) => new QConfig({ activation, weight });
+  const perTensorHistogram = HistogramObserver.withArgs({
+    dtype: "qint8",
+    qscheme: "per_tensor_symmetric",
+  });
+  const conversions = [
+    ["static", big, defaultQConfig],
+    ["static per channel", big, defaultPerChannelQConfig],
+    ["weights seen by a histogram", big, observed(MinMaxObserver, perTensorHistogram)],
+    ["dynamic", big, perChannelDynamicQConfig],
+    ["weights alone, observed", big, observed(null, defaultPerChannelQConfig.weight)],
+    ["weights alone", big, new WeightOnlyQConfig({ dtype: "int4", groupSize: 1 })],
+    ["weights alone, of 3 bits", big, new WeightOnlyQConfig({ bits: 3, axis: 0 })],
+    ["a table", table, mapping("Embedding", floatQParamsWeightOnlyQConfig)],
+    ["a table of 2 bits", table, mapping("Embedding", new WeightOnlyQConfig({ bits: 2 }))],
+    ["nothing", big, mapping("Embedding", floatQParamsWeightOnlyQConfig)],
+  ];
+  for (const [name, float, qconfig] of conversions) {
+    it(`are converted to the same: ${name}`, async () => {
+      const prepared = prepare(float, qconfig);
+      const input = float === table ? Int32Array.of(7, 9000) : small;
+      prepared.forward(input);
+      const here = convert(prepared);
+      const seen = [];
+      const onProgress = (progress) => seen.push(progress);
+      const away = await convertAsync(prepared, { onProgress });
+      sameTensor(away.forward(input), here.forward(input));
+      assert.equal(String(away), String(here));
+      assert.deepEqual(away.report(input), here.report(input));
+      seen.forEach(({ done, total, offThread, reason }, i) => {
+        assert.ok(offThread, reason);
+        assert.ok(done > (seen[i - 1]?.done ?? 0) && total === seen[0].total);
+      });
+      assert.equal(seen.at(-1)?.done, seen.at(-1)?.total);
+      assert.ok(name === "nothing" ? seen.length === 0 : seen.length > 3, `${seen.length} pieces`);
+      here.dispose();
+      away.dispose();
+    });
+  }
+
+  it("are quantized dynamically to the same", async () => {
+    for (const qconfig of [undefined, perChannelDynamicQConfig]) {
+      const options = { reduceRange: qconfig === undefined };
+      const here = quantizeDynamic(big, qconfig, options);
+      const away = await quantizeDynamicAsync(big, qconfig, options);
+      sameTensor(away.forward(small), here.forward(small));
+      assert.equal(String(away), String(here));
+      here.dispose();
+      away.dispose();
+    }
+  });
+
+  it("are converted on the instance that was asked", async () => {
+    const zp = await create();
+    const own = new zp.Sequential([new zp.Linear(tall)]);
+    const [first, second] = await Promise.all([
+      zp.quantizeDynamicAsync(own),
+      zp.convertAsync(zp.prepare(own, new WeightOnlyQConfig({ bits: 5 }))),
+    ]);
+    const expected = first.forward(small);
+    sameTensor(expected, quantizeDynamic(new Sequential([new Linear(tall)])).forward(small));
+    zp.dispose();
+    await rejects(
+      zp.quantizeDynamicAsync(own),
+      TypeError,
+      "ZP_DISPOSED",
+      /^quantizeDynamicAsync: /,
+    );
+    second.dispose();
+  });
+
+  it("are not converted when they may not be, and free what they had packed", async () => {
+    const controller = new AbortController();
+    let highest = 0;
+    const onProgress = ({ done, total }) => {
+      highest = done / total;
+      if (done > 0.95 * total) controller.abort(new Error("enough"));
+    };
+    const { signal } = controller;
+    const work = quantizeDynamicAsync(big, undefined, { signal, onProgress });
+    const { dispose } = PackedWeight.prototype;
+    let freed = 0;
+    PackedWeight.prototype.dispose = function () {
+      freed++;
+      dispose.call(this);
+    };
+    await assert.rejects(work, /^Error: enough$/);
+    PackedWeight.prototype.dispose = dispose;
+    assert.ok(highest > 0.95);
+    assert.equal(freed, 1);
+    await assert.rejects(
+      convertAsync(prepare(big, perChannelDynamicQConfig), { signal }),
+      /enough/,
+    );
+    const odd = new Sequential({
+      a: new Linear(tall),
+      b: new Linear({ data: new Float32Array(128).fill(1 / 0), shape: [2, 64] }),
+    });
+    for (const [refused, type, code, message] of [
+      [() => convertAsync(big), TypeError, "ZP_INVALID_MODEL", /^convertAsync: prepared must/],
+      [
+        () => quantizeDynamicAsync(big, defaultQConfig),
+        RangeError,
+        "ZP_UNSUPPORTED_QCONFIG",
+        /^quantizeDynamicAsync: layer "fc1" has a static QConfig/,
+      ],
+      [
+        () => convertAsync(prepare(big, defaultQConfig)),
+        RangeError,
+        "ZP_EMPTY",
+        /^convertAsync: the observer of this layer's input .*\(in layer "fc1", Linear\)$/,
+      ],
+      [
+        () => quantizeDynamicAsync(odd),
+        RangeError,
+        "ZP_NON_FINITE",
+        /^MinMaxObserver\.observeAsync: x must be finite.*\(in layer "b", Linear\)$/,
+      ],
+      [
+        () => quantizeDynamicAsync(big, undefined, { reduceRnage: true }),
+        TypeError,
+        "ZP_UNKNOWN_OPTION",
+        /^quantizeDynamicAsync: .*did you mean reduceRange/,
+      ],
+    ]) {
+      await rejects(refused(), type, code, message);
+    }
   });
 
   const long = floats(2, 300, 600);

@@ -128,4 +128,61 @@ describe("the asynchronous functions", () => {
       ];
     },
   );
+
+  const observerNames = [
+    "MinMaxObserver",
+    "MovingAverageMinMaxObserver",
+    "PerChannelMinMaxObserver",
+    "MovingAveragePerChannelMinMaxObserver",
+    "HistogramObserver",
+    "RecordingObserver",
+  ];
+  sameOutcome(
+    "observe as the synchronous ones do",
+    [
+      quantizations,
+      quantizations,
+      fc.constantFrom(...observerNames),
+      fc.constantFrom(undefined, "torch"),
+    ],
+    (zp, { x: first }, { x: second }, name, compat) => {
+      const options = name === "RecordingObserver" ? {} : { compat };
+      const [here, away] = [new zp[name](options), new zp[name](options)];
+      const state = async (observer, work) => {
+        await work(observer);
+        return observer.toJSON();
+      };
+      return [first, second].map((x) => [
+        () => state(here, (observer) => observer.observe(x)),
+        () => state(away, (observer) => observer.observeAsync(x)),
+      ]);
+    },
+  );
+
+  sameOutcome(
+    "convert as the synchronous ones do",
+    [
+      layersOf(anyValues),
+      fc.constantFrom(
+        "defaultDynamicQConfig",
+        "perChannelDynamicQConfig",
+        "float16DynamicQConfig",
+        "defaultQConfig",
+      ),
+    ],
+    (zp, { weight, bias }, name) => {
+      const model = new zp.Sequential([new zp.Linear(weight, { bias })]);
+      const stored = (quantized) => {
+        const found = [quantized.sizeInBytes, String(quantized), quantized.report()];
+        quantized.dispose();
+        return found;
+      };
+      return [
+        [
+          () => stored(zp.quantizeDynamic(model, zp[name])),
+          async () => stored(await zp.quantizeDynamicAsync(model, zp[name])),
+        ],
+      ];
+    },
+  );
 });

@@ -8,6 +8,7 @@ import {
   chooseQParams,
   chooseQParamsAsync,
   convert,
+  convertAsync,
   create,
   type DType,
   defaultQConfig,
@@ -42,6 +43,7 @@ import {
   quantize,
   quantizeAsync,
   quantizeDynamic,
+  quantizeDynamicAsync,
   quantizePerChannel,
   quantizePerTensor,
   quantizePerTensorDynamic,
@@ -290,6 +292,9 @@ same<Promise<Tensor>>()(fakeQuantizeAsync(x, { axis: 0, onProgress: () => {} }))
 same<Promise<number>>()(quantizationErrorAsync(x, x, "sqnr", { signal }));
 same<Promise<Tensor>>()(linearAsync(x, quantize(x), null, { accumulate: "float32", out: x }));
 same<Promise<Tensor>>()(new QuantizedLinear(x).forwardAsync(x, { out: x, signal }));
+same<Promise<Tensor>>()(new MinMaxObserver().observeAsync(x, { signal }));
+same<Promise<QuantizedModel>>()(convertAsync(prepared, { reduceRange: false, signal }));
+same<Promise<QuantizedModel>>()(quantizeDynamicAsync(model, undefined, { signal }));
 const onProgress = (progress: Progress): void => {
   same<number>()(progress.done);
   same<number>()(progress.total);

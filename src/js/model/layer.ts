@@ -3,9 +3,9 @@
 import { newArray } from "../arrays.js";
 import {
   type AsyncOptions,
-  type AsyncSettings,
   checkAsyncOptions,
   loadForms,
+  runHere,
   runJob,
   throwIfAborted,
 } from "../background.js";
@@ -54,7 +54,7 @@ export abstract class Layer {
    */
   async forwardAsync(x: TensorInput, options?: AsyncOptions): Promise<Tensor> {
     const { settings } = checkAsyncOptions(`${this.typeName}.forwardAsync`, options);
-    return await runHere(this, settings, () => this.forward(x));
+    return await runHere(this.typeName, settings, () => this.forward(x));
   }
 
   /** Bytes of the layer's parameters, in float32. */
@@ -76,19 +76,6 @@ export abstract class Layer {
   protected extraText(): string {
     return "";
   }
-}
-
-/** Does a layer's work on this thread, for it is quick. */
-export async function runHere<T>(
-  { typeName }: Layer,
-  { signal, onProgress }: AsyncSettings,
-  work: () => T,
-): Promise<T> {
-  throwIfAborted(signal);
-  const result = work();
-  const reason = `${typeName} is quick on the calling thread`;
-  onProgress?.({ done: 1, total: 1, offThread: false, reason });
-  return result;
 }
 
 /** Parameters of a layer: float32 of a shape, copied. */

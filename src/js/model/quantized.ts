@@ -1,7 +1,7 @@
 // The layers of a converted model: codes between those that compute with codes, floats elsewhere.
 
-import { newArray } from "../arrays.js";
-import { type AsyncSettings, runJob } from "../background.js";
+import { asFloat32, newArray } from "../arrays.js";
+import { type AsyncSettings, runHere, runJob } from "../background.js";
 import type { Core } from "../build.js";
 import { checkTensor, type TensorInput } from "../check.js";
 import { dequantize } from "../dequantize.js";
@@ -17,15 +17,7 @@ import { Tensor } from "../tensor.js";
 import type { Activation } from "../torch.js";
 import { quantizePerTensor } from "../torch.js";
 import { Int8Layer } from "../w8a8.js";
-import {
-  checkIndices,
-  coreOf,
-  type Embedding,
-  type Layer,
-  type Linear,
-  ReLU,
-  runHere,
-} from "./layer.js";
+import { checkIndices, coreOf, type Embedding, type Layer, type Linear, ReLU } from "./layer.js";
 
 /** Quint8 codes with one scale, on their way from one layer to the next. */
 export type CodesFlow = TorchQuantizedTensor<"quint8", "perTensor">;
@@ -82,7 +74,7 @@ export abstract class ConvertedLayer<L extends Layer = Layer> {
 
   /** The same off this thread, where that is worth it. */
   runAsync(flow: Flow, settings: AsyncSettings): Promise<Flow> {
-    return runHere(this.layer, settings, () => this.run(flow));
+    return runHere(this.layer.typeName, settings, () => this.run(flow));
   }
 
   /** Float values of what goes by. */
@@ -232,7 +224,7 @@ export class StaticLinear extends ConvertedLayer<Linear> {
   #quantize(where: string, x: TensorInput): CodesFlow {
     const { data, shape } = checkTensor(where, "input", x);
     const { scale, zeroPoint } = this.#input;
-    const values = { data: Float32Array.from(data), shape };
+    const values = { data: asFloat32(data), shape };
     return runOn(this.core, () => quantizePerTensor(values, scale, zeroPoint, "quint8"));
   }
 

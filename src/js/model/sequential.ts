@@ -188,7 +188,7 @@ export function inLayer<T>(step: NamedLayer, work: () => T): T {
 }
 
 /** An error that says in which layer it happened, if it is of this library. */
-function toldIn({ name, layer }: NamedLayer, error: unknown): unknown {
+export function toldIn({ name, layer }: NamedLayer, error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   // The stack before the message: an engine may not make its text until it is read.
   const { stack, code, message } = error as Partial<ZeropointError>;

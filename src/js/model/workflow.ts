@@ -2,7 +2,15 @@
 
 // prepare, calibrate, convert: from a float model to a quantized one, as PyTorch's eager mode does it.
 
-import { type AsyncOptions, checkAsyncOptions } from "../background.js";
+import { chooseQParamsAsync, quantizeAsync } from "../async.js";
+import {
+  type AsyncOptions,
+  type AsyncSettings,
+  checkAsyncOptions,
+  loadForms,
+  runJob,
+  throwIfAborted,
+} from "../background.js";
 import type { Core } from "../build.js";
 import { checkBoolean, checkOptions, type TensorInput } from "../check.js";
 import { dequantize } from "../dequantize.js";
@@ -22,13 +30,18 @@ import {
   WeightOnlyQConfig,
 } from "../qconfig-mapping.js";
 import { checkScale, chooseQParams, type QuantizedTensor } from "../qparams.js";
-import type { TorchQuantizedTensor } from "../qtensor.js";
+import type { QDType, TorchQuantizedTensor } from "../qtensor.js";
 import { quantize } from "../quantize.js";
 import { INSPECT, show } from "../show.js";
 import type { Tensor } from "../tensor.js";
-import type { Activation } from "../torch.js";
-import { quantizePerChannel, quantizePerTensor } from "../torch.js";
-import { coreOf, Embedding, type Layer, Linear, ReLU } from "./layer.js";
+import {
+  type Activation,
+  checkPerChannel,
+  checkPerTensor,
+  quantizeChecked,
+  type ToQuantize,
+} from "../torch.js";
+import { Embedding, type Layer, Linear, ReLU } from "./layer.js";
 import {
   type ConvertedLayer,
   dynamicLinear,
@@ -49,6 +62,7 @@ import {
   runLayers,
   runLayersAsync,
   Sequential,
+  toldIn,
 } from "./sequential.js";
 
 /** How a model is to be quantized: all its layers alike, or each as a mapping says. */
@@ -223,19 +237,21 @@ export class PreparedModel {
    * @throws what a layer or an observer throws, with the layer's name at the end of the message
    */
   forward(x: TensorInput): Tensor {
-    const see = this.#watch();
+    const watching = watch();
     return asTensor(
       runLayers<PreparedStep, TensorInput>(this.#steps, x, (step, input) => {
         step.observers.input?.observe(input);
-        return see(step, step.layer.forward(input));
+        const output = step.layer.forward(input);
+        for (const observer of watching(step)) observer.observe(output);
+        return output;
       }),
     );
   }
 
   /**
    * `forward`, off this thread as far as its layers are: see `Sequential.forwardAsync`. The observers
-   * look at what goes by on this thread, at the speed of its memory. One batch at a time: those that
-   * average depend on the order.
+   * look off this thread, too: see `Observer.observeAsync`. One batch at a time: those that average
+   * depend on the order. If the signal stops it, some observers have seen the batch and others not.
    * @param x        what the model takes
    * @param options  `signal` and `onProgress` as in `Sequential.forwardAsync`
    * @returns a promise of what `forward` returns
@@ -244,23 +260,15 @@ export class PreparedModel {
    */
   async forwardAsync(x: TensorInput, options?: AsyncOptions): Promise<Tensor> {
     const { settings } = checkAsyncOptions("PreparedModel.forwardAsync", options);
-    const see = this.#watch();
+    const { signal } = settings;
+    const watching = watch();
     const run = async (step: PreparedStep, input: TensorInput, own: AsyncOptions) => {
-      step.observers.input?.observe(input);
-      return see(step, await step.layer.forwardAsync(input, own));
-    };
-    return asTensor(await runLayersAsync(this.#steps, x, settings, run));
-  }
-
-  /** Shows the observers of outputs a batch, layer by layer. */
-  #watch(): (step: PreparedStep, output: Tensor) => TensorInput {
-    let waiting: Observer | undefined;
-    return ({ observers, fused }, output) => {
-      waiting?.observe(output);
-      waiting = fused ? observers.output : undefined;
-      if (!fused) observers.output?.observe(output);
+      await step.observers.input?.observeAsync(input, { signal });
+      const output = await step.layer.forwardAsync(input, own);
+      for (const observer of watching(step)) await observer.observeAsync(output, { signal });
       return output;
     };
+    return asTensor(await runLayersAsync<PreparedStep, TensorInput>(this.#steps, x, settings, run));
   }
 
   /**
@@ -290,6 +298,16 @@ export class PreparedModel {
   [INSPECT](): string {
     return this.toString();
   }
+}
+
+/** Says of one layer after the other who observes its output: of a fused one, that of the ReLU after it. */
+function watch(): (step: PreparedStep) => Observer[] {
+  let waiting: Observer | undefined;
+  return ({ observers, fused }) => {
+    const watching = [waiting, fused ? undefined : observers.output];
+    waiting = fused ? observers.output : undefined;
+    return watching.filter((observer) => observer !== undefined);
+  };
 }
 
 /**
@@ -526,42 +544,117 @@ function weightSqnr({ layer, weight }: ConvertedLayer): number | undefined {
 export function convert(prepared: PreparedModel, options?: ConvertOptions): QuantizedModel {
   const where = "convert";
   const core = activeCore(where);
-  if (!(prepared instanceof PreparedModel)) {
-    throw typeError(
-      "ZP_INVALID_MODEL",
-      `${where}: prepared must be what prepare returned, got ${show(prepared)}`,
-    );
-  }
+  const checked = checkPrepared(where, prepared);
   const { reduceRange } = checkOptions(where, options, ["reduceRange"]);
+  return convertHere(conversionOf(where, core, checked, reduceRange));
+}
+
+/** What `convert` takes beside the model. */
+export interface ConvertOptions {
+  /** Dynamic layers: 7 bits for activations, as PyTorch has it. Default: true. */
+  reduceRange?: boolean | undefined;
+}
+
+/**
+ * `convert`, with weights quantized off this thread, layer by layer; `quantizeAsync` says how. What is
+ * left to do here, packing them, takes about a nanosecond a weight.
+ *
+ * @param prepared  what `prepare` returned; leave it and its model as they are until the promise settles
+ * @param options   those of `convert`, and `signal` and `onProgress` as in `quantizeAsync`
+ * @returns a promise of what `convert` returns
+ * @throws {TypeError|RangeError|Error} (as a rejection) what `convert` and `quantizeAsync` throw
+ * @example const quantized = await convertAsync(prepared, { onProgress: ({ done, total }) => … });
+ */
+export async function convertAsync(
+  prepared: PreparedModel,
+  options?: ConvertOptions & AsyncOptions,
+): Promise<QuantizedModel> {
+  const where = "convertAsync";
+  const core = activeCore(where);
+  const checked = checkPrepared(where, prepared);
+  const { given, settings } = checkAsyncOptions(where, options, ["reduceRange"]);
+  return await convertAway(where, core, checked, given, settings);
+}
+
+/** Has what `convert` does done with the work on another thread. */
+async function convertAway(
+  where: string,
+  core: Core,
+  prepared: PreparedModel,
+  { reduceRange }: Readonly<Record<string, unknown>>,
+  settings: AsyncSettings,
+): Promise<QuantizedModel> {
+  throwIfAborted(settings.signal);
+  const conversion = conversionOf(where, core, prepared, reduceRange);
+  // Every weight is gone through twice: to look at it, and to quantize it.
+  const weights = prepared.steps.filter(({ plan: { method } }) => method !== "float32");
+  const size = ({ layer }: PreparedStep) => (layer as Linear | Embedding).weight.data.length;
+  const total = weights.reduce((sum, step) => sum + 2 * size(step), 0);
+  const { runAway } = await loadForms(where);
+  return await runAway(core, conversion, total, settings);
+}
+
+function checkPrepared(where: string, prepared: unknown): PreparedModel {
+  if (prepared instanceof PreparedModel) return prepared;
+  throw typeError(
+    "ZP_INVALID_MODEL",
+    `${where}: prepared must be what prepare returned, got ${show(prepared)}`,
+  );
+}
+
+/** Work on the values of a weight. */
+export interface Work<T> {
+  /** How many values it goes through. */
+  readonly amount: number;
+  /** Does it on this thread. */
+  readonly here: () => T;
+  /** Does it on another one. */
+  readonly away: (settings: AsyncSettings) => Promise<T>;
+}
+
+/** A conversion: it asks for work, and goes on with a function that gives what came of it, or throws. */
+export type Conversion<T> = Generator<Work<unknown>, T, () => unknown>;
+
+function* done<T>(work: Work<T>): Conversion<T> {
+  return (yield work)() as T;
+}
+
+/** Has all work done on this thread. */
+function convertHere<T>(conversion: Conversion<T>): T {
+  let step = conversion.next();
+  while (step.done !== true) step = conversion.next(step.value.here);
+  return step.value;
+}
+
+/** What `convert` does. */
+function* conversionOf(
+  where: string,
+  core: Core,
+  { steps: planned, model }: PreparedModel,
+  reduceRange: unknown,
+): Conversion<QuantizedModel> {
   const reduce = checkBoolean(where, "options.reduceRange", reduceRange, true);
-  const { steps: planned, model } = prepared;
   const steps: ConvertedLayer[] = [];
   let codes: Activation | undefined;
   try {
     for (const step of planned) {
-      const { name, layer } = step;
-      inLayer(step, () => {
-        if (step.plan.method === "static") {
-          const { input, output } = step.observers;
-          const ownInput = input === undefined ? undefined : activationOf(where, "input", input);
-          const into = ownInput ?? (codes as Activation);
-          codes = activationOf(where, "output", output as Observer);
-          const weight = int8Weight(where, layer as Linear, step.plan.qconfig);
-          steps.push(
-            new StaticLinear(
-              name,
-              layer as Linear,
-              weight,
-              into,
-              codes,
-              ownInput !== undefined,
-              step.fused,
-            ),
-          );
-        } else {
-          steps.push(convertLayer(where, core, step, reduce));
+      const { name } = step;
+      try {
+        if (step.plan.method !== "static") {
+          steps.push(yield* convertLayer(where, core, step, reduce));
+          continue;
         }
-      });
+        const layer = step.layer as Linear;
+        const { input, output } = step.observers;
+        const ownInput = input === undefined ? undefined : activationOf(where, "input", input);
+        const into = ownInput ?? (codes as Activation);
+        codes = activationOf(where, "output", output as Observer);
+        const weight = yield* int8Weight(where, core, layer, step.plan.qconfig);
+        const owns = ownInput !== undefined;
+        steps.push(new StaticLinear(name, layer, weight, into, codes, owns, step.fused));
+      } catch (error) {
+        throw toldIn(step, error);
+      }
     }
   } catch (error) {
     for (const step of steps) step.dispose();
@@ -571,46 +664,53 @@ export function convert(prepared: PreparedModel, options?: ConvertOptions): Quan
   return new QuantizedModel(core, model, steps, new Set(fused));
 }
 
-/** What `convert` takes beside the model. */
-export interface ConvertOptions {
-  /** Dynamic layers: 7 bits for activations, as PyTorch has it. Default: true. */
-  reduceRange?: boolean | undefined;
-}
-
 /** A layer that is not static. */
-function convertLayer(
+function* convertLayer(
   where: string,
   core: Core,
   { name, layer, plan: planned }: PreparedStep,
   reduceRange: boolean,
-): ConvertedLayer {
+): Conversion<ConvertedLayer> {
   if (planned.method === "dynamic") {
-    const weight = int8Weight(where, layer as Linear, planned.qconfig);
+    const weight = yield* int8Weight(where, core, layer as Linear, planned.qconfig);
     return dynamicLinear(name, layer as Linear, weight, reduceRange);
   }
   if (planned.method !== "weight-only") return new FloatStep(core, name, layer);
   const { qconfig } = planned;
   if (qconfig instanceof WeightOnlyQConfig) {
     const { weight } = layer as Linear | Embedding;
-    const { q, bits } = runOn(core, () => quantizeOnly(weight, qconfig.options));
+    const { q, bits } = yield* quantizeOnly(core, weight, qconfig.options);
     return layer instanceof Embedding
       ? new QuantizedEmbedding(name, layer, q, bits)
       : weightOnlyLinear(name, layer as Linear, q, bits);
   }
-  if (layer instanceof Embedding) return convertEmbedding(where, name, layer, qconfig);
-  const q = observedWeight(where, layer as Linear, qconfig);
+  if (layer instanceof Embedding) return yield* convertEmbedding(where, core, name, layer, qconfig);
+  const q = yield* observedWeight(where, core, layer as Linear, qconfig);
   return weightOnlyLinear(name, layer as Linear, asQuantized(q), 8);
 }
 
 /** Quantizes weights alone, in the arithmetic of `quantize`. */
-function quantizeOnly(
+function* quantizeOnly(
+  core: Core,
   weight: Tensor,
   { bits, ...options }: WeightOnlyOptions,
-): { q: QuantizedTensor; bits: number } {
-  if (bits === undefined) return { q: quantize(weight, options) as QuantizedTensor, bits: 32 };
+): Conversion<{ q: QuantizedTensor; bits: number }> {
+  const amount = weight.data.length;
+  if (bits === undefined) {
+    const q = yield* done({
+      amount: 2 * amount,
+      here: () => runOn(core, () => quantize(weight, options)),
+      away: (own) => quantizeAsync(weight, { ...options, ...own }),
+    });
+    return { q: q as QuantizedTensor, bits: 32 };
+  }
   const dtype = bits <= 2 ? "int2" : bits <= 4 ? "int4" : "int8";
   const most = 2 ** (bits - 1) - 1;
-  const chosen = chooseQParams(weight, { ...options, dtype });
+  const chosen = yield* done({
+    amount,
+    here: () => runOn(core, () => chooseQParams(weight, { ...options, dtype })),
+    away: (own) => chooseQParamsAsync(weight, { ...options, dtype, ...own }),
+  });
   // The dtype's largest code stands for max|w|; here it is to be the largest code of `bits`.
   const widen = DTYPES[dtype].qmax / most;
   const { scale } = chosen as { scale: number | { data: Float32Array; shape: readonly number[] } };
@@ -619,7 +719,12 @@ function quantizeOnly(
       ? scale * widen
       : { data: scale.data.map((value) => value * widen), shape: scale.shape };
   const { axis, groupSize } = options;
-  const q = quantize(weight, { dtype, axis, groupSize, scale: wider }) as QuantizedTensor;
+  const applied = { dtype, axis, groupSize, scale: wider } as const;
+  const q = yield* done({
+    amount,
+    here: () => runOn(core, () => quantize(weight, applied)) as QuantizedTensor,
+    away: (own) => quantizeAsync(weight, { ...applied, ...own }) as Promise<QuantizedTensor>,
+  });
   // Infinities have become the dtype's last codes.
   cutOff(q.data, -most, most);
   return { q, bits };
@@ -653,11 +758,11 @@ function activationOf(where: string, role: string, observer: Observer): Activati
 }
 
 /** Lets a QConfig's weight observer look at the weights. */
-function observeWeight(
+function* observeWeight(
   where: string,
   { weight }: Linear | Embedding,
   qconfig: QConfig,
-): { observer: UniformObserver; qparams: ObservedQParams } {
+): Conversion<{ observer: UniformObserver; qparams: ObservedQParams }> {
   const source = qconfig.weight;
   const observer = source === null ? undefined : makeObserver(where, "weight", source);
   if (!(observer instanceof UniformObserver)) {
@@ -666,13 +771,22 @@ function observeWeight(
       `weights must be quantized by an observer that chooses qparams, got ${String(observer)}`,
     );
   }
-  observer.observe(weight);
+  yield* done({
+    amount: weight.data.length,
+    here: () => observer.observe(weight),
+    away: (own) => observer.observeAsync(weight, own),
+  });
   return { observer, qparams: observer.calculateQParams() };
 }
 
 /** Quantizes weights as PyTorch's conversion does: quantize_per_tensor, or per_channel on its axis. */
-function observedWeight(where: string, layer: Linear, qconfig: QConfig): TorchQuantizedTensor {
-  const { observer, qparams } = observeWeight(where, layer, qconfig);
+function* observedWeight(
+  where: string,
+  core: Core,
+  layer: Linear,
+  qconfig: QConfig,
+): Conversion<TorchQuantizedTensor> {
+  const { observer, qparams } = yield* observeWeight(where, layer, qconfig);
   const { dtype, qscheme } = observer;
   if (dtype !== "qint8" && dtype !== "quint8") {
     return unsupported(
@@ -687,7 +801,7 @@ function observedWeight(where: string, layer: Linear, qconfig: QConfig): TorchQu
   }
   const { weight } = layer;
   if (!qscheme.startsWith("per_channel")) {
-    return quantizePerTensor(weight, scale, zeroPoint, dtype);
+    return yield* quantized(where, core, checkPerTensor(where, weight, scale, zeroPoint, dtype));
   }
   const axis = (observer as UniformObserver & { chAxis: number }).chAxis;
   const channel = axis < 0 ? axis + 2 : axis;
@@ -695,12 +809,31 @@ function observedWeight(where: string, layer: Linear, qconfig: QConfig): TorchQu
   const count = weight.shape[channel];
   const scales = scale.data.length === count ? scale : new Float32Array(count).fill(1);
   const zeros = zeroPoint.data.length === count ? zeroPoint.data : new Int32Array(count);
-  return quantizePerChannel(weight, scales, zeros, channel, dtype);
+  const task = checkPerChannel(where, weight, scales, zeros, channel, dtype);
+  return yield* quantized(where, core, task);
+}
+
+/** Quantizes a weight in PyTorch's arithmetic. */
+function quantized<D extends QDType>(
+  where: string,
+  core: Core,
+  task: ToQuantize<D>,
+): Conversion<TorchQuantizedTensor<D>> {
+  return done({
+    amount: task.x.size,
+    here: () => quantizeChecked(core, where, task),
+    away: (own) => runJob(core, where, own, ({ quantizeTorch }, job) => quantizeTorch(job, task)),
+  });
 }
 
 /** Weights for int8 activations: qint8, zero points 0, one scale or one for each output. */
-function int8Weight(where: string, layer: Linear, qconfig: QConfig): QuantizedWeight {
-  const q = observedWeight(where, layer, qconfig);
+function* int8Weight(
+  where: string,
+  core: Core,
+  layer: Linear,
+  qconfig: QConfig,
+): Conversion<QuantizedWeight> {
+  const q = yield* observedWeight(where, core, layer, qconfig);
   const { dtype, scale, zeroPoint, axis } = q;
   const zeros = typeof zeroPoint === "number" ? [zeroPoint] : [...zeroPoint.data];
   if (dtype !== "qint8" || zeros.some((zero) => zero !== 0) || (axis ?? 0) !== 0) {
@@ -729,13 +862,14 @@ function asQuantized({
 }
 
 /** Quantizes a table by rows with floating zero points, as PyTorch does. */
-function convertEmbedding(
+function* convertEmbedding(
   where: string,
+  core: Core,
   name: string,
   layer: Embedding,
   qconfig: QConfig,
-): ConvertedLayer {
-  const { observer, qparams } = observeWeight(where, layer, qconfig);
+): Conversion<ConvertedLayer> {
+  const { observer, qparams } = yield* observeWeight(where, layer, qconfig);
   const { dtype } = observer;
   const { chAxis } = observer as UniformObserver & { chAxis: number };
   if ((dtype !== "quint8" && dtype !== "quint4x2") || (chAxis !== 0 && chAxis !== -2)) {
@@ -746,12 +880,12 @@ function convertEmbedding(
     );
   }
   const { weight } = layer;
-  const core = coreOf(layer);
   const rows = layer.numEmbeddings;
   const scales =
     qparams.scale.data.length === rows ? qparams.scale.data : new Float32Array(rows).fill(1);
   const zeros = Float32Array.from({ length: rows }, (_, i) => qparams.zeroPoint.data[i] ?? 0);
-  const q = runOn(core, () => quantizePerChannel(weight, scales, zeros, 0, "quint8"));
+  const task = checkPerChannel(where, weight, scales, zeros, 0, "quint8");
+  const q = yield* quantized(where, core, task);
   if (dtype === "quint8") return new QuantizedEmbedding(name, layer, q, 8);
   // Four bits: the same codes, cut off at 15.
   cutOff(q.data, 0, 15);
@@ -778,7 +912,36 @@ export function quantizeDynamic(
   options?: ConvertOptions,
 ): QuantizedModel {
   const where = "quantizeDynamic";
-  activeCore(where);
+  const core = activeCore(where);
+  const prepared = planDynamic(where, model, qconfig);
+  const { reduceRange } = checkOptions(where, options, ["reduceRange"]);
+  return convertHere(conversionOf(where, core, prepared, reduceRange));
+}
+
+/**
+ * `quantizeDynamic`, with weights quantized off this thread, layer by layer, as `convertAsync` has it.
+ *
+ * @param model    stays as it is; leave its weights as they are until the promise settles
+ * @param qconfig  as in `quantizeDynamic`
+ * @param options  those of `convertAsync`
+ * @returns a promise of what `quantizeDynamic` returns
+ * @throws {TypeError|RangeError|Error} (as a rejection) what `quantizeDynamic` and `quantizeAsync` throw
+ * @example const quantized = await quantizeDynamicAsync(model, undefined, { signal });
+ */
+export async function quantizeDynamicAsync(
+  model: Sequential,
+  qconfig?: ModelQConfig,
+  options?: ConvertOptions & AsyncOptions,
+): Promise<QuantizedModel> {
+  const where = "quantizeDynamicAsync";
+  const core = activeCore(where);
+  const prepared = planDynamic(where, model, qconfig);
+  const { given, settings } = checkAsyncOptions(where, options, ["reduceRange"]);
+  return await convertAway(where, core, prepared, given, settings);
+}
+
+/** What is to become of a model without calibration. */
+function planDynamic(where: string, model: unknown, qconfig: unknown): PreparedModel {
   const checked = checkModel(where, model);
   const given = qconfig === undefined ? defaultDynamicQConfig : qconfig;
   const mapping =
@@ -797,5 +960,5 @@ export function quantizeDynamic(
         `model, run batches, then convert`,
     );
   }
-  return convert(prepared, options);
+  return prepared;
 }
