@@ -181,6 +181,8 @@ describe("The tarball bundled", () => {
         runTool(project, script, [...args, ...more]);
         return join(project, "out");
       };
+      // A warning fails, of modules that import in a circle for one.
+      build('export * from "zeropoint/notebook";\n');
       checkChunks(build(example));
       await checkFolder(join(project, "out"), { script: "main.js" });
       // Neither of the two follows new URL(…, import.meta.url) to the worker's script.

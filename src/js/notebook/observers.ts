@@ -8,11 +8,11 @@ import * as qconfigs from "../qconfig.js";
 import type { IntegerTensor } from "../qtensor.js";
 import { INSPECT, show } from "../show.js";
 import type { Tensor as FloatTensor } from "../tensor.js";
-import { bindArguments, bindMethods, hasKeyword } from "./arguments.js";
+import { bindArguments, bindMethods, hasKeyword, isPlainObject } from "./arguments.js";
 import { plain } from "./cast.js";
 import { DType, dtypes } from "./dtype.js";
 import { pythonError } from "./errors.js";
-import { isPlainObject, type Tuple, tuple } from "./python.js";
+import { type Tuple, tuple } from "./python.js";
 import {
   QDType,
   QScheme,

@@ -3,7 +3,7 @@
 
 import { floatRepr } from "../python-repr.js";
 import { INSPECT, show } from "../show.js";
-import { bindArguments } from "./arguments.js";
+import { bindArguments, isPlainObject } from "./arguments.js";
 import { fromInt64, isInt, PythonFloat } from "./cast.js";
 import { roundHalfEven } from "./elementwise.js";
 import { pythonError } from "./errors.js";
@@ -294,13 +294,6 @@ function toNode(value: unknown, outer: Set<unknown>): Node {
   if (value instanceof Promise) return "<Promise, not awaited>";
   const text = String(value);
   return /^\[object .*\]$/.test(text) ? objectNode(value, inner) : text;
-}
-
-/** Whether a value is an object literal, of this realm or another. */
-export function isPlainObject(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== "object" || value === null) return false;
-  const prototype = Object.getPrototypeOf(value) as object | null;
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 function listNode(value: readonly unknown[], outer: Set<unknown>): Node {
