@@ -22,7 +22,7 @@ import type { Job, Piece, Step } from "./job.js";
 import type { Accumulate, Batch, CheckedLinear } from "./linear.js";
 import type { ElementType } from "./memory.js";
 import { freeAxes, type Piecewise } from "./model/layer.js";
-import type { Conversion } from "./model/workflow.js";
+import type { Conversion } from "./model/weights.js";
 import type { Look, Question } from "./observer.js";
 import type { PackedWeight } from "./packed-weight.js";
 import {

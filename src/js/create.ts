@@ -15,15 +15,10 @@ import { disposed } from "./errors.js";
 import { HistogramObserver } from "./histogram.js";
 import { describeCore, type InitOptions, type InitResult, loadCore, runOn } from "./init.js";
 import { linear } from "./linear.js";
+import { convert, convertAsync, quantizeDynamic, quantizeDynamicAsync } from "./model/convert.js";
 import { Embedding, LayerNorm, Linear, ReLU, Sigmoid, Softmax, Tanh } from "./model/layer.js";
+import { prepare } from "./model/prepare.js";
 import { Sequential } from "./model/sequential.js";
-import {
-  convert,
-  convertAsync,
-  prepare,
-  quantizeDynamic,
-  quantizeDynamicAsync,
-} from "./model/workflow.js";
 import {
   MinMaxObserver,
   MovingAverageMinMaxObserver,

@@ -25,6 +25,14 @@ export { HistogramObserver, type HistogramObserverOptions } from "./histogram.js
 export type { InitOptions, InitResult } from "./init.js";
 export { type Accumulate, type LinearOptions, linear } from "./linear.js";
 export {
+  type ConvertOptions,
+  convert,
+  convertAsync,
+  type QuantizedModel,
+  quantizeDynamic,
+  quantizeDynamicAsync,
+} from "./model/convert.js";
+export {
   Embedding,
   type Layer,
   LayerNorm,
@@ -37,22 +45,16 @@ export {
   type SoftmaxOptions,
   Tanh,
 } from "./model/layer.js";
-export type { LayerMethod } from "./model/quantized.js";
-export type { LayerReport, ModelReport } from "./model/report.js";
-export { type LayerLike, type NamedLayer, Sequential } from "./model/sequential.js";
 export {
-  type ConvertOptions,
-  convert,
-  convertAsync,
   type LayerObservers,
   type ModelQConfig,
   type PreparedModel,
   type PrepareOptions,
   prepare,
-  type QuantizedModel,
-  quantizeDynamic,
-  quantizeDynamicAsync,
-} from "./model/workflow.js";
+} from "./model/prepare.js";
+export type { LayerMethod } from "./model/quantized.js";
+export type { LayerReport, ModelReport } from "./model/report.js";
+export { type LayerLike, type NamedLayer, Sequential } from "./model/sequential.js";
 export {
   MinMaxObserver,
   MovingAverageMinMaxObserver,

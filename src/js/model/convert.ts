@@ -1,0 +1,439 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
+// convert: from a float model to a quantized one, as PyTorch's eager mode does it.
+
+import {
+  type AsyncOptions,
+  type AsyncSettings,
+  checkAsyncOptions,
+  loadForms,
+  throwIfAborted,
+} from "../background.js";
+import type { Core } from "../build.js";
+import { checkBoolean, checkOptions, type TensorInput } from "../check.js";
+import { dequantize } from "../dequantize.js";
+import { makeDisposable } from "../disposable.js";
+import { rangeError, typeError } from "../errors.js";
+import { activeCore, runOn } from "../init.js";
+import { type Observer, UniformObserver } from "../observer.js";
+import { defaultDynamicQConfig } from "../qconfig.js";
+import { QConfigMapping, WeightOnlyQConfig } from "../qconfig-mapping.js";
+import { checkScale } from "../qparams.js";
+import { INSPECT, show } from "../show.js";
+import type { Tensor } from "../tensor.js";
+import type { Activation } from "../torch.js";
+import { Embedding, Linear } from "./layer.js";
+import {
+  checkMapping,
+  checkModel,
+  type ModelQConfig,
+  PreparedModel,
+  type PreparedStep,
+  planModel,
+} from "./prepare.js";
+import {
+  type ConvertedLayer,
+  dynamicLinear,
+  FloatStep,
+  type Flow,
+  isCodes,
+  QuantizedEmbedding,
+  StaticLinear,
+  weightOnlyLinear,
+} from "./quantized.js";
+import { inputsOf, type LayerReport, ModelReport, SqnrMeter } from "./report.js";
+import {
+  asTensor,
+  modelText,
+  runLayers,
+  runLayersAsync,
+  type Sequential,
+  toldIn,
+} from "./sequential.js";
+import {
+  asQuantized,
+  type Conversion,
+  convertHere,
+  int8Weight,
+  observedTable,
+  observedWeight,
+  quantizeOnly,
+} from "./weights.js";
+
+/**
+ * A model with quantized layers. It owns core memory: `dispose()` frees it. Made by `convert` and
+ * `quantizeDynamic`.
+ */
+export class QuantizedModel {
+  /** The float model that it was made from. */
+  readonly model: Sequential;
+  readonly #steps: readonly ConvertedLayer[];
+  readonly #core: Core;
+  /** Names of the layers that the ReLU after them is part of. */
+  readonly #fused: ReadonlySet<string>;
+
+  /** @internal */
+  constructor(
+    core: Core,
+    model: Sequential,
+    steps: readonly ConvertedLayer[],
+    fused: ReadonlySet<string>,
+  ) {
+    this.#core = core;
+    this.model = model;
+    this.#steps = steps;
+    this.#fused = fused;
+  }
+
+  /**
+   * Runs the quantized model.
+   * @param x  what the float model takes
+   * @returns float32
+   * @throws {TypeError} `ZP_DISPOSED`, and what a layer throws, with its name in the message
+   */
+  forward(x: TensorInput): Tensor {
+    return this.#floats(runLayers<ConvertedLayer, Flow>(this.#steps, x, runStep));
+  }
+
+  /**
+   * `forward`, off this thread as far as its layers are: see `Sequential.forwardAsync`. A worker that has
+   * got a layer's quantized weights keeps them until `dispose()`.
+   * @param x        what the float model takes
+   * @param options  `signal` and `onProgress` as in `Sequential.forwardAsync`
+   * @returns a promise of what `forward` returns, to the bit
+   * @throws (as a rejection) what `forward` and `quantizeAsync` throw
+   * @example const y = await quantized.forwardAsync(x, { signal: AbortSignal.timeout(1000) });
+   */
+  async forwardAsync(x: TensorInput, options?: AsyncOptions): Promise<Tensor> {
+    const { settings } = checkAsyncOptions("QuantizedModel.forwardAsync", options);
+    return this.#floats(
+      await runLayersAsync<ConvertedLayer, Flow>(this.#steps, x, settings, (step, flow, own) =>
+        step.runAsync(flow, own),
+      ),
+    );
+  }
+
+  #floats(flow: Flow): Tensor {
+    return asTensor(isCodes(flow) ? runOn(this.#core, () => dequantize(flow)) : flow);
+  }
+
+  /** Bytes of all parameters as they would be stored: codes packed, scales, biases, qparams. */
+  get sizeInBytes(): number {
+    return this.#steps.reduce((bytes, step) => bytes + step.parts.sizeInBytes, 0);
+  }
+
+  /**
+   * What quantizing cost: the size, and for each layer the SQNR of its weights and, for given inputs,
+   * of its outputs against the float model, in dB.
+   *
+   * A layer's outputs are compared as they come in the quantized model, so with the errors of all
+   * layers before it; those of a layer that a ReLU is fused with after the ReLU.
+   *
+   * @param x  an input, or a list of them; without one there are no figures about outputs
+   * @returns plain data that prints as a table
+   * @example console.log(String(quantized.report(heldOut)));
+   */
+  report(x?: TensorInput | readonly TensorInput[]): ModelReport {
+    const meters = this.#steps.map(() => new SqnrMeter());
+    const inputs = inputsOf(x);
+    for (const input of inputs) {
+      const expected = this.#floatOutputs(input);
+      runLayers<ConvertedLayer, Flow>(this.#steps, input, (step, flow, index) => {
+        const output = step.run(flow);
+        const fused = this.#fused.has(step.name);
+        meters[index].add(expected[fused ? index + 1 : index], this.#floats(output));
+        return output;
+      });
+    }
+    const layers = this.#steps.map((step, index): LayerReport => {
+      const { name, layer, method, sizeInBytes } = step.parts;
+      return {
+        name,
+        type: layer.typeName,
+        method,
+        sizeInBytes,
+        floatSizeInBytes: layer.sizeInBytes,
+        weightSqnr: weightSqnr(step),
+        outputSqnr: inputs.length === 0 ? undefined : meters[index].sqnr,
+      };
+    });
+    return new ModelReport(layers);
+  }
+
+  #floatOutputs(x: TensorInput): Tensor[] {
+    const outputs: Tensor[] = [];
+    runLayers<ConvertedLayer, TensorInput>(this.#steps, x, ({ layer }, input) => {
+      const output = layer.forward(input);
+      outputs.push(output);
+      return output;
+    });
+    return outputs;
+  }
+
+  /** Frees the layers' memory. Calling it again does nothing; calling `forward` after it throws. */
+  dispose(): void {
+    for (const step of this.#steps) step.dispose();
+  }
+
+  /** `dispose()`, for `using`. There where the engine has `Symbol.dispose`. */
+  declare [Symbol.dispose]: () => void;
+
+  /** The model in the manner of PyTorch's print. */
+  toString(): string {
+    return modelText(
+      "QuantizedModel",
+      this.#steps.map((step) => [step.name, String(step)] as const),
+    );
+  }
+
+  /** @internal */
+  [INSPECT](): string {
+    return this.toString();
+  }
+}
+
+makeDisposable(QuantizedModel);
+
+const runStep = (step: ConvertedLayer, flow: Flow): Flow => step.run(flow);
+
+function weightSqnr({ layer, weight }: ConvertedLayer): number | undefined {
+  if (weight === undefined) return undefined;
+  const meter = new SqnrMeter();
+  meter.add((layer as Linear | Embedding).weight, weight);
+  return meter.sqnr;
+}
+
+/**
+ * Turns a calibrated model into a quantized one.
+ *
+ * Weights are quantized here, by the weight observers of the QConfigs; activations get the qparams that
+ * their observers have found. The float model stays as it is.
+ *
+ * Source: torch.ao.quantization.convert.
+ *
+ * @param prepared  what `prepare` returned, after calibration batches for its static layers
+ * @param options.reduceRange  dynamic layers: 7 bits for activations, as PyTorch has it; default: true
+ * @throws {RangeError} `ZP_EMPTY` if a static layer has seen no batch; `ZP_UNSUPPORTED_QCONFIG` if
+ *   weights are not qint8 with zero points 0 where activations are quantized too; `ZP_NON_FINITE`
+ * @throws {TypeError} `ZP_INVALID_MODEL`, `ZP_NO_QPARAMS` for observers that choose nothing
+ * @example const quantized = convert(prepared);
+ */
+export function convert(prepared: PreparedModel, options?: ConvertOptions): QuantizedModel {
+  const where = "convert";
+  const core = activeCore(where);
+  const checked = checkPrepared(where, prepared);
+  const { reduceRange } = checkOptions(where, options, ["reduceRange"]);
+  return convertHere(conversionOf(where, core, checked, reduceRange));
+}
+
+/** What `convert` takes beside the model. */
+export interface ConvertOptions {
+  /** Dynamic layers: 7 bits for activations, as PyTorch has it. Default: true. */
+  reduceRange?: boolean | undefined;
+}
+
+/**
+ * `convert`, with weights quantized off this thread, layer by layer; `quantizeAsync` says how. What is
+ * left to do here, packing them, takes about a nanosecond a weight.
+ *
+ * @param prepared  what `prepare` returned; leave it and its model as they are until the promise settles
+ * @param options   those of `convert`, and `signal` and `onProgress` as in `quantizeAsync`
+ * @returns a promise of what `convert` returns
+ * @throws {TypeError|RangeError|Error} (as a rejection) what `convert` and `quantizeAsync` throw
+ * @example const quantized = await convertAsync(prepared, { onProgress: ({ done, total }) => … });
+ */
+export async function convertAsync(
+  prepared: PreparedModel,
+  options?: ConvertOptions & AsyncOptions,
+): Promise<QuantizedModel> {
+  const where = "convertAsync";
+  const core = activeCore(where);
+  const checked = checkPrepared(where, prepared);
+  const { given, settings } = checkAsyncOptions(where, options, ["reduceRange"]);
+  return await convertAway(where, core, checked, given, settings);
+}
+
+/** Has what `convert` does done with the work on another thread. */
+async function convertAway(
+  where: string,
+  core: Core,
+  prepared: PreparedModel,
+  { reduceRange }: Readonly<Record<string, unknown>>,
+  settings: AsyncSettings,
+): Promise<QuantizedModel> {
+  throwIfAborted(settings.signal);
+  const conversion = conversionOf(where, core, prepared, reduceRange);
+  // Every weight is gone through twice: to look at it, and to quantize it.
+  const weights = prepared.steps.filter(({ plan: { method } }) => method !== "float32");
+  const size = ({ layer }: PreparedStep) => (layer as Linear | Embedding).weight.data.length;
+  const total = weights.reduce((sum, step) => sum + 2 * size(step), 0);
+  const { runAway } = await loadForms(where);
+  return await runAway(core, conversion, total, settings);
+}
+
+function checkPrepared(where: string, prepared: unknown): PreparedModel {
+  if (prepared instanceof PreparedModel) return prepared;
+  throw typeError(
+    "ZP_INVALID_MODEL",
+    `${where}: prepared must be what prepare returned, got ${show(prepared)}`,
+  );
+}
+
+/** What `convert` does. */
+function* conversionOf(
+  where: string,
+  core: Core,
+  { steps: planned, model }: PreparedModel,
+  reduceRange: unknown,
+): Conversion<QuantizedModel> {
+  const reduce = checkBoolean(where, "options.reduceRange", reduceRange, true);
+  const steps: ConvertedLayer[] = [];
+  let codes: Activation | undefined;
+  try {
+    for (const step of planned) {
+      const { name } = step;
+      try {
+        if (step.plan.method !== "static") {
+          steps.push(yield* convertLayer(where, core, step, reduce));
+          continue;
+        }
+        const layer = step.layer as Linear;
+        const { input, output } = step.observers;
+        const ownInput = input === undefined ? undefined : activationOf(where, "input", input);
+        const into = ownInput ?? (codes as Activation);
+        codes = activationOf(where, "output", output as Observer);
+        const weight = yield* int8Weight(where, core, layer, step.plan.qconfig);
+        const owns = ownInput !== undefined;
+        steps.push(new StaticLinear(name, layer, weight, into, codes, owns, step.fused));
+      } catch (error) {
+        throw toldIn(step, error);
+      }
+    }
+  } catch (error) {
+    for (const step of steps) step.dispose();
+    throw error;
+  }
+  const fused = planned.filter((step) => step.fused).map(({ name }) => name);
+  return new QuantizedModel(core, model, steps, new Set(fused));
+}
+
+/** A layer that is not static. */
+function* convertLayer(
+  where: string,
+  core: Core,
+  { name, layer, plan: planned }: PreparedStep,
+  reduceRange: boolean,
+): Conversion<ConvertedLayer> {
+  if (planned.method === "dynamic") {
+    const weight = yield* int8Weight(where, core, layer as Linear, planned.qconfig);
+    return dynamicLinear(name, layer as Linear, weight, reduceRange);
+  }
+  if (planned.method !== "weight-only") return new FloatStep(core, name, layer);
+  const { qconfig } = planned;
+  if (qconfig instanceof WeightOnlyQConfig) {
+    const { weight } = layer as Linear | Embedding;
+    const { q, bits } = yield* quantizeOnly(core, weight, qconfig.options);
+    return layer instanceof Embedding
+      ? new QuantizedEmbedding(name, layer, q, bits)
+      : weightOnlyLinear(name, layer as Linear, q, bits);
+  }
+  if (layer instanceof Embedding) {
+    const { q, bits } = yield* observedTable(where, core, layer, qconfig);
+    return new QuantizedEmbedding(name, layer, q, bits);
+  }
+  const q = yield* observedWeight(where, core, layer as Linear, qconfig);
+  return weightOnlyLinear(name, layer as Linear, asQuantized(q), 8);
+}
+
+/** Scale and zero point of quint8 codes; those of qint8 are moved up by 128, which changes nothing. */
+function activationOf(where: string, role: string, observer: Observer): Activation {
+  if (observer instanceof UniformObserver && observer.isUnobserved) {
+    throw rangeError(
+      "ZP_EMPTY",
+      `${where}: the observer of this layer's ${role} has seen no values; run calibration batches ` +
+        `through the prepared model first`,
+    );
+  }
+  const { scale, zeroPoint } = observer.calculateQParams();
+  const { dtype } = observer as Observer & { readonly dtype: string };
+  if (!Number.isFinite(scale.data[0])) {
+    throw rangeError(
+      "ZP_NON_FINITE",
+      `${where}: the range of this layer's ${role} is too wide for a float32 scale`,
+    );
+  }
+  const shift = dtype === "qint8" ? 128 : 0;
+  checkScale(where, `the scale of this layer's ${role}`, scale.data[0]);
+  return { scale: scale.data[0], zeroPoint: zeroPoint.data[0] + shift };
+}
+
+/**
+ * Quantizes a model without calibration: linear layers whose activations are quantized on the fly, or
+ * not at all.
+ *
+ * Source: torch.ao.quantization.quantize_dynamic.
+ *
+ * @param model    stays as it is
+ * @param qconfig  for its linear layers, or a mapping; default: `defaultDynamicQConfig`
+ * @param options  those of `convert`
+ * @throws {RangeError} `ZP_UNSUPPORTED_QCONFIG` for a static QConfig, which takes calibration: prepare,
+ *   then convert; and what `prepare` and `convert` throw
+ * @throws {TypeError} `ZP_INVALID_MODEL`, `ZP_INVALID_QCONFIG`
+ * @example const quantized = quantizeDynamic(model, perChannelDynamicQConfig);
+ */
+export function quantizeDynamic(
+  model: Sequential,
+  qconfig?: ModelQConfig,
+  options?: ConvertOptions,
+): QuantizedModel {
+  const where = "quantizeDynamic";
+  const core = activeCore(where);
+  const prepared = planDynamic(where, model, qconfig);
+  const { reduceRange } = checkOptions(where, options, ["reduceRange"]);
+  return convertHere(conversionOf(where, core, prepared, reduceRange));
+}
+
+/**
+ * `quantizeDynamic`, with weights quantized off this thread, layer by layer, as `convertAsync` has it.
+ *
+ * @param model    stays as it is; leave its weights as they are until the promise settles
+ * @param qconfig  as in `quantizeDynamic`
+ * @param options  those of `convertAsync`
+ * @returns a promise of what `quantizeDynamic` returns
+ * @throws {TypeError|RangeError|Error} (as a rejection) what `quantizeDynamic` and `quantizeAsync` throw
+ * @example const quantized = await quantizeDynamicAsync(model, undefined, { signal });
+ */
+export async function quantizeDynamicAsync(
+  model: Sequential,
+  qconfig?: ModelQConfig,
+  options?: ConvertOptions & AsyncOptions,
+): Promise<QuantizedModel> {
+  const where = "quantizeDynamicAsync";
+  const core = activeCore(where);
+  const prepared = planDynamic(where, model, qconfig);
+  const { given, settings } = checkAsyncOptions(where, options, ["reduceRange"]);
+  return await convertAway(where, core, prepared, given, settings);
+}
+
+/** What is to become of a model without calibration. */
+function planDynamic(where: string, model: unknown, qconfig: unknown): PreparedModel {
+  const checked = checkModel(where, model);
+  const given = qconfig === undefined ? defaultDynamicQConfig : qconfig;
+  const mapping =
+    given instanceof QConfigMapping
+      ? given
+      : new QConfigMapping().setObjectType(
+          Linear,
+          checkMapping(where, "qconfig", given).qconfigFor("", ""),
+        );
+  const prepared = planModel(where, checked, mapping, false);
+  const isStatic = prepared.steps.find((step) => step.plan.method === "static");
+  if (isStatic !== undefined) {
+    throw rangeError(
+      "ZP_UNSUPPORTED_QCONFIG",
+      `${where}: layer "${isStatic.name}" has a static QConfig, which takes calibration: prepare the ` +
+        `model, run batches, then convert`,
+    );
+  }
+  return prepared;
+}

@@ -1,0 +1,222 @@
+// How a conversion quantizes the weights of layers, on this thread or another.
+
+import { chooseQParamsAsync, quantizeAsync } from "../async.js";
+import { type AsyncSettings, runJob } from "../background.js";
+import type { Core } from "../build.js";
+import { type Codes, DTYPES } from "../dtype.js";
+import { runOn } from "../init.js";
+import { type ObservedQParams, UniformObserver } from "../observer.js";
+import type { QConfig } from "../qconfig.js";
+import type { WeightOnlyOptions } from "../qconfig-mapping.js";
+import { chooseQParams, type QuantizedTensor } from "../qparams.js";
+import type { QDType, TorchQuantizedTensor } from "../qtensor.js";
+import { quantize } from "../quantize.js";
+import type { Tensor } from "../tensor.js";
+import { checkPerChannel, checkPerTensor, quantizeChecked, type ToQuantize } from "../torch.js";
+import type { Embedding, Linear } from "./layer.js";
+import { makeObserver, unsupported } from "./prepare.js";
+import type { QuantizedWeight } from "./quantized.js";
+
+/** Work on the values of a weight. */
+export interface Work<T> {
+  /** How many values it goes through. */
+  readonly amount: number;
+  /** Does it on this thread. */
+  readonly here: () => T;
+  /** Does it on another one. */
+  readonly away: (settings: AsyncSettings) => Promise<T>;
+}
+
+/** A conversion: it asks for work, and goes on with a function that gives what came of it, or throws. */
+export type Conversion<T> = Generator<Work<unknown>, T, () => unknown>;
+
+function* done<T>(work: Work<T>): Conversion<T> {
+  return (yield work)() as T;
+}
+
+/** Has all work done on this thread. */
+export function convertHere<T>(conversion: Conversion<T>): T {
+  let step = conversion.next();
+  while (step.done !== true) step = conversion.next(step.value.here);
+  return step.value;
+}
+
+/** Quantizes weights alone, in the arithmetic of `quantize`. */
+export function* quantizeOnly(
+  core: Core,
+  weight: Tensor,
+  { bits, ...options }: WeightOnlyOptions,
+): Conversion<{ q: QuantizedTensor; bits: number }> {
+  const amount = weight.data.length;
+  if (bits === undefined) {
+    const q = yield* done({
+      amount: 2 * amount,
+      here: () => runOn(core, () => quantize(weight, options)),
+      away: (own) => quantizeAsync(weight, { ...options, ...own }),
+    });
+    return { q: q as QuantizedTensor, bits: 32 };
+  }
+  const dtype = bits <= 2 ? "int2" : bits <= 4 ? "int4" : "int8";
+  const most = 2 ** (bits - 1) - 1;
+  const chosen = yield* done({
+    amount,
+    here: () => runOn(core, () => chooseQParams(weight, { ...options, dtype })),
+    away: (own) => chooseQParamsAsync(weight, { ...options, dtype, ...own }),
+  });
+  // The dtype's largest code stands for max|w|; here it is to be the largest code of `bits`.
+  const widen = DTYPES[dtype].qmax / most;
+  const { scale } = chosen as { scale: number | { data: Float32Array; shape: readonly number[] } };
+  const wider =
+    typeof scale === "number"
+      ? scale * widen
+      : { data: scale.data.map((value) => value * widen), shape: scale.shape };
+  const { axis, groupSize } = options;
+  const applied = { dtype, axis, groupSize, scale: wider } as const;
+  const q = yield* done({
+    amount,
+    here: () => runOn(core, () => quantize(weight, applied)) as QuantizedTensor,
+    away: (own) => quantizeAsync(weight, { ...applied, ...own }) as Promise<QuantizedTensor>,
+  });
+  // Infinities have become the dtype's last codes.
+  cutOff(q.data, -most, most);
+  return { q, bits };
+}
+
+/** Makes codes beyond two limits the nearer one. */
+function cutOff(codes: Codes, low: number, high: number): void {
+  for (let i = 0; i < codes.length; i++) codes[i] = Math.max(low, Math.min(high, codes[i]));
+}
+
+/** Lets a QConfig's weight observer look at the weights. */
+function* observeWeight(
+  where: string,
+  { weight }: Linear | Embedding,
+  qconfig: QConfig,
+): Conversion<{ observer: UniformObserver; qparams: ObservedQParams }> {
+  const source = qconfig.weight;
+  const observer = source === null ? undefined : makeObserver(where, "weight", source);
+  if (!(observer instanceof UniformObserver)) {
+    return unsupported(
+      where,
+      `weights must be quantized by an observer that chooses qparams, got ${String(observer)}`,
+    );
+  }
+  yield* done({
+    amount: weight.data.length,
+    here: () => observer.observe(weight),
+    away: (own) => observer.observeAsync(weight, own),
+  });
+  return { observer, qparams: observer.calculateQParams() };
+}
+
+/** Quantizes weights as PyTorch's conversion does: quantize_per_tensor, or per_channel on its axis. */
+export function* observedWeight(
+  where: string,
+  core: Core,
+  layer: Linear,
+  qconfig: QConfig,
+): Conversion<TorchQuantizedTensor> {
+  const { observer, qparams } = yield* observeWeight(where, layer, qconfig);
+  const { dtype, qscheme } = observer;
+  if (dtype !== "qint8" && dtype !== "quint8") {
+    return unsupported(
+      where,
+      `weights of a Linear must have dtype qint8 or quint8, got ${dtype}; a WeightOnlyQConfig takes ` +
+        `other dtypes`,
+    );
+  }
+  const { scale, zeroPoint } = qparams;
+  if (qscheme === "per_channel_affine_float_qparams") {
+    return unsupported(where, "per_channel_affine_float_qparams is for embeddings, not for Linear");
+  }
+  const { weight } = layer;
+  if (!qscheme.startsWith("per_channel")) {
+    return yield* quantized(where, core, checkPerTensor(where, weight, scale, zeroPoint, dtype));
+  }
+  const axis = (observer as UniformObserver & { chAxis: number }).chAxis;
+  const channel = axis < 0 ? axis + 2 : axis;
+  // Weights without values leave the observer unobserved, with a single scale.
+  const count = weight.shape[channel];
+  const scales = scale.data.length === count ? scale : new Float32Array(count).fill(1);
+  const zeros = zeroPoint.data.length === count ? zeroPoint.data : new Int32Array(count);
+  const task = checkPerChannel(where, weight, scales, zeros, channel, dtype);
+  return yield* quantized(where, core, task);
+}
+
+/** Quantizes a weight in PyTorch's arithmetic. */
+function quantized<D extends QDType>(
+  where: string,
+  core: Core,
+  task: ToQuantize<D>,
+): Conversion<TorchQuantizedTensor<D>> {
+  return done({
+    amount: task.x.size,
+    here: () => quantizeChecked(core, where, task),
+    away: (own) => runJob(core, where, own, ({ quantizeTorch }, job) => quantizeTorch(job, task)),
+  });
+}
+
+/** Weights for int8 activations: qint8, zero points 0, one scale or one for each output. */
+export function* int8Weight(
+  where: string,
+  core: Core,
+  layer: Linear,
+  qconfig: QConfig,
+): Conversion<QuantizedWeight> {
+  const q = yield* observedWeight(where, core, layer, qconfig);
+  const { dtype, scale, zeroPoint, axis } = q;
+  const zeros = typeof zeroPoint === "number" ? [zeroPoint] : [...zeroPoint.data];
+  if (dtype !== "qint8" || zeros.some((zero) => zero !== 0) || (axis ?? 0) !== 0) {
+    return unsupported(
+      where,
+      "weights must be qint8 with zero points 0, one scale or one for each output (axis 0), where " +
+        "activations are quantized too; defaultWeightObserver and defaultPerChannelWeightObserver are",
+    );
+  }
+  const scales = typeof scale === "number" ? Float32Array.of(scale) : Float32Array.from(scale.data);
+  return { q: q as TorchQuantizedTensor<"qint8">, scales };
+}
+
+/** PyTorch's quantized weight as one that `linear` multiplies by: the same values. */
+export function asQuantized({
+  data,
+  shape,
+  dtype,
+  scale,
+  zeroPoint,
+  axis,
+}: TorchQuantizedTensor): QuantizedTensor {
+  const name = dtype === "qint8" ? "int8" : "uint8";
+  const common = { data, shape, dtype: name, scheme: "affine", scale, zeroPoint } as const;
+  return (axis === undefined ? common : { ...common, axis }) as unknown as QuantizedTensor;
+}
+
+/** Quantizes a table by rows with floating zero points, as PyTorch does. */
+export function* observedTable(
+  where: string,
+  core: Core,
+  layer: Embedding,
+  qconfig: QConfig,
+): Conversion<{ q: TorchQuantizedTensor<"quint8">; bits: 4 | 8 }> {
+  const { observer, qparams } = yield* observeWeight(where, layer, qconfig);
+  const { dtype } = observer;
+  const { chAxis } = observer as UniformObserver & { chAxis: number };
+  if ((dtype !== "quint8" && dtype !== "quint4x2") || (chAxis !== 0 && chAxis !== -2)) {
+    return unsupported(
+      where,
+      `the weight of an Embedding must have dtype quint8 or quint4x2 and chAxis 0, got ${dtype} and ` +
+        `${chAxis}`,
+    );
+  }
+  const { weight } = layer;
+  const rows = layer.numEmbeddings;
+  const scales =
+    qparams.scale.data.length === rows ? qparams.scale.data : new Float32Array(rows).fill(1);
+  const zeros = Float32Array.from({ length: rows }, (_, i) => qparams.zeroPoint.data[i] ?? 0);
+  const task = checkPerChannel(where, weight, scales, zeros, 0, "quint8");
+  const q = yield* quantized(where, core, task);
+  if (dtype === "quint8") return { q, bits: 8 };
+  // Four bits: the same codes, cut off at 15.
+  cutOff(q.data, 0, 15);
+  return { q, bits: 4 };
+}
