@@ -181,7 +181,7 @@ export async function runSuite(engine, sizes, log, onCase = () => {}) {
     await runCase(
       `element-wise, ${rows} × ${columns} values, ${GRANULARITIES[granularity].title}`,
       () => elementwiseEntries({ shape: sizes.elementwise, granularity }, contestants),
-      ["read", "copy"],
+      ["read", "copy", "move", "narrow", "widen"],
     );
   }
   await runCase("small calls", () => smallEntries(contestants), []);
@@ -251,6 +251,7 @@ function resultOf(title, entry, limits, bestLimits) {
   if (limit === undefined) return result;
   result.ratio = value / limit;
   result.bestRatio = at(Math.min(...timing.samples)) / bestLimits[plain.limit];
+  if (plain.loop !== undefined) result.ratioToRoof = value / limits[plain.loop];
   if (plain.rows === 1) {
     // Two operations for every weight that is read.
     result.weightBandwidth = (value / 2) * (plain.bitsPerWeight / 8);

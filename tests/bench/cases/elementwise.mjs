@@ -18,13 +18,16 @@ export const GRANULARITIES = {
 
 const CHECKED = 20_000;
 
-/** Bytes read and written for each value, and which limit that is held against. */
+/**
+ * Bytes read and written for each value, which limit that is held against, and which loop does nothing
+ * but read and write them.
+ */
 const OPERATIONS = {
-  minmax: { title: "min and max", bytes: 4, limit: "read" },
-  quantize: { title: "quantize", bytes: 5, limit: "copy" },
-  dequantize: { title: "dequantize", bytes: 5, limit: "copy" },
-  fakeQuantize: { title: "fake quantize", bytes: 8, limit: "copy" },
-  error: { title: "error", bytes: 8, limit: "read" },
+  minmax: { title: "min and max", bytes: 4, limit: "read", loop: "read" },
+  quantize: { title: "quantize", bytes: 5, limit: "copy", loop: "narrow" },
+  dequantize: { title: "dequantize", bytes: 5, limit: "copy", loop: "widen" },
+  fakeQuantize: { title: "fake quantize", bytes: 8, limit: "copy", loop: "move" },
+  error: { title: "error", bytes: 8, limit: "read", loop: "read" },
 };
 
 /** Which slice a value belongs to. */
@@ -102,7 +105,7 @@ export async function elementwiseEntries({ shape, granularity }, { zeropoint, he
   const skipped = [];
   const disposals = [];
   const add = (operation, entry) => {
-    const { title: what, bytes, limit } = OPERATIONS[operation];
+    const { title: what, bytes, limit, loop } = OPERATIONS[operation];
     entries.push({
       ...entry,
       operation,
@@ -111,6 +114,7 @@ export async function elementwiseEntries({ shape, granularity }, { zeropoint, he
       unit: "GB/s",
       work: bytes * size,
       limit,
+      ...(entry.place === "heap" ? { loop } : {}),
     });
   };
 

@@ -194,4 +194,43 @@ EXPORT(read_bytes)(const v128_t* data, std::size_t bytes, v128_t* out) {
 EXPORT(copy_bytes)(std::uint8_t* to, const std::uint8_t* from, std::size_t bytes) {
   __builtin_memcpy(to, from, bytes);
 }
+
+// What an element-wise kernel is when it computes nothing: loads and stores. memory.copy may write
+// past the caches, which no vector store of WebAssembly can, so that lines are read before they are
+// written.
+
+// Moves so many bytes, a multiple of 64.
+EXPORT(move_bytes)(v128_t* to, const v128_t* from, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes / sizeof(v128_t); i += 4) {
+    v128_t four[4];
+#pragma unroll
+    for (int j = 0; j < 4; ++j) four[j] = wasm_v128_load(from + i + j);
+#pragma unroll
+    for (int j = 0; j < 4; ++j) wasm_v128_store(to + i + j, four[j]);
+  }
+}
+
+// Narrows so many bytes of int32, a multiple of 64, to a quarter of them.
+EXPORT(narrow_bytes)(v128_t* to, const v128_t* from, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes / sizeof(v128_t); i += 4) {
+    const v128_t low =
+        wasm_i16x8_narrow_i32x4(wasm_v128_load(from + i), wasm_v128_load(from + i + 1));
+    const v128_t high =
+        wasm_i16x8_narrow_i32x4(wasm_v128_load(from + i + 2), wasm_v128_load(from + i + 3));
+    wasm_v128_store(to + i / 4, wasm_i8x16_narrow_i16x8(low, high));
+  }
+}
+
+// Widens int8 to so many bytes of int32, a multiple of 64.
+EXPORT(widen_bytes)(v128_t* to, const v128_t* from, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes / sizeof(v128_t); i += 4) {
+    const v128_t codes = wasm_v128_load(from + i / 4);
+    const v128_t low = wasm_i16x8_extend_low_i8x16(codes);
+    const v128_t high = wasm_i16x8_extend_high_i8x16(codes);
+    wasm_v128_store(to + i, wasm_i32x4_extend_low_i16x8(low));
+    wasm_v128_store(to + i + 1, wasm_i32x4_extend_high_i16x8(low));
+    wasm_v128_store(to + i + 2, wasm_i32x4_extend_low_i16x8(high));
+    wasm_v128_store(to + i + 3, wasm_i32x4_extend_high_i16x8(high));
+  }
+}
 #endif

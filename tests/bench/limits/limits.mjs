@@ -2,7 +2,7 @@
 
 /**
  * @typedef {object} Kernel
- * @property {string} limit        which limit it measures: madd, muladd, dot_i8, dot_i16, read or copy
+ * @property {string} limit        which limit it measures
  * @property {string} name
  * @property {number} work         floating-point or integer operations, or bytes, of one run
  * @property {() => void} run
@@ -17,6 +17,9 @@ export const LIMITS = {
   dot_i16: { unit: "GFLOP/s", title: "dot of int16", build: "baseline" },
   read: { unit: "GB/s", title: "reading 64 MiB" },
   copy: { unit: "GB/s", title: "memory.copy of 64 MiB, read and written" },
+  move: { unit: "GB/s", title: "a loop that loads and stores 64 MiB" },
+  narrow: { unit: "GB/s", title: "a loop that narrows 64 MiB to 16" },
+  widen: { unit: "GB/s", title: "a loop that widens 16 MiB to 64" },
 };
 
 /** Operations of one instruction: four lanes, times the products in each, times 2. */
@@ -156,6 +159,25 @@ export function limitKernels(
         },
       },
     );
+    // How many bytes each has written, and what: from bytes of 1, or as int32 of more than a byte holds.
+    for (const [limit, written, word] of /** @type {[string, number, number][]} */ ([
+      ["move", bytes, 0x01010101],
+      ["narrow", bytes / 4, 0x7f7f7f7f],
+      ["widen", bytes, 1],
+    ])) {
+      kernels.push({
+        limit,
+        name: "vectors",
+        work: limit === "move" ? 2 * bytes : 1.25 * bytes,
+        run: () => call(`${limit}_bytes`, to, from, bytes),
+        check: () => {
+          const words = new Int32Array(memory.buffer, to, written / 4);
+          words.fill(7);
+          call(`${limit}_bytes`, to, from, bytes);
+          return words.every((each) => each === word) ? undefined : "it did not write all bytes";
+        },
+      });
+    }
   }
   return kernels;
 }
@@ -287,6 +309,9 @@ const STEP = {
 export function problemsOf(binary) {
   const problems = [];
   for (const [name, counts] of Object.entries(countInstructions(binary))) {
+    // The compiler may know a loop that moves bytes for memory.copy.
+    const moved = { move_bytes: 4, narrow_bytes: 4, widen_bytes: 1 }[name] ?? 0;
+    if ((counts["v128.load"] ?? 0) < moved) problems.push(`${name}: loads are missing`);
     const [, limit, form, a, b] =
       /^(madd|muladd|dot_i8|dot_i16)_(chain|tile)(\d+)(?:x(\d+))?$/.exec(name) ?? [];
     if (!limit) continue;
