@@ -167,10 +167,15 @@ template <int kBits, std::size_t kFirst, typename Sums>
 void add_steps(Sums& sums, const std::uint8_t* codes, std::size_t steps, const std::uint8_t* x,
                std::size_t row_bytes) {
   constexpr std::size_t kAtATime = kBits == 2 ? 2 : 1;
-  for (std::size_t step = 0; step < steps; step += kAtATime) {
+  constexpr std::size_t kCodeBytes = kAtATime * kPanel * kStepInputs * kBits / 8;
+  constexpr std::size_t kRowsInTurn = Sums::kTakeTurns ? Sums::kRows : 1;
+  const std::uint8_t* const end = codes + (steps + kAtATime - 1) / kAtATime * kCodeBytes;
+  while (codes != end) {
     for (std::size_t i = 0; i < kAtATime; ++i) {
-      sums.template add<kBits, kFirst>(codes, step + i, x, row_bytes);
+      sums.template add<kBits, kFirst>(codes, i, x, row_bytes);
     }
+    codes = ahead(codes, kCodeBytes);
+    x = ahead(x, kAtATime * kRowsInTurn * Sums::kStepBytes);
   }
 }
 
@@ -259,11 +264,13 @@ void multiply_line(const std::uint8_t* codes, std::size_t steps, const std::uint
       to[j] = dot_i8x16_i7x16_add(wasm_v128_load(codes + step * 32 + j * 16), digits, to[j]);
     }
   };
-  std::size_t step = 0;
-  for (; step + kSteps <= steps; step += kSteps) {
-    for (std::size_t i = 0; i < kSteps; ++i) add(step + i, acc[i]);
+  const std::uint8_t* const end = codes + steps / kSteps * kSteps * 32;
+  while (codes != end) {
+    for (std::size_t i = 0; i < kSteps; ++i) add(i, acc[i]);
+    codes = ahead(codes, kSteps * 32);
+    x = ahead(x, kSteps * kStepInputs);
   }
-  for (; step < steps; ++step) add(step, acc[0]);
+  for (std::size_t step = 0; step < steps % kSteps; ++step) add(step, acc[0]);
   for (std::size_t j = 0; j < 2; ++j) {
     wasm_v128_store(sums + j * kTile, wasm_i32x4_add(wasm_i32x4_add(acc[0][j], acc[1][j]),
                                                      wasm_i32x4_add(acc[2][j], acc[3][j])));

@@ -22,6 +22,16 @@ inline v128_t opaque(v128_t v) {
   return v;
 }
 
+/// The pointer so many bytes ahead, its history hidden from the compiler, which would count a
+/// loop's turns instead and compute all addresses anew in each.
+inline const std::uint8_t* ahead(const std::uint8_t* p, std::size_t bytes) {
+  p += bytes;
+#if defined(__wasm__)
+  __asm__("" : "+r"(p));
+#endif
+  return p;
+}
+
 /// kBits in every lane, read from memory, so that it stays in a register: a vector that they know,
 /// engines make anew at every use.
 template <std::int32_t kBits>
