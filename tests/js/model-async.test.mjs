@@ -223,6 +223,22 @@ describe("Models off the main thread", () => {
     ]);
     const expected = first.forward(small);
     sameTensor(expected, quantizeDynamic(new Sequential([new Linear(tall)])).forward(small));
+    const cores = [];
+    class Watching extends MinMaxObserver {
+      constructor() {
+        super({ dtype: "qint8", qscheme: "per_tensor_symmetric" });
+        cores.push(this.core);
+      }
+    }
+    const twice = new zp.Sequential([new zp.Linear(tall), new zp.Linear(floats(2, 9001))]);
+    const qconfig = new QConfig({ activation: null, weight: Watching });
+    const third = await zp.convertAsync(zp.prepare(twice, qconfig));
+    const { core } = new zp.MinMaxObserver();
+    assert.deepEqual(
+      cores.map((each) => each === core),
+      [true, true],
+    );
+    third.dispose();
     zp.dispose();
     await rejects(
       zp.quantizeDynamicAsync(own),
