@@ -2,7 +2,7 @@
 // the machine's limits, in Chromium and in Node.
 //
 //   npm run bench                        all cases; minutes
-//   npm run bench -- --quick             the main ones; less than a minute
+//   npm run bench -- --quick             the main ones; about a minute
 //   npm run bench -- --smoke             tiny sizes without the other engines: does it still run?
 //   npm run bench -- --only node         one engine: chromium, node (this one) or newest (Node)
 //   npm run bench -- --no-build          what is in dist/ as it is
