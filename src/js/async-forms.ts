@@ -16,7 +16,7 @@ import { type Codes, DTYPES, type DType } from "./dtype.js";
 import { chooseError, chosenResult, type Elementwise, emptyError } from "./elementwise.js";
 import type { Measured } from "./error.js";
 import { pause } from "./executors.js";
-import { laidOut, type Slices } from "./granularity.js";
+import { laidOut, type SliceCounts } from "./granularity.js";
 import { runOn } from "./init.js";
 import type { Job, Piece, Step } from "./job.js";
 import type { Accumulate, Batch, CheckedLinear } from "./linear.js";
@@ -46,9 +46,6 @@ import { type Activation, type ChannelOperation, quantizedFrom, type ToQuantize 
 import { activationFor } from "./w8a8.js";
 
 export { perform } from "./job.js";
-
-/** How a tensor is made of slices. */
-type Counts = Pick<Slices, "outer" | "slices" | "inner">;
 
 /** Values of a piece: few enough for one to be copied in a fraction of a millisecond. */
 const PIECE = 2 ** 19;
@@ -178,7 +175,7 @@ async function choose(
 async function join(
   job: Job,
   x: Pick<CheckedTensor, "data" | "size">,
-  counts: Counts,
+  counts: SliceCounts,
   nonFinite: "keep" | "ignore",
 ): Promise<void> {
   await job.perform({ kind: "openRanges", slices: counts.slices });
@@ -188,7 +185,7 @@ async function join(
 function* rangePieces(
   job: Job,
   { data, size }: Pick<CheckedTensor, "data" | "size">,
-  { outer, slices, inner }: Counts,
+  { outer, slices, inner }: SliceCounts,
   nonFinite: "keep" | "ignore",
 ): Generator<Piece> {
   for (const tile of tilesOf([outer, slices, inner], [slices, 1], PIECE)) {

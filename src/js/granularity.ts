@@ -21,6 +21,9 @@ export interface Slices {
   readonly inner: number;
 }
 
+/** How a tensor is made of slices, and nothing else. */
+export type SliceCounts = Pick<Slices, "outer" | "slices" | "inner">;
+
 /** Resolves `axis` and `groupSize` against a shape. */
 export function checkSlices(
   where: string,

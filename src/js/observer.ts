@@ -24,7 +24,7 @@ import {
   partialCallable,
   shortName,
 } from "./factory.js";
-import type { Slices } from "./granularity.js";
+import type { SliceCounts } from "./granularity.js";
 import { activeCore } from "./init.js";
 import { floatRepr } from "./python-repr.js";
 import { IntegerTensor } from "./qtensor.js";
@@ -427,7 +427,7 @@ export type Question = {
   | {
       /** The range of each slice: its smallest and its largest value, side by side, as float32. */
       readonly kind: "ranges";
-      readonly counts: Pick<Slices, "outer" | "slices" | "inner">;
+      readonly counts: SliceCounts;
       readonly nonFinite: "keep" | "ignore";
     }
   | {

@@ -6,7 +6,7 @@
 import { type NumberArray, newArray, subarrayOf } from "./arrays.js";
 import type { Core } from "./build.js";
 import { checkStatus, refused } from "./errors.js";
-import type { Slices } from "./granularity.js";
+import type { SliceCounts } from "./granularity.js";
 import type { ScaleAndZeroPoint } from "./qparams.js";
 
 /** A range of values. */
@@ -125,7 +125,7 @@ export function rangesOf(
   core: Core,
   where: string,
   data: NumberArray,
-  counts: Pick<Slices, "outer" | "slices" | "inner">,
+  counts: SliceCounts,
   nonFinite: "keep" | "ignore",
 ): Float32Array {
   const { outer, slices, inner } = counts;

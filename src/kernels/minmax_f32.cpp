@@ -263,8 +263,9 @@ void minmax_runs_f32(const float* x, std::size_t runs, std::size_t length, bool 
     few(run, 4);
     few(half + run, 4);
   }
-  for (std::size_t run = 2 * half; run < runs; run += 4)
+  for (std::size_t run = 2 * half; run < runs; run += 4) {
     few(run, std::min<std::size_t>(4, runs - run));
+  }
 }
 
 void minmax_columns_f32(const float* x, std::size_t rows, std::size_t stride, std::size_t columns,
