@@ -10,7 +10,7 @@ import {
   loadFailed,
   type WasmOption,
 } from "./binary.js";
-import { type Engine, examineEngine, whyNotShared } from "./engine.js";
+import { askEngine, type Engine, examineEngine, whyNotShared } from "./engine.js";
 import { rangeError, stateError, typeError, type ZeropointError } from "./errors.js";
 import { instantiate, type Start } from "./instantiate.js";
 import { type CoreModule, Memory } from "./memory.js";
@@ -174,11 +174,9 @@ async function compileBuild(
     const chunk = chunks[name]();
     // A binary from elsewhere is on its way at the same time, so neither may fail unheard.
     chunk.catch(() => undefined);
-    await requestSent();
-    const module =
-      wasm === undefined
-        ? await compileText(chunk, chunks.openReader?.())
-        : await compileSource(checkSource(where, await wasm(`${name}.wasm`)));
+    const module = await (wasm === undefined
+      ? requestSent().then(() => compileText(chunk, chunks.openReader?.()))
+      : compileFrom(where, wasm(`${name}.wasm`)));
     compiled = { name, chunk: await chunk, module };
   } catch (cause) {
     if ((cause as { code?: unknown } | null)?.code === "ZP_INVALID_OPTION") throw cause;
@@ -193,6 +191,12 @@ async function compileBuild(
   );
 }
 
+/** Asks for a binary at once unless it is promised. */
+async function compileFrom(where: string, source: unknown): Promise<WasmModule> {
+  const isPromise = typeof (source as PromiseLike<unknown> | null)?.then === "function";
+  return await compileSource(checkSource(where, isPromise ? await source : source));
+}
+
 async function compileText(chunk: Promise<Chunk>, read: ReadText | undefined): Promise<WasmModule> {
   const { text = [] } = await chunk;
   return await compileBytes(read ? read(text) : new ArrayBuffer(0));
@@ -202,7 +206,7 @@ async function compileText(chunk: Promise<Chunk>, read: ReadText | undefined): P
 async function compileGiven(where: string, chunks: Chunks, wasm: unknown): Promise<Compiled> {
   let module: WasmModule;
   try {
-    module = await compileSource(checkSource(where, await wasm));
+    module = await compileFrom(where, wasm);
   } catch (cause) {
     if ((cause as { code?: unknown } | null)?.code === "ZP_INVALID_OPTION") throw cause;
     throw loadFailed(where, "the binary in options.wasm", cause);
@@ -289,12 +293,15 @@ export async function loadBuild(where: string, chunks: Chunks, request: Request)
     return compileBuild(where, chunks, name, wasm as WasmFunction | undefined);
   };
   // What the engine says it runs is on its way while it shows that it computes it right.
-  const [likely] = chooseBuilds(where, request.build, examineEngine(false));
+  const said = askEngine();
+  const [likely] = chooseBuilds(where, request.build, said);
   const first = compile(likely);
   first.catch(() => undefined);
   await requestSent();
+  // What no build needs is not examined.
+  const engine = likely === "baseline" ? said : examineEngine(said);
   let failure: unknown;
-  for (const build of chooseBuilds(where, request.build)) {
+  for (const build of chooseBuilds(where, request.build, engine)) {
     const compiled = await (build === likely ? first : compile(build));
     try {
       return await startCore(where, compiled, threads, reason);
