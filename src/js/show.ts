@@ -33,12 +33,18 @@ function describe(value: unknown): string {
   if (Array.isArray(value)) return describeList(value);
   const kind = Object.prototype.toString.call(value).slice(8, -1);
   if (kind === "Promise") return "a Promise: is await missing?";
-  if (kind !== "Object") return `${"AEIOU".includes(kind.charAt(0)) ? "an" : "a"} ${kind}`;
+  if (kind !== "Object") return withArticle(kind);
+  // A layer: minified, its class may have any name.
+  const { typeName } = value as { readonly typeName?: unknown };
+  if (typeof typeName === "string") return withArticle(typeName);
   const keys = Object.keys(value);
   if (keys.length === 0) return "an empty object";
   if (keys[0] === "0") return "an object as JSON makes of typed arrays";
   return shortened(`an object with ${keys.slice(0, 6).join(", ")}`);
 }
+
+const withArticle = (name: string): string =>
+  shortened(`${"AEIOU".includes(name.charAt(0)) ? "an" : "a"} ${name}`);
 
 function describeList(list: readonly unknown[]): string {
   const shown = list.slice(0, 4).map((item) => (Array.isArray(item) ? "[…]" : show(item)));

@@ -376,6 +376,7 @@ describe("show", () => {
     [{ a: 1, b: 2 }, "an object with a, b"],
     [Promise.resolve(1), "a Promise: is await missing?"],
     [JSON.parse(JSON.stringify(Int8Array.of(7, 8))), "an object as JSON makes of typed arrays"],
+    [{ typeName: "Embedding" }, "an Embedding"],
     [{}, "an empty object"],
     [Object.create(null), "an empty object"],
     [revoked.proxy, "an object"],

@@ -213,6 +213,14 @@ describe("Sequential", () => {
     );
   });
 
+  it("takes layers themselves, as PyTorch does", () => {
+    const layers = [new Linear(tensor([[1, 1]])), (value) => value, new ReLU()];
+    assert.equal(String(new Sequential(...layers)), String(new Sequential(layers)));
+    assert.equal(String(new Sequential(layers[0])), String(new Sequential([layers[0]])));
+    assert.equal(String(new Sequential(layers[1])), String(new Sequential([layers[1]])));
+    assert.equal(String(new Sequential()), "Sequential()");
+  });
+
   it("takes what a function returns in any form of tensor", () => {
     const model = new Sequential([({ data }) => ({ data: [...data, 1], dims: [2] })]);
     const y = model.forward(Float32Array.of(5));
@@ -306,7 +314,14 @@ describe("Sequential", () => {
     ],
     "no layer": [() => new Sequential({ fc: 3 }), /layers\.fc must be a layer .* got 3/],
     "a dot in a name": [() => new Sequential({ "a.b": new ReLU() }), /got "a\.b"/],
-    "a layer for all layers": [() => new Sequential(new ReLU()), /must be an object or a list/],
+    "no layers": [
+      () => new Sequential(undefined),
+      /must be an object, a list or layers .* undefined/,
+    ],
+    "a list beside a layer": [
+      () => new Sequential([new ReLU()], new ReLU()),
+      /layers\.0 must be a layer .* got \[a ReLU\]$/,
+    ],
   };
   for (const [what, [work, message]] of Object.entries(refused)) {
     it(`refuses ${what}`, () => refuses(work, TypeError, "ZP_INVALID_MODEL", message));
@@ -388,7 +403,7 @@ describe("prepare", () => {
       () => prepare([fc], defaultQConfig),
       TypeError,
       "ZP_INVALID_MODEL",
-      /model must be a Sequential, got an array of length 1/,
+      /model must be a Sequential, got \[a Linear\]/,
     ],
     "what is no QConfig": [
       () => prepare(only(fc), MinMaxObserver),

@@ -42,17 +42,22 @@ export class Sequential extends Layer {
   readonly #children: readonly NamedLayer[];
 
   /**
-   * @param layers  layers by name, in their order; or a list, whose names are "0", "1" and so on.
-   *   (JavaScript puts names that are whole numbers first.)
+   * @param layers  layers by name, in their order; or a list, or the layers themselves, whose names are
+   *   "0", "1" and so on. (JavaScript puts names that are whole numbers first.)
    * @throws {TypeError} `ZP_INVALID_MODEL` for anything but layers and functions, or a name with a dot
    */
-  constructor(layers: Readonly<Record<string, LayerLike>> | readonly LayerLike[]) {
+  constructor(layers: Readonly<Record<string, LayerLike>> | readonly LayerLike[]);
+  constructor(...layers: readonly LayerLike[]);
+  constructor(...given: readonly unknown[]) {
     super();
     const where = "Sequential";
-    if (typeof layers !== "object" || layers === null || layers instanceof Layer) {
+    const [first] = given;
+    const isEach = given.length !== 1 || first instanceof Layer || typeof first === "function";
+    const layers = isEach ? given : first;
+    if (typeof layers !== "object" || layers === null) {
       throw typeError(
         "ZP_INVALID_MODEL",
-        `${where}: layers must be an object or a list of layers, got ${show(layers)}`,
+        `${where}: layers must be an object, a list or layers themselves, got ${show(layers)}`,
       );
     }
     this.#children = Object.entries(layers).map(([name, value]) => {
