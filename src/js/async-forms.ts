@@ -22,7 +22,7 @@ import type { Job, Piece, Step } from "./job.js";
 import type { Accumulate, Batch, CheckedLinear } from "./linear.js";
 import type { ElementType } from "./memory.js";
 import { freeAxes, type Piecewise } from "./model/layer.js";
-import type { Conversion } from "./model/weights.js";
+import type { Procedure } from "./model/work.js";
 import type { Look, Question } from "./observer.js";
 import type { PackedWeight } from "./packed-weight.js";
 import {
@@ -566,15 +566,15 @@ export async function forwardHere(
   return new Tensor(result, shape);
 }
 
-/** Has the work of a conversion, of `total` values, done on another thread. */
-export async function runAway<T>(
+/** Has the work of a procedure, `total` of its units, done on another thread. */
+export async function workAway<T>(
   core: Core,
-  conversion: Conversion<T>,
+  procedure: Procedure<T>,
   total: number,
   { signal, onProgress }: AsyncSettings,
 ): Promise<T> {
   let before = 0;
-  let step = runOn(core, () => conversion.next());
+  let step = runOn(core, () => procedure.next());
   while (step.done !== true) {
     const { amount, away } = step.value;
     const done = ({ done, total: all }: Progress) => before + (amount * done) / all;
@@ -587,7 +587,7 @@ export async function runAway<T>(
       },
     );
     before += amount;
-    step = runOn(core, () => conversion.next(outcome));
+    step = runOn(core, () => procedure.next(outcome));
   }
   return step.value;
 }

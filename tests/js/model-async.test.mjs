@@ -202,6 +202,48 @@ describe("Models off the main thread", () => {
     });
   }
 
+  it("report the same", async () => {
+    for (const [, float, qconfig] of conversions) {
+      const prepared = prepare(float, qconfig);
+      const input = float === table ? Int32Array.of(7, 9000) : small;
+      prepared.forward(input);
+      const model = convert(prepared);
+      for (const inputs of [input, [input, input], undefined]) {
+        const seen = [];
+        const onProgress = (progress) => seen.push(progress);
+        const report = await model.reportAsync(inputs, { onProgress });
+        assert.deepEqual(report, model.report(inputs));
+        seen.forEach(({ done, total }, i) => {
+          assert.ok(done > (seen[i - 1]?.done ?? 0) && total === seen[0].total);
+        });
+        assert.equal(seen.at(-1)?.done, seen.at(-1)?.total);
+      }
+      model.dispose();
+    }
+  });
+
+  it("stop reporting, and tell which layer refuses its input", async () => {
+    const model = quantizeDynamic(big);
+    const controller = new AbortController();
+    const { signal } = controller;
+    const stopped = model.reportAsync(small, {
+      signal,
+      onProgress: () => controller.abort("enough"),
+    });
+    await assert.rejects(stopped, (reason) => reason === "enough");
+    await assert.rejects(model.reportAsync(small, { signal }), (reason) => reason === "enough");
+    const where = /\(in layer "fc1", Linear\)$/;
+    await rejects(model.reportAsync([small, floats(2, 3)]), RangeError, "ZP_SHAPE_MISMATCH", where);
+    await rejects(
+      model.reportAsync(small, { x: 1 }),
+      TypeError,
+      "ZP_UNKNOWN_OPTION",
+      /reportAsync/,
+    );
+    model.dispose();
+    await rejects(model.reportAsync(small), TypeError, "ZP_DISPOSED", /forward/);
+  });
+
   it("are quantized dynamically to the same", async () => {
     for (const qconfig of [undefined, perChannelDynamicQConfig]) {
       const options = { reduceRange: qconfig === undefined };

@@ -41,7 +41,7 @@ import {
   StaticLinear,
   weightOnlyLinear,
 } from "./quantized.js";
-import { inputsOf, type LayerReport, ModelReport, SqnrMeter } from "./report.js";
+import { inputsOf, type ModelReport, reporting, reportTotal } from "./report.js";
 import {
   asTensor,
   modelText,
@@ -50,15 +50,8 @@ import {
   type Sequential,
   toldIn,
 } from "./sequential.js";
-import {
-  asQuantized,
-  type Conversion,
-  convertHere,
-  int8Weight,
-  observedTable,
-  observedWeight,
-  quantizeOnly,
-} from "./weights.js";
+import { asQuantized, int8Weight, observedTable, observedWeight, quantizeOnly } from "./weights.js";
+import { type Procedure, workHere } from "./work.js";
 
 /**
  * A model with quantized layers. It owns core memory: `dispose()` frees it. Made by `convert` and
@@ -134,40 +127,33 @@ export class QuantizedModel {
    * @example console.log(String(quantized.report(heldOut)));
    */
   report(x?: TensorInput | readonly TensorInput[]): ModelReport {
-    const meters = this.#steps.map(() => new SqnrMeter());
-    const inputs = inputsOf(x);
-    for (const input of inputs) {
-      const expected = this.#floatOutputs(input);
-      runLayers<ConvertedLayer, Flow>(this.#steps, input, (step, flow, index) => {
-        const output = step.run(flow);
-        const fused = this.#fused.has(step.name);
-        meters[index].add(expected[fused ? index + 1 : index], this.#floats(output));
-        return output;
-      });
-    }
-    const layers = this.#steps.map((step, index): LayerReport => {
-      const { name, layer, method, sizeInBytes } = step.parts;
-      return {
-        name,
-        type: layer.typeName,
-        method,
-        sizeInBytes,
-        floatSizeInBytes: layer.sizeInBytes,
-        weightSqnr: weightSqnr(step),
-        outputSqnr: inputs.length === 0 ? undefined : meters[index].sqnr,
-      };
-    });
-    return new ModelReport(layers);
+    return workHere(this.#reporting(inputsOf(x)));
   }
 
-  #floatOutputs(x: TensorInput): Tensor[] {
-    const outputs: Tensor[] = [];
-    runLayers<ConvertedLayer, TensorInput>(this.#steps, x, ({ layer }, input) => {
-      const output = layer.forward(input);
-      outputs.push(output);
-      return output;
-    });
-    return outputs;
+  /**
+   * `report`, off this thread as far as the layers' `forwardAsync` is; weights are compared there, too.
+   * @param x        as in `report`; leave it as it is until the promise settles
+   * @param options  `signal` and `onProgress` as in `quantizeAsync`; `total` counts runs of layers, and
+   *   weights and outputs to compare
+   * @returns a promise of what `report` returns
+   * @throws (as a rejection) what `forwardAsync` throws
+   * @example console.log(String(await quantized.reportAsync(heldOut)));
+   */
+  async reportAsync(
+    x?: TensorInput | readonly TensorInput[],
+    options?: AsyncOptions,
+  ): Promise<ModelReport> {
+    const where = "QuantizedModel.reportAsync";
+    const { settings } = checkAsyncOptions(where, options);
+    throwIfAborted(settings.signal);
+    const inputs = inputsOf(x);
+    const total = reportTotal(this.#steps, inputs.length);
+    const { workAway } = await loadForms(where);
+    return await workAway(this.#core, this.#reporting(inputs), total, settings);
+  }
+
+  #reporting(inputs: readonly TensorInput[]): Procedure<ModelReport> {
+    return reporting(this.#core, this.#steps, this.#fused, inputs);
   }
 
   /** Frees the layers' memory. Calling it again does nothing; calling `forward` after it throws. */
@@ -196,13 +182,6 @@ makeDisposable(QuantizedModel);
 
 const runStep = (step: ConvertedLayer, flow: Flow): Flow => step.run(flow);
 
-function weightSqnr({ layer, weight }: ConvertedLayer): number | undefined {
-  if (weight === undefined) return undefined;
-  const meter = new SqnrMeter();
-  meter.add((layer as Linear | Embedding).weight, weight);
-  return meter.sqnr;
-}
-
 /**
  * Turns a calibrated model into a quantized one.
  *
@@ -223,7 +202,7 @@ export function convert(prepared: PreparedModel, options?: ConvertOptions): Quan
   const core = activeCore(where);
   const checked = checkPrepared(where, prepared);
   const { reduceRange } = checkOptions(where, options, ["reduceRange"]);
-  return convertHere(conversionOf(where, core, checked, reduceRange));
+  return workHere(conversionOf(where, core, checked, reduceRange));
 }
 
 /** What `convert` takes beside the model. */
@@ -267,8 +246,8 @@ async function convertAway(
   const weights = prepared.steps.filter(({ plan: { method } }) => method !== "float32");
   const size = ({ layer }: PreparedStep) => (layer as Linear | Embedding).weight.data.length;
   const total = weights.reduce((sum, step) => sum + 2 * size(step), 0);
-  const { runAway } = await loadForms(where);
-  return await runAway(core, conversion, total, settings);
+  const { workAway } = await loadForms(where);
+  return await workAway(core, conversion, total, settings);
 }
 
 function checkPrepared(where: string, prepared: unknown): PreparedModel {
@@ -285,7 +264,7 @@ function* conversionOf(
   core: Core,
   { steps: planned, model }: PreparedModel,
   reduceRange: unknown,
-): Conversion<QuantizedModel> {
+): Procedure<QuantizedModel> {
   const reduce = checkBoolean(where, "options.reduceRange", reduceRange, true);
   const steps: ConvertedLayer[] = [];
   let codes: Activation | undefined;
@@ -323,7 +302,7 @@ function* convertLayer(
   core: Core,
   { name, layer, plan: planned }: PreparedStep,
   reduceRange: boolean,
-): Conversion<ConvertedLayer> {
+): Procedure<ConvertedLayer> {
   if (planned.method === "dynamic") {
     const weight = yield* int8Weight(where, core, layer as Linear, planned.qconfig);
     return dynamicLinear(name, layer as Linear, weight, reduceRange);
@@ -390,7 +369,7 @@ export function quantizeDynamic(
   const core = activeCore(where);
   const prepared = planDynamic(where, model, qconfig);
   const { reduceRange } = checkOptions(where, options, ["reduceRange"]);
-  return convertHere(conversionOf(where, core, prepared, reduceRange));
+  return workHere(conversionOf(where, core, prepared, reduceRange));
 }
 
 /**

@@ -64,12 +64,6 @@ export abstract class ConvertedLayer<L extends Layer = Layer> {
     return this.parts.layer;
   }
 
-  /** The values that the weight's codes stand for; undefined where there are none. */
-  get weight(): Tensor | undefined {
-    const { q } = this.parts;
-    return q && runOn(this.core, () => dequantize(q));
-  }
-
   abstract run(flow: Flow): Flow;
 
   /** The same off this thread, where that is worth it. */

@@ -1,8 +1,17 @@
 // What quantizing a model costs: its size, and each layer's error against the float model.
 
+import { dequantizeAsync, quantizationErrorAsync } from "../async.js";
+import { runHere } from "../background.js";
+import type { Core } from "../build.js";
 import type { TensorInput } from "../check.js";
+import { dequantize } from "../dequantize.js";
+import { quantizationError } from "../error.js";
+import { runOn } from "../init.js";
 import type { Tensor } from "../tensor.js";
-import type { LayerMethod } from "./quantized.js";
+import type { Embedding, Linear } from "./layer.js";
+import type { ConvertedLayer, Flow, LayerMethod } from "./quantized.js";
+import { asTensor, toldIn } from "./sequential.js";
+import { done, type Procedure, type Work } from "./work.js";
 
 /** What became of one layer. */
 export interface LayerReport {
@@ -81,8 +90,10 @@ function decibels(sqnr: number | undefined): string {
   return sqnr === Infinity ? "exact" : `${sqnr.toFixed(1)} dB`;
 }
 
-/** Sums up signal and noise of several pieces. */
-export class SqnrMeter {
+// ---- Measuring
+
+/** Sums up signal and noise of several outputs. */
+class SqnrMeter {
   #signal = 0;
   #noise = 0;
 
@@ -105,4 +116,93 @@ export class SqnrMeter {
 export function inputsOf(x: TensorInput | readonly TensorInput[] | undefined): TensorInput[] {
   if (x === undefined) return [];
   return Array.isArray(x) ? [...x] : [x as TensorInput];
+}
+
+/** How much work there is, in runs of a layer and in weights or outputs to compare. */
+export const reportTotal = (steps: readonly ConvertedLayer[], inputs: number): number =>
+  3 * inputs * steps.length + 2 * steps.filter(({ parts }) => parts.q !== undefined).length;
+
+/**
+ * Runs the float layers and the quantized ones, and compares.
+ * @param fused  names of the layers that the ReLU after them is part of
+ */
+export function* reporting(
+  core: Core,
+  steps: readonly ConvertedLayer[],
+  fused: ReadonlySet<string>,
+  inputs: readonly TensorInput[],
+): Procedure<ModelReport> {
+  const meters = steps.map(() => new SqnrMeter());
+  for (const input of inputs) {
+    const expected: Tensor[] = [];
+    for (const step of steps) {
+      const { layer } = step;
+      const x = expected.at(-1) ?? input;
+      const output = yield* inLayer(step, {
+        amount: 1,
+        here: () => layer.forward(x),
+        away: (own) => layer.forwardAsync(x, own),
+      });
+      expected.push(output);
+    }
+    let flow: Flow = input;
+    for (const [index, step] of steps.entries()) {
+      const x: Flow = flow;
+      flow = yield* inLayer<Flow>(step, {
+        amount: 1,
+        here: () => step.run(x),
+        away: (own) => step.runAsync(x, own),
+      });
+      const output = flow;
+      const signal = expected[fused.has(step.name) ? index + 1 : index];
+      const compare = (): void => meters[index].add(signal, asTensor(step.toFloats(output)));
+      yield* done({
+        amount: 1,
+        here: compare,
+        away: (own) => runHere("comparing outputs", own, compare),
+      });
+    }
+  }
+  const layers: LayerReport[] = [];
+  for (const [index, step] of steps.entries()) {
+    const { name, layer, method, sizeInBytes } = step.parts;
+    layers.push({
+      name,
+      type: layer.typeName,
+      method,
+      sizeInBytes,
+      floatSizeInBytes: layer.sizeInBytes,
+      weightSqnr: yield* weightSqnr(core, step),
+      outputSqnr: inputs.length === 0 ? undefined : meters[index].sqnr,
+    });
+  }
+  return new ModelReport(layers);
+}
+
+/** Asks for work of a layer's; errors of this library then say which layer it was. */
+function* inLayer<T>(step: ConvertedLayer, work: Work<T>): Procedure<T> {
+  try {
+    return yield* done(work);
+  } catch (error) {
+    throw toldIn(step, error);
+  }
+}
+
+function* weightSqnr(
+  core: Core,
+  { layer, parts: { q } }: ConvertedLayer,
+): Procedure<number | undefined> {
+  if (q === undefined) return undefined;
+  const { weight } = layer as Linear | Embedding;
+  if (weight.data.length === 0) return Infinity;
+  const values = yield* done({
+    amount: 1,
+    here: () => runOn(core, () => dequantize(q)),
+    away: (own) => dequantizeAsync(q, own),
+  });
+  return yield* done({
+    amount: 1,
+    here: () => runOn(core, () => quantizationError(weight, values, "sqnr")),
+    away: (own) => quantizationErrorAsync(weight, values, "sqnr", own),
+  });
 }

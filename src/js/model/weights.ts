@@ -1,7 +1,7 @@
 // How a conversion quantizes the weights of layers, on this thread or another.
 
 import { chooseQParamsAsync, quantizeAsync } from "../async.js";
-import { type AsyncSettings, runJob } from "../background.js";
+import { runJob } from "../background.js";
 import type { Core } from "../build.js";
 import { type Codes, DTYPES } from "../dtype.js";
 import { runOn } from "../init.js";
@@ -16,37 +16,14 @@ import { checkPerChannel, checkPerTensor, quantizeChecked, type ToQuantize } fro
 import type { Embedding, Linear } from "./layer.js";
 import { makeObserver, unsupported } from "./prepare.js";
 import type { QuantizedWeight } from "./quantized.js";
-
-/** Work on the values of a weight. */
-export interface Work<T> {
-  /** How many values it goes through. */
-  readonly amount: number;
-  /** Does it on this thread. */
-  readonly here: () => T;
-  /** Does it on another one. */
-  readonly away: (settings: AsyncSettings) => Promise<T>;
-}
-
-/** A conversion: it asks for work, and goes on with a function that gives what came of it, or throws. */
-export type Conversion<T> = Generator<Work<unknown>, T, () => unknown>;
-
-function* done<T>(work: Work<T>): Conversion<T> {
-  return (yield work)() as T;
-}
-
-/** Has all work done on this thread. */
-export function convertHere<T>(conversion: Conversion<T>): T {
-  let step = conversion.next();
-  while (step.done !== true) step = conversion.next(step.value.here);
-  return step.value;
-}
+import { done, type Procedure } from "./work.js";
 
 /** Quantizes weights alone, in the arithmetic of `quantize`. */
 export function* quantizeOnly(
   core: Core,
   weight: Tensor,
   { bits, ...options }: WeightOnlyOptions,
-): Conversion<{ q: QuantizedTensor; bits: number }> {
+): Procedure<{ q: QuantizedTensor; bits: number }> {
   const amount = weight.data.length;
   if (bits === undefined) {
     const q = yield* done({
@@ -92,7 +69,7 @@ function* observeWeight(
   where: string,
   { weight }: Linear | Embedding,
   qconfig: QConfig,
-): Conversion<{ observer: UniformObserver; qparams: ObservedQParams }> {
+): Procedure<{ observer: UniformObserver; qparams: ObservedQParams }> {
   const source = qconfig.weight;
   const observer = source === null ? undefined : makeObserver(where, "weight", source);
   if (!(observer instanceof UniformObserver)) {
@@ -115,7 +92,7 @@ export function* observedWeight(
   core: Core,
   layer: Linear,
   qconfig: QConfig,
-): Conversion<TorchQuantizedTensor> {
+): Procedure<TorchQuantizedTensor> {
   const { observer, qparams } = yield* observeWeight(where, layer, qconfig);
   const { dtype, qscheme } = observer;
   if (dtype !== "qint8" && dtype !== "quint8") {
@@ -148,7 +125,7 @@ function quantized<D extends QDType>(
   where: string,
   core: Core,
   task: ToQuantize<D>,
-): Conversion<TorchQuantizedTensor<D>> {
+): Procedure<TorchQuantizedTensor<D>> {
   return done({
     amount: task.x.size,
     here: () => quantizeChecked(core, where, task),
@@ -162,7 +139,7 @@ export function* int8Weight(
   core: Core,
   layer: Linear,
   qconfig: QConfig,
-): Conversion<QuantizedWeight> {
+): Procedure<QuantizedWeight> {
   const q = yield* observedWeight(where, core, layer, qconfig);
   const { dtype, scale, zeroPoint, axis } = q;
   const zeros = typeof zeroPoint === "number" ? [zeroPoint] : [...zeroPoint.data];
@@ -197,7 +174,7 @@ export function* observedTable(
   core: Core,
   layer: Embedding,
   qconfig: QConfig,
-): Conversion<{ q: TorchQuantizedTensor<"quint8">; bits: 4 | 8 }> {
+): Procedure<{ q: TorchQuantizedTensor<"quint8">; bits: 4 | 8 }> {
   const { observer, qparams } = yield* observeWeight(where, layer, qconfig);
   const { dtype } = observer;
   const { chAxis } = observer as UniformObserver & { chAxis: number };
