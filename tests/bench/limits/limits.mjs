@@ -46,6 +46,8 @@ const TILES = {
 };
 
 const PAGE = 65536;
+/** More than any kernel's sums take. */
+const OUT_BYTES = 512;
 /** Steps along K of a tile: its operands take at most 14 KiB, less than any first-level cache. */
 const DEPTH = 128;
 const INSTRUCTIONS_PER_RUN = 2_000_000;
@@ -67,14 +69,20 @@ export function limitKernels(
     /** @type {(...values: number[]) => void} */ (exports[name])(...values);
   const has = (/** @type {string} */ name) => name in exports;
   memory.grow(Math.ceil((has("read_bytes") ? 2 * bytes : 0) / PAGE) + 2);
-  const [x, w, out] = [data, data + 16384, data + 32768];
+  const [x, w, firstOut] = [data, data + 16384, data + 32768];
 
+  /** Where a kernel's sums are: apart from others', for integers of one are subnormal floats of another. */
+  const place = () => firstOut + OUT_BYTES * kernels.length;
   /** The sums that a kernel starts from and leaves, as float32 or int32. */
-  const sums = (/** @type {string} */ limit, /** @type {number} */ count) => {
+  const sums = (
+    /** @type {string} */ limit,
+    /** @type {number} */ out,
+    /** @type {number} */ count,
+  ) => {
     const Type = limit.startsWith("m") ? Float32Array : Int32Array;
     return new Type(memory.buffer, out, 4 * count);
   };
-  const operands = new Uint8Array(memory.buffer, data, out - data);
+  const operands = new Uint8Array(memory.buffer, data, firstOut - data);
   fill(new Float32Array(memory.buffer, data, operands.length / 4));
 
   /** @type {Kernel[]} */
@@ -83,11 +91,12 @@ export function limitKernels(
     if (!has(`${limit}_chain8`)) continue;
     for (const chains of CHAINS) {
       const steps = Math.ceil(instructions / chains);
-      const ends = sums(limit, 2 + chains);
+      const out = place();
+      // Two vectors that are read again and again, and the chains.
+      const ends = sums(limit, out, 2 + chains);
+      const first = ends instanceof Int32Array ? 77 : 0.5;
       // All chains start alike.
-      const start = () => {
-        for (let i = 0; i < ends.length; i++) ends[i] = ends instanceof Int32Array ? 77 : 0.5;
-      };
+      const start = () => ends.fill(first);
       start();
       kernels.push({
         limit,
@@ -95,6 +104,7 @@ export function limitKernels(
         work: steps * chains * OPERATIONS[limit],
         run: () => call(`${limit}_chain${chains}`, out, steps),
         check: () => {
+          if (ends.subarray(0, 8).some((operand) => operand !== first)) return "it was overwritten";
           start();
           const [from] = ends.subarray(8);
           call(`${limit}_chain${chains}`, out, 1);
@@ -107,7 +117,8 @@ export function limitKernels(
     }
     for (const [rows, columns] of TILES[limit]) {
       const times = Math.ceil(instructions / (DEPTH * rows * columns));
-      const tile = sums(limit, rows * columns);
+      const out = place();
+      const tile = sums(limit, out, rows * columns);
       const kernel = `${limit}_tile${rows}x${columns}`;
       kernels.push({
         limit,
@@ -132,6 +143,7 @@ export function limitKernels(
     const [from, to] = [data + PAGE, data + PAGE + bytes];
     // Pages that were never written are all the same one.
     new Uint8Array(memory.buffer, from, 2 * bytes).fill(1);
+    const out = place();
     const sum = new Int32Array(memory.buffer, out, 4);
     kernels.push(
       {
