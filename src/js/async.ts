@@ -12,7 +12,7 @@ import type { OutOption } from "./dequantize.js";
 import { type Codes, DTYPES, type DType } from "./dtype.js";
 import { checkMeasured, type Metric } from "./error.js";
 import { activeCore } from "./init.js";
-import { checkLinear, type LinearOptions } from "./linear.js";
+import { checkLinear, inputsOf, type LinearOptions } from "./linear.js";
 import {
   CHOOSE_OPTIONS,
   type ChooseQParamsOptions,
@@ -210,7 +210,7 @@ export async function quantizationErrorAsync(
 }
 
 /** What `linearAsync` takes beside its tensors. */
-export interface LinearAsyncOptions extends LinearOptions, OutOption, AsyncOptions {}
+export interface LinearAsyncOptions extends LinearOptions, AsyncOptions {}
 
 /**
  * `linear`, off this thread; `quantizeAsync` says how. The worker gets the weight in pieces, with
@@ -237,8 +237,7 @@ export async function linearAsync(
   const core = activeCore(where);
   const { given, settings } = checkAsyncOptions(where, options, ["accumulate", "out"]);
   const call = checkLinear(where, input, weight, bias, given.accumulate);
-  const { batch, weight: w } = call;
-  const arrays = [batch.data, "values" in w ? w.values : w.codes];
-  const out = checkGivenOut(where, given.out, batch.outShape, batch.outSize, arrays);
+  const { outShape, outSize } = call.batch;
+  const out = checkGivenOut(where, given.out, outShape, outSize, inputsOf(call));
   return await runJob(core, where, settings, ({ linear }, job) => linear(job, call, out));
 }

@@ -11,6 +11,7 @@ import {
   sizeOf,
   type TensorInput,
 } from "./check.js";
+import type { OutOption } from "./dequantize.js";
 import { DTYPES, type DType } from "./dtype.js";
 import { checkStatus, rangeError } from "./errors.js";
 import { activeCore } from "./init.js";
@@ -32,8 +33,8 @@ import { checkTensorOut, type Tensor } from "./tensor.js";
  */
 export type Accumulate = "exact" | "float32";
 
-/** What `linear` takes beside its tensors. */
-export interface LinearOptions {
+/** What `linear` takes beside its tensors: how exactly to compute, and where to write the result. */
+export interface LinearOptions extends OutOption {
   /** Default: `"exact"`. */
   accumulate?: Accumulate | undefined;
 }
@@ -237,7 +238,7 @@ function multiplyFloats(
 
 /** input · weightᵀ + bias with a packed weight, whose bias it is. */
 export function multiplyPacked(
-  { module, memory }: Core,
+  { module, memory }: Pick<Core, "module" | "memory">,
   where: string,
   weight: PackedWeight,
   accumulate: Accumulate,
@@ -264,10 +265,14 @@ export function multiplyPacked(
       outAt,
     );
     checkStatus(where, status);
-    memory.read(outAt, out, rows * weight.outFeatures);
+    if (memory.holds(xAt)) {
+      memory.read(outAt, out, rows * weight.outFeatures);
+      return;
+    }
   } finally {
     memory.end();
   }
+  multiplyPacked({ module, memory }, where, weight, accumulate, data, rows, out);
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -297,9 +302,10 @@ export function multiplyPacked(
  *   points too. N and K may be 0
  * @param bias    float32 of shape [N]; default: none
  * @param options.accumulate  `"exact"` (default) or `"float32"`
+ * @param options.out         where to write the result, apart from everything else
  * @returns float32 of shape [..., N]
- * @throws {TypeError} `ZP_INVALID_TENSOR`, `ZP_INVALID_CODES`, `ZP_INVALID_OPTIONS`
- * @throws {RangeError} `ZP_SHAPE_MISMATCH`, `ZP_UNSUPPORTED_DTYPE` for more than 8 bits,
+ * @throws {TypeError} `ZP_INVALID_TENSOR`, `ZP_INVALID_CODES`, `ZP_INVALID_OPTIONS`, `ZP_INVALID_OUT`
+ * @throws {RangeError} `ZP_SHAPE_MISMATCH`, `ZP_INVALID_OUT`, `ZP_UNSUPPORTED_DTYPE` for more than 8 bits,
  *   `ZP_SIZE_OVERFLOW`, `ZP_OUT_OF_MEMORY`, and what `dequantize` throws for a quantized weight
  * @example linear(tensor([1, 2]), tensor([[3, 4], [5, 6]]), tensor([0.5, 0])).data // [11.5, 17]
  */
@@ -340,6 +346,13 @@ export function checkLinear(
   };
 }
 
+/** The arrays that a product is computed from. */
+export const inputsOf = ({ batch, weight, bias }: CheckedLinear): (NumberArray | undefined)[] => [
+  batch.data,
+  "values" in weight ? weight.values : weight.codes,
+  bias,
+];
+
 /** `linear`, on a core and in the name of another function. */
 export function runLinear(
   core: Core,
@@ -349,10 +362,11 @@ export function runLinear(
   bias?: TensorInput | null | undefined,
   options?: LinearOptions,
 ): Tensor {
-  const given = checkOptions(where, options, ["accumulate"]);
+  const given = checkOptions(where, options, ["accumulate", "out"]);
   const call = checkLinear(where, input, weight, bias, given.accumulate);
   const { weight: checked, batch, bias: biasValues, accumulate } = call;
-  const result = checkTensorOut(where, "out", undefined, batch.outShape, batch.outSize, []);
+  const { outShape, outSize } = batch;
+  const result = checkTensorOut(where, "options.out", given.out, outShape, outSize, inputsOf(call));
   if (batch.outSize === 0) return result;
   if ("values" in checked) {
     multiplyFloats(core, where, checked, biasValues, accumulate, batch, result.data);

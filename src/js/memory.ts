@@ -149,7 +149,15 @@ export class Memory {
     return address;
   }
 
-  /** Never uses the present block again, nor anybody else: it may yet be written to. */
+  /** Whether the block of a call is still this one's: if not, the call has to run again, see `abandon`. */
+  holds(block: number): boolean {
+    return this.#block === block;
+  }
+
+  /**
+   * Never uses the present block again, nor anybody else: it may yet be written to, also by what the
+   * call computed before.
+   */
   abandon(): void {
     this.#block = 0;
     this.#capacity = 0;

@@ -151,7 +151,7 @@ export type TensorOperation =
 
 /** Runs a function with one scale and zero point on the core, tile by tile. */
 export function runPerTensor(
-  { memory, module }: Core,
+  core: Core,
   where: string,
   input: NumberArray,
   size: number,
@@ -160,6 +160,7 @@ export function runPerTensor(
 ): void {
   if (size === 0) return;
   checkStillThere(where, input, size);
+  const { memory, module } = core;
   const { scale, zeroPoint } = operation;
   const inputType =
     operation.kind === "dequantize" ? QDTYPES[operation.dtype].arrayName : "Float32Array";
@@ -195,6 +196,10 @@ export function runPerTensor(
         );
       }
       checkStatus(where, status);
+      if (!memory.holds(from)) {
+        runPerTensor(core, where, input, size, operation, out);
+        return;
+      }
       memory.read(to, isWhole ? out : subarrayOf(out, start, start + count), count);
     }
   } finally {
@@ -737,14 +742,14 @@ export function fakeQuantizePerChannel(
   if (zeroType !== undefined && !["Int32Array", "Float32Array"].includes(zeroType)) {
     throw typeError(
       "ZP_INVALID_ZERO_POINT",
-      `${where}: zeroPoints must be an Int32Array, a Float32Array or a list, got a ${zeroType}`,
+      `${where}: zeroPoints must be an Int32Array, a Float32Array or a list, got type ${zeroType}`,
     );
   }
   const scaleType = dataType(scales);
   if (scaleType !== undefined && scaleType !== "Float32Array") {
     throw typeError(
       "ZP_INVALID_SCALE",
-      `${where}: scales must be a Float32Array or a list, got a ${scaleType}`,
+      `${where}: scales must be a Float32Array or a list, got type ${scaleType}`,
     );
   }
   const qparams = checkChannels(

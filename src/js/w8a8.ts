@@ -121,10 +121,14 @@ export class Int8Layer {
         outAt,
       );
       checkStatus(where, status);
-      memory.read(outAt, out, rows * outFeatures);
+      if (memory.holds(xAt)) {
+        memory.read(outAt, out, rows * outFeatures);
+        return;
+      }
     } finally {
       memory.end();
     }
+    this.runDynamic(where, { data, size }, rows, activation, out);
   }
 
   /**
@@ -163,10 +167,14 @@ export class Int8Layer {
         outAt,
       );
       checkStatus(where, status);
-      memory.read(outAt, out);
+      if (memory.holds(codesAt)) {
+        memory.read(outAt, out);
+        return;
+      }
     } finally {
       memory.end();
     }
+    this.runStatic(where, codes, rows, input, output, out);
   }
 }
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { linear, QuantizedLinear, quantize, tensor } from "zeropoint";
+import { linear, QuantizedLinear, quantize, quantizePerTensor, tensor } from "zeropoint";
 import { loadBuild } from "../../dist/build.js";
 import { embedded } from "../../dist/embedded.js";
 import { examineEngine } from "../../dist/engine.js";
@@ -92,6 +92,34 @@ for (const build of builds) {
         same("a quantized tensor", () => {
           return linear(x, quantize(w, { dtype: "int4", groupSize: 32 }), bias).data;
         });
+      });
+
+      it(`have the bits of one where a worker is given up in the midst: ${shape}`, async () => {
+        const mild = tensor(random.normal(m * k), [m, k]);
+        const works = {
+          linearPacked: () => linear(x, quantize(w, { groupSize: 1 }), bias).data,
+          linearDynamic: () =>
+            new QuantizedLinear(w, { activations: "dynamic", bias }).forward(mild).data,
+          quantizePerTensor: () => quantizePerTensor(mild, 0.01, 3, "qint8").data,
+        };
+        for (const [name, work] of Object.entries(works)) {
+          const core = await loadBuild("test", embedded, { build, threads: 2 });
+          const { [name]: compute, workerLost, HEAPU8 } = core.module;
+          let calls = 0;
+          core.module[name] = (...args) => {
+            const status = compute(...args);
+            if (calls++ === 0) {
+              workerLost();
+              // What it yet writes: results are the last argument.
+              HEAPU8.fill(85, args.at(-1), args.at(-1) + 64);
+            }
+            return status;
+          };
+          const expected = runOn(cores[1], work);
+          assert.deepEqual(runOn(core, work), expected, name);
+          assert.ok(calls > 1, name);
+          core.dispose();
+        }
       });
 
       it(`have the bits of one with dynamic activations: ${shape}`, () => {

@@ -511,13 +511,13 @@ describe("fakeQuantizePerChannel", () => {
       () => fakeQuantizePerChannel(x, [1, 1], new BigInt64Array(2), 0, 0, 255),
       TypeError,
       "ZP_INVALID_ZERO_POINT",
-      /must be an Int32Array, a Float32Array or a list, got a BigInt64Array/,
+      /must be an Int32Array, a Float32Array or a list, got type BigInt64Array/,
     ],
     "float64 scales, as PyTorch does": [
       () => fakeQuantizePerChannel(x, new Float64Array(2), [0, 0], 0, 0, 255),
       TypeError,
       "ZP_INVALID_SCALE",
-      /scales must be a Float32Array or a list, got a Float64Array/,
+      /scales must be a Float32Array or a list, got type Float64Array/,
     ],
     "a zero point outside the range": [
       () => fakeQuantizePerChannel(x, [1, 1], [0, 300], 0, 0, 255),
