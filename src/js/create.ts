@@ -59,8 +59,9 @@ export interface Zeropoint extends QConfigs, InitResult {
   readonly threads: number;
   /**
    * Ends the instance and its workers: its functions throw `ZP_DISPOSED` from then on, promises that are
-   * pending are rejected with it, and layers that are still there go on with one thread. Harmless when called again. The workers of an instance that
-   * nobody holds any more are ended some time later.
+   * pending are rejected with it, and layers, models and observers that are still there go on with one
+   * thread. Harmless when called again. The workers of an instance that nobody holds any more are ended
+   * some time later.
    */
   dispose(): void;
   /** `dispose()`, for `using`. There where the engine has `Symbol.dispose`. */
@@ -163,7 +164,7 @@ export async function createFrom(
       convert,
       quantizeDynamic,
     }),
-    ...bindAll(() => runningAsyncOn(core), {
+    ...bindAll((name) => runningAsyncOn(core, name), {
       quantizeAsync,
       dequantizeAsync,
       fakeQuantizeAsync,
@@ -196,21 +197,25 @@ function bindAll<F extends Readonly<Record<string, AnyFunction>>>(
 // biome-ignore lint/complexity/noBannedTypes: any function or class will do
 type AnyFunction = Function;
 
-/** On a core of its own, as long as that is there: some functions would need none. */
+/** Runs a function on a core of its own, as long as the instance is there. */
+function runWhileThere<T>(core: Core, name: string, work: () => T): T {
+  if (core.isDisposed) throw disposed(name);
+  return runOn(core, work);
+}
+
 function runningOn(core: Core, name: string): ProxyHandler<AnyFunction> {
-  const run = <T>(work: () => T): T => {
-    if (core.isDisposed) throw disposed(name);
-    return runOn(core, work);
-  };
   return {
-    apply: (callee, self, args) => run(() => Reflect.apply(callee, self, args)),
-    construct: (callee, args, newTarget) => run(() => Reflect.construct(callee, args, newTarget)),
+    apply: (callee, self, args) =>
+      runWhileThere(core, name, () => Reflect.apply(callee, self, args)),
+    construct: (callee, args, newTarget) =>
+      runWhileThere(core, name, () => Reflect.construct(callee, args, newTarget)),
   };
 }
 
 /** The same of asynchronous functions, which throw nothing by themselves. */
-function runningAsyncOn(core: Core): ProxyHandler<AnyFunction> {
+function runningAsyncOn(core: Core, name: string): ProxyHandler<AnyFunction> {
   return {
-    apply: async (callee, self, args) => runOn(core, () => Reflect.apply(callee, self, args)),
+    apply: async (callee, self, args) =>
+      runWhileThere(core, name, () => Reflect.apply(callee, self, args)),
   };
 }

@@ -3,7 +3,7 @@
 import type { WasmOption } from "./binary.js";
 import { type Build, type Chunks, type Core, loadBuild, type Request } from "./build.js";
 import { checkChoice, checkInteger, checkOptions } from "./check.js";
-import { disposed, stateError } from "./errors.js";
+import { stateError } from "./errors.js";
 
 /** What `init` and `create` take. */
 export interface InitOptions {
@@ -123,16 +123,14 @@ async function loadDefault(chunks: Chunks, request: Request): Promise<Core> {
 }
 
 /**
- * The core to run on.
+ * The core to run on. That of an instance may have been disposed of: what was made on it goes on.
  * @throws {Error} `ZP_NOT_INITIALIZED`, in the name of the function that asks
- * @throws {TypeError} `ZP_DISPOSED`, likewise
  */
 export function activeCore(where: string): Core {
   const core = runningCore ?? defaultCore;
   if (core === undefined) {
     throw stateError("ZP_NOT_INITIALIZED", `${where}: call "await init()" first`);
   }
-  if (core.isDisposed) throw disposed(where);
   return core;
 }
 

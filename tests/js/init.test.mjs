@@ -306,6 +306,10 @@ describe("create", () => {
     }
     assert.deepEqual([...layer.forward(x).data].map(Math.round), [5]);
     layer.dispose();
+    await assert.rejects(one.quantizeAsync(x), {
+      code: "ZP_DISPOSED",
+      message: "quantizeAsync: this instance was disposed",
+    });
     assert.deepEqual([...other.quantize(x).data], [64, 127]);
     assert.deepEqual([...zeropoint.quantize(x).data], [64, 127]);
   });
