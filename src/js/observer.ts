@@ -358,11 +358,11 @@ export abstract class Observer {
 }
 
 /** A class of observers. */
-export type ObserverClass = (new (options?: never) => Observer) & { readonly pythonName: string };
+export type ObserverClass = (new (options: never) => Observer) & { readonly pythonName: string };
 
 /** The options that a class of observers takes. */
 export type OptionsOf<C extends ObserverClass> = C extends new (
-  options?: infer Options,
+  options: infer Options,
 ) => unknown
   ? NonNullable<Options>
   : never;

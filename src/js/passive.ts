@@ -256,7 +256,7 @@ export class FixedQParamsObserver extends PassiveObserver {
    * @throws {TypeError|RangeError} `ZP_INVALID_SCALE` if it is not finite; one that is not > 0 is taken,
    *   as PyTorch does, but not by `convert`; `ZP_INVALID_ZERO_POINT`, `ZP_INVALID_DTYPE`, …
    */
-  constructor(options?: FixedQParamsObserverOptions) {
+  constructor(options: FixedQParamsObserverOptions) {
     super(options, ["scale", "zeroPoint", "dtype", "qscheme", "quantMin", "quantMax"]);
     const { where, options: given } = this;
     const { scale } = given;

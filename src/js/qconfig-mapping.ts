@@ -83,18 +83,39 @@ export type LayerQConfig = QConfig | WeightOnlyQConfig | null;
 export type LayerType = string | { readonly typeName: string };
 
 /** What a layer may be given. @throws {TypeError} `ZP_INVALID_QCONFIG` */
-export function checkLayerQConfig(where: string, argument: string, value: unknown): LayerQConfig {
-  if (value === null || value instanceof QConfig || value instanceof WeightOnlyQConfig)
-    return value;
-  throw typeError(
-    "ZP_INVALID_QCONFIG",
-    `${where}: ${argument} must be a QConfig, a WeightOnlyQConfig or null, got ${show(value)}`,
-  );
+function checkLayerQConfig(where: string, value: unknown): LayerQConfig {
+  return value === null ? null : checkQConfig(where, value, "null");
 }
 
 /**
- * Says which layer of a model is quantized how. The most special word counts: a layer's name, then a
- * pattern of names, then its type, then what holds for all. null leaves a layer as it is.
+ * What says how a layer is quantized.
+ * @param other  what else is taken
+ * @throws {TypeError} `ZP_INVALID_QCONFIG`
+ */
+export function checkQConfig(
+  where: string,
+  value: unknown,
+  other: string,
+): QConfig | WeightOnlyQConfig {
+  if (value instanceof QConfig || value instanceof WeightOnlyQConfig) return value;
+  throw typeError(
+    "ZP_INVALID_QCONFIG",
+    `${where}: qconfig must be a QConfig, a WeightOnlyQConfig or ${other}, got ${show(value)}`,
+  );
+}
+
+function checkName(where: string, name: unknown): void {
+  if (typeof name === "string") return;
+  throw typeError("ZP_INVALID_OPTION", `${where}: name must be a string, got ${show(name)}`);
+}
+
+/** A layer's name and those of the models that it is in, from the inside out: "head.fc1", "head". */
+export const namesAround = (name: string): string[] =>
+  name.split(".").map((_, i, parts) => parts.slice(0, parts.length - i).join("."));
+
+/**
+ * Says which layer of a model is quantized how. The most special word counts: a layer's name, then that
+ * of a model around it, then a pattern of names, then its type, then what holds for all. null leaves a layer as it is.
  *
  * Source: torch.ao.quantization.QConfigMapping.
  *
@@ -113,7 +134,7 @@ export class QConfigMapping {
 
   /** What holds for every layer that nothing else is said about. @returns this */
   setGlobal(qconfig: LayerQConfig): this {
-    this.#global = checkLayerQConfig("QConfigMapping.setGlobal", "qconfig", qconfig);
+    this.#global = checkLayerQConfig("QConfigMapping.setGlobal", qconfig);
     return this;
   }
 
@@ -133,7 +154,7 @@ export class QConfigMapping {
         `${where}: type must be a class of layers or its name, got ${show(type)}`,
       );
     }
-    this.#types.set(name, checkLayerQConfig(where, "qconfig", qconfig));
+    this.#types.set(name, checkLayerQConfig(where, qconfig));
     return this;
   }
 
@@ -146,7 +167,7 @@ export class QConfigMapping {
    */
   setModuleNameRegex(pattern: RegExp | string, qconfig: LayerQConfig): this {
     const where = "QConfigMapping.setModuleNameRegex";
-    const checked = checkLayerQConfig(where, "qconfig", qconfig);
+    const checked = checkLayerQConfig(where, qconfig);
     const [source, flags] =
       pattern instanceof RegExp ? [pattern.source, pattern.flags] : [pattern, ""];
     let test: RegExp;
@@ -166,17 +187,15 @@ export class QConfigMapping {
   }
 
   /**
-   * What holds for one layer.
+   * What holds for one layer, or for all of a model in the model.
    * @param name  its name in the model, with those of the models around it: `"head.fc1"`
    * @returns this
    * @throws {TypeError} `ZP_INVALID_OPTION`, `ZP_INVALID_QCONFIG`
    */
   setModuleName(name: string, qconfig: LayerQConfig): this {
     const where = "QConfigMapping.setModuleName";
-    if (typeof name !== "string") {
-      throw typeError("ZP_INVALID_OPTION", `${where}: name must be a string, got ${show(name)}`);
-    }
-    this.#names.set(name, checkLayerQConfig(where, "qconfig", qconfig));
+    checkName(where, name);
+    this.#names.set(name, checkLayerQConfig(where, qconfig));
     return this;
   }
 
@@ -189,10 +208,14 @@ export class QConfigMapping {
    * How a layer is quantized.
    * @param name  its name in the model
    * @param type  the name of its type, for example `"Linear"`
+   * @throws {TypeError} `ZP_INVALID_OPTION` if the name is no string
    */
   qconfigFor(name: string, type: string): LayerQConfig {
-    const named = this.#names.get(name);
-    if (named !== undefined) return named;
+    checkName("QConfigMapping.qconfigFor", name);
+    for (const around of namesAround(name)) {
+      const named = this.#names.get(around);
+      if (named !== undefined) return named;
+    }
     for (const { test, qconfig } of this.#patterns.values()) {
       if (test.test(name)) return qconfig;
     }

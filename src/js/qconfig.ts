@@ -2,7 +2,7 @@
 //
 // All exports of this file are public.
 
-import { checkChoice, checkOptions } from "./check.js";
+import { checkChoice, checkObject, checkOptions } from "./check.js";
 import { rangeError, typeError } from "./errors.js";
 import {
   type AnyObserverFactory,
@@ -67,7 +67,9 @@ export class QConfig {
    *   neither a class nor a factory; `ZP_UNKNOWN_OPTION`
    */
   constructor(fields: QConfigFields) {
-    const given = checkOptions("QConfig", fields, ["activation", "weight"], "fields");
+    const where = "QConfig";
+    const some = checkObject(where, "fields", fields);
+    const given = checkOptions(where, some, ["activation", "weight"], "fields");
     this.activation = checkSource("activation", given.activation);
     this.weight = checkSource("weight", given.weight);
     Object.freeze(this);

@@ -88,6 +88,17 @@ export interface QParams<D extends DType = DType, G extends Granularity = Granul
   readonly groupSize?: G extends "perGroup" ? number : undefined;
 }
 
+/** How qparams print: dtype=int8, axis=0. */
+export function qparamsText({ dtype, axis, groupSize }: QParams): string {
+  const granularity =
+    groupSize !== undefined
+      ? `, group_size=${groupSize}`
+      : axis !== undefined
+        ? `, axis=${axis}`
+        : "";
+  return `dtype=${dtype}${granularity}`;
+}
+
 /** Integer values, their shape and their qparams: all that `dequantize` needs. Plain data. */
 export interface QuantizedTensor<D extends DType = DType, G extends Granularity = Granularity>
   extends QParams<D, G> {

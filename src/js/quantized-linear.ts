@@ -40,10 +40,11 @@ import {
   type QuantizedTensorInput,
   type QuantizeOptions,
   qparamsResult,
+  qparamsText,
 } from "./qparams.js";
 import type { TorchQuantizedTensorInput } from "./qtensor.js";
 import { quantizeValues } from "./quantize.js";
-import { show, showShape } from "./show.js";
+import { INSPECT, show, showShape } from "./show.js";
 import { checkGivenOut, checkTensorOut, Tensor } from "./tensor.js";
 import { Int8Layer, quantizeInt8Weight } from "./w8a8.js";
 
@@ -257,6 +258,21 @@ export class QuantizedLinear {
 
   /** `dispose()`, for `using`. There where the engine has `Symbol.dispose`. */
   declare [Symbol.dispose]: () => void;
+
+  /**
+   * The layer in the manner of PyTorch's print.
+   * @example String(new QuantizedLinear(tensor([[1, 2]]))) // "QuantizedLinear(in_features=2, out_features=1, dtype=int8)"
+   */
+  toString(): string {
+    const { inFeatures, outFeatures, qparams } = this;
+    const dynamic = this.#dynamic === undefined ? "" : ", activations=dynamic";
+    return `QuantizedLinear(in_features=${inFeatures}, out_features=${outFeatures}, ${qparamsText(qparams)}${dynamic})`;
+  }
+
+  /** @internal */
+  [INSPECT](): string {
+    return this.toString();
+  }
 }
 
 makeDisposable(QuantizedLinear);
@@ -280,6 +296,7 @@ function matchingRows(input: Tensor, out: Tensor, weight: PackedWeight): number 
     arrayName(out.data) === "Float32Array" &&
     arrayLength(input.data) === rows * weight.inFeatures &&
     arrayLength(out.data) === rows * weight.outFeatures &&
+    arrayLength(out.data) > 0 &&
     input.data.buffer !== out.data.buffer;
   return fits ? rows : 0;
 }

@@ -403,7 +403,7 @@ describe("linear refuses", () => {
       () => linear(x, w, null, { bias: x }),
       TypeError,
       "ZP_UNKNOWN_OPTION",
-      'linear: options has no "bias"; it takes accumulate',
+      'linear: options has no "bias"; it takes accumulate, out',
     ],
     [
       "one scale per weight",
@@ -592,6 +592,50 @@ describe("QuantizedLinear", () => {
     layer.dispose();
   });
 
+  it("prints as PyTorch's layers do", () => {
+    const text = (options) => {
+      const layer = new QuantizedLinear(w, options);
+      layer.dispose();
+      return String(layer);
+    };
+    const start = "QuantizedLinear(in_features=32, out_features=6, dtype=";
+    assert.equal(text(), `${start}int8)`);
+    assert.equal(text({ axis: 0 }), `${start}int8, axis=0)`);
+    assert.equal(text({ dtype: "int4", groupSize: 8 }), `${start}int4, group_size=8)`);
+    assert.equal(text({ activations: "dynamic" }), `${start}int8, activations=dynamic)`);
+  });
+
+  it("writes to what a clone of a tensor holds", () => {
+    const layer = new QuantizedLinear(w);
+    const out = { data: new Float32Array(36), shape: [2, 3, 6] };
+    const result = layer.forward(x, out);
+    assert.equal(result.data, out.data);
+    sameTensor(result, layer.forward(x));
+    layer.dispose();
+  });
+
+  it("is written where a function without a layer is told to", () => {
+    const bias = tensor(new Float32Array(6).fill(2));
+    for (const weight of [w, quantize(w)]) {
+      const out = tensor(new Float32Array(36), [2, 3, 6]);
+      assert.equal(linear(x, weight, bias, { out }), out);
+      sameTensor(out, linear(x, weight, bias));
+      const { data } = weight === w ? w : x;
+      const shared = data.subarray(0, 36);
+      const message = "linear: options.out must not share memory with an input";
+      const work = () => linear(x, weight, bias, { out: shared });
+      refuses(work, RangeError, "ZP_INVALID_OUT", message);
+    }
+  });
+
+  it("is done at once where there are no outputs, however many rows", () => {
+    const layer = new QuantizedLinear(quantize(tensor([], [0, 0]), { scale: 1 }));
+    const none = () => tensor(new Float32Array(0), [2 ** 32 - 1, 0]);
+    const out = none();
+    assert.equal(layer.forward(none(), out), out);
+    layer.dispose();
+  });
+
   it("refuses a wrong out, untouched", () => {
     const layer = new QuantizedLinear(w);
     const where = "QuantizedLinear.forward: out";
@@ -603,7 +647,7 @@ describe("QuantizedLinear", () => {
       ],
       [new Float32Array(35), RangeError, `${where} must have length 36, got 35`],
       [tensor(new Float32Array(36)), RangeError, `${where} must have shape [2, 3, 6], got [36]`],
-      [{}, TypeError, `${where} must be of type Float32Array, got an empty object`],
+      [{}, TypeError, `${where} must be a Float32Array or a tensor, got an empty object`],
       [x.data.subarray(0, 36), RangeError, `${where} must not share memory with an input`],
     ];
     const before = Float32Array.from(x.data);

@@ -138,6 +138,22 @@ describe("layers compute", () => {
     assert.deepEqual([...y.data], [5, 6, 1, 2]);
   });
 
+  it("Embedding: rows beyond what float32 counts, from a plain list", () => {
+    const rows = 2 ** 24 + 2;
+    const data = new Float32Array(rows);
+    data[rows - 1] = 7;
+    const table = new Embedding({ data, shape: [rows, 1] });
+    assert.deepEqual([...table.forward({ data: [rows - 1], shape: [1] }).data], [7]);
+  });
+
+  it("nothing at once, whatever its shape", () => {
+    const none = { data: new Float32Array(0), shape: [2 ** 32 - 1, 0] };
+    for (const layer of [new Softmax(), new LayerNorm(0), new ReLU()]) {
+      assert.deepEqual(layer.forward(none).shape, none.shape);
+    }
+    assert.deepEqual(new Softmax({ axis: 0 }).forward(none).shape, none.shape);
+  });
+
   it("copies of their parameters", () => {
     const weight = tensor([[1]]);
     const layer = new Linear(weight);
@@ -163,6 +179,12 @@ describe("layers compute", () => {
       RangeError,
       "ZP_INVALID_TENSOR",
       "Embedding.forward: indices must be integers from 0 to 0, but value 1 is 1",
+    ],
+    "an index into no rows": [
+      () => new Embedding(tensor([], [0, 1])).forward(Int32Array.of(0)),
+      RangeError,
+      "ZP_INVALID_TENSOR",
+      "Embedding.forward: indices must be none, for there are no rows, but value 0 is 0",
     ],
     "half an index": [
       () => new Embedding(tensor([[1], [2]])).forward(tensor([0.5])),
@@ -249,6 +271,9 @@ describe("Sequential", () => {
 
   it("print in Node's console as they do as text, whatever becomes of them", () => {
     const model = makeModel();
+    assert.equal(x[INSPECT](), String(x));
+    const report = quantizeDynamic(model).report();
+    assert.equal(report[INSPECT](), String(report));
     assert.equal(model[INSPECT](), String(model));
     const prepared = prepare(model, defaultQConfig);
     assert.equal(prepared[INSPECT](), String(prepared));
@@ -310,22 +335,100 @@ describe("Sequential", () => {
   const refused = {
     "a class": [
       () => new Sequential([ReLU]),
-      /layers\.0 must be a layer .* got a class; new makes/,
+      /layers\[0\] must be a layer .* got a class; new makes/,
     ],
     "no layer": [() => new Sequential({ fc: 3 }), /layers\.fc must be a layer .* got 3/],
     "a dot in a name": [() => new Sequential({ "a.b": new ReLU() }), /got "a\.b"/],
+    "a Map": [
+      () => new Sequential(new Map([["fc", new ReLU()]])),
+      /must be an object.* got a Map$/,
+    ],
+    "a Promise of layers": [() => new Sequential(Promise.resolve([])), /is await missing/],
+    "a quantized model": [
+      () => new Sequential(quantizeDynamic(makeModel())),
+      /got a QuantizedModel$/,
+    ],
+    "a hole": [() => new Sequential(new Array(1)), /layers\[0\] .* got undefined$/],
     "no layers": [
       () => new Sequential(undefined),
       /must be an object, a list or layers .* undefined/,
     ],
     "a list beside a layer": [
       () => new Sequential([new ReLU()], new ReLU()),
-      /layers\.0 must be a layer .* got \[a ReLU\]$/,
+      /layers\[0\] must be a layer .* got \[a ReLU\]$/,
     ],
   };
   for (const [what, [work, message]] of Object.entries(refused)) {
     it(`refuses ${what}`, () => refuses(work, TypeError, "ZP_INVALID_MODEL", message));
   }
+});
+
+describe("a weight that cannot be quantized", () => {
+  const bad = new Sequential({ fc: new Linear(tensor([[NaN, 1]])) });
+  const where = /MinMaxObserver.* \(x is the weight\) \(in layer "fc", Linear\)$/;
+  it("is named, however it is quantized", () => {
+    refuses(() => quantizeDynamic(bad), RangeError, "ZP_NON_FINITE", where);
+    const groups = new WeightOnlyQConfig({ groupSize: 3 });
+    const message =
+      /^quantize: options\.groupSize .* \(x is the weight\) \(in layer "fc", Linear\)$/;
+    refuses(() => quantizeDynamic(bad, groups), RangeError, "ZP_INVALID_GROUP_SIZE", message);
+  });
+});
+
+describe("calibrate", () => {
+  it("takes whatever can be iterated", () => {
+    const seen = (given) =>
+      JSON.stringify(prepare(makeModel(), defaultQConfig).calibrate(given).observers);
+    const generator = function* () {
+      yield* batches;
+    };
+    assert.equal(seen(new Set(batches)), seen(batches));
+    assert.equal(seen(generator()), seen(batches));
+  });
+
+  const refused = {
+    "a batch": x,
+    "a batch without a shape": new Float32Array(8),
+    nothing: undefined,
+    "what comes later": (async function* () {})(),
+  };
+  for (const [what, value] of Object.entries(refused)) {
+    it(`refuses ${what}`, () => {
+      const prepared = prepare(makeModel(), defaultQConfig);
+      refuses(
+        () => prepared.calibrate(value),
+        TypeError,
+        "ZP_INVALID_TENSOR",
+        /^PreparedModel\.calibrate: batches must be a list of tensors, got .*; forward and/,
+      );
+    });
+  }
+});
+
+describe("QConfigMapping", () => {
+  it("means all layers of a model in the model by its name, and one of them by its own", () => {
+    const fc = () => new Linear(tensor([[1]]));
+    const inner = new Sequential({ one: fc(), two: fc() });
+    const model = new Sequential({ head: new Sequential({ inner }), last: fc() });
+    const mapping = new QConfigMapping()
+      .setModuleName("head", new WeightOnlyQConfig())
+      .setModuleName("head.inner.two", null)
+      .setModuleNameRegex("head.*", perChannelDynamicQConfig)
+      .setGlobal(defaultQConfig);
+    const plans = prepare(model, mapping).steps.map(({ name, plan }) => [name, plan.method]);
+    assert.deepEqual(plans, [
+      ["head.inner.one", "weight-only"],
+      ["head.inner.two", "float32"],
+      ["last", "static"],
+    ]);
+    const unknown = new QConfigMapping().setModuleName("head.in", null);
+    refuses(() => prepare(model, unknown), RangeError, "ZP_INVALID_MODEL", /no layer "head\.in"/);
+  });
+
+  it("refuses a name that is none", () => {
+    const message = "QConfigMapping.qconfigFor: name must be a string, got 3";
+    refuses(() => new QConfigMapping().qconfigFor(3), TypeError, "ZP_INVALID_OPTION", message);
+  });
 });
 
 describe("prepare", () => {
@@ -409,7 +512,7 @@ describe("prepare", () => {
       () => prepare(only(fc), MinMaxObserver),
       TypeError,
       "ZP_INVALID_QCONFIG",
-      "prepare: qconfig must be a QConfig, a WeightOnlyQConfig or null, got a function",
+      "prepare: qconfig must be a QConfig, a WeightOnlyQConfig or a QConfigMapping, got a function",
     ],
     "null for all": [
       () => prepare(only(fc), null),
@@ -1005,6 +1108,36 @@ describe("QuantizedModel", () => {
     assert.equal(quantized.model, model);
     quantized.dispose();
     sameTensor(model.forward(x), before);
+  });
+
+  it("goes on when its instance was disposed of, however it computes", async () => {
+    const table = tensor([
+      [1, 2],
+      [3, 4],
+    ]);
+    const qconfigs = {
+      static: defaultQConfig,
+      dynamic: perChannelDynamicQConfig,
+      "weight-only": new WeightOnlyQConfig({ axis: 0 }),
+    };
+    for (const [method, qconfig] of Object.entries(qconfigs)) {
+      const zp = await create();
+      const float = new zp.Sequential({ fc: new zp.Linear(weights.fc1), relu: new zp.ReLU() });
+      const prepared = zp.prepare(float, qconfig).calibrate([x]);
+      const quantized = zp.convert(prepared);
+      const [expected, report] = [quantized.forward(x), String(quantized.report(x))];
+      const embedding = zp.quantizeDynamic(
+        new zp.Sequential(new zp.Embedding(table)),
+        new QConfigMapping().setObjectType(Embedding, new WeightOnlyQConfig()),
+      );
+      zp.dispose();
+      sameTensor(quantized.forward(x), expected, method);
+      sameTensor(await quantized.forwardAsync(x), expected, method);
+      assert.equal(String(quantized.report(x)), report);
+      assert.equal(String(await quantized.reportAsync(x)), report);
+      assert.equal(embedding.forward(Int32Array.of(1)).data.length, 2);
+      sameTensor(convert(prepared).forward(x), expected, method);
+    }
   });
 
   it("cannot be used after dispose(), which may be called again", () => {

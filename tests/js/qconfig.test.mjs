@@ -177,6 +177,17 @@ describe("QConfig", () => {
     assert.equal(String(none), "QConfig(activation=None, weight=None)");
   });
 
+  it("takes both in one object", () => {
+    for (const fields of [undefined, MinMaxObserver]) {
+      refuses(
+        () => new QConfig(fields),
+        TypeError,
+        "ZP_INVALID_OPTIONS",
+        /fields must be an object/,
+      );
+    }
+  });
+
   it("cannot be changed", () => {
     assert.throws(() => {
       defaultQConfig.weight = null;

@@ -15,6 +15,7 @@ import {
   dequantize,
   dequantizeAsync,
   type ErrorCode,
+  FixedQParamsObserver,
   fakeQuantize,
   fakeQuantizeAsync,
   fakeQuantizePerTensor,
@@ -268,6 +269,10 @@ quantizePerTensorDynamic(x, "qint32");
 linear(x, perTensor);
 // @ts-expect-error MinMaxObserver counts nothing
 new MinMaxObserver({ bins: 8 });
+// @ts-expect-error what it is to give always
+new FixedQParamsObserver();
+// @ts-expect-error nor does a QConfig know
+new QConfig({ activation: FixedQParamsObserver, weight: null });
 // @ts-expect-error nor do the observers that its factory makes
 MinMaxObserver.withArgs({ bins: 8 });
 // @ts-expect-error a factory, not an observer

@@ -173,6 +173,11 @@ export class QuantizedModel {
   }
 
   /** @internal */
+  get typeName(): string {
+    return "QuantizedModel";
+  }
+
+  /** @internal */
   [INSPECT](): string {
     return this.toString();
   }
@@ -401,10 +406,7 @@ function planDynamic(where: string, model: unknown, qconfig: unknown): PreparedM
   const mapping =
     given instanceof QConfigMapping
       ? given
-      : new QConfigMapping().setObjectType(
-          Linear,
-          checkMapping(where, "qconfig", given).qconfigFor("", ""),
-        );
+      : new QConfigMapping().setObjectType(Linear, checkMapping(where, given).qconfigFor("", ""));
   const prepared = planModel(where, checked, mapping, false);
   const isStatic = prepared.steps.find((step) => step.plan.method === "static");
   if (isStatic !== undefined) {

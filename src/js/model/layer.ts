@@ -305,6 +305,7 @@ export class Softmax extends Piecewise {
       );
     }
     const result = copyTensor(where, checked);
+    if (checked.size === 0) return result;
     const [outer, length, inner] = aroundAxis(shape, axis);
     for (let o = 0; o < outer; o++) {
       for (let i = 0; i < inner; i++) {
@@ -427,13 +428,14 @@ export class LayerNorm extends Piecewise {
  * @throws {RangeError} `ZP_INVALID_TENSOR` for an index that is none
  */
 export function checkIndices(where: string, value: unknown, rows: number): CheckedTensor {
-  const checked = checkTensor(where, "indices", value);
+  const checked = checkTensor(where, "indices", value, Float64Array);
   const { data } = checked;
   for (let i = 0; i < data.length; i++) {
     if (Number.isInteger(data[i]) && data[i] >= 0 && data[i] < rows) continue;
+    const allowed = rows === 0 ? "none, for there are no rows" : `integers from 0 to ${rows - 1}`;
     throw rangeError(
       "ZP_INVALID_TENSOR",
-      `${where}: indices must be integers from 0 to ${rows - 1}, but value ${i} is ${show(data[i])}`,
+      `${where}: indices must be ${allowed}, but value ${i} is ${show(data[i])}`,
     );
   }
   return checked;

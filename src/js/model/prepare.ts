@@ -1,5 +1,6 @@
 // prepare, calibrate: what is to become of each layer of a float model, and observers that look on.
 
+import { arrayName } from "../arrays.js";
 import { type AsyncOptions, checkAsyncOptions } from "../background.js";
 import { checkBoolean, checkOptions, type TensorInput } from "../check.js";
 import { rangeError, typeError } from "../errors.js";
@@ -9,8 +10,9 @@ import { Observer, UniformObserver } from "../observer.js";
 import { FixedQParamsObserver, PlaceholderObserver, RecordingObserver } from "../passive.js";
 import type { ObserverSource, QConfig } from "../qconfig.js";
 import {
-  checkLayerQConfig,
+  checkQConfig,
   type LayerQConfig,
+  namesAround,
   QConfigMapping,
   WeightOnlyQConfig,
 } from "../qconfig-mapping.js";
@@ -57,20 +59,16 @@ export function checkModel(where: string, model: unknown): Sequential {
   throw typeError("ZP_INVALID_MODEL", `${where}: model must be a Sequential, got ${show(model)}`);
 }
 
-export function checkMapping(where: string, argument: string, qconfig: unknown): QConfigMapping {
+export function checkMapping(where: string, qconfig: unknown): QConfigMapping {
   if (qconfig instanceof QConfigMapping) return qconfig;
-  const checked = checkLayerQConfig(where, argument, qconfig);
-  if (checked !== null) return new QConfigMapping().setGlobal(checked);
-  throw typeError(
-    "ZP_INVALID_QCONFIG",
-    `${where}: ${argument} must be a QConfig, a WeightOnlyQConfig or a QConfigMapping, got null`,
-  );
+  return new QConfigMapping().setGlobal(checkQConfig(where, qconfig, "a QConfigMapping"));
 }
 
 /** A name that no layer has is a slip that would leave a layer unquantized. */
 function checkNames(where: string, mapping: QConfigMapping, layers: readonly NamedLayer[]): void {
   const names = layers.map(({ name }) => name);
-  const missing = mapping.moduleNames.find((name) => !names.includes(name));
+  const known = new Set(names.flatMap(namesAround));
+  const missing = mapping.moduleNames.find((name) => !known.has(name));
   if (missing === undefined) return;
   throw rangeError(
     "ZP_INVALID_MODEL",
@@ -234,9 +232,18 @@ export class PreparedModel {
    * Runs several calibration batches.
    * @param batches  a list, or anything else that can be iterated
    * @returns this
+   * @throws {TypeError} `ZP_INVALID_TENSOR` for anything else; and what `forward` throws
    * @example const quantized = convert(prepare(model, qconfig).calibrate(batches));
    */
   calibrate(batches: Iterable<TensorInput>): this {
+    const { [Symbol.iterator]: iterator } = Object(batches) as Partial<Iterable<TensorInput>>;
+    if (typeof iterator !== "function" || arrayName(batches) !== undefined) {
+      throw typeError(
+        "ZP_INVALID_TENSOR",
+        `PreparedModel.calibrate: batches must be a list of tensors, got ${show(batches)}; forward and ` +
+          `forwardAsync take one batch`,
+      );
+    }
     for (const batch of batches) this.forward(batch);
     return this;
   }
@@ -251,6 +258,11 @@ export class PreparedModel {
       return [name, text] as const;
     });
     return modelText("PreparedModel", children);
+  }
+
+  /** @internal */
+  get typeName(): string {
+    return "PreparedModel";
   }
 
   /** @internal */
@@ -306,7 +318,7 @@ export function prepare(
   const where = "prepare";
   activeCore(where);
   const checked = checkModel(where, model);
-  const mapping = checkMapping(where, "qconfig", qconfig);
+  const mapping = checkMapping(where, qconfig);
   const { fuse } = checkOptions(where, options, ["fuse"]);
   return planModel(where, checked, mapping, checkBoolean(where, "options.fuse", fuse, true));
 }

@@ -10,7 +10,7 @@ import { runOn } from "../init.js";
 import { checkInput } from "../linear.js";
 import { PackedWeight, type WeightCodes } from "../packed-weight.js";
 import { floatRepr } from "../python-repr.js";
-import type { QuantizedTensor, QuantizedTensorInput } from "../qparams.js";
+import { type QuantizedTensor, type QuantizedTensorInput, qparamsText } from "../qparams.js";
 import { perTensorTensor, TorchQuantizedTensor } from "../qtensor.js";
 import { QuantizedLinear, type QuantizedLinearOptions } from "../quantized-linear.js";
 import { Tensor } from "../tensor.js";
@@ -300,7 +300,7 @@ export function weightOnlyLinear(
   const sizeInBytes = storedBytes(q, bits) + biasBytes(layer.bias);
   return new QuantizedStep({ name, layer, method: "weight-only", sizeInBytes, q }, {}, [
     "WeightOnlyLinear",
-    weightText(q),
+    qparamsText(q),
   ]);
 }
 
@@ -311,17 +311,6 @@ function storedBytes({ data, dtype, scale, zeroPoint }: QuantizedTensor, bits: n
   const zeros = typeof zeroPoint === "number" ? [zeroPoint] : zeroPoint.data;
   const hasZeros = zeros.some((zero) => zero !== 0);
   return Math.ceil((data.length * width) / 8) + 4 * scales + (hasZeros ? 4 * scales : 0);
-}
-
-/** How weights of their own granularity print. */
-function weightText({ dtype, axis, groupSize }: QuantizedTensor): string {
-  const granularity =
-    groupSize !== undefined
-      ? `, group_size=${groupSize}`
-      : axis !== undefined
-        ? `, axis=${axis}`
-        : "";
-  return `dtype=${dtype}${granularity}`;
 }
 
 /** A table whose rows are dequantized when they are looked up. */
@@ -345,7 +334,7 @@ export class QuantizedEmbedding extends ConvertedLayer<Embedding> {
     this.#q = q;
     this.#text = isTorch
       ? `dtype=torch.${bits === 4 ? "quint4x2" : q.dtype}, qscheme=torch.${q.qscheme}`
-      : weightText(q);
+      : qparamsText(q);
   }
 
   run(flow: Flow): Flow {

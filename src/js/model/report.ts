@@ -7,6 +7,7 @@ import type { TensorInput } from "../check.js";
 import { dequantize } from "../dequantize.js";
 import { quantizationError } from "../error.js";
 import { runOn } from "../init.js";
+import { INSPECT } from "../show.js";
 import type { Tensor } from "../tensor.js";
 import type { Embedding, Linear } from "./layer.js";
 import type { ConvertedLayer, Flow, LayerMethod } from "./quantized.js";
@@ -82,6 +83,11 @@ export class ModelReport {
         .join("  ")
         .trimEnd();
     return table.map(line).join("\n");
+  }
+
+  /** @internal */
+  [INSPECT](): string {
+    return this.toString();
   }
 }
 

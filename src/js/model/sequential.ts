@@ -6,7 +6,7 @@ import {
   checkAsyncOptions,
   type Progress,
 } from "../background.js";
-import { checkTensor, type TensorInput } from "../check.js";
+import { checkTensor, isPlainObject, type TensorInput } from "../check.js";
 import { typeError, type ZeropointError } from "../errors.js";
 import { show } from "../show.js";
 import { copyTensor, Tensor } from "../tensor.js";
@@ -54,7 +54,14 @@ export class Sequential extends Layer {
     const [first] = given;
     const isEach = given.length !== 1 || first instanceof Layer || typeof first === "function";
     const layers = isEach ? given : first;
-    if (typeof layers !== "object" || layers === null) {
+    if (Array.isArray(layers)) {
+      this.#children = Array.from(layers, (value, i) => ({
+        name: String(i),
+        layer: checkLayer(where, `layers[${i}]`, value),
+      }));
+      return;
+    }
+    if (!isPlainObject(layers)) {
       throw typeError(
         "ZP_INVALID_MODEL",
         `${where}: layers must be an object, a list or layers themselves, got ${show(layers)}`,
@@ -193,15 +200,19 @@ export function inLayer<T>(step: NamedLayer, work: () => T): T {
 }
 
 /** An error that says in which layer it happened, if it is of this library. */
-export function toldIn({ name, layer }: NamedLayer, error: unknown): unknown {
+export const toldIn = ({ name, layer }: NamedLayer, error: unknown): unknown =>
+  told(`in layer "${name}", ${layer.typeName}`, error);
+
+/** An error that says where it happened, if it is of this library. */
+export function told(whereabouts: string, error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   // The stack before the message: an engine may not make its text until it is read.
   const { stack, code, message } = error as Partial<ZeropointError>;
   if (typeof code === "string" && code.startsWith("ZP_")) {
-    const told = `${message} (in layer "${name}", ${layer.typeName})`;
-    error.message = told;
+    const longer = `${message} (${whereabouts})`;
+    error.message = longer;
     if (stack !== undefined && message !== undefined) {
-      error.stack = stack.replace(message, () => told);
+      error.stack = stack.replace(message, () => longer);
     }
   }
   return error;

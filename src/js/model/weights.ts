@@ -16,7 +16,17 @@ import { checkPerChannel, checkPerTensor, quantizeChecked, type ToQuantize } fro
 import type { Embedding, Linear } from "./layer.js";
 import { makeObserver, unsupported } from "./prepare.js";
 import type { QuantizedWeight } from "./quantized.js";
-import { done, type Procedure } from "./work.js";
+import { told } from "./sequential.js";
+import { done, type Procedure, type Work } from "./work.js";
+
+/** Asks for work on a weight; errors of this library then say that it was one. */
+function* onWeight<T>(work: Work<T>): Procedure<T> {
+  try {
+    return yield* done(work);
+  } catch (error) {
+    throw told("x is the weight", error);
+  }
+}
 
 /** Quantizes weights alone, in the arithmetic of `quantize`. */
 export function* quantizeOnly(
@@ -26,7 +36,7 @@ export function* quantizeOnly(
 ): Procedure<{ q: QuantizedTensor; bits: number }> {
   const amount = weight.data.length;
   if (bits === undefined) {
-    const q = yield* done({
+    const q = yield* onWeight({
       amount: 2 * amount,
       here: () => runOn(core, () => quantize(weight, options)),
       away: (own) => quantizeAsync(weight, { ...options, ...own }),
@@ -35,7 +45,7 @@ export function* quantizeOnly(
   }
   const dtype = bits <= 2 ? "int2" : bits <= 4 ? "int4" : "int8";
   const most = 2 ** (bits - 1) - 1;
-  const chosen = yield* done({
+  const chosen = yield* onWeight({
     amount,
     here: () => runOn(core, () => chooseQParams(weight, { ...options, dtype })),
     away: (own) => chooseQParamsAsync(weight, { ...options, dtype, ...own }),
@@ -49,7 +59,7 @@ export function* quantizeOnly(
       : { data: scale.data.map((value) => value * widen), shape: scale.shape };
   const { axis, groupSize } = options;
   const applied = { dtype, axis, groupSize, scale: wider } as const;
-  const q = yield* done({
+  const q = yield* onWeight({
     amount,
     here: () => runOn(core, () => quantize(weight, applied)) as QuantizedTensor,
     away: (own) => quantizeAsync(weight, { ...applied, ...own }) as Promise<QuantizedTensor>,
@@ -78,7 +88,7 @@ function* observeWeight(
       `weights must be quantized by an observer that chooses qparams, got ${String(observer)}`,
     );
   }
-  yield* done({
+  yield* onWeight({
     amount: weight.data.length,
     here: () => observer.observe(weight),
     away: (own) => observer.observeAsync(weight, own),
