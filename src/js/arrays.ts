@@ -94,7 +94,7 @@ export function checkNumberArray(
   if (isDetached(array)) {
     throw typeError(
       "ZP_DETACHED",
-      `${where}: ${argument} is a ${name} whose memory is detached (transferred or shrunk away)`,
+      `${where}: the memory of ${argument}, of type ${name}, is detached (transferred or shrunk away)`,
     );
   }
   const buffer = arrayBuffer(array);
@@ -137,8 +137,8 @@ export function checkStillThere(where: string, array: NumberArray, size: number)
   if (now === size) return;
   throw typeError(
     "ZP_DETACHED",
-    `${where}: a ${arrayName(array)} was resized or transferred while it was in use: it had ` +
-      `${size} values, now it has ${now}`,
+    `${where}: an array, ${arrayName(array)}, was resized or transferred while it was in use: it ` +
+      `had ${size} values, now it has ${now}`,
   );
 }
 

@@ -25,7 +25,7 @@ export interface Progress {
 export interface AbortSignalLike {
   /** Whether it has been aborted. */
   readonly aborted: boolean;
-  /** Why. */
+  /** Why. Default: an AbortError. */
   readonly reason?: unknown;
   /** As of every event target. */
   addEventListener(type: "abort", listener: () => void): void;
@@ -88,9 +88,16 @@ export function checkAsyncOptions(
   return { given, settings: checkAsync(where, given) };
 }
 
+/** Why a signal aborted; substitutes for AbortSignal may not say. */
+function reasonOf(signal: AbortSignalLike | undefined): unknown {
+  const { reason } = signal ?? {};
+  if (reason !== undefined) return reason;
+  return Object.assign(new Error("the operation was aborted"), { name: "AbortError" });
+}
+
 /** @throws the signal's reason */
 export function throwIfAborted(signal: AbortSignalLike | undefined): void {
-  if (signal?.aborted) throw signal.reason;
+  if (signal?.aborted) throw reasonOf(signal);
 }
 
 /** Does work on this thread, for it is quick. @param name  whose work that is */
@@ -155,7 +162,7 @@ export async function runJob<T>(
   let abort: () => void = () => undefined;
   let leave = abort;
   const stopped = new Promise<never>((_, reject) => {
-    abort = () => reject(signal?.reason);
+    abort = () => reject(reasonOf(signal));
     signal?.addEventListener("abort", abort);
     leave = background.enter(() => reject(disposed(where)));
   });

@@ -3,7 +3,7 @@
 import version from "./core/version.js";
 import { rangeError, stateError, typeError, type ZeropointError } from "./errors.js";
 import type { PlatformResponse, PlatformURL, WasmModule } from "./platform.js";
-import { show } from "./show.js";
+import { kindOf, show } from "./show.js";
 
 /** The file of a build, with shared memory or without. */
 export type BinaryName = "baseline" | "relaxed" | "baseline-threads" | "relaxed-threads";
@@ -44,9 +44,6 @@ export async function compileBytes(bytes: ArrayBuffer): Promise<WasmModule> {
 }
 
 // ---- The binary from elsewhere
-
-/** Knows objects of another realm, too. */
-const kindOf = (value: unknown): string => Object.prototype.toString.call(value).slice(8, -1);
 
 interface NodeFiles {
   readFile(path: URL): Promise<Uint8Array<ArrayBuffer>>;

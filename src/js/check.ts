@@ -13,7 +13,7 @@ import {
 import { type Codes, DTYPES, type DType } from "./dtype.js";
 import { editDistance } from "./edit-distance.js";
 import { type ErrorCode, rangeError, typeError, type ZeropointError } from "./errors.js";
-import { show, showShape } from "./show.js";
+import { kindOf, show, showShape } from "./show.js";
 
 /** Axes a tensor may have, as in PyTorch and in the core. */
 const MAX_RANK = 64;
@@ -303,6 +303,26 @@ export function checkNested<T extends Float32Array | Float64Array>(
 // ---------------------------------------------------------------------------------------------
 // Options.
 
+/** Whether a value is an object literal, of this realm or another. */
+export function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype = Object.getPrototypeOf(value) as object | null;
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+/**
+ * An object, and none of the engine's own: a Promise, a Map or an AbortSignal among them has no keys that
+ * would tell that it holds no options.
+ * @throws {TypeError} `ZP_INVALID_OPTIONS`
+ */
+export function checkObject(where: string, argument: string, value: unknown): object {
+  if (kindOf(value) === "Object") return value as object;
+  throw typeError(
+    "ZP_INVALID_OPTIONS",
+    `${where}: ${argument} must be an object, got ${show(value)}`,
+  );
+}
+
 /** An options object whose every key is known. */
 export function checkOptions(
   where: string,
@@ -311,21 +331,11 @@ export function checkOptions(
   argument = "options",
 ): Record<string, unknown> {
   if (value === undefined) return {};
-  if (
-    typeof value !== "object" ||
-    value === null ||
-    Array.isArray(value) ||
-    ArrayBuffer.isView(value)
-  ) {
-    throw typeError(
-      "ZP_INVALID_OPTIONS",
-      `${where}: ${argument} must be an object, got ${show(value)}`,
-    );
-  }
-  for (const key of Object.keys(value)) {
+  const options = checkObject(where, argument, value);
+  for (const key of Object.keys(options)) {
     if (!known.includes(key)) throw unknownOption(where, argument, key, known);
   }
-  return value as Record<string, unknown>;
+  return options as Record<string, unknown>;
 }
 
 function unknownOption(

@@ -5,7 +5,7 @@
  *
  * | code | class | thrown when |
  * | --- | --- | --- |
- * | `ZP_INVALID_TENSOR` | TypeError | an argument is not a tensor, or its data is of a kind that is not taken |
+ * | `ZP_INVALID_TENSOR` | TypeError, RangeError | an argument is not a tensor, or its data is of a kind that is not taken; an index is none of a table's |
  * | `ZP_DETACHED` | TypeError | the memory of an array is gone: transferred, or shrunk away below it |
  * | `ZP_INVALID_SHAPE` | TypeError, RangeError | a shape is not a list of lengths; nested numbers are ragged |
  * | `ZP_SHAPE_MISMATCH` | RangeError | shapes do not fit each other, or the data |

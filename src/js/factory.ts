@@ -1,5 +1,6 @@
 // withArgs: factories of observers, as functools.partial and PyTorch's _PartialWrapper make them.
 
+import { checkObject } from "./check.js";
 import { typeError } from "./errors.js";
 import { numberRepr } from "./python-repr.js";
 import { INSPECT, show } from "./show.js";
@@ -54,15 +55,9 @@ export function classText(value: { readonly pythonName?: string; readonly name: 
 }
 
 /** Options in an object of the factory's own. */
-function checkArgs(where: string, options: unknown): object {
-  if (typeof options === "object" && options !== null && !Array.isArray(options)) {
-    return { ...options };
-  }
-  throw typeError(
-    "ZP_INVALID_OPTIONS",
-    `${where}: options must be an object, got ${show(options)}`,
-  );
-}
+const checkArgs = (where: string, options: unknown): object => ({
+  ...checkObject(where, "options", options),
+});
 
 /** The class's name; what it is called in the code may have been shortened by a bundler. */
 export function shortName({ pythonName = "" }: { readonly pythonName?: string }): string {

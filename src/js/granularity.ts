@@ -79,6 +79,9 @@ export function checkAxis(
   throw wrongNumber("ZP_INVALID_AXIS", where, argument, wanted, given);
 }
 
+/** The most channels of a tensor without values: their scales take memory all the same. */
+const MOST_EMPTY = 2 ** 24;
+
 function channelSlices(
   where: string,
   argument: string,
@@ -87,6 +90,12 @@ function channelSlices(
 ): Slices {
   const axis = checkAxis(where, argument, given, shape, -shape.length);
   const [outer, slices, inner] = aroundAxis(shape, axis);
+  if (outer * inner === 0 && slices > MOST_EMPTY) {
+    throw rangeError(
+      "ZP_SIZE_OVERFLOW",
+      `${where}: shape ${showShape(shape)} has ${slices} channels and no values`,
+    );
+  }
   return { granularity: "perChannel", axis, groupSize: undefined, outer, slices, inner };
 }
 
@@ -96,8 +105,12 @@ function groupSlices(
   shape: readonly number[],
   groupSize: unknown,
 ): Slices {
-  if (!isIntegerWithin(groupSize, 1, Infinity) || shape[shape.length - 1] % groupSize !== 0) {
-    const wanted = `a positive integer that divides the last axis of shape ${showShape(shape)}`;
+  const { length: rank, [rank - 1]: last = Number.NaN } = shape;
+  if (!isIntegerWithin(groupSize, 1, Infinity) || last % groupSize !== 0) {
+    const wanted =
+      rank === 0
+        ? `given for a tensor with axes, not for shape []`
+        : `a positive integer that divides the last axis of shape ${showShape(shape)}`;
     throw wrongNumber("ZP_INVALID_GROUP_SIZE", where, argument, wanted, groupSize);
   }
   return {

@@ -7,6 +7,10 @@ const LONGEST = 48;
 /** The method that Node, Deno and Bun print an object with. */
 export const INSPECT = Symbol.for("nodejs.util.inspect.custom");
 
+/** What kind of object something is, one of another realm too: "Object", "Map", "Promise". */
+export const kindOf = (value: unknown): string =>
+  Object.prototype.toString.call(value).slice(8, -1);
+
 /** A list of lengths as messages print it: [3, 4]. */
 export function showShape(shape: readonly number[]): string {
   if (shape.length <= 8) return `[${shape.join(", ")}]`;
@@ -31,7 +35,7 @@ function describe(value: unknown): string {
   const name = arrayName(value);
   if (name !== undefined) return `${name}(${arrayLength(value)})`;
   if (Array.isArray(value)) return describeList(value);
-  const kind = Object.prototype.toString.call(value).slice(8, -1);
+  const kind = kindOf(value);
   if (kind === "Promise") return "a Promise: is await missing?";
   if (kind !== "Object") return withArticle(kind);
   // A layer: minified, its class may have any name.

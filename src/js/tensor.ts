@@ -13,7 +13,7 @@ import {
 } from "./check.js";
 import { rangeError, typeError } from "./errors.js";
 import { formatTensor } from "./print.js";
-import { show, showShape } from "./show.js";
+import { INSPECT, show, showShape } from "./show.js";
 
 /**
  * Float32 values in row-major order plus a shape. Made by `tensor`; a copy by `structuredClone` has
@@ -37,6 +37,11 @@ export class Tensor {
    */
   toString(): string {
     return formatTensor({ data: this.data, shape: this.shape, dtype: "float32" });
+  }
+
+  /** @internal */
+  [INSPECT](): string {
+    return this.toString();
   }
 }
 
@@ -90,7 +95,7 @@ export function copyTensor(where: string, { data, shape, size }: CheckedTensor):
 
 /**
  * The tensor that a float32 result is written to: a new one, or `out`.
- * @param out     a Float32Array of the result's length, a Tensor of its shape, or undefined
+ * @param out     a Float32Array of the result's length, a tensor of its shape, or undefined
  * @param inputs  the arrays the result is computed from, which `out` must stay clear of
  */
 export function checkTensorOut(
@@ -102,19 +107,26 @@ export function checkTensorOut(
   inputs: readonly (NumberArray | undefined)[],
 ): Tensor {
   if (out === undefined) return new Tensor(newArray(where, Float32Array, size), shape);
-  if (!(out instanceof Tensor)) {
+  if (arrayName(out) !== undefined) {
     const data = checkOut(where, argument, out, "Float32Array", size, inputs);
     return new Tensor(data as Float32Array, shape);
   }
-  const { data, shape: outShape } = out;
+  const { data, shape: given } = Object(out) as { data?: unknown; shape?: unknown };
+  if (data === undefined || given === undefined) {
+    throw typeError(
+      "ZP_INVALID_OUT",
+      `${where}: ${argument} must be a Float32Array or a tensor, got ${show(out)}`,
+    );
+  }
+  const outShape = checkShape(where, `${argument}.shape`, given);
   if (!sameShape(outShape, shape)) {
     throw rangeError(
       "ZP_INVALID_OUT",
       `${where}: ${argument} must have shape ${showShape(shape)}, got ${showShape(outShape)}`,
     );
   }
-  checkOut(where, `${argument}.data`, data, "Float32Array", size, inputs);
-  return out;
+  const values = checkOut(where, `${argument}.data`, data, "Float32Array", size, inputs);
+  return out instanceof Tensor ? out : new Tensor(values as Float32Array, outShape);
 }
 
 /** `options.out` of an asynchronous function, checked; undefined if there is none. */
@@ -123,7 +135,7 @@ export function checkGivenOut(
   out: unknown,
   shape: readonly number[],
   size: number,
-  inputs: readonly NumberArray[],
+  inputs: readonly (NumberArray | undefined)[],
 ): Tensor | undefined {
   if (out === undefined) return undefined;
   return checkTensorOut(where, "options.out", out, shape, size, inputs);

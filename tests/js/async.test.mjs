@@ -605,10 +605,24 @@ for (const place of ["a worker", "this thread"]) {
         promise,
         TypeError,
         "ZP_DETACHED",
-        `quantizeAsync: a Float32Array was resized or transferred while it was in use: it had ${LONG} ` +
+        `quantizeAsync: an array, Float32Array, was resized or transferred while it was in use: it had ${LONG} ` +
           "values, now it has 0",
       );
       sameQuantized(await zp.quantizeAsync(small), quantize(small));
+    });
+
+    it("are rejected with an AbortError by a signal that does not say why", async () => {
+      const silent = { addEventListener() {}, removeEventListener() {} };
+      const signal = { aborted: true, ...silent };
+      await assert.rejects(zp.quantizeAsync(small, { signal }), { name: "AbortError" });
+      let abort;
+      const addEventListener = (_, listener) => {
+        abort = listener;
+      };
+      const later = { aborted: false, ...silent, addEventListener };
+      const stopped = zp.quantizeAsync(small, { signal: later });
+      abort();
+      await assert.rejects(stopped, { name: "AbortError" });
     });
 
     it("run side by side", async () => {
@@ -813,7 +827,7 @@ describe("The worker", () => {
           { kind: "apply", size: 10 },
           TypeError,
           "ZP_DETACHED",
-          /^quantizeAsync: a Float32Array was/,
+          /^quantizeAsync: an array, Float32Array, was/,
         ],
         [{ kind: "apply", qparams: null }, Error, undefined, /null/],
       ]) {

@@ -153,14 +153,19 @@ describe("checkTensor refuses", () => {
       "detached memory",
       { data: detached, shape: [0] },
       "ZP_DETACHED",
-      "test: x.data is a Float32Array whose memory is detached (transferred or shrunk away)",
+      "test: the memory of x.data, of type Float32Array, is detached (transferred or shrunk away)",
     ],
-    ["a detached array", detached, "ZP_DETACHED", /^test: x is a Float32Array whose memory/],
+    [
+      "a detached array",
+      detached,
+      "ZP_DETACHED",
+      /^test: the memory of x, of type Float32Array, is detached/,
+    ],
     [
       "memory shrunk away",
       { data: shrunk, shape: [0] },
       "ZP_DETACHED",
-      /^test: x\.data is a Float32/,
+      /^test: the memory of x\.data, of type Float32/,
     ],
     [
       "a shape that is no list",
@@ -291,7 +296,12 @@ describe("checkOptions", () => {
     });
   }
 
-  for (const value of [null, 3, "int8", [], Float32Array.of(1), () => 1]) {
+  const kinds = [
+    ...[null, 3, "int8", [], Float32Array.of(1), () => 1],
+    ...[Promise.resolve({}), new Map([["dtype", "int4"]]), new URL("file:///a")],
+    AbortSignal.abort(),
+  ];
+  for (const value of kinds) {
     it(`refuses ${show(value)}`, () => {
       refuses(
         () => checkOptions("test", value, known),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { chooseQParams, init, tensor } from "zeropoint";
+import { chooseQParams, init, quantize, tensor } from "zeropoint";
 import { refused } from "../../dist/errors.js";
 import { chooseFor, slicesOf } from "./reference.mjs";
 import {
@@ -380,6 +380,16 @@ describe("chooseQParams refuses", () => {
     );
   });
 
+  it("more channels than are worth scales without values", () => {
+    const none = { data: new Float32Array(0), shape: [2 ** 32 - 1, 0] };
+    refuses(
+      () => quantize(none, { axis: 0, scale: 1 }),
+      RangeError,
+      "ZP_SIZE_OVERFLOW",
+      "quantize: shape [4294967295, 0] has 4294967295 channels and no values",
+    );
+  });
+
   it("an axis or a group of a single value", () => {
     refuses(
       () => chooseQParams(tensor(1), { axis: 0 }),
@@ -391,8 +401,7 @@ describe("chooseQParams refuses", () => {
       () => chooseQParams(tensor(1), { groupSize: 1 }),
       RangeError,
       "ZP_INVALID_GROUP_SIZE",
-      "chooseQParams: options.groupSize must be a positive integer that divides the last axis of " +
-        "shape [], got 1",
+      "chooseQParams: options.groupSize must be given for a tensor with axes, not for shape [], got 1",
     );
   });
 

@@ -1,15 +1,9 @@
 // Python's calling convention: positional arguments, then keywords as one plain object at the end.
 
+import { isPlainObject } from "../check.js";
 import { show } from "../show.js";
 import { isScalar, type Scalar } from "./cast.js";
 import { pythonError } from "./errors.js";
-
-/** Whether a value is an object literal, of this realm or another. */
-export function isPlainObject(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== "object" || value === null) return false;
-  const prototype = Object.getPrototypeOf(value) as object | null;
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
-}
 
 /** Separates a trailing plain object, which holds keyword arguments, from the others. */
 export function splitKeywords(args: readonly unknown[]): {

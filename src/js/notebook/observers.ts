@@ -1,5 +1,6 @@
 // torch's observers and QConfigs with Python's names, on the toolkit's.
 
+import { isPlainObject } from "../check.js";
 import { type AnyObserverFactory, classText, isFactory, shortName } from "../factory.js";
 import * as histogram from "../histogram.js";
 import * as toolkit from "../observer.js";
@@ -8,7 +9,7 @@ import * as qconfigs from "../qconfig.js";
 import type { IntegerTensor } from "../qtensor.js";
 import { INSPECT, show } from "../show.js";
 import type { Tensor as FloatTensor } from "../tensor.js";
-import { bindArguments, bindMethods, hasKeyword, isPlainObject } from "./arguments.js";
+import { bindArguments, bindMethods, hasKeyword } from "./arguments.js";
 import { plain } from "./cast.js";
 import { DType, dtypes } from "./dtype.js";
 import { pythonError } from "./errors.js";
@@ -283,7 +284,7 @@ function observerClass(made: ToolkitClass): ObserverClass {
   const text = (): string => classText(made);
   // A bundler may shorten the name in the code; this is the one that Python prints.
   Object.defineProperties(result, { name: { value: name }, toString: { value: text } });
-  sources.set(result, made);
+  sources.set(result, made as qconfigs.ObserverSource);
   classes.set(made, result);
   return result;
 }

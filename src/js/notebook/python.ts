@@ -1,9 +1,10 @@
 // Python's values in JavaScript: tuples and shapes, and how Python and IPython print what a cell
 // shows.
 
+import { isPlainObject } from "../check.js";
 import { floatRepr } from "../python-repr.js";
 import { INSPECT, show } from "../show.js";
-import { bindArguments, isPlainObject } from "./arguments.js";
+import { bindArguments } from "./arguments.js";
 import { fromInt64, isInt, PythonFloat } from "./cast.js";
 import { roundHalfEven } from "./elementwise.js";
 import { pythonError } from "./errors.js";
