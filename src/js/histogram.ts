@@ -68,6 +68,11 @@ export class HistogramObserver extends UniformObserver {
   }
 
   /** @internal */
+  protected override get reducesSymmetric(): boolean {
+    return true;
+  }
+
+  /** @internal */
   protected override *look(where: string, { data, size }: CheckedTensor): Look {
     const name = arrayName(data) as string;
     if (!name.startsWith("Float")) {

@@ -285,9 +285,11 @@ export abstract class Observer {
   /** @internal */
   protected restoreState(_where: string, _state: Record<string, unknown>): void {}
 
-  /** The observer as PyTorch prints it. */
+  /** The observer as PyTorch prints it: what takes several lines stands below its name. */
   toString(): string {
-    return `${this.where}(${this.extraText()})`;
+    const text = this.extraText();
+    const inside = text.includes("\n") ? `\n  ${text.replaceAll("\n", "\n  ")}\n` : text;
+    return `${this.where}(${inside})`;
   }
 
   /** @internal */
@@ -499,7 +501,7 @@ export abstract class UniformObserver extends Observer {
     this.dtype = checkObserverDType(where, given.dtype, OBSERVER_DTYPES, "quint8");
     this.qscheme = checkQScheme(where, given.qscheme, qschemes);
     this.reduceRange = checkBoolean(where, "options.reduceRange", given.reduceRange, false);
-    if (this.reduceRange && this.isSymmetric && this.dtype === "quint8") {
+    if (this.reduceRange && this.isSymmetric && this.dtype === "quint8" && !this.reducesSymmetric) {
       throw rangeError(
         "ZP_INVALID_QSCHEME",
         `${where}: options.reduceRange must be false for a symmetric qscheme with dtype quint8, ` +
@@ -521,6 +523,11 @@ export abstract class UniformObserver extends Observer {
     }
     this.compat = checkCompat(where, given.compat);
     this.ranges = interleave(...this.unobserved());
+  }
+
+  /** @internal Whether it takes symmetric quint8 codes of a reduced range, as PyTorch's histogram alone does. */
+  protected get reducesSymmetric(): boolean {
+    return false;
   }
 
   /** @internal Whether its qparams may come from one batch alone, with its options. */

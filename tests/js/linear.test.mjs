@@ -838,7 +838,7 @@ describe("QuantizedLinear.dispose", () => {
       encoding: "utf8",
     });
     assert.equal(stderr, "");
-    assert.equal(stdout, "constructor,forward,forwardAsync,dispose\n");
+    assert.equal(stdout, "constructor,forward,forwardAsync,dispose,toString\n");
   });
 
   it("leaves other layers alone, however often it is called", () => {

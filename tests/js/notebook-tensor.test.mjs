@@ -443,7 +443,10 @@ describe("reductions along dimensions", () => {
     const a = torch.tensor([1, 2.5]);
     assert.equal(a.equal(torch.tensor([1, 2.5])), true);
     assert.equal(a.equal(torch.tensor([[1, 2.5]])), false);
-    raises(() => a.equal(torch.tensor([1, 2])), "RuntimeError");
+    assert.equal(torch.tensor([1, 2]).equal(torch.tensor([1, 2], { dtype: torch.float32 })), true);
+    const zeros = (...lengths) => torch.zeros(...lengths);
+    assert.equal(zeros(1, 1, 1, 1, 1).equal(zeros(1, 1, 1, 1, 1, 1)), false);
+    assert.equal(zeros(1, 1, 1, 1, 2, 3).equal(zeros(1, 1, 1, 1, 3, 2)), false);
     assert.equal(a.allclose(a.add(1e-6)), true);
     assert.equal(a.allclose(a.add(1e-3)), false);
     assert.equal(a.allclose(a.add(1e-3), { atol: 0.01 }), true);
@@ -454,6 +457,15 @@ describe("reductions along dimensions", () => {
 });
 
 describe("torch.nn.functional.linear", () => {
+  it("does not stretch its result to the bias", () => {
+    const { linear } = torch.nn.functional;
+    for (const dtype of [torch.float32, torch.float64]) {
+      const ones = (...lengths) => torch.ones(lengths, { dtype });
+      raises(() => linear(ones(3, 7), ones(1, 7), ones(3)), "RuntimeError", "stretch");
+      assert.deepEqual(linear(ones(3, 7), ones(1, 7), ones(3, 1)).tolist(), [[8], [8], [8]]);
+    }
+  });
+
   const { linear } = torch.nn.functional;
 
   it("multiplies the last dimension, with and without bias, in every dtype", () => {
@@ -503,6 +515,27 @@ describe("torch.nn.functional.linear", () => {
   });
 });
 
+describe("numbers at the edge of a dtype", () => {
+  it("are taken and refused as PyTorch does", () => {
+    const ones = torch.ones(1, { dtype: torch.int8 });
+    assert.deepEqual(ones.sub(ones, { alpha: 128 }).tolist(), [-127]);
+    raises(() => ones.sub(ones, { alpha: -128 }), "RuntimeError");
+    raises(() => ones.add(ones, { alpha: 128 }), "RuntimeError");
+    const beyond = 3.4028235e38;
+    raises(() => torch.full([1], beyond), "RuntimeError");
+    assert.equal(torch.full([1], 3.4028234663852886e38).item(), 3.4028234663852886e38);
+    assert.equal(torch.full([1], -Infinity).item(), -Infinity);
+  });
+});
+
+describe("targets without elements", () => {
+  it("take what stretches to their shape alone", () => {
+    raises(() => torch.ones(0, 1).copy_(torch.ones(9)), "RuntimeError");
+    raises(() => torch.ones(0, 1).add_(torch.ones(9)), "RuntimeError");
+    assert.deepEqual(torch.ones(0, 9).copy_(torch.ones(9)).shape, [0, 9]);
+  });
+});
+
 describe("other functions of torch", () => {
   it("make tensors", () => {
     assert.deepEqual(torch.zeros([2, 1]).tolist(), [[0], [0]]);
@@ -510,6 +543,10 @@ describe("other functions of torch", () => {
     assert.deepEqual(torch.full([2], 7).dtype, torch.int64);
     assert.deepEqual(torch.arange(3).tolist(), [0, 1, 2]);
     assert.deepEqual(torch.arange(1, 2, 0.25).tolist(), [1, 1.25, 1.5, 1.75]);
+    // What PyTorch's vectors of 8 make of them; the last four of these 20 are no vector's.
+    assert.equal(torch.arange(0, 2, 0.1)[9].item(), 0.9000000357627869);
+    assert.equal(torch.arange(0, 2, 0.1)[19].item(), Math.fround(1.9));
+    assert.equal(torch.arange(4, 29.9, 0.3)[9].item(), 6.700000286102295);
     assert.deepEqual(torch.arange(5, 0, -2, { dtype: torch.int8 }).tolist(), [5, 3, 1]);
     assert.equal(torch.zeros_like(torch.ones(2, 3).char()).dtype, torch.int8);
     assert.deepEqual(torch.ones_like(torch.zeros(2), { dtype: torch.bool }).tolist(), [true, true]);
@@ -542,6 +579,11 @@ describe("other functions of torch", () => {
   it("raise to infinite powers and NaN as C does, and integers to powers of their dtype", () => {
     const x = torch.tensor([1, -1, 2, Number.NaN]).float();
     assert.deepEqual(x.pow(Infinity).tolist(), [1, 1, Infinity, Number.NaN]);
+    const ends = torch.tensor([-0, 0, -Infinity, Infinity, -2]);
+    const roots = [-Infinity, Infinity, Number.NaN, 0, Number.NaN];
+    assert.deepEqual(ends.pow(-0.5).tolist(), roots);
+    const seven = torch.tensor([7], { dtype: torch.float32 });
+    assert.equal(seven.pow(-0.5).item(), 0.37796449661254883);
     assert.deepEqual(x.pow(-Infinity).tolist(), [1, 1, 0, Number.NaN]);
     assert.deepEqual(x.pow(Number.NaN).tolist(), [1, Number.NaN, Number.NaN, Number.NaN]);
     const three = torch.tensor([3], { dtype: torch.int8 });

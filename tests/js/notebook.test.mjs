@@ -223,6 +223,12 @@ describe("linear_q_with_scale_and_zero_point and linear_dequantization", () => {
     raises(() => linear_q_with_scale_and_zero_point([1, 2], 1, 0), "TypeError", "an array");
   });
 
+  it("do not take shapes for alike that only begin alike", () => {
+    const [a, b] = [torch.zeros(1, 1, 1, 1, 2, 3), torch.ones(1, 1, 1, 1, 3, 2)];
+    raises(() => quantization_error(a, b), "ValueError");
+    raises(() => quantization_error(a, b.double()), "ValueError");
+  });
+
   it("refuse bools where PyTorch subtracts them, and so does quantization_error", () => {
     const q = torch.tensor([1, 2], { dtype: torch.int8 });
     raises(() => linear_dequantization(q, 1, false), "RuntimeError", "a number");

@@ -209,6 +209,14 @@ describe("calculateQParams", () => {
 });
 
 describe("HistogramObserver", () => {
+  it("takes 7 symmetric bits of quint8, as PyTorch's does", () => {
+    const observer = new HistogramObserver({ qscheme: "per_tensor_symmetric", reduceRange: true });
+    observer.observe(tensor([-3, 1, 2, 5]));
+    observer.observe(tensor([7, 1]));
+    const { scale, zeroPoint } = observer.calculateQParams();
+    assert.deepEqual([...scale.data, ...zeroPoint.data], [Math.fround(0.11015932), 128]);
+  });
+
   const all = cases("histogram");
 
   it("covers all cases", () => {
@@ -492,6 +500,24 @@ describe("the state of an observer", () => {
       "PerChannelMinMaxObserver(min_val=tensor([1.]), max_val=tensor([2.]))",
     );
     assert.equal(String(new PlaceholderObserver()), "PlaceholderObserver()");
+  });
+
+  it("prints lists of several lines below its name, as PyTorch's modules do", () => {
+    const many = new PerChannelMinMaxObserver();
+    many.observe(
+      tensor(
+        Float32Array.from({ length: 18 }, (_, i) => i / 3),
+        [18, 1],
+      ),
+    );
+    assert.equal(
+      String(many),
+      `PerChannelMinMaxObserver(
+  min_val=tensor([0.0000, 0.3333, 0.6667, 1.0000, 1.3333, 1.6667, 2.0000, 2.3333, 2.6667,
+          3.0000, 3.3333, 3.6667, 4.0000, 4.3333, 4.6667, 5.0000, 5.3333, 5.6667]), max_val=tensor([0.0000, 0.3333, 0.6667, 1.0000, 1.3333, 1.6667, 2.0000, 2.3333, 2.6667,
+          3.0000, 3.3333, 3.6667, 4.0000, 4.3333, 4.6667, 5.0000, 5.3333, 5.6667])
+)`,
+    );
   });
 
   it("prints the same in Node's console, and not what it is made of", () => {

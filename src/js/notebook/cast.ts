@@ -179,11 +179,14 @@ export function checkedScalarStorage(where: string, value: Scalar, to: DType): S
     return cast(BigInt64Array.of(whole), dtypes.int64, to);
   }
   const out = scalarStorage(value, to);
-  if (to === dtypes.float32 && !Number.isFinite(out[0]) && Number.isFinite(Number(value))) {
+  if (to === dtypes.float32 && Number.isFinite(Number(value)) && isBeyondFloat32(Number(value))) {
     throw doesNotFit(where, value, to);
   }
   return out;
 }
+
+/** Also what would be rounded to the largest float32: PyTorch compares before it rounds. */
+const isBeyondFloat32 = (value: number): boolean => Math.abs(value) > (2 - 2 ** -23) * 2 ** 127;
 
 /**
  * Stores Python numbers in a given dtype. Ints and, in an integer dtype, floats are checked as by

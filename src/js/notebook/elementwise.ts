@@ -193,8 +193,10 @@ export function addScaled(
         `got ${alpha}`,
     );
   }
-  const given = checkedScalarStorage(where, alpha, type)[0];
-  const factor = name === "sub" ? -given : given;
+  // PyTorch adds -alpha times b, and that is what has to fit.
+  const isNegated = name === "sub" && isInt(alpha);
+  const given = checkedScalarStorage(where, isNegated ? -BigInt(alpha) : alpha, type)[0];
+  const factor = name === "sub" && !isNegated ? -given : given;
   const by = Number(factor);
   let add: NumberBinary = (x, y) => x + Math.imul(by, y);
   if (type === dtypes.bool) add = (x, y) => x | (y & by);
@@ -553,8 +555,8 @@ export function clamp(
 }
 
 /**
- * Raises to a power that is a number: 2, 3 and -2 by multiplying, 0.5 by a square root, as PyTorch
- * does. Other powers of floats use the engine's Math.pow, whose last bit is not defined.
+ * Raises to a power that is a number: 2, 3 and -2 by multiplying, 0.5 and -0.5 by a square root, as
+ * PyTorch does. Other powers of floats use the engine's Math.pow, whose last bit is not defined.
  *
  * @throws {RangeError} RuntimeError for a negative power of integers, and for one that does not fit
  *   in their dtype
@@ -567,6 +569,7 @@ export function power(where: string, view: View, exponent: Scalar): View {
     const by = Number(exponent);
     if (by === 2) return unary(where, "square", base);
     if (by === 0.5) return unary(where, "sqrt", base);
+    if (by === -0.5) return unary(where, "reciprocal", unary(where, "sqrt", base));
     if (by === -1) return unary(where, "reciprocal", base);
     if (by === -2) return unary(where, "reciprocal", unary(where, "square", base));
     if (by === 3) return binary(where, "mul", unary(where, "square", base), base);

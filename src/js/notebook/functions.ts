@@ -3,7 +3,8 @@
 // Each is written out in its comment as the notebooks have it. float32 tensors are computed by the
 // core in one pass; other dtypes take the same steps one by one, as tensor operations.
 
-import { show } from "../show.js";
+import { sameShape } from "../check.js";
+import { show, showShape } from "../show.js";
 import { bindArguments, hasKeyword } from "./arguments.js";
 import { cast, fromInt64, isInt, isScalar, type Scalar, scalarStorage } from "./cast.js";
 import * as core from "./core.js";
@@ -621,7 +622,7 @@ function quantizePerGroup(
   dtype: DType,
 ): Tuple<[Tensor, Tensor]> {
   const { shape } = tensor;
-  const text = show([...shape]);
+  const text = showShape(shape);
   if (shape.length < 2) {
     throw pythonError(
       "IndexError",
@@ -715,9 +716,10 @@ export function quantization_error(...args: unknown[]): number {
       `${where}: both must be tensors, got ${show(original)} and ${show(dequantized)}`,
     );
   }
-  const [aShape, bShape] = [shapeText(original), shapeText(dequantized)];
-  if (aShape !== bShape) {
-    throw pythonError("ValueError", `${where}: the shapes differ: ${aShape} and ${bShape}`);
+  const shapes = [original, dequantized].map((each) => (each instanceof Tensor ? each.shape : []));
+  if (!sameShape(shapes[0], shapes[1])) {
+    const texts = shapes.map(showShape).join(" and ");
+    throw pythonError("ValueError", `${where}: the shapes differ: ${texts}`);
   }
   const a = checkTensor(where, "original_tensor", original);
   const b = checkTensor(where, "dequantized_tensor", dequantized);
@@ -751,10 +753,6 @@ export function quantization_error(...args: unknown[]): number {
 
 function kindOf(value: unknown): unknown {
   return typeof value === "object" && value !== null ? Object.getPrototypeOf(value) : typeof value;
-}
-
-function shapeText(value: unknown): string {
-  return value instanceof Tensor ? show([...value.shape]) : "";
 }
 
 // ---------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 // torch.nn.functional.linear.
 
-import { show } from "../show.js";
+import { sameShape } from "../check.js";
+import { showShape } from "../show.js";
 import * as core from "./core.js";
 import { dtypes } from "./dtype.js";
 import { pythonError } from "./errors.js";
@@ -39,7 +40,7 @@ export function linear(
   if (xShape.length === 0 || (wShape.length !== 1 && wShape.length !== 2) || wShape.at(-1) !== k) {
     throw pythonError(
       "RuntimeError",
-      `${where}: input of shape ${show([...xShape])} and weight of shape ${show([...wShape])} do ` +
+      `${where}: input of shape ${showShape(xShape)} and weight of shape ${showShape(wShape)} do ` +
         "not fit: they must be [..., K] and [N, K]",
     );
   }
@@ -58,11 +59,21 @@ export function linear(
     };
     core.linear(where, operands, out.storage as Float32Array);
     const result = tensorOf(out);
-    return bias && !isPlainBias ? result.add(bias) : result;
+    return bias && !isPlainBias ? added(where, result, bias) : result;
   }
   multiply(viewOf(input), viewOf(weight), sizes, out);
   const result = tensorOf(out);
-  return bias ? result.add(bias) : result;
+  return bias ? added(where, result, bias) : result;
+}
+
+/** A result and a bias that is repeated for it, not the other way round. */
+function added(where: string, result: Tensor, bias: Tensor): Tensor {
+  const sum = result.add(bias);
+  if (sameShape(sum.shape, result.shape)) return sum;
+  throw pythonError(
+    "RuntimeError",
+    `${where}: bias of shape ${showShape(bias.shape)} does not stretch to ${showShape(result.shape)}`,
+  );
 }
 
 function multiply(

@@ -1,7 +1,8 @@
 // torch.Tensor: an n-dimensional array of one dtype, with PyTorch's methods.
 
+import { sameShape } from "../check.js";
 import { formatTensor } from "../print.js";
-import { show } from "../show.js";
+import { show, showShape } from "../show.js";
 import {
   bindArguments,
   bindMethods,
@@ -500,7 +501,7 @@ export class Tensor {
     if (lead < 0 || !fits) {
       throw pythonError(
         "RuntimeError",
-        `Tensor.expand: a tensor of shape ${show([...shape])} does not stretch to ${show(given)}`,
+        `Tensor.expand: a tensor of shape ${showShape(shape)} does not stretch to ${show(given)}`,
       );
     }
     return tensorOf(stretch(this.#view, target));
@@ -911,20 +912,14 @@ export class Tensor {
   }
 
   /**
-   * Whether another tensor has the same shape and the same values.
-   * @throws {RangeError} RuntimeError if the dtypes differ
+   * Whether another tensor has the same shape and the same values, of whatever dtype.
+   *
+   * Source: torch.equal.
    */
   equal(other: Tensor | Other<Tensor>): boolean;
   equal(given: unknown): boolean {
     const other = checkTensor("Tensor.equal", "other", given);
-    if (this.dtype !== other.dtype) {
-      throw pythonError(
-        "RuntimeError",
-        `Tensor.equal: both tensors must have the same dtype, got ${this.dtype} and ${other.dtype}`,
-      );
-    }
-    const { shape } = this.#view;
-    if (show([...shape]) !== show([...other.shape])) return false;
+    if (!sameShape(this.shape, other.shape)) return false;
     return everyElement(binary("Tensor.equal", "eq", this.#view, viewOf(other)));
   }
 
@@ -965,11 +960,11 @@ export class Tensor {
         `${where}: the result is ${result.dtype}, which does not go into a tensor of ${this.dtype}`,
       );
     }
-    if (countOf(result.#view.shape) !== this.numel() || result.ndim !== this.ndim) {
+    if (!sameShape(result.shape, this.shape)) {
       throw pythonError(
         "RuntimeError",
-        `${where}: the result has shape ${show([...result.shape])}, the tensor ` +
-          show([...this.shape]),
+        `${where}: the result has shape ${showShape(result.shape)}, the tensor ` +
+          showShape(this.shape),
       );
     }
     assign(where, this.#view, result);
@@ -1097,7 +1092,6 @@ export function division(where: string, input: unknown, other: unknown, mode?: u
 
 /** Fills a view with a value, converted to its dtype and stretched to its shape. */
 function assign(where: string, target: View, value: unknown): void {
-  const count = countOf(target.shape);
   if (isScalar(value)) {
     const one = checkedScalarStorage(where, value, target.dtype);
     const single = { ...rowMajorView(one, target.dtype, []), strides: [] };
@@ -1115,11 +1109,11 @@ function assign(where: string, target: View, value: unknown): void {
     strides: source.strides.slice(dropped),
   };
   const joint = broadcast(where, trimmed.shape, target.shape);
-  if (joint.length !== target.shape.length || countOf(joint) !== count) {
+  if (!sameShape(joint, target.shape)) {
     throw pythonError(
       "RuntimeError",
-      `${where}: a value of shape ${show([...source.shape])} does not fit into shape ` +
-        show([...target.shape]),
+      `${where}: a value of shape ${showShape(source.shape)} does not fit into shape ` +
+        showShape(target.shape),
     );
   }
   const values = elements(stretch(trimmed, target.shape));

@@ -1,6 +1,6 @@
 // The part of torch that the notebooks use, and what belongs beside it.
 
-import { show } from "../show.js";
+import { show, showShape } from "../show.js";
 import {
   bindArguments,
   bindFunction,
@@ -142,7 +142,7 @@ function checkSource(where: string, source: View | TypedSource): View {
   if (countOf(sizes) !== storage.length) {
     throw pythonError(
       "ValueError",
-      `${where}: ${storage.length} values do not fill shape ${show([...shape])}`,
+      `${where}: ${storage.length} values do not fill shape ${showShape(shape)}`,
     );
   }
   const found = Object.values(dtypes).find(
@@ -338,7 +338,14 @@ function arange(...args: unknown[]): Tensor {
   // PyTorch counts in float64, of numbers as they were given, but for int64.
   const [first, end, step] = dtype === dtypes.int64 ? [from, to, by] : exact;
   const count = Math.max(Math.ceil((end - first) / step), 0);
-  const values = Float64Array.from({ length: count }, (_, i) => from + by * i);
+  const lanes = 8;
+  const vectors = dtype === dtypes.float32 ? count - (count % (2 * lanes)) : 0;
+  const values = Float64Array.from({ length: count }, (_, i) => {
+    if (i >= vectors) return from + by * i;
+    // Float32 in vectors: each starts at a rounded value of its own.
+    const lane = i % lanes;
+    return Math.fround(from + by * (i - lane)) + lane * by;
+  });
   return tensorOf(rowMajorView(cast(values, dtypes.float64, dtype), dtype, [count]));
 }
 
