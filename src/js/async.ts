@@ -14,6 +14,7 @@ import { checkMeasured, type Metric } from "./error.js";
 import { activeCore } from "./init.js";
 import { checkLinear, inputsOf, type LinearOptions } from "./linear.js";
 import {
+  type AnyQuantizeOptions,
   CHOOSE_OPTIONS,
   type ChooseQParamsOptions,
   checkQuantized,
@@ -159,15 +160,7 @@ export async function dequantizeAsync(
  */
 export async function fakeQuantizeAsync(
   x: TensorInput,
-  options?: QuantizeOptions<
-    DType,
-    number | undefined,
-    number | undefined,
-    QParamInput | undefined,
-    QParamInput | undefined
-  > &
-    OutOption &
-    AsyncOptions,
+  options?: AnyQuantizeOptions & OutOption & AsyncOptions,
 ): Promise<Tensor> {
   const where = "fakeQuantizeAsync";
   const core = activeCore(where);

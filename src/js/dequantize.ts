@@ -1,16 +1,15 @@
 // integer values + qparams -> tensor.
 
 import { checkOptions, checkTensor, type TensorInput } from "./check.js";
-import { DTYPES, type DType } from "./dtype.js";
+import { DTYPES } from "./dtype.js";
 import { applyQParams, runChoose } from "./elementwise.js";
 import { activeCore } from "./init.js";
 import {
+  type AnyQuantizeOptions,
   arraysOf,
   checkQuantized,
   checkQuantizeOptions,
-  type QParamInput,
   type QuantizedTensorInput,
-  type QuantizeOptions,
 } from "./qparams.js";
 import { checkQTensor, looksTorchQuantized, type TorchQuantizedTensorInput } from "./qtensor.js";
 import { quantizeOptions } from "./quantize.js";
@@ -84,17 +83,7 @@ export function dequantize(
  * @throws {TypeError|RangeError} what `quantize` throws
  * @example fakeQuantize(tensor([0.3, 0.9]), { scale: 0.5 }).data // Float32Array [0.5, 1]
  */
-export function fakeQuantize(
-  x: TensorInput,
-  options?: QuantizeOptions<
-    DType,
-    number | undefined,
-    number | undefined,
-    QParamInput | undefined,
-    QParamInput | undefined
-  > &
-    OutOption,
-): Tensor {
+export function fakeQuantize(x: TensorInput, options?: AnyQuantizeOptions & OutOption): Tensor {
   const where = "fakeQuantize";
   const core = activeCore(where);
   const { data, shape, size } = checkTensor(where, "x", x);

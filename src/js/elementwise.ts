@@ -57,7 +57,7 @@ export function applyQParams(
 }
 
 /** The same for values that the heap takes at once. */
-export function applyTile(
+function applyTile(
   core: Core,
   where: string,
   operation: Elementwise,

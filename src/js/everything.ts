@@ -92,6 +92,7 @@ export {
   WeightOnlyQConfig,
 } from "./qconfig-mapping.js";
 export {
+  type AnyQuantizeOptions,
   type ChooseQParamsOptions,
   chooseQParams,
   type GranularityOf,

@@ -134,7 +134,7 @@ export class OtherThread implements Executor {
   constructor(binary: Binary | undefined) {
     const Worker = workerConstructor();
     if (Worker === undefined) throw new Error("there are no workers here");
-    // Bundlers look for this very expression; for execArgv see threads.ts.
+    // Bundlers look for this very expression; for execArgv see start-workers.ts.
     const worker = new Worker(new URL("./async-worker.js", import.meta.url), {
       type: "module",
       execArgv: [],

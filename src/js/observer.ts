@@ -147,7 +147,7 @@ const PER_CHANNEL = [
   "per_channel_affine_float_qparams",
 ] as const;
 /** All schemes. */
-export const QSCHEMES: readonly QScheme[] = [...PER_TENSOR, ...PER_CHANNEL];
+const QSCHEMES: readonly QScheme[] = [...PER_TENSOR, ...PER_CHANNEL];
 
 /** The name of a dtype. */
 export function checkObserverDType<D extends string>(

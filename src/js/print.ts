@@ -69,7 +69,7 @@ export function formatWithSuffixes(tensor: PrintableTensor, suffixes: readonly s
 }
 
 /** A shape as Python prints a tuple: "()", "(3,)", "(3, 1)". */
-export function formatShape(shape: readonly number[]): string {
+function formatShape(shape: readonly number[]): string {
   return shape.length === 1 ? `(${shape[0]},)` : `(${shape.join(", ")})`;
 }
 
@@ -233,7 +233,7 @@ function floatFormat(values: readonly number[]): Format {
  * Number.prototype.toFixed rounds exact ties up and changes notation at 1e21.
  * Examples: formatFixed(0.03125, 4) is "0.0312", formatFixed(-0, 1) is "-0.0".
  */
-export function formatFixed(value: number, digits: number): string {
+function formatFixed(value: number, digits: number): string {
   if (!Number.isFinite(value)) return formatNonFinite(value);
   const text = scaledByPowerOfTen(value, digits)
     .toString()

@@ -99,6 +99,15 @@ export function qparamsText({ dtype, axis, groupSize }: QParams): string {
   return `dtype=${dtype}${granularity}`;
 }
 
+/** What `quantize` takes beside the tensor, of any dtype and granularity. */
+export type AnyQuantizeOptions = QuantizeOptions<
+  DType,
+  number | undefined,
+  number | undefined,
+  QParamInput | undefined,
+  QParamInput | undefined
+>;
+
 /** Integer values, their shape and their qparams: all that `dequantize` needs. Plain data. */
 export interface QuantizedTensor<D extends DType = DType, G extends Granularity = Granularity>
   extends QParams<D, G> {
@@ -218,7 +227,7 @@ export function arraysOf(qparams: ScaleAndZeroPoint | undefined): NumberArray[] 
  * @param prefix    how messages name the object they were given in
  * @param isCopied  whether tensors among them are to be copied: for what outlives the call
  */
-export function checkQParams(
+function checkQParams(
   where: string,
   prefix: string,
   scale: unknown,

@@ -284,7 +284,7 @@ function checkSameScheme(
 }
 
 /** PyTorch's name for how qparams are laid out. */
-export function qschemeOf(qparams: CheckedQTensor["qparams"]): TensorQScheme {
+function qschemeOf(qparams: CheckedQTensor["qparams"]): TensorQScheme {
   if (!("axis" in qparams)) return "per_tensor_affine";
   return qparams.zeroPoints instanceof Float32Array
     ? "per_channel_affine_float_qparams"
@@ -295,7 +295,7 @@ export function qschemeOf(qparams: CheckedQTensor["qparams"]): TensorQScheme {
 const DEEPEST = 64;
 
 /** The value of a tensor of one value, in any form; undefined for anything else. */
-export function oneValue(value: unknown): number | undefined {
+function oneValue(value: unknown): number | undefined {
   let level = value;
   if (arrayName(level) === undefined && !Array.isArray(level)) {
     if (typeof level !== "object" || level === null) return undefined;

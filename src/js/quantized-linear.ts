@@ -15,7 +15,6 @@ import {
 } from "./check.js";
 import type { OutOption } from "./dequantize.js";
 import { makeDisposable } from "./disposable.js";
-import type { DType } from "./dtype.js";
 import { rangeError, typeError } from "./errors.js";
 import { activeCore } from "./init.js";
 import {
@@ -32,13 +31,12 @@ import {
 } from "./linear.js";
 import { PackedWeight, type WeightCodes } from "./packed-weight.js";
 import {
+  type AnyQuantizeOptions,
   type CheckedQuantized,
   checkQuantized,
-  type QParamInput,
   type QParams,
   QUANTIZE_OPTIONS,
   type QuantizedTensorInput,
-  type QuantizeOptions,
   qparamsResult,
   qparamsText,
 } from "./qparams.js";
@@ -49,14 +47,7 @@ import { checkGivenOut, checkTensorOut, Tensor } from "./tensor.js";
 import { Int8Layer, quantizeInt8Weight } from "./w8a8.js";
 
 /** What `new QuantizedLinear` takes: how to quantize a float weight, and how to run. */
-export interface QuantizedLinearOptions
-  extends QuantizeOptions<
-    DType,
-    number | undefined,
-    number | undefined,
-    QParamInput | undefined,
-    QParamInput | undefined
-  > {
+export interface QuantizedLinearOptions extends AnyQuantizeOptions {
   /** float32 of shape [outFeatures]. Default: none. */
   bias?: TensorInput | null | undefined;
   /**

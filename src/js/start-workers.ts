@@ -43,11 +43,13 @@ function startWorker(
     workers.push(worker);
     const timer = setTimeout(() => reject(new Error("it did not answer")), START_LIMIT);
     const stopped = (event: unknown): void => {
+      clearTimeout(timer);
       // Its part of the work is known to be nobody's from here on.
       Atomics.store(new Int32Array(shared.memory.buffer), state / 4, DEAD);
       reject(new Error(messageOf(event)));
     };
     listen(worker, "message", () => {
+      clearTimeout(timer);
       worker.unref?.();
       resolve();
     });
@@ -61,9 +63,6 @@ function startWorker(
     // Stacks grow downwards and are aligned to 16 bytes.
     const top = (stack + STACK_BYTES) & ~15;
     worker.postMessage({ ...shared, index, state, stack: top >>> 0 }, []);
-    const clear = (): void => clearTimeout(timer);
-    listen(worker, "message", clear);
-    listen(worker, "error", clear);
   });
 }
 

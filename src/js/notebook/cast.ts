@@ -63,7 +63,7 @@ export function fromInt64(value: bigint): number | bigint {
 }
 
 /** An int64 rounded once to float32; going through float64 would round twice. */
-export function int64ToFloat32(value: bigint): number {
+function int64ToFloat32(value: bigint): number {
   const number = Number(value);
   if (Number.isSafeInteger(number)) return Math.fround(number);
   // 2^53 and more: the low 16 bits are below half of float32's last bit, so one bit that says
