@@ -48,7 +48,7 @@ worker.addEventListener("fetch", (/** @type {any} */ event) => {
   if (request.method !== "GET" || !request.url.startsWith(scope)) return;
   if (request.url.startsWith(apiScope)) event.respondWith(freshOrOpened(event));
   else if (request.mode === "navigate") event.respondWith(freshOrKept(request));
-  else event.respondWith(keptOrFresh(request));
+  else event.respondWith(keptOrFresh(event));
 });
 
 /**
@@ -116,11 +116,20 @@ function notOpened() {
 }
 
 /**
- * Everything else: its name changes when its content does, so what is kept is right.
- * @param {Request} request
+ * Everything else: its name changes when its content does, so what is kept is right. What few ask for
+ * is kept from then on.
+ * @param {any} event
  */
-async function keptOrFresh(request) {
-  return (await kept(request.url)) ?? fetch(request);
+async function keptOrFresh(event) {
+  const { request } = event;
+  const found = await kept(request.url);
+  if (found) return found;
+  const fresh = await fetch(request);
+  if (fresh.ok && request.url.startsWith(`${scope}assets/`)) {
+    const copy = fresh.clone();
+    event.waitUntil(caches.open(cacheName).then((cache) => cache.put(request, copy)));
+  }
+  return fresh;
 }
 
 /** @param {string} url */

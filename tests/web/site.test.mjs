@@ -99,6 +99,37 @@ describe("Offline", () => {
   });
 });
 
+describe("What is kept on a first visit", () => {
+  it("is without the cores for threads, which are kept when they were asked for", async () => {
+    const own = await serveSite();
+    const visit = await openPage(browser, own.url);
+    const { page } = visit;
+    await page.waitForFunction(() => navigator.serviceWorker.controller !== null);
+    const kept = () =>
+      page.evaluate(async () => {
+        const [name] = (await caches.keys()).filter((each) => !each.endsWith("opened"));
+        return (await (await caches.open(name)).keys()).map(({ url }) => new URL(url).pathname);
+      });
+    const before = await kept();
+    assert.ok(before.some((path) => /\/(baseline|relaxed)-[^/]*\.js$/.test(path)));
+    assert.deepEqual(
+      before.filter((path) => path.includes("-threads-")),
+      [],
+    );
+    const [core] = readdirSync(new URL("../../dist/web/assets/", import.meta.url)).filter((name) =>
+      name.startsWith("baseline-threads-"),
+    );
+    await page.evaluate((url) => fetch(url).then((response) => response.text()), `assets/${core}`);
+    await page.waitForFunction(
+      async (url) => (await caches.match(url)) !== undefined,
+      {},
+      `assets/${core}`,
+    );
+    await visit.close();
+    await own.close();
+  });
+});
+
 describe("Offline, the API reference", () => {
   it("keeps the pages that were opened, and says so of the others", async () => {
     const own = await serveSite();

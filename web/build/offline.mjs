@@ -20,6 +20,8 @@ export function offline({ template, publicFolder }) {
         const files = [];
         for (const [name, file] of Object.entries(bundle).sort(([a], [b]) => (a < b ? -1 : 1))) {
           if (name.endsWith(".map")) continue;
+          // Cores with threads only start in pages that may share memory, and when they are asked for.
+          if (/-threads-[^/]*\.js$/.test(name)) continue;
           hash.update(name).update(file.type === "chunk" ? file.code : file.source);
           files.push(name);
         }
