@@ -9,6 +9,7 @@ import { str } from "zeropoint/notebook";
  * @property {string} [pythonType]  the exception Python raises in its place
  * @property {number} [line]        in the cell that was run, from 1
  * @property {string} [promise] the name that holds a promise where a value was meant
+ * @property {string} [near]    the name that may have been meant
  * @property {{ cell: string, line: number }} [inside]  where an earlier cell's function failed
  */
 
@@ -22,10 +23,11 @@ export function describeError(thrown, file, cellOf) {
   if (!(thrown instanceof Error)) {
     return { name: "Thrown", message: safeString(thrown) };
   }
-  const { name, message, stack, line, pythonType } = /** @type {any} */ (thrown);
+  const { name, message, stack, line, pythonType, near } = /** @type {any} */ (thrown);
   /** @type {CellError} */
   const error = { name: safeString(name), message: safeString(message) };
   if (typeof pythonType === "string") error.pythonType = pythonType;
+  if (typeof near === "string") error.near = near;
   if (typeof line === "number") return { ...error, line };
 
   const frames = [...String(stack ?? "").matchAll(/(zeropoint-cell-\d+\.js):(\d+)/g)];

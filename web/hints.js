@@ -54,17 +54,21 @@ const ELSEWHERE = [
 
 const BUILT_IN = ["print", "float", "int", "round", "plotLines", "console", "Math"];
 
+/** What Chromium, Firefox and Safari say of a name that does not exist. */
+const MISSING =
+  /^(?:(\S+) is not defined|assignment to undeclared variable (\S+)|Can't find variable: (\S+))$/;
+
 /**
  * @typedef {{ label: string, source: string }} Code
  */
 
 /**
- * @param {{ name: string, message: string, line?: number, promise?: string }} error
+ * @param {{ name: string, message: string, line?: number, promise?: string, near?: string }} error
  * @param {Code} cell     where it was met
  * @param {Code[]} cells  all cells of the notebook
  * @returns {string} a sentence, or nothing
  */
-export function hint({ name, message, line, promise }, cell, cells) {
+export function hint({ name, message, line, promise, near }, cell, cells) {
   if (promise) return `${promise} is a Promise: write await before what makes it.`;
   if (name === "SyntaxError" && line !== undefined) {
     const text = cell.source.split("\n")[line - 1] ?? "";
@@ -76,8 +80,9 @@ export function hint({ name, message, line, promise }, cell, cells) {
       [];
     return instead ? `JavaScript writes ${instead}` : "";
   }
-  const [, missing] = /^(\S+) is not defined$/.exec(message) ?? [];
-  return name === "ReferenceError" && missing ? missingName(missing, cell, cells) : "";
+  if (near) return `Did you mean ${near}?`;
+  const missing = name === "ReferenceError" ? MISSING.exec(message)?.slice(1).find(Boolean) : "";
+  return missing ? missingName(missing, cell, cells) : "";
 }
 
 /**
@@ -139,11 +144,22 @@ function escaped(name) {
  * @param {string} name
  * @param {string[]} names
  */
-function nearest(name, names) {
+export function nearest(name, names) {
   let [near, least] = ["", Math.min(2, name.length / 3) + 0.5];
   for (const each of names) {
-    const distance = editDistance(name.toLowerCase(), each.toLowerCase());
+    const [a, b] = [name.toLowerCase(), each.toLowerCase()];
+    const distance = isSwapped(a, b) ? 1 : editDistance(a, b);
     if (distance < least) [near, least] = [each, distance];
   }
   return near;
+}
+
+/**
+ * Whether two neighbouring letters have changed places: one slip, though two letters differ.
+ * @param {string} a
+ * @param {string} b
+ */
+function isSwapped(a, b) {
+  const at = [...a].findIndex((letter, i) => letter !== b[i]);
+  return at >= 0 && a.slice(0, at) + a[at + 1] + a[at] + a.slice(at + 2) === b;
 }

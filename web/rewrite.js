@@ -27,6 +27,7 @@ const CLOSING = new Set([tokTypes.braceR, tokTypes.bracketR, tokTypes.parenR]);
 export function rewriteCell(source) {
   /** @type {any[]} */
   const statements = parseCell(source).body;
+  for (const statement of statements) refuseTupleIndex(statement, source);
   const functions = statements.filter((node) => node.type === "FunctionDeclaration");
   const others = statements.filter((node) => node.type !== "FunctionDeclaration");
 
@@ -60,6 +61,35 @@ function parseCell(source) {
     const text =
       reason === "Unexpected token" ? unexpected(source.slice(pos, raisedAt), pos, tokens) : reason;
     throw Object.assign(new SyntaxError(text), { line: loc?.line });
+  }
+}
+
+/**
+ * t[0, 1] is Python's way to one value of a tensor, and in JavaScript t[1], without a word.
+ * @param {any} node
+ * @param {string} source
+ */
+function refuseTupleIndex(node, source) {
+  if (Array.isArray(node)) {
+    for (const each of node) refuseTupleIndex(each, source);
+  }
+  if (typeof node?.type !== "string") return;
+  const { type, computed, property, object } = node;
+  const isTuple = type === "MemberExpression" && computed && property.type === "SequenceExpression";
+  // In parentheses of its own a sequence is meant.
+  if (isTuple && /\[\s*$/.test(source.slice(object.end, property.start))) {
+    const text = (/** @type {any} */ { start, end }) => source.slice(start, end);
+    const name = object.type === "Identifier" ? object.name : "t";
+    const indices = property.expressions.map(text);
+    const written = `${name}[${indices.join(", ")}]`;
+    const instead = `${name}[${indices.join("][")}]`;
+    throw Object.assign(
+      new SyntaxError(`${written} is ${name}[${indices.at(-1)}] in JavaScript: write ${instead}`),
+      { line: property.loc.start.line },
+    );
+  }
+  for (const [key, value] of Object.entries(node)) {
+    if (key !== "loc" && typeof value === "object") refuseTupleIndex(value, source);
   }
 }
 

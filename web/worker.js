@@ -5,6 +5,7 @@ import * as notebook from "zeropoint/notebook";
 import { describeError } from "./cell-error.js";
 import { connectConsole } from "./console.js";
 import { loadDigits } from "./digits.js";
+import { nearest } from "./hints.js";
 import { linesPlot } from "./plots/lines.js";
 import { rewriteCell } from "./rewrite.js";
 import { createScope } from "./scope.js";
@@ -88,7 +89,8 @@ function complete(names, module) {
     get(_, name) {
       // Whoever awaits a value looks for its method then.
       if (typeof name === "string" && name !== "then" && !(name in names)) {
-        throw new TypeError(`${module} has no ${name}`);
+        const near = nearest(name, Object.keys(names));
+        throw Object.assign(new TypeError(`${module} has no ${name}`), { near });
       }
       return Reflect.get(names, name);
     },
@@ -242,9 +244,40 @@ async function runCell({ run: id, label, source, checks }) {
 /** @param {unknown} thrown */
 function describe(thrown) {
   const error = describeError(thrown, file, (name) => cellLabels.get(name));
-  const [, name] = /^([\w$]+)\.[\w$]+ is not a function$/.exec(error.message) ?? [];
-  if (name && name in scope.names && scope.names[name] instanceof Promise) error.promise = name;
+  const [, of, method] = NO_FUNCTION.exec(error.message) ?? [];
+  if (method === undefined) return error;
+  const owner = meaningOf(of);
+  if (owner instanceof Promise) error.promise = of;
+  // What a call gave back is a tensor more often than not.
+  else error.near = nearest(method, methodsOf(owner ?? notebook.torch.Tensor.prototype));
   return error;
+}
+
+/** Safari goes on with the call: "x.f is not a function. (In 'x.f()', 'x.f' is undefined)". */
+const NO_FUNCTION = /^(.+)\.([\w$]+) is not a function(?:$|\. \(In )/;
+
+/**
+ * What a cell means by a name; nothing where it is none, or one that is not to be seen from here.
+ * @param {string} name
+ */
+function meaningOf(name) {
+  try {
+    return name in scope.names ? scope.names[name] : /** @type {any} */ (globalThis)[name];
+  } catch {
+    // It is declared, and has no value yet.
+    return undefined;
+  }
+}
+
+/** @param {unknown} value */
+function methodsOf(value) {
+  /** @type {string[]} */
+  const names = [];
+  for (let each = Object(value); each && each !== Object.prototype; ) {
+    names.push(...Object.getOwnPropertyNames(each));
+    each = Object.getPrototypeOf(each);
+  }
+  return names.filter((name) => name !== "constructor" && !/^_/.test(name));
 }
 
 /**

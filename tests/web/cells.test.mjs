@@ -214,6 +214,19 @@ describe("An error", () => {
   });
 
   it("names the cell that defines what is missing", async () => {
+  it("guesses which of torch's names, or of a tensor's methods, was meant", async () => {
+    const start = 'import { torch } from "zeropoint/notebook";\nlet t = torch.tensor([1, 2]);\n';
+    for (const [source, meant] of [
+      ["torch.quantise_per_tensor(t);", "quantize_per_tensor"],
+      ["t.dvi(2);", "div"],
+      ["t.add(1).sqare();", "square"],
+    ]) {
+      const { error } = await runInFirstCell(start + source);
+      assert.match(error, new RegExp(`line 3\\s*Did you mean ${meant}\\?`), source);
+    }
+    assert.doesNotMatch((await runInFirstCell(`${start}t.zzzzzz();`)).error, /Did you mean/);
+  });
+
     await click(page, `${cell(3)} button.run`);
     await page.waitForSelector(`${cell(3)} .cell-error`);
     assert.equal(

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { hint } from "../../../web/hints.js";
+import { hint, nearest } from "../../../web/hints.js";
 
 const CELLS = [
   { label: "Cell 1", source: 'import { torch, linear_q as q } from "zeropoint/notebook";' },
@@ -55,6 +55,27 @@ describe("hint, for a name that is not defined", () => {
     assert.equal(missing("a", "let b = 1;\n  a = b;"), instead);
     assert.match(missing("a", "a = 1;\nlet a;"), /further down/);
     assert.match(missing("a", "if (a == 1) print(2);"), /^No cell/);
+  });
+
+  it("understands the words of Firefox and Safari", () => {
+    const cell = { label: "Cell 3", source: "a = [1, 2];" };
+    for (const message of ["assignment to undeclared variable a", "Can't find variable: a"]) {
+      assert.equal(
+        hint({ name: "ReferenceError", message, line: 1 }, cell, [...CELLS, cell]),
+        "JavaScript declares a name first: let a = …",
+      );
+    }
+  });
+
+  it("guesses what was meant where the worker knows the names, two letters swapped among them", () => {
+    const error = { name: "TypeError", message: "x.dvi is not a function", near: "div" };
+    assert.equal(hint(error, CELLS[0], CELLS), "Did you mean div?");
+    assert.equal(nearest("dvi", ["dim", "div", "add"]), "div");
+    assert.equal(
+      nearest("quantise_per_tensor", ["tensor", "quantize_per_tensor"]),
+      "quantize_per_tensor",
+    );
+    assert.equal(nearest("xyz", ["dim", "div", "add"]), "");
   });
 
   it("says that cells run in a worker", () => {

@@ -215,4 +215,23 @@ describe("compare", () => {
       { kind: "same", text: "c" },
     ]);
   });
+
+  it("refuses a tuple as an index, which is the last of its values in JavaScript", () => {
+    const refused = (source) => {
+      try {
+        rewriteCell(source);
+      } catch ({ name, message, line }) {
+        return `${name} in line ${line}: ${message}`;
+      }
+    };
+    assert.equal(
+      refused("1;\nprint(t[0, 1]);"),
+      "SyntaxError in line 2: t[0, 1] is t[1] in JavaScript: write t[0][1]",
+    );
+    assert.match(refused("x.y[i, j + 1, 2] = 3;"), /write t\[i\]\[j \+ 1\]\[2\]$/);
+    assert.match(refused("function f(a) { return () => a[0, 0]; }"), /write a\[0\]\[0\]$/);
+    for (const fine of ["[0, 1]", "t[[0, 1]]", "t[(0, 1)]", "t[f(0, 1)]", "t[0], t[1]"]) {
+      assert.equal(refused(fine), undefined, fine);
+    }
+  });
 });
