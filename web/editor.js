@@ -11,6 +11,7 @@ import {
 import { EditorState } from "@codemirror/state";
 import { drawSelection, EditorView, keymap } from "@codemirror/view";
 import { highlightStyle } from "./highlight.js";
+import { forgetTab, wasTab } from "./last-key.js";
 
 /**
  * @typedef {object} EditorOptions
@@ -35,6 +36,8 @@ export function createEditor(options) {
     action();
     return true;
   };
+  // Whoever came by Tab only passes, until there is a change: Tab must not edit on the way through.
+  let isPassing = false;
   const view = new EditorView({
     root,
     parent: root,
@@ -62,14 +65,27 @@ export function createEditor(options) {
         EditorView.contentAttributes.of({
           "aria-label": label,
           tabindex: "0",
-          "aria-description": "Escape, then Tab, leaves the editor.",
+          "aria-description":
+            "Tab indents once the code was changed; Escape, then Tab, leaves the editor.",
         }),
         EditorView.domEventHandlers({
-          focus: (_, view) => view.setTabFocusMode(false),
+          focus(_, view) {
+            isPassing = wasTab();
+            view.setTabFocusMode(isPassing);
+          },
+          pointerdown(_, view) {
+            isPassing = false;
+            view.setTabFocusMode(false);
+          },
           beforeinput: replaceSelection,
         }),
         EditorView.updateListener.of((update) => {
-          if (update.docChanged) onChange(update.state.doc.toString());
+          if (!update.docChanged) return;
+          if (isPassing) update.view.setTabFocusMode(false);
+          isPassing = false;
+          // The editor also gets the focus when the window does, after a Tab that indented.
+          forgetTab();
+          onChange(update.state.doc.toString());
         }),
       ],
     }),

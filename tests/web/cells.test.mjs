@@ -10,6 +10,7 @@ import {
   click,
   clickInto,
   countVisible,
+  enter,
   launchBrowser,
   openNotebook,
   openPage,
@@ -474,14 +475,12 @@ describe("The keyboard alone", () => {
           key: `${element.closest("[id]")?.id} ${element.className} ${element.textContent.trim().slice(0, 20)}`,
           name: (inner.getAttribute("aria-label") ?? inner.textContent).trim(),
           shown,
-          isEditor: element.className === "editor",
         };
       });
       if (!focused) break;
       assert.ok(focused.name.length > 0, `${focused.key} has no name`);
       assert.ok(focused.shown, `${focused.key} does not show that it is focused`);
       seen.add(focused.key);
-      if (focused.isEditor) await page.keyboard.press("Escape");
       await page.keyboard.press("Tab");
     }
     const keys = [...seen].join("\n");
@@ -560,6 +559,44 @@ describe("What comes when a cell has ended", () => {
   });
 });
 
+  it("passes through an editor with Tab, which indents once the code was changed or clicked", async () => {
+    const before = await textOf(page, `${cell(1)} >>> .cm-content`);
+    const source = () => textOf(page, `${cell(1)} >>> .cm-content`);
+    const inEditor = () =>
+      page.evaluate((own) => !!document.querySelector(`${own} .editor:focus-within`), cell(1));
+    const comeByTab = async () => {
+      await page.focus(`${cell(1)} button.run`);
+      await page.keyboard.press("Tab");
+      assert.ok(await inEditor());
+    };
+    await comeByTab();
+    await page.keyboard.press("Tab");
+    assert.ok(!(await inEditor()));
+    await press(page, "Shift+Tab");
+    assert.ok(await inEditor());
+    await press(page, "Shift+Tab");
+    assert.ok(!(await inEditor()));
+    assert.equal(await source(), before);
+
+    await comeByTab();
+    await enter(page, "1");
+    await page.keyboard.press("Tab");
+    assert.ok(await inEditor());
+    assert.equal(await source(), `  1${before}`);
+
+    await page.keyboard.press("Escape");
+    await enter(page, "2");
+    await page.keyboard.press("Tab");
+    assert.ok(!(await inEditor()));
+
+    await comeByTab();
+    await clickInto(page, cell(1));
+    const clicked = await source();
+    await page.keyboard.press("Tab");
+    assert.ok(await inEditor());
+    assert.notEqual(await source(), clicked);
+  });
+
 describe("What a timer throws while its cell is waiting", () => {
   it("ends that cell, and leaves the variables as they are", async () => {
     await runInFirstCell("let kept = 1;");
@@ -585,3 +622,4 @@ describe("A forgotten await", () => {
     assert.match((await runInFirstCell("const [q, s] = later;")).error, missing);
   });
 });
+    assert.equal(await page.$(".cell[data-edited]"), null, "Tab has edited on its way");

@@ -445,7 +445,7 @@ function notebookHtml({ id, number, title, html, cells }, notebooks) {
         [
           [["Shift", "Enter"], "run the cell and go to the next"],
           [["Ctrl", "Enter"], "run the cell and stay (also Cmd+Enter)"],
-          [["Tab"], "indent the code"],
+          [["Tab"], "indent the code, once it was clicked or changed"],
           [["Esc"], "then Tab: leave the editor"],
         ].map(([keys, text]) =>
           h(
