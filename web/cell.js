@@ -22,7 +22,7 @@ import { h, toDom } from "./tree.js";
 export const EXPECTATIONS = {
   stored: { label: "Stored in the original", noun: "the stored output" },
   torch: { label: "PyTorch 2.6 prints", noun: "PyTorch 2.6" },
-  measured: { label: "Every run prints", noun: "every run" },
+  measured: { label: "Recorded from zeropoint", noun: "the recorded output" },
   rounded: { label: "Stored in the original", noun: "the stored output" },
   replaced: { label: "Stored in the original", noun: "the stored output" },
 };
@@ -33,6 +33,12 @@ export class Cell {
   /** @type {Verdict} */
   verdict = "none";
   #output = "";
+  /** What the output came from. @type {string | undefined} */
+  #ranSource;
+  /** Whether the variables behind the output are gone. */
+  #isForgotten = false;
+  /** What was shown before the cell waited for its turn. @type {[State, string]} */
+  #beforeWait = ["idle", "In [ ]"];
   /** @type {import("@codemirror/view").EditorView | undefined} */
   #editor;
   /** @type {(source: string) => void} */
@@ -139,18 +145,31 @@ export class Cell {
     if (hadFocus) view.focus();
   }
 
+  get hasFocus() {
+    return this.element.contains(document.activeElement);
+  }
+
   async focus() {
     await this.edit();
     const code = /** @type {HTMLElement | null} */ (this.code.querySelector("pre"));
     (this.#editor ?? code)?.focus();
+    this.bringIntoView();
+  }
+
+  bringIntoView() {
     this.element.scrollIntoView({ block: "nearest" });
   }
 
   restoreSource() {
-    this.#changeSource(this.originalSource);
-    this.#setEditorSource(this.source);
+    this.replaceSource(this.originalSource);
+  }
+
+  /** @param {string} source */
+  replaceSource(source) {
+    this.#changeSource(source);
+    this.#setEditorSource(source);
     const staticCode = this.code.querySelector("code");
-    if (staticCode) staticCode.textContent = this.source;
+    if (staticCode) staticCode.textContent = source;
   }
 
   /** @param {string} source */
@@ -158,6 +177,8 @@ export class Cell {
     this.source = source;
     keepSource(this.element.id, this.originalSource, source);
     this.#showEdited();
+    this.#showStale();
+    this.notebook.noteChange();
   }
 
   #showEdited() {
@@ -169,7 +190,8 @@ export class Cell {
   clear() {
     this.#setState("idle", "In [ ]");
     this.#clearOutput();
-    this.element.removeAttribute("data-stale");
+    this.#ranSource = undefined;
+    this.#showStale();
   }
 
   #clearOutput() {
@@ -178,6 +200,7 @@ export class Cell {
     this.output.replaceChildren();
     this.output.hidden = true;
     delete this.element.dataset.verdict;
+    delete this.element.dataset.comparedWith;
     this.element.querySelector(".verdict")?.remove();
     this.#showExpected(true);
     for (const item of this.checkList?.children ?? []) {
@@ -188,16 +211,30 @@ export class Cell {
 
   /** The variables behind the output are gone. */
   markStale() {
-    if (this.state === "done" || this.state === "failed") this.element.dataset.stale = "";
+    this.#isForgotten = true;
+    this.#showStale();
+  }
+
+  /** Whether the code is another than what was run. */
+  get hasChangedSinceRun() {
+    return this.#ranSource !== undefined && this.source !== this.#ranSource;
+  }
+
+  /** An output is old without its variables, and beside code that it did not come from. */
+  #showStale() {
+    const hasRun = this.#ranSource !== undefined && this.state !== "running";
+    const isStale = hasRun && (this.#isForgotten || this.hasChangedSinceRun);
+    this.element.toggleAttribute("data-stale", isStale);
   }
 
   wait() {
+    this.#beforeWait = [this.state, this.counter.textContent ?? ""];
     this.#setState("waiting", "In [*]");
   }
 
   /** Taken out of the queue before its turn. */
   unwait() {
-    if (this.state === "waiting") this.#setState("idle", "In [ ]");
+    if (this.state === "waiting") this.#setState(...this.#beforeWait);
   }
 
   /**
@@ -205,9 +242,11 @@ export class Cell {
    * @param {number} count
    */
   async run(kernel, count) {
-    this.element.removeAttribute("data-stale");
     this.#clearOutput();
     this.#setState("running", "In [*]");
+    this.#ranSource = this.source;
+    this.#isForgotten = false;
+    this.#showStale();
     try {
       const outcome = await kernel.run({
         label: this.label,
@@ -218,6 +257,7 @@ export class Cell {
       this.#finish(outcome, count);
     } catch (error) {
       if (!(error instanceof KernelGone)) throw error;
+      this.#ranSource = undefined;
       this.#setState(error.wasStopped ? "stopped" : "failed", "In [ ]");
       this.#appendMessage(
         error.wasStopped ? "Stopped" : "Cannot run",
@@ -238,6 +278,7 @@ export class Cell {
     this.#setState(error ? "failed" : "done", `In [${count}]`);
     if (error) this.#judgeFailed();
     else this.#judge(checks);
+    this.#showStale();
     makeScrollable(this.element);
   }
 
@@ -259,7 +300,10 @@ export class Cell {
         this.#setVerdict("matches", `matches ${noun}`);
         this.#showExpected(false);
       } else {
-        this.#setVerdict("differs", `differs from ${noun}`);
+        // What other code prints says nothing against this page.
+        const isOther = this.notebook.isEdited;
+        if (isOther) this.element.dataset.comparedWith = "unedited";
+        this.#setVerdict("differs", `differs from ${isOther ? "the unedited notebook" : noun}`);
         this.#showDifference();
       }
     }
@@ -291,7 +335,7 @@ export class Cell {
     const mark = h(
       "p",
       { class: "verdict" },
-      icon(isGood ? "check" : "cross"),
+      icon(isGood ? "check" : this.element.dataset.comparedWith ? "pencil" : "cross"),
       h("span", {}, text),
     );
     this.element.querySelector(".cell-result")?.append(toDom(mark));

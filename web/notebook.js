@@ -2,6 +2,7 @@
 
 import { Cell } from "./cell.js";
 import { Kernel } from "./kernel.js";
+import { h, toDom } from "./tree.js";
 
 export class Notebook {
   #kernel = new Kernel();
@@ -12,6 +13,10 @@ export class Notebook {
   #count = 0;
   /** Many cells are announced once, at the end. */
   #isMany = false;
+  /** The cell that Shift+Enter went on to. @type {Cell | undefined} */
+  #advancedTo;
+  /** What the last reset took away, until something else is changed. @type {Map<Cell, string>} */
+  #beforeReset = new Map();
 
   /**
    * @param {HTMLElement} element
@@ -31,11 +36,22 @@ export class Notebook {
     /** @param {string} name */
     const button = (name) =>
       /** @type {HTMLButtonElement} */ (toolbar.querySelector(`[data-action="${name}"]`));
-    button("run-all").addEventListener("click", () => this.runAll());
+    this.runAllButton = button("run-all");
+    this.runAllButton.addEventListener("click", () => this.runAll());
     this.stopButton = button("stop");
     this.stopButton.addEventListener("click", () => this.stop());
-    button("reset").addEventListener("click", () => this.reset());
+    const resetButton = button("reset");
+    resetButton.addEventListener("click", () => this.reset());
     this.status = /** @type {HTMLElement} */ (toolbar.querySelector(".toolbar-status"));
+    this.statusText = document.createElement("span");
+    this.status.replaceChildren(this.statusText);
+    this.undoButton = /** @type {HTMLButtonElement} */ (
+      toDom(h("button", { type: "button", class: "button", "data-action": "undo-reset" }))
+    );
+    this.undoButton.addEventListener("click", () => {
+      this.#undoReset();
+      resetButton.focus();
+    });
     toolbar.hidden = false;
     this.#showStatus();
     // What is scrolled to must not end up behind the toolbar, however many lines it has.
@@ -90,6 +106,7 @@ export class Notebook {
   runAndAdvance(cell) {
     const next = this.cells[this.cells.indexOf(cell) + 1];
     const run = this.run([cell]);
+    this.#advancedTo = next;
     next?.focus();
     return run;
   }
@@ -109,12 +126,32 @@ export class Notebook {
   async reset() {
     this.stop();
     await this.#idle;
+    const edited = this.cells.filter(({ isEdited }) => isEdited);
+    const sources = new Map(edited.map((cell) => [cell, cell.source]));
     for (const cell of this.cells) {
       cell.restoreSource();
       cell.clear();
     }
+    this.#beforeReset = sources;
     this.#showStatus();
-    this.announce("The notebook is as it was at first.");
+    const undo = sources.size > 0 ? " Undo brings your changes back." : "";
+    this.announce(`The notebook is as it was at first.${undo}`);
+  }
+
+  #undoReset() {
+    const sources = this.#beforeReset;
+    for (const [cell, source] of sources) cell.replaceSource(source);
+    this.announce("Your changes are back.");
+  }
+
+  /** A cell's code is another now. */
+  noteChange() {
+    this.#beforeReset = new Map();
+    this.#showStatus();
+  }
+
+  get isEdited() {
+    return this.cells.some(({ isEdited }) => isEdited);
   }
 
   #forgetVariables() {
@@ -137,6 +174,7 @@ export class Notebook {
       done = resolve;
     });
     let ran = 0;
+    let wasStopped = false;
     for (let cell = this.#queue.shift(); cell; cell = this.#queue.shift()) {
       this.#running = cell;
       this.#showStatus();
@@ -147,42 +185,73 @@ export class Notebook {
         for (const waiting of this.#queue.splice(0)) waiting.unwait();
         this.#forgetVariables();
       }
-      if (!this.#isMany) this.announce(cell.summary);
+      // Its output has moved the next cell down.
+      const next = this.cells[this.cells.indexOf(cell) + 1];
+      if (next && next === this.#advancedTo && next.hasFocus) next.bringIntoView();
+      // Stop has said so itself.
+      wasStopped = cell.state === "stopped";
+      if (!this.#isMany && !wasStopped) this.announce(cell.summary);
     }
     this.#running = undefined;
     this.#showStatus();
-    if (this.#isMany) this.announce(`${ran} cells ran. ${this.#tally()}`);
+    if (this.#isMany && !wasStopped) this.announce(`${ran} cells ran. ${this.#tally()}`);
     this.#isMany = false;
     done();
   }
 
   #tally() {
     /** @param {(cell: Cell) => boolean} test */
-    const count = (test) => this.cells.filter(test).length;
-    const parts = [
-      [count(({ verdict }) => verdict === "matches"), "match"],
-      [count(({ verdict }) => verdict === "holds"), "hold"],
-      [count(({ verdict }) => verdict === "differs" || verdict === "violated"), "differ"],
-      [count(({ state, verdict }) => state === "failed" && verdict === "none"), "failed"],
-    ];
-    return parts
-      .filter(([number]) => /** @type {number} */ (number) > 0)
-      .map(([number, text]) => `${number} ${text}`)
+    const count = (test) =>
+      this.cells.filter((cell) => !cell.hasChangedSinceRun).filter(test).length;
+    const matching = count(({ verdict }) => verdict === "matches");
+    const compared = matching + count(({ verdict }) => verdict === "differs");
+    const holding = count(({ verdict }) => verdict === "holds");
+    const checked = holding + count(({ verdict }) => verdict === "violated");
+    const failed = count(({ state }) => state === "failed");
+    /** @type {(good: number, all: number, one: string, many: string) => string} */
+    const of = (good, all, one, many) =>
+      all === 1 && good === 1 ? `1 ${one}` : `${good} of ${all} ${many}`;
+    return [
+      compared > 0 && of(matching, compared, "output matches", "outputs match"),
+      checked > 0 && of(holding, checked, "check holds", "checks hold"),
+      failed > 0 && `${failed} failed`,
+    ]
+      .filter(Boolean)
       .join(", ");
   }
 
   #showStatus() {
     const ran = this.cells.filter(({ state }) => state === "done" || state === "failed").length;
     this.element.toggleAttribute("data-running", this.#running !== undefined);
-    if (this.stopButton) this.stopButton.disabled = !this.#running;
-    if (!this.status) return;
+    if (this.stopButton) {
+      // A button that is disabled loses the focus.
+      const hadFocus = document.activeElement === this.stopButton;
+      if (hadFocus && !this.#running) this.runAllButton?.focus();
+      this.stopButton.disabled = !this.#running;
+    }
+    if (!this.statusText) return;
+    const canUndo = this.#beforeReset.size > 0;
     if (this.#running) {
-      this.status.textContent = `Running ${this.#running.label} …`;
+      this.statusText.textContent = `Running ${this.#running.label} …`;
     } else if (ran === 0) {
-      this.status.textContent = `${this.cells.length} cells`;
+      this.statusText.textContent = canUndo ? "Reset. " : `${this.cells.length} cells`;
     } else {
       const tally = this.#tally();
-      this.status.textContent = `${ran} of ${this.cells.length} cells ran${tally ? `: ${tally}` : ""}`;
+      const cells = ran === 1 ? "1 cell" : `${ran} cells`;
+      this.statusText.textContent = `${cells} ran${tally ? `; ${tally}` : ""} `;
     }
+    this.#showUndo(canUndo, ran === 0 && !this.#running ? "Undo" : "Undo reset");
+  }
+
+  /**
+   * @param {boolean} canUndo
+   * @param {string} text
+   */
+  #showUndo(canUndo, text) {
+    const button = this.undoButton;
+    if (!button) return;
+    if (button.textContent !== text) button.textContent = text;
+    if (!canUndo) button.remove();
+    else if (!button.isConnected) this.status?.append(button);
   }
 }

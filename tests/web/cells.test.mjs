@@ -214,7 +214,6 @@ describe("An error", () => {
     assert.match(error, /TypeError torch has no int9.*line 2/);
   });
 
-  it("names the cell that defines what is missing", async () => {
   it("guesses which of torch's names, or of a tensor's methods, was meant", async () => {
     const start = 'import { torch } from "zeropoint/notebook";\nlet t = torch.tensor([1, 2]);\n';
     for (const [source, meant] of [
@@ -228,6 +227,7 @@ describe("An error", () => {
     assert.doesNotMatch((await runInFirstCell(`${start}t.zzzzzz();`)).error, /Did you mean/);
   });
 
+  it("names the cell that defines what is missing", async () => {
     await click(page, `${cell(3)} button.run`);
     await page.waitForSelector(`${cell(3)} .cell-error`);
     assert.equal(
@@ -290,6 +290,44 @@ describe("Stop", () => {
     assert.equal(cells.filter(({ verdict }) => verdict === "matches").length, 7);
   });
 
+  it("leaves what has not had its turn as it was, but for its variables", async () => {
+    await runAll(page);
+    await typeInto(page, cell(2), "while (true) {}");
+    await click(page, ".view[data-current] [data-action='run-all']");
+    await page.waitForSelector(`${cell(2)}[data-state="running"]`);
+    await click(page, ".view[data-current] [data-action='stop']");
+    await waitUntilIdle(page);
+    await page.waitForSelector(`${cell(18)}[data-stale][data-state="done"]`);
+    assert.equal(await textOf(page, `${cell(18)} .cell-counter`), "In [18]");
+    assert.equal(await textOf(page, `${cell(18)} .verdict`), "matches PyTorch 2.6");
+  });
+
+  it("hands the focus to Run all, and is announced once", async () => {
+    await page.evaluate(() => {
+      window.announced = [];
+      const region = document.getElementById("announcements");
+      new MutationObserver(() => {
+        if (region.textContent) window.announced.push(region.textContent);
+      }).observe(region, { childList: true, characterData: true, subtree: true });
+    });
+    const stop = async (start) => {
+      await typeInto(page, cell(1), "while (true) {}");
+      await start();
+      await page.waitForSelector(`${cell(1)}[data-state="running"]`);
+      await page.focus(".view[data-current] [data-action='stop']");
+      await press(page, "Enter");
+      await waitUntilIdle(page);
+      assert.equal(await page.evaluate(() => document.activeElement.dataset.action), "run-all");
+      // Announcements are made after 50 milliseconds.
+      await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 300)));
+      assert.deepEqual(await page.evaluate(() => window.announced.splice(0)), [
+        "Stopped. The variables of this notebook are gone.",
+      ]);
+    };
+    await stop(() => press(page, "Mod+Enter"));
+    await stop(() => click(page, ".view[data-current] [data-action='run-all']"));
+  });
+
   it("marks earlier outputs as old, because their variables are gone", async () => {
     await runInFirstCell("let kept = 1;");
     await typeInto(page, cell(2), "while (true) {}");
@@ -311,7 +349,11 @@ describe("Editing", () => {
     await typeInto(page, cell(18), "dequantized_tensor.sub(test_tensor).abs().mean();");
     await press(page, "Mod+Enter");
     await page.waitForSelector(`${cell(18)}[data-verdict="differs"]`);
-    assert.equal(await textOf(page, `${cell(18)} .verdict`), "differs from PyTorch 2.6");
+    assert.equal(await textOf(page, `${cell(18)} .verdict`), "differs from the unedited notebook");
+    const [ink, verdict] = await page.$$eval(`${cell(18)} :is(.cell-label, .verdict)`, (all) =>
+      all.map((each) => getComputedStyle(each).color),
+    );
+    assert.equal(verdict, ink);
     const difference = await page.$$eval(`${cell(18)} .difference pre > span`, (lines) =>
       lines.map((line) => [line.className, line.textContent.trim()]),
     );
@@ -322,6 +364,69 @@ describe("Editing", () => {
     await click(page, `${cell(18)} button.run`);
     await page.waitForSelector(`${cell(18)}[data-verdict="matches"]`);
     assert.equal(await countVisible(page, `${cell(18)} button.reset-cell`), 0);
+  });
+
+  it("makes the output beside it old, until the code is again what was run", async () => {
+    await runAll(page);
+    const last = cell(18);
+    const colour = () => page.$eval(`${last} .verdict`, (each) => getComputedStyle(each).color);
+    const good = await colour();
+    assert.match(await textOf(page, ".view[data-current] .toolbar-status"), /; 7 of 7 outputs/);
+    await clickInto(page, last);
+    await enter(page, "1");
+    await page.waitForSelector(`${last}[data-stale][data-verdict="matches"]`);
+    assert.notEqual(await colour(), good);
+    assert.match(await textOf(page, ".view[data-current] .toolbar-status"), /; 6 of 6 outputs/);
+    await press(page, "Backspace");
+    await page.waitForSelector(`${last}:not([data-stale])`);
+    assert.equal(await colour(), good);
+    await enter(page, "1");
+    await page.waitForSelector(`${last}[data-stale]`);
+    await press(page, "Mod+Enter");
+    await page.waitForSelector(`${last}[data-state="failed"]:not([data-stale])`);
+  });
+
+  it("elsewhere in the notebook is why an output differs", async () => {
+    await typeInto(page, cell(4), "let scale = 3.6; let zero_point = -70;");
+    await runAll(page);
+    await page.waitForSelector(`${cell(6)}[data-verdict="differs"]`);
+    assert.equal(await textOf(page, `${cell(6)} .verdict`), "differs from the unedited notebook");
+  });
+
+  it("comes back after Reset notebook by Undo, until something else is changed", async () => {
+    const status = ".view[data-current] .toolbar-status";
+    const undo = `${status} [data-action="undo-reset"]`;
+    const reset = async () => {
+      await page.$eval("#announcements", (region) => region.replaceChildren());
+      await click(page, ".view[data-current] [data-action='reset']");
+      await page.waitForFunction(() =>
+        document.getElementById("announcements").textContent.includes("as it was at first"),
+      );
+    };
+    await reset();
+    assert.equal(await page.$(undo), null);
+    await typeInto(page, cell(1), "6 * 7");
+    await typeInto(page, cell(2), "43");
+    await reset();
+    assert.equal(await textOf(page, status), "Reset. Undo");
+    assert.match(await textOf(page, "#announcements"), /Undo brings your changes back/);
+    assert.equal(await page.$(".cell[data-edited]"), null);
+    await page.focus(undo);
+    await press(page, "Enter");
+    await page.waitForFunction(
+      () => document.getElementById("announcements").textContent === "Your changes are back.",
+    );
+    assert.equal(await textOf(page, `${cell(1)} >>> .cm-content`), "6 * 7");
+    assert.equal(await textOf(page, `${cell(2)} >>> .cm-content`), "43");
+    assert.equal(await page.$(undo), null);
+    assert.equal(await page.evaluate(() => document.activeElement.dataset.action), "reset");
+
+    await reset();
+    await page.waitForSelector(undo);
+    await runAll(page);
+    assert.match(await textOf(page, undo), /^Undo reset$/);
+    await typeInto(page, cell(3), "44");
+    assert.equal(await page.$(undo), null);
   });
 
   it("is undone for all cells by Reset notebook, which also starts a fresh worker", async () => {
@@ -456,6 +561,44 @@ describe("The keyboard alone", () => {
     assert.ok(!(await inEditor()));
   });
 
+  it("passes through an editor with Tab, which indents once the code was changed or clicked", async () => {
+    const before = await textOf(page, `${cell(1)} >>> .cm-content`);
+    const source = () => textOf(page, `${cell(1)} >>> .cm-content`);
+    const inEditor = () =>
+      page.evaluate((own) => !!document.querySelector(`${own} .editor:focus-within`), cell(1));
+    const comeByTab = async () => {
+      await page.focus(`${cell(1)} button.run`);
+      await page.keyboard.press("Tab");
+      assert.ok(await inEditor());
+    };
+    await comeByTab();
+    await page.keyboard.press("Tab");
+    assert.ok(!(await inEditor()));
+    await press(page, "Shift+Tab");
+    assert.ok(await inEditor());
+    await press(page, "Shift+Tab");
+    assert.ok(!(await inEditor()));
+    assert.equal(await source(), before);
+
+    await comeByTab();
+    await enter(page, "1");
+    await page.keyboard.press("Tab");
+    assert.ok(await inEditor());
+    assert.equal(await source(), `  1${before}`);
+
+    await page.keyboard.press("Escape");
+    await enter(page, "2");
+    await page.keyboard.press("Tab");
+    assert.ok(!(await inEditor()));
+
+    await comeByTab();
+    await clickInto(page, cell(1));
+    const clicked = await source();
+    await page.keyboard.press("Tab");
+    assert.ok(await inEditor());
+    assert.notEqual(await source(), clicked);
+  });
+
   it("reaches every control, each with a name and a visible focus", async () => {
     await runAll(page);
     const seen = new Set();
@@ -483,6 +626,7 @@ describe("The keyboard alone", () => {
       seen.add(focused.key);
       await page.keyboard.press("Tab");
     }
+    assert.equal(await page.$(".cell[data-edited]"), null, "Tab has edited on its way");
     const keys = [...seen].join("\n");
     for (const name of [
       "button run ",
@@ -496,6 +640,31 @@ describe("The keyboard alone", () => {
     }
   });
 
+  it("sees the cell that Shift+Enter goes on to, however much room the output takes", async () => {
+    await page.setViewport({ width: 1280, height: 800 });
+    // At the top of a page no browser keeps what is seen in its place, and some do nowhere.
+    await page.evaluate(() => {
+      document.documentElement.style.overflowAnchor = "none";
+    });
+    await typeInto(
+      page,
+      cell(1),
+      "await new Promise((done) => setTimeout(done, 1500));\nfor (let i = 0; i < 60; i++) print(i);",
+    );
+    await press(page, "Shift+Enter");
+    await page.waitForSelector(`${cell(2)} .editor:focus-within`);
+    await page.waitForSelector(`${cell(1)}[data-state="done"]`);
+    // Smoothly, or at once: in the end the head of the cell is on the screen.
+    await page.waitForFunction(
+      (selector) => {
+        const { top } = document.querySelector(selector).getBoundingClientRect();
+        return top > 0 && top < innerHeight;
+      },
+      { timeout: 10_000 },
+      `${cell(2)} .cell-head`,
+    );
+  });
+
   it("is told what happened by a polite announcement", async () => {
     await clickInto(page, cell(1));
     await press(page, "Shift+Enter");
@@ -504,7 +673,9 @@ describe("The keyboard alone", () => {
     );
     await runAll(page);
     await page.waitForFunction(() =>
-      document.getElementById("announcements").textContent.includes("18 cells ran. 7 match"),
+      document
+        .getElementById("announcements")
+        .textContent.includes("18 cells ran. 7 of 7 outputs match"),
     );
     assert.equal(await attributeOf(page, "#announcements", "aria-live"), "polite");
   });
@@ -559,44 +730,6 @@ describe("What comes when a cell has ended", () => {
   });
 });
 
-  it("passes through an editor with Tab, which indents once the code was changed or clicked", async () => {
-    const before = await textOf(page, `${cell(1)} >>> .cm-content`);
-    const source = () => textOf(page, `${cell(1)} >>> .cm-content`);
-    const inEditor = () =>
-      page.evaluate((own) => !!document.querySelector(`${own} .editor:focus-within`), cell(1));
-    const comeByTab = async () => {
-      await page.focus(`${cell(1)} button.run`);
-      await page.keyboard.press("Tab");
-      assert.ok(await inEditor());
-    };
-    await comeByTab();
-    await page.keyboard.press("Tab");
-    assert.ok(!(await inEditor()));
-    await press(page, "Shift+Tab");
-    assert.ok(await inEditor());
-    await press(page, "Shift+Tab");
-    assert.ok(!(await inEditor()));
-    assert.equal(await source(), before);
-
-    await comeByTab();
-    await enter(page, "1");
-    await page.keyboard.press("Tab");
-    assert.ok(await inEditor());
-    assert.equal(await source(), `  1${before}`);
-
-    await page.keyboard.press("Escape");
-    await enter(page, "2");
-    await page.keyboard.press("Tab");
-    assert.ok(!(await inEditor()));
-
-    await comeByTab();
-    await clickInto(page, cell(1));
-    const clicked = await source();
-    await page.keyboard.press("Tab");
-    assert.ok(await inEditor());
-    assert.notEqual(await source(), clicked);
-  });
-
 describe("What a timer throws while its cell is waiting", () => {
   it("ends that cell, and leaves the variables as they are", async () => {
     await runInFirstCell("let kept = 1;");
@@ -622,4 +755,3 @@ describe("A forgotten await", () => {
     assert.match((await runInFirstCell("const [q, s] = later;")).error, missing);
   });
 });
-    assert.equal(await page.$(".cell[data-edited]"), null, "Tab has edited on its way");

@@ -22,7 +22,7 @@ import { pageHtml, readPages } from "./pages.mjs";
 const OUTPUT_LABELS = {
   stored: "Stored in the original",
   torch: "PyTorch 2.6 prints",
-  measured: "Every run prints",
+  measured: "Recorded from zeropoint",
   rounded: "Stored in the original, which had more digits to compute with",
   replaced: "Stored in the original: an error. Here the plot takes its place",
 };
