@@ -135,6 +135,13 @@ const theme = EditorView.theme({
     lineHeight: "inherit",
     overflowX: "auto",
     overflowY: "hidden",
+    // As in style.css: a shade at an edge with more of a line behind it. Two pixels are the outline's.
+    background: [
+      "linear-gradient(90deg, var(--under) 40%, transparent) 2px 2px / 2rem calc(100% - 4px) no-repeat local",
+      "linear-gradient(-90deg, var(--under) 40%, transparent) calc(100% - 2px) 2px / 2rem calc(100% - 4px) no-repeat local",
+      "linear-gradient(90deg, var(--shade), transparent) 2px 2px / 0.8rem calc(100% - 4px) no-repeat scroll",
+      "linear-gradient(-90deg, var(--shade), transparent) calc(100% - 2px) 2px / 0.8rem calc(100% - 4px) no-repeat scroll",
+    ].join(", "),
   },
   ".cm-content": { padding: "var(--code-padding) 0", caretColor: "var(--ink)" },
   ".cm-line": { padding: "0 var(--code-padding)" },

@@ -325,6 +325,57 @@ describe("A screen of 360 pixels", () => {
     await visit.close();
   });
 
+  it("has a shade for the edges of all that scrolls sideways, editors included", async () => {
+    const visit = await openPage(browser, site.url, { viewport: { width: 360, height: 740 } });
+    const { page } = visit;
+    await page.evaluate(() => {
+      location.hash = "finer-granularity-in-3";
+    });
+    await page.waitForSelector('[id="finer-granularity-in-3"] .editor');
+    const boxes = await page.evaluate(() => {
+      const all = [
+        ...document.querySelectorAll(".view pre, .view .scroll-x"),
+        ...Array.from(document.querySelectorAll(".editor"), ({ shadowRoot }) =>
+          shadowRoot.querySelector(".cm-scroller"),
+        ),
+      ];
+      return all.map((box) => {
+        const { backgroundImage, backgroundAttachment } = getComputedStyle(box);
+        const gradients = backgroundImage.match(/linear-gradient/g)?.length;
+        return [box.className, gradients, backgroundAttachment.slice(0, 28)].join(" ");
+      });
+    });
+    const bare = boxes.filter((box) => !/4 local, local, scroll, scroll$/.test(box));
+    assert.ok(boxes.some((box) => box.startsWith("cm-scroller")));
+    assert.deepEqual(bare, []);
+    await visit.close();
+  });
+
+  it("keeps the parts of a number together, and lines as near as their letters", async () => {
+    const visit = await openPage(browser, site.url, { viewport: { width: 360, height: 740 } });
+    const { page } = visit;
+    await show(page, "schemes-observers-qconfig");
+    const wrapped = await page.$$eval(".view[data-current] .facts td", (cells) =>
+      cells
+        .filter((cell) => {
+          const range = document.createRange();
+          range.selectNodeContents(cell);
+          return new Set(Array.from(range.getClientRects(), ({ top }) => Math.round(top))).size > 1;
+        })
+        .map((cell) => cell.textContent),
+    );
+    assert.deepEqual(wrapped, []);
+    const { fontSize, lineHeight } = await page.$eval(
+      ".view[data-current] .cell-output pre",
+      (output) => {
+        const { fontSize, lineHeight } = getComputedStyle(output);
+        return { fontSize: Number.parseFloat(fontSize), lineHeight: Number.parseFloat(lineHeight) };
+      },
+    );
+    assert.ok(lineHeight < 1.7 * fontSize, `${lineHeight} for ${fontSize}`);
+    await visit.close();
+  });
+
   it("has room for every plot, in letters of full size", async () => {
     const visit = await openPage(browser, site.url, { viewport: { width: 360, height: 740 } });
     const { page } = visit;
@@ -376,6 +427,52 @@ describe("A screen enlarged to 200 %", () => {
     const size = (selector) =>
       page.$eval(`.view[data-current] ${selector}`, (text) => getComputedStyle(text).fontSize);
     assert.equal(await size(".cell-output pre"), await size(".cell-code"));
+    await visit.close();
+  });
+});
+
+describe("Letters of twice the size", () => {
+  it("leave nothing wider than a screen of 360 pixels, and the skip link out of sight", async () => {
+    const visit = await openPage(browser, site.url, { viewport: { width: 360, height: 740 } });
+    const { page } = visit;
+    await page.evaluate(() => {
+      document.documentElement.style.fontSize = "200%";
+    });
+    const bottom = () =>
+      page.$eval(".skip-link", (link) => Math.round(link.getBoundingClientRect().bottom));
+    assert.ok((await bottom()) <= 0, `${await bottom()} pixels of the skip link`);
+    for (const view of [...VIEWS, "measure", "digit-planes"]) {
+      await page.evaluate((hash) => {
+        location.hash = hash;
+      }, view);
+      await page.waitForSelector(`#${view}[data-current]`);
+      const [wide, room] = await page.evaluate(() => {
+        const { scrollWidth, clientWidth } = document.documentElement;
+        return [scrollWidth, clientWidth];
+      });
+      assert.equal(wide, room, view);
+    }
+    await page.focus(".skip-link");
+    await page.waitForFunction(
+      () => document.querySelector(".skip-link").getBoundingClientRect().top === 0,
+    );
+    await visit.close();
+  });
+});
+
+describe("The QConfigs of notebook 4", () => {
+  it("wrap, and are read whole on a wide screen", async () => {
+    const visit = await openPage(browser, site.url, { viewport: { width: 1280, height: 900 } });
+    const { page } = visit;
+    await show(page, "schemes-observers-qconfig");
+    for (const number of [8, 9, 10]) {
+      const own = `[id="schemes-observers-qconfig-cell-${number}"]`;
+      const cut = await page.$$eval(`${own} .cell-result pre`, (boxes) => {
+        for (const box of boxes) box.closest("details")?.setAttribute("open", "");
+        return boxes.map((box) => box.scrollWidth - box.clientWidth);
+      });
+      assert.deepEqual(cut, [0, 0], own);
+    }
     await visit.close();
   });
 });

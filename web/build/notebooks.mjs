@@ -35,6 +35,9 @@ const CELL_TAGS = {
   "replaces-error": { icon: "plus", text: "the original stored an error here" },
 };
 
+/** Tags that say nothing to the reader, only how a cell is laid out, and their classes. */
+const LAYOUT_TAGS = { wrap: "wraps" };
+
 const highlighter = tagHighlighter(
   staticTags.map(({ tag, class: name }) => ({ tag, class: name })),
 );
@@ -201,7 +204,7 @@ function cellHtml({ id, label, tags, source, output, checks }, notebook) {
     h("a", { class: "cell-label", href: `#${anchor}`, id: `${anchor}-label` }, label),
     isOriginal &&
       h("span", { class: "cell-original" }, `In [${id.slice("in-".length)}] in the original`),
-    tags.map((tag) => tagTree(tag)),
+    tags.filter((tag) => !(tag in LAYOUT_TAGS)).map((tag) => tagTree(tag)),
     h("span", { class: "cell-tools", hidden: true }),
   );
   const expected =
@@ -227,8 +230,9 @@ function cellHtml({ id, label, tags, source, output, checks }, notebook) {
       },
       checks.map(({ text }) => h("li", {}, text)),
     );
+  const layout = Object.entries(LAYOUT_TAGS).filter(([tag]) => tags.includes(tag));
   const attributes = [
-    `class="cell"`,
+    `class="${["cell", ...layout.map(([, name]) => name)].join(" ")}"`,
     `id="${anchor}"`,
     `data-cell="${id}"`,
     `data-label="${label}"`,

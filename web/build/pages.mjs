@@ -35,6 +35,8 @@ function readPage(text, id, measured) {
     if (!block) throw new Error(`${id}.md: unknown block ${name}`);
     return block(tokens[i].content.trimEnd(), ...words);
   };
+  markdown.renderer.rules.table_open = () => '<div class="scroll-x"><table>';
+  markdown.renderer.rules.table_close = () => "</table></div>";
   const tokens = markdown.parse(text, {});
   const title = tokens[1].content.split(":")[0];
   tokens[tokens.findIndex(({ type }) => type === "paragraph_open")].attrSet("class", "lead");
