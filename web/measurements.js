@@ -37,13 +37,13 @@ export function contestantName({ contestant, build, threads }) {
 }
 
 /**
- * Three digits say all that a measurement can.
+ * Two or three digits say all that a measurement can.
  * @param {number} value
  */
 export function shownNumber(value) {
   if (value >= 100) return value.toFixed(0);
   if (value >= 10) return value.toFixed(1).replace(/\.0$/, "");
-  return value >= 0.1 ? value.toPrecision(2) : value.toPrecision(1);
+  return value.toPrecision(2);
 }
 
 /** Less is better where the unit is a time. @param {string} unit */
@@ -188,7 +188,14 @@ export function elementwiseTables(results) {
         result.title.endsWith("per tensor") &&
         result.place === "arrays",
     );
-    return found.length === 0 ? [] : [measurementTable(capitalized(found[0].title), found)];
+    return found.length === 0
+      ? []
+      : [
+          measurementTable(
+            capitalized(found[0].title.replace(/^error\b/, "quantization error")),
+            found,
+          ),
+        ];
   });
 }
 

@@ -11,6 +11,7 @@ export function showCurrentView(onShow) {
   const menu = /** @type {HTMLDetailsElement | null} */ (
     document.querySelector(".contents details")
   );
+  const ownTitle = document.title;
   const isNarrow = matchMedia("(max-width: 64rem)");
 
   /** The menu is a drawer on narrow screens and always open on wide ones. */
@@ -36,7 +37,7 @@ export function showCurrentView(onShow) {
     for (const sections of document.querySelectorAll("[data-sections-of]")) {
       sections.toggleAttribute("hidden", sections.getAttribute("data-sections-of") !== view.id);
     }
-    document.title = view.dataset.title ? `${view.dataset.title} · zeropoint` : "zeropoint";
+    document.title = view.dataset.title ? `${view.dataset.title} · zeropoint` : ownTitle;
     onShow(view);
     if (isNarrow.matches) fitMenu();
     if (!isNavigation && !target && place === undefined) return;

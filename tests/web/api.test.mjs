@@ -106,6 +106,12 @@ describe("The API reference", () => {
     await close();
   });
 
+  it("is called by its name where it starts, and is not taken for the notebooks' page", async () => {
+    const { page, close } = await open("api/index.html");
+    assert.equal(await page.title(), "API reference · zeropoint");
+    await close();
+  });
+
   it("has one main part, and links that are seen without colour", async () => {
     const { page, close } = await open("api/index.html");
     assert.equal((await page.$$("main")).length, 1);

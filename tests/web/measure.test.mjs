@@ -127,6 +127,22 @@ describe("What was measured", () => {
     await plain.close();
   });
 
+  it("has small numbers with two digits, and operations by their whole names", async () => {
+    const visit = await openPage(browser, `${site.url}#measure`);
+    const tables = await visit.page.$$eval("#measure table.measurements", (found) =>
+      found.map((table) => ({
+        caption: table.caption.textContent,
+        values: Array.from(table.tBodies[0].rows, (row) => row.cells[2].firstChild.textContent),
+      })),
+    );
+    assert.ok(tables.some(({ caption }) => caption === "Quantization error per tensor"));
+    const short = tables.flatMap(({ values }) =>
+      values.filter((value) => /^0\.0*[1-9]$/.test(value)),
+    );
+    assert.deepEqual(short, []);
+    await visit.close();
+  });
+
   it("is right about the digits of its example", async () => {
     const visit = await openPage(browser, `${site.url}#digit-planes`);
     const rows = await visit.page.$$eval("#digit-planes .facts tbody tr", (found) =>

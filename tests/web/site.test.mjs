@@ -645,6 +645,42 @@ describe("Without scripts", () => {
   });
 });
 
+describe("The head", () => {
+  it("says what the page is, to those who share it too", async () => {
+    const visit = await openPage(browser, site.url);
+    const { page } = visit;
+    const title = "zeropoint: linear quantization, live and exact";
+    assert.equal(await page.title(), title);
+    const property = (name) => attributeOf(page, `meta[property="og:${name}"]`, "content");
+    assert.equal(await property("title"), title);
+    assert.equal(await property("type"), "website");
+    assert.equal(
+      await property("description"),
+      await attributeOf(page, 'meta[name="description"]', "content"),
+    );
+    await openNotebook(page, "per-channel");
+    await page.evaluate(() => {
+      location.hash = "overview";
+    });
+    await page.waitForSelector("#overview[data-current]");
+    assert.equal(await page.title(), title);
+    await visit.close();
+  });
+});
+
+describe("Text alternatives of drawings", () => {
+  it("write minus as the drawings do", async () => {
+    const visit = await openPage(browser, site.url);
+    const hyphens = await visit.page.$$eval("[role='img'][aria-label]", (drawings) =>
+      drawings
+        .map((each) => each.getAttribute("aria-label"))
+        .filter((text) => /(^|\s)-\d/.test(text)),
+    );
+    assert.deepEqual(hyphens, []);
+    await visit.close();
+  });
+});
+
 describe("Finding one's way", () => {
   it("works by address: a notebook, a section or a cell", async () => {
     const visit = await openPage(browser, `${site.url}#finer-granularity-in-48`);

@@ -27,6 +27,11 @@ const MAIN_PART = /<div( class="col-content">.*)<\/div>\n?(<div class="col-sideb
 const LINK_IN_SUMMARY =
   /(<summary\b(?:(?!<\/summary>).)*?)<a href="#[^"]*" aria-label="Permalink".*?<\/a>/gs;
 
+/** The start page is called as what it is, and not as the notebooks' page. */
+const [START_TITLE, API_TITLE] = ["zeropoint", "API reference · zeropoint"].map(
+  (title) => `<title>${title}</title>`,
+);
+
 /** The parts beside the page's text, as screen readers list them. */
 const LANDMARKS = [
   [
@@ -117,6 +122,8 @@ export async function buildApi(folder) {
     const inMain = replaced(page.url, started, MAIN_PART, `<main${inner}</main>${rest}`);
     const marked = LANDMARKS.reduce((text, [what, by]) => text.replace(what, by), inMain);
     page.contents = withLevels(marked.replace(LINK_IN_SUMMARY, "$1"));
+    if (page.url !== "index.html") return;
+    page.contents = replaced(page.url, page.contents, START_TITLE, API_TITLE);
   });
   application.renderer.on(RendererEvent.END, ({ outputDirectory }) => {
     const assets = join(outputDirectory, "assets");

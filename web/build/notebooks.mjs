@@ -403,7 +403,7 @@ function cardsTree(notebooks) {
 
 const ABOUT = {
   "quantize-and-dequantize":
-    "Scale and zero point, forth and back, and what a forgotten cast does.",
+    "Scale and zero point, there and back, and what a forgotten cast does.",
   "finer-granularity": "Let the data choose the scale, then give every row its own.",
   "per-channel": "The finished function at work, with every error drawn.",
   "schemes-observers-qconfig": "PyTorch's toolkit, live: quantizers, observers and QConfigs.",

@@ -47,7 +47,7 @@ export const affineSymmetric = {
           schemes
             .map(
               ({ scheme, least, greatest }) =>
-                `${scheme} 4-bit codes from ${least} to ${greatest} cover them`,
+                `${scheme} 4-bit codes from ${formatNumber(least)} to ${formatNumber(greatest)} cover them`,
             )
             .join("; "),
         text(10, 14, "data", "label real"),

@@ -75,8 +75,14 @@ function panel(scheme, isPerChannel, zeropoint, width) {
     drawing(
       width,
       3 * cell.height + 8,
-      `Codes ${[0, 2, 4].map((i) => codes.slice(i, i + 2).join(" and ")).join("; ")}, with ` +
-        `${isPerChannel ? "one scale for each row" : "one scale for all"}.`,
+      `Codes ${[0, 2, 4]
+        .map((i) =>
+          codes
+            .slice(i, i + 2)
+            .map(formatNumber)
+            .join(" and "),
+        )
+        .join("; ")}, with ` + `${isPerChannel ? "one scale for each row" : "one scale for all"}.`,
       codes.map((code, i) => {
         const row = Math.floor(i / 2);
         const at = { x: left + (i % 2) * cell.width, y: 4 + row * cell.height };
