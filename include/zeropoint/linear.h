@@ -75,7 +75,8 @@ struct WeightShape {
 /// time, in one block that is valid wherever it is copied to with an alignment of 16.
 ///
 /// @param out  [packed_weight_size()] bytes, aligned to 16, written only on kOk.
-/// @return kShapeMismatch, kSizeOverflow, kInvalidScale, kInvalidZeroPoint, kInvalidGroupSize;
+/// @return kShapeMismatch, kInvalidScale, kInvalidZeroPoint, kInvalidGroupSize; kSizeOverflow, too,
+///         if 32 bits cannot count the bytes of the block or of a row of activations in linear();
 ///         kUnsupportedDType for a dtype of more than 8 bits or codes of another type.
 template <typename Code>
 [[nodiscard]] Status pack_weight(const QuantizedWeight<Code>& w, std::size_t n, std::size_t k,

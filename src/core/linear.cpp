@@ -50,6 +50,9 @@ double tolerance(std::size_t k) {
   return static_cast<double>(std::min(k, std::size_t{1} << 16)) * 0x1p-24;
 }
 
+// a / b, rounded up; nothing wraps where a is as large as it can be.
+std::size_t quotient_up(std::size_t a, std::size_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+
 // Which rows of a block are meant. The list is in scratch memory, where a thread that comes late
 // still finds it: see parallel.h.
 struct Rows {
@@ -132,9 +135,8 @@ RowBlock::RowBlock(std::size_t line_bytes, std::size_t chunk_count, std::size_t 
   }
   // Blocks of about the same size: few rows take almost as long as many. Most kernels take six
   // lines at a time.
-  const std::size_t blocks = std::max((m + fit - 1) / fit, std::size_t{1});
-  const std::size_t even = (m + blocks - 1) / blocks;
-  rows = std::min({m, fit, (even + 5) / 6 * 6});
+  const std::size_t blocks = std::max(quotient_up(m, fit), std::size_t{1});
+  rows = std::min({m, fit, quotient_up(quotient_up(m, blocks), 6) * 6});
 }
 
 Digits digits_format([[maybe_unused]] Accumulate accumulate) {
@@ -187,7 +189,7 @@ Status linear(std::span<const float> x, std::size_t m, std::size_t k, std::span<
               std::span<float> out) {
   Status status = check_matrix(n, k, w.size());
   if (status == Status::kOk) status = check_layer(x.size(), m, k, n, bias.size(), out.size());
-  if (status != Status::kOk) return status;
+  if (status != Status::kOk || out.empty()) return status;
   const auto run = accumulate == Accumulate::kExact ? linear_float<double> : linear_float<float>;
   run(x, m, k, w, n, bias, out);
   return Status::kOk;
@@ -200,6 +202,7 @@ Status linear(std::span<const float> x, std::size_t m, const std::byte* weight,
   const Status status = check_layer(x.size(), m, panels.k, panels.n, bias.size(), out.size());
   if (status != Status::kOk) return status;
   if (scratch.size() < RowBlock::digits_of(panels, m).bytes()) return Status::kShapeMismatch;
+  if (out.empty()) return Status::kOk;
   const float* added = bias.empty() ? nullptr : bias.data();
   linear_packed(x.data(), m, panels, added, digits_format(accumulate), scratch, out);
   return Status::kOk;

@@ -151,6 +151,7 @@ Status linear_dynamic(std::span<const std::uint8_t> qx, std::size_t m, QParams a
   const Status status = check_w8a8(qx.size(), m, w, bias.size(), out.size(), scratch.size());
   if (status != Status::kOk) return status;
   if (!is_quint8(activation.zero_point)) return Status::kInvalidZeroPoint;
+  if (out.empty()) return Status::kOk;
   const auto scale = static_cast<float>(activation.scale);
   for_sums(qx.data(), m, activation.zero_point, w, scratch,
            [=](std::size_t panel, std::size_t row, std::size_t rows, const std::int32_t* sums,
@@ -181,6 +182,7 @@ Status linear_static(std::span<const std::uint8_t> qx, std::size_t m, QParams in
     return Status::kInvalidZeroPoint;
   }
   if (!(output.scale > 0.0) || !std::isfinite(output.scale)) return Status::kInvalidScale;
+  if (out.empty()) return Status::kOk;
   for_sums(qx.data(), m, input.zero_point, w, scratch,
            [=](std::size_t panel, std::size_t row, std::size_t rows, const std::int32_t* sums,
                const double* more, const double* correction) {

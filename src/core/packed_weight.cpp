@@ -15,6 +15,9 @@ using kernels::kPanel;
 
 constexpr std::size_t kAlignment = 16;
 
+// More than what linear() keeps of a row beside its digits and its sums: see RowBlock.
+constexpr std::size_t kRowExtraBytes = 64;
+
 // Lays parts one after the other, each aligned; overflow shows at the end.
 class Placer {
  public:
@@ -187,6 +190,10 @@ Status packed_layout(const WeightShape& shape, bool affine, PackedLayout& out) {
   const std::uint64_t chunks = groups * (whole + (rest > 0 ? 1 : 0));
   const std::uint64_t steps = groups * (whole * kernels::steps_of(kernels::kChunk, info.bits) +
                                         kernels::steps_of(rest, info.bits));
+  // What linear() needs for a row of activations must be countable, too, even without outputs.
+  const std::uint64_t row_bytes =
+      steps * kernels::digit_row_bytes(1) + chunks * sizeof(double) + kRowExtraBytes;
+  if (row_bytes > UINT32_MAX) return Status::kSizeOverflow;
   const std::uint64_t panels = (std::uint64_t{layout.n} + kPanel - 1) / kPanel;
   layout.chunks = static_cast<std::uint32_t>(chunks);
   layout.steps = static_cast<std::uint32_t>(steps);

@@ -177,6 +177,19 @@ TEST(Linear, TakesNoRowsAndNoOutputs) {
   }
 }
 
+// Rows that one by one would take minutes, and on 32 bits forever.
+TEST(Linear, WalksNoRowsWithoutOutputs) {
+  const testing::AlignedBytes weight(packed_weight_size({0, 0}));
+  const Weights<std::int8_t> w = {{}, DType::kInt8, WeightGranularity::kPerTensor, 0, {1.0F}, {0}};
+  ASSERT_EQ(pack_weight(w.view(), 0, 0, weight.span()), Status::kOk);
+  const testing::AlignedBytes scratch(linear_scratch_size(weight.data(), UINT32_MAX));
+  for (const Accumulate accumulate : kBoth) {
+    EXPECT_EQ(linear({}, UINT32_MAX, 0, {}, 0, {}, accumulate, {}), Status::kOk);
+    EXPECT_EQ(linear({}, UINT32_MAX, weight.data(), {}, accumulate, scratch.span(), {}),
+              Status::kOk);
+  }
+}
+
 TEST(LinearQuantized, SubtractsTheZeroPointAndMultipliesByTheScale) {
   const Layer layer = {1, 2, 2, {1, 10}, {}};
   const Weights<std::int8_t> w = {{3, -1, 0, 5}, DType::kInt8, WeightGranularity::kPerTensor, 0,
@@ -755,6 +768,9 @@ TEST(PackedWeightSize, Is0ForShapesThatCannotBePacked) {
   // Codes alone would fill 2^32 bytes, or many times as many.
   EXPECT_EQ(packed_weight_size({65536, 65536}), 0U);
   EXPECT_EQ(packed_weight_size({UINT32_MAX, UINT32_MAX}), 0U);
+  // So would a row of activations, even if there is nothing to multiply it by.
+  EXPECT_EQ(packed_weight_size({0, UINT32_MAX}), 0U);
+  EXPECT_EQ(packed_weight_size({0, UINT32_MAX, DType::kInt2, WeightGranularity::kPerGroup, 1}), 0U);
   if constexpr (sizeof(std::size_t) > 4) {
     EXPECT_EQ(packed_weight_size({std::size_t{UINT32_MAX} + 1, 1}), 0U);
     EXPECT_EQ(packed_weight_size({1, std::size_t{UINT32_MAX} + 1}), 0U);

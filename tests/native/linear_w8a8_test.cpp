@@ -314,6 +314,12 @@ TEST(LinearDynamic, MatchesTheFormulaForRowsThatAreSummedInPieces) {
   }
 }
 
+// Rows that one by one would take minutes, and on 32 bits forever.
+TEST(LinearDynamic, WalksNoRowsWithoutOutputs) {
+  Random random(56);
+  EXPECT_EQ(dynamic(random_layer(UINT32_MAX, 0, 0, false, random), {0.5, 10}, {}, {}), Status::kOk);
+}
+
 TEST(LinearDynamic, KeepsTheSignOfAProductThatUnderflows) {
   const Layer layer = {1, 1, 2, {1}, {-1, 1}, {testing::kSmallest}};
   std::vector<float> y(2);
@@ -507,6 +513,12 @@ TEST(LinearStatic, RoundsTheMultiplierOnceFromDouble) {
   EXPECT_EQ(code_of(125438, 0.424, 0.014F, 6.8), 110);
   // With the two activation scales divided first it would be 31.499999.
   EXPECT_EQ(code_of(3500, 0.45, 0.006F, 0.3), 32);
+}
+
+TEST(LinearStatic, WalksNoRowsWithoutOutputs) {
+  Random random(57);
+  EXPECT_EQ(quantized(random_layer(UINT32_MAX, 0, 0, false, random), {0.5, 10}, {}, {0.5, 10}, {}),
+            Status::kOk);
 }
 
 TEST(LinearStatic, RoundsTiesToEvenBeforeAddingTheZeroPoint) {

@@ -765,6 +765,16 @@ TEST(RowBlock, TakesFewerBytesThan32BitsCountHoweverLongRowsAre) {
   EXPECT_GT(RowBlock::digits_of(panels, 1000).rows, 16U);
 }
 
+TEST(RowBlock, CutsAsManyRowsAsASizeCounts) {
+  kernels::Panels panels{};
+  panels.n = 1;
+  panels.k = 1;
+  panels.steps = 1;
+  EXPECT_EQ(RowBlock::digits_of(panels, SIZE_MAX).rows, kernels::kMaxRows);
+  EXPECT_EQ(RowBlock::bytes_of(panels, SIZE_MAX).rows, kernels::kMaxRows);
+  EXPECT_EQ(RowBlock::digits_of(panels, 0).rows, 0U);
+}
+
 TEST(LinearPacked, HoldsAScaledInputThatRoundsUpToAPowerOfTwo) {
   for (const kernels::Digits format : {kernels::Digits::kI16, kernels::Digits::kI7}) {
     // (1 + 2^-14) (1 - 2^-14) = 1 - 2^-28: of 28 bits the largest integer, and half of one.
