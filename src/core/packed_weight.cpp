@@ -156,11 +156,14 @@ void write_panel(const QuantizedWeight<Code>& w, const WeightShape& shape, std::
       smallest_scale = std::min(smallest_scale, scales[group * kPanel + i]);
     }
     const auto code = static_cast<float>(kernels::ordinary_code(layout.bits));
-    ordinary[i] = plain ? smallest_scale * code * 0.99F : 0.0F;
+    const float magnitude = smallest_scale * code * 0.99F;
+    // An infinite one would make a bound of any error.
+    const bool tells = plain && magnitude > 0.0F && std::isfinite(magnitude);
+    ordinary[i] = tells ? magnitude : 0.0F;
     ordinary[kPanel + i] = at_least(std::sqrt(small_codes[i]));
     if (i >= outputs) continue;
     layout.root = std::max(layout.root, ordinary[kPanel + i]);
-    const double norm = plain ? std::sqrt(squares[i]) / static_cast<double>(ordinary[i]) : INFINITY;
+    const double norm = tells ? std::sqrt(squares[i]) / static_cast<double>(ordinary[i]) : INFINITY;
     layout.norm = std::max(layout.norm, at_least(norm));
   }
 }

@@ -201,6 +201,11 @@ RowScale write_row(const float* x, const Panels& w, Writer<kFormat> writer, doub
     *sums++ = sum;
     rounder.take(row, squares);
   });
+  // Squares of errors may have been too small for float32, each by up to half of its smallest
+  // number.
+  if (kFormat == Digits::kI7Short && largest > 0.0F) {
+    row.error += static_cast<double>(w.k) * 0x1p-149;
+  }
   loosen(row, kFormat, squares);
   // Scaling down may have flushed the smallest values to 0 before their remainder was taken.
   if (exponent >= kDigitBits) row.error += 0x1p-64;

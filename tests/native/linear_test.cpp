@@ -455,6 +455,160 @@ TEST(Linear, IsWithinTheBoundDespiteCancellation) {
   EXPECT_GT(checked, 50);
 }
 
+/// Checks every output against the bound of kExact. What float32 cannot hold is what the exact
+/// value rounds to: an infinity, or a subnormal number.
+template <typename W>
+void expect_within_exact_bound(const Layer& layer, const W& w, Accumulate accumulate) {
+  const std::vector<float> y = run(layer, w, accumulate);
+  for (std::size_t row = 0; row < layer.m; ++row) {
+    for (std::size_t output = 0; output < layer.n; ++output) {
+      SCOPED_TRACE(::testing::Message() << "row " << row << ", output " << output << ", K "
+                                        << layer.k << ", dtype " << static_cast<int>(w.dtype)
+                                        << ", granularity " << static_cast<int>(w.granularity));
+      reference::ExactSum exact;
+      double magnitudes = 0.0;
+      for (std::size_t i = 0; i < layer.k; ++i) {
+        const double x = layer.x[row * layer.k + i];
+        const double weight = w.value(output, i, layer.k);
+        exact.add_product(x, weight);
+        magnitudes += std::fabs(x * weight);
+      }
+      const double bias = layer.bias.empty() ? 0.0 : layer.bias[output];
+      exact.add(bias);
+      const auto k = static_cast<double>(layer.k);
+      const double bound = (k + 1.0) * 0x1p-24 * magnitudes + 0x1p-24 * std::fabs(bias);
+      const float actual = y[row * layer.n + output];
+      const double size = std::fabs(exact.value());
+      if (size - bound >= 0x1p128) {
+        EXPECT_EQ(actual, exact.value() > 0.0 ? kInfinity : -kInfinity);
+      } else if (size + bound < double{FLT_MAX}) {
+        const double rounding = size < 2.0 * double{FLT_MIN} ? 0x1p-149 : 0.0;
+        EXPECT_LE(exact.distance(actual), bound * (1.0 + 0x1p-40) + rounding);
+      }
+    }
+  }
+}
+
+/// Scales of one magnitude, or each of its own, as large and as small as float32 has them.
+std::vector<float> extreme_scales(std::size_t count, std::size_t kind, Random& random) {
+  std::vector<float> scales(count);
+  for (float& scale : scales) {
+    switch (kind) {
+      case 0:
+        scale = std::fabs(random.spread(120, 127));
+        break;
+      case 1:
+        scale = static_cast<float>(random.integer(1, 200)) * testing::kSmallest;
+        break;
+      case 2:
+        scale = std::fabs(random.spread(-126, -120));
+        break;
+      case 3:
+        scale = std::fabs(random.spread(-60, 60));
+        break;
+      default:
+        scale = std::fabs(random.spread(-126, 127));
+        break;
+    }
+  }
+  return scales;
+}
+
+/// A value whose products with weights of this scale are about as large as those of others.
+float balanced(float scale, Random& random) {
+  const int exponent = std::ilogb(scale);
+  return random.spread(std::clamp(-exponent - 4, -126, 124), std::clamp(-exponent, -122, 127));
+}
+
+constexpr std::size_t kExtremeRows = 5;
+
+/// A row of activations of one size; of all sizes; beside one that is far larger, or larger than
+/// all the others together; and so that what scales make of them is of one size.
+std::vector<float> extreme_row(std::size_t k, std::size_t kind, const std::vector<float>& scales,
+                               Random& random) {
+  std::vector<float> x = random.uniforms(k, -2.0F, 2.0F);
+  if (kind == 1) {
+    for (float& value : x) value = random.spread(-120, 120);
+  } else if (kind == 2) {
+    for (float& value : x) value = random.spread(-40, -25);
+    x[0] = 1.0F;
+  } else if (kind == 3) {
+    x.assign(k, random.uniform(0.004F, 0.06F) * 0x1p-9F / static_cast<float>(k));
+    x[0] = 0x1p-9F;
+  } else if (kind == 4) {
+    for (std::size_t i = 0; i < k; ++i) x[i] = balanced(scales[i], random);
+  }
+  return x;
+}
+
+// A scale that a code of 8 makes overflow float32, and inputs of which half an integer is much.
+TEST(LinearQuantized, IsWithinTheBoundForTheLargestScales) {
+  constexpr std::size_t kInputs = 4096;
+  Weights<std::int8_t> w = {std::vector<std::int8_t>(kInputs, 100),
+                            DType::kInt8,
+                            WeightGranularity::kPerTensor,
+                            0,
+                            {1e38F},
+                            {0}};
+  w.codes[0] = 0;
+  for (const float part : {0.004F, 0.01F, 0.03F}) {
+    Layer layer = {1, kInputs, 1, std::vector<float>(kInputs, part * 0x1p-21F), {}};
+    layer.x[0] = 0x1p-9F;
+    for (const Accumulate accumulate : kBoth) expect_within_exact_bound(layer, w, accumulate);
+  }
+}
+
+// Beside inputs that 21 bits hold, tiny ones whose squared errors float32 cannot hold, but which
+// their scale makes the result.
+TEST(LinearQuantized, IsWithinTheBoundWhereScalesMakeUpForTinyInputs) {
+  constexpr std::size_t kGroup = 16;
+  const Weights<std::int8_t> w = {std::vector<std::int8_t>(2 * kGroup, 127),
+                                  DType::kInt8,
+                                  WeightGranularity::kPerGroup,
+                                  kGroup,
+                                  {0x1p-60F, 0x1p60F},
+                                  {0, 0}};
+  for (const float tiny : {0x1p-90F, 0x1p-96F, 0x1p-100F, 0x1p-110F}) {
+    Layer layer = {1, 2 * kGroup, 1, std::vector<float>(2 * kGroup, 1.0F), {}};
+    std::fill_n(layer.x.begin() + kGroup, kGroup, tiny);
+    for (const Accumulate accumulate : kBoth) expect_within_exact_bound(layer, w, accumulate);
+  }
+}
+
+TEST(LinearQuantized, IsWithinTheBoundForScalesOfEveryMagnitude) {
+  Random random(99);
+  for (std::size_t round = 0; round < 4 * kEffort; ++round) {
+    for (const std::size_t k : {1U, 2U, 24U, 96U, 1088U}) {
+      if (k > 200 && round % 8 != 0) continue;
+      for_all_weights(3, k, random, [&](auto w) {
+        w.scales = extreme_scales(w.scales.size(), random.below(6), random);
+        // What the bounds of weights without zero points are made of.
+        const DTypeInfo info = dtype_info(w.dtype);
+        const std::int32_t center = info.is_signed() ? 0 : 1 << (info.bits - 1);
+        if (random.below(3) != 0) std::fill(w.zero_points.begin(), w.zero_points.end(), center);
+        using Code = std::decay_t<decltype(w.codes[0])>;
+        if (random.below(2) == 0) {
+          std::fill(w.codes.begin(), w.codes.end(), static_cast<Code>(info.qmax));
+        }
+        // An input that does not count, however large it is.
+        if (random.below(2) == 0) {
+          for (std::size_t output = 0; output < 3; ++output) {
+            w.codes[output * k] = static_cast<Code>(w.zero_points[w.slice(output, 0, k)]);
+          }
+        }
+        std::vector<float> scales(k);
+        for (std::size_t i = 0; i < k; ++i) scales[i] = w.scales[w.slice(0, i, k)];
+        Layer layer = {kExtremeRows, k, 3, {}, {}};
+        for (std::size_t kind = 0; kind < kExtremeRows; ++kind) {
+          const std::vector<float> row = extreme_row(k, kind, scales, random);
+          layer.x.insert(layer.x.end(), row.begin(), row.end());
+        }
+        for (const Accumulate accumulate : kBoth) expect_within_exact_bound(layer, w, accumulate);
+      });
+    }
+  }
+}
+
 TEST(Linear, RoundsOnceForASingleInput) {
   Random random(98);
   for (int round = 0; round < 1000; ++round) {
