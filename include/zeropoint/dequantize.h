@@ -1,6 +1,7 @@
 // integer values + qparams -> tensor.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "zeropoint/quantize.h"
@@ -77,7 +78,11 @@ template <typename Code>
 }
 
 /// out = float(double(float(code) - float(zero_point)) * scale), the product in double.
-/// @param scales  float64[shape[axis]]. @param zero_points  int32[shape[axis]].
+/// @param codes        of any shape of rank >= 1.
+/// @param scales       float64[shape[axis]].
+/// @param zero_points  int32[shape[axis]].
+/// @param axis         0 <= axis < rank.
+/// @param out          float32[codes.size()], written only on kOk; must not overlap the codes.
 /// @return kInvalidAxis, kShapeMismatch, kSizeOverflow, kUnsupportedDType.
 /// Source: Tensor.dequantize() of a per_channel_affine tensor.
 [[nodiscard]] Status dequantize_per_channel(const AnyCodes<const void>& codes, Shape shape,
@@ -94,7 +99,9 @@ template <typename Code>
 }
 
 /// out = (float(code) - zero_point) * scale, all in float32.
-/// @return as dequantize_per_channel().
+/// @param codes, axis, out     as above.
+/// @param scales, zero_points  float32[shape[axis]].
+/// @return kInvalidAxis, kShapeMismatch, kSizeOverflow, kUnsupportedDType.
 /// Source: Tensor.dequantize() of a per_channel_affine_float_qparams tensor.
 [[nodiscard]] Status dequantize_per_channel_float_qparams(const AnyCodes<const void>& codes,
                                                           Shape shape,
@@ -129,8 +136,14 @@ struct QuantRange {
                                               std::int32_t zero_point, QuantRange quant_range,
                                               Overflow overflow, std::span<float> out);
 
-/// The same with qparams per index of an axis; 0 <= axis < rank.
-/// @return also kInvalidAxis, kSizeOverflow.
+/// The same with qparams per index of an axis.
+/// @param x            float32, rank >= 1.
+/// @param scales       float32[shape[axis]].
+/// @param zero_points  int32[shape[axis]], in the range.
+/// @param axis         0 <= axis < rank.
+/// @param out          float32[x.size()], written only on kOk; may be x itself.
+/// @return kInvalidZeroPoint, also if the range holds no code; kShapeMismatch, kInvalidAxis,
+///         kSizeOverflow.
 /// Source: torch.fake_quantize_per_channel_affine with int32 zero points.
 [[nodiscard]] Status fake_quantize_per_channel(const TensorView<const float>& x,
                                                std::span<const float> scales,
@@ -141,6 +154,9 @@ struct QuantRange {
 /// The same with floating zero points, n = round_half_even(zero_point + x * (1 / scale)), never
 /// fused: PyTorch's AVX2 build fuses at some positions, so within an ulp of a tie it may differ.
 /// A scale of 0 is taken as it is, where quantize_per_channel_float_qparams() takes 1 for it.
+/// @param zero_points  float32[shape[axis]], not validated.
+/// @return kInvalidZeroPoint if the range holds no code; kShapeMismatch, kInvalidAxis,
+///         kSizeOverflow.
 /// Source: torch.fake_quantize_per_channel_affine with float32 zero points.
 [[nodiscard]] Status fake_quantize_per_channel_float_qparams(
     const TensorView<const float>& x, std::span<const float> scales,

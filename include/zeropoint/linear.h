@@ -1,4 +1,5 @@
-// The linear layer: y = x . w^T + bias, with float32 activations and float or quantized weights.
+// The linear layer: y = x . w^T + bias, with float32 activations and float or quantized weights, or
+// with both quantized (W8A8).
 #pragma once
 
 #include <cstddef>
@@ -67,26 +68,34 @@ struct WeightShape {
   std::size_t group_size = 0;  ///< for kPerGroup
 };
 
-/// Bytes that pack_weight() writes: a header, the codes at their own 2, 4 or 8 bits, and 16 to 32
-/// bytes for every eight outputs' group of inputs. 0 if the shape cannot be packed.
+/// Bytes that pack_weight() writes: a header, the codes at their own 2, 4 or 8 bits, and for every
+/// eight outputs 96 bytes, 64 for each group of inputs that share a scale, and 32 for every 1024
+/// inputs of a group or what is left of them; scales of inputs take 8 bytes each beside that. Codes
+/// are filled up to eight outputs, and to four inputs (of 2 bits: eight) at the end of a group.
+/// 0 if the shape cannot be packed.
 [[nodiscard]] std::size_t packed_weight_size(const WeightShape& shape);
 
 /// Packs a quantized weight for linear(): panels of eight outputs, four inputs of an output at a
 /// time, in one block that is valid wherever it is copied to with an alignment of 16.
 ///
-/// @param out  [packed_weight_size()] bytes, aligned to 16, written only on kOk.
+/// @param w     its codes [N][K], scales and zero points. @param n, k  N and K, >= 0.
+/// @param out   [packed_weight_size()] bytes, aligned to 16, written only on kOk.
 /// @return kShapeMismatch, kInvalidScale, kInvalidZeroPoint, kInvalidGroupSize; kSizeOverflow, too,
 ///         if 32 bits cannot count the bytes of the block or of a row of activations in linear();
 ///         kUnsupportedDType for a dtype of more than 8 bits or codes of another type.
+/// Source: this library's own layout; torch.ao.nn.quantized.Linear packs its weight, too.
 template <typename Code>
 [[nodiscard]] Status pack_weight(const QuantizedWeight<Code>& w, std::size_t n, std::size_t k,
                                  std::span<std::byte> out);
 
-/// The shape [N][K] of a packed weight.
+/// The shape [N][K] of a weight.
 struct MatrixShape {
   std::size_t n;
   std::size_t k;
 };
+
+/// The shape of a packed weight.
+/// @param weight  what pack_weight() wrote; it is trusted.
 [[nodiscard]] MatrixShape packed_weight_shape(const std::byte* weight);
 
 /// Bytes that linear() and linear_dynamic() need to work in, for m rows of activations.
@@ -100,7 +109,7 @@ struct MatrixShape {
 /// @param bias     float32[N], or empty for none.
 /// @param scratch  [linear_scratch_size()] bytes, aligned to 16.
 /// @param out      float32[M][N], written only on kOk; must not overlap the inputs.
-/// @return kShapeMismatch, kSizeOverflow.
+/// @return kShapeMismatch, also for too little scratch; kSizeOverflow.
 /// NaN and infinities propagate as in torch.nn.functional.linear.
 /// Source: quantized_linear_W8A32_without_bias of notebook 5 with w = s * (q - z), the correct
 ///         form; the notebook itself adds z.
@@ -136,7 +145,8 @@ struct MatrixShape {
 /// @param bias        float32[N] or empty.
 /// @param scratch     [linear_scratch_size()] bytes, aligned to 16.
 /// @param out         float32[M][N], written only on kOk.
-/// @return kShapeMismatch, kSizeOverflow, kInvalidZeroPoint; kUnsupportedDType for another weight.
+/// @return kShapeMismatch, also for too little scratch; kSizeOverflow; kInvalidZeroPoint;
+///         kUnsupportedDType for another weight.
 /// Source: torch.ao.nn.quantized.dynamic.Linear (qnnpack's bits).
 [[nodiscard]] Status linear_dynamic(std::span<const std::uint8_t> qx, std::size_t m,
                                     QParams activation, const std::byte* weight,
@@ -157,7 +167,8 @@ struct MatrixShape {
 /// @param bias             int32[N] in units of scale_x * w_scale[n], or empty: quantize_bias().
 /// @param output           scale_y, finite and > 0, and zero_point_y in [0, 255].
 /// @param out              uint8[M][N], written only on kOk.
-/// @return kShapeMismatch, kSizeOverflow, kInvalidScale, kInvalidZeroPoint, kUnsupportedDType.
+/// @return kShapeMismatch, also for too little scratch; kSizeOverflow; kInvalidScale;
+///         kInvalidZeroPoint; kUnsupportedDType for another weight.
 /// Source: Jacob et al. 2018, section 2.2; torch.ao.nn.quantized.Linear.
 [[nodiscard]] Status linear_static(std::span<const std::uint8_t> qx, std::size_t m, QParams input,
                                    const std::byte* weight, std::span<const std::int32_t> bias,

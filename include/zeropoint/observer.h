@@ -2,6 +2,7 @@
 // them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -21,7 +22,7 @@ enum class QScheme {
 struct ObserverOptions {
   QScheme qscheme = QScheme::kAffine;
   std::int32_t quant_min = 0;
-  std::int32_t quant_max = 255;           ///< more than quant_min
+  std::int32_t quant_max = 255;           ///< not below quant_min; equal, they make scales infinite
   float eps = 0x1p-23F;                   ///< the smallest scale
   std::int32_t symmetric_zero_point = 0;  ///< kSymmetric: 0 if signed, 128 for 8 unsigned bits, ...
 };
@@ -45,14 +46,15 @@ struct ObserverOptions {
 ///   neg = min(min, 0), pos = max(max, 0)
 ///   symmetric   scale = max(max(-neg, pos) / ((quant_max - quant_min) / 2), eps)
 ///   affine      scale = max((pos - neg) / (quant_max - quant_min), eps)
-///               zero_point = clamp(quant_min - int32(round_half_even(neg / scale)), ...)
+///               zero_point = clamp(quant_min - int32(round_half_even(neg / scale)),
+///                                  quant_min, quant_max)
 ///
 /// Note the 127.5 of 8 symmetric bits where the notebooks divide by 127, and the range that always
 /// contains 0.
 ///
 /// @param ranges  Range[n]. @param scales  float32[n]. @param zero_points  int32[n].
 /// @return kNonFinite unless min <= max in every range (so for any NaN); kShapeMismatch;
-///         kUnsupportedDType for kFloatQParams.
+///         kInvalidZeroPoint if quant_min > quant_max; kUnsupportedDType for kFloatQParams.
 /// Source: UniformQuantizationObserverBase._calculate_qparams.
 [[nodiscard]] Status calculate_qparams(std::span<const Range> ranges,
                                        const ObserverOptions& options, std::span<float> scales,
@@ -64,7 +66,10 @@ struct ObserverOptions {
 ///   zero_point = -min / scale
 ///
 /// The range is not widened to 0.
-/// @return kNonFinite unless min <= max in every range; kShapeMismatch.
+/// @param ranges  Range[n]. @param scales  float32[n]. @param zero_points  float32[n].
+/// @return kNonFinite unless min <= max in every range; kShapeMismatch; kInvalidZeroPoint if
+///         quant_min > quant_max.
+/// Source: UniformQuantizationObserverBase._calculate_qparams, per_channel_affine_float_qparams.
 [[nodiscard]] Status calculate_float_qparams(std::span<const Range> ranges,
                                              const ObserverOptions& options,
                                              std::span<float> scales, std::span<float> zero_points);
@@ -102,7 +107,7 @@ inline constexpr std::size_t kUpsampling = 16;
 /// @param batch, batch_range  float32[bins] of the new values, and the joint range.
 /// @param held, held_range    float32[bins], updated to the sum; its range is then batch_range.
 /// @param scratch             float32[histogram_scratch(bins)].
-/// @return kShapeMismatch, kNonFinite.
+/// @return kShapeMismatch, also unless batch_range contains held_range; kNonFinite.
 /// Source: HistogramObserver._combine_histograms in PyTorch 2.6.
 [[nodiscard]] Status merge_histogram(std::span<const float> batch, Range batch_range,
                                      std::span<float> held, Range held_range,
@@ -114,10 +119,11 @@ inline constexpr std::size_t kUpsampling = 16;
 /// Searches the range whose quantization errs least, by the histogram: narrows [min, max] from the
 /// side with the smaller mass, by quantiles of 1e-5, until the estimated error rises.
 ///
-/// @param histogram  float32[bins] over `range`. @param levels  codes: 256 for 8 bits, 2^32 for 32.
+/// @param histogram  float32[bins] over `range`.
+/// @param levels     codes, at least 1: 256 for 8 bits, 2^32 for 32.
 /// @param scratch    float32[histogram_scratch(bins)].
 /// @param out        the range found, written only on kOk.
-/// @return kShapeMismatch, kEmpty for no bins.
+/// @return kShapeMismatch; kEmpty for no bins; kInvalidZeroPoint for no levels.
 /// Source: HistogramObserver._non_linear_param_search, after Caffe2's norm minimization.
 [[nodiscard]] Status search_histogram(std::span<const float> histogram, Range range, double levels,
                                       std::span<float> scratch, Range& out);

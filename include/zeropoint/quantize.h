@@ -109,7 +109,7 @@ template <typename Code>
 /// @param scales       float64[shape[axis]], rounded to float32.
 /// @param zero_points  int32[shape[axis]].
 /// @param axis         0 <= axis < rank; PyTorch takes no negative one.
-/// @return also kInvalidAxis, kSizeOverflow.
+/// @return kUnsupportedDType, kInvalidZeroPoint, kShapeMismatch, kInvalidAxis, kSizeOverflow.
 /// Source: torch.quantize_per_channel with integer zero points (per_channel_affine).
 [[nodiscard]] Status quantize_per_channel(const TensorView<const float>& x,
                                           std::span<const double> scales,
@@ -134,7 +134,8 @@ template <typename Code>
 /// @param dtype     qint8 or quint8: with qint32 PyTorch itself divides by zero.
 /// @param overflow  kTorch: the rounded value is taken as a 64-bit integer and truncated to 32 bits
 ///                  before clamping, so NaN and infinities become clamp(0, qmin, qmax).
-/// @return as quantize_per_channel; zero points are not validated.
+/// @return kUnsupportedDType, kShapeMismatch, kInvalidAxis, kSizeOverflow; zero points are not
+///         validated.
 /// Source: torch.quantize_per_channel with floating zero points (per_channel_affine_float_qparams).
 [[nodiscard]] Status quantize_per_channel_float_qparams(const TensorView<const float>& x,
                                                         std::span<const float> scales,

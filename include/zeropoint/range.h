@@ -22,8 +22,9 @@ enum class NonFinite {
 };
 
 /// Smallest and largest value of all of x, without judging them.
-/// @param x  float32[n], n >= 1.
-/// @return {NaN, NaN} if any value is NaN; infinities count. For a mix of zeros either sign.
+/// @param x  float32[n], n >= 0.
+/// @return {NaN, NaN} if any value is NaN; infinities count. For a mix of zeros either sign; for no
+///         values, which PyTorch refuses, {inf, -inf}.
 /// Source: torch.min and torch.max.
 [[nodiscard]] Range min_max(std::span<const float> x);
 
@@ -31,7 +32,8 @@ enum class NonFinite {
 ///
 /// @param x            float32[outer * slices * inner], row-major.
 /// @param granularity  how x is cut.
-/// @param ranges       Range[slices], written on any status; without meaning unless kOk or kEmpty.
+/// @param ranges       Range[slices], written unless the answer is kShapeMismatch; without meaning
+///                     unless it is kOk or kEmpty.
 /// @return kShapeMismatch if a length does not fit; kEmpty if a slice has no element (no slices at
 ///         all is fine), or no finite one under NonFinite::kIgnore: its range then is {inf, -inf},
 ///         which joins those of other parts of it, and all other ranges are as said; kNonFinite for

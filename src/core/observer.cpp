@@ -59,6 +59,7 @@ Status calculate_qparams(std::span<const Range> ranges, const ObserverOptions& o
     return Status::kShapeMismatch;
   }
   if (!all_ordered(ranges)) return Status::kNonFinite;
+  if (options.quant_min > options.quant_max) return Status::kInvalidZeroPoint;
   const bool symmetric = options.qscheme == QScheme::kSymmetric;
   const float steps = quant_steps(options);
   // Half the steps is taken in double, before the one rounding.
@@ -88,6 +89,7 @@ Status calculate_float_qparams(std::span<const Range> ranges, const ObserverOpti
     return Status::kShapeMismatch;
   }
   if (!all_ordered(ranges)) return Status::kNonFinite;
+  if (options.quant_min > options.quant_max) return Status::kInvalidZeroPoint;
   const float steps = quant_steps(options);
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     const float scale = (ranges[i].max - ranges[i].min) / steps;
@@ -190,6 +192,10 @@ Status merge_histogram(std::span<const float> batch, Range batch_range, std::spa
   for (const float limit : {batch_range.min, batch_range.max, held_range.min, held_range.max}) {
     if (!std::isfinite(limit)) return Status::kNonFinite;
   }
+  if (!(batch_range.min <= held_range.min && held_range.min <= held_range.max &&
+        held_range.max <= batch_range.max)) {
+    return Status::kShapeMismatch;
+  }
   if (bins == 0) return Status::kOk;
 
   const std::span<float> spread = scratch.first(bins);
@@ -244,6 +250,7 @@ Status search_histogram(std::span<const float> histogram, Range range, double le
   const std::size_t bins = histogram.size();
   if (bins == 0) return Status::kEmpty;
   if (scratch.size() < histogram_scratch(bins)) return Status::kShapeMismatch;
+  if (!(levels >= 1.0)) return Status::kInvalidZeroPoint;
   const std::span<float> cumulative = scratch.first(bins);
   const std::span<float> errors = scratch.subspan(bins, bins);
   const float bin_width = (range.max - range.min) / static_cast<float>(bins);

@@ -174,9 +174,14 @@ Status packed_layout(const WeightShape& shape, bool affine, PackedLayout& out) {
   const DTypeInfo info = dtype_info(shape.dtype);
   if (info.bits > 8) return Status::kUnsupportedDType;
   if (shape.n > UINT32_MAX || shape.k > UINT32_MAX) return Status::kSizeOverflow;
+  const std::uint32_t lengths[] = {static_cast<std::uint32_t>(shape.n),
+                                   static_cast<std::uint32_t>(shape.k)};
+  std::size_t count = 0;
+  const Status status = element_count(lengths, count);
+  if (status != Status::kOk) return status;
   PackedLayout layout;
-  layout.n = static_cast<std::uint32_t>(shape.n);
-  layout.k = static_cast<std::uint32_t>(shape.k);
+  layout.n = lengths[0];
+  layout.k = lengths[1];
   layout.bits = static_cast<std::uint8_t>(info.bits);
   layout.affine = affine;
   layout.has_input_scales = shape.granularity == WeightGranularity::kPerInput;

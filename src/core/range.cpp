@@ -56,6 +56,13 @@ void run_ranges(const float* x, const Granularity& g, bool finite_only, std::spa
   }
 }
 
+// Whether a tensor of so many values can be cut so. By division, since the product may wrap.
+bool fits(std::size_t size, const Granularity& g) {
+  if (g.outer == 0 || g.slices == 0 || g.inner == 0) return size == 0;
+  const std::size_t period = size / g.outer;
+  return size % g.outer == 0 && period % g.slices == 0 && period / g.slices == g.inner;
+}
+
 }  // namespace
 
 Range min_max(std::span<const float> x) { return kernels::minmax_f32(x.data(), x.size()); }
@@ -63,11 +70,13 @@ Range min_max(std::span<const float> x) { return kernels::minmax_f32(x.data(), x
 Status range(std::span<const float> x, const Granularity& granularity, NonFinite non_finite,
              std::span<Range> ranges) {
   const Granularity& g = granularity;
-  if (ranges.size() != g.slices || x.size() != g.outer * g.slices * g.inner) {
-    return Status::kShapeMismatch;
-  }
+  if (ranges.size() != g.slices || !fits(x.size(), g)) return Status::kShapeMismatch;
   if (g.slices == 0) return Status::kOk;
-  if (x.empty()) return Status::kEmpty;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  if (x.empty()) {
+    std::fill(ranges.begin(), ranges.end(), Range{kInfinity, -kInfinity});
+    return Status::kEmpty;
+  }
   const bool finite_only = non_finite == NonFinite::kIgnore;
   // Slices of a single value each are no runs, but columns of one row.
   const bool has_single = g.inner == 1 && g.slices > 1;
@@ -76,7 +85,6 @@ Status range(std::span<const float> x, const Granularity& granularity, NonFinite
   } else if (g.inner == 1 && g.slices >= kColumns) {
     kernels::minmax_columns_f32(x.data(), g.outer, g.slices, g.slices, finite_only, ranges.data());
   } else {
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
     std::fill(ranges.begin(), ranges.end(), Range{kInfinity, -kInfinity});
     column_ranges(x.data(), g, finite_only, ranges);
   }

@@ -165,7 +165,9 @@ Status run_channels(const kernels::Operation& operation, const TensorView<const 
   Granularity g;
   const Status status = channels.check(x.values.size(), x.shape, axis, out_size, g);
   if (status != Status::kOk) return status;
-  if (!channels.zero_points_within(range)) return Status::kInvalidZeroPoint;
+  if (range.min > range.max || !channels.zero_points_within(range)) {
+    return Status::kInvalidZeroPoint;
+  }
   ReciprocalSlices slices(channels, range);
   // One rule serves all channels, unless some have no finite reciprocal.
   const auto is_finite = [&](std::size_t i) { return std::isfinite(channels.reciprocal(i)); };

@@ -409,6 +409,17 @@ TEST(FakeQuantizePerChannelFloatQParams, ClampsValuesBeyondInt32AsPyTorchDoes) {
             (std::vector<float>{high, low, high, low, -0.125F, high, low, high, high, high}));
 }
 
+TEST(FakeQuantizePerChannelFloatQParams, RefusesARangeWithoutCodes) {
+  const Tensor<float> x = {{1.0F, 50.0F}, {1, 2}};
+  const std::vector<float> scales = {1.0F};
+  const std::vector<float> zero_points = {0.25F};
+  Output<float> y(2);
+  EXPECT_EQ(fake_quantize_per_channel_float_qparams(x.view(), scales, zero_points, 0, {5, -5},
+                                                    Overflow::kSaturate, y.span()),
+            Status::kInvalidZeroPoint);
+  EXPECT_TRUE(y.untouched());
+}
+
 // The reciprocal of 0 is infinite, and the sign of the zeros is that of the lowest code.
 TEST(FakeQuantizePerChannelFloatQParams, TakesAScaleOfZeroAsItIs) {
   const Tensor<float> x = {{1.0F, 50.0F, -1.0F, 0.0F}, {1, 4}};

@@ -922,6 +922,8 @@ TEST(PackedWeightSize, Is0ForShapesThatCannotBePacked) {
   // Codes alone would fill 2^32 bytes, or many times as many.
   EXPECT_EQ(packed_weight_size({65536, 65536}), 0U);
   EXPECT_EQ(packed_weight_size({UINT32_MAX, UINT32_MAX}), 0U);
+  // More codes than a shape may hold, though packed they would fit.
+  EXPECT_EQ(packed_weight_size({131072, 65536, DType::kInt2}), 0U);
   // So would a row of activations, even if there is nothing to multiply it by.
   EXPECT_EQ(packed_weight_size({0, UINT32_MAX}), 0U);
   EXPECT_EQ(packed_weight_size({0, UINT32_MAX, DType::kInt2, WeightGranularity::kPerGroup, 1}), 0U);
@@ -929,6 +931,16 @@ TEST(PackedWeightSize, Is0ForShapesThatCannotBePacked) {
     EXPECT_EQ(packed_weight_size({std::size_t{UINT32_MAX} + 1, 1}), 0U);
     EXPECT_EQ(packed_weight_size({1, std::size_t{UINT32_MAX} + 1}), 0U);
   }
+}
+
+TEST(PackedWeightSize, IsWhatTheHeaderAddsUp) {
+  constexpr std::size_t kHeader = (sizeof(PackedLayout) + 15) / 16 * 16;
+  EXPECT_EQ(packed_weight_size({4096, 4096, DType::kInt4, WeightGranularity::kPerGroup, 32}),
+            kHeader + 4096 * 4096 / 2 + 512 * (96 + 128 * (64 + 32)));
+  // A group of all inputs, in five pieces; codes for 16 outputs and 4100 inputs.
+  EXPECT_EQ(packed_weight_size({9, 4099}), kHeader + 16 * 4100 + 2 * (96 + 64 + 5 * 32));
+  EXPECT_EQ(packed_weight_size({8, 64, DType::kInt2, WeightGranularity::kPerInput}),
+            kHeader + 8 * 64 / 4 + 96 + 64 + 32 + 64 * 8);
 }
 
 TEST(LinearQuantized, LeavesOutputUntouchedOnInvalidGroupSize) {

@@ -196,6 +196,20 @@ TEST(CalculateFloatQParams, LeavesOutputsUntouchedForNan) {
   EXPECT_TRUE(zero_points.untouched());
 }
 
+TEST(CalculateQParams, RefusesCodesOfWhichTheLeastIsAboveTheMost) {
+  for (const QScheme qscheme : {QScheme::kAffine, QScheme::kSymmetric}) {
+    EXPECT_EQ(calculate({-1.0F, 2.0F}, {qscheme, 5, -5}).status, Status::kInvalidZeroPoint);
+  }
+  const Range range{-1.0F, 2.0F};
+  Output<float> scales(1);
+  Output<float> zero_points(1);
+  EXPECT_EQ(calculate_float_qparams({&range, 1}, {QScheme::kFloatQParams, 5, -5}, scales.span(),
+                                    zero_points.span()),
+            Status::kInvalidZeroPoint);
+  EXPECT_TRUE(scales.untouched());
+  EXPECT_TRUE(zero_points.untouched());
+}
+
 // ---- fused_multiply_add
 
 // (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24 lies halfway between two float32; what decides is lost in
@@ -385,6 +399,17 @@ TEST(MergeHistogram, RefusesRangesThatAreNotFinite) {
   EXPECT_EQ(held, (std::vector<float>{1.0F, 2.0F}));
 }
 
+TEST(MergeHistogram, RefusesAHeldRangeBeyondTheBatchs) {
+  std::vector<float> held = {1.0F, 2.0F};
+  std::vector<float> scratch(histogram_scratch(2));
+  const std::vector<float> batch(2);
+  for (const Range range :
+       {Range{-9.0F, -9.0F}, Range{-1.0F, 1.0F}, Range{1.0F, 3.0F}, Range{1.5F, 0.5F}}) {
+    EXPECT_EQ(merge_histogram(batch, {0.0F, 2.0F}, held, range, scratch), Status::kShapeMismatch);
+  }
+  EXPECT_EQ(held, (std::vector<float>{1.0F, 2.0F}));
+}
+
 // ---- search_histogram
 
 TEST(SearchHistogram, NarrowsARangeThatOneFarValueStretches) {
@@ -424,6 +449,17 @@ TEST(SearchHistogram, RefusesNoBins) {
   Range found = {-7.0F, 7.0F};
   std::vector<float> scratch(1);
   EXPECT_EQ(search_histogram({}, {0.0F, 1.0F}, 256.0, scratch, found), Status::kEmpty);
+  expect_range(found, {-7.0F, 7.0F});
+}
+
+TEST(SearchHistogram, RefusesLessThanOneLevel) {
+  const std::vector<float> histogram(4, 1.0F);
+  std::vector<float> scratch(histogram_scratch(4));
+  Range found = {-7.0F, 7.0F};
+  for (const double levels : {0.0, -1.0, 0.5, static_cast<double>(kNan)}) {
+    EXPECT_EQ(search_histogram(histogram, {0.0F, 1.0F}, levels, scratch, found),
+              Status::kInvalidZeroPoint);
+  }
   expect_range(found, {-7.0F, 7.0F});
 }
 

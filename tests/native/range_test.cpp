@@ -66,6 +66,10 @@ TEST(MinMax, CountsInfinities) {
   EXPECT_TRUE(same_range(min_max(positive), {1.0F, kInfinity}));
 }
 
+TEST(MinMax, OfNoValuesJoinsAnyOther) {
+  EXPECT_TRUE(same_range(min_max({}), {kInfinity, -kInfinity}));
+}
+
 TEST(MinMax, IsNanIfAnyValueIsNan) {
   const float values[] = {1.0F, kNan, -kInfinity};
   EXPECT_TRUE(same_range(min_max(values), {kNan, kNan}));
@@ -110,6 +114,33 @@ TEST(RangeOfSlices, RefusesSlicesWithoutElements) {
     EXPECT_EQ(status_of({}, {1, 1, 0}, non_finite), Status::kEmpty);
     EXPECT_EQ(status_of({}, {0, 3, 0}, non_finite), Status::kEmpty);
   }
+}
+
+TEST(RangeOfSlices, GivesSlicesWithoutElementsTheRangeThatJoinsAnyOther) {
+  for (const NonFinite non_finite : {NonFinite::kThrow, NonFinite::kIgnore, NonFinite::kKeep}) {
+    std::vector<Range> ranges(3, {1.0F, 2.0F});
+    EXPECT_EQ(range({}, {0, 3, 0}, non_finite, ranges), Status::kEmpty);
+    EXPECT_TRUE(same_ranges(ranges, std::vector<Range>(3, {kInfinity, -kInfinity})));
+  }
+}
+
+TEST(RangeOfSlices, GivesSlicesOfNothingFiniteTheRangeThatJoinsAnyOther) {
+  const float x[] = {kNan, kInfinity, 2.0F, -3.0F};
+  std::vector<Range> ranges(2, {1.0F, 2.0F});
+  EXPECT_EQ(range(x, {1, 2, 2}, NonFinite::kIgnore, ranges), Status::kEmpty);
+  EXPECT_TRUE(same_ranges(ranges, {{kInfinity, -kInfinity}, {-3.0F, 2.0F}}));
+}
+
+// 2^63 + 1 times 2 is 2, if it wraps.
+TEST(RangeOfSlices, RefusesLengthsWhoseProductWraps) {
+  constexpr std::size_t kHalf = SIZE_MAX / 2 + 1;
+  const std::vector<float> x(2, 1.0F);
+  std::vector<Range> ranges(2, {1.0F, 2.0F});
+  for (const Granularity g : {Granularity{kHalf + 1, 2, 1}, Granularity{1, 2, kHalf + 1}}) {
+    EXPECT_EQ(range(x, g, NonFinite::kThrow, ranges), Status::kShapeMismatch);
+  }
+  EXPECT_EQ(range({}, {kHalf, 2, 1}, NonFinite::kThrow, ranges), Status::kShapeMismatch);
+  EXPECT_TRUE(same_ranges(ranges, std::vector<Range>(2, {1.0F, 2.0F})));
 }
 
 TEST(RangeOfSlices, RefusesLengthsThatDoNotFit) {
