@@ -1,14 +1,49 @@
-// Runs an operation over broadcast operands: how quantize, dequantize and fake_quantize meet every
-// granularity with the same few kernels.
+// Aligns shapes, and runs an operation over operands that broadcast: how quantize, dequantize and
+// fake_quantize meet every granularity with the same few kernels.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "core/slices.h"
 #include "zeropoint/quantize.h"
+#include "zeropoint/tensor.h"
 
 namespace zeropoint {
+
+/// Axes that several tensors are walked along together.
+struct BroadcastAxes {
+  std::size_t rank = 0;                         ///< axes left after merging, at least 1
+  std::array<std::size_t, kMaxRank> lengths{};  ///< of each merged axis, outermost first
+  std::size_t count = 0;                        ///< elements of the result
+};
+
+/// The most tensors that are walked together: values, scales and zero points.
+inline constexpr std::size_t kMaxOperands = 3;
+
+/// Elements to step in an operand when axis d advances; 0 where the operand is repeated.
+using BroadcastStrides = std::array<std::size_t, kMaxRank>;
+
+/// Several tensors walked together under PyTorch's broadcasting rules: shapes are aligned at their
+/// last axis, and an axis of length 1 is repeated. Axes that all operands walk alike are merged, so
+/// qparams per channel end as at most three axes.
+template <std::size_t kOperands>
+requires(kOperands <= kMaxOperands) struct Broadcast : BroadcastAxes {
+  std::array<BroadcastStrides, kOperands> strides{};
+};
+
+/// Aligns shapes. @return kShapeMismatch if two lengths differ and neither is 1; kSizeOverflow.
+/// Source: torch.broadcast_shapes.
+[[nodiscard]] Status broadcast(std::span<const Shape> shapes, BroadcastAxes& axes,
+                               std::span<BroadcastStrides> strides);
+
+template <std::size_t kOperands>
+[[nodiscard]] Status broadcast(const std::array<Shape, kOperands>& shapes,
+                               Broadcast<kOperands>& out) {
+  return broadcast(shapes, out, out.strides);
+}
 
 /// Over a tensor of `size` values with qparams that must broadcast to its shape. Checks them all.
 /// @return kShapeMismatch, kSizeOverflow, kInvalidScale, kInvalidZeroPoint; then nothing was run.
