@@ -186,16 +186,19 @@ Status linear_static(std::span<const std::uint8_t> qx, std::size_t m, QParams in
   for_sums(qx.data(), m, input.zero_point, w, scratch,
            [=](std::size_t panel, std::size_t row, std::size_t rows, const std::int32_t* sums,
                const double* more, const double* correction) {
+             float multipliers[kPanel] = {};
+             for (std::size_t i = 0; i < kPanel && panel * kPanel + i < w.n; ++i) {
+               const double weight_scale = w.scales[panel * kPanel + i];
+               multipliers[i] = static_cast<float>(input.scale * weight_scale / output.scale);
+             }
              for (std::size_t i = 0; i < rows * kPanel; ++i) {
                const std::size_t column = panel * kPanel + i % kPanel;
                if (column >= w.n) continue;
                double total = sums[i] + correction[i % kPanel];
                if (more != nullptr) total += more[i];
                if (!bias.empty()) total += bias[column];
-               const double weight_scale = w.scales[column];
-               const auto multiplier =
-                   static_cast<float>(input.scale * weight_scale / output.scale);
-               const float steps = std::nearbyint(static_cast<float>(total) * multiplier);
+               const float product = static_cast<float>(total) * multipliers[i % kPanel];
+               const float steps = std::nearbyint(product);
                const float q = steps + static_cast<float>(output.zero_point);
                // In this order a NaN (0 times an infinite multiplier) becomes a code too: 0.
                const float code = std::min(std::max(0.0F, q), 255.0F);
