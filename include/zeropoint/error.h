@@ -43,7 +43,7 @@ inline constexpr std::size_t kErrorPiece = 4096;
 
 /// What a measurement carries from one piece to the next. The first piece sets it.
 struct ErrorState {
-  alignas(16) float cascade[4][32];
+  alignas(16) float cascade[3][32];
   alignas(16) double energies[4][4];
   double max;
 };
@@ -55,7 +55,8 @@ struct ErrorState {
 /// @param begin  a multiple of kErrorPiece; so is count in all pieces but the last.
 /// @param state  untouched between the calls.
 /// @param out    the result, written with the last piece alone, where begin + count = n.
-/// @return kShapeMismatch if the lengths differ or a piece is not as said; state is unchanged then.
+/// @return kShapeMismatch if the lengths differ or a piece is not as said; kSizeOverflow for pieces
+///         of more than 2^36 values; state is unchanged then.
 [[nodiscard]] Status quantization_error_piece(std::span<const float> a, std::span<const float> b,
                                               Metric metric, std::size_t begin, std::size_t n,
                                               ErrorState& state, double& out);

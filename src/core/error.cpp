@@ -1,6 +1,7 @@
 #include "zeropoint/error.h"
 
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 
@@ -89,6 +90,7 @@ Status quantization_error_piece(std::span<const float> a, std::span<const float>
   if (begin % kErrorPiece != 0 || (!is_last && (count == 0 || count % kErrorPiece != 0))) {
     return Status::kShapeMismatch;
   }
+  if (count < n && std::uint64_t{n} > kernels::kMostInPieces) return Status::kSizeOverflow;
   const double result = measure(a.data(), b.data(), {begin, count, n}, metric, state);
   if (is_last) out = result;
   return Status::kOk;

@@ -2,8 +2,9 @@
 // and throw nothing; core/ has checked the arguments. Pointers need no alignment beyond their
 // type's, and outputs must not overlap inputs unless a kernel says so.
 //
-// Parity rule for all of them: every result is bit for bit that of the scalar function of the same
-// name in tests/native/reference, for every input, NaN and infinities included, in every build.
+// Parity rule for all of them: every result is bit for bit that of plain scalar code, for every
+// input, NaN and infinities included, in every build. Which code, the first lines of a kernel's
+// file say: mostly a function of tests/native/reference, which a test compares it with.
 #pragma once
 
 #include <cstddef>
@@ -79,7 +80,7 @@ inline constexpr std::size_t kColumns = 4096;
 /// The qparams of n values: of groups of them, or of columns of rows of n <= kColumns values each.
 struct QParams {
   ElementwiseFloatQParams each;  ///< one for each group or column
-  /// Of a group, which only the last one may not fill; if there are several, 16 must divide it. 0:
+  /// Of a group, which the last one need not fill; see run() for what several groups ask of it. 0:
   /// the qparams are those of columns.
   std::size_t length = 0;
   std::size_t rows = 1;
@@ -124,8 +125,8 @@ struct Operation {
   Loop rows;            ///< 4 divides n and `rows`, see kRowsTogether; null: row by row
 };
 
-/// Runs an operation over n values, or over rows of n. `to` may be `from` where the operation says
-/// so.
+/// Runs an operation over n values, or over rows of n. If they are several groups, 16 divides the
+/// length of a group, and n. `to` may be `from` where the operation says so.
 void run(const Operation& operation, const void* from, std::size_t n, const QParams& qparams,
          const CodeRule& rule, void* to);
 
@@ -206,18 +207,20 @@ void histogram_f32(const float* x, std::size_t n, float lo, float hi, std::uint3
 
 // ---- error
 
-/// Values begin .. begin + count of n: a sum may come in pieces, in order, that begin at multiples
-/// of kPiece. The last piece gives the result, the same bits as one piece of all.
+/// Values begin .. begin + count of n: a sum of at most kMostInPieces values may come in pieces, in
+/// order, that begin at multiples of kPiece. The last piece gives the result, the same bits as one
+/// piece of all.
 struct Piece {
   std::size_t begin;
   std::size_t count;
   std::size_t n;
 };
 inline constexpr std::size_t kPiece = 4096;
+inline constexpr std::uint64_t kMostInPieces = std::uint64_t{1} << 36;
 
 /// What a sum carries from one piece to the next; set by the first.
 struct SumState {
-  alignas(16) float lanes[4][32];
+  alignas(16) float lanes[3][32];
 };
 
 /// PyTorch's cascade sum of x, of (a - b)^2 and of |a - b|, all in float32.

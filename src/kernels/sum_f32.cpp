@@ -47,6 +47,8 @@ struct Levels {
   }
 };
 
+static_assert(sizeof(Levels) == sizeof(SumState));
+
 // Fewer than 8 values: the same algorithm with rows of a single lane.
 float sum_few(const float* x, std::size_t n) {
   const std::size_t rows = n / kRowsPerStep * kRowsPerStep;
@@ -82,11 +84,11 @@ float sum_few(const float* x, std::size_t n) {
 template <typename Term>
 float sum_terms(Term term, Piece piece, SumState& state) {
   const auto [begin, count, n] = piece;
-  assert(begin % kPiece == 0 && (begin + count == n || count % kPiece == 0));
   const std::size_t steps = n / kStep;
   const bool is_last = begin + count == n;
   const std::size_t power = level_power(steps);
   const std::size_t run = std::size_t{1} << power;
+  assert(begin % (run * kStep) == 0 && (is_last || count % (run * kStep) == 0));
   // The first level is a copy that nothing points to, so that it stays in registers. It is empty
   // after a whole run, and so after every piece but the last.
   Row sum{};

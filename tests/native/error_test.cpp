@@ -230,6 +230,20 @@ TEST(QuantizationErrorPiece, RefusesPiecesThatDoNotFit) {
   EXPECT_EQ(error, 91.0);
 }
 
+// Runs of the cascade are then longer than a piece.
+TEST(QuantizationErrorPiece, RefusesPiecesOfMoreValuesThanPiecesMayMake) {
+  if constexpr (sizeof(std::size_t) > 4) {
+    constexpr std::size_t kMost = std::size_t{1} << 36;
+    const std::vector<float> x(kErrorPiece, 1.0F);
+    ErrorState state{};
+    double error = 91.0;
+    EXPECT_EQ(quantization_error_piece(x, x, Metric::kMse, 0, kMost, state, error), Status::kOk);
+    EXPECT_EQ(quantization_error_piece(x, x, Metric::kMse, 0, kMost + 1, state, error),
+              Status::kSizeOverflow);
+    EXPECT_EQ(error, 91.0);
+  }
+}
+
 TEST(QuantizationError, LeavesOutputUntouchedOnShapeMismatch) {
   const std::vector<float> three = {1, 2, 3};
   const std::vector<float> two = {1, 2};
