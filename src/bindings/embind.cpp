@@ -11,6 +11,8 @@
 #if defined(__wasm_atomics__)
 #include <emscripten/em_js.h>
 
+#include <atomic>
+
 // NOLINTNEXTLINE
 EM_JS(void, zeropoint_worker_lost, (), { Module["workerLost"](); });
 

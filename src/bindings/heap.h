@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 namespace zeropoint::bindings {
 
@@ -70,7 +71,7 @@ class Heap {
   void insert(Block* block) {
     Block* before = nullptr;
     Block* after = free_;
-    while (after != nullptr && after < block) {
+    while (after != nullptr && std::less<>()(after, block)) {
       before = after;
       after = after->next;
     }

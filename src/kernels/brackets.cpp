@@ -1,3 +1,5 @@
+// The bounds of 32 groups at a time, then their steps by an operation's fast loop, and those in
+// doubt by its exact one. Parity: that of the exact loop, see bracket_parts().
 #include "kernels/brackets.h"
 
 #include <algorithm>

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
 #include "kernels/kernels.h"
 #include "kernels/qparams_lanes.h"

@@ -1,4 +1,5 @@
 // Scales and zero points of two ranges a step, in double precision.
+// Parity: bit-identical to reference/choose_qparams_f64.h for every finite range.
 #include <cfloat>
 
 #include "kernels/kernels.h"

@@ -1,7 +1,6 @@
 // Four values a step, widened to double: sums of products, and the largest difference.
 // Parity: bit-identical to reference/energies_f64.h; value i always meets partial sum i % 4.
 #include <cassert>
-#include <cmath>
 #include <limits>
 
 #include "kernels/kernels.h"

@@ -76,7 +76,7 @@ struct Panels {
   [[nodiscard]] double unit() const { return 1 << (8 - bits); }
 };
 
-/// Steps that `inputs` <= kChunk inputs take.
+/// Steps that inputs take, of a chunk or of as many whole ones as are in one group.
 constexpr std::size_t steps_of(std::size_t inputs, int bits) {
   const std::size_t steps = (inputs + kStepInputs - 1) / kStepInputs;
   return bits == 2 ? (steps + 1) / 2 * 2 : steps;

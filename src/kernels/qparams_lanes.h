@@ -1,7 +1,9 @@
 // Scales and zero points four at a time, whether one serves all values or each has its own.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 #include "kernels/codes.h"
 #include "kernels/kernels.h"

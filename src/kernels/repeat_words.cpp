@@ -1,4 +1,5 @@
 // 16 words a step, beyond the end of a run where the next one will write.
+// Parity: copies, word for word.
 #include "kernels/kernels.h"
 #include "kernels/simd.h"
 

@@ -1,6 +1,7 @@
 // What all operations share: whole steps go to an operation's loops as they are, and what is left
 // of a row as a step of its own. So every value meets vector code, and no result depends on its
 // place.
+// Parity: that of the operation, whatever n is.
 #include <algorithm>
 #include <cassert>
 #include <cstring>
@@ -101,6 +102,7 @@ void run(const Operation& operation, const void* from, std::size_t n, const QPar
          const CodeRule& rule, void* to) {
   if (n == 0) return;
   if (qparams.length != 0) {
+    assert(n <= qparams.length || (qparams.length % kStep == 0 && n % kStep == 0));
     // Most calls are of this kind, and small ones should cost no more than that.
     if (n % kStep == 0) return operation.groups(from, n, qparams, rule, to);
     if (n > kStep) return run_row(operation, operation.groups, from, n, qparams, rule, to);

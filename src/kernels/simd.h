@@ -2,6 +2,7 @@
 // natively, so that tests and sanitizers run the very code that ships.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #if defined(__wasm_simd128__)
