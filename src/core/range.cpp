@@ -1,6 +1,7 @@
 #include "zeropoint/range.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <limits>
 
@@ -25,6 +26,7 @@ constexpr std::size_t kColumns = 1024;
 void column_ranges(const float* x, const Granularity& g, bool finite_only,
                    std::span<Range> ranges) {
   const std::size_t period = g.slices * g.inner;
+  assert(period > 0);
   const std::size_t copies = std::clamp<std::size_t>(kColumns / period, 1, g.outer);
   const auto add = [&](std::size_t first_row, std::size_t rows, std::size_t width) {
     for (std::size_t first = 0; first < width; first += kColumns) {
