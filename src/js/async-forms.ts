@@ -16,7 +16,7 @@ import { type Codes, DTYPES, type DType } from "./dtype.js";
 import { chooseError, chosenResult, type Elementwise, emptyError } from "./elementwise.js";
 import type { Measured } from "./error.js";
 import { pause } from "./executors.js";
-import { laidOut, type SliceCounts } from "./granularity.js";
+import { laidOut, oneSlice, type SliceCounts } from "./granularity.js";
 import { runOn } from "./init.js";
 import type { Job, Piece, Step } from "./job.js";
 import type { Accumulate, Batch, CheckedLinear } from "./linear.js";
@@ -530,7 +530,7 @@ async function layerPieces(
 /** The range of all values; PyTorch takes an input without values for one of zeros. */
 async function rangeOf(job: Job, { data, size }: Batch): Promise<Iterable<number>> {
   if (size === 0) return [0, 0];
-  return await ranges(job, { data, size }, { outer: 1, slices: 1, inner: size }, "keep");
+  return await ranges(job, { data, size }, oneSlice(size), "keep");
 }
 
 // ---- Layers of models

@@ -123,6 +123,9 @@ function groupSlices(
   };
 }
 
+/** A tensor as the one slice that it is. */
+export const oneSlice = (size: number): SliceCounts => ({ outer: 1, slices: 1, inner: size });
+
 /** The shape that scales and zero points have in results. */
 export function qparamsShape(shape: readonly number[], slices: Slices): number[] {
   if (slices.granularity === "perTensor") return [];

@@ -3,6 +3,7 @@
 import { arrayName, newArray } from "./arrays.js";
 import { type CheckedTensor, checkInteger } from "./check.js";
 import { checkStatus, rangeError, typeError } from "./errors.js";
+import { oneSlice } from "./granularity.js";
 import {
   fromJSONNumbers,
   type Look,
@@ -83,7 +84,7 @@ export class HistogramObserver extends UniformObserver {
       );
     }
     if (size === 0) return;
-    const counts = { outer: 1, slices: 1, inner: size };
+    const counts = oneSlice(size);
     const ranges = { kind: "ranges", counts, passes: 2 } as const;
     let range = (yield { ...ranges, nonFinite: "keep" }) as Float32Array;
     this.#checkCountable(where, range);

@@ -24,7 +24,7 @@ import {
   partialCallable,
   shortName,
 } from "./factory.js";
-import type { SliceCounts } from "./granularity.js";
+import { oneSlice, type SliceCounts } from "./granularity.js";
 import { activeCore } from "./init.js";
 import { floatRepr } from "./python-repr.js";
 import { IntegerTensor } from "./qtensor.js";
@@ -768,7 +768,7 @@ abstract class PerTensorMinMaxObserver extends UniformObserver {
   /** @internal */
   protected override *look(where: string, { size }: CheckedTensor): Look {
     if (size === 0) return;
-    const counts = { outer: 1, slices: 1, inner: size };
+    const counts = oneSlice(size);
     const batch = yield { kind: "ranges", counts, nonFinite: "keep", passes: 1 };
     this.checkFiniteRanges(where, batch as Float32Array);
     this.update(where, batch as Float32Array, this.constant);

@@ -6,7 +6,7 @@
 import { type NumberArray, newArray, subarrayOf } from "./arrays.js";
 import type { Core } from "./build.js";
 import { checkStatus, refused } from "./errors.js";
-import type { SliceCounts } from "./granularity.js";
+import { oneSlice, type SliceCounts } from "./granularity.js";
 import type { ScaleAndZeroPoint } from "./qparams.js";
 
 /** A range of values. */
@@ -149,7 +149,7 @@ export function tensorRange(
   data: NumberArray,
   size: number,
 ): Float32Array {
-  return rangesOf(core, where, data, { outer: 1, slices: 1, inner: size }, "keep");
+  return rangesOf(core, where, data, oneSlice(size), "keep");
 }
 
 /** Makes all ranges those of slices without values. */
