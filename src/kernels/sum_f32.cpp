@@ -119,7 +119,7 @@ float sum_terms(Term term, Piece piece, SumState& state) {
   float* to = rest;
   for (; i + 4 <= count; i += 4, to += 4) wasm_v128_store(to, term.vector(i));
   for (; i < count; ++i) *to++ = term.scalar(i);
-  return n < kLanes ? 0.0F + sum_few(rest, n) : finish(sum, levels, rest, left);
+  return n < kLanes ? 0.0F + sum_few(rest, left) : finish(sum, levels, rest, left);
 }
 
 struct Value {

@@ -936,11 +936,11 @@ TEST(PackedWeightSize, Is0ForShapesThatCannotBePacked) {
 TEST(PackedWeightSize, IsWhatTheHeaderAddsUp) {
   constexpr std::size_t kHeader = (sizeof(PackedLayout) + 15) / 16 * 16;
   EXPECT_EQ(packed_weight_size({4096, 4096, DType::kInt4, WeightGranularity::kPerGroup, 32}),
-            kHeader + 4096 * 4096 / 2 + 512 * (96 + 128 * (64 + 32)));
+            kHeader + 4096UL * 4096 / 2 + 512UL * (96 + 128UL * (64 + 32)));
   // A group of all inputs, in five pieces; codes for 16 outputs and 4100 inputs.
-  EXPECT_EQ(packed_weight_size({9, 4099}), kHeader + 16 * 4100 + 2 * (96 + 64 + 5 * 32));
+  EXPECT_EQ(packed_weight_size({9, 4099}), kHeader + 16UL * 4100 + 2UL * (96 + 64 + 5UL * 32));
   EXPECT_EQ(packed_weight_size({8, 64, DType::kInt2, WeightGranularity::kPerInput}),
-            kHeader + 8 * 64 / 4 + 96 + 64 + 32 + 64 * 8);
+            kHeader + 8UL * 64 / 4 + 96 + 64 + 32 + 64UL * 8);
 }
 
 TEST(LinearQuantized, LeavesOutputUntouchedOnInvalidGroupSize) {
