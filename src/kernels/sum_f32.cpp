@@ -114,7 +114,7 @@ float sum_terms(Term term, Piece piece, SumState& state) {
     return 0.0F;
   }
   add_steps(count / kStep * kStep);
-  float rest[kStep];
+  float rest[kStep] = {};
   const std::size_t left = count - i;
   float* to = rest;
   for (; i + 4 <= count; i += 4, to += 4) wasm_v128_store(to, term.vector(i));
