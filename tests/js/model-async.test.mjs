@@ -222,6 +222,18 @@ describe("Models off the main thread", () => {
     }
   });
 
+  it("report of weights without values, to the end", async () => {
+    const empty = new Sequential(new Linear(tensor([], [0, 3])), new Linear(tensor([], [2, 0])));
+    const model = quantizeDynamic(empty);
+    const seen = [];
+    const onProgress = ({ done, total }) => seen.push(done / total);
+    const report = await model.reportAsync(tensor([[1, 2, 3]]), { onProgress });
+    assert.deepEqual(report, model.report(tensor([[1, 2, 3]])));
+    assert.equal(report.layers[0].weightSqnr, Infinity);
+    assert.equal(seen.at(-1), 1);
+    model.dispose();
+  });
+
   it("stop reporting, and tell which layer refuses its input", async () => {
     const model = quantizeDynamic(big);
     const controller = new AbortController();

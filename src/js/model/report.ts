@@ -124,9 +124,13 @@ export function inputsOf(x: TensorInput | readonly TensorInput[] | undefined): T
   return Array.isArray(x) ? [...x] : [x as TensorInput];
 }
 
+/** Whether there are codes to compare with values. */
+const hasCodes = ({ parts: { q } }: ConvertedLayer): boolean =>
+  q !== undefined && q.data.length > 0;
+
 /** How much work there is, in runs of a layer and in weights or outputs to compare. */
 export const reportTotal = (steps: readonly ConvertedLayer[], inputs: number): number =>
-  3 * inputs * steps.length + 2 * steps.filter(({ parts }) => parts.q !== undefined).length;
+  3 * inputs * steps.length + 2 * steps.filter(hasCodes).length;
 
 /**
  * Runs the float layers and the quantized ones, and compares.
@@ -194,13 +198,11 @@ function* inLayer<T>(step: ConvertedLayer, work: Work<T>): Procedure<T> {
   }
 }
 
-function* weightSqnr(
-  core: Core,
-  { layer, parts: { q } }: ConvertedLayer,
-): Procedure<number | undefined> {
+function* weightSqnr(core: Core, step: ConvertedLayer): Procedure<number | undefined> {
+  const { q } = step.parts;
   if (q === undefined) return undefined;
-  const { weight } = layer as Linear | Embedding;
-  if (weight.data.length === 0) return Infinity;
+  if (!hasCodes(step)) return Infinity;
+  const { weight } = step.layer as Linear | Embedding;
   const values = yield* done({
     amount: 1,
     here: () => runOn(core, () => dequantize(q)),
