@@ -20,10 +20,7 @@ namespace zeropoint::kernels {
 /// {+inf, -inf} for no values; {NaN, NaN} if any value is NaN.
 Range minmax_f32(const float* x, std::size_t n);
 
-/// As minmax_f32 over the finite values alone.
-Range minmax_finite_f32(const float* x, std::size_t n);
-
-/// minmax_f32 (or, if finite_only, minmax_finite_f32) of each of x[runs][length].
+/// minmax_f32 of each of x[runs][length]; if finite_only, over the finite values alone.
 void minmax_runs_f32(const float* x, std::size_t runs, std::size_t length, bool finite_only,
                      Range* out);
 
@@ -145,20 +142,6 @@ const Operation& dequantization(Storage codes);
 /// point. Scales are finite and > 0, zero points codes. No code for NaN is asked for.
 const Operation& fake_quantization();
 
-template <typename Code>
-void quantize_f32(const float* x, std::size_t n, const QParams& qparams, const CodeRule& rule,
-                  Code* out) {
-  run(quantization(kStorageOf<Code>), x, n, qparams, rule, out);
-}
-template <typename Code>
-void dequantize_f32(const Code* codes, std::size_t n, const QParams& qparams, float* out) {
-  run(dequantization(kStorageOf<Code>), codes, n, qparams, {}, out);
-}
-inline void fake_quantize_f32(const float* x, std::size_t n, const QParams& qparams,
-                              const CodeRule& rule, float* out) {
-  run(fake_quantization(), x, n, qparams, rule, out);
-}
-
 // ---- the torch family: clamp(round_half_even(x * inverse) + zero_point, qmin, qmax)
 
 /// Where the zero point is added: after rounding (integer zero points) or before (floating ones).
@@ -176,27 +159,6 @@ const Operation& reciprocal_quantization(AddZeroPoint add, Storage codes);
 /// The same, then float((double(code) - zero_point) * double(true scale)); integer zero points are
 /// taken from the codes for NaN. `to` may be `from`.
 const Operation& fake_reciprocal_quantization(AddZeroPoint add);
-
-/// What the torch family clamps to, and what it makes of values beyond int32.
-struct TorchRule {
-  std::int32_t qmin;
-  std::int32_t qmax;
-  bool saturate;
-
-  explicit operator CodeRule() const { return {qmin, qmax, saturate ? qmax : kTorchOverflow}; }
-};
-
-template <typename Code, AddZeroPoint kAdd>
-void quantize_reciprocal_f32(const float* x, std::size_t n, const QParams& qparams,
-                             const TorchRule& rule, Code* out) {
-  run(reciprocal_quantization(kAdd, kStorageOf<Code>), x, n, qparams, CodeRule(rule), out);
-}
-template <AddZeroPoint kAdd>
-void fake_quantize_reciprocal_f32(const float* x, std::size_t n, QParams qparams,
-                                  const float* scales, const TorchRule& rule, float* out) {
-  qparams.each.true_scales = scales;
-  run(fake_reciprocal_quantization(kAdd), x, n, qparams, CodeRule(rule), out);
-}
 
 // ---- histogram
 
@@ -228,15 +190,6 @@ float sum_f32(const float* x, std::size_t n);
 float sum_squared_difference_f32(const float* a, const float* b, Piece piece, SumState& state);
 float sum_absolute_difference_f32(const float* a, const float* b, Piece piece, SumState& state);
 
-inline float sum_squared_difference_f32(const float* a, const float* b, std::size_t n) {
-  SumState state;
-  return sum_squared_difference_f32(a, b, {0, n, n}, state);
-}
-inline float sum_absolute_difference_f32(const float* a, const float* b, std::size_t n) {
-  SumState state;
-  return sum_absolute_difference_f32(a, b, {0, n, n}, state);
-}
-
 /// max |a - b| in double; NaN if any difference is NaN; 0 for no values.
 double max_absolute_difference_f64(const float* a, const float* b, std::size_t n);
 
@@ -254,11 +207,6 @@ struct EnergyState {
   alignas(16) double sums[4][4];
 };
 Energies energies_f64(const float* a, const float* b, Piece piece, EnergyState& state);
-
-inline Energies energies_f64(const float* a, const float* b, std::size_t n) {
-  EnergyState state;
-  return energies_f64(a, b, {0, n, n}, state);
-}
 
 // ---- pack
 

@@ -247,8 +247,6 @@ Range one_column(const float* x, std::size_t rows, std::size_t stride, bool fini
 
 Range minmax_f32(const float* x, std::size_t n) { return one_run(x, n, false); }
 
-Range minmax_finite_f32(const float* x, std::size_t n) { return one_run(x, n, true); }
-
 void minmax_runs_f32(const float* x, std::size_t runs, std::size_t length, bool finite_only,
                      Range* out) {
   const auto few = [=](std::size_t run, std::size_t count) {

@@ -27,6 +27,11 @@ using testing::Random;
 using testing::same;
 
 template <typename Code>
+void dequantize_f32(const Code* codes, std::size_t n, const kernels::QParams& qparams, float* out) {
+  kernels::run(kernels::dequantization(kStorageOf<Code>), codes, n, qparams, {}, out);
+}
+
+template <typename Code>
 class DequantizeF32 : public ::testing::Test {
  protected:
   static constexpr std::int32_t kMin = std::numeric_limits<Code>::min();
@@ -56,7 +61,7 @@ class DequantizeF32 : public ::testing::Test {
     const Input codes(values, offset);
     Output<float> actual(codes.size(), offset);
     std::vector<float> expected(codes.size());
-    kernels::dequantize_f32(codes.data(), codes.size(), qparams, actual.data());
+    dequantize_f32(codes.data(), codes.size(), qparams, actual.data());
     reference::dequantize_f32(codes.data(), codes.size(), qparams, expected.data());
     EXPECT_TRUE(same(actual.values(), expected));
     EXPECT_TRUE(actual.guards_intact());
@@ -104,7 +109,7 @@ TYPED_TEST(DequantizeF32, MatchesReferenceForRowsThatShareColumns) {
       for (TypeParam& code : x) code = codes[random.below(codes.size())];
       std::vector<float> actual(x.size(), 99.0F);
       std::vector<float> expected = actual;
-      kernels::dequantize_f32(x.data(), n, {columns.qparams(), rows, pitch}, actual.data());
+      dequantize_f32(x.data(), n, {columns.qparams(), rows, pitch}, actual.data());
       for (std::size_t row = 0; row < rows; ++row) {
         reference::dequantize_f32(x.data() + row * pitch, n, columns.qparams(),
                                   expected.data() + row * pitch);

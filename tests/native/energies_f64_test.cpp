@@ -26,7 +26,8 @@ void expect_reference(const std::vector<float>& a_values, const std::vector<floa
   const Input a(a_values, offset);
   const Input b(b_values, (offset + 1) % 4);
   const std::size_t n = a.size();
-  const kernels::Energies actual = kernels::energies_f64(a.data(), b.data(), n);
+  kernels::EnergyState state;
+  const kernels::Energies actual = kernels::energies_f64(a.data(), b.data(), {0, n, n}, state);
   const kernels::Energies expected = reference::energies_f64(a.data(), b.data(), n);
   EXPECT_PRED2(same_value<double>, actual.aa, expected.aa);
   EXPECT_PRED2(same_value<double>, actual.bb, expected.bb);
@@ -64,7 +65,8 @@ TEST(EnergiesF64, MatchesReferenceForAllKindsOfValues) {
 TEST(EnergiesF64, HoldsTheSquaresOfFloat32sLargestAndSmallest) {
   const float largest[] = {FLT_MAX};
   const float smallest[] = {testing::kSmallest};
-  const kernels::Energies e = kernels::energies_f64(largest, smallest, 1);
+  kernels::EnergyState state;
+  const kernels::Energies e = kernels::energies_f64(largest, smallest, {0, 1, 1}, state);
   EXPECT_EQ(e.aa, double{FLT_MAX} * double{FLT_MAX});
   EXPECT_EQ(e.bb, 0x1p-298);
   EXPECT_EQ(e.ab, double{FLT_MAX} * 0x1p-149);

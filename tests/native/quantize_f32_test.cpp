@@ -35,6 +35,17 @@ using testing::Output;
 using testing::Random;
 using testing::same;
 
+template <typename Code>
+void quantize_f32(const float* x, std::size_t n, const kernels::QParams& qparams,
+                  const CodeRule& rule, Code* out) {
+  kernels::run(kernels::quantization(kStorageOf<Code>), x, n, qparams, rule, out);
+}
+
+void fake_quantize_f32(const float* x, std::size_t n, const kernels::QParams& qparams,
+                       const CodeRule& rule, float* out) {
+  kernels::run(kernels::fake_quantization(), x, n, qparams, rule, out);
+}
+
 // Floats around the codes' boundaries, each list as far from them as its others: one value in doubt
 // makes a whole step be computed exactly. The last list is of those further away, where rounding
 // the sum with the zero point may yet reach a boundary.
@@ -93,7 +104,7 @@ class QuantizeF32 : public ::testing::Test {
     const Input x(values, offset);
     Output<Code> actual(x.size(), offset);
     std::vector<Code> expected(x.size());
-    kernels::quantize_f32(x.data(), x.size(), qparams, rule, actual.data());
+    quantize_f32(x.data(), x.size(), qparams, rule, actual.data());
     reference::quantize_f32(x.data(), x.size(), qparams, rule, expected.data());
     EXPECT_TRUE(same(actual.values(), expected)) << "qmin " << rule.qmin << ", qmax " << rule.qmax;
     EXPECT_TRUE(actual.guards_intact());
@@ -161,7 +172,7 @@ TYPED_TEST(QuantizeF32, MatchesReferenceForRowsThatShareColumns) {
           const std::vector<float> x = columns.values(rows, pitch, random);
           std::vector<TypeParam> actual(x.size(), 77);
           std::vector<TypeParam> expected = actual;
-          kernels::quantize_f32(x.data(), n, {columns.qparams(), rows, pitch}, rule, actual.data());
+          quantize_f32(x.data(), n, {columns.qparams(), rows, pitch}, rule, actual.data());
           for (std::size_t row = 0; row < rows; ++row) {
             reference::quantize_f32(x.data() + row * pitch, n, columns.qparams(), rule,
                                     expected.data() + row * pitch);
@@ -248,7 +259,7 @@ TYPED_TEST(QuantizeF32, MatchesReferenceForColumnsThatAreMostlyAlike) {
         }
         Output<TypeParam> actual(x.size());
         std::vector<TypeParam> expected(x.size());
-        kernels::quantize_f32(x.data(), n, {columns.qparams(), kRows, n}, rule, actual.data());
+        quantize_f32(x.data(), n, {columns.qparams(), kRows, n}, rule, actual.data());
         for (std::size_t row = 0; row < kRows; ++row) {
           reference::quantize_f32(x.data() + row * n, n, columns.qparams(), rule,
                                   expected.data() + row * n);
@@ -275,8 +286,8 @@ TYPED_TEST(QuantizeF32, MatchesReferenceBehindNanInAGroupAndForAPartOfOne) {
         x[i] = is_nan ? kNan : steps * of_groups.scales[i / kLength];
       }
       Output<TypeParam> actual(n);
-      kernels::quantize_f32(x.data(), n, kernels::QParams::groups(of_groups.qparams(), kLength),
-                            rule, actual.data());
+      quantize_f32(x.data(), n, kernels::QParams::groups(of_groups.qparams(), kLength), rule,
+                   actual.data());
       std::vector<TypeParam> expected(n);
       for (std::size_t i = 0; i < n; ++i) {
         const std::size_t g = i / kLength;
@@ -349,7 +360,7 @@ TYPED_TEST(QuantizeF32, MatchesReferenceGroupByGroup) {
       }
       const std::vector<float> values = random.uniforms(kGroups * length, -200.0F, 200.0F);
       Output<TypeParam> actual(values.size(), 0);
-      kernels::quantize_f32(
+      quantize_f32(
           values.data(), values.size(),
           kernels::QParams::groups({scales.data(), zero_points.data(), codes.data()}, length), rule,
           actual.data());
@@ -419,13 +430,13 @@ void expect_fake_reference(const std::vector<float>& values, QParams qparams, Co
   reference::fake_quantize_f32(x.data(), x.size(), qparams, rule, expected.data());
 
   Output<float> apart(x.size(), offset);
-  kernels::fake_quantize_f32(x.data(), x.size(), qparams, rule, apart.data());
+  fake_quantize_f32(x.data(), x.size(), qparams, rule, apart.data());
   EXPECT_TRUE(same(apart.values(), expected)) << "qmin " << rule.qmin << ", qmax " << rule.qmax;
   EXPECT_TRUE(apart.guards_intact());
 
   Output<float> in_place(x.size(), offset);
   std::copy_n(x.data(), x.size(), in_place.data());
-  kernels::fake_quantize_f32(in_place.data(), x.size(), qparams, rule, in_place.data());
+  fake_quantize_f32(in_place.data(), x.size(), qparams, rule, in_place.data());
   EXPECT_TRUE(same(in_place.values(), expected)) << "in place";
   EXPECT_TRUE(in_place.guards_intact());
 }
@@ -494,7 +505,7 @@ TEST(FakeQuantizeF32, MatchesReferenceGroupByGroupAndInPlace) {
                                      UniformQParams{scales[g], zero_points[g], codes[g]}, rule,
                                      expected.data() + g * length);
       }
-      kernels::fake_quantize_f32(
+      fake_quantize_f32(
           values.data(), values.size(),
           kernels::QParams::groups({scales.data(), zero_points.data(), nullptr}, length), rule,
           values.data());
@@ -520,7 +531,7 @@ TEST(FakeQuantizeF32, MatchesReferenceForRowsThatShareColumnsAndInPlace) {
           reference::fake_quantize_f32(x.data() + row * pitch, n, columns.qparams(), rule,
                                        expected.data() + row * pitch);
         }
-        kernels::fake_quantize_f32(x.data(), n, {columns.qparams(), rows, pitch}, rule, x.data());
+        fake_quantize_f32(x.data(), n, {columns.qparams(), rows, pitch}, rule, x.data());
         EXPECT_TRUE(same(x, expected));
       }
     }

@@ -19,9 +19,10 @@ namespace zeropoint {
 namespace {
 
 using kernels::AddZeroPoint;
+using kernels::CodeRule;
 using kernels::ElementwiseFloatQParams;
-using kernels::TorchRule;
 using kernels::UniformQParams;
+using reference::TorchRule;
 using testing::Input;
 using testing::kEffort;
 using testing::kInfinity;
@@ -39,6 +40,20 @@ struct Variant {
   using Code = CodeType;
   static constexpr AddZeroPoint kAdd = kAddAt;
 };
+
+template <typename Code, AddZeroPoint kAdd>
+void quantize_reciprocal_f32(const float* x, std::size_t n, const kernels::QParams& qparams,
+                             const TorchRule& rule, Code* out) {
+  kernels::run(kernels::reciprocal_quantization(kAdd, kStorageOf<Code>), x, n, qparams,
+               CodeRule(rule), out);
+}
+
+template <AddZeroPoint kAdd>
+void fake_quantize_reciprocal_f32(const float* x, std::size_t n, kernels::QParams qparams,
+                                  const float* scales, const TorchRule& rule, float* out) {
+  qparams.each.true_scales = scales;
+  kernels::run(kernels::fake_reciprocal_quantization(kAdd), x, n, qparams, CodeRule(rule), out);
+}
 
 // Qparams of its own for every value; the arrays end with their last element.
 struct ElementwiseArrays {
@@ -107,8 +122,7 @@ class QuantizeReciprocalF32 : public ::testing::Test {
     const Input x(values, offset);
     Output<Code> actual(x.size(), offset);
     std::vector<Code> expected(x.size());
-    kernels::quantize_reciprocal_f32<Code, V::kAdd>(x.data(), x.size(), qparams, rule,
-                                                    actual.data());
+    quantize_reciprocal_f32<Code, V::kAdd>(x.data(), x.size(), qparams, rule, actual.data());
     reference::quantize_reciprocal_f32<Code, V::kAdd>(x.data(), x.size(), qparams, rule,
                                                       expected.data());
     EXPECT_TRUE(same(actual.values(), expected))
@@ -243,16 +257,15 @@ class FakeQuantizeReciprocalF32 : public ::testing::Test {
                                                      expected.data());
 
     Output<float> apart(x.size(), offset);
-    kernels::fake_quantize_reciprocal_f32<V::kAdd>(x.data(), x.size(), qparams, scales, rule,
-                                                   apart.data());
+    fake_quantize_reciprocal_f32<V::kAdd>(x.data(), x.size(), qparams, scales, rule, apart.data());
     EXPECT_TRUE(same(apart.values(), expected))
         << "qmin " << rule.qmin << ", qmax " << rule.qmax << ", saturate " << rule.saturate;
     EXPECT_TRUE(apart.guards_intact());
 
     Output<float> in_place(x.size(), offset);
     std::copy_n(x.data(), x.size(), in_place.data());
-    kernels::fake_quantize_reciprocal_f32<V::kAdd>(in_place.data(), x.size(), qparams, scales, rule,
-                                                   in_place.data());
+    fake_quantize_reciprocal_f32<V::kAdd>(in_place.data(), x.size(), qparams, scales, rule,
+                                          in_place.data());
     EXPECT_TRUE(same(in_place.values(), expected)) << "in place";
     EXPECT_TRUE(in_place.guards_intact());
   }

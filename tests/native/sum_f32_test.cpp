@@ -25,9 +25,13 @@ void expect_reference(std::span<const float> a_values, std::span<const float> b_
   const Input<float> b(b_values, (offset + 1) % 4);
   const std::size_t n = a.size();
   EXPECT_PRED2(same_value<float>, kernels::sum_f32(a.data(), n), reference::sum_f32(a.data(), n));
-  EXPECT_PRED2(same_value<float>, kernels::sum_squared_difference_f32(a.data(), b.data(), n),
+  const kernels::Piece all{0, n, n};
+  kernels::SumState state;
+  EXPECT_PRED2(same_value<float>,
+               kernels::sum_squared_difference_f32(a.data(), b.data(), all, state),
                reference::sum_squared_difference_f32(a.data(), b.data(), n));
-  EXPECT_PRED2(same_value<float>, kernels::sum_absolute_difference_f32(a.data(), b.data(), n),
+  EXPECT_PRED2(same_value<float>,
+               kernels::sum_absolute_difference_f32(a.data(), b.data(), all, state),
                reference::sum_absolute_difference_f32(a.data(), b.data(), n));
 }
 

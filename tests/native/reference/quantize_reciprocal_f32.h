@@ -16,7 +16,18 @@ inline std::int64_t x86_int64(float value) {
   return fits ? static_cast<std::int64_t>(value) : INT64_MIN;
 }
 
-inline std::int32_t clamp_int64(std::int64_t value, const kernels::TorchRule& rule) {
+/// What the torch family clamps to, and what it makes of values beyond int32.
+struct TorchRule {
+  std::int32_t qmin;
+  std::int32_t qmax;
+  bool saturate;
+
+  explicit operator kernels::CodeRule() const {
+    return {qmin, qmax, saturate ? qmax : kernels::kTorchOverflow};
+  }
+};
+
+inline std::int32_t clamp_int64(std::int64_t value, const TorchRule& rule) {
   if (value < rule.qmin) return rule.qmin;
   if (value > rule.qmax) return rule.qmax;
   return static_cast<std::int32_t>(value);
@@ -27,8 +38,8 @@ enum class Codes { kKept, kFake };
 
 /// q.scale is the reciprocal.
 template <kernels::AddZeroPoint kAdd>
-std::int32_t quantize_reciprocal_value(float x, const ValueQParams& q,
-                                       const kernels::TorchRule& rule, Codes codes = Codes::kKept) {
+std::int32_t quantize_reciprocal_value(float x, const ValueQParams& q, const TorchRule& rule,
+                                       Codes codes = Codes::kKept) {
   const float scaled = x * q.scale;
   float t = 0.0F;
   if constexpr (kAdd == kernels::AddZeroPoint::kAfterRounding) {
@@ -53,8 +64,8 @@ std::int32_t quantize_reciprocal_value(float x, const ValueQParams& q,
 }
 
 template <typename Code, kernels::AddZeroPoint kAdd, typename QParams>
-void quantize_reciprocal_f32(const float* x, std::size_t n, QParams qparams,
-                             kernels::TorchRule rule, Code* out) {
+void quantize_reciprocal_f32(const float* x, std::size_t n, QParams qparams, TorchRule rule,
+                             Code* out) {
   for (std::size_t i = 0; i < n; ++i) {
     out[i] =
         static_cast<Code>(quantize_reciprocal_value<kAdd>(x[i], value_qparams(qparams, i), rule));
@@ -78,7 +89,7 @@ inline float value_scale(const kernels::ElementwiseFloatQParams&, const float* s
 
 template <kernels::AddZeroPoint kAdd, typename QParams>
 void fake_quantize_reciprocal_f32(const float* x, std::size_t n, QParams qparams,
-                                  const float* scales, kernels::TorchRule rule, float* out) {
+                                  const float* scales, TorchRule rule, float* out) {
   for (std::size_t i = 0; i < n; ++i) {
     const ValueQParams q = value_qparams(qparams, i);
     const double code = quantize_reciprocal_value<kAdd>(x[i], q, rule, Codes::kFake);
