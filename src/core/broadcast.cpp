@@ -48,8 +48,7 @@ class GivenSlices final : public Slices {
   GivenSlices(const float* scales, const std::int32_t* zero_points, bool asks_nan_codes)
       : scales_(scales), zero_points_(zero_points), asks_nan_codes_(asks_nan_codes) {}
 
-  [[nodiscard]] kernels::ElementwiseFloatQParams load(std::size_t first,
-                                                      std::size_t count) override {
+  [[nodiscard]] kernels::ElementwiseQParams load(std::size_t first, std::size_t count) override {
     for (std::size_t i = 0; i < count; ++i) {
       floats_[i] = static_cast<float>(zero_points_[first + i]);
     }
@@ -217,9 +216,9 @@ Status run_unchecked(const Pass& pass, std::size_t size, Shape shape,
     for (std::size_t i = 0; i < length; i += Tile::kLength) {
       const void* from = values.load(pass.from_at(offsets[0] + i * strides[0]),
                                      pass.operation.from_size, strides[0]);
-      const kernels::ElementwiseFloatQParams each{scales.load(s + i * strides[1], strides[1]),
-                                                  zero_points.load(z + i * strides[2], strides[2]),
-                                                  nan_codes};
+      const kernels::ElementwiseQParams each{scales.load(s + i * strides[1], strides[1]),
+                                             zero_points.load(z + i * strides[2], strides[2]),
+                                             nan_codes};
       pass.run(position + i, from, std::min(Tile::kLength, length - i), each);
     }
   });

@@ -30,10 +30,10 @@ void linear_float(std::span<const float> x, std::size_t m, std::size_t k, std::s
   const std::size_t parts = part_count(n, std::uint64_t{m} * n * k);
   parallel_for(parts, [=](std::size_t part) {
     const std::size_t last = part_start(n, part + 1, parts);
-    for (std::size_t row = 0; row < m; row += kernels::kRows) {
-      const std::size_t rows = std::min(kernels::kRows, m - row);
+    for (std::size_t row = 0; row < m; row += kernels::kDotRows) {
+      const std::size_t rows = std::min(kernels::kDotRows, m - row);
       for (std::size_t column = part_start(n, part, parts); column < last; ++column) {
-        Sum sums[kernels::kRows];
+        Sum sums[kernels::kDotRows];
         kernels::dot(x.data() + row * k, rows, k, w.data() + column * k, k, sums);
         for (std::size_t r = 0; r < rows; ++r) {
           const Sum y = bias.empty() ? sums[r] : sums[r] + bias[column];

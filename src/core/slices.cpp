@@ -33,34 +33,33 @@ class Repeated {
 void run_slices(const Pass& pass, std::size_t position, const Granularity& g, Slices& slices) {
   const std::size_t period = g.slices * g.inner;
   if (period == 0) return;
-  const bool whole_steps = g.inner % 16 == 0;
+  const bool whole_steps = g.inner % kernels::kStep == 0;
   if (whole_steps || g.inner >= kLongSlice || g.slices == 1) {
     const std::size_t most = whole_steps ? kNearTile : 1;
     for (std::size_t outer = 0; outer < g.outer; ++outer) {
       for (std::size_t first = 0; first < g.slices; first += most) {
         const std::size_t count = std::min(most, g.slices - first);
         pass.run(position + outer * period + first * g.inner, count * g.inner,
-                 kernels::QParams::groups(slices.load(first, count), g.inner));
+                 kernels::AnyQParams::groups(slices.load(first, count), g.inner));
       }
     }
     return;
   }
-  Repeated<float> scales;
+  Repeated<float> factors;
   Repeated<float> zero_points;
   Repeated<std::int32_t> nan_codes;
-  Repeated<float> true_scales;
+  Repeated<float> scales;
   const std::size_t tile = g.outer == 1 || period <= kNearTile ? kNearTile : kSliceTile;
   const std::size_t per_tile = tile / g.inner;
   for (std::size_t first = 0; first < g.slices; first += per_tile) {
     const std::size_t count = std::min(per_tile, g.slices - first);
     const std::size_t copies =
         count == g.slices ? std::min(tile / period, g.outer) : std::size_t{1};
-    const kernels::ElementwiseFloatQParams own = slices.load(first, count);
-    const kernels::ElementwiseFloatQParams all{
-        scales.of(own.scales, count, g.inner, copies),
-        zero_points.of(own.zero_points, count, g.inner, copies),
-        nan_codes.of(own.nan_codes, count, g.inner, copies),
-        true_scales.of(own.true_scales, count, g.inner, copies)};
+    const kernels::ElementwiseQParams own = slices.load(first, count);
+    const kernels::ElementwiseQParams all{factors.of(own.factors, count, g.inner, copies),
+                                          zero_points.of(own.zero_points, count, g.inner, copies),
+                                          nan_codes.of(own.nan_codes, count, g.inner, copies),
+                                          scales.of(own.scales, count, g.inner, copies)};
     const std::size_t start = position + first * g.inner;
     const std::size_t rows = g.outer / copies;
     pass.run(start, copies * count * g.inner, {all, rows, copies * period});

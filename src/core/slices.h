@@ -17,13 +17,13 @@ struct Pass {
   void* to;
 
   /// Runs it over n values (or rows of n) from `position` on.
-  void run(std::size_t position, std::size_t n, const kernels::QParams& qparams) const {
+  void run(std::size_t position, std::size_t n, const kernels::AnyQParams& qparams) const {
     run(position, from_at(position), n, qparams);
   }
 
   /// The same with values from elsewhere.
   void run(std::size_t position, const void* values, std::size_t n,
-           const kernels::QParams& qparams) const {
+           const kernels::AnyQParams& qparams) const {
     kernels::run(operation, values, n, qparams, rule,
                  static_cast<std::byte*>(to) + position * operation.to_size);
   }
@@ -34,14 +34,13 @@ struct Pass {
 };
 
 /// Values, and so slices at most, that are taken together.
-inline constexpr std::size_t kSliceTile = kernels::kColumns;
+inline constexpr std::size_t kSliceTile = kernels::kMaxColumns;
 
 /// Where the qparams of slices come from.
 class Slices {
  public:
   /// Those of slices first .. first + count, count <= kSliceTile; they stay until the next load.
-  [[nodiscard]] virtual kernels::ElementwiseFloatQParams load(std::size_t first,
-                                                              std::size_t count) = 0;
+  [[nodiscard]] virtual kernels::ElementwiseQParams load(std::size_t first, std::size_t count) = 0;
 
  protected:
   ~Slices() = default;

@@ -31,8 +31,8 @@ bool holds(QuantRange range, std::int32_t zero_point) {
 }
 
 // A scale without a finite reciprocal leaves nothing to saturate: PyTorch's own rule then holds.
-kernels::CodeRule rule_for(QuantRange range, Overflow overflow, float inverse) {
-  const bool saturate = overflow == Overflow::kSaturate && std::isfinite(inverse);
+kernels::CodeRule rule_for(QuantRange range, Overflow overflow, float reciprocal) {
+  const bool saturate = overflow == Overflow::kSaturate && std::isfinite(reciprocal);
   return {range.min, range.max, saturate ? range.max : kernels::kTorchOverflow};
 }
 
@@ -123,8 +123,7 @@ class ReciprocalSlices final : public Slices {
   ReciprocalSlices(const Channels& channels, QuantRange range)
       : channels_(channels), range_(range) {}
 
-  [[nodiscard]] kernels::ElementwiseFloatQParams load(std::size_t first,
-                                                      std::size_t count) override {
+  [[nodiscard]] kernels::ElementwiseQParams load(std::size_t first, std::size_t count) override {
     for (std::size_t i = 0; i < count; ++i) {
       reciprocals_[i] = channels_.reciprocal(first + i);
       zero_points_[i] = channels_.zero_point(first + i);
@@ -149,12 +148,12 @@ class FloatSlices final : public Slices {
   FloatSlices(std::span<const float> scales, std::span<const float> zero_points)
       : each_{scales.data(), zero_points.data(), nullptr} {}
 
-  [[nodiscard]] kernels::ElementwiseFloatQParams load(std::size_t first, std::size_t) override {
+  [[nodiscard]] kernels::ElementwiseQParams load(std::size_t first, std::size_t) override {
     return each_.skip(first);
   }
 
  private:
-  kernels::ElementwiseFloatQParams each_;
+  kernels::ElementwiseQParams each_;
 };
 
 // Runs an operation of the torch family channel by channel. @return as Channels::check(),
@@ -178,9 +177,9 @@ Status run_channels(const kernels::Operation& operation, const TensorView<const 
     return Status::kOk;
   }
   for (std::size_t i = 0; i < g.outer * g.slices; ++i) {
-    const kernels::ElementwiseFloatQParams own = slices.load(i % g.slices, 1);
-    const Pass pass{operation, rule_for(range, overflow, *own.scales), x.values.data(), out};
-    pass.run(i * g.inner, g.inner, kernels::QParams::groups(own, g.inner));
+    const kernels::ElementwiseQParams own = slices.load(i % g.slices, 1);
+    const Pass pass{operation, rule_for(range, overflow, *own.factors), x.values.data(), out};
+    pass.run(i * g.inner, g.inner, kernels::AnyQParams::groups(own, g.inner));
   }
   return Status::kOk;
 }
@@ -243,7 +242,7 @@ Status quantize_per_tensor(std::span<const float> x, double scale, std::int32_t 
                                         static_cast<float>(zero_point), zero_point};
   const kernels::Operation* operation =
       &kernels::reciprocal_quantization(AddZeroPoint::kAfterRounding, codes.storage);
-  const kernels::CodeRule rule = rule_for(range, overflow, qparams.scale);
+  const kernels::CodeRule rule = rule_for(range, overflow, qparams.factor);
   // A value takes about as long as 16 products of a layer.
   const std::size_t parts = part_count(x.size(), std::uint64_t{16} * x.size());
   parallel_for(parts, [=](std::size_t part) {
@@ -323,7 +322,7 @@ Status fake_quantize_per_tensor(std::span<const float> x, double scale, std::int
   const auto scale32 = static_cast<float>(scale);
   const kernels::UniformQParams qparams{1.0F / scale32, static_cast<float>(zero_point), zero_point};
   kernels::run(kernels::fake_reciprocal_quantization(AddZeroPoint::kAfterRounding), x.data(),
-               x.size(), {qparams, &scale32}, rule_for(quant_range, overflow, qparams.scale),
+               x.size(), {qparams, &scale32}, rule_for(quant_range, overflow, qparams.factor),
                out.data());
   return Status::kOk;
 }

@@ -8,7 +8,7 @@ namespace zeropoint::kernels {
 namespace {
 
 // Four groups at a time, the last four again; fewer than four, each in all lanes.
-[[gnu::noinline]] void make_brackets(const ElementwiseFloatQParams& q, std::size_t count,
+[[gnu::noinline]] void make_brackets(const ElementwiseQParams& q, std::size_t count,
                                      const CodeRule& rule, GroupBrackets& out) {
   const bool few = count < 4;
   for (std::size_t i = 0; i < count; i += few ? 1 : 4) {
@@ -16,13 +16,13 @@ namespace {
     const auto load = [=](const float* from) {
       return few ? wasm_v128_load32_splat(from + at) : wasm_v128_load(from + at);
     };
-    const BracketParts parts = bracket_parts(load(q.scales), load(q.zero_points), rule);
+    const BracketParts parts = bracket_parts(load(q.factors), load(q.zero_points), rule);
     const v128_t width = wasm_f32x4_mul(parts.middle, parts.margin);
     wasm_v128_store(out.below + at, wasm_f32x4_sub(parts.middle, width));
     wasm_v128_store(out.above + at, wasm_f32x4_add(parts.middle, width));
     wasm_v128_store(out.offsets + at, parts.offset);
   }
-  out.scales = q.scales;
+  out.scales = q.factors;
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ BracketParts bracket_parts(v128_t scale, v128_t zero_point, const CodeRule& rule
           wasm_f32x4_add(zero_point, wasm_f32x4_splat(kMagic))};
 }
 
-void run_groups(const GroupLoops& loops, const void* from, std::size_t n, const QParams& q,
+void run_groups(const GroupLoops& loops, const void* from, std::size_t n, const AnyQParams& q,
                 const CodeRule& rule, void* to) {
   const auto* x = static_cast<const float*>(from);
   auto* out = static_cast<std::byte*>(to);

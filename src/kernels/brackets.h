@@ -57,13 +57,13 @@ struct GroupLoops {
   std::size_t (*fast)(const float* x, std::size_t step, std::size_t end, std::size_t steps,
                       const GroupBrackets& brackets, const CodeRule& rule, std::byte* out);
   /// One step, of one group, whose qparams come first.
-  void (*exact)(const float* x, const ElementwiseFloatQParams& group, const CodeRule& rule,
+  void (*exact)(const float* x, const ElementwiseQParams& group, const CodeRule& rule,
                 std::byte* out);
   std::size_t size;  ///< bytes of a result
 };
 
 /// Operation::groups by such loops, of codes of 8 bits.
-void run_groups(const GroupLoops& loops, const void* from, std::size_t n, const QParams& q,
+void run_groups(const GroupLoops& loops, const void* from, std::size_t n, const AnyQParams& q,
                 const CodeRule& rule, void* to);
 
 }  // namespace zeropoint::kernels

@@ -11,9 +11,6 @@
 
 namespace zeropoint::kernels {
 
-/// Values per step of the loops over codes.
-inline constexpr std::size_t kStep = 16;
-
 /// Adding 1.5 * 2^23 leaves a float no bits for fractions: it rounds half to even, and then its
 /// bits are those of the constant plus the integer, in order even where the float is far from
 /// there.

@@ -6,7 +6,7 @@ namespace zeropoint::kernels {
 namespace {
 
 v128_t dequantize(v128_t code, const QParamsLanes& q) {
-  return wasm_f32x4_mul(q.scale, wasm_f32x4_sub(wasm_f32x4_convert_i32x4(code), q.zero_point));
+  return wasm_f32x4_mul(q.factor, wasm_f32x4_sub(wasm_f32x4_convert_i32x4(code), q.zero_point));
 }
 
 template <typename Code, typename Lanes>
@@ -20,7 +20,7 @@ void dequantize_steps(const Code* codes, std::size_t n, const Lanes& lanes, floa
 }
 
 template <typename Code>
-void dequantize_groups(const void* from, std::size_t n, const QParams& q, const CodeRule&,
+void dequantize_groups(const void* from, std::size_t n, const AnyQParams& q, const CodeRule&,
                        void* to) {
   const auto* codes = static_cast<const Code*>(from);
   auto* out = static_cast<float*>(to);
@@ -31,14 +31,15 @@ void dequantize_groups(const void* from, std::size_t n, const QParams& q, const 
 }
 
 template <typename Code>
-void dequantize_columns(const void* from, std::size_t n, const QParams& q, const CodeRule&,
+void dequantize_columns(const void* from, std::size_t n, const AnyQParams& q, const CodeRule&,
                         void* to) {
   dequantize_steps(static_cast<const Code*>(from), n, ElementwiseLanes(q.each),
                    static_cast<float*>(to));
 }
 
 template <typename Code>
-void dequantize_rows(const void* from, std::size_t n, const QParams& q, const CodeRule&, void* to) {
+void dequantize_rows(const void* from, std::size_t n, const AnyQParams& q, const CodeRule&,
+                     void* to) {
   const auto* codes = static_cast<const Code*>(from);
   auto* out = static_cast<float*>(to);
   const ElementwiseLanes lanes(q.each, n);

@@ -78,9 +78,9 @@ void dot_rows(const float* x, std::size_t stride, const float* w, std::size_t k,
 template <typename Eight, typename Sum>
 void dot_any(const float* x, std::size_t rows, std::size_t stride, const float* w, std::size_t k,
              Sum* dots) {
-  assert(rows >= 1 && rows <= kRows);
+  assert(rows >= 1 && rows <= kDotRows);
   // Two and three rows are too rare to be worth loops of their own.
-  if (rows == kRows) return dot_rows<kRows, Eight>(x, stride, w, k, dots);
+  if (rows == kDotRows) return dot_rows<kDotRows, Eight>(x, stride, w, k, dots);
   for (std::size_t r = 0; r < rows; ++r) {
     dot_rows<1, Eight>(x + r * stride, stride, w, k, dots + r);
   }

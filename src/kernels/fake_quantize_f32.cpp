@@ -15,7 +15,7 @@ class FakeQuantizer {
         high_(wasm_f32x4_splat(static_cast<float>(rule.qmax))) {}
 
   [[nodiscard]] v128_t quantize(v128_t x, const QParamsLanes& q) const {
-    const v128_t quotient = wasm_f32x4_div(x, q.scale);
+    const v128_t quotient = wasm_f32x4_div(x, q.factor);
     // NaN becomes 0, and so the zero point.
     const v128_t number = wasm_v128_and(quotient, wasm_f32x4_eq(quotient, quotient));
     const v128_t shifted = wasm_f32x4_add(number, q.zero_point);
@@ -23,7 +23,7 @@ class FakeQuantizer {
     // 0 - zero_point, not its negation, so that -0 becomes +0.
     const v128_t offset = wasm_f32x4_sub(wasm_f32x4_splat(0.0F), q.zero_point);
     const v128_t steps = wasm_f32x4_add(wasm_f32x4_nearest(clamped), offset);
-    return wasm_f32x4_mul(q.scale, steps);
+    return wasm_f32x4_mul(q.factor, steps);
   }
 
  private:
@@ -41,7 +41,7 @@ void fake_quantize_steps(const float* x, std::size_t n, const Lanes& lanes,
   }
 }
 
-void divide_groups(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
+void divide_groups(const void* from, std::size_t n, const AnyQParams& q, const CodeRule& rule,
                    void* to) {
   const auto* x = static_cast<const float*>(from);
   auto* out = static_cast<float*>(to);
@@ -52,7 +52,7 @@ void divide_groups(const void* from, std::size_t n, const QParams& q, const Code
              });
 }
 
-void divide_columns(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
+void divide_columns(const void* from, std::size_t n, const AnyQParams& q, const CodeRule& rule,
                     void* to) {
   fake_quantize_steps(static_cast<const float*>(from), n, ElementwiseLanes(q.each),
                       FakeQuantizer(rule), static_cast<float*>(to));
@@ -61,7 +61,7 @@ void divide_columns(const void* from, std::size_t n, const QParams& q, const Cod
 // Four would be eight streams of memory.
 constexpr std::size_t kTogether = 2;
 
-void divide_rows(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
+void divide_rows(const void* from, std::size_t n, const AnyQParams& q, const CodeRule& rule,
                  void* to) {
   const auto* x = static_cast<const float*>(from);
   auto* out = static_cast<float*>(to);
@@ -124,14 +124,14 @@ class Dequantizer {
   return end;
 }
 
-void divide_step(const float* x, const ElementwiseFloatQParams& group, const CodeRule& rule,
+void divide_step(const float* x, const ElementwiseQParams& group, const CodeRule& rule,
                  std::byte* out) {
   fake_quantize_steps(x, kStep, UniformLanes(group, 0), FakeQuantizer(rule),
                       reinterpret_cast<float*>(out));
 }
 
-void fake_quantize_groups(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
-                          void* to) {
+void fake_quantize_groups(const void* from, std::size_t n, const AnyQParams& q,
+                          const CodeRule& rule, void* to) {
   static constexpr GroupLoops kLoops{multiply_groups, divide_step, sizeof(float)};
   const bool has_8_bits = rule.qmin >= INT8_MIN && rule.qmax <= UINT8_MAX;
   if (!has_8_bits) return divide_groups(from, n, q, rule, to);

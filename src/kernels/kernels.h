@@ -47,36 +47,41 @@ void choose_qparams_f64(const Range* ranges, std::size_t n, const ChoiceRule& ru
 
 // ---- operations on every value, each with its own or shared qparams
 
-/// One scale and zero point for all values.
+/// One factor and zero point for all values.
 struct UniformQParams {
-  float scale;
+  float factor;           ///< see ElementwiseQParams
   float zero_point;       ///< as added, in float32
   std::int32_t nan_code;  ///< what NaN becomes
 };
 
-/// One scale, possibly fractional zero point and code for NaN per value.
-struct ElementwiseFloatQParams {
-  const float* scales;
+/// One factor, possibly fractional zero point and code for NaN per value.
+struct ElementwiseQParams {
+  /// Scales, by which values are divided and codes multiplied; in the torch family their
+  /// reciprocals, by which values are multiplied.
+  const float* factors;
   const float* zero_points;
   const std::int32_t* nan_codes;  ///< null where none is asked for
 
-  /// What a fake quantization of the torch family, whose `scales` are reciprocals, multiplies codes
-  /// back with; elsewhere null.
-  const float* true_scales = nullptr;
+  /// What a fake quantization of the torch family multiplies codes by; elsewhere null.
+  const float* scales = nullptr;
 
   /// Those of values i and later.
-  [[nodiscard]] ElementwiseFloatQParams skip(std::size_t i) const {
-    return {scales + i, zero_points + i, nan_codes == nullptr ? nullptr : nan_codes + i,
-            true_scales == nullptr ? nullptr : true_scales + i};
+  [[nodiscard]] ElementwiseQParams skip(std::size_t i) const {
+    return {factors + i, zero_points + i, nan_codes == nullptr ? nullptr : nan_codes + i,
+            scales == nullptr ? nullptr : scales + i};
   }
 };
 
-/// The most columns of QParams.
-inline constexpr std::size_t kColumns = 4096;
+/// Values of a step: operations' loops take whole ones.
+inline constexpr std::size_t kStep = 16;
 
-/// The qparams of n values: of groups of them, or of columns of rows of n <= kColumns values each.
-struct QParams {
-  ElementwiseFloatQParams each;  ///< one for each group or column
+/// The most columns of qparams.
+inline constexpr std::size_t kMaxColumns = 4096;
+
+/// The qparams of n values: of groups of them, or of columns of rows of n <= kMaxColumns values
+/// each.
+struct AnyQParams {
+  ElementwiseQParams each;  ///< one for each group or column
   /// Of a group, which the last one need not fill; see run() for what several groups ask of it. 0:
   /// the qparams are those of columns.
   std::size_t length = 0;
@@ -85,16 +90,16 @@ struct QParams {
 
   /// One group; refers to `q`.
   // NOLINTNEXTLINE(google-explicit-constructor): a kernel takes any of these as they are.
-  QParams(const UniformQParams& q, const float* true_scale = nullptr)
-      : each{&q.scale, &q.zero_point, &q.nan_code, true_scale}, length(SIZE_MAX) {}
+  AnyQParams(const UniformQParams& q, const float* scale = nullptr)
+      : each{&q.factor, &q.zero_point, &q.nan_code, scale}, length(SIZE_MAX) {}
 
   // NOLINTNEXTLINE(google-explicit-constructor)
-  QParams(const ElementwiseFloatQParams& columns, std::size_t row_count = 1,
-          std::size_t row_pitch = 0)
+  AnyQParams(const ElementwiseQParams& columns, std::size_t row_count = 1,
+             std::size_t row_pitch = 0)
       : each(columns), rows(row_count), pitch(row_pitch) {}
 
-  static QParams groups(const ElementwiseFloatQParams& each, std::size_t length) {
-    QParams q(each);
+  static AnyQParams groups(const ElementwiseQParams& each, std::size_t length) {
+    AnyQParams q(each);
     q.length = length;
     return q;
   }
@@ -108,8 +113,8 @@ struct CodeRule {
 };
 
 /// A loop of an operation, over n values that its qparams say more of.
-using Loop = void (*)(const void* from, std::size_t n, const QParams& qparams, const CodeRule& rule,
-                      void* to);
+using Loop = void (*)(const void* from, std::size_t n, const AnyQParams& qparams,
+                      const CodeRule& rule, void* to);
 
 /// An operation on values of one type that gives values of another: nothing but its innermost
 /// loops, over whole steps. run() does all that is the same for every operation.
@@ -117,14 +122,14 @@ struct Operation {
   std::size_t from_size;  ///< bytes of a value
   std::size_t to_size;
   bool asks_nan_codes;  ///< whether qparams' codes for NaN may not be null
-  Loop groups;          ///< 16 divides n, and the length of groups if there are several
-  Loop columns;         ///< 16 divides n: one row
+  Loop groups;          ///< kStep divides n, and the length of groups if there are several
+  Loop columns;         ///< kStep divides n: one row
   Loop rows;            ///< 4 divides n and `rows`, see kRowsTogether; null: row by row
 };
 
-/// Runs an operation over n values, or over rows of n. If they are several groups, 16 divides the
-/// length of a group, and n. `to` may be `from` where the operation says so.
-void run(const Operation& operation, const void* from, std::size_t n, const QParams& qparams,
+/// Runs an operation over n values, or over rows of n. If they are several groups, kStep divides
+/// the length of a group, and n. `to` may be `from` where the operation says so.
+void run(const Operation& operation, const void* from, std::size_t n, const AnyQParams& qparams,
          const CodeRule& rule, void* to);
 
 /// Writes every word of from[count] `times` times over, and all of that `copies` times:
@@ -142,7 +147,7 @@ const Operation& dequantization(Storage codes);
 /// point. Scales are finite and > 0, zero points codes. No code for NaN is asked for.
 const Operation& fake_quantization();
 
-// ---- the torch family: clamp(round_half_even(x * inverse) + zero_point, qmin, qmax)
+// ---- the torch family: clamp(round_half_even(x * reciprocal) + zero_point, qmin, qmax)
 
 /// Where the zero point is added: after rounding (integer zero points) or before (floating ones).
 enum class AddZeroPoint { kAfterRounding, kBeforeRounding };
@@ -151,12 +156,12 @@ enum class AddZeroPoint { kAfterRounding, kBeforeRounding };
 /// kernel does, see quantize.h's Overflow::kTorch; any other one saturates.
 inline constexpr std::int32_t kTorchOverflow = INT32_MIN;
 
-/// The qparams' scales are reciprocals, 1 / scale. Codes are int8, uint8 and, with integer zero
+/// The qparams' factors are reciprocals, 1 / scale. Codes are int8, uint8 and, with integer zero
 /// points, int32; of the first two, integer zero points are codes. The codes for NaN serve only
 /// where the rule saturates.
 const Operation& reciprocal_quantization(AddZeroPoint add, Storage codes);
 
-/// The same, then float((double(code) - zero_point) * double(true scale)); integer zero points are
+/// The same, then float((double(code) - zero_point) * double(scale)); integer zero points are
 /// taken from the codes for NaN. `to` may be `from`.
 const Operation& fake_reciprocal_quantization(AddZeroPoint add);
 
@@ -218,9 +223,9 @@ void unpack_2bit(const std::uint8_t* bytes, std::size_t n, bool is_signed, std::
 // ---- linear, float weights; quantized ones are in panels.h
 
 /// Rows of x that dot takes at a time, to share one load of the weights.
-inline constexpr std::size_t kRows = 4;
+inline constexpr std::size_t kDotRows = 4;
 
-/// dots[r] = sum over k of x[r][k] * w[k] in double, for 1 <= rows <= kRows rows of
+/// dots[r] = sum over k of x[r][k] * w[k] in double, for 1 <= rows <= kDotRows rows of
 /// x[rows][stride]. Order: value i of the first 8 * (k / 8) goes to partial sum i % 8; with
 /// q[j] = (p[j] + p[j + 2]) + (p[j + 4] + p[j + 6]) for j = 0, 1 the result is q[0] + q[1], and
 /// then the last k % 8 in order.

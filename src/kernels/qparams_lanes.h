@@ -1,4 +1,4 @@
-// Scales and zero points four at a time, whether one serves all values or each has its own.
+// Factors and zero points four at a time, whether one serves all values or each has its own.
 #pragma once
 
 #include <algorithm>
@@ -11,17 +11,17 @@
 
 namespace zeropoint::kernels {
 
-/// What load(i) gives: scale and zero point (float32) of values i .. i + 3.
+/// What load(i) gives: factor and zero point (float32) of values i .. i + 3.
 struct QParamsLanes {
-  v128_t scale;
+  v128_t factor;
   v128_t zero_point;
 };
 
 /// One group's, for all its values.
 class UniformLanes {
  public:
-  UniformLanes(const ElementwiseFloatQParams& each, std::size_t group)
-      : lanes_{wasm_v128_load32_splat(each.scales + group),
+  UniformLanes(const ElementwiseQParams& each, std::size_t group)
+      : lanes_{wasm_v128_load32_splat(each.factors + group),
                wasm_v128_load32_splat(each.zero_points + group)} {}
   [[nodiscard]] QParamsLanes load(std::size_t) const { return lanes_; }
 
@@ -45,50 +45,50 @@ inline std::size_t mask_unless_alike(const float* words, std::size_t n) {
 class ElementwiseLanes {
  public:
   /// For one row.
-  explicit ElementwiseLanes(const ElementwiseFloatQParams& each)
-      : scales_(each.scales), zero_points_(each.zero_points) {}
+  explicit ElementwiseLanes(const ElementwiseQParams& each)
+      : factors_(each.factors), zero_points_(each.zero_points) {}
   /// For rows of n values, which 4 divides.
-  ElementwiseLanes(const ElementwiseFloatQParams& each, std::size_t n)
-      : scales_(each.scales),
+  ElementwiseLanes(const ElementwiseQParams& each, std::size_t n)
+      : factors_(each.factors),
         zero_points_(each.zero_points),
         mask_(mask_unless_alike(each.zero_points, n)) {}
   [[nodiscard]] QParamsLanes load(std::size_t i) const {
-    return {wasm_v128_load(scales_ + i), wasm_v128_load(zero_points_ + (i & mask_))};
+    return {wasm_v128_load(factors_ + i), wasm_v128_load(zero_points_ + (i & mask_))};
   }
 
  private:
-  const float* scales_;
+  const float* factors_;
   const float* zero_points_;
   std::size_t mask_ = SIZE_MAX;
 };
 
 /// Qparams of four values at a time: those of vector j of a step start at each.skip(j * stride).
 struct FourByFour {
-  ElementwiseFloatQParams each;
+  ElementwiseQParams each;
   std::size_t stride;
 };
 
 /// One group's qparams, each four times over.
 class FourAlike {
  public:
-  FourAlike(const ElementwiseFloatQParams& each, std::size_t group) {
-    wasm_v128_store(scales_, wasm_v128_load32_splat(each.scales + group));
+  FourAlike(const ElementwiseQParams& each, std::size_t group) {
+    wasm_v128_store(factors_, wasm_v128_load32_splat(each.factors + group));
     wasm_v128_store(zero_points_, wasm_v128_load32_splat(each.zero_points + group));
     wasm_v128_store(nan_codes_, wasm_v128_load32_splat(each.nan_codes + group));
   }
-  [[nodiscard]] FourByFour qparams() const { return {{scales_, zero_points_, nan_codes_}, 0}; }
+  [[nodiscard]] FourByFour qparams() const { return {{factors_, zero_points_, nan_codes_}, 0}; }
 
  private:
-  float scales_[4];
+  float factors_[4];
   float zero_points_[4];
   std::int32_t nan_codes_[4];
 };
 
 /// Calls steps(position, count, UniformLanes, group) for every group of n values.
 template <typename Steps>
-inline void for_groups(std::size_t n, const QParams& q, Steps steps) {
+inline void for_groups(std::size_t n, const AnyQParams& q, Steps steps) {
   // Of its own, so that it stays in registers: a vector's store may change anything in memory.
-  const ElementwiseFloatQParams each = q.each;
+  const ElementwiseQParams each = q.each;
   const std::size_t length = std::min(q.length, n);
   for (std::size_t first = 0, group = 0; first < n; first += length, ++group) {
     steps(first, std::min(length, n - first), UniformLanes(each, group), group);
@@ -102,7 +102,7 @@ inline constexpr std::size_t kRowsTogether = 4;
 /// time, which divides kRowsTogether, one from each of so many parts, so that every stream of
 /// memory goes on where its last row ended.
 template <std::size_t kCount, typename Some>
-inline void for_rows(const QParams& q, Some some) {
+inline void for_rows(const AnyQParams& q, Some some) {
   const std::size_t band = q.rows / kCount;
   const std::size_t apart = band * q.pitch;
   for (std::size_t row = 0; row < band; ++row) some(row * q.pitch, apart);

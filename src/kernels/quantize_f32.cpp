@@ -33,7 +33,7 @@ class Divide {
     Step result;
     for (std::size_t j = 0; j < 4; ++j) {
       const QParamsLanes four = lanes.load(i + 4 * j);
-      const v128_t quotient = wasm_f32x4_div(wasm_v128_load(x + i + 4 * j), four.scale);
+      const v128_t quotient = wasm_f32x4_div(wasm_v128_load(x + i + 4 * j), four.factor);
       v128_t shifted = wasm_f32x4_add(quotient, four.zero_point);
       v128_t doubt;
       if constexpr (sizeof(Code) == 4) {
@@ -63,8 +63,8 @@ class Divide {
   // What no float reaches where only the limits count.
   const float beyond = rule.qmax == INT32_MAX ? 2147483648.0F : NAN;
   for (std::size_t j = 0; j < 4; ++j) {
-    const ElementwiseFloatQParams four = qparams.each.skip(j * qparams.stride);
-    const v128_t quotient = wasm_f32x4_div(wasm_v128_load(x + 4 * j), wasm_v128_load(four.scales));
+    const ElementwiseQParams four = qparams.each.skip(j * qparams.stride);
+    const v128_t quotient = wasm_f32x4_div(wasm_v128_load(x + 4 * j), wasm_v128_load(four.factors));
     const v128_t rounded =
         wasm_f32x4_nearest(wasm_f32x4_add(quotient, wasm_v128_load(four.zero_points)));
     const v128_t overflows = wasm_f32x4_ge(rounded, wasm_f32x4_splat(beyond));
@@ -102,7 +102,7 @@ void divide_steps(const float* x, std::size_t n, const Lanes& lanes, const Divid
 }
 
 template <typename Code>
-void divide_groups(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
+void divide_groups(const void* from, std::size_t n, const AnyQParams& q, const CodeRule& rule,
                    void* to) {
   const auto* x = static_cast<const float*>(from);
   auto* out = static_cast<Code*>(to);
@@ -118,7 +118,7 @@ void divide_groups(const void* from, std::size_t n, const QParams& q, const Code
 }
 
 template <typename Code>
-void divide_columns(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
+void divide_columns(const void* from, std::size_t n, const AnyQParams& q, const CodeRule& rule,
                     void* to) {
   const auto* x = static_cast<const float*>(from);
   auto* out = static_cast<Code*>(to);
@@ -154,8 +154,8 @@ template <typename Code>
 
 // Of columns: as little as can be, so that the first cache has room for values, too.
 struct ColumnBrackets {
-  float reciprocals[kColumns];
-  float offsets[kColumns];
+  float reciprocals[kMaxColumns];
+  float offsets[kMaxColumns];
   std::size_t offset_mask;  // 0 if all offsets are alike, and those of the first four serve
   // 1 - m and 1 + m, in each lane for the widest margin of its columns.
   v128_t less;
@@ -169,12 +169,12 @@ struct ColumnBrackets {
 };
 
 // 4 divides `count`.
-[[gnu::noinline]] void make_brackets(const ElementwiseFloatQParams& q, std::size_t count,
+[[gnu::noinline]] void make_brackets(const ElementwiseQParams& q, std::size_t count,
                                      const CodeRule& rule, ColumnBrackets& out) {
   v128_t widest = wasm_f32x4_splat(0.0F);
   for (std::size_t i = 0; i < count; i += 4) {
     const BracketParts parts =
-        bracket_parts(wasm_v128_load(q.scales + i), wasm_v128_load(q.zero_points + i), rule);
+        bracket_parts(wasm_v128_load(q.factors + i), wasm_v128_load(q.zero_points + i), rule);
     const v128_t serves = wasm_f32x4_eq(parts.middle, parts.middle);
     widest = wasm_f32x4_pmax(widest, wasm_v128_and(parts.margin, serves));
     wasm_v128_store(out.reciprocals + i, parts.middle);
@@ -222,8 +222,8 @@ void quantize_to_bytes(const float* x, const FourByFour& qparams, const CodeRule
 
 using RowLoop = decltype(quantize_rows<std::int8_t>)*;
 
-void run_rows(RowLoop fast, const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
-              void* to) {
+void run_rows(RowLoop fast, const void* from, std::size_t n, const AnyQParams& q,
+              const CodeRule& rule, void* to) {
   ColumnBrackets brackets;
   make_brackets(q.each, n, rule, brackets);
   for_rows<kRowsTogether>(q, [&](std::size_t position, std::size_t apart) {
@@ -245,20 +245,20 @@ void run_rows(RowLoop fast, const void* from, std::size_t n, const QParams& q, c
   });
 }
 
-void quantize_step(const float* x, const ElementwiseFloatQParams& group, const CodeRule& rule,
+void quantize_step(const float* x, const ElementwiseQParams& group, const CodeRule& rule,
                    std::byte* out) {
   quantize_to_bytes(x, FourAlike(group, 0).qparams(), rule, out);
 }
 
 template <typename Code>
-void multiply_groups(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
+void multiply_groups(const void* from, std::size_t n, const AnyQParams& q, const CodeRule& rule,
                      void* to) {
   static constexpr GroupLoops kLoops{quantize_groups<Code>, quantize_step, sizeof(Code)};
   run_groups(kLoops, from, n, q, rule, to);
 }
 
 template <typename Code>
-void multiply_rows(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
+void multiply_rows(const void* from, std::size_t n, const AnyQParams& q, const CodeRule& rule,
                    void* to) {
   run_rows(quantize_rows<Code>, from, n, q, rule, to);
 }

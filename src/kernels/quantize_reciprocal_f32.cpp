@@ -33,8 +33,8 @@ std::int32_t truncated_torch_code(float t, const CodeRule& rule) {
 }
 
 // Values as multiples of the scale, the zero point added, all but clamped.
-v128_t rounded(AddZeroPoint add, v128_t x, v128_t inverse, v128_t zero_point) {
-  const v128_t quotient = wasm_f32x4_mul(x, inverse);
+v128_t rounded(AddZeroPoint add, v128_t x, v128_t reciprocal, v128_t zero_point) {
+  const v128_t quotient = wasm_f32x4_mul(x, reciprocal);
   return add == AddZeroPoint::kAfterRounding
              ? wasm_f32x4_add(zero_point, wasm_f32x4_nearest(quotient))
              : wasm_f32x4_nearest(wasm_f32x4_add(quotient, zero_point));
@@ -51,8 +51,8 @@ v128_t clamped(v128_t codes, const CodeRule& rule) {
                                         Int32x16& codes) {
   assert(qparams.each.nan_codes != nullptr);
   for (std::size_t j = 0; j < 4; ++j) {
-    const ElementwiseFloatQParams four = qparams.each.skip(j * qparams.stride);
-    const v128_t t = rounded(add, wasm_v128_load(x + 4 * j), wasm_v128_load(four.scales),
+    const ElementwiseQParams four = qparams.each.skip(j * qparams.stride);
+    const v128_t t = rounded(add, wasm_v128_load(x + 4 * j), wasm_v128_load(four.factors),
                              wasm_v128_load(four.zero_points));
     const v128_t code = clamped(wasm_i32x4_trunc_sat_f32x4(t), rule);
     codes.lanes[j] = wasm_v128_bitselect(code, wasm_v128_load(four.nan_codes), wasm_f32x4_eq(t, t));
@@ -89,7 +89,7 @@ class Multiply {
     v128_t held = wasm_i32x4_splat(-1);
     for (std::size_t j = 0; j < 4; ++j) {
       const QParamsLanes four = lanes.load(i + 4 * j);
-      const v128_t t = rounded(kAdd, wasm_v128_load(x + i + 4 * j), four.scale, four.zero_point);
+      const v128_t t = rounded(kAdd, wasm_v128_load(x + i + 4 * j), four.factor, four.zero_point);
       held = wasm_v128_and(held, wasm_f32x4_le(wasm_f32x4_abs(t), ordinary_));
       codes.lanes[j] = clamped(wasm_i32x4_trunc_sat_f32x4(t), rule_);
     }
@@ -114,7 +114,7 @@ class MultiplyNarrow {
     v128_t farthest = wasm_i32x4_splat(0);
     for (std::size_t j = 0; j < 4; ++j) {
       const QParamsLanes four = lanes.load(i + 4 * j);
-      const v128_t quotient = wasm_f32x4_mul(wasm_v128_load(x + i + 4 * j), four.scale);
+      const v128_t quotient = wasm_f32x4_mul(wasm_v128_load(x + i + 4 * j), four.factor);
       constexpr bool kAfter = kAdd == AddZeroPoint::kAfterRounding;
       const v128_t sum = wasm_f32x4_add(wasm_f32x4_add(quotient, kAfter ? magic : four.zero_point),
                                         kAfter ? four.zero_point : magic);
@@ -152,7 +152,7 @@ void quantize_steps(const float* x, std::size_t n, const Lanes& lanes, const Cod
 }
 
 template <AddZeroPoint kAdd, typename Code>
-void quantize_groups(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
+void quantize_groups(const void* from, std::size_t n, const AnyQParams& q, const CodeRule& rule,
                      void* to) {
   const auto* x = static_cast<const float*>(from);
   auto* out = static_cast<Code*>(to);
@@ -168,7 +168,7 @@ void quantize_groups(const void* from, std::size_t n, const QParams& q, const Co
 }
 
 template <AddZeroPoint kAdd, typename Code>
-void quantize_columns(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
+void quantize_columns(const void* from, std::size_t n, const AnyQParams& q, const CodeRule& rule,
                       void* to) {
   const auto* x = static_cast<const float*>(from);
   quantize_steps<kAdd>(
@@ -181,7 +181,7 @@ void quantize_columns(const void* from, std::size_t n, const QParams& q, const C
 // What codes are turned back with, as lanes are loaded: zero points in int32 (added after rounding)
 // or float32.
 template <AddZeroPoint kAdd>
-const void* zero_points_of(const ElementwiseFloatQParams& each) {
+const void* zero_points_of(const ElementwiseQParams& each) {
   if constexpr (kAdd == AddZeroPoint::kAfterRounding) {
     return each.nan_codes;
   } else {
@@ -207,8 +207,8 @@ v128_t dequantize_f64(v128_t code, v128_t zero_point, v128_t scale) {
 }
 
 template <AddZeroPoint kAdd>
-void fake_quantize_groups(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
-                          void* to) {
+void fake_quantize_groups(const void* from, std::size_t n, const AnyQParams& q,
+                          const CodeRule& rule, void* to) {
   const auto* x = static_cast<const float*>(from);
   auto* out = static_cast<float*>(to);
   const Multiply<kAdd> multiply(rule);
@@ -217,7 +217,7 @@ void fake_quantize_groups(const void* from, std::size_t n, const QParams& q, con
       [&](std::size_t first, std::size_t count, const UniformLanes& lanes, std::size_t group) {
         const v128_t zero_point = wasm_v128_load32_splat(
             static_cast<const std::int32_t*>(zero_points_of<kAdd>(q.each)) + group);
-        const v128_t scale = wasm_v128_load32_splat(q.each.true_scales + group);
+        const v128_t scale = wasm_v128_load32_splat(q.each.scales + group);
         for (std::size_t i = first; i < first + count; i += kStep) {
           Int32x16 codes;
           if (!multiply.step(x, lanes, i, codes)) {
@@ -233,8 +233,8 @@ void fake_quantize_groups(const void* from, std::size_t n, const QParams& q, con
 }
 
 template <AddZeroPoint kAdd>
-void fake_quantize_columns(const void* from, std::size_t n, const QParams& q, const CodeRule& rule,
-                           void* to) {
+void fake_quantize_columns(const void* from, std::size_t n, const AnyQParams& q,
+                           const CodeRule& rule, void* to) {
   const auto* x = static_cast<const float*>(from);
   auto* out = static_cast<float*>(to);
   const Multiply<kAdd> multiply(rule);
@@ -249,7 +249,7 @@ void fake_quantize_columns(const void* from, std::size_t n, const QParams& q, co
       const std::size_t at = i + 4 * j;
       wasm_v128_store(out + at,
                       dequantize_f64<kAdd>(codes.lanes[j], wasm_v128_load(zero_points + at),
-                                           wasm_v128_load(q.each.true_scales + at)));
+                                           wasm_v128_load(q.each.scales + at)));
     }
   }
 }

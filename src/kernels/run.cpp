@@ -21,14 +21,14 @@ std::byte* skip(void* to, std::size_t bytes) { return static_cast<std::byte*>(to
 // The qparams of fewer columns than a step takes, each array copied to a full one.
 class PaddedQParams {
  public:
-  PaddedQParams(const ElementwiseFloatQParams& q, std::size_t count) {
-    each_.scales = copy(q.scales, count, scales_);
+  PaddedQParams(const ElementwiseQParams& q, std::size_t count) {
+    each_.factors = copy(q.factors, count, factors_);
     each_.zero_points = copy(q.zero_points, count, zero_points_);
     each_.nan_codes = copy(q.nan_codes, count, nan_codes_);
-    each_.true_scales = copy(q.true_scales, count, true_scales_);
+    each_.scales = copy(q.scales, count, scales_);
   }
 
-  [[nodiscard]] const ElementwiseFloatQParams& each() const { return each_; }
+  [[nodiscard]] const ElementwiseQParams& each() const { return each_; }
 
  private:
   template <typename T>
@@ -39,16 +39,16 @@ class PaddedQParams {
     return to;
   }
 
-  ElementwiseFloatQParams each_;
-  float scales_[kStep];
+  ElementwiseQParams each_;
+  float factors_[kStep];
   float zero_points_[kStep];
   std::int32_t nan_codes_[kStep];
-  float true_scales_[kStep];
+  float scales_[kStep];
 };
 
 // Fewer values than a step takes, as one step of their own.
 void run_few(const Operation& operation, Loop loop, const void* from, std::size_t n,
-             const QParams& qparams, const CodeRule& rule, void* to) {
+             const AnyQParams& qparams, const CodeRule& rule, void* to) {
   alignas(16) std::byte values[4 * kStep] = {};
   alignas(16) std::byte results[4 * kStep];
   std::memcpy(values, from, n * operation.from_size);
@@ -59,7 +59,7 @@ void run_few(const Operation& operation, Loop loop, const void* from, std::size_
 // A step or more of one row. Values after the whole steps go in a step that ends with the last one
 // and computes some of the others twice, from a copy made beforehand, because `to` may be `from`.
 void run_row(const Operation& operation, Loop loop, const void* from, std::size_t n,
-             const QParams& qparams, const CodeRule& rule, void* to) {
+             const AnyQParams& qparams, const CodeRule& rule, void* to) {
   assert(n >= kStep);
   const std::size_t rest = n % kStep;
   if (rest == 0) return loop(from, n, qparams, rule, to);
@@ -70,25 +70,25 @@ void run_row(const Operation& operation, Loop loop, const void* from, std::size_
                     wasm_v128_load(skip(from, last * operation.from_size + kStep * i)));
   }
   loop(from, n - rest, qparams, rule, to);
-  QParams own = qparams;
+  AnyQParams own = qparams;
   if (qparams.length == 0) own.each = qparams.each.skip(last);
   loop(values, kStep, own, rule, skip(to, last * operation.to_size));
 }
 
 // Columns `first` and later of some rows, one row after the other.
 void run_columns(const Operation& operation, const void* from, std::size_t first, std::size_t n,
-                 const QParams& qparams, std::size_t row, std::size_t rows, const CodeRule& rule,
+                 const AnyQParams& qparams, std::size_t row, std::size_t rows, const CodeRule& rule,
                  void* to) {
   const std::size_t count = n - first;
   if (count == 0 || row == rows) return;
-  const auto run_rows = [&](auto run_one, const QParams& own) {
+  const auto run_rows = [&](auto run_one, const AnyQParams& own) {
     for (; row < rows; ++row) {
       const std::size_t at = row * qparams.pitch + first;
       run_one(operation, operation.columns, skip(from, at * operation.from_size), count, own, rule,
               skip(to, at * operation.to_size));
     }
   };
-  const ElementwiseFloatQParams each = qparams.each.skip(first);
+  const ElementwiseQParams each = qparams.each.skip(first);
   if (count < kStep) {
     run_rows(run_few, PaddedQParams(each, count).each());
   } else {
@@ -98,7 +98,7 @@ void run_columns(const Operation& operation, const void* from, std::size_t first
 
 }  // namespace
 
-void run(const Operation& operation, const void* from, std::size_t n, const QParams& qparams,
+void run(const Operation& operation, const void* from, std::size_t n, const AnyQParams& qparams,
          const CodeRule& rule, void* to) {
   if (n == 0) return;
   if (qparams.length != 0) {
@@ -106,12 +106,12 @@ void run(const Operation& operation, const void* from, std::size_t n, const QPar
     // Most calls are of this kind, and small ones should cost no more than that.
     if (n % kStep == 0) return operation.groups(from, n, qparams, rule, to);
     if (n > kStep) return run_row(operation, operation.groups, from, n, qparams, rule, to);
-    return run_few(operation, operation.groups, from, n, QParams::groups(qparams.each, kStep), rule,
-                   to);
+    return run_few(operation, operation.groups, from, n, AnyQParams::groups(qparams.each, kStep),
+                   rule, to);
   }
   std::size_t together = 0;  // rows that are taken kRowsTogether at a time
   if (operation.rows != nullptr && qparams.rows >= kRowsTogether && n >= 4) {
-    QParams bands = qparams;
+    AnyQParams bands = qparams;
     bands.rows = together = qparams.rows / kRowsTogether * kRowsTogether;
     const std::size_t whole = n / 4 * 4;
     operation.rows(from, whole, bands, rule, to);

@@ -15,8 +15,8 @@ namespace {
 constexpr std::size_t kLevels = 4;
 constexpr std::size_t kLanes = 8;        // of a row
 constexpr std::size_t kRowsPerStep = 4;  // rows whose sums stay apart until the end
-constexpr std::size_t kStep = kRowsPerStep * kLanes;
-constexpr std::size_t kVectors = kStep / 4;
+constexpr std::size_t kStepValues = kRowsPerStep * kLanes;
+constexpr std::size_t kVectors = kStepValues / 4;
 
 // log2 of the rows that a level takes before it passes its sum on.
 std::size_t level_power(std::size_t size) {
@@ -84,11 +84,11 @@ float sum_few(const float* x, std::size_t n) {
 template <typename Term>
 float sum_terms(Term term, Piece piece, SumState& state) {
   const auto [begin, count, n] = piece;
-  const std::size_t steps = n / kStep;
+  const std::size_t steps = n / kStepValues;
   const bool is_last = begin + count == n;
   const std::size_t power = level_power(steps);
   const std::size_t run = std::size_t{1} << power;
-  assert(begin % (run * kStep) == 0 && (is_last || count % (run * kStep) == 0));
+  assert(begin % (run * kStepValues) == 0 && (is_last || count % (run * kStepValues) == 0));
   // The first level is a copy that nothing points to, so that it stays in registers. It is empty
   // after a whole run, and so after every piece but the last.
   Row sum{};
@@ -96,25 +96,25 @@ float sum_terms(Term term, Piece piece, SumState& state) {
   if (begin > 0) std::memcpy(&levels, state.lanes, sizeof levels);
   std::size_t i = 0;
   const auto add_steps = [&](std::size_t end) {
-    for (; i < end; i += kStep) {
+    for (; i < end; i += kStepValues) {
       for (std::size_t j = 0; j < kVectors; ++j) {
         sum.lanes[j] = wasm_f32x4_add(sum.lanes[j], term.vector(i + 4 * j));
       }
     }
   };
-  while (i + run * kStep <= count) {
-    add_steps(i + run * kStep);
+  while (i + run * kStepValues <= count) {
+    add_steps(i + run * kStepValues);
     levels.rows[0].add(sum);
     sum = Row{};
-    const std::size_t step = (begin + i) / kStep;
+    const std::size_t step = (begin + i) / kStepValues;
     if ((step & ((run - 1) << power)) == 0) levels.carry(step, power);
   }
   if (!is_last) {
     std::memcpy(state.lanes, &levels, sizeof levels);
     return 0.0F;
   }
-  add_steps(count / kStep * kStep);
-  float rest[kStep] = {};
+  add_steps(count / kStepValues * kStepValues);
+  float rest[kStepValues] = {};
   const std::size_t left = count - i;
   float* to = rest;
   for (; i + 4 <= count; i += 4, to += 4) wasm_v128_store(to, term.vector(i));

@@ -28,7 +28,7 @@ struct Columns {
     }
   }
 
-  [[nodiscard]] kernels::ElementwiseFloatQParams qparams() const {
+  [[nodiscard]] kernels::ElementwiseQParams qparams() const {
     return {scales.data(), zero_points.data(), nan_codes.data()};
   }
 

@@ -14,7 +14,7 @@
 namespace zeropoint {
 namespace {
 
-using kernels::ElementwiseFloatQParams;
+using kernels::ElementwiseQParams;
 using kernels::UniformQParams;
 using testing::Columns;
 using testing::Input;
@@ -27,7 +27,8 @@ using testing::Random;
 using testing::same;
 
 template <typename Code>
-void dequantize_f32(const Code* codes, std::size_t n, const kernels::QParams& qparams, float* out) {
+void dequantize_f32(const Code* codes, std::size_t n, const kernels::AnyQParams& qparams,
+                    float* out) {
   kernels::run(kernels::dequantization(kStorageOf<Code>), codes, n, qparams, {}, out);
 }
 
@@ -80,7 +81,7 @@ class DequantizeF32 : public ::testing::Test {
     const Input s(scales, (offset + 1) % 4);
     const Input f(float_zero_points, (offset + 3) % 4);
     const Input<std::int32_t> c(std::vector<std::int32_t>(n), 0);
-    expect_reference(values, ElementwiseFloatQParams{s.data(), f.data(), c.data()}, offset);
+    expect_reference(values, ElementwiseQParams{s.data(), f.data(), c.data()}, offset);
   }
 };
 

@@ -11,7 +11,7 @@
 namespace zeropoint {
 namespace {
 
-using kernels::kRows;
+using kernels::kDotRows;
 using testing::Input;
 using testing::kEffort;
 using testing::kLengths;
@@ -50,7 +50,7 @@ void expect_reference(const Input<float>& x, std::size_t rows, std::size_t strid
 
 void expect_reference_everywhere(bool odd, Random& random) {
   for (const std::size_t k : kLengths) {
-    for (std::size_t rows = 1; rows <= kRows; ++rows) {
+    for (std::size_t rows = 1; rows <= kDotRows; ++rows) {
       for (const std::size_t stride : {k, k + 3}) {
         SCOPED_TRACE(::testing::Message() << rows << " rows of " << k);
         const std::size_t offset = random.below(4);

@@ -21,7 +21,7 @@ namespace zeropoint {
 namespace {
 
 using kernels::CodeRule;
-using kernels::ElementwiseFloatQParams;
+using kernels::ElementwiseQParams;
 using kernels::UniformQParams;
 using testing::Columns;
 using testing::Input;
@@ -36,12 +36,12 @@ using testing::Random;
 using testing::same;
 
 template <typename Code>
-void quantize_f32(const float* x, std::size_t n, const kernels::QParams& qparams,
+void quantize_f32(const float* x, std::size_t n, const kernels::AnyQParams& qparams,
                   const CodeRule& rule, Code* out) {
   kernels::run(kernels::quantization(kStorageOf<Code>), x, n, qparams, rule, out);
 }
 
-void fake_quantize_f32(const float* x, std::size_t n, const kernels::QParams& qparams,
+void fake_quantize_f32(const float* x, std::size_t n, const kernels::AnyQParams& qparams,
                        const CodeRule& rule, float* out) {
   kernels::run(kernels::fake_quantization(), x, n, qparams, rule, out);
 }
@@ -126,7 +126,7 @@ class QuantizeF32 : public ::testing::Test {
     const Input s(scales, (offset + 1) % 4);
     const Input f(float_zero_points, (offset + 3) % 4);
     const Input c(nan_codes, offset);
-    expect_reference(values, ElementwiseFloatQParams{s.data(), f.data(), c.data()}, rule, offset);
+    expect_reference(values, ElementwiseQParams{s.data(), f.data(), c.data()}, rule, offset);
   }
 };
 
@@ -192,7 +192,7 @@ TYPED_TEST(QuantizeF32, MatchesReferenceForSpecialValuesInEveryPlace) {
     values.insert(values.end(), kSpecialFloats.begin(), kSpecialFloats.end());
     for (const CodeRule rule : this->rules()) {
       for (const UniformQParams qparams : this->odd_qparams()) {
-        SCOPED_TRACE(::testing::Message() << qparams.scale << ", " << qparams.zero_point);
+        SCOPED_TRACE(::testing::Message() << qparams.factor << ", " << qparams.zero_point);
         this->expect_reference(values, qparams, rule, 0);
       }
       this->expect_reference_elementwise(values, rule, 0, random);
@@ -286,7 +286,7 @@ TYPED_TEST(QuantizeF32, MatchesReferenceBehindNanInAGroupAndForAPartOfOne) {
         x[i] = is_nan ? kNan : steps * of_groups.scales[i / kLength];
       }
       Output<TypeParam> actual(n);
-      quantize_f32(x.data(), n, kernels::QParams::groups(of_groups.qparams(), kLength), rule,
+      quantize_f32(x.data(), n, kernels::AnyQParams::groups(of_groups.qparams(), kLength), rule,
                    actual.data());
       std::vector<TypeParam> expected(n);
       for (std::size_t i = 0; i < n; ++i) {
@@ -362,8 +362,8 @@ TYPED_TEST(QuantizeF32, MatchesReferenceGroupByGroup) {
       Output<TypeParam> actual(values.size(), 0);
       quantize_f32(
           values.data(), values.size(),
-          kernels::QParams::groups({scales.data(), zero_points.data(), codes.data()}, length), rule,
-          actual.data());
+          kernels::AnyQParams::groups({scales.data(), zero_points.data(), codes.data()}, length),
+          rule, actual.data());
       std::vector<TypeParam> expected(values.size());
       for (std::size_t g = 0; g < kGroups; ++g) {
         reference::quantize_f32(values.data() + g * length, length,
@@ -451,8 +451,7 @@ void expect_fake_reference_elementwise(const std::vector<float>& values, CodeRul
   const std::vector<float> float_zero_points(zero_points.begin(), zero_points.end());
   const Input z(float_zero_points, (offset + 2) % 4);
   const Input c(zero_points, (offset + 3) % 4);
-  expect_fake_reference(values, ElementwiseFloatQParams{s.data(), z.data(), c.data()}, rule,
-                        offset);
+  expect_fake_reference(values, ElementwiseQParams{s.data(), z.data(), c.data()}, rule, offset);
 }
 
 TEST(FakeQuantizeF32, MatchesReferenceAtEveryLengthAndAlignmentAndInPlace) {
@@ -507,7 +506,7 @@ TEST(FakeQuantizeF32, MatchesReferenceGroupByGroupAndInPlace) {
       }
       fake_quantize_f32(
           values.data(), values.size(),
-          kernels::QParams::groups({scales.data(), zero_points.data(), nullptr}, length), rule,
+          kernels::AnyQParams::groups({scales.data(), zero_points.data(), nullptr}, length), rule,
           values.data());
       EXPECT_TRUE(same(values, expected)) << length;
     }

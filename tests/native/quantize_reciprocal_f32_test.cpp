@@ -20,7 +20,7 @@ namespace {
 
 using kernels::AddZeroPoint;
 using kernels::CodeRule;
-using kernels::ElementwiseFloatQParams;
+using kernels::ElementwiseQParams;
 using kernels::UniformQParams;
 using reference::TorchRule;
 using testing::Input;
@@ -42,16 +42,16 @@ struct Variant {
 };
 
 template <typename Code, AddZeroPoint kAdd>
-void quantize_reciprocal_f32(const float* x, std::size_t n, const kernels::QParams& qparams,
+void quantize_reciprocal_f32(const float* x, std::size_t n, const kernels::AnyQParams& qparams,
                              const TorchRule& rule, Code* out) {
   kernels::run(kernels::reciprocal_quantization(kAdd, kStorageOf<Code>), x, n, qparams,
                CodeRule(rule), out);
 }
 
 template <AddZeroPoint kAdd>
-void fake_quantize_reciprocal_f32(const float* x, std::size_t n, kernels::QParams qparams,
+void fake_quantize_reciprocal_f32(const float* x, std::size_t n, kernels::AnyQParams qparams,
                                   const float* scales, const TorchRule& rule, float* out) {
-  qparams.each.true_scales = scales;
+  qparams.each.scales = scales;
   kernels::run(kernels::fake_reciprocal_quantization(kAdd), x, n, qparams, CodeRule(rule), out);
 }
 
@@ -136,7 +136,7 @@ class QuantizeReciprocalF32 : public ::testing::Test {
     const Input s(arrays.reciprocals, (offset + 1) % 4);
     const Input z(arrays.zero_points, (offset + 2) % 4);
     const Input c(arrays.nan_codes, (offset + 3) % 4);
-    expect_reference(values, ElementwiseFloatQParams{s.data(), z.data(), c.data()}, rule, offset);
+    expect_reference(values, ElementwiseQParams{s.data(), z.data(), c.data()}, rule, offset);
   }
 };
 
@@ -181,7 +181,7 @@ TYPED_TEST(QuantizeReciprocalF32, MatchesReferenceForSpecialValuesInEveryPlace) 
     for (const TorchRule rule : this->rules()) {
       for (const UniformQParams qparams : kOddQParams) {
         if (!this->takes(qparams.zero_point)) continue;
-        SCOPED_TRACE(::testing::Message() << qparams.scale << ", " << qparams.zero_point);
+        SCOPED_TRACE(::testing::Message() << qparams.factor << ", " << qparams.zero_point);
         this->expect_reference(values, qparams, rule, 0);
       }
       this->expect_reference_elementwise(values, rule, 0, random);
@@ -286,7 +286,7 @@ class FakeQuantizeReciprocalF32 : public ::testing::Test {
     const Input z(arrays.zero_points, (offset + 2) % 4);
     const Input c(arrays.nan_codes, (offset + 3) % 4);
     const Input s(arrays.scales, offset);
-    expect_reference(values, ElementwiseFloatQParams{r.data(), z.data(), c.data()}, s.data(), rule,
+    expect_reference(values, ElementwiseQParams{r.data(), z.data(), c.data()}, s.data(), rule,
                      offset);
   }
 };

@@ -42,7 +42,7 @@ void expect_group_by_group(const kernels::Operation& operation, const Groups& gr
                            std::span<const From> from) {
   Output<To> together(from.size());
   kernels::run(operation, from.data(), from.size(),
-               kernels::QParams::groups(groups.qparams.qparams(), groups.length), kInt8,
+               kernels::AnyQParams::groups(groups.qparams.qparams(), groups.length), kInt8,
                together.data());
   Output<To> apart(from.size());
   for (std::size_t group = 0; group < groups.count(); ++group) {

@@ -11,7 +11,7 @@ namespace zeropoint::reference {
 inline float dequantize_value(std::int32_t code, const ValueQParams& q) {
   const auto value = static_cast<float>(code);
   const float steps = value - q.zero_point;
-  return q.scale * steps;
+  return q.factor * steps;
 }
 
 template <typename Code, typename QParams>

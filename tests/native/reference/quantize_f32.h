@@ -20,23 +20,23 @@ inline float round_half_even(float value) {
   return std::copysign(static_cast<float>(up ? below + 1.0 : below), value);
 }
 
-/// A float32 scale and zero point, and the code that NaN becomes.
+/// A factor (see kernels::ElementwiseQParams) and a zero point, and the code that NaN becomes.
 struct ValueQParams {
-  float scale;
+  float factor;
   float zero_point;
   std::int32_t nan_code;
 };
 
 inline ValueQParams value_qparams(const kernels::UniformQParams& q, std::size_t) {
-  return {q.scale, q.zero_point, q.nan_code};
+  return {q.factor, q.zero_point, q.nan_code};
 }
-inline ValueQParams value_qparams(const kernels::ElementwiseFloatQParams& q, std::size_t i) {
-  return {q.scales[i], q.zero_points[i], q.nan_codes[i]};
+inline ValueQParams value_qparams(const kernels::ElementwiseQParams& q, std::size_t i) {
+  return {q.factors[i], q.zero_points[i], q.nan_codes[i]};
 }
 
 /// A code that saturates: infinities and whatever is too large or small end at the rule's limits.
 inline std::int32_t quantize_value(float x, const ValueQParams& q, const kernels::CodeRule& rule) {
-  const float quotient = x / q.scale;
+  const float quotient = x / q.factor;
   const float shifted = quotient + q.zero_point;
   const double rounded = round_half_even(shifted);
   if (std::isnan(rounded)) return q.nan_code;

@@ -36,11 +36,11 @@ inline std::int32_t clamp_int64(std::int64_t value, const TorchRule& rule) {
 /// Whether codes are kept, or at once turned back into values.
 enum class Codes { kKept, kFake };
 
-/// q.scale is the reciprocal.
+/// q.factor is the reciprocal.
 template <kernels::AddZeroPoint kAdd>
 std::int32_t quantize_reciprocal_value(float x, const ValueQParams& q, const TorchRule& rule,
                                        Codes codes = Codes::kKept) {
-  const float scaled = x * q.scale;
+  const float scaled = x * q.factor;
   float t = 0.0F;
   if constexpr (kAdd == kernels::AddZeroPoint::kAfterRounding) {
     const float rounded = round_half_even(scaled);
@@ -82,8 +82,7 @@ double exact_zero_point(const ValueQParams& q) {
 inline float value_scale(const kernels::UniformQParams&, const float* scales, std::size_t) {
   return *scales;
 }
-inline float value_scale(const kernels::ElementwiseFloatQParams&, const float* scales,
-                         std::size_t i) {
+inline float value_scale(const kernels::ElementwiseQParams&, const float* scales, std::size_t i) {
   return scales[i];
 }
 
