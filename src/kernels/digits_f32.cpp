@@ -279,8 +279,9 @@ RowScale digits_f32(const float* x, const Panels& panels, [[maybe_unused]] Digit
 }
 
 // By Cauchy and Schwarz, rounding errs by no more than the root of the squares of its errors times
-// that of the weights' squares. What sum |x w| is at least, see is_certain() in panels.cpp. The
-// quarter is for all that rounds in float32 and double, in sums and at the end.
+// that of the weights' squares. What sum |x w| is at least, see is_certain() in
+// multiply_panels.cpp. The quarter is for all that rounds in float32 and double, in sums and at the
+// end.
 bool is_enough(const Panels& panels, const RowScale& row, double tolerance) {
   const double error = 1.25 * row.error * static_cast<double>(panels.norm);
   const double sum = row.sum - static_cast<double>(panels.root) * row.norm;

@@ -1,300 +1,16 @@
-// Rows of digits times panels of packed weights, a step of four inputs and up to eight outputs at a
-// time: the weights' bytes are read once, each digit is spread over the lanes of four outputs, and
-// no lane ever holds sums of two outputs. Integer sums are exact and drained to double every chunk.
+// Rows of digits times panels of packed weights: the integer sums of panel_sums.h, drained to
+// double every chunk.
 // Parity: bit-identical to reference/panels.h in every format of 28 bits.
-#include "kernels/panels.h"
-
 #include <algorithm>
 #include <cassert>
 #include <cstring>
 
+#include "kernels/doubles.h"
+#include "kernels/panel_sums.h"
+#include "kernels/panels.h"
+
 namespace zeropoint::kernels {
 namespace {
-
-// ---- eight bytes or sixteen of a step's codes, times the unit
-
-#if ZEROPOINT_RELAXED
-// What keeps a code of the highest bits.
-template <int kBits>
-v128_t top_bits() {
-  return hidden_splat<(kBits == 4 ? -0x0F0F0F10 : -0x3F3F3F40)>();
-}
-
-// Both tiles as int8: one vector each.
-template <int kBits>
-void load_tiles(const std::uint8_t* codes, std::size_t step, [[maybe_unused]] v128_t top,
-                v128_t* tiles) {
-  for (std::size_t tile = 0; tile < 2; ++tile) {
-    if constexpr (kBits == 8) {
-      tiles[tile] = wasm_v128_load(codes + step * 32 + tile * 16);
-    } else if constexpr (kBits == 4) {
-      const v128_t bytes = wasm_v128_load(codes + step * 16);
-      tiles[tile] = wasm_v128_and(tile == 0 ? wasm_i16x8_shl(bytes, 4) : bytes, top);
-      if (tile == 0) {
-        constexpr auto kAdded = static_cast<std::int8_t>(16 * kAddedToLow);
-        tiles[tile] = wasm_i8x16_sub(tiles[tile], wasm_i8x16_splat(kAdded));
-      }
-    } else {
-      const v128_t bytes = wasm_v128_load(codes + step / 2 * 16);
-      const std::size_t field = step % 2 * 2 + tile;
-      tiles[tile] = wasm_v128_and(
-          field == 3 ? bytes : wasm_i16x8_shl(bytes, static_cast<std::uint32_t>(6 - 2 * field)),
-          top);
-    }
-  }
-}
-#endif
-
-#if ZEROPOINT_WIDE
-// The codes as int16: outputs 0 and 1 of a tile, then 2 and 3. 16 bits: widened already. Codes of 2
-// bits count once.
-template <int kBits, std::size_t kFirst, std::size_t kTiles>
-void load_wide_tiles(const std::uint8_t* codes, std::size_t step, v128_t (*tiles)[2]) {
-  for (std::size_t half = 0; half < 2; ++half) {
-    for (std::size_t j = 0; j < kTiles; ++j) {
-      const std::size_t tile = kFirst + j;
-      if constexpr (kBits == 16) {
-        tiles[j][half] = wasm_v128_load(codes + step * 64 + tile * 32 + half * 16);
-      } else if constexpr (kBits == 8) {
-        tiles[j][half] = wasm_i16x8_load8x8(codes + step * 32 + tile * 16 + half * 8);
-      } else {
-        const v128_t bytes = opaque(wasm_i16x8_load8x8(codes + step / 2 * 16 + half * 8));
-        const std::size_t field = step % 2 * 2 + tile;
-        tiles[j][half] =
-            field == 3 ? wasm_i16x8_shr(bytes, 6)
-                       : wasm_i16x8_shr(
-                             wasm_i16x8_shl(bytes, static_cast<std::uint32_t>(14 - 2 * field)), 14);
-      }
-    }
-  }
-}
-
-// 4-bit codes as they are stored: the low nibbles of bytes, and the whole bytes.
-void load_raw_tiles(const std::uint8_t* codes, std::size_t step, v128_t low_nibbles,
-                    v128_t (*tiles)[2]) {
-  for (std::size_t half = 0; half < 2; ++half) {
-    tiles[1][half] = opaque(wasm_i16x8_load8x8(codes + step * 16 + half * 8));
-    tiles[0][half] = wasm_v128_and(tiles[1][half], low_nibbles);
-  }
-}
-
-v128_t low_nibbles_of_16() { return hidden_splat<0x000F000F>(); }
-#endif
-
-// ---- sums of products of kPlanes planes of digits, for kRows rows and kTiles tiles
-
-#if ZEROPOINT_WIDE
-// By dot_i16x8: lanes are pairs of inputs of two outputs, so a tile has two vectors of sums.
-template <std::size_t kPlanesOf, std::size_t kRowsOf, std::size_t kTilesOf>
-struct WideSums {
-  static constexpr std::size_t kPlanes = kPlanesOf;
-  static constexpr std::size_t kRows = kRowsOf;
-  static constexpr std::size_t kTiles = kTilesOf;
-  static constexpr std::size_t kStepBytes = kPlanes * 8;
-  static constexpr bool kTakeTurns = false;
-  v128_t acc[kRows][kPlanes][kTiles][2];
-  v128_t low_nibbles;
-
-  template <int kBits>
-  void prepare() {
-    if constexpr (kBits == 4) low_nibbles = low_nibbles_of_16();
-  }
-
-  template <int kBits, std::size_t kFirst>
-  void add(const std::uint8_t* codes, std::size_t step, const std::uint8_t* x,
-           std::size_t row_bytes) {
-    v128_t tiles[kTiles][2];
-    if constexpr (kBits == 4) {
-      load_raw_tiles(codes, step, low_nibbles, tiles);
-    } else {
-      load_wide_tiles<kBits, kFirst, kTiles>(codes, step, tiles);
-    }
-    for (std::size_t r = 0; r < kRows; ++r) {
-      for (std::size_t p = 0; p < kPlanes; ++p) {
-        const v128_t digits = wasm_v128_load64_splat(x + r * row_bytes + step * kStepBytes + p * 8);
-        for (std::size_t j = 0; j < kTiles; ++j) {
-          for (std::size_t half = 0; half < 2; ++half) {
-            acc[r][p][j][half] =
-                wasm_i32x4_add(acc[r][p][j][half], wasm_i32x4_dot_i16x8(tiles[j][half], digits));
-          }
-        }
-      }
-    }
-  }
-
-  [[nodiscard]] v128_t plane(std::size_t r, std::size_t p, std::size_t j) const {
-    const v128_t* halves = acc[r][p][j];
-    return add_pairs(halves[0], halves[1]);
-  }
-};
-#endif
-
-#if ZEROPOINT_RELAXED
-// By the relaxed dot: a lane is an output, and a row is a line, see line_place().
-template <std::size_t kRowsOf>
-struct ByteSums {
-  static constexpr std::size_t kPlanes = 1;
-  static constexpr std::size_t kRows = kRowsOf;
-  static constexpr std::size_t kTiles = 2;
-  static constexpr std::size_t kStepBytes = kStepInputs;
-  static constexpr bool kTakeTurns = true;
-  v128_t acc[kRows][kTiles];
-  v128_t top;
-
-  template <int kBits>
-  void prepare() {
-    if constexpr (kBits < 8) top = top_bits<kBits>();
-  }
-
-  template <int kBits, std::size_t kFirst>
-  void add(const std::uint8_t* codes, std::size_t step, const std::uint8_t* x, std::size_t) {
-    v128_t tiles[kTiles];
-    load_tiles<kBits>(codes, step, top, tiles);
-    for (std::size_t r = 0; r < kRows; ++r) {
-      const v128_t digits = wasm_v128_load32_splat(x + (step * kRows + r) * kStepInputs);
-      for (std::size_t j = 0; j < kTiles; ++j) {
-        acc[r][j] = dot_i8x16_i7x16_add(tiles[j], digits, acc[r][j]);
-      }
-    }
-  }
-
-  [[nodiscard]] v128_t plane(std::size_t r, std::size_t, std::size_t j) const { return acc[r][j]; }
-};
-#endif
-
-template <int kBits, std::size_t kFirst, typename Sums>
-void add_steps(Sums& sums, const std::uint8_t* codes, std::size_t steps, const std::uint8_t* x,
-               std::size_t row_bytes) {
-  constexpr std::size_t kAtATime = kBits == 2 ? 2 : 1;
-  constexpr std::size_t kCodeBytes = kAtATime * kPanel * kStepInputs * kBits / 8;
-  constexpr std::size_t kRowsInTurn = Sums::kTakeTurns ? Sums::kRows : 1;
-  const std::uint8_t* const end = codes + (steps + kAtATime - 1) / kAtATime * kCodeBytes;
-  while (codes != end) {
-    for (std::size_t i = 0; i < kAtATime; ++i) {
-      sums.template add<kBits, kFirst>(codes, i, x, row_bytes);
-    }
-    codes = ahead(codes, kCodeBytes);
-    x = ahead(x, kAtATime * kRowsInTurn * Sums::kStepBytes);
-  }
-}
-
-// ---- a panel's sums of several rows: [row][plane][8]
-
-// Of Sums::kRows rows, for Sums::kTiles tiles from kFirst on.
-template <int kBits, typename Sums, std::size_t kFirst>
-void multiply_tiles(const std::uint8_t* codes, std::size_t steps, const std::uint8_t* x,
-                    std::size_t row_bytes, std::int32_t* sums) {
-  Sums acc;
-  acc.template prepare<kBits>();
-  std::fill_n(reinterpret_cast<v128_t*>(&acc.acc), sizeof(acc.acc) / sizeof(v128_t),
-              wasm_i32x4_splat(0));
-  add_steps<kBits, kFirst>(acc, codes, steps, x, row_bytes);
-  for (std::size_t r = 0; r < Sums::kRows; ++r) {
-    for (std::size_t p = 0; p < Sums::kPlanes; ++p) {
-      std::int32_t* to = sums + (r * Sums::kPlanes + p) * kPanel + kFirst * kTile;
-      for (std::size_t j = 0; j < Sums::kTiles; ++j) {
-        v128_t sum = acc.plane(r, p, j);
-        if constexpr (!Sums::kTakeTurns && kBits == 4) {
-          // Of whole bytes, less what their low nibbles make of it.
-          if (j == 1) sum = wasm_i32x4_sub(sum, acc.plane(r, p, 0));
-        } else if constexpr (!Sums::kTakeTurns && kBits == 2) {
-          sum = wasm_i32x4_shl(sum, 6);
-        }
-        wasm_v128_store(to + j * kTile, sum);
-      }
-    }
-  }
-}
-
-// Steps first ... first + steps - 1 of rows that have row_steps of them.
-struct Span {
-  std::size_t row_steps;
-  std::size_t first;
-  std::size_t steps;
-};
-
-// Rows of digits or bytes times a panel's codes, which begin with the span's first step.
-using MultiplyRows = void (*)(const std::uint8_t* codes, const Span& span, const std::uint8_t* x,
-                              std::size_t rows, std::int32_t* sums);
-
-// Of as many rows at a time as Sums has, from `row` on, while there are so many; the next row.
-// Their steps take Sums::kStepBytes each, one row after the other or, of lines, in turns.
-template <int kBits, typename Sums>
-std::size_t multiply_blocks(const std::uint8_t* codes, const Span& span, const std::uint8_t* x,
-                            std::size_t row, std::size_t rows, std::int32_t* sums) {
-  const std::size_t row_bytes = span.row_steps * Sums::kStepBytes;
-  for (; row + Sums::kRows <= rows; row += Sums::kRows) {
-    const std::uint8_t* from =
-        x + row * row_bytes + span.first * Sums::kStepBytes * (Sums::kTakeTurns ? Sums::kRows : 1);
-    std::int32_t* to = sums + row * Sums::kPlanes * kPanel;
-    multiply_tiles<kBits, Sums, 0>(codes, span.steps, from, row_bytes, to);
-    if constexpr (Sums::kTiles == 1) {
-      multiply_tiles<kBits, Sums, 1>(codes, span.steps, from, row_bytes, to);
-    }
-  }
-  return row;
-}
-
-#if ZEROPOINT_WIDE
-// Digits in int16; 16 bits: times codes that are widened already.
-template <int kBits>
-void multiply_wide_digits(const std::uint8_t* codes, const Span& span, const std::uint8_t* x,
-                          std::size_t rows, std::int32_t* sums) {
-  multiply_blocks<kBits, WideSums<2, 1, 2>>(codes, span, x, 0, rows, sums);
-}
-
-void multiply_wide_bytes(const std::uint8_t* codes, const Span& span, const std::uint8_t* x,
-                         std::size_t rows, std::int32_t* sums) {
-  const std::size_t row = multiply_blocks<8, WideSums<1, 4, 1>>(codes, span, x, 0, rows, sums);
-  multiply_blocks<8, WideSums<1, 1, 2>>(codes, span, x, row, rows, sums);
-}
-#endif
-
-#if ZEROPOINT_RELAXED
-// A single line: two sums would wait for themselves, so four steps have sums of their own.
-void multiply_line(const std::uint8_t* codes, std::size_t steps, const std::uint8_t* x,
-                   std::int32_t* sums) {
-  constexpr std::size_t kSteps = 4;
-  v128_t acc[kSteps][2];
-  for (auto& tiles : acc) tiles[0] = tiles[1] = wasm_i32x4_splat(0);
-  const auto add = [&](std::size_t step, v128_t(&to)[2]) {
-    const v128_t digits = wasm_v128_load32_splat(x + step * kStepInputs);
-    for (std::size_t j = 0; j < 2; ++j) {
-      to[j] = dot_i8x16_i7x16_add(wasm_v128_load(codes + step * 32 + j * 16), digits, to[j]);
-    }
-  };
-  const std::uint8_t* const end = codes + steps / kSteps * kSteps * 32;
-  while (codes != end) {
-    for (std::size_t i = 0; i < kSteps; ++i) add(i, acc[i]);
-    codes = ahead(codes, kSteps * 32);
-    x = ahead(x, kSteps * kStepInputs);
-  }
-  for (std::size_t step = 0; step < steps % kSteps; ++step) add(step, acc[0]);
-  for (std::size_t j = 0; j < 2; ++j) {
-    wasm_v128_store(sums + j * kTile, wasm_i32x4_add(wasm_i32x4_add(acc[0][j], acc[1][j]),
-                                                     wasm_i32x4_add(acc[2][j], acc[3][j])));
-  }
-}
-
-// Lines. Twelve sums are what hides the latency of the dot, and what the registers hold; the four
-// lines of a single row of digits make eight, three make six.
-template <int kBits>
-void multiply_lines(const std::uint8_t* codes, const Span& span, const std::uint8_t* x,
-                    std::size_t rows, std::int32_t* sums) {
-  std::size_t row = 0;
-  if constexpr (kBits == 8) {
-    row = multiply_blocks<8, ByteSums<6>>(codes, span, x, 0, lines_in_sixes(rows), sums);
-  }
-  row = multiply_blocks<kBits, ByteSums<4>>(codes, span, x, row, rows, sums);
-  row = multiply_blocks<kBits, ByteSums<3>>(codes, span, x, row, rows, sums);
-  if constexpr (kBits == 8) {
-    for (; row < rows; ++row) {
-      multiply_line(codes, span.steps, x + (row * span.row_steps + span.first) * kStepInputs,
-                    sums + row * kPanel);
-    }
-  }
-}
-#endif
 
 // ---- narrow codes widened
 
@@ -349,39 +65,6 @@ void widen_to_8(const std::uint8_t* codes, std::size_t steps, std::uint8_t* wide
 #endif
 
 // ---- from integers to results
-
-v128_t upper(v128_t v) { return wasm_i64x2_shuffle(v, v, 1, 1); }
-
-// Sums of four outputs of a row in double.
-struct Doubles {
-  v128_t low;
-  v128_t high;
-};
-
-Doubles widen_i32(v128_t v) {
-  return {wasm_f64x2_convert_low_i32x4(v), wasm_f64x2_convert_low_i32x4(upper(v))};
-}
-
-Doubles widen_f32(v128_t v) {
-  return {wasm_f64x2_promote_low_f32x4(v), wasm_f64x2_promote_low_f32x4(upper(v))};
-}
-
-Doubles operator*(Doubles a, Doubles b) {
-  return {wasm_f64x2_mul(a.low, b.low), wasm_f64x2_mul(a.high, b.high)};
-}
-Doubles operator+(Doubles a, Doubles b) {
-  return {wasm_f64x2_add(a.low, b.low), wasm_f64x2_add(a.high, b.high)};
-}
-Doubles operator-(Doubles a, Doubles b) {
-  return {wasm_f64x2_sub(a.low, b.low), wasm_f64x2_sub(a.high, b.high)};
-}
-Doubles splat(double value) { return {wasm_f64x2_splat(value), wasm_f64x2_splat(value)}; }
-
-v128_t narrow(Doubles v) {
-  const v128_t low = wasm_f32x4_demote_f64x2_zero(v.low);
-  const v128_t high = wasm_f32x4_demote_f64x2_zero(v.high);
-  return wasm_i64x2_shuffle(low, high, 0, 2);
-}
 
 // Where a panel's parts are.
 struct PanelParts {
@@ -548,6 +231,10 @@ struct ChunkScales {
   }
 };
 
+// Lines, or rows without lines, times a panel's codes, which begin with the span's first step.
+using MultiplyRows = void (*)(const std::uint8_t* codes, const StepSpan& span,
+                              const std::uint8_t* x, std::size_t rows, std::int32_t* sums);
+
 // The two halves of a sum, 2^14 * high + low, of four outputs.
 struct Halves {
   v128_t low;
@@ -555,6 +242,13 @@ struct Halves {
 };
 
 #if ZEROPOINT_WIDE
+// Digits in int16; 16 bits: times codes that are widened already.
+template <int kBits>
+void multiply_wide_digits(const std::uint8_t* codes, const StepSpan& span, const std::uint8_t* x,
+                          std::size_t rows, std::int32_t* sums) {
+  multiply_blocks<kBits, WideSums<2, 1, 2>>(codes, span, x, 0, rows, sums);
+}
+
 // Both halves side by side. 4-bit codes are multiplied as they are stored, unless they are widened.
 struct WideDigits {
   static constexpr bool kTakesRaw = true;
@@ -609,7 +303,7 @@ struct SevenBitDigits {
   template <int kBits>
   static void multiply_one(const std::uint8_t* codes, std::size_t steps, const std::uint8_t* x,
                            std::int32_t* sums) {
-    multiply_tiles<kBits, ByteSums<kPlanes>, 0>(codes, steps, x, 0, sums);
+    multiply_tiles<kBits, LineSums<kPlanes>, 0>(codes, steps, x, 0, sums);
   }
   static Halves halves(const ChunkScales& chunk, const std::int32_t* sums, std::size_t tile) {
     const auto plane = [=](std::size_t p) { return wasm_v128_load(sums + p * kPanel); };
@@ -690,7 +384,7 @@ void multiply_rows(const PanelProduct& product, const PanelParts& parts, Doubles
   const auto widen = Format::widen(w.bits);
   const MultiplyRows multiply = Format::multiply(widened ? Format::kWideBits : w.bits);
   const std::uint8_t* codes = parts.codes;
-  Span span{w.steps, 0, 0};
+  StepSpan span{w.steps, 0, 0};
   std::size_t chunk = 0;
   for_chunks(w.k, w.group, [&](std::size_t, std::size_t inputs, std::size_t group) {
     span.steps = steps_of(inputs, w.bits);
@@ -760,86 +454,6 @@ void multiply_panels(const PanelProduct& product, Digits format, std::size_t fir
   for (std::size_t panel = first; panel < last; ++panel) {
     multiply(product, panel, PanelParts(product.panels, panel));
   }
-}
-
-void multiply_bytes(const ByteProduct& product, [[maybe_unused]] Bytes format, std::size_t first,
-                    std::size_t steps, std::int32_t* sums) {
-  assert(product.rows <= kMaxRows);
-  const Span span{product.row_steps, first, steps};
-  const std::uint8_t* codes = product.codes + first * 32;
-#if ZEROPOINT_WIDE
-  if (format == Bytes::kI16) {
-    return multiply_wide_bytes(codes, span, product.x, product.rows, sums);
-  }
-#endif
-#if ZEROPOINT_RELAXED
-  const std::size_t rows = product.rows;
-  multiply_lines<8>(codes, span, product.x, rows, sums);
-  if (format == Bytes::kI7) return;
-  std::int32_t high[kMaxRows * kPanel];
-  multiply_lines<8>(codes, span, product.x + rows * span.row_steps * kStepInputs, rows, high);
-  for (std::size_t i = 0; i < rows * kPanel; i += kTile) {
-    wasm_v128_store(sums + i, wasm_i32x4_add(wasm_v128_load(sums + i),
-                                             wasm_i32x4_shl(wasm_v128_load(high + i), 7)));
-  }
-#endif
-}
-
-void finish_bytes(const std::int32_t* sums, const double* more, const double* correction,
-                  const float* multiplier, const float* bias, std::size_t rows, float* out,
-                  std::size_t stride, std::size_t columns) {
-  for (std::size_t row = 0; row < rows; ++row) {
-    float part[kPanel];
-    // Not through memory where all are wanted: a copy of 32 bytes is a call into the engine.
-    float* to = columns == kPanel ? out + row * stride : part;
-    for (std::size_t i = 0; i < kPanel; i += kTile) {
-      Doubles total = widen_i32(wasm_v128_load(sums + row * kPanel + i));
-      total = total + Doubles{wasm_v128_load(correction + i), wasm_v128_load(correction + i + 2)};
-      if (more != nullptr) {
-        const double* from = more + row * kPanel + i;
-        total = total + Doubles{wasm_v128_load(from), wasm_v128_load(from + 2)};
-      }
-      const v128_t scaled = wasm_f32x4_mul(narrow(total), wasm_v128_load(multiplier + i));
-      wasm_v128_store(to + i, wasm_f32x4_add(scaled, wasm_v128_load(bias + i)));
-    }
-    if (columns != kPanel) std::copy_n(part, columns, out + row * stride);
-  }
-}
-
-bool all_below_128(const std::uint8_t* x, std::size_t n) {
-  v128_t any = wasm_i8x16_splat(0);
-  std::size_t i = 0;
-  for (; i + 16 <= n; i += 16) any = wasm_v128_or(any, wasm_v128_load(x + i));
-  std::uint8_t rest = 0;
-  for (; i < n; ++i) rest |= x[i];
-  return wasm_i8x16_bitmask(any) == 0 && rest < 128;
-}
-
-void spread_bytes(const std::uint8_t* qx, std::size_t k, Bytes format, std::size_t rows,
-                  std::size_t row, std::uint8_t* out) {
-  const std::size_t steps = steps_of(k, 8);
-  const bool wide = ZEROPOINT_WIDE && format == Bytes::kI16;
-  const LinePlace place =
-      wide ? LinePlace{row * byte_row_bytes(steps), 8} : line_place(rows, row, steps);
-  out += place.at;
-  const auto write = [&](const std::uint8_t* from) {
-    const v128_t bytes = wasm_v128_load32_zero(from);
-    if (wide) {
-      wasm_v128_store64_lane(out, wasm_u16x8_extend_low_u8x16(bytes), 0);
-    } else {
-      wasm_v128_store32_lane(out, wasm_v128_and(bytes, wasm_i8x16_splat(127)), 0);
-      if (format == Bytes::kI7x2) {
-        wasm_v128_store32_lane(out + rows * steps * kStepInputs, wasm_u8x16_shr(bytes, 7), 0);
-      }
-    }
-    out += place.step_bytes;
-  };
-  std::size_t i = 0;
-  for (; i + kStepInputs <= k; i += kStepInputs) write(qx + i);
-  if (i == k) return;
-  std::uint8_t rest[kStepInputs] = {};
-  std::copy(qx + i, qx + k, rest);
-  write(rest);
 }
 
 }  // namespace zeropoint::kernels

@@ -1,0 +1,105 @@
+// Rows of bytes times panels of packed weights: integer sums, and what they become with dynamic
+// activations.
+// Parity: integer sums are exact; what becomes of them rounds as panels.h states it.
+#include <algorithm>
+#include <cassert>
+
+#include "kernels/doubles.h"
+#include "kernels/panel_sums.h"
+#include "kernels/panels.h"
+
+namespace zeropoint::kernels {
+
+#if ZEROPOINT_WIDE
+namespace {
+
+void multiply_wide_bytes(const std::uint8_t* codes, const StepSpan& span, const std::uint8_t* x,
+                         std::size_t rows, std::int32_t* sums) {
+  const std::size_t row = multiply_blocks<8, WideSums<1, 4, 1>>(codes, span, x, 0, rows, sums);
+  multiply_blocks<8, WideSums<1, 1, 2>>(codes, span, x, row, rows, sums);
+}
+
+}  // namespace
+#endif
+
+bool all_below_128(const std::uint8_t* x, std::size_t n) {
+  v128_t any = wasm_i8x16_splat(0);
+  std::size_t i = 0;
+  for (; i + 16 <= n; i += 16) any = wasm_v128_or(any, wasm_v128_load(x + i));
+  std::uint8_t rest = 0;
+  for (; i < n; ++i) rest |= x[i];
+  return wasm_i8x16_bitmask(any) == 0 && rest < 128;
+}
+
+void spread_bytes(const std::uint8_t* qx, std::size_t k, Bytes format, std::size_t rows,
+                  std::size_t row, std::uint8_t* out) {
+  const std::size_t steps = steps_of(k, 8);
+  const bool wide = ZEROPOINT_WIDE && format == Bytes::kI16;
+  const LinePlace place =
+      wide ? LinePlace{row * byte_row_bytes(steps), 8} : line_place(rows, row, steps);
+  out += place.at;
+  const auto write = [&](const std::uint8_t* from) {
+    const v128_t bytes = wasm_v128_load32_zero(from);
+    if (wide) {
+      wasm_v128_store64_lane(out, wasm_u16x8_extend_low_u8x16(bytes), 0);
+    } else {
+      wasm_v128_store32_lane(out, wasm_v128_and(bytes, wasm_i8x16_splat(127)), 0);
+      if (format == Bytes::kI7x2) {
+        wasm_v128_store32_lane(out + rows * steps * kStepInputs, wasm_u8x16_shr(bytes, 7), 0);
+      }
+    }
+    out += place.step_bytes;
+  };
+  std::size_t i = 0;
+  for (; i + kStepInputs <= k; i += kStepInputs) write(qx + i);
+  if (i == k) return;
+  std::uint8_t rest[kStepInputs] = {};
+  std::copy(qx + i, qx + k, rest);
+  write(rest);
+}
+
+void multiply_bytes(const ByteProduct& product, [[maybe_unused]] Bytes format, std::size_t first,
+                    std::size_t steps, std::int32_t* sums) {
+  assert(product.rows <= kMaxRows);
+  const StepSpan span{product.row_steps, first, steps};
+  const std::uint8_t* codes = product.codes + first * 32;
+#if ZEROPOINT_WIDE
+  if (format == Bytes::kI16) {
+    return multiply_wide_bytes(codes, span, product.x, product.rows, sums);
+  }
+#endif
+#if ZEROPOINT_RELAXED
+  const std::size_t rows = product.rows;
+  multiply_lines<8>(codes, span, product.x, rows, sums);
+  if (format == Bytes::kI7) return;
+  std::int32_t high[kMaxRows * kPanel];
+  multiply_lines<8>(codes, span, product.x + rows * span.row_steps * kStepInputs, rows, high);
+  for (std::size_t i = 0; i < rows * kPanel; i += kTile) {
+    wasm_v128_store(sums + i, wasm_i32x4_add(wasm_v128_load(sums + i),
+                                             wasm_i32x4_shl(wasm_v128_load(high + i), 7)));
+  }
+#endif
+}
+
+void finish_bytes(const std::int32_t* sums, const double* more, const double* correction,
+                  const float* multiplier, const float* bias, std::size_t rows, float* out,
+                  std::size_t stride, std::size_t columns) {
+  for (std::size_t row = 0; row < rows; ++row) {
+    float part[kPanel];
+    // Not through memory where all are wanted: a copy of 32 bytes is a call into the engine.
+    float* to = columns == kPanel ? out + row * stride : part;
+    for (std::size_t i = 0; i < kPanel; i += kTile) {
+      Doubles total = widen_i32(wasm_v128_load(sums + row * kPanel + i));
+      total = total + Doubles{wasm_v128_load(correction + i), wasm_v128_load(correction + i + 2)};
+      if (more != nullptr) {
+        const double* from = more + row * kPanel + i;
+        total = total + Doubles{wasm_v128_load(from), wasm_v128_load(from + 2)};
+      }
+      const v128_t scaled = wasm_f32x4_mul(narrow(total), wasm_v128_load(multiplier + i));
+      wasm_v128_store(to + i, wasm_f32x4_add(scaled, wasm_v128_load(bias + i)));
+    }
+    if (columns != kPanel) std::copy_n(part, columns, out + row * stride);
+  }
+}
+
+}  // namespace zeropoint::kernels
