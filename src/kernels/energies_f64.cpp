@@ -3,52 +3,32 @@
 #include <cassert>
 #include <limits>
 
+#include "kernels/doubles.h"
 #include "kernels/kernels.h"
 #include "kernels/simd.h"
 
 namespace zeropoint::kernels {
 namespace {
 
-struct Doubles {
-  v128_t low;   // values 0 and 1
-  v128_t high;  // values 2 and 3
-};
-
-Doubles load_doubles(const float* x) {
-  const v128_t v = wasm_v128_load(x);
-  return {wasm_f64x2_promote_low_f32x4(v),
-          wasm_f64x2_promote_low_f32x4(wasm_i64x2_shuffle(v, v, 1, 1))};
-}
+Doubles load_doubles(const float* x) { return widen_f32(wasm_v128_load(x)); }
 
 class PartialSums {
  public:
-  void load(const double (&sums)[4]) {
-    low_ = wasm_v128_load(sums);
-    high_ = wasm_v128_load(sums + 2);
-  }
+  void load(const double (&sums)[4]) { sums_ = {wasm_v128_load(sums), wasm_v128_load(sums + 2)}; }
   void store(double (&sums)[4]) const {
-    wasm_v128_store(sums, low_);
-    wasm_v128_store(sums + 2, high_);
+    wasm_v128_store(sums, sums_.low);
+    wasm_v128_store(sums + 2, sums_.high);
   }
-  void add_product(const Doubles& a, const Doubles& b) {
-    low_ = wasm_f64x2_add(low_, wasm_f64x2_mul(a.low, b.low));
-    high_ = wasm_f64x2_add(high_, wasm_f64x2_mul(a.high, b.high));
-  }
+  void add_product(const Doubles& a, const Doubles& b) { sums_ = sums_ + a * b; }
   void add_scalar(std::size_t lane, double value) { tail_[lane] = value; }
   [[nodiscard]] double total() const {
-    double low[2];
-    double high[2];
-    wasm_v128_store(low, low_);
-    wasm_v128_store(high, high_);
-    const double p0 = low[0] + tail_[0];
-    const double p1 = low[1] + tail_[1];
-    const double p2 = high[0] + tail_[2];
-    return (p0 + p2) + (p1 + high[1]);
+    double p[4];
+    store(p);
+    return ((p[0] + tail_[0]) + (p[2] + tail_[2])) + ((p[1] + tail_[1]) + p[3]);
   }
 
  private:
-  v128_t low_ = wasm_f64x2_splat(0.0);
-  v128_t high_ = wasm_f64x2_splat(0.0);
+  Doubles sums_ = splat(0.0);
   double tail_[3] = {0.0, 0.0, 0.0};  // the last n % 4 values, each the last of its partial sum
 };
 
@@ -93,7 +73,7 @@ Energies energies_f64(const float* a, const float* b, Piece piece, EnergyState& 
   for (; i + 4 <= count; i += 4) {
     const Doubles x = load_doubles(a + i);
     const Doubles y = load_doubles(b + i);
-    const Doubles d{wasm_f64x2_sub(x.low, y.low), wasm_f64x2_sub(x.high, y.high)};
+    const Doubles d = x - y;
     aa.add_product(x, x);
     bb.add_product(y, y);
     ab.add_product(x, y);

@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cmath>
 
+#include "kernels/doubles.h"
 #include "kernels/qparams_lanes.h"
 
 namespace zeropoint::kernels {
@@ -193,17 +194,9 @@ const void* zero_points_of(const ElementwiseQParams& each) {
 // float32. Integer zero points are taken from their int32, which float32 may not hold.
 template <AddZeroPoint kAdd>
 v128_t dequantize_f64(v128_t code, v128_t zero_point, v128_t scale) {
-  const auto half = [](v128_t codes, v128_t zero_points, v128_t scales) {
-    const v128_t zeros = kAdd == AddZeroPoint::kAfterRounding
-                             ? wasm_f64x2_convert_low_i32x4(zero_points)
-                             : wasm_f64x2_promote_low_f32x4(zero_points);
-    const v128_t steps = wasm_f64x2_sub(wasm_f64x2_convert_low_i32x4(codes), zeros);
-    return wasm_f32x4_demote_f64x2_zero(
-        wasm_f64x2_mul(steps, wasm_f64x2_promote_low_f32x4(scales)));
-  };
-  const auto high = [](v128_t v) { return wasm_i64x2_shuffle(v, v, 1, 1); };
-  return wasm_i64x2_shuffle(half(code, zero_point, scale),
-                            half(high(code), high(zero_point), high(scale)), 0, 2);
+  constexpr bool kIsInteger = kAdd == AddZeroPoint::kAfterRounding;
+  const Doubles zero = kIsInteger ? widen_i32(zero_point) : widen_f32(zero_point);
+  return narrow((widen_i32(code) - zero) * widen_f32(scale));
 }
 
 template <AddZeroPoint kAdd>
