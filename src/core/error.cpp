@@ -15,8 +15,8 @@ static_assert(sizeof(ErrorState::cascade) == sizeof(kernels::SumState));
 static_assert(sizeof(ErrorState::energies) == sizeof(kernels::EnergyState));
 
 // The cascade's sum of a piece, its state kept in ErrorState.
-template <typename Sum>
-float sum_piece(const float* a, const float* b, kernels::Piece piece, ErrorState& state, Sum sum) {
+float sum_piece(decltype(kernels::sum_squared_difference_f32)* sum, const float* a, const float* b,
+                kernels::Piece piece, ErrorState& state) {
   kernels::SumState lanes;
   std::memcpy(&lanes, state.cascade, sizeof lanes);
   const float result = sum(a, b, piece, lanes);
@@ -39,16 +39,10 @@ double measure(const float* a, const float* b, kernels::Piece piece, Metric metr
   if (piece.n == 0) return std::numeric_limits<double>::quiet_NaN();
   switch (metric) {
     case Metric::kMse:
-      return sum_piece(a, b, piece, state,
-                       [](const auto* x, const auto* y, auto part, auto& lanes) {
-                         return kernels::sum_squared_difference_f32(x, y, part, lanes);
-                       }) /
+      return sum_piece(kernels::sum_squared_difference_f32, a, b, piece, state) /
              static_cast<float>(piece.n);
     case Metric::kMae:
-      return sum_piece(a, b, piece, state,
-                       [](const auto* x, const auto* y, auto part, auto& lanes) {
-                         return kernels::sum_absolute_difference_f32(x, y, part, lanes);
-                       }) /
+      return sum_piece(kernels::sum_absolute_difference_f32, a, b, piece, state) /
              static_cast<float>(piece.n);
     case Metric::kMax: {
       const double max = kernels::max_absolute_difference_f64(a, b, piece.count);

@@ -162,6 +162,52 @@ double quantization_error(std::span<const float> histogram, Range range, double 
   return kernels::sum_f32(errors.data(), errors.size());
 }
 
+// A histogram of `range` that holds one value, so many times.
+void spread_value(float value, float count, Range range, std::span<float> spread) {
+  std::fill(spread.begin(), spread.end(), 0.0F);
+  const std::size_t bins = spread.size();
+  const Limits limits = bin_limits(range.min, range.max);
+  const float width = limits.hi - limits.lo;
+  // Counted as count_into_bins() counts: not at all, or in the first bin, where float32 overflows.
+  if (!std::isfinite(width)) return;
+  const float position = ((value - limits.lo) * static_cast<float>(bins)) / width;
+  const std::size_t bin = std::isfinite(position) ? static_cast<std::size_t>(position) : 0;
+  spread[std::min(bin, bins - 1)] = count;
+}
+
+// The bins held over those of a larger range: each is cut into kUpsampling parts, which go where
+// their middle is. @param edges  float32[bins + 1], room for the edges of the larger range's bins
+void spread_bins(std::span<const float> held, Range held_range, Range range, std::span<float> edges,
+                 std::span<float> spread) {
+  std::fill(spread.begin(), spread.end(), 0.0F);
+  const std::size_t bins = spread.size();
+  const Linspace new_edges(range.min, range.max, bins + 1);
+  for (std::size_t i = 0; i <= bins; ++i) edges[i] = new_edges[i];
+  const std::size_t parts = bins * kUpsampling;
+  const Linspace part_edges(held_range.min, held_range.max, parts + 1);
+  const float held_width = held_range.max - held_range.min;
+  const float half_part = 0.5F * (held_width / static_cast<float>(parts));
+  // Edges ascend unless they are rounded to so few bits that linspace()'s halves do not meet, or
+  // overflow. Then PyTorch's binary search decides, whatever it finds.
+  const bool ascending = std::isfinite(held_width) &&
+                         std::adjacent_find(edges.begin(), edges.end(), [](float a, float b) {
+                           return !(a <= b);
+                         }) == edges.end();
+  std::size_t bin = 0;  // the last whose left edge is not beyond the middle
+  for (std::size_t part = 0; part < parts; ++part) {
+    const float middle = part_edges[part] + half_part;
+    if (ascending) {
+      while (bin + 1 < bins && edges[bin + 1] <= middle) ++bin;
+      while (bin > 0 && edges[bin] > middle) --bin;  // linspace steps back an ulp at its middle
+    } else {
+      const auto beyond = std::upper_bound(edges.begin(), edges.end(), middle);
+      const auto found = static_cast<std::size_t>(beyond - edges.begin());
+      bin = std::clamp<std::size_t>(found, 1, bins) - 1;
+    }
+    spread[bin] += held[part / kUpsampling] / static_cast<float>(kUpsampling);
+  }
+}
+
 }  // namespace
 
 Status count_into_bins(std::span<const float> x, float lo, float hi,
@@ -202,44 +248,9 @@ Status merge_histogram(std::span<const float> batch, Range batch_range, std::spa
   if (batch_range.min == held_range.min && batch_range.max == held_range.max) {
     std::copy(held.begin(), held.end(), spread.begin());
   } else if (held_range.min == held_range.max) {
-    std::fill(spread.begin(), spread.end(), 0.0F);
-    const Limits limits = bin_limits(batch_range.min, batch_range.max);
-    const float width = limits.hi - limits.lo;
-    // Counted as count_into_bins() counts: not at all, or in the first bin, where float32
-    // overflows.
-    if (std::isfinite(width)) {
-      const float position = ((held_range.min - limits.lo) * static_cast<float>(bins)) / width;
-      const std::size_t bin = std::isfinite(position) ? static_cast<std::size_t>(position) : 0;
-      spread[std::min(bin, bins - 1)] = kernels::sum_f32(batch.data(), bins);
-    }
+    spread_value(held_range.min, kernels::sum_f32(batch.data(), bins), batch_range, spread);
   } else {
-    std::fill(spread.begin(), spread.end(), 0.0F);
-    const std::span<float> edges = scratch.subspan(bins, bins + 1);
-    const Linspace new_edges(batch_range.min, batch_range.max, bins + 1);
-    for (std::size_t i = 0; i <= bins; ++i) edges[i] = new_edges[i];
-    const std::size_t parts = bins * kUpsampling;
-    const Linspace part_edges(held_range.min, held_range.max, parts + 1);
-    const float half_part = 0.5F * ((held_range.max - held_range.min) / static_cast<float>(parts));
-    // Edges ascend unless they are rounded to so few bits that linspace()'s halves do not meet, or
-    // overflow. Then PyTorch's binary search decides, whatever it finds.
-    const float held_width = held_range.max - held_range.min;
-    const bool ascending = std::isfinite(held_width) &&
-                           std::adjacent_find(edges.begin(), edges.end(), [](float a, float b) {
-                             return !(a <= b);
-                           }) == edges.end();
-    std::size_t bin = 0;  // the last whose left edge is not beyond the middle
-    for (std::size_t part = 0; part < parts; ++part) {
-      const float middle = part_edges[part] + half_part;
-      if (ascending) {
-        while (bin + 1 < bins && edges[bin + 1] <= middle) ++bin;
-        while (bin > 0 && edges[bin] > middle) --bin;  // linspace steps back an ulp at its middle
-      } else {
-        const auto beyond = std::upper_bound(edges.begin(), edges.end(), middle);
-        const auto found = static_cast<std::size_t>(beyond - edges.begin());
-        bin = std::clamp<std::size_t>(found, 1, bins) - 1;
-      }
-      spread[bin] += held[part / kUpsampling] / static_cast<float>(kUpsampling);
-    }
+    spread_bins(held, held_range, batch_range, scratch.subspan(bins, bins + 1), spread);
   }
   for (std::size_t i = 0; i < bins; ++i) held[i] = batch[i] + spread[i];
   return Status::kOk;

@@ -83,87 +83,111 @@ double distance(int smallest, int largest, int zero_point) {
   return std::max(std::abs(smallest - zero_point), std::abs(largest - zero_point));
 }
 
-// Writes a panel and what it adds to the layout's own bounds.
-template <typename Code>
-void write_panel(const QuantizedWeight<Code>& w, const WeightShape& shape, std::size_t panel,
-                 PackedLayout& layout, std::byte* block) {
-  const std::size_t first = panel * kPanel;
-  const std::size_t outputs = std::min(kPanel, layout.n - first);
-  const bool is_signed = dtype_info(w.dtype).is_signed();
-  const int unit = 1 << (8 - layout.bits);
-  // Codes are packed as signed ones.
-  const int center = is_signed ? 0 : 1 << (layout.bits - 1);
-  const std::size_t groups = std::max(layout.k / layout.group, std::uint32_t{1});
-  const bool per_input = layout.has_input_scales;
+// Codes of a dtype's own signedness, as bytes.
+using WeightBytes = QuantizedWeight<std::uint8_t>;
 
-  float* scales = part<float>(block, layout.scales) + panel * groups * kPanel;
-  std::int32_t* zero_points =
-      part<std::int32_t>(block, layout.zero_points) + panel * groups * kPanel;
-  std::fill_n(scales, groups * kPanel, 0.0F);
-  if (layout.affine) std::fill_n(zero_points, groups * kPanel, 0);
-  const bool has_scales = w.scales.size() > 0;
-  for (std::size_t group = 0; group < groups && has_scales && !per_input; ++group) {
+// Codes are packed as signed ones: what an unsigned one is 0 at.
+int center_of(DType dtype) {
+  const DTypeInfo info = dtype_info(dtype);
+  return info.is_signed() ? 0 : 1 << (info.bits - 1);
+}
+
+// Where a panel's scales, and zero points, begin; groups of inputs share them.
+struct PanelScales {
+  std::size_t groups;
+  float* scales;
+  std::int32_t* zero_points;
+
+  PanelScales(const PackedLayout& layout, std::size_t panel, std::byte* block)
+      : groups(std::max(layout.k / layout.group, std::uint32_t{1})),
+        scales(part<float>(block, layout.scales) + panel * groups * kPanel),
+        zero_points(part<std::int32_t>(block, layout.zero_points) + panel * groups * kPanel) {}
+};
+
+// Those of outputs; where inputs have scales of their own, outputs have 1.
+void write_scales(const WeightBytes& w, const WeightShape& shape, std::size_t first,
+                  std::size_t outputs, const PackedLayout& layout, const PanelScales& to) {
+  std::fill_n(to.scales, to.groups * kPanel, 0.0F);
+  if (layout.affine) std::fill_n(to.zero_points, to.groups * kPanel, 0);
+  if (layout.has_input_scales) {
+    std::fill_n(to.scales, outputs, 1.0F);
+    return;
+  }
+  if (w.scales.empty()) return;
+  const int center = center_of(w.dtype);
+  for (std::size_t group = 0; group < to.groups; ++group) {
     for (std::size_t i = 0; i < outputs; ++i) {
       const std::size_t index = scale_index(shape, first + i, group);
-      scales[group * kPanel + i] = w.scales[index];
-      if (layout.affine) zero_points[group * kPanel + i] = w.zero_points[index] - center;
+      to.scales[group * kPanel + i] = w.scales[index];
+      if (layout.affine) to.zero_points[group * kPanel + i] = w.zero_points[index] - center;
     }
   }
-  if (per_input) std::fill_n(scales, outputs, 1.0F);
-  int input_zero = 0;
-  if (per_input) {
-    for (const std::int32_t zero_point : w.zero_points) {
-      input_zero = std::max(input_zero, std::abs(zero_point - center));
-    }
-  }
+}
 
+// What the bounds of a panel's outputs are made of.
+struct PanelTotals {
   double largest[kPanel] = {};
   double squares[kPanel] = {};
   double small_codes[kPanel] = {};
+};
+
+// Writes a panel's codes and their sums. @param input_zero  the largest magnitude of a zero point
+// of inputs
+PanelTotals write_codes(const WeightBytes& w, std::size_t panel, std::size_t outputs,
+                        int input_zero, const PackedLayout& layout, const PanelScales& own,
+                        std::byte* block) {
+  PanelTotals totals;
+  const int unit = 1 << (8 - layout.bits);
+  const bool is_signed = dtype_info(w.dtype).is_signed();
   std::uint8_t* codes = part<std::uint8_t>(block, layout.codes) +
                         panel * layout.steps * static_cast<std::size_t>(layout.bits) * 4;
   std::int32_t* minus_sums =
       part<std::int32_t>(block, layout.minus_sums) + panel * layout.chunks * kPanel;
-  const auto* source = reinterpret_cast<const std::uint8_t*>(w.codes.data());
+  const std::uint8_t* source = w.codes.data() + panel * kPanel * layout.k;
   kernels::for_chunks(
       layout.k, layout.group, [&](std::size_t input, std::size_t inputs, std::size_t group) {
         const std::uint8_t* rows[kPanel];
-        for (std::size_t i = 0; i < outputs; ++i) rows[i] = source + (first + i) * layout.k + input;
+        for (std::size_t i = 0; i < outputs; ++i) rows[i] = source + i * layout.k + input;
         kernels::CodeSizes sizes;
         kernels::pack_chunk(rows, outputs, inputs, layout.bits, is_signed, codes, minus_sums,
                             sizes);
         for (std::size_t i = 0; i < outputs; ++i) {
-          const int zero_point = layout.affine ? zero_points[group * kPanel + i] : 0;
+          const int zero_point = layout.affine ? own.zero_points[group * kPanel + i] : 0;
           const double codes_of_unit =
               distance(sizes.smallest[i], sizes.largest[i], zero_point * unit) + input_zero * unit;
-          const auto scale = static_cast<double>(scales[group * kPanel + i]);
-          largest[i] = std::max(largest[i], codes_of_unit * scale);
-          squares[i] += sizes.squares[i] * scale * scale;
-          small_codes[i] += sizes.small[i];
+          const auto scale = static_cast<double>(own.scales[group * kPanel + i]);
+          totals.largest[i] = std::max(totals.largest[i], codes_of_unit * scale);
+          totals.squares[i] += sizes.squares[i] * scale * scale;
+          totals.small_codes[i] += sizes.small[i];
         }
         codes += kernels::steps_of(inputs, layout.bits) * static_cast<std::size_t>(layout.bits) * 4;
         minus_sums += kPanel;
       });
-  float* bounds = part<float>(block, layout.largest) + panel * kPanel;
-  for (std::size_t i = 0; i < kPanel; ++i) bounds[i] = at_least(largest[i]);
+  return totals;
+}
 
-  // Codes are magnitudes of weights only where all zero points are 0.
-  const bool plain = !layout.affine && input_zero == 0 && has_scales;
+// Writes a panel's bounds, and widens the layout's own.
+// @param plain  whether codes are magnitudes of weights: only where all zero points are 0
+void write_bounds(const PanelTotals& totals, std::size_t panel, std::size_t outputs, bool plain,
+                  const PanelScales& own, PackedLayout& layout, std::byte* block) {
+  float* largest = part<float>(block, layout.largest) + panel * kPanel;
   float* ordinary = part<float>(block, layout.ordinary) + panel * 2 * kPanel;
   for (std::size_t i = 0; i < kPanel; ++i) {
-    float smallest_scale = scales[i];
-    for (std::size_t group = 1; group < groups; ++group) {
-      smallest_scale = std::min(smallest_scale, scales[group * kPanel + i]);
+    largest[i] = at_least(totals.largest[i]);
+    float smallest_scale = own.scales[i];
+    for (std::size_t group = 1; group < own.groups; ++group) {
+      smallest_scale = std::min(smallest_scale, own.scales[group * kPanel + i]);
     }
     const auto code = static_cast<float>(kernels::ordinary_code(layout.bits));
     const float magnitude = smallest_scale * code * 0.99F;
     // An infinite one would make a bound of any error.
     const bool tells = plain && magnitude > 0.0F && std::isfinite(magnitude);
     ordinary[i] = tells ? magnitude : 0.0F;
-    ordinary[kPanel + i] = at_least(std::sqrt(small_codes[i]));
+    ordinary[kPanel + i] = at_least(std::sqrt(totals.small_codes[i]));
     if (i >= outputs) continue;
     layout.root = std::max(layout.root, ordinary[kPanel + i]);
-    const double norm = tells ? std::sqrt(squares[i]) / static_cast<double>(ordinary[i]) : INFINITY;
+    const double norm =
+        tells ? std::sqrt(totals.squares[i]) / static_cast<double>(ordinary[i]) : INFINITY;
     layout.norm = std::max(layout.norm, at_least(norm));
   }
 }
@@ -254,11 +278,9 @@ MatrixShape packed_weight_shape(const std::byte* weight) {
   return {layout.n, layout.k};
 }
 
-template <typename Code>
-Status pack_weight(const QuantizedWeight<Code>& w, std::size_t n, std::size_t k,
-                   std::span<std::byte> out) {
-  const DTypeInfo info = dtype_info(w.dtype);
-  if (info.bits > 8 || info.storage != kStorageOf<Code>) return Status::kUnsupportedDType;
+namespace {
+
+Status pack_bytes(const WeightBytes& w, std::size_t n, std::size_t k, std::span<std::byte> out) {
   const WeightShape shape{n, k, w.dtype, w.granularity, w.group_size};
   PackedLayout layout;
   Status status = check_matrix(n, k, w.codes.size());
@@ -269,14 +291,24 @@ Status pack_weight(const QuantizedWeight<Code>& w, std::size_t n, std::size_t k,
   status = check(QParamsView{w.scales, w.zero_points, Shape(&count, 1)}, w.dtype);
   if (status != Status::kOk) return status;
 
-  // Codes are packed as signed ones: what is 0 then needs no zero points.
-  const int center = info.is_signed() ? 0 : 1 << (info.bits - 1);
+  const int center = center_of(w.dtype);
   const bool per_input = layout.has_input_scales;
-  layout.affine = !per_input && std::any_of(w.zero_points.begin(), w.zero_points.end(),
-                                            [=](std::int32_t zero) { return zero != center; });
+  int farthest_zero = 0;
+  for (const std::int32_t zero_point : w.zero_points) {
+    farthest_zero = std::max(farthest_zero, std::abs(zero_point - center));
+  }
+  // What is 0 as a signed code needs no zero points.
+  layout.affine = !per_input && farthest_zero != 0;
+  const int input_zero = per_input ? farthest_zero : 0;
+  const bool plain = farthest_zero == 0 && !w.scales.empty();
   std::byte* block = out.data();
   for (std::size_t panel = 0; panel * kPanel < layout.n; ++panel) {
-    write_panel(w, shape, panel, layout, block);
+    const std::size_t first = panel * kPanel;
+    const std::size_t outputs = std::min(kPanel, layout.n - first);
+    const PanelScales own(layout, panel, block);
+    write_scales(w, shape, first, outputs, layout, own);
+    const PanelTotals totals = write_codes(w, panel, outputs, input_zero, layout, own, block);
+    write_bounds(totals, panel, outputs, plain, own, layout, block);
   }
   std::memcpy(block, &layout, sizeof(layout));
   if (per_input) {
@@ -285,6 +317,19 @@ Status pack_weight(const QuantizedWeight<Code>& w, std::size_t n, std::size_t k,
     for (std::size_t i = 0; i < k; ++i) zero_points[i] = w.zero_points[i] - center;
   }
   return Status::kOk;
+}
+
+}  // namespace
+
+template <typename Code>
+Status pack_weight(const QuantizedWeight<Code>& w, std::size_t n, std::size_t k,
+                   std::span<std::byte> out) {
+  const DTypeInfo info = dtype_info(w.dtype);
+  if (info.bits > 8 || info.storage != kStorageOf<Code>) return Status::kUnsupportedDType;
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(w.codes.data());
+  return pack_bytes(
+      {{bytes, w.codes.size()}, w.dtype, w.granularity, w.group_size, w.scales, w.zero_points}, n,
+      k, out);
 }
 
 template Status pack_weight(const QuantizedWeight<std::int8_t>&, std::size_t, std::size_t,

@@ -130,7 +130,7 @@ void divide_columns(const void* from, std::size_t n, const AnyQParams& q, const 
 // ---- codes of 8 bits
 
 template <typename Code>
-[[gnu::noinline]] std::size_t quantize_groups(const float* x, std::size_t step, std::size_t end,
+[[gnu::noinline]] std::size_t multiply_groups(const float* x, std::size_t step, std::size_t end,
                                               std::size_t steps, const GroupBrackets& brackets,
                                               const CodeRule& limits, std::byte* out) {
   const v128_t magic = hidden_splat<kMagicBits>();
@@ -188,7 +188,7 @@ struct ColumnBrackets {
 // Columns `i` and later of four rows so far apart, four columns at a time. @return the first column
 // in doubt, or `whole`
 template <typename Code>
-[[gnu::noinline]] std::size_t quantize_rows(const float* x, std::size_t i, std::size_t whole,
+[[gnu::noinline]] std::size_t multiply_rows(const float* x, std::size_t i, std::size_t whole,
                                             std::size_t apart, const ColumnBrackets& brackets,
                                             const CodeRule& limits, std::byte* out) {
   const v128_t magic = hidden_splat<kMagicBits>();
@@ -220,7 +220,7 @@ void quantize_to_bytes(const float* x, const FourByFour& qparams, const CodeRule
   store_codes(codes, reinterpret_cast<std::uint8_t*>(out));
 }
 
-using RowLoop = decltype(quantize_rows<std::int8_t>)*;
+using RowLoop = decltype(multiply_rows<std::int8_t>)*;
 
 void run_rows(RowLoop fast, const void* from, std::size_t n, const AnyQParams& q,
               const CodeRule& rule, void* to) {
@@ -251,16 +251,16 @@ void quantize_step(const float* x, const ElementwiseQParams& group, const CodeRu
 }
 
 template <typename Code>
-void multiply_groups(const void* from, std::size_t n, const AnyQParams& q, const CodeRule& rule,
+void quantize_groups(const void* from, std::size_t n, const AnyQParams& q, const CodeRule& rule,
                      void* to) {
-  static constexpr GroupLoops kLoops{quantize_groups<Code>, quantize_step, sizeof(Code)};
+  static constexpr GroupLoops kLoops{multiply_groups<Code>, quantize_step, sizeof(Code)};
   run_groups(kLoops, from, n, q, rule, to);
 }
 
 template <typename Code>
-void multiply_rows(const void* from, std::size_t n, const AnyQParams& q, const CodeRule& rule,
+void quantize_rows(const void* from, std::size_t n, const AnyQParams& q, const CodeRule& rule,
                    void* to) {
-  run_rows(quantize_rows<Code>, from, n, q, rule, to);
+  run_rows(multiply_rows<Code>, from, n, q, rule, to);
 }
 
 template <typename Code>
@@ -272,7 +272,7 @@ template <typename Code>
 requires(sizeof(Code) == 1) struct Quantization<Code> {
   static constexpr Operation kOperation{
       sizeof(float),         sizeof(Code),         true,
-      multiply_groups<Code>, divide_columns<Code>, multiply_rows<Code>};
+      quantize_groups<Code>, divide_columns<Code>, quantize_rows<Code>};
 };
 
 }  // namespace
