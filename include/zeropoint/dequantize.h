@@ -67,6 +67,8 @@ template <typename Code>
 
 /// out[i] = scale * float(codes[i] - zero_point), the difference in wrapping int32 arithmetic.
 /// @param codes  of a qint8, quint8 or qint32, here and below.
+/// @param scale  units per step, rounded to float32 first; not validated, as in PyTorch.
+/// @param out    float32[codes.size()], written only on kOk; must not overlap the codes.
 /// @return kShapeMismatch, kUnsupportedDType.
 /// Source: Tensor.dequantize() of a per_tensor_affine tensor.
 [[nodiscard]] Status dequantize_per_tensor(const AnyCodes<const void>& codes, double scale,
@@ -99,7 +101,7 @@ template <typename Code>
 }
 
 /// out = (float(code) - zero_point) * scale, all in float32.
-/// @param codes, axis, out     as above.
+/// @param codes, axis, out     as dequantize_per_channel().
 /// @param scales, zero_points  float32[shape[axis]].
 /// @return kInvalidAxis, kShapeMismatch, kSizeOverflow, kUnsupportedDType.
 /// Source: Tensor.dequantize() of a per_channel_affine_float_qparams tensor.
@@ -128,8 +130,10 @@ struct QuantRange {
 ///   n = round_half_even(x[i] * (1 / scale)) + zero_point
 ///   out[i] = float((double(clamp(n, quant_min, quant_max)) - zero_point) * double(float(scale)))
 ///
+/// @param x         float32, of any length.
+/// @param scale     units per step, rounded to float32 first; not validated, as in PyTorch.
 /// @param overflow  kTorch: NaN, infinities and |n| >= 2^63 become quant_min.
-/// @param out       float32[n], written only on kOk; may be x itself.
+/// @param out       float32[x.size()], written only on kOk; may be x itself.
 /// @return kInvalidZeroPoint if the zero point is not in the range, kShapeMismatch.
 /// Source: torch.fake_quantize_per_tensor_affine.
 [[nodiscard]] Status fake_quantize_per_tensor(std::span<const float> x, double scale,

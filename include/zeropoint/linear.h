@@ -179,6 +179,7 @@ struct MatrixShape {
 /// double: what linear_static() adds. A quotient that is NaN becomes 0.
 /// @param bias  float32[N]. @param w_scales  float32[N], or one for all. @param out  int32[N].
 /// @return kShapeMismatch.
+/// Source: Jacob et al. 2018, section 2.4: int32 with zero point 0.
 [[nodiscard]] Status quantize_bias(std::span<const float> bias, double scale_x,
                                    std::span<const float> w_scales, std::span<std::int32_t> out);
 

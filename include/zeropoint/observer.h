@@ -35,6 +35,7 @@ struct ObserverOptions {
 [[nodiscard]] Status update_min_max(std::span<const Range> batch, std::span<Range> state);
 
 /// Moves the ranges towards a batch's: old + c * (batch - old), each operation rounded to float32.
+/// @param batch, state        Range[slices], of which state is updated.
 /// @param averaging_constant  c, rounded to float32.
 /// @return kShapeMismatch.
 /// Source: MovingAverageMinMaxObserver.forward.
@@ -93,7 +94,9 @@ inline constexpr std::size_t kUpsampling = 16;
                                      std::span<std::uint32_t> counts);
 
 /// Counts as float32, at most 2^24, which adding ones in float32 cannot exceed.
+/// @param counts  uint32[bins]. @param histogram  float32[bins].
 /// @return kShapeMismatch.
+/// Source: torch.histc, which adds a float32 1 for every value.
 [[nodiscard]] Status to_histogram(std::span<const std::uint32_t> counts,
                                   std::span<float> histogram);
 

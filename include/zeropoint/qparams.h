@@ -41,7 +41,7 @@ struct QParamsOptions {
 /// scale below the smallest normal float32 is raised to it, since float32 would flush it to
 /// something imprecise or to 0.
 ///
-/// @param range  finite, min <= max.
+/// @param range  finite, min <= max. @param out  written only on kOk.
 /// @return kNonFinite if the range is not finite; kUnsignedSymmetric; kOk.
 /// Source: get_q_scale_symmetric and get_q_scale_and_zero_point of notebooks 2 and 5, honouring
 ///         dtype as notebook 2 does. The notebook's own affine range is include_zero = false.

@@ -109,6 +109,7 @@ template <typename Code>
 /// @param scales       float64[shape[axis]], rounded to float32.
 /// @param zero_points  int32[shape[axis]].
 /// @param axis         0 <= axis < rank; PyTorch takes no negative one.
+/// @param dtype, overflow, codes  as quantize_per_tensor().
 /// @return kUnsupportedDType, kInvalidZeroPoint, kShapeMismatch, kInvalidAxis, kSizeOverflow.
 /// Source: torch.quantize_per_channel with integer zero points (per_channel_affine).
 [[nodiscard]] Status quantize_per_channel(const TensorView<const float>& x,
@@ -131,6 +132,8 @@ template <typename Code>
 ///
 /// The zero point is added before rounding; a scale of 0 counts as 1.
 ///
+/// @param x, axis, codes       as quantize_per_channel().
+/// @param scales, zero_points  float32[shape[axis]].
 /// @param dtype     qint8 or quint8: with qint32 PyTorch itself divides by zero.
 /// @param overflow  kTorch: the rounded value is taken as a 64-bit integer and truncated to 32 bits
 ///                  before clamping, so NaN and infinities become clamp(0, qmin, qmax).
