@@ -303,6 +303,30 @@ describe("A low screen", () => {
   });
 });
 
+describe("The header", () => {
+  it("has one line on a screen of 320 pixels, and covers no toolbar where it has two", async () => {
+    const visit = await openPage(browser, site.url, { viewport: { width: 320, height: 640 } });
+    const { page } = visit;
+    await openNotebook(page, "finer-granularity");
+    assert.equal(await page.$eval(".page-header", (header) => header.offsetHeight), 52);
+    for (const size of ["100%", "200%"]) {
+      await page.evaluate((fontSize) => {
+        document.documentElement.style.fontSize = fontSize;
+        scrollTo({ top: 3000, behavior: "instant" });
+      }, size);
+      await page.waitForFunction(
+        () => {
+          const boxOf = (selector) => document.querySelector(selector).getBoundingClientRect();
+          const header = boxOf(".page-header");
+          return Math.abs(header.bottom - boxOf(".view[data-current] .toolbar").top) < 1;
+        },
+        { timeout: 10_000 },
+      );
+    }
+    await visit.close();
+  });
+});
+
 describe("A screen of 360 pixels", () => {
   it("never scrolls sideways, before and after running", async () => {
     const visit = await openPage(browser, site.url, { viewport: { width: 360, height: 740 } });
