@@ -39,8 +39,14 @@ let flushedAt = 0;
 let shownPlots = new WeakSet();
 
 // What Python has built in, cells have too.
-scope.provide({ print, float: notebook.float, int: notebook.int, round: notebook.round });
-scope.provide({ plotLines });
+const builtIn = {
+  print,
+  float: notebook.float,
+  int: notebook.int,
+  round: notebook.round,
+  plotLines,
+};
+scope.provide(builtIn);
 
 connectConsole(console, print);
 
@@ -68,12 +74,29 @@ const modules = {
 // the first.
 /** @type {Set<unknown>} */
 const named = new Set();
-for (const exports of [zeropoint, notebook, notebook.torch]) {
+for (const exports of [zeropoint, notebook, notebook.torch, builtIn, ...Object.values(modules)]) {
+  giveNames(exports);
+}
+
+/** @param {object} exports */
+function giveNames(exports) {
   for (const [name, value] of Object.entries(exports)) {
+    if (isModule(value)) giveNames(value);
     if (typeof value !== "function" || named.has(value)) continue;
     Object.defineProperty(value, "name", { value: name });
     named.add(value);
   }
+}
+
+/**
+ * Whether it is a part of torch with names of its own, as torch.nn.
+ * @param {unknown} value
+ * @returns {value is object}
+ */
+function isModule(value) {
+  return (
+    typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype
+  );
 }
 
 /**
@@ -85,14 +108,18 @@ for (const exports of [zeropoint, notebook, notebook.torch]) {
  * @returns {T}
  */
 function complete(names, module) {
-  return new Proxy(names, {
-    get(_, name) {
+  const entries = Object.entries(names).map(([name, value]) => [
+    name,
+    isModule(value) ? complete(value, `${module}.${name}`) : value,
+  ]);
+  return new Proxy(Object.fromEntries(entries), {
+    get(whole, name) {
       // Whoever awaits a value looks for its method then.
       if (typeof name === "string" && name !== "then" && !(name in names)) {
         const near = nearest(name, Object.keys(names));
         throw Object.assign(new TypeError(`${module} has no ${name}`), { near });
       }
-      return Reflect.get(names, name);
+      return Reflect.get(whole, name);
     },
   });
 }
