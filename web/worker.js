@@ -48,7 +48,7 @@ const builtIn = {
 };
 scope.provide(builtIn);
 
-connectConsole(console, print);
+const countMessagesAnew = connectConsole(console, print);
 
 // A Promise in arithmetic, in a text or taken apart is a forgotten await, and says nothing of it.
 for (const use of [Symbol.toPrimitive, Symbol.iterator]) {
@@ -243,6 +243,7 @@ async function runCell({ run: id, label, source, checks }) {
   cellLabels.set(file, label);
   run = id;
   printedTotal = 0;
+  countMessagesAnew();
   plotTotal = 0;
   flushedAt = performance.now();
   shownPlots = new WeakSet();
