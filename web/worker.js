@@ -201,9 +201,9 @@ function plainPlot({ kind, n_bits, panels }) {
 
 /**
  * @param {string} module
- * @param {string[]} names
+ * @param {string[]} [names]
  */
-async function importInto(module, names) {
+async function importInto(module, names = []) {
   if (!Object.hasOwn(modules, module)) {
     throw new TypeError(
       `cells can import "zeropoint", "zeropoint/notebook" and "./digits.js", ` +
