@@ -389,6 +389,8 @@ describe("Editing", () => {
     const good = await colour();
     assert.match(await textOf(page, ".view[data-current] .toolbar-status"), /; 7 of 7 outputs/);
     await clickInto(page, last);
+    // Where no code is right that begins with it.
+    await press(page, "Home");
     await enter(page, "1");
     await page.waitForSelector(`${last}[data-stale][data-verdict="matches"]`);
     assert.notEqual(await colour(), good);
