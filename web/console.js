@@ -6,14 +6,23 @@ import { printed } from "zeropoint/notebook";
  * @typedef {(...values: any[]) => void} Tell
  */
 
+// A browser hands every message to the page, whose thread an endless loop would keep from all else, Stop
+// included.
+const TELL_LIMIT = 1000;
+
 /**
  * Has a console print, beside what it does.
  * @param {any} console
  * @param {Tell} print
+ * @returns {() => void} begins anew to count the messages that are left to the console
  */
 export function connectConsole(console, print) {
+  let room = TELL_LIMIT;
+  const sayRest = console.warn.bind(console);
   /** @type {Map<string, number>} */
   const timers = new Map();
+  /** @type {Map<string, number>} */
+  const counts = new Map();
   /**
    * @param {string[]} methods
    * @param {Tell} show
@@ -22,14 +31,17 @@ export function connectConsole(console, print) {
     for (const method of methods) {
       const tell = console[method].bind(console);
       console[method] = (/** @type {unknown[]} */ ...values) => {
-        tell(...values);
+        if (room > 0) tell(...values);
+        else if (room === 0) sayRest("… the rest of what this cell says is left out");
+        room--;
         show(...values);
       };
     }
   };
-  also(["log", "info", "warn", "error", "debug", "trace", "group"], (...values) =>
+  also(["log", "info", "warn", "error", "debug", "trace", "group", "groupCollapsed"], (...values) =>
     print(...formatted(values)),
   );
+  also(["groupEnd", "clear"], () => {});
   also(["dir"], (value) => print(value));
   also(["table"], print);
   also(["assert"], (condition, ...values) => {
@@ -40,6 +52,15 @@ export function connectConsole(console, print) {
     const start = timers.get(String(label));
     if (start !== undefined) print(`${label}: ${(performance.now() - start).toFixed(3)} ms`);
   });
+  also(["count"], (label = "default") => {
+    const count = (counts.get(String(label)) ?? 0) + 1;
+    counts.set(String(label), count);
+    print(`${label}: ${count}`);
+  });
+  also(["countReset"], (label = "default") => counts.delete(String(label)));
+  return () => {
+    room = TELL_LIMIT;
+  };
 }
 
 /**

@@ -32,6 +32,7 @@ const ANYWHERE = /** @type {[RegExp, string][]} */ ([
   [/(^|\s)#(\s|$)/, "// a comment"],
   [/\blambda\b/, "(x) => x + 1"],
   [/[[({].*\bfor\s+\w+\s+in\b/, "list.map((x) => …)"],
+  [/[\w$)\]]\[[^\]?{]*:/, "t.narrow(dim, start, length), and list.slice(start, end)"],
   [/\bnot\b/, "!x"],
   [/\b(and|or)\b/, "x && y, and x || y"],
   [/\bis\b/, "x === y"],

@@ -8,6 +8,16 @@ import { makeScrollable } from "./scrollable.js";
 import { connectThemeButton } from "./theme.js";
 import { scriptUrl } from "./trusted.js";
 
+/** What stays at the top below the header begins at its end, however many lines it has. */
+function measureHeader() {
+  const header = /** @type {HTMLElement} */ (document.querySelector(".page-header"));
+  const measure = () => {
+    document.documentElement.style.setProperty("--header-height", `${header.offsetHeight}px`);
+  };
+  new ResizeObserver(measure).observe(header);
+  measure();
+}
+
 const liveRegion = /** @type {HTMLElement} */ (document.getElementById("announcements"));
 
 /** @param {string} message */
@@ -22,6 +32,7 @@ function announce(message) {
 document.documentElement.classList.remove("is-starting");
 document.documentElement.classList.add("is-live");
 connectThemeButton();
+measureHeader();
 makeScrollable(document);
 connectMeasure(/** @type {HTMLElement} */ (document.getElementById("measure")), announce);
 

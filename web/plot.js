@@ -22,6 +22,7 @@ const LISTED = 24; // the same for the table
  */
 export function quantizationErrorPlot({ panels, n_bits }) {
   const shape = panels[0].shape;
+  const letters = letterSize(panels);
   return h(
     "figure",
     { class: "plot" },
@@ -33,7 +34,7 @@ export function quantizationErrorPlot({ panels, n_bits }) {
     h(
       "div",
       { class: grid(shape).columns <= 4 ? "plot-panels small" : "plot-panels" },
-      panels.map((panel) => panelFigure(panel, colorOf(panel, panels, n_bits))),
+      panels.map((panel) => panelFigure(panel, colorOf(panel, panels, n_bits), letters)),
     ),
   );
 }
@@ -41,8 +42,9 @@ export function quantizationErrorPlot({ panels, n_bits }) {
 /**
  * @param {Panel} panel
  * @param {(value: number) => string} color
+ * @param {number} letters  their size, in units of the drawing
  */
-function panelFigure(panel, color) {
+function panelFigure(panel, color, letters) {
   const { rows, columns } = grid(panel.shape);
   const finite = Array.from(panel.data).filter(Number.isFinite);
   const range =
@@ -57,7 +59,12 @@ function panelFigure(panel, color) {
     h(
       "div",
       { class: "scroll-x" },
-      heatMap(panel, color, `${panel.title}: ${size}, ${range}. The table below has the values.`),
+      heatMap(
+        panel,
+        color,
+        letters,
+        `${panel.title}: ${size}, ${range}. The table below has the values.`,
+      ),
     ),
     h(
       "details",
@@ -71,15 +78,16 @@ function panelFigure(panel, color) {
 /**
  * @param {Panel} panel
  * @param {(value: number) => string} color
+ * @param {number} letters
  * @param {string} label
  */
-function heatMap({ shape, data }, color, label) {
+function heatMap({ shape, data }, color, letters, label) {
   const { rows, columns } = grid(shape);
   const rowLines = lines(rows, DRAWN);
   const columnLines = lines(columns, DRAWN);
-  const isAnnotated = rows <= ANNOTATED && columns <= ANNOTATED;
-  const width = isAnnotated ? 64 : 12;
-  const height = isAnnotated ? 44 : 12;
+  const hasNumbers = isAnnotated(shape);
+  const width = hasNumbers ? 64 : 12;
+  const height = hasNumbers ? 44 : 12;
 
   /** @type {Tree[]} */
   const cells = [];
@@ -89,7 +97,7 @@ function heatMap({ shape, data }, color, label) {
       const value = data[row.index * columns + column.index];
       const fill = Number.isFinite(value) ? color(value) : "#8a8a8a";
       cells.push(h("rect", { x: x * width, y: y * height, width, height, fill }));
-      if (!isAnnotated) continue;
+      if (!hasNumbers) continue;
       const text = formatNumber(value);
       cells.push(
         h(
@@ -98,7 +106,7 @@ function heatMap({ shape, data }, color, label) {
             x: (x + 0.5) * width,
             y: (y + 0.5) * height,
             fill: readableOn(fill),
-            "font-size": text.length > 7 ? 11 : text.length > 6 ? 14 : 16,
+            "font-size": letters,
             "text-anchor": "middle",
             "dominant-baseline": "central",
           },
@@ -112,7 +120,7 @@ function heatMap({ shape, data }, color, label) {
   return h(
     "svg",
     {
-      class: isAnnotated && columns <= 5 ? "heat-map fits" : "heat-map",
+      class: hasNumbers && columns <= 5 ? "heat-map fits" : "heat-map",
       viewBox: `0 0 ${totalWidth} ${totalHeight}`,
       width: totalWidth,
       height: totalHeight,
@@ -121,6 +129,26 @@ function heatMap({ shape, data }, color, label) {
     },
     cells,
   );
+}
+
+/**
+ * One size for all panels, in which the longest value does not touch its neighbours.
+ * @param {Panel[]} panels
+ */
+function letterSize(panels) {
+  if (!panels.every(({ shape }) => isAnnotated(shape))) return 0;
+  const texts = panels.flatMap(({ data }) => Array.from(data, formatNumber));
+  const longest = Math.max(0, ...texts.map((text) => text.length));
+  return longest > 7 ? 11 : longest > 5 ? 14 : 16;
+}
+
+/**
+ * Whether every value is written into its cell.
+ * @param {number[]} shape
+ */
+function isAnnotated(shape) {
+  const { rows, columns } = grid(shape);
+  return rows <= ANNOTATED && columns <= ANNOTATED;
 }
 
 /** @param {Panel} panel */

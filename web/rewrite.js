@@ -34,9 +34,13 @@ export function rewriteCell(source) {
   const last = statements.at(-1);
   const edits = others.flatMap((node) => rewriteStatement(node, source));
   if (last?.type === "ExpressionStatement") edits.push(...showValue(last, source));
+  edits.push(...rewriteImportCalls(others));
 
   return {
-    hoisted: edited(keep(source, functions), functions.flatMap(rewriteFunction)),
+    hoisted: edited(keep(source, functions), [
+      ...functions.flatMap(rewriteFunction),
+      ...rewriteImportCalls(functions),
+    ]),
     body: edited(erase(source, functions), edits),
   };
 }
@@ -170,6 +174,20 @@ function rewriteImport(node, source) {
 
   const lines = source.slice(node.start, node.end).split("\n").length - 1;
   return { start: node.start, end: node.end, text: text + "\n".repeat(lines) };
+}
+
+/**
+ * import("m")  becomes  $import("m"), wherever it is.
+ * @param {any} node  or nodes
+ * @returns {Edit[]}
+ */
+function rewriteImportCalls(node) {
+  if (typeof node !== "object" || node === null) return [];
+  const inner = Object.entries(node).flatMap(([key, value]) =>
+    key === "loc" ? [] : rewriteImportCalls(value),
+  );
+  if (node.type !== "ImportExpression") return inner;
+  return [{ start: node.start, end: node.start + "import".length, text: "$import" }, ...inner];
 }
 
 /**

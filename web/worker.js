@@ -39,10 +39,16 @@ let flushedAt = 0;
 let shownPlots = new WeakSet();
 
 // What Python has built in, cells have too.
-scope.provide({ print, float: notebook.float, int: notebook.int, round: notebook.round });
-scope.provide({ plotLines });
+const builtIn = {
+  print,
+  float: notebook.float,
+  int: notebook.int,
+  round: notebook.round,
+  plotLines,
+};
+scope.provide(builtIn);
 
-connectConsole(console, print);
+const countMessagesAnew = connectConsole(console, print);
 
 // A Promise in arithmetic, in a text or taken apart is a forgotten await, and says nothing of it.
 for (const use of [Symbol.toPrimitive, Symbol.iterator]) {
@@ -68,12 +74,29 @@ const modules = {
 // the first.
 /** @type {Set<unknown>} */
 const named = new Set();
-for (const exports of [zeropoint, notebook, notebook.torch]) {
+for (const exports of [zeropoint, notebook, notebook.torch, builtIn, ...Object.values(modules)]) {
+  giveNames(exports);
+}
+
+/** @param {object} exports */
+function giveNames(exports) {
   for (const [name, value] of Object.entries(exports)) {
+    if (isModule(value)) giveNames(value);
     if (typeof value !== "function" || named.has(value)) continue;
     Object.defineProperty(value, "name", { value: name });
     named.add(value);
   }
+}
+
+/**
+ * Whether it is a part of torch with names of its own, as torch.nn.
+ * @param {unknown} value
+ * @returns {value is object}
+ */
+function isModule(value) {
+  return (
+    typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype
+  );
 }
 
 /**
@@ -85,14 +108,18 @@ for (const exports of [zeropoint, notebook, notebook.torch]) {
  * @returns {T}
  */
 function complete(names, module) {
-  return new Proxy(names, {
-    get(_, name) {
+  const entries = Object.entries(names).map(([name, value]) => [
+    name,
+    isModule(value) ? complete(value, `${module}.${name}`) : value,
+  ]);
+  return new Proxy(Object.fromEntries(entries), {
+    get(whole, name) {
       // Whoever awaits a value looks for its method then.
       if (typeof name === "string" && name !== "then" && !(name in names)) {
         const near = nearest(name, Object.keys(names));
         throw Object.assign(new TypeError(`${module} has no ${name}`), { near });
       }
-      return Reflect.get(names, name);
+      return Reflect.get(whole, name);
     },
   });
 }
@@ -174,9 +201,9 @@ function plainPlot({ kind, n_bits, panels }) {
 
 /**
  * @param {string} module
- * @param {string[]} names
+ * @param {string[]} [names]
  */
-async function importInto(module, names) {
+async function importInto(module, names = []) {
   if (!Object.hasOwn(modules, module)) {
     throw new TypeError(
       `cells can import "zeropoint", "zeropoint/notebook" and "./digits.js", ` +
@@ -216,6 +243,7 @@ async function runCell({ run: id, label, source, checks }) {
   cellLabels.set(file, label);
   run = id;
   printedTotal = 0;
+  countMessagesAnew();
   plotTotal = 0;
   flushedAt = performance.now();
   shownPlots = new WeakSet();

@@ -118,6 +118,15 @@ describe("A cell", () => {
       "{'a'} Point {'x': 1} <Promise, not awaited> <DedicatedWorkerGlobalScope>\n" +
         "[<function quantize>, <class QuantizedLinear>, QConfigMapping {}]",
     );
+    const { output: functions } = await runInFirstCell(
+      'import { plot_quantization_errors, torch } from "zeropoint/notebook";\n' +
+        "[print, plotLines, plot_quantization_errors, torch.nn.functional.linear, torch.add]",
+    );
+    const names = ["print", "plotLines", "plot_quantization_errors", "linear", "add"];
+    assert.equal(
+      functions.replaceAll(/\s+/g, " "),
+      `[${names.map((name) => `<function ${name}>`).join(", ")}]`,
+    );
   });
 
   it("shows torch itself", async () => {
@@ -212,6 +221,13 @@ describe("An error", () => {
       'import { torch } from "zeropoint/notebook";\ntorch.tensor([1], { dtype: torch.int9 });',
     );
     assert.match(error, /TypeError torch has no int9.*line 2/);
+    const { error: deeper } = await runInFirstCell(
+      'import { torch } from "zeropoint/notebook";\ntorch.quantization.qconfig.default_qconfg;',
+    );
+    assert.match(
+      deeper,
+      /TypeError torch\.quantization\.qconfig has no default_qconfg.*line 2\s*Did you mean default_qconfig\?/,
+    );
   });
 
   it("guesses which of torch's names, or of a tensor's methods, was meant", async () => {
@@ -373,6 +389,8 @@ describe("Editing", () => {
     const good = await colour();
     assert.match(await textOf(page, ".view[data-current] .toolbar-status"), /; 7 of 7 outputs/);
     await clickInto(page, last);
+    // Where no code is right that begins with it.
+    await press(page, "Home");
     await enter(page, "1");
     await page.waitForSelector(`${last}[data-stale][data-verdict="matches"]`);
     assert.notEqual(await colour(), good);

@@ -320,6 +320,18 @@ describe("plot_quantization_errors", () => {
     assert.ok(Math.min(...ratios) >= 4.5, `least contrast ${Math.min(...ratios)}`);
   });
 
+  it("writes all numbers in one size, with room to their sides", async () => {
+    const numbers = await visit.page.$$eval(`${cell} svg.heat-map text`, (texts) =>
+      texts.map((text) => ({
+        size: text.getAttribute("font-size"),
+        width: text.getBBox().width,
+        room: text.closest("svg").querySelector("rect").getBBox().width,
+      })),
+    );
+    assert.equal(new Set(numbers.map(({ size }) => size)).size, 1);
+    for (const { width, room } of numbers) assert.ok(width <= room - 6, `${width} of ${room}`);
+  });
+
   it("draws big tensors without numbers and leaves out their middle in the table", async () => {
     const { page } = visit;
     const other = cellSelector("quantize-and-dequantize", "cell-18");

@@ -24,7 +24,7 @@ const TYPES = {
 /**
  * Serves on a port of its own.
  * @param {(path: string, request: import("node:http").IncomingMessage) =>
- *   Promise<{ type: string, body: string | Uint8Array, status?: number,
+ *   Promise<{ type: string, body: string | Uint8Array | AsyncIterable<string>, status?: number,
  *     headers?: Record<string, string> } | undefined>} answer
  * @param {string} start  the path of the first page
  */
@@ -35,7 +35,11 @@ async function serve(answer, start) {
       const found = await answer(decodeURIComponent(pathname), request);
       if (found) {
         const headers = { "content-type": found.type, ...found.headers };
-        response.writeHead(found.status ?? 200, headers).end(found.body);
+        response.writeHead(found.status ?? 200, headers);
+        if (Symbol.asyncIterator in Object(found.body)) {
+          for await (const piece of found.body) response.write(piece);
+          response.end();
+        } else response.end(found.body);
       } else response.writeHead(404, { "content-type": "text/plain" }).end("not found");
     } catch (error) {
       response.writeHead(500, { "content-type": "text/plain" }).end(String(error));
@@ -67,7 +71,7 @@ function fileIn(folder, name) {
  * Serves dist/web/ below SUB_PATH and nothing else.
  * @param {{ headers?: Record<string, string>, lenient?: RegExp, missing?: RegExp,
  *   pause?: (path: string) => Promise<void> | undefined,
- *   edit?: (name: string, body: Buffer) => string | Buffer }} options
+ *   edit?: (name: string, body: Buffer) => string | Buffer | AsyncIterable<string> }} options
  *   headers are sent with the page and all its files, but for those whose names match `lenient`;
  *   files whose names match `missing` are not found; an answer comes after `pause`, as `edit` makes it
  */

@@ -227,8 +227,13 @@ describe("A network that does not answer", () => {
 describe("Before its scripts have come", () => {
   const SCRIPT = /\/assets\/index-[^/]*\.js$/;
 
-  for (const width of [360, 1280]) {
-    it(`the page shows what it will show then, in the same place, at ${width} pixels`, async () => {
+  for (const [view, part, width] of [
+    ["per-channel", "[id='per-channel-cell-1']", 360],
+    ["per-channel", "[id='per-channel-cell-1']", 1280],
+    ["measure", "#measure h2", 360],
+    ["measure", "#measure h2", 1280],
+  ]) {
+    it(`the page shows ${view} as it will then, in the same place, at ${width} pixels`, async () => {
       const context = await browser.createBrowserContext();
       const page = await context.newPage();
       await page.setViewport({ width, height: 900 });
@@ -242,23 +247,59 @@ describe("Before its scripts have come", () => {
         views: await page.$$eval(".view", (views) =>
           views.filter((view) => view.checkVisibility()).map(({ id }) => id),
         ),
-        top: await page.$eval(".view[id='per-channel'] .cell", (cell) =>
-          Math.round(cell.getBoundingClientRect().top + scrollY),
+        tops: await page.$$eval(`${part}, .contents a`, (elements) =>
+          elements
+            .filter((element) => element.checkVisibility())
+            .map((element) => Math.round(element.getBoundingClientRect().top + scrollY)),
         ),
       });
-      const arriving = page.goto(`${site.url}#per-channel`);
+      const arriving = page.goto(`${site.url}#${view}`);
       while (held.length === 0) await new Promise((resolve) => setTimeout(resolve, 50));
       await page.waitForSelector("footer");
       await page.waitForFunction(() => document.styleSheets.length > 0);
       const before = await shown();
-      assert.deepEqual(before.views, ["per-channel"]);
+      assert.deepEqual(before.views, [view]);
       for (const request of held) request.continue();
       await arriving;
-      await page.waitForSelector(".is-live .view[data-current] .toolbar:not([hidden])");
+      await page.waitForSelector(
+        ".is-live .view[data-current] :is(.toolbar, .measure):not([hidden])",
+      );
       assert.deepEqual(await shown(), before);
       await context.close();
     });
   }
+
+  it("shows no other view while the one that is named is on its way", async () => {
+    let goOn;
+    const isTime = new Promise((resolve) => {
+      goOn = resolve;
+    });
+    async function* inTwoParts(text) {
+      const middle = text.indexOf('<article class="view notebook prose" id="per-channel"');
+      yield text.slice(0, middle);
+      await isTime;
+      yield text.slice(middle);
+    }
+    const own = await serveSite({
+      edit: (name, body) => (name.endsWith("index.html") ? inTwoParts(String(body)) : body),
+    });
+    const context = await browser.createBrowserContext();
+    const page = await context.newPage();
+    const shown = () =>
+      page.$$eval(".view", (views) =>
+        views.filter((view) => view.checkVisibility()).map(({ id }) => id),
+      );
+    const arriving = page.goto(`${own.url}#per-channel`);
+    await page.waitForSelector("#finer-granularity");
+    await page.waitForFunction(() => document.styleSheets.length > 0);
+    assert.deepEqual(await shown(), []);
+    goOn();
+    await arriving;
+    await page.waitForSelector(".is-live");
+    assert.deepEqual(await shown(), ["per-channel"]);
+    await context.close();
+    await own.close();
+  });
 
   it("shows everything if they do not come", async () => {
     const own = await serveSite({ missing: SCRIPT });
@@ -299,6 +340,30 @@ describe("A low screen", () => {
     await click(page, ".view[data-current] .keys summary");
     await page.waitForSelector(".view[data-current] .keys[open]");
     assert.ok((await bottom()) <= viewport.height);
+    await visit.close();
+  });
+});
+
+describe("The header", () => {
+  it("has one line on a screen of 320 pixels, and covers no toolbar where it has two", async () => {
+    const visit = await openPage(browser, site.url, { viewport: { width: 320, height: 640 } });
+    const { page } = visit;
+    await openNotebook(page, "finer-granularity");
+    assert.equal(await page.$eval(".page-header", (header) => header.offsetHeight), 52);
+    for (const size of ["100%", "200%"]) {
+      await page.evaluate((fontSize) => {
+        document.documentElement.style.fontSize = fontSize;
+        scrollTo({ top: 3000, behavior: "instant" });
+      }, size);
+      await page.waitForFunction(
+        () => {
+          const boxOf = (selector) => document.querySelector(selector).getBoundingClientRect();
+          const header = boxOf(".page-header");
+          return Math.abs(header.bottom - boxOf(".view[data-current] .toolbar").top) < 1;
+        },
+        { timeout: 10_000 },
+      );
+    }
     await visit.close();
   });
 });

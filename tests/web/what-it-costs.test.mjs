@@ -56,6 +56,10 @@ describe("Notebook what-it-costs", () => {
       figures.map((figure) => ({
         legend: Array.from(figure.querySelectorAll(".plot-legend li"), (item) => item.textContent),
         label: figure.querySelector("svg[role=img]").getAttribute("aria-label"),
+        axes: Array.from(
+          figure.querySelectorAll("svg[role=img] text"),
+          (text) => text.textContent,
+        ).filter((text) => /[a-z]/i.test(text)),
         marks: figure.querySelectorAll("svg[role=img] .mark").length,
         rows: figure.querySelectorAll("tbody tr").length,
       })),
@@ -73,6 +77,13 @@ describe("Notebook what-it-costs", () => {
       ],
     );
     assert.match(plots[0].label, /percent read right against bits per weight/);
+    assert.deepEqual(
+      plots.map(({ axes }) => axes),
+      [
+        ["bits per weight", "percent read right"],
+        ["kilobytes", "dB"],
+      ],
+    );
   });
 
   it("says what is wrong with a plot, and with a module that does not exist", async () => {

@@ -94,7 +94,12 @@ export const journey = {
           "tick",
           "middle",
         ),
-        text(14, bottom + 42, `${codes.length} codes`, "label code"),
+        text(
+          14,
+          bottom + 42,
+          `${codes.length} codes, ${formatNumber(low)} to ${formatNumber(high)}`,
+          "label code",
+        ),
         text(width - 14, bottom + 42, `${used.size} in use`, "label code", "end"),
       ),
       facts(

@@ -13,11 +13,11 @@ import { h } from "../tree.js";
  */
 
 const WIDEST = 620;
-const NARROWEST = 280;
-const HEIGHT = 320;
+const NARROWEST = 240;
+const HEIGHT = 336;
 const LEFT = 52;
 const RIGHT = 12;
-const TOP = 10;
+const TOP = 26;
 const BOTTOM = 46;
 const REACH = 5; // from the middle of a mark to its side
 
@@ -97,6 +97,7 @@ export function linesFigure({ title, x, y, series, level }, room) {
           .map((tick) => text(across(tick), bottom + 18, formatNumber(tick), "tick", "middle")),
         line(LEFT, bottom, right, bottom, "axis"),
         text(right, HEIGHT - 6, x, "tick", "end"),
+        text(0, 12, y, "tick"),
         level && line(LEFT, down(level.y), right, down(level.y), "level"),
         series.map(({ points }, i) => [
           h("polyline", {

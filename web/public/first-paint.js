@@ -24,8 +24,19 @@ function showNamedView() {
   } catch {
     // An address that cannot be read names nothing.
   }
-  const view = named?.closest(".view") ?? views[0];
+  // It may be on its way: another in its place would only flash.
+  const isToCome = !named && location.hash.length > 1 && document.readyState === "loading";
+  const view = isToCome ? undefined : (named?.closest(".view") ?? views[0]);
   for (const other of views) other.toggleAttribute("data-current", other === view);
+  if (!view) return;
+  // Its sections make the contents longer, and bold letters may need another line.
+  for (const link of document.querySelectorAll(".contents a[href^='#']")) {
+    if (link.getAttribute("href") === `#${view.id}`) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  for (const sections of document.querySelectorAll("[data-sections-of]")) {
+    sections.toggleAttribute("hidden", sections.getAttribute("data-sections-of") !== view.id);
+  }
 }
 
 addEventListener("hashchange", showNamedView);

@@ -23,9 +23,11 @@ describe("connectConsole", () => {
   const told = [];
   const printed = [];
   const tell = (name) => [name, (...values) => told.push([name, ...values])];
-  const names = "log info warn error debug trace group dir table assert time timeEnd timeLog";
+  const names =
+    "log info warn error debug trace group groupCollapsed groupEnd clear dir table assert time " +
+    "timeEnd timeLog count countReset";
   const console = Object.fromEntries(names.split(" ").map(tell));
-  connectConsole(console, (...values) => printed.push(values));
+  const countAnew = connectConsole(console, (...values) => printed.push(values));
 
   it("prints beside what the console does", () => {
     console.warn("a %s", 1);
@@ -41,6 +43,30 @@ describe("connectConsole", () => {
     console.assert(true, "no");
     console.assert(false, "x is %d", 2);
     assert.deepEqual(printed.splice(0), [["Assertion failed", "x is 2"]]);
+  });
+
+  it("prints how often it came by", () => {
+    console.count();
+    console.count();
+    console.countReset();
+    console.count();
+    console.count("a");
+    assert.deepEqual(printed.splice(0).flat(), ["default: 1", "default: 2", "default: 1", "a: 1"]);
+  });
+
+  it("leaves a thousand messages of a run to the console, which would hold up the page", () => {
+    countAnew();
+    told.length = 0;
+    for (let i = 0; i < 5000; i++) console.log(i);
+    assert.equal(printed.splice(0).length, 5000);
+    assert.deepEqual(told.slice(999), [
+      ["log", 999],
+      ["warn", "… the rest of what this cell says is left out"],
+    ]);
+    countAnew();
+    told.length = 0;
+    console.log("again");
+    assert.deepEqual([told.splice(0), printed.splice(0)], [[["log", "again"]], [["again"]]]);
   });
 
   it("prints how long something took", () => {

@@ -103,6 +103,15 @@ describe("hint, for the grammar", () => {
     assert.match(refused("if x:", 1), /if \(/);
   });
 
+  it("knows what JavaScript has for slices", () => {
+    for (const source of ["t[1:2]", "t[0][:2]", "f(x)[1:]", "t[:, 0]"]) {
+      assert.match(refused(source, 1), /t\.narrow\(/, source);
+    }
+    for (const source of ["a[i] ? b : c :", "[{ a: 1 }", "f([x ? y : z)", "a[x ? y : z"]) {
+      assert.equal(refused(source, 1), "", source);
+    }
+  });
+
   it("knows Python's words inside a line", () => {
     assert.match(refused('f"scale: {s}"', 1), /`text with \$\{x\}`/);
     assert.match(refused("y = [f(x) for x in xs]", 1), /list\.map/);

@@ -103,6 +103,14 @@ describe("rewriteCell", () => {
     assert.deepEqual(await lastOf(cell, "[zero, one, second, all.two]"), [0, 1, 2, 2]);
   });
 
+  it("imports by a call, wherever that is", async () => {
+    assert.equal(await lastOf('const { one, two: b } = await import("numbers");', "one + b"), 3);
+    assert.equal(await lastOf('(await import("numbers")).two'), 2);
+    assert.equal(await lastOf('import("numbers").then((m) => m.one)'), 1);
+    const inside = 'async function f() {\n  return (await import("numbers")).default;\n}';
+    assert.equal(await lastOf(inside, "await f()"), 0);
+  });
+
   it("does not join statements that line breaks keep apart", async () => {
     assert.equal(await lastOf("let f = () => 7\nlet a = 1\nlet b\n(f())"), 7);
     assert.equal(await lastOf("let g = 3\nconst [h] = [4]\ng + h"), 7);
