@@ -314,7 +314,7 @@ export abstract class Observer {
    */
   static withArgs<C extends ObserverClass>(
     this: C,
-    options: OptionsOf<C>,
+    options: Partial<OptionsOf<C>>,
   ): ObserverFactory<InstanceType<C>, OptionsOf<C>> {
     // biome-ignore lint/complexity/noThisInStatic: the class that it is called on
     return partial(constructorOf(this), options);
@@ -652,6 +652,15 @@ export abstract class UniformObserver extends Observer {
   protected override restoreState(where: string, state: Record<string, unknown>): void {
     const min = fromJSONNumbers(where, "json.state.minVal", state.minVal, this.stateLength);
     const max = fromJSONNumbers(where, "json.state.maxVal", state.maxVal, min.length);
+    // Infinity and -Infinity: nothing has been observed.
+    const wrong = min.findIndex((low, i) => low > max[i] && low - max[i] < Infinity);
+    if (wrong >= 0) {
+      throw rangeError(
+        "ZP_INVALID_STATE",
+        `${where}: json.state.minVal must be at most json.state.maxVal, got ${min[wrong]} and ` +
+          `${max[wrong]}`,
+      );
+    }
     this.ranges = interleave(min, max);
   }
 
