@@ -24,7 +24,7 @@ import type { ElementType } from "./memory.js";
 import { freeAxes, type Piecewise } from "./model/layer.js";
 import type { Procedure } from "./model/work.js";
 import type { Look, Question } from "./observer.js";
-import type { PackedWeight } from "./packed-weight.js";
+import type { Numbers, PackedWeight } from "./packed-weight.js";
 import {
   type CheckedOptions,
   type CheckedQuantized,
@@ -401,8 +401,8 @@ function* linearPieces(
       const biasPart = bias && job.piece(bias, width, first, count);
       const step: Step = {
         kind: "linear",
-        input: { data, shape: [rows, k] },
-        weight: weightPart(job, weight, first, count),
+        batch: { data, size: rows * k, rows },
+        ...weightPart(job, weight, first, count),
         bias: biasPart as Float32Array | undefined,
         accumulate,
         start: row * width + first,
@@ -430,36 +430,36 @@ function* rowPieces(rows: number, wanted: number): Generator<[number, number]> {
   }
 }
 
-/** Some rows of a weight, as a tensor of their own. */
+/** Some rows of a weight. */
 function weightPart(
   job: Job,
   weight: CheckedLinear["weight"],
   first: number,
   count: number,
-): Extract<Step, { kind: "linear" }>["weight"] {
-  const { inFeatures: k, outFeatures } = weight;
-  const shape = [count, k];
+): Pick<Extract<Step, { kind: "linear" }>, "values" | "weight"> {
+  const { inFeatures: k, outFeatures: n } = weight;
   const rows = (array: NumberArray, type: ElementType) =>
-    job.piece(array, outFeatures * k, first * k, count * k, type);
+    job.piece(array, n * k, first * k, count * k, type);
   if ("values" in weight) {
-    return { data: rows(weight.values, "Float32Array") as Float32Array, shape };
+    const values = rows(weight.values, "Float32Array");
+    return { values, weight: { outFeatures: count, inFeatures: k } };
   }
-  const { dtype, granularity, groupSize, scales, zeroPoints } = weight;
-  const data = rows(weight.codes, DTYPES[dtype].arrayName) as Codes;
-  const common = { data, shape, dtype, scheme: "affine" } as const;
-  const some = (from: number, to: number) => ({
-    scale: Float32Array.from(scales as ArrayLike<number>).slice(from, to),
-    zeroPoint: Int32Array.from(zeroPoints as ArrayLike<number>).slice(from, to),
-  });
-  if (granularity === "perTensor") {
-    const [scale] = scales as readonly number[];
-    const [zeroPoint] = zeroPoints as readonly number[];
-    return { ...common, scale, zeroPoint };
-  }
-  if (granularity === "perInput") return { ...common, ...some(0, k), axis: 1 };
-  if (granularity === "perOutput") return { ...common, ...some(first, first + count), axis: 0 };
-  const groups = scales.length / outFeatures;
-  return { ...common, ...some(first * groups, (first + count) * groups), groupSize };
+  const { codes, scales, zeroPoints, ...rest } = weight;
+  const { granularity, dtype } = rest;
+  const each = granularity === "perOutput" || granularity === "perGroup" ? scales.length / n : 0;
+  const end = each === 0 ? scales.length : (first + count) * each;
+  // Copied, since a message takes all of an array's memory along.
+  const own = (type: typeof Float32Array | typeof Int32Array, all: Numbers) =>
+    type.from(all as ArrayLike<number>).slice(first * each, end);
+  return {
+    values: rows(codes, DTYPES[dtype].arrayName),
+    weight: {
+      ...rest,
+      outFeatures: count,
+      scales: own(Float32Array, scales),
+      zeroPoints: own(Int32Array, zeroPoints),
+    },
+  };
 }
 
 /** How a layer computes. */

@@ -15,11 +15,11 @@ import {
 import type { Metric } from "./error.js";
 import { type ErrorTotal, measurePiece } from "./error.js";
 import { rangeError, type ZeropointError } from "./errors.js";
-import type { Accumulate } from "./linear.js";
-import { multiplyPacked, runLinear } from "./linear.js";
+import type { Accumulate, FloatWeight, Rows } from "./linear.js";
+import { multiply, multiplyPacked } from "./linear.js";
 import type { ElementType } from "./memory.js";
-import { type PackedCopy, PackedWeight } from "./packed-weight.js";
-import type { CheckedOptions, LaidOutQParams, QuantizedTensorInput } from "./qparams.js";
+import { type PackedCopy, PackedWeight, type WeightCodes } from "./packed-weight.js";
+import type { CheckedOptions, LaidOutQParams } from "./qparams.js";
 import { countIntoBins, forgetRanges, joinRanges, type ValueRange } from "./tiles.js";
 import type { Activation } from "./torch.js";
 import {
@@ -99,10 +99,10 @@ export type Task = { readonly job: number; readonly where: string } & (
     }
   | {
       readonly kind: "linear";
-      readonly input: { readonly data: Float32Array; readonly shape: readonly number[] };
-      readonly weight:
-        | { readonly data: Float32Array; readonly shape: readonly number[] }
-        | QuantizedTensorInput;
+      readonly batch: Rows;
+      /** Of the weight: its values or codes. */
+      readonly values: NumberArray;
+      readonly weight: Omit<FloatWeight, "values"> | Omit<WeightCodes, "codes">;
       readonly bias: Float32Array | undefined;
       readonly accumulate: Accumulate;
       /** Where in the result, of rows of `width` values, its first value goes. */
@@ -201,13 +201,16 @@ export class Performer {
         return { measured: after.value };
       }
       case "linear": {
-        const { input, weight, bias, accumulate, start, width } = task;
-        const y = runLinear(core, where, input, weight, bias, { accumulate });
+        const { batch, values, bias, accumulate, start, width } = task;
+        const weight =
+          "dtype" in task.weight ? { ...task.weight, codes: values } : { ...task.weight, values };
+        const columns = weight.outFeatures;
+        const y = newArray(where, Float32Array, batch.rows * columns);
+        multiply(core, where, { weight, batch, bias, accumulate }, y);
         const result = this.#result(job);
-        const columns = weight.shape[0];
-        for (let row = 0; row * columns < y.data.length; row++) {
-          const values = y.data.subarray(row * columns, (row + 1) * columns);
-          setArray(result, values, start + row * width);
+        for (let row = 0; row < batch.rows; row++) {
+          const own = y.subarray(row * columns, (row + 1) * columns);
+          setArray(result, own, start + row * width);
         }
         return {};
       }

@@ -62,17 +62,27 @@ const isFile = (address: string): boolean => /^file:/i.test(address);
 async function compileAt(address: string): Promise<WasmModule> {
   const files = isFile(address) ? nodeFiles() : undefined;
   if (files) return WebAssembly.compile(await files.readFile(new URL(address)));
-  return compileResponse(await fetch(address, { credentials: "same-origin" }));
+  let response: Response;
+  try {
+    response = await fetch(address, { credentials: "same-origin" });
+  } catch (cause) {
+    throw new Error(`${address}: ${(cause as Error).message}`, { cause });
+  }
+  return compileResponse(response);
 }
 
 /** Compiles while it downloads where the server says what it sends; engines insist on that. */
 async function compileResponse(response: Response): Promise<WasmModule> {
-  if (!response.ok) throw new Error(`${response.url || "the server"} answers ${response.status}`);
+  const from = response.url || "the server";
+  if (!response.ok) throw new Error(`${from} answers ${response.status}`);
   const type = response.headers.get("content-type") ?? "";
   if (type.toLowerCase() === "application/wasm" && "compileStreaming" in WebAssembly) {
     return WebAssembly.compileStreaming(response);
   }
-  return WebAssembly.compile(await response.arrayBuffer());
+  const bytes = await response.arrayBuffer();
+  // A page in the place of a file that is not there, as many servers have it.
+  if (/html/i.test(type)) throw new Error(`${from} answers with ${type}, not with WebAssembly`);
+  return WebAssembly.compile(bytes);
 }
 
 /** @throws {TypeError} `ZP_INVALID_OPTION` */

@@ -43,10 +43,7 @@ export interface Request {
 }
 
 /** A core's workers are ended when nobody can use the core any more. */
-const abandoned =
-  typeof FinalizationRegistry === "function"
-    ? /* @__PURE__ */ new FinalizationRegistry((workers: Workers) => workers.end())
-    : undefined;
+const abandoned = /* @__PURE__ */ new FinalizationRegistry((workers: Workers) => workers.end());
 
 /** A compiled build. */
 export interface Binary {
@@ -89,7 +86,7 @@ export class Core {
     this.wantedThreads = wantedThreads;
     this.reason = reason ?? workers?.reason;
     this.#workers = workers;
-    if (workers) abandoned?.register(this, workers, this);
+    if (workers) abandoned.register(this, workers, this);
   }
 
   /** Whether `dispose()` was called. */
@@ -103,7 +100,7 @@ export class Core {
     this.background?.end();
     this.#workers?.end();
     this.#workers = undefined;
-    abandoned?.unregister(this);
+    abandoned.unregister(this);
   }
 }
 

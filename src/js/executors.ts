@@ -15,7 +15,7 @@ import type { Binary, Core } from "./build.js";
 import { rangeError, stateError } from "./errors.js";
 import { bytesIn, type ElementType } from "./memory.js";
 import type { PackedWeight } from "./packed-weight.js";
-import { type AnyWorker, listen, messageOf, workerConstructor } from "./workers.js";
+import { type AnyWorker, listen, listenForEnd, START_LIMIT, workerConstructor } from "./workers.js";
 
 /** Performs tasks, here or elsewhere. */
 export interface Executor {
@@ -87,8 +87,6 @@ class ThisThread implements Executor {
   }
 }
 
-/** A worker that has not answered after so many milliseconds never will. */
-const START_LIMIT = 10_000;
 /** Buffers that wait to be filled again. */
 const MOST_SPARE = 8;
 const LEAST_SPARE = 2 ** 16;
@@ -159,13 +157,7 @@ export class OtherThread implements Executor {
       listen(worker, "message", (event) => {
         receive((worker.on ? event : (event as { data: unknown }).data) as Reply);
       });
-      for (const type of ["error", "messageerror"]) {
-        listen(worker, type, (event) => {
-          (event as Partial<Event>).preventDefault?.();
-          lose(messageOf(event));
-        });
-      }
-      if (worker.on) listen(worker, "exit", (code) => lose(`it ended with ${code}`));
+      listenForEnd(worker, lose);
     });
     this.ready.catch(() => undefined);
     worker.postMessage({ start: binary }, []);
@@ -277,6 +269,8 @@ export class Executors {
   readonly #binary: Binary | undefined;
   #worker: OtherThread | undefined;
   #thisThread: ThisThread | undefined;
+  /** Why the last worker did not start. */
+  #failure: unknown;
 
   constructor(binary: Binary | undefined) {
     this.#binary = binary;
@@ -292,11 +286,15 @@ export class Executors {
         this.#worker = worker;
       }
       await worker.ready;
+      this.#failure = undefined;
       return worker;
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      this.#thisThread ??= new ThisThread(`a worker could not be started: ${why}`);
-      return this.#thisThread;
+      const here = new ThisThread(`a worker could not be started: ${why}`);
+      // The first time the machine may have been too busy; a call after that tries once more.
+      if (this.#failure !== undefined && this.#failure !== error) this.#thisThread ??= here;
+      this.#failure = error;
+      return this.#thisThread ?? here;
     }
   }
 
@@ -308,16 +306,15 @@ export class Executors {
 }
 
 /** A worker ends when nobody can use its instance any more. */
-const abandoned =
-  typeof FinalizationRegistry === "function"
-    ? /* @__PURE__ */ new FinalizationRegistry((executors: Executors) => executors.end())
-    : undefined;
+const abandoned = /* @__PURE__ */ new FinalizationRegistry((executors: Executors) =>
+  executors.end(),
+);
 
 /** The executors of a core; there from the first job on. */
 export function executorsOf(core: Core, background: Background): Executors {
   if (background.executors === undefined) {
     background.executors = new Executors(core.binary);
-    abandoned?.register(core, background.executors);
+    abandoned.register(core, background.executors);
     if (core.isDisposed) background.executors.end();
   }
   return background.executors;

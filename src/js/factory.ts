@@ -15,13 +15,13 @@ export type ObserverConstructor<T = object, Options = never> = (new (
 /** Makes observers that all have the same options. */
 export interface ObserverFactory<T = object, Options = Record<string, unknown>> {
   /** Makes one; options given here win. */
-  (options?: Options): T;
+  (options?: Partial<Options>): T;
   /** The class of what it makes. */
   readonly observerClass: { readonly name: string; readonly prototype: T };
   /** All its options, inherited ones included. */
-  readonly args: Readonly<Options>;
+  readonly args: Readonly<Partial<Options>>;
   /** A factory with further options, which win over these. */
-  withArgs(options: Options): ObserverFactory<T, Options>;
+  withArgs(options: Partial<Options>): ObserverFactory<T, Options>;
   /** A factory whose options are the results of functions, called for every observer anew. */
   withCallableArgs(
     options: { readonly [K in keyof Options]?: () => Options[K] },
@@ -67,7 +67,7 @@ export function shortName({ pythonName = "" }: { readonly pythonName?: string })
 /** A factory of a class. */
 export function partial<T extends object, Options extends object>(
   observerClass: ObserverConstructor<T, Options>,
-  options: Options,
+  options: Partial<Options>,
 ): ObserverFactory<T, Options> {
   const where = `${shortName(observerClass)}.withArgs`;
   const source: Source = {
@@ -82,7 +82,7 @@ export function partialCallable<T extends object, Options extends object>(
   observerClass: ObserverConstructor<T, Options>,
   options: { readonly [K in keyof Options]?: () => Options[K] },
 ): ObserverFactory<T, Options> {
-  return partial(observerClass, {} as Options).withCallableArgs(options);
+  return partial(observerClass, {}).withCallableArgs(options);
 }
 
 function makeFactory<T extends object, Options extends object>(
@@ -102,13 +102,13 @@ function makeFactory<T extends object, Options extends object>(
     return source.make({ ...own, ...called, ...options });
   };
   const text = () => `functools.partial(${source.text()}${argsText(own)})${callableText(callable)}`;
-  const factory = (options?: Options) =>
+  const factory = (options?: Partial<Options>) =>
     make(options === undefined ? {} : checkArgs(where, options)) as T;
   return Object.assign(factory, {
     [FACTORY]: true,
     observerClass,
-    args: args as Readonly<Options>,
-    withArgs: (options: Options) =>
+    args: args as Readonly<Partial<Options>>,
+    withArgs: (options: Partial<Options>) =>
       makeFactory(where, observerClass, { text, make }, checkArgs(where, options), {}, args),
     withCallableArgs: (options: { readonly [K in keyof Options]?: () => Options[K] }) =>
       makeFactory(
@@ -116,7 +116,7 @@ function makeFactory<T extends object, Options extends object>(
         observerClass,
         source,
         own,
-        { ...callable, ...checkFunctions(where, options) },
+        { ...callable, ...checkFunctions(where.replace("withArgs", "withCallableArgs"), options) },
         inherited,
       ),
     toString: text,

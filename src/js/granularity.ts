@@ -192,24 +192,17 @@ export function spread<T extends Float32Array | Int32Array>(
     return out;
   }
   const lead = target.length - shape.length;
-  const strides = target.map(() => 0);
-  let stride = 1;
-  for (let axis = shape.length - 1; axis >= 0; axis--) {
-    if (shape[axis] !== 1) strides[lead + axis] = stride;
-    stride *= shape[axis];
-  }
-  const index = target.map(() => 0);
-  let at = 0;
-  for (let i = 0; i < out.length; i++) {
-    out[i] = data[at];
-    for (let axis = target.length - 1; axis >= 0; axis--) {
-      const next = index[axis] + 1;
-      at += strides[axis];
-      index[axis] = next;
-      if (next < target[axis]) break;
-      at -= next * strides[axis];
-      index[axis] = 0;
+  let i = 0;
+  const fill = (axis: number, at: number): void => {
+    if (axis === target.length) {
+      out[i++] = data[at];
+      return;
     }
-  }
+    const length = shape[axis - lead] ?? 1;
+    for (let index = 0; index < target[axis]; index++) {
+      fill(axis + 1, length === 1 ? at : at * length + index);
+    }
+  };
+  fill(0, 0);
   return out;
 }

@@ -36,6 +36,8 @@ const MOST_BINS = 2 ** 20;
  * RangeError, `ZP_NON_FINITE`, for NaN, and for infinities unless `compat: "torch"` drops them; with it
  * also after a first batch that held NaN, as in PyTorch, until `reset()`. It throws a TypeError,
  * `ZP_INVALID_TENSOR`, for integers, too, which PyTorch does not count either.
+ * A RangeError of that code is thrown for a first batch of nothing but one value beyond ±2⁵³, which PyTorch
+ * cannot lay bins around.
  *
  * A batch of any size passes through the core's memory in tiles, twice, and no copy is kept.
  *
@@ -99,6 +101,14 @@ export class HistogramObserver extends UniformObserver {
       held = this.ranges;
       joint = Float32Array.of(Math.min(range[0], held[0]), Math.max(range[1], held[1]));
       const [min, max] = joint;
+      // PyTorch widens the range of equal values by 1 on either side, in double precision.
+      if (min === max && min - 1 === max + 1) {
+        throw rangeError(
+          "ZP_INVALID_TENSOR",
+          `${where}: x must hold values that differ, got ${min} alone, which is beyond 2^53: bins around ` +
+            `it would have no width`,
+        );
+      }
       const wanted = { kind: "counts", range: { min, max }, bins: this.bins, passes: 1 } as const;
       batch = (yield wanted) as Uint32Array;
       // Another batch may have come while this one was counted elsewhere.
@@ -234,6 +244,13 @@ export class HistogramObserver extends UniformObserver {
   protected override restoreState(where: string, state: Record<string, unknown>): void {
     const { histogram } = state;
     const counts = fromJSONNumbers(where, "json.state.histogram", histogram, this.bins);
+    const wrong = counts.find((count) => !(count >= 0));
+    if (wrong !== undefined) {
+      throw rangeError(
+        "ZP_INVALID_STATE",
+        `${where}: json.state.histogram must be counts, 0 or more, got ${wrong}`,
+      );
+    }
     super.restoreState(where, state);
     this.#histogram = counts;
   }

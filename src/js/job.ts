@@ -23,6 +23,12 @@ export interface Piece {
   readonly amount: number;
 }
 
+/** A piece on its way. */
+interface Sent {
+  readonly outcome: Promise<Outcome>;
+  readonly amount: number;
+}
+
 /** The work of one call. */
 export class Job {
   readonly core: Core;
@@ -77,27 +83,30 @@ export class Job {
    * @returns what came of the last one
    */
   async performAll(pieces: Iterable<Piece>): Promise<Outcome> {
-    const onTheirWay: Promise<Outcome>[] = [];
+    const onTheirWay: Sent[] = [];
     let last: Outcome = {};
     for (const { step, amount } of pieces) {
-      const outcome = this.perform(step).then((done) => {
-        this.#advance(amount);
-        return done;
-      });
+      const outcome = this.perform(step);
       // Awaited below, unless one before it fails.
       outcome.catch(() => undefined);
-      onTheirWay.push(outcome);
-      if (onTheirWay.length > this.#executor.window) last = (await onTheirWay.shift()) as Outcome;
+      onTheirWay.push({ outcome, amount });
+      if (onTheirWay.length > this.#executor.window) {
+        last = await this.#arrived(onTheirWay.shift() as Sent);
+      }
     }
-    for (const outcome of onTheirWay) last = await outcome;
+    for (const sent of onTheirWay) last = await this.#arrived(sent);
     return last;
   }
 
-  #advance(amount: number): void {
+  /** What came of a step, once that has been told. */
+  async #arrived({ outcome, amount }: Sent): Promise<Outcome> {
+    const done = await outcome;
+    if (amount === 0) return done;
     this.#done += amount;
     const { offThread, reason } = this.#executor;
     const { total } = this;
     this.#settings.onProgress?.({ done: this.#done, total, offThread, reason });
+    return done;
   }
 
   /** Forgets what the executor keeps. */

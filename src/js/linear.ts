@@ -163,9 +163,11 @@ export function checkBias(
   return data;
 }
 
+/** Rows of input. */
+export type Rows = Pick<CheckedTensor, "data" | "size"> & { readonly rows: number };
+
 /** Rows of input after their checks, and the shape of what they give. */
-export interface Batch extends CheckedTensor {
-  readonly rows: number;
+export interface Batch extends CheckedTensor, Rows {
   readonly outShape: number[];
   readonly outSize: number;
 }
@@ -203,7 +205,7 @@ function multiplyFloats(
   { outFeatures, inFeatures, values }: FloatWeight,
   bias: NumberArray | undefined,
   accumulate: Accumulate,
-  { data, size, rows }: Batch,
+  { data, size, rows }: Rows,
   out: Float32Array,
 ): void {
   const [xAt, valuesAt, biasAt, outAt] = memory.layOut(
@@ -327,6 +329,11 @@ export interface CheckedLinear {
   readonly accumulate: Accumulate;
 }
 
+/** What a product is computed from. */
+export interface Product extends Omit<CheckedLinear, "batch"> {
+  readonly batch: Rows;
+}
+
 /** Checks what `linear` takes. */
 export function checkLinear(
   where: string,
@@ -364,19 +371,23 @@ export function runLinear(
 ): Tensor {
   const given = checkOptions(where, options, ["accumulate", "out"]);
   const call = checkLinear(where, input, weight, bias, given.accumulate);
-  const { weight: checked, batch, bias: biasValues, accumulate } = call;
-  const { outShape, outSize } = batch;
+  const { outShape, outSize } = call.batch;
   const result = checkTensorOut(where, "options.out", given.out, outShape, outSize, inputsOf(call));
-  if (batch.outSize === 0) return result;
-  if ("values" in checked) {
-    multiplyFloats(core, where, checked, biasValues, accumulate, batch, result.data);
-    return result;
+  if (outSize > 0) multiply(core, where, call, result.data);
+  return result;
+}
+
+/** A product that has values, computed. A quantized weight is packed for it. */
+export function multiply(core: Core, where: string, product: Product, out: Float32Array): void {
+  const { weight, batch, bias, accumulate } = product;
+  if ("values" in weight) {
+    multiplyFloats(core, where, weight, bias, accumulate, batch, out);
+    return;
   }
-  const packed = new PackedWeight(core, where, checked, biasValues);
+  const packed = new PackedWeight(core, where, weight, bias);
   try {
-    multiplyPacked(core, where, packed, accumulate, batch.data, batch.rows, result.data);
+    multiplyPacked(core, where, packed, accumulate, batch.data, batch.rows, out);
   } finally {
     packed.dispose();
   }
-  return result;
 }

@@ -31,7 +31,7 @@ import { IntegerTensor } from "./qtensor.js";
 import { INSPECT, show, showShape } from "./show.js";
 import { Tensor } from "./tensor.js";
 import { countIntoBins, rangesOf, type ValueRange } from "./tiles.js";
-import { checkCompat } from "./torch.js";
+import { calculateQParams, checkCompat } from "./torch.js";
 
 // ---------------------------------------------------------------------------------------------
 // Types.
@@ -314,7 +314,7 @@ export abstract class Observer {
    */
   static withArgs<C extends ObserverClass>(
     this: C,
-    options: OptionsOf<C>,
+    options: Partial<OptionsOf<C>>,
   ): ObserverFactory<InstanceType<C>, OptionsOf<C>> {
     // biome-ignore lint/complexity/noThisInStatic: the class that it is called on
     return partial(constructorOf(this), options);
@@ -617,38 +617,11 @@ export abstract class UniformObserver extends Observer {
   protected chooseFor(ranges: Float32Array): ObservedQParams {
     const where = `${this.where}.calculateQParams`;
     if (this.isUnobserved) return unobservedQParams();
-    const { memory, module } = this.core;
     const { qscheme, quantMin, quantMax, eps, isSymmetric } = this;
-    const count = ranges.length / 2;
     const floating = qscheme === "per_channel_affine_float_qparams";
-    const scales = newArray(where, Float32Array, count);
-    const zeros = newArray<Float32Array | Int32Array>(
-      where,
-      floating ? Float32Array : Int32Array,
-      count,
-    );
-    const [rangesAt, scaleAt, zeroAt] = memory.layOut(where, 8 * count, 4 * count, 4 * count);
-    let status: string;
-    try {
-      memory.write("Float32Array", rangesAt, ranges);
-      status = floating
-        ? module.calculateFloatQParams(rangesAt, count, quantMin, quantMax, eps, scaleAt, zeroAt)
-        : module.calculateQParams(
-            rangesAt,
-            count,
-            isSymmetric ? "symmetric" : "affine",
-            quantMin,
-            quantMax,
-            eps,
-            symmetricZeroPoint(this),
-            scaleAt,
-            zeroAt,
-          );
-      memory.read(scaleAt, scales);
-      memory.read(zeroAt, zeros);
-    } finally {
-      memory.end();
-    }
+    const scheme = floating ? "affineFloat" : isSymmetric ? "symmetric" : "affine";
+    const how = { scheme, quantMin, quantMax, eps, zeroPoint: symmetricZeroPoint(this) } as const;
+    const { status, scales, zeroPoints } = calculateQParams(this.core, where, ranges, how);
     if (status === "kNonFinite") {
       const wrong = ranges.findIndex((min, i) => i % 2 === 0 && !(min <= ranges[i + 1]));
       const [min, max] = this.ranges.subarray(wrong);
@@ -658,10 +631,13 @@ export abstract class UniformObserver extends Observer {
       );
     }
     checkStatus(where, status);
-    const scale = new Tensor(scales, [count]);
-    if (zeros instanceof Float32Array) return { scale, zeroPoint: new Tensor(zeros, [count]) };
+    const shape = [scales.length];
+    const scale = new Tensor(scales, shape);
+    if (zeroPoints instanceof Float32Array) {
+      return { scale, zeroPoint: new Tensor(zeroPoints, shape) };
+    }
     const dtype = isSymmetric ? "int64" : "int32";
-    return { scale, zeroPoint: new IntegerTensor(zeros, [count], dtype) };
+    return { scale, zeroPoint: new IntegerTensor(zeroPoints, shape, dtype) };
   }
 
   reset(): void {
@@ -676,6 +652,15 @@ export abstract class UniformObserver extends Observer {
   protected override restoreState(where: string, state: Record<string, unknown>): void {
     const min = fromJSONNumbers(where, "json.state.minVal", state.minVal, this.stateLength);
     const max = fromJSONNumbers(where, "json.state.maxVal", state.maxVal, min.length);
+    // Infinity and -Infinity: nothing has been observed.
+    const wrong = min.findIndex((low, i) => low > max[i] && low - max[i] < Infinity);
+    if (wrong >= 0) {
+      throw rangeError(
+        "ZP_INVALID_STATE",
+        `${where}: json.state.minVal must be at most json.state.maxVal, got ${min[wrong]} and ` +
+          `${max[wrong]}`,
+      );
+    }
     this.ranges = interleave(min, max);
   }
 

@@ -4,8 +4,9 @@ import { type NumberArray, newArray } from "./arrays.js";
 import type { Core } from "./build.js";
 import type { MainModule } from "./core/baseline.js";
 import { DTYPES, type DType } from "./dtype.js";
-import { checkStatus, refused, typeError } from "./errors.js";
+import { checkStatus, rangeError, typeError } from "./errors.js";
 import { aligned, bytesIn, type Memory } from "./memory.js";
+import { showShape } from "./show.js";
 
 /** Numbers that are only read. */
 export type Numbers = NumberArray | readonly number[];
@@ -62,7 +63,13 @@ function pack(core: Core, where: string, weight: WeightCodes, bias: Numbers | un
   const { scales, zeroPoints } = weight;
   const count = scales.length;
   const size = module.packedWeightSize(dtype, outFeatures, inFeatures, granularity, groupSize);
-  if (size === 0) throw refused(where, "kSizeOverflow");
+  if (size === 0) {
+    throw rangeError(
+      "ZP_SIZE_OVERFLOW",
+      `${where}: weight must fit into 4 GiB once it is packed, in panels of eight rows, got shape ` +
+        showShape([outFeatures, inFeatures]),
+    );
+  }
   const biasBytes = bias === undefined ? 0 : 4 * outFeatures;
   const bytes = aligned(size) + biasBytes;
   const block = memory.allocate(where, bytes);

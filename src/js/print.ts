@@ -11,6 +11,8 @@ export interface PrintableTensor {
   readonly strides?: readonly number[];
   /** Where in `data` the first value is. Default: 0. */
   readonly offset?: number;
+  /** What is printed for a place in `data`; asked for what is shown alone. Default: what is there. */
+  readonly valueAt?: (at: number) => number | bigint;
 }
 
 // PyTorch's default print options.
@@ -37,47 +39,45 @@ const FLOATING_DTYPES: ReadonlySet<string> = new Set(["float32", "float64"]);
  */
 export function formatTensor(tensor: PrintableTensor): string {
   const { shape, dtype } = tensor;
-  const prefix = "tensor(";
-  const count = shape.reduce((product, size) => product * size, 1);
   const suffixes: string[] = [];
-  let contents = "[]";
-  if (count === 0) {
-    if (shape.length !== 1) suffixes.push(`size=${formatShape(shape)}`);
-    // Without values, int64 and bool cannot be told from float32.
-    if (dtype !== "float32") suffixes.push(`dtype=torch.${dtype}`);
-  } else {
-    if (!DEFAULT_DTYPES.has(dtype)) suffixes.push(`dtype=torch.${dtype}`);
-    const strides = tensor.strides ?? rowMajorStrides(shape);
-    const body = { data: tensor.data, shape, strides };
-    contents = formatValues(body, tensor.offset ?? 0, dtype, count > THRESHOLD, prefix.length);
+  const isEmpty = shape.includes(0);
+  if (isEmpty && shape.length !== 1) suffixes.push(`size=${formatShape(shape)}`);
+  // Without values, int64 and bool cannot be told from float32.
+  if (isEmpty ? dtype !== "float32" : !DEFAULT_DTYPES.has(dtype)) {
+    suffixes.push(`dtype=torch.${dtype}`);
   }
-  return appendSuffixes(prefix + contents, suffixes, prefix.length);
+  return formatWithSuffixes(tensor, suffixes);
 }
 
 /**
- * Formats a tensor of float values with suffixes of its own, as PyTorch does for quantized ones:
+ * Formats a tensor with suffixes of its own, as PyTorch does for quantized ones:
  * "tensor([0.5000], size=(1,), dtype=torch.qint8, ...)".
  */
-export function formatWithSuffixes(tensor: PrintableTensor, suffixes: readonly string[]): string {
-  const { data, shape, dtype } = tensor;
+export function formatWithSuffixes(
+  {
+    data,
+    shape,
+    dtype,
+    strides = rowMajorStrides(shape),
+    offset = 0,
+    valueAt = (at) => data[at] as number | bigint,
+  }: PrintableTensor,
+  suffixes: readonly string[],
+): string {
   const prefix = "tensor(";
   const count = shape.reduce((product, size) => product * size, 1);
-  const body = { data, shape, strides: rowMajorStrides(shape) };
+  const body = { shape, strides, valueAt };
   const contents =
-    count === 0 ? "[]" : formatValues(body, 0, dtype, count > THRESHOLD, prefix.length);
+    count === 0 ? "[]" : formatValues(body, offset, dtype, count > THRESHOLD, prefix.length);
   return appendSuffixes(prefix + contents, suffixes, prefix.length);
 }
 
 /** A shape as Python prints a tuple: "()", "(3,)", "(3, 1)". */
-function formatShape(shape: readonly number[]): string {
+export function formatShape(shape: readonly number[]): string {
   return shape.length === 1 ? `(${shape[0]},)` : `(${shape.join(", ")})`;
 }
 
-interface Body {
-  readonly data: ArrayLike<number> | ArrayLike<bigint>;
-  readonly shape: readonly number[];
-  readonly strides: readonly number[];
-}
+type Body = Required<Pick<PrintableTensor, "shape" | "strides" | "valueAt">>;
 
 function rowMajorStrides(shape: readonly number[]): number[] {
   const strides = new Array<number>(shape.length);
@@ -121,7 +121,7 @@ function collectShown(
   values: (number | bigint)[],
 ): void {
   if (axis === body.shape.length) {
-    values.push(body.data[offset] as number | bigint);
+    values.push(body.valueAt(offset));
     return;
   }
   const stride = body.strides[axis] as number;
@@ -140,7 +140,7 @@ function nest(
   format: Format,
 ): string {
   const left = body.shape.length - axis;
-  if (left === 0) return format.text(body.data[offset] as number | bigint);
+  if (left === 0) return format.text(body.valueAt(offset));
   const stride = body.strides[axis] as number;
   const { indices, elided } = shownIndices(body.shape[axis] as number, summarize);
   const margin = " ".repeat(indent + 1);
@@ -229,40 +229,41 @@ function floatFormat(values: readonly number[]): Format {
 }
 
 /**
- * Python's "%.{digits}f": rounded half to even on the exact binary value, where
- * Number.prototype.toFixed rounds exact ties up and changes notation at 1e21.
+ * Python's "%.{digits}f" of a value below 1e21.
  * Examples: formatFixed(0.03125, 4) is "0.0312", formatFixed(-0, 1) is "-0.0".
  */
 function formatFixed(value: number, digits: number): string {
   if (!Number.isFinite(value)) return formatNonFinite(value);
-  const text = scaledByPowerOfTen(value, digits)
-    .toString()
-    .padStart(digits + 1, "0");
-  const point = text.length - digits;
-  return sign(value) + text.slice(0, point) + (digits > 0 ? `.${text.slice(point)}` : "");
+  const size = Math.abs(value);
+  const rounded = size.toFixed(digits);
+  return sign(value) + (mayBeTie(size) ? halfToEven(rounded, size.toFixed(99)) : rounded);
 }
 
 /**
- * Python's "%.{digits}e": one digit, the decimals, an exponent of at least two digits; rounded half
- * to even on the exact binary value.
+ * Python's "%.{digits}e": one digit, the decimals, an exponent of at least two digits.
  * Examples: formatScientific(1234.5, 2) is "1.23e+03", formatScientific(0, 1) is "0.0e+00".
  */
 export function formatScientific(value: number, digits: number): string {
   if (!Number.isFinite(value)) return formatNonFinite(value);
-  let text = "0".repeat(digits + 1);
-  let exponent = 0;
-  if (value !== 0) {
-    // Right, or one too high where the shortest decimal rounds up to a power of ten.
-    exponent = Number(value.toExponential().split("e")[1]);
-    text = scaledByPowerOfTen(value, digits - exponent).toString();
-    if (text.length <= digits) text = scaledByPowerOfTen(value, digits - --exponent).toString();
-    if (text.length > digits + 1) {
-      exponent++;
-      text = text.slice(0, digits + 1); // 9.99... rounded up to 10: only zeros are cut off
-    }
-  }
-  const point = digits > 0 ? "." : "";
-  return `${sign(value)}${text[0]}${point}${text.slice(1)}e${formatExponent(exponent)}`;
+  const size = Math.abs(value);
+  const [rounded, exponent] = size.toExponential(digits).split("e");
+  const text = mayBeTie(size) ? halfToEven(rounded, size.toExponential(99)) : rounded;
+  return `${sign(value)}${text}e${formatExponent(Number(exponent))}`;
+}
+
+/** Whether a size may lie in the middle between two decimals: the shortest one for it ends in 5. */
+function mayBeTie(size: number): boolean {
+  return /5e/.test(size.toExponential());
+}
+
+/**
+ * Digits as Python rounds them, where JavaScript rounds exact ties up: half to even.
+ * @param exact  the same with all digits there are
+ */
+function halfToEven(rounded: string, exact: string): string {
+  const kept = exact.slice(0, rounded.length);
+  const isTie = /^\.?50*(e|$)/.test(exact.slice(rounded.length));
+  return isTie && /[02468]\.?$/.test(kept) ? kept : rounded;
 }
 
 /** A decimal exponent as C and Python write it: a sign and at least two digits. */
@@ -277,25 +278,4 @@ export function formatNonFinite(value: number): string {
 
 function sign(value: number): string {
   return value < 0 || Object.is(value, -0) ? "-" : "";
-}
-
-const float64 = new DataView(new ArrayBuffer(8));
-
-/** round_half_even(|value| * 10^power), exactly; value is finite. */
-function scaledByPowerOfTen(value: number, power: number): bigint {
-  float64.setFloat64(0, value);
-  const bits = float64.getBigUint64(0);
-  const biased = Number((bits >> 52n) & 0x7ffn);
-  const fraction = bits & 0xfffffffffffffn;
-  const exponent = biased === 0 ? -1074 : biased - 1075; // |value| = numerator * 2^exponent
-  let numerator = biased === 0 ? fraction : fraction | (1n << 52n);
-  let denominator = 1n;
-  if (exponent > 0) numerator <<= BigInt(exponent);
-  else denominator <<= BigInt(-exponent);
-  if (power > 0) numerator *= 10n ** BigInt(power);
-  else denominator *= 10n ** BigInt(-power);
-  const quotient = numerator / denominator;
-  const twice = 2n * (numerator - quotient * denominator);
-  const up = twice > denominator || (twice === denominator && (quotient & 1n) === 1n);
-  return up ? quotient + 1n : quotient;
 }

@@ -4,7 +4,7 @@ import { checkInteger, checkOptions } from "./check.js";
 import { typeError } from "./errors.js";
 import { QConfig } from "./qconfig.js";
 import type { QuantizeOptions } from "./qparams.js";
-import { show } from "./show.js";
+import { kindOf, show } from "./show.js";
 
 // ---------------------------------------------------------------------------------------------
 // Weights alone.
@@ -168,8 +168,8 @@ export class QConfigMapping {
   setModuleNameRegex(pattern: RegExp | string, qconfig: LayerQConfig): this {
     const where = "QConfigMapping.setModuleNameRegex";
     const checked = checkLayerQConfig(where, qconfig);
-    const [source, flags] =
-      pattern instanceof RegExp ? [pattern.source, pattern.flags] : [pattern, ""];
+    const { source, flags } =
+      kindOf(pattern) === "RegExp" ? (pattern as RegExp) : { source: pattern, flags: "" };
     let test: RegExp;
     try {
       if (typeof source !== "string") throw new TypeError("not a string");

@@ -467,7 +467,7 @@ export function getDefaultQATQConfig(backend?: QConfigBackend): QConfig {
 }
 
 /** Every predefined QConfig by the name it has in PyTorch. */
-export const predefinedQConfigs: Readonly<Record<string, QConfig>> = /* @__PURE__ */ Object.freeze({
+export const predefinedQConfigs = /* @__PURE__ */ Object.freeze({
   _default_fp32_placeholder_qconfig: defaultFP32PlaceholderQConfig,
   _default_quint8_placeholder_qconfig: defaultQuint8PlaceholderQConfig,
   default_activation_only_qconfig: defaultActivationOnlyQConfig,
@@ -495,22 +495,21 @@ export const predefinedQConfigs: Readonly<Record<string, QConfig>> = /* @__PURE_
 });
 
 /** Every predefined observer, class or factory, by the name it has in PyTorch. */
-export const predefinedObservers: Readonly<Record<string, ObserverSource>> =
-  /* @__PURE__ */ Object.freeze({
-    default_affine_fixed_qparams_observer: defaultAffineFixedQParamsObserver,
-    default_debug_observer: defaultDebugObserver,
-    default_dynamic_quant_observer: defaultDynamicQuantObserver,
-    default_fixed_qparams_range_0to1_observer: defaultFixedQParamsRange0To1Observer,
-    default_fixed_qparams_range_neg1to1_observer: defaultFixedQParamsRangeNeg1To1Observer,
-    default_float_qparams_observer: defaultFloatQParamsObserver,
-    default_float_qparams_observer_4bit: defaultFloatQParamsObserver4Bit,
-    default_histogram_observer: defaultHistogramObserver,
-    default_observer: defaultObserver,
-    default_per_channel_weight_observer: defaultPerChannelWeightObserver,
-    default_placeholder_observer: defaultPlaceholderObserver,
-    default_reuse_input_observer: defaultReuseInputObserver,
-    default_symmetric_fixed_qparams_observer: defaultSymmetricFixedQParamsObserver,
-    default_weight_observer: defaultWeightObserver,
-    per_channel_weight_observer_range_neg_127_to_127: perChannelWeightObserverRangeNeg127To127,
-    weight_observer_range_neg_127_to_127: weightObserverRangeNeg127To127,
-  });
+export const predefinedObservers = /* @__PURE__ */ Object.freeze({
+  default_affine_fixed_qparams_observer: defaultAffineFixedQParamsObserver,
+  default_debug_observer: defaultDebugObserver,
+  default_dynamic_quant_observer: defaultDynamicQuantObserver,
+  default_fixed_qparams_range_0to1_observer: defaultFixedQParamsRange0To1Observer,
+  default_fixed_qparams_range_neg1to1_observer: defaultFixedQParamsRangeNeg1To1Observer,
+  default_float_qparams_observer: defaultFloatQParamsObserver,
+  default_float_qparams_observer_4bit: defaultFloatQParamsObserver4Bit,
+  default_histogram_observer: defaultHistogramObserver,
+  default_observer: defaultObserver,
+  default_per_channel_weight_observer: defaultPerChannelWeightObserver,
+  default_placeholder_observer: defaultPlaceholderObserver,
+  default_reuse_input_observer: defaultReuseInputObserver,
+  default_symmetric_fixed_qparams_observer: defaultSymmetricFixedQParamsObserver,
+  default_weight_observer: defaultWeightObserver,
+  per_channel_weight_observer_range_neg_127_to_127: perChannelWeightObserverRangeNeg127To127,
+  weight_observer_range_neg_127_to_127: weightObserverRangeNeg127To127,
+});

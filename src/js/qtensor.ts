@@ -14,7 +14,7 @@ import {
 } from "./check.js";
 import { type ErrorCode, rangeError, typeError } from "./errors.js";
 import { checkAxis } from "./granularity.js";
-import { formatTensor, formatWithSuffixes } from "./print.js";
+import { formatShape, formatTensor, formatWithSuffixes } from "./print.js";
 import { floatRepr } from "./python-repr.js";
 import { show, showShape } from "./show.js";
 
@@ -488,7 +488,7 @@ export function perChannelTensor<D extends QDType>(
 
 function formatQuantized({ codes, shape, dtype, qparams }: CheckedQTensor): string {
   const suffixes = [
-    `size=(${shape.length === 1 ? `${shape[0]},` : shape.join(", ")})`,
+    `size=${formatShape(shape)}`,
     `dtype=torch.${dtype}`,
     `quantization_scheme=torch.${qschemeOf(qparams)}`,
   ];
@@ -506,32 +506,27 @@ function formatQuantized({ codes, shape, dtype, qparams }: CheckedQTensor): stri
   } else {
     suffixes.push(`scale=${floatRepr(qparams.scale)}`, `zero_point=${qparams.zeroPoint}`);
   }
-  return formatWithSuffixes(
-    { data: values(codes, shape, qparams), shape, dtype: "float32" },
-    suffixes,
-  );
+  const valueAt = valuesOf(codes, shape, qparams);
+  return formatWithSuffixes({ data: codes, shape, dtype: "float32", valueAt }, suffixes);
 }
 
-function values(
+/** What codes stand for, one at a time. */
+function valuesOf(
   codes: CheckedQTensor["codes"],
   shape: readonly number[],
   qparams: CheckedQTensor["qparams"],
-): Float32Array {
-  const out = newArray("TorchQuantizedTensor.toString", Float32Array, codes.length);
+): (at: number) => number {
   if (!("axis" in qparams)) {
     const scale = Math.fround(qparams.scale);
-    for (let i = 0; i < out.length; i++) {
-      out[i] = scale * Math.fround((codes[i] - qparams.zeroPoint) | 0);
-    }
-    return out;
+    const { zeroPoint } = qparams;
+    return (at) => Math.fround(scale * Math.fround((codes[at] - zeroPoint) | 0));
   }
   const { scales, zeroPoints, axis } = qparams;
   const [, , inner] = aroundAxis(shape, axis);
   const floating = zeroPoints instanceof Float32Array;
-  for (let i = 0; i < out.length; i++) {
-    const channel = Math.floor(i / inner) % scales.length;
-    const steps = Math.fround(Math.fround(codes[i]) - Math.fround(zeroPoints[channel]));
-    out[i] = steps * (floating ? Math.fround(scales[channel]) : scales[channel]);
-  }
-  return out;
+  return (at) => {
+    const channel = Math.floor(at / inner) % scales.length;
+    const steps = Math.fround(Math.fround(codes[at]) - Math.fround(zeroPoints[channel]));
+    return Math.fround(steps * (floating ? Math.fround(scales[channel]) : scales[channel]));
+  };
 }

@@ -1,12 +1,10 @@
 // Starts the workers of a core with shared memory; loaded where more than one thread is asked for.
 
 import type { Shared, ThreadsModule, Workers } from "./threads.js";
-import { type AnyWorker, listen, messageOf, workerConstructor } from "./workers.js";
+import { type AnyWorker, listen, listenForEnd, START_LIMIT, workerConstructor } from "./workers.js";
 
 /** As much as the calling thread has (scripts/emcc-flags.txt): work runs on either. */
 const STACK_BYTES = 256 * 1024;
-/** A worker that has not answered after so many milliseconds never will. */
-const START_LIMIT = 10_000;
 /** Its value in src/core/parallel.h. */
 const DEAD = 2;
 
@@ -42,24 +40,18 @@ function startWorker(
     const worker = newWorker();
     workers.push(worker);
     const timer = setTimeout(() => reject(new Error("it did not answer")), START_LIMIT);
-    const stopped = (event: unknown): void => {
+    const lose = (why: string): void => {
       clearTimeout(timer);
       // Its part of the work is known to be nobody's from here on.
       Atomics.store(new Int32Array(shared.memory.buffer), state / 4, DEAD);
-      reject(new Error(messageOf(event)));
+      reject(new Error(why));
     };
     listen(worker, "message", () => {
       clearTimeout(timer);
       worker.unref?.();
       resolve();
     });
-    for (const type of ["error", "messageerror"]) {
-      listen(worker, type, (event) => {
-        (event as Partial<Event>).preventDefault?.();
-        stopped(event);
-      });
-    }
-    if (worker.on) listen(worker, "exit", (code) => stopped({ message: `it ended with ${code}` }));
+    listenForEnd(worker, lose);
     // Stacks grow downwards and are aligned to 16 bytes.
     const top = (stack + STACK_BYTES) & ~15;
     worker.postMessage({ ...shared, index, state, stack: top >>> 0 }, []);

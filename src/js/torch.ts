@@ -529,6 +529,56 @@ export function chooseActivation(
   }
 }
 
+/** How observers' ranges become qparams. */
+export interface Calculation {
+  readonly scheme: "symmetric" | "affine" | "affineFloat";
+  readonly quantMin: number;
+  readonly quantMax: number;
+  /** The smallest scale. */
+  readonly eps: number;
+  /** Of a symmetric scheme. */
+  readonly zeroPoint: number;
+}
+
+/**
+ * Scales and zero points of ranges, as observers' `calculate_qparams` has them, and the core's status:
+ * kNonFinite if a range is none.
+ */
+export function calculateQParams(
+  { memory, module }: Core,
+  where: string,
+  ranges: Float32Array,
+  { scheme, quantMin, quantMax, eps, zeroPoint }: Calculation,
+): { status: string; scales: Float32Array; zeroPoints: Float32Array | Int32Array } {
+  const count = ranges.length / 2;
+  const isFloat = scheme === "affineFloat";
+  const scales = newArray(where, Float32Array, count);
+  const zeroType: typeof Float32Array | typeof Int32Array = isFloat ? Float32Array : Int32Array;
+  const zeroPoints = newArray<Float32Array | Int32Array>(where, zeroType, count);
+  const [at, scaleAt, zeroAt] = memory.layOut(where, 8 * count, 4 * count, 4 * count);
+  try {
+    memory.write("Float32Array", at, ranges);
+    const status = isFloat
+      ? module.calculateFloatQParams(at, count, quantMin, quantMax, eps, scaleAt, zeroAt)
+      : module.calculateQParams(
+          at,
+          count,
+          scheme,
+          quantMin,
+          quantMax,
+          eps,
+          zeroPoint,
+          scaleAt,
+          zeroAt,
+        );
+    memory.read(scaleAt, scales);
+    memory.read(zeroAt, zeroPoints);
+    return { status, scales, zeroPoints };
+  } finally {
+    memory.end();
+  }
+}
+
 /** What is said of values that no scale can be chosen for, by their range. */
 export function nonFiniteValues(
   where: string,

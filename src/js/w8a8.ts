@@ -4,19 +4,18 @@ import { asFloat32 } from "./arrays.js";
 import type { Core } from "./build.js";
 import type { CheckedTensor } from "./check.js";
 import { checkStatus } from "./errors.js";
-import { runOn } from "./init.js";
-import { MinMaxObserver, PerChannelMinMaxObserver } from "./observer.js";
+import { oneSlice } from "./granularity.js";
 import type { PackedWeight } from "./packed-weight.js";
 import { perChannelTensor, perTensorTensor, type TorchQuantizedTensor } from "./qtensor.js";
-import { tensorRange } from "./tiles.js";
+import { rangesOf, tensorRange } from "./tiles.js";
 import {
   type Activation,
   CHOSEN_BYTES,
+  calculateQParams,
   chooseActivation,
   chooseActivationAt,
   nonFiniteValues,
-  quantizePerChannel,
-  quantizePerTensor,
+  quantizeChecked,
 } from "./torch.js";
 
 /** Runs 8-bit activations on an int8 weight whose zero points are 0. */
@@ -202,21 +201,24 @@ export function quantizeInt8Weight(
 ): TorchQuantizedTensor<"qint8"> {
   const { data, shape, size } = weight;
   if (size === 0) return emptyWeight(shape, perOutput);
-  const values = { data: asFloat32(data), shape };
-  return runOn(core, () => {
-    const common = { dtype: "qint8", compat: "torch" } as const;
-    const observer = perOutput
-      ? new PerChannelMinMaxObserver({ ...common, qscheme: "per_channel_symmetric" })
-      : new MinMaxObserver({ ...common, qscheme: "per_tensor_symmetric" });
-    observer.observe(values);
-    const { minVal, maxVal } = observer;
-    if (![...minVal.data, ...maxVal.data].every(Number.isFinite)) {
-      throw nonFiniteValues(where, "weight", tensorRange(core, where, data, size));
-    }
-    const { scale } = observer.calculateQParams();
-    if (!perOutput) return quantizePerTensor(values, scale, 0, "qint8");
-    return quantizePerChannel(values, scale, new Int32Array(shape[0]), 0, "qint8");
+  const counts = perOutput ? { outer: 1, slices: shape[0], inner: shape[1] } : oneSlice(size);
+  const ranges = rangesOf(core, where, data, counts, "keep");
+  if (!ranges.every(Number.isFinite)) {
+    throw nonFiniteValues(where, "weight", tensorRange(core, where, data, size));
+  }
+  const { status, scales } = calculateQParams(core, where, ranges, {
+    scheme: "symmetric",
+    quantMin: -128,
+    quantMax: 127,
+    eps: 2 ** -23,
+    zeroPoint: 0,
   });
+  checkStatus(where, status);
+  const qparams = perOutput
+    ? { axis: 0, scales, zeroPoints: new Int32Array(scales.length) }
+    : { scale: scales[0], zeroPoint: 0 };
+  const x = { data: asFloat32(data), shape, size };
+  return quantizeChecked(core, where, { x, dtype: "qint8", qparams });
 }
 
 /** Without values there is nothing to choose from; any scale will do. */

@@ -1,5 +1,8 @@
 // Module workers, as browsers and Node make them.
 
+/** A worker that has not answered after so many milliseconds never will. */
+export const START_LIMIT = 10_000;
+
 /** A worker as browsers and Node both have it. */
 export interface AnyWorker {
   postMessage(message: unknown, transfer: readonly ArrayBuffer[]): void;
@@ -76,8 +79,19 @@ export function listen(worker: AnyWorker, type: string, listener: (event: unknow
   else worker.addEventListener?.(type, listener);
 }
 
+/** Listens for what ends a worker before its time. @param lose  is told why */
+export function listenForEnd(worker: AnyWorker, lose: (why: string) => void): void {
+  for (const type of ["error", "messageerror"]) {
+    listen(worker, type, (event) => {
+      (event as Partial<Event>).preventDefault?.();
+      lose(messageOf(event));
+    });
+  }
+  if (worker.on) listen(worker, "exit", (code) => lose(`it ended with ${code}`));
+}
+
 /** What an error event of a browser or an error of Node's says. */
-export function messageOf(event: unknown): string {
+function messageOf(event: unknown): string {
   const { message } = event as { message?: unknown };
   return typeof message === "string" && message !== "" ? message : "its script did not load";
 }

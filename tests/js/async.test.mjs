@@ -521,10 +521,19 @@ for (const place of ["a worker", "this thread"]) {
     });
 
     it("are stopped by what onProgress throws", async () => {
+      let calls = 0;
       const onProgress = () => {
+        calls++;
         throw new SyntaxError("mine");
       };
       await assert.rejects(zp.dequantizeAsync(quantize(long), { onProgress }), SyntaxError);
+      await zp.quantizeAsync(long);
+      assert.equal(calls, 1);
+    });
+
+    it("tell of no progress where there is nothing to do", async () => {
+      const onProgress = () => assert.fail("done / total would be NaN");
+      await zp.quantizationErrorAsync(tensor([]), tensor([]), "mse", { onProgress });
     });
 
     it("let this thread's events have their turn", async () => {
@@ -958,6 +967,35 @@ describe("The worker", () => {
         const [, reason] = /^a worker could not be started: (.*)$/.exec(last.reason);
         if (typeof why === "string") assert.equal(reason, why);
         else assert.match(reason, why);
+      });
+    }
+  });
+
+  it("is tried once more after it could not start, and then no more", async () => {
+    for (const [failures, expected] of [
+      [1, [false, true, true]],
+      [2, [false, false, false]],
+    ]) {
+      const zp = await create();
+      let left = failures;
+      const failing = (Worker) =>
+        class extends Worker {
+          constructor(...made) {
+            if (left-- > 0) throw new Error("busy");
+            super(...made);
+          }
+        };
+      await withWorkers(failing, async () => {
+        const places = [];
+        for (let call = 0; call < 3; call++) {
+          let last;
+          const onProgress = ({ offThread }) => {
+            last = offThread;
+          };
+          await zp.quantizeAsync(small, { onProgress });
+          places.push(last);
+        }
+        assert.deepEqual(places, expected);
       });
     }
   });

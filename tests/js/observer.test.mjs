@@ -349,6 +349,22 @@ describe("HistogramObserver", () => {
     }
   });
 
+  it("refuses one value beyond 2^53 for a first batch, as torch.histc does", () => {
+    const observer = new HistogramObserver({ bins: 2 });
+    for (const value of [2 ** 54, -3e37, 9007200328482816]) {
+      refuses(
+        () => observer.observe(tensor([value, value])),
+        RangeError,
+        "ZP_INVALID_TENSOR",
+        `HistogramObserver.observe: x must hold values that differ, got ${Math.fround(value)} alone, ` +
+          "which is beyond 2^53: bins around it would have no width",
+      );
+      assert.equal(observer.minVal.data[0], Infinity);
+    }
+    observer.observe(tensor([2 ** 53, 2 ** 53]));
+    assert.deepEqual([...observer.histogram.data], [2, 0]);
+  });
+
   it("says that a batch before held NaN, where PyTorch cannot go on", () => {
     const observer = new HistogramObserver({ compat: "torch" });
     const message = (what) =>
@@ -604,6 +620,18 @@ describe("JSON", () => {
       TypeError,
       "ZP_INVALID_STATE",
       /json\.state\.minVal must be a list of 1 numbers, got \["zero"\]/,
+    ],
+    "a range from above to below": [
+      { ...good, state: { ...good.state, minVal: [3], maxVal: [2] } },
+      RangeError,
+      "ZP_INVALID_STATE",
+      /json\.state\.minVal must be at most json\.state\.maxVal, got 3 and 2$/,
+    ],
+    "counts below 0": [
+      { ...good, state: { ...good.state, histogram: [1, -1] } },
+      RangeError,
+      "ZP_INVALID_STATE",
+      /json\.state\.histogram must be counts, 0 or more, got -1$/,
     ],
     "unknown options": [
       { ...good, options: { binz: 2 } },

@@ -146,7 +146,14 @@ describe("zeropoint/slim", () => {
       `${site}/missing/baseline.wasm`,
       /options\.wasm .*missing\/baseline\.wasm answers 404/,
     );
-    await fails(`${site}/page/baseline.wasm`, /could not be loaded: .*magic/);
+    await fails(
+      `${site}/page/baseline.wasm`,
+      /could not be loaded: .*page\/baseline\.wasm answers with text\/html, not with WebAssembly$/,
+    );
+    await fails(
+      "http://localhost:1/none.wasm",
+      /could not be loaded: http:\/\/localhost:1\/none\.wasm: /,
+    );
     await fails(() => fetch(`${site}/missing/x`), /"baseline" build could not .* answers 404/);
     await fails(Promise.reject(new Error("no net")), /could not be loaded: no net$/);
     await fails(new Uint8Array(3), /options\.wasm could not be loaded/);

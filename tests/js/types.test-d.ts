@@ -31,6 +31,7 @@ import {
   type PreparedModel,
   type Progress,
   pack,
+  predefinedQConfigs,
   prepare,
   QConfig,
   QConfigMapping,
@@ -273,6 +274,9 @@ new MinMaxObserver({ bins: 8 });
 new FixedQParamsObserver();
 // @ts-expect-error nor does a QConfig know
 new QConfig({ activation: FixedQParamsObserver, weight: null });
+// Of a factory each call may give some of the options.
+const fixed = FixedQParamsObserver.withArgs({ scale: 0.5 });
+same<FixedQParamsObserver>()(fixed.withArgs({ zeroPoint: 3 })({ quantMax: 100 }));
 // @ts-expect-error nor do the observers that its factory makes
 MinMaxObserver.withArgs({ bins: 8 });
 // @ts-expect-error a factory, not an observer
@@ -314,3 +318,6 @@ quantizeAsync(x, { dtype: "uint8", scheme: "affine", out: new Int8Array(4) });
 quantizeAsync(x, { signal: { abort: () => {}, signal } });
 // @ts-expect-error: a promise is no tensor
 dequantize(quantizeAsync(x));
+same<QConfig>()(predefinedQConfigs.default_qconfig);
+// @ts-expect-error: no such name
+predefinedQConfigs.default_qconfi;
