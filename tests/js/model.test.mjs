@@ -85,9 +85,9 @@ describe("layers compute", () => {
     assert.deepEqual([layer.inFeatures, layer.outFeatures, layer.sizeInBytes], [8, 16, 4 * 144]);
   });
 
-  it("ReLU: the positive part, NaN as it is", () => {
+  it("ReLU: the positive part, NaN and -0 as they are", () => {
     const y = new ReLU().forward(Float32Array.of(-1, -0, 0, 2, NaN, Infinity, -Infinity));
-    sameFloats(y.data, [0, 0, 0, 2, NaN, Infinity, 0]);
+    sameFloats(y.data, [0, -0, 0, 2, NaN, Infinity, 0]);
   });
 
   it("Sigmoid and Tanh: close to what they are called", () => {

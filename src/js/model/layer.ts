@@ -219,7 +219,7 @@ abstract class Elementwise extends Piecewise {
 }
 
 /**
- * max(x, 0); NaN stays NaN.
+ * max(x, 0); NaN and -0 stay what they are.
  *
  * Source: torch.nn.ReLU.
  *
@@ -229,7 +229,7 @@ export class ReLU extends Elementwise {
   static override readonly typeName = "ReLU";
 
   protected map(value: number): number {
-    return value <= 0 ? 0 : value;
+    return value < 0 ? 0 : value;
   }
 }
 
