@@ -1124,6 +1124,30 @@ describe("QuantizedModel", () => {
       const zp = await create();
       const float = new zp.Sequential({ fc: new zp.Linear(weights.fc1), relu: new zp.ReLU() });
       const prepared = zp.prepare(float, qconfig).calibrate([x]);
+  it("are looked up all at once: many rows cost little more than their values", () => {
+    const [rows, columns] = [4000, 16];
+    const large = floats([rows, columns]);
+    const all = Int32Array.from({ length: rows }, (_, i) => i);
+    for (const options of [{}, { axis: 0 }, { groupSize: 4 }]) {
+      const qconfig = new QConfigMapping().setGlobal(new WeightOnlyQConfig(options));
+      const quantized = quantizeDynamic(new Sequential([new Embedding(large)]), qconfig);
+      const q = quantize(large, options);
+      const time = (work) => {
+        const times = Array.from({ length: 5 }, () => {
+          const start = performance.now();
+          work();
+          return performance.now() - start;
+        });
+        return Math.min(...times);
+      };
+      // Row by row took over 40 times as long.
+      const [asked, whole] = [() => quantized.forward(all), () => dequantize(q)].map(time);
+      assert.ok(asked < 15 * whole + 2, `${asked} ms beside ${whole} ms`);
+      sameTensor(quantized.forward(all), dequantize(q));
+      assert.deepEqual([...quantized.forward(new Int32Array(0)).shape], [0, columns]);
+    }
+  });
+
       const quantized = zp.convert(prepared);
       const [expected, report] = [quantized.forward(x), String(quantized.report(x))];
       const embedding = zp.quantizeDynamic(
