@@ -252,7 +252,7 @@ async function convertAway(
   const size = ({ layer }: PreparedStep) => (layer as Linear | Embedding).weight.data.length;
   const total = weights.reduce((sum, step) => sum + 2 * size(step), 0);
   const { workAway } = await loadForms(where);
-  return await workAway(core, conversion, total, settings);
+  return await workAway(core, conversion, total, settings, where);
 }
 
 function checkPrepared(where: string, prepared: unknown): PreparedModel {
