@@ -375,6 +375,25 @@ describe("a weight that cannot be quantized", () => {
   });
 });
 
+describe("a weight without values", () => {
+  const empty = new Sequential({ fc: new Linear(tensor(new Float32Array(0), [0, 3])) });
+  const observer = (chAxis) =>
+    PerChannelMinMaxObserver.withArgs({
+      dtype: "qint8",
+      qscheme: "per_channel_symmetric",
+      chAxis,
+    });
+  const dynamic = (chAxis) =>
+    new QConfig({ activation: defaultDynamicQConfig.activation, weight: observer(chAxis) });
+
+  it("has no SQNR, nor has an output without values, as quantizationError has none", () => {
+    const report = quantizeDynamic(empty, dynamic(0)).report(tensor([[1, 2, 3]]));
+    assert.equal(report.layers[0].weightSqnr, NaN);
+    assert.equal(report.outputSqnr, NaN);
+    assert.equal(quantizationError(new Float32Array(0), new Float32Array(0), "sqnr"), NaN);
+  });
+});
+
 describe("calibrate", () => {
   it("takes whatever can be iterated", () => {
     const seen = (given) =>
