@@ -386,11 +386,42 @@ describe("a weight without values", () => {
   const dynamic = (chAxis) =>
     new QConfig({ activation: defaultDynamicQConfig.activation, weight: observer(chAxis) });
 
+  it("needs an axis that it has", () => {
+    for (const chAxis of [-5, 2]) {
+      refuses(
+        () => quantizeDynamic(empty, dynamic(chAxis)),
+        RangeError,
+        "ZP_INVALID_OPTION",
+        `quantizeDynamic: options.chAxis must be an integer from -2 to 1, got ${chAxis} (in layer "fc", Linear)`,
+      );
+    }
+    quantizeDynamic(empty, dynamic(-2)).dispose();
+  });
+
   it("has no SQNR, nor has an output without values, as quantizationError has none", () => {
     const report = quantizeDynamic(empty, dynamic(0)).report(tensor([[1, 2, 3]]));
     assert.equal(report.layers[0].weightSqnr, NaN);
     assert.equal(report.outputSqnr, NaN);
     assert.equal(quantizationError(new Float32Array(0), new Float32Array(0), "sqnr"), NaN);
+  });
+});
+
+describe("a model without layers", () => {
+  it("speaks of itself", async () => {
+    const none = new Sequential({});
+    for (const [name, model] of Object.entries({
+      Sequential: none,
+      PreparedModel: prepare(none, defaultQConfig),
+      QuantizedModel: quantizeDynamic(none),
+    })) {
+      const refused = { name: "TypeError", code: "ZP_INVALID_TENSOR" };
+      const message = (method) => new RegExp(`^${name}\\.${method}: x must be a tensor`);
+      assert.throws(() => model.forward("x"), { ...refused, message: message("forward") });
+      await assert.rejects(model.forwardAsync("x"), {
+        ...refused,
+        message: message("forwardAsync"),
+      });
+    }
   });
 });
 
@@ -409,6 +440,7 @@ describe("calibrate", () => {
     "a batch": x,
     "a batch without a shape": new Float32Array(8),
     nothing: undefined,
+    "a text": "ab",
     "what comes later": (async function* () {})(),
   };
   for (const [what, value] of Object.entries(refused)) {
@@ -957,6 +989,30 @@ describe("embeddings", () => {
     });
   }
 
+  it("are looked up all at once: many rows cost little more than their values", () => {
+    const [rows, columns] = [4000, 16];
+    const large = floats([rows, columns]);
+    const all = Int32Array.from({ length: rows }, (_, i) => i);
+    for (const options of [{}, { axis: 0 }, { groupSize: 4 }]) {
+      const qconfig = new QConfigMapping().setGlobal(new WeightOnlyQConfig(options));
+      const quantized = quantizeDynamic(new Sequential([new Embedding(large)]), qconfig);
+      const q = quantize(large, options);
+      const time = (work) => {
+        const times = Array.from({ length: 5 }, () => {
+          const start = performance.now();
+          work();
+          return performance.now() - start;
+        });
+        return Math.min(...times);
+      };
+      // Row by row took over 40 times as long.
+      const [asked, whole] = [() => quantized.forward(all), () => dequantize(q)].map(time);
+      assert.ok(asked < 15 * whole + 2, `${asked} ms beside ${whole} ms`);
+      sameTensor(quantized.forward(all), dequantize(q));
+      assert.deepEqual([...quantized.forward(new Int32Array(0)).shape], [0, columns]);
+    }
+  });
+
   it("refuse indices that are none", () => {
     const mapping = new QConfigMapping().setObjectType("Embedding", new WeightOnlyQConfig());
     const quantized = quantizeDynamic(model, mapping);
@@ -1143,30 +1199,6 @@ describe("QuantizedModel", () => {
       const zp = await create();
       const float = new zp.Sequential({ fc: new zp.Linear(weights.fc1), relu: new zp.ReLU() });
       const prepared = zp.prepare(float, qconfig).calibrate([x]);
-  it("are looked up all at once: many rows cost little more than their values", () => {
-    const [rows, columns] = [4000, 16];
-    const large = floats([rows, columns]);
-    const all = Int32Array.from({ length: rows }, (_, i) => i);
-    for (const options of [{}, { axis: 0 }, { groupSize: 4 }]) {
-      const qconfig = new QConfigMapping().setGlobal(new WeightOnlyQConfig(options));
-      const quantized = quantizeDynamic(new Sequential([new Embedding(large)]), qconfig);
-      const q = quantize(large, options);
-      const time = (work) => {
-        const times = Array.from({ length: 5 }, () => {
-          const start = performance.now();
-          work();
-          return performance.now() - start;
-        });
-        return Math.min(...times);
-      };
-      // Row by row took over 40 times as long.
-      const [asked, whole] = [() => quantized.forward(all), () => dequantize(q)].map(time);
-      assert.ok(asked < 15 * whole + 2, `${asked} ms beside ${whole} ms`);
-      sameTensor(quantized.forward(all), dequantize(q));
-      assert.deepEqual([...quantized.forward(new Int32Array(0)).shape], [0, columns]);
-    }
-  });
-
       const quantized = zp.convert(prepared);
       const [expected, report] = [quantized.forward(x), String(quantized.report(x))];
       const embedding = zp.quantizeDynamic(

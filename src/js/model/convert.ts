@@ -85,7 +85,8 @@ export class QuantizedModel {
    * @throws {TypeError} `ZP_DISPOSED`, and what a layer throws, with its name in the message
    */
   forward(x: TensorInput): Tensor {
-    return this.#floats(runLayers<ConvertedLayer, Flow>(this.#steps, x, runStep));
+    const flow = runLayers<ConvertedLayer, Flow>(this.#steps, x, runStep);
+    return this.#floats("QuantizedModel.forward", flow);
   }
 
   /**
@@ -98,16 +99,18 @@ export class QuantizedModel {
    * @example const y = await quantized.forwardAsync(x, { signal: AbortSignal.timeout(1000) });
    */
   async forwardAsync(x: TensorInput, options?: AsyncOptions): Promise<Tensor> {
-    const { settings } = checkAsyncOptions("QuantizedModel.forwardAsync", options);
+    const where = "QuantizedModel.forwardAsync";
+    const { settings } = checkAsyncOptions(where, options);
     return this.#floats(
+      where,
       await runLayersAsync<ConvertedLayer, Flow>(this.#steps, x, settings, (step, flow, own) =>
         step.runAsync(flow, own),
       ),
     );
   }
 
-  #floats(flow: Flow): Tensor {
-    return asTensor(isCodes(flow) ? runOn(this.#core, () => dequantize(flow)) : flow);
+  #floats(where: string, flow: Flow): Tensor {
+    return asTensor(where, isCodes(flow) ? runOn(this.#core, () => dequantize(flow)) : flow);
   }
 
   /** Bytes of all parameters as they would be stored: codes packed, scales, biases, qparams. */

@@ -144,18 +144,18 @@ export class Linear extends Layer {
   }
 
   /**
-   * @param x  float32 of shape [..., inFeatures]
+   * @param input  float32 of shape [..., inFeatures]
    * @returns float32 of shape [..., outFeatures]
    * @throws {RangeError} `ZP_SHAPE_MISMATCH`
    */
-  forward(x: TensorInput): Tensor {
-    return runLinear(coreOf(this), "Linear.forward", x, this.weight, this.bias);
+  forward(input: TensorInput): Tensor {
+    return runLinear(coreOf(this), "Linear.forward", input, this.weight, this.bias);
   }
 
-  override async forwardAsync(x: TensorInput, options?: AsyncOptions): Promise<Tensor> {
+  override async forwardAsync(input: TensorInput, options?: AsyncOptions): Promise<Tensor> {
     const where = "Linear.forwardAsync";
     const { settings } = checkAsyncOptions(where, options);
-    const call = checkLinear(where, x, this.weight, this.bias, undefined);
+    const call = checkLinear(where, input, this.weight, this.bias, undefined);
     return await runJob(coreOf(this), where, settings, ({ linear }, job) => linear(job, call));
   }
 

@@ -196,6 +196,7 @@ export class PreparedModel {
   forward(x: TensorInput): Tensor {
     const watching = watch();
     return asTensor(
+      "PreparedModel.forward",
       runLayers<PreparedStep, TensorInput>(this.#steps, x, (step, input) => {
         step.observers.input?.observe(input);
         const output = step.layer.forward(input);
@@ -216,7 +217,8 @@ export class PreparedModel {
    * @example for (const batch of batches) await prepared.forwardAsync(batch, { signal });
    */
   async forwardAsync(x: TensorInput, options?: AsyncOptions): Promise<Tensor> {
-    const { settings } = checkAsyncOptions("PreparedModel.forwardAsync", options);
+    const where = "PreparedModel.forwardAsync";
+    const { settings } = checkAsyncOptions(where, options);
     const { signal } = settings;
     const watching = watch();
     const run = async (step: PreparedStep, input: TensorInput, own: AsyncOptions) => {
@@ -225,7 +227,10 @@ export class PreparedModel {
       for (const observer of watching(step)) await observer.observeAsync(output, { signal });
       return output;
     };
-    return asTensor(await runLayersAsync<PreparedStep, TensorInput>(this.#steps, x, settings, run));
+    return asTensor(
+      where,
+      await runLayersAsync<PreparedStep, TensorInput>(this.#steps, x, settings, run),
+    );
   }
 
   /**
@@ -237,7 +242,8 @@ export class PreparedModel {
    */
   calibrate(batches: Iterable<TensorInput>): this {
     const { [Symbol.iterator]: iterator } = Object(batches) as Partial<Iterable<TensorInput>>;
-    if (typeof iterator !== "function" || arrayName(batches) !== undefined) {
+    const isBatch = typeof batches === "string" || arrayName(batches) !== undefined;
+    if (typeof iterator !== "function" || isBatch) {
       throw typeError(
         "ZP_INVALID_TENSOR",
         `PreparedModel.calibrate: batches must be a list of tensors, got ${show(batches)}; forward and ` +

@@ -94,7 +94,8 @@ export class Sequential extends Layer {
    * @throws what a layer throws, with the layer's name at the end of the message
    */
   forward(x: TensorInput): Tensor {
-    return asTensor(runLayers(this.layers, x, ({ layer }, input) => layer.forward(input)));
+    const y = runLayers(this.layers, x, ({ layer }, input) => layer.forward(input));
+    return asTensor("Sequential.forward", y);
   }
 
   /**
@@ -109,8 +110,10 @@ export class Sequential extends Layer {
    * @example const y = await model.forwardAsync(x, { signal: AbortSignal.timeout(1000) });
    */
   override async forwardAsync(x: TensorInput, options?: AsyncOptions): Promise<Tensor> {
-    const { settings } = checkAsyncOptions("Sequential.forwardAsync", options);
+    const where = "Sequential.forwardAsync";
+    const { settings } = checkAsyncOptions(where, options);
     return asTensor(
+      where,
       await runLayersAsync(this.layers, x as TensorInput, settings, ({ layer }, input, own) =>
         layer.forwardAsync(input, own),
       ),
@@ -131,9 +134,8 @@ export class Sequential extends Layer {
 }
 
 /** What the last layer gives; a model without layers gives its input. */
-export function asTensor(x: TensorInput): Tensor {
+export function asTensor(where: string, x: TensorInput): Tensor {
   if (x instanceof Tensor) return x;
-  const where = "Sequential.forward";
   return copyTensor(where, checkTensor(where, "x", x));
 }
 
