@@ -363,6 +363,141 @@ describe("Sequential", () => {
   }
 });
 
+describe("a subclass with a forward of its own", () => {
+  const twice = (y) =>
+    tensor(
+      y.data.map((value) => 2 * value),
+      y.shape,
+    );
+  class Twice extends Linear {
+    forward(x) {
+      return twice(super.forward(x));
+    }
+  }
+  class TwiceEmbedding extends Embedding {
+    forward(x) {
+      return twice(super.forward(x));
+    }
+  }
+  class Residual extends Sequential {
+    forward(x) {
+      const y = super.forward(x);
+      return tensor(
+        y.data.map((value, i) => x.data[i] + value),
+        y.shape,
+      );
+    }
+  }
+  class Negative extends ReLU {
+    forward(x) {
+      return tensor(
+        super.forward(x).data.map((value) => -value),
+        x.shape,
+      );
+    }
+  }
+  const one = tensor([[1, 2]]);
+  const identity = tensor([
+    [1, 0],
+    [0, 1],
+  ]);
+  const makeEach = {
+    Linear: () => new Twice(identity),
+    Sequential: () => new Residual({ same: new Linear(identity) }),
+    "Sequential in one": () => new Sequential({ in: new Residual([(x) => x]) }),
+  };
+
+  for (const [what, make] of Object.entries(makeEach)) {
+    it(`keeps it wherever it runs: ${what}`, async () => {
+      const layer = make();
+      const model = new Sequential({ layer });
+      const mapping = new QConfigMapping().setGlobal(defaultQConfig).setObjectType("Linear", null);
+      for (const run of [
+        layer,
+        model,
+        prepare(model, defaultQConfig),
+        quantizeDynamic(model),
+        convert(prepare(model, mapping)),
+      ]) {
+        assert.deepEqual([...run.forward(one).data], [2, 4]);
+        assert.deepEqual([...(await run.forwardAsync(one)).data], [2, 4]);
+      }
+    });
+  }
+
+  it("keeps that of an Embedding", () => {
+    const model = new Sequential([new TwiceEmbedding(identity)]);
+    const quantized = quantizeDynamic(
+      model,
+      new QConfigMapping().setGlobal(floatQParamsWeightOnlyQConfig),
+    );
+    assert.deepEqual([...quantized.forward(Int32Array.of(1)).data], [0, 2]);
+  });
+
+  it("lets no ReLU of the kind be fused, nor run on codes", () => {
+    const model = new Sequential({ fc: new Linear(identity), negative: new Negative() });
+    for (const fuse of [true, false]) {
+      const quantized = convert(prepare(model, defaultQConfig, { fuse }).calibrate([one]));
+      const { data } = quantized.forward(one);
+      assert.ok(data[0] < -0.9 && data[1] < -1.9, String(data));
+      quantized.dispose();
+    }
+  });
+
+  it("runs in pieces only what is known to be free to be cut", async () => {
+    class Shares extends Sigmoid {
+      forward(x) {
+        const { data, shape } = super.forward(x);
+        return tensor(
+          data.map((value, i) => value / data[data.length - 1 - i]),
+          shape,
+        );
+      }
+    }
+    const long = floats([300, 1000]);
+    sameTensor(await new Shares().forwardAsync(long), new Shares().forward(long));
+  });
+
+  it("leaves a forwardAsync that goes with it alone", async () => {
+    class Both extends Twice {
+      async forwardAsync(x) {
+        return twice(await super.forwardAsync(x));
+      }
+    }
+    class BothResidual extends Residual {
+      async forwardAsync(x) {
+        const y = await super.forwardAsync(x);
+        return tensor(
+          y.data.map((value, i) => x.data[i] + value),
+          y.shape,
+        );
+      }
+    }
+    for (const layer of [new Both(identity), new BothResidual([(x) => x])]) {
+      assert.deepEqual([...(await layer.forwardAsync(one)).data], [2, 4]);
+    }
+  });
+
+  it("is refused where it alone is to be quantized, and for a whole model", () => {
+    const residual = makeEach.Sequential();
+    for (const layer of [makeEach.Linear(), residual, new TwiceEmbedding(identity)]) {
+      const named = new QConfigMapping().setModuleName("it", new WeightOnlyQConfig());
+      refuses(
+        () => quantizeDynamic(new Sequential({ it: layer }), named),
+        RangeError,
+        "ZP_UNSUPPORTED_QCONFIG",
+        /^quantizeDynamic: .* forward of its own .* \(in layer "it", /,
+      );
+    }
+    refuses(
+      () => prepare(residual, defaultQConfig),
+      TypeError,
+      "ZP_INVALID_MODEL",
+      "prepare: model must be a Sequential, got one with a forward of its own",
+    );
+  });
+});
+
 describe("a weight that cannot be quantized", () => {
   const bad = new Sequential({ fc: new Linear(tensor([[NaN, 1]])) });
   const where = /MinMaxObserver.* \(x is the weight\) \(in layer "fc", Linear\)$/;

@@ -17,7 +17,15 @@ import { Tensor } from "../tensor.js";
 import type { Activation } from "../torch.js";
 import { quantizePerTensor } from "../torch.js";
 import { Int8Layer } from "../w8a8.js";
-import { checkIndices, coreOf, type Embedding, type Layer, type Linear, ReLU } from "./layer.js";
+import {
+  checkIndices,
+  computesAs,
+  coreOf,
+  type Embedding,
+  type Layer,
+  type Linear,
+  ReLU,
+} from "./layer.js";
 
 /** Quint8 codes with one scale, on their way from one layer to the next. */
 export type CodesFlow = TorchQuantizedTensor<"quint8", "perTensor">;
@@ -88,12 +96,12 @@ export class FloatStep extends ConvertedLayer {
   }
 
   run(flow: Flow): Flow {
-    if (isCodes(flow) && this.layer instanceof ReLU) return reluOfCodes(flow);
+    if (isCodes(flow) && computesAs(this.layer, ReLU)) return reluOfCodes(flow);
     return this.layer.forward(this.toFloats(flow));
   }
 
   override runAsync(flow: Flow, settings: AsyncSettings): Promise<Flow> {
-    if (isCodes(flow) && this.layer instanceof ReLU) return super.runAsync(flow, settings);
+    if (isCodes(flow) && computesAs(this.layer, ReLU)) return super.runAsync(flow, settings);
     return this.layer.forwardAsync(this.toFloats(flow), settings);
   }
 

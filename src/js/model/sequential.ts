@@ -10,7 +10,7 @@ import { checkTensor, isPlainObject, type TensorInput } from "../check.js";
 import { typeError, type ZeropointError } from "../errors.js";
 import { show } from "../show.js";
 import { copyTensor, Tensor } from "../tensor.js";
-import { checkLayer, Layer } from "./layer.js";
+import { changesForward, checkLayer, computesAs, Layer } from "./layer.js";
 
 /** A layer, or a function from tensor to tensor that serves as one. */
 export type LayerLike = Layer | ((x: Tensor) => TensorInput);
@@ -78,10 +78,13 @@ export class Sequential extends Layer {
     });
   }
 
-  /** All layers with their names, those of inner models in their place. */
+  /**
+   * All layers with their names, those of inner models in their place. A model of a subclass with a
+   * `forward` of its own is one layer, which stays float32.
+   */
   get layers(): readonly NamedLayer[] {
     return this.#children.flatMap(({ name, layer }) =>
-      layer instanceof Sequential
+      computesAs(layer, Sequential)
         ? layer.layers.map((inner) => ({ name: `${name}.${inner.name}`, layer: inner.layer }))
         : [{ name, layer }],
     );
@@ -110,6 +113,7 @@ export class Sequential extends Layer {
    * @example const y = await model.forwardAsync(x, { signal: AbortSignal.timeout(1000) });
    */
   override async forwardAsync(x: TensorInput, options?: AsyncOptions): Promise<Tensor> {
+    if (changesForward(this, Sequential)) return await super.forwardAsync(x, options);
     const where = "Sequential.forwardAsync";
     const { settings } = checkAsyncOptions(where, options);
     return asTensor(
