@@ -85,8 +85,7 @@ export class QuantizedModel {
    * @throws {TypeError} `ZP_DISPOSED`, and what a layer throws, with its name in the message
    */
   forward(x: TensorInput): Tensor {
-    const flow = runLayers<ConvertedLayer, Flow>(this.#steps, x, runStep);
-    return this.#floats("QuantizedModel.forward", flow);
+    return this.#floats(runLayers<ConvertedLayer, Flow>(this.#steps, x, runStep));
   }
 
   /**
@@ -99,18 +98,17 @@ export class QuantizedModel {
    * @example const y = await quantized.forwardAsync(x, { signal: AbortSignal.timeout(1000) });
    */
   async forwardAsync(x: TensorInput, options?: AsyncOptions): Promise<Tensor> {
-    const where = "QuantizedModel.forwardAsync";
-    const { settings } = checkAsyncOptions(where, options);
+    const { settings } = checkAsyncOptions("QuantizedModel.forwardAsync", options);
     return this.#floats(
-      where,
       await runLayersAsync<ConvertedLayer, Flow>(this.#steps, x, settings, (step, flow, own) =>
         step.runAsync(flow, own),
       ),
     );
   }
 
-  #floats(where: string, flow: Flow): Tensor {
-    return asTensor(where, isCodes(flow) ? runOn(this.#core, () => dequantize(flow)) : flow);
+  #floats(flow: Flow): Tensor {
+    const floats = isCodes(flow) ? runOn(this.#core, () => dequantize(flow)) : flow;
+    return asTensor(this, floats);
   }
 
   /** Bytes of all parameters as they would be stored: codes packed, scales, biases, qparams. */

@@ -205,7 +205,7 @@ export class PreparedModel {
   forward(x: TensorInput): Tensor {
     const watching = watch();
     return asTensor(
-      "PreparedModel.forward",
+      this,
       runLayers<PreparedStep, TensorInput>(this.#steps, x, (step, input) => {
         step.observers.input?.observe(input);
         const output = step.layer.forward(input);
@@ -226,8 +226,7 @@ export class PreparedModel {
    * @example for (const batch of batches) await prepared.forwardAsync(batch, { signal });
    */
   async forwardAsync(x: TensorInput, options?: AsyncOptions): Promise<Tensor> {
-    const where = "PreparedModel.forwardAsync";
-    const { settings } = checkAsyncOptions(where, options);
+    const { settings } = checkAsyncOptions("PreparedModel.forwardAsync", options);
     const { signal } = settings;
     const watching = watch();
     const run = async (step: PreparedStep, input: TensorInput, own: AsyncOptions) => {
@@ -237,7 +236,7 @@ export class PreparedModel {
       return output;
     };
     return asTensor(
-      where,
+      this,
       await runLayersAsync<PreparedStep, TensorInput>(this.#steps, x, settings, run),
     );
   }

@@ -98,7 +98,7 @@ export class Sequential extends Layer {
    */
   forward(x: TensorInput): Tensor {
     const y = runLayers(this.layers, x, ({ layer }, input) => layer.forward(input));
-    return asTensor("Sequential.forward", y);
+    return asTensor(this, y);
   }
 
   /**
@@ -114,10 +114,9 @@ export class Sequential extends Layer {
    */
   override async forwardAsync(x: TensorInput, options?: AsyncOptions): Promise<Tensor> {
     if (changesForward(this, Sequential)) return await super.forwardAsync(x, options);
-    const where = "Sequential.forwardAsync";
-    const { settings } = checkAsyncOptions(where, options);
+    const { settings } = checkAsyncOptions("Sequential.forwardAsync", options);
     return asTensor(
-      where,
+      this,
       await runLayersAsync(this.layers, x as TensorInput, settings, ({ layer }, input, own) =>
         layer.forwardAsync(input, own),
       ),
@@ -138,8 +137,9 @@ export class Sequential extends Layer {
 }
 
 /** What the last layer gives; a model without layers gives its input. */
-export function asTensor(where: string, x: TensorInput): Tensor {
+export function asTensor(model: { readonly typeName: string }, x: TensorInput): Tensor {
   if (x instanceof Tensor) return x;
+  const where = `${model.typeName}.forward`;
   return copyTensor(where, checkTensor(where, "x", x));
 }
 
