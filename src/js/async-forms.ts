@@ -15,6 +15,7 @@ import { aroundAxis, type CheckedTensor, sizeOf } from "./check.js";
 import { type Codes, DTYPES, type DType } from "./dtype.js";
 import { chooseError, chosenResult, type Elementwise, emptyError } from "./elementwise.js";
 import type { Measured } from "./error.js";
+import { disposed } from "./errors.js";
 import { pause } from "./executors.js";
 import { laidOut, oneSlice, type SliceCounts } from "./granularity.js";
 import { runOn } from "./init.js";
@@ -566,13 +567,21 @@ export async function forwardHere(
   return new Tensor(result, shape);
 }
 
-/** Has the work of a procedure, `total` of its units, done on another thread. */
+/**
+ * Has the work of a procedure, `total` of its units, done on another thread.
+ * @param where  who goes on only while the instance is there; undefined for what may outlive it
+ */
 export async function workAway<T>(
   core: Core,
   procedure: Procedure<T>,
   total: number,
   { signal, onProgress }: AsyncSettings,
+  where?: string,
 ): Promise<T> {
+  const check = (): void => {
+    if (where !== undefined && core.isDisposed) throw disposed(where);
+  };
+  check();
   let before = 0;
   let step = runOn(core, () => procedure.next());
   while (step.done !== true) {
@@ -581,7 +590,10 @@ export async function workAway<T>(
     const own =
       onProgress && ((part: Progress) => onProgress({ ...part, done: done(part), total }));
     const outcome = await runOn(core, () => away({ signal, onProgress: own })).then(
-      (value) => () => value,
+      (value) => () => {
+        check();
+        return value;
+      },
       (error) => () => {
         throw error;
       },

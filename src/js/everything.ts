@@ -1,4 +1,5 @@
-// The public exports of zeropoint and zeropoint/slim but for init and create, nothing else.
+// The public exports of zeropoint and zeropoint/slim but for init and create, nothing else. Instances
+// have all of them.
 
 export type { NumberArray } from "./arrays.js";
 export {

@@ -69,13 +69,13 @@ export class Job {
 
   /** A packed weight of the user's, as a step may hold it. */
   weight(weight: PackedWeight): Promise<PackedWeight | number> {
-    return Promise.race([this.#executor.weight(this.where, weight), this.#stopped]);
+    return Promise.race([this.#stopped, this.#executor.weight(this.where, weight)]);
   }
 
-  /** Has one step performed. */
+  /** Has one step performed. Who has stopped it is told that, not that its worker is gone. */
   perform(step: Step): Promise<Outcome> {
     const task = { ...step, job: this.#id, where: this.where } as Task;
-    return Promise.race([this.#executor.perform(this.core, task), this.#stopped]);
+    return Promise.race([this.#stopped, this.#executor.perform(this.core, task)]);
   }
 
   /**

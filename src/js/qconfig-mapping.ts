@@ -29,8 +29,9 @@ const WEIGHT_ONLY_OPTIONS = [
 ] as const;
 
 /**
- * How a layer is quantized whose activations stay float32: its weights by `quantize`, in any dtype of
- * 2 to 8 bits, per tensor, per channel or per group. It may stand wherever a `QConfig` may.
+ * How a layer is quantized whose activations stay float32: its weights by `quantize`, in any dtype (that
+ * of a Linear of 2 to 8 bits), per tensor, per channel or per group. It may stand wherever a `QConfig`
+ * may.
  *
  * @example mapping.setModuleName("fc1", new WeightOnlyQConfig({ dtype: "int4", groupSize: 16 }))
  */

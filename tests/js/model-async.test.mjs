@@ -229,7 +229,7 @@ describe("Models off the main thread", () => {
     const onProgress = ({ done, total }) => seen.push(done / total);
     const report = await model.reportAsync(tensor([[1, 2, 3]]), { onProgress });
     assert.deepEqual(report, model.report(tensor([[1, 2, 3]])));
-    assert.equal(report.layers[0].weightSqnr, Infinity);
+    assert.equal(report.layers[0].weightSqnr, Number.NaN);
     assert.equal(seen.at(-1), 1);
     model.dispose();
   });
@@ -455,6 +455,55 @@ describe("Models off the main thread", () => {
         thrown = error;
       });
       assert.equal(thrown, null, what);
+    }
+  });
+
+  it("are not converted on an instance that is disposed meanwhile", async () => {
+    const weight = floats(64, 64);
+    for (const convertOn of [
+      (zp, model) => zp.convertAsync(zp.prepare(model, perChannelDynamicQConfig)),
+      (zp, model) => zp.quantizeDynamicAsync(model),
+      (zp, model) => zp.quantizeDynamicAsync(model, new WeightOnlyQConfig()),
+    ]) {
+      for (const ticks of [0, 1, 2, 3, 5, 8, 13]) {
+        const zp = await create();
+        const layers = [1, 2, 3].map(() => new zp.Linear(weight));
+        const pending = convertOn(zp, new zp.Sequential(layers));
+        const refused = rejects(pending, TypeError, "ZP_DISPOSED", /: this instance was disposed/);
+        for (let i = 0; i < ticks; i++) await undefined;
+        zp.dispose();
+        await refused;
+      }
+    }
+  });
+
+  it("are not converted on one that is disposed at the end of a layer, either", async () => {
+    const weight = floats(64, 64);
+    for (const layers of [1, 2, 3]) {
+      for (const qconfig of [perChannelDynamicQConfig, new WeightOnlyQConfig()]) {
+        const zp = await create();
+        const model = new zp.Sequential(Array.from({ length: 3 }, () => new zp.Linear(weight)));
+        const onProgress = ({ done, total }) => {
+          if (done >= (layers * total) / 3) zp.dispose();
+        };
+        const { dispose } = PackedWeight.prototype;
+        let freed = 0;
+        PackedWeight.prototype.dispose = function () {
+          freed++;
+          dispose.call(this);
+        };
+        try {
+          await rejects(
+            zp.quantizeDynamicAsync(model, qconfig, { onProgress }),
+            TypeError,
+            "ZP_DISPOSED",
+            /: this instance was disposed/,
+          );
+        } finally {
+          PackedWeight.prototype.dispose = dispose;
+        }
+        assert.equal(freed, layers - 1, "layers that were finished");
+      }
     }
   });
 

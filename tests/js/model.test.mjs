@@ -46,7 +46,7 @@ import {
   tensor,
   WeightOnlyQConfig,
 } from "zeropoint";
-import { Random, refuses, sameFloats, sameTensor } from "./support.mjs";
+import { Random, refuses, rejects, sameFloats, sameTensor } from "./support.mjs";
 
 await init();
 
@@ -85,9 +85,9 @@ describe("layers compute", () => {
     assert.deepEqual([layer.inFeatures, layer.outFeatures, layer.sizeInBytes], [8, 16, 4 * 144]);
   });
 
-  it("ReLU: the positive part, NaN as it is", () => {
+  it("ReLU: the positive part, NaN and -0 as they are", () => {
     const y = new ReLU().forward(Float32Array.of(-1, -0, 0, 2, NaN, Infinity, -Infinity));
-    sameFloats(y.data, [0, 0, 0, 2, NaN, Infinity, 0]);
+    sameFloats(y.data, [0, -0, 0, 2, NaN, Infinity, 0]);
   });
 
   it("Sigmoid and Tanh: close to what they are called", () => {
@@ -363,6 +363,141 @@ describe("Sequential", () => {
   }
 });
 
+describe("a subclass with a forward of its own", () => {
+  const twice = (y) =>
+    tensor(
+      y.data.map((value) => 2 * value),
+      y.shape,
+    );
+  class Twice extends Linear {
+    forward(x) {
+      return twice(super.forward(x));
+    }
+  }
+  class TwiceEmbedding extends Embedding {
+    forward(x) {
+      return twice(super.forward(x));
+    }
+  }
+  class Residual extends Sequential {
+    forward(x) {
+      const y = super.forward(x);
+      return tensor(
+        y.data.map((value, i) => x.data[i] + value),
+        y.shape,
+      );
+    }
+  }
+  class Negative extends ReLU {
+    forward(x) {
+      return tensor(
+        super.forward(x).data.map((value) => -value),
+        x.shape,
+      );
+    }
+  }
+  const one = tensor([[1, 2]]);
+  const identity = tensor([
+    [1, 0],
+    [0, 1],
+  ]);
+  const makeEach = {
+    Linear: () => new Twice(identity),
+    Sequential: () => new Residual({ same: new Linear(identity) }),
+    "Sequential in one": () => new Sequential({ in: new Residual([(x) => x]) }),
+  };
+
+  for (const [what, make] of Object.entries(makeEach)) {
+    it(`keeps it wherever it runs: ${what}`, async () => {
+      const layer = make();
+      const model = new Sequential({ layer });
+      const mapping = new QConfigMapping().setGlobal(defaultQConfig).setObjectType("Linear", null);
+      for (const run of [
+        layer,
+        model,
+        prepare(model, defaultQConfig),
+        quantizeDynamic(model),
+        convert(prepare(model, mapping)),
+      ]) {
+        assert.deepEqual([...run.forward(one).data], [2, 4]);
+        assert.deepEqual([...(await run.forwardAsync(one)).data], [2, 4]);
+      }
+    });
+  }
+
+  it("keeps that of an Embedding", () => {
+    const model = new Sequential([new TwiceEmbedding(identity)]);
+    const quantized = quantizeDynamic(
+      model,
+      new QConfigMapping().setGlobal(floatQParamsWeightOnlyQConfig),
+    );
+    assert.deepEqual([...quantized.forward(Int32Array.of(1)).data], [0, 2]);
+  });
+
+  it("lets no ReLU of the kind be fused, nor run on codes", () => {
+    const model = new Sequential({ fc: new Linear(identity), negative: new Negative() });
+    for (const fuse of [true, false]) {
+      const quantized = convert(prepare(model, defaultQConfig, { fuse }).calibrate([one]));
+      const { data } = quantized.forward(one);
+      assert.ok(data[0] < -0.9 && data[1] < -1.9, String(data));
+      quantized.dispose();
+    }
+  });
+
+  it("runs in pieces only what is known to be free to be cut", async () => {
+    class Shares extends Sigmoid {
+      forward(x) {
+        const { data, shape } = super.forward(x);
+        return tensor(
+          data.map((value, i) => value / data[data.length - 1 - i]),
+          shape,
+        );
+      }
+    }
+    const long = floats([300, 1000]);
+    sameTensor(await new Shares().forwardAsync(long), new Shares().forward(long));
+  });
+
+  it("leaves a forwardAsync that goes with it alone", async () => {
+    class Both extends Twice {
+      async forwardAsync(x) {
+        return twice(await super.forwardAsync(x));
+      }
+    }
+    class BothResidual extends Residual {
+      async forwardAsync(x) {
+        const y = await super.forwardAsync(x);
+        return tensor(
+          y.data.map((value, i) => x.data[i] + value),
+          y.shape,
+        );
+      }
+    }
+    for (const layer of [new Both(identity), new BothResidual([(x) => x])]) {
+      assert.deepEqual([...(await layer.forwardAsync(one)).data], [2, 4]);
+    }
+  });
+
+  it("is refused where it alone is to be quantized, and for a whole model", () => {
+    const residual = makeEach.Sequential();
+    for (const layer of [makeEach.Linear(), residual, new TwiceEmbedding(identity)]) {
+      const named = new QConfigMapping().setModuleName("it", new WeightOnlyQConfig());
+      refuses(
+        () => quantizeDynamic(new Sequential({ it: layer }), named),
+        RangeError,
+        "ZP_UNSUPPORTED_QCONFIG",
+        /^quantizeDynamic: .* forward of its own .* \(in layer "it", /,
+      );
+    }
+    refuses(
+      () => prepare(residual, defaultQConfig),
+      TypeError,
+      "ZP_INVALID_MODEL",
+      "prepare: model must be a Sequential, got one with a forward of its own",
+    );
+  });
+});
+
 describe("a weight that cannot be quantized", () => {
   const bad = new Sequential({ fc: new Linear(tensor([[NaN, 1]])) });
   const where = /MinMaxObserver.* \(x is the weight\) \(in layer "fc", Linear\)$/;
@@ -372,6 +507,52 @@ describe("a weight that cannot be quantized", () => {
     const message =
       /^quantize: options\.groupSize .* \(x is the weight\) \(in layer "fc", Linear\)$/;
     refuses(() => quantizeDynamic(bad, groups), RangeError, "ZP_INVALID_GROUP_SIZE", message);
+  });
+});
+
+describe("a weight without values", () => {
+  const empty = new Sequential({ fc: new Linear(tensor(new Float32Array(0), [0, 3])) });
+  const observer = (chAxis) =>
+    PerChannelMinMaxObserver.withArgs({
+      dtype: "qint8",
+      qscheme: "per_channel_symmetric",
+      chAxis,
+    });
+  const dynamic = (chAxis) =>
+    new QConfig({ activation: defaultDynamicQConfig.activation, weight: observer(chAxis) });
+
+  it("needs an axis that it has", () => {
+    for (const chAxis of [-5, 2]) {
+      refuses(
+        () => quantizeDynamic(empty, dynamic(chAxis)),
+        RangeError,
+        "ZP_INVALID_OPTION",
+        `quantizeDynamic: options.chAxis must be an integer from -2 to 1, got ${chAxis} (in layer "fc", Linear)`,
+      );
+    }
+    quantizeDynamic(empty, dynamic(-2)).dispose();
+  });
+
+  it("has no SQNR, nor has an output without values, as quantizationError has none", () => {
+    const report = quantizeDynamic(empty, dynamic(0)).report(tensor([[1, 2, 3]]));
+    assert.equal(report.layers[0].weightSqnr, NaN);
+    assert.equal(report.outputSqnr, NaN);
+    assert.equal(quantizationError(new Float32Array(0), new Float32Array(0), "sqnr"), NaN);
+  });
+});
+
+describe("a model without layers", () => {
+  it("speaks of itself", async () => {
+    const none = new Sequential({});
+    for (const [name, model] of Object.entries({
+      Sequential: none,
+      PreparedModel: prepare(none, defaultQConfig),
+      QuantizedModel: quantizeDynamic(none),
+    })) {
+      const message = new RegExp(`^${name}\\.forward: x must be a tensor`);
+      refuses(() => model.forward("x"), TypeError, "ZP_INVALID_TENSOR", message);
+      await rejects(model.forwardAsync("x"), TypeError, "ZP_INVALID_TENSOR", message);
+    }
   });
 });
 
@@ -390,6 +571,7 @@ describe("calibrate", () => {
     "a batch": x,
     "a batch without a shape": new Float32Array(8),
     nothing: undefined,
+    "a text": "ab",
     "what comes later": (async function* () {})(),
   };
   for (const [what, value] of Object.entries(refused)) {
@@ -937,6 +1119,30 @@ describe("embeddings", () => {
       sameFloats(quantized.forward(indices).data, rowsOf(dequantize(quantize(table, options))));
     });
   }
+
+  it("are looked up all at once: many rows cost little more than their values", () => {
+    const [rows, columns] = [4000, 16];
+    const large = floats([rows, columns]);
+    const all = Int32Array.from({ length: rows }, (_, i) => i);
+    for (const options of [{}, { axis: 0 }, { groupSize: 4 }]) {
+      const qconfig = new QConfigMapping().setGlobal(new WeightOnlyQConfig(options));
+      const quantized = quantizeDynamic(new Sequential([new Embedding(large)]), qconfig);
+      const q = quantize(large, options);
+      const time = (work) => {
+        const times = Array.from({ length: 5 }, () => {
+          const start = performance.now();
+          work();
+          return performance.now() - start;
+        });
+        return Math.min(...times);
+      };
+      // Row by row took over 40 times as long.
+      const [asked, whole] = [() => quantized.forward(all), () => dequantize(q)].map(time);
+      assert.ok(asked < 15 * whole + 2, `${asked} ms beside ${whole} ms`);
+      sameTensor(quantized.forward(all), dequantize(q));
+      assert.deepEqual([...quantized.forward(new Int32Array(0)).shape], [0, columns]);
+    }
+  });
 
   it("refuse indices that are none", () => {
     const mapping = new QConfigMapping().setObjectType("Embedding", new WeightOnlyQConfig());

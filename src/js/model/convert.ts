@@ -107,7 +107,8 @@ export class QuantizedModel {
   }
 
   #floats(flow: Flow): Tensor {
-    return asTensor(isCodes(flow) ? runOn(this.#core, () => dequantize(flow)) : flow);
+    const floats = isCodes(flow) ? runOn(this.#core, () => dequantize(flow)) : flow;
+    return asTensor(this, floats);
   }
 
   /** Bytes of all parameters as they would be stored: codes packed, scales, biases, qparams. */
@@ -252,7 +253,7 @@ async function convertAway(
   const size = ({ layer }: PreparedStep) => (layer as Linear | Embedding).weight.data.length;
   const total = weights.reduce((sum, step) => sum + 2 * size(step), 0);
   const { workAway } = await loadForms(where);
-  return await workAway(core, conversion, total, settings);
+  return await workAway(core, conversion, total, settings, where);
 }
 
 function checkPrepared(where: string, prepared: unknown): PreparedModel {

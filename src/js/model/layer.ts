@@ -78,6 +78,22 @@ export abstract class Layer {
   }
 }
 
+/** A class of layers. */
+type LayerClass<L extends Layer> = (abstract new (...args: never) => L) & { readonly prototype: L };
+
+/** Whether a layer computes what a class does, rather than a subclass with a `forward` of its own. */
+export function computesAs<L extends Layer>(
+  layer: Layer | undefined,
+  type: LayerClass<L>,
+): layer is L {
+  return layer instanceof type && layer.forward === type.prototype.forward;
+}
+
+/** Whether a subclass has changed `forward`, and left it to the class to find a `forwardAsync` for it. */
+export function changesForward(layer: Layer, type: LayerClass<Layer>): boolean {
+  return layer.forwardAsync === type.prototype.forwardAsync && !computesAs(layer, type);
+}
+
 /** Parameters of a layer: float32 of a shape, copied. */
 function checkParameter(
   where: string,
@@ -144,18 +160,19 @@ export class Linear extends Layer {
   }
 
   /**
-   * @param x  float32 of shape [..., inFeatures]
+   * @param input  float32 of shape [..., inFeatures]
    * @returns float32 of shape [..., outFeatures]
    * @throws {RangeError} `ZP_SHAPE_MISMATCH`
    */
-  forward(x: TensorInput): Tensor {
-    return runLinear(coreOf(this), "Linear.forward", x, this.weight, this.bias);
+  forward(input: TensorInput): Tensor {
+    return runLinear(coreOf(this), "Linear.forward", input, this.weight, this.bias);
   }
 
-  override async forwardAsync(x: TensorInput, options?: AsyncOptions): Promise<Tensor> {
+  override async forwardAsync(input: TensorInput, options?: AsyncOptions): Promise<Tensor> {
+    if (changesForward(this, Linear)) return await super.forwardAsync(input, options);
     const where = "Linear.forwardAsync";
     const { settings } = checkAsyncOptions(where, options);
-    const call = checkLinear(where, x, this.weight, this.bias, undefined);
+    const call = checkLinear(where, input, this.weight, this.bias, undefined);
     return await runJob(coreOf(this), where, settings, ({ linear }, job) => linear(job, call));
   }
 
@@ -189,15 +206,17 @@ export abstract class Piecewise extends Layer {
 
 /**
  * How many axes of a shape may be cut, from the outermost on: values of different indices there have
- * nothing to do with each other. 0 or less for a shape that the layer refuses.
+ * nothing to do with each other. 0 or less for a shape that the layer refuses, and for a layer of which
+ * nothing is known.
  */
 export function freeAxes(layer: Piecewise, shape: readonly number[]): number {
   const { length } = shape;
-  if (layer instanceof Softmax) {
+  if (computesAs(layer, Elementwise)) return length;
+  if (computesAs(layer, Softmax)) {
     const axis = layer.axis < 0 ? layer.axis + length : layer.axis;
     return axis < length ? axis : 0;
   }
-  if (!(layer instanceof LayerNorm)) return length;
+  if (!computesAs(layer, LayerNorm)) return 0;
   const own = layer.normalizedShape;
   const lead = length - own.length;
   return own.every((n, i) => n === shape[lead + i]) ? lead : 0;
@@ -219,7 +238,7 @@ abstract class Elementwise extends Piecewise {
 }
 
 /**
- * max(x, 0); NaN stays NaN.
+ * max(x, 0); NaN and -0 stay what they are.
  *
  * Source: torch.nn.ReLU.
  *
@@ -229,7 +248,7 @@ export class ReLU extends Elementwise {
   static override readonly typeName = "ReLU";
 
   protected map(value: number): number {
-    return value <= 0 ? 0 : value;
+    return value < 0 ? 0 : value;
   }
 }
 

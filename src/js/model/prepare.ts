@@ -18,7 +18,7 @@ import {
 } from "../qconfig-mapping.js";
 import { INSPECT, show } from "../show.js";
 import type { Tensor } from "../tensor.js";
-import { Embedding, type Layer, Linear, ReLU } from "./layer.js";
+import { computesAs, Embedding, type Layer, Linear, ReLU } from "./layer.js";
 import {
   asTensor,
   inLayer,
@@ -55,8 +55,9 @@ export interface PreparedStep extends NamedLayer {
 }
 
 export function checkModel(where: string, model: unknown): Sequential {
-  if (model instanceof Sequential) return model;
-  throw typeError("ZP_INVALID_MODEL", `${where}: model must be a Sequential, got ${show(model)}`);
+  if (computesAs(model as Layer, Sequential)) return model as Sequential;
+  const what = model instanceof Sequential ? "one with a forward of its own" : show(model);
+  throw typeError("ZP_INVALID_MODEL", `${where}: model must be a Sequential, got ${what}`);
 }
 
 export function checkMapping(where: string, qconfig: unknown): QConfigMapping {
@@ -91,11 +92,19 @@ export function unsupported(where: string, problem: string): never {
   throw rangeError("ZP_UNSUPPORTED_QCONFIG", `${where}: ${problem}`);
 }
 
-/** What a QConfig makes of a layer. */
-function planFor(where: string, layer: Layer, qconfig: LayerQConfig): Plan {
+/**
+ * What a QConfig makes of a layer.
+ * @param isNamed  whether it is meant for this very layer
+ */
+function planFor(where: string, layer: Layer, qconfig: LayerQConfig, isNamed: boolean): Plan {
   if (qconfig === null) return { method: "float32" };
-  if (layer instanceof Embedding) return planEmbedding(where, qconfig);
-  if (!(layer instanceof Linear)) return { method: "float32" };
+  if (computesAs(layer, Embedding)) return planEmbedding(where, qconfig);
+  if (!computesAs(layer, Linear)) {
+    if (isNamed && [Linear, Embedding, Sequential].some((type) => layer instanceof type)) {
+      unsupported(where, "a layer with a forward of its own cannot be quantized");
+    }
+    return { method: "float32" };
+  }
   if (qconfig instanceof WeightOnlyQConfig) return { method: "weight-only", qconfig };
   const { activation } = qconfig;
   if (activation === null) return { method: "weight-only", qconfig };
@@ -196,6 +205,7 @@ export class PreparedModel {
   forward(x: TensorInput): Tensor {
     const watching = watch();
     return asTensor(
+      this,
       runLayers<PreparedStep, TensorInput>(this.#steps, x, (step, input) => {
         step.observers.input?.observe(input);
         const output = step.layer.forward(input);
@@ -225,7 +235,10 @@ export class PreparedModel {
       for (const observer of watching(step)) await observer.observeAsync(output, { signal });
       return output;
     };
-    return asTensor(await runLayersAsync<PreparedStep, TensorInput>(this.#steps, x, settings, run));
+    return asTensor(
+      this,
+      await runLayersAsync<PreparedStep, TensorInput>(this.#steps, x, settings, run),
+    );
   }
 
   /**
@@ -237,7 +250,8 @@ export class PreparedModel {
    */
   calibrate(batches: Iterable<TensorInput>): this {
     const { [Symbol.iterator]: iterator } = Object(batches) as Partial<Iterable<TensorInput>>;
-    if (typeof iterator !== "function" || arrayName(batches) !== undefined) {
+    const isBatch = typeof batches === "string" || arrayName(batches) !== undefined;
+    if (typeof iterator !== "function" || isBatch) {
       throw typeError(
         "ZP_INVALID_TENSOR",
         `PreparedModel.calibrate: batches must be a list of tensors, got ${show(batches)}; forward and ` +
@@ -294,8 +308,9 @@ function watch(): (step: PreparedStep) => Observer[] {
  * | a PlaceholderObserver for float32, null, or a `WeightOnlyQConfig` | quantized weights alone |
  *
  * An Embedding takes `floatQParamsWeightOnlyQConfig` or a `WeightOnlyQConfig`; all other layers stay as
- * they are, but a ReLU between static layers runs on their codes. Where floats go into a static layer
- * they are quantized by an observer of their own; that is what QuantStub is for in PyTorch.
+ * they are, those of subclasses with a `forward` of their own among them, but a ReLU between static
+ * layers runs on their codes. Where floats go into a static layer they are quantized by an observer of
+ * their own; that is what QuantStub is for in PyTorch.
  *
  * Source: torch.ao.quantization.prepare.
  *
@@ -336,16 +351,21 @@ export function planModel(
   const steps = layers.map(({ name, layer }, i) => {
     const type = layer.typeName;
     return inLayer({ name, layer }, () => {
-      const planned = planFor(where, layer, mapping.qconfigFor(name, type));
+      const planned = planFor(
+        where,
+        layer,
+        mapping.qconfigFor(name, type),
+        mapping.moduleNames.includes(name),
+      );
       if (planned.method !== "static") {
-        codesGoBy = codesGoBy && layer instanceof ReLU;
+        codesGoBy = codesGoBy && computesAs(layer, ReLU);
         return { name, layer, plan: planned, observers: {}, fused: false };
       }
       const make = () =>
         makeObserver(where, "activation", planned.qconfig.activation as ObserverSource);
       const observers = codesGoBy ? { output: make() } : { input: make(), output: make() };
       codesGoBy = true;
-      const fused = fuse && layers[i + 1]?.layer instanceof ReLU;
+      const fused = fuse && computesAs(layers[i + 1]?.layer, ReLU);
       return { name, layer, plan: planned, observers, fused };
     });
   });

@@ -1,11 +1,11 @@
 // The layers of a converted model: codes between those that compute with codes, floats elsewhere.
 
-import { asFloat32, newArray } from "../arrays.js";
+import { type ArrayConstructor, asFloat32, type NumberArray, newArray } from "../arrays.js";
 import { type AsyncSettings, runHere, runJob } from "../background.js";
 import type { Core } from "../build.js";
 import { checkTensor, type TensorInput } from "../check.js";
 import { dequantize } from "../dequantize.js";
-import { DTYPES } from "../dtype.js";
+import { type Codes, DTYPES } from "../dtype.js";
 import { runOn } from "../init.js";
 import { checkInput } from "../linear.js";
 import { PackedWeight, type WeightCodes } from "../packed-weight.js";
@@ -17,7 +17,15 @@ import { Tensor } from "../tensor.js";
 import type { Activation } from "../torch.js";
 import { quantizePerTensor } from "../torch.js";
 import { Int8Layer } from "../w8a8.js";
-import { checkIndices, coreOf, type Embedding, type Layer, type Linear, ReLU } from "./layer.js";
+import {
+  checkIndices,
+  computesAs,
+  coreOf,
+  type Embedding,
+  type Layer,
+  type Linear,
+  ReLU,
+} from "./layer.js";
 
 /** Quint8 codes with one scale, on their way from one layer to the next. */
 export type CodesFlow = TorchQuantizedTensor<"quint8", "perTensor">;
@@ -88,12 +96,12 @@ export class FloatStep extends ConvertedLayer {
   }
 
   run(flow: Flow): Flow {
-    if (isCodes(flow) && this.layer instanceof ReLU) return reluOfCodes(flow);
+    if (isCodes(flow) && computesAs(this.layer, ReLU)) return reluOfCodes(flow);
     return this.layer.forward(this.toFloats(flow));
   }
 
   override runAsync(flow: Flow, settings: AsyncSettings): Promise<Flow> {
-    if (isCodes(flow) && this.layer instanceof ReLU) return super.runAsync(flow, settings);
+    if (isCodes(flow) && computesAs(this.layer, ReLU)) return super.runAsync(flow, settings);
     return this.layer.forwardAsync(this.toFloats(flow), settings);
   }
 
@@ -340,19 +348,9 @@ export class QuantizedEmbedding extends ConvertedLayer<Embedding> {
   run(flow: Flow): Flow {
     const where = "Embedding.forward";
     const { numEmbeddings, embeddingDim } = this.layer;
-    const { data, shape, size } = checkIndices(where, this.toFloats(flow), numEmbeddings);
-    // Each row that is asked for is dequantized once.
-    const rows = new Map<number, Float32Array>();
-    const out = newArray(where, Float32Array, size * embeddingDim);
-    for (let i = 0; i < size; i++) {
-      const index = data[i];
-      let row = rows.get(index);
-      if (row === undefined) {
-        row = runOn(this.core, () => dequantize(rowOf(this.#q, index, embeddingDim))).data;
-        rows.set(index, row);
-      }
-      out.set(row, i * embeddingDim);
-    }
+    const { data, shape } = checkIndices(where, this.toFloats(flow), numEmbeddings);
+    const rows = rowsOf(where, this.#q, data, embeddingDim);
+    const { data: out } = runOn(this.core, () => dequantize(rows));
     return new Tensor(out, [...shape, embeddingDim]);
   }
 
@@ -365,29 +363,37 @@ export class QuantizedEmbedding extends ConvertedLayer<Embedding> {
   }
 }
 
-/** One row of a quantized table, quantized as it is in the table. */
-function rowOf(
-  q: QuantizedTensor | TorchQuantizedTensor,
-  row: number,
+/** Some rows of a quantized table, quantized as they are in the table. */
+function rowsOf(
+  where: string,
+  {
+    data,
+    dtype,
+    scale,
+    zeroPoint,
+    axis,
+    groupSize,
+  }: (QuantizedTensor | TorchQuantizedTensor) & { readonly groupSize?: number | undefined },
+  indices: NumberArray,
   length: number,
 ): QuantizedTensorInput {
-  const { dtype, scale, zeroPoint, axis } = q;
-  const groupSize = q instanceof TorchQuantizedTensor ? undefined : q.groupSize;
-  const common = {
-    data: q.data.subarray(row * length, (row + 1) * length),
-    shape: [1, length],
-    dtype,
+  const pick = <A extends Codes | Float32Array | Float64Array>(from: A, width: number): A => {
+    const out = newArray(where, from.constructor as ArrayConstructor<A>, indices.length * width);
+    for (let i = 0; i < indices.length; i++) {
+      const start = indices[i] * width;
+      out.set(from.subarray(start, start + width), i * width);
+    }
+    return out;
   };
+  const common = { data: pick(data, length), shape: [indices.length, length], dtype };
   if (typeof scale === "number" || typeof zeroPoint === "number") {
     return { ...common, scale, zeroPoint } as QuantizedTensorInput;
   }
-  const counted = groupSize === undefined ? 1 : length / groupSize;
-  const isOwn = groupSize !== undefined || axis === 0;
-  const [from, to] = isOwn ? [row * counted, (row + 1) * counted] : [0, scale.data.length];
-  return {
-    ...common,
-    scale: scale.data.subarray(from, to),
-    zeroPoint: zeroPoint.data.subarray(from, to),
-    ...(groupSize === undefined ? { axis } : { groupSize }),
-  } as QuantizedTensorInput;
+  const width = groupSize === undefined ? 1 : length / groupSize;
+  const [scales, zeroPoints] =
+    axis === 1
+      ? [scale.data, zeroPoint.data]
+      : [pick(scale.data, width), pick(zeroPoint.data, width)];
+  const qparams = { scale: scales, zeroPoint: zeroPoints, axis, groupSize };
+  return { ...common, ...qparams } as QuantizedTensorInput;
 }

@@ -11,7 +11,7 @@ import { INSPECT } from "../show.js";
 import type { Tensor } from "../tensor.js";
 import type { Embedding, Linear } from "./layer.js";
 import type { ConvertedLayer, Flow, LayerMethod } from "./quantized.js";
-import { asTensor, toldIn } from "./sequential.js";
+import { toldIn } from "./sequential.js";
 import { done, type Procedure, type Work } from "./work.js";
 
 /** What became of one layer. */
@@ -100,11 +100,13 @@ function decibels(sqnr: number | undefined): string {
 
 /** Sums up signal and noise of several outputs. */
 class SqnrMeter {
+  #size = 0;
   #signal = 0;
   #noise = 0;
 
   add(signal: Tensor, value: Tensor): void {
     const [a, b] = [signal.data, value.data];
+    this.#size += a.length;
     for (let i = 0; i < a.length; i++) {
       const difference = a[i] - b[i];
       this.#signal += a[i] * a[i];
@@ -112,9 +114,11 @@ class SqnrMeter {
     }
   }
 
-  /** 10 · log10(signal / noise); Infinity if there is no noise. */
+  /** As `quantizationError` has it: Infinity if there is no noise, NaN if there are no values. */
   get sqnr(): number {
-    return this.#noise === 0 ? Infinity : 10 * Math.log10(this.#signal / this.#noise);
+    return this.#noise === 0 && this.#size > 0
+      ? Infinity
+      : 10 * Math.log10(this.#signal / this.#noise);
   }
 }
 
@@ -165,7 +169,7 @@ export function* reporting(
       });
       const output = flow;
       const signal = expected[fused.has(step.name) ? index + 1 : index];
-      const compare = (): void => meters[index].add(signal, asTensor(step.toFloats(output)));
+      const compare = (): void => meters[index].add(signal, step.toFloats(output) as Tensor);
       yield* done({
         amount: 1,
         here: compare,
@@ -201,7 +205,7 @@ function* inLayer<T>(step: ConvertedLayer, work: Work<T>): Procedure<T> {
 function* weightSqnr(core: Core, step: ConvertedLayer): Procedure<number | undefined> {
   const { q } = step.parts;
   if (q === undefined) return undefined;
-  if (!hasCodes(step)) return Infinity;
+  if (!hasCodes(step)) return NaN;
   const { weight } = step.layer as Linear | Embedding;
   const values = yield* done({
     amount: 1,

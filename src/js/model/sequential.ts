@@ -10,7 +10,7 @@ import { checkTensor, isPlainObject, type TensorInput } from "../check.js";
 import { typeError, type ZeropointError } from "../errors.js";
 import { show } from "../show.js";
 import { copyTensor, Tensor } from "../tensor.js";
-import { checkLayer, Layer } from "./layer.js";
+import { changesForward, checkLayer, computesAs, Layer } from "./layer.js";
 
 /** A layer, or a function from tensor to tensor that serves as one. */
 export type LayerLike = Layer | ((x: Tensor) => TensorInput);
@@ -78,10 +78,13 @@ export class Sequential extends Layer {
     });
   }
 
-  /** All layers with their names, those of inner models in their place. */
+  /**
+   * All layers with their names, those of inner models in their place. A model of a subclass with a
+   * `forward` of its own is one layer, which stays float32.
+   */
   get layers(): readonly NamedLayer[] {
     return this.#children.flatMap(({ name, layer }) =>
-      layer instanceof Sequential
+      computesAs(layer, Sequential)
         ? layer.layers.map((inner) => ({ name: `${name}.${inner.name}`, layer: inner.layer }))
         : [{ name, layer }],
     );
@@ -94,7 +97,8 @@ export class Sequential extends Layer {
    * @throws what a layer throws, with the layer's name at the end of the message
    */
   forward(x: TensorInput): Tensor {
-    return asTensor(runLayers(this.layers, x, ({ layer }, input) => layer.forward(input)));
+    const y = runLayers(this.layers, x, ({ layer }, input) => layer.forward(input));
+    return asTensor(this, y);
   }
 
   /**
@@ -109,8 +113,10 @@ export class Sequential extends Layer {
    * @example const y = await model.forwardAsync(x, { signal: AbortSignal.timeout(1000) });
    */
   override async forwardAsync(x: TensorInput, options?: AsyncOptions): Promise<Tensor> {
+    if (changesForward(this, Sequential)) return await super.forwardAsync(x, options);
     const { settings } = checkAsyncOptions("Sequential.forwardAsync", options);
     return asTensor(
+      this,
       await runLayersAsync(this.layers, x as TensorInput, settings, ({ layer }, input, own) =>
         layer.forwardAsync(input, own),
       ),
@@ -131,9 +137,9 @@ export class Sequential extends Layer {
 }
 
 /** What the last layer gives; a model without layers gives its input. */
-export function asTensor(x: TensorInput): Tensor {
+export function asTensor(model: { readonly typeName: string }, x: TensorInput): Tensor {
   if (x instanceof Tensor) return x;
-  const where = "Sequential.forward";
+  const where = `${model.typeName}.forward`;
   return copyTensor(where, checkTensor(where, "x", x));
 }
 

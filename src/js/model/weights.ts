@@ -3,6 +3,7 @@
 import { chooseQParamsAsync, quantizeAsync } from "../async.js";
 import { runJob } from "../background.js";
 import type { Core } from "../build.js";
+import { checkInteger } from "../check.js";
 import { type Codes, DTYPES } from "../dtype.js";
 import { runOn } from "../init.js";
 import { type ObservedQParams, UniformObserver } from "../observer.js";
@@ -120,9 +121,10 @@ export function* observedWeight(
   if (!qscheme.startsWith("per_channel")) {
     return yield* quantized(where, core, checkPerTensor(where, weight, scale, zeroPoint, dtype));
   }
-  const axis = (observer as UniformObserver & { chAxis: number }).chAxis;
-  const channel = axis < 0 ? axis + 2 : axis;
-  // Weights without values leave the observer unobserved, with a single scale.
+  const { chAxis } = observer as UniformObserver & { chAxis: number };
+  // Of weights without values the observer has seen nothing: not its axis, and it has a single scale.
+  checkInteger(where, "options.chAxis", chAxis, 0, -2, 1);
+  const channel = chAxis < 0 ? chAxis + 2 : chAxis;
   const count = weight.shape[channel];
   const scales = scale.data.length === count ? scale : new Float32Array(count).fill(1);
   const zeros = zeroPoint.data.length === count ? zeroPoint.data : new Int32Array(count);
