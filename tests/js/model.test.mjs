@@ -13,6 +13,7 @@ import {
   defaultQATQConfig,
   defaultQConfig,
   defaultQuint8WeightQConfig,
+  defaultWeightObserver,
   dequantize,
   Embedding,
   float16DynamicQConfig,
@@ -913,6 +914,26 @@ describe("static layers", () => {
     );
   });
 
+  it("refuse zero points that are no codes, and say whose they are", () => {
+    const activation = MinMaxObserver.withArgs({ quantMin: 0, quantMax: 1000 });
+    const qconfig = new QConfig({ activation, weight: defaultWeightObserver });
+    const model = new Sequential(new Linear(tensor([[-1, -2]])));
+    refuses(
+      () => convert(prepare(model, qconfig).calibrate([tensor([[1, 1]])])),
+      RangeError,
+      "ZP_INVALID_ZERO_POINT",
+      /zero point of this layer's output must be from 0 to 255, got 1000 of MinMaxObserver.*layer "0"/,
+    );
+  });
+
+  it("of a Linear and its ReLU observe every batch twice, as PyTorch's fused modules do", () => {
+    const activation = MovingAverageMinMaxObserver.withArgs({ averagingConstant: 0.5 });
+    const qconfig = new QConfig({ activation, weight: defaultWeightObserver });
+    const model = new Sequential(new Linear(tensor([[1]])), new ReLU());
+    const prepared = prepare(model, qconfig).calibrate([1, 2, 3].map((x) => tensor([[x]])));
+    assert.equal(prepared.observers[0].output.maxVal.data[0], 2.6875);
+  });
+
   it("come out alike for every observer that chooses well", () => {
     for (const activation of [
       MinMaxObserver,
@@ -1093,8 +1114,23 @@ describe("embeddings", () => {
     const q = quantizePerChannel(table, scale, zeroPoint, 0, "quint8");
     const y = quantized.forward(indices);
     assert.deepEqual([...y.shape], [2, 2, 8]);
-    sameFloats(y.data, rowsOf(dequantize(q)));
+    const expected = Float32Array.from(q.data, (code, i) => {
+      const row = Math.floor(i / 8);
+      return scale.data[row] * code - Math.fround(scale.data[row] * zeroPoint.data[row]);
+    });
+    sameFloats(y.data, rowsOf({ data: expected }));
     assert.equal(quantized.sizeInBytes, 48 + 6 * 8);
+  });
+
+  it("of 8 bits come out with the bits of torch.ops.quantized.embedding_byte", () => {
+    const model = new Sequential(new Embedding(tensor([[0.1, 0.2, 0.35, 1.07]])));
+    const mapping = new QConfigMapping().setGlobal(floatQParamsWeightOnlyQConfig);
+    const { data } = quantizeDynamic(model, mapping).forward(tensor([0]));
+    // dequantize() of the same weight gives 0.1989019513130188 and 0.35105881094932556.
+    const expected = [
+      0.10000000149011612, 0.19890196621418, 0.35105884075164795, 1.0700000524520874,
+    ];
+    assert.deepEqual([...data], expected);
   });
 
   it("in 4 bits use 16 codes", () => {

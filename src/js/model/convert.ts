@@ -349,7 +349,15 @@ function activationOf(where: string, role: string, observer: Observer): Activati
   }
   const shift = dtype === "qint8" ? 128 : 0;
   checkScale(where, `the scale of this layer's ${role}`, scale.data[0]);
-  return { scale: scale.data[0], zeroPoint: zeroPoint.data[0] + shift };
+  const [zero] = zeroPoint.data;
+  if (!(zero >= -shift && zero <= 255 - shift)) {
+    throw rangeError(
+      "ZP_INVALID_ZERO_POINT",
+      `${where}: the zero point of this layer's ${role} must be from ${-shift} to ${255 - shift}, got ` +
+        `${zero} of ${observer}`,
+    );
+  }
+  return { scale: scale.data[0], zeroPoint: zero + shift };
 }
 
 /**

@@ -1,6 +1,6 @@
 // The layers that a model is made of, in float32.
 
-import { newArray } from "../arrays.js";
+import { checkStillThere, newArray } from "../arrays.js";
 import {
   type AsyncOptions,
   checkAsyncOptions,
@@ -411,6 +411,9 @@ export class LayerNorm extends Piecewise {
     const result = copyTensor(where, checked);
     const { data } = result;
     const count = sizeOf(own);
+    for (const each of [this.weight, this.bias]) {
+      if (each !== undefined) checkStillThere(where, each.data, count);
+    }
     for (let start = 0; start < data.length; start += count) {
       this.#normalize(data.subarray(start, start + count));
     }
@@ -506,6 +509,7 @@ export class Embedding extends Layer {
     const where = "Embedding.forward";
     const { data, shape, size } = checkIndices(where, x, this.numEmbeddings);
     const { embeddingDim, weight } = this;
+    checkStillThere(where, weight.data, this.numEmbeddings * embeddingDim);
     const out = newArray(where, Float32Array, size * embeddingDim);
     for (let i = 0; i < size; i++) {
       const start = data[i] * embeddingDim;
@@ -551,7 +555,10 @@ export class FunctionLayer extends Layer {
 /** A layer, or a function that serves as one. @throws {TypeError} `ZP_INVALID_MODEL` */
 export function checkLayer(where: string, argument: string, value: unknown): Layer {
   if (value instanceof Layer) return value;
-  if (typeof value === "function" && !/^class\b/.test(Function.prototype.toString.call(value))) {
+  // An instance's own classes do not show what they are.
+  const isClass = (made: { readonly prototype?: unknown }): boolean =>
+    made.prototype instanceof Layer || /^class\b/.test(Function.prototype.toString.call(made));
+  if (typeof value === "function" && !isClass(value)) {
     return new FunctionLayer(value as (x: Tensor) => TensorInput);
   }
   const hint = typeof value === "function" ? "a class; new makes a layer of it" : show(value);

@@ -289,7 +289,8 @@ export class PreparedModel {
 function watch(): (step: PreparedStep) => Observer[] {
   let waiting: Observer | undefined;
   return ({ observers, fused }) => {
-    const watching = [waiting, fused ? undefined : observers.output];
+    // A fused module of PyTorch's has its observer among its layers, and calls it once more afterwards.
+    const watching = [waiting, waiting, fused ? undefined : observers.output];
     waiting = fused ? observers.output : undefined;
     return watching.filter((observer) => observer !== undefined);
   };

@@ -324,6 +324,7 @@ function storedBytes({ data, dtype, scale, zeroPoint }: QuantizedTensor, bits: n
 /** A table whose rows are dequantized when they are looked up. */
 export class QuantizedEmbedding extends ConvertedLayer<Embedding> {
   readonly #q: QuantizedTensor | TorchQuantizedTensor;
+  readonly #bits: number;
   readonly #text: string;
 
   /** @param bits  of a code, where they are fewer than the dtype's */
@@ -340,6 +341,7 @@ export class QuantizedEmbedding extends ConvertedLayer<Embedding> {
       : storedBytes(q, bits);
     super(coreOf(layer), { name, layer, method: "weight-only", sizeInBytes, q });
     this.#q = q;
+    this.#bits = bits;
     this.#text = isTorch
       ? `dtype=torch.${bits === 4 ? "quint4x2" : q.dtype}, qscheme=torch.${q.qscheme}`
       : qparamsText(q);
@@ -349,8 +351,11 @@ export class QuantizedEmbedding extends ConvertedLayer<Embedding> {
     const where = "Embedding.forward";
     const { numEmbeddings, embeddingDim } = this.layer;
     const { data, shape } = checkIndices(where, this.toFloats(flow), numEmbeddings);
-    const rows = rowsOf(where, this.#q, data, embeddingDim);
-    const { data: out } = runOn(this.core, () => dequantize(rows));
+    const q = this.#q;
+    const out =
+      q instanceof TorchQuantizedTensor && this.#bits === 8
+        ? lookUpBytes(where, q, data, embeddingDim)
+        : runOn(this.core, () => dequantize(rowsOf(where, q, data, embeddingDim))).data;
     return new Tensor(out, [...shape, embeddingDim]);
   }
 
@@ -361,6 +366,29 @@ export class QuantizedEmbedding extends ConvertedLayer<Embedding> {
       `${this.#text})`
     );
   }
+}
+
+/**
+ * Some rows of a table of bytes with a float scale and zero point each, as
+ * torch.ops.quantized.embedding_byte has them: scale · code + bias, rounded once, where the bias is
+ * -scale · zeroPoint, rounded.
+ */
+function lookUpBytes(
+  where: string,
+  { data, scale, zeroPoint }: TorchQuantizedTensor,
+  indices: NumberArray,
+  length: number,
+): Float32Array {
+  const [scales, zeroPoints] = [scale, zeroPoint].map((each) => (each as Tensor).data);
+  const out = newArray(where, Float32Array, indices.length * length);
+  for (let i = 0, at = 0; i < indices.length; i++) {
+    const row = indices[i];
+    const bias = -Math.fround(scales[row] * zeroPoints[row]);
+    const end = (row + 1) * length;
+    // Rounded as out holds it: before that double precision has all digits.
+    for (let code = row * length; code < end; code++) out[at++] = scales[row] * data[code] + bias;
+  }
+  return out;
 }
 
 /** Some rows of a quantized table, quantized as they are in the table. */

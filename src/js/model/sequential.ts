@@ -5,6 +5,7 @@ import {
   type AsyncSettings,
   checkAsyncOptions,
   type Progress,
+  throwIfAborted,
 } from "../background.js";
 import { checkTensor, isPlainObject, type TensorInput } from "../check.js";
 import { typeError, type ZeropointError } from "../errors.js";
@@ -181,6 +182,7 @@ export async function runLayersAsync<Step extends NamedLayer, Value>(
   { signal, onProgress }: AsyncSettings,
   run: (step: Step, input: Value, own: AsyncSettings) => Promise<Value>,
 ): Promise<Value> {
+  throwIfAborted(signal);
   const total = steps.length;
   let value = x;
   for (const [index, step] of steps.entries()) {
