@@ -7,6 +7,9 @@ const LONGEST = 48;
 /** The method that Node, Deno and Bun print an object with. */
 export const INSPECT = Symbol.for("nodejs.util.inspect.custom");
 
+/** What layers and models of this copy of the library have, which a page may have loaded twice. */
+export const OWN = Symbol();
+
 /** What kind of object something is, one of another realm too: "Object", "Map", "Promise". */
 export const kindOf = (value: unknown): string =>
   Object.prototype.toString.call(value).slice(8, -1);
@@ -40,7 +43,11 @@ function describe(value: unknown): string {
   if (kind !== "Object") return withArticle(kind);
   // A layer: minified, its class may have any name.
   const { typeName } = value as { readonly typeName?: unknown };
-  if (typeof typeName === "string") return withArticle(typeName);
+  if (typeof typeName === "string") {
+    return (
+      withArticle(typeName) + (OWN in value ? "" : " that this copy of zeropoint did not make")
+    );
+  }
   const keys = Object.keys(value);
   if (keys.length === 0) return "an empty object";
   if (keys[0] === "0") return "an object as JSON makes of typed arrays";

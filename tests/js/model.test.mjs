@@ -926,6 +926,16 @@ describe("static layers", () => {
     );
   });
 
+  it("know models and layers of another copy of the library, as a page may load it twice", () => {
+    const other = { typeName: "Sequential", forward: (x) => x };
+    const got = "got a Sequential that this copy of zeropoint did not make";
+    const refused = (work, message) => refuses(work, TypeError, "ZP_INVALID_MODEL", message);
+    refused(() => prepare(other, defaultQConfig), `prepare: model must be a Sequential, ${got}`);
+    refused(() => new Sequential([other]), new RegExp(`layers\\[0\\] must be a layer .*, ${got}$`));
+    const own = prepare(new Sequential(), defaultQConfig);
+    refused(() => prepare(own, defaultQConfig), /must be a Sequential, got a PreparedModel$/);
+  });
+
   it("of a Linear and its ReLU observe every batch twice, as PyTorch's fused modules do", () => {
     const activation = MovingAverageMinMaxObserver.withArgs({ averagingConstant: 0.5 });
     const qconfig = new QConfig({ activation, weight: defaultWeightObserver });

@@ -19,7 +19,7 @@ import { type Observer, UniformObserver } from "../observer.js";
 import { defaultDynamicQConfig } from "../qconfig.js";
 import { QConfigMapping, WeightOnlyQConfig } from "../qconfig-mapping.js";
 import { checkScale } from "../qparams.js";
-import { INSPECT, show } from "../show.js";
+import { INSPECT, OWN, show } from "../show.js";
 import type { Tensor } from "../tensor.js";
 import type { Activation } from "../torch.js";
 import { Embedding, Linear } from "./layer.js";
@@ -176,6 +176,11 @@ export class QuantizedModel {
   /** @internal */
   get typeName(): string {
     return "QuantizedModel";
+  }
+
+  /** @internal */
+  get [OWN](): true {
+    return true;
   }
 
   /** @internal */

@@ -26,7 +26,7 @@ import { rangeError, typeError } from "../errors.js";
 import { activeCore } from "../init.js";
 import { checkLinear, checkMatrix, runLinear } from "../linear.js";
 import { floatRepr } from "../python-repr.js";
-import { INSPECT, show, showShape } from "../show.js";
+import { INSPECT, OWN, show, showShape } from "../show.js";
 import { copyTensor, Tensor } from "../tensor.js";
 
 /** One step of a model: from a tensor to a tensor. */
@@ -37,6 +37,11 @@ export abstract class Layer {
   /** What `QConfigMapping.setObjectType` calls layers like this one. */
   get typeName(): string {
     return (this.constructor as typeof Layer).typeName;
+  }
+
+  /** @internal */
+  get [OWN](): true {
+    return true;
   }
 
   /** Computes the layer's output. */

@@ -16,7 +16,7 @@ import {
   QConfigMapping,
   WeightOnlyQConfig,
 } from "../qconfig-mapping.js";
-import { INSPECT, show } from "../show.js";
+import { INSPECT, OWN, show } from "../show.js";
 import type { Tensor } from "../tensor.js";
 import { computesAs, Embedding, type Layer, Linear, ReLU } from "./layer.js";
 import {
@@ -277,6 +277,11 @@ export class PreparedModel {
   /** @internal */
   get typeName(): string {
     return "PreparedModel";
+  }
+
+  /** @internal */
+  get [OWN](): true {
+    return true;
   }
 
   /** @internal */
