@@ -68,8 +68,8 @@ export interface ObservedQParams {
 export interface UniformObserverOptions {
   /** Default: `"quint8"`. */
   dtype?: ObserverDType | undefined;
-  /** Default: `"per_tensor_affine"`, or `"per_channel_affine"` per channel. */
-  qscheme?: QScheme | undefined;
+  /** Default: `"per_tensor_affine"`. */
+  qscheme?: Extract<QScheme, `per_tensor_${string}`> | undefined;
   /** Use half the codes of 8 bits, as some int8 kernels need. Default: false. */
   reduceRange?: boolean | undefined;
   /** The smallest code, together with `quantMax`; alone it is ignored, as in PyTorch. */
@@ -94,15 +94,17 @@ export interface MovingAverageObserverOptions extends UniformObserverOptions {
 }
 
 /** What the per-channel observers take. */
-export interface PerChannelObserverOptions extends UniformObserverOptions {
+export interface PerChannelObserverOptions extends Omit<UniformObserverOptions, "qscheme"> {
+  /** Default: `"per_channel_affine"`. */
+  qscheme?: Extract<QScheme, `per_channel_${string}`> | undefined;
   /** The axis of the channels; negative counts from the end. Default: 0. */
   chAxis?: number | undefined;
 }
 
 /** What `MovingAveragePerChannelMinMaxObserver` takes. */
 export interface MovingAveragePerChannelObserverOptions
-  extends MovingAverageObserverOptions,
-    PerChannelObserverOptions {}
+  extends PerChannelObserverOptions,
+    Pick<MovingAverageObserverOptions, "averagingConstant"> {}
 
 /** A number as JSON can hold it: it has no infinities, no NaN and no -0. */
 export type JSONNumber = number | "Infinity" | "-Infinity" | "NaN" | "-0";

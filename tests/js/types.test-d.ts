@@ -28,6 +28,7 @@ import {
   linearAsync,
   type Metric,
   MinMaxObserver,
+  PerChannelMinMaxObserver,
   type PreparedModel,
   type Progress,
   pack,
@@ -321,3 +322,19 @@ dequantize(quantizeAsync(x));
 same<QConfig>()(predefinedQConfigs.default_qconfig);
 // @ts-expect-error: no such name
 predefinedQConfigs.default_qconfi;
+// @ts-expect-error: a qscheme of the other observers
+new MinMaxObserver({ qscheme: "per_channel_affine" });
+// @ts-expect-error: and the other way round
+PerChannelMinMaxObserver.withArgs({ qscheme: "per_tensor_symmetric" });
+class Scale {
+  readonly typeName = "Scale";
+  readonly sizeInBytes = 4;
+  forward(input: TensorInput): Tensor {
+    return dequantize(quantize(input));
+  }
+  async forwardAsync(input: TensorInput): Promise<Tensor> {
+    return this.forward(input);
+  }
+}
+// @ts-expect-error: looks like a layer and is none
+new Sequential({ scale: new Scale() });

@@ -33,6 +33,8 @@ import { copyTensor, Tensor } from "../tensor.js";
 export abstract class Layer {
   /** What `QConfigMapping.setObjectType` calls layers of this class. */
   static readonly typeName: string = "Layer";
+  /** Types alone: what merely looks like a layer is none. */
+  declare private readonly layer: never;
 
   /** What `QConfigMapping.setObjectType` calls layers like this one. */
   get typeName(): string {
