@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { createContext, runInContext } from "node:vm";
 import { findMisfit, newArray, overlap } from "../../dist/arrays.js";
 import { checkNested, checkOptions, checkShape, checkTensor } from "../../dist/check.js";
-import { show, showShape } from "../../dist/show.js";
+import { OWN, show, showShape } from "../../dist/show.js";
 import { DTYPES, refuses } from "./support.mjs";
 
 const otherRealm = createContext();
@@ -386,7 +386,8 @@ describe("show", () => {
     [{ a: 1, b: 2 }, "an object with a, b"],
     [Promise.resolve(1), "a Promise: is await missing?"],
     [JSON.parse(JSON.stringify(Int8Array.of(7, 8))), "an object as JSON makes of typed arrays"],
-    [{ typeName: "Embedding" }, "an Embedding"],
+    [{ typeName: "Embedding", [OWN]: true }, "an Embedding"],
+    [{ typeName: "ReLU" }, "a ReLU that this copy of zeropoint did not make"],
     [{}, "an empty object"],
     [Object.create(null), "an empty object"],
     [revoked.proxy, "an object"],
