@@ -150,10 +150,10 @@ describe("zeropoint/slim", () => {
       `${site}/page/baseline.wasm`,
       /could not be loaded: .*page\/baseline\.wasm answers with text\/html, not with WebAssembly$/,
     );
-    await fails(
-      "http://localhost:1/none.wasm",
-      /could not be loaded: http:\/\/localhost:1\/none\.wasm: /,
-    );
+    // A page under a strict policy must not ask for such an address.
+    if (globalThis.process !== undefined) {
+      await fails("http://localhost:1/x.wasm", /not be loaded: http:\/\/localhost:1\/x\.wasm: /);
+    }
     await fails(() => fetch(`${site}/missing/x`), /"baseline" build could not .* answers 404/);
     await fails(Promise.reject(new Error("no net")), /could not be loaded: no net$/);
     await fails(new Uint8Array(3), /options\.wasm could not be loaded/);

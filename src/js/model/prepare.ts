@@ -163,7 +163,8 @@ function planEmbedding(where: string, qconfig: QConfig | WeightOnlyQConfig): Pla
 export interface PrepareOptions {
   /**
    * Whether a ReLU right after a static Linear becomes part of it, as `fuse_modules` does in PyTorch:
-   * no codes are then spent on values that it cuts off. Default: true.
+   * no codes are then spent on values that it cuts off. Its observer sees every batch twice, as the
+   * one of a fused module does there, which a moving average shows. Default: true.
    */
   fuse?: boolean | undefined;
 }
