@@ -75,7 +75,7 @@ struct PanelParts {
   const float* largest;
   const float* ordinary;
 
-  [[gnu::noinline]] PanelParts(const Panels& w, std::size_t panel)
+  PanelParts(const Panels& w, std::size_t panel)
       : codes(w.codes + panel * w.bytes()),
         scales(w.scales + panel * w.groups() * kPanel),
         zero_points(w.affine ? w.zero_points + panel * w.groups() * kPanel : nullptr),
@@ -187,16 +187,6 @@ void finish_tile(const PanelProduct& product, const PanelParts& parts, std::size
     }
     if (product.bias != nullptr) results[i] += static_cast<double>(product.bias[column + i]);
     out[i] = static_cast<float>(results[i]);
-  }
-}
-
-// All results of a panel, from their sums.
-[[gnu::noinline]] void finish_panel(const PanelProduct& product, const PanelParts& parts,
-                                    std::size_t panel, const Doubles (*totals)[2]) {
-  for (std::size_t row = 0; row < product.rows; ++row) {
-    for (std::size_t tile = 0; tile < 2; ++tile) {
-      finish_tile(product, parts, panel, tile, row, totals[row][tile]);
-    }
   }
 }
 
@@ -435,98 +425,12 @@ void multiply_panel(const PanelProduct& product, std::size_t panel, const PanelP
   const v128_t zero = opaque(wasm_f64x2_splat(0.0));
   std::fill_n(&totals[0][0], product.rows * 2, Doubles{zero, zero});
   multiply(product, parts, totals);
-  finish_panel(product, parts, panel, totals);
-}
-
-#if ZEROPOINT_RELAXED
-// ---- a single row of digits times three panels
-
-// The row's four lines times both tiles of a panel and one of another: twelve sums hide the latency
-// of the dot, where the eight of a panel alone do not on every processor. That leaves three
-// registers: for digits, for codes of the first tile, and for those of the others, which are read
-// once more for every second line. Compilers would read them ahead, so every dot keeps its place.
-// @param single  codes of the other panel's tile
-// @param pair_sums, single_sums  [line][8], the latter from the tile's place on
-void multiply_three_tiles(const std::uint8_t* pair, const std::uint8_t* single, std::size_t steps,
-                          const std::uint8_t* x, std::int32_t* pair_sums,
-                          std::int32_t* single_sums) {
-  constexpr std::size_t kLines = 4;
-  v128_t acc[3][kLines];
-  std::fill_n(&acc[0][0], 3 * kLines, wasm_i32x4_splat(0));
-  const std::uint8_t* const end = pair + steps * 32;
-  while (pair != end) {
-    v128_t digits;
-    const auto read_digits = [&](std::size_t line) {
-      digits = wasm_v128_load32_splat(x + line * kStepInputs);
-    };
-    const v128_t first = wasm_v128_load(pair);
-    v128_t other;
-    const auto read_second = [&] { return other = wasm_v128_load(pair + 16); };
-    const auto read_third = [&] { return other = wasm_v128_load(single); };
-    const auto add = [&](std::size_t tile, std::size_t line, v128_t codes) {
-      acc[tile][line] = dot_i8x16_i7x16_add(codes, digits, acc[tile][line]);
-      keep_place(acc[tile][line], pair, single, x);
-    };
-    read_digits(0), add(0, 0, first), add(1, 0, read_second()), add(2, 0, read_third());
-    read_digits(1), add(2, 1, other), add(0, 1, first), add(1, 1, read_second());
-    read_digits(2), add(1, 2, other), add(0, 2, first), add(2, 2, read_third());
-    read_digits(3), add(2, 3, other), add(0, 3, first), add(1, 3, read_second());
-    pair = ahead(pair, 32);
-    single = ahead(single, 32);
-    x = ahead(x, kLines * kStepInputs);
-  }
-  for (std::size_t line = 0; line < kLines; ++line) {
-    wasm_v128_store(pair_sums + line * kPanel, acc[0][line]);
-    wasm_v128_store(pair_sums + line * kPanel + kTile, acc[1][line]);
-    wasm_v128_store(single_sums + line * kPanel, acc[2][line]);
-  }
-}
-
-[[gnu::noinline]] void add_chunk_of_row(const PanelProduct& product, const PanelParts& parts,
-                                        std::size_t chunk, std::size_t group,
-                                        const std::int32_t* sums, Doubles (&totals)[2]) {
-  const ChunkScales scales(product.panels, parts, chunk, group, false);
-  add_sums<SevenBitDigits<4>>(scales, sums, product.sums[chunk], totals);
-}
-
-// The fewest inputs of a chunk for which it pays that sums go through memory after it.
-constexpr std::size_t kLongChunk = 256;
-
-bool takes_three_panels(const PanelProduct& product, Digits format) {
-  const Panels& w = product.panels;
-  return format == Digits::kI7 && product.rows == 1 && w.bits == 8 && w.group >= kLongChunk;
-}
-
-// The one in the middle goes with each of the others in turn, chunk by chunk, so that the second
-// time it comes from the first-level cache.
-void multiply_three_panels(const PanelProduct& product, std::size_t panel) {
-  using Format = SevenBitDigits<4>;
-  // From memory, so that it stays a function of its own, which needs every register.
-  static decltype(multiply_three_tiles)* const volatile function = multiply_three_tiles;
-  auto* const multiply = function;
-  const Panels& w = product.panels;
-  const PanelParts parts[3] = {{w, panel}, {w, panel + 1}, {w, panel + 2}};
-  const v128_t zero = opaque(wasm_f64x2_splat(0.0));
-  Doubles totals[3][2];
-  std::fill_n(&totals[0][0], 6, Doubles{zero, zero});
-  const std::uint8_t* x = product.digits;
-  std::size_t chunk = 0;
-  std::size_t at = 0;
-  for_chunks(w.k, w.group, [&](std::size_t, std::size_t inputs, std::size_t group) {
-    const std::size_t steps = steps_of(inputs, 8);
-    std::int32_t sums[3][Format::kSums * kPanel];
-    multiply(parts[0].codes + at, parts[1].codes + at, steps, x, sums[0], sums[1]);
-    multiply(parts[2].codes + at, parts[1].codes + at + 16, steps, x, sums[2], sums[1] + kTile);
-    for (std::size_t i = 0; i < 3; ++i) {
-      add_chunk_of_row(product, parts[i], chunk, group, sums[i], totals[i]);
+  for (std::size_t row = 0; row < product.rows; ++row) {
+    for (std::size_t tile = 0; tile < 2; ++tile) {
+      finish_tile(product, parts, panel, tile, row, totals[row][tile]);
     }
-    ++chunk;
-    x += steps * Format::kStepBytes;
-    at += steps * 32;
-  });
-  for (std::size_t i = 0; i < 3; ++i) finish_panel(product, parts[i], panel + i, &totals[i]);
+  }
 }
-#endif
 
 // multiply_panel for a format that this build has.
 auto multiply_panel_of([[maybe_unused]] Digits format)
@@ -547,13 +451,7 @@ auto multiply_panel_of([[maybe_unused]] Digits format)
 void multiply_panels(const PanelProduct& product, Digits format, std::size_t first,
                      std::size_t last) {
   const auto multiply = multiply_panel_of(format);
-  std::size_t panel = first;
-#if ZEROPOINT_RELAXED
-  if (takes_three_panels(product, format)) {
-    for (; panel + 3 <= last; panel += 3) multiply_three_panels(product, panel);
-  }
-#endif
-  for (; panel < last; ++panel) {
+  for (std::size_t panel = first; panel < last; ++panel) {
     multiply(product, panel, PanelParts(product.panels, panel));
   }
 }

@@ -33,15 +33,6 @@ inline const std::uint8_t* ahead(const std::uint8_t* p, std::size_t bytes) {
   return p;
 }
 
-/// Has the compiler compute `v` before it reads more of what the pointers point to.
-inline void keep_place([[maybe_unused]] v128_t& v, [[maybe_unused]] const std::uint8_t*& a,
-                       [[maybe_unused]] const std::uint8_t*& b,
-                       [[maybe_unused]] const std::uint8_t*& c) {
-#if defined(__wasm__)
-  __asm__ volatile("" : "+r"(v), "+r"(a), "+r"(b), "+r"(c));
-#endif
-}
-
 /// kBits in every lane, read from memory, so that it stays in a register: a vector that they know,
 /// engines make anew at every use.
 template <std::int32_t kBits>

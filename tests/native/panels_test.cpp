@@ -663,27 +663,5 @@ TEST(MultiplyPanels, MatchesTheReferenceForEveryNumberOfRows) {
   }
 }
 
-// Of digits of seven bits; what is left of panels by three is multiplied one by one.
-TEST(MultiplyPanels, MatchesTheReferenceForThreePanelsAndASingleRow) {
-  Random random(132);
-  std::size_t ways[3] = {};
-  for (const std::size_t n : {17U, 24U, 30U, 48U, 57U}) {
-    for (const auto& [k, group] : {std::pair{256U, 0U}, {259U, 0U}, {2100U, 0U}, {768U, 256U}}) {
-      for (const bool affine : {false, true}) {
-        for (const Scales form : {Scales::kPerTensor, Scales::kPerOutput, Scales::kPerInput}) {
-          SCOPED_TRACE(::testing::Message()
-                       << n << " x " << k << ", form " << static_cast<int>(form) << ", affine "
-                       << affine << ", group " << group);
-          const PackedLayer layer(n, k, 8, group == 0 ? form : Scales::kPerGroup, group, affine,
-                                  random);
-          const auto row = row_for(layer, random.below(kRowKinds), random);
-          const std::vector<float> bias = random.uniforms(n, -1, 1);
-          expect_products(layer, {row}, bias, static_cast<double>(k) * 0x1p-24, ways);
-        }
-      }
-    }
-  }
-}
-
 }  // namespace
 }  // namespace zeropoint
