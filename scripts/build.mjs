@@ -13,11 +13,15 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join, resolve } from "node:path";
+import { alone } from "./alone.mjs";
 import { embedBuilds } from "./embed.mjs";
 import { capture, Failure, root, run, runAsScript, step } from "./run.mjs";
 import { setUp } from "./setup.mjs";
 
 const dist = join(root, "dist");
+
+/** A step that writes what others read and write. */
+const build = (title, work) => step(title, () => alone(work));
 
 /** Configures a CMake preset if need be: afresh if its compiler or the presets have changed. */
 async function configure(preset, { env = {}, identity = "" } = {}) {
@@ -33,7 +37,7 @@ async function configure(preset, { env = {}, identity = "" } = {}) {
 
 /** The core: C++ to the four builds in dist/core. */
 export function buildCore(emscripten) {
-  return step("Core (WebAssembly)", async () => {
+  return build("Core (WebAssembly)", async () => {
     await configure("wasm", emscripten);
     await run("cmake", ["--build", "--preset", "wasm"], { env: emscripten.env });
     embedBuilds(join(root, "build", "wasm"), join(dist, "core"));
@@ -42,7 +46,7 @@ export function buildCore(emscripten) {
 
 /** The package: TypeScript to ES modules and their types in dist/. */
 export function buildJs() {
-  return step("JavaScript", async () => {
+  return build("JavaScript", async () => {
     const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
     const built = capture(process.execPath, [tsc, "-p", "tsconfig.json", "--listEmittedFiles"]);
     const lines = built.stdout.split(/\r?\n/).filter(Boolean);
@@ -58,9 +62,9 @@ export function buildJs() {
 /** Makes one file of the asynchronous functions' worker: webpack copies it as it is, alone. */
 async function bundleWorker() {
   // Not before it is sure to be installed.
-  const { build } = await import("esbuild");
+  const esbuild = await import("esbuild");
   const worker = join(dist, "async-worker.js");
-  await build({
+  await esbuild.build({
     entryPoints: [worker],
     outfile: worker,
     allowOverwrite: true,
@@ -84,7 +88,7 @@ function removeStale(emitted, folder = dist) {
 
 /** The page: web/ and the package in dist/web/, and the API reference in dist/web/api/. */
 export function buildPage() {
-  return step("Page", async () => {
+  return build("Page", async () => {
     const vite = join(root, "node_modules", "vite", "bin", "vite.js");
     await run(process.execPath, [vite, "build", "--config", "web/vite.config.mjs"]);
     cpSync(await buildApiPages(), join(dist, "web", "api"), { recursive: true });
@@ -128,14 +132,14 @@ function filesIn(name) {
 
 /** The native library and its tests, by a preset's name. */
 export function buildNative(preset) {
-  return step(`Native build (${preset})`, async () => {
+  return build(`Native build (${preset})`, async () => {
     await configure(preset);
     await run("cmake", ["--build", "--preset", preset]);
   });
 }
 
 /** Configures a native preset, which writes compile_commands.json for clang-tidy. */
-export const configureNative = configure;
+export const configureNative = (preset) => alone(() => configure(preset));
 
 await runAsScript(import.meta.url, async (names) => {
   const parts = names.length > 0 ? names : ["core", "js", "page"];

@@ -4,6 +4,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { alone } from "./alone.mjs";
 import { provideEmscripten } from "./emscripten.mjs";
 import { Failure, root, run, runAsScript, which } from "./run.mjs";
 import { provideSystemPackages } from "./system.mjs";
@@ -35,11 +36,13 @@ async function provideNpmPackages() {
  * Gets ready for the named purposes, of `core`, `native`, `browser`, `format` and `lint`.
  * @returns for `core`, the Emscripten that builds it
  */
-export async function setUp(purposes) {
+export function setUp(purposes) {
   checkNode();
-  await provideSystemPackages(purposes);
-  await provideNpmPackages();
-  return { emscripten: purposes.includes("core") ? await provideEmscripten() : undefined };
+  return alone(async () => {
+    await provideSystemPackages(purposes);
+    await provideNpmPackages();
+    return { emscripten: purposes.includes("core") ? await provideEmscripten() : undefined };
+  });
 }
 
 await runAsScript(import.meta.url, () => setUp(["core", "native", "browser", "format", "lint"]));

@@ -1,0 +1,59 @@
+// Two commands that build the same checkout wait for each other.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import { alone } from "../../scripts/alone.mjs";
+
+const MODULE = new URL("../../scripts/alone.mjs", import.meta.url);
+const NAME = fileURLToPath(import.meta.url);
+
+/** Starts a process that is alone for so many milliseconds, and collects what it says. */
+function start(milliseconds) {
+  const script = `
+    import { alone } from ${JSON.stringify(MODULE)};
+    await alone(async () => {
+      console.log("begin " + Date.now());
+      await new Promise((done) => setTimeout(done, ${milliseconds}));
+      console.log("end " + Date.now());
+    }, ${JSON.stringify(NAME)});`;
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", script]);
+  const process_ = { child, said: "", ended: once(child, "close") };
+  child.stdout.setEncoding("utf8").on("data", (text) => {
+    process_.said += text;
+  });
+  return process_;
+}
+
+const timeOf = (said, word) => Number(new RegExp(`^${word} (\\d+)$`, "m").exec(said)?.[1]);
+
+describe("Commands that build", { timeout: 60_000 }, () => {
+  it("work one after the other, and say that they wait", async () => {
+    const processes = [start(300), start(300), start(300)];
+    await Promise.all(processes.map(({ ended }) => ended));
+    const said = processes.map((each) => each.said);
+    said.sort((a, b) => timeOf(a, "begin") - timeOf(b, "begin"));
+    assert.ok(timeOf(said[1], "begin") >= timeOf(said[0], "end"), said.join());
+    assert.ok(timeOf(said[2], "begin") >= timeOf(said[1], "end"), said.join());
+    assert.match(said[2], /^Waiting for another command that builds this checkout\nbegin/);
+  });
+
+  it("do not wait for one that has ended by force", async () => {
+    const killed = start(60_000);
+    await once(killed.child.stdout, "data");
+    const waiting = alone(() => "done", NAME);
+    killed.child.kill("SIGKILL");
+    assert.equal(await waiting, "done");
+  });
+
+  it("give back what the work gives, and let the next one work after an error", async () => {
+    const error = new Error("of the work");
+    await assert.rejects(
+      alone(() => Promise.reject(error), NAME),
+      error,
+    );
+    assert.equal(await alone(() => 7, NAME), 7);
+  });
+});
