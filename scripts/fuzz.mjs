@@ -11,7 +11,7 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { buildCore, buildJs, buildNative } from "./build.mjs";
-import { Failure, root, run, runAsScript, step, tally } from "./run.mjs";
+import { Failure, root, run, runAsScript, sideBySide, step } from "./run.mjs";
 import { setUp } from "./setup.mjs";
 
 const PRESET = "native-fuzz";
@@ -50,17 +50,6 @@ async function fuzz(target, corpus, limits) {
     console.log(`${target}: the input is in ${found}; to run it alone: ${program} <file>`);
     throw error;
   }
-}
-
-/** Runs works side by side, as many as there are processors. */
-async function sideBySide(works) {
-  const { attempt, finish } = tally();
-  const queue = [...works];
-  const worker = async () => {
-    for (let next = queue.shift(); next; next = queue.shift()) await attempt(...next);
-  };
-  await Promise.all(Array.from({ length: Math.min(availableParallelism(), works.length) }, worker));
-  finish();
 }
 
 /** Every program for a number of runs that is the same each time: what `npm run check` does. */

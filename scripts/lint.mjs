@@ -2,11 +2,10 @@
 
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { buildCore, buildJs, configureNative } from "./build.mjs";
 import { cppFiles, formatCpp } from "./format.mjs";
-import { Failure, root, run, runAsScript, step, tally, which } from "./run.mjs";
+import { root, run, runAsScript, sideBySide, step, tally, which } from "./run.mjs";
 import { setUp } from "./setup.mjs";
 
 const node = (script, ...args) =>
@@ -28,29 +27,21 @@ async function clangTidy() {
   const passed = join(root, "build", "clang-tidy");
   mkdirSync(passed, { recursive: true });
 
-  // The bindings are compiled by Emscripten alone, so they have no native compile command.
-  const queue = cppFiles(["src/core", "src/kernels", "tests/native"], /\.cpp$/);
-  const failed = [];
-  const work = async () => {
-    for (let file = queue.shift(); file; file = queue.shift()) {
-      const stamp = join(passed, hash([common, file, read(file)]));
-      if (existsSync(stamp)) continue;
-      try {
-        // In tests the analyzer spends minutes in GoogleTest's headers, and speed is no concern.
-        const checks = file.startsWith("tests")
-          ? ["--checks=-clang-analyzer-*,-performance-inefficient-vector-operation"]
-          : [];
-        const args = ["-p", join("build", "native"), "--quiet", ...checks, file];
-        // What it finds is on standard output; standard error only counts what it suppressed.
-        await run(program, args, { stderr: "ignore" });
-        writeFileSync(stamp, file);
-      } catch {
-        failed.push(file);
-      }
-    }
+  const tidy = async (file) => {
+    const stamp = join(passed, hash([common, file, read(file)]));
+    if (existsSync(stamp)) return;
+    // In tests the analyzer spends minutes in GoogleTest's headers, and speed is no concern.
+    const checks = file.startsWith("tests")
+      ? ["--checks=-clang-analyzer-*,-performance-inefficient-vector-operation"]
+      : [];
+    const args = ["-p", join("build", "native"), "--quiet", ...checks, file];
+    // What it finds is on standard output; standard error only counts what it suppressed.
+    await run(program, args, { stderr: "ignore" });
+    writeFileSync(stamp, file);
   };
-  await Promise.all(Array.from({ length: Math.min(availableParallelism(), 4) }, work));
-  if (failed.length > 0) throw new Failure(`clang-tidy found something in ${failed.join(", ")}`);
+  // The bindings are compiled by Emscripten alone, so they have no native compile command.
+  const files = cppFiles(["src/core", "src/kernels", "tests/native"], /\.cpp$/);
+  await sideBySide(files.map((file) => [file, () => tidy(file)]));
 }
 
 await runAsScript(import.meta.url, async () => {

@@ -2,6 +2,7 @@
 
 import { spawn, spawnSync } from "node:child_process";
 import { accessSync, constants, readFileSync, statSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
@@ -117,6 +118,17 @@ export function tally() {
     if (failures.length > 0) throw new Failure(`FAILED: ${failures.join(", ")}`);
   };
   return { attempt, finish };
+}
+
+/** Runs works, each a name and a function, side by side: as many at a time as there are processors. */
+export async function sideBySide(works) {
+  const { attempt, finish } = tally();
+  const queue = [...works];
+  const worker = async () => {
+    for (let next = queue.shift(); next; next = queue.shift()) await attempt(...next);
+  };
+  await Promise.all(Array.from({ length: Math.min(availableParallelism(), works.length) }, worker));
+  finish();
 }
 
 /** Runs `main` if the module is the script that was started; a Failure becomes one line and exit code 1. */

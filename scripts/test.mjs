@@ -8,12 +8,13 @@
 // briefly).
 
 import { readdirSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { BROWSER_NAMES, browserTitle, findBrowser } from "./browser.mjs";
 import { buildCore, buildJs, buildNative, buildPage } from "./build.mjs";
 import { testEngines } from "./engines.mjs";
 import { fuzzBriefly } from "./fuzz.mjs";
-import { Failure, root, run, runAsScript, step, tally } from "./run.mjs";
+import { Failure, root, run, runAsScript, sideBySide, step, tally } from "./run.mjs";
 import { setUp } from "./setup.mjs";
 
 function ctest(title, preset) {
@@ -49,7 +50,13 @@ function valgrind() {
     "--gtest_brief=1",
     "--gtest_filter=-*AcrossAllBitPatterns*:*ForMillionsOfRandomValues*",
   ];
-  return step("Native tests (valgrind)", () => run("valgrind", [...options, ...tests]));
+  // GoogleTest deals its tests out to so many processes, and valgrind has one thread at work in each.
+  const shards = Array.from({ length: availableParallelism() }, (_, shard) => {
+    const env = { GTEST_TOTAL_SHARDS: `${availableParallelism()}`, GTEST_SHARD_INDEX: `${shard}` };
+    const title = `part ${shard + 1} of the native tests (valgrind)`;
+    return [title, () => run("valgrind", [...options, ...tests], { env })];
+  });
+  return step("Native tests (valgrind)", () => sideBySide(shards));
 }
 
 /** What each suite needs to be set up, what it builds, and how it runs. */
