@@ -251,6 +251,19 @@ describe("a tensor's elements", () => {
     assert.ok(Object.is(scale.item(), Math.fround(0.1)));
   });
 
+  it("take a 0-d tensor for its number, which has to fit, where they are several", () => {
+    const q = torch.zeros(2, 2, { dtype: torch.uint8 });
+    raises(() => q.set(0, torch.tensor(256)), "RuntimeError");
+    raises(() => q.set([], torch.tensor(Number.NaN)), "RuntimeError");
+    q[0] = torch.tensor(-1);
+    q[1] = torch.tensor([256.5]);
+    q.set([1, 1], torch.tensor(258));
+    assert.deepEqual(q.tolist(), [
+      [255, 255],
+      [0, 2],
+    ]);
+  });
+
   it("refuse a float beyond the dtype before it is cut off, and take 2^63 for int64's largest", () => {
     const refused = {
       int8: [127.5, -128.5],
@@ -391,6 +404,27 @@ describe("operations in place", () => {
     raises(() => q.div_(2), "RuntimeError");
     raises(() => q.add_(torch.zeros(2, 2)), "RuntimeError");
     assert.deepEqual(q.add_(127).tolist(), [-128, -128]);
+    raises(() => torch.zeros(2, 2).copy_(torch.zeros(1, 2, 2)), "RuntimeError");
+  });
+
+  it("refuse a stretched tensor, whose elements share memory, unless they fill it", () => {
+    const wide = torch.zeros(2, 1).expand(2, 3);
+    for (const work of [
+      () => wide.add_(1),
+      () => wide.neg_(),
+      () => wide.clamp_(0, 1),
+      () => wide.copy_(torch.ones(2, 3)),
+      () => wide.set(0, torch.ones(1)),
+    ]) {
+      raises(work, "RuntimeError");
+    }
+    wide.fill_(2).set(0, torch.tensor(3));
+    assert.deepEqual(wide.tolist(), [
+      [3, 3, 3],
+      [2, 2, 2],
+    ]);
+    assert.deepEqual([...torch.zeros(1, 0).expand(3, 0).add_(1).shape], [3, 0]);
+    assert.deepEqual(torch.zeros(1).expand(1).add_(1).tolist(), [1]);
   });
 });
 
@@ -528,6 +562,15 @@ describe("numbers at the edge of a dtype", () => {
   });
 });
 
+describe("tensors without elements", () => {
+  it("are contiguous, whatever their strides", () => {
+    const none = torch.zeros(3, 0, 2).transpose(0, 2);
+    assert.equal(none.is_contiguous(), true);
+    assert.equal(torch.zeros(3, 4).t().narrow(1, 0, 0).is_contiguous(), true);
+    raises(() => torch.tensor(1).narrow(0, 0, 1), "RuntimeError");
+  });
+});
+
 describe("targets without elements", () => {
   it("take what stretches to their shape alone", () => {
     raises(() => torch.ones(0, 1).copy_(torch.ones(9)), "RuntimeError");
@@ -574,6 +617,22 @@ describe("other functions of torch", () => {
     const whole = torch.tensor([1, 2]).clamp({ max: Number.NaN });
     assert.equal(whole.dtype, torch.float32);
     assert.deepEqual(whole.tolist(), [1, 2]);
+  });
+
+  it("limit no bools, unless the bounds are numbers", () => {
+    const x = torch.tensor([true, false]);
+    raises(() => x.clamp(true), "RuntimeError");
+    raises(() => x.clamp({ max: false }), "RuntimeError");
+    assert.deepEqual(x.clamp(0, 0.5).tolist(), [0.5, 0]);
+  });
+
+  it("raise float32 to powers in float32, and in float64 what two vectors of 8 leave over", () => {
+    const powers = torch.full([17], 1e-30).pow(1 / 3);
+    const isNear = (value, wanted) => Math.abs(value / wanted - 1) <= 2 ** -23;
+    assert.ok(isNear(powers[15].item(), 9.999993194620416e-11));
+    assert.ok(isNear(powers[16].item(), 1.000000013351432e-10));
+    const signs = torch.full([17], -2).float().pow(2147483647);
+    assert.deepEqual([signs[0].item(), signs[16].item()], [Infinity, -Infinity]);
   });
 
   it("raise to infinite powers and NaN as C does, and integers to powers of their dtype", () => {

@@ -514,7 +514,7 @@ export function clone(view: View): View {
  *
  * @param min, max  numbers, at least one. A float bound turns an integer tensor into float32. If
  *   both are given, a NaN makes every element NaN; alone it changes nothing.
- * @throws {RangeError} RuntimeError if a bound does not fit in the result's dtype
+ * @throws {RangeError} RuntimeError if a bound does not fit in the result's dtype, and for bools
  * Source: torch.clamp.
  */
 export function clamp(
@@ -528,6 +528,9 @@ export function clamp(
     throw pythonError("RuntimeError", `${where}: at least one of min and max must be given`);
   }
   const type = resultType(view, ...bounds);
+  if (type === dtypes.bool) {
+    throw pythonError("RuntimeError", `${where}: does not take bools; convert with to()`);
+  }
   const source = convert(view, type);
   const { values, strides } = laidOut(source);
   const out = type.allocate(values.length);
@@ -575,7 +578,11 @@ export function power(where: string, view: View, exponent: Scalar): View {
     if (by === 3) return binary(where, "mul", unary(where, "square", base), base);
     const { values, strides } = laidOut(base);
     const out = type.allocate(values.length);
-    mapNumbers(out as NumberStorage, values as NumberStorage, (a) => floatPower(a, by));
+    // Two vectors of 8 at a time: those of float32 have the exponent in float32, what is left has not.
+    const inVectors = type === dtypes.float32 ? values.length - (values.length % 16) : 0;
+    for (let i = 0; i < values.length; i++) {
+      out[i] = floatPower(Number(values[i]), i < inVectors ? Math.fround(by) : by);
+    }
     return { storage: out, dtype: type, shape: view.shape, strides, offset: 0 };
   }
   if (Number(exponent) < 0) {

@@ -333,7 +333,8 @@ export class Tensor {
   narrow(keywords: { dim: number; start: number; length: number }): Tensor;
   narrow(dim: unknown, first?: unknown, count?: unknown): Tensor {
     const where = "Tensor.narrow";
-    this.#checkNotScalar(where);
+    if (this.ndim === 0)
+      throw pythonError("RuntimeError", `${where}: a 0-d tensor has no dimensions`);
     const axis = checkAxis(where, dim, this.ndim);
     const available = this.#view.shape[axis];
     const given = checkInteger(where, "start", first);
@@ -967,7 +968,7 @@ export class Tensor {
           showShape(this.shape),
       );
     }
-    assign(where, this.#view, result);
+    copyInto(where, this.#view, result.#view);
     return this;
   }
 
@@ -1026,7 +1027,7 @@ export class Tensor {
 
   /** Copies another tensor's values into this one, converted and broadcast. */
   copy_(other: Tensor | Other<Tensor>): this {
-    assign("Tensor.copy_", this.#view, checkTensor("Tensor.copy_", "other", other));
+    copyInto("Tensor.copy_", this.#view, checkTensor("Tensor.copy_", "other", other).#view);
     return this;
   }
 
@@ -1090,7 +1091,7 @@ export function division(where: string, input: unknown, other: unknown, mode?: u
   );
 }
 
-/** Fills a view with a value, converted to its dtype and stretched to its shape. */
+/** Fills a view with a value, converted to its dtype and stretched to its shape: item assignment. */
 function assign(where: string, target: View, value: unknown): void {
   if (isScalar(value)) {
     const one = checkedScalarStorage(where, value, target.dtype);
@@ -1099,25 +1100,37 @@ function assign(where: string, target: View, value: unknown): void {
     return;
   }
   const source = viewOf(checkTensor(where, "value", value));
-  const lead = source.shape.length - target.shape.length;
+  const { shape, strides, storage, offset, dtype } = source;
+  const lead = shape.length - target.shape.length;
+  // A 0-d tensor is taken for its number, which has to fit.
+  if (shape.length === 0 && lead < 0) {
+    assign(where, target, scalarOf(storage[offset], dtype));
+    return;
+  }
   // Leading dimensions of size 1 fall away, as in PyTorch.
-  const dropped =
-    lead > 0 && source.shape.slice(0, lead).every((length) => length === 1) ? lead : 0;
-  const trimmed = {
-    ...source,
-    shape: source.shape.slice(dropped),
-    strides: source.strides.slice(dropped),
-  };
-  const joint = broadcast(where, trimmed.shape, target.shape);
-  if (!sameShape(joint, target.shape)) {
+  const dropped = lead > 0 && shape.slice(0, lead).every((length) => length === 1) ? lead : 0;
+  const trimmed = { ...source, shape: shape.slice(dropped), strides: strides.slice(dropped) };
+  copyInto(where, target, trimmed);
+}
+
+/** Copies a view's elements into another, converted to its dtype and stretched to its shape. */
+function copyInto(where: string, target: View, source: View): void {
+  const { shape, strides } = target;
+  if (shape.some((length, axis) => length > 1 && strides[axis] === 0) && countOf(shape) > 0) {
+    throw pythonError(
+      "RuntimeError",
+      `${where}: elements of a stretched tensor share memory and cannot be written one by one; ` +
+        `clone() it first`,
+    );
+  }
+  if (!sameShape(broadcast(where, source.shape, shape), shape)) {
     throw pythonError(
       "RuntimeError",
       `${where}: a value of shape ${showShape(source.shape)} does not fit into shape ` +
-        showShape(target.shape),
+        showShape(shape),
     );
   }
-  const values = elements(stretch(trimmed, target.shape));
-  writeElements(target, cast(values, source.dtype, target.dtype));
+  writeElements(target, cast(elements(stretch(source, shape)), source.dtype, target.dtype));
 }
 
 // What methods take; those that are not here match their arguments themselves.

@@ -47,9 +47,9 @@ export type Placement = Pick<View, "shape" | "strides">;
 
 /** Whether the elements lie one after the other in row-major order. */
 export function isContiguous({ shape, strides }: Placement): boolean {
+  if (countOf(shape) === 0) return true;
   let expected = 1;
   for (let axis = shape.length - 1; axis >= 0; axis--) {
-    if (shape[axis] === 0) return true;
     if (shape[axis] !== 1 && strides[axis] !== expected) return false;
     expected *= shape[axis];
   }
