@@ -164,23 +164,25 @@ struct MatrixShape {
 /// @param input            scale_x, not validated (a product that is NaN becomes the code 0), and
 ///                         zero_point_x in [0, 255].
 /// @param weight, scratch  as above.
-/// @param bias             int32[N] in units of scale_x * w_scale[n], or empty: quantize_bias().
+/// @param bias             float32[N] in units of scale_x * w_scale[n], or empty: quantize_bias().
 /// @param output           scale_y, finite and > 0, and zero_point_y in [0, 255].
 /// @param out              uint8[M][N], written only on kOk.
 /// @return kShapeMismatch, also for too little scratch; kSizeOverflow; kInvalidScale;
 ///         kInvalidZeroPoint; kUnsupportedDType for another weight.
 /// Source: Jacob et al. 2018, section 2.2; torch.ao.nn.quantized.Linear.
 [[nodiscard]] Status linear_static(std::span<const std::uint8_t> qx, std::size_t m, QParams input,
-                                   const std::byte* weight, std::span<const std::int32_t> bias,
+                                   const std::byte* weight, std::span<const float> bias,
                                    QParams output, std::span<std::byte> scratch,
                                    std::span<std::uint8_t> out);
 
-/// out[n] = clamp(round_half_even(bias[n] / (scale_x * w_scale[n]))) as int32, the quotient in
-/// double: what linear_static() adds. A quotient that is NaN becomes 0.
-/// @param bias  float32[N]. @param w_scales  float32[N], or one for all. @param out  int32[N].
+/// out[n] = round_half_even(bias[n] / (scale_x * w_scale[n])), the quotient in double: what
+/// linear_static() adds. Float32 holds it, because int32 would cut it off where an output's weights
+/// are next to nothing beside its bias, and steps so fine that 2^31 of them do not reach it. A
+/// quotient that is NaN becomes 0.
+/// @param bias  float32[N]. @param w_scales  float32[N], or one for all. @param out  float32[N].
 /// @return kShapeMismatch.
-/// Source: Jacob et al. 2018, section 2.4: int32 with zero point 0.
+/// Source: Jacob et al. 2018, section 2.4, where it is int32.
 [[nodiscard]] Status quantize_bias(std::span<const float> bias, double scale_x,
-                                   std::span<const float> w_scales, std::span<std::int32_t> out);
+                                   std::span<const float> w_scales, std::span<float> out);
 
 }  // namespace zeropoint

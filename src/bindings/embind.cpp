@@ -350,17 +350,17 @@ Status linear_static(Offset qx, std::size_t m, double scale, std::int32_t zero_p
                      Offset bias, double out_scale, std::int32_t out_zero_point, Offset scratch,
                      Offset out) {
   const auto [n, k] = packed_weight_shape(block_at(weight));
-  return zeropoint::linear_static(
-      span_at<const std::uint8_t>(qx, m * k), m, {scale, zero_point}, block_at(weight),
-      span_at<const std::int32_t>(bias, bias == 0 ? 0 : n), {out_scale, out_zero_point},
-      scratch_at(scratch, weight, m), span_at<std::uint8_t>(out, m * n));
+  return zeropoint::linear_static(span_at<const std::uint8_t>(qx, m * k), m, {scale, zero_point},
+                                  block_at(weight), bias_at(bias, n), {out_scale, out_zero_point},
+                                  scratch_at(scratch, weight, m),
+                                  span_at<std::uint8_t>(out, m * n));
 }
 
 Status quantize_bias(Offset bias, std::size_t n, double scale_x, Offset scales,
                      std::size_t scale_count, Offset out) {
   return zeropoint::quantize_bias(span_at<const float>(bias, n), scale_x,
                                   span_at<const float>(scales, scale_count),
-                                  span_at<std::int32_t>(out, n));
+                                  span_at<float>(out, n));
 }
 
 // ---- threads

@@ -173,7 +173,7 @@ Status linear_dynamic(std::span<const std::uint8_t> qx, std::size_t m, QParams a
 }
 
 Status linear_static(std::span<const std::uint8_t> qx, std::size_t m, QParams input,
-                     const std::byte* weight, std::span<const std::int32_t> bias, QParams output,
+                     const std::byte* weight, std::span<const float> bias, QParams output,
                      std::span<std::byte> scratch, std::span<std::uint8_t> out) {
   const Panels w = panels_of(weight);
   const Status status = check_w8a8(qx.size(), m, w, bias.size(), out.size(), scratch.size());
@@ -209,16 +209,13 @@ Status linear_static(std::span<const std::uint8_t> qx, std::size_t m, QParams in
 }
 
 Status quantize_bias(std::span<const float> bias, double scale_x, std::span<const float> w_scales,
-                     std::span<std::int32_t> out) {
+                     std::span<float> out) {
   const bool scales_fit = w_scales.size() == 1 || w_scales.size() == bias.size();
   if (!scales_fit || out.size() != bias.size()) return Status::kShapeMismatch;
   for (std::size_t i = 0; i < bias.size(); ++i) {
     const double w_scale = w_scales[w_scales.size() == 1 ? 0 : i];
     const double steps = std::nearbyint(static_cast<double>(bias[i]) / (scale_x * w_scale));
-    out[i] = steps >= 2147483647.0   ? INT32_MAX
-             : steps > -2147483648.0 ? static_cast<std::int32_t>(steps)
-             : steps < 0.0           ? INT32_MIN
-                                     : 0;  // NaN
+    out[i] = std::isnan(steps) ? 0.0F : static_cast<float>(steps);
   }
   return Status::kOk;
 }

@@ -30,7 +30,7 @@ export class Int8Layer {
   }
 
   /**
-   * Turns the bias, in place, into int32 steps of the input's scale times the weight's.
+   * Turns the bias, in place, into whole steps, in float32, of the input's scale times the weight's.
    * @param scales  of the weight
    */
   setStaticBias(

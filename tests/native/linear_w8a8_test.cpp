@@ -113,28 +113,36 @@ TEST(ChooseQuantizationParams, RefusesCodesThatLeaveNoSteps) {
 TEST(QuantizeBias, DividesByTheProductOfTheScalesAndRoundsHalfToEven) {
   const std::vector<float> bias = {1.0F, 0.5F, -1.5F, 0.25F};
   const std::vector<float> one = {0.5F};
-  std::vector<std::int32_t> out(4);
+  std::vector<float> out(4);
   ASSERT_EQ(quantize_bias(bias, 2.0, one, out), Status::kOk);
-  EXPECT_EQ(out, (std::vector<std::int32_t>{1, 0, -2, 0}));
+  EXPECT_EQ(out, (std::vector<float>{1.0F, 0.0F, -2.0F, 0.0F}));
   const std::vector<float> each = {0.5F, 0.25F, 0.125F, 1.0F};
   ASSERT_EQ(quantize_bias(bias, 1.0, each, out), Status::kOk);
-  EXPECT_EQ(out, (std::vector<std::int32_t>{2, 2, -12, 0}));
+  EXPECT_EQ(out, (std::vector<float>{2.0F, 2.0F, -12.0F, 0.0F}));
 }
 
-TEST(QuantizeBias, SaturatesAtBothEndsOfInt32) {
+TEST(QuantizeBias, IsNotCutOffWhereInt32Ends) {
   const std::vector<float> bias = {1e20F, -1e20F, kInfinity, -kInfinity};
   const std::vector<float> one = {1.0F};
-  std::vector<std::int32_t> out(4);
+  std::vector<float> out(4);
   ASSERT_EQ(quantize_bias(bias, 1.0, one, out), Status::kOk);
-  EXPECT_EQ(out, (std::vector<std::int32_t>{INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN}));
+  EXPECT_EQ(out, bias);
+}
+
+TEST(QuantizeBias, MakesNothingOfWhatIsNoNumber) {
+  const std::vector<float> bias = {0.0F};
+  const std::vector<float> zero = {0.0F};
+  std::vector<float> out(1, 7.0F);
+  ASSERT_EQ(quantize_bias(bias, 1.0, zero, out), Status::kOk);
+  EXPECT_EQ(out, std::vector<float>(1));
 }
 
 TEST(QuantizeBias, RefusesLengthsThatDoNotFit) {
   const std::vector<float> bias(3);
   const std::vector<float> two(2, 1.0F);
   const std::vector<float> one(1, 1.0F);
-  Output<std::int32_t> three(3);
-  Output<std::int32_t> four(4);
+  Output<float> three(3);
+  Output<float> four(4);
   EXPECT_EQ(quantize_bias(bias, 1.0, two, three.span()), Status::kShapeMismatch);
   EXPECT_EQ(quantize_bias(bias, 1.0, one, four.span()), Status::kShapeMismatch);
   EXPECT_TRUE(three.untouched());
@@ -223,8 +231,8 @@ Status dynamic(const Layer& layer, QParams activation, std::span<const float> bi
   return linear_dynamic(layer.qx, layer.m, activation, block.data(), bias, scratch.span(), y);
 }
 
-Status quantized(const Layer& layer, QParams input, std::span<const std::int32_t> bias,
-                 QParams output, std::span<std::uint8_t> q, std::size_t missing = 0) {
+Status quantized(const Layer& layer, QParams input, std::span<const float> bias, QParams output,
+                 std::span<std::uint8_t> q, std::size_t missing = 0) {
   testing::AlignedBytes block(0);
   const Status status = layer.pack(block);
   if (status != Status::kOk) return status;
@@ -354,7 +362,7 @@ Status run_dynamic(const Arguments& a) {
 }
 
 Status run_static(const Arguments& a) {
-  const std::vector<std::int32_t> bias(a.bias);
+  const std::vector<float> bias(a.bias);
   Output<std::uint8_t> q(a.out);
   const Layer& layer = a.layer;
   const Status status = quantized(layer, a.input, bias, a.output, q.span(), a.missing_scratch);
@@ -446,13 +454,13 @@ TEST_P(LinearW8A8, RefusesScratchThatIsTooSmall) {
 // ---- linear_static
 
 void expect_static(const Layer& layer, QParams input, QParams output,
-                   const std::vector<std::int32_t>& bias) {
+                   const std::vector<float>& bias) {
   Output<std::uint8_t> q(layer.m * layer.n);
   ASSERT_EQ(quantized(layer, input, bias, output, q.span()), Status::kOk);
   std::vector<std::uint8_t> expected;
   for (std::size_t row = 0; row < layer.m; ++row) {
     for (std::size_t column = 0; column < layer.n; ++column) {
-      std::int64_t sum = layer.sum(row, column, input.zero_point);
+      auto sum = static_cast<double>(layer.sum(row, column, input.zero_point));
       if (!bias.empty()) sum += bias[column];
       const auto multiplier =
           static_cast<float>(input.scale * double{layer.scale_of(column)} / output.scale);
@@ -472,8 +480,8 @@ TEST(LinearStatic, MatchesTheFormulaForEverySizeScaleAndBias) {
       const Layer layer = random_layer(size.m, size.k, size.n, per_output, random);
       for (const std::int32_t zero_point : {0, 100, 255}) {
         SCOPED_TRACE(::testing::Message() << size.m << " x " << size.k << " x " << size.n);
-        std::vector<std::int32_t> bias(size.n);
-        for (std::int32_t& value : bias) value = random.integer(-20000, 20000);
+        std::vector<float> bias(size.n);
+        for (float& value : bias) value = static_cast<float>(random.integer(-20000, 20000));
         expect_static(layer, {0.0371, zero_point}, {1.93, 255 - zero_point}, {});
         expect_static(layer, {0.0371, zero_point}, {1.93, 120}, bias);
       }
@@ -487,7 +495,7 @@ TEST(LinearStatic, MatchesTheFormulaForRowsThatAreSummedInPieces) {
     SCOPED_TRACE(size.k);
     const Layer layer = random_layer(size.m, size.k, size.n, true, random);
     // Most sums are then within the codes.
-    expect_static(layer, {0.0371, 100}, {3000.0, 120}, std::vector<std::int32_t>(size.n, 99999));
+    expect_static(layer, {0.0371, 100}, {3000.0, 120}, std::vector<float>(size.n, 99999.0F));
   }
 }
 
@@ -496,23 +504,34 @@ TEST(LinearStatic, MatchesTheFormulaForMoreRowsThanABlock) {
   for (const Size size : kTallSizes) {
     SCOPED_TRACE(::testing::Message() << size.m << " x " << size.k << " x " << size.n);
     const Layer layer = random_layer(size.m, size.k, size.n, true, random);
-    expect_static(layer, {0.0371, 100}, {1.93, 120}, std::vector<std::int32_t>(size.n, 777));
+    expect_static(layer, {0.0371, 100}, {1.93, 120}, std::vector<float>(size.n, 777.0F));
   }
 }
 
 // Sums whose products lie so near a tie that it counts how their multiplier was rounded.
 TEST(LinearStatic, RoundsTheMultiplierOnceFromDouble) {
-  const auto code_of = [](std::int32_t sum, double scale_x, float scale_w, double scale_y) {
+  const auto code_of = [](float sum, double scale_x, float scale_w, double scale_y) {
     const Layer layer = {1, 0, 1, {}, {}, {scale_w}};
     std::vector<std::uint8_t> q(1);
-    EXPECT_EQ(quantized(layer, {scale_x, 0}, std::vector<std::int32_t>{sum}, {scale_y, 0}, q),
+    EXPECT_EQ(quantized(layer, {scale_x, 0}, std::vector<float>{sum}, {scale_y, 0}, q),
               Status::kOk);
     return int{q[0]};
   };
   // In float32 throughout the product would be 109.49999.
-  EXPECT_EQ(code_of(125438, 0.424, 0.014F, 6.8), 110);
+  EXPECT_EQ(code_of(125438.0F, 0.424, 0.014F, 6.8), 110);
   // With the two activation scales divided first it would be 31.499999.
-  EXPECT_EQ(code_of(3500, 0.45, 0.006F, 0.3), 32);
+  EXPECT_EQ(code_of(3500.0F, 0.45, 0.006F, 0.3), 32);
+}
+
+// A bias of 5, beside weights of 0: 2^31 steps of the weights' smallest scale would be 2.
+TEST(LinearStatic, AddsABiasThatInt32WouldNotReach) {
+  const Layer layer = {1, 1, 1, {127}, {0}, {0x1p-23F}};
+  const std::vector<float> bias = {5.0F};
+  std::vector<float> steps(1);
+  ASSERT_EQ(quantize_bias(bias, 1.0 / 127.0, layer.scales, steps), Status::kOk);
+  std::vector<std::uint8_t> q(1);
+  ASSERT_EQ(quantized(layer, {1.0 / 127.0, 0}, steps, {5.0 / 127.0, 0}, q), Status::kOk);
+  EXPECT_EQ(q, std::vector<std::uint8_t>(1, 127));
 }
 
 TEST(LinearStatic, WalksNoRowsWithoutOutputs) {

@@ -113,8 +113,8 @@ void check_dynamic(Source& source, const Layer& layer, const AlignedBytes& weigh
 }
 
 void check_static(Source& source, const Layer& layer, const AlignedBytes& weight) {
-  std::vector<std::int32_t> bias(source.flag() ? layer.n : 0);
-  for (std::int32_t& value : bias) value = source.take<std::int32_t>();
+  std::vector<float> bias(source.flag() ? layer.n : 0);
+  for (float& value : bias) value = static_cast<float>(source.take<std::int32_t>());
   const QParams input{double{source.special()}, source.integer(0, 255)};
   const QParams output{double{source.special()}, source.integer(-1, 256)};
   Output<std::uint8_t> q(layer.m * layer.n);
@@ -135,8 +135,8 @@ void check_static(Source& source, const Layer& layer, const AlignedBytes& weight
     for (std::size_t column = 0; column < layer.n; ++column) {
       const double w_scale = layer.scales[layer.scales.size() == 1 ? 0 : column];
       const auto multiplier = static_cast<float>(input.scale * w_scale / output.scale);
-      const std::int64_t sum =
-          exact_sum(layer, input.zero_point, row, column) + (bias.empty() ? 0 : bias[column]);
+      auto sum = static_cast<double>(exact_sum(layer, input.zero_point, row, column));
+      if (!bias.empty()) sum += bias[column];
       const float steps = reference::round_half_even(static_cast<float>(sum) * multiplier);
       const float code = steps + static_cast<float>(output.zero_point);
       const float clamped = std::isnan(code) ? 0.0F : std::clamp(code, 0.0F, 255.0F);
@@ -149,13 +149,13 @@ void check_static(Source& source, const Layer& layer, const AlignedBytes& weight
 void check_bias(Source& source, const Layer& layer) {
   const std::vector<float> bias = source.floats(layer.n);
   const double scale = source.special();
-  Output<std::int32_t> q(layer.n);
+  Output<float> q(layer.n);
   check(quantize_bias(bias, scale, layer.scales, q.span()), Status::kOk);
   for (std::size_t i = 0; i < layer.n; ++i) {
     const double w_scale = layer.scales[layer.scales.size() == 1 ? 0 : i];
     const double exact = double{bias[i]} / (scale * w_scale);
-    const double held = std::clamp(exact, -2147483648.0, 2147483647.0);
-    check(std::isnan(exact) ? q.values()[i] == 0 : std::fabs(q.values()[i] - held) <= 0.5,
+    const auto steps = static_cast<float>(std::nearbyint(exact));
+    check(q.values()[i] == (std::isnan(exact) ? 0.0F : steps),
           "a bias is rounded to the nearest step");
   }
 }
