@@ -596,7 +596,8 @@ export function nonFiniteValues(
  * to contain 0, in double precision; a scale below 6.1e-5 is raised to that, and one that float32
  * cannot invert becomes 0.1.
  *
- * Source: torch.quantize_per_tensor_dynamic.
+ * Source: torch.quantize_per_tensor_dynamic, which takes no tensor without values; here that has the
+ * scale 0.1, as an input without values has in PyTorch's dynamic layers.
  *
  * @param x            float32, any shape
  * @param dtype        `"qint8"` or `"quint8"`

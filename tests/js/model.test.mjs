@@ -890,6 +890,18 @@ describe("static layers", () => {
     quantized.dispose();
   });
 
+  it("add a bias that is far from what their weights do, to outputs that hardly depend on inputs", () => {
+    for (const weight of [0, 1e-6, 1e-5]) {
+      const model = new Sequential(new Linear(tensor([[weight], [1]]), { bias: tensor([5, 0]) }));
+      const prepared = prepare(model, defaultPerChannelQConfig).calibrate([tensor([[0], [1]])]);
+      const quantized = convert(prepared);
+      const [first, second] = quantized.forward(tensor([[1]])).data;
+      assert.ok(Math.abs(first - 5) < 0.02, `${first}`);
+      assert.ok(Math.abs(second - 1) < 0.02, `${second}`);
+      quantized.dispose();
+    }
+  });
+
   it("need calibration", () => {
     refuses(
       () => convert(prepare(makeModel(), defaultQConfig)),
@@ -953,6 +965,33 @@ describe("static layers", () => {
       const qconfig = new QConfig({ activation, weight: defaultPerChannelWeightObserver });
       const quantized = convert(prepare(makeModel(), qconfig).calibrate([...batches, x]));
       assert.ok(quantizationError(makeModel().forward(x), quantized.forward(x), "sqnr") > 20);
+      quantized.dispose();
+    }
+  });
+});
+
+describe("quantized weights", () => {
+  it("end where the observer's codes end, as PyTorch's do", () => {
+    const model = new Sequential(new Linear(tensor([[1, -1]])));
+    const ones = tensor([
+      [1, 0],
+      [0, 1],
+    ]);
+    for (const [options, largest] of [
+      [{}, 127 / 127.5],
+      [{ reduceRange: true }, 63 / 63.5],
+      [{ quantMin: -10, quantMax: 9 }, 9 / 9.5],
+    ]) {
+      const weight = MinMaxObserver.withArgs({
+        dtype: "qint8",
+        qscheme: "per_tensor_symmetric",
+        ...options,
+      });
+      const qconfig = new QConfig({ activation: PlaceholderObserver, weight });
+      const quantized = convert(prepare(model, qconfig));
+      const [first, second] = quantized.forward(ones).data;
+      assert.ok(Math.abs(first - largest) < 1e-6, `${first}`);
+      assert.ok(Math.abs(second + 1) < 0.06, `${second}`);
       quantized.dispose();
     }
   });
@@ -1143,6 +1182,21 @@ describe("embeddings", () => {
     assert.deepEqual([...data], expected);
   });
 
+  it("of 4 bits come out with the bits of torch.ops.quantized.embedding_4bit, and not beyond float16", () => {
+    const mapping = new QConfigMapping().setGlobal(floatQParamsWeightOnlyQConfig4Bit);
+    const look = (...row) => {
+      const model = new Sequential(new Embedding(tensor([row])));
+      return [...quantizeDynamic(model, mapping).forward(tensor([0])).data];
+    };
+    assert.deepEqual(
+      look(0.1, 0.2, 0.35, 1.07),
+      [0.0999755859375, 0.229248046875, 0.3585205078125, 1.06951904296875],
+    );
+    // A scale among float16's subnormal numbers.
+    assert.deepEqual(look(-1e-6, 2e-6), [-1.0132789611816406e-6, 1.6689300537109375e-6]);
+    assert.deepEqual(look(-1e6, 1e6), [Number.NaN, Number.NaN]);
+  });
+
   it("in 4 bits use 16 codes", () => {
     const mapping = new QConfigMapping().setGlobal(floatQParamsWeightOnlyQConfig4Bit);
     const quantized = quantizeDynamic(model, mapping);
@@ -1153,8 +1207,16 @@ describe("embeddings", () => {
     const q = quantizePerChannel(table, scale, zeroPoint, 0, "quint8");
     const codes = q.data.map((code) => Math.min(code, 15));
     assert.ok(new Set(codes).size > 8);
-    sameFloats(quantized.forward(indices).data, rowsOf(dequantize({ ...q, data: codes })));
-    assert.equal(quantized.sizeInBytes, 24 + 6 * 8);
+    const { data } = quantized.forward(indices);
+    const [exact, steps] = [rowsOf(dequantize({ ...q, data: codes })), rowsOf(q)];
+    // The scale and the bias of a row are float16: 11 digits.
+    data.forEach((value, i) => {
+      const row = indices.data[Math.floor(i / 8)];
+      const bias = scale.data[row] * zeroPoint.data[row];
+      const least = scale.data[row] * steps[i] + Math.abs(bias);
+      assert.ok(Math.abs(value - exact[i]) <= least * 2 ** -11, `value ${i}`);
+    });
+    assert.equal(quantized.sizeInBytes, 24 + 6 * 4);
     assert.match(String(quantized), /QuantizedEmbedding\(num_embeddings=6, .*quint4x2,/);
   });
 
@@ -1334,6 +1396,13 @@ describe("what a layer throws", () => {
 });
 
 describe("QuantizedModel", () => {
+  it("prints how weights are quantized, of a single output too", () => {
+    const model = new Sequential(new Linear(tensor([[1, 2]])));
+    const text = (qconfig) => String(quantizeDynamic(model, qconfig));
+    assert.match(text(perChannelDynamicQConfig), /qscheme=torch\.per_channel_affine\)/);
+    assert.match(text(defaultDynamicQConfig), /qscheme=torch\.per_tensor_affine\)/);
+  });
+
   it("prints its layers in the manner of PyTorch", () => {
     const model = new Sequential({ a: new Linear(tensor([[1]])), r: new ReLU() });
     const quantized = convert(prepare(model, defaultQConfig).calibrate([tensor([[0], [1.27]])]));

@@ -123,8 +123,7 @@ export interface QuantizedWeight {
 }
 
 /** How a weight like this prints. */
-const perOutputText = ({ scales }: QuantizedWeight): string =>
-  `qscheme=torch.${scales.length > 1 ? "per_channel_affine" : "per_tensor_affine"}`;
+const perOutputText = ({ q }: QuantizedWeight): string => `qscheme=torch.${q.qscheme}`;
 
 /** How the features of a layer print. */
 const featuresText = ({ inFeatures, outFeatures }: Linear): string =>
@@ -145,8 +144,9 @@ const ACTIVATION_BYTES = 12;
  *     acc = Σ (qx − zx) · qw                                          exact
  *     q = clamp(round_half_even(float(acc + bias) · float(sx · sw / sy)) + zy, 0, 255)
  *
- * with the bias as int32 in steps of sx · sw. The same in every build; PyTorch's engines differ from
- * one another here.
+ * with the bias in whole steps of sx · sw. The same in every build; PyTorch's engines differ from one
+ * another here. qnnpack's codes are these, but where a product is next to a tie, and where a bias has
+ * more than 2³¹ steps: it cuts that off.
  */
 export class StaticLinear extends ConvertedLayer<Linear> {
   readonly #int8: Int8Layer;
@@ -335,9 +335,9 @@ export class QuantizedEmbedding extends ConvertedLayer<Embedding> {
     bits: number,
   ) {
     const isTorch = q instanceof TorchQuantizedTensor;
-    // Packed codes; a float32 scale and a float32 zero point for each row.
+    // Packed codes; for each row a scale and a bias, float32 or float16.
     const sizeInBytes = isTorch
-      ? Math.ceil((q.data.length * bits) / 8) + 8 * layer.numEmbeddings
+      ? Math.ceil((q.data.length * bits) / 8) + bits * layer.numEmbeddings
       : storedBytes(q, bits);
     super(coreOf(layer), { name, layer, method: "weight-only", sizeInBytes, q });
     this.#q = q;
@@ -353,8 +353,8 @@ export class QuantizedEmbedding extends ConvertedLayer<Embedding> {
     const { data, shape } = checkIndices(where, this.toFloats(flow), numEmbeddings);
     const q = this.#q;
     const out =
-      q instanceof TorchQuantizedTensor && this.#bits === 8
-        ? lookUpBytes(where, q, data, embeddingDim)
+      q instanceof TorchQuantizedTensor
+        ? lookUp(where, q, data, embeddingDim, this.#bits === 4 ? toHalf : Math.fround)
         : runOn(this.core, () => dequantize(rowsOf(where, q, data, embeddingDim))).data;
     return new Tensor(out, [...shape, embeddingDim]);
   }
@@ -369,26 +369,37 @@ export class QuantizedEmbedding extends ConvertedLayer<Embedding> {
 }
 
 /**
- * Some rows of a table of bytes with a float scale and zero point each, as
- * torch.ops.quantized.embedding_byte has them: scale · code + bias, rounded once, where the bias is
- * -scale · zeroPoint, rounded.
+ * Some rows of a table with a float scale and zero point each, as torch.ops.quantized.embedding_byte and
+ * embedding_4bit have them: scale · code + bias, rounded once, where the bias is -scale · zeroPoint,
+ * rounded. Beside codes of 4 bits scale and bias are float16, so that beyond 65504 nothing is left.
+ * @param store  rounds scale and bias
  */
-function lookUpBytes(
+function lookUp(
   where: string,
   { data, scale, zeroPoint }: TorchQuantizedTensor,
   indices: NumberArray,
   length: number,
+  store: (value: number) => number,
 ): Float32Array {
   const [scales, zeroPoints] = [scale, zeroPoint].map((each) => (each as Tensor).data);
   const out = newArray(where, Float32Array, indices.length * length);
   for (let i = 0, at = 0; i < indices.length; i++) {
     const row = indices[i];
-    const bias = -Math.fround(scales[row] * zeroPoints[row]);
+    const step = store(scales[row]);
+    const bias = store(-Math.fround(scales[row] * zeroPoints[row]));
     const end = (row + 1) * length;
     // Rounded as out holds it: before that double precision has all digits.
-    for (let code = row * length; code < end; code++) out[at++] = scales[row] * data[code] + bias;
+    for (let code = row * length; code < end; code++) out[at++] = step * data[code] + bias;
   }
   return out;
+}
+
+/** The nearest float16. Math.f16round, which few engines have yet. */
+function toHalf(value: number): number {
+  if (!(Math.abs(value) < 65520)) return value * Infinity;
+  // Doubles of this size are multiples of the distance between float16 values near this one.
+  const coarse = 1.5 * 2 ** (52 - 10 + Math.max(Math.floor(Math.log2(Math.abs(value))), -14));
+  return value + coarse - coarse;
 }
 
 /** Some rows of a quantized table, quantized as they are in the table. */

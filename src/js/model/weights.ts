@@ -97,7 +97,10 @@ function* observeWeight(
   return { observer, qparams: observer.calculateQParams() };
 }
 
-/** Quantizes weights as PyTorch's conversion does: quantize_per_tensor, or per_channel on its axis. */
+/**
+ * Quantizes weights as PyTorch's conversion does: quantize_per_tensor, or per_channel on its axis, then
+ * cut off to the observer's codes.
+ */
 export function* observedWeight(
   where: string,
   core: Core,
@@ -119,7 +122,8 @@ export function* observedWeight(
   }
   const { weight } = layer;
   if (!qscheme.startsWith("per_channel")) {
-    return yield* quantized(where, core, checkPerTensor(where, weight, scale, zeroPoint, dtype));
+    const task = checkPerTensor(where, weight, scale, zeroPoint, dtype);
+    return yield* quantized(where, core, task, observer);
   }
   const { chAxis } = observer as UniformObserver & { chAxis: number };
   // Of weights without values the observer has seen nothing: not its axis, and it has a single scale.
@@ -129,20 +133,23 @@ export function* observedWeight(
   const scales = scale.data.length === count ? scale : new Float32Array(count).fill(1);
   const zeros = zeroPoint.data.length === count ? zeroPoint.data : new Int32Array(count);
   const task = checkPerChannel(where, weight, scales, zeros, channel, dtype);
-  return yield* quantized(where, core, task);
+  return yield* quantized(where, core, task, observer);
 }
 
-/** Quantizes a weight in PyTorch's arithmetic. */
-function quantized<D extends QDType>(
+/** Quantizes a weight in PyTorch's arithmetic, and cuts off what is beyond its observer's codes. */
+function* quantized<D extends QDType>(
   where: string,
   core: Core,
   task: ToQuantize<D>,
+  { quantMin, quantMax }: Pick<UniformObserver, "quantMin" | "quantMax">,
 ): Procedure<TorchQuantizedTensor<D>> {
-  return done({
+  const q = yield* done({
     amount: task.x.size,
     here: () => quantizeChecked(core, where, task),
     away: (own) => runJob(core, where, own, ({ quantizeTorch }, job) => quantizeTorch(job, task)),
   });
+  cutOff(q.data, quantMin, quantMax);
+  return q;
 }
 
 /** Weights for int8 activations: qint8, zero points 0, one scale or one for each output. */
@@ -203,9 +210,8 @@ export function* observedTable(
     qparams.scale.data.length === rows ? qparams.scale.data : new Float32Array(rows).fill(1);
   const zeros = Float32Array.from({ length: rows }, (_, i) => qparams.zeroPoint.data[i] ?? 0);
   const task = checkPerChannel(where, weight, scales, zeros, 0, "quint8");
-  const q = yield* quantized(where, core, task);
-  if (dtype === "quint8") return { q, bits: 8 };
-  // Four bits: the same codes, cut off at 15.
-  cutOff(q.data, 0, 15);
-  return { q, bits: 4 };
+  const isByte = dtype === "quint8";
+  // Codes of four bits are cut off where those end, whatever the observer's range.
+  const range = isByte ? observer : { quantMin: 0, quantMax: 15 };
+  return { q: yield* quantized(where, core, task, range), bits: isByte ? 8 : 4 };
 }
