@@ -304,6 +304,7 @@ function ones_like(...args: unknown[]): Tensor {
 /**
  * The numbers from `start` up to but not including `end`. Without `dtype`: int64 if all three are
  * whole, else float32. For an integer dtype, `start` and `step` are cut off to integers first.
+ * The last bit of float64 numbers may differ: PyTorch multiplies and adds in one rounding there.
  * @throws {RangeError} RuntimeError if `step` is 0 or leads away from `end`
  * @example torch.arange(3) // tensor([0, 1, 2])
  * Source: torch.arange.
