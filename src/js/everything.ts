@@ -99,6 +99,7 @@ export {
   type GranularityOf,
   type QParamInput,
   type QParams,
+  type QParamsFields,
   type QuantizedTensor,
   type QuantizedTensorInput,
   type QuantizeOptions,

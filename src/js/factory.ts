@@ -36,7 +36,7 @@ export interface AnyObserverFactory {
   /** The class of the observers that it makes. */
   readonly observerClass: { readonly name: string };
   /** The options that it makes them with. */
-  readonly args: object;
+  readonly args: Readonly<Record<string, unknown>>;
 }
 
 /** What a factory was made from: a class, or a factory that has further options of its own. */

@@ -5,15 +5,18 @@ import { aroundAxis, isIntegerWithin, sizeOf, wrongNumber } from "./check.js";
 import { rangeError, typeError } from "./errors.js";
 import { showShape } from "./show.js";
 
-/** One scale for the tensor, one per channel (index of an axis), or one per group of values. */
-export type Granularity = "perTensor" | "perChannel" | "perGroup";
+/**
+ * One scale for the tensor, one per channel (index of an axis), or one per group of values; `"broadcast"`
+ * are scales that were given as a tensor without an axis.
+ */
+export type Granularity = "perTensor" | "perChannel" | "perGroup" | "broadcast";
 
 /**
  * How a tensor is cut into slices of one scale and zero point each, as three nested loops: element
  * (o, s, i) of [outer][slices][inner] belongs to slice s.
  */
 export interface Slices {
-  readonly granularity: Granularity;
+  readonly granularity: Exclude<Granularity, "broadcast">;
   readonly axis: number | undefined;
   readonly groupSize: number | undefined;
   readonly outer: number;

@@ -66,14 +66,8 @@ export interface ZeroPointTensor {
   readonly shape: readonly number[];
 }
 
-/**
- * Scale and zero point with what they were made for: all that `quantize` needs. Plain data.
- *
- * Per tensor, `scale` and `zeroPoint` are numbers, the scale in double precision. Per channel they
- * are tensors of shape [1, …, n, …, 1], with the n channels at `axis`; per group of shape
- * [rows × groups, 1]. Scales that were given as a tensor without an axis keep their shape.
- */
-export interface QParams<D extends DType = DType, G extends Granularity = Granularity> {
+/** The fields of qparams, of which each granularity has its own. */
+export interface QParamsFields<D extends DType, G extends Granularity> {
   /** Units per step; finite and > 0. */
   readonly scale: G extends "perTensor" ? number : ScaleTensor;
   /** The code that stands for 0. */
@@ -87,6 +81,23 @@ export interface QParams<D extends DType = DType, G extends Granularity = Granul
   /** Per group: how many consecutive values of the last axis share a scale. */
   readonly groupSize?: G extends "perGroup" ? number : undefined;
 }
+
+/**
+ * Scale and zero point with what they were made for: all that `quantize` needs. Plain data.
+ *
+ * Per tensor, `scale` and `zeroPoint` are numbers, the scale in double precision. Per channel they
+ * are tensors of shape [1, …, n, …, 1], with the n channels at `axis`; per group of shape
+ * [rows × groups, 1]. Scales that were given as a tensor without an axis keep their shape.
+ */
+export type QParams<D extends DType = DType, G extends Granularity = Granularity> = QParamsFields<
+  D,
+  G
+> &
+  (G extends "perChannel"
+    ? { readonly axis: number }
+    : G extends "perGroup"
+      ? { readonly groupSize: number }
+      : unknown);
 
 /** How qparams print: dtype=int8, axis=0. */
 export function qparamsText({ dtype, axis, groupSize }: QParams): string {
@@ -109,13 +120,15 @@ export type AnyQuantizeOptions = QuantizeOptions<
 >;
 
 /** Integer values, their shape and their qparams: all that `dequantize` needs. Plain data. */
-export interface QuantizedTensor<D extends DType = DType, G extends Granularity = Granularity>
-  extends QParams<D, G> {
+export type QuantizedTensor<D extends DType = DType, G extends Granularity = Granularity> = QParams<
+  D,
+  G
+> & {
   /** The codes in row-major order; sub-byte codes take one element each. */
   readonly data: Codes<D>;
   /** The length of each axis, outermost first. */
   readonly shape: readonly number[];
-}
+};
 
 /** Scales or zero points as they may be given: one number, or numbers that broadcast. */
 export type QParamInput = NestedNumbers | TensorInput;
@@ -192,8 +205,8 @@ export type GranularityOf<Axis, Size, Scale = undefined, Zero = undefined> = Axi
     : Scale extends number | undefined
       ? Zero extends number | undefined
         ? "perTensor"
-        : "perChannel"
-      : "perChannel";
+        : "broadcast"
+      : "broadcast";
 
 // ---------------------------------------------------------------------------------------------
 // Given qparams.

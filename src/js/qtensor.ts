@@ -125,7 +125,7 @@ export class TorchQuantizedTensor<
   /** The code that stands for 0. */
   readonly zeroPoint: G extends "perTensor" ? number : ChannelZeroPoints;
   /** Per channel: the axis, counted from 0. */
-  declare readonly axis?: G extends "perChannel" ? number : undefined;
+  declare readonly axis: G extends "perChannel" ? number : undefined;
 
   /** @internal */
   constructor(

@@ -100,9 +100,15 @@ same<ScaleTensor>()(quantize(x, { groupSize: 2, dtype: "int4" }).scale);
 same<ScaleTensor>()(quantize(x, { scale: [1, 2], axis: 0 }).scale);
 same<ScaleTensor>()(quantize(x, { scale: tensor([[1], [2]]) }).scale);
 same<ScaleTensor>()(quantize(x, { scale: 1, zeroPoint: [0, 1] }).scale);
-same<number | undefined>()(quantize(x, { axis: 0 }).axis);
+same<number>()(quantize(x, { axis: 0 }).axis);
 same<undefined>()(quantize(x, { axis: 0 }).groupSize);
+same<number>()(quantize(x, { groupSize: 2 }).groupSize);
+same<undefined>()(quantize(x, { groupSize: 2 }).axis);
 same<undefined>()(quantize(x).axis);
+same<undefined>()(quantize(x).groupSize);
+// Scales given as a tensor have no axis of their own.
+same<undefined>()(quantize(x, { scale: tensor([[1], [2]]) }).axis);
+same<number>()(quantize(x, { scale: [1, 2], axis: 1 }).axis);
 same<Float32Array>()(quantize(x, { axis: 0 }).scale.data);
 same<Int32Array>()(quantize(x, { axis: 0 }).zeroPoint.data);
 
@@ -116,6 +122,9 @@ same<QuantizedTensor<"int16", "perChannel">>()(
   quantize(x, chooseQParams(x, { dtype: "int16", axis: 0 })),
 );
 same<QuantizedTensor<"int8", "perGroup">>()(quantize(x, chooseQParams(x, { groupSize: 2 })));
+same<number>()(chooseQParams(x, { axis: 1 }).axis);
+same<number>()(chooseQParams(x, { groupSize: 2 }).groupSize);
+same<undefined>()(chooseQParams(x).axis);
 
 // What is known only when it runs keeps every possibility.
 declare const dtype: DType;
@@ -123,6 +132,7 @@ declare const axis: number | undefined;
 declare const options: QuantizeOptions;
 same<Codes>()(quantize(x, { dtype }).data);
 same<number | ScaleTensor>()(quantize(x, { axis }).scale);
+same<number | undefined>()(quantize(x, { axis }).axis);
 const anything: QuantizedTensor = quantize(x, options);
 const wider: QuantizedTensor<DType, Granularity> = quantize(x, { dtype: "uint8", scale: 1 });
 
@@ -131,6 +141,21 @@ same<Tensor>()(dequantize(anything));
 same<Tensor>()(dequantize(structuredCloneOf(wider)));
 same<Tensor>()(fakeQuantize(x, { dtype: "int4", groupSize: 2 }));
 same<Tensor>()(fakeQuantize(x, quantize(x, { axis: 0 })));
+function restored<D extends DType, G extends Granularity>(q: QuantizedTensor<D, G>): Tensor {
+  const bytes = pack(q);
+  return dequantize(unpack(bytes, q));
+}
+same<Tensor>()(restored(quantize(x, { axis: 0 })));
+// What is written down by hand, as from a file, leaves out what does not apply.
+const byHand: QuantizedTensor<"int8"> = {
+  data: new Int8Array(4),
+  shape: [2, 2],
+  dtype: "int8",
+  scheme: "symmetric",
+  scale: 1,
+  zeroPoint: 0,
+};
+same<Tensor>()(dequantize(byHand));
 same<Uint8Array>()(pack(quantize(x)));
 const packed = quantize(x, { dtype: "int4", axis: 0 });
 same<QuantizedTensor<"int4", "perChannel">>()(unpack(pack(packed), packed));
@@ -233,6 +258,8 @@ same<"quint8">()(perTensor.dtype);
 const perChannel = quantizePerChannel(x, [1, 1], new Int32Array(2), 0, "qint32");
 same<Int32Array>()(perChannel.data);
 same<Float32Array | Float64Array>()(perChannel.scale.data);
+same<number>()(perChannel.axis);
+same<undefined>()(perTensor.axis);
 same<Tensor>()(dequantize(perTensor));
 same<Int8Array>()(intRepr(quantizePerTensorDynamic(x, "qint8")).data);
 same<Tensor>()(fakeQuantizePerTensor(x, tensor(0.1), tensor([0]), 0, 255));
@@ -250,7 +277,10 @@ same<Tensor>()(new HistogramObserver({ bins: 8 }).histogram);
 const factory = HistogramObserver.withArgs({ bins: 8 }).withArgs({ dtype: "qint8" });
 same<HistogramObserver>()(factory());
 same<HistogramObserver>()(HistogramObserver.fromJSON(factory().toJSON()));
-new QConfig({ activation: factory, weight: MinMaxObserver });
+const qconfig = new QConfig({ activation: factory, weight: MinMaxObserver });
+// What a QConfig does is in the options of its factories, which may be any.
+const { activation } = qconfig;
+if (activation !== null && "args" in activation) same<unknown>()(activation.args.isDynamic);
 
 // Models.
 const model = new Sequential({ fc: new Linear(x), mine: (y: Tensor) => y.data });
@@ -296,6 +326,8 @@ same<Promise<QuantizedTensor<"int4", "perGroup">>>()(
   quantizeAsync(x, { dtype: "int4", groupSize: 2, out: new Int8Array(4) }),
 );
 same<Promise<QParams<"int8", "perChannel">>>()(chooseQParamsAsync(x, { axis: 0, signal }));
+same<number>()((await chooseQParamsAsync(x, { axis: 0 })).axis);
+same<number>()((await quantizeAsync(x, { groupSize: 2 })).groupSize);
 same<Promise<Tensor>>()(dequantizeAsync(quantize(x), { out: x, signal }));
 same<Promise<Tensor>>()(dequantizeAsync(quantizePerTensor(x, 1, 0, "qint8")));
 same<Promise<Tensor>>()(fakeQuantizeAsync(x, { axis: 0, onProgress: () => {} }));

@@ -138,7 +138,8 @@ describe("The API reference", () => {
         "modules/zeropoint.html",
         "classes/zeropoint.HistogramObserver.html",
         "functions/zeropoint.quantize.html",
-        "interfaces/zeropoint.QuantizedTensor.html",
+        "interfaces/zeropoint.QuantizedTensorInput.html",
+        "types/zeropoint.QuantizedTensor.html",
         "types/zeropoint.ErrorCode.html",
         "variables/zeropoint_notebook.torch.html",
       ]) {
