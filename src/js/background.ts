@@ -118,7 +118,7 @@ export async function runHere<T>(
 /** What an instance has under way. */
 export class Background {
   /** Who performs tasks, once that is loaded. */
-  executors: Executors | undefined;
+  declare executors: Executors | undefined;
   readonly #stops = new Set<() => void>();
 
   /** Has a call told when the instance is disposed. @returns how it says that it is over */

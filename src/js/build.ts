@@ -53,19 +53,19 @@ export interface Binary {
 
 /** One loaded build with its memory. */
 export class Core {
-  readonly module: CoreModule;
-  readonly memory: Memory;
-  readonly build: Build;
+  declare readonly module: CoreModule;
+  declare readonly memory: Memory;
+  declare readonly build: Build;
   /** The compiled build, for a worker to start too. */
-  readonly binary: Binary | undefined;
+  declare readonly binary: Binary | undefined;
   /** The calling thread and the workers. */
-  readonly threads: number;
+  declare readonly threads: number;
   /** The threads that were asked for. */
-  readonly wantedThreads: number;
+  declare readonly wantedThreads: number;
   /** Why there are fewer threads than asked for. */
-  readonly reason: string | undefined;
+  declare readonly reason: string | undefined;
   /** What performs asynchronous work, once there was some. */
-  background: Background | undefined;
+  declare background: Background | undefined;
   #workers: Workers | undefined;
   #isDisposed = false;
 

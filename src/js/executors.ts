@@ -57,7 +57,7 @@ export function pause(): Promise<void> {
 class ThisThread implements Executor {
   readonly offThread = false;
   readonly window = 0;
-  readonly reason: string;
+  declare readonly reason: string;
   readonly #performer = new Performer();
 
   constructor(reason: string) {
@@ -114,7 +114,7 @@ export class OtherThread implements Executor {
   readonly window = 2;
   readonly reason = undefined;
   /** Settles when the worker has loaded its core, or cannot. */
-  readonly ready: Promise<void>;
+  declare readonly ready: Promise<void>;
   readonly #worker: AnyWorker;
   readonly #waiting = new Map<number, Waiting>();
   /** The numbers of the weights that it keeps. */

@@ -52,7 +52,7 @@ const MOST_BINS = 2 ** 20;
 export class HistogramObserver extends UniformObserver {
   static override readonly pythonName = "torch.ao.quantization.observer.HistogramObserver";
   /** Into how many equal parts the range is cut. */
-  readonly bins: number;
+  declare readonly bins: number;
   #histogram: Float32Array;
 
   /**

@@ -31,9 +31,9 @@ interface Sent {
 
 /** The work of one call. */
 export class Job {
-  readonly core: Core;
+  declare readonly core: Core;
   /** What errors call the function. */
-  readonly where: string;
+  declare readonly where: string;
   /** How much there is to do, in the unit of its pieces' amounts. */
   total = 0;
   readonly #settings: AsyncSettings;

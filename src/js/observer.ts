@@ -231,7 +231,7 @@ export abstract class Observer {
   /** Where PyTorch has this class. */
   static readonly pythonName: string = "torch.ao.quantization.observer.ObserverBase";
   /** The options that make another one like it, defaults left out. */
-  readonly options: Readonly<Record<string, unknown>>;
+  declare readonly options: Readonly<Record<string, unknown>>;
 
   /** @internal */
   constructor(options: unknown, known: readonly string[]) {
@@ -474,26 +474,26 @@ const UNIFORM_OPTIONS = [
  */
 export abstract class UniformObserver extends Observer {
   /** The dtype that qparams are chosen for. */
-  readonly dtype: ObserverDType;
+  declare readonly dtype: ObserverDType;
   /** One scale for the tensor or for each channel, symmetric or affine. */
-  readonly qscheme: QScheme;
+  declare readonly qscheme: QScheme;
   /** Whether half the codes of 8 bits are used. */
-  readonly reduceRange: boolean;
+  declare readonly reduceRange: boolean;
   /** The smallest code in use. */
-  readonly quantMin: number;
+  declare readonly quantMin: number;
   /** The largest code in use. */
-  readonly quantMax: number;
+  declare readonly quantMax: number;
   /** The smallest scale. */
-  readonly eps: number;
+  declare readonly eps: number;
   /** Whether it serves a layer that chooses qparams on the fly. */
-  readonly isDynamic: boolean;
+  declare readonly isDynamic: boolean;
 
   /** @internal */
-  protected readonly core: Core;
+  declare protected readonly core: Core;
   /** @internal */
-  protected readonly compat: boolean;
+  declare protected readonly compat: boolean;
   /** @internal Smallest and largest value of each slice, side by side, as the core lays them out. */
-  protected ranges: Float32Array;
+  declare protected ranges: Float32Array;
 
   /** @internal */
   constructor(options: unknown, known: readonly string[], qschemes: readonly QScheme[]) {
@@ -814,7 +814,7 @@ export class MovingAverageMinMaxObserver extends PerTensorMinMaxObserver {
   static override readonly pythonName =
     "torch.ao.quantization.observer.MovingAverageMinMaxObserver";
   /** c: how far a batch moves the range. */
-  readonly averagingConstant: number;
+  declare readonly averagingConstant: number;
 
   /** @throws {RangeError|TypeError} what `MinMaxObserver` throws */
   constructor(options?: MovingAverageObserverOptions) {
@@ -838,7 +838,7 @@ export class MovingAverageMinMaxObserver extends PerTensorMinMaxObserver {
 /** One range for each channel. */
 abstract class ChannelMinMaxObserver extends UniformObserver {
   /** The axis of the channels, as given: negative counts from the end. */
-  readonly chAxis: number;
+  declare readonly chAxis: number;
 
   /** @internal */
   constructor(options: unknown, known: readonly string[]) {
@@ -947,7 +947,7 @@ export class MovingAveragePerChannelMinMaxObserver extends ChannelMinMaxObserver
   static override readonly pythonName =
     "torch.ao.quantization.observer.MovingAveragePerChannelMinMaxObserver";
   /** c: how far a batch moves the ranges. */
-  readonly averagingConstant: number;
+  declare readonly averagingConstant: number;
 
   /** @throws {RangeError|TypeError} what `PerChannelMinMaxObserver` throws */
   constructor(options?: MovingAveragePerChannelObserverOptions) {

@@ -125,12 +125,12 @@ function paste({ memory }: Core, where: string, { bytes, biasOffset }: PackedCop
  * garbage.
  */
 export class PackedWeight {
-  readonly outFeatures: number;
-  readonly inFeatures: number;
+  declare readonly outFeatures: number;
+  declare readonly inFeatures: number;
   /** Where in the heap the packed weight is. */
-  readonly at: number;
+  declare readonly at: number;
   /** Where its bias is, of four bytes for each output; 0 if there is none. */
-  readonly biasAt: number;
+  declare readonly biasAt: number;
   readonly #core: Core;
   readonly #bytes: number;
   #owned: Owned | undefined;

@@ -79,17 +79,17 @@ export interface PlaceholderObserverOptions {
 export class PlaceholderObserver extends PassiveObserver {
   static override readonly pythonName = "torch.ao.quantization.observer.PlaceholderObserver";
   /** The dtype that it was made with. */
-  readonly dtype: PlaceholderDType;
+  declare readonly dtype: PlaceholderDType;
   /** The scheme that it was made with. */
-  readonly qscheme: QScheme;
+  declare readonly qscheme: QScheme;
   /** The smallest code, or undefined. */
-  readonly quantMin: number | undefined;
+  declare readonly quantMin: number | undefined;
   /** The largest code, or undefined. */
-  readonly quantMax: number | undefined;
+  declare readonly quantMax: number | undefined;
   /** The smallest scale, for whoever chooses one. */
-  readonly eps: number;
+  declare readonly eps: number;
   /** Whether qparams are to be chosen anew for every input. */
-  readonly isDynamic: boolean;
+  declare readonly isDynamic: boolean;
 
   /** @throws {TypeError|RangeError} `ZP_INVALID_OPTION`, `ZP_INVALID_DTYPE`, `ZP_UNKNOWN_OPTION` */
   constructor(options?: PlaceholderObserverOptions) {
@@ -120,7 +120,7 @@ export interface NoopObserverOptions {
 export class NoopObserver extends PassiveObserver {
   static override readonly pythonName = "torch.ao.quantization.observer.NoopObserver";
   /** The dtype that it was made with. */
-  readonly dtype: PlaceholderDType;
+  declare readonly dtype: PlaceholderDType;
 
   /** @throws {TypeError|RangeError} `ZP_INVALID_DTYPE`, `ZP_UNKNOWN_OPTION` */
   constructor(options?: NoopObserverOptions) {
@@ -165,7 +165,7 @@ export interface RecordingObserverOptions {
 export class RecordingObserver extends PassiveObserver {
   static override readonly pythonName = "torch.ao.quantization.observer.RecordingObserver";
   /** The dtype that it was made with. */
-  readonly dtype: PlaceholderDType;
+  declare readonly dtype: PlaceholderDType;
   #tensors: Tensor[] = [];
 
   /** @throws {TypeError|RangeError} `ZP_INVALID_DTYPE`, `ZP_UNKNOWN_OPTION` */
@@ -240,17 +240,17 @@ export interface FixedQParamsObserverOptions {
 export class FixedQParamsObserver extends PassiveObserver {
   static override readonly pythonName = "torch.ao.quantization.observer.FixedQParamsObserver";
   /** Units per step. */
-  readonly scale: number;
+  declare readonly scale: number;
   /** The code that stands for 0. */
-  readonly zeroPoint: number;
+  declare readonly zeroPoint: number;
   /** The dtype that it was made with. */
-  readonly dtype: ObserverDType;
+  declare readonly dtype: ObserverDType;
   /** The scheme that it was made with. */
-  readonly qscheme: QScheme;
+  declare readonly qscheme: QScheme;
   /** The smallest code. */
-  readonly quantMin: number;
+  declare readonly quantMin: number;
   /** The largest code. */
-  readonly quantMax: number;
+  declare readonly quantMax: number;
 
   /**
    * @throws {TypeError|RangeError} `ZP_INVALID_SCALE` if it is not finite; one that is not > 0 is taken,

@@ -37,7 +37,7 @@ const WEIGHT_ONLY_OPTIONS = [
  */
 export class WeightOnlyQConfig {
   /** What was given. */
-  readonly options: Readonly<WeightOnlyOptions>;
+  declare readonly options: Readonly<WeightOnlyOptions>;
 
   /**
    * @param options  those of `quantize` that choose qparams, or `bits`; checked when a model is

@@ -58,9 +58,9 @@ export interface QConfigFields {
  */
 export class QConfig {
   /** Makes the observer of activations; null for none. */
-  readonly activation: ObserverSource | null;
+  declare readonly activation: ObserverSource | null;
   /** Makes the observer of weights; null for none. */
-  readonly weight: ObserverSource | null;
+  declare readonly weight: ObserverSource | null;
 
   /**
    * @throws {TypeError} `ZP_INVALID_QCONFIG` for an observer itself, or for anything else that is

@@ -63,11 +63,11 @@ export class IntegerTensor<
   Data extends Int8Array | Uint8Array | Int32Array = Int8Array | Uint8Array | Int32Array,
 > {
   /** The values, the last axis varying fastest. */
-  readonly data: Data;
+  declare readonly data: Data;
   /** The length of each axis, outermost first. */
-  readonly shape: readonly number[];
+  declare readonly shape: readonly number[];
   /** The dtype that PyTorch's tensor has; int64 values are kept as int32. */
-  readonly dtype: "int8" | "uint8" | "int32" | "int64";
+  declare readonly dtype: "int8" | "uint8" | "int32" | "int64";
 
   /** @internal */
   constructor(data: Data, shape: readonly number[], dtype: IntegerTensor["dtype"]) {
@@ -111,19 +111,19 @@ export class TorchQuantizedTensor<
   G extends "perTensor" | "perChannel" = "perTensor" | "perChannel",
 > {
   /** The codes in row-major order, what `int_repr()` gives in PyTorch. */
-  readonly data: CodesByQDType[D];
+  declare readonly data: CodesByQDType[D];
   /** The length of each axis, outermost first. */
-  readonly shape: readonly number[];
+  declare readonly shape: readonly number[];
   /** `"qint8"`, `"quint8"` or `"qint32"`. */
-  readonly dtype: D;
+  declare readonly dtype: D;
   /** PyTorch's quantized tensors are all affine: symmetric ones have a zero point of 0 or 128. */
-  readonly scheme: "affine";
+  declare readonly scheme: "affine";
   /** How the codes stand for values, by PyTorch's name. */
-  readonly qscheme: TensorQScheme;
+  declare readonly qscheme: TensorQScheme;
   /** Units per step; per tensor in double precision, `q_scale()` in PyTorch. */
-  readonly scale: G extends "perTensor" ? number : ChannelScales;
+  declare readonly scale: G extends "perTensor" ? number : ChannelScales;
   /** The code that stands for 0. */
-  readonly zeroPoint: G extends "perTensor" ? number : ChannelZeroPoints;
+  declare readonly zeroPoint: G extends "perTensor" ? number : ChannelZeroPoints;
   /** Per channel: the axis, counted from 0. */
   declare readonly axis: G extends "perChannel" ? number : undefined;
 

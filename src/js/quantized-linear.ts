@@ -77,13 +77,13 @@ export interface QuantizedLinearOptions extends AnyQuantizeOptions {
  */
 export class QuantizedLinear {
   /** How many values a row of input has: K of the weight's shape [N, K]. */
-  readonly inFeatures: number;
+  declare readonly inFeatures: number;
   /** How many values a row of output has: N. */
-  readonly outFeatures: number;
+  declare readonly outFeatures: number;
   /** The weight's scale and zero point, dtype, scheme and granularity. */
-  readonly qparams: QParams;
+  declare readonly qparams: QParams;
   /** How products are summed. */
-  readonly accumulate: Accumulate;
+  declare readonly accumulate: Accumulate;
 
   readonly #core: Core;
   readonly #weight: PackedWeight;

@@ -21,9 +21,9 @@ import { INSPECT, show, showShape } from "./show.js";
  */
 export class Tensor {
   /** The values, the last axis varying fastest. */
-  readonly data: Float32Array;
+  declare readonly data: Float32Array;
   /** The length of each axis, outermost first; empty for a single value. */
-  readonly shape: readonly number[];
+  declare readonly shape: readonly number[];
 
   /** @internal */
   constructor(data: Float32Array, shape: readonly number[]) {

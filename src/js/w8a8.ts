@@ -20,7 +20,7 @@ import {
 
 /** Runs 8-bit activations on an int8 weight whose zero points are 0. */
 export class Int8Layer {
-  readonly weight: PackedWeight;
+  declare readonly weight: PackedWeight;
   readonly #core: Core;
 
   /** @param weight  with a float32 bias for dynamic activations; for static ones see `setStaticBias` */

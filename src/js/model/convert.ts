@@ -59,7 +59,7 @@ import { type Procedure, workHere } from "./work.js";
  */
 export class QuantizedModel {
   /** The float model that it was made from. */
-  readonly model: Sequential;
+  declare readonly model: Sequential;
   readonly #steps: readonly ConvertedLayer[];
   readonly #core: Core;
   /** Names of the layers that the ReLU after them is part of. */

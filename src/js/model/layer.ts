@@ -141,13 +141,13 @@ export interface LinearLayerOptions {
 export class Linear extends Layer {
   static override readonly typeName = "Linear";
   /** float32 of shape [outFeatures, inFeatures]; a copy of what was given. */
-  readonly weight: Tensor;
+  declare readonly weight: Tensor;
   /** float32 of shape [outFeatures]; a copy of what was given. */
-  readonly bias: Tensor | undefined;
+  declare readonly bias: Tensor | undefined;
   /** How many values a row of input has. */
-  readonly inFeatures: number;
+  declare readonly inFeatures: number;
   /** How many values a row of output has. */
-  readonly outFeatures: number;
+  declare readonly outFeatures: number;
 
   /**
    * @param weight  float32 of shape [outFeatures, inFeatures]
@@ -306,7 +306,7 @@ export interface SoftmaxOptions {
 export class Softmax extends Piecewise {
   static override readonly typeName = "Softmax";
   /** The axis along which values add up to 1. */
-  readonly axis: number;
+  declare readonly axis: number;
 
   /** @throws {TypeError|RangeError} `ZP_INVALID_OPTION`, `ZP_UNKNOWN_OPTION` */
   constructor(options?: SoftmaxOptions) {
@@ -376,13 +376,13 @@ export interface LayerNormOptions {
 export class LayerNorm extends Piecewise {
   static override readonly typeName = "LayerNorm";
   /** The last axes of the input, over which it is normalized. */
-  readonly normalizedShape: readonly number[];
+  declare readonly normalizedShape: readonly number[];
   /** float32 of shape `normalizedShape`, which multiplies; a copy of what was given. */
-  readonly weight: Tensor | undefined;
+  declare readonly weight: Tensor | undefined;
   /** float32 of shape `normalizedShape`, which is added; a copy of what was given. */
-  readonly bias: Tensor | undefined;
+  declare readonly bias: Tensor | undefined;
   /** Added to the variance. */
-  readonly eps: number;
+  declare readonly eps: number;
 
   /**
    * @param normalizedShape  the lengths of the last axes, or of the last one alone
@@ -482,11 +482,11 @@ export function checkIndices(where: string, value: unknown, rows: number): Check
 export class Embedding extends Layer {
   static override readonly typeName = "Embedding";
   /** float32 of shape [numEmbeddings, embeddingDim]; a copy of what was given. */
-  readonly weight: Tensor;
+  declare readonly weight: Tensor;
   /** How many rows the table has. */
-  readonly numEmbeddings: number;
+  declare readonly numEmbeddings: number;
   /** How many values a row has. */
-  readonly embeddingDim: number;
+  declare readonly embeddingDim: number;
 
   /**
    * @param weight  float32 of shape [numEmbeddings, embeddingDim]

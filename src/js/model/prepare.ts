@@ -175,7 +175,7 @@ export interface PrepareOptions {
  */
 export class PreparedModel {
   /** The model that was prepared. */
-  readonly model: Sequential;
+  declare readonly model: Sequential;
   readonly #steps: readonly PreparedStep[];
 
   /** @internal */

@@ -55,8 +55,8 @@ interface Parts<L extends Layer> {
 
 /** One step of a converted model. */
 export abstract class ConvertedLayer<L extends Layer = Layer> {
-  readonly parts: Parts<L>;
-  readonly core: Core;
+  declare readonly parts: Parts<L>;
+  declare readonly core: Core;
 
   constructor(core: Core, parts: Parts<L>) {
     this.core = core;

@@ -38,13 +38,13 @@ export interface LayerReport {
 /** What quantizing a model costs. Prints as a table. */
 export class ModelReport {
   /** One line for each layer, in the order in which they run. */
-  readonly layers: readonly LayerReport[];
+  declare readonly layers: readonly LayerReport[];
   /** Bytes of all parameters now. */
-  readonly sizeInBytes: number;
+  declare readonly sizeInBytes: number;
   /** Bytes of all parameters in float32. */
-  readonly floatSizeInBytes: number;
+  declare readonly floatSizeInBytes: number;
   /** SQNR of the model's output against the float model's, in dB; undefined if no input was given. */
-  readonly outputSqnr: number | undefined;
+  declare readonly outputSqnr: number | undefined;
 
   /** @internal */
   constructor(layers: readonly LayerReport[]) {

@@ -38,15 +38,15 @@ type StorageConstructor = new (length: number) => Storage;
 /** A tensor's dtype: torch.int8, torch.float32, ... Compare dtypes with `===`. */
 export class DType<Name extends DTypeName = DTypeName> {
   /** The name without "torch.". */
-  readonly name: Name;
+  declare readonly name: Name;
   /** Which category wins when dtypes meet. */
-  readonly category: Category;
+  declare readonly category: Category;
   /** Bytes of one value. */
-  readonly itemsize: number;
+  declare readonly itemsize: number;
   /** Whether negative values can be held. */
-  readonly is_signed: boolean;
+  declare readonly is_signed: boolean;
   /** Whether values are float32 or float64. */
-  readonly is_floating_point: boolean;
+  declare readonly is_floating_point: boolean;
   /** Never: there are no complex dtypes here. */
   readonly is_complex: boolean = false;
   readonly #storage: StorageConstructor;

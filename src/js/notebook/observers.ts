@@ -344,9 +344,9 @@ export type ObserverSource = ObserverClass | PartialObserver;
  */
 export class QConfig {
   /** Makes the observer of activations; null for none. */
-  readonly activation: ObserverSource | null;
+  declare readonly activation: ObserverSource | null;
   /** Makes the observer of weights; null for none. */
-  readonly weight: ObserverSource | null;
+  declare readonly weight: ObserverSource | null;
   readonly #qconfig: qconfigs.QConfig;
 
   /**

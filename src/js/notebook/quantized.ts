@@ -16,7 +16,7 @@ import { checkAxis, rowMajorView } from "./view.js";
 /** A named constant of torch. Compare with `===`. */
 class Constant<Name extends string> {
   /** The name without "torch.". */
-  readonly name: Name;
+  declare readonly name: Name;
 
   /** @internal */
   constructor(name: Name) {
@@ -122,9 +122,9 @@ export function toInt64(values: ArrayLike<number>): BigInt64Array {
 export class QuantizedTensor {
   readonly #quantized: TorchQuantizedTensor;
   /** torch.qint8, torch.quint8 or torch.qint32. */
-  readonly dtype: QDType;
+  declare readonly dtype: QDType;
   /** The size of every dimension. */
-  readonly shape: Size;
+  declare readonly shape: Size;
 
   /** @internal Use `torch.quantize_per_tensor` or `torch.quantize_per_channel`. */
   constructor(quantized: TorchQuantizedTensor) {

@@ -666,9 +666,9 @@ function functionalLinear(...args: unknown[]): Tensor {
  */
 class Normal {
   /** The mean. */
-  readonly loc: Tensor;
+  declare readonly loc: Tensor;
   /** The standard deviation. */
-  readonly scale: Tensor;
+  declare readonly scale: Tensor;
 
   /** @throws {RangeError} ValueError for a scale that is not above 0, or a mean that is NaN */
   constructor(loc: Tensor | number, scale: Tensor | number);
