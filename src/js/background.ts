@@ -3,11 +3,10 @@
 
 import { loadFailed } from "./binary.js";
 import type { Core } from "./build.js";
-import { checkOptions } from "./check.js";
-import { disposed, typeError } from "./errors.js";
+import { checkOptions, wrongKind } from "./check.js";
+import { disposed } from "./errors.js";
 import type { Executors } from "./executors.js";
 import type { Job } from "./job.js";
-import { show } from "./show.js";
 
 /** How far an asynchronous function has come. */
 export interface Progress {
@@ -61,16 +60,10 @@ export function checkAsync(where: string, options: Record<string, unknown>): Asy
       typeof addEventListener !== "function" ||
       typeof removeEventListener !== "function")
   ) {
-    throw typeError(
-      "ZP_INVALID_OPTION",
-      `${where}: options.signal must be an AbortSignal, got ${show(signal)}`,
-    );
+    throw wrongKind("ZP_INVALID_OPTION", where, "options.signal", "an AbortSignal", signal);
   }
   if (onProgress !== undefined && typeof onProgress !== "function") {
-    throw typeError(
-      "ZP_INVALID_FUNCTION",
-      `${where}: options.onProgress must be a function, got ${show(onProgress)}`,
-    );
+    throw wrongKind("ZP_INVALID_FUNCTION", where, "options.onProgress", "a function", onProgress);
   }
   return {
     signal: signal as AbortSignalLike | undefined,
@@ -115,23 +108,41 @@ export async function runHere<T>(
 
 // ---- Calls
 
+/** How calls are stopped that one thing may end. */
+class Stops extends Set<() => void> {
+  /** Stops them all; the same function each time, as listeners have to be. */
+  readonly stopAll = (): void => {
+    for (const stop of this) stop();
+  };
+}
+
 /** What an instance has under way. */
 export class Background {
   /** Who performs tasks, once that is loaded. */
   declare executors: Executors | undefined;
-  readonly #stops = new Set<() => void>();
-
-  /** Has a call told when the instance is disposed. @returns how it says that it is over */
-  enter(stop: () => void): () => void {
-    this.#stops.add(stop);
-    return () => this.#stops.delete(stop);
-  }
+  /** The calls to be told when the instance is disposed. */
+  readonly stops = new Stops();
 
   /** Stops all calls, and ends the worker. */
   end(): void {
-    for (const stop of this.#stops) stop();
+    this.stops.stopAll();
     this.executors?.end();
   }
+}
+
+/** The calls that a signal stops. They share a listener, for Node warns of more than ten. */
+const signals = /* @__PURE__ */ new WeakMap<AbortSignalLike, Stops>();
+
+/** Has a call told when a signal aborts. @returns how it says that it is over */
+function onAbort(signal: AbortSignalLike, stop: () => void): () => void {
+  const stops = signals.get(signal) ?? new Stops();
+  signals.set(signal, stops);
+  if (stops.size === 0) signal.addEventListener("abort", stops.stopAll);
+  stops.add(stop);
+  return () => {
+    stops.delete(stop);
+    if (stops.size === 0) signal.removeEventListener("abort", stops.stopAll);
+  };
 }
 
 /** What the asynchronous functions do. */
@@ -159,12 +170,12 @@ export async function runJob<T>(
   throwIfAborted(signal);
   core.background ??= new Background();
   const { background } = core;
-  let abort: () => void = () => undefined;
-  let leave = abort;
+  let leave: () => void = () => undefined;
+  let end = leave;
   const stopped = new Promise<never>((_, reject) => {
-    abort = () => reject(reasonOf(signal));
-    signal?.addEventListener("abort", abort);
-    leave = background.enter(() => reject(disposed(where)));
+    end = () => reject(disposed(where));
+    if (signal !== undefined) leave = onAbort(signal, () => reject(reasonOf(signal)));
+    background.stops.add(end);
   });
   stopped.catch(() => undefined);
   try {
@@ -175,6 +186,6 @@ export async function runJob<T>(
     );
   } finally {
     leave();
-    signal?.removeEventListener("abort", abort);
+    background.stops.delete(end);
   }
 }

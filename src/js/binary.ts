@@ -1,7 +1,8 @@
 // The core's binary: from text, or from wherever a user says, to a compiled module that says what it is.
 
+import { wrongKind } from "./check.js";
 import version from "./core/version.js";
-import { rangeError, stateError, typeError, type ZeropointError } from "./errors.js";
+import { rangeError, stateError, type ZeropointError } from "./errors.js";
 import type { PlatformResponse, PlatformURL, WasmModule } from "./platform.js";
 import { kindOf, show } from "./show.js";
 
@@ -85,17 +86,23 @@ async function compileResponse(response: Response): Promise<WasmModule> {
   return WebAssembly.compile(bytes);
 }
 
-/** @throws {TypeError} `ZP_INVALID_OPTION` */
-export function checkSource(where: string, source: unknown): WasmSource {
+/**
+ * What `options.wasm` is, or what its function gave for a file.
+ * @throws {TypeError} `ZP_INVALID_OPTION`
+ */
+export function checkSource(where: string, source: unknown, file?: string): WasmSource {
   const isKnown =
     typeof source === "string" ||
     ArrayBuffer.isView(source) ||
     ["URL", "Response", "ArrayBuffer", "WebAssembly.Module"].includes(kindOf(source));
   if (isKnown) return source as WasmSource;
-  throw typeError(
+  throw wrongKind(
     "ZP_INVALID_OPTION",
-    `${where}: options.wasm must be a URL, a Response, bytes, a WebAssembly.Module, a promise of one ` +
-      `of these, or a function that returns one, got ${show(source)}`,
+    where,
+    file ? `options.wasm("${file}")` : "options.wasm",
+    "a URL, a Response, bytes, a WebAssembly.Module, a promise of one of these" +
+      (file ? "" : ", or a function that returns one"),
+    source,
   );
 }
 
@@ -137,8 +144,8 @@ export function buildIn(where: string, module: WasmModule): BinaryName {
   );
 }
 
-/** Something went wrong on the way to a running core. */
-export function loadFailed(where: string, what: string, cause: unknown): ZeropointError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
+/** Something went wrong on the way to a running core. @param hint  what may explain the cause */
+export function loadFailed(where: string, what: string, cause: unknown, hint = ""): ZeropointError {
+  const reason = (cause instanceof Error ? cause.message : String(cause)) + hint;
   return stateError("ZP_LOAD_FAILED", `${where}: ${what} could not be loaded: ${reason}`, cause);
 }

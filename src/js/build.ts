@@ -173,11 +173,10 @@ async function compileBuild(
     chunk.catch(() => undefined);
     const module = await (wasm === undefined
       ? requestSent().then(() => compileText(chunk, chunks.openReader?.()))
-      : compileFrom(where, wasm(`${name}.wasm`)));
+      : compileFrom(where, wasm(`${name}.wasm`), `${name}.wasm`));
     compiled = { name, chunk: await chunk, module };
   } catch (cause) {
-    if ((cause as { code?: unknown } | null)?.code === "ZP_INVALID_OPTION") throw cause;
-    throw loadFailed(where, `the "${buildOf(name)}" build`, cause);
+    throw notCompiled(where, `the "${buildOf(name)}" build`, cause, wasm);
   }
   if (wasm === undefined) return compiled;
   const given = buildIn(where, compiled.module);
@@ -188,10 +187,21 @@ async function compileBuild(
   );
 }
 
-/** Asks for a binary at once unless it is promised. */
-async function compileFrom(where: string, source: unknown): Promise<WasmModule> {
+/**
+ * Asks for a binary at once unless it is promised.
+ * @param file  what a user's function gave it for
+ */
+async function compileFrom(where: string, source: unknown, file?: string): Promise<WasmModule> {
   const isPromise = typeof (source as PromiseLike<unknown> | null)?.then === "function";
-  return await compileSource(checkSource(where, isPromise ? await source : source));
+  return await compileSource(checkSource(where, isPromise ? await source : source, file));
+}
+
+/** What kept a binary from being compiled; of a user's own, that may be instructions that it takes. */
+function notCompiled(where: string, what: string, cause: unknown, wasm: unknown): unknown {
+  if ((cause as { code?: unknown } | null)?.code === "ZP_INVALID_OPTION") return cause;
+  const isRefused = wasm !== undefined && cause instanceof WebAssembly.CompileError;
+  const why = isRefused && whyNot(askEngine(), "relaxed");
+  return loadFailed(where, what, cause, why ? `; ${why}` : "");
 }
 
 async function compileText(chunk: Promise<Chunk>, read: ReadText | undefined): Promise<WasmModule> {
@@ -205,8 +215,7 @@ async function compileGiven(where: string, chunks: Chunks, wasm: unknown): Promi
   try {
     module = await compileFrom(where, wasm);
   } catch (cause) {
-    if ((cause as { code?: unknown } | null)?.code === "ZP_INVALID_OPTION") throw cause;
-    throw loadFailed(where, "the binary in options.wasm", cause);
+    throw notCompiled(where, "the binary in options.wasm", cause, wasm);
   }
   const name = buildIn(where, module);
   try {
@@ -363,7 +372,7 @@ const KNOWN_VALUES = [
   -1e30,
   Infinity,
   -Infinity,
-  Number.NaN,
+  NaN,
 ];
 /** Of scale 0.5 and zero point 1: worked by hand. */
 const KNOWN_CODES = [1, 1, 2, 2, 0, 0, 4, -2, 127, 127, 127, -127, -128, -128, 127, -128, 1];

@@ -71,10 +71,7 @@ export function aroundAxis(
 export function checkShape(where: string, argument: string, value: unknown): number[] {
   const name = arrayName(value);
   if (!Array.isArray(value) && (name === undefined || name.startsWith("Big"))) {
-    throw typeError(
-      "ZP_INVALID_SHAPE",
-      `${where}: ${argument} must be an array of lengths, got ${show(value)}`,
-    );
+    throw wrongKind("ZP_INVALID_SHAPE", where, argument, "an array of lengths", value);
   }
   const given = value as ArrayLike<unknown>;
   const rank = name === undefined ? given.length : arrayLength(value);
@@ -162,10 +159,7 @@ export function checkTensor(
     return { data, shape: [size], size };
   }
   if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) {
-    throw typeError(
-      "ZP_INVALID_TENSOR",
-      `${where}: ${argument} must be ${TENSOR_FORMS}, got ${show(value)}`,
-    );
+    throw wrongKind("ZP_INVALID_TENSOR", where, argument, TENSOR_FORMS, value);
   }
   if (Array.isArray(value)) {
     throw typeError(
@@ -185,10 +179,7 @@ export function checkTensor(
   const shapeName = givenShape === undefined ? "dims" : "shape";
   const axes = givenShape === undefined ? (value as { dims?: unknown }).dims : givenShape;
   if (given === undefined || axes === undefined) {
-    throw typeError(
-      "ZP_INVALID_TENSOR",
-      `${where}: ${argument} must be ${TENSOR_FORMS}, got ${show(value)}`,
-    );
+    throw wrongKind("ZP_INVALID_TENSOR", where, argument, TENSOR_FORMS, value);
   }
   const shape = checkShape(where, `${argument}.${shapeName}`, axes);
   const data = checkData(where, `${argument}.data`, given, list);
@@ -204,9 +195,12 @@ function checkData(where: string, argument: string, value: unknown, list: ListAr
     return checkNumberArray(where, argument, name, value, "ZP_INVALID_TENSOR");
   }
   if (!Array.isArray(value)) {
-    throw typeError(
+    throw wrongKind(
       "ZP_INVALID_TENSOR",
-      `${where}: ${argument} must be a typed array or an array of numbers, got ${show(value)}`,
+      where,
+      argument,
+      "a typed array or an array of numbers",
+      value,
     );
   }
   const { length } = value;
@@ -219,18 +213,12 @@ function checkData(where: string, argument: string, value: unknown, list: ListAr
 /** A proxy of an array may say anything. */
 function checkListLength(where: string, argument: string, length: unknown): void {
   if (typeof length === "number" && Number.isInteger(length) && length >= 0) return;
-  throw typeError(
-    "ZP_INVALID_TENSOR",
-    `${where}: ${argument}.length must be an integer >= 0, got ${show(length)}`,
-  );
+  throw wrongKind("ZP_INVALID_TENSOR", where, `${argument}.length`, "an integer >= 0", length);
 }
 
 function checkNumber(where: string, argument: string, value: unknown): number {
   if (typeof value === "number") return value;
-  throw typeError(
-    "ZP_INVALID_TENSOR",
-    `${where}: ${argument} must be a number, got ${show(value)}`,
-  );
+  throw wrongKind("ZP_INVALID_TENSOR", where, argument, "a number", value);
 }
 
 /** Numbers, nested as deep as they like, as values in a new array and their shape. */
@@ -317,10 +305,7 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
  */
 export function checkObject(where: string, argument: string, value: unknown): object {
   if (kindOf(value) === "Object") return value as object;
-  throw typeError(
-    "ZP_INVALID_OPTIONS",
-    `${where}: ${argument} must be an object, got ${show(value)}`,
-  );
+  throw wrongKind("ZP_INVALID_OPTIONS", where, argument, "an object", value);
 }
 
 /** An options object whose every key is known. */
@@ -393,10 +378,7 @@ export function checkBoolean(
 ): boolean {
   if (value === undefined) return fallback;
   if (typeof value === "boolean") return value;
-  throw typeError(
-    "ZP_INVALID_OPTION",
-    `${where}: ${argument} must be true or false, got ${show(value)}`,
-  );
+  throw wrongKind("ZP_INVALID_OPTION", where, argument, "true or false", value);
 }
 
 /** A finite number; `undefined` means the default. */
@@ -426,6 +408,18 @@ export function checkInteger(
   throw wrongNumber("ZP_INVALID_OPTION", where, argument, wanted, value);
 }
 
+/** What is said of a wrong kind of value. */
+export function wrongKind(
+  code: ErrorCode,
+  where: string,
+  argument: string,
+  wanted: string,
+  got: unknown,
+  error = typeError,
+): ZeropointError {
+  return error(code, `${where}: ${argument} must be ${wanted}, got ${show(got)}`);
+}
+
 /** What is said of a wrong number, and of what is none: that is of a wrong kind. */
 export function wrongNumber(
   code: ErrorCode,
@@ -435,7 +429,7 @@ export function wrongNumber(
   got: unknown,
 ): ZeropointError {
   const error = typeof got === "number" ? rangeError : typeError;
-  return error(code, `${where}: ${argument} must be ${wanted}, got ${show(got)}`);
+  return wrongKind(code, where, argument, wanted, got, error);
 }
 
 /** Whether a number is an integer of a range. */
@@ -495,9 +489,12 @@ export function checkCodes<D extends DType>(
   const { arrayName: wanted, bits, qmin, qmax } = DTYPES[dtype];
   const name = arrayName(value);
   if (name !== wanted) {
-    throw typeError(
+    throw wrongKind(
       "ZP_INVALID_CODES",
-      `${where}: ${argument} must be of type ${wanted} for dtype ${dtype}, got ${show(value)}`,
+      where,
+      argument,
+      `of type ${wanted} for dtype ${dtype}`,
+      value,
     );
   }
   const codes = checkNumberArray(where, argument, name, value, "ZP_INVALID_CODES") as Codes<D>;
@@ -526,10 +523,7 @@ export function checkOut(
 ): NumberArray {
   const name = arrayName(value);
   if (name !== wanted) {
-    throw typeError(
-      "ZP_INVALID_OUT",
-      `${where}: ${argument} must be of type ${wanted}, got ${show(value)}`,
-    );
+    throw wrongKind("ZP_INVALID_OUT", where, argument, `of type ${wanted}`, value);
   }
   const out = checkNumberArray(where, argument, name, value, "ZP_INVALID_OUT");
   if (arrayLength(out) !== size) {

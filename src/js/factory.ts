@@ -1,9 +1,8 @@
 // withArgs: factories of observers, as functools.partial and PyTorch's _PartialWrapper make them.
 
-import { checkObject } from "./check.js";
-import { typeError } from "./errors.js";
+import { checkObject, wrongKind } from "./check.js";
 import { numberRepr } from "./python-repr.js";
-import { INSPECT, show } from "./show.js";
+import { INSPECT } from "./show.js";
 
 /** A class that a factory makes instances of. */
 export type ObserverConstructor<T = object, Options = never> = (new (
@@ -128,9 +127,12 @@ function checkFunctions(where: string, options: unknown): Record<string, () => u
   const checked = checkArgs(where, options) as Record<string, () => unknown>;
   for (const [name, value] of Object.entries(checked)) {
     if (typeof value === "function") continue;
-    throw typeError(
+    throw wrongKind(
       "ZP_INVALID_FUNCTION",
-      `${where}: options.${name} must be a function that gives the option, got ${show(value)}`,
+      where,
+      `options.${name}`,
+      "a function that gives the option",
+      value,
     );
   }
   return checked;

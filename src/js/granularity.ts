@@ -82,6 +82,24 @@ export function checkAxis(
   throw wrongNumber("ZP_INVALID_AXIS", where, argument, wanted, given);
 }
 
+/**
+ * The axis of a batch that a layer's or an observer's option names; negative counts from the end.
+ * @throws {RangeError} `ZP_INVALID_AXIS` if the batch does not have it
+ */
+export function axisOf(
+  where: string,
+  option: string,
+  given: number,
+  shape: readonly number[],
+): number {
+  const axis = given < 0 ? given + shape.length : given;
+  if (axis >= 0 && axis < shape.length) return axis;
+  throw rangeError(
+    "ZP_INVALID_AXIS",
+    `${where}: x must have axis ${given}, options.${option}, got shape ${showShape(shape)}`,
+  );
+}
+
 /** The most channels of a tensor without values: their scales take memory all the same. */
 const MOST_EMPTY = 2 ** 24;
 
@@ -108,7 +126,7 @@ function groupSlices(
   shape: readonly number[],
   groupSize: unknown,
 ): Slices {
-  const { length: rank, [rank - 1]: last = Number.NaN } = shape;
+  const { length: rank, [rank - 1]: last = NaN } = shape;
   if (!isIntegerWithin(groupSize, 1, Infinity) || last % groupSize !== 0) {
     const wanted =
       rank === 0

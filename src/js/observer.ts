@@ -15,6 +15,7 @@ import {
   checkTensor,
   INT32,
   type TensorInput,
+  wrongKind,
 } from "./check.js";
 import { checkStatus, rangeError, typeError, type ZeropointError } from "./errors.js";
 import {
@@ -24,7 +25,7 @@ import {
   partialCallable,
   shortName,
 } from "./factory.js";
-import { oneSlice, type SliceCounts } from "./granularity.js";
+import { axisOf, oneSlice, type SliceCounts } from "./granularity.js";
 import { activeCore } from "./init.js";
 import { floatRepr } from "./python-repr.js";
 import { IntegerTensor } from "./qtensor.js";
@@ -382,10 +383,7 @@ function checkRecord(where: string, argument: string, value: unknown): Record<st
   if (typeof value === "object" && value !== null && !Array.isArray(value)) {
     return value as Record<string, unknown>;
   }
-  throw typeError(
-    "ZP_INVALID_STATE",
-    `${where}: ${argument} must be an object as toJSON makes it, got ${show(value)}`,
-  );
+  throw wrongKind("ZP_INVALID_STATE", where, argument, "an object as toJSON makes it", value);
 }
 
 /** Numbers as JSON can hold them. */
@@ -868,21 +866,14 @@ abstract class ChannelMinMaxObserver extends UniformObserver {
   /** @internal */
   protected override *look(where: string, { shape, size }: CheckedTensor): Look {
     if (size === 0) return;
-    const rank = shape.length;
-    if (rank < 2) {
+    if (shape.length < 2) {
       throw rangeError(
         "ZP_SHAPE_MISMATCH",
         `${where}: x must have at least 2 axes, as PyTorch's observer takes it, ` +
           `got shape ${showShape(shape)}`,
       );
     }
-    const axis = this.chAxis < 0 ? this.chAxis + rank : this.chAxis;
-    if (axis < 0 || axis >= rank) {
-      throw rangeError(
-        "ZP_INVALID_AXIS",
-        `${where}: x must have axis ${this.chAxis}, options.chAxis, got shape ${showShape(shape)}`,
-      );
-    }
+    const axis = axisOf(where, "chAxis", this.chAxis, shape);
     const [outer, slices, inner] = aroundAxis(shape, axis);
     const counts = { outer, slices, inner };
     const batch = (yield { kind: "ranges", counts, nonFinite: "keep", passes: 1 }) as Float32Array;

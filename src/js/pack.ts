@@ -10,8 +10,9 @@ import {
   subarrayOf,
 } from "./arrays.js";
 import type { Core } from "./build.js";
+import { wrongKind } from "./check.js";
 import { DTYPES, type DType } from "./dtype.js";
-import { checkStatus, rangeError, typeError } from "./errors.js";
+import { checkStatus, rangeError } from "./errors.js";
 import type { Granularity } from "./granularity.js";
 import { activeCore } from "./init.js";
 import {
@@ -21,7 +22,6 @@ import {
   type QuantizedTensorInput,
   quantizedResult,
 } from "./qparams.js";
-import { show } from "./show.js";
 import { TILE } from "./tiles.js";
 
 /** Everything about a quantized tensor but its codes: what `unpack` needs beside the bytes. */
@@ -80,7 +80,7 @@ export function unpack<D extends DType>(
 export function unpack(bytes: Uint8Array, meta: QuantizedTensorMeta): QuantizedTensor {
   const where = "unpack";
   const core = activeCore(where);
-  const checked = checkQuantizedMeta(where, "meta", meta, true);
+  const checked = checkQuantizedMeta(where, "meta", meta, true, "what bytes do not hold: {");
   const { qparams, shape, size, dtype, scheme } = checked;
   const source = checkBytes(where, bytes, size, dtype);
   const data = newArray(where, codesArray(dtype), size);
@@ -95,10 +95,7 @@ export function unpack(bytes: Uint8Array, meta: QuantizedTensorMeta): QuantizedT
 function checkBytes(where: string, value: unknown, size: number, dtype: DType): Uint8Array {
   const name = arrayName(value);
   if (name !== "Uint8Array") {
-    throw typeError(
-      "ZP_INVALID_BYTES",
-      `${where}: bytes must be of type Uint8Array, got ${show(value)}`,
-    );
+    throw wrongKind("ZP_INVALID_BYTES", where, "bytes", "of type Uint8Array", value);
   }
   const bytes = checkNumberArray(where, "bytes", name, value, "ZP_INVALID_BYTES") as Uint8Array;
   const wanted = packedSize(size, dtype);

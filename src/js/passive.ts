@@ -6,6 +6,7 @@ import {
   checkZeroPoint,
   INT32,
   type TensorInput,
+  wrongKind,
   wrongNumber,
 } from "./check.js";
 import { typeError } from "./errors.js";
@@ -23,7 +24,6 @@ import {
   toJSONNumbers,
 } from "./observer.js";
 import { IntegerTensor } from "./qtensor.js";
-import { show } from "./show.js";
 import { copyTensor, Tensor } from "./tensor.js";
 
 /** The dtypes that a placeholder can stand for. */
@@ -198,9 +198,12 @@ export class RecordingObserver extends PassiveObserver {
   protected override restoreState(where: string, state: Record<string, unknown>): void {
     const { tensors } = state;
     if (!Array.isArray(tensors)) {
-      throw typeError(
+      throw wrongKind(
         "ZP_INVALID_STATE",
-        `${where}: json.state.tensors must be a list of tensors, got ${show(tensors)}`,
+        where,
+        "json.state.tensors",
+        "a list of tensors",
+        tensors,
       );
     }
     this.#tensors = tensors.map((item: unknown, i) => {

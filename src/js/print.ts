@@ -208,7 +208,7 @@ function numberFormat(values: readonly (number | bigint)[], dtype: string): Form
 // in PyTorch.
 function floatFormat(values: readonly number[]): Format {
   const telling = values.filter((value) => Number.isFinite(value) && value !== 0);
-  let min = Number.POSITIVE_INFINITY;
+  let min = Infinity;
   let max = 0;
   for (const value of telling) {
     min = Math.min(min, Math.abs(value));
@@ -276,6 +276,7 @@ export function formatNonFinite(value: number): string {
   return Number.isNaN(value) ? "nan" : `${sign(value)}inf`;
 }
 
-function sign(value: number): string {
+/** "-" or nothing. */
+export function sign(value: number): string {
   return value < 0 || Object.is(value, -0) ? "-" : "";
 }

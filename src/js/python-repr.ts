@@ -1,6 +1,6 @@
 // Python's repr of plain values, character for character.
 
-import { formatExponent, formatNonFinite } from "./print.js";
+import { formatExponent, formatNonFinite, sign } from "./print.js";
 
 /**
  * Python's repr of a float: the shortest decimal that reads back as the same number, in scientific
@@ -11,12 +11,12 @@ export function floatRepr(value: number): string {
   if (!Number.isFinite(value)) return formatNonFinite(value);
   const [digits, exponentText] = Math.abs(value).toExponential().split("e");
   const exponent = Number(exponentText);
-  const sign = value < 0 || Object.is(value, -0) ? "-" : "";
-  if (exponent < -4 || exponent >= 16) return `${sign}${digits}e${formatExponent(exponent)}`;
+  const minus = sign(value);
+  if (exponent < -4 || exponent >= 16) return `${minus}${digits}e${formatExponent(exponent)}`;
   const plain = digits.replace(".", "");
-  if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${plain}`;
+  if (exponent < 0) return `${minus}0.${"0".repeat(-exponent - 1)}${plain}`;
   const whole = plain.slice(0, exponent + 1).padEnd(exponent + 1, "0");
-  return `${sign}${whole}.${plain.slice(exponent + 1) || "0"}`;
+  return `${minus}${whole}.${plain.slice(exponent + 1) || "0"}`;
 }
 
 /** A number as Python prints it, taken for an int where it is whole. */

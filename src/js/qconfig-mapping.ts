@@ -1,6 +1,6 @@
 // Which layer of a model is quantized how.
 
-import { checkInteger, checkOptions } from "./check.js";
+import { checkInteger, checkOptions, wrongKind } from "./check.js";
 import { typeError } from "./errors.js";
 import { QConfig } from "./qconfig.js";
 import type { QuantizeOptions } from "./qparams.js";
@@ -99,15 +99,18 @@ export function checkQConfig(
   other: string,
 ): QConfig | WeightOnlyQConfig {
   if (value instanceof QConfig || value instanceof WeightOnlyQConfig) return value;
-  throw typeError(
+  throw wrongKind(
     "ZP_INVALID_QCONFIG",
-    `${where}: qconfig must be a QConfig, a WeightOnlyQConfig or ${other}, got ${show(value)}`,
+    where,
+    "qconfig",
+    `a QConfig, a WeightOnlyQConfig or ${other}`,
+    value,
   );
 }
 
 function checkName(where: string, name: unknown): void {
   if (typeof name === "string") return;
-  throw typeError("ZP_INVALID_OPTION", `${where}: name must be a string, got ${show(name)}`);
+  throw wrongKind("ZP_INVALID_OPTION", where, "name", "a string", name);
 }
 
 /** A layer's name and those of the models that it is in, from the inside out: "head.fc1", "head". */
@@ -150,10 +153,7 @@ export class QConfigMapping {
     const name =
       typeof type === "string" ? type : (type as { typeName?: unknown } | null)?.typeName;
     if (typeof name !== "string") {
-      throw typeError(
-        "ZP_INVALID_MODEL",
-        `${where}: type must be a class of layers or its name, got ${show(type)}`,
-      );
+      throw wrongKind("ZP_INVALID_MODEL", where, "type", "a class of layers or its name", type);
     }
     this.#types.set(name, checkLayerQConfig(where, qconfig));
     return this;

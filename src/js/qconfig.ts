@@ -118,32 +118,29 @@ function sourceText(source: ObserverSource | null): string {
 // ---------------------------------------------------------------------------------------------
 // Entries for training: data and printing only.
 
-function trainingOnly(name: string): never {
-  throw rangeError(
-    "ZP_UNSUPPORTED_QCONFIG",
-    `${name}: this QConfig entry is for quantization-aware training, which this library does not run`,
-  );
-}
+class TrainingOnly {
+  declare static readonly pythonName?: string;
 
-class FakeQuantize {
-  static readonly pythonName = "torch.ao.quantization.fake_quantize.FakeQuantize";
   constructor() {
-    trainingOnly("FakeQuantize");
+    throw rangeError(
+      "ZP_UNSUPPORTED_QCONFIG",
+      `${shortName(new.target)}: this QConfig entry is for quantization-aware training, which ` +
+        `this library does not run`,
+    );
   }
 }
 
-class FusedMovingAvgObsFakeQuantize {
-  static readonly pythonName = "torch.ao.quantization.fake_quantize.FusedMovingAvgObsFakeQuantize";
-  constructor() {
-    trainingOnly("FusedMovingAvgObsFakeQuantize");
-  }
+class FakeQuantize extends TrainingOnly {
+  static override readonly pythonName = "torch.ao.quantization.fake_quantize.FakeQuantize";
 }
 
-class Identity {
-  static readonly pythonName = "torch.nn.modules.linear.Identity";
-  constructor() {
-    trainingOnly("Identity");
-  }
+class FusedMovingAvgObsFakeQuantize extends TrainingOnly {
+  static override readonly pythonName =
+    "torch.ao.quantization.fake_quantize.FusedMovingAvgObsFakeQuantize";
+}
+
+class Identity extends TrainingOnly {
+  static override readonly pythonName = "torch.nn.modules.linear.Identity";
 }
 
 /** The keyword arguments of FakeQuantize in PyTorch. */

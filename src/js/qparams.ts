@@ -24,6 +24,7 @@ import {
   looksQuantized,
   sizeOf,
   type TensorInput,
+  wrongKind,
   wrongNumber,
 } from "./check.js";
 import { type Codes, DTYPES, type DType } from "./dtype.js";
@@ -313,7 +314,7 @@ function checkQParams(
 /** Whether float32 can hold a number as a scale. */
 function isScale(value: number): boolean {
   const rounded = Math.fround(value);
-  return rounded > 0 && rounded < Number.POSITIVE_INFINITY;
+  return rounded > 0 && rounded < Infinity;
 }
 
 /** One scale. @throws {TypeError|RangeError} `ZP_INVALID_SCALE` */
@@ -339,10 +340,7 @@ function numbersOf(
   if (typeof value === "number") return { data: Float64Array.of(value), shape: [] };
   if (Array.isArray(value)) return checkNested(where, argument, value, Float64Array);
   if (typeof value !== "object" || value === null) {
-    throw typeError(
-      code,
-      `${where}: ${argument} must be a number, a list of numbers or a tensor, got ${show(value)}`,
-    );
+    throw wrongKind(code, where, argument, "a number, a list of numbers or a tensor", value);
   }
   const { data: given, shape, size } = checkTensor(where, argument, value, Float64Array);
   const Type = arrayName(given) === Own.name ? Own : Float64Array;
@@ -419,21 +417,27 @@ function checkGivenScheme(
   return said;
 }
 
-/** Qparams as results have them: the fields that do not apply are left out. */
+/** Adds what qparams are for, where it is not the whole tensor: fields that do not apply are left out. */
+function withSlices<T extends object>(result: T, { axis, groupSize }: Slices): T {
+  const fields: { axis?: number; groupSize?: number } = result;
+  if (axis !== undefined) fields.axis = axis;
+  else if (groupSize !== undefined) fields.groupSize = groupSize;
+  return result;
+}
+
+/** Qparams as results have them. */
 export function qparamsResult(
   { scale, zeroPoint }: ScaleAndZeroPoint,
   dtype: DType,
   scheme: Scheme,
-  { axis, groupSize }: Slices,
+  slices: Slices,
 ): QParams {
-  if (axis !== undefined) return { dtype, scheme, scale, zeroPoint, axis } as QParams;
-  if (groupSize !== undefined) return { dtype, scheme, scale, zeroPoint, groupSize } as QParams;
-  return { dtype, scheme, scale, zeroPoint } as QParams;
+  return withSlices({ dtype, scheme, scale, zeroPoint }, slices) as QParams;
 }
 
 /**
- * A quantized tensor as a result. Spelled out, as above, since spreading an object takes longer than
- * quantizing a small tensor.
+ * A quantized tensor as a result. Spelled out, since spreading an object takes longer than quantizing a
+ * small tensor.
  */
 export function quantizedResult(
   data: Codes,
@@ -441,15 +445,10 @@ export function quantizedResult(
   { scale, zeroPoint }: ScaleAndZeroPoint,
   dtype: DType,
   scheme: Scheme,
-  { axis, groupSize }: Slices,
+  slices: Slices,
 ): QuantizedTensor {
-  const result =
-    axis !== undefined
-      ? { data, shape, dtype, scheme, scale, zeroPoint, axis }
-      : groupSize !== undefined
-        ? { data, shape, dtype, scheme, scale, zeroPoint, groupSize }
-        : { data, shape, dtype, scheme, scale, zeroPoint };
-  return result as QuantizedTensor;
+  const result = { data, shape, dtype, scheme, scale, zeroPoint };
+  return withSlices(result, slices) as QuantizedTensor;
 }
 
 /** A quantized tensor after its checks, its codes aside. */
@@ -469,18 +468,22 @@ export interface CheckedQuantized extends CheckedMeta {
 /**
  * Checks everything about a quantized tensor but its codes.
  * @param isCopied  as `checkQParams` takes it
+ * @param wanted    what messages call it
  */
 export function checkQuantizedMeta(
   where: string,
   argument: string,
   value: unknown,
   isCopied: boolean,
+  wanted = "a quantized tensor: { data,",
 ): CheckedMeta {
   if (!looksQuantized(value)) {
-    throw typeError(
+    throw wrongKind(
       "ZP_INVALID_TENSOR",
-      `${where}: ${argument} must be a quantized tensor: { data, shape, dtype, scale, zeroPoint }, ` +
-        `got ${show(value)}`,
+      where,
+      argument,
+      `${wanted} shape, dtype, scale, zeroPoint }`,
+      value,
     );
   }
   const {

@@ -11,8 +11,9 @@ import {
   looksQuantized,
   sizeOf,
   type TensorInput,
+  wrongKind,
 } from "./check.js";
-import { type ErrorCode, rangeError, typeError } from "./errors.js";
+import { type ErrorCode, rangeError } from "./errors.js";
 import { checkAxis } from "./granularity.js";
 import { formatShape, formatTensor, formatWithSuffixes } from "./print.js";
 import { floatRepr } from "./python-repr.js";
@@ -208,10 +209,12 @@ type QDTypeField = { readonly dtype: unknown };
 /** Checks everything about a tensor of a quantized dtype. */
 export function checkQTensor(where: string, argument: string, value: unknown): CheckedQTensor {
   if (!looksQuantized(value)) {
-    throw typeError(
+    throw wrongKind(
       "ZP_INVALID_TENSOR",
-      `${where}: ${argument} must be a tensor of dtype qint8, quint8 or qint32, as ` +
-        `quantizePerTensor makes it, got ${show(value)}`,
+      where,
+      argument,
+      "a tensor of dtype qint8, quint8 or qint32, as quantizePerTensor makes it",
+      value,
     );
   }
   const given = value as Record<string, unknown>;
@@ -220,10 +223,12 @@ export function checkQTensor(where: string, argument: string, value: unknown): C
   const info = QDTYPES[dtype];
   const name = arrayName(given.data);
   if (name !== info.arrayName) {
-    throw typeError(
+    throw wrongKind(
       "ZP_INVALID_CODES",
-      `${where}: ${argument}.data must be of type ${info.arrayName} for dtype ${dtype}, ` +
-        `got ${show(given.data)}`,
+      where,
+      `${argument}.data`,
+      `of type ${info.arrayName} for dtype ${dtype}`,
+      given.data,
     );
   }
   const codes = checkNumberArray(
@@ -318,10 +323,7 @@ function oneValue(value: unknown): number | undefined {
 export function checkOneScale(where: string, argument: string, value: unknown): number {
   const scale = typeof value === "number" ? value : oneValue(value);
   if (scale !== undefined) return scale;
-  throw typeError(
-    "ZP_INVALID_SCALE",
-    `${where}: ${argument} must be a number or a tensor of one value, got ${show(value)}`,
-  );
+  throw wrongKind("ZP_INVALID_SCALE", where, argument, "a number or a tensor of one value", value);
 }
 
 /** One zero point: an integer, or a tensor of one value, which is truncated, as `.item()` is. */
@@ -335,9 +337,12 @@ export function checkOneZeroPoint(
   const one = typeof value === "number" ? undefined : oneValue(value);
   const zeroPoint = typeof value === "number" ? value : one === undefined ? one : Math.trunc(one);
   if (zeroPoint === undefined) {
-    throw typeError(
+    throw wrongKind(
       "ZP_INVALID_ZERO_POINT",
-      `${where}: ${argument} must be an integer or a tensor of one value, got ${show(value)}`,
+      where,
+      argument,
+      "an integer or a tensor of one value",
+      value,
     );
   }
   return checkZeroPoint(where, argument, zeroPoint, limits, kind);
@@ -357,11 +362,7 @@ function checkList(
   const { data, shape, dims } = (isTensor ? value : { data: value }) as Record<string, unknown>;
   const name = arrayName(data);
   if (name === undefined && !Array.isArray(data)) {
-    throw typeError(
-      code,
-      `${where}: ${argument} must be a typed array, a list of numbers or a tensor, ` +
-        `got ${show(value)}`,
-    );
+    throw wrongKind(code, where, argument, "a typed array, a list of numbers or a tensor", value);
   }
   const length = (data as ArrayLike<unknown>).length;
   if (isTensor) {
@@ -378,10 +379,7 @@ function checkList(
   if (name !== undefined) return checkNumberArray(where, argument, name, data, code);
   const wrong = (data as unknown[]).findIndex((item) => typeof item !== "number");
   if (wrong === -1) return data as number[];
-  throw typeError(
-    code,
-    `${where}: ${argument}[${wrong}] must be a number, got ${show((data as unknown[])[wrong])}`,
-  );
+  throw wrongKind(code, where, `${argument}[${wrong}]`, "a number", (data as unknown[])[wrong]);
 }
 
 /** Names of the arguments that per-channel qparams come in. */
@@ -412,10 +410,12 @@ export function checkChannels(
   const scaleList = checkList(where, names.scales, scales, "ZP_INVALID_SCALE");
   const scaleType = arrayName(scaleList);
   if (scaleType !== undefined && !scaleType.startsWith("Float")) {
-    throw typeError(
+    throw wrongKind(
       "ZP_INVALID_SCALE",
-      `${where}: ${names.scales} must be floating: a Float32Array, a Float64Array or a list, ` +
-        `got ${show(scaleList)}`,
+      where,
+      `${names.scales}`,
+      "floating: a Float32Array, a Float64Array or a list",
+      scaleList,
     );
   }
   const zeroList = checkList(where, names.zeroPoints, zeroPoints, "ZP_INVALID_ZERO_POINT");

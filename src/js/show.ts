@@ -30,7 +30,7 @@ export function show(value: unknown): string {
 }
 
 function describe(value: unknown): string {
-  if (typeof value === "string") return quoted(value);
+  if (typeof value === "string") return JSON.stringify(shortened(value));
   if (typeof value === "number") return Object.is(value, -0) ? "-0" : String(value);
   if (typeof value === "bigint") return shortened(`${value}n`);
   if (typeof value === "function") return "a function";
@@ -50,7 +50,7 @@ function describe(value: unknown): string {
   }
   const keys = Object.keys(value);
   if (keys.length === 0) return "an empty object";
-  if (keys[0] === "0") return "an object as JSON makes of typed arrays";
+  if (keys[0] === "0") return "an object as JSON or a Proxy makes of typed arrays";
   return shortened(`an object with ${keys.slice(0, 6).join(", ")}`);
 }
 
@@ -62,10 +62,6 @@ function describeList(list: readonly unknown[]): string {
   if (list.length > 4) shown.push("…");
   const text = `[${shown.join(", ")}]`;
   return text.length <= LONGEST ? text : `an array of length ${list.length}`;
-}
-
-function quoted(text: string): string {
-  return JSON.stringify(text.length <= LONGEST ? text : `${text.slice(0, LONGEST - 1)}…`);
 }
 
 function shortened(text: string): string {

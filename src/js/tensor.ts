@@ -10,10 +10,11 @@ import {
   checkTensor,
   sameShape,
   type TensorInput,
+  wrongKind,
 } from "./check.js";
-import { rangeError, typeError } from "./errors.js";
+import { rangeError } from "./errors.js";
 import { formatTensor } from "./print.js";
-import { INSPECT, show, showShape } from "./show.js";
+import { INSPECT, showShape } from "./show.js";
 
 /**
  * Float32 values in row-major order plus a shape. Made by `tensor`; a copy by `structuredClone` has
@@ -77,10 +78,12 @@ function checkValues(values: unknown): Pick<Tensor, "data" | "shape"> {
     return checkNested("tensor", "values", values, Float32Array);
   }
   if (arrayName(values) === undefined && (typeof values !== "object" || values === null)) {
-    throw typeError(
+    throw wrongKind(
       "ZP_INVALID_TENSOR",
-      `tensor: values must be a number, nested arrays of numbers, a typed array or a tensor, ` +
-        `got ${show(values)}`,
+      "tensor",
+      "values",
+      "a number, nested arrays of numbers, a typed array or a tensor",
+      values,
     );
   }
   return copyTensor("tensor", checkTensor("tensor", "values", values));
@@ -113,10 +116,7 @@ export function checkTensorOut(
   }
   const { data, shape: given } = Object(out) as { data?: unknown; shape?: unknown };
   if (data === undefined || given === undefined) {
-    throw typeError(
-      "ZP_INVALID_OUT",
-      `${where}: ${argument} must be a Float32Array or a tensor, got ${show(out)}`,
-    );
+    throw wrongKind("ZP_INVALID_OUT", where, argument, "a Float32Array or a tensor", out);
   }
   const outShape = checkShape(where, `${argument}.shape`, given);
   if (!sameShape(outShape, shape)) {

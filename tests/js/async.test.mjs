@@ -1040,37 +1040,48 @@ describe("The worker", () => {
 });
 
 describe("What the asynchronous functions do", () => {
+  /** An instance whose executor never finishes what it is asked. */
+  const makeCore = () => ({
+    background: Object.assign(new Background(), {
+      executors: { choose: async () => ({ perform: () => new Promise(() => {}) }), end() {} },
+    }),
+  });
+  const forever = (_, job) => job.perform({ kind: "close" });
+  const fail = () => Promise.reject(new Error("mine"));
+
   it("is no longer told of the instance's end when it is over", async () => {
-    let told = 0;
-    class Counting extends Background {
-      enter(stop) {
-        return super.enter(() => {
-          told++;
-          stop();
-        });
-      }
-    }
-    const executor = { perform: async () => ({}) };
-    const core = {
-      background: Object.assign(new Counting(), {
-        executors: {
-          choose: async () => executor,
-          end() {},
-        },
-      }),
-    };
+    const core = makeCore();
+    const { stops } = core.background;
     const run = (work) => runJob(core, "test", {}, work);
     await run(async () => {});
-    await assert.rejects(
-      run(() => Promise.reject(new Error("mine"))),
-      /^Error: mine$/,
-    );
-    core.background.end();
-    assert.equal(told, 0);
-    const pending = run(() => new Promise(() => {}));
+    await assert.rejects(run(fail), /^Error: mine$/);
+    assert.equal(stops.size, 0);
+    const pending = run(forever);
+    assert.equal(stops.size, 1);
     core.background.end();
     await rejects(pending, TypeError, "ZP_DISPOSED", /^test: this instance was disposed/);
-    assert.equal(told, 1);
+    assert.equal(stops.size, 0);
+  });
+
+  it("shares its listener with all that the signal stops, while one of them is on its way", async () => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    const calls = [];
+    for (const name of ["addEventListener", "removeEventListener"]) {
+      signal[name] = (...args) => {
+        calls.push(name);
+        AbortSignal.prototype[name].apply(signal, args);
+      };
+    }
+    const run = (work) => runJob(makeCore(), "test", { signal }, work);
+    const first = run(forever);
+    const second = run(forever);
+    await run(async () => {});
+    await assert.rejects(run(fail), /^Error: mine$/);
+    assert.deepEqual(calls, ["addEventListener"]);
+    controller.abort(new Error("enough"));
+    for (const stopped of [first, second]) await assert.rejects(stopped, /^Error: enough$/);
+    assert.deepEqual(calls, ["addEventListener", "removeEventListener"]);
   });
 
   it("is loaded with the first call, whose arguments are read before", () => {

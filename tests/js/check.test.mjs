@@ -9,6 +9,8 @@ import { DTYPES, refuses } from "./support.mjs";
 const otherRealm = createContext();
 const inOtherRealm = (code) => runInContext(code, otherRealm);
 
+const likeAnArray = "an object as JSON or a Proxy makes of typed arrays";
+
 describe("checkTensor takes", () => {
   const cases = {
     "{ data, shape }": [{ data: Float32Array.of(1, 2), shape: [2] }, [1, 2], [2]],
@@ -385,7 +387,8 @@ describe("show", () => {
     [new ArrayBuffer(1), "an ArrayBuffer"],
     [{ a: 1, b: 2 }, "an object with a, b"],
     [Promise.resolve(1), "a Promise: is await missing?"],
-    [JSON.parse(JSON.stringify(Int8Array.of(7, 8))), "an object as JSON makes of typed arrays"],
+    [JSON.parse(JSON.stringify(Int8Array.of(7, 8))), likeAnArray],
+    [new Proxy(Int8Array.of(7, 8), {}), likeAnArray],
     [{ typeName: "Embedding", [OWN]: true }, "an Embedding"],
     [{ typeName: "ReLU" }, "a ReLU that this copy of zeropoint did not make"],
     [{}, "an empty object"],

@@ -93,7 +93,14 @@ describe("init refuses options", () => {
       "init: options.wasm must be a URL, a Response, bytes, a WebAssembly.Module, a promise of one " +
         "of these, or a function that returns one, got 1",
     ],
-    [{ wasm: () => null }, TypeError, "ZP_INVALID_OPTION", /options\.wasm must be .* got null/],
+    [
+      { wasm: () => undefined, build: "baseline" },
+      TypeError,
+      "ZP_INVALID_OPTION",
+      'init: options.wasm("baseline.wasm") must be a URL, a Response, bytes, a WebAssembly.Module, a ' +
+        "promise of one of these, got undefined",
+    ],
+    [{ wasm: async () => null }, TypeError, "ZP_INVALID_OPTION", /m"\) must be .* got null$/],
     [{ wasm: Promise.resolve({}) }, TypeError, "ZP_INVALID_OPTION", /options\.wasm must be/],
   ];
   for (const [options, type, code, message] of cases) {

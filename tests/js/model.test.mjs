@@ -320,6 +320,14 @@ describe("Sequential", () => {
       "ZP_INVALID_TENSOR",
       /what the function returns must be a tensor.* \(in layer "mine", Function\)$/,
     );
+    const waiting = new Sequential({ mine: async (input) => input });
+    refuses(
+      () => waiting.forward(x),
+      TypeError,
+      "ZP_INVALID_MODEL",
+      "Function.forward: the function must return a tensor at once, got a Promise: layers are " +
+        'synchronous (in layer "mine", Function)',
+    );
   });
 
   it("lets a function's own errors pass as they are", () => {

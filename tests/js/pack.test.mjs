@@ -185,7 +185,7 @@ describe("unpack", () => {
       undefined,
       TypeError,
       "ZP_INVALID_TENSOR",
-      /^unpack: meta must be a quantized tensor: .* got undefined$/,
+      "unpack: meta must be what bytes do not hold: { shape, dtype, scale, zeroPoint }, got undefined",
     ],
     [
       "meta without a shape",

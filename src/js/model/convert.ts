@@ -10,16 +10,16 @@ import {
   throwIfAborted,
 } from "../background.js";
 import type { Core } from "../build.js";
-import { checkBoolean, checkOptions, type TensorInput } from "../check.js";
+import { checkBoolean, checkOptions, type TensorInput, wrongKind } from "../check.js";
 import { dequantize } from "../dequantize.js";
 import { makeDisposable } from "../disposable.js";
-import { rangeError, typeError } from "../errors.js";
+import { rangeError } from "../errors.js";
 import { activeCore, runOn } from "../init.js";
 import { type Observer, UniformObserver } from "../observer.js";
 import { defaultDynamicQConfig } from "../qconfig.js";
 import { QConfigMapping, WeightOnlyQConfig } from "../qconfig-mapping.js";
 import { checkScale } from "../qparams.js";
-import { INSPECT, OWN, show } from "../show.js";
+import { INSPECT, OWN } from "../show.js";
 import type { Tensor } from "../tensor.js";
 import type { Activation } from "../torch.js";
 import { Embedding, Linear } from "./layer.js";
@@ -263,10 +263,7 @@ async function convertAway(
 
 function checkPrepared(where: string, prepared: unknown): PreparedModel {
   if (prepared instanceof PreparedModel) return prepared;
-  throw typeError(
-    "ZP_INVALID_MODEL",
-    `${where}: prepared must be what prepare returned, got ${show(prepared)}`,
-  );
+  throw wrongKind("ZP_INVALID_MODEL", where, "prepared", "what prepare returned", prepared);
 }
 
 /** What `convert` does. */

@@ -23,10 +23,11 @@ import {
   type TensorInput,
 } from "../check.js";
 import { rangeError, typeError } from "../errors.js";
+import { axisOf } from "../granularity.js";
 import { activeCore } from "../init.js";
 import { checkLinear, checkMatrix, runLinear } from "../linear.js";
 import { floatRepr } from "../python-repr.js";
-import { INSPECT, OWN, show, showShape } from "../show.js";
+import { INSPECT, kindOf, OWN, show, showShape } from "../show.js";
 import { copyTensor, Tensor } from "../tensor.js";
 
 /** One step of a model: from a tensor to a tensor. */
@@ -323,13 +324,7 @@ export class Softmax extends Piecewise {
     const where = "Softmax.forward";
     const checked = checkTensor(where, "x", x);
     const { shape } = checked;
-    const axis = this.axis < 0 ? this.axis + shape.length : this.axis;
-    if (axis < 0 || axis >= shape.length) {
-      throw rangeError(
-        "ZP_INVALID_AXIS",
-        `${where}: x must have axis ${this.axis}, options.axis, got shape ${showShape(shape)}`,
-      );
-    }
+    const axis = axisOf(where, "axis", this.axis, shape);
     const result = copyTensor(where, checked);
     if (checked.size === 0) return result;
     const [outer, length, inner] = aroundAxis(shape, axis);
@@ -549,6 +544,12 @@ export class FunctionLayer extends Layer {
     const where = "Function.forward";
     const given = x instanceof Tensor ? x : copyTensor(where, checkTensor(where, "x", x));
     const result = this.#run(given);
+    if (kindOf(result) === "Promise") {
+      throw typeError(
+        "ZP_INVALID_MODEL",
+        `${where}: the function must return a tensor at once, got a Promise: layers are synchronous`,
+      );
+    }
     return result instanceof Tensor
       ? result
       : copyTensor(where, checkTensor(where, "what the function returns", result));

@@ -7,7 +7,7 @@ import {
   type Progress,
   throwIfAborted,
 } from "../background.js";
-import { checkTensor, isPlainObject, type TensorInput } from "../check.js";
+import { checkTensor, isPlainObject, type TensorInput, wrongKind } from "../check.js";
 import { typeError, type ZeropointError } from "../errors.js";
 import { show } from "../show.js";
 import { copyTensor, Tensor } from "../tensor.js";
@@ -63,9 +63,12 @@ export class Sequential extends Layer {
       return;
     }
     if (!isPlainObject(layers)) {
-      throw typeError(
+      throw wrongKind(
         "ZP_INVALID_MODEL",
-        `${where}: layers must be an object, a list or layers themselves, got ${show(layers)}`,
+        where,
+        "layers",
+        "an object, a list or layers themselves",
+        layers,
       );
     }
     this.#children = Object.entries(layers).map(([name, value]) => {
