@@ -13,7 +13,7 @@ import { type AsyncSettings, type Progress, runHere, throwIfAborted } from "./ba
 import type { Core } from "./build.js";
 import { aroundAxis, type CheckedTensor, sizeOf } from "./check.js";
 import { type Codes, DTYPES, type DType } from "./dtype.js";
-import { chooseError, chosenResult, type Elementwise, emptyError } from "./elementwise.js";
+import { chooseError, chosenResult, type ElementwiseOperation, emptyError } from "./elementwise.js";
 import type { Measured } from "./error.js";
 import { disposed } from "./errors.js";
 import { pause } from "./executors.js";
@@ -25,7 +25,7 @@ import type { ElementType } from "./memory.js";
 import { freeAxes, type Piecewise } from "./model/layer.js";
 import type { Procedure } from "./model/work.js";
 import type { Look, Question } from "./observer.js";
-import type { Numbers, PackedWeight } from "./packed-weight.js";
+import type { NumberList, PackedWeight } from "./packed-weight.js";
 import {
   type CheckedOptions,
   type CheckedQuantized,
@@ -141,7 +141,7 @@ export async function fakeQuantize(
 /** Chooses qparams, unless they are given, and applies them; either counts for as much as the other. */
 async function applied(
   job: Job,
-  operation: Elementwise,
+  operation: ElementwiseOperation,
   x: CheckedTensor,
   options: CheckedOptions,
 ): Promise<{ qparams: ScaleAndZeroPoint; result: ResultArray }> {
@@ -202,7 +202,7 @@ function* rangePieces(
 /** Runs an element-wise function piece by piece. */
 async function apply(
   job: Job,
-  operation: Elementwise,
+  operation: ElementwiseOperation,
   inputType: ElementType,
   input: NumberArray,
   size: number,
@@ -450,7 +450,7 @@ function weightPart(
   const each = granularity === "perOutput" || granularity === "perGroup" ? scales.length / n : 0;
   const end = each === 0 ? scales.length : (first + count) * each;
   // Copied, since a message takes all of an array's memory along.
-  const own = (type: typeof Float32Array | typeof Int32Array, all: Numbers) =>
+  const own = (type: typeof Float32Array | typeof Int32Array, all: NumberList) =>
     type.from(all as ArrayLike<number>).slice(first * each, end);
   return {
     values: rows(codes, DTYPES[dtype].arrayName),

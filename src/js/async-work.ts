@@ -10,7 +10,7 @@ import {
   type Chosen,
   chooseForRanges,
   chosenFor,
-  type Elementwise,
+  type ElementwiseOperation,
 } from "./elementwise.js";
 import type { Metric } from "./error.js";
 import { type ErrorTotal, measurePiece } from "./error.js";
@@ -44,7 +44,7 @@ export type Task = { readonly job: number; readonly where: string } & (
   | {
       readonly kind: "apply";
       readonly start: number;
-      readonly operation: Elementwise;
+      readonly operation: ElementwiseOperation;
       readonly inputType: ElementType;
       readonly input: NumberArray;
       readonly size: number;

@@ -12,7 +12,7 @@ import type { OutOption } from "./dequantize.js";
 import { type Codes, DTYPES, type DType } from "./dtype.js";
 import { checkMeasured, type Metric } from "./error.js";
 import { activeCore } from "./init.js";
-import { checkLinear, inputsOf, type LinearOptions } from "./linear.js";
+import { arraysOfCall, checkLinear, type LinearOptions } from "./linear.js";
 import {
   type AnyQuantizeOptions,
   CHOOSE_OPTIONS,
@@ -231,6 +231,6 @@ export async function linearAsync(
   const { given, settings } = checkAsyncOptions(where, options, ["accumulate", "out"]);
   const call = checkLinear(where, input, weight, bias, given.accumulate);
   const { outShape, outSize } = call.batch;
-  const out = checkGivenOut(where, given.out, outShape, outSize, inputsOf(call));
+  const out = checkGivenOut(where, given.out, outShape, outSize, arraysOfCall(call));
   return await runJob(core, where, settings, ({ linear }, job) => linear(job, call, out));
 }

@@ -18,7 +18,7 @@ import { showShape } from "./show.js";
 import { rangesOf, TILE, tileQParams, tilesOf } from "./tiles.js";
 
 /** A core function from elements and qparams to elements. */
-export type Elementwise = "quantize" | "dequantize" | "fakeQuantize";
+export type ElementwiseOperation = "quantize" | "dequantize" | "fakeQuantize";
 
 /**
  * Runs an element-wise core function with given qparams, tile by tile.
@@ -27,7 +27,7 @@ export type Elementwise = "quantize" | "dequantize" | "fakeQuantize";
 export function applyQParams(
   core: Core,
   where: string,
-  operation: Elementwise,
+  operation: ElementwiseOperation,
   inputType: ElementType,
   input: NumberArray,
   size: number,
@@ -60,7 +60,7 @@ export function applyQParams(
 function applyTile(
   core: Core,
   where: string,
-  operation: Elementwise,
+  operation: ElementwiseOperation,
   inputType: ElementType,
   input: NumberArray,
   size: number,

@@ -68,12 +68,12 @@ export function partial<T extends object, Options extends object>(
   observerClass: ObserverConstructor<T, Options>,
   options: Partial<Options>,
 ): ObserverFactory<T, Options> {
-  const where = `${shortName(observerClass)}.withArgs`;
   const source: Source = {
     text: () => classText(observerClass),
     make: (given) => new observerClass(given as Options),
   };
-  return makeFactory(where, observerClass, source, checkArgs(where, options), {}, {});
+  const own = checkArgs(`${shortName(observerClass)}.withArgs`, options);
+  return makeFactory(observerClass, source, own, {}, {});
 }
 
 /** A factory of a class whose options come from functions. */
@@ -85,13 +85,14 @@ export function partialCallable<T extends object, Options extends object>(
 }
 
 function makeFactory<T extends object, Options extends object>(
-  where: string,
   observerClass: ObserverConstructor<T, Options>,
   source: Source,
   own: object,
   callable: Readonly<Record<string, () => unknown>>,
   inherited: object,
 ): ObserverFactory<T, Options> {
+  const name = shortName(observerClass);
+  const where = `${name}.withArgs`;
   const args = Object.freeze({ ...inherited, ...own });
   const make = (options: object): object => {
     const called: Record<string, unknown> = {};
@@ -108,14 +109,13 @@ function makeFactory<T extends object, Options extends object>(
     observerClass,
     args: args as Readonly<Partial<Options>>,
     withArgs: (options: Partial<Options>) =>
-      makeFactory(where, observerClass, { text, make }, checkArgs(where, options), {}, args),
+      makeFactory(observerClass, { text, make }, checkArgs(where, options), {}, args),
     withCallableArgs: (options: { readonly [K in keyof Options]?: () => Options[K] }) =>
       makeFactory(
-        where,
         observerClass,
         source,
         own,
-        { ...callable, ...checkFunctions(where.replace("withArgs", "withCallableArgs"), options) },
+        { ...callable, ...checkFunctions(`${name}.withCallableArgs`, options) },
         inherited,
       ),
     toString: text,

@@ -170,7 +170,7 @@ export function laidOut({ granularity, outer, slices, inner }: Slices): Layout {
 }
 
 /** Numbers of any shape, as qparams are given. */
-export interface Numbers {
+export interface ShapedNumbers {
   readonly data: Float64Array | Float32Array | Int32Array;
   readonly shape: readonly number[];
 }
@@ -188,7 +188,7 @@ export function broadcasts(shape: readonly number[], target: readonly number[]):
 export function spread<T extends Float32Array | Int32Array>(
   where: string,
   argument: string,
-  { data, shape }: Numbers,
+  { data, shape }: ShapedNumbers,
   target: readonly number[],
   { granularity, slices }: Slices,
   Type: ArrayConstructor<T>,

@@ -354,7 +354,11 @@ export function checkLinear(
 }
 
 /** The arrays that a product is computed from. */
-export const inputsOf = ({ batch, weight, bias }: CheckedLinear): (NumberArray | undefined)[] => [
+export const arraysOfCall = ({
+  batch,
+  weight,
+  bias,
+}: CheckedLinear): (NumberArray | undefined)[] => [
   batch.data,
   "values" in weight ? weight.values : weight.codes,
   bias,
@@ -372,7 +376,14 @@ export function runLinear(
   const given = checkOptions(where, options, ["accumulate", "out"]);
   const call = checkLinear(where, input, weight, bias, given.accumulate);
   const { outShape, outSize } = call.batch;
-  const result = checkTensorOut(where, "options.out", given.out, outShape, outSize, inputsOf(call));
+  const result = checkTensorOut(
+    where,
+    "options.out",
+    given.out,
+    outShape,
+    outSize,
+    arraysOfCall(call),
+  );
   if (outSize > 0) multiply(core, where, call, result.data);
   return result;
 }

@@ -193,7 +193,7 @@ function hasCustomRange({ quantMin, quantMax }: Given): boolean {
 }
 
 /** The smallest and the largest code to use: those given, or the dtype's. */
-function checkQuantRange(
+function checkCodeRange(
   where: string,
   dtype: ObserverDType,
   reduceRange: boolean,
@@ -516,7 +516,7 @@ export abstract class UniformObserver extends Observer {
           `one batch alone, got true`,
       );
     }
-    [this.quantMin, this.quantMax] = checkQuantRange(where, this.dtype, this.reduceRange, given);
+    [this.quantMin, this.quantMax] = checkCodeRange(where, this.dtype, this.reduceRange, given);
     this.eps = checkEps(where, given.eps);
     if (this.eps < 0) {
       throw rangeError("ZP_INVALID_OPTION", `${where}: options.eps must be >= 0, got ${this.eps}`);

@@ -8,8 +8,8 @@ import { checkStatus, rangeError, typeError } from "./errors.js";
 import { aligned, bytesIn, type Memory } from "./memory.js";
 import { showShape } from "./show.js";
 
-/** Numbers that are only read. */
-export type Numbers = NumberArray | readonly number[];
+/** Numbers in a row that are only read. */
+export type NumberList = NumberArray | readonly number[];
 
 /** A checked weight of shape [outFeatures, inFeatures], 2 to 8 bits. */
 export interface WeightCodes {
@@ -21,8 +21,8 @@ export interface WeightCodes {
   readonly granularity: Parameters<MainModule["packWeight"]>[4];
   /** For "perGroup"; otherwise 0. */
   readonly groupSize: number;
-  readonly scales: Numbers;
-  readonly zeroPoints: Numbers;
+  readonly scales: NumberList;
+  readonly zeroPoints: NumberList;
 }
 
 /** A packed weight and its bias as bytes, for another core of the same build. */
@@ -57,7 +57,12 @@ function free({ memory, block, forget }: Owned): void {
 const abandoned = /* @__PURE__ */ new FinalizationRegistry<Owned>(free);
 
 /** Packs a weight. */
-function pack(core: Core, where: string, weight: WeightCodes, bias: Numbers | undefined): Placed {
+function pack(
+  core: Core,
+  where: string,
+  weight: WeightCodes,
+  bias: NumberList | undefined,
+): Placed {
   const { memory, module } = core;
   const { outFeatures, inFeatures, dtype, codes, granularity, groupSize } = weight;
   const { scales, zeroPoints } = weight;
@@ -138,7 +143,7 @@ export class PackedWeight {
   #scratchBytes = 0;
 
   /** @param bias  float32 values, one for each output; a copy has its own */
-  constructor(core: Core, where: string, weight: WeightCodes | PackedCopy, bias?: Numbers) {
+  constructor(core: Core, where: string, weight: WeightCodes | PackedCopy, bias?: NumberList) {
     const isCopy = "bytes" in weight;
     const placed = isCopy ? paste(core, where, weight) : pack(core, where, weight, bias);
     const { block, bytes, biasOffset } = placed;

@@ -36,8 +36,8 @@ import {
   type Granularity,
   type Layout,
   laidOut,
-  type Numbers,
   qparamsShape,
+  type ShapedNumbers,
   type Slices,
   spread,
 } from "./granularity.js";
@@ -336,7 +336,7 @@ function numbersOf(
   code: ErrorCode,
   Own: Float32ArrayConstructor | Int32ArrayConstructor,
   isCopied: boolean,
-): Numbers {
+): ShapedNumbers {
   if (typeof value === "number") return { data: Float64Array.of(value), shape: [] };
   if (Array.isArray(value)) return checkNested(where, argument, value, Float64Array);
   if (typeof value !== "object" || value === null) {

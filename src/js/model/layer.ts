@@ -196,7 +196,7 @@ export class Linear extends Layer {
 }
 
 /** Many values are worked on in pieces of about so many. */
-const PIECE = 2 ** 18;
+const VALUES_AT_ONCE = 2 ** 18;
 
 /** A layer whose values depend on few others each. */
 export abstract class Piecewise extends Layer {
@@ -204,11 +204,11 @@ export abstract class Piecewise extends Layer {
     const where = `${this.typeName}.forwardAsync`;
     const { settings } = checkAsyncOptions(where, options);
     const checked = checkTensor(where, "x", x);
-    const isLong = checked.size > PIECE && freeAxes(this, checked.shape) > 0;
+    const isLong = checked.size > VALUES_AT_ONCE && freeAxes(this, checked.shape) > 0;
     if (!isLong) return await super.forwardAsync(checked, options);
     throwIfAborted(settings.signal);
     const { forwardHere } = await loadForms(where);
-    return await forwardHere(this, where, checked, PIECE, settings);
+    return await forwardHere(this, where, checked, VALUES_AT_ONCE, settings);
   }
 }
 

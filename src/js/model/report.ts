@@ -152,7 +152,7 @@ export function* reporting(
     for (const step of steps) {
       const { layer } = step;
       const x = expected.at(-1) ?? input;
-      const output = yield* inLayer(step, {
+      const output = yield* doneInLayer(step, {
         amount: 1,
         here: () => layer.forward(x),
         away: (own) => layer.forwardAsync(x, own),
@@ -162,7 +162,7 @@ export function* reporting(
     let flow: Flow = input;
     for (const [index, step] of steps.entries()) {
       const x: Flow = flow;
-      flow = yield* inLayer<Flow>(step, {
+      flow = yield* doneInLayer<Flow>(step, {
         amount: 1,
         here: () => step.run(x),
         away: (own) => step.runAsync(x, own),
@@ -194,7 +194,7 @@ export function* reporting(
 }
 
 /** Asks for work of a layer's; errors of this library then say which layer it was. */
-function* inLayer<T>(step: ConvertedLayer, work: Work<T>): Procedure<T> {
+function* doneInLayer<T>(step: ConvertedLayer, work: Work<T>): Procedure<T> {
   try {
     return yield* done(work);
   } catch (error) {

@@ -4,8 +4,22 @@ import { measure } from "../error.js";
 import { activeCore } from "../init.js";
 import type { NumberStorage } from "./dtype.js";
 
-/** Integer dtypes whose codes the core computes. */
-export type CoreDType = "int8" | "uint8" | "int16" | "uint16" | "int32";
+/** The arrays of the integer dtypes whose codes the core computes. */
+const CODE_ARRAYS = {
+  int8: "Int8Array",
+  uint8: "Uint8Array",
+  int16: "Int16Array",
+  uint16: "Uint16Array",
+  int32: "Int32Array",
+} as const;
+
+/** An integer dtype whose codes the core computes. */
+export type CoreDType = keyof typeof CODE_ARRAYS;
+
+/** Whether a dtype is one of these. */
+export function isCoreDType(name: string): name is CoreDType {
+  return Object.hasOwn(CODE_ARRAYS, name);
+}
 
 /** Row-major values and their shape. */
 export interface Values<Storage extends NumberStorage = Float32Array> {
@@ -128,14 +142,6 @@ export function linearDequantization(
     ),
   );
 }
-
-const CODE_ARRAYS = {
-  int8: "Int8Array",
-  uint8: "Uint8Array",
-  int16: "Int16Array",
-  uint16: "Uint16Array",
-  int32: "Int32Array",
-} as const;
 
 type ElementType = "Float32Array" | (typeof CODE_ARRAYS)[CoreDType];
 

@@ -66,12 +66,6 @@ function inOrder(view: View, { shape, order }: Layout): View {
   return permute(stretch(view, [...missing, ...view.shape]), order);
 }
 
-const CORE_DTYPES: ReadonlySet<string> = new Set(["int8", "uint8", "int16", "uint16", "int32"]);
-
-function isCoreDType(name: string): name is core.CoreDType {
-  return CORE_DTYPES.has(name);
-}
-
 function shapeOf(operand: View | Scalar): readonly number[] {
   return isScalar(operand) ? [] : operand.shape;
 }
@@ -161,7 +155,7 @@ function quantizeInCore(
   dtype: DType,
   layout: Layout,
 ): View | undefined {
-  if (view.dtype !== dtypes.float32 || !isCoreDType(dtype.name)) return undefined;
+  if (view.dtype !== dtypes.float32 || !core.isCoreDType(dtype.name)) return undefined;
   const scaledRank = Math.max(view.shape.length, shapeOf(scale).length);
   const coreScale = coreOperand(scale, view.shape.length, layout);
   const coreZeroPoint = coreOperand(zeroPoint, scaledRank, layout);
@@ -224,7 +218,7 @@ function linearDequantization(
   const layout = commonLayout(where, [scale, difference]);
   // Tensor.sub refuses bools.
   const isBool = resultType(zeroPoint) === dtypes.bool;
-  if (isCoreDType(view.dtype.name) && !isBool) {
+  if (core.isCoreDType(view.dtype.name) && !isBool) {
     const coreZeroPoint = coreOperand(zeroPoint, view.shape.length, layout);
     const coreScale = coreOperand(scale, difference.shape.length, layout);
     if (coreScale !== undefined && coreZeroPoint !== undefined) {
