@@ -63,7 +63,7 @@ export function buildJs() {
 async function bundleWorker() {
   // Not before it is sure to be installed.
   const esbuild = await import("esbuild");
-  const worker = join(dist, "async-worker.js");
+  const worker = join(dist, "async", "async-worker.js");
   await esbuild.build({
     entryPoints: [worker],
     outfile: worker,

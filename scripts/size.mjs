@@ -31,9 +31,9 @@ const CORE = /(?:^|\/)dist\/(?:core|chunks)\/([\w-]+)(?:\.text)?\.js$/;
 /** What starts the workers of builds with threads. */
 const START_WORKERS = /(?:^|\/)dist\/start-workers\.js$/;
 /** What the asynchronous functions do: a chunk that is loaded when the first of them is called. */
-const FORMS = /(?:^|\/)dist\/async-forms\.js$/;
+const FORMS = /(?:^|\/)dist\/async\/forms\.js$/;
 /** The script of the worker that they start: one file. */
-const WORKER = join(root, "dist", "async-worker.js");
+const WORKER = join(root, "dist", "async", "async-worker.js");
 
 const brotli = (bytes) =>
   brotliCompressSync(bytes, {

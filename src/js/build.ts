@@ -1,6 +1,5 @@
 // Picks a build of the core, loads it, and makes it prove itself before anything relies on it.
 
-import type { Background } from "./background.js";
 import {
   type BinaryName,
   buildIn,
@@ -10,6 +9,7 @@ import {
   loadFailed,
   type WasmOption,
 } from "./binary.js";
+import { type Build, buildOf, Core, isShared, nameOf } from "./core.js";
 import { askEngine, type Engine, examineEngine, whyNotShared } from "./engine.js";
 import { rangeError, stateError, typeError, type ZeropointError } from "./errors.js";
 import { instantiate, type Start } from "./instantiate.js";
@@ -17,12 +17,6 @@ import { type CoreModule, Memory } from "./memory.js";
 import type { WasmModule } from "./platform.js";
 import type { ReadText } from "./text.js";
 import { startWorkers, type ThreadsModule, type Workers } from "./threads.js";
-
-/**
- * One compiled variant of the core. `"baseline"` needs WebAssembly's 128-bit SIMD, `"relaxed"` its
- * relaxed SIMD, too, and is faster.
- */
-export type Build = "baseline" | "relaxed";
 
 /** What a chunk gives: the module around the binary, and the binary unless a user brings it. */
 export interface Chunk {
@@ -40,68 +34,6 @@ export interface Request {
   readonly build: "auto" | Build;
   readonly threads: number | undefined;
   readonly wasm: WasmOption | undefined;
-}
-
-/** A core's workers are ended when nobody can use the core any more. */
-const abandoned = /* @__PURE__ */ new FinalizationRegistry((workers: Workers) => workers.end());
-
-/** A compiled build. */
-export interface Binary {
-  readonly name: BinaryName;
-  readonly module: WasmModule;
-}
-
-/** One loaded build with its memory. */
-export class Core {
-  declare readonly module: CoreModule;
-  declare readonly memory: Memory;
-  declare readonly build: Build;
-  /** The compiled build, for a worker to start too. */
-  declare readonly binary: Binary | undefined;
-  /** The calling thread and the workers. */
-  declare readonly threads: number;
-  /** The threads that were asked for. */
-  declare readonly wantedThreads: number;
-  /** Why there are fewer threads than asked for. */
-  declare readonly reason: string | undefined;
-  /** What performs asynchronous work, once there was some. */
-  declare background: Background | undefined;
-  #workers: Workers | undefined;
-  #isDisposed = false;
-
-  constructor(
-    module: CoreModule,
-    build: Build,
-    memory = new Memory(module),
-    binary?: Binary,
-    workers?: Workers,
-    wantedThreads = 1,
-    reason?: string,
-  ) {
-    this.module = module;
-    this.memory = memory;
-    this.binary = binary;
-    this.build = build;
-    this.threads = 1 + (workers?.count ?? 0);
-    this.wantedThreads = wantedThreads;
-    this.reason = reason ?? workers?.reason;
-    this.#workers = workers;
-    if (workers) abandoned.register(this, workers, this);
-  }
-
-  /** Whether `dispose()` was called. */
-  get isDisposed(): boolean {
-    return this.#isDisposed;
-  }
-
-  /** Ends the workers and what is on its way in the background. Harmless when called again. */
-  dispose(): void {
-    this.#isDisposed = true;
-    this.background?.end();
-    this.#workers?.end();
-    this.#workers = undefined;
-    abandoned.unregister(this);
-  }
 }
 
 // ---- Which build
@@ -137,12 +69,6 @@ function unsupported(where: string, why: string): ZeropointError {
 }
 
 // ---- Loading it
-
-const THREADS = "-threads";
-const nameOf = (build: Build, isShared: boolean): BinaryName =>
-  isShared ? `${build}${THREADS}` : build;
-const isShared = (name: BinaryName): boolean => name.endsWith(THREADS);
-const buildOf = (name: BinaryName): Build => name.replace(THREADS, "") as Build;
 
 /** A chunk and the compiled binary that belongs to it. */
 interface Compiled {

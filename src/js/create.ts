@@ -1,6 +1,7 @@
 // Independent instances: all functions and classes, each bound to a core of its own.
 
-import type { Build, Chunks, Core } from "./build.js";
+import type { Chunks } from "./build.js";
+import type { Build, Core } from "./core.js";
 import { disposed } from "./errors.js";
 import * as library from "./everything.js";
 import { isFactory, type ObserverConstructor, partial, shortName } from "./factory.js";

@@ -1,8 +1,8 @@
 // quantize, dequantize and fakeQuantize on the core: whole where a tensor is small, else in tiles.
 
 import { arrayName, checkStillThere, type NumberArray, newArray, subarrayOf } from "./arrays.js";
-import type { Core } from "./build.js";
 import type { CheckedTensor } from "./check.js";
+import type { Core } from "./core.js";
 import type { DType } from "./dtype.js";
 import { checkStatus, rangeError, refused, type ZeropointError } from "./errors.js";
 import { laidOut, qparamsShape, type Slices } from "./granularity.js";

@@ -1,8 +1,8 @@
 // two tensors -> how far apart they are.
 
 import { checkStillThere, type NumberArray, subarrayOf } from "./arrays.js";
-import type { Core } from "./build.js";
 import { checkChoice, checkTensor, sameShape, type TensorInput } from "./check.js";
+import type { Core } from "./core.js";
 import { checkStatus, rangeError } from "./errors.js";
 import { activeCore } from "./init.js";
 import { showShape } from "./show.js";

@@ -2,6 +2,7 @@
 // have all of them.
 
 export type { NumberArray } from "./arrays.js";
+export type { AbortSignalLike, AsyncOptions, Progress } from "./async/background.js";
 export {
   chooseQParamsAsync,
   dequantizeAsync,
@@ -10,11 +11,10 @@ export {
   linearAsync,
   quantizationErrorAsync,
   quantizeAsync,
-} from "./async.js";
-export type { AbortSignalLike, AsyncOptions, Progress } from "./background.js";
+} from "./async/functions.js";
 export type { WasmOption, WasmSource } from "./binary.js";
-export type { Build } from "./build.js";
 export type { TensorInput } from "./check.js";
+export type { Build } from "./core.js";
 export type { Zeropoint } from "./create.js";
 export { dequantize, fakeQuantize, type OutOption } from "./dequantize.js";
 export type { Codes, CodesByDType, DType } from "./dtype.js";

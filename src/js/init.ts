@@ -1,8 +1,9 @@
 // Starts the library, once, and knows which core the functions run on.
 
 import type { WasmOption } from "./binary.js";
-import { type Build, type Chunks, type Core, loadBuild, type Request } from "./build.js";
+import { type Chunks, loadBuild, type Request } from "./build.js";
 import { checkChoice, checkInteger, checkOptions } from "./check.js";
+import type { Build, Core } from "./core.js";
 import { stateError } from "./errors.js";
 
 /** What `init` and `create` take. */

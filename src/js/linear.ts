@@ -1,7 +1,6 @@
 // input · weightᵀ + bias, with float32 input and float or quantized weights.
 
 import type { NumberArray } from "./arrays.js";
-import type { Core } from "./build.js";
 import {
   type CheckedTensor,
   checkChoice,
@@ -11,6 +10,7 @@ import {
   sizeOf,
   type TensorInput,
 } from "./check.js";
+import type { Core } from "./core.js";
 import type { OutOption } from "./dequantize.js";
 import { DTYPES, type DType } from "./dtype.js";
 import { checkStatus, rangeError } from "./errors.js";

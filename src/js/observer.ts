@@ -1,8 +1,7 @@
 // tensors over time -> range -> qparams: PyTorch's observers, bit for bit.
 
 import { checkStillThere, newArray } from "./arrays.js";
-import { type AsyncOptions, checkAsyncOptions, runHere, runJob } from "./background.js";
-import type { Core } from "./build.js";
+import { type AsyncOptions, checkAsyncOptions, runHere, runJob } from "./async/background.js";
 import {
   aroundAxis,
   type CheckedTensor,
@@ -17,6 +16,7 @@ import {
   type TensorInput,
   wrongKind,
 } from "./check.js";
+import type { Core } from "./core.js";
 import { checkStatus, rangeError, typeError, type ZeropointError } from "./errors.js";
 import {
   type ObserverConstructor,

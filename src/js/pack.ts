@@ -9,8 +9,8 @@ import {
   newArray,
   subarrayOf,
 } from "./arrays.js";
-import type { Core } from "./build.js";
 import { wrongKind } from "./check.js";
+import type { Core } from "./core.js";
 import { DTYPES, type DType } from "./dtype.js";
 import { checkStatus, rangeError } from "./errors.js";
 import type { Granularity } from "./granularity.js";

@@ -1,8 +1,8 @@
 // A weight in the core's memory, packed as its kernels read it, and the bias that goes with it.
 
 import { type NumberArray, newArray } from "./arrays.js";
-import type { Core } from "./build.js";
 import type { MainModule } from "./core/baseline.js";
+import type { Core } from "./core.js";
 import { DTYPES, type DType } from "./dtype.js";
 import { checkStatus, rangeError, typeError } from "./errors.js";
 import { aligned, bytesIn, type Memory } from "./memory.js";

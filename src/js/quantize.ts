@@ -1,7 +1,6 @@
 // tensor + qparams -> integer values.
 
 import { codesArray, newArray } from "./arrays.js";
-import type { Core } from "./build.js";
 import {
   type CheckedTensor,
   checkOptions,
@@ -10,6 +9,7 @@ import {
   looksQuantized,
   type TensorInput,
 } from "./check.js";
+import type { Core } from "./core.js";
 import { type Codes, DTYPES, type DType } from "./dtype.js";
 import { applyQParams, runChoose } from "./elementwise.js";
 import { activeCore } from "./init.js";

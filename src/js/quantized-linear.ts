@@ -3,8 +3,7 @@
 // The linear layer with quantized weights, packed once and run many times.
 
 import { arrayLength, arrayName } from "./arrays.js";
-import { type AsyncOptions, checkAsyncOptions, runJob } from "./background.js";
-import type { Core } from "./build.js";
+import { type AsyncOptions, checkAsyncOptions, runJob } from "./async/background.js";
 import {
   checkBoolean,
   checkChoice,
@@ -13,6 +12,7 @@ import {
   looksQuantized,
   type TensorInput,
 } from "./check.js";
+import type { Core } from "./core.js";
 import type { OutOption } from "./dequantize.js";
 import { makeDisposable } from "./disposable.js";
 import { rangeError, typeError } from "./errors.js";

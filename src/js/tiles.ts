@@ -4,7 +4,7 @@
 // processor's cache. So the size of a tensor is no matter to the heap, and copying costs little.
 
 import { type NumberArray, newArray, subarrayOf } from "./arrays.js";
-import type { Core } from "./build.js";
+import type { Core } from "./core.js";
 import { checkStatus, refused } from "./errors.js";
 import { oneSlice, type SliceCounts } from "./granularity.js";
 import type { ScaleAndZeroPoint } from "./qparams.js";

@@ -11,7 +11,6 @@ import {
   newArray,
   subarrayOf,
 } from "./arrays.js";
-import type { Core } from "./build.js";
 import {
   aroundAxis,
   type CheckedTensor,
@@ -25,6 +24,7 @@ import {
   type TensorInput,
 } from "./check.js";
 import type { Overflow } from "./core/baseline.js";
+import type { Core } from "./core.js";
 import type { OutOption } from "./dequantize.js";
 import type { Codes } from "./dtype.js";
 import { checkStatus, rangeError, typeError, type ZeropointError } from "./errors.js";

@@ -1,8 +1,8 @@
 // Linear layers with int8 weights and activations in 8 bits: the weights' memory, and how it is used.
 
 import { asFloat32 } from "./arrays.js";
-import type { Core } from "./build.js";
 import type { CheckedTensor } from "./check.js";
+import type { Core } from "./core.js";
 import { checkStatus } from "./errors.js";
 import { oneSlice } from "./granularity.js";
 import type { PackedWeight } from "./packed-weight.js";

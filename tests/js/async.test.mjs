@@ -15,8 +15,8 @@ import {
   quantizePerTensor,
   tensor,
 } from "zeropoint";
-import { Performer } from "../../dist/async-work.js";
-import { Background, runJob } from "../../dist/background.js";
+import { Background, runJob } from "../../dist/async/background.js";
+import { Performer } from "../../dist/async/tasks.js";
 import { loadBuild } from "../../dist/build.js";
 import { embedded } from "../../dist/embedded.js";
 import { PackedWeight } from "../../dist/packed-weight.js";
@@ -1119,7 +1119,7 @@ describe("What the asynchronous functions do", () => {
 
   it("may fail to load: the promise is rejected, and says why", () => {
     const hooks = `export async function resolve(name, context, next) {
-      if (name.endsWith("async-forms.js")) throw new Error("offline");
+      if (name.endsWith("/forms.js")) throw new Error("offline");
       return next(name, context);
     }`;
     const script = `

@@ -8,9 +8,9 @@ import {
   checkAsyncOptions,
   loadForms,
   throwIfAborted,
-} from "../background.js";
-import type { Core } from "../build.js";
+} from "../async/background.js";
 import { checkBoolean, checkOptions, type TensorInput, wrongKind } from "../check.js";
+import type { Core } from "../core.js";
 import { dequantize } from "../dequantize.js";
 import { makeDisposable } from "../disposable.js";
 import { rangeError } from "../errors.js";

@@ -8,8 +8,7 @@ import {
   runHere,
   runJob,
   throwIfAborted,
-} from "../background.js";
-import type { Core } from "../build.js";
+} from "../async/background.js";
 import {
   aroundAxis,
   type CheckedTensor,
@@ -22,6 +21,7 @@ import {
   sizeOf,
   type TensorInput,
 } from "../check.js";
+import type { Core } from "../core.js";
 import { rangeError, typeError } from "../errors.js";
 import { axisOf } from "../granularity.js";
 import { activeCore } from "../init.js";

@@ -1,7 +1,7 @@
 // prepare, calibrate: what is to become of each layer of a float model, and observers that look on.
 
 import { arrayName } from "../arrays.js";
-import { type AsyncOptions, checkAsyncOptions } from "../background.js";
+import { type AsyncOptions, checkAsyncOptions } from "../async/background.js";
 import { checkBoolean, checkOptions, type TensorInput } from "../check.js";
 import { rangeError, typeError } from "../errors.js";
 import { isFactory } from "../factory.js";

@@ -1,9 +1,9 @@
 // The layers of a converted model: codes between those that compute with codes, floats elsewhere.
 
 import { type ArrayConstructor, asFloat32, type NumberArray, newArray } from "../arrays.js";
-import { type AsyncSettings, runHere, runJob } from "../background.js";
-import type { Core } from "../build.js";
+import { type AsyncSettings, runHere, runJob } from "../async/background.js";
 import { checkTensor, type TensorInput } from "../check.js";
+import type { Core } from "../core.js";
 import { dequantize } from "../dequantize.js";
 import { type Codes, DTYPES } from "../dtype.js";
 import { runOn } from "../init.js";

@@ -1,9 +1,9 @@
 // What quantizing a model costs: its size, and each layer's error against the float model.
 
-import { dequantizeAsync, quantizationErrorAsync } from "../async.js";
-import { runHere } from "../background.js";
-import type { Core } from "../build.js";
+import { runHere } from "../async/background.js";
+import { dequantizeAsync, quantizationErrorAsync } from "../async/functions.js";
 import type { TensorInput } from "../check.js";
+import type { Core } from "../core.js";
 import { dequantize } from "../dequantize.js";
 import { quantizationError } from "../error.js";
 import { runOn } from "../init.js";

@@ -6,7 +6,7 @@ import {
   checkAsyncOptions,
   type Progress,
   throwIfAborted,
-} from "../background.js";
+} from "../async/background.js";
 import { checkTensor, isPlainObject, type TensorInput, wrongKind } from "../check.js";
 import { typeError, type ZeropointError } from "../errors.js";
 import { show } from "../show.js";

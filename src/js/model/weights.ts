@@ -1,9 +1,9 @@
 // How a conversion quantizes the weights of layers, on this thread or another.
 
-import { chooseQParamsAsync, quantizeAsync } from "../async.js";
-import { runJob } from "../background.js";
-import type { Core } from "../build.js";
+import { runJob } from "../async/background.js";
+import { chooseQParamsAsync, quantizeAsync } from "../async/functions.js";
 import { checkInteger } from "../check.js";
+import type { Core } from "../core.js";
 import { type Codes, DTYPES } from "../dtype.js";
 import { runOn } from "../init.js";
 import { type ObservedQParams, UniformObserver } from "../observer.js";

@@ -1,10 +1,10 @@
 // The asynchronous functions as far as they are there from the beginning: their options, and how a call
 // is stopped. What they do is loaded with the first call.
 
-import { loadFailed } from "./binary.js";
-import type { Core } from "./build.js";
-import { checkOptions, wrongKind } from "./check.js";
-import { disposed } from "./errors.js";
+import { loadFailed } from "../binary.js";
+import { checkOptions, wrongKind } from "../check.js";
+import type { Core } from "../core.js";
+import { disposed } from "../errors.js";
 import type { Executors } from "./executors.js";
 import type { Job } from "./job.js";
 
@@ -146,12 +146,12 @@ function onAbort(signal: AbortSignalLike, stop: () => void): () => void {
 }
 
 /** What the asynchronous functions do. */
-type Forms = typeof import("./async-forms.js");
+type Forms = typeof import("./forms.js");
 
 /** Loads what the asynchronous functions do. @throws {Error} `ZP_LOAD_FAILED` */
 export async function loadForms(where: string): Promise<Forms> {
   try {
-    return await import("./async-forms.js");
+    return await import("./forms.js");
   } catch (cause) {
     throw loadFailed(where, "the asynchronous functions", cause);
   }

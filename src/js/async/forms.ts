@@ -7,25 +7,26 @@ import {
   newArray,
   setArray,
   subarrayOf,
-} from "./arrays.js";
-import type { ResultArray, ResultType } from "./async-work.js";
-import { type AsyncSettings, type Progress, runHere, throwIfAborted } from "./background.js";
-import type { Core } from "./build.js";
-import { aroundAxis, type CheckedTensor, sizeOf } from "./check.js";
-import { type Codes, DTYPES, type DType } from "./dtype.js";
-import { chooseError, chosenResult, type ElementwiseOperation, emptyError } from "./elementwise.js";
-import type { Measured } from "./error.js";
-import { disposed } from "./errors.js";
-import { pause } from "./executors.js";
-import { laidOut, oneSlice, type SliceCounts } from "./granularity.js";
-import { runOn } from "./init.js";
-import type { Job, Piece, Step } from "./job.js";
-import type { Accumulate, Batch, CheckedLinear } from "./linear.js";
-import type { ElementType } from "./memory.js";
-import { freeAxes, type Piecewise } from "./model/layer.js";
-import type { Procedure } from "./model/work.js";
-import type { Look, Question } from "./observer.js";
-import type { NumberList, PackedWeight } from "./packed-weight.js";
+} from "../arrays.js";
+import { aroundAxis, type CheckedTensor, sizeOf } from "../check.js";
+import type { Core } from "../core.js";
+import { type Codes, DTYPES, type DType } from "../dtype.js";
+import {
+  chooseError,
+  chosenResult,
+  type ElementwiseOperation,
+  emptyError,
+} from "../elementwise.js";
+import type { Measured } from "../error.js";
+import { disposed } from "../errors.js";
+import { laidOut, oneSlice, type SliceCounts } from "../granularity.js";
+import { runOn } from "../init.js";
+import type { Accumulate, Batch, CheckedLinear } from "../linear.js";
+import type { ElementType } from "../memory.js";
+import { freeAxes, type Piecewise } from "../model/layer.js";
+import type { Procedure } from "../model/work.js";
+import type { Look, Question } from "../observer.js";
+import type { NumberList, PackedWeight } from "../packed-weight.js";
 import {
   type CheckedOptions,
   type CheckedQuantized,
@@ -33,18 +34,27 @@ import {
   type QuantizedTensor,
   quantizedResult,
   type ScaleAndZeroPoint,
-} from "./qparams.js";
+} from "../qparams.js";
 import {
   type CheckedQTensor,
   type CodesByQDType,
   QDTYPES,
   type QDType,
   type TorchQuantizedTensor,
-} from "./qtensor.js";
-import { Tensor } from "./tensor.js";
-import { tileQParams, tilesOf } from "./tiles.js";
-import { type Activation, type ChannelOperation, quantizedFrom, type ToQuantize } from "./torch.js";
-import { activationFor } from "./w8a8.js";
+} from "../qtensor.js";
+import { Tensor } from "../tensor.js";
+import { tileQParams, tilesOf } from "../tiles.js";
+import {
+  type Activation,
+  type ChannelOperation,
+  quantizedFrom,
+  type ToQuantize,
+} from "../torch.js";
+import { activationFor } from "../w8a8.js";
+import { type AsyncSettings, type Progress, runHere, throwIfAborted } from "./background.js";
+import { pause } from "./executors.js";
+import type { Job, Piece, Step } from "./job.js";
+import type { ResultArray, ResultType } from "./tasks.js";
 
 export { perform } from "./job.js";
 

@@ -1,7 +1,19 @@
 // Who performs tasks: a worker with a core of its own, which all calls on one instance share; this
 // thread, piece by piece, where no worker can be had.
 
-import { ARRAYS, checkStillThere, type NumberArray, setArray, subarrayOf } from "./arrays.js";
+import { ARRAYS, checkStillThere, type NumberArray, setArray, subarrayOf } from "../arrays.js";
+import type { Binary, Core } from "../core.js";
+import { rangeError, stateError } from "../errors.js";
+import { bytesIn, type ElementType } from "../memory.js";
+import type { PackedWeight } from "../packed-weight.js";
+import {
+  type AnyWorker,
+  listen,
+  listenForEnd,
+  START_LIMIT,
+  workerConstructor,
+} from "../workers.js";
+import type { Background } from "./background.js";
 import {
   type ErrorData,
   errorOf,
@@ -9,13 +21,7 @@ import {
   Performer,
   type Task,
   transferOf,
-} from "./async-work.js";
-import type { Background } from "./background.js";
-import type { Binary, Core } from "./build.js";
-import { rangeError, stateError } from "./errors.js";
-import { bytesIn, type ElementType } from "./memory.js";
-import type { PackedWeight } from "./packed-weight.js";
-import { type AnyWorker, listen, listenForEnd, START_LIMIT, workerConstructor } from "./workers.js";
+} from "./tasks.js";
 
 /** Performs tasks, here or elsewhere. */
 export interface Executor {

@@ -1,11 +1,11 @@
 // The worker of the asynchronous functions: performs tasks, one after the other, on a core of its own.
 
-import { startHere, type WorkerStart } from "./async-core.js";
-import { errorData, Performer, type Task, transferOf } from "./async-work.js";
-import type { Core } from "./build.js";
+import type { Binary, Core } from "../core.js";
+import { errorData, Performer, type Task, transferOf } from "./tasks.js";
+import { startHere } from "./worker-core.js";
 
 /** What the worker is told. */
-type Message = { readonly start: WorkerStart } | { readonly id: number; readonly task: Task };
+type Message = { readonly start: Binary } | { readonly id: number; readonly task: Task };
 
 interface Port {
   postMessage(message: unknown, transfer?: readonly ArrayBuffer[]): void;

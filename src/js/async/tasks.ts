@@ -2,33 +2,33 @@
 // tensor, and adds to a result that stays here until it is whole. A worker performs them, or this
 // thread where there is none.
 
-import { ARRAYS, type NumberArray, newArray, setArray } from "./arrays.js";
-import type { Core } from "./build.js";
-import type { DType, DTypeInfo } from "./dtype.js";
+import { ARRAYS, type NumberArray, newArray, setArray } from "../arrays.js";
+import type { Core } from "../core.js";
+import type { DType, DTypeInfo } from "../dtype.js";
 import {
   applyQParams,
   type Chosen,
   chooseForRanges,
   chosenFor,
   type ElementwiseOperation,
-} from "./elementwise.js";
-import type { Metric } from "./error.js";
-import { type ErrorTotal, measurePiece } from "./error.js";
-import { rangeError, type ZeropointError } from "./errors.js";
-import type { Accumulate, FloatWeight, Rows } from "./linear.js";
-import { multiply, multiplyPacked } from "./linear.js";
-import type { ElementType } from "./memory.js";
-import { type PackedCopy, PackedWeight, type WeightCodes } from "./packed-weight.js";
-import type { CheckedOptions, LaidOutQParams } from "./qparams.js";
-import { countIntoBins, forgetRanges, joinRanges, type ValueRange } from "./tiles.js";
-import type { Activation } from "./torch.js";
+} from "../elementwise.js";
+import type { Metric } from "../error.js";
+import { type ErrorTotal, measurePiece } from "../error.js";
+import { rangeError, type ZeropointError } from "../errors.js";
+import type { Accumulate, FloatWeight, Rows } from "../linear.js";
+import { multiply, multiplyPacked } from "../linear.js";
+import type { ElementType } from "../memory.js";
+import { type PackedCopy, PackedWeight, type WeightCodes } from "../packed-weight.js";
+import type { CheckedOptions, LaidOutQParams } from "../qparams.js";
+import { countIntoBins, forgetRanges, joinRanges, type ValueRange } from "../tiles.js";
+import type { Activation } from "../torch.js";
 import {
   type ChannelOperation,
   runChannelTile,
   runPerTensor,
   type TensorOperation,
-} from "./torch.js";
-import { Int8Layer } from "./w8a8.js";
+} from "../torch.js";
+import { Int8Layer } from "../w8a8.js";
 
 /** The type of a result's array. */
 export type ResultType = DTypeInfo["arrayName"] | "Float32Array" | "Uint32Array";

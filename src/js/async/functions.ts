@@ -1,18 +1,11 @@
 // The asynchronous forms: what the functions of the same names do, off this thread.
 
-import {
-  ASYNC_OPTIONS,
-  type AsyncOptions,
-  checkAsync,
-  checkAsyncOptions,
-  runJob,
-} from "./background.js";
-import { checkOut, checkTensor, type TensorInput } from "./check.js";
-import type { OutOption } from "./dequantize.js";
-import { type Codes, DTYPES, type DType } from "./dtype.js";
-import { checkMeasured, type Metric } from "./error.js";
-import { activeCore } from "./init.js";
-import { arraysOfCall, checkLinear, type LinearOptions } from "./linear.js";
+import { checkOut, checkTensor, type TensorInput } from "../check.js";
+import type { OutOption } from "../dequantize.js";
+import { type Codes, DTYPES, type DType } from "../dtype.js";
+import { checkMeasured, type Metric } from "../error.js";
+import { activeCore } from "../init.js";
+import { arraysOfCall, checkLinear, type LinearOptions } from "../linear.js";
 import {
   type AnyQuantizeOptions,
   CHOOSE_OPTIONS,
@@ -28,10 +21,17 @@ import {
   type QuantizedTensorInput,
   type QuantizeOptions,
   qparamsResult,
-} from "./qparams.js";
-import { checkQTensor, looksTorchQuantized, type TorchQuantizedTensorInput } from "./qtensor.js";
-import { quantizeOptions } from "./quantize.js";
-import { checkGivenOut, type Tensor } from "./tensor.js";
+} from "../qparams.js";
+import { checkQTensor, looksTorchQuantized, type TorchQuantizedTensorInput } from "../qtensor.js";
+import { quantizeOptions } from "../quantize.js";
+import { checkGivenOut, type Tensor } from "../tensor.js";
+import {
+  ASYNC_OPTIONS,
+  type AsyncOptions,
+  checkAsync,
+  checkAsyncOptions,
+  runJob,
+} from "./background.js";
 
 const QUANTIZE_ASYNC = [...QUANTIZE_OPTIONS, "out", ...ASYNC_OPTIONS];
 

@@ -1,12 +1,12 @@
 // A job: the work of one call of an asynchronous function, done in steps by an executor.
 
-import type { NumberArray } from "./arrays.js";
-import type { Outcome, Task } from "./async-work.js";
+import type { NumberArray } from "../arrays.js";
+import type { Core } from "../core.js";
+import type { ElementType } from "../memory.js";
+import type { PackedWeight } from "../packed-weight.js";
 import type { AsyncSettings, Background } from "./background.js";
-import type { Core } from "./build.js";
 import { type Executor, executorsOf, OtherThread } from "./executors.js";
-import type { ElementType } from "./memory.js";
-import type { PackedWeight } from "./packed-weight.js";
+import type { Outcome, Task } from "./tasks.js";
 
 let nextJob = 0;
 
