@@ -119,7 +119,11 @@ export const namesAround = (name: string): string[] =>
 
 /**
  * Says which layer of a model is quantized how. The most special word counts: a layer's name, then that
- * of a model around it, then a pattern of names, then its type, then what holds for all. null leaves a layer as it is.
+ * of a model around it, then a pattern of names, then its type, then what holds for all. null leaves a
+ * layer as it is.
+ *
+ * A name that a model does not have is refused when the model is prepared; a pattern or a type may match
+ * none of its layers, since one mapping serves many models. `report` says what became of each layer.
  *
  * Source: torch.ao.quantization.QConfigMapping.
  *
@@ -135,6 +139,13 @@ export class QConfigMapping {
   readonly #types = new Map<string, LayerQConfig>();
   readonly #patterns = new Map<string, { readonly test: RegExp; readonly qconfig: LayerQConfig }>();
   readonly #names = new Map<string, LayerQConfig>();
+
+  /** @throws {TypeError} `ZP_INVALID_QCONFIG` for whatever is given to it, which would be lost */
+  constructor(...given: never[]) {
+    if (given.length === 0) return;
+    const wanted = "set by setGlobal, setModuleName and their kin";
+    throw wrongKind("ZP_INVALID_QCONFIG", "QConfigMapping", "QConfigs", wanted, given[0]);
+  }
 
   /** What holds for every layer that nothing else is said about. @returns this */
   setGlobal(qconfig: LayerQConfig): this {

@@ -55,7 +55,7 @@ function describe(value: unknown): string {
 }
 
 const withArticle = (name: string): string =>
-  shortened(`${"AEIOU".includes(name.charAt(0)) ? "an" : "a"} ${name}`);
+  shortened(`${"AEIO".includes(name.charAt(0)) ? "an" : "a"} ${name}`);
 
 function describeList(list: readonly unknown[]): string {
   const shown = list.slice(0, 4).map((item) => (Array.isArray(item) ? "[…]" : show(item)));

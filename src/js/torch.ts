@@ -262,8 +262,9 @@ export function checkPerTensor<D extends QDType>(
   dtype: D,
 ): ToQuantize<D> {
   const checked = checkFloatTensor(where, x);
-  const name = checkQDType(where, "dtype", dtype) as D;
+  // Options in the place of the scale are told as what they are, not as a missing dtype.
   const step = checkOneScale(where, "scale", scale);
+  const name = checkQDType(where, "dtype", dtype) as D;
   const zero = checkOneZeroPoint(where, "zeroPoint", zeroPoint, QDTYPES[name], `dtype ${name}`);
   return { x: checked, dtype: name, qparams: { scale: step, zeroPoint: zero } };
 }
@@ -619,13 +620,8 @@ export function quantizePerTensorDynamic<D extends "qint8" | "quint8">(
   const where = "quantizePerTensorDynamic";
   const core = activeCore(where);
   const checked = checkFloatTensor(where, x);
-  const name = checkQDType(where, "dtype", dtype) as D;
-  if ((name as QDType) === "qint32") {
-    throw rangeError(
-      "ZP_UNSUPPORTED_DTYPE",
-      `${where}: dtype must be "qint8" or "quint8", got "qint32"`,
-    );
-  }
+  const code = (dtype as QDType) === "qint32" ? "ZP_UNSUPPORTED_DTYPE" : "ZP_INVALID_DTYPE";
+  const name = checkChoice(where, "dtype", dtype, ["qint8", "quint8"], undefined, code) as D;
   const reduce = checkBoolean(where, "reduceRange", reduceRange, false);
   const { overflow, out } = checkTorchOptions(where, options);
   const [min, max] = minMax(core, where, checked);

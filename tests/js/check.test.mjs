@@ -384,6 +384,7 @@ describe("show", () => {
     [["a".repeat(40), "b".repeat(40)], "an array of length 2"],
     [new Float32Array(10), "Float32Array(10)"],
     [new Map(), "a Map"],
+    [new URL("file:///x"), "a URL"],
     [new ArrayBuffer(1), "an ArrayBuffer"],
     [{ a: 1, b: 2 }, "an object with a, b"],
     [Promise.resolve(1), "a Promise: is await missing?"],

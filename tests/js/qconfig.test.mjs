@@ -287,6 +287,16 @@ describe("QConfigMapping", () => {
     assert.equal(mapping.qconfigFor("fc", "Linear"), null);
   });
 
+  it("takes nothing, for what it was given would be lost", () => {
+    refuses(
+      () => new QConfigMapping({ fc: forAll }),
+      TypeError,
+      "ZP_INVALID_QCONFIG",
+      "QConfigMapping: QConfigs must be set by setGlobal, setModuleName and their kin, got an object " +
+        "with fc",
+    );
+  });
+
   it("matches patterns from the beginning, as re.match does, the first one first", () => {
     const mapping = new QConfigMapping()
       .setModuleNameRegex("fc", byPattern)

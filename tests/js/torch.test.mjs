@@ -35,6 +35,16 @@ function forCases(file, op, count, run) {
 const list = (encoded) => decodeTensor(encoded).data;
 
 describe("quantizePerTensor", () => {
+  it("tells options, which it does not take, from a scale", () => {
+    refuses(
+      () => quantizePerTensor(tensor([1]), { scale: 1, zeroPoint: 0, dtype: "qint8" }),
+      TypeError,
+      "ZP_INVALID_SCALE",
+      "quantizePerTensor: scale must be a number or a tensor of one value, got an object with scale, " +
+        "zeroPoint, dtype",
+    );
+  });
+
   forCases("torch_quantize", "quantize_per_tensor", 45, (input, out) => {
     const x = decodeTensor(input.x);
     const args = [x, decodeScalar(input.scale), input.zero_point, input.dtype];
@@ -394,6 +404,12 @@ describe("quantizePerTensorDynamic", () => {
       RangeError,
       "ZP_UNSUPPORTED_DTYPE",
       'quantizePerTensorDynamic: dtype must be "qint8" or "quint8", got "qint32"',
+    );
+    refuses(
+      () => quantizePerTensorDynamic(tensor([1])),
+      TypeError,
+      "ZP_INVALID_DTYPE",
+      'quantizePerTensorDynamic: dtype must be "qint8" or "quint8", got undefined',
     );
   });
 });
