@@ -14,7 +14,19 @@ const PYTHON = new Map([
   ["max", "Math.max(x, y)"],
   ["min", "Math.min(x, y)"],
   ["range", "Array(n).keys()"],
+  ["del", "x = undefined"],
+  ["enumerate", "list.entries()"],
+  ["isinstance", "x instanceof C"],
+  ["list", "[...x]"],
+  ["pass", "{}"],
+  ["sorted", "list.toSorted()"],
+  ["sum", "list.reduce((sum, x) => sum + x, 0)"],
+  ["type", "typeof x, or x.constructor"],
+  ["zip", "a.map((x, i) => [x, b[i]])"],
 ]);
+
+/** What there is for the product of two matrices. */
+const MATMUL = "torch.nn.functional.linear(a, b.t())";
 
 /** How a line of Python begins that JavaScript's grammar refuses, and what JavaScript has for it. */
 const BEGINNINGS = /** @type {[RegExp, string][]} */ ([
@@ -23,6 +35,11 @@ const BEGINNINGS = /** @type {[RegExp, string][]} */ ([
   [/^\s*(from\b|import\s+\w)/, 'import { torch } from "zeropoint/notebook";'],
   [/^\s*for\b(?!\s*\()/, "for (const x of list) { … }"],
   [/^\s*(if|elif|while)\b.*:\s*$/, "if (condition) { … }"],
+  [/^\s*del(ete)?\s+[\w$]+\s*[.[]/, "delete x.name"],
+  [/^\s*del(ete)?\s+\w/, "x = undefined"],
+  [/^\s*raise\b/, 'throw new Error("…")'],
+  [/^\s*assert\b/, 'if (!condition) throw new Error("…")'],
+  [/^\s*(global|nonlocal)\b/, "nothing here: a function sees the names around it"],
 ]);
 
 /** The same for what may stand anywhere in a line. */
@@ -30,6 +47,7 @@ const ANYWHERE = /** @type {[RegExp, string][]} */ ([
   [/"""|'''/, "// a comment, and `text` that may have several lines"],
   [/\bf["']/, `\`text with \${x}\``],
   [/(^|\s)#(\s|$)/, "// a comment"],
+  [/[\w$)\]]\s*@/, MATMUL],
   [/\blambda\b/, "(x) => x + 1"],
   [/[[({].*\bfor\s+\w+\s+in\b/, "list.map((x) => …)"],
   [/[\w$)\]]\[[^\]?{]*:/, "t.narrow(dim, start, length), and list.slice(start, end)"],
@@ -81,6 +99,7 @@ export function hint({ name, message, line, promise, near }, cell, cells) {
       [];
     return instead ? `JavaScript writes ${instead}` : "";
   }
+  if (/(\.|torch has no )(matmul|mm)\b/.test(message)) return `The product a @ b is ${MATMUL}`;
   if (near) return `Did you mean ${near}?`;
   const missing = name === "ReferenceError" ? MISSING.exec(message)?.slice(1).find(Boolean) : "";
   return missing ? missingName(missing, cell, cells) : "";

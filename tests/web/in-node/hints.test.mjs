@@ -43,6 +43,8 @@ describe("hint, for a name that is not defined", () => {
   it("knows Python's words and named arguments", () => {
     assert.equal(missing("None"), "JavaScript writes null");
     assert.equal(missing("len"), "JavaScript writes x.length");
+    assert.equal(missing("enumerate"), "JavaScript writes list.entries()");
+    assert.equal(missing("del", "del(x)"), "JavaScript writes x = undefined");
     assert.equal(
       missing("dtype", "torch.tensor([1], dtype=torch.int8)"),
       "Named arguments are an object at the end: { dtype: … }",
@@ -76,6 +78,13 @@ describe("hint, for a name that is not defined", () => {
       "quantize_per_tensor",
     );
     assert.equal(nearest("xyz", ["dim", "div", "add"]), "");
+  });
+
+  it("knows what a product of matrices is called here", () => {
+    for (const message of ["a.matmul is not a function", "torch has no mm"]) {
+      const error = { name: "TypeError", message, near: "amin" };
+      assert.match(hint(error, CELLS[0], CELLS), /^The product a @ b is torch\.nn/, message);
+    }
   });
 
   it("says that cells run in a worker", () => {
@@ -122,6 +131,21 @@ describe("hint, for the grammar", () => {
     assert.match(refused("y = 1 if x else 2", 1), /\? x : y/);
     assert.match(refused("let x = 1;  # one", 1), /\/\/ a comment/);
     assert.match(refused("else:", 1), /\{ … \}/);
+  });
+
+  it("knows the statements and the operator that JavaScript has not", () => {
+    assert.equal(refused("y = a @ b", 1), "JavaScript writes torch.nn.functional.linear(a, b.t())");
+    assert.match(refused("f(a)@b.t()", 1), /linear\(a, b\.t\(\)\)/);
+    assert.equal(refused("del x", 1), "JavaScript writes x = undefined");
+    assert.equal(refused("delete x;", 1), "JavaScript writes x = undefined");
+    assert.equal(refused("  del a.b", 1), "JavaScript writes delete x.name");
+    assert.equal(refused("del d['k']", 1), "JavaScript writes delete x.name");
+    assert.match(refused('raise ValueError("no")', 1), /throw new Error/);
+    assert.match(refused("assert x == 1", 1), /throw new Error/);
+    assert.match(refused("global x", 1), /a function sees/);
+    for (const source of ['let x = "a@b" 1', "let del 1", "x = 1 // a @ b )"]) {
+      assert.equal(refused(source, 1), "", source);
+    }
   });
 
   it("says nothing of words in texts and comments, nor of JavaScript's own", () => {
