@@ -27,6 +27,8 @@ export const EXPECTATIONS = {
   replaced: { label: "Stored in the original", noun: "the stored output" },
 };
 
+const DIFFERENCE_LIMIT = 500; // lines, each of which takes three elements
+
 export class Cell {
   /** @type {State} */
   state = "idle";
@@ -273,7 +275,12 @@ export class Cell {
    * @param {number} count
    */
   #finish({ result, error, checks }, count) {
-    if (result !== undefined) this.#addOutput({ kind: "text", text: `${result}\n` });
+    if (result !== undefined) {
+      // What was printed need not end its line.
+      const isInLine =
+        this.output.lastElementChild?.matches("pre.text") && !this.#output.endsWith("\n");
+      this.#addOutput({ kind: "text", text: `${isInLine ? "\n" : ""}${result}\n` });
+    }
     if (error) this.#appendError(error);
     this.#setState(error ? "failed" : "done", `In [${count}]`);
     if (error) this.#judgeFailed();
@@ -359,18 +366,22 @@ export class Cell {
     if (pre) pre.hidden = true;
     const signs = { same: "  ", expected: "− ", actual: "+ " };
     const names = { same: "", expected: "expected: ", actual: "here: " };
+    const lines = diffLines(this.#output, this.expectedText);
     const difference = h(
       "pre",
       { class: "difference" },
-      diffLines(this.#output, this.expectedText).map(({ kind, text }) =>
-        h(
-          "span",
-          { class: `line-${kind}` },
-          h("span", { class: "visually-hidden" }, names[kind]),
-          h("span", { "aria-hidden": "true" }, signs[kind]),
-          `${text}\n`,
+      lines
+        .slice(0, DIFFERENCE_LIMIT)
+        .map(({ kind, text }) =>
+          h(
+            "span",
+            { class: `line-${kind}` },
+            h("span", { class: "visually-hidden" }, names[kind]),
+            h("span", { "aria-hidden": "true" }, signs[kind]),
+            `${text}\n`,
+          ),
         ),
-      ),
+      lines.length > DIFFERENCE_LIMIT && "… the rest of the difference is left out\n",
     );
     details.append(
       toDom(

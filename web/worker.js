@@ -7,6 +7,7 @@ import { connectConsole } from "./console.js";
 import { loadDigits } from "./digits.js";
 import { nearest } from "./hints.js";
 import { linesPlot } from "./plots/lines.js";
+import { printedText } from "./print.js";
 import { rewriteCell } from "./rewrite.js";
 import { createScope } from "./scope.js";
 
@@ -16,7 +17,8 @@ import { createScope } from "./scope.js";
  *   { kind: "error", error: import("./cell-error.js").CellError }} Output
  */
 
-const OUTPUT_LIMIT = 200_000; // characters: more than anyone reads, less than a page can hold
+// More than anyone reads, and what a page lays out at once: lines cost it more than letters.
+const OUTPUT_LIMIT = { characters: 200_000, lines: 5000 };
 const PLOT_LIMIT = 50;
 const FLUSH_AFTER = 50; // milliseconds
 
@@ -33,7 +35,7 @@ let file = "";
 /** Ends the run of the cell that is running, if one is. @type {((thrown: unknown) => void) | undefined} */
 let failRunning;
 let printed = "";
-let printedTotal = 0;
+let room = { ...OUTPUT_LIMIT };
 let plotTotal = 0;
 let flushedAt = 0;
 let shownPlots = new WeakSet();
@@ -48,7 +50,9 @@ const builtIn = {
 };
 scope.provide(builtIn);
 
-const countMessagesAnew = connectConsole(console, print);
+const countMessagesAnew = connectConsole(console, (...values) =>
+  write(`${notebook.printed(...values)}\n`),
+);
 
 // A Promise in arithmetic, in a text or taken apart is a forgotten await, and says nothing of it.
 for (const use of [Symbol.toPrimitive, Symbol.iterator]) {
@@ -64,6 +68,7 @@ const modules = {
   zeropoint,
   "zeropoint/notebook": {
     ...notebook,
+    print,
     torch: complete(notebook.torch, "torch"),
     plot_quantization_errors: plotQuantizationErrors,
   },
@@ -126,26 +131,35 @@ function complete(names, module) {
 
 /** @param {unknown[]} values */
 function print(...values) {
-  write(`${notebook.printed(...values)}\n`);
+  write(printedText(values));
 }
 
 /** @param {string} text */
 function write(text) {
-  const room = OUTPUT_LIMIT - printedTotal;
-  if (room < 0) return;
-  printedTotal += text.length;
+  if (room.characters < 0) return;
   printed += cut(text, room);
   // After its end nobody else shows what a cell prints.
   if (!failRunning || performance.now() - flushedAt > FLUSH_AFTER) flush();
 }
 
 /**
+ * What there is room for, which is taken; where that is not all, a note that says so takes the rest.
  * @param {string} text
- * @param {number} room  how many characters of it are shown
+ * @param {{ characters: number, lines: number }} room
  */
 function cut(text, room) {
-  if (text.length <= room) return text;
-  return `${text.slice(0, room)}\n… the rest of the output is left out\n`;
+  let end = 0;
+  while (end < text.length && room.lines > 0) {
+    const line = text.indexOf("\n", end);
+    if (line >= 0) room.lines--;
+    end = line >= 0 ? line + 1 : text.length;
+  }
+  end = Math.min(end, room.characters);
+  room.characters -= end;
+  if (end === text.length) return text;
+  room.characters = -1;
+  const shown = text.slice(0, end);
+  return `${shown}${/[^\n]$/.test(shown) ? "\n" : ""}… the rest of the output is left out\n`;
 }
 
 function flush() {
@@ -242,7 +256,7 @@ async function runCell({ run: id, label, source, checks }) {
   file = `zeropoint-cell-${id}.js`;
   cellLabels.set(file, label);
   run = id;
-  printedTotal = 0;
+  room = { ...OUTPUT_LIMIT };
   countMessagesAnew();
   plotTotal = 0;
   flushedAt = performance.now();
@@ -331,7 +345,7 @@ function show(value) {
     return undefined;
   }
   const text = notebook.display(value);
-  return text === undefined ? undefined : cut(text, OUTPUT_LIMIT);
+  return text === undefined ? undefined : cut(text, { ...OUTPUT_LIMIT });
 }
 
 /** @param {any} value */

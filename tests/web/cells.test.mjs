@@ -82,6 +82,30 @@ describe("A cell", () => {
     assert.match(output, /the rest of the output is left out$/);
   });
 
+  it("leaves out lines that take a page long to lay out, in its output and in what differs", async () => {
+    const source = "for (let i = 0; i < 2e4; i++) print(i);";
+    const { output } = await runInFirstCell(source);
+    const lines = output.split("\n");
+    assert.equal(lines.length, 5001);
+    assert.equal(lines[4999], "4999");
+    assert.match(lines[5000], /left out$/);
+    await typeInto(page, cell(6), source);
+    await press(page, "Mod+Enter");
+    await waitUntilIdle(page);
+    const shown = await page.$$eval(`${cell(6)} pre.difference > span`, (spans) => spans.length);
+    assert.equal(shown, 500);
+    assert.match(await textOf(page, `${cell(6)} pre.difference`), /difference is left out\n$/);
+  });
+
+  it("prints with sep and end as Python does, and shows its value on a line of its own", async () => {
+    const source = "print('a', 'b', { sep: '-', end: ': ' });\nprint(1, { end: '' });\n[2]";
+    assert.equal((await runInFirstCell(source)).output, "a-b: 1\n[2]");
+    const imported = `import { print } from "zeropoint/notebook";\n${source}`;
+    assert.equal((await runInFirstCell(imported)).output, "a-b: 1\n[2]");
+    const logged = "console.log('a', { end: '' });";
+    assert.equal((await runInFirstCell(logged)).output, "a {'end': ''}");
+  });
+
   it("leaves out what is too long in one piece: printed, as a value, in an error, and as plots", async () => {
     const line =
       '{ title: "t", x: "x", y: "y", series: [{ name: "s", points: [[0, 1], [1, 2]] }] }';
