@@ -709,6 +709,22 @@ describe("plot_quantization_errors", () => {
     assert.notEqual(plot.panels[0].data, x.data);
   });
 
+  it("takes the number of bits from the codes' dtype, where nobody says it", () => {
+    const x = torch.tensor([[0.5, 1.5]]);
+    for (const [dtype, bits] of [
+      [torch.uint8, 8],
+      [torch.int16, 16],
+      [torch.uint16, 16],
+      [torch.int32, 32],
+      [torch.int64, 8],
+      [torch.float32, 8],
+    ]) {
+      const plot = plot_quantization_errors(x, torch.tensor([[1, 3]], { dtype }), x);
+      assert.equal(plot.n_bits, bits, String(dtype));
+      assert.equal(plot.panels[1].title, `${bits}-bit Linear Quantized Tensor`);
+    }
+  });
+
   it("takes the number of bits by position or by name, and prints its numbers", () => {
     const x = torch.tensor([[0.5, 1.5]]);
     const q = torch.tensor([[1, 3]]);

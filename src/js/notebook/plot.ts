@@ -36,9 +36,12 @@ export interface QuantizationErrorsPlot {
 
 /** Keywords of `plot_quantization_errors`. */
 interface PlotKeywords {
-  /** The bits of a code. Default: 8. */
+  /** The bits of a code. Default: those of the codes' dtype; 8 for int64 and floats, which do not tell. */
   n_bits?: number;
 }
+
+/** The bits of a code, where its dtype tells of more than 8. */
+const BITS: Partial<Record<DTypeName, number>> = { int16: 16, uint16: 16, int32: 32 };
 
 /**
  * The numbers of four heat maps: the original, quantized and dequantized tensor, and
@@ -48,7 +51,8 @@ interface PlotKeywords {
  *
  * @param original_tensor, dequantized_tensor  shapes that fit each other, usually [rows, columns]
  * @param quantized_tensor  the codes
- * @param n_bits  the bits of a code; default: 8
+ * @param n_bits  the bits of a code; default: those of the codes' dtype, and 8 for int64 and floats, which
+ *                do not tell
  * @throws {RangeError} RuntimeError for shapes that do not fit each other
  * Source: called in notebooks 1, 2 and 3.
  */
@@ -69,7 +73,7 @@ export function plot_quantization_errors(...args: unknown[]): QuantizationErrors
   const [a, q, b] = [original, quantized, dequantized].map((tensor, i) =>
     checkTensor(where, names[i], tensor),
   );
-  const n_bits = checkInteger(where, "n_bits", bits ?? 8);
+  const n_bits = checkInteger(where, "n_bits", bits ?? BITS[q.dtype.name] ?? 8);
   const tensors: [title: string, tensor: Tensor][] = [
     ["Original Tensor", a],
     [`${n_bits}-bit Linear Quantized Tensor`, q],
