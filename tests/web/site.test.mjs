@@ -228,8 +228,9 @@ describe("Before its scripts have come", () => {
   const SCRIPT = /\/assets\/index-[^/]*\.js$/;
 
   for (const [view, part, width] of [
-    ["per-channel", "[id='per-channel-cell-1']", 360],
-    ["per-channel", "[id='per-channel-cell-1']", 1280],
+    ["per-channel", "[id='per-channel-cell-39']", 360],
+    ["per-channel", "[id='per-channel-cell-39']", 1280],
+    ["finer-granularity", "[id='finer-granularity-in-23']", 360],
     ["measure", "#measure h2", 360],
     ["measure", "#measure h2", 1280],
   ]) {
@@ -293,6 +294,9 @@ describe("Before its scripts have come", () => {
     await page.waitForSelector("#finer-granularity");
     await page.waitForFunction(() => document.styleSheets.length > 0);
     assert.deepEqual(await shown(), []);
+    // The contents are above it, and have its sections already.
+    const sections = "[data-sections-of]:not([hidden])";
+    assert.equal(await attributeOf(page, sections, "data-sections-of"), "per-channel");
     goOn();
     await arriving;
     await page.waitForSelector(".is-live");

@@ -28,14 +28,23 @@ function showNamedView() {
   const isToCome = !named && location.hash.length > 1 && document.readyState === "loading";
   const view = isToCome ? undefined : (named?.closest(".view") ?? views[0]);
   for (const other of views) other.toggleAttribute("data-current", other === view);
-  if (!view) return;
-  // Its sections make the contents longer, and bold letters may need another line.
+  showInContents(view ? `#${view.id}` : location.hash);
+}
+
+/**
+ * Marks a view in the contents, which come before it: its sections make them longer, and bold letters may
+ * need another line.
+ * @param {string} hash  the view's, or that of a part of it, which begins with the view's
+ */
+function showInContents(hash) {
   for (const link of document.querySelectorAll(".contents a[href^='#']")) {
-    if (link.getAttribute("href") === `#${view.id}`) link.setAttribute("aria-current", "page");
+    if (link.closest("[data-sections-of]")) continue;
+    const own = link.getAttribute("href");
+    const isCurrent = own === hash || hash.startsWith(`${own}-`);
+    if (isCurrent) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
-  }
-  for (const sections of document.querySelectorAll("[data-sections-of]")) {
-    sections.toggleAttribute("hidden", sections.getAttribute("data-sections-of") !== view.id);
+    const sections = link.parentElement?.querySelector("[data-sections-of]");
+    sections?.toggleAttribute("hidden", !isCurrent);
   }
 }
 
