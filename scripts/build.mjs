@@ -104,6 +104,7 @@ async function buildApiPages() {
     "web/api",
     "web/build/api.mjs",
     "web/public/icon.svg",
+    "web/style.css",
     "tsconfig.json",
     "package-lock.json",
   ];

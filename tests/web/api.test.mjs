@@ -94,6 +94,54 @@ describe("The API reference", () => {
     await close();
   });
 
+  it("has code in the colours of the other pages", chromiumOnly("choose a theme"), async () => {
+    // Both start with the same sample.
+    const texts = ["await", '"zeropoint"', "191.6", "// 1.8084441423416138"];
+    const colorsOf = (page, sample) =>
+      page.$eval(
+        sample,
+        (pre, texts) =>
+          texts.map((text) => {
+            const spans = [...pre.querySelectorAll("span")];
+            const span = spans.find(({ textContent }) => textContent.trim() === text);
+            return `${text}: ${span && getComputedStyle(span).color}`;
+          }),
+        texts,
+      );
+    for (const colorScheme of ["light", "dark"]) {
+      const { page, close } = await open("api/index.html");
+      await emulate(page, { colorScheme });
+      const reference = await colorsOf(page, "main pre");
+      await page.goto(site.url);
+      assert.deepEqual(reference, await colorsOf(page, "pre.sample"), colorScheme);
+      await close();
+    }
+  });
+
+  it("opens and closes the branches of its tree of pages, whose links lead on", async () => {
+    const { page, close } = await open("api/index.html");
+    const branch = "#tsd-nav-container .branch";
+    await page.waitForSelector(branch);
+    const isOpen = () => page.$eval(`${branch} > details`, (details) => details.open);
+    const before = await isOpen();
+    await click(page, `${branch} > details > summary`);
+    assert.equal(await isOpen(), !before);
+    // Both entries are at its first level, each by the name that it is imported by.
+    const names = await page.$$eval("#tsd-nav-container > .branch", (entries) =>
+      entries.map((entry) => [
+        entry.querySelector("a").textContent,
+        entry.querySelector("summary").ariaLabel,
+      ]),
+    );
+    assert.deepEqual(names, [
+      ["zeropoint", "zeropoint"],
+      ["zeropoint/notebook", "zeropoint/notebook"],
+    ]);
+    await click(page, `${branch} > a`);
+    await page.waitForFunction(() => location.pathname.endsWith("/modules/zeropoint.html"));
+    await close();
+  });
+
   it("names every entry of the package", async () => {
     const { page, close } = await open("api/index.html");
     const text = await textOf(page, "main");
@@ -123,7 +171,7 @@ describe("The API reference", () => {
     await close();
   });
 
-  it("has nothing that axe objects to, but for links in TypeDoc's tree of pages", async () => {
+  it("has nothing that axe objects to", async () => {
     for (const [width, theme] of [
       [1280, "light"],
       [1280, "dark"],
@@ -147,10 +195,7 @@ describe("The API reference", () => {
         await page.waitForSelector("#tsd-nav-container li summary");
         await page.evaluate(axeSource);
         const violations = await page.evaluate(async () => {
-          const { violations } = await window.axe.run(
-            { exclude: "#tsd-nav-container" },
-            { resultTypes: ["violations"] },
-          );
+          const { violations } = await window.axe.run({ resultTypes: ["violations"] });
           return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target)}`);
         });
         assert.deepEqual(violations, [], `${path} at ${width} pixels, ${theme}`);

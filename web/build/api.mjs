@@ -55,6 +55,44 @@ const STYLE_SHEET = `(() => {
 })()`;
 
 /**
+ * A branch of the tree of pages, which has its link inside of what opens and closes it, where no screen
+ * reader can reach it, and the same with the link before it.
+ */
+const LINK_IN_BRANCH = "De(t,o);let a=";
+const LINK_BEFORE_BRANCH = `t.path
+  ? (De(t, r), r.prepend(r.lastChild), r.className = "branch", o.ariaLabel = t.text)
+  : De(t, o);
+let a=`;
+
+/** The names of the other pages' colours in style.css, and TypeDoc's colours of the same. */
+const CODE_COLORS = {
+  ink: ["#000000", "#D4D4D4", "#001080", "#9CDCFE", "#267F99", "#4EC9B0"],
+  well: ["#FFFFFF", "#1E1E1E"],
+  "token-keyword": ["#AF00DB", "#C586C0", "#0000FF", "#569CD6"],
+  "token-string": ["#A31515", "#CE9178", "#EE0000", "#D7BA7D", "#811F3F", "#D16969"],
+  "token-number": ["#098658", "#B5CEA8"],
+  "token-comment": ["#008000", "#6A9955"],
+  "token-definition": ["#0070C1", "#4FC1FF"],
+  "token-call": ["#795E26", "#DCDCAA"],
+};
+
+/**
+ * The sheet with the colours of code, in those of the other pages.
+ * @param {string} sheet
+ */
+function withOwnColors(sheet) {
+  const style = readFileSync(at("../style.css"), "utf8");
+  const names = Object.entries(CODE_COLORS);
+  return sheet.replace(/(--(light|dark)-[\w-]+: )(#\w+)/g, (_, property, theme, color) => {
+    const [name] = names.find(([, colors]) => colors.includes(color)) ?? [];
+    const [, light, dark] =
+      new RegExp(`--${name}: light-dark\\((#\\w+), (#\\w+)\\)`).exec(style) ?? [];
+    if (!light) throw new Error(`TypeDoc's highlight.css has a colour that is not known: ${color}`);
+    return property + (theme === "light" ? light : dark);
+  });
+}
+
+/**
  * Replaces what must be there: another version of TypeDoc may have it otherwise.
  * @param {string} name
  * @param {string} text
@@ -96,6 +134,8 @@ export async function buildApi(folder) {
       githubPages: false,
       hideGenerator: true,
       navigationLinks: { Notebooks: "../index.html" },
+      // zeropoint/notebook is an entry beside zeropoint, and no part of it.
+      navigation: { includeFolders: false },
       customCss: at("../api/style.css"),
       favicon: at("../public/icon.svg"),
       // What is only named in a signature needs no page, and parameters of functions that take their
@@ -128,8 +168,14 @@ export async function buildApi(folder) {
   application.renderer.on(RendererEvent.END, ({ outputDirectory }) => {
     const assets = join(outputDirectory, "assets");
     copyFileSync(at("../api/theme.js"), join(assets, "theme.js"));
+    const colors = join(assets, "highlight.css");
+    writeFileSync(colors, withOwnColors(readFileSync(colors, "utf8")));
     const main = readFileSync(join(assets, "main.js"), "utf8");
-    writeFileSync(join(assets, "main.js"), replaced("main.js", main, STYLE_ELEMENT, STYLE_SHEET));
+    const styled = replaced("main.js", main, STYLE_ELEMENT, STYLE_SHEET);
+    writeFileSync(
+      join(assets, "main.js"),
+      replaced("main.js", styled, LINK_IN_BRANCH, LINK_BEFORE_BRANCH),
+    );
   });
 
   const project = await application.convert();
