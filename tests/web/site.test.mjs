@@ -420,6 +420,19 @@ describe("A screen of 360 pixels", () => {
     await visit.close();
   });
 
+  it("keeps numbers and their units on one line", async () => {
+    const visit = await openPage(browser, site.url);
+    const prose = await visit.page.$$eval(".view :is(p, li)", (parts) =>
+      parts.map(({ textContent }) => textContent),
+    );
+    assert.ok(prose.some((text) => text.includes("91\u00a0%")));
+    assert.deepEqual(
+      prose.filter((text) => /\d (%|dB|kB|bits?|bytes?)(?!\w)/.test(text)),
+      [],
+    );
+    await visit.close();
+  });
+
   it("keeps the parts of a number together, and lines as near as their letters", async () => {
     const visit = await openPage(browser, site.url, { viewport: { width: 360, height: 740 } });
     const { page } = visit;

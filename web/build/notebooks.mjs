@@ -11,6 +11,7 @@ import { staticTags } from "../highlight.js";
 import { icon } from "../icons.js";
 import { escapeHtml, h, toHtml } from "../tree.js";
 import { pageHtml, readPages } from "./pages.mjs";
+import { keepUnits } from "./units.mjs";
 
 /**
  * @typedef {{ id: string, label: string, tags: string[], source: string,
@@ -87,6 +88,7 @@ export function readNotebooks(folder, zeropoint) {
  */
 function readNotebook(text, id, number, zeropoint) {
   const markdown = new MarkdownIt();
+  keepUnits(markdown);
   // A quotation in a notebook is an aside, not somebody's words.
   markdown.renderer.rules.blockquote_open = () => '<div class="note" role="note">';
   markdown.renderer.rules.blockquote_close = () => "</div>";

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import MarkdownIt from "markdown-it";
 import { elementwiseTables, linearTables, smallTables, startTables } from "../measurements.js";
 import { escapeHtml, h, toHtml } from "../tree.js";
+import { keepUnits } from "./units.mjs";
 
 /** @typedef {{ id: string, title: string, html: string }} PageText */
 
@@ -28,6 +29,7 @@ export function readPages({ folder, benchmark }) {
  */
 function readPage(text, id, measured) {
   const markdown = new MarkdownIt();
+  keepUnits(markdown);
   const blocks = blocksOf(measured);
   markdown.renderer.rules.fence = (tokens, i) => {
     const [name, ...words] = tokens[i].info.trim().split(/\s+/);

@@ -107,7 +107,7 @@ export const journey = {
         ["", "Scale", "Mean squared error", "Memory"],
         [
           [
-            `${bits} bits`,
+            `${bits}\u00a0bits`,
             scale,
             error,
             `${Math.ceil((values.length * bits) / 8)} of ${values.length * 4} bytes`,
