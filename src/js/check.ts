@@ -365,8 +365,8 @@ export function checkChoice<T extends string>(
   const error = typeof value === "string" ? rangeError : typeError;
   const list = choices.map((choice) => `"${choice}"`);
   const last = list.pop();
-  const names = list.length === 0 ? last : `${list.join(", ")} or ${last}`;
-  throw error(code, `${where}: ${argument} must be ${names}, got ${show(value)}`);
+  const names = list.length === 0 ? `${last}` : `${list.join(", ")} or ${last}`;
+  throw wrongKind(code, where, argument, names, value, error);
 }
 
 /** true or false; `undefined` means the default. */

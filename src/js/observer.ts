@@ -17,7 +17,7 @@ import {
   wrongKind,
 } from "./check.js";
 import type { Core } from "./core.js";
-import { checkStatus, rangeError, typeError, type ZeropointError } from "./errors.js";
+import { checkStatus, rangeError, type ZeropointError } from "./errors.js";
 import {
   type ObserverConstructor,
   type ObserverFactory,
@@ -29,7 +29,7 @@ import { axisOf, oneSlice, type SliceCounts } from "./granularity.js";
 import { activeCore } from "./init.js";
 import { floatRepr } from "./python-repr.js";
 import { IntegerTensor } from "./qtensor.js";
-import { INSPECT, show, showShape } from "./show.js";
+import { INSPECT, showShape } from "./show.js";
 import { Tensor } from "./tensor.js";
 import { countIntoBins, rangesOf, type ValueRange } from "./tiles.js";
 import { calculateQParams, checkCompat } from "./torch.js";
@@ -351,9 +351,13 @@ export abstract class Observer {
     const where = `${name}.fromJSON`;
     const { observer, options, state } = checkRecord(where, "json", json);
     if (observer !== name) {
-      throw rangeError(
+      throw wrongKind(
         "ZP_INVALID_STATE",
-        `${where}: json.observer must be "${name}", got ${show(observer)}`,
+        where,
+        "json.observer",
+        `"${name}"`,
+        observer,
+        rangeError,
       );
     }
     const made = new make(checkRecord(where, "json.options", options) as OptionsOf<C>);
@@ -403,12 +407,9 @@ export function fromJSONNumbers(
   value: unknown,
   wanted?: number,
 ): Float32Array {
+  const numbers = `a list of ${wanted === undefined ? "" : `${wanted} `}numbers`;
   const bad = (got: unknown): ZeropointError =>
-    typeError(
-      "ZP_INVALID_STATE",
-      `${where}: ${argument} must be a list of ${wanted === undefined ? "" : `${wanted} `}numbers, ` +
-        `got ${show(got)}`,
-    );
+    wrongKind("ZP_INVALID_STATE", where, argument, numbers, got);
   if (!Array.isArray(value)) throw bad(value);
   if (wanted !== undefined && value.length !== wanted) throw bad(value);
   return Float32Array.from(value, (item: unknown) => {

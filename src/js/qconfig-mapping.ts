@@ -143,7 +143,7 @@ export class QConfigMapping {
   /** @throws {TypeError} `ZP_INVALID_QCONFIG` for whatever is given to it, which would be lost */
   constructor(...given: never[]) {
     if (given.length === 0) return;
-    const wanted = "set by setGlobal, setModuleName and their kin";
+    const wanted = "given to setGlobal or its kin";
     throw wrongKind("ZP_INVALID_QCONFIG", "QConfigMapping", "QConfigs", wanted, given[0]);
   }
 

@@ -42,7 +42,7 @@ import {
   spread,
 } from "./granularity.js";
 import { activeCore } from "./init.js";
-import { show, showShape } from "./show.js";
+import { showShape } from "./show.js";
 import type { NestedNumbers } from "./tensor.js";
 
 // ---------------------------------------------------------------------------------------------
@@ -409,10 +409,9 @@ function checkGivenScheme(
   const shown = nonzero === 0 && DTYPES[dtype].qmin < 0 ? "symmetric" : "affine";
   const said = checkScheme(where, prefix, scheme, shown, dtype);
   if (said === "symmetric" && nonzero !== 0) {
-    throw rangeError(
-      "ZP_INVALID_ZERO_POINT",
-      `${where}: ${prefix}.zeroPoint must be 0 for the symmetric scheme, got ${show(nonzero)}`,
-    );
+    const argument = `${prefix}.zeroPoint`;
+    const wanted = "0 for the symmetric scheme";
+    throw wrongKind("ZP_INVALID_ZERO_POINT", where, argument, wanted, nonzero, rangeError);
   }
   return said;
 }

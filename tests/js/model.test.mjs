@@ -325,8 +325,8 @@ describe("Sequential", () => {
       () => waiting.forward(x),
       TypeError,
       "ZP_INVALID_MODEL",
-      "Function.forward: the function must return a tensor at once, got a Promise: layers are " +
-        'synchronous (in layer "mine", Function)',
+      "Function.forward: layers are synchronous, and the function returns a Promise " +
+        '(in layer "mine", Function)',
     );
   });
 

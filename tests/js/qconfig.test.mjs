@@ -292,8 +292,7 @@ describe("QConfigMapping", () => {
       () => new QConfigMapping({ fc: forAll }),
       TypeError,
       "ZP_INVALID_QCONFIG",
-      "QConfigMapping: QConfigs must be set by setGlobal, setModuleName and their kin, got an object " +
-        "with fc",
+      "QConfigMapping: QConfigs must be given to setGlobal or its kin, got an object with fc",
     );
   });
 

@@ -545,10 +545,8 @@ export class FunctionLayer extends Layer {
     const given = x instanceof Tensor ? x : copyTensor(where, checkTensor(where, "x", x));
     const result = this.#run(given);
     if (kindOf(result) === "Promise") {
-      throw typeError(
-        "ZP_INVALID_MODEL",
-        `${where}: the function must return a tensor at once, got a Promise: layers are synchronous`,
-      );
+      const why = "layers are synchronous, and the function returns a Promise";
+      throw typeError("ZP_INVALID_MODEL", `${where}: ${why}`);
     }
     return result instanceof Tensor
       ? result
