@@ -2,18 +2,14 @@
 
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
+import { axeViolations, onceForAll } from "./axe.mjs";
 import { PATIENCE } from "./browser.mjs";
 import { chromiumOnly, click, emulate, launchBrowser, serveSite, textOf } from "./page.mjs";
 
 const folder = fileURLToPath(new URL("../../dist/web/api", import.meta.url));
-const axeSource = readFileSync(
-  createRequire(import.meta.url).resolve("axe-core/axe.min.js"),
-  "utf8",
-);
 const policy = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'";
 
 describe("The API reference", () => {
@@ -171,7 +167,7 @@ describe("The API reference", () => {
     await close();
   });
 
-  it("has nothing that axe objects to", async () => {
+  it("has nothing that axe objects to", onceForAll, async () => {
     for (const [width, theme] of [
       [1280, "light"],
       [1280, "dark"],
@@ -193,11 +189,7 @@ describe("The API reference", () => {
       ]) {
         await page.goto(`${site.url}api/${path}`);
         await page.waitForSelector("#tsd-nav-container li summary");
-        await page.evaluate(axeSource);
-        const violations = await page.evaluate(async () => {
-          const { violations } = await window.axe.run({ resultTypes: ["violations"] });
-          return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target)}`);
-        });
+        const violations = await axeViolations(page);
         assert.deepEqual(violations, [], `${path} at ${width} pixels, ${theme}`);
       }
       await close();

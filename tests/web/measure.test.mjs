@@ -2,10 +2,9 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { after, before, describe, it } from "node:test";
+import { axeViolations, onceForAll } from "./axe.mjs";
 import {
-  chromiumOnly,
   click,
   countVisible,
   launchBrowser,
@@ -16,10 +15,6 @@ import {
   WITHOUT_SCRIPTS,
 } from "./page.mjs";
 
-const axeSource = readFileSync(
-  createRequire(import.meta.url).resolve("axe-core/axe.min.js"),
-  "utf8",
-);
 const published = JSON.parse(
   readFileSync(new URL("../../web/benchmark.json", import.meta.url), "utf8"),
 );
@@ -161,23 +156,15 @@ describe("What was measured", () => {
   });
 
   for (const colorScheme of ["light", "dark"]) {
-    const options = colorScheme === "light" ? {} : chromiumOnly("choose a theme");
-    it(`leaves axe nothing to find in the ${colorScheme} theme`, options, async () => {
+    it(`leaves axe nothing to find in the ${colorScheme} theme`, onceForAll, async () => {
       const visit = await openPage(browser, site.url, { colorScheme });
       const { page } = visit;
-      await page.evaluate(axeSource);
       for (const view of ["measure", "digit-planes"]) {
         await page.evaluate((hash) => {
           location.hash = hash;
         }, view);
         await page.waitForSelector(`#${view}[data-current]`);
-        const violations = await page.evaluate(async () => {
-          const results = await window.axe.run(document, { resultTypes: ["violations"] });
-          return results.violations.map(
-            ({ id, nodes }) => `${id}: ${nodes.map((node) => node.target)}`,
-          );
-        });
-        assert.deepEqual(violations, [], view);
+        assert.deepEqual(await axeViolations(page), [], view);
       }
       await visit.close();
     });

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { after, before, describe, it } from "node:test";
+import { axeViolations, onceForAll } from "./axe.mjs";
 import {
   attributeOf,
   chromiumOnly,
@@ -23,10 +23,6 @@ import {
   WITHOUT_SCRIPTS,
 } from "./page.mjs";
 
-const axeSource = readFileSync(
-  createRequire(import.meta.url).resolve("axe-core/axe.min.js"),
-  "utf8",
-);
 const NOTEBOOKS = [
   "quantize-and-dequantize",
   "finer-granularity",
@@ -584,23 +580,14 @@ describe("The four panels of a plot", () => {
 describe("axe", () => {
   for (const colorScheme of ["light", "dark"]) {
     const title = `finds nothing in the ${colorScheme} theme, in any view, before and after running`;
-    const options = colorScheme === "light" ? {} : chromiumOnly("choose a theme");
-    it(title, options, async () => {
+    it(title, onceForAll, async () => {
       const visit = await openPage(browser, site.url, { colorScheme });
       const { page } = visit;
-      await page.evaluate(axeSource);
       for (const view of VIEWS) {
         if (view !== "overview") await openNotebook(page, view);
         for (const moment of ["before", "after"]) {
           if (moment === "after") await show(page, view);
-          const violations = await page.evaluate(async () => {
-            const results = await window.axe.run(document, { resultTypes: ["violations"] });
-            return results.violations.map(
-              ({ id, nodes }) =>
-                `${id}: ${nodes.map((node) => `${node.target} ${node.failureSummary}`).join("; ")}`,
-            );
-          });
-          assert.deepEqual(violations, [], `${view} ${moment} running`);
+          assert.deepEqual(await axeViolations(page), [], `${view} ${moment} running`);
         }
       }
       await visit.close();
@@ -608,12 +595,11 @@ describe("axe", () => {
   }
 
   const title = "finds nothing on errors and differences either, in both themes";
-  it(title, chromiumOnly("choose a theme"), async () => {
+  it(title, onceForAll, async () => {
     for (const colorScheme of ["light", "dark"]) {
       const visit = await openPage(browser, site.url, { colorScheme });
       const { page } = visit;
       await openNotebook(page, NOTEBOOKS[0]);
-      await page.evaluate(axeSource);
       // Without the cells before it this one fails; without its minus sign the scale differs.
       await click(page, '[id="quantize-and-dequantize-cell-6"] button.run');
       await page.waitForSelector('[id="quantize-and-dequantize-cell-6"] .cell-error');
@@ -623,11 +609,7 @@ describe("axe", () => {
       await enter(page, "let scale = 3.6; let zero_point = -70;");
       await runAll(page);
       await page.waitForSelector('[data-verdict="differs"] .difference');
-      const violations = await page.evaluate(async () => {
-        const results = await window.axe.run(document, { resultTypes: ["violations"] });
-        return results.violations.map(({ id, nodes }) => `${id}: ${nodes.map((n) => n.target)}`);
-      });
-      assert.deepEqual(violations, [], colorScheme);
+      assert.deepEqual(await axeViolations(page), [], colorScheme);
       await visit.close();
     }
   });
