@@ -14,7 +14,7 @@ import {
 import { checkQTensor, looksTorchQuantized, type TorchQuantizedTensorInput } from "./qtensor.js";
 import { quantizeOptions } from "./quantize.js";
 import { checkTensorOut, type Tensor } from "./tensor.js";
-import { dequantizeTorch } from "./torch.js";
+import { runTorch } from "./torch.js";
 
 /** Where a float32 result is written: an array of its length, or a tensor of its shape. */
 export interface OutOption {
@@ -55,10 +55,11 @@ export function dequantize(
   const core = activeCore(where);
   if (looksTorchQuantized(q)) {
     const checked = checkQTensor(where, "q", q);
-    const { shape, size, codes } = checked;
+    const { shape, size, codes, dtype, qparams } = checked;
     const { out } = checkOptions(where, options, ["out"]);
     const result = checkTensorOut(where, "options.out", out, shape, size, [codes]);
-    dequantizeTorch(core, where, checked, result.data);
+    const operation = { kind: "dequantize", dtype } as const;
+    runTorch(core, where, { data: codes, shape, size }, qparams, operation, result.data);
     return result;
   }
   const { qparams, codes, shape, size, dtype } = checkQuantized(where, "q", q, false);

@@ -12,6 +12,16 @@ export {
   quantizationErrorAsync,
   quantizeAsync,
 } from "./async/functions.js";
+export { packAsync, unpackAsync } from "./async/pack.js";
+export {
+  fakeQuantizePerChannelAsync,
+  fakeQuantizePerTensorAsync,
+  quantizePerChannelAsync,
+  quantizePerTensorAsync,
+  quantizePerTensorDynamicAsync,
+  type TorchFakeQuantizeAsyncOptions,
+  type TorchQuantizeAsyncOptions,
+} from "./async/torch.js";
 export type { WasmOption, WasmSource } from "./binary.js";
 export type { TensorInput } from "./check.js";
 export type { Build } from "./core.js";

@@ -11,11 +11,12 @@ import {
 } from "./arrays.js";
 import { wrongKind } from "./check.js";
 import type { Core } from "./core.js";
-import { DTYPES, type DType } from "./dtype.js";
+import { type Codes, DTYPES, type DType } from "./dtype.js";
 import { checkStatus, rangeError } from "./errors.js";
 import type { Granularity } from "./granularity.js";
 import { activeCore } from "./init.js";
 import {
+  type CheckedQuantized,
   checkQuantized,
   checkQuantizedMeta,
   type QuantizedTensor,
@@ -28,7 +29,8 @@ import { TILE } from "./tiles.js";
 export interface QuantizedTensorMeta<D extends DType = DType>
   extends Omit<QuantizedTensorInput<D>, "data"> {}
 
-function packedSize(size: number, dtype: DType): number {
+/** Bytes that so many codes are packed in. */
+export function packedSize(size: number, dtype: DType): number {
   return Math.ceil((size * DTYPES[dtype].bits) / 8);
 }
 
@@ -52,8 +54,7 @@ export function pack(q: QuantizedTensorInput): Uint8Array {
   const core = activeCore(where);
   const { codes, size, dtype } = checkQuantized(where, "q", q, false);
   const bytes = newArray(where, Uint8Array, packedSize(size, dtype));
-  if (DTYPES[dtype].bits < 8) convertBits(core, where, "pack", dtype, size, bytesOf(codes), bytes);
-  else bytes.set(bytesOf(codes));
+  convertBits(core, where, "pack", dtype, size, bytesOf(codes), bytes);
   return bytes;
 }
 
@@ -80,15 +81,29 @@ export function unpack<D extends DType>(
 export function unpack(bytes: Uint8Array, meta: QuantizedTensorMeta): QuantizedTensor {
   const where = "unpack";
   const core = activeCore(where);
-  const checked = checkQuantizedMeta(where, "meta", meta, true, "what bytes do not hold: {");
-  const { qparams, shape, size, dtype, scheme } = checked;
-  const source = checkBytes(where, bytes, size, dtype);
+  const checked = checkPacked(where, bytes, meta);
+  const { size, dtype } = checked;
   const data = newArray(where, codesArray(dtype), size);
-  if (DTYPES[dtype].bits < 8) {
-    convertBits(core, where, "unpack", dtype, size, source, bytesOf(data));
-  } else {
-    bytesOf(data).set(source);
-  }
+  convertBits(core, where, "unpack", dtype, size, checked.bytes, bytesOf(data));
+  return unpacked(checked, data);
+}
+
+/** Bytes and what they stand for, after their checks. */
+export interface CheckedPacked extends Omit<CheckedQuantized, "codes"> {
+  readonly bytes: Uint8Array;
+}
+
+/** Checks what `unpack` takes. */
+export function checkPacked(where: string, bytes: unknown, meta: unknown): CheckedPacked {
+  const checked = checkQuantizedMeta(where, "meta", meta, true, "what bytes do not hold: {");
+  return { ...checked, bytes: checkBytes(where, bytes, checked.size, checked.dtype) };
+}
+
+/** What `unpack` returns. */
+export function unpacked(
+  { qparams, shape, dtype, scheme }: CheckedPacked,
+  data: Codes,
+): QuantizedTensor {
   return quantizedResult(data, shape, qparams, dtype, scheme, qparams.slices);
 }
 
@@ -109,8 +124,8 @@ function checkBytes(where: string, value: unknown, size: number, dtype: DType): 
   return bytes;
 }
 
-/** Between codes of less than 8 bits, one a byte, and their packed form. */
-function convertBits(
+/** Between codes, as bytes, and their packed form. */
+export function convertBits(
   { module, memory }: Core,
   where: string,
   operation: "pack" | "unpack",
@@ -119,6 +134,10 @@ function convertBits(
   source: Uint8Array,
   out: Uint8Array,
 ): void {
+  if (DTYPES[dtype].bits >= 8) {
+    out.set(source);
+    return;
+  }
   // A whole number of bytes, whatever the bits.
   const tile = Math.min(size, TILE);
   const tileBytes = packedSize(tile, dtype);

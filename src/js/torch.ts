@@ -29,10 +29,9 @@ import type { OutOption } from "./dequantize.js";
 import type { Codes } from "./dtype.js";
 import { checkStatus, rangeError, typeError, type ZeropointError } from "./errors.js";
 import { activeCore } from "./init.js";
-import { bytesIn, type ElementType } from "./memory.js";
+import { bytesIn } from "./memory.js";
 import {
   type ChannelQParams,
-  type CheckedQTensor,
   type CodesByQDType,
   checkChannels,
   checkOneScale,
@@ -89,13 +88,19 @@ export function checkCompat(where: string, value: unknown): boolean {
   return checkChoice(where, "options.compat", value, ["torch"], undefined) === "torch";
 }
 
-/** What every function here takes beside its arguments; `out` has yet to be checked. */
-function checkTorchOptions(
+/** What every function here takes beside its arguments, and `others`; `out` has yet to be checked. */
+export function checkTorchOptions(
   where: string,
   options: unknown,
-): { readonly overflow: Overflow; readonly out: unknown } {
-  const { compat, out } = checkOptions(where, options, ["compat", "out"]);
-  return { overflow: checkCompat(where, compat) ? "torch" : "saturate", out };
+  others: readonly string[] = [],
+): {
+  readonly given: Record<string, unknown>;
+  readonly overflow: Overflow;
+  readonly out: unknown;
+} {
+  const given = checkOptions(where, options, ["compat", "out", ...others]);
+  const { compat, out } = given;
+  return { given, overflow: checkCompat(where, compat) ? "torch" : "saturate", out };
 }
 
 /** A tensor that PyTorch would take too: float32, no other floats, no integers. */
@@ -110,44 +115,39 @@ function checkFloatTensor(where: string, value: unknown): CheckedTensor {
   );
 }
 
-/** The array that codes are written to: a new one, or `options.out`. */
-function codesFor<D extends QDType>(
+/** The array that codes are to be written to, if one is given. */
+export function checkCodesOut<D extends QDType>(
   where: string,
-  dtype: D,
+  { x: { data, size }, dtype }: Pick<ToQuantize<D>, "x" | "dtype">,
   out: unknown,
-  { data, size }: CheckedTensor,
-): CodesByQDType[D] {
+): CodesByQDType[D] | undefined {
+  if (out === undefined) return undefined;
   const { arrayName: wanted } = QDTYPES[dtype];
-  const codes =
-    out === undefined
-      ? newArray<Codes>(where, ARRAYS[wanted], size)
-      : checkOut(where, "options.out", out, wanted, size, [data]);
-  return codes as CodesByQDType[D];
+  return checkOut(where, "options.out", out, wanted, size, [data]) as CodesByQDType[D];
 }
 
-/** A core function over values that share one scale and zero point. */
-export type TensorOperation =
-  | {
-      readonly kind: "quantize";
-      readonly scale: number;
-      readonly zeroPoint: number;
-      readonly dtype: QDType;
-      readonly overflow: Overflow;
-    }
-  | {
-      readonly kind: "dequantize";
-      readonly scale: number;
-      readonly zeroPoint: number;
-      readonly dtype: QDType;
-    }
-  | {
-      readonly kind: "fakeQuantize";
-      readonly scale: number;
-      readonly zeroPoint: number;
-      readonly quantMin: number;
-      readonly quantMax: number;
-      readonly overflow: Overflow;
-    };
+/** The smallest and the largest code. */
+type Limits = Pick<(typeof QDTYPES)[QDType], "qmin" | "qmax">;
+
+/** A function of the core's. */
+export type TorchOperation =
+  | { readonly kind: "quantize"; readonly dtype: QDType; readonly overflow: Overflow }
+  | { readonly kind: "dequantize"; readonly dtype: QDType }
+  | ({ readonly kind: "fakeQuantize"; readonly overflow: Overflow } & Limits);
+
+/** The types of arrays that they take and give. */
+type TorchArrayName = "Float32Array" | (typeof QDTYPES)[QDType]["arrayName"];
+
+/** The types of what a function takes and gives. */
+export function typesOf(operation: TorchOperation): {
+  readonly from: TorchArrayName;
+  readonly to: TorchArrayName;
+} {
+  const float = "Float32Array";
+  if (operation.kind === "fakeQuantize") return { from: float, to: float };
+  const { arrayName: codes } = QDTYPES[operation.dtype];
+  return operation.kind === "quantize" ? { from: float, to: codes } : { from: codes, to: float };
+}
 
 /** Runs a function with one scale and zero point on the core, tile by tile. */
 export function runPerTensor(
@@ -155,27 +155,20 @@ export function runPerTensor(
   where: string,
   input: NumberArray,
   size: number,
-  operation: TensorOperation,
+  { scale, zeroPoint }: Activation,
+  operation: TorchOperation,
   out: Float32Array | CodesByQDType[QDType],
 ): void {
-  if (size === 0) return;
-  checkStillThere(where, input, size);
   const { memory, module } = core;
-  const { scale, zeroPoint } = operation;
-  const inputType =
-    operation.kind === "dequantize" ? QDTYPES[operation.dtype].arrayName : "Float32Array";
+  const types = typesOf(operation);
   const tile = Math.min(size, TILE);
-  const [from, to] = memory.layOut(
-    where,
-    bytesIn(inputType, tile),
-    bytesIn(arrayName(out) as ElementType, tile),
-  );
+  const [from, to] = memory.layOut(where, bytesIn(types.from, tile), bytesIn(types.to, tile));
   try {
     for (let start = 0; start < size; start += tile) {
       const count = Math.min(tile, size - start);
       const isWhole = count === size;
       const part = isWhole ? input : subarrayOf(input, start, start + count);
-      memory.copyIn(where, inputType, from, part, count);
+      memory.copyIn(where, types.from, from, part, count);
       let status: string;
       if (operation.kind === "quantize") {
         const { dtype, overflow } = operation;
@@ -183,21 +176,21 @@ export function runPerTensor(
       } else if (operation.kind === "dequantize") {
         status = module.dequantizePerTensor(from, count, scale, zeroPoint, operation.dtype, to);
       } else {
-        const { quantMin, quantMax, overflow } = operation;
+        const { qmin, qmax, overflow } = operation;
         status = module.fakeQuantizePerTensor(
           from,
           count,
           scale,
           zeroPoint,
-          quantMin,
-          quantMax,
+          qmin,
+          qmax,
           overflow,
           to,
         );
       }
       checkStatus(where, status);
       if (!memory.holds(from)) {
-        runPerTensor(core, where, input, size, operation, out);
+        runPerTensor(core, where, input, size, { scale, zeroPoint }, operation, out);
         return;
       }
       memory.read(to, isWhole ? out : subarrayOf(out, start, start + count), count);
@@ -278,14 +271,10 @@ export function quantizeChecked<D extends QDType>(
   out?: unknown,
 ): TorchQuantizedTensor<D> {
   const { x, dtype, qparams } = task;
-  const { data, shape, size } = x;
-  const codes = codesFor(where, dtype, out, x);
-  const operation = { kind: "quantize", dtype, overflow } as const;
-  if ("axis" in qparams) {
-    runPerChannel(core, where, data as Float32Array, shape, qparams, operation, codes);
-  } else {
-    runPerTensor(core, where, data, size, { ...operation, ...qparams }, codes);
-  }
+  const codes =
+    checkCodesOut(where, task, out) ??
+    (newArray<Codes>(where, ARRAYS[QDTYPES[dtype].arrayName], x.size) as CodesByQDType[D]);
+  runTorch(core, where, x, qparams, { kind: "quantize", dtype, overflow }, codes);
   return quantizedFrom(task, codes);
 }
 
@@ -301,30 +290,22 @@ export function quantizedFrom<D extends QDType>(
   return perChannelTensor(codes, shape, dtype, { ...qparams, scales: kept });
 }
 
-/** A core function over a tensor with qparams per channel. */
-export type ChannelOperation =
-  | { readonly kind: "quantize"; readonly dtype: QDType; readonly overflow: Overflow }
-  | { readonly kind: "dequantize"; readonly dtype: QDType }
-  | {
-      readonly kind: "fakeQuantize";
-      readonly quantMin: number;
-      readonly quantMax: number;
-      readonly overflow: Overflow;
-    };
-
-/** Runs a function with qparams per channel on the core, tile by tile. */
-function runPerChannel(
+/** Runs a function on the core, tile by tile. */
+export function runTorch(
   core: Core,
   where: string,
-  input: Float32Array | CodesByQDType[QDType],
-  shape: readonly number[],
-  { axis, scales, zeroPoints }: ChannelQParams,
-  operation: ChannelOperation,
+  { data: input, shape, size }: CheckedTensor,
+  qparams: Activation | ChannelQParams,
+  operation: TorchOperation,
   out: Float32Array | CodesByQDType[QDType],
 ): void {
-  const size = sizeOf(shape);
   if (size === 0) return;
   checkStillThere(where, input, size);
+  if (!("axis" in qparams)) {
+    runPerTensor(core, where, input, size, qparams, operation, out);
+    return;
+  }
+  const { axis, scales, zeroPoints } = qparams;
   const view = aroundAxis(shape, axis);
   if (size <= TILE) {
     runChannelTile(core, where, input, view, scales, zeroPoints, operation, out);
@@ -354,28 +335,27 @@ export function runChannelTile(
   shape: readonly number[],
   scales: ChannelQParams["scales"],
   zeroPoints: ChannelQParams["zeroPoints"],
-  operation: ChannelOperation,
+  operation: TorchOperation,
   out: NumberArray,
 ): void {
   const size = sizeOf(shape);
   const floating = zeroPoints instanceof Float32Array;
-  const isFake = operation.kind === "fakeQuantize";
-  const inputType =
-    operation.kind === "dequantize" ? QDTYPES[operation.dtype].arrayName : "Float32Array";
+  const { from, to } = typesOf(operation);
   // Floating zero points go with float32 scales; so do those of fake quantization.
+  const isFake = operation.kind === "fakeQuantize";
   const scaleType = floating || isFake ? "Float32Array" : "Float64Array";
   const zeroType = floating ? "Float32Array" : "Int32Array";
   const channels = scales.length;
   const [inputAt, shapeAt, scaleAt, zeroAt, outAt] = memory.layOut(
     where,
-    bytesIn(inputType, size),
+    bytesIn(from, size),
     4 * shape.length,
     bytesIn(scaleType, channels),
     4 * channels,
-    bytesIn(arrayName(out) as ElementType, size),
+    bytesIn(to, size),
   );
   try {
-    memory.copyIn(where, inputType, inputAt, input, size);
+    memory.copyIn(where, from, inputAt, input, size);
     memory.write("Uint32Array", shapeAt, shape);
     memory.write(scaleType, scaleAt, scales);
     memory.write(zeroType, zeroAt, zeroPoints);
@@ -391,10 +371,10 @@ export function runChannelTile(
         ? module.dequantizePerChannelFloatQParams(...common, operation.dtype, outAt)
         : module.dequantizePerChannel(...common, operation.dtype, outAt);
     } else {
-      const { quantMin, quantMax, overflow } = operation;
+      const { qmin, qmax, overflow } = operation;
       status = floating
-        ? module.fakeQuantizePerChannelFloatQParams(...common, quantMin, quantMax, overflow, outAt)
-        : module.fakeQuantizePerChannel(...common, quantMin, quantMax, overflow, outAt);
+        ? module.fakeQuantizePerChannelFloatQParams(...common, qmin, qmax, overflow, outAt)
+        : module.fakeQuantizePerChannel(...common, qmin, qmax, overflow, outAt);
     }
     checkStatus(where, status);
     memory.read(outAt, out, size);
@@ -619,20 +599,49 @@ export function quantizePerTensorDynamic<D extends "qint8" | "quint8">(
 ): TorchQuantizedTensor<D, "perTensor"> {
   const where = "quantizePerTensorDynamic";
   const core = activeCore(where);
+  const source = checkDynamic(where, x, dtype, reduceRange);
+  const { overflow, out } = checkTorchOptions(where, options);
+  const range = minMax(core, where, source.x);
+  const task = chooseDynamic(core, where, source, range, overflow);
+  return quantizeChecked(core, where, task, overflow, out) as TorchQuantizedTensor<D, "perTensor">;
+}
+
+/** What `quantizePerTensorDynamic` takes, after its checks. */
+export interface DynamicSource<D extends QDType = QDType> {
+  readonly x: CheckedTensor;
+  readonly dtype: D;
+  readonly reduceRange: boolean;
+}
+
+/** Checks the arguments of `quantizePerTensorDynamic`. */
+export function checkDynamic<D extends QDType>(
+  where: string,
+  x: unknown,
+  dtype: D,
+  reduceRange: unknown,
+): DynamicSource<D> {
   const checked = checkFloatTensor(where, x);
   const code = (dtype as QDType) === "qint32" ? "ZP_UNSUPPORTED_DTYPE" : "ZP_INVALID_DTYPE";
   const name = checkChoice(where, "dtype", dtype, ["qint8", "quint8"], undefined, code) as D;
   const reduce = checkBoolean(where, "reduceRange", reduceRange, false);
-  const { overflow, out } = checkTorchOptions(where, options);
-  const [min, max] = minMax(core, where, checked);
-  let chosen = chooseActivation(core, where, min, max, name, reduce);
-  if (chosen === undefined && overflow === "torch" && min === -Infinity && max < Infinity) {
-    const { qmax } = QDTYPES[name];
-    chosen = { scale: Infinity, zeroPoint: reduce ? Math.trunc(qmax / 2) : qmax };
+  return { x: checked, dtype: name, reduceRange: reduce };
+}
+
+/** Chooses the qparams of `quantizePerTensorDynamic`. */
+export function chooseDynamic<D extends QDType>(
+  core: Core,
+  where: string,
+  { x, dtype, reduceRange }: DynamicSource<D>,
+  [min, max]: Iterable<number>,
+  overflow: Overflow,
+): ToQuantize<D> {
+  let qparams = chooseActivation(core, where, min, max, dtype, reduceRange);
+  if (qparams === undefined && overflow === "torch" && min === -Infinity && max < Infinity) {
+    const { qmax } = QDTYPES[dtype];
+    qparams = { scale: Infinity, zeroPoint: reduceRange ? Math.trunc(qmax / 2) : qmax };
   }
-  if (chosen === undefined) throw nonFiniteValues(where, "x", [min, max]);
-  const task = { x: checked, dtype: name, qparams: chosen };
-  return quantizeChecked(core, where, task, overflow, out) as TorchQuantizedTensor<D, "perTensor">;
+  if (qparams === undefined) throw nonFiniteValues(where, "x", [min, max]);
+  return { x, dtype, qparams };
 }
 
 /** Smallest and largest value, NaN if any is NaN; both 0 for a tensor without values. */
@@ -669,29 +678,10 @@ export function intRepr<D extends QDType>(
   return new IntegerTensor(data as CodesByQDType[D], shape, name);
 }
 
-/** Dequantizes a checked tensor of a quantized dtype. */
-export function dequantizeTorch(
-  core: Core,
-  where: string,
-  { codes, shape, size, dtype, qparams }: CheckedQTensor,
-  out: Float32Array,
-): void {
-  if (size === 0) return;
-  if ("axis" in qparams) {
-    runPerChannel(core, where, codes, shape, qparams, { kind: "dequantize", dtype }, out);
-    return;
-  }
-  runPerTensor(core, where, codes, size, { kind: "dequantize", dtype, ...qparams }, out);
-}
-
-function checkQuantRange(
-  where: string,
-  quantMin: unknown,
-  quantMax: unknown,
-): readonly [number, number] {
+function checkQuantRange(where: string, quantMin: unknown, quantMax: unknown): Limits {
   const low = checkQuantLimit(where, "quantMin", quantMin);
   const high = checkQuantLimit(where, "quantMax", quantMax);
-  if (low <= high) return [low, high];
+  if (low <= high) return { qmin: low, qmax: high };
   throw rangeError(
     "ZP_INVALID_QUANT_RANGE",
     `${where}: quantMin must be at most quantMax, got ${low} and ${high}`,
@@ -731,22 +721,44 @@ export function fakeQuantizePerTensor(
 ): Tensor {
   const where = "fakeQuantizePerTensor";
   const core = activeCore(where);
-  const { data, shape, size } = checkFloatTensor(where, x);
+  const task = checkFakePerTensor(where, x, scale, zeroPoint, quantMin, quantMax);
+  return fakeQuantizeChecked(core, where, task, options);
+}
+
+/** A tensor to be quantized and dequantized, and how. */
+export interface ToFakeQuantize {
+  readonly x: CheckedTensor;
+  readonly limits: Limits;
+  readonly qparams: Activation | ChannelQParams;
+}
+
+/** Checks the arguments of `fakeQuantizePerTensor`. */
+export function checkFakePerTensor(
+  where: string,
+  x: unknown,
+  scale: unknown,
+  zeroPoint: unknown,
+  quantMin: unknown,
+  quantMax: unknown,
+): ToFakeQuantize {
+  const checked = checkFloatTensor(where, x);
   const step = checkOneScale(where, "scale", scale);
-  const [low, high] = checkQuantRange(where, quantMin, quantMax);
-  const limits = { qmin: low, qmax: high };
+  const limits = checkQuantRange(where, quantMin, quantMax);
   const zero = checkOneZeroPoint(where, "zeroPoint", zeroPoint, limits, "this quant range");
+  return { x: checked, limits, qparams: { scale: step, zeroPoint: zero } };
+}
+
+/** Quantizes and dequantizes what is checked but for its options. */
+function fakeQuantizeChecked(
+  core: Core,
+  where: string,
+  { x, limits, qparams }: ToFakeQuantize,
+  options: unknown,
+): Tensor {
   const { overflow, out } = checkTorchOptions(where, options);
-  const result = checkTensorOut(where, "options.out", out, shape, size, [data]);
-  const operation = {
-    kind: "fakeQuantize",
-    scale: step,
-    zeroPoint: zero,
-    quantMin: low,
-    quantMax: high,
-    overflow,
-  } as const;
-  runPerTensor(core, where, data, size, operation, result.data);
+  const result = checkTensorOut(where, "options.out", out, x.shape, x.size, [x.data]);
+  const operation = { kind: "fakeQuantize", ...limits, overflow } as const;
+  runTorch(core, where, x, qparams, operation, result.data);
   return result;
 }
 
@@ -783,8 +795,22 @@ export function fakeQuantizePerChannel(
 ): Tensor {
   const where = "fakeQuantizePerChannel";
   const core = activeCore(where);
-  const { data, shape, size } = checkFloatTensor(where, x);
-  const [low, high] = checkQuantRange(where, quantMin, quantMax);
+  const task = checkFakePerChannel(where, x, scales, zeroPoints, axis, quantMin, quantMax);
+  return fakeQuantizeChecked(core, where, task, options);
+}
+
+/** Checks the arguments of `fakeQuantizePerChannel`. */
+export function checkFakePerChannel(
+  where: string,
+  x: unknown,
+  scales: unknown,
+  zeroPoints: unknown,
+  axis: unknown,
+  quantMin: unknown,
+  quantMax: unknown,
+): ToFakeQuantize {
+  const checked = checkFloatTensor(where, x);
+  const limits = checkQuantRange(where, quantMin, quantMax);
   const zeroType = dataType(zeroPoints);
   if (zeroType !== undefined && !["Int32Array", "Float32Array"].includes(zeroType)) {
     throw typeError(
@@ -805,15 +831,11 @@ export function fakeQuantizePerChannel(
     scales,
     zeroPoints,
     axis,
-    shape,
-    { qmin: low, qmax: high },
+    checked.shape,
+    limits,
     "this quant range",
   );
-  const { overflow, out } = checkTorchOptions(where, options);
-  const result = checkTensorOut(where, "options.out", out, shape, size, [data]);
-  const operation = { kind: "fakeQuantize", quantMin: low, quantMax: high, overflow } as const;
-  runPerChannel(core, where, data as Float32Array, shape, qparams, operation, result.data);
-  return result;
+  return { x: checked, limits, qparams };
 }
 
 /** The type of a typed array, or of a tensor's data. */

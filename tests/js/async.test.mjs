@@ -7,13 +7,18 @@ import {
   create,
   dequantize,
   fakeQuantize,
+  fakeQuantizePerChannel,
+  fakeQuantizePerTensor,
   init,
   linear,
+  pack,
   quantizationError,
   quantize,
   quantizePerChannel,
   quantizePerTensor,
+  quantizePerTensorDynamic,
   tensor,
+  unpack,
 } from "zeropoint";
 import { Background, runJob } from "../../dist/async/background.js";
 import { Performer } from "../../dist/async/tasks.js";
@@ -161,15 +166,78 @@ for (const place of ["a worker", "this thread"]) {
       sameQuantized(await zp.quantizeAsync(bytes), quantize(bytes));
     });
 
+    const zeroPoints = {
+      integers: [1, 2, 3, 4, 5],
+      floats: Float32Array.of(1.25, 2, 3, 4, 5),
+    };
+    const scales = [0.1, 0.2, 0.3, 0.4, 0.5];
+
     it("dequantize PyTorch's tensors", async () => {
       const perTensor = quantizePerTensor(long, 0.1, 3, "quint8");
       sameTensor(await zp.dequantizeAsync(perTensor), dequantize(perTensor));
-      const scales = [0.1, 0.2, 0.3, 0.4, 0.5];
-      for (const zeros of [[1, 2, 3, 4, 5], Float32Array.of(1, 2, 3, 4, 5)]) {
+      for (const zeros of Object.values(zeroPoints)) {
         const perChannel = quantizePerChannel(long, scales, zeros, 0, "qint8");
         sameTensor(await zp.dequantizeAsync(perChannel), dequantize(perChannel));
       }
     });
+
+    it("run PyTorch's functions on whole tensors with the same bits", async () => {
+      // An infinity and NaN tell whether compat has come along.
+      const odd = { data: long.data.with(LONG - 1, Number.NaN).with(0, -Infinity), shape: [LONG] };
+      for (const options of [{}, { compat: "torch" }]) {
+        for (const dtype of ["qint8", "quint8", "qint32"]) {
+          const q = quantizePerTensor(odd, 0.1, 3, dtype, options);
+          sameQuantized(await zp.quantizePerTensorAsync(odd, 0.1, 3, dtype, options), q);
+        }
+        sameTensor(
+          await zp.fakeQuantizePerTensorAsync(odd, 0.1, 3, 0, 15, options),
+          fakeQuantizePerTensor(odd, 0.1, 3, 0, 15, options),
+        );
+      }
+      for (const reduceRange of [false, true]) {
+        sameQuantized(
+          await zp.quantizePerTensorDynamicAsync(long, "qint8", reduceRange),
+          quantizePerTensorDynamic(long, "qint8", reduceRange),
+        );
+      }
+      const low = { data: long.data.with(LONG - 1, -Infinity), shape: [LONG] };
+      const options = { compat: "torch" };
+      const q = quantizePerTensorDynamic(low, "quint8", true, options);
+      assert.equal(q.scale, Infinity);
+      sameQuantized(await zp.quantizePerTensorDynamicAsync(low, "quint8", true, options), q);
+    });
+
+    for (const [kind, zeros] of Object.entries(zeroPoints)) {
+      it(`run PyTorch's functions on channels with the same bits: ${kind}`, async () => {
+        const { data, shape } = long;
+        for (const [x, axis] of [
+          [long, 0],
+          [{ data, shape: [shape[1], 5] }, 1],
+        ]) {
+          sameQuantized(
+            await zp.quantizePerChannelAsync(x, scales, zeros, axis, "quint8"),
+            quantizePerChannel(x, scales, zeros, axis, "quint8"),
+          );
+          sameTensor(
+            await zp.fakeQuantizePerChannelAsync(x, scales, zeros, axis, 0, 15),
+            fakeQuantizePerChannel(x, scales, zeros, axis, 0, 15),
+          );
+        }
+      });
+    }
+
+    for (const dtype of ["uint2", "int4", "uint8", "int16", "int32"]) {
+      it(`pack ${dtype} into the same bytes, and unpack them`, async () => {
+        for (const length of [LONG, LONG - 3, 5, 0]) {
+          const x = { data: long.data.subarray(0, length), shape: [length] };
+          const scheme = dtype.startsWith("u") ? "affine" : "symmetric";
+          const q = quantize(x, { dtype, scheme, scale: 1.7 });
+          const bytes = pack(q);
+          sameCodes(await zp.packAsync(q), bytes);
+          sameQuantized(await zp.unpackAsync(bytes, q), unpack(bytes, q));
+        }
+      });
+    }
 
     it("measure with the same bits", async () => {
       const b = long.data.map((value, i) => value + (i % 5) * 0.01);
@@ -444,6 +512,21 @@ for (const place of ["a worker", "this thread"]) {
       const floats = new Float32Array(LONG);
       assert.equal((await zp.fakeQuantizeAsync(long, { out: floats })).data, floats);
       sameFloats(floats, y.data);
+      assert.equal(await zp.fakeQuantizePerTensorAsync(long, 1, 0, -8, 7, { out: y }), y);
+      sameTensor(y, fakeQuantizePerTensor(long, 1, 0, -8, 7));
+      for (const [work, now] of [
+        [
+          zp.quantizePerTensorAsync(long, 1, 0, "qint8", { out }),
+          quantizePerTensor(long, 1, 0, "qint8"),
+        ],
+        [
+          zp.quantizePerTensorDynamicAsync(long, "qint8", false, { out }),
+          quantizePerTensorDynamic(long, "qint8"),
+        ],
+      ]) {
+        assert.equal((await work).data, out);
+        sameCodes(out, now.data);
+      }
       const sum = new Float32Array(2);
       const w = tensor([1, 2, 3, 4], [2, 2]);
       const result = await zp.linearAsync(tensor([1, 1]), w, null, { out: sum });
@@ -460,6 +543,21 @@ for (const place of ["a worker", "this thread"]) {
         assert.ok(done > (seen[i - 1]?.done ?? 0));
       });
       assert.equal(seen.at(-1).done, 2 * LONG);
+      const q = quantize(long, { dtype: "int4" });
+      const torch = [];
+      for (const [size, work] of [
+        [LONG, (own) => zp.quantizePerTensorAsync(long, 1, 0, "qint8", own)],
+        [2 * LONG, (own) => zp.quantizePerTensorDynamicAsync(long, "quint8", true, own)],
+        [LONG, (own) => zp.fakeQuantizePerTensorAsync(long, 1, 0, 0, 15, own)],
+        [LONG, (own) => zp.packAsync(q, own)],
+        [LONG, (own) => zp.unpackAsync(pack(q), q, own)],
+      ]) {
+        torch.length = 0;
+        await work({ onProgress: ({ done, total }) => torch.push([done, total]) });
+        assert.ok(torch.length > 1);
+        assert.ok(torch.every(([, total]) => total === size));
+        assert.deepEqual(torch.at(-1), [size, size]);
+      }
       for (const { offThread: off, reason } of seen) {
         assert.equal(off, place === "a worker");
         assert.equal(
@@ -592,6 +690,44 @@ for (const place of ["a worker", "this thread"]) {
           RangeError,
           "ZP_SHAPE_MISMATCH",
           /^quantizationErrorAsync: b must have the shape of a/,
+        ],
+        [
+          () => zp.quantizePerTensorAsync(small, 1, 300, "quint8"),
+          RangeError,
+          "ZP_INVALID_ZERO_POINT",
+          /^quantizePerTensorAsync: zeroPoint must be/,
+        ],
+        [
+          () => zp.quantizePerChannelAsync(small, [1, 2], [0, 0], 0, "qint8"),
+          RangeError,
+          "ZP_SHAPE_MISMATCH",
+          /^quantizePerChannelAsync: scales must/,
+        ],
+        [
+          () => zp.quantizePerTensorDynamicAsync(tensor([Number.NaN]), "qint8"),
+          RangeError,
+          "ZP_NON_FINITE",
+          /^quantizePerTensorDynamicAsync: x must be finite/,
+        ],
+        [
+          () => zp.fakeQuantizePerTensorAsync(small, 1, 0, 15, 0),
+          RangeError,
+          "ZP_INVALID_QUANT_RANGE",
+          /^fakeQuantizePerTensorAsync: quantMin must/,
+        ],
+        [
+          () =>
+            zp.fakeQuantizePerChannelAsync(small, [1, 1, 1], [0, 0, 0], 0, 0, 15, { sginal: 1 }),
+          TypeError,
+          "ZP_UNKNOWN_OPTION",
+          /^fakeQuantizePerChannelAsync: .*did you mean signal/,
+        ],
+        [() => zp.packAsync(small), TypeError, "ZP_INVALID_TENSOR", /^packAsync: q must/],
+        [
+          () => zp.unpackAsync(new Uint8Array(1), quantize(small)),
+          RangeError,
+          "ZP_INVALID_BYTES",
+          /^unpackAsync: bytes must have length 9/,
         ],
         [
           () => zp.linearAsync(small, tensor([1])),

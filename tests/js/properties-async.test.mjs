@@ -106,6 +106,53 @@ describe("the asynchronous functions", () => {
   );
 
   sameOutcome(
+    "run PyTorch's functions as the synchronous ones do",
+    [
+      quantizations.map(({ x }) => x),
+      fc.constantFrom("qint8", "quint8", "qint32"),
+      fc.oneof(fc.constantFrom(0.1, 2, 1e-40), fc.double()),
+      fc.integer({ min: -3, max: 260 }),
+      fc.constantFrom(undefined, "torch"),
+      fc.boolean(),
+    ],
+    (zp, x, dtype, scale, zero, compat, isFloat) => {
+      const options = { compat };
+      const count = x.shape[0] ?? 1;
+      const scales = Array.from({ length: count }, (_, i) => scale * (i + 1));
+      const zeros = Array.from({ length: count }, (_, i) => zero + i);
+      const own = isFloat ? Float32Array.from(zeros) : zeros;
+      const form = (name, ...rest) => [
+        () => zp[name](x, ...rest, options),
+        () => zp[`${name}Async`](x, ...rest, options),
+      ];
+      return [
+        form("quantizePerTensor", scale, zero, dtype),
+        form("quantizePerTensorDynamic", dtype, isFloat),
+        form("quantizePerChannel", scales, own, 0, dtype),
+        form("fakeQuantizePerTensor", scale, zero, 0, 255),
+        form("fakeQuantizePerChannel", scales, own, 0, 0, 255),
+      ];
+    },
+  );
+
+  sameOutcome(
+    "pack and unpack as the synchronous ones do",
+    [quantizations, fc.nat(3)],
+    (zp, { x: { shape }, options }, more) => {
+      const size = shape.reduce((a, b) => a * b, 1);
+      const data = Float32Array.from({ length: size }, (_, i) => Math.sin(i));
+      const q = zp.quantize({ data, shape }, { ...options, nonFinite: undefined });
+      const bytes = zp.pack(q);
+      const longer = new Uint8Array(bytes.length + more);
+      longer.set(bytes);
+      return [
+        [() => zp.pack(q), () => zp.packAsync(q)],
+        [() => zp.unpack(longer, q), () => zp.unpackAsync(longer, q)],
+      ];
+    },
+  );
+
+  sameOutcome(
     "multiply as the synchronous ones do",
     [layersOf(anyValues), fc.constantFrom("exact", "float32")],
     (zp, { input, weight, bias }, accumulate) => [

@@ -18,7 +18,9 @@ import {
   FixedQParamsObserver,
   fakeQuantize,
   fakeQuantizeAsync,
+  fakeQuantizePerChannelAsync,
   fakeQuantizePerTensor,
+  fakeQuantizePerTensorAsync,
   type Granularity,
   HistogramObserver,
   init,
@@ -32,6 +34,7 @@ import {
   type PreparedModel,
   type Progress,
   pack,
+  packAsync,
   predefinedQConfigs,
   prepare,
   QConfig,
@@ -48,15 +51,20 @@ import {
   quantizeDynamic,
   quantizeDynamicAsync,
   quantizePerChannel,
+  quantizePerChannelAsync,
   quantizePerTensor,
+  quantizePerTensorAsync,
   quantizePerTensorDynamic,
+  quantizePerTensorDynamicAsync,
   ReLU,
   type ScaleTensor,
   Sequential,
   type Tensor,
   type TensorInput,
+  type TorchQuantizedTensor,
   tensor,
   unpack,
+  unpackAsync,
   WeightOnlyQConfig,
   type ZeroPointTensor,
   type Zeropoint,
@@ -331,6 +339,21 @@ same<number>()((await quantizeAsync(x, { groupSize: 2 })).groupSize);
 same<Promise<Tensor>>()(dequantizeAsync(quantize(x), { out: x, signal }));
 same<Promise<Tensor>>()(dequantizeAsync(quantizePerTensor(x, 1, 0, "qint8")));
 same<Promise<Tensor>>()(fakeQuantizeAsync(x, { axis: 0, onProgress: () => {} }));
+same<Promise<TorchQuantizedTensor<"qint8", "perTensor">>>()(
+  quantizePerTensorAsync(x, 1, 0, "qint8", { compat: "torch", out: new Int8Array(4), signal }),
+);
+same<Promise<TorchQuantizedTensor<"quint8", "perChannel">>>()(
+  quantizePerChannelAsync(x, [1, 2], [0, 0], 0, "quint8", { signal }),
+);
+same<Promise<TorchQuantizedTensor<"quint8", "perTensor">>>()(
+  quantizePerTensorDynamicAsync(x, "quint8", true, { onProgress: () => {} }),
+);
+same<Promise<Tensor>>()(fakeQuantizePerTensorAsync(x, 1, 0, 0, 255, { out: x, signal }));
+same<Promise<Tensor>>()(fakeQuantizePerChannelAsync(x, [1], [0], 0, 0, 255, { signal }));
+same<Promise<Uint8Array>>()(packAsync(quantize(x), { signal }));
+same<Promise<QuantizedTensor<"int4", "perGroup">>>()(
+  unpackAsync(new Uint8Array(2), quantize(x, { dtype: "int4", groupSize: 2 }), { signal }),
+);
 same<Promise<number>>()(quantizationErrorAsync(x, x, "sqnr", { signal }));
 same<Promise<Tensor>>()(linearAsync(x, quantize(x), null, { accumulate: "float32", out: x }));
 same<Promise<Tensor>>()(new QuantizedLinear(x).forwardAsync(x, { out: x, signal }));

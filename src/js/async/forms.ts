@@ -9,6 +9,7 @@ import {
   subarrayOf,
 } from "../arrays.js";
 import { aroundAxis, type CheckedTensor, sizeOf } from "../check.js";
+import type { Overflow } from "../core/baseline.js";
 import type { Core } from "../core.js";
 import { type Codes, DTYPES, type DType } from "../dtype.js";
 import {
@@ -26,6 +27,7 @@ import type { ElementType } from "../memory.js";
 import { freeAxes, type Piecewise } from "../model/layer.js";
 import type { Procedure } from "../model/work.js";
 import type { Look, Question } from "../observer.js";
+import { type CheckedPacked, packedSize, unpacked } from "../pack.js";
 import type { NumberList, PackedWeight } from "../packed-weight.js";
 import {
   type CheckedOptions,
@@ -35,20 +37,18 @@ import {
   quantizedResult,
   type ScaleAndZeroPoint,
 } from "../qparams.js";
-import {
-  type CheckedQTensor,
-  type CodesByQDType,
-  QDTYPES,
-  type QDType,
-  type TorchQuantizedTensor,
-} from "../qtensor.js";
+import type { CheckedQTensor, CodesByQDType, QDType, TorchQuantizedTensor } from "../qtensor.js";
 import { Tensor } from "../tensor.js";
 import { tileQParams, tilesOf } from "../tiles.js";
 import {
   type Activation,
-  type ChannelOperation,
+  chooseDynamic,
+  type DynamicSource,
   quantizedFrom,
+  type ToFakeQuantize,
   type ToQuantize,
+  type TorchOperation,
+  typesOf,
 } from "../torch.js";
 import { activationFor } from "../w8a8.js";
 import { type AsyncSettings, type Progress, runHere, throwIfAborted } from "./background.js";
@@ -261,18 +261,17 @@ export async function dequantize(
   return await deliverTensor(job.where, result, shape, out);
 }
 
+// ---- PyTorch's own functions
+
 /** Dequantizes a tensor of one of PyTorch's dtypes. */
 export async function dequantizeTorch(
   job: Job,
-  q: CheckedQTensor,
+  { codes, shape, size, dtype, qparams }: CheckedQTensor,
   out: Tensor | undefined,
 ): Promise<Tensor> {
-  job.total = q.size;
-  const { codes, shape, size, dtype, qparams } = q;
-  const input = { data: codes, shape, size, type: QDTYPES[dtype].arrayName };
-  const operation = { kind: "dequantize", dtype } as const;
-  const pieces = () => torchPieces(job, input, qparams, operation);
-  const result = await collect(job, "Float32Array", size, pieces);
+  job.total = size;
+  const x = { data: codes, shape, size };
+  const result = await applyTorch(job, x, qparams, { kind: "dequantize", dtype });
   return await deliverTensor(job.where, result, shape, out);
 }
 
@@ -280,31 +279,72 @@ export async function dequantizeTorch(
 export async function quantizeTorch<D extends QDType>(
   job: Job,
   task: ToQuantize<D>,
+  overflow: Overflow,
+  out: CodesByQDType[D] | undefined,
 ): Promise<TorchQuantizedTensor<D>> {
-  const { x, dtype, qparams } = task;
-  job.total = x.size;
-  const input = { ...x, type: "Float32Array" } as const;
-  const operation = { kind: "quantize", dtype, overflow: "saturate" } as const;
-  const pieces = () => torchPieces(job, input, qparams, operation);
-  const result = await collect(job, QDTYPES[dtype].arrayName, x.size, pieces);
-  return quantizedFrom(task, result as CodesByQDType[D]);
+  job.total = task.x.size;
+  return await quantizedTorch(job, task, overflow, out);
 }
 
-/** The pieces of a tensor that goes to or comes from one of PyTorch's dtypes. */
+/** The same with qparams that are chosen first; either counts for as much as the other. */
+export async function quantizeTorchDynamic<D extends QDType>(
+  job: Job,
+  source: DynamicSource<D>,
+  overflow: Overflow,
+  out: CodesByQDType[D] | undefined,
+): Promise<TorchQuantizedTensor<D>> {
+  job.total = 2 * source.x.size;
+  const range = await rangeOf(job, source.x);
+  const task = chooseDynamic(job.core, job.where, source, range, overflow);
+  return await quantizedTorch(job, task, overflow, out);
+}
+
+async function quantizedTorch<D extends QDType>(
+  job: Job,
+  task: ToQuantize<D>,
+  overflow: Overflow,
+  out: CodesByQDType[D] | undefined,
+): Promise<TorchQuantizedTensor<D>> {
+  const { x, dtype, qparams } = task;
+  const result = await applyTorch(job, x, qparams, { kind: "quantize", dtype, overflow });
+  return quantizedFrom(task, await deliver(job.where, result as CodesByQDType[D], out));
+}
+
+/** Quantizes to one of PyTorch's dtypes, and dequantizes. */
+export async function fakeQuantizeTorch(
+  job: Job,
+  { x, limits, qparams }: ToFakeQuantize,
+  overflow: Overflow,
+  out: Tensor | undefined,
+): Promise<Tensor> {
+  job.total = x.size;
+  const result = await applyTorch(job, x, qparams, { kind: "fakeQuantize", ...limits, overflow });
+  return await deliverTensor(job.where, result, x.shape, out);
+}
+
+/** Runs a function piece by piece. */
+async function applyTorch(
+  job: Job,
+  x: CheckedTensor,
+  qparams: CheckedQTensor["qparams"],
+  operation: TorchOperation,
+): Promise<ResultArray> {
+  const pieces = () => torchPieces(job, x, qparams, operation);
+  return await collect(job, typesOf(operation).to, x.size, pieces);
+}
+
 function* torchPieces(
   job: Job,
-  { data, shape, size, type }: CheckedTensor & { readonly type: ElementType },
+  { data, shape, size }: CheckedTensor,
   qparams: CheckedQTensor["qparams"],
-  operation: Exclude<ChannelOperation, { kind: "fakeQuantize" }>,
+  operation: TorchOperation,
 ): Generator<Piece> {
+  const { from } = typesOf(operation);
   if (!("axis" in qparams)) {
     for (const { start, size: amount } of tilesOf([size], [], PIECE)) {
-      const input = job.piece(data, size, start, amount, type);
-      const own = { ...operation, ...qparams };
-      yield {
-        step: { kind: "torchPerTensor", start, input, size: amount, operation: own },
-        amount,
-      };
+      const input = job.piece(data, size, start, amount, from);
+      const kind = "torchPerTensor";
+      yield { step: { kind, start, input, size: amount, qparams, operation }, amount };
     }
     return;
   }
@@ -314,7 +354,7 @@ function* torchPieces(
     const step: Step = {
       kind: "torchPerChannel",
       start,
-      input: job.piece(data, size, start, amount, type),
+      input: job.piece(data, size, start, amount, from),
       size: amount,
       shape: tile.shape,
       scales: scales.slice(qStart, qStart + qCount),
@@ -323,6 +363,43 @@ function* torchPieces(
     };
     yield { step, amount };
   }
+}
+
+// ---- Packing
+
+/** Packs codes. */
+export async function pack(
+  job: Job,
+  { codes, size, dtype }: CheckedQuantized,
+): Promise<Uint8Array> {
+  job.total = size;
+  const { arrayName } = DTYPES[dtype];
+  const result = await collect(job, "Uint8Array", packedSize(size, dtype), function* () {
+    for (const { start, size: amount } of tilesOf([size], [], PIECE)) {
+      const input = job.piece(codes, size, start, amount, arrayName) as Codes;
+      // A piece but the last one is a whole number of bytes.
+      const own = { start: packedSize(start, dtype), count: packedSize(amount, dtype) };
+      const kind = "convertBits";
+      yield { step: { kind, operation: "pack", input, dtype, size: amount, ...own }, amount };
+    }
+  });
+  return result as Uint8Array;
+}
+
+/** Unpacks bytes. */
+export async function unpack(job: Job, packed: CheckedPacked): Promise<QuantizedTensor> {
+  const { bytes, size, dtype } = packed;
+  job.total = size;
+  const codes = await collect(job, DTYPES[dtype].arrayName, size, function* () {
+    for (const { start, size: amount } of tilesOf([size], [], PIECE)) {
+      const [first, count] = [packedSize(start, dtype), packedSize(amount, dtype)];
+      const input = job.piece(bytes, bytes.length, first, count, "Uint8Array") as Codes;
+      const own = { start, count: amount };
+      const kind = "convertBits";
+      yield { step: { kind, operation: "unpack", input, dtype, size: amount, ...own }, amount };
+    }
+  });
+  return unpacked(packed, codes as Codes);
 }
 
 // ---- Observing
@@ -539,7 +616,10 @@ async function layerPieces(
 }
 
 /** The range of all values; PyTorch takes an input without values for one of zeros. */
-async function rangeOf(job: Job, { data, size }: Batch): Promise<Iterable<number>> {
+async function rangeOf(
+  job: Job,
+  { data, size }: Pick<CheckedTensor, "data" | "size">,
+): Promise<Iterable<number>> {
   if (size === 0) return [0, 0];
   return await ranges(job, { data, size }, oneSlice(size), "keep");
 }

@@ -2,9 +2,9 @@
 // tensor, and adds to a result that stays here until it is whole. A worker performs them, or this
 // thread where there is none.
 
-import { ARRAYS, type NumberArray, newArray, setArray } from "../arrays.js";
+import { ARRAYS, bytesOf, type NumberArray, newArray, setArray } from "../arrays.js";
 import type { Core } from "../core.js";
-import type { DType, DTypeInfo } from "../dtype.js";
+import type { Codes, DType, DTypeInfo } from "../dtype.js";
 import {
   applyQParams,
   type Chosen,
@@ -18,16 +18,11 @@ import { rangeError, type ZeropointError } from "../errors.js";
 import type { Accumulate, FloatWeight, Rows } from "../linear.js";
 import { multiply, multiplyPacked } from "../linear.js";
 import type { ElementType } from "../memory.js";
+import { convertBits } from "../pack.js";
 import { type PackedCopy, PackedWeight, type WeightCodes } from "../packed-weight.js";
 import type { CheckedOptions, LaidOutQParams } from "../qparams.js";
 import { countIntoBins, forgetRanges, joinRanges, type ValueRange } from "../tiles.js";
-import type { Activation } from "../torch.js";
-import {
-  type ChannelOperation,
-  runChannelTile,
-  runPerTensor,
-  type TensorOperation,
-} from "../torch.js";
+import { type Activation, runChannelTile, runPerTensor, type TorchOperation } from "../torch.js";
 import { Int8Layer } from "../w8a8.js";
 
 /** The type of a result's array. */
@@ -56,7 +51,8 @@ export type Task = { readonly job: number; readonly where: string } & (
       readonly start: number;
       readonly input: NumberArray;
       readonly size: number;
-      readonly operation: TensorOperation;
+      readonly qparams: Activation;
+      readonly operation: TorchOperation;
     }
   | {
       readonly kind: "torchPerChannel";
@@ -66,7 +62,18 @@ export type Task = { readonly job: number; readonly where: string } & (
       readonly shape: readonly number[];
       readonly scales: Float32Array | Float64Array;
       readonly zeroPoints: Int32Array | Float32Array;
-      readonly operation: ChannelOperation;
+      readonly operation: TorchOperation;
+    }
+  | {
+      readonly kind: "convertBits";
+      readonly operation: "pack" | "unpack";
+      readonly input: Codes;
+      readonly dtype: DType;
+      /** How many codes. */
+      readonly size: number;
+      /** Where in the result, and how much of it. */
+      readonly start: number;
+      readonly count: number;
     }
   | {
       readonly kind: "ranges";
@@ -170,14 +177,21 @@ export class Performer {
         return {};
       }
       case "torchPerTensor": {
-        const out = this.#part(job, task.start, task.size) as Float32Array;
-        runPerTensor(core, where, task.input, task.size, task.operation, out);
+        const { input, size, qparams, operation } = task;
+        const out = this.#part(job, task.start, size) as Float32Array;
+        runPerTensor(core, where, input, size, qparams, operation, out);
         return {};
       }
       case "torchPerChannel": {
         const { input, shape, scales, zeroPoints, operation } = task;
         const out = this.#part(job, task.start, task.size);
         runChannelTile(core, where, input, shape, scales, zeroPoints, operation, out);
+        return {};
+      }
+      case "convertBits": {
+        const { operation, input, dtype, size, start, count } = task;
+        const out = bytesOf(this.#part(job, start, count) as Codes);
+        convertBits(core, where, operation, dtype, size, bytesOf(input), out);
         return {};
       }
       case "ranges": {

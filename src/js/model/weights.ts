@@ -146,7 +146,10 @@ function* quantized<D extends QDType>(
   const q = yield* done({
     amount: task.x.size,
     here: () => quantizeChecked(core, where, task),
-    away: (own) => runJob(core, where, own, ({ quantizeTorch }, job) => quantizeTorch(job, task)),
+    away: (own) =>
+      runJob(core, where, own, ({ quantizeTorch }, job) =>
+        quantizeTorch(job, task, "saturate", undefined),
+      ),
   });
   cutOff(q.data, quantMin, quantMax);
   return q;
