@@ -128,7 +128,11 @@ export type {
   TorchQuantizedTensorInput,
 } from "./qtensor.js";
 export { quantize } from "./quantize.js";
-export { QuantizedLinear, type QuantizedLinearOptions } from "./quantized-linear.js";
+export {
+  QuantizedLinear,
+  type QuantizedLinearOptions,
+  quantizedLinearAsync,
+} from "./quantized-linear.js";
 export { type NestedNumbers, type Tensor, tensor } from "./tensor.js";
 export type { ValueRange } from "./tiles.js";
 export {

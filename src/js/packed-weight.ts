@@ -1,12 +1,14 @@
 // A weight in the core's memory, packed as its kernels read it, and the bias that goes with it.
 
 import { type NumberArray, newArray } from "./arrays.js";
+import { runJob } from "./async/background.js";
 import type { MainModule } from "./core/baseline.js";
 import type { Core } from "./core.js";
 import { DTYPES, type DType } from "./dtype.js";
 import { checkStatus, rangeError, typeError } from "./errors.js";
 import { aligned, bytesIn, type Memory } from "./memory.js";
 import { showShape } from "./show.js";
+import { done, type Procedure } from "./work.js";
 
 /** Numbers in a row that are only read. */
 export type NumberList = NumberArray | readonly number[];
@@ -116,6 +118,20 @@ function pack(
     throw error;
   }
   return { block, bytes, biasOffset: bias === undefined ? 0 : aligned(size) };
+}
+
+/** Has a weight packed. @param bias  float32 values, one for each output */
+export function* packing(
+  core: Core,
+  where: string,
+  weight: WeightCodes,
+  bias?: NumberArray,
+): Procedure<PackedWeight> {
+  return yield* done({
+    amount: weight.outFeatures * weight.inFeatures,
+    here: () => new PackedWeight(core, where, weight, bias),
+    away: (own) => runJob(core, where, own, ({ packWeight }, job) => packWeight(job, weight, bias)),
+  });
 }
 
 /** Puts a weight that is packed already into a core's memory. */

@@ -15,6 +15,7 @@ import { applyQParams, runChoose } from "./elementwise.js";
 import { activeCore } from "./init.js";
 import {
   arraysOf,
+  type CheckedOptions,
   checkQuantizeOptions,
   type GranularityOf,
   type QParamInput,
@@ -43,22 +44,18 @@ export function quantizeOptions(
 }
 
 /**
- * Quantizes a checked tensor.
- * @param argument   what messages call the tensor
- * @param checkType  refuses a dtype that the caller has no use for, before any work
+ * Quantizes a tensor, all being checked but `out`.
+ * @param argument  what messages call the tensor
  */
 export function quantizeValues(
   core: Core,
   where: string,
   argument: string,
   { data: values, shape, size }: CheckedTensor,
-  options: Record<string, unknown>,
-  checkType?: (dtype: DType) => void,
+  checked: CheckedOptions,
+  out?: unknown,
 ): QuantizedTensor {
-  const { out } = options;
-  const checked = checkQuantizeOptions(where, options, shape, out === undefined);
   const { dtype, scheme, slices, given } = checked;
-  checkType?.(dtype);
   let data: Codes;
   if (out === undefined) {
     data = newArray(where, codesArray(dtype), size);
@@ -124,12 +121,10 @@ export function quantize<
 ): QuantizedTensor<D, GranularityOf<Axis, Size, Scale, Zero>> {
   const where = "quantize";
   const core = activeCore(where);
-  const result = quantizeValues(
-    core,
-    where,
-    "x",
-    checkTensor(where, "x", x),
-    quantizeOptions(where, options),
-  );
+  const checkedX = checkTensor(where, "x", x);
+  const given = quantizeOptions(where, options);
+  const { out } = given;
+  const checked = checkQuantizeOptions(where, given, checkedX.shape, out === undefined);
+  const result = quantizeValues(core, where, "x", checkedX, checked, out);
   return result as QuantizedTensor<D, GranularityOf<Axis, Size, Scale, Zero>>;
 }

@@ -2,9 +2,10 @@
 
 // The linear layer with quantized weights, packed once and run many times.
 
-import { arrayLength, arrayName } from "./arrays.js";
-import { type AsyncOptions, checkAsyncOptions, runJob } from "./async/background.js";
+import { arrayLength, arrayName, type NumberArray } from "./arrays.js";
+import { type AsyncOptions, checkAsyncOptions, runAway, runJob } from "./async/background.js";
 import {
+  type CheckedTensor,
   checkBoolean,
   checkChoice,
   checkOptions,
@@ -29,22 +30,25 @@ import {
   multiplyPacked,
   weightCodes,
 } from "./linear.js";
-import { PackedWeight, type WeightCodes } from "./packed-weight.js";
+import { type PackedWeight, packing, type WeightCodes } from "./packed-weight.js";
 import {
   type AnyQuantizeOptions,
   type CheckedQuantized,
   checkQuantized,
+  checkQuantizeOptions,
   type QParams,
   QUANTIZE_OPTIONS,
+  type QuantizedTensor,
   type QuantizedTensorInput,
   qparamsResult,
   qparamsText,
 } from "./qparams.js";
-import type { TorchQuantizedTensorInput } from "./qtensor.js";
+import type { TorchQuantizedTensor, TorchQuantizedTensorInput } from "./qtensor.js";
 import { quantizeValues } from "./quantize.js";
 import { INSPECT, show, showShape } from "./show.js";
 import { checkGivenOut, checkTensorOut, Tensor } from "./tensor.js";
 import { Int8Layer, quantizeInt8Weight } from "./w8a8.js";
+import { done, type Procedure, workHere } from "./work.js";
 
 /** What `new QuantizedLinear` takes: how to quantize a float weight, and how to run. */
 export interface QuantizedLinearOptions extends AnyQuantizeOptions {
@@ -121,48 +125,19 @@ export class QuantizedLinear {
     options?: QuantizedLinearOptions,
   ) {
     const where = "QuantizedLinear";
-    const core = activeCore(where);
-    const given = checkOptions(where, options, [
-      "bias",
-      "activations",
-      "reduceRange",
-      "accumulate",
-      ...QUANTIZE_OPTIONS,
-    ]);
-    const { bias, accumulate } = given;
-    const activations = checkChoice(
-      where,
-      "options.activations",
-      given.activations,
-      ["float32", "dynamic"] as const,
-      "float32",
-    );
-    this.accumulate = checkAccumulate(where, accumulate);
-    this.#reduceRange = checkBoolean(where, "options.reduceRange", given.reduceRange, true);
-    const isDynamic = activations === "dynamic";
-    if (isDynamic) checkDynamicOptions(where, given);
-    else if (given.reduceRange !== undefined) {
-      throw typeError(
-        "ZP_CONFLICTING_OPTIONS",
-        `${where}: options.reduceRange is for options.activations: "dynamic", which is not given`,
-      );
-    }
-    const ready = fromTorch(
-      where,
-      isDynamic ? toInt8(core, where, weight, given) : toQuantized(core, where, weight, given),
-    );
-    const checked = checkQuantized(where, "weight", ready, true);
-    const { qparams, dtype, scheme } = checked;
-    const codes = weightCodes(where, checked);
-    const { outFeatures, inFeatures } = codes;
-    const biasValues = checkBias(where, "options.bias", bias, outFeatures);
-    if (isDynamic) checkInt8(where, checked, codes);
-    this.outFeatures = outFeatures;
-    this.inFeatures = inFeatures;
-    this.qparams = qparamsResult(qparams, dtype, scheme, qparams.slices);
+    const made =
+      weight instanceof Made
+        ? weight
+        : workHere(makingOf(activeCore(where), where, weight, options));
+    const { core, source, qparams, weight: packed } = made;
+    this.outFeatures = packed.outFeatures;
+    this.inFeatures = packed.inFeatures;
+    this.qparams = qparams;
+    this.accumulate = source.accumulate;
+    this.#reduceRange = source.reduceRange;
     this.#core = core;
-    this.#weight = new PackedWeight(core, where, codes, biasValues);
-    this.#dynamic = isDynamic ? new Int8Layer(core, this.#weight) : undefined;
+    this.#weight = packed;
+    this.#dynamic = source.isDynamic ? new Int8Layer(core, packed) : undefined;
   }
 
   /**
@@ -292,26 +267,164 @@ function matchingRows(input: Tensor, out: Tensor, weight: PackedWeight): number 
   return fits ? rows : 0;
 }
 
-/** The weight itself, or what quantizing it as the options say gives. */
-function toQuantized(
+// ---- Making layers
+
+/** What a layer is made from, after its checks. */
+interface Source {
+  readonly accumulate: Accumulate;
+  readonly isDynamic: boolean;
+  readonly reduceRange: boolean;
+  readonly bias: NumberArray | undefined;
+  /** Quantized already, or what quantizes it. */
+  readonly weight: CheckedQuantized | Procedure<unknown>;
+  /** How many values there are to go through. */
+  readonly total: number;
+}
+
+/** What a layer is made of, as its constructor takes it. */
+class Made {
+  declare readonly core: Core;
+  declare readonly source: Source;
+  declare readonly qparams: QParams;
+  declare readonly weight: PackedWeight;
+
+  constructor(core: Core, source: Source, qparams: QParams, weight: PackedWeight) {
+    this.core = core;
+    this.source = source;
+    this.qparams = qparams;
+    this.weight = weight;
+  }
+}
+
+const LAYER_OPTIONS = ["bias", "activations", "reduceRange", "accumulate", ...QUANTIZE_OPTIONS];
+
+function checkSource(
   core: Core,
   where: string,
   weight: unknown,
   options: Record<string, unknown>,
-): unknown {
-  if (looksQuantized(weight)) {
-    const extra = QUANTIZE_OPTIONS.find((name) => options[name] !== undefined);
-    if (extra === undefined) return weight;
+): Source {
+  const activations = checkChoice(
+    where,
+    "options.activations",
+    options.activations,
+    ["float32", "dynamic"] as const,
+    "float32",
+  );
+  const accumulate = checkAccumulate(where, options.accumulate);
+  const reduceRange = checkBoolean(where, "options.reduceRange", options.reduceRange, true);
+  const isDynamic = activations === "dynamic";
+  if (isDynamic) checkDynamicOptions(where, options);
+  else if (options.reduceRange !== undefined) {
     throw typeError(
       "ZP_CONFLICTING_OPTIONS",
-      `${where}: options.${extra} says how to quantize, but weight is quantized already`,
+      `${where}: options.reduceRange is for options.activations: "dynamic", which is not given`,
     );
   }
-  const x = checkTensor(where, "weight", weight);
-  checkMatrix(where, x.shape);
-  return quantizeValues(core, where, "weight", x, options, (dtype) => {
-    checkWeightDType(where, "options.dtype", dtype);
-  });
+  const isQuantized = looksQuantized(weight);
+  const x = isQuantized ? checkReady(where, weight, options) : checkTensor(where, "weight", weight);
+  const [outFeatures] = checkMatrix(where, x.shape);
+  const quantized = isQuantized
+    ? undefined
+    : isDynamic
+      ? toInt8(core, where, x as CheckedTensor, options.axis)
+      : toQuantized(core, where, x as CheckedTensor, options);
+  return {
+    accumulate,
+    isDynamic,
+    reduceRange,
+    bias: checkBias(where, "options.bias", options.bias, outFeatures),
+    weight: quantized ?? (x as CheckedQuantized),
+    total: (isQuantized ? 1 : options.scale === undefined ? 3 : 2) * x.size,
+  };
+}
+
+/** Makes what is checked. */
+function* making(core: Core, where: string, source: Source): Procedure<Made> {
+  const { weight, bias, isDynamic } = source;
+  const checked =
+    "codes" in weight
+      ? weight
+      : checkQuantized(where, "weight", fromTorch(where, yield* weight), true);
+  const codes = weightCodes(where, checked);
+  if (isDynamic) checkInt8(where, checked, codes);
+  const { qparams, dtype, scheme } = checked;
+  const result = qparamsResult(qparams, dtype, scheme, qparams.slices);
+  return new Made(core, source, result, yield* packing(core, where, codes, bias));
+}
+
+/** Makes what `new QuantizedLinear` takes. */
+function* makingOf(core: Core, where: string, weight: unknown, options: unknown): Procedure<Made> {
+  const given = checkOptions(where, options, LAYER_OPTIONS);
+  return yield* making(core, where, checkSource(core, where, weight, given));
+}
+
+/** `new QuantizedLinear`, on this thread or another. */
+export function* layerOf(
+  core: Core,
+  weight: QuantizedTensorInput | TorchQuantizedTensorInput<"qint8">,
+  options: QuantizedLinearOptions,
+): Procedure<QuantizedLinear> {
+  return layerMade(yield* makingOf(core, "QuantizedLinear", weight, options));
+}
+
+const layerMade = (made: Made): QuantizedLinear => new QuantizedLinear(made as never);
+
+/**
+ * `new QuantizedLinear`, off this thread; `quantizeAsync` says how. What remains here is to copy the
+ * packed weight into the core's memory.
+ *
+ * @param weight   as `QuantizedLinear` takes it
+ * @param options  those of `QuantizedLinear`, and `signal` and `onProgress` as in `quantizeAsync`
+ * @returns a promise of the layer
+ * @throws {TypeError|RangeError|Error} (as a rejection) what `QuantizedLinear` and `quantizeAsync` throw
+ * @example using layer = await quantizedLinearAsync(weight, { dtype: "int4", groupSize: 32, bias });
+ */
+export async function quantizedLinearAsync(
+  weight: TensorInput | QuantizedTensorInput | TorchQuantizedTensorInput<"qint8">,
+  options?: QuantizedLinearOptions & AsyncOptions,
+): Promise<QuantizedLinear> {
+  const where = "quantizedLinearAsync";
+  const core = activeCore(where);
+  const { given, settings } = checkAsyncOptions(where, options, LAYER_OPTIONS);
+  const source = checkSource(core, where, weight, given);
+  const made = making(core, where, source);
+  return layerMade(await runAway(core, where, settings, made, source.total));
+}
+
+/** A weight that is quantized already. */
+function checkReady(
+  where: string,
+  weight: unknown,
+  options: Record<string, unknown>,
+): CheckedQuantized {
+  const extra = QUANTIZE_OPTIONS.find((name) => options[name] !== undefined);
+  if (extra === undefined) return checkQuantized(where, "weight", fromTorch(where, weight), true);
+  throw typeError(
+    "ZP_CONFLICTING_OPTIONS",
+    `${where}: options.${extra} says how to quantize, but weight is quantized already`,
+  );
+}
+
+/** Quantizes a weight as the options say. */
+function toQuantized(
+  core: Core,
+  where: string,
+  x: CheckedTensor,
+  options: Record<string, unknown>,
+): Procedure<QuantizedTensor> {
+  const checked = checkQuantizeOptions(where, options, x.shape, true);
+  checkWeightDType(where, "options.dtype", checked.dtype);
+  return (function* () {
+    return yield* done({
+      amount: (checked.given === undefined ? 2 : 1) * x.size,
+      here: () => quantizeValues(core, where, "weight", x, checked),
+      away: (own) =>
+        runJob(core, where, own, ({ quantize }, job) =>
+          quantize(job, x, checked, undefined, "weight"),
+        ),
+    });
+  })();
 }
 
 /** Dynamic layers quantize their weight in one way only. */
@@ -337,17 +450,13 @@ function checkDynamicOptions(where: string, options: Record<string, unknown>): v
   }
 }
 
-/** A weight for dynamic activations: quantized already, or quantized as PyTorch does it. */
+/** Quantizes a weight for dynamic activations, as PyTorch does it. */
 function toInt8(
   core: Core,
   where: string,
-  weight: unknown,
-  options: Record<string, unknown>,
-): unknown {
-  if (looksQuantized(weight)) return toQuantized(core, where, weight, options);
-  const x = checkTensor(where, "weight", weight);
-  checkMatrix(where, x.shape);
-  const { axis } = options;
+  x: CheckedTensor,
+  axis: unknown,
+): Procedure<TorchQuantizedTensor<"qint8">> {
   if (axis !== undefined && axis !== 0 && axis !== -2) {
     throw rangeError(
       "ZP_INVALID_AXIS",

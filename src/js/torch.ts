@@ -11,6 +11,7 @@ import {
   newArray,
   subarrayOf,
 } from "./arrays.js";
+import { runJob } from "./async/background.js";
 import {
   aroundAxis,
   type CheckedTensor,
@@ -48,6 +49,7 @@ import {
 } from "./qtensor.js";
 import { checkTensorOut, type Tensor } from "./tensor.js";
 import { TILE, tensorRange, tilesOf } from "./tiles.js";
+import { done, type Procedure } from "./work.js";
 
 /** What PyTorch itself does where it does what nobody would expect. */
 export interface CompatOption {
@@ -127,7 +129,7 @@ export function checkCodesOut<D extends QDType>(
 }
 
 /** The smallest and the largest code. */
-type Limits = Pick<(typeof QDTYPES)[QDType], "qmin" | "qmax">;
+export type Limits = Pick<(typeof QDTYPES)[QDType], "qmin" | "qmax">;
 
 /** A function of the core's. */
 export type TorchOperation =
@@ -276,6 +278,22 @@ export function quantizeChecked<D extends QDType>(
     (newArray<Codes>(where, ARRAYS[QDTYPES[dtype].arrayName], x.size) as CodesByQDType[D]);
   runTorch(core, where, x, qparams, { kind: "quantize", dtype, overflow }, codes);
   return quantizedFrom(task, codes);
+}
+
+/** Has a tensor quantized. */
+export function* quantizing<D extends QDType>(
+  core: Core,
+  where: string,
+  task: ToQuantize<D>,
+): Procedure<TorchQuantizedTensor<D>> {
+  return yield* done({
+    amount: task.x.size,
+    here: () => quantizeChecked(core, where, task),
+    away: (own) =>
+      runJob(core, where, own, ({ quantizeTorch }, job) =>
+        quantizeTorch(job, task, "saturate", undefined),
+      ),
+  });
 }
 
 /** Codes as what `quantizePerTensor` or `quantizePerChannel` returns. */

@@ -1,13 +1,13 @@
 // Linear layers with int8 weights and activations in 8 bits: the weights' memory, and how it is used.
 
-import { asFloat32 } from "./arrays.js";
+import { runJob } from "./async/background.js";
 import type { CheckedTensor } from "./check.js";
 import type { Core } from "./core.js";
 import { checkStatus } from "./errors.js";
 import { oneSlice } from "./granularity.js";
 import type { PackedWeight } from "./packed-weight.js";
 import { perChannelTensor, perTensorTensor, type TorchQuantizedTensor } from "./qtensor.js";
-import { rangesOf, tensorRange } from "./tiles.js";
+import { rangesOf } from "./tiles.js";
 import {
   type Activation,
   CHOSEN_BYTES,
@@ -15,8 +15,9 @@ import {
   chooseActivation,
   chooseActivationAt,
   nonFiniteValues,
-  quantizeChecked,
+  quantizing,
 } from "./torch.js";
+import { done, type Procedure } from "./work.js";
 
 /** Runs 8-bit activations on an int8 weight whose zero points are 0. */
 export class Int8Layer {
@@ -193,18 +194,23 @@ export function activationFor(
  * Quantizes the weights of a layer as PyTorch does for dynamic quantization: qint8, symmetric, with
  * max|w| / 127.5 for a scale; one for all weights, or one for each output.
  */
-export function quantizeInt8Weight(
+export function* quantizeInt8Weight(
   core: Core,
   where: string,
-  weight: CheckedTensor,
+  x: CheckedTensor,
   perOutput: boolean,
-): TorchQuantizedTensor<"qint8"> {
-  const { data, shape, size } = weight;
+): Procedure<TorchQuantizedTensor<"qint8">> {
+  const { data, shape, size } = x;
   if (size === 0) return emptyWeight(shape, perOutput);
   const counts = perOutput ? { outer: 1, slices: shape[0], inner: shape[1] } : oneSlice(size);
-  const ranges = rangesOf(core, where, data, counts, "keep");
+  const ranges = yield* done({
+    amount: size,
+    here: () => rangesOf(core, where, data, counts, "keep"),
+    away: (own) => runJob(core, where, own, (forms, job) => forms.rangesOf(job, x, counts)),
+  });
   if (!ranges.every(Number.isFinite)) {
-    throw nonFiniteValues(where, "weight", tensorRange(core, where, data, size));
+    const range = [Math.min, Math.max].map((pick) => ranges.reduce((a, b) => pick(a, b)));
+    throw nonFiniteValues(where, "weight", range);
   }
   const { status, scales } = calculateQParams(core, where, ranges, {
     scheme: "symmetric",
@@ -217,8 +223,7 @@ export function quantizeInt8Weight(
   const qparams = perOutput
     ? { axis: 0, scales, zeroPoints: new Int32Array(scales.length) }
     : { scale: scales[0], zeroPoint: 0 };
-  const x = { data: asFloat32(data), shape, size };
-  return quantizeChecked(core, where, { x, dtype: "qint8", qparams });
+  return yield* quantizing(core, where, { x, dtype: "qint8", qparams });
 }
 
 /** Without values there is nothing to choose from; any scale will do. */

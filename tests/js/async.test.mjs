@@ -314,6 +314,134 @@ for (const place of ["a worker", "this thread"]) {
       });
     }
 
+    // In more than one piece.
+    const wide = { data: values(401 * 1500, 74), shape: [401, 1500] };
+    const doubles = { data: Float64Array.from(wide.data, (w) => w * 1.0000001), shape: wide.shape };
+    const zeros = Array.from({ length: 401 }, () => 0);
+    const perOutput = [zeros.map((_, i) => 1 + i / 100), zeros, 0, "qint8"];
+    const int4 = { dtype: "int4", groupSize: 125 };
+    for (const [name, weight, options, passes] of [
+      ["float weights", wide, {}, 4],
+      ["float weights and a bias", wide, { ...int4, bias: values(401, 75) }, 4],
+      ["given scales", doubles, { scale: tensor(values(401).map(Math.abs), [401, 1]) }, 3],
+      ["dynamic activations", wide, { activations: "dynamic", bias: values(401, 75) }, 4],
+      [
+        "one scale for each output",
+        doubles,
+        { activations: "dynamic", axis: 0, reduceRange: false },
+        4,
+      ],
+      ["quantized weights", quantize(wide, { dtype: "uint2", scheme: "affine", axis: 1 }), {}, 2],
+      ["a qint8 weight", quantizePerChannel(wide, ...perOutput), { accumulate: "float32" }, 2],
+    ]) {
+      it(`make a layer with the same bits: ${name}`, async () => {
+        const seen = [];
+        const onProgress = (progress) => seen.push(progress);
+        const layer = await zp.quantizedLinearAsync(weight, { ...options, onProgress });
+        const expected = new zp.QuantizedLinear(weight, options);
+        assert.ok(layer instanceof zp.QuantizedLinear);
+        assert.equal(String(layer), String(expected));
+        assert.deepEqual(layer.qparams, expected.qparams);
+        const { accumulate, inFeatures, outFeatures } = layer;
+        assert.deepEqual([accumulate, inFeatures, outFeatures], [expected.accumulate, 1500, 401]);
+        for (const rows of [1, 9]) {
+          const x = { data: values(rows * 1500, 76), shape: [rows, 1500] };
+          const y = expected.forward(x);
+          sameTensor(layer.forward(x), y);
+          sameTensor(await layer.forwardAsync(x), y);
+        }
+        layer.dispose();
+        assert.ok(seen.length >= passes, `${seen.length} pieces`);
+        seen.forEach(({ done, total, offThread: off }, i) => {
+          assert.ok(done > (seen[i - 1]?.done ?? 0) && total === seen[0].total);
+          assert.equal(off, place === "a worker");
+        });
+        assert.equal(seen.at(-1).done, seen[0].total);
+      });
+    }
+
+    it("make layers without values", async () => {
+      for (const shape of [
+        [0, 3],
+        [3, 0],
+      ]) {
+        const weight = tensor([], shape);
+        const options = { activations: "dynamic", axis: 0, bias: values(shape[0]) };
+        const layer = await zp.quantizedLinearAsync(weight, options);
+        const x = tensor(new Float32Array(2 * shape[1]), [2, shape[1]]);
+        sameTensor(layer.forward(x), new zp.QuantizedLinear(weight, options).forward(x));
+      }
+    });
+
+    it("refuse what layers cannot be made from", async () => {
+      const ninth = values(1200);
+      ninth[9] = Number.NaN;
+      const x = tensor(ninth, [12, 100]);
+      const bad = [
+        [
+          x,
+          {},
+          RangeError,
+          "ZP_NON_FINITE",
+          /^quantizedLinearAsync: weight must be finite.*value 9 is/,
+        ],
+        [
+          x,
+          { activations: "dynamic", axis: 0 },
+          RangeError,
+          "ZP_NON_FINITE",
+          /^quantizedLinearAsync: weight must be finite .* got values from NaN to NaN$/,
+        ],
+        [
+          tensor([1]),
+          {},
+          RangeError,
+          "ZP_SHAPE_MISMATCH",
+          /^quantizedLinearAsync: weight must have/,
+        ],
+        [
+          small,
+          { bias: tensor([1]) },
+          RangeError,
+          "ZP_SHAPE_MISMATCH",
+          /^quantizedLinearAsync: options.bias/,
+        ],
+        [
+          small,
+          { dtype: "int16" },
+          RangeError,
+          "ZP_UNSUPPORTED_DTYPE",
+          /^quantizedLinearAsync: opt/,
+        ],
+        [small, { sginal: 1 }, TypeError, "ZP_UNKNOWN_OPTION", /did you mean signal/],
+        [quantize(small), { axis: 0 }, TypeError, "ZP_CONFLICTING_OPTIONS", /quantized already$/],
+        [
+          quantize(small, { dtype: "int4" }),
+          { activations: "dynamic" },
+          RangeError,
+          "ZP_UNSUPPORTED_DTYPE",
+          /^quantizedLinearAsync: weight must have dtype "int8"/,
+        ],
+      ];
+      for (const [weight, options, ...what] of bad) {
+        await rejects(zp.quantizedLinearAsync(weight, options), ...what);
+      }
+    });
+
+    it("make no layer when they are told to stop", async () => {
+      for (const most of [0, 0.4, 0.8]) {
+        const controller = new AbortController();
+        const onProgress = ({ done, total }) => {
+          if (done >= most * total) controller.abort(new Error("enough"));
+        };
+        const { signal } = controller;
+        const work = zp.quantizedLinearAsync(wide, { signal, onProgress });
+        await assert.rejects(work, /^Error: enough$/);
+      }
+      const signal = AbortSignal.abort(new Error("before"));
+      await assert.rejects(zp.quantizedLinearAsync(wide, { signal }), /^Error: before$/);
+    });
+
     it("run layers without values, and of values that are not float32", async () => {
       for (const [n, k, rows] of [
         [0, 3, 2],

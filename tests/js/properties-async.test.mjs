@@ -168,8 +168,17 @@ describe("the asynchronous functions", () => {
     [quantizedLayersOf(anyValues), layersOf(tameValues), fc.boolean()],
     (zp, { input, weight, bias }, { input: x, weight: w }, reduceRange) => {
       const layer = new zp.QuantizedLinear(weight, { bias });
-      const dynamic = new zp.QuantizedLinear(w, { activations: "dynamic", reduceRange });
+      const options = { activations: "dynamic", reduceRange };
+      const dynamic = new zp.QuantizedLinear(w, options);
       return [
+        [
+          () => layer.forward(input),
+          async () => (await zp.quantizedLinearAsync(weight, { bias })).forward(input),
+        ],
+        [
+          () => dynamic.forward(x),
+          async () => (await zp.quantizedLinearAsync(w, options)).forward(x),
+        ],
         [() => layer.forward(input), () => layer.forwardAsync(input)],
         [() => dynamic.forward(x), () => dynamic.forwardAsync(x)],
       ];

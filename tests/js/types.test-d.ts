@@ -50,6 +50,7 @@ import {
   quantizeAsync,
   quantizeDynamic,
   quantizeDynamicAsync,
+  quantizedLinearAsync,
   quantizePerChannel,
   quantizePerChannelAsync,
   quantizePerTensor,
@@ -357,6 +358,7 @@ same<Promise<QuantizedTensor<"int4", "perGroup">>>()(
 same<Promise<number>>()(quantizationErrorAsync(x, x, "sqnr", { signal }));
 same<Promise<Tensor>>()(linearAsync(x, quantize(x), null, { accumulate: "float32", out: x }));
 same<Promise<Tensor>>()(new QuantizedLinear(x).forwardAsync(x, { out: x, signal }));
+same<Promise<QuantizedLinear>>()(quantizedLinearAsync(x, { dtype: "int4", bias: null, signal }));
 same<Promise<Tensor>>()(new MinMaxObserver().observeAsync(x, { signal }));
 same<Promise<QuantizedModel>>()(convertAsync(prepared, { reduceRange: false, signal }));
 same<Promise<QuantizedModel>>()(quantizeDynamicAsync(model, undefined, { signal }));

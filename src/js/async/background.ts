@@ -5,6 +5,7 @@ import { loadFailed } from "../binary.js";
 import { checkOptions, wrongKind } from "../check.js";
 import type { Core } from "../core.js";
 import { disposed } from "../errors.js";
+import type { Procedure } from "../work.js";
 import type { Executors } from "./executors.js";
 import type { Job } from "./job.js";
 
@@ -155,6 +156,19 @@ export async function loadForms(where: string): Promise<Forms> {
   } catch (cause) {
     throw loadFailed(where, "the asynchronous functions", cause);
   }
+}
+
+/** Has all that a procedure asks for, `total` of its units, done on another thread. */
+export async function runAway<T>(
+  core: Core,
+  where: string,
+  settings: AsyncSettings,
+  procedure: Procedure<T>,
+  total: number,
+): Promise<T> {
+  throwIfAborted(settings.signal);
+  const { workAway } = await loadForms(where);
+  return await workAway(core, procedure, total, settings, where);
 }
 
 /**

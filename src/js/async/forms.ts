@@ -25,10 +25,9 @@ import { runOn } from "../init.js";
 import type { Accumulate, Batch, CheckedLinear } from "../linear.js";
 import type { ElementType } from "../memory.js";
 import { freeAxes, type Piecewise } from "../model/layer.js";
-import type { Procedure } from "../model/work.js";
 import type { Look, Question } from "../observer.js";
 import { type CheckedPacked, packedSize, unpacked } from "../pack.js";
-import type { NumberList, PackedWeight } from "../packed-weight.js";
+import { type NumberList, PackedWeight, type WeightCodes } from "../packed-weight.js";
 import {
   type CheckedOptions,
   type CheckedQuantized,
@@ -51,6 +50,7 @@ import {
   typesOf,
 } from "../torch.js";
 import { activationFor } from "../w8a8.js";
+import type { Procedure } from "../work.js";
 import { type AsyncSettings, type Progress, runHere, throwIfAborted } from "./background.js";
 import { pause } from "./executors.js";
 import type { Job, Piece, Step } from "./job.js";
@@ -124,15 +124,19 @@ export async function chooseQParams(
   return chosen;
 }
 
-/** Quantizes, with qparams that are given or chosen first. */
+/**
+ * Quantizes, with qparams that are given or chosen first.
+ * @param argument  what messages call the tensor
+ */
 export async function quantize(
   job: Job,
   x: CheckedTensor,
   options: CheckedOptions,
   out: Codes | undefined,
+  argument?: string,
 ): Promise<QuantizedTensor> {
   const { dtype, scheme, slices } = options;
-  const { qparams, result } = await applied(job, "quantize", x, options);
+  const { qparams, result } = await applied(job, "quantize", x, options, argument);
   const data = await deliver(job.where, result as Codes, out);
   return quantizedResult(data, x.shape, qparams, dtype, scheme, slices);
 }
@@ -154,11 +158,12 @@ async function applied(
   operation: ElementwiseOperation,
   x: CheckedTensor,
   options: CheckedOptions,
+  argument?: string,
 ): Promise<{ qparams: ScaleAndZeroPoint; result: ResultArray }> {
   const { given, dtype, slices } = options;
   const { data, size } = x;
   job.total = (given === undefined ? 2 : 1) * size;
-  const qparams = given ?? (await choose(job, x, options));
+  const qparams = given ?? (await choose(job, x, options, argument));
   const both = { ...(given ?? laidOut(slices)), ...qparams };
   return { qparams, result: await apply(job, operation, "Float32Array", data, size, both, dtype) };
 }
@@ -168,16 +173,17 @@ async function choose(
   job: Job,
   x: CheckedTensor,
   options: CheckedOptions,
+  argument = "x",
 ): Promise<ScaleAndZeroPoint> {
   const { where } = job;
   const { given: _, ...settings } = options;
   const { slices } = settings;
   const { outer, slices: count, inner } = slices;
-  if (count !== 0 && outer * inner === 0) throw emptyError(where, "x", x.shape, slices);
+  if (count !== 0 && outer * inner === 0) throw emptyError(where, argument, x.shape, slices);
   await join(job, x, slices, options.nonFinite === "ignore" ? "ignore" : "keep");
   const { chosen } = await job.perform({ kind: "choose", options: settings });
   if (chosen === undefined || chosen.status !== "kOk") {
-    throw chooseError(where, "x", x, slices, chosen?.status ?? "");
+    throw chooseError(where, argument, x, slices, chosen?.status ?? "");
   }
   return chosenResult(x.shape, slices, chosen);
 }
@@ -404,6 +410,16 @@ export async function unpack(job: Job, packed: CheckedPacked): Promise<Quantized
 
 // ---- Observing
 
+/** The range of each slice of a weight. */
+export async function rangesOf(
+  job: Job,
+  x: CheckedTensor,
+  counts: SliceCounts,
+): Promise<Float32Array> {
+  job.total = x.size;
+  return await ranges(job, x, counts, "keep");
+}
+
 /** The range of each slice. */
 async function ranges(...work: Parameters<typeof join>): Promise<Float32Array> {
   const [job] = work;
@@ -548,6 +564,39 @@ function weightPart(
       zeroPoints: own(Int32Array, zeroPoints),
     },
   };
+}
+
+/** Packs a weight, which counts for as much as sending it. */
+export async function packWeight(
+  job: Job,
+  { codes, ...weight }: WeightCodes,
+  bias: NumberArray | undefined,
+): Promise<PackedWeight> {
+  const { outFeatures: n, inFeatures: k } = weight;
+  const size = n * k;
+  job.total = 2 * size;
+  const type = DTYPES[weight.dtype].arrayName;
+  await job.perform({ kind: "open", type, length: size });
+  const { result } = await job.performAll(
+    (function* () {
+      for (const { start, size: amount } of tilesOf([size], [], PIECE)) {
+        yield {
+          step: { kind: "copy", start, input: job.piece(codes, size, start, amount, type) },
+          amount,
+        };
+      }
+      const own = bias && (job.piece(bias, n, 0, n) as Float32Array);
+      yield { step: { kind: "packWeight", weight, bias: own }, amount: size };
+    })(),
+  );
+  const bytes = result as Uint8Array;
+  const biasOffset = bias === undefined ? 0 : bytes.length - 4 * n;
+  return new PackedWeight(job.core, job.where, {
+    outFeatures: n,
+    inFeatures: k,
+    bytes,
+    biasOffset,
+  });
 }
 
 /** How a layer computes. */

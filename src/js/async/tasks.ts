@@ -116,6 +116,18 @@ export type Task = { readonly job: number; readonly where: string } & (
       readonly start: number;
       readonly width: number;
     }
+  | {
+      /** A part of the result, as it is. */
+      readonly kind: "copy";
+      readonly input: NumberArray;
+      readonly start: number;
+    }
+  | {
+      /** The result being a weight's codes: hands over all of it, packed, as bytes. */
+      readonly kind: "packWeight";
+      readonly weight: Omit<WeightCodes, "codes">;
+      readonly bias: Float32Array | undefined;
+    }
   /** Keeps a packed weight. */
   | ({ readonly kind: "hold"; readonly weight: number } & PackedCopy)
   /** Forgets it. */
@@ -141,7 +153,7 @@ export type Task = { readonly job: number; readonly where: string } & (
 
 /** What comes of a task. */
 export interface Outcome {
-  /** `close`: the result. */
+  /** `close`, `packWeight`: the result. */
   readonly result?: ResultArray;
   /** `choose`: the core's status, and what was chosen if that is kOk. */
   readonly chosen?: Chosen & { readonly status: string };
@@ -227,6 +239,17 @@ export class Performer {
           setArray(result, own, start + row * width);
         }
         return {};
+      }
+      case "copy":
+        setArray(this.#result(job), task.input, task.start);
+        return {};
+      case "packWeight": {
+        const weight = { ...task.weight, codes: this.#result(job) };
+        const packed = new PackedWeight(core, where, weight, task.bias);
+        const { bytes } = packed.copy(where, () => undefined);
+        packed.dispose();
+        this.#forget(job);
+        return { result: bytes as ResultArray };
       }
       case "hold":
         this.#weights.set(task.weight, new PackedWeight(core, where, task));

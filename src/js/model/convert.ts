@@ -7,6 +7,7 @@ import {
   type AsyncSettings,
   checkAsyncOptions,
   loadForms,
+  runAway,
   throwIfAborted,
 } from "../async/background.js";
 import { checkBoolean, checkOptions, type TensorInput, wrongKind } from "../check.js";
@@ -22,6 +23,7 @@ import { checkScale } from "../qparams.js";
 import { INSPECT, OWN } from "../show.js";
 import type { Tensor } from "../tensor.js";
 import type { Activation } from "../torch.js";
+import { type Procedure, workHere } from "../work.js";
 import { Embedding, Linear } from "./layer.js";
 import {
   checkMapping,
@@ -37,6 +39,7 @@ import {
   FloatStep,
   type Flow,
   isCodes,
+  packedInt8,
   QuantizedEmbedding,
   StaticLinear,
   weightOnlyLinear,
@@ -51,7 +54,6 @@ import {
   toldIn,
 } from "./sequential.js";
 import { asQuantized, int8Weight, observedTable, observedWeight, quantizeOnly } from "./weights.js";
-import { type Procedure, workHere } from "./work.js";
 
 /**
  * A model with quantized layers. It owns core memory: `dispose()` frees it. Made by `convert` and
@@ -251,14 +253,13 @@ async function convertAway(
   { reduceRange }: Readonly<Record<string, unknown>>,
   settings: AsyncSettings,
 ): Promise<QuantizedModel> {
-  throwIfAborted(settings.signal);
   const conversion = conversionOf(where, core, prepared, reduceRange);
-  // Every weight is gone through twice: to look at it, and to quantize it.
   const weights = prepared.steps.filter(({ plan: { method } }) => method !== "float32");
-  const size = ({ layer }: PreparedStep) => (layer as Linear | Embedding).weight.data.length;
-  const total = weights.reduce((sum, step) => sum + 2 * size(step), 0);
-  const { workAway } = await loadForms(where);
-  return await workAway(core, conversion, total, settings, where);
+  // A weight is gone through twice, to look at it and to quantize it, and that of a Linear is packed.
+  const amount = ({ layer }: PreparedStep) =>
+    (layer instanceof Linear ? 3 : 2) * (layer as Linear | Embedding).weight.data.length;
+  const total = weights.reduce((sum, step) => sum + amount(step), 0);
+  return await runAway(core, where, settings, conversion, total);
 }
 
 function checkPrepared(where: string, prepared: unknown): PreparedModel {
@@ -290,8 +291,9 @@ function* conversionOf(
         const into = ownInput ?? (codes as Activation);
         codes = activationOf(where, "output", output as Observer);
         const weight = yield* int8Weight(where, core, layer, step.plan.qconfig);
+        const packed = yield* packedInt8(where, layer, weight);
         const owns = ownInput !== undefined;
-        steps.push(new StaticLinear(name, layer, weight, into, codes, owns, step.fused));
+        steps.push(new StaticLinear(name, layer, weight, packed, into, codes, owns, step.fused));
       } catch (error) {
         throw toldIn(step, error);
       }
@@ -313,7 +315,7 @@ function* convertLayer(
 ): Procedure<ConvertedLayer> {
   if (planned.method === "dynamic") {
     const weight = yield* int8Weight(where, core, layer as Linear, planned.qconfig);
-    return dynamicLinear(name, layer as Linear, weight, reduceRange);
+    return yield* dynamicLinear(name, layer as Linear, weight, reduceRange);
   }
   if (planned.method !== "weight-only") return new FloatStep(core, name, layer);
   const { qconfig } = planned;
@@ -322,14 +324,14 @@ function* convertLayer(
     const { q, bits } = yield* quantizeOnly(core, weight, qconfig.options);
     return layer instanceof Embedding
       ? new QuantizedEmbedding(name, layer, q, bits)
-      : weightOnlyLinear(name, layer as Linear, q, bits);
+      : yield* weightOnlyLinear(name, layer as Linear, q, bits);
   }
   if (layer instanceof Embedding) {
     const { q, bits } = yield* observedTable(where, core, layer, qconfig);
     return new QuantizedEmbedding(name, layer, q, bits);
   }
   const q = yield* observedWeight(where, core, layer as Linear, qconfig);
-  return weightOnlyLinear(name, layer as Linear, asQuantized(q), 8);
+  return yield* weightOnlyLinear(name, layer as Linear, asQuantized(q), 8);
 }
 
 /** Scale and zero point of quint8 codes; those of qint8 are moved up by 128, which changes nothing. */

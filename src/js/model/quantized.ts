@@ -8,15 +8,16 @@ import { dequantize } from "../dequantize.js";
 import { type Codes, DTYPES } from "../dtype.js";
 import { runOn } from "../init.js";
 import { checkInput } from "../linear.js";
-import { PackedWeight, type WeightCodes } from "../packed-weight.js";
+import { type PackedWeight, packing, type WeightCodes } from "../packed-weight.js";
 import { floatRepr } from "../python-repr.js";
 import { type QuantizedTensor, type QuantizedTensorInput, qparamsText } from "../qparams.js";
 import { perTensorTensor, TorchQuantizedTensor } from "../qtensor.js";
-import { QuantizedLinear, type QuantizedLinearOptions } from "../quantized-linear.js";
+import { layerOf, type QuantizedLinear } from "../quantized-linear.js";
 import { Tensor } from "../tensor.js";
 import type { Activation } from "../torch.js";
 import { quantizePerTensor } from "../torch.js";
 import { Int8Layer } from "../w8a8.js";
+import type { Procedure } from "../work.js";
 import {
   checkIndices,
   computesAs,
@@ -163,6 +164,7 @@ export class StaticLinear extends ConvertedLayer<Linear> {
     name: string,
     layer: Linear,
     quantized: QuantizedWeight,
+    packed: PackedWeight,
     input: Activation,
     output: Activation,
     ownsInput: boolean,
@@ -176,20 +178,9 @@ export class StaticLinear extends ConvertedLayer<Linear> {
     this.#output = output;
     this.#hasReLU = hasReLU;
     this.#text = perOutputText(quantized);
-    const { outFeatures, inFeatures, bias } = layer;
-    const where = "convert";
-    const weight: WeightCodes = {
-      outFeatures,
-      inFeatures,
-      dtype: "int8",
-      codes: q.data,
-      granularity: scales.length > 1 ? "perOutput" : "perTensor",
-      groupSize: 0,
-      scales,
-      zeroPoints: new Int32Array(scales.length),
-    };
-    this.#int8 = new Int8Layer(this.core, new PackedWeight(this.core, where, weight, bias?.data));
-    if (bias !== undefined) this.#int8.setStaticBias(where, bias.data, scales, input);
+    this.#int8 = new Int8Layer(this.core, packed);
+    const { bias } = layer;
+    if (bias !== undefined) this.#int8.setStaticBias("convert", bias.data, scales, input);
   }
 
   run(flow: Flow): Flow {
@@ -250,16 +241,13 @@ class QuantizedStep extends ConvertedLayer<Linear> {
 
   /** @param text  its type and what prints after its features */
   constructor(
-    parts: Required<Parts<Linear>>,
-    options: QuantizedLinearOptions,
+    parts: Parts<Linear>,
+    quantized: QuantizedLinear,
     text: readonly [type: string, rest: string],
   ) {
-    const { layer, q } = parts;
+    const { layer } = parts;
     super(coreOf(layer), parts);
-    this.#quantized = runOn(
-      this.core,
-      () => new QuantizedLinear(q as QuantizedTensorInput, { bias: layer.bias, ...options }),
-    );
+    this.#quantized = quantized;
     this.#text = `${text[0]}(${featuresText(layer)}, ${text[1]})`;
   }
 
@@ -280,33 +268,62 @@ class QuantizedStep extends ConvertedLayer<Linear> {
   }
 }
 
+/** Packs the weight of a layer that computes with codes. */
+export function packedInt8(
+  where: string,
+  layer: Linear,
+  { q, scales }: QuantizedWeight,
+): Procedure<PackedWeight> {
+  const { outFeatures, inFeatures, bias } = layer;
+  const weight: WeightCodes = {
+    outFeatures,
+    inFeatures,
+    dtype: "int8",
+    codes: q.data,
+    granularity: scales.length > 1 ? "perOutput" : "perTensor",
+    groupSize: 0,
+    scales,
+    zeroPoints: new Int32Array(scales.length),
+  };
+  return packing(coreOf(layer), where, weight, bias?.data);
+}
+
 /** A linear layer whose input is quantized on the fly. */
-export function dynamicLinear(
+export function* dynamicLinear(
   name: string,
   layer: Linear,
   weight: QuantizedWeight,
   reduceRange: boolean,
-): ConvertedLayer {
-  const sizeInBytes = int8Bytes(weight, layer);
-  return new QuantizedStep(
-    { name, layer, method: "dynamic", sizeInBytes, q: weight.q },
-    { activations: "dynamic", reduceRange },
-    ["DynamicQuantizedLinear", `dtype=torch.qint8, ${perOutputText(weight)}`],
-  );
+): Procedure<ConvertedLayer> {
+  const { q } = weight;
+  const parts = {
+    name,
+    layer,
+    method: "dynamic",
+    sizeInBytes: int8Bytes(weight, layer),
+    q,
+  } as const;
+  const options = { bias: layer.bias, activations: "dynamic", reduceRange } as const;
+  return new QuantizedStep(parts, yield* layerOf(coreOf(layer), q, options), [
+    "DynamicQuantizedLinear",
+    `dtype=torch.qint8, ${perOutputText(weight)}`,
+  ]);
 }
 
 /**
  * A linear layer with quantized weights and float32 activations.
  * @param bits  of a code, where they are fewer than the dtype's
  */
-export function weightOnlyLinear(
+export function* weightOnlyLinear(
   name: string,
   layer: Linear,
   q: QuantizedTensor,
   bits: number,
-): ConvertedLayer {
-  const sizeInBytes = storedBytes(q, bits) + biasBytes(layer.bias);
-  return new QuantizedStep({ name, layer, method: "weight-only", sizeInBytes, q }, {}, [
+): Procedure<ConvertedLayer> {
+  const { bias } = layer;
+  const sizeInBytes = storedBytes(q, bits) + biasBytes(bias);
+  const parts = { name, layer, method: "weight-only", sizeInBytes, q } as const;
+  return new QuantizedStep(parts, yield* layerOf(coreOf(layer), q, { bias }), [
     "WeightOnlyLinear",
     qparamsText(q),
   ]);

@@ -9,10 +9,10 @@ import { quantizationError } from "../error.js";
 import { runOn } from "../init.js";
 import { INSPECT } from "../show.js";
 import type { Tensor } from "../tensor.js";
+import { done, type Procedure, type Work } from "../work.js";
 import type { Embedding, Linear } from "./layer.js";
 import type { ConvertedLayer, Flow, LayerMethod } from "./quantized.js";
 import { toldIn } from "./sequential.js";
-import { done, type Procedure, type Work } from "./work.js";
 
 /** What became of one layer. */
 export interface LayerReport {

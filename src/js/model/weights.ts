@@ -1,6 +1,5 @@
 // How a conversion quantizes the weights of layers, on this thread or another.
 
-import { runJob } from "../async/background.js";
 import { chooseQParamsAsync, quantizeAsync } from "../async/functions.js";
 import { checkInteger } from "../check.js";
 import type { Core } from "../core.js";
@@ -10,15 +9,21 @@ import { type ObservedQParams, UniformObserver } from "../observer.js";
 import type { QConfig } from "../qconfig.js";
 import type { WeightOnlyOptions } from "../qconfig-mapping.js";
 import { chooseQParams, type QuantizedTensor } from "../qparams.js";
-import type { QDType, TorchQuantizedTensor } from "../qtensor.js";
+import { QDTYPES, type QDType, type TorchQuantizedTensor } from "../qtensor.js";
 import { quantize } from "../quantize.js";
 import type { Tensor } from "../tensor.js";
-import { checkPerChannel, checkPerTensor, quantizeChecked, type ToQuantize } from "../torch.js";
+import {
+  checkPerChannel,
+  checkPerTensor,
+  type Limits,
+  quantizing,
+  type ToQuantize,
+} from "../torch.js";
+import { done, type Procedure, type Work } from "../work.js";
 import type { Embedding, Linear } from "./layer.js";
 import { makeObserver, unsupported } from "./prepare.js";
 import type { QuantizedWeight } from "./quantized.js";
 import { told } from "./sequential.js";
-import { done, type Procedure, type Work } from "./work.js";
 
 /** Asks for work on a weight; errors of this library then say that it was one. */
 function* onWeight<T>(work: Work<T>): Procedure<T> {
@@ -66,12 +71,13 @@ export function* quantizeOnly(
     away: (own) => quantizeAsync(weight, { ...applied, ...own }) as Promise<QuantizedTensor>,
   });
   // Infinities have become the dtype's last codes.
-  cutOff(q.data, -most, most);
+  cutOff(q.data, -most, most, DTYPES[dtype]);
   return { q, bits };
 }
 
-/** Makes codes beyond two limits the nearer one. */
-function cutOff(codes: Codes, low: number, high: number): void {
+/** Makes codes beyond two limits the nearer one. @param own  the codes that there are */
+function cutOff(codes: Codes, low: number, high: number, { qmin, qmax }: Limits): void {
+  if (low <= qmin && high >= qmax) return;
   for (let i = 0; i < codes.length; i++) codes[i] = Math.max(low, Math.min(high, codes[i]));
 }
 
@@ -143,15 +149,8 @@ function* quantized<D extends QDType>(
   task: ToQuantize<D>,
   { quantMin, quantMax }: Pick<UniformObserver, "quantMin" | "quantMax">,
 ): Procedure<TorchQuantizedTensor<D>> {
-  const q = yield* done({
-    amount: task.x.size,
-    here: () => quantizeChecked(core, where, task),
-    away: (own) =>
-      runJob(core, where, own, ({ quantizeTorch }, job) =>
-        quantizeTorch(job, task, "saturate", undefined),
-      ),
-  });
-  cutOff(q.data, quantMin, quantMax);
+  const q = yield* quantizing(core, where, task);
+  cutOff(q.data, quantMin, quantMax, QDTYPES[task.dtype]);
   return q;
 }
 

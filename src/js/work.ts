@@ -1,6 +1,6 @@
-// Work on whole tensors that a model's methods ask for, done on this thread or on another.
+// Work on whole tensors that layers and models ask for, done on this thread or on another.
 
-import type { AsyncSettings } from "../async/background.js";
+import type { AsyncSettings } from "./async/background.js";
 
 /** Something to compute that may take long. */
 export interface Work<T> {
