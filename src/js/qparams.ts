@@ -161,7 +161,8 @@ export interface ChooseQParamsOptions<
   Size extends number | undefined = number | undefined,
 > {
   /** Default: `"int8"`. */
-  dtype?: D | undefined;
+  // D is inferred. Were it alone, editors would offer its default and no other dtype.
+  dtype?: D | DType | undefined;
   /** Default: `"symmetric"`, which takes a signed dtype. */
   scheme?: Scheme | undefined;
   /** One scale per index of this axis; negative counts from the end. Not with `groupSize`. */

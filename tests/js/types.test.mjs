@@ -4,7 +4,38 @@ import { createRequire } from "node:module";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 
-const tsc = createRequire(import.meta.url).resolve("typescript/lib/tsc.js");
+const require = createRequire(import.meta.url);
+const tsc = require.resolve("typescript/lib/tsc.js");
+const ts = require("typescript");
+
+/** What an editor offers at the | of a program. */
+function offered(program) {
+  const at = program.indexOf("|");
+  const text = program.replace("|", "");
+  const file = fileURLToPath(new URL("offered.mts", import.meta.url));
+  const options = {
+    module: ts.ModuleKind.NodeNext,
+    target: ts.ScriptTarget.ES2022,
+    lib: ["lib.es2022.d.ts"],
+    strict: true,
+    types: [],
+  };
+  const { readFile, fileExists, directoryExists } = ts.sys;
+  const read = (path) => (path === file ? text : readFile(path));
+  const service = ts.createLanguageService({
+    getCompilationSettings: () => options,
+    getCurrentDirectory: () => fileURLToPath(new URL(".", import.meta.url)),
+    getDefaultLibFileName: ts.getDefaultLibFilePath,
+    getScriptFileNames: () => [file],
+    getScriptSnapshot: (path) => ts.ScriptSnapshot.fromString(read(path) ?? ""),
+    getScriptVersion: () => "1",
+    directoryExists,
+    fileExists: (path) => path === file || fileExists(path),
+    readFile: read,
+  });
+  const { entries } = service.getCompletionsAtPosition(file, at, {});
+  return entries.map(({ name }) => name).sort();
+}
 
 describe("the types", () => {
   it("promise what types.test-d.ts says, without the libraries of browsers or Node", () => {
@@ -15,4 +46,15 @@ describe("the types", () => {
     assert.equal(stdout, "");
     assert.equal(status, 0);
   });
+
+  for (const name of ["quantize", "chooseQParams", "quantizeAsync"]) {
+    it(`have an editor offer every dtype to ${name}, not only the default`, () => {
+      const names = offered(`
+        import { ${name}, type Tensor } from "zeropoint";
+        declare const x: Tensor;
+        ${name}(x, { dtype: "|" });`);
+      const all = "int16 int2 int32 int4 int8 uint16 uint2 uint4 uint8";
+      assert.equal(names.join(" "), all);
+    });
+  }
 });
