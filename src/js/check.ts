@@ -206,7 +206,11 @@ function checkData(where: string, argument: string, value: unknown, list: ListAr
   const { length } = value;
   checkListLength(where, argument, length);
   const data = newArray<Float32Array | Float64Array>(where, list, length);
-  for (let i = 0; i < data.length; i++) data[i] = checkNumber(where, `${argument}[${i}]`, value[i]);
+  for (let i = 0; i < length; i++) {
+    const item = value[i];
+    // The path is only needed in an error; building it for every value would dominate.
+    data[i] = typeof item === "number" ? item : checkNumber(where, `${argument}[${i}]`, item);
+  }
   return data;
 }
 

@@ -425,10 +425,10 @@ export class LayerNorm extends Piecewise {
   #normalize(row: Float32Array): void {
     const { weight, bias, eps } = this;
     let sum = 0;
-    for (const value of row) sum += value;
+    for (let i = 0; i < row.length; i++) sum += row[i];
     const mean = sum / row.length;
     let squares = 0;
-    for (const value of row) squares += (value - mean) ** 2;
+    for (let i = 0; i < row.length; i++) squares += (row[i] - mean) ** 2;
     const scale = 1 / Math.sqrt(squares / row.length + eps);
     for (let i = 0; i < row.length; i++) {
       row[i] = (row[i] - mean) * scale * (weight?.data[i] ?? 1) + (bias?.data[i] ?? 0);
