@@ -340,9 +340,12 @@ export abstract class Observer {
 
   /**
    * Makes an observer of what `toJSON` gave, with the same options and state.
-   * @param json  the object, after `JSON.parse` if it was text
+   * @param json  the object, after `JSON.parse` if it was text; `json.observer` names the class
    * @throws {TypeError|RangeError} `ZP_INVALID_STATE` if it is none, or of another class; and what the
    *   constructor throws
+   * @example
+   * const text = JSON.stringify(observer); // a HistogramObserver, say
+   * HistogramObserver.fromJSON(JSON.parse(text)).observe(nextBatch);
    */
   static fromJSON<C extends ObserverClass>(this: C, json: ObserverJSON): InstanceType<C> {
     // biome-ignore lint/complexity/noThisInStatic: the class that it is called on

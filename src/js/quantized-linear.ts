@@ -75,9 +75,13 @@ export interface QuantizedLinearOptions extends AnyQuantizeOptions {
  * That memory is freed by `dispose()` or at the end of a `using` block; a layer that is forgotten
  * frees it some time after it has become garbage.
  *
+ * It gives its codes back to nobody. To save a layer, quantize the weight first, and keep what `pack` makes
+ * of it, with its other fields and the bias.
+ *
  * @example
  * using layer = new QuantizedLinear(weight, { axis: 0, bias });
  * const y = layer.forward(x);
+ * @example new QuantizedLinear(unpack(bytes, meta), { bias }) // one that was saved
  */
 export class QuantizedLinear {
   /** How many values a row of input has: K of the weight's shape [N, K]. */

@@ -1,5 +1,5 @@
-// The README's example is what a newcomer runs first, so it is run here, and every line that it says it
-// prints is compared.
+// The README's examples are what a newcomer runs first, so they are run here, and every line that they
+// say they print is compared.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -10,25 +10,33 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 describe("README", () => {
-  it("has an example that prints what its comments say", () => {
-    const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
-    const example = /```js\n([\s\S]*?)```/.exec(readme)?.[1];
-    assert.ok(example, "the README has a JavaScript example");
-    const promised = [...example.matchAll(/^console\.log\(.*\); \/\/ (.*)$/gm)].map(
-      ([, text]) => text,
-    );
-    assert.equal(promised.length, 3);
-    const node = spawnSync(process.execPath, ["--input-type=module"], {
-      cwd: root,
-      input: example,
-      encoding: "utf8",
-    });
-    assert.equal(node.stderr, "");
-    assert.deepEqual(node.stdout.trimEnd().split("\n"), promised);
+  const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+  const examples = [...readme.matchAll(/```js\n([\s\S]*?)```/g)].map(([, text]) => text);
+  // One without an import is a piece of a program.
+  const whole = examples.filter((text) => text.startsWith("import "));
+  it("has examples, the first of them whole", () => {
+    assert.equal(whole.length, 3);
+    assert.equal(whole[0], examples[0]);
   });
 
+  for (const example of whole) {
+    const [, names, from] = /^import { (.*) } from "(.*)";/.exec(example);
+    it(`has an example of ${names} from ${from} that prints what its comments say`, () => {
+      const promised = [...example.matchAll(/^console\.log\(.*\); \/\/ (.*)$/gm)].map(
+        ([, text]) => text,
+      );
+      assert.equal(promised.length, example.match(/console\.log/g).length);
+      const node = spawnSync(process.execPath, ["--input-type=module"], {
+        cwd: root,
+        input: example,
+        encoding: "utf8",
+      });
+      assert.equal(node.stderr, "");
+      assert.deepEqual(node.stdout.trimEnd().split("\n"), promised);
+    });
+  }
+
   it("links to files that exist", () => {
-    const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
     const links = [...readme.matchAll(/\]\(([^)#]+)\)/g)].map(([, target]) => target);
     const local = links.filter((target) => !/^[a-z]+:/.test(target));
     assert.ok(local.length > 10);
@@ -38,7 +46,6 @@ describe("README", () => {
   });
 
   it("names every command, and none that is missing", () => {
-    const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
     const { scripts } = JSON.parse(
       readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
     );
