@@ -61,7 +61,8 @@ export interface QuantizedLinearOptions extends AnyQuantizeOptions {
   activations?: "float32" | "dynamic" | undefined;
   /**
    * With `"dynamic"` activations: use 7 of their 8 bits, as PyTorch does for the sake of kernels whose
-   * sums overflow. No kernel here does, so `false` is as safe and more exact. Default: true.
+   * sums overflow. No kernel here does, so `false` is as safe and more exact. PyTorch's qnnpack engine uses
+   * 8 bits whatever it is told: `false` has its bits. Default: true.
    */
   reduceRange?: boolean | undefined;
   /** Default: `"exact"`. */

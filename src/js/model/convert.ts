@@ -220,7 +220,10 @@ export function convert(prepared: PreparedModel, options?: ConvertOptions): Quan
 
 /** What `convert` takes beside the model. */
 export interface ConvertOptions {
-  /** Dynamic layers: 7 bits for activations, as PyTorch has it. Default: true. */
+  /**
+   * Dynamic layers: 7 bits for activations, as PyTorch has it; `false` has the bits of its qnnpack engine,
+   * which uses 8. Default: true.
+   */
   reduceRange?: boolean | undefined;
 }
 
