@@ -22,7 +22,10 @@ export interface CodesByDType {
   int32: Int32Array;
 }
 
-/** An integer type that values can be quantized to. */
+/**
+ * An integer type that values can be quantized to. For other numbers of bits, `fakeQuantizePerTensor` and
+ * `fakeQuantizePerChannel` take any range of codes, and `WeightOnlyQConfig` takes `bits`.
+ */
 // Extract makes editors and the compiler's messages say DType, and show its names, not "keyof …".
 export type DType = Extract<keyof CodesByDType, string>;
 

@@ -88,7 +88,10 @@ export interface QParamsFields<D extends DType, G extends Granularity> {
  *
  * Per tensor, `scale` and `zeroPoint` are numbers, the scale in double precision. Per channel they
  * are tensors of shape [1, …, n, …, 1], with the n channels at `axis`; per group of shape
- * [rows × groups, 1]. Scales that were given as a tensor without an axis keep their shape.
+ * [rows × groups, 1]. Scales that were given as a tensor without an axis keep their shape. Where it is not
+ * known before which of these there are, the scale tells:
+ *
+ * @example const scales = typeof q.scale === "number" ? [q.scale] : q.scale.data;
  */
 export type QParams<D extends DType = DType, G extends Granularity = Granularity> = QParamsFields<
   D,

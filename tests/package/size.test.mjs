@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { before, describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
 import { BUDGET, measure, tooLarge } from "../../scripts/size.mjs";
 
 const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
@@ -30,6 +31,47 @@ describe("The size of the package", () => {
       for (const [i, bytes] of [minified, gzip, brotli].entries()) {
         assert.ok(Math.abs(said[i] - bytes) < 0.05 * bytes, `${line} is not ${bytes} bytes`);
       }
+    }
+  });
+});
+
+describe("A bundle", () => {
+  /** What of the library is in the file that a program becomes, and its length. */
+  const bundle = async (contents) => {
+    const { build } = await import("esbuild");
+    const external = {
+      name: "chunks",
+      setup: ({ onResolve }) => onResolve({ filter: /./ }, later),
+    };
+    const later = ({ kind }) => ({ external: kind === "dynamic-import" });
+    const { metafile, outputFiles } = await build({
+      stdin: { contents, resolveDir: fileURLToPath(new URL("../..", import.meta.url)) },
+      bundle: true,
+      format: "esm",
+      minify: true,
+      write: false,
+      metafile: true,
+      plugins: [external],
+    });
+    const [{ inputs }] = Object.values(metafile.outputs);
+    const used = Object.keys(inputs).filter((name) => inputs[name].bytesInOutput > 0);
+    return { used: used.join(" "), text: outputFiles[0].text };
+  };
+  const others = /observer|histogram|passive|qconfig|model|linear|notebook|async/;
+
+  it("that uses quantize holds no observers, models or layers", async () => {
+    const { used } = await bundle('import { quantize } from "zeropoint"; quantize([]);');
+    assert.match(used, /dist\/quantize\.js/);
+    assert.doesNotMatch(used, others);
+    const { used: more } = await bundle(
+      'import { MinMaxObserver } from "zeropoint"; MinMaxObserver();',
+    );
+    assert.match(more, others);
+  });
+
+  it("that uses nothing holds nothing", async () => {
+    for (const entry of ["zeropoint", "zeropoint/slim", "zeropoint/notebook"]) {
+      assert.equal((await bundle(`import * as all from "${entry}";`)).text, "");
     }
   });
 });
