@@ -42,7 +42,8 @@ export function packedSize(size: number, dtype: DType): number {
  *     2 bits   byte = code[0] | code[1] << 2 | code[2] << 4 | code[3] << 6
  *
  * Rows are not padded; unused high bits of the last byte are 0. The order is that of ONNX's 4- and
- * 2-bit tensors. Shape and qparams are not in the bytes: keep them for `unpack`.
+ * 2-bit tensors. Shape and qparams are not in the bytes: keep them for `unpack`. Codes of PyTorch's
+ * dtypes (`quantizePerTensor`) take whole bytes already: keep their `data`.
  *
  * @param q  what `quantize` returns, or an object with the same fields
  * @returns ceil(n · bits / 8) bytes, n being the number of codes
@@ -63,7 +64,8 @@ export function pack(q: QuantizedTensorInput): Uint8Array {
  *
  * @param bytes  ceil(n · bits / 8) bytes, in the order that `pack` states
  * @param meta   the other fields of the quantized tensor: shape, dtype, scale, zeroPoint and, where
- *   they apply, axis or groupSize; `q` itself will do
+ *   they apply, axis or groupSize; `q` itself will do, and so will what JSON made of it if typed arrays
+ *   were made lists: JSON.stringify(q, (_, v) => (ArrayBuffer.isView(v) ? Array.from(v) : v))
  * @returns a quantized tensor that shares nothing with `meta`
  * @throws {TypeError} `ZP_INVALID_BYTES` if `bytes` is not a Uint8Array; `ZP_INVALID_TENSOR`
  * @throws {RangeError} `ZP_INVALID_BYTES` if there are more or fewer bytes than the shape needs, and
