@@ -21,6 +21,7 @@ import {
   unpack,
 } from "zeropoint";
 import { Background, runJob } from "../../dist/async/background.js";
+import { Job } from "../../dist/async/job.js";
 import { Performer } from "../../dist/async/tasks.js";
 import { loadBuild } from "../../dist/build.js";
 import { embedded } from "../../dist/embedded.js";
@@ -644,15 +645,15 @@ for (const place of ["a worker", "this thread"]) {
       sameTensor(y, fakeQuantizePerTensor(long, 1, 0, -8, 7));
       for (const [work, now] of [
         [
-          zp.quantizePerTensorAsync(long, 1, 0, "qint8", { out }),
+          () => zp.quantizePerTensorAsync(long, 1, 0, "qint8", { out }),
           quantizePerTensor(long, 1, 0, "qint8"),
         ],
         [
-          zp.quantizePerTensorDynamicAsync(long, "qint8", false, { out }),
+          () => zp.quantizePerTensorDynamicAsync(long, "qint8", false, { out }),
           quantizePerTensorDynamic(long, "qint8"),
         ],
       ]) {
-        assert.equal((await work).data, out);
+        assert.equal((await work()).data, out);
         sameCodes(out, now.data);
       }
       const sum = new Float32Array(2);
@@ -1312,6 +1313,29 @@ describe("What the asynchronous functions do", () => {
   });
   const forever = (_, job) => job.perform({ kind: "close" });
   const fail = () => Promise.reject(new Error("mine"));
+
+  const immediate = globalThis.setImmediate !== undefined;
+  const onlyNode = immediate ? false : "pages give every message a turn of its own";
+  it("gives others their turn, however quick the answers are", { skip: onlyNode }, async () => {
+    let turns = 0;
+    let timer = setImmediate(function turn() {
+      turns++;
+      timer = setImmediate(turn);
+    });
+    const executor = {
+      offThread: true,
+      window: 2,
+      // Two milliseconds, and an answer that waits for nobody.
+      async perform() {
+        for (const end = performance.now() + 2; performance.now() < end; );
+        return {};
+      },
+    };
+    const job = new Job(undefined, "test", {}, executor, new Promise(() => {}));
+    await job.performAll(Array.from({ length: 30 }, () => ({ step: {}, amount: 1 })));
+    clearImmediate(timer);
+    assert.ok(turns >= 5, `${turns} turns`);
+  });
 
   it("is no longer told of the instance's end when it is over", async () => {
     const core = makeCore();

@@ -19,6 +19,8 @@ const NODE_ONLY = {
     "The worker > ends with its instance, and lets Node end at once": "starts a Node",
     "The worker > lets Node end when the work was stopped before it began": "starts a Node",
     "The worker > keeps Node alive while it works, and no longer": "starts a Node",
+    "What the asynchronous functions do > gives others their turn, however quick the answers are":
+      "pages give every message a turn of its own",
     "What the asynchronous functions do > is loaded with the first call, whose arguments are read before":
       "starts a Node that has not loaded it",
     "What the asynchronous functions do > starts no worker if the instance is disposed while it is loaded":

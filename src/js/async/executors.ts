@@ -47,12 +47,16 @@ interface Scheduler {
   postTask?(task: () => void): Promise<void>;
 }
 
+const { scheduler, setImmediate } = globalThis as {
+  scheduler?: Scheduler;
+  setImmediate?: (work: () => void) => void;
+};
+
+/** Whether messages that are there are all served before anybody else has a turn, as Node does it. */
+export const servesMessagesFirst = typeof setImmediate === "function";
+
 /** Lets all that waits on this thread have its turn. */
 export function pause(): Promise<void> {
-  const { scheduler, setImmediate } = globalThis as {
-    scheduler?: Scheduler;
-    setImmediate?: (work: () => void) => void;
-  };
   if (typeof setImmediate === "function") return new Promise((resolve) => setImmediate(resolve));
   // Not yield(): whoever goes on after that goes before all timers.
   if (typeof scheduler?.postTask === "function") return scheduler.postTask(() => undefined);

@@ -5,10 +5,19 @@ import type { Core } from "../core.js";
 import type { ElementType } from "../memory.js";
 import type { PackedWeight } from "../packed-weight.js";
 import type { AsyncSettings, Background } from "./background.js";
-import { type Executor, executorsOf, OtherThread } from "./executors.js";
+import {
+  type Executor,
+  executorsOf,
+  OtherThread,
+  pause,
+  servesMessagesFirst,
+} from "./executors.js";
 import type { Outcome, Task } from "./tasks.js";
 
 let nextJob = 0;
+
+/** Milliseconds after which others on this thread have a turn. */
+const TURN = 5;
 
 /** A task without what every task of a job has. */
 export type Step = Task extends infer T
@@ -85,6 +94,7 @@ export class Job {
   async performAll(pieces: Iterable<Piece>): Promise<Outcome> {
     const onTheirWay: Sent[] = [];
     let last: Outcome = {};
+    let turn = performance.now();
     for (const { step, amount } of pieces) {
       const outcome = this.perform(step);
       // Awaited below, unless one before it fails.
@@ -92,6 +102,11 @@ export class Job {
       onTheirWay.push({ outcome, amount });
       if (onTheirWay.length > this.#executor.window) {
         last = await this.#arrived(onTheirWay.shift() as Sent);
+      }
+      // A quick worker's answer is there before its next piece is copied, and so for all pieces.
+      if (servesMessagesFirst && performance.now() - turn > TURN) {
+        await Promise.race([this.#stopped, pause()]);
+        turn = performance.now();
       }
     }
     for (const sent of onTheirWay) last = await this.#arrived(sent);
