@@ -1,12 +1,14 @@
-// range -> {scale, zero point}.
+// range -> {scale, zero point}, for one slice or for all that a tensor has.
 #pragma once
 
 #include <cstdint>
 #include <span>
 
 #include "zeropoint/dtype.h"
+#include "zeropoint/granularity.h"
 #include "zeropoint/range.h"
 #include "zeropoint/status.h"
+#include "zeropoint/tensor.h"
 
 namespace zeropoint {
 
@@ -59,5 +61,18 @@ struct QParamsOptions {
                                     NonFinite non_finite, const QParamsOptions& options,
                                     std::span<Range> ranges, std::span<double> scales,
                                     std::span<std::int32_t> zero_points);
+
+/// The qparams of a whole tensor: scales and zero points of one shape, which broadcasts against the
+/// tensor's. One value: per tensor. [1, .., n, .., 1]: per channel. Per group: view the tensor as
+/// [groups, group size] and the qparams as [groups, 1].
+struct QParamsView {
+  std::span<const float> scales;              ///< units per step; finite and > 0
+  std::span<const std::int32_t> zero_points;  ///< codes the dtype holds
+  Shape shape;                                ///< of both
+};
+
+/// Checks qparams against a dtype: lengths, scales finite and > 0, zero points in [qmin, qmax].
+/// @return kShapeMismatch, kSizeOverflow, kInvalidScale, kInvalidZeroPoint.
+[[nodiscard]] Status check(const QParamsView& qparams, DType dtype);
 
 }  // namespace zeropoint

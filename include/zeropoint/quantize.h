@@ -5,23 +5,11 @@
 #include <span>
 
 #include "zeropoint/dtype.h"
+#include "zeropoint/qparams.h"
 #include "zeropoint/status.h"
 #include "zeropoint/tensor.h"
 
 namespace zeropoint {
-
-/// The qparams of a whole tensor: scales and zero points of one shape, which broadcasts against the
-/// tensor's. One value: per tensor. [1, .., n, .., 1]: per channel. Per group: view the tensor as
-/// [groups, group size] and the qparams as [groups, 1].
-struct QParamsView {
-  std::span<const float> scales;              ///< units per step; finite and > 0
-  std::span<const std::int32_t> zero_points;  ///< codes the dtype holds
-  Shape shape;                                ///< of both
-};
-
-/// Checks qparams against a dtype: lengths, scales finite and > 0, zero points in [qmin, qmax].
-/// @return kShapeMismatch, kInvalidScale, kInvalidZeroPoint.
-[[nodiscard]] Status check(const QParamsView& qparams, DType dtype);
 
 /// Quantizes a tensor.
 ///
@@ -53,7 +41,8 @@ template <typename Code>
 /// is cast to 0 (int32: to -2147483648), and int32 values of 2^31 and more wrap to -2147483648.
 ///
 /// @param scale, zero_point  float32, of shapes that broadcast with x.
-/// @param codes  Code[count of the broadcast shape], written only on kOk.
+/// @param codes  Code[count of the broadcast shape], written only on kOk; must not overlap the
+///               others.
 /// @return kShapeMismatch, kSizeOverflow, kUnsupportedDType.
 /// Source: linear_q_with_scale_and_zero_point of notebooks 1 to 5 in PyTorch 2.6 on x86-64.
 [[nodiscard]] Status linear_q(const TensorView<const float>& x,

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "core/matrix.h"
-#include "zeropoint/quantize.h"
+#include "zeropoint/qparams.h"
 
 namespace zeropoint {
 namespace {

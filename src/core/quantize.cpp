@@ -1,29 +1,11 @@
 #include "zeropoint/quantize.h"
 
-#include <cmath>
+#include <cstdint>
 
 #include "core/broadcast.h"
 #include "kernels/kernels.h"
 
 namespace zeropoint {
-
-Status check(const QParamsView& qparams, DType dtype) {
-  std::size_t count = 0;
-  const Status status = element_count(qparams.shape, count);
-  if (status != Status::kOk) return status;
-  if (qparams.scales.size() != count || qparams.zero_points.size() != count) {
-    return Status::kShapeMismatch;
-  }
-  if (count == 0) return Status::kOk;
-  // Any NaN makes both NaN.
-  const Range scales = kernels::minmax_f32(qparams.scales.data(), count);
-  if (!(scales.min > 0.0F && std::isfinite(scales.max))) return Status::kInvalidScale;
-  const DTypeInfo info = dtype_info(dtype);
-  if (!kernels::all_within_s32(qparams.zero_points.data(), count, info.qmin, info.qmax)) {
-    return Status::kInvalidZeroPoint;
-  }
-  return Status::kOk;
-}
 
 Status quantize(const TensorView<const float>& x, const QParamsView& qparams, DType dtype,
                 const AnyCodes<void>& codes) {

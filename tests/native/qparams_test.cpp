@@ -16,7 +16,10 @@ namespace {
 using testing::count_of;
 using testing::kInfinity;
 using testing::kNan;
+using testing::kSmallest;
 using testing::Output;
+using testing::per_tensor_qparams;
+using testing::QParamsTensor;
 using testing::Random;
 using testing::random_shape;
 using testing::same;
@@ -320,6 +323,56 @@ TEST(ChooseQParamsOfSlices, EverySliceIsChosenAsATensorOfItsOwn) {
                   choose(own, {1, 1, own.size()}, affine(dtype)));
     }
   }
+}
+
+// ---- check
+
+TEST(CheckQParams, AcceptsFinitePositiveScalesAndCodesTheDTypeHolds) {
+  EXPECT_EQ(check(per_tensor_qparams(1.0F, 0).view(), DType::kInt8), Status::kOk);
+  EXPECT_EQ(check(per_tensor_qparams(kSmallest, -128).view(), DType::kInt8), Status::kOk);
+  EXPECT_EQ(check(per_tensor_qparams(FLT_MAX, 127).view(), DType::kInt8), Status::kOk);
+  EXPECT_EQ(check(per_tensor_qparams(1.0F, INT32_MIN).view(), DType::kInt32), Status::kOk);
+  EXPECT_EQ(check(QParamsTensor{{}, {}, {0}}.view(), DType::kInt8), Status::kOk);
+}
+
+TEST(CheckQParams, RefusesScalesThatAreNotFiniteOrNotPositive) {
+  for (const float scale : {0.0F, -0.0F, -1.0F, kNan, kInfinity, -kInfinity, -kSmallest}) {
+    EXPECT_EQ(check(per_tensor_qparams(scale, 0).view(), DType::kInt8), Status::kInvalidScale);
+    const QParamsTensor second = {{1.0F, scale}, {0, 0}, {2}};
+    EXPECT_EQ(check(second.view(), DType::kInt8), Status::kInvalidScale) << scale;
+  }
+}
+
+TEST(CheckQParams, RefusesZeroPointsOutsideTheDType) {
+  for (const DType dtype : {DType::kInt2, DType::kInt4, DType::kInt8, DType::kUint2, DType::kUint4,
+                            DType::kUint8, DType::kInt16, DType::kUint16}) {
+    const DTypeInfo info = dtype_info(dtype);
+    EXPECT_EQ(check(per_tensor_qparams(1.0F, info.qmin).view(), dtype), Status::kOk) << info.name;
+    EXPECT_EQ(check(per_tensor_qparams(1.0F, info.qmax).view(), dtype), Status::kOk) << info.name;
+    for (const std::int32_t zero_point : {info.qmin - 1, info.qmax + 1, INT32_MIN, INT32_MAX}) {
+      EXPECT_EQ(check(per_tensor_qparams(1.0F, zero_point).view(), dtype),
+                Status::kInvalidZeroPoint)
+          << info.name << ", " << zero_point;
+    }
+    const QParamsTensor second = {{1.0F, 1.0F}, {0, info.qmax + 1}, {2}};
+    EXPECT_EQ(check(second.view(), dtype), Status::kInvalidZeroPoint);
+  }
+}
+
+TEST(CheckQParams, RefusesLengthsThatAreNotTheShapes) {
+  EXPECT_EQ(check(QParamsTensor{{1.0F, 1.0F}, {0, 0}, {3}}.view(), DType::kInt8),
+            Status::kShapeMismatch);
+  EXPECT_EQ(check(QParamsTensor{{1.0F, 1.0F}, {0}, {2}}.view(), DType::kInt8),
+            Status::kShapeMismatch);
+  EXPECT_EQ(check(QParamsTensor{{1.0F}, {0, 0}, {2}}.view(), DType::kInt8), Status::kShapeMismatch);
+  EXPECT_EQ(check(QParamsTensor{{}, {}, {}}.view(), DType::kInt8), Status::kShapeMismatch);
+}
+
+TEST(CheckQParams, RefusesShapesThatCannotBeCounted) {
+  EXPECT_EQ(check(QParamsTensor{{1.0F}, {0}, {65536, 65536}}.view(), DType::kInt8),
+            Status::kSizeOverflow);
+  EXPECT_EQ(check(QParamsTensor{{1.0F}, {0}, ShapeVector(kMaxRank + 1, 1)}.view(), DType::kInt8),
+            Status::kShapeMismatch);
 }
 
 }  // namespace
