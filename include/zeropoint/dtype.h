@@ -72,8 +72,14 @@ struct DTypeInfo {
   return {"qint32", INT32_MIN, INT32_MAX, 32, Storage::kInt32};
 }
 
+/// The C++ types that hold codes.
+template <typename T>
+concept CodeType = std::is_same_v<T, std::int8_t> || std::is_same_v<T, std::uint8_t> ||
+    std::is_same_v<T, std::int16_t> || std::is_same_v<T, std::uint16_t> ||
+    std::is_same_v<T, std::int32_t>;
+
 /// The storage that a C++ code type stands for.
-template <typename Code>
+template <CodeType Code>
 constexpr Storage kStorageOf = Storage::kInt32;
 template <>
 inline constexpr Storage kStorageOf<std::int8_t> = Storage::kInt8;
@@ -89,13 +95,14 @@ inline constexpr Storage kStorageOf<std::uint16_t> = Storage::kUint16;
 template <typename Data>
 struct AnyCodes {
   Data* data;
-  std::size_t size;
+  std::size_t size;  ///< in codes
   Storage storage;
 
   AnyCodes(Data* first, std::size_t count, Storage type)
       : data(first), size(count), storage(type) {}
 
   template <typename Code>
+  requires CodeType<std::remove_const_t<Code>>
   explicit AnyCodes(std::span<Code> codes)
       : AnyCodes(codes.data(), codes.size(), kStorageOf<std::remove_const_t<Code>>) {}
 };

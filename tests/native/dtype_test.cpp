@@ -55,5 +55,16 @@ TEST(StorageOf, NamesTheCodeType) {
   EXPECT_EQ(kStorageOf<std::int32_t>, Storage::kInt32);
 }
 
+template <typename T>
+constexpr bool kHoldsCodes = std::is_constructible_v<AnyCodes<void>, std::span<T>>;
+
+// Of any other size, a type would be written beyond its end or in part.
+TEST(AnyCodes, TakesNoTypeThatHoldsNoCodes) {
+  EXPECT_TRUE(kHoldsCodes<std::int8_t> && kHoldsCodes<std::uint8_t> && kHoldsCodes<std::int16_t> &&
+              kHoldsCodes<std::uint16_t> && kHoldsCodes<std::int32_t>);
+  EXPECT_FALSE(kHoldsCodes<char> || kHoldsCodes<bool> || kHoldsCodes<std::uint32_t> ||
+               kHoldsCodes<std::int64_t> || kHoldsCodes<float> || kHoldsCodes<double>);
+}
+
 }  // namespace
 }  // namespace zeropoint
