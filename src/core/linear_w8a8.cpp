@@ -14,6 +14,7 @@ namespace zeropoint {
 namespace {
 
 using kernels::Bytes;
+using kernels::ByteSums;
 using kernels::kPanel;
 using kernels::Panels;
 
@@ -44,22 +45,51 @@ std::array<double, kPanel> minus_sums(const Panels& w, std::size_t panel) {
 }
 
 // What this build multiplies fastest.
-Bytes byte_format(const std::uint8_t* qx, std::size_t n) {
+Bytes byte_format([[maybe_unused]] const std::uint8_t* qx, [[maybe_unused]] std::size_t n) {
 #if defined(__wasm_relaxed_simd__)
   return kernels::all_below_128(qx, n) ? Bytes::kI7 : Bytes::kI7x2;
 #else
-  static_cast<void>(qx);
-  static_cast<void>(n);
   return Bytes::kI16;
 #endif
 }
 
-// finish(panel, first row, rows, sums[rows][8], more, correction[8]) for all outputs, see
-// kernels::finish_bytes(): more is null or the sums of earlier inputs, the correction what the zero
-// point takes off.
-template <typename Finish>
-void for_sums(const std::uint8_t* qx, std::size_t m, std::int32_t zero_point, const Panels& w,
-              std::span<std::byte> scratch, Finish finish) {
+// What becomes of a layer's sums: values, or codes.
+struct Outputs {
+  double scale_x;               // of the input
+  double scale_y;               // of codes
+  std::span<const float> bias;  // of values, or in steps before codes; [N] or empty
+  float* values;                // [M][N], or null for codes
+  std::uint8_t* codes;          // [M][N]
+  std::int32_t zero_point;      // of codes
+
+  // Writes the outputs of a panel for rows `row` and later.
+  void write(const Panels& w, std::size_t panel, std::size_t row, std::size_t rows,
+             const ByteSums& sums) const {
+    const std::size_t column = panel * kPanel;
+    const std::size_t columns = std::min(kPanel, w.n - column);
+    float multipliers[kPanel] = {};
+    // Without a bias nothing is added: -0 is what leaves every value as it is.
+    float added[kPanel];
+    std::fill_n(added, kPanel, -0.0F);
+    for (std::size_t i = 0; i < columns; ++i) {
+      // For values it is float32's own product: that of two float32 is exact in double.
+      const double product = scale_x * static_cast<double>(w.scales[column + i]);
+      multipliers[i] = static_cast<float>(values != nullptr ? product : product / scale_y);
+      if (!bias.empty()) added[i] = bias[column + i];
+    }
+    const std::size_t at = row * w.n + column;
+    if (values != nullptr) {
+      kernels::finish_bytes(sums, multipliers, added, rows, values + at, w.n, columns);
+    } else {
+      kernels::requantize_bytes(sums, multipliers, added, zero_point, rows, codes + at, w.n,
+                                columns);
+    }
+  }
+};
+
+// Computes all outputs; zero_point is the input's.
+void run_layer(const std::uint8_t* qx, std::size_t m, std::int32_t zero_point, const Panels& w,
+               std::span<std::byte> scratch, const Outputs& outputs) {
   const RowBlock block = RowBlock::bytes_of(w, m);
   const std::size_t k = w.k;
   const Bytes format = byte_format(qx, m * k);
@@ -82,6 +112,7 @@ void for_sums(const std::uint8_t* qx, std::size_t m, std::int32_t zero_point, co
     parallel_for(parts, [=](std::size_t part) {
       const std::size_t last = part_start(panels, part + 1, parts);
       for (std::size_t panel = part_start(panels, part, parts); panel < last; ++panel) {
+        // What the zero point takes off.
         std::array<double, kPanel> correction = minus_sums(w, panel);
         for (double& value : correction) value *= zero_point / 64.0;
         const kernels::ByteProduct product{w.codes + panel * w.bytes(), w.steps, x, rows};
@@ -96,7 +127,7 @@ void for_sums(const std::uint8_t* qx, std::size_t m, std::int32_t zero_point, co
           for (std::size_t i = 0; i < rows * kPanel; ++i) more[i] += sums[i];
         }
         kernels::multiply_bytes(product, format, step, w.steps - step, sums);
-        finish(panel, first, rows, sums, is_long ? more : nullptr, correction.data());
+        outputs.write(w, panel, first, rows, {sums, is_long ? more : nullptr, correction.data()});
       }
     });
   }
@@ -152,23 +183,9 @@ Status linear_dynamic(std::span<const std::uint8_t> qx, std::size_t m, QParams a
   if (status != Status::kOk) return status;
   if (!is_quint8(activation.zero_point)) return Status::kInvalidZeroPoint;
   if (out.empty()) return Status::kOk;
-  const auto scale = static_cast<float>(activation.scale);
-  for_sums(qx.data(), m, activation.zero_point, w, scratch,
-           [=](std::size_t panel, std::size_t row, std::size_t rows, const std::int32_t* sums,
-               const double* more, const double* correction) {
-             const std::size_t column = panel * kPanel;
-             const std::size_t columns = std::min(kPanel, w.n - column);
-             float multiplier[kPanel] = {};
-             // Without a bias nothing is added: -0 is what leaves every value as it is.
-             float added[kPanel];
-             std::fill_n(added, kPanel, -0.0F);
-             for (std::size_t i = 0; i < columns; ++i) {
-               multiplier[i] = scale * w.scales[column + i];
-               if (!bias.empty()) added[i] = bias[column + i];
-             }
-             kernels::finish_bytes(sums, more, correction, multiplier, added, rows,
-                                   out.data() + row * w.n + column, w.n, columns);
-           });
+  const double scale = static_cast<float>(activation.scale);
+  run_layer(qx.data(), m, activation.zero_point, w, scratch,
+            {scale, 0.0, bias, out.data(), nullptr, 0});
   return Status::kOk;
 }
 
@@ -183,28 +200,8 @@ Status linear_static(std::span<const std::uint8_t> qx, std::size_t m, QParams in
   }
   if (!(output.scale > 0.0) || !std::isfinite(output.scale)) return Status::kInvalidScale;
   if (out.empty()) return Status::kOk;
-  for_sums(qx.data(), m, input.zero_point, w, scratch,
-           [=](std::size_t panel, std::size_t row, std::size_t rows, const std::int32_t* sums,
-               const double* more, const double* correction) {
-             float multipliers[kPanel] = {};
-             for (std::size_t i = 0; i < kPanel && panel * kPanel + i < w.n; ++i) {
-               const double weight_scale = w.scales[panel * kPanel + i];
-               multipliers[i] = static_cast<float>(input.scale * weight_scale / output.scale);
-             }
-             for (std::size_t i = 0; i < rows * kPanel; ++i) {
-               const std::size_t column = panel * kPanel + i % kPanel;
-               if (column >= w.n) continue;
-               double total = sums[i] + correction[i % kPanel];
-               if (more != nullptr) total += more[i];
-               if (!bias.empty()) total += bias[column];
-               const float product = static_cast<float>(total) * multipliers[i % kPanel];
-               const float steps = std::nearbyint(product);
-               const float q = steps + static_cast<float>(output.zero_point);
-               // In this order a NaN (0 times an infinite multiplier) becomes a code too: 0.
-               const float code = std::min(std::max(0.0F, q), 255.0F);
-               out[(row + i / kPanel) * w.n + column] = static_cast<std::uint8_t>(code);
-             }
-           });
+  run_layer(qx.data(), m, input.zero_point, w, scratch,
+            {input.scale, output.scale, bias, nullptr, out.data(), output.zero_point});
   return Status::kOk;
 }
 

@@ -1,6 +1,5 @@
-// Rows of bytes times panels of packed weights: integer sums, and what they become with dynamic
-// activations.
-// Parity: integer sums are exact; what becomes of them rounds as panels.h states it.
+// Rows of bytes times panels of packed weights: integer sums, and what they become, four outputs at
+// a time. Parity: integer sums are exact; what becomes of them rounds as panels.h states it.
 #include <algorithm>
 #include <cassert>
 
@@ -10,17 +9,27 @@
 
 namespace zeropoint::kernels {
 
-#if ZEROPOINT_WIDE
 namespace {
 
+#if ZEROPOINT_WIDE
 void multiply_wide_bytes(const std::uint8_t* codes, const StepSpan& span, const std::uint8_t* x,
                          std::size_t rows, std::int32_t* sums) {
   const std::size_t row = multiply_blocks<8, WideSums<1, 4, 1>>(codes, span, x, 0, rows, sums);
   multiply_blocks<8, WideSums<1, 1, 2>>(codes, span, x, row, rows, sums);
 }
+#endif
+
+// Of four outputs of a row, `i` being the first.
+Doubles total_of(const ByteSums& sums, std::size_t row, std::size_t i) {
+  const auto load = [](const double* from) {
+    return Doubles{wasm_v128_load(from), wasm_v128_load(from + 2)};
+  };
+  const Doubles total =
+      widen_i32(wasm_v128_load(sums.sums + row * kPanel + i)) + load(sums.correction + i);
+  return sums.more == nullptr ? total : total + load(sums.more + row * kPanel + i);
+}
 
 }  // namespace
-#endif
 
 bool all_below_128(const std::uint8_t* x, std::size_t n) {
   v128_t any = wasm_i8x16_splat(0);
@@ -81,23 +90,42 @@ void multiply_bytes(const ByteProduct& product, [[maybe_unused]] Bytes format, s
 #endif
 }
 
-void finish_bytes(const std::int32_t* sums, const double* more, const double* correction,
-                  const float* multiplier, const float* bias, std::size_t rows, float* out,
-                  std::size_t stride, std::size_t columns) {
+void finish_bytes(const ByteSums& given, const float* multiplier, const float* bias,
+                  std::size_t rows, float* out, std::size_t stride, std::size_t columns) {
+  const ByteSums sums = given;  // in registers: `out` may be anything in memory
   for (std::size_t row = 0; row < rows; ++row) {
     float part[kPanel];
     // Not through memory where all are wanted: a copy of 32 bytes is a call into the engine.
     float* to = columns == kPanel ? out + row * stride : part;
     for (std::size_t i = 0; i < kPanel; i += kTile) {
-      Doubles total = widen_i32(wasm_v128_load(sums + row * kPanel + i));
-      total = total + Doubles{wasm_v128_load(correction + i), wasm_v128_load(correction + i + 2)};
-      if (more != nullptr) {
-        const double* from = more + row * kPanel + i;
-        total = total + Doubles{wasm_v128_load(from), wasm_v128_load(from + 2)};
-      }
-      const v128_t scaled = wasm_f32x4_mul(narrow(total), wasm_v128_load(multiplier + i));
+      const v128_t scaled =
+          wasm_f32x4_mul(narrow(total_of(sums, row, i)), wasm_v128_load(multiplier + i));
       wasm_v128_store(to + i, wasm_f32x4_add(scaled, wasm_v128_load(bias + i)));
     }
+    if (columns != kPanel) std::copy_n(part, columns, out + row * stride);
+  }
+}
+
+void requantize_bytes(const ByteSums& given, const float* multiplier, const float* bias,
+                      std::int32_t zero_point, std::size_t rows, std::uint8_t* out,
+                      std::size_t stride, std::size_t columns) {
+  const ByteSums sums = given;  // in registers: `out` may be anything in memory
+  const v128_t offset = wasm_f32x4_splat(static_cast<float>(zero_point));
+  for (std::size_t row = 0; row < rows; ++row) {
+    v128_t codes[2];
+    for (std::size_t j = 0; j < 2; ++j) {
+      const std::size_t i = j * kTile;
+      const Doubles total = total_of(sums, row, i) + widen_f32(wasm_v128_load(bias + i));
+      const v128_t steps =
+          wasm_f32x4_nearest(wasm_f32x4_mul(narrow(total), wasm_v128_load(multiplier + i)));
+      // In this order a NaN (0 times an infinite multiplier) becomes 0.
+      const v128_t code = wasm_f32x4_pmax(wasm_f32x4_splat(0.0F), wasm_f32x4_add(steps, offset));
+      codes[j] = wasm_i32x4_trunc_sat_f32x4(wasm_f32x4_pmin(code, wasm_f32x4_splat(255.0F)));
+    }
+    const v128_t words = wasm_i16x8_narrow_i32x4(codes[0], codes[1]);
+    std::uint8_t part[kPanel];
+    std::uint8_t* to = columns == kPanel ? out + row * stride : part;
+    wasm_v128_store64_lane(to, wasm_u8x16_narrow_i16x8(words, words), 0);
     if (columns != kPanel) std::copy_n(part, columns, out + row * stride);
   }
 }

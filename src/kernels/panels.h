@@ -220,14 +220,26 @@ struct ByteProduct {
 void multiply_bytes(const ByteProduct& product, Bytes format, std::size_t first, std::size_t steps,
                     std::int32_t* sums);
 
-/// What multiply_bytes' sums become in a layer with dynamic activations, for the outputs of a
-/// panel:
+/// All sums of a panel: multiply_bytes' own, and what is added to them, in double.
+struct ByteSums {
+  const std::int32_t* sums;  ///< [rows][8]
+  const double* more;        ///< [rows][8], or null: sums of the inputs before these
+  const double* correction;  ///< [8]
+};
+
+/// What they become in a layer with dynamic activations:
 ///   out = float(sum + more + correction) * multiplier + bias       in float32
-/// @param more        double[rows][8], or null: sums of the inputs before these
-/// @param correction  double[8]. @param multiplier  float32[8]. @param bias  float32[8]
+/// @param multiplier  float32[8]. @param bias  float32[8]
 /// @param out         [rows][stride], of which `columns` <= 8 are written
-void finish_bytes(const std::int32_t* sums, const double* more, const double* correction,
-                  const float* multiplier, const float* bias, std::size_t rows, float* out,
-                  std::size_t stride, std::size_t columns);
+void finish_bytes(const ByteSums& sums, const float* multiplier, const float* bias,
+                  std::size_t rows, float* out, std::size_t stride, std::size_t columns);
+
+/// And in a layer whose outputs are quint8, too:
+///   out = clamp(round_half_even(float(sum + more + correction + bias) * multiplier) + zero_point,
+///               0, 255), and 0 for NaN
+/// @param bias  float32[8], added in double. @param zero_point  in [0, 255]
+void requantize_bytes(const ByteSums& sums, const float* multiplier, const float* bias,
+                      std::int32_t zero_point, std::size_t rows, std::uint8_t* out,
+                      std::size_t stride, std::size_t columns);
 
 }  // namespace zeropoint::kernels

@@ -1,12 +1,14 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <iterator>
 #include <utility>
 #include <vector>
 
 #include "compare.h"
 #include "kernels/panels.h"
 #include "random.h"
+#include "reference/finish_bytes.h"
 
 namespace zeropoint {
 namespace {
@@ -14,8 +16,11 @@ namespace {
 using kernels::Bytes;
 using kernels::kPanel;
 using testing::Input;
+using testing::kInfinity;
+using testing::kNan;
 using testing::Output;
 using testing::Random;
+using testing::same;
 
 // 8-bit panels of one value each for all inputs of an output, or of random ones.
 struct ByteLayer {
@@ -101,6 +106,93 @@ TEST(MultiplyBytes, HoldsFullScaleProductsOfAllTheInputsItTakes) {
       const std::uint8_t value = format == Bytes::kI7 ? 127 : 255;
       expect_sums(layer, {std::vector<std::uint8_t>(kInputs, value)}, format);
     }
+  }
+}
+
+// Sums of a panel and what is made of them: random ones, and every now and then such as overflow,
+// or lead to NaN and to ties.
+struct PanelResults {
+  std::vector<std::int32_t> sums;
+  std::vector<double> more;
+  std::vector<double> correction;
+  std::vector<float> multiplier;
+  std::vector<float> bias;
+
+  PanelResults(std::size_t rows, Random& random) : sums(rows * kPanel), more(rows * kPanel) {
+    const float specials[] = {kInfinity, -kInfinity, kNan, 0.0F, -0.0F, 0.5F, 1e30F, -1e30F};
+    const auto special = [&](float otherwise) {
+      return random.below(6) == 0 ? specials[random.below(std::size(specials))] : otherwise;
+    };
+    for (std::int32_t& sum : sums) {
+      sum = random.below(8) == 0 ? static_cast<std::int32_t>(random.bits())
+                                 : random.integer(-2000, 2000);
+    }
+    for (double& sum : more) sum = random.integer(-300, 300) * 0x1p8;
+    for (std::size_t i = 0; i < kPanel; ++i) {
+      correction.push_back(random.integer(-1000, 1000));
+      multiplier.push_back(special(random.below(2) == 0 ? 0.5F : random.uniform(0.001F, 0.2F)));
+      bias.push_back(special(static_cast<float>(random.integer(-900, 900))));
+    }
+  }
+
+  [[nodiscard]] double sum(std::size_t row, std::size_t i, bool is_long) const {
+    return sums[row * kPanel + i] + correction[i] + (is_long ? more[row * kPanel + i] : 0.0);
+  }
+};
+
+// Of both kernels, for every number of rows and columns, with and without sums of earlier inputs.
+template <typename Value, typename Run, typename Expected>
+void expect_results(std::uint64_t seed, Run run, Expected expected_of) {
+  Random random(seed);
+  for (std::size_t rows = 0; rows <= 5; ++rows) {
+    for (std::size_t columns = 1; columns <= kPanel; ++columns) {
+      for (const bool is_long : {false, true}) {
+        const PanelResults panel(rows, random);
+        const std::size_t stride = columns + random.below(3);
+        Output<Value> out(rows * stride);
+        Output<Value> expected(rows * stride);
+        for (std::size_t row = 0; row < rows; ++row) {
+          for (std::size_t i = 0; i < columns; ++i) {
+            expected.data()[row * stride + i] = expected_of(panel.sum(row, i, is_long), panel, i);
+          }
+        }
+        const Input<std::int32_t> sums(panel.sums);
+        run(kernels::ByteSums{sums.data(), is_long ? panel.more.data() : nullptr,
+                              panel.correction.data()},
+            panel, rows, out.data(), stride, columns);
+        // What lies between rows is not written.
+        ASSERT_TRUE(same(out.values(), expected.values())) << rows << " x " << columns;
+        ASSERT_TRUE(out.guards_intact());
+      }
+    }
+  }
+}
+
+TEST(FinishBytes, MatchesItsReferenceForEveryNumberOfRowsAndColumns) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    expect_results<float>(
+        seed,
+        [](const auto& sums, const auto& panel, auto rows, auto* out, auto stride, auto columns) {
+          kernels::finish_bytes(sums, panel.multiplier.data(), panel.bias.data(), rows, out, stride,
+                                columns);
+        },
+        [](double sum, const auto& panel, std::size_t i) {
+          return reference::finish_byte(sum, panel.multiplier[i], panel.bias[i]);
+        });
+  }
+}
+
+TEST(RequantizeBytes, MatchesItsReferenceForEveryNumberOfRowsAndColumns) {
+  for (const std::int32_t zero_point : {0, 1, 2, 9, 77, 100, 127, 128, 200, 255}) {
+    expect_results<std::uint8_t>(
+        static_cast<std::uint64_t>(zero_point),
+        [=](const auto& sums, const auto& panel, auto rows, auto* out, auto stride, auto columns) {
+          kernels::requantize_bytes(sums, panel.multiplier.data(), panel.bias.data(), zero_point,
+                                    rows, out, stride, columns);
+        },
+        [=](double sum, const auto& panel, std::size_t i) {
+          return reference::requantize_byte(sum, panel.multiplier[i], panel.bias[i], zero_point);
+        });
   }
 }
 

@@ -1,0 +1,28 @@
+// What a W8A8 layer makes of its integer sums, one output at a time.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "reference/quantize_f32.h"
+
+namespace zeropoint::reference {
+
+/// With dynamic activations. @param sum  all of an output's products, corrected
+inline float finish_byte(double sum, float multiplier, float bias) {
+  const float product = static_cast<float>(sum) * multiplier;
+  return product + bias;
+}
+
+/// With static ones. @param bias  in steps, before the zero point
+inline std::uint8_t requantize_byte(double sum, float multiplier, float bias,
+                                    std::int32_t zero_point) {
+  const double total = sum + static_cast<double>(bias);
+  const float product = static_cast<float>(total) * multiplier;
+  if (std::isnan(product)) return 0;
+  const float code = round_half_even(product) + static_cast<float>(zero_point);
+  return static_cast<std::uint8_t>(std::clamp(code, 0.0F, 255.0F));
+}
+
+}  // namespace zeropoint::reference
