@@ -86,6 +86,21 @@ class Channels {
     return doubles_ != nullptr ? static_cast<float>(doubles_[i]) : floats_[i];
   }
 
+  // Where zero points are floating, which scales are as well: both as they are.
+  [[nodiscard]] kernels::ElementwiseQParams floats() const {
+    return {floats_, fractions_, nullptr};
+  }
+
+  // The scales, if float32 does not hold all of them.
+  [[nodiscard]] const double* wider_scales() const {
+    const auto is_float = [](double own) {
+      return static_cast<double>(static_cast<float>(own)) == own;
+    };
+    const bool are_floats =
+        doubles_ == nullptr || std::all_of(doubles_, doubles_ + count_, is_float);
+    return are_floats ? nullptr : doubles_;
+  }
+
   [[nodiscard]] float zero_point(std::size_t i) const {
     return integers_ != nullptr ? static_cast<float>(integers_[i]) : fractions_[i];
   }
@@ -95,9 +110,10 @@ class Channels {
     return zero_scale_ == ZeroScale::kCountsAsOne && own == 0.0F ? 1.0F : 1.0F / own;
   }
 
-  // The code NaN becomes: the zero point, as far as the range holds it.
+  // The code NaN becomes: the zero point, which lies in the range if it is an integer; a fractional
+  // one as far as the range holds it.
   [[nodiscard]] std::int32_t nan_code(std::size_t i, QuantRange range) const {
-    if (integers_ != nullptr) return std::clamp(integers_[i], range.min, range.max);
+    if (integers_ != nullptr) return integers_[i];
     const float own = fractions_[i];
     if (!(own > static_cast<float>(range.min))) return range.min;
     if (own >= static_cast<float>(range.max)) return range.max;
@@ -142,18 +158,27 @@ class ReciprocalSlices final : public Slices {
   float scales_[kSliceTile];
 };
 
-// Channels with floating zero points as they are.
-class FloatSlices final : public Slices {
+// Channels as dequantization takes them: by their scales, or by 1 where those come later.
+class ScaleSlices final : public Slices {
  public:
-  FloatSlices(std::span<const float> scales, std::span<const float> zero_points)
-      : each_{scales.data(), zero_points.data(), nullptr} {}
+  ScaleSlices(const Channels& channels, bool has_scales)
+      : channels_(channels), has_scales_(has_scales) {}
 
-  [[nodiscard]] kernels::ElementwiseQParams load(std::size_t first, std::size_t) override {
-    return each_.skip(first);
+  [[nodiscard]] kernels::ElementwiseQParams load(std::size_t first, std::size_t count) override {
+    const kernels::ElementwiseQParams floats = channels_.floats();
+    if (floats.zero_points != nullptr) return floats.skip(first);
+    for (std::size_t i = 0; i < count; ++i) {
+      scales_[i] = has_scales_ ? channels_.scale(first + i) : 1.0F;
+      zero_points_[i] = channels_.zero_point(first + i);
+    }
+    return {scales_, zero_points_, nullptr};
   }
 
  private:
-  kernels::ElementwiseQParams each_;
+  const Channels& channels_;
+  bool has_scales_;
+  float scales_[kSliceTile];
+  float zero_points_[kSliceTile];
 };
 
 // Runs an operation of the torch family channel by channel. @return as Channels::check(),
@@ -211,21 +236,30 @@ void dequantize_s32(const std::int32_t* codes, std::size_t n, float scale, std::
   }
 }
 
-// Products are rounded to double, then to float32.
-template <typename Code>
-void dequantize_channels(const void* from, const Granularity& g, const double* scales,
-                         const std::int32_t* zero_points, float* out) {
-  const auto* codes = static_cast<const Code*>(from);
+// Steps times their channel's scale, rounded to double, then to float32.
+void multiply_channels(const Granularity& g, const double* scales, float* values) {
   for (std::size_t outer = 0; outer < g.outer; ++outer) {
     for (std::size_t channel = 0; channel < g.slices; ++channel) {
-      const double scale = scales[channel];
-      const auto zero_point = static_cast<float>(zero_points[channel]);
-      for (std::size_t i = 0; i < g.inner; ++i) {
-        const float steps = static_cast<float>(*codes++) - zero_point;
-        *out++ = static_cast<float>(static_cast<double>(steps) * scale);
+      for (std::size_t i = 0; i < g.inner; ++i, ++values) {
+        *values = static_cast<float>(static_cast<double>(*values) * scales[channel]);
       }
     }
   }
+}
+
+// Codes of channels to values. @return as Channels::check(), kUnsupportedDType
+Status dequantize_channels(const AnyCodes<const void>& codes, Shape shape, const Channels& channels,
+                           std::int32_t axis, std::span<float> out) {
+  if (!is_torch(codes.storage)) return Status::kUnsupportedDType;
+  Granularity g;
+  const Status status = channels.check(codes.size, shape, axis, out.size(), g);
+  if (status != Status::kOk) return status;
+  // A product of two float32 is exact in double, and so rounded once either way.
+  const double* wider = channels.wider_scales();
+  ScaleSlices slices(channels, wider == nullptr);
+  run_slices({kernels::dequantization(codes.storage), {}, codes.data, out.data()}, 0, g, slices);
+  if (wider != nullptr) multiply_channels(g, wider, out.data());
+  return Status::kOk;
 }
 
 }  // namespace
@@ -275,12 +309,13 @@ Status dequantize_per_tensor(const AnyCodes<const void>& codes, double scale,
   if (!is_torch(codes.storage)) return Status::kUnsupportedDType;
   if (codes.size != out.size()) return Status::kShapeMismatch;
   const auto scale32 = static_cast<float>(scale);
-  if (codes.storage == Storage::kInt32) {
+  if (codes.storage == Storage::kInt32 && zero_point != 0) {
     dequantize_s32(static_cast<const std::int32_t*>(codes.data), codes.size, scale32, zero_point,
                    out.data());
     return Status::kOk;
   }
-  // Differences of 8-bit codes and their zero points are exact in float32.
+  // Differences of 8-bit codes and their zero points are exact in float32, and those of any code
+  // and 0 are the code's own float32.
   const kernels::UniformQParams qparams{scale32, static_cast<float>(zero_point), zero_point};
   kernels::run(kernels::dequantization(codes.storage), codes.data, codes.size, qparams, {},
                out.data());
@@ -291,28 +326,14 @@ Status dequantize_per_channel(const AnyCodes<const void>& codes, Shape shape,
                               std::span<const double> scales,
                               std::span<const std::int32_t> zero_points, std::int32_t axis,
                               std::span<float> out) {
-  if (!is_torch(codes.storage)) return Status::kUnsupportedDType;
-  Granularity g;
-  const Status status = Channels(scales, zero_points).check(codes.size, shape, axis, out.size(), g);
-  if (status != Status::kOk) return status;
-  const auto run = codes.storage == Storage::kInt32  ? dequantize_channels<std::int32_t>
-                   : codes.storage == Storage::kInt8 ? dequantize_channels<std::int8_t>
-                                                     : dequantize_channels<std::uint8_t>;
-  run(codes.data, g, scales.data(), zero_points.data(), out.data());
-  return Status::kOk;
+  return dequantize_channels(codes, shape, {scales, zero_points}, axis, out);
 }
 
 Status dequantize_per_channel_float_qparams(const AnyCodes<const void>& codes, Shape shape,
                                             std::span<const float> scales,
                                             std::span<const float> zero_points, std::int32_t axis,
                                             std::span<float> out) {
-  if (!is_torch(codes.storage)) return Status::kUnsupportedDType;
-  Granularity g;
-  const Status status = Channels(scales, zero_points).check(codes.size, shape, axis, out.size(), g);
-  if (status != Status::kOk) return status;
-  FloatSlices slices(scales, zero_points);
-  run_slices({kernels::dequantization(codes.storage), {}, codes.data, out.data()}, 0, g, slices);
-  return Status::kOk;
+  return dequantize_channels(codes, shape, {scales, zero_points}, axis, out);
 }
 
 Status fake_quantize_per_tensor(std::span<const float> x, double scale, std::int32_t zero_point,
