@@ -194,7 +194,7 @@ void write_bounds(const PanelTotals& totals, std::size_t panel, std::size_t outp
 
 }  // namespace
 
-Status packed_layout(const WeightShape& shape, bool affine, PackedLayout& out) {
+Status packed_layout(const WeightShape& shape, PackedLayout& out) {
   const DTypeInfo info = dtype_info(shape.dtype);
   if (info.bits > 8) return Status::kUnsupportedDType;
   if (shape.n > UINT32_MAX || shape.k > UINT32_MAX) return Status::kSizeOverflow;
@@ -207,7 +207,6 @@ Status packed_layout(const WeightShape& shape, bool affine, PackedLayout& out) {
   layout.n = lengths[0];
   layout.k = lengths[1];
   layout.bits = static_cast<std::uint8_t>(info.bits);
-  layout.affine = affine;
   layout.has_input_scales = shape.granularity == WeightGranularity::kPerInput;
   layout.group = std::max(layout.k, std::uint32_t{1});
   if (shape.granularity == WeightGranularity::kPerGroup) {
@@ -234,7 +233,7 @@ Status packed_layout(const WeightShape& shape, bool affine, PackedLayout& out) {
   Placer placer(sizeof(PackedLayout));
   layout.codes = placer.place(panels * steps * static_cast<std::uint64_t>(info.bits) * 4);
   layout.scales = placer.place(panels * scale_groups * kPanel * kFour);
-  layout.zero_points = placer.place(affine ? panels * scale_groups * kPanel * kFour : 0);
+  layout.zero_points = placer.place(panels * scale_groups * kPanel * kFour);
   layout.minus_sums = placer.place(panels * chunks * kPanel * kFour);
   layout.largest = placer.place(panels * kPanel * kFour);
   layout.ordinary = placer.place(panels * 2 * kPanel * kFour);
@@ -270,7 +269,7 @@ kernels::Panels panels_of(const std::byte* block) {
 
 std::size_t packed_weight_size(const WeightShape& shape) {
   PackedLayout layout;
-  return packed_layout(shape, true, layout) == Status::kOk ? layout.size : 0;
+  return packed_layout(shape, layout) == Status::kOk ? layout.size : 0;
 }
 
 MatrixShape packed_weight_shape(const std::byte* weight) {
@@ -284,7 +283,7 @@ Status pack_bytes(const WeightBytes& w, std::size_t n, std::size_t k, std::span<
   const WeightShape shape{n, k, w.dtype, w.granularity, w.group_size};
   PackedLayout layout;
   Status status = check_matrix(n, k, w.codes.size());
-  if (status == Status::kOk) status = packed_layout(shape, true, layout);
+  if (status == Status::kOk) status = packed_layout(shape, layout);
   if (status != Status::kOk) return status;
   if (out.size() != layout.size) return Status::kShapeMismatch;
   const auto count = static_cast<std::uint32_t>(scale_count(shape));

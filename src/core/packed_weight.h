@@ -33,9 +33,9 @@ struct PackedLayout {
   std::uint32_t size = 0;
 };
 
-/// Of a shape, with or without zero points of outputs.
+/// Of a shape, with room for zero points of outputs.
 /// @return kSizeOverflow, kInvalidGroupSize, kUnsupportedDType.
-[[nodiscard]] Status packed_layout(const WeightShape& shape, bool affine, PackedLayout& out);
+[[nodiscard]] Status packed_layout(const WeightShape& shape, PackedLayout& out);
 
 /// The parts of a packed block.
 [[nodiscard]] kernels::Panels panels_of(const std::byte* block);

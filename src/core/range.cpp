@@ -91,15 +91,11 @@ Status range(std::span<const float> x, const Granularity& granularity, NonFinite
     column_ranges(x.data(), g, finite_only, ranges);
   }
   if (non_finite == NonFinite::kKeep) return Status::kOk;
-  // All bounds at once, as they lie in memory; one by one only to say what is wrong.
-  const auto bounds = kernels::minmax_f32(&ranges.front().min, 2 * ranges.size());
+  // All bounds at once, as they lie in memory.
+  const Range bounds = kernels::minmax_f32(&ranges.front().min, 2 * ranges.size());
   if (std::isfinite(bounds.min) && std::isfinite(bounds.max)) return Status::kOk;
-  for (const Range& range : ranges) {
-    // Without a finite value the range is still the empty one, {+inf, -inf}.
-    if (finite_only && range.min > range.max) return Status::kEmpty;
-    if (!std::isfinite(range.min) || !std::isfinite(range.max)) return Status::kNonFinite;
-  }
-  return Status::kOk;
+  // Of finite values alone, a bound is infinite where there are none: {+inf, -inf}.
+  return finite_only ? Status::kEmpty : Status::kNonFinite;
 }
 
 }  // namespace zeropoint
