@@ -922,6 +922,8 @@ TEST(PackedWeightSize, Is0ForShapesThatCannotBePacked) {
   // Codes alone would fill 2^32 bytes, or many times as many.
   EXPECT_EQ(packed_weight_size({65536, 65536}), 0U);
   EXPECT_EQ(packed_weight_size({UINT32_MAX, UINT32_MAX}), 0U);
+  // Codes that a shape may hold fill them, too, once there are eight outputs to a panel.
+  EXPECT_EQ(packed_weight_size({65535, 65535}), 0U);
   // More codes than a shape may hold, though packed they would fit.
   EXPECT_EQ(packed_weight_size({131072, 65536, DType::kInt2}), 0U);
   // So would a row of activations, even if there is nothing to multiply it by.

@@ -186,6 +186,14 @@ TEST(CalculateFloatQParams, TakesOneForAScaleThatIsNotAboveEps) {
   EXPECT_EQ(zero_points[0], -3.0F);
 }
 
+TEST(CalculateFloatQParams, RefusesOutputsOfAnotherLength) {
+  const std::vector<Range> ranges = {{0.0F, 1.0F}};
+  std::vector<float> one(1);
+  std::vector<float> two(2);
+  EXPECT_EQ(calculate_float_qparams(ranges, {}, two, one), Status::kShapeMismatch);
+  EXPECT_EQ(calculate_float_qparams(ranges, {}, one, two), Status::kShapeMismatch);
+}
+
 TEST(CalculateFloatQParams, LeavesOutputsUntouchedForNan) {
   const std::vector<Range> ranges = {{0.0F, 1.0F}, {kNan, kNan}};
   Output<float> scales(2);
@@ -389,6 +397,11 @@ TEST(MergeHistogram, RefusesOtherBinsAndTooLittleScratch) {
   EXPECT_EQ(held, (std::vector<float>{1.0F, 2.0F}));
 }
 
+TEST(MergeHistogram, TakesHistogramsWithoutBins) {
+  std::vector<float> scratch(histogram_scratch(0));
+  EXPECT_EQ(merge_histogram({}, {0.0F, 2.0F}, {}, {0.0F, 1.0F}, scratch), Status::kOk);
+}
+
 TEST(MergeHistogram, RefusesRangesThatAreNotFinite) {
   std::vector<float> held = {1.0F, 2.0F};
   std::vector<float> scratch(histogram_scratch(2));
@@ -423,6 +436,20 @@ TEST(SearchHistogram, NarrowsARangeThatOneFarValueStretches) {
   EXPECT_LE(found.min, 16.0F);
   EXPECT_GE(found.max, 496.0F);
   EXPECT_LE(found.max, 520.0F);
+}
+
+// Bins on the left of those that are kept lie on codes below the lowest, which takes them all.
+TEST(SearchHistogram, NarrowsARangeThatOneFarValueStretchesToTheLeft) {
+  std::vector<float> histogram(2048);
+  for (std::size_t i = 2048 - 512; i < 2048; ++i) histogram[i] = 1000.0F;
+  histogram.front() = 1.0F;
+  std::vector<float> scratch(histogram_scratch(histogram.size()));
+  Range found{};
+  ASSERT_EQ(search_histogram(histogram, {0.0F, 2048.0F}, 256.0, scratch, found), Status::kOk);
+  EXPECT_GE(found.min, 1528.0F);
+  EXPECT_LE(found.min, 1552.0F);
+  EXPECT_GE(found.max, 2032.0F);
+  EXPECT_LE(found.max, 2048.0F);
 }
 
 Range search(const std::vector<float>& histogram, double levels) {
