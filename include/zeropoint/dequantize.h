@@ -33,7 +33,8 @@ template <typename Code>
 ///   out[i] = scale * (float(codes) - zero_point)
 ///
 /// @param scale, zero_point  float32, of shapes that broadcast with the codes.
-/// @param out  float32[count of the broadcast shape], written only on kOk.
+/// @param out  float32[count of the broadcast shape], written only on kOk; must not overlap the
+///             others.
 /// @return kShapeMismatch, kSizeOverflow.
 /// Source: linear_dequantization of notebooks 1 to 5 in PyTorch 2.6.
 [[nodiscard]] Status linear_dequantization(const AnyCodes<const void>& codes, Shape shape,

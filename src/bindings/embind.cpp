@@ -389,7 +389,8 @@ void prove_workers(Offset out, std::size_t parts, std::size_t steps) {
   });
 }
 
-// One part for each thread; none ends before all have begun, or before it has looked so often.
+// For tests, to which no other build could tell whether this one computes in parallel: one part for
+// each thread; none ends before all have begun, or before it has looked so often.
 // Behind the count of those that have begun, out says of each part whether it saw them all.
 void meet_workers(Offset out, std::size_t threads, std::size_t looks) {
   auto* words = span_at<std::uint32_t>(out, 1 + threads).data();
