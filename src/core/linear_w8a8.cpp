@@ -67,14 +67,15 @@ struct Outputs {
              const ByteSums& sums) const {
     const std::size_t column = panel * kPanel;
     const std::size_t columns = std::min(kPanel, w.n - column);
+    const auto float_scale_x = static_cast<float>(scale_x);
     float multipliers[kPanel] = {};
     // Without a bias nothing is added: -0 is what leaves every value as it is.
     float added[kPanel];
     std::fill_n(added, kPanel, -0.0F);
     for (std::size_t i = 0; i < columns; ++i) {
-      // For values it is float32's own product: that of two float32 is exact in double.
-      const double product = scale_x * static_cast<double>(w.scales[column + i]);
-      multipliers[i] = static_cast<float>(values != nullptr ? product : product / scale_y);
+      const float weight_scale = w.scales[column + i];
+      multipliers[i] = values != nullptr ? float_scale_x * weight_scale
+                                         : static_cast<float>(scale_x * weight_scale / scale_y);
       if (!bias.empty()) added[i] = bias[column + i];
     }
     const std::size_t at = row * w.n + column;
@@ -183,9 +184,8 @@ Status linear_dynamic(std::span<const std::uint8_t> qx, std::size_t m, QParams a
   if (status != Status::kOk) return status;
   if (!is_quint8(activation.zero_point)) return Status::kInvalidZeroPoint;
   if (out.empty()) return Status::kOk;
-  const double scale = static_cast<float>(activation.scale);
   run_layer(qx.data(), m, activation.zero_point, w, scratch,
-            {scale, 0.0, bias, out.data(), nullptr, 0});
+            {activation.scale, 0.0, bias, out.data(), nullptr, 0});
   return Status::kOk;
 }
 

@@ -86,7 +86,8 @@ class Channels {
     return doubles_ != nullptr ? static_cast<float>(doubles_[i]) : floats_[i];
   }
 
-  // Where zero points are floating, which scales are as well: both as they are.
+  // Whether zero points are floating, and scales float32 with them: floats() has both as they are.
+  [[nodiscard]] bool are_floats() const { return integers_ == nullptr; }
   [[nodiscard]] kernels::ElementwiseQParams floats() const {
     return {floats_, fractions_, nullptr};
   }
@@ -165,8 +166,7 @@ class ScaleSlices final : public Slices {
       : channels_(channels), has_scales_(has_scales) {}
 
   [[nodiscard]] kernels::ElementwiseQParams load(std::size_t first, std::size_t count) override {
-    const kernels::ElementwiseQParams floats = channels_.floats();
-    if (floats.zero_points != nullptr) return floats.skip(first);
+    if (channels_.are_floats()) return channels_.floats().skip(first);
     for (std::size_t i = 0; i < count; ++i) {
       scales_[i] = has_scales_ ? channels_.scale(first + i) : 1.0F;
       zero_points_[i] = channels_.zero_point(first + i);
