@@ -72,16 +72,17 @@ struct Outputs {
     // Without a bias nothing is added: -0 is what leaves every value as it is.
     float added[kPanel];
     std::fill_n(added, kPanel, -0.0F);
-    for (std::size_t i = 0; i < columns; ++i) {
-      const float weight_scale = w.scales[column + i];
-      multipliers[i] = values != nullptr ? float_scale_x * weight_scale
-                                         : static_cast<float>(scale_x * weight_scale / scale_y);
-      if (!bias.empty()) added[i] = bias[column + i];
-    }
+    if (!bias.empty()) std::copy_n(bias.data() + column, columns, added);
+    const float* scales = w.scales + column;
     const std::size_t at = row * w.n + column;
+    // Two loops: of one, compilers would divide for values, too.
     if (values != nullptr) {
+      for (std::size_t i = 0; i < columns; ++i) multipliers[i] = float_scale_x * scales[i];
       kernels::finish_bytes(sums, multipliers, added, rows, values + at, w.n, columns);
     } else {
+      for (std::size_t i = 0; i < columns; ++i) {
+        multipliers[i] = static_cast<float>(scale_x * scales[i] / scale_y);
+      }
       kernels::requantize_bytes(sums, multipliers, added, zero_point, rows, codes + at, w.n,
                                 columns);
     }
