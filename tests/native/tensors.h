@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "random.h"
+#include "zeropoint/dtype.h"
 #include "zeropoint/quantize.h"
 #include "zeropoint/tensor.h"
 
@@ -22,6 +23,24 @@ struct Tensor {
 
   [[nodiscard]] TensorView<const T> view() const { return {values, shape}; }
 };
+
+/// What visit returns for a value of the C++ type that holds the dtype's codes.
+template <typename Visit>
+auto with_code(DType dtype, Visit visit) {
+  switch (dtype_info(dtype).storage) {
+    case Storage::kInt8:
+      return visit(std::int8_t{});
+    case Storage::kUint8:
+      return visit(std::uint8_t{});
+    case Storage::kInt16:
+      return visit(std::int16_t{});
+    case Storage::kUint16:
+      return visit(std::uint16_t{});
+    case Storage::kInt32:
+      break;
+  }
+  return visit(std::int32_t{});
+}
 
 /// A tensor of one axis.
 template <typename T>

@@ -29,6 +29,7 @@ using testing::random_shape;
 using testing::same;
 using testing::ShapeVector;
 using testing::Tensor;
+using testing::with_code;
 
 // ---- quantize_per_tensor
 
@@ -254,24 +255,6 @@ Status written_on_ok(std::size_t size, const std::function<Status(std::span<Code
   EXPECT_TRUE(status == Status::kOk || out.untouched());
   EXPECT_TRUE(out.guards_intact());
   return status;
-}
-
-// Of the storage of a dtype, whatever it is.
-template <typename Run>
-Status with_code(DType dtype, Run run) {
-  switch (dtype_info(dtype).storage) {
-    case Storage::kInt8:
-      return run(std::int8_t{});
-    case Storage::kUint8:
-      return run(std::uint8_t{});
-    case Storage::kInt16:
-      return run(std::int16_t{});
-    case Storage::kUint16:
-      return run(std::uint16_t{});
-    case Storage::kInt32:
-      break;
-  }
-  return run(std::int32_t{});
 }
 
 template <typename ZeroPoint>

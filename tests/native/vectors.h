@@ -138,21 +138,4 @@ inline std::optional<DType> read_dtype(const Json& json) {
   return std::nullopt;
 }
 
-/// Calls visit with a value of the C++ type that holds the dtype's codes.
-template <typename Visit>
-void with_code(DType dtype, Visit visit) {
-  switch (dtype_info(dtype).storage) {
-    case Storage::kInt8:
-      return visit(std::int8_t{});
-    case Storage::kUint8:
-      return visit(std::uint8_t{});
-    case Storage::kInt16:
-      return visit(std::int16_t{});
-    case Storage::kUint16:
-      return visit(std::uint16_t{});
-    case Storage::kInt32:
-      return visit(std::int32_t{});
-  }
-}
-
 }  // namespace zeropoint::testing

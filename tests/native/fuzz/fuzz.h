@@ -258,21 +258,4 @@ inline constexpr DType kByteDTypes[] = {DType::kInt2,  DType::kInt4,  DType::kIn
                                         DType::kUint2, DType::kUint4, DType::kUint8,
                                         DType::kQint8, DType::kQuint8};
 
-/// Calls run with a code of the C++ type that holds the dtype's codes.
-template <typename Run>
-void with_code_of(DType dtype, Run run) {
-  switch (dtype_info(dtype).storage) {
-    case Storage::kInt8:
-      return run(std::int8_t{});
-    case Storage::kUint8:
-      return run(std::uint8_t{});
-    case Storage::kInt16:
-      return run(std::int16_t{});
-    case Storage::kUint16:
-      return run(std::uint16_t{});
-    case Storage::kInt32:
-      return run(std::int32_t{});
-  }
-}
-
 }  // namespace zeropoint::fuzz

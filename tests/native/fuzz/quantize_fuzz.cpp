@@ -198,7 +198,7 @@ void run_unchecked(Source& source, DType dtype) {
 void run(Source source) {
   const DType dtype = source.pick(kAllDTypes);
   const bool checked = source.flag();
-  with_code_of(dtype, [&](auto code) {
+  testing::with_code(dtype, [&](auto code) {
     if (checked) {
       run<decltype(code)>(source, dtype);
     } else {

@@ -286,7 +286,7 @@ void run_fake_per_channel(Source& source) {
 void run(Source source) {
   const DType dtype = source.pick(kTorchDTypes);
   const std::size_t function = source.below(5);
-  with_code_of(dtype, [&](auto code) {
+  testing::with_code(dtype, [&](auto code) {
     using Code = decltype(code);
     if constexpr (sizeof(Code) == 2) {
       return;  // no torch dtype has 16 bits
