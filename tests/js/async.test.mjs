@@ -240,6 +240,16 @@ for (const place of ["a worker", "this thread"]) {
       });
     }
 
+    it("unpack bytes of a class of the user's that claims another length", async () => {
+      class Long extends Uint8Array {
+        get length() {
+          return 99;
+        }
+      }
+      const q = quantize(small, { dtype: "int4" });
+      sameQuantized(await zp.unpackAsync(new Long(pack(q)), q), q);
+    });
+
     it("measure with the same bits", async () => {
       const b = long.data.map((value, i) => value + (i % 5) * 0.01);
       for (const metric of ["mse", "mae", "max", "sqnr", "cosine"]) {

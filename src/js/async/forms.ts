@@ -399,7 +399,7 @@ export async function unpack(job: Job, packed: CheckedPacked): Promise<Quantized
   const codes = await collect(job, DTYPES[dtype].arrayName, size, function* () {
     for (const { start, size: amount } of tilesOf([size], [], PIECE)) {
       const [first, count] = [packedSize(start, dtype), packedSize(amount, dtype)];
-      const input = job.piece(bytes, bytes.length, first, count, "Uint8Array") as Codes;
+      const input = job.piece(bytes, packedSize(size, dtype), first, count, "Uint8Array") as Codes;
       const own = { start, count: amount };
       const kind = "convertBits";
       yield { step: { kind, operation: "unpack", input, dtype, size: amount, ...own }, amount };

@@ -33,19 +33,19 @@ export interface TorchQuantizeAsyncOptions<D extends QDType = QDType>
 export interface TorchFakeQuantizeAsyncOptions extends TorchFakeQuantizeOptions, AsyncOptions {}
 
 /** The options of these functions after their checks, but for `out`. */
-function checkOptions(where: string, options: unknown) {
+function checkAsyncTorch(where: string, options: unknown) {
   const { given, ...checked } = checkTorchOptions(where, options, ASYNC_OPTIONS);
   return { ...checked, settings: checkAsync(where, given) };
 }
 
 /** Quantizes what is checked but for its options. */
-async function quantize<D extends QDType>(
+async function quantizeAway<D extends QDType>(
   core: Core,
   where: string,
   task: ToQuantize<D>,
   options: unknown,
 ): Promise<TorchQuantizedTensor<D>> {
-  const { settings, overflow, out } = checkOptions(where, options);
+  const { settings, overflow, out } = checkAsyncTorch(where, options);
   const codes = checkCodesOut(where, task, out);
   return await runJob(core, where, settings, ({ quantizeTorch }, job) =>
     quantizeTorch(job, task, overflow, codes),
@@ -53,13 +53,13 @@ async function quantize<D extends QDType>(
 }
 
 /** Quantizes and dequantizes what is checked but for its options. */
-async function fakeQuantize(
+async function fakeQuantizeAway(
   core: Core,
   where: string,
   task: ToFakeQuantize,
   options: unknown,
 ): Promise<Tensor> {
-  const { settings, overflow, out } = checkOptions(where, options);
+  const { settings, overflow, out } = checkAsyncTorch(where, options);
   const { data, shape, size } = task.x;
   const result = checkGivenOut(where, out, shape, size, [data]);
   return await runJob(core, where, settings, ({ fakeQuantizeTorch }, job) =>
@@ -90,7 +90,7 @@ export async function quantizePerTensorAsync<D extends QDType>(
   const where = "quantizePerTensorAsync";
   const core = activeCore(where);
   const task = checkPerTensor(where, x, scale, zeroPoint, dtype);
-  return (await quantize(core, where, task, options)) as TorchQuantizedTensor<D, "perTensor">;
+  return (await quantizeAway(core, where, task, options)) as TorchQuantizedTensor<D, "perTensor">;
 }
 
 /**
@@ -118,7 +118,7 @@ export async function quantizePerChannelAsync<D extends QDType>(
   const where = "quantizePerChannelAsync";
   const core = activeCore(where);
   const task = checkPerChannel(where, x, scales, zeroPoints, axis, dtype);
-  return (await quantize(core, where, task, options)) as TorchQuantizedTensor<D, "perChannel">;
+  return (await quantizeAway(core, where, task, options)) as TorchQuantizedTensor<D, "perChannel">;
 }
 
 /**
@@ -143,7 +143,7 @@ export async function quantizePerTensorDynamicAsync<D extends "qint8" | "quint8"
   const where = "quantizePerTensorDynamicAsync";
   const core = activeCore(where);
   const source = checkDynamic(where, x, dtype, reduceRange);
-  const { settings, overflow, out } = checkOptions(where, options);
+  const { settings, overflow, out } = checkAsyncTorch(where, options);
   const codes = checkCodesOut(where, source, out);
   const result = await runJob(core, where, settings, ({ quantizeTorchDynamic }, job) =>
     quantizeTorchDynamic(job, source, overflow, codes),
@@ -176,7 +176,7 @@ export async function fakeQuantizePerTensorAsync(
   const where = "fakeQuantizePerTensorAsync";
   const core = activeCore(where);
   const task = checkFakePerTensor(where, x, scale, zeroPoint, quantMin, quantMax);
-  return await fakeQuantize(core, where, task, options);
+  return await fakeQuantizeAway(core, where, task, options);
 }
 
 /**
@@ -206,5 +206,5 @@ export async function fakeQuantizePerChannelAsync(
   const where = "fakeQuantizePerChannelAsync";
   const core = activeCore(where);
   const task = checkFakePerChannel(where, x, scales, zeroPoints, axis, quantMin, quantMax);
-  return await fakeQuantize(core, where, task, options);
+  return await fakeQuantizeAway(core, where, task, options);
 }
