@@ -2,10 +2,11 @@
 // files, and neither CMake nor npm keeps two of itself apart.
 
 import { createHash } from "node:crypto";
-import { rmSync } from "node:fs";
+import { rmSync, statSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { root } from "./run.mjs";
 
 /**
@@ -14,8 +15,7 @@ import { root } from "./run.mjs";
  */
 export async function alone(work, name = root) {
   const id = `zeropoint-${createHash("sha256").update(name).digest("hex").slice(0, 16)}`;
-  const isWindows = process.platform === "win32";
-  const address = isWindows ? `\\\\.\\pipe\\${id}` : join(tmpdir(), `${id}.sock`);
+  const address = addressOf(id);
   const waiting = new Set();
   const server = createServer((socket) => {
     waiting.add(socket.on("error", () => {}).on("close", () => waiting.delete(socket)));
@@ -23,8 +23,7 @@ export async function alone(work, name = root) {
   });
   for (let isFirst = true; !(await listens(server, address)); isFirst = false) {
     if (isFirst) console.log("Waiting for another command that builds this checkout");
-    // What a process left behind that ended by force.
-    if (!(await waitFor(address)) && !isWindows) rmSync(address, { force: true });
+    await waitFor(address);
   }
   try {
     return await work();
@@ -32,6 +31,12 @@ export async function alone(work, name = root) {
     server.close();
     for (const socket of waiting) socket.destroy();
   }
+}
+
+/** Where whoever works listens: in Linux and Windows a name that is no file, so that none stays behind. */
+function addressOf(id) {
+  if (process.platform === "win32") return `\\\\.\\pipe\\${id}`;
+  return process.platform === "linux" ? `\0${id}` : join(tmpdir(), `${id}.sock`);
 }
 
 /** Whether nobody else listens at the address, so that the server does; or that nobody can. */
@@ -42,16 +47,20 @@ function listens(server, address) {
   });
 }
 
-/** Waits until nobody listens at the address any more: whether somebody did. */
-function waitFor(address) {
-  return new Promise((done) => {
-    let isThere = false;
-    connect(address)
-      .on("connect", () => {
-        isThere = true;
-      })
-      .on("error", () => {})
-      .on("close", () => done(isThere))
-      .resume();
+/** Waits until nobody listens at the address any more. */
+async function waitFor(address) {
+  const error = await new Promise((done) => {
+    connect(address).on("error", done).on("close", done).resume();
   });
+  if (error?.code === "ECONNREFUSED" && !address.startsWith("\0")) await removeLeftBehind(address);
+}
+
+/**
+ * Removes the file of a process that ended by force. A young one is let be: whoever made it may be about
+ * to listen, and to remove it would let two of them work.
+ */
+async function removeLeftBehind(address) {
+  const file = statSync(address, { throwIfNoEntry: false });
+  if (file && Date.now() - file.mtimeMs > 1000) rmSync(address, { force: true });
+  else await setTimeout(50);
 }
