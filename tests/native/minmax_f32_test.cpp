@@ -59,7 +59,7 @@ TEST(MinmaxF32, MatchesReferenceAtEveryLengthAndAlignment) {
 
 TEST(MinmaxF32, ReadsAllOfRunsThatAreReadFromTwoPlaces) {
   Random random(4);
-  for (const std::size_t n : {32767U, 32768U, 32769U, 32831U, 65573U}) {
+  for (const std::size_t n : {65535U, 65536U, 65537U, 65599U, 131109U}) {
     std::vector<float> values = random.uniforms(n, -5.0F, 5.0F);
     expect_reference(values, 0);
     for (const std::size_t at : {std::size_t{0}, n / 2 - 1, n / 2, n - 33, n - 1}) {
