@@ -3,7 +3,7 @@
 // The intrinsic getters read what the engine itself knows of an array. `instanceof` fails across
 // realms, and a subclass that overrides `length` could make a copy run past its place in the heap.
 
-import { type Codes, DTYPES, type DType } from "./dtype.js";
+import { type Codes, type CodesOf, DTYPES, type DType, type QDType } from "./dtype.js";
 import { type ErrorCode, rangeError, typeError } from "./errors.js";
 
 /** A typed array of numbers (BigInt arrays hold none). */
@@ -32,6 +32,11 @@ export function arrayName(value: unknown): string | undefined {
 /** How many elements a typed array has. */
 export function arrayLength(array: unknown): number {
   return getLength.call(array) as number;
+}
+
+/** How many elements an array has, plain or typed. */
+export function lengthOf(array: ArrayLike<unknown>): number {
+  return Array.isArray(array) ? array.length : arrayLength(array);
 }
 
 function arrayBuffer(array: unknown): ArrayBufferLike {
@@ -64,8 +69,10 @@ export const ARRAYS = {
 };
 
 /** The constructor of the array that holds codes of a dtype. */
-export function codesArray(dtype: DType): ArrayConstructor<Codes> {
-  return ARRAYS[DTYPES[dtype].arrayName];
+export function codesArray<D extends DType | QDType>(dtype: D): ArrayConstructor<CodesOf<D>> {
+  return ARRAYS[DTYPES[dtype].arrayName] as ArrayConstructor<unknown> as ArrayConstructor<
+    CodesOf<D>
+  >;
 }
 
 /** The constructors of all typed arrays of numbers. */
@@ -89,12 +96,13 @@ export function checkNumberArray(
   code: ErrorCode,
 ): NumberArray {
   if (name.startsWith("Big")) {
-    throw typeError(code, `${where}: ${argument} must hold numbers, got a ${name} of BigInts`);
+    throw typeError(code, where, `${argument} must hold numbers, got a ${name} of BigInts`);
   }
   if (isDetached(array)) {
     throw typeError(
       "ZP_DETACHED",
-      `${where}: the memory of ${argument}, of type ${name}, is detached (transferred or shrunk away)`,
+      where,
+      `the memory of ${argument}, of type ${name}, is detached (transferred or shrunk away)`,
     );
   }
   const buffer = arrayBuffer(array);
@@ -137,7 +145,8 @@ export function checkStillThere(where: string, array: NumberArray, size: number)
   if (now === size) return;
   throw typeError(
     "ZP_DETACHED",
-    `${where}: an array, ${arrayName(array)}, was resized or transferred while it was in use: it ` +
+    where,
+    `an array, ${arrayName(array)}, was resized or transferred while it was in use: it ` +
       `had ${size} values, now it has ${now}`,
   );
 }
@@ -172,7 +181,8 @@ export function newArray<T>(where: string, type: ArrayConstructor<T>, length: nu
     const bytes = length * type.BYTES_PER_ELEMENT;
     throw rangeError(
       "ZP_OUT_OF_MEMORY",
-      `${where}: not enough memory for an array of ${length} values (${bytes} bytes)`,
+      where,
+      `not enough memory for an array of ${length} values (${bytes} bytes)`,
     );
   }
 }
@@ -191,7 +201,7 @@ function joinBits(words: Int32Array | Uint8Array, carried: 0 | -1): number {
  * one if they all equal its sign bit. Then no bit from there up differs from the one below it, which
  * `word ^ (word << 1)` shows without mixing bytes.
  */
-export function findMisfit(codes: Int8Array | Uint8Array, dtype: DType): number {
+export function findMisfit(codes: Int8Array | Uint8Array, dtype: DType | QDType): number {
   const { bits, qmin, qmax } = DTYPES[dtype];
   const start = arrayByteOffset(codes);
   const bytes = new Uint8Array(arrayBuffer(codes), start, arrayByteLength(codes));

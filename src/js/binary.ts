@@ -138,14 +138,15 @@ export function buildIn(where: string, module: WasmModule): BinaryName {
   if (NAMES.includes(name) && ofVersion === version) return name as BinaryName;
   throw rangeError(
     "ZP_BUILD_UNAVAILABLE",
+    where,
     text === ""
-      ? `${where}: options.wasm is not zeropoint's core`
-      : `${where}: options.wasm is the core of zeropoint ${show(text)}, this is ${version}`,
+      ? "options.wasm is not zeropoint's core"
+      : `options.wasm is the core of zeropoint ${show(text)}, this is ${version}`,
   );
 }
 
 /** Something went wrong on the way to a running core. @param hint  what may explain the cause */
 export function loadFailed(where: string, what: string, cause: unknown, hint = ""): ZeropointError {
   const reason = (cause instanceof Error ? cause.message : String(cause)) + hint;
-  return stateError("ZP_LOAD_FAILED", `${where}: ${what} could not be loaded: ${reason}`, cause);
+  return stateError("ZP_LOAD_FAILED", where, `${what} could not be loaded: ${reason}`, cause);
 }

@@ -65,7 +65,7 @@ export function chooseBuilds(
 }
 
 function unsupported(where: string, why: string): ZeropointError {
-  return stateError("ZP_UNSUPPORTED_ENGINE", `${where}: ${why}`);
+  return stateError("ZP_UNSUPPORTED_ENGINE", where, why);
 }
 
 // ---- Loading it
@@ -109,7 +109,8 @@ async function compileBuild(
   if (given === name) return compiled;
   throw rangeError(
     "ZP_BUILD_UNAVAILABLE",
-    `${where}: options.wasm gave "${given}" for "${name}.wasm"`,
+    where,
+    `options.wasm gave "${given}" for "${name}.wasm"`,
   );
 }
 
@@ -210,7 +211,8 @@ export async function loadBuild(where: string, chunks: Chunks, request: Request)
     if (request.build !== "auto" && request.build !== build) {
       throw rangeError(
         "ZP_BUILD_UNAVAILABLE",
-        `${where}: options.build is "${request.build}", and options.wasm is "${build}"`,
+        where,
+        `options.build is "${request.build}", and options.wasm is "${build}"`,
       );
     }
     chooseBuilds(where, build);
@@ -251,7 +253,8 @@ export function checkHasWasm(where: string, wasm: unknown): void {
   if (wasm !== undefined) return;
   throw typeError(
     "ZP_INVALID_OPTION",
-    `${where}: options.wasm is needed, for zeropoint/slim brings no binary of its own`,
+    where,
+    "options.wasm is needed, for zeropoint/slim brings no binary of its own",
   );
 }
 

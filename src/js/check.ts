@@ -6,11 +6,19 @@ import {
   arrayName,
   checkNumberArray,
   findMisfit,
+  lengthOf,
   type NumberArray,
   newArray,
   overlap,
 } from "./arrays.js";
-import { type Codes, DTYPES, type DType } from "./dtype.js";
+import {
+  type CodesOf,
+  DTYPES,
+  type DType,
+  type Limits,
+  QDTYPE_NAMES,
+  type QDType,
+} from "./dtype.js";
 import { editDistance } from "./edit-distance.js";
 import { type ErrorCode, rangeError, typeError, type ZeropointError } from "./errors.js";
 import { kindOf, show, showShape } from "./show.js";
@@ -74,11 +82,12 @@ export function checkShape(where: string, argument: string, value: unknown): num
     throw wrongKind("ZP_INVALID_SHAPE", where, argument, "an array of lengths", value);
   }
   const given = value as ArrayLike<unknown>;
-  const rank = name === undefined ? given.length : arrayLength(value);
+  const rank = lengthOf(given);
   if (!Number.isInteger(rank) || rank < 0 || rank > MAX_RANK) {
     throw rangeError(
       "ZP_INVALID_SHAPE",
-      `${where}: ${argument} must have at most ${MAX_RANK} axes, got ${show(rank)}`,
+      where,
+      `${argument} must have at most ${MAX_RANK} axes, got ${show(rank)}`,
     );
   }
   const shape = new Array<number>(rank);
@@ -91,12 +100,25 @@ export function checkShape(where: string, argument: string, value: unknown): num
     if (length > MAX_COUNT) {
       throw rangeError(
         "ZP_SIZE_OVERFLOW",
-        `${where}: ${argument}[${axis}] must be less than 2^32, got ${length}`,
+        where,
+        `${argument}[${axis}] must be less than 2^32, got ${length}`,
       );
     }
     shape[axis] = length + 0; // -0 becomes 0
   }
   return shape;
+}
+
+/** Copies the shape that something has under either of its names. */
+export function checkOwnShape(
+  where: string,
+  argument: string,
+  shape: unknown,
+  dims: unknown,
+): number[] {
+  return shape === undefined && dims !== undefined
+    ? checkShape(where, `${argument}.dims`, dims)
+    : checkShape(where, `${argument}.shape`, shape);
 }
 
 /**
@@ -114,19 +136,21 @@ export function checkSize(
   if (size !== length) {
     throw rangeError(
       "ZP_SHAPE_MISMATCH",
-      `${where}: ${argument} of shape ${showShape(shape)} must have ${size} values, got ${length}${hint}`,
+      where,
+      `${argument} of shape ${showShape(shape)} must have ${size} values, got ${length}${hint}`,
     );
   }
   if (size > MAX_COUNT) {
     throw rangeError(
       "ZP_SIZE_OVERFLOW",
-      `${where}: ${argument} must have fewer than 2^32 values, got ${size}`,
+      where,
+      `${argument} must have fewer than 2^32 values, got ${size}`,
     );
   }
 }
 
 /** Whether a value is meant as a quantized tensor, right or wrong in its details. */
-export function looksQuantized(value: unknown): boolean {
+export function looksQuantized(value: unknown): value is Record<string, unknown> {
   return (
     typeof value === "object" &&
     value !== null &&
@@ -164,24 +188,23 @@ export function checkTensor(
   if (Array.isArray(value)) {
     throw typeError(
       "ZP_INVALID_TENSOR",
-      `${where}: ${argument} must be ${TENSOR_FORMS}, got an array; tensor(…) makes a tensor of it`,
+      where,
+      `${argument} must be ${TENSOR_FORMS}, got an array; tensor(…) makes a tensor of it`,
     );
   }
   if (looksQuantized(value)) {
     throw typeError(
       "ZP_INVALID_TENSOR",
-      `${where}: ${argument} must be a tensor of real values, got a quantized tensor; ` +
+      where,
+      `${argument} must be a tensor of real values, got a quantized tensor; ` +
         `dequantize(…) makes a tensor of it`,
     );
   }
-  const { data: given } = value as { data?: unknown };
-  const { shape: givenShape } = value as { shape?: unknown };
-  const shapeName = givenShape === undefined ? "dims" : "shape";
-  const axes = givenShape === undefined ? (value as { dims?: unknown }).dims : givenShape;
-  if (given === undefined || axes === undefined) {
+  const { data: given, shape: givenShape, dims } = value as Record<string, unknown>;
+  if (given === undefined || (givenShape === undefined && dims === undefined)) {
     throw wrongKind("ZP_INVALID_TENSOR", where, argument, TENSOR_FORMS, value);
   }
-  const shape = checkShape(where, `${argument}.${shapeName}`, axes);
+  const shape = checkOwnShape(where, argument, givenShape, dims);
   const data = checkData(where, `${argument}.data`, given, list);
   const size = arrayLength(data);
   checkSize(where, argument, shape, size);
@@ -241,10 +264,11 @@ export function checkNested<T extends Float32Array | Float64Array>(
     if (shape.length === MAX_RANK) {
       throw rangeError(
         "ZP_INVALID_SHAPE",
-        `${where}: ${argument} must be nested at most ${MAX_RANK} deep`,
+        where,
+        `${argument} must be nested at most ${MAX_RANK} deep`,
       );
     }
-    const length = name === undefined ? (level as unknown[]).length : arrayLength(level);
+    const length = lengthOf(level as ArrayLike<unknown>);
     checkListLength(where, argument, length);
     shape.push(length);
     if (length === 0 || name !== undefined) break;
@@ -253,7 +277,8 @@ export function checkNested<T extends Float32Array | Float64Array>(
   if (size > MAX_COUNT) {
     throw rangeError(
       "ZP_SIZE_OVERFLOW",
-      `${where}: ${argument} must have fewer than 2^32 values, got shape ${showShape(shape)}`,
+      where,
+      `${argument} must have fewer than 2^32 values, got shape ${showShape(shape)}`,
     );
   }
   const data = newArray(where, list, size);
@@ -263,22 +288,22 @@ export function checkNested<T extends Float32Array | Float64Array>(
       data[next++] = checkNumber(where, path, level);
       return;
     }
-    const name = arrayName(level);
-    if (!Array.isArray(level) && name === undefined) {
+    if (!Array.isArray(level) && arrayName(level) === undefined) {
       throw rangeError(
         "ZP_INVALID_SHAPE",
-        `${where}: ${path} must be an array of length ${shape[axis]}, as its neighbours are, ` +
+        where,
+        `${path} must be an array of length ${shape[axis]}, as its neighbours are, ` +
           `got ${show(level)}`,
       );
     }
     const list = level as ArrayLike<unknown>;
     // Read once: a getter may say something else the next time.
-    const length = name === undefined ? list.length : arrayLength(level);
+    const length = lengthOf(list);
     if (length !== shape[axis]) {
       throw rangeError(
         "ZP_INVALID_SHAPE",
-        `${where}: ${path} must have length ${shape[axis]}, as its neighbours have, ` +
-          `got ${show(length)}`,
+        where,
+        `${path} must have length ${shape[axis]}, as its neighbours have, got ${show(length)}`,
       );
     }
     for (let i = 0; i < length; i++) {
@@ -335,7 +360,7 @@ function unknownOption(
 ): ZeropointError {
   const near = nearest(key, known);
   const hint = near === undefined ? `it takes ${known.join(", ")}` : `did you mean ${near}?`;
-  return typeError("ZP_UNKNOWN_OPTION", `${where}: ${argument} has no ${show(key)}; ${hint}`);
+  return typeError("ZP_UNKNOWN_OPTION", where, `${argument} has no ${show(key)}; ${hint}`);
 }
 
 /** The known key that a key is most likely a slip of: spelled otherwise, or two letters off. */
@@ -421,7 +446,7 @@ export function wrongKind(
   got: unknown,
   error = typeError,
 ): ZeropointError {
-  return error(code, `${where}: ${argument} must be ${wanted}, got ${show(got)}`);
+  return error(code, where, `${argument} must be ${wanted}, got ${show(got)}`);
 }
 
 /** What is said of a wrong number, and of what is none: that is of a wrong kind. */
@@ -441,12 +466,10 @@ export function isIntegerWithin(value: unknown, low: number, high: number): valu
   return Number.isInteger(value) && (value as number) >= low && (value as number) <= high;
 }
 
-/** What int32 holds. */
-export const INT32 = { qmin: -(2 ** 31), qmax: 2 ** 31 - 1 };
-
 /** The smallest or the largest code of a range. */
 export function checkQuantLimit(where: string, argument: string, value: unknown): number {
-  if (isIntegerWithin(value, INT32.qmin, INT32.qmax)) return value;
+  const { qmin, qmax } = DTYPES.int32;
+  if (isIntegerWithin(value, qmin, qmax)) return value;
   const wanted = "an integer that int32 holds";
   throw wrongNumber("ZP_INVALID_QUANT_RANGE", where, argument, wanted, value);
 }
@@ -460,7 +483,7 @@ export function checkZeroPoint(
   where: string,
   argument: string,
   value: unknown,
-  { qmin, qmax }: { readonly qmin: number; readonly qmax: number },
+  { qmin, qmax }: Limits,
   kind: string,
 ): number {
   if (isIntegerWithin(value, qmin, qmax)) return value + 0; // -0 becomes 0
@@ -468,7 +491,19 @@ export function checkZeroPoint(
   throw wrongNumber("ZP_INVALID_ZERO_POINT", where, argument, wanted, value);
 }
 
-const DTYPE_NAMES = /* @__PURE__ */ Object.keys(DTYPES) as DType[];
+const DTYPE_NAMES = /* @__PURE__ */ (Object.keys(DTYPES) as DType[]).filter(
+  (name) => !isQDType(name),
+);
+
+/** Whether a value is the name of one of PyTorch's quantized dtypes. */
+export function isQDType(value: unknown): value is QDType {
+  return (QDTYPE_NAMES as readonly unknown[]).includes(value);
+}
+
+/** The name of a quantized dtype. */
+export function checkQDType(where: string, argument: string, value: unknown): QDType {
+  return checkChoice(where, argument, value, QDTYPE_NAMES, undefined, "ZP_INVALID_DTYPE");
+}
 
 /** The name of a dtype; `undefined` means the default, if there is one. */
 export function checkDType(
@@ -484,12 +519,12 @@ export function checkDType(
 // Arrays of codes, and arrays to write to.
 
 /** Codes of a dtype: the right array, its memory there, sub-byte codes in range. */
-export function checkCodes<D extends DType>(
+export function checkCodes<D extends DType | QDType>(
   where: string,
   argument: string,
   value: unknown,
   dtype: D,
-): Codes<D> {
+): CodesOf<D> {
   const { arrayName: wanted, bits, qmin, qmax } = DTYPES[dtype];
   const name = arrayName(value);
   if (name !== wanted) {
@@ -501,12 +536,13 @@ export function checkCodes<D extends DType>(
       value,
     );
   }
-  const codes = checkNumberArray(where, argument, name, value, "ZP_INVALID_CODES") as Codes<D>;
+  const codes = checkNumberArray(where, argument, name, value, "ZP_INVALID_CODES") as CodesOf<D>;
   const misfit = bits < 8 ? findMisfit(codes as Int8Array | Uint8Array, dtype) : -1;
   if (misfit !== -1) {
     throw rangeError(
       "ZP_INVALID_CODES",
-      `${where}: ${argument}[${misfit}] must be from ${qmin} to ${qmax} for dtype ${dtype}, ` +
+      where,
+      `${argument}[${misfit}] must be from ${qmin} to ${qmax} for dtype ${dtype}, ` +
         `got ${codes[misfit]}`,
     );
   }
@@ -533,15 +569,13 @@ export function checkOut(
   if (arrayLength(out) !== size) {
     throw rangeError(
       "ZP_INVALID_OUT",
-      `${where}: ${argument} must have length ${size}, got ${arrayLength(out)}`,
+      where,
+      `${argument} must have length ${size}, got ${arrayLength(out)}`,
     );
   }
   for (const input of inputs) {
     if (input !== undefined && overlap(out, input)) {
-      throw rangeError(
-        "ZP_INVALID_OUT",
-        `${where}: ${argument} must not share memory with an input`,
-      );
+      throw rangeError("ZP_INVALID_OUT", where, `${argument} must not share memory with an input`);
     }
   }
   return value as NumberArray;

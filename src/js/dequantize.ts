@@ -14,7 +14,7 @@ import {
 import { checkQTensor, looksTorchQuantized, type TorchQuantizedTensorInput } from "./qtensor.js";
 import { quantizeOptions } from "./quantize.js";
 import { checkTensorOut, type Tensor } from "./tensor.js";
-import { runTorch } from "./torch.js";
+import { runTorch } from "./torch-elementwise.js";
 
 /** Where a float32 result is written: an array of its length, or a tensor of its shape. */
 export interface OutOption {
@@ -45,7 +45,7 @@ export interface OutOption {
  * @throws {RangeError} `ZP_INVALID_CODES` if a code of less than 8 bits is out of range,
  *   `ZP_SHAPE_MISMATCH`, `ZP_INVALID_SCALE`, `ZP_INVALID_ZERO_POINT`, `ZP_INVALID_OUT`,
  *   `ZP_INVALID_SCHEME` if it is symmetric with an unsigned dtype, `ZP_OUT_OF_MEMORY`
- * @example dequantize(quantize(tensor([0, 2.5]), { scale: 0.5, zeroPoint: 3 })).data // [0, 2.5]
+ * @example dequantize(quantize(tensor([0, 2.5]), { scale: 0.5, zeroPoint: 3 })).data // Float32Array [0, 2.5]
  */
 export function dequantize(
   q: QuantizedTensorInput | TorchQuantizedTensorInput,

@@ -35,12 +35,30 @@ export type DType = Extract<keyof CodesByDType, string>;
  */
 export type Codes<D extends DType = DType> = CodesByDType[D];
 
-/** What a dtype can hold, and in which array. */
-export interface DTypeInfo {
-  /** The smallest code. */
+/** The array that holds the codes of each of PyTorch's quantized dtypes. */
+export interface CodesByQDType {
+  /** −128 to 127. */
+  qint8: Int8Array;
+  /** 0 to 255. */
+  quint8: Uint8Array;
+  /** −2³¹ to 2³¹ − 1. */
+  qint32: Int32Array;
+}
+
+/** A quantized dtype of PyTorch. */
+export type QDType = Extract<keyof CodesByQDType, string>;
+
+/** The array that holds codes of a dtype, PyTorch's too. */
+export type CodesOf<D extends DType | QDType> = (CodesByDType & CodesByQDType)[D];
+
+/** The smallest and the largest code. */
+export interface Limits {
   readonly qmin: number;
-  /** The largest code. */
   readonly qmax: number;
+}
+
+/** What a dtype can hold, and in which array. */
+export interface DTypeInfo extends Limits {
   /** Bits of a packed code. */
   readonly bits: number;
   /** The name of the array type that holds the codes. */
@@ -61,8 +79,11 @@ function integer(signed: boolean, bits: number): DTypeInfo {
   };
 }
 
-/** Source: torch.iinfo for 8 bits and more; two's complement for 2 and 4. */
-export const DTYPES: { readonly [D in DType]: DTypeInfo } = {
+/** PyTorch's quantized dtypes by name. */
+export const QDTYPE_NAMES: readonly QDType[] = ["qint8", "quint8", "qint32"];
+
+/** Source: torch.iinfo for 8 bits and more, PyTorch's quantized dtypes too; two's complement for 2 and 4. */
+export const DTYPES: { readonly [D in DType | QDType]: DTypeInfo } = {
   int2: /* @__PURE__ */ integer(true, 2),
   int4: /* @__PURE__ */ integer(true, 4),
   int8: /* @__PURE__ */ integer(true, 8),
@@ -72,4 +93,7 @@ export const DTYPES: { readonly [D in DType]: DTypeInfo } = {
   int16: /* @__PURE__ */ integer(true, 16),
   uint16: /* @__PURE__ */ integer(false, 16),
   int32: /* @__PURE__ */ integer(true, 32),
+  qint8: /* @__PURE__ */ integer(true, 8),
+  quint8: /* @__PURE__ */ integer(false, 8),
+  qint32: /* @__PURE__ */ integer(true, 32),
 };

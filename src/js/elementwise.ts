@@ -337,7 +337,8 @@ function nonFiniteError(where: string, argument: string, x: NumberArray): Zeropo
   const too = Number.isFinite(value) ? ", as float32 too," : "";
   return rangeError(
     "ZP_NON_FINITE",
-    `${where}: ${argument} must be finite${too} to choose a scale, but value ${index} is ` +
+    where,
+    `${argument} must be finite${too} to choose a scale, but value ${index} is ` +
       `${value}; options.nonFinite: "ignore" skips such values`,
   );
 }
@@ -356,7 +357,8 @@ export function emptyError(
   const lack = outer * inner === 0 ? "has no values" : "has no finite values";
   return rangeError(
     "ZP_EMPTY",
-    `${where}: ${slice} ${lack} to choose a scale from, got shape ${showShape(shape)}; ` +
+    where,
+    `${slice} ${lack} to choose a scale from, got shape ${showShape(shape)}; ` +
       `options.scale gives one`,
   );
 }

@@ -59,7 +59,8 @@ export function checkMeasured(where: string, a: unknown, b: unknown, metric: unk
   if (!sameShape(aShape, bShape)) {
     throw rangeError(
       "ZP_SHAPE_MISMATCH",
-      `${where}: b must have the shape of a, ${showShape(aShape)}, got ${showShape(bShape)}`,
+      where,
+      `b must have the shape of a, ${showShape(aShape)}, got ${showShape(bShape)}`,
     );
   }
   const kind = checkChoice(where, "metric", metric, METRICS, "mse");

@@ -85,32 +85,37 @@ export type ErrorCode =
 /** An error of this library: its class says what kind of mistake it is, its `code` which one. */
 export type ZeropointError = Error & { readonly code: ErrorCode };
 
-/** A wrong kind of value. */
-export function typeError(code: ErrorCode, message: string): ZeropointError {
-  return Object.assign(new TypeError(message), { code });
+/** A wrong kind of value. @param where  the function that was called */
+export function typeError(code: ErrorCode, where: string, problem: string): ZeropointError {
+  return Object.assign(new TypeError(`${where}: ${problem}`), { code });
 }
 
 /** A wrong value of the right kind. */
-export function rangeError(code: ErrorCode, message: string): ZeropointError {
-  return Object.assign(new RangeError(message), { code });
+export function rangeError(code: ErrorCode, where: string, problem: string): ZeropointError {
+  return Object.assign(new RangeError(`${where}: ${problem}`), { code });
 }
 
 /** Nothing wrong with the arguments, but with the state of things. */
-export function stateError(code: ErrorCode, message: string, cause?: unknown): ZeropointError {
-  const error = cause === undefined ? new Error(message) : new Error(message, { cause });
-  return Object.assign(error, { code });
+export function stateError(
+  code: ErrorCode,
+  where: string,
+  problem: string,
+  cause?: unknown,
+): ZeropointError {
+  const options = cause === undefined ? undefined : { cause };
+  return Object.assign(new Error(`${where}: ${problem}`, options), { code });
 }
 
 /** An instance is used after its end. */
 export function disposed(where: string): ZeropointError {
-  return typeError("ZP_DISPOSED", `${where}: this instance was disposed`);
+  return typeError("ZP_DISPOSED", where, "this instance was disposed");
 }
 
 /** What the core refuses although the checks before it passed: a mistake of this library. */
 export function refused(where: string, status: string): ZeropointError {
   // kNonFinite is ZP_NON_FINITE.
   const named = `ZP${status.slice(1).replaceAll(/[A-Z]/g, "_$&").toUpperCase()}` as ErrorCode;
-  return rangeError(OTHER_NAMES[status] ?? named, `${where}: the core says ${status}`);
+  return rangeError(OTHER_NAMES[status] ?? named, where, `the core says ${status}`);
 }
 
 /** What the core says of a call. @throws {RangeError} unless that is kOk */

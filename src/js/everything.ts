@@ -27,7 +27,7 @@ export type { TensorInput } from "./check.js";
 export type { Build } from "./core.js";
 export type { Zeropoint } from "./create.js";
 export { dequantize, fakeQuantize, type OutOption } from "./dequantize.js";
-export type { Codes, CodesByDType, DType } from "./dtype.js";
+export type { Codes, CodesByDType, CodesByQDType, DType, QDType } from "./dtype.js";
 export { type Metric, quantizationError } from "./error.js";
 export type { ErrorCode, ZeropointError } from "./errors.js";
 export type { ObserverFactory } from "./factory.js";
@@ -35,6 +35,15 @@ export type { Granularity } from "./granularity.js";
 export { HistogramObserver, type HistogramObserverOptions } from "./histogram.js";
 export type { InitOptions, InitResult } from "./init.js";
 export { type Accumulate, type LinearOptions, linear } from "./linear.js";
+export {
+  MinMaxObserver,
+  MovingAverageMinMaxObserver,
+  type MovingAverageObserverOptions,
+  MovingAveragePerChannelMinMaxObserver,
+  type MovingAveragePerChannelObserverOptions,
+  PerChannelMinMaxObserver,
+  type PerChannelObserverOptions,
+} from "./min-max.js";
 export {
   type ConvertOptions,
   convert,
@@ -66,21 +75,8 @@ export {
 export type { LayerMethod } from "./model/quantized.js";
 export type { LayerReport, ModelReport } from "./model/report.js";
 export { type LayerLike, type NamedLayer, Sequential } from "./model/sequential.js";
-export {
-  MinMaxObserver,
-  MovingAverageMinMaxObserver,
-  type MovingAverageObserverOptions,
-  MovingAveragePerChannelMinMaxObserver,
-  type MovingAveragePerChannelObserverOptions,
-  type ObservedQParams,
-  type Observer,
-  type ObserverDType,
-  type ObserverJSON,
-  PerChannelMinMaxObserver,
-  type PerChannelObserverOptions,
-  type QScheme,
-  type UniformObserverOptions,
-} from "./observer.js";
+export type { ObservedQParams, Observer, ObserverJSON } from "./observer.js";
+export type { ObserverDType, QScheme } from "./observer-options.js";
 export { pack, type QuantizedTensorMeta, unpack } from "./pack.js";
 export {
   FixedQParamsObserver,
@@ -120,9 +116,7 @@ export {
 export type {
   ChannelScales,
   ChannelZeroPoints,
-  CodesByQDType,
   IntegerTensor,
-  QDType,
   TensorQScheme,
   TorchQuantizedTensor,
   TorchQuantizedTensorInput,
@@ -150,3 +144,4 @@ export {
   type TorchZeroPoint,
   type TorchZeroPoints,
 } from "./torch.js";
+export type { UniformObserverOptions } from "./uniform.js";

@@ -142,8 +142,13 @@ function checkFunctions(where: string, options: unknown): Record<string, () => u
 function argsText(args: object): string {
   return Object.entries(args)
     .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => `, ${snakeCase(name)}=${valueText(name, value)}`)
+    .map(([name, value]) => `, ${snakeCase(name)}=${optionText(name, value)}`)
     .join("");
+}
+
+function optionText(name: string, value: unknown): string {
+  if (typeof value !== "string") return valueText(value);
+  return ["dtype", "qscheme", "computeDtype"].includes(name) ? `torch.${value}` : `'${value}'`;
 }
 
 function snakeCase(name: string): string {
@@ -157,12 +162,10 @@ function callableText(callable: Readonly<Record<string, () => unknown>>): string
   return `{${items.join(", ")}}`;
 }
 
-function valueText(name: string, value: unknown): string {
+/** PyTorch's text for what an option or a QConfig may hold. */
+export function valueText(value: unknown): string {
   if (typeof value === "boolean") return value ? "True" : "False";
   if (typeof value === "number") return numberRepr(value);
-  if (typeof value === "string") {
-    return ["dtype", "qscheme", "computeDtype"].includes(name) ? `torch.${value}` : `'${value}'`;
-  }
   if (value === null) return "None";
   if (typeof value === "function") {
     return isFactory(value) ? String(value) : classText(value as { name: string });

@@ -38,7 +38,8 @@ export function checkSlices(
   if (axis !== undefined && groupSize !== undefined) {
     throw typeError(
       "ZP_CONFLICTING_OPTIONS",
-      `${where}: ${prefix}.axis and ${prefix}.groupSize exclude each other, got both`,
+      where,
+      `${prefix}.axis and ${prefix}.groupSize exclude each other, got both`,
     );
   }
   if (axis !== undefined) return channelSlices(where, `${prefix}.axis`, shape, axis);
@@ -96,7 +97,8 @@ export function axisOf(
   if (axis >= 0 && axis < shape.length) return axis;
   throw rangeError(
     "ZP_INVALID_AXIS",
-    `${where}: x must have axis ${given}, options.${option}, got shape ${showShape(shape)}`,
+    where,
+    `x must have axis ${given}, options.${option}, got shape ${showShape(shape)}`,
   );
 }
 
@@ -114,7 +116,8 @@ function channelSlices(
   if (outer * inner === 0 && slices > MOST_EMPTY) {
     throw rangeError(
       "ZP_SIZE_OVERFLOW",
-      `${where}: shape ${showShape(shape)} has ${slices} channels and no values`,
+      where,
+      `shape ${showShape(shape)} has ${slices} channels and no values`,
     );
   }
   return { granularity: "perChannel", axis, groupSize: undefined, outer, slices, inner };
@@ -197,7 +200,8 @@ export function spread<T extends Float32Array | Int32Array>(
   if (data.length !== 1 && !isList && !broadcasts(shape, target)) {
     throw rangeError(
       "ZP_SHAPE_MISMATCH",
-      `${where}: ${argument} must be one number, ${slices} numbers or a tensor of shape ` +
+      where,
+      `${argument} must be one number, ${slices} numbers or a tensor of shape ` +
         `${showShape(target)}, got shape ${showShape(shape)}`,
     );
   }

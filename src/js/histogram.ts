@@ -4,17 +4,11 @@ import { arrayName, newArray } from "./arrays.js";
 import { type CheckedTensor, checkInteger } from "./check.js";
 import { checkStatus, rangeError, typeError } from "./errors.js";
 import { oneSlice } from "./granularity.js";
-import {
-  fromJSONNumbers,
-  type Look,
-  type ObservedQParams,
-  PER_TENSOR,
-  toJSONNumbers,
-  UniformObserver,
-  type UniformObserverOptions,
-} from "./observer.js";
+import { fromJSONNumbers, type ObservedQParams, toJSONNumbers } from "./observer.js";
+import { infoOf, PER_TENSOR } from "./observer-options.js";
 import { Tensor } from "./tensor.js";
 import type { ValueRange } from "./tiles.js";
+import { type Look, UniformObserver, type UniformObserverOptions } from "./uniform.js";
 
 /** What `HistogramObserver` takes. */
 export interface HistogramObserverOptions extends UniformObserverOptions {
@@ -81,7 +75,8 @@ export class HistogramObserver extends UniformObserver {
     if (!name.startsWith("Float")) {
       throw typeError(
         "ZP_INVALID_TENSOR",
-        `${where}: x must hold floats, as PyTorch counts no integers, got data of type ${name}; ` +
+        where,
+        `x must hold floats, as PyTorch counts no integers, got data of type ${name}; ` +
           `tensor(…) makes floats of them`,
       );
     }
@@ -105,7 +100,8 @@ export class HistogramObserver extends UniformObserver {
       if (min === max && min - 1 === max + 1) {
         throw rangeError(
           "ZP_INVALID_TENSOR",
-          `${where}: x must hold values that differ, got ${min} alone, which is beyond 2^53: bins around ` +
+          where,
+          `x must hold values that differ, got ${min} alone, which is beyond 2^53: bins around ` +
             `it would have no width`,
         );
       }
@@ -126,7 +122,8 @@ export class HistogramObserver extends UniformObserver {
       if (this.compat && this.isUnobserved) this.ranges = range;
       throw rangeError(
         "ZP_NON_FINITE",
-        `${where}: ${holdsNaN ? "x" : "a batch before x"} must not hold NaN, which has no place in a ` +
+        where,
+        `${holdsNaN ? "x" : "a batch before x"} must not hold NaN, which has no place in a ` +
           `histogram`,
       );
     }
@@ -194,31 +191,19 @@ export class HistogramObserver extends UniformObserver {
     const { bins } = this;
     const [min, max] = this.ranges;
     if (this.isUnobserved) return { min, max };
+    // All that the dtype has, whatever the quant range is: 2 ** torch.iinfo(dtype).bits.
+    const levels = 2 ** (8 * infoOf(this.dtype).elementBytes);
     const [histogramAt, scratchAt, outAt] = memory.layOut(where, 4 * bins, scratchBytes(bins), 8);
     const found = new Float32Array(2);
     try {
       memory.write("Float32Array", histogramAt, this.#histogram);
-      const status = module.searchHistogram(
-        histogramAt,
-        bins,
-        min,
-        max,
-        this.#levels(),
-        scratchAt,
-        outAt,
-      );
+      const status = module.searchHistogram(histogramAt, bins, min, max, levels, scratchAt, outAt);
       checkStatus(where, status);
       memory.read(outAt, found);
     } finally {
       memory.end();
     }
     return { min: found[0], max: found[1] };
-  }
-
-  /** How many codes the dtype has, whatever the quant range is: 2 ** torch.iinfo(dtype).bits. */
-  #levels(): number {
-    if (this.dtype.endsWith("int32")) return 2 ** 32;
-    return this.dtype.endsWith("int16") ? 2 ** 16 : 2 ** 8;
   }
 
   /**
@@ -248,7 +233,8 @@ export class HistogramObserver extends UniformObserver {
     if (wrong !== undefined) {
       throw rangeError(
         "ZP_INVALID_STATE",
-        `${where}: json.state.histogram must be counts, 0 or more, got ${wrong}`,
+        where,
+        `json.state.histogram must be counts, 0 or more, got ${wrong}`,
       );
     }
     super.restoreState(where, state);

@@ -108,7 +108,8 @@ export function checkSame(
   if (wanted === running.build && isSame) return;
   throw stateError(
     "ZP_ALREADY_INITIALIZED",
-    `init: the library runs already, build "${running.build}" with threads ${running.threads}, and ` +
+    "init",
+    `the library runs already, build "${running.build}" with threads ${running.threads}, and ` +
       `cannot become build "${wanted}" with threads ${wantedThreads}; create(…) makes another ` +
       `instance`,
   );
@@ -130,7 +131,7 @@ async function loadDefault(chunks: Chunks, request: Request): Promise<Core> {
 export function activeCore(where: string): Core {
   const core = runningCore ?? defaultCore;
   if (core === undefined) {
-    throw stateError("ZP_NOT_INITIALIZED", `${where}: call "await init()" first`);
+    throw stateError("ZP_NOT_INITIALIZED", where, 'call "await init()" first');
   }
   return core;
 }

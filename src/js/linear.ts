@@ -59,11 +59,11 @@ export function checkMatrix(
   shape: readonly number[],
   axes = "outFeatures, inFeatures",
 ): [number, number] {
-  const [rows, columns] = shape;
-  if (shape.length === 2 && rows !== undefined && columns !== undefined) return [rows, columns];
+  if (shape.length === 2) return [shape[0], shape[1]];
   throw rangeError(
     "ZP_SHAPE_MISMATCH",
-    `${where}: weight must have shape [${axes}], got ${showShape(shape)}`,
+    where,
+    `weight must have shape [${axes}], got ${showShape(shape)}`,
   );
 }
 
@@ -83,7 +83,8 @@ export function fromTorch(where: string, weight: unknown): unknown {
   if (dtype !== "qint8") {
     throw rangeError(
       "ZP_UNSUPPORTED_DTYPE",
-      `${where}: weight.dtype must be "qint8" for the weight of a linear layer, got "${dtype}"`,
+      where,
+      `weight.dtype must be "qint8" for the weight of a linear layer, got "${dtype}"`,
     );
   }
   if (!("axis" in qparams)) return { data: codes, shape, dtype: "int8", ...qparams };
@@ -91,7 +92,8 @@ export function fromTorch(where: string, weight: unknown): unknown {
   if (zeroPoints instanceof Float32Array) {
     throw rangeError(
       "ZP_INVALID_ZERO_POINT",
-      `${where}: weight.zeroPoint must be integers, as an Int32Array, got floats: scheme ` +
+      where,
+      "weight.zeroPoint must be integers, as an Int32Array, got floats: scheme " +
         `per_channel_affine_float_qparams`,
     );
   }
@@ -102,8 +104,8 @@ export function checkWeightDType(where: string, argument: string, dtype: DType):
   if (DTYPES[dtype].bits <= 8) return;
   throw rangeError(
     "ZP_UNSUPPORTED_DTYPE",
-    `${where}: ${argument} must be a dtype of 2 to 8 bits for the weight of a linear layer, ` +
-      `got "${dtype}"`,
+    where,
+    `${argument} must be a dtype of 2 to 8 bits for the weight of a linear layer, got "${dtype}"`,
   );
 }
 
@@ -139,7 +141,8 @@ function weightGranularity(
   if (rows === 1 && columns === inFeatures) return "perInput";
   throw rangeError(
     "ZP_SHAPE_MISMATCH",
-    `${where}: weight.scale must be one number, one per row, one per column or one per group, ` +
+    where,
+    "weight.scale must be one number, one per row, one per column or one per group, " +
       `got shape ${showShape(scale.shape)} for a weight of shape ` +
       showShape([outFeatures, inFeatures]),
   );
@@ -156,7 +159,8 @@ export function checkBias(
   if (shape.length !== 1 || size !== outFeatures) {
     throw rangeError(
       "ZP_SHAPE_MISMATCH",
-      `${where}: ${argument} must have shape [${outFeatures}], one value per row of weight, ` +
+      where,
+      `${argument} must have shape [${outFeatures}], one value per row of weight, ` +
         `got ${showShape(shape)}`,
     );
   }
@@ -182,7 +186,8 @@ export function checkInput(
   if (shape.length === 0 || shape[shape.length - 1] !== inFeatures) {
     throw rangeError(
       "ZP_SHAPE_MISMATCH",
-      `${where}: input must have ${inFeatures} values on its last axis, as weight of shape ` +
+      where,
+      `input must have ${inFeatures} values on its last axis, as weight of shape ` +
         `${showShape([outFeatures, inFeatures])} has, got shape ${showShape(shape)}`,
     );
   }
@@ -192,7 +197,8 @@ export function checkInput(
   if (outSize >= 2 ** 32) {
     throw rangeError(
       "ZP_SIZE_OVERFLOW",
-      `${where}: the result must have fewer than 2^32 values, got shape ${showShape(outShape)}`,
+      where,
+      `the result must have fewer than 2^32 values, got shape ${showShape(outShape)}`,
     );
   }
   return { data, shape, size, rows: sizeOf(leading), outShape, outSize };
@@ -309,7 +315,9 @@ export function multiplyPacked(
  * @throws {TypeError} `ZP_INVALID_TENSOR`, `ZP_INVALID_CODES`, `ZP_INVALID_OPTIONS`, `ZP_INVALID_OUT`
  * @throws {RangeError} `ZP_SHAPE_MISMATCH`, `ZP_INVALID_OUT`, `ZP_UNSUPPORTED_DTYPE` for more than 8 bits,
  *   `ZP_SIZE_OVERFLOW`, `ZP_OUT_OF_MEMORY`, and what `dequantize` throws for a quantized weight
- * @example linear(tensor([1, 2]), tensor([[3, 4], [5, 6]]), tensor([0.5, 0])).data // [11.5, 17]
+ * @example
+ * linear(tensor([1, 2]), tensor([[3, 4], [5, 6]]), tensor([0.5, 0])).data
+ * // Float32Array [11.5, 17]
  */
 export function linear(
   input: TensorInput,

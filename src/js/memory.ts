@@ -273,7 +273,8 @@ export class Memory {
 function outOfMemory(where: string, bytes: number): Error {
   return rangeError(
     "ZP_OUT_OF_MEMORY",
-    `${where}: the core needs ${bytes} bytes (${(bytes / 2 ** 20).toFixed(1)} MiB) for this call, ` +
+    where,
+    `the core needs ${bytes} bytes (${(bytes / 2 ** 20).toFixed(1)} MiB) for this call, ` +
       `more than it can have`,
   );
 }

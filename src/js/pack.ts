@@ -48,7 +48,9 @@ export function packedSize(size: number, dtype: DType): number {
  * @param q  what `quantize` returns, or an object with the same fields
  * @returns ceil(n · bits / 8) bytes, n being the number of codes
  * @throws {TypeError|RangeError} what `dequantize` throws for its `q`
- * @example pack(quantize(tensor([1, 2, 3]), { dtype: "int4", scale: 1 })) // Uint8Array [0x21, 0x03]
+ * @example
+ * const q = quantize(tensor([1, 2, 3]), { dtype: "int4", scale: 1 });
+ * pack(q); // Uint8Array [0x21, 0x03]
  */
 export function pack(q: QuantizedTensorInput): Uint8Array {
   const where = "pack";
@@ -70,7 +72,9 @@ export function pack(q: QuantizedTensorInput): Uint8Array {
  * @throws {TypeError} `ZP_INVALID_BYTES` if `bytes` is not a Uint8Array; `ZP_INVALID_TENSOR`
  * @throws {RangeError} `ZP_INVALID_BYTES` if there are more or fewer bytes than the shape needs, and
  *   what `dequantize` throws for its `q`
- * @example unpack(new Uint8Array([0x21, 0x03]), q).data // Int8Array [1, 2, 3], for q of shape [3]
+ * @example
+ * const { data, ...meta } = quantize(tensor([1, 2, 3]), { dtype: "int4", scale: 1 });
+ * unpack(new Uint8Array([0x21, 0x03]), meta).data; // Int8Array [1, 2, 3]
  */
 export function unpack<D extends DType, G extends Granularity>(
   bytes: Uint8Array,
@@ -119,7 +123,8 @@ function checkBytes(where: string, value: unknown, size: number, dtype: DType): 
   if (arrayLength(bytes) !== wanted) {
     throw rangeError(
       "ZP_INVALID_BYTES",
-      `${where}: bytes must have length ${wanted} for ${size} codes of dtype ${dtype}, ` +
+      where,
+      `bytes must have length ${wanted} for ${size} codes of dtype ${dtype}, ` +
         `got ${arrayLength(bytes)}`,
     );
   }

@@ -73,7 +73,8 @@ function pack(
   if (size === 0) {
     throw rangeError(
       "ZP_SIZE_OVERFLOW",
-      `${where}: weight must fit into 4 GiB once it is packed, in panels of eight rows, got shape ` +
+      where,
+      "weight must fit into 4 GiB once it is packed, in panels of eight rows, got shape " +
         showShape([outFeatures, inFeatures]),
     );
   }
@@ -121,13 +122,13 @@ function pack(
 }
 
 /** Has a weight packed. @param bias  float32 values, one for each output */
-export function* packing(
+export function packing(
   core: Core,
   where: string,
   weight: WeightCodes,
   bias?: NumberArray,
 ): Procedure<PackedWeight> {
-  return yield* done({
+  return done({
     amount: weight.outFeatures * weight.inFeatures,
     here: () => new PackedWeight(core, where, weight, bias),
     away: (own) => runJob(core, where, own, ({ packWeight }, job) => packWeight(job, weight, bias)),
@@ -198,7 +199,7 @@ export class PackedWeight {
   /** @throws {TypeError} `ZP_DISPOSED` */
   checkAlive(where: string): void {
     if (this.#owned !== undefined) return;
-    throw typeError("ZP_DISPOSED", `${where}: the layer is disposed and cannot be used any more`);
+    throw typeError("ZP_DISPOSED", where, "the layer is disposed and cannot be used any more");
   }
 
   /** Frees the memory; a second time it does nothing. */

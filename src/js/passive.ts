@@ -4,25 +4,22 @@ import {
   checkBoolean,
   checkTensor,
   checkZeroPoint,
-  INT32,
   type TensorInput,
   wrongKind,
   wrongNumber,
 } from "./check.js";
+import { DTYPES } from "./dtype.js";
 import { typeError } from "./errors.js";
+import { fromJSONNumbers, type ObservedQParams, Observer, toJSONNumbers } from "./observer.js";
 import {
   checkEps,
   checkLimit,
   checkObserverDType,
   checkQScheme,
-  fromJSONNumbers,
   OBSERVER_DTYPES,
-  type ObservedQParams,
-  Observer,
   type ObserverDType,
   type QScheme,
-  toJSONNumbers,
-} from "./observer.js";
+} from "./observer-options.js";
 import { IntegerTensor } from "./qtensor.js";
 import { copyTensor, Tensor } from "./tensor.js";
 
@@ -45,7 +42,8 @@ abstract class PassiveObserver extends Observer {
   calculateQParams(): ObservedQParams {
     throw typeError(
       "ZP_NO_QPARAMS",
-      `${this.where}.calculateQParams: this observer chooses no scale and zero point`,
+      `${this.where}.calculateQParams`,
+      "this observer chooses no scale and zero point",
     );
   }
 
@@ -272,7 +270,7 @@ export class FixedQParamsObserver extends PassiveObserver {
       where,
       "options.zeroPoint",
       given.zeroPoint,
-      INT32,
+      DTYPES.int32,
       "dtype int32",
     );
     this.dtype = checkObserverDType(where, given.dtype, OBSERVER_DTYPES, "quint8");

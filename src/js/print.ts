@@ -33,9 +33,10 @@ const FLOATING_DTYPES: ReadonlySet<string> = new Set(["float32", "float64"]);
  * values other than 0. Lines hold 80 columns. A tensor of more than 1000 values shows the first and
  * last three indices of every axis, and the format follows these values alone.
  *
+ * Source: torch.Tensor.__repr__ (torch/_tensor_str.py), PyTorch 2.6, default print options.
+ *
  * @param tensor  any shape, empty and 0-d too
  * @returns e.g. "tensor([[1, 2],\n        [3, 4]], dtype=torch.int8)"
- * Source: torch.Tensor.__repr__ (torch/_tensor_str.py), PyTorch 2.6, default print options.
  */
 export function formatTensor(tensor: PrintableTensor): string {
   const { shape, dtype } = tensor;

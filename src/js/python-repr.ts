@@ -4,8 +4,7 @@ import { formatExponent, formatNonFinite, sign } from "./print.js";
 
 /**
  * Python's repr of a float: the shortest decimal that reads back as the same number, in scientific
- * notation from 1e16 and below 1e-4.
- * @example floatRepr(0.000015442274161614478) // "1.5442274161614478e-05"
+ * notation from 1e16 and below 1e-4, as in "1.5442274161614478e-05".
  */
 export function floatRepr(value: number): string {
   if (!Number.isFinite(value)) return formatNonFinite(value);

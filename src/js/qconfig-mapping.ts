@@ -4,7 +4,7 @@ import { checkInteger, checkOptions, wrongKind } from "./check.js";
 import { typeError } from "./errors.js";
 import { QConfig } from "./qconfig.js";
 import type { QuantizeOptions } from "./qparams.js";
-import { kindOf, show } from "./show.js";
+import { INSPECT, kindOf, show } from "./show.js";
 
 // ---------------------------------------------------------------------------------------------
 // Weights alone.
@@ -54,7 +54,8 @@ export class WeightOnlyQConfig {
       if (dtype !== undefined || scheme === "affine") {
         throw typeError(
           "ZP_CONFLICTING_OPTIONS",
-          `${where}: options.bits stands for a symmetric dtype; it goes with neither options.dtype ` +
+          where,
+          "options.bits stands for a symmetric dtype; it goes with neither options.dtype " +
             `nor scheme "affine"`,
         );
       }
@@ -71,6 +72,11 @@ export class WeightOnlyQConfig {
     // Not by JSON.stringify, which throws for what only a conversion refuses.
     const fields = given.map(([name, value]) => `"${name}":${show(value)}`);
     return `WeightOnlyQConfig({${fields.join(",")}})`;
+  }
+
+  /** @internal */
+  [INSPECT](): string {
+    return this.toString();
   }
 }
 
@@ -190,8 +196,8 @@ export class QConfigMapping {
     } catch (cause) {
       throw typeError(
         "ZP_INVALID_OPTION",
-        `${where}: pattern must be a RegExp or its text, got ${show(pattern)}: ` +
-          `${(cause as Error).message}`,
+        where,
+        `pattern must be a RegExp or its text, got ${show(pattern)}: ${(cause as Error).message}`,
       );
     }
     this.#patterns.set(`${source}/${flags}`, { test, qconfig: checked });
@@ -233,5 +239,22 @@ export class QConfigMapping {
     }
     const typed = this.#types.get(type);
     return typed === undefined ? this.#global : typed;
+  }
+
+  /**
+   * What is said, from the most general word to the most special.
+   * @example
+   * String(new QConfigMapping().setModuleName("fc1", null))
+   * // "QConfigMapping(global: null, fc1: null)"
+   */
+  toString(): string {
+    const patterns = [...this.#patterns.values()].map(({ test, qconfig }) => [test, qconfig]);
+    const said = [["global", this.#global], ...this.#types, ...patterns, ...this.#names];
+    return `QConfigMapping(${said.map(([what, qconfig]) => `${what}: ${qconfig}`).join(", ")})`;
+  }
+
+  /** @internal */
+  [INSPECT](): string {
+    return this.toString();
   }
 }

@@ -6,21 +6,21 @@ import { checkChoice, checkObject, checkOptions } from "./check.js";
 import { rangeError, typeError } from "./errors.js";
 import {
   type AnyObserverFactory,
-  classText,
   isFactory,
   type ObserverConstructor,
   type ObserverFactory,
   partial,
   shortName,
+  valueText,
 } from "./factory.js";
 import { HistogramObserver } from "./histogram.js";
 import {
   MinMaxObserver,
   MovingAverageMinMaxObserver,
   MovingAveragePerChannelMinMaxObserver,
-  Observer,
   PerChannelMinMaxObserver,
-} from "./observer.js";
+} from "./min-max.js";
+import { Observer, type ObserverClass } from "./observer.js";
 import {
   FixedQParamsObserver,
   NoopObserver,
@@ -28,7 +28,7 @@ import {
   RecordingObserver,
   ReuseInputObserver,
 } from "./passive.js";
-import { show } from "./show.js";
+import { INSPECT, show } from "./show.js";
 
 /** What a `QConfig` makes its observers with: a class, or a factory that `withArgs` made. */
 export type ObserverSource =
@@ -77,11 +77,17 @@ export class QConfig {
 
   /**
    * What Python's repr prints of PyTorch's QConfig.
-   * @example String(defaultDebugQConfig)
-   * // "QConfig(activation=<class 'torch.ao.quantization.observer.RecordingObserver'>, weight=…)"
+   * @example
+   * String(new QConfig({ activation: defaultDebugObserver, weight: null }))
+   * // "QConfig(activation=<class 'torch.ao.quantization.observer.RecordingObserver'>, weight=None)"
    */
   toString(): string {
-    return `QConfig(activation=${sourceText(this.activation)}, weight=${sourceText(this.weight)})`;
+    return `QConfig(activation=${valueText(this.activation)}, weight=${valueText(this.weight)})`;
+  }
+
+  /** @internal */
+  [INSPECT](): string {
+    return this.toString();
   }
 }
 
@@ -92,7 +98,8 @@ function pair(activation: ObserverSource | null, weight: ObserverSource | null):
 
 function checkSource(field: string, value: unknown): ObserverSource | null {
   if (value === null || value === undefined) return null;
-  const isClass = typeof value === "function" && typeof sourceName(value) === "string";
+  const isClass =
+    typeof value === "function" && typeof (value as Partial<ObserverClass>).pythonName === "string";
   if (isClass || isFactory(value)) return value as ObserverSource;
   const hint =
     value instanceof Observer
@@ -100,19 +107,9 @@ function checkSource(field: string, value: unknown): ObserverSource | null {
       : show(value);
   throw typeError(
     "ZP_INVALID_QCONFIG",
-    `QConfig: fields.${field} must be a class of observers or a factory that withArgs made, got ${hint}`,
+    "QConfig",
+    `fields.${field} must be a class of observers or a factory that withArgs made, got ${hint}`,
   );
-}
-
-function sourceName(value: object): unknown {
-  return (value as { pythonName?: unknown }).pythonName;
-}
-
-function sourceText(source: ObserverSource | null): string {
-  if (source === null) return "None";
-  return isFactory(source)
-    ? String(source)
-    : classText(source as { pythonName: string; name: string });
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -124,8 +121,8 @@ class TrainingOnly {
   constructor() {
     throw rangeError(
       "ZP_UNSUPPORTED_QCONFIG",
-      `${shortName(new.target)}: this QConfig entry is for quantization-aware training, which ` +
-        `this library does not run`,
+      shortName(new.target),
+      "this QConfig entry is for quantization-aware training, which this library does not run",
     );
   }
 }
@@ -432,7 +429,9 @@ const BACKENDS: readonly QConfigBackend[] = ["x86", "fbgemm", "qnnpack", "onednn
  *
  * @param backend  `"x86"` (default), `"fbgemm"`, `"qnnpack"` or `"onednn"`
  * @throws {TypeError|RangeError} `ZP_INVALID_OPTION` for any other
- * @example getDefaultQConfig("x86") // HistogramObserver in 7 bits, weights per channel
+ * @example
+ * // A HistogramObserver in 7 bits for activations, a scale per channel for weights.
+ * getDefaultQConfig("x86")
  */
 export function getDefaultQConfig(backend?: QConfigBackend): QConfig {
   const where = "getDefaultQConfig";

@@ -16,7 +16,7 @@ import {
   checkDType,
   checkNested,
   checkOptions,
-  checkShape,
+  checkOwnShape,
   checkSize,
   checkTensor,
   checkZeroPoint,
@@ -91,7 +91,7 @@ export interface QParamsFields<D extends DType, G extends Granularity> {
  * [rows × groups, 1]. Scales that were given as a tensor without an axis keep their shape. Where it is not
  * known before which of these there are, the scale tells:
  *
- * @example const scales = typeof q.scale === "number" ? [q.scale] : q.scale.data;
+ * @example const scalesOf = (q: QParams) => (typeof q.scale === "number" ? [q.scale] : q.scale.data);
  */
 export type QParams<D extends DType = DType, G extends Granularity = Granularity> = QParamsFields<
   D,
@@ -164,8 +164,7 @@ export interface ChooseQParamsOptions<
   Size extends number | undefined = number | undefined,
 > {
   /** Default: `"int8"`. */
-  // D is inferred. Were it alone, editors would offer its default and no other dtype.
-  dtype?: D | DType | undefined;
+  dtype?: D | undefined;
   /** Default: `"symmetric"`, which takes a signed dtype. */
   scheme?: Scheme | undefined;
   /** One scale per index of this axis; negative counts from the end. Not with `groupSize`. */
@@ -371,7 +370,8 @@ function commonShape(
     if (isOne(own) || broadcasts(own, shape)) continue;
     throw rangeError(
       "ZP_SHAPE_MISMATCH",
-      `${where}: ${prefix}.${name} of shape ${showShape(own)} must broadcast against shape ` +
+      where,
+      `${prefix}.${name} of shape ${showShape(own)} must broadcast against shape ` +
         showShape(shape),
     );
   }
@@ -397,8 +397,8 @@ function checkScheme(
   if (scheme === "affine" || DTYPES[dtype].qmin < 0) return scheme;
   throw rangeError(
     "ZP_INVALID_SCHEME",
-    `${where}: ${argument} must be "affine" for dtype ${dtype}, which has no negative codes, ` +
-      `got "symmetric"`,
+    where,
+    `${argument} must be "affine" for dtype ${dtype}, which has no negative codes, got "symmetric"`,
   );
 }
 
@@ -489,22 +489,9 @@ export function checkQuantizedMeta(
       value,
     );
   }
-  const {
-    shape: givenShape,
-    dims,
-    dtype: givenDType,
-    scheme,
-    scale,
-    zeroPoint,
-    axis,
-    groupSize,
-  } = value as Record<string, unknown>;
+  const { dtype: givenDType, scheme, scale, zeroPoint, axis, groupSize } = value;
   const dtype = checkDType(where, `${argument}.dtype`, givenDType);
-  const shape = checkShape(
-    where,
-    `${argument}.shape`,
-    givenShape === undefined ? dims : givenShape,
-  );
+  const shape = checkOwnShape(where, argument, value.shape, value.dims);
   const slices = checkSlices(where, argument, shape, axis, groupSize);
   const qparams = checkQParams(where, argument, scale, zeroPoint, shape, slices, dtype, isCopied);
   const checkedScheme = checkGivenScheme(where, argument, scheme, qparams, dtype);
@@ -586,7 +573,8 @@ export function checkQuantizeOptions(
   if (zeroPoint !== undefined) {
     throw typeError(
       "ZP_CONFLICTING_OPTIONS",
-      `${where}: options.zeroPoint needs options.scale beside it, got zeroPoint alone`,
+      where,
+      "options.zeroPoint needs options.scale beside it, got zeroPoint alone",
     );
   }
   const scheme = checkScheme(where, "options", givenScheme, "symmetric", dtype);
@@ -629,7 +617,8 @@ export function chooseQParams<
   Size extends number | undefined = undefined,
 >(
   x: TensorInput,
-  options?: ChooseQParamsOptions<D, Axis, Size>,
+  // D is inferred. Were it alone, editors would offer its default and no other dtype.
+  options?: ChooseQParamsOptions<D | DType, Axis, Size>,
 ): QParams<FromArguments<D>, GranularityOf<Axis, Size>> {
   const where = "chooseQParams";
   const core = activeCore(where);

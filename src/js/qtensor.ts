@@ -1,63 +1,39 @@
 // A tensor of PyTorch's quantized dtypes: codes, shape and qparams, printed as PyTorch prints it.
 
-import { arrayLength, arrayName, checkNumberArray, type NumberArray, newArray } from "./arrays.js";
+import {
+  arrayLength,
+  arrayName,
+  checkNumberArray,
+  lengthOf,
+  type NumberArray,
+  newArray,
+} from "./arrays.js";
 import {
   aroundAxis,
-  checkChoice,
-  checkShape,
+  checkCodes,
+  checkOwnShape,
+  checkQDType,
   checkSize,
   checkZeroPoint,
   isIntegerWithin,
+  isQDType,
   looksQuantized,
   sizeOf,
   type TensorInput,
   wrongKind,
 } from "./check.js";
+import { type CodesByQDType, DTYPES, type Limits, type QDType } from "./dtype.js";
 import { type ErrorCode, rangeError } from "./errors.js";
 import { checkAxis } from "./granularity.js";
 import { formatShape, formatTensor, formatWithSuffixes } from "./print.js";
 import { floatRepr } from "./python-repr.js";
-import { show, showShape } from "./show.js";
-
-/** The array that holds the codes of each of PyTorch's quantized dtypes. */
-export interface CodesByQDType {
-  /** −128 to 127. */
-  qint8: Int8Array;
-  /** 0 to 255. */
-  quint8: Uint8Array;
-  /** −2³¹ to 2³¹ − 1. */
-  qint32: Int32Array;
-}
-
-/** A quantized dtype of PyTorch. */
-export type QDType = Extract<keyof CodesByQDType, string>;
+import { INSPECT, show, showShape } from "./show.js";
 
 /** How the codes of a `TorchQuantizedTensor` stand for values, by PyTorch's names. */
 export type TensorQScheme =
   | "per_tensor_affine"
   | "per_channel_affine"
   | "per_channel_affine_float_qparams";
-
-/** What a quantized dtype can hold, and in which array. */
-interface QDTypeInfo {
-  readonly qmin: number;
-  readonly qmax: number;
-  readonly arrayName: "Int8Array" | "Uint8Array" | "Int32Array";
-}
-
-/** Source: torch.qint8, torch.quint8 and torch.qint32. */
-export const QDTYPES: { readonly [D in QDType]: QDTypeInfo } = {
-  qint8: { qmin: -128, qmax: 127, arrayName: "Int8Array" },
-  quint8: { qmin: 0, qmax: 255, arrayName: "Uint8Array" },
-  qint32: { qmin: -(2 ** 31), qmax: 2 ** 31 - 1, arrayName: "Int32Array" },
-};
-
-const QDTYPE_NAMES = /* @__PURE__ */ Object.keys(QDTYPES) as QDType[];
-
-/** The name of a quantized dtype. */
-export function checkQDType(where: string, argument: string, value: unknown): QDType {
-  return checkChoice(where, argument, value, QDTYPE_NAMES, undefined, "ZP_INVALID_DTYPE");
-}
 
 /** Integers in row-major order plus a shape, printed as PyTorch prints them. Plain data. */
 export class IntegerTensor<
@@ -79,10 +55,17 @@ export class IntegerTensor<
 
   /**
    * The tensor as PyTorch prints it.
-   * @example String(intRepr(q)) // "tensor([58, 86], dtype=torch.int8)"
+   * @example
+   * const q = quantizePerTensor(tensor([5.8, 8.6]), 0.1, 0, "qint8");
+   * String(intRepr(q)) // "tensor([58, 86], dtype=torch.int8)"
    */
   toString(): string {
     return formatTensor(this);
+  }
+
+  /** @internal */
+  [INSPECT](): string {
+    return this.toString();
   }
 }
 
@@ -158,6 +141,11 @@ export class TorchQuantizedTensor<
   toString(): string {
     return formatQuantized(checkQTensor("TorchQuantizedTensor.toString", "this", this));
   }
+
+  /** @internal */
+  [INSPECT](): string {
+    return this.toString();
+  }
 }
 
 /** A tensor of a quantized dtype as it may be given: `scheme` and `qscheme` may be missing. */
@@ -180,6 +168,12 @@ export interface TorchQuantizedTensorInput<D extends QDType = QDType> {
   readonly axis?: number | undefined;
 }
 
+/** One scale and zero point for a tensor; the scale in double precision. */
+export interface TensorQParams {
+  readonly scale: number;
+  readonly zeroPoint: number;
+}
+
 /** Qparams of every channel of an axis. */
 export interface ChannelQParams {
   readonly axis: number;
@@ -188,23 +182,22 @@ export interface ChannelQParams {
   readonly zeroPoints: Int32Array | Float32Array;
 }
 
+/** How the codes of a quantized dtype stand for values. */
+export type TorchQParams = TensorQParams | ChannelQParams;
+
 /** A tensor of a quantized dtype after its checks. */
 export interface CheckedQTensor {
   readonly codes: Int8Array | Uint8Array | Int32Array;
   readonly shape: number[];
   readonly size: number;
   readonly dtype: QDType;
-  readonly qparams: { readonly scale: number; readonly zeroPoint: number } | ChannelQParams;
+  readonly qparams: TorchQParams;
 }
 
 /** Whether a value is meant as a tensor of a quantized dtype, right or wrong in its details. */
 export function looksTorchQuantized(value: unknown): boolean {
-  if (!looksQuantized(value)) return false;
-  const { dtype } = value as QDTypeField;
-  return typeof dtype === "string" && Object.hasOwn(QDTYPES, dtype);
+  return looksQuantized(value) && isQDType(value.dtype);
 }
-
-type QDTypeField = { readonly dtype: unknown };
 
 /** Checks everything about a tensor of a quantized dtype. */
 export function checkQTensor(where: string, argument: string, value: unknown): CheckedQTensor {
@@ -217,55 +210,26 @@ export function checkQTensor(where: string, argument: string, value: unknown): C
       value,
     );
   }
-  const given = value as Record<string, unknown>;
-  const dtype = checkQDType(where, `${argument}.dtype`, given.dtype);
-  const shape = checkShape(where, `${argument}.shape`, given.shape ?? given.dims);
-  const info = QDTYPES[dtype];
-  const name = arrayName(given.data);
-  if (name !== info.arrayName) {
-    throw wrongKind(
-      "ZP_INVALID_CODES",
-      where,
-      `${argument}.data`,
-      `of type ${info.arrayName} for dtype ${dtype}`,
-      given.data,
-    );
-  }
-  const codes = checkNumberArray(
-    where,
-    `${argument}.data`,
-    name,
-    given.data,
-    "ZP_INVALID_CODES",
-  ) as CheckedQTensor["codes"];
+  const { data, scale, zeroPoint, axis, qscheme } = value;
+  const dtype = checkQDType(where, `${argument}.dtype`, value.dtype);
+  const shape = checkOwnShape(where, argument, value.shape, value.dims);
+  const codes = checkCodes(where, `${argument}.data`, data, dtype);
   checkSize(where, argument, shape, arrayLength(codes));
+  const names = {
+    scales: `${argument}.scale`,
+    zeroPoints: `${argument}.zeroPoint`,
+    axis: `${argument}.axis`,
+  };
+  const limits = DTYPES[dtype];
+  const kind = `dtype ${dtype}`;
   const qparams =
-    given.axis === undefined
+    axis === undefined
       ? {
-          scale: checkOneScale(where, `${argument}.scale`, given.scale),
-          zeroPoint: checkOneZeroPoint(
-            where,
-            `${argument}.zeroPoint`,
-            given.zeroPoint,
-            info,
-            `dtype ${dtype}`,
-          ),
+          scale: checkOneScale(where, names.scales, scale),
+          zeroPoint: checkOneZeroPoint(where, names.zeroPoints, zeroPoint, limits, kind),
         }
-      : checkChannels(
-          where,
-          {
-            scales: `${argument}.scale`,
-            zeroPoints: `${argument}.zeroPoint`,
-            axis: `${argument}.axis`,
-          },
-          listOf(given.scale),
-          listOf(given.zeroPoint),
-          given.axis,
-          shape,
-          info,
-          `dtype ${dtype}`,
-        );
-  checkSameScheme(where, argument, given.qscheme, qschemeOf(qparams));
+      : checkChannels(where, names, listOf(scale), listOf(zeroPoint), axis, shape, limits, kind);
+  checkSameScheme(where, argument, qscheme, qschemeOf(qparams));
   return { codes, shape, size: sizeOf(shape), dtype, qparams };
 }
 
@@ -284,12 +248,13 @@ function checkSameScheme(
   if (given === undefined || given === actual) return;
   throw rangeError(
     "ZP_INVALID_QSCHEME",
-    `${where}: ${argument}.qscheme must be "${actual}" for such qparams, got ${show(given)}`,
+    where,
+    `${argument}.qscheme must be "${actual}" for such qparams, got ${show(given)}`,
   );
 }
 
 /** PyTorch's name for how qparams are laid out. */
-function qschemeOf(qparams: CheckedQTensor["qparams"]): TensorQScheme {
+function qschemeOf(qparams: TorchQParams): TensorQScheme {
   if (!("axis" in qparams)) return "per_tensor_affine";
   return qparams.zeroPoints instanceof Float32Array
     ? "per_channel_affine_float_qparams"
@@ -331,7 +296,7 @@ export function checkOneZeroPoint(
   where: string,
   argument: string,
   value: unknown,
-  limits: { readonly qmin: number; readonly qmax: number },
+  limits: Limits,
   kind: string,
 ): number {
   const one = typeof value === "number" ? undefined : oneValue(value);
@@ -364,14 +329,14 @@ function checkList(
   if (name === undefined && !Array.isArray(data)) {
     throw wrongKind(code, where, argument, "a typed array, a list of numbers or a tensor", value);
   }
-  const length = (data as ArrayLike<unknown>).length;
   if (isTensor) {
-    const axes = checkShape(where, `${argument}.shape`, shape ?? dims);
-    checkSize(where, argument, axes, length);
+    const axes = checkOwnShape(where, argument, shape, dims);
+    checkSize(where, argument, axes, lengthOf(data as ArrayLike<unknown>));
     if (axes.length !== 1) {
       throw rangeError(
         "ZP_SHAPE_MISMATCH",
-        `${where}: ${argument} must have one axis, got shape ${showShape(axes)}`,
+        where,
+        `${argument} must have one axis, got shape ${showShape(axes)}`,
       );
     }
   }
@@ -401,7 +366,7 @@ export function checkChannels(
   zeroPoints: unknown,
   axis: unknown,
   shape: readonly number[],
-  limits: { readonly qmin: number; readonly qmax: number },
+  limits: Limits,
   kind: string,
 ): ChannelQParams {
   // PyTorch counts this axis from 0 only.
@@ -423,11 +388,13 @@ export function checkChannels(
     [names.scales, scaleList],
     [names.zeroPoints, zeroList],
   ] as const) {
-    if (list.length === channels) continue;
+    const length = lengthOf(list);
+    if (length === channels) continue;
     throw rangeError(
       "ZP_SHAPE_MISMATCH",
-      `${where}: ${name} must have length ${channels}, one for each index of axis ${checkedAxis} ` +
-        `of shape ${showShape(shape)}, got ${list.length}`,
+      where,
+      `${name} must have length ${channels}, one for each index of axis ${checkedAxis} ` +
+        `of shape ${showShape(shape)}, got ${length}`,
     );
   }
   const scaleData =
@@ -457,7 +424,7 @@ export function perTensorTensor<D extends QDType>(
   data: CodesByQDType[D],
   shape: readonly number[],
   dtype: D,
-  { scale, zeroPoint }: { readonly scale: number; readonly zeroPoint: number },
+  { scale, zeroPoint }: TensorQParams,
 ): TorchQuantizedTensor<D, "perTensor"> {
   const qscheme = "per_tensor_affine";
   return new TorchQuantizedTensor<D, "perTensor">(data, shape, dtype, qscheme, scale, zeroPoint);
@@ -514,7 +481,7 @@ function formatQuantized({ codes, shape, dtype, qparams }: CheckedQTensor): stri
 function valuesOf(
   codes: CheckedQTensor["codes"],
   shape: readonly number[],
-  qparams: CheckedQTensor["qparams"],
+  qparams: TorchQParams,
 ): (at: number) => number {
   if (!("axis" in qparams)) {
     const scale = Math.fround(qparams.scale);

@@ -114,7 +114,7 @@ export function quantize<
   Zero extends QParamInput | undefined = undefined,
 >(
   x: TensorInput,
-  options?: QuantizeOptions<D, Axis, Size, Scale, Zero> & {
+  options?: QuantizeOptions<D | DType, Axis, Size, Scale, Zero> & {
     /** Where to write the codes: an array of the dtype's type, apart from the other arrays. */
     out?: Codes<D> | undefined;
   },

@@ -82,7 +82,9 @@ export interface QuantizedLinearOptions extends AnyQuantizeOptions {
  * @example
  * using layer = new QuantizedLinear(weight, { axis: 0, bias });
  * const y = layer.forward(x);
- * @example new QuantizedLinear(unpack(bytes, meta), { bias }) // one that was saved
+ * @example
+ * // One that was saved.
+ * new QuantizedLinear(unpack(bytes, meta), { bias })
  */
 export class QuantizedLinear {
   /** How many values a row of input has: K of the weight's shape [N, K]. */
@@ -157,7 +159,9 @@ export class QuantizedLinear {
    * @throws {TypeError} `ZP_DISPOSED`, `ZP_INVALID_TENSOR`, `ZP_INVALID_OUT`
    * @throws {RangeError} `ZP_SHAPE_MISMATCH`, `ZP_INVALID_OUT`, `ZP_SIZE_OVERFLOW`,
    *   `ZP_OUT_OF_MEMORY`; `ZP_NON_FINITE` with dynamic activations
-   * @example layer.forward(tensor([[1, 2, 3]])).shape // [1, layer.outFeatures]
+   * @example
+   * const layer = new QuantizedLinear(tensor([[1, 2, 3], [4, 5, 6]]));
+   * layer.forward(tensor([[1, 0, 1]])).shape; // [1, 2]
    */
   forward(input: TensorInput, out?: Float32Array | Tensor): Tensor {
     const where = "QuantizedLinear.forward";
@@ -215,7 +219,8 @@ export class QuantizedLinear {
     if (this.#dynamic !== undefined && batch.shape.length < 2) {
       throw rangeError(
         "ZP_SHAPE_MISMATCH",
-        `${where}: input must have 2 axes or more, as PyTorch's dynamic layer takes it, ` +
+        where,
+        "input must have 2 axes or more, as PyTorch's dynamic layer takes it, " +
           `got shape ${showShape(batch.shape)}`,
       );
     }
@@ -323,7 +328,8 @@ function checkSource(
   else if (options.reduceRange !== undefined) {
     throw typeError(
       "ZP_CONFLICTING_OPTIONS",
-      `${where}: options.reduceRange is for options.activations: "dynamic", which is not given`,
+      where,
+      'options.reduceRange is for options.activations: "dynamic", which is not given',
     );
   }
   const isQuantized = looksQuantized(weight);
@@ -359,9 +365,9 @@ function* making(core: Core, where: string, source: Source): Procedure<Made> {
 }
 
 /** Makes what `new QuantizedLinear` takes. */
-function* makingOf(core: Core, where: string, weight: unknown, options: unknown): Procedure<Made> {
+function makingOf(core: Core, where: string, weight: unknown, options: unknown): Procedure<Made> {
   const given = checkOptions(where, options, LAYER_OPTIONS);
-  return yield* making(core, where, checkSource(core, where, weight, given));
+  return making(core, where, checkSource(core, where, weight, given));
 }
 
 /** `new QuantizedLinear`, on this thread or another. */
@@ -407,7 +413,8 @@ function checkReady(
   if (extra === undefined) return checkQuantized(where, "weight", fromTorch(where, weight), true);
   throw typeError(
     "ZP_CONFLICTING_OPTIONS",
-    `${where}: options.${extra} says how to quantize, but weight is quantized already`,
+    where,
+    `options.${extra} says how to quantize, but weight is quantized already`,
   );
 }
 
@@ -420,16 +427,14 @@ function toQuantized(
 ): Procedure<QuantizedTensor> {
   const checked = checkQuantizeOptions(where, options, x.shape, true);
   checkWeightDType(where, "options.dtype", checked.dtype);
-  return (function* () {
-    return yield* done({
-      amount: (checked.given === undefined ? 2 : 1) * x.size,
-      here: () => quantizeValues(core, where, "weight", x, checked),
-      away: (own) =>
-        runJob(core, where, own, ({ quantize }, job) =>
-          quantize(job, x, checked, undefined, "weight"),
-        ),
-    });
-  })();
+  return done({
+    amount: (checked.given === undefined ? 2 : 1) * x.size,
+    here: () => quantizeValues(core, where, "weight", x, checked),
+    away: (own) =>
+      runJob(core, where, own, ({ quantize }, job) =>
+        quantize(job, x, checked, undefined, "weight"),
+      ),
+  });
 }
 
 /** Dynamic layers quantize their weight in one way only. */
@@ -449,8 +454,8 @@ function checkDynamicOptions(where: string, options: Record<string, unknown>): v
     const takes = values.length === 1 ? "cannot be given" : `must be ${show(values[1])}`;
     throw typeError(
       "ZP_CONFLICTING_OPTIONS",
-      `${where}: options.${name} ${takes} with options.activations: "dynamic", ` +
-        `got ${show(options[name])}`,
+      where,
+      `options.${name} ${takes} with options.activations: "dynamic", got ${show(options[name])}`,
     );
   }
 }
@@ -465,7 +470,8 @@ function toInt8(
   if (axis !== undefined && axis !== 0 && axis !== -2) {
     throw rangeError(
       "ZP_INVALID_AXIS",
-      `${where}: options.axis must be 0, for one scale for each output, with ` +
+      where,
+      "options.axis must be 0, for one scale for each output, with " +
         `options.activations: "dynamic", got ${show(axis)}`,
     );
   }
@@ -478,7 +484,7 @@ function checkInt8(where: string, { dtype }: CheckedQuantized, weight: WeightCod
   const problem =
     dtype !== "int8"
       ? `dtype "int8" or "qint8", got "${dtype}"`
-      : Array.from(zeroPoints as ArrayLike<number>).some((zero) => zero !== 0)
+      : Array.from(zeroPoints).some((zero) => zero !== 0)
         ? "zero points of 0"
         : granularity !== "perTensor" && granularity !== "perOutput"
           ? "one scale, or one for each output"
@@ -486,6 +492,7 @@ function checkInt8(where: string, { dtype }: CheckedQuantized, weight: WeightCod
   if (problem === undefined) return;
   throw rangeError(
     dtype === "int8" ? "ZP_INVALID_SCHEME" : "ZP_UNSUPPORTED_DTYPE",
-    `${where}: weight must have ${problem} with options.activations: "dynamic"`,
+    where,
+    `weight must have ${problem} with options.activations: "dynamic"`,
   );
 }

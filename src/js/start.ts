@@ -21,7 +21,7 @@ import { type InitOptions, type InitResult, initFrom } from "./init.js";
  *   without 'wasm-unsafe-eval'
  * @throws {RangeError} `ZP_BUILD_UNAVAILABLE` if `wasm` is not this version's, or not the build asked for
  * @throws {TypeError|RangeError} `ZP_INVALID_OPTION`, `ZP_INVALID_OPTIONS`, `ZP_UNKNOWN_OPTION`
- * @example await init(); // { build: "relaxed", threads: 1 }
+ * @example const { build, threads } = await init(); // "relaxed" and 1, say
  * @example await init({ threads: 4 });
  */
 export function init(options?: InitOptions): Promise<InitResult> {

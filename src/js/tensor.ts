@@ -122,7 +122,8 @@ export function checkTensorOut(
   if (!sameShape(outShape, shape)) {
     throw rangeError(
       "ZP_INVALID_OUT",
-      `${where}: ${argument} must have shape ${showShape(shape)}, got ${showShape(outShape)}`,
+      where,
+      `${argument} must have shape ${showShape(shape)}, got ${showShape(outShape)}`,
     );
   }
   const values = checkOut(where, `${argument}.data`, data, "Float32Array", size, inputs);

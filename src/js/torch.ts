@@ -3,52 +3,41 @@
 // They multiply by the reciprocal of the scale and round before adding the zero point, where the
 // functions of the course notebooks (quantize, dequantize, fakeQuantize) divide and add before.
 
-import {
-  ARRAYS,
-  arrayName,
-  checkStillThere,
-  type NumberArray,
-  newArray,
-  subarrayOf,
-} from "./arrays.js";
+import { arrayName, checkStillThere, codesArray, newArray } from "./arrays.js";
 import { runJob } from "./async/background.js";
 import {
-  aroundAxis,
   type CheckedTensor,
   checkBoolean,
   checkChoice,
   checkOptions,
   checkOut,
+  checkQDType,
   checkQuantLimit,
   checkTensor,
-  sizeOf,
   type TensorInput,
 } from "./check.js";
 import type { Overflow } from "./core/baseline.js";
 import type { Core } from "./core.js";
 import type { OutOption } from "./dequantize.js";
-import type { Codes } from "./dtype.js";
-import { checkStatus, rangeError, typeError, type ZeropointError } from "./errors.js";
+import { type CodesByQDType, DTYPES, type Limits, type QDType } from "./dtype.js";
+import { rangeError, typeError } from "./errors.js";
 import { activeCore } from "./init.js";
-import { bytesIn } from "./memory.js";
 import {
-  type ChannelQParams,
-  type CodesByQDType,
   checkChannels,
   checkOneScale,
   checkOneZeroPoint,
-  checkQDType,
   checkQTensor,
   IntegerTensor,
   perChannelTensor,
   perTensorTensor,
-  QDTYPES,
-  type QDType,
+  type TorchQParams,
   type TorchQuantizedTensor,
   type TorchQuantizedTensorInput,
 } from "./qtensor.js";
 import { checkTensorOut, type Tensor } from "./tensor.js";
-import { TILE, tensorRange, tilesOf } from "./tiles.js";
+import { tensorRange } from "./tiles.js";
+import { runTorch } from "./torch-elementwise.js";
+import { chooseActivation, nonFiniteValues } from "./torch-qparams.js";
 import { done, type Procedure } from "./work.js";
 
 /** What PyTorch itself does where it does what nobody would expect. */
@@ -112,7 +101,8 @@ function checkFloatTensor(where: string, value: unknown): CheckedTensor {
   if (name === "Float32Array") return checked;
   throw typeError(
     "ZP_INVALID_TENSOR",
-    `${where}: x must be a float32 tensor, as PyTorch's function takes no other, got data of type ` +
+    where,
+    "x must be a float32 tensor, as PyTorch's function takes no other, got data of type " +
       `${name}; tensor(…) rounds it to float32`,
   );
 }
@@ -124,82 +114,8 @@ export function checkCodesOut<D extends QDType>(
   out: unknown,
 ): CodesByQDType[D] | undefined {
   if (out === undefined) return undefined;
-  const { arrayName: wanted } = QDTYPES[dtype];
+  const { arrayName: wanted } = DTYPES[dtype];
   return checkOut(where, "options.out", out, wanted, size, [data]) as CodesByQDType[D];
-}
-
-/** The smallest and the largest code. */
-export type Limits = Pick<(typeof QDTYPES)[QDType], "qmin" | "qmax">;
-
-/** A function of the core's. */
-export type TorchOperation =
-  | { readonly kind: "quantize"; readonly dtype: QDType; readonly overflow: Overflow }
-  | { readonly kind: "dequantize"; readonly dtype: QDType }
-  | ({ readonly kind: "fakeQuantize"; readonly overflow: Overflow } & Limits);
-
-/** The types of arrays that they take and give. */
-type TorchArrayName = "Float32Array" | (typeof QDTYPES)[QDType]["arrayName"];
-
-/** The types of what a function takes and gives. */
-export function typesOf(operation: TorchOperation): {
-  readonly from: TorchArrayName;
-  readonly to: TorchArrayName;
-} {
-  const float = "Float32Array";
-  if (operation.kind === "fakeQuantize") return { from: float, to: float };
-  const { arrayName: codes } = QDTYPES[operation.dtype];
-  return operation.kind === "quantize" ? { from: float, to: codes } : { from: codes, to: float };
-}
-
-/** Runs a function with one scale and zero point on the core, tile by tile. */
-export function runPerTensor(
-  core: Core,
-  where: string,
-  input: NumberArray,
-  size: number,
-  { scale, zeroPoint }: Activation,
-  operation: TorchOperation,
-  out: Float32Array | CodesByQDType[QDType],
-): void {
-  const { memory, module } = core;
-  const types = typesOf(operation);
-  const tile = Math.min(size, TILE);
-  const [from, to] = memory.layOut(where, bytesIn(types.from, tile), bytesIn(types.to, tile));
-  try {
-    for (let start = 0; start < size; start += tile) {
-      const count = Math.min(tile, size - start);
-      const isWhole = count === size;
-      const part = isWhole ? input : subarrayOf(input, start, start + count);
-      memory.copyIn(where, types.from, from, part, count);
-      let status: string;
-      if (operation.kind === "quantize") {
-        const { dtype, overflow } = operation;
-        status = module.quantizePerTensor(from, count, scale, zeroPoint, dtype, overflow, to);
-      } else if (operation.kind === "dequantize") {
-        status = module.dequantizePerTensor(from, count, scale, zeroPoint, operation.dtype, to);
-      } else {
-        const { qmin, qmax, overflow } = operation;
-        status = module.fakeQuantizePerTensor(
-          from,
-          count,
-          scale,
-          zeroPoint,
-          qmin,
-          qmax,
-          overflow,
-          to,
-        );
-      }
-      checkStatus(where, status);
-      if (!memory.holds(from)) {
-        runPerTensor(core, where, input, size, { scale, zeroPoint }, operation, out);
-        return;
-      }
-      memory.read(to, isWhole ? out : subarrayOf(out, start, start + count), count);
-    }
-  } finally {
-    memory.end();
-  }
 }
 
 /**
@@ -245,7 +161,7 @@ export function quantizePerTensor<D extends QDType>(
 export interface ToQuantize<D extends QDType = QDType> {
   readonly x: CheckedTensor;
   readonly dtype: D;
-  readonly qparams: Activation | ChannelQParams;
+  readonly qparams: TorchQParams;
 }
 
 /** Checks the arguments of `quantizePerTensor`. */
@@ -260,12 +176,12 @@ export function checkPerTensor<D extends QDType>(
   // Options in the place of the scale are told as what they are, not as a missing dtype.
   const step = checkOneScale(where, "scale", scale);
   const name = checkQDType(where, "dtype", dtype) as D;
-  const zero = checkOneZeroPoint(where, "zeroPoint", zeroPoint, QDTYPES[name], `dtype ${name}`);
+  const zero = checkOneZeroPoint(where, "zeroPoint", zeroPoint, DTYPES[name], `dtype ${name}`);
   return { x: checked, dtype: name, qparams: { scale: step, zeroPoint: zero } };
 }
 
 /** Quantizes what is checked. @param out  where the codes go, unchecked; default: a new array */
-export function quantizeChecked<D extends QDType>(
+function quantizeChecked<D extends QDType>(
   core: Core,
   where: string,
   task: ToQuantize<D>,
@@ -273,20 +189,18 @@ export function quantizeChecked<D extends QDType>(
   out?: unknown,
 ): TorchQuantizedTensor<D> {
   const { x, dtype, qparams } = task;
-  const codes =
-    checkCodesOut(where, task, out) ??
-    (newArray<Codes>(where, ARRAYS[QDTYPES[dtype].arrayName], x.size) as CodesByQDType[D]);
+  const codes = checkCodesOut(where, task, out) ?? newArray(where, codesArray(dtype), x.size);
   runTorch(core, where, x, qparams, { kind: "quantize", dtype, overflow }, codes);
   return quantizedFrom(task, codes);
 }
 
 /** Has a tensor quantized. */
-export function* quantizing<D extends QDType>(
+export function quantizing<D extends QDType>(
   core: Core,
   where: string,
   task: ToQuantize<D>,
 ): Procedure<TorchQuantizedTensor<D>> {
-  return yield* done({
+  return done({
     amount: task.x.size,
     here: () => quantizeChecked(core, where, task),
     away: (own) =>
@@ -306,99 +220,6 @@ export function quantizedFrom<D extends QDType>(
   // PyTorch keeps the scales beside floating zero points in float32.
   const kept = zeroPoints instanceof Float32Array ? Float32Array.from(scales) : scales;
   return perChannelTensor(codes, shape, dtype, { ...qparams, scales: kept });
-}
-
-/** Runs a function on the core, tile by tile. */
-export function runTorch(
-  core: Core,
-  where: string,
-  { data: input, shape, size }: CheckedTensor,
-  qparams: Activation | ChannelQParams,
-  operation: TorchOperation,
-  out: Float32Array | CodesByQDType[QDType],
-): void {
-  if (size === 0) return;
-  checkStillThere(where, input, size);
-  if (!("axis" in qparams)) {
-    runPerTensor(core, where, input, size, qparams, operation, out);
-    return;
-  }
-  const { axis, scales, zeroPoints } = qparams;
-  const view = aroundAxis(shape, axis);
-  if (size <= TILE) {
-    runChannelTile(core, where, input, view, scales, zeroPoints, operation, out);
-    return;
-  }
-  for (const tile of tilesOf(view, [shape[axis], 1])) {
-    const end = tile.start + tile.size;
-    const last = tile.qStart + tile.qCount;
-    runChannelTile(
-      core,
-      where,
-      subarrayOf(input, tile.start, end),
-      tile.shape,
-      scales.subarray(tile.qStart, last),
-      zeroPoints.subarray(tile.qStart, last),
-      operation,
-      subarrayOf(out, tile.start, end),
-    );
-  }
-}
-
-/** The same for values that the heap takes at once, of shape [outer, channels, inner]. */
-export function runChannelTile(
-  { memory, module }: Core,
-  where: string,
-  input: NumberArray,
-  shape: readonly number[],
-  scales: ChannelQParams["scales"],
-  zeroPoints: ChannelQParams["zeroPoints"],
-  operation: TorchOperation,
-  out: NumberArray,
-): void {
-  const size = sizeOf(shape);
-  const floating = zeroPoints instanceof Float32Array;
-  const { from, to } = typesOf(operation);
-  // Floating zero points go with float32 scales; so do those of fake quantization.
-  const isFake = operation.kind === "fakeQuantize";
-  const scaleType = floating || isFake ? "Float32Array" : "Float64Array";
-  const zeroType = floating ? "Float32Array" : "Int32Array";
-  const channels = scales.length;
-  const [inputAt, shapeAt, scaleAt, zeroAt, outAt] = memory.layOut(
-    where,
-    bytesIn(from, size),
-    4 * shape.length,
-    bytesIn(scaleType, channels),
-    4 * channels,
-    bytesIn(to, size),
-  );
-  try {
-    memory.copyIn(where, from, inputAt, input, size);
-    memory.write("Uint32Array", shapeAt, shape);
-    memory.write(scaleType, scaleAt, scales);
-    memory.write(zeroType, zeroAt, zeroPoints);
-    const common = [inputAt, shapeAt, shape.length, scaleAt, zeroAt, channels, 1] as const;
-    let status: string;
-    if (operation.kind === "quantize") {
-      const { dtype, overflow } = operation;
-      status = floating
-        ? module.quantizePerChannelFloatQParams(...common, dtype, overflow, outAt)
-        : module.quantizePerChannel(...common, dtype, overflow, outAt);
-    } else if (operation.kind === "dequantize") {
-      status = floating
-        ? module.dequantizePerChannelFloatQParams(...common, operation.dtype, outAt)
-        : module.dequantizePerChannel(...common, operation.dtype, outAt);
-    } else {
-      const { qmin, qmax, overflow } = operation;
-      status = floating
-        ? module.fakeQuantizePerChannelFloatQParams(...common, qmin, qmax, overflow, outAt)
-        : module.fakeQuantizePerChannel(...common, qmin, qmax, overflow, outAt);
-    }
-    checkStatus(where, status);
-    memory.read(outAt, out, size);
-  } finally {
-    memory.end();
-  }
 }
 
 /**
@@ -464,130 +285,18 @@ export function checkPerChannel<D extends QDType>(
     zeroPoints,
     axis,
     checked.shape,
-    QDTYPES[name],
+    DTYPES[name],
     `dtype ${name}`,
   );
   if (qparams.zeroPoints instanceof Float32Array && dtype === "qint32") {
     throw rangeError(
       "ZP_UNSUPPORTED_DTYPE",
-      `${where}: dtype must be "qint8" or "quint8" with floating zero points, got "qint32"; an ` +
+      where,
+      'dtype must be "qint8" or "quint8" with floating zero points, got "qint32"; an ' +
         `Int32Array or a list of zero points selects the integer scheme`,
     );
   }
   return { x: checked, dtype: name, qparams };
-}
-
-/** Scale and zero point of activations: chosen from a range that contains 0, in double precision. */
-export interface Activation {
-  readonly scale: number;
-  readonly zeroPoint: number;
-}
-
-/** Memory of the core that choosing takes. */
-export const CHOSEN_BYTES = 16;
-
-/**
- * Chooses scale and zero point as PyTorch's quant_utils::ChooseQuantizationParams does.
- * @param min, max     float32
- * @param reduceRange  whether to use half the codes
- * @param at           CHOSEN_BYTES of the heap
- * @returns undefined unless both are finite
- */
-export function chooseActivationAt(
-  { memory, module }: Core,
-  where: string,
-  min: number,
-  max: number,
-  dtype: QDType,
-  reduceRange: boolean,
-  at: number,
-): Activation | undefined {
-  const { qmin, qmax } = QDTYPES[dtype];
-  const status = module.chooseQuantizationParams(min, max, qmin, qmax, reduceRange, at, at + 8);
-  if (status === "kNonFinite") return undefined;
-  checkStatus(where, status);
-  const scale = memory.readOne("Float64Array", at);
-  return { scale, zeroPoint: memory.readOne("Int32Array", at + 8) };
-}
-
-/** The same in memory of its own. */
-export function chooseActivation(
-  core: Core,
-  where: string,
-  min: number,
-  max: number,
-  dtype: QDType,
-  reduceRange: boolean,
-): Activation | undefined {
-  const { memory } = core;
-  const [chosenAt] = memory.layOut(where, CHOSEN_BYTES);
-  try {
-    return chooseActivationAt(core, where, min, max, dtype, reduceRange, chosenAt);
-  } finally {
-    memory.end();
-  }
-}
-
-/** How observers' ranges become qparams. */
-export interface Calculation {
-  readonly scheme: "symmetric" | "affine" | "affineFloat";
-  readonly quantMin: number;
-  readonly quantMax: number;
-  /** The smallest scale. */
-  readonly eps: number;
-  /** Of a symmetric scheme. */
-  readonly zeroPoint: number;
-}
-
-/**
- * Scales and zero points of ranges, as observers' `calculate_qparams` has them, and the core's status:
- * kNonFinite if a range is none.
- */
-export function calculateQParams(
-  { memory, module }: Core,
-  where: string,
-  ranges: Float32Array,
-  { scheme, quantMin, quantMax, eps, zeroPoint }: Calculation,
-): { status: string; scales: Float32Array; zeroPoints: Float32Array | Int32Array } {
-  const count = ranges.length / 2;
-  const isFloat = scheme === "affineFloat";
-  const scales = newArray(where, Float32Array, count);
-  const zeroType: typeof Float32Array | typeof Int32Array = isFloat ? Float32Array : Int32Array;
-  const zeroPoints = newArray<Float32Array | Int32Array>(where, zeroType, count);
-  const [at, scaleAt, zeroAt] = memory.layOut(where, 8 * count, 4 * count, 4 * count);
-  try {
-    memory.write("Float32Array", at, ranges);
-    const status = isFloat
-      ? module.calculateFloatQParams(at, count, quantMin, quantMax, eps, scaleAt, zeroAt)
-      : module.calculateQParams(
-          at,
-          count,
-          scheme,
-          quantMin,
-          quantMax,
-          eps,
-          zeroPoint,
-          scaleAt,
-          zeroAt,
-        );
-    memory.read(scaleAt, scales);
-    memory.read(zeroAt, zeroPoints);
-    return { status, scales, zeroPoints };
-  } finally {
-    memory.end();
-  }
-}
-
-/** What is said of values that no scale can be chosen for, by their range. */
-export function nonFiniteValues(
-  where: string,
-  argument: string,
-  [min, max]: ArrayLike<number> & Iterable<number>,
-): ZeropointError {
-  return rangeError(
-    "ZP_NON_FINITE",
-    `${where}: ${argument} must be finite to choose a scale, got values from ${min} to ${max}`,
-  );
 }
 
 /**
@@ -655,7 +364,7 @@ export function chooseDynamic<D extends QDType>(
 ): ToQuantize<D> {
   let qparams = chooseActivation(core, where, min, max, dtype, reduceRange);
   if (qparams === undefined && overflow === "torch" && min === -Infinity && max < Infinity) {
-    const { qmax } = QDTYPES[dtype];
+    const { qmax } = DTYPES[dtype];
     qparams = { scale: Infinity, zeroPoint: reduceRange ? Math.trunc(qmax / 2) : qmax };
   }
   if (qparams === undefined) throw nonFiniteValues(where, "x", [min, max]);
@@ -690,10 +399,10 @@ export function intRepr<D extends QDType>(
 ): IntegerTensor<CodesByQDType[D]> {
   const where = "intRepr";
   const { codes, shape, size, dtype } = checkQTensor(where, "q", q);
-  const data = newArray<Codes>(where, ARRAYS[QDTYPES[dtype].arrayName], size);
+  const data = newArray(where, codesArray(dtype as D), size);
   data.set(codes);
   const name = dtype.slice(1) as "int8" | "uint8" | "int32";
-  return new IntegerTensor(data as CodesByQDType[D], shape, name);
+  return new IntegerTensor(data, shape, name);
 }
 
 function checkQuantRange(where: string, quantMin: unknown, quantMax: unknown): Limits {
@@ -702,7 +411,8 @@ function checkQuantRange(where: string, quantMin: unknown, quantMax: unknown): L
   if (low <= high) return { qmin: low, qmax: high };
   throw rangeError(
     "ZP_INVALID_QUANT_RANGE",
-    `${where}: quantMin must be at most quantMax, got ${low} and ${high}`,
+    where,
+    `quantMin must be at most quantMax, got ${low} and ${high}`,
   );
 }
 
@@ -747,7 +457,7 @@ export function fakeQuantizePerTensor(
 export interface ToFakeQuantize {
   readonly x: CheckedTensor;
   readonly limits: Limits;
-  readonly qparams: Activation | ChannelQParams;
+  readonly qparams: TorchQParams;
 }
 
 /** Checks the arguments of `fakeQuantizePerTensor`. */
@@ -833,14 +543,16 @@ export function checkFakePerChannel(
   if (zeroType !== undefined && !["Int32Array", "Float32Array"].includes(zeroType)) {
     throw typeError(
       "ZP_INVALID_ZERO_POINT",
-      `${where}: zeroPoints must be an Int32Array, a Float32Array or a list, got type ${zeroType}`,
+      where,
+      `zeroPoints must be an Int32Array, a Float32Array or a list, got type ${zeroType}`,
     );
   }
   const scaleType = dataType(scales);
   if (scaleType !== undefined && scaleType !== "Float32Array") {
     throw typeError(
       "ZP_INVALID_SCALE",
-      `${where}: scales must be a Float32Array or a list, got type ${scaleType}`,
+      where,
+      `scales must be a Float32Array or a list, got type ${scaleType}`,
     );
   }
   const qparams = checkChannels(

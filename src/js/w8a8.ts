@@ -6,17 +6,21 @@ import type { Core } from "./core.js";
 import { checkStatus } from "./errors.js";
 import { oneSlice } from "./granularity.js";
 import type { PackedWeight } from "./packed-weight.js";
-import { perChannelTensor, perTensorTensor, type TorchQuantizedTensor } from "./qtensor.js";
-import { rangesOf } from "./tiles.js";
 import {
-  type Activation,
+  perChannelTensor,
+  perTensorTensor,
+  type TensorQParams,
+  type TorchQuantizedTensor,
+} from "./qtensor.js";
+import { rangesOf } from "./tiles.js";
+import { quantizing } from "./torch.js";
+import {
   CHOSEN_BYTES,
   calculateQParams,
   chooseActivation,
   chooseActivationAt,
   nonFiniteValues,
-  quantizing,
-} from "./torch.js";
+} from "./torch-qparams.js";
 import { done, type Procedure } from "./work.js";
 
 /** Runs 8-bit activations on an int8 weight whose zero points are 0. */
@@ -38,7 +42,7 @@ export class Int8Layer {
     where: string,
     bias: Float32Array,
     scales: Float32Array,
-    { scale }: Activation,
+    { scale }: TensorQParams,
   ): void {
     const { memory, module } = this.#core;
     const [biasAt, scalesAt] = memory.layOut(where, 4 * bias.length, 4 * scales.length);
@@ -69,7 +73,7 @@ export class Int8Layer {
     where: string,
     { data, size }: Pick<CheckedTensor, "data" | "size">,
     rows: number,
-    activation: Activation | boolean,
+    activation: TensorQParams | boolean,
     out: Float32Array,
   ): void {
     const { outFeatures } = this.weight;
@@ -86,7 +90,7 @@ export class Int8Layer {
     );
     try {
       memory.copyIn(where, "Float32Array", xAt, data, size);
-      let chosen: Activation | undefined;
+      let chosen: TensorQParams | undefined;
       if (typeof activation === "boolean") {
         // PyTorch takes an input without values for one of zeros.
         memory.write("Float32Array", rangeAt, [0, 0]);
@@ -139,8 +143,8 @@ export class Int8Layer {
     where: string,
     codes: Uint8Array,
     rows: number,
-    input: Activation,
-    output: Activation,
+    input: TensorQParams,
+    output: TensorQParams,
     out: Uint8Array,
   ): void {
     this.weight.checkAlive(where);
@@ -184,7 +188,7 @@ export function activationFor(
   where: string,
   [min, max]: Iterable<number>,
   reduceRange: boolean,
-): Activation {
+): TensorQParams {
   const chosen = chooseActivation(core, where, min, max, "quint8", reduceRange);
   if (chosen === undefined) throw nonFiniteValues(where, "input", [min, max]);
   return chosen;

@@ -42,6 +42,19 @@ describe("dequantize", () => {
     sameFloats(dequantize(q).data, [0, 0.5]);
   });
 
+  it("says dims of a shape that is given as dims, and takes neither for the other", () => {
+    const common = { data: Int8Array.of(1), scale: 1, zeroPoint: 0 };
+    for (const dtype of ["int8", "qint8"]) {
+      const negative = "dequantize: q.dims[0] must be an integer >= 0, got -1";
+      const q = { ...common, dtype };
+      const wrong = () => dequantize({ ...q, dims: [-1] });
+      refuses(wrong, RangeError, "ZP_INVALID_SHAPE", negative);
+      const none = "dequantize: q.shape must be an array of lengths, got null";
+      const both = () => dequantize({ ...q, dims: [1], shape: null });
+      refuses(both, TypeError, "ZP_INVALID_SHAPE", none);
+    }
+  });
+
   it("takes one scale in a tensor for a value of shape []", () => {
     const one = { data: Float32Array.of(0.5), shape: [1] };
     const q = { data: Int8Array.of(4), shape: [], dtype: "int8", scale: one, zeroPoint: 0 };

@@ -199,6 +199,12 @@ describe("layers compute", () => {
       "ZP_INVALID_AXIS",
       "Softmax.forward: x must have axis 2, options.axis, got shape [1, 1]",
     ],
+    "no axis to normalize": [
+      () => new LayerNorm([]),
+      RangeError,
+      "ZP_INVALID_SHAPE",
+      "LayerNorm: normalizedShape must have lengths, got []",
+    ],
     "another shape to normalize": [
       () => new LayerNorm(3).forward(tensor([[1, 2]])),
       RangeError,
@@ -614,6 +620,20 @@ describe("QConfigMapping", () => {
     ]);
     const unknown = new QConfigMapping().setModuleName("head.in", null);
     refuses(() => prepare(model, unknown), RangeError, "ZP_INVALID_MODEL", /no layer "head\.in"/);
+  });
+
+  it("prints what is said, in Node's console, too", () => {
+    const mapping = new QConfigMapping();
+    assert.equal(String(mapping), "QConfigMapping(global: null)");
+    mapping
+      .setModuleName("head", null)
+      .setModuleNameRegex("fc.*", new WeightOnlyQConfig({ bits: 3 }))
+      .setObjectType(Linear, new QConfig({ activation: null, weight: null }));
+    assert.equal(
+      mapping[INSPECT](),
+      "QConfigMapping(global: null, Linear: QConfig(activation=None, weight=None), " +
+        '/^(?:fc.*)/: WeightOnlyQConfig({"bits":3}), head: null)',
+    );
   });
 
   it("refuses a name that is none", () => {
@@ -1477,13 +1497,20 @@ describe("QuantizedModel", () => {
     ]) {
       quantized.dispose();
       quantized.dispose();
-      refuses(
-        () => quantized.forward(x),
-        TypeError,
-        "ZP_DISPOSED",
-        /the layer is disposed .* \(in layer "fc1", Linear\)/,
-      );
+      const message = "QuantizedModel.forward: the model is disposed and cannot be used any more";
+      refuses(() => quantized.forward(x), TypeError, "ZP_DISPOSED", message);
     }
+  });
+
+  it("cannot be used after dispose() without a layer that has memory to free, either", async () => {
+    const table = new Sequential(new Embedding(tensor([[1, 2]])), new ReLU());
+    const quantized = quantizeDynamic(table, new QConfigMapping());
+    const one = Int32Array.of(0);
+    assert.deepEqual([...quantized.forward(one).data], [1, 2]);
+    quantized.dispose();
+    refuses(() => quantized.forward(one), TypeError, "ZP_DISPOSED", /^QuantizedModel.forward: /);
+    const pending = quantized.forwardAsync(one);
+    await rejects(pending, TypeError, "ZP_DISPOSED", /^QuantizedModel.forwardAsync: /);
   });
 
   it("frees its memory at the end of a using block", () => {

@@ -28,10 +28,10 @@ import { assertTensor, cases, decodeTensor, sameBits } from "./vectors.mjs";
 
 await init();
 
-/** The classes by name, and how many cases there are of each. */
 /** The method that Node prints an object with. */
 const INSPECT = Symbol.for("nodejs.util.inspect.custom");
 
+/** The classes by name, and how many cases there are of each. */
 const MIN_MAX_FAMILY = {
   MinMaxObserver: [MinMaxObserver, 16],
   MovingAverageMinMaxObserver: [MovingAverageMinMaxObserver, 20],

@@ -168,6 +168,13 @@ describe("predefined", () => {
 });
 
 describe("QConfig", () => {
+  it("prints the same in Node's console, as the one of weights alone does", () => {
+    const inspect = Symbol.for("nodejs.util.inspect.custom");
+    for (const qconfig of [defaultQConfig, new WeightOnlyQConfig({ bits: 4 })]) {
+      assert.equal(qconfig[inspect](), String(qconfig));
+    }
+  });
+
   it("holds classes and factories, and nothing for null", () => {
     const weight = MinMaxObserver.withArgs({ dtype: "qint8" });
     const qconfig = new QConfig({ activation: HistogramObserver, weight });

@@ -334,6 +334,19 @@ describe("quantizePerChannel", () => {
       "quantizePerChannel: scales must have length 2, one for each index of axis 0 of shape " +
         "[2, 2], got 1",
     ],
+    "scales that claim another length": [
+      () => {
+        class Long extends Float32Array {
+          get length() {
+            return 2;
+          }
+        }
+        quantizePerChannel(x, Long.of(1), [0, 0], 0, "qint8");
+      },
+      RangeError,
+      "ZP_SHAPE_MISMATCH",
+      /scales must have length 2, .*, got 1$/,
+    ],
     "a list of words": [
       () => quantizePerChannel(x, ["1", 1], [0, 0], 0, "qint8"),
       TypeError,
@@ -637,6 +650,12 @@ describe("String of a quantized tensor", () => {
     assert.equal(String(channels), perChannel.torch_repr);
   });
 
+  it("is what Node's console prints, of integers likewise", () => {
+    const inspect = Symbol.for("nodejs.util.inspect.custom");
+    const q = quantizePerTensor(tensor([1, -2]), 1, 0, "qint8");
+    for (const printed of [q, intRepr(q)]) assert.equal(printed[inspect](), String(printed));
+  });
+
   // Printed by PyTorch 1.13, whose printer is that of 2.6.
   const x = tensor([
     [0.5827, 0.8619],
@@ -690,6 +709,13 @@ describe("String of a quantized tensor", () => {
 
 describe("dequantize of quantized dtypes", () => {
   const q = quantizePerChannel(tensor([[1, 2]]), [1, 2], [0, 0], 1, "qint8");
+
+  it("takes codes that a getter gives once", () => {
+    const given = [Int8Array.of(1, 2), Float64Array.of(3, 4)];
+    const once = Object.defineProperty({ ...q }, "data", { get: () => given.shift() });
+    sameFloats(dequantize(once).data, [1, 4]);
+  });
+
   const refused = {
     "codes in another array": [
       { ...q, data: new Uint8Array(2) },

@@ -4,6 +4,7 @@
 import {
   type AbortSignalLike,
   type AsyncOptions,
+  type ChooseQParamsOptions,
   type Codes,
   chooseQParams,
   chooseQParamsAsync,
@@ -143,6 +144,10 @@ same<Codes>()(quantize(x, { dtype }).data);
 same<number | ScaleTensor>()(quantize(x, { axis }).scale);
 same<number | undefined>()(quantize(x, { axis }).axis);
 const anything: QuantizedTensor = quantize(x, options);
+function inGroups<D extends DType>(options: QuantizeOptions<D>): QuantizedTensor<D> {
+  return quantize(x, { ...options, groupSize: 2 });
+}
+same<QuantizedTensor<"int4">>()(inGroups({ dtype: "int4" }));
 const wider: QuantizedTensor<DType, Granularity> = quantize(x, { dtype: "uint8", scale: 1 });
 
 // Quantized tensors go on to everything else.
@@ -227,6 +232,10 @@ quantize(x, { group_size: 2 });
 quantize(x, { dtype: "int4", groupsize: 2 });
 // @ts-expect-error a dtype that there is not
 quantize(x, { dtype: "int3" });
+// @ts-expect-error options are for the dtype that they name
+quantize(x, { dtype: "uint8", scale: 1 } satisfies QuantizeOptions<"int4">);
+// @ts-expect-error options are for the dtype that they name
+chooseQParams(x, { dtype: "int8" } satisfies ChooseQParamsOptions<"int4">);
 // @ts-expect-error a scheme that there is not
 quantize(x, { scheme: "asymmetric" });
 // @ts-expect-error codes go to the dtype's array

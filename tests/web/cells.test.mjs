@@ -140,7 +140,7 @@ describe("A cell", () => {
     assert.equal(
       output,
       "{'a'} Point {'x': 1} <Promise, not awaited> <DedicatedWorkerGlobalScope>\n" +
-        "[<function quantize>, <class QuantizedLinear>, QConfigMapping {}]",
+        "[<function quantize>, <class QuantizedLinear>, QConfigMapping(global: null)]",
     );
     const { output: functions } = await runInFirstCell(
       'import { plot_quantization_errors, torch } from "zeropoint/notebook";\n' +

@@ -114,7 +114,7 @@ interface Waiting {
 }
 
 function lost(where: string, why: string): Error {
-  return stateError("ZP_WORKER_LOST", `${where}: the worker ended before its work did: ${why}`);
+  return stateError("ZP_WORKER_LOST", where, `the worker ended before its work did: ${why}`);
 }
 
 /** A worker. */
@@ -230,7 +230,7 @@ export class OtherThread implements Executor {
     try {
       buffer ??= new ArrayBuffer(bytes);
     } catch {
-      throw rangeError("ZP_OUT_OF_MEMORY", `${where}: not enough memory for ${bytes} bytes`);
+      throw rangeError("ZP_OUT_OF_MEMORY", where, `not enough memory for ${bytes} bytes`);
     }
     const copy = new ARRAYS[type](buffer, 0, count);
     setArray(copy, subarrayOf(array, start, start + count), 0);

@@ -11,7 +11,7 @@ import {
 import { aroundAxis, type CheckedTensor, sizeOf } from "../check.js";
 import type { Overflow } from "../core/baseline.js";
 import type { Core } from "../core.js";
-import { type Codes, DTYPES, type DType } from "../dtype.js";
+import { type Codes, type CodesByQDType, DTYPES, type DType, type QDType } from "../dtype.js";
 import {
   chooseError,
   chosenResult,
@@ -25,7 +25,6 @@ import { runOn } from "../init.js";
 import type { Accumulate, Batch, CheckedLinear } from "../linear.js";
 import type { ElementType } from "../memory.js";
 import { freeAxes, type Piecewise } from "../model/layer.js";
-import type { Look, Question } from "../observer.js";
 import { type CheckedPacked, packedSize, unpacked } from "../pack.js";
 import { type NumberList, PackedWeight, type WeightCodes } from "../packed-weight.js";
 import {
@@ -36,19 +35,23 @@ import {
   quantizedResult,
   type ScaleAndZeroPoint,
 } from "../qparams.js";
-import type { CheckedQTensor, CodesByQDType, QDType, TorchQuantizedTensor } from "../qtensor.js";
+import type {
+  CheckedQTensor,
+  TensorQParams,
+  TorchQParams,
+  TorchQuantizedTensor,
+} from "../qtensor.js";
 import { Tensor } from "../tensor.js";
 import { tileQParams, tilesOf } from "../tiles.js";
 import {
-  type Activation,
   chooseDynamic,
   type DynamicSource,
   quantizedFrom,
   type ToFakeQuantize,
   type ToQuantize,
-  type TorchOperation,
-  typesOf,
 } from "../torch.js";
+import { type TorchOperation, typesOf } from "../torch-elementwise.js";
+import type { Look, Question } from "../uniform.js";
 import { activationFor } from "../w8a8.js";
 import type { Procedure } from "../work.js";
 import { type AsyncSettings, type Progress, runHere, throwIfAborted } from "./background.js";
@@ -90,7 +93,7 @@ async function deliver<T extends NumberArray>(
   if (out === undefined) return result;
   const size = arrayLength(result);
   for (let start = 0; start < size; start += COPY) {
-    if (start > 0) await new Promise((resolve) => setTimeout(resolve));
+    if (start > 0) await pause();
     checkStillThere(where, out, size);
     setArray(out, subarrayOf(result, start, Math.min(size, start + COPY)), start);
   }
@@ -332,7 +335,7 @@ export async function fakeQuantizeTorch(
 async function applyTorch(
   job: Job,
   x: CheckedTensor,
-  qparams: CheckedQTensor["qparams"],
+  qparams: TorchQParams,
   operation: TorchOperation,
 ): Promise<ResultArray> {
   const pieces = () => torchPieces(job, x, qparams, operation);
@@ -342,7 +345,7 @@ async function applyTorch(
 function* torchPieces(
   job: Job,
   { data, shape, size }: CheckedTensor,
-  qparams: CheckedQTensor["qparams"],
+  qparams: TorchQParams,
   operation: TorchOperation,
 ): Generator<Piece> {
   const { from } = typesOf(operation);
@@ -616,7 +619,7 @@ export async function forward(
 ): Promise<Tensor> {
   const { outShape, outSize, size } = batch;
   job.total = outSize + (reduceRange === undefined ? 0 : size);
-  let activation: Activation | undefined;
+  let activation: TensorQParams | undefined;
   if (reduceRange !== undefined && outSize > 0) {
     activation = activationFor(job.core, job.where, await rangeOf(job, batch), reduceRange);
   }
@@ -630,8 +633,8 @@ export async function forwardStatic(
   job: Job,
   weight: PackedWeight,
   codes: Uint8Array,
-  activation: Activation,
-  output: Activation,
+  activation: TensorQParams,
+  output: TensorQParams,
   rows: number,
 ): Promise<Uint8Array> {
   const size = rows * weight.outFeatures;

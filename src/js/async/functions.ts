@@ -64,7 +64,7 @@ export async function quantizeAsync<
   Zero extends QParamInput | undefined = undefined,
 >(
   x: TensorInput,
-  options?: QuantizeOptions<D, Axis, Size, Scale, Zero> &
+  options?: QuantizeOptions<D | DType, Axis, Size, Scale, Zero> &
     AsyncOptions & {
       /** Where to write the codes: an array of the dtype's type, apart from `x`. */
       out?: Codes<D> | undefined;
@@ -103,7 +103,7 @@ export async function chooseQParamsAsync<
   Size extends number | undefined = undefined,
 >(
   x: TensorInput,
-  options?: ChooseQParamsOptions<D, Axis, Size> & AsyncOptions,
+  options?: ChooseQParamsOptions<D | DType, Axis, Size> & AsyncOptions,
 ): Promise<QParams<FromArguments<D>, GranularityOf<Axis, Size>>> {
   const where = "chooseQParamsAsync";
   const core = activeCore(where);
@@ -185,7 +185,7 @@ export async function fakeQuantizeAsync(
  * @returns a promise of what `quantizationError` returns
  * @throws {TypeError|RangeError|Error} (as a rejection) what `quantizationError` and `quantizeAsync`
  *   throw
- * @example const decibels = await quantizationErrorAsync(x, dequantize(q), "sqnr");
+ * @example const decibels = await quantizationErrorAsync(weight, dequantize(q), "sqnr");
  */
 export async function quantizationErrorAsync(
   a: TensorInput,

@@ -14,15 +14,16 @@ import {
 } from "../elementwise.js";
 import type { Metric } from "../error.js";
 import { type ErrorTotal, measurePiece } from "../error.js";
-import { rangeError, type ZeropointError } from "../errors.js";
+import type { ZeropointError } from "../errors.js";
 import type { Accumulate, FloatWeight, Rows } from "../linear.js";
 import { multiply, multiplyPacked } from "../linear.js";
 import type { ElementType } from "../memory.js";
 import { convertBits } from "../pack.js";
 import { type PackedCopy, PackedWeight, type WeightCodes } from "../packed-weight.js";
 import type { CheckedOptions, LaidOutQParams } from "../qparams.js";
+import type { TensorQParams } from "../qtensor.js";
 import { countIntoBins, forgetRanges, joinRanges, type ValueRange } from "../tiles.js";
-import { type Activation, runChannelTile, runPerTensor, type TorchOperation } from "../torch.js";
+import { runChannelTile, runPerTensor, type TorchOperation } from "../torch-elementwise.js";
 import { Int8Layer } from "../w8a8.js";
 
 /** The type of a result's array. */
@@ -51,7 +52,7 @@ export type Task = { readonly job: number; readonly where: string } & (
       readonly start: number;
       readonly input: NumberArray;
       readonly size: number;
-      readonly qparams: Activation;
+      readonly qparams: TensorQParams;
       readonly operation: TorchOperation;
     }
   | {
@@ -140,9 +141,9 @@ export type Task = { readonly job: number; readonly where: string } & (
       readonly rows: number;
       readonly accumulate: Accumulate;
       /** Of quantized activations. */
-      readonly activation: Activation | undefined;
+      readonly activation: TensorQParams | undefined;
       /** Of what comes out, if that is to be codes; then the input is codes, too. */
-      readonly output?: Activation;
+      readonly output?: TensorQParams;
       readonly start: number;
     }
   /** Hands the result over, and forgets it. */
@@ -344,5 +345,5 @@ export function errorData(error: unknown): ErrorData {
 /** The error again. */
 export function errorOf({ code, isType, message }: ErrorData): Error {
   if (code === undefined) return new Error(message);
-  return isType ? Object.assign(new TypeError(message), { code }) : rangeError(code, message);
+  return Object.assign(new (isType ? TypeError : RangeError)(message), { code });
 }

@@ -2,8 +2,9 @@
 
 import type { TensorInput } from "../check.js";
 import type { Core } from "../core.js";
+import type { QDType } from "../dtype.js";
 import { activeCore } from "../init.js";
-import type { QDType, TorchQuantizedTensor } from "../qtensor.js";
+import type { TorchQuantizedTensor } from "../qtensor.js";
 import { checkGivenOut, type Tensor } from "../tensor.js";
 import {
   checkCodesOut,

@@ -12,17 +12,17 @@ import {
 } from "../async/background.js";
 import { checkBoolean, checkOptions, type TensorInput, wrongKind } from "../check.js";
 import type { Core } from "../core.js";
-import { dequantize } from "../dequantize.js";
 import { makeDisposable } from "../disposable.js";
-import { rangeError } from "../errors.js";
-import { activeCore, runOn } from "../init.js";
-import { type Observer, UniformObserver } from "../observer.js";
+import { rangeError, typeError } from "../errors.js";
+import { activeCore } from "../init.js";
+import type { Observer } from "../observer.js";
 import { defaultDynamicQConfig } from "../qconfig.js";
 import { QConfigMapping, WeightOnlyQConfig } from "../qconfig-mapping.js";
 import { checkScale } from "../qparams.js";
+import type { TensorQParams } from "../qtensor.js";
 import { INSPECT, OWN } from "../show.js";
 import type { Tensor } from "../tensor.js";
-import type { Activation } from "../torch.js";
+import { UniformObserver } from "../uniform.js";
 import { type Procedure, workHere } from "../work.js";
 import { Embedding, Linear } from "./layer.js";
 import {
@@ -38,7 +38,7 @@ import {
   dynamicLinear,
   FloatStep,
   type Flow,
-  isCodes,
+  floatsOf,
   packedInt8,
   QuantizedEmbedding,
   StaticLinear,
@@ -66,6 +66,7 @@ export class QuantizedModel {
   readonly #core: Core;
   /** Names of the layers that the ReLU after them is part of. */
   readonly #fused: ReadonlySet<string>;
+  #isDisposed = false;
 
   /** @internal */
   constructor(
@@ -87,6 +88,7 @@ export class QuantizedModel {
    * @throws {TypeError} `ZP_DISPOSED`, and what a layer throws, with its name in the message
    */
   forward(x: TensorInput): Tensor {
+    this.#checkAlive("QuantizedModel.forward");
     return this.#floats(runLayers<ConvertedLayer, Flow>(this.#steps, x, runStep));
   }
 
@@ -100,7 +102,9 @@ export class QuantizedModel {
    * @example const y = await quantized.forwardAsync(x, { signal: AbortSignal.timeout(1000) });
    */
   async forwardAsync(x: TensorInput, options?: AsyncOptions): Promise<Tensor> {
-    const { settings } = checkAsyncOptions("QuantizedModel.forwardAsync", options);
+    const where = "QuantizedModel.forwardAsync";
+    this.#checkAlive(where);
+    const { settings } = checkAsyncOptions(where, options);
     return this.#floats(
       await runLayersAsync<ConvertedLayer, Flow>(this.#steps, x, settings, (step, flow, own) =>
         step.runAsync(flow, own),
@@ -108,9 +112,14 @@ export class QuantizedModel {
     );
   }
 
+  /** Also of layers that have no memory to free. */
+  #checkAlive(where: string): void {
+    if (!this.#isDisposed) return;
+    throw typeError("ZP_DISPOSED", where, "the model is disposed and cannot be used any more");
+  }
+
   #floats(flow: Flow): Tensor {
-    const floats = isCodes(flow) ? runOn(this.#core, () => dequantize(flow)) : flow;
-    return asTensor(this, floats);
+    return asTensor(this, floatsOf(this.#core, flow));
   }
 
   /** Bytes of all parameters as they would be stored: codes packed, scales, biases, qparams. */
@@ -161,6 +170,7 @@ export class QuantizedModel {
 
   /** Frees the layers' memory. Calling it again does nothing; calling `forward` after it throws. */
   dispose(): void {
+    this.#isDisposed = true;
     for (const step of this.#steps) step.dispose();
   }
 
@@ -235,7 +245,10 @@ export interface ConvertOptions {
  * @param options   those of `convert`, and `signal` and `onProgress` as in `quantizeAsync`
  * @returns a promise of what `convert` returns
  * @throws {TypeError|RangeError|Error} (as a rejection) what `convert` and `quantizeAsync` throw
- * @example const quantized = await convertAsync(prepared, { onProgress: ({ done, total }) => … });
+ * @example
+ * const quantized = await convertAsync(prepared, {
+ *   onProgress: ({ done, total }) => console.log(`${done} of ${total}`),
+ * });
  */
 export async function convertAsync(
   prepared: PreparedModel,
@@ -279,7 +292,7 @@ function* conversionOf(
 ): Procedure<QuantizedModel> {
   const reduce = checkBoolean(where, "options.reduceRange", reduceRange, true);
   const steps: ConvertedLayer[] = [];
-  let codes: Activation | undefined;
+  let codes: TensorQParams | undefined;
   try {
     for (const step of planned) {
       const { name } = step;
@@ -291,7 +304,7 @@ function* conversionOf(
         const layer = step.layer as Linear;
         const { input, output } = step.observers;
         const ownInput = input === undefined ? undefined : activationOf(where, "input", input);
-        const into = ownInput ?? (codes as Activation);
+        const into = ownInput ?? (codes as TensorQParams);
         codes = activationOf(where, "output", output as Observer);
         const weight = yield* int8Weight(where, core, layer, step.plan.qconfig);
         const packed = yield* packedInt8(where, layer, weight);
@@ -338,11 +351,12 @@ function* convertLayer(
 }
 
 /** Scale and zero point of quint8 codes; those of qint8 are moved up by 128, which changes nothing. */
-function activationOf(where: string, role: string, observer: Observer): Activation {
+function activationOf(where: string, role: string, observer: Observer): TensorQParams {
   if (observer instanceof UniformObserver && observer.isUnobserved) {
     throw rangeError(
       "ZP_EMPTY",
-      `${where}: the observer of this layer's ${role} has seen no values; run calibration batches ` +
+      where,
+      `the observer of this layer's ${role} has seen no values; run calibration batches ` +
         `through the prepared model first`,
     );
   }
@@ -351,7 +365,8 @@ function activationOf(where: string, role: string, observer: Observer): Activati
   if (!Number.isFinite(scale.data[0])) {
     throw rangeError(
       "ZP_NON_FINITE",
-      `${where}: the range of this layer's ${role} is too wide for a float32 scale`,
+      where,
+      `the range of this layer's ${role} is too wide for a float32 scale`,
     );
   }
   const shift = dtype === "qint8" ? 128 : 0;
@@ -360,7 +375,8 @@ function activationOf(where: string, role: string, observer: Observer): Activati
   if (!(zero >= -shift && zero <= 255 - shift)) {
     throw rangeError(
       "ZP_INVALID_ZERO_POINT",
-      `${where}: the zero point of this layer's ${role} must be from ${-shift} to ${255 - shift}, got ` +
+      where,
+      `the zero point of this layer's ${role} must be from ${-shift} to ${255 - shift}, got ` +
         `${zero} of ${observer}`,
     );
   }
@@ -428,7 +444,8 @@ function planDynamic(where: string, model: unknown, qconfig: unknown): PreparedM
   if (isStatic !== undefined) {
     throw rangeError(
       "ZP_UNSUPPORTED_QCONFIG",
-      `${where}: layer "${isStatic.name}" has a static QConfig, which takes calibration: prepare the ` +
+      where,
+      `layer "${isStatic.name}" has a static QConfig, which takes calibration: prepare the ` +
         `model, run batches, then convert`,
     );
   }

@@ -114,7 +114,8 @@ function checkParameter(
   if (!sameShape(checked.shape, shape)) {
     throw rangeError(
       "ZP_SHAPE_MISMATCH",
-      `${where}: ${argument} must have shape ${showShape(shape)}, got ${showShape(checked.shape)}`,
+      where,
+      `${argument} must have shape ${showShape(shape)}, got ${showShape(checked.shape)}`,
     );
   }
   return copyTensor(where, checked);
@@ -366,7 +367,9 @@ export interface LayerNormOptions {
  *
  * Source: torch.nn.LayerNorm.
  *
- * @example new LayerNorm(2).forward(tensor([[1, 3]])).data // Float32Array [-1, 1], to 5 digits
+ * @example
+ * new LayerNorm(2).forward(tensor([[1, 3]])).data
+ * // Float32Array [-0.9999949932098389, 0.9999949932098389]
  */
 export class LayerNorm extends Piecewise {
   static override readonly typeName = "LayerNorm";
@@ -380,7 +383,7 @@ export class LayerNorm extends Piecewise {
   declare readonly eps: number;
 
   /**
-   * @param normalizedShape  the lengths of the last axes, or of the last one alone
+   * @param normalizedShape  the lengths of the last axes, of one at least, or of the last one alone
    * @throws {TypeError|RangeError} `ZP_INVALID_SHAPE`, `ZP_SHAPE_MISMATCH`, `ZP_INVALID_OPTION`
    */
   constructor(normalizedShape: number | readonly number[], options?: LayerNormOptions) {
@@ -389,6 +392,9 @@ export class LayerNorm extends Piecewise {
     const { weight, bias, eps } = checkOptions(where, options, ["weight", "bias", "eps"]);
     const lengths = typeof normalizedShape === "number" ? [normalizedShape] : normalizedShape;
     this.normalizedShape = checkShape(where, "normalizedShape", lengths);
+    if (this.normalizedShape.length === 0) {
+      throw rangeError("ZP_INVALID_SHAPE", where, "normalizedShape must have lengths, got []");
+    }
     this.weight = checkParameter(where, "options.weight", weight, this.normalizedShape);
     this.bias = checkParameter(where, "options.bias", bias, this.normalizedShape);
     this.eps = checkFinite(where, "options.eps", eps, 1e-5);
@@ -407,7 +413,8 @@ export class LayerNorm extends Piecewise {
     if (lead < 0 || own.some((length, i) => length !== shape[lead + i])) {
       throw rangeError(
         "ZP_SHAPE_MISMATCH",
-        `${where}: x must have ${showShape(own)} for its last axes, got shape ${showShape(shape)}`,
+        where,
+        `x must have ${showShape(own)} for its last axes, got shape ${showShape(shape)}`,
       );
     }
     const result = copyTensor(where, checked);
@@ -459,7 +466,8 @@ export function checkIndices(where: string, value: unknown, rows: number): Check
     const allowed = rows === 0 ? "none, for there are no rows" : `integers from 0 to ${rows - 1}`;
     throw rangeError(
       "ZP_INVALID_TENSOR",
-      `${where}: indices must be ${allowed}, but value ${i} is ${show(data[i])}`,
+      where,
+      `indices must be ${allowed}, but value ${i} is ${show(data[i])}`,
     );
   }
   return checked;
@@ -530,7 +538,7 @@ export class Embedding extends Layer {
 }
 
 /** A function of a tensor, as a layer. */
-export class FunctionLayer extends Layer {
+class FunctionLayer extends Layer {
   static override readonly typeName = "Function";
   readonly #run: (x: Tensor) => TensorInput;
 
@@ -546,7 +554,7 @@ export class FunctionLayer extends Layer {
     const result = this.#run(given);
     if (kindOf(result) === "Promise") {
       const why = "layers are synchronous, and the function returns a Promise";
-      throw typeError("ZP_INVALID_MODEL", `${where}: ${why}`);
+      throw typeError("ZP_INVALID_MODEL", where, why);
     }
     return result instanceof Tensor
       ? result
@@ -570,6 +578,7 @@ export function checkLayer(where: string, argument: string, value: unknown): Lay
   const hint = typeof value === "function" ? "a class; new makes a layer of it" : show(value);
   throw typeError(
     "ZP_INVALID_MODEL",
-    `${where}: ${argument} must be a layer or a function from tensor to tensor, got ${hint}`,
+    where,
+    `${argument} must be a layer or a function from tensor to tensor, got ${hint}`,
   );
 }

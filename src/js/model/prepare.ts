@@ -6,7 +6,7 @@ import { checkBoolean, checkOptions, type TensorInput } from "../check.js";
 import { rangeError, typeError } from "../errors.js";
 import { isFactory } from "../factory.js";
 import { activeCore } from "../init.js";
-import { Observer, UniformObserver } from "../observer.js";
+import { Observer } from "../observer.js";
 import { FixedQParamsObserver, PlaceholderObserver, RecordingObserver } from "../passive.js";
 import type { ObserverSource, QConfig } from "../qconfig.js";
 import {
@@ -18,6 +18,7 @@ import {
 } from "../qconfig-mapping.js";
 import { INSPECT, OWN, show } from "../show.js";
 import type { Tensor } from "../tensor.js";
+import { UniformObserver } from "../uniform.js";
 import { computesAs, Embedding, type Layer, Linear, ReLU } from "./layer.js";
 import {
   asTensor,
@@ -57,7 +58,7 @@ export interface PreparedStep extends NamedLayer {
 export function checkModel(where: string, model: unknown): Sequential {
   if (computesAs(model as Layer, Sequential)) return model as Sequential;
   const what = model instanceof Sequential ? "one with a forward of its own" : show(model);
-  throw typeError("ZP_INVALID_MODEL", `${where}: model must be a Sequential, got ${what}`);
+  throw typeError("ZP_INVALID_MODEL", where, `model must be a Sequential, got ${what}`);
 }
 
 export function checkMapping(where: string, qconfig: unknown): QConfigMapping {
@@ -73,7 +74,8 @@ function checkNames(where: string, mapping: QConfigMapping, layers: readonly Nam
   if (missing === undefined) return;
   throw rangeError(
     "ZP_INVALID_MODEL",
-    `${where}: the model has no layer ${show(missing)}, which the QConfigMapping names; ` +
+    where,
+    `the model has no layer ${show(missing)}, which the QConfigMapping names; ` +
       `it has ${names.join(", ")}`,
   );
 }
@@ -84,12 +86,13 @@ export function makeObserver(where: string, field: string, source: ObserverSourc
   if (made instanceof Observer) return made;
   throw typeError(
     "ZP_INVALID_QCONFIG",
-    `${where}: qconfig.${field} must make an observer, got ${show(made)}`,
+    where,
+    `qconfig.${field} must make an observer, got ${show(made)}`,
   );
 }
 
 export function unsupported(where: string, problem: string): never {
-  throw rangeError("ZP_UNSUPPORTED_QCONFIG", `${where}: ${problem}`);
+  throw rangeError("ZP_UNSUPPORTED_QCONFIG", where, problem);
 }
 
 /**
@@ -255,7 +258,8 @@ export class PreparedModel {
     if (typeof iterator !== "function" || isBatch) {
       throw typeError(
         "ZP_INVALID_TENSOR",
-        `PreparedModel.calibrate: batches must be a list of tensors, got ${show(batches)}; forward and ` +
+        "PreparedModel.calibrate",
+        `batches must be a list of tensors, got ${show(batches)}; forward and ` +
           `forwardAsync take one batch`,
       );
     }

@@ -11,10 +11,9 @@ import { checkInput } from "../linear.js";
 import { type PackedWeight, packing, type WeightCodes } from "../packed-weight.js";
 import { floatRepr } from "../python-repr.js";
 import { type QuantizedTensor, type QuantizedTensorInput, qparamsText } from "../qparams.js";
-import { perTensorTensor, TorchQuantizedTensor } from "../qtensor.js";
+import { perTensorTensor, type TensorQParams, TorchQuantizedTensor } from "../qtensor.js";
 import { layerOf, type QuantizedLinear } from "../quantized-linear.js";
 import { Tensor } from "../tensor.js";
-import type { Activation } from "../torch.js";
 import { quantizePerTensor } from "../torch.js";
 import { Int8Layer } from "../w8a8.js";
 import type { Procedure } from "../work.js";
@@ -29,14 +28,19 @@ import {
 } from "./layer.js";
 
 /** Quint8 codes with one scale, on their way from one layer to the next. */
-export type CodesFlow = TorchQuantizedTensor<"quint8", "perTensor">;
+type CodesFlow = TorchQuantizedTensor<"quint8", "perTensor">;
 
 /** What goes from layer to layer. */
 export type Flow = TensorInput | Tensor | CodesFlow;
 
 /** Whether codes go by, rather than floats. */
-export function isCodes(flow: Flow): flow is CodesFlow {
+function isCodes(flow: Flow): flow is CodesFlow {
   return flow instanceof TorchQuantizedTensor;
+}
+
+/** Float values of what goes by. */
+export function floatsOf(core: Core, flow: Flow): TensorInput {
+  return isCodes(flow) ? runOn(core, () => dequantize(flow)) : flow;
 }
 
 /** How a layer of a converted model computes. */
@@ -82,7 +86,7 @@ export abstract class ConvertedLayer<L extends Layer = Layer> {
 
   /** Float values of what goes by. */
   toFloats(flow: Flow): TensorInput {
-    return isCodes(flow) ? runOn(this.core, () => dequantize(flow)) : flow;
+    return floatsOf(this.core, flow);
   }
 
   dispose(): void {}
@@ -151,8 +155,8 @@ const ACTIVATION_BYTES = 12;
  */
 export class StaticLinear extends ConvertedLayer<Linear> {
   readonly #int8: Int8Layer;
-  readonly #input: Activation;
-  readonly #output: Activation;
+  readonly #input: TensorQParams;
+  readonly #output: TensorQParams;
   readonly #hasReLU: boolean;
   readonly #text: string;
 
@@ -165,8 +169,8 @@ export class StaticLinear extends ConvertedLayer<Linear> {
     layer: Linear,
     quantized: QuantizedWeight,
     packed: PackedWeight,
-    input: Activation,
-    output: Activation,
+    input: TensorQParams,
+    output: TensorQParams,
     ownsInput: boolean,
     hasReLU: boolean,
   ) {

@@ -75,7 +75,8 @@ export class Sequential extends Layer {
       if (name === "" || name.includes(".")) {
         throw typeError(
           "ZP_INVALID_MODEL",
-          `${where}: a layer's name must not be empty and not contain a dot, got ${show(name)}`,
+          where,
+          `a layer's name must not be empty and not contain a dot, got ${show(name)}`,
         );
       }
       return { name, layer: checkLayer(where, `layers.${name}`, value) };

@@ -3,22 +3,17 @@
 import { chooseQParamsAsync, quantizeAsync } from "../async/functions.js";
 import { checkInteger } from "../check.js";
 import type { Core } from "../core.js";
-import { type Codes, DTYPES } from "../dtype.js";
+import { type Codes, DTYPES, type Limits, type QDType } from "../dtype.js";
 import { runOn } from "../init.js";
-import { type ObservedQParams, UniformObserver } from "../observer.js";
+import type { ObservedQParams } from "../observer.js";
 import type { QConfig } from "../qconfig.js";
 import type { WeightOnlyOptions } from "../qconfig-mapping.js";
 import { chooseQParams, type QuantizedTensor } from "../qparams.js";
-import { QDTYPES, type QDType, type TorchQuantizedTensor } from "../qtensor.js";
+import type { TorchQuantizedTensor } from "../qtensor.js";
 import { quantize } from "../quantize.js";
 import type { Tensor } from "../tensor.js";
-import {
-  checkPerChannel,
-  checkPerTensor,
-  type Limits,
-  quantizing,
-  type ToQuantize,
-} from "../torch.js";
+import { checkPerChannel, checkPerTensor, quantizing, type ToQuantize } from "../torch.js";
+import { UniformObserver } from "../uniform.js";
 import { done, type Procedure, type Work } from "../work.js";
 import type { Embedding, Linear } from "./layer.js";
 import { makeObserver, unsupported } from "./prepare.js";
@@ -150,7 +145,7 @@ function* quantized<D extends QDType>(
   { quantMin, quantMax }: Pick<UniformObserver, "quantMin" | "quantMax">,
 ): Procedure<TorchQuantizedTensor<D>> {
   const q = yield* quantizing(core, where, task);
-  cutOff(q.data, quantMin, quantMax, QDTYPES[task.dtype]);
+  cutOff(q.data, quantMin, quantMax, DTYPES[task.dtype]);
   return q;
 }
 

@@ -28,7 +28,6 @@ export function hasKeyword(args: readonly unknown[], name: string): boolean {
  * @param args        positional arguments, then perhaps an object of keyword arguments
  * @returns the arguments in the parameters' order, undefined where one was left out
  * @throws {TypeError} for too many, missing, unknown or repeated arguments
- * @example bindArguments("f", ["x", "dtype?"], [x, { dtype: torch.int8 }]) // [x, torch.int8]
  */
 export function bindArguments(
   where: string,

@@ -89,8 +89,9 @@ function floatToInt64(value: number): bigint {
  *   anything -> bool      whether it is not 0
  *   integer -> integer    the low bits; integer -> float rounds once
  *
- * @returns a new storage, or the same one if `to` is `from`
  * Source: Tensor.to on x86-64; c10::convert (c10/util/TypeCast.h).
+ *
+ * @returns a new storage, or the same one if `to` is `from`
  */
 export function cast(values: Storage, from: DType, to: DType): Storage {
   if (from === to) return values;
@@ -163,8 +164,9 @@ export function scalarStorage(value: Scalar, to: DType): Storage {
  * negative ints down to -max, which wrap. Floats are compared before they are cut off: 127.5 is
  * beyond int8, and -0.5 beyond uint8. 2^63 equals int64's largest in double precision, and wraps.
  *
- * @throws {RangeError} RuntimeError
  * Source: c10::Scalar::to (fill_, item assignment, full, clamp).
+ *
+ * @throws {RangeError} RuntimeError
  */
 export function checkedScalarStorage(where: string, value: Scalar, to: DType): Storage {
   if (to.category === "integer" && typeof value !== "boolean") {
@@ -192,8 +194,9 @@ const isBeyondFloat32 = (value: number): boolean => Math.abs(value) > (2 - 2 ** 
  * Stores Python numbers in a given dtype. Ints and, in an integer dtype, floats are checked as by
  * `checkedScalarStorage`; floats beyond float32 become infinite.
  *
- * @throws {RangeError} RuntimeError
  * Source: torch.tensor.
+ *
+ * @throws {RangeError} RuntimeError
  */
 export function storeChecked(
   where: string,

@@ -158,9 +158,10 @@ export function withText<T extends object>(object: T, text: () => string): T {
  * int64's are BigInts, because no number equals 2^63 - 1. `Number(...)` rounds them, as Python does
  * where it mixes them with floats.
  *
+ * Source: torch.iinfo.
+ *
  * @throws {TypeError} for bool and floating dtypes
  * @example torch.iinfo(torch.int8).max // 127
- * Source: torch.iinfo.
  */
 export function iinfo<Name extends DTypeName>(
   type: DType<Name>,
@@ -221,9 +222,11 @@ const FLOAT64_INFO: FInfo = {
 
 /**
  * The limits of a floating dtype.
+ *
+ * Source: torch.finfo.
+ *
  * @param type  default: torch.float32
  * @throws {TypeError} for integers and bool
- * Source: torch.finfo.
  */
 export function finfo(type: DType = dtypes.float32): FInfo {
   if (type === dtypes.float32) return describeFloats(FLOAT32_INFO);

@@ -119,9 +119,10 @@ const COMPARISONS: ReadonlySet<BinaryName> = new Set(["eq", "ne", "lt", "le", "g
  * Integers wrap around. Python numbers are converted to the common dtype first. For bool, add is
  * "or" and mul is "and".
  *
+ * Source: torch.add, sub, mul, div, maximum, minimum, eq, ne, lt, le, gt, ge.
+ *
  * @returns a tensor of the broadcast shape, of the operands' memory layout
  * @throws {RangeError} RuntimeError for shapes that do not fit, and for sub of bools
- * Source: torch.add, sub, mul, div, maximum, minimum, eq, ne, lt, le, gt, ge.
  */
 export function binary(where: string, name: BinaryName, a: Operand, b: Operand): View {
   let type = resultType(a, b);
@@ -171,9 +172,10 @@ function combine(
  * a + alpha * b or a - alpha * b, in the operands' common dtype: rounded once in float32, as
  * PyTorch's vector loop does, and twice in float64, where PyTorch rounds once.
  *
+ * Source: torch.add, torch.sub with alpha.
+ *
  * @throws {RangeError} RuntimeError as `binary` does; for a float `alpha` with integers, a bool one
  *   with anything but bools, and one that does not fit in the dtype
- * Source: torch.add, torch.sub with alpha.
  */
 export function addScaled(
   where: string,
@@ -224,8 +226,9 @@ export type RoundingMode = "trunc" | "floor";
 /**
  * Divides and cuts the quotients off, towards zero or downwards. Integers stay integers.
  *
- * @throws {RangeError} RuntimeError for bools, and for integers divided by 0
  * Source: torch.div with rounding_mode; c10::div_floor_floating (c10/util/generic_math.h).
+ *
+ * @throws {RangeError} RuntimeError for bools, and for integers divided by 0
  */
 export function divideWhole(where: string, mode: RoundingMode, a: Operand, b: Operand): View {
   const type = resultType(a, b);
@@ -403,8 +406,9 @@ const INT64_UNARY: { readonly [name in "abs" | "neg" | "square"]: (a: bigint) =>
  * and trunc leave integers as they are. sqrt and reciprocal turn integers into float32. isnan,
  * isinf and isfinite give bool. square of bool gives int64.
  *
- * @throws {RangeError} RuntimeError for bool, where PyTorch refuses it
  * Source: torch.abs, neg, square, sqrt, reciprocal, round (half to even), floor, ceil, trunc, ...
+ *
+ * @throws {RangeError} RuntimeError for bool, where PyTorch refuses it
  */
 export function unary(where: string, name: UnaryName, view: View): View {
   const isTest = name === "isnan" || name === "isinf" || name === "isfinite";
@@ -440,8 +444,10 @@ export function unary(where: string, name: UnaryName, view: View): View {
 
 /**
  * Rounds to a number of decimals, which may be negative: multiplies, rounds half to even, divides.
- * @throws {RangeError} RuntimeError for integers and bools
+ *
  * Source: torch.round with decimals.
+ *
+ * @throws {RangeError} RuntimeError for integers and bools
  */
 export function roundDecimals(where: string, view: View, decimals: number): View {
   const { dtype, shape } = view;
@@ -512,10 +518,11 @@ export function clone(view: View): View {
 /**
  * Limits every element to [min, max]; NaN stays NaN. If min > max, the result is max.
  *
+ * Source: torch.clamp.
+ *
  * @param min, max  numbers, at least one. A float bound turns an integer tensor into float32. If
  *   both are given, a NaN makes every element NaN; alone it changes nothing.
  * @throws {RangeError} RuntimeError if a bound does not fit in the result's dtype, and for bools
- * Source: torch.clamp.
  */
 export function clamp(
   where: string,
@@ -561,9 +568,10 @@ export function clamp(
  * Raises to a power that is a number: 2, 3 and -2 by multiplying, 0.5 and -0.5 by a square root, as
  * PyTorch does. Other powers of floats use the engine's Math.pow, whose last bit is not defined.
  *
+ * Source: torch.pow with a number as exponent.
+ *
  * @throws {RangeError} RuntimeError for a negative power of integers, and for one that does not fit
  *   in their dtype
- * Source: torch.pow with a number as exponent.
  */
 export function power(where: string, view: View, exponent: Scalar): View {
   const type = resultType(view, exponent);

@@ -90,6 +90,8 @@ interface LinearQKeywords {
  * Nothing is validated but shapes and dtypes. In int32 the largest values wrap to -2147483648,
  * because float32 rounds the upper bound up to 2^31; int64 alike.
  *
+ * Source: notebooks 1, 2 and 5.
+ *
  * @param tensor      any shape
  * @param scale       a number, or a tensor that broadcasts with `tensor`
  * @param zero_point  a number, or a tensor that broadcasts with both
@@ -97,7 +99,6 @@ interface LinearQKeywords {
  * @returns codes of the shape that all three broadcast to
  * @throws {TypeError} for a dtype that is no integer
  * @throws {RangeError} RuntimeError for shapes that do not fit each other
- * Source: notebooks 1, 2 and 5.
  */
 export function linear_q_with_scale_and_zero_point(
   tensor: Tensor,
@@ -179,12 +180,13 @@ function quantizeInCore(
  * Without `.float()`, as `quantized_tensor.sub(zero_point).mul(scale)`, the difference would wrap
  * around in the codes' dtype.
  *
+ * Source: notebooks 1, 2 and 5.
+ *
  * @param quantized_tensor  codes of any dtype and shape
  * @param scale, zero_point  numbers, or tensors that broadcast with the codes
  * @returns float32, of the shape that all three broadcast to; float64 if `scale` or `zero_point` is
  *   such a tensor with dimensions
  * @throws {RangeError} RuntimeError for shapes that do not fit each other, and for a bool zero point
- * Source: notebooks 1, 2 and 5.
  */
 export function linear_dequantization(
   quantized_tensor: Tensor,
@@ -290,14 +292,14 @@ type TensorAndDType = [tensor: Tensor, dtype?: DType | { dtype?: DType }];
  *
  * in double precision. The range is not widened to contain 0.
  *
+ * Source: notebook 5, with `dtype` honoured as its name says; `get_q_scale_and_zero_point004` ignores
+ * it as notebook 5 does.
+ *
  * @param tensor  any shape, at least one element
  * @param dtype   an integer dtype; default: torch.int8
  * @returns (scale, zero_point); an int64 zero point beyond 2^53 is a BigInt
  * @throws {RangeError} RuntimeError for no elements; ZeroDivisionError if all are equal; ValueError
  *   for NaN or opposite infinities
- * Source: notebook 5, with `dtype` honoured as its name says; `get_q_scale_and_zero_point004`
- * ignores
- *   it as notebook 5 does.
  */
 export function get_q_scale_and_zero_point(...args: TensorAndDType): Tuple<[number, number]> {
   const where = "get_q_scale_and_zero_point";
@@ -348,11 +350,12 @@ function limitToRange(
 /**
  * Quantizes affinely: `get_q_scale_and_zero_point`, then `linear_q_with_scale_and_zero_point`.
  *
+ * Source: notebook 5, with `dtype` honoured; `linear_quantization004` is notebook 5's own.
+ *
  * @param tensor  any shape, at least one element
  * @param dtype   an integer dtype; default: torch.int8
  * @returns (quantized_tensor, scale, zero_point)
  * @throws as those two
- * Source: notebook 5, with `dtype` honoured; `linear_quantization004` is notebook 5's own.
  */
 export function linear_quantization(...args: TensorAndDType): Tuple<[Tensor, number, number]> {
   const where = "linear_quantization";
@@ -390,10 +393,11 @@ function quantizeAffine(
  *
  * in double precision.
  *
+ * Source: notebooks 2 and 5.
+ *
  * @param tensor  any shape, at least one element
  * @param dtype   an integer dtype; default: torch.int8
  * @throws {RangeError} RuntimeError for no elements
- * Source: notebooks 2 and 5.
  */
 export function get_q_scale_symmetric(...args: TensorAndDType): number {
   const where = "get_q_scale_symmetric";
@@ -423,11 +427,12 @@ function largestMagnitude(where: string, tensor: Tensor): PythonNumber {
  * A tensor of zeros has scale 0, and 0/0 is NaN: its codes are 0, or the most negative int32 or
  * int64.
  *
+ * Source: notebook 2.
+ *
  * @param tensor  any shape, at least one element
  * @param dtype   an integer dtype; default: torch.int8
  * @returns (quantized_tensor, scale)
  * @throws {RangeError} RuntimeError for no elements
- * Source: notebook 2.
  */
 export function linear_q_symmetric(...args: TensorAndDType): Tuple<[Tensor, number]> {
   const where = "linear_q_symmetric";
@@ -470,13 +475,14 @@ interface PerChannelKeywords {
  *
  *   scale[i] = float32(get_q_scale_symmetric(tensor.select(dim, i), dtype))
  *
+ * Source: notebooks 2 and 3.
+ *
  * @param tensor  any shape of at least one dimension; every channel needs an element
  * @param dim     the dimension, counted from the end if negative
  * @param dtype   an integer dtype; default: torch.int8
  * @returns (quantized_tensor, scale): float32, of size 1 in every dimension but `dim`
  * @throws {RangeError} IndexError for a dimension that the tensor does not have; RuntimeError for
  *   channels without elements
- * Source: notebooks 2 and 3.
  */
 export function linear_q_symmetric_per_channel(
   tensor: Tensor,
@@ -554,6 +560,8 @@ interface PerGroupKeywords {
 /**
  * Quantizes symmetrically with one scale for every `group_size` consecutive elements of a row.
  *
+ * Source: notebook 5, with `dtype` honoured; `linear_q_symmetric_per_group004` is notebook 5's own.
+ *
  * @param tensor      [rows, columns], contiguous
  * @param group_size  divides the number of columns
  * @param dtype       an integer dtype; default: torch.int8
@@ -562,7 +570,6 @@ interface PerGroupKeywords {
  *   ZeroDivisionError for a group size of 0; AssertionError if it does not divide, then if there
  *   are more than two dimensions; RuntimeError for a negative group size and for a tensor that is
  *   not contiguous
- * Source: notebook 5, with `dtype` honoured; `linear_q_symmetric_per_group004` is notebook 5's own.
  */
 export function linear_q_symmetric_per_group(
   tensor: Tensor,
@@ -644,12 +651,13 @@ function quantizePerGroup(
 /**
  * Dequantizes what `linear_q_symmetric_per_group` made.
  *
+ * Source: notebook 5.
+ *
  * @param quantized_tensor  codes, contiguous
  * @param scale             [number of elements / group_size, 1]
  * @param group_size        consecutive elements that share a scale
  * @returns float32, of the codes' shape
  * @throws {RangeError} RuntimeError for scales that do not fit the groups
- * Source: notebook 5.
  */
 export function linear_dequantization_per_group(
   quantized_tensor: Tensor,
@@ -687,13 +695,14 @@ export type ErrorType = "mse" | "mae";
  *
  * in float32, in PyTorch's order of addition.
  *
+ * Source: notebook 2.
+ *
  * @param original_tensor, dequantized_tensor  of one shape
  * @param error_type  default: "mse"
  * @returns a number that float32 holds; NaN for no elements
  * @throws checked in this order: {TypeError} if only one is a tensor; {RangeError} ValueError if
  *   the shapes differ; {TypeError} if neither is a tensor; {RangeError} RuntimeError for bools,
  *   ValueError for an unknown `error_type`, RuntimeError for integers
- * Source: notebook 2.
  */
 export function quantization_error(
   original_tensor: Tensor,
@@ -760,12 +769,13 @@ function kindOf(value: unknown): unknown {
  * makes no difference for symmetric weights, whose zero point is 0. `QuantizedLinear` of
  * "zeropoint" does it right.
  *
+ * Source: notebook 5.
+ *
  * @param input  float32 [..., K]
  * @param q_w    int8 [N, K]
  * @param s_w, z_w  numbers, or tensors that broadcast with `q_w`
  * @returns float32 [..., N], accumulated in double precision
  * @throws {RangeError} AssertionError for other dtypes; RuntimeError for shapes that do not fit
- * Source: notebook 5.
  */
 export function quantized_linear_W8A32_without_bias(
   input: Tensor,

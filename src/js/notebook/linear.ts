@@ -15,12 +15,13 @@ import { allocate, countOf, elements, type View } from "./view.js";
  * whose order of addition is not defined, within (K + 1) 2^-24 sum|x w|. float64 is added in order.
  * Integers wrap.
  *
+ * Source: torch.nn.functional.linear.
+ *
  * @param input   [..., K]
  * @param weight  [N, K], or [K] for a single output without a dimension
  * @param bias    broadcasts with [..., N]
  * @returns [..., N]
  * @throws {RangeError} RuntimeError for shapes or dtypes that do not fit
- * Source: torch.nn.functional.linear.
  */
 export function linear(
   where: string,

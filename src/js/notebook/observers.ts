@@ -3,12 +3,14 @@
 import { isPlainObject } from "../check.js";
 import { type AnyObserverFactory, classText, isFactory, shortName } from "../factory.js";
 import * as histogram from "../histogram.js";
+import * as minMax from "../min-max.js";
 import * as toolkit from "../observer.js";
 import * as passive from "../passive.js";
 import * as qconfigs from "../qconfig.js";
 import type { IntegerTensor } from "../qtensor.js";
 import { INSPECT, show } from "../show.js";
 import type { Tensor as FloatTensor } from "../tensor.js";
+import { UniformObserver } from "../uniform.js";
 import { bindArguments, bindMethods, hasKeyword } from "./arguments.js";
 import { plain } from "./cast.js";
 import { DType, dtypes } from "./dtype.js";
@@ -118,7 +120,7 @@ function toOption(where: string, keyword: string, value: unknown): unknown {
 /** NaN and infinities pass as in PyTorch, in observers that look at values. */
 function withCompat(made: ToolkitClass, options: Record<string, unknown>): Record<string, unknown> {
   const prototype: unknown = made.prototype;
-  return prototype instanceof toolkit.UniformObserver ? { ...options, compat: "torch" } : options;
+  return prototype instanceof UniformObserver ? { ...options, compat: "torch" } : options;
 }
 
 /**
@@ -226,8 +228,8 @@ export abstract class Observer {
     return fromToolkit(this.#ranged("max_val").maxVal);
   }
 
-  #ranged(name: string): toolkit.UniformObserver {
-    if (this.#observer instanceof toolkit.UniformObserver) return this.#observer;
+  #ranged(name: string): UniformObserver {
+    if (this.#observer instanceof UniformObserver) return this.#observer;
     throw pythonError("TypeError", `${this.#name}.${name}: this observer keeps no range`);
   }
 
@@ -310,14 +312,14 @@ function partialObserver(factory: AnyObserverFactory): PartialObserver {
 }
 
 /** The smallest and the largest value of all. Source: torch.ao.quantization.MinMaxObserver. */
-export const MinMaxObserver = observerClass(toolkit.MinMaxObserver);
+export const MinMaxObserver = observerClass(minMax.MinMaxObserver);
 /** A range that follows the batches. Source: torch.ao.quantization.MovingAverageMinMaxObserver. */
-export const MovingAverageMinMaxObserver = observerClass(toolkit.MovingAverageMinMaxObserver);
+export const MovingAverageMinMaxObserver = observerClass(minMax.MovingAverageMinMaxObserver);
 /** A range for each channel. Source: torch.ao.quantization.PerChannelMinMaxObserver. */
-export const PerChannelMinMaxObserver = observerClass(toolkit.PerChannelMinMaxObserver);
+export const PerChannelMinMaxObserver = observerClass(minMax.PerChannelMinMaxObserver);
 /** The same, following. Source: torch.ao.quantization.MovingAveragePerChannelMinMaxObserver. */
 export const MovingAveragePerChannelMinMaxObserver = observerClass(
-  toolkit.MovingAveragePerChannelMinMaxObserver,
+  minMax.MovingAveragePerChannelMinMaxObserver,
 );
 /** Counts values, and looks for the best range. Source: torch.ao.quantization.HistogramObserver. */
 export const HistogramObserver = observerClass(histogram.HistogramObserver);
@@ -340,7 +342,7 @@ export type ObserverSource = ObserverClass | PartialObserver;
  *
  * Source: torch.ao.quantization.QConfig.
  *
- * @example new QConfig({ activation: HistogramObserver, weight: MinMaxObserver.with_args({ … }) })
+ * @example new QConfig({ activation: HistogramObserver, weight: MinMaxObserver.with_args({ dtype: torch.qint8 }) })
  */
 export class QConfig {
   /** Makes the observer of activations; null for none. */

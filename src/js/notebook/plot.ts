@@ -49,12 +49,13 @@ const BITS: Partial<Record<DTypeName, number>> = { int16: 16, uint16: 16, int32:
  *
  * The notebooks call this function but do not define it.
  *
+ * Source: called in notebooks 1, 2 and 3.
+ *
  * @param original_tensor, dequantized_tensor  shapes that fit each other, usually [rows, columns]
  * @param quantized_tensor  the codes
  * @param n_bits  the bits of a code; default: those of the codes' dtype, and 8 for int64 and floats, which
  *                do not tell
  * @throws {RangeError} RuntimeError for shapes that do not fit each other
- * Source: called in notebooks 1, 2 and 3.
  */
 export function plot_quantization_errors(
   original_tensor: Tensor,

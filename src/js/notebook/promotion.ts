@@ -15,8 +15,10 @@ const RANK: { readonly [category in Category]: number } = { bool: 0, integer: 1,
 /**
  * The smallest dtype that holds both: the higher category; the wider of two integers; int16 for
  * uint8 with int8.
- * @throws {RangeError} RuntimeError for uint16 with another integer
+ *
  * Source: torch.promote_types.
+ *
+ * @throws {RangeError} RuntimeError for uint16 with another integer
  */
 export function promoteTypes(a: DType, b: DType): DType {
   if (a === b) return a;

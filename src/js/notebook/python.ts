@@ -93,7 +93,9 @@ export function float(value: unknown): number {
  * the point.
  * @throws {RangeError} without `ndigits`, ValueError for NaN and OverflowError for infinities
  * @example round(-76.5) // -76
- * @example round(2.675, 2) // 2.67: the nearest double to 2.675 is below it
+ * @example
+ * // The nearest double to 2.675 is below it.
+ * round(2.675, 2) // 2.67
  */
 export function round(
   number: unknown,
@@ -240,8 +242,10 @@ export function str(value: unknown): string {
 /**
  * What a notebook shows for the last value of a cell: `repr`, but lists, tuples and dicts that do
  * not fit into 79 columns, or hold something of several lines, take one line for each item.
- * @returns undefined for None, which a notebook does not show
+ *
  * Source: IPython's pretty printer (IPython/lib/pretty.py).
+ *
+ * @returns undefined for None, which a notebook does not show
  */
 export function display(value: unknown): string | undefined {
   return value === undefined || value === null ? undefined : print(value, "ipython");

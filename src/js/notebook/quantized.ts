@@ -1,8 +1,9 @@
 // torch's quantized tensors: quantize_per_tensor, quantize_per_channel, and what they make.
 
 import { dequantize as dequantizeCodes } from "../dequantize.js";
+import type { QDType as QDTypeName } from "../dtype.js";
 import type { ErrorCode } from "../errors.js";
-import type { QDType as QDTypeName, TorchQuantizedTensor } from "../qtensor.js";
+import type { TorchQuantizedTensor } from "../qtensor.js";
 import { INSPECT, show } from "../show.js";
 import { quantizePerChannel, quantizePerTensor } from "../torch.js";
 import { bindArguments, bindMethods } from "./arguments.js";
@@ -274,6 +275,8 @@ function checkFloat32(where: string, input: unknown): Tensor & { data: Float32Ar
 /**
  * Quantizes with one scale and zero point for the whole tensor.
  *
+ * Source: torch.quantize_per_tensor.
+ *
  * @param input       float32
  * @param scale       a number, or a tensor of one value
  * @param zero_point  an integer that the dtype holds, or a tensor of one value
@@ -282,7 +285,6 @@ function checkFloat32(where: string, input: unknown): Tensor & { data: Float32Ar
  * @throws {RangeError} RuntimeError for an input that is not float32, and for a zero point that the
  *   dtype does not hold
  * @example torch.quantize_per_tensor(x, 0.01, 0, torch.qint8)
- * Source: torch.quantize_per_tensor.
  */
 export function quantize_per_tensor(
   input: Tensor,
@@ -318,6 +320,8 @@ export function quantize_per_tensor(...args: unknown[]): QuantizedTensor {
  * Quantizes with a scale and a zero point for every index of a dimension. Floating zero points, such
  * as `torch.zeros` makes, select the scheme torch.per_channel_affine_float_qparams.
  *
+ * Source: torch.quantize_per_channel.
+ *
  * @param input        float32
  * @param scales       a floating tensor of one dimension, as long as input's dimension `axis`
  * @param zero_points  a tensor of the same length
@@ -327,7 +331,6 @@ export function quantize_per_tensor(...args: unknown[]): QuantizedTensor {
  * @throws {RangeError} RuntimeError for an input that is not float32, and for lengths, zero points or
  *   an axis that do not fit
  * @example torch.quantize_per_channel(x, scales, zero_points, { axis: 0, dtype: torch.qint8 })
- * Source: torch.quantize_per_channel.
  */
 export function quantize_per_channel(
   input: Tensor,

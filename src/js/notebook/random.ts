@@ -171,8 +171,10 @@ function unpredictableSeed(): bigint {
 
 /**
  * Fills with integers in [low, high).
- * @param mayBeWide  whether 2^32 of them and more take 64 bits: for int64 and floats
+ *
  * Source: torch.randint; uniform_int_from_to_distribution (ATen/core/DistributionsHelper.h).
+ *
+ * @param mayBeWide  whether 2^32 of them and more take 64 bits: for int64 and floats
  */
 export function fillIntegers(
   generator: Generator,

@@ -32,8 +32,9 @@ function allAxes(view: View): ReadonlySet<number> {
  * float32 and float64 are added in PyTorch's order for one thread. Integers and bool give int64,
  * which wraps.
  *
- * @param axes  the axes that are summed; undefined for all
  * Source: torch.sum; cascade_sum (aten/src/ATen/native/cpu/SumKernel.cpp).
+ *
+ * @param axes  the axes that are summed; undefined for all
  */
 export function sum(
   where: string,
@@ -60,8 +61,10 @@ export function sum(
 
 /**
  * The mean over some axes: the sum divided by the number of elements; NaN for none.
- * @throws {RangeError} RuntimeError for integers and bool
+ *
  * Source: torch.mean.
+ *
+ * @throws {RangeError} RuntimeError for integers and bool
  */
 export function mean(
   where: string,
@@ -117,8 +120,10 @@ export type ExtremeName = "min" | "max";
 
 /**
  * The smallest or largest element; NaN if there is any.
- * @throws {RangeError} RuntimeError for a tensor without elements
+ *
  * Source: torch.min, torch.max without dim.
+ *
+ * @throws {RangeError} RuntimeError for a tensor without elements
  */
 export function extreme(where: string, name: ExtremeName, view: View): View {
   if (countOf(view.shape) === 0) {
@@ -137,8 +142,10 @@ export function extreme(where: string, name: ExtremeName, view: View): View {
 /**
  * The smallest or largest elements along an axis and where they are: the first NaN if there is one,
  * else the first of equals.
- * @throws {RangeError} IndexError for an axis of size 0
+ *
  * Source: torch.min, torch.max with dim; torch.amin, torch.amax.
+ *
+ * @throws {RangeError} IndexError for an axis of size 0
  */
 export function extremeAlong(
   where: string,
@@ -175,8 +182,10 @@ export function extremeIndex(name: ExtremeName, values: Storage): number {
 
 /**
  * Whether all, or any, elements along some axes are other than 0, as bool; uint8 stays uint8.
- * @param axes  undefined for all
+ *
  * Source: torch.all, torch.any.
+ *
+ * @param axes  undefined for all
  */
 export function truth(
   name: "all" | "any",

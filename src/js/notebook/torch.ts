@@ -86,6 +86,8 @@ const MAX_DIMENSIONS = 64;
  * (JS cannot tell 1.0 from 1: write float(1), or give `dtype: torch.float32`.) Typed arrays and
  * tensors keep their dtype.
  *
+ * Source: torch.tensor.
+ *
  * @param data   numbers nested as deep as the tensor has dimensions, a typed array, a tensor, or
  *   `{ data, shape }` such as the tensors of "zeropoint"
  * @param dtype  the dtype to convert to
@@ -93,7 +95,6 @@ const MAX_DIMENSIONS = 64;
  * @throws {RangeError} ValueError for rows of different lengths; RuntimeError for integers that the
  *   dtype cannot hold
  * @example torch.tensor([1, 2, 3], { dtype: torch.float32 }) // tensor([1., 2., 3.])
- * Source: torch.tensor.
  */
 function tensor(data: TensorData, dtype?: DType | CreationKeywords): Tensor;
 function tensor(...args: unknown[]): Tensor {
@@ -241,9 +242,11 @@ function checkSizes(where: string, sizes: readonly unknown[]): number[] {
 
 /**
  * A tensor of zeros.
+ *
+ * Source: torch.zeros.
+ *
  * @param args  sizes, one by one or as an array, then perhaps `{ dtype }` (default: torch.float32)
  * @example torch.zeros(2, 3)
- * Source: torch.zeros.
  */
 function zeros(...args: SizeArguments): Tensor {
   const { shape, dtype } = creation("torch.zeros", args);
@@ -305,9 +308,11 @@ function ones_like(...args: unknown[]): Tensor {
  * The numbers from `start` up to but not including `end`. Without `dtype`: int64 if all three are
  * whole, else float32. For an integer dtype, `start` and `step` are cut off to integers first.
  * The last bit of float64 numbers may differ: PyTorch multiplies and adds in one rounding there.
+ *
+ * Source: torch.arange.
+ *
  * @throws {RangeError} RuntimeError if `step` is 0 or leads away from `end`
  * @example torch.arange(3) // tensor([0, 1, 2])
- * Source: torch.arange.
  */
 function arange(end: number, keywords?: CreationKeywords): Tensor;
 function arange(start: number, end: number, keywords?: CreationKeywords): Tensor;
@@ -391,8 +396,10 @@ function random(
 
 /**
  * Uniform random numbers in [0, 1), the same as PyTorch's for the same seed.
- * @param args  sizes, one by one or as an array, then perhaps `{ dtype }` (default: torch.float32)
+ *
  * Source: torch.rand.
+ *
+ * @param args  sizes, one by one or as an array, then perhaps `{ dtype }` (default: torch.float32)
  */
 function rand(...args: SizeArguments): Tensor {
   return random("torch.rand", args, fillUniform);
@@ -402,8 +409,10 @@ function rand(...args: SizeArguments): Tensor {
  * Standard normal random numbers. For the same seed they are PyTorch's, except that the last bits
  * may differ: logarithm, sine and cosine depend on the machine and the engine. Fewer than 16 float32
  * values are computed in double precision, where that hardly ever shows.
- * @param args  sizes, one by one or as an array, then perhaps `{ dtype }` (default: torch.float32)
+ *
  * Source: torch.randn.
+ *
+ * @param args  sizes, one by one or as an array, then perhaps `{ dtype }` (default: torch.float32)
  */
 function randn(...args: SizeArguments): Tensor {
   return random("torch.randn", args, fillNormal);
@@ -412,8 +421,10 @@ function randn(...args: SizeArguments): Tensor {
 /**
  * Random integers from `low` (default: 0) up to but not including `high`, int64 by default; the
  * same as PyTorch's for the same seed.
- * @throws {RangeError} RuntimeError if `low` is not below `high`, or `dtype` cannot hold them
+ *
  * Source: torch.randint; random_from_to (aten/src/ATen/native/DistributionTemplates.h).
+ *
+ * @throws {RangeError} RuntimeError if `low` is not below `high`, or `dtype` cannot hold them
  */
 function randint(
   high: number | bigint,
@@ -640,10 +651,12 @@ function bindJoin(where: string, args: readonly unknown[]): { list: Tensor[]; di
 
 /**
  * input . weight^T + bias
+ *
+ * Source: torch.nn.functional.linear.
+ *
  * @param input   [..., K]. @param weight  [N, K] or [K]. @param bias  [N]
  * @returns [..., N]; float32 is accumulated in double precision
  * @throws {RangeError} RuntimeError for shapes or dtypes that do not fit
- * Source: torch.nn.functional.linear.
  */
 function functionalLinear(
   input: Tensor,
@@ -661,8 +674,10 @@ function functionalLinear(...args: unknown[]): Tensor {
 
 /**
  * The normal distribution.
- * @example new torch.distributions.normal.Normal(0, 1).sample([3, 4])
+ *
  * Source: torch.distributions.normal.Normal.
+ *
+ * @example new torch.distributions.normal.Normal(0, 1).sample([3, 4])
  */
 class Normal {
   /** The mean. */

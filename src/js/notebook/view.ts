@@ -173,9 +173,10 @@ export function permute<Some extends Placement>(view: Some, order: readonly numb
  * strides, the first operand's before the second's, and the last axis first where that decides
  * nothing. It gives results their memory layout, and float sums their order.
  *
+ * Source: TensorIteratorBase::reorder_dimensions (aten/src/ATen/TensorIterator.cpp).
+ *
  * @param reduction  whether the first operand is the result of a reduction, with strides 0 at the
  *   axes that are reduced; these then come first
- * Source: TensorIteratorBase::reorder_dimensions (aten/src/ATen/TensorIterator.cpp).
  */
 export function loopOrder(
   shape: readonly number[],

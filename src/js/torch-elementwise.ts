@@ -1,0 +1,175 @@
+// PyTorch's quantize, dequantize and fake quantize on the core, tile by tile.
+
+import { checkStillThere, type NumberArray, subarrayOf } from "./arrays.js";
+import { aroundAxis, type CheckedTensor, sizeOf } from "./check.js";
+import type { Overflow } from "./core/baseline.js";
+import type { Core } from "./core.js";
+import { type CodesByQDType, DTYPES, type DTypeInfo, type Limits, type QDType } from "./dtype.js";
+import { checkStatus } from "./errors.js";
+import { bytesIn } from "./memory.js";
+import type { ChannelQParams, TensorQParams, TorchQParams } from "./qtensor.js";
+import { TILE, tilesOf } from "./tiles.js";
+
+/** A function of the core's. */
+export type TorchOperation =
+  | { readonly kind: "quantize"; readonly dtype: QDType; readonly overflow: Overflow }
+  | { readonly kind: "dequantize"; readonly dtype: QDType }
+  | ({ readonly kind: "fakeQuantize"; readonly overflow: Overflow } & Limits);
+
+/** The types of arrays that they take and give. */
+type TorchArrayName = "Float32Array" | DTypeInfo["arrayName"];
+
+/** The types of what a function takes and gives. */
+export function typesOf(operation: TorchOperation): {
+  readonly from: TorchArrayName;
+  readonly to: TorchArrayName;
+} {
+  const float = "Float32Array";
+  if (operation.kind === "fakeQuantize") return { from: float, to: float };
+  const { arrayName: codes } = DTYPES[operation.dtype];
+  return operation.kind === "quantize" ? { from: float, to: codes } : { from: codes, to: float };
+}
+
+/** Runs a function with one scale and zero point on the core, tile by tile. */
+export function runPerTensor(
+  core: Core,
+  where: string,
+  input: NumberArray,
+  size: number,
+  { scale, zeroPoint }: TensorQParams,
+  operation: TorchOperation,
+  out: Float32Array | CodesByQDType[QDType],
+): void {
+  const { memory, module } = core;
+  const types = typesOf(operation);
+  const tile = Math.min(size, TILE);
+  const [from, to] = memory.layOut(where, bytesIn(types.from, tile), bytesIn(types.to, tile));
+  try {
+    for (let start = 0; start < size; start += tile) {
+      const count = Math.min(tile, size - start);
+      const isWhole = count === size;
+      const part = isWhole ? input : subarrayOf(input, start, start + count);
+      memory.copyIn(where, types.from, from, part, count);
+      let status: string;
+      if (operation.kind === "quantize") {
+        const { dtype, overflow } = operation;
+        status = module.quantizePerTensor(from, count, scale, zeroPoint, dtype, overflow, to);
+      } else if (operation.kind === "dequantize") {
+        status = module.dequantizePerTensor(from, count, scale, zeroPoint, operation.dtype, to);
+      } else {
+        const { qmin, qmax, overflow } = operation;
+        status = module.fakeQuantizePerTensor(
+          from,
+          count,
+          scale,
+          zeroPoint,
+          qmin,
+          qmax,
+          overflow,
+          to,
+        );
+      }
+      checkStatus(where, status);
+      if (!memory.holds(from)) {
+        runPerTensor(core, where, input, size, { scale, zeroPoint }, operation, out);
+        return;
+      }
+      memory.read(to, isWhole ? out : subarrayOf(out, start, start + count), count);
+    }
+  } finally {
+    memory.end();
+  }
+}
+
+/** Runs a function on the core, tile by tile. */
+export function runTorch(
+  core: Core,
+  where: string,
+  { data: input, shape, size }: CheckedTensor,
+  qparams: TorchQParams,
+  operation: TorchOperation,
+  out: Float32Array | CodesByQDType[QDType],
+): void {
+  if (size === 0) return;
+  checkStillThere(where, input, size);
+  if (!("axis" in qparams)) {
+    runPerTensor(core, where, input, size, qparams, operation, out);
+    return;
+  }
+  const { axis, scales, zeroPoints } = qparams;
+  const view = aroundAxis(shape, axis);
+  if (size <= TILE) {
+    runChannelTile(core, where, input, view, scales, zeroPoints, operation, out);
+    return;
+  }
+  for (const tile of tilesOf(view, [shape[axis], 1])) {
+    const end = tile.start + tile.size;
+    const last = tile.qStart + tile.qCount;
+    runChannelTile(
+      core,
+      where,
+      subarrayOf(input, tile.start, end),
+      tile.shape,
+      scales.subarray(tile.qStart, last),
+      zeroPoints.subarray(tile.qStart, last),
+      operation,
+      subarrayOf(out, tile.start, end),
+    );
+  }
+}
+
+/** The same for values that the heap takes at once, of shape [outer, channels, inner]. */
+export function runChannelTile(
+  { memory, module }: Core,
+  where: string,
+  input: NumberArray,
+  shape: readonly number[],
+  scales: ChannelQParams["scales"],
+  zeroPoints: ChannelQParams["zeroPoints"],
+  operation: TorchOperation,
+  out: NumberArray,
+): void {
+  const size = sizeOf(shape);
+  const floating = zeroPoints instanceof Float32Array;
+  const { from, to } = typesOf(operation);
+  // Floating zero points go with float32 scales; so do those of fake quantization.
+  const isFake = operation.kind === "fakeQuantize";
+  const scaleType = floating || isFake ? "Float32Array" : "Float64Array";
+  const zeroType = floating ? "Float32Array" : "Int32Array";
+  const channels = scales.length;
+  const [inputAt, shapeAt, scaleAt, zeroAt, outAt] = memory.layOut(
+    where,
+    bytesIn(from, size),
+    4 * shape.length,
+    bytesIn(scaleType, channels),
+    4 * channels,
+    bytesIn(to, size),
+  );
+  try {
+    memory.copyIn(where, from, inputAt, input, size);
+    memory.write("Uint32Array", shapeAt, shape);
+    memory.write(scaleType, scaleAt, scales);
+    memory.write(zeroType, zeroAt, zeroPoints);
+    const common = [inputAt, shapeAt, shape.length, scaleAt, zeroAt, channels, 1] as const;
+    let status: string;
+    if (operation.kind === "quantize") {
+      const { dtype, overflow } = operation;
+      status = floating
+        ? module.quantizePerChannelFloatQParams(...common, dtype, overflow, outAt)
+        : module.quantizePerChannel(...common, dtype, overflow, outAt);
+    } else if (operation.kind === "dequantize") {
+      status = floating
+        ? module.dequantizePerChannelFloatQParams(...common, operation.dtype, outAt)
+        : module.dequantizePerChannel(...common, operation.dtype, outAt);
+    } else {
+      const { qmin, qmax, overflow } = operation;
+      status = floating
+        ? module.fakeQuantizePerChannelFloatQParams(...common, qmin, qmax, overflow, outAt)
+        : module.fakeQuantizePerChannel(...common, qmin, qmax, overflow, outAt);
+    }
+    checkStatus(where, status);
+    memory.read(outAt, out, size);
+  } finally {
+    memory.end();
+  }
+}
