@@ -15,6 +15,7 @@ import {
 } from "../../scripts/cost/measure.mjs";
 import { loadModel, modelFile } from "../../scripts/cost/model.mjs";
 import { train } from "../../scripts/cost/train.mjs";
+import { sameDeep } from "./support.mjs";
 
 const FEWEST = Math.min(...BITS);
 const names = Object.keys(GRANULARITIES);
@@ -62,8 +63,8 @@ describe("The network", () => {
     const { layers } = await loadModel();
     const again = train(splitDigits(readDigits()).training);
     for (const [i, { weight, bias }] of layers.entries()) {
-      assert.deepEqual(again[i].weight, weight.data);
-      assert.deepEqual(again[i].bias, bias.data);
+      sameDeep(again[i].weight, weight.data);
+      sameDeep(again[i].bias, bias.data);
     }
   });
 
@@ -76,14 +77,14 @@ describe("The network", () => {
     ];
     const read = await decode(await encode(heldOut, calibration, layers));
     for (const [i, layer] of layers.entries()) {
-      assert.deepEqual(read.layers[i].weight.data, layer.weight);
-      assert.deepEqual(read.layers[i].bias.data, layer.bias);
+      sameDeep(read.layers[i].weight.data, layer.weight);
+      sameDeep(read.layers[i].bias.data, layer.bias);
     }
     assert.deepEqual(read.layers[0].weight.shape, [64, 784]);
-    assert.deepEqual(read.heldOut.labels, heldOut.labels);
+    sameDeep(read.heldOut.labels, heldOut.labels);
     const codes = (images) => Uint8Array.from(images.data, (grey) => Math.round(15 * grey));
-    assert.deepEqual(codes(read.heldOut.images), heldOut.codes);
-    assert.deepEqual(codes(read.calibration.images), calibration.codes);
+    sameDeep(codes(read.heldOut.images), heldOut.codes);
+    sameDeep(codes(read.calibration.images), calibration.codes);
   });
 
   it("is small enough to load with a page, digits included", () => {

@@ -7,7 +7,7 @@ import { loadBuild } from "../../dist/build.js";
 import { embedded } from "../../dist/embedded.js";
 import { examineEngine } from "../../dist/engine.js";
 import { runOn } from "../../dist/init.js";
-import { Random, sameFloats } from "./support.mjs";
+import { Random, sameDeep, sameFloats } from "./support.mjs";
 
 const builds = examineEngine().relaxed === true ? ["baseline", "relaxed"] : ["baseline"];
 
@@ -116,7 +116,7 @@ for (const build of builds) {
             return status;
           };
           const expected = runOn(cores[1], work);
-          assert.deepEqual(runOn(core, work), expected, name);
+          sameDeep(runOn(core, work), expected, name);
           assert.ok(calls > 1, name);
           core.dispose();
         }

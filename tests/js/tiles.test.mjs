@@ -24,7 +24,7 @@ import { embedded } from "../../dist/embedded.js";
 import { runOn } from "../../dist/init.js";
 import { rangesOf, TILE, tilesOf } from "../../dist/tiles.js";
 import { chooseFor, dequantizeValue, meanError, quantizeValue, slicesOf } from "./reference.mjs";
-import { Random, refuses, sameCodes, sameFloats } from "./support.mjs";
+import { Random, refuses, sameCodes, sameDeep, sameFloats } from "./support.mjs";
 
 await init();
 
@@ -199,11 +199,11 @@ describe("Tensors of many tiles", () => {
         const scales = typeof scale === "number" ? [scale] : scale.data;
         const zeros = typeof zeroPoint === "number" ? [zeroPoint] : zeroPoint.data;
         const round = typeof scale === "number" ? (value) => value : Math.fround;
-        assert.deepEqual(
+        sameDeep(
           [...scales],
           expected.qparams.map((one) => round(one.scale)),
         );
-        assert.deepEqual(
+        sameDeep(
           [...zeros],
           expected.qparams.map((one) => one.zeroPoint),
         );
@@ -248,7 +248,7 @@ describe("Tensors of many tiles", () => {
     sameFloats(fakeQuantize(moved(data)).data, values);
     const error = quantizationError(data, values);
     assert.equal(quantizationError(moved(data), moved(values)), error);
-    assert.deepEqual(unpack(pack({ ...q, data: moved(q.data) }), q).data, q.data);
+    sameDeep(unpack(pack({ ...q, data: moved(q.data) }), q).data, q.data);
   });
 
   it("leave out alone when the last value cannot be quantized", () => {

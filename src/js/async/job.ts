@@ -110,7 +110,8 @@ export class Job {
       }
     }
     for (const sent of onTheirWay) last = await this.#arrived(sent);
-    return last;
+    // onProgress may have stopped it when there was nothing left to perform.
+    return await Promise.race([this.#stopped, last]);
   }
 
   /** What came of a step, once that has been told. */
