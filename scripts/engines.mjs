@@ -6,7 +6,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { capture, Failure, root, run, runAsScript, step, tally, which } from "./run.mjs";
 
-/** The tests that compare with PyTorch's vectors, or the builds with one another. */
+/** The tests that compare with PyTorch's vectors, the builds or threads with one another. */
 const TESTS = [
   "dynamic",
   "notebook",
@@ -17,6 +17,8 @@ const TESTS = [
   "properties",
   "properties-torch",
   "pytorch",
+  "staging",
+  "threads",
   "torch",
 ].map((name) => join("tests", "js", `${name}.test.mjs`));
 

@@ -172,7 +172,8 @@ async function startCore(
     if (shared !== undefined && threads > 1 && reason === undefined) {
       const withThreads = started as ThreadsModule;
       workers = await startWorkers(withThreads, { module, memory: shared }, threads - 1);
-      const { end } = workers;
+      const { end, staging } = workers;
+      memory.staging = staging;
       Object.assign(withThreads, {
         // A worker fell silent: whatever it may yet write must hit nothing.
         workerLost: () => {

@@ -20,6 +20,7 @@ import {
 } from "./arrays.js";
 import type { MainModule } from "./core/baseline.js";
 import { rangeError } from "./errors.js";
+import type { Staging } from "./staging.js";
 
 /** One compiled build of the core, as its bindings present it. */
 export type CoreModule = MainModule;
@@ -30,6 +31,8 @@ const ALIGNMENT = 16;
 const SMALLEST = 64 * 1024;
 /** A larger scratch block is given back when the call that needed it is over. */
 const LARGEST_KEPT = 16 * 1024 * 1024;
+/** So many bytes are copied by way of a staging memory, where there is one. */
+const STAGED = 4 * 1024;
 /** What a 32-bit heap can address. */
 const ADDRESS_SPACE = 2 ** 32;
 
@@ -41,15 +44,49 @@ export function aligned(bytes: number): number {
 /** The element types that cross between JavaScript and the heap. */
 export type ElementType = keyof typeof ARRAYS;
 
-/** Views of the heap, one for each element type. */
-type HeapViews = { readonly [T in ElementType]: InstanceType<(typeof ARRAYS)[T]> };
+/** Views of all of a memory, one for each element type. */
+type Whole = { readonly [T in ElementType]: InstanceType<(typeof ARRAYS)[T]> };
 
-function viewsOf(buffer: ArrayBufferLike): HeapViews {
+function wholeOf(buffer: ArrayBufferLike): Whole {
   const views = Object.entries(ARRAYS).map(([type, View]) => [
     type,
     new View(buffer as ArrayBuffer),
   ]);
-  return Object.fromEntries(views) as HeapViews;
+  return Object.fromEntries(views) as Whole;
+}
+
+/** A memory as typed arrays. */
+export class Views {
+  declare readonly buffer: ArrayBufferLike;
+  declare readonly whole: Whole;
+  /** The part that was asked for last, and of what: it is never asked, for somebody may answer for it. */
+  #part: Whole[ElementType] | undefined;
+  #type: ElementType | undefined;
+  #offset = 0;
+  #count = 0;
+
+  constructor(buffer: ArrayBufferLike) {
+    this.buffer = buffer;
+    this.whole = wholeOf(buffer);
+  }
+
+  /** So many elements. A layer in a loop reads the same place again and again, and makes no garbage. */
+  part(type: ElementType, offset: number, count: number): Whole[ElementType] {
+    let part = this.#part;
+    if (
+      part === undefined ||
+      this.#type !== type ||
+      this.#offset !== offset ||
+      this.#count !== count
+    ) {
+      part = new ARRAYS[type](this.buffer as ArrayBuffer, offset, count);
+      this.#part = part;
+      this.#type = type;
+      this.#offset = offset;
+      this.#count = count;
+    }
+    return part;
+  }
 }
 
 /** Spelled out: engines look up a number sooner than what they ask a constructor for. */
@@ -72,21 +109,16 @@ export function bytesIn(type: ElementType, count: number): number {
 /** The scratch block of one core, and the copies to and from its heap. */
 export class Memory {
   readonly #module: CoreModule;
-  #buffer: ArrayBufferLike;
-  #views: HeapViews;
+  #views: Views;
   /** Where the block is; 0 without one. */
   #block = 0;
   #capacity = 0;
-  /** The view that read() made last, and of what: it is never asked, for somebody may answer for it. */
-  #lastRead: HeapViews[ElementType] | undefined;
-  #lastType: ElementType | undefined;
-  #lastOffset = 0;
-  #lastCount = 0;
+  /** By which way much is copied, if not directly. */
+  staging: Staging | undefined;
 
   constructor(module: CoreModule) {
     this.#module = module;
-    this.#buffer = module.HEAPU8.buffer;
-    this.#views = viewsOf(this.#buffer);
+    this.#views = new Views(module.HEAPU8.buffer);
   }
 
   /** Bytes of the scratch block at present. */
@@ -182,32 +214,35 @@ export class Memory {
    * The views, fetched again if the heap has grown since: that leaves them without memory. Shared
    * memory grows in place, and they then lack only what `#tryAllocate` may give next.
    */
-  #current(): HeapViews {
-    return this.#views.Uint8Array.length === 0 ? this.#renew() : this.#views;
+  #current(): Views {
+    return this.#views.whole.Uint8Array.length === 0 ? this.#renew() : this.#views;
   }
 
-  #renew(): HeapViews {
+  #renew(): Views {
     const { buffer } = this.#module.HEAPU8;
-    if (this.#buffer !== buffer) {
-      this.#buffer = buffer;
-      this.#views = viewsOf(buffer);
-      this.#lastRead = undefined;
-    }
+    if (this.#views.buffer !== buffer) this.#views = new Views(buffer);
     return this.#views;
+  }
+
+  #put(type: ElementType, offset: number, values: NumberArray, count: number): void {
+    if (this.staging !== undefined && bytesIn(type, count) >= STAGED) {
+      this.staging.write(type, offset, values, count);
+    } else {
+      setArray(this.#current().whole[type], values, offset / ELEMENT_BYTES[type]);
+    }
   }
 
   /** Copies numbers of this library's own in, converted to `type` as typed arrays convert. */
   write(type: ElementType, offset: number, values: NumberArray | readonly number[]): void {
-    const views = this.#current();
     const start = offset / ELEMENT_BYTES[type];
     if (!Array.isArray(values)) {
-      setArray(views[type], values as NumberArray, start);
+      this.#put(type, offset, values as NumberArray, arrayLength(values));
     } else if (type === "Uint32Array") {
       // Shapes, in every call: a loop over one type of array is many times as fast as over all.
-      const view = views.Uint32Array;
+      const view = this.#current().whole.Uint32Array;
       for (let i = 0; i < values.length; i++) view[start + i] = values[i];
     } else {
-      const view = views[type];
+      const view = this.#current().whole[type];
       for (let i = 0; i < values.length; i++) view[start + i] = values[i];
     }
   }
@@ -225,12 +260,12 @@ export class Memory {
     size: number,
   ): void {
     checkStillThere(where, values, size);
-    setArray(this.#current()[type], values, offset / ELEMENT_BYTES[type]);
+    this.#put(type, offset, values, size);
   }
 
   /** Writes one number. */
   writeOne(type: ElementType, offset: number, value: number): void {
-    const views = this.#current();
+    const views = this.#current().whole;
     if (type === "Float32Array") views.Float32Array[offset / 4] = value;
     else if (type === "Int32Array") views.Int32Array[offset / 4] = value;
     else views[type][offset / ELEMENT_BYTES[type]] = value;
@@ -238,7 +273,7 @@ export class Memory {
 
   /** Reads one number. */
   readOne(type: ElementType, offset: number): number {
-    const views = this.#current();
+    const views = this.#current().whole;
     if (type === "Float64Array") return views.Float64Array[offset / 8];
     if (type === "Int32Array") return views.Int32Array[offset / 4];
     return views[type][offset / ELEMENT_BYTES[type]];
@@ -251,22 +286,11 @@ export class Memory {
    */
   read(offset: number, out: NumberArray, count: number = arrayLength(out)): void {
     const type = arrayName(out) as ElementType;
-    this.#current();
-    let view = this.#lastRead;
-    // A layer that runs in a loop reads the same place again and again, and makes no garbage.
-    if (
-      this.#lastType !== type ||
-      view === undefined ||
-      this.#lastOffset !== offset ||
-      this.#lastCount !== count
-    ) {
-      view = new ARRAYS[type](this.#buffer as ArrayBuffer, offset, count);
-      this.#lastRead = view;
-      this.#lastType = type;
-      this.#lastOffset = offset;
-      this.#lastCount = count;
+    if (this.staging !== undefined && bytesIn(type, count) >= STAGED) {
+      this.staging.read(type, offset, out, count);
+    } else {
+      setArray(out, this.#current().part(type, offset, count), 0);
     }
-    setArray(out, view, 0);
   }
 }
 

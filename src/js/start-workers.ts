@@ -1,5 +1,7 @@
 // Starts the workers of a core with shared memory; loaded where more than one thread is asked for.
 
+import type { WasmMemory } from "./platform.js";
+import { Staging } from "./staging.js";
 import type { Shared, ThreadsModule, Workers } from "./threads.js";
 import { type AnyWorker, listen, listenForEnd, START_LIMIT, workerConstructor } from "./workers.js";
 
@@ -73,5 +75,13 @@ export async function start(core: ThreadsModule, shared: Shared, wanted: number)
     throw error;
   }
   core.startWorkers(wanted, maySleep());
-  return { count: wanted, reason: undefined, end };
+  return { count: wanted, reason: undefined, end, staging: openStaging(shared.memory) };
+}
+
+function openStaging(heap: WasmMemory): Staging | undefined {
+  try {
+    return new Staging(heap);
+  } catch {
+    return undefined;
+  }
 }

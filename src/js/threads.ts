@@ -2,6 +2,7 @@
 
 import type { MainModule as ThreadsModule } from "./core/baseline-threads.js";
 import type { WasmMemory, WasmModule } from "./platform.js";
+import type { Staging } from "./staging.js";
 
 export type { ThreadsModule };
 
@@ -17,6 +18,8 @@ export interface Workers {
   readonly count: number;
   /** Why there are fewer than asked for. */
   readonly reason: string | undefined;
+  /** By which way much is copied to the memory that they share, if not directly. */
+  readonly staging?: Staging | undefined;
   /** Ends them. */
   end(): void;
 }
