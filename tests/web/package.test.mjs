@@ -30,6 +30,7 @@ const NODE_ONLY = {
   },
   "bench.test.mjs": "runs the benchmark's command",
   "cost.test.mjs": "reads the digits from files; what-it-costs.test.mjs does it on the page",
+  "examples.test.mjs": "has TypeScript read the sources",
   "readme.test.mjs": "runs the README's example in a Node of its own",
   "soak.test.mjs": "starts a Node that can be told to collect garbage",
   "threads.test.mjs": {

@@ -1,0 +1,80 @@
+// The examples in the documentation, which editors show and the API reference prints: each is checked by
+// TypeScript and run, and gives what its comments say.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import * as zeropoint from "zeropoint";
+import * as notebook from "zeropoint/notebook";
+import {
+  complaints,
+  documentationTags,
+  javascript,
+  normal,
+  program,
+  quoted,
+  written,
+} from "./examples.mjs";
+import * as given from "./examples-given.mjs";
+
+const ENTRIES = [
+  {
+    entry: "zeropoint",
+    exported: zeropoint,
+    types: ["Codes", "QParams"],
+    key: "main",
+    names: given.main,
+    print: written,
+  },
+  {
+    entry: "zeropoint/notebook",
+    exported: notebook,
+    types: [],
+    key: "notebook",
+    names: given.notebook,
+    print: (value) => (typeof value === "string" ? quoted(value) : notebook.repr(value)),
+  },
+];
+
+const AsyncFunction = (async () => {}).constructor;
+const tags = documentationTags();
+
+describe("the documentation", () => {
+  it("names sources in its text, not in the tag before them", () => {
+    const swallowed = tags.filter(({ text }) => /^Source:/m.test(text));
+    assert.deepEqual(swallowed, []);
+  });
+});
+
+for (const { entry, exported, types, key, names, print } of ENTRIES) {
+  const own = tags.filter((item) => item.entry === entry && item.tag === "example");
+
+  describe(`the examples of ${entry}`, () => {
+    it("are many", () => {
+      assert.ok(own.length > 15, `${own.length}`);
+    });
+
+    it("pass TypeScript's checks", () => {
+      const imported = [...Object.keys(exported), ...types.map((name) => `type ${name}`)];
+      const text = [
+        `import { ${imported.join(", ")} } from "${entry}";`,
+        `import { ${key} as given } from "./examples-given.mjs";`,
+        `const { ${Object.keys(names).join(", ")} } = given;`,
+        ...own.map((example) => `void (async () => {\n${example.text}\n});`),
+      ].join("\n");
+      assert.deepEqual(complaints("example.mts", text), []);
+    });
+
+    for (const { title, text } of own.filter(({ starts }) => !starts)) {
+      it(`give what their comments say: ${title}`, async () => {
+        const scope = {
+          ...exported,
+          ...names,
+          console: { log: String },
+          compare: (value, promised) => assert.equal(normal(print(value)), normal(promised)),
+        };
+        const run = new AsyncFunction(...Object.keys(scope), javascript(program(text)));
+        await run(...Object.values(scope));
+      });
+    }
+  });
+}
