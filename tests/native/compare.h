@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cfloat>
-#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <ostream>
@@ -13,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "same_value.h"
 #include "zeropoint/status.h"
 
 namespace zeropoint {
@@ -42,17 +42,6 @@ inline constexpr std::array kSpecialFloats = {
     32766.5F,      32767.5F,      -32768.5F,     65534.5F,      65535.5F,       65536.0F,
     8388607.5F,    8388609.0F,    16777215.0F,   16777216.0F,   2147483520.0F,  2147483648.0F,
     -2147483648.F, -2147483904.F, 4294967296.0F, 9.2233720e18F, -9.2233720e18F, 1e-40F};
-
-/// Equal bits; any NaN equals any NaN.
-template <typename T>
-bool same_value(T a, T b) {
-  if constexpr (std::is_floating_point_v<T>) {
-    if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
-    return a == b && std::signbit(a) == std::signbit(b);
-  } else {
-    return a == b;
-  }
-}
 
 /// As same_value for every element; says where the first difference is.
 template <typename T>

@@ -5,44 +5,23 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <new>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "aligned_bytes.h"
 #include "compare.h"
 #include "core/packed_weight.h"
 #include "zeropoint/linear.h"
 
 namespace zeropoint::testing {
 
-/// Bytes aligned as packed weights and scratch memory must be, with nothing behind them.
-class AlignedBytes {
- public:
-  explicit AlignedBytes(std::size_t size)
-      : size_(size), bytes_(static_cast<std::byte*>(::operator new (size, std::align_val_t{16}))) {}
-  AlignedBytes(AlignedBytes&& other) noexcept : size_(other.size_), bytes_(other.bytes_) {
-    other.bytes_ = nullptr;
-  }
-  AlignedBytes(const AlignedBytes&) = delete;
-  AlignedBytes& operator=(const AlignedBytes&) = delete;
-  AlignedBytes& operator=(AlignedBytes&&) = delete;
-  ~AlignedBytes() { ::operator delete (bytes_, std::align_val_t{16}); }
-
-  [[nodiscard]] std::span<std::byte> span() const { return {bytes_, size_}; }
-  [[nodiscard]] const std::byte* data() const { return bytes_; }
-
- private:
-  std::size_t size_;
-  std::byte* bytes_;
-};
-
 /// A weight packed by pack_weight(), or why it was refused.
 template <typename Code>
 Status pack(const QuantizedWeight<Code>& w, std::size_t n, std::size_t k, AlignedBytes& out) {
   AlignedBytes block(packed_weight_size({n, k, w.dtype, w.granularity, w.group_size}));
   const Status status = pack_weight(w, n, k, block.span());
-  out.~AlignedBytes();
-  new (&out) AlignedBytes(std::move(block));
+  out = std::move(block);
   return status;
 }
 

@@ -17,22 +17,23 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <new>
 #include <span>
 #include <string_view>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
+#include "aligned_bytes.h"
 #include "random.h"
+#include "same_value.h"
 #include "tensors.h"
 #include "zeropoint/dtype.h"
 #include "zeropoint/status.h"
 
 namespace zeropoint::fuzz {
 
+using testing::AlignedBytes;
 using testing::count_of;
 using testing::Random;
+using testing::same_value;
 using testing::ShapeVector;
 
 /// Reads arguments from bytes; once they are used up, everything is 0.
@@ -192,17 +193,6 @@ inline void check(Status actual, Status expected, const char* file = __builtin_F
   std::abort();
 }
 
-/// Equal bits; any NaN equals any NaN.
-template <typename T>
-bool same_value(T a, T b) {
-  if constexpr (std::is_floating_point_v<T>) {
-    if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
-    return a == b && std::signbit(a) == std::signbit(b);
-  } else {
-    return a == b;
-  }
-}
-
 template <typename T>
 void check_same(std::span<const T> actual, const std::vector<T>& expected,
                 const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
@@ -230,24 +220,6 @@ class Output {
  private:
   static constexpr T kMarker = static_cast<T>(91);
   std::vector<T> values_;
-};
-
-/// Bytes aligned as packed weights and their scratch must be, and not one more than asked for.
-class AlignedBytes {
- public:
-  explicit AlignedBytes(std::size_t size)
-      : bytes_(static_cast<std::byte*>(::operator new (size, std::align_val_t{16}))), size_(size) {}
-  AlignedBytes(AlignedBytes&& other) noexcept
-      : bytes_(std::exchange(other.bytes_, nullptr)), size_(other.size_) {}
-  AlignedBytes(const AlignedBytes&) = delete;
-  AlignedBytes& operator=(const AlignedBytes&) = delete;
-  ~AlignedBytes() { ::operator delete (bytes_, std::align_val_t{16}); }
-  [[nodiscard]] std::span<std::byte> span() const { return {bytes_, size_}; }
-  [[nodiscard]] const std::byte* data() const { return bytes_; }
-
- private:
-  std::byte* bytes_;
-  std::size_t size_;
 };
 
 inline constexpr DType kAllDTypes[] = {
