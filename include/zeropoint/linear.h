@@ -38,12 +38,13 @@ enum class WeightGranularity {
 };
 
 /// Quantized weights of a linear layer: w[n][k] = (codes[n][k] - zero_point) * scale.
-template <typename Code>
-struct QuantizedWeight {
+/// Code: int8 or uint8.
+template <CodeType Code>
+requires(sizeof(Code) == 1) struct QuantizedWeight {
   std::span<const Code> codes;  ///< [N][K], one per byte; bits beyond the dtype's are dropped
   DType dtype = DType::kInt8;   ///< 2 to 8 bits
   WeightGranularity granularity = WeightGranularity::kPerTensor;
-  std::size_t group_size = 0;  ///< for kPerGroup: divides K
+  std::size_t group_size = 0;  ///< for kPerGroup: divides K, 1 to 2^32 - 1
   std::span<const float> scales;
   std::span<const std::int32_t> zero_points;  ///< as many as scales
 };
@@ -98,7 +99,8 @@ struct MatrixShape {
 /// @param weight  what pack_weight() wrote; it is trusted.
 [[nodiscard]] MatrixShape packed_weight_shape(const std::byte* weight);
 
-/// Bytes that linear() and linear_dynamic() need to work in, for m rows of activations.
+/// Bytes that linear(), linear_dynamic() and linear_static() need to work in, for m rows of
+/// activations.
 /// @param weight  a packed weight.
 [[nodiscard]] std::size_t linear_scratch_size(const std::byte* weight, std::size_t m);
 

@@ -210,7 +210,9 @@ Status packed_layout(const WeightShape& shape, PackedLayout& out) {
   layout.has_input_scales = shape.granularity == WeightGranularity::kPerInput;
   layout.group = std::max(layout.k, std::uint32_t{1});
   if (shape.granularity == WeightGranularity::kPerGroup) {
-    if (shape.group_size == 0 || shape.k % shape.group_size != 0) return Status::kInvalidGroupSize;
+    // Without inputs any size divides them.
+    const bool is_countable = shape.group_size > 0 && shape.group_size <= UINT32_MAX;
+    if (!is_countable || shape.k % shape.group_size != 0) return Status::kInvalidGroupSize;
     layout.group = static_cast<std::uint32_t>(shape.group_size);
   }
   // The chunks of a group are whole but for the last one.

@@ -932,6 +932,10 @@ TEST(PackedWeightSize, Is0ForShapesThatCannotBePacked) {
   if constexpr (sizeof(std::size_t) > 4) {
     EXPECT_EQ(packed_weight_size({std::size_t{UINT32_MAX} + 1, 1}), 0U);
     EXPECT_EQ(packed_weight_size({1, std::size_t{UINT32_MAX} + 1}), 0U);
+    // Its lowest 32 bits are 0, and no inputs are what any size divides.
+    EXPECT_EQ(packed_weight_size(
+                  {1, 0, DType::kInt8, WeightGranularity::kPerGroup, std::size_t{UINT32_MAX} + 1}),
+              0U);
   }
 }
 
