@@ -67,9 +67,10 @@ template <typename Code>
 // ---- the torch family
 
 /// out[i] = scale * float(codes[i] - zero_point), the difference in wrapping int32 arithmetic.
-/// @param codes  of a qint8, quint8 or qint32, here and below.
-/// @param scale  units per step, rounded to float32 first; not validated, as in PyTorch.
-/// @param out    float32[codes.size()], written only on kOk; must not overlap the codes.
+/// @param codes       of a qint8, quint8 or qint32, here and below.
+/// @param scale       units per step, rounded to float32 first; not validated, as in PyTorch.
+/// @param zero_point  a code of the dtype; not validated either.
+/// @param out         float32[codes.size()], written only on kOk; must not overlap the codes.
 /// @return kShapeMismatch, kUnsupportedDType.
 /// Source: Tensor.dequantize() of a per_tensor_affine tensor.
 [[nodiscard]] Status dequantize_per_tensor(const AnyCodes<const void>& codes, double scale,
