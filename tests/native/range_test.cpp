@@ -151,6 +151,17 @@ TEST(RangeOfSlices, RefusesLengthsThatDoNotFit) {
   EXPECT_EQ(range(x, {1, 3, 1}, NonFinite::kThrow, ranges), Status::kShapeMismatch);
 }
 
+// One value more than whole slices take, and any value where slices take none.
+TEST(RangeOfSlices, RefusesValuesThatAreLeftOver) {
+  const std::vector<float> x(7, 1.0F);
+  for (const Granularity g : {Granularity{2, 1, 3}, Granularity{1, 2, 3}, Granularity{0, 1, 7},
+                              Granularity{7, 0, 1}, Granularity{1, 7, 0}}) {
+    std::vector<Range> ranges(g.slices, {1.0F, 2.0F});
+    EXPECT_EQ(range(x, g, NonFinite::kKeep, ranges), Status::kShapeMismatch);
+    EXPECT_TRUE(same_ranges(ranges, std::vector<Range>(g.slices, {1.0F, 2.0F})));
+  }
+}
+
 TEST(RangeOfSlices, RefusesNanAndInfinitiesWhenTheyThrow) {
   for (const float value : {kNan, kInfinity, -kInfinity}) {
     for (const Granularity g : {Granularity{1, 1, 12}, Granularity{2, 3, 2}, Granularity{1, 3, 4},
