@@ -115,12 +115,10 @@ Limits bin_limits(float lo, float hi) {
           static_cast<float>(static_cast<double>(hi) + 1.0)};
 }
 
-// torch.div(a, b, rounding_mode="floor") for b > 0.
+// torch.div(a, b, rounding_mode="floor") for b > 0, but for results below 0, which are clamped to
+// 0: here they are any numbers that are not above it.
 float floor_divide(float a, float b) {
-  const float mod = std::fmod(a, b);
-  float quotient = (a - mod) / b;
-  if (mod < 0.0F) quotient -= 1.0F;
-  if (quotient == 0.0F) return std::copysign(0.0F, a / b);
+  const float quotient = (a - std::fmod(a, b)) / b;
   float floored = std::floor(quotient);
   if (quotient - floored > 0.5F) floored += 1.0F;
   return floored;
@@ -188,9 +186,8 @@ void spread_bins(std::span<const float> held, Range held_range, Range range, std
   const float held_width = held_range.max - held_range.min;
   const float half_part = 0.5F * (held_width / static_cast<float>(parts));
   // Edges ascend unless they are rounded to so few bits that linspace()'s halves do not meet, or
-  // overflow. Then PyTorch's binary search decides, whatever it finds.
-  const bool ascending = std::isfinite(held_width) &&
-                         std::adjacent_find(edges.begin(), edges.end(), [](float a, float b) {
+  // overflow, and the first one is NaN. Then PyTorch's binary search decides, whatever it finds.
+  const bool ascending = std::adjacent_find(edges.begin(), edges.end(), [](float a, float b) {
                            return !(a <= b);
                          }) == edges.end();
   std::size_t bin = 0;  // the last whose left edge is not beyond the middle

@@ -472,6 +472,16 @@ TEST(SearchHistogram, KeepsABinThatEndsAtItsQuantile) {
   expect_range(search({50000.0F, 49999.0F, 1.0F}, 256.0), {0.0F, 2.0F});
 }
 
+// Squares of so short a range are 0 in float32, and so is the error of whatever part of it: the
+// right end, which gives way first, goes on until the first bin is left.
+TEST(SearchHistogram, GoesOnAsLongAsTheErrorDoesNotRise) {
+  const std::vector<float> histogram(4, 1.0F);
+  std::vector<float> scratch(histogram_scratch(histogram.size()));
+  Range found{};
+  ASSERT_EQ(search_histogram(histogram, {0.0F, 0x1p-64F}, 256.0, scratch, found), Status::kOk);
+  expect_range(found, {0.0F, 0x1p-66F});
+}
+
 TEST(SearchHistogram, RefusesNoBins) {
   Range found = {-7.0F, 7.0F};
   std::vector<float> scratch(1);
