@@ -123,7 +123,8 @@ describe("Quantized tensors", () => {
 
   it("refuse what PyTorch refuses, with Python's exceptions and names", () => {
     const per = torch.quantize_per_tensor;
-    raises(() => per(x(), 0.1, 0, torch.int8), "TypeError", /dtype must be torch\.qint8/);
+    raises(() => per(x(), 0.1, 0, torch.int8), "RuntimeError", /qint32, got torch\.int8$/);
+    raises(() => per(x(), 0.1, 0, "qint8"), "TypeError", /dtype must be torch\.qint8/);
     raises(() => per(x(), 0.1, 200, torch.qint8), "RuntimeError", /^torch\.\S+: zero_point must/);
     raises(() => per(x(), 0.1), "TypeError", /zero_point is missing/);
     raises(() => per([1], 0.1, 0, torch.qint8), "TypeError", /input/);

@@ -178,6 +178,22 @@ describe("torch.tensor", () => {
     assert.deepEqual(grid.shape, [2, 1]);
   });
 
+  it("looks at no further rows where there can be no elements", () => {
+    assert.equal(repr(torch.tensor([[], [5.5], [1]])), "tensor([], size=(3, 0))");
+    assert.deepEqual(torch.tensor([[[]], [[1, 2]]]).shape, [2, 1, 0]);
+  });
+
+  it("makes floats and bools of integers of any size", () => {
+    const wide = [2n ** 64n, -(2n ** 70n)];
+    assert.deepEqual(torch.tensor(wide, torch.float32).tolist(), [2 ** 64, -(2 ** 70)]);
+    assert.deepEqual(torch.tensor([2n ** 63n, 0n], torch.bool).tolist(), [true, false]);
+    assert.equal(torch.tensor(NaN, torch.bool).item(), true);
+    // Rounded to float64 first, which makes it a tie in float32.
+    const nearTie = 2n ** 60n + 2n ** 36n + 1n;
+    assert.equal(torch.tensor(nearTie, torch.float32).item(), 2 ** 60);
+    raises(() => torch.tensor(wide), "RuntimeError");
+  });
+
   it("refuses rows of different lengths, and what is no number", () => {
     raises(() => torch.tensor([[1, 2], [3]]), "ValueError");
     raises(() => torch.tensor([[1, 2], 3]), "ValueError");
@@ -349,6 +365,17 @@ describe("shapes", () => {
     const strided = torch.arange(24).view(2, 3, 4).select(2, 1);
     assert.deepEqual(strided.view(6).tolist(), [1, 5, 9, 13, 17, 21]);
     assert.deepEqual(strided.view(6).stride(), [4]);
+  });
+
+  it("give dimensions of size 1 the strides that PyTorch gives them", () => {
+    const column = torch.arange(6).view(2, 3).t(); // strides 1 and 3
+    assert.deepEqual(column.narrow(1, 0, 1).view(1, 3, 1).stride(), [3, 1, 3]);
+    assert.deepEqual(torch.zeros(4, 1, 1).view(-1, 1, 1, 1).stride(), [1, 1, 1, 1]);
+    assert.deepEqual(column.select(0, 1).narrow(0, 0, 1).view(1, 1).stride(), [3, 3]);
+    assert.deepEqual(torch.zeros(2, 3).expand(1, 2, 3).stride(), [6, 3, 1]);
+    assert.deepEqual(torch.zeros(3, 1).expand(2, 1, 3, 1).stride(), [0, 3, 1, 1]);
+    assert.deepEqual(torch.tensor(1).expand(1, 1).stride(), [0, 0]);
+    assert.equal(column.flatten(1, -1), column);
   });
 
   it("have their dimensions added, removed, merged, exchanged and stretched", () => {
@@ -540,6 +567,15 @@ describe("torch.nn.functional.linear", () => {
     assert.deepEqual(linear(torch.zeros(2, 3).t().contiguous().t(), w).shape, [2, 2]);
   });
 
+  it("takes a bias with a weight of one dimension only where PyTorch adds it afterwards", () => {
+    const [w, bias] = [torch.ones(3), torch.tensor(0.5)];
+    assert.equal(linear(torch.ones(3), w, bias).item(), 3.5);
+    assert.deepEqual(linear(torch.ones(1, 1, 2, 3), w, bias).shape, [1, 1, 2]);
+    assert.deepEqual(linear(torch.ones(2, 3, 4).transpose(1, 2), w, bias).shape, [2, 4]);
+    raises(() => linear(torch.ones(2, 3), w, bias), "RuntimeError", "[N, K]");
+    raises(() => linear(torch.ones(4, 2, 3), w, bias), "RuntimeError", "[N, K]");
+  });
+
   it("refuses shapes and dtypes that do not fit", () => {
     raises(() => linear(torch.ones(2, 3), torch.ones(2, 4)), "RuntimeError");
     raises(() => linear(torch.ones(3), torch.ones(3).double()), "RuntimeError");
@@ -568,6 +604,10 @@ describe("tensors without elements", () => {
     assert.equal(none.is_contiguous(), true);
     assert.equal(torch.zeros(3, 4).t().narrow(1, 0, 0).is_contiguous(), true);
     raises(() => torch.tensor(1).narrow(0, 0, 1), "RuntimeError");
+    raises(() => torch.zeros(2).narrow(0, 3, 0), "IndexError");
+    raises(() => torch.zeros(2).narrow(0, -3, 1), "IndexError");
+    raises(() => torch.zeros(2).narrow(0, 2, 1), "RuntimeError");
+    raises(() => torch.zeros(2).narrow(0, 3, -1), "RuntimeError");
   });
 });
 
@@ -606,6 +646,8 @@ describe("other functions of torch", () => {
     assert.deepEqual(torch.arange(-3, 10, 2.5, { dtype: int32 }).tolist(), [-3, -1, 1, 3, 5, 7]);
     assert.deepEqual(torch.arange(-2.5, 7.25, 2.5, { dtype: int64 }).tolist(), [-2, 0, 2, 4, 6]);
     assert.deepEqual(torch.arange(0.5, 0, 100, { dtype: int16 }).tolist(), []);
+    // From 0 to 0 when cut off, but less than no values when counted.
+    raises(() => torch.arange(0.9, -0.2, { dtype: int16 }), "RuntimeError");
     raises(() => torch.arange(0, 2, 0.5, { dtype: int8 }), "RuntimeError");
   });
 
@@ -670,6 +712,15 @@ describe("other functions of torch", () => {
     assert.deepEqual(torch.cat([a, b]).tolist(), [1, 2, 3, 4.5]);
     assert.deepEqual(torch.cat([torch.ones(2, 1), torch.zeros(2, 2)], 1).shape, [2, 3]);
     raises(() => torch.cat([torch.ones(2, 1), torch.zeros(3, 2)], 1), "RuntimeError");
+  });
+
+  it("pass over tensors of shape [0] in cat, but for their dtype", () => {
+    const [none, row] = [torch.tensor([]), torch.ones(1, 2, { dtype: torch.int8 })];
+    const joined = torch.cat([none, row, none, row], 1);
+    assert.equal(String(joined), "tensor([[1., 1., 1., 1.]])");
+    assert.equal(repr(torch.cat([none.int(), none.char()], 5)), "tensor([], dtype=torch.int32)");
+    raises(() => torch.cat([torch.zeros(0, 3), row], 0), "RuntimeError");
+    raises(() => torch.cat([none, torch.tensor(1)], 7), "RuntimeError", "0-d");
   });
 
   it("know the limits of dtypes", () => {

@@ -210,9 +210,10 @@ export function storeChecked(
   const most = narrow ? Number(narrow.max) : Number.MAX_SAFE_INTEGER;
   for (let i = 0; i < values.length; i++) {
     const value = plain(values[i]);
-    if (typeof value !== "number") out[i] = checkedScalarStorage(where, value, to)[0];
-    else if (to.category === "float") out[i] = value;
-    else if (to === dtypes.bool) out[i] = value !== 0 ? 1 : 0;
+    // Of any size: a float of an int is rounded to float64 first.
+    if (to.category === "float") out[i] = Number(value);
+    else if (to === dtypes.bool) out[i] = Number(value) !== 0 ? 1 : 0;
+    else if (typeof value !== "number") out[i] = checkedScalarStorage(where, value, to)[0];
     else if (!(value >= least && value <= most)) {
       out[i] = checkedScalarStorage(where, values[i], to)[0];
     } else out[i] = out instanceof BigInt64Array ? BigInt(Math.trunc(value)) : value;

@@ -45,6 +45,15 @@ export function linear(
         "not fit: they must be [..., K] and [N, K]",
     );
   }
+  // PyTorch multiplies and adds the bias at once here, which takes matrices.
+  const isFused = xShape.length === 2 || (xShape.length === 3 && input.is_contiguous());
+  if (bias && wShape.length === 1 && isFused) {
+    throw pythonError(
+      "RuntimeError",
+      `${where}: with a bias and an input of shape ${showShape(xShape)}, weight must be [N, K], ` +
+        `got shape ${showShape(wShape)}`,
+    );
+  }
   const lead = xShape.slice(0, -1);
   const n = wShape.length === 1 ? 1 : wShape[0];
   const shape = wShape.length === 1 ? lead : [...lead, n];

@@ -8,7 +8,7 @@ import { INSPECT, show } from "../show.js";
 import { quantizePerChannel, quantizePerTensor } from "../torch.js";
 import { bindArguments, bindMethods } from "./arguments.js";
 import { PythonFloat, plain } from "./cast.js";
-import { type DType, dtypes, type Storage } from "./dtype.js";
+import { DType, dtypes, type Storage } from "./dtype.js";
 import { type PythonExceptionName, pythonError } from "./errors.js";
 import { type Size, size } from "./python.js";
 import { checkTensor, Tensor, tensorOf } from "./tensor.js";
@@ -70,9 +70,11 @@ export const qschemes = {
 
 function checkQDType(where: string, value: unknown): QDType<QDTypeName> {
   if (value instanceof QDType && value.name !== "quint4x2") return value as QDType<QDTypeName>;
+  const isDType = value instanceof DType || value instanceof QDType;
   throw pythonError(
-    "TypeError",
-    `${where}: dtype must be torch.qint8, torch.quint8 or torch.qint32, got ${show(value)}`,
+    isDType ? "RuntimeError" : "TypeError",
+    `${where}: dtype must be torch.qint8, torch.quint8 or torch.qint32, got ` +
+      (isDType ? value : show(value)),
   );
 }
 

@@ -342,7 +342,7 @@ export class Tensor {
     const start = given < 0 ? given + available : given;
     if (start < 0 || length < 0 || start + length > available) {
       throw pythonError(
-        "RuntimeError",
+        length >= 0 && (start < 0 || start > available) ? "IndexError" : "RuntimeError",
         `${where}: start ${given} and length ${length} reach beyond dimension ${axis} of size ` +
           `${available}`,
       );
@@ -418,6 +418,7 @@ export class Tensor {
     if (start > end) {
       throw pythonError("RuntimeError", `${where}: start_dim ${start} comes after end_dim ${end}`);
     }
+    if (start === end && this.ndim > 0) return this;
     const { shape } = this.#view;
     const merged = countOf(shape.slice(start, end + 1));
     return this.reshape([...shape.slice(0, start), merged, ...shape.slice(end + 1)]);
@@ -505,7 +506,13 @@ export class Tensor {
         `Tensor.expand: a tensor of shape ${showShape(shape)} does not stretch to ${show(given)}`,
       );
     }
-    return tensorOf(stretch(this.#view, target));
+    const view = stretch(this.#view, target);
+    // New dimensions of size 1 do not repeat: they lie around the next one, as in PyTorch.
+    const strides = [...view.strides];
+    for (let axis = shape.length > 0 ? lead - 1 : -1; axis >= 0; axis--) {
+      if (target[axis] === 1) strides[axis] = target[axis + 1] * strides[axis + 1];
+    }
+    return tensorOf({ ...view, strides });
   }
 
   /** The tensor itself if it is contiguous, else a row-major copy. */

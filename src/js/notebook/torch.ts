@@ -111,7 +111,8 @@ function tensor(...args: unknown[]): Tensor {
   }
   const shape = shapeOfNested(where, data);
   const values: Scalar[] = [];
-  collect(where, data, shape, 0, "data", values);
+  // Once there can be no elements, PyTorch looks at no further rows.
+  if (countOf(shape) > 0) collect(where, data, shape, 0, "data", values);
   const inferred = dtype ?? inferDType(values);
   const view = allocate(inferred, shape);
   storeChecked(where, view.storage, inferred, values);
@@ -338,12 +339,12 @@ function arange(...args: unknown[]): Tensor {
   const exact = numbers.map(Number);
   // Values of the accumulation dtype: float64, rounded once, or int64, to which all is cut off first.
   const [from, to, by] = dtype.category === "integer" ? exact.map(Math.trunc) : exact;
-  if (by === 0 || !Number.isFinite((to - from) / by) || (to - from) / by < 0) {
-    throw pythonError("RuntimeError", `${where}: step ${by} does not lead from ${from} to ${to}`);
-  }
   // PyTorch counts in float64, of numbers as they were given, but for int64.
   const [first, end, step] = dtype === dtypes.int64 ? [from, to, by] : exact;
-  const count = Math.max(Math.ceil((end - first) / step), 0);
+  const count = Math.ceil((end - first) / step) + 0; // -0 becomes 0
+  if (by === 0 || !Number.isFinite((to - from) / by) || (to - from) / by < 0 || count < 0) {
+    throw pythonError("RuntimeError", `${where}: step ${by} does not lead from ${first} to ${end}`);
+  }
   const lanes = 8;
   const vectors = dtype === dtypes.float32 ? count - (count % (2 * lanes)) : 0;
   const values = Float64Array.from({ length: count }, (_, i) => {
@@ -605,25 +606,31 @@ function cat(keywords: JoinKeywords): Tensor;
 function cat(...args: unknown[]): Tensor {
   const where = "torch.cat";
   const { list, dim } = bindJoin(where, args);
-  const rank = list[0].dim();
-  const axis = checkAxis(where, dim, rank);
+  if (list.some((one) => one.dim() === 0)) {
+    throw pythonError("RuntimeError", `${where}: 0-d tensors cannot be joined; use torch.stack`);
+  }
+  const dtype = list.map((one) => one.dtype).reduce(promoteTypes);
+  // Tensors of shape [0] go with any others, as in PyTorch: only their dtype counts.
+  const joined = list.filter((one) => one.dim() > 1 || one.numel() > 0);
+  if (joined.length === 0) return tensorOf(allocate(dtype, [0]));
+  const [first] = joined;
+  const axis = checkAxis(where, dim, first.dim());
   const matches = (one: Tensor): boolean =>
-    one.dim() === rank &&
-    one.shape.every((length, other) => other === axis || length === list[0].shape[other]);
-  const misfit = list.find((one) => !matches(one));
-  if (misfit !== undefined || rank === 0) {
+    one.dim() === first.dim() &&
+    one.shape.every((length, other) => other === axis || length === first.shape[other]);
+  const misfit = joined.find((one) => !matches(one));
+  if (misfit !== undefined) {
     throw pythonError(
       "RuntimeError",
       `${where}: shapes must agree except in dimension ${dim}, got ` +
-        `${list[0].shape} and ${(misfit ?? list[0]).shape}`,
+        `${first.shape} and ${misfit.shape}`,
     );
   }
-  const dtype = list.map((one) => one.dtype).reduce(promoteTypes);
-  const total = list.reduce((sum, one) => sum + one.size(axis), 0);
-  const shape = list[0].shape.map((length, other) => (other === axis ? total : length));
+  const total = joined.reduce((sum, one) => sum + one.size(axis), 0);
+  const shape = first.shape.map((length, other) => (other === axis ? total : length));
   const out = tensorOf(allocate(dtype, shape));
   let start = 0;
-  for (const one of list) {
+  for (const one of joined) {
     out.narrow(axis, start, one.size(axis)).copy_(one);
     start += one.size(axis);
   }

@@ -1,6 +1,7 @@
 // Strided views: which element of a storage each index of a tensor means. Views of one storage
 // share its values. Nothing here computes with values; it only finds and copies them.
 
+import { sameShape } from "../check.js";
 import { showShape } from "../show.js";
 import type { DType, Storage } from "./dtype.js";
 import { pythonError } from "./errors.js";
@@ -322,21 +323,21 @@ export function inferShape(
  * The strides under which the same elements have another shape, or undefined if they would have to
  * be copied. An axis of the old shape, or a run of axes that lie as if they were one, may be split;
  * axes that do not lie so cannot be merged.
+ *
+ * Source: computeStride (aten/src/ATen/TensorUtils.cpp), which gives axes of size 1 their strides.
  */
 export function reshapedStrides(view: View, shape: readonly number[]): number[] | undefined {
-  const count = countOf(shape);
-  if (count === 0) return rowMajorStrides(shape);
+  if (countOf(shape) === 0) {
+    return sameShape(view.shape, shape) ? [...view.strides] : rowMajorStrides(shape);
+  }
   const strides = new Array<number>(shape.length).fill(1);
   let target = shape.length - 1;
   let length = 1; // of the run of old axes, innermost first
-  let base: number | undefined; // the run's innermost stride
+  let base = view.strides.at(-1) ?? 1; // the run's innermost stride
   for (let axis = view.shape.length - 1; axis >= 0; axis--) {
-    if (view.shape[axis] === 1) continue;
-    base ??= view.strides[axis];
     length *= view.shape[axis];
-    let outer = axis - 1;
-    while (outer >= 0 && view.shape[outer] === 1) outer--;
-    if (outer >= 0 && view.strides[outer] === view.shape[axis] * view.strides[axis]) continue;
+    const outer = view.strides[axis - 1];
+    if (axis > 0 && (view.shape[axis - 1] === 1 || outer === length * base)) continue;
     let filled = 1;
     while (target >= 0 && (filled < length || shape[target] === 1)) {
       strides[target] = base * filled;
@@ -344,8 +345,7 @@ export function reshapedStrides(view: View, shape: readonly number[]): number[] 
     }
     if (filled !== length) return undefined;
     length = 1;
-    base = undefined;
+    base = outer;
   }
-  for (; target >= 0; target--) strides[target] = strides[target + 1] ?? 1;
   return strides;
 }
