@@ -487,23 +487,27 @@ describe("Notebook 4", () => {
     },
   );
 
-  it("fits the scales beside their brackets, on a phone too", async () => {
-    const visit = await openPage(browser, site.url, { viewport: { width: 360, height: 800 } });
-    const { page } = visit;
-    await openNotebook(page, "schemes-observers-qconfig");
-    await page.waitForSelector('[data-figure="scheme-matrix"][data-live] svg');
-    const clipped = await page.$$eval(
-      '[data-figure="scheme-matrix"] svg',
-      (drawings) =>
+  for (const width of [360, 320]) {
+    it(`cuts no text of its drawings off, on a phone of ${width} pixels too`, async () => {
+      const visit = await openPage(browser, site.url, { viewport: { width, height: 800 } });
+      const { page } = visit;
+      await openNotebook(page, "schemes-observers-qconfig");
+      await page.waitForFunction(() => !document.querySelector(".view[data-current] .when-wide"));
+      const clipped = await page.$$eval(".view[data-current] .figure svg.drawing", (drawings) =>
         drawings.flatMap((drawing) => {
-          const { right } = drawing.getBoundingClientRect();
-          const texts = Array.from(drawing.querySelectorAll("text"));
-          return texts.filter((text) => text.getBoundingClientRect().right > right);
-        }).length,
-    );
-    assert.equal(clipped, 0);
-    await visit.close();
-  });
+          const { left, right } = drawing.getBoundingClientRect();
+          return Array.from(drawing.querySelectorAll("text"))
+            .filter((text) => {
+              const box = text.getBoundingClientRect();
+              return box.right > right || box.left < left;
+            })
+            .map(({ textContent }) => textContent);
+        }),
+      );
+      assert.deepEqual(clipped, []);
+      await visit.close();
+    });
+  }
 
   it("has drawings with text alternatives", async () => {
     const visit = await openPage(browser, site.url);

@@ -229,6 +229,9 @@ describe("Before its scripts have come", () => {
     ["finer-granularity", "[id='finer-granularity-in-23']", 360],
     ["measure", "#measure h2", 360],
     ["measure", "#measure h2", 1280],
+    ["schemes-observers-qconfig", "[id='schemes-observers-qconfig-cell-11']", 320],
+    ["schemes-observers-qconfig", "[id='schemes-observers-qconfig-cell-11']", 360],
+    ["schemes-observers-qconfig", "[id='schemes-observers-qconfig-cell-11']", 1280],
   ]) {
     it(`the page shows ${view} as it will then, in the same place, at ${width} pixels`, async () => {
       const context = await browser.createBrowserContext();
@@ -236,8 +239,9 @@ describe("Before its scripts have come", () => {
       await page.setViewport({ width, height: 900 });
       await page.setRequestInterception(true);
       const held = [];
+      let isTime = false;
       page.on("request", (request) => {
-        if (SCRIPT.test(request.url())) held.push(request);
+        if (!isTime && SCRIPT.test(request.url())) held.push(request);
         else request.continue();
       });
       const shown = async () => ({
@@ -256,11 +260,14 @@ describe("Before its scripts have come", () => {
       await page.waitForFunction(() => document.styleSheets.length > 0);
       const before = await shown();
       assert.deepEqual(before.views, [view]);
+      isTime = true;
       for (const request of held) request.continue();
       await arriving;
       await page.waitForSelector(
         ".is-live .view[data-current] :is(.toolbar, .measure):not([hidden])",
       );
+      // What was built gives way to what is drawn for the room that there is.
+      await page.waitForFunction(() => !document.querySelector(".view[data-current] .when-wide"));
       assert.deepEqual(await shown(), before);
       await context.close();
     });
@@ -704,6 +711,22 @@ describe("Without scripts", () => {
     assert.ok((await countVisible(page, ".cell-expected pre")) > 80);
     assert.equal(await countVisible(page, "[data-figure] svg.drawing"), 1 + 4 + 1 + 1 + 2);
     assert.equal(await countVisible(page, "button"), 0);
+    await visit.close();
+    await own.close();
+  });
+
+  it("no drawing is wider than a screen of 320 pixels", async () => {
+    const own = await serveSite({ headers: WITHOUT_SCRIPTS });
+    const viewport = { width: 320, height: 740 };
+    const visit = await openPage(browser, own.url, { isLive: false, viewport });
+    const { page } = visit;
+    assert.equal(await countVisible(page, "[data-figure] svg.drawing"), 1 + 4 + 1 + 1 + 2);
+    const wide = await page.$$eval(".figure-drawing", (boxes) =>
+      boxes
+        .filter((box) => box.scrollWidth > box.clientWidth)
+        .map((box) => `${box.parentElement.dataset.figure}: ${box.scrollWidth}`),
+    );
+    assert.deepEqual(wide, []);
     await visit.close();
     await own.close();
   });

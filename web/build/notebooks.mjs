@@ -7,6 +7,7 @@ import { javascriptLanguage } from "@codemirror/lang-javascript";
 import { highlightCode, tagHighlighter } from "@lezer/highlight";
 import MarkdownIt from "markdown-it";
 import { figures } from "../figures/index.js";
+import { WIDE } from "../figures/parts.js";
 import { staticTags } from "../highlight.js";
 import { icon } from "../icons.js";
 import { escapeHtml, h, toHtml } from "../tree.js";
@@ -259,7 +260,11 @@ function tagTree(tag) {
   return h("span", { class: `cell-tag tag-${tag}` }, icon(name), h("span", {}, text));
 }
 
+const NARROW = 260; // what a screen of 320 pixels leaves to a drawing
+
 /**
+ * Built for either width: until scripts draw for the room that there is, and where none may run, the
+ * page shows the one that fits, as high as what they will draw.
  * @param {string} name
  * @param {string} caption
  * @param {import("../figures/index.js").Zeropoint} zeropoint
@@ -276,7 +281,12 @@ export function figureHtml(name, caption, zeropoint) {
       "figure",
       { class: "figure", "data-figure": name },
       controls.length > 0 && h("form", { hidden: true }, controls.map(controlTree)),
-      h("div", { class: "figure-drawing scroll-x", tabindex: 0 }, draw(values, zeropoint, 700)),
+      h(
+        "div",
+        { class: "figure-drawing scroll-x", tabindex: 0 },
+        h("div", { class: "when-wide" }, draw(values, zeropoint, WIDE)),
+        h("div", { class: "when-narrow" }, draw(values, zeropoint, NARROW)),
+      ),
       h("figcaption", {}, caption),
     ),
   );

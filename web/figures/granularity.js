@@ -3,7 +3,7 @@
 import { scaleLinear } from "d3-scale";
 import { formatNumber } from "../plot.js";
 import { h } from "../tree.js";
-import { dot, drawing, facts, line, samples, text } from "./parts.js";
+import { dot, drawing, facts, line, samples, text, WIDE } from "./parts.js";
 
 const COLUMNS = 10;
 const sizes = [1, 0.3, 0.09];
@@ -22,7 +22,7 @@ export const granularity = {
     // 4 bits: few enough codes to see each of them.
     const perTensor = zeropoint.quantize(x, { dtype: "int4" });
     const perChannel = zeropoint.quantize(x, { dtype: "int4", axis: 0 });
-    const isWide = width >= 620;
+    const isWide = width >= WIDE;
     const panelWidth = isWide ? (width - 32) / 2 : width;
     const panelHeight = 64 * rows.length + 34;
     const panels = [

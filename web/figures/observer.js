@@ -133,6 +133,7 @@ function rangesDrawing(seen, history, width) {
   };
 
   const last = history[seen - 1];
+  const isNarrow = width < 290; // the three names fill it
   return drawing(
     width,
     250,
@@ -155,9 +156,9 @@ function rangesDrawing(seen, history, width) {
     ),
     batches.map((_, i) => text(across(i + 1), bottom + 18, String(i + 1), "tick", "middle")),
     text(across(6.5), bottom + 32, "batch", "tick", "middle"),
-    text(6, 14, "min-max", "label real"),
-    text(80, 14, "moving average", "label code"),
-    text(208, 14, "histogram", "label"),
+    text(isNarrow ? 0 : 6, 14, "min-max", "label real"),
+    text(isNarrow ? 68 : 80, 14, "moving average", "label code"),
+    isNarrow ? text(width, 14, "histogram", "label", "end") : text(208, 14, "histogram", "label"),
   );
 }
 

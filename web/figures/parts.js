@@ -3,6 +3,9 @@
 import { formatNumber } from "../plot.js";
 import { h } from "../tree.js";
 
+/** Drawings narrower than this stand below each other. style.css has it, too. */
+export const WIDE = 620;
+
 /**
  * Repeatable numbers that look random: roughly normal, mean 0, deviation 1.
  * @param {number} count

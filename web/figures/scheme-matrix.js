@@ -64,9 +64,10 @@ function panel(scheme, isPerChannel, zeropoint, width) {
     : zeropoint.quantize(zeropoint.tensor(x), { scheme });
   const scales = listOf(quantized.scale);
   const zeroPoints = listOf(quantized.zeroPoint);
-  // Where there is little room, the scales need 56 units of it, and the cells get the rest.
-  const gap = width < 180 ? 4 : 8;
-  const cell = { width: Math.min(52, Math.floor((width - 56) / 2 - gap)), height: 30 };
+  // Where there is little room, the scales need 54 units of it, and the cells get the rest.
+  const gap = width < 180 ? 3 : 8;
+  const cell = { width: Math.min(52, Math.floor((width - 54 - 2 * gap) / 2)), height: 30 };
+  const fit = cell.width < 36 ? "small" : "";
   const left = width < 180 ? 0 : 16;
   const bracket = left + 2 * cell.width + gap;
 
@@ -95,7 +96,7 @@ function panel(scheme, isPerChannel, zeropoint, width) {
             height: cell.height,
             class: `channel-${isPerChannel ? row : 0}`,
           }),
-          text(middle, at.y + cell.height / 2 + 5, formatNumber(code), "cell-text", "middle"),
+          text(middle, at.y + cell.height / 2 + 5, formatNumber(code), fit, "middle"),
         ];
       }),
       scales.map((scale, i) => {
