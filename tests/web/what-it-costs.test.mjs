@@ -42,6 +42,17 @@ describe("Notebook what-it-costs", () => {
     assert.equal(cells.at(-1).output, formatTable(measure(await loadModel())));
   });
 
+  it("shows the whole table on a screen of 360 pixels", async () => {
+    const { page } = visit;
+    await page.setViewport({ width: 360, height: 740 });
+    const { room, wide } = await page.$eval(
+      ".view[data-current] .cell:last-of-type .cell-output pre",
+      (table) => ({ room: table.clientWidth, wide: table.scrollWidth }),
+    );
+    assert.ok(room > 200 && wide <= room, `${wide} in ${room}`);
+    await page.setViewport({ width: 1280, height: 900 });
+  });
+
   it("matches what every run prints, cell by cell", () => {
     const compared = cells.filter(({ kind }) => kind === "measured");
     assert.equal(compared.length, 13);
