@@ -10,6 +10,8 @@ import { str } from "zeropoint/notebook";
  * @property {number} [line]        in the cell that was run, from 1
  * @property {string} [promise] the name that holds a promise where a value was meant
  * @property {string} [near]    the name that may have been meant
+ * @property {string} [advice]  what else may have been meant, in a sentence
+ * @property {boolean} [inTorch]  whether torch has the name that is missing
  * @property {{ cell: string, line: number }} [inside]  where an earlier cell's function failed
  */
 

@@ -25,6 +25,22 @@ const PYTHON = new Map([
   ["zip", "a.map((x, i) => [x, b[i]])"],
 ]);
 
+/** What Python's values do, and JavaScript's do otherwise. */
+const METHODS = new Map([
+  ["append", "list.push(x)"],
+  ["extend", "list.push(...others)"],
+  ["format", `\`text with \${x}\``],
+  ["get", "object.name"],
+  ["index", "list.indexOf(x)"],
+  ["insert", "list.splice(i, 0, x)"],
+  ["items", "Object.entries(x)"],
+  ["lower", "text.toLowerCase()"],
+  ["remove", "list.splice(i, 1)"],
+  ["startswith", "text.startsWith(x)"],
+  ["strip", "text.trim()"],
+  ["upper", "text.toUpperCase()"],
+]);
+
 /** What there is for the product of two matrices. */
 const MATMUL = "torch.nn.functional.linear(a, b.t())";
 
@@ -32,9 +48,13 @@ const MATMUL = "torch.nn.functional.linear(a, b.t())";
 const BEGINNINGS = /** @type {[RegExp, string][]} */ ([
   [/^\s*#/, "// a comment"],
   [/^\s*def\b/, "function f(x) { return x; }"],
+  [/^\s*[!%]\s*[a-z]+\s+[a-z]/, "nothing here: what cells need is there already"],
+  [/^\s*const\s+[\w$]+\s*,/, "const [a, b] = f();"],
   [/^\s*(from\b|import\s+\w)/, 'import { torch } from "zeropoint/notebook";'],
   [/^\s*for\b(?!\s*\()/, "for (const x of list) { … }"],
-  [/^\s*(if|elif|while)\b.*:\s*$/, "if (condition) { … }"],
+  [/^\s*if\b.*:\s*$/, "if (condition) { … }"],
+  [/^\s*elif\b/, "else if (condition) { … }"],
+  [/^\s*while\b.*:\s*$/, "while (condition) { … }"],
   [/^\s*del(ete)?\s+[\w$]+\s*[.[]/, "delete x.name"],
   [/^\s*del(ete)?\s+\w/, "x = undefined"],
   [/^\s*raise\b/, 'throw new Error("…")'],
@@ -77,19 +97,25 @@ const BUILT_IN = ["print", "float", "int", "round", "plotLines", "console", "Mat
 const MISSING =
   /^(?:(\S+) is not defined|assignment to undeclared variable (\S+)|Can't find variable: (\S+))$/;
 
+/** @param {{ name: string, message: string }} error */
+export function missingName({ name, message }) {
+  return name === "ReferenceError" ? MISSING.exec(message)?.slice(1).find(Boolean) : undefined;
+}
+
 /**
  * @typedef {{ label: string, source: string }} Code
  */
 
 /**
- * @param {{ name: string, message: string, line?: number, promise?: string, near?: string }} error
+ * @param {import("./cell-error.js").CellError} error
  * @param {Code} cell     where it was met
  * @param {Code[]} cells  all cells of the notebook
  * @returns {string} a sentence, or nothing
  */
-export function hint({ name, message, line, promise, near }, cell, cells) {
+export function hint(error, cell, cells) {
+  const { name, message, line, promise, near, advice, inTorch = false } = error;
   if (promise) return `${promise} is a Promise: write await before what makes it.`;
-  if (name === "SyntaxError" && line !== undefined) {
+  if (name === "SyntaxError" && line !== undefined && near === undefined) {
     const text = cell.source.split("\n")[line - 1] ?? "";
     // What a comment or a text says is no grammar.
     const code = text.replace(/\/\/.*|(?<!\bf)(["'`])(?!\1).*?\1/g, "");
@@ -100,30 +126,79 @@ export function hint({ name, message, line, promise, near }, cell, cells) {
     return instead ? `JavaScript writes ${instead}` : "";
   }
   if (/(\.|torch has no )(matmul|mm)\b/.test(message)) return `The product a @ b is ${MATMUL}`;
+  if (advice) return advice;
   if (near) return `Did you mean ${near}?`;
-  const missing = name === "ReferenceError" ? MISSING.exec(message)?.slice(1).find(Boolean) : "";
-  return missing ? missingName(missing, cell, cells) : "";
+  const missing = missingName(error);
+  return missing ? aboutMissing(missing, cell, cells, inTorch) : "";
+}
+
+/**
+ * What to do about x.f() where x has no such method.
+ * @param {string} of  x, in the cell's words
+ * @param {string} method
+ * @param {any} owner  the value of x, undefined where it is not known
+ * @param {any} Tensor  the class
+ * @returns {string} a sentence, or nothing
+ */
+export function adviceOnCall(of, method, owner, Tensor) {
+  if (typeof owner === "function" && !Object.hasOwn(owner, method)) {
+    return `${of} is a function: write ${of}()`;
+  }
+  if (owner?.[method] !== undefined) {
+    return `${of}.${method} is a value and no function: write it without ().`;
+  }
+  const isTensor = owner instanceof Tensor;
+  if (owner !== undefined && owner !== null && !isTensor && method in Tensor.prototype) {
+    const kind = Array.isArray(owner)
+      ? "list"
+      : typeof owner === "object"
+        ? "object"
+        : typeof owner;
+    const article = kind === "object" ? "an" : "a";
+    return `${of} is ${article} ${kind} and no tensor.`;
+  }
+  const instead = isTensor || owner === undefined ? undefined : METHODS.get(method);
+  if (instead) return `JavaScript writes ${instead}`;
+  // What a call gave back is a tensor more often than not.
+  const near = nearest(method, namesOf(owner ?? Tensor.prototype));
+  return near ? `Did you mean ${near}?` : "";
+}
+
+/**
+ * The names of all that a value has.
+ * @param {unknown} value
+ */
+export function namesOf(value) {
+  /** @type {string[]} */
+  const names = [];
+  for (let each = Object(value); each && each !== Object.prototype; ) {
+    names.push(...Object.getOwnPropertyNames(each));
+    each = Object.getPrototypeOf(each);
+  }
+  return names.filter((name) => name !== "constructor" && !/^_/.test(name));
 }
 
 /**
  * @param {string} name
  * @param {Code} cell
  * @param {Code[]} cells
+ * @param {boolean} inTorch
  */
-function missingName(name, cell, cells) {
-  if (new RegExp(`[(,]\\s*${escaped(name)}\\s*=[^=>]`).test(cell.source)) {
-    return `Named arguments are an object at the end: { ${name}: … }`;
-  }
-  const definedBy = cells.find((each) => each !== cell && namesOf(each).includes(name));
+function aboutMissing(name, cell, cells, inTorch) {
+  const definedBy = cells.find((each) => each !== cell && declaredBy(each).includes(name));
   if (definedBy) return `${definedBy.label} defines it: has it been run?`;
   if (isOnlyAssigned(name, cell)) return `JavaScript declares a name first: let ${name} = …`;
-  if (namesOf(cell).includes(name)) {
+  if (new RegExp(`\\bfor\\s*\\(\\s*${escaped(name)}\\s*(=|of\\b|in\\b)`).test(cell.source)) {
+    return `JavaScript declares a name first: for (let ${name} …`;
+  }
+  if (declaredBy(cell).includes(name)) {
     return "This cell defines it, but further down or inside other braces.";
   }
   const instead = PYTHON.get(name);
   if (instead) return `JavaScript writes ${instead}`;
   if (ELSEWHERE.includes(name)) return `Cells run in a worker, which has no ${name}.`;
-  const near = nearest(name, [...BUILT_IN, ...cells.flatMap(namesOf)]);
+  if (inTorch) return `Did you mean torch.${name}?`;
+  const near = nearest(name, [...BUILT_IN, ...cells.flatMap(declaredBy)]);
   return near ? `Did you mean ${near}?` : "No cell of this notebook defines it.";
 }
 
@@ -131,7 +206,7 @@ function missingName(name, cell, cells) {
  * The names that a cell declares or imports, and more rather than less.
  * @param {Code} cell
  */
-function namesOf({ source }) {
+function declaredBy({ source }) {
   const declarations = source.matchAll(
     /\b(?:const|let|var|class|function\s*\*?|import(?:\s*\*\s*as)?)\s*([\w$]+|[{[][^=;"']*)/g,
   );

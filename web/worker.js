@@ -5,7 +5,7 @@ import * as notebook from "zeropoint/notebook";
 import { describeError } from "./cell-error.js";
 import { connectConsole } from "./console.js";
 import { loadDigits } from "./digits.js";
-import { nearest } from "./hints.js";
+import { adviceOnCall, missingName, namesOf, nearest } from "./hints.js";
 import { linesPlot } from "./plots/lines.js";
 import { printedText } from "./print.js";
 import { rewriteCell } from "./rewrite.js";
@@ -54,13 +54,16 @@ const countMessagesAnew = connectConsole(console, (...values) =>
   write(`${notebook.printed(...values)}\n`),
 );
 
-// A Promise in arithmetic, in a text or taken apart is a forgotten await, and says nothing of it.
+// A Promise in arithmetic, in a text or taken apart is a forgotten await, and says nothing of it; nor
+// where it is taken for the tensor that it will be.
+const refusePromise = () => {
+  throw new TypeError("a Promise has no value yet: write await before what makes it");
+};
 for (const use of [Symbol.toPrimitive, Symbol.iterator]) {
-  Object.defineProperty(Promise.prototype, use, {
-    value: () => {
-      throw new TypeError("a Promise has no value yet: write await before what makes it");
-    },
-  });
+  Object.defineProperty(Promise.prototype, use, { value: refusePromise });
+}
+for (const part of ["data", "shape", "dtype", "scale", "zeroPoint"]) {
+  Object.defineProperty(Promise.prototype, part, { get: refusePromise });
 }
 
 /** @type {Record<string, Record<string, unknown>>} */
@@ -226,7 +229,8 @@ async function importInto(module, names = []) {
   }
   const missing = names.find((name) => !Object.hasOwn(modules[module], name));
   if (missing !== undefined) {
-    throw new SyntaxError(`${JSON.stringify(module)} has no export called ${missing}`);
+    const error = new SyntaxError(`${JSON.stringify(module)} has no export called ${missing}`);
+    throw Object.assign(error, { near: nearest(missing, Object.keys(modules[module])) });
   }
   return modules[module];
 }
@@ -242,13 +246,28 @@ async function importInto(module, names = []) {
 function evaluate(code, file, isAsync) {
   const arrow = isAsync ? "async () =>" : "() =>";
   const text =
-    `(function ($names, $declare, $import, $tuple) { with ($names) ` +
+    `(function ($names, $declare, $import, $tuple, $get) { with ($names) ` +
     `return (${arrow} { "use strict"; ${code}\n})(); })\n//# sourceURL=${file}`;
   // biome-ignore lint/security/noGlobalEval: running cells is what this worker is for
   const evaluated = globalThis.eval(text);
-  return evaluated(scope.names, scope.declare, importInto, (/** @type {unknown[]} */ values) =>
-    notebook.tuple(...values),
-  );
+  const tuple = (/** @type {unknown[]} */ values) => notebook.tuple(...values);
+  return evaluated(scope.names, scope.declare, importInto, tuple, partOf);
+}
+
+/**
+ * What a cell ends with, as t.shape: a name that does not exist is an error, as in Python.
+ * @param {any} object
+ * @param {PropertyKey} key
+ * @param {string} text  the object in the cell's words
+ */
+function partOf(object, key, text) {
+  const value = object[key];
+  if (value !== undefined || key in Object(object)) return value;
+  const name = String(key);
+  const message = Array.isArray(object)
+    ? `${text} has no ${name}: its length is ${object.length}`
+    : `${text} has no ${name}`;
+  throw Object.assign(new TypeError(message), { near: nearest(name, namesOf(object)) });
 }
 
 /** @param {RunMessage} message */
@@ -286,12 +305,13 @@ async function runCell({ run: id, label, source, checks }) {
 /** @param {unknown} thrown */
 function describe(thrown) {
   const error = describeError(thrown, file, (name) => cellLabels.get(name));
+  const missing = missingName(error);
+  if (missing && Object.hasOwn(notebook.torch, missing)) error.inTorch = true;
   const [, of, method] = NO_FUNCTION.exec(error.message) ?? [];
   if (method === undefined) return error;
   const owner = meaningOf(of);
   if (owner instanceof Promise) error.promise = of;
-  // What a call gave back is a tensor more often than not.
-  else error.near = nearest(method, methodsOf(owner ?? notebook.torch.Tensor.prototype));
+  else error.advice = adviceOnCall(of, method, owner, notebook.torch.Tensor);
   return error;
 }
 
@@ -299,27 +319,19 @@ function describe(thrown) {
 const NO_FUNCTION = /^(.+)\.([\w$]+) is not a function(?:$|\. \(In )/;
 
 /**
- * What a cell means by a name; nothing where it is none, or one that is not to be seen from here.
- * @param {string} name
+ * What a cell means by a name, or by names with dots between them; nothing where it is none, or one that
+ * is not to be seen from here.
+ * @param {string} text
  */
-function meaningOf(name) {
+function meaningOf(text) {
+  const [name, ...parts] = text.split(".");
   try {
-    return name in scope.names ? scope.names[name] : /** @type {any} */ (globalThis)[name];
+    const whole = name in scope.names ? scope.names[name] : /** @type {any} */ (globalThis)[name];
+    return parts.reduce((each, part) => each[part], whole);
   } catch {
-    // It is declared, and has no value yet.
+    // It is declared, and has no value yet, or is more than names.
     return undefined;
   }
-}
-
-/** @param {unknown} value */
-function methodsOf(value) {
-  /** @type {string[]} */
-  const names = [];
-  for (let each = Object(value); each && each !== Object.prototype; ) {
-    names.push(...Object.getOwnPropertyNames(each));
-    each = Object.getPrototypeOf(each);
-  }
-  return names.filter((name) => name !== "constructor" && !/^_/.test(name));
 }
 
 /**

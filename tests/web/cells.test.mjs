@@ -267,6 +267,22 @@ describe("An error", () => {
     assert.doesNotMatch((await runInFirstCell(`${start}t.zzzzzz();`)).error, /Did you mean/);
   });
 
+  it("tells of a part that the cell's last value does not have, and of a call that is none", async () => {
+    const start = 'import { torch } from "zeropoint/notebook";\nlet t = torch.tensor([1, 2]);\n';
+    for (const [source, told] of [
+      ["t.shap", /TypeError t has no shap.*line 3\s*Did you mean shape\?/],
+      ["t.shape[1]", /TypeError t\.shape has no 1: its length is 1/],
+      ["torch.iinfo(torch.int8).maximum", /has no maximum/],
+      ["t.shape()", /t\.shape is a value and no function/],
+      ["t.abs.max()", /t\.abs is a function: write t\.abs\(\)/],
+      ["let s = t.max().item();\ns.item()", /s is a number and no tensor/],
+      ["torch.iinfo(int8)", /Did you mean torch\.int8\?/],
+    ]) {
+      assert.match((await runInFirstCell(start + source)).error, told, source);
+    }
+    assert.equal((await runInFirstCell(`${start}t.shape[0]`)).output, "2");
+  });
+
   it("names the cell that defines what is missing", async () => {
     await click(page, `${cell(3)} button.run`);
     await page.waitForSelector(`${cell(3)} .cell-error`);
@@ -302,6 +318,8 @@ describe("An error", () => {
     assert.match((await runInFirstCell('import x from "numpy";')).error, /"zeropoint\/notebook"/);
     const { error } = await runInFirstCell('import { nope } from "zeropoint";');
     assert.match(error, /no export called nope/);
+    const { error: slip } = await runInFirstCell('import { quantise } from "zeropoint";');
+    assert.match(slip, /Did you mean quantize\?/);
   });
 });
 
@@ -795,5 +813,7 @@ describe("A forgotten await", () => {
       /later is a Promise: write await/,
     );
     assert.match((await runInFirstCell("const [q, s] = later;")).error, missing);
+    assert.match((await runInFirstCell("later.shape")).error, missing);
+    assert.match((await runInFirstCell("print(later.scale * 2)")).error, missing);
   });
 });

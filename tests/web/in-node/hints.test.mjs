@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { hint, nearest } from "../../../web/hints.js";
+import { adviceOnCall, hint, nearest } from "../../../web/hints.js";
 
 const CELLS = [
   { label: "Cell 1", source: 'import { torch, linear_q as q } from "zeropoint/notebook";' },
@@ -40,15 +40,11 @@ describe("hint, for a name that is not defined", () => {
     assert.equal(missing("$odd"), "No cell of this notebook defines it.");
   });
 
-  it("knows Python's words and named arguments", () => {
+  it("knows Python's words", () => {
     assert.equal(missing("None"), "JavaScript writes null");
     assert.equal(missing("len"), "JavaScript writes x.length");
     assert.equal(missing("enumerate"), "JavaScript writes list.entries()");
     assert.equal(missing("del", "del(x)"), "JavaScript writes x = undefined");
-    assert.equal(
-      missing("dtype", "torch.tensor([1], dtype=torch.int8)"),
-      "Named arguments are an object at the end: { dtype: … }",
-    );
   });
 
   it("says that a name needs a declaration, which Python does not have", () => {
@@ -57,6 +53,14 @@ describe("hint, for a name that is not defined", () => {
     assert.equal(missing("a", "let b = 1;\n  a = b;"), instead);
     assert.match(missing("a", "a = 1;\nlet a;"), /further down/);
     assert.match(missing("a", "if (a == 1) print(2);"), /^No cell/);
+  });
+
+  it("says so of a loop's name, too, and knows torch's names", () => {
+    const instead = "JavaScript declares a name first: for (let i …";
+    assert.equal(missing("i", "for (i of [1, 2]) print(i);"), instead);
+    assert.equal(missing("i", "for (i = 0; i < 2; i++) print(i);"), instead);
+    const error = { name: "ReferenceError", message: "int8 is not defined", inTorch: true };
+    assert.equal(hint(error, CELLS[0], CELLS), "Did you mean torch.int8?");
   });
 
   it("understands the words of Firefox and Safari", () => {
@@ -93,6 +97,43 @@ describe("hint, for a name that is not defined", () => {
   });
 });
 
+describe("adviceOnCall", () => {
+  class Tensor {
+    shape = [2];
+    mean() {}
+    item() {}
+  }
+  const advice = (method, owner) => adviceOnCall("x", method, owner, Tensor);
+
+  it("tells values from functions", () => {
+    assert.equal(
+      advice("shape", new Tensor()),
+      "x.shape is a value and no function: write it without ().",
+    );
+    assert.equal(
+      advice("max", () => {}),
+      "x is a function: write x()",
+    );
+  });
+
+  it("says what is no tensor", () => {
+    assert.equal(advice("item", 3), "x is a number and no tensor.");
+    assert.equal(advice("mean", [1]), "x is a list and no tensor.");
+    assert.equal(advice("mean", {}), "x is an object and no tensor.");
+  });
+
+  it("knows the methods of Python's values", () => {
+    assert.equal(advice("append", []), "JavaScript writes list.push(x)");
+    assert.equal(advice("upper", "a"), "JavaScript writes text.toUpperCase()");
+  });
+
+  it("else guesses what was meant, of a tensor where the value is not known", () => {
+    assert.equal(advice("maen", new Tensor()), "Did you mean mean?");
+    assert.equal(advice("maen", undefined), "Did you mean mean?");
+    assert.equal(advice("zzzz", undefined), "");
+  });
+});
+
 describe("hint, for a promise", () => {
   it("says where the await is missing", () => {
     const error = { name: "TypeError", message: "q.add is not a function", promise: "q" };
@@ -110,6 +151,10 @@ describe("hint, for the grammar", () => {
     assert.match(refused("import torch", 1), /import \{ torch \}/);
     assert.match(refused("for i in y:", 1), /for \(const/);
     assert.match(refused("if x:", 1), /if \(/);
+    assert.match(refused("elif x:", 1), /else if \(/);
+    assert.match(refused("while True:", 1), /while \(/);
+    assert.match(refused("const q, scale = f(x);", 1), /const \[a, b\] = f\(\);/);
+    assert.match(refused("!pip install torch", 1), /nothing here/);
   });
 
   it("knows what JavaScript has for slices", () => {

@@ -24,9 +24,12 @@ async function runCells(...sources) {
         "$declare",
         "$import",
         "$tuple",
+        "$get",
         `with ($names) return (${arrow} { "use strict"; ${code}\n})();`,
       );
-      const value = run(scope.names, scope.declare, importFrom, (items) => ({ tuple: items }));
+      const tuple = (items) => ({ tuple: items });
+      const get = (object, key, text) => object[key] ?? `${text} has no ${key}`;
+      const value = run(scope.names, scope.declare, importFrom, tuple, get);
       if (code === body) shown.push(await value);
     }
   }
@@ -224,14 +227,15 @@ describe("compare", () => {
     ]);
   });
 
+  const refused = (source) => {
+    try {
+      rewriteCell(source);
+    } catch ({ name, message, line }) {
+      return `${name} in line ${line}: ${message}`;
+    }
+  };
+
   it("refuses a tuple as an index, which is the last of its values in JavaScript", () => {
-    const refused = (source) => {
-      try {
-        rewriteCell(source);
-      } catch ({ name, message, line }) {
-        return `${name} in line ${line}: ${message}`;
-      }
-    };
     assert.equal(
       refused("1;\nprint(t[0, 1]);"),
       "SyntaxError in line 2: t[0, 1] is t[1] in JavaScript: write t[0][1]",
@@ -241,5 +245,64 @@ describe("compare", () => {
     for (const fine of ["[0, 1]", "t[[0, 1]]", "t[(0, 1)]", "t[f(0, 1)]", "t[0], t[1]"]) {
       assert.equal(refused(fine), undefined, fine);
     }
+  });
+
+  it("refuses to take a tuple apart without brackets, which assigns to the last name alone", () => {
+    assert.equal(
+      refused("1;\nq, scale = f(x)"),
+      "SyntaxError in line 2: q, scale = … assigns to scale alone in JavaScript: " +
+        "write [q, scale] = …, and let before it where they are new",
+    );
+    assert.match(refused("function f() { a, b = b, a; }"), /write \[a, b\] = …/);
+    assert.match(refused("x.y, z[0] = 1;"), /write \[x\.y, z\[0\]\] = …/);
+    for (const fine of ["[q, s] = f()", "q, s", "let a, b = 1", "a = 1, b = 2", "f(), b = 2"]) {
+      assert.equal(refused(fine), undefined, fine);
+    }
+  });
+
+  it("refuses named arguments as Python writes them, which are assignments in JavaScript", () => {
+    assert.match(
+      refused("1;\nf(x,\n  dim=0, dtype=torch.int8)"),
+      /^SyntaxError in line 3: dim=0 assigns to dim .* write \{ dim: 0, dtype: torch\.int8 \}/,
+    );
+    assert.match(refused("() => t.sum(dim = 1)"), /write \{ dim: 1 \}/);
+    for (const fine of [
+      "f((x = 1))",
+      "f(0, (x = 1))",
+      "f({ x: 1 })",
+      "f((x = 1) => x)",
+      "f(x += 1)",
+    ]) {
+      assert.equal(refused(fine), undefined, fine);
+    }
+  });
+
+  it("refuses arithmetic with lists, which makes numbers and texts in JavaScript", () => {
+    assert.match(refused("let s = [1] * t.dim();"), /write Array\(t\.dim\(\)\)\.fill\(1\)$/);
+    assert.match(refused("2 * [0]"), /write Array\(2\)\.fill\(0\)$/);
+    assert.match(refused("a + [1, 2]"), /write \[\.\.\.a, 1, 2\]$/);
+    assert.equal(refused("[1] == a"), undefined);
+  });
+
+  it("refuses a line that goes on with the one above, where Python begins anew", () => {
+    assert.match(
+      refused("let x = 3 // three\n[q, s] = f(x)"),
+      /^SyntaxError in line 2: this line goes on with the one above, because it begins with \[/,
+    );
+    assert.match(refused("print(x)\n(q, s)"), /line 2: .* begins with \(/);
+    for (const fine of ["f(\n  x,\n)", "a[\n  0\n]", "x;\n[1]", "f(x)\n  .g()", "f\n  ?.(x)"]) {
+      assert.equal(refused(fine), undefined, fine);
+    }
+  });
+
+  it("asks for what a cell ends with by its name, so that a missing one is told", async () => {
+    assert.deepEqual(await runCells("let a = { b: [5] }; a.b[0]", "a\n  .b;", "(a).c", "a[`c`]"), [
+      5,
+      [5],
+      "(a) has no c",
+      "a has no c",
+    ]);
+    assert.equal(await lastOf('(await import("numbers")).one'), 1);
+    assert.equal(await lastOf("let n; n?.x"), undefined);
   });
 });
