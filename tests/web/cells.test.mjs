@@ -1,7 +1,7 @@
 // Running, stopping, editing and resetting cells, as a person does it.
 
 import assert from "node:assert/strict";
-import { after, afterEach, before, beforeEach, describe, it } from "node:test";
+import { afterEach, beforeEach, describe, it } from "node:test";
 import {
   attributeOf,
   bringIntoView,
@@ -11,7 +11,6 @@ import {
   clickInto,
   countVisible,
   enter,
-  launchBrowser,
   openNotebook,
   openPage,
   press,
@@ -23,22 +22,13 @@ import {
   WITHOUT_SCRIPTS,
   waitUntilIdle,
 } from "./page.mjs";
+import { browser, site } from "./site-and-browser.mjs";
 
 const NOTEBOOK = "quantize-and-dequantize";
 const cell = (number) => cellSelector(NOTEBOOK, `cell-${number}`);
 
-let browser;
-let site;
 let visit;
 let page;
-before(async () => {
-  site = await serveSite();
-  browser = await launchBrowser();
-});
-after(async () => {
-  await browser?.close();
-  await site?.close();
-});
 beforeEach(async () => {
   visit = await openPage(browser, site.url);
   ({ page } = visit);

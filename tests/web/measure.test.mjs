@@ -2,33 +2,22 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { after, before, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import { axeViolations, onceForAll } from "./axe.mjs";
 import {
   click,
   countVisible,
-  launchBrowser,
   openPage,
   press,
   serveSite,
   textOf,
   WITHOUT_SCRIPTS,
 } from "./page.mjs";
+import { browser, site } from "./site-and-browser.mjs";
 
 const published = JSON.parse(
   readFileSync(new URL("../../web/benchmark.json", import.meta.url), "utf8"),
 );
-
-let browser;
-let site;
-before(async () => {
-  site = await serveSite();
-  browser = await launchBrowser();
-});
-after(async () => {
-  await browser?.close();
-  await site?.close();
-});
 
 const ended = (page) =>
   page.waitForSelector(".measure:not([data-running]) .measure-status:not(:empty)");

@@ -10,15 +10,14 @@ import {
   clickInto,
   countVisible,
   enter,
-  launchBrowser,
   openNotebook,
   openPage,
   press,
   readCells,
   runAll,
-  serveSite,
   textOf,
 } from "./page.mjs";
+import { browser, site } from "./site-and-browser.mjs";
 
 const seeds = JSON.parse(readFileSync(new URL("../vectors/seeds.json", import.meta.url), "utf8"));
 const qconfigs = JSON.parse(
@@ -63,17 +62,6 @@ const COMPARED = {
 
 const RANDOM = numbered([23, 24, 25, 26, 27, 29, 30, 32, 33, 34, 51, 52]);
 const ROUNDED = ["in-25-printed", "in-27-printed", "in-30-printed", "in-34-printed"];
-
-let browser;
-let site;
-before(async () => {
-  site = await serveSite();
-  browser = await launchBrowser();
-});
-after(async () => {
-  await browser?.close();
-  await site?.close();
-});
 
 for (const [notebook, originals] of Object.entries(ORIGINALS)) {
   describe(`Notebook ${notebook}`, () => {

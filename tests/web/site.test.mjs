@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
-import { after, before, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import { axeViolations, onceForAll } from "./axe.mjs";
 import {
   attributeOf,
@@ -12,7 +12,6 @@ import {
   countVisible,
   emulate,
   enter,
-  launchBrowser,
   openNotebook,
   openPage,
   press,
@@ -22,6 +21,7 @@ import {
   serveSite,
   WITHOUT_SCRIPTS,
 } from "./page.mjs";
+import { browser, site } from "./site-and-browser.mjs";
 
 const NOTEBOOKS = [
   "quantize-and-dequantize",
@@ -32,17 +32,6 @@ const NOTEBOOKS = [
   "what-it-costs",
 ];
 const VIEWS = ["overview", ...NOTEBOOKS];
-
-let browser;
-let site;
-before(async () => {
-  site = await serveSite();
-  browser = await launchBrowser();
-});
-after(async () => {
-  await browser?.close();
-  await site?.close();
-});
 
 async function show(page, view) {
   if (view !== "overview") {

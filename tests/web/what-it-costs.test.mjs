@@ -8,36 +8,27 @@ import {
   bringIntoView,
   cellSelector,
   click,
-  launchBrowser,
   openNotebook,
   openPage,
   readCells,
   runAll,
-  serveSite,
   typeInto,
 } from "./page.mjs";
+import { browser, site } from "./site-and-browser.mjs";
 
 const NOTEBOOK = "what-it-costs";
 
-let browser;
-let site;
-let visit;
-let cells;
-before(async () => {
-  site = await serveSite();
-  browser = await launchBrowser();
-  visit = await openPage(browser, site.url);
-  await openNotebook(visit.page, NOTEBOOK);
-  await runAll(visit.page);
-  cells = await readCells(visit.page);
-});
-after(async () => {
-  await visit?.close();
-  await browser?.close();
-  await site?.close();
-});
-
 describe("Notebook what-it-costs", () => {
+  let visit;
+  let cells;
+  before(async () => {
+    visit = await openPage(browser, site.url);
+    await openNotebook(visit.page, NOTEBOOK);
+    await runAll(visit.page);
+    cells = await readCells(visit.page);
+  });
+  after(() => visit?.close());
+
   it("prints the command's table", async () => {
     assert.equal(cells.at(-1).output, formatTable(measure(await loadModel())));
   });
