@@ -29,6 +29,11 @@ export function arrayName(value: unknown): string | undefined {
   return getName.call(value) as string | undefined;
 }
 
+/** Whether a value is an array, plain or typed. */
+export function isArray(value: unknown): value is ArrayLike<unknown> {
+  return Array.isArray(value) || arrayName(value) !== undefined;
+}
+
 /** How many elements a typed array has. */
 export function arrayLength(array: unknown): number {
   return getLength.call(array) as number;

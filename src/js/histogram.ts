@@ -109,8 +109,7 @@ export class HistogramObserver extends UniformObserver {
       batch = (yield wanted) as Uint32Array;
       // Another batch may have come while this one was counted elsewhere.
     } while (held !== this.ranges);
-    const histogram = this.#toHistogram(where, batch);
-    this.#histogram = this.isUnobserved ? histogram : this.#merge(where, histogram, joint);
+    this.#histogram = this.#join(where, batch, joint);
     this.ranges = joint;
   }
 
@@ -130,35 +129,25 @@ export class HistogramObserver extends UniformObserver {
     this.checkFiniteRanges(where, range);
   }
 
-  /** Counts as a histogram holds them. */
-  #toHistogram(where: string, counts: Uint32Array): Float32Array {
+  /** The histogram held and the counts of a batch, which are spread over the joint range already. */
+  #join(where: string, counts: Uint32Array, joint: Float32Array): Float32Array {
     const { memory, module } = this.core;
     const { bins } = this;
-    const histogram = newArray(where, Float32Array, bins);
-    const [countsAt, histogramAt] = memory.layOut(where, 4 * bins, 4 * bins);
-    try {
-      memory.write("Uint32Array", countsAt, counts);
-      checkStatus(where, module.toHistogram(countsAt, histogramAt, bins));
-      memory.read(histogramAt, histogram);
-    } finally {
-      memory.end();
-    }
-    return histogram;
-  }
-
-  /** The histogram held and that of a batch, which is spread over the joint range already. */
-  #merge(where: string, batch: Float32Array, joint: Float32Array): Float32Array {
-    const { memory, module } = this.core;
-    const { bins } = this;
-    const merged = newArray(where, Float32Array, bins);
-    const [batchAt, heldAt, scratchAt] = memory.layOut(
+    const joined = newArray(where, Float32Array, bins);
+    const [countsAt, batchAt, heldAt, scratchAt] = memory.layOut(
       where,
+      4 * bins,
       4 * bins,
       4 * bins,
       scratchBytes(bins),
     );
     try {
-      memory.write("Float32Array", batchAt, batch);
+      memory.write("Uint32Array", countsAt, counts);
+      checkStatus(where, module.toHistogram(countsAt, batchAt, bins));
+      if (this.isUnobserved) {
+        memory.read(batchAt, joined);
+        return joined;
+      }
       memory.write("Float32Array", heldAt, this.#histogram);
       const status = module.mergeHistogram(
         batchAt,
@@ -171,11 +160,11 @@ export class HistogramObserver extends UniformObserver {
         scratchAt,
       );
       checkStatus(where, status);
-      memory.read(heldAt, merged);
+      memory.read(heldAt, joined);
+      return joined;
     } finally {
       memory.end();
     }
-    return merged;
   }
 
   /**
@@ -194,16 +183,17 @@ export class HistogramObserver extends UniformObserver {
     // All that the dtype has, whatever the quant range is: 2 ** torch.iinfo(dtype).bits.
     const levels = 2 ** (8 * infoOf(this.dtype).elementBytes);
     const [histogramAt, scratchAt, outAt] = memory.layOut(where, 4 * bins, scratchBytes(bins), 8);
-    const found = new Float32Array(2);
     try {
       memory.write("Float32Array", histogramAt, this.#histogram);
       const status = module.searchHistogram(histogramAt, bins, min, max, levels, scratchAt, outAt);
       checkStatus(where, status);
-      memory.read(outAt, found);
+      return {
+        min: memory.readOne("Float32Array", outAt),
+        max: memory.readOne("Float32Array", outAt + 4),
+      };
     } finally {
       memory.end();
     }
-    return { min: found[0], max: found[1] };
   }
 
   /**

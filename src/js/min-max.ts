@@ -34,8 +34,12 @@ abstract class PerTensorMinMaxObserver extends UniformObserver {
   /** @internal */
   protected override *look(where: string, { size }: CheckedTensor): Look {
     if (size === 0) return;
-    const counts = oneSlice(size);
-    const batch = (yield { kind: "ranges", counts, nonFinite: "keep", passes: 1 }) as Float32Array;
+    const batch = (yield {
+      kind: "ranges",
+      counts: oneSlice(size),
+      nonFinite: "keep",
+      passes: 1,
+    }) as Float32Array;
     this.checkFiniteRanges(where, batch);
     this.update(where, batch);
   }

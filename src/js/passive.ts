@@ -123,8 +123,8 @@ export class NoopObserver extends PassiveObserver {
   /** @throws {TypeError|RangeError} `ZP_INVALID_DTYPE`, `ZP_UNKNOWN_OPTION` */
   constructor(options?: NoopObserverOptions) {
     super(options, ["dtype"]);
-    const { dtype } = this.options;
-    this.dtype = checkObserverDType(this.where, dtype, PLACEHOLDER_DTYPES, "float16");
+    const { where, options: given } = this;
+    this.dtype = checkObserverDType(where, given.dtype, PLACEHOLDER_DTYPES, "float16");
   }
 }
 
@@ -169,8 +169,8 @@ export class RecordingObserver extends PassiveObserver {
   /** @throws {TypeError|RangeError} `ZP_INVALID_DTYPE`, `ZP_UNKNOWN_OPTION` */
   constructor(options?: RecordingObserverOptions) {
     super(options, ["dtype"]);
-    const { dtype } = this.options;
-    this.dtype = checkObserverDType(this.where, dtype, PLACEHOLDER_DTYPES, "quint8");
+    const { where, options: given } = this;
+    this.dtype = checkObserverDType(where, given.dtype, PLACEHOLDER_DTYPES, "quint8");
   }
 
   /** The batches so far, as float32 tensors; `get_tensor_value()` in PyTorch. */

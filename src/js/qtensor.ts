@@ -4,6 +4,7 @@ import {
   arrayLength,
   arrayName,
   checkNumberArray,
+  isArray,
   lengthOf,
   type NumberArray,
   newArray,
@@ -267,17 +268,15 @@ const DEEPEST = 64;
 /** The value of a tensor of one value, in any form; undefined for anything else. */
 function oneValue(value: unknown): number | undefined {
   let level = value;
-  if (arrayName(level) === undefined && !Array.isArray(level)) {
+  if (!isArray(level)) {
     if (typeof level !== "object" || level === null) return undefined;
     const { data, shape, dims } = level as Record<string, unknown>;
     if ((shape ?? dims) === undefined) return undefined;
     level = data;
   }
   for (let depth = 0; depth < DEEPEST; depth++) {
-    if (arrayName(level) === undefined && !Array.isArray(level)) return undefined;
-    const list = level as ArrayLike<unknown>;
-    if (list.length !== 1) return undefined;
-    level = list[0];
+    if (!isArray(level) || level.length !== 1) return undefined;
+    level = level[0];
     if (typeof level === "number") return level;
     if (typeof level === "bigint") return Number(level);
   }
@@ -299,8 +298,8 @@ export function checkOneZeroPoint(
   limits: Limits,
   kind: string,
 ): number {
-  const one = typeof value === "number" ? undefined : oneValue(value);
-  const zeroPoint = typeof value === "number" ? value : one === undefined ? one : Math.trunc(one);
+  const one = oneValue(value);
+  const zeroPoint = typeof value === "number" ? value : one && Math.trunc(one);
   if (zeroPoint === undefined) {
     throw wrongKind(
       "ZP_INVALID_ZERO_POINT",

@@ -4,6 +4,7 @@
 // processor's cache. So the size of a tensor is no matter to the heap, and copying costs little.
 
 import { type NumberArray, newArray, subarrayOf } from "./arrays.js";
+import { sizeOf } from "./check.js";
 import type { Core } from "./core.js";
 import { checkStatus, refused } from "./errors.js";
 import { oneSlice, type SliceCounts } from "./granularity.js";
@@ -79,7 +80,7 @@ export function* tilesOf(
         size: count * (inner[cut] ?? 1),
         shape: at(shape, count),
         qStart: qOuter + (isRepeated ? 0 : i * qInner[cut]),
-        qCount: qPart.reduce((product, own) => product * own, 1),
+        qCount: sizeOf(qPart),
         qShape: qPart.slice(lead),
       };
     }

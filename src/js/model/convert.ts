@@ -4,7 +4,6 @@
 
 import {
   type AsyncOptions,
-  type AsyncSettings,
   checkAsyncOptions,
   loadForms,
   runAway,
@@ -224,8 +223,7 @@ export function convert(prepared: PreparedModel, options?: ConvertOptions): Quan
   const where = "convert";
   const core = activeCore(where);
   const checked = checkPrepared(where, prepared);
-  const { reduceRange } = checkOptions(where, options, ["reduceRange"]);
-  return workHere(conversionOf(where, core, checked, reduceRange));
+  return convertHere(where, core, checked, options);
 }
 
 /** What `convert` takes beside the model. */
@@ -257,19 +255,31 @@ export async function convertAsync(
   const where = "convertAsync";
   const core = activeCore(where);
   const checked = checkPrepared(where, prepared);
-  const { given, settings } = checkAsyncOptions(where, options, ["reduceRange"]);
-  return await convertAway(where, core, checked, given, settings);
+  return await convertAway(where, core, checked, options);
 }
 
-/** Has what `convert` does done with the work on another thread. */
+const CONVERT_OPTIONS = ["reduceRange"];
+
+/** What `convert` does with a model that is checked. */
+function convertHere(
+  where: string,
+  core: Core,
+  prepared: PreparedModel,
+  options: unknown,
+): QuantizedModel {
+  const given = checkOptions(where, options, CONVERT_OPTIONS);
+  return workHere(conversionOf(where, core, prepared, given));
+}
+
+/** The same with the work on another thread. */
 async function convertAway(
   where: string,
   core: Core,
   prepared: PreparedModel,
-  { reduceRange }: Readonly<Record<string, unknown>>,
-  settings: AsyncSettings,
+  options: unknown,
 ): Promise<QuantizedModel> {
-  const conversion = conversionOf(where, core, prepared, reduceRange);
+  const { given, settings } = checkAsyncOptions(where, options, CONVERT_OPTIONS);
+  const conversion = conversionOf(where, core, prepared, given);
   const weights = prepared.steps.filter(({ plan: { method } }) => method !== "float32");
   // A weight is gone through twice, to look at it and to quantize it, and that of a Linear is packed.
   const amount = ({ layer }: PreparedStep) =>
@@ -288,35 +298,31 @@ function* conversionOf(
   where: string,
   core: Core,
   { steps: planned, model }: PreparedModel,
-  reduceRange: unknown,
+  { reduceRange }: Readonly<Record<string, unknown>>,
 ): Procedure<QuantizedModel> {
   const reduce = checkBoolean(where, "options.reduceRange", reduceRange, true);
   const steps: ConvertedLayer[] = [];
   let codes: TensorQParams | undefined;
-  try {
-    for (const step of planned) {
-      const { name } = step;
-      try {
-        if (step.plan.method !== "static") {
-          steps.push(yield* convertLayer(where, core, step, reduce));
-          continue;
-        }
-        const layer = step.layer as Linear;
-        const { input, output } = step.observers;
-        const ownInput = input === undefined ? undefined : activationOf(where, "input", input);
-        const into = ownInput ?? (codes as TensorQParams);
-        codes = activationOf(where, "output", output as Observer);
-        const weight = yield* int8Weight(where, core, layer, step.plan.qconfig);
-        const packed = yield* packedInt8(where, layer, weight);
-        const owns = ownInput !== undefined;
-        steps.push(new StaticLinear(name, layer, weight, packed, into, codes, owns, step.fused));
-      } catch (error) {
-        throw toldIn(step, error);
+  for (const step of planned) {
+    try {
+      if (step.plan.method !== "static") {
+        steps.push(yield* convertLayer(where, core, step, reduce));
+        continue;
       }
+      const { name, fused } = step;
+      const layer = step.layer as Linear;
+      const { input, output } = step.observers;
+      const ownInput = input && activationOf(where, "input", input);
+      const into = ownInput ?? (codes as TensorQParams);
+      codes = activationOf(where, "output", output as Observer);
+      const weight = yield* int8Weight(where, core, layer, step.plan.qconfig);
+      const packed = yield* packedInt8(where, layer, weight);
+      const owns = ownInput !== undefined;
+      steps.push(new StaticLinear(name, layer, weight, packed, into, codes, owns, fused));
+    } catch (error) {
+      for (const made of steps) made.dispose();
+      throw toldIn(step, error);
     }
-  } catch (error) {
-    for (const step of steps) step.dispose();
-    throw error;
   }
   const fused = planned.filter((step) => step.fused).map(({ name }) => name);
   return new QuantizedModel(core, model, steps, new Set(fused));
@@ -405,8 +411,7 @@ export function quantizeDynamic(
   const where = "quantizeDynamic";
   const core = activeCore(where);
   const prepared = planDynamic(where, model, qconfig);
-  const { reduceRange } = checkOptions(where, options, ["reduceRange"]);
-  return workHere(conversionOf(where, core, prepared, reduceRange));
+  return convertHere(where, core, prepared, options);
 }
 
 /**
@@ -427,8 +432,7 @@ export async function quantizeDynamicAsync(
   const where = "quantizeDynamicAsync";
   const core = activeCore(where);
   const prepared = planDynamic(where, model, qconfig);
-  const { given, settings } = checkAsyncOptions(where, options, ["reduceRange"]);
-  return await convertAway(where, core, prepared, given, settings);
+  return await convertAway(where, core, prepared, options);
 }
 
 /** What is to become of a model without calibration. */

@@ -49,23 +49,17 @@ export class ModelReport {
   /** @internal */
   constructor(layers: readonly LayerReport[]) {
     this.layers = layers;
-    this.sizeInBytes = layers.reduce((sum, { sizeInBytes }) => sum + sizeInBytes, 0);
-    this.floatSizeInBytes = layers.reduce((sum, layer) => sum + layer.floatSizeInBytes, 0);
+    const sumOf = (field: "sizeInBytes" | "floatSizeInBytes") =>
+      layers.reduce((sum, layer) => sum + layer[field], 0);
+    this.sizeInBytes = sumOf("sizeInBytes");
+    this.floatSizeInBytes = sumOf("floatSizeInBytes");
     this.outputSqnr = layers[layers.length - 1]?.outputSqnr;
   }
 
   /** The report as a table, a line for each layer. */
   toString(): string {
     const head = ["layer", "type", "method", "bytes", "of", "weights", "outputs"];
-    const total = {
-      name: "all",
-      type: "",
-      method: "",
-      sizeInBytes: this.sizeInBytes,
-      floatSizeInBytes: this.floatSizeInBytes,
-      weightSqnr: undefined,
-      outputSqnr: this.outputSqnr,
-    };
+    const total = { ...this, name: "all", type: "", method: "", weightSqnr: undefined };
     const rows = [...this.layers, total].map((layer) => [
       layer.name,
       layer.type,
