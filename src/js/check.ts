@@ -6,6 +6,7 @@ import {
   arrayName,
   checkNumberArray,
   findMisfit,
+  isArray,
   lengthOf,
   type NumberArray,
   newArray,
@@ -288,7 +289,7 @@ export function checkNested<T extends Float32Array | Float64Array>(
       data[next++] = checkNumber(where, path, level);
       return;
     }
-    if (!Array.isArray(level) && arrayName(level) === undefined) {
+    if (!isArray(level)) {
       throw rangeError(
         "ZP_INVALID_SHAPE",
         where,
@@ -359,7 +360,8 @@ function unknownOption(
   known: readonly string[],
 ): ZeropointError {
   const near = nearest(key, known);
-  const hint = near === undefined ? `it takes ${known.join(", ")}` : `did you mean ${near}?`;
+  const hint =
+    near === undefined ? `it takes ${known.join(", ") || "none"}` : `did you mean ${near}?`;
   return typeError("ZP_UNKNOWN_OPTION", where, `${argument} has no ${show(key)}; ${hint}`);
 }
 

@@ -7,6 +7,7 @@ import * as library from "./everything.js";
 import { isFactory, type ObserverConstructor, partial, shortName } from "./factory.js";
 import { describeCore, type InitOptions, type InitResult, loadCore, runOn } from "./init.js";
 import { QConfig } from "./qconfig.js";
+import { INSPECT } from "./show.js";
 
 /** All that the module exports but for `init` and `create`. */
 type Library = Readonly<typeof library>;
@@ -36,7 +37,10 @@ export async function createFrom(
   const core = await loadCore("create", chunks, options);
   const dispose = (): void => core.dispose();
   const symbols = typeof Symbol.dispose === "symbol" ? { [Symbol.dispose]: dispose } : {};
-  return { ...describeCore(core), dispose, ...symbols, ...bindAll(core) } as Zeropoint;
+  // Node would print all there is in the library.
+  const print = () => `Zeropoint(build=${core.build}, threads=${core.threads})`;
+  const own = { dispose, ...symbols, [INSPECT]: print };
+  return { ...describeCore(core), ...own, ...bindAll(core) } as Zeropoint;
 }
 
 /** The library with functions and classes that run on a core, the same in everything else. */

@@ -105,6 +105,16 @@ export function axisOf(
 /** The most channels of a tensor without values: their scales take memory all the same. */
 const MOST_EMPTY = 2 ** 24;
 
+/** Refuses a tensor without values that has more. @throws {RangeError} `ZP_SIZE_OVERFLOW` */
+export function checkEmpty(where: string, shape: readonly number[], channels: number): void {
+  if (channels <= MOST_EMPTY || sizeOf(shape) > 0) return;
+  throw rangeError(
+    "ZP_SIZE_OVERFLOW",
+    where,
+    `shape ${showShape(shape)} has ${channels} channels and no values`,
+  );
+}
+
 function channelSlices(
   where: string,
   argument: string,
@@ -113,13 +123,7 @@ function channelSlices(
 ): Slices {
   const axis = checkAxis(where, argument, given, shape, -shape.length);
   const [outer, slices, inner] = aroundAxis(shape, axis);
-  if (outer * inner === 0 && slices > MOST_EMPTY) {
-    throw rangeError(
-      "ZP_SIZE_OVERFLOW",
-      where,
-      `shape ${showShape(shape)} has ${slices} channels and no values`,
-    );
-  }
+  checkEmpty(where, shape, slices);
   return { granularity: "perChannel", axis, groupSize: undefined, outer, slices, inner };
 }
 

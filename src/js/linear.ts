@@ -14,6 +14,7 @@ import type { Core } from "./core.js";
 import type { OutOption } from "./dequantize.js";
 import { DTYPES, type DType } from "./dtype.js";
 import { checkStatus, rangeError } from "./errors.js";
+import { checkEmpty } from "./granularity.js";
 import { activeCore } from "./init.js";
 import { aligned } from "./memory.js";
 import { PackedWeight, type WeightCodes } from "./packed-weight.js";
@@ -59,12 +60,16 @@ export function checkMatrix(
   shape: readonly number[],
   axes = "outFeatures, inFeatures",
 ): [number, number] {
-  if (shape.length === 2) return [shape[0], shape[1]];
-  throw rangeError(
-    "ZP_SHAPE_MISMATCH",
-    where,
-    `weight must have shape [${axes}], got ${showShape(shape)}`,
-  );
+  const [rows, columns] = shape;
+  if (shape.length !== 2) {
+    throw rangeError(
+      "ZP_SHAPE_MISMATCH",
+      where,
+      `weight must have shape [${axes}], got ${showShape(shape)}`,
+    );
+  }
+  checkEmpty(where, shape, Math.max(rows, columns));
+  return [rows, columns];
 }
 
 function checkFloatWeight(where: string, value: unknown): FloatWeight {
@@ -135,8 +140,8 @@ function weightGranularity(
   if (slices.granularity === "perGroup") return "perGroup";
   if (slices.granularity === "perChannel") return slices.axis === 0 ? "perOutput" : "perInput";
   if (typeof scale === "number" || scale.data.length === 1) return "perTensor";
-  const columns = scale.shape[scale.shape.length - 1];
-  const rows = scale.shape[scale.shape.length - 2] ?? 1;
+  const columns = scale.shape.at(-1);
+  const rows = scale.shape.at(-2) ?? 1;
   if (rows === outFeatures && columns === 1) return "perOutput";
   if (rows === 1 && columns === inFeatures) return "perInput";
   throw rangeError(
@@ -183,7 +188,7 @@ export function checkInput(
   { outFeatures, inFeatures }: Pick<FloatWeight, "outFeatures" | "inFeatures">,
 ): Batch {
   const { data, shape, size } = checkTensor(where, "input", value);
-  if (shape.length === 0 || shape[shape.length - 1] !== inFeatures) {
+  if (shape.at(-1) !== inFeatures) {
     throw rangeError(
       "ZP_SHAPE_MISMATCH",
       where,

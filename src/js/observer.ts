@@ -201,7 +201,13 @@ function checkRecord(where: string, argument: string, value: unknown): Record<st
   if (typeof value === "object" && value !== null && !Array.isArray(value)) {
     return value as Record<string, unknown>;
   }
-  throw wrongKind("ZP_INVALID_STATE", where, argument, "an object as toJSON makes it", value);
+  throw wrongKind(
+    "ZP_INVALID_STATE",
+    where,
+    argument,
+    "an object as toJSON or JSON.parse makes it",
+    value,
+  );
 }
 
 /** Numbers as JSON can hold them. */

@@ -97,7 +97,7 @@ function pair(activation: ObserverSource | null, weight: ObserverSource | null):
 }
 
 function checkSource(field: string, value: unknown): ObserverSource | null {
-  if (value === null || value === undefined) return null;
+  if (value === null) return null;
   const isClass =
     typeof value === "function" && typeof (value as Partial<ObserverClass>).pythonName === "string";
   if (isClass || isFactory(value)) return value as ObserverSource;
@@ -108,7 +108,7 @@ function checkSource(field: string, value: unknown): ObserverSource | null {
   throw typeError(
     "ZP_INVALID_QCONFIG",
     "QConfig",
-    `fields.${field} must be a class of observers or a factory that withArgs made, got ${hint}`,
+    `fields.${field} must be a class of observers, a factory that withArgs made or null, got ${hint}`,
   );
 }
 
@@ -339,16 +339,14 @@ export const perChannelDynamicQConfig = pair(
   defaultDynamicQuantObserver,
   defaultPerChannelWeightObserver,
 );
+const float16Observer = PlaceholderObserver.withArgs({ dtype: "float16" });
 /** `float16_dynamic_qconfig`. Data only: no layer here computes with float16. */
 export const float16DynamicQConfig = pair(
   PlaceholderObserver.withArgs({ dtype: "float16", isDynamic: true }),
-  PlaceholderObserver.withArgs({ dtype: "float16" }),
+  float16Observer,
 );
 /** `float16_static_qconfig`. Data only: no layer here computes with float16. */
-export const float16StaticQConfig = pair(
-  PlaceholderObserver.withArgs({ dtype: "float16" }),
-  PlaceholderObserver.withArgs({ dtype: "float16" }),
-);
+export const float16StaticQConfig = pair(float16Observer, float16Observer);
 /** `float_qparams_weight_only_qconfig`: embeddings, 8 bits. */
 export const floatQParamsWeightOnlyQConfig = pair(
   defaultPlaceholderObserver,
@@ -363,21 +361,24 @@ export const floatQParamsWeightOnlyQConfig4Bit = pair(
 export const defaultQuint8WeightQConfig = pair(HistogramObserver, MinMaxObserver);
 /** `default_reuse_input_qconfig`. */
 export const defaultReuseInputQConfig = pair(defaultReuseInputObserver, NoopObserver);
+const qnnpackActivationObserver = HistogramObserver.withArgs({
+  dtype: "qint8",
+  reduceRange: false,
+  eps: QNNPACK_EPS,
+});
 /** `default_symmetric_qnnpack_qconfig`: qint8 activations. */
 export const defaultSymmetricQNNPACKQConfig = pair(
-  HistogramObserver.withArgs({ dtype: "qint8", reduceRange: false, eps: QNNPACK_EPS }),
+  qnnpackActivationObserver,
   weightObserverRangeNeg127To127,
 );
 /** `default_per_channel_symmetric_qnnpack_qconfig`: qint8 activations. */
 export const defaultPerChannelSymmetricQNNPACKQConfig = pair(
-  HistogramObserver.withArgs({ dtype: "qint8", reduceRange: false, eps: QNNPACK_EPS }),
+  qnnpackActivationObserver,
   perChannelWeightObserverRangeNeg127To127,
 );
+const float32Observer = PlaceholderObserver.withArgs({ dtype: "float32" });
 /** `_default_fp32_placeholder_qconfig`. */
-export const defaultFP32PlaceholderQConfig = pair(
-  PlaceholderObserver.withArgs({ dtype: "float32" }),
-  PlaceholderObserver.withArgs({ dtype: "float32" }),
-);
+export const defaultFP32PlaceholderQConfig = pair(float32Observer, float32Observer);
 /** `_default_quint8_placeholder_qconfig`. */
 export const defaultQuint8PlaceholderQConfig = pair(
   PlaceholderObserver.withArgs({ dtype: "quint8" }),

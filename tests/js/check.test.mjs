@@ -279,6 +279,15 @@ describe("sizes beyond 32 bits", () => {
 });
 
 describe("checkOptions", () => {
+  it("says so where there are none", () => {
+    refuses(
+      () => checkOptions("test", { bits: 4 }, []),
+      TypeError,
+      "ZP_UNKNOWN_OPTION",
+      'test: options has no "bits"; it takes none',
+    );
+  });
+
   const known = ["dtype", "groupSize", "zeroPoint"];
   const cases = [
     [{ group_size: 1 }, 'options has no "group_size"; did you mean groupSize?'],

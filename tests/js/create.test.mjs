@@ -23,6 +23,15 @@ const makers = {
   "a QConfig that a function gives": (z) => z.getDefaultQConfig("x86").activation(),
 };
 
+describe("an instance", () => {
+  it("prints in a line what it is, in Node's console", async () => {
+    const z = await create({ build: "baseline" });
+    const print = z[Symbol.for("nodejs.util.inspect.custom")];
+    assert.equal(print(), "Zeropoint(build=baseline, threads=1)");
+    z.dispose();
+  });
+});
+
 describe("an instance's observers", () => {
   for (const [what, make] of Object.entries(makers)) {
     it(`are made on it by ${what}, whether the default one is there or not`, async () => {

@@ -288,10 +288,9 @@ describe("Models off the main thread", () => {
     const qconfig = new QConfig({ activation: null, weight: Watching });
     const third = await zp.convertAsync(zp.prepare(twice, qconfig));
     const { core } = new zp.MinMaxObserver();
-    assert.deepEqual(
-      cores.map((each) => each === core),
-      [true, true],
-    );
+    // Those that prepare looks at, and those that convert lets look at the weights.
+    assert.equal(cores.length, 4);
+    assert.ok(cores.every((each) => each === core));
     third.dispose();
     zp.dispose();
     await rejects(

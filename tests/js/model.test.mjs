@@ -155,6 +155,22 @@ describe("layers compute", () => {
     assert.deepEqual(new Softmax({ axis: 0 }).forward(none).shape, none.shape);
   });
 
+  it("no weight with more rows than scales have room for, and no values", () => {
+    for (const shape of [
+      [2 ** 32 - 1, 0],
+      [0, 2 ** 32 - 1],
+    ]) {
+      const none = { data: new Float32Array(0), shape };
+      for (const make of [
+        () => new Linear(none),
+        () => new Embedding(none),
+        () => new QuantizedLinear(none, { activations: "dynamic", axis: 0 }),
+      ]) {
+        refuses(make, RangeError, "ZP_SIZE_OVERFLOW", /has 4294967295 channels and no values$/);
+      }
+    }
+  });
+
   it("copies of their parameters", () => {
     const weight = tensor([[1]]);
     const layer = new Linear(weight);
@@ -457,6 +473,15 @@ describe("a subclass with a forward of its own", () => {
       assert.ok(data[0] < -0.9 && data[1] < -1.9, String(data));
       quantized.dispose();
     }
+  });
+
+  it("finds nothing else to change in an elementwise layer, which codes could pass by", () => {
+    class Six extends ReLU {
+      map(value) {
+        return Math.min(6, Math.max(0, value));
+      }
+    }
+    assert.deepEqual([...new Six().forward(tensor([-1, 9])).data], [0, 9]);
   });
 
   it("runs in pieces only what is known to be free to be cut", async () => {
@@ -765,6 +790,12 @@ describe("prepare", () => {
       RangeError,
       "ZP_UNSUPPORTED_QCONFIG",
       /activations must have one scale/,
+    ],
+    "weights that nothing quantizes, before it is calibrated": [
+      () => prepare(only(fc), new QConfig({ activation: MinMaxObserver, weight: null })),
+      RangeError,
+      "ZP_UNSUPPORTED_QCONFIG",
+      /^prepare: weights must be quantized by an observer that chooses qparams, got null \(in layer/,
     ],
     "a static QConfig for an embedding, as PyTorch does": [
       () => prepare(only(table), defaultQConfig),

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import {
   convert,
+  convertAsync,
   create,
   defaultWeightObserver,
   FixedQParamsObserver,
@@ -607,7 +608,7 @@ describe("JSON", () => {
       JSON.stringify(good),
       TypeError,
       "ZP_INVALID_STATE",
-      /json must be an object as toJSON makes it/,
+      /json must be an object as toJSON or JSON\.parse makes it, got "/,
     ],
     "another number of bins": [
       { ...good, state: { ...good.state, histogram: [1] } },
@@ -1030,5 +1031,63 @@ describe("instances", () => {
     assert.ok(made instanceof MinMaxObserver);
     const copy = instance.MinMaxObserver.fromJSON(JSON.parse(JSON.stringify(observer)));
     assert.equal(JSON.stringify(copy), JSON.stringify(observer));
+  });
+});
+
+describe("a subclass with an observe of its own", () => {
+  const twice = ({ data, shape }) =>
+    tensor(
+      data.map((value) => 2 * value),
+      shape,
+    );
+  class Twice extends MinMaxObserver {
+    observe(x) {
+      super.observe(twice(x));
+      return x;
+    }
+  }
+  class TwiceHistogram extends HistogramObserver {
+    observe(x) {
+      super.observe(twice(x));
+      return x;
+    }
+  }
+  class Both extends Twice {
+    async observeAsync(x) {
+      await super.observeAsync(twice(x));
+      return x;
+    }
+  }
+  class BothAlone extends MinMaxObserver {
+    observe = (x) => super.observe(twice(x));
+    observeAsync = (x) => super.observeAsync(twice(x));
+  }
+  const x = tensor([1, 3]);
+
+  for (const Observer of [Twice, TwiceHistogram, Both, BothAlone]) {
+    it(`keeps it on either thread: ${Observer.name}`, async () => {
+      const [here, away] = [new Observer(), new Observer()];
+      here.observe(x);
+      await away.observeAsync(x);
+      assert.equal(here.maxVal.data[0], 6);
+      assert.equal(away.maxVal.data[0], 6);
+    });
+  }
+
+  it("is what a model is calibrated and its weights are quantized with", async () => {
+    const model = new Sequential([new Linear(tensor([[1, 2]]))]);
+    const qconfig = new QConfig({
+      activation: Twice,
+      weight: Twice.withArgs({ dtype: "qint8", qscheme: "per_tensor_symmetric" }),
+    });
+    const prepared = prepare(model, qconfig);
+    await prepared.forwardAsync(tensor([[1, 3]]));
+    const { input, output } = prepared.observers[0];
+    assert.equal(input.maxVal.data[0], 6);
+    assert.equal(output.maxVal.data[0], 14);
+    const [here, away] = [convert(prepared), await convertAsync(prepared)];
+    assert.equal(String(here.report()), String(away.report()));
+    here.dispose();
+    away.dispose();
   });
 });

@@ -211,6 +211,11 @@ describe("QConfig", () => {
       () => new QConfig({ activation: null, weight: () => 0 }),
       /fields\.weight must be a class of observers/,
     ],
+    "a field that is missing": [
+      () => new QConfig({ activation: MinMaxObserver }),
+      "QConfig: fields.weight must be a class of observers, a factory that withArgs made or null, " +
+        "got undefined",
+    ],
   };
   for (const [what, [work, message]] of Object.entries(refused)) {
     it(`refuses ${what}`, () => refuses(work, TypeError, "ZP_INVALID_QCONFIG", message));

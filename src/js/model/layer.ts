@@ -121,6 +121,10 @@ function checkParameter(
   return copyTensor(where, checked);
 }
 
+/** Bytes of parameters in float32. */
+export const floatBytes = (...parameters: (Tensor | undefined)[]): number =>
+  parameters.reduce((bytes, parameter) => bytes + 4 * (parameter?.data.length ?? 0), 0);
+
 /** The core that a layer was made on. */
 const cores = new WeakMap<Layer, Core>();
 
@@ -186,7 +190,7 @@ export class Linear extends Layer {
   }
 
   override get sizeInBytes(): number {
-    return 4 * (this.weight.data.length + (this.bias?.data.length ?? 0));
+    return floatBytes(this.weight, this.bias);
   }
 
   protected override extraText(): string {
@@ -227,21 +231,29 @@ export function freeAxes(layer: Piecewise, shape: readonly number[]): number {
   }
   if (!computesAs(layer, LayerNorm)) return 0;
   const own = layer.normalizedShape;
-  const lead = length - own.length;
-  return own.every((n, i) => n === shape[lead + i]) ? lead : 0;
+  return endsWith(shape, own) ? length - own.length : 0;
 }
 
-/** A function of every value by itself. */
+/** Whether the last axes of a shape are these. */
+const endsWith = (shape: readonly number[], own: readonly number[]): boolean =>
+  sameShape(shape.slice(-own.length), own);
+
+/** A function of every value by itself, which is out of a subclass's reach: that changes `forward`. */
 abstract class Elementwise extends Piecewise {
+  readonly #map: (value: number) => number;
+
   /** @internal */
-  protected abstract map(value: number): number;
+  constructor(map: (value: number) => number) {
+    super();
+    this.#map = map;
+  }
 
   /** @param x  float32, any shape. @returns float32 of the same shape */
   forward(x: TensorInput): Tensor {
     const where = `${this.typeName}.forward`;
     const result = copyTensor(where, checkTensor(where, "x", x));
     const { data } = result;
-    for (let i = 0; i < data.length; i++) data[i] = this.map(data[i]);
+    for (let i = 0; i < data.length; i++) data[i] = this.#map(data[i]);
     return result;
   }
 }
@@ -256,8 +268,8 @@ abstract class Elementwise extends Piecewise {
 export class ReLU extends Elementwise {
   static override readonly typeName = "ReLU";
 
-  protected map(value: number): number {
-    return value < 0 ? 0 : value;
+  constructor() {
+    super((value) => (value < 0 ? 0 : value));
   }
 }
 
@@ -272,8 +284,8 @@ export class ReLU extends Elementwise {
 export class Sigmoid extends Elementwise {
   static override readonly typeName = "Sigmoid";
 
-  protected map(value: number): number {
-    return 1 / (1 + Math.exp(-value));
+  constructor() {
+    super((value) => 1 / (1 + Math.exp(-value)));
   }
 }
 
@@ -287,8 +299,8 @@ export class Sigmoid extends Elementwise {
 export class Tanh extends Elementwise {
   static override readonly typeName = "Tanh";
 
-  protected map(value: number): number {
-    return Math.tanh(value);
+  constructor() {
+    super(Math.tanh);
   }
 }
 
@@ -409,8 +421,7 @@ export class LayerNorm extends Piecewise {
     const checked = checkTensor(where, "x", x);
     const { shape } = checked;
     const own = this.normalizedShape;
-    const lead = shape.length - own.length;
-    if (lead < 0 || own.some((length, i) => length !== shape[lead + i])) {
+    if (!endsWith(shape, own)) {
       throw rangeError(
         "ZP_SHAPE_MISMATCH",
         where,
@@ -443,7 +454,7 @@ export class LayerNorm extends Piecewise {
   }
 
   override get sizeInBytes(): number {
-    return 4 * ((this.weight?.data.length ?? 0) + (this.bias?.data.length ?? 0));
+    return floatBytes(this.weight, this.bias);
   }
 
   protected override extraText(): string {
@@ -529,7 +540,7 @@ export class Embedding extends Layer {
   }
 
   override get sizeInBytes(): number {
-    return 4 * this.weight.data.length;
+    return floatBytes(this.weight);
   }
 
   protected override extraText(): string {

@@ -81,13 +81,23 @@ function checkNames(where: string, mapping: QConfigMapping, layers: readonly Nam
 }
 
 /** Makes an observer of a QConfig. */
-export function makeObserver(where: string, field: string, source: ObserverSource): Observer {
+function makeObserver(where: string, field: string, source: ObserverSource): Observer {
   const made: object = isFactory(source) ? source() : new source();
   if (made instanceof Observer) return made;
   throw typeError(
     "ZP_INVALID_QCONFIG",
     where,
     `qconfig.${field} must make an observer, got ${show(made)}`,
+  );
+}
+
+/** The observer of a layer's weights. @throws {RangeError} `ZP_UNSUPPORTED_QCONFIG` */
+export function weightObserver(where: string, { weight }: QConfig): UniformObserver {
+  const observer = weight && makeObserver(where, "weight", weight);
+  if (observer instanceof UniformObserver) return observer;
+  return unsupported(
+    where,
+    `weights must be quantized by an observer that chooses qparams, got ${observer}`,
   );
 }
 
@@ -130,7 +140,7 @@ function planFor(where: string, layer: Layer, qconfig: LayerQConfig, isNamed: bo
     observer instanceof FixedQParamsObserver ||
     observer instanceof RecordingObserver;
   if (!isStatic) {
-    return unsupported(where, `Linear cannot quantize activations by ${String(observer)}`);
+    return unsupported(where, `Linear cannot quantize activations by ${observer}`);
   }
   const { dtype } = observer;
   if (dtype !== "quint8" && dtype !== "qint8") {
@@ -148,7 +158,7 @@ function planFor(where: string, layer: Layer, qconfig: LayerQConfig, isNamed: bo
 function planEmbedding(where: string, qconfig: QConfig | WeightOnlyQConfig): Plan {
   if (qconfig instanceof WeightOnlyQConfig) return { method: "weight-only", qconfig };
   const { weight } = qconfig;
-  const observer = weight === null ? undefined : makeObserver(where, "weight", weight);
+  const observer = weight && makeObserver(where, "weight", weight);
   if (
     observer instanceof UniformObserver &&
     observer.qscheme === "per_channel_affine_float_qparams"
@@ -195,7 +205,7 @@ export class PreparedModel {
   /** The observers by the names of their layers, for looking at what they hold. */
   get observers(): Readonly<Record<string, LayerObservers>> {
     const entries = this.#steps
-      .filter(({ observers }) => observers.input !== undefined || observers.output !== undefined)
+      .filter(({ observers }) => observers.output !== undefined)
       .map(({ name, observers }) => [name, observers] as const);
     return Object.fromEntries(entries);
   }
@@ -368,6 +378,10 @@ export function planModel(
         mapping.qconfigFor(name, type),
         mapping.moduleNames.includes(name),
       );
+      // What conversion would refuse is refused before batches run for nothing.
+      if (planned.method !== "float32" && "weight" in planned.qconfig) {
+        weightObserver(where, planned.qconfig);
+      }
       if (planned.method !== "static") {
         codesGoBy = codesGoBy && computesAs(layer, ReLU);
         return { name, layer, plan: planned, observers: {}, fused: false };

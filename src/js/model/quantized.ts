@@ -22,6 +22,7 @@ import {
   computesAs,
   coreOf,
   type Embedding,
+  floatBytes,
   type Layer,
   type Linear,
   ReLU,
@@ -136,9 +137,7 @@ const featuresText = ({ inFeatures, outFeatures }: Linear): string =>
 
 /** Bytes of an int8 weight and a bias of four bytes a value. */
 const int8Bytes = ({ q, scales }: QuantizedWeight, { bias }: Linear): number =>
-  q.data.length + 4 * scales.length + biasBytes(bias);
-
-const biasBytes = (bias: Tensor | undefined): number => 4 * (bias?.data.length ?? 0);
+  q.data.length + 4 * scales.length + floatBytes(bias);
 
 /** Bytes of scale and zero point of activations: a double and an int32. */
 const ACTIVATION_BYTES = 12;
@@ -325,7 +324,7 @@ export function* weightOnlyLinear(
   bits: number,
 ): Procedure<ConvertedLayer> {
   const { bias } = layer;
-  const sizeInBytes = storedBytes(q, bits) + biasBytes(bias);
+  const sizeInBytes = storedBytes(q, bits) + floatBytes(bias);
   const parts = { name, layer, method: "weight-only", sizeInBytes, q } as const;
   return new QuantizedStep(parts, yield* layerOf(coreOf(layer), q, { bias }), [
     "WeightOnlyLinear",

@@ -13,10 +13,10 @@ import type { TorchQuantizedTensor } from "../qtensor.js";
 import { quantize } from "../quantize.js";
 import type { Tensor } from "../tensor.js";
 import { checkPerChannel, checkPerTensor, quantizing, type ToQuantize } from "../torch.js";
-import { UniformObserver } from "../uniform.js";
+import type { UniformObserver } from "../uniform.js";
 import { done, type Procedure, type Work } from "../work.js";
 import type { Embedding, Linear } from "./layer.js";
-import { makeObserver, unsupported } from "./prepare.js";
+import { unsupported, weightObserver } from "./prepare.js";
 import type { QuantizedWeight } from "./quantized.js";
 import { told } from "./sequential.js";
 
@@ -82,14 +82,7 @@ function* observeWeight(
   { weight }: Linear | Embedding,
   qconfig: QConfig,
 ): Procedure<{ observer: UniformObserver; qparams: ObservedQParams }> {
-  const source = qconfig.weight;
-  const observer = source === null ? undefined : makeObserver(where, "weight", source);
-  if (!(observer instanceof UniformObserver)) {
-    return unsupported(
-      where,
-      `weights must be quantized by an observer that chooses qparams, got ${String(observer)}`,
-    );
-  }
+  const observer = weightObserver(where, qconfig);
   yield* onWeight({
     amount: weight.data.length,
     here: () => observer.observe(weight),
