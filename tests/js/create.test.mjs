@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as zeropoint from "zeropoint";
-import { refuses } from "./support.mjs";
+import { INSPECT, refuses } from "./support.mjs";
 
 const { create, init } = zeropoint;
 
@@ -26,8 +26,7 @@ const makers = {
 describe("an instance", () => {
   it("prints in a line what it is, in Node's console", async () => {
     const z = await create({ build: "baseline" });
-    const print = z[Symbol.for("nodejs.util.inspect.custom")];
-    assert.equal(print(), "Zeropoint(build=baseline, threads=1)");
+    assert.equal(z[INSPECT](), "Zeropoint(build=baseline, threads=1)");
     z.dispose();
   });
 });

@@ -47,12 +47,9 @@ import {
   tensor,
   WeightOnlyQConfig,
 } from "zeropoint";
-import { Random, refuses, rejects, sameFloats, sameTensor } from "./support.mjs";
+import { INSPECT, Random, refuses, rejects, sameFloats, sameTensor } from "./support.mjs";
 
 await init();
-
-/** The method that Node prints an object with. */
-const INSPECT = Symbol.for("nodejs.util.inspect.custom");
 
 const random = new Random(77);
 const floats = (shape, deviation = 1) => {

@@ -24,13 +24,10 @@ import {
   Sequential,
   tensor,
 } from "zeropoint";
-import { DTYPES, Random, refuses, sameFloats } from "./support.mjs";
+import { DTYPES, INSPECT, Random, refuses, sameFloats } from "./support.mjs";
 import { assertTensor, cases, decodeTensor, sameBits } from "./vectors.mjs";
 
 await init();
-
-/** The method that Node prints an object with. */
-const INSPECT = Symbol.for("nodejs.util.inspect.custom");
 
 /** The classes by name, and how many cases there are of each. */
 const MIN_MAX_FAMILY = {

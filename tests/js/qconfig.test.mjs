@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as zeropoint from "zeropoint";
-import { refuses } from "./support.mjs";
+import { INSPECT, refuses } from "./support.mjs";
 import { cases } from "./vectors.mjs";
 
 const {
@@ -169,9 +169,8 @@ describe("predefined", () => {
 
 describe("QConfig", () => {
   it("prints the same in Node's console, as the one of weights alone does", () => {
-    const inspect = Symbol.for("nodejs.util.inspect.custom");
     for (const qconfig of [defaultQConfig, new WeightOnlyQConfig({ bits: 4 })]) {
-      assert.equal(qconfig[inspect](), String(qconfig));
+      assert.equal(qconfig[INSPECT](), String(qconfig));
     }
   });
 

@@ -2,6 +2,9 @@
 
 import assert from "node:assert/strict";
 
+/** The method that Node, Deno and Bun print an object with. */
+export const INSPECT = Symbol.for("nodejs.util.inspect.custom");
+
 /** Asserts that `work` throws an error of this class, code and text. */
 export function refuses(work, type, code, message) {
   assert.throws(work, (error) => checkError(error, type, code, message));

@@ -16,7 +16,15 @@ import {
   quantizePerTensorDynamic,
   tensor,
 } from "zeropoint";
-import { Random, refuses, sameCodes, sameFloats, sameTensor, specialValues } from "./support.mjs";
+import {
+  INSPECT,
+  Random,
+  refuses,
+  sameCodes,
+  sameFloats,
+  sameTensor,
+  specialValues,
+} from "./support.mjs";
 import { assertTensor, cases, decodeScalar, decodeTensor } from "./vectors.mjs";
 
 await init();
@@ -651,9 +659,8 @@ describe("String of a quantized tensor", () => {
   });
 
   it("is what Node's console prints, of integers likewise", () => {
-    const inspect = Symbol.for("nodejs.util.inspect.custom");
     const q = quantizePerTensor(tensor([1, -2]), 1, 0, "qint8");
-    for (const printed of [q, intRepr(q)]) assert.equal(printed[inspect](), String(printed));
+    for (const printed of [q, intRepr(q)]) assert.equal(printed[INSPECT](), String(printed));
   });
 
   // Printed by PyTorch 1.13, whose printer is that of 2.6.
