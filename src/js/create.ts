@@ -39,8 +39,8 @@ export async function createFrom(
   const symbols = typeof Symbol.dispose === "symbol" ? { [Symbol.dispose]: dispose } : {};
   // Node would print all there is in the library.
   const print = () => `Zeropoint(build=${core.build}, threads=${core.threads})`;
-  const own = { dispose, ...symbols, [INSPECT]: print };
-  return { ...describeCore(core), ...own, ...bindAll(core) } as Zeropoint;
+  const own = { ...describeCore(core), dispose, ...symbols, [INSPECT]: print };
+  return { ...own, ...bindAll(core) } as Zeropoint;
 }
 
 /** The library with functions and classes that run on a core, the same in everything else. */

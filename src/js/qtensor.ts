@@ -341,9 +341,11 @@ function checkList(
   }
   if (name === "BigInt64Array") return data as BigInt64Array;
   if (name !== undefined) return checkNumberArray(where, argument, name, data, code);
-  const wrong = (data as unknown[]).findIndex((item) => typeof item !== "number");
-  if (wrong === -1) return data as number[];
-  throw wrongKind(code, where, `${argument}[${wrong}]`, "a number", (data as unknown[])[wrong]);
+  // Copied, since a proxy may say something else the next time.
+  const list = [...(data as unknown[])];
+  const wrong = list.findIndex((item) => typeof item !== "number");
+  if (wrong === -1) return list as number[];
+  throw wrongKind(code, where, `${argument}[${wrong}]`, "a number", list[wrong]);
 }
 
 /** Names of the arguments that per-channel qparams come in. */

@@ -179,9 +179,9 @@ export abstract class UniformObserver extends Observer {
   }
 
   override async observeAsync<X extends TensorInput>(x: X, options?: AsyncOptions): Promise<X> {
-    const { observe, observeAsync } = UniformObserver.prototype;
+    const own = UniformObserver.prototype;
     // A subclass that has changed observe alone has left it to this one to find out.
-    if (this.observe !== observe && this.observeAsync === observeAsync) {
+    if (this.observe !== own.observe && this.observeAsync === own.observeAsync) {
       return await super.observeAsync(x, options);
     }
     const where = `${this.where}.observeAsync`;
@@ -208,9 +208,8 @@ export abstract class UniformObserver extends Observer {
 
   /** Whether no batch with values has come by yet. */
   get isUnobserved(): boolean {
-    const { ranges } = this;
-    if (ranges.length === 0) return true;
-    return ranges[0] === Infinity && ranges[1] === -Infinity && !this.#isPerChannel;
+    const [min, max] = this.ranges;
+    return min === undefined || (min === Infinity && max === -Infinity && !this.#isPerChannel);
   }
 
   /**

@@ -355,6 +355,16 @@ describe("quantizePerChannel", () => {
       "ZP_SHAPE_MISMATCH",
       /scales must have length 2, .*, got 1$/,
     ],
+    "a list that grows while it is read": [
+      () => {
+        let reads = 0;
+        const get = (list, key) => (key === "length" && reads++ > 1 ? 5 : Reflect.get(list, key));
+        quantizePerChannel(x, new Proxy([1, 1], { get }), [0, 0], 0, "qint8");
+      },
+      TypeError,
+      "ZP_INVALID_SCALE",
+      "quantizePerChannel: scales[2] must be a number, got undefined",
+    ],
     "a list of words": [
       () => quantizePerChannel(x, ["1", 1], [0, 0], 0, "qint8"),
       TypeError,

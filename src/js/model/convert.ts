@@ -313,7 +313,7 @@ function* conversionOf(
       const layer = step.layer as Linear;
       const { input, output } = step.observers;
       const ownInput = input && activationOf(where, "input", input);
-      const into = ownInput ?? (codes as TensorQParams);
+      const into = (ownInput ?? codes) as TensorQParams;
       codes = activationOf(where, "output", output as Observer);
       const weight = yield* int8Weight(where, core, layer, step.plan.qconfig);
       const packed = yield* packedInt8(where, layer, weight);
@@ -436,9 +436,12 @@ export async function quantizeDynamicAsync(
 }
 
 /** What is to become of a model without calibration. */
-function planDynamic(where: string, model: unknown, qconfig: unknown): PreparedModel {
+function planDynamic(
+  where: string,
+  model: unknown,
+  given: unknown = defaultDynamicQConfig,
+): PreparedModel {
   const checked = checkModel(where, model);
-  const given = qconfig === undefined ? defaultDynamicQConfig : qconfig;
   const mapping =
     given instanceof QConfigMapping
       ? given

@@ -561,8 +561,9 @@ class FunctionLayer extends Layer {
 
   forward(x: TensorInput): Tensor {
     const where = "Function.forward";
-    const given = x instanceof Tensor ? x : copyTensor(where, checkTensor(where, "x", x));
-    const result = this.#run(given);
+    const result = this.#run(
+      x instanceof Tensor ? x : copyTensor(where, checkTensor(where, "x", x)),
+    );
     if (kindOf(result) === "Promise") {
       const why = "layers are synchronous, and the function returns a Promise";
       throw typeError("ZP_INVALID_MODEL", where, why);

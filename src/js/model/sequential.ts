@@ -102,8 +102,10 @@ export class Sequential extends Layer {
    * @throws what a layer throws, with the layer's name at the end of the message
    */
   forward(x: TensorInput): Tensor {
-    const y = runLayers(this.layers, x, ({ layer }, input) => layer.forward(input));
-    return asTensor(this, y);
+    return asTensor(
+      this,
+      runLayers(this.layers, x, ({ layer }, input) => layer.forward(input)),
+    );
   }
 
   /**
