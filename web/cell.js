@@ -45,6 +45,10 @@ export class Cell {
   #editor;
   /** @type {(source: string) => void} */
   #setEditorSource = () => {};
+  /** @type {(line: number | undefined) => void} */
+  #markInEditor = () => {};
+  /** The line of this cell that the error is about. @type {number | undefined} */
+  #failedLine;
   /** @type {Promise<void> | undefined} */
   #editorLoading;
 
@@ -129,7 +133,7 @@ export class Cell {
   }
 
   async #createEditor() {
-    const { createEditor, setSource } = await import("./editor.js");
+    const { createEditor, markFailedLine, setSource } = await import("./editor.js");
     const hadFocus = this.code.contains(document.activeElement);
     const host = document.createElement("div");
     host.className = "editor";
@@ -144,6 +148,8 @@ export class Cell {
     this.code.replaceChildren(host);
     this.#editor = view;
     this.#setEditorSource = (source) => setSource(view, source);
+    this.#markInEditor = (line) => markFailedLine(view, line);
+    if (!this.hasChangedSinceRun) this.#markInEditor(this.#failedLine);
     if (hadFocus) view.focus();
   }
 
@@ -198,6 +204,7 @@ export class Cell {
 
   #clearOutput() {
     this.#output = "";
+    this.#markLine(undefined);
     this.verdict = "none";
     this.output.replaceChildren();
     this.output.hidden = true;
@@ -282,11 +289,18 @@ export class Cell {
       this.#addOutput({ kind: "text", text: `${isInLine ? "\n" : ""}${result}\n` });
     }
     if (error) this.#appendError(error);
+    if (error && !this.hasChangedSinceRun) this.#markLine(error.line);
     this.#setState(error ? "failed" : "done", `In [${count}]`);
     if (error) this.#judgeFailed();
     else this.#judge(checks);
     this.#showStale();
     makeScrollable(this.element);
+  }
+
+  /** @param {number | undefined} line */
+  #markLine(line) {
+    this.#failedLine = line;
+    this.#markInEditor(line);
   }
 
   /** Whether the expected output is what must come out, character by character. */

@@ -8,8 +8,8 @@ import {
   indentUnit,
   syntaxHighlighting,
 } from "@codemirror/language";
-import { EditorState } from "@codemirror/state";
-import { drawSelection, EditorView, keymap } from "@codemirror/view";
+import { EditorState, StateEffect, StateField } from "@codemirror/state";
+import { Decoration, drawSelection, EditorView, keymap } from "@codemirror/view";
 import { highlightStyle } from "./highlight.js";
 import { forgetTab, wasTab } from "./last-key.js";
 
@@ -61,6 +61,7 @@ export function createEditor(options) {
         indentUnit.of("  "),
         javascript(),
         syntaxHighlighting(highlightStyle),
+        failedLine,
         theme,
         EditorView.contentAttributes.of({
           "aria-label": label,
@@ -126,6 +127,31 @@ export function setSource(view, source) {
   view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: source } });
 }
 
+/** @type {import("@codemirror/state").StateEffectType<number | undefined>} */
+const setFailedLine = StateEffect.define();
+
+/** The line that an error named, until the code is another. */
+const failedLine = StateField.define({
+  create: () => Decoration.none,
+  update(marks, { docChanged, effects, state }) {
+    const effect = effects.find((each) => each.is(setFailedLine));
+    if (!effect) return docChanged ? Decoration.none : marks;
+    const line = effect.value;
+    if (!line || line > state.doc.lines) return Decoration.none;
+    const { from } = state.doc.line(line);
+    return Decoration.set([Decoration.line({ class: "cm-failed-line" }).range(from)]);
+  },
+  provide: (field) => EditorView.decorations.from(field),
+});
+
+/**
+ * @param {EditorView} view
+ * @param {number | undefined} line  counted from 1; none takes the mark away
+ */
+export function markFailedLine(view, line) {
+  view.dispatch({ effects: setFailedLine.of(line) });
+}
+
 // The same metrics as the static code that the editor replaces: nothing may jump.
 const theme = EditorView.theme({
   "&": { color: "var(--ink)", backgroundColor: "transparent", fontSize: "inherit" },
@@ -148,6 +174,11 @@ const theme = EditorView.theme({
   ".cm-cursor": { borderLeftColor: "var(--ink)", borderLeftWidth: "2px" },
   "&.cm-focused .cm-selectionBackground, .cm-selectionBackground": {
     background: "var(--selection) !important",
+  },
+  // The selection is drawn below it.
+  ".cm-failed-line": { backgroundColor: "color-mix(in srgb, var(--bad) 12%, transparent)" },
+  "@media (forced-colors: active)": {
+    ".cm-failed-line": { outline: "1px dashed", outlineOffset: "-1px" },
   },
   "@media print": {
     ".cm-content": { flexShrink: "1", overflowWrap: "anywhere", whiteSpace: "pre-wrap" },

@@ -223,6 +223,23 @@ describe("An error", () => {
     assert.equal(output, "");
   });
 
+  it("marks its line in the code, until that is changed or runs", async () => {
+    const marked = () =>
+      page.$eval(`${cell(1)} .editor`, ({ shadowRoot }) =>
+        Array.from(shadowRoot.querySelectorAll(".cm-failed-line"), (line) => line.textContent),
+      );
+    await runInFirstCell("let one = 1;\nnothing;\none;");
+    assert.deepEqual(await marked(), ["nothing;"]);
+    await enter(page, " ");
+    assert.deepEqual(await marked(), []);
+    await press(page, "Mod+Enter");
+    await waitUntilIdle(page);
+    assert.deepEqual(await marked(), ["nothing;"]);
+    await runInFirstCell("let nothing;");
+    assert.deepEqual(await marked(), []);
+    assert.deepEqual(await visit.problems(), []);
+  });
+
   it("below many calls inside the library still names its line", async () => {
     const { error } = await runInFirstCell(
       'import { torch } from "zeropoint/notebook";\n\ntorch.tensor([1, 2]).sub(torch.tensor([1, 2, 3]));',
