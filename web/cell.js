@@ -168,6 +168,10 @@ export class Cell {
     this.element.scrollIntoView({ block: "nearest" });
   }
 
+  bringErrorIntoView() {
+    this.output.querySelector(".cell-error")?.scrollIntoView({ block: "nearest" });
+  }
+
   restoreSource() {
     this.replaceSource(this.originalSource);
   }

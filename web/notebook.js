@@ -188,6 +188,8 @@ export class Notebook {
       // Its output has moved the next cell down.
       const next = this.cells[this.cells.indexOf(cell) + 1];
       if (next && next === this.#advancedTo && next.hasFocus) next.bringIntoView();
+      // An error that nobody sees leaves a cell that seems to do nothing.
+      if (cell.state === "failed" && cell.hasFocus && !this.#isMany) cell.bringErrorIntoView();
       // Stop has said so itself.
       wasStopped = cell.state === "stopped";
       if (!this.#isMany && !wasStopped) this.announce(cell.summary);

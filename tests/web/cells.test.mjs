@@ -240,6 +240,20 @@ describe("An error", () => {
     assert.deepEqual(await visit.problems(), []);
   });
 
+  it("is seen where the reader is, below the end of the screen too", async () => {
+    await page.emulateMediaFeatures([{ name: "prefers-reduced-motion", value: "reduce" }]);
+    await page.setViewport({ width: 900, height: 500 });
+    await runInFirstCell(`${"// a line\n".repeat(12)}nothing;`);
+    await page.waitForFunction(
+      (selector) => {
+        const { bottom } = document.querySelector(selector).getBoundingClientRect();
+        return bottom < innerHeight + 1;
+      },
+      { timeout: 5000 },
+      `${cell(1)} .cell-error`,
+    );
+  });
+
   it("below many calls inside the library still names its line", async () => {
     const { error } = await runInFirstCell(
       'import { torch } from "zeropoint/notebook";\n\ntorch.tensor([1, 2]).sub(torch.tensor([1, 2, 3]));',
