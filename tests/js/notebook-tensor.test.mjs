@@ -496,6 +496,21 @@ describe("reductions along dimensions", () => {
     assert.equal(t.argmin().item(), 1);
   });
 
+  it("find the place of bools only where there is nothing to compare", () => {
+    const t = torch.tensor([[true, false]]);
+    assert.deepEqual(t.argmax(0).tolist(), [0, 0]);
+    assert.deepEqual(t.argmin({ dim: 0, keepdim: true }).shape, [1, 2]);
+    assert.deepEqual(torch.zeros(0, 2).bool().argmax(1).shape, [0]);
+    raises(() => t.argmax(1), "RuntimeError", "bool");
+    raises(() => t.argmax(2), "IndexError");
+    raises(() => torch.zeros(0, 2).bool().argmax(0), "IndexError");
+    raises(() => torch.zeros(0).bool().argmax(), "IndexError");
+    for (const one of [torch.tensor(true), torch.tensor([true])]) {
+      raises(() => one.argmax(), "RuntimeError", "bool");
+    }
+    raises(() => torch.tensor(true).argmax(0), "RuntimeError", "bool");
+  });
+
   it("tell whether all or any elements are true", () => {
     assert.equal(torch.tensor([1, 0]).all().item(), false);
     assert.equal(torch.tensor([1, 0]).any().item(), true);

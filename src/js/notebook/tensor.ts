@@ -893,13 +893,17 @@ export class Tensor {
 
   #argument(method: string, name: ExtremeName, args: readonly unknown[]): Tensor {
     const where = `Tensor.${method}`;
-    if (this.dtype === dtypes.bool) {
-      throw pythonError("RuntimeError", `${where}: does not take a bool tensor; convert with to()`);
-    }
-    if (args[0] !== undefined) return (this.#extreme(name, args) as ValuesAndIndices)[1];
-    if (this.numel() === 0) {
+    const along =
+      args[0] === undefined ? undefined : (this.#extreme(name, args) as ValuesAndIndices)[1];
+    if (along === undefined && this.numel() === 0) {
       throw pythonError("IndexError", `${where}: a tensor without elements has no ${name}`);
     }
+    // PyTorch compares no bools, but does not notice along a dimension that leaves nothing to compare.
+    const isCompared = this.ndim === 0 || along?.numel() !== this.numel();
+    if (this.dtype === dtypes.bool && isCompared) {
+      throw pythonError("RuntimeError", `${where}: does not take a bool tensor; convert with to()`);
+    }
+    if (along !== undefined) return along;
     const index = BigInt(extremeIndex(name, elements(this.#view)));
     const whole = tensorOf(rowMajorView(BigInt64Array.of(index), dtypes.int64, []));
     return this.#kept(where, whole, args[1]);
