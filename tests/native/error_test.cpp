@@ -225,6 +225,7 @@ TEST(QuantizationErrorPiece, RefusesPiecesThatDoNotFit) {
   EXPECT_EQ(status(0, 0, 100), Status::kShapeMismatch);
   EXPECT_EQ(status(kErrorPiece, kErrorPiece, kErrorPiece), Status::kShapeMismatch);
   EXPECT_EQ(status(0, 2 * kErrorPiece, kErrorPiece), Status::kShapeMismatch);
+  EXPECT_EQ(status(kErrorPiece, 2 * kErrorPiece, kErrorPiece), Status::kShapeMismatch);
   EXPECT_EQ(status(kErrorPiece + 1, 0, 2 * kErrorPiece), Status::kShapeMismatch);
   EXPECT_EQ(quantization_error_piece(all, all.first(3), Metric::kMse, 0, x.size(), state, error),
             Status::kShapeMismatch);

@@ -365,6 +365,18 @@ TEST(LinearQ, ValidatesNoZeroPoint) {
   expect_linear_q<std::int8_t>(x, scalar(1.0F), scalar(kNan), DType::kInt8, {0});
 }
 
+// Around -1.5 * 2^23, which is what undoes the constant that the 8-bit kernels round by, and of
+// which the next float bits are those of the largest codes.
+TEST(LinearQ, GivesTheSmallestCodeWhereTheZeroPointIsFarBelow) {
+  const Tensor<float> x = vector_of(std::vector<float>(64, 0.0F));
+  for (const float zero_point : {-12582000.0F, -12582913.0F, -20000000.0F, -25165820.0F, -1e30F}) {
+    expect_linear_q<std::int8_t>(x, scalar(1.0F), scalar(zero_point), DType::kInt8,
+                                 std::vector<std::int8_t>(64, -128));
+    expect_linear_q<std::uint8_t>(x, scalar(1.0F), scalar(zero_point), DType::kUint8,
+                                  std::vector<std::uint8_t>(64, 0));
+  }
+}
+
 TEST(LinearQ, MayGiveAResultLargerThanTheTensor) {
   const Tensor<float> x = {{1, 2, 3}, {3}};
   const Tensor<float> scale = {{1.0F, 0.5F}, {2, 1}};

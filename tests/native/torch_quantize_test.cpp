@@ -55,6 +55,23 @@ TEST(QuantizePerTensor, GivesTheSameCodesOnThreads) {
   EXPECT_TRUE(same(codes_on(3), alone));
 }
 
+// ---- quantize_per_channel
+
+// Channels beside one whose scale has no finite reciprocal, and that come back after others.
+TEST(QuantizePerChannel, GivesEveryChannelItsOwnRuleWhereOneScaleIs0) {
+  const Tensor<float> x = {{kInfinity, 1.0F, kInfinity, 2.0F, kInfinity, 3.0F,  //
+                            kInfinity, 4.0F, kInfinity, 5.0F, kInfinity, 6.0F},
+                           {2, 3, 2}};
+  const std::vector<double> scales = {1.0, 0.0, 0.5};
+  const std::vector<std::int32_t> zero_points = {1, 2, 3};
+  Output<std::int8_t> codes(12);
+  ASSERT_EQ(quantize_per_channel(x.view(), scales, zero_points, 1, DType::kQint8,
+                                 Overflow::kSaturate, codes.span()),
+            Status::kOk);
+  EXPECT_TRUE(same(codes.values(), std::vector<std::int8_t>{127, 2, -128, -128, 127, 9,  //
+                                                            127, 5, -128, -128, 127, 15}));
+}
+
 // ---- dequantize_per_tensor
 
 // 2^24 + 1 steps count as 2^24 before they are scaled, not after.
