@@ -118,7 +118,7 @@ void requantize_bytes(const ByteSums& given, const float* multiplier, const floa
       const Doubles total = total_of(sums, row, i) + widen_f32(wasm_v128_load(bias + i));
       const v128_t steps =
           wasm_f32x4_nearest(wasm_f32x4_mul(narrow(total), wasm_v128_load(multiplier + i)));
-      // In this order a NaN (0 times an infinite multiplier) becomes 0.
+      // A NaN (0 times an infinite multiplier) becomes 0, at the latest as an integer.
       const v128_t code = wasm_f32x4_pmax(wasm_f32x4_splat(0.0F), wasm_f32x4_add(steps, offset));
       codes[j] = wasm_i32x4_trunc_sat_f32x4(wasm_f32x4_pmin(code, wasm_f32x4_splat(255.0F)));
     }
