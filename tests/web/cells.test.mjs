@@ -241,7 +241,6 @@ describe("An error", () => {
   });
 
   it("is seen where the reader is, below the end of the screen too", async () => {
-    await page.emulateMediaFeatures([{ name: "prefers-reduced-motion", value: "reduce" }]);
     await page.setViewport({ width: 900, height: 500 });
     await runInFirstCell(`${"// a line\n".repeat(12)}nothing;`);
     await page.waitForFunction(
