@@ -30,6 +30,8 @@ const FIREFOX_PREFERENCES = {
   "dom.timeout.enable_budget_timer_throttling": false,
   // On a slow machine a page may compute for long.
   "dom.max_script_run_time": 0,
+  // Scroll bars take no room, as on telephones and in the other browser without a window.
+  "ui.useOverlayScrollbars": 1,
 };
 
 /** How long anything may take on a small and busy machine, in milliseconds. */

@@ -712,7 +712,7 @@ describe("Without scripts", () => {
     assert.equal(await countVisible(page, "[data-figure] svg.drawing"), 1 + 4 + 1 + 1 + 2);
     const wide = await page.$$eval(".figure-drawing", (boxes) =>
       boxes
-        .filter((box) => box.scrollWidth > 262)
+        .filter((box) => box.scrollWidth > box.clientWidth)
         .map((box) => `${box.parentElement.dataset.figure}: ${box.scrollWidth}`),
     );
     assert.deepEqual(wide, []);
