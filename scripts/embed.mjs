@@ -1,8 +1,8 @@
 // Makes of what the linker wrote what the package ships. For each build, in dist/core:
 //
 //   <build>.js        the module around the binary; it does not load the binary itself
-//   <build>.wasm      the binary, with a custom section that names the package's version and the build,
-//                     and without hints on alignment
+//   <build>.wasm      the binary, normalized, with a custom section that names the package's version and
+//                     the build
 //   <build>.text.js   the same binary as text, for those who want no configuration
 //   <build>.d.ts, <build>.text.d.ts
 //
@@ -11,7 +11,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Failure, root } from "./run.mjs";
-import { toText, withoutHints } from "./wasm-text.mjs";
+import { leb128, normalized, toText } from "./wasm-text.mjs";
 
 /** Each build, and the build that has the same types. */
 const BUILDS = {
@@ -77,15 +77,6 @@ function withoutOwnBinary(source, name) {
 
 // ---- The binary ---------------------------------------------------------------------------------
 
-/** An unsigned number as WebAssembly writes it. */
-function leb128(number) {
-  const bytes = [];
-  for (let rest = number; ; rest >>>= 7) {
-    if (rest < 0x80) return [...bytes, rest];
-    bytes.push((rest & 0x7f) | 0x80);
-  }
-}
-
 const withLength = (bytes) => [...leb128(bytes.length), ...bytes];
 
 /** The binary with a custom section at its end. */
@@ -109,7 +100,7 @@ export function embedBuilds(from, to) {
   };
   for (const [name, typedLike] of Object.entries(BUILDS)) {
     const module = readFileSync(join(from, `${name}.js`), "utf8");
-    const linked = withoutHints(readFileSync(join(from, `${name}.wasm`)));
+    const linked = normalized(readFileSync(join(from, `${name}.wasm`)));
     const binary = withSection(linked, `${version} ${name}`);
     write(`${name}.js`, withoutOwnBinary(module, name));
     write(`${name}.wasm`, binary);

@@ -6,16 +6,35 @@
 // reads a local is the byte 20 and the letter of LOCAL, whose next word is the local's number. So what
 // reads a text (src/text/decoder.cpp) goes through the words of MAIN, and knows nothing of the format.
 //
-//   dictionary   words with a space between them, the most frequent ones first: two hexadecimal digits
-//                for a byte, a letter from "g" on for the stream of that number
-//   words        one character for each of the first ones, two for each of the others (toCharacters)
+//   dictionary   words with a space between them: two hexadecimal digits for a byte, a letter from "g" on
+//                for the stream of that number
+//   words        one character for each of the most frequent ones, which come first in the dictionary, two
+//                for each of the others (toStrings)
 //
 // Only words of MAIN name other streams than RAW, whose words are single bytes.
+//
+// A local is not written as its number but as how many others were used since it was last, which is the
+// same wherever code is alike: move-to-front, Bentley et al., "A locally adaptive data compression
+// scheme", 1986. The sizes of functions are not written at all. For both, two more letters of MAIN say
+// where a function begins and where it ends.
 
 import { Failure } from "./run.mjs";
 
 /** The streams, by their letters. */
 const [MAIN, RAW, LOCAL, OFFSET, CONSTANT, LABEL, CALL, WIDE] = "ghijklmn";
+
+/** What begins a function: in RAW are the number of its parameters, then its locals as in a binary. */
+const BEGIN = "o";
+const END = "p";
+
+/**
+ * A word of LOCAL below this number says of which group a local is that was not used before: the group's
+ * next one. Other words are this number more than a local's place among those used before, the last one
+ * first; parameters count as used.
+ */
+const FIRST_PLACE = 8;
+/** A group of locals of a type has so many at most: a number of one byte. */
+const MOST_OF_A_GROUP = 127;
 
 /** A word of another stream than RAW that occurs less often is cheaper byte by byte. */
 const FREQUENT = 3;
@@ -140,58 +159,139 @@ function takeInstruction(reader) {
   return piece;
 }
 
-/** A function's size and locals. */
-function takeHeader(reader) {
-  const piece = new Piece();
-  const size = reader.takeNumber();
-  const end = reader.at + unsignedOf(size);
-  const groups = reader.takeNumber();
-  piece.raw(size + groups);
-  for (let i = 0; i < unsignedOf(groups); i++) piece.raw(reader.takeNumber() + reader.take(1));
-  return { piece, end };
-}
-
+const TYPE_SECTION = "01";
+const FUNCTION_SECTION = "03";
 const CODE_SECTION = "0a";
 
-function* piecesOf(binary) {
-  const reader = new Reader(binary);
-  function* raw(digits) {
-    for (const byte of bytesOf(digits)) {
-      const piece = new Piece();
-      piece.raw(byte);
-      yield piece;
-    }
+/** An unsigned number as WebAssembly writes it. */
+export function leb128(number) {
+  const bytes = [];
+  for (let rest = number; ; rest >>>= 7) {
+    if (rest < 0x80) return [...bytes, rest];
+    bytes.push((rest & 0x7f) | 0x80);
   }
-  yield* raw(reader.take(8));
+}
+
+const numberDigits = (number) => Buffer.from(leb128(number)).toString("hex");
+
+/** Reads a list: how many there are, and each of them. */
+const takeList = (reader, take) => Array.from({ length: unsignedOf(reader.takeNumber()) }, take);
+
+/** How many parameters a function type has. */
+function takeType(reader) {
+  reader.take(1);
+  const [parameters] = [0, 0].map(() => takeList(reader, () => reader.take(1)).length);
+  return parameters;
+}
+
+/** @returns `{ parameters, locals, pieces }`: how many, `{ count, type }` by type, the instructions */
+function takeFunction(reader, parameters) {
+  const end = unsignedOf(reader.takeNumber()) + reader.at;
+  const locals = takeList(reader, () => ({
+    count: unsignedOf(reader.takeNumber()),
+    type: reader.take(1),
+  }));
+  const pieces = [];
+  while (reader.at < end) pieces.push(takeInstruction(reader));
+  if (reader.at > end) throw new Failure("a function of the binary is not understood");
+  return { parameters, locals, pieces };
+}
+
+/** @returns `{ head, functions, tail }`: the digits before and behind the code, and its functions */
+function takeApart(binary) {
+  const reader = new Reader(binary);
+  let head = reader.take(8);
+  let types = [];
+  let typesOf = [];
   while (reader.at < binary.length) {
     const id = reader.take(1);
     const size = reader.takeNumber();
-    yield* raw(id + size);
-    if (id !== CODE_SECTION) {
-      yield* raw(reader.take(unsignedOf(size)));
-      continue;
+    const start = reader.at;
+    if (id === CODE_SECTION) {
+      const functions = takeList(reader, (_, i) => takeFunction(reader, types[typesOf[i]]));
+      return { head, functions, tail: reader.take(binary.length - reader.at) };
     }
-    const count = reader.takeNumber();
-    yield* raw(count);
-    for (let i = 0; i < unsignedOf(count); i++) {
-      const { piece, end } = takeHeader(reader);
-      yield piece;
-      while (reader.at < end) yield takeInstruction(reader);
-      if (reader.at > end) throw new Failure(`the binary's function ${i} is not understood`);
-    }
+    if (id === TYPE_SECTION) types = takeList(reader, () => takeType(reader));
+    if (id === FUNCTION_SECTION) typesOf = takeList(reader, () => unsignedOf(reader.takeNumber()));
+    reader.at = start;
+    head += id + size + reader.take(unsignedOf(size));
   }
+  throw new Failure("the binary has no code");
+}
+
+/** The digits of locals as a function declares them. */
+const declarationOf = (locals) =>
+  numberDigits(locals.length) +
+  locals.map(({ count, type }) => numberDigits(count) + type).join("");
+
+/** The digits of an instruction. */
+function instructionOf({ word, operands }) {
+  let next = 0;
+  return word.replace(/[g-n]/g, () => operands[next++].digits);
+}
+
+/** The digits of a function. */
+function bodyOf({ locals, pieces }) {
+  const digits = declarationOf(locals) + pieces.map(instructionOf).join("");
+  return numberDigits(digits.length / 2) + digits;
+}
+
+/** What stands before the functions: the section's id and size, and how many there are. */
+function codeHeader(functions) {
+  const count = numberDigits(functions.length);
+  const size = functions.reduce((sum, one) => sum + bodyOf(one).length, count.length) / 2;
+  return CODE_SECTION + numberDigits(size) + count;
+}
+
+/** The number of each local that an instruction names, and that it shall name instead. */
+const withLocals = ({ word, operands }, change) => ({
+  word,
+  operands: operands.map((operand) =>
+    operand.stream === LOCAL
+      ? { stream: LOCAL, digits: change(unsignedOf(operand.digits)) }
+      : operand,
+  ),
+});
+
+/** So many locals of a type as groups, the first ones as large as can be. */
+const inGroups = (count, type) =>
+  count <= MOST_OF_A_GROUP
+    ? [{ count, type }]
+    : [{ count: MOST_OF_A_GROUP, type }, ...inGroups(count - MOST_OF_A_GROUP, type)];
+
+/** The function with its locals in the order in which it uses them, those of a type together. */
+function inOrderOfUse({ parameters, locals, pieces }) {
+  const types = locals.flatMap(({ count, type }) => Array(count).fill(type));
+  const used = new Set(
+    pieces.flatMap(({ operands }) =>
+      operands.filter(({ stream }) => stream === LOCAL).map(({ digits }) => unsignedOf(digits)),
+    ),
+  );
+  const all = [...used].filter((local) => local >= parameters);
+  types.forEach((_, i) => {
+    if (!used.has(parameters + i)) all.push(parameters + i);
+  });
+  const typeOf = (local) => types[local - parameters];
+  const groups = [...new Set(types)].map((type) => all.filter((local) => typeOf(local) === type));
+  const numbers = new Map(groups.flat().map((local, i) => [local, parameters + i]));
+  return {
+    parameters,
+    locals: groups.flatMap((group) => inGroups(group.length, typeOf(group[0]))),
+    pieces: pieces.map((piece) =>
+      withLocals(piece, (local) => numberDigits(numbers.get(local) ?? local)),
+    ),
+  };
 }
 
 /**
- * The binary without the hints on alignment, which engines have no use for, and which make one
- * instruction several words.
+ * The binary without what makes alike code different: hints on alignment, which engines have no use
+ * for (takeInstruction drops them), and the numbers that the linker happened to give locals.
  */
-export function withoutHints(binary) {
-  const digits = [...piecesOf(binary)].map(({ word, operands }) => {
-    let next = 0;
-    return word.replace(/[g-n]/g, () => operands[next++].digits);
-  });
-  return Buffer.from(digits.join(""), "hex");
+export function normalized(binary) {
+  const { head, functions, tail } = takeApart(binary);
+  const ordered = functions.map(inOrderOfUse);
+  const bodies = ordered.map(bodyOf).join("");
+  return Buffer.from(head + codeHeader(ordered) + bodies + tail, "hex");
 }
 
 // ---- Words as text
@@ -202,9 +302,57 @@ function countEach(list) {
   return counts;
 }
 
+/** Digits that stand byte by byte in RAW, one word of MAIN for each. */
+const rawPieces = (digits) => {
+  const piece = new Piece();
+  piece.raw(digits);
+  return piece.operands.map((operand) => ({ word: RAW, operands: [operand] }));
+};
+
+/** The pieces of a function, its locals as words of LOCAL. */
+function functionPieces({ parameters, locals, pieces }) {
+  const begin = new Piece();
+  begin.raw(numberDigits(parameters) + declarationOf(locals));
+  const starts = locals.map((_, i) =>
+    locals.slice(0, i).reduce((sum, { count }) => sum + count, parameters),
+  );
+  const recent = Array.from({ length: parameters }, (_, local) => local);
+  const wordOf = (local) => {
+    const place = recent.indexOf(local);
+    if (place >= 0) recent.splice(place, 1);
+    recent.unshift(local);
+    if (place >= 0) return FIRST_PLACE + place;
+    const type = starts.indexOf(local);
+    if (type < 0) throw new Failure("the binary's locals are not in the order of their use");
+    starts[type]++;
+    return type;
+  };
+  if (locals.length > FIRST_PLACE || parameters > MOST_OF_A_GROUP) {
+    throw new Failure("a function of the binary has more locals than can be told apart");
+  }
+  return [
+    { word: BEGIN, operands: begin.operands },
+    ...pieces.map((piece) => withLocals(piece, (local) => numberDigits(wordOf(local)))),
+  ];
+}
+
+/** What a binary that was normalized is made of, in order. */
+function piecesOf(binary) {
+  const { head, functions, tail } = takeApart(binary);
+  const code = functions.map(functionPieces);
+  // One word ends a function and begins the next.
+  for (const [begin] of code.slice(1)) begin.word = END + BEGIN;
+  return [
+    ...rawPieces(head + codeHeader(functions)),
+    ...code.flat(),
+    { word: END, operands: [] },
+    ...rawPieces(tail),
+  ];
+}
+
 /** The words of each stream that a binary has, in order. */
 function streamsOf(binary) {
-  const pieces = [...piecesOf(binary)];
+  const pieces = piecesOf(binary);
   const keyOf = ({ stream, digits }) => stream + digits;
   const counts = countEach(pieces.flatMap(({ operands }) => operands.map(keyOf)));
   const streams = new Map(
@@ -215,7 +363,7 @@ function streamsOf(binary) {
     for (const operand of operands) {
       const { stream, digits } = operand;
       const bytes = bytesOf(digits);
-      if (stream !== RAW && counts.get(keyOf(operand)) >= FREQUENT) {
+      if (stream === LOCAL || (stream !== RAW && counts.get(keyOf(operand)) >= FREQUENT)) {
         streams.get(stream).push(digits);
         continue;
       }
@@ -232,15 +380,21 @@ const ALPHABET = Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i
   .join("");
 
 /**
- * Words as characters. The first characters of the alphabet begin a pair, as few of them as the
- * dictionary's length asks for; each of the others is a word.
+ * The dictionary of words, and the words as characters. The first characters of the alphabet begin a
+ * pair, as few of them as there have to be; each of the others is one of the most frequent words.
  */
-function toCharacters(words, dictionary) {
+function toStrings(words) {
+  const counts = countEach(words);
+  const byCount = [...counts.keys()].sort(
+    (a, b) => counts.get(b) - counts.get(a) || (a < b ? -1 : 1),
+  );
   const size = ALPHABET.length;
-  const prefixes = Math.max(0, Math.ceil((dictionary.length - size) / (size - 1)));
+  const prefixes = Math.max(0, Math.ceil((byCount.length - size) / (size - 1)));
   if (prefixes >= size)
     throw new Failure("a dictionary has more words than there are characters for");
   const singles = size - prefixes;
+  // A dictionary compresses better where words that begin alike are neighbours.
+  const dictionary = [byCount.slice(0, singles), byCount.slice(singles)].flatMap((w) => w.sort());
   const characters = new Map(
     dictionary.map((word, i) => {
       const pair = i - singles;
@@ -252,17 +406,10 @@ function toCharacters(words, dictionary) {
       ];
     }),
   );
-  return words.map((word) => characters.get(word)).join("");
+  return [dictionary.join(" "), words.map((word) => characters.get(word)).join("")];
 }
 
 /** @returns how many bytes there are, and for each stream its dictionary and its words */
 export function toText(binary) {
-  const texts = streamsOf(binary).flatMap((words) => {
-    const counts = countEach(words);
-    const dictionary = [...counts.keys()].sort(
-      (a, b) => counts.get(b) - counts.get(a) || (a < b ? -1 : 1),
-    );
-    return [dictionary.join(" "), toCharacters(words, dictionary)];
-  });
-  return [String(binary.length), ...texts];
+  return [String(binary.length), ...streamsOf(binary).flatMap(toStrings)];
 }

@@ -7,7 +7,7 @@ interface Decoder {
   readonly memory: WebAssembly.Memory;
   /** Where memory is free. */
   readonly __heap_base: WebAssembly.Global<"i32">;
-  decode(text: number, streams: number, out: number, size: number): void;
+  decode(text: number, streams: number, out: number): void;
 }
 
 /** Reads one text. */
@@ -31,7 +31,7 @@ export function openReader(): ReadText {
     const encoder = new TextEncoder();
     let at = start;
     for (const text of texts) at += encoder.encodeInto(text, bytes.subarray(at)).written + 1;
-    decode(start, texts.length / 2, out, Number(size));
+    decode(start, texts.length / 2, out);
     return bytes.slice(out, end).buffer;
   };
 }

@@ -14,8 +14,12 @@ constexpr std::size_t kStreams = 8;
 constexpr std::size_t kCodes = 128;  // of characters
 
 // The parts of all words, each word its length first. A part is a byte, or kStream and the number
-// of the stream in which the word goes on. At 0 there is none.
+// of the stream in which the word goes on, or of what is to be done. At 0 there is none.
 constexpr std::uint16_t kStream = 256;
+constexpr std::size_t kRaw = kStream + 1;
+constexpr std::size_t kLocal = kStream + 2;
+constexpr std::size_t kBegin = kStream + kStreams;
+constexpr std::size_t kEnd = kBegin + 1;
 std::uint16_t words[std::size_t{1} << 15];
 std::size_t words_end = 1;
 
@@ -29,10 +33,11 @@ struct Stream {
 Stream streams[kStreams];
 
 // Where the next word of a stream begins.
-inline std::size_t next_word(const Stream& stream, const Char*& at) {
-  const std::size_t first = *at++;
+[[gnu::noinline]] std::size_t next_word(std::size_t number) {
+  Stream& stream = streams[number];
+  const std::size_t first = *stream.at++;
   const std::size_t start = stream.starts[first];
-  return start != 0 ? start : stream.starts[kCodes * first + *at++];
+  return start != 0 ? start : stream.starts[kCodes * first + *stream.at++];
 }
 
 // The characters of texts in their order: printable ones but for '"' and '\'.
@@ -69,40 +74,90 @@ const Char* read_dictionary(const Char* at, Stream& stream) {
   return at;
 }
 
+// The next byte of the raw stream, whose words are bytes.
+Byte raw_byte() { return static_cast<Byte>(words[next_word(kRaw - kStream) + 1]); }
+
+// Writes a number as WebAssembly does; what comes behind it.
+[[gnu::noinline]] Byte* write_number(std::size_t number, Byte* out) {
+  for (; number >= 0x80; number >>= 7) *out++ = static_cast<Byte>(number | 0x80);
+  *out++ = static_cast<Byte>(number);
+  return out;
+}
+
+// A function's size stands before it, in at most so many bytes, and is known behind it.
+constexpr std::size_t kMostSize = 5;
+
+// The locals of a function.
+constexpr std::size_t kFirstPlace = 8;
+std::size_t unused[kFirstPlace];  // of each of its groups, the next one
+std::uint16_t recent[4096];       // those used, the last one first
+std::size_t recent_count;
+
+// Writes the declaration of the locals.
+Byte* begin_function(Byte* out) {
+  std::size_t local = raw_byte();
+  recent_count = local;
+  for (std::size_t i = 0; i < local; ++i) recent[i] = static_cast<std::uint16_t>(i);
+  const std::size_t groups = *out++ = raw_byte();
+  for (std::size_t i = 0; i < groups; ++i) {
+    unused[i] = local;
+    local += * out++ = raw_byte();
+    *out++ = raw_byte();
+  }
+  return out;
+}
+
+// The local that a word of its stream stands for.
+std::size_t take_local(std::size_t word) {
+  const bool is_first = word < kFirstPlace;
+  std::size_t place = is_first ? recent_count++ : word - kFirstPlace;
+  const std::size_t local = is_first ? unused[word]++ : recent[place];
+  for (; place > 0; --place) recent[place] = recent[place - 1];
+  recent[0] = static_cast<std::uint16_t>(local);
+  return local;
+}
+
 }  // namespace
 
 // @param text  of each of `count` streams its dictionary and its words, each with a 0 at its end
-// @param out   [size]
-extern "C" void decode(const Char* text, std::size_t count, Byte* out, std::size_t size) {
+// @param out   where the binary goes; behind a function, which is moved when its size is known,
+// there
+//              are at least kMostSize bytes
+extern "C" void decode(const Char* text, std::size_t count, Byte* out) {
   for (std::size_t i = 0; i < count; ++i) {
     text = read_dictionary(text, streams[i]);
     streams[i].at = text;
     while (*text++ != 0) {
     }
   }
-  // What is read all the time stays in registers.
-  const Char* main = streams[0].at;
-  const Char* raw = streams[1].at;
-  const Byte* const end = out + size;
-  while (out < end) {
-    const std::uint16_t* part = words + next_word(streams[0], main);
+  Byte* body = out;
+  while (*streams[0].at != 0) {
+    const std::uint16_t* part = words + next_word(0);
     for (std::size_t parts = *part++; parts > 0; --parts) {
       const std::size_t own = *part++;
       if (own < kStream) {
         *out++ = static_cast<Byte>(own);
-        continue;
-      }
-      Stream& stream = streams[own - kStream];
-      if (own == kStream + 1) {
-        *out++ = static_cast<Byte>(words[next_word(stream, raw) + 1]);
-        continue;
-      }
-      const std::uint16_t* other = words + next_word(stream, stream.at);
-      for (std::size_t bytes = *other++; bytes > 0; --bytes) {
-        std::size_t byte = *other++;
-        // What is not a byte goes on in the raw stream, whose words are bytes.
-        if (byte >= kStream) byte = words[next_word(streams[1], raw) + 1];
-        *out++ = static_cast<Byte>(byte);
+      } else if (own == kBegin) {
+        body = out + kMostSize;
+        out = begin_function(body);
+      } else if (own == kEnd) {
+        const Byte* const end = out;
+        out = write_number(static_cast<std::size_t>(end - body), body - kMostSize);
+        for (const Byte* from = body; from < end;) *out++ = *from++;
+      } else {
+        const std::uint16_t* other = words + next_word(own - kStream);
+        std::size_t bytes = *other++;
+        if (own == kLocal) {
+          // At most two bytes, as WebAssembly writes a number.
+          const std::size_t low = *other++;
+          out = write_number(take_local(bytes == 1 ? low : low - 0x80 + 0x80 * *other), out);
+          continue;
+        }
+        for (; bytes > 0; --bytes) {
+          const std::size_t byte = *other++;
+          // What is not a byte goes on in the raw stream.
+          *out++ = byte < kStream ? static_cast<Byte>(byte) : raw_byte();
+        }
       }
     }
   }
