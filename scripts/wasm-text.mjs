@@ -179,8 +179,10 @@ const takeList = (reader, take) => Array.from({ length: unsignedOf(reader.takeNu
 
 /** How many parameters a function type has. */
 function takeType(reader) {
-  reader.take(1);
-  const [parameters] = [0, 0].map(() => takeList(reader, () => reader.take(1)).length);
+  if (reader.take(1) !== "60") throw new Failure("a type of the binary is not understood");
+  const takeValues = () => takeList(reader, () => reader.take(1)).length;
+  const parameters = takeValues();
+  takeValues(); // results
   return parameters;
 }
 
