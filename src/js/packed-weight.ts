@@ -131,7 +131,7 @@ export function packing(
   return done({
     amount: weight.outFeatures * weight.inFeatures,
     here: () => new PackedWeight(core, where, weight, bias),
-    away: (own) => runJob(core, where, own, ({ packWeight }, job) => packWeight(job, weight, bias)),
+    away: (own) => runJob(core, where, own, "packWeight", weight, bias),
   });
 }
 

@@ -208,8 +208,15 @@ export class QuantizedLinear {
     const out = checkGivenOut(where, given.out, outShape, outSize, [data]);
     const { accumulate } = this;
     const reduceRange = this.#dynamic && this.#reduceRange;
-    return await runJob(this.#core, where, settings, ({ forward }, job) =>
-      forward(job, weight, { accumulate, reduceRange }, batch, out),
+    return await runJob(
+      this.#core,
+      where,
+      settings,
+      "forward",
+      weight,
+      { accumulate, reduceRange },
+      batch,
+      out,
     );
   }
 
@@ -430,10 +437,7 @@ function toQuantized(
   return done({
     amount: (checked.given === undefined ? 2 : 1) * x.size,
     here: () => quantizeValues(core, where, "weight", x, checked),
-    away: (own) =>
-      runJob(core, where, own, ({ quantize }, job) =>
-        quantize(job, x, checked, undefined, "weight"),
-      ),
+    away: (own) => runJob(core, where, own, "quantize", x, checked, undefined, "weight"),
   });
 }
 

@@ -204,9 +204,9 @@ export function quantizing<D extends QDType>(
     amount: task.x.size,
     here: () => quantizeChecked(core, where, task),
     away: (own) =>
-      runJob(core, where, own, ({ quantizeTorch }, job) =>
-        quantizeTorch(job, task, "saturate", undefined),
-      ),
+      runJob(core, where, own, "quantizeTorch", task, "saturate", undefined) as Promise<
+        TorchQuantizedTensor<D>
+      >,
   });
 }
 

@@ -188,7 +188,7 @@ export abstract class UniformObserver extends Observer {
     const checked = checkTensor(where, "x", x);
     const { settings } = checkAsyncOptions(where, options);
     const look = this.look(where, checked);
-    await runJob(this.core, where, settings, ({ observe }, job) => observe(job, checked, look));
+    await runJob(this.core, where, settings, "observe", checked, look);
     return x;
   }
 

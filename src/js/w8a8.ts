@@ -210,7 +210,7 @@ export function* quantizeInt8Weight(
   const ranges = yield* done({
     amount: size,
     here: () => rangesOf(core, where, data, counts, "keep"),
-    away: (own) => runJob(core, where, own, (forms, job) => forms.rangesOf(job, x, counts)),
+    away: (own) => runJob(core, where, own, "rangesOf", x, counts),
   });
   if (!ranges.every(Number.isFinite)) {
     const range = [Math.min, Math.max].map((pick) => ranges.reduce((a, b) => pick(a, b)));

@@ -1322,8 +1322,17 @@ describe("What the asynchronous functions do", () => {
       executors: { choose: async () => ({ perform: () => new Promise(() => {}) }), end() {} },
     }),
   });
-  const forever = (_, job) => job.perform({ kind: "close" });
-  const fail = () => Promise.reject(new Error("mine"));
+  const question = { kind: "ranges", counts: { slices: 1 }, nonFinite: "keep", passes: 1 };
+  /** What an observer asks about a batch: nothing, something, or it does not get that far. */
+  const nothing = { next: () => ({ done: true }) };
+  const forever = { next: () => ({ done: false, value: question }) };
+  const fail = {
+    next() {
+      throw new Error("mine");
+    },
+  };
+  const show = (core, settings, look) =>
+    runJob(core, "test", settings, "observe", { size: 0 }, look);
 
   const immediate = globalThis.setImmediate !== undefined;
   const onlyNode = immediate ? false : "pages give every message a turn of its own";
@@ -1351,8 +1360,8 @@ describe("What the asynchronous functions do", () => {
   it("is no longer told of the instance's end when it is over", async () => {
     const core = makeCore();
     const { stops } = core.background;
-    const run = (work) => runJob(core, "test", {}, work);
-    await run(async () => {});
+    const run = (look) => show(core, {}, look);
+    await run(nothing);
     await assert.rejects(run(fail), /^Error: mine$/);
     assert.equal(stops.size, 0);
     const pending = run(forever);
@@ -1372,10 +1381,10 @@ describe("What the asynchronous functions do", () => {
         AbortSignal.prototype[name].apply(signal, args);
       };
     }
-    const run = (work) => runJob(makeCore(), "test", { signal }, work);
+    const run = (look) => show(makeCore(), { signal }, look);
     const first = run(forever);
     const second = run(forever);
-    await run(async () => {});
+    await run(nothing);
     await assert.rejects(run(fail), /^Error: mine$/);
     assert.deepEqual(calls, ["addEventListener"]);
     controller.abort(new Error("enough"));

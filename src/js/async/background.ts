@@ -171,16 +171,34 @@ export async function runAway<T>(
   return await workAway(core, procedure, total, settings, where);
 }
 
+/** The name of one that does the work of a call. */
+type WorkName = {
+  [Name in keyof Forms]: Forms[Name] extends (job: Job, ...given: never) => unknown ? Name : never;
+}[keyof Forms];
+
+/** What it takes beside the call's job. */
+type GivenTo<Name extends WorkName> = Forms[Name] extends (
+  job: Job,
+  ...given: infer Given
+) => unknown
+  ? Given
+  : never;
+
+/** What comes of it. */
+type OutcomeOf<Name extends WorkName> = Awaited<ReturnType<Forms[Name]>>;
+
 /**
  * Does the work of one call, whose arguments are checked.
- * @param work  what to do, with what has been loaded for it
+ * @param name   which work
+ * @param given  what it takes beside its job
  */
-export async function runJob<T>(
+export async function runJob<Name extends WorkName>(
   core: Core,
   where: string,
   { signal, onProgress }: AsyncSettings,
-  work: (forms: Forms, job: Job) => Promise<T>,
-): Promise<T> {
+  name: Name,
+  ...given: GivenTo<Name>
+): Promise<OutcomeOf<Name>> {
   throwIfAborted(signal);
   core.background ??= new Background();
   const { background } = core;
@@ -195,8 +213,9 @@ export async function runJob<T>(
   try {
     const forms = await Promise.race([loadForms(where), stopped]);
     const settings = { signal, onProgress };
+    const work = forms[name] as (job: Job, ...given: unknown[]) => Promise<OutcomeOf<Name>>;
     return await forms.perform(core, background, where, settings, stopped, (job) =>
-      work(forms, job),
+      work(job, ...given),
     );
   } finally {
     leave();

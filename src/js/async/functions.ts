@@ -82,8 +82,14 @@ export async function quantizeAsync<
     given.out === undefined
       ? undefined
       : (checkOut(where, "options.out", given.out, arrayName, size, [data]) as Codes);
-  const result: QuantizedTensor = await runJob(core, where, settings, ({ quantize }, job) =>
-    quantize(job, checkedX, checked, out),
+  const result: QuantizedTensor = await runJob(
+    core,
+    where,
+    settings,
+    "quantize",
+    checkedX,
+    checked,
+    out,
   );
   return result as QuantizedTensor<D, GranularityOf<Axis, Size, Scale, Zero>>;
 }
@@ -110,9 +116,7 @@ export async function chooseQParamsAsync<
   const checkedX = checkTensor(where, "x", x);
   const { given, settings } = checkAsyncOptions(where, options, CHOOSE_OPTIONS);
   const checked = checkQuantizeOptions(where, given, checkedX.shape, true);
-  const chosen = await runJob(core, where, settings, ({ chooseQParams }, job) =>
-    chooseQParams(job, checkedX, checked),
-  );
+  const chosen = await runJob(core, where, settings, "chooseQParams", checkedX, checked);
   const { dtype, scheme, slices } = checked;
   const result: QParams = qparamsResult(chosen, dtype, scheme, slices);
   return result as QParams<FromArguments<D>, GranularityOf<Axis, Size>>;
@@ -138,15 +142,11 @@ export async function dequantizeAsync(
   if (looksTorchQuantized(q)) {
     const checked = checkQTensor(where, "q", q);
     const out = checkGivenOut(where, given.out, checked.shape, checked.size, [checked.codes]);
-    return await runJob(core, where, settings, ({ dequantizeTorch }, job) =>
-      dequantizeTorch(job, checked, out),
-    );
+    return await runJob(core, where, settings, "dequantizeTorch", checked, out);
   }
   const checked = checkQuantized(where, "q", q, true);
   const out = checkGivenOut(where, given.out, checked.shape, checked.size, [checked.codes]);
-  return await runJob(core, where, settings, ({ dequantize }, job) =>
-    dequantize(job, checked, out),
-  );
+  return await runJob(core, where, settings, "dequantize", checked, out);
 }
 
 /**
@@ -170,9 +170,7 @@ export async function fakeQuantizeAsync(
   const { data, shape, size } = checkedX;
   const checked = checkQuantizeOptions(where, given, shape, true);
   const out = checkGivenOut(where, given.out, shape, size, [data]);
-  return await runJob(core, where, settings, ({ fakeQuantize }, job) =>
-    fakeQuantize(job, checkedX, checked, out),
-  );
+  return await runJob(core, where, settings, "fakeQuantize", checkedX, checked, out);
 }
 
 /**
@@ -197,9 +195,7 @@ export async function quantizationErrorAsync(
   const core = activeCore(where);
   const checked = checkMeasured(where, a, b, metric);
   const { settings } = checkAsyncOptions(where, options);
-  return await runJob(core, where, settings, ({ quantizationError }, job) =>
-    quantizationError(job, checked),
-  );
+  return await runJob(core, where, settings, "quantizationError", checked);
 }
 
 /** What `linearAsync` takes beside its tensors. */
@@ -232,5 +228,5 @@ export async function linearAsync(
   const call = checkLinear(where, input, weight, bias, given.accumulate);
   const { outShape, outSize } = call.batch;
   const out = checkGivenOut(where, given.out, outShape, outSize, arraysOfCall(call));
-  return await runJob(core, where, settings, ({ linear }, job) => linear(job, call, out));
+  return await runJob(core, where, settings, "linear", call, out);
 }

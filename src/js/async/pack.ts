@@ -24,7 +24,7 @@ export async function packAsync(
   const core = activeCore(where);
   const checked = checkQuantized(where, "q", q, false);
   const { settings } = checkAsyncOptions(where, options);
-  return await runJob(core, where, settings, ({ pack }, job) => pack(job, checked));
+  return await runJob(core, where, settings, "pack", checked);
 }
 
 /**
@@ -56,5 +56,5 @@ export async function unpackAsync(
   const core = activeCore(where);
   const checked = checkPacked(where, bytes, meta);
   const { settings } = checkAsyncOptions(where, options);
-  return await runJob(core, where, settings, ({ unpack }, job) => unpack(job, checked));
+  return await runJob(core, where, settings, "unpack", checked);
 }

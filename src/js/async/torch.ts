@@ -48,9 +48,8 @@ async function quantizeAway<D extends QDType>(
 ): Promise<TorchQuantizedTensor<D>> {
   const { settings, overflow, out } = checkAsyncTorch(where, options);
   const codes = checkCodesOut(where, task, out);
-  return await runJob(core, where, settings, ({ quantizeTorch }, job) =>
-    quantizeTorch(job, task, overflow, codes),
-  );
+  const q = await runJob(core, where, settings, "quantizeTorch", task, overflow, codes);
+  return q as TorchQuantizedTensor<D>;
 }
 
 /** Quantizes and dequantizes what is checked but for its options. */
@@ -63,9 +62,7 @@ async function fakeQuantizeAway(
   const { settings, overflow, out } = checkAsyncTorch(where, options);
   const { data, shape, size } = task.x;
   const result = checkGivenOut(where, out, shape, size, [data]);
-  return await runJob(core, where, settings, ({ fakeQuantizeTorch }, job) =>
-    fakeQuantizeTorch(job, task, overflow, result),
-  );
+  return await runJob(core, where, settings, "fakeQuantizeTorch", task, overflow, result);
 }
 
 /**
@@ -146,8 +143,14 @@ export async function quantizePerTensorDynamicAsync<D extends "qint8" | "quint8"
   const source = checkDynamic(where, x, dtype, reduceRange);
   const { settings, overflow, out } = checkAsyncTorch(where, options);
   const codes = checkCodesOut(where, source, out);
-  const result = await runJob(core, where, settings, ({ quantizeTorchDynamic }, job) =>
-    quantizeTorchDynamic(job, source, overflow, codes),
+  const result = await runJob(
+    core,
+    where,
+    settings,
+    "quantizeTorchDynamic",
+    source,
+    overflow,
+    codes,
   );
   return result as TorchQuantizedTensor<D, "perTensor">;
 }

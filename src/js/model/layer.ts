@@ -186,7 +186,7 @@ export class Linear extends Layer {
     const where = "Linear.forwardAsync";
     const { settings } = checkAsyncOptions(where, options);
     const call = checkLinear(where, input, this.weight, this.bias, undefined);
-    return await runJob(coreOf(this), where, settings, ({ linear }, job) => linear(job, call));
+    return await runJob(coreOf(this), where, settings, "linear", call);
   }
 
   override get sizeInBytes(): number {

@@ -199,8 +199,16 @@ export class StaticLinear extends ConvertedLayer<Linear> {
     const { weight } = this.#int8;
     weight.checkAlive(where);
     const { codes, rows, outShape } = this.#check(where, flow);
-    const out = await runJob(this.core, where, settings, ({ forwardStatic }, job) =>
-      forwardStatic(job, weight, codes, this.#input, this.#output, rows),
+    const out = await runJob(
+      this.core,
+      where,
+      settings,
+      "forwardStatic",
+      weight,
+      codes,
+      this.#input,
+      this.#output,
+      rows,
     );
     return this.#result(out, outShape);
   }
