@@ -89,6 +89,11 @@ function checkValues(values: unknown): Pick<Tensor, "data" | "shape"> {
   return copyTensor("tensor", checkTensor("tensor", "values", values));
 }
 
+/** A tensor as it is, of anything else that is taken for one a copy. */
+export function asTensor(where: string, argument: string, value: unknown): Tensor {
+  return value instanceof Tensor ? value : copyTensor(where, checkTensor(where, argument, value));
+}
+
 /** A tensor of values of its own. */
 export function copyTensor(where: string, { data, shape, size }: CheckedTensor): Tensor {
   const values = newArray(where, Float32Array, size);

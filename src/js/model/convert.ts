@@ -45,8 +45,8 @@ import {
 } from "./quantized.js";
 import { inputsOf, type ModelReport, reporting, reportTotal } from "./report.js";
 import {
-  asTensor,
   modelText,
+  outputOf,
   runLayers,
   runLayersAsync,
   type Sequential,
@@ -118,7 +118,7 @@ export class QuantizedModel {
   }
 
   #floats(flow: Flow): Tensor {
-    return asTensor(this, floatsOf(this.#core, flow));
+    return outputOf(this, floatsOf(this.#core, flow));
   }
 
   /** Bytes of all parameters as they would be stored: codes packed, scales, biases, qparams. */

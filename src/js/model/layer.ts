@@ -1,6 +1,6 @@
 // The layers that a model is made of, in float32.
 
-import { checkStillThere, newArray } from "../arrays.js";
+import { type ArrayConstructor, checkStillThere, type NumberArray, newArray } from "../arrays.js";
 import {
   type AsyncOptions,
   checkAsyncOptions,
@@ -22,13 +22,14 @@ import {
   type TensorInput,
 } from "../check.js";
 import type { Core } from "../core.js";
+import type { Codes } from "../dtype.js";
 import { rangeError, typeError } from "../errors.js";
 import { axisOf } from "../granularity.js";
 import { activeCore } from "../init.js";
 import { checkLinear, checkMatrix, runLinear } from "../linear.js";
 import { floatRepr } from "../python-repr.js";
 import { INSPECT, kindOf, OWN, show, showShape } from "../show.js";
-import { copyTensor, Tensor } from "../tensor.js";
+import { asTensor, copyTensor, Tensor } from "../tensor.js";
 
 /** One step of a model: from a tensor to a tensor. */
 export abstract class Layer {
@@ -484,6 +485,21 @@ export function checkIndices(where: string, value: unknown, rows: number): Check
   return checked;
 }
 
+/** Some rows of a table, each of `width` values. */
+export function rowsOf<A extends Codes | Float32Array | Float64Array>(
+  where: string,
+  table: A,
+  width: number,
+  indices: NumberArray,
+): A {
+  const out = newArray(where, table.constructor as ArrayConstructor<A>, indices.length * width);
+  for (let i = 0; i < indices.length; i++) {
+    const start = indices[i] * width;
+    out.set(table.subarray(start, start + width), i * width);
+  }
+  return out;
+}
+
 /**
  * Rows of a table, by their indices.
  *
@@ -528,15 +544,11 @@ export class Embedding extends Layer {
    */
   forward(x: TensorInput): Tensor {
     const where = "Embedding.forward";
-    const { data, shape, size } = checkIndices(where, x, this.numEmbeddings);
-    const { embeddingDim, weight } = this;
-    checkStillThere(where, weight.data, this.numEmbeddings * embeddingDim);
-    const out = newArray(where, Float32Array, size * embeddingDim);
-    for (let i = 0; i < size; i++) {
-      const start = data[i] * embeddingDim;
-      out.set(weight.data.subarray(start, start + embeddingDim), i * embeddingDim);
-    }
-    return new Tensor(out, [...shape, embeddingDim]);
+    const { numEmbeddings, embeddingDim, weight } = this;
+    const { data, shape } = checkIndices(where, x, numEmbeddings);
+    checkStillThere(where, weight.data, numEmbeddings * embeddingDim);
+    const rows = rowsOf(where, weight.data, embeddingDim, data);
+    return new Tensor(rows, [...shape, embeddingDim]);
   }
 
   override get sizeInBytes(): number {
@@ -561,16 +573,12 @@ class FunctionLayer extends Layer {
 
   forward(x: TensorInput): Tensor {
     const where = "Function.forward";
-    const result = this.#run(
-      x instanceof Tensor ? x : copyTensor(where, checkTensor(where, "x", x)),
-    );
+    const result = this.#run(asTensor(where, "x", x));
     if (kindOf(result) === "Promise") {
       const why = "layers are synchronous, and the function returns a Promise";
       throw typeError("ZP_INVALID_MODEL", where, why);
     }
-    return result instanceof Tensor
-      ? result
-      : copyTensor(where, checkTensor(where, "what the function returns", result));
+    return asTensor(where, "what the function returns", result);
   }
 
   protected override extraText(): string {

@@ -21,10 +21,10 @@ import type { Tensor } from "../tensor.js";
 import { UniformObserver } from "../uniform.js";
 import { computesAs, Embedding, type Layer, Linear, ReLU } from "./layer.js";
 import {
-  asTensor,
   inLayer,
   modelText,
   type NamedLayer,
+  outputOf,
   runLayers,
   runLayersAsync,
   Sequential,
@@ -218,7 +218,7 @@ export class PreparedModel {
    */
   forward(x: TensorInput): Tensor {
     const watching = watch();
-    return asTensor(
+    return outputOf(
       this,
       runLayers<PreparedStep, TensorInput>(this.#steps, x, (step, input) => {
         step.observers.input?.observe(input);
@@ -249,7 +249,7 @@ export class PreparedModel {
       for (const observer of watching(step)) await observer.observeAsync(output, { signal });
       return output;
     };
-    return asTensor(
+    return outputOf(
       this,
       await runLayersAsync<PreparedStep, TensorInput>(this.#steps, x, settings, run),
     );

@@ -1,6 +1,6 @@
 // The layers of a converted model: codes between those that compute with codes, floats elsewhere.
 
-import { type ArrayConstructor, asFloat32, type NumberArray, newArray } from "../arrays.js";
+import { asFloat32, type NumberArray, newArray } from "../arrays.js";
 import { type AsyncSettings, runHere, runJob } from "../async/background.js";
 import { checkTensor, type TensorInput } from "../check.js";
 import type { Core } from "../core.js";
@@ -26,6 +26,7 @@ import {
   type Layer,
   type Linear,
   ReLU,
+  rowsOf,
 } from "./layer.js";
 
 /** Quint8 codes with one scale, on their way from one layer to the next. */
@@ -383,7 +384,7 @@ export class QuantizedEmbedding extends ConvertedLayer<Embedding> {
     const out =
       q instanceof TorchQuantizedTensor
         ? lookUp(where, q, data, embeddingDim, this.#bits === 4 ? toHalf : Math.fround)
-        : runOn(this.core, () => dequantize(rowsOf(where, q, data, embeddingDim))).data;
+        : runOn(this.core, () => dequantize(quantizedRows(where, q, data, embeddingDim))).data;
     return new Tensor(out, [...shape, embeddingDim]);
   }
 
@@ -431,7 +432,7 @@ function toHalf(value: number): number {
 }
 
 /** Some rows of a quantized table, quantized as they are in the table. */
-function rowsOf(
+function quantizedRows(
   where: string,
   {
     data,
@@ -444,23 +445,20 @@ function rowsOf(
   indices: NumberArray,
   length: number,
 ): QuantizedTensorInput {
-  const pick = <A extends Codes | Float32Array | Float64Array>(from: A, width: number): A => {
-    const out = newArray(where, from.constructor as ArrayConstructor<A>, indices.length * width);
-    for (let i = 0; i < indices.length; i++) {
-      const start = indices[i] * width;
-      out.set(from.subarray(start, start + width), i * width);
-    }
-    return out;
-  };
-  const common = { data: pick(data, length), shape: [indices.length, length], dtype };
-  if (typeof scale === "number" || typeof zeroPoint === "number") {
-    return { ...common, scale, zeroPoint } as QuantizedTensorInput;
-  }
   const width = groupSize === undefined ? 1 : length / groupSize;
-  const [scales, zeroPoints] =
-    axis === 1
-      ? [scale.data, zeroPoint.data]
-      : [pick(scale.data, width), pick(zeroPoint.data, width)];
-  const qparams = { scale: scales, zeroPoint: zeroPoints, axis, groupSize };
-  return { ...common, ...qparams } as QuantizedTensorInput;
+  const pick = (each: number | { readonly data: Codes | Float32Array | Float64Array }) =>
+    typeof each === "number"
+      ? each
+      : axis === 1
+        ? each.data
+        : rowsOf(where, each.data, width, indices);
+  return {
+    data: rowsOf(where, data, length, indices),
+    shape: [indices.length, length],
+    dtype,
+    scale: pick(scale),
+    zeroPoint: pick(zeroPoint),
+    axis,
+    groupSize,
+  } as QuantizedTensorInput;
 }

@@ -7,10 +7,10 @@ import {
   type Progress,
   throwIfAborted,
 } from "../async/background.js";
-import { checkTensor, isPlainObject, type TensorInput, wrongKind } from "../check.js";
+import { isPlainObject, type TensorInput, wrongKind } from "../check.js";
 import { typeError, type ZeropointError } from "../errors.js";
 import { show } from "../show.js";
-import { copyTensor, Tensor } from "../tensor.js";
+import { asTensor, type Tensor } from "../tensor.js";
 import { changesForward, checkLayer, computesAs, Layer } from "./layer.js";
 
 /** A layer, or a function from tensor to tensor that serves as one. */
@@ -55,14 +55,8 @@ export class Sequential extends Layer {
     const [first] = given;
     const isEach = given.length !== 1 || first instanceof Layer || typeof first === "function";
     const layers = isEach ? given : first;
-    if (Array.isArray(layers)) {
-      this.#children = Array.from(layers, (value, i) => ({
-        name: String(i),
-        layer: checkLayer(where, `layers[${i}]`, value),
-      }));
-      return;
-    }
-    if (!isPlainObject(layers)) {
+    const isList = Array.isArray(layers);
+    if (!isList && !isPlainObject(layers)) {
       throw wrongKind(
         "ZP_INVALID_MODEL",
         where,
@@ -71,7 +65,8 @@ export class Sequential extends Layer {
         layers,
       );
     }
-    this.#children = Object.entries(layers).map(([name, value]) => {
+    // A copy of a list has no holes.
+    this.#children = Object.entries(isList ? [...layers] : layers).map(([name, value]) => {
       if (name === "" || name.includes(".")) {
         throw typeError(
           "ZP_INVALID_MODEL",
@@ -79,7 +74,8 @@ export class Sequential extends Layer {
           `a layer's name must not be empty and not contain a dot, got ${show(name)}`,
         );
       }
-      return { name, layer: checkLayer(where, `layers.${name}`, value) };
+      const argument = isList ? `layers[${name}]` : `layers.${name}`;
+      return { name, layer: checkLayer(where, argument, value) };
     });
   }
 
@@ -102,7 +98,7 @@ export class Sequential extends Layer {
    * @throws what a layer throws, with the layer's name at the end of the message
    */
   forward(x: TensorInput): Tensor {
-    return asTensor(
+    return outputOf(
       this,
       runLayers(this.layers, x, ({ layer }, input) => layer.forward(input)),
     );
@@ -122,7 +118,7 @@ export class Sequential extends Layer {
   override async forwardAsync(x: TensorInput, options?: AsyncOptions): Promise<Tensor> {
     if (changesForward(this, Sequential)) return await super.forwardAsync(x, options);
     const { settings } = checkAsyncOptions("Sequential.forwardAsync", options);
-    return asTensor(
+    return outputOf(
       this,
       await runLayersAsync(this.layers, x as TensorInput, settings, ({ layer }, input, own) =>
         layer.forwardAsync(input, own),
@@ -144,11 +140,8 @@ export class Sequential extends Layer {
 }
 
 /** What the last layer gives; a model without layers gives its input. */
-export function asTensor(model: { readonly typeName: string }, x: TensorInput): Tensor {
-  if (x instanceof Tensor) return x;
-  const where = `${model.typeName}.forward`;
-  return copyTensor(where, checkTensor(where, "x", x));
-}
+export const outputOf = (model: { readonly typeName: string }, x: TensorInput): Tensor =>
+  asTensor(`${model.typeName}.forward`, "x", x);
 
 /** A model and its layers as PyTorch prints them. */
 export function modelText(
@@ -167,13 +160,13 @@ export function modelText(
 export function runLayers<Step extends NamedLayer, Value>(
   steps: readonly Step[],
   x: Value,
-  run: (step: Step, input: Value, index: number) => Value,
+  run: (step: Step, input: Value) => Value,
 ): Value {
   let value = x;
   // A plain loop: an error's stack has room for ten calls, and the caller's should be among them.
-  for (const [index, step] of steps.entries()) {
+  for (const step of steps) {
     try {
-      value = run(step, value, index);
+      value = run(step, value);
     } catch (error) {
       throw toldIn(step, error);
     }
