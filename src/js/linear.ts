@@ -22,6 +22,7 @@ import {
   type CheckedQParams,
   type CheckedQuantized,
   checkQuantized,
+  listed,
   type QuantizedTensorInput,
 } from "./qparams.js";
 import { checkQTensor, looksTorchQuantized, type TorchQuantizedTensorInput } from "./qtensor.js";
@@ -126,8 +127,8 @@ export function weightCodes(where: string, checked: CheckedQuantized): WeightCod
     codes,
     granularity: weightGranularity(where, qparams, outFeatures, inFeatures),
     groupSize: slices.groupSize ?? 0,
-    scales: typeof scale === "number" ? [scale] : scale.data,
-    zeroPoints: typeof zeroPoint === "number" ? [zeroPoint] : zeroPoint.data,
+    scales: listed(scale),
+    zeroPoints: listed(zeroPoint),
   };
 }
 

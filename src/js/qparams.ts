@@ -231,6 +231,10 @@ export interface CheckedQParams extends LaidOutQParams {
   readonly nonzero: number;
 }
 
+/** Scales or zero points as a list, be it one or many. */
+export const listed = <A>(given: number | { readonly data: A }): A | [number] =>
+  typeof given === "number" ? [given] : given.data;
+
 /** The arrays that a result must not be written over while they are read. */
 export function arraysOf(qparams: ScaleAndZeroPoint | undefined): NumberArray[] {
   const { scale = 0, zeroPoint = 0 } = qparams ?? {};

@@ -118,6 +118,18 @@ export function runTorch(
   }
 }
 
+/** A function of the core's, for whichever of them it is. */
+type CoreFunction = (...args: readonly (number | string)[]) => string;
+
+/** What a function takes beside values and qparams. */
+function settingsOf(operation: TorchOperation): readonly (number | string)[] {
+  if (operation.kind === "dequantize") return [operation.dtype];
+  const { overflow } = operation;
+  return operation.kind === "quantize"
+    ? [operation.dtype, overflow]
+    : [operation.qmin, operation.qmax, overflow];
+}
+
 /** The same for values that the heap takes at once, of shape [outer, channels, inner]. */
 export function runChannelTile(
   { memory, module }: Core,
@@ -150,24 +162,11 @@ export function runChannelTile(
     memory.write("Uint32Array", shapeAt, shape);
     memory.write(scaleType, scaleAt, scales);
     memory.write(zeroType, zeroAt, zeroPoints);
-    const common = [inputAt, shapeAt, shape.length, scaleAt, zeroAt, channels, 1] as const;
-    let status: string;
-    if (operation.kind === "quantize") {
-      const { dtype, overflow } = operation;
-      status = floating
-        ? module.quantizePerChannelFloatQParams(...common, dtype, overflow, outAt)
-        : module.quantizePerChannel(...common, dtype, overflow, outAt);
-    } else if (operation.kind === "dequantize") {
-      status = floating
-        ? module.dequantizePerChannelFloatQParams(...common, operation.dtype, outAt)
-        : module.dequantizePerChannel(...common, operation.dtype, outAt);
-    } else {
-      const { qmin, qmax, overflow } = operation;
-      status = floating
-        ? module.fakeQuantizePerChannelFloatQParams(...common, qmin, qmax, overflow, outAt)
-        : module.fakeQuantizePerChannel(...common, qmin, qmax, overflow, outAt);
-    }
-    checkStatus(where, status);
+    const common = [inputAt, shapeAt, shape.length, scaleAt, zeroAt, channels, 1];
+    const run = module[
+      `${operation.kind}PerChannel${floating ? "FloatQParams" : ""}`
+    ] as CoreFunction;
+    checkStatus(where, run(...common, ...settingsOf(operation), outAt));
     memory.read(outAt, out, size);
   } finally {
     memory.end();

@@ -4,14 +4,9 @@ import { runJob } from "./async/background.js";
 import type { CheckedTensor } from "./check.js";
 import type { Core } from "./core.js";
 import { checkStatus } from "./errors.js";
-import { oneSlice } from "./granularity.js";
+import { oneSlice, type SliceCounts } from "./granularity.js";
 import type { PackedWeight } from "./packed-weight.js";
-import {
-  perChannelTensor,
-  perTensorTensor,
-  type TensorQParams,
-  type TorchQuantizedTensor,
-} from "./qtensor.js";
+import type { TensorQParams, TorchQuantizedTensor } from "./qtensor.js";
 import { rangesOf } from "./tiles.js";
 import { quantizing } from "./torch.js";
 import {
@@ -204,9 +199,26 @@ export function* quantizeInt8Weight(
   x: CheckedTensor,
   perOutput: boolean,
 ): Procedure<TorchQuantizedTensor<"qint8">> {
-  const { data, shape, size } = x;
-  if (size === 0) return emptyWeight(shape, perOutput);
+  const { shape, size } = x;
   const counts = perOutput ? { outer: 1, slices: shape[0], inner: shape[1] } : oneSlice(size);
+  // Without values there is nothing to choose from; any scale will do.
+  const scales =
+    size === 0
+      ? new Float32Array(counts.slices).fill(1)
+      : yield* chooseInt8Scales(core, where, x, counts);
+  const qparams = perOutput
+    ? { axis: 0, scales, zeroPoints: new Int32Array(scales.length) }
+    : { scale: scales[0], zeroPoint: 0 };
+  return yield* quantizing(core, where, { x, dtype: "qint8", qparams });
+}
+
+function* chooseInt8Scales(
+  core: Core,
+  where: string,
+  x: CheckedTensor,
+  counts: SliceCounts,
+): Procedure<Float32Array> {
+  const { data, size } = x;
   const ranges = yield* done({
     amount: size,
     here: () => rangesOf(core, where, data, counts, "keep"),
@@ -224,19 +236,5 @@ export function* quantizeInt8Weight(
     zeroPoint: 0,
   });
   checkStatus(where, status);
-  const qparams = perOutput
-    ? { axis: 0, scales, zeroPoints: new Int32Array(scales.length) }
-    : { scale: scales[0], zeroPoint: 0 };
-  return yield* quantizing(core, where, { x, dtype: "qint8", qparams });
-}
-
-/** Without values there is nothing to choose from; any scale will do. */
-function emptyWeight(shape: readonly number[], perOutput: boolean): TorchQuantizedTensor<"qint8"> {
-  const codes = new Int8Array(0);
-  if (!perOutput) {
-    return perTensorTensor(codes, shape, "qint8", { scale: 1, zeroPoint: 0 });
-  }
-  const scales = new Float32Array(shape[0]).fill(1);
-  const qparams = { axis: 0, scales, zeroPoints: new Int32Array(shape[0]) };
-  return perChannelTensor(codes, shape, "qint8", qparams);
+  return scales;
 }

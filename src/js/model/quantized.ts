@@ -10,7 +10,12 @@ import { runOn } from "../init.js";
 import { checkInput } from "../linear.js";
 import { type PackedWeight, packing, type WeightCodes } from "../packed-weight.js";
 import { floatRepr } from "../python-repr.js";
-import { type QuantizedTensor, type QuantizedTensorInput, qparamsText } from "../qparams.js";
+import {
+  listed,
+  type QuantizedTensor,
+  type QuantizedTensorInput,
+  qparamsText,
+} from "../qparams.js";
 import { perTensorTensor, type TensorQParams, TorchQuantizedTensor } from "../qtensor.js";
 import { layerOf, type QuantizedLinear } from "../quantized-linear.js";
 import { Tensor } from "../tensor.js";
@@ -344,10 +349,8 @@ export function* weightOnlyLinear(
 /** Bytes of a quantized tensor: its codes packed, float32 scales, int32 zero points if not all 0. */
 function storedBytes({ data, dtype, scale, zeroPoint }: QuantizedTensor, bits: number): number {
   const width = Math.min(bits, DTYPES[dtype].bits);
-  const scales = typeof scale === "number" ? 1 : scale.data.length;
-  const zeros = typeof zeroPoint === "number" ? [zeroPoint] : zeroPoint.data;
-  const hasZeros = zeros.some((zero) => zero !== 0);
-  return Math.ceil((data.length * width) / 8) + 4 * scales + (hasZeros ? 4 * scales : 0);
+  const hasZeros = listed(zeroPoint).some((zero) => zero !== 0);
+  return Math.ceil((data.length * width) / 8) + (hasZeros ? 8 : 4) * listed(scale).length;
 }
 
 /** A table whose rows are dequantized when they are looked up. */

@@ -8,7 +8,7 @@ import { runOn } from "../init.js";
 import type { ObservedQParams } from "../observer.js";
 import type { QConfig } from "../qconfig.js";
 import type { WeightOnlyOptions } from "../qconfig-mapping.js";
-import { chooseQParams, type QuantizedTensor } from "../qparams.js";
+import { chooseQParams, listed, type QuantizedTensor } from "../qparams.js";
 import type { TorchQuantizedTensor } from "../qtensor.js";
 import { quantize } from "../quantize.js";
 import type { Tensor } from "../tensor.js";
@@ -110,24 +110,36 @@ export function* observedWeight(
         `other dtypes`,
     );
   }
-  const { scale, zeroPoint } = qparams;
   if (qscheme === "per_channel_affine_float_qparams") {
     return unsupported(where, "per_channel_affine_float_qparams is for embeddings, not for Linear");
   }
   const { weight } = layer;
   if (!qscheme.startsWith("per_channel")) {
-    const task = checkPerTensor(where, weight, scale, zeroPoint, dtype);
+    const task = checkPerTensor(where, weight, qparams.scale, qparams.zeroPoint, dtype);
     return yield* quantized(where, core, task, observer);
   }
   const { chAxis } = observer as UniformObserver & { chAxis: number };
-  // Of weights without values the observer has seen nothing: not its axis, and it has a single scale.
+  // Of weights without values the observer has not seen its axis.
   checkInteger(where, "options.chAxis", chAxis, 0, -2, 1);
   const channel = chAxis < 0 ? chAxis + 2 : chAxis;
-  const count = weight.shape[channel];
-  const scales = scale.data.length === count ? scale : new Float32Array(count).fill(1);
-  const zeros = zeroPoint.data.length === count ? zeroPoint.data : new Int32Array(count);
-  const task = checkPerChannel(where, weight, scales, zeros, channel, dtype);
+  const task = channelTask(where, weight, qparams, channel, Int32Array, dtype);
   return yield* quantized(where, core, task, observer);
+}
+
+/** A weight with its qparams. Of one without values the observer has seen nothing: it has but one scale. */
+function channelTask<D extends QDType>(
+  where: string,
+  weight: Tensor,
+  { scale, zeroPoint }: ObservedQParams,
+  channel: number,
+  Zeros: Int32ArrayConstructor | Float32ArrayConstructor,
+  dtype: D,
+): ToQuantize<D> {
+  const length = weight.shape[channel];
+  const spread = (List: typeof Zeros, { data }: { readonly data: ArrayLike<number> }) =>
+    data.length === length ? List.from(data) : new List(length).fill(data[0]);
+  const scales = spread(Float32Array, scale);
+  return checkPerChannel(where, weight, scales, spread(Zeros, zeroPoint), channel, dtype);
 }
 
 /** Quantizes a weight in PyTorch's arithmetic, and cuts off what is beyond its observer's codes. */
@@ -151,15 +163,15 @@ export function* int8Weight(
 ): Procedure<QuantizedWeight> {
   const q = yield* observedWeight(where, core, layer, qconfig);
   const { dtype, scale, zeroPoint, axis } = q;
-  const zeros = typeof zeroPoint === "number" ? [zeroPoint] : [...zeroPoint.data];
-  if (dtype !== "qint8" || zeros.some((zero) => zero !== 0) || (axis ?? 0) !== 0) {
+  const hasZeros = listed(zeroPoint).some((zero) => zero !== 0);
+  if (dtype !== "qint8" || hasZeros || (axis ?? 0) !== 0) {
     return unsupported(
       where,
       "weights must be qint8 with zero points 0, one scale or one for each output (axis 0), where " +
         "activations are quantized too; defaultWeightObserver and defaultPerChannelWeightObserver are",
     );
   }
-  const scales = typeof scale === "number" ? Float32Array.of(scale) : Float32Array.from(scale.data);
+  const scales = Float32Array.from(listed(scale));
   return { q: q as TorchQuantizedTensor<"qint8">, scales };
 }
 
@@ -194,12 +206,7 @@ export function* observedTable(
         `${chAxis}`,
     );
   }
-  const { weight } = layer;
-  const rows = layer.numEmbeddings;
-  const scales =
-    qparams.scale.data.length === rows ? qparams.scale.data : new Float32Array(rows).fill(1);
-  const zeros = Float32Array.from({ length: rows }, (_, i) => qparams.zeroPoint.data[i] ?? 0);
-  const task = checkPerChannel(where, weight, scales, zeros, 0, "quint8");
+  const task = channelTask(where, layer.weight, qparams, 0, Float32Array, "quint8");
   const isByte = dtype === "quint8";
   // Codes of four bits are cut off where those end, whatever the observer's range.
   const range = isByte ? observer : { quantMin: 0, quantMax: 15 };
