@@ -17,7 +17,7 @@ import { activeCore } from "../init.js";
 import type { Observer } from "../observer.js";
 import { defaultDynamicQConfig } from "../qconfig.js";
 import { QConfigMapping, WeightOnlyQConfig } from "../qconfig-mapping.js";
-import { checkScale } from "../qparams.js";
+import { checkScale, type QuantizedTensor } from "../qparams.js";
 import type { TensorQParams } from "../qtensor.js";
 import { INSPECT, OWN } from "../show.js";
 import type { Tensor } from "../tensor.js";
@@ -52,7 +52,7 @@ import {
   type Sequential,
   toldIn,
 } from "./sequential.js";
-import { asQuantized, int8Weight, observedTable, observedWeight, quantizeOnly } from "./weights.js";
+import { int8Weight, observedCodes, observedTable, quantizeOnly } from "./weights.js";
 
 /**
  * A model with quantized layers. It owns core memory: `dispose()` frees it. Made by `convert` and
@@ -341,19 +341,16 @@ function* convertLayer(
   }
   if (planned.method !== "weight-only") return new FloatStep(core, name, layer);
   const { qconfig } = planned;
-  if (qconfig instanceof WeightOnlyQConfig) {
-    const { weight } = layer as Linear | Embedding;
-    const { q, bits } = yield* quantizeOnly(core, weight, qconfig.options);
-    return layer instanceof Embedding
-      ? new QuantizedEmbedding(name, layer, q, bits)
-      : yield* weightOnlyLinear(name, layer as Linear, q, bits);
-  }
-  if (layer instanceof Embedding) {
-    const { q, bits } = yield* observedTable(where, core, layer, qconfig);
-    return new QuantizedEmbedding(name, layer, q, bits);
-  }
-  const q = yield* observedWeight(where, core, layer as Linear, qconfig);
-  return yield* weightOnlyLinear(name, layer as Linear, asQuantized(q), 8);
+  const isEmbedding = layer instanceof Embedding;
+  const { q, bits } =
+    qconfig instanceof WeightOnlyQConfig
+      ? yield* quantizeOnly(core, (layer as Linear | Embedding).weight, qconfig.options)
+      : isEmbedding
+        ? yield* observedTable(where, core, layer, qconfig)
+        : yield* observedCodes(where, core, layer as Linear, qconfig);
+  return isEmbedding
+    ? new QuantizedEmbedding(name, layer, q, bits)
+    : yield* weightOnlyLinear(name, layer as Linear, q as QuantizedTensor, bits);
 }
 
 /** Scale and zero point of quint8 codes; those of qint8 are moved up by 128, which changes nothing. */

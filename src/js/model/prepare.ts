@@ -110,60 +110,59 @@ export function unsupported(where: string, problem: string): never {
  * @param isNamed  whether it is meant for this very layer
  */
 function planFor(where: string, layer: Layer, qconfig: LayerQConfig, isNamed: boolean): Plan {
-  if (qconfig === null) return { method: "float32" };
-  if (computesAs(layer, Embedding)) return planEmbedding(where, qconfig);
-  if (!computesAs(layer, Linear)) {
-    if (isNamed && [Linear, Embedding, Sequential].some((type) => layer instanceof type)) {
+  const isEmbedding = computesAs(layer, Embedding);
+  const isKnown = isEmbedding || computesAs(layer, Linear);
+  if (qconfig === null || !isKnown) {
+    const isMeant = qconfig !== null && isNamed;
+    if (isMeant && [Linear, Embedding, Sequential].some((type) => layer instanceof type)) {
       unsupported(where, "a layer with a forward of its own cannot be quantized");
     }
     return { method: "float32" };
   }
   if (qconfig instanceof WeightOnlyQConfig) return { method: "weight-only", qconfig };
-  const { activation } = qconfig;
-  if (activation === null) return { method: "weight-only", qconfig };
+  const method = isEmbedding ? planEmbedding(where, qconfig) : planLinear(where, qconfig);
+  return { method, qconfig };
+}
+
+/** How a Linear computes by a QConfig. */
+function planLinear(where: string, { activation }: QConfig): "static" | "dynamic" | "weight-only" {
+  if (activation === null) return "weight-only";
   const observer = makeObserver(where, "activation", activation);
+  const isUniform = observer instanceof UniformObserver;
   if (observer instanceof PlaceholderObserver) {
     const { dtype, isDynamic } = observer;
-    if (isDynamic && dtype === "quint8") return { method: "dynamic", qconfig };
-    if (!isDynamic && dtype === "float32") return { method: "weight-only", qconfig };
-    return unsupported(
+    if (isDynamic && dtype === "quint8") return "dynamic";
+    if (!isDynamic && dtype === "float32") return "weight-only";
+    unsupported(
       where,
       `a placeholder for ${isDynamic ? "dynamic " : ""}${dtype} activations is data only; Linear ` +
         `takes dynamic quint8 or float32`,
     );
   }
-  if (observer instanceof UniformObserver && observer.isDynamic) {
-    return { method: "dynamic", qconfig };
-  }
+  if (isUniform && observer.isDynamic) return "dynamic";
   const isStatic =
-    observer instanceof UniformObserver ||
-    observer instanceof FixedQParamsObserver ||
-    observer instanceof RecordingObserver;
-  if (!isStatic) {
-    return unsupported(where, `Linear cannot quantize activations by ${observer}`);
-  }
+    isUniform || observer instanceof FixedQParamsObserver || observer instanceof RecordingObserver;
+  if (!isStatic) unsupported(where, `Linear cannot quantize activations by ${observer}`);
   const { dtype } = observer;
   if (dtype !== "quint8" && dtype !== "qint8") {
-    return unsupported(
+    unsupported(
       where,
       `activations of a static Linear must have dtype quint8 or qint8, got ${dtype}`,
     );
   }
-  if (observer instanceof UniformObserver && observer.qscheme.startsWith("per_channel")) {
-    return unsupported(where, "activations must have one scale, got a per-channel observer");
+  if (isUniform && observer.qscheme.startsWith("per_channel")) {
+    unsupported(where, "activations must have one scale, got a per-channel observer");
   }
-  return { method: "static", qconfig };
+  return "static";
 }
 
-function planEmbedding(where: string, qconfig: QConfig | WeightOnlyQConfig): Plan {
-  if (qconfig instanceof WeightOnlyQConfig) return { method: "weight-only", qconfig };
-  const { weight } = qconfig;
+function planEmbedding(where: string, { weight }: QConfig): "weight-only" {
   const observer = weight && makeObserver(where, "weight", weight);
   if (
     observer instanceof UniformObserver &&
     observer.qscheme === "per_channel_affine_float_qparams"
   ) {
-    return { method: "weight-only", qconfig };
+    return "weight-only";
   }
   return unsupported(
     where,
@@ -370,27 +369,27 @@ export function planModel(
   checkNames(where, mapping, layers);
   let codesGoBy = false;
   const steps = layers.map(({ name, layer }, i) => {
-    const type = layer.typeName;
     return inLayer({ name, layer }, () => {
       const planned = planFor(
         where,
         layer,
-        mapping.qconfigFor(name, type),
+        mapping.qconfigFor(name, layer.typeName),
         mapping.moduleNames.includes(name),
       );
       // What conversion would refuse is refused before batches run for nothing.
       if (planned.method !== "float32" && "weight" in planned.qconfig) {
         weightObserver(where, planned.qconfig);
       }
-      if (planned.method !== "static") {
-        codesGoBy = codesGoBy && computesAs(layer, ReLU);
-        return { name, layer, plan: planned, observers: {}, fused: false };
+      const isStatic = planned.method === "static";
+      const observers: { input?: Observer; output?: Observer } = {};
+      if (isStatic) {
+        const make = () =>
+          makeObserver(where, "activation", planned.qconfig.activation as ObserverSource);
+        if (!codesGoBy) observers.input = make();
+        observers.output = make();
       }
-      const make = () =>
-        makeObserver(where, "activation", planned.qconfig.activation as ObserverSource);
-      const observers = codesGoBy ? { output: make() } : { input: make(), output: make() };
-      codesGoBy = true;
-      const fused = fuse && computesAs(layers[i + 1]?.layer, ReLU);
+      codesGoBy = isStatic || (codesGoBy && computesAs(layer, ReLU));
+      const fused = isStatic && fuse && computesAs(layers[i + 1]?.layer, ReLU);
       return { name, layer, plan: planned, observers, fused };
     });
   });

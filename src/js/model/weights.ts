@@ -95,7 +95,7 @@ function* observeWeight(
  * Quantizes weights as PyTorch's conversion does: quantize_per_tensor, or per_channel on its axis, then
  * cut off to the observer's codes.
  */
-export function* observedWeight(
+function* observedWeight(
   where: string,
   core: Core,
   layer: Linear,
@@ -175,18 +175,16 @@ export function* int8Weight(
   return { q: q as TorchQuantizedTensor<"qint8">, scales };
 }
 
-/** PyTorch's quantized weight as one that `linear` multiplies by: the same values. */
-export function asQuantized({
-  data,
-  shape,
-  dtype,
-  scale,
-  zeroPoint,
-  axis,
-}: TorchQuantizedTensor): QuantizedTensor {
-  const name = dtype === "qint8" ? "int8" : "uint8";
-  const common = { data, shape, dtype: name, scheme: "affine", scale, zeroPoint } as const;
-  return (axis === undefined ? common : { ...common, axis }) as unknown as QuantizedTensor;
+/** The same as a weight that `linear` multiplies by, with the same values. */
+export function* observedCodes(
+  where: string,
+  core: Core,
+  layer: Linear,
+  qconfig: QConfig,
+): Procedure<{ q: QuantizedTensor; bits: number }> {
+  const q = yield* observedWeight(where, core, layer, qconfig);
+  // PyTorch's dtypes have one letter more.
+  return { q: { ...q, dtype: q.dtype.slice(1) } as unknown as QuantizedTensor, bits: 8 };
 }
 
 /** Quantizes a table by rows with floating zero points, as PyTorch does. */
