@@ -153,13 +153,11 @@ export function runChoose(
   if (count !== 0 && outer * inner === 0) throw emptyError(where, argument, x.shape, slices);
   const chosen = slices.granularity === "perTensor" ? ONE_CHOSEN : chosenFor(where, slices);
   const isSmall = x.size <= TILE;
-  if (isSmall && count !== 0) {
+  if (count !== 0) {
     const shape = [outer, count, inner];
-    const status = chooseTile(core, where, x.data, shape, options, chosen, operation);
-    if (status !== "kOk") throw chooseError(where, argument, x, slices, status);
-  } else if (count !== 0) {
-    checkStillThere(where, x.data, x.size);
-    const status = chooseTiles(core, where, x.data, slices, options, chosen);
+    const status = isSmall
+      ? chooseTile(core, where, x.data, shape, options, chosen, operation)
+      : chooseTiles(core, where, x, slices, options, chosen);
     if (status !== "kOk") throw chooseError(where, argument, x, slices, status);
   }
   const result = chosenResult(x.shape, slices, chosen);
@@ -175,29 +173,45 @@ export function runChoose(
 function chooseTiles(
   core: Core,
   where: string,
-  data: NumberArray,
+  { data, size }: CheckedTensor,
   slices: Slices,
   options: CheckedOptions,
   chosen: Chosen,
 ): string {
-  const { outer, slices: count, inner } = slices;
-  if (outer > 1 || inner > TILE) {
-    const keep = options.nonFinite === "ignore" ? "ignore" : "keep";
-    const ranges = rangesOf(core, where, data, slices, keep);
-    return chooseForRanges(core, where, ranges, options, chosen);
-  }
-  // Every slice lies in one tile.
-  for (const { start, size, shape, qStart, qCount } of tilesOf([1, count, inner], [count, 1])) {
-    const part = subarrayOf(data, start, start + size);
-    const own = partOf(chosen, qStart, qStart + qCount);
-    const status = chooseTile(core, where, part, shape, options, own);
-    if (status !== "kOk") return status;
-  }
-  return "kOk";
+  checkStillThere(where, data, size);
+  const { outer, inner } = slices;
+  if (outer === 1 && inner <= TILE) return chooseSlices(core, where, data, inner, options, chosen);
+  const keep = options.nonFinite === "ignore" ? "ignore" : "keep";
+  const ranges = rangesOf(core, where, data, slices, keep);
+  return chooseSlices(core, where, ranges, 2, options, chosen);
 }
 
-function partOf({ scales, zeroPoints }: Chosen, start: number, end: number): Chosen {
-  return { scales: scales.subarray(start, end), zeroPoints: zeroPoints.subarray(start, end) };
+/**
+ * Chooses qparams for slices that lie side by side, each in one tile: of a tensor, or their ranges,
+ * which have the same qparams as the two values of each.
+ * @param length  how many values a slice has
+ * @returns the core's status
+ */
+export function chooseSlices(
+  core: Core,
+  where: string,
+  data: NumberArray,
+  length: number,
+  options: Pick<CheckedOptions, "dtype" | "scheme" | "includeZero" | "nonFinite">,
+  { scales, zeroPoints }: Chosen,
+): string {
+  const count = scales.length;
+  let status = "kOk";
+  for (const { start, size, shape, qStart, qCount } of tilesOf([1, count, length], [count, 1])) {
+    if (size === 0 || status !== "kOk") break;
+    const end = qStart + qCount;
+    const own = {
+      scales: scales.subarray(qStart, end),
+      zeroPoints: zeroPoints.subarray(qStart, end),
+    };
+    status = chooseTile(core, where, subarrayOf(data, start, start + size), shape, options, own);
+  }
+  return status;
 }
 
 /** What was chosen, in the form that results have. */
@@ -214,29 +228,6 @@ export function chosenResult(
     scale: { data: scales as Float32Array, shape: target },
     zeroPoint: { data: zeroPoints, shape: [...target] },
   };
-}
-
-/**
- * Chooses qparams for slices of known ranges, which have the same ones as the two values of each.
- * @param ranges  smallest and largest value of each slice, side by side
- * @returns the core's status
- */
-export function chooseForRanges(
-  core: Core,
-  where: string,
-  ranges: Float32Array,
-  options: Pick<CheckedOptions, "dtype" | "scheme" | "includeZero" | "nonFinite">,
-  { scales, zeroPoints }: Chosen,
-): string {
-  const count = scales.length;
-  for (let start = 0; start < count; start += TILE / 2) {
-    const end = Math.min(count, start + TILE / 2);
-    const part = partOf({ scales, zeroPoints }, start, end);
-    const values = ranges.subarray(2 * start, 2 * end);
-    const status = chooseTile(core, where, values, [1, end - start, 2], options, part);
-    if (status !== "kOk") return status;
-  }
-  return "kOk";
 }
 
 /**

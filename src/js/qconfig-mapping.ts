@@ -143,7 +143,7 @@ export const namesAround = (name: string): string[] =>
 export class QConfigMapping {
   #global: LayerQConfig = null;
   readonly #types = new Map<string, LayerQConfig>();
-  readonly #patterns = new Map<string, { readonly test: RegExp; readonly qconfig: LayerQConfig }>();
+  readonly #patterns = new Map<string, readonly [test: RegExp, qconfig: LayerQConfig]>();
   readonly #names = new Map<string, LayerQConfig>();
 
   /** @throws {TypeError} `ZP_INVALID_QCONFIG` for whatever is given to it, which would be lost */
@@ -200,7 +200,7 @@ export class QConfigMapping {
         `pattern must be a RegExp or its text, got ${show(pattern)}: ${(cause as Error).message}`,
       );
     }
-    this.#patterns.set(`${source}/${flags}`, { test, qconfig: checked });
+    this.#patterns.set(`${source}/${flags}`, [test, checked]);
     return this;
   }
 
@@ -234,7 +234,7 @@ export class QConfigMapping {
       const named = this.#names.get(around);
       if (named !== undefined) return named;
     }
-    for (const { test, qconfig } of this.#patterns.values()) {
+    for (const [test, qconfig] of this.#patterns.values()) {
       if (test.test(name)) return qconfig;
     }
     const typed = this.#types.get(type);
@@ -248,8 +248,12 @@ export class QConfigMapping {
    * // "QConfigMapping(global: null, fc1: null)"
    */
   toString(): string {
-    const patterns = [...this.#patterns.values()].map(({ test, qconfig }) => [test, qconfig]);
-    const said = [["global", this.#global], ...this.#types, ...patterns, ...this.#names];
+    const said = [
+      ["global", this.#global],
+      ...this.#types,
+      ...this.#patterns.values(),
+      ...this.#names,
+    ];
     return `QConfigMapping(${said.map(([what, qconfig]) => `${what}: ${qconfig}`).join(", ")})`;
   }
 

@@ -8,7 +8,7 @@ import type { Codes, DType, DTypeInfo } from "../dtype.js";
 import {
   applyQParams,
   type Chosen,
-  chooseForRanges,
+  chooseSlices,
   chosenFor,
   type ElementwiseOperation,
 } from "../elementwise.js";
@@ -300,7 +300,7 @@ export class Performer {
   ): NonNullable<Outcome["chosen"]> {
     const chosen = chosenFor(where, options.slices);
     const ranges = this.#result(job) as Float32Array;
-    return { status: chooseForRanges(core, where, ranges, options, chosen), ...chosen };
+    return { status: chooseSlices(core, where, ranges, 2, options, chosen), ...chosen };
   }
 
   #result(job: number): ResultArray {

@@ -344,7 +344,7 @@ function* convertLayer(
   const isEmbedding = layer instanceof Embedding;
   const { q, bits } =
     qconfig instanceof WeightOnlyQConfig
-      ? yield* quantizeOnly(core, (layer as Linear | Embedding).weight, qconfig.options)
+      ? yield* quantizeOnly((layer as Linear | Embedding).weight, qconfig.options)
       : isEmbedding
         ? yield* observedTable(where, core, layer, qconfig)
         : yield* observedCodes(where, core, layer as Linear, qconfig);

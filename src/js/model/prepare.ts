@@ -21,13 +21,13 @@ import type { Tensor } from "../tensor.js";
 import { UniformObserver } from "../uniform.js";
 import { computesAs, Embedding, type Layer, Linear, ReLU } from "./layer.js";
 import {
-  inLayer,
   modelText,
   type NamedLayer,
   outputOf,
   runLayers,
   runLayersAsync,
   Sequential,
+  toldIn,
 } from "./sequential.js";
 
 /** How a model is to be quantized: all its layers alike, or each as a mapping says. */
@@ -369,7 +369,7 @@ export function planModel(
   checkNames(where, mapping, layers);
   let codesGoBy = false;
   const steps = layers.map(({ name, layer }, i) => {
-    return inLayer({ name, layer }, () => {
+    try {
       const planned = planFor(
         where,
         layer,
@@ -391,7 +391,9 @@ export function planModel(
       codesGoBy = isStatic || (codesGoBy && computesAs(layer, ReLU));
       const fused = isStatic && fuse && computesAs(layers[i + 1]?.layer, ReLU);
       return { name, layer, plan: planned, observers, fused };
-    });
+    } catch (error) {
+      throw toldIn({ name, layer }, error);
+    }
   });
   return new PreparedModel(model, steps);
 }

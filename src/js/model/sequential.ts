@@ -197,15 +197,6 @@ export async function runLayersAsync<Step extends NamedLayer, Value>(
   return value;
 }
 
-/** Runs something of a layer's; errors of this library then say which layer it was. */
-export function inLayer<T>(step: NamedLayer, work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    throw toldIn(step, error);
-  }
-}
-
 /** An error that says in which layer it happened, if it is of this library. */
 export const toldIn = ({ name, layer }: NamedLayer, error: unknown): unknown =>
   told(`in layer "${name}", ${layer.typeName}`, error);

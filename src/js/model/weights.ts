@@ -4,11 +4,15 @@ import { chooseQParamsAsync, quantizeAsync } from "../async/functions.js";
 import { checkInteger } from "../check.js";
 import type { Core } from "../core.js";
 import { type Codes, DTYPES, type Limits, type QDType } from "../dtype.js";
-import { runOn } from "../init.js";
 import type { ObservedQParams } from "../observer.js";
 import type { QConfig } from "../qconfig.js";
 import type { WeightOnlyOptions } from "../qconfig-mapping.js";
-import { chooseQParams, listed, type QuantizedTensor } from "../qparams.js";
+import {
+  type AnyQuantizeOptions,
+  chooseQParams,
+  listed,
+  type QuantizedTensor,
+} from "../qparams.js";
 import type { TorchQuantizedTensor } from "../qtensor.js";
 import { quantize } from "../quantize.js";
 import type { Tensor } from "../tensor.js";
@@ -31,24 +35,22 @@ function* onWeight<T>(work: Work<T>): Procedure<T> {
 
 /** Quantizes weights alone, in the arithmetic of `quantize`. */
 export function* quantizeOnly(
-  core: Core,
   weight: Tensor,
   { bits, ...options }: WeightOnlyOptions,
 ): Procedure<{ q: QuantizedTensor; bits: number }> {
-  const amount = weight.data.length;
-  if (bits === undefined) {
-    const q = yield* onWeight({
-      amount: 2 * amount,
-      here: () => runOn(core, () => quantize(weight, options)),
-      away: (own) => quantizeAsync(weight, { ...options, ...own }),
+  const { length } = weight.data;
+  const quantizeBy = (given: AnyQuantizeOptions, amount: number) =>
+    onWeight({
+      amount,
+      here: () => quantize(weight, given) as QuantizedTensor,
+      away: (own) => quantizeAsync(weight, { ...given, ...own }) as Promise<QuantizedTensor>,
     });
-    return { q: q as QuantizedTensor, bits: 32 };
-  }
+  if (bits === undefined) return { q: yield* quantizeBy(options, 2 * length), bits: 32 };
   const dtype = bits <= 2 ? "int2" : bits <= 4 ? "int4" : "int8";
   const most = 2 ** (bits - 1) - 1;
   const chosen = yield* onWeight({
-    amount,
-    here: () => runOn(core, () => chooseQParams(weight, { ...options, dtype })),
+    amount: length,
+    here: () => chooseQParams(weight, { ...options, dtype }),
     away: (own) => chooseQParamsAsync(weight, { ...options, dtype, ...own }),
   });
   // The dtype's largest code stands for max|w|; here it is to be the largest code of `bits`.
@@ -59,12 +61,7 @@ export function* quantizeOnly(
       ? scale * widen
       : { data: scale.data.map((value) => value * widen), shape: scale.shape };
   const { axis, groupSize } = options;
-  const applied = { dtype, axis, groupSize, scale: wider } as const;
-  const q = yield* onWeight({
-    amount,
-    here: () => runOn(core, () => quantize(weight, applied)) as QuantizedTensor,
-    away: (own) => quantizeAsync(weight, { ...applied, ...own }) as Promise<QuantizedTensor>,
-  });
+  const q = yield* quantizeBy({ dtype, axis, groupSize, scale: wider }, length);
   // Infinities have become the dtype's last codes.
   cutOff(q.data, -most, most, DTYPES[dtype]);
   return { q, bits };
