@@ -2,7 +2,7 @@
 
 import { checkOptions, checkTensor, type TensorInput } from "./check.js";
 import { DTYPES } from "./dtype.js";
-import { applyQParams, runChoose } from "./elementwise.js";
+import { applyGivenOrChosen, applyQParams } from "./elementwise.js";
 import { activeCore } from "./init.js";
 import {
   type AnyQuantizeOptions,
@@ -10,6 +10,7 @@ import {
   checkQuantized,
   checkQuantizeOptions,
   type QuantizedTensorInput,
+  type ScaleAndZeroPoint,
 } from "./qparams.js";
 import { checkQTensor, looksTorchQuantized, type TorchQuantizedTensorInput } from "./qtensor.js";
 import { quantizeOptions } from "./quantize.js";
@@ -53,21 +54,23 @@ export function dequantize(
 ): Tensor {
   const where = "dequantize";
   const core = activeCore(where);
-  if (looksTorchQuantized(q)) {
-    const checked = checkQTensor(where, "q", q);
-    const { shape, size, codes, dtype, qparams } = checked;
-    const { out } = checkOptions(where, options, ["out"]);
-    const result = checkTensorOut(where, "options.out", out, shape, size, [codes]);
-    const operation = { kind: "dequantize", dtype } as const;
-    runTorch(core, where, { data: codes, shape, size }, qparams, operation, result.data);
-    return result;
-  }
-  const { qparams, codes, shape, size, dtype } = checkQuantized(where, "q", q, false);
+  const checked = looksTorchQuantized(q)
+    ? checkQTensor(where, "q", q)
+    : checkQuantized(where, "q", q, false);
+  const { codes, shape, size } = checked;
   const { out } = checkOptions(where, options, ["out"]);
-  const inputs = [codes, ...arraysOf(qparams)];
+  // Those of PyTorch's channels are copies.
+  const inputs = [codes, ...arraysOf(checked.qparams as Partial<ScaleAndZeroPoint>)];
   const result = checkTensorOut(where, "options.out", out, shape, size, inputs);
-  const { arrayName } = DTYPES[dtype];
-  applyQParams(core, where, "dequantize", arrayName, codes, size, qparams, dtype, result.data);
+  if ("scheme" in checked) {
+    const { dtype, qparams } = checked;
+    const { arrayName } = DTYPES[dtype];
+    applyQParams(core, where, "dequantize", arrayName, codes, size, qparams, dtype, result.data);
+  } else {
+    const x = { data: codes, shape, size };
+    const operation = { kind: "dequantize", dtype: checked.dtype } as const;
+    runTorch(core, where, x, checked.qparams, operation, result.data);
+  }
   return result;
 }
 
@@ -87,28 +90,13 @@ export function dequantize(
 export function fakeQuantize(x: TensorInput, options?: AnyQuantizeOptions & OutOption): Tensor {
   const where = "fakeQuantize";
   const core = activeCore(where);
-  const { data, shape, size } = checkTensor(where, "x", x);
+  const checkedX = checkTensor(where, "x", x);
+  const { data, shape, size } = checkedX;
   const given = quantizeOptions(where, options);
   const { out } = given;
   const checked = checkQuantizeOptions(where, given, shape, false);
-  const { dtype, given: qparams } = checked;
-  const inputs = [data, ...arraysOf(qparams)];
+  const inputs = [data, ...arraysOf(checked.given)];
   const result = checkTensorOut(where, "options.out", out, shape, size, inputs);
-  if (qparams === undefined) {
-    const operation = { name: "fakeQuantize", out: result.data } as const;
-    runChoose(core, where, "x", { data, shape, size }, checked, operation);
-  } else {
-    applyQParams(
-      core,
-      where,
-      "fakeQuantize",
-      "Float32Array",
-      data,
-      size,
-      qparams,
-      dtype,
-      result.data,
-    );
-  }
+  applyGivenOrChosen(core, where, "x", checkedX, checked, "fakeQuantize", result.data);
   return result;
 }

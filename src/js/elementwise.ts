@@ -169,6 +169,22 @@ export function runChoose(
   return result;
 }
 
+/** Applies qparams to a tensor: those given in the options, or others that are chosen. @returns them */
+export function applyGivenOrChosen(
+  core: Core,
+  where: string,
+  argument: string,
+  x: CheckedTensor,
+  options: CheckedOptions,
+  name: "quantize" | "fakeQuantize",
+  out: NumberArray,
+): ScaleAndZeroPoint {
+  const { given, dtype } = options;
+  if (given === undefined) return runChoose(core, where, argument, x, options, { name, out });
+  applyQParams(core, where, name, "Float32Array", x.data, x.size, given, dtype, out);
+  return given;
+}
+
 /** Chooses qparams for a tensor in tiles. @returns the core's status */
 function chooseTiles(
   core: Core,

@@ -19,7 +19,6 @@ import { activeCore } from "./init.js";
 import { aligned } from "./memory.js";
 import { PackedWeight, type WeightCodes } from "./packed-weight.js";
 import {
-  type CheckedQParams,
   type CheckedQuantized,
   checkQuantized,
   listed,
@@ -116,8 +115,8 @@ export function checkWeightDType(where: string, argument: string, dtype: DType):
 }
 
 export function weightCodes(where: string, checked: CheckedQuantized): WeightCodes {
-  const { shape, codes, dtype, qparams } = checked;
-  const { scale, zeroPoint, slices } = qparams;
+  const { shape, codes, dtype, qparams, slices } = checked;
+  const { scale, zeroPoint } = qparams;
   const [outFeatures, inFeatures] = checkMatrix(where, shape);
   checkWeightDType(where, "weight.dtype", dtype);
   return {
@@ -125,7 +124,7 @@ export function weightCodes(where: string, checked: CheckedQuantized): WeightCod
     inFeatures,
     dtype,
     codes,
-    granularity: weightGranularity(where, qparams, outFeatures, inFeatures),
+    granularity: weightGranularity(where, checked, outFeatures, inFeatures),
     groupSize: slices.groupSize ?? 0,
     scales: listed(scale),
     zeroPoints: listed(zeroPoint),
@@ -134,7 +133,7 @@ export function weightCodes(where: string, checked: CheckedQuantized): WeightCod
 
 function weightGranularity(
   where: string,
-  { scale, slices }: CheckedQParams,
+  { qparams: { scale }, slices }: CheckedQuantized,
   outFeatures: number,
   inFeatures: number,
 ): WeightCodes["granularity"] {

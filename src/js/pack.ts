@@ -11,7 +11,7 @@ import {
 } from "./arrays.js";
 import { wrongKind } from "./check.js";
 import type { Core } from "./core.js";
-import { type Codes, DTYPES, type DType } from "./dtype.js";
+import { DTYPES, type DType } from "./dtype.js";
 import { checkStatus, rangeError } from "./errors.js";
 import type { Granularity } from "./granularity.js";
 import { activeCore } from "./init.js";
@@ -88,10 +88,10 @@ export function unpack(bytes: Uint8Array, meta: QuantizedTensorMeta): QuantizedT
   const where = "unpack";
   const core = activeCore(where);
   const checked = checkPacked(where, bytes, meta);
-  const { size, dtype } = checked;
+  const { size, dtype, shape, qparams } = checked;
   const data = newArray(where, codesArray(dtype), size);
   convertBits(core, where, "unpack", dtype, size, checked.bytes, bytesOf(data));
-  return unpacked(checked, data);
+  return quantizedResult(data, shape, qparams, checked);
 }
 
 /** Bytes and what they stand for, after their checks. */
@@ -103,14 +103,6 @@ export interface CheckedPacked extends Omit<CheckedQuantized, "codes"> {
 export function checkPacked(where: string, bytes: unknown, meta: unknown): CheckedPacked {
   const checked = checkQuantizedMeta(where, "meta", meta, true, "what bytes do not hold: {");
   return { ...checked, bytes: checkBytes(where, bytes, checked.size, checked.dtype) };
-}
-
-/** What `unpack` returns. */
-export function unpacked(
-  { qparams, shape, dtype, scheme }: CheckedPacked,
-  data: Codes,
-): QuantizedTensor {
-  return quantizedResult(data, shape, qparams, dtype, scheme, qparams.slices);
 }
 
 function checkBytes(where: string, value: unknown, size: number, dtype: DType): Uint8Array {

@@ -226,7 +226,6 @@ export interface LaidOutQParams extends ScaleAndZeroPoint, Layout {}
 
 /** Qparams that fit a tensor. */
 export interface CheckedQParams extends LaidOutQParams {
-  readonly slices: Slices;
   /** The first zero point that is not 0, or 0. */
   readonly nonzero: number;
 }
@@ -236,7 +235,7 @@ export const listed = <A>(given: number | { readonly data: A }): A | [number] =>
   typeof given === "number" ? [given] : given.data;
 
 /** The arrays that a result must not be written over while they are read. */
-export function arraysOf(qparams: ScaleAndZeroPoint | undefined): NumberArray[] {
+export function arraysOf(qparams: Partial<ScaleAndZeroPoint> | undefined): NumberArray[] {
   const { scale = 0, zeroPoint = 0 } = qparams ?? {};
   return typeof scale === "number" || typeof zeroPoint === "number"
     ? []
@@ -268,7 +267,7 @@ function checkQParams(
     isIntegerWithin(zeroPoint, qmin, qmax)
   ) {
     const nonzero = zeroPoint + 0; // -0 becomes 0
-    return { scale, zeroPoint: nonzero, nonzero, slices, ...laidOut(slices) };
+    return { scale, zeroPoint: nonzero, nonzero, ...laidOut(slices) };
   }
   const scales = numbersOf(
     where,
@@ -315,7 +314,7 @@ function checkQParams(
     !perTensor || scaleData.length === 1
       ? laidOut(slices)
       : { viewShape: shape, viewQShape: target };
-  return { scale: scaleTensor, zeroPoint: zeroTensor, nonzero, slices, ...layout };
+  return { scale: scaleTensor, zeroPoint: zeroTensor, nonzero, ...layout };
 }
 
 /** Whether float32 can hold a number as a scale. */
@@ -424,6 +423,13 @@ function checkGivenScheme(
   return said;
 }
 
+/** What qparams are for. */
+interface Purpose {
+  readonly dtype: DType;
+  readonly scheme: Scheme;
+  readonly slices: Slices;
+}
+
 /** Adds what qparams are for, where it is not the whole tensor: fields that do not apply are left out. */
 function withSlices<T extends object>(result: T, { axis, groupSize }: Slices): T {
   const fields: { axis?: number; groupSize?: number } = result;
@@ -435,9 +441,7 @@ function withSlices<T extends object>(result: T, { axis, groupSize }: Slices): T
 /** Qparams as results have them. */
 export function qparamsResult(
   { scale, zeroPoint }: ScaleAndZeroPoint,
-  dtype: DType,
-  scheme: Scheme,
-  slices: Slices,
+  { dtype, scheme, slices }: Purpose,
 ): QParams {
   return withSlices({ dtype, scheme, scale, zeroPoint }, slices) as QParams;
 }
@@ -450,21 +454,17 @@ export function quantizedResult(
   data: Codes,
   shape: readonly number[],
   { scale, zeroPoint }: ScaleAndZeroPoint,
-  dtype: DType,
-  scheme: Scheme,
-  slices: Slices,
+  { dtype, scheme, slices }: Purpose,
 ): QuantizedTensor {
   const result = { data, shape, dtype, scheme, scale, zeroPoint };
   return withSlices(result, slices) as QuantizedTensor;
 }
 
 /** A quantized tensor after its checks, its codes aside. */
-export interface CheckedMeta {
+export interface CheckedMeta extends Purpose {
   readonly qparams: CheckedQParams;
   readonly shape: number[];
   readonly size: number;
-  readonly dtype: DType;
-  readonly scheme: Scheme;
 }
 
 /** A quantized tensor after its checks. */
@@ -499,7 +499,7 @@ export function checkQuantizedMeta(
   const slices = checkSlices(where, argument, shape, axis, groupSize);
   const qparams = checkQParams(where, argument, scale, zeroPoint, shape, slices, dtype, isCopied);
   const checkedScheme = checkGivenScheme(where, argument, scheme, qparams, dtype);
-  return { qparams, shape, size: sizeOf(shape), dtype, scheme: checkedScheme };
+  return { qparams, shape, size: sizeOf(shape), dtype, scheme: checkedScheme, slices };
 }
 
 /**
@@ -513,21 +513,18 @@ export function checkQuantized(
   isCopied: boolean,
 ): CheckedQuantized {
   const meta = checkQuantizedMeta(where, argument, value, isCopied);
-  const { qparams, shape, size, dtype, scheme } = meta;
+  const { qparams, shape, size, dtype, scheme, slices } = meta;
   const { data } = value as { data?: unknown };
   const codes = checkCodes(where, `${argument}.data`, data, dtype);
   checkSize(where, argument, shape, arrayLength(codes));
-  return { qparams, shape, size, dtype, scheme, codes };
+  return { qparams, shape, size, dtype, scheme, slices, codes };
 }
 
 // ---------------------------------------------------------------------------------------------
 // Options of quantize and its kin.
 
 /** What `quantize`, `fakeQuantize` and `chooseQParams` are to do, after all checks. */
-export interface CheckedOptions {
-  readonly dtype: DType;
-  readonly scheme: Scheme;
-  readonly slices: Slices;
+export interface CheckedOptions extends Purpose {
   readonly includeZero: boolean;
   readonly nonFinite: "throw" | "ignore";
   /** Undefined if they are to be chosen. */
@@ -568,21 +565,23 @@ export function checkQuantizeOptions(
     "throw",
   );
   const slices = checkSlices(where, "options", shape, axis, groupSize);
-  if (scale !== undefined) {
-    const zero = zeroPoint === undefined ? 0 : zeroPoint;
-    const given = checkQParams(where, "options", scale, zero, shape, slices, dtype, isCopied);
-    const scheme = checkGivenScheme(where, "options", givenScheme, given, dtype);
-    return { dtype, scheme, slices, includeZero, nonFinite, given };
-  }
-  if (zeroPoint !== undefined) {
+  if (scale === undefined && zeroPoint !== undefined) {
     throw typeError(
       "ZP_CONFLICTING_OPTIONS",
       where,
       "options.zeroPoint needs options.scale beside it, got zeroPoint alone",
     );
   }
-  const scheme = checkScheme(where, "options", givenScheme, "symmetric", dtype);
-  return { dtype, scheme, slices, includeZero, nonFinite, given: undefined };
+  const zero = zeroPoint === undefined ? 0 : zeroPoint;
+  const given =
+    scale === undefined
+      ? undefined
+      : checkQParams(where, "options", scale, zero, shape, slices, dtype, isCopied);
+  const scheme =
+    given === undefined
+      ? checkScheme(where, "options", givenScheme, "symmetric", dtype)
+      : checkGivenScheme(where, "options", givenScheme, given, dtype);
+  return { dtype, scheme, slices, includeZero, nonFinite, given };
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -630,7 +629,6 @@ export function chooseQParams<
   const known = checkOptions(where, options, CHOOSE_OPTIONS);
   const checked = checkQuantizeOptions(where, known, checkedX.shape, false);
   const chosen = runChoose(core, where, "x", checkedX, checked);
-  const { dtype, scheme, slices } = checked;
-  const result: QParams = qparamsResult(chosen, dtype, scheme, slices);
+  const result: QParams = qparamsResult(chosen, checked);
   return result as QParams<FromArguments<D>, GranularityOf<Axis, Size>>;
 }

@@ -11,7 +11,7 @@ import {
 } from "./check.js";
 import type { Core } from "./core.js";
 import { type Codes, DTYPES, type DType } from "./dtype.js";
-import { applyQParams, runChoose } from "./elementwise.js";
+import { applyGivenOrChosen } from "./elementwise.js";
 import { activeCore } from "./init.js";
 import {
   arraysOf,
@@ -51,11 +51,12 @@ export function quantizeValues(
   core: Core,
   where: string,
   argument: string,
-  { data: values, shape, size }: CheckedTensor,
+  x: CheckedTensor,
   checked: CheckedOptions,
   out?: unknown,
 ): QuantizedTensor {
-  const { dtype, scheme, slices, given } = checked;
+  const { dtype, given } = checked;
+  const { data: values, size } = x;
   let data: Codes;
   if (out === undefined) {
     data = newArray(where, codesArray(dtype), size);
@@ -64,16 +65,8 @@ export function quantizeValues(
     const inputs = [values, ...arraysOf(given)];
     data = checkOut(where, "options.out", out, arrayName, size, inputs) as Codes;
   }
-  if (given !== undefined) {
-    applyQParams(core, where, "quantize", "Float32Array", values, size, given, dtype, data);
-  }
-  const qparams =
-    given ??
-    runChoose(core, where, argument, { data: values, shape, size }, checked, {
-      name: "quantize",
-      out: data,
-    });
-  return quantizedResult(data, shape, qparams, dtype, scheme, slices);
+  const qparams = applyGivenOrChosen(core, where, argument, x, checked, "quantize", data);
+  return quantizedResult(data, x.shape, qparams, checked);
 }
 
 /**

@@ -366,8 +366,7 @@ function* making(core: Core, where: string, source: Source): Procedure<Made> {
       : checkQuantized(where, "weight", fromTorch(where, yield* weight), true);
   const codes = weightCodes(where, checked);
   if (isDynamic) checkInt8(where, checked, codes);
-  const { qparams, dtype, scheme } = checked;
-  const result = qparamsResult(qparams, dtype, scheme, qparams.slices);
+  const result = qparamsResult(checked.qparams, checked);
   return new Made(core, source, result, yield* packing(core, where, codes, bias));
 }
 
@@ -443,19 +442,19 @@ function toQuantized(
 
 /** Dynamic layers quantize their weight in one way only. */
 function checkDynamicOptions(where: string, options: Record<string, unknown>): void {
-  const wanted: Record<string, readonly unknown[]> = {
-    dtype: [undefined, "int8"],
-    scheme: [undefined, "symmetric"],
-    accumulate: [undefined, "exact"],
-    groupSize: [undefined],
-    includeZero: [undefined],
-    nonFinite: [undefined],
-    scale: [undefined],
-    zeroPoint: [undefined],
+  const wanted = {
+    dtype: "int8",
+    scheme: "symmetric",
+    accumulate: "exact",
+    groupSize: undefined,
+    includeZero: undefined,
+    nonFinite: undefined,
+    scale: undefined,
+    zeroPoint: undefined,
   };
-  for (const [name, values] of Object.entries(wanted)) {
-    if (values.includes(options[name])) continue;
-    const takes = values.length === 1 ? "cannot be given" : `must be ${show(values[1])}`;
+  for (const [name, value] of Object.entries(wanted)) {
+    if ([undefined, value].includes(options[name] as string | undefined)) continue;
+    const takes = value === undefined ? "cannot be given" : `must be ${show(value)}`;
     throw typeError(
       "ZP_CONFLICTING_OPTIONS",
       where,

@@ -25,7 +25,7 @@ import { runOn } from "../init.js";
 import type { Accumulate, Batch, CheckedLinear } from "../linear.js";
 import type { ElementType } from "../memory.js";
 import { freeAxes, type Piecewise } from "../model/layer.js";
-import { type CheckedPacked, packedSize, unpacked } from "../pack.js";
+import { type CheckedPacked, packedSize } from "../pack.js";
 import { type NumberList, PackedWeight, type WeightCodes } from "../packed-weight.js";
 import {
   type CheckedOptions,
@@ -138,10 +138,9 @@ export async function quantize(
   out: Codes | undefined,
   argument?: string,
 ): Promise<QuantizedTensor> {
-  const { dtype, scheme, slices } = options;
   const { qparams, result } = await applied(job, "quantize", x, options, argument);
   const data = await deliver(job.where, result as Codes, out);
-  return quantizedResult(data, x.shape, qparams, dtype, scheme, slices);
+  return quantizedResult(data, x.shape, qparams, options);
 }
 
 /** Quantizes and dequantizes. */
@@ -408,7 +407,7 @@ export async function unpack(job: Job, packed: CheckedPacked): Promise<Quantized
       yield { step: { kind, operation: "unpack", input, dtype, size: amount, ...own }, amount };
     }
   });
-  return unpacked(packed, codes as Codes);
+  return quantizedResult(codes as Codes, packed.shape, packed.qparams, packed);
 }
 
 // ---- Observing

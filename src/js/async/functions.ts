@@ -117,8 +117,7 @@ export async function chooseQParamsAsync<
   const { given, settings } = checkAsyncOptions(where, options, CHOOSE_OPTIONS);
   const checked = checkQuantizeOptions(where, given, checkedX.shape, true);
   const chosen = await runJob(core, where, settings, "chooseQParams", checkedX, checked);
-  const { dtype, scheme, slices } = checked;
-  const result: QParams = qparamsResult(chosen, dtype, scheme, slices);
+  const result: QParams = qparamsResult(chosen, checked);
   return result as QParams<FromArguments<D>, GranularityOf<Axis, Size>>;
 }
 
@@ -139,14 +138,13 @@ export async function dequantizeAsync(
   const where = "dequantizeAsync";
   const core = activeCore(where);
   const { given, settings } = checkAsyncOptions(where, options, ["out"]);
-  if (looksTorchQuantized(q)) {
-    const checked = checkQTensor(where, "q", q);
-    const out = checkGivenOut(where, given.out, checked.shape, checked.size, [checked.codes]);
-    return await runJob(core, where, settings, "dequantizeTorch", checked, out);
-  }
-  const checked = checkQuantized(where, "q", q, true);
+  const checked = looksTorchQuantized(q)
+    ? checkQTensor(where, "q", q)
+    : checkQuantized(where, "q", q, true);
   const out = checkGivenOut(where, given.out, checked.shape, checked.size, [checked.codes]);
-  return await runJob(core, where, settings, "dequantize", checked, out);
+  return "scheme" in checked
+    ? await runJob(core, where, settings, "dequantize", checked, out)
+    : await runJob(core, where, settings, "dequantizeTorch", checked, out);
 }
 
 /**
