@@ -68,6 +68,7 @@ function pack(
   const { memory, module } = core;
   const { outFeatures, inFeatures, dtype, codes, granularity, groupSize } = weight;
   const { scales, zeroPoints } = weight;
+  const values = outFeatures * inFeatures;
   const count = scales.length;
   const size = module.packedWeightSize(dtype, outFeatures, inFeatures, granularity, groupSize);
   if (size === 0) {
@@ -78,47 +79,45 @@ function pack(
         showShape([outFeatures, inFeatures]),
     );
   }
-  const biasBytes = bias === undefined ? 0 : 4 * outFeatures;
-  const bytes = aligned(size) + biasBytes;
+  const biasOffset = bias === undefined ? 0 : aligned(size);
+  const bytes = aligned(size) + (bias === undefined ? 0 : 4 * outFeatures);
   const block = memory.allocate(where, bytes);
   try {
     const type = DTYPES[dtype].arrayName;
     const [codesAt, scalesAt, zeroPointsAt] = memory.layOut(
       where,
-      bytesIn(type, outFeatures * inFeatures),
+      bytesIn(type, values),
       4 * count,
       4 * count,
     );
-    try {
-      memory.copyIn(where, type, codesAt, codes, outFeatures * inFeatures);
-      memory.write("Float32Array", scalesAt, scales);
-      memory.write("Int32Array", zeroPointsAt, zeroPoints);
-      const status = module.packWeight(
-        codesAt,
-        dtype,
-        outFeatures,
-        inFeatures,
-        granularity,
-        groupSize,
-        scalesAt,
-        zeroPointsAt,
-        count,
-        block,
-      );
-      checkStatus(where, status);
-    } finally {
-      memory.end();
-    }
+    memory.copyIn(where, type, codesAt, codes, values);
+    memory.write("Float32Array", scalesAt, scales);
+    memory.write("Int32Array", zeroPointsAt, zeroPoints);
+    const status = module.packWeight(
+      codesAt,
+      dtype,
+      outFeatures,
+      inFeatures,
+      granularity,
+      groupSize,
+      scalesAt,
+      zeroPointsAt,
+      count,
+      block,
+    );
+    checkStatus(where, status);
     if (bias !== undefined) {
-      const biasAt = block + aligned(size);
+      const biasAt = block + biasOffset;
       if (Array.isArray(bias)) memory.write("Float32Array", biasAt, bias);
       else memory.copyIn(where, "Float32Array", biasAt, bias as NumberArray, outFeatures);
     }
   } catch (error) {
     memory.release(block);
     throw error;
+  } finally {
+    memory.end();
   }
-  return { block, bytes, biasOffset: bias === undefined ? 0 : aligned(size) };
+  return { block, bytes, biasOffset };
 }
 
 /** Has a weight packed. @param bias  float32 values, one for each output */

@@ -398,10 +398,8 @@ export function checkChannels(
         `of shape ${showShape(shape)}, got ${length}`,
     );
   }
-  const scaleData =
-    scaleType === "Float64Array"
-      ? newArray(where, Float64Array, channels)
-      : newArray(where, Float32Array, channels);
+  const Scales = scaleType === "Float64Array" ? Float64Array : Float32Array;
+  const scaleData = newArray<Float64Array | Float32Array>(where, Scales, channels);
   scaleData.set(scaleList as ArrayLike<number>);
   if (arrayName(zeroList)?.startsWith("Float")) {
     const floating = newArray(where, Float32Array, channels);

@@ -329,28 +329,28 @@ export abstract class UniformObserver extends Observer {
 
   /** @internal Joins a batch's ranges to the state, on the core. */
   protected update(where: string, batch: Float32Array): void {
-    if (this.isUnobserved) {
-      this.ranges = batch;
-      return;
-    }
+    if (!this.isUnobserved) this.#join(where, batch);
+    this.ranges = batch;
+  }
+
+  /** Makes of a batch's ranges what they are with those of the batches before. */
+  #join(where: string, batch: Float32Array): void {
     const { averagingConstant } = this;
     const { memory, module } = this.core;
-    const joined = new Float32Array(batch.length);
-    const count = batch.length / 2;
-    const [batchAt, heldAt] = memory.layOut(where, batch.byteLength, batch.byteLength);
+    const { length, byteLength } = batch;
+    const [batchAt, heldAt] = memory.layOut(where, byteLength, byteLength);
     try {
       memory.write("Float32Array", batchAt, batch);
       memory.write("Float32Array", heldAt, this.ranges);
       const status =
         averagingConstant === undefined
-          ? module.updateMinMax(batchAt, heldAt, count)
-          : module.updateMovingAverage(batchAt, heldAt, count, averagingConstant);
+          ? module.updateMinMax(batchAt, heldAt, length / 2)
+          : module.updateMovingAverage(batchAt, heldAt, length / 2, averagingConstant);
       checkStatus(where, status);
-      memory.read(heldAt, joined);
+      memory.read(heldAt, batch);
     } finally {
       memory.end();
     }
-    this.ranges = joined;
   }
 }
 

@@ -63,21 +63,13 @@ export class QuantizedModel {
   declare readonly model: Sequential;
   readonly #steps: readonly ConvertedLayer[];
   readonly #core: Core;
-  /** Names of the layers that the ReLU after them is part of. */
-  readonly #fused: ReadonlySet<string>;
   #isDisposed = false;
 
   /** @internal */
-  constructor(
-    core: Core,
-    model: Sequential,
-    steps: readonly ConvertedLayer[],
-    fused: ReadonlySet<string>,
-  ) {
+  constructor(core: Core, model: Sequential, steps: readonly ConvertedLayer[]) {
     this.#core = core;
     this.model = model;
     this.#steps = steps;
-    this.#fused = fused;
   }
 
   /**
@@ -164,7 +156,7 @@ export class QuantizedModel {
   }
 
   #reporting(inputs: readonly TensorInput[]): Procedure<ModelReport> {
-    return reporting(this.#core, this.#steps, this.#fused, inputs);
+    return reporting(this.#core, this.#steps, inputs);
   }
 
   /** Frees the layers' memory. Calling it again does nothing; calling `forward` after it throws. */
@@ -324,8 +316,7 @@ function* conversionOf(
       throw toldIn(step, error);
     }
   }
-  const fused = planned.filter((step) => step.fused).map(({ name }) => name);
-  return new QuantizedModel(core, model, steps, new Set(fused));
+  return new QuantizedModel(core, model, steps);
 }
 
 /** A layer that is not static. */

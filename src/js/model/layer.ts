@@ -132,6 +132,19 @@ const cores = new WeakMap<Layer, Core>();
 /** The core that a layer with a weight runs on. */
 export const coreOf = (layer: Linear | Embedding): Core => cores.get(layer) as Core;
 
+/** A layer's weight, copied; the layer runs on the core that is active. @param axes  names of its axes */
+function ownWeight(
+  where: string,
+  layer: Linear | Embedding,
+  weight: unknown,
+  axes?: string,
+): Tensor {
+  cores.set(layer, activeCore(where));
+  const checked = checkTensor(where, "weight", weight);
+  checkMatrix(where, checked.shape, axes);
+  return copyTensor(where, checked);
+}
+
 /** What `Linear` takes beside its weight. */
 export interface LinearLayerOptions {
   /** float32 of shape [outFeatures]. Default: none. */
@@ -165,10 +178,8 @@ export class Linear extends Layer {
   constructor(weight: TensorInput, options?: LinearLayerOptions) {
     super();
     const where = "Linear";
-    cores.set(this, activeCore(where));
-    const checked = checkTensor(where, "weight", weight);
-    [this.outFeatures, this.inFeatures] = checkMatrix(where, checked.shape);
-    this.weight = copyTensor(where, checked);
+    this.weight = ownWeight(where, this, weight);
+    [this.outFeatures, this.inFeatures] = this.weight.shape as [number, number];
     const { bias } = checkOptions(where, options, ["bias"]);
     this.bias = checkParameter(where, "options.bias", bias, [this.outFeatures]);
   }
@@ -525,16 +536,8 @@ export class Embedding extends Layer {
    */
   constructor(weight: TensorInput) {
     super();
-    const where = "Embedding";
-    cores.set(this, activeCore(where));
-    const checked = checkTensor(where, "weight", weight);
-    const { shape } = checked;
-    [this.numEmbeddings, this.embeddingDim] = checkMatrix(
-      where,
-      shape,
-      "numEmbeddings, embeddingDim",
-    );
-    this.weight = copyTensor(where, checked);
+    this.weight = ownWeight("Embedding", this, weight, "numEmbeddings, embeddingDim");
+    [this.numEmbeddings, this.embeddingDim] = this.weight.shape as [number, number];
   }
 
   /**

@@ -17,7 +17,7 @@ import {
   qparamsText,
 } from "../qparams.js";
 import { perTensorTensor, type TensorQParams, TorchQuantizedTensor } from "../qtensor.js";
-import { layerOf, type QuantizedLinear } from "../quantized-linear.js";
+import { layerOf, type QuantizedLinear, type QuantizedLinearOptions } from "../quantized-linear.js";
 import { Tensor } from "../tensor.js";
 import { quantizePerTensor } from "../torch.js";
 import { Int8Layer } from "../w8a8.js";
@@ -63,6 +63,8 @@ interface Parts<L extends Layer> {
   readonly sizeInBytes: number;
   /** The quantized weight, if there is one. */
   readonly q?: QuantizedTensor | TorchQuantizedTensor;
+  /** Whether the ReLU after it is part of it. */
+  readonly fused?: boolean;
 }
 
 /** One step of a converted model. */
@@ -162,12 +164,11 @@ export class StaticLinear extends ConvertedLayer<Linear> {
   readonly #int8: Int8Layer;
   readonly #input: TensorQParams;
   readonly #output: TensorQParams;
-  readonly #hasReLU: boolean;
   readonly #text: string;
 
   /**
    * @param ownsInput  whether the input's qparams are the layer's own, not those of the one before
-   * @param hasReLU    whether a ReLU is part of the layer
+   * @param fused      whether a ReLU is part of the layer
    */
   constructor(
     name: string,
@@ -177,15 +178,14 @@ export class StaticLinear extends ConvertedLayer<Linear> {
     input: TensorQParams,
     output: TensorQParams,
     ownsInput: boolean,
-    hasReLU: boolean,
+    fused: boolean,
   ) {
     const { q, scales } = quantized;
     const activations = (ownsInput ? 2 : 1) * ACTIVATION_BYTES;
     const sizeInBytes = int8Bytes(quantized, layer) + activations;
-    super(coreOf(layer), { name, layer, method: "static", sizeInBytes, q });
+    super(coreOf(layer), { name, layer, method: "static", sizeInBytes, q, fused });
     this.#input = input;
     this.#output = output;
-    this.#hasReLU = hasReLU;
     this.#text = perOutputText(quantized);
     this.#int8 = new Int8Layer(this.core, packed);
     const { bias } = layer;
@@ -228,7 +228,7 @@ export class StaticLinear extends ConvertedLayer<Linear> {
 
   #result(codes: Uint8Array, shape: readonly number[]): CodesFlow {
     const result = perTensorTensor(codes, shape, "quint8", this.#output);
-    return this.#hasReLU ? reluOfCodes(result) : result;
+    return this.parts.fused ? reluOfCodes(result) : result;
   }
 
   #quantize(where: string, x: TensorInput): CodesFlow {
@@ -245,7 +245,7 @@ export class StaticLinear extends ConvertedLayer<Linear> {
   toString(): string {
     const { scale, zeroPoint } = this.#output;
     return (
-      `${this.#hasReLU ? "QuantizedLinearReLU" : "QuantizedLinear"}(${featuresText(this.layer)}, ` +
+      `${this.parts.fused ? "QuantizedLinearReLU" : "QuantizedLinear"}(${featuresText(this.layer)}, ` +
       `scale=${floatRepr(scale)}, zero_point=${zeroPoint}, ${this.#text})`
     );
   }
@@ -256,16 +256,10 @@ class QuantizedStep extends ConvertedLayer<Linear> {
   readonly #quantized: QuantizedLinear;
   readonly #text: string;
 
-  /** @param text  its type and what prints after its features */
-  constructor(
-    parts: Parts<Linear>,
-    quantized: QuantizedLinear,
-    text: readonly [type: string, rest: string],
-  ) {
-    const { layer } = parts;
-    super(coreOf(layer), parts);
+  constructor(parts: Parts<Linear>, quantized: QuantizedLinear, text: string) {
+    super(coreOf(parts.layer), parts);
     this.#quantized = quantized;
-    this.#text = `${text[0]}(${featuresText(layer)}, ${text[1]})`;
+    this.#text = text;
   }
 
   run(flow: Flow): Flow {
@@ -306,44 +300,45 @@ export function packedInt8(
 }
 
 /** A linear layer whose input is quantized on the fly. */
-export function* dynamicLinear(
+export function dynamicLinear(
   name: string,
   layer: Linear,
   weight: QuantizedWeight,
   reduceRange: boolean,
 ): Procedure<ConvertedLayer> {
-  const { q } = weight;
-  const parts = {
-    name,
-    layer,
-    method: "dynamic",
-    sizeInBytes: int8Bytes(weight, layer),
-    q,
-  } as const;
-  const options = { bias: layer.bias, activations: "dynamic", reduceRange } as const;
-  return new QuantizedStep(parts, yield* layerOf(coreOf(layer), q, options), [
-    "DynamicQuantizedLinear",
-    `dtype=torch.qint8, ${perOutputText(weight)}`,
-  ]);
+  const sizeInBytes = int8Bytes(weight, layer);
+  const parts = { name, layer, method: "dynamic", sizeInBytes, q: weight.q } as const;
+  const text = `dtype=torch.qint8, ${perOutputText(weight)}`;
+  const options = { activations: "dynamic", reduceRange } as const;
+  return quantizedStep(parts, options, "DynamicQuantizedLinear", text);
 }
 
 /**
  * A linear layer with quantized weights and float32 activations.
  * @param bits  of a code, where they are fewer than the dtype's
  */
-export function* weightOnlyLinear(
+export function weightOnlyLinear(
   name: string,
   layer: Linear,
   q: QuantizedTensor,
   bits: number,
 ): Procedure<ConvertedLayer> {
-  const { bias } = layer;
-  const sizeInBytes = storedBytes(q, bits) + floatBytes(bias);
+  const sizeInBytes = storedBytes(q, bits) + floatBytes(layer.bias);
   const parts = { name, layer, method: "weight-only", sizeInBytes, q } as const;
-  return new QuantizedStep(parts, yield* layerOf(coreOf(layer), q, { bias }), [
-    "WeightOnlyLinear",
-    qparamsText(q),
-  ]);
+  return quantizedStep(parts, {}, "WeightOnlyLinear", qparamsText(q));
+}
+
+/** @param text  what prints after its features */
+function* quantizedStep(
+  parts: Parts<Linear> & Pick<Required<Parts<Linear>>, "q">,
+  options: QuantizedLinearOptions,
+  type: string,
+  text: string,
+): Procedure<ConvertedLayer> {
+  const { layer, q } = parts;
+  const own = { ...options, bias: layer.bias };
+  const quantized = yield* layerOf(coreOf(layer), q as QuantizedTensor, own);
+  return new QuantizedStep(parts, quantized, `${type}(${featuresText(layer)}, ${text})`);
 }
 
 /** Bytes of a quantized tensor: its codes packed, float32 scales, int32 zero points if not all 0. */

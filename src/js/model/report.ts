@@ -130,14 +130,10 @@ const hasCodes = ({ parts: { q } }: ConvertedLayer): boolean =>
 export const reportTotal = (steps: readonly ConvertedLayer[], inputs: number): number =>
   3 * inputs * steps.length + 2 * steps.filter(hasCodes).length;
 
-/**
- * Runs the float layers and the quantized ones, and compares.
- * @param fused  names of the layers that the ReLU after them is part of
- */
+/** Runs the float layers and the quantized ones, and compares. */
 export function* reporting(
   core: Core,
   steps: readonly ConvertedLayer[],
-  fused: ReadonlySet<string>,
   inputs: readonly TensorInput[],
 ): Procedure<ModelReport> {
   const meters = steps.map(() => new SqnrMeter());
@@ -162,7 +158,7 @@ export function* reporting(
         away: (own) => step.runAsync(x, own),
       });
       const output = flow;
-      const signal = expected[fused.has(step.name) ? index + 1 : index];
+      const signal = expected[step.parts.fused ? index + 1 : index];
       const compare = (): void => meters[index].add(signal, step.toFloats(output) as Tensor);
       yield* done({
         amount: 1,
