@@ -158,17 +158,21 @@ export async function loadForms(where: string): Promise<Forms> {
   }
 }
 
-/** Has all that a procedure asks for, `total` of its units, done on another thread. */
+/**
+ * Has all that a procedure asks for, `total` of its units, done on another thread.
+ * @param outlives  whether it may go on when the instance is disposed
+ */
 export async function runAway<T>(
   core: Core,
   where: string,
   settings: AsyncSettings,
   procedure: Procedure<T>,
   total: number,
+  outlives = false,
 ): Promise<T> {
   throwIfAborted(settings.signal);
   const { workAway } = await loadForms(where);
-  return await workAway(core, procedure, total, settings, where);
+  return await workAway(core, procedure, total, settings, outlives ? undefined : where);
 }
 
 /** The name of one that does the work of a call. */

@@ -2,13 +2,7 @@
 
 // convert: from a float model to a quantized one, as PyTorch's eager mode does it.
 
-import {
-  type AsyncOptions,
-  checkAsyncOptions,
-  loadForms,
-  runAway,
-  throwIfAborted,
-} from "../async/background.js";
+import { type AsyncOptions, checkAsyncOptions, runAway } from "../async/background.js";
 import { checkBoolean, checkOptions, type TensorInput, wrongKind } from "../check.js";
 import type { Core } from "../core.js";
 import { makeDisposable } from "../disposable.js";
@@ -148,11 +142,9 @@ export class QuantizedModel {
   ): Promise<ModelReport> {
     const where = "QuantizedModel.reportAsync";
     const { settings } = checkAsyncOptions(where, options);
-    throwIfAborted(settings.signal);
     const inputs = inputsOf(x);
     const total = reportTotal(this.#steps, inputs.length);
-    const { workAway } = await loadForms(where);
-    return await workAway(this.#core, this.#reporting(inputs), total, settings);
+    return await runAway(this.#core, where, settings, this.#reporting(inputs), total, true);
   }
 
   #reporting(inputs: readonly TensorInput[]): Procedure<ModelReport> {

@@ -27,6 +27,7 @@ import { rangeError, typeError } from "../errors.js";
 import { axisOf } from "../granularity.js";
 import { activeCore } from "../init.js";
 import { checkLinear, checkMatrix, runLinear } from "../linear.js";
+import { formatShape } from "../print.js";
 import { floatRepr } from "../python-repr.js";
 import { INSPECT, kindOf, OWN, show, showShape } from "../show.js";
 import { asTensor, copyTensor, Tensor } from "../tensor.js";
@@ -470,10 +471,9 @@ export class LayerNorm extends Piecewise {
   }
 
   protected override extraText(): string {
-    const { normalizedShape: shape, eps, weight } = this;
-    const lengths = shape.length === 1 ? `${shape[0]},` : shape.join(", ");
+    const { normalizedShape, eps, weight } = this;
     const affine = weight === undefined ? "False" : "True";
-    return `(${lengths}), eps=${floatRepr(eps)}, elementwise_affine=${affine}`;
+    return `${formatShape(normalizedShape)}, eps=${floatRepr(eps)}, elementwise_affine=${affine}`;
   }
 }
 
