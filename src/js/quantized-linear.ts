@@ -47,7 +47,7 @@ import type { TorchQuantizedTensor, TorchQuantizedTensorInput } from "./qtensor.
 import { quantizeValues } from "./quantize.js";
 import { INSPECT, show, showShape } from "./show.js";
 import { checkGivenOut, checkTensorOut, Tensor } from "./tensor.js";
-import { Int8Layer, quantizeInt8Weight } from "./w8a8.js";
+import { quantizeInt8Weight, runDynamic } from "./w8a8.js";
 import { done, type Procedure, workHere } from "./work.js";
 
 /** What `new QuantizedLinear` takes: how to quantize a float weight, and how to run. */
@@ -98,9 +98,8 @@ export class QuantizedLinear {
 
   readonly #core: Core;
   readonly #weight: PackedWeight;
-  readonly #reduceRange: boolean;
-  /** What runs dynamic activations on the weight. */
-  readonly #dynamic: Int8Layer | undefined;
+  /** Of dynamic activations; undefined for float32. */
+  readonly #reduceRange: boolean | undefined;
 
   /**
    * With `activations: "dynamic"` the layer is PyTorch's dynamic quantized linear layer, bit for bit: a
@@ -144,7 +143,6 @@ export class QuantizedLinear {
     this.#reduceRange = source.reduceRange;
     this.#core = core;
     this.#weight = packed;
-    this.#dynamic = source.isDynamic ? new Int8Layer(core, packed) : undefined;
   }
 
   /**
@@ -169,7 +167,7 @@ export class QuantizedLinear {
     weight.checkAlive(where);
     const core = this.#core;
     // The loop that reuses its tensors makes no garbage.
-    if (this.#dynamic === undefined && input instanceof Tensor && out instanceof Tensor) {
+    if (this.#reduceRange === undefined && input instanceof Tensor && out instanceof Tensor) {
       const rows = matchingRows(input, out, weight);
       if (rows > 0) {
         multiplyPacked(core, where, weight, this.accumulate, input.data, rows, out.data);
@@ -178,8 +176,8 @@ export class QuantizedLinear {
     }
     const batch = this.#check(where, input);
     const result = checkTensorOut(where, "out", out, batch.outShape, batch.outSize, [batch.data]);
-    if (this.#dynamic !== undefined) {
-      this.#dynamic.runDynamic(where, batch, batch.rows, this.#reduceRange, result.data);
+    if (this.#reduceRange !== undefined) {
+      runDynamic(core, where, weight, batch, batch.rows, this.#reduceRange, result.data);
     } else if (batch.outSize > 0) {
       multiplyPacked(core, where, weight, this.accumulate, batch.data, batch.rows, result.data);
     }
@@ -207,7 +205,7 @@ export class QuantizedLinear {
     const { outShape, outSize, data } = batch;
     const out = checkGivenOut(where, given.out, outShape, outSize, [data]);
     const { accumulate } = this;
-    const reduceRange = this.#dynamic && this.#reduceRange;
+    const reduceRange = this.#reduceRange;
     return await runJob(
       this.#core,
       where,
@@ -223,7 +221,7 @@ export class QuantizedLinear {
   /** Checks an input of the layer's. */
   #check(where: string, input: unknown): Batch {
     const batch = checkInput(where, input, this.#weight);
-    if (this.#dynamic !== undefined && batch.shape.length < 2) {
+    if (this.#reduceRange !== undefined && batch.shape.length < 2) {
       throw rangeError(
         "ZP_SHAPE_MISMATCH",
         where,
@@ -248,7 +246,7 @@ export class QuantizedLinear {
    */
   toString(): string {
     const { inFeatures, outFeatures, qparams } = this;
-    const dynamic = this.#dynamic === undefined ? "" : ", activations=dynamic";
+    const dynamic = this.#reduceRange === undefined ? "" : ", activations=dynamic";
     return `QuantizedLinear(in_features=${inFeatures}, out_features=${outFeatures}, ${qparamsText(qparams)}${dynamic})`;
   }
 
@@ -289,8 +287,8 @@ function matchingRows(input: Tensor, out: Tensor, weight: PackedWeight): number 
 /** What a layer is made from, after its checks. */
 interface Source {
   readonly accumulate: Accumulate;
-  readonly isDynamic: boolean;
-  readonly reduceRange: boolean;
+  /** Of dynamic activations; undefined for float32. */
+  readonly reduceRange: boolean | undefined;
   readonly bias: NumberArray | undefined;
   /** Quantized already, or what quantizes it. */
   readonly weight: CheckedQuantized | Procedure<unknown>;
@@ -349,8 +347,7 @@ function checkSource(
       : toQuantized(core, where, x as CheckedTensor, options);
   return {
     accumulate,
-    isDynamic,
-    reduceRange,
+    reduceRange: isDynamic ? reduceRange : undefined,
     bias: checkBias(where, "options.bias", options.bias, outFeatures),
     weight: quantized ?? (x as CheckedQuantized),
     total: (isQuantized ? 1 : options.scale === undefined ? 3 : 2) * x.size,
@@ -359,13 +356,13 @@ function checkSource(
 
 /** Makes what is checked. */
 function* making(core: Core, where: string, source: Source): Procedure<Made> {
-  const { weight, bias, isDynamic } = source;
+  const { weight, bias, reduceRange } = source;
   const checked =
     "codes" in weight
       ? weight
       : checkQuantized(where, "weight", fromTorch(where, yield* weight), true);
   const codes = weightCodes(where, checked);
-  if (isDynamic) checkInt8(where, checked, codes);
+  if (reduceRange !== undefined) checkInt8(where, checked, codes);
   const result = qparamsResult(checked.qparams, checked);
   return new Made(core, source, result, yield* packing(core, where, codes, bias));
 }

@@ -1,4 +1,4 @@
-// Linear layers with int8 weights and activations in 8 bits: the weights' memory, and how it is used.
+// Linear layers with int8 weights and activations in 8 bits.
 
 import { runJob } from "./async/background.js";
 import type { CheckedTensor } from "./check.js";
@@ -18,163 +18,158 @@ import {
 } from "./torch-qparams.js";
 import { done, type Procedure } from "./work.js";
 
-/** Runs 8-bit activations on an int8 weight whose zero points are 0. */
-export class Int8Layer {
-  declare readonly weight: PackedWeight;
-  readonly #core: Core;
-
-  /** @param weight  with a float32 bias for dynamic activations; for static ones see `setStaticBias` */
-  constructor(core: Core, weight: PackedWeight) {
-    this.#core = core;
-    this.weight = weight;
+/**
+ * Turns the bias of a packed weight, in place, into whole steps, in float32, of the input's scale times
+ * the weight's.
+ * @param scales  of the weight
+ */
+export function setStaticBias(
+  { memory, module }: Core,
+  where: string,
+  weight: PackedWeight,
+  bias: Float32Array,
+  scales: Float32Array,
+  { scale }: TensorQParams,
+): void {
+  const [biasAt, scalesAt] = memory.layOut(where, 4 * bias.length, 4 * scales.length);
+  try {
+    memory.write("Float32Array", biasAt, bias);
+    memory.write("Float32Array", scalesAt, scales);
+    const status = module.quantizeBias(
+      biasAt,
+      bias.length,
+      scale,
+      scalesAt,
+      scales.length,
+      weight.biasAt,
+    );
+    checkStatus(where, status);
+  } finally {
+    memory.end();
   }
+}
 
-  /**
-   * Turns the bias, in place, into whole steps, in float32, of the input's scale times the weight's.
-   * @param scales  of the weight
-   */
-  setStaticBias(
-    where: string,
-    bias: Float32Array,
-    scales: Float32Array,
-    { scale }: TensorQParams,
-  ): void {
-    const { memory, module } = this.#core;
-    const [biasAt, scalesAt] = memory.layOut(where, 4 * bias.length, 4 * scales.length);
-    try {
-      memory.write("Float32Array", biasAt, bias);
-      memory.write("Float32Array", scalesAt, scales);
-      const status = module.quantizeBias(
-        biasAt,
-        bias.length,
-        scale,
-        scalesAt,
-        scales.length,
-        this.weight.biasAt,
-      );
-      checkStatus(where, status);
-    } finally {
-      memory.end();
+/**
+ * Runs float activations on an int8 weight whose zero points are 0; they are quantized on the fly with
+ * one scale for all.
+ * @param rows        of inFeatures values each
+ * @param activation  their scale and zero point; or whether to use 7 of 8 bits when they
+ *   are chosen from the values
+ */
+export function runDynamic(
+  core: Core,
+  where: string,
+  weight: PackedWeight,
+  { data, size }: Pick<CheckedTensor, "data" | "size">,
+  rows: number,
+  activation: TensorQParams | boolean,
+  out: Float32Array,
+): void {
+  const { outFeatures } = weight;
+  if (rows * outFeatures === 0) return;
+  const { memory, module } = core;
+  const [xAt, codesAt, rangeAt, chosenAt, scratchAt, outAt] = memory.layOut(
+    where,
+    4 * size,
+    size,
+    8,
+    CHOSEN_BYTES,
+    weight.scratchBytes(rows),
+    4 * rows * outFeatures,
+  );
+  try {
+    memory.copyIn(where, "Float32Array", xAt, data, size);
+    let chosen: TensorQParams | undefined;
+    if (typeof activation === "boolean") {
+      // PyTorch takes an input without values for one of zeros.
+      memory.write("Float32Array", rangeAt, [0, 0]);
+      if (size > 0) module.minMax(xAt, size, rangeAt);
+      const min = memory.readOne("Float32Array", rangeAt);
+      const max = memory.readOne("Float32Array", rangeAt + 4);
+      const at = chosenAt;
+      chosen = chooseActivationAt(core, where, min, max, "quint8", activation, at);
+      if (chosen === undefined) throw nonFiniteValues(where, "input", [min, max]);
+    } else {
+      chosen = activation;
     }
-  }
-
-  /**
-   * Runs with float activations, which are quantized on the fly with one scale for all.
-   * @param rows        of inFeatures values each
-   * @param activation  their scale and zero point; or whether to use 7 of 8 bits when they
-   *   are chosen from the values
-   */
-  runDynamic(
-    where: string,
-    { data, size }: Pick<CheckedTensor, "data" | "size">,
-    rows: number,
-    activation: TensorQParams | boolean,
-    out: Float32Array,
-  ): void {
-    const { outFeatures } = this.weight;
-    if (rows * outFeatures === 0) return;
-    const { memory, module } = this.#core;
-    const [xAt, codesAt, rangeAt, chosenAt, scratchAt, outAt] = memory.layOut(
-      where,
-      4 * size,
+    const { scale, zeroPoint } = chosen;
+    const quantized = module.quantizePerTensor(
+      xAt,
       size,
-      8,
-      CHOSEN_BYTES,
-      this.weight.scratchBytes(rows),
-      4 * rows * outFeatures,
+      scale,
+      zeroPoint,
+      "quint8",
+      "saturate",
+      codesAt,
     );
-    try {
-      memory.copyIn(where, "Float32Array", xAt, data, size);
-      let chosen: TensorQParams | undefined;
-      if (typeof activation === "boolean") {
-        // PyTorch takes an input without values for one of zeros.
-        memory.write("Float32Array", rangeAt, [0, 0]);
-        if (size > 0) module.minMax(xAt, size, rangeAt);
-        const min = memory.readOne("Float32Array", rangeAt);
-        const max = memory.readOne("Float32Array", rangeAt + 4);
-        const at = chosenAt;
-        chosen = chooseActivationAt(this.#core, where, min, max, "quint8", activation, at);
-        if (chosen === undefined) throw nonFiniteValues(where, "input", [min, max]);
-      } else {
-        chosen = activation;
-      }
-      const { scale, zeroPoint } = chosen;
-      const quantized = module.quantizePerTensor(
-        xAt,
-        size,
-        scale,
-        zeroPoint,
-        "quint8",
-        "saturate",
-        codesAt,
-      );
-      checkStatus(where, quantized);
-      const status = module.linearDynamic(
-        codesAt,
-        rows,
-        scale,
-        zeroPoint,
-        this.weight.at,
-        this.weight.biasAt,
-        scratchAt,
-        outAt,
-      );
-      checkStatus(where, status);
-      if (memory.holds(xAt)) {
-        memory.read(outAt, out, rows * outFeatures);
-        return;
-      }
-    } finally {
-      memory.end();
+    checkStatus(where, quantized);
+    const status = module.linearDynamic(
+      codesAt,
+      rows,
+      scale,
+      zeroPoint,
+      weight.at,
+      weight.biasAt,
+      scratchAt,
+      outAt,
+    );
+    checkStatus(where, status);
+    if (memory.holds(xAt)) {
+      memory.read(outAt, out, rows * outFeatures);
+      return;
     }
-    this.runDynamic(where, { data, size }, rows, activation, out);
+  } finally {
+    memory.end();
   }
+  runDynamic(core, where, weight, { data, size }, rows, activation, out);
+}
 
-  /**
-   * Runs with quint8 activations in and out.
-   * @param codes  of rows × inFeatures
-   */
-  runStatic(
-    where: string,
-    codes: Uint8Array,
-    rows: number,
-    input: TensorQParams,
-    output: TensorQParams,
-    out: Uint8Array,
-  ): void {
-    this.weight.checkAlive(where);
-    if (out.length === 0) return;
-    const { memory, module } = this.#core;
-    const [codesAt, scratchAt, outAt] = memory.layOut(
-      where,
-      codes.length,
-      this.weight.scratchBytes(rows),
-      out.length,
+/**
+ * The same with quint8 activations in and out, and a bias that `setStaticBias` has turned.
+ * @param codes  of rows × inFeatures
+ */
+export function runStatic(
+  core: Core,
+  where: string,
+  weight: PackedWeight,
+  codes: Uint8Array,
+  rows: number,
+  input: TensorQParams,
+  output: TensorQParams,
+  out: Uint8Array,
+): void {
+  weight.checkAlive(where);
+  if (out.length === 0) return;
+  const { memory, module } = core;
+  const [codesAt, scratchAt, outAt] = memory.layOut(
+    where,
+    codes.length,
+    weight.scratchBytes(rows),
+    out.length,
+  );
+  try {
+    memory.write("Uint8Array", codesAt, codes);
+    const status = module.linearStatic(
+      codesAt,
+      rows,
+      input.scale,
+      input.zeroPoint,
+      weight.at,
+      weight.biasAt,
+      output.scale,
+      output.zeroPoint,
+      scratchAt,
+      outAt,
     );
-    try {
-      memory.write("Uint8Array", codesAt, codes);
-      const status = module.linearStatic(
-        codesAt,
-        rows,
-        input.scale,
-        input.zeroPoint,
-        this.weight.at,
-        this.weight.biasAt,
-        output.scale,
-        output.zeroPoint,
-        scratchAt,
-        outAt,
-      );
-      checkStatus(where, status);
-      if (memory.holds(codesAt)) {
-        memory.read(outAt, out);
-        return;
-      }
-    } finally {
-      memory.end();
+    checkStatus(where, status);
+    if (memory.holds(codesAt)) {
+      memory.read(outAt, out);
+      return;
     }
-    this.runStatic(where, codes, rows, input, output, out);
+  } finally {
+    memory.end();
   }
+  runStatic(core, where, weight, codes, rows, input, output, out);
 }
 
 /** Scale and zero point of quint8 activations for a range that is known. */

@@ -24,7 +24,7 @@ import type { CheckedOptions, LaidOutQParams } from "../qparams.js";
 import type { TensorQParams } from "../qtensor.js";
 import { countIntoBins, forgetRanges, joinRanges, type ValueRange } from "../tiles.js";
 import { runChannelTile, runPerTensor, type TorchOperation } from "../torch-elementwise.js";
-import { Int8Layer } from "../w8a8.js";
+import { runDynamic, runStatic } from "../w8a8.js";
 
 /** The type of a result's array. */
 export type ResultType = DTypeInfo["arrayName"] | "Float32Array" | "Uint32Array";
@@ -271,13 +271,12 @@ export class Performer {
           multiplyPacked(core, where, weight, accumulate, input, rows, out);
           return {};
         }
-        const layer = new Int8Layer(core, weight);
         if (output === undefined) {
           const size = rows * weight.inFeatures;
-          layer.runDynamic(where, { data: input, size }, rows, activation, out);
+          runDynamic(core, where, weight, { data: input, size }, rows, activation, out);
         } else {
           const codes = input as Uint8Array;
-          layer.runStatic(where, codes, rows, activation, output, part as Uint8Array);
+          runStatic(core, where, weight, codes, rows, activation, output, part as Uint8Array);
         }
         return {};
       }

@@ -20,7 +20,7 @@ import { perTensorTensor, type TensorQParams, TorchQuantizedTensor } from "../qt
 import { layerOf, type QuantizedLinear, type QuantizedLinearOptions } from "../quantized-linear.js";
 import { Tensor } from "../tensor.js";
 import { quantizePerTensor } from "../torch.js";
-import { Int8Layer } from "../w8a8.js";
+import { runStatic, setStaticBias } from "../w8a8.js";
 import type { Procedure } from "../work.js";
 import {
   checkIndices,
@@ -161,7 +161,7 @@ const ACTIVATION_BYTES = 12;
  * more than 2³¹ steps: it cuts that off.
  */
 export class StaticLinear extends ConvertedLayer<Linear> {
-  readonly #int8: Int8Layer;
+  readonly #weight: PackedWeight;
   readonly #input: TensorQParams;
   readonly #output: TensorQParams;
   readonly #text: string;
@@ -187,22 +187,24 @@ export class StaticLinear extends ConvertedLayer<Linear> {
     this.#input = input;
     this.#output = output;
     this.#text = perOutputText(quantized);
-    this.#int8 = new Int8Layer(this.core, packed);
+    this.#weight = packed;
     const { bias } = layer;
-    if (bias !== undefined) this.#int8.setStaticBias("convert", bias.data, scales, input);
+    if (bias !== undefined) {
+      setStaticBias(this.core, "convert", packed, bias.data, scales, input);
+    }
   }
 
   run(flow: Flow): Flow {
     const where = "Linear.forward";
     const { codes, rows, outShape } = this.#check(where, flow);
     const out = newArray(where, Uint8Array, rows * this.layer.outFeatures);
-    this.#int8.runStatic(where, codes, rows, this.#input, this.#output, out);
+    runStatic(this.core, where, this.#weight, codes, rows, this.#input, this.#output, out);
     return this.#result(out, outShape);
   }
 
   override async runAsync(flow: Flow, settings: AsyncSettings): Promise<Flow> {
     const where = "Linear.forwardAsync";
-    const { weight } = this.#int8;
+    const weight = this.#weight;
     weight.checkAlive(where);
     const { codes, rows, outShape } = this.#check(where, flow);
     const out = await runJob(
@@ -239,7 +241,7 @@ export class StaticLinear extends ConvertedLayer<Linear> {
   }
 
   override dispose(): void {
-    this.#int8.weight.dispose();
+    this.#weight.dispose();
   }
 
   toString(): string {
