@@ -99,6 +99,10 @@ function formatValues(
 ): string {
   const values: (number | bigint)[] = [];
   collectShown(body, 0, offset, summarize, values);
+  // What is read from memory that was transferred or shrunk away.
+  if ((values as unknown[]).includes(undefined)) {
+    return `<detached, size=${formatShape(body.shape)}>`;
+  }
   const format = dtype === "bool" ? boolFormat(values) : numberFormat(values, dtype);
   return nest(body, 0, offset, summarize, indent, format);
 }

@@ -140,7 +140,12 @@ export class TorchQuantizedTensor<
    * //        quantization_scheme=torch.per_tensor_affine, scale=0.25, zero_point=0)"
    */
   toString(): string {
-    return formatQuantized(checkQTensor("TorchQuantizedTensor.toString", "this", this));
+    try {
+      return formatQuantized(checkQTensor("TorchQuantizedTensor", "this", this));
+    } catch (error) {
+      // Memory was transferred, or a field is another's.
+      return `tensor(<${(error as Error).message}>)`;
+    }
   }
 
   /** @internal */

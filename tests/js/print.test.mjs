@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { inspect } from "node:util";
-import { tensor } from "zeropoint";
+import { init, intRepr, quantizePerChannel, quantizePerTensor, tensor } from "zeropoint";
 import { torch } from "zeropoint/notebook";
+import { INSPECT } from "./support.mjs";
 import { cases, decodeTensor } from "./vectors.mjs";
 
 function tensorFrom(encoded) {
@@ -13,6 +14,7 @@ function tensorFrom(encoded) {
 }
 
 const all = cases("printing");
+await init();
 
 describe("a tensor of zeropoint/notebook", () => {
   it("prints as PyTorch prints it, in all 710 cases of printing.json", () => {
@@ -77,5 +79,59 @@ describe("a tensor of zeropoint", () => {
       const { data, shape } = decodeTensor(encoded);
       assert.equal(String(tensor(data, shape)), text, id);
     }
+  });
+});
+
+describe("a tensor whose memory was transferred", () => {
+  const transfer = ({ buffer }) => structuredClone(buffer, { transfer: [buffer] });
+  const values = () =>
+    tensor([
+      [1, 2],
+      [3, 4],
+    ]);
+  const printsAs = (t, text) => {
+    assert.equal(String(t), text);
+    assert.equal(t[INSPECT](), text);
+  };
+
+  it("says so, and makes up no values", () => {
+    const x = values();
+    transfer(x.data);
+    printsAs(x, "tensor(<detached, size=(2, 2)>)");
+    const codes = intRepr(quantizePerTensor(values(), 1, 0, "qint8"));
+    transfer(codes.data);
+    printsAs(codes, "tensor(<detached, size=(2, 2)>, dtype=torch.int8)");
+  });
+
+  it("says so where only a part is gone", () => {
+    const buffer = new ArrayBuffer(16, { maxByteLength: 16 });
+    const { constructor: Tensor } = values();
+    const x = new Tensor(new Float32Array(buffer), [2, 2]);
+    assert.equal(String(x), "tensor([[0., 0.],\n        [0., 0.]])");
+    // Not every engine has memory that shrinks.
+    if (typeof buffer.resize !== "function") return;
+    buffer.resize(8);
+    printsAs(x, "tensor(<detached, size=(2, 2)>)");
+  });
+
+  it("says so for views of it", () => {
+    for (const dtype of [torch.float32, torch.int64, torch.bool]) {
+      const t = torch.ones(2, 3, { dtype });
+      transfer(t.data);
+      printsAs(t.t(), "tensor(<detached, size=(3, 2)>)");
+      printsAs(t[1].expand(2, 3), "tensor(<detached, size=(2, 3)>)");
+    }
+    assert.equal(String(torch.ones(0, 2)), "tensor([], size=(0, 2))");
+  });
+
+  it("says of a quantized one what is gone", () => {
+    const gone = (what) =>
+      `tensor(<TorchQuantizedTensor: the memory of this.${what}, is detached (transferred or shrunk away)>)`;
+    const q = quantizePerTensor(values(), 1, 0, "qint8");
+    transfer(q.data);
+    printsAs(q, gone("data, of type Int8Array"));
+    const perChannel = quantizePerChannel(values(), [1, 2], [0, 0], 0, "qint8");
+    transfer(perChannel.scale.data);
+    printsAs(perChannel, gone("scale, of type Float32Array"));
   });
 });
