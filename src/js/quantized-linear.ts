@@ -3,7 +3,14 @@
 // The linear layer with quantized weights, packed once and run many times.
 
 import { arrayLength, arrayName, type NumberArray } from "./arrays.js";
-import { type AsyncOptions, checkAsyncOptions, runAway, runJob } from "./async/background.js";
+import {
+  type AsyncOptions,
+  changes,
+  checkAsyncOptions,
+  runAway,
+  runHere,
+  runJob,
+} from "./async/background.js";
 import {
   type CheckedTensor,
   checkBoolean,
@@ -186,7 +193,8 @@ export class QuantizedLinear {
 
   /**
    * `forward`, off this thread, with the same bits; `quantizeAsync` says how. The worker gets the packed
-   * weight with the first call and keeps it, beside the layer's own, until the layer is disposed.
+   * weight with the first call and keeps it, beside the layer's own, until the layer is disposed. Where a
+   * subclass has changed `forward` alone, that is what runs, on this thread.
    *
    * @param input    float32 of shape [..., inFeatures]
    * @param options.out         where to write the result, as in `forward`
@@ -198,10 +206,15 @@ export class QuantizedLinear {
    */
   async forwardAsync(input: TensorInput, options?: OutOption & AsyncOptions): Promise<Tensor> {
     const where = "QuantizedLinear.forwardAsync";
+    const { given, settings } = checkAsyncOptions(where, options, ["out"]);
+    if (changes(this, QuantizedLinear, "forward")) {
+      return await runHere("QuantizedLinear", settings, () =>
+        this.forward(input, given.out as Tensor),
+      );
+    }
     const weight = this.#weight;
     weight.checkAlive(where);
     const batch = this.#check(where, input);
-    const { given, settings } = checkAsyncOptions(where, options, ["out"]);
     const { outShape, outSize, data } = batch;
     const out = checkGivenOut(where, given.out, outShape, outSize, [data]);
     const { accumulate } = this;

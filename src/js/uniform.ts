@@ -1,7 +1,7 @@
 // tensors over time -> range -> qparams, as PyTorch's observers choose them, bit for bit.
 
 import { checkStillThere, newArray } from "./arrays.js";
-import { type AsyncOptions, checkAsyncOptions, runJob } from "./async/background.js";
+import { type AsyncOptions, changes, checkAsyncOptions, runJob } from "./async/background.js";
 import { type CheckedTensor, checkBoolean, checkTensor, type TensorInput } from "./check.js";
 import type { Core } from "./core.js";
 import { checkStatus, rangeError } from "./errors.js";
@@ -179,11 +179,7 @@ export abstract class UniformObserver extends Observer {
   }
 
   override async observeAsync<X extends TensorInput>(x: X, options?: AsyncOptions): Promise<X> {
-    const own = UniformObserver.prototype;
-    // A subclass that has changed observe alone has left it to this one to find out.
-    if (this.observe !== own.observe && this.observeAsync === own.observeAsync) {
-      return await super.observeAsync(x, options);
-    }
+    if (changes(this, UniformObserver, "observe")) return await super.observeAsync(x, options);
     const where = `${this.where}.observeAsync`;
     const checked = checkTensor(where, "x", x);
     const { settings } = checkAsyncOptions(where, options);

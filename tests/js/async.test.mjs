@@ -472,6 +472,39 @@ for (const place of ["a worker", "this thread"]) {
       sameTensor(await layer.forwardAsync(x), layer.forward(x));
     });
 
+    it("run a subclass's own forward", async () => {
+      class Doubled extends zp.QuantizedLinear {
+        forward(x, out) {
+          const y = super.forward(x, out);
+          y.data.forEach((value, i) => {
+            y.data[i] = 2 * value;
+          });
+          return y;
+        }
+      }
+      class Both extends Doubled {
+        async forwardAsync(x, options) {
+          const y = await super.forwardAsync(x, options);
+          return tensor([y.data[0]]);
+        }
+      }
+      const x = tensor([[1, 2, 3]]);
+      const y = new zp.QuantizedLinear(small).forward(x);
+      const layer = new Doubled(small);
+      const out = new Float32Array(y.data.length);
+      const seen = [];
+      const onProgress = ({ offThread, reason }) => seen.push([offThread, reason]);
+      const result = await layer.forwardAsync(x, { out, onProgress });
+      assert.equal(result.data, out);
+      sameTensor(result, { data: y.data.map((value) => 2 * value), shape: y.shape });
+      assert.deepEqual(seen, [[false, "QuantizedLinear is quick on the calling thread"]]);
+      // What both forms are changed to is what runs.
+      assert.equal((await new Both(small).forwardAsync(x)).data[0], y.data[0]);
+      const signal = AbortSignal.abort(new Error("enough"));
+      await assert.rejects(layer.forwardAsync(x, { signal }), /^Error: enough$/);
+      await rejects(layer.forwardAsync(x, { sginal: 1 }), TypeError, "ZP_UNKNOWN_OPTION", /./);
+    });
+
     it("refuse what a layer refuses", async () => {
       const where = "QuantizedLinear.forwardAsync";
       const layer = new zp.QuantizedLinear(small, { activations: "dynamic" });

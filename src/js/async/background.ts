@@ -94,6 +94,19 @@ export function throwIfAborted(signal: AbortSignalLike | undefined): void {
   if (signal?.aborted) throw reasonOf(signal);
 }
 
+/**
+ * Whether a subclass has changed a method, and left it to the class to find an asynchronous form for it:
+ * that is then the method itself, on this thread.
+ */
+export function changes<Name extends "forward" | "observe">(
+  own: { readonly [name in Name | `${Name}Async`]: unknown },
+  { prototype }: { readonly prototype: typeof own },
+  name: Name,
+): boolean {
+  const asynchronous = `${name}Async` as const;
+  return own[name] !== prototype[name] && own[asynchronous] === prototype[asynchronous];
+}
+
 /** Does work on this thread, for it is quick. @param name  whose work that is */
 export async function runHere<T>(
   name: string,

@@ -3,6 +3,7 @@
 import { type ArrayConstructor, checkStillThere, type NumberArray, newArray } from "../arrays.js";
 import {
   type AsyncOptions,
+  changes,
   checkAsyncOptions,
   loadForms,
   runHere,
@@ -99,11 +100,6 @@ export function computesAs<L extends Layer>(
   return layer instanceof type && layer.forward === type.prototype.forward;
 }
 
-/** Whether a subclass has changed `forward`, and left it to the class to find a `forwardAsync` for it. */
-export function changesForward(layer: Layer, type: LayerClass<Layer>): boolean {
-  return layer.forwardAsync === type.prototype.forwardAsync && !computesAs(layer, type);
-}
-
 /** Parameters of a layer: float32 of a shape, copied. */
 function checkParameter(
   where: string,
@@ -195,7 +191,7 @@ export class Linear extends Layer {
   }
 
   override async forwardAsync(input: TensorInput, options?: AsyncOptions): Promise<Tensor> {
-    if (changesForward(this, Linear)) return await super.forwardAsync(input, options);
+    if (changes(this, Linear, "forward")) return await super.forwardAsync(input, options);
     const where = "Linear.forwardAsync";
     const { settings } = checkAsyncOptions(where, options);
     const call = checkLinear(where, input, this.weight, this.bias, undefined);

@@ -3,6 +3,7 @@
 import {
   type AsyncOptions,
   type AsyncSettings,
+  changes,
   checkAsyncOptions,
   type Progress,
   throwIfAborted,
@@ -11,7 +12,7 @@ import { isPlainObject, type TensorInput, wrongKind } from "../check.js";
 import { typeError, type ZeropointError } from "../errors.js";
 import { show } from "../show.js";
 import { asTensor, type Tensor } from "../tensor.js";
-import { changesForward, checkLayer, computesAs, Layer } from "./layer.js";
+import { checkLayer, computesAs, Layer } from "./layer.js";
 
 /** A layer, or a function from tensor to tensor that serves as one. */
 export type LayerLike = Layer | ((x: Tensor) => TensorInput);
@@ -116,7 +117,7 @@ export class Sequential extends Layer {
    * @example const y = await model.forwardAsync(x, { signal: AbortSignal.timeout(1000) });
    */
   override async forwardAsync(x: TensorInput, options?: AsyncOptions): Promise<Tensor> {
-    if (changesForward(this, Sequential)) return await super.forwardAsync(x, options);
+    if (changes(this, Sequential, "forward")) return await super.forwardAsync(x, options);
     const { settings } = checkAsyncOptions("Sequential.forwardAsync", options);
     return outputOf(
       this,
