@@ -58,11 +58,24 @@ function nodeFiles(): NodeFiles | undefined {
   return process?.getBuiltinModule?.("node:fs/promises");
 }
 
+/**
+ * Compiles bytes that somebody gave: often a page in the place of a file that is not there, of which
+ * engines say little.
+ */
+async function compileGiven(
+  from: string,
+  bytes: ArrayBuffer | ArrayBufferView<ArrayBuffer>,
+): Promise<WasmModule> {
+  const text = new TextDecoder().decode(bytes);
+  if (text.startsWith("\0asm")) return WebAssembly.compile(bytes);
+  throw new Error(`${from} begins with ${show(text)}, not as WebAssembly does`);
+}
+
 const isFile = (address: string): boolean => /^file:/i.test(address);
 
 async function compileAt(address: string): Promise<WasmModule> {
   const files = isFile(address) ? nodeFiles() : undefined;
-  if (files) return WebAssembly.compile(await files.readFile(new URL(address)));
+  if (files) return compileGiven(address, await files.readFile(new URL(address)));
   let response: Response;
   try {
     response = await fetch(address, { credentials: "same-origin" });
@@ -80,10 +93,7 @@ async function compileResponse(response: Response): Promise<WasmModule> {
   if (type.toLowerCase() === "application/wasm" && "compileStreaming" in WebAssembly) {
     return WebAssembly.compileStreaming(response);
   }
-  const bytes = await response.arrayBuffer();
-  // A page in the place of a file that is not there, as many servers have it.
-  if (/html/i.test(type)) throw new Error(`${from} answers with ${type}, not with WebAssembly`);
-  return WebAssembly.compile(bytes);
+  return compileGiven(from, await response.arrayBuffer());
 }
 
 /**
@@ -117,7 +127,7 @@ export function compileSource(source: WasmSource): Promise<WasmModule> {
     case "URL":
       return compileAt(String(source));
     default:
-      return WebAssembly.compile(source as ArrayBuffer);
+      return compileGiven("it", source as ArrayBuffer);
   }
 }
 
