@@ -201,6 +201,12 @@ export interface QuantizeOptions<
  */
 export type FromArguments<T> = [T][T extends unknown ? 0 : never];
 
+/**
+ * What options need where their dtype is not the default. Without it, `QuantizeOptions<"int4">`, which may
+ * leave the dtype out, would be said to give int4.
+ */
+export type NeedsDType<D> = "int8" extends D ? unknown : { readonly dtype: D };
+
 /** The granularity that options ask for. */
 export type GranularityOf<Axis, Size, Scale = undefined, Zero = undefined> = Axis extends number
   ? "perChannel"
@@ -621,7 +627,7 @@ export function chooseQParams<
 >(
   x: TensorInput,
   // D is inferred. Were it alone, editors would offer its default and no other dtype.
-  options?: ChooseQParamsOptions<D | DType, Axis, Size>,
+  options?: ChooseQParamsOptions<D | DType, Axis, Size> & NeedsDType<D>,
 ): QParams<FromArguments<D>, GranularityOf<Axis, Size>> {
   const where = "chooseQParams";
   const core = activeCore(where);

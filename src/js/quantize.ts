@@ -18,6 +18,7 @@ import {
   type CheckedOptions,
   checkQuantizeOptions,
   type GranularityOf,
+  type NeedsDType,
   type QParamInput,
   QUANTIZE_OPTIONS,
   type QuantizedTensor,
@@ -107,10 +108,11 @@ export function quantize<
   Zero extends QParamInput | undefined = undefined,
 >(
   x: TensorInput,
-  options?: QuantizeOptions<D | DType, Axis, Size, Scale, Zero> & {
-    /** Where to write the codes: an array of the dtype's type, apart from the other arrays. */
-    out?: Codes<D> | undefined;
-  },
+  options?: QuantizeOptions<D | DType, Axis, Size, Scale, Zero> &
+    NeedsDType<D> & {
+      /** Where to write the codes: an array of the dtype's type, apart from the other arrays. */
+      out?: Codes<D> | undefined;
+    },
 ): QuantizedTensor<D, GranularityOf<Axis, Size, Scale, Zero>> {
   const where = "quantize";
   const core = activeCore(where);

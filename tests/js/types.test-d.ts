@@ -144,10 +144,26 @@ same<Codes>()(quantize(x, { dtype }).data);
 same<number | ScaleTensor>()(quantize(x, { axis }).scale);
 same<number | undefined>()(quantize(x, { axis }).axis);
 const anything: QuantizedTensor = quantize(x, options);
-function inGroups<D extends DType>(options: QuantizeOptions<D>): QuantizedTensor<D> {
+function inGroups<D extends DType>(options: QuantizeOptions<D> & { dtype: D }): QuantizedTensor<D> {
   return quantize(x, { ...options, groupSize: 2 });
 }
 same<QuantizedTensor<"int4">>()(inGroups({ dtype: "int4" }));
+// Where options may leave the dtype out, the codes may be int8.
+declare const mayBeInt4: QuantizeOptions<"int4">;
+declare const isInt4: QuantizeOptions<"int4"> & { dtype: "int4" };
+declare const mayBeUint4: { dtype?: "uint4" };
+declare const mayBeInt8: { dtype?: "int4" | "int8" };
+same<DType>()(quantize(x, mayBeInt4).dtype);
+same<Codes>()((await quantizeAsync(x, mayBeInt4)).data);
+same<DType>()(chooseQParams(x, mayBeInt4).dtype);
+same<DType>()((await chooseQParamsAsync(x, mayBeInt4)).dtype);
+same<"int4">()(quantize(x, isInt4).dtype);
+same<"int4">()(quantize(x, { ...isInt4, axis: 0 }).dtype);
+same<"int4" | "int8">()(quantize(x, mayBeInt8).dtype);
+// @ts-expect-error
+quantize(x, mayBeUint4);
+// @ts-expect-error
+chooseQParams(x, mayBeUint4);
 const wider: QuantizedTensor<DType, Granularity> = quantize(x, { dtype: "uint8", scale: 1 });
 
 // Quantized tensors go on to everything else.

@@ -14,6 +14,7 @@ import {
   checkQuantizeOptions,
   type FromArguments,
   type GranularityOf,
+  type NeedsDType,
   type QParamInput,
   type QParams,
   QUANTIZE_OPTIONS,
@@ -65,6 +66,7 @@ export async function quantizeAsync<
 >(
   x: TensorInput,
   options?: QuantizeOptions<D | DType, Axis, Size, Scale, Zero> &
+    NeedsDType<D> &
     AsyncOptions & {
       /** Where to write the codes: an array of the dtype's type, apart from `x`. */
       out?: Codes<D> | undefined;
@@ -109,7 +111,7 @@ export async function chooseQParamsAsync<
   Size extends number | undefined = undefined,
 >(
   x: TensorInput,
-  options?: ChooseQParamsOptions<D | DType, Axis, Size> & AsyncOptions,
+  options?: ChooseQParamsOptions<D | DType, Axis, Size> & NeedsDType<D> & AsyncOptions,
 ): Promise<QParams<FromArguments<D>, GranularityOf<Axis, Size>>> {
   const where = "chooseQParamsAsync";
   const core = activeCore(where);
