@@ -43,7 +43,9 @@ export function packedSize(size: number, dtype: DType): number {
  *
  * Rows are not padded; unused high bits of the last byte are 0. The order is that of ONNX's 4- and
  * 2-bit tensors. Shape and qparams are not in the bytes: keep them for `unpack`. Codes of PyTorch's
- * dtypes (`quantizePerTensor`) take whole bytes already: keep their `data`.
+ * dtypes (`quantizePerTensor`) take whole bytes already: keep their `data` as it is, and beside it, as
+ * for `unpack`, all other fields: `{ ...others, data }` is the tensor again, from JSON too if typed arrays
+ * were made lists. (Scales in a Float64Array have to be put into one again.)
  *
  * @param q  what `quantize` returns, or an object with the same fields
  * @returns ceil(n · bits / 8) bytes, n being the number of codes

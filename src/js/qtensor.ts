@@ -234,7 +234,17 @@ export function checkQTensor(where: string, argument: string, value: unknown): C
           scale: checkOneScale(where, names.scales, scale),
           zeroPoint: checkOneZeroPoint(where, names.zeroPoints, zeroPoint, limits, kind),
         }
-      : checkChannels(where, names, listOf(scale), listOf(zeroPoint), axis, shape, limits, kind);
+      : checkChannels(
+          where,
+          names,
+          listOf(scale),
+          listOf(zeroPoint),
+          axis,
+          shape,
+          limits,
+          kind,
+          qscheme,
+        );
   checkSameScheme(where, argument, qscheme, qschemeOf(qparams));
   return { codes, shape, size: sizeOf(shape), dtype, qparams };
 }
@@ -363,7 +373,8 @@ export interface ChannelArguments {
 /**
  * Checks qparams of channels and copies them: scales to float32, or float64 if given so; zero points
  * to int32, or to float32 if they come in an array of floats.
- * @param kind  as `checkZeroPoint` takes it
+ * @param kind     as `checkZeroPoint` takes it
+ * @param qscheme  what tells floats among plain lists, as JSON makes them of arrays
  */
 export function checkChannels(
   where: string,
@@ -374,6 +385,7 @@ export function checkChannels(
   shape: readonly number[],
   limits: Limits,
   kind: string,
+  qscheme?: unknown,
 ): ChannelQParams {
   // PyTorch counts this axis from 0 only.
   const checkedAxis = checkAxis(where, names.axis, axis, shape, 0);
@@ -406,7 +418,7 @@ export function checkChannels(
   const Scales = scaleType === "Float64Array" ? Float64Array : Float32Array;
   const scaleData = newArray<Float64Array | Float32Array>(where, Scales, channels);
   scaleData.set(scaleList as ArrayLike<number>);
-  if (arrayName(zeroList)?.startsWith("Float")) {
+  if (/float/i.test(arrayName(zeroList) ?? show(qscheme))) {
     const floating = newArray(where, Float32Array, channels);
     floating.set(zeroList as ArrayLike<number>);
     return { axis: checkedAxis, scales: scaleData, zeroPoints: floating };

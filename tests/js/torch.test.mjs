@@ -733,7 +733,37 @@ describe("dequantize of quantized dtypes", () => {
     sameFloats(dequantize(once).data, [1, 4]);
   });
 
+  it("takes what JSON has made of the rest, of floating zero points too", () => {
+    const x = tensor([[0.3, -0.4]]);
+    for (const zeroPoints of [[1, 2], Float32Array.of(1, 2), Float32Array.of(0.1, -2.5)]) {
+      const own = quantizePerChannel(x, [0.1, 0.3], zeroPoints, 1, "qint8");
+      const { data, ...rest } = own;
+      const json = JSON.stringify(rest, (_, v) => (ArrayBuffer.isView(v) ? Array.from(v) : v));
+      const again = { ...JSON.parse(json), data };
+      sameTensor(dequantize(again), dequantize(own));
+      assert.deepEqual([...intRepr(again).data], [...data]);
+    }
+  });
+
   const refused = {
+    "floating zero points without their qscheme": [
+      { ...q, zeroPoint: [0.5, 0] },
+      RangeError,
+      "ZP_INVALID_ZERO_POINT",
+      /q\.zeroPoint\[0\] must be an integer/,
+    ],
+    "floating zero points that are no numbers": [
+      { ...q, zeroPoint: ["a", 0], qscheme: "per_channel_affine_float_qparams" },
+      TypeError,
+      "ZP_INVALID_ZERO_POINT",
+      /q\.zeroPoint\[0\] must be a number, got "a"/,
+    ],
+    "a qscheme that is none": [
+      { ...q, zeroPoint: [0.5, 0], qscheme: "float" },
+      RangeError,
+      "ZP_INVALID_QSCHEME",
+      /q\.qscheme must be "per_channel_affine_float_qparams" for such qparams, got "float"/,
+    ],
     "codes in another array": [
       { ...q, data: new Uint8Array(2) },
       TypeError,
