@@ -52,7 +52,8 @@ struct ErrorState {
 /// the very bits that the tensors give at once.
 ///
 /// @param a, b   float32[count]: values begin .. begin + count of the tensors.
-/// @param begin  a multiple of kErrorPiece; so is count in all pieces but the last.
+/// @param begin  a multiple of kErrorPiece; so is count in all pieces but the last. It is 0 only
+///               where n is.
 /// @param state  untouched between the calls.
 /// @param out    the result, written with the last piece alone, where begin + count = n.
 /// @return kShapeMismatch if the lengths differ or a piece is not as said; kSizeOverflow for pieces

@@ -81,7 +81,9 @@ Status quantization_error_piece(std::span<const float> a, std::span<const float>
   const std::size_t count = a.size();
   if (b.size() != count || begin > n || count > n - begin) return Status::kShapeMismatch;
   const bool is_last = begin + count == n;
-  if (begin % kErrorPiece != 0 || (!is_last && (count == 0 || count % kErrorPiece != 0))) {
+  // One after the last piece, too.
+  const bool is_nothing = count == 0 && n != 0;
+  if (begin % kErrorPiece != 0 || (!is_last && count % kErrorPiece != 0) || is_nothing) {
     return Status::kShapeMismatch;
   }
   if (count < n && std::uint64_t{n} > kernels::kMostInPieces) return Status::kSizeOverflow;

@@ -223,6 +223,7 @@ TEST(QuantizationErrorPiece, RefusesPiecesThatDoNotFit) {
   EXPECT_EQ(status(8, 92, 100), Status::kShapeMismatch);
   EXPECT_EQ(status(8, 0, 100), Status::kShapeMismatch);
   EXPECT_EQ(status(0, 0, 100), Status::kShapeMismatch);
+  EXPECT_EQ(status(0, kErrorPiece, kErrorPiece), Status::kShapeMismatch);
   EXPECT_EQ(status(kErrorPiece, kErrorPiece, kErrorPiece), Status::kShapeMismatch);
   EXPECT_EQ(status(0, 2 * kErrorPiece, kErrorPiece), Status::kShapeMismatch);
   EXPECT_EQ(status(kErrorPiece, 2 * kErrorPiece, kErrorPiece), Status::kShapeMismatch);
