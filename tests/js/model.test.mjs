@@ -435,6 +435,23 @@ describe("a subclass with a forward of its own", () => {
     "Sequential in one": () => new Sequential({ in: new Residual([(x) => x]) }),
   };
 
+  it("is given the very input on either thread", async () => {
+    const seen = [];
+    class Looking extends ReLU {
+      forward(x) {
+        seen.push(x);
+        return super.forward(x);
+      }
+    }
+    new Looking().forward(one);
+    await new Looking().forwardAsync(one);
+    await new Sequential([new Looking()]).forwardAsync(one);
+    assert.deepEqual(
+      seen.map((x) => x === one),
+      [true, true, true],
+    );
+  });
+
   for (const [what, make] of Object.entries(makeEach)) {
     it(`keeps it wherever it runs: ${what}`, async () => {
       const layer = make();

@@ -219,7 +219,7 @@ export abstract class Piecewise extends Layer {
     const { settings } = checkAsyncOptions(where, options);
     const checked = checkTensor(where, "x", x);
     const isLong = checked.size > VALUES_AT_ONCE && freeAxes(this, checked.shape) > 0;
-    if (!isLong) return await super.forwardAsync(checked, options);
+    if (!isLong) return await super.forwardAsync(x, options);
     throwIfAborted(settings.signal);
     const { forwardHere } = await loadForms(where);
     return await forwardHere(this, where, checked, VALUES_AT_ONCE, settings);
