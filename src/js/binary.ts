@@ -71,10 +71,8 @@ async function compileGiven(
   throw new Error(`${from} begins with ${show(text)}, not as WebAssembly does`);
 }
 
-const isFile = (address: string): boolean => /^file:/i.test(address);
-
 async function compileAt(address: string): Promise<WasmModule> {
-  const files = isFile(address) ? nodeFiles() : undefined;
+  const files = /^file:/i.test(address) ? nodeFiles() : undefined;
   if (files) return compileGiven(address, await files.readFile(new URL(address)));
   let response: Response;
   try {

@@ -23,7 +23,6 @@ const LINE_WIDTH = 80;
 
 /** A dtype that is printed without a suffix, because its values alone tell it. */
 const DEFAULT_DTYPES: ReadonlySet<string> = new Set(["float32", "int64", "bool"]);
-const FLOATING_DTYPES: ReadonlySet<string> = new Set(["float32", "float64"]);
 
 /**
  * Formats a tensor.
@@ -202,7 +201,7 @@ function boolFormat(values: readonly (number | bigint)[]): Format {
 }
 
 function numberFormat(values: readonly (number | bigint)[], dtype: string): Format {
-  if (!FLOATING_DTYPES.has(dtype)) {
+  if (!dtype.startsWith("float")) {
     const text = (value: number | bigint): string => String(value);
     return makeFormat(widest(values, text), text);
   }

@@ -452,19 +452,15 @@ function toQuantized(
 
 /** Dynamic layers quantize their weight in one way only. */
 function checkDynamicOptions(where: string, options: Record<string, unknown>): void {
-  const wanted = {
+  const only: Readonly<Record<string, string>> = {
     dtype: "int8",
     scheme: "symmetric",
     accumulate: "exact",
-    groupSize: undefined,
-    includeZero: undefined,
-    nonFinite: undefined,
-    scale: undefined,
-    zeroPoint: undefined,
   };
-  for (const [name, value] of Object.entries(wanted)) {
-    if ([undefined, value].includes(options[name] as string | undefined)) continue;
-    const takes = value === undefined ? "cannot be given" : `must be ${show(value)}`;
+  for (const name of [...QUANTIZE_OPTIONS, "accumulate"]) {
+    const { [name]: wanted } = only;
+    if (name === "axis" || options[name] === undefined || options[name] === wanted) continue;
+    const takes = wanted === undefined ? "cannot be given" : `must be ${show(wanted)}`;
     throw typeError(
       "ZP_CONFLICTING_OPTIONS",
       where,
