@@ -189,7 +189,10 @@ export class RecordingObserver extends PassiveObserver {
   }
 
   protected override saveState(): Record<string, unknown> {
-    const tensors = this.#tensors.map(({ data, shape }) => ({ data: toJSONNumbers(data), shape }));
+    const tensors = this.#tensors.map((each, i) => {
+      const { data, shape } = checkTensor(`${this.where}.toJSON`, `tensors[${i}]`, each);
+      return { data: toJSONNumbers(data as Float32Array), shape };
+    });
     return { tensors };
   }
 

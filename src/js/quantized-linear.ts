@@ -171,18 +171,20 @@ export class QuantizedLinear {
   forward(input: TensorInput, out?: Float32Array | Tensor): Tensor {
     const where = "QuantizedLinear.forward";
     const weight = this.#weight;
-    weight.checkAlive(where);
     const core = this.#core;
     // The loop that reuses its tensors makes no garbage.
     if (this.#reduceRange === undefined && input instanceof Tensor && out instanceof Tensor) {
       const rows = matchingRows(input, out, weight);
       if (rows > 0) {
+        weight.checkAlive(where);
         multiplyPacked(core, where, weight, this.accumulate, input.data, rows, out.data);
         return out;
       }
     }
     const batch = this.#check(where, input);
     const result = checkTensorOut(where, "out", out, batch.outShape, batch.outSize, [batch.data]);
+    // Only now: a getter among the arguments may have disposed of it.
+    weight.checkAlive(where);
     if (this.#reduceRange !== undefined) {
       runDynamic(core, where, weight, batch, batch.rows, this.#reduceRange, result.data);
     } else if (batch.outSize > 0) {

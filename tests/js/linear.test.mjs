@@ -815,6 +815,32 @@ describe("QuantizedLinear.dispose", () => {
     assert.equal(layer.inFeatures, 4);
   });
 
+  it("counts from within a call, whose memory another layer may get", () => {
+    const ones = tensor([[1, 1, 1, 1]]);
+    for (const activations of ["float32", "dynamic"]) {
+      const disposing = (layer, field, data, shape) => ({
+        get [field]() {
+          layer.dispose();
+          new QuantizedLinear(tensor(new Float32Array(12).fill(100), [3, 4]), { activations });
+          return data;
+        },
+        shape,
+      });
+      const calls = [
+        (layer) => layer.forward(disposing(layer, "data", ones.data, [1, 4])),
+        (layer) => layer.forward(ones, disposing(layer, "data", new Float32Array(3), [1, 3])),
+        (layer) => {
+          layer.dispose();
+          return layer.forward(ones, tensor([[0, 0, 0]]));
+        },
+      ];
+      for (const call of calls) {
+        const layer = new QuantizedLinear(w, { activations });
+        refuses(() => call(layer), TypeError, "ZP_DISPOSED", /the layer is disposed/);
+      }
+    }
+  });
+
   it("is what `using` calls", { skip: typeof Symbol.dispose !== "symbol" }, () => {
     const layer = new QuantizedLinear(w);
     layer[Symbol.dispose]();

@@ -932,6 +932,19 @@ describe("observers that choose nothing", () => {
     assert.equal(new RecordingObserver().dtype, "quint8");
   });
 
+  it("RecordingObserver does not save what was transferred away", () => {
+    const observer = new RecordingObserver();
+    observer.observe(tensor([1, 2]));
+    const [{ data }] = observer.tensors;
+    structuredClone(data.buffer, { transfer: [data.buffer] });
+    refuses(
+      () => JSON.stringify(observer),
+      TypeError,
+      "ZP_DETACHED",
+      /^RecordingObserver\.toJSON: the memory of tensors\[0\]\.data, of type Float32Array, is det/,
+    );
+  });
+
   it("RecordingObserver keeps copies", () => {
     const observer = new RecordingObserver();
     const x = tensor([1, 2]);
