@@ -391,6 +391,41 @@ describe("Sequential", () => {
   }
 });
 
+describe("an observer that gives qparams for other channels than the weight has", () => {
+  class One extends PerChannelMinMaxObserver {
+    calculateQParams() {
+      const { scale, zeroPoint } = super.calculateQParams();
+      const one = ({ data }) => ({ data: data.slice(0, 1), shape: [1] });
+      return { scale: one(scale), zeroPoint: one(zeroPoint) };
+    }
+  }
+  const weight = tensor([
+    [1, 2],
+    [3, 4],
+  ]);
+  const layers = {
+    Linear: [new Linear(weight), { dtype: "qint8", qscheme: "per_channel_symmetric" }],
+    Embedding: [
+      new Embedding(weight),
+      { dtype: "quint8", qscheme: "per_channel_affine_float_qparams" },
+    ],
+  };
+  for (const [what, [layer, options]] of Object.entries(layers)) {
+    it(`is refused: ${what}`, () => {
+      const qconfig = new QConfig({
+        activation: PlaceholderObserver,
+        weight: One.withArgs(options),
+      });
+      refuses(
+        () => convert(prepare(new Sequential([layer]), qconfig)),
+        RangeError,
+        "ZP_SHAPE_MISMATCH",
+        /^convert: scales must have length 2, .* got 1 \(in layer "0", /,
+      );
+    });
+  }
+});
+
 describe("a subclass with a forward of its own", () => {
   const twice = (y) =>
     tensor(

@@ -132,9 +132,8 @@ function channelTask<D extends QDType>(
   Zeros: Int32ArrayConstructor | Float32ArrayConstructor,
   dtype: D,
 ): ToQuantize<D> {
-  const length = weight.shape[channel];
   const spread = (List: typeof Zeros, { data }: { readonly data: ArrayLike<number> }) =>
-    data.length === length ? List.from(data) : new List(length).fill(data[0]);
+    weight.data.length > 0 ? List.from(data) : new List(weight.shape[channel]).fill(data[0]);
   const scales = spread(Float32Array, scale);
   return checkPerChannel(where, weight, scales, spread(Zeros, zeroPoint), channel, dtype);
 }
