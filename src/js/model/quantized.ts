@@ -110,13 +110,17 @@ export class FloatStep extends ConvertedLayer {
   }
 
   run(flow: Flow): Flow {
-    if (isCodes(flow) && computesAs(this.layer, ReLU)) return reluOfCodes(flow);
-    return this.layer.forward(this.toFloats(flow));
+    return this.#takesCodes(flow) ? reluOfCodes(flow) : this.layer.forward(this.toFloats(flow));
   }
 
   override runAsync(flow: Flow, settings: AsyncSettings): Promise<Flow> {
-    if (isCodes(flow) && computesAs(this.layer, ReLU)) return super.runAsync(flow, settings);
-    return this.layer.forwardAsync(this.toFloats(flow), settings);
+    return this.#takesCodes(flow)
+      ? super.runAsync(flow, settings)
+      : this.layer.forwardAsync(this.toFloats(flow), settings);
+  }
+
+  #takesCodes(flow: Flow): flow is CodesFlow {
+    return isCodes(flow) && computesAs(this.layer, ReLU);
   }
 
   toString(): string {
