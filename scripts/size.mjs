@@ -14,7 +14,7 @@ import { setUp } from "./setup.mjs";
  * What may be downloaded at most, in bytes with brotli: all of "zeropoint" and one build. It holds
  * what is there; the aim is 60 kB, and a change that comes nearer lowers it.
  */
-export const BUDGET = 74_100;
+export const BUDGET = 72_400;
 
 /** The README's example, which is what most projects start with. */
 const EXAMPLE = [
