@@ -121,6 +121,13 @@ export function runTorch(
 /** A function of the core's, for whichever of them it is. */
 type CoreFunction = (...args: readonly (number | string)[]) => string;
 
+/** With integer zero points, and with floating ones. Names that are put together are looked up slowly. */
+const CHANNEL_FUNCTIONS = {
+  quantize: ["quantizePerChannel", "quantizePerChannelFloatQParams"],
+  dequantize: ["dequantizePerChannel", "dequantizePerChannelFloatQParams"],
+  fakeQuantize: ["fakeQuantizePerChannel", "fakeQuantizePerChannelFloatQParams"],
+} as const;
+
 /** What a function takes beside values and qparams. */
 function settingsOf(operation: TorchOperation): readonly (number | string)[] {
   if (operation.kind === "dequantize") return [operation.dtype];
@@ -162,11 +169,19 @@ export function runChannelTile(
     memory.write("Uint32Array", shapeAt, shape);
     memory.write(scaleType, scaleAt, scales);
     memory.write(zeroType, zeroAt, zeroPoints);
-    const common = [inputAt, shapeAt, shape.length, scaleAt, zeroAt, channels, 1];
-    const run = module[
-      `${operation.kind}PerChannel${floating ? "FloatQParams" : ""}`
-    ] as CoreFunction;
-    checkStatus(where, run(...common, ...settingsOf(operation), outAt));
+    const args = [
+      inputAt,
+      shapeAt,
+      shape.length,
+      scaleAt,
+      zeroAt,
+      channels,
+      1,
+      ...settingsOf(operation),
+      outAt,
+    ];
+    const run = module[CHANNEL_FUNCTIONS[operation.kind][floating ? 1 : 0]] as CoreFunction;
+    checkStatus(where, run(...args));
     memory.read(outAt, out, size);
   } finally {
     memory.end();
