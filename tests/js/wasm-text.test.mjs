@@ -108,5 +108,8 @@ describe("a binary as text", () => {
     assert.throws(() => normalized(cut), /ends in the middle/);
     assert.throws(() => toText(moduleOf([sums(1, 3)])), /not in the order of their use/);
     assert.throws(() => normalized(moduleOf([]).subarray(0, 8)), /no code/);
+    const grouped = moduleOf([sums(1, 3)]);
+    grouped[grouped.indexOf(0x60)] = 0x4e; // a group of types
+    assert.throws(() => normalized(grouped), /a type of the binary is not understood/);
   });
 });
