@@ -245,7 +245,7 @@ function codeHeader(functions) {
   return CODE_SECTION + numberDigits(size) + count;
 }
 
-/** The number of each local that an instruction names, and that it shall name instead. */
+/** An instruction with the digits that `change` makes of the number of each local it names. */
 const withLocals = ({ word, operands }, change) => ({
   word,
   operands: operands.map((operand) =>
@@ -269,10 +269,9 @@ function inOrderOfUse({ parameters, locals, pieces }) {
       operands.filter(({ stream }) => stream === LOCAL).map(({ digits }) => unsignedOf(digits)),
     ),
   );
+  // Those that nothing uses come last: a set keeps the order in which it was filled.
+  for (const i of types.keys()) used.add(parameters + i);
   const all = [...used].filter((local) => local >= parameters);
-  types.forEach((_, i) => {
-    if (!used.has(parameters + i)) all.push(parameters + i);
-  });
   const typeOf = (local) => types[local - parameters];
   const groups = [...new Set(types)].map((type) => all.filter((local) => typeOf(local) === type));
   const numbers = new Map(groups.flat().map((local, i) => [local, parameters + i]));
@@ -329,7 +328,8 @@ function functionPieces({ parameters, locals, pieces }) {
     starts[type]++;
     return type;
   };
-  if (locals.length > FIRST_PLACE || parameters > MOST_OF_A_GROUP) {
+  const counts = [parameters, ...locals.map(({ count }) => count)];
+  if (locals.length > FIRST_PLACE || counts.some((count) => count > MOST_OF_A_GROUP)) {
     throw new Failure("a function of the binary has more locals than can be told apart");
   }
   return [

@@ -66,7 +66,11 @@ async function compileGiven(
   from: string,
   bytes: ArrayBuffer | ArrayBufferView<ArrayBuffer>,
 ): Promise<WasmModule> {
-  const text = new TextDecoder().decode(bytes);
+  const { buffer, byteOffset, byteLength } = ArrayBuffer.isView(bytes)
+    ? bytes
+    : new Uint8Array(bytes);
+  const start = new Uint8Array(buffer, byteOffset, Math.min(byteLength, 80));
+  const text = new TextDecoder().decode(start);
   if (text.startsWith("\0asm")) return WebAssembly.compile(bytes);
   throw new Error(`${from} begins with ${show(text)}, not as WebAssembly does`);
 }

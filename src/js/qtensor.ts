@@ -243,7 +243,7 @@ export function checkQTensor(where: string, argument: string, value: unknown): C
           shape,
           limits,
           kind,
-          qscheme,
+          show(qscheme).includes("float"),
         );
   checkSameScheme(where, argument, qscheme, qschemeOf(qparams));
   return { codes, shape, size: sizeOf(shape), dtype, qparams };
@@ -373,8 +373,8 @@ export interface ChannelArguments {
 /**
  * Checks qparams of channels and copies them: scales to float32, or float64 if given so; zero points
  * to int32, or to float32 if they come in an array of floats.
- * @param kind     as `checkZeroPoint` takes it
- * @param qscheme  what tells floats among plain lists, as JSON makes them of arrays
+ * @param kind       as `checkZeroPoint` takes it
+ * @param areFloats  whether plain lists of zero points, as JSON makes them of arrays, are of floats
  */
 export function checkChannels(
   where: string,
@@ -385,7 +385,7 @@ export function checkChannels(
   shape: readonly number[],
   limits: Limits,
   kind: string,
-  qscheme?: unknown,
+  areFloats = false,
 ): ChannelQParams {
   // PyTorch counts this axis from 0 only.
   const checkedAxis = checkAxis(where, names.axis, axis, shape, 0);
@@ -418,7 +418,7 @@ export function checkChannels(
   const Scales = scaleType === "Float64Array" ? Float64Array : Float32Array;
   const scaleData = newArray<Float64Array | Float32Array>(where, Scales, channels);
   scaleData.set(scaleList as ArrayLike<number>);
-  if (/float/i.test(arrayName(zeroList) ?? show(qscheme))) {
+  if (arrayName(zeroList)?.startsWith("Float") ?? areFloats) {
     const floating = newArray(where, Float32Array, channels);
     floating.set(zeroList as ArrayLike<number>);
     return { axis: checkedAxis, scales: scaleData, zeroPoints: floating };

@@ -89,8 +89,9 @@ constexpr std::size_t kMostSize = 5;
 
 // The locals of a function.
 constexpr std::size_t kFirstPlace = 8;
-std::size_t unused[kFirstPlace];  // of each of its groups, the next one
-std::uint16_t recent[4096];       // those used, the last one first
+constexpr std::size_t kMostOfAGroup = 127;                // and parameters
+std::size_t unused[kFirstPlace];                          // of each of its groups, the next one
+std::uint16_t recent[(kFirstPlace + 1) * kMostOfAGroup];  // those used, the last one first
 std::size_t recent_count;
 
 // Writes the declaration of the locals.
@@ -98,11 +99,14 @@ Byte* begin_function(Byte* out) {
   std::size_t local = raw_byte();
   recent_count = local;
   for (std::size_t i = 0; i < local; ++i) recent[i] = static_cast<std::uint16_t>(i);
-  const std::size_t groups = *out++ = raw_byte();
+  const Byte groups = raw_byte();
+  *out++ = groups;
   for (std::size_t i = 0; i < groups; ++i) {
+    const Byte count = raw_byte();
+    *out++ = count;
+    *out++ = raw_byte();  // their type
     unused[i] = local;
-    local += * out++ = raw_byte();
-    *out++ = raw_byte();
+    local += count;
   }
   return out;
 }
@@ -120,9 +124,8 @@ std::size_t take_local(std::size_t word) {
 }  // namespace
 
 // @param text  of each of `count` streams its dictionary and its words, each with a 0 at its end
-// @param out   where the binary goes; behind a function, which is moved when its size is known,
-// there
-//              are at least kMostSize bytes
+// @param out   where the binary goes. A function is moved back when its size is known, so at least
+//              kMostSize bytes come behind the last one
 extern "C" void decode(const Char* text, std::size_t count, Byte* out) {
   for (std::size_t i = 0; i < count; ++i) {
     text = read_dictionary(text, streams[i]);
