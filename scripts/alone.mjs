@@ -1,5 +1,5 @@
-// One build of a checkout at a time: `npm start` in one terminal and `npm test` in another write the same
-// files, and neither CMake nor npm keeps two of itself apart.
+// Lock per checkout: one build at a time. `npm start` and `npm test` in two terminals write the same files,
+// and neither CMake nor npm locks its output folder.
 
 import { createHash } from "node:crypto";
 import { rmSync, statSync } from "node:fs";
@@ -10,10 +10,12 @@ import { setTimeout } from "node:timers/promises";
 import { root } from "./run.mjs";
 
 /**
- * Does a work when no other process does one of that name, and gives what it gives. Who works listens
- * at an address made of the name, which the system frees with its process, however that ends.
+ * Runs `work` under a named lock shared by all processes, and returns its result. The lock is a socket address
+ * made of the name; the system frees it when the process ends.
+ * @param {string} name  default: the folder of this checkout
+ * @param {string} purpose  of the other command, for the message printed while waiting
  */
-export async function alone(work, name = root) {
+export async function alone(work, name = root, purpose = "builds this checkout") {
   const id = `zeropoint-${createHash("sha256").update(name).digest("hex").slice(0, 16)}`;
   const address = addressOf(id);
   const waiting = new Set();
@@ -22,7 +24,7 @@ export async function alone(work, name = root) {
     socket.unref();
   });
   for (let isFirst = true; !(await listens(server, address)); isFirst = false) {
-    if (isFirst) console.log("Waiting for another command that builds this checkout");
+    if (isFirst) console.log(`Waiting for another command that ${purpose}`);
     await waitFor(address);
   }
   try {
@@ -33,13 +35,13 @@ export async function alone(work, name = root) {
   }
 }
 
-/** Where whoever works listens: in Linux and Windows a name that is no file, so that none stays behind. */
+/** The address to listen at. On Linux and Windows it is not a file, so an ended process leaves nothing behind. */
 function addressOf(id) {
   if (process.platform === "win32") return `\\\\.\\pipe\\${id}`;
   return process.platform === "linux" ? `\0${id}` : join(tmpdir(), `${id}.sock`);
 }
 
-/** Whether nobody else listens at the address, so that the server does; or that nobody can. */
+/** Listens at the address: false if another process does; true otherwise, also if listening is impossible. */
 function listens(server, address) {
   return new Promise((done) => {
     server.once("error", (error) => done(error.code !== "EADDRINUSE"));
@@ -47,7 +49,7 @@ function listens(server, address) {
   });
 }
 
-/** Waits until nobody listens at the address any more. */
+/** Waits until no process listens at the address. */
 async function waitFor(address) {
   const error = await new Promise((done) => {
     connect(address).on("error", done).on("close", done).resume();
@@ -56,8 +58,8 @@ async function waitFor(address) {
 }
 
 /**
- * Removes the file of a process that ended by force. A young one is let be: whoever made it may be about
- * to listen, and to remove it would let two of them work.
+ * Removes the socket file of a killed process. A young file is kept: its owner may be about to listen, and
+ * removing it would let two processes hold the lock.
  */
 async function removeLeftBehind(address) {
   const file = statSync(address, { throwIfNoEntry: false });

@@ -1,6 +1,6 @@
-// Writes down the public interface, as the declarations in dist/ state it, in tests/package/api: what
-// every entry of the package exports, and what else can be reached from there. A pull request that
-// changes it has to change that file too, and so says that it does. Each public name needs a comment.
+// Writes the public interface, as declared in dist/, to tests/package/api: the exports of each entry of the
+// package and the declarations they reach. A pull request that changes the interface has to change the report
+// too, so the change is visible in review. Each public name needs a comment.
 //
 //   npm run api                updates the report
 //   npm run api -- --check     fails if it is not up to date, or a public name has no comment
@@ -15,7 +15,7 @@ const reports = join(root, "tests", "package", "api");
 
 /** The public interface of the built package: a text for each entry, and names without comments. */
 export async function readApi(folder = root) {
-  // Not before it is sure to be installed.
+  // Imported late: an earlier step installs it.
   const { default: ts } = await import("typescript");
   const { name, exports } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
   const entries = Object.entries(exports).filter(([, target]) => target.types?.endsWith(".d.ts"));
@@ -45,7 +45,7 @@ export async function readApi(folder = root) {
     (member.name && ts.isPrivateIdentifier(member.name)) ||
     has(member, ts.SyntaxKind.PrivateKeyword);
 
-  /** A declaration without what nobody outside sees: comments, private members, `declare`. */
+  /** A declaration without its invisible parts: comments, private members, `declare`. */
   function print(declaration) {
     const statement = ts.isVariableDeclaration(declaration)
       ? declaration.parent.parent
@@ -63,7 +63,7 @@ export async function readApi(folder = root) {
     return printer.printNode(ts.EmitHint.Unspecified, transformed[0], statement.getSourceFile());
   }
 
-  /** The symbols of ours that a declaration names. */
+  /** The project's own symbols that a declaration names. */
   function* namedBy(node) {
     if (ts.isIdentifier(node)) {
       const symbol = checker.getSymbolAtLocation(node);
@@ -79,7 +79,7 @@ export async function readApi(folder = root) {
     ts.isVariableDeclaration(declaration) ||
     (declaration.parent && ts.isSourceFile(declaration.parent));
 
-  /** What can be reached from some symbols by what their declarations name. */
+  /** All symbols reachable from the given ones through their declarations. */
   function reachedFrom(symbols) {
     const reached = new Set(symbols);
     for (const symbol of reached) {
@@ -95,15 +95,14 @@ export async function readApi(folder = root) {
   const isDocumented = (symbol) =>
     ts.displayPartsToString(symbol.getDocumentationComment(checker)).trim() !== "";
 
-  /** The names that have no comment among a symbol and its members. */
+  /** The names without a comment: a symbol and its members. */
   function* undocumentedIn(symbol, path) {
     if (!isDocumented(symbol)) yield path;
     for (const declaration of declarationsOf(symbol)) {
       if (!ts.isClassDeclaration(declaration) && !ts.isInterfaceDeclaration(declaration)) continue;
       for (const member of declaration.members) {
         if (isHidden(member) || has(member, ts.SyntaxKind.ProtectedKeyword)) continue;
-        // A member that is nothing but another name for something is documented there, and what
-        // has a symbol for a name is JavaScript's own.
+        // An alias is documented at its target; a member named by a symbol belongs to JavaScript.
         if (!member.name || ts.isComputedPropertyName(member.name)) continue;
         if (member.type && ts.isTypeQueryNode(member.type)) continue;
         const own = checker.getSymbolAtLocation(member.name);
@@ -174,7 +173,7 @@ function firstDifference(expected, actual) {
   return `line ${at + 1} says "${was[at] ?? ""}", the package "${is[at] ?? ""}"`;
 }
 
-/** What is wrong with the report that is checked in: one line each. */
+/** Differences from the committed report: one line each. */
 export function problemsOf({ texts, undocumented }, folder = reports) {
   const problems = undocumented.map((path) => `${path} has no comment`);
   const there = existsSync(folder) ? readdirSync(folder) : [];

@@ -1,4 +1,4 @@
-// Finds the browsers that are already on this machine, wherever they came from.
+// Finds the browsers installed on this machine.
 
 import { existsSync, readdirSync } from "node:fs";
 import { homedir } from "node:os";
@@ -14,9 +14,9 @@ const programFiles = [
 const applications = ["/Applications", join(home, "Applications")];
 
 /**
- * The two browsers of the tests. `variables` may hold a path and win; then come the `names` on PATH,
- * the usual `places`, and what Playwright (`family` in its cache) or Puppeteer (`puppeteer`) has
- * downloaded, with the `programs` in those downloads.
+ * The two browsers of the tests. Search order: the paths in the environment `variables`; the `names` on PATH;
+ * the usual `places`; the downloads of Playwright (`family` in its cache) and Puppeteer (`puppeteer`), which
+ * contain one of the `programs`.
  */
 const BROWSERS = {
   chromium: {
@@ -67,7 +67,7 @@ const BROWSERS = {
       linux: ["/opt/firefox/firefox", "/snap/bin/firefox", "/usr/lib/firefox/firefox"],
       win32: programFiles.map((folder) => join(folder, "Mozilla Firefox/firefox.exe")),
     },
-    // Playwright's own Firefox is changed inside and speaks no WebDriver BiDi.
+    // Playwright's Firefox is patched and does not support WebDriver BiDi.
     family: undefined,
     puppeteer: ["firefox"],
     programs: ["firefox", "firefox.exe", "Firefox.app/Contents/MacOS/firefox"],
@@ -77,7 +77,7 @@ const BROWSERS = {
 /** The names that `findBrowser` takes. */
 export const BROWSER_NAMES = Object.keys(BROWSERS);
 
-/** How people call a browser. */
+/** The display name of a browser. */
 export const browserTitle = (name) => BROWSERS[name].title;
 
 const PLAYWRIGHT_CACHE = {
@@ -117,7 +117,7 @@ function* candidates({ variables, names, places, family, puppeteer, programs }) 
   for (const browser of puppeteer) yield* downloads(join(cache, browser), () => true, programs);
 }
 
-/** Some distributions install a script that only advises to install the browser: ask it to speak. */
+/** Whether the program starts: some distributions install a script that only asks to install the browser. */
 function works(path) {
   return process.platform === "win32" || capture(path, ["--version"], { timeout: 60_000 }).ok;
 }

@@ -1,6 +1,4 @@
 // Builds the package into dist/ and the page into dist/web/.
-//
-//   node scripts/build.mjs [core] [js] [page]     builds the named parts, or all three
 
 import { createHash } from "node:crypto";
 import {
@@ -12,22 +10,34 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { join, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { alone } from "./alone.mjs";
 import { embedBuilds } from "./embed.mjs";
 import { capture, Failure, root, run, runAsScript, step } from "./run.mjs";
 import { setUp } from "./setup.mjs";
 
+const HELP = `
+npm run build [-- part ...]
+
+Sets up what is missing and builds the named parts; without a name core, js and page.
+
+  core   the C++ core as WebAssembly, in dist/wasm
+  js     the package, in dist
+  page   the page and its API reference, in dist/web
+  api    the API reference alone
+`;
+
 const dist = join(root, "dist");
 
-/** A step that writes what others read and write. */
+/** A titled step under the checkout's lock, because it writes files that other commands use. */
 const build = (title, work) => step(title, () => alone(work));
 
-/** Configures a CMake preset if need be: afresh if its compiler or the presets have changed. */
+/** Configures a CMake preset if needed: again if its compiler, the presets or the folder have changed. */
 async function configure(preset, { env = {}, identity = "" } = {}) {
   const folder = join(root, "build", preset);
   const stamp = join(folder, ".configured-with");
-  const wanted = `${identity}\n${readFileSync(join(root, "CMakePresets.json"), "utf8")}`;
+  // The folder is part of it: CMake refuses a build folder that was moved.
+  const wanted = [root, identity, readFileSync(join(root, "CMakePresets.json"), "utf8")].join("\n");
   const isConfigured = existsSync(join(folder, "build.ninja")) && existsSync(stamp);
   if (isConfigured && readFileSync(stamp, "utf8") === wanted) return;
   rmSync(folder, { recursive: true, force: true });
@@ -35,12 +45,31 @@ async function configure(preset, { env = {}, identity = "" } = {}) {
   writeFileSync(stamp, wanted);
 }
 
-/** The core: C++ to the four builds in dist/core. */
-export function buildCore(emscripten) {
+/** Compiles the core, C++ to the four builds in dist/wasm; or only the named builds, without their types. */
+export function buildCore(emscripten, builds) {
   return build("Core (WebAssembly)", async () => {
     await configure("wasm", emscripten);
-    await run("cmake", ["--build", "--preset", "wasm"], { env: emscripten.env });
-    embedBuilds(join(root, "build", "wasm"), join(dist, "core"));
+    const targets = builds ? ["--target", ...builds] : [];
+    await run("cmake", ["--build", "--preset", "wasm", ...targets], { env: emscripten.env });
+    embedBuilds(join(root, "build", "wasm"), join(dist, "wasm"), builds);
+  });
+}
+
+/** Transpiles the package's modules without type checks: about a second, enough to run them. */
+export function transpileJs() {
+  return build("JavaScript", async () => {
+    // Imported late: an earlier step installs it.
+    const esbuild = await import("esbuild");
+    const sources = filesIn("src/js").filter((file) => /\.ts$/.test(file));
+    await esbuild.build({
+      entryPoints: sources,
+      outbase: join(root, "src", "js"),
+      outdir: dist,
+      format: "esm",
+      target: "es2022",
+      logLevel: "warning",
+    });
+    await bundleWorker();
   });
 }
 
@@ -59,11 +88,25 @@ export function buildJs() {
   });
 }
 
-/** Makes one file of the asynchronous functions' worker: webpack copies it as it is, alone. */
+/** Bundles the worker's script into one file: some bundlers copy the script without its imports. */
 async function bundleWorker() {
-  // Not before it is sure to be installed.
+  // Imported late: an earlier step installs it.
   const esbuild = await import("esbuild");
-  const worker = join(dist, "async", "async-worker.js");
+  const worker = join(dist, "worker", "worker.js");
+  /** Makes the addresses of other scripts relative to the bundle. */
+  const addresses = {
+    name: "addresses",
+    setup({ onLoad }) {
+      onLoad({ filter: /\.js$/ }, ({ path }) => {
+        const found = /new URL\("([^"]+)", import\.meta\.url\)/g;
+        const contents = readFileSync(path, "utf8").replace(found, (_, address) => {
+          const to = relative(dirname(worker), resolve(dirname(path), address));
+          return `new URL("${to.replaceAll("\\", "/")}", import.meta.url)`;
+        });
+        return { contents };
+      });
+    },
+  };
   await esbuild.build({
     entryPoints: [worker],
     outfile: worker,
@@ -73,29 +116,63 @@ async function bundleWorker() {
     format: "esm",
     target: "es2022",
     logLevel: "warning",
+    plugins: [addresses],
   });
 }
 
-/** Removes from dist/ what no source makes any more; the core and the page have folders of their own. */
+/** Removes files from dist/ whose source is gone; the core's and the page's folders are left alone. */
 function removeStale(emitted, folder = dist) {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
-    if (folder === dist && ["core", "web"].includes(entry.name)) continue;
+    if (folder === dist && ["wasm", "web"].includes(entry.name)) continue;
     if (entry.isDirectory()) removeStale(emitted, path);
     else if (!emitted.has(path)) rmSync(path);
   }
 }
 
 /** The page: web/ and the package in dist/web/, and the API reference in dist/web/api/. */
-export function buildPage() {
-  return build("Page", async () => {
+export async function buildPage() {
+  await build("Page", async () => {
     const vite = join(root, "node_modules", "vite", "bin", "vite.js");
     await run(process.execPath, [vite, "build", "--config", "web/vite.config.mjs"]);
+  });
+  await buildApi();
+}
+
+/** Vite plugin: replaces builds of the core that are not built by modules that throw when loaded. */
+const absentBuilds = {
+  name: "zeropoint-absent-builds",
+  resolveId: (id, importer) =>
+    /\/wasm\/[\w-]+\.js$/.test(id) && !existsSync(join(dirname(importer ?? ""), id))
+      ? `\0absent ${id}`
+      : undefined,
+  load: (id) =>
+    id.startsWith("\0absent ")
+      ? `throw new Error("npm start makes no ${id.slice(8)}; npm run build does"); export default [];`
+      : undefined,
+};
+
+/** Builds the page only, with those builds of the core that exist. */
+export function buildPageAlone() {
+  return build("Page", async () => {
+    const vite = await import("vite");
+    await vite.build({
+      configFile: join(root, "web", "vite.config.mjs"),
+      plugins: [absentBuilds],
+      // Vite bundles workers separately, with a separate list of plugins.
+      worker: { plugins: () => [absentBuilds] },
+    });
+  });
+}
+
+/** The API reference in dist/web/api/. */
+export function buildApi() {
+  return build("API reference", async () => {
     cpSync(await buildApiPages(), join(dist, "web", "api"), { recursive: true });
   });
 }
 
-/** The API reference, in a folder of its own: written again only if what it is made of has changed. */
+/** Builds the API reference in its own folder, only if its sources have changed. */
 async function buildApiPages() {
   const folder = join(root, "build", "api");
   const stamp = join(root, "build", "api-made-from");
@@ -104,7 +181,7 @@ async function buildApiPages() {
     "web/api",
     "web/build/api.mjs",
     "web/public/icon.svg",
-    "web/style.css",
+    "web/styles/tokens.css",
     "tsconfig.json",
     "package-lock.json",
   ];
@@ -112,11 +189,11 @@ async function buildApiPages() {
   for (const file of sources.flatMap(filesIn)) hash.update(file).update(readFileSync(file));
   const wanted = hash.digest("hex");
   if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return folder;
-  // Not before TypeDoc is sure to be installed.
-  const { buildApi } = await import("../web/build/api.mjs");
+  // Imported late: an earlier step installs TypeDoc.
+  const typedoc = await import("../web/build/api.mjs");
   rmSync(stamp, { force: true });
   rmSync(folder, { recursive: true, force: true });
-  await buildApi(folder);
+  await typedoc.buildApi(folder);
   writeFileSync(stamp, wanted);
   return folder;
 }
@@ -142,12 +219,16 @@ export function buildNative(preset) {
 /** Configures a native preset, which writes compile_commands.json for clang-tidy. */
 export const configureNative = (preset) => alone(() => configure(preset));
 
-await runAsScript(import.meta.url, async (names) => {
+async function main(names) {
+  const known = ["core", "js", "page", "api"];
   const parts = names.length > 0 ? names : ["core", "js", "page"];
-  const unknown = parts.find((part) => !["core", "js", "page"].includes(part));
-  if (unknown) throw new Failure(`build takes core, js and page, got ${unknown}`);
+  const unknown = parts.find((part) => !known.includes(part));
+  if (unknown) throw new Failure(`build takes ${known.join(", ")}, got ${unknown}`);
   const { emscripten } = await setUp(parts.includes("core") ? ["core"] : []);
   if (parts.includes("core")) await buildCore(emscripten);
   if (parts.includes("js")) await buildJs();
   if (parts.includes("page")) await buildPage();
-});
+  else if (parts.includes("api")) await buildApi();
+}
+
+await runAsScript(import.meta.url, main, HELP);

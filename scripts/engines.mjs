@@ -1,35 +1,39 @@
-// PyTorch's vectors in every build, on this Node and on Node 24, whose engine computes relaxed SIMD.
+// Reference values and properties in several builds, on this Node and on Node 24, whose engine supports relaxed
+// SIMD.
 //
 //   node scripts/engines.mjs
 
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { capture, Failure, root, run, runAsScript, step, tally, which } from "./run.mjs";
+import {
+  capture,
+  Failure,
+  isThorough,
+  root,
+  run,
+  runAsScript,
+  step,
+  tally,
+  which,
+} from "./run.mjs";
+import { runTestFiles, testFilesIn } from "./test-files.mjs";
 
-/** The tests that compare with PyTorch's vectors, the builds or threads with one another. */
-const TESTS = [
-  "dynamic",
-  "notebook",
-  "notebook-python",
-  "notebook-quantization",
-  "notebook-tensor",
-  "observer",
-  "properties",
-  "properties-torch",
-  "pytorch",
-  "staging",
-  "threads",
-  "torch",
-].map((name) => join("tests", "js", `${name}.test.mjs`));
+/** Tests whose results could depend on the build or the engine: reference values, properties and threads. */
+export const testsOfResults = () =>
+  testFilesIn(join("tests", "js")).filter(
+    (file) =>
+      /threads|staging|kernels/.test(file) ||
+      /["/](vectors|arbitraries)\.mjs"|\/vectors\//.test(readFileSync(join(root, file), "utf8")),
+  );
 
-/** npm's package with Node's program for this platform. */
+/** npm's package with the Node program for this platform. */
 function nodePackage() {
   const { arch, platform } = process;
   const prefix = platform === "darwin" && arch === "arm64" ? "node-bin" : "node";
   return `${prefix}-${platform === "win32" ? "win" : platform}-${arch}`;
 }
 
-/** The program of Node 24: this one, or npm's, kept in build/engines. */
+/** The Node 24 program: the running one, or npm's, kept in build/engines. */
 async function node24() {
   if (Number.parseInt(process.versions.node, 10) >= 24) return process.execPath;
   const folder = join(root, "build", "engines");
@@ -45,7 +49,7 @@ async function node24() {
   return program;
 }
 
-/** What an engine says of a build: the build and threads it loads, or why it does not. */
+/** Loads a build in an engine: the build and thread count it reports, or the reason why it fails. */
 function load(node, build, threads) {
   const code =
     'import { create } from "zeropoint";' +
@@ -60,34 +64,45 @@ function load(node, build, threads) {
   }
 }
 
-/** Runs the tests in every build, on both engines. */
+/**
+ * The builds and thread counts of `npm run check`, in addition to the baseline build with one thread on this
+ * Node, which `npm test` runs. With ZEROPOINT_THOROUGH=1, as in `npm run release-check`: all of them
+ * on both engines.
+ */
+function isChosen(build, threads, isNewest) {
+  if (isThorough) return true;
+  return isNewest ? build === "relaxed" : build === "baseline" && threads === 2;
+}
+
+/** Runs the tests in several builds, on this Node and on Node 24. */
 export async function testEngines() {
   const { attempt, finish } = tally();
-  for (const node of new Set([process.execPath, await node24()])) {
+  const newest = await node24();
+  const variants = [...new Set([process.execPath, newest])].flatMap((node) =>
+    ["baseline", "relaxed"].flatMap((build) => [1, 2].map((threads) => ({ node, build, threads }))),
+  );
+  for (const { node, build, threads } of variants) {
+    if (!isChosen(build, threads, node === newest)) continue;
     const version = capture(node, ["--version"]).stdout.trim();
-    for (const build of ["baseline", "relaxed"]) {
-      for (const threads of [1, 2]) {
-        const title = `${build} on ${threads === 1 ? "one thread" : `${threads} threads`}, ${version}`;
-        const loaded = load(node, build, threads);
-        if (loaded.code !== undefined) {
-          await attempt(title, () => checkAbsence(title, version, build, threads, loaded.code));
-          continue;
-        }
-        const env = { ZEROPOINT_BUILD: build, ZEROPOINT_THREADS: String(threads) };
-        const files = TESTS.filter((file) => existsSync(join(root, file)));
-        const options = ["--import", "./tests/js/with-build.mjs", "--test", "--test-reporter=dot"];
-        await attempt(title, () => step(title, () => run(node, [...options, ...files], { env })));
-      }
+    const title = `${build} on ${threads === 1 ? "one thread" : `${threads} threads`}, ${version}`;
+    const loaded = load(node, build, threads);
+    if (loaded.code !== undefined) {
+      await attempt(title, () => checkAbsence(title, version, build, threads, loaded.code));
+      continue;
     }
+    const env = { ZEROPOINT_BUILD: build, ZEROPOINT_THREADS: String(threads) };
+    const options = ["--import", "./tests/js/support/with-build.mjs"];
+    const settings = { name: title, node, env, options };
+    await attempt(title, () => step(title, () => runTestFiles(testsOfResults(), settings)));
   }
   finish();
 }
 
-/** A build may only be missing where it must be: relaxed SIMD on engines before Node 24's. */
+/** A build may be missing only where the engine lacks relaxed SIMD: before Node 24. */
 function checkAbsence(title, version, build, threads, code) {
   const isOld = Number(version.slice(1).split(".")[0]) < 24;
   const file = threads === 1 ? build : `${build}-threads`;
-  const isShipped = existsSync(join(root, "dist", "core", `${file}.js`));
+  const isShipped = existsSync(join(root, "dist", "wasm", `${file}.js`));
   if (isShipped && !(build === "relaxed" && isOld)) throw new Failure(`${title}: refused, ${code}`);
   console.log(`\n== ${title}: refused as it must be, ${code}`);
 }

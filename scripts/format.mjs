@@ -1,4 +1,4 @@
-// Formats all sources, or says which are not formatted.
+// Formats all sources, or lists the files that are not formatted.
 //
 //   node scripts/format.mjs [--check]
 
@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { Failure, root, run, runAsScript, which } from "./run.mjs";
 import { setUp } from "./setup.mjs";
 
-/** The C++ files of some folders, by the ends of their names. */
+/** The C++ files of some folders, by file extension. */
 export function cppFiles(folders, pattern = /\.(cpp|h)$/) {
   return folders.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true })
@@ -17,7 +17,7 @@ export function cppFiles(folders, pattern = /\.(cpp|h)$/) {
   );
 }
 
-/** .clang-format is written for version 14; another one may break lines differently. */
+/** .clang-format is written for version 14; other versions may break lines differently. */
 const clangFormat = () => which("clang-format-14") ?? which("clang-format") ?? "clang-format";
 
 export async function formatCpp(check) {

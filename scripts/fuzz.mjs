@@ -1,11 +1,11 @@
-// npm run fuzz: looks for input that breaks the library, for as long as it is told to.
+// npm run fuzz: searches for input that breaks the library, for a given time.
 //
 //   npm run fuzz -- [--minutes N] [name ...]
 //
-// The names are those of tests/native/fuzz/<name>_fuzz.cpp (C++, by libFuzzer), and `properties` (the
-// whole JavaScript interface, by fast-check, with another seed each time). Without a name, all of them
-// share the time, 10 minutes by default. What libFuzzer learns it keeps in build/native-fuzz/corpus;
-// what breaks the library, in build/native-fuzz/found.
+// The names are those of tests/native/fuzz/<name>_fuzz.cpp (C++, by libFuzzer), `properties` (the whole
+// JavaScript interface, by fast-check, with a new seed each time) and `formats` (the readers and writers of
+// model files, likewise). Without a name, all of them share the time, 10 minutes by default. libFuzzer keeps its
+// corpus in build/native-fuzz/corpus and failing inputs in build/native-fuzz/found.
 
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -15,15 +15,23 @@ import { Failure, root, run, runAsScript, sideBySide, step } from "./run.mjs";
 import { setUp } from "./setup.mjs";
 
 const PRESET = "native-fuzz";
+
+/** Test files whose properties fast-check runs for the given time. */
+const PROPERTIES = {
+  properties: ["tests/js/quantize/properties.test.mjs"],
+  formats: ["dtypes", "gguf", "npy", "onnx", "safetensors", "tfjs"].map(
+    (name) => `tests/js/formats/${name}.test.mjs`,
+  ),
+};
 const folder = join(root, "build", PRESET);
 
-/** The programs of tests/native/fuzz, without their ending. */
+/** The programs of tests/native/fuzz, without the file extension. */
 const targets = readdirSync(join(root, "tests", "native", "fuzz"))
   .filter((file) => file.endsWith("_fuzz.cpp"))
   .map((file) => file.slice(0, -"_fuzz.cpp".length))
   .sort();
 
-/** A folder of inputs to begin with: bytes of every length, the same each time. */
+/** A folder of initial inputs: bytes of every length, the same in each run. */
 function makeSeeds(corpus) {
   mkdirSync(corpus, { recursive: true });
   let state = 1;
@@ -42,7 +50,7 @@ async function fuzz(target, corpus, limits) {
   makeSeeds(corpus);
   mkdirSync(found, { recursive: true });
   const program = join(folder, `${target}_fuzz`);
-  // Inputs are short, and as good as ever at their full length: nothing is gained by growing them.
+  // Inputs are short and useful at full length: growing them gradually gains nothing.
   const options = ["-len_control=0", "-max_len=512", "-timeout=20", "-verbosity=0"];
   try {
     await run(program, [...options, `-artifact_prefix=${found}/${target}-`, ...limits, corpus]);
@@ -52,7 +60,7 @@ async function fuzz(target, corpus, limits) {
   }
 }
 
-/** Every program for a number of runs that is the same each time: what `npm run check` does. */
+/** Runs every program for a fixed number of runs, for `npm run check`. */
 export function fuzzBriefly() {
   return step("Fuzz targets", () => {
     rmSync(join(folder, "brief"), { recursive: true, force: true });
@@ -72,7 +80,7 @@ function parse(args) {
     if (args[i] === "--minutes") minutes = Number(args[++i]);
     else names.push(args[i]);
   }
-  const known = [...targets, "properties"];
+  const known = [...targets, ...Object.keys(PROPERTIES)];
   const unknown = names.find((name) => !known.includes(name));
   if (unknown !== undefined || !(minutes > 0)) {
     throw new Failure(
@@ -84,8 +92,8 @@ function parse(args) {
 
 await runAsScript(import.meta.url, async (args) => {
   const { minutes, names } = parse(args);
-  const native = names.filter((name) => name !== "properties");
-  const needsJs = names.includes("properties");
+  const native = names.filter((name) => !Object.hasOwn(PROPERTIES, name));
+  const needsJs = names.length > native.length;
   const purposes = [...(needsJs ? ["core"] : []), ...(native.length > 0 ? ["fuzz"] : [])];
   const { emscripten } = await setUp(purposes);
   if (native.length > 0) await buildNative(PRESET);
@@ -100,10 +108,11 @@ await runAsScript(import.meta.url, async (args) => {
   await sideBySide(
     names.map((name) => [
       name,
-      name === "properties"
+      Object.hasOwn(PROPERTIES, name)
         ? () =>
-            run(process.execPath, ["--test", "tests/js/properties.test.mjs"], {
-              env: { ZEROPOINT_FUZZ_SECONDS: String(seconds) },
+            // One file after the other, because the files share the time.
+            run(process.execPath, ["--test", "--test-concurrency=1", ...PROPERTIES[name]], {
+              env: { ZEROPOINT_FUZZ_SECONDS: String(Math.ceil(seconds / PROPERTIES[name].length)) },
             })
         : () => fuzz(name, corpus(name), [`-max_total_time=${seconds}`]),
     ]),

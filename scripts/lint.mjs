@@ -1,11 +1,13 @@
 // Checks formatting, lints the JavaScript and TypeScript, type-checks the page, and runs clang-tidy.
+//
+//   npm run lint [-- quick]     quick leaves clang-tidy out
 
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { buildCore, buildJs, configureNative } from "./build.mjs";
 import { cppFiles, formatCpp } from "./format.mjs";
-import { root, run, runAsScript, sideBySide, step, tally, which } from "./run.mjs";
+import { Failure, root, run, runAsScript, sideBySide, step, tally, which } from "./run.mjs";
 import { setUp } from "./setup.mjs";
 
 const node = (script, ...args) =>
@@ -17,7 +19,7 @@ const hash = (texts) => {
   return sum.digest("hex");
 };
 
-/** Runs clang-tidy on each file that changed, or whose headers or rules did, since it last passed. */
+/** Runs clang-tidy on each file that, or whose headers or rules, changed since it last passed. */
 async function clangTidy() {
   await configureNative("native");
   const program = which("clang-tidy-14") ?? which("clang-tidy") ?? "clang-tidy";
@@ -30,28 +32,31 @@ async function clangTidy() {
   const tidy = async (file) => {
     const stamp = join(passed, hash([common, file, read(file)]));
     if (existsSync(stamp)) return;
-    // In tests the analyzer spends minutes in GoogleTest's headers, and speed is no concern.
+    // For tests, the analyzer takes minutes in GoogleTest's headers, and speed is no concern.
     const checks = file.startsWith("tests")
       ? ["--checks=-clang-analyzer-*,-performance-inefficient-vector-operation"]
       : [];
     const args = ["-p", join("build", "native"), "--quiet", ...checks, file];
-    // What it finds is on standard output; standard error only counts what it suppressed.
+    // Findings go to standard output; standard error only counts suppressed warnings.
     await run(program, args, { stderr: "ignore" });
     writeFileSync(stamp, file);
   };
-  // The bindings are compiled by Emscripten alone, so they have no native compile command.
+  // The bindings have no native compile command: only Emscripten compiles them.
   const files = cppFiles(["src/core", "src/kernels", "tests/native"], /\.cpp$/);
   await sideBySide(files.map((file) => [file, () => tidy(file)]));
 }
 
-await runAsScript(import.meta.url, async () => {
-  const { emscripten } = await setUp(["core", "native", "format", "lint"]);
+await runAsScript(import.meta.url, async (args) => {
+  if (args.some((arg) => arg !== "quick")) throw new Failure("lint takes quick or nothing");
+  const isQuick = args.includes("quick");
+  const native = isQuick ? [] : ["native", "lint"];
+  const { emscripten } = await setUp(["core", "format", ...native]);
   const { attempt, finish } = tally();
   const check = (title, work) => attempt(title, () => step(title, work));
   await check("Biome", () => node("@biomejs/biome/bin/biome", "check", "--error-on-warnings"));
   await check("clang-format", () => formatCpp(true));
-  await check("clang-tidy", clangTidy);
-  // The page imports the package, so its types are those of a build.
+  if (!isQuick) await check("clang-tidy", clangTidy);
+  // The page imports the package, so its types come from a build.
   await check("Types of the page", async () => {
     await buildCore(emscripten);
     await buildJs();

@@ -1,5 +1,5 @@
-// Builds the core once more, from scratch, in a folder with another name, in another time zone and language
-// and with another number of jobs, and compares what comes out with the build in dist/, byte for byte.
+// Builds the core again from scratch, in a folder with another name, with another time zone, language and number
+// of jobs, and compares the result with the build in dist/, byte for byte.
 //
 //   npm run reproduce
 
@@ -19,7 +19,7 @@ import { buildCore } from "./build.mjs";
 import { Failure, root, run, runAsScript, step } from "./run.mjs";
 import { setUp } from "./setup.mjs";
 
-/** All that a build of the core reads. */
+/** All inputs of a build of the core. */
 const SOURCES = [
   "CMakeLists.txt",
   "CMakePresets.json",
@@ -30,10 +30,10 @@ const SOURCES = [
   "src",
 ];
 
-/** What is the same for every build: the packages and the compiler. */
-const TOOLS = ["node_modules", ".toolchain"];
+/** Shared by all builds: the packages. The compiler is in the user's cache folder. */
+const TOOLS = ["node_modules"];
 
-/** Where and how to build: what must not matter. */
+/** Location and environment of the build, which must not affect the result. */
 const FOLDER = join("a folder with a longer name", "zeropoint");
 const ENVIRONMENT = { TZ: "Asia/Kathmandu", LC_ALL: "C.UTF-8", CMAKE_BUILD_PARALLEL_LEVEL: "3" };
 
@@ -51,26 +51,26 @@ export function hashes(folder) {
   );
 }
 
-/** The names of files that are not the same in both. */
+/** The names of files that differ between the two. */
 export function differences(a, b) {
   const names = new Set([...a.keys(), ...b.keys()]);
   return [...names].filter((name) => a.get(name) !== b.get(name)).sort();
 }
 
-/** Builds a copy of the sources in a folder of its own. */
+/** Builds a copy of the sources in a separate folder. */
 async function buildCopy(folder) {
   mkdirSync(folder, { recursive: true });
   for (const name of SOURCES) cpSync(join(root, name), join(folder, name), { recursive: true });
   for (const name of TOOLS) symlinkSync(join(root, name), join(folder, name), "junction");
   const options = { cwd: folder, env: ENVIRONMENT };
   await run(process.execPath, ["scripts/build.mjs", "core"], options);
-  return hashes(join(folder, "dist", "core"));
+  return hashes(join(folder, "dist", "wasm"));
 }
 
 await runAsScript(import.meta.url, async () => {
   const { emscripten } = await setUp(["core"]);
   await buildCore(emscripten);
-  const expected = hashes(join(root, "dist", "core"));
+  const expected = hashes(join(root, "dist", "wasm"));
   const parent = mkdtempSync(join(tmpdir(), "zeropoint-reproduce-"));
   try {
     const folder = join(parent, FOLDER);
@@ -81,5 +81,5 @@ await runAsScript(import.meta.url, async () => {
     rmSync(parent, { recursive: true, force: true });
   }
   console.log("\nTwo builds, the same bytes (SHA-256):");
-  for (const [name, hash] of expected) console.log(`${hash}  dist/core/${name}`);
+  for (const [name, hash] of expected) console.log(`${hash}  dist/wasm/${name}`);
 });

@@ -1,34 +1,65 @@
-// Running commands and telling the person at the terminal what goes on.
+// Runs commands and reports progress on the terminal.
 
-import { spawn, spawnSync } from "node:child_process";
-import { accessSync, constants, readFileSync, statSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { accessSync, constants, readFileSync, realpathSync, statSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
+import { createInterface } from "node:readline";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { endWithParent, isInterrupted, startChild } from "./children.mjs";
 
 /** The root of the repository. */
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/** A problem that needs no stack trace: its message says all. */
+/** A problem whose message is enough: printed without a stack trace. */
 export class Failure extends Error {}
 
-/** Runs a command in the open; its output is the terminal's, its input is empty. */
-export function run(command, args, { env = {}, cwd = root, stderr = "inherit" } = {}) {
+/** Runs a command with its output on the terminal and an empty input. */
+export function run(
+  command,
+  args,
+  { env = {}, cwd = root, stdout = "inherit", stderr = "inherit" } = {},
+) {
   return new Promise((done, fail) => {
-    const child = spawn(command, args, {
+    const child = startChild(command, args, {
       cwd,
       env: { ...process.env, ...env },
-      stdio: ["ignore", "inherit", stderr],
+      stdio: ["ignore", stdout, stderr],
     });
     child.on("error", (error) => fail(new Failure(`${command}: ${error.message}`)));
     child.on("close", (code, signal) => {
       if (code === 0) done();
-      else fail(new Failure(`failed (${signal ?? code}): ${[command, ...args].join(" ")}`));
+      // On an interrupt this process is about to end: leave the promise pending, report no failure.
+      else if (!isInterrupted())
+        fail(new Failure(`failed (${signal ?? code}): ${[command, ...args].join(" ")}`));
     });
   });
 }
 
-/** Runs a command quietly: whether it succeeded, and all it printed. */
+/**
+ * Runs a command and passes on each line that it prints.
+ * @returns {Promise<{ ok: boolean, output: string }>} ok: exit code 0; output: all lines
+ */
+export function follow(command, args, { env = {}, cwd = root, onLine = () => {} } = {}) {
+  return new Promise((done, fail) => {
+    const child = startChild(command, args, {
+      cwd,
+      env: { ...process.env, ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let output = "";
+    for (const stream of [child.stdout, child.stderr]) {
+      createInterface({ input: stream }).on("line", (line) => {
+        output += `${line}\n`;
+        onLine(line);
+      });
+    }
+    child.on("error", (error) => fail(new Failure(`${command}: ${error.message}`)));
+    child.on("close", (code) => done({ ok: code === 0, output }));
+  });
+}
+
+/** Runs a command quietly: whether it succeeded, and its output. */
 export function capture(command, args, { env = {}, cwd = root, input = "", timeout } = {}) {
   const result = spawnSync(command, args, {
     cwd,
@@ -57,7 +88,7 @@ export function which(name) {
   return undefined;
 }
 
-/** Whether a path names a file that may be run. */
+/** Whether a path names an executable file. */
 export function isExecutable(path) {
   try {
     accessSync(path, constants.X_OK);
@@ -67,7 +98,7 @@ export function isExecutable(path) {
   }
 }
 
-/** Whether this is Debian or made from it, and so has its packages. */
+/** Whether this is Debian or a derivative, with Debian's packages. */
 export function isDebian() {
   try {
     const release = readFileSync("/etc/os-release", "utf8");
@@ -77,16 +108,19 @@ export function isDebian() {
   }
 }
 
-/** Installing is a decision for whoever runs this: one variable forbids it. */
+/** Whether scripts may install system software; the environment variable forbids it. */
 export const mayInstall = () => !process.env.ZEROPOINT_NO_INSTALL;
 
-/** An environment that finds the tools npm installed here. */
+/** Whether to test in every build, engine and size, as before a release. */
+export const isThorough = process.env.ZEROPOINT_THOROUGH === "1";
+
+/** An environment whose PATH includes the tools that npm installed in this checkout. */
 export function withNodeTools(env = {}) {
   const path = [join(root, "node_modules", ".bin"), env.PATH ?? process.env.PATH].join(delimiter);
   return { ...env, PATH: path };
 }
 
-/** Runs one titled step and prints how long it took. */
+/** Runs one titled step and prints its duration. */
 export async function step(title, work) {
   const start = performance.now();
   const seconds = () => `${((performance.now() - start) / 1000).toFixed(1)} s`;
@@ -101,7 +135,7 @@ export async function step(title, work) {
   }
 }
 
-/** Runs works one by one, none kept from running by another's failure; `finish` tells of those. */
+/** Runs tasks one after the other, all of them even if some fail; `finish` reports the failures. */
 export function tally() {
   const failures = [];
   const attempt = async (name, work) => {
@@ -120,7 +154,7 @@ export function tally() {
   return { attempt, finish };
 }
 
-/** Runs works, each a name and a function, side by side: as many at a time as there are processors. */
+/** Runs tasks, each a name and a function, in parallel: at most one per processor. */
 export async function sideBySide(works) {
   const { attempt, finish } = tally();
   const queue = [...works];
@@ -131,13 +165,39 @@ export async function sideBySide(works) {
   finish();
 }
 
-/** Runs `main` if the module is the script that was started; a Failure becomes one line and exit code 1. */
-export async function runAsScript(moduleUrl, main) {
-  if (moduleUrl !== pathToFileURL(process.argv[1] ?? "").href) return;
+/** A one-line message for an error of the file system that the user can fix, or undefined. */
+function fileProblem({ code, path, syscall }) {
+  const reason = {
+    EACCES: "permission denied",
+    EPERM: "not permitted",
+    EROFS: "the file system is read-only",
+    ENOSPC: "no space left on the device",
+    EDQUOT: "the quota is used up",
+  }[code];
+  return reason && syscall && `cannot write ${path ?? "a file"}: ${reason}`;
+}
+
+/**
+ * Runs `main` if the module is the script that was started. A Failure, or a file that cannot be written,
+ * becomes one line and exit code 1; `--help` prints the help instead.
+ * @param {string} moduleUrl  import.meta.url
+ * @param {(args: string[]) => unknown} main
+ * @param {string} [help]  the text for `--help`
+ */
+export async function runAsScript(moduleUrl, main, help) {
+  if (!process.argv[1] || moduleUrl !== pathToFileURL(realpathSync(process.argv[1])).href) return;
+  const args = process.argv.slice(2);
+  if (help && args.some((arg) => arg === "--help" || arg === "-h")) {
+    console.log(help.trim());
+    return;
+  }
+  endWithParent();
   try {
-    await main(process.argv.slice(2));
+    await main(args);
   } catch (error) {
-    console.error(error instanceof Failure ? `zeropoint: ${error.message}` : error);
+    if (isInterrupted()) return;
+    const line = error instanceof Failure ? error.message : fileProblem(error);
+    console.error(line ? `zeropoint: ${line}` : error);
     process.exitCode = 1;
   }
 }

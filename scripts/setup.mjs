@@ -1,47 +1,62 @@
-// Gets ready what the other scripts need: system packages, npm's packages and Emscripten. What is
-// there already is left alone, so that a second run takes no time.
+// Installs the prerequisites of the other scripts: system packages, npm's packages and Emscripten. Skips
+// everything already installed, so that a second run takes no time.
 
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { alone } from "./alone.mjs";
-import { provideEmscripten } from "./emscripten.mjs";
-import { Failure, root, run, runAsScript, which } from "./run.mjs";
+import { downloadEmscripten, provideEmscripten } from "./emscripten.mjs";
+import { Failure, follow, root, runAsScript, which } from "./run.mjs";
 import { provideSystemPackages } from "./system.mjs";
 
-function checkNode() {
-  const [major, minor] = process.versions.node.split(".").map(Number);
-  if (major < 20 || (major === 20 && minor < 16)) {
-    throw new Failure(`Node 20.16 or newer is needed, this is ${process.versions.node}`);
-  }
-}
+/** Error codes by which npm reports that its registry is unreachable. */
+const UNREACHED = /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|FETCH_ERROR/;
 
-/** Runs `npm ci` unless the lock file is the one that the last run installed. */
+/** Runs `npm ci` unless the lock file is unchanged since the last run. */
 async function provideNpmPackages() {
-  const stamp = join(root, "node_modules", ".zeropoint-lock");
+  const modules = join(root, "node_modules");
+  const stamp = join(modules, ".zeropoint-lock");
   const lock = createHash("sha256")
     .update(readFileSync(join(root, "package-lock.json")))
     .digest("hex");
   if (existsSync(stamp) && readFileSync(stamp, "utf8") === lock) return;
   console.log("Installing npm packages");
-  const ci = ["ci", "--include=dev", "--include=optional", "--loglevel=error"];
-  // Under `npm test` this npm is known; otherwise the one on PATH is used.
-  const npm = process.env.npm_execpath ?? "";
-  if (/npm-cli\.c?js$/.test(npm)) await run(process.execPath, [npm, ...ci]);
-  else await run(which("npm") ?? "npm", ci);
+  // An interrupted installation may have left folders that npm refuses to remove.
+  rmSync(modules, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+  const options = ["--include=dev", "--include=optional", "--prefer-offline", "--loglevel=error"];
+  // Under `npm test` the running npm is known; otherwise use the npm on PATH.
+  const self = process.env.npm_execpath ?? "";
+  const [command, ...args] = /npm-cli\.c?js$/.test(self)
+    ? [process.execPath, self]
+    : [which("npm") ?? "npm"];
+  const { ok, output } = await follow(command, [...args, "ci", ...options], {
+    onLine: console.log,
+  });
+  if (!ok && UNREACHED.test(output)) {
+    throw new Failure("npm's registry does not answer: is there a network?");
+  }
+  if (!ok) throw new Failure("npm ci failed");
   writeFileSync(stamp, lock);
 }
 
 /**
- * Gets ready for the named purposes, of `core`, `native`, `browser`, `format` and `lint`.
+ * Installs the prerequisites for the named purposes: `core`, `native`, `browser`, `format` and `lint`.
+ * @param {string[]} purposes
+ * @param {{ threads?: boolean }} options  threads: whether to build the core's builds with threads, too
  * @returns for `core`, the Emscripten that builds it
  */
-export function setUp(purposes) {
-  checkNode();
+export function setUp(purposes, { threads = true } = {}) {
   return alone(async () => {
     await provideSystemPackages(purposes);
-    await provideNpmPackages();
-    return { emscripten: purposes.includes("core") ? await provideEmscripten() : undefined };
+    const needsCore = purposes.includes("core");
+    // In parallel: both mostly wait for the network.
+    const results = await Promise.allSettled([
+      provideNpmPackages(),
+      needsCore && downloadEmscripten(),
+    ]);
+    const failure = results.find(({ status }) => status === "rejected");
+    if (failure) throw failure.reason;
+    return { emscripten: needsCore ? await provideEmscripten({ threads }) : undefined };
   });
 }
 

@@ -1,13 +1,48 @@
 // npm start: sets up, builds, serves the page and opens it in a browser.
-//
-//   npm start -- [--no-open] [--port N]
 
 import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, openSync } from "node:fs";
+import { createServer } from "node:net";
+import { constants, setPriority } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { buildCore, buildJs, buildPage } from "./build.mjs";
+import { buildCore, buildPageAlone, transpileJs } from "./build.mjs";
+import { startChild } from "./children.mjs";
 import { Failure, root, runAsScript, step, which } from "./run.mjs";
 import { setUp } from "./setup.mjs";
+
+const HELP = `
+npm start [-- [--no-open] [--port N]]
+
+Sets up what is missing, builds the page, serves it and opens it in a browser.
+
+  --no-open   opens no browser
+  --port N    serves at this port and no other; 0 takes any. Default: 4173, or the next one that is free
+
+The first run downloads about 310 MB and takes 1.4 GB of disk; ZEROPOINT_NO_INSTALL=1 makes it say what is
+missing instead of installing it.
+`;
+
+/** The builds of the core that the served page can load: without shared memory, it uses one thread. */
+const PAGE_BUILDS = ["baseline", "relaxed"];
+
+/** Builds the rest in the background at low priority: the builds with threads, types, the API reference. */
+function completeBuild(address) {
+  mkdirSync(join(root, "build"), { recursive: true });
+  const logFile = join(root, "build", "start-background.log");
+  const log = openSync(logFile, "w");
+  const script = join(root, "scripts", "build.mjs");
+  const child = startChild(process.execPath, [script, "core", "js", "api"], {
+    cwd: root,
+    stdio: ["ignore", log, log],
+  });
+  setPriority(child.pid, constants.priority.PRIORITY_LOW);
+  child.on("close", (code) => {
+    if (code === 0) console.log(`The API reference is at ${address}api/`);
+    else console.log(`The API reference could not be made: see ${logFile}`);
+  });
+}
 
 function options(args) {
   try {
@@ -25,7 +60,22 @@ function options(args) {
   }
 }
 
-/** Opens the default browser where there is a screen; a machine without one is fine. */
+/** Throws if the port is already in use: checked before the build rather than after. */
+async function checkPort(port) {
+  const server = createServer().listen({ port, host: "localhost" });
+  try {
+    await once(server, "listening");
+  } catch (error) {
+    if (error.code === "EADDRINUSE")
+      throw new Failure(`port ${port} is in use; --port N takes another`);
+    if (error.code === "EACCES")
+      throw new Failure(`port ${port} needs other rights; --port N takes another`);
+    throw error;
+  }
+  await new Promise((done) => server.close(done));
+}
+
+/** Opens the default browser if there is a display; does nothing otherwise. */
 function openBrowser(address) {
   const hasScreen = process.env.DISPLAY || process.env.WAYLAND_DISPLAY;
   const opener = {
@@ -39,22 +89,30 @@ function openBrowser(address) {
   child.unref();
 }
 
-await runAsScript(import.meta.url, async (args) => {
-  const { open, port, strictPort } = options(args);
-  const { emscripten } = await step("Set-up", () => setUp(["core"]));
-  await buildCore(emscripten);
-  await buildJs();
-  await buildPage();
+await runAsScript(
+  import.meta.url,
+  async (args) => {
+    const { open, port, strictPort } = options(args);
+    if (strictPort) await checkPort(port);
+    const { emscripten } = await step("Set-up", () => setUp(["core"], { threads: false }));
+    await buildCore(emscripten, PAGE_BUILDS);
+    await transpileJs();
+    await buildPageAlone();
 
-  // Only now is Vite sure to be installed.
-  const { preview } = await import("vite");
-  const server = await preview({
-    configFile: join(root, "web", "vite.config.mjs"),
-    preview: { port, strictPort, open: false },
-  }).catch((error) => {
-    throw new Failure(error.message);
-  });
-  const address = server.resolvedUrls.local[0];
-  console.log(`\nzeropoint is at ${address}  (Ctrl+C ends it)`);
-  if (open) openBrowser(address);
-});
+    // Imported late: an earlier step installs Vite.
+    const { preview } = await import("vite");
+    const server = await preview({
+      configFile: join(root, "web", "vite.config.mjs"),
+      // A request for a missing file gets 404, not the first page.
+      appType: "mpa",
+      preview: { port, strictPort, open: false },
+    }).catch((error) => {
+      throw new Failure(error.message);
+    });
+    const address = server.resolvedUrls.local[0];
+    console.log(`\nzeropoint is at ${address}  (Ctrl+C ends it)`);
+    if (open) openBrowser(address);
+    completeBuild(address);
+  },
+  HELP,
+);

@@ -1,6 +1,6 @@
-// Checks what the project takes from others: that the lock files pin every package to its content, that
-// each development dependency is used, and, where the registry offers them, the packages' signatures; and
-// that the workflows publish as they promise to.
+// Checks the project's dependencies: the lock files pin every package by a hash of its content; each development
+// dependency is used; where the registry offers signatures, they are valid. Checks also that the workflows keep
+// their rules for publishing.
 //
 //   npm run supply-chain [-- --strict]     --strict fails if signatures cannot be checked
 
@@ -10,15 +10,15 @@ import { capture, Failure, root, runAsScript } from "./run.mjs";
 import { setUp } from "./setup.mjs";
 
 /**
- * The packages that may run a script when they are installed: two put their program into its place, one
- * builds what only macOS has, one prints a notice.
+ * The packages that may run a script on installation: two put their program into place, one is compiled on
+ * macOS only, one prints a notice.
  */
 const MAY_HAVE_SCRIPTS = ["esbuild", "node", "fsevents", "protobufjs"];
 
-/** What a version in a manifest may look like: a range of a registry's versions, or another's name. */
+/** A valid version in a manifest: a range of a registry's versions, or an alias of another package. */
 const RANGE = /^(npm:(@[\w.-]+\/)?[\w.-]+@)?[~^]?\d+\.\d+\.\d+(-[\w.]+)?$/;
 
-/** What is wrong with a lock file, one line each. */
+/** Problems of a lock file, one line each. */
 export function problemsOfLock(lock) {
   const problems = [];
   if (lock.lockfileVersion !== 3)
@@ -39,7 +39,7 @@ export function problemsOfLock(lock) {
     if (!path.startsWith("node_modules/")) problems.push(`${path} is not from a registry`);
     if (link) problems.push(`${path} is a link`);
     if (!/^\d+\.\d+\.\d+/.test(version ?? "")) problems.push(`${path}: version "${version}"`);
-    // Without an address a package comes from the one registry that npm is set up with.
+    // A package without an address comes from the registry that npm is configured with.
     if (resolved) problems.push(`${path} has an address of its own: ${resolved}`);
     if (!/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity ?? "")) {
       problems.push(`${path} has no SHA-512: ${integrity}`);
@@ -51,13 +51,14 @@ export function problemsOfLock(lock) {
   return problems;
 }
 
-/** What is wrong with a workflow, one line each. */
+/** Problems of a workflow, one line each. */
 export function problemsOfWorkflow(text) {
   const [head, body = ""] = text.split(/^jobs:$/m);
   const jobs = body.split(/^ {2}(?=[\w-]+:$)/m).slice(1);
   const problems = jobs.length > 0 ? [] : ["it has no jobs"];
   for (const [, action] of text.matchAll(/\buses: *(\S+)/g)) {
-    if (!/^actions\/[\w-]+@v\d+$/.test(action)) problems.push(`it uses ${action}`);
+    // A tag may be moved to other code; a commit cannot.
+    if (!/^actions\/[\w-]+@[0-9a-f]{40}$/.test(action)) problems.push(`it uses ${action}`);
   }
   if (!/^permissions:\n {2}contents: read\n(?! )/m.test(head)) {
     problems.push("its jobs may do more than read");
@@ -85,7 +86,7 @@ const listFiles = (...patterns) => {
   return stdout.split("\0").filter(Boolean);
 };
 
-/** The development dependencies that nothing in the repository names. */
+/** Development dependencies not named anywhere in the repository. */
 export function unusedDependencies(manifest) {
   const isManifest = /(^|\/)package(-lock)?\.json$/;
   const files = listFiles("*.mjs", "*.js", "*.ts", "*.json").filter(
@@ -93,14 +94,14 @@ export function unusedDependencies(manifest) {
   );
   const text = files.map((file) => readFileSync(join(root, file), "utf8")).join("\n");
   return Object.keys(manifest.devDependencies ?? {}).filter((name) => {
-    // The types of a package are used where the package is, and Node's by the page's build.
+    // A package's types count as used where the package is; Node's types are used by the page's build.
     const used = name.replace(/^@types\/(?!node$)/, "");
     const needle = used === "@types/node" ? '"node"' : used;
     return !text.includes(needle);
   });
 }
 
-/** What npm says when it reached nobody, rather than that something is wrong. */
+/** npm's messages for an unreachable registry, as opposed to an invalid signature. */
 const UNREACHED =
   /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|FETCH_ERROR|no (dependencies|verified)|not support|E40[0-9]|E50[0-9]/i;
 
@@ -109,7 +110,7 @@ const UNREACHED =
  * @returns {{ isGood?: boolean, line: string }} isGood is undefined if they could not be checked
  */
 export function checkSignatures(npm = runNpm) {
-  // Under `npm run --silent` npm would keep even its errors to itself.
+  // Under `npm run --silent`, npm would suppress even its errors.
   const said = ["--fetch-retries=0", "--loglevel=notice"];
   const { ok, stdout, stderr } = npm(["audit", "signatures", ...said]);
   const lines = `${stderr}\n${stdout}`.split("\n").filter(Boolean);

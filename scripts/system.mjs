@@ -1,13 +1,14 @@
-// The programs and headers that npm cannot install: what is missing, and how it gets here.
+// System packages that npm cannot install: finds the missing ones and installs them.
 
 import { devNull } from "node:os";
 import { findBrowser } from "./browser.mjs";
-import { emscriptenIsHere, TESTED_VERSION } from "./emscripten.mjs";
+import { emscriptenIsHere } from "./emscripten.mjs";
+import { TESTED_VERSION } from "./emscripten-install.mjs";
 import { capture, Failure, isDebian, mayInstall, run, which } from "./run.mjs";
 
 const runs = (name) => which(name) !== undefined;
 
-/** CMake 3.25 is the first with this project's form of presets. */
+/** The project's presets need CMake 3.25. */
 function cmakeIsNewEnough() {
   const version = /version (\d+)\.(\d+)/.exec(
     runs("cmake") ? capture("cmake", ["--version"]).stdout : "",
@@ -22,7 +23,7 @@ function compiler() {
   );
 }
 
-/** Whether the C++ compiler finds a header; Homebrew's folder is not on its own path. */
+/** Whether the C++ compiler finds a header; it does not search Homebrew's folder by default. */
 function hasHeader(header) {
   const name = compiler();
   if (!name) return false;
@@ -34,7 +35,7 @@ function hasHeader(header) {
   }).ok;
 }
 
-/** Whether Clang is here with libFuzzer, which some systems package apart. */
+/** Whether Clang is installed with libFuzzer, which some systems package separately. */
 function hasFuzzer() {
   if (!runs("clang++")) return false;
   const source = 'extern "C" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }';
@@ -42,14 +43,14 @@ function hasFuzzer() {
   return capture("clang++", options, { input: source }).ok;
 }
 
-/** Debian's Clang, and the run-time libraries of the very version that it is. */
+/** Debian's Clang, and the run-time libraries of the same version. */
 function clangPackages() {
   const depends = capture("apt-cache", ["depends", "clang"]).stdout;
   const version = /\bclang-(\d+)/.exec(depends)?.[1] ?? "14";
   return `clang libclang-rt-${version}-dev`;
 }
 
-/** What each purpose needs: how it is called, its Debian package, and whether it is here. */
+/** The needs of each purpose: display name, Debian package, and whether it is installed. */
 const NEEDS = {
   core: [
     { what: "CMake 3.25 or newer", debian: "cmake", isHere: cmakeIsNewEnough },
@@ -90,8 +91,8 @@ const NEEDS = {
 };
 
 /**
- * Makes sure that the programs and headers for the named purposes are here: installs what is missing
- * on Debian as root, and otherwise says in one line what to install.
+ * Provides the programs and headers for the named purposes: installs missing ones on Debian as root; otherwise
+ * throws with one line that names them.
  */
 export async function provideSystemPackages(purposes) {
   const missing = purposes.flatMap((purpose) => NEEDS[purpose]).filter((need) => !need.isHere());
@@ -114,10 +115,13 @@ export async function provideSystemPackages(purposes) {
 
   console.log(`Installing missing system packages: ${packages}`);
   const env = { DEBIAN_FRONTEND: "noninteractive" };
-  await run("apt-get", ["-q", "update"], { env });
-  await run("apt-get", ["-q", "install", "-y", "--no-install-recommends", ...packages.split(" ")], {
-    env,
-  });
+  try {
+    await run("apt-get", ["-q", "-o", "APT::Update::Error-Mode=any", "update"], { env });
+  } catch {
+    throw new Failure(`cannot install ${packages}: apt's sites do not answer; is there a network?`);
+  }
+  const install = ["-q", "install", "-y", "--no-install-recommends", ...packages.split(" ")];
+  await run("apt-get", install, { env });
   const stillMissing = missing.filter((need) => !need.isHere()).map((need) => need.what);
   if (stillMissing.length > 0) {
     throw new Failure(`installed ${packages}, but still missing: ${stillMissing.join(", ")}`);

@@ -1,42 +1,46 @@
-// npm test: sets up, builds and runs all tests. A suite that fails does not keep the others from
-// running.
-//
-//   npm test -- [name ...]     runs the named suites; without a name, native, js, web and package
-//
-// npm run check runs the others, which look further: engines (PyTorch's vectors in every build and in a
-// newer Node), asan and tsan (the native tests under sanitizers), valgrind, and fuzz (the fuzz targets,
-// briefly).
+// npm test: sets up, builds and runs all tests. All suites run, even if some fail.
 
-import { readdirSync } from "node:fs";
-import { availableParallelism } from "node:os";
+import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import { BROWSER_NAMES, browserTitle, findBrowser } from "./browser.mjs";
 import { buildCore, buildJs, buildNative, buildPage } from "./build.mjs";
 import { testEngines } from "./engines.mjs";
 import { fuzzBriefly } from "./fuzz.mjs";
-import { Failure, root, run, runAsScript, sideBySide, step, tally } from "./run.mjs";
+import { Failure, run, runAsScript, sideBySide, step, tally } from "./run.mjs";
 import { setUp } from "./setup.mjs";
+import { runTestFiles, testFilesIn } from "./test-files.mjs";
+
+const HELP = `
+npm test [-- suite ...]
+
+Sets up what is missing, builds, and runs the named suites; without a name native, js, web and package.
+
+  native     C++ tests
+  js         JavaScript tests in Node
+  web        the page, and the JavaScript tests, in Chromium and Firefox
+  package    what npm packs, in projects of its own: Node, bundlers, TypeScript, pages
+
+  page       of web the tests of the page alone
+
+npm run check runs the others, which look further:
+
+  engines    PyTorch's vectors in every build, on this Node and on Node 24
+  asan tsan  the native tests under sanitizers
+  valgrind   the native tests under valgrind
+  fuzz       the fuzz targets, briefly
+`;
 
 function ctest(title, preset) {
   return step(title, () => run("ctest", ["--preset", preset, "--parallel", "2"]));
 }
 
-/** Runs the *.test.mjs files of a folder with Node's test runner. */
-function nodeTest(title, folder, { options = [], env = {}, recursive = true } = {}) {
-  return step(title, () => {
-    const files = readdirSync(join(root, folder), { recursive })
-      .filter((name) => name.endsWith(".test.mjs"))
-      .map((name) => join(folder, name))
-      .sort();
-    if (files.length === 0) throw new Failure(`there are no tests in ${folder}`);
-    const flags = ["--test", "--test-reporter=spec", ...options];
-    return run(process.execPath, [...flags, ...files], { env });
-  });
-}
+/** Runs the *.test.mjs files of a folder. */
+const nodeTest = (title, folder, settings = {}) =>
+  step(title, () => runTestFiles(testFilesIn(folder), settings));
 
 /**
- * The native tests under valgrind, which sees what is read before it is written. Left out are those
- * that only take millions of values where others take thousands.
+ * The native tests under valgrind, which detects reads of uninitialized memory. Leaves out tests that are
+ * variants of others with millions of values instead of thousands.
  */
 function valgrind() {
   const options = [
@@ -50,7 +54,7 @@ function valgrind() {
     "--gtest_brief=1",
     "--gtest_filter=-*AcrossAllBitPatterns*:*ForMillionsOfRandomValues*",
   ];
-  // GoogleTest deals its tests out to so many processes, and valgrind has one thread at work in each.
+  // GoogleTest splits its tests into shards, one per process, because valgrind runs one thread at a time.
   const shards = Array.from({ length: availableParallelism() }, (_, shard) => {
     const env = { GTEST_TOTAL_SHARDS: `${availableParallelism()}`, GTEST_SHARD_INDEX: `${shard}` };
     const title = `part ${shard + 1} of the native tests (valgrind)`;
@@ -59,7 +63,29 @@ function valgrind() {
   return step("Native tests (valgrind)", () => sideBySide(shards));
 }
 
-/** What each suite needs to be set up, what it builds, and how it runs. */
+/** Runs the chosen files of tests/web: first those without a browser, then the others in each browser. */
+async function testInBrowsers(isChosen) {
+  const { attempt, finish } = tally();
+  const inNode = "Tests without a browser";
+  await attempt(inNode, () => nodeTest(inNode, "tests/web/in-node"));
+  const files = testFilesIn("tests/web", { except: "in-node" }).filter(isChosen);
+  const inBrowser = (name) => {
+    const title = `Tests in ${browserTitle(name)}`;
+    const env = {
+      ZEROPOINT_BROWSER: name,
+      [`ZEROPOINT_${name.toUpperCase()}`]: findBrowser(name),
+    };
+    const settings = { name: browserTitle(name), concurrency: 1, env, seconds: 300 };
+    return attempt(title, () => step(title, () => runTestFiles(files, settings)));
+  };
+  // A browser spends half of the time waiting for its pages; with one file at a time each, two can share the cores.
+  const isRoomy = availableParallelism() > 1 && totalmem() > 6 * 2 ** 30;
+  if (isRoomy) await Promise.all(BROWSER_NAMES.map(inBrowser));
+  else for (const name of BROWSER_NAMES) await inBrowser(name);
+  finish();
+}
+
+/** For each suite: its prerequisites, its builds and its run. */
 const SUITES = {
   native: {
     purposes: ["native"],
@@ -74,31 +100,20 @@ const SUITES = {
   web: {
     purposes: ["core", "browser"],
     builds: ["core", "js", "page"],
-    // One browser at a time: two on a small machine time each other out.
-    test: async () => {
-      const { attempt, finish } = tally();
-      await attempt("Tests without a browser", () =>
-        nodeTest("Tests without a browser", "tests/web/in-node"),
-      );
-      for (const name of BROWSER_NAMES) {
-        const env = {
-          ZEROPOINT_BROWSER: name,
-          [`ZEROPOINT_${name.toUpperCase()}`]: findBrowser(name),
-        };
-        const title = `Tests in ${browserTitle(name)}`;
-        const options = ["--test-concurrency=1"];
-        const recursive = false;
-        await attempt(title, () => nodeTest(title, "tests/web", { options, env, recursive }));
-      }
-      finish();
-    },
+    test: () => testInBrowsers(() => true),
+  },
+  page: {
+    purposes: ["core", "browser"],
+    builds: ["core", "js", "page"],
+    test: () => testInBrowsers((file) => !/(package|threads|policy)\.test\.mjs$/.test(file)),
   },
   package: {
     purposes: ["core", "browser"],
     builds: ["core", "js"],
     test: () =>
       nodeTest("Package tests", "tests/package", {
-        options: ["--test-concurrency=1"],
+        concurrency: 1,
+        seconds: 300,
         env: { ZEROPOINT_CHROMIUM: findBrowser() },
       }),
   },
@@ -129,7 +144,7 @@ const SUITES = {
   },
 };
 
-await runAsScript(import.meta.url, async (names) => {
+async function main(names) {
   const chosen = names.length > 0 ? names : ["native", "js", "web", "package"];
   const unknown = chosen.find((name) => !(name in SUITES));
   if (unknown)
@@ -150,7 +165,7 @@ await runAsScript(import.meta.url, async (names) => {
   };
   const { attempt, finish } = tally();
 
-  // Each part is built once, in the order in which they depend on each other.
+  // Builds each part once, in the order of their dependencies.
   const built = {};
   for (const part of Object.keys(build)) {
     if (suites.some(([, suite]) => suite.builds.includes(part))) {
@@ -163,4 +178,6 @@ await runAsScript(import.meta.url, async (names) => {
   }
   finish();
   console.log(`\nAll passed: ${suites.map(([name]) => name).join(", ")}`);
-});
+}
+
+await runAsScript(import.meta.url, main, HELP);

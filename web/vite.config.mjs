@@ -24,7 +24,7 @@ export default defineConfig({
       pages: { folder: at("pages"), benchmark: at("benchmark.json") },
       packageEntry: at("../dist/index.js"),
     }),
-    offline({ template: at("service-worker.js"), publicFolder: at("public") }),
+    offline({ template: at("shell/service-worker.js"), publicFolder: at("public") }),
   ],
   build: {
     outDir: at("../dist/web"),

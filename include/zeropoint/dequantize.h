@@ -8,7 +8,7 @@
 
 namespace zeropoint {
 
-/// Turns codes back into values.
+/// Dequantizes codes.
 ///
 ///   out[i] = scale * (float(codes[i]) - float(zero_point))
 ///
@@ -27,8 +27,8 @@ template <typename Code>
   return dequantize(AnyCodes<const void>(codes.values), codes.shape, qparams, dtype, out);
 }
 
-/// The notebooks' function for qparams of any kind and any broadcasting shape; nothing is validated
-/// but shapes.
+/// The notebooks' function for qparams of any kind and any broadcasting shape; only shapes are
+/// validated.
 ///
 ///   out[i] = scale * (float(codes) - zero_point)
 ///
@@ -50,15 +50,15 @@ template <typename Code>
                                out);
 }
 
-/// Quantizes and dequantizes in one pass: the values that the codes would stand for.
+/// Quantizes and dequantizes in one pass.
 ///
 ///   out[i] = scale * (float(quantize(x[i])) - float(zero_point))
 ///
-/// Bit for bit dequantize(quantize(x)), without the codes.
+/// Bit-identical to dequantize(quantize(x)), without storing codes.
 ///
 /// @param x    float32, any shape. @param qparams, dtype  as quantize().
 /// @param out  float32[x.size()], written only on kOk; may be x itself.
-/// @return what quantize() returns.
+/// @return the same statuses as quantize().
 /// Source: linear_q_with_scale_and_zero_point, then linear_dequantization. torch.fake_quantize_*
 ///         rounds before adding the zero point and multiplies by the reciprocal.
 [[nodiscard]] Status fake_quantize(const TensorView<const float>& x, const QParamsView& qparams,
@@ -121,7 +121,7 @@ template <typename Code>
                                               scales, zero_points, axis, out);
 }
 
-/// The codes a fake quantization may use; min <= max.
+/// The range of codes for a fake quantization; min <= max.
 struct QuantRange {
   std::int32_t min;
   std::int32_t max;
@@ -157,9 +157,9 @@ struct QuantRange {
                                                std::int32_t axis, QuantRange quant_range,
                                                Overflow overflow, std::span<float> out);
 
-/// The same with floating zero points, n = round_half_even(zero_point + x * (1 / scale)), never
-/// fused: PyTorch's AVX2 build fuses at some positions, so within an ulp of a tie it may differ.
-/// A scale of 0 is taken as it is, where quantize_per_channel_float_qparams() takes 1 for it.
+/// The same with floating zero points: n = round_half_even(zero_point + x * (1 / scale)), never
+/// fused. PyTorch's AVX2 build fuses at some positions, so its results may differ within an ulp of
+/// a tie. A scale of 0 is used unchanged; quantize_per_channel_float_qparams() replaces it by 1.
 /// @param zero_points  float32[shape[axis]], not validated.
 /// @return kInvalidZeroPoint if the range holds no code; kShapeMismatch, kInvalidAxis,
 ///         kSizeOverflow.

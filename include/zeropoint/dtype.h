@@ -10,7 +10,7 @@
 namespace zeropoint {
 
 /// A quantized dtype. int2, int4, uint2 and uint4 hold one value per byte until packed (pack.h).
-/// qint8, quint8 and qint32 have the codes of int8, uint8 and int32, and say that the values follow
+/// qint8, quint8 and qint32 have the codes of int8, uint8 and int32; their values follow
 /// torch.quantize_* and its dequantize() instead of the notebooks.
 enum class DType {
   kInt2,
@@ -30,7 +30,7 @@ enum class DType {
 /// The C++ type that holds one code.
 enum class Storage { kInt8, kUint8, kInt16, kUint16, kInt32 };
 
-/// What a dtype can hold.
+/// Name, code range and width of a dtype.
 struct DTypeInfo {
   std::string_view name;  ///< "int8", as in JavaScript and, where PyTorch has it, in PyTorch
   std::int32_t qmin;      ///< the smallest code
@@ -78,7 +78,7 @@ concept CodeType = std::is_same_v<T, std::int8_t> || std::is_same_v<T, std::uint
     std::is_same_v<T, std::int16_t> || std::is_same_v<T, std::uint16_t> ||
     std::is_same_v<T, std::int32_t>;
 
-/// The storage that a C++ code type stands for.
+/// The storage enumerator for a C++ code type.
 template <CodeType Code>
 constexpr Storage kStorageOf = Storage::kInt32;
 template <>
@@ -90,8 +90,8 @@ inline constexpr Storage kStorageOf<std::int16_t> = Storage::kInt16;
 template <>
 inline constexpr Storage kStorageOf<std::uint16_t> = Storage::kUint16;
 
-/// Codes whose type is known at run time: what the functions of typed spans make of them.
-/// Data: void or const void.
+/// Codes with a storage type known only at run time; built from typed spans. Data: void or const
+/// void.
 template <typename Data>
 struct AnyCodes {
   Data* data;

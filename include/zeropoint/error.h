@@ -17,15 +17,15 @@ enum class Metric {
   kCosine,  ///< sum(a b) / sqrt(sum(a^2) sum(b^2)), in double
 };
 
-/// Sum of float32 values in PyTorch's order, for one thread, at every size: eight lanes, four rows
-/// a step, partial sums cascaded over four levels. 0 for no values. Source: torch.sum
+/// Sum of float32 values in PyTorch's single-threaded order, for every size: eight lanes, four rows
+/// per step, partial sums cascaded over four levels. 0 for no values. Source: torch.sum
 /// (aten/src/ATen/native/cpu/SumKernel.cpp, cascade_sum).
 [[nodiscard]] float sum(std::span<const float> x);
 
 /// sum(x) / float(n); NaN for no values. Source: torch.mean.
 [[nodiscard]] float mean(std::span<const float> x);
 
-/// Measures how far b is from a.
+/// Measures the error of b relative to a.
 ///
 /// mse and mae have PyTorch's float32 bits (see sum()). The other three accumulate in double, in
 /// four lanes, always in the same order. NaN in either tensor gives NaN. Equal tensors have sqnr
@@ -38,26 +38,26 @@ enum class Metric {
 [[nodiscard]] Status quantization_error(std::span<const float> a, std::span<const float> b,
                                         Metric metric, double& out);
 
-/// Pieces of a tensor that is measured piece by piece begin at multiples of this.
+/// Alignment, in values, of pieces in a piecewise measurement: each piece begins at a multiple.
 inline constexpr std::size_t kErrorPiece = 4096;
 
-/// What a measurement carries from one piece to the next. The first piece sets it.
+/// State of a piecewise measurement between two pieces. The first piece initializes it.
 struct ErrorState {
   alignas(16) float cascade[3][32];
   alignas(16) double energies[4][4];
   double max;
 };
 
-/// quantization_error of two tensors of n values that come in pieces, in order: all the pieces give
-/// the very bits that the tensors give at once.
+/// quantization_error of two tensors of n values, given in pieces, in order. The result has the
+/// same bits as quantization_error of the whole tensors.
 ///
 /// @param a, b   float32[count]: values begin .. begin + count of the tensors.
-/// @param begin  a multiple of kErrorPiece; so is count in all pieces but the last. It is 0 only
-///               where n is.
-/// @param state  untouched between the calls.
-/// @param out    the result, written with the last piece alone, where begin + count = n.
-/// @return kShapeMismatch if the lengths differ or a piece is not as said; kSizeOverflow for pieces
-///         of more than 2^36 values; state is unchanged then.
+/// @param begin  a multiple of kErrorPiece; so is count, except for the last piece. count is 0 only
+///               if n is 0.
+/// @param state  not modified by the caller between calls.
+/// @param out    the result, written only with the last piece, where begin + count = n.
+/// @return kShapeMismatch if the lengths differ or a piece breaks these rules; kSizeOverflow for
+///         pieces of more than 2^36 values; state is unchanged in both cases.
 [[nodiscard]] Status quantization_error_piece(std::span<const float> a, std::span<const float> b,
                                               Metric metric, std::size_t begin, std::size_t n,
                                               ErrorState& state, double& out);

@@ -1,4 +1,4 @@
-// Which element uses which qparams: one pair per tensor, per channel or per group.
+// Maps elements to qparams: one scale and zero point per tensor, per channel or per group.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace zeropoint {
 
-/// How a tensor is cut into slices that have one range, one scale and one zero point each.
+/// Partition of a tensor into slices; each slice has one range, one scale and one zero point.
 ///
 /// In row-major order every granularity is three nested loops: element (o, s, i) of
 /// [outer][slices][inner] belongs to slice s.

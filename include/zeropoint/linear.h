@@ -13,10 +13,11 @@
 
 namespace zeropoint {
 
-/// How exactly a layer computes.
+/// Accuracy of a layer's sums.
 enum class Accumulate {
-  /// Exact sums of activations rounded to 28 bits, or double precision where those could err by
-  /// more than this bound: the same bits in every build, on every engine and for every batch size.
+  /// Exact sums of activations rounded to 28 bits, or double precision where the rounded sums could
+  /// exceed the bound below: the same bits in every build, on every engine and for every batch
+  /// size.
   ///   |y - exact| <= (K + 1) 2^-24 sum|x w| + 2^-24 |bias|, for every finite input whose result
   ///   float32 can hold as a normal number; usually one rounding from exact.
   /// Float weights: multiplied and added in double, in a fixed order.
@@ -24,12 +25,12 @@ enum class Accumulate {
   /// Float weights: faster, with float32 sums:
   ///   |y - exact| <= (K + 2) FLT_EPSILON (sum|x w| + |bias|)
   /// as long as float32 holds every product and partial sum as a normal number.
-  /// Quantized weights: faster with relaxed SIMD, where activations are rounded to 21 bits if that
-  /// is certain to keep the bound of kExact, and as kExact if not.
+  /// Quantized weights: faster with relaxed SIMD. Activations are rounded to 21 bits if this is
+  /// certain to keep the bound of kExact; otherwise the same as kExact.
   kFloat32,
 };
 
-/// Which weight uses which scale and zero point.
+/// Mapping from weights to scales and zero points.
 enum class WeightGranularity {
   kPerTensor,  ///< scales[1]
   kPerOutput,  ///< scales[N]: per channel, axis 0
@@ -60,7 +61,7 @@ requires(sizeof(Code) == 1) struct QuantizedWeight {
                             std::span<const float> w, std::size_t n, std::span<const float> bias,
                             Accumulate accumulate, std::span<float> out);
 
-/// What a quantized weight takes to be packed.
+/// Shape and layout of a quantized weight to be packed.
 struct WeightShape {
   std::size_t n = 0;  ///< outputs
   std::size_t k = 0;  ///< inputs
@@ -69,20 +70,20 @@ struct WeightShape {
   std::size_t group_size = 0;  ///< for kPerGroup
 };
 
-/// Bytes that pack_weight() writes: a header, the codes at their own 2, 4 or 8 bits, and for every
-/// eight outputs 96 bytes, 64 for each group of inputs that share a scale, and 32 for every 1024
-/// inputs of a group or what is left of them; scales of inputs take 8 bytes each beside that. Codes
-/// are filled up to eight outputs, and to four inputs (of 2 bits: eight) at the end of a group.
-/// 0 if the shape cannot be packed.
+/// Bytes that pack_weight() writes: a header; the codes at 2, 4 or 8 bits each; and for every eight
+/// outputs 96 bytes, 64 bytes per group of inputs that share a scale, and 32 bytes per 1024 inputs
+/// of a group, rounded up. Scales per input take another 8 bytes each. Codes are padded to a
+/// multiple of eight outputs and, at the end of each group, to a multiple of four inputs (2 bits:
+/// eight). 0 if the shape cannot be packed.
 [[nodiscard]] std::size_t packed_weight_size(const WeightShape& shape);
 
 /// Packs a quantized weight for linear(): panels of eight outputs, four inputs of an output at a
-/// time, in one block that is valid wherever it is copied to with an alignment of 16.
+/// time, in one block that may be copied to any address aligned to 16.
 ///
-/// @param w     its codes [N][K], scales and zero points. @param n, k  N and K, >= 0.
+/// @param w     codes [N][K], scales and zero points. @param n, k  N and K, >= 0.
 /// @param out   [packed_weight_size()] bytes, aligned to 16, written only on kOk.
-/// @return kShapeMismatch, kInvalidScale, kInvalidZeroPoint, kInvalidGroupSize; kSizeOverflow, too,
-///         if 32 bits cannot count the bytes of the block or of a row of activations in linear();
+/// @return kShapeMismatch, kInvalidScale, kInvalidZeroPoint, kInvalidGroupSize; kSizeOverflow also
+///         if the bytes of the block, or of a row of activations in linear(), exceed 32 bits;
 ///         kUnsupportedDType for a dtype of more than 8 bits or codes of another type.
 /// Source: this library's own layout; torch.ao.nn.quantized.Linear packs its weight, too.
 template <typename Code>
@@ -96,18 +97,17 @@ struct MatrixShape {
 };
 
 /// The shape of a packed weight.
-/// @param weight  what pack_weight() wrote; it is trusted.
+/// @param weight  a block written by pack_weight(); not validated.
 [[nodiscard]] MatrixShape packed_weight_shape(const std::byte* weight);
 
-/// Bytes that linear(), linear_dynamic() and linear_static() need to work in, for m rows of
-/// activations.
+/// Scratch bytes for linear(), linear_dynamic() and linear_static() with m rows of activations.
 /// @param weight  a packed weight.
 [[nodiscard]] std::size_t linear_scratch_size(const std::byte* weight, std::size_t m);
 
 /// y = x . w^T + bias with a packed weight, which is never expanded.
 ///
 /// @param x        float32[M][K].
-/// @param weight   what pack_weight() wrote; it is trusted.
+/// @param weight   a block written by pack_weight(); not validated.
 /// @param bias     float32[N], or empty for none.
 /// @param scratch  [linear_scratch_size()] bytes, aligned to 16.
 /// @param out      float32[M][N], written only on kOk; must not overlap the inputs.
@@ -123,14 +123,14 @@ struct MatrixShape {
 
 /// Scale and zero point of activations, chosen from their range.
 ///
-/// In double, from the range widened to 0, with PyTorch's own edges: a scale whose float32 is 0 or
-/// has an infinite reciprocal becomes 0.1, one below 6.1e-5 is raised to that and the range with
-/// it.
+/// Computed in double from the range widened to 0, with PyTorch's edge cases: a scale whose float32
+/// value is 0 or has an infinite reciprocal becomes 0.1; a scale below 6.1e-5 is raised to 6.1e-5,
+/// and the range is widened to match.
 ///
 /// @param range         min <= max, finite.
 /// @param qmin, qmax    the codes; halved (toward zero) by reduce_range.
 /// @return kNonFinite unless min <= max and both are finite; kInvalidZeroPoint unless qmin < qmax,
-///         once they are halved, too.
+///         after halving as well.
 /// Source: quant_utils::ChooseQuantizationParams, torch._choose_qparams_per_tensor. Not the same
 ///         function as an observer's calculate_qparams() (float32, other limits).
 [[nodiscard]] Status choose_quantization_params(Range range, std::int32_t qmin, std::int32_t qmax,
@@ -161,7 +161,7 @@ struct MatrixShape {
 ///   q = clamp(round_half_even(float(acc + bias[n]) * multiplier[n]) + zero_point_y, 0, 255)
 ///   multiplier[n] = float(scale_x * w_scale[n] / scale_y)          in double, rounded once
 ///
-/// The same in every build; PyTorch's engines differ from one another here.
+/// The same bits in every build; PyTorch's engines differ from one another here.
 ///
 /// @param input            scale_x, not validated (a product that is NaN becomes the code 0), and
 ///                         zero_point_x in [0, 255].
@@ -177,13 +177,13 @@ struct MatrixShape {
                                    QParams output, std::span<std::byte> scratch,
                                    std::span<std::uint8_t> out);
 
-/// out[n] = round_half_even(bias[n] / (scale_x * w_scale[n])), the quotient in double: what
-/// linear_static() adds. Float32 holds it, because int32 would cut it off where an output's weights
-/// are next to nothing beside its bias, and steps so fine that 2^31 of them do not reach it. A
-/// quotient that is NaN becomes 0.
+/// Bias for linear_static(): out[n] = round_half_even(bias[n] / (scale_x * w_scale[n])), the
+/// quotient in double. The result is float32: int32 would saturate where an output's weights are
+/// tiny next to its bias, because the step is then smaller than |bias| / 2^31. A NaN quotient
+/// becomes 0.
 /// @param bias  float32[N]. @param w_scales  float32[N], or one for all. @param out  float32[N].
 /// @return kShapeMismatch.
-/// Source: Jacob et al. 2018, section 2.4, where it is int32.
+/// Source: Jacob et al. 2018, section 2.4, which uses int32.
 [[nodiscard]] Status quantize_bias(std::span<const float> bias, double scale_x,
                                    std::span<const float> w_scales, std::span<float> out);
 

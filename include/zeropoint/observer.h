@@ -11,14 +11,14 @@
 
 namespace zeropoint {
 
-/// How an observer lays its range onto codes.
+/// Mapping from an observer's range to codes.
 enum class QScheme {
   kAffine,        ///< per_tensor_affine, per_channel_affine
   kSymmetric,     ///< per_tensor_symmetric, per_channel_symmetric
   kFloatQParams,  ///< per_channel_affine_float_qparams
 };
 
-/// What calculate_qparams() needs to know besides the ranges.
+/// Parameters of calculate_qparams() besides the ranges.
 struct ObserverOptions {
   QScheme qscheme = QScheme::kAffine;
   std::int32_t quant_min = 0;
@@ -27,14 +27,15 @@ struct ObserverOptions {
   std::int32_t symmetric_zero_point = 0;  ///< kSymmetric: 0 if signed, 128 for 8 unsigned bits, ...
 };
 
-/// Joins a batch's ranges to those seen before, slice by slice: minimum of minima, maximum of
-/// maxima. NaN stays, once met.
+/// Joins a batch's ranges to the ranges of earlier batches, slice by slice: minimum of minima,
+/// maximum of maxima. A NaN persists.
 /// @param state  Range[slices], updated. @param batch  Range[slices].
 /// @return kShapeMismatch.
 /// Source: MinMaxObserver.forward, PerChannelMinMaxObserver._forward.
 [[nodiscard]] Status update_min_max(std::span<const Range> batch, std::span<Range> state);
 
-/// Moves the ranges towards a batch's: old + c * (batch - old), each operation rounded to float32.
+/// Moves the ranges towards a batch's ranges: old + c * (batch - old), each operation rounded to
+/// float32.
 /// @param batch, state        Range[slices], of which state is updated.
 /// @param averaging_constant  c, rounded to float32.
 /// @return kShapeMismatch.
@@ -50,11 +51,11 @@ struct ObserverOptions {
 ///               zero_point = clamp(quant_min - int32(round_half_even(neg / scale)),
 ///                                  quant_min, quant_max)
 ///
-/// Note the 127.5 of 8 symmetric bits where the notebooks divide by 127, and the range that always
+/// For 8 symmetric bits the divisor is 127.5; the notebooks divide by 127. The range always
 /// contains 0.
 ///
 /// @param ranges  Range[n]. @param scales  float32[n]. @param zero_points  int32[n].
-/// @return kNonFinite unless min <= max in every range (so for any NaN); kShapeMismatch;
+/// @return kNonFinite unless min <= max in every range (so also for any NaN); kShapeMismatch;
 ///         kInvalidZeroPoint if quant_min > quant_max; kUnsupportedDType for kFloatQParams.
 /// Source: UniformQuantizationObserverBase._calculate_qparams.
 [[nodiscard]] Status calculate_qparams(std::span<const Range> ranges,
@@ -77,35 +78,35 @@ struct ObserverOptions {
 
 // ---- histogram
 
-/// Bins between which an old histogram's bins are spread when its range grows.
+/// Parts per bin when old bins are redistributed over a grown range.
 inline constexpr std::size_t kUpsampling = 16;
 
-/// Counts the values of x into equal bins of [lo, hi]; values outside are left out.
+/// Counts the values of x into equal bins of [lo, hi]; values outside are not counted.
 ///
 ///   bin = trunc(((v - lo) * bins) / (hi - lo)), the last bin taking hi
 ///
-/// in float32. For lo == hi the range is [lo - 1, hi + 1]. Where hi - lo overflows float32 nothing
-/// is counted; where only the product does, the first bin takes the value, both as in PyTorch.
+/// in float32. For lo == hi the range is [lo - 1, hi + 1]. If hi - lo overflows float32, nothing is
+/// counted; if only the product overflows, the value counts in the first bin. Both as in PyTorch.
 ///
 /// @param counts  uint32[bins], added to; a batch may come in pieces.
 /// @return kNonFinite if the range is not finite.
-/// Source: torch.histc. Its float32 counts stop growing at 2^24; to_histogram() does that.
+/// Source: torch.histc. Its float32 counts stop growing at 2^24; to_histogram() applies this limit.
 [[nodiscard]] Status count_into_bins(std::span<const float> x, float lo, float hi,
                                      std::span<std::uint32_t> counts);
 
-/// Counts as float32, at most 2^24, which adding ones in float32 cannot exceed.
+/// Counts as float32, at most 2^24: the limit of repeatedly adding 1 in float32.
 /// @param counts  uint32[bins]. @param histogram  float32[bins].
 /// @return kShapeMismatch.
 /// Source: torch.histc, which adds a float32 1 for every value.
 [[nodiscard]] Status to_histogram(std::span<const std::uint32_t> counts,
                                   std::span<float> histogram);
 
-/// Joins the histogram of a batch to the one held, whose range lies within the batch's (which the
-/// caller has widened to contain both).
+/// Joins the histogram of a batch to the held one. The caller has widened the batch's range to
+/// contain the held range.
 ///
-/// Old bins are spread over the new range: each is cut into 16 equal parts, which go to the bin
-/// that holds their middle. A histogram of a single value counts as often as the batch has values,
-/// as PyTorch 2.6 has it (issue 156414; later releases keep its own count).
+/// Old bins are redistributed over the new range: each is cut into 16 equal parts, and each part
+/// goes to the bin that contains its middle. A held histogram of a single value gets the batch's
+/// count, as in PyTorch 2.6 (PyTorch issue 156414; later releases keep its own count).
 ///
 /// @param batch, batch_range  float32[bins] of the new values, and the joint range.
 /// @param held, held_range    float32[bins], updated to the sum; its range is then batch_range.
@@ -116,11 +117,12 @@ inline constexpr std::size_t kUpsampling = 16;
                                      std::span<float> held, Range held_range,
                                      std::span<float> scratch);
 
-/// Floats that merge_histogram and search_histogram need beside their arguments.
+/// Scratch floats for merge_histogram and search_histogram.
 [[nodiscard]] constexpr std::size_t histogram_scratch(std::size_t bins) { return 2 * bins + 1; }
 
-/// Searches the range whose quantization errs least, by the histogram: narrows [min, max] from the
-/// side with the smaller mass, by quantiles of 1e-5, until the estimated error rises.
+/// Searches the range with the smallest estimated quantization error over a histogram: narrows
+/// [min, max] from the side with the smaller mass, by quantiles of 1e-5, until the estimated error
+/// rises.
 ///
 /// @param histogram  float32[bins] over `range`.
 /// @param levels     codes, at least 1: 256 for 8 bits, 2^32 for 32.

@@ -24,14 +24,14 @@ namespace zeropoint {
 ///
 /// Rows are not padded; the unused high bits of the last byte are 0.
 ///
-/// @param codes  one code per byte, int8 or uint8 bits; bits beyond the dtype's are dropped.
+/// @param codes  one code per byte, int8 or uint8 bits; bits above the dtype's width are dropped.
 /// @param out    uint8[packed_size(codes.size(), dtype)], written only on kOk; must not overlap.
 /// @return kUnsupportedDType for dtypes of 8 bits and more, which need no packing; kShapeMismatch.
 /// Source: the order of ONNX INT4 and INT2 tensors (first element in the low bits).
 [[nodiscard]] Status pack(std::span<const std::uint8_t> codes, DType dtype,
                           std::span<std::uint8_t> out);
 
-/// Undoes pack(), extending the sign where the dtype has one.
+/// Unpacks pack()'s bytes, with sign extension for signed dtypes.
 /// @param bytes  uint8[packed_size(codes.size(), dtype)].
 /// @param codes  one code per byte, written only on kOk; must not overlap.
 /// @return kUnsupportedDType, kShapeMismatch.

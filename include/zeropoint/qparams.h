@@ -1,4 +1,4 @@
-// range -> {scale, zero point}, for one slice or for all that a tensor has.
+// range -> {scale, zero point}, for one slice or for all slices of a tensor.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,20 @@
 
 namespace zeropoint {
 
-/// How a range is laid onto the codes.
+/// Mapping from a range to codes.
 enum class Scheme {
   kSymmetric,  ///< zero point 0; the range is [-max|x|, max|x|]
   kAffine,     ///< zero point chosen so that the range's ends meet qmin and qmax
 };
 
-/// The scale, in units per step, and the code that stands for 0.
-/// In double precision, as the notebooks compute it; quantizing uses the scale rounded to float32.
+/// The scale, in units per step, and the code of 0.
+/// In double precision, as in the notebooks; quantization uses the scale rounded to float32.
 struct QParams {
   double scale;
   std::int32_t zero_point;
 };
 
-/// How qparams are chosen.
+/// Options of choose_qparams().
 struct QParamsOptions {
   DType dtype = DType::kInt8;
   Scheme scheme = Scheme::kSymmetric;
@@ -38,10 +38,10 @@ struct QParamsOptions {
 ///   affine      scale = (max - min) / (qmax - qmin)
 ///               zero_point = clamp(round_half_even(qmin - min / scale), qmin, qmax)
 ///
-/// Edges the notebooks leave to chance are sound here: a range of zero width is widened to contain
-/// 0 (even if include_zero is false); {0, 0} gives scale 1 and zero point clamp(0, qmin, qmax); a
-/// scale below the smallest normal float32 is raised to it, since float32 would flush it to
-/// something imprecise or to 0.
+/// Edge cases that the notebooks leave undefined: a range of zero width is widened to contain 0
+/// (even if include_zero is false); {0, 0} gives scale 1 and zero point clamp(0, qmin, qmax); a
+/// scale below the smallest normal float32 is raised to it, because a subnormal float32 is
+/// imprecise or flushed to 0.
 ///
 /// @param range  finite, min <= max. @param out  written only on kOk.
 /// @return kNonFinite if the range is not finite; kUnsignedSymmetric; kOk.
@@ -55,7 +55,7 @@ struct QParamsOptions {
 /// @param ranges       Range[slices], room for the ranges.
 /// @param scales       float64[slices], written only on kOk.
 /// @param zero_points  int32[slices], written only on kOk.
-/// @return what range() and choose_qparams() return; kShapeMismatch.
+/// @return the statuses of range() and choose_qparams(); kShapeMismatch.
 /// Source: linear_q_symmetric_per_channel and ..._per_group, which choose slice by slice.
 [[nodiscard]] Status choose_qparams(std::span<const float> x, const Granularity& granularity,
                                     NonFinite non_finite, const QParamsOptions& options,

@@ -59,11 +59,11 @@ template <typename Code>
 
 // ---- the torch family: multiply by the reciprocal, round, then add the zero point
 
-/// What becomes of NaN, of infinities and of values that no int32 holds.
+/// Treatment of NaN, infinities and values outside int32.
 enum class Overflow {
-  kSaturate,  ///< too large: qmax; too small: qmin; NaN: the zero point; but a scale whose float32
-              ///< reciprocal is infinite (0, or subnormal) gives what kTorch gives
-  kTorch,     ///< what PyTorch 2.6's portable kernel does; stated with each function
+  kSaturate,  ///< too large: qmax; too small: qmin; NaN: the zero point. A scale whose float32
+              ///< reciprocal is infinite (0, or subnormal) gives the codes of kTorch
+  kTorch,     ///< as PyTorch 2.6's portable kernel; stated with each function
 };
 
 /// Quantizes with one scale and zero point for the whole tensor.
@@ -91,13 +91,13 @@ template <typename Code>
   return quantize_per_tensor(x, scale, zero_point, dtype, overflow, AnyCodes<void>(codes));
 }
 
-/// Quantizes with one scale and integer zero point per index of an axis; the formula of
-/// quantize_per_tensor() with each channel's own.
+/// Quantizes with one scale and integer zero point per index of an axis, by the formula of
+/// quantize_per_tensor().
 ///
 /// @param x            float32, rank >= 1.
 /// @param scales       float64[shape[axis]], rounded to float32.
 /// @param zero_points  int32[shape[axis]].
-/// @param axis         0 <= axis < rank; PyTorch takes no negative one.
+/// @param axis         0 <= axis < rank; PyTorch accepts no negative axis.
 /// @param dtype, overflow, codes  as quantize_per_tensor().
 /// @return kUnsupportedDType, kInvalidZeroPoint, kShapeMismatch, kInvalidAxis, kSizeOverflow.
 /// Source: torch.quantize_per_channel with integer zero points (per_channel_affine).
@@ -123,7 +123,7 @@ template <typename Code>
 ///
 /// @param x, axis, codes       as quantize_per_channel().
 /// @param scales, zero_points  float32[shape[axis]].
-/// @param dtype     qint8 or quint8: with qint32 PyTorch itself divides by zero.
+/// @param dtype     qint8 or quint8; qint32 divides by zero in PyTorch itself.
 /// @param overflow  kTorch: the rounded value is taken as a 64-bit integer and truncated to 32 bits
 ///                  before clamping, so NaN and infinities become clamp(0, qmin, qmax).
 /// @return kUnsupportedDType, kShapeMismatch, kInvalidAxis, kSizeOverflow; zero points are not

@@ -1,12 +1,12 @@
-// Every reason the core has to refuse its input.
+// Status codes: every reason for which the core refuses its input.
 #pragma once
 
 #include <string_view>
 
 namespace zeropoint {
 
-/// What a core function answers. Anything but kOk means that no output was written, unless the
-/// function says otherwise.
+/// Result of a core function. Outputs are written only on kOk, unless the function states
+/// otherwise.
 enum class Status {
   kOk,
   kShapeMismatch,      ///< shapes do not agree, do not broadcast, or do not match the data's length

@@ -12,7 +12,7 @@ namespace zeropoint {
 /// Length of each axis, outermost first; empty for a single value (a 0-dimensional tensor).
 using Shape = std::span<const std::uint32_t>;
 
-/// Axes a tensor may have, as in PyTorch.
+/// Maximum number of axes, as in PyTorch.
 inline constexpr std::size_t kMaxRank = 64;
 
 /// Counts a shape's elements: the product of its lengths, 1 for the empty shape.
@@ -20,17 +20,17 @@ inline constexpr std::size_t kMaxRank = 64;
 ///         kShapeMismatch for more than kMaxRank axes.
 [[nodiscard]] Status element_count(Shape shape, std::size_t& count);
 
-/// A tensor that owns nothing: values[i] in row-major order, and their shape.
+/// Non-owning tensor: values[i] in row-major order, and their shape.
 template <typename T>
 struct TensorView {
   std::span<T> values;
   Shape shape;
 };
 
-/// Checks that there are as many values as a shape says. @return kShapeMismatch, kSizeOverflow.
+/// Checks the number of values against a shape. @return kShapeMismatch, kSizeOverflow.
 [[nodiscard]] Status check(std::size_t size, Shape shape);
 
-/// Checks that a view has as many values as its shape says.
+/// Checks a view's number of values against its shape.
 /// @return kShapeMismatch, kSizeOverflow.
 template <typename T>
 [[nodiscard]] Status check(const TensorView<T>& tensor) {

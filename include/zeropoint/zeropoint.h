@@ -1,12 +1,13 @@
-// zeropoint: linear quantization with PyTorch's bits. The headers, in the order data flows.
+// zeropoint: linear quantization with PyTorch's bits. Includes the headers in pipeline order.
 //
-// Functions check what they are given and answer a Status; none throws, allocates or prints. They
-// keep nothing between calls and work on the thread that calls them, so any number of threads may
-// call them at a time, say each with some rows of a layer, as long as nobody writes to what another
-// one reads or writes. They take up to 150 KB of stack; Emscripten gives 64, unless told otherwise
-// by -sSTACK_SIZE=256KB.
+// Functions check their arguments and return a Status; none throws, allocates or prints. They keep
+// no state between calls and run on the calling thread. Several threads may call them at once, for
+// example each with some rows of a layer, if no thread writes memory that another one reads or
+// writes. They use up to 150 KB of stack; Emscripten's default is 64 KB, so link with
+// -sSTACK_SIZE=256KB.
 #pragma once
 
+#include "zeropoint/blocks.h"
 #include "zeropoint/dequantize.h"
 #include "zeropoint/dtype.h"
 #include "zeropoint/error.h"

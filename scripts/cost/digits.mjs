@@ -6,7 +6,7 @@ import { Failure } from "../run.mjs";
 
 export const PIXELS = 28 * 28;
 
-/** Grey levels per pixel: 4 bits, which costs no accuracy and halves what the page has to load. */
+/** Grey levels per pixel: 4 bits, at no loss of accuracy and half the download. */
 export const LEVELS = 16;
 
 const HELD_OUT_EVERY = 5;
@@ -16,12 +16,12 @@ const CALIBRATION_BATCHES = 10;
 /**
  * @typedef {object} Digits
  * @property {Uint8Array} codes   PIXELS per digit, each from 0 (paper) to 15 (ink)
- * @property {Uint8Array} labels  which digit each is, 0 to 9
+ * @property {Uint8Array} labels  one per digit, 0 to 9
  */
 
 /**
- * All digits, sorted by label as in the package, and always in the same order: the package's own
- * functions shuffle them differently each time.
+ * All digits, sorted by label as in the package. The order is fixed: the package's functions shuffle the digits
+ * differently on each call.
  * @returns {Digits}
  */
 export function readDigits() {
@@ -56,8 +56,8 @@ function joined(arrays) {
 }
 
 /**
- * Every fifth digit is held out, to measure with; the network learns from the others. A fortieth of
- * those also serves to calibrate, in an order in which every batch has all ten digits.
+ * Holds out every fifth digit for measurement; the network is trained on the rest. One fortieth of the training
+ * digits is also used for calibration, ordered so that every batch contains all ten digits.
  * @param {Digits} digits
  */
 export function splitDigits(digits) {

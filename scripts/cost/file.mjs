@@ -1,5 +1,5 @@
-// The one file that the command measures and the page loads: held-out digits, digits to calibrate
-// with, and the trained network. Gzip, then without any gaps:
+// The file that the command measures and the page loads: held-out digits, calibration digits and the trained
+// network. Gzip; inside, without padding:
 //
 //   held-out digits     2000 x 784 codes of 4 bits, as pack() packs them; 2000 labels of a byte
 //   calibration digits  200 x 784 codes of 4 bits
@@ -11,7 +11,7 @@ const HELD_OUT = 2000;
 const CALIBRATION = 200;
 const SIZES = [784, 64, 10];
 
-/** What a pixel's code stands for: 0 to 15 for 0 to 1. */
+/** The value of a pixel's code: 0 to 15 represent 0 to 1. */
 const GREY = /** @type {const} */ ({ dtype: "uint4", scale: 1 / 15, zeroPoint: 0 });
 
 /**

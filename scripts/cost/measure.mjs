@@ -1,5 +1,5 @@
-// What each way to quantize the network costs: how many held-out digits it still reads, how many bytes
-// it takes, and how far its outputs are from the float network's.
+// Measures the cost of each way to quantize the network: accuracy on the held-out digits, size in bytes, and
+// the error of its outputs against the float network.
 
 import {
   convert,
@@ -19,11 +19,11 @@ import {
 
 /**
  * @typedef {object} Row
- * @property {string} network      the bits of its weights, and how far one scale reaches; or how its
- *   activations are quantized, where they are: then its weights have 8 bits, per tensor
- * @property {number} accuracy     share of the held-out digits that are read right, 0 to 1
- * @property {number} bytes        what the network takes: weights packed at their bits, scales, zero
- *   points where there are any, and biases in float32
+ * @property {string} network      bits and granularity of the weights; or, with quantized activations, the
+ *   observer of the activations: the weights then have 8 bits, per tensor
+ * @property {number} accuracy     share of the held-out digits classified correctly, 0 to 1
+ * @property {number} bytes        size of the network: packed weights, scales, zero points if any, and biases
+ *   in float32
  * @property {number} sqnr         of the ten outputs against the float network's, in dB
  */
 
@@ -35,7 +35,7 @@ export const GRANULARITIES = {
   "per group of 16": { groupSize: 16 },
 };
 
-/** Those of PyTorch's that choose one scale for activations. */
+/** PyTorch's observers that choose one scale for the activations. */
 export const OBSERVERS = {
   MinMax: MinMaxObserver,
   MovingAverage: MovingAverageMinMaxObserver,
@@ -45,7 +45,7 @@ export const OBSERVERS = {
 const CALIBRATION_BATCH = 20;
 
 /**
- * Every way to quantize the network, measured.
+ * Quantizes the network in every way and measures each.
  * @param {import("./file.mjs").Digits} digits
  * @returns {Row[]}
  */
@@ -86,7 +86,7 @@ export function measure({ layers, heldOut, calibration }) {
   return rows;
 }
 
-/** The share of rows whose largest value is at the label; of equal ones, the first counts. */
+/** The share of rows whose largest value is at the label; of equal values, the first counts. */
 function accuracyOf({ data, shape: [rows, columns] }, labels) {
   let correct = 0;
   for (let row = 0; row < rows; row++) {
@@ -103,7 +103,7 @@ function batchesOf({ data, shape: [rows, columns] }) {
   }));
 }
 
-// As narrow as a telephone, where notebook 6 prints the same.
+// Column widths for a phone screen, as in notebook 6.
 const COLUMNS = { network: 23, right: -8, bytes: -7, SQNR: -6 };
 
 /**

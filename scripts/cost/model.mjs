@@ -1,6 +1,6 @@
-// The file of digits and trained network in build/cost/: made when it is missing or out of date.
+// The file of digits and trained network in build/cost/: written if missing or out of date.
 //
-//   node scripts/cost/model.mjs     makes it
+//   node scripts/cost/model.mjs     writes it
 
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import { train } from "./train.mjs";
 
 export const modelFile = join(root, "build", "cost", "digits.bin");
 
-/** Everything that decides what the file holds. */
+/** All sources that determine the content of the file. */
 const SOURCES = ["digits.mjs", "train.mjs", "file.mjs"];
 
 function identity() {
@@ -22,7 +22,7 @@ function identity() {
   return hash.digest("hex");
 }
 
-/** Trains the network and writes the file, unless it is there already. */
+/** Trains the network and writes the file, unless it exists. */
 export async function makeModel() {
   const stamp = `${modelFile}.made-from`;
   const isMade = existsSync(modelFile) && existsSync(stamp);
@@ -37,14 +37,14 @@ export async function makeModel() {
   });
 }
 
-/** Whoever reads the file meanwhile sees the old one or the new one. */
+/** Replaces the file atomically: a concurrent reader gets the old or the new content. */
 function writeWhole(path, content) {
   const draft = `${path}.${process.pid}`;
   writeFileSync(draft, content);
   renameSync(draft, path);
 }
 
-/** The digits and the network, trained first if need be. */
+/** The digits and the network, trained first if needed. */
 export async function loadModel() {
   await makeModel();
   await init();

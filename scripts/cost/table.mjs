@@ -1,5 +1,5 @@
-// npm run cost: builds, trains a small network if that has not been done yet, quantizes it in every way
-// and prints what each costs. The same numbers go to build/cost/table.json.
+// npm run cost: builds, trains a small network if needed, quantizes it in every way and prints the cost of
+// each. Writes the same numbers to build/cost/table.json.
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -14,7 +14,7 @@ await runAsScript(import.meta.url, async () => {
   await buildCore(emscripten);
   await buildJs();
 
-  // Only now is the package there to be imported.
+  // Imported late: the package has to be built first.
   const { loadModel } = await import("./model.mjs");
   const { formatTable, measure } = await import("./measure.mjs");
   const rows = measure(await loadModel());

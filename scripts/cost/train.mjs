@@ -1,8 +1,8 @@
 // Trains the network: 784 pixels, 64 hidden units with ReLU, 10 digits.
 //
-// Cross-entropy, stochastic gradient descent with momentum and weight decay. All arithmetic is + - * /
-// and sqrt on float64, in one order: JavaScript engines agree on every bit of those, as they do not on
-// Math.exp, so that the weights are the same wherever they are trained.
+// Cross-entropy, stochastic gradient descent with momentum and weight decay. All arithmetic is + - * / and
+// sqrt on float64 in a fixed order: JavaScript engines agree on every bit of these operations, but not of
+// Math.exp, so the weights are the same on every engine.
 
 import { LEVELS, PIXELS } from "./digits.mjs";
 
@@ -45,7 +45,7 @@ export function train({ codes, labels }) {
   return layersOf(network);
 }
 
-/** Xorshift, G. Marsaglia 2003: numbers from 0 up to, but without, 1. */
+/** Xorshift, G. Marsaglia 2003: numbers in [0, 1). */
 function createRandom(seed) {
   let state = seed;
   return () => {
@@ -63,7 +63,7 @@ function shuffle(list, random) {
   }
 }
 
-/** Four fifths of all pixels are paper and contribute nothing: an image is a list of the others. */
+/** Sparse images: four fifths of all pixels are paper (0) and contribute nothing, so only the rest is listed. */
 function inkedPixels(codes) {
   const scale = Math.fround(1 / (LEVELS - 1));
   return Array.from({ length: codes.length / PIXELS }, (_, i) => {
@@ -76,7 +76,7 @@ function inkedPixels(codes) {
 function createNetwork(images, random) {
   const isInked = new Uint8Array(PIXELS);
   for (const { places } of images) for (const at of places) isInked[at] = 1;
-  // Uniform in +-sqrt(6 / inputs); a pixel that no digit inks keeps its weights, so those are 0.
+  // Uniform in +-sqrt(6 / inputs). Weights of a pixel without ink in any digit never change, so they start at 0.
   const start = (length, reach, isUsed) =>
     createParameter(
       Float64Array.from({ length }, (_, i) => {
@@ -87,7 +87,7 @@ function createNetwork(images, random) {
     );
   return {
     parameters: {
-      // [pixel][hidden], so that one inked pixel touches one run of memory.
+      // Layout [pixel][hidden]: the weights of one pixel are contiguous.
       firstWeight: start(
         PIXELS * HIDDEN,
         Math.sqrt(6 / PIXELS),
@@ -109,7 +109,7 @@ function createParameter(values, decay) {
   return { values, decay, gradient: new Float64Array(length), speed: new Float64Array(length) };
 }
 
-/** Sends one image forward and its gradient back. */
+/** Forward pass of one image, then its gradient, added to the batch's gradient. */
 function addGradient({ parameters, hidden, hiddenGradient, outputs }, { places, values }, label) {
   const { firstWeight, firstBias, secondWeight, secondBias } = parameters;
 
@@ -125,7 +125,7 @@ function addGradient({ parameters, hidden, hiddenGradient, outputs }, { places, 
     outputs[digit] = sum;
   }
 
-  // Cross-entropy's gradient: the probabilities, less the 1 that belongs to the label.
+  // Gradient of cross-entropy: the probabilities, minus 1 at the label.
   softmax(outputs);
   outputs[label] -= 1;
 
@@ -159,7 +159,7 @@ function softmax(values) {
   for (let i = 0; i < values.length; i++) values[i] /= sum;
 }
 
-/** e^x = (e^(x / 1024))^1024 for x <= 0, to five digits where it is not next to nothing. */
+/** e^x = (e^(x / 1024))^1024 for x <= 0, to five digits unless the result is close to 0. */
 function exponential(x) {
   if (x < -700) return 0;
   const part = x / 1024;
@@ -168,7 +168,7 @@ function exponential(x) {
   return power;
 }
 
-/** One step with the mean gradient of a batch, which is cleared for the next. */
+/** One step along the mean gradient of a batch; clears the gradient for the next batch. */
 function descend({ values, gradient, speed, decay }, rate, batchSize) {
   for (let i = 0; i < values.length; i++) {
     speed[i] = MOMENTUM * speed[i] + gradient[i] / batchSize + decay * values[i];

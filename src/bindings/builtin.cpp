@@ -1,7 +1,7 @@
-// What embind registers of C++'s own types. Emscripten's libembind registers all there are,
-// strings, 64-bit integers and memory views too, and prints the addresses of types that nobody
-// registered: a tenth of the module around the binary, and sprintf. These bindings pass numbers,
-// booleans and enumerations, so they bring their own, and libembind is left out.
+// embind registrations of C++'s own types. Emscripten's libembind registers all of them, including
+// strings, 64-bit integers and memory views, and prints addresses of unregistered types: a tenth of
+// the module around the binary, and sprintf. These bindings pass only numbers, booleans and
+// enumerations, so this file registers these types and libembind is left out.
 #include <emscripten/bind.h>
 
 #include <cstddef>
@@ -17,8 +17,8 @@ emscripten::internal::InitFunc* first_binding = nullptr;
 
 extern "C" {
 
-// embind's own: each EMSCRIPTEN_BINDINGS block hands itself over before main, and the module around
-// the binary runs them all.
+// embind's registration list: each EMSCRIPTEN_BINDINGS block adds itself before main, and the
+// module around the binary runs them all.
 void _embind_register_bindings(emscripten::internal::InitFunc* binding) {
   binding->next = first_binding;
   first_binding = binding;
@@ -30,7 +30,7 @@ void _embind_initialize_bindings() {
   }
 }
 
-// Emscripten insists on it. Nobody asks for the name of a type.
+// Required by Emscripten. The names of types are never read.
 const char* __getTypeName(const std::type_info* /*type*/) { return nullptr; }
 
 }  // extern "C"

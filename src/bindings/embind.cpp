@@ -1,22 +1,23 @@
 // One wrapper and one registration per core function: offsets in, Status out. No checks, defaults
-// or arithmetic. Parameter names are in the registrations, for the generated types alone.
+// or arithmetic. Parameter names in the registrations serve the generated types only.
 #include <emscripten/bind.h>
 #include <unistd.h>
 
 #include "bindings/heap.h"
 #include "bindings/marshal.h"
+#include "core/dot_choice.h"
 #include "core/parallel.h"
 #include "zeropoint/zeropoint.h"
 
 #if defined(__wasm_atomics__)
-#include <emscripten/em_js.h>
+#include <emscripten/emscripten.h>
 
 #include <atomic>
 
-// NOLINTNEXTLINE
-EM_JS(void, zeropoint_worker_lost, (), { Module["workerLost"](); });
+// Implemented in JavaScript: called when a silent worker is given up.
+extern "C" void zeropoint_worker_lost();
 
-// A worker's thread begins here, on a stack of its own. JavaScript calls it by name.
+// Entry point of a worker's thread, on a separate stack. JavaScript calls it by name.
 extern "C" EMSCRIPTEN_KEEPALIVE void zeropoint_serve(std::size_t worker) {
   zeropoint::detail::serve(worker);
 }
@@ -31,7 +32,7 @@ extern "C" EMSCRIPTEN_KEEPALIVE void zeropoint_serve(std::size_t worker) {
 namespace zeropoint::bindings {
 namespace {
 
-// The memory behind what the program itself needs; JavaScript lets it grow.
+// Heap memory behind the program's own data; JavaScript can grow it.
 Heap heap([](std::size_t bytes) -> void* {
   void* const more = sbrk(static_cast<std::intptr_t>(bytes));
   return reinterpret_cast<std::intptr_t>(more) == -1 ? nullptr : more;
@@ -50,7 +51,7 @@ Status choose_qparams(Offset x, std::size_t outer, std::size_t slices, std::size
       {dtype, scheme, include_zero}, span_at<Range>(ranges, slices), doubles,
       span_at<std::int32_t>(zero_points, slices));
   if (status != Status::kOk) return status;
-  // What quantizing takes, and what the scales of channels and groups are.
+  // Scales as float32, the type used by quantization.
   const auto floats = span_at<float>(float_scales, slices);
   for (std::size_t i = 0; i < slices; ++i) floats[i] = static_cast<float>(doubles[i]);
   return status;
@@ -61,7 +62,7 @@ QParamsView qparams_at(Offset scales, Offset zero_points, Shape shape) {
           tensor_at<const std::int32_t>(zero_points, shape).values, shape};
 }
 
-// Codes of a dtype, in the type that holds them.
+// Codes of a dtype as a span of their storage type.
 template <typename Data = void>
 AnyCodes<Data> codes_at(Offset codes, std::size_t n, DType dtype) {
   return {reinterpret_cast<Data*>(codes), n, dtype_info(dtype).storage};
@@ -363,6 +364,16 @@ Status quantize_bias(Offset bias, std::size_t n, double scale_x, Offset scales,
                                   span_at<float>(out, n));
 }
 
+// ---- the choice of kernels
+
+#if ZEROPOINT_RELAXED
+
+std::int32_t run_dots(bool relaxed, std::size_t rounds) {
+  return relaxed ? kernels::run_relaxed_dots(rounds) : kernels::run_wide_dots(rounds);
+}
+
+#endif
+
 // ---- threads
 
 #if defined(__wasm_atomics__)
@@ -379,7 +390,8 @@ Offset worker_state(std::size_t worker) {
 
 void end_workers() { detail::end_workers(); }
 
-// Work whose result JavaScript knows: each part steps a generator so often, from the part's number.
+// Work with a result known to JavaScript: each part starts a generator from the part's number and
+// runs it `steps` times.
 void prove_workers(Offset out, std::size_t parts, std::size_t steps) {
   auto* states = span_at<std::uint32_t>(out, parts).data();
   parallel_for(parts, [=](std::size_t part) {
@@ -389,9 +401,9 @@ void prove_workers(Offset out, std::size_t parts, std::size_t steps) {
   });
 }
 
-// For tests, to which no other build could tell whether this one computes in parallel: one part for
-// each thread; none ends before all have begun, or before it has looked so often.
-// Behind the count of those that have begun, out says of each part whether it saw them all.
+// Test of parallel execution: one part per thread; a part ends once all parts have begun, or after
+// `looks` checks. out[0] counts the parts that have begun; out[1 + part] tells whether the part saw
+// all of them.
 void meet_workers(Offset out, std::size_t threads, std::size_t looks) {
   auto* words = span_at<std::uint32_t>(out, 1 + threads).data();
   parallel_for(threads, [=](std::size_t part) {
@@ -405,11 +417,11 @@ void meet_workers(Offset out, std::size_t threads, std::size_t looks) {
 
 #endif
 
-// Registers a function that JavaScript calls as it is: its numbers, booleans and enumerations need
-// no invoker between them and those of embind.js.
+// Registers a function for direct calls from JavaScript: numbers, booleans and enumerations need no
+// generated invoker.
 template <typename Result, typename... Parameters>
 void function(const char* name, Result (*pointer)(Parameters...)) {
-  static_assert(sizeof...(Parameters) <= 12, "embind.js passes on twelve");
+  static_assert(sizeof...(Parameters) <= 12, "bindings.ts passes on twelve");
   using namespace emscripten::internal;
   const WithPolicies<>::ArgTypeList<Result, Parameters...> types;
   _embind_register_function(name, types.getCount(), types.getTypes(), "", nullptr,
@@ -569,11 +581,22 @@ EMSCRIPTEN_BINDINGS(zeropoint) {
            &linear_static);
   function("quantizeBias" PARAMETERS(bias, n, scaleX, scales, scaleCount, out), &quantize_bias);
 
+#if ZEROPOINT_RELAXED
+  enum_<LayerKernels>("LayerKernels", enum_value_type::string)
+      .value("relaxed", LayerKernels::kRelaxed)
+      .value("mixed", LayerKernels::kMixed)
+      .value("baseline", LayerKernels::kBaseline);
+  function("runDots" PARAMETERS(relaxed, rounds), &run_dots);
+  function("setLayerKernels" PARAMETERS(kernels), &set_layer_kernels);
+#endif
+
 #if defined(__wasm_atomics__)
   function("startWorkers" PARAMETERS(count, maySleep), &start_workers);
   function("workerState" PARAMETERS(worker), &worker_state);
   function("endWorkers" PARAMETERS(), &end_workers);
   function("proveWorkers" PARAMETERS(out, parts, steps), &prove_workers);
+  // For tests alone: results have the same bits on any number of threads, so they do not show how
+  // many computed them.
   function("meetWorkers" PARAMETERS(out, threads, looks), &meet_workers);
   function("jobCount" PARAMETERS(), &detail::job_count);
 #endif

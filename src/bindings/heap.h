@@ -1,7 +1,6 @@
-// The heap's blocks: a list of free ones in the order of their addresses, of which the first that
-// is large enough is taken, and in which neighbours become one. The core keeps few blocks, packed
-// weights and one for a call's buffers, so a walk is short; a general allocator is many times as
-// large.
+// Heap allocator: a list of free blocks in address order, first fit, with neighbouring free blocks
+// merged. The core keeps few blocks (packed weights and one for a call's buffers), so the list is
+// short. A general allocator has many times the code size.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +9,17 @@
 
 namespace zeropoint::bindings {
 
-/// Where every block starts, and what its header takes.
+/// Alignment of blocks, and size of a block's header.
 inline constexpr std::size_t kHeapStep = 16;
 
-/// Blocks of the memory that more(bytes) gives: its address, or null. What it gives later lies at
-/// higher addresses; bytes are whole steps, and so is the first address.
+/// Allocates blocks from memory returned by more(bytes): an address, or null. Later calls return
+/// higher addresses; bytes and the first address are multiples of the step.
 template <typename More>
 class Heap {
  public:
   explicit Heap(More more) : more_(more) {}
 
-  /// A block of so many bytes, or null.
+  /// Allocates a block of `bytes` bytes; null if memory is exhausted.
   void* allocate(std::size_t bytes) {
     if (bytes > SIZE_MAX / 2 - 2 * kHeapStep) return nullptr;
     const std::size_t size = (bytes + 2 * kHeapStep - 1) / kHeapStep * kHeapStep;
@@ -29,7 +28,7 @@ class Heap {
       last = *link;
       if (last->size >= size) return take(link, size);
     }
-    // A free block at the end needs only what it lacks.
+    // A free block at the end of the heap needs only the missing bytes.
     const std::size_t held = last != nullptr && last->end() == end_ ? last->size : 0;
     auto* const got = static_cast<Block*>(more_(size - held));
     if (got == nullptr) return nullptr;
@@ -39,7 +38,7 @@ class Heap {
     return allocate(bytes);
   }
 
-  /// Gives back what allocate() gave; null is nothing to give back.
+  /// Frees a block from allocate(); null is ignored.
   void release(void* bytes) {
     if (bytes == nullptr) return;
     insert(reinterpret_cast<Block*>(static_cast<std::byte*>(bytes) - kHeapStep));
@@ -47,14 +46,14 @@ class Heap {
 
  private:
   struct alignas(kHeapStep) Block {
-    std::size_t size;  // with this header
-    Block* next;       // of a free block: the next free one
+    std::size_t size;  // including this header
+    Block* next;       // next free block, if this one is free
 
     [[nodiscard]] std::byte* end() { return reinterpret_cast<std::byte*>(this) + size; }
   };
   static_assert(sizeof(Block) == kHeapStep);
 
-  // Takes a free block, or its first bytes if the others are worth a block.
+  // Takes a free block, or only its first bytes if the rest can form a block.
   static void* take(Block** link, std::size_t size) {
     Block* const block = *link;
     if (block->size == size) {

@@ -1,5 +1,5 @@
 // JavaScript <-> C++: tensors cross as byte offsets in the heap. memory.ts owns the copies in and
-// out and the heap's views; here an offset and a length become a span.
+// out and the views of the heap; this file turns an offset and a length into a span.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace zeropoint::bindings {
 
-/// A byte offset in the heap, aligned to the type behind it.
+/// A byte offset in the heap, aligned for the type it points to.
 using Offset = std::uintptr_t;
 
 template <typename T>
@@ -23,14 +23,14 @@ inline Shape shape_at(Offset offset, std::size_t rank) {
   return span_at<const std::uint32_t>(offset, rank);
 }
 
-/// How many values a shape has. JavaScript has counted and allocated them, so the count cannot
-/// overflow; a shape whose count does has none here, which the core then refuses.
+/// Number of values of a shape. JavaScript has counted and allocated them, so the count cannot
+/// overflow. A shape with an overflowing count gets 0 values, and the core refuses it.
 inline std::size_t count_of(Shape shape) {
   std::size_t count = 0;
   return element_count(shape, count) == Status::kOk ? count : 0;
 }
 
-/// A tensor whose length its shape says.
+/// A tensor with the length given by its shape.
 template <typename T>
 TensorView<T> tensor_at(Offset values, Shape shape) {
   return {span_at<T>(values, count_of(shape)), shape};

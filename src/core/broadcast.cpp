@@ -33,7 +33,7 @@ void for_outer(const Broadcast<kOperands>& b, std::size_t inner_axes, Run run) {
   }
 }
 
-// Whether a shape broadcasts to another without enlarging it.
+// Whether a shape broadcasts to another one without enlarging it.
 bool broadcasts_to(Shape from, Shape to) {
   if (from.size() > to.size()) return false;
   const Shape aligned = to.last(from.size());
@@ -42,7 +42,8 @@ bool broadcasts_to(Shape from, Shape to) {
       [](std::uint32_t own, std::uint32_t other) { return own == 1 || own == other; });
 }
 
-// Given scales and zero points, which are the codes for NaN if those are asked for.
+// Scales and zero points given as arrays. The zero points double as codes for NaN, if the operation
+// uses them.
 class GivenSlices final : public Slices {
  public:
   GivenSlices(const float* scales, const std::int32_t* zero_points, bool asks_nan_codes)
@@ -62,15 +63,15 @@ class GivenSlices final : public Slices {
   float floats_[kSliceTile];
 };
 
-// Up to 256 values of an operand side by side: the operand itself where it steps by one, a filled
-// copy where it is repeated.
+// Contiguous view of up to 256 values of an operand: the operand itself for step 1, a filled copy
+// if the operand is repeated.
 class Tile {
  public:
   static constexpr std::size_t kLength = 256;
 
   const void* load(const void* from, std::size_t size, std::size_t stride) {
     if (stride == 1) return from;
-    // A word of as many copies as fit.
+    // Repeats the word as often as it fits.
     alignas(4) std::byte word[4];
     for (std::size_t i = 0; i < sizeof word; i += size) std::memcpy(word + i, from, size);
     kernels::repeat_words(word, 1, kLength * size / 4, 1, words_);
@@ -112,8 +113,8 @@ Status broadcast(std::span<const Shape> shapes, BroadcastAxes& axes,
   const Status status = element_count(Shape(lengths.data(), rank), axes.count);
   if (status != Status::kOk) return status;
 
-  // From the last axis outwards: an axis joins the one inside it if every operand steps through
-  // both as through one longer axis.
+  // Merges axes from the last one outwards: an axis joins the next inner one if every operand steps
+  // through both as through one longer axis.
   std::array<std::size_t, kMaxOperands> inside;  // elements of each operand inside the axis
   inside.fill(1);
   std::size_t merged = 0;  // axes so far, innermost first
@@ -151,7 +152,7 @@ Status run_checked(const Pass& pass, std::size_t size, Shape shape, const QParam
   if (status == Status::kOk) status = check(qparams, dtype);
   if (status != Status::kOk) return status;
   if (qparams.scales.size() == 1 && qparams.shape.size() <= shape.size()) {
-    // One pair serves all values. Planning the walk would take longer than a small tensor itself.
+    // One pair for all values. Planning the walk would take longer than a small tensor itself.
     if (out_size != size) return Status::kShapeMismatch;
     const std::int32_t zero_point = qparams.zero_points[0];
     const kernels::UniformQParams all{qparams.scales[0], static_cast<float>(zero_point),
@@ -164,8 +165,8 @@ Status run_checked(const Pass& pass, std::size_t size, Shape shape, const QParam
   if (status != Status::kOk) return status;
   if (!broadcasts_to(qparams.shape, shape)) return Status::kShapeMismatch;
   if (out_size != plan.count) return Status::kShapeMismatch;
-  // Axes that repeat the qparams alternate with axes that step through them, and those inside the
-  // last such axis make up one slice. A missing axis has length 1.
+  // Axes that repeat the qparams alternate with axes that step through them. The axes inside the
+  // last stepping axis make up one slice. A missing axis has length 1.
   std::size_t axes = 0;
   const auto take = [&](bool repeats) -> std::size_t {
     if (axes == plan.rank) return 1;

@@ -1,5 +1,5 @@
-// Aligns shapes, and runs an operation over operands that broadcast: how quantize, dequantize and
-// fake_quantize meet every granularity with the same few kernels.
+// Aligns shapes and runs an operation over operands that broadcast. With this, quantize, dequantize
+// and fake_quantize need the same few kernels for every granularity.
 #pragma once
 
 #include <array>
@@ -13,22 +13,22 @@
 
 namespace zeropoint {
 
-/// Axes that several tensors are walked along together.
+/// Merged axes of several tensors that are walked together.
 struct BroadcastAxes {
   std::size_t rank = 0;                         ///< axes left after merging, at least 1
   std::array<std::size_t, kMaxRank> lengths{};  ///< of each merged axis, outermost first
   std::size_t count = 0;                        ///< elements of the result
 };
 
-/// The most tensors that are walked together: values, scales and zero points.
+/// Maximum number of tensors walked together: values, scales and zero points.
 inline constexpr std::size_t kMaxOperands = 3;
 
-/// Elements to step in an operand when axis d advances; 0 where the operand is repeated.
+/// Step of an operand, in elements, when axis d advances; 0 if the operand is repeated.
 using BroadcastStrides = std::array<std::size_t, kMaxRank>;
 
 /// Several tensors walked together under PyTorch's broadcasting rules: shapes are aligned at their
-/// last axis, and an axis of length 1 is repeated. Axes that all operands walk alike are merged, so
-/// qparams per channel end as at most three axes.
+/// last axis, and an axis of length 1 is repeated. Adjacent axes are merged if all operands step
+/// through them alike, so qparams per channel need at most three axes.
 template <std::size_t kOperands>
 requires(kOperands <= kMaxOperands) struct Broadcast : BroadcastAxes {
   std::array<BroadcastStrides, kOperands> strides{};
@@ -45,14 +45,16 @@ template <std::size_t kOperands>
   return broadcast(shapes, out, out.strides);
 }
 
-/// Over a tensor of `size` values with qparams that must broadcast to its shape. Checks them all.
-/// @return kShapeMismatch, kSizeOverflow, kInvalidScale, kInvalidZeroPoint; then nothing was run.
+/// Runs over a tensor of `size` values with qparams that must broadcast to its shape. Checks all
+/// arguments.
+/// @return kShapeMismatch, kSizeOverflow, kInvalidScale, kInvalidZeroPoint; then the operation has
+///         not run.
 [[nodiscard]] Status run_checked(const Pass& pass, std::size_t size, Shape shape,
                                  const QParamsView& qparams, DType dtype, std::size_t out_size);
 
-/// Over a tensor, scales and zero points that nobody has validated and that broadcast with each
-/// other, as the notebooks do.
-/// @return kShapeMismatch, kSizeOverflow; then nothing was run.
+/// Runs over a tensor with unvalidated scales and zero points that broadcast with each other, as in
+/// the notebooks.
+/// @return kShapeMismatch, kSizeOverflow; then the operation has not run.
 [[nodiscard]] Status run_unchecked(const Pass& pass, std::size_t size, Shape shape,
                                    const TensorView<const float>& scale,
                                    const TensorView<const float>& zero_point, std::int32_t nan_code,

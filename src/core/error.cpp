@@ -14,7 +14,7 @@ static_assert(kErrorPiece == kernels::kPiece);
 static_assert(sizeof(ErrorState::cascade) == sizeof(kernels::SumState));
 static_assert(sizeof(ErrorState::energies) == sizeof(kernels::EnergyState));
 
-// The cascade's sum of a piece, its state kept in ErrorState.
+// Cascade sum of a piece, with its state in ErrorState.
 float sum_piece(decltype(kernels::sum_squared_difference_f32)* sum, const float* a, const float* b,
                 kernels::Piece piece, ErrorState& state) {
   kernels::SumState lanes;
@@ -33,7 +33,7 @@ kernels::Energies energies_piece(const float* a, const float* b, kernels::Piece 
   return result;
 }
 
-// What the values so far measure; of use once they are all there.
+// The metric of all values so far; the result is final after the last piece.
 double measure(const float* a, const float* b, kernels::Piece piece, Metric metric,
                ErrorState& state) {
   if (piece.n == 0) return std::numeric_limits<double>::quiet_NaN();
@@ -46,7 +46,7 @@ double measure(const float* a, const float* b, kernels::Piece piece, Metric metr
              static_cast<float>(piece.n);
     case Metric::kMax: {
       const double max = kernels::max_absolute_difference_f64(a, b, piece.count);
-      // Written so that a NaN, once met, stays.
+      // This form of the comparison keeps a NaN.
       if (piece.begin == 0 || std::isnan(max) || max > state.max) state.max = max;
       return state.max;
     }
@@ -59,8 +59,8 @@ double measure(const float* a, const float* b, kernels::Piece piece, Metric metr
       break;
   }
   const kernels::Energies e = energies_piece(a, b, piece, state);
-  // Sums of squares of float32 stay so far inside double's range that their product does too: only
-  // zero vectors divide 0 by 0, and equal ones give exactly 1.
+  // Sums of squares of float32 values are far inside double's range, and so is their product: only
+  // zero vectors divide 0 by 0, and equal vectors give exactly 1.
   return e.ab / std::sqrt(e.aa * e.bb);
 }
 
@@ -81,7 +81,7 @@ Status quantization_error_piece(std::span<const float> a, std::span<const float>
   const std::size_t count = a.size();
   if (b.size() != count || begin > n || count > n - begin) return Status::kShapeMismatch;
   const bool is_last = begin + count == n;
-  // One after the last piece, too.
+  // Also refuses an empty piece after the last one.
   const bool is_nothing = count == 0 && n != 0;
   if (begin % kErrorPiece != 0 || (!is_last && count % kErrorPiece != 0) || is_nothing) {
     return Status::kShapeMismatch;

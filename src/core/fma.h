@@ -1,5 +1,6 @@
-// A float32 fused multiply-add with one rounding, for linspace() alone: PyTorch's AVX2 kernel fuses
-// there. WebAssembly has no such instruction, and musl's fmaf relies on rounding modes it lacks.
+// Float32 fused multiply-add with one rounding, for linspace() only: PyTorch's AVX2 kernel fuses
+// there. WebAssembly has no such instruction, and musl's fmaf needs rounding modes that WebAssembly
+// lacks.
 #pragma once
 
 #include <bit>
@@ -13,8 +14,8 @@ inline float fused_multiply_add(float a, float b, float c) {
   const double product = static_cast<double>(a) * static_cast<double>(b);  // exact: 48 bits
   const double addend = c;
   double sum = product + addend;
-  // What the addition lost (Knuth's two-sum). Rounding the sum to odd keeps the trace of it, and
-  // with more than 24 + 2 bits the second rounding is then correct (Boldo and Melquiond 2008).
+  // Rounding error of the addition (Knuth's two-sum). Rounding the sum to odd keeps its trace; with
+  // more than 24 + 2 bits the second rounding is then correct (Boldo and Melquiond 2008).
   const double virtual_addend = sum - product;
   const double lost = (product - (sum - virtual_addend)) + (addend - virtual_addend);
   if (lost != 0.0 && std::isfinite(sum)) {

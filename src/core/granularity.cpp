@@ -18,7 +18,7 @@ Status per_channel(Shape shape, std::int32_t axis, Granularity& out) {
   const auto index = static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
   const std::size_t slices = shape[index];
   if (count == 0) {
-    // Channels may exist without elements, and then have no range.
+    // Channels of an empty tensor have no elements, and so no range.
     out = {0, slices, 0};
     return Status::kOk;
   }

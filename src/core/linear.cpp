@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/dot_choice.h"
 #include "core/linear_work.h"
 #include "core/matrix.h"
 #include "core/packed_weight.h"
@@ -23,7 +24,7 @@ Status check_layer(std::size_t x, std::size_t m, std::size_t k, std::size_t n, s
   return bias == 0 || bias == n ? Status::kOk : Status::kShapeMismatch;
 }
 
-// Sum is the type products are added in.
+// Sum: the type in which products are added.
 template <typename Sum>
 void linear_float(std::span<const float> x, std::size_t m, std::size_t k, std::span<const float> w,
                   std::size_t n, std::span<const float> bias, std::span<float> out) {
@@ -44,17 +45,17 @@ void linear_float(std::span<const float> x, std::size_t m, std::size_t k, std::s
   });
 }
 
-// How much of an output digits may cost: rounding activations errs by at most RowScale::error times
-// the largest weight, and half of the bound is left for all other rounding.
+// Error budget for rounding activations to digits: at most RowScale::error times the largest
+// weight. The other half of the bound covers all other rounding.
 double tolerance(std::size_t k) {
   return static_cast<double>(std::min(k, std::size_t{1} << 16)) * 0x1p-24;
 }
 
-// a / b, rounded up; nothing wraps where a is as large as it can be.
+// a / b, rounded up, without overflow for any a.
 std::size_t quotient_up(std::size_t a, std::size_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
-// Which rows of a block are meant. The list is in scratch memory, where a thread that comes late
-// still finds it: see parallel.h.
+// List of rows of a block. It is in scratch memory, where a late thread can still read it: see
+// parallel.h.
 struct Rows {
   std::uint16_t* places;
   std::size_t count = 0;
@@ -62,10 +63,10 @@ struct Rows {
   void add(std::size_t row) { places[count++] = static_cast<std::uint16_t>(row); }
 };
 
-// Multiplies rows of a block in digits of one format.
+// Multiplies rows of a block by the panels, in digits of one format.
 class BlockProduct {
  public:
-  /// @param x, out  of the block
+  /// @param x, out  the block's rows
   BlockProduct(const kernels::Panels& panels, const float* bias, const RowBlock& block,
                std::span<std::byte> scratch, const float* x, float* out)
       : panels_(panels),
@@ -90,14 +91,14 @@ class BlockProduct {
     });
   }
 
-  /// Whether short digits are enough for a row that has been written in them.
+  /// Whether short digits are precise enough for a row written in them.
   [[nodiscard]] bool is_enough(std::size_t row) const {
     return kernels::is_enough(panels_, scales_[row], tolerance_);
   }
 
-  /// Of rows that have been written.
+  /// Multiplies rows written by write().
   void multiply(const Rows& rows, Digits format) const {
-    // What is known to be enough is not to be asked about again.
+    // Short rows have passed is_enough() already, so the kernel does not check them again.
     const double tolerance = format == Digits::kI7Short ? INFINITY : tolerance_;
     const kernels::PanelProduct product{panels_, rows.count, x_,    digits_, scales_,
                                         sums_,   tolerance,  bias_, out_,    rows.places};
@@ -124,33 +125,25 @@ class BlockProduct {
 
 RowBlock::RowBlock(std::size_t line_bytes, std::size_t chunk_count, std::size_t m)
     : row_bytes(line_bytes), chunks(chunk_count) {
-  // So many bytes stay in a second-level cache while all weights pass.
+  // Bytes of rows that stay in a second-level cache while all weights are read.
   constexpr std::size_t kBlockBytes = std::size_t{384} * 1024;
-  // So many at most where rows are too long to stay: sizes of 32 bits must hold them.
+  // Limit for rows too long for the cache: 32-bit sizes must hold the block.
   constexpr std::size_t kMostBytes = std::size_t{1} << 28;
   constexpr std::size_t kFew = 16;
   std::size_t fit = std::clamp(kBlockBytes / (row_bytes + 16), kFew, kernels::kMaxRows);
   if (bytes_of_row() > kMostBytes / kFew) {
     fit = std::max(kMostBytes / bytes_of_row(), std::size_t{1});
   }
-  // Blocks of about the same size: few rows take almost as long as many. Most kernels take six
-  // lines at a time.
+  // Blocks of about equal size: few rows take almost as long as many. Most kernels take six lines
+  // at a time.
   const std::size_t blocks = std::max(quotient_up(m, fit), std::size_t{1});
   rows = std::min({m, fit, quotient_up(quotient_up(m, blocks), 6) * 6});
-}
-
-Digits digits_format([[maybe_unused]] Accumulate accumulate) {
-#if defined(__wasm_relaxed_simd__)
-  return accumulate == Accumulate::kExact ? Digits::kI7 : Digits::kI7Short;
-#else
-  return Digits::kI16;
-#endif
 }
 
 void linear_packed(const float* x, std::size_t m, const kernels::Panels& panels, const float* bias,
                    Digits format, std::span<std::byte> scratch, std::span<float> out) {
   const RowBlock block = RowBlock::digits_of(panels, m);
-  // Of weights with zero points no row could be certain.
+  // With zero points no row could be certain.
   const bool tries_short =
       format == Digits::kI7Short && panels.input_scales == nullptr && std::isfinite(panels.norm);
   if (format == Digits::kI7Short) format = Digits::kI7;
@@ -160,10 +153,10 @@ void linear_packed(const float* x, std::size_t m, const kernels::Panels& panels,
     Rows rows{block.places(scratch)};
     for (std::size_t r = row; r < std::min(row + block.rows, m); ++r) rows.add(r - row);
     if (tries_short) {
-      // Each row for itself, so that no result depends on other rows.
+      // Decides row by row, so that no result depends on other rows.
       product.write(rows, Digits::kI7Short);
       Rows short_rows{rows.places + block.rows};
-      Rows others{rows.places};  // which are the list of all rows, less those
+      Rows others{rows.places};  // compacted in place: the rows without the short ones
       for (std::size_t r = 0; r < rows.count; ++r) {
         (product.is_enough(r) ? short_rows : others).add(r);
       }

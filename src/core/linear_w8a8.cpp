@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/dot_choice.h"
 #include "core/linear_work.h"
 #include "core/matrix.h"
 #include "core/packed_weight.h"
@@ -13,12 +14,11 @@
 namespace zeropoint {
 namespace {
 
-using kernels::Bytes;
 using kernels::ByteSums;
 using kernels::kPanel;
 using kernels::Panels;
 
-// quant_utils::ChooseQuantizationParams's smallest scale.
+// Smallest scale of quant_utils::ChooseQuantizationParams.
 constexpr float kSmallScale = 6.1e-5F;
 
 bool is_quint8(std::int32_t zero_point) { return zero_point >= 0 && zero_point <= 255; }
@@ -34,7 +34,7 @@ Status check_w8a8(std::size_t qx, std::size_t m, const Panels& w, std::size_t bi
   return scratch < RowBlock::bytes_of(w, m).bytes() ? Status::kShapeMismatch : Status::kOk;
 }
 
-// Of a panel: -64 times the sum of each output's codes, which double holds exactly.
+// For each output of a panel: -64 times the sum of its codes, exact in double.
 std::array<double, kPanel> minus_sums(const Panels& w, std::size_t panel) {
   std::array<double, kPanel> totals{};
   const std::int32_t* sums = w.minus_sums + panel * w.chunks * kPanel;
@@ -44,38 +44,29 @@ std::array<double, kPanel> minus_sums(const Panels& w, std::size_t panel) {
   return totals;
 }
 
-// What this build multiplies fastest.
-Bytes byte_format([[maybe_unused]] const std::uint8_t* qx, [[maybe_unused]] std::size_t n) {
-#if defined(__wasm_relaxed_simd__)
-  return kernels::all_below_128(qx, n) ? Bytes::kI7 : Bytes::kI7x2;
-#else
-  return Bytes::kI16;
-#endif
-}
-
-// What becomes of a layer's sums: values, or codes.
+// Output of a layer: values or codes.
 struct Outputs {
-  double scale_x;               // of the input
-  double scale_y;               // of codes
-  std::span<const float> bias;  // of values, or in steps before codes; [N] or empty
+  double scale_x;               // input scale
+  double scale_y;               // output scale, for codes
+  std::span<const float> bias;  // [N] or empty; in steps of the sums for codes
   float* values;                // [M][N], or null for codes
   std::uint8_t* codes;          // [M][N]
-  std::int32_t zero_point;      // of codes
+  std::int32_t zero_point;      // output zero point, for codes
 
-  // Writes the outputs of a panel for rows `row` and later.
+  // Writes a panel's outputs for rows `row` and later.
   void write(const Panels& w, std::size_t panel, std::size_t row, std::size_t rows,
              const ByteSums& sums) const {
     const std::size_t column = panel * kPanel;
     const std::size_t columns = std::min(kPanel, w.n - column);
     const auto float_scale_x = static_cast<float>(scale_x);
     float multipliers[kPanel] = {};
-    // Without a bias nothing is added: -0 is what leaves every value as it is.
+    // No bias: adding -0 leaves every value unchanged.
     float added[kPanel];
     std::fill_n(added, kPanel, -0.0F);
     if (!bias.empty()) std::copy_n(bias.data() + column, columns, added);
     const float* scales = w.scales + column;
     const std::size_t at = row * w.n + column;
-    // Two loops: of one, compilers would divide for values, too.
+    // Two loops: in a single one compilers would also divide for values.
     if (values != nullptr) {
       for (std::size_t i = 0; i < columns; ++i) multipliers[i] = float_scale_x * scales[i];
       kernels::finish_bytes(sums, multipliers, added, rows, values + at, w.n, columns);
@@ -89,12 +80,12 @@ struct Outputs {
   }
 };
 
-// Computes all outputs; zero_point is the input's.
+// Computes all outputs; zero_point is the input zero point.
 void run_layer(const std::uint8_t* qx, std::size_t m, std::int32_t zero_point, const Panels& w,
                std::span<std::byte> scratch, const Outputs& outputs) {
   const RowBlock block = RowBlock::bytes_of(w, m);
   const std::size_t k = w.k;
-  const Bytes format = byte_format(qx, m * k);
+  const kernels::Bytes format = bytes_format(qx, m * k);
   std::uint8_t* x = block.lines(scratch);
   for (std::size_t first = 0; first < m; first += block.rows) {
     const std::size_t rows = std::min(block.rows, m - first);
@@ -108,13 +99,13 @@ void run_layer(const std::uint8_t* qx, std::size_t m, std::int32_t zero_point, c
       }
     });
     const std::size_t panels = w.count();
-    // Bytes multiply four times as fast as digits; two threads were seen to pay from half as much
-    // work on.
+    // Bytes multiply four times as fast as digits; two threads were measured to pay off from half
+    // as much work.
     const std::size_t parts = part_count(panels, std::uint64_t{rows} * w.n * w.k / 2);
     parallel_for(parts, [=](std::size_t part) {
       const std::size_t last = part_start(panels, part + 1, parts);
       for (std::size_t panel = part_start(panels, part, parts); panel < last; ++panel) {
-        // What the zero point takes off.
+        // Correction for the input zero point.
         std::array<double, kPanel> correction = minus_sums(w, panel);
         for (double& value : correction) value *= zero_point / 64.0;
         const kernels::ByteProduct product{w.codes + panel * w.bytes(), w.steps, x, rows};

@@ -1,5 +1,5 @@
-// How linear layers cut their work: rows into blocks whose digits stay in the cache, scratch memory
-// into what a block needs.
+// Work layout of linear layers: blocks of rows sized to keep their digits in the cache, and the
+// parts of scratch memory for a block.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace zeropoint {
 
-/// How rows of activations lie in scratch memory.
+/// Layout of a block's rows of activations in scratch memory.
 struct RowBlock {
-  std::size_t row_bytes;  ///< of digits, or of bytes
-  std::size_t chunks;     ///< that have a sum
-  std::size_t rows;       ///< of a block
+  std::size_t row_bytes;  ///< bytes of digits, or of quint8, per row
+  std::size_t chunks;     ///< sums per row
+  std::size_t rows;       ///< rows per block
 
   /// m rows of digits for these weights.
   static RowBlock digits_of(const kernels::Panels& panels, std::size_t m) {
@@ -36,7 +36,7 @@ struct RowBlock {
     return reinterpret_cast<double*>(scratch.data() +
                                      rows * (row_bytes + sizeof(kernels::RowScale)));
   }
-  /// Room for two lists of rows.
+  /// Space for two lists of rows.
   [[nodiscard]] std::uint16_t* places(std::span<std::byte> scratch) const {
     return reinterpret_cast<std::uint16_t*>(scratch.data() +
                                             rows * (bytes_of_row() - kPlacesBytes));

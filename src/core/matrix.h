@@ -1,4 +1,4 @@
-// The one check that all linear layers make of their matrices.
+// Matrix check shared by all linear layers.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace zeropoint {
 
-/// A [rows][columns] matrix must be countable and hold `size` values.
+/// Checks that a [rows][columns] matrix is countable and holds `size` values.
 /// @return kSizeOverflow, kShapeMismatch.
 [[nodiscard]] inline Status check_matrix(std::size_t rows, std::size_t columns, std::size_t size) {
   if (rows > UINT32_MAX || columns > UINT32_MAX) return Status::kSizeOverflow;

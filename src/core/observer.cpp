@@ -10,11 +10,11 @@
 namespace zeropoint {
 namespace {
 
-// torch.min and torch.max of two values: NaN if either is.
+// torch.min and torch.max of two values: NaN if either one is NaN.
 float min_keeping_nan(float a, float b) { return std::isnan(a) || a < b ? a : b; }
 float max_keeping_nan(float a, float b) { return std::isnan(a) || a > b ? a : b; }
 
-// x86's float to int conversion: what int32 cannot hold is its minimum.
+// x86's float to int conversion: values outside int32 give its minimum.
 std::int32_t to_int32(float value) {
   return value >= -2147483648.0F && value < 2147483648.0F ? static_cast<std::int32_t>(value)
                                                           : INT32_MIN;
@@ -62,7 +62,7 @@ Status calculate_qparams(std::span<const Range> ranges, const ObserverOptions& o
   if (options.quant_min > options.quant_max) return Status::kInvalidZeroPoint;
   const bool symmetric = options.qscheme == QScheme::kSymmetric;
   const float steps = quant_steps(options);
-  // Half the steps is taken in double, before the one rounding.
+  // Half of the steps, in double before the one rounding.
   const auto half_steps = static_cast<float>(
       (static_cast<double>(options.quant_max) - static_cast<double>(options.quant_min)) / 2.0);
   for (std::size_t i = 0; i < ranges.size(); ++i) {
@@ -108,15 +108,15 @@ struct Limits {
   float hi;
 };
 
-// torch.histc's range: one of zero width is widened by 1 on either side, in double.
+// torch.histc's range: a range of zero width is widened by 1 on either side, in double.
 Limits bin_limits(float lo, float hi) {
   if (lo != hi) return {lo, hi};
   return {static_cast<float>(static_cast<double>(lo) - 1.0),
           static_cast<float>(static_cast<double>(hi) + 1.0)};
 }
 
-// torch.div(a, b, rounding_mode="floor") for b > 0, but for results below 0, which are clamped to
-// 0: here they are any numbers that are not above it.
+// torch.div(a, b, rounding_mode="floor") for b > 0. Negative results are not exact: they only stay
+// <= 0, and the caller clamps them to 0.
 float floor_divide(float a, float b) {
   const float quotient = (a - std::fmod(a, b)) / b;
   float floored = std::floor(quotient);
@@ -124,13 +124,13 @@ float floor_divide(float a, float b) {
   return floored;
 }
 
-// Integral of density * t^2 from `from` to `to`: what a bin's values lose by moving to a code's
-// middle.
+// Integral of density * t^2 from `from` to `to`: the error of moving a bin's values to the middle
+// of a code.
 float norm(float density, float from, float to) {
   return density * ((to * to * to - from * from * from) / 3.0F);
 }
 
-// Estimated error of laying bins first .. last onto `levels` codes.
+// Estimated error of mapping bins first .. last to `levels` codes.
 // Source: HistogramObserver._compute_quantization_error.
 double quantization_error(std::span<const float> histogram, Range range, double levels,
                           std::size_t first, std::size_t last, std::span<float> errors) {
@@ -160,21 +160,23 @@ double quantization_error(std::span<const float> histogram, Range range, double 
   return kernels::sum_f32(errors.data(), errors.size());
 }
 
-// A histogram of `range` that holds one value, so many times.
+// Histogram over `range` of `count` copies of one value.
 void spread_value(float value, float count, Range range, std::span<float> spread) {
   std::fill(spread.begin(), spread.end(), 0.0F);
   const std::size_t bins = spread.size();
   const Limits limits = bin_limits(range.min, range.max);
   const float width = limits.hi - limits.lo;
-  // Counted as count_into_bins() counts: not at all, or in the first bin, where float32 overflows.
+  // As in count_into_bins(): nothing is counted if the width overflows float32; the first bin
+  // counts if only the position does.
   if (!std::isfinite(width)) return;
   const float position = ((value - limits.lo) * static_cast<float>(bins)) / width;
   const std::size_t bin = std::isfinite(position) ? static_cast<std::size_t>(position) : 0;
   spread[std::min(bin, bins - 1)] = count;
 }
 
-// The bins held over those of a larger range: each is cut into kUpsampling parts, which go where
-// their middle is. @param edges  float32[bins + 1], room for the edges of the larger range's bins
+// Redistributes held bins over the bins of a larger range: each is cut into kUpsampling parts, and
+// each part goes to the bin that contains its middle. @param edges  float32[bins + 1], scratch for
+// the edges of the larger range's bins
 void spread_bins(std::span<const float> held, Range held_range, Range range, std::span<float> edges,
                  std::span<float> spread) {
   std::fill(spread.begin(), spread.end(), 0.0F);
@@ -185,12 +187,12 @@ void spread_bins(std::span<const float> held, Range held_range, Range range, std
   const Linspace part_edges(held_range.min, held_range.max, parts + 1);
   const float held_width = held_range.max - held_range.min;
   const float half_part = 0.5F * (held_width / static_cast<float>(parts));
-  // Edges ascend unless they are rounded to so few bits that linspace()'s halves do not meet, or
-  // overflow, and the first one is NaN. Then PyTorch's binary search decides, whatever it finds.
+  // Edges ascend, except where rounding to few bits makes linspace()'s halves overlap, or where
+  // they overflow and the first edge is NaN. There the result of PyTorch's binary search is kept.
   const bool ascending = std::adjacent_find(edges.begin(), edges.end(), [](float a, float b) {
                            return !(a <= b);
                          }) == edges.end();
-  std::size_t bin = 0;  // the last whose left edge is not beyond the middle
+  std::size_t bin = 0;  // the last bin with a left edge not beyond the middle
   for (std::size_t part = 0; part < parts; ++part) {
     const float middle = part_edges[part] + half_part;
     if (ascending) {
@@ -211,7 +213,7 @@ Status count_into_bins(std::span<const float> x, float lo, float hi,
                        std::span<std::uint32_t> counts) {
   const Limits limits = bin_limits(lo, hi);
   if (!std::isfinite(limits.lo) || !std::isfinite(limits.hi)) return Status::kNonFinite;
-  // Beyond float32's range torch.histc has no edges to compare with, and counts nothing.
+  // Beyond float32's range torch.histc has no edges for comparison, and counts nothing.
   if (!std::isfinite(limits.hi - limits.lo)) return Status::kOk;
   kernels::histogram_f32(x.data(), x.size(), limits.lo, limits.hi, counts.data(), counts.size());
   return Status::kOk;

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/dot_choice.h"
 #include "core/matrix.h"
 #include "zeropoint/qparams.h"
 
@@ -15,10 +16,10 @@ using kernels::kPanel;
 
 constexpr std::size_t kAlignment = 16;
 
-// More than what linear() keeps of a row beside its digits and its sums: see RowBlock.
+// Upper bound of linear()'s memory per row besides digits and sums: see RowBlock.
 constexpr std::size_t kRowExtraBytes = 64;
 
-// Lays parts one after the other, each aligned; overflow shows at the end.
+// Places parts one after the other, each aligned; overflow is checked at the end.
 class Placer {
  public:
   explicit Placer(std::size_t header) { place(header); }
@@ -35,7 +36,7 @@ class Placer {
   std::uint64_t end_ = 0;
 };
 
-// How many scales a granularity needs.
+// Number of scales for a granularity.
 std::size_t scale_count(const WeightShape& shape) {
   switch (shape.granularity) {
     case WeightGranularity::kPerTensor:
@@ -72,27 +73,27 @@ const T* part(const std::byte* block, std::uint32_t at) {
   return reinterpret_cast<const T*>(block + at);
 }
 
-// Rounded up, so that it stays a bound.
+// Rounds up, so that the result stays a bound.
 float at_least(double value) {
   const auto rounded = static_cast<float>(value);
   return static_cast<double>(rounded) < value ? std::nextafter(rounded, INFINITY) : rounded;
 }
 
-// The largest code distance from zero, of codes between smallest and largest.
+// Largest distance of a code between smallest and largest from zero.
 double distance(int smallest, int largest, int zero_point) {
   return std::max(std::abs(smallest - zero_point), std::abs(largest - zero_point));
 }
 
-// Codes of a dtype's own signedness, as bytes.
+// Codes as raw bytes; the dtype tells their sign.
 using WeightBytes = QuantizedWeight<std::uint8_t>;
 
-// Codes are packed as signed ones: what an unsigned one is 0 at.
+// Codes are packed as signed: the unsigned code that is packed as 0.
 int center_of(DType dtype) {
   const DTypeInfo info = dtype_info(dtype);
   return info.is_signed() ? 0 : 1 << (info.bits - 1);
 }
 
-// Where a panel's scales, and zero points, begin; groups of inputs share them.
+// Start of a panel's scales and zero points in the block; groups of inputs share them.
 struct PanelScales {
   std::size_t groups;
   float* scales;
@@ -104,7 +105,7 @@ struct PanelScales {
         zero_points(part<std::int32_t>(block, layout.zero_points) + panel * groups * kPanel) {}
 };
 
-// Those of outputs; where inputs have scales of their own, outputs have 1.
+// Writes the scales of a panel's outputs; they are 1 if inputs have scales.
 void write_scales(const WeightBytes& w, const WeightShape& shape, std::size_t first,
                   std::size_t outputs, const PackedLayout& layout, const PanelScales& to) {
   std::fill_n(to.scales, to.groups * kPanel, 0.0F);
@@ -124,15 +125,15 @@ void write_scales(const WeightBytes& w, const WeightShape& shape, std::size_t fi
   }
 }
 
-// What the bounds of a panel's outputs are made of.
+// Sums and maxima behind the bounds of a panel's outputs.
 struct PanelTotals {
   double largest[kPanel] = {};
   double squares[kPanel] = {};
   double small_codes[kPanel] = {};
 };
 
-// Writes a panel's codes and their sums. @param input_zero  the largest magnitude of a zero point
-// of inputs
+// Writes a panel's codes and their sums. @param input_zero  largest magnitude of an input's zero
+// point
 PanelTotals write_codes(const WeightBytes& w, std::size_t panel, std::size_t outputs,
                         int input_zero, const PackedLayout& layout, const PanelScales& own,
                         std::byte* block) {
@@ -149,8 +150,8 @@ PanelTotals write_codes(const WeightBytes& w, std::size_t panel, std::size_t out
         const std::uint8_t* rows[kPanel];
         for (std::size_t i = 0; i < outputs; ++i) rows[i] = source + i * layout.k + input;
         kernels::CodeSizes sizes;
-        kernels::pack_chunk(rows, outputs, inputs, layout.bits, is_signed, codes, minus_sums,
-                            sizes);
+        kernels::pack_chunk(rows, outputs, inputs, layout.bits, is_signed, layout.added_to_low,
+                            codes, minus_sums, sizes);
         for (std::size_t i = 0; i < outputs; ++i) {
           const int zero_point = layout.affine ? own.zero_points[group * kPanel + i] : 0;
           const double codes_of_unit =
@@ -166,8 +167,8 @@ PanelTotals write_codes(const WeightBytes& w, std::size_t panel, std::size_t out
   return totals;
 }
 
-// Writes a panel's bounds, and widens the layout's own.
-// @param plain  whether codes are magnitudes of weights: only where all zero points are 0
+// Writes a panel's bounds, and raises the layout's bounds to match.
+// @param plain  whether codes are magnitudes of weights: only if all zero points are 0
 void write_bounds(const PanelTotals& totals, std::size_t panel, std::size_t outputs, bool plain,
                   const PanelScales& own, PackedLayout& layout, std::byte* block) {
   float* largest = part<float>(block, layout.largest) + panel * kPanel;
@@ -180,7 +181,7 @@ void write_bounds(const PanelTotals& totals, std::size_t panel, std::size_t outp
     }
     const auto code = static_cast<float>(kernels::ordinary_code(layout.bits));
     const float magnitude = smallest_scale * code * 0.99F;
-    // An infinite one would make a bound of any error.
+    // An infinite magnitude would allow any error.
     const bool tells = plain && magnitude > 0.0F && std::isfinite(magnitude);
     ordinary[i] = tells ? magnitude : 0.0F;
     ordinary[kPanel + i] = at_least(std::sqrt(totals.small_codes[i]));
@@ -208,14 +209,18 @@ Status packed_layout(const WeightShape& shape, PackedLayout& out) {
   layout.k = lengths[1];
   layout.bits = static_cast<std::uint8_t>(info.bits);
   layout.has_input_scales = shape.granularity == WeightGranularity::kPerInput;
+  if (info.bits == 4) {
+    const kernels::Digits format = digits_format(Accumulate::kExact);
+    layout.added_to_low = static_cast<std::uint8_t>(kernels::added_to_low(format));
+  }
   layout.group = std::max(layout.k, std::uint32_t{1});
   if (shape.granularity == WeightGranularity::kPerGroup) {
-    // Without inputs any size divides them.
+    // Without inputs every group size is valid.
     const bool is_countable = shape.group_size > 0 && shape.group_size <= UINT32_MAX;
     if (!is_countable || shape.k % shape.group_size != 0) return Status::kInvalidGroupSize;
     layout.group = static_cast<std::uint32_t>(shape.group_size);
   }
-  // The chunks of a group are whole but for the last one.
+  // All chunks of a group are full except the last one.
   const std::uint64_t groups = layout.k / layout.group;
   const std::uint64_t scale_groups = std::max(groups, std::uint64_t{1});
   const std::uint64_t whole = layout.group / kernels::kChunk;
@@ -223,7 +228,7 @@ Status packed_layout(const WeightShape& shape, PackedLayout& out) {
   const std::uint64_t chunks = groups * (whole + (rest > 0 ? 1 : 0));
   const std::uint64_t steps = groups * (whole * kernels::steps_of(kernels::kChunk, info.bits) +
                                         kernels::steps_of(rest, info.bits));
-  // What linear() needs for a row of activations must be countable, too, even without outputs.
+  // linear()'s memory for a row of activations must be countable, too, even without outputs.
   const std::uint64_t row_bytes =
       steps * kernels::digit_row_bytes(1) + chunks * sizeof(double) + kRowExtraBytes;
   if (row_bytes > UINT32_MAX) return Status::kSizeOverflow;
@@ -231,7 +236,7 @@ Status packed_layout(const WeightShape& shape, PackedLayout& out) {
   layout.chunks = static_cast<std::uint32_t>(chunks);
   layout.steps = static_cast<std::uint32_t>(steps);
 
-  constexpr std::uint64_t kFour = 4;  // bytes of a number
+  constexpr std::uint64_t kFour = 4;  // bytes per 32-bit number
   Placer placer(sizeof(PackedLayout));
   layout.codes = placer.place(panels * steps * static_cast<std::uint64_t>(info.bits) * 4);
   layout.scales = placer.place(panels * scale_groups * kPanel * kFour);
@@ -257,6 +262,7 @@ kernels::Panels panels_of(const std::byte* block) {
           layout.chunks,
           layout.steps,
           layout.affine,
+          layout.added_to_low,
           part<std::uint8_t>(block, layout.codes),
           part<float>(block, layout.scales),
           part<std::int32_t>(block, layout.zero_points),
@@ -298,7 +304,7 @@ Status pack_bytes(const WeightBytes& w, std::size_t n, std::size_t k, std::span<
   for (const std::int32_t zero_point : w.zero_points) {
     farthest_zero = std::max(farthest_zero, std::abs(zero_point - center));
   }
-  // What is 0 as a signed code needs no zero points.
+  // Zero points are left out if all of them are 0 as signed codes.
   layout.affine = !per_input && farthest_zero != 0;
   const int input_zero = per_input ? farthest_zero : 0;
   const bool plain = farthest_zero == 0 && !w.scales.empty();

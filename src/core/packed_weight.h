@@ -1,4 +1,4 @@
-// The block that pack_weight() writes: a header, then the parts that kernels::Panels points to.
+// Block layout of pack_weight(): a header, then the parts that kernels::Panels points to.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace zeropoint {
 
-/// How a weight is laid out, and where the parts of its block start, in bytes.
+/// Layout of a weight, and the byte offsets of the parts of its block.
 struct PackedLayout {
   std::uint32_t n = 0;
   std::uint32_t k = 0;
@@ -20,7 +20,8 @@ struct PackedLayout {
   std::uint8_t bits = 8;
   bool affine = false;
   bool has_input_scales = false;
-  float root = 0.0F;  ///< see kernels::Panels
+  std::uint8_t added_to_low = 0;  ///< see kernels::Panels
+  float root = 0.0F;              ///< see kernels::Panels
   float norm = 0.0F;
   std::uint32_t codes = 0;
   std::uint32_t scales = 0;
@@ -33,18 +34,15 @@ struct PackedLayout {
   std::uint32_t size = 0;
 };
 
-/// Of a shape, with room for zero points of outputs.
+/// Layout for a shape, with room for zero points of outputs.
 /// @return kSizeOverflow, kInvalidGroupSize, kUnsupportedDType.
 [[nodiscard]] Status packed_layout(const WeightShape& shape, PackedLayout& out);
 
 /// The parts of a packed block.
 [[nodiscard]] kernels::Panels panels_of(const std::byte* block);
 
-/// The digits that this build multiplies fastest.
-[[nodiscard]] kernels::Digits digits_format(Accumulate accumulate);
-
-/// linear() of a packed weight without its checks, with digits of any format: of kI7Short, rows for
-/// which these digits are not enough have those of kI7.
+/// linear() of a packed weight without its checks, in digits of any format. With kI7Short, rows
+/// that need more precision use the digits of kI7.
 void linear_packed(const float* x, std::size_t m, const kernels::Panels& panels, const float* bias,
                    kernels::Digits format, std::span<std::byte> scratch, std::span<float> out);
 

@@ -21,13 +21,14 @@
 namespace zeropoint {
 namespace {
 
-// ---- what the platforms do differently
+// ---- platform differences
 
 #if defined(__EMSCRIPTEN__)
 
 double now() { return emscripten_get_now(); }
 
-// The word behind an atomic, as the instructions want it. std::atomic::wait would need a runtime.
+// The word behind an atomic, for the wait and notify instructions. std::atomic::wait would need a
+// runtime.
 int* word_of(std::atomic<std::uint32_t>& word) { return reinterpret_cast<int*>(&word); }
 
 void sleep_while(std::atomic<std::uint32_t>& word, std::uint32_t value) {
@@ -38,7 +39,7 @@ void wake_all(std::atomic<std::uint32_t>& word) {
   __builtin_wasm_memory_atomic_notify(word_of(word), static_cast<unsigned>(kMaxThreads));
 }
 
-// Lets another thread have this processor, where that is allowed.
+// Yields the processor to another thread where the platform allows it.
 void nap(std::atomic<std::uint32_t>& word, std::uint32_t value, bool may_sleep) {
   constexpr std::int64_t kNanoseconds = 50'000;
   if (may_sleep) {
@@ -65,31 +66,31 @@ void nap(std::atomic<std::uint32_t>& /*word*/, std::uint32_t /*value*/, bool /*m
 
 // ---- the pool
 
-// Parts are handed out in at most so many runs of neighbours.
+// Maximum number of chunks of a job. A chunk is a run of neighbouring parts.
 constexpr std::size_t kMaxChunks = 1024;
-// How often a waiting thread looks again before it sleeps, or naps: some 150 microseconds. Waking a
-// sleeper takes 50, and a layer does about 100 of alone between two jobs.
+// Checks by a waiting thread before it sleeps or naps: about 150 microseconds. Waking a sleeping
+// thread takes 50, and a layer computes about 100 on the calling thread between two jobs.
 constexpr int kLooks = 120'000;
 
-// Whatever different threads write stands in lines of its own.
+// Cache line size: data written by different threads is kept on different lines.
 constexpr std::size_t kLine = 64;
 
 struct alignas(kLine) Worker {
   std::atomic<std::uint32_t> state{detail::kIdle};
 };
 
-// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): the lines are apart on purpose
+// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): separate cache lines on purpose
 struct Pool {
-  // The number of the job, and below it how many of its chunks nobody has claimed yet. A claim that
-  // succeeds is of the job whose number it saw: that job cannot end before its chunks are done.
+  // High half: the job's number; low half: the count of its unclaimed chunks. A successful claim
+  // belongs to the job whose number it read, because a job cannot end before its chunks are done.
   alignas(kLine) std::atomic<std::uint64_t> ticket{0};
-  // The number of the job again: workers sleep on it.
+  // The job's number again, as the word that workers sleep on.
   alignas(kLine) std::atomic<std::uint32_t> job_number{0};
   alignas(kLine) std::atomic<std::uint32_t> finished{0};
   std::array<std::atomic<bool>, kMaxChunks> is_done{};
   std::array<Worker, kMaxThreads - 1> workers;
 
-  // The job; written before its ticket, read after a claim.
+  // The job: written before the ticket, read after a claim.
   alignas(kLine) std::array<std::byte, detail::kMaxCapture> work{};
   detail::RunPart run = nullptr;
   std::size_t parts = 0;
@@ -113,7 +114,7 @@ void run_chunk(std::size_t chunk) {
   for (std::size_t part = edge(chunk); part < end; ++part) pool.run(pool.work.data(), part);
 }
 
-// Claims chunks of the current job, one by one, until there are none, and computes them.
+// Claims chunks of the current job, one by one, and computes them until none is left.
 void work_off() {
   std::uint64_t ticket = pool.ticket.load();
   while (static_cast<std::uint32_t>(ticket) != 0) {
@@ -128,8 +129,8 @@ void work_off() {
 
 bool is_finished() { return pool.finished.load() == pool.chunks; }
 
-// Whether a worker may yet finish a chunk. A worker is kWorking before it claims and until it has
-// claimed in vain, so once nothing is left to claim, nobody working means nobody has a chunk.
+// Whether a worker may still finish a chunk. A worker is kWorking from before its first claim until
+// a claim fails. So if all chunks are claimed and no worker is kWorking, no worker holds a chunk.
 bool is_anybody_working() {
   const std::size_t count = pool.worker_count.load();
   const auto workers = std::span(pool.workers).first(count);
@@ -137,7 +138,7 @@ bool is_anybody_working() {
                      [](const Worker& worker) { return worker.state.load() == detail::kWorking; });
 }
 
-// Waits for the workers' chunks: true when all are done, false when they never will be.
+// Waits for the workers' chunks: true once all are done, false if some never will be.
 bool wait_until(double deadline) {
   for (;;) {
     for (int look = 0; look < kLooks; ++look) {
@@ -149,7 +150,7 @@ bool wait_until(double deadline) {
   }
 }
 
-// No new job for workers that do not answer. Their old job's description stays as it is.
+// Gives workers that do not answer no further job. Their old job's description stays unchanged.
 void give_up_workers() {
   pool.worker_count.store(0);
   if (pool.lost != nullptr) pool.lost();
@@ -160,10 +161,10 @@ void give_up_workers() {
 std::size_t thread_count() { return pool.worker_count.load(std::memory_order_relaxed) + 1; }
 
 std::size_t part_count(std::size_t units, std::uint64_t products) {
-  // A thread is woken for no less than so many multiplications.
+  // Least number of multiplications per thread: below it, waking a thread does not pay off.
   constexpr std::uint64_t kThreadProducts = std::uint64_t{1} << 20;
-  // Threads that begin late, or are slower, leave parts to others: so many for each thread, but
-  // none of fewer multiplications than take a few microseconds.
+  // Parts per thread, so that late or slow threads leave some to others; but each part has at least
+  // the multiplications of a few microseconds.
   constexpr std::size_t kThreadParts = 8;
   constexpr std::uint64_t kPartProducts = std::uint64_t{1} << 17;
   const std::size_t threads = thread_count();
@@ -205,7 +206,7 @@ void run_parts(std::size_t parts, const void* work, std::size_t bytes, RunPart r
     }
     if (is_silent) {
       give_up_workers();
-      return;  // busy for ever: the job's description is never written again
+      return;  // stays busy, so that the job's description is never overwritten
     }
   }
   pool.is_busy.store(false);
@@ -261,7 +262,7 @@ void set_patience(double milliseconds) { pool.patience = milliseconds; }
 
 namespace {
 
-// The native workers; ended and joined when the program ends.
+// Native worker threads; ended and joined at program exit.
 class NativeThreads {
  public:
   NativeThreads() = default;

@@ -9,7 +9,7 @@ namespace {
 
 bool is_finite(const Range& range) { return std::isfinite(range.min) && std::isfinite(range.max); }
 
-// Whether the scheme fits the dtype; and if it does, the rule.
+// Sets the rule. @return whether the scheme fits the dtype
 bool rule_of(const QParamsOptions& options, kernels::ChoiceRule& rule) {
   const DTypeInfo info = dtype_info(options.dtype);
   const bool symmetric = options.scheme == Scheme::kSymmetric;
@@ -53,7 +53,7 @@ Status check(const QParamsView& qparams, DType dtype) {
     return Status::kShapeMismatch;
   }
   if (count == 0) return Status::kOk;
-  // Any NaN makes both NaN.
+  // Either one being NaN makes both NaN.
   const Range scales = kernels::minmax_f32(qparams.scales.data(), count);
   if (!(scales.min > 0.0F && std::isfinite(scales.max))) return Status::kInvalidScale;
   const DTypeInfo info = dtype_info(dtype);

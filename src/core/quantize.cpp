@@ -23,8 +23,8 @@ Status linear_q(const TensorView<const float>& x, const TensorView<const float>&
                 const AnyCodes<void>& codes) {
   const DTypeInfo info = dtype_info(dtype);
   if (info.storage != codes.storage) return Status::kUnsupportedDType;
-  // x86's float to int conversion gives INT32_MIN for whatever int32 cannot hold; the narrower
-  // dtypes keep its low bits, which are 0.
+  // x86's float to int conversion gives INT32_MIN for values outside int32; the narrower dtypes
+  // keep its low bits, which are 0.
   const Pass pass{kernels::quantization(codes.storage),
                   {info.qmin, info.qmax, INT32_MIN},
                   x.values.data(),

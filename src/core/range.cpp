@@ -12,17 +12,17 @@ namespace {
 
 static_assert(sizeof(Range) == 2 * sizeof(float));
 
-// Written so that a NaN, once met, stays.
+// This form of the comparisons keeps a NaN.
 void widen(Range& range, const Range& by) {
   if (!(by.min >= range.min)) range.min = std::isnan(range.min) ? range.min : by.min;
   if (!(by.max <= range.max)) range.max = std::isnan(range.max) ? range.max : by.max;
 }
 
-// Columns whose ranges are found before they are joined.
+// Columns per kernel call; their ranges are then joined slice by slice.
 constexpr std::size_t kColumns = 1024;
 
-// Slices that return after a short run are read as columns of [outer][slices * inner], of which as
-// many rows as fit side by side make one.
+// Reads short slices as columns of [outer][slices * inner]. Several rows side by side, as many as
+// fit, are read as one.
 void column_ranges(const float* x, const Granularity& g, bool finite_only,
                    std::span<Range> ranges) {
   const std::size_t period = g.slices * g.inner;
@@ -58,7 +58,8 @@ void run_ranges(const float* x, const Granularity& g, bool finite_only, std::spa
   }
 }
 
-// Whether a tensor of so many values can be cut so. By division, since the product may wrap.
+// Whether a tensor of `size` values matches the granularity. By division, since the product may
+// overflow.
 bool fits(std::size_t size, const Granularity& g) {
   if (g.outer == 0 || g.slices == 0 || g.inner == 0) return size == 0;
   const std::size_t period = size / g.outer;
@@ -80,7 +81,7 @@ Status range(std::span<const float> x, const Granularity& granularity, NonFinite
     return Status::kEmpty;
   }
   const bool finite_only = non_finite == NonFinite::kIgnore;
-  // Slices of a single value each are no runs, but columns of one row.
+  // Slices of a single value each: columns of one row instead of runs.
   const bool has_single = g.inner == 1 && g.slices > 1;
   if (g.inner >= 16 || (g.outer == 1 && !has_single)) {
     run_ranges(x.data(), g, finite_only, ranges);
@@ -91,10 +92,10 @@ Status range(std::span<const float> x, const Granularity& granularity, NonFinite
     column_ranges(x.data(), g, finite_only, ranges);
   }
   if (non_finite == NonFinite::kKeep) return Status::kOk;
-  // All bounds at once, as they lie in memory.
+  // Checks all bounds at once, as one array of floats.
   const Range bounds = kernels::minmax_f32(&ranges.front().min, 2 * ranges.size());
   if (std::isfinite(bounds.min) && std::isfinite(bounds.max)) return Status::kOk;
-  // Of finite values alone, a bound is infinite where there are none: {+inf, -inf}.
+  // Over finite values only, an infinite bound means an empty slice: {+inf, -inf}.
   return finite_only ? Status::kEmpty : Status::kNonFinite;
 }
 

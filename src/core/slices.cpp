@@ -6,14 +6,15 @@
 namespace zeropoint {
 namespace {
 
-// The most values of a tile that slices are repeated to fill: their qparams stay in the first
-// cache. Longer rows are read as far as a tile goes, because memory is fast only in long runs.
+// Maximum size, in values, of a tile filled with repeated slices, so that its qparams stay in the
+// first-level cache. Longer rows are read up to kSliceTile, because memory is fast only in long
+// runs.
 constexpr std::size_t kNearTile = 1024;
 
-// From this length on a slice with values left over after whole steps is worth a call of its own.
+// Minimum length for a call per slice if its length is not a multiple of the step.
 constexpr std::size_t kLongSlice = 128;
 
-// One word for each value of a tile, from one for each slice; none from none.
+// Expands one word per slice to one word per value of a tile; null stays null.
 template <typename Word>
 class Repeated {
  public:

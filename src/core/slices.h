@@ -1,5 +1,5 @@
-// Slices that share a scale and a zero point, handed to kernels in runs worth a call: long slices
-// one by one, short ones together, with qparams written out for every value.
+// Runs an operation over slices that share a scale and a zero point: long slices one call each,
+// short ones together, with qparams expanded to one per value.
 #pragma once
 
 #include <cstddef>
@@ -9,19 +9,19 @@
 
 namespace zeropoint {
 
-/// An operation, where its values come from, and where the results go.
+/// An operation with its rule, source and destination.
 struct Pass {
   const kernels::Operation& operation;
   kernels::CodeRule rule;
   const void* from;
   void* to;
 
-  /// Runs it over n values (or rows of n) from `position` on.
+  /// Runs the operation over n values (or rows of n) from `position` on.
   void run(std::size_t position, std::size_t n, const kernels::AnyQParams& qparams) const {
     run(position, from_at(position), n, qparams);
   }
 
-  /// The same with values from elsewhere.
+  /// The same with values from another address.
   void run(std::size_t position, const void* values, std::size_t n,
            const kernels::AnyQParams& qparams) const {
     kernels::run(operation, values, n, qparams, rule,
@@ -33,20 +33,20 @@ struct Pass {
   }
 };
 
-/// Values, and so slices at most, that are taken together.
+/// Maximum number of values, and so of slices, per call for short slices.
 inline constexpr std::size_t kSliceTile = kernels::kMaxColumns;
 
-/// Where the qparams of slices come from.
+/// Source of the slices' qparams.
 class Slices {
  public:
-  /// Those of slices first .. first + count, count <= kSliceTile; they stay until the next load.
+  /// Qparams of slices first .. first + count, count <= kSliceTile; valid until the next load.
   [[nodiscard]] virtual kernels::ElementwiseQParams load(std::size_t first, std::size_t count) = 0;
 
  protected:
   ~Slices() = default;
 };
 
-/// Runs an operation over values[outer][slices][inner], the first of which is at `position`.
+/// Runs an operation over values[outer][slices][inner]; the first value is at `position`.
 void run_slices(const Pass& pass, std::size_t position, const Granularity& g, Slices& slices);
 
 }  // namespace zeropoint

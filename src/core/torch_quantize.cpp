@@ -15,7 +15,7 @@ namespace {
 
 using kernels::AddZeroPoint;
 
-// Whether codes are those of a qint8, quint8 or qint32.
+// Whether the storage is that of qint8, quint8 or qint32.
 bool is_torch(Storage storage) {
   return storage == Storage::kInt8 || storage == Storage::kUint8 || storage == Storage::kInt32;
 }
@@ -30,7 +30,8 @@ bool holds(QuantRange range, std::int32_t zero_point) {
   return zero_point >= range.min && zero_point <= range.max;
 }
 
-// A scale without a finite reciprocal leaves nothing to saturate: PyTorch's own rule then holds.
+// Rule for a range and a reciprocal. Saturation needs a finite reciprocal; otherwise PyTorch's rule
+// applies.
 kernels::CodeRule rule_for(QuantRange range, Overflow overflow, float reciprocal) {
   const bool saturate = overflow == Overflow::kSaturate && std::isfinite(reciprocal);
   return {range.min, range.max, saturate ? range.max : kernels::kTorchOverflow};
@@ -39,7 +40,7 @@ kernels::CodeRule rule_for(QuantRange range, Overflow overflow, float reciprocal
 // The reciprocal of a scale of 0.
 enum class ZeroScale { kInfinite, kCountsAsOne };
 
-// A scale and a zero point for each channel, in the types that PyTorch's functions take them in.
+// A scale and a zero point per channel, in the types that PyTorch's functions accept.
 class Channels {
  public:
   Channels(std::span<const double> scales, std::span<const std::int32_t> zero_points)
@@ -70,7 +71,7 @@ class Channels {
   [[nodiscard]] Status check(std::size_t size, Shape shape, std::int32_t axis, std::size_t out_size,
                              Granularity& out) const {
     Status status = zeropoint::check(size, shape);
-    // PyTorch takes no negative axis.
+    // PyTorch accepts no negative axis.
     if (status == Status::kOk && axis < 0) status = Status::kInvalidAxis;
     if (status == Status::kOk) status = per_channel(shape, axis, out);
     if (status != Status::kOk) return status;
@@ -86,13 +87,13 @@ class Channels {
     return doubles_ != nullptr ? static_cast<float>(doubles_[i]) : floats_[i];
   }
 
-  // Whether zero points are floating, and scales float32 with them: floats() has both as they are.
+  // Whether zero points, and so scales, are float32; then floats() returns both unchanged.
   [[nodiscard]] bool are_floats() const { return integers_ == nullptr; }
   [[nodiscard]] kernels::ElementwiseQParams floats() const {
     return {floats_, fractions_, nullptr};
   }
 
-  // The scales, if float32 does not hold all of them.
+  // The float64 scales if float32 cannot hold all of them exactly, else null.
   [[nodiscard]] const double* wider_scales() const {
     const auto is_float = [](double own) {
       return static_cast<double>(static_cast<float>(own)) == own;
@@ -111,8 +112,8 @@ class Channels {
     return zero_scale_ == ZeroScale::kCountsAsOne && own == 0.0F ? 1.0F : 1.0F / own;
   }
 
-  // The code NaN becomes: the zero point, which lies in the range if it is an integer; a fractional
-  // one as far as the range holds it.
+  // Code for NaN: an integer zero point, which lies in the range; a floating one rounded and
+  // clamped to the range.
   [[nodiscard]] std::int32_t nan_code(std::size_t i, QuantRange range) const {
     if (integers_ != nullptr) return integers_[i];
     const float own = fractions_[i];
@@ -122,10 +123,10 @@ class Channels {
   }
 
  private:
-  // Scales are one of these,
+  // Exactly one is set: the scales.
   const double* doubles_ = nullptr;
   const float* floats_ = nullptr;
-  // and zero points one of these.
+  // Exactly one is set: the zero points.
   const std::int32_t* integers_ = nullptr;
   const float* fractions_ = nullptr;
   AddZeroPoint add_;
@@ -134,7 +135,7 @@ class Channels {
   bool is_complete_;
 };
 
-// Channels as quantization takes them, by their reciprocals.
+// Channels for quantization: factors are reciprocals of scales.
 class ReciprocalSlices final : public Slices {
  public:
   ReciprocalSlices(const Channels& channels, QuantRange range)
@@ -159,7 +160,7 @@ class ReciprocalSlices final : public Slices {
   float scales_[kSliceTile];
 };
 
-// Channels as dequantization takes them: by their scales, or by 1 where those come later.
+// Channels for dequantization: factors are scales, or 1 if scales are applied later.
 class ScaleSlices final : public Slices {
  public:
   ScaleSlices(const Channels& channels, bool has_scales)
@@ -181,8 +182,8 @@ class ScaleSlices final : public Slices {
   float zero_points_[kSliceTile];
 };
 
-// Runs an operation of the torch family channel by channel. @return as Channels::check(),
-// kInvalidZeroPoint.
+// Runs an operation of the torch family channel by channel. @return the statuses of
+// Channels::check(), kInvalidZeroPoint.
 Status run_channels(const kernels::Operation& operation, const TensorView<const float>& x,
                     const Channels& channels, std::int32_t axis, QuantRange range,
                     Overflow overflow, void* out, std::size_t out_size) {
@@ -193,7 +194,7 @@ Status run_channels(const kernels::Operation& operation, const TensorView<const 
     return Status::kInvalidZeroPoint;
   }
   ReciprocalSlices slices(channels, range);
-  // One rule serves all channels, unless some have no finite reciprocal.
+  // One rule for all channels, unless some have no finite reciprocal.
   const auto is_finite = [&](std::size_t i) { return std::isfinite(channels.reciprocal(i)); };
   bool alike = true;
   for (std::size_t i = 0; i < channels.count(); ++i) alike = alike && is_finite(i);
@@ -247,14 +248,14 @@ void multiply_channels(const Granularity& g, const double* scales, float* values
   }
 }
 
-// Codes of channels to values. @return as Channels::check(), kUnsupportedDType
+// Dequantizes codes per channel. @return the statuses of Channels::check(), kUnsupportedDType
 Status dequantize_channels(const AnyCodes<const void>& codes, Shape shape, const Channels& channels,
                            std::int32_t axis, std::span<float> out) {
   if (!is_torch(codes.storage)) return Status::kUnsupportedDType;
   Granularity g;
   const Status status = channels.check(codes.size, shape, axis, out.size(), g);
   if (status != Status::kOk) return status;
-  // A product of two float32 is exact in double, and so rounded once either way.
+  // The product of two float32 values is exact in double, so it is rounded once in either type.
   const double* wider = channels.wider_scales();
   ScaleSlices slices(channels, wider == nullptr);
   run_slices({kernels::dequantization(codes.storage), {}, codes.data, out.data()}, 0, g, slices);
@@ -277,7 +278,7 @@ Status quantize_per_tensor(std::span<const float> x, double scale, std::int32_t 
   const kernels::Operation* operation =
       &kernels::reciprocal_quantization(AddZeroPoint::kAfterRounding, codes.storage);
   const kernels::CodeRule rule = rule_for(range, overflow, qparams.factor);
-  // A value takes about as long as 16 products of a layer.
+  // Time per value: about 16 products of a layer.
   const std::size_t parts = part_count(x.size(), std::uint64_t{16} * x.size());
   parallel_for(parts, [=](std::size_t part) {
     const std::size_t first = part_start(x.size(), part, parts);
@@ -314,8 +315,8 @@ Status dequantize_per_tensor(const AnyCodes<const void>& codes, double scale,
                    out.data());
     return Status::kOk;
   }
-  // Differences of 8-bit codes and their zero points are exact in float32, and those of any code
-  // and 0 are the code's own float32.
+  // Differences of 8-bit codes and their zero points are exact in float32. Differences of any code
+  // and 0 are the code rounded to float32.
   const kernels::UniformQParams qparams{scale32, static_cast<float>(zero_point), zero_point};
   kernels::run(kernels::dequantization(codes.storage), codes.data, codes.size, qparams, {},
                out.data());

@@ -1,24 +1,14 @@
 // zeropoint/slim: the same library without the binary, for those who serve it as a file of its own.
 
-import { type Chunks, checkHasWasm } from "./build.js";
-import { createFrom, type Zeropoint } from "./create.js";
-import { type InitOptions, type InitResult, initFrom } from "./init.js";
+import { type InitOptions, type InitResult, initFrom } from "./core/init.js";
+import { checkHasWasm } from "./core/load.js";
+import { createInstance, type Zeropoint } from "./instance.js";
 
-export * from "./everything.js";
+export type { Zeropoint } from "./instance.js";
+export * from "./library.js";
 
 /** What `init` and `create` of `zeropoint/slim` take: the binary must come from somewhere. */
 export type SlimInitOptions = InitOptions & Required<Pick<InitOptions, "wasm">>;
-
-const chunks: Chunks = {
-  baseline: () => import("./core/baseline.js").then(asChunk),
-  relaxed: () => import("./core/relaxed.js").then(asChunk),
-  "baseline-threads": () => import("./core/baseline-threads.js").then(asChunk),
-  "relaxed-threads": () => import("./core/relaxed-threads.js").then(asChunk),
-};
-
-function asChunk<T>({ default: start }: { default: T }): { start: T } {
-  return { start };
-}
 
 /**
  * Loads the core from `options.wasm` and makes it the one that all functions of this module run on.
@@ -31,7 +21,7 @@ function asChunk<T>({ default: start }: { default: T }): { start: T } {
  */
 export async function init(options: SlimInitOptions): Promise<InitResult> {
   checkHasWasm("init", options?.wasm);
-  return await initFrom(chunks, options);
+  return await initFrom(undefined, options);
 }
 
 /**
@@ -42,5 +32,5 @@ export async function init(options: SlimInitOptions): Promise<InitResult> {
  */
 export async function create(options: SlimInitOptions): Promise<Zeropoint> {
   checkHasWasm("create", options?.wasm);
-  return await createFrom(chunks, options);
+  return await createInstance(undefined, options);
 }

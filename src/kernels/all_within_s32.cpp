@@ -1,4 +1,4 @@
-// Four values a step, without an early end.
+// Four values per step, without early exit.
 // Parity: std::all_of.
 #include "kernels/kernels.h"
 #include "kernels/simd.h"

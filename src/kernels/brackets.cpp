@@ -1,5 +1,5 @@
-// The bounds of 32 groups at a time, then their steps by an operation's fast loop, and those in
-// doubt by its exact one. Parity: that of the exact loop, see bracket_parts().
+// Computes the bounds of 32 groups at a time, then runs the fast loop over their steps, and the
+// exact loop for steps in doubt. Parity: that of the exact loop, see bracket_parts().
 #include "kernels/brackets.h"
 
 #include <algorithm>
@@ -7,7 +7,8 @@
 namespace zeropoint::kernels {
 namespace {
 
-// Four groups at a time, the last four again; fewer than four, each in all lanes.
+// Four groups per step, the last four again at the end; with fewer than four, each one in all
+// lanes.
 [[gnu::noinline]] void make_brackets(const ElementwiseQParams& q, std::size_t count,
                                      const CodeRule& rule, GroupBrackets& out) {
   const bool few = count < 4;
@@ -27,16 +28,16 @@ namespace {
 
 }  // namespace
 
-// Let t = x / scale be the true quotient, e = 2^-24, a = fl(t), z the zero point, an integer, p and
-// q the products. The sums p + z and q + z, rounded to integers, and once more only there, are
-// equal: is fl(a + z), rounded, the same? It is if it lies between them, which a relative margin m
-// of the bounds assures as long as |t| m exceeds what rounds, 6 e |t| and e |z|. If |t| is smaller
-// than that asks for, it is less than 4/9, and so all three round to z. NaN never equals NaN, so it
-// is in doubt; infinities saturate. One thing is left: where the sum with the constant is negative
-// and small, its bits are no longer in order. There |p| > 2^23; p and q lie more than 2^-20 * |p|
-// apart, so the sums, which are integers, differ.
+// Let t = x / scale be the true quotient, e = 2^-24, a = fl(t), z the zero point (an integer), p
+// and q the products. If the sums p + z and q + z, rounded to integers, are equal, then fl(a + z),
+// rounded, must give the same integer. It does if it lies between them. A relative margin m of the
+// bounds ensures this as long as |t| m exceeds the rounding errors 6 e |t| and e |z|. For smaller
+// |t|, |t| < 4/9 holds, so all three round to z. NaN never equals NaN, so it is in doubt;
+// infinities saturate. A last case: where the sum with the constant is negative and small, its bits
+// are not in order. There |p| > 2^23; p and q differ by more than 2^-20 * |p|, so the sums, which
+// are integers, differ.
 //
-// Scales that nobody has validated may have no such bounds, and zero points may be no codes.
+// Unvalidated scales may have no such bounds, and unvalidated zero points may not be codes.
 BracketParts bracket_parts(v128_t scale, v128_t zero_point, const CodeRule& rule) {
   constexpr float kUnit = 0x1p-24F;
   const v128_t serves = wasm_v128_and(
@@ -60,7 +61,7 @@ void run_groups(const GroupLoops& loops, const void* from, std::size_t n, const 
   const auto exact = [&](std::size_t position, std::size_t group) {
     loops.exact(x + position, q.each.skip(group), rule, out + position * loops.size);
   };
-  // Brackets take longer than the divisions of one step.
+  // Computing brackets takes longer than the divisions of one step.
   if (n == kStep) return exact(0, 0);
   const std::size_t length = std::min(q.length, n);
   const std::size_t groups = (n + length - 1) / length;

@@ -1,6 +1,6 @@
-// Quantizing to 8 bits without dividing. Values are multiplied by a number a little below the
-// scale's reciprocal and by one a little above it; where both lead to the same code, that is the
-// code. Where they do not, a step is in doubt, and is computed exactly.
+// Quantization to 8 bits without division. Each value is multiplied by a number slightly below the
+// scale's reciprocal and by one slightly above it. Equal results are the code. Otherwise the step
+// is in doubt and is computed exactly.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace zeropoint::kernels {
 
-/// What four values are multiplied by, and what is added to both products: zero point and kMagic.
+/// Two factors for four values, and the offset for both products: zero point plus kMagic.
 struct Bracket {
   v128_t below;
   v128_t above;
   v128_t offset;
 };
 
-/// Four codes plus kMagic, yet to be clamped; marks those in doubt.
+/// Four codes plus kMagic, not yet clamped; sets the lanes in doubt.
 inline v128_t multiply(v128_t x, const Bracket& b, v128_t& doubt) {
   const v128_t low = multiply_add(x, b.below, b.offset);
   const v128_t high = multiply_add(x, b.above, b.offset);
@@ -26,16 +26,15 @@ inline v128_t multiply(v128_t x, const Bracket& b, v128_t& doubt) {
   return low;
 }
 
-/// What brackets are made of, four at a time.
+/// Inputs for brackets, four at a time.
 struct BracketParts {
-  v128_t middle;  ///< 1 / scale, or NaN where there is no bracket
-  v128_t margin;  ///< by how much of the middle the bounds lie apart from it
+  v128_t middle;  ///< 1 / scale, or NaN for no bracket
+  v128_t margin;  ///< relative distance of the bounds from the middle
   v128_t offset;
 };
 BracketParts bracket_parts(v128_t scale, v128_t zero_point, const CodeRule& rule);
 
-/// Of so many groups at a time. Four times as many make values that come from memory take a fifth
-/// longer.
+/// Groups per batch of brackets. With four times as many, values from memory take a fifth longer.
 inline constexpr std::size_t kGroups = 32;
 
 struct GroupBrackets {
@@ -50,19 +49,19 @@ struct GroupBrackets {
   }
 };
 
-/// The loops of an operation over groups.
+/// Fast and exact loops of an operation over groups.
 struct GroupLoops {
-  /// Steps `step` and later of groups of `steps` steps each: a function of its own, without calls,
-  /// so that what it uses stays in registers. @return the first step in doubt, or `end`
+  /// Steps from `step` on, in groups of `steps` steps each: a separate function without calls, so
+  /// that its constants stay in registers. @return the first step in doubt, or `end`
   std::size_t (*fast)(const float* x, std::size_t step, std::size_t end, std::size_t steps,
                       const GroupBrackets& brackets, const CodeRule& rule, std::byte* out);
-  /// One step, of one group, whose qparams come first.
+  /// One step of one group; the group's qparams come first in `group`.
   void (*exact)(const float* x, const ElementwiseQParams& group, const CodeRule& rule,
                 std::byte* out);
   std::size_t size;  ///< bytes of a result
 };
 
-/// Operation::groups by such loops, of codes of 8 bits.
+/// Implements Operation::groups with these loops, for codes of 8 bits.
 void run_groups(const GroupLoops& loops, const void* from, std::size_t n, const AnyQParams& q,
                 const CodeRule& rule, void* to);
 

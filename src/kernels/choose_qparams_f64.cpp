@@ -1,4 +1,4 @@
-// Scales and zero points of two ranges a step, in double precision.
+// Scales and zero points of two ranges per step, in double precision.
 // Parity: bit-identical to reference/choose_qparams_f64.h for every finite range.
 #include <cfloat>
 
@@ -10,7 +10,7 @@ namespace {
 
 v128_t all(double value) { return wasm_f64x2_splat(value); }
 
-// A scale float32 can hold as a normal number.
+// Raises the scale to the smallest normal float32.
 v128_t at_least_normal(v128_t scales) { return wasm_f64x2_pmax(scales, all(FLT_MIN)); }
 
 template <bool kSymmetric>
@@ -41,7 +41,7 @@ void choose_all(const Range* ranges, std::size_t n, const ChoiceRule& rule, doub
       max = wasm_v128_bitselect(wasm_f64x2_pmax(max, zero), max, is_widened);
       const v128_t is_zero = wasm_f64x2_eq(min, max);
       scale = at_least_normal(wasm_f64x2_div(wasm_f64x2_sub(max, min), steps));
-      // Halves to even, as Python's round() has them.
+      // Rounds half to even, as Python's round().
       code = wasm_f64x2_nearest(wasm_f64x2_sub(low, wasm_f64x2_div(min, scale)));
       scale = wasm_v128_bitselect(all(1.0), scale, is_zero);
       code = clamp(wasm_v128_andnot(code, is_zero));

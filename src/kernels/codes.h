@@ -1,5 +1,5 @@
-// Sixteen codes at a time between memory and four vectors of int32: what every loop over codes
-// shares.
+// Transfers sixteen codes at a time between memory and four vectors of int32. Shared by all loops
+// over codes.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,9 @@
 
 namespace zeropoint::kernels {
 
-/// Adding 1.5 * 2^23 leaves a float no bits for fractions: it rounds half to even, and then its
-/// bits are those of the constant plus the integer, in order even where the float is far from
-/// there.
+/// 1.5 * 2^23. Adding it leaves a float no fraction bits, so the sum is rounded half to even, and
+/// its bits are those of the constant plus the integer. The order of the bits is kept even for
+/// floats far outside this range.
 inline constexpr float kMagic = 12582912.0F;
 inline constexpr std::int32_t kMagicBits = 0x4B400000;
 
@@ -21,7 +21,7 @@ struct Int32x16 {
   v128_t lanes[4];
 };
 
-/// Narrows 16 int32 that lie in Code's range, and stores them.
+/// Narrows 16 int32 within Code's range, and stores them.
 template <typename Code>
 inline void store_codes(const Int32x16& v, Code* out) {
   if constexpr (sizeof(Code) == 4) {
@@ -43,7 +43,7 @@ inline void store_codes(const Int32x16& v, Code* out) {
   }
 }
 
-/// Narrows 16 int32 that may lie anywhere to codes of 8 bits within the rule's limits.
+/// Narrows 16 arbitrary int32 to codes of 8 bits within the rule's limits.
 template <typename Code>
 inline v128_t narrow_codes(const Int32x16& v, const CodeRule& rule) {
   static_assert(sizeof(Code) == 1);

@@ -1,4 +1,4 @@
-// 16 codes a step: widen, convert, subtract the zero point, multiply by the scale.
+// 16 codes per step: widen, convert, subtract the zero point, multiply by the scale.
 // Parity: bit-identical to reference/dequantize_f32.h for every code and every scale.
 #include "kernels/qparams_lanes.h"
 

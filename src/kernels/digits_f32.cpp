@@ -1,5 +1,5 @@
 // Rows of float32 to fixed point: find the largest magnitude, scale by a power of two, round to
-// integers, and spread their digits, four values a step.
+// integers and store their digits, four values per step.
 // Parity: bit-identical to reference/panels.h.
 #include <algorithm>
 #include <bit>
@@ -12,11 +12,11 @@
 namespace zeropoint::kernels {
 namespace {
 
-// Largest magnitude; infinity for infinities, NaN left out: see is_finite.
+// Largest magnitude; infinity for infinities. NaN is ignored here and reported in `finite`.
 float largest_magnitude(const float* x, std::size_t n, bool& finite) {
   v128_t max[4];
   for (v128_t& lanes : max) lanes = wasm_f32x4_splat(0.0F);
-  // A sum of differences x - x is 0, or NaN as soon as one value is not finite.
+  // A sum of differences x - x is 0, or NaN if any value is not finite.
   v128_t zero[2] = {wasm_f32x4_splat(0.0F), wasm_f32x4_splat(0.0F)};
   std::size_t i = 0;
   for (; i + 16 <= n; i += 16) {
@@ -53,14 +53,14 @@ float float_power_of_two(int exponent) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(127 + exponent) << 23);
 }
 
-// The e with largest < 2^e, at least half of it; 0 for 0.
+// The exponent e with 2^(e - 1) <= largest < 2^e; 0 for 0.
 int exponent_above(double largest) {
   if (largest == 0.0) return 0;
   const auto bits = std::bit_cast<std::uint64_t>(largest);
   return static_cast<int>(bits >> 52) - 1022;
 }
 
-// Where a row's digits go, four integers at a time.
+// Writes a row's digits, four integers at a time.
 template <Digits kFormat>
 class Writer {
  public:
@@ -106,13 +106,13 @@ class Writer {
   std::size_t at_ = 0;
 };
 
-// Four values at a time to integers, with what rounding leaves.
+// Rounds four values at a time to integers, and sums the rounding errors.
 template <Digits kFormat>
 class Rounder {
  public:
   /// @param exponent  of the largest magnitude
   explicit Rounder(int exponent) {
-    // Two factors, since one float32 cannot hold what the smallest rows need.
+    // Two factors, since one float32 power of two is too small for rows of the smallest values.
     const int power = kBits - 1 - exponent;
     const int first = std::min(power, 126);
     first_ = wasm_f32x4_splat(float_power_of_two(first));
@@ -123,7 +123,7 @@ class Rounder {
     const v128_t scaled = wasm_f32x4_mul(wasm_f32x4_mul(x, first_), second_);
     v128_t rounded = wasm_f32x4_nearest(scaled);
     if constexpr (kBits <= 24) {
-      // Float32 has bits to round up with to one integer too many.
+      // With 24 bits or fewer, float32 can round up to one integer too many.
       rounded =
           wasm_f32x4_pmin(rounded, wasm_f32x4_splat(static_cast<float>((1 << (kBits - 1)) - 1)));
     }
@@ -135,7 +135,7 @@ class Rounder {
     return to_integers(rounded);
   }
 
-  /// Adds what has come together since it was last taken to a row's.
+  /// Adds the sums since the last call to a row's, and resets them.
   void take(RowScale& row, double& squares) {
     row.error += drain(error_);
     row.sum += drain(sum_);
@@ -158,7 +158,7 @@ class Rounder {
   v128_t squares_ = wasm_f32x4_splat(0.0F);
 };
 
-// Float32 sums of a chunk err by less than 2^-13 of themselves.
+// The relative error of a chunk's float32 sums is less than 2^-13.
 void loosen(RowScale& row, Digits format, double squares) {
   row.sum *= 0.999;
   row.norm = std::sqrt(squares) * 1.001;
@@ -201,18 +201,17 @@ RowScale write_row(const float* x, const Panels& w, Writer<kFormat> writer, doub
     *sums++ = sum;
     rounder.take(row, squares);
   });
-  // Squares of errors may have been too small for float32, each by up to half of its smallest
-  // number.
+  // Squares of errors may have underflowed float32, each by up to half of its smallest number.
   if (kFormat == Digits::kI7Short && largest > 0.0F) {
     row.error += static_cast<double>(w.k) * 0x1p-149;
   }
   loosen(row, kFormat, squares);
-  // Scaling down may have flushed the smallest values to 0 before their remainder was taken.
+  // Scaling down may have flushed the smallest values to 0 before their rounding error was taken.
   if (exponent >= kDigitBits) row.error += 0x1p-64;
   return row;
 }
 
-// Inputs with scales of their own: the products are the row, in double.
+// Inputs with scales: digits of the products of inputs and scales, in double.
 template <Digits kFormat>
 RowScale write_scaled_row(const float* x, const Panels& w, Writer<kFormat> writer, double* sums) {
   constexpr int kDigitBits = digit_bits(kFormat);
@@ -278,10 +277,10 @@ RowScale digits_f32(const float* x, const Panels& panels, [[maybe_unused]] Digit
   return write(x, panels, Writer<Digits::kI16>(digits, rows, row, panels.steps), sums);
 }
 
-// By Cauchy and Schwarz, rounding errs by no more than the root of the squares of its errors times
-// that of the weights' squares. What sum |x w| is at least, see is_certain() in
-// multiply_panels.cpp. The quarter is for all that rounds in float32 and double, in sums and at the
-// end.
+// Cauchy-Schwarz: the error from rounding is at most the root of the sum of squared rounding errors
+// times the root of the sum of squared weights. For the lower bound of sum |x w| see is_certain()
+// in multiply_panels.cpp. The factor 1.25 covers rounding in float32 and double, in the sums and at
+// the end.
 bool is_enough(const Panels& panels, const RowScale& row, double tolerance) {
   const double error = 1.25 * row.error * static_cast<double>(panels.norm);
   const double sum = row.sum - static_cast<double>(panels.root) * row.norm;

@@ -1,6 +1,6 @@
-// Dot products of up to four rows of x with one row of weights, eight values a step: the weights
-// are loaded (and widened) once for all rows. The order of additions is the same whatever the
-// number of rows.
+// Dot products of up to four rows of x with one row of weights, eight values per step: the weights
+// are loaded (and widened) once for all rows. The order of additions does not depend on the number
+// of rows.
 // Parity: bit-identical to reference/dot.h.
 #include <cassert>
 
@@ -22,7 +22,7 @@ struct Floats8 {
   static v128_t zero() { return wasm_f32x4_splat(0.0F); }
   static v128_t add(v128_t a, v128_t b) { return wasm_f32x4_add(a, b); }
   static v128_t mul(v128_t a, v128_t b) { return wasm_f32x4_mul(a, b); }
-  // The partial sums of a row, joined.
+  // Adds up the partial sums of a row.
   static float join(const v128_t* sums) {
     float lanes[4];
     wasm_v128_store(lanes, add(sums[0], sums[1]));
@@ -79,7 +79,7 @@ template <typename Eight, typename Sum>
 void dot_any(const float* x, std::size_t rows, std::size_t stride, const float* w, std::size_t k,
              Sum* dots) {
   assert(rows >= 1 && rows <= kDotRows);
-  // Two and three rows are too rare to be worth loops of their own.
+  // Two and three rows are rare, so there are no separate loops for them.
   if (rows == kDotRows) return dot_rows<kDotRows, Eight>(x, stride, w, k, dots);
   for (std::size_t r = 0; r < rows; ++r) {
     dot_rows<1, Eight>(x + r * stride, stride, w, k, dots + r);

@@ -1,4 +1,4 @@
-// Four values in double precision: two vectors that are computed with as one.
+// Four values in double precision, in a pair of vectors.
 #pragma once
 
 #include "kernels/simd.h"

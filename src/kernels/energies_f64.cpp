@@ -1,5 +1,5 @@
-// Four values a step, widened to double: sums of products, and the largest difference.
-// Parity: bit-identical to reference/energies_f64.h; value i always meets partial sum i % 4.
+// Four values per step, widened to double: sums of products, and the largest difference.
+// Parity: bit-identical to reference/energies_f64.h; value i always goes to partial sum i % 4.
 #include <cassert>
 #include <limits>
 

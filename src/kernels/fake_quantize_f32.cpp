@@ -1,5 +1,5 @@
-// 16 values a step: divide, add the zero point, clamp, round half to even, and straight back. Where
-// groups have codes of 8 bits, it multiplies (brackets.h), and divides only in steps in doubt.
+// 16 values per step: divide, add the zero point, clamp, round half to even, dequantize. Groups
+// with codes of 8 bits are multiplied (brackets.h) and divided only in steps in doubt.
 // Parity: bit-identical to reference/dequantize_f32.h of reference/quantize_f32.h, for every float.
 #include "kernels/brackets.h"
 
@@ -8,8 +8,8 @@ namespace {
 
 class FakeQuantizer {
  public:
-  // Limits in float32, where every code the result can tell apart is exact: int32's largest is 2^31
-  // there, which is also what the code 2^31 - 1 dequantizes as.
+  // Limits in float32, where every code that the result distinguishes is exact: int32's largest is
+  // 2^31 there, and the code 2^31 - 1 also dequantizes as 2^31.
   explicit FakeQuantizer(const CodeRule& rule)
       : low_(wasm_f32x4_splat(static_cast<float>(rule.qmin))),
         high_(wasm_f32x4_splat(static_cast<float>(rule.qmax))) {}
@@ -58,7 +58,7 @@ void divide_columns(const void* from, std::size_t n, const AnyQParams& q, const 
                       FakeQuantizer(rule), static_cast<float*>(to));
 }
 
-// Four would be eight streams of memory.
+// Rows per call. Four would be eight streams of memory.
 constexpr std::size_t kTogether = 2;
 
 void divide_rows(const void* from, std::size_t n, const AnyQParams& q, const CodeRule& rule,
@@ -80,7 +80,7 @@ void divide_rows(const void* from, std::size_t n, const AnyQParams& q, const Cod
 
 // ---- codes of 8 bits
 
-// Straight back from codes plus kMagic.
+// Dequantizes codes plus kMagic.
 class Dequantizer {
  public:
   explicit Dequantizer(const CodeRule& rule)
@@ -97,7 +97,7 @@ class Dequantizer {
   v128_t high_;
 };
 
-// Nothing is written of a step in doubt: it may be where the values are.
+// Writes nothing for a step in doubt, because `out` may be the values themselves.
 [[gnu::noinline]] std::size_t multiply_groups(const float* x, std::size_t step, std::size_t end,
                                               std::size_t steps, const GroupBrackets& brackets,
                                               const CodeRule& rule, std::byte* to) {

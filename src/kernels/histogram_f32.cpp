@@ -1,4 +1,4 @@
-// Four bins a step in vectors, counted one by one.
+// Four bins per step in vectors, counted one by one.
 // Parity: the counts of reference/histogram_f32.h for every float, NaN included (in no bin).
 #include <cmath>
 

@@ -1,10 +1,9 @@
-// The hot loops' contract. Kernels take raw pointers, check nothing but by assert, allocate nothing
-// and throw nothing; core/ has checked the arguments. Pointers need no alignment beyond their
-// type's, and outputs must not overlap inputs unless a kernel says so.
-//
-// Parity rule for all of them: every result is bit for bit that of plain scalar code, for every
-// input, NaN and infinities included, in every build. Which code, the first lines of a kernel's
-// file say: mostly a function of tests/native/reference, which a test compares it with.
+// Contract of the hot loops. Kernels take raw pointers, check only by assert, and neither allocate
+// nor throw; core/ has checked the arguments. Pointers need only the alignment of their type.
+// Outputs must not overlap inputs unless a kernel says so.
+// Parity rule for all kernels: every result is bit-identical to plain scalar code, for every input,
+// NaN and infinities included, in every build. The first lines of each kernel's file name this
+// code, mostly a function of tests/native/reference that the tests compare with.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +19,11 @@ namespace zeropoint::kernels {
 /// {+inf, -inf} for no values; {NaN, NaN} if any value is NaN.
 Range minmax_f32(const float* x, std::size_t n);
 
-/// minmax_f32 of each of x[runs][length]; if finite_only, over the finite values alone.
+/// minmax_f32 of each of x[runs][length]; with finite_only, over finite values only.
 void minmax_runs_f32(const float* x, std::size_t runs, std::size_t length, bool finite_only,
                      Range* out);
 
-/// The same of each of `columns` columns of x[rows][stride].
+/// The same for each of `columns` columns of x[rows][stride].
 void minmax_columns_f32(const float* x, std::size_t rows, std::size_t stride, std::size_t columns,
                         bool finite_only, Range* out);
 
@@ -33,7 +32,7 @@ bool all_within_s32(const std::int32_t* values, std::size_t n, std::int32_t low,
 
 // ---- qparams
 
-/// How qparams are chosen; zeropoint/qparams.h has the formulas.
+/// Rule for qparams; zeropoint/qparams.h has the formulas.
 struct ChoiceRule {
   double qmin;
   double qmax;
@@ -45,45 +44,44 @@ struct ChoiceRule {
 void choose_qparams_f64(const Range* ranges, std::size_t n, const ChoiceRule& rule, double* scales,
                         std::int32_t* zero_points);
 
-// ---- operations on every value, each with its own or shared qparams
+// ---- operations on every value, with qparams per value or shared
 
 /// One factor and zero point for all values.
 struct UniformQParams {
   float factor;           ///< see ElementwiseQParams
   float zero_point;       ///< as added, in float32
-  std::int32_t nan_code;  ///< what NaN becomes
+  std::int32_t nan_code;  ///< code for NaN
 };
 
 /// One factor, possibly fractional zero point and code for NaN per value.
 struct ElementwiseQParams {
-  /// Scales, by which values are divided and codes multiplied; in the torch family their
-  /// reciprocals, by which values are multiplied.
+  /// Scales: values are divided by them, codes multiplied. In the torch family reciprocals of
+  /// scales: values are multiplied by them.
   const float* factors;
   const float* zero_points;
-  const std::int32_t* nan_codes;  ///< null where none is asked for
+  const std::int32_t* nan_codes;  ///< codes for NaN; null if the operation has no use for them
 
-  /// What a fake quantization of the torch family multiplies codes by; elsewhere null.
+  /// For fake quantization of the torch family: factors of codes; otherwise null.
   const float* scales = nullptr;
 
-  /// Those of values i and later.
+  /// Qparams of values i and later.
   [[nodiscard]] ElementwiseQParams skip(std::size_t i) const {
     return {factors + i, zero_points + i, nan_codes == nullptr ? nullptr : nan_codes + i,
             scales == nullptr ? nullptr : scales + i};
   }
 };
 
-/// Values of a step: operations' loops take whole ones.
+/// Values per step; an operation's loops run whole steps only.
 inline constexpr std::size_t kStep = 16;
 
-/// The most columns of qparams.
+/// Maximum number of columns with qparams.
 inline constexpr std::size_t kMaxColumns = 4096;
 
-/// The qparams of n values: of groups of them, or of columns of rows of n <= kMaxColumns values
-/// each.
+/// The qparams of n values: per group of values, or per column of rows of n <= kMaxColumns values.
 struct AnyQParams {
   ElementwiseQParams each;  ///< one for each group or column
-  /// Of a group, which the last one need not fill; see run() for what several groups ask of it. 0:
-  /// the qparams are those of columns.
+  /// Values per group; the last group may be shorter. See run() for the conditions on several
+  /// groups. 0: qparams per column.
   std::size_t length = 0;
   std::size_t rows = 1;
   std::size_t pitch = 0;  ///< values from one row to the next
@@ -105,60 +103,60 @@ struct AnyQParams {
   }
 };
 
-/// What rounding and clamping lead to, and what stands for values that no code can hold.
+/// Limits for clamping, and treatment of values outside every code.
 struct CodeRule {
   std::int32_t qmin;
   std::int32_t qmax;
   std::int32_t overflow;  ///< for x >= 2^31 when qmax = 2^31 - 1: 2^31 - 1 saturates
 };
 
-/// A loop of an operation, over n values that its qparams say more of.
+/// Inner loop of an operation, over n values with layout and qparams in `qparams`.
 using Loop = void (*)(const void* from, std::size_t n, const AnyQParams& qparams,
                       const CodeRule& rule, void* to);
 
-/// An operation on values of one type that gives values of another: nothing but its innermost
-/// loops, over whole steps. run() does all that is the same for every operation.
+/// An operation from values of one type to values of another: only its inner loops, over whole
+/// steps. run() does the part common to all operations.
 struct Operation {
   std::size_t from_size;  ///< bytes of a value
   std::size_t to_size;
-  bool asks_nan_codes;  ///< whether qparams' codes for NaN may not be null
+  bool asks_nan_codes;  ///< whether the operation needs the qparams' codes for NaN
   Loop groups;          ///< kStep divides n, and the length of groups if there are several
   Loop columns;         ///< kStep divides n: one row
   Loop rows;            ///< 4 divides n and `rows`, see kRowsTogether; null: row by row
 };
 
-/// Runs an operation over n values, or over rows of n. If they are several groups, kStep divides
-/// the length of a group, and n. `to` may be `from` where the operation says so.
+/// Runs an operation over n values, or over rows of n. With several groups, kStep divides the
+/// length of a group, and n. `to` may be `from` if the operation allows it.
 void run(const Operation& operation, const void* from, std::size_t n, const AnyQParams& qparams,
          const CodeRule& rule, void* to);
 
-/// Writes every word of from[count] `times` times over, and all of that `copies` times:
-/// to[(c * count + i) * times + t] = from[i]. May write 15 words more than that.
+/// Writes each word of from[count] `times` times in a row, and this sequence `copies` times: to[(c
+/// * count + i) * times + t] = from[i]. May write up to 15 words beyond the end.
 void repeat_words(const void* from, std::size_t count, std::size_t times, std::size_t copies,
                   void* to);
 
 /// float32 to codes: clamp(round_half_even(x / scale + zero_point), qmin, qmax).
 const Operation& quantization(Storage codes);
 
-/// Codes to float32: scale * (float(code) - float(zero_point)). No code for NaN is asked for.
+/// Codes to float32: scale * (float(code) - float(zero_point)). Needs no codes for NaN.
 const Operation& dequantization(Storage codes);
 
-/// Quantizes, then dequantizes, without a code in between. `to` may be `from`. NaN becomes the zero
-/// point. Scales are finite and > 0, zero points codes. No code for NaN is asked for.
+/// Quantizes and dequantizes without storing codes. `to` may be `from`. NaN becomes the zero point.
+/// Scales are finite and > 0, zero points are codes. Needs no codes for NaN.
 const Operation& fake_quantization();
 
 // ---- the torch family: clamp(round_half_even(x * reciprocal) + zero_point, qmin, qmax)
 
-/// Where the zero point is added: after rounding (integer zero points) or before (floating ones).
+/// Order of the addition: after rounding (integer zero points) or before it (floating ones).
 enum class AddZeroPoint { kAfterRounding, kBeforeRounding };
 
-/// The `overflow` of a rule that makes of values beyond int32 and NaN what PyTorch's portable
-/// kernel does, see quantize.h's Overflow::kTorch; any other one saturates.
+/// Value of a rule's `overflow` that treats NaN and values beyond int32 as PyTorch's portable
+/// kernel does, see Overflow::kTorch in quantize.h; any other value saturates.
 inline constexpr std::int32_t kTorchOverflow = INT32_MIN;
 
 /// The qparams' factors are reciprocals, 1 / scale. Codes are int8, uint8 and, with integer zero
-/// points, int32; of the first two, integer zero points are codes. The codes for NaN serve only
-/// where the rule saturates.
+/// points, int32. For int8 and uint8, integer zero points are codes. Codes for NaN are used only by
+/// a rule that saturates.
 const Operation& reciprocal_quantization(AddZeroPoint add, Storage codes);
 
 /// The same, then float((double(code) - zero_point) * double(scale)); integer zero points are
@@ -167,16 +165,16 @@ const Operation& fake_reciprocal_quantization(AddZeroPoint add);
 
 // ---- histogram
 
-/// Adds 1 to counts[trunc(((v - lo) * float(bins)) / (hi - lo))] for every lo <= v <= hi, the last
-/// bin taking what rounds up to `bins`, and the first one what overflows float32.
+/// Adds 1 to counts[trunc(((v - lo) * float(bins)) / (hi - lo))] for every lo <= v <= hi. An index
+/// rounded up to `bins` counts in the last bin, a float32 overflow in the first one.
 void histogram_f32(const float* x, std::size_t n, float lo, float hi, std::uint32_t* counts,
                    std::size_t bins);
 
 // ---- error
 
-/// Values begin .. begin + count of n: a sum of at most kMostInPieces values may come in pieces, in
-/// order, that begin at multiples of kPiece. The last piece gives the result, the same bits as one
-/// piece of all.
+/// Values begin .. begin + count of n. A sum of at most kMostInPieces values may be computed in
+/// pieces, in order, that begin at multiples of kPiece. The last piece returns the result, with the
+/// same bits as a single piece of all values.
 struct Piece {
   std::size_t begin;
   std::size_t count;
@@ -185,7 +183,7 @@ struct Piece {
 inline constexpr std::size_t kPiece = 4096;
 inline constexpr std::uint64_t kMostInPieces = std::uint64_t{1} << 36;
 
-/// What a sum carries from one piece to the next; set by the first.
+/// State of a sum between two pieces; initialized by the first piece.
 struct SumState {
   alignas(16) float lanes[3][32];
 };
@@ -207,7 +205,7 @@ struct Energies {
   double noise;
 };
 
-/// What the sums carry from one piece to the next; set by the first.
+/// State of the sums between two pieces; initialized by the first piece.
 struct EnergyState {
   alignas(16) double sums[4][4];
 };
@@ -222,7 +220,7 @@ void unpack_2bit(const std::uint8_t* bytes, std::size_t n, bool is_signed, std::
 
 // ---- linear, float weights; quantized ones are in panels.h
 
-/// Rows of x that dot takes at a time, to share one load of the weights.
+/// Maximum number of rows of x per call of dot, which share one load of the weights.
 inline constexpr std::size_t kDotRows = 4;
 
 /// dots[r] = sum over k of x[r][k] * w[k] in double, for 1 <= rows <= kDotRows rows of

@@ -1,10 +1,9 @@
-// Smallest and largest of float32, sixteen values a step. Parity: the values of
-// reference/minmax_f32.h; for a mix of zeros either sign.
+// Smallest and largest of float32, sixteen values per step. Parity: the values of
+// reference/minmax_f32.h; mixed zeros may give either sign.
 //
-// All values are taken as finite at first. pmin and pmax, which are much cheaper than min and max,
-// may lose a NaN, so all values are added up, too: a NaN makes their sum NaN and keeps it so.
-// Infinities of both signs do as well; whatever the reason, values are then read again by exact
-// operations.
+// The first pass assumes finite values: pmin and pmax are much cheaper than min and max, but may
+// lose a NaN. So it also adds up all values: a NaN, or infinities of both signs, make the sum NaN.
+// Then the values are read again with exact operations.
 #include <algorithm>
 #include <limits>
 #include <type_traits>
@@ -33,8 +32,7 @@ v128_t of(const v128_t* x, Pick pick) {
   }
 }
 
-// Running minima and maxima of values that are taken as finite, and sums that tell whether they
-// were.
+// Running minima and maxima of values assumed finite, with sums that detect a wrong assumption.
 struct Quick {
   v128_t min = wasm_f32x4_splat(kInfinity);
   v128_t max = wasm_f32x4_splat(-kInfinity);
@@ -52,7 +50,7 @@ struct Quick {
     watch(x);
   }
 
-  // Vectors that lie `stride` values apart.
+  // Vectors `stride` values apart.
   template <std::size_t kCount>
   void add_at(const float* x, std::size_t stride) {
     v128_t values[kCount];
@@ -61,7 +59,7 @@ struct Quick {
   }
 };
 
-// Running minima and maxima of any values.
+// Running minima and maxima of arbitrary values.
 struct Exact {
   bool finite_only;
   v128_t min = wasm_f32x4_splat(kInfinity);
@@ -70,7 +68,7 @@ struct Exact {
   void add(const v128_t (&values)[1]) {
     v128_t x = values[0];
     if (finite_only) {
-      // Infinities as NaN, which neither pmin nor pmax takes from there.
+      // Turns infinities into NaN, which pmin and pmax ignore in this operand.
       const v128_t infinite = wasm_f32x4_eq(wasm_f32x4_abs(x), wasm_f32x4_splat(kInfinity));
       x = wasm_v128_or(x, infinite);
       min = smaller(min, x);
@@ -109,11 +107,11 @@ void for_quads(const float* x, std::size_t n, Add add) {
   return of_lanes(exact.min, exact.max);
 }
 
-// From this length on a run is read from two places at once: so memory is faster. Shorter ones, one
-// after the other, are not: what fetches ahead follows neither place.
+// Runs of at least this length are read at two places at once, which is faster in memory. For
+// shorter consecutive runs it is not, because the hardware prefetcher follows neither place.
 constexpr std::size_t kLongRun = std::size_t{1} << 16;
 
-// Joins a run's values to others'.
+// Adds a run's values to running minima and maxima.
 void join_run(const float* x, std::size_t n, Quick& quick) {
   std::size_t i = 0;
   if (n >= kLongRun) {
@@ -136,7 +134,7 @@ Range one_run(const float* x, std::size_t n, bool finite_only) {
   return certain ? range : exact_run(x, n, finite_only);
 }
 
-// Lane r of the result is `pick`ed from all lanes of rows[r].
+// Lane r of the result is `pick` applied to all lanes of rows[r].
 template <typename Pick>
 v128_t across(const v128_t* rows, Pick pick) {
   const v128_t ab = pick(wasm_i32x4_shuffle(rows[0], rows[1], 0, 4, 1, 5),
@@ -152,10 +150,10 @@ void store_pairs(v128_t min, v128_t max, Range* out) {
   wasm_v128_store(out + 2, wasm_i32x4_shuffle(min, max, 2, 6, 3, 7));
 }
 
-// Runs shorter than this are read side by side, longer ones one after another.
+// Shorter runs are read side by side, longer runs one after another.
 constexpr std::size_t kShortRun = 32;
 
-// Four runs of at least four values. @return whether all is finite; else nothing was written
+// Four runs of at least four values. @return whether all are finite; else nothing is written
 bool four_runs(const float* x, std::size_t length, Range* out) {
   v128_t min[4];
   v128_t max[4];
@@ -193,8 +191,8 @@ bool four_runs(const float* x, std::size_t length, Range* out) {
 
 // ---- columns
 
-// While rows are read, the four minima and then the four maxima of a block of columns lie where its
-// pairs will be.
+// Running minima and maxima of four columns, stored in the place of their four result pairs: first
+// the four minima, then the four maxima.
 struct Block {
   Range* at;
 
@@ -206,7 +204,7 @@ struct Block {
   }
 };
 
-// Joins kRows rows, so far apart, to what is known of the columns.
+// Adds kRows rows, `apart` values apart, to the columns' minima and maxima.
 template <std::size_t kRows, typename Lanes>
 void join_rows(const float* x, std::size_t apart, std::size_t columns, Range* out, Lanes& lanes) {
   for (std::size_t c = 0; c < columns; c += 4) {
@@ -227,7 +225,7 @@ Lanes blocks_of_columns(const float* x, std::size_t rows, std::size_t stride, st
   for (std::size_t c = 0; c < columns; c += 4) Block{out + c}.store(lanes.min, lanes.max);
   std::size_t row = 0;
   if constexpr (std::is_same_v<Lanes, Quick>) {
-    // A row from each quarter, so that every stream that is read goes on where its last row ended.
+    // One row from each quarter, so that each of the four read streams is sequential.
     const std::size_t band = rows / 4;
     for (; row < band; ++row) {
       join_rows<4>(x + row * stride, band * stride, columns, out, lanes);
@@ -256,7 +254,7 @@ void minmax_runs_f32(const float* x, std::size_t runs, std::size_t length, bool 
       out[run] = one_run(x + run * length, length, finite_only);
     }
   };
-  // Four of either half in turns: memory that is read at two places is faster.
+  // Alternates between four runs of either half: reading memory at two places is faster.
   const std::size_t half = runs / 8 * 4;
   for (std::size_t run = 0; run < half; run += 4) {
     few(run, 4);

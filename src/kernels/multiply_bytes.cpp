@@ -1,5 +1,5 @@
-// Rows of bytes times panels of packed weights: integer sums, and what they become, four outputs at
-// a time. Parity: integer sums are exact; what becomes of them rounds as panels.h states it.
+// Rows of bytes times panels of packed weights: integer sums, and their conversion to outputs, four
+// at a time. Parity: integer sums are exact; conversions round as stated in panels.h.
 #include <algorithm>
 #include <cassert>
 
@@ -11,15 +11,13 @@ namespace zeropoint::kernels {
 
 namespace {
 
-#if ZEROPOINT_WIDE
 void multiply_wide_bytes(const std::uint8_t* codes, const StepSpan& span, const std::uint8_t* x,
                          std::size_t rows, std::int32_t* sums) {
   const std::size_t row = multiply_blocks<8, WideSums<1, 4, 1>>(codes, span, x, 0, rows, sums);
   multiply_blocks<8, WideSums<1, 1, 2>>(codes, span, x, row, rows, sums);
 }
-#endif
 
-// Of four outputs of a row, `i` being the first.
+// Sums of four outputs of a row, from output `i` on.
 Doubles total_of(const ByteSums& sums, std::size_t row, std::size_t i) {
   const auto load = [](const double* from) {
     return Doubles{wasm_v128_load(from), wasm_v128_load(from + 2)};
@@ -43,7 +41,7 @@ bool all_below_128(const std::uint8_t* x, std::size_t n) {
 void spread_bytes(const std::uint8_t* qx, std::size_t k, Bytes format, std::size_t rows,
                   std::size_t row, std::uint8_t* out) {
   const std::size_t steps = steps_of(k, 8);
-  const bool wide = ZEROPOINT_WIDE && format == Bytes::kI16;
+  const bool wide = format == Bytes::kI16;
   const LinePlace place =
       wide ? LinePlace{row * byte_row_bytes(steps), 8} : line_place(rows, row, steps);
   out += place.at;
@@ -72,11 +70,9 @@ void multiply_bytes(const ByteProduct& product, [[maybe_unused]] Bytes format, s
   assert(product.rows <= kMaxRows);
   const StepSpan span{product.row_steps, first, steps};
   const std::uint8_t* codes = product.codes + first * 32;
-#if ZEROPOINT_WIDE
   if (format == Bytes::kI16) {
     return multiply_wide_bytes(codes, span, product.x, product.rows, sums);
   }
-#endif
 #if ZEROPOINT_RELAXED
   const std::size_t rows = product.rows;
   multiply_lines<8>(codes, span, product.x, rows, sums);
@@ -95,7 +91,7 @@ void finish_bytes(const ByteSums& given, const float* multiplier, const float* b
   const ByteSums sums = given;  // in registers: `out` may be anything in memory
   for (std::size_t row = 0; row < rows; ++row) {
     float part[kPanel];
-    // Not through memory where all are wanted: a copy of 32 bytes is a call into the engine.
+    // Stores directly if all eight are wanted: a copy of 32 bytes is a call into the engine.
     float* to = columns == kPanel ? out + row * stride : part;
     for (std::size_t i = 0; i < kPanel; i += kTile) {
       const v128_t scaled =
@@ -118,7 +114,7 @@ void requantize_bytes(const ByteSums& given, const float* multiplier, const floa
       const Doubles total = total_of(sums, row, i) + widen_f32(wasm_v128_load(bias + i));
       const v128_t steps =
           wasm_f32x4_nearest(wasm_f32x4_mul(narrow(total), wasm_v128_load(multiplier + i)));
-      // A NaN (0 times an infinite multiplier) becomes 0, at the latest as an integer.
+      // A NaN (0 times an infinite multiplier) becomes 0, at the latest in the conversion to int.
       const v128_t code = wasm_f32x4_pmax(wasm_f32x4_splat(0.0F), wasm_f32x4_add(steps, offset));
       codes[j] = wasm_i32x4_trunc_sat_f32x4(wasm_f32x4_pmin(code, wasm_f32x4_splat(255.0F)));
     }

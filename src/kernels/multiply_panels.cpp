@@ -1,5 +1,5 @@
-// Rows of digits times panels of packed weights: the integer sums of panel_sums.h, drained to
-// double every chunk.
+// Rows of digits times panels of packed weights: the integer sums of panel_sums.h, added to double
+// totals after every chunk.
 // Parity: bit-identical to reference/panels.h in every format of 28 bits.
 #include <algorithm>
 #include <cassert>
@@ -12,61 +12,67 @@
 namespace zeropoint::kernels {
 namespace {
 
-// ---- narrow codes widened
+// ---- widening of narrow codes
 
-#if ZEROPOINT_WIDE
-// Up to kChunk inputs of a panel to int16.
-void widen_nibbles_to_16(const std::uint8_t* codes, std::size_t steps, std::uint8_t* wide) {
+// Widens up to kChunk inputs of a panel. @param added  to the 4-bit codes of the first tile
+using Widen = void (*)(const std::uint8_t* codes, std::size_t steps, int added, std::uint8_t* wide);
+
+// To int16.
+void widen_nibbles_to_16(const std::uint8_t* codes, std::size_t steps, int added,
+                         std::uint8_t* wide) {
   const v128_t low_nibbles = low_nibbles_of_16();
-  const v128_t added = hidden_splat<kAddedToLow * 0x00100010>();
+  // The sign of nibbles without 8 added: (16 n ^ 128) - 128, n being the low nibble.
+  const v128_t flip = wasm_i16x8_splat(static_cast<std::int16_t>(128 - 16 * added));
+  const v128_t bias = wasm_i16x8_splat(128);
   for (std::size_t step = 0; step < steps; ++step) {
     v128_t tiles[2][2];
     load_raw_tiles(codes, step, low_nibbles, tiles);
     for (std::size_t half = 0; half < 2; ++half) {
       const v128_t low = tiles[0][half];
-      wasm_v128_store(wide + step * 64 + half * 16, wasm_i16x8_sub(wasm_i16x8_shl(low, 4), added));
-      wasm_v128_store(wide + step * 64 + 32 + half * 16, wasm_i16x8_sub(tiles[1][half], low));
+      tiles[0][half] = wasm_i16x8_sub(wasm_v128_xor(wasm_i16x8_shl(low, 4), flip), bias);
+      tiles[1][half] = wasm_i16x8_sub(tiles[1][half], low);
     }
+    store_pairs(tiles[0][0], tiles[0][1], wide + step * 64);
+    store_pairs(tiles[1][0], tiles[1][1], wide + step * 64 + 16);
   }
 }
 
 template <int kBits>
-void widen_to_16(const std::uint8_t* codes, std::size_t steps, std::uint8_t* wide) {
+void widen_to_16(const std::uint8_t* codes, std::size_t steps, int, std::uint8_t* wide) {
   constexpr std::size_t kAtATime = kBits == 2 ? 2 : 1;
   for (std::size_t step = 0; step < steps; step += kAtATime) {
     for (std::size_t i = 0; i < kAtATime; ++i) {
       v128_t tiles[2][2];
       load_wide_tiles<kBits, 0, 2>(codes, step + i, tiles);
-      for (std::size_t j = 0; j < 4; ++j) {
-        const v128_t tile = tiles[j / 2][j % 2];
-        wasm_v128_store(wide + (step + i) * 64 + j * 16,
-                        kBits == 2 ? wasm_i16x8_shl(tile, 6) : tile);
+      for (std::size_t j = 0; j < 2; ++j) {
+        for (v128_t& half : tiles[j]) half = kBits == 2 ? wasm_i16x8_shl(half, 6) : half;
+        store_pairs(tiles[j][0], tiles[j][1], wide + (step + i) * 64 + j * 16);
       }
     }
   }
 }
-#endif
 
 #if ZEROPOINT_RELAXED
 // To int8, the code in the highest bits.
 template <int kBits>
-void widen_to_8(const std::uint8_t* codes, std::size_t steps, std::uint8_t* wide) {
+void widen_to_8(const std::uint8_t* codes, std::size_t steps, int added, std::uint8_t* wide) {
   constexpr std::size_t kAtATime = kBits == 2 ? 2 : 1;
   const v128_t top = top_bits<kBits>();
+  const v128_t added_to_low = wasm_i8x16_splat(static_cast<std::int8_t>(16 * added));
   for (std::size_t step = 0; step < steps; step += kAtATime) {
     for (std::size_t i = 0; i < kAtATime; ++i) {
       v128_t tiles[2];
       load_tiles<kBits>(codes, step + i, top, tiles);
-      wasm_v128_store(wide + (step + i) * 32, tiles[0]);
+      wasm_v128_store(wide + (step + i) * 32, wasm_v128_xor(tiles[0], added_to_low));
       wasm_v128_store(wide + (step + i) * 32 + 16, tiles[1]);
     }
   }
 }
 #endif
 
-// ---- from integers to results
+// ---- conversion of sums to results
 
-// Where a panel's parts are.
+// Pointers to a panel's parts.
 struct PanelParts {
   const std::uint8_t* codes;
   const float* scales;
@@ -84,7 +90,7 @@ struct PanelParts {
         ordinary(w.ordinary + panel * 2 * kPanel) {}
 };
 
-// The four codes of an output of a panel in a step, times the unit: one in each byte.
+// The four codes of an output of a panel in a step, times the unit: one per byte.
 std::uint32_t codes_at(const Panels& w, const std::uint8_t* codes, std::size_t step,
                        std::size_t output) {
   const std::size_t tile = output / kTile;
@@ -92,17 +98,19 @@ std::uint32_t codes_at(const Panels& w, const std::uint8_t* codes, std::size_t s
   const std::size_t vector = w.bits == 8 ? 2 * step + tile : (w.bits == 4 ? step : step / 2);
   std::uint32_t bytes = 0;
   std::memcpy(&bytes, codes + 16 * vector + at, sizeof(bytes));
-  // What comes in from a byte's neighbour goes away with the bits of other tiles and steps.
+  // The mask for other tiles and steps also clears bits shifted in from neighbouring bytes.
   if (w.bits == 4) {
-    return tile == 0 ? (bytes << 4 & 0xF0F0F0F0U) ^ (0x10101010U * kAddedToLow)
+    return tile == 0 ? (bytes << 4 & 0xF0F0F0F0U) ^
+                           (0x10101010U * static_cast<std::uint32_t>(w.added_to_low))
                      : bytes & 0xF0F0F0F0U;
   }
   if (w.bits == 2) return bytes << (6 - 2 * (step % 2 * 2 + tile)) & 0xC0C0C0C0U;
   return bytes;
 }
 
-// One output from the float32 row itself, in double: for rows with NaN or infinities, and where
-// the digits cannot assure the bound. Rare, but for a few outputs in a hundred of 2-bit weights.
+// Computes one output from the float32 row itself, in double: for rows with NaN or infinities, and
+// if the digits cannot guarantee the bound. Rare, except for a few percent of outputs with 2-bit
+// weights.
 [[gnu::noinline]] double multiply_in_double(const Panels& w, const PanelParts& parts,
                                             std::size_t output, const float* x) {
   double total = 0.0;
@@ -124,7 +132,7 @@ std::uint32_t codes_at(const Panels& w, const std::uint8_t* codes, std::size_t s
       }
       sum += value * code;
     }
-    // A chunk of an odd number of steps ends with one that is padding, in pairs of them.
+    // 2-bit steps come in pairs; a chunk of an odd number of steps ends with a padding step.
     if (w.bits == 2) step += step % 2;
     if ((first + inputs) % w.group == 0) {
       total += sum * static_cast<double>(parts.scales[group * kPanel + output]);
@@ -134,9 +142,9 @@ std::uint32_t codes_at(const Panels& w, const std::uint8_t* codes, std::size_t s
   return total / w.unit();
 }
 
-// Whether a sum that nearly cancels is good enough all the same. The bound is on sum |x w|, which
-// is at least what ordinary weights w0 and more make of it: with n weights below w0,
-//   sum |x w| >= w0 (sum |x| - sum of n of them) >= w0 (sum |x| - sqrt(n) sqrt(sum x^2)).
+// Whether a sum with heavy cancellation still meets the bound. The bound is relative to sum |x w|.
+// With w0 the ordinary magnitude and n weights below it,
+//   sum |x w| >= w0 (sum |x| - sum |x| over these n) >= w0 (sum |x| - sqrt(n) sqrt(sum x^2)).
 bool is_certain(const PanelProduct& product, const PanelParts& parts, std::size_t output,
                 const RowScale& row) {
   const auto magnitude = static_cast<double>(parts.ordinary[output]);
@@ -146,7 +154,7 @@ bool is_certain(const PanelProduct& product, const PanelParts& parts, std::size_
   return error <= product.tolerance * sum;
 }
 
-// Four results of a row, from their sums: certified or computed again, plus bias, rounded once.
+// Four results of a row, from their sums: certified or recomputed, plus bias, rounded once.
 void finish_tile(const PanelProduct& product, const PanelParts& parts, std::size_t panel,
                  std::size_t tile, std::size_t row, Doubles sums) {
   const Panels& w = product.panels;
@@ -156,7 +164,7 @@ void finish_tile(const PanelProduct& product, const PanelParts& parts, std::size
   const Doubles values = sums * splat(scale.unit / w.unit());
   const Doubles error =
       widen_f32(wasm_v128_load(parts.largest + tile * kTile)) * splat(scale.error);
-  // Twice the error, for all that rounds in double: see digits_f32 and RowScale.
+  // Twice the error, to cover all rounding in double: see digits_f32 and RowScale.
   const v128_t low =
       wasm_f64x2_gt(wasm_f64x2_mul(error.low, wasm_f64x2_splat(2.0)),
                     wasm_f64x2_mul(wasm_f64x2_abs(sums.low), wasm_f64x2_splat(product.tolerance)));
@@ -192,21 +200,22 @@ void finish_tile(const PanelProduct& product, const PanelParts& parts, std::size
 
 // ---- formats of digits
 
-// Calls of(tile) for both tiles of a panel. What a loop would index goes through memory.
+// Calls of(tile) for both tiles of a panel, unrolled: arrays indexed in a loop would go through
+// memory.
 template <typename Of>
 void for_tiles(Of of) {
   of(std::size_t{0});
   of(std::size_t{1});
 }
 
-// What a chunk's sums become totals by, for a panel.
+// Factors that turn a chunk's sums into totals, for a panel.
 struct ChunkScales {
   Doubles scales[2];
   Doubles zero_points[2];
   v128_t minus_sums[2];
   bool subtracts;  // whether zero points count
 
-  // @param raw  whether sums are those of 4-bit codes as they are stored
+  // @param raw  whether sums are of 4-bit codes as stored
   ChunkScales(const Panels& w, const PanelParts& parts, std::size_t chunk, std::size_t group,
               bool raw)
       : subtracts(w.affine || w.input_scales != nullptr || raw) {
@@ -216,7 +225,7 @@ struct ChunkScales {
       minus_sums[j] = wasm_v128_load(parts.minus_sums + chunk * kPanel + j * kTile);
     });
     if (!subtracts) return;
-    // Where inputs have zero points, the sums have them as factors already.
+    // If inputs have zero points, the sums already contain them as factors.
     zero_points[0] = zero_points[1] = splat(w.affine || !raw ? w.unit() : 0.0);
     if (w.affine) {
       for_tiles([&](std::size_t j) {
@@ -225,13 +234,14 @@ struct ChunkScales {
       });
     }
     if (!raw) return;
-    // The first tile's codes count once.
+    // Raw codes of the first tile have unit 1, not 16.
     scales[0] = scales[0] * splat(16.0);
-    zero_points[0] = zero_points[0] * splat(1.0 / 16.0) + splat(kAddedToLow);
+    zero_points[0] = zero_points[0] * splat(1.0 / 16.0) + splat(w.added_to_low);
   }
 };
 
-// Lines, or rows without lines, times a panel's codes, which begin with the span's first step.
+// Multiplies lines (or rows, in formats without lines) by a panel's codes from the span's first
+// step.
 using MultiplyRows = void (*)(const std::uint8_t* codes, const StepSpan& span,
                               const std::uint8_t* x, std::size_t rows, std::int32_t* sums);
 
@@ -241,26 +251,31 @@ struct Halves {
   v128_t high;
 };
 
-#if ZEROPOINT_WIDE
-// Digits in int16; 16 bits: times codes that are widened already.
+// Digits in int16. kBits = 16: times codes already widened.
 template <int kBits>
 void multiply_wide_digits(const std::uint8_t* codes, const StepSpan& span, const std::uint8_t* x,
                           std::size_t rows, std::int32_t* sums) {
-  multiply_blocks<kBits, WideSums<2, 1, 2>>(codes, span, x, 0, rows, sums);
+  if constexpr (kBits == 16) {
+    const std::size_t row = multiply_blocks<16, PairSums<2>>(codes, span, x, 0, rows, sums);
+    multiply_blocks<16, PairSums<1>>(codes, span, x, row, rows, sums);
+  } else {
+    multiply_blocks<kBits, WideSums<2, 1, 2>>(codes, span, x, 0, rows, sums);
+  }
 }
 
-// Both halves side by side. 4-bit codes are multiplied as they are stored, unless they are widened.
+// Both halves side by side. 4-bit codes are multiplied as stored, unless they are widened.
 struct WideDigits {
   static constexpr bool kTakesRaw = true;
-  static constexpr std::size_t kLines = 1;       // of a row
-  static constexpr std::size_t kSums = 2;        // of a row and output
-  static constexpr std::size_t kStepBytes = 16;  // of a row
-  static constexpr std::size_t kTogether = 24;   // rows that a call multiplies
+  static constexpr int kAddedToLow = added_to_low(Digits::kI16);
+  static constexpr std::size_t kLines = 1;       // per row
+  static constexpr std::size_t kSums = 2;        // per row and output
+  static constexpr std::size_t kStepBytes = 16;  // per row
+  static constexpr std::size_t kTogether = 24;   // rows per call
   static constexpr int kWideBits = 16;
-  static constexpr std::size_t kWideRows = 3;  // fewer do not pay for widening
-  static constexpr bool kTakesRow = true;      // alone, by multiply_row
+  static constexpr std::size_t kWideRows = 3;  // minimum number of rows for widening
+  static constexpr bool kTakesRow = true;      // whether multiply_row computes a single row
 
-  static auto widen(int bits) {
+  static Widen widen(int bits) {
     return bits == 8 ? widen_to_16<8> : (bits == 4 ? widen_nibbles_to_16 : widen_to_16<2>);
   }
   static MultiplyRows multiply(int bits) {
@@ -269,7 +284,7 @@ struct WideDigits {
            : bits == 4 ? multiply_wide_digits<4>
                        : multiply_wide_digits<2>;
   }
-  // Of a single row. With what comes next in one function, engines would run out of registers.
+  // Sums of a single row. Separate from the caller, because engines would run out of registers.
   template <int kBits>
   [[gnu::noinline]] static void multiply_one(const std::uint8_t* codes, std::size_t steps,
                                              const std::uint8_t* x, std::int32_t* sums) {
@@ -279,14 +294,14 @@ struct WideDigits {
     return {wasm_v128_load(sums), wasm_v128_load(sums + kPanel)};
   }
 };
-#endif
 
 #if ZEROPOINT_RELAXED
-// Two planes to a half, of three planes one to the high half. The highest plane is made signed by
-// taking 64 off every digit.
+// Two planes per half; with three planes, one in the high half. Subtracting 64 from every digit
+// makes the highest plane signed.
 template <std::size_t kPlanes>
 struct SevenBitDigits {
   static constexpr bool kTakesRaw = false;
+  static constexpr int kAddedToLow = added_to_low(Digits::kI7);
   static constexpr std::size_t kLines = kPlanes;
   static constexpr std::size_t kSums = kPlanes;
   static constexpr std::size_t kStepBytes = kPlanes * kStepInputs;
@@ -296,7 +311,7 @@ struct SevenBitDigits {
   static constexpr std::size_t kWideRows = kPlanes == 3 ? 2 : 3;
   static constexpr bool kTakesRow = kPlanes == 4;
 
-  static auto widen(int bits) { return bits == 4 ? widen_to_8<4> : widen_to_8<2>; }
+  static Widen widen(int bits) { return bits == 4 ? widen_to_8<4> : widen_to_8<2>; }
   static MultiplyRows multiply(int bits) {
     return bits == 8 ? multiply_lines<8> : (bits == 4 ? multiply_lines<4> : multiply_lines<2>);
   }
@@ -315,11 +330,11 @@ struct SevenBitDigits {
 };
 #endif
 
-// Adds a chunk's sums of a row to its totals. @param x_sum  of X
+// Adds a chunk's sums of a row to its totals. @param x_sum  sum of X over the chunk
 template <typename Format>
 void add_sums(const ChunkScales& chunk, const std::int32_t* sums, double x_sum,
               Doubles (&totals)[2]) {
-  // From memory, as hidden_splat().
+  // Read from memory, for the same reason as hidden_splat().
   static const volatile double factor = 16384.0;
   const v128_t two14 = wasm_f64x2_splat(factor);
   Doubles exact[2];
@@ -333,9 +348,8 @@ void add_sums(const ChunkScales& chunk, const std::int32_t* sums, double x_sum,
   for_tiles([&](std::size_t j) { totals[j] = totals[j] + exact[j] * chunk.scales[j]; });
 }
 
-// The same of several rows. A function of its own, so that what it reads again and again stays in
-// registers.
-// @param x_sums  of X, of each row `stride` after the one before
+// The same for several rows. A separate function, so that its constants stay in registers.
+// @param x_sums  sums of X, `stride` apart for consecutive rows
 template <typename Format>
 [[gnu::noinline]] void add_chunk(const ChunkScales& chunk, const std::int32_t* sums,
                                  const double* x_sums, std::size_t stride, std::size_t rows,
@@ -347,16 +361,18 @@ template <typename Format>
   }
 }
 
-// Whether codes have to be widened: what 4-bit ones as they are stored need is the sum of a row,
-// and where inputs have zero points, these are factors of it.
+// Whether 4-bit codes must be widened even for a single row: codes in the layout of the other
+// format, and for kTakesRaw also codes with zero points per input, since the correction uses the
+// plain sum of inputs.
 template <typename Format>
 bool must_widen(const Panels& w) {
-  return Format::kTakesRaw && w.bits == 4 && w.input_scales != nullptr;
+  if (w.bits != 4) return false;
+  return w.added_to_low != Format::kAddedToLow || (Format::kTakesRaw && w.input_scales != nullptr);
 }
 
-// Where codes begin a page, begins to fetch the one two pages later: reads two lines of it. Narrow
-// codes are computed with for so long that processors are late at every page themselves.
-// @param end  of all panels' codes
+// Prefetch: at each page of codes, reads two lines of the page two pages ahead. Computation with
+// narrow codes takes so long that the hardware prefetcher is late at every page.
+// @param end  end of all panels' codes
 void fetch_ahead(const std::uint8_t* codes, std::size_t bytes, const std::uint8_t* end) {
   constexpr std::size_t kPage = 4096;
   constexpr std::size_t kLine = 64;
@@ -369,7 +385,8 @@ void fetch_ahead(const std::uint8_t* codes, std::size_t bytes, const std::uint8_
   }
 }
 
-// A single row, chunk by chunk: what it computes with has no time to go through memory and calls.
+// A single row, chunk by chunk, inlined: passing values through memory and calls would take too
+// long.
 template <typename Format, int kBits>
 void multiply_row(const PanelProduct& product, const PanelParts& parts, Doubles (*totals)[2]) {
   const Panels& w = product.panels;
@@ -390,8 +407,8 @@ void multiply_row(const PanelProduct& product, const PanelParts& parts, Doubles 
   });
 }
 
-// Several rows, chunk by chunk. Where there are enough of them, codes that are narrower than what
-// is multiplied are widened once for all of them, on the stack and so in the first-level cache.
+// Several rows, chunk by chunk. With enough rows, narrow codes are widened once for all of them, on
+// the stack and so in the first-level cache.
 template <typename Format>
 void multiply_rows(const PanelProduct& product, const PanelParts& parts, Doubles (*totals)[2]) {
   const Panels& w = product.panels;
@@ -406,7 +423,7 @@ void multiply_rows(const PanelProduct& product, const PanelParts& parts, Doubles
   for_chunks(w.k, w.group, [&](std::size_t, std::size_t inputs, std::size_t group) {
     span.steps = steps_of(inputs, w.bits);
     alignas(16) std::uint8_t wide[kChunk * kPanel * Format::kWideBits / 8];
-    if (widened) widen(codes, span.steps, wide);
+    if (widened) widen(codes, span.steps, w.added_to_low, wide);
     const ChunkScales scales(w, parts, chunk, group, raw);
     for (std::size_t row = 0; row < product.rows; row += Format::kTogether) {
       const std::size_t together = std::min(Format::kTogether, product.rows - row);
@@ -422,9 +439,9 @@ void multiply_rows(const PanelProduct& product, const PanelParts& parts, Doubles
   });
 }
 
-// A panel times all rows. What multiplies is reached through a pointer, so that it stays a function
-// of its own: engines start with slow code and change to fast code at a call, which a function with
-// all the loops in it would put off to the next product.
+// A panel times all rows. Calls the loops through a pointer, so that they stay a separate function:
+// engines start with slow code and switch to fast code at a call, so a single function with all
+// loops would switch only at the next product.
 template <typename Format>
 void multiply_panel(const PanelProduct& product, std::size_t panel, const PanelParts& parts) {
   [[maybe_unused]] const int bits = product.panels.bits;
@@ -438,7 +455,7 @@ void multiply_panel(const PanelProduct& product, std::size_t panel, const PanelP
     }
   }
   Doubles totals[kMaxRows][2];
-  // Hidden, since a loop of zeros would become a call into the engine.
+  // opaque(): a loop that stores constant zeros would become a call into the engine.
   const v128_t zero = opaque(wasm_f64x2_splat(0.0));
   std::fill_n(&totals[0][0], product.rows * 2, Doubles{zero, zero});
   multiply(product, parts, totals);
@@ -449,18 +466,15 @@ void multiply_panel(const PanelProduct& product, std::size_t panel, const PanelP
   }
 }
 
-// multiply_panel for a format that this build has.
+// multiply_panel for a format; kI7 and kI7Short only with the relaxed dot.
 auto multiply_panel_of([[maybe_unused]] Digits format)
     -> void (*)(const PanelProduct&, std::size_t, const PanelParts&) {
 #if ZEROPOINT_RELAXED
   if (format == Digits::kI7) return multiply_panel<SevenBitDigits<4>>;
   if (format == Digits::kI7Short) return multiply_panel<SevenBitDigits<3>>;
 #endif
-#if ZEROPOINT_WIDE
-  if (format == Digits::kI16) return multiply_panel<WideDigits>;
-#endif
-  assert(false);
-  return nullptr;
+  assert(format == Digits::kI16);
+  return multiply_panel<WideDigits>;
 }
 
 }  // namespace

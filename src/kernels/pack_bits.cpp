@@ -1,4 +1,4 @@
-// Packs 32 codes of 4 bits, or 64 of 2 bits, into 16 bytes a step, and back; the tail is scalar.
+// Packs 32 codes of 4 bits, or 64 of 2 bits, into 16 bytes per step, and back; the tail is scalar.
 // Parity: byte-identical to reference/pack_bits.h.
 #include "kernels/kernels.h"
 #include "kernels/simd.h"
@@ -9,7 +9,7 @@ namespace {
 template <int kBits>
 constexpr std::uint8_t kMask = (1U << kBits) - 1U;
 
-// One scalar loop for whatever is left; kBits is 2 or 4.
+// Scalar loop for the tail; kBits is 2 or 4.
 template <int kBits>
 void pack_tail(const std::uint8_t* codes, std::size_t n, std::uint8_t* out) {
   constexpr std::size_t kPerByte = 8 / kBits;

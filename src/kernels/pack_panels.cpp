@@ -12,7 +12,8 @@ namespace {
 constexpr std::size_t kBlock = 16;  // inputs of a vector
 constexpr std::size_t kBlockSteps = kBlock / kStepInputs;
 
-// vectors[r], inputs 0 ... 15 of output r, to vectors[s], inputs 4 s ... 4 s + 3 of all outputs.
+// Transposes vectors[r], inputs 0 ... 15 of output r, to vectors[s], inputs 4 s ... 4 s + 3 of all
+// outputs.
 void transpose(v128_t (&v)[kTile]) {
   const v128_t low01 = wasm_i32x4_shuffle(v[0], v[1], 0, 4, 1, 5);
   const v128_t high01 = wasm_i32x4_shuffle(v[0], v[1], 2, 6, 3, 7);
@@ -24,7 +25,7 @@ void transpose(v128_t (&v)[kTile]) {
   v[3] = wasm_i64x2_shuffle(high01, high23, 1, 3);
 }
 
-// Inputs `at` and later of a row that has no more than so many of a vector's, zeros after them.
+// Inputs from `at` on of a row, at most one vector, padded with zeros.
 [[gnu::noinline]] v128_t load_last(const std::uint8_t* row, std::size_t at, std::size_t inputs,
                                    v128_t flip) {
   std::uint8_t padded[kBlock] = {};
@@ -49,7 +50,7 @@ v128_t lower(v128_t bytes, std::uint32_t shift) {
 v128_t smaller(v128_t a, v128_t b) { return wasm_i8x16_min(a, b); }
 v128_t larger(v128_t a, v128_t b) { return wasm_i8x16_max(a, b); }
 
-// Of the four bytes of each output the one that is `pick`ed, as int32.
+// Byte number `pick` of the four bytes of each output, as int32.
 template <typename Pick>
 v128_t of_bytes(v128_t bytes, Pick pick) {
   bytes = pick(bytes, wasm_i32x4_shl(bytes, 16));
@@ -59,7 +60,8 @@ v128_t of_bytes(v128_t bytes, Pick pick) {
 
 template <int kBits>
 void pack_rows(const std::uint8_t* const* rows, std::size_t outputs, std::size_t inputs,
-               bool is_signed, std::uint8_t* packed, std::int32_t* minus_sums, CodeSizes& sizes) {
+               bool is_signed, int added_to_low, std::uint8_t* packed, std::int32_t* minus_sums,
+               CodeSizes& sizes) {
   const v128_t flip = wasm_i8x16_splat(static_cast<std::int8_t>(is_signed ? 0 : 1 << (kBits - 1)));
   const v128_t top = wasm_i8x16_splat(static_cast<std::int8_t>(0xFF00U >> kBits));
   const v128_t zero = wasm_i8x16_splat(0);
@@ -76,7 +78,7 @@ void pack_rows(const std::uint8_t* const* rows, std::size_t outputs, std::size_t
       for (std::size_t r = 0; r < kTile; ++r) {
         const std::size_t output = tile * kTile + r;
         const v128_t codes = load_row(output < outputs ? rows[output] : nullptr, at, inputs, flip);
-        // The code goes to the byte's highest bits; what a neighbour left below them goes away.
+        // Shifts the code to the byte's highest bits; the mask clears bits from the neighbour.
         tiles[tile][r] = wasm_v128_and(wasm_i16x8_shl(codes, 8 - kBits), top);
       }
       transpose(tiles[tile]);
@@ -105,7 +107,8 @@ void pack_rows(const std::uint8_t* const* rows, std::size_t outputs, std::size_t
         wasm_v128_store(packed + (step + s) * 32, tiles[0][s]);
         wasm_v128_store(packed + (step + s) * 32 + 16, tiles[1][s]);
       } else if constexpr (kBits == 4) {
-        const v128_t low = wasm_v128_xor(lower(tiles[0][s], 4), wasm_i8x16_splat(kAddedToLow));
+        const v128_t low = wasm_v128_xor(lower(tiles[0][s], 4),
+                                         wasm_i8x16_splat(static_cast<std::int8_t>(added_to_low)));
         wasm_v128_store(packed + (step + s) * 16, wasm_v128_or(low, tiles[1][s]));
       } else if (s % 2 == 0) {
         const v128_t even = wasm_v128_or(lower(tiles[0][s], 6), lower(tiles[1][s], 4));
@@ -126,10 +129,11 @@ void pack_rows(const std::uint8_t* const* rows, std::size_t outputs, std::size_t
 }  // namespace
 
 void pack_chunk(const std::uint8_t* const* rows, std::size_t outputs, std::size_t inputs, int bits,
-                bool is_signed, std::uint8_t* packed, std::int32_t* minus_sums, CodeSizes& sizes) {
+                bool is_signed, int added_to_low, std::uint8_t* packed, std::int32_t* minus_sums,
+                CodeSizes& sizes) {
   assert(outputs >= 1 && outputs <= kPanel && inputs <= kChunk);
   const auto pack = bits == 8 ? pack_rows<8> : bits == 4 ? pack_rows<4> : pack_rows<2>;
-  pack(rows, outputs, inputs, is_signed, packed, minus_sums, sizes);
+  pack(rows, outputs, inputs, is_signed, added_to_low, packed, minus_sums, sizes);
 }
 
 }  // namespace zeropoint::kernels

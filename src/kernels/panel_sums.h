@@ -1,7 +1,7 @@
 // Rows of digits or bytes times a panel's codes: exact integer sums, which multiply_panels.cpp and
-// multiply_bytes.cpp make results of. A step of four inputs and up to eight outputs is taken at a
-// time: the weights' bytes are read once, each digit is spread over the lanes of four outputs, and
-// no lane ever holds sums of two outputs.
+// multiply_bytes.cpp convert to results. One step covers four inputs and up to eight outputs: the
+// weights' bytes are read once, each digit is broadcast to the lanes of four outputs, and no lane
+// holds sums of two outputs.
 #pragma once
 
 #include <algorithm>
@@ -15,13 +15,13 @@ namespace zeropoint::kernels {
 // ---- eight bytes or sixteen of a step's codes, times the unit
 
 #if ZEROPOINT_RELAXED
-/// What keeps a code of the highest bits.
+/// Mask of the highest bits, where the code is.
 template <int kBits>
 v128_t top_bits() {
   return hidden_splat<(kBits == 4 ? -0x0F0F0F10 : -0x3F3F3F40)>();
 }
 
-/// Both tiles as int8: one vector each.
+/// Both tiles as int8, one vector each, still with the addend of the low nibbles.
 template <int kBits>
 void load_tiles(const std::uint8_t* codes, std::size_t step, [[maybe_unused]] v128_t top,
                 v128_t* tiles) {
@@ -31,10 +31,6 @@ void load_tiles(const std::uint8_t* codes, std::size_t step, [[maybe_unused]] v1
     } else if constexpr (kBits == 4) {
       const v128_t bytes = wasm_v128_load(codes + step * 16);
       tiles[tile] = wasm_v128_and(tile == 0 ? wasm_i16x8_shl(bytes, 4) : bytes, top);
-      if (tile == 0) {
-        constexpr auto kAdded = static_cast<std::int8_t>(16 * kAddedToLow);
-        tiles[tile] = wasm_i8x16_sub(tiles[tile], wasm_i8x16_splat(kAdded));
-      }
     } else {
       const v128_t bytes = wasm_v128_load(codes + step / 2 * 16);
       const std::size_t field = step % 2 * 2 + tile;
@@ -46,17 +42,13 @@ void load_tiles(const std::uint8_t* codes, std::size_t step, [[maybe_unused]] v1
 }
 #endif
 
-#if ZEROPOINT_WIDE
-/// The codes as int16: outputs 0 and 1 of a tile, then 2 and 3. 16 bits: widened already. Codes of
-/// 2 bits count once.
+/// The codes as int16: outputs 0 and 1 of a tile, then 2 and 3. Codes of 2 bits count once.
 template <int kBits, std::size_t kFirst, std::size_t kTiles>
 void load_wide_tiles(const std::uint8_t* codes, std::size_t step, v128_t (*tiles)[2]) {
   for (std::size_t half = 0; half < 2; ++half) {
     for (std::size_t j = 0; j < kTiles; ++j) {
       const std::size_t tile = kFirst + j;
-      if constexpr (kBits == 16) {
-        tiles[j][half] = wasm_v128_load(codes + step * 64 + tile * 32 + half * 16);
-      } else if constexpr (kBits == 8) {
+      if constexpr (kBits == 8) {
         tiles[j][half] = wasm_i16x8_load8x8(codes + step * 32 + tile * 16 + half * 8);
       } else {
         const v128_t bytes = opaque(wasm_i16x8_load8x8(codes + step / 2 * 16 + half * 8));
@@ -70,7 +62,7 @@ void load_wide_tiles(const std::uint8_t* codes, std::size_t step, v128_t (*tiles
   }
 }
 
-/// 4-bit codes as they are stored: the low nibbles of bytes, and the whole bytes.
+/// 4-bit codes as stored: the low nibbles of bytes, and the whole bytes.
 inline void load_raw_tiles(const std::uint8_t* codes, std::size_t step, v128_t low_nibbles,
                            v128_t (*tiles)[2]) {
   for (std::size_t half = 0; half < 2; ++half) {
@@ -80,13 +72,11 @@ inline void load_raw_tiles(const std::uint8_t* codes, std::size_t step, v128_t l
 }
 
 inline v128_t low_nibbles_of_16() { return hidden_splat<0x000F000F>(); }
-#endif
 
 // ---- sums of products of kPlanes planes of digits, for kRows rows and kTiles tiles
 //
-// What adds to them is inlined, so that they stay in registers and addresses in instructions.
+// The adding functions are inlined, so that sums stay in registers and addresses in instructions.
 
-#if ZEROPOINT_WIDE
 /// By dot_i16x8: lanes are pairs of inputs of two outputs, so a tile has two vectors of sums.
 template <std::size_t kPlanesOf, std::size_t kRowsOf, std::size_t kTilesOf>
 struct WideSums {
@@ -130,7 +120,66 @@ struct WideSums {
     return add_pairs(halves[0], halves[1]);
   }
 };
-#endif
+
+/// A step of a tile as int16 in the order of load_wide_tiles(), reordered for PairSums: inputs 0
+/// and 1 of all four outputs, then 2 and 3.
+inline void store_pairs(v128_t outputs01, v128_t outputs23, std::uint8_t* wide) {
+  wasm_v128_store(wide, wasm_i32x4_shuffle(outputs01, outputs23, 0, 2, 4, 6));
+  wasm_v128_store(wide + 32, wasm_i32x4_shuffle(outputs01, outputs23, 1, 3, 5, 7));
+}
+
+/// By dot_i16x8, of two planes and codes in the order of store_pairs(): lanes are pairs of inputs
+/// of four outputs, so every lane is the sum of one output.
+template <std::size_t kRowsOf>
+struct PairSums {
+  static constexpr std::size_t kPlanes = 2;
+  static constexpr std::size_t kRows = kRowsOf;
+  static constexpr std::size_t kTiles = 2;
+  static constexpr std::size_t kStepBytes = kPlanes * 8;
+  static constexpr bool kTakeTurns = false;
+  v128_t acc[kRows][kPlanes][kTiles];
+
+  template <int kBits>
+  void prepare() {
+    static_assert(kBits == 16);
+  }
+
+  template <int kBits, std::size_t kFirst>
+  [[gnu::always_inline]] void add(const std::uint8_t* codes, std::size_t step,
+                                  const std::uint8_t* x, std::size_t row_bytes) {
+    add_step<false>(codes + step * 64, x + step * kStepBytes, row_bytes);
+  }
+
+  /// The first step, which initializes the sums.
+  [[gnu::always_inline]] void start(const std::uint8_t* codes, const std::uint8_t* x,
+                                    std::size_t row_bytes) {
+    add_step<true>(codes, x, row_bytes);
+  }
+
+  template <bool kStarts>
+  [[gnu::always_inline]] void add_step(const std::uint8_t* codes, const std::uint8_t* x,
+                                       std::size_t row_bytes) {
+    for (std::size_t pair = 0; pair < 2; ++pair) {
+      v128_t tiles[kTiles];
+      for (std::size_t j = 0; j < kTiles; ++j) {
+        tiles[j] = wasm_v128_load(codes + pair * 32 + j * 16);
+      }
+      for (std::size_t r = 0; r < kRows; ++r) {
+        for (std::size_t p = 0; p < kPlanes; ++p) {
+          const v128_t digits = wasm_v128_load32_splat(x + r * row_bytes + p * 8 + pair * 4);
+          for (std::size_t j = 0; j < kTiles; ++j) {
+            const v128_t dot = wasm_i32x4_dot_i16x8(tiles[j], digits);
+            acc[r][p][j] = kStarts && pair == 0 ? dot : wasm_i32x4_add(acc[r][p][j], dot);
+          }
+        }
+      }
+    }
+  }
+
+  [[nodiscard]] v128_t plane(std::size_t r, std::size_t p, std::size_t j) const {
+    return acc[r][p][j];
+  }
+};
 
 #if ZEROPOINT_RELAXED
 /// By the relaxed dot: a lane is an output, and a row is a line, see line_place().
@@ -190,16 +239,21 @@ void multiply_tiles(const std::uint8_t* codes, std::size_t steps, const std::uin
                     std::size_t row_bytes, std::int32_t* sums) {
   Sums acc;
   acc.template prepare<kBits>();
-  std::fill_n(reinterpret_cast<v128_t*>(&acc.acc), sizeof(acc.acc) / sizeof(v128_t),
-              wasm_i32x4_splat(0));
-  add_steps<kBits, kFirst>(acc, codes, steps, x, row_bytes);
+  if constexpr (requires { acc.start(codes, x, row_bytes); }) {
+    acc.start(codes, x, row_bytes);
+    add_steps<kBits, kFirst>(acc, codes + 64, steps - 1, x + Sums::kStepBytes, row_bytes);
+  } else {
+    std::fill_n(reinterpret_cast<v128_t*>(&acc.acc), sizeof(acc.acc) / sizeof(v128_t),
+                wasm_i32x4_splat(0));
+    add_steps<kBits, kFirst>(acc, codes, steps, x, row_bytes);
+  }
   for (std::size_t r = 0; r < Sums::kRows; ++r) {
     for (std::size_t p = 0; p < Sums::kPlanes; ++p) {
       std::int32_t* to = sums + (r * Sums::kPlanes + p) * kPanel + kFirst * kTile;
       for (std::size_t j = 0; j < Sums::kTiles; ++j) {
         v128_t sum = acc.plane(r, p, j);
         if constexpr (!Sums::kTakeTurns && kBits == 4) {
-          // Of whole bytes, less what their low nibbles make of it.
+          // Sums of whole bytes minus the share of their low nibbles.
           if (j == 1) sum = wasm_i32x4_sub(sum, acc.plane(r, p, 0));
         } else if constexpr (!Sums::kTakeTurns && kBits == 2) {
           sum = wasm_i32x4_shl(sum, 6);
@@ -210,16 +264,16 @@ void multiply_tiles(const std::uint8_t* codes, std::size_t steps, const std::uin
   }
 }
 
-/// Steps first ... first + steps - 1 of rows that have row_steps of them.
+/// Steps first ... first + steps - 1 of rows with row_steps steps.
 struct StepSpan {
   std::size_t row_steps;
   std::size_t first;
   std::size_t steps;
 };
 
-/// Rows of digits or bytes times a panel's codes, which begin with the span's first step: as many
-/// rows at a time as Sums has, from `row` on, while there are so many. Their steps take
-/// Sums::kStepBytes each, one row after the other or, of lines, in turns. @return the next row
+/// Multiplies rows of digits or bytes by a panel's codes from the span's first step: Sums::kRows
+/// rows at a time, from `row` on, while that many are left. Each row has Sums::kStepBytes per step;
+/// rows are consecutive, lines interleaved. @return the next row
 template <int kBits, typename Sums>
 [[gnu::always_inline]] inline std::size_t multiply_blocks(const std::uint8_t* codes,
                                                           const StepSpan& span,
@@ -239,7 +293,7 @@ template <int kBits, typename Sums>
 }
 
 #if ZEROPOINT_RELAXED
-/// A single line: two sums would wait for themselves, so four steps have sums of their own.
+/// A single line. Two sums would be limited by latency, so four steps have separate sums.
 inline void multiply_line(const std::uint8_t* codes, std::size_t steps, const std::uint8_t* x,
                           std::int32_t* sums) {
   constexpr std::size_t kSteps = 4;
@@ -264,8 +318,8 @@ inline void multiply_line(const std::uint8_t* codes, std::size_t steps, const st
   }
 }
 
-/// Lines. Twelve sums are what hides the latency of the dot, and what the registers hold; the four
-/// lines of a single row of digits make eight, three make six.
+/// Multiplies lines. Twelve sums hide the latency of the dot and fit in the registers; the four
+/// lines of a single row of digits make eight sums, three make six.
 template <int kBits>
 void multiply_lines(const std::uint8_t* codes, const StepSpan& span, const std::uint8_t* x,
                     std::size_t rows, std::int32_t* sums) {

@@ -1,29 +1,29 @@
-// How packed weights and the digits of activations lie in memory, and the kernels that make and
+// Memory layout of packed weights and of activations' digits, and the kernels that write and
 // multiply them.
 //
-// Weights. Eight outputs make a panel, of two tiles of four outputs. A step is four inputs; its 16
-// bytes of a tile hold, for each of the four outputs, the codes of the four inputs. A row of K
-// inputs is cut into groups that share a scale, and those into chunks of at most kChunk inputs,
-// whose products an int32 can add; every chunk is padded with zeros to whole steps. Codes are kept
-// at their own width:
+// Weights. Eight outputs make a panel of two tiles, four outputs each. A step is four inputs; its
+// 16 bytes of a tile hold the codes of the four inputs for each of the four outputs. A row of K
+// inputs is cut into groups that share a scale, and groups into chunks of at most kChunk inputs, so
+// that int32 can hold a chunk's sum of products. Every chunk is padded with zeros to whole steps.
+// Codes keep their width:
 //
 //   8 bits   32 bytes a step, one tile after the other
-//   4 bits   16 bytes a step, the first tile in the low nibbles, the second in the high ones; where
-//            kI16 is what is multiplied, 8 is added to the first: see kAddedToLow
+//   4 bits   16 bytes a step, the first tile in the low nibbles, the second in the high ones; for
+//            kI16, 8 is added to the first: see added_to_low()
 //   2 bits   16 bytes two steps: bits 0-1 first tile, 2-3 second tile, 4-7 those of the next step
 //
-// Sums of products take 4- and 2-bit codes 16 and 64 times (Panels::unit), as they stand in the
-// highest bits of an int8, which is undone by an exact power of two at the end.
+// Sums of products contain 4- and 2-bit codes times 16 and 64 (Panels::unit), because the codes are
+// in the highest bits of an int8. An exact power of two at the end removes this factor.
 //
 // Activations. A row, scaled by a power of two, is rounded to 28-bit integers X; products of X and
 // codes are exact. With X = 2^14 high + low, 0 <= low < 2^14, a row is
 //
 //   kI16  in each step four int16 of low, then four of high, for i32x4.dot_i16x8
 //   kI7   four lines of digits of X + 2^27 in base 128, the least significant first, for the dot
-//         of relaxed SIMD, which multiplies lines and knows nothing of rows: see line_place()
+//         of relaxed SIMD, which multiplies lines independently of rows: see line_place()
 //
-// In both of them high * 2^14 + low comes out as the same integer, whatever the build. Where 21
-// bits are enough, three lines of X + 2^20 are multiplied in three quarters of the time: kI7Short.
+// In both formats high * 2^14 + low is the same integer in every build. If 21 bits are enough,
+// three lines of X + 2^20 take three quarters of the time: kI7Short.
 #pragma once
 
 #include <cstddef>
@@ -36,13 +36,9 @@ namespace zeropoint::kernels {
 inline constexpr std::size_t kPanel = 8;  ///< outputs of a panel
 inline constexpr std::size_t kTile = 4;   ///< outputs of a tile
 inline constexpr std::size_t kStepInputs = 4;
-/// The most inputs whose products are added in int32: 2^14 * 2^7 * 2^10 = 2^31, not quite reached.
+/// Maximum number of inputs with products added in int32: 2^14 * 2^7 * 2^10 = 2^31, not quite
+/// reached.
 inline constexpr std::size_t kChunk = 1024;
-
-/// What is added to the 4-bit codes of a panel's first tile. A row of int16 is multiplied by whole
-/// bytes, 16 * second + first, and by their low nibbles alone, so that only these need to be made;
-/// a difference of sums is what the second tile makes. Lines of bytes have no use for it.
-inline constexpr int kAddedToLow = ZEROPOINT_WIDE ? 8 : 0;
 
 /// Packed weights, as the kernels read them.
 struct Panels {
@@ -53,30 +49,32 @@ struct Panels {
   std::size_t chunks;               ///< of a row
   std::size_t steps;                ///< of a row
   bool affine;                      ///< whether any zero point is not 0
+  int added_to_low;                 ///< see added_to_low(); 0 but for 4 bits
   const std::uint8_t* codes;        ///< [panels][bytes of a row]
   const float* scales;              ///< [panels][groups][8]
   const std::int32_t* zero_points;  ///< [panels][groups][8], in units of codes; if affine
   const std::int32_t* minus_sums;   ///< [panels][chunks][8]: -64 times the sum of a chunk's codes
   const float* largest;             ///< [panels][8]: at least |w| / (scale of inputs), times unit
-  /// [panels][2][8]: a magnitude of weights (times unit; 0 if there is none to tell), and the root
-  /// of how many of an output's weights are below it.
+  /// [panels][2][8]: a magnitude of weights (times unit; 0 if unknown), and the square root of the
+  /// number of an output's weights below it.
   const float* ordinary;
-  /// The largest roots in `ordinary`, and at least |w| of any output, the root of its sum of
-  /// squares, in ordinary magnitudes: see is_enough(). Infinity if there are no such magnitudes.
+  /// Upper bounds for all outputs: the largest root in `ordinary`, and the root of the sum of
+  /// squared weights in units of the ordinary magnitude: see is_enough(). Infinity without such
+  /// magnitudes.
   float root;
   float norm;
   const float* input_scales;              ///< [k], or null
   const std::int32_t* input_zero_points;  ///< [k], or null
 
   [[nodiscard]] std::size_t count() const { return (n + kPanel - 1) / kPanel; }
-  /// Groups that have a scale; without inputs there is still one.
+  /// Number of groups with a scale; at least 1, even without inputs.
   [[nodiscard]] std::size_t groups() const { return k == 0 ? 1 : k / group; }
   [[nodiscard]] std::size_t bytes() const { return steps * static_cast<std::size_t>(bits) * 4; }
-  /// What a code of 1 counts.
+  /// Value of a code of 1 in the sums.
   [[nodiscard]] double unit() const { return 1 << (8 - bits); }
 };
 
-/// Steps that inputs take, of a chunk or of as many whole ones as are in one group.
+/// Steps of a number of inputs: of a chunk, or of several full chunks of one group.
 constexpr std::size_t steps_of(std::size_t inputs, int bits) {
   const std::size_t steps = (inputs + kStepInputs - 1) / kStepInputs;
   return bits == 2 ? (steps + 1) / 2 * 2 : steps;
@@ -92,7 +90,7 @@ void for_chunks(std::size_t k, std::size_t group, F f) {
   }
 }
 
-/// How large the codes of a chunk are, times the unit, output by output.
+/// Sizes of a chunk's codes, times the unit, per output.
 struct CodeSizes {
   std::int32_t smallest[kPanel];  ///< of the codes and 0
   std::int32_t largest[kPanel];
@@ -100,18 +98,27 @@ struct CodeSizes {
   std::int32_t squares[kPanel];  ///< their sum
 };
 
-/// Packs a chunk of up to eight rows of one code a byte: rows[outputs], each at its first code.
-/// Unsigned codes become signed: 128, 8 or 2 is taken off each.
-/// @param packed      steps_of(inputs) steps of a panel
-/// @param minus_sums  [8]
+/// Packs a chunk of up to eight rows of one code per byte: rows[outputs], each at its first code.
+/// Unsigned codes become signed by subtracting 128, 8 or 2.
+/// @param added_to_low  to the 4-bit codes of the first tile, see added_to_low()
+/// @param packed        steps_of(inputs) steps of a panel
+/// @param minus_sums    [8]
 void pack_chunk(const std::uint8_t* const* rows, std::size_t outputs, std::size_t inputs, int bits,
-                bool is_signed, std::uint8_t* packed, std::int32_t* minus_sums, CodeSizes& sizes);
+                bool is_signed, int added_to_low, std::uint8_t* packed, std::int32_t* minus_sums,
+                CodeSizes& sizes);
 
-/// The magnitude, times the unit, from which on a code counts as ordinary.
+/// Minimum magnitude, times the unit, of an ordinary code.
 constexpr int ordinary_code(int bits) { return bits == 8 ? 8 : 1 << (8 - bits); }
 
-/// How activations are written. kI7Short is for weights whose inputs have no scales of their own.
+/// Format of activations. kI7Short is for weights without scales per input.
 enum class Digits { kI16, kI7, kI7Short };
+
+/// Addend of the 4-bit codes of a panel's first tile, in the layout that is fastest for a format. A
+/// row of int16 is multiplied by whole bytes, 16 * second + first, and by their low nibbles, which
+/// are unsigned thanks to an addend of 8; the difference gives the second tile's sums. Digits of 7
+/// bits are multiplied by signed codes. Every format can multiply either layout: codes in the other
+/// layout are widened first, even for a single row.
+constexpr int added_to_low(Digits format) { return format == Digits::kI16 ? 8 : 0; }
 
 /// Bits of the integers, their sign included.
 constexpr int digit_bits(Digits format) { return format == Digits::kI7Short ? 21 : 28; }
@@ -119,15 +126,15 @@ constexpr int digit_bits(Digits format) { return format == Digits::kI7Short ? 21
 /// Bytes that a row of digits takes, in any format.
 constexpr std::size_t digit_row_bytes(std::size_t steps) { return steps * 16; }
 
-/// Where a line of four bytes a step lies among others. Lines are multiplied six, four, three or
-/// one at a time, and those of such a block take turns step by step: processors fetch ahead what is
-/// read in one stream, and get lost in six of them.
+/// Position of a line of four bytes per step among other lines. Lines are multiplied six, four,
+/// three or one at a time, and the lines of such a block are interleaved step by step, because
+/// hardware prefetchers follow one stream well but not six.
 struct LinePlace {
   std::size_t at;          ///< its first step, in bytes
   std::size_t step_bytes;  ///< from step to step
 };
 
-/// How many lines of `lines` are multiplied six at a time: 8 left ones are better than 2.
+/// How many of `lines` lines are multiplied six at a time: a rest of 8 is better than one of 2.
 constexpr std::size_t lines_in_sixes(std::size_t lines) {
   const std::size_t left = lines % 6;
   return lines - (left == 2 && lines > 2 ? 8 : left);
@@ -141,13 +148,13 @@ constexpr LinePlace line_place(std::size_t lines, std::size_t line, std::size_t 
   return {((line - place) * steps + place) * kStepInputs, block * kStepInputs};
 }
 
-/// What is known of a row of activations beside its digits.
+/// Scale and bounds of a row of activations, besides its digits.
 struct RowScale {
-  double unit;   ///< what X = 1 stands for; a power of two
+  double unit;   ///< value of X = 1; a power of two
   double error;  ///< at least the sum of |x / unit - X|; of kI7Short, the root of its squares' sum
   double sum;    ///< at most the sum of |X|
   double norm;   ///< at least the root of the sum of X * X
-  bool finite;   ///< false: there are no digits
+  bool finite;   ///< false: no digits were written
 };
 
 /// Writes the digits of row `row` of `rows`, float32[k], chunk by chunk as panels has it.
@@ -156,11 +163,11 @@ struct RowScale {
 RowScale digits_f32(const float* x, const Panels& panels, Digits format, std::size_t rows,
                     std::size_t row, std::uint8_t* digits, double* sums);
 
-/// Whether a row of kI7Short is certain to err by less than `tolerance` of sum |x w|, whatever the
-/// output.
+/// Whether the error of a row of kI7Short is certain to be below `tolerance` of sum |x w|, for
+/// every output.
 bool is_enough(const Panels& panels, const RowScale& row, double tolerance);
 
-/// The most rows of digits or bytes that are multiplied at a time.
+/// Maximum number of rows of digits or bytes per product.
 inline constexpr std::size_t kMaxRows = 256;
 
 /// A product to compute.
@@ -171,12 +178,12 @@ struct PanelProduct {
   const std::uint8_t* digits;  ///< [rows][digit_row_bytes(steps)]
   const RowScale* scales;      ///< [rows]
   const double* sums;          ///< [rows][chunks]
-  /// Largest error that may come from rounding x, relative to |y|; where more is possible, y is
-  /// computed from x itself, in double. Infinity: it is known to be good enough.
+  /// Maximum error from rounding x, relative to |y|; if more is possible, y is computed from x
+  /// itself, in double. Infinity: the digits are known to be precise enough.
   double tolerance;
   const float* bias;  ///< [n], or null
   float* out;         ///< [rows][n]
-  /// [rows]: which rows of x and out those of digits, scales and sums are.
+  /// [rows]: index into x and out of each row of digits, scales and sums.
   const std::uint16_t* places;
 };
 
@@ -186,20 +193,20 @@ struct PanelProduct {
 void multiply_panels(const PanelProduct& product, Digits format, std::size_t first,
                      std::size_t last);
 
-/// How rows of quint8 activations are written.
+/// Format of rows of quint8 activations.
 enum class Bytes {
   kI16,  ///< int16, row by row
   kI7,   ///< lines, of bytes that are all at most 127
   kI7x2  ///< lines of the low seven bits of all rows, then lines of their highest bits
 };
 
-/// Bytes of a row of them, in any format.
+/// Bytes per row, in any format.
 constexpr std::size_t byte_row_bytes(std::size_t steps) { return steps * 8; }
 
-/// The most inputs whose products with quint8 an int32 can hold: 255 * 128 * 2^16 < 2^31.
+/// Maximum number of inputs with quint8 products added in int32: 255 * 128 * 2^16 < 2^31.
 inline constexpr std::size_t kByteInputs = std::size_t{1} << 16;
 
-/// Whether no byte has its highest bit set.
+/// Whether the highest bit of every byte is clear.
 bool all_below_128(const std::uint8_t* x, std::size_t n);
 
 /// Writes row `row` of `rows`, qx[k], padded with zeros to whole steps.
@@ -207,7 +214,7 @@ bool all_below_128(const std::uint8_t* x, std::size_t n);
 void spread_bytes(const std::uint8_t* qx, std::size_t k, Bytes format, std::size_t rows,
                   std::size_t row, std::uint8_t* out);
 
-/// Which bytes to multiply by which weights.
+/// Operands of multiply_bytes().
 struct ByteProduct {
   const std::uint8_t* codes;  ///< of a panel of 8-bit weights
   std::size_t row_steps;      ///< of a row
@@ -220,26 +227,38 @@ struct ByteProduct {
 void multiply_bytes(const ByteProduct& product, Bytes format, std::size_t first, std::size_t steps,
                     std::int32_t* sums);
 
-/// All sums of a panel: multiply_bytes' own, and what is added to them, in double.
+/// All sums of a panel: the result of multiply_bytes, and addends in double.
 struct ByteSums {
   const std::int32_t* sums;  ///< [rows][8]
   const double* more;        ///< [rows][8], or null: sums of the inputs before these
   const double* correction;  ///< [8]
 };
 
-/// What they become in a layer with dynamic activations:
+/// Conversion of sums in a layer with dynamic activations:
 ///   out = float(sum + more + correction) * multiplier + bias       in float32
 /// @param multiplier  float32[8]. @param bias  float32[8]
-/// @param out         [rows][stride], of which `columns` <= 8 are written
+/// @param out         [rows][stride]; `columns` <= 8 of them are written
 void finish_bytes(const ByteSums& sums, const float* multiplier, const float* bias,
                   std::size_t rows, float* out, std::size_t stride, std::size_t columns);
 
-/// And in a layer whose outputs are quint8, too:
+/// Conversion of sums in a layer with quint8 outputs:
 ///   out = clamp(round_half_even(float(sum + more + correction + bias) * multiplier) + zero_point,
 ///               0, 255), and 0 for NaN
 /// @param bias  float32[8], added in double. @param zero_point  in [0, 255]
 void requantize_bytes(const ByteSums& sums, const float* multiplier, const float* bias,
                       std::int32_t zero_point, std::size_t rows, std::uint8_t* out,
                       std::size_t stride, std::size_t columns);
+
+/// Dots per round of the two functions below.
+inline constexpr std::size_t kDotsOfRound = 16;
+
+/// Runs `rounds` * kDotsOfRound 16-bit dots with one addition each, on data in the first-level
+/// cache, to be timed. @return a checksum of their sums
+std::int32_t run_wide_dots(std::size_t rounds);
+
+#if ZEROPOINT_RELAXED
+/// The same with relaxed dots.
+std::int32_t run_relaxed_dots(std::size_t rounds);
+#endif
 
 }  // namespace zeropoint::kernels

@@ -1,4 +1,4 @@
-// Factors and zero points four at a time, whether one serves all values or each has its own.
+// Factors and zero points four at a time, shared by all values or one per value.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +11,13 @@
 
 namespace zeropoint::kernels {
 
-/// What load(i) gives: factor and zero point (float32) of values i .. i + 3.
+/// Result of load(i): factors and zero points (float32) of values i .. i + 3.
 struct QParamsLanes {
   v128_t factor;
   v128_t zero_point;
 };
 
-/// One group's, for all its values.
+/// Qparams of one group, for all its values.
 class UniformLanes {
  public:
   UniformLanes(const ElementwiseQParams& each, std::size_t group)
@@ -29,9 +29,9 @@ class UniformLanes {
   QParamsLanes lanes_;
 };
 
-/// 0 if words[n] are all alike, as symmetric zero points are, else all bits: i & mask is where the
-/// four of columns i .. i + 3 stand. So one place serves them all, and what it does not take of the
-/// first-level cache is left to values. 4 divides n.
+/// Index mask: 0 if all n words are equal (as symmetric zero points are), else all ones. Loading
+/// from i & mask then reads one place for all columns, which leaves the first-level cache to
+/// values. 4 divides n.
 inline std::size_t mask_unless_alike(const float* words, std::size_t n) {
   const v128_t first = wasm_v128_load32_splat(words);
   v128_t differ = wasm_i32x4_splat(0);
@@ -41,13 +41,13 @@ inline std::size_t mask_unless_alike(const float* words, std::size_t n) {
   return wasm_v128_any_true(differ) ? SIZE_MAX : 0;
 }
 
-/// Each column's own.
+/// Qparams per column.
 class ElementwiseLanes {
  public:
   /// For one row.
   explicit ElementwiseLanes(const ElementwiseQParams& each)
       : factors_(each.factors), zero_points_(each.zero_points) {}
-  /// For rows of n values, which 4 divides.
+  /// For rows of n values; 4 divides n.
   ElementwiseLanes(const ElementwiseQParams& each, std::size_t n)
       : factors_(each.factors),
         zero_points_(each.zero_points),
@@ -62,13 +62,13 @@ class ElementwiseLanes {
   std::size_t mask_ = SIZE_MAX;
 };
 
-/// Qparams of four values at a time: those of vector j of a step start at each.skip(j * stride).
+/// Qparams of four values at a time; the qparams of vector j of a step are each.skip(j * stride).
 struct FourByFour {
   ElementwiseQParams each;
   std::size_t stride;
 };
 
-/// One group's qparams, each four times over.
+/// Qparams of one group, each repeated four times.
 class FourAlike {
  public:
   FourAlike(const ElementwiseQParams& each, std::size_t group) {
@@ -87,7 +87,7 @@ class FourAlike {
 /// Calls steps(position, count, UniformLanes, group) for every group of n values.
 template <typename Steps>
 inline void for_groups(std::size_t n, const AnyQParams& q, Steps steps) {
-  // Of its own, so that it stays in registers: a vector's store may change anything in memory.
+  // A local copy stays in registers: a vector store may change anything in memory.
   const ElementwiseQParams each = q.each;
   const std::size_t length = std::min(q.length, n);
   for (std::size_t first = 0, group = 0; first < n; first += length, ++group) {
@@ -95,12 +95,12 @@ inline void for_groups(std::size_t n, const AnyQParams& q, Steps steps) {
   }
 }
 
-/// Rows that Operation::rows takes together.
+/// Rows per call of Operation::rows.
 inline constexpr std::size_t kRowsTogether = 4;
 
-/// Calls some(position of the first row, how far the next ones are apart) for kCount rows at a
-/// time, which divides kRowsTogether, one from each of so many parts, so that every stream of
-/// memory goes on where its last row ended.
+/// Calls some(position of the first row, distance of the next rows) for kCount rows at a time.
+/// kCount divides kRowsTogether. The rows come from kCount bands, one each, so that every memory
+/// stream is sequential.
 template <std::size_t kCount, typename Some>
 inline void for_rows(const AnyQParams& q, Some some) {
   const std::size_t band = q.rows / kCount;
@@ -108,7 +108,7 @@ inline void for_rows(const AnyQParams& q, Some some) {
   for (std::size_t row = 0; row < band; ++row) some(row * q.pitch, apart);
 }
 
-/// The operation of a storage, from those of all of them.
+/// The operation for a storage type.
 template <template <typename> typename OperationOf>
 const Operation& operation_of(Storage storage) {
   static constexpr Operation kOperations[] = {

@@ -1,9 +1,9 @@
-// 16 values a step: divide by the scale, add the zero point, round half to even, clamp, narrow.
+// 16 values per step: divide by the scale, add the zero point, round half to even, clamp, narrow.
 // Parity: bit-identical to reference/quantize_f32.h for every float, NaN included.
 //
-// A step is first taken the fast way, which either gives the right codes or says that it may not
-// have; then it is taken again, operation by operation. Where codes have 8 bits, the fast way does
-// not divide (brackets.h).
+// A fast version of each step either gives the right codes or reports doubt; then the exact version
+// repeats the step, operation by operation. For codes of 8 bits the fast version does not divide
+// (brackets.h).
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -13,14 +13,14 @@
 namespace zeropoint::kernels {
 namespace {
 
-// What a fast step leaves: codes yet to be narrowed, which saturates, and a mask that is 0 if they
-// are right.
+// Result of a fast step: codes to be narrowed with saturation, and a mask that is 0 if they are
+// right.
 struct Step {
   Int32x16 codes;
   v128_t doubt;
 };
 
-// Divides, and leaves NaN (for int32 also what is too large) in doubt.
+// Divides. NaN (for int32 also values too large) is in doubt.
 template <typename Code>
 class Divide {
  public:
@@ -55,12 +55,12 @@ class Divide {
   v128_t high_;
 };
 
-// A step, operation by operation. Clamping integers instead of floats gives the same codes
-// (trunc_sat saturates at int32) and leaves NaN alone, which the select then replaces.
+// An exact step, operation by operation. Clamping integers instead of floats gives the same codes
+// (trunc_sat saturates at int32) and keeps NaN lanes for the select.
 [[gnu::noinline]] void quantize_exactly(const float* x, const FourByFour& qparams,
                                         const CodeRule& rule, Int32x16& codes) {
   assert(qparams.each.nan_codes != nullptr);
-  // What no float reaches where only the limits count.
+  // Overflow threshold; NaN, which no float reaches, if only the limits matter.
   const float beyond = rule.qmax == INT32_MAX ? 2147483648.0F : NAN;
   for (std::size_t j = 0; j < 4; ++j) {
     const ElementwiseQParams four = qparams.each.skip(j * qparams.stride);
@@ -84,7 +84,7 @@ void quantize_exactly(const float* x, const FourByFour& qparams, const CodeRule&
   store_codes(codes, out);
 }
 
-// Divides 16 values a step, and leaves those in doubt to exact(where they are).
+// Divides 16 values per step, and calls exact(position) for steps in doubt.
 template <typename Code, typename Lanes, typename Exact>
 void divide_steps(const float* x, std::size_t n, const Lanes& lanes, const Divide<Code>& divide,
                   Code* out, Exact exact) {
@@ -152,12 +152,12 @@ template <typename Code>
   return end;
 }
 
-// Of columns: as little as can be, so that the first cache has room for values, too.
+// Brackets of columns, kept small so that the first-level cache has room for values.
 struct ColumnBrackets {
   float reciprocals[kMaxColumns];
   float offsets[kMaxColumns];
-  std::size_t offset_mask;  // 0 if all offsets are alike, and those of the first four serve
-  // 1 - m and 1 + m, in each lane for the widest margin of its columns.
+  std::size_t offset_mask;  // 0 if all offsets are equal; then the first four serve all columns
+  // 1 - m and 1 + m; m is, per lane, the widest margin of the lane's columns.
   v128_t less;
   v128_t more;
 
@@ -185,8 +185,8 @@ struct ColumnBrackets {
   out.offset_mask = mask_unless_alike(q.zero_points, count);
 }
 
-// Columns `i` and later of four rows so far apart, four columns at a time. @return the first column
-// in doubt, or `whole`
+// Columns from `i` on of four rows, `apart` values apart, four columns at a time. @return the first
+// column in doubt, or `whole`
 template <typename Code>
 [[gnu::noinline]] std::size_t multiply_rows(const float* x, std::size_t i, std::size_t whole,
                                             std::size_t apart, const ColumnBrackets& brackets,
@@ -211,7 +211,7 @@ template <typename Code>
   return whole;
 }
 
-// A step in doubt, to bytes, whether they are signed or not.
+// A step in doubt, to signed or unsigned bytes.
 void quantize_to_bytes(const float* x, const FourByFour& qparams, const CodeRule& rule,
                        std::byte* out) {
   Int32x16 codes;

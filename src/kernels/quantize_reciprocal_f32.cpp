@@ -1,8 +1,8 @@
-// 16 values a step: multiply by the reciprocal, round half to even, add the zero point (or the
-// other way round), clamp, narrow. Parity: bit-identical to reference/quantize_reciprocal_f32.h for
+// 16 values per step: multiply by the reciprocal, round half to even, add the zero point (or add
+// before rounding), clamp, narrow. Parity: bit-identical to reference/quantize_reciprocal_f32.h for
 // every float, NaN included.
 //
-// A step is first taken as if all its values were ordinary ones; if some are not, once more.
+// The fast version of a step assumes ordinary values; otherwise the step is repeated exactly.
 #include <cassert>
 #include <cmath>
 
@@ -15,17 +15,17 @@ namespace {
 constexpr float kTwo31 = 2147483648.0F;
 constexpr float kTwo63 = 9223372036854775808.0F;
 
-// PyTorch's portable kernel beyond int32, one value at a time: rare enough not to matter.
+// PyTorch's portable kernel beyond int32, one value at a time: rare, so speed is irrelevant.
 using TorchCode = std::int32_t (*)(float t, const CodeRule& rule);
 
-// The sum is taken as int64 and clamped; what int64 cannot hold is its minimum.
+// Converts the sum to int64 and clamps it; values outside int64 give its minimum.
 std::int32_t torch_code(float t, const CodeRule& rule) {
   if (!(t < kTwo63)) return rule.qmin;
   if (t >= kTwo31) return rule.qmax;
   return rule.qmin;
 }
 
-// Where codes of floating zero points are kept, it is truncated to 32 bits before it is clamped.
+// For codes with floating zero points, truncates to 32 bits before clamping.
 std::int32_t truncated_torch_code(float t, const CodeRule& rule) {
   const bool held = t >= -kTwo63 && t < kTwo63;
   const auto wide = held ? static_cast<std::int64_t>(t) : INT64_MIN;
@@ -33,7 +33,7 @@ std::int32_t truncated_torch_code(float t, const CodeRule& rule) {
   return low < rule.qmin ? rule.qmin : (low > rule.qmax ? rule.qmax : low);
 }
 
-// Values as multiples of the scale, the zero point added, all but clamped.
+// Values as multiples of the scale, plus the zero point, not yet clamped.
 v128_t rounded(AddZeroPoint add, v128_t x, v128_t reciprocal, v128_t zero_point) {
   const v128_t quotient = wasm_f32x4_mul(x, reciprocal);
   return add == AddZeroPoint::kAfterRounding
@@ -46,7 +46,7 @@ v128_t clamped(v128_t codes, const CodeRule& rule) {
                         wasm_i32x4_splat(rule.qmax));
 }
 
-// A step with NaN, or with values that int32 does not hold.
+// A step with NaN or values outside int32.
 [[gnu::noinline]] void quantize_exactly(const float* x, const FourByFour& qparams,
                                         const CodeRule& rule, AddZeroPoint add, TorchCode torch,
                                         Int32x16& codes) {
@@ -70,18 +70,18 @@ v128_t clamped(v128_t codes, const CodeRule& rule) {
   }
 }
 
-// Which of them makes the codes that quantize_groups() and quantize_columns() keep.
+// Selects the function for the codes of quantize_groups() and quantize_columns().
 template <AddZeroPoint kAdd>
 constexpr TorchCode kKept =
     kAdd == AddZeroPoint::kAfterRounding ? torch_code : truncated_torch_code;
 
-// Takes a step, and says whether all its values were ordinary, so that the codes are right.
+// Computes a step. @return whether all its values are ordinary, so that the codes are right
 template <AddZeroPoint kAdd>
 class Multiply {
  public:
   explicit Multiply(const CodeRule& rule)
       : rule_(rule),
-        // The largest float that int32 holds, or all of them.
+        // The largest float within int32, or any float.
         ordinary_(wasm_f32x4_splat(rule.overflow == kTorchOverflow ? 2147483520.0F : INFINITY)) {}
 
   template <typename Lanes>
@@ -102,9 +102,9 @@ class Multiply {
   v128_t ordinary_;
 };
 
-// The same for codes of 8 bits, yet to be narrowed. Adding kMagic rounds half to even and makes
-// integers below 2^21 their own lowest bits, to which a zero point of 8 bits can still be added;
-// those of any other float, NaN included, are further away.
+// The same for codes of 8 bits, to be narrowed. Adding kMagic rounds half to even and leaves
+// integers below 2^21 in the lowest bits; a zero point of 8 bits can still be added to them. All
+// other floats, NaN included, have bits outside this range.
 template <AddZeroPoint kAdd>
 class MultiplyNarrow {
  public:
@@ -126,7 +126,8 @@ class MultiplyNarrow {
   }
 };
 
-// Quantizes 16 values a step, and leaves those that are not ordinary to exact(where they are).
+// Quantizes 16 values per step, and calls exact(position) for steps with values that are not
+// ordinary.
 template <AddZeroPoint kAdd, typename Code, typename Lanes, typename Exact>
 void quantize_steps(const float* x, std::size_t n, const Lanes& lanes, const CodeRule& limits,
                     Code* out, Exact exact) {
@@ -179,8 +180,8 @@ void quantize_columns(const void* from, std::size_t n, const AnyQParams& q, cons
       });
 }
 
-// What codes are turned back with, as lanes are loaded: zero points in int32 (added after rounding)
-// or float32.
+// Qparams for dequantization, loaded per lane: zero points in int32 (added after rounding) or
+// float32.
 template <AddZeroPoint kAdd>
 const void* zero_points_of(const ElementwiseQParams& each) {
   if constexpr (kAdd == AddZeroPoint::kAfterRounding) {
@@ -191,7 +192,7 @@ const void* zero_points_of(const ElementwiseQParams& each) {
 }
 
 // (double(code) - zero_point) * scale for four codes, each product rounded to double, then to
-// float32. Integer zero points are taken from their int32, which float32 may not hold.
+// float32. Integer zero points are read as int32, because float32 may not hold them.
 template <AddZeroPoint kAdd>
 v128_t dequantize_f64(v128_t code, v128_t zero_point, v128_t scale) {
   constexpr bool kIsInteger = kAdd == AddZeroPoint::kAfterRounding;

@@ -1,4 +1,4 @@
-// 16 words a step, beyond the end of a run where the next one will write.
+// 16 words per step, written beyond the end of a run; the next run overwrites the excess.
 // Parity: copies, word for word.
 #include "kernels/kernels.h"
 #include "kernels/simd.h"

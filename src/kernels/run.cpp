@@ -1,7 +1,7 @@
-// What all operations share: whole steps go to an operation's loops as they are, and what is left
-// of a row as a step of its own. So every value meets vector code, and no result depends on its
-// place.
-// Parity: that of the operation, whatever n is.
+// Common part of all operations: passes whole steps to an operation's loops directly, and the rest
+// of a row as a separate step. So every value goes through vector code, and no result depends on
+// its position.
+// Parity: that of the operation, for every n.
 #include <algorithm>
 #include <cassert>
 #include <cstring>
@@ -18,7 +18,7 @@ const std::byte* skip(const void* from, std::size_t bytes) {
 }
 std::byte* skip(void* to, std::size_t bytes) { return static_cast<std::byte*>(to) + bytes; }
 
-// The qparams of fewer columns than a step takes, each array copied to a full one.
+// Qparams of fewer columns than a step has, each array copied to a full one.
 class PaddedQParams {
  public:
   PaddedQParams(const ElementwiseQParams& q, std::size_t count) {
@@ -46,7 +46,7 @@ class PaddedQParams {
   float scales_[kStep];
 };
 
-// Fewer values than a step takes, as one step of their own.
+// Fewer values than a step has, as one padded step.
 void run_few(const Operation& operation, Loop loop, const void* from, std::size_t n,
              const AnyQParams& qparams, const CodeRule& rule, void* to) {
   alignas(16) std::byte values[4 * kStep] = {};
@@ -56,8 +56,8 @@ void run_few(const Operation& operation, Loop loop, const void* from, std::size_
   std::memcpy(to, results, n * operation.to_size);
 }
 
-// A step or more of one row. Values after the whole steps go in a step that ends with the last one
-// and computes some of the others twice, from a copy made beforehand, because `to` may be `from`.
+// One or more steps of one row. The last step ends with the last value and computes some values
+// twice, from a copy made beforehand, because `to` may be `from`.
 void run_row(const Operation& operation, Loop loop, const void* from, std::size_t n,
              const AnyQParams& qparams, const CodeRule& rule, void* to) {
   assert(n >= kStep);
@@ -75,7 +75,7 @@ void run_row(const Operation& operation, Loop loop, const void* from, std::size_
   loop(values, kStep, own, rule, skip(to, last * operation.to_size));
 }
 
-// Columns `first` and later of some rows, one row after the other.
+// Columns from `first` on of some rows, one row after the other.
 void run_columns(const Operation& operation, const void* from, std::size_t first, std::size_t n,
                  const AnyQParams& qparams, std::size_t row, std::size_t rows, const CodeRule& rule,
                  void* to) {
@@ -103,7 +103,7 @@ void run(const Operation& operation, const void* from, std::size_t n, const AnyQ
   if (n == 0) return;
   if (qparams.length != 0) {
     assert(n <= qparams.length || (qparams.length % kStep == 0 && n % kStep == 0));
-    // Most calls are of this kind, and small ones should cost no more than that.
+    // Fast path for the most common calls, so that small ones stay cheap.
     if (n % kStep == 0) return operation.groups(from, n, qparams, rule, to);
     if (n > kStep) return run_row(operation, operation.groups, from, n, qparams, rule, to);
     return run_few(operation, operation.groups, from, n, AnyQParams::groups(qparams.each, kStep),

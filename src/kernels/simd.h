@@ -1,5 +1,5 @@
-// The only place that includes SIMD intrinsics: WebAssembly's own, or SIMDe's portable ones
-// natively, so that tests and sanitizers run the very code that ships.
+// The only file that includes SIMD intrinsics: WebAssembly's, or natively SIMDe's portable ones, so
+// that tests and sanitizers run the code that ships.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace zeropoint::kernels {
 
-/// The vector itself, its history hidden from the compiler, which turns a shift of bytes that were
-/// widened into a shift of the bytes, of which x86 has none.
+/// Returns v unchanged, hidden from the optimizer. Otherwise the compiler turns a shift of widened
+/// bytes into a shift of bytes, which x86 lacks.
 inline v128_t opaque(v128_t v) {
 #if defined(__wasm__)
   __asm__("" : "+r"(v));
@@ -23,8 +23,8 @@ inline v128_t opaque(v128_t v) {
   return v;
 }
 
-/// The pointer so many bytes ahead, its history hidden from the compiler, which would count a
-/// loop's turns instead and compute all addresses anew in each.
+/// Returns p + bytes, hidden from the optimizer. Otherwise the compiler replaces the pointer by a
+/// loop counter and recomputes all addresses in each iteration.
 inline const std::uint8_t* ahead(const std::uint8_t* p, std::size_t bytes) {
   p += bytes;
 #if defined(__wasm__)
@@ -33,20 +33,20 @@ inline const std::uint8_t* ahead(const std::uint8_t* p, std::size_t bytes) {
   return p;
 }
 
-/// kBits in every lane, read from memory, so that it stays in a register: a vector that they know,
-/// engines make anew at every use.
+/// kBits in every lane, read from memory so that the vector stays in a register: engines rebuild a
+/// constant vector at every use.
 template <std::int32_t kBits>
 v128_t hidden_splat() {
   static const volatile std::int32_t bits = kBits;
   return wasm_i32x4_splat(bits);
 }
 
-/// The int32 sums of neighbours: of a's pairs, then of b's.
+/// Sums of neighbouring int32: of a's pairs, then of b's.
 inline v128_t add_pairs(v128_t a, v128_t b) {
   return wasm_i32x4_add(wasm_i32x4_shuffle(a, b, 0, 2, 4, 6), wasm_i32x4_shuffle(a, b, 1, 3, 5, 7));
 }
 
-/// a * b + c, rounded once or twice: with relaxed SIMD as the engine likes.
+/// a * b + c, rounded once or twice: with relaxed SIMD the engine decides.
 inline v128_t multiply_add(v128_t a, v128_t b, v128_t c) {
 #if defined(__wasm_relaxed_simd__)
   return wasm_f32x4_relaxed_madd(a, b, c);
@@ -55,7 +55,7 @@ inline v128_t multiply_add(v128_t a, v128_t b, v128_t c) {
 #endif
 }
 
-/// Whole numbers that int32 holds, in one instruction where there is one.
+/// Converts integral floats within int32, in one instruction where possible.
 inline v128_t to_integers(v128_t v) {
 #if defined(__wasm_relaxed_simd__)
   return wasm_i32x4_relaxed_trunc_f32x4(v);
@@ -71,13 +71,6 @@ inline v128_t to_integers(v128_t v) {
 #define ZEROPOINT_RELAXED 1
 #else
 #define ZEROPOINT_RELAXED 0
-#endif
-
-/// Whether code that the relaxed build does without is compiled.
-#if defined(__wasm_relaxed_simd__)
-#define ZEROPOINT_WIDE 0
-#else
-#define ZEROPOINT_WIDE 1
 #endif
 
 #if ZEROPOINT_RELAXED

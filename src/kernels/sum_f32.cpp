@@ -1,5 +1,6 @@
-// 32 values a step in eight vectors: PyTorch's sum keeps four rows of eight lanes apart, adds rows
-// to them in runs of `step`, and cascades full runs through four levels. The order is the result.
+// 32 values per step in eight vectors. As in PyTorch's sum, four rows of eight lanes stay separate,
+// rows are added in runs of `step`, and full runs cascade through four levels. The order defines
+// the result.
 // Parity: bit-identical to reference/sum_f32.h, which follows the algorithm lane by lane.
 #include <bit>
 #include <cassert>
@@ -13,12 +14,12 @@ namespace zeropoint::kernels {
 namespace {
 
 constexpr std::size_t kLevels = 4;
-constexpr std::size_t kLanes = 8;        // of a row
+constexpr std::size_t kLanes = 8;        // per row
 constexpr std::size_t kRowsPerStep = 4;  // rows whose sums stay apart until the end
 constexpr std::size_t kStepValues = kRowsPerStep * kLanes;
 constexpr std::size_t kVectors = kStepValues / 4;
 
-// log2 of the rows that a level takes before it passes its sum on.
+// log2 of the rows that a level adds before its sum moves up.
 std::size_t level_power(std::size_t size) {
   const std::size_t ceil_log2 = size <= 2 ? 1 : static_cast<std::size_t>(std::bit_width(size - 1));
   return ceil_log2 / 4 > 4 ? ceil_log2 / 4 : 4;
@@ -32,11 +33,11 @@ struct Row {
   }
 };
 
-// Sums of runs of rows, of runs of such runs, and so on: the cascade's levels but the first.
+// Sums of runs of rows, of runs of runs, and so on: all levels of the cascade but the first.
 struct Levels {
   Row rows[kLevels - 1];
 
-  // What happens seldom: after row i a level is full, and its sum goes up.
+  // Rare path: after row i a level is full, and its sum moves up.
   [[gnu::noinline]] void carry(std::size_t i, std::size_t power) {
     const std::size_t mask = (std::size_t{1} << power) - 1;
     for (std::size_t level = 1; level < kLevels - 1; ++level) {
@@ -58,7 +59,7 @@ float sum_few(const float* x, std::size_t n) {
   return ((sums[0] + sums[1]) + sums[2]) + sums[3];
 }
 
-// The sum of all levels and of the values that are left after their rows.
+// Sum of all levels and of the values left after whole rows.
 [[gnu::noinline]] float finish(Row sum, const Levels& levels, const float* x, std::size_t n) {
   for (const Row& row : levels.rows) sum.add(row);
   const std::size_t rows = n / kLanes * kLanes;
@@ -89,8 +90,8 @@ float sum_terms(Term term, Piece piece, SumState& state) {
   const std::size_t power = level_power(steps);
   const std::size_t run = std::size_t{1} << power;
   assert(begin % (run * kStepValues) == 0 && (is_last || count % (run * kStepValues) == 0));
-  // The first level is a copy that nothing points to, so that it stays in registers. It is empty
-  // after a whole run, and so after every piece but the last.
+  // The first level is a local copy without aliases, so that it stays in registers. It is empty
+  // after a full run, and so after every piece but the last.
   Row sum{};
   Levels levels{};
   if (begin > 0) std::memcpy(&levels, state.lanes, sizeof levels);

@@ -1,16 +1,17 @@
-// npm run bench: zeropoint, onnxruntime-web, tfjs and plain JavaScript against each other and against
-// the machine's limits, in Chromium and in Node.
+// npm run bench: compares zeropoint, onnxruntime-web, tfjs and plain JavaScript with each other and with the
+// machine's limits, in Chromium and in Node.
 //
 //   npm run bench                        all cases; minutes
 //   npm run bench -- --quick             the main ones; about a minute
-//   npm run bench -- --smoke             tiny sizes without the other engines: does it still run?
+//   npm run bench -- --smoke             tiny sizes without the other engines, to test the benchmark itself
 //   npm run bench -- --only node         one engine: chromium, node (this one) or newest (Node)
-//   npm run bench -- --no-build          what is in dist/ as it is
-//   npm run bench -- --readme            puts what was measured into the README and the page
-//   npm run bench -- --readme --from build/bench/results.json      what was measured before
+//   npm run bench -- --no-avx-vnni       as on x86 processors without AVX-VNNI: V8 does not use it
+//   npm run bench -- --no-build          uses dist/ without a build
+//   npm run bench -- --readme            writes the results into the README, RESULTS.md and the page
+//   npm run bench -- --readme --from build/bench/results.json      publishes an earlier run
 //
-// Results go to build/bench/results.json, raw samples included, and to results.md beside it. A contestant
-// that computes anything wrong makes the run fail.
+// Writes build/bench/results.json, with the raw samples, and results.md beside it. A wrong result of any contestant
+// fails the run.
 
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -24,6 +25,8 @@ import { setUp } from "../../scripts/setup.mjs";
 
 const here = join(root, "tests", "bench");
 const folder = join(root, "build", "bench");
+/** V8's flag for processors without AVX-VNNI. */
+const NO_AVX_VNNI = "--no-enable-avx-vnni";
 const ENGINES = ["chromium", "node", "newest"];
 
 function options(args) {
@@ -37,6 +40,7 @@ function options(args) {
         only: { type: "string", multiple: true },
         from: { type: "string" },
         out: { type: "string" },
+        "no-avx-vnni": { type: "boolean", default: false },
         "no-build": { type: "boolean", default: false },
       },
     });
@@ -53,7 +57,7 @@ function options(args) {
   }
 }
 
-/** The other engines have a package.json of their own, installed by the first run. */
+/** Installs the other engines from a separate package.json on the first run. */
 async function installOthers() {
   const stamp = join(here, "node_modules", ".zeropoint-lock");
   const lock = createHash("sha256")
@@ -69,12 +73,12 @@ async function installOthers() {
 }
 
 const builtCores = () =>
-  ["baseline", "relaxed"].filter((build) => existsSync(join(root, "dist", "core", `${build}.js`)));
+  ["baseline", "relaxed"].filter((build) => existsSync(join(root, "dist", "wasm", `${build}.js`)));
 
-async function inNode(program, sizes) {
+async function inNode(program, sizes, flags) {
   const resultFile = join(folder, `node-${process.pid}.json`);
   const more = sizes === "smoke" ? ["without-others"] : [];
-  await run(program, [join(here, "node.mjs"), sizes, resultFile, ...more], {
+  await run(program, [...flags, join(here, "node.mjs"), sizes, resultFile, ...more], {
     env: { NODE_NO_WARNINGS: "1" },
   });
   const result = JSON.parse(readFileSync(resultFile, "utf8"));
@@ -82,21 +86,22 @@ async function inNode(program, sizes) {
   return result;
 }
 
-async function inChromium(sizes) {
-  // Other browsers have other clocks and other limits; the tests may run in them, this does not.
+async function inChromium(sizes, flags) {
+  // Chromium only: other browsers differ in clocks and limits.
   process.env.ZEROPOINT_BROWSER = "chromium";
   if (!findBrowser("chromium")) throw new Failure("please install Chromium or Chrome");
   const { launchBrowser } = await import("../web/browser.mjs");
   const { serve } = await import("./serve.mjs");
   const { measureStart } = await import("./start.mjs");
   const server = await serve();
-  const browser = await launchBrowser();
+  const args = flags.map((flag) => `--js-flags=${flag}`);
+  const browser = await launchBrowser({ args });
   try {
     const name = (await browser.version()).replace(/^(Headless)?Chrom(e|ium)\//, "Chromium ");
     const context = await browser.createBrowserContext();
     const page = await context.newPage();
     page.on("console", (message) => console.log(message.text()));
-    // The page tells when it is done, however long that takes: being asked would disturb it.
+    // The page reports its end, without a time limit: polling would disturb the measurement.
     const told = new Promise((resolve, reject) => {
       page.exposeFunction("tellResult", (json) => resolve(JSON.parse(json))).catch(reject);
       page.on("pageerror", reject);
@@ -117,7 +122,7 @@ async function inChromium(sizes) {
     const measured = builtCores().filter((build) =>
       result.results.some((entry) => entry.contestant === "zeropoint" && entry.build === build),
     );
-    // What most visitors get is enough for a quick look: every page takes seconds.
+    // A quick run measures only the default build: every page takes seconds.
     const builds = sizes === "quick" ? measured.slice(-1) : measured;
     const rounds = { full: 11, quick: 3, smoke: 1 }[sizes];
     const starts = await measureStart(browser, server, { builds, withOthers, rounds });
@@ -137,7 +142,22 @@ function versionsOf(names) {
   return Object.fromEntries(names.map((name) => [name.split("/").at(-1), version(name)]));
 }
 
-async function measure({ sizes, only, smoke, "no-build": isBuilt }) {
+/** The processor's vector instruction sets, by Linux's names; empty if Linux does not list them. */
+export function vectorFeatures(cpuinfo) {
+  const [, names = ""] = /^(?:flags|Features)\s*:(.*)$/m.exec(cpuinfo) ?? [];
+  return names.split(" ").filter((name) => /^(avx|sse4|ssse3|fma|asimd|i8mm|sve|bf16)/.test(name));
+}
+
+function processorFeatures() {
+  try {
+    return vectorFeatures(readFileSync("/proc/cpuinfo", "utf8"));
+  } catch {
+    return [];
+  }
+}
+
+async function measure({ sizes, only, smoke, "no-build": isBuilt, "no-avx-vnni": isWithout }) {
+  const flags = isWithout ? [NO_AVX_VNNI] : [];
   const wanted = only ?? (smoke ? ["node"] : sizes === "quick" ? ["chromium", "node"] : ENGINES);
   if (!isBuilt) {
     const purposes = wanted.includes("chromium") ? ["core", "browser"] : ["core"];
@@ -156,16 +176,17 @@ async function measure({ sizes, only, smoke, "no-build": isBuilt }) {
   const start = performance.now();
   for (const name of wanted) {
     if (name === "newest" && !hasNewest) {
-      console.log("The newest Node is not here; it is left out.");
+      console.log("Left out: the newest Node is not installed.");
       continue;
     }
     engines.push(
       await step(name === "chromium" ? "Chromium" : name === "node" ? "Node" : "Newest Node", () =>
         name === "chromium"
-          ? inChromium(sizes)
+          ? inChromium(sizes, flags)
           : inNode(
               name === "node" ? process.execPath : newest,
               sizes === "quick" && wanted.length > 1 ? "quick-node" : sizes,
+              flags,
             ),
       ),
     );
@@ -179,17 +200,18 @@ async function measure({ sizes, only, smoke, "no-build": isBuilt }) {
     machine: {
       cpu: cpu?.model.trim() ?? "unknown",
       cores: cpus().length,
+      features: processorFeatures(),
       memoryGiB: Math.round(totalmem() / 2 ** 30),
       platform: `${platform()} ${arch()}`,
     },
     packages: smoke
       ? {}
       : versionsOf(["onnxruntime-web", "@tensorflow/tfjs-core", "@tensorflow/tfjs-backend-wasm"]),
-    engines,
+    engines: engines.map((result) => ({ ...result, flags })),
   };
 }
 
-/** A contestant that is fast and wrong is not fast. */
+/** Fails the run if any contestant computed a wrong result. */
 function failIfWrong({ engines }) {
   const wrong = engines.flatMap(({ engine, results }) =>
     results
@@ -205,7 +227,7 @@ await runAsScript(import.meta.url, async (args) => {
   const results = chosen.from
     ? JSON.parse(readFileSync(resolve(root, chosen.from), "utf8"))
     : await measure(chosen);
-  const { overview, publish } = await import("./report.mjs");
+  const { overview } = await import("./report.mjs");
   if (!chosen.from) {
     mkdirSync(dirname(resultFile), { recursive: true });
     writeFileSync(resultFile, `${JSON.stringify(results)}\n`);
@@ -214,5 +236,8 @@ await runAsScript(import.meta.url, async (args) => {
   if (!chosen.smoke) console.log(`\n${overview(results)}`);
   if (!chosen.from) console.log(`Results are in ${chosen.out}`);
   failIfWrong(results);
-  if (chosen.readme) await publish(results);
+  if (chosen.readme) {
+    const { publish } = await import("./publish.mjs");
+    publish(results);
+  }
 });

@@ -1,11 +1,11 @@
-// The engines that zeropoint is compared with, set to one thread.
+// The other engines of the comparison, set to one thread.
 
-/** How many threads the others use: as many as zeropoint's default. */
+/** Thread count of the other engines, equal to zeropoint's default. */
 const THREADS = 1;
 
 /**
  * @param {any} ort  onnxruntime-web, as imported
- * @param {string} [wasmPaths]  where its WebAssembly is
+ * @param {string} [wasmPaths]  folder of its WebAssembly
  */
 export function prepareOrt(ort, wasmPaths) {
   ort.env.wasm.numThreads = THREADS;

@@ -1,5 +1,4 @@
-// Times contestants against each other: in turn, round after round, so that whatever slows the machine
-// for a while slows all of them.
+// Times contestants in turn, round after round, so that a temporary slowdown of the machine affects all of them.
 
 /**
  * @typedef {object} Entry
@@ -9,9 +8,9 @@
  *
  * @typedef {object} Pace
  * @property {number} rounds          samples of each contestant
- * @property {number} sampleMs        how long a sample lasts at least
- * @property {number} warmUpMs        how long a contestant runs before the first sample
- * @property {number} [budgetMs]      a contestant so slow that its rounds take longer gets fewer
+ * @property {number} sampleMs        minimum duration of a sample
+ * @property {number} warmUpMs        running time of a contestant before its first sample
+ * @property {number} [budgetMs]      limit for all rounds of a contestant; slower ones get fewer rounds
  *
  * @typedef {object} Timing
  * @property {number[]} samples       milliseconds per call, in the order measured
@@ -38,7 +37,7 @@ async function time({ run, isAsync }, calls) {
 }
 
 /**
- * Runs a contestant for a while, so that its code is optimized, and finds how many calls a sample takes.
+ * Runs a contestant until its code is optimized, and finds the number of calls per sample.
  * @param {Entry} entry
  * @param {Pace} pace
  */
@@ -49,9 +48,9 @@ async function warmUp(entry, { sampleMs, warmUpMs }) {
     let elapsed = await time(entry, calls);
     total += elapsed;
     const isLong = () => elapsed >= sampleMs / 4 && elapsed > 0;
-    // What else the machine did may have made few calls look long, but hardly twice.
+    // Time again: other load on the machine may have made few calls look long, but hardly twice.
     if (total >= warmUpMs && isLong()) elapsed = Math.min(elapsed, await time(entry, calls));
-    // A coarse clock may not see a single call.
+    // A coarse clock may measure a single call as 0.
     if (total >= warmUpMs && isLong()) {
       return {
         calls: Math.max(1, Math.ceil((calls * sampleMs) / elapsed)),
@@ -81,10 +80,10 @@ export async function race(entries, pace) {
       samples: /** @type {number[]} */ ([]),
     });
   }
-  // Optimized code is compiled beside the first calls; what is not ready yet is now.
+  // Engines compile optimized code in the background; wait until it is ready.
   await new Promise((resolve) => setTimeout(resolve, 20));
   for (let round = 0; round < rounds; round++) {
-    // Forth and back, so that nobody always follows the same one.
+    // Alternate the direction, so that no contestant always follows the same other one.
     const order = round % 2 === 0 ? plans : [...plans].reverse();
     for (const plan of order) {
       if (round < plan.rounds) {

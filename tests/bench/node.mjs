@@ -1,8 +1,8 @@
-// The benchmark inside Node: started by bench.mjs, under one Node or another.
+// The benchmark inside Node; bench.mjs starts it with each Node version.
 //
 //   node node.mjs <sizes> <file for the results> [without-others]
 
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { startCore } from "./contestants/core.mjs";
 import { prepareOrt, prepareTf } from "./engines.mjs";
@@ -26,16 +26,14 @@ const result = await runSuite(
   {
     name: `Node ${process.versions.node}`,
     zeropoint: await import(new URL("index.js", dist).href),
-    cores: ["baseline", "relaxed"]
-      .filter((build) => existsSync(new URL(`core/${build}.js`, dist)))
-      .map((build) => ({
-        build,
-        load: async () => {
-          const { default: start } = await import(new URL(`core/${build}.js`, dist).href);
-          const binary = new URL(`core/${build}.wasm`, dist);
-          return startCore(start, existsSync(binary) ? readFileSync(binary) : undefined);
-        },
-      })),
+    connect: (await import(new URL("worker/index.js", dist).href)).connect,
+    cores: ["baseline", "relaxed"].map((build) => ({
+      build,
+      load: async () => {
+        const { instantiate } = await import(new URL("core/bindings.js", dist).href);
+        return startCore(instantiate, readFileSync(new URL(`wasm/${build}.wasm`, dist)));
+      },
+    })),
     limits: Object.fromEntries(
       ["baseline", "relaxed"].map((build) => [
         build,
@@ -48,5 +46,5 @@ const result = await runSuite(
   console.log,
 );
 writeFileSync(resultFile, JSON.stringify(result));
-// Threads of any engine may still be waiting for work.
+// Exit explicitly: an engine's idle threads keep the process alive.
 process.exit(0);

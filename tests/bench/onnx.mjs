@@ -1,5 +1,5 @@
-// Writes the few ONNX models that the benchmark compares with: an ONNX file is a protocol buffer, and
-// these models need a handful of its fields. Field numbers are those of onnx.proto.
+// Writes the ONNX models of the comparison. An ONNX file is a protocol buffer; these models need only a few of its
+// fields. Field numbers are from onnx.proto.
 
 const FLOAT = 1;
 const UINT8 = 2;
@@ -33,7 +33,7 @@ const bytes = (field, value) => concat([varint(field * 8 + 2), varint(value.leng
 const text = (field, value) => bytes(field, new TextEncoder().encode(value));
 const message = (field, ...parts) => bytes(field, concat(parts));
 
-/** A typed array's bytes; ONNX is little-endian, as every engine here. */
+/** A typed array's bytes; ONNX is little-endian, as all supported engines are. */
 const raw = (array) => new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 
 function typeOf(array) {
@@ -160,7 +160,7 @@ export const quantization = (op, dims, { scale, scaleDims, attributes = {} }) =>
   });
 };
 
-/** The least and the greatest value of a tensor. */
+/** The smallest and the largest value of a tensor. */
 export const minMax = (dims) =>
   model({
     nodes: [
@@ -172,8 +172,8 @@ export const minMax = (dims) =>
   });
 
 /**
- * The same inside the engine's heap: x is a constant, its scale is what comes in, and of the result only
- * the first row goes out. To be run without optimizations, which would compute it once and for all.
+ * The same inside the engine's heap: x is a constant, the input is its scale, and the output only its first row.
+ * Run it without optimizations, which would fold the constant.
  * @param {"QuantizeLinear" | "DequantizeLinear"} op
  * @param {number[]} dims
  * @param {{ x: Float32Array | Int8Array, scale: Float32Array, scaleDims: number[],
@@ -198,7 +198,7 @@ export const quantizationInside = (op, dims, { x, scale, scaleDims, attributes =
     outputs: [{ name: "y", type: op === "QuantizeLinear" ? INT8 : FLOAT, dims: [1, dims[1]] }],
   });
 
-/** The least and the greatest value of a constant. */
+/** The smallest and the largest value of a constant. */
 export const minMaxInside = (dims, x) =>
   model({
     nodes: [

@@ -6,7 +6,7 @@ import { runSuite, SIZES } from "./suite.mjs";
 
 const modules = new URL("node_modules/", import.meta.url).href;
 
-/** Scripts that are no modules, as tfjs is distributed. */
+/** Loads a classic script, the form in which tfjs is distributed. */
 function loadScript(src) {
   return new Promise((resolve, reject) => {
     const script = document.createElement("script");
@@ -34,12 +34,13 @@ window.runBenchmark = async ({ name, sizes, builds, withOthers }) => {
     {
       name,
       zeropoint: await import("/dist/index.js"),
+      connect: (await import("/dist/worker/index.js")).connect,
       cores: builds.map((build) => ({
         build,
         load: async () => {
-          const { default: start } = await import(`/dist/core/${build}.js`);
-          const binary = await fetch(`/dist/core/${build}.wasm`);
-          return startCore(start, binary.ok ? await binary.arrayBuffer() : undefined);
+          const { instantiate } = await import("/dist/core/bindings.js");
+          const binary = await fetch(`/dist/wasm/${build}.wasm`);
+          return startCore(instantiate, await binary.arrayBuffer());
         },
       })),
       limits: Object.fromEntries(

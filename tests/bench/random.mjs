@@ -1,7 +1,7 @@
-// Repeatable numbers for the benchmark's tensors.
+// Reproducible random numbers for the benchmark's tensors.
 
 /**
- * Roughly normal numbers of mean 0 and deviation 1: a sum of four uniform ones.
+ * Approximately normal numbers with mean 0 and standard deviation 1: sums of four uniform ones.
  * @param {number} count
  * @param {number} seed
  * @returns {Float32Array}

@@ -1,5 +1,4 @@
-// What each contestant has to compute: plain JavaScript in double precision, and how far a result may
-// be from it.
+// Reference results in plain JavaScript with double precision, and the largest error allowed.
 
 import { normalValues } from "./random.mjs";
 
@@ -7,7 +6,7 @@ const FLOAT32_HALF_ULP = 2 ** -24;
 const FLOAT32_EPSILON = 2 ** -23;
 
 /**
- * The indices that are checked: the first, the last and some between, the same for every contestant.
+ * The indices to check: the first, the last and some between, the same for every contestant.
  * @param {number} length
  * @param {number} count
  */
@@ -23,14 +22,14 @@ export function spread(length, count) {
  * @property {number} k
  * @property {number} n
  * @property {Float32Array} x     [m, k]
- * @property {Float32Array} w     [n, k], what the weights were before any quantization
+ * @property {Float32Array} w     [n, k], the weights before quantization
  *
- * @typedef {object} Weights      what a contestant multiplies by, in double precision
+ * @typedef {object} Weights      a contestant's weights, in double precision
  * @property {(row: number) => Float64Array} row   the k weights of an output
  *
  * @typedef {object} Verdict
- * @property {number} worst       the largest error as a part of what is allowed
- * @property {string} [problem]   what is wrong, if more than 1
+ * @property {number} worst       the largest error, relative to the bound
+ * @property {string} [problem]   description, if `worst` is above 1
  */
 
 /** @returns {Problem} */
@@ -39,11 +38,11 @@ export function linearProblem({ m, k, n }) {
 }
 
 /**
- * How far a linear layer may be from the exact sum of its own weights' products.
+ * Error bounds of a linear layer, relative to the exact sum of products with its quantized weights.
  *
  * - exact: SEMANTICS of the default, (K + 1) · 2⁻²⁴ · Σ|x·w|
- * - float32: K products and K sums, each rounded to float32 in any order, and the scale; the weights'
- *   own rounding when they are dequantized first is the second of the extra terms
+ * - float32: K products and K sums, each rounded to float32 in any order, and the scale; the second extra term is
+ *   the rounding of the weights if they are dequantized first
  */
 export const BOUNDS = {
   exact: (k, sum) => (k + 1) * FLOAT32_HALF_ULP * sum,
@@ -124,8 +123,8 @@ export function checkTorchDynamic({ m, k, n, x }, codes, scales, y) {
 }
 
 /**
- * ONNX's DynamicQuantizeMatMul: activations in 8 bits. Engines differ in how they round a tie of the
- * activations, so that a few codes may be one off; everything else is as exact as float32.
+ * ONNX's DynamicQuantizeMatMul: activations in 8 bits. Engines round ties of the activations differently, so a few
+ * codes may differ by one; everything else is as exact as float32.
  * @param {Problem} problem
  * @param {Int8Array} codes  [n, k]
  * @param {ArrayLike<number>} scales  [n]
@@ -163,7 +162,7 @@ export function checkOnnxDynamic({ m, k, n, x }, codes, scales, y) {
 }
 
 /**
- * Whether two results are the same bits.
+ * Whether two results have the same bits.
  * @param {Float32Array} a
  * @param {Float32Array} b
  */

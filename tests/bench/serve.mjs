@@ -1,4 +1,4 @@
-// Serves the benchmark's pages as a page that wants shared memory has to be served.
+// Serves the benchmark's pages with the headers that shared memory requires.
 
 import { createReadStream, existsSync, statSync } from "node:fs";
 import { createServer } from "node:http";
@@ -15,7 +15,7 @@ const FOLDERS = ["dist", join("build", "bench"), join("tests", "bench")];
 
 /** @returns {Promise<{ url: string, served: string[], close: () => Promise<void> }>} */
 export async function serve() {
-  /** The files that were asked for, in their order. @type {string[]} */
+  /** The requested files, in order. @type {string[]} */
   const served = [];
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? "/", "http://localhost");

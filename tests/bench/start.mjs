@@ -1,8 +1,8 @@
-// From a page's first script to its first result: each engine in a page of its own, in a fresh browser
-// context each time, so that nothing is cached. The context has shown an empty page before, and the
-// browser's own window has had time to load, so that what it needs to start one is not counted.
+// Time from a page's first script to its first result: each engine in a separate page, each time in a fresh browser
+// context without a cache. The context shows an empty page first, and the browser's window gets time to load, so
+// that starting them is not measured.
 
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
@@ -12,10 +12,10 @@ import { matMul } from "./onnx.mjs";
 
 const folder = join(root, "build", "bench", "start");
 
-/** How long a browser takes to load what its own window is made of, in milliseconds. */
+/** Time for the browser to load its own window, in milliseconds. */
 const SETTLED = 800;
 
-/** What every page computes: four values, and the time at which it has them. */
+/** Input of every page: four values to quantize. */
 const VALUES = "[0.5, -1.5, 2.5, 127]";
 const DONE =
   "globalThis.firstResult = { ms: performance.now() - startedAt, values: Array.from(result) };";
@@ -25,15 +25,8 @@ const html = (scripts) =>
   `<script>globalThis.startedAt = performance.now();</script>\n${scripts}\n`;
 const moduleScript = (src) => `<script type="module" src="${src}"></script>`;
 
-/** How large the WebAssembly of a build of zeropoint is. */
-function coreSize(build) {
-  const binary = join(root, "dist", "core", `${build}.wasm`);
-  if (existsSync(binary)) return statSync(binary).size;
-  const text = readFileSync(join(root, "dist", "core", `${build}.js`), "utf8");
-  const [, base64] = /["'`](AGFzbQ[A-Za-z0-9+/=]+)["'`]/.exec(text) ?? [];
-  if (!base64) throw new Error(`dist/core/${build}.js holds no WebAssembly as base64`);
-  return Buffer.from(base64, "base64").length;
-}
+/** The size of a build's binary. */
+const coreSize = (build) => statSync(join(root, "dist", "wasm", `${build}.wasm`)).size;
 
 const leb = (value) => {
   const bytes = [];
@@ -47,8 +40,7 @@ const padded = (value) =>
 const section = (id, content) => [id, ...leb(content.length), ...content];
 
 /**
- * A module of the given size that does nothing worth loading: functions of 1 KiB of additions, the first
- * of which is called.
+ * A minimal module of the given size: functions of 1 KiB of additions, the first of which is called.
  */
 export function bareModule(size) {
   const header = [0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
@@ -70,7 +62,7 @@ export function bareModule(size) {
   ]);
 }
 
-/** Writes the pages. @returns their names and addresses, and what they have to compute */
+/** Writes the pages. @returns their names and addresses, and their expected results */
 async function writePages(builds, withOthers) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
@@ -79,7 +71,7 @@ async function writePages(builds, withOthers) {
   const pages = [];
 
   const { build: bundle } = await import("vite");
-  /** A page of the package's, bundled as most projects do it. */
+  /** A page with the package, bundled as in most projects. */
   const addPage = async (name, contestant, build, entry, options) => {
     write(
       `${name}.mjs`,
@@ -110,7 +102,7 @@ async function writePages(builds, withOthers) {
   };
   for (const build of builds) {
     await addPage(`zeropoint-${build}`, "zeropoint", build, "index", `{ build: "${build}" }`);
-    const wasm = '(file) => new URL("/dist/core/" + file, location.href)';
+    const wasm = '(file) => new URL("/dist/wasm/" + file, location.href)';
     const options = `{ build: "${build}", wasm: ${wasm} }`;
     await addPage(`slim-${build}`, "zeropoint/slim", build, "slim", options);
   }
@@ -219,7 +211,7 @@ export async function measureStart(browser, server, { builds, withOthers, rounds
     title: name,
     contestant,
     build,
-    // What fills the bare module is compressed to nothing.
+    // Left out for the bare module: its repetitive content compresses to nothing.
     gzip: contestant === "bare module" ? undefined : sizes[i],
     unit: "ms",
     timing: timings[i],

@@ -8,7 +8,7 @@ export const SIZES: Record<"full" | "quick" | "quick-node" | "smoke" | "page", S
 
 export interface CaseResults {
   title: string;
-  /** How many cases are done, this one included. */
+  /** Number of finished cases, including this one. */
   done: number;
   total: number;
   results: unknown[];

@@ -1,8 +1,9 @@
-// All cases in one engine: sets up the contestants, races them, and checks what they computed.
+// All cases in one engine: sets up the contestants, times them in turn, and checks their results.
 
 import { elementwiseEntries, GRANULARITIES } from "./cases/elementwise.mjs";
 import { coldEntries, linearEntries } from "./cases/linear.mjs";
 import { smallEntries } from "./cases/small.mjs";
+import { workerEntries } from "./cases/worker.mjs";
 import { zeropointInstances } from "./contestants/zeropoint.mjs";
 import { LIMITS, limitKernels } from "./limits/limits.mjs";
 import { race } from "./measure.mjs";
@@ -14,8 +15,9 @@ import { race } from "./measure.mjs";
  * @property {number[]} elementwise     shape of the large tensor
  * @property {string[]} granularities
  * @property {{ k: number, n: number, bytes: number }} [cold]
- * @property {number} bandwidthBytes    how much memory the limits read and copy
- * @property {number} [instructions]    of a run of a limit
+ * @property {{ rows: number, columns: number }} [worker]  shape of the large tensors of connections
+ * @property {number} bandwidthBytes    bytes of memory that the limits read and copy
+ * @property {number} [instructions]    per run of a limit
  * @property {import("./measure.mjs").Pace} pace
  */
 
@@ -33,6 +35,7 @@ export const SIZES = {
     elementwise: [4096, 4096],
     granularities: Object.keys(GRANULARITIES),
     cold: { k: 4096, n: 4096, bytes: 64 * 2 ** 20 },
+    worker: { rows: 4096, columns: 4096 },
     bandwidthBytes: 64 * 2 ** 20,
     pace: { rounds: 9, sampleMs: 20, warmUpMs: 60, budgetMs: 1200 },
   },
@@ -47,7 +50,7 @@ export const SIZES = {
     bandwidthBytes: 64 * 2 ** 20,
     pace: { rounds: 5, sampleMs: 8, warmUpMs: 20, budgetMs: 80 },
   },
-  // The second engine of a quick run.
+  // For the second engine of a quick run.
   "quick-node": {
     shapes: [{ m: 1, k: 4096, n: 4096 }],
     formats: ["w8a32-channel", "w8a8-dynamic", "float32"],
@@ -56,7 +59,7 @@ export const SIZES = {
     bandwidthBytes: 64 * 2 ** 20,
     pace: { rounds: 5, sampleMs: 5, warmUpMs: 20, budgetMs: 100 },
   },
-  // In a visitor's browser, whose clock may be coarse.
+  // For a visitor's browser, whose clock may be coarse.
   page: {
     shapes: [
       { m: 1, k: 2048, n: 2048 },
@@ -76,6 +79,7 @@ export const SIZES = {
     elementwise: [16, 256],
     granularities: Object.keys(GRANULARITIES),
     cold: { k: 64, n: 64, bytes: 2 ** 14 },
+    worker: { rows: 512, columns: 768 },
     bandwidthBytes: 2 ** 16,
     instructions: 20_000,
     pace: { rounds: 1, sampleMs: 0.1, warmUpMs: 0, budgetMs: 1 },
@@ -86,7 +90,8 @@ export const SIZES = {
  * @param {object} engine
  * @param {string} engine.name
  * @param {any} engine.zeropoint                     the package
- * @param {{ build: string, load: () => Promise<any> }[]} engine.cores   the builds themselves
+ * @param {{ build: string, load: () => Promise<any> }[]} engine.cores   the builds without the facade
+ * @param {any} [engine.connect]                     of zeropoint/worker
  * @param {any} [engine.ort]
  * @param {any} [engine.tf]
  * @param {Record<string, () => Promise<WebAssembly.Module>>} engine.limits
@@ -98,7 +103,7 @@ export async function runSuite(engine, sizes, log, onCase = () => {}) {
   const { instances, unavailable } = await zeropointInstances(engine.zeropoint);
   const heaps = [];
   for (const { build, load } of engine.cores) {
-    // A build that `create` refuses is not measured behind its back.
+    // Skip a build that `create` refuses.
     if (!instances.some((instance) => instance.build === build)) continue;
     try {
       heaps.push({ build, core: await load() });
@@ -106,7 +111,14 @@ export async function runSuite(engine, sizes, log, onCase = () => {}) {
       unavailable.push({ name: `zeropoint ${build}, in its heap`, reason: error.message });
     }
   }
-  const contestants = { zeropoint: instances, heaps, ort: engine.ort, tf: engine.tf };
+  const { ort, tf, connect } = engine;
+  const contestants = { zeropoint: instances, heaps, ort, tf, connect };
+  // Kernel choice affects quantized layers only: elsewhere, "auto" equals one of the builds.
+  const builds = instances.filter(({ build }) => build !== "auto");
+  const withoutAuto = { ...contestants, zeropoint: builds };
+  const auto = instances.find(({ build }) => build === "auto");
+  const choice = auto && { build: auto.chosen, kernels: auto.kernels };
+  if (choice) log(`${engine.name}: auto is ${choice.build} with ${choice.kernels} kernels`);
 
   const kernels = [];
   for (const [build, load] of Object.entries(engine.limits)) {
@@ -126,12 +138,14 @@ export async function runSuite(engine, sizes, log, onCase = () => {}) {
   for (const [name, { value, unit, by }] of Object.entries(limits)) {
     log(`  ${LIMITS[name].title}: ${value.toFixed(1)} ${unit} (${by})`);
   }
-  // The fastest form of each runs again beside every case.
+  // The fastest form of each limit runs again in every case.
   const best = Object.values(limits).map(({ kernel }) => kernel);
 
   const cases = [];
   const results = [];
-  const total = sizes.shapes.length + (sizes.cold ? 1 : 0) + sizes.granularities.length + 1;
+  const hasWorker = sizes.worker !== undefined && connect !== undefined;
+  const total =
+    sizes.shapes.length + (sizes.cold ? 1 : 0) + sizes.granularities.length + 1 + Number(hasWorker);
   const runCase = async (title, make, limitNames) => {
     log(`${engine.name}: ${title}`);
     const { entries, skipped, dispose } = await make();
@@ -150,8 +164,9 @@ export async function runSuite(engine, sizes, log, onCase = () => {}) {
       runners.forEach((entry, i) => {
         entry.timing = timings[beside.length + i];
       });
-      // Once more: by now other code runs, optimized for what was timed.
+      // Check again: by now the engine runs other, optimized code for the timed calls.
       for (const entry of runners) await judge(entry, log);
+      for (const entry of runners) Object.assign(entry, await entry.stall?.());
       cases.push({ title, limits: limitsHere });
       const found = entries.map((entry) => resultOf(title, entry, limitsHere, bestLimits));
       results.push(...found);
@@ -180,14 +195,18 @@ export async function runSuite(engine, sizes, log, onCase = () => {}) {
     const [rows, columns] = sizes.elementwise;
     await runCase(
       `element-wise, ${rows} × ${columns} values, ${GRANULARITIES[granularity].title}`,
-      () => elementwiseEntries({ shape: sizes.elementwise, granularity }, contestants),
+      () => elementwiseEntries({ shape: sizes.elementwise, granularity }, withoutAuto),
       ["read", "copy", "move", "narrow", "widen"],
     );
   }
-  await runCase("small calls", () => smallEntries(contestants), []);
+  await runCase("small calls", () => smallEntries(withoutAuto), []);
+  if (hasWorker) {
+    await runCase("connections", () => workerEntries(sizes.worker, withoutAuto), []);
+  }
 
   return {
     engine: engine.name,
+    auto: choice,
     limits: Object.fromEntries(
       Object.entries(limits).map(([name, { value, unit, by, forms }]) => [
         name,
@@ -200,7 +219,7 @@ export async function runSuite(engine, sizes, log, onCase = () => {}) {
   };
 }
 
-/** Whether a contestant computes what it should: its `verdict`. */
+/** Checks a contestant's result: sets its `verdict`. */
 async function judge(entry, log) {
   try {
     entry.clear?.();
@@ -211,15 +230,15 @@ async function judge(entry, log) {
   if (entry.verdict.problem) log(`  WRONG: ${entry.name}: ${entry.verdict.problem}`);
 }
 
-/** Each kernel has to compute what it should, whatever the others did before. */
+/** Checks the result of each kernel again, after the other kernels have run. */
 function checkAll(kernels) {
   for (const { limit, name, check } of kernels) {
     const problem = check();
-    if (problem) throw new Error(`the limit ${limit}, ${name}, is computed wrongly: ${problem}`);
+    if (problem) throw new Error(`wrong result of the limit ${limit}, ${name}: ${problem}`);
   }
 }
 
-/** The larger of the forms of each limit. */
+/** For each limit, the faster of its forms. */
 async function measureLimits(kernels, pace) {
   checkAll(kernels);
   const timings = await race(kernels, pace);
@@ -237,11 +256,11 @@ async function measureLimits(kernels, pace) {
 }
 
 /**
- * What is written down of an entry: everything but its functions. `ratio` compares medians; `bestRatio`
- * compares the fastest samples, which says more on a machine that is busy with something else.
+ * The record of an entry, without its functions. `ratio` compares medians; `bestRatio` compares the fastest
+ * samples, which are more reliable on a busy machine.
  */
 function resultOf(title, entry, limits, bestLimits) {
-  const { run, clear, judge, timing, verdict, ...plain } = entry;
+  const { run, clear, judge, stall, timing, verdict, ...plain } = entry;
   const result = { case: title, ...plain, check: verdict };
   if (!timing) return result;
   const at = (ms) => (plain.unit === "µs" ? ms * 1000 : plain.work / ms / 1e6);
@@ -259,9 +278,9 @@ function resultOf(title, entry, limits, bestLimits) {
   result.bestRatio = at(Math.min(...timing.samples)) / bestLimits[plain.limit];
   if (plain.loop !== undefined) result.ratioToRoof = value / limits[plain.loop];
   if (plain.rows === 1) {
-    // Two operations for every weight that is read.
+    // Two operations per weight read.
     result.weightBandwidth = (value / 2) * (plain.bitsPerWeight / 8);
-    // Cold weights are read no faster than memory gives them.
+    // Cold weights cannot be read faster than memory allows.
     const reading = (limits.read * 2 * 8) / plain.bitsPerWeight;
     result.roof = plain.isCold ? Math.min(limit, reading) : limit;
     result.ratioToRoof = value / result.roof;

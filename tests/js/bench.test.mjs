@@ -1,5 +1,4 @@
-// The benchmark itself: that it still runs, and that it would notice a contestant that is fast and wrong.
-// Times are not looked at: a test machine has other things to do.
+// The benchmark runs, and detects wrong results. Times are not checked: the load of a test machine varies.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -12,6 +11,7 @@ import { linearW8A32 } from "../bench/contestants/javascript.mjs";
 import { buildLimits, limitFile } from "../bench/limits/build.mjs";
 import { countInstructions, LIMITS, problemsOf } from "../bench/limits/limits.mjs";
 import { race, summary } from "../bench/measure.mjs";
+import { withSection } from "../bench/publish.mjs";
 import {
   BOUNDS,
   checkLinear,
@@ -19,7 +19,6 @@ import {
   linearProblem,
   sameBits,
 } from "../bench/reference.mjs";
-import { withSection } from "../bench/report.mjs";
 import { isMet, targetsOf } from "../bench/targets.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -67,7 +66,7 @@ describe("npm run bench -- --smoke", () => {
     }
   });
 
-  it("says of every build that is not measured why", () => {
+  it("gives the reason for every build that is not measured", () => {
     const builds = ["baseline", "relaxed", "baseline, 2 threads", "relaxed, 2 threads"];
     for (const build of builds) {
       const isMeasured = results.results.some(({ name }) => name.startsWith(`zeropoint ${build}:`));
@@ -77,7 +76,7 @@ describe("npm run bench -- --smoke", () => {
     }
   });
 
-  it("measures the limits beside the cases that are held against them", () => {
+  it("measures the limits together with the cases that are compared with them", () => {
     for (const name of ["muladd", "dot_i16", "read", "copy"]) {
       assert.ok(results.limits[name].value > 0, name);
       assert.ok(name in LIMITS);
@@ -89,7 +88,7 @@ describe("npm run bench -- --smoke", () => {
 });
 
 describe("The limits", () => {
-  it("hold every instruction that they count, in both builds", async () => {
+  it("contain every counted instruction, in both builds", async () => {
     await buildLimits();
     for (const build of ["baseline", "relaxed"]) {
       assert.deepEqual(problemsOf(readFileSync(limitFile(build))), [], build);
@@ -101,7 +100,7 @@ describe("The limits", () => {
 
   it("are refused when an instruction is missing", () => {
     const binary = Uint8Array.from(readFileSync(limitFile("baseline")));
-    // f32x4.mul becomes f32x4.sub: as if the compiler had found the products superfluous.
+    // f32x4.mul becomes f32x4.sub, as if the compiler had removed the products.
     const at = binary.findIndex((byte, i) => byte === 0xfd && binary[i + 1] === 0xe6);
     binary[at + 1] = 0xe5;
     assert.match(problemsOf(binary).join("\n"), /^muladd_\w+: \d+ f32x4.mul instead of \d+$/);
@@ -124,31 +123,31 @@ describe("A check", () => {
     assert.equal(checkLinear(problem, weights, y, BOUNDS.exact).problem, undefined);
   });
 
-  it("refuses one output that is further away than its bound", () => {
+  it("refuses an output with an error beyond its bound", () => {
     const off = y.slice();
     off[59] += 1e-3;
     assert.match(checkLinear(problem, weights, off, BOUNDS.exact).problem, /output \[1, 29\]/);
   });
 
-  it("refuses a result that was never written, and one of another length", () => {
+  it("refuses an unwritten result, and a result of another length", () => {
     const empty = new Float32Array(60).fill(Number.NaN);
     assert.match(checkLinear(problem, weights, empty, BOUNDS.float32).problem, /is NaN/);
     const short = y.subarray(1);
     assert.match(checkLinear(problem, weights, short, BOUNDS.float32).problem, /59 outputs/);
   });
 
-  it("refuses a dynamic layer that forgot the zero point", () => {
+  it("refuses a dynamic layer that ignores the zero point", () => {
     assert.match(checkTorchDynamic(problem, codes, scales, y).problem, /instead of exactly/);
   });
 
-  it("tells -0 from 0 and NaN from NaN where bits must be the same", () => {
+  it("distinguishes -0 from 0 and NaNs by their bits where bits must be equal", () => {
     assert.ok(sameBits(Float32Array.of(1, Number.NaN), Float32Array.of(1, Number.NaN)));
     assert.ok(!sameBits(Float32Array.of(0), Float32Array.of(-0)));
   });
 });
 
 describe("A race", () => {
-  it("gives every contestant its rounds, in turn, forth and back", async () => {
+  it("gives every contestant its rounds, in turn, in alternating directions", async () => {
     const order = [];
     const entry = (name) => ({ name, run: () => order.push(name) });
     const pace = { rounds: 2, sampleMs: 0, warmUpMs: 0 };
@@ -158,7 +157,7 @@ describe("A race", () => {
       [2, 2],
     );
     const turns = order.filter((name, i) => name !== order[i - 1]).join("");
-    // Both are warmed up, then a b, then b a.
+    // Warm-up of both, then a b, then b a.
     assert.equal(turns, "ababa");
   });
 
@@ -182,7 +181,7 @@ describe("A target", () => {
     work: 1,
   });
 
-  it("is missed by less than its part of the limit, and met by more", () => {
+  it("is missed below the required part of the limit, and met above", () => {
     const targets = targetsOf({ results: [of("relaxed", 0.74), of("baseline", 0.72)] });
     assert.deepEqual(
       targets.map((target) => [target.needed, target.measured, isMet(target)]),
@@ -202,13 +201,13 @@ describe("A target", () => {
 });
 
 describe("The README's section", () => {
-  it("is replaced between its marks, and nothing else is", () => {
+  it("is replaced between its marks, without any other change", () => {
     const readme = readFileSync(join(root, "README.md"), "utf8");
     const once = withSection(readme, "| figures |");
     assert.ok(once.includes("\n| figures |\n"));
     assert.equal(withSection(once, "| figures |"), once);
     const [before] = readme.split("<!-- npm run bench");
     assert.ok(once.startsWith(before));
-    assert.throws(() => withSection("no marks", ""), /lost the marks/);
+    assert.throws(() => withSection("no marks", ""), /marks .* missing/);
   });
 });

@@ -1,4 +1,4 @@
-// What quantization costs a real network: the laws that its table must obey, whatever the numbers.
+// The cost of quantization for a real network: properties of its table that hold for any numbers.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -15,7 +15,7 @@ import {
 } from "../../scripts/cost/measure.mjs";
 import { loadModel, modelFile } from "../../scripts/cost/model.mjs";
 import { train } from "../../scripts/cost/train.mjs";
-import { sameDeep } from "./support.mjs";
+import { sameDeep } from "./support/asserts.mjs";
 
 const FEWEST = Math.min(...BITS);
 const names = Object.keys(GRANULARITIES);
@@ -26,7 +26,7 @@ describe("The digits", () => {
     split = splitDigits(readDigits());
   });
 
-  it("are 8,000 to learn from and 2,000 held out, of all ten kinds", () => {
+  it("are 8,000 for training and 2,000 held out, with all ten digits", () => {
     assert.equal(split.training.labels.length, 8000);
     assert.equal(split.heldOut.labels.length, 2000);
     for (const { labels } of [split.training, split.heldOut]) {
@@ -37,7 +37,7 @@ describe("The digits", () => {
     }
   });
 
-  it("that are held out are not learned from, nor calibrated with", () => {
+  it("held out are used neither for training nor for calibration", () => {
     const images = ({ codes, labels }) =>
       Array.from(labels, (_, i) =>
         Buffer.from(codes.subarray(784 * i, 784 * (i + 1))).toString("hex"),
@@ -49,7 +49,7 @@ describe("The digits", () => {
     assert.ok(images(split.calibration).every((image) => training.has(image)));
   });
 
-  it("come in calibration batches that have every digit", () => {
+  it("for calibration have every digit in each batch", () => {
     const { labels } = split.calibration;
     assert.equal(labels.length, 200);
     for (let start = 0; start < labels.length; start += 20) {
@@ -59,7 +59,7 @@ describe("The digits", () => {
 });
 
 describe("The network", () => {
-  it("has the same weights, bit for bit, when it is trained again", async () => {
+  it("has the same weights, bit for bit, after another training", async () => {
     const { layers } = await loadModel();
     const again = train(splitDigits(readDigits()).training);
     for (const [i, { weight, bias }] of layers.entries()) {
@@ -68,7 +68,7 @@ describe("The network", () => {
     }
   });
 
-  it("survives its file, as do the digits", async () => {
+  it("is restored from its file, with the digits", async () => {
     await init();
     const { heldOut, calibration } = splitDigits(readDigits());
     const layers = [
@@ -87,7 +87,7 @@ describe("The network", () => {
     sameDeep(codes(read.calibration.images), calibration.codes);
   });
 
-  it("is small enough to load with a page, digits included", () => {
+  it("is small enough to load with a page, including the digits", () => {
     assert.ok(readFileSync(modelFile).length < 400_000);
   });
 });
@@ -109,7 +109,7 @@ describe("The table", () => {
     assert.deepEqual(measure(await loadModel()), rows);
   });
 
-  it("begins with a network that reads at least 95 % of the digits", () => {
+  it("begins with a network that classifies at least 95 % of the digits correctly", () => {
     assert.ok(find("float32").accuracy >= 0.95, `${find("float32").accuracy}`);
   });
 
@@ -125,7 +125,7 @@ describe("The table", () => {
     }
   });
 
-  it("is better the finer the scales, most of all at the fewest bits", () => {
+  it("is more accurate the finer the scales, most of all at the fewest bits", () => {
     const [tensor, channel, group] = names.map((name) => weightOnly(FEWEST, name).accuracy);
     assert.ok(group > channel && channel > tensor, `${tensor} ${channel} ${group}`);
     assert.ok(group > 0.85, `${group}`);
@@ -142,7 +142,7 @@ describe("The table", () => {
     }
   });
 
-  it("counts weights at their bits, scales and biases at four bytes", () => {
+  it("counts weights by their bits, scales and biases as four bytes each", () => {
     const weights = 64 * 784 + 10 * 64;
     const biases = 4 * (64 + 10);
     assert.equal(find("float32").bytes, 4 * weights + biases);
@@ -155,11 +155,11 @@ describe("The table", () => {
     }
     const { bytes } = weightOnly(8, "per tensor");
     assert.equal(find("dynamic").bytes, bytes);
-    // A static network also keeps three scales and zero points: of its input and of both layers.
+    // A static network also stores three scales and zero points: for its input and both layers.
     assert.equal(find("static, MinMax").bytes, bytes + 3 * (8 + 4));
   });
 
-  it("is noisier the more of the network is in integers", () => {
+  it("is noisier the larger the quantized part of the network", () => {
     const { sqnr } = weightOnly(8, "per tensor");
     const dynamic = find("dynamic").sqnr;
     assert.ok(dynamic < sqnr, `${dynamic} ${sqnr}`);
@@ -184,7 +184,7 @@ describe("Notebook 6", () => {
     assert.equal(outputs.at(-1), formatTable(measure(await loadModel())));
   });
 
-  it("expects no row anywhere that the command does not print", async () => {
+  it("expects only rows that the command prints", async () => {
     const lines = formatTable(measure(await loadModel())).split("\n");
     const rows = outputs
       .flatMap((output) => output.split("\n"))

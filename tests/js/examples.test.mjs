@@ -1,5 +1,5 @@
-// The examples in the documentation, which editors show and the API reference prints: each is checked by
-// TypeScript and run, and gives what its comments say.
+// The examples in the documentation, as shown by editors and the API reference: type-checked by TypeScript, run, and
+// compared with their comments.
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
@@ -13,8 +13,8 @@ import {
   program,
   quoted,
   written,
-} from "./examples.mjs";
-import * as given from "./examples-given.mjs";
+} from "./support/examples.mjs";
+import * as given from "./support/examples-given.mjs";
 
 const ENTRIES = [
   {
@@ -39,7 +39,7 @@ const AsyncFunction = (async () => {}).constructor;
 const tags = documentationTags();
 
 describe("the documentation", () => {
-  it("names sources in its text, not in the tag before them", () => {
+  it("cite sources in the text, not in the preceding tag", () => {
     const swallowed = tags.filter(({ text }) => /^Source:/m.test(text));
     assert.deepEqual(swallowed, []);
   });
@@ -57,7 +57,7 @@ for (const { entry, exported, types, key, names, print } of ENTRIES) {
       const imported = [...Object.keys(exported), ...types.map((name) => `type ${name}`)];
       const text = [
         `import { ${imported.join(", ")} } from "${entry}";`,
-        `import { ${key} as given } from "./examples-given.mjs";`,
+        `import { ${key} as given } from "./support/examples-given.mjs";`,
         `const { ${Object.keys(names).join(", ")} } = given;`,
         ...own.map((example) => `void (async () => {\n${example.text}\n});`),
       ].join("\n");
@@ -65,7 +65,7 @@ for (const { entry, exported, types, key, names, print } of ENTRIES) {
     });
 
     for (const { title, text } of own.filter(({ starts }) => !starts)) {
-      it(`give what their comments say: ${title}`, async () => {
+      it(`give the results in their comments: ${title}`, async () => {
         const scope = {
           ...exported,
           ...names,

@@ -2,40 +2,29 @@
 // mistake that must not compile.
 
 import {
-  type AbortSignalLike,
-  type AsyncOptions,
   type ChooseQParamsOptions,
   type Codes,
   chooseQParams,
-  chooseQParamsAsync,
   convert,
-  convertAsync,
   create,
   type DType,
   defaultQConfig,
   dequantize,
-  dequantizeAsync,
   type ErrorCode,
   FixedQParamsObserver,
   fakeQuantize,
-  fakeQuantizeAsync,
-  fakeQuantizePerChannelAsync,
   fakeQuantizePerTensor,
-  fakeQuantizePerTensorAsync,
   type Granularity,
   HistogramObserver,
   init,
   intRepr,
   Linear,
   linear,
-  linearAsync,
   type Metric,
   MinMaxObserver,
   PerChannelMinMaxObserver,
   type PreparedModel,
-  type Progress,
   pack,
-  packAsync,
   predefinedQConfigs,
   prepare,
   QConfig,
@@ -46,27 +35,17 @@ import {
   type QuantizedTensor,
   type QuantizeOptions,
   quantizationError,
-  quantizationErrorAsync,
   quantize,
-  quantizeAsync,
   quantizeDynamic,
-  quantizeDynamicAsync,
-  quantizedLinearAsync,
   quantizePerChannel,
-  quantizePerChannelAsync,
   quantizePerTensor,
-  quantizePerTensorAsync,
   quantizePerTensorDynamic,
-  quantizePerTensorDynamicAsync,
-  ReLU,
   type ScaleTensor,
   Sequential,
   type Tensor,
   type TensorInput,
-  type TorchQuantizedTensor,
   tensor,
   unpack,
-  unpackAsync,
   WeightOnlyQConfig,
   type ZeroPointTensor,
   type Zeropoint,
@@ -154,9 +133,7 @@ declare const isInt4: QuantizeOptions<"int4"> & { dtype: "int4" };
 declare const mayBeUint4: { dtype?: "uint4" };
 declare const mayBeInt8: { dtype?: "int4" | "int8" };
 same<DType>()(quantize(x, mayBeInt4).dtype);
-same<Codes>()((await quantizeAsync(x, mayBeInt4)).data);
 same<DType>()(chooseQParams(x, mayBeInt4).dtype);
-same<DType>()((await chooseQParamsAsync(x, mayBeInt4)).dtype);
 same<"int4">()(quantize(x, isInt4).dtype);
 same<"int4">()(quantize(x, { ...isInt4, axis: 0 }).dtype);
 same<"int4" | "int8">()(quantize(x, mayBeInt8).dtype);
@@ -321,9 +298,6 @@ const model = new Sequential({ fc: new Linear(x), mine: (y: Tensor) => y.data })
 same<Tensor>()(model.forward(x));
 const prepared: PreparedModel = prepare(model, defaultQConfig).calibrate([x]);
 const quantizedModel: QuantizedModel = convert(prepared);
-for (const each of [model, prepared, quantizedModel, new ReLU()]) {
-  same<Promise<Tensor>>()(each.forwardAsync(x, { signal, onProgress: () => {} }));
-}
 same<number | undefined>()(quantizedModel.report([x]).layers[0].outputSqnr);
 quantizeDynamic(model, new QConfigMapping().setObjectType(Linear, new WeightOnlyQConfig()));
 
@@ -349,58 +323,6 @@ new QConfig({ activation: observer, weight: null });
 // @ts-expect-error a layer, not its class
 new Sequential([Linear]);
 
-// ---- Asynchronous forms: the types of the synchronous ones, promised.
-
-declare const signal: AbortSignalLike;
-same<Promise<QuantizedTensor<"int8", "perTensor">>>()(quantizeAsync(x));
-same<Promise<QuantizedTensor<"uint4", "perChannel">>>()(
-  quantizeAsync(x, { dtype: "uint4", scheme: "affine", axis: 0, signal }),
-);
-same<Promise<QuantizedTensor<"int4", "perGroup">>>()(
-  quantizeAsync(x, { dtype: "int4", groupSize: 2, out: new Int8Array(4) }),
-);
-same<Promise<QParams<"int8", "perChannel">>>()(chooseQParamsAsync(x, { axis: 0, signal }));
-same<number>()((await chooseQParamsAsync(x, { axis: 0 })).axis);
-same<number>()((await quantizeAsync(x, { groupSize: 2 })).groupSize);
-same<Promise<Tensor>>()(dequantizeAsync(quantize(x), { out: x, signal }));
-same<Promise<Tensor>>()(dequantizeAsync(quantizePerTensor(x, 1, 0, "qint8")));
-same<Promise<Tensor>>()(fakeQuantizeAsync(x, { axis: 0, onProgress: () => {} }));
-same<Promise<TorchQuantizedTensor<"qint8", "perTensor">>>()(
-  quantizePerTensorAsync(x, 1, 0, "qint8", { compat: "torch", out: new Int8Array(4), signal }),
-);
-same<Promise<TorchQuantizedTensor<"quint8", "perChannel">>>()(
-  quantizePerChannelAsync(x, [1, 2], [0, 0], 0, "quint8", { signal }),
-);
-same<Promise<TorchQuantizedTensor<"quint8", "perTensor">>>()(
-  quantizePerTensorDynamicAsync(x, "quint8", true, { onProgress: () => {} }),
-);
-same<Promise<Tensor>>()(fakeQuantizePerTensorAsync(x, 1, 0, 0, 255, { out: x, signal }));
-same<Promise<Tensor>>()(fakeQuantizePerChannelAsync(x, [1], [0], 0, 0, 255, { signal }));
-same<Promise<Uint8Array>>()(packAsync(quantize(x), { signal }));
-same<Promise<QuantizedTensor<"int4", "perGroup">>>()(
-  unpackAsync(new Uint8Array(2), quantize(x, { dtype: "int4", groupSize: 2 }), { signal }),
-);
-same<Promise<number>>()(quantizationErrorAsync(x, x, "sqnr", { signal }));
-same<Promise<Tensor>>()(linearAsync(x, quantize(x), null, { accumulate: "float32", out: x }));
-same<Promise<Tensor>>()(new QuantizedLinear(x).forwardAsync(x, { out: x, signal }));
-same<Promise<QuantizedLinear>>()(quantizedLinearAsync(x, { dtype: "int4", bias: null, signal }));
-same<Promise<Tensor>>()(new MinMaxObserver().observeAsync(x, { signal }));
-same<Promise<QuantizedModel>>()(convertAsync(prepared, { reduceRange: false, signal }));
-same<Promise<QuantizedModel>>()(quantizeDynamicAsync(model, undefined, { signal }));
-const onProgress = (progress: Progress): void => {
-  same<number>()(progress.done);
-  same<number>()(progress.total);
-  same<boolean>()(progress.offThread);
-  same<string | undefined>()(progress.reason);
-};
-const asyncOptions: AsyncOptions = { signal, onProgress };
-quantizationErrorAsync(x, x, undefined, asyncOptions);
-// @ts-expect-error: codes of uint8 are no Int8Array
-quantizeAsync(x, { dtype: "uint8", scheme: "affine", out: new Int8Array(4) });
-// @ts-expect-error: the controller is not the signal
-quantizeAsync(x, { signal: { abort: () => {}, signal } });
-// @ts-expect-error: a promise is no tensor
-dequantize(quantizeAsync(x));
 same<QConfig>()(predefinedQConfigs.default_qconfig);
 // @ts-expect-error: no such name
 predefinedQConfigs.default_qconfi;
@@ -413,9 +335,6 @@ class Scale {
   readonly sizeInBytes = 4;
   forward(input: TensorInput): Tensor {
     return dequantize(quantize(input));
-  }
-  async forwardAsync(input: TensorInput): Promise<Tensor> {
-    return this.forward(input);
   }
 }
 // @ts-expect-error: looks like a layer and is none

@@ -1,4 +1,4 @@
-// Matrices whose columns have a scale and a zero point each.
+// Matrices with a scale and a zero point per column.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@
 
 namespace zeropoint::testing {
 
-/// Scales and zero points of columns: mostly those that quantizing chooses, sometimes any at all.
+/// Scales and zero points of columns: mostly as chosen for quantization, sometimes arbitrary.
 struct Columns {
   std::vector<float> scales;
   std::vector<float> zero_points;

@@ -88,7 +88,7 @@ Input(const std::vector<T>&, std::size_t) -> Input<T>;
 template <typename T>
 Input(const std::vector<T>&) -> Input<T>;
 
-/// Room for n results between guards that nobody may write to. Starts out filled with a marker.
+/// Room for n results between guards that must stay unchanged. Initially filled with a marker.
 template <typename T>
 class Output {
  public:

@@ -191,8 +191,8 @@ TEST(Dequantize, BroadcastsQParamsIndexByIndex) {
 
 // With u = 2^-24, for n = largest |x / scale| <= 2^bits: choose_qparams' double scale rounded to
 // float32 moves a quotient by n u, the division by n u, adding the zero point by (n + |z|) u; the
-// integer is half a step away at most, and one more if clamping takes back what these roundings
-// added. code - zero_point is exact below 2^24, and the product with the scale rounds by n u.
+// integer is half a step away at most, and one more step if clamping reverts these rounding errors.
+// code - zero_point is exact below 2^24, and the product with the scale rounds by n u.
 double half_a_step(double scale, int bits) {
   const double n = std::ldexp(1.0, bits) + 1.0;
   return scale * (0.5 + 6.0 * n * 0x1p-24);

@@ -11,7 +11,7 @@
 namespace zeropoint::bindings {
 namespace {
 
-// Memory of so many bytes, given from its start on.
+// Memory of a fixed size, handed out from its start on.
 class Memory {
  public:
   explicit Memory(std::size_t bytes) : bytes_(bytes + kHeapStep) {}
@@ -75,7 +75,7 @@ TEST(Heap, GivesBlocksThatDoNotOverlap) {
   EXPECT_EQ(memory.given(), kRoom);
 }
 
-TEST(Heap, UsesWhatWasGivenBack) {
+TEST(Heap, ReusesReleasedBlocks) {
   Memory memory(1 << 16);
   auto heap = heap_of(memory);
   void* const first = heap.allocate(1000);
@@ -91,7 +91,7 @@ TEST(Heap, UsesWhatWasGivenBack) {
   EXPECT_EQ(memory.given(), given + 5024 - 1024);
 }
 
-TEST(Heap, RefusesWhatThereIsNoRoomFor) {
+TEST(Heap, ReturnsNullWithoutRoom) {
   Memory memory(4096);
   auto heap = heap_of(memory);
   EXPECT_EQ(heap.allocate(4096), nullptr);

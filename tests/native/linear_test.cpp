@@ -31,7 +31,7 @@ using testing::same;
 
 constexpr Accumulate kBoth[] = {Accumulate::kExact, Accumulate::kFloat32};
 
-/// What a layer takes, but for its weights.
+/// A layer's arguments, except its weights.
 struct Layer {
   std::size_t m;
   std::size_t k;
@@ -353,8 +353,8 @@ TEST(LinearQuantized, OneOutputOrOneGroupIsAsForTheWholeTensor) {
 
 // ---- accuracy
 
-/// Checks every output against the header's bound, and counts those it applies to: results that
-/// float32 can hold as normal numbers.
+/// Checks every output against the header's bound, and counts the results to which the bound
+/// applies: normal float32 numbers.
 template <typename W>
 int expect_within_bound(const Layer& layer, const W& w, Accumulate accumulate) {
   int checked = 0;
@@ -455,8 +455,8 @@ TEST(Linear, IsWithinTheBoundDespiteCancellation) {
   EXPECT_GT(checked, 50);
 }
 
-/// Checks every output against the bound of kExact. What float32 cannot hold is what the exact
-/// value rounds to: an infinity, or a subnormal number.
+/// Checks every output against the bound of kExact. Beyond normal float32 numbers, expects the
+/// rounded exact value: an infinity, or a subnormal number.
 template <typename W>
 void expect_within_exact_bound(const Layer& layer, const W& w, Accumulate accumulate) {
   const std::vector<float> y = run(layer, w, accumulate);
@@ -489,7 +489,7 @@ void expect_within_exact_bound(const Layer& layer, const W& w, Accumulate accumu
   }
 }
 
-/// Scales of one magnitude, or each of its own, as large and as small as float32 has them.
+/// Scales of one magnitude, or of random magnitudes over float32's whole range.
 std::vector<float> extreme_scales(std::size_t count, std::size_t kind, Random& random) {
   std::vector<float> scales(count);
   for (float& scale : scales) {
@@ -514,7 +514,7 @@ std::vector<float> extreme_scales(std::size_t count, std::size_t kind, Random& r
   return scales;
 }
 
-/// A value whose products with weights of this scale are about as large as those of others.
+/// Random value with a magnitude inverse to the scale, so that products are of similar size.
 float balanced(float scale, Random& random) {
   const int exponent = std::ilogb(scale);
   return random.spread(std::clamp(-exponent - 4, -126, 124), std::clamp(-exponent, -122, 127));
@@ -522,8 +522,8 @@ float balanced(float scale, Random& random) {
 
 constexpr std::size_t kExtremeRows = 5;
 
-/// A row of activations of one size; of all sizes; beside one that is far larger, or larger than
-/// all the others together; and so that what scales make of them is of one size.
+/// A row of activations of a kind: of one size; of all sizes; with one far larger value; with one
+/// value larger than the sum of all others; or with products with the scales of one size.
 std::vector<float> extreme_row(std::size_t k, std::size_t kind, const std::vector<float>& scales,
                                Random& random) {
   std::vector<float> x = random.uniforms(k, -2.0F, 2.0F);
@@ -558,8 +558,8 @@ TEST(LinearQuantized, IsWithinTheBoundForTheLargestScales) {
   }
 }
 
-// Beside inputs that 21 bits hold, tiny ones whose squared errors float32 cannot hold, but which
-// their scale makes the result.
+// Normal inputs, and tiny ones with squared errors below float32 that dominate the result through
+// their scale.
 TEST(LinearQuantized, IsWithinTheBoundWhereScalesMakeUpForTinyInputs) {
   constexpr std::size_t kGroup = 16;
   const Weights<std::int8_t> w = {std::vector<std::int8_t>(2 * kGroup, 127),
@@ -678,8 +678,8 @@ TEST(LinearQuantized, SumsFullScaleInputsExactly) {
   }
 }
 
-// What 28 bits lose beside an outlier is all there is where the outlier's weight is 0.
-TEST(LinearQuantized, SeesTinyInputsBesideHugeOnes) {
+// With an outlier of weight 0, the result consists of values that 28 bits lose.
+TEST(LinearQuantized, KeepsTinyInputsNextToHugeOnes) {
   // From 2^27 on rows are scaled down, which alone makes the smallest number 0.
   for (const float huge : {0x1p26F, 0x1p27F, 1e9F, 1e20F, FLT_MAX}) {
     for (const float tiny : {1.0F, 1e-20F, FLT_MIN, testing::kSmallest}) {
@@ -703,7 +703,7 @@ TEST(LinearQuantized, TakesInputsBelowTheSmallestNormalNumber) {
 
 // ---- NaN and infinities
 
-/// What F.linear gives where it is not finite: NaN, an infinity, or something finite (as 0).
+/// F.linear's result where it is not finite: NaN, an infinity, or a finite value (as 0).
 float kind(double value) {
   if (std::isnan(value)) return kNan;
   if (std::isinf(value)) return value > 0.0 ? kInfinity : -kInfinity;
@@ -768,9 +768,9 @@ TEST(LinearQuantized, GivesNanForAnInfinityTimesAWeightOf0) {
   }
 }
 
-// ---- what is refused
+// ---- refused arguments
 
-/// A layer whose every part can be replaced by one that does not fit.
+/// A layer with replaceable parts, to make any one of them invalid.
 struct Call {
   std::size_t m = 2;
   std::size_t k = 4;
@@ -932,14 +932,14 @@ TEST(PackedWeightSize, Is0ForShapesThatCannotBePacked) {
   if constexpr (sizeof(std::size_t) > 4) {
     EXPECT_EQ(packed_weight_size({std::size_t{UINT32_MAX} + 1, 1}), 0U);
     EXPECT_EQ(packed_weight_size({1, std::size_t{UINT32_MAX} + 1}), 0U);
-    // Its lowest 32 bits are 0, and no inputs are what any size divides.
+    // A group size with 32 low bits of 0; every group size divides 0 inputs.
     EXPECT_EQ(packed_weight_size(
                   {1, 0, DType::kInt8, WeightGranularity::kPerGroup, std::size_t{UINT32_MAX} + 1}),
               0U);
   }
 }
 
-TEST(PackedWeightSize, IsWhatTheHeaderAddsUp) {
+TEST(PackedWeightSize, MatchesTheHeadersFormula) {
   constexpr std::size_t kHeader = (sizeof(PackedLayout) + 15) / 16 * 16;
   EXPECT_EQ(packed_weight_size({4096, 4096, DType::kInt4, WeightGranularity::kPerGroup, 32}),
             kHeader + 4096UL * 4096 / 2 + 512UL * (96 + 128UL * (64 + 32)));

@@ -129,7 +129,7 @@ TEST(QuantizeBias, IsNotCutOffWhereInt32Ends) {
   EXPECT_EQ(out, bias);
 }
 
-TEST(QuantizeBias, MakesNothingOfWhatIsNoNumber) {
+TEST(QuantizeBias, TurnsNaNInto0) {
   const std::vector<float> bias = {0.0F};
   const std::vector<float> zero = {0.0F};
   std::vector<float> out(1, 7.0F);
@@ -149,7 +149,7 @@ TEST(QuantizeBias, RefusesLengthsThatDoNotFit) {
   EXPECT_TRUE(four.untouched());
 }
 
-// ---- a layer, and what it should compute
+// ---- a layer and its expected results
 
 struct Layer {
   std::size_t m = 0;
@@ -162,8 +162,8 @@ struct Layer {
   std::int32_t zero_point = 0;  // of the weight
   std::optional<WeightGranularity> granularity = std::nullopt;
 
-  // The packed weight; kOk unless its parts do not fit. As many scales as there are say what has
-  // one, unless `granularity` does.
+  // Packs the weight; kOk unless its parts do not fit. The number of scales gives the granularity,
+  // unless `granularity` is set.
   Status pack(testing::AlignedBytes& block) const {
     const std::vector<std::int32_t> zero_points(scales.size(), zero_point);
     const WeightGranularity by_scales =
@@ -337,7 +337,7 @@ TEST(LinearDynamic, KeepsTheSignOfAProductThatUnderflows) {
   EXPECT_FALSE(std::signbit(y[1]));
 }
 
-// Everything but what a case changes: M 2, K 3, N 2.
+// Valid arguments, to be changed one by one: M 2, K 3, N 2.
 struct Arguments {
   Layer layer;
   QParams input = {0.5, 10};
@@ -508,7 +508,7 @@ TEST(LinearStatic, MatchesTheFormulaForMoreRowsThanABlock) {
   }
 }
 
-// Sums whose products lie so near a tie that it counts how their multiplier was rounded.
+// Sums with products so close to a tie that the rounding of the multiplier decides.
 TEST(LinearStatic, RoundsTheMultiplierOnceFromDouble) {
   const auto code_of = [](float sum, double scale_x, float scale_w, double scale_y) {
     const Layer layer = {1, 0, 1, {}, {}, {scale_w}};
@@ -523,7 +523,7 @@ TEST(LinearStatic, RoundsTheMultiplierOnceFromDouble) {
   EXPECT_EQ(code_of(3500.0F, 0.45, 0.006F, 0.3), 32);
 }
 
-// A bias of 5, beside weights of 0: 2^31 steps of the weights' smallest scale would be 2.
+// A bias of 5 with weights of 0: 2^31 steps of the weights' smallest scale would be 2.
 TEST(LinearStatic, AddsABiasThatInt32WouldNotReach) {
   const Layer layer = {1, 1, 1, {127}, {0}, {0x1p-23F}};
   const std::vector<float> bias = {5.0F};

@@ -109,8 +109,7 @@ TEST(MultiplyBytes, HoldsFullScaleProductsOfAllTheInputsItTakes) {
   }
 }
 
-// Sums of a panel and what is made of them: random ones, and every now and then such as overflow,
-// or lead to NaN and to ties.
+// Sums of a panel and their results: random ones, and some with overflow, NaN or ties.
 struct PanelResults {
   std::vector<std::int32_t> sums;
   std::vector<double> more;
@@ -160,7 +159,7 @@ void expect_results(std::uint64_t seed, Run run, Expected expected_of) {
         run(kernels::ByteSums{sums.data(), is_long ? panel.more.data() : nullptr,
                               panel.correction.data()},
             panel, rows, out.data(), stride, columns);
-        // What lies between rows is not written.
+        // Memory between rows is not written.
         ASSERT_TRUE(same(out.values(), expected.values())) << rows << " x " << columns;
         ASSERT_TRUE(out.guards_intact());
       }

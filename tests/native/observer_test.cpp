@@ -249,7 +249,7 @@ TEST(FusedMultiplyAdd, IsFmaForValuesOfAllMagnitudes) {
 
 using Bins = std::vector<std::uint32_t>;
 
-TEST(CountIntoBins, LeavesOutWhatLiesOutside) {
+TEST(CountIntoBins, DoesNotCountValuesOutside) {
   Bins counts(4);
   const std::vector<float> x = {-0.1F, 0.0F, 0.9F, 1.0F, 3.9F, 4.0F, 4.1F, kNan, kInfinity};
   ASSERT_EQ(count_into_bins(x, 0.0F, 4.0F, counts), Status::kOk);
@@ -277,7 +277,7 @@ TEST(CountIntoBins, CountsNothingWhereTheRangesWidthOverflows) {
   EXPECT_EQ(counts, (Bins{0, 0, 0, 0}));
 }
 
-TEST(CountIntoBins, PutsWhatOnlyOverflowsInTheProductIntoTheFirstBin) {
+TEST(CountIntoBins, CountsOverflowOfTheProductAloneInTheFirstBin) {
   Bins counts(4);
   ASSERT_EQ(count_into_bins(std::vector<float>{FLT_MAX}, 0.0F, FLT_MAX, counts), Status::kOk);
   EXPECT_EQ(counts, (Bins{1, 0, 0, 0}));
@@ -292,7 +292,7 @@ TEST(CountIntoBins, RefusesARangeThatIsNotFinite) {
   EXPECT_EQ(counts, (Bins{0, 0}));
 }
 
-TEST(ToHistogram, StopsAtWhatAddingOnesInFloat32CannotExceed) {
+TEST(ToHistogram, StopsAt2ToThe24) {
   const Bins counts = {0, 1, 16777215, 16777216, 16777217, UINT32_MAX};
   std::vector<float> histogram(counts.size());
   ASSERT_EQ(to_histogram(counts, histogram), Status::kOk);
@@ -438,7 +438,7 @@ TEST(SearchHistogram, NarrowsARangeThatOneFarValueStretches) {
   EXPECT_LE(found.max, 520.0F);
 }
 
-// Bins on the left of those that are kept lie on codes below the lowest, which takes them all.
+// Bins to the left of the kept range map to codes below the lowest one, which receives them all.
 TEST(SearchHistogram, NarrowsARangeThatOneFarValueStretchesToTheLeft) {
   std::vector<float> histogram(2048);
   for (std::size_t i = 2048 - 512; i < 2048; ++i) histogram[i] = 1000.0F;
@@ -467,7 +467,7 @@ TEST(SearchHistogram, TakesFromTheRightWhereBothSidesAreAlike) {
   expect_range(search({1.0F, 1000.0F, 1.0F}, 4.0), {0.0F, 2.0F});
 }
 
-// The right quantile is exactly what the first two bins hold: the second one stays.
+// The right quantile is exactly the mass of the first two bins: the second one is kept.
 TEST(SearchHistogram, KeepsABinThatEndsAtItsQuantile) {
   expect_range(search({50000.0F, 49999.0F, 1.0F}, 256.0), {0.0F, 2.0F});
 }

@@ -15,8 +15,8 @@ using kernels::kPanel;
 using testing::Random;
 
 /// The code of an output and input, read from the layout that panels.h states.
-int packed_code(const std::vector<std::uint8_t>& packed, int bits, std::size_t output,
-                std::size_t input) {
+int packed_code(const std::vector<std::uint8_t>& packed, int bits, int added_to_low,
+                std::size_t output, std::size_t input) {
   const std::size_t step = input / 4;
   const std::size_t tile = output / 4;
   const std::size_t byte = output % 4 * 4 + input % 4;
@@ -25,11 +25,12 @@ int packed_code(const std::vector<std::uint8_t>& packed, int bits, std::size_t o
   const std::size_t field = bits == 4 ? tile : step % 2 * 2 + tile;
   const int levels = 1 << bits;
   const int code = packed[at] >> (field * static_cast<std::size_t>(bits)) & (levels - 1);
-  if (bits == 4 && tile == 0) return code - kernels::kAddedToLow;
+  if (bits == 4 && tile == 0 && added_to_low != 0) return code - added_to_low;
   return code >= levels / 2 ? code - levels : code;
 }
 
-TEST(PackChunk, PutsEveryCodeWhereTheLayoutSays) {
+/// Of codes in the layout of a format of activations.
+void expect_codes_in_place(kernels::Digits format) {
   Random random(120);
   for (const int bits : {8, 4, 2}) {
     for (const bool is_signed : {true, false}) {
@@ -50,8 +51,9 @@ TEST(PackChunk, PutsEveryCodeWhereTheLayoutSays) {
           std::vector<std::uint8_t> packed(steps * static_cast<std::size_t>(bits) * 4);
           std::int32_t minus_sums[kPanel];
           kernels::CodeSizes sizes;
-          kernels::pack_chunk(rows, outputs, inputs, bits, is_signed, packed.data(), minus_sums,
-                              sizes);
+          const int added_to_low = bits == 4 ? kernels::added_to_low(format) : 0;
+          kernels::pack_chunk(rows, outputs, inputs, bits, is_signed, added_to_low, packed.data(),
+                              minus_sums, sizes);
           const int unit = 1 << (8 - bits);
           for (std::size_t i = 0; i < kPanel; ++i) {
             int sum = 0;
@@ -64,7 +66,7 @@ TEST(PackChunk, PutsEveryCodeWhereTheLayoutSays) {
               if (i < outputs && j < inputs) {
                 code = is_signed ? static_cast<std::int8_t>(codes[i][j]) : codes[i][j] - half;
               }
-              ASSERT_EQ(packed_code(packed, bits, i, j), code) << i << ", " << j;
+              ASSERT_EQ(packed_code(packed, bits, added_to_low, i, j), code) << i << ", " << j;
               sum += code;
               low = std::min(low, code);
               high = std::max(high, code);
@@ -84,6 +86,14 @@ TEST(PackChunk, PutsEveryCodeWhereTheLayoutSays) {
       }
     }
   }
+}
+
+TEST(PackChunk, PutsEveryCodeWhereTheLayoutOf16BitDigitsSays) {
+  expect_codes_in_place(kernels::Digits::kI16);
+}
+
+TEST(PackChunk, PutsEveryCodeWhereTheLayoutOf7BitDigitsSays) {
+  expect_codes_in_place(kernels::Digits::kI7);
 }
 
 }  // namespace

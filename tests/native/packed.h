@@ -11,10 +11,20 @@
 
 #include "aligned_bytes.h"
 #include "compare.h"
+#include "core/dot_choice.h"
 #include "core/packed_weight.h"
 #include "zeropoint/linear.h"
 
 namespace zeropoint::testing {
+
+/// Sets the kernels of layers, and with them the layout of 4-bit weights, until it ends.
+class UsedKernels {
+ public:
+  explicit UsedKernels(LayerKernels kernels) { set_layer_kernels(kernels); }
+  UsedKernels(const UsedKernels&) = delete;
+  UsedKernels& operator=(const UsedKernels&) = delete;
+  ~UsedKernels() { set_layer_kernels(LayerKernels::kBaseline); }
+};
 
 /// A weight packed by pack_weight(), or why it was refused.
 template <typename Code>
@@ -25,8 +35,8 @@ Status pack(const QuantizedWeight<Code>& w, std::size_t n, std::size_t k, Aligne
   return status;
 }
 
-/// linear() with quantized weights. Every format of activations must give the same bits, but for
-/// the short one, which is what kFloat32 takes here as the relaxed build does.
+/// linear() with quantized weights. Every format of activations must give the same bits with
+/// weights in either layout, except the short format, used for kFloat32 as in the relaxed build.
 template <typename Code>
 Status linear_quantized(std::span<const float> x, std::size_t m, std::size_t k,
                         const QuantizedWeight<Code>& w, std::size_t n, std::span<const float> bias,
@@ -37,11 +47,16 @@ Status linear_quantized(std::span<const float> x, std::size_t m, std::size_t k,
   const AlignedBytes scratch(linear_scratch_size(block.data(), m));
   status = linear(x, m, block.data(), bias, accumulate, scratch.span(), out);
   if (status != Status::kOk) return status;
-  for (const kernels::Digits format : {kernels::Digits::kI16, kernels::Digits::kI7}) {
-    std::vector<float> y(out.size());
-    linear_packed(x.data(), m, panels_of(block.data()), bias.empty() ? nullptr : bias.data(),
-                  format, scratch.span(), y);
-    EXPECT_TRUE(same(y, out)) << "format " << static_cast<int>(format);
+  for (const LayerKernels packed_for : {LayerKernels::kBaseline, LayerKernels::kRelaxed}) {
+    const UsedKernels used(packed_for);
+    status = pack(w, n, k, block);
+    for (const kernels::Digits format : {kernels::Digits::kI16, kernels::Digits::kI7}) {
+      std::vector<float> y(out.size());
+      linear_packed(x.data(), m, panels_of(block.data()), bias.empty() ? nullptr : bias.data(),
+                    format, scratch.span(), y);
+      EXPECT_TRUE(same(y, out)) << "format " << static_cast<int>(format) << ", packed for "
+                                << static_cast<int>(packed_for);
+    }
   }
   if (accumulate == Accumulate::kFloat32) {
     linear_packed(x.data(), m, panels_of(block.data()), bias.empty() ? nullptr : bias.data(),

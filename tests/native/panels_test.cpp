@@ -99,10 +99,16 @@ void for_layers(std::size_t k, Random& random, F f) {
           const bool grouped = form == Scales::kPerGroup;
           if (grouped ? k == 0 : group != 5) continue;
           const std::size_t inputs = grouped ? (k + group - 1) / group * group : k;
-          SCOPED_TRACE(::testing::Message() << bits << " bits, form " << static_cast<int>(form)
-                                            << ", affine " << affine << ", K " << inputs);
-          const std::size_t n = 1 + random.below(19);
-          f(PackedLayer(n, inputs, bits, form, group, affine, random));
+          // Only 4-bit codes have a layout for each dot product.
+          for (const LayerKernels packed_for : {LayerKernels::kBaseline, LayerKernels::kRelaxed}) {
+            if (bits != 4 && packed_for == LayerKernels::kRelaxed) continue;
+            SCOPED_TRACE(::testing::Message() << bits << " bits, form " << static_cast<int>(form)
+                                              << ", affine " << affine << ", K " << inputs
+                                              << ", packed for " << static_cast<int>(packed_for));
+            const testing::UsedKernels used(packed_for);
+            const std::size_t n = 1 + random.below(19);
+            f(PackedLayer(n, inputs, bits, form, group, affine, random));
+          }
         }
       }
     }
@@ -122,7 +128,7 @@ std::vector<float> row_for(const PackedLayer& layer, std::size_t kind, Random& r
     case 1:  // all magnitudes
       for (float& value : x) value = random.spread(-40, 40);
       break;
-    case 2:  // one value beside which all others are tiny
+    case 2:  // one value, far larger than all others
       x[at] = random.spread(25, 60);
       break;
     case 3:  // its sum with output 0 cancels but for what float32 cannot say
@@ -646,7 +652,7 @@ TEST(MultiplyPanels, MatchesTheReferenceInEveryFormForEveryKindOfRow) {
                       ways);
     });
   }
-  // Certificates, and what is computed again, are rare; they must have been there.
+  // Certified and recomputed results are rare; each way must have occurred.
   for (const std::size_t way : ways) EXPECT_GT(way, 30U);
 }
 

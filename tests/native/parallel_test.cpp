@@ -66,9 +66,9 @@ TEST_F(ParallelFor, ComputesJobAfterJobWithoutMixingThem) {
   }
 }
 
-// Two parts, then three, of which two take long: one that has ended is as many as are to be ended
-// less those of the job before.
-TEST_F(ParallelFor, WaitsForAllPartsWhateverJobCameBefore) {
+// Jobs of two parts, then of three with two long ones: a stale count of the first job must not end
+// the second one early.
+TEST_F(ParallelFor, WaitsForAllPartsAfterASmallerJob) {
   set_thread_count(3);
   parallel_for(2, [](std::size_t) {});
   std::atomic<int> begun{0};
@@ -124,7 +124,7 @@ TEST_F(ParallelFor, ServesSeveralCallersAtOnce) {
   for (std::thread& caller : callers) caller.join();
 }
 
-TEST_F(ParallelFor, ComputesAgainWhatAStoppedWorkerLeft) {
+TEST_F(ParallelFor, RecomputesThePartsOfAStoppedWorker) {
   set_thread_count(2);
   std::atomic<bool> has_stopped{false};
   std::atomic<bool> may_end{false};
@@ -153,7 +153,7 @@ TEST_F(ParallelFor, ComputesAgainWhatAStoppedWorkerLeft) {
 
 int losses = 0;
 
-TEST_F(ParallelFor, ComputesItselfWhatASilentWorkerLeftAndGoesOnAlone) {
+TEST_F(ParallelFor, RecomputesThePartsOfASilentWorkerAndContinuesAlone) {
   set_thread_count(2);
   detail::set_patience(20);
   losses = 0;
@@ -180,7 +180,7 @@ TEST_F(ParallelFor, ComputesItselfWhatASilentWorkerLeftAndGoesOnAlone) {
   EXPECT_TRUE(counts.all_are(1));
   EXPECT_EQ(losses, 1);
 
-  // It wakes up while the caller works on something else, and writes what it would have written.
+  // The worker wakes up during the caller's next work and finishes its writes.
   may_wake.store(true);
   Counts others(100);
   parallel_for(100, others.counting());

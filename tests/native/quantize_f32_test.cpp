@@ -46,9 +46,9 @@ void fake_quantize_f32(const float* x, std::size_t n, const kernels::AnyQParams&
   kernels::run(kernels::fake_quantization(), x, n, qparams, rule, out);
 }
 
-// Floats around the codes' boundaries, each list as far from them as its others: one value in doubt
-// makes a whole step be computed exactly. The last list is of those further away, where rounding
-// the sum with the zero point may yet reach a boundary.
+// Floats around the codes' boundaries. All values of a list are equally far from them, since one
+// value in doubt makes a whole step exact. The last list is further away, where rounding the sum
+// with the zero point may still reach a boundary.
 std::vector<std::vector<float>> around_boundaries(float scale, std::int32_t zero_point,
                                                   const CodeRule& rule) {
   constexpr std::size_t kNear = 7;
@@ -88,7 +88,7 @@ class QuantizeF32 : public ::testing::Test {
     return rules;
   }
 
-  // Nothing limits what a kernel is handed as a scale or as a float zero point.
+  // Kernels accept any scale and any float zero point.
   static std::vector<UniformQParams> odd_qparams() {
     return {{1.0F, 0.0F, 0},        {0.1F, 0.0F, 0},          {3.5F, -70.0F, 1},
             {1e-3F, 0.5F, 0},       {0.25F, -0.25F, 1},       {FLT_MIN, 3.0F, 1},
@@ -235,9 +235,9 @@ TYPED_TEST(QuantizeF32, MatchesReferenceAroundTheBoundariesOfManyScales) {
   }
 }
 
-// Columns that share either scales or zero points, or all but the last of them, so that what serves
-// some must not be taken for all; and values as far from a boundary as rounding the sum with a zero
-// point may still reach.
+// Columns with equal scales or equal zero points, in some cases except the last, so that a kernel
+// must not take the first for all; and values as far from a boundary as rounding the sum with a
+// zero point can still reach.
 TYPED_TEST(QuantizeF32, MatchesReferenceForColumnsThatAreMostlyAlike) {
   constexpr std::size_t kRows = 8;
   Random random(25);
@@ -302,7 +302,7 @@ TYPED_TEST(QuantizeF32, MatchesReferenceBehindNanInAGroupAndForAPartOfOne) {
   }
 }
 
-// Scales whose reciprocals float32 holds with fewer bits, or not at all.
+// Scales with reciprocals that float32 holds with fewer bits, or not at all.
 TYPED_TEST(QuantizeF32, MatchesReferenceForTheSmallestAndTheLargestScales) {
   for (const CodeRule rule : this->rules()) {
     for (const float scale :

@@ -55,7 +55,7 @@ void fake_quantize_reciprocal_f32(const float* x, std::size_t n, kernels::AnyQPa
   kernels::run(kernels::fake_reciprocal_quantization(kAdd), x, n, qparams, CodeRule(rule), out);
 }
 
-// Qparams of its own for every value; the arrays end with their last element.
+// Qparams per value; the arrays end with their last element.
 struct ElementwiseArrays {
   ElementwiseArrays(std::size_t n, const TorchRule& rule, bool whole, Random& random)
       : scales(n), reciprocals(n), zero_points(n), nan_codes(n) {
@@ -110,7 +110,7 @@ class QuantizeReciprocalF32 : public ::testing::Test {
     return {{kMin, kMax, true}, {kMin, kMax, false}, {0, 127, true}, {0, 127, false}};
   }
 
-  // What is added to codes of 8 bits after rounding is itself a code.
+  // The zero point added to codes of 8 bits after rounding is itself a code.
   static bool takes(float zero_point) {
     if (V::kAdd == AddZeroPoint::kBeforeRounding || sizeof(Code) != 1) return true;
     return std::trunc(zero_point) == zero_point && std::fabs(zero_point) < 256.0F;

@@ -243,7 +243,7 @@ TEST(Quantize, LeavesCodesUntouchedIfTheyAreNotOfTheDTypesStorage) {
   expect_refuses_other_storages<std::int32_t>();
 }
 
-// Values around those that the codes stand for, with all the odd ones among them.
+// Random values within and beyond the codes' range, every tenth one from kSpecialFloats.
 Tensor<float> random_tensor(const ShapeVector& shape, Random& random) {
   Tensor<float> x = {random.uniforms(count_of(shape), -300.0F, 300.0F), shape};
   for (float& value : x.values) {
@@ -365,8 +365,8 @@ TEST(LinearQ, ValidatesNoZeroPoint) {
   expect_linear_q<std::int8_t>(x, scalar(1.0F), scalar(kNan), DType::kInt8, {0});
 }
 
-// Around -1.5 * 2^23, which is what undoes the constant that the 8-bit kernels round by, and of
-// which the next float bits are those of the largest codes.
+// Zero points around -1.5 * 2^23, which cancels the rounding constant of the 8-bit kernels; the
+// next float bits there are those of the largest codes.
 TEST(LinearQ, GivesTheSmallestCodeWhereTheZeroPointIsFarBelow) {
   const Tensor<float> x = vector_of(std::vector<float>(64, 0.0F));
   for (const float zero_point : {-12582000.0F, -12582913.0F, -20000000.0F, -25165820.0F, -1e30F}) {

@@ -226,7 +226,7 @@ void expect_naive_ranges(std::span<const float> x, const Granularity& g) {
   }
 }
 
-TEST(RangeOfSlices, IsWhatLookingAtEveryElementFinds) {
+TEST(RangeOfSlices, MatchesAScanOfEveryElement) {
   Random random(33);
   int cuts = 0;
   for (int round = 0; round < 400; ++round) {

@@ -1,4 +1,4 @@
-// What run() shares between operations: groups, and values that are left over.
+// Common part of operations in run(): groups, and values left after whole steps.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -18,7 +18,7 @@ using testing::Output;
 using testing::Random;
 using testing::same;
 
-/// Groups of one length, each with qparams of its own.
+/// Groups of one length, each with separate qparams.
 struct Groups {
   std::size_t length;
   Columns qparams;

@@ -24,7 +24,7 @@ struct Tensor {
   [[nodiscard]] TensorView<const T> view() const { return {values, shape}; }
 };
 
-/// What visit returns for a value of the C++ type that holds the dtype's codes.
+/// Calls visit with a value of the C++ type for the dtype's codes, and returns its result.
 template <typename Visit>
 auto with_code(DType dtype, Visit visit) {
   switch (dtype_info(dtype).storage) {

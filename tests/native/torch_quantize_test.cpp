@@ -1,5 +1,5 @@
-// The torch family of quantize.h and dequantize.h. torch_vectors_test.cpp has what PyTorch itself
-// gives.
+// The torch family of quantize.h and dequantize.h. PyTorch's own results are in
+// torch_vectors_test.cpp.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -57,7 +57,7 @@ TEST(QuantizePerTensor, GivesTheSameCodesOnThreads) {
 
 // ---- quantize_per_channel
 
-// Channels beside one whose scale has no finite reciprocal, and that come back after others.
+// Channels next to one with a scale without finite reciprocal, repeated over the outer axis.
 TEST(QuantizePerChannel, GivesEveryChannelItsOwnRuleWhereOneScaleIs0) {
   const Tensor<float> x = {{kInfinity, 1.0F, kInfinity, 2.0F, kInfinity, 3.0F,  //
                             kInfinity, 4.0F, kInfinity, 5.0F, kInfinity, 6.0F},
@@ -89,7 +89,7 @@ TEST(DequantizePerTensor, SubtractsInInt32WhichWraps) {
   EXPECT_EQ(values, (std::vector<float>{2147483648.0F, 2147483648.0F}));
 }
 
-// Codes with and without a zero point, of which those without take another way.
+// Codes with and without a zero point; codes without one take another path.
 TEST(DequantizePerTensor, DequantizesInt32AsItDoesWithinBlocks) {
   Random random(63);
   const std::vector<std::int32_t> codes = random_codes<std::int32_t>(75, DType::kQint32, random);
@@ -242,9 +242,9 @@ TEST(FakeQuantizePerChannelFloatQParams, TakesAScaleOfZeroAsItIs) {
   }
 }
 
-// ---- what all of them refuse, and empty tensors
+// ---- refused arguments, and empty tensors
 
-// Arguments that fit all functions of channels; for those of whole tensors the first scale serves.
+// Arguments valid for all functions per channel; functions per tensor use the first scale.
 struct Arguments {
   ShapeVector shape = {2, 3};
   std::size_t size = 6;
@@ -256,7 +256,7 @@ struct Arguments {
   DType dtype = DType::kQint8;
 };
 
-// What each function answers; nothing may be written but on kOk.
+// Statuses of each function; outputs may be written only on kOk.
 struct Function {
   const char* name;
   bool has_channels;

@@ -1,5 +1,5 @@
 // Every case of tests/vectors of the torch family that the core can run, against PyTorch's bits.
-// Each test counts what it ran and what it left out, and why, so that no case can vanish unnoticed.
+// Each test counts the cases run and the cases left out, by reason, so that no case can vanish.
 #include <gtest/gtest.h>
 
 #include <algorithm>

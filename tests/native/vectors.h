@@ -1,4 +1,4 @@
-// Reads tests/vectors/*.json, whose README.md explains the encodings.
+// Reads tests/vectors/*.json; their README.md explains the encodings.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Every case of tests/vectors that the core can run, against PyTorch's bits. Each test counts what
-// it ran and what it left out, and why, so that no case can vanish unnoticed.
+// Every case of tests/vectors that the core can run, against PyTorch's bits. Each test counts the
+// cases run and the cases left out, by reason, so that no case can vanish unnoticed.
 #include "vectors.h"
 
 #include <gtest/gtest.h>
@@ -38,11 +38,11 @@ using testing::with_code;
 
 using Counts = std::map<std::string, int>;
 
-// ---- comparing with what a file expects
+// ---- comparison with a file's expected values
 
 template <typename T>
 void expect_large(const std::vector<T>& actual, const Json& expected) {
-  EXPECT_EQ(testing::crc32(actual), expected["crc32"]);
+  EXPECT_EQ(testing::crc32(actual), expected["crc32"].get<std::string>());
   for (const Json& sample : expected["samples"]) {
     EXPECT_EQ(actual.at(sample[0]), sample[1].get<T>());
   }
@@ -121,8 +121,7 @@ void expect_round_trip(const Tensor<float>& x, const Tensor<float>& scale,
   });
 }
 
-// Scales and zero points of one shape, if quantize() takes them; none for what only linear_q()
-// does.
+// Scales and zero points of one shape if quantize() accepts them; nullopt if only linear_q() does.
 std::optional<QParamsTensor> strict_qparams(const Tensor<float>& x, const Tensor<float>& scale,
                                             const Tensor<float>& zero_point, DType dtype) {
   const DTypeInfo info = dtype_info(dtype);

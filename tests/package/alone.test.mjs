@@ -1,4 +1,4 @@
-// Two commands that build the same checkout wait for each other.
+// Two commands that build the same checkout run one after the other.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -10,7 +10,7 @@ import { alone } from "../../scripts/alone.mjs";
 const MODULE = new URL("../../scripts/alone.mjs", import.meta.url);
 const NAME = fileURLToPath(import.meta.url);
 
-/** Starts a process that is alone for so many milliseconds, and collects what it says. */
+/** Starts a process that holds the lock for the given time, and collects its output. */
 function start(milliseconds) {
   const script = `
     import { alone } from ${JSON.stringify(MODULE)};
@@ -30,8 +30,8 @@ function start(milliseconds) {
 const timeOf = (said, word) => Number(new RegExp(`^${word} (\\d+)$`, "m").exec(said)?.[1]);
 
 describe("Commands that build", { timeout: 60_000 }, () => {
-  it("work one after the other, and say that they wait", async () => {
-    // They wait for this process first, so that all of them meet where one ends and the next begins.
+  it("run one after the other, and report the wait", async () => {
+    // Hold the lock while the processes start, so that all of them compete for it when it is released.
     const processes = await alone(async () => {
       const waiting = Array.from({ length: 8 }, () => start(10));
       await Promise.all(waiting.map(({ child }) => once(child.stdout, "data")));
@@ -48,7 +48,7 @@ describe("Commands that build", { timeout: 60_000 }, () => {
     }
   });
 
-  it("do not wait for one that has ended by force", async () => {
+  it("do not wait for a killed process", async () => {
     const killed = start(60_000);
     await once(killed.child.stdout, "data");
     const waiting = alone(() => "done", NAME);
@@ -56,7 +56,7 @@ describe("Commands that build", { timeout: 60_000 }, () => {
     assert.equal(await waiting, "done");
   });
 
-  it("give back what the work gives, and let the next one work after an error", async () => {
+  it("return the result of the work, and release the lock after an error", async () => {
     const error = new Error("of the work");
     await assert.rejects(
       alone(() => Promise.reject(error), NAME),

@@ -1,4 +1,4 @@
-// Folders served as they are, and what a page in them prints and downloads in a real browser.
+// Serves folders, and records a page's output and downloads in a real browser.
 
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { createServer } from "node:http";
@@ -18,7 +18,7 @@ const TYPES = {
 
 const ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"];
 
-/** What a page needs to be cross-origin isolated, and so to have shared memory. */
+/** Headers for cross-origin isolation, which shared memory requires. */
 export const ISOLATED = {
   "cross-origin-opener-policy": "same-origin",
   "cross-origin-embedder-policy": "require-corp",
@@ -30,7 +30,7 @@ export function launchBrowser() {
   return chromium.launch({ executablePath, args: ARGUMENTS });
 }
 
-/** Serves a folder and nothing else. */
+/** Serves the files of a folder. */
 export async function serveFolder(folder, headers = {}) {
   const server = createServer((request, response) => {
     const path = decodeURIComponent(new URL(request.url ?? "/", "http://localhost").pathname);
@@ -56,7 +56,7 @@ async function listening(server) {
   };
 }
 
-/** Serves what another server has, with headers of its own. */
+/** Proxy: serves another server's responses with additional headers. */
 export async function serveThrough(address, headers) {
   const server = createServer(async (request, response) => {
     try {
@@ -75,7 +75,7 @@ export async function serveThrough(address, headers) {
  * Opens a page and waits until it has printed a number of lines.
  * @returns {Promise<{ printed: string[], problems: string[], cores: string[] }>}
  *   problems: errors and warnings on the console, uncaught exceptions, failed and foreign requests;
- *   cores: the addresses of what was downloaded and carries a core
+ *   cores: the addresses of the downloads that contain a core
  */
 export async function openPage(browser, address, lineCount) {
   const context = await browser.newContext();

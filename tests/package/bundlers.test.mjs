@@ -1,39 +1,30 @@
-// The tarball under every common bundler, with no configuration: the README's example is bundled, and
-// computes in a real browser what the README says. Of the builds only the chosen one is downloaded.
+// The tarball under every common bundler, without configuration: bundles the README's example, runs it in a real
+// browser and compares its output with the README. Only the chosen build is downloaded.
 
 import assert from "node:assert/strict";
-import { rmSync } from "node:fs";
+import { cpSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { ISOLATED, launchBrowser, openPage, serveFolder, serveThrough } from "./browser.mjs";
 import { countCores } from "./core.mjs";
-import {
-  example,
-  inFunction,
-  OFF_THREAD,
-  ON_THIS_THREAD,
-  onAsync,
-  onSlim,
-  onThreads,
-  promised,
-} from "./example.mjs";
+import { example, inFunction, onConnection, onSlim, onThreads, promised } from "./example.mjs";
 import { makeProject, run, serve, versionOf, writeFiles } from "./project.mjs";
 
-/** The package's builds, each with a chunk of its own. */
-const BUILDS = countCores(fileURLToPath(new URL("../../dist/core", import.meta.url)));
+/** The number of the package's builds, each in a separate chunk. */
+const BUILDS = countCores(fileURLToPath(new URL("../../dist/wasm", import.meta.url)));
 
-/** webpack finds every file above 244 KiB large. */
+/** webpack's warning for every file above 244 KiB. */
 const SIZE_HINT = /WARNING in (asset|entrypoint) size limit|compiled with \d warning/;
 
-/** What tools print at the beginning of a doubt: not the names of files. */
+/** The start of a tool's warning or error; file names do not match. */
 const DOUBT = /(^|\s)(\(!\)|\[?(warn(ing)?s?|errors?)\]?:?)(\s|$)/i;
 
 const html = (script, type = "module") =>
   `<!doctype html><meta charset="utf-8"><title>zeropoint</title><link rel="icon" href="data:,">
 <script type="${type}" src="${script}"></script>`;
 
-/** Runs a tool's program in a project; it must say nothing of errors or warnings. */
+/** Runs a tool's program in a project; fails if it prints warnings or errors. */
 function runTool(project, script, args, allowed = /$^/) {
   const { code, stdout, stderr } = run(project, process.execPath, [
     join("node_modules", script),
@@ -53,7 +44,7 @@ describe("The tarball bundled", () => {
   });
   after(() => browser?.close());
 
-  /** Opens a page that prints some lines, and meets no problems but those that are expected. */
+  /** Opens a page that prints the expected lines, and fails on any unexpected problem. */
   async function checkPage(address, { lines = promised, expected = /$^/ } = {}) {
     const { printed, problems, cores } = await openPage(browser, address, lines.length);
     assert.deepEqual(
@@ -68,7 +59,7 @@ describe("The tarball bundled", () => {
     assert.equal(cores.length, 1, `one core is downloaded, not ${cores.join(", ")}`);
   }
 
-  /** Serves a folder, isolated so that threads are to be had, and checks the page in it. */
+  /** Serves a folder, isolated so that threads are available, and checks its page. */
   async function checkFolder(folder, { script, type, ...checks } = {}) {
     if (script) writeFiles(folder, { "index.html": html(script, type) });
     const server = await serveFolder(folder, ISOLATED);
@@ -79,19 +70,19 @@ describe("The tarball bundled", () => {
     }
   }
 
-  /** Every build is a chunk of its own, of which the page then loads one. */
+  /** Every build is in a separate chunk; the page loads only one of them. */
   function checkChunks(folder) {
-    assert.equal(countCores(folder), BUILDS, "each build has a chunk of its own");
+    assert.equal(countCores(folder), BUILDS, "each build is in a separate chunk");
   }
 
-  /** On two threads, and another one for what is asynchronous; or on this one alone. */
-  const withWorkers = (source) => onAsync(onThreads(source));
-  const WORKERS = ["on 2 threads", OFF_THREAD, ...promised];
-  const NO_WORKERS = [/^on one thread, since ./, ON_THIS_THREAD, ...promised];
+  const CONNECTED = ["in a worker", ...promised];
+  const NOT_CONNECTED = [/^here, since ./, ...promised];
+  const WORKERS = ["on 2 threads", ...promised];
+  const NO_WORKERS = [/^on one thread, since ./, ...promised];
 
   for (const { version, source, served } of [
-    // Vite 5 bundles for browsers without top-level await unless it is told otherwise. Its server
-    // moves the package's scripts, all but the worker's.
+    // Vite 5 by default targets browsers without top-level await. Its server moves the package's scripts
+    // except the worker's.
     { version: "5", source: inFunction, served: NO_WORKERS },
     { version: "8", source: example, served: WORKERS },
   ]) {
@@ -115,7 +106,7 @@ describe("The tarball bundled", () => {
         );
         const isolated = await serveThrough(server.address, ISOLATED);
         try {
-          // What lies between speaks no WebSocket, with which Vite would tell of changes.
+          // The proxy does not support WebSocket, which Vite uses to announce changes.
           await checkPage(isolated.address, { expected: /WebSocket/, ...checks });
           assert.doesNotMatch(server.output(), DOUBT);
         } finally {
@@ -124,7 +115,9 @@ describe("The tarball bundled", () => {
         }
       };
       await checkServed(source);
-      await checkServed(withWorkers(source), { lines: served, expected: /WebSocket|404/ });
+      await checkServed(onThreads(source), { lines: served, expected: /WebSocket|404/ });
+      const connected = served === WORKERS ? CONNECTED : NOT_CONNECTED;
+      await checkServed(onConnection(source), { lines: connected, expected: /WebSocket|404/ });
       await checkServed(slim);
 
       const build = (text) => {
@@ -134,7 +127,8 @@ describe("The tarball bundled", () => {
       };
       checkChunks(build(source));
       await checkFolder(join(project, "dist"));
-      await checkFolder(build(withWorkers(source)), { lines: WORKERS });
+      await checkFolder(build(onThreads(source)), { lines: WORKERS });
+      await checkFolder(build(onConnection(source)), { lines: CONNECTED });
       await checkFolder(build(slim));
     });
   }
@@ -151,7 +145,8 @@ describe("The tarball bundled", () => {
     };
     checkChunks(build(example));
     await checkFolder(join(project, "dist"), page);
-    await checkFolder(build(withWorkers(example)), { lines: WORKERS, ...page });
+    await checkFolder(build(onThreads(example)), { lines: WORKERS, ...page });
+    await checkFolder(build(onConnection(example)), { lines: CONNECTED, ...page });
     const slim = onSlim(example, 'new URL("zeropoint/baseline.wasm", import.meta.url)');
     await checkFolder(build(slim), page);
   });
@@ -161,11 +156,11 @@ describe("The tarball bundled", () => {
       name: "esbuild",
       tools: ["esbuild@0"],
       command: "esbuild/bin/esbuild main.js --bundle --splitting --format=esm --outdir=out",
-      // esbuild has to be told what to do with a file of any kind that it does not know.
+      // esbuild needs a loader for unknown file types.
       wasm: "--loader:.wasm=file",
     },
     {
-      // Rollup finds no package by itself, whoever made it: the plugin is its own.
+      // Rollup needs its node-resolve plugin to find packages.
       name: "rollup",
       tools: ["rollup@4", "@rollup/plugin-node-resolve@16"],
       command: "rollup/dist/bin/rollup main.js --dir out --format es --plugin node-resolve",
@@ -174,20 +169,26 @@ describe("The tarball bundled", () => {
     it(`runs with ${name} and splitting`, async (t) => {
       const project = makeProject(name, { tools });
       t.diagnostic(`${name} ${versionOf(project, name)}`);
-      const [script, ...args] = command.split(" ");
+      const [tool, ...args] = command.split(" ");
       const build = (text, ...more) => {
         writeFiles(project, { "main.js": text });
         rmSync(join(project, "out"), { recursive: true, force: true });
-        runTool(project, script, [...args, ...more]);
+        runTool(project, tool, [...args, ...more]);
         return join(project, "out");
       };
-      // A warning fails, of modules that import in a circle for one.
+      // Any warning fails, for example about circular imports.
       build('export * from "zeropoint/notebook";\n');
       checkChunks(build(example));
       await checkFolder(join(project, "out"), { script: "main.js" });
-      // Neither of the two follows new URL(…, import.meta.url) to the worker's script.
+      // Neither esbuild nor Rollup follows new URL(…, import.meta.url) to the worker's script.
       const threaded = { lines: NO_WORKERS, expected: /404/, script: "main.js" };
-      await checkFolder(build(withWorkers(example)), threaded);
+      await checkFolder(build(onThreads(example)), threaded);
+      const unconnected = { ...threaded, lines: NOT_CONNECTED };
+      await checkFolder(build(onConnection(example)), unconnected);
+      const out = build(onConnection(example, '{ worker: "/worker.js" }'));
+      const script = "node_modules/zeropoint/dist/worker/worker.js";
+      cpSync(join(project, script), join(out, "worker.js"));
+      await checkFolder(out, { lines: CONNECTED, script: "main.js" });
       if (!wasm) return;
       const slim = onSlim(example, "wasm", 'import wasm from "zeropoint/baseline.wasm";\n');
       await checkFolder(build(slim, wasm), { script: "main.js" });

@@ -1,17 +1,17 @@
-// Telling which files carry a core.
+// Finds files that contain a core.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /**
- * The words of a build's text (scripts/wasm-text.mjs): hexadecimal digits, and letters up to "p", with
- * spaces between them. Nothing else in a script has so many of these in a row.
+ * The frequent bytes of a core's text, in hexadecimal (scripts/text.mjs). No other part of a script has a run of
+ * hexadecimal digits this long.
  */
-const WORDS = /[0-9a-p ]{1000}/;
+const FREQUENT = /["'`]00[0-9a-f]{178}["'`]/;
 
-/** A core travels as text in a script, or as it is. */
+/** Whether a file contains a core: as text in a script, or as a binary. */
 export const hasCore = (bytes) =>
-  WORDS.test(bytes.toString("latin1")) || bytes.subarray(0, 4).toString("latin1") === "\0asm";
+  FREQUENT.test(bytes.toString("latin1")) || bytes.subarray(0, 4).toString("latin1") === "\0asm";
 
 /** All files below a folder. */
 export const filesIn = (folder) =>
@@ -19,6 +19,6 @@ export const filesIn = (folder) =>
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath ?? entry.path, entry.name));
 
-/** How many scripts below a folder carry a core. */
+/** The number of scripts below a folder that contain a core. */
 export const countCores = (folder) =>
   filesIn(folder).filter((file) => /\.m?js$/.test(file) && hasCore(readFileSync(file))).length;

@@ -1,24 +1,24 @@
-// The README's example, in the forms in which a project may have to write it.
+// The README's example, in all forms that a project may need.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 
 const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
 
-/** The example, as it stands in the README. */
+/** The example, unchanged from the README. */
 export const example = /```js\n([\s\S]*?)```/.exec(readme)?.[1] ?? "";
 
-/** What its comments say that it prints. */
+/** The expected output, from the example's comments. */
 export const promised = [...example.matchAll(/^console\.log\(.*\); \/\/ (.*)$/gm)].map(
   ([, line]) => line,
 );
 
-assert.equal(promised.length, 3, "the README has an example that says what it prints");
+assert.equal(promised.length, 3, "the README has an example with its output in comments");
 
 const [, names, body] = /^import (\{.*\}) from "zeropoint";\n([\s\S]*)$/.exec(example) ?? [];
 assert.ok(body, "the example starts with its import");
 
-/** Inside a function, for places that have no top-level await. */
+/** Inside a function, for targets without top-level await. */
 export const inFunction = `import ${names} from "zeropoint";
 async function main() {
 ${body}}
@@ -35,7 +35,7 @@ main();
 const INIT = "await init();";
 assert.ok(example.includes(INIT), "the example starts the core");
 
-/** An example that asks for two threads, and prints first how many it has, or why it has one. */
+/** An example with two threads; it first prints the number of threads, or the reason for one. */
 export const onThreads = (source) =>
   source.replace(
     INIT,
@@ -43,35 +43,30 @@ export const onThreads = (source) =>
 console.log(reason === undefined ? \`on \${threads} threads\` : \`on one thread, since \${reason}\`);`,
   );
 
-const FIRST = "const x = tensor(";
-assert.ok(example.includes(FIRST), "the example makes a tensor");
+/** An example through a connection, which prints first where it runs. @param options  of `connect` */
+export const onConnection = (source, options = "") =>
+  source
+    .replace(
+      `import ${names} from "zeropoint";`,
+      'import { tensor } from "zeropoint";\nimport { connect } from "zeropoint/worker";',
+    )
+    .replace(
+      INIT,
+      `const zp = await connect(${options});
+console.log(zp.offThread ? "in a worker" : \`here, since \${zp.reason}\`);`,
+    )
+    .replace(/\b(quantize|dequantize|quantizationError)\(/g, "await zp.$1(")
+    .replace("new QuantizedLinear(", "await zp.quantizedLinear(")
+    .replace(/layer\.forward\(.*/, "await $&\nzp.dispose();");
 
-/** An example that computes something off its thread before all else, and prints it and where it was. */
-export const onAsync = (source) =>
-  source.replace("import { ", "import { quantizeAsync, ").replace(
-    FIRST,
-    `let place;
-const codes = await quantizeAsync(new Float32Array([127, -5, 3]), {
-  onProgress: ({ offThread, reason }) => {
-    place = offThread ? "off this thread" : \`on this thread, since \${reason}\`;
-  },
-});
-console.log(\`\${codes.data.join(" ")} \${place}\`);
-${FIRST}`,
-  );
-
-/** What that prints. */
-export const OFF_THREAD = "127 -5 3 off this thread";
-export const ON_THIS_THREAD = /^127 -5 3 on this thread, since ./;
-
-/** An example on zeropoint/slim, whose core comes from an expression; and what that imports. */
+/** An example on zeropoint/slim, with its core from an expression; `imports` declares the expression's names. */
 export const onSlim = (source, wasm, imports = "") =>
   imports +
   source.replace('"zeropoint"', '"zeropoint/slim"').replace(INIT, `await init({ wasm: ${wasm} });`);
 
-/** The example with its imports from another place. */
+/** The example with its imports from another address. */
 export const from = (place, source = example) =>
   source.replace(/"zeropoint(\/slim)?"/, JSON.stringify(place));
 
-/** The lines of an output without the empty one at its end. */
+/** The lines of an output, without the final empty line. */
 export const lines = (text) => text.trimEnd().split(/\r?\n/);

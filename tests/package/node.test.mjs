@@ -1,4 +1,4 @@
-// The tarball in Node: the oldest one that the package promises, the last of its line, the newest.
+// The tarball in Node: the oldest supported version, the last version of its line, the newest.
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import { example, lines, promised, required } from "./example.mjs";
 import { makeProject, run, versionOf } from "./project.mjs";
 
-/** npm's package with Node's program for this platform; "node" itself only picks one of these. */
+/** npm's package with the Node program for this platform; the package "node" only selects it. */
 const { platform, arch } = process;
 const prefix = platform === "darwin" && arch === "arm64" ? "node-bin" : "node";
 const PACKAGE = `${prefix}-${platform === "win32" ? "win" : platform}-${arch}`;
@@ -21,7 +21,7 @@ Promise.all([import("zeropoint"), import("zeropoint/notebook")]).then(async ([{ 
 });
 `;
 
-/** What an engine gets by itself, and what it says to the relaxed build. */
+/** The build an engine chooses, and its message for the relaxed build. */
 const RELAXED = `
 import { create, init } from "zeropoint";
 const refusal = await create({ build: "relaxed" }).then(({ build }) => build, String);
@@ -56,7 +56,7 @@ describe("The tarball", () => {
       assert.equal(esm.stderr, "");
       assert.deepEqual(lines(esm.stdout), promised);
 
-      // A hint that require() of an ES module is experimental is Node's, in versions that give it.
+      // Suppress Node's warning that require() of an ES module is experimental, in versions that print it.
       const cjs = run(project, node, ["--no-warnings", "required.cjs"]);
       if (hasRequire) {
         assert.equal(cjs.stderr, "");
@@ -71,7 +71,7 @@ describe("The tarball", () => {
 
       const relaxed = (...flags) => run(project, node, [...flags, "relaxed.mjs"]).stdout.trim();
       if (version.startsWith("v20.")) {
-        // Behind its flag it takes the instructions, and computes some of them wrongly.
+        // With its flag, this engine accepts the instructions but computes some of them wrongly.
         assert.equal(relaxed(), `baseline ${MISSING}`);
         assert.equal(relaxed("--experimental-wasm-relaxed-simd"), `baseline ${WRONG}`);
       } else {

@@ -1,5 +1,5 @@
-// Empty projects that install the package as its users do: from the tarball that `npm pack` makes,
-// untouched, with the tools of the day beside it.
+// Empty projects that install the package as users do: the tarball of `npm pack`, unchanged, with pinned
+// versions of the tools.
 
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -11,22 +11,22 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 /**
- * Tools are taken as they were on this day, all they depend on included, so that a commit is tested
- * with the same ones forever. Moving it forward is a change of its own.
- * ZEROPOINT_TOOLS_AS_OF=2030-01-31 tries another day.
+ * Date of the tools: all of them and their dependencies are installed as of this date, so that a commit is always
+ * tested with the same versions. Change it in a separate commit.
+ * ZEROPOINT_TOOLS_AS_OF=2030-01-31 tries another date.
  */
 const AS_OF = process.env.ZEROPOINT_TOOLS_AS_OF || "2026-11-21";
 
 const MINUTE = 60_000;
 
-/** All that this process makes, outside the repository so that nothing of it is found by chance. */
+/** All files of this process, outside the repository so that no lookup finds its packages. */
 const folder = mkdtempSync(join(tmpdir(), "zeropoint-package-"));
 after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
 
-/** Installing failed: the message is the command and the reason in one line. */
+/** A failed installation: the message has the command and the reason in one line. */
 export class InstallFailure extends Error {}
 
-/** Runs npm, the one that runs the tests if there is one. */
+/** Runs npm: the npm that runs the tests, if any, else the npm on PATH. */
 function npm(args, cwd) {
   const self = process.env.npm_execpath ?? "";
   const options = { cwd, encoding: "utf8", timeout: 10 * MINUTE, maxBuffer: 2 ** 26 };
@@ -36,7 +36,7 @@ function npm(args, cwd) {
 
 let packed;
 
-/** What `npm pack` makes: the path of the tarball, and the files in it with their bytes. */
+/** The result of `npm pack`: the path of the tarball, and its files with their bytes. */
 export function tarball() {
   if (packed) return packed;
   const result = npm(["pack", "--json", "--ignore-scripts", "--pack-destination", folder], root);
@@ -71,7 +71,7 @@ export function writeFiles(project, files) {
 }
 
 function install(project, packages) {
-  // None of the tools needs its install scripts; cached packages are taken without asking.
+  // None of the tools needs its install scripts; cached packages are used without a request.
   const quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
   const args = ["install", ...quiet, "--prefer-offline", `--before=${AS_OF}`, ...packages];
   const result = npm(args, project);
@@ -82,8 +82,8 @@ function install(project, packages) {
 }
 
 /**
- * Makes a project, or skips the test with the failing command if what it needs cannot be installed.
- * For runtimes that not every platform has; the rest of the matrix fails instead.
+ * Makes a project, or skips the test with the failing command if its tools cannot be installed. For runtimes not
+ * available on every platform; all other projects fail instead.
  */
 export function makeProjectOrSkip(t, name, options) {
   try {
@@ -95,13 +95,13 @@ export function makeProjectOrSkip(t, name, options) {
   }
 }
 
-/** The version of a package that is installed in a project. */
+/** The installed version of a package in a project. */
 export function versionOf(project, name) {
   return JSON.parse(readFileSync(join(project, "node_modules", name, "package.json"), "utf8"))
     .version;
 }
 
-/** Runs a program to its end in a project: its exit code and all it printed. */
+/** Runs a program in a project until it ends: its exit code and its output. */
 export function run(project, command, args, { env = {}, input } = {}) {
   const result = spawnSync(command, args, {
     cwd: project,
@@ -114,7 +114,7 @@ export function run(project, command, args, { env = {}, input } = {}) {
   return { code: result.status, stdout: result.stdout ?? "", stderr };
 }
 
-/** Starts a server in a project and waits until it says where it listens. */
+/** Starts a server in a project and waits until it prints its address. */
 export async function serve(project, command, args, pattern) {
   const child = spawn(command, args, { cwd: project, env: cleanEnvironment(), stdio: "pipe" });
   let output = "";
@@ -149,7 +149,7 @@ export async function serve(project, command, args, pattern) {
   };
 }
 
-/** The environment without what npm and the test runner put into it for their own children. */
+/** The environment without the variables that npm and the test runner set for their children. */
 function cleanEnvironment() {
   const entries = Object.entries(process.env);
   return {

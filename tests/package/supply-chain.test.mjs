@@ -1,4 +1,4 @@
-// What the project takes from others is pinned to its content, comes from one place, and is used.
+// The project's dependencies are pinned by content, come from one registry, and are used.
 
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
@@ -21,7 +21,7 @@ describe("The lock file", () => {
     return problemsOfLock(copy);
   };
 
-  it("pins every package to its content, from one registry", () => {
+  it("pins every package by a hash of its content, from one registry", () => {
     assert.deepEqual(problemsOfLock(lock), []);
     assert.deepEqual(problemsOfLock(read("tests/bench/package-lock.json")), []);
   });
@@ -32,10 +32,10 @@ describe("The lock file", () => {
     ["another address", "node_modules/vite", { resolved: "https://example.org/vite.tgz" }],
     ["a git address", "node_modules/vite", { version: "git+ssh://git@example.org/vite.git#1" }],
     ["a link", "node_modules/vite", { link: true }],
-    ["a folder of its own", "vendor/vite", { version: "1.0.0" }],
-    ["a new script at installation", "node_modules/vite", { hasInstallScript: true }],
+    ["a local folder", "vendor/vite", { version: "1.0.0" }],
+    ["a new install script", "node_modules/vite", { hasInstallScript: true }],
     ["a git dependency", "", { devDependencies: { vite: "github:vitejs/vite" } }],
-    ["a dependency on anything", "", { devDependencies: { vite: "*" } }],
+    ["a dependency without a version range", "", { devDependencies: { vite: "*" } }],
   ]) {
     it(`may not have ${what}`, () => assert.notEqual(altered(path, fields).length, 0));
   }
@@ -46,32 +46,38 @@ describe("Development dependencies", () => {
     assert.deepEqual(unusedDependencies(read("package.json")), []);
   });
 
-  it("would be noticed if they were not", () => {
+  it("fail the check if one is unused", () => {
     const name = ["left", "pad"].join("-");
     assert.deepEqual(unusedDependencies({ devDependencies: { [name]: "1.0.0" } }), [name]);
   });
 });
 
 describe("The workflows", () => {
+  const CHECKOUT = "actions/checkout@08c6903cd8c0fde910a37f88322edcfb5dd907a8";
   const folder = new URL("../../.github/workflows/", import.meta.url);
   const text = (name) => readFileSync(new URL(name, folder), "utf8");
 
-  it("publish with provenance, and may do nothing else", () => {
+  it("publish with provenance, with no other permissions", () => {
     const names = readdirSync(folder);
     assert.deepEqual(names, ["ci.yml", "release.yml"]);
     for (const name of names) assert.deepEqual(problemsOfWorkflow(text(name)), [], name);
   });
 
   for (const [what, from, to] of [
-    ["an action of somebody else's", "actions/checkout@v5", "someone/checkout@v5"],
-    ["an action of any version", "actions/checkout@v5", "actions/checkout@main"],
-    ["a job that may write", "timeout-minutes: 60", "permissions:\n      contents: write"],
-    ["the right to write for all", "contents: read", "contents: write"],
+    ["a third party's action", "actions/checkout@", "someone/checkout@"],
+    ["an action by its branch", CHECKOUT, "actions/checkout@main"],
+    ["an action by its tag", CHECKOUT, "actions/checkout@v5"],
+    ["a job with write permission", "timeout-minutes: 60", "permissions:\n      contents: write"],
+    ["write permission for all jobs", "contents: read", "contents: write"],
     ["a token", "--access public", "--access public # secrets.NPM_TOKEN"],
     ["a tarball without provenance", " --provenance", ""],
     ["no identity", "id-token: write", "contents: read"],
     ["untested code", "needs: [test, pack]", "needs: [pack]"],
-    ["packages beside the publishing", "- run: npm publish", "- run: npm ci && npm publish"],
+    [
+      "installed packages in the publishing job",
+      "- run: npm publish",
+      "- run: npm ci && npm publish",
+    ],
   ]) {
     it(`may not have ${what}`, () => {
       const altered = text("release.yml").replace(from, to);
@@ -86,7 +92,7 @@ describe("npm audit signatures", () => {
     (ok, stdout, stderr = "") =>
     () => ({ ok, stdout, stderr });
 
-  it("is believed when it finds all well", () => {
+  it("passes on valid signatures", () => {
     const said = "audited 100 packages in 1s\n\n100 packages have verified registry signatures\n";
     assert.deepEqual(checkSignatures(npm(true, said)), {
       isGood: true,
@@ -94,7 +100,7 @@ describe("npm audit signatures", () => {
     });
   });
 
-  it("is believed when it finds a wrong signature", () => {
+  it("fails on an invalid signature or attestation", () => {
     const said = "audited 2 packages in 1s\n\n1 package has an invalid registry signature:\n";
     assert.equal(checkSignatures(npm(false, said)).isGood, false);
     assert.equal(
@@ -103,7 +109,7 @@ describe("npm audit signatures", () => {
     );
   });
 
-  it("says nothing when it reaches nobody", () => {
+  it("gives no verdict when the registry is unreachable", () => {
     assert.equal(checkSignatures(npm(false, "", "npm error code ENOTFOUND\n")).isGood, undefined);
   });
 });

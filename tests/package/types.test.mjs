@@ -1,5 +1,5 @@
-// The tarball's types: in strict projects under both ways of looking up modules that apply to it, and
-// by the two tools that know what goes wrong with packages' types and manifests.
+// The tarball's types: in strict projects under both applicable kinds of module resolution, and under two tools
+// that check packages' types and manifests.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import { describe, it } from "node:test";
 import { example } from "./example.mjs";
 import { makeProject, run, tarball, versionOf } from "./project.mjs";
 
-/** The example, and what would not compile if a result's type were any or too wide. */
+/** The example, and lines that must not compile: they would if a result's type were any or too wide. */
 const TYPED = `${example}
 import { init as initNotebook, torch } from "zeropoint/notebook";
 
@@ -69,11 +69,11 @@ describe("The tarball's types", () => {
     t.diagnostic(`@arethetypeswrong/cli ${versionOf(project, "@arethetypeswrong/cli")}`);
     const { exports } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url)));
     const binaries = Object.keys(exports).filter((entry) => entry.endsWith(".wasm"));
-    // The package has ES modules only, and Node 10's way of looking up modules knows no exports.
+    // The package has ES modules only, and Node 10's module resolution does not support exports.
     const { code, stdout, stderr } = run(project, process.execPath, [
       join("node_modules", "@arethetypeswrong", "cli", "dist", "index.js"),
       ...[tarball().path, "--profile", "esm-only", "--no-color", "--no-emoji"],
-      // A core is a file, which has no types.
+      // Cores are binary files without types.
       ...(binaries.length > 0 ? ["--exclude-entrypoints", ...binaries] : []),
     ]);
     assert.equal(code, 0, stdout + stderr);

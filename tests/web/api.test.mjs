@@ -1,4 +1,4 @@
-// The API reference: TypeDoc's pages, under the policy of the others.
+// The API reference: TypeDoc's pages, under the same policy as the other pages.
 
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
@@ -35,7 +35,7 @@ describe("The API reference", () => {
     });
     page.on("pageerror", (error) => problems.push(`uncaught: ${error.message}`));
     page.on("request", (request) => {
-      // Firefox tells of the fonts inside itself, at data: addresses.
+      // Firefox reports its built-in fonts, at data: addresses.
       const isOwn = request.url().startsWith(site.origin) || request.url().startsWith("data:");
       if (!isOwn) problems.push(`request: ${request.url()}`);
     });
@@ -63,7 +63,7 @@ describe("The API reference", () => {
     "api/classes/zeropoint.HistogramObserver.html",
     "api/modules/zeropoint_notebook.html",
   ]) {
-    it(`breaks no policy and meets no error: ${path}`, async () => {
+    it(`breaks no policy and has no errors: ${path}`, async () => {
       const { page, problems, close } = await open(path);
       await page.waitForSelector("#tsd-nav-container li");
       assert.ok((await textOf(page, "main")).length > 200);
@@ -72,7 +72,7 @@ describe("The API reference", () => {
     });
   }
 
-  it("has the reader's theme, and passes it on", chromiumOnly("choose a theme"), async () => {
+  it("uses the reader's theme, and passes it on", chromiumOnly("choose a theme"), async () => {
     const background = (page) =>
       page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     const [light, dark] = ["rgb(251, 250, 246)", "rgb(21, 24, 28)"];
@@ -90,8 +90,8 @@ describe("The API reference", () => {
     await close();
   });
 
-  it("has code in the colours of the other pages", chromiumOnly("choose a theme"), async () => {
-    // Both start with the same sample.
+  it("shows code in the colours of the other pages", chromiumOnly("choose a theme"), async () => {
+    // Both pages start with the same sample.
     const texts = ["await", '"zeropoint"', "191.6", "// 1.8084441423416138"];
     const colorsOf = (page, sample) =>
       page.$eval(
@@ -114,7 +114,7 @@ describe("The API reference", () => {
     }
   });
 
-  it("opens and closes the branches of its tree of pages, whose links lead on", async () => {
+  it("opens and closes the branches of its tree of pages, whose links work", async () => {
     const { page, close } = await open("api/index.html");
     const branch = "#tsd-nav-container .branch";
     await page.waitForSelector(branch);
@@ -122,7 +122,7 @@ describe("The API reference", () => {
     const before = await isOpen();
     await click(page, `${branch} > details > summary`);
     assert.equal(await isOpen(), !before);
-    // Both entries are at its first level, each by the name that it is imported by.
+    // The first level lists both entries by their import names.
     const names = await page.$$eval("#tsd-nav-container > .branch", (entries) =>
       entries.map((entry) => [
         entry.querySelector("a").textContent,
@@ -144,19 +144,21 @@ describe("The API reference", () => {
     const manifest = JSON.parse(
       readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
     );
-    const entries = Object.keys(manifest.exports).filter((entry) => !/\.(wasm|json)$/.test(entry));
-    assert.equal(entries.length, 3);
+    const entries = Object.keys(manifest.exports).filter(
+      (entry) => !/\.(wasm|json|js)$/.test(entry),
+    );
+    assert.equal(entries.length, 4);
     for (const entry of entries) assert.ok(text.includes(entry.replace(".", "zeropoint")), entry);
     await close();
   });
 
-  it("is called by its name where it starts, and is not taken for the notebooks' page", async () => {
+  it("has a title and heading that tell it from the notebooks' page", async () => {
     const { page, close } = await open("api/index.html");
     assert.equal(await page.title(), "API reference · zeropoint");
     await close();
   });
 
-  it("has one main part, and links that are seen without colour", async () => {
+  it("has one main landmark, and links distinguishable without colour", async () => {
     const { page, close } = await open("api/index.html");
     assert.equal((await page.$$("main")).length, 1);
     const line = await page.$eval(
@@ -167,26 +169,29 @@ describe("The API reference", () => {
     await close();
   });
 
-  it("has nothing that axe objects to", onceForAll, async () => {
-    for (const [width, theme] of [
-      [1280, "light"],
-      [1280, "dark"],
-      [360, "light"],
+  it("has no violations found by axe", onceForAll, async () => {
+    const pages = [
+      "index.html",
+      "hierarchy.html",
+      "modules/zeropoint.html",
+      "classes/zeropoint.HistogramObserver.html",
+      "functions/zeropoint.quantize.html",
+      "interfaces/zeropoint.QuantizedTensorInput.html",
+      "types/zeropoint.QuantizedTensor.html",
+      "types/zeropoint.ErrorCode.html",
+      "variables/zeropoint_notebook.torch.html",
+    ];
+    // Colours depend on the theme, and the menu on the screen's width: test one page of each layout.
+    const some = ["index.html", "functions/zeropoint.quantize.html"];
+    for (const [width, theme, paths] of [
+      [1280, "light", pages],
+      [1280, "dark", some],
+      [360, "light", some],
     ]) {
       const { page, close } = await open("api/index.html");
       await page.setViewport({ width, height: 900 });
       await page.evaluate((chosen) => localStorage.setItem("zeropoint-theme", chosen), theme);
-      for (const path of [
-        "index.html",
-        "hierarchy.html",
-        "modules/zeropoint.html",
-        "classes/zeropoint.HistogramObserver.html",
-        "functions/zeropoint.quantize.html",
-        "interfaces/zeropoint.QuantizedTensorInput.html",
-        "types/zeropoint.QuantizedTensor.html",
-        "types/zeropoint.ErrorCode.html",
-        "variables/zeropoint_notebook.torch.html",
-      ]) {
+      for (const path of paths) {
         await page.goto(`${site.url}api/${path}`);
         await page.waitForSelector("#tsd-nav-container li summary");
         const violations = await axeViolations(page);
@@ -220,12 +225,12 @@ describe("The API reference", () => {
     await close();
   });
 
-  it("has no link that leads nowhere", () => {
+  it("has no broken links", () => {
     const pages = readdirSync(folder, { recursive: true }).filter((name) => name.endsWith(".html"));
     for (const page of pages) {
       const text = readFileSync(join(folder, page), "utf8");
       for (const [, href] of text.matchAll(/<a [^>]*href="([^"#][^"#]*)/g)) {
-        // TypeScript's own names are documented elsewhere.
+        // Links to TypeScript's types lead to external documentation.
         if (/^https:/.test(href)) continue;
         assert.ok(existsSync(join(folder, dirname(page), href)), `${page} links to ${href}`);
       }

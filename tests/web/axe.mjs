@@ -1,4 +1,4 @@
-// What axe objects to in a page.
+// Violations found by axe in a page.
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -6,10 +6,10 @@ import { browserName } from "./browser.mjs";
 
 const source = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** Options for a test with axe, which judges the document: that is the same in every browser. */
+/** Options for a test with axe: one browser is enough, because axe examines only the document. */
 export const onceForAll = { skip: browserName !== "chromium" && "Chromium has axe judge the page" };
 
-/** Each rule that the page breaks, with the elements that break it and what they lack. */
+/** Each violated rule, with the elements that violate it and the reasons. */
 export async function axeViolations(page) {
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(source);
   return await page.evaluate(async () => {

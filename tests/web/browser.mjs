@@ -1,15 +1,15 @@
-// The browser under test: Chromium, or the one that ZEROPOINT_BROWSER names.
+// The browser under test: Chromium, or the browser in ZEROPOINT_BROWSER.
 
 import puppeteer from "puppeteer-core";
 import { BROWSER_NAMES, browserTitle, findBrowser } from "../../scripts/browser.mjs";
 
-/** Which browser is under test: `"chromium"` or `"firefox"`. */
+/** The browser under test: `"chromium"` or `"firefox"`. */
 export const browserName = process.env.ZEROPOINT_BROWSER || "chromium";
 if (!BROWSER_NAMES.includes(browserName)) {
   throw new Error(`ZEROPOINT_BROWSER takes ${BROWSER_NAMES.join(" or ")}, got ${browserName}`);
 }
 
-/** What Chromium alone lets a test pretend: options for a test that needs it. */
+/** Options for a test that emulates a setting, which only Chromium supports. */
 export const chromiumOnly = (what) => ({
   skip: browserName !== "chromium" && `${browserTitle(browserName)} offers tests no way to ${what}`,
 });
@@ -25,16 +25,16 @@ const CHROMIUM_ARGUMENTS = [
 ];
 
 const FIREFOX_PREFERENCES = {
-  // Pages that are not in front are tested as well: their timers must not be slowed down.
+  // Do not slow down the timers of background pages, which are tested as well.
   "dom.min_background_timeout_value": 4,
   "dom.timeout.enable_budget_timer_throttling": false,
-  // On a slow machine a page may compute for long.
+  // No limit on a script's running time, for slow machines.
   "dom.max_script_run_time": 0,
-  // Scroll bars take no room, as on telephones and in the other browser without a window.
+  // Scroll bars take no space, as on phones and in headless Chromium.
   "ui.useOverlayScrollbars": 1,
 };
 
-/** How long anything may take on a small and busy machine, in milliseconds. */
+/** Time limit of a single operation on a small and busy machine, in milliseconds. */
 export const PATIENCE = 120_000;
 
 /**

@@ -1,4 +1,4 @@
-// "Measure on your machine", and the pages with what was measured.
+// "Measure on your machine", and the pages with its results.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -23,7 +23,7 @@ const ended = (page) =>
   page.waitForSelector(".measure:not([data-running]) .measure-status:not(:empty)");
 
 describe("Measure on your machine", () => {
-  it("runs in a worker, checks every result and shows all it measured, at 360 pixels too", async () => {
+  it("runs in a worker, checks every result and shows all measurements, at 360 pixels too", async () => {
     const visit = await openPage(browser, `${site.url}#measure`, {
       viewport: { width: 360, height: 740 },
     });
@@ -31,6 +31,9 @@ describe("Measure on your machine", () => {
     await click(page, "[data-action='measure']");
     await ended(page);
     assert.equal(await textOf(page, ".measure-status"), "Done: every result was right.");
+    await page.$$eval(".measure-results details", (tasks) => {
+      for (const task of tasks) task.open = true;
+    });
     const tables = await page.$$eval(".measure-results table", (found) =>
       found.map((table) => ({
         caption: table.caption.textContent,
@@ -65,7 +68,7 @@ describe("Measure on your machine", () => {
     await visit.close();
   });
 
-  it("can be stopped by keyboard, and started again", async () => {
+  it("stops by keyboard, and starts again", async () => {
     const visit = await openPage(browser, `${site.url}#measure`);
     const { page } = visit;
     const focused = () => page.evaluate(() => document.activeElement.dataset.action);
@@ -86,7 +89,7 @@ describe("Measure on your machine", () => {
     await visit.close();
   });
 
-  it("says so when its worker cannot be loaded", async () => {
+  it("reports that its worker cannot be loaded", async () => {
     const broken = await serveSite({ missing: /measure-worker/ });
     const visit = await openPage(browser, `${broken.url}#measure`);
     await click(visit.page, "[data-action='measure']");
@@ -97,21 +100,22 @@ describe("Measure on your machine", () => {
   });
 });
 
-describe("What was measured", () => {
+describe("Published measurements", () => {
   it("is on the page without scripts, with the figures of the benchmark's file", async () => {
     const plain = await serveSite({ headers: WITHOUT_SCRIPTS });
     const visit = await openPage(browser, plain.url, { isLive: false });
     const { page } = visit;
     const text = await page.$eval("#measure", (view) => view.innerText);
     assert.ok(text.includes(`Measured on ${published.date} in ${published.engine}`));
-    assert.ok((await countVisible(page, "#measure table.measurements")) > 5);
+    assert.ok((await countVisible(page, "#measure .measure-task")) > 5);
+    assert.equal(await countVisible(page, "#measure table.measurements"), 0);
     assert.equal(await countVisible(page, "#digit-planes table.measurements"), 1);
     assert.equal(await countVisible(page, ".measure"), 0);
     await visit.close();
     await plain.close();
   });
 
-  it("has small numbers with two digits, and operations by their whole names", async () => {
+  it("shows small numbers with two digits, and unabbreviated names of operations", async () => {
     const visit = await openPage(browser, `${site.url}#measure`);
     const tables = await visit.page.$$eval("#measure table.measurements", (found) =>
       found.map((table) => ({
@@ -127,7 +131,7 @@ describe("What was measured", () => {
     await visit.close();
   });
 
-  it("is right about the digits of its example", async () => {
+  it("shows the correct digits of its example", async () => {
     const visit = await openPage(browser, `${site.url}#digit-planes`);
     const rows = await visit.page.$$eval("#digit-planes .facts tbody tr", (found) =>
       found.map((row) => Array.from(row.cells, (cell) => cell.textContent)),
@@ -135,7 +139,7 @@ describe("What was measured", () => {
     assert.equal(rows.length, 4);
     for (const [x, , ...digits] of rows) {
       const shifted = digits.reduce((sum, digit) => 128 * sum + Number(digit), 0);
-      // The largest is 3.1416, so that the unit is 2^2 / 2^27.
+      // The largest value is 3.1416, so the unit is 2^2 / 2^27.
       const value = (shifted - 2 ** 27) * 2 ** -25;
       const error = Math.abs(value - Math.fround(Number(x.replace("−", "-"))));
       assert.ok(error <= 2 ** -26, `${x} is ${value}`);
@@ -145,7 +149,7 @@ describe("What was measured", () => {
   });
 
   for (const colorScheme of ["light", "dark"]) {
-    it(`leaves axe nothing to find in the ${colorScheme} theme`, onceForAll, async () => {
+    it(`has no violations found by axe in the ${colorScheme} theme`, onceForAll, async () => {
       const visit = await openPage(browser, site.url, { colorScheme });
       const { page } = visit;
       for (const view of ["measure", "digit-planes"]) {

@@ -1,40 +1,47 @@
-// The package's own tests, tests/js, in the browser under test: on every build, under the strictest
-// policy that the package promises to run under.
+// The package's tests, tests/js, in the browser under test, under the strictest policy that the package supports.
+// Every file runs on the default build of the browser; tests of reference values also run with relaxed SIMD hidden,
+// and with ZEROPOINT_THOROUGH=1 every file does.
 
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { after, before, describe, it } from "node:test";
 import { browserTitle } from "../../scripts/browser.mjs";
-import { root } from "../../scripts/run.mjs";
+import { testsOfResults } from "../../scripts/engines.mjs";
+import { isThorough } from "../../scripts/run.mjs";
+import { testFilesIn } from "../../scripts/test-files.mjs";
 import { browserName, launchBrowser, PATIENCE } from "./browser.mjs";
 import { REPORTING, STRICT_POLICY, servePackage } from "./serve.mjs";
 
-/** Every one of them, wherever it runs: a browser that cannot run one fails. */
-const BUILDS = ["baseline", "relaxed"];
+/** Files of tests, as paths in tests/js. */
+const inTestsJs = (paths) =>
+  paths.map((path) => path.replaceAll("\\", "/").slice("tests/js/".length));
 
-/** What needs Node, and why: whole files, or tests of a file. All else runs in browsers. */
+/** Files with another file for pages, with the reason. */
+const ELSEWHERE = {
+  "worker/calls.test.mjs":
+    "ends workers of Node and mocks its timers; connect.test.mjs is for pages",
+};
+
+const files = inTestsJs(testFilesIn("tests/js")).filter((file) => !(file in ELSEWHERE));
+
+/** Files for each build; a browser that cannot run one fails. Tests of properties run on all builds by themselves. */
+const PLAN = {
+  relaxed: files,
+  baseline: isThorough
+    ? files
+    : inTestsJs(testsOfResults()).filter((file) => !/propert|threads|staging|kernels/.test(file)),
+};
+
+/** Tests that need Node, with the reason: whole files, or single tests of a file. */
 const NODE_ONLY = {
-  "async.test.mjs": {
-    "The worker > ends with its instance, and lets Node end at once": "starts a Node",
-    "The worker > lets Node end when the work was stopped before it began": "starts a Node",
-    "The worker > keeps Node alive while it works, and no longer": "starts a Node",
-    "What the asynchronous functions do > gives others their turn, however quick the answers are":
-      "pages give every message a turn of its own",
-    "What the asynchronous functions do > is loaded with the first call, whose arguments are read before":
-      "starts a Node that has not loaded it",
-    "What the asynchronous functions do > starts no worker if the instance is disposed while it is loaded":
-      "starts a Node that has not loaded it",
-    "What the asynchronous functions do > may fail to load: the promise is rejected, and says why":
-      "starts a Node that cannot load it",
-  },
   "bench.test.mjs": "runs the benchmark's command",
   "cost.test.mjs": "reads the digits from files; what-it-costs.test.mjs does it on the page",
   "examples.test.mjs": "has TypeScript read the sources",
+  "layers.test.mjs": "reads the sources",
   "readme.test.mjs": "runs the README's example in a Node of its own",
   "soak.test.mjs": "starts a Node that can be told to collect garbage",
-  "threads.test.mjs": {
-    // threads.test.mjs beside this file ends the workers of pages.
+  "core/threads/threads.test.mjs": {
+    // The page's equivalent is threads.test.mjs, which ends the workers of pages.
     "threads of the baseline build > outlive workers that end between calls": "ends Node's workers",
     "threads of the baseline build > outlive workers that are ended while they compute":
       "ends Node's workers",
@@ -62,22 +69,29 @@ const NODE_ONLY = {
     "a process with threads > ends by itself when only init is awaited by nobody": "starts a Node",
   },
   "types.test.mjs": "runs the TypeScript compiler",
-  "linear.test.mjs": {
+  "linear/dispose.test.mjs": {
     "QuantizedLinear.dispose > is all there is where the engine has no Symbol.dispose":
       "starts a Node whose Symbol.dispose is gone",
     "QuantizedLinear.dispose > is made up for by the garbage collector":
       "asks V8 to collect garbage",
   },
-  "pack.test.mjs": {
+  "quantize/pack.test.mjs": {
     "unpack > takes a Node buffer, which is a Uint8Array": "makes a Buffer",
   },
-  "print.test.mjs": {
+  "tensor/print.test.mjs": {
     "a tensor of zeropoint/notebook > prints the same in Node's console": "is about node:util",
   },
-  "wasm-text.test.mjs": "makes binaries and their texts with what builds the package",
+  "core/kernels.test.mjs": {
+    "the kernels of an instance > are the 16-bit ones where V8 has no single instruction":
+      "starts a Node",
+  },
+  "formats/memory.test.mjs": "starts Nodes with little memory",
+  "untrusted.test.mjs": {
+    "tensors that change > never writes out of bounds while another thread grows an array":
+      "starts a Node worker",
+  },
+  "core/embedded.test.mjs": "writes texts with a script that builds the package",
 };
-
-const files = readdirSync(`${root}/tests/js`).filter((name) => name.endsWith(".test.mjs"));
 
 let browser;
 let site;
@@ -90,7 +104,7 @@ after(async () => {
   await site?.close();
 });
 
-/** One page is opened or closed at a time: Firefox opens a page beside one that must not go away. */
+/** Queue: opens or closes one page at a time, because Firefox opens a page next to another, which must not close. */
 let last = Promise.resolve();
 function inTurn(work) {
   const turn = last.then(work);
@@ -98,7 +112,7 @@ function inTurn(work) {
   return turn;
 }
 
-/** Runs one file on one build in a page of its own. */
+/** Runs one file on one build in a separate page. */
 async function runInBrowser(file, build) {
   const page = await inTurn(() => browser.newPage());
   try {
@@ -121,12 +135,12 @@ async function runInBrowser(file, build) {
 }
 
 const concurrency = Math.min(availableParallelism(), 4);
-for (const build of BUILDS) {
+for (const build of Object.keys(PLAN)) {
   describe(`In ${browserTitle(browserName)}, on build ${build}`, { concurrency }, () => {
-    for (const file of files) {
+    for (const file of PLAN[build]) {
       it(file, { timeout: PATIENCE }, async (t) => {
         const { error, loaded, results, problems } = await runInBrowser(file, build);
-        // Some of what needs Node does so as soon as it is imported.
+        // A whole-file exception: the import itself may use Node and fail.
         if (typeof NODE_ONLY[file] === "string" && error !== undefined) return;
         assert.equal(error, undefined);
         assert.equal(loaded, build);
@@ -137,14 +151,17 @@ for (const build of BUILDS) {
         assert.equal(failed.length, 0, `${failed.length} of ${results.length} failed:\n${list}`);
 
         const listed = NODE_ONLY[file] ?? {};
-        // A file may have tests of its own for each build that the engine runs.
+        // A file may have separate tests for each build that the engine runs.
         const isElsewhere = (name) =>
           build === "baseline" && name.includes(" of the relaxed build ");
         const nodeOnly = results.filter(({ outcome }) => outcome !== "passed");
         const all = JSON.stringify(nodeOnly, null, 2);
-        const why = `Node alone runs this, and NODE_ONLY must say why: ${all}`;
+        const why = `These tests run only in Node and must be listed in NODE_ONLY: ${all}`;
         if (typeof listed === "string") {
-          assert.ok(nodeOnly.length === results.length, `Some of it runs in browsers: ${all}`);
+          assert.ok(
+            nodeOnly.length === results.length,
+            `Some of these tests run in browsers: ${all}`,
+          );
         } else {
           const expected = Object.keys(listed).filter((name) => !isElsewhere(name));
           assert.deepEqual(
@@ -162,8 +179,8 @@ for (const build of BUILDS) {
 }
 
 describe("The policy", () => {
-  it("was broken nowhere, in workers neither, or the server would have been told", async () => {
-    // Reports come late: this one, of a worker that evaluates text, comes after all others.
+  it("is never violated, in workers neither: the server gets no report", async () => {
+    // Reports arrive late: provoke one more, from a worker that evaluates text, and wait for it.
     const told = site.nextReport();
     const page = await browser.newPage();
     await page.goto(`${site.origin}/page?script=/tests/web/in-browser/offending-worker.js`);

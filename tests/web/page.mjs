@@ -1,20 +1,20 @@
-// The built page in a real browser, as a person uses it.
+// The built page in a real browser, operated as by a user.
 
 import { browserName, PATIENCE } from "./browser.mjs";
 
 export { chromiumOnly, launchBrowser } from "./browser.mjs";
 export { SUB_PATH, serveSite } from "./serve.mjs";
 
-/** With these headers the page is what a reader without scripts sees. */
+/** Headers that block all scripts, for the page as seen without scripts. */
 export const WITHOUT_SCRIPTS = { "content-security-policy": "script-src 'none'" };
 
 /**
- * Opens the page and keeps a record of everything that must not happen.
+ * Opens the page and records errors and policy violations.
  * @param {import("puppeteer-core").Browser} browser
  * @param {string} url
  * @param {{ viewport?: { width: number, height: number }, colorScheme?: string,
  *   reducedMotion?: string, isLive?: boolean }} options
- *   isLive: whether scripts may run, which is then waited for
+ *   isLive: whether scripts may run; if so, waits for them
  */
 export async function openPage(browser, url, options = {}) {
   const { viewport, colorScheme, reducedMotion, isLive = true } = options;
@@ -31,7 +31,7 @@ export async function openPage(browser, url, options = {}) {
   });
   page.on("pageerror", (error) => problems.push(`uncaught: ${error.message}`));
   page.on("request", (request) => {
-    // Firefox tells of the fonts inside itself, at data: addresses, which the policy forbids to us.
+    // Firefox reports its built-in fonts, at data: addresses, which the policy forbids for the page.
     const isRemote = /^(https?|wss?):/.test(request.url());
     if (isRemote && !request.url().startsWith(origin)) problems.push(`request: ${request.url()}`);
   });
@@ -54,8 +54,7 @@ export async function openPage(browser, url, options = {}) {
 }
 
 /**
- * What the reader's system prefers; a test machine's own preferences are the usual ones: light, and
- * motion is welcome.
+ * Emulates the preferences of the reader's system; defaults: light theme, motion allowed.
  * @param {import("puppeteer-core").Page} page
  * @param {{ colorScheme?: string, reducedMotion?: string }} preferences
  */
@@ -80,7 +79,7 @@ export async function openNotebook(page, id) {
 }
 
 /**
- * Runs all cells of the notebook that is shown, and waits for the last.
+ * Runs all cells of the current notebook, and waits for the last.
  * @param {import("puppeteer-core").Page} page
  */
 export async function runAll(page) {
@@ -94,7 +93,7 @@ export async function waitUntilIdle(page) {
 }
 
 /**
- * What every cell of the notebook that is shown looks like after a run.
+ * The state of every cell of the current notebook after a run.
  * @param {import("puppeteer-core").Page} page
  * @returns {Promise<{ id: string, state: string, verdict: string | undefined, output: string,
  *   expected: string | undefined, kind: string | undefined, checks: string[],
@@ -155,14 +154,14 @@ export async function press(page, keys) {
  * @param {string} text
  */
 export async function enter(page, text) {
-  // As an input method does it, in one piece; Firefox takes key by key.
+  // In one piece, as from an input method; Firefox only accepts single keys.
   if (browserName === "chromium") await page.keyboard.sendCharacter(text);
   else await page.keyboard.type(text);
 }
 
 /**
- * Brings an element to the middle of the screen, at once: left to itself the page scrolls smoothly, and
- * on a slow machine a click would miss what still moves.
+ * Scrolls an element to the middle of the screen without animation: the page's smooth scrolling would make a click
+ * miss an element that still moves on a slow machine.
  * @param {import("puppeteer-core").Page} page
  * @param {string} selector
  */
@@ -178,14 +177,40 @@ export function bringIntoView(page, selector) {
  * @param {string} selector  of the cell
  */
 export async function clickInto(page, selector) {
-  // The editor is made when the cell comes into view.
-  await bringIntoView(page, selector);
+  await openEditor(page, selector);
   await click(page, `${selector} >>> .cm-content`);
   await page.waitForSelector(`${selector} .editor:focus-within`);
 }
 
 /**
- * Replaces the code of a cell as a person would: click into it, select all, type.
+ * Puts the focus into a cell's code, which loads its editor.
+ * @param {import("puppeteer-core").Page} page
+ * @param {string} selector  of the cell
+ */
+export async function openEditor(page, selector) {
+  await bringIntoView(page, selector);
+  if (!(await page.$(`${selector} .editor`))) await page.focus(`${selector} .cell-code pre`);
+  await page.waitForSelector(`${selector} .editor`);
+}
+
+/**
+ * The code of a cell, with or without an editor.
+ * @param {import("puppeteer-core").Page} page
+ * @param {string} selector  of the cell
+ */
+export function codeOf(page, selector) {
+  return page.$eval(`${selector} .cell-code`, (code) => {
+    const editor = code.querySelector(".editor");
+    if (!editor) return code.textContent;
+    return Array.from(
+      editor.shadowRoot.querySelectorAll(".cm-line"),
+      (line) => line.textContent,
+    ).join("\n");
+  });
+}
+
+/**
+ * Replaces the code of a cell as a user would: click into it, select all, type.
  * @param {import("puppeteer-core").Page} page
  * @param {string} selector
  * @param {string} source
@@ -197,7 +222,7 @@ export async function typeInto(page, selector, source) {
 }
 
 /**
- * The text of the first element that matches, once there is one.
+ * The text of the first matching element, once it exists.
  * @param {import("puppeteer-core").Page} page
  * @param {string} selector
  */
@@ -216,7 +241,7 @@ export function attributeOf(page, selector, name) {
 }
 
 /**
- * How many elements that match can be seen.
+ * The number of visible elements that match.
  * @param {import("puppeteer-core").Page} page
  * @param {string} selector
  */

@@ -1,4 +1,4 @@
-// Serves what the tests show to a browser: the built page, and the package with its tests.
+// Serves the built page, and the package with its tests, to the browser under test.
 
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { createServer } from "node:http";
@@ -6,7 +6,7 @@ import { builtinModules } from "node:module";
 import { extname, join, normalize, sep } from "node:path";
 import { parse } from "acorn";
 import { root } from "../../scripts/run.mjs";
-import { answerBinary } from "../js/binaries.mjs";
+import { answerBinary } from "../js/support/binaries.mjs";
 
 const site = join(root, "dist", "web");
 export const SUB_PATH = "/some/where/zeropoint/";
@@ -22,7 +22,7 @@ const TYPES = {
 };
 
 /**
- * Serves on a port of its own.
+ * Serves on a free port.
  * @param {(path: string, request: import("node:http").IncomingMessage) =>
  *   Promise<{ type: string, body: string | Uint8Array | AsyncIterable<string>, status?: number,
  *     headers?: Record<string, string> } | undefined>} answer
@@ -46,7 +46,7 @@ async function serve(answer, start) {
     }
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  // A test that fails before it closes the server must not keep the others waiting.
+  // A test that fails before it closes the server must not keep the process alive.
   server.unref();
   const origin = `http://127.0.0.1:${server.address().port}`;
   return {
@@ -68,12 +68,12 @@ function fileIn(folder, name) {
 }
 
 /**
- * Serves dist/web/ below SUB_PATH and nothing else.
+ * Serves only dist/web/, below SUB_PATH.
  * @param {{ headers?: Record<string, string>, lenient?: RegExp, missing?: RegExp,
  *   pause?: (path: string) => Promise<void> | undefined,
  *   edit?: (name: string, body: Buffer) => string | Buffer | AsyncIterable<string> }} options
- *   headers are sent with the page and all its files, but for those whose names match `lenient`;
- *   files whose names match `missing` are not found; an answer comes after `pause`, as `edit` makes it
+ *   headers: sent with the page and all its files, except files whose names match `lenient`; files whose names
+ *   match `missing` are not found; an answer waits for `pause`, and `edit` replaces its body
  */
 export async function serveSite({ headers = {}, lenient, missing, pause, edit } = {}) {
   if (!existsSync(join(site, "index.html"))) {
@@ -91,13 +91,13 @@ export async function serveSite({ headers = {}, lenient, missing, pause, edit } 
   }, SUB_PATH);
 }
 
-/** What stands in for a part of one of Node's modules. */
+/** Replacements for parts of Node modules. */
 const PARTLY = {
   fs: "node-fs.js",
   "fs/promises": "node-fs-promises.js",
 };
 
-/** What stands in for Node's modules; the others are empty, see node-only.js. */
+/** Replacements for Node modules; the others are empty, see node-only.js. */
 const STAND_INS = {
   "node:test": "/tests/web/in-browser/node-test.js",
   "node:assert": "/tests/web/in-browser/node-assert.js",
@@ -105,7 +105,7 @@ const STAND_INS = {
   "node:vm": "/tests/web/in-browser/node-vm.js",
 };
 
-/** The file that an entry of `exports` has for browsers, or undefined. */
+/** The browser's file of an entry of `exports`, or undefined. */
 function forBrowsers(entry) {
   if (typeof entry === "string" || entry === undefined) return entry;
   for (const [condition, inner] of Object.entries(entry)) {
@@ -116,7 +116,7 @@ function forBrowsers(entry) {
   return undefined;
 }
 
-/** Where a bare specifier leads, as a bundler for browsers would find it. */
+/** Resolves a bare specifier as a bundler for browsers does. */
 function resolve(specifier) {
   if (specifier in STAND_INS) return STAND_INS[specifier];
   const builtin = specifier.replace(/^node:/, "");
@@ -141,7 +141,7 @@ function resolve(specifier) {
   return `${folder}/${file.replace(/^\.\//, "")}`;
 }
 
-/** The literal specifiers in a module, with their places. */
+/** The literal specifiers in a module, with their positions. */
 function* specifiers(node) {
   if (Array.isArray(node)) for (const item of node) yield* specifiers(item);
   if (typeof node?.type !== "string") return;
@@ -152,7 +152,7 @@ function* specifiers(node) {
   for (const child of Object.values(node)) if (typeof child === "object") yield* specifiers(child);
 }
 
-/** A module whose bare specifiers are addresses; everything else stays where it is. */
+/** Replaces a module's bare specifiers by addresses, without moving any other code. */
 function withAddresses(source) {
   const tree = parse(source, { ecmaVersion: "latest", sourceType: "module", allowHashBang: true });
   const bare = [...specifiers(tree)].filter(({ value }) => !/^(\.{0,2}\/|https?:)/.test(value));
@@ -163,7 +163,7 @@ function withAddresses(source) {
   return text;
 }
 
-/** What a module of Node's becomes in a browser. */
+/** The browser's replacement for a Node module. */
 async function emptyModule(name) {
   const standIn = PARTLY[name] && `./in-browser/${PARTLY[name]}`;
   const there = ["default", ...(standIn ? Object.keys(await import(standIn)) : [])];
@@ -181,30 +181,30 @@ const page = (script) =>
   `<link rel="icon" href="/web/public/icon.svg">` +
   `<body><script type="module" src="${script}"></script></body></html>`;
 
-/** The strictest policy that the package and the page promise to run under. */
+/** The strictest policy that the package and the page support. */
 export const STRICT_POLICY =
   "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; require-trusted-types-for 'script'; " +
   "trusted-types zeropoint";
 
-/** Makes browsers tell the server of what broke the policy, in workers too. */
+/** Makes browsers report violations of the policy to the server, from workers too. */
 export const REPORTING = "; report-uri /violation";
 
-/** What makes a page one of its own, which may share memory with its workers. */
+/** Headers for cross-origin isolation: the page may share memory with its workers. */
 export const ISOLATED = {
   "cross-origin-opener-policy": "same-origin",
   "cross-origin-embedder-policy": "require-corp",
 };
 
 /**
- * Serves the repository: the built package as it is, and its tests with their imports led to what
- * stands in for Node's modules. /run is a page that runs a file of tests; /page is one that runs the
- * script that `?script=` names; /realm is a page for frames, and the only one that may evaluate text;
- * /binaries is the server of tests/js/binaries.mjs; /list names the files in a folder.
+ * Serves the repository: the built package unchanged, and its tests with the imports of Node modules replaced. /run
+ * is a page that runs a file of tests; /page runs the script in `?script=`; /realm is a page for frames, and the
+ * only one that may evaluate text; /binaries is the server of tests/js/support/binaries.mjs; /list lists the files
+ * in a folder.
  *
  * @param {{ policy?: string, isolated?: boolean, missing?: RegExp }} options
  *   policy: the content security policy of everything; isolated: whether pages may share memory;
  *   files whose names match `missing` are not found
- * @returns with `reports`: what browsers told of broken policies, and `nextReport()`, which waits
+ * @returns with `reports`: violations that browsers reported, and `nextReport()`, which waits for one
  */
 export async function servePackage({ policy, isolated = true, missing } = {}) {
   const reports = [];

@@ -1,5 +1,5 @@
-// The site and the browser that all tests of a file share: whoever imports them has them from the first
-// test to the last.
+// The site and the browser shared by all tests of a file: importing this module starts them before the first test
+// and closes them after the last.
 
 import { after, before } from "node:test";
 import { launchBrowser } from "./browser.mjs";

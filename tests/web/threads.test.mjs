@@ -1,5 +1,5 @@
-// The library's threads in the browser under test: with memory to share and without, under policies,
-// and with workers that end when they should not.
+// The library's threads in the browser under test: with and without shared memory, under policies, and with workers
+// that end unexpectedly.
 
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
@@ -12,7 +12,7 @@ before(async () => {
 });
 after(() => browser?.close());
 
-/** A page of a server that is made as told, with all that its console showed. */
+/** A page of a server with these options, with all messages on its console. */
 async function openPage(options) {
   const site = await servePackage(options);
   const page = await browser.newPage();
@@ -41,32 +41,32 @@ describe("Threads in a page that is cross-origin isolated", () => {
   });
   after(() => visit?.close());
 
-  it("are as many as asked for, and give the bits of one", async () => {
+  it("are as many as requested, and give the same bits as one thread", async () => {
     const { started, ...seen } = await visit.run("instance", { threads: 3 });
     assert.deepEqual(seen, { isIsolated: true, threads: 3, isSame: true, reason: null });
     assert.equal(started, 2);
   });
 
-  it("come in many instances that do not disturb each other", async () => {
+  it("run in many instances without disturbing each other", async () => {
     const { threads, wrong, calls } = await visit.run("many");
     assert.deepEqual(threads, [1, 2, 3, 2, 4, 2]);
     assert.deepEqual({ wrong, calls }, { wrong: 0, calls: 50 });
   });
 
-  it("work in a worker of the page's own, too", async () => {
+  it("run in a worker of the page, too", { timeout: PATIENCE }, async () => {
     const settings = { scenario: "instance", options: { threads: 2 } };
     const { started, ...seen } = await visit.run("inWorker", settings);
     assert.deepEqual(seen, { isIsolated: true, threads: 2, isSame: true, reason: null });
     assert.equal(started, 1);
   });
 
-  it("say nothing on the console", () => {
+  it("log nothing on the console", () => {
     assert.deepEqual(visit.printed, []);
   });
 });
 
 describe("Concurrent calls of init", () => {
-  it("share one core and its one worker", async () => {
+  it("share one core and its worker", async () => {
     const visit = await openPage({ isolated: true });
     const { answers, later, started } = await visit.run("init", { threads: 2 });
     for (const answer of [...answers, later]) assert.equal(answer.threads, 2);
@@ -75,7 +75,7 @@ describe("Concurrent calls of init", () => {
   });
 });
 
-describe("Threads that cannot be had", () => {
+describe("Threads that are unavailable", () => {
   const isOne = async (options, reason, settings = { threads: 2 }) => {
     const visit = await openPage(options);
     const seen = await visit.run("instance", settings);
@@ -86,7 +86,7 @@ describe("Threads that cannot be had", () => {
     return { ...visit, seen };
   };
 
-  it("are one thread, and silently, in a page that is not isolated", async () => {
+  it("are replaced by one thread, without a message, in a page that is not isolated", async () => {
     const { printed, seen, close } = await isOne({ isolated: false }, /isolat/);
     assert.equal(seen.isIsolated, false);
     assert.equal(seen.started, 0);
@@ -94,7 +94,7 @@ describe("Threads that cannot be had", () => {
     await close();
   });
 
-  it("are told of by init, as often as it is asked", async () => {
+  it("are reported by init on every call", async () => {
     const visit = await openPage({ isolated: false });
     const { answers, later } = await visit.run("init", { threads: 2 });
     for (const { threads, reason } of [...answers, later]) {
@@ -104,19 +104,19 @@ describe("Threads that cannot be had", () => {
     await visit.close();
   });
 
-  it("are one thread where the worker's script is missing", async () => {
-    const missing = /^\/dist\/worker\.js$/;
+  it("are replaced by one thread where the worker's script is missing", async () => {
+    const missing = /^\/dist\/core\/threads\/worker\.js$/;
     const { close } = await isOne({ isolated: true, missing }, /^a worker could not be started/);
     await close();
   });
 
-  it("are one thread where the policy allows no worker", async () => {
+  it("are replaced by one thread where the policy allows no worker", async () => {
     const policy = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'none'";
     const { close } = await isOne({ isolated: true, policy }, /^a worker could not be started/);
     await close();
   });
 
-  it("are one thread where the page allows no policy called zeropoint", async () => {
+  it("are replaced by one thread where the page allows no policy called zeropoint", async () => {
     const policy =
       "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; " +
       "require-trusted-types-for 'script'; trusted-types other";
@@ -125,7 +125,7 @@ describe("Threads that cannot be had", () => {
   });
 });
 
-describe("Workers that end when they should not leave a library that works", () => {
+describe("Workers that end unexpectedly leave a working library", () => {
   let visit;
   before(async () => {
     visit = await openPage({ isolated: true });
@@ -139,25 +139,25 @@ describe("Workers that end when they should not leave a library that works", () 
     assert.equal(usable, true);
   });
 
-  it("in the midst of a call", async () => {
+  it("during a call", async () => {
     const { right, usable, error } = await visit.run("endedInTheMidst");
     assert.equal(error, undefined);
     assert.deepEqual(right, [50, 1000, 50, 1000, 50, 1000]);
     assert.equal(usable, true);
   });
 
-  it("with the worker that owned them, in the midst of its call", async () => {
+  it("with the worker that owned them, during its call", async () => {
     const { right, usable, error } = await visit.run("endedOwner");
     assert.equal(error, undefined);
     assert.deepEqual(right, [1000, 1000]);
     assert.equal(usable, true);
   });
 
-  it("struck dumb in the midst of a call", chromiumOnly("strike a worker dumb"), async () => {
+  it("when terminated during a call", chromiumOnly("terminate a worker's execution"), async () => {
     const other = await openPage({ isolated: true });
     assert.equal(await other.run("longCall"), 2);
     const [worker] = other.page.workers();
-    // It stops where it is, and tells nobody.
+    // Execution stops at once, without an event.
     await worker.client.send("Runtime.terminateExecution");
     assert.deepEqual(await other.page.evaluate(() => globalThis.longCall), [64, 1000]);
     await other.close();

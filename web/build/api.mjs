@@ -20,19 +20,19 @@ const POLICY = `<meta http-equiv="Content-Security-Policy" content="default-src 
 /** The one script that TypeDoc writes into its pages; theme.js does its work. */
 const INLINE_SCRIPT = /<script>document\.documentElement\.dataset\.theme = [^<]*<\/script>/;
 
-/** What TypeDoc says of a page, between the contents and the settings. */
+/** TypeDoc's text about a page, between the contents and the settings. */
 const MAIN_PART = /<div( class="col-content">.*)<\/div>\n?(<div class="col-sidebar">)/s;
 
 /** Titles that open and close their sections have a link inside, and no screen reader can reach it. */
 const LINK_IN_SUMMARY =
   /(<summary\b(?:(?!<\/summary>).)*?)<a href="#[^"]*" aria-label="Permalink".*?<\/a>/gs;
 
-/** The start page is called as what it is, and not as the notebooks' page. */
+/** Titles of the start page: as written by TypeDoc, and its replacement. */
 const [START_TITLE, API_TITLE] = ["zeropoint", "API reference · zeropoint"].map(
   (title) => `<title>${title}</title>`,
 );
 
-/** The parts beside the page's text, as screen readers list them. */
+/** Landmark roles for the parts around the page's text, for screen readers. */
 const LANDMARKS = [
   [
     '<div class="page-menu">',
@@ -64,7 +64,7 @@ const LINK_BEFORE_BRANCH = `t.path
   : De(t, o);
 let a=`;
 
-/** The names of the other pages' colours in style.css, and TypeDoc's colours of the same. */
+/** The names of the other pages' colours in tokens.css, and TypeDoc's colours of the same. */
 const CODE_COLORS = {
   ink: ["#000000", "#D4D4D4", "#001080", "#9CDCFE", "#267F99", "#4EC9B0"],
   well: ["#FFFFFF", "#1E1E1E"],
@@ -81,7 +81,7 @@ const CODE_COLORS = {
  * @param {string} sheet
  */
 function withOwnColors(sheet) {
-  const style = readFileSync(at("../style.css"), "utf8");
+  const style = readFileSync(at("../styles/tokens.css"), "utf8");
   const names = Object.entries(CODE_COLORS);
   return sheet.replace(/(--(light|dark)-[\w-]+: )(#\w+)/g, (_, property, theme, color) => {
     const [name] = names.find(([, colors]) => colors.includes(color)) ?? [];
@@ -134,7 +134,7 @@ export async function buildApi(folder) {
       githubPages: false,
       hideGenerator: true,
       navigationLinks: { Notebooks: "../index.html" },
-      // zeropoint/notebook is an entry beside zeropoint, and no part of it.
+      // zeropoint/notebook is an entry point separate from zeropoint.
       navigation: { includeFolders: false },
       customCss: at("../api/style.css"),
       favicon: at("../public/icon.svg"),

@@ -1,4 +1,4 @@
-// Sees to it that the benchmark's limits are there when the page is built or served: ../measure-worker.js
+// Sees to it that the benchmark's limits are there when the page is built or served: ../measure/measure-worker.js
 // imports their addresses.
 
 import { pathToFileURL } from "node:url";

@@ -1,4 +1,5 @@
-// Makes the service worker that lets the built page work offline: it is given the list of all files.
+// Makes the service worker that lets the built page work offline. It is given the files of the page itself;
+// the others are kept when they are used.
 
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
@@ -20,10 +21,9 @@ export function offline({ template, publicFolder }) {
         const files = [];
         for (const [name, file] of Object.entries(bundle).sort(([a], [b]) => (a < b ? -1 : 1))) {
           if (name.endsWith(".map")) continue;
-          // Cores with threads only start in pages that may share memory, and when they are asked for.
-          if (/-threads-[^/]*\.js$/.test(name)) continue;
           hash.update(name).update(file.type === "chunk" ? file.code : file.source);
-          files.push(name);
+          const isOfPage = file.type === "chunk" ? file.isEntry : /\.(html|css)$/.test(name);
+          if (isOfPage) files.push(name);
         }
         for (const name of readdirSync(publicFolder, {
           recursive: true,

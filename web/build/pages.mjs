@@ -1,10 +1,16 @@
-// Renders the pages that are no notebooks: what was measured, measuring here, and digit planes.
+// Renders the pages other than notebooks: published measurements, local measurements, digit planes.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import MarkdownIt from "markdown-it";
-import { elementwiseTables, linearTables, smallTables, startTables } from "../measurements.js";
-import { escapeHtml, h, toHtml } from "../tree.js";
+import {
+  elementwiseTables,
+  linearTables,
+  measurementTable,
+  smallTables,
+  startTables,
+} from "../measure/tables.js";
+import { escapeHtml, h, toHtml } from "../shell/tree.js";
 import { keepUnits } from "./units.mjs";
 
 /** @typedef {{ id: string, title: string, html: string }} PageText */
@@ -52,14 +58,14 @@ function readPage(text, id, measured) {
 }
 
 /**
- * What stands between three backticks, by its name.
+ * Renders a fenced block by its name.
  * @param {any} measured
  * @returns {Record<string, (content: string, ...words: string[]) => string>}
  */
 function blocksOf(measured) {
-  /** @type {Record<string, (results: any[]) => import("../tree.js").Tree[]>} */
+  /** @type {Record<string, (results: any[]) => import("../shell/tree.js").Tree[]>} */
   const tables = {
-    linear: (results) => linearTables(results).slice(0, 1),
+    linear: (results) => linearTables(results, undefined, measurementTable).slice(0, 1),
     all: (results) => [
       ...linearTables(results),
       ...elementwiseTables(results),
@@ -85,7 +91,7 @@ function circumstances({ date, engine, machine, packages }) {
   );
 }
 
-/** What starts the measurement; without scripts there is nothing to start. */
+/** The controls of the measurement, hidden without scripts. */
 function controls() {
   return h(
     "div",

@@ -1,8 +1,8 @@
 // The same data under a symmetric and an affine range, wherever the reader moves it.
 
 import { scaleLinear } from "d3-scale";
-import { formatNumber } from "../plot.js";
-import { h } from "../tree.js";
+import { formatNumber } from "../shell/numbers.js";
+import { h } from "../shell/tree.js";
 import { dot, drawing, facts, line, samples, text } from "./parts.js";
 
 const base = samples(60, 5);

@@ -1,8 +1,8 @@
 // Rows of very different size, under one scale for all and under one scale each.
 
 import { scaleLinear } from "d3-scale";
-import { formatNumber } from "../plot.js";
-import { h } from "../tree.js";
+import { formatNumber } from "../shell/numbers.js";
+import { h } from "../shell/tree.js";
 import { dot, drawing, facts, line, samples, text, WIDE } from "./parts.js";
 
 const COLUMNS = 10;

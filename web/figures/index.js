@@ -7,7 +7,7 @@ import { observer } from "./observer.js";
 import { schemeMatrix } from "./scheme-matrix.js";
 
 /**
- * @typedef {import("../tree.js").Tree} Tree
+ * @typedef {import("../shell/tree.js").Tree} Tree
  * @typedef {typeof import("zeropoint")} Zeropoint
  * @typedef {{ name: string, label: string, type: "range", min: number, max: number, step: number,
  *   value: number, unit?: string }} RangeControl

@@ -1,8 +1,8 @@
-// Batches pass three of the package's observers; what each of them holds is drawn after every batch.
+// Feeds batches to three of the package's observers and draws their state after every batch.
 
 import { scaleLinear } from "d3-scale";
-import { formatNumber } from "../plot.js";
-import { h } from "../tree.js";
+import { formatNumber } from "../shell/numbers.js";
+import { h } from "../shell/tree.js";
 import { dot, drawing, facts, line, round, samples, text } from "./parts.js";
 
 const BATCHES = 12;
@@ -163,7 +163,7 @@ function rangesDrawing(seen, history, width) {
 }
 
 /**
- * What the histogram observer has counted, and the three ranges below.
+ * The counts of the histogram observer, with the three ranges below.
  * @param {number} seen
  * @param {Entry} entry
  * @param {Range & { counts: Float32Array }} histogram

@@ -1,9 +1,9 @@
-// What the illustrations have in common.
+// Helpers shared by the illustrations.
 
-import { formatNumber } from "../plot.js";
-import { h } from "../tree.js";
+import { formatNumber } from "../shell/numbers.js";
+import { h } from "../shell/tree.js";
 
-/** Drawings narrower than this stand below each other. style.css has it, too. */
+/** Drawings narrower than this stand below each other. The same width is in figures.css. */
 export const WIDE = 620;
 
 /**
@@ -25,8 +25,8 @@ export function samples(count, seed) {
 /**
  * @param {number} width
  * @param {number} height
- * @param {string} label  what the drawing shows, for those who cannot see it
- * @param {...import("../tree.js").Nested} children
+ * @param {string} label  text alternative for screen readers
+ * @param {...import("../shell/tree.js").Nested} children
  */
 export function drawing(width, height, label, ...children) {
   return h(

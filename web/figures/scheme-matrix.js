@@ -1,7 +1,7 @@
 // Two questions with two answers each: four schemes, applied to one small tensor.
 
-import { formatNumber } from "../plot.js";
-import { h } from "../tree.js";
+import { formatNumber } from "../shell/numbers.js";
+import { h } from "../shell/tree.js";
 import { drawing, line, text } from "./parts.js";
 
 const x = [

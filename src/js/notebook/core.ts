@@ -1,8 +1,8 @@
 // The one place where this module calls the core: float32 tensors in, tensors out.
 
-import { measure } from "../error.js";
-import { activeCore } from "../init.js";
-import type { NumberStorage } from "./dtype.js";
+import { activeCore } from "../core/init.js";
+import { measure } from "../quantize/metrics.js";
+import type { NumberStorage } from "./tensor/dtype.js";
 
 /** The arrays of the integer dtypes whose codes the core computes. */
 const CODE_ARRAYS = {

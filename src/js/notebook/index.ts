@@ -1,15 +1,22 @@
 // zeropoint/notebook: the notebooks' own functions, and the torch and Python they use.
 
-export type { InitOptions, InitResult } from "../init.js";
-export { init } from "../start.js";
-export type { PythonError, PythonExceptionName } from "./errors.js";
+export type { InitOptions, InitResult } from "../core/init.js";
+export { init } from "../core/start.js";
+export { type ErrorType, quantization_error } from "./course/error.js";
+export { quantized_linear_W8A32_without_bias } from "./course/linear.js";
+export { linear_dequantization, linear_q_with_scale_and_zero_point } from "./course/linear-q.js";
 export {
-  type ErrorType,
+  type PlotPanel,
+  plot_quantization_errors,
+  type QuantizationErrorsPlot,
+} from "./course/plot.js";
+export {
   get_q_scale_and_zero_point,
   get_q_scale_and_zero_point004,
   get_q_scale_symmetric,
   get_q_scale_symmetric004,
-  linear_dequantization,
+} from "./course/qparams.js";
+export {
   linear_dequantization_per_group,
   linear_dequantization_per_group004,
   linear_dequantization004,
@@ -19,14 +26,28 @@ export {
   linear_q_symmetric_per_group,
   linear_q_symmetric_per_group004,
   linear_q_symmetric004,
-  linear_q_with_scale_and_zero_point,
   linear_q_with_scale_and_zero_point004,
   linear_quantization,
   linear_quantization004,
-  quantization_error,
-  quantized_linear_W8A32_without_bias,
   quantized_linear_W8A32_without_bias004,
-} from "./functions.js";
+} from "./course/quantize.js";
+export {
+  consolePrint as print,
+  display,
+  float,
+  int,
+  isTuple,
+  printed,
+  repr,
+  round,
+  type Size,
+  str,
+  type Tuple,
+  tuple,
+} from "./python/builtins.js";
+export type { PythonError, PythonExceptionName } from "./python/errors.js";
+export type { NestedScalars, Tensor, TensorOrScalar, ValuesAndIndices } from "./tensor/tensor.js";
+export type { TensorData } from "./torch/creation.js";
 export {
   HistogramObserver,
   MinMaxObserver,
@@ -42,31 +63,6 @@ export {
   PlaceholderObserver,
   QConfig,
   RecordingObserver,
-} from "./observers.js";
-export {
-  type PlotPanel,
-  plot_quantization_errors,
-  type QuantizationErrorsPlot,
-} from "./plot.js";
-export {
-  consolePrint as print,
-  display,
-  float,
-  int,
-  isTuple,
-  printed,
-  repr,
-  round,
-  type Size,
-  str,
-  type Tuple,
-  tuple,
-} from "./python.js";
-export type { QDType, QScheme, QuantizedTensor } from "./quantized.js";
-export type {
-  NestedScalars,
-  Tensor,
-  TensorOrScalar,
-  ValuesAndIndices,
-} from "./tensor.js";
-export { type TensorData, torch } from "./torch.js";
+} from "./torch/observers.js";
+export type { QDType, QScheme, QuantizedTensor } from "./torch/quantized.js";
+export { torch } from "./torch/torch.js";

@@ -19,8 +19,8 @@ export const GRANULARITIES = {
 const CHECKED = 20_000;
 
 /**
- * Bytes read and written for each value, which limit that is held against, and which loop does nothing
- * but read and write them.
+ * For each operation: bytes read and written per value, the limit it is compared with, and the loop that does only
+ * these reads and writes.
  */
 const OPERATIONS = {
   minmax: { title: "min and max", bytes: 4, limit: "read", loop: "read" },
@@ -30,7 +30,7 @@ const OPERATIONS = {
   error: { title: "error", bytes: 8, limit: "read", loop: "read" },
 };
 
-/** Which slice a value belongs to. */
+/** The slice of a value. */
 function sliceOf(granularity, [, columns]) {
   const size = { group128: 128, group32: 32 }[granularity];
   if (size) return (i) => Math.floor(i / size);
@@ -91,8 +91,8 @@ export async function elementwiseEntries({ shape, granularity }, { zeropoint, he
   };
   let sumOfSquares;
   /**
-   * PyTorch's float32 mean adds in four levels of at most 2⁶ values each, and the lanes at the end: a
-   * value goes through no more than 300 additions, each of which rounds a sum of positive numbers.
+   * Bound for PyTorch's float32 mean, which adds in four levels of at most 2⁶ values each, then the lanes: a value
+   * passes at most 300 additions, each of which rounds a sum of positive numbers.
    */
   const checkError = (got) => {
     sumOfSquares ??= x.reduce((sum, value, i) => sum + (value - values[i]) ** 2, 0);
@@ -223,7 +223,7 @@ export async function elementwiseEntries({ shape, granularity }, { zeropoint, he
       axis: 1,
       block_size: groups,
     };
-    /** Rounding x / scale as the engine may, with the reciprocal for example, turns only near ties. */
+    /** An engine may round x / scale differently, for example by the reciprocal: only near ties may differ. */
     const nearCodes = (got, indices = sampled) => {
       for (const i of indices) {
         const steps = x[i] / scaleAt(qparams.scale, slice(i));
@@ -308,14 +308,14 @@ function layOut(core, { x, values, shape, granularity, options, qparams }) {
   view(Float32Array, at.scales32, count).set(
     count === 1 && typeof qparams.scale === "number" ? [qparams.scale] : qparams.scale.data,
   );
-  /** Outer, slices, inner. */
+  /** Layout: outer, slices, inner. */
   const slices = {
     tensor: [1, 1, size],
     rows: [1, rows, columns],
     columns: [rows, columns, 1],
   }[granularity] ?? [1, size / groupSize, groupSize];
   const run = (status) => {
-    if (status !== "kOk") throw new Error(`the core says ${status}`);
+    if (status !== "kOk") throw new Error(`the core returned ${status}`);
   };
   const elementwise = (name, from, to) => () =>
     run(
@@ -337,11 +337,11 @@ function layOut(core, { x, values, shape, granularity, options, qparams }) {
     dequantize: elementwise("dequantize", at.codes, at.out),
     fakeQuantize: elementwise("fakeQuantize", at.x, at.out),
     error: () => {
-      // The whole tensor as one piece.
+      // The whole tensor in one call.
       run(core.quantizationError(at.x, at.out, size, "mse", 0, size, at.state, at.result));
       return view(Float64Array, at.result, 1)[0];
     },
-    /** What the ranges are symmetric scales for. */
+    /** Symmetric scales of the ranges. */
     scales: () => {
       const ends = view(Float32Array, at.ranges, 2 * count);
       const scale = (i) => Math.max(-ends[2 * i], ends[2 * i + 1]) / 127;

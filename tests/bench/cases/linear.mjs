@@ -1,4 +1,4 @@
-// Linear layers: every engine's ways to multiply by quantized weights, and float32 beside them.
+// Linear layers: every engine's ways to multiply by quantized weights, and float32 for comparison.
 
 import * as javascript from "../contestants/javascript.mjs";
 import { linearModels, session, transposed } from "../contestants/onnxruntime.mjs";
@@ -15,7 +15,7 @@ import {
 } from "../reference.mjs";
 import { disposeAll } from "./dispose.mjs";
 
-/** Ways to store the weights: what `quantize` is told, and which limit they are held against. */
+/** Weight formats: options for `quantize`, and the limit each is compared with. */
 export const FORMATS = {
   "w8a32-channel": { title: "W8A32 per channel", quantize: { axis: 0 } },
   "w8a32-tensor": { title: "W8A32 per tensor", quantize: {} },
@@ -41,9 +41,9 @@ export const FORMATS = {
 
 const bitsOf = ({ quantize }) => (quantize?.dtype ? Number(quantize.dtype.slice(-1)) : 8);
 
-/** The limit of an entry: what its inner loop could do at most. */
-function limitOf(format, build) {
-  if (format === "w8a8-dynamic") return build === "relaxed" ? "dot_i8" : "dot_i16";
+/** The limit of an entry: its inner loop alone. @param build  the running build */
+function limitOf(format, build, kernels) {
+  if (format === "w8a8-dynamic") return kernels === "baseline" ? "dot_i16" : "dot_i8";
   return build === "relaxed" ? "madd" : "muladd";
 }
 
@@ -77,12 +77,12 @@ export async function linearEntries(
         ? perChannel
         : first.quantize(wTensor, quantize));
     let bits;
-    for (const { name, build, threads, zp } of zeropoint) {
+    for (const { name, build, threads, chosen, kernels, zp } of zeropoint) {
       const out = new Float32Array(m * n);
       let run;
       try {
         if (q === undefined) {
-          // A float weight has no layer: it is copied into the core by every call.
+          // Without a layer, every call copies the float weight into the core.
           run = () => zp.linear(xTensor, wTensor);
         } else {
           const made = new zp.QuantizedLinear(q, layer);
@@ -100,13 +100,14 @@ export async function linearEntries(
         format,
         title,
         name: `zeropoint ${name}: ${title}`,
-        limit: limitOf(format, build),
+        limit: limitOf(format, chosen, kernels),
         bitsPerWeight: q ? bitsOf({ quantize }) : 32,
         run,
         judge({ data: y }) {
           if (isExact) {
             bits ??= y.slice();
-            if (!sameBits(bits, y)) return wrong("other bits than another build or thread count");
+            if (!sameBits(bits, y))
+              return wrong("the bits differ from another build or thread count");
           }
           if (format === "w8a8-dynamic") return checkTorchDynamic(problem, q.data, q.scale.data, y);
           const weights = q ? weightsOf(q) : floatRows(problem);
@@ -175,7 +176,7 @@ export async function linearEntries(
       try {
         const made = make();
         const { run, dispose } = await session(ort, made.model, input);
-        // The model's bytes are in the engine now.
+        // The engine has copied the model.
         made.model = undefined;
         disposals.push(dispose);
         add({
@@ -195,7 +196,7 @@ export async function linearEntries(
   }
 
   if (tf && (!formats || formats.includes("float32"))) {
-    // Weights that are transposed while multiplying take its slow path.
+    // tfjs is slow with a weight that is transposed during the multiplication: transpose it before.
     const w = tf.tensor2d(transposed(problem.w, k, n), [k, n]);
     disposals.push(() => w.dispose());
     const run = () => {
@@ -225,8 +226,8 @@ const floatRows = ({ w, k }) => ({
 });
 
 /**
- * One row of activations against 64 MiB of weights in as many layers as that takes, one after the
- * other: what is read is never in a cache.
+ * One row of activations times 64 MiB of weights, split into as many layers as needed, one after the other, so that
+ * weights are never read from a cache.
  */
 export function coldEntries({ k, n, bytes }, { zeropoint }) {
   const entries = [];
@@ -240,7 +241,7 @@ export function coldEntries({ k, n, bytes }, { zeropoint }) {
     const count = Math.ceil(bytes / ((n * k * bits) / 8));
     const q = zeropoint[0].zp.quantize(wTensor, quantize);
     let expected;
-    for (const { name, build, threads, zp } of zeropoint) {
+    for (const { name, build, threads, chosen, kernels, zp } of zeropoint) {
       const layers = Array.from({ length: count }, () => new zp.QuantizedLinear(q));
       disposals.push(() => {
         for (const layer of layers) layer.dispose();
@@ -262,7 +263,7 @@ export function coldEntries({ k, n, bytes }, { zeropoint }) {
         work: 2 * k * n,
         rows: 1,
         bitsPerWeight: bits,
-        limit: limitOf(format, build),
+        limit: limitOf(format, chosen, kernels),
         isCold: true,
         run,
         judge() {
@@ -270,7 +271,7 @@ export function coldEntries({ k, n, bytes }, { zeropoint }) {
             const y = run().data;
             expected ??= { [format]: y.slice() };
             expected[format] ??= y.slice();
-            if (!sameBits(expected[format], y)) return wrong(`layer ${at} gives other bits`);
+            if (!sameBits(expected[format], y)) return wrong(`the bits of layer ${at} differ`);
           }
           return checkLinear({ m: 1, k, n, x }, weightsOf(q), out, BOUNDS.exact);
         },

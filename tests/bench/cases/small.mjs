@@ -1,4 +1,4 @@
-// Small calls, where what a call costs is all that counts.
+// Small calls, dominated by the overhead of a call.
 
 import * as javascript from "../contestants/javascript.mjs";
 import { session, transposed } from "../contestants/onnxruntime.mjs";

@@ -1,7 +1,7 @@
-// Plain JavaScript: what one writes without a library.
+// Plain JavaScript, as written without a library.
 
 /**
- * Int8 weights with one scale for each output, float32 activations.
+ * int8 weights with one scale for each output, float32 activations.
  * @param {Float32Array} x  [m, k]
  * @param {Int8Array} codes  [n, k]
  * @param {ArrayLike<number>} scales  [n]
@@ -49,7 +49,7 @@ export function minMax(x) {
 }
 
 /**
- * Symmetric int8, ties to even as everybody else here rounds.
+ * Symmetric int8, ties to even as in all other contestants.
  * @param {Float32Array} x
  * @param {number} scale
  * @param {Int8Array} out

@@ -3,7 +3,7 @@
 import { dynamicQuantizeMatMul, matMul, matMulNBits } from "../onnx.mjs";
 
 /**
- * One model, ready to run from and to JavaScript arrays.
+ * A session for one model, with inputs and outputs as JavaScript arrays.
  * @param {any} ort
  * @param {Uint8Array} model
  * @param {Record<string, { data: Float32Array | Int8Array, dims: number[] }>} inputs
@@ -57,7 +57,7 @@ export function transposed(values, k, n) {
   return out;
 }
 
-/** The three ways that ONNX has for a linear layer, each with the weights that it multiplies by. */
+/** ONNX's three forms of a linear layer, each with its weights in double precision. */
 export function linearModels(problem) {
   const { m, k, n, w } = problem;
   const size = { m, k, n };

@@ -1,6 +1,8 @@
-// zeropoint: every build and thread count that `create` accepts.
+// zeropoint: every build and thread count that `create` accepts, and the build and kernels it chooses by default.
 
 const WANTED = [
+  { build: "auto", threads: 1 },
+  { build: "auto", threads: 2 },
   { build: "baseline", threads: 1 },
   { build: "relaxed", threads: 1 },
   { build: "baseline", threads: 2 },
@@ -13,7 +15,8 @@ export const variantName = ({ build, threads }) =>
 
 /**
  * @param {any} module  the package, as imported
- * @returns {Promise<{ instances: { name: string, build: string, threads: number, zp: any }[],
+ * @returns {Promise<{ instances: { name: string, build: string, threads: number, chosen: string,
+ *   kernels: string, zp: any }[],
  *   unavailable: { name: string, reason: string }[] }>}
  */
 export async function zeropointInstances(module) {
@@ -23,11 +26,12 @@ export async function zeropointInstances(module) {
     const name = variantName(variant);
     try {
       const zp = await module.create(variant);
-      // What is measured must be what was asked for.
-      if (zp.build !== variant.build || zp.threads !== variant.threads) {
+      // Check that the requested build is the measured one.
+      const isBuild = variant.build === "auto" || zp.build === variant.build;
+      if (!isBuild || zp.threads !== variant.threads) {
         throw new Error(`create gave ${variantName(zp)}${zp.reason ? `: ${zp.reason}` : ""}`);
       }
-      instances.push({ name, ...variant, zp });
+      instances.push({ name, ...variant, chosen: zp.build, kernels: zp.kernels ?? "baseline", zp });
     } catch (error) {
       unavailable.push({ name: `zeropoint ${name}`, reason: error.message });
     }
@@ -37,7 +41,7 @@ export async function zeropointInstances(module) {
 }
 
 /**
- * What a quantized weight's rows stand for, in double precision.
+ * The values of a quantized weight's rows, in double precision.
  * @param {any} q  of shape [n, k]
  */
 export function weightsOf(q) {

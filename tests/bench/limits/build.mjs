@@ -1,4 +1,4 @@
-// Builds limits.cpp twice, without and with relaxed SIMD, by the project's own Emscripten.
+// Builds limits.cpp twice, without and with relaxed SIMD, with the project's Emscripten.
 
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -28,7 +28,7 @@ const FLAGS = [
 
 export const limitFile = (/** @type {string} */ build) => join(folder, `limits-${build}.wasm`);
 
-/** Makes build/bench/limits-baseline.wasm and limits-relaxed.wasm, unless they are there already. */
+/** Builds build/bench/limits-baseline.wasm and limits-relaxed.wasm, unless they exist. */
 export async function buildLimits() {
   const stamp = join(folder, "limits.built-from");
   const identity = createHash("sha256")
@@ -37,7 +37,7 @@ export async function buildLimits() {
     .digest("hex");
   const isThere = existsSync(stamp) && readFileSync(stamp, "utf8") === identity;
   if (isThere && existsSync(limitFile("baseline")) && existsSync(limitFile("relaxed"))) return;
-  const { env } = await provideEmscripten();
+  const { env } = await provideEmscripten({ threads: false });
   mkdirSync(folder, { recursive: true });
   rmSync(stamp, { force: true });
   for (const [build, more] of [
@@ -50,7 +50,7 @@ export async function buildLimits() {
     const problems = problemsOf(readFileSync(limitFile(build)));
     if (problems.length > 0) {
       throw new Failure(
-        `limits.cpp: the compiler changed what is measured\n${problems.join("\n")}`,
+        `limits.cpp: the compiler changed the measured loops\n${problems.join("\n")}`,
       );
     }
   }

@@ -1,13 +1,13 @@
-// The machine's limits as WebAssembly sees them: how fast the instructions of a linear layer run
-// when nothing else is in their way, and how fast memory is read and copied.
+// The machine's limits in WebAssembly: peak speed of the instructions of a linear layer, and the
+// speed of reading and copying memory.
 //
-// Each operation has two forms. Chained: as many independent chains of it as hide its latency, all
-// in registers. GEMM-shaped: a tile of sums whose operands are loaded from the first-level cache,
-// as a matrix multiplication does. The limit is the faster of the two.
+// Each operation has two forms. Chained: enough independent chains to hide its latency, all in
+// registers. GEMM-shaped: a tile of sums whose operands are loaded from the first-level cache, as
+// in a matrix multiplication. The limit is the faster of the two.
 //
-// All operands come from memory that JavaScript fills, every chain depends on its last value, and
-// every sum is stored, so that the compiler can leave nothing out; limits.mjs checks the
-// disassembly's counts.
+// To keep the compiler from removing work, all operands come from memory that JavaScript fills,
+// every chain depends on its last value, and every sum is stored; limits.mjs checks the instruction
+// counts of the disassembly.
 #include <wasm_simd128.h>
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct MulAdd {
   static v128_t step(v128_t acc, v128_t a, v128_t b) {
     return wasm_f32x4_add(acc, wasm_f32x4_mul(a, b));
   }
-  // A product that does not change would be computed once, so that the chain goes through it.
+  // The chain is a factor: the compiler would hoist a product of constants out of the loop.
   static v128_t chain(v128_t acc, v128_t a, v128_t b) {
     return wasm_f32x4_add(wasm_f32x4_mul(acc, a), b);
   }
@@ -37,7 +37,7 @@ struct DotI16 {
 };
 
 #ifdef __wasm_relaxed_simd__
-// acc + a * b for 4 floats, rounded once or twice as the engine likes.
+// acc + a * b for 4 floats, rounded once or twice, depending on the engine.
 struct Madd {
   static v128_t step(v128_t acc, v128_t a, v128_t b) { return wasm_f32x4_relaxed_madd(a, b, acc); }
   static v128_t chain(v128_t acc, v128_t a, v128_t b) { return step(acc, a, b); }
@@ -52,7 +52,7 @@ struct DotI8 {
 };
 #endif
 
-// data: two operands, then a start for each chain, where the chain's end is stored.
+// data: two operands, then the start of each chain, overwritten by its end.
 template <typename Operation, int kChains>
 void chained(v128_t* data, std::size_t steps) {
   const v128_t a = wasm_v128_load(data);
@@ -175,7 +175,7 @@ FLOAT_TILES(muladd, MulAdd)
 CHAINED(dot_i16, DotI16)
 DOT_TILES(dot_i16, DotI16)
 
-// Reads so many bytes, a multiple of 128, and stores what they add up to.
+// Reads `bytes` bytes, a multiple of 128, and stores their sum.
 EXPORT(read_bytes)(const v128_t* data, std::size_t bytes, v128_t* out) {
   constexpr int kSums = 8;
   v128_t sums[kSums] = {};
@@ -195,11 +195,11 @@ EXPORT(copy_bytes)(std::uint8_t* to, const std::uint8_t* from, std::size_t bytes
   __builtin_memcpy(to, from, bytes);
 }
 
-// What an element-wise kernel is when it computes nothing: loads and stores. memory.copy may write
-// past the caches, which no vector store of WebAssembly can, so that lines are read before they are
-// written.
+// Memory traffic of an elementwise kernel without arithmetic: loads and stores. memory.copy may
+// write past the caches; a vector store of WebAssembly cannot, so the processor reads each line
+// before it is written.
 
-// Moves so many bytes, a multiple of 64.
+// Moves `bytes` bytes, a multiple of 64.
 EXPORT(move_bytes)(v128_t* to, const v128_t* from, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes / sizeof(v128_t); i += 4) {
     v128_t four[4];
@@ -210,7 +210,7 @@ EXPORT(move_bytes)(v128_t* to, const v128_t* from, std::size_t bytes) {
   }
 }
 
-// Narrows so many bytes of int32, a multiple of 64, to a quarter of them.
+// Narrows `bytes` bytes of int32, a multiple of 64, to int8.
 EXPORT(narrow_bytes)(v128_t* to, const v128_t* from, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes / sizeof(v128_t); i += 4) {
     const v128_t low =
@@ -221,7 +221,7 @@ EXPORT(narrow_bytes)(v128_t* to, const v128_t* from, std::size_t bytes) {
   }
 }
 
-// Widens int8 to so many bytes of int32, a multiple of 64.
+// Widens int8 to `bytes` bytes of int32, a multiple of 64.
 EXPORT(widen_bytes)(v128_t* to, const v128_t* from, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes / sizeof(v128_t); i += 4) {
     const v128_t codes = wasm_v128_load(from + i / 4);

@@ -1,4 +1,4 @@
-// The limits of limits.cpp, ready to be timed, and the proof that the compiler left nothing out.
+// The kernels of limits.cpp, ready to be timed, and a check that the compiler removed no work.
 
 /**
  * @typedef {object} Kernel
@@ -6,7 +6,7 @@
  * @property {string} name
  * @property {number} work         floating-point or integer operations, or bytes, of one run
  * @property {() => void} run
- * @property {() => string | undefined} check   runs it once more: what is wrong with what it stored
+ * @property {() => string | undefined} check   runs it once more: the problem with the stored result, if any
  */
 
 /** @type {Record<string, { unit: string, title: string, build?: string }>} */
@@ -22,7 +22,7 @@ export const LIMITS = {
   widen: { unit: "GB/s", title: "a loop that widens 16 MiB to 64" },
 };
 
-/** Operations of one instruction: four lanes, times the products in each, times 2. */
+/** Arithmetic operations per instruction: four lanes, times the products per lane, times 2. */
 const OPERATIONS = { madd: 8, muladd: 8, dot_i8: 32, dot_i16: 16 };
 const CHAINS = [8, 10, 12];
 /** @type {Record<string, [number, number][]>} */
@@ -46,16 +46,16 @@ const TILES = {
 };
 
 const PAGE = 65536;
-/** More than any kernel's sums take. */
+/** Upper bound of the bytes of any kernel's sums. */
 const OUT_BYTES = 512;
-/** Steps along K of a tile: its operands take at most 14 KiB, less than any first-level cache. */
+/** Steps of a tile along K: its operands take at most 14 KiB, less than any first-level cache. */
 const DEPTH = 128;
 const INSTRUCTIONS_PER_RUN = 2_000_000;
 
 /**
  * @param {WebAssembly.Module} module
- * @param {{ bytes?: number, instructions?: number }} [sizes]  of the memory that is read and copied, and
- *   how many instructions a run executes
+ * @param {{ bytes?: number, instructions?: number }} [sizes]  bytes: memory that is read and copied;
+ *   instructions: executed per run
  * @returns {Kernel[]}
  */
 export function limitKernels(
@@ -64,16 +64,16 @@ export function limitKernels(
 ) {
   const { exports } = new WebAssembly.Instance(module, {});
   const memory = /** @type {WebAssembly.Memory} */ (exports.memory);
-  const data = memory.buffer.byteLength; // everything below is the module's own
+  const data = memory.buffer.byteLength; // the module uses all memory below
   const call = (/** @type {string} */ name, /** @type {number[]} */ ...values) =>
     /** @type {(...values: number[]) => void} */ (exports[name])(...values);
   const has = (/** @type {string} */ name) => name in exports;
   memory.grow(Math.ceil((has("read_bytes") ? 2 * bytes : 0) / PAGE) + 2);
   const [x, w, firstOut] = [data, data + 16384, data + 32768];
 
-  /** Where a kernel's sums are: apart from others', for integers of one are subnormal floats of another. */
+  /** Address of a kernel's sums. Not shared, because one kernel's integers are another's subnormal floats. */
   const place = () => firstOut + OUT_BYTES * kernels.length;
-  /** The sums that a kernel starts from and leaves, as float32 or int32. */
+  /** A kernel's sums, before and after a run, as float32 or int32. */
   const sums = (
     /** @type {string} */ limit,
     /** @type {number} */ out,
@@ -92,10 +92,10 @@ export function limitKernels(
     for (const chains of CHAINS) {
       const steps = Math.ceil(instructions / chains);
       const out = place();
-      // Two vectors that are read again and again, and the chains.
+      // Two vectors, reread in every step, and the chains.
       const ends = sums(limit, out, 2 + chains);
       const first = ends instanceof Int32Array ? 77 : 0.5;
-      // All chains start alike.
+      // All chains have the same start.
       const start = () => ends.fill(first);
       start();
       kernels.push({
@@ -130,7 +130,7 @@ export function limitKernels(
           call(kernel, x, w, DEPTH, times, out);
           const once = tileSums(limit, operands, w - x, rows, columns);
           const expected = Array.from(once, (sum) => sum * times);
-          // Integer sums wrap around.
+          // Integer sums wrap around; float sums are exact.
           const at = (tile instanceof Int32Array ? Int32Array : Float64Array)
             .from(expected)
             .findIndex((sum, i) => tile[i] !== sum);
@@ -141,7 +141,7 @@ export function limitKernels(
   }
   if (has("read_bytes")) {
     const [from, to] = [data + PAGE, data + PAGE + bytes];
-    // Pages that were never written are all the same one.
+    // Write all pages first: the system maps unwritten pages to one shared page.
     new Uint8Array(memory.buffer, from, 2 * bytes).fill(1);
     const out = place();
     const sum = new Int32Array(memory.buffer, out, 4);
@@ -171,7 +171,7 @@ export function limitKernels(
         },
       },
     );
-    // How many bytes each has written, and what: from bytes of 1, or as int32 of more than a byte holds.
+    // Bytes written by each kernel, and the expected word: from bytes of 1, or from saturated int32.
     for (const [limit, written, word] of /** @type {[string, number, number][]} */ ([
       ["move", bytes, 0x01010101],
       ["narrow", bytes / 4, 0x7f7f7f7f],
@@ -195,8 +195,8 @@ export function limitKernels(
 }
 
 /**
- * Halves and eighths. As floats they neither vanish nor grow in any chain, and their sums are exact; as
- * integers of 8 bits they fit in 7.
+ * Fills with halves and eighths. As floats they neither vanish nor overflow in any chain, and their sums are exact;
+ * as integers of 8 bits they fit into 7.
  * @param {Float32Array} values
  */
 function fill(values) {
@@ -204,7 +204,7 @@ function fill(values) {
 }
 
 /**
- * What a tile adds to its sums when it runs once, computed without it.
+ * Reference for one run of a tile: the values it adds to its sums.
  * @param {string} limit
  * @param {Uint8Array} operands  x, then w at `offset`
  */
@@ -214,7 +214,7 @@ function tileSums(limit, operands, offset, rows, columns) {
   const Type = isFloat ? Float32Array : limit === "dot_i8" ? Int8Array : Int16Array;
   const values = new Type(buffer, byteOffset, byteLength / Type.BYTES_PER_ELEMENT);
   const w = offset / Type.BYTES_PER_ELEMENT;
-  // A lane of a sum takes so many neighbours of both operands.
+  // The number of neighbouring operands that one lane of a sum takes.
   const lane = 4 / Type.BYTES_PER_ELEMENT;
   const all = new Float64Array(4 * rows * columns);
   for (let k = 0; k < DEPTH; k++) {
@@ -246,7 +246,7 @@ const OPCODES = {
 };
 
 /**
- * How often each vector instruction stands in the body of each exported function.
+ * The number of occurrences of each vector instruction in the body of each exported function.
  * @param {Uint8Array} binary
  * @returns {Record<string, Record<string, number>>}
  */
@@ -281,7 +281,7 @@ export function countInstructions(binary) {
         const size = number();
         const body = binary.subarray(at, at + size);
         at += size;
-        // Nothing is imported, so that bodies and functions have the same numbers.
+        // Without imports, bodies and functions have the same indices.
         const name = names.find(([, of]) => of === index)?.[0];
         if (name) counts[name] = countIn(body);
       }
@@ -305,7 +305,7 @@ function countIn(body) {
   return counts;
 }
 
-/** The instructions of one step of each limit. */
+/** The instructions of one step, for each limit. */
 const STEP = {
   madd: ["f32x4.relaxed_madd"],
   muladd: ["f32x4.mul", "f32x4.add"],
@@ -314,20 +314,20 @@ const STEP = {
 };
 
 /**
- * What is wrong with the compiled limits: sums that the compiler dropped, operands that it did not load.
+ * Problems of the compiled limits: sums removed or operands not loaded.
  * @param {Uint8Array} binary
  * @returns {string[]}
  */
 export function problemsOf(binary) {
   const problems = [];
   for (const [name, counts] of Object.entries(countInstructions(binary))) {
-    // The compiler may know a loop that moves bytes for memory.copy.
+    // Lower bound: the compiler may replace a loop that moves bytes by memory.copy.
     const moved = { move_bytes: 4, narrow_bytes: 4, widen_bytes: 1 }[name] ?? 0;
     if ((counts["v128.load"] ?? 0) < moved) problems.push(`${name}: loads are missing`);
     const [, limit, form, a, b] =
       /^(madd|muladd|dot_i8|dot_i16)_(chain|tile)(\d+)(?:x(\d+))?$/.exec(name) ?? [];
     if (!limit) continue;
-    // Chains are unrolled four times and tiles twice, each with one more for what is left over.
+    // Chains are unrolled four times and tiles twice, each plus one step for the tail.
     const steps = form === "chain" ? 5 * Number(a) : 3 * Number(a) * Number(b);
     for (const instruction of STEP[/** @type {keyof typeof STEP} */ (limit)]) {
       const found = counts[instruction] ?? 0;

@@ -1,4 +1,5 @@
-// What the fuzz targets share: arguments made from a fuzzer's bytes, and checks that end the run.
+// Shared parts of the fuzz targets: arguments made from a fuzzer's bytes, and checks that end the
+// run.
 //
 // A target reads its arguments from the bytes, calls public functions of include/zeropoint, and
 // compares with the scalar references or with the formula that the header states. Now and then one
@@ -56,7 +57,7 @@ class Source {
   }
   bool flag() { return (take<std::uint8_t>() & 1U) != 0; }
 
-  /// True once in n: for what should be rare.
+  /// True once in n, for rare cases.
   bool rarely(std::size_t n) { return below(n) == n - 1; }
 
   /// min .. max, both included.
@@ -171,10 +172,10 @@ class Source {
   std::span<const std::uint8_t> bytes_;
 };
 
-/// What a target does with one input; every *_fuzz.cpp defines its own.
+/// Runs a target on one input; every *_fuzz.cpp defines it.
 void run(Source source);
 
-/// Ends the run, which libFuzzer then reports with its input, unless what must hold does.
+/// Ends the run if a condition does not hold; libFuzzer then reports the input.
 inline void check(bool holds, std::string_view what, const char* file = __builtin_FILE(),
                   int line = __builtin_LINE()) {
   if (holds) return;

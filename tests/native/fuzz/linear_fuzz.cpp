@@ -30,7 +30,7 @@ Layer take_layer(Source& source) {
   return layer;
 }
 
-/// One output: what its terms say of it before any is rounded.
+/// The exact terms of one output, before any rounding.
 struct Terms {
   reference::ExactSum sum;
   double magnitude = 0;  ///< of the products
@@ -68,7 +68,7 @@ Terms terms_of(const Layer& layer, Weight weight, std::size_t row, std::size_t c
   return terms;
 }
 
-/// What the header promises of one output; of the float32 path only where its condition holds.
+/// Checks the header's bound for one output; for the float32 path only if its condition holds.
 void check_output(float y, const Terms& terms, const Layer& layer, bool float32_is_normal) {
   if (layer.accumulate == Accumulate::kFloat32 && !float32_is_normal) return;
   if (!terms.is_finite) {
@@ -89,7 +89,7 @@ void check_output(float y, const Terms& terms, const Layer& layer, bool float32_
         "the sum is within its bound");
 }
 
-/// The largest and the smallest magnitude of numbers, zeros and what is not finite left out.
+/// The largest and the smallest magnitude of finite, non-zero numbers.
 class Magnitudes {
  public:
   void add(double value) {
@@ -145,7 +145,7 @@ bool stays_normal(const Magnitudes& x, const Magnitudes& w, const Magnitudes& bi
   const double least = std::min(x.smallest() * w.smallest(), bias.smallest());
   const double limit = static_cast<double>(FLT_MAX) / 2;
   const double normal = FLT_MIN;
-  // Partial sums cancel: what is left is at least an ulp of the smallest term.
+  // After cancellation of partial sums at least an ulp of the smallest term is left.
   return most < limit && w.largest() < limit && least > normal * 0x1p24 && w.smallest() > normal;
 }
 

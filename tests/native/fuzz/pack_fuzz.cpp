@@ -10,7 +10,7 @@ void run(Source source) {
   const DType dtype = source.pick(kAllDTypes);
   const DTypeInfo info = dtype_info(dtype);
   const std::size_t n = source.below(source.flag() ? 70 : 2000);
-  std::vector<std::uint8_t> codes(n);  // any bits: those beyond the dtype's are dropped
+  std::vector<std::uint8_t> codes(n);  // any bits: pack() drops bits above the dtype's width
   Random more = source.random();
   for (std::uint8_t& code : codes) code = static_cast<std::uint8_t>(more.bits());
 

@@ -12,7 +12,7 @@ using testing::broadcast_position;
 using testing::broadcast_shapes;
 using testing::QParamsTensor;
 
-/// What may be wrong with a call.
+/// Defects of a call.
 enum class Fault {
   kNone,
   kOutLength,

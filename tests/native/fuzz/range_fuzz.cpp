@@ -65,7 +65,7 @@ void check_range(const Range& actual, const Range& expected) {
   }
 }
 
-/// What qparams.h promises for one range.
+/// Checks the guarantees of qparams.h for one range.
 void check_qparams(Range range, const QParamsOptions& options, double scale,
                    std::int32_t zero_point) {
   const DTypeInfo info = dtype_info(options.dtype);

@@ -1,4 +1,4 @@
-// What a W8A8 layer makes of its integer sums, one output at a time.
+// Conversion of a W8A8 layer's integer sums to outputs, one output at a time.
 #pragma once
 
 #include <algorithm>

@@ -125,7 +125,7 @@ struct PanelOutput {
   Way way;
 };
 
-/// One output. What the kernels know of the row and of the weight decides which way it takes.
+/// One output. The kernels' bounds for the row and the weight decide how it is computed.
 inline PanelOutput multiply(const float* x, const FixedRow& fixed, const PlainWeight& w,
                             std::size_t output, const kernels::RowScale& row, float largest,
                             float ordinary, float root, double tolerance, const float* bias) {

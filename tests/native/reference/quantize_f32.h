@@ -1,4 +1,4 @@
-// Quantizing one value: what quantize() promises, and what PyTorch's linear_q does on x86.
+// Quantization of one value: as documented for quantize(), and as PyTorch's linear_q on x86.
 #pragma once
 
 #include <cmath>

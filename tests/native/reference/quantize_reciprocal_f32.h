@@ -16,7 +16,7 @@ inline std::int64_t x86_int64(float value) {
   return fits ? static_cast<std::int64_t>(value) : INT64_MIN;
 }
 
-/// What the torch family clamps to, and what it makes of values beyond int32.
+/// Limits of the torch family, and its treatment of values beyond int32.
 struct TorchRule {
   std::int32_t qmin;
   std::int32_t qmax;

@@ -16,8 +16,8 @@ inline std::size_t ceil_log2(std::size_t n) {
   return power;
 }
 
-/// Sums term(0) .. term(size - 1) through four levels: a level's sum moves up whenever the values
-/// so far are a multiple of what it takes.
+/// Sums term(0) .. term(size - 1) through four levels: a level's sum moves up at each multiple of
+/// the level's count of values.
 template <typename Term>
 float cascade_sum(std::size_t size, Term term) {
   const std::size_t power = ceil_log2(size) / 4 < 4 ? 4 : ceil_log2(size) / 4;
@@ -42,7 +42,7 @@ float cascade_sum(std::size_t size, Term term) {
   return sum;
 }
 
-/// The sum of one lane: value r of the lane is term(r). Every fourth row is a chain of its own.
+/// The sum of one lane: value r of the lane is term(r). Every fourth row belongs to the same chain.
 template <typename Term>
 float lane_sum(std::size_t rows, Term term) {
   const std::size_t steps = rows / 4;

@@ -1,9 +1,9 @@
-// What the strict policy forbids: policy.test.mjs does each and sees the violation.
+// Actions forbidden by the strict policy: policy.test.mjs runs each and checks the reported violation.
 
 import "./package-page.js";
 
 globalThis.forbidden = {
-  // biome-ignore lint/security/noGlobalEval: this is what the policy forbids
+  // biome-ignore lint/security/noGlobalEval: the policy forbids it
   "evaluating text": () => globalThis.eval("1"),
   "a function made of text": () => new Function("return 1")(),
   "a script's address as a string": () => {

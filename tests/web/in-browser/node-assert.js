@@ -1,4 +1,8 @@
-// Stands in for node:assert/strict. assert.test.mjs holds its every verdict against Node's own.
+// Replaces node:assert/strict in browsers. assert.test.mjs compares each verdict with Node's.
+//
+// No library fits: the npm package assert 2.1 matches Node 14 and brings 39 packages. It ignores the `cause` of
+// errors, takes 1.4 s for two arrays of a million floats, and needs a global `process`, whose absence identifies
+// tests that need Node.
 
 import { isNodeOnly } from "./node-only.js";
 
@@ -40,19 +44,19 @@ function sameBytes(a, b) {
   return left.length === right.length && left.every((byte, i) => byte === right[i]);
 }
 
-/** What a boxed primitive holds, or undefined. */
+/** The value of a boxed primitive, or undefined. */
 function unboxed(value) {
   for (const type of [Number, String, Boolean, BigInt, Symbol]) {
     try {
       return [type.prototype.valueOf.call(value)];
     } catch {
-      // Not one of these.
+      // Another type.
     }
   }
   return undefined;
 }
 
-/** The own enumerable keys, those of an array's places left out if `places` is false. */
+/** The own enumerable keys; without an array's indices if `places` is false. */
 function keysOf(value, places) {
   const symbols = Object.getOwnPropertySymbols(value).filter((key) =>
     Object.prototype.propertyIsEnumerable.call(value, key),
@@ -65,7 +69,7 @@ function keysOf(value, places) {
 /**
  * @param {any} a
  * @param {any} b
- * @param {Map<object, object>} seen  pairs on the way here, so that circles end
+ * @param {Map<object, object>} seen  pairs being compared, to stop at cycles
  * @returns {boolean}
  */
 function isDeepEqual(a, b, seen) {
@@ -156,9 +160,9 @@ function doesNotMatch(text, pattern, message) {
   complain(message, () => `${show(text)} matches ${pattern}`);
 }
 
-/** Checks an error that was thrown against what was expected of it. */
+/** Checks a thrown error against the expectation. */
 function checkThrown(error, expected, message) {
-  // No test expects this; the runner wants to hear of it.
+  // No test expects NodeOnly: pass it on to the runner.
   if (isNodeOnly(error)) throw error;
   if (expected === undefined) return;
   if (expected instanceof RegExp) {

@@ -1,4 +1,4 @@
-// Stands in for what our tests read with node:fs/promises: files of the repository, by their addresses.
+// Replaces the parts of node:fs/promises that the tests use: reads files of the repository by their addresses.
 
 /** @param {URL} address @param {"utf8"} [encoding] */
 export async function readFile(address, encoding) {

@@ -1,9 +1,9 @@
-// Stands in for what our tests read with node:fs: files of the repository, by their addresses. What
-// else node:fs has is Node's alone.
+// Replaces the parts of node:fs that the tests use: reads files of the repository by their addresses. Other
+// functions of node:fs throw NodeOnly.
 
 /**
  * @param {URL} address
- * @param {string} type  what to take the answer for
+ * @param {string} type  MIME type that overrides the response's
  */
 function get(address, type) {
   const request = new XMLHttpRequest();
@@ -17,12 +17,12 @@ function get(address, type) {
 /** @param {URL} address @param {"utf8"} [encoding] */
 export function readFileSync(address, encoding) {
   if (encoding === "utf8") return get(address, "text/plain; charset=utf-8");
-  // A text whose characters end in the bytes.
+  // This charset keeps each byte in the low 8 bits of a character.
   const text = get(address, "text/plain; charset=x-user-defined");
   return Uint8Array.from(text, (character) => character.charCodeAt(0) & 0xff);
 }
 
-/** The files in a folder and in those below it. @param {URL} address */
+/** The files in a folder and its subfolders. @param {URL} address */
 export function readdirSync(address) {
   const list = new URL(`/list${address.pathname}`, address);
   return JSON.parse(get(list, "application/json"));

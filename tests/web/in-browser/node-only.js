@@ -1,12 +1,12 @@
-// What only Node has: importing it is harmless, using it says so.
+// Features that only Node has: importing them is harmless, using them throws NodeOnly.
 
-/** Thrown where a test uses what browsers lack; the runner tells such tests from failures. */
+/** Thrown when a test uses a feature that browsers lack; the runner does not count it as a failure. */
 export class NodeOnly extends Error {
   name = "NodeOnly";
 }
 
 /**
- * Stands in for an export of one of Node's modules.
+ * Replaces an export of a Node module.
  * @param {string} name  as "node:fs readFileSync"
  */
 export function nodeOnly(name) {
@@ -17,7 +17,7 @@ export function nodeOnly(name) {
 }
 
 /**
- * Whether an error comes from something that only Node has, by itself or by what caused it.
+ * Whether an error is a NodeOnly error, or is caused by one.
  * @param {any} error
  * @returns {boolean}
  */

@@ -1,5 +1,8 @@
-// Stands in for node:test: suites, tests and hooks, run one after the other in the order in which they
-// are written. What our tests do not use is not here, and using it fails the test.
+// Replaces node:test in browsers: suites, tests and hooks, run one after the other in source order. Refuses options
+// that no test uses.
+//
+// No library fits: mocha's browser build passes no context and takes no options, so an adapter would be as long as
+// this file, and it brings 25 packages.
 
 import { isNodeOnly } from "./node-only.js";
 
@@ -120,7 +123,7 @@ export const afterEach = addHook("afterEach");
 
 export default test;
 
-/** A suite and all around it, outermost first. */
+/** A suite and its ancestors, outermost first. */
 function lineage(suite) {
   return suite ? [...lineage(suite.parent), suite] : [];
 }
@@ -128,7 +131,7 @@ function lineage(suite) {
 /** @param {unknown} error */
 function describeError(error) {
   if (!(error instanceof Error)) return String(error);
-  // Chromium's stack begins with the message, Firefox's does not.
+  // Chromium's stack begins with the message; Firefox's does not.
   const { message, stack = "" } = error;
   return stack.includes(message) ? stack : `${error.name}: ${message}\n${stack}`;
 }
@@ -185,7 +188,7 @@ async function* runSuite(suite, prefix, inherited) {
       yield { name, outcome: "skipped", reason: String(skip || child.skip) };
     } else if (error !== undefined) yield { name, ...failure(error.thrown) };
     else {
-      globalThis.running = name; // for whoever wonders what takes so long
+      globalThis.running = name; // for debugging slow or hanging tests
       yield { name, ...(await runTest(child)) };
     }
   }
@@ -197,7 +200,7 @@ async function* runSuite(suite, prefix, inherited) {
   }
 }
 
-/** Runs everything that was described. @returns {Promise<Result[]>} */
+/** Runs all registered tests. @returns {Promise<Result[]>} */
 export async function runAll() {
   const results = [];
   for await (const result of runSuite(root, "", {})) results.push(result);

@@ -1,9 +1,9 @@
-// Stands in for node:vm: another realm is another frame. Its page alone may evaluate text.
+// Replaces node:vm: a context is the realm of a frame. Only the frame's page may evaluate text.
 
 /** @type {HTMLIFrameElement[]} */
 const frames = [];
 
-/** Frames load late and contexts are made at once: one is kept ready. */
+/** Keeps one frame ready: frames load asynchronously, but contexts are created synchronously. */
 async function makeReady() {
   const frame = document.createElement("iframe");
   frame.src = "/realm";

@@ -1,4 +1,4 @@
-// A page that starts this file as a worker, in which it breaks the policy: the server must be told.
+// A page that starts this file as a worker, which violates the policy: the server must get a report.
 
 if (typeof document === "object") {
   const policy = globalThis.trustedTypes?.createPolicy("zeropoint", {
@@ -8,9 +8,9 @@ if (typeof document === "object") {
   new Worker(policy ? policy.createScriptURL(url) : url, { type: "module" });
 } else {
   try {
-    // biome-ignore lint/security/noGlobalEval: this is what the policy forbids
+    // biome-ignore lint/security/noGlobalEval: the policy forbids it
     globalThis.eval("1");
   } catch {
-    // As it should be.
+    // Expected.
   }
 }

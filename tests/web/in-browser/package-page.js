@@ -1,4 +1,4 @@
-// A page that uses the package as its README does; policy.test.mjs serves it under the strict policy.
+// A page that uses the package as in its README; policy.test.mjs serves it under the strict policy.
 
 import {
   create,
@@ -7,7 +7,6 @@ import {
   QuantizedLinear,
   quantizationError,
   quantize,
-  quantizeAsync,
   tensor,
 } from "zeropoint";
 import { init as initNotebook, linear_q_symmetric, torch } from "zeropoint/notebook";
@@ -27,16 +26,8 @@ async function use() {
   const other = await create({ build: "baseline", threads: 2 });
   await initNotebook();
   const [, scale] = linear_q_symmetric(torch.tensor([[191.6, -13.5]]), { dtype: torch.int8 });
-  let offThread;
-  const later = await quantizeAsync(x, {
-    axis: 0,
-    onProgress: (progress) => {
-      offThread = progress.offThread ? "in a worker" : progress.reason;
-    },
-  });
   return {
     build,
-    later: [offThread, ...later.data],
     codes: Array.from(q.data),
     error: quantizationError(x, dequantize(q)),
     y,

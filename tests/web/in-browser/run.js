@@ -7,10 +7,10 @@ const parameters = new URLSearchParams(location.search);
 const file = parameters.get("file");
 const build = parameters.get("build");
 
-/** Makes the engine one without relaxed SIMD, as far as a page can tell. */
+/** Simulates an engine without relaxed SIMD, as far as a page can detect it. */
 function hideRelaxedSimd() {
   const { validate } = WebAssembly;
-  // The relaxed instructions are 0xfd and the numbers from 0x100 on, in LEB128.
+  // Relaxed instructions are the prefix 0xfd and numbers from 0x100 on, in LEB128.
   const isRelaxed = (/** @type {number} */ byte, /** @type {number} */ i, /** @type {any} */ all) =>
     byte === 0xfd && all[i + 1] >= 0x80 && all[i + 1] <= 0x93 && all[i + 2] === 0x02;
   WebAssembly.validate = (bytes) => {

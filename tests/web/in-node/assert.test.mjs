@@ -1,4 +1,4 @@
-// The browser's stand-in for node:assert/strict says what Node's own says, of everything with everything.
+// The browser's replacement of node:assert/strict gives Node's verdicts, for all pairs of values.
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
@@ -16,7 +16,7 @@ class Custom {
   }
 }
 
-/** Values of every kind that tests compare, each made anew on every call. */
+/** Values of every kind that tests compare, created again on every call. */
 const VALUES = [
   ...[() => undefined, () => null, () => true, () => false, () => 0, () => -0, () => 1],
   ...[() => Number.NaN, () => Number.POSITIVE_INFINITY, () => "", () => "0", () => "1", () => 1n],
@@ -56,7 +56,7 @@ const VALUES = [
   ...[() => circle(), () => [circle()]],
 ];
 
-/** Whether an assertion passes, or the kind of error it ends with. */
+/** Whether an assertion passes, or the kind of error it throws. */
 async function verdict(work) {
   try {
     await work();
@@ -100,7 +100,7 @@ describe("The stand-in for node:assert/strict", () => {
       assert.deepEqual(await compare("ok", false, message), []);
       assert.deepEqual(await compare("deepEqual", [1], [2], message), []);
     }
-    // A global expression remembers where it was.
+    // A regular expression with the flag g keeps its position.
     const places = [assert, standIn].map((library) => {
       const pattern = /a/g;
       library.match("aa", pattern);
@@ -109,7 +109,7 @@ describe("The stand-in for node:assert/strict", () => {
     assert.equal(places[0], places[1]);
   });
 
-  it("agrees on what was thrown", async () => {
+  it("agrees on thrown errors", async () => {
     class OwnError extends Error {}
     const thrown = [
       new Error("one"),

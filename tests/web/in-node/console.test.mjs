@@ -1,18 +1,18 @@
-// What the console says in the page; no browser needed.
+// The console's output in cells; no browser needed.
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { connectConsole, formatted } from "../../../web/console.js";
+import { connectConsole, formatted } from "../../../web/notebook/worker/console.js";
 
 describe("formatted", () => {
-  it("fills in what the first text asks for, and leaves the rest", () => {
+  it("fills in the placeholders of the first text, and keeps the other arguments", () => {
     assert.deepEqual(formatted(["%s is %d", "x", 3.7, { a: 1 }]), ["x is 3", { a: 1 }]);
     assert.deepEqual(formatted(["%o %i %f%%", [1], "4.5", "4.5"]), ["[1] 4 4.5%"]);
     assert.deepEqual(formatted(["%cred", "color: red"]), ["red"]);
     assert.deepEqual(formatted(["%s %s", 1]), ["1 %s"]);
   });
 
-  it("leaves all else as it is", () => {
+  it("keeps all other arguments", () => {
     assert.deepEqual(formatted(["100%"]), ["100%"]);
     assert.deepEqual(formatted([1, "%s"]), [1, "%s"]);
     assert.deepEqual(formatted([]), []);
@@ -29,7 +29,7 @@ describe("connectConsole", () => {
   const console = Object.fromEntries(names.split(" ").map(tell));
   const countAnew = connectConsole(console, (...values) => printed.push(values));
 
-  it("prints beside what the console does", () => {
+  it("prints in addition to the console's output", () => {
     console.warn("a %s", 1);
     console.dir({ a: 1 }, { depth: 0 });
     assert.deepEqual(told.splice(0), [
@@ -45,7 +45,7 @@ describe("connectConsole", () => {
     assert.deepEqual(printed.splice(0), [["Assertion failed", "x is 2"]]);
   });
 
-  it("prints how often it came by", () => {
+  it("prints a counter's value", () => {
     console.count();
     console.count();
     console.countReset();
@@ -54,7 +54,7 @@ describe("connectConsole", () => {
     assert.deepEqual(printed.splice(0).flat(), ["default: 1", "default: 2", "default: 1", "a: 1"]);
   });
 
-  it("leaves a thousand messages of a run to the console, which would hold up the page", () => {
+  it("prints at most a thousand messages of a run, which would slow down the page", () => {
     countAnew();
     told.length = 0;
     for (let i = 0; i < 5000; i++) console.log(i);
@@ -69,7 +69,7 @@ describe("connectConsole", () => {
     assert.deepEqual([told.splice(0), printed.splice(0)], [[["log", "again"]], [["again"]]]);
   });
 
-  it("prints how long something took", () => {
+  it("prints elapsed time", () => {
     console.time("a");
     console.timeEnd("a");
     console.timeEnd("never begun");

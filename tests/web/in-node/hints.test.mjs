@@ -1,8 +1,8 @@
-// What a cell says may be behind an error; no browser needed.
+// Hints of a cell about the cause of an error; no browser needed.
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { adviceOnCall, hint, nearest } from "../../../web/hints.js";
+import { adviceOnCall, hint, nearest } from "../../../web/notebook/hints.js";
 
 const CELLS = [
   { label: "Cell 1", source: 'import { torch, linear_q as q } from "zeropoint/notebook";' },
@@ -28,11 +28,11 @@ describe("hint, for a name that is not defined", () => {
     assert.equal(missing("more"), "Cell 2 defines it: has it been run?");
   });
 
-  it("says that the cell itself defines it too late", () => {
+  it("reports a definition further down in the same cell", () => {
     assert.match(missing("late", "late + 1;\nlet late = 1;"), /^This cell defines it, but further/);
   });
 
-  it("guesses what was meant, by names of the notebook and of every cell", () => {
+  it("suggests similar names of the notebook and of every cell", () => {
     assert.equal(missing("sclae"), "Did you mean scale?");
     assert.equal(missing("prnt"), "Did you mean print?");
     assert.equal(missing("Torch"), "Did you mean torch?");
@@ -47,7 +47,7 @@ describe("hint, for a name that is not defined", () => {
     assert.equal(missing("del", "del(x)"), "JavaScript writes x = undefined");
   });
 
-  it("says that a name needs a declaration, which Python does not have", () => {
+  it("asks for a declaration, which Python does not need", () => {
     const instead = "JavaScript declares a name first: let a = …";
     assert.equal(missing("a", "a = [1, 2];\na"), instead);
     assert.equal(missing("a", "let b = 1;\n  a = b;"), instead);
@@ -55,7 +55,7 @@ describe("hint, for a name that is not defined", () => {
     assert.match(missing("a", "if (a == 1) print(2);"), /^No cell/);
   });
 
-  it("says so of a loop's name, too, and knows torch's names", () => {
+  it("asks for the declaration of a loop's name, too, and knows torch's names", () => {
     const instead = "JavaScript declares a name first: for (let i …";
     assert.equal(missing("i", "for (i of [1, 2]) print(i);"), instead);
     assert.equal(missing("i", "for (i = 0; i < 2; i++) print(i);"), instead);
@@ -63,7 +63,7 @@ describe("hint, for a name that is not defined", () => {
     assert.equal(hint(error, CELLS[0], CELLS), "Did you mean torch.int8?");
   });
 
-  it("understands the words of Firefox and Safari", () => {
+  it("understands the messages of Firefox and Safari", () => {
     const cell = { label: "Cell 3", source: "a = [1, 2];" };
     for (const message of ["assignment to undeclared variable a", "Can't find variable: a"]) {
       assert.equal(
@@ -73,7 +73,7 @@ describe("hint, for a name that is not defined", () => {
     }
   });
 
-  it("guesses what was meant where the worker knows the names, two letters swapped among them", () => {
+  it("suggests the worker's similar name, with two letters swapped too", () => {
     const error = { name: "TypeError", message: "x.dvi is not a function", near: "div" };
     assert.equal(hint(error, CELLS[0], CELLS), "Did you mean div?");
     assert.equal(nearest("dvi", ["dim", "div", "add"]), "div");
@@ -84,16 +84,44 @@ describe("hint, for a name that is not defined", () => {
     assert.equal(nearest("xyz", ["dim", "div", "add"]), "");
   });
 
-  it("knows what a product of matrices is called here", () => {
+  it("names the function for products of matrices", () => {
     for (const message of ["a.matmul is not a function", "torch has no mm"]) {
       const error = { name: "TypeError", message, near: "amin" };
       assert.match(hint(error, CELLS[0], CELLS), /^The product a @ b is torch\.nn/, message);
     }
   });
 
-  it("says that cells run in a worker", () => {
+  it("suggests an expression for missing functions of torch", () => {
+    for (const name of ["relu", "softmax", "linspace", "std", "histc", "topk", "matmul"]) {
+      for (const message of [`torch has no ${name}`, `x.${name} is not a function`]) {
+        assert.match(hint({ name: "TypeError", message, near: "x" }, CELLS[0], CELLS), / is /);
+      }
+    }
+  });
+
+  it("recognizes an import of Python by the line above the error", () => {
+    const cell = { label: "Cell 3", source: "import torch\nx = torch.tensor([1])" };
+    const error = { name: "SyntaxError", message: "Unexpected token", line: 2 };
+    assert.match(hint(error, cell, CELLS), /^JavaScript writes import \{ torch \} from/);
+  });
+
+  it("reports that a request to another site is forbidden", () => {
+    for (const message of ["Failed to fetch", "NetworkError when attempting to fetch resource."]) {
+      const text = hint({ name: "TypeError", message }, CELLS[0], CELLS);
+      assert.match(text, /^The policy of this page forbids requests to other sites/);
+    }
+  });
+
+  it("prefers the name with the same capitals", () => {
+    assert.equal(nearest("tensr", ["Tensor", "tensor"]), "tensor");
+  });
+
+  it("reports that cells run in a worker", () => {
     assert.equal(missing("document"), "Cells run in a worker, which has no document.");
-    assert.equal(missing("localStorage"), "Cells run in a worker, which has no localStorage.");
+    assert.equal(
+      missing("localStorage"),
+      "Cells have no localStorage: nothing that a cell does outlives its notebook.",
+    );
   });
 });
 
@@ -116,18 +144,18 @@ describe("adviceOnCall", () => {
     );
   });
 
-  it("says what is no tensor", () => {
+  it("reports a value that is no tensor", () => {
     assert.equal(advice("item", 3), "x is a number and no tensor.");
     assert.equal(advice("mean", [1]), "x is a list and no tensor.");
     assert.equal(advice("mean", {}), "x is an object and no tensor.");
   });
 
-  it("knows the methods of Python's values", () => {
+  it("translates methods of Python's values", () => {
     assert.equal(advice("append", []), "JavaScript writes list.push(x)");
     assert.equal(advice("upper", "a"), "JavaScript writes text.toUpperCase()");
   });
 
-  it("else guesses what was meant, of a tensor where the value is not known", () => {
+  it("else suggests a similar method, of a tensor if the value is not known", () => {
     assert.equal(advice("maen", new Tensor()), "Did you mean mean?");
     assert.equal(advice("maen", undefined), "Did you mean mean?");
     assert.equal(advice("zzzz", undefined), "");
@@ -135,7 +163,7 @@ describe("adviceOnCall", () => {
 });
 
 describe("hint, for a promise", () => {
-  it("says where the await is missing", () => {
+  it("reports the place of the missing await", () => {
     const error = { name: "TypeError", message: "q.add is not a function", promise: "q" };
     assert.equal(hint(error, CELLS[0], CELLS), "q is a Promise: write await before what makes it.");
   });
@@ -145,7 +173,7 @@ describe("hint, for the grammar", () => {
   const refused = (source, line) =>
     hint({ name: "SyntaxError", message: "Unexpected", line }, { label: "Cell 1", source }, []);
 
-  it("says what JavaScript writes in the place of Python's line", () => {
+  it("translates a line of Python to JavaScript", () => {
     assert.equal(refused("1;\n# comment", 2), "JavaScript writes // a comment");
     assert.match(refused("def f(x):", 1), /function f\(x\)/);
     assert.match(refused("import torch", 1), /import \{ torch \}/);
@@ -157,7 +185,7 @@ describe("hint, for the grammar", () => {
     assert.match(refused("!pip install torch", 1), /nothing here/);
   });
 
-  it("knows what JavaScript has for slices", () => {
+  it("translates slices", () => {
     for (const source of ["t[1:2]", "t[0][:2]", "f(x)[1:]", "t[:, 0]"]) {
       assert.match(refused(source, 1), /t\.narrow\(/, source);
     }
@@ -166,7 +194,7 @@ describe("hint, for the grammar", () => {
     }
   });
 
-  it("knows Python's words inside a line", () => {
+  it("translates Python's words inside a line", () => {
     assert.match(refused('f"scale: {s}"', 1), /`text with \$\{x\}`/);
     assert.match(refused("y = [f(x) for x in xs]", 1), /list\.map/);
     assert.match(refused("if (not x) print(1)", 1), /!x/);
@@ -178,7 +206,7 @@ describe("hint, for the grammar", () => {
     assert.match(refused("else:", 1), /\{ … \}/);
   });
 
-  it("knows the statements and the operator that JavaScript has not", () => {
+  it("translates statements and the operator that JavaScript lacks", () => {
     assert.equal(refused("y = a @ b", 1), "JavaScript writes torch.nn.functional.linear(a, b.t())");
     assert.match(refused("f(a)@b.t()", 1), /linear\(a, b\.t\(\)\)/);
     assert.equal(refused("del x", 1), "JavaScript writes x = undefined");
@@ -193,13 +221,13 @@ describe("hint, for the grammar", () => {
     }
   });
 
-  it("says nothing of words in texts and comments, nor of JavaScript's own", () => {
+  it("ignores words in texts and comments, and JavaScript's words", () => {
     assert.equal(refused('print("this is not it" 1)', 1), "");
     assert.equal(refused("let x = ; // and not y", 1), "");
     assert.equal(refused("if (x) y(; else z()", 1), "");
   });
 
-  it("says nothing of other lines, and of other errors", () => {
+  it("ignores other lines, and other errors", () => {
     assert.equal(refused("1 +* 2", 1), "");
     assert.equal(refused("for (let i = 0; i < 2; i++", 1), "");
     assert.equal(hint({ name: "TypeError", message: "no" }, CELLS[0], CELLS), "");

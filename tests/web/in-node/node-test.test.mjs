@@ -1,4 +1,4 @@
-// The browser's stand-in for node:test runs what it is given, in order, and misses no failure.
+// The browser's replacement of node:test runs tests in order, and misses no failure.
 
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
@@ -118,7 +118,7 @@ describe("The stand-in for node:test", () => {
     assert.match(results.find(({ name }) => name === "failures > thrown").reason, /thrown/);
   });
 
-  it("tells what was skipped", () => {
+  it("reports skipped tests", () => {
     assert.deepEqual(outcomes("skipped"), [
       ["by option", "skipped"],
       ["by itself", "skipped"],
@@ -134,7 +134,7 @@ describe("The stand-in for node:test", () => {
     ]);
   });
 
-  it("tells what needs Node from failures", () => {
+  it("distinguishes tests that need Node from failures", () => {
     assert.deepEqual(outcomes("Node"), [
       ["called", "Node only"],
       ["read from", "Node only"],
@@ -142,7 +142,7 @@ describe("The stand-in for node:test", () => {
     ]);
   });
 
-  it("refuses options that it does not know", () => {
+  it("refuses unknown options", () => {
     assert.throws(() => standIn.it("x", { todo: true }, () => {}), TypeError);
   });
 });

@@ -1,13 +1,13 @@
-// How a cell's text becomes code that shares its names; no browser needed.
+// Rewriting of a cell's text to code that shares its names; no browser needed.
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { describeError } from "../../../web/cell-error.js";
-import { diffLines, matches } from "../../../web/compare.js";
-import { rewriteCell } from "../../../web/rewrite.js";
-import { createScope } from "../../../web/scope.js";
+import { diffLines, matches } from "../../../web/notebook/compare.js";
+import { describeError } from "../../../web/notebook/worker/cell-error.js";
+import { rewriteCell } from "../../../web/notebook/worker/rewrite.js";
+import { createScope } from "../../../web/notebook/worker/scope.js";
 
-/** Runs cells one after the other, as the worker does, and returns the values they show. */
+/** Runs cells one after the other, as the worker does, and returns the shown values. */
 async function runCells(...sources) {
   const scope = createScope();
   const shown = [];
@@ -43,7 +43,7 @@ describe("rewriteCell", () => {
     assert.equal(await lastOf("const a = 1; let b = 2; var c = 3;", "a + b + c"), 6);
   });
 
-  it("keeps names taken apart from arrays and objects, with defaults and rests", async () => {
+  it("keeps destructured names of arrays and objects, with defaults and rests", async () => {
     const cell =
       "const [q, , s = 7, ...more] = [1, 2, undefined, 4, 5], { a: { b }, ...rest } = f();";
     const define = "function f() { return { a: { b: 8 }, c: 9 }; }";
@@ -69,11 +69,11 @@ describe("rewriteCell", () => {
     ]);
   });
 
-  it("lets an earlier function see what a later cell assigns", async () => {
+  it("lets an earlier function see the assignments of a later cell", async () => {
     assert.equal(await lastOf("let n = 1; const get = () => n;", "n = 5;", "get()"), 5);
   });
 
-  it("lets a cell declare again what another one declared", async () => {
+  it("lets a cell declare a name of another cell again", async () => {
     assert.equal(await lastOf("const x = 1;", "const x = 2;", "let x = x + 1;", "x"), 3);
   });
 
@@ -106,7 +106,7 @@ describe("rewriteCell", () => {
     assert.deepEqual(await lastOf(cell, "[zero, one, second, all.two]"), [0, 1, 2, 2]);
   });
 
-  it("imports by a call, wherever that is", async () => {
+  it("imports by a call, in any place", async () => {
     assert.equal(await lastOf('const { one, two: b } = await import("numbers");', "one + b"), 3);
     assert.equal(await lastOf('(await import("numbers")).two'), 2);
     assert.equal(await lastOf('import("numbers").then((m) => m.one)'), 1);
@@ -114,12 +114,12 @@ describe("rewriteCell", () => {
     assert.equal(await lastOf(inside, "await f()"), 0);
   });
 
-  it("does not join statements that line breaks keep apart", async () => {
+  it("keeps statements separate that line breaks separate", async () => {
     assert.equal(await lastOf("let f = () => 7\nlet a = 1\nlet b\n(f())"), 7);
     assert.equal(await lastOf("let g = 3\nconst [h] = [4]\ng + h"), 7);
   });
 
-  it("keeps every line where it was", () => {
+  it("keeps every line number", () => {
     const source =
       'import {\n  one,\n} from "numbers";\n\nfunction f() {\n  g();\n}\nconst a =\n  1;\nb;';
     const { hoisted, body } = rewriteCell(source);
@@ -133,7 +133,7 @@ describe("rewriteCell", () => {
     assert.throws(() => rewriteCell("let a = 1;\nlet = = 2;"), { name: "SyntaxError", line: 2 });
   });
 
-  it("says what the grammar has no room for, and which bracket may be open", () => {
+  it("names the unexpected token, and the bracket that may be open", () => {
     for (const [source, message] of [
       ["1 +* 2", "Unexpected *"],
       ["print 'a'", "Unexpected 'a'"],
@@ -159,11 +159,11 @@ describe("createScope", () => {
     await assert.rejects(runCells("const a = 1; a++;"), TypeError);
   });
 
-  it("refuses to assign to a name that nobody declared", async () => {
+  it("refuses to assign to an undeclared name", async () => {
     await assert.rejects(runCells("undeclared = 1;"), ReferenceError);
   });
 
-  it("says that a name is not defined when its declaration failed", async () => {
+  it("reports an undefined name when its declaration failed", async () => {
     const scope = createScope();
     scope.declare("let", "a");
     assert.throws(() => scope.names.a, { name: "ReferenceError", message: "a is not defined" });
@@ -192,7 +192,7 @@ describe("describeError", () => {
     );
   });
 
-  it("shows what is thrown even if it is no error", () => {
+  it("shows a thrown value that is no error", () => {
     const thrown = describeError("words", "zeropoint-cell-1.js", () => undefined);
     assert.deepEqual(thrown, { name: "Thrown", message: "words" });
     for (const [value, text] of [
@@ -208,11 +208,11 @@ describe("describeError", () => {
 });
 
 describe("compare", () => {
-  it("looks past spaces at line ends and empty lines around the text", () => {
+  it("ignores spaces at line ends and empty lines around the text", () => {
     assert.ok(matches("\na  \n b\n", "a\n b"));
   });
 
-  it("sees every other difference", () => {
+  it("reports every other difference", () => {
     assert.ok(!matches(" a", "a"));
     assert.ok(!matches("a\n\nb", "a\nb"));
     assert.ok(!matches("tensor([1.0000])", "tensor([1.0001])"));
@@ -235,7 +235,7 @@ describe("compare", () => {
     }
   };
 
-  it("refuses a tuple as an index, which is the last of its values in JavaScript", () => {
+  it("refuses a tuple as an index, because JavaScript takes only its last value", () => {
     assert.equal(
       refused("1;\nprint(t[0, 1]);"),
       "SyntaxError in line 2: t[0, 1] is t[1] in JavaScript: write t[0][1]",
@@ -247,7 +247,7 @@ describe("compare", () => {
     }
   });
 
-  it("refuses to take a tuple apart without brackets, which assigns to the last name alone", () => {
+  it("refuses tuple assignment without brackets, because JavaScript assigns only the last name", () => {
     assert.equal(
       refused("1;\nq, scale = f(x)"),
       "SyntaxError in line 2: q, scale = … assigns to scale alone in JavaScript: " +
@@ -277,14 +277,14 @@ describe("compare", () => {
     }
   });
 
-  it("refuses arithmetic with lists, which makes numbers and texts in JavaScript", () => {
+  it("refuses arithmetic with lists, because JavaScript makes numbers and texts of them", () => {
     assert.match(refused("let s = [1] * t.dim();"), /write Array\(t\.dim\(\)\)\.fill\(1\)$/);
     assert.match(refused("2 * [0]"), /write Array\(2\)\.fill\(0\)$/);
     assert.match(refused("a + [1, 2]"), /write \[\.\.\.a, 1, 2\]$/);
     assert.equal(refused("[1] == a"), undefined);
   });
 
-  it("refuses a line that goes on with the one above, where Python begins anew", () => {
+  it("refuses a line that continues the one above, where Python starts a new statement", () => {
     assert.match(
       refused("let x = 3 // three\n[q, s] = f(x)"),
       /^SyntaxError in line 2: this line goes on with the one above, because it begins with \[/,
@@ -295,7 +295,7 @@ describe("compare", () => {
     }
   });
 
-  it("asks for what a cell ends with by its name, so that a missing one is told", async () => {
+  it("reads a final property by its name, so that a missing property is reported", async () => {
     assert.deepEqual(await runCells("let a = { b: [5] }; a.b[0]", "a\n  .b;", "(a).c", "a[`c`]"), [
       5,
       [5],

@@ -1,0 +1,49 @@
+// Prints the areas that changed since the base of a change, for .ci/run: "all", or some of "native", "js",
+// "page" and "docs".
+//
+//   node scripts/changes.mjs
+//
+// The base is the commit in $ZEROPOINT_BASE, the first parent of a merge, or the merge base with the branch
+// main of origin. Without any of them, everything counts as changed.
+
+import { capture, runAsScript } from "./run.mjs";
+
+/** The area of each file by its path; the first pattern that fits. */
+const AREAS = [
+  [/^(docs\/|[^/]+\.md$|\.github\/[^/]+\.(md|yml)$|\.github\/ISSUE_TEMPLATE\/|LICENSE$)/, "docs"],
+  [/^tests\/bench\/\w+\.md$/, "docs"],
+  [/^(web|tests\/web)\/(?!in-browser\/)/, "page"],
+  [/^(src\/js|tests\/js)\//, "js"],
+  [/^(include|src\/(core|kernels)|tests\/native)\//, "native"],
+];
+
+/** The areas of the files; "all" for files without an area, such as the build and its scripts. */
+export function areasOf(files) {
+  const areas = files.map((file) => AREAS.find(([pattern]) => pattern.test(file))?.[1] ?? "all");
+  return areas.includes("all") || areas.length === 0 ? ["all"] : [...new Set(areas)].sort();
+}
+
+const git = (...args) => {
+  const { ok, stdout } = capture("git", args);
+  return ok ? stdout.trim() : undefined;
+};
+
+/** The commit to compare with, or undefined. */
+function base() {
+  const named = process.env.ZEROPOINT_BASE;
+  // For a new branch the base is all zeros.
+  if (named && !/^0+$/.test(named)) return git("merge-base", named, "HEAD");
+  if (git("rev-parse", "--verify", "--quiet", "HEAD^2")) return git("rev-parse", "HEAD^1");
+  const head = git("rev-parse", "HEAD");
+  const left = git("merge-base", "refs/remotes/origin/main", "HEAD");
+  return left === head ? undefined : left;
+}
+
+/** The areas that changed since the base. */
+export function changedAreas() {
+  const from = base();
+  const files = from && git("diff", "--name-only", "--no-renames", from, "HEAD");
+  return areasOf((files ?? "").split("\n").filter(Boolean));
+}
+
+await runAsScript(import.meta.url, () => console.log(changedAreas().join(" ")));

@@ -1,0 +1,101 @@
+// Runs test files with Node's test runner, each in a separate process with a time limit.
+
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { join, sep } from "node:path";
+import { endTree, startChild } from "./children.mjs";
+import { Failure, root } from "./run.mjs";
+
+/** Duration of each file's last successful run in seconds; the longest are started first. */
+const timesFile = join(root, "build", "test-times.json");
+const readTimes = () => (existsSync(timesFile) ? JSON.parse(readFileSync(timesFile, "utf8")) : {});
+
+/** The *.test.mjs files of a folder, as paths from the root; without the files of its subfolder `except`. */
+export function testFilesIn(folder, { except } = {}) {
+  const files = readdirSync(join(root, folder), { recursive: true })
+    .filter((name) => name.endsWith(".test.mjs"))
+    .filter((name) => except === undefined || !name.startsWith(`${except}${sep}`))
+    .map((name) => join(folder, name))
+    .sort();
+  if (files.length === 0) throw new Failure(`there are no tests in ${folder}`);
+  return files;
+}
+
+/** The count that the spec reporter prints at the end, as "ℹ pass 12". */
+const countOf = (output, word) =>
+  Number(new RegExp(`^ℹ ${word} (\\d+)$`, "m").exec(output)?.[1] ?? 0);
+
+/** Runs one file: its output, and its problem if it fails. */
+async function runFile(file, { seconds, env, node, options }) {
+  const start = performance.now();
+  const args = [...options, "--test-reporter=spec", file];
+  const child = startChild(node, args, {
+    cwd: root,
+    // Without NODE_TEST_CONTEXT: a nested run would report to the outer one in Node's internal format.
+    env: { ...process.env, NO_COLOR: "1", NODE_TEST_CONTEXT: undefined, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text) => {
+      output += text;
+    });
+  }
+  let problem;
+  const timer = setTimeout(() => {
+    problem = `stopped: it took longer than its limit of ${seconds} s`;
+    endTree(child);
+  }, seconds * 1000);
+  const code = await new Promise((done) => {
+    child.on("error", (error) => done(error.message));
+    child.on("close", (exit, signal) => done(signal ?? exit));
+  });
+  clearTimeout(timer);
+  const passed = countOf(output, "pass");
+  const skipped = countOf(output, "skipped");
+  if (code !== 0) problem ??= `failed (${code}): ${countOf(output, "fail")} tests`;
+  else if (passed + skipped === 0) problem = "failed: there are no tests in it";
+  return { output, problem, passed, skipped, took: (performance.now() - start) / 1000 };
+}
+
+/**
+ * Runs test files in parallel; prints a line for each, and the whole output of a file that fails.
+ * @param {string[]} files  paths from the root
+ * @param {{ seconds?: number, concurrency?: number, env?: Record<string, string>, node?: string,
+ *   options?: string[], name?: string }} settings
+ *   seconds: the limit of each file; node: the program that runs it; name: key under which the durations of
+ *   this run are stored
+ */
+export async function runTestFiles(files, settings = {}) {
+  const { concurrency = availableParallelism(), name = "" } = settings;
+  const label = name && `${name}: `;
+  const given = { seconds: 180, env: {}, node: process.execPath, options: [], ...settings };
+  const times = readTimes();
+  const sizeOf = (file) => statSync(join(root, file)).size / 1e4;
+  const expected = (file) => times[`${name} ${file}`] ?? sizeOf(file);
+  const queue = [...files].sort((a, b) => expected(b) - expected(a));
+  const failed = [];
+  const totals = { passed: 0, skipped: 0 };
+  const worker = async () => {
+    for (let file = queue.shift(); file; file = queue.shift()) {
+      const { output, problem, passed, skipped, took } = await runFile(file, given);
+      totals.passed += passed;
+      totals.skipped += skipped;
+      times[`${name} ${file}`] = Math.round(took * 10) / 10;
+      if (problem) {
+        failed.push(file);
+        console.log(`${output}\n✖ ${label}${file}: ${problem}`);
+      } else {
+        const more = skipped > 0 ? `, ${skipped} skipped` : "";
+        console.log(`✔ ${label}${file}: ${passed} passed${more}, ${took.toFixed(1)} s`);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(concurrency, files.length) }, worker));
+  mkdirSync(join(root, "build"), { recursive: true });
+  writeFileSync(timesFile, JSON.stringify({ ...readTimes(), ...times }, null, 1));
+  console.log(
+    `${label}${totals.passed} passed, ${totals.skipped} skipped, ${failed.length} files failed`,
+  );
+  if (failed.length > 0) throw new Failure(`failed: ${failed.join(", ")}`);
+}

@@ -1,0 +1,13 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
+// `using`: explicit disposal of objects that own memory.
+
+/**
+ * Adds `dispose` under `Symbol.dispose` to a class, where the engine has that symbol. A method
+ * `[Symbol.dispose]` in the class body would be named "undefined" in engines without it.
+ */
+export function makeDisposable({ prototype }: { readonly prototype: { dispose(): void } }): void {
+  if (typeof Symbol.dispose !== "symbol") return;
+  const value = prototype.dispose;
+  Object.defineProperty(prototype, Symbol.dispose, { value, configurable: true, writable: true });
+}

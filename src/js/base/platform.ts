@@ -1,0 +1,21 @@
+// The platform's own types, for declarations that hold without the libraries of browsers or Node: a
+// type that the reader's project does not know is `never` there.
+
+/** Instances of a class that may exist in a scope. */
+type Class<Scope, Name extends string> = Scope extends {
+  [K in Name]: { prototype: infer Instance };
+}
+  ? Instance
+  : never;
+
+/** The scope of WebAssembly's classes. */
+type Engine = typeof globalThis extends { WebAssembly: infer Scope } ? Scope : never;
+
+/** `URL`, where the types of a platform have it. */
+export type PlatformURL = Class<typeof globalThis, "URL">;
+/** `Response`, where the types of a platform have it. */
+export type PlatformResponse = Class<typeof globalThis, "Response">;
+/** `WebAssembly.Module`, where the types of a platform have it. */
+export type WasmModule = Class<Engine, "Module">;
+export type WasmMemory = Class<Engine, "Memory">;
+export type WasmInstance = Class<Engine, "Instance">;

@@ -1,0 +1,97 @@
+// Independent instances of the library: its exports, bound to a separate core.
+
+import { disposed } from "../base/errors.js";
+import { INSPECT } from "../base/format-value.js";
+import type { Core } from "./core.js";
+import type { Embedded } from "./embedded.js";
+import { describeCore, type InitOptions, type InitResult, loadCore, runOn } from "./init.js";
+
+/**
+ * Key of a method that copies an object for an instance: it takes a function that binds a value to the
+ * instance, and returns an object of the same kind whose values are bound.
+ */
+export const REBIND: unique symbol = /* @__PURE__ */ Symbol.for("zeropoint.rebind") as never;
+
+/** An object that instances copy by its REBIND method. */
+interface Rebindable {
+  [REBIND](bind: Bind): object;
+}
+
+/** Binds a value to an instance. The same value always gives the same result. */
+export type Bind = <T extends object>(value: T) => T;
+
+/** The members of an instance in addition to the exports of the library. */
+export interface InstanceMembers extends InitResult {
+  /**
+   * Ends the instance and its threads: its functions throw `ZP_DISPOSED` from then on; its layers, models
+   * and observers continue on one thread. A second call does nothing. The threads of an instance that
+   * is garbage are ended some time later.
+   */
+  dispose(): void;
+  /** `dispose()`, for `using`. Present in engines with `Symbol.dispose`. */
+  [Symbol.dispose]: () => void;
+}
+
+/**
+ * `create`, of a library given as a table of its exports.
+ * @param embedded  the binaries in the package; undefined where `options.wasm` gives them
+ */
+export async function createFrom<Library extends object>(
+  library: Library,
+  embedded: Embedded | undefined,
+  options: InitOptions | undefined,
+): Promise<Readonly<Library> & InstanceMembers> {
+  const core = await loadCore("create", embedded, options);
+  const dispose = (): void => core.dispose();
+  const symbols = typeof Symbol.dispose === "symbol" ? { [Symbol.dispose]: dispose } : {};
+  // In place of a listing of the whole library in Node's console.
+  const print = () => `Zeropoint(build=${core.build}, threads=${core.threads})`;
+  const own = { ...describeCore(core), dispose, ...symbols, [INSPECT]: print };
+  return { ...own, ...bindAll(core, library) } as unknown as Readonly<Library> & InstanceMembers;
+}
+
+/** The exports of a library, with functions and classes bound to a core. */
+function bindAll<Library extends object>(core: Core, library: Library): Library {
+  // A value exported under two names is bound once.
+  const bound = new WeakMap<object, object>();
+  const bind = <T extends object>(value: T, name = ""): T => {
+    if (!bound.has(value)) bound.set(value, make(value, name));
+    return bound.get(value) as T;
+  };
+  const each = <T extends object>(values: T): T =>
+    Object.fromEntries(
+      Object.entries(values).map(([name, value]) => [name, value && bind(value, name)]),
+    ) as T;
+  const make = (value: object, name: string): object => {
+    if (isRebindable(value)) return value[REBIND](bind);
+    if (typeof value === "function") {
+      return new Proxy(value, runningOn(core, pythonNameOf(value as object) || name, bind));
+    }
+    // Records of QConfigs and observers.
+    return Object.freeze(each(value));
+  };
+  return each(library);
+}
+
+const isRebindable = (value: unknown): value is Rebindable => REBIND in Object(value);
+
+/** PyTorch's name of a class without its modules; "" for other classes. */
+function pythonNameOf({ pythonName = "" }: { readonly pythonName?: string | undefined }): string {
+  return pythonName.slice(pythonName.lastIndexOf(".") + 1);
+}
+
+/** Runs a function or a constructor on a core, until the instance is disposed. */
+function runningOn(core: Core, name: string, bind: Bind): ProxyHandler<object> {
+  const run = <T>(work: () => T): T => {
+    if (core.isDisposed) throw disposed(name);
+    return runOn(core, work);
+  };
+  return {
+    apply: (callee, self, args) => {
+      const result: unknown = run(() => Reflect.apply(callee as () => unknown, self, args));
+      return isRebindable(result) ? bind(result) : result;
+    },
+    construct: (callee, args, newTarget) =>
+      run(() => Reflect.construct(callee as new () => object, args, newTarget)),
+  };
+}

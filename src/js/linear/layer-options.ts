@@ -1,0 +1,192 @@
+// Arguments of QuantizedLinear: checks, and the quantization of a float weight.
+
+import { checkBoolean, checkChoice } from "../base/check.js";
+import { rangeError, typeError } from "../base/errors.js";
+import { show } from "../base/format-value.js";
+import type { NumberArray } from "../base/typed-arrays.js";
+import type { Core } from "../core/core.js";
+import { type CheckedQuantized, checkQuantized } from "../quantize/check.js";
+import {
+  type AnyQuantizeOptions,
+  checkQuantizeOptions,
+  QUANTIZE_OPTIONS,
+} from "../quantize/options.js";
+import { quantizeValues } from "../quantize/quantize.js";
+import {
+  type CheckedTensor,
+  checkTensor,
+  looksQuantized,
+  type TensorInput,
+} from "../tensor/check.js";
+import { checkBias } from "./input.js";
+import { quantizeInt8Weight } from "./int8-weight.js";
+import { checkAccumulate } from "./linear.js";
+import type { Accumulate } from "./multiply.js";
+import type { WeightCodes } from "./packed-weight.js";
+import { checkMatrix, checkWeightDType, fromTorch } from "./weight.js";
+
+/** Options of `new QuantizedLinear`: how to quantize a float weight, and how to compute. */
+export interface QuantizedLinearOptions extends AnyQuantizeOptions {
+  /** float32 of shape [outFeatures]. Default: none. */
+  bias?: TensorInput | null | undefined;
+  /**
+   * The precision of the input in products: `"float32"` (the default), or `"dynamic"`: quantized to 8
+   * bits on the fly, as in PyTorch's dynamic quantization.
+   */
+  activations?: "float32" | "dynamic" | undefined;
+  /**
+   * With `"dynamic"` activations: use 7 of their 8 bits. PyTorch does so to avoid overflow in some of its
+   * kernels; no kernel here overflows, so `false` is as safe and more exact. PyTorch's qnnpack engine
+   * always uses 8 bits: `false` gives its results bit for bit. Default: true.
+   */
+  reduceRange?: boolean | undefined;
+  /** Default: `"exact"`. */
+  accumulate?: Accumulate | undefined;
+}
+
+/** The arguments of `new QuantizedLinear` after their checks. */
+interface Source {
+  readonly accumulate: Accumulate;
+  /** For dynamic activations; undefined for float32. */
+  readonly reduceRange: boolean | undefined;
+  readonly bias: NumberArray | undefined;
+  /** Quantizes a float weight; returns a quantized one unchanged. */
+  readonly quantizeWeight: () => CheckedQuantized;
+}
+
+export const LAYER_OPTIONS = [
+  "bias",
+  "activations",
+  "reduceRange",
+  "accumulate",
+  ...QUANTIZE_OPTIONS,
+];
+
+export function checkSource(
+  core: Core,
+  where: string,
+  weight: unknown,
+  options: Record<string, unknown>,
+): Source {
+  const activations = checkChoice(
+    where,
+    "options.activations",
+    options.activations,
+    ["float32", "dynamic"] as const,
+    "float32",
+  );
+  const accumulate = checkAccumulate(where, options.accumulate);
+  const reduceRange = checkBoolean(where, "options.reduceRange", options.reduceRange, true);
+  const isDynamic = activations === "dynamic";
+  if (isDynamic) checkDynamicOptions(where, options);
+  else if (options.reduceRange !== undefined) {
+    throw typeError(
+      "ZP_CONFLICTING_OPTIONS",
+      where,
+      'options.reduceRange is for options.activations: "dynamic", which is not given',
+    );
+  }
+  const isQuantized = looksQuantized(weight);
+  const x = isQuantized ? checkReady(where, weight, options) : checkTensor(where, "weight", weight);
+  const [outFeatures] = checkMatrix(where, x.shape);
+  const quantizeWeight = isQuantized
+    ? () => x as CheckedQuantized
+    : isDynamic
+      ? toInt8(core, where, x as CheckedTensor, options.axis)
+      : toQuantized(core, where, x as CheckedTensor, options);
+  return {
+    accumulate,
+    reduceRange: isDynamic ? reduceRange : undefined,
+    bias: checkBias(where, "options.bias", options.bias, outFeatures),
+    quantizeWeight,
+  };
+}
+
+/** Checks a weight that is already quantized. */
+function checkReady(
+  where: string,
+  weight: unknown,
+  options: Record<string, unknown>,
+): CheckedQuantized {
+  const extra = QUANTIZE_OPTIONS.find((name) => options[name] !== undefined);
+  if (extra === undefined) return checkQuantized(where, "weight", fromTorch(where, weight), true);
+  throw typeError(
+    "ZP_CONFLICTING_OPTIONS",
+    where,
+    `options.${extra} says how to quantize, but weight is quantized already`,
+  );
+}
+
+/** Checks options and returns a function that quantizes a weight by them. */
+function toQuantized(
+  core: Core,
+  where: string,
+  x: CheckedTensor,
+  options: Record<string, unknown>,
+): () => CheckedQuantized {
+  const checked = checkQuantizeOptions(where, options, x.shape, true);
+  checkWeightDType(where, "options.dtype", checked.dtype);
+  return () => {
+    const q = quantizeValues(core, where, "weight", x, checked);
+    return checkQuantized(where, "weight", q, true);
+  };
+}
+
+/** Refuses options that differ from the one way dynamic layers quantize their weight. */
+function checkDynamicOptions(where: string, options: Record<string, unknown>): void {
+  const only: Readonly<Record<string, string>> = {
+    dtype: "int8",
+    scheme: "symmetric",
+    accumulate: "exact",
+  };
+  for (const name of [...QUANTIZE_OPTIONS, "accumulate"]) {
+    const { [name]: wanted } = only;
+    if (name === "axis" || options[name] === undefined || options[name] === wanted) continue;
+    const takes = wanted === undefined ? "cannot be given" : `must be ${show(wanted)}`;
+    throw typeError(
+      "ZP_CONFLICTING_OPTIONS",
+      where,
+      `options.${name} ${takes} with options.activations: "dynamic", got ${show(options[name])}`,
+    );
+  }
+}
+
+/** Returns a function that quantizes a weight for dynamic activations, as PyTorch does. */
+function toInt8(
+  core: Core,
+  where: string,
+  x: CheckedTensor,
+  axis: unknown,
+): () => CheckedQuantized {
+  if (axis !== undefined && axis !== 0 && axis !== -2) {
+    throw rangeError(
+      "ZP_INVALID_AXIS",
+      where,
+      "options.axis must be 0, for one scale for each output, with " +
+        `options.activations: "dynamic", got ${show(axis)}`,
+    );
+  }
+  return () => {
+    const q = quantizeInt8Weight(core, where, x, axis !== undefined);
+    return checkQuantized(where, "weight", fromTorch(where, q), true);
+  };
+}
+
+/** Checks that a weight is suitable for dynamic activations: int8 with zero points 0, not per group. */
+export function checkInt8(where: string, { dtype }: CheckedQuantized, weight: WeightCodes): void {
+  const { granularity, zeroPoints } = weight;
+  const problem =
+    dtype !== "int8"
+      ? `dtype "int8" or "qint8", got "${dtype}"`
+      : Array.from(zeroPoints).some((zero) => zero !== 0)
+        ? "zero points of 0"
+        : granularity !== "perTensor" && granularity !== "perOutput"
+          ? "one scale, or one for each output"
+          : undefined;
+  if (problem === undefined) return;
+  throw rangeError(
+    dtype === "int8" ? "ZP_INVALID_SCHEME" : "ZP_UNSUPPORTED_DTYPE",
+    where,
+    `weight must have ${problem} with options.activations: "dynamic"`,
+  );
+}

@@ -1,0 +1,241 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
+// The linear layer with quantized weights, packed once and run many times.
+
+import { makeDisposable } from "../base/disposable.js";
+import { rangeError } from "../base/errors.js";
+import { INSPECT, showShape } from "../base/format-value.js";
+import { checkOptions } from "../base/options.js";
+import { areApart, arrayLength, arrayName } from "../base/typed-arrays.js";
+import type { Core } from "../core/core.js";
+import { activeCore } from "../core/init.js";
+import {
+  type QParams,
+  type QuantizedTensorInput,
+  qparamsResult,
+  qparamsText,
+} from "../quantize/quantized-tensor.js";
+import type { TensorInput } from "../tensor/check.js";
+import { checkTensorOut, Tensor } from "../tensor/tensor.js";
+import type { TorchQuantizedTensorInput } from "../torch/tensor.js";
+import { runDynamic } from "./dynamic.js";
+import { type Batch, checkInput } from "./input.js";
+import {
+  checkInt8,
+  checkSource,
+  LAYER_OPTIONS,
+  type QuantizedLinearOptions,
+} from "./layer-options.js";
+import { type Accumulate, multiplyPacked } from "./multiply.js";
+import { PackedWeight } from "./packed-weight.js";
+import { weightCodes } from "./weight.js";
+
+/**
+ * A linear layer with quantized weights, packed once into the core's memory at 2 to 8 bits and used many
+ * times. Results of `forward` equal those of `linear`, bit for bit.
+ *
+ * The memory is freed by `dispose()`, at the end of a `using` block, or some time after the layer becomes
+ * garbage.
+ *
+ * The codes cannot be read back. To save a layer, quantize the weight first, and store the bytes of
+ * `pack` with the other fields of the quantized weight and the bias.
+ *
+ * @example
+ * using layer = new QuantizedLinear(weight, { axis: 0, bias });
+ * const y = layer.forward(x);
+ * @example
+ * // Restored from saved bytes.
+ * new QuantizedLinear(unpack(bytes, meta), { bias })
+ */
+export class QuantizedLinear {
+  readonly #accumulate: Accumulate;
+  readonly #core: Core;
+  readonly #weight: PackedWeight;
+  readonly #qparams: QParams;
+  /** For dynamic activations; undefined for float32. */
+  readonly #reduceRange: boolean | undefined;
+
+  /**
+   * With `activations: "dynamic"` the layer is PyTorch's dynamic quantized linear layer, bit for bit: a
+   * float weight is quantized to int8 with scale max|w| / 127.5, one for all or (`axis: 0`) one for
+   * each output; every input is quantized to quint8 with one scale for all its rows, chosen from its
+   * range; products are summed as integers:
+   *
+   *     y = float(Σ (qx − zeroPoint) · qw) · (scale · weightScale) + bias        in float32
+   *
+   * Source: torch.ao.nn.quantized.dynamic.Linear, with qnnpack's rounding.
+   *
+   * @param weight  a quantized tensor of shape [N, K] and 2 to 8 bits (dynamic activations: int8 or
+   *   qint8 with zero points 0, per tensor or one scale for each output); or float32 of that shape,
+   *   which is quantized as by `quantize(weight, options)` (dynamic: as above)
+   * @param options.bias         float32 of shape [N]; default: none
+   * @param options.activations  `"float32"` (default) or `"dynamic"`
+   * @param options.reduceRange  dynamic: 7 bits for activations, PyTorch's default; default: true
+   * @param options.accumulate   `"exact"` (default) or `"float32"`, see `linear`
+   * @param options  the other options are those of `quantize`, for a float weight only
+   * @throws {TypeError} `ZP_INVALID_TENSOR`, `ZP_UNKNOWN_OPTION`, `ZP_CONFLICTING_OPTIONS` if options
+   *   would quantize a weight that is already quantized, or differ from the way of dynamic layers
+   * @throws {RangeError} `ZP_SHAPE_MISMATCH`, `ZP_UNSUPPORTED_DTYPE` for more than 8 bits,
+   *   `ZP_OUT_OF_MEMORY`, and as `quantize` and `dequantize`
+   * @example new QuantizedLinear(weight, { dtype: "int4", groupSize: 32 })
+   * @example new QuantizedLinear(weight, { activations: "dynamic", axis: 0, bias })
+   */
+  constructor(
+    weight: TensorInput | QuantizedTensorInput | TorchQuantizedTensorInput<"qint8">,
+    options?: QuantizedLinearOptions,
+  ) {
+    const where = "QuantizedLinear";
+    const core = activeCore(where);
+    const given = checkOptions(where, options, LAYER_OPTIONS);
+    const source = checkSource(core, where, weight, given);
+    const checked = source.quantizeWeight();
+    const codes = weightCodes(where, checked);
+    if (source.reduceRange !== undefined) checkInt8(where, checked, codes);
+    const packed = new PackedWeight(core, where, codes, source.bias);
+    this.#qparams = qparamsResult(checked.qparams, checked);
+    this.#accumulate = source.accumulate;
+    this.#reduceRange = source.reduceRange;
+    this.#core = core;
+    this.#weight = packed;
+  }
+
+  /** Values per row of input: K of the weight's shape [N, K]. */
+  get inFeatures(): number {
+    return this.#weight.inFeatures;
+  }
+
+  /** Values per row of output: N. */
+  get outFeatures(): number {
+    return this.#weight.outFeatures;
+  }
+
+  /** The weight's scale and zero point, dtype, scheme and granularity. */
+  get qparams(): QParams {
+    return this.#qparams;
+  }
+
+  /** The precision of sums. */
+  get accumulate(): Accumulate {
+    return this.#accumulate;
+  }
+
+  /**
+   * Computes input · weightᵀ + bias.
+   * @param input  float32 of shape [..., inFeatures]
+   * @param out    array for the result: a Float32Array of its length, or a Tensor of its shape, which is
+   *   then returned; must not overlap `input`
+   * @returns float32 of shape [..., outFeatures]
+   *
+   * With dynamic activations the input needs 2 axes or more, as in PyTorch, and finite values.
+   *
+   * @throws {TypeError} `ZP_DISPOSED`, `ZP_INVALID_TENSOR`, `ZP_INVALID_OUT`
+   * @throws {RangeError} `ZP_SHAPE_MISMATCH`, `ZP_INVALID_OUT`, `ZP_SIZE_OVERFLOW`,
+   *   `ZP_OUT_OF_MEMORY`; `ZP_NON_FINITE` with dynamic activations
+   * @example
+   * const layer = new QuantizedLinear(tensor([[1, 2, 3], [4, 5, 6]]));
+   * layer.forward(tensor([[1, 0, 1]])).shape; // [1, 2]
+   */
+  forward(input: TensorInput, out?: Float32Array | Tensor): Tensor {
+    const where = "QuantizedLinear.forward";
+    const weight = this.#weight;
+    const core = this.#core;
+    // Fast path for a loop that reuses its tensors: allocates nothing.
+    if (this.#reduceRange === undefined && input instanceof Tensor && out instanceof Tensor) {
+      // Each field is read once: it may be an accessor.
+      const { data, shape } = input;
+      const { data: outData, shape: outShape } = out;
+      const rows = matchingRows(shape, outShape, weight);
+      if (
+        rows > 0 &&
+        areClear(data, rows * weight.inFeatures, outData, rows * weight.outFeatures)
+      ) {
+        weight.checkAlive(where);
+        multiplyPacked(core, where, weight, this.#accumulate, data, rows, outData);
+        return out;
+      }
+    }
+    const batch = this.#check(where, input);
+    const { outShape, outSize } = batch;
+    const { result, data } = checkTensorOut(where, "out", out, outShape, outSize, [batch.data]);
+    // After all reads of the arguments: a getter among them may have disposed of the layer.
+    weight.checkAlive(where);
+    if (this.#reduceRange !== undefined) {
+      runDynamic(core, where, weight, batch, this.#reduceRange, data);
+    } else if (outSize > 0) {
+      multiplyPacked(core, where, weight, this.#accumulate, batch.data, batch.rows, data);
+    }
+    return result;
+  }
+
+  /** Checks an input of the layer. */
+  #check(where: string, input: unknown): Batch {
+    const batch = checkInput(where, input, this.#weight);
+    if (this.#reduceRange !== undefined && batch.shape.length < 2) {
+      throw rangeError(
+        "ZP_SHAPE_MISMATCH",
+        where,
+        "input must have 2 axes or more, as PyTorch's dynamic layer takes it, " +
+          `got shape ${showShape(batch.shape)}`,
+      );
+    }
+    return batch;
+  }
+
+  /** Frees the layer's memory. A second call does nothing; a later `forward` throws. */
+  dispose(): void {
+    this.#weight.dispose();
+  }
+
+  /** `dispose()`, for `using`. Present in engines with `Symbol.dispose`. */
+  declare [Symbol.dispose]: () => void;
+
+  /**
+   * The layer as text, in PyTorch's style.
+   * @example String(new QuantizedLinear(tensor([[1, 2]]))) // "QuantizedLinear(in_features=2, out_features=1, dtype=int8)"
+   */
+  toString(): string {
+    const { inFeatures, outFeatures, qparams } = this;
+    const dynamic = this.#reduceRange === undefined ? "" : ", activations=dynamic";
+    return `QuantizedLinear(in_features=${inFeatures}, out_features=${outFeatures}, ${qparamsText(qparams)}${dynamic})`;
+  }
+
+  /** @internal */
+  [INSPECT](): string {
+    return this.toString();
+  }
+}
+
+makeDisposable(QuantizedLinear);
+
+/**
+ * The number of rows of an input, if its shape and the result's shape are lists that fit the weight;
+ * otherwise 0, and the full checks follow. The shapes are unchecked; each length is read once.
+ */
+function matchingRows(shape: unknown, outShape: unknown, weight: PackedWeight): number {
+  if (!Array.isArray(shape) || !Array.isArray(outShape)) return 0;
+  const axes = shape.length;
+  if (axes === 0 || axes > 8 || outShape.length !== axes) return 0;
+  let rows = 1;
+  for (let axis = 0; axis < axes - 1; axis++) {
+    const length: unknown = shape[axis];
+    if (typeof length !== "number" || length !== length >>> 0 || outShape[axis] !== length) {
+      return 0;
+    }
+    rows *= length;
+  }
+  return shape[axes - 1] === weight.inFeatures && outShape[axes - 1] === weight.outFeatures
+    ? rows
+    : 0;
+}
+
+/** Whether input and result are Float32Arrays of the given sizes, in different unshared buffers. */
+function areClear(input: unknown, size: number, out: unknown, outSize: number): boolean {
+  return (
+    arrayName(input) === "Float32Array" &&
+    arrayName(out) === "Float32Array" &&
+    arrayLength(input) === size &&
+    arrayLength(out) === outSize &&
+    outSize > 0 &&
+    areApart(input, out)
+  );
+}

@@ -1,0 +1,57 @@
+// The base of all layers.
+
+import { INSPECT, OWN } from "../../base/format-value.js";
+import type { TensorInput } from "../../tensor/check.js";
+import type { Tensor } from "../../tensor/tensor.js";
+
+/** A layer of a model: from a tensor to a tensor. */
+export abstract class Layer {
+  /** The name of this class in `QConfigMapping.setObjectType`. */
+  static readonly typeName: string = "Layer";
+  /** Type-level only: makes the class nominal, so that objects of similar shape are no layers. */
+  declare private readonly layer: never;
+
+  /** The name of this layer's class in `QConfigMapping.setObjectType`. */
+  get typeName(): string {
+    return (this.constructor as typeof Layer).typeName;
+  }
+
+  /** @internal */
+  get [OWN](): true {
+    return true;
+  }
+
+  /** Computes the layer's output. */
+  abstract forward(x: TensorInput): Tensor;
+
+  /** Bytes of the layer's parameters, in float32. */
+  get sizeInBytes(): number {
+    return 0;
+  }
+
+  /** The layer as PyTorch prints it. */
+  toString(): string {
+    return `${this.typeName}(${this.extraText()})`;
+  }
+
+  /** @internal */
+  [INSPECT](): string {
+    return this.toString();
+  }
+
+  /** @internal */
+  protected extraText(): string {
+    return "";
+  }
+}
+
+/** A class of layers. */
+type LayerClass<L extends Layer> = (abstract new (...args: never) => L) & { readonly prototype: L };
+
+/** Whether a layer has the `forward` of a class, not that of a subclass that overrides it. */
+export function computesAs<L extends Layer>(
+  layer: Layer | undefined,
+  type: LayerClass<L>,
+): layer is L {
+  return layer instanceof type && layer.forward === type.prototype.forward;
+}

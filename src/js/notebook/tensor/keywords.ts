@@ -1,0 +1,141 @@
+// Keyword arguments of tensor methods: types, and the signatures by which calls are bound.
+
+import type { RoundingMode } from "./binary.js";
+import type { Scalar } from "./cast.js";
+
+/** Keywords of add and sub. */
+export interface AddKeywords {
+  /** Factor of the other operand. Default: 1. */
+  alpha?: Scalar;
+}
+
+/** Keywords of div. */
+export interface DivideKeywords {
+  /** How quotients are made whole; integers stay integers then. Default: not at all. */
+  rounding_mode?: RoundingMode | null;
+}
+
+/** Keywords of allclose. */
+export interface CloseKeywords {
+  /** The distance allowed for each unit of the other tensor's magnitude. Default: 1e-5. */
+  rtol?: number;
+  /** The distance allowed everywhere. Default: 1e-8. */
+  atol?: number;
+  /** Whether NaN is close to NaN. Default: false. */
+  equal_nan?: boolean;
+}
+
+/** Keywords of round. */
+export interface RoundKeywords {
+  /** How many decimals stay; negative ones are places before the point. Default: 0. */
+  decimals?: number;
+}
+
+/** Keywords of reductions. */
+export interface ReduceKeywords {
+  /** Over which dimensions. Default: all. */
+  dim?: number | readonly number[];
+  /** Whether those stay, with length 1. Default: false. */
+  keepdim?: boolean;
+}
+
+// Keyword names of methods. Methods without an entry match their arguments in their own code.
+const NOTHING: readonly string[] = [];
+
+const OTHER = ["other"];
+
+const SCALED = ["other", "*", "alpha?"];
+
+const DIVISOR = ["other", "*", "rounding_mode?"];
+
+const DECIMALS = ["*", "decimals?"];
+
+const ALONG = ["dim?", "keepdim?"];
+
+const BOUNDS = ["min?", "max?"];
+
+/** The parameters of methods in Python's order, as `bindArguments` takes them. */
+export const signatures = {
+  dim: NOTHING,
+  size: ["dim?"],
+  numel: NOTHING,
+  nelement: NOTHING,
+  stride: ["dim?"],
+  storage_offset: NOTHING,
+  element_size: NOTHING,
+  is_floating_point: NOTHING,
+  is_contiguous: NOTHING,
+  item: NOTHING,
+  tolist: NOTHING,
+  numpy: NOTHING,
+  select: ["dim", "index"],
+  narrow: ["dim", "start", "length"],
+  set: ["index", "value"],
+  flatten: ["start_dim?", "end_dim?"],
+  squeeze: ["dim?"],
+  unsqueeze: ["dim"],
+  t: NOTHING,
+  transpose: ["dim0", "dim1"],
+  contiguous: NOTHING,
+  clone: NOTHING,
+  detach: NOTHING,
+  to: ["dtype"],
+  type_as: OTHER,
+  float: NOTHING,
+  double: NOTHING,
+  char: NOTHING,
+  byte: NOTHING,
+  short: NOTHING,
+  int: NOTHING,
+  long: NOTHING,
+  bool: NOTHING,
+  abs: NOTHING,
+  neg: NOTHING,
+  square: NOTHING,
+  sqrt: NOTHING,
+  reciprocal: NOTHING,
+  round: DECIMALS,
+  floor: NOTHING,
+  ceil: NOTHING,
+  trunc: NOTHING,
+  isnan: NOTHING,
+  isinf: NOTHING,
+  isfinite: NOTHING,
+  add: SCALED,
+  sub: SCALED,
+  rsub: SCALED,
+  mul: OTHER,
+  div: DIVISOR,
+  rdiv: OTHER,
+  pow: ["exponent"],
+  maximum: OTHER,
+  minimum: OTHER,
+  eq: OTHER,
+  ne: OTHER,
+  lt: OTHER,
+  le: OTHER,
+  gt: OTHER,
+  ge: OTHER,
+  clamp: BOUNDS,
+  sum: ALONG,
+  mean: ALONG,
+  amax: ALONG,
+  amin: ALONG,
+  argmax: ALONG,
+  argmin: ALONG,
+  all: ALONG,
+  any: ALONG,
+  equal: OTHER,
+  allclose: ["other", "rtol?", "atol?", "equal_nan?"],
+  add_: SCALED,
+  sub_: SCALED,
+  mul_: OTHER,
+  div_: DIVISOR,
+  abs_: NOTHING,
+  neg_: NOTHING,
+  round_: DECIMALS,
+  clamp_: BOUNDS,
+  copy_: OTHER,
+  fill_: ["value"],
+  zero_: NOTHING,
+} satisfies Readonly<Record<string, readonly string[]>>;

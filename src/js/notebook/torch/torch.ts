@@ -1,0 +1,313 @@
+// The part of torch that the notebooks use, with related helpers.
+
+import {
+  bindArguments,
+  bindFunction,
+  flattenSizes,
+  hasKeyword,
+  splitKeywords,
+} from "../python/arguments.js";
+import { type Size, size } from "../python/builtins.js";
+import { type BinaryName, binary } from "../tensor/binary.js";
+import type { Scalar } from "../tensor/cast.js";
+import { checkDType, DType, dtypes, finfo, iinfo } from "../tensor/dtype.js";
+import {
+  type AddKeywords,
+  type CloseKeywords,
+  type DivideKeywords,
+  type ReduceKeywords,
+  type RoundKeywords,
+  signatures,
+} from "../tensor/keywords.js";
+import { linear } from "../tensor/linear.js";
+import { promoteTypes, resultType } from "../tensor/promotion.js";
+import {
+  addition,
+  checkTensor,
+  division,
+  methods,
+  operandOf,
+  Tensor,
+  type TensorOrScalar,
+  tensorOf,
+  type ValuesAndIndices,
+} from "../tensor/tensor.js";
+import {
+  arange,
+  checkSizes,
+  empty,
+  full,
+  ones,
+  ones_like,
+  tensor,
+  zeros,
+  zeros_like,
+} from "./creation.js";
+import { cat, stack } from "./joins.js";
+import { quantization } from "./observers.js";
+import {
+  QuantizedTensor,
+  qdtypes,
+  qschemes,
+  quantize_per_channel,
+  quantize_per_tensor,
+} from "./quantized.js";
+import { initial_seed, manual_seed, Normal, rand, randint, randn } from "./random.js";
+
+/** A method as a function: the tensor comes first, as `input`. */
+function asFunction<Call>(name: keyof typeof signatures): Call {
+  const where = `torch.${name}`;
+  const method: (...bound: never[]) => unknown = methods[name];
+  const work = (input: unknown, ...others: never[]): unknown =>
+    method.apply(checkTensor(where, "input", input), others);
+  return bindFunction(where, ["input", ...signatures[name]], work) as Call;
+}
+
+/** A function of this module with its arguments matched first. */
+function takes<Call extends (...args: never[]) => unknown>(
+  name: string,
+  parameters: readonly string[],
+  work: (...bound: never[]) => ReturnType<Call>,
+): Call {
+  return bindFunction(`torch.${name}`, parameters, work) as unknown as Call;
+}
+
+/** Takes a tensor. */
+type Unary<Result = Tensor> = (input: Tensor | { input: Tensor }) => Result;
+
+/** Takes a tensor and more, by position or by name. */
+type OfTensor<Others extends readonly unknown[], Keywords, Result = Tensor> = {
+  (input: Tensor, ...others: Others): Result;
+  (input: Tensor, keywords: Keywords): Result;
+  (keywords: { input: Tensor } & Keywords): Result;
+};
+
+/** Takes two operands. */
+type Binary = {
+  (input: TensorOrScalar, other: TensorOrScalar | { other: TensorOrScalar }): Tensor;
+  (keywords: { input: TensorOrScalar; other: TensorOrScalar }): Tensor;
+};
+
+/** Takes two operands and keywords. */
+type BinaryWith<Keywords> = {
+  (input: TensorOrScalar, other: TensorOrScalar, keywords?: Keywords): Tensor;
+  (input: TensorOrScalar, keywords: { other: TensorOrScalar } & Keywords): Tensor;
+  (keywords: { input: TensorOrScalar; other: TensorOrScalar } & Keywords): Tensor;
+};
+
+function operation(name: BinaryName): Binary {
+  const where = `torch.${name}`;
+  return bindFunction(where, ["input", "other"], (input, other) => {
+    const [a, b] = [operandOf(where, "input", input), operandOf(where, "other", other)];
+    return tensorOf(binary(where, name, a, b));
+  }) as Binary;
+}
+
+function sumOrDifference(name: "add" | "sub"): BinaryWith<AddKeywords> {
+  const where = `torch.${name}`;
+  return bindFunction(where, ["input", ...signatures[name]], (a, b, alpha) =>
+    addition(where, name, a, b, alpha),
+  ) as BinaryWith<AddKeywords>;
+}
+
+const div = bindFunction("torch.div", ["input", ...signatures.div], (a, b, mode) =>
+  division("torch.div", a, b, mode),
+) as BinaryWith<DivideKeywords>;
+
+/** `torch.max` and `torch.min`: of all values, of two tensors, or along a dimension. */
+type Extreme = {
+  (input: Tensor): Tensor;
+  (input: Tensor, other: Tensor): Tensor;
+  (input: Tensor, dim: number, keepdim?: boolean): ValuesAndIndices;
+  (input: Tensor, keywords: { dim: number; keepdim?: boolean }): ValuesAndIndices;
+  (keywords: { input: Tensor; dim: number; keepdim?: boolean }): ValuesAndIndices;
+  (keywords: { input: Tensor; other?: Tensor }): Tensor;
+};
+
+function extremeFunction(name: "max" | "min"): Extreme {
+  const where = `torch.${name}`;
+  const method = Tensor.prototype[name] as (...args: unknown[]) => unknown;
+  return ((...args: unknown[]) => {
+    const isPair = splitKeywords(args).positional[1] instanceof Tensor || hasKeyword(args, "other");
+    const parameters = ["input", ...(isPair ? ["other"] : ["dim?", "keepdim?"])];
+    const [input, ...others] = bindArguments(where, parameters, args);
+    return method.apply(checkTensor(where, "input", input), others);
+  }) as Extreme;
+}
+
+/**
+ * input . weight^T + bias
+ *
+ * Source: torch.nn.functional.linear.
+ *
+ * @param input   [..., K]. @param weight  [N, K] or [K]. @param bias  [N]
+ * @returns [..., N]; float32 is accumulated in double precision
+ * @throws {RangeError} RuntimeError for shapes or dtypes that do not fit
+ */
+function functionalLinear(
+  input: Tensor,
+  weight: Tensor,
+  bias?: Tensor | null | { bias?: Tensor },
+): Tensor;
+
+function functionalLinear(...args: unknown[]): Tensor {
+  const where = "torch.nn.functional.linear";
+  const [x, w, b] = bindArguments(where, ["input", "weight", "bias?"], args);
+  const input = checkTensor(where, "input", x);
+  const weight = checkTensor(where, "weight", w);
+  const bias = b === undefined || b === null ? undefined : checkTensor(where, "bias", b);
+  return linear(where, input, weight, bias);
+}
+
+/** Makes a shape, as torch.Size([3, 1]). */
+function makeSize(sequence: readonly number[] = []): Size {
+  return size(checkSizes("torch.Size", flattenSizes([sequence])));
+}
+
+/**
+ * The part of PyTorch's `torch` that the notebooks use. Names, arguments, results and printing are
+ * PyTorch 2.6's.
+ */
+export const torch = {
+  Tensor,
+  Size: takes<typeof makeSize>("Size", ["sequence?"], makeSize),
+  dtype: DType,
+
+  bool: dtypes.bool,
+  uint8: dtypes.uint8,
+  int8: dtypes.int8,
+  int16: dtypes.int16,
+  short: dtypes.int16,
+  uint16: dtypes.uint16,
+  int32: dtypes.int32,
+  int: dtypes.int32,
+  int64: dtypes.int64,
+  long: dtypes.int64,
+  float32: dtypes.float32,
+  float: dtypes.float32,
+  float64: dtypes.float64,
+  double: dtypes.float64,
+  ...qdtypes,
+  ...qschemes,
+
+  inf: Number.POSITIVE_INFINITY,
+  nan: Number.NaN,
+  pi: Math.PI,
+
+  iinfo: takes<typeof iinfo>("iinfo", ["type"], iinfo),
+  finfo: takes<typeof finfo>("finfo", ["type?"], finfo),
+  promote_types: takes<typeof promoteTypes>("promote_types", ["type1", "type2"], (a, b) =>
+    promoteTypes(checkDType("torch.promote_types", a), checkDType("torch.promote_types", b)),
+  ),
+  /** The dtype in which two operands are combined. */
+  result_type: takes<(tensor: TensorOrScalar, other: TensorOrScalar) => DType>(
+    "result_type",
+    ["tensor", "other"],
+    (a, b) =>
+      resultType(
+        operandOf("torch.result_type", "tensor", a),
+        operandOf("torch.result_type", "other", b),
+      ),
+  ),
+  is_tensor: (value: unknown): value is Tensor | QuantizedTensor =>
+    value instanceof Tensor || value instanceof QuantizedTensor,
+  is_floating_point: asFunction<Unary<boolean>>("is_floating_point"),
+
+  tensor,
+  as_tensor: tensor,
+  zeros,
+  ones,
+  empty,
+  full,
+  zeros_like,
+  ones_like,
+  arange,
+  manual_seed,
+  initial_seed,
+  rand,
+  randn,
+  randint,
+  stack,
+  cat,
+
+  abs: asFunction<Unary>("abs"),
+  neg: asFunction<Unary>("neg"),
+  square: asFunction<Unary>("square"),
+  sqrt: asFunction<Unary>("sqrt"),
+  reciprocal: asFunction<Unary>("reciprocal"),
+  round: asFunction<OfTensor<[], RoundKeywords>>("round"),
+  floor: asFunction<Unary>("floor"),
+  ceil: asFunction<Unary>("ceil"),
+  trunc: asFunction<Unary>("trunc"),
+  isnan: asFunction<Unary>("isnan"),
+  isinf: asFunction<Unary>("isinf"),
+  isfinite: asFunction<Unary>("isfinite"),
+  clamp: asFunction<OfTensor<[min?: Scalar | null, max?: Scalar | null], ClampKeywords>>("clamp"),
+  pow: asFunction<OfTensor<[exponent: number | bigint], { exponent: number | bigint }>>("pow"),
+  add: sumOrDifference("add"),
+  sub: sumOrDifference("sub"),
+  mul: operation("mul"),
+  div,
+  true_divide: operation("div"),
+  maximum: operation("maximum"),
+  minimum: operation("minimum"),
+  eq: operation("eq"),
+  ne: operation("ne"),
+  lt: operation("lt"),
+  le: operation("le"),
+  gt: operation("gt"),
+  ge: operation("ge"),
+
+  sum: asFunction<Reduction>("sum"),
+  mean: asFunction<Reduction>("mean"),
+  max: extremeFunction("max"),
+  min: extremeFunction("min"),
+  all: asFunction<Reduction>("all"),
+  any: asFunction<Reduction>("any"),
+  equal: asFunction<OfTensor<[other: Tensor], { other: Tensor }, boolean>>("equal"),
+  allclose: asFunction<Close>("allclose"),
+  reshape: takes<OfTensor<[shape: readonly number[]], { shape: readonly number[] }>>(
+    "reshape",
+    ["input", "shape"],
+    (input, shape) => checkTensor("torch.reshape", "input", input).reshape(shape),
+  ),
+  flatten: asFunction<OfTensor<[start_dim?: number, end_dim?: number], FlattenKeywords>>("flatten"),
+  squeeze: asFunction<OfTensor<[dim?: number], { dim?: number }>>("squeeze"),
+  unsqueeze: asFunction<OfTensor<[dim: number], { dim: number }>>("unsqueeze"),
+  transpose:
+    asFunction<OfTensor<[dim0: number, dim1: number], { dim0: number; dim1: number }>>("transpose"),
+
+  nn: { functional: { linear: functionalLinear } },
+  distributions: { normal: { Normal } },
+
+  quantize_per_tensor,
+  quantize_per_channel,
+  quantization,
+  ao: { quantization },
+} as const;
+
+/** `torch.sum`, `mean`, `all` and `any`: over all values, or along dimensions. */
+type Reduction = OfTensor<[dim?: number | readonly number[], keepdim?: boolean], ReduceKeywords>;
+
+/** `torch.allclose`. */
+type Close = OfTensor<
+  [other: Tensor, rtol?: number | CloseKeywords, atol?: number, equal_nan?: boolean],
+  { other: Tensor } & CloseKeywords,
+  boolean
+>;
+
+/** Keywords of `torch.clamp`. */
+interface ClampKeywords {
+  /** Nothing is below it. */
+  min?: Scalar | null;
+  /** Nothing is above it. */
+  max?: Scalar | null;
+}
+
+/** Keywords of `torch.flatten`. */
+interface FlattenKeywords {
+  /** The first dimension that is merged. Default: 0. */
+  start_dim?: number;
+  /** The last one. Default: -1. */
+  end_dim?: number;
+}

@@ -1,0 +1,127 @@
+// Application of qparams on the core: a small tensor at once, a larger one in tiles.
+
+import type { DType } from "../base/dtype.js";
+import { checkStatus } from "../base/errors.js";
+import { arrayName, checkStillThere, type NumberArray, subarrayOf } from "../base/typed-arrays.js";
+import type { Core } from "../core/core.js";
+import { bytesIn, type ElementType } from "../core/views.js";
+import { sizeOf } from "../tensor/shape.js";
+import { TILE, type Tile, tilesOf } from "../tensor/tiles.js";
+import type {
+  LaidOutQParams,
+  ScaleAndZeroPoint,
+  ScaleTensor,
+  ZeroPointTensor,
+} from "./quantized-tensor.js";
+
+/** A core function from elements and qparams to elements. */
+type ElementwiseOperation = "quantize" | "dequantize" | "fakeQuantize";
+
+/**
+ * Runs an element-wise core function with given qparams, tile by tile.
+ * @param size  the number of values of `out`, and of `input` at the time of its check
+ */
+export function applyQParams(
+  core: Core,
+  where: string,
+  operation: ElementwiseOperation,
+  inputType: ElementType,
+  input: NumberArray,
+  size: number,
+  qparams: LaidOutQParams,
+  dtype: DType,
+  out: NumberArray,
+): void {
+  const { viewShape, viewQShape } = qparams;
+  if (size <= TILE) {
+    if (size === 0) return;
+    applyTile(core, where, operation, inputType, input, size, viewShape, qparams, viewQShape, {
+      dtype,
+      out,
+    });
+    return;
+  }
+  checkStillThere(where, input, size);
+  for (const tile of tilesOf(viewShape, viewQShape)) {
+    const { start, size: count, shape, qShape } = tile;
+    const part = subarrayOf(input, start, start + count);
+    const own = tileQParams(qparams, tile);
+    applyTile(core, where, operation, inputType, part, count, shape, own, qShape, {
+      dtype,
+      out: subarrayOf(out, start, start + count),
+    });
+  }
+}
+
+/** The same for one tile. */
+function applyTile(
+  core: Core,
+  where: string,
+  operation: ElementwiseOperation,
+  inputType: ElementType,
+  input: NumberArray,
+  size: number,
+  shape: readonly number[],
+  { scale, zeroPoint }: ScaleAndZeroPoint,
+  qShape: readonly number[],
+  { dtype, out }: { readonly dtype: DType; readonly out: NumberArray },
+): void {
+  const { memory } = core;
+  const count = typeof scale === "number" ? 1 : sizeOf(qShape);
+  const [inputAt, scaleAt, zeroPointAt, shapeAt, qShapeAt, outAt] = memory.layOut(
+    where,
+    bytesIn(inputType, size),
+    4 * count,
+    4 * count,
+    4 * shape.length,
+    4 * qShape.length,
+    bytesIn(arrayName(out) as ElementType, size),
+  );
+  try {
+    memory.copyIn(where, inputType, inputAt, input, size);
+    writeNumbers(core, where, "Float32Array", scaleAt, scale, count);
+    writeNumbers(core, where, "Int32Array", zeroPointAt, zeroPoint, count);
+    memory.write("Uint32Array", shapeAt, shape);
+    memory.write("Uint32Array", qShapeAt, qShape);
+    const status = core.module[operation](
+      inputAt,
+      shapeAt,
+      shape.length,
+      scaleAt,
+      zeroPointAt,
+      qShapeAt,
+      qShape.length,
+      dtype,
+      outAt,
+    );
+    checkStatus(where, status);
+    memory.read(outAt, out, size);
+  } finally {
+    memory.end();
+  }
+}
+
+function writeNumbers(
+  { memory }: Core,
+  where: string,
+  type: "Float32Array" | "Int32Array",
+  offset: number,
+  value: number | ScaleTensor | ZeroPointTensor,
+  count: number,
+): void {
+  if (typeof value === "number") memory.writeOne(type, offset, value);
+  else memory.copyIn(where, type, offset, value.data, count);
+}
+
+/** The qparams of one tile: a slice of the tensors; a number holds for all tiles. */
+function tileQParams(
+  { scale, zeroPoint }: ScaleAndZeroPoint,
+  { qStart, qCount, qShape }: Tile,
+): ScaleAndZeroPoint {
+  if (typeof scale === "number" || typeof zeroPoint === "number") return { scale, zeroPoint };
+  const end = qStart + qCount;
+  return {
+    scale: { data: subarrayOf(scale.data, qStart, end), shape: qShape },
+    zeroPoint: { data: subarrayOf(zeroPoint.data, qStart, end), shape: qShape },
+  };
+}

@@ -1,0 +1,276 @@
+// Scales, zero points and quantized tensors as arguments: checks.
+
+import { checkChoice, checkDType, isIntegerWithin, wrongKind, wrongNumber } from "../base/check.js";
+import { type Codes, DTYPES, type DType } from "../base/dtype.js";
+import { type ErrorCode, rangeError } from "../base/errors.js";
+import { showShape } from "../base/format-value.js";
+import {
+  arePositive,
+  areWithin,
+  arrayLength,
+  arrayName,
+  copyOf,
+  isShared,
+  subarrayOf,
+} from "../base/typed-arrays.js";
+import { checkNested, checkTensor, QuantizedFields, readQuantized } from "../tensor/check.js";
+import { checkCodes, checkZeroPoint } from "../tensor/codes.js";
+import {
+  broadcasts,
+  checkSlices,
+  laidOut,
+  qparamsShape,
+  type ShapedNumbers,
+  type Slices,
+  spread,
+} from "../tensor/granularity.js";
+import { checkOwnShape, checkSize, sizeOf } from "../tensor/shape.js";
+import type { LaidOutQParams, Purpose, Scheme } from "./quantized-tensor.js";
+
+/** Qparams that fit a tensor. */
+export interface CheckedQParams extends LaidOutQParams {
+  /** The first zero point that is not 0, or 0. */
+  readonly nonzero: number;
+}
+
+/**
+ * Checks scale and zero point against a tensor's shape and granularity.
+ * @param prefix    name of the object that holds them, for messages
+ * @param isCopied  whether to copy tensors among them, for objects that outlive the call
+ */
+export function checkQParams(
+  where: string,
+  prefix: string,
+  scale: unknown,
+  zeroPoint: unknown,
+  shape: readonly number[],
+  slices: Slices,
+  dtype: DType,
+  isCopied: boolean,
+): CheckedQParams {
+  const perTensor = slices.granularity === "perTensor";
+  const { qmin, qmax } = DTYPES[dtype];
+  // Fast path for two valid numbers. Errors are found below.
+  if (
+    perTensor &&
+    typeof scale === "number" &&
+    isScale(scale) &&
+    isIntegerWithin(zeroPoint, qmin, qmax)
+  ) {
+    const nonzero = zeroPoint + 0; // -0 becomes 0
+    return { scale, zeroPoint: nonzero, nonzero, ...laidOut(slices) };
+  }
+  const scales = numbersOf(
+    where,
+    `${prefix}.scale`,
+    scale,
+    "ZP_INVALID_SCALE",
+    Float32Array,
+    isCopied,
+  );
+  const scaleIndex =
+    scales.data instanceof Float32Array && arePositive(scales.data)
+      ? -1
+      : scales.data.findIndex((value) => !isScale(value));
+  if (scaleIndex !== -1) {
+    checkScale(where, nameOf(`${prefix}.scale`, scale, scaleIndex), scales.data[scaleIndex]);
+  }
+  const zeros = numbersOf(
+    where,
+    `${prefix}.zeroPoint`,
+    zeroPoint,
+    "ZP_INVALID_ZERO_POINT",
+    Int32Array,
+    isCopied,
+  );
+  const isInteger = zeros.data instanceof Int32Array;
+  const nonzero =
+    isInteger && areWithin(zeros.data, 0, 0) ? 0 : (zeros.data.find((value) => value !== 0) ?? 0);
+  const zeroIndex =
+    isInteger && (nonzero === 0 || areWithin(zeros.data, qmin, qmax))
+      ? -1
+      : zeros.data.findIndex((value) => !isIntegerWithin(value, qmin, qmax));
+  if (zeroIndex !== -1) {
+    const name = nameOf(`${prefix}.zeroPoint`, zeroPoint, zeroIndex);
+    checkZeroPoint(where, name, zeros.data[zeroIndex], DTYPES[dtype], `dtype ${dtype}`);
+  }
+  const target = perTensor
+    ? commonShape(where, prefix, scales.shape, zeros.shape, shape)
+    : qparamsShape(shape, slices);
+  const scaleData = spread(where, `${prefix}.scale`, scales, target, slices, Float32Array);
+  const zeroData = spread(where, `${prefix}.zeroPoint`, zeros, target, slices, Int32Array);
+  const scaleTensor = { data: scaleData, shape: target };
+  const zeroTensor = { data: zeroData, shape: [...target] };
+  const layout =
+    !perTensor || scaleData.length === 1
+      ? laidOut(slices)
+      : { viewShape: shape, viewQShape: target };
+  return { scale: scaleTensor, zeroPoint: zeroTensor, nonzero, ...layout };
+}
+
+/** Whether a number, rounded to float32, is a valid scale: finite and > 0. */
+function isScale(value: number): boolean {
+  const rounded = Math.fround(value);
+  return rounded > 0 && rounded < Infinity;
+}
+
+/** Checks one scale. @throws {TypeError|RangeError} `ZP_INVALID_SCALE` */
+export function checkScale(where: string, argument: string, value: unknown): number {
+  if (typeof value === "number" && isScale(value)) return value;
+  throw wrongNumber("ZP_INVALID_SCALE", where, argument, "finite and > 0, as float32 too", value);
+}
+
+/** The name of a number in messages: the argument, or an element of it. */
+function nameOf(argument: string, given: unknown, index: number): string {
+  return typeof given === "number" ? argument : `${argument}[${index}]`;
+}
+
+/** A number, nested numbers or a tensor as an array; a view of the given array where no copy is needed. */
+function numbersOf(
+  where: string,
+  argument: string,
+  value: unknown,
+  code: ErrorCode,
+  Own: Float32ArrayConstructor | Int32ArrayConstructor,
+  isCopied: boolean,
+): ShapedNumbers {
+  if (typeof value === "number") return { data: Float64Array.of(value), shape: [] };
+  if (Array.isArray(value)) return checkNested(where, argument, value, Float64Array);
+  if (typeof value !== "object" || value === null) {
+    throw wrongKind(code, where, argument, "a number, a list of numbers or a tensor", value);
+  }
+  const { data: given, shape, size } = checkTensor(where, argument, value, Float64Array);
+  const Type = arrayName(given) === Own.name ? Own : Float64Array;
+  // A view of the intrinsic type: the given array may be of a subclass that overrides methods or length.
+  if (!isCopied && Type === Own && !isShared(given)) {
+    return { data: subarrayOf(given, 0, size) as Float32Array | Int32Array, shape };
+  }
+  const data = copyOf<Float32Array | Int32Array | Float64Array>(where, given, Type, size);
+  return { data, shape };
+}
+
+/** The shape that scale and zero point broadcast to. It must broadcast to the tensor's shape. */
+function commonShape(
+  where: string,
+  prefix: string,
+  scaleShape: readonly number[],
+  zeroShape: readonly number[],
+  shape: readonly number[],
+): number[] {
+  // A single number fits every tensor, even nested in more axes than the tensor has.
+  const isOne = (own: readonly number[]) => sizeOf(own) === 1;
+  for (const [name, own] of Object.entries({ scale: scaleShape, zeroPoint: zeroShape })) {
+    if (isOne(own) || broadcasts(own, shape)) continue;
+    throw rangeError(
+      "ZP_SHAPE_MISMATCH",
+      where,
+      `${prefix}.${name} of shape ${showShape(own)} must broadcast against shape ` +
+        showShape(shape),
+    );
+  }
+  if (isOne(scaleShape) && !isOne(zeroShape)) return [...zeroShape];
+  if (isOne(zeroShape) && !isOne(scaleShape)) return [...scaleShape];
+  const [short, long] = [scaleShape, zeroShape].sort((a, b) => a.length - b.length);
+  const lead = long.length - short.length;
+  return long.map((length, axis) => (length === 1 && axis >= lead ? short[axis - lead] : length));
+}
+
+const SCHEMES = ["symmetric", "affine"] as const;
+
+/** Checks a scheme against the dtype: symmetric needs a signed one. */
+export function checkScheme(
+  where: string,
+  prefix: string,
+  value: unknown,
+  fallback: Scheme,
+  dtype: DType,
+): Scheme {
+  const argument = `${prefix}.scheme`;
+  const scheme = checkChoice(where, argument, value, SCHEMES, fallback, "ZP_INVALID_SCHEME");
+  if (scheme === "affine" || DTYPES[dtype].qmin < 0) return scheme;
+  throw rangeError(
+    "ZP_INVALID_SCHEME",
+    where,
+    `${argument} must be "affine" for dtype ${dtype}, which has no negative codes, got "symmetric"`,
+  );
+}
+
+/** The scheme of given qparams: the option, or derived from the zero points. */
+export function checkGivenScheme(
+  where: string,
+  prefix: string,
+  scheme: unknown,
+  { nonzero }: CheckedQParams,
+  dtype: DType,
+): Scheme {
+  const shown = nonzero === 0 && DTYPES[dtype].qmin < 0 ? "symmetric" : "affine";
+  const said = checkScheme(where, prefix, scheme, shown, dtype);
+  if (said === "symmetric" && nonzero !== 0) {
+    const argument = `${prefix}.zeroPoint`;
+    const wanted = "0 for the symmetric scheme";
+    throw wrongKind("ZP_INVALID_ZERO_POINT", where, argument, wanted, nonzero, rangeError);
+  }
+  return said;
+}
+
+/** A quantized tensor after its checks, without its codes. */
+interface CheckedMeta extends Purpose {
+  readonly qparams: CheckedQParams;
+  readonly shape: number[];
+  readonly size: number;
+}
+
+/** A quantized tensor after its checks. */
+export interface CheckedQuantized extends CheckedMeta {
+  readonly codes: Codes;
+}
+
+/**
+ * Checks everything about a quantized tensor but its codes.
+ * @param isCopied  as in `checkQParams`
+ * @param wanted    its description in messages
+ */
+export function checkQuantizedMeta(
+  where: string,
+  argument: string,
+  value: unknown,
+  isCopied: boolean,
+  wanted = "a quantized tensor: { data,",
+): CheckedMeta {
+  const given = readQuantized(value);
+  if (!(given instanceof QuantizedFields)) {
+    throw wrongKind(
+      "ZP_INVALID_TENSOR",
+      where,
+      argument,
+      `${wanted} shape, dtype, scale, zeroPoint }`,
+      value,
+    );
+  }
+  const { scheme, scale, zeroPoint, axis, groupSize } = given;
+  const dtype = checkDType(where, `${argument}.dtype`, given.dtype);
+  const shape = checkOwnShape(where, argument, given.shape, given.dims);
+  const slices = checkSlices(where, argument, shape, axis, groupSize);
+  const qparams = checkQParams(where, argument, scale, zeroPoint, shape, slices, dtype, isCopied);
+  const checkedScheme = checkGivenScheme(where, argument, scheme, qparams, dtype);
+  return { qparams, shape, size: sizeOf(shape), dtype, scheme: checkedScheme, slices };
+}
+
+/**
+ * Checks everything about a quantized tensor.
+ * @param isCopied  as in `checkQParams`
+ */
+export function checkQuantized(
+  where: string,
+  argument: string,
+  value: unknown,
+  isCopied: boolean,
+): CheckedQuantized {
+  const given = readQuantized(value);
+  const meta = checkQuantizedMeta(where, argument, given, isCopied);
+  const { qparams, shape, size, dtype, scheme, slices } = meta;
+  const { data } = given as QuantizedFields;
+  const codes = checkCodes(where, `${argument}.data`, data, dtype);
+  checkSize(where, argument, shape, arrayLength(codes));
+  return { qparams, shape, size, dtype, scheme, slices, codes };
+}

@@ -1,0 +1,65 @@
+// integer values + qparams -> tensor.
+
+import { DTYPES } from "../base/dtype.js";
+import { checkOptions } from "../base/options.js";
+import { activeCore } from "../core/init.js";
+import { readQuantized } from "../tensor/check.js";
+import { checkTensorOut, type OutOption, type Tensor } from "../tensor/tensor.js";
+import { runTorch } from "../torch/elementwise.js";
+import {
+  checkQTensor,
+  looksTorchQuantized,
+  type TorchQuantizedTensorInput,
+} from "../torch/tensor.js";
+import { applyQParams } from "./apply-qparams.js";
+import { checkQuantized } from "./check.js";
+import { arraysOf, type QuantizedTensorInput } from "./quantized-tensor.js";
+
+/**
+ * Turns codes back into values:
+ *
+ *     data[i] = scale * (q.data[i] - q.zeroPoint)
+ *
+ * in separately rounded float32 operations (int32 codes are rounded to float32 first).
+ *
+ * A tensor of dtype qint8, quint8 or qint32 is dequantized as PyTorch does it:
+ *
+ *     per tensor       scale * float(q.data[i] - q.zeroPoint), the difference in wrapping int32
+ *     per channel      float(double(float(q.data[i]) - float(zeroPoint)) * scale)
+ *     float zero point (float(q.data[i]) - zeroPoint) * scale, all in float32
+ *
+ * Source: linear_dequantization of the course notebooks; Tensor.dequantize() of PyTorch.
+ *
+ * @param q  a result of `quantize`, `quantizePerTensor` or `quantizePerChannel`, or an object with
+ *   the same fields
+ * @param options.out  where to write the values, apart from `q`
+ * @returns float32, of the shape of `q`
+ * @throws {TypeError} `ZP_INVALID_TENSOR`, `ZP_INVALID_CODES` if `q.data` is not of the dtype's type
+ * @throws {RangeError} `ZP_INVALID_CODES` if a code of less than 8 bits is out of range,
+ *   `ZP_SHAPE_MISMATCH`, `ZP_INVALID_SCALE`, `ZP_INVALID_ZERO_POINT`, `ZP_INVALID_OUT`,
+ *   `ZP_INVALID_SCHEME` if it is symmetric with an unsigned dtype, `ZP_OUT_OF_MEMORY`
+ * @example dequantize(quantize(tensor([0, 2.5]), { scale: 0.5, zeroPoint: 3 })).data // Float32Array [0, 2.5]
+ */
+export function dequantize(
+  q: QuantizedTensorInput | TorchQuantizedTensorInput,
+  options?: OutOption,
+): Tensor {
+  const where = "dequantize";
+  const core = activeCore(where);
+  const given = readQuantized(q);
+  if (looksTorchQuantized(given)) {
+    const { codes, shape, size, dtype, qparams } = checkQTensor(where, "q", given);
+    const { out } = checkOptions(where, options, ["out"]);
+    const { result, data } = checkTensorOut(where, "options.out", out, shape, size, [codes]);
+    const x = { data: codes, shape, size };
+    runTorch(core, where, x, qparams, { kind: "dequantize", dtype }, data);
+    return result;
+  }
+  const { codes, shape, size, dtype, qparams } = checkQuantized(where, "q", given, false);
+  const { out } = checkOptions(where, options, ["out"]);
+  const inputs = [codes, ...arraysOf(qparams)];
+  const { result, data } = checkTensorOut(where, "options.out", out, shape, size, inputs);
+  const { arrayName } = DTYPES[dtype];
+  applyQParams(core, where, "dequantize", arrayName, codes, size, qparams, dtype, data);
+  return result;
+}

@@ -1,0 +1,35 @@
+// tensor + qparams -> the values that the codes would represent.
+
+import { activeCore } from "../core/init.js";
+import { checkTensor, type TensorInput } from "../tensor/check.js";
+import { checkTensorOut, type OutOption, type Tensor } from "../tensor/tensor.js";
+import { type AnyQuantizeOptions, checkQuantizeOptions, quantizeOptions } from "./options.js";
+import { applyGivenOrChosen } from "./quantize.js";
+import { arraysOf } from "./quantized-tensor.js";
+
+/**
+ * Quantizes and dequantizes in one pass: the values that the codes would represent. Bit for bit
+ * `dequantize(quantize(x, options))`, without the codes.
+ *
+ * Source: linear_q_with_scale_and_zero_point, then linear_dequantization, of the course notebooks.
+ * torch.fake_quantize_* rounds before adding the zero point and multiplies by the reciprocal.
+ *
+ * @param x  float32, any shape; other numbers are rounded to float32
+ * @param options  as in `quantize`, but `out` is a Float32Array or a Tensor
+ * @returns float32, of the shape of `x`
+ * @throws {TypeError|RangeError} as `quantize`
+ * @example fakeQuantize(tensor([0.3, 0.9]), { scale: 0.5 }).data // Float32Array [0.5, 1]
+ */
+export function fakeQuantize(x: TensorInput, options?: AnyQuantizeOptions & OutOption): Tensor {
+  const where = "fakeQuantize";
+  const core = activeCore(where);
+  const checkedX = checkTensor(where, "x", x);
+  const { data, shape, size } = checkedX;
+  const given = quantizeOptions(where, options);
+  const { out } = given;
+  const checked = checkQuantizeOptions(where, given, shape, false);
+  const inputs = [data, ...arraysOf(checked.given)];
+  const { result, data: values } = checkTensorOut(where, "options.out", out, shape, size, inputs);
+  applyGivenOrChosen(core, where, "x", checkedX, checked, "fakeQuantize", values);
+  return result;
+}

@@ -1,0 +1,172 @@
+// two tensors -> their difference, as a number.
+
+import { checkChoice } from "../base/check.js";
+import { checkStatus, rangeError } from "../base/errors.js";
+import { showShape } from "../base/format-value.js";
+import { checkStillThere, type NumberArray, subarrayOf } from "../base/typed-arrays.js";
+import type { Core } from "../core/core.js";
+import { activeCore } from "../core/init.js";
+import { checkTensor, type TensorInput } from "../tensor/check.js";
+import { sameShape } from "../tensor/shape.js";
+import { TILE } from "../tensor/tiles.js";
+
+/** A measure of the difference between two tensors. */
+export type Metric = "mse" | "mae" | "max" | "sqnr" | "cosine";
+
+const METRICS: readonly Metric[] = ["mse", "mae", "max", "sqnr", "cosine"];
+
+/**
+ * Measures how far `b`, say a dequantized tensor, is from `a`, its original.
+ *
+ * | metric | value |
+ * | --- | --- |
+ * | `"mse"` | mean of (a − b)²: PyTorch's float32 mean, in its one-thread order at every size |
+ * | `"mae"` | mean of \|a − b\|, likewise |
+ * | `"max"` | the largest \|a − b\| |
+ * | `"sqnr"` | 10 · log10(Σa² / Σ(a − b)²) in dB; `Infinity` for equal tensors |
+ * | `"cosine"` | Σab / √(Σa² · Σb²); NaN if either tensor is all zero |
+ *
+ * The last three accumulate in double precision. NaN in either tensor gives NaN, and so do tensors
+ * without values.
+ *
+ * Source: quantization_error of the course notebooks for mse and mae.
+ *
+ * @param a  float32, any shape: the signal
+ * @param b  float32, of the same shape; nothing is broadcast
+ * @param metric  default: `"mse"`
+ * @throws {TypeError} `ZP_INVALID_TENSOR`, `ZP_INVALID_OPTION`
+ * @throws {RangeError} `ZP_SHAPE_MISMATCH`, `ZP_INVALID_OPTION` for an unknown metric,
+ *   `ZP_OUT_OF_MEMORY`
+ * @example quantizationError(tensor([1, 2]), tensor([1, 4])) // 2
+ */
+export function quantizationError(a: TensorInput, b: TensorInput, metric?: Metric): number {
+  const where = "quantizationError";
+  const core = activeCore(where);
+  const checked = checkMeasured(where, a, b, metric);
+  return measure(core, where, checked.a, checked.b, checked.size, checked.metric);
+}
+
+/** Two tensors of one shape, and a metric. */
+interface Measured {
+  readonly a: NumberArray;
+  readonly b: NumberArray;
+  readonly size: number;
+  readonly metric: Metric;
+}
+
+/** Checks the arguments of `quantizationError`. */
+function checkMeasured(where: string, a: unknown, b: unknown, metric: unknown): Measured {
+  const { data: aData, shape: aShape, size } = checkTensor(where, "a", a);
+  const { data: bData, shape: bShape } = checkTensor(where, "b", b);
+  if (!sameShape(aShape, bShape)) {
+    throw rangeError(
+      "ZP_SHAPE_MISMATCH",
+      where,
+      `b must have the shape of a, ${showShape(aShape)}, got ${showShape(bShape)}`,
+    );
+  }
+  const kind = checkChoice(where, "metric", metric, METRICS, "mse");
+  return { a: aData, b: bData, size, metric: kind };
+}
+
+/** The measure of the values so far, and the sums that the next part continues. */
+export interface ErrorTotal {
+  readonly value: number;
+  readonly state: Uint8Array;
+}
+
+/** Measures two arrays of one length, tile by tile. */
+export function measure(
+  core: Core,
+  where: string,
+  a: NumberArray,
+  b: NumberArray,
+  size: number,
+  metric: Metric,
+): number {
+  // A getter of b may have changed a; no code of the caller runs after b is checked.
+  checkStillThere(where, a, size);
+  return runPiece(core, where, a, b, size, metric, 0, size, undefined);
+}
+
+/**
+ * Measures a part of two tensors: values begin .. begin + size of total.
+ * @param begin   a multiple of 4096; so is the size of every part but the last
+ * @param before  the result for the part before; undefined for the first one
+ * @throws {Error} as `quantizationError`
+ */
+export function measurePart(
+  a: TensorInput,
+  b: TensorInput,
+  metric: Metric | undefined,
+  begin: number,
+  total: number,
+  before: ErrorTotal | undefined,
+): ErrorTotal {
+  const where = "quantizationError";
+  const core = activeCore(where);
+  const checked = checkMeasured(where, a, b, metric);
+  const state = before?.state ?? new Uint8Array(core.module.errorStateBytes());
+  const value = runPiece(
+    core,
+    where,
+    checked.a,
+    checked.b,
+    checked.size,
+    checked.metric,
+    begin,
+    total,
+    state,
+  );
+  return { value, state };
+}
+
+/** @param state  the core's running sums, read and written; undefined for a single piece */
+function runPiece(
+  { memory, module }: Core,
+  where: string,
+  a: NumberArray,
+  b: NumberArray,
+  size: number,
+  metric: Metric,
+  begin: number,
+  total: number,
+  state: Uint8Array | undefined,
+): number {
+  const tile = Math.min(size, TILE);
+  const [aAt, bAt, stateAt, outAt] = memory.layOut(
+    where,
+    4 * tile,
+    4 * tile,
+    module.errorStateBytes(),
+    8,
+  );
+  try {
+    if (state !== undefined) memory.write("Uint8Array", stateAt, state);
+    // An empty tensor is one empty tile.
+    for (let start = 0; start === 0 || start < size; start += tile) {
+      const count = Math.min(tile, size - start);
+      const isWhole = count === size;
+      const aPart = isWhole ? a : subarrayOf(a, start, start + count);
+      const bPart = isWhole ? b : subarrayOf(b, start, start + count);
+      memory.copyIn(where, "Float32Array", aAt, aPart, count);
+      memory.copyIn(where, "Float32Array", bAt, bPart, count);
+      const status = module.quantizationError(
+        aAt,
+        bAt,
+        count,
+        metric,
+        begin + start,
+        total,
+        stateAt,
+        outAt,
+      );
+      checkStatus(where, status);
+      if (count === 0) break;
+    }
+    if (state !== undefined) memory.read(stateAt, state);
+    return memory.readOne("Float64Array", outAt);
+  } finally {
+    memory.end();
+  }
+}

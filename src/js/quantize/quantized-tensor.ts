@@ -1,0 +1,168 @@
+// Quantized tensors and their qparams: types, checks, results.
+
+import type { Codes, DType } from "../base/dtype.js";
+import { fieldsOf } from "../base/fields.js";
+import type { NumberArray } from "../base/typed-arrays.js";
+import type { TensorInput } from "../tensor/check.js";
+import type { Granularity, Layout, Slices } from "../tensor/granularity.js";
+import type { NestedNumbers } from "../tensor/tensor.js";
+
+/** `symmetric`: zero point 0. `affine`: a zero point chosen so that real 0 is exact. */
+export type Scheme = "symmetric" | "affine";
+
+/** Scales of channels or groups: float32. */
+export interface ScaleTensor {
+  /** Units per step; finite and > 0. */
+  readonly data: Float32Array;
+  /** Broadcasts against the shape of the quantized tensor. */
+  readonly shape: readonly number[];
+}
+
+/** Zero points of channels or groups, of the same shape as the scales. */
+export interface ZeroPointTensor {
+  /** The codes of 0. */
+  readonly data: Int32Array;
+  /** The shape of the scales. */
+  readonly shape: readonly number[];
+}
+
+/** The fields of qparams for each granularity. */
+export interface QParamsFields<D extends DType, G extends Granularity> {
+  /** Units per step; finite and > 0. */
+  readonly scale: G extends "perTensor" ? number : ScaleTensor;
+  /** The code that stands for 0. */
+  readonly zeroPoint: G extends "perTensor" ? number : ZeroPointTensor;
+  /** The dtype of the codes. */
+  readonly dtype: D;
+  /** How the zero point was chosen. */
+  readonly scheme: Scheme;
+  /** Per channel: the axis, counted from 0. */
+  readonly axis?: G extends "perChannel" ? number : undefined;
+  /** Per group: the number of consecutive values of the last axis that share a scale. */
+  readonly groupSize?: G extends "perGroup" ? number : undefined;
+}
+
+/**
+ * Scale and zero point with dtype, scheme and granularity, as `quantize` needs them. Plain data.
+ *
+ * Per tensor, `scale` and `zeroPoint` are numbers, the scale in double precision. Per channel they
+ * are tensors of shape [1, …, n, …, 1], with the n channels at `axis`; per group of shape
+ * [rows × groups, 1]. Scales that were given as a tensor without an axis keep their shape. The type of
+ * `scale` distinguishes the granularities at run time:
+ *
+ * @example const scalesOf = (q: QParams) => (typeof q.scale === "number" ? [q.scale] : q.scale.data);
+ */
+export type QParams<D extends DType = DType, G extends Granularity = Granularity> = QParamsFields<
+  D,
+  G
+> &
+  (G extends "perChannel"
+    ? { readonly axis: number }
+    : G extends "perGroup"
+      ? { readonly groupSize: number }
+      : unknown);
+
+/** Qparams as text: dtype=int8, axis=0. */
+export function qparamsText(qparams: QParams): string {
+  const { dtype, axis, groupSize } = fieldsOf(qparams);
+  const granularity =
+    groupSize !== undefined
+      ? `, group_size=${groupSize}`
+      : axis !== undefined
+        ? `, axis=${axis}`
+        : "";
+  return `dtype=${dtype}${granularity}`;
+}
+
+/** Integer values, their shape and their qparams, as `dequantize` needs them. Plain data. */
+export type QuantizedTensor<D extends DType = DType, G extends Granularity = Granularity> = QParams<
+  D,
+  G
+> & {
+  /** The codes in row-major order; sub-byte codes take one element each. */
+  readonly data: Codes<D>;
+  /** The length of each axis, outermost first. */
+  readonly shape: readonly number[];
+};
+
+/** Scales or zero points as arguments: one number, or numbers that broadcast. */
+export type QParamInput = NestedNumbers | TensorInput;
+
+/** A quantized tensor as an argument: `scheme` may be missing, numbers may have any form. */
+export interface QuantizedTensorInput<D extends DType = DType> {
+  /** The codes in row-major order; sub-byte codes take one element each. */
+  readonly data: Codes<D>;
+  /** The length of each axis. */
+  readonly shape: ArrayLike<number>;
+  /** The dtype of the codes. */
+  readonly dtype: D;
+  /** Units per step: a number, or a tensor broadcastable against `shape`. */
+  readonly scale: QParamInput;
+  /** The code that stands for 0, in the form of the scale. */
+  readonly zeroPoint: QParamInput;
+  /** Default: `"symmetric"` if all zero points are 0 and the dtype is signed, else `"affine"`. */
+  readonly scheme?: Scheme | undefined;
+  /** Per channel: the axis of the channels. */
+  readonly axis?: number | undefined;
+  /** Per group: the number of consecutive values of the last axis that share a scale. */
+  readonly groupSize?: number | undefined;
+}
+
+/** Qparams as chosen or given. */
+export interface ScaleAndZeroPoint {
+  readonly scale: number | ScaleTensor;
+  readonly zeroPoint: number | ZeroPointTensor;
+}
+
+/** Qparams with the shapes that the core needs. */
+export interface LaidOutQParams extends ScaleAndZeroPoint, Layout {}
+
+/** Scales or zero points as a list, also for a single number. */
+export const listed = <A>(given: number | { readonly data: A }): A | [number] =>
+  typeof given === "number" ? [given] : given.data;
+
+/** The arrays that `out` must not overlap. */
+export function arraysOf(qparams: ScaleAndZeroPoint | undefined): NumberArray[] {
+  if (qparams === undefined) return [];
+  const { scale, zeroPoint } = qparams;
+  return typeof scale === "number" || typeof zeroPoint === "number"
+    ? []
+    : [scale.data, zeroPoint.data];
+}
+
+/** Dtype, scheme and slices of qparams. */
+export interface Purpose {
+  readonly dtype: DType;
+  readonly scheme: Scheme;
+  readonly slices: Slices;
+}
+
+/** Adds axis or group size to a result; leaves out fields that do not apply. */
+function withSlices<T extends object>(result: T, { axis, groupSize }: Slices): T {
+  const fields: { axis?: number; groupSize?: number } = result;
+  if (axis !== undefined) fields.axis = axis;
+  else if (groupSize !== undefined) fields.groupSize = groupSize;
+  return result;
+}
+
+/** Qparams in the form of results. */
+export function qparamsResult(
+  { scale, zeroPoint }: ScaleAndZeroPoint,
+  { dtype, scheme, slices }: Purpose,
+): QParams {
+  return withSlices({ dtype, scheme, scale, zeroPoint }, slices) as QParams;
+}
+
+/**
+ * A quantized tensor as a result. The fields are listed, since spreading an object takes longer than
+ * quantizing a small tensor.
+ */
+export function quantizedResult(
+  data: Codes,
+  shape: readonly number[],
+  { scale, zeroPoint }: ScaleAndZeroPoint,
+  { dtype, scheme, slices }: Purpose,
+): QuantizedTensor {
+  const result = { data, shape, dtype, scheme, scale, zeroPoint };
+  return withSlices(result, slices) as QuantizedTensor;
+}

@@ -1,0 +1,238 @@
+// Granularity of qparams: one pair for the tensor, one per channel or one per group.
+
+import { isIntegerWithin, wrongNumber } from "../base/check.js";
+import { rangeError, typeError } from "../base/errors.js";
+import { showShape } from "../base/format-value.js";
+import { type ArrayConstructor, newArray, setArray } from "../base/typed-arrays.js";
+import { aroundAxis, sizeOf } from "./shape.js";
+
+/**
+ * One scale for the tensor, one per channel (index of an axis), or one per group of values. `"broadcast"`:
+ * scales given as a tensor without an axis.
+ */
+export type Granularity = "perTensor" | "perChannel" | "perGroup" | "broadcast";
+
+/**
+ * Division of a tensor into slices with one scale and zero point each, as three nested loops: element
+ * (o, s, i) of [outer][slices][inner] belongs to slice s.
+ */
+export interface Slices {
+  readonly granularity: Exclude<Granularity, "broadcast">;
+  readonly axis: number | undefined;
+  readonly groupSize: number | undefined;
+  readonly outer: number;
+  readonly slices: number;
+  readonly inner: number;
+}
+
+/** The counts of the three loops over slices. */
+export type SliceCounts = Pick<Slices, "outer" | "slices" | "inner">;
+
+/** Resolves `axis` and `groupSize` against a shape. */
+export function checkSlices(
+  where: string,
+  prefix: string,
+  shape: readonly number[],
+  axis: unknown,
+  groupSize: unknown,
+): Slices {
+  if (axis !== undefined && groupSize !== undefined) {
+    throw typeError(
+      "ZP_CONFLICTING_OPTIONS",
+      where,
+      `${prefix}.axis and ${prefix}.groupSize exclude each other, got both`,
+    );
+  }
+  if (axis !== undefined) return channelSlices(where, `${prefix}.axis`, shape, axis);
+  if (groupSize !== undefined) {
+    return groupSlices(where, `${prefix}.groupSize`, shape, groupSize);
+  }
+  const inner = sizeOf(shape);
+  return {
+    granularity: "perTensor",
+    axis: undefined,
+    groupSize: undefined,
+    outer: 1,
+    slices: 1,
+    inner,
+  };
+}
+
+/**
+ * An axis of a shape, counted from 0.
+ * @param lowest  0, or minus the rank where negative ones count from the end
+ * @throws {TypeError|RangeError} `ZP_INVALID_AXIS`
+ */
+export function checkAxis(
+  where: string,
+  argument: string,
+  given: unknown,
+  shape: readonly number[],
+  lowest: number,
+): number {
+  const rank = shape.length;
+  if (isIntegerWithin(given, lowest, rank - 1)) return given < 0 ? given + rank : given + 0;
+  const axes =
+    rank === 0
+      ? "given for a tensor with axes, not"
+      : rank === 1
+        ? "0"
+        : rank === 2
+          ? "0 or 1"
+          : `from 0 to ${rank - 1}`;
+  const wanted = `${axes} for shape ${showShape(shape)}`;
+  throw wrongNumber("ZP_INVALID_AXIS", where, argument, wanted, given);
+}
+
+/**
+ * The axis of a batch that a layer's or an observer's option names; negative counts from the end.
+ * @throws {RangeError} `ZP_INVALID_AXIS` if the batch does not have it
+ */
+export function axisOf(
+  where: string,
+  option: string,
+  given: number,
+  shape: readonly number[],
+): number {
+  const axis = given < 0 ? given + shape.length : given;
+  if (axis >= 0 && axis < shape.length) return axis;
+  throw rangeError(
+    "ZP_INVALID_AXIS",
+    where,
+    `x must have axis ${given}, options.${option}, got shape ${showShape(shape)}`,
+  );
+}
+
+/** Limit of channels of a tensor without values, since their scales take memory. */
+const MOST_EMPTY = 2 ** 24;
+
+/** Refuses a tensor without values with more channels. @throws {RangeError} `ZP_SIZE_OVERFLOW` */
+export function checkEmpty(where: string, shape: readonly number[], channels: number): void {
+  if (channels <= MOST_EMPTY || sizeOf(shape) > 0) return;
+  throw rangeError(
+    "ZP_SIZE_OVERFLOW",
+    where,
+    `shape ${showShape(shape)} has ${channels} channels and no values`,
+  );
+}
+
+function channelSlices(
+  where: string,
+  argument: string,
+  shape: readonly number[],
+  given: unknown,
+): Slices {
+  const axis = checkAxis(where, argument, given, shape, -shape.length);
+  const [outer, slices, inner] = aroundAxis(shape, axis);
+  checkEmpty(where, shape, slices);
+  return { granularity: "perChannel", axis, groupSize: undefined, outer, slices, inner };
+}
+
+function groupSlices(
+  where: string,
+  argument: string,
+  shape: readonly number[],
+  groupSize: unknown,
+): Slices {
+  const { length: rank, [rank - 1]: last = NaN } = shape;
+  if (!isIntegerWithin(groupSize, 1, Infinity) || last % groupSize !== 0) {
+    const wanted =
+      rank === 0
+        ? `given for a tensor with axes, not for shape []`
+        : `a positive integer that divides the last axis of shape ${showShape(shape)}`;
+    throw wrongNumber("ZP_INVALID_GROUP_SIZE", where, argument, wanted, groupSize);
+  }
+  return {
+    granularity: "perGroup",
+    axis: undefined,
+    groupSize,
+    outer: 1,
+    slices: sizeOf(shape) / groupSize,
+    inner: groupSize,
+  };
+}
+
+/** A whole tensor as a single slice. */
+export const oneSlice = (size: number): SliceCounts => ({ outer: 1, slices: 1, inner: size });
+
+/** The shape of scales and zero points in results. */
+export function qparamsShape(shape: readonly number[], slices: Slices): number[] {
+  if (slices.granularity === "perTensor") return [];
+  if (slices.granularity === "perGroup") return [slices.slices, 1];
+  return shape.map((length, axis) => (axis === slices.axis ? length : 1));
+}
+
+/** Shapes of a tensor and its qparams for the core. */
+export interface Layout {
+  /** The tensor's shape. */
+  readonly viewShape: readonly number[];
+  /** The qparams' shape, which broadcasts against `viewShape`. */
+  readonly viewQShape: readonly number[];
+}
+
+/** For the core a sliced tensor has shape [outer, slices, inner], and its qparams [slices, 1]. */
+export function laidOut({ granularity, outer, slices, inner }: Slices): Layout {
+  return granularity === "perTensor"
+    ? { viewShape: [inner], viewQShape: [] }
+    : { viewShape: [outer, slices, inner], viewQShape: [slices, 1] };
+}
+
+/** Numbers of any shape: qparams as arguments. */
+export interface ShapedNumbers {
+  readonly data: Float64Array | Float32Array | Int32Array;
+  readonly shape: readonly number[];
+}
+
+/** Whether a shape can be repeated along axes of length 1 to give `target`. */
+export function broadcasts(shape: readonly number[], target: readonly number[]): boolean {
+  const lead = target.length - shape.length;
+  return lead >= 0 && shape.every((length, axis) => length === 1 || length === target[lead + axis]);
+}
+
+/**
+ * Repeats numbers to fill `target`; a list of one number per slice is used unchanged.
+ * @returns `data` itself if nothing has to be repeated or converted
+ */
+export function spread<T extends Float32Array | Int32Array>(
+  where: string,
+  argument: string,
+  { data, shape }: ShapedNumbers,
+  target: readonly number[],
+  { granularity, slices }: Slices,
+  Type: ArrayConstructor<T>,
+): T {
+  const isList = granularity !== "perTensor" && shape.length === 1 && data.length === slices;
+  if (data.length !== 1 && !isList && !broadcasts(shape, target)) {
+    throw rangeError(
+      "ZP_SHAPE_MISMATCH",
+      where,
+      `${argument} must be one number, ${slices} numbers or a tensor of shape ` +
+        `${showShape(target)}, got shape ${showShape(shape)}`,
+    );
+  }
+  const size = sizeOf(target);
+  if (data.length === size && data instanceof Type) return data;
+  const out = newArray(where, Type, size);
+  if (data.length === 1) {
+    out.fill(data[0]);
+    return out;
+  }
+  if (data.length === size) {
+    setArray(out, data, 0);
+    return out;
+  }
+  const lead = target.length - shape.length;
+  let i = 0;
+  const fill = (axis: number, at: number): void => {
+    if (axis === target.length) {
+      out[i++] = data[at];
+      return;
+    }
+    const length = shape[axis - lead] ?? 1;
+    for (let index = 0; index < target[axis]; index++) {
+      fill(axis + 1, length === 1 ? at : at * length + index);
+    }
+  };
+  fill(0, 0);
+  return out;
+}

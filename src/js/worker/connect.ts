@@ -1,0 +1,90 @@
+// connect: the library off the calling thread.
+
+import { wrongKind } from "../base/check.js";
+import { INSPECT } from "../base/format-value.js";
+import { checkOptions } from "../base/options.js";
+import type { InitOptions } from "../index.js";
+import { Client } from "./client.js";
+import type { WorkerOption } from "./settings.js";
+import type { Connection } from "./types.js";
+
+/** What `connect` takes. */
+export interface ConnectOptions extends InitOptions {
+  /**
+   * The worker's script, if a bundler does not find it: its address, or a function that starts a worker
+   * with it (`zeropoint/worker.js` in the package). `false` for no worker: the library then runs on this
+   * thread.
+   */
+  worker?: WorkerOption | undefined;
+}
+
+/**
+ * Starts a worker that runs the library. The connection has the library's functions by the same names
+ * and with the same arguments, and a factory for each of its classes: `quantizedLinear(…)` for
+ * `new QuantizedLinear(…)`. They return promises, and take `{ signal, onProgress, transfer }` last, by
+ * itself or among the function's own options.
+ *
+ * Arrays of more than 1 MiB are copied in parts as the worker needs them, so that this thread is never
+ * kept for more than 16 ms: leave them as they are until the promise settles. Arrays in a
+ * `SharedArrayBuffer` are not copied.
+ *
+ * If the library does not start on several threads in the worker, it starts on one, and `threadsReason`
+ * says why. Where no worker can be had, the library runs on this thread: functions that have independent parts
+ * piece by piece, with turns of the event loop in between, and all others as a whole.
+ *
+ * If the worker ends by itself, pending calls are rejected with `ZP_WORKER_LOST`, as are calls of handles
+ * that were made before; the next call of a function starts another worker.
+ *
+ * @param options.threads  the threads that the library runs on; default: 1
+ * @param options.build    as in `init`
+ * @param options.wasm     as in `init`
+ * @param options.worker   where the worker's script is, if not in the package
+ * @throws {Error|RangeError|TypeError} what `create` throws
+ * @example
+ * const zp = await connect();
+ * const q = await zp.quantize(weights, { axis: 0 }, { signal: AbortSignal.timeout(1000) });
+ * const layer = await zp.quantizedLinear(q);
+ * const y = await layer.forward(x);
+ * zp.dispose();
+ */
+export async function connect(options: ConnectOptions = {}): Promise<Connection> {
+  const names = ["build", "threads", "wasm", "worker"];
+  const { worker, ...given } = checkOptions("connect", options, names) as ConnectOptions;
+  const isAddress = typeof worker === "string" || worker instanceof URL;
+  if (worker !== undefined && worker !== false && typeof worker !== "function" && !isAddress) {
+    const takes = "an address, a function that starts a worker, or false";
+    throw wrongKind("ZP_INVALID_OPTION", "connect", "options.worker", takes, worker);
+  }
+  const client = new Client(given, worker);
+  const { library } = await client.connect("connect");
+  const { functions, classes, build, threads, threadsReason } = library;
+  const dispose = (): void => client.dispose();
+  const connection: Record<string | symbol, unknown> = {
+    build,
+    threads,
+    threadsReason,
+    dispose,
+    ...(typeof Symbol.dispose === "symbol" && { [Symbol.dispose]: dispose }),
+    [INSPECT]: () => `Connection(build=${build}, threads=${threads})`,
+  };
+  Object.defineProperties(connection, {
+    offThread: { get: () => client.link?.worker !== undefined, enumerable: true },
+    reason: { get: () => client.link?.reason, enumerable: true },
+  });
+  for (const name of functions) {
+    connection[name] = (...args: unknown[]) => client.call(name, 0, name, args);
+  }
+  for (const [name, statics] of classes) {
+    const small = name.charAt(0).toLowerCase() + name.slice(1);
+    const factoryName = functions.includes(small) ? `${small}Layer` : small;
+    const factory = (...args: unknown[]) => client.call(name, 0, name, args);
+    for (const method of statics) {
+      const path = `${name}.${method}`;
+      Object.assign(factory, {
+        [method]: (...args: unknown[]) => client.call(path, 0, path, args),
+      });
+    }
+    connection[factoryName] = factory;
+  }
+  return connection as unknown as Connection;
+}

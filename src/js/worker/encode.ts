@@ -1,0 +1,240 @@
+// Arguments on their way to the library: plain copies of everything but large arrays.
+
+import { typeError } from "../base/errors.js";
+import { kindOf, show } from "../base/format-value.js";
+import { arrayLength, arrayName, type NumberArray } from "../base/typed-arrays.js";
+import type { ArrayForm } from "./incoming.js";
+import type { AnyArray, Encoded } from "./messages.js";
+
+/** Bytes up to which the message copies an array. */
+const INLINE_BYTES = 2 ** 16;
+/** Bytes of larger arrays that are copied before the message and move with it. */
+const COPIED_BYTES = 2 ** 20;
+/** A list of more numbers than this is handed over as an array of doubles. */
+const LONG_LIST = 2 ** 13;
+
+/** An array whose values the library reads part by part. */
+export interface Large extends ArrayForm {
+  readonly values: NumberArray | readonly number[];
+}
+
+/** An array or a tensor that a result is written to. */
+export interface Out {
+  readonly given: unknown;
+  readonly data: NumberArray;
+}
+
+/** What the encoding of a call's arguments found in them. */
+export interface Found {
+  readonly large: Large[];
+  readonly outs: Out[];
+  /** Memory that moves with the message. */
+  readonly moved: Set<ArrayBuffer>;
+}
+
+/** How arguments are encoded. */
+export interface Encoding {
+  /** What errors call the function. */
+  readonly where: string;
+  /** Whether arrays leave this thread. */
+  readonly offThread: boolean;
+  /** Arrays or their memory to be moved instead of copied; true for all. */
+  readonly transfer: true | ReadonlySet<unknown>;
+  /** The number of a handle of this connection; undefined for any other object. */
+  readonly handleOf: (value: object) => number | undefined;
+}
+
+/** The fields of tensors in all their forms, read once each, from prototypes as well. */
+const TENSOR_FIELDS = [
+  "data",
+  "shape",
+  "dims",
+  "dtype",
+  "type",
+  "scheme",
+  "qscheme",
+  "scale",
+  "zeroPoint",
+  "offset",
+  "axis",
+  "groupSize",
+] as const;
+
+/** The arguments of the constructors of layers, from the layers' public fields. */
+const LAYERS: Readonly<Record<string, (layer: Record<string, unknown>) => readonly unknown[]>> = {
+  Linear: ({ weight, bias }) => [weight, { bias }],
+  Embedding: ({ weight }) => [weight],
+  LayerNorm: ({ normalizedShape, weight, bias, eps }) => [normalizedShape, { weight, bias, eps }],
+  ReLU: () => [],
+  Sigmoid: () => [],
+  Tanh: () => [],
+  Softmax: ({ axis }) => [{ axis }],
+};
+
+/** Encodes the arguments of one call. */
+export class Encoder implements Found {
+  readonly large: Large[] = [];
+  #copied = 0;
+  readonly outs: Out[] = [];
+  readonly moved = new Set<ArrayBuffer>();
+  readonly #how: Encoding;
+
+  constructor(how: Encoding) {
+    this.#how = how;
+  }
+
+  /** @throws {TypeError} for a function or another object that cannot leave this thread */
+  encode(value: unknown): Encoded {
+    if (typeof value === "function") return this.#function(value);
+    if (typeof value !== "object" || value === null) return value as Encoded;
+    const type = arrayName(value);
+    if (type !== undefined) return this.#array(type, value as AnyArray);
+    if (Array.isArray(value)) return this.#list(value);
+    const handle = this.#how.handleOf(value);
+    if (handle !== undefined) return ["handle", handle];
+    if (kindOf(value) === "RegExp") {
+      const { source, flags } = value as RegExp;
+      return ["pattern", source, flags];
+    }
+    if ("typeName" in value) return this.#layer(value as Record<string, unknown>);
+    if ("qconfigFor" in value) return this.#mapping(value);
+    if ("activation" in value && "weight" in value) {
+      const { activation, weight } = value;
+      return ["made", "QConfig", [["object", this.#fields({ activation, weight })]]];
+    }
+    if ("data" in value) {
+      const tensor = value as Record<string, unknown>;
+      const fields = Object.entries(tensor).filter(
+        ([name]) => !TENSOR_FIELDS.includes(name as "data"),
+      );
+      for (const name of TENSOR_FIELDS) {
+        const field = tensor[name];
+        if (field !== undefined && typeof field !== "function") fields.push([name, field]);
+      }
+      return ["object", this.#fields(Object.fromEntries(fields))];
+    }
+    const prototype = Object.getPrototypeOf(value) as object | null;
+    if (prototype !== null && Object.getPrototypeOf(prototype) !== null) {
+      const made = "options" in value && String(value).startsWith("WeightOnlyQConfig(");
+      if (!made) throw this.#refuse(value);
+      return ["made", "WeightOnlyQConfig", [this.encode((value as { options: unknown }).options)]];
+    }
+    return ["object", this.#fields(value as Record<string, unknown>)];
+  }
+
+  #refuse(value: unknown): Error {
+    const { where } = this.#how;
+    return typeError("ZP_INVALID_OPTION", where, `${show(value)} cannot be sent to the worker`);
+  }
+
+  #fields(fields: Readonly<Record<string, unknown>>): Record<string, Encoded> {
+    return Object.fromEntries(
+      Object.entries(fields).map(([name, value]) => [
+        name,
+        name === "out" ? this.encodeOut(value) : this.encode(value),
+      ]),
+    );
+  }
+
+  #list(list: readonly unknown[]): Encoded {
+    if (this.#how.offThread && list.length > LONG_LIST && typeof list[0] === "number") {
+      return this.#large("Float64Array", list as readonly number[], list.length);
+    }
+    return ["list", list.map((item) => this.encode(item))];
+  }
+
+  #array(type: string, values: AnyArray): Encoded {
+    const { offThread, transfer } = this.#how;
+    const { buffer, byteLength } = values;
+    const isMoved = transfer === true || transfer.has(values) || transfer.has(buffer);
+    if (buffer instanceof ArrayBuffer || kindOf(buffer) === "ArrayBuffer") {
+      if (isMoved && byteLength > 0) this.moved.add(buffer as ArrayBuffer);
+      else if (offThread && byteLength > INLINE_BYTES) {
+        this.#copied += byteLength;
+        if (this.#copied > COPIED_BYTES) return this.#large(type, values, arrayLength(values));
+        const copy = values.slice();
+        this.moved.add(copy.buffer as ArrayBuffer);
+        return ["array", copy];
+      } else if (offThread && buffer.byteLength > 2 * byteLength) {
+        // A message copies all memory behind an array.
+        return ["array", values.slice()];
+      }
+    }
+    return ["array", values];
+  }
+
+  #large(type: string, values: Large["values"], length: number): Encoded {
+    this.large.push({ type, values, length });
+    return ["large", this.large.length - 1];
+  }
+
+  /** Encodes an argument that a result is written to. */
+  encodeOut(out: unknown): Encoded {
+    const data = arrayName(out) === undefined ? (out as { data?: unknown } | null)?.data : out;
+    const type = arrayName(data);
+    if (type === undefined || type.startsWith("Big")) return this.encode(out);
+    const shape = data === out ? undefined : (out as { shape?: unknown }).shape;
+    this.outs.push({ given: out, data: data as NumberArray });
+    const { length } = data as NumberArray;
+    return ["out", this.outs.length - 1, type, length, this.encode(shape)];
+  }
+
+  #layer(layer: Record<string, unknown>): Encoded {
+    const type = layer.typeName as string;
+    // A subclass may compute anything.
+    if (!Object.hasOwn(layer.constructor, "typeName")) throw this.#refuse(layer);
+    if (type === "Sequential") return this.#model(layer.layers as readonly Named[]);
+    const args = LAYERS[type]?.(layer);
+    if (args === undefined) throw this.#refuse(layer);
+    return ["made", type, args.map((arg) => this.encode(arg))];
+  }
+
+  /** A model by its layers' names; those of layers in an inner model begin with that model's. */
+  #model(layers: readonly Named[]): Encoded {
+    const inner = new Map<string, Named[]>();
+    const children: Record<string, Encoded> = {};
+    for (const { name, layer } of layers) {
+      const dot = name.indexOf(".");
+      if (dot === -1) {
+        children[name] = this.encode(layer);
+        continue;
+      }
+      const model = name.slice(0, dot);
+      children[model] ??= null;
+      inner.set(model, [...(inner.get(model) ?? []), { name: name.slice(dot + 1), layer }]);
+    }
+    for (const [name, own] of inner) children[name] = this.#model(own);
+    return ["made", "Sequential", [["object", children]]];
+  }
+
+  #mapping(mapping: object): Encoded {
+    const { calls } = mapping as { calls: readonly { method: string; args: readonly unknown[] }[] };
+    return [
+      "mapping",
+      calls.map(({ method, args }) => ({ method, args: args.map((arg) => this.encode(arg)) })),
+    ];
+  }
+
+  /** Observer classes and their factories, which are named by the classes. */
+  #function(value: object): Encoded {
+    const { pythonName, observerClass, args } = value as {
+      pythonName?: unknown;
+      observerClass?: { pythonName?: unknown };
+      args?: unknown;
+    };
+    const name = String(pythonName ?? observerClass?.pythonName)
+      .split(".")
+      .pop() as string;
+    if (pythonName !== undefined) return ["class", name];
+    // Options that are computed for each observer are functions.
+    if (observerClass?.pythonName === undefined || String(value).includes("<function")) {
+      throw this.#refuse(value);
+    }
+    return ["factory", name, this.encode(args)];
+  }
+}
+
+interface Named {
+  readonly name: string;
+  readonly layer: object;
+}

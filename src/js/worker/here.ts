@@ -1,0 +1,23 @@
+// The library on the calling thread, for connections without a worker; loaded when it is needed.
+
+import { embedded } from "../core/embedded.js";
+import type { InitOptions } from "../core/init.js";
+import type { Library, Post, Reply, Request } from "./messages.js";
+import { describe, Server } from "./server.js";
+import { pause } from "./turns.js";
+import { createInstance } from "./zeropoint.js";
+
+/** An instance of the library on this thread that takes messages. */
+export async function startHere(
+  options: InitOptions,
+  receive: Post<Reply>,
+): Promise<{ readonly library: Library; send(request: Request): void; end(): void }> {
+  const zp = await createInstance(embedded, options);
+  const server = new Server(zp, receive, false);
+  return {
+    library: describe(zp),
+    // Not within the caller's own turn, as with a worker.
+    send: (request) => void pause().then(() => server.receive(request)),
+    end: () => zp.dispose(),
+  };
+}

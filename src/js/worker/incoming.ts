@@ -1,0 +1,80 @@
+// An array of the calling thread's that the library's end of a connection reads part by part.
+
+import { type NumberArray, setArray } from "../base/typed-arrays.js";
+
+/** Values of a part in a copy of the whole array. */
+const PART = 2 ** 18;
+
+/** The form of an array: what its type is called, and how many values it has. */
+export interface ArrayForm {
+  readonly type: string;
+  readonly length: number;
+}
+
+/** Asks the calling thread for values. @param memory  takes them; undefined for new memory */
+export type Read = (
+  offset: number,
+  size: number,
+  memory: ArrayBuffer | undefined,
+) => Promise<ArrayBuffer>;
+
+/** A new typed array, or one on given memory. */
+export function arrayOf(
+  type: string,
+  memory: ArrayBuffer | number,
+  offset?: number,
+  length?: number,
+): NumberArray {
+  const scope = globalThis as unknown as Record<
+    string,
+    new (
+      memory: unknown,
+      offset?: number,
+      length?: number,
+    ) => NumberArray
+  >;
+  return new scope[type](memory, offset, length);
+}
+
+/** An array on the calling thread. */
+export class Incoming implements ArrayForm {
+  readonly type: string;
+  readonly length: number;
+  readonly #read: Read;
+  readonly #free: ArrayBuffer[] = [];
+
+  constructor({ type, length }: ArrayForm, read: Read) {
+    this.type = type;
+    this.length = length;
+    this.#read = read;
+  }
+
+  /** Copies some values, into memory that was released if there is any. */
+  async read(offset: number, size: number): Promise<NumberArray> {
+    const memory = await this.#read(offset, size, this.#free.pop());
+    return arrayOf(this.type, memory, 0, size);
+  }
+
+  /** Lets the memory of a part be used again. */
+  release(part: NumberArray): void {
+    this.#free.push(part.buffer as ArrayBuffer);
+  }
+
+  /** Copies the whole array. Its pages are touched first on this thread, not on the calling one. */
+  async whole(): Promise<NumberArray> {
+    if (this.length <= PART) return await this.read(0, this.length);
+    const all = arrayOf(this.type, this.length);
+    const parts: Promise<NumberArray>[] = [];
+    const sizeAt = (offset: number) => Math.min(PART, this.length - offset);
+    let asked = 0;
+    for (let at = 0; at < this.length; at += PART) {
+      for (; asked < this.length && asked <= at + 2 * PART; asked += PART) {
+        parts.push(this.read(asked, sizeAt(asked)));
+      }
+      const part = await (parts.shift() as Promise<NumberArray>);
+      setArray(all, part, at);
+      this.release(part);
+    }
+    return all;
+  }
+}

@@ -1,0 +1,6 @@
+// The public exports of zeropoint/worker, nothing else.
+
+export { type ConnectOptions, connect } from "./connect.js";
+export type { CallOptions, Progress, WorkerLike, WorkerOption } from "./settings.js";
+export type { AbortSignalLike } from "./signals.js";
+export type { Connection, Factory, GenericFunctions, Handle, Remote } from "./types.js";

@@ -1,0 +1,214 @@
+// The library's end of a connection: receives messages, calls the library and sends the results. It runs in a
+// worker, or on the calling thread if no worker starts.
+
+import { inBatches, partialArguments } from "./batches.js";
+import { Incoming, type Read } from "./incoming.js";
+import {
+  type Encoded,
+  errorData,
+  type Library,
+  type Post,
+  type Reply,
+  type Request,
+} from "./messages.js";
+import { Arguments, handlesIn, type Names, Objects } from "./objects.js";
+import { isTurnOver, takeTurn } from "./turns.js";
+import type { Zeropoint } from "./zeropoint.js";
+
+type CallRequest = Extract<Request, { kind: "call" }>;
+
+/** A call that waits or runs. */
+interface Call {
+  readonly request: CallRequest;
+  /** The reads that have no answer yet, in their order. */
+  readonly reads: {
+    resolve(memory: ArrayBuffer): void;
+    reject(error: Error): void;
+  }[];
+  isAborted: boolean;
+}
+
+/** A result, and the arguments that it may contain. */
+interface Done {
+  readonly value: unknown;
+  readonly args: Arguments;
+}
+
+/** Statics of classes that make objects. */
+const STATICS = ["fromJSON"];
+
+/** Pure data and printing, which need no core and no worker. */
+const LOCAL =
+  /^(?:tensor|init|create|dispose|measurePart|getDefault.*|default.*|QConfig|QConfigMapping|WeightOnlyQConfig)$/;
+
+/** The names of an instance's functions and classes that a connection offers. */
+export function describe(zp: Zeropoint): Library {
+  const functions: string[] = [];
+  const classes: [string, string[]][] = [];
+  for (const [name, value] of Object.entries(zp)) {
+    if (typeof value !== "function" || LOCAL.test(name) || "observerClass" in value) continue;
+    const isClass = Object.getOwnPropertyDescriptor(value, "prototype")?.writable === false;
+    if (isClass) classes.push([name, STATICS.filter((method) => method in value)]);
+    else functions.push(name);
+  }
+  const { build, threads, reason } = zp;
+  return { build, threads, threadsReason: reason, functions, classes };
+}
+
+/** Calls the library as messages say. */
+export class Server {
+  readonly #zp: Zeropoint;
+  readonly #post: Post<Reply>;
+  /** Whether results leave this thread. */
+  readonly #isOffThread: boolean;
+  readonly #calls = new Map<number, Call>();
+  readonly #objects: Objects;
+
+  constructor(zp: Zeropoint, post: Post<Reply>, isOffThread: boolean) {
+    this.#zp = zp;
+    this.#objects = new Objects(zp);
+    this.#post = post;
+    this.#isOffThread = isOffThread;
+  }
+
+  /** Takes one message. Never throws. */
+  receive(request: Request): void {
+    switch (request.kind) {
+      case "call":
+        this.#begin(request);
+        break;
+      case "part":
+        this.#calls.get(request.id)?.reads.shift()?.resolve(request.memory);
+        break;
+      case "abort": {
+        const call = this.#calls.get(request.id);
+        if (call === undefined) break;
+        call.isAborted = true;
+        for (const { reject } of call.reads) reject(new Error("aborted"));
+        break;
+      }
+      case "release":
+        this.#objects.release(request.target);
+        break;
+      default:
+        break;
+    }
+  }
+
+  #fail(id: number, error: unknown): void {
+    this.#calls.delete(id);
+    this.#post({ kind: "error", id, error: errorData(error) }, []);
+  }
+
+  #begin(request: CallRequest): void {
+    const { id, target, args } = request;
+    const call: Call = { request, reads: [], isAborted: false };
+    this.#calls.set(id, call);
+    try {
+      const numbers = target === 0 ? args.flatMap(handlesIn) : [target, ...args.flatMap(handlesIn)];
+      if (numbers.length === 0) {
+        this.#run(call, undefined);
+        return;
+      }
+      // Calls that use an object run in the order in which they were made.
+      const held = numbers.map((number) => this.#objects.get(number));
+      const self = target === 0 ? undefined : held[0].object;
+      const run = Promise.all(held.map(({ tail }) => tail)).then(() => this.#run(call, self));
+      for (const one of held) one.tail = run;
+    } catch (error) {
+      this.#fail(id, error);
+    }
+  }
+
+  /** Runs a call to its end, and posts its result. */
+  async #run(call: Call, self: object | undefined): Promise<void> {
+    const { id, target, name, isField } = call.request;
+    try {
+      if (call.isAborted) return;
+      let done: Done | undefined = isField
+        ? { value: (self as Names)[name], args: this.#decode(call, []) }
+        : await this.#runInBatches(call, self);
+      if (call.isAborted) return;
+      done ??= await this.#runWhole(call, self);
+      const isFresh = this.#isOffThread && (target === 0 || name === "forward");
+      const moved = isFresh ? new Set<ArrayBuffer>() : undefined;
+      const result = this.#objects.encode(done.value, done.args, moved);
+      this.#post({ kind: "done", id, value: result }, [...(moved ?? [])]);
+    } catch (error) {
+      if (!call.isAborted) this.#fail(id, error);
+    } finally {
+      this.#calls.delete(id);
+    }
+  }
+
+  #decode({ request }: Call, large: readonly unknown[]): Arguments {
+    return new Arguments(this.#zp, this.#objects, request.args, large);
+  }
+
+  /** The large arrays of a call. */
+  #incoming(call: Call): Incoming[] {
+    const { id, large } = call.request;
+    return large.map((form, index) => {
+      const read: Read = (offset, size, memory) =>
+        new Promise((resolve, reject) => {
+          if (call.isAborted) {
+            reject(new Error("aborted"));
+            return;
+          }
+          call.reads.push({ resolve, reject });
+          const message = { kind: "read", id, index, offset, size, memory } as const;
+          this.#post(message, memory === undefined ? [] : [memory]);
+        });
+      return new Incoming(form, read);
+    });
+  }
+
+  /** Runs a call in batches, with turns of the event loop in between; undefined if it has none. */
+  async #runInBatches(call: Call, self: object | undefined): Promise<Done | undefined> {
+    const { id, name, args: encoded } = call.request;
+    const partial = new Set(
+      partialArguments(self, name).map((position) => largeIn(encoded[position])),
+    );
+    if (partial.size === 0 && name !== "calibrate") return undefined;
+    const incoming = this.#incoming(call);
+    const large: unknown[] = [...incoming];
+    for (const [index, array] of incoming.entries()) {
+      if (!partial.has(index)) large[index] = await array.whole();
+    }
+    const args = this.#decode(call, large);
+    const batches = inBatches(this.#zp, self, name, args.values, this.#isOffThread);
+    let step = await batches.next();
+    while (step.done !== true) {
+      if (isTurnOver()) {
+        this.#post({ kind: "progress", id, part: step.value }, []);
+        await takeTurn();
+      }
+      if (call.isAborted) return undefined;
+      step = await batches.next();
+    }
+    return step.value === undefined ? undefined : { value: step.value, args };
+  }
+
+  async #runWhole(call: Call, self: object | undefined): Promise<Done> {
+    const large: unknown[] = [];
+    for (const array of this.#incoming(call)) large.push(await array.whole());
+    const args = this.#decode(call, large);
+    return { value: this.#call(self, call.request.name, args.values), args };
+  }
+
+  #call(self: object | undefined, path: string, args: readonly unknown[]): unknown {
+    const [name, method] = path.split(".");
+    const owner = (self ?? this.#zp) as Names;
+    if (method !== undefined) return (owner[name] as unknown as Names)[method](...args);
+    const isClass = self === undefined && /^[A-Z]/.test(name);
+    return isClass ? new owner[name](...args) : owner[name](...args);
+  }
+}
+
+/** The large array that an argument is or has as its data. */
+function largeIn(argument: Encoded): number | undefined {
+  if (!Array.isArray(argument)) return undefined;
+  const [kind, value] = argument as readonly [string, unknown];
+  if (kind === "large") return value as number;
+  return kind === "object" ? largeIn((value as Record<string, Encoded>).data) : undefined;
+}

@@ -1,0 +1,84 @@
+// The last argument of a connection's functions: what belongs to the call rather than to the function.
+
+import { wrongKind } from "../base/check.js";
+import type { PlatformURL } from "../base/platform.js";
+import { type AbortSignalLike, checkSignal } from "./signals.js";
+
+/** A worker, as far as a connection uses it. */
+export interface WorkerLike {
+  /** Sends a message, and moves memory with it. */
+  postMessage(message: unknown, transfer: readonly ArrayBuffer[]): void;
+  /** Ends the worker. */
+  terminate(): unknown;
+}
+
+/** Where the worker's script is, a function that starts a worker with it, or false for no worker. */
+export type WorkerOption = string | PlatformURL | (() => WorkerLike) | false;
+
+/** How far a call has come. */
+export interface Progress {
+  /** How much is done, in a unit of the call's own; 0 < done <= total, and never less than before. */
+  readonly done: number;
+  /** How much there is to do. */
+  readonly total: number;
+}
+
+/** What the functions of a connection take as, or in, their last argument. */
+export interface CallOptions {
+  /** An `AbortSignal`. Rejects the promise with the signal's reason, at once. */
+  signal?: AbortSignalLike | undefined;
+  /** Called as the work goes on. An error that it throws stops the call and rejects the promise. */
+  onProgress?: ((progress: Progress) => void) | undefined;
+  /**
+   * Moves arrays to the worker instead of copying them, which takes no time for any size: `true` for all
+   * arrays among the arguments, or a list of arrays. Their memory is detached here: they are empty from
+   * then on, as are all other views of the same `ArrayBuffer`.
+   */
+  transfer?: boolean | readonly (ArrayBufferView | ArrayBuffer)[] | undefined;
+}
+
+/** Call options after their checks. */
+export interface CallSettings {
+  readonly signal: AbortSignalLike | undefined;
+  readonly onProgress: ((progress: Progress) => void) | undefined;
+  readonly transfer: true | ReadonlySet<unknown>;
+}
+
+const NAMES = ["signal", "onProgress", "transfer"] as const;
+
+const isPlain = (value: unknown): value is Record<string, unknown> => {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  const prototype = Object.getPrototypeOf(value) as object | null;
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+};
+
+/** Takes the options of the call out of the last argument, which may hold the function's own as well. */
+export function splitOptions(
+  where: string,
+  given: readonly unknown[],
+): { readonly args: readonly unknown[]; readonly settings: CallSettings } {
+  const last = given.at(-1);
+  if (!isPlain(last) || !NAMES.some((name) => Object.hasOwn(last, name))) {
+    return { args: given, settings: checkSettings(where, {}) };
+  }
+  const { signal, onProgress, transfer, ...own } = last;
+  const args = given.slice(0, -1);
+  if (Object.keys(own).length > 0) args.push(own);
+  return { args, settings: checkSettings(where, { signal, onProgress, transfer }) };
+}
+
+function checkSettings(where: string, options: Record<string, unknown>): CallSettings {
+  const { signal, onProgress, transfer = [] } = options;
+  if (onProgress !== undefined && typeof onProgress !== "function") {
+    throw wrongKind("ZP_INVALID_FUNCTION", where, "options.onProgress", "a function", onProgress);
+  }
+  if (typeof transfer !== "boolean" && !Array.isArray(transfer)) {
+    const takes = "a boolean or a list of arrays";
+    throw wrongKind("ZP_INVALID_OPTION", where, "options.transfer", takes, transfer);
+  }
+  return {
+    signal: checkSignal(where, signal),
+    onProgress: onProgress as CallSettings["onProgress"],
+    transfer: transfer === true || new Set(transfer || []),
+  };
+}

@@ -1,0 +1,187 @@
+// Starts the worker of a connection, and gives it the core that it asks for.
+
+import { kindOf } from "../base/format-value.js";
+import type { WasmModule } from "../base/platform.js";
+import type { BinaryName } from "../core/builds.js";
+import { embedded } from "../core/embedded.js";
+import type { InitOptions } from "../core/init.js";
+import { checkSource, compileSource, loadFailed } from "../core/load.js";
+import {
+  type AnyWorker,
+  listen,
+  listenForEnd,
+  START_LIMIT,
+  workerConstructor,
+} from "../core/threads/workers.js";
+import { errorData, errorOf, type Library, type Reply, type Request } from "./messages.js";
+import type { WorkerOption } from "./settings.js";
+
+/** No worker can be had; the message says why. */
+export class NoWorker extends Error {}
+
+/** A worker with the library. */
+export interface Started {
+  readonly library: Library;
+  readonly worker: AnyWorker;
+}
+
+/** An address as a page resolves it. */
+const absolute = (address: string | URL): string =>
+  new URL(
+    address,
+    (globalThis as { location?: { href: string } }).location?.href ?? import.meta.url,
+  ).href;
+
+function makeWorker(option: WorkerOption | undefined): AnyWorker {
+  if (option === false) throw new NoWorker("options.worker is false");
+  try {
+    if (typeof option === "function") return option() as AnyWorker;
+    const Worker = workerConstructor();
+    if (Worker === undefined) throw new NoWorker("there are no workers here");
+    if (option !== undefined) {
+      return new Worker(new URL(absolute(option)), { type: "module", execArgv: [] });
+    }
+    // Bundlers look for this very expression. Node's own options are not for the worker: --eval runs a
+    // script, and --import one that may start workers again.
+    return new Worker(new URL("./worker.js", import.meta.url), { type: "module", execArgv: [] });
+  } catch (error) {
+    if (error instanceof NoWorker) throw error;
+    throw new NoWorker(`a worker could not be started: ${(error as Error).message}`);
+  }
+}
+
+/** A file of the core: from the package, or from what a user's function gives for it. */
+async function fileOf(
+  file: `${BinaryName}.wasm`,
+  wasm: InitOptions["wasm"],
+): Promise<ArrayBuffer | WasmModule> {
+  if (typeof wasm === "function") {
+    return await compileSource(checkSource("connect", await wasm(file), file));
+  }
+  try {
+    const { buffer, byteOffset, byteLength } = await embedded[file.slice(0, -5) as BinaryName]();
+    return byteLength === buffer.byteLength
+      ? buffer
+      : buffer.slice(byteOffset, byteOffset + byteLength);
+  } catch (cause) {
+    throw loadFailed("connect", file, cause);
+  }
+}
+
+/** The library in a worker did not answer; with one thread it needs no workers of its own. */
+class NoThreads extends Error {}
+
+/** Milliseconds for the library in a worker to start, above the limit for its own workers. */
+const LIBRARY_LIMIT = START_LIMIT + 5000;
+
+/**
+ * Starts a worker and the library in it. Starts again with one thread if the library with several
+ * does not answer: the constructor of a worker within a worker sometimes never returns in Firefox.
+ * @param receive  takes all messages of calls
+ * @param lose     is told when the worker ends by itself, from the start on
+ * @throws {NoWorker} if the worker or its script cannot be started
+ * @throws {Error|RangeError|TypeError} what `create` throws
+ */
+export async function startWorker(
+  options: InitOptions,
+  option: WorkerOption | undefined,
+  receive: (reply: Reply) => void,
+  lose: (why: string) => void,
+): Promise<Started> {
+  // A source other than a function is compiled here: it may be a response, which no message holds.
+  const { wasm } = options;
+  const given = typeof wasm === "function" ? undefined : await wasm;
+  const module =
+    given === undefined ? undefined : await compileSource(checkSource("connect", given));
+  try {
+    return await startOnce(options, module, option, receive, lose);
+  } catch (error) {
+    if (!(error instanceof NoThreads)) throw error;
+    const single = { ...options, threads: 1 };
+    const { library, worker } = await startOnce(single, module, option, receive, lose);
+    return { library: { ...library, threadsReason: error.message }, worker };
+  }
+}
+
+function startOnce(
+  { build, threads, wasm }: InitOptions,
+  module: WasmModule | undefined,
+  option: WorkerOption | undefined,
+  receive: (reply: Reply) => void,
+  lose: (why: string) => void,
+): Promise<Started> {
+  const worker = makeWorker(option);
+  const send = (request: Request, transfer: readonly ArrayBuffer[] = []) =>
+    worker.postMessage(request, transfer);
+  return new Promise((resolve, reject) => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let isOver = false;
+    const limit = (milliseconds: number, error: Error): void => {
+      clearTimeout(timer);
+      timer = setTimeout(fail, milliseconds, error);
+    };
+    const settle = (): void => {
+      isOver = true;
+      clearTimeout(timer);
+    };
+    const fail = (error: Error): void => {
+      if (isOver) return;
+      settle();
+      worker.terminate();
+      reject(error);
+    };
+    /** Limits the library's start, without the time that a file of the core takes to arrive. */
+    const limitLibrary = (): void => {
+      if (isOver) return;
+      const problem = `the library did not start within ${LIBRARY_LIMIT / 1000} s`;
+      const isSingle = threads === undefined || threads === 1;
+      limit(
+        LIBRARY_LIMIT,
+        isSingle
+          ? new NoWorker(`a worker could not be started: ${problem}`)
+          : new NoThreads(`${problem} on ${threads} threads in a worker`),
+      );
+    };
+    limit(START_LIMIT, new NoWorker("a worker could not be started: it did not answer"));
+    listen(worker, "message", (event) => {
+      // Node's listeners get the message itself.
+      const reply = (worker.on ? event : (event as { data: unknown }).data) as Reply;
+      switch (reply.kind) {
+        case "loaded":
+          send({ kind: "start", build, threads, module });
+          limitLibrary();
+          break;
+        case "need": {
+          clearTimeout(timer);
+          const { request, file } = reply;
+          fileOf(file as `${BinaryName}.wasm`, wasm)
+            .then(
+              (bytes) =>
+                send(
+                  { kind: "file", request, bytes },
+                  kindOf(bytes) === "ArrayBuffer" ? [bytes as ArrayBuffer] : [],
+                ),
+              (error) => send({ kind: "file", request, error: errorData(error) }),
+            )
+            .then(limitLibrary);
+          break;
+        }
+        case "ready":
+          settle();
+          resolve({ library: reply, worker });
+          break;
+        case "failed":
+          fail(errorOf(reply.error));
+          break;
+        default:
+          receive(reply);
+      }
+    });
+    listenForEnd(worker, (why) => {
+      // Ended here: another worker may be in its place.
+      const isStarted = isOver;
+      fail(new NoWorker(`a worker could not be started: ${why}`));
+      if (isStarted) lose(why);
+    });
+  });
+}

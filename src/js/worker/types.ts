@@ -1,0 +1,186 @@
+// The types of connections and handles, made from the library's own.
+
+import type * as library from "../index.js";
+import type { CallOptions } from "./settings.js";
+
+/** Parameters with call options behind them, in place of optional ones that are left out as well. */
+export type WithCallOptions<A extends readonly unknown[]> = number extends A["length"]
+  ? A
+  : A extends readonly []
+    ? [call?: CallOptions]
+    : A extends readonly [infer First, ...infer Rest]
+      ? [First, ...WithCallOptions<Rest>]
+      : A extends readonly [(infer First)?, ...infer Rest]
+        ? [call?: CallOptions] | [First | undefined, ...WithCallOptions<Rest>]
+        : [...A, call?: CallOptions];
+
+/** The objects of the library that stay with it. */
+type Stationary =
+  | library.QuantizedLinear
+  | library.Observer
+  | library.Layer
+  | library.PreparedModel
+  | library.QuantizedModel;
+
+/** A result as the calling thread gets it: objects that stay with the library are handles. */
+export type Received<T> = T extends Stationary
+  ? Handle<T>
+  : T extends ArrayBufferView | string | number | boolean | undefined | null
+    ? T
+    : {
+          [K in keyof T]: T[K] extends Stationary | undefined ? Received<T[K]> : T[K];
+        } extends infer R
+      ? keyof T extends never
+        ? T
+        : T extends { readonly [K in keyof T]: Exclude<T[K], Stationary> }
+          ? T
+          : R
+      : never;
+
+/** An argument as the calling thread gives it: an object of the library or its handle. */
+export type Given<T> = T extends Stationary ? T | Handle<T> : T;
+
+/** Arguments as the calling thread gives them. */
+type GivenAll<A extends readonly unknown[]> = { [I in keyof A]: Given<A[I]> };
+
+/** A function of the library that returns a promise and takes call options last. */
+export type Remote<F> = F extends (...args: infer A) => infer R
+  ? (...args: WithCallOptions<GivenAll<A>>) => Promise<Received<R>>
+  : never;
+
+/**
+ * An object that stays with the library. It has the object's methods and fields; methods return promises
+ * and take call options last, fields are promises. Calls on one handle run in the order in which they
+ * are made. The object goes when its handle is disposed of, or collected as garbage.
+ */
+export type Handle<T> = {
+  readonly [K in Exclude<keyof T, "dispose" | "toString" | symbol>]: T[K] extends (
+    ...args: never
+  ) => unknown
+    ? Remote<T[K]>
+    : Promise<Received<T[K]>>;
+} & {
+  /** Lets go of the object, once the calls that use it are over. Later calls throw `ZP_DISPOSED`. */
+  dispose(): void;
+  /** `dispose()`, for `using`. There where the engine has `Symbol.dispose`. */
+  [Symbol.dispose]: () => void;
+};
+
+/** The module with the library's exports. */
+type Library = typeof library;
+
+/** Functions whose result depends on the types of their arguments; declared in `GenericFunctions`. */
+type GenericName = keyof GenericFunctions;
+
+/** The names of the library's functions. */
+type FunctionName = {
+  [K in keyof Library]: Library[K] extends abstract new (
+    ...args: never
+  ) => unknown
+    ? never
+    : Library[K] extends { readonly observerClass: unknown }
+      ? never
+      : Library[K] extends (...args: never) => unknown
+        ? K
+        : never;
+}[keyof Library];
+
+/** The names of functions that need no worker. */
+type LocalName = "init" | "create" | "tensor" | `getDefault${string}`;
+
+/** The names of the classes whose objects stay with the library. */
+type ClassName = {
+  [K in keyof Library]: Library[K] extends new (...args: never) => Stationary ? K : never;
+}[keyof Library];
+
+/** The factory's name: that of the class with a small first letter, `linearLayer` for `Linear`. */
+type FactoryName<K extends string> =
+  Uncapitalize<K> extends FunctionName ? `${Uncapitalize<K>}Layer` : Uncapitalize<K>;
+
+/** Makes an object of a class, and returns its handle. */
+export type Factory<C> = C extends new (
+  ...args: infer A
+) => infer T
+  ? ((...args: WithCallOptions<GivenAll<A>>) => Promise<Handle<T>>) &
+      (C extends { fromJSON(json: infer J): unknown }
+        ? { fromJSON(json: J, call?: CallOptions): Promise<Handle<T>> }
+        : unknown)
+  : never;
+
+/** Options of a function, with those of the call among them. */
+type Last<A> = A & CallOptions;
+
+/** The functions whose signatures are generic, which mapped types would lose. */
+export interface GenericFunctions {
+  /** `chooseQParams` of the library. */
+  chooseQParams<
+    D extends library.DType = "int8",
+    Axis extends number | undefined = undefined,
+    Size extends number | undefined = undefined,
+  >(
+    x: library.TensorInput,
+    options?: Last<library.ChooseQParamsOptions<D, Axis, Size>>,
+    call?: CallOptions,
+  ): Promise<library.QParams<D, library.GranularityOf<Axis, Size>>>;
+  /** `quantize` of the library. */
+  quantize<
+    D extends library.DType = "int8",
+    Axis extends number | undefined = undefined,
+    Size extends number | undefined = undefined,
+    Scale extends library.QParamInput | undefined = undefined,
+    Zero extends library.QParamInput | undefined = undefined,
+  >(
+    x: library.TensorInput,
+    options?: Last<library.QuantizeOptions<D, Axis, Size, Scale, Zero>> & {
+      out?: library.Codes<D> | undefined;
+    },
+    call?: CallOptions,
+  ): Promise<library.QuantizedTensor<D, library.GranularityOf<Axis, Size, Scale, Zero>>>;
+  /** `quantizePerTensor` of the library. */
+  quantizePerTensor<D extends library.QDType>(
+    x: library.TensorInput,
+    scale: library.TorchScale,
+    zeroPoint: library.TorchZeroPoint,
+    dtype: D,
+    options?: Last<library.TorchQuantizeOptions<D>>,
+    call?: CallOptions,
+  ): Promise<library.TorchQuantizedTensor<D, "perTensor">>;
+  /** `quantizePerChannel` of the library. */
+  quantizePerChannel<D extends library.QDType>(
+    x: library.TensorInput,
+    scales: library.TorchScales,
+    zeroPoints: library.TorchZeroPoints,
+    axis: number,
+    dtype: D,
+    options?: Last<library.TorchQuantizeOptions<D>>,
+    call?: CallOptions,
+  ): Promise<library.TorchQuantizedTensor<D, "perChannel">>;
+}
+
+/** The library's functions by their names, and factories of its classes. */
+export type Remotes = GenericFunctions & {
+  readonly [K in Exclude<FunctionName, GenericName | LocalName>]: Remote<Library[K]>;
+} & {
+  readonly [K in ClassName as FactoryName<K>]: Factory<Library[K]>;
+};
+
+/** The library in a worker, or on this thread if no worker can be had. */
+export type Connection = Remotes & {
+  /** Whether a worker runs the library. */
+  readonly offThread: boolean;
+  /** Why no worker does; undefined if one does. */
+  readonly reason: string | undefined;
+  /** The build that runs, and on how many threads. */
+  readonly build: library.Build;
+  /** The threads that it runs on. */
+  readonly threads: number;
+  /** Why there are fewer threads than asked for; undefined if there are not. */
+  readonly threadsReason: string | undefined;
+  /**
+   * Ends the connection and its worker. Pending calls are rejected with `ZP_DISPOSED`, and later ones.
+   * Harmless when called again.
+   */
+  dispose(): void;
+  /** `dispose()`, for `using`. There where the engine has `Symbol.dispose`. */
+  [Symbol.dispose]: () => void;
+};

@@ -1,0 +1,325 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import * as zeropoint from "zeropoint";
+import { examineEngine } from "../../../dist/core/features.js";
+import { checkSame } from "../../../dist/core/init.js";
+import { refuses, rejects } from "../support/asserts.mjs";
+
+const { init, create, tensor } = zeropoint;
+const x = tensor([1, 2]);
+/** The build that auto takes here. */
+const best = examineEngine().relaxed === true ? "relaxed" : "baseline";
+
+/** Checks what `init` gives by default; only a relaxed build has a choice of kernels. */
+function checkDefault({ kernels, ...result }) {
+  assert.deepEqual(result, { build: best, threads: 1 });
+  const choices = best === "relaxed" ? ["relaxed", "mixed", "baseline"] : [undefined];
+  assert.ok(choices.includes(kernels), kernels);
+}
+
+// These tests run in order: the library starts once in a process.
+describe("before init", () => {
+  it("makes and prints tensors, which need no core", () => {
+    assert.equal(String(tensor([1, 2.5])), "tensor([1.0000, 2.5000])");
+  });
+
+  const calls = {
+    chooseQParams: () => zeropoint.chooseQParams(x),
+    quantize: () => zeropoint.quantize(x),
+    dequantize: () => zeropoint.dequantize({}),
+    fakeQuantize: () => zeropoint.fakeQuantize(x),
+    quantizationError: () => zeropoint.quantizationError(x, x),
+    pack: () => zeropoint.pack({}),
+    unpack: () => zeropoint.unpack(new Uint8Array(1), {}),
+    linear: () => zeropoint.linear(x, x),
+    QuantizedLinear: () => new zeropoint.QuantizedLinear(x),
+    quantizePerTensor: () => zeropoint.quantizePerTensor(x, 1, 0, "qint8"),
+    quantizePerChannel: () => zeropoint.quantizePerChannel(x, [1], [0], 0, "qint8"),
+    quantizePerTensorDynamic: () => zeropoint.quantizePerTensorDynamic(x, "qint8"),
+    fakeQuantizePerTensor: () => zeropoint.fakeQuantizePerTensor(x, 1, 0, 0, 255),
+    fakeQuantizePerChannel: () => zeropoint.fakeQuantizePerChannel(x, [1, 1], [0, 0], 0, 0, 255),
+    MinMaxObserver: () => new zeropoint.MinMaxObserver(),
+    HistogramObserver: () => zeropoint.HistogramObserver.withArgs({ bins: 8 })(),
+    Linear: () => new zeropoint.Linear(tensor([[1]])),
+    prepare: () => zeropoint.prepare(new zeropoint.Sequential([]), zeropoint.defaultQConfig),
+    convert: () => zeropoint.convert({}),
+    quantizeDynamic: () => zeropoint.quantizeDynamic(new zeropoint.Sequential([])),
+  };
+  for (const [name, call] of Object.entries(calls)) {
+    it(`${name} says that init comes first`, () => {
+      refuses(call, Error, "ZP_NOT_INITIALIZED", `${name}: call "await init()" first`);
+    });
+  }
+});
+
+describe("init refuses options", () => {
+  const cases = [
+    [null, TypeError, "ZP_INVALID_OPTIONS", "init: options must be an object, got null"],
+    [
+      "baseline",
+      TypeError,
+      "ZP_INVALID_OPTIONS",
+      'init: options must be an object, got "baseline"',
+    ],
+    [{ biuld: "auto" }, TypeError, "ZP_UNKNOWN_OPTION", /has no "biuld"; did you mean build\?/],
+    [{ build: 1 }, TypeError, "ZP_INVALID_OPTION", /options\.build must be .*, got 1$/],
+    [
+      { build: "fast" },
+      RangeError,
+      "ZP_INVALID_OPTION",
+      'init: options.build must be "auto", "baseline" or "relaxed", got "fast"',
+    ],
+    [
+      { threads: "2" },
+      TypeError,
+      "ZP_INVALID_OPTION",
+      /threads must be an integer from 1 to 64, got "2"/,
+    ],
+    [
+      { threads: 0 },
+      RangeError,
+      "ZP_INVALID_OPTION",
+      /threads must be an integer from 1 to 64, got 0/,
+    ],
+    [
+      { threads: 1.5 },
+      RangeError,
+      "ZP_INVALID_OPTION",
+      /must be an integer from 1 to 64, got 1\.5/,
+    ],
+    [
+      { threads: 65 },
+      RangeError,
+      "ZP_INVALID_OPTION",
+      "init: options.threads must be an integer from 1 to 64, got 65",
+    ],
+    [
+      { wasm: 1 },
+      TypeError,
+      "ZP_INVALID_OPTION",
+      "init: options.wasm must be a URL, a Response, bytes, a WebAssembly.Module, a promise of one " +
+        "of these, or a function that returns one, got 1",
+    ],
+    [
+      { wasm: () => undefined, build: "baseline" },
+      TypeError,
+      "ZP_INVALID_OPTION",
+      'init: options.wasm("baseline.wasm") must be a URL, a Response, bytes, a WebAssembly.Module, a ' +
+        "promise of one of these, got undefined",
+    ],
+    [{ wasm: async () => null }, TypeError, "ZP_INVALID_OPTION", /m"\) must be .* got null$/],
+    [{ wasm: Promise.resolve({}) }, TypeError, "ZP_INVALID_OPTION", /options\.wasm must be/],
+  ];
+  for (const [options, type, code, message] of cases) {
+    it(JSON.stringify(options), () => rejects(init(options), type, code, message));
+  }
+
+  it("and leaves the library as it was", () => {
+    refuses(() => zeropoint.quantize(x), Error, "ZP_NOT_INITIALIZED", /init/);
+  });
+});
+
+/** Tells of each instance of a core; those of smaller modules need nothing from outside. */
+function watchInstances(tell) {
+  const { Instance } = WebAssembly;
+  WebAssembly.Instance = function Watched(module, imports) {
+    if (imports !== undefined) tell();
+    return new Instance(module, imports);
+  };
+}
+
+describe("init that fails", () => {
+  it("says so where the engine has no SIMD", async () => {
+    const { validate } = WebAssembly;
+    WebAssembly.validate = () => false;
+    try {
+      await rejects(init(), Error, "ZP_UNSUPPORTED_ENGINE", /no WebAssembly with 128-bit SIMD/);
+    } finally {
+      WebAssembly.validate = validate;
+    }
+  });
+
+  it("says why the core could not be loaded, to all who wait for it", async (t) => {
+    t.mock.method(console, "error", () => undefined); // where Emscripten says it too
+    const { Instance, instantiate } = WebAssembly;
+    watchInstances(() => {
+      throw new Error("forbidden by the policy");
+    });
+    WebAssembly.instantiate = () => Promise.reject(new Error("forbidden by the policy"));
+    try {
+      const results = await Promise.allSettled([init(), init()]);
+      for (const { status, reason } of results) {
+        assert.equal(status, "rejected");
+        assert.equal(reason.code, "ZP_LOAD_FAILED");
+        assert.match(
+          reason.message,
+          /^init: the "(baseline|relaxed)" build could not be loaded: .*forbidden/,
+        );
+        assert.ok(reason.cause instanceof Error);
+      }
+    } finally {
+      Object.assign(WebAssembly, { Instance, instantiate });
+    }
+  });
+});
+
+describe("init", () => {
+  it("may be tried again after a failure, and is shared by concurrent calls", async () => {
+    const { Instance } = WebAssembly;
+    let loads = 0;
+    watchInstances(() => loads++);
+    try {
+      const results = await Promise.all([init(), init({ build: best }), init({ threads: 1 })]);
+      for (const result of results) checkDefault(result);
+      assert.equal(loads, 1);
+    } finally {
+      WebAssembly.Instance = Instance;
+    }
+  });
+
+  it("runs the functions from then on", () => {
+    assert.deepEqual([...zeropoint.quantize(x).data], [64, 127]);
+  });
+
+  it("answers later calls that ask for what runs", async () => {
+    checkDefault(await init({ build: "auto", threads: 1 }));
+    checkDefault(await init());
+  });
+
+  it("refuses later calls that ask for something else, and goes on running", async () => {
+    const other = best === "relaxed" ? "baseline" : "relaxed";
+    await rejects(init({ build: other }), Error, "ZP_ALREADY_INITIALIZED", /create\(…\)/);
+    await rejects(init({ threads: 4 }), Error, "ZP_ALREADY_INITIALIZED", /with threads 4/);
+    assert.deepEqual([...zeropoint.quantize(x).data], [64, 127]);
+  });
+});
+
+describe("checkSame", () => {
+  const running = { build: "relaxed", threads: 2, wantedThreads: 4 };
+
+  it("accepts requests for what runs, or for no matter what", () => {
+    checkSame({ build: "auto", threads: undefined }, running);
+    checkSame({ build: "relaxed", threads: 2 }, running);
+  });
+
+  it("accepts as many threads as the first call asked for, even if it got fewer", () => {
+    checkSame({ build: "auto", threads: 4 }, running);
+  });
+
+  it("refuses another build and other threads", () => {
+    refuses(
+      () => checkSame({ build: "baseline", threads: undefined }, running),
+      Error,
+      "ZP_ALREADY_INITIALIZED",
+      'init: the library runs already, build "relaxed" with threads 2, and cannot become build ' +
+        '"baseline" with threads 2; create(…) makes another instance',
+    );
+    refuses(
+      () => checkSame({ build: "auto", threads: 1 }, running),
+      Error,
+      "ZP_ALREADY_INITIALIZED",
+      /cannot become build "relaxed" with threads 1/,
+    );
+  });
+});
+
+describe("create", () => {
+  it("makes instances with all functions and classes of the module", async () => {
+    const instance = await create();
+    const shared = Object.keys(zeropoint).filter((name) => !["init", "create"].includes(name));
+    assert.deepEqual(
+      Object.keys(instance).sort(),
+      [...shared, "build", "dispose", "threads", ...(best === "relaxed" ? ["kernels"] : [])].sort(),
+    );
+    assert.equal(instance.build, best);
+    assert.equal(instance.threads, 1);
+  });
+
+  it("gives every instance a core of its own", async () => {
+    const [one, other] = await Promise.all([create(), create({ build: "baseline" })]);
+    const layer = new one.QuantizedLinear(tensor([[1, 2]]));
+    const otherLayer = new other.QuantizedLinear(tensor([[3, 4]]));
+    assert.deepEqual([...layer.forward(x).data].map(Math.round), [5]);
+    assert.deepEqual([...otherLayer.forward(x).data].map(Math.round), [11]);
+    layer.dispose();
+    assert.deepEqual([...otherLayer.forward(x).data].map(Math.round), [11]);
+    otherLayer.dispose();
+  });
+
+  it("makes layers of the same class as the module's", async () => {
+    const instance = await create();
+    const layer = new instance.QuantizedLinear(tensor([[1, 2]]));
+    assert.ok(layer instanceof zeropoint.QuantizedLinear);
+    assert.ok(layer instanceof instance.QuantizedLinear);
+    layer.dispose();
+  });
+
+  it("throws the same errors, and runs on after them", async () => {
+    const instance = await create();
+    refuses(() => instance.quantize(x, { axis: 7 }), RangeError, "ZP_INVALID_AXIS", /must be 0/);
+    assert.deepEqual([...instance.quantize(x).data], [64, 127]);
+  });
+
+  it("leaves the module's functions on their own core, after errors too", async () => {
+    for (const use of [
+      (instance) => instance.quantize(x),
+      (instance) => assert.throws(() => instance.quantize(x, { axis: 7 }), RangeError),
+    ]) {
+      const instance = await create();
+      await use(instance);
+      instance.dispose();
+      assert.deepEqual([...zeropoint.quantize(x).data], [64, 127]);
+    }
+  });
+
+  it("refuses what init refuses, in its own name", async () => {
+    await rejects(
+      create({ threads: 0 }),
+      RangeError,
+      "ZP_INVALID_OPTION",
+      /^create: options\.threads/,
+    );
+  });
+
+  it("gives the relaxed build where the engine computes it, and says why not elsewhere", async () => {
+    if (best === "relaxed") {
+      assert.equal((await create({ build: "relaxed" })).build, "relaxed");
+      return;
+    }
+    await rejects(
+      create({ build: "relaxed" }),
+      Error,
+      "ZP_UNSUPPORTED_ENGINE",
+      /^create: this engine (has no|computes) relaxed SIMD/,
+    );
+  });
+
+  it("ends an instance at the end of `using`", {
+    skip: typeof Symbol.dispose !== "symbol",
+  }, async () => {
+    const instance = await create();
+    instance[Symbol.dispose]();
+    const message = "quantize: this instance was disposed";
+    refuses(() => instance.quantize(x), TypeError, "ZP_DISPOSED", message);
+    instance[Symbol.dispose]();
+  });
+
+  it("ends an instance that is disposed of, and no other", async () => {
+    const [one, other] = await Promise.all([create(), create()]);
+    const layer = new one.QuantizedLinear(tensor([[1, 2]]));
+    one.dispose();
+    one.dispose();
+    for (const [name, use] of Object.entries({
+      quantize: () => one.quantize(x),
+      tensor: () => one.tensor([1]),
+      MinMaxObserver: () => new one.MinMaxObserver(),
+      NoopObserver: () => new one.NoopObserver(),
+    })) {
+      refuses(use, TypeError, "ZP_DISPOSED", `${name}: this instance was disposed`);
+    }
+    assert.deepEqual([...layer.forward(x).data].map(Math.round), [5]);
+    layer.dispose();
+    assert.deepEqual([...other.quantize(x).data], [64, 127]);
+    assert.deepEqual([...zeropoint.quantize(x).data], [64, 127]);
+  });
+});

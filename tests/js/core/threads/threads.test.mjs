@@ -1,0 +1,448 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { before, describe, it } from "node:test";
+import { promisify } from "node:util";
+import { Worker } from "node:worker_threads";
+import { create, init, QuantizedLinear, tensor } from "zeropoint";
+import { embedded } from "../../../../dist/core/embedded.js";
+import { examineEngine } from "../../../../dist/core/features.js";
+import { loadBuild } from "../../../../dist/core/load.js";
+import { Random, sameFloats } from "../../support/asserts.mjs";
+
+await init();
+
+const builds = examineEngine().relaxed === true ? ["baseline", "relaxed"] : ["baseline"];
+const load = (request) => loadBuild("test", embedded, request);
+
+/** What the core's self-test leaves for a part after so many steps. */
+function expectedState(part, steps) {
+  let state = part;
+  for (let step = 0; step < steps; step++) {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+  }
+  return state;
+}
+
+/** Lets all threads compute, and checks every part. */
+function compute(core, parts, steps) {
+  const [out] = core.memory.layOut("test", 4 * parts);
+  core.memory.write("Uint32Array", out, new Uint32Array(parts).fill(0xdead));
+  core.module.proveWorkers(out, parts, steps);
+  const states = new Uint32Array(parts);
+  core.memory.read(out, states);
+  core.memory.end();
+  for (const [part, state] of states.entries()) {
+    if (state !== expectedState(part, steps)) assert.fail(`part ${part} of ${parts}: ${state}`);
+  }
+}
+
+/** Runs work while workers are of another class. */
+async function withWorkers(Class, work) {
+  const { getBuiltinModule } = process;
+  process.getBuiltinModule = (name) =>
+    name === "node:worker_threads" ? { Worker: Class } : getBuiltinModule(name);
+  try {
+    return await work();
+  } finally {
+    process.getBuiltinModule = getBuiltinModule;
+  }
+}
+
+/** Runs work while all new workers are handed to `see`. */
+function whileSeeingWorkers(see, work) {
+  class Seen extends Worker {
+    constructor(...args) {
+      super(...args);
+      see(this);
+    }
+  }
+  return withWorkers(Seen, work);
+}
+
+// What a worker's state word says, in src/core/parallel.h.
+const WORKING = 1;
+const DEAD = 2;
+
+/** A stack that begins so far from the memory's begin, and grows towards it. */
+const ROOM = 512;
+
+/**
+ * Workers that count how often they are terminated, and show their state word. Those of the given
+ * indices have next to no room for a stack: enough to serve, but a part of a W8A8 layer keeps its sums
+ * there, and stops by an error.
+ */
+function withoutStack(workers, indices) {
+  return class extends Worker {
+    terminated = 0;
+    #states;
+    #at;
+
+    constructor(...args) {
+      super(...args);
+      workers.push(this);
+    }
+
+    postMessage(message, transfer) {
+      const { memory, index, state } = message;
+      this.#states = new Int32Array(memory.buffer);
+      this.#at = state / 4;
+      super.postMessage(indices.includes(index) ? { ...message, stack: ROOM } : message, transfer);
+    }
+
+    get state() {
+      return Atomics.load(this.#states, this.#at);
+    }
+
+    set state(value) {
+      Atomics.store(this.#states, this.#at, value);
+    }
+
+    terminate() {
+      this.terminated++;
+      return super.terminate();
+    }
+  };
+}
+
+/** Multiplies until a worker without a stack has stopped in the midst, with the bits of one thread. */
+function multiplyUntilDead(zp, worker) {
+  const random = new Random(2);
+  const w = tensor(random.normal(512 * 512), [512, 512]);
+  const x = tensor(random.normal(64 * 512), [64, 512]);
+  const expected = new QuantizedLinear(w, { activations: "dynamic" }).forward(x).data;
+  const layer = new zp.QuantizedLinear(w, { activations: "dynamic" });
+  assert.notEqual(worker.state, DEAD);
+  for (let round = 0; round < 1000 && worker.state !== DEAD; round++) {
+    sameFloats(layer.forward(x).data, expected);
+  }
+  assert.equal(worker.state, DEAD, "what a worker says that stopped by an error");
+}
+
+for (const build of builds) {
+  describe(`threads of the ${build} build`, () => {
+    const cores = {};
+    before(async () => {
+      for (const threads of [2, 4]) cores[threads] = await load({ build, threads });
+    });
+
+    it("are as many as asked for", () => {
+      for (const threads of [2, 4]) {
+        assert.equal(cores[threads].threads, threads);
+        assert.equal(cores[threads].reason, undefined);
+        assert.equal(cores[threads].build, build);
+      }
+    });
+
+    it("compute every part once", () => {
+      for (const threads of [2, 4]) {
+        for (const parts of [0, 1, 2, 3, 63, 1024, 1025, 5000]) compute(cores[threads], parts, 3);
+        for (let job = 0; job < 300; job++) compute(cores[threads], 16, job);
+      }
+    });
+
+    it("really compute in parallel", () => {
+      for (const threads of [2, 4]) {
+        const { memory, module } = cores[threads];
+        assert.ok(module.HEAPU8.buffer instanceof SharedArrayBuffer);
+        const [out] = memory.layOut("test", 4 * (1 + threads));
+        memory.write("Uint32Array", out, new Uint32Array(1 + threads));
+        // Every part waits for all others to begin, so each has a thread of its own.
+        module.meetWorkers(out, threads, 2 ** 28);
+        const words = new Uint32Array(1 + threads);
+        memory.read(out, words);
+        memory.end();
+        const [begun, ...met] = words;
+        assert.equal(begun, threads);
+        assert.deepEqual(met, new Array(threads).fill(1));
+      }
+    });
+
+    it("give the bits of one thread", async () => {
+      const random = new Random(1);
+      const w = tensor(random.normal(96 * 64), [96, 64]);
+      const x = tensor(random.normal(33 * 64), [33, 64]);
+      const results = [];
+      for (const threads of [1, 2, 4]) {
+        const instance = await create({ build, threads });
+        assert.equal(instance.threads, threads);
+        const layer = new instance.QuantizedLinear(w, { axis: 0 });
+        const dynamic = new instance.QuantizedLinear(w, { activations: "dynamic" });
+        results.push([
+          layer.forward(x).data,
+          dynamic.forward(x).data,
+          instance.linear(x, w).data,
+          instance.dequantize(instance.quantize(x, { groupSize: 32 })).data,
+        ]);
+        instance.dispose();
+      }
+      for (const result of results.slice(1)) {
+        for (const [i, data] of result.entries()) sameFloats(data, results[0][i]);
+      }
+    });
+
+    it("outlive workers that end between calls", async () => {
+      const workers = [];
+      const core = await whileSeeingWorkers(
+        (worker) => workers.push(worker),
+        () => load({ build, threads: 4 }),
+      );
+      compute(core, 100, 10);
+      await workers[0].terminate();
+      compute(core, 1000, 10);
+      await Promise.all(workers.map((worker) => worker.terminate()));
+      compute(core, 1000, 10);
+      core.dispose();
+    });
+
+    it("outlive workers that are ended while they compute", async () => {
+      for (let round = 0; round < 5; round++) {
+        const workers = [];
+        const core = await whileSeeingWorkers(
+          (worker) => workers.push(worker),
+          () => load({ build, threads: 3 }),
+        );
+        for (const worker of workers) worker.terminate();
+        compute(core, 50, 1e5); // they are still on their way out
+        compute(core, 1000, 10);
+        core.dispose();
+      }
+    });
+
+    it("are not waited for, nor given up, when one stops by an error in its part", async () => {
+      const workers = [];
+      const Class = withoutStack(workers, [0]);
+      const zp = await withWorkers(Class, () => create({ build, threads: 3 }));
+      multiplyUntilDead(zp, workers[0]);
+      const terminated = workers.map((worker) => worker.terminated);
+      assert.deepEqual(terminated, [0, 0]);
+      zp.dispose();
+    });
+
+    it("are not waited for, nor given up, when one was ended at work", async () => {
+      const workers = [];
+      const Class = withoutStack(workers, [1]);
+      const zp = await withWorkers(Class, () => create({ build, threads: 3 }));
+      const [ended, broken] = workers;
+      ended.state = WORKING;
+      await ended.terminate();
+      // Nobody has a part any more once this one has stopped.
+      multiplyUntilDead(zp, broken);
+      const terminated = workers.map((worker) => worker.terminated);
+      assert.deepEqual(terminated, [1, 0]);
+      zp.dispose();
+    });
+
+    it("leave memory alone that a silent worker may yet write to", async () => {
+      const core = await load({ build, threads: 2 });
+      const [old] = core.memory.layOut("test", 64);
+      core.module.workerLost();
+      assert.notEqual(core.memory.layOut("test", 64)[0], old);
+      core.memory.end();
+      compute(core, 100, 10);
+      core.dispose();
+    });
+
+    it("come in many instances that do not disturb each other", async () => {
+      const instances = await Promise.all(
+        Array.from({ length: 6 }, (_, i) => load({ build, threads: 1 + (i % 3) })),
+      );
+      for (let round = 0; round < 20; round++) {
+        for (const core of instances) if (core.threads > 1) compute(core, 64, round);
+      }
+      for (const core of instances) core.dispose();
+    });
+  });
+}
+
+describe("The workers of an instance", () => {
+  it("end with it, and no other's do", async () => {
+    const ends = [];
+    let ended = 0;
+    const see = (worker) => {
+      ends.push(new Promise((resolve) => worker.once("exit", resolve)).then(() => ended++));
+    };
+    const make = () => whileSeeingWorkers(see, () => create({ threads: 3 }));
+    const [one, other] = [await make(), await make()];
+    one.dispose();
+    await Promise.all(ends.slice(0, 2));
+    assert.deepEqual([...other.quantize(tensor([1, 2])).data], [64, 127]);
+    assert.equal(ended, 2);
+    other.dispose();
+    await Promise.all(ends);
+  });
+
+  it("are terminated when one of them falls silent, which would not end by itself", async () => {
+    let terminated = 0;
+    class Counted extends Worker {
+      terminate() {
+        terminated++;
+        return super.terminate();
+      }
+    }
+    const core = await withWorkers(Counted, () => load({ build: "baseline", threads: 3 }));
+    core.module.workerLost();
+    assert.equal(terminated, 2);
+    core.dispose();
+  });
+
+  it("end some time after nobody can use it any more", async () => {
+    const { stdout } = await run(`
+      import { setFlagsFromString } from "node:v8";
+      import { runInNewContext } from "node:vm";
+      import { Worker } from "node:worker_threads";
+      import { create } from "zeropoint";
+      const { getBuiltinModule } = process;
+      let running = 0;
+      class Counted extends Worker {
+        constructor(...args) {
+          super(...args);
+          running++;
+          this.once("exit", () => running--);
+        }
+      }
+      process.getBuiltinModule = (name) =>
+        name === "node:worker_threads" ? { Worker: Counted } : getBuiltinModule.call(process, name);
+      await (async () => {
+        const instance = await create({ threads: 2 });
+        instance.quantize(new Float32Array(9));
+      })();
+      const before = running;
+      setFlagsFromString("--expose-gc");
+      const gc = runInNewContext("gc");
+      for (let round = 0; round < 200 && running > 0; round++) {
+        gc();
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      console.log(before, running);
+      process.exit();
+    `);
+    assert.equal(stdout, "1 0\n");
+  });
+});
+
+describe("threads that cannot be had", () => {
+  const falls = async (work, reason) => {
+    const instance = await work();
+    assert.equal(instance.threads, 1);
+    assert.match(instance.reason, reason);
+    assert.deepEqual([...instance.quantize(tensor([1, 2])).data], [64, 127]);
+  };
+
+  it("are one thread without SharedArrayBuffer", async () => {
+    const { SharedArrayBuffer: shared } = globalThis;
+    delete globalThis.SharedArrayBuffer;
+    try {
+      await falls(() => create({ threads: 2 }), /^there is no SharedArrayBuffer/);
+    } finally {
+      globalThis.SharedArrayBuffer = shared;
+    }
+  });
+
+  it("are one thread in a page that is not isolated", async () => {
+    // A page has a getter of that name, which is not its own.
+    const descriptor = { value: false, configurable: true };
+    Object.defineProperty(globalThis, "crossOriginIsolated", descriptor);
+    try {
+      await falls(() => create({ threads: 2 }), /^the page is not cross-origin isolated$/);
+    } finally {
+      delete globalThis.crossOriginIsolated;
+    }
+  });
+
+  it("are one thread where workers do not start", async () => {
+    class Forbidden {
+      constructor() {
+        throw new Error("forbidden here");
+      }
+    }
+    await withWorkers(Forbidden, () =>
+      falls(() => create({ threads: 2 }), /^a worker could not be started: forbidden here$/),
+    );
+  });
+
+  it("are one thread where a worker ends at once", async () => {
+    const exits = [];
+    await whileSeeingWorkers(
+      (worker) => {
+        exits.push(new Promise((resolve) => worker.once("exit", resolve)));
+        if (exits.length === 1) worker.terminate();
+      },
+      () =>
+        falls(() => create({ threads: 3 }), /^a worker could not be started: it ended with [01]$/),
+    );
+    // The other one is not left behind.
+    assert.equal(exits.length, 2);
+    await Promise.all(exits);
+  });
+
+  it("are one thread, of another instance, where they trap or compute wrongly", async () => {
+    const trap = () => {
+      throw new WebAssembly.RuntimeError("memory access out of bounds");
+    };
+    const { get } = WebAssembly.Table.prototype;
+    for (const [prove, reason] of [
+      [trap, "RuntimeError: memory access out of bounds"],
+      [() => {}, "they compute wrong values"],
+    ]) {
+      // Functions have no names in the core's table: of these, one alone takes 256 parts and 100 steps.
+      let proofs = 0;
+      WebAssembly.Table.prototype.get = function (index) {
+        const real = get.call(this, index);
+        return (...values) => {
+          if (values[1] !== 256 || values[2] !== 100) return real(...values);
+          proofs++;
+          return prove();
+        };
+      };
+      let core;
+      try {
+        core = await loadBuild("test", embedded, { build: "baseline", threads: 3 });
+      } finally {
+        WebAssembly.Table.prototype.get = get;
+      }
+      assert.equal(core.reason, `threads do not work here: ${reason}`);
+      assert.deepEqual([core.threads, core.wantedThreads, proofs], [1, 3, 1]);
+      compute(core, 100, 10);
+      core.dispose();
+    }
+  });
+
+  it("are fetched again by whoever asked for them, without a quarrel", async () => {
+    const script = `
+      import { init } from "zeropoint";
+      globalThis.crossOriginIsolated = false;
+      const first = await init({ threads: 2 });
+      const again = await init({ threads: 2 });
+      console.log(JSON.stringify([first.threads, again, (await init()).reason]));
+    `;
+    const { stdout } = await run(script);
+    const reason = "the page is not cross-origin isolated";
+    const [first, again, last] = JSON.parse(stdout);
+    assert.deepEqual([first, again.threads, again.reason, last], [1, 1, reason, reason]);
+  });
+});
+
+const run = (script) =>
+  promisify(execFile)(process.execPath, ["--input-type=module", "--eval", script], {
+    cwd: new URL("../../../..", import.meta.url),
+    timeout: 30_000,
+  });
+
+describe("a process with threads", () => {
+  it("ends by itself", async () => {
+    const { stdout } = await run(`
+      import { init } from "zeropoint";
+      console.log((await init({ threads: 3 })).threads);
+    `);
+    assert.equal(stdout, "3\n");
+  });
+
+  it("ends by itself when only init is awaited by nobody", async () => {
+    const { stdout } = await run(`
+      import { init } from "zeropoint";
+      const results = await Promise.all([init({ threads: 2 }), init({ threads: 2 }), init()]);
+      console.log(results.map(({ threads }) => threads).join());
+    `);
+    assert.equal(stdout, "2,2,2\n");
+  });
+});

@@ -1,0 +1,47 @@
+// The rooms of src/js are a staircase: imports, of types too, point to a lower step or stay in their room,
+// and no files import each other in a circle.
+
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { posix } from "node:path";
+import { it } from "node:test";
+
+/** From the bottom up. Rooms of one step do not import each other; "" is the folder itself. */
+const STEPS =
+  "wasm, base, core, tensor, torch formats, quantize, observers linear, nn, models, , worker cli notebook"
+    .split(", ")
+    .map((rooms) => rooms.split(" "));
+
+const folder = new URL("../../src/js/", import.meta.url);
+const roomOf = (file) => (file.includes("/") ? file.split("/")[0] : "");
+const stepOf = (file) => STEPS.findIndex((rooms) => rooms.includes(roomOf(file)));
+const files = readdirSync(folder, { recursive: true })
+  .map((file) => file.replaceAll("\\", "/"))
+  .filter((file) => file.endsWith(".ts"));
+const importsOf = (file) =>
+  [
+    ...readFileSync(new URL(file, folder), "utf8").matchAll(/(?:from|import\() ?"(\.[^"]+)\.js"/g),
+  ].map(([, path]) => posix.join(posix.dirname(file), `${path}.ts`));
+const imports = new Map(files.map((file) => [file, importsOf(file)]));
+
+it("every import of src/js points to a lower step, or stays in its room", () => {
+  const isLower = (file, other) => stepOf(other) >= 0 && stepOf(other) < stepOf(file);
+  const others = files.flatMap((file) =>
+    imports
+      .get(file)
+      .filter((other) => roomOf(other) !== roomOf(file) && !isLower(file, other))
+      .map((other) => `${file} imports ${other}`),
+  );
+  assert.deepEqual(others, []);
+});
+
+it("no files of src/js import each other in a circle", () => {
+  const done = new Set();
+  const visit = (file, path) => {
+    assert.ok(!path.includes(file), `${[...path, file].join(" -> ")}`);
+    if (done.has(file)) return;
+    for (const other of imports.get(file) ?? []) visit(other, [...path, file]);
+    done.add(file);
+  };
+  for (const file of files) visit(file, []);
+});

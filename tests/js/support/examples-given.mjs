@@ -1,0 +1,91 @@
+// What the examples in the documentation take for granted: names that say by themselves what they are.
+
+import * as zeropoint from "zeropoint";
+import { torch } from "zeropoint/notebook";
+import { connect } from "zeropoint/worker";
+
+const {
+  convert,
+  getDefaultQConfig,
+  HistogramObserver,
+  init,
+  Linear,
+  pack,
+  prepare,
+  QConfigMapping,
+  QuantizedLinear,
+  quantize,
+  ReLU,
+  Sequential,
+  tensor,
+} = zeropoint;
+
+await init();
+
+/** @param {number[]} shape */
+const wave = (...shape) =>
+  tensor(
+    Float32Array.from({ length: shape.reduce((a, b) => a * b) }, (_, i) => Math.sin(i)),
+    shape,
+  );
+
+const x = wave(2, 64);
+const weight = wave(3, 64);
+const bias = wave(3);
+const weight1 = weight;
+const bias1 = bias;
+const weight2 = wave(1, 3);
+const q = quantize(weight, { dtype: "int4" });
+const { data: _, ...meta } = q;
+const bytes = pack(q);
+const { shape, scale } = q;
+const model = new Sequential({ fc1: new Linear(weight1, { bias: bias1 }), relu: new ReLU() });
+const qconfig = getDefaultQConfig("x86");
+const batch = x;
+const nextBatch = wave(5, 64);
+const batches = [batch, nextBatch];
+const heldOut = wave(7, 64);
+const prepared = prepare(model, qconfig).calibrate(batches);
+const observer = new HistogramObserver();
+observer.observe(batch);
+const { signal } = new AbortController();
+
+export const main = {
+  connect,
+  x,
+  weight,
+  weights: weight,
+  bias,
+  weight1,
+  bias1,
+  weight2,
+  scales: [0.1, 0.2, 0.3],
+  zeroPoints: [0, 1, 2],
+  q,
+  meta,
+  bytes,
+  shape,
+  scale,
+  layer: new QuantizedLinear(weight, { bias }),
+  model,
+  qconfig,
+  mapping: new QConfigMapping(),
+  batch,
+  nextBatch,
+  batches,
+  heldOut,
+  prepared,
+  quantized: convert(prepared),
+  observer,
+  signal,
+};
+
+export const notebook = {
+  x: torch.tensor([
+    [0.1, 0.2],
+    [0.3, 0.4],
+  ]),
+  scales: torch.tensor([0.1, 0.2]),
+  zero_points: torch.tensor([0, 1]),
+  quantized: torch.tensor([1, 2]),
+};

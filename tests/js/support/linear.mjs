@@ -1,0 +1,19 @@
+// Options, bounds and values for the tests of linear layers.
+
+import { init } from "zeropoint";
+
+await init();
+
+export const ACCUMULATE = ["exact", "float32"];
+
+export const WEIGHT_DTYPES = ["int2", "int4", "int8", "uint2", "uint4", "uint8"];
+
+/** Ways to quantize a weight whose rows have a multiple of `groupSize` values. */
+export function weightOptions(groupSize) {
+  const kinds = WEIGHT_DTYPES.flatMap((dtype) => [
+    ...(dtype.startsWith("u") ? [] : [{ dtype }]),
+    { dtype, scheme: "affine" },
+  ]);
+  const slicings = [{}, { axis: 0 }, { axis: 1 }, { groupSize }];
+  return kinds.flatMap((kind) => slicings.map((slicing) => ({ ...kind, ...slicing })));
+}

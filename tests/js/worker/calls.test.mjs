@@ -1,0 +1,304 @@
+// Calls of a connection: progress, aborting, disposal, lost workers, moved memory, turns of the event loop.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { after, before, describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import { createContext, runInContext } from "node:vm";
+import { Worker } from "node:worker_threads";
+import { dequantize, init, quantize } from "zeropoint";
+import { connect } from "zeropoint/worker";
+import { rejects, sameCodes, sameTensor } from "../support/asserts.mjs";
+
+await init();
+
+const LONG = 2 ** 22;
+const long = Float32Array.from({ length: LONG }, (_, i) => Math.sin(i));
+const script = new URL("../../../dist/worker/worker.js", import.meta.url);
+
+for (const place of ["a worker", "this thread"]) {
+  describe(`Calls of a connection to ${place}`, () => {
+    let zp;
+    before(async () => {
+      zp = await connect(place === "a worker" ? {} : { worker: false });
+    });
+    after(() => zp?.dispose());
+
+    it("tell a progress that only grows, up to all of it", async () => {
+      const seen = [];
+      const onProgress = (progress) => seen.push(progress);
+      await zp.quantize(long, { onProgress });
+      assert.ok(seen.length > 1, `${seen.length} steps`);
+      seen.forEach(({ done, total }, i) => {
+        assert.ok(done > (seen[i - 1]?.done ?? 0) && done <= total);
+        assert.equal(total, seen[0].total);
+      });
+      assert.equal(seen.at(-1).done, seen[0].total);
+    });
+
+    it("take their options by themselves or among the function's own", async () => {
+      let calls = 0;
+      const onProgress = () => calls++;
+      const q = quantize(long, { dtype: "int4" });
+      sameCodes((await zp.quantize(long, { dtype: "int4" }, { onProgress })).data, q.data);
+      const separate = calls;
+      sameCodes((await zp.quantize(long, { dtype: "int4", onProgress })).data, q.data);
+      assert.ok(separate > 0 && calls > separate);
+    });
+
+    it("are rejected with the signal's reason, at once", async () => {
+      const reason = new Error("enough");
+      await assert.rejects(zp.quantize(long, { signal: AbortSignal.abort(reason) }), reason);
+      const controller = new AbortController();
+      const pending = zp.quantize(long, { signal: controller.signal });
+      setTimeout(() => controller.abort(reason));
+      await assert.rejects(pending, reason);
+      sameCodes((await zp.quantize(long)).data, quantize(long).data);
+    });
+
+    it("stop at what onProgress throws", async () => {
+      const reason = new Error("enough");
+      const onProgress = () => {
+        throw reason;
+      };
+      await assert.rejects(zp.quantize(long, { onProgress }), reason);
+      await assert.rejects(zp.quantize(long.subarray(0, 2), { onProgress }), reason);
+    });
+
+    it("listen to a signal of another realm, and to a substitute", async () => {
+      const controller = runInContext("({ AbortController })", createContext({ AbortController }));
+      const foreign = new controller.AbortController();
+      const pending = zp.quantize(long, { signal: foreign.signal });
+      foreign.abort();
+      await assert.rejects(pending, { name: "AbortError" });
+      const listeners = [];
+      const signal = {
+        aborted: false,
+        addEventListener: (_, listener) => listeners.push(listener),
+        removeEventListener: () => undefined,
+      };
+      const other = zp.quantize(long, { signal });
+      for (const listener of listeners) listener();
+      await assert.rejects(other, { name: "AbortError" });
+    });
+
+    it("work ten at once, on one signal", async () => {
+      const warnings = [];
+      const listener = (warning) => warnings.push(warning);
+      process.on("warning", listener);
+      const { signal } = new AbortController();
+      const parts = Array.from({ length: 12 }, (_, i) =>
+        long.subarray(i * 9999, i * 9999 + 70_000 * (i + 1)),
+      );
+      const results = await Promise.all(parts.map((part) => zp.quantize(part, { signal })));
+      results.forEach((q, i) => {
+        sameCodes(q.data, quantize(parts[i]).data);
+      });
+      await new Promise((resolve) => setTimeout(resolve));
+      process.off("warning", listener);
+      assert.deepEqual(warnings, []);
+    });
+
+    it("move arrays that they are told to move", async () => {
+      for (const transfer of [true, "list"]) {
+        const x = long.slice();
+        const options = { transfer: transfer === true || [x] };
+        sameCodes((await zp.quantize(x, options)).data, quantize(long).data);
+        assert.equal(x.length, 0);
+      }
+      await rejects(zp.quantize(long, { transfer: 3 }), TypeError, "ZP_INVALID_OPTION", /transfer/);
+    });
+
+    it("read shared memory where it is", async () => {
+      const x = new Float32Array(new SharedArrayBuffer(4 * LONG));
+      x.set(long);
+      sameCodes((await zp.quantize(x)).data, quantize(long).data);
+    });
+
+    it("give instances of this realm's arrays", async () => {
+      for (const x of [long, long.subarray(0, 5)]) {
+        const q = await zp.quantize(x);
+        assert.ok(q.data instanceof Int8Array);
+        const y = await zp.dequantize(q);
+        assert.ok(y.data instanceof Float32Array && y.data.buffer instanceof ArrayBuffer);
+        sameTensor(y, dequantize(q));
+      }
+    });
+  });
+}
+
+describe("A connection", () => {
+  it("rejects its calls when it is disposed of, and later ones", async () => {
+    const zp = await connect();
+    const pending = zp.quantize(long);
+    zp.dispose();
+    zp.dispose();
+    await rejects(pending, TypeError, "ZP_DISPOSED", /^quantize: /);
+    await rejects(zp.pack(quantize(long)), TypeError, "ZP_DISPOSED", /^pack: /);
+  });
+
+  it("lets go of a layer in the midst of its work, which ends", async () => {
+    const zp = await connect();
+    const w = { data: long.subarray(0, 2 ** 18), shape: [512, 512] };
+    const layer = await zp.quantizedLinear(w);
+    const x = { data: long.subarray(0, 2 ** 20), shape: [2048, 512] };
+    const pending = layer.forward(x);
+    layer.dispose();
+    assert.deepEqual((await pending).shape, [2048, 512]);
+    await rejects(layer.forward(x), TypeError, "ZP_DISPOSED", /disposed/);
+    const other = await connect();
+    const mine = await zp.minMaxObserver();
+    await rejects(other.convert(mine), TypeError, "ZP_INVALID_OPTION", /another connection/);
+    other.dispose();
+    zp.dispose();
+  });
+
+  it("rejects calls of a worker that ends, and starts another one for the next", async () => {
+    const workers = [];
+    const worker = () => {
+      workers.push(new Worker(script));
+      return workers.at(-1);
+    };
+    const zp = await connect({ worker });
+    const observer = await zp.minMaxObserver();
+    const pending = zp.quantize(long);
+    workers[0].terminate();
+    await rejects(pending, Error, "ZP_WORKER_LOST", /^quantize: the worker ended/);
+    await rejects(observer.observe([1]), Error, "ZP_WORKER_LOST", /make it again/);
+    sameCodes((await zp.quantize(long)).data, quantize(long).data);
+    assert.equal(workers.length, 2);
+    zp.dispose();
+  });
+
+  it("runs on this thread where no worker starts, and says why", async () => {
+    const missing = await connect({ worker: new URL("./missing.js", import.meta.url) });
+    assert.equal(missing.offThread, false);
+    assert.match(missing.reason, /^a worker could not be started: .*missing\.js/);
+    sameCodes((await missing.quantize(long)).data, quantize(long).data);
+    missing.dispose();
+    const worker = () => {
+      throw new Error("no");
+    };
+    const refused = await connect({ worker });
+    assert.equal(refused.reason, "a worker could not be started: no");
+    refused.dispose();
+  });
+
+  it("starts again on one thread if the library on two does not answer", async (t) => {
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    const terminated = [];
+    let workers = 0;
+    const worker = () => {
+      if (++workers > 1) return new Worker(script);
+      // Loads its script, and stops in the constructor of a worker of its own.
+      let receive = () => undefined;
+      queueMicrotask(() => receive({ kind: "loaded" }));
+      return {
+        on: (type, listener) => {
+          if (type === "message") receive = listener;
+        },
+        postMessage: ({ kind }) => {
+          assert.equal(kind, "start");
+          queueMicrotask(() => t.mock.timers.tick(15_000));
+        },
+        terminate: () => terminated.push(workers),
+      };
+    };
+    const zp = await connect({ threads: 2, worker });
+    assert.deepEqual([zp.offThread, zp.threads, workers, terminated], [true, 1, 2, [1]]);
+    assert.match(zp.threadsReason, /^the library did not start within 15 s on 2 threads/);
+    sameCodes((await zp.quantize(long)).data, quantize(long).data);
+    zp.dispose();
+  });
+
+  it("takes threads, builds and binaries as create does", async () => {
+    const zp = await connect({ threads: 2, build: "baseline" });
+    assert.deepEqual([zp.build, zp.threads, zp.threadsReason], ["baseline", 2, undefined]);
+    sameCodes((await zp.quantize(long)).data, quantize(long).data);
+    zp.dispose();
+    const wasm = new URL("../../../dist/wasm/baseline.wasm", import.meta.url);
+    for (const source of [wasm, () => wasm]) {
+      const own = await connect({ build: "baseline", wasm: source });
+      assert.equal(own.offThread, true);
+      own.dispose();
+    }
+    await rejects(connect({ build: "fast" }), RangeError, "ZP_INVALID_OPTION", /options.build/);
+    await rejects(connect({ other: 1 }), TypeError, "ZP_UNKNOWN_OPTION", /other/);
+    await rejects(connect({ worker: 3 }), TypeError, "ZP_INVALID_OPTION", /options.worker/);
+  });
+
+  it("keeps Node alive no longer than its calls last", () => {
+    const source = `
+      import { connect } from "zeropoint/worker";
+      const zp = await connect();
+      zp.quantize(new Float32Array(1e6)).then(({ data }) => console.log(data.length));`;
+    const cwd = fileURLToPath(new URL("../../..", import.meta.url));
+    const args = ["--input-type=module", "-e", source];
+    const run = spawnSync(process.execPath, args, { cwd, encoding: "utf8", timeout: 60_000 });
+    assert.deepEqual([run.stderr, run.stdout, run.status], ["", "1000000\n", 0]);
+  });
+});
+
+describe("The calling thread", () => {
+  it("is not kept for long while large arrays are handed over", async () => {
+    const zp = await connect();
+    const x = new Float32Array(2 ** 24).fill(0.5);
+    let turns = 0;
+    let isOver = false;
+    const count = () => {
+      turns++;
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    const q = await zp.quantize(x);
+    isOver = true;
+    // 64 MiB, of which 5 milliseconds copy a few at most.
+    assert.ok(turns > 3, `${turns} turns`);
+    assert.equal(q.data.length, 2 ** 24);
+    zp.dispose();
+  });
+
+  it("gets results of the realm that the library was loaded in", async () => {
+    const source = `
+      import vm from "node:vm";
+      import { readFileSync } from "node:fs";
+      import { fileURLToPath } from "node:url";
+      const context = vm.createContext({ performance, setImmediate, setTimeout, clearTimeout, process,
+        URL, TextDecoder, TextEncoder, structuredClone, fetch, AbortSignal, console });
+      const modules = new Map();
+      const load = async (url) => {
+        if (!modules.has(url)) modules.set(url, new vm.SourceTextModule(readFileSync(fileURLToPath(url), "utf8"), {
+          context, identifier: url,
+          initializeImportMeta: (meta) => { meta.url = url; },
+          importModuleDynamically: async (name) => evaluate(new URL(name, url).href),
+        }));
+        return modules.get(url);
+      };
+      const evaluate = async (url) => {
+        const module = await load(url);
+        if (module.status === "unlinked") await module.link((name, { identifier }) => load(new URL(name, identifier).href));
+        await module.evaluate();
+        return module;
+      };
+      const { namespace } = await evaluate(new URL("./dist/worker/index.js", "file://" + process.cwd() + "/").href);
+      const zp = await namespace.connect();
+      const own = vm.runInContext("({ Float32Array, Int8Array, RangeError })", context);
+      for (const length of [3, 200000]) {
+        const { data } = await zp.quantize(new own.Float32Array(length).fill(1));
+        console.log(data instanceof own.Int8Array, data instanceof Int8Array, data[0]);
+      }
+      await zp.quantize(new own.Float32Array(2), { axis: 9 }).catch((error) => console.log(error instanceof own.RangeError, error.code));
+      zp.dispose();`;
+    const cwd = fileURLToPath(new URL("../../..", import.meta.url));
+    const args = [
+      "--experimental-vm-modules",
+      "--no-warnings",
+      "--input-type=module",
+      "-e",
+      source,
+    ];
+    const run = spawnSync(process.execPath, args, { cwd, encoding: "utf8", timeout: 60_000 });
+    assert.equal(run.stderr, "");
+    assert.equal(run.stdout, "true false 127\ntrue false 127\ntrue ZP_INVALID_AXIS\n");
+  });
+});

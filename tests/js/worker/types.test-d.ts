@@ -1,0 +1,79 @@
+// Types of connections, checked by the compiler alone: nothing here runs. Each @ts-expect-error is a
+// mistake that must not compile.
+
+import {
+  defaultQConfig,
+  type ObservedQParams,
+  type PreparedModel,
+  type QuantizedLinear,
+  type QuantizedModel,
+  type QuantizedTensor,
+  type Sequential,
+  type Tensor,
+  type TorchQuantizedTensor,
+} from "zeropoint";
+import {
+  type AbortSignalLike,
+  type Connection,
+  connect,
+  type Handle,
+  type Progress,
+} from "zeropoint/worker";
+
+/** Takes only what has exactly this type. */
+declare function same<T>(): <U>(
+  value: U &
+    ((<V>() => V extends T ? 1 : 2) extends <V>() => V extends U ? 1 : 2 ? unknown : never),
+) => void;
+
+declare const x: Tensor;
+declare const model: Sequential;
+declare const signal: AbortSignalLike;
+
+const zp: Connection = await connect({ threads: 2, build: "relaxed", worker: "/w.js" });
+same<boolean>()(zp.offThread);
+same<string | undefined>()(zp.reason);
+zp.dispose();
+
+// Signatures follow those of the library.
+same<Promise<QuantizedTensor<"int8", "perTensor">>>()(zp.quantize(x));
+same<Promise<QuantizedTensor<"uint4", "perGroup">>>()(
+  zp.quantize(x, { dtype: "uint4", groupSize: 32 }, { signal, transfer: true }),
+);
+same<Promise<QuantizedTensor<"int8", "perChannel">>>()(zp.quantize(x, { axis: 0, signal }));
+same<Promise<TorchQuantizedTensor<"qint8", "perTensor">>>()(zp.quantizePerTensor(x, 1, 0, "qint8"));
+const q = await zp.quantize(x);
+same<Promise<Tensor>>()(zp.dequantize(q, { signal }));
+same<Promise<Tensor>>()(zp.linear(x, q, null, undefined, { transfer: [x.data] }));
+const onProgress = (progress: Progress): void => same<number>()(progress.done);
+zp.pack(q, { onProgress });
+
+// Classes have factories, objects have handles.
+const layer = await zp.quantizedLinear(x, { axis: 0 }, { signal });
+same<Handle<QuantizedLinear>>()(layer);
+same<Promise<Tensor>>()(layer.forward(x, undefined, { signal }));
+same<Promise<Tensor>>()(layer.forward(x, { signal }));
+same<Promise<number>>()(layer.inFeatures);
+layer.dispose();
+const observer = await zp.histogramObserver({ bins: 8 });
+same<Promise<ObservedQParams>>()(observer.calculateQParams());
+same<Promise<Tensor>>()(observer.minVal);
+const prepared = await zp.prepare(model, defaultQConfig);
+same<Handle<PreparedModel>>()(prepared);
+same<Handle<QuantizedModel>>()(await zp.convert(prepared));
+same<Promise<Tensor>>()((await zp.linearLayer(x)).forward(x));
+
+// @ts-expect-error no such option
+zp.quantize(x, { axes: 0 });
+// @ts-expect-error no such option of a call
+zp.pack(q, { timeout: 3 });
+// @ts-expect-error a dtype of the other family
+zp.quantizePerTensor(x, 1, 0, "int8");
+// @ts-expect-error a tensor is no handle
+zp.convert(x);
+// @ts-expect-error no method of a layer
+layer.backward(x);
+// @ts-expect-error pure data needs no worker
+zp.tensor([1]);
+// @ts-expect-error no address
+connect({ worker: 3 });

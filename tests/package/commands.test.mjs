@@ -1,0 +1,186 @@
+// The commands of package.json: their messages about arguments, ports, folders and old versions of Node, and
+// their way to run test files.
+
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { after, describe, it } from "node:test";
+import { parse } from "acorn";
+import { cacheFolder } from "../../scripts/cache.mjs";
+import { areasOf } from "../../scripts/changes.mjs";
+import { quoteLaunchers } from "../../scripts/emscripten-install.mjs";
+import { root } from "../../scripts/run.mjs";
+import { runTestFiles } from "../../scripts/test-files.mjs";
+
+const folder = mkdtempSync(join(tmpdir(), "zeropoint-commands ä-"));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Runs a script of the repository. */
+function node(args, env = {}) {
+  const options = { cwd: root, encoding: "utf8", timeout: 60_000, env: { ...process.env, ...env } };
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, options);
+  return { status, stdout, stderr };
+}
+
+describe("npm start, npm test and npm run build", () => {
+  for (const [name, command] of [
+    ["start", "npm start"],
+    ["test", "npm test"],
+    ["build", "npm run build"],
+    ["release-check", "npm run release-check"],
+  ]) {
+    it(`print their help: ${name}`, () => {
+      const { status, stdout } = node([`scripts/${name}.mjs`, "--help"]);
+      assert.equal(status, 0);
+      assert.ok(stdout.startsWith(command), stdout);
+    });
+  }
+
+  it("refuse unknown options in one line", () => {
+    const { status, stderr } = node(["scripts/start.mjs", "--prot", "80"]);
+    assert.equal(status, 1);
+    assert.match(stderr, /^zeropoint: .*--prot.*\n$/);
+  });
+
+  it("refuse an old Node in one line, with JavaScript that old versions can parse", () => {
+    const text = readFileSync(join(root, "scripts", "check-node.cjs"), "utf8");
+    parse(text, { ecmaVersion: 5 });
+    const run = new Function("process", "console", text);
+    const said = [];
+    const exits = [];
+    const on = (version) =>
+      run(
+        { versions: { node: version }, execPath: "/node", exit: (code) => exits.push(code) },
+        { error: (line) => said.push(line) },
+      );
+    on("16.20.2");
+    assert.deepEqual(said, ["zeropoint: Node 20.16 or newer is needed, this is 16.20.2 (/node)"]);
+    assert.deepEqual(exits, [1]);
+    on("20.16.0");
+    on("24.0.0");
+    assert.equal(said.length, 1);
+  });
+
+  it("report a port in use before the build", async () => {
+    const server = createServer().listen(0, "localhost");
+    await once(server, "listening");
+    const { port } = server.address();
+    const child = spawn(process.execPath, ["scripts/start.mjs", "--port", String(port)], {
+      cwd: root,
+    });
+    let said = "";
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on("data", (text) => {
+        said += text;
+      });
+    }
+    await once(child, "close");
+    server.close();
+    assert.equal(said, `zeropoint: port ${port} is in use; --port N takes another\n`);
+  });
+});
+
+describe("The cache folder", () => {
+  it("is the system's default, or XDG_CACHE_HOME", () => {
+    const of = (platform, env) => cacheFolder({ platform, env }).replaceAll("\\", "/");
+    assert.equal(of("linux", { XDG_CACHE_HOME: "/somewhere" }), "/somewhere/zeropoint");
+    assert.match(of("linux", { XDG_CACHE_HOME: "relative" }), /\/\.cache\/zeropoint$/);
+    assert.match(of("linux", {}), /\/\.cache\/zeropoint$/);
+    assert.match(of("darwin", {}), /\/Library\/Caches\/zeropoint$/);
+    assert.equal(of("win32", { LOCALAPPDATA: "C:/Local" }), "C:/Local/zeropoint");
+  });
+});
+
+describe("Emscripten's launchers", { skip: process.platform === "win32" }, () => {
+  it("run in a folder with spaces and umlauts after quoting", () => {
+    const here = join(folder, "zero point ü (1)");
+    mkdirSync(join(here, "tools"), { recursive: true });
+    const launchers = {
+      emcc: 'exec cat "$(readlink -f $0).py"',
+      emnm: 'exec cat "$(readlink -f $(dirname $0)/tools/emnm).py"',
+    };
+    for (const [name, line] of Object.entries(launchers)) {
+      writeFileSync(join(here, name), `#!/bin/sh\n${line}\n`, { mode: 0o755 });
+    }
+    writeFileSync(join(here, "emcc.py"), "first");
+    writeFileSync(join(here, "tools", "emnm.py"), "second");
+    const outputs = () =>
+      Object.keys(launchers).map(
+        (name) => spawnSync(join(here, name), { encoding: "utf8" }).stdout,
+      );
+    assert.deepEqual(outputs(), ["", ""]);
+    quoteLaunchers(here);
+    assert.deepEqual(outputs(), ["first", "second"]);
+  });
+});
+
+describe("The areas of a change", () => {
+  it("are the areas of its files", () => {
+    assert.deepEqual(areasOf(["README.md", "web/index.html"]), ["docs", "page"]);
+    assert.deepEqual(areasOf(["src/js/index.ts", "tests/js/a.test.mjs"]), ["js"]);
+    assert.deepEqual(areasOf(["src/core/quantize.cpp"]), ["native"]);
+  });
+
+  it("are all for scripts, bindings, vectors and an empty list of files", () => {
+    for (const file of ["scripts/build.mjs", "src/bindings/embind.cpp", "tests/vectors/a.json"]) {
+      assert.deepEqual(areasOf(["README.md", file]), ["all"]);
+    }
+    assert.deepEqual(areasOf([]), ["all"]);
+  });
+});
+
+describe("Test files", () => {
+  /** Writes test files and runs them: the printed lines, and the error. */
+  async function runAll(sources, settings) {
+    const files = Object.entries(sources).map(([name, body]) => {
+      const path = join(folder, `${name}.test.mjs`);
+      writeFileSync(path, `import { it } from "node:test";\n${body}\n`);
+      return relative(root, path);
+    });
+    const { log } = console;
+    const lines = [];
+    console.log = (line) => lines.push(line);
+    try {
+      await runTestFiles(files, { name: "", ...settings });
+      return { lines };
+    } catch (error) {
+      return { lines, error };
+    } finally {
+      console.log = log;
+    }
+  }
+
+  it("are ended after their time limit, and fail by name", async () => {
+    const { lines, error } = await runAll(
+      {
+        busy: 'it("computes for ever", () => { for (;;); });',
+        idle: 'it("waits for ever", () => new Promise(() => setInterval(() => {}, 1000)));',
+        good: 'it("passes", () => {});',
+      },
+      { seconds: 5 },
+    );
+    assert.match(error.message, /^failed: .*(busy|idle)\.test\.mjs, .*(busy|idle)\.test\.mjs$/);
+    for (const name of ["busy", "idle"]) {
+      const line = new RegExp(`✖ .*${name}\\.test\\.mjs: stopped: .* limit of 5 s`);
+      assert.ok(
+        lines.some((text) => line.test(text)),
+        lines.join("\n"),
+      );
+    }
+    assert.ok(lines.some((text) => /✔ .*good\.test\.mjs: 1 passed/.test(text)));
+  });
+
+  it("fail with their whole output if a test fails, and fail if they contain no tests", async () => {
+    const { lines, error } = await runAll({
+      bad: 'it("fails", () => { console.log("a hint"); throw new Error("a reason"); });',
+      empty: "",
+    });
+    assert.match(error.message, /bad\.test\.mjs/);
+    assert.match(error.message, /empty\.test\.mjs/);
+    assert.match(lines.join("\n"), /a hint[\s\S]*a reason/);
+  });
+});

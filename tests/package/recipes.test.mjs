@@ -1,0 +1,190 @@
+// The README's recipes in the projects they are for, copied from the README's text.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { pathToFileURL } from "node:url";
+import { launchBrowser, openPage, serveFolder } from "./browser.mjs";
+import { example, promised } from "./example.mjs";
+import { makeProject, makeProjectOrSkip, versionOf, writeFiles } from "./project.mjs";
+
+const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+
+/** The code block of a language in the recipe with a title. */
+function recipe(title, language) {
+  const section = readme.split("\n### ").find((text) => text.startsWith(`${title}\n`));
+  assert.ok(section, `the README has no recipe "${title}"`);
+  const block = new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(section);
+  assert.ok(block, `the recipe "${title}" has no ${language} block`);
+  return block[1];
+}
+
+/** esbuild from a project's dependencies. */
+const bundlerOf = async (project) =>
+  (await import(pathToFileURL(join(project, "node_modules", "esbuild", "lib", "main.js")))).default;
+
+const html = (head, body) =>
+  `<!doctype html><html lang="en"><meta charset="utf-8"><title>zeropoint</title><link rel="icon" href="/icon.svg">
+${head}<div id="root"></div>${body}`;
+
+/** Renders the component, changes its weight, then removes it. */
+const REACT_PAGE = `
+import { createElement, StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { Scores } from "./scores.jsx";
+import { tensor } from "zeropoint";
+
+const root = createRoot(document.getElementById("root"));
+const input = tensor([1, 2]);
+const show = (weight) =>
+  root.render(createElement(StrictMode, null, createElement(Scores, { weight, input })));
+/** The output's text, once it shows a tensor other than the last one. */
+const shown = async (last) => {
+  for (;;) {
+    const text = document.querySelector("output")?.textContent ?? "";
+    if (text.startsWith("tensor") && text !== last) return text;
+    await new Promise(requestAnimationFrame);
+  }
+};
+show(tensor([[127, 0], [0, 127]]));
+const first = await shown();
+console.log(first);
+show(tensor([[0, 127], [127, 0]]));
+console.log(await shown(first));
+root.unmount();
+console.log(document.getElementById("root").textContent === "" ? "removed" : "still there");
+`;
+
+describe("A recipe of the README", () => {
+  let browser;
+  before(async () => {
+    browser = await launchBrowser();
+  });
+  after(() => browser?.close());
+
+  async function printedBy(project, count, headers) {
+    const server = await serveFolder(project, headers);
+    try {
+      const { printed, problems } = await openPage(browser, server.address, count);
+      assert.deepEqual(problems, []);
+      return printed;
+    } finally {
+      await server.close();
+    }
+  }
+
+  it("holds a layer in a React component, which disposes of it", async (t) => {
+    const project = makeProject("react", {
+      tools: ["react@19", "react-dom@19", "esbuild@0.25"],
+      files: {
+        "index.html": html("", '<script type="module" src="/out/main.js"></script>'),
+        "icon.svg": '<svg xmlns="http://www.w3.org/2000/svg"/>',
+        "main.js": REACT_PAGE,
+        "scores.jsx": recipe("A layer in React", "jsx"),
+      },
+    });
+    t.diagnostic(`React ${versionOf(project, "react")}`);
+    const { build } = await bundlerOf(project);
+    await build({
+      absWorkingDir: project,
+      entryPoints: ["main.js"],
+      outdir: "out",
+      bundle: true,
+      splitting: true,
+      format: "esm",
+      jsx: "automatic",
+      define: { "process.env.NODE_ENV": '"development"' },
+    });
+    const printed = await printedBy(project, 3);
+    assert.deepEqual(
+      printed.filter((line) => !line.includes("React DevTools")),
+      ["tensor([127., 254.])", "tensor([254., 127.])", "removed"],
+    );
+  });
+
+  it("runs in Cloudflare's runtime, which compiles no WebAssembly at run time", async (t) => {
+    const project = makeProjectOrSkip(t, "cloudflare", {
+      tools: ["miniflare@4", "esbuild@0.25"],
+      files: { "worker.js": recipe("A Cloudflare Worker", "js") },
+    });
+    if (!project) return;
+    t.diagnostic(`miniflare ${versionOf(project, "miniflare")}`);
+    const { build } = await bundlerOf(project);
+    // As Cloudflare's tools do: one module, with the WebAssembly separate.
+    await build({
+      absWorkingDir: project,
+      entryPoints: ["worker.js"],
+      outfile: "out/worker.js",
+      bundle: true,
+      format: "esm",
+      conditions: ["workerd", "worker"],
+      alias: { "zeropoint/baseline.wasm": "./baseline.wasm" },
+      external: ["./baseline.wasm"],
+    });
+    const wasm = join(project, "node_modules", "zeropoint", "dist");
+    const { exports } = JSON.parse(readFileSync(join(wasm, "..", "package.json"), "utf8"));
+    const binary = join(wasm, "..", exports["./baseline.wasm"]);
+    writeFiles(project, { "out/baseline.wasm": readFileSync(binary) });
+    const miniflare = await import(
+      pathToFileURL(join(project, "node_modules", "miniflare", "dist", "src", "index.js"))
+    );
+    const runtime = new miniflare.default.Miniflare({
+      rootPath: project,
+      modulesRoot: join(project, "out"),
+      modules: [
+        { type: "ESModule", path: join(project, "out", "worker.js") },
+        { type: "CompiledWasm", path: join(project, "out", "baseline.wasm") },
+      ],
+      compatibilityDate: "2026-01-01",
+    });
+    try {
+      for (let i = 0; i < 2; ++i) {
+        const response = await runtime.dispatchFetch("http://localhost/", {
+          method: "POST",
+          body: "[1, 1, 2]",
+        });
+        assert.deepEqual(await response.json(), { shape: [2], data: [9, 21] });
+      }
+    } finally {
+      await runtime.dispose();
+    }
+  });
+
+  it("runs under the strict policy, threads and zeropoint/worker included", async () => {
+    const page = `
+import { create } from "zeropoint";
+import { connect } from "zeropoint/worker";
+${example}
+const threaded = await create({ threads: 2 });
+console.log(threaded.threads, threaded.reason);
+threaded.dispose();
+const connection = await connect();
+console.log(connection.offThread, (await connection.quantize(tensor([1, -2]))).data.join(" "));
+connection.dispose();
+`;
+    const project = makeProject("policy", { tools: ["vite@8"] });
+    writeFiles(project, {
+      "index.html": html(
+        recipe("A strict content security policy", "html"),
+        '<script type="module" src="/main.js"></script>',
+      ),
+      "public/icon.svg": '<svg xmlns="http://www.w3.org/2000/svg"/>',
+      "main.js": page,
+    });
+    const { build } = await import(
+      pathToFileURL(join(project, "node_modules", "vite", "dist", "node", "index.js"))
+    );
+    await build({
+      root: project,
+      logLevel: "error",
+      build: { modulePreload: { polyfill: false } },
+    });
+    const isolated = {
+      "cross-origin-opener-policy": "same-origin",
+      "cross-origin-embedder-policy": "require-corp",
+    };
+    const printed = await printedBy(join(project, "dist"), promised.length + 2, isolated);
+    assert.deepEqual(printed, [...promised, "2 undefined", "true 64 -127"]);
+  });
+});

@@ -1,0 +1,205 @@
+// The notebook by keyboard alone.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import {
+  attributeOf,
+  click,
+  clickInto,
+  codeOf,
+  enter,
+  press,
+  readCells,
+  runAll,
+  typeInto,
+} from "../page.mjs";
+import { cell, page } from "./first-notebook.mjs";
+
+const NOTEBOOK = "quantize-and-dequantize";
+
+describe("The keyboard alone", () => {
+  it("opens a notebook, runs every cell with Shift+Enter, and leaves the editor with Escape", async () => {
+    await page.evaluate(() => {
+      location.hash = "overview";
+      document.activeElement?.blur();
+    });
+    await page.waitForSelector("#overview[data-current]");
+    const focusedText = () =>
+      page.evaluate(() => document.activeElement?.textContent.trim().replace(/\s+/g, " "));
+
+    // To the first notebook's link, and through it.
+    let text = "";
+    for (let i = 0; i < 40 && !/^1\s?Quantize and dequantize/.test(text); i++) {
+      await page.keyboard.press("Tab");
+      text = await focusedText();
+    }
+    assert.match(text, /^1\s?Quantize and dequantize/);
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(`#${NOTEBOOK}[data-current]`);
+
+    // Into the first editor, which is part of the Tab order.
+    // The plain code gets the focus first; its editor then loads and takes the focus.
+    const inEditor = async () => {
+      const inCode = await page.evaluate(() => !!document.activeElement?.closest(".cell-code"));
+      if (inCode) await page.waitForSelector(".editor:focus-within");
+      return inCode;
+    };
+    for (let i = 0; i < 40 && !(await inEditor()); i++) await page.keyboard.press("Tab");
+    assert.ok(await inEditor());
+
+    for (let number = 1; number <= 18; number++) {
+      // The next editor gets the focus as soon as it exists, which may be after the run.
+      await page.waitForFunction(
+        (id) => document.activeElement.closest(".cell")?.dataset.cell === id,
+        {},
+        `cell-${number}`,
+      );
+      await press(page, "Shift+Enter");
+      await page.waitForSelector(`${cell(number)}[data-state="done"]`);
+    }
+    assert.equal((await readCells(page)).filter(({ verdict }) => verdict === "matches").length, 7);
+
+    // Tab indents, until Escape is pressed.
+    const source = () => codeOf(page, cell(18));
+    const before = await source();
+    await page.keyboard.press("Tab");
+    assert.notEqual(await source(), before);
+    await page.keyboard.press("Escape");
+    // By default CodeMirror ends the effect of Escape after two seconds.
+    await page.evaluate(() => {
+      const { now } = Date;
+      Date.now = () => now() + 2500;
+    });
+    await page.keyboard.press("Tab");
+    assert.ok(!(await inEditor()));
+  });
+
+  it("passes an editor with Tab, which indents after a change or a click", async () => {
+    const before = await codeOf(page, cell(1));
+    const source = () => codeOf(page, cell(1));
+    const inEditor = () =>
+      page.evaluate((own) => !!document.querySelector(`${own} .editor:focus-within`), cell(1));
+    const comeByTab = async () => {
+      await page.focus(`${cell(1)} button.run`);
+      await page.keyboard.press("Tab");
+      await page.waitForSelector(`${cell(1)} .editor:focus-within`);
+    };
+    await comeByTab();
+    await page.keyboard.press("Tab");
+    assert.ok(!(await inEditor()));
+    await press(page, "Shift+Tab");
+    assert.ok(await inEditor());
+    await press(page, "Shift+Tab");
+    assert.ok(!(await inEditor()));
+    assert.equal(await source(), before);
+
+    await comeByTab();
+    await enter(page, "1");
+    await page.keyboard.press("Tab");
+    assert.ok(await inEditor());
+    assert.equal(await source(), `  1${before}`);
+
+    await page.keyboard.press("Escape");
+    await enter(page, "2");
+    await page.keyboard.press("Tab");
+    assert.ok(!(await inEditor()));
+
+    await comeByTab();
+    await clickInto(page, cell(1));
+    const clicked = await source();
+    await page.keyboard.press("Tab");
+    assert.ok(await inEditor());
+    assert.notEqual(await source(), clicked);
+  });
+
+  it("reaches every control, each with a name and a visible focus", async () => {
+    await runAll(page);
+    const seen = new Set();
+    await page.focus(".skip-link");
+    await page.keyboard.press("Tab");
+    for (let i = 0; i < 400; i++) {
+      const focused = await page.evaluate(() => {
+        const element = document.activeElement;
+        if (!element || element === document.body) return null;
+        const inner = element.shadowRoot?.activeElement ?? element;
+        const box = element.closest(".cell-code") ?? inner;
+        const shown = [inner, box].some((each) => {
+          const { outlineStyle, outlineWidth } = getComputedStyle(each);
+          return outlineStyle !== "none" && Number.parseFloat(outlineWidth) > 0;
+        });
+        return {
+          key: `${element.closest("[id]")?.id} ${element.className} ${element.textContent.trim().slice(0, 20)}`,
+          name: (inner.getAttribute("aria-label") ?? inner.textContent).trim(),
+          shown,
+        };
+      });
+      if (!focused) break;
+      assert.ok(focused.name.length > 0, `${focused.key} has no name`);
+      assert.ok(focused.shown, `${focused.key} has no visible focus`);
+      seen.add(focused.key);
+      await page.keyboard.press("Tab");
+    }
+    assert.equal(await page.$(".cell[data-edited]"), null, "Tab has edited a cell");
+    const keys = [...seen].join("\n");
+    for (const name of [
+      "button run ",
+      "button run-to-here",
+      "Dark theme",
+      "More",
+      "Run all",
+      "Table",
+    ]) {
+      assert.ok(keys.includes(name), `${name} was not reached`);
+    }
+  });
+
+  it("keeps the next cell visible after Shift+Enter, whatever the size of the output", async () => {
+    await page.setViewport({ width: 1280, height: 800 });
+    // Scroll down first: no browser anchors the scroll position at the top, and some nowhere.
+    await page.evaluate(() => {
+      document.documentElement.style.overflowAnchor = "none";
+    });
+    await typeInto(
+      page,
+      cell(1),
+      "await new Promise((done) => setTimeout(done, 1500));\nfor (let i = 0; i < 60; i++) print(i);",
+    );
+    await press(page, "Shift+Enter");
+    await page.waitForSelector(`${cell(2)} .editor:focus-within`);
+    await page.waitForSelector(`${cell(1)}[data-state="done"]`);
+    // After scrolling, smooth or not, the head of the cell is on the screen.
+    await page.waitForFunction(
+      (selector) => {
+        const { top } = document.querySelector(selector).getBoundingClientRect();
+        return top > 0 && top < innerHeight;
+      },
+      { timeout: 10_000 },
+      `${cell(2)} .cell-head`,
+    );
+  });
+
+  it("announces results politely", async () => {
+    await clickInto(page, cell(1));
+    await press(page, "Shift+Enter");
+    await page.waitForFunction(
+      () => document.getElementById("announcements").textContent === "Cell 1 ran.",
+    );
+    await runAll(page);
+    await page.waitForFunction(() =>
+      document
+        .getElementById("announcements")
+        .textContent.includes("18 cells ran. 7 of 7 outputs match"),
+    );
+    assert.equal(await attributeOf(page, "#announcements", "aria-live"), "polite");
+  });
+
+  it("announces the end when all cells run while one is running", async () => {
+    await typeInto(page, cell(1), "await new Promise((done) => setTimeout(done, 1000));");
+    await press(page, "Mod+Enter");
+    await page.waitForSelector(`${cell(1)}[data-state="running"]`);
+    await click(page, ".view[data-current] [data-action='run-all']");
+    await page.waitForFunction(() =>
+      document.getElementById("announcements").textContent.startsWith("18 cells ran."),
+    );
+  });
+});

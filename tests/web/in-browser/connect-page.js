@@ -1,0 +1,65 @@
+// Scenarios of connect.test.mjs for a connection in a page, or in a module worker of a page.
+
+import { init, quantize } from "zeropoint";
+import { connect } from "../../../dist/worker/index.js";
+
+const isPage = typeof document === "object";
+
+/** Hashes the bytes of an array. */
+const hash = ({ data }) => {
+  const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+  return bytes.reduce((sum, byte) => (Math.imul(sum, 31) + byte) >>> 0, bytes.length);
+};
+
+const scenarios = {
+  /** Location of a connection, whether its results have the library's bits, and how it stops. */
+  async use() {
+    await init();
+    const zp = await connect();
+    const { offThread, reason = null } = zp;
+    const x = Float32Array.from({ length: 2 ** 21 }, (_, i) => Math.sin(i));
+    const seen = [];
+    const onProgress = ({ done, total }) => seen.push(done / total);
+    const q = await zp.quantize(x, { onProgress });
+    const controller = new AbortController();
+    const stopped = zp.quantize(x, { signal: controller.signal }).catch((error) => error.name);
+    setTimeout(() => controller.abort());
+    const layer = await zp.quantizedLinear({ data: x.subarray(0, 65536), shape: [256, 256] });
+    const y = await layer.forward({ data: x.subarray(0, 256), shape: [1, 256] });
+    const answer = {
+      offThread,
+      reason,
+      isSame: hash(q) === hash(quantize(x)),
+      isOwn: q.data instanceof Int8Array,
+      isRising: seen.every((part, i) => part > (seen[i - 1] ?? 0)) && seen.at(-1) === 1,
+      stopped: await stopped,
+      shape: y.shape,
+    };
+    zp.dispose();
+    return answer;
+  },
+
+  /** The same in a module worker of the page. */
+  async inWorker() {
+    const policy = globalThis.trustedTypes?.createPolicy("test", { createScriptURL: (url) => url });
+    const { url } = import.meta;
+    const worker = new Worker(policy ? policy.createScriptURL(url) : url, { type: "module" });
+    const answer = await new Promise((resolve) => {
+      worker.addEventListener("message", ({ data }) => resolve(data));
+      worker.addEventListener("error", ({ message }) => resolve({ error: message }));
+      worker.postMessage("use");
+    });
+    worker.terminate();
+    return answer;
+  },
+};
+
+const run = (scenario) =>
+  scenarios[scenario]().catch((error) => ({ error: `${error}\n${error.stack}` }));
+
+if (isPage) globalThis.run = run;
+else {
+  globalThis.addEventListener("message", async ({ data }) =>
+    globalThis.postMessage(await run(data)),
+  );
+}

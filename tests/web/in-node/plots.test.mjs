@@ -1,0 +1,53 @@
+// The argument of plotLines and the drawn points; no browser needed.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { decimated } from "../../../web/notebook/plots/lines.js";
+import { linesPlot } from "../../../web/notebook/plots/lines-plot.js";
+
+const series = (points) => linesPlot({ series: [{ name: "s", points }] }).series[0];
+
+describe("plotLines", () => {
+  it("names its argument when it has the wrong type", () => {
+    assert.throws(() => linesPlot(), /plotLines takes \{ title, x, y, series.*got undefined/);
+    assert.throws(() => linesPlot([1, 2]), /got a list of 2/);
+    assert.throws(() => linesPlot({}), /series must be a list .* got undefined/);
+    assert.throws(() => series("text"), /points of s must be a list of \[x, y\], got a string/);
+    assert.throws(() => series([1]), /point 0 of s must be \[x, y\], got a number/);
+    assert.throws(() => series([[0, Infinity]]), /points of s must be finite, or NaN in y/);
+    assert.throws(
+      () => linesPlot({ series: [{ name: "s", points: [] }], level: { y: "x" } }),
+      /level must be \{ name, y, within\? \}/,
+    );
+  });
+
+  it("takes more than four series", () => {
+    const many = Array.from({ length: 6 }, (_, i) => ({ name: `${i}`, points: [[0, i]] }));
+    assert.equal(linesPlot({ series: many }).series.length, 6);
+  });
+});
+
+describe("The drawn points", () => {
+  it("are at most four for each pixel, the extremes among them", () => {
+    const points = Array.from({ length: 100_000 }, (_, i) => [i, Math.sin(i)]);
+    points[50_000][1] = 7;
+    const [piece, ...others] = decimated(series(points), (x) => x / 250);
+    assert.deepEqual(others, []);
+    assert.ok(piece.length <= 4 * 401, `${piece.length}`);
+    assert.ok(piece.includes(50_000) && piece[0] === 0 && piece.at(-1) === 99_999);
+    assert.ok(piece.every((at, i) => i === 0 || at > piece[i - 1]));
+  });
+
+  it("have a gap where a value is missing", () => {
+    const points = [
+      [0, 1],
+      [1, 2],
+      [2, Number.NaN],
+      [3, 4],
+    ];
+    assert.deepEqual(
+      decimated(series(points), (x) => 10 * x),
+      [[0, 1], [3]],
+    );
+  });
+});

@@ -1,0 +1,48 @@
+// A notebook as one module runs outside the page.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { root } from "../../../scripts/run.mjs";
+import { toModule } from "../../../web/notebook/worker/to-module.js";
+
+const folder = join(root, "web", "notebooks");
+const build = join(root, "build", "notebook-modules");
+
+/** The cells in a notebook's text. */
+const cellsOf = (text) =>
+  Array.from(text.matchAll(/```js (\S+).*\n([\s\S]*?)\n```/g), ([, label, source]) => ({
+    label,
+    source,
+  }));
+
+describe("The module of a notebook", () => {
+  for (const name of readdirSync(folder).filter((each) => /^[1-5].*\.md$/.test(each))) {
+    it(`runs in Node: ${name}`, () => {
+      mkdirSync(build, { recursive: true });
+      const cells = cellsOf(readFileSync(join(folder, name), "utf8"));
+      assert.ok(cells.length >= 10, `${cells.length}`);
+      // Leave out a cell that raises an error in the original: it would end the module.
+      const file = join(build, name.replace(/md$/, "mjs"));
+      writeFileSync(file, toModule(name, cells));
+      const output = execFileSync(process.execPath, [file], { encoding: "utf8" });
+      assert.match(output, /tensor\(/);
+    });
+  }
+
+  it("declares each name once, and shows the value of each cell", () => {
+    const text = toModule("Title", [
+      {
+        label: "Cell 1",
+        source: 'import { torch } from "zeropoint/notebook";\nconst [a, b] = [1, 2];',
+      },
+      { label: "Cell 2", source: "let a = 3, c;\na, b;" },
+      { label: "Cell 3", source: "function f() { return a; }\nf();" },
+    ]);
+    assert.match(text, /^let torch, a, b, c, f;$/m);
+    assert.match(text, /^show\(tuple\(a, b\)\);$/m);
+    assert.match(text, /^show\(f\(\)\);$/m);
+  });
+});

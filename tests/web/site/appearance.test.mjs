@@ -1,0 +1,169 @@
+// Themes, motion and printing.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import {
+  attributeOf,
+  chromiumOnly,
+  click,
+  clickInto,
+  countVisible,
+  emulate,
+  enter,
+  openNotebook,
+  openPage,
+  press,
+  runAll,
+} from "../page.mjs";
+import { browser, site } from "../site-and-browser.mjs";
+
+const NOTEBOOKS = [
+  "quantize-and-dequantize",
+  "finer-granularity",
+  "per-channel",
+  "schemes-observers-qconfig",
+  "quantizer-from-scratch",
+  "what-it-costs",
+];
+
+async function show(page, view) {
+  if (view !== "overview") {
+    await openNotebook(page, view);
+    await runAll(page);
+  }
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll(".view[data-current] [data-figure] form")].every(
+      (form) => !form.hidden,
+    ),
+  );
+}
+
+describe("The theme", () => {
+  const paper = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+
+  it(
+    "follows the system, and the button's choice survives a reload",
+    chromiumOnly("choose a theme"),
+    async () => {
+      const visit = await openPage(browser, site.url, { colorScheme: "light" });
+      const { page } = visit;
+      const light = await paper(page);
+      await emulate(page, { colorScheme: "dark" });
+      const dark = await paper(page);
+      assert.notEqual(light, dark);
+      await emulate(page, { colorScheme: "light" });
+      await click(page, "#theme");
+      assert.equal(await paper(page), dark);
+      assert.equal(await attributeOf(page, "#theme", "aria-pressed"), "true");
+      await page.reload();
+      await page.waitForSelector(".is-live");
+      assert.equal(await paper(page), dark);
+      await click(page, "#theme");
+      assert.equal(await paper(page), light);
+      await visit.close();
+    },
+  );
+});
+
+describe("The colour of the browser's own bars", () => {
+  it("is the chosen theme's", chromiumOnly("choose a theme"), async () => {
+    const colour = (page) =>
+      page.$$eval("meta[name='theme-color']", (metas) =>
+        metas.filter(({ media }) => matchMedia(media).matches).map(({ content }) => content),
+      );
+    const visit = await openPage(browser, site.url, { colorScheme: "light" });
+    const { page } = visit;
+    assert.deepEqual(await colour(page), ["#fbfaf6"]);
+    await click(page, "#theme");
+    assert.deepEqual(await colour(page), ["#15181c"]);
+    await page.reload();
+    await page.waitForSelector(".is-live");
+    assert.deepEqual(await colour(page), ["#15181c"]);
+    await click(page, "#theme");
+    assert.deepEqual(await colour(page), ["#fbfaf6"]);
+    await visit.close();
+  });
+});
+
+describe("Reduced motion", () => {
+  const title = "leaves no animation, transition or smooth scrolling";
+  it(title, chromiumOnly("prefer no motion"), async () => {
+    const moving = async (reducedMotion) => {
+      const visit = await openPage(browser, site.url, { reducedMotion });
+      await openNotebook(visit.page, NOTEBOOKS[0]);
+      const found = await visit.page.evaluate(() => {
+        document.querySelector(".view[data-current] .cell").dataset.state = "running";
+        const elements = [document.documentElement, ...document.querySelectorAll("*")];
+        return elements.filter((element) => {
+          const style = getComputedStyle(element);
+          return (
+            style.scrollBehavior === "smooth" ||
+            style.animationName !== "none" ||
+            style.transitionDuration.split(", ").some((time) => Number.parseFloat(time) > 0)
+          );
+        }).length;
+      });
+      await visit.close();
+      return found;
+    };
+    assert.ok((await moving("no-preference")) > 0);
+    assert.equal(await moving("reduce"), 0);
+  });
+});
+
+describe("Paper", () => {
+  it("shows code and outputs, without controls", chromiumOnly("print"), async () => {
+    const visit = await openPage(browser, site.url);
+    const { page } = visit;
+    await show(page, NOTEBOOKS[0]);
+    await page.emulateMediaType("print");
+    assert.equal(await countVisible(page, "button"), 0);
+    assert.equal(await countVisible(page, '[id="quantize-and-dequantize-cell-6"] .cell-output'), 1);
+    await visit.close();
+  });
+
+  it("is black on white, in any theme", chromiumOnly("print"), async () => {
+    const visit = await openPage(browser, site.url, { colorScheme: "light" });
+    const { page } = visit;
+    await click(page, "#theme");
+    await page.emulateMediaType("print");
+    const colours = await page.$eval("body", (body) => {
+      const { color, backgroundColor } = getComputedStyle(body);
+      return { color, backgroundColor };
+    });
+    assert.deepEqual(colours, { color: "rgb(28, 33, 39)", backgroundColor: "rgb(251, 250, 246)" });
+    await visit.close();
+  });
+
+  it("has complete lines and complete outputs", chromiumOnly("print"), async () => {
+    const visit = await openPage(browser, site.url, { viewport: { width: 500, height: 700 } });
+    const { page } = visit;
+    await openNotebook(page, NOTEBOOKS[0]);
+    const cell = '[id="quantize-and-dequantize-cell-1"]';
+    await clickInto(page, cell);
+    await press(page, "Mod+a");
+    await enter(
+      page,
+      'for (let i = 0; i < 100; i++) print(i, "a line that is longer than paper is wide");',
+    );
+    await press(page, "Mod+Enter");
+    await page.waitForSelector(`${cell}[data-state="done"]`);
+    await page.emulateMediaType("print");
+    const hidden = await page.evaluate(() => {
+      const boxes = [
+        ...document.querySelectorAll(".view[data-current] pre"),
+        ...Array.from(document.querySelectorAll(".view[data-current] .editor"), ({ shadowRoot }) =>
+          shadowRoot.querySelector(".cm-scroller"),
+        ),
+      ];
+      return boxes
+        .filter((box) => box.checkVisibility())
+        .filter(
+          (box) => box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1,
+        )
+        .map((box) => box.textContent.slice(0, 40));
+    });
+    assert.deepEqual(hidden, []);
+    await visit.close();
+  });
+});

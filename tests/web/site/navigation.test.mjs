@@ -1,0 +1,127 @@
+// Addresses, history and links.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { attributeOf, click, countVisible, openNotebook, openPage } from "../page.mjs";
+import { browser, site } from "../site-and-browser.mjs";
+
+const NOTEBOOKS = [
+  "quantize-and-dequantize",
+  "finer-granularity",
+  "per-channel",
+  "schemes-observers-qconfig",
+  "quantizer-from-scratch",
+  "what-it-costs",
+];
+
+describe("Finding one's way", () => {
+  it("works by address: a notebook, a section or a cell", async () => {
+    const visit = await openPage(browser, `${site.url}#finer-granularity-in-48`);
+    const { page } = visit;
+    assert.equal(await countVisible(page, "#finer-granularity"), 1);
+    assert.equal(await countVisible(page, "#overview"), 0);
+    const top = await page.$eval(
+      '[id="finer-granularity-in-48"]',
+      (element) => element.getBoundingClientRect().top,
+    );
+    assert.ok(top >= 50 && top < 900);
+    assert.equal(await page.title(), "Finer granularity · zeropoint");
+    await visit.close();
+  });
+
+  it("shows the overview if the address names nothing, or cannot be decoded", async () => {
+    for (const hash of ["#nothing-of-that-name", "#%", "#%E0%A4%A"]) {
+      const visit = await openPage(browser, site.url + hash);
+      const { page } = visit;
+      assert.equal(await countVisible(page, "#overview"), 1, hash);
+      await openNotebook(page, NOTEBOOKS[0]);
+      assert.deepEqual(await visit.problems(), [], hash);
+      await visit.close();
+    }
+  });
+
+  it("goes back with the browser's button, and moves the focus to the new heading", async () => {
+    const visit = await openPage(browser, site.url);
+    const { page } = visit;
+    await click(page, '.contents a[href="#per-channel"]');
+    await page.waitForSelector("#per-channel[data-current]");
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), "Per channel");
+    assert.equal(
+      await attributeOf(page, '.contents a[href="#per-channel"]', "aria-current"),
+      "page",
+    );
+    await page.evaluate(() => history.back());
+    await page.waitForSelector("#overview[data-current]");
+    await visit.close();
+  });
+
+  it("goes back and forward to the scroll positions, not only to the views", async () => {
+    const visit = await openPage(browser, site.url);
+    const { page } = visit;
+    await openNotebook(page, "finer-granularity");
+    // Scroll anchoring may move the page by some pixels.
+    const stay = async (place) => {
+      await page.evaluate((y) => scrollTo({ top: y, behavior: "instant" }), place);
+      await page.waitForFunction((y) => Math.abs(history.state?.top - y) < 10, {}, place);
+    };
+    const returned = (view, place) =>
+      page.waitForFunction(
+        (id, y) =>
+          document.getElementById(id).matches("[data-current]") && Math.abs(scrollY - y) < 10,
+        {},
+        view,
+        place,
+      );
+    await stay(6000);
+    await page.$eval(".contents a[href='#digit-planes']", (link) => link.click());
+    await returned("digit-planes", 0);
+    await stay(900);
+    await page.evaluate(() => history.back());
+    await returned("finer-granularity", 6000);
+    await page.evaluate(() => history.forward());
+    await returned("digit-planes", 900);
+    await page.reload();
+    await returned("digit-planes", 900);
+    await visit.close();
+  });
+
+  it("offers a link past the navigation that keeps the view", async () => {
+    const visit = await openPage(browser, site.url);
+    const { page } = visit;
+    await openNotebook(page, "per-channel");
+    await page.focus(".skip-link");
+    assert.equal(
+      await page.evaluate(() => document.activeElement.textContent),
+      "Skip to the content",
+    );
+    await page.keyboard.press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "main");
+    await page.reload();
+    await page.waitForSelector("#per-channel[data-current]");
+    await visit.close();
+  });
+
+  it("focuses the skip link first", async () => {
+    const visit = await openPage(browser, site.url);
+    await visit.page.keyboard.press("Tab");
+    assert.ok(await visit.page.evaluate(() => document.activeElement.matches(".skip-link")));
+    await visit.close();
+  });
+
+  it("has no broken links", async () => {
+    const visit = await openPage(browser, site.url);
+    const broken = await visit.page.$$eval("a[href]", (links) =>
+      links
+        .map((link) => link.getAttribute("href"))
+        .filter((href) => href.startsWith("#") && !document.getElementById(href.slice(1))),
+    );
+    assert.deepEqual(broken, []);
+    const pages = await visit.page.$$eval("a[href]:not([href^='#'])", (links) =>
+      links.map((link) => link.href),
+    );
+    for (const page of new Set(pages)) {
+      assert.ok(page.startsWith(site.url) && (await fetch(page)).ok, `${page} is missing`);
+    }
+    await visit.close();
+  });
+});

@@ -1,0 +1,179 @@
+// The page without a network, and with a network that does not respond.
+
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { describe, it } from "node:test";
+import { click, openNotebook, openPage, readCells, runAll, SUB_PATH, serveSite } from "../page.mjs";
+import { browser } from "../site-and-browser.mjs";
+
+const NOTEBOOKS = [
+  "quantize-and-dequantize",
+  "finer-granularity",
+  "per-channel",
+  "schemes-observers-qconfig",
+  "quantizer-from-scratch",
+  "what-it-costs",
+];
+
+describe("Offline", () => {
+  it("the page opens below its sub-path and runs the cells of all notebooks", async () => {
+    const own = await serveSite();
+    const visit = await openPage(browser, own.url);
+    const { page } = visit;
+    assert.ok(new URL(page.url()).pathname.startsWith(SUB_PATH));
+    await page.evaluate(() => navigator.serviceWorker.ready);
+    await page.waitForFunction(() => navigator.serviceWorker.controller !== null);
+    // Files are cached on use: open a notebook, plots and the digits.
+    for (const notebook of ["finer-granularity", "what-it-costs"]) {
+      await openNotebook(page, notebook);
+      await runAll(page);
+    }
+    await page.waitForFunction(async () => {
+      const names = (await caches.keys()).filter((each) => !each.endsWith("opened"));
+      const kept = await (await caches.open(names[0])).keys();
+      return ["worker-", "notebook-", "show-", "digits-"].every((part) =>
+        kept.some(({ url }) => url.includes(`assets/${part}`)),
+      );
+    });
+    // More than offline: the server is closed.
+    await own.close();
+    await page.reload();
+    await page.waitForSelector(".is-live");
+    for (const notebook of NOTEBOOKS) {
+      await openNotebook(page, notebook);
+      await runAll(page);
+      const cells = await readCells(page);
+      const differing = cells.filter(
+        ({ state, verdict }) => state !== "done" || verdict === "differs" || verdict === "violated",
+      );
+      assert.deepEqual(differing, [], notebook);
+    }
+    assert.deepEqual(await visit.problems(), []);
+    await visit.close();
+  });
+});
+
+describe("Files cached on a first visit", () => {
+  it("are the files of the shown page; others follow on use", async () => {
+    const own = await serveSite();
+    const visit = await openPage(browser, own.url);
+    const { page } = visit;
+    await page.waitForFunction(() => navigator.serviceWorker.controller !== null);
+    const kept = () =>
+      page.evaluate(async () => {
+        const [name] = (await caches.keys()).filter((each) => !each.endsWith("opened"));
+        return (await (await caches.open(name)).keys()).map(({ url }) => new URL(url).pathname);
+      });
+    const before = await kept();
+    assert.ok(before.some((path) => /\/index-[^/]*\.js$/.test(path)));
+    assert.deepEqual(
+      before.filter((path) => /(baseline|relaxed|editor|worker)-/.test(path)),
+      [],
+    );
+    const [core] = readdirSync(new URL("../../../dist/web/assets/", import.meta.url)).filter(
+      (name) => name.startsWith("baseline-threads-"),
+    );
+    await page.evaluate((url) => fetch(url).then((response) => response.text()), `assets/${core}`);
+    await page.waitForFunction(
+      async (url) => (await caches.match(url)) !== undefined,
+      {},
+      `assets/${core}`,
+    );
+    await visit.close();
+    await own.close();
+  });
+});
+
+describe("Offline, the API reference", () => {
+  it("keeps the opened pages, and says so on the others", async () => {
+    const own = await serveSite();
+    const visit = await openPage(browser, own.url);
+    const { page } = visit;
+    await page.evaluate(() => navigator.serviceWorker.ready);
+    await page.waitForFunction(() => navigator.serviceWorker.controller !== null);
+    const opened = `${own.url}api/functions/zeropoint.quantize.html`;
+    await page.goto(opened);
+    const background = () => page.$eval("body", (body) => getComputedStyle(body).backgroundColor);
+    const styled = await background();
+    await own.close();
+    await page.goto(opened);
+    assert.equal(await page.$eval("h1", (title) => title.textContent), "Function quantize");
+    assert.equal(await background(), styled);
+    await page.goto(`${own.url}api/functions/zeropoint.tensor.html`);
+    assert.match(await page.$eval("main", (main) => main.textContent), /has not been opened/);
+    await click(page, "main a");
+    await page.waitForSelector("#overview[data-current]");
+    await visit.close();
+  });
+});
+
+describe("A network that does not respond", () => {
+  /** Opens the page and waits until it is cached. */
+  async function visitOnce(own) {
+    const visit = await openPage(browser, own.url);
+    await visit.page.waitForFunction(() => navigator.serviceWorker.controller !== null);
+    return visit;
+  }
+  /** Simulates another deployment. */
+  const edit = (name, body) => {
+    if (name.endsWith("index.html")) return String(body).replace("<html ", "$&data-new ");
+    if (name.endsWith("service-worker.js")) {
+      return String(body).replace(/VERSION = [^"]*"/, "$&new-");
+    }
+    return body;
+  };
+  const isShown = async (page) => (await page.$("html[data-new]")) !== null;
+  const SOON = 15_000; // milliseconds: each request has a limit of 1.5 seconds, and machines are busy
+
+  it("does not block the page, nor opened pages of the API reference", async () => {
+    let hangs = false;
+    const own = await serveSite({ pause: () => (hangs ? new Promise(() => {}) : undefined) });
+    const visit = await visitOnce(own);
+    const { page } = visit;
+    const opened = `${own.url}api/functions/zeropoint.quantize.html`;
+    await page.goto(opened);
+    hangs = true;
+    const start = performance.now();
+    await page.goto(own.url, { waitUntil: "domcontentloaded" });
+    await page.waitForSelector(".is-live");
+    await page.goto(opened, { waitUntil: "domcontentloaded" });
+    assert.equal(await page.$eval("h1", (heading) => heading.textContent), "Function quantize");
+    assert.ok(performance.now() - start < SOON);
+    await visit.close();
+    await own.close();
+  });
+
+  it("does not block a new deployment once it responds", async () => {
+    let isNew = false;
+    const own = await serveSite({ edit: (name, body) => (isNew ? edit(name, body) : body) });
+    const visit = await visitOnce(own);
+    isNew = true;
+    await visit.page.reload();
+    assert.ok(await isShown(visit.page));
+    await visit.close();
+    await own.close();
+  });
+
+  it("shows the previous deployment while a new one is slow, and the new one next", async () => {
+    let isNew = false;
+    const slow = (path) => isNew && path === SUB_PATH;
+    const own = await serveSite({
+      edit: (name, body) => (isNew ? edit(name, body) : body),
+      pause: (path) => (slow(path) ? new Promise(() => {}) : undefined),
+    });
+    const visit = await visitOnce(own);
+    const { page } = visit;
+    isNew = true;
+    await page.reload();
+    await page.waitForSelector(".is-live");
+    assert.ok(!(await isShown(page)));
+    await page.waitForFunction(async () => {
+      const names = await caches.keys();
+      return names.some((name) => / new-/.test(name)) && names.length === 1;
+    });
+    await page.reload();
+    assert.ok(await isShown(page));
+    await visit.close();
+    await own.close();
+  });
+});

@@ -1,0 +1,293 @@
+// Small, low and enlarged screens.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { click, openEditor, openNotebook, openPage, runAll } from "../page.mjs";
+import { browser, site } from "../site-and-browser.mjs";
+
+const NOTEBOOKS = [
+  "quantize-and-dequantize",
+  "finer-granularity",
+  "per-channel",
+  "schemes-observers-qconfig",
+  "quantizer-from-scratch",
+  "what-it-costs",
+];
+
+const VIEWS = ["overview", ...NOTEBOOKS];
+
+async function show(page, view) {
+  if (view !== "overview") {
+    await openNotebook(page, view);
+    await runAll(page);
+  }
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll(".view[data-current] [data-figure] form")].every(
+      (form) => !form.hidden,
+    ),
+  );
+}
+
+describe("A low screen", () => {
+  it("is left to the text: nothing stays fixed at its top", async () => {
+    const visit = await openPage(browser, site.url, { viewport: { width: 320, height: 256 } });
+    const { page } = visit;
+    await openNotebook(page, "finer-granularity");
+    await page.evaluate(() => scrollTo({ top: 1500, behavior: "instant" }));
+    const tops = await page.$$eval(".page-header, .view[data-current] .toolbar", (bars) =>
+      bars.map((bar) => bar.getBoundingClientRect().bottom),
+    );
+    assert.ok(tops.length === 2 && tops.every((bottom) => bottom < 0));
+    await visit.close();
+  });
+
+  it("scrolls the list of keys if it does not fit, and covers no focused cell", async () => {
+    const viewport = { width: 320, height: 500 };
+    const visit = await openPage(browser, `${site.url}#finer-granularity-in-48`, { viewport });
+    const { page } = visit;
+    const bottom = () =>
+      page.$eval(".view[data-current] .toolbar", (bar) => bar.getBoundingClientRect().bottom);
+    const top = await page.$eval(
+      '[id="finer-granularity-in-48"]',
+      (cell) => cell.getBoundingClientRect().top,
+    );
+    assert.ok(top >= (await bottom()), "the cell is covered");
+    await click(page, ".view[data-current] .keys summary");
+    await page.waitForSelector(".view[data-current] .keys[open]");
+    assert.ok((await bottom()) <= viewport.height);
+    await visit.close();
+  });
+});
+
+describe("The header", () => {
+  it("has one line on a screen of 320 pixels, and covers no toolbar when it has two", async () => {
+    const visit = await openPage(browser, site.url, { viewport: { width: 320, height: 640 } });
+    const { page } = visit;
+    await openNotebook(page, "finer-granularity");
+    assert.equal(await page.$eval(".page-header", (header) => header.offsetHeight), 52);
+    for (const size of ["100%", "200%"]) {
+      await page.evaluate((fontSize) => {
+        document.documentElement.style.fontSize = fontSize;
+        scrollTo({ top: 3000, behavior: "instant" });
+      }, size);
+      await page.waitForFunction(
+        () => {
+          const boxOf = (selector) => document.querySelector(selector).getBoundingClientRect();
+          const header = boxOf(".page-header");
+          return Math.abs(header.bottom - boxOf(".view[data-current] .toolbar").top) < 1;
+        },
+        { timeout: 10_000 },
+      );
+    }
+    await visit.close();
+  });
+});
+
+describe("A screen of 360 pixels", () => {
+  it("never scrolls sideways, before and after running", async () => {
+    const visit = await openPage(browser, site.url, { viewport: { width: 360, height: 740 } });
+    for (const view of VIEWS) {
+      await show(visit.page, view);
+      await visit.page.evaluate(() => {
+        for (const details of document.querySelectorAll(".view[data-current] details")) {
+          details.open = true;
+        }
+      });
+      const { scrolled, wide, room } = await visit.page.evaluate(() => {
+        scrollTo(500, scrollY);
+        const { scrollWidth, clientWidth } = document.documentElement;
+        return { scrolled: scrollX, wide: scrollWidth, room: clientWidth };
+      });
+      // Some browsers subtract the width of a scroll bar.
+      assert.ok(room > 340 && room <= 360);
+      assert.deepEqual({ scrolled, wide }, { scrolled: 0, wide: room }, view);
+    }
+    await visit.close();
+  });
+
+  it("shades the edges of everything that scrolls sideways, editors included", async () => {
+    const visit = await openPage(browser, site.url, { viewport: { width: 360, height: 740 } });
+    const { page } = visit;
+    await page.evaluate(() => {
+      location.hash = "finer-granularity-in-3";
+    });
+    await openEditor(page, '[id="finer-granularity-in-3"]');
+    const boxes = await page.evaluate(() => {
+      const all = [
+        ...document.querySelectorAll(".view pre, .view .scroll-x"),
+        ...Array.from(document.querySelectorAll(".editor"), ({ shadowRoot }) =>
+          shadowRoot.querySelector(".cm-scroller"),
+        ),
+      ];
+      return all.map((box) => {
+        const { backgroundImage, backgroundAttachment } = getComputedStyle(box);
+        const gradients = backgroundImage.match(/linear-gradient/g)?.length;
+        return [box.className, gradients, backgroundAttachment.slice(0, 28)].join(" ");
+      });
+    });
+    const bare = boxes.filter((box) => !/4 local, local, scroll, scroll$/.test(box));
+    assert.ok(boxes.some((box) => box.startsWith("cm-scroller")));
+    assert.deepEqual(bare, []);
+    await visit.close();
+  });
+
+  it("keeps numbers and their units on one line", async () => {
+    const visit = await openPage(browser, site.url);
+    const prose = await visit.page.$$eval(".view :is(p, li)", (parts) =>
+      parts.map(({ textContent }) => textContent),
+    );
+    assert.ok(prose.some((text) => text.includes("91\u00a0%")));
+    assert.deepEqual(
+      prose.filter((text) => /\d (%|dB|kB|bits?|bytes?)(?!\w)/.test(text)),
+      [],
+    );
+    await visit.close();
+  });
+
+  it("keeps the parts of a number together, and labels close to their lines", async () => {
+    const visit = await openPage(browser, site.url, { viewport: { width: 360, height: 740 } });
+    const { page } = visit;
+    await show(page, "schemes-observers-qconfig");
+    const wrapped = await page.$$eval(".view[data-current] .facts td", (cells) =>
+      cells
+        .filter((cell) => {
+          const range = document.createRange();
+          range.selectNodeContents(cell);
+          return new Set(Array.from(range.getClientRects(), ({ top }) => Math.round(top))).size > 1;
+        })
+        .map((cell) => cell.textContent),
+    );
+    assert.deepEqual(wrapped, []);
+    const { fontSize, lineHeight } = await page.$eval(
+      ".view[data-current] .cell-output pre",
+      (output) => {
+        const { fontSize, lineHeight } = getComputedStyle(output);
+        return { fontSize: Number.parseFloat(fontSize), lineHeight: Number.parseFloat(lineHeight) };
+      },
+    );
+    assert.ok(lineHeight < 1.7 * fontSize, `${lineHeight} for ${fontSize}`);
+    await visit.close();
+  });
+
+  it("fits every plot, in letters of full size", async () => {
+    const visit = await openPage(browser, site.url, { viewport: { width: 360, height: 740 } });
+    const { page } = visit;
+    for (const [view, count] of [
+      ["quantize-and-dequantize", 4],
+      ["what-it-costs", 2],
+    ]) {
+      await show(page, view);
+      const drawings = await page.$$eval(
+        ".view[data-current] .plot :is(.heat-map, [role='img'].drawing)",
+        (all) =>
+          all.map((drawing) => {
+            const box = drawing.closest(".plot").getBoundingClientRect();
+            const { left, right, width } = drawing.getBoundingClientRect();
+            const isInside = left >= box.left - 1 && right <= box.right + 1;
+            return { isInside, magnified: width / drawing.viewBox.baseVal.width };
+          }),
+      );
+      assert.equal(drawings.length, count, view);
+      for (const { isInside, magnified } of drawings) {
+        assert.ok(isInside, view);
+        if (view === "what-it-costs") assert.equal(magnified, 1);
+      }
+    }
+    await visit.close();
+  });
+
+  it("makes scrollable boxes reachable by keyboard", async () => {
+    const visit = await openPage(browser, site.url, { viewport: { width: 360, height: 740 } });
+    await show(visit.page, "finer-granularity");
+    const unreachable = await visit.page.$$eval(
+      ".view[data-current] :is(pre, .scroll-x)",
+      (boxes) =>
+        boxes
+          .filter((box) => box.checkVisibility() && box.scrollWidth > box.clientWidth + 1)
+          .filter((box) => box.tabIndex < 0)
+          .map((box) => box.textContent.slice(0, 40)),
+    );
+    assert.deepEqual(unreachable, []);
+    await visit.close();
+  });
+});
+
+describe("A screen enlarged to 200 %", () => {
+  it("shows outputs in the code's font size", async () => {
+    const visit = await openPage(browser, site.url, { viewport: { width: 640, height: 450 } });
+    const { page } = visit;
+    await show(page, NOTEBOOKS[0]);
+    const size = (selector) =>
+      page.$eval(`.view[data-current] ${selector}`, (text) => getComputedStyle(text).fontSize);
+    assert.equal(await size(".cell-output pre"), await size(".cell-code"));
+    await visit.close();
+  });
+});
+
+describe("Font size doubled", () => {
+  it("leaves nothing wider than a screen of 360 pixels, and the skip link off screen", async () => {
+    const visit = await openPage(browser, site.url, { viewport: { width: 360, height: 740 } });
+    const { page } = visit;
+    await page.evaluate(() => {
+      document.documentElement.style.fontSize = "200%";
+    });
+    const bottom = () =>
+      page.$eval(".skip-link", (link) => Math.round(link.getBoundingClientRect().bottom));
+    assert.ok((await bottom()) <= 0, `${await bottom()} pixels of the skip link`);
+    for (const view of [...VIEWS, "measure", "digit-planes"]) {
+      await page.evaluate((hash) => {
+        location.hash = hash;
+      }, view);
+      await page.waitForSelector(`#${view}[data-current]`);
+      const [wide, room] = await page.evaluate(() => {
+        const { scrollWidth, clientWidth } = document.documentElement;
+        return [scrollWidth, clientWidth];
+      });
+      assert.equal(wide, room, view);
+    }
+    await page.focus(".skip-link");
+    await page.waitForFunction(
+      () => document.querySelector(".skip-link").getBoundingClientRect().top === 0,
+    );
+    await visit.close();
+  });
+});
+
+describe("The QConfigs of notebook 4", () => {
+  it("wrap, and are readable as a whole on a wide screen", async () => {
+    const visit = await openPage(browser, site.url, { viewport: { width: 1280, height: 900 } });
+    const { page } = visit;
+    await show(page, "schemes-observers-qconfig");
+    for (const number of [8, 9, 10]) {
+      const own = `[id="schemes-observers-qconfig-cell-${number}"]`;
+      const cut = await page.$$eval(`${own} .cell-result pre`, (boxes) => {
+        for (const box of boxes) box.closest("details")?.setAttribute("open", "");
+        return boxes.map((box) => box.scrollWidth - box.clientWidth);
+      });
+      assert.deepEqual(cut, [0, 0], own);
+    }
+    await visit.close();
+  });
+});
+
+describe("The four panels of a plot", () => {
+  it("are arranged in rows of equal length", async () => {
+    const visit = await openPage(browser, site.url);
+    const { page } = visit;
+    await show(page, NOTEBOOKS[0]);
+    for (const [width, columns] of [
+      [1280, 4],
+      [768, 2],
+      [640, 2],
+      [360, 2],
+    ]) {
+      await page.setViewport({ width, height: 900 });
+      const tops = await page.$$eval(".view[data-current] .panel", (panels) =>
+        panels.map((panel) => panel.getBoundingClientRect().top),
+      );
+      assert.equal(tops.length, 4);
+      assert.equal(tops.filter((top) => top === tops[0]).length, columns, `${width} pixels`);
+    }
+    await visit.close();
+  });
+});

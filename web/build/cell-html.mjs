@@ -1,0 +1,132 @@
+// A cell as HTML: its head, its code, its known output and its checks.
+
+import { icon } from "../shell/icons.js";
+import { h, toHtml } from "../shell/tree.js";
+import { highlightedHtml } from "./highlight-code.mjs";
+import { NoPython, toPython } from "./to-python.mjs";
+
+const OUTPUT_LABELS = {
+  stored: "Stored in the original",
+  torch: "PyTorch 2.6 prints",
+  measured: "Recorded from zeropoint",
+  rounded: "Stored in the original, which had more digits to compute with",
+  replaced: "Stored in the original: an error. Here the plot takes its place",
+};
+
+const CELL_TAGS = {
+  skeleton: { icon: "pencil", text: "exercise skeleton: its names do not exist yet" },
+  random: { icon: "dice", text: "random by design: differs in every run" },
+  companion: { icon: "copy", text: "extra cell: the numbers the original printed" },
+  extra: { icon: "plus", text: "extra cell: not in the original" },
+  "companion-fixed": { icon: "copy", text: "extra cell: fixed numbers, to compare with PyTorch" },
+  "replaces-error": { icon: "plus", text: "the original stored an error here" },
+};
+
+/** Tags that say nothing to the reader, only how a cell is laid out, and their classes. */
+const LAYOUT_TAGS = { wrap: "wraps" };
+
+/**
+ * @param {import("./read-notebook.mjs").CellText} cell
+ * @param {string} notebook
+ */
+export function cellHtml({ id, label, tags, source, output, checks }, notebook) {
+  const anchor = `${notebook}-${id}`;
+  const isOriginal = id.startsWith("in-") && !tags.includes("companion") && !tags.includes("extra");
+  const head = h(
+    "div",
+    { class: "cell-head" },
+    h("span", { class: "cell-counter" }, "In [ ]"),
+    h("a", { class: "cell-label", href: `#${anchor}`, id: `${anchor}-label` }, label),
+    isOriginal &&
+      h("span", { class: "cell-original" }, `In [${id.slice("in-".length)}] in the original`),
+    tags.filter((tag) => !(tag in LAYOUT_TAGS)).map((tag) => tagTree(tag)),
+    h("span", { class: "cell-tools", hidden: true }),
+  );
+  const expected =
+    output &&
+    h(
+      "div",
+      { class: "cell-expected", "data-kind": output.kind },
+      h(
+        "details",
+        { open: true },
+        h(
+          "summary",
+          {},
+          h("span", {}, OUTPUT_LABELS[/** @type {keyof typeof OUTPUT_LABELS} */ (output.kind)]),
+        ),
+        h("pre", {}, output.text),
+      ),
+    );
+  const list =
+    checks.length > 0 &&
+    h(
+      "ul",
+      {
+        class: "cell-checks",
+        "aria-label": "What must hold",
+        "data-sources": JSON.stringify(checks.map((check) => check.source)),
+      },
+      checks.map(({ text }) => h("li", {}, text)),
+    );
+  // An expected output has a summary line that opens it; checks without one get the same line.
+  const checkList =
+    list && !output
+      ? h(
+          "div",
+          { class: "cell-must" },
+          h("details", { open: true }, h("summary", {}, h("span", {}, "Must hold")), list),
+        )
+      : list;
+  const layout = Object.entries(LAYOUT_TAGS).filter(([tag]) => tags.includes(tag));
+  const attributes = [
+    `class="${["cell", ...layout.map(([, name]) => name)].join(" ")}"`,
+    `id="${anchor}"`,
+    `data-cell="${id}"`,
+    `data-label="${label}"`,
+    `role="group"`,
+    `aria-labelledby="${anchor}-label"`,
+  ].join(" ");
+  const code = `<pre tabindex="0" role="region" aria-label="Code of ${label}"><code>${highlightedHtml(source)}</code></pre>`;
+  return (
+    `<div ${attributes}>${toHtml(head)}<div class="cell-code">${code}</div>${torchHtml(source)}` +
+    `<div class="cell-result"><div class="cell-output" hidden></div>` +
+    `${expected ? toHtml(expected) : ""}${checkList ? toHtml(checkList) : ""}</div></div>\n`
+  );
+}
+
+/**
+ * The same step in PyTorch, where there is one.
+ * @param {string} source
+ */
+function torchHtml(source) {
+  let text;
+  try {
+    text = toPython(source);
+  } catch (error) {
+    if (error instanceof NoPython) return "";
+    throw error;
+  }
+  return toHtml(
+    h(
+      "details",
+      { class: "cell-torch" },
+      h("summary", {}, "PyTorch"),
+      h(
+        "pre",
+        { tabindex: 0, role: "region", "aria-label": "The same step in PyTorch" },
+        h("code", {}, text),
+      ),
+    ),
+  );
+}
+
+/** @param {string} tag */
+function tagTree(tag) {
+  const { icon: name, text } =
+    CELL_TAGS[/** @type {keyof typeof CELL_TAGS} */ (tag)] ??
+    (() => {
+      throw new Error(`unknown tag ${tag}`);
+    })();
+  return h("span", { class: `cell-tag tag-${tag}` }, icon(name), h("span", {}, text));
+}

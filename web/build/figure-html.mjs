@@ -1,0 +1,85 @@
+// An illustration as HTML, drawn for wide and for narrow screens.
+
+import { figures } from "../figures/index.js";
+import { WIDE } from "../figures/parts.js";
+import { icon } from "../shell/icons.js";
+import { h, toHtml } from "../shell/tree.js";
+
+const NARROW = 260; // pixels left for a drawing on a screen of 320 pixels
+
+/**
+ * Built for either width: until scripts draw for the room that there is, and where none may run, the
+ * page shows the one that fits, as high as what they will draw.
+ * @param {string} name
+ * @param {string} caption
+ * @param {import("../figures/index.js").Zeropoint} zeropoint
+ */
+export function figureHtml(name, caption, zeropoint) {
+  const { controls, draw } = figures[name];
+  const values = Object.fromEntries(
+    controls.flatMap((control) =>
+      control.type === "player" ? [] : [[control.name, String(control.value)]],
+    ),
+  );
+  return toHtml(
+    h(
+      "figure",
+      { class: "figure", "data-figure": name },
+      controls.length > 0 && h("form", { hidden: true }, controls.map(controlTree)),
+      h(
+        "div",
+        { class: "figure-drawing scroll-x", tabindex: 0 },
+        h("div", { class: "when-wide" }, draw(values, zeropoint, WIDE)),
+        h("div", { class: "when-narrow" }, draw(values, zeropoint, NARROW)),
+      ),
+      h("figcaption", {}, caption),
+    ),
+  );
+}
+
+/** @param {import("../figures/index.js").Control} control */
+function controlTree(control) {
+  const { name, label } = control;
+  if (control.type === "player") {
+    return h(
+      "div",
+      { class: "player", role: "group", "aria-label": label, "data-moves": name },
+      h(
+        "button",
+        { type: "button", class: "button", "data-action": "play" },
+        icon("play"),
+        icon("pause"),
+        h("span", {}, "Play"),
+      ),
+      h(
+        "button",
+        { type: "button", class: "button", "data-action": "step" },
+        icon("step"),
+        h("span", {}, control.next),
+      ),
+    );
+  }
+  if (control.type === "choice") {
+    return h(
+      "fieldset",
+      { class: "choice" },
+      h("legend", {}, label),
+      control.choices.map(([value, text]) =>
+        h(
+          "label",
+          {},
+          h("input", { type: "radio", name, value, checked: value === control.value }),
+          h("span", {}, text),
+        ),
+      ),
+    );
+  }
+  const { min, max, step, value, unit } = control;
+  return h(
+    "label",
+    { class: "range" },
+    h("span", {}, label),
+    h("input", { type: "range", name, min, max, step, value }),
+    h("span", {}, h("output", { name }, value), unit),
+  );
+}

@@ -1,0 +1,187 @@
+// The whole page as HTML: contents, overview, notebooks and the other pages.
+
+import { icon } from "../shell/icons.js";
+import { escapeHtml, h, toHtml } from "../shell/tree.js";
+import { figureHtml } from "./figure-html.mjs";
+import { highlightedHtml } from "./highlight-code.mjs";
+import { pageHtml } from "./pages.mjs";
+
+/** @typedef {import("./read-notebook.mjs").NotebookText} NotebookText */
+
+/**
+ * The whole page.
+ * @param {string} html
+ * @param {NotebookText[]} notebooks
+ * @param {import("./pages.mjs").PageText[]} pages
+ * @param {import("../figures/index.js").Zeropoint} zeropoint
+ */
+export function fillPage(html, notebooks, pages, zeropoint) {
+  const sample = [
+    'import { init, tensor, quantize, dequantize, quantizationError } from "zeropoint";',
+    "await init();",
+    "",
+    "const x = tensor([[191.6, -13.5, 728.6], [92.14, 295.5, -184], [0, 684.6, 245.5]]);",
+    "const q = quantize(x, { axis: 0 }); // symmetric int8, one scale per row",
+    "q.data; // Int8Array [33, -2, 127, 40, 127, -79, 0, 127, 46]",
+    "quantizationError(x, dequantize(q)); // 1.8084441423416138",
+  ].join("\n");
+  return html
+    .replace("<!-- contents -->", () => toHtml(contentsTree(notebooks, pages)))
+    .replace("<!-- cards -->", () => toHtml(cardsTree(notebooks)))
+    .replace("<!-- sample -->", () => highlightedHtml(sample))
+    .replace(/<!-- figure (\S+) -->/g, (_, name) =>
+      figureHtml(name, "28 real numbers, and the codes that stand for them", zeropoint),
+    )
+    .replace("<!-- notebooks -->", () =>
+      notebooks.map((notebook) => notebookHtml(notebook, notebooks)).join("\n"),
+    )
+    .replace("<!-- pages -->", () => pages.map(pageHtml).join("\n"));
+}
+
+/**
+ * @param {NotebookText[]} notebooks
+ * @param {import("./pages.mjs").PageText[]} pages
+ */
+function contentsTree(notebooks, pages) {
+  return h(
+    "ol",
+    { class: "contents-list" },
+    h("li", {}, h("a", { href: "#overview", "aria-current": "page" }, "Overview")),
+    notebooks.map(({ id, number, title, sections }) =>
+      h(
+        "li",
+        {},
+        h("a", { href: `#${id}` }, h("span", { class: "number" }, number), title),
+        h(
+          "ol",
+          { class: "contents-sections", "data-sections-of": id, hidden: true },
+          sections.map((section) => h("li", {}, h("a", { href: `#${section.id}` }, section.title))),
+        ),
+      ),
+    ),
+    pages.map(({ id, title }) => h("li", {}, h("a", { href: `#${id}` }, title))),
+    h("li", {}, h("a", { href: "./api/index.html" }, "API reference")),
+  );
+}
+
+/** @param {NotebookText[]} notebooks */
+function cardsTree(notebooks) {
+  return h(
+    "ol",
+    { class: "cards" },
+    notebooks.map(({ id, number, title, cells }) =>
+      h(
+        "li",
+        {},
+        h("span", { class: "number", "aria-hidden": "true" }, number),
+        h("a", { href: `#${id}` }, title),
+        h("span", { class: "card-about" }, ABOUT[/** @type {keyof typeof ABOUT} */ (id)]),
+        h("span", { class: "card-cells" }, `${cells} cells`),
+      ),
+    ),
+  );
+}
+
+const ABOUT = {
+  "quantize-and-dequantize":
+    "Scale and zero point, there and back, and what a forgotten cast does.",
+  "finer-granularity": "Let the data choose the scale, then give every row its own.",
+  "per-channel": "The finished function at work, with every error drawn.",
+  "schemes-observers-qconfig": "PyTorch's toolkit, live: quantizers, observers and QConfigs.",
+  "quantizer-from-scratch":
+    "All of it again, per group too, up to a linear layer with int8 weights.",
+  "what-it-costs":
+    "Bits, granularity and activations, measured by the digits that a network still reads.",
+};
+
+/**
+ * @param {NotebookText} notebook
+ * @param {NotebookText[]} notebooks
+ */
+function notebookHtml({ id, number, title, html, cells }, notebooks) {
+  const previous = notebooks[number - 2];
+  const next = notebooks[number];
+  const action = (
+    /** @type {string} */ name,
+    /** @type {string} */ iconName,
+    /** @type {import("../shell/tree.js").Nested} */ text,
+    disabled = false,
+  ) =>
+    h(
+      "button",
+      { type: "button", class: "button", "data-action": name, disabled },
+      icon(iconName),
+      h("span", {}, text),
+    );
+  const toolbar = h(
+    "div",
+    { class: "toolbar", role: "group", "aria-label": `Notebook ${number}`, hidden: true },
+    action("run-all", "play-all", "Run all"),
+    h(
+      "button",
+      { type: "button", class: "button", "data-action": "run-stale", hidden: true },
+      icon("play-all"),
+      h("span", {}, "Run stale"),
+    ),
+    action("stop", "stop", "Stop", true),
+    action("restart", "restart", "Restart"),
+    action("reset", "reset", ["Reset", h("span", { class: "more" }, " notebook")]),
+    h("span", { class: "toolbar-status" }, `${cells} cells`),
+    h(
+      "details",
+      { class: "keys" },
+      h("summary", {}, "More"),
+      h(
+        "p",
+        { class: "downloads" },
+        action("download-mjs", "download", "Download as .mjs"),
+        action("download-ipynb", "download", "Download as .ipynb"),
+      ),
+      h(
+        "dl",
+        {},
+        [
+          [["j"], "go to the next cell, outside of editors"],
+          [["k"], "go to the cell before"],
+          [["Enter"], "edit the cell"],
+          [["Shift", "Enter"], "run the cell and go to the next"],
+          [["Ctrl", "Enter"], "run the cell and stay (also Cmd+Enter)"],
+          [["Tab"], "indent the code after a click or a change"],
+          [["Esc"], "then Tab: leave the editor"],
+        ].map(([keys, text]) =>
+          h(
+            "div",
+            {},
+            h(
+              "dt",
+              {},
+              /** @type {string[]} */ (keys).flatMap((key, i) => [i > 0 && "+", h("kbd", {}, key)]),
+            ),
+            h("dd", {}, /** @type {string} */ (text)),
+          ),
+        ),
+      ),
+      h(
+        "p",
+        {},
+        "A cell shows the value of its last expression; expressions with commas between them show as a " +
+          "tuple. print and console.log write below the cell. Names can be declared again, and all cells " +
+          "share them. Restart ends the worker that runs the cells and keeps your changes; Reset brings the " +
+          "original code back. The .mjs file runs in Node, Deno and Bun; the .ipynb file in Jupyter with the " +
+          "kernel of Deno.",
+      ),
+    ),
+  );
+  const turn = h(
+    "nav",
+    { class: "turn", "aria-label": `Before and after notebook ${number}` },
+    previous &&
+      h("a", { href: `#${previous.id}`, rel: "prev" }, h("span", {}, "Back"), previous.title),
+    next && h("a", { href: `#${next.id}`, rel: "next" }, h("span", {}, "Next"), next.title),
+  );
+  return (
+    `<article class="view notebook prose" id="${id}" data-title="${escapeHtml(title)}">` +
+    `<p class="kicker">Notebook ${number} of ${notebooks.length}</p><h1>${escapeHtml(title)}</h1>` +
+    `${toHtml(toolbar)}${html}${toHtml(turn)}</article>`
+  );
+}

@@ -1,0 +1,146 @@
+// Reads a notebook: Markdown with cells, outputs, checks and illustrations as fenced blocks.
+
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import MarkdownIt from "markdown-it";
+import { cellHtml } from "./cell-html.mjs";
+import { figureHtml } from "./figure-html.mjs";
+import { keepUnits } from "./units.mjs";
+
+/**
+ * @typedef {{ id: string, label: string, tags: string[], source: string,
+ *   output?: { kind: string, text: string }, checks: { text: string, source: string }[] }} CellText
+ * @typedef {{ id: string, number: number, title: string, lead: string, html: string,
+ *   sections: { id: string, title: string }[], cells: number }} NotebookText
+ */
+
+/**
+ * @param {string} folder
+ * @param {import("../figures/index.js").Zeropoint} zeropoint
+ * @returns {NotebookText[]}
+ */
+export function readNotebooks(folder, zeropoint) {
+  return readdirSync(folder)
+    .filter((name) => /^\d.*\.md$/.test(name))
+    .sort()
+    .map((name) => {
+      const [, number, id] = /** @type {RegExpMatchArray} */ (name.match(/^(\d+)-(.*)\.md$/));
+      return readNotebook(readFileSync(join(folder, name), "utf8"), id, Number(number), zeropoint);
+    });
+}
+
+/**
+ * @param {string} text
+ * @param {string} id
+ * @param {number} number
+ * @param {import("../figures/index.js").Zeropoint} zeropoint
+ * @returns {NotebookText}
+ */
+function readNotebook(text, id, number, zeropoint) {
+  const markdown = new MarkdownIt();
+  keepUnits(markdown);
+  // Block quotes in notebooks mark asides, not quotations.
+  markdown.renderer.rules.blockquote_open = () => '<div class="note" role="note">';
+  markdown.renderer.rules.blockquote_close = () => "</div>";
+
+  const tokens = markdown.parse(text, {});
+  const sections = addHeadingIds(tokens, id);
+  const title = tokens[1].content;
+  const lead = tokens.findIndex((token) => token.type === "paragraph_open");
+  tokens[lead].attrSet("class", "lead");
+
+  let html = "";
+  let cells = 0;
+  /** @type {typeof tokens} */
+  let prose = [];
+  /** @type {CellText | undefined} */
+  let cell;
+
+  const flushProse = () => {
+    html += markdown.renderer.render(prose, markdown.options, {});
+    prose = [];
+  };
+  const flushCell = () => {
+    if (cell) html += cellHtml(cell, id);
+    cell = undefined;
+  };
+
+  for (const token of tokens.slice(3)) {
+    if (token.type !== "fence") {
+      flushCell();
+      prose.push(token);
+      continue;
+    }
+    const [kind, name, ...tags] = token.info.trim().split(/\s+/);
+    const content = token.content.replace(/\n$/, "");
+    flushProse();
+    if (kind === "output" || kind === "check") {
+      if (!cell) throw new Error(`notebook ${number}: ${kind} without a cell: ${content}`);
+      if (kind === "output") cell.output = { kind: name, text: content };
+      else cell.checks = readChecks(content);
+      continue;
+    }
+    flushCell();
+    if (kind === "js") {
+      cells++;
+      cell = { id: name, label: cellLabel(name), tags, source: content, checks: [] };
+    } else if (kind === "figure") {
+      html += figureHtml(name, content, zeropoint);
+    } else {
+      throw new Error(`notebook ${number}: unknown block ${token.info}`);
+    }
+  }
+  flushCell();
+  flushProse();
+  return { id, number, title, lead: tokens[lead + 1].content, html, sections, cells };
+}
+
+/**
+ * @param {any[]} tokens
+ * @param {string} notebook
+ */
+function addHeadingIds(tokens, notebook) {
+  /** @type {{ id: string, title: string }[]} */
+  const sections = [];
+  for (const [i, token] of tokens.entries()) {
+    if (token.type !== "heading_open" || token.tag === "h1") continue;
+    const title = tokens[i + 1].content;
+    const id = `${notebook}-${title
+      .toLowerCase()
+      .replace(/[^a-z0-9]+/g, "-")
+      .replace(/^-|-$/g, "")}`;
+    token.attrSet("id", id);
+    if (token.tag === "h2") sections.push({ id, title });
+  }
+  return sections;
+}
+
+/** Names of cells that the original does not have, by the end of their id. */
+const SUFFIXES = { "-printed": "printed numbers", "-fixed": "fixed numbers", "-extra": "one sign" };
+
+/** @param {string} id  "in-16", "cell-3", "in-23-printed", "cell-6-fixed" */
+function cellLabel(id) {
+  const [, , number, suffix] =
+    id.match(/^(in|cell)-(\d+)(-printed|-fixed|-extra)?$/) ??
+    (() => {
+      throw new Error(`a cell cannot be called ${id}`);
+    })();
+  if (suffix) {
+    return `Cell ${number}, ${SUFFIXES[/** @type {keyof typeof SUFFIXES} */ (suffix)]}`;
+  }
+  return `Cell ${number}`;
+}
+
+/**
+ * Checks are separated by blank lines: a comment that says what must hold, and an expression.
+ * @param {string} content
+ */
+function readChecks(content) {
+  return content.split(/\n\n+/).map((check) => {
+    const [comment, ...source] = check.split("\n");
+    if (!comment.startsWith("// ") || source.length === 0) {
+      throw new Error(`a check needs a comment and an expression: ${check}`);
+    }
+    return { text: comment.slice(3), source: source.join("\n") };
+  });
+}

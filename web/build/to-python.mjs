@@ -1,0 +1,580 @@
+// Writes a cell in Python with PyTorch: the same step, for readers who know that notation.
+
+import { parse } from "acorn";
+
+/** Thrown for code that has no counterpart here. */
+export class NoPython extends Error {}
+
+/** Methods that are operators in Python, and how tightly each binds. */
+const OPERATORS = new Map([
+  ["add", ["+", 11]],
+  ["sub", ["-", 11]],
+  ["mul", ["*", 12]],
+  ["div", ["/", 12]],
+  ["eq", ["==", 6]],
+  ["ne", ["!=", 6]],
+  ["lt", ["<", 6]],
+  ["le", ["<=", 6]],
+  ["gt", [">", 6]],
+  ["ge", [">=", 6]],
+]);
+
+/** JavaScript's operators: Python's, and how tightly each binds. */
+const BINARY = new Map([
+  ["||", ["or", 1]],
+  ["&&", ["and", 2]],
+  ["===", ["==", 6]],
+  ["!==", ["!=", 6]],
+  ["<", ["<", 6]],
+  ["<=", ["<=", 6]],
+  [">", [">", 6]],
+  [">=", [">=", 6]],
+  ["+", ["+", 11]],
+  ["-", ["-", 11]],
+  ["*", ["*", 12]],
+  ["/", ["/", 12]],
+  ["%", ["%", 12]],
+  ["**", ["**", 14]],
+]);
+
+const NAMES = new Map([
+  ["undefined", "None"],
+  ["Infinity", "math.inf"],
+  ["NaN", "math.nan"],
+  ["String", "str"],
+  ["Number", "float"],
+]);
+
+/** Where PyTorch has the names that cells import. */
+const TORCH_AO =
+  /Observer$|^(QConfig|default\w*[qQ][cC]onfig|default\w+|perChannel\w+|prepare|convert)$/;
+
+/** Methods of JavaScript's own values that are not translated. */
+const UNKNOWN = new Set([
+  "slice",
+  "subarray",
+  "trimEnd",
+  "reduce",
+  "padEnd",
+  "padStart",
+  "toFixed",
+]);
+
+const ATOM = 20;
+const WIDTH = 92; // characters of a line
+
+/** @typedef {[string, number]} Text  an expression and how tightly its outermost operator binds */
+
+/**
+ * @param {string} source  of a cell
+ * @returns {string}
+ * @throws {NoPython}
+ */
+export function toPython(source) {
+  /** @type {any[]} */
+  const comments = [];
+  const program = /** @type {any} */ (
+    parse(source, {
+      ecmaVersion: "latest",
+      sourceType: "module",
+      locations: true,
+      onComment: comments,
+    })
+  );
+  const writer = new Writer(source, comments);
+  writer.block(program.body, "");
+  writer.comments(source.length, "");
+  const head = writer.needsMath ? "import math\n" : "";
+  return head + writer.lines.join("\n").trim();
+}
+
+class Writer {
+  /** @type {string[]} */
+  lines = [];
+  needsMath = false;
+  #commentsDone = 0;
+  #end = 0;
+
+  /**
+   * @param {string} source
+   * @param {any[]} comments
+   */
+  constructor(source, comments) {
+    this.source = source;
+    this.allComments = comments;
+  }
+
+  /**
+   * Writes the comments that begin before a place, and the empty line before it.
+   * @param {number} before
+   * @param {string} indent
+   */
+  comments(before, indent) {
+    const isApart = (/** @type {number} */ start) =>
+      /\n\s*\n\s*$/.test(this.source.slice(this.#end, start)) && this.lines.length > 0;
+    for (; this.#commentsDone < this.allComments.length; this.#commentsDone++) {
+      const { start, end, value } = this.allComments[this.#commentsDone];
+      if (start >= before) break;
+      const isBehind = !this.source.slice(this.#end, start).includes("\n") && this.lines.length > 0;
+      if (isBehind) this.lines[this.lines.length - 1] += `  # ${value.trim()}`;
+      else {
+        if (isApart(start)) this.lines.push("");
+        for (const line of value.trim().split("\n")) this.lines.push(`${indent}# ${line.trim()}`);
+      }
+      this.#end = end;
+    }
+    if (isApart(before)) this.lines.push("");
+  }
+
+  /**
+   * @param {any[]} statements
+   * @param {string} indent
+   */
+  block(statements, indent) {
+    for (const statement of statements) {
+      this.comments(statement.start, indent);
+      this.#end = statement.start;
+      this.statement(statement, indent);
+      this.#end = statement.end;
+    }
+  }
+
+  /**
+   * @param {any} body  a block or a statement
+   * @param {string} indent
+   */
+  body(body, indent) {
+    const statements = body.type === "BlockStatement" ? body.body : [body];
+    if (statements.length === 0) this.lines.push(`${indent}pass`);
+    this.block(statements, indent);
+  }
+
+  /**
+   * @param {any} node
+   * @param {string} indent
+   */
+  statement(node, indent) {
+    const write = (/** @type {string} */ text) => this.lines.push(`${indent}${text}`);
+    const inner = `${indent}    `;
+    switch (node.type) {
+      case "ExpressionStatement":
+        this.expressionStatement(node.expression, indent);
+        break;
+      case "VariableDeclaration":
+        for (const { id, init } of node.declarations) {
+          if (!init) write(`${this.pattern(id)} = None`);
+          else write(`${this.pattern(id)} = ${this.top(init, indent)}`);
+        }
+        break;
+      case "FunctionDeclaration": {
+        const params = node.params.map((/** @type {any} */ param) => this.param(param));
+        write(`def ${node.id.name}(${params.join(", ")}):`);
+        this.body(node.body, inner);
+        break;
+      }
+      case "ReturnStatement":
+        write(node.argument ? `return ${this.tuple(node.argument, indent)}` : "return");
+        break;
+      case "IfStatement":
+        this.ifStatement(node, indent, "if");
+        break;
+      case "ForOfStatement": {
+        const { id } = node.left.declarations?.[0] ?? { id: node.left };
+        write(`for ${this.pattern(id)} in ${this.iterated(node.right)}:`);
+        this.body(node.body, inner);
+        break;
+      }
+      case "ForStatement":
+        write(`for ${this.range(node)}:`);
+        this.body(node.body, inner);
+        break;
+      case "ThrowStatement":
+        write(`raise ValueError(${this.args(node.argument.arguments ?? [])})`);
+        break;
+      case "ImportDeclaration":
+        this.imports(node, write);
+        break;
+      case "BlockStatement":
+        this.block(node.body, indent);
+        break;
+      default:
+        throw new NoPython(node.type);
+    }
+  }
+
+  /**
+   * @param {any} node
+   * @param {string} indent
+   */
+  expressionStatement(node, indent) {
+    const { type, callee } = node;
+    const isSet =
+      type === "CallExpression" && callee.property?.name === "set" && node.arguments.length === 2;
+    if (isSet) {
+      const [at, value] = node.arguments;
+      const index = at.type === "ArrayExpression" ? this.args(at.elements) : this.expression(at)[0];
+      const target = this.atom(callee.object);
+      this.lines.push(`${indent}${target}[${index || "..."}] = ${this.expression(value)[0]}`);
+    } else if (type === "AssignmentExpression") {
+      const target = this.pattern(node.left);
+      this.lines.push(`${indent}${target} ${node.operator} ${this.top(node.right, indent)}`);
+    } else if (type === "UpdateExpression") {
+      this.lines.push(`${indent}${this.pattern(node.argument)} ${node.operator[0]}= 1`);
+    } else this.lines.push(`${indent}${this.top(node, indent)}`);
+  }
+
+  /**
+   * @param {any} node
+   * @param {string} indent
+   * @param {string} word
+   */
+  ifStatement({ test, consequent, alternate }, indent, word) {
+    this.lines.push(`${indent}${word} ${this.expression(test)[0]}:`);
+    this.body(consequent, `${indent}    `);
+    if (!alternate) return;
+    if (alternate.type === "IfStatement") this.ifStatement(alternate, indent, "elif");
+    else {
+      this.lines.push(`${indent}else:`);
+      this.body(alternate, `${indent}    `);
+    }
+  }
+
+  /** @param {any} node  for (let i = a; i < b; i++) */
+  range({ init, test, update }) {
+    const [declaration] = init?.declarations ?? [];
+    const isPlain = declaration && test?.operator === "<" && test.left.name === declaration.id.name;
+    if (!isPlain) throw new NoPython("a loop that is no range");
+    const bounds = [this.expression(declaration.init)[0], this.expression(test.right)[0]];
+    if (update.type === "AssignmentExpression") bounds.push(this.expression(update.right)[0]);
+    else if (bounds[0] === "0") bounds.shift();
+    return `${declaration.id.name} in range(${bounds.join(", ")})`;
+  }
+
+  /**
+   * @param {any} node
+   * @param {(text: string) => void} write
+   */
+  imports({ source, specifiers }, write) {
+    const names = specifiers.map((/** @type {any} */ { imported }) => imported?.name ?? "*");
+    if (names.includes("*") || source.value.startsWith("./")) throw new NoPython("an import");
+    if (names.includes("torch")) write("import torch");
+    const ao = names.filter((/** @type {string} */ name) => TORCH_AO.test(name));
+    if (ao.length > 0) write(`from torch.ao.quantization import ${ao.map(snake).join(", ")}`);
+    const own = names.filter(
+      (/** @type {string} */ name) => name !== "torch" && !TORCH_AO.test(name),
+    );
+    for (const name of own) write(`# ${name}: as in an earlier notebook`);
+  }
+
+  /** @param {any} node  what a loop runs over */
+  iterated(node) {
+    const { type, callee } = node;
+    const isEntries = type === "CallExpression" && callee.property?.name === "entries";
+    if (!isEntries) return this.expression(node)[0];
+    const isObject = callee.object.name === "Object";
+    if (isObject) return `${this.atom(node.arguments[0])}.items()`;
+    return `enumerate(${this.expression(callee.object)[0]})`;
+  }
+
+  /**
+   * An expression that ends a line: a list of expressions is a tuple.
+   * @param {any} node
+   * @param {string} indent
+   */
+  top(node, indent) {
+    if (node.type === "SequenceExpression") return this.args(node.expressions);
+    const [text] = this.expression(node, indent);
+    return text;
+  }
+
+  /**
+   * A result: a list of names is returned as a tuple.
+   * @param {any} node
+   * @param {string} indent
+   */
+  tuple(node, indent) {
+    return node.type === "ArrayExpression" && node.elements.length > 1
+      ? this.args(node.elements)
+      : this.top(node, indent);
+  }
+
+  /** @param {any} node */
+  atom(node) {
+    const [text, strength] = this.expression(node);
+    return strength < ATOM ? `(${text})` : text;
+  }
+
+  /** @param {any[]} nodes */
+  args(nodes) {
+    return nodes
+      .map((node, i) => {
+        const isKeywords =
+          node.type === "ObjectExpression" && i === nodes.length - 1 && nodes.length > 0;
+        if (!isKeywords) return this.expression(node)[0];
+        if (node.properties.some((/** @type {any} */ { type }) => type !== "Property")) {
+          throw new NoPython("a spread object");
+        }
+        return node.properties
+          .map(
+            (/** @type {any} */ { key, value }) =>
+              `${snake(key.name)}=${this.expression(value)[0]}`,
+          )
+          .join(", ");
+      })
+      .join(", ");
+  }
+
+  /**
+   * @param {any} node
+   * @param {string} [indent]  of its line
+   * @returns {Text}
+   */
+  expression(node, indent = "") {
+    switch (node.type) {
+      case "Identifier": {
+        if (node.name === "Array") throw new NoPython("Array");
+        const name = NAMES.get(node.name) ?? node.name;
+        if (name.startsWith("math.")) this.needsMath = true;
+        return [TORCH_AO.test(name) && !name.endsWith("Observer") ? snake(name) : name, ATOM];
+      }
+      case "Literal":
+        if (node.regex || node.bigint) throw new NoPython("a literal");
+        if (node.value === null) return ["None", ATOM];
+        if (typeof node.value === "boolean") return [node.value ? "True" : "False", ATOM];
+        return [typeof node.value === "string" ? JSON.stringify(node.value) : node.raw, ATOM];
+      case "TemplateLiteral":
+        return [this.template(node), ATOM];
+      case "ArrayExpression":
+        return [this.list(node, indent), ATOM];
+      case "ObjectExpression":
+        return [this.dictionary(node), ATOM];
+      case "UnaryExpression":
+        if (node.operator === "!") return [`not ${this.below(node.argument, 5)}`, 5];
+        if (node.operator === "-") return [`-${this.below(node.argument, 13)}`, 13];
+        throw new NoPython(node.operator);
+      case "LogicalExpression":
+      case "BinaryExpression":
+        return this.binary(node.operator, node.left, node.right);
+      case "ConditionalExpression": {
+        const [test, yes, no] = [node.test, node.consequent, node.alternate];
+        return [`${this.below(yes, 1)} if ${this.below(test, 1)} else ${this.below(no, 1)}`, 0];
+      }
+      case "ArrowFunctionExpression": {
+        if (node.body.type === "BlockStatement") throw new NoPython("a function with a body");
+        const params = node.params.map((/** @type {any} */ param) => this.param(param));
+        return [`lambda ${params.join(", ")}: ${this.expression(node.body)[0]}`, 0];
+      }
+      case "MemberExpression":
+        return this.member(node);
+      case "NewExpression":
+        return [`${this.atom(node.callee)}(${this.args(node.arguments)})`, ATOM];
+      case "CallExpression":
+        return this.call(node, indent);
+      case "AwaitExpression":
+        return this.expression(node.argument);
+      case "SequenceExpression":
+        return [`(${this.args(node.expressions)})`, ATOM];
+      case "SpreadElement":
+        return [`*${this.atom(node.argument)}`, 0];
+      default:
+        throw new NoPython(node.type);
+    }
+  }
+
+  /**
+   * @param {string} operator
+   * @param {any} left
+   * @param {any} right
+   * @returns {Text}
+   */
+  binary(operator, left, right) {
+    const found = BINARY.get(operator);
+    if (!found) throw new NoPython(operator);
+    const [text, strength] = /** @type {[string, number]} */ (found);
+    if (right.type === "Literal" && right.value === null) {
+      return [`${this.below(left, 7)} is ${text === "!=" ? "not " : ""}None`, 6];
+    }
+    return [`${this.below(left, strength)} ${text} ${this.below(right, strength + 1)}`, strength];
+  }
+
+  /**
+   * An expression in parentheses if it binds less tightly.
+   * @param {any} node
+   * @param {number} strength
+   */
+  below(node, strength) {
+    const [text, own] = this.expression(node);
+    return own < strength ? `(${text})` : text;
+  }
+
+  /**
+   * @param {any} node
+   * @returns {Text}
+   */
+  member({ object, property, computed }) {
+    if (computed) return [`${this.atom(object)}[${this.expression(property)[0]}]`, ATOM];
+    const { name } = property;
+    if (name === "length") return [`len(${this.expression(object)[0]})`, ATOM];
+    if (object.name === "Math") {
+      this.needsMath = true;
+      return [`math.${name.toLowerCase()}`, ATOM];
+    }
+    return [`${this.atom(object)}.${isOfQConfig(object, name) ? snake(name) : name}`, ATOM];
+  }
+
+  /**
+   * @param {any} node
+   * @param {string} indent
+   * @returns {Text}
+   */
+  call({ callee, arguments: given }, indent) {
+    const { type, object, property, computed } = callee;
+    if (type === "MemberExpression" && !computed) {
+      const operator = OPERATORS.get(property.name);
+      const isTensor = object.name !== "torch" && given.length === 1;
+      if (operator && isTensor && given[0].type !== "ObjectExpression") {
+        const [text, strength] = /** @type {[string, number]} */ (operator);
+        const right = this.below(given[0], strength + 1);
+        return [`${this.below(object, strength)} ${text} ${right}`, strength];
+      }
+      if (object.name === "Math" && ["abs", "max", "min", "round"].includes(property.name)) {
+        return [`${property.name}(${this.args(given)})`, ATOM];
+      }
+      const { callee: maker } = object;
+      if (property.name === "fill" && maker?.name === "Array") {
+        return [`[${this.args(given)}] * ${this.atom(object.arguments[0])}`, 12];
+      }
+      if (object.name === "Array" && property.name === "from") return [this.repeated(given), ATOM];
+      if (UNKNOWN.has(property.name)) throw new NoPython(property.name);
+      if (property.name === "toString") return [`str(${this.expression(object)[0]})`, ATOM];
+      if (property.name === "join")
+        return [`${this.atom(given[0])}.join(${this.expression(object)[0]})`, ATOM];
+      if (property.name === "push")
+        return [`${this.atom(object)}.append(${this.args(given)})`, ATOM];
+      if (property.name === "map") return [this.comprehension(object, given[0]), ATOM];
+      if (object.name === "console") return [`print(${this.args(given)})`, ATOM];
+    }
+    const head = this.atom(callee);
+    const flat = `${head}(${this.args(given)})`;
+    const [only] = given;
+    if (flat.includes("\n") || indent.length + flat.length <= WIDTH) {
+      // A list of several lines keeps its lines.
+      if (only?.type === "ArrayExpression" && this.isTall(only)) {
+        const rest = given.length > 1 ? `, ${this.args(given.slice(1))}` : "";
+        return [`${head}(${this.list(only, indent)}${rest})`, ATOM];
+      }
+      return [flat, ATOM];
+    }
+    const inner = `${indent}    `;
+    const parts = given.flatMap((/** @type {any} */ each, /** @type {number} */ i) =>
+      each.type === "ObjectExpression" && i === given.length - 1
+        ? each.properties.map(
+            (/** @type {any} */ { key, value }) =>
+              `${snake(key.name)}=${this.expression(value)[0]}`,
+          )
+        : [this.expression(each, inner)[0]],
+    );
+    return [
+      `${head}(\n${parts.map((/** @type {string} */ part) => `${inner}${part},\n`).join("")}${indent})`,
+      ATOM,
+    ];
+  }
+
+  /**
+   * @param {any} list
+   * @param {any} body  of a function
+   */
+  comprehension(list, body) {
+    if (body?.type !== "ArrowFunctionExpression" || body.body.type === "BlockStatement") {
+      throw new NoPython("map");
+    }
+    const [param, index] = body.params.map((/** @type {any} */ each) => this.pattern(each));
+    const over = this.iterated(list);
+    const names = index ? `${index}, ${param}` : param;
+    return `[${this.expression(body.body)[0]} for ${names} in ${index ? `enumerate(${over})` : over}]`;
+  }
+
+  /** @param {any[]} given  { length: n }, () => value */
+  repeated([list, make]) {
+    const length = list?.properties?.find((/** @type {any} */ { key }) => key.name === "length");
+    if (!length || make?.params?.length > 0 || make?.body.type === "BlockStatement") {
+      throw new NoPython("Array.from");
+    }
+    const count = this.expression(length.value)[0];
+    return `[${this.expression(make.body)[0]} for _ in range(${count})]`;
+  }
+
+  /** @param {any} node */
+  isTall(node) {
+    return this.source.slice(node.start, node.end).includes("\n");
+  }
+
+  /**
+   * @param {any} node
+   * @param {string} indent
+   * @returns {string}
+   */
+  list(node, indent) {
+    if (!this.isTall(node)) return `[${this.args(node.elements)}]`;
+    const inner = `${indent}    `;
+    const items = node.elements.map(
+      (/** @type {any} */ item) => `${inner}${this.expression(item, inner)[0]},\n`,
+    );
+    return `[\n${items.join("")}${indent}]`;
+  }
+
+  /** @param {any} node */
+  dictionary({ properties }) {
+    const items = properties.map((/** @type {any} */ { type, key, value }) => {
+      if (type !== "Property") throw new NoPython(type);
+      return `${JSON.stringify(key.name ?? key.value)}: ${this.expression(value)[0]}`;
+    });
+    return `{${items.join(", ")}}`;
+  }
+
+  /** @param {any} node */
+  template({ quasis, expressions }) {
+    let text = "";
+    for (const [i, { value }] of quasis.entries()) {
+      text += JSON.stringify(value.cooked).slice(1, -1).replace(/[{}]/g, "$&$&");
+      if (expressions[i]) text += `{${this.expression(expressions[i])[0].replaceAll('"', "'")}}`;
+    }
+    return `f"${text}"`;
+  }
+
+  /** @param {any} node */
+  param(node) {
+    if (node.type !== "AssignmentPattern") return this.pattern(node);
+    return `${this.pattern(node.left)}=${this.expression(node.right)[0]}`;
+  }
+
+  /**
+   * @param {any} node
+   * @returns {string}
+   */
+  pattern(node) {
+    if (node.type === "ArrayPattern") {
+      return node.elements
+        .map((/** @type {any} */ each) => (each ? this.pattern(each) : "_"))
+        .join(", ");
+    }
+    if (node.type === "Identifier") return node.name;
+    if (node.type === "MemberExpression") return this.member(node)[0];
+    throw new NoPython(node.type);
+  }
+}
+
+/**
+ * Whether a name is written with capitals here and with underscores in PyTorch.
+ * @param {any} object
+ * @param {string} name
+ */
+const isOfQConfig = (object, name) => /[a-z][A-Z]/.test(name) && object.name !== "torch";
+
+/** @param {string} name */
+function snake(name) {
+  if (/^[A-Z]/.test(name)) return name;
+  return name
+    .replace(/(?<=[a-z0-9])[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+    .replace("q_config", "qconfig");
+}

@@ -1,0 +1,134 @@
+// Makes the page's illustrations live: the drawings of the built page, drawn again when a control changes.
+
+import { makeScrollable } from "../shell/scrollable.js";
+import { toDom } from "../shell/tree.js";
+
+/** @type {ReturnType<typeof load> | undefined} */
+let loading;
+
+/** Starts zeropoint in the page, when the first control is used. */
+async function load() {
+  const [zeropoint, { figures }] = await Promise.all([import("zeropoint"), import("./index.js")]);
+  await zeropoint.init();
+  return { zeropoint, figures };
+}
+
+/** @param {HTMLElement} view */
+export function showFigures(view) {
+  const waiting = /** @type {NodeListOf<HTMLElement>} */ (
+    view.querySelectorAll("[data-figure]:not([data-live])")
+  );
+  for (const element of waiting) {
+    element.dataset.live = "";
+    makeLive(element);
+  }
+}
+
+/** @param {HTMLElement} element */
+function makeLive(element) {
+  const drawing = /** @type {HTMLElement} */ (element.querySelector(".figure-drawing"));
+  const form = element.querySelector("form");
+  if (!form) return;
+  let width = 0;
+
+  const draw = async () => {
+    const values = readControls(form);
+    loading ??= load();
+    try {
+      const { zeropoint, figures } = await loading;
+      const figure = figures[element.dataset.figure ?? ""];
+      width = roomOf(drawing);
+      drawing.replaceChildren(toDom(figure.draw(values, zeropoint, width)));
+      makeScrollable(drawing);
+    } catch {
+      // The built drawing stays, without controls; a cell that runs reports the reason.
+      loading = undefined;
+      form.hidden = true;
+      element.dataset.failed = "";
+    }
+  };
+
+  form.addEventListener("input", draw);
+  for (const player of form.querySelectorAll(".player")) {
+    connectPlayer(/** @type {HTMLElement} */ (player));
+  }
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.hidden = false;
+  // The built page has a drawing for wide and one for narrow screens: until a control is used, they serve.
+  new ResizeObserver(() => {
+    const room = roomOf(drawing);
+    if (width > 0 && room > 0 && room !== width) draw();
+  }).observe(drawing);
+}
+
+/** @param {HTMLElement} drawing */
+const roomOf = (drawing) => Math.round(Math.min(drawing.clientWidth, 840));
+
+const BEAT = 900; // milliseconds between two steps
+
+/**
+ * Buttons that move a range control: by one step, or continuously. Nothing moves before a click; with
+ * prefers-reduced-motion only single steps are offered.
+ * @param {HTMLElement} player
+ */
+function connectPlayer(player) {
+  const range = /** @type {HTMLInputElement} */ (
+    player.closest("form")?.querySelector(`input[name="${player.dataset.moves}"]`)
+  );
+  const [play, step] = /** @type {HTMLButtonElement[]} */ ([...player.querySelectorAll("button")]);
+  const text = /** @type {HTMLElement} */ (play.querySelector("span"));
+  const calm = matchMedia("(prefers-reduced-motion: reduce)");
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  let timer;
+
+  const pause = () => {
+    clearInterval(timer);
+    timer = undefined;
+    delete player.dataset.playing;
+    text.textContent = "Play";
+  };
+  const move = () => {
+    const isAtEnd = Number(range.value) >= Number(range.max);
+    range.value = isAtEnd ? range.min : String(Number(range.value) + 1);
+    range.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  const beat = () => {
+    // Another notebook is shown, or the page is in the background.
+    if (player.offsetParent === null || document.hidden) pause();
+    else move();
+    if (range.value === range.max) pause();
+  };
+
+  play.addEventListener("click", () => {
+    if (timer !== undefined) {
+      pause();
+      return;
+    }
+    timer = setInterval(beat, BEAT);
+    player.dataset.playing = "";
+    text.textContent = "Pause";
+    move();
+  });
+  step.addEventListener("click", () => {
+    pause();
+    move();
+  });
+  const respectMotion = () => {
+    pause();
+    play.hidden = calm.matches;
+  };
+  calm.addEventListener("change", respectMotion);
+  respectMotion();
+}
+
+/**
+ * @param {HTMLFormElement} form
+ * @returns {Record<string, string>}
+ */
+function readControls(form) {
+  for (const output of form.querySelectorAll("output")) {
+    const input = form.querySelector(`input[name="${output.name}"]`);
+    output.value = /** @type {HTMLInputElement} */ (input).value;
+  }
+  return /** @type {Record<string, string>} */ (Object.fromEntries(new FormData(form)));
+}

@@ -1,0 +1,284 @@
+// Measurements as tables with a bar in each row, for published and local results.
+
+import { h } from "../shell/tree.js";
+
+/**
+ * @typedef {import("../shell/tree.js").Tree} Tree
+ * @typedef {object} Measurement  a result of the benchmark
+ * @property {string} case
+ * @property {string} contestant
+ * @property {string} [build]
+ * @property {number} [threads]
+ * @property {string} [format]
+ * @property {string} [operation]
+ * @property {string} [place]
+ * @property {string} title
+ * @property {string} unit
+ * @property {number} [value]
+ * @property {number} [low]
+ * @property {number} [high]
+ * @property {number} [ratio]
+ * @property {string} [limit]
+ * @property {{ problem?: string }} [check]
+ */
+
+const CONTESTANTS = {
+  zeropoint: "zeropoint",
+  "onnxruntime-web": "onnxruntime-web",
+  tfjs: "tfjs wasm",
+  JavaScript: "plain JavaScript",
+  "bare module": "a bare module of that size",
+};
+
+/** @param {Measurement} measurement */
+export function contestantName({ contestant, build, threads }) {
+  const name = CONTESTANTS[/** @type {keyof typeof CONTESTANTS} */ (contestant)] ?? contestant;
+  return [name, build, threads && threads > 1 && `${threads} threads`].filter(Boolean).join(", ");
+}
+
+/**
+ * Two or three digits say all that a measurement can.
+ * @param {number} value
+ */
+export function shownNumber(value) {
+  if (value >= 100) return value.toFixed(0);
+  if (value >= 10) return value.toFixed(1).replace(/\.0$/, "");
+  return value.toPrecision(2);
+}
+
+/** Less is better where the unit is a time. @param {string} unit */
+const isTime = (unit) => unit === "µs" || unit === "ms";
+
+/**
+ * @param {string} title
+ * @param {Measurement[]} measurements  of one unit
+ * @returns {Tree}
+ */
+export function measurementTable(title, measurements) {
+  const { unit } = measurements[0];
+  const most = Math.max(...measurements.map(({ value }) => value ?? 0));
+  const sorted = [...measurements].sort((a, b) =>
+    isTime(unit) ? (a.value ?? 0) - (b.value ?? 0) : (b.value ?? 0) - (a.value ?? 0),
+  );
+  const hasRatio = sorted.some(({ ratio, limit }) => ratio !== undefined && limit !== undefined);
+  const isRight = sorted.every(({ check }) => !check?.problem);
+  return h(
+    "div",
+    { class: "scroll-x" },
+    h(
+      "table",
+      { class: "measurements" },
+      h("caption", {}, title, isTime(unit) && h("span", {}, " (less is better)")),
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          h("th", { scope: "col", colspan: 2 }, "Who"),
+          h("th", { scope: "col" }, unit),
+          hasRatio && h("th", { scope: "col" }, "of limit"),
+        ),
+      ),
+      h(
+        "tbody",
+        {},
+        sorted.map((measurement) =>
+          row(
+            measurement,
+            most,
+            hasRatio,
+            title.toLowerCase().includes(measurement.title.toLowerCase()),
+          ),
+        ),
+      ),
+    ),
+    !isRight &&
+      h(
+        "p",
+        { class: "cell-error" },
+        "A result was wrong: please report this with your browser's version.",
+      ),
+  );
+}
+
+/**
+ * A task in one line, with the fastest and how far ahead of the next it is; opened, all of its measurements.
+ * @param {string} title
+ * @param {Measurement[]} measurements  of one unit
+ * @returns {Tree}
+ */
+function foldedTable(title, measurements) {
+  const { unit } = measurements[0];
+  const right = measurements.filter(
+    (each) => each.value !== undefined && !each.check?.problem && isComparable(each),
+  );
+  const sorted = right.sort((a, b) => (isTime(unit) ? 1 : -1) * ((a.value ?? 0) - (b.value ?? 0)));
+  const [first] = sorted;
+  const next = sorted.find(({ contestant }) => contestant !== first?.contestant);
+  const ratio = first && next ? ratioOf(first, next, unit) : undefined;
+  return h(
+    "details",
+    { class: "measure-task" },
+    h(
+      "summary",
+      {},
+      h("span", { class: "measure-title" }, title),
+      first &&
+        h(
+          "span",
+          {
+            class: first.contestant.startsWith("zeropoint")
+              ? "measure-first is-own"
+              : "measure-first",
+          },
+          `${contestantName(first)}: ${shownNumber(first.value ?? 0)} ${unit}`,
+        ),
+      next && h("span", { class: "measure-next" }, `${ratio} × as fast as ${contestantName(next)}`),
+    ),
+    measurementTable(title, measurements),
+  );
+}
+
+/**
+ * Like is compared with like: one thread, and of zeropoint's linear layers the one with int8 weights and
+ * float32 activations. Other contestants take part with every format.
+ * @param {Measurement} measurement
+ */
+function isComparable({ contestant, threads = 1, format = "w8a32-channel" }) {
+  return threads === 1 && (!contestant.startsWith("zeropoint") || format === "w8a32-channel");
+}
+
+/**
+ * @param {Measurement} first
+ * @param {Measurement} next
+ * @param {string} unit
+ */
+function ratioOf({ value: a = 0 }, { value: b = 0 }, unit) {
+  return shownNumber(isTime(unit) ? b / a : a / b);
+}
+
+/**
+ * @param {Measurement} measurement
+ * @param {number} most
+ * @param {boolean} hasRatio
+ * @param {boolean} isKnown  the table's title says what is measured
+ */
+function row(measurement, most, hasRatio, isKnown) {
+  const { contestant, title, value, low, high, ratio, limit, check } = measurement;
+  const length = value === undefined ? 0 : Math.max(0.5, (100 * value) / most);
+  return h(
+    "tr",
+    { class: contestant.startsWith("zeropoint") ? "is-own" : undefined },
+    h(
+      "th",
+      { scope: "row" },
+      contestantName(measurement),
+      !isKnown && h("span", { class: "measurement-what" }, title),
+    ),
+    h(
+      "td",
+      { class: "measurement-bar" },
+      h(
+        "svg",
+        {
+          viewBox: "0 0 100 10",
+          preserveAspectRatio: "none",
+          "aria-hidden": "true",
+          focusable: "false",
+        },
+        h("rect", { width: Math.round(length * 10) / 10, height: 10 }),
+      ),
+    ),
+    h(
+      "td",
+      {},
+      check?.problem ? "wrong" : value === undefined ? "–" : shownNumber(value),
+      low !== undefined &&
+        high !== undefined &&
+        h("span", { class: "measurement-spread" }, `${shownNumber(low)}–${shownNumber(high)}`),
+    ),
+    hasRatio &&
+      h("td", {}, ratio === undefined || limit === undefined ? "" : `${Math.round(100 * ratio)} %`),
+  );
+}
+
+/** The formats that are compared, of all that are measured. */
+const FORMATS = [
+  "w8a32-channel",
+  "w8a32-group32",
+  "w4a32-group32",
+  "w8a32-float32",
+  "w8a8-dynamic",
+  "float32",
+];
+const OPERATIONS = ["minmax", "quantize", "dequantize", "fakeQuantize", "error"];
+
+/**
+ * The tables of linear layers, one for each shape.
+ * @param {Measurement[]} results
+ * @param {string[]} [formats]
+ * @param {typeof measurementTable} [table]  writes a table
+ */
+export function linearTables(results, formats = FORMATS, table = foldedTable) {
+  const linear = results.filter(
+    ({ case: title, format }) =>
+      title.startsWith("linear, M =") && !title.includes("cold") && formats.includes(format ?? ""),
+  );
+  return [...new Set(linear.map((result) => result.case))].map((title) =>
+    table(
+      `Linear layer${title.slice("linear".length)}`,
+      linear.filter((result) => result.case === title && result.value !== undefined),
+    ),
+  );
+}
+
+/**
+ * The tables of a large tensor, one for each operation.
+ * @param {Measurement[]} results
+ */
+export function elementwiseTables(results) {
+  return OPERATIONS.flatMap((operation) => {
+    const found = results.filter(
+      (result) =>
+        result.operation === operation &&
+        result.title.endsWith("per tensor") &&
+        result.place === "arrays",
+    );
+    return found.length === 0
+      ? []
+      : [foldedTable(capitalized(found[0].title.replace(/^error\b/, "quantization error")), found)];
+  });
+}
+
+/**
+ * The tables of small calls, one for each.
+ * @param {Measurement[]} results
+ */
+export function smallTables(results) {
+  const small = results.filter(({ case: title }) => title === "small calls");
+  return [...new Set(small.map(({ title }) => title))].map((title) =>
+    foldedTable(
+      capitalized(title),
+      small.filter((result) => result.title === title),
+    ),
+  );
+}
+
+/**
+ * @param {Measurement[]} results
+ */
+export function startTables(results) {
+  const start = results.filter(({ operation }) => operation === "start");
+  return start.length === 0
+    ? []
+    : [
+        foldedTable(
+          "From a page's first script to its first result",
+          start.map((one) => ({ ...one, limit: undefined })),
+        ),
+      ];
+}
+
+/** @param {string} text */
+const capitalized = (text) => text[0].toUpperCase() + text.slice(1);

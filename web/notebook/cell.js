@@ -1,0 +1,462 @@
+// One cell on the page: its code, its controls, and how it runs.
+
+import { icon } from "../shell/icons.js";
+import { makeScrollable } from "../shell/scrollable.js";
+import { h, toDom } from "../shell/tree.js";
+import { acknowledge, keepSource, keptSource } from "./edits.js";
+import { hint } from "./hints.js";
+import { dropResult, keepResult } from "./kept-results.js";
+import { KernelGone } from "./kernel.js";
+import { wasTab } from "./last-key.js";
+import { Result } from "./result.js";
+
+/**
+ * @typedef {import("./kernel.js").Outcome} Outcome
+ * @typedef {import("./kernel.js").Output} Output
+ * @typedef {import("./kept-results.js").KeptResult} KeptResult
+ * @typedef {import("./notebook.js").Notebook} Notebook
+ * @typedef {"idle" | "waiting" | "running" | "done" | "failed" | "stopped"} State
+ */
+
+const KEPT_SIZE = 1_000_000; // characters or numbers of a result that is kept for a reload
+
+export class Cell {
+  /** @type {State} */
+  state = "idle";
+  /** The code that the output came from. @type {string | undefined} */
+  #ranSource;
+  /** Whether the variables behind the output are gone. */
+  #isForgotten = false;
+  /** Whether another cell that this one reads from has changed. */
+  #isOutdated = false;
+  /** State and counter before the cell waited for its turn. @type {[State, string]} */
+  #beforeWait = ["idle", "In [ ]"];
+  /** @type {import("@codemirror/view").EditorView | undefined} */
+  #editor;
+  /** @type {(source: string) => void} */
+  #setEditorSource = () => {};
+  /** @type {(line: number | undefined) => void} */
+  #markInEditor = () => {};
+  /** The line of this cell that the error is about. @type {number | undefined} */
+  #failedLine;
+  /** @type {Promise<void> | undefined} */
+  #editorLoading;
+  /** The place of the last press, where the editor puts its cursor. @type {{ x: number, y: number } | undefined} */
+  #pressedAt;
+  /** The outputs of the run, which are kept for a reload. @type {Output[]} */
+  #outputs = [];
+  /** Settles when all outputs are shown. @type {Promise<unknown>} */
+  #shown = Promise.resolve();
+
+  /**
+   * @param {HTMLElement} element
+   * @param {Notebook} notebook
+   */
+  constructor(element, notebook) {
+    this.element = element;
+    this.notebook = notebook;
+    this.label = element.dataset.label ?? "";
+    this.code = /** @type {HTMLElement} */ (element.querySelector(".cell-code"));
+    this.counter = /** @type {HTMLElement} */ (element.querySelector(".cell-counter"));
+    this.result = new Result(element, (error) => hint(error, this, this.notebook.cells));
+    const staticCode = this.code.querySelector("code");
+    this.originalSource = staticCode?.textContent ?? "";
+    this.source = keptSource(element.id, this.originalSource);
+    if (staticCode && this.isEdited) staticCode.textContent = this.source;
+    /** @type {string[]} */
+    this.checks = JSON.parse(this.result.checkList?.dataset.sources ?? "[]");
+    this.code.addEventListener("pointerdown", ({ clientX, clientY }) => {
+      this.#pressedAt = { x: clientX, y: clientY };
+    });
+    this.#addControls();
+    this.#showEdited();
+  }
+
+  get isEdited() {
+    return this.source !== this.originalSource;
+  }
+
+  get verdict() {
+    return this.result.verdict;
+  }
+
+  #addControls() {
+    const tools = /** @type {HTMLElement} */ (this.element.querySelector(".cell-tools"));
+    const [run, runTo, runFrom, copy, reset] = [
+      this.#button("run", "Run", "play", `Run ${this.label}`),
+      this.#button("run-to-here", "Run to here", "play-to", `Run to here: ${this.label}`),
+      this.#button("run-from-here", "Run from here", "play-from", `Run from here: ${this.label}`),
+      this.#button("copy-cell", "Copy", "copy", `Copy the code of ${this.label}`),
+      this.#button("reset-cell", "Reset cell", "reset", `Reset cell: ${this.label}`),
+    ];
+    this.resetButton = reset;
+    reset.hidden = true;
+    run.addEventListener("click", () => this.notebook.run([this]));
+    runTo.addEventListener("click", () => this.notebook.runTo(this));
+    runFrom.addEventListener("click", () => this.notebook.runFrom(this));
+    copy.addEventListener("click", () => this.#copy(this.source));
+    reset.addEventListener("click", () => {
+      this.restoreSource();
+      this.clear();
+      run.focus();
+      this.notebook.announce(`${this.label} is as it was.`);
+    });
+    tools.append(reset, copy, runFrom, runTo, run);
+    tools.hidden = false;
+    const torch = this.element.querySelector(".cell-torch");
+    const copyTorch = this.#button("copy-torch", "Copy", "copy", `Copy PyTorch of ${this.label}`);
+    copyTorch.addEventListener("click", () =>
+      this.#copy(torch?.querySelector("code")?.textContent ?? ""),
+    );
+    torch?.append(copyTorch);
+  }
+
+  /** @param {string} text */
+  async #copy(text) {
+    try {
+      await navigator.clipboard.writeText(text);
+      this.notebook.announce(`Copied the code of ${this.label}.`);
+    } catch {
+      this.notebook.announce("The browser does not allow copying.");
+    }
+  }
+
+  /**
+   * @param {string} name
+   * @param {string} text
+   * @param {string} iconName
+   * @param {string} label
+   */
+  #button(name, text, iconName, label) {
+    return /** @type {HTMLButtonElement} */ (
+      toDom(
+        h(
+          "button",
+          { type: "button", class: `button ${name}`, "aria-label": label, title: text },
+          icon(iconName),
+          h("span", {}, text),
+        ),
+      )
+    );
+  }
+
+  /** Puts the editor in the place of the static code, once. */
+  edit() {
+    this.#editorLoading ??= this.#createEditor().catch(() => {
+      // Without the editor the code still runs; the next attempt may succeed.
+      this.#editorLoading = undefined;
+    });
+    return this.#editorLoading;
+  }
+
+  async #createEditor() {
+    const { createEditor, markFailedLine, setSource } = await import("./editor.js");
+    const hadFocus = this.code.contains(document.activeElement);
+    const host = document.createElement("div");
+    host.className = "editor";
+    const view = createEditor({
+      parent: host,
+      source: this.source,
+      label: `Code of ${this.label}`,
+      onChange: (source) => this.#changeSource(source),
+      onRun: () => this.notebook.run([this]),
+      onRunAndAdvance: () => this.notebook.runAndAdvance(this),
+    });
+    this.code.replaceChildren(host);
+    this.#editor = view;
+    this.#setEditorSource = (source) => setSource(view, source);
+    this.#markInEditor = (line) => markFailedLine(view, line);
+    if (!this.hasChangedSinceRun) this.#markInEditor(this.#failedLine);
+    if (!hadFocus) return;
+    view.focus();
+    const anchor = !wasTab() && this.#pressedAt && view.posAtCoords(this.#pressedAt);
+    if (typeof anchor === "number") view.dispatch({ selection: { anchor } });
+  }
+
+  get hasFocus() {
+    return this.element.contains(document.activeElement);
+  }
+
+  async focus() {
+    await this.edit();
+    const code = /** @type {HTMLElement | null} */ (this.code.querySelector("pre"));
+    (this.#editor ?? code)?.focus();
+    this.bringIntoView();
+  }
+
+  bringIntoView() {
+    this.element.scrollIntoView({ block: "nearest" });
+  }
+
+  bringErrorIntoView() {
+    this.result.bringErrorIntoView();
+  }
+
+  restoreSource() {
+    this.replaceSource(this.originalSource);
+  }
+
+  /** @param {string} source */
+  replaceSource(source) {
+    this.#changeSource(source);
+    this.#showSource();
+  }
+
+  #showSource() {
+    this.#setEditorSource(this.source);
+    const staticCode = this.code.querySelector("code");
+    if (staticCode) staticCode.textContent = this.source;
+  }
+
+  /** @param {string} source */
+  #changeSource(source) {
+    if (source === this.source) return;
+    this.source = source;
+    const other = keepSource(this.element.id, this.originalSource, source);
+    if (other !== undefined) this.#offerOther(other);
+    this.#noteChange();
+  }
+
+  #noteChange() {
+    this.#showEdited();
+    this.#showStale();
+    this.notebook.noteChange();
+  }
+
+  /**
+   * Another tab has changed this cell. Where both had the same code, this tab follows.
+   * @param {string} source
+   */
+  changeElsewhere(source) {
+    if (source === this.source) {
+      acknowledge(this.element.id);
+      this.element.querySelector(".cell-conflict")?.remove();
+    } else if (this.element.querySelector(".cell-conflict") || this.hasFocus) {
+      this.#offerOther(source);
+    } else {
+      acknowledge(this.element.id);
+      this.source = source;
+      this.#showSource();
+      this.#noteChange();
+      this.notebook.announce(`${this.label} was changed in another tab.`);
+    }
+  }
+
+  /**
+   * Asks which code to keep: this tab's or another tab's.
+   * @param {string} source  the other tab's code
+   */
+  #offerOther(source) {
+    this.element.querySelector(".cell-conflict")?.remove();
+    const take = this.#button("take-other", "Take its code", "copy", `Take the other code`);
+    const keep = this.#button("keep-own", "Keep this code", "check", `Keep this code`);
+    const note = toDom(
+      h(
+        "div",
+        { class: "cell-conflict" },
+        h("p", {}, "This cell has other code in another tab."),
+        h("pre", { tabindex: 0, role: "region", "aria-label": "Code of the other tab" }, source),
+      ),
+    );
+    take.addEventListener("click", () => {
+      note.remove();
+      acknowledge(this.element.id);
+      this.replaceSource(source);
+      this.focus();
+    });
+    keep.addEventListener("click", () => {
+      note.remove();
+      keepSource(this.element.id, this.originalSource, this.source, true);
+      this.focus();
+    });
+    note.append(take, keep);
+    this.code.after(note);
+    this.notebook.announce(`${this.label} has other code in another tab.`);
+  }
+
+  #showEdited() {
+    this.element.toggleAttribute("data-edited", this.isEdited);
+    if (this.resetButton) this.resetButton.hidden = !this.isEdited;
+  }
+
+  /** Back to how the page showed the cell at first, but for its code. */
+  clear() {
+    this.#setState("idle", "In [ ]");
+    this.#clearOutput();
+    this.#ranSource = undefined;
+    this.#showStale();
+    dropResult(this.element.id);
+  }
+
+  #clearOutput() {
+    this.#outputs = [];
+    this.#markLine(undefined);
+    this.result.clear();
+  }
+
+  /** The variables behind the output are gone. */
+  forget() {
+    this.#isForgotten = true;
+    this.#showStale();
+  }
+
+  /** @param {boolean} isOutdated  whether a value that the cell read has changed since it ran */
+  setOutdated(isOutdated) {
+    this.#isOutdated = isOutdated;
+    this.#showStale();
+  }
+
+  get hasRun() {
+    return this.#ranSource !== undefined;
+  }
+
+  /** Whether the code differs from the code that ran. */
+  get hasChangedSinceRun() {
+    return this.#ranSource !== undefined && this.source !== this.#ranSource;
+  }
+
+  /** An output is stale if its variables are gone, its code has changed or a value it read has changed. */
+  get isStale() {
+    const isDone = this.#ranSource !== undefined && this.state !== "running";
+    return isDone && (this.#isForgotten || this.#isOutdated || this.hasChangedSinceRun);
+  }
+
+  #showStale() {
+    this.element.toggleAttribute("data-stale", this.isStale);
+  }
+
+  wait() {
+    this.#beforeWait = [this.state, this.counter.textContent ?? ""];
+    this.#setState("waiting", "In [*]");
+  }
+
+  /** Taken out of the queue before its turn. */
+  unwait() {
+    if (this.state === "waiting") this.#setState(...this.#beforeWait);
+  }
+
+  /**
+   * @param {import("./kernel.js").Kernel} kernel
+   * @param {number} count
+   * @returns {Promise<Outcome | undefined>} none if the run was stopped
+   */
+  async run(kernel, count) {
+    this.#clearOutput();
+    this.#setState("running", "In [*]");
+    this.#ranSource = this.source;
+    this.#isForgotten = false;
+    this.#isOutdated = false;
+    this.#showStale();
+    try {
+      const outcome = await kernel.run({
+        label: this.label,
+        source: this.source,
+        checks: this.checks,
+        onOutput: (output) => this.#addOutput(output),
+      });
+      await this.#shown;
+      this.#finish(outcome, count);
+      this.#keep(outcome, count);
+      return outcome;
+    } catch (error) {
+      if (!(error instanceof KernelGone)) throw error;
+      this.#ranSource = undefined;
+      this.#setState(error.wasStopped ? "stopped" : "failed", "In [ ]");
+      this.result.addMessage(
+        error.wasStopped ? "Stopped" : "Cannot run",
+        error.wasStopped
+          ? "This cell was stopped. The notebook's variables are gone: run it again from the top."
+          : error.message,
+      );
+    }
+  }
+
+  /** @param {Output} output */
+  #addOutput(output) {
+    this.#outputs.push(output);
+    const shown = this.result.add(output).catch((/** @type {Error} */ error) => {
+      this.result.addMessage("Cannot show", error.message);
+    });
+    this.#shown = Promise.all([this.#shown, shown]);
+    if (output.kind === "error") {
+      this.notebook.announce(`${this.label}: ${this.result.errorText}.`);
+    }
+  }
+
+  /**
+   * @param {Outcome} outcome
+   * @param {number} count
+   */
+  #finish({ result, error, checks }, count) {
+    if (result !== undefined) this.result.addValue(result);
+    if (error) this.result.addError(error);
+    if (error && !this.hasChangedSinceRun) this.#markLine(error.line);
+    this.#setState(error ? "failed" : "done", `In [${count}]`);
+    if (error) this.result.judgeFailed();
+    else this.result.judge(checks, this.notebook.isEdited);
+    this.#showStale();
+    makeScrollable(this.element);
+  }
+
+  /**
+   * @param {Outcome} outcome
+   * @param {number} count
+   */
+  #keep(outcome, count) {
+    const size = this.#outputs.reduce((sum, output) => sum + sizeOf(output), 0);
+    const cell = this.element.id;
+    if (size > KEPT_SIZE) dropResult(cell);
+    else
+      keepResult({ cell, source: this.#ranSource ?? "", count, outputs: this.#outputs, outcome });
+  }
+
+  /**
+   * Shows the result of an earlier visit.
+   * @param {KeptResult} kept
+   */
+  async restore({ source, count, outputs, outcome }) {
+    if (this.hasRun || this.state !== "idle") return;
+    this.#ranSource = source;
+    this.#isForgotten = true;
+    for (const output of outputs) this.#addOutput(output);
+    await this.#shown;
+    this.#finish(outcome, count);
+  }
+
+  /** @param {number | undefined} line */
+  #markLine(line) {
+    this.#failedLine = line;
+    this.#markInEditor(line);
+  }
+
+  /**
+   * @param {State} state
+   * @param {string} counter
+   */
+  #setState(state, counter) {
+    this.state = state;
+    this.element.dataset.state = state;
+    this.counter.textContent = counter;
+  }
+
+  /** The outcome of the last run, in a sentence. */
+  get summary() {
+    const result =
+      this.state === "failed"
+        ? `failed with ${this.result.errorText ?? "an error"}`
+        : this.state === "stopped"
+          ? "was stopped"
+          : "ran";
+    const verdict = this.verdict === "none" ? "" : `; output ${this.result.verdictText}`;
+    return `${this.label} ${result}${verdict}.`;
+  }
+}
+
+/** @param {Output} output */
+function sizeOf(output) {
+  if (output.kind === "text") return output.text.length;
+  if (output.kind === "error") return 1000;
+  const { plot } = output;
+  if (plot.kind === "lines") return plot.series.reduce((sum, { x }) => sum + 2 * x.length, 0);
+  return plot.panels.reduce((sum, { data }) => sum + data.length, 0);
+}

@@ -1,0 +1,133 @@
+// Downloads a notebook with the reader's changes: as an ES module, or for Jupyter with Deno's kernel.
+
+/**
+ * @typedef {import("./cell.js").Cell} Cell
+ * @typedef {import("./notebook.js").Notebook} Notebook
+ */
+
+/**
+ * @param {Notebook} notebook
+ * @param {"mjs" | "ipynb"} format
+ */
+export async function download(notebook, format) {
+  const title = notebook.element.querySelector("h1")?.textContent ?? "";
+  const text =
+    format === "mjs"
+      ? await notebook.toModule(title)
+      : JSON.stringify(toJupyter(notebook.element, notebook.cells), null, 1);
+  const type = format === "mjs" ? "text/javascript" : "application/x-ipynb+json";
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = `${notebook.element.id}.${format}`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+  notebook.announce(`${link.download} was made.`);
+}
+
+const SETUP = [
+  "// Names that every cell of the page has.",
+  'import { float, init, int, print, round } from "npm:zeropoint/notebook";',
+  "await init();",
+  "const plotLines = ({ title, series }) => print(title, series);",
+].join("\n");
+
+/**
+ * @param {HTMLElement} element  of the notebook
+ * @param {Cell[]} cells
+ */
+function toJupyter(element, cells) {
+  /** @type {any[]} */
+  const parts = [codeCell("setup", SETUP)];
+  /** @type {string[]} */
+  let prose = [];
+  const endProse = () => {
+    if (prose.length > 0) parts.push(proseCell(`prose-${parts.length}`, prose.join("\n\n")));
+    prose = [];
+  };
+  for (const child of element.children) {
+    const cell = cells.find((each) => each.element === child);
+    if (cell) {
+      endProse();
+      parts.push(codeCell(child.getAttribute("data-cell") ?? "", forDeno(cell.source)));
+    } else if (child.matches("h1, h2, h3, h4, p:not(.kicker), ul, ol, .note")) {
+      prose.push(markdownOf(child));
+    }
+  }
+  endProse();
+  return {
+    cells: parts,
+    metadata: {
+      kernelspec: { name: "deno", display_name: "Deno", language: "typescript" },
+      language_info: { name: "typescript" },
+    },
+    nbformat: 4,
+    nbformat_minor: 5,
+  };
+}
+
+/** @param {string} source */
+const forDeno = (source) => source.replace(/(from\s*["'])(zeropoint[/"'])/g, "$1npm:$2");
+
+/** @param {string} text */
+const linesOf = (text) => text.split(/(?<=\n)/);
+
+/**
+ * @param {string} id
+ * @param {string} source
+ */
+const codeCell = (id, source) => ({
+  cell_type: "code",
+  id,
+  metadata: {},
+  execution_count: null,
+  outputs: [],
+  source: linesOf(source),
+});
+
+/**
+ * @param {string} id
+ * @param {string} text
+ */
+const proseCell = (id, text) => ({
+  cell_type: "markdown",
+  id,
+  metadata: {},
+  source: linesOf(text),
+});
+
+/**
+ * Prose as Markdown: the elements that notebooks have.
+ * @param {Node} node
+ * @returns {string}
+ */
+function markdownOf(node) {
+  if (node.nodeType === Node.TEXT_NODE) return (node.textContent ?? "").replace(/\s+/g, " ");
+  if (!(node instanceof Element)) return "";
+  const inner = () => Array.from(node.childNodes, markdownOf).join("");
+  switch (node.localName) {
+    case "h1":
+    case "h2":
+    case "h3":
+    case "h4":
+      return `${"#".repeat(Number(node.localName[1]))} ${inner()}`;
+    case "code":
+      return `\`${node.textContent}\``;
+    case "strong":
+      return `**${inner()}**`;
+    case "em":
+      return `*${inner()}*`;
+    case "a":
+      return `[${inner()}](${/** @type {HTMLAnchorElement} */ (node).href})`;
+    case "ul":
+    case "ol":
+      return Array.from(node.children, (item, i) => {
+        const mark = node.localName === "ol" ? `${i + 1}.` : "-";
+        return `${mark} ${markdownOf(item).trim()}`;
+      }).join("\n");
+    case "div":
+      return inner().trim().replace(/^/gm, "> ");
+    default:
+      return inner();
+  }
+}

@@ -1,0 +1,157 @@
+// The page's end of the worker that runs a notebook's cells.
+
+import { keepFiles } from "../shell/offline.js";
+import { scriptUrl } from "../shell/trusted.js";
+import workerUrl from "./worker/worker.js?worker&url";
+
+/**
+ * @typedef {import("./worker/cell-error.js").CellError} CellError
+ * @typedef {import("./plots/heat-map.js").Plot | import("./plots/lines-plot.js").LinesPlot} Plot
+ * @typedef {{ kind: "text", text: string } | { kind: "plot", plot: Plot } |
+ *   { kind: "error", error: CellError }} Output  an error that came when the cell had ended
+ * @typedef {{ passed: boolean, message?: string }} CheckResult
+ * @typedef {{ result?: string, error?: CellError, checks: CheckResult[],
+ *   names?: import("./worker/names.js").CellNames }} Outcome  names: none if the code has no grammar
+ * @typedef {{ resolve: (outcome: Outcome) => void, reject: (error: Error) => void,
+ *   onOutput: (output: Output) => void }} Pending
+ */
+
+/** Thrown where a run ended without an outcome: it was stopped, or the worker is gone. */
+export class KernelGone extends Error {
+  /**
+   * @param {string} message
+   * @param {boolean} wasStopped
+   */
+  constructor(message, wasStopped) {
+    super(message);
+    this.name = "KernelGone";
+    this.wasStopped = wasStopped;
+  }
+}
+
+/** One worker, started when the first cell runs. */
+export class Kernel {
+  /** @type {Worker | undefined} */
+  #worker;
+  /** @type {Promise<void> | undefined} */
+  #ready;
+  /** @type {((error: Error) => void) | undefined} */
+  #refuse;
+  /** @type {Map<number, Pending>} */
+  #pending = new Map();
+  #runs = 0;
+  /** Where the output of the last run goes: timers and promises may outlive it. */
+  #showLast = (/** @type {Output} */ _) => {};
+
+  #takeModule = (/** @type {string} */ _) => {};
+
+  get isAlive() {
+    return this.#worker !== undefined;
+  }
+
+  /**
+   * @param {{ label: string, source: string, checks: string[],
+   *   onOutput: (output: Output) => void }} cell
+   * @returns {Promise<Outcome>}
+   */
+  async run({ label, source, checks, onOutput }) {
+    this.#ready ??= this.#start();
+    await this.#ready;
+    const worker = this.#worker;
+    if (!worker) throw new KernelGone("The run was stopped.", true);
+    const run = ++this.#runs;
+    return new Promise((resolve, reject) => {
+      this.#pending.set(run, { resolve, reject, onOutput });
+      this.#showLast = onOutput;
+      worker.postMessage({ type: "run", run, label, source, checks });
+    });
+  }
+
+  /**
+   * The cells of a notebook as one ES module.
+   * @param {string} title
+   * @param {{ label: string, source: string }[]} cells
+   * @returns {Promise<string>}
+   */
+  async toModule(title, cells) {
+    this.#ready ??= this.#start();
+    await this.#ready;
+    return new Promise((resolve) => {
+      this.#takeModule = resolve;
+      const codes = cells.map(({ label, source }) => ({ label, source }));
+      this.#worker?.postMessage({ type: "export", title, cells: codes });
+    });
+  }
+
+  /** Ends the worker at once, endless loops included. The next run starts a fresh one. */
+  stop() {
+    this.#end(new KernelGone("The run was stopped.", true));
+  }
+
+  /** @returns {Promise<void>} */
+  #start() {
+    return new Promise((resolve, reject) => {
+      this.#refuse = reject;
+      /** @param {string} reason */
+      const fail = (reason) => this.#end(new KernelGone(reason, false));
+      try {
+        const worker = new Worker(scriptUrl(workerUrl), { type: "module", name: "cells" });
+        this.#worker = worker;
+        worker.addEventListener("message", ({ data }) => this.#receive(data, resolve, fail));
+        worker.addEventListener("messageerror", () =>
+          fail("The worker sent something unreadable."),
+        );
+        worker.addEventListener("error", (event) => {
+          event.preventDefault();
+          const isStarting = this.#refuse !== undefined;
+          fail(
+            isStarting
+              ? `The worker that runs the cells could not be loaded. ${event.message ?? ""}`.trim()
+              : `The worker that runs the cells failed: ${event.message || "no reason given"}`,
+          );
+        });
+      } catch (error) {
+        fail(
+          `The worker that runs the cells could not be started: ${/** @type {Error} */ (error).message}`,
+        );
+      }
+    });
+  }
+
+  /**
+   * @param {any} data
+   * @param {() => void} ready
+   * @param {(reason: string) => void} fail
+   */
+  #receive(data, ready, fail) {
+    if (data?.type === "ready") {
+      this.#refuse = undefined;
+      keepFiles([...data.files, new URL(workerUrl, document.baseURI).href]);
+      ready();
+    } else if (data?.type === "failed") {
+      fail(`zeropoint could not start: ${data.message}`);
+    } else if (data?.type === "output") {
+      const pending = this.#pending.get(data.run);
+      if (pending) pending.onOutput(data.output);
+      else if (data.run === this.#runs) this.#showLast(data.output);
+    } else if (data?.type === "module") {
+      this.#takeModule(data.text);
+    } else if (data?.type === "done") {
+      const pending = this.#pending.get(data.run);
+      this.#pending.delete(data.run);
+      pending?.resolve(data);
+    }
+  }
+
+  /** @param {KernelGone} reason */
+  #end(reason) {
+    this.#worker?.terminate();
+    this.#worker = undefined;
+    this.#ready = undefined;
+    this.#refuse?.(reason);
+    this.#refuse = undefined;
+    const pending = [...this.#pending.values()];
+    this.#pending.clear();
+    for (const { reject } of pending) reject(reason);
+  }
+}

@@ -1,0 +1,45 @@
+// Keys of a notebook outside of its editors: j and k move between cells, Enter edits, Shift+Enter runs.
+
+/** @typedef {import("./notebook.js").Notebook} Notebook */
+
+/**
+ * The keys work while the focus is inside the notebook: single letters must not be taken from the page.
+ * @param {Notebook} notebook
+ */
+export function connectKeys(notebook) {
+  for (const { element } of notebook.cells) element.tabIndex = -1;
+  notebook.element.addEventListener("keydown", (event) => {
+    const { key, target, altKey, ctrlKey, metaKey, shiftKey } = event;
+    if (event.defaultPrevented || altKey || metaKey || isEditable(target)) return;
+    const cell = notebook.cells.find(({ element }) => element === target);
+    if (key === "Enter" && cell) {
+      if (shiftKey) notebook.runAndAdvance(cell, "cell");
+      else if (ctrlKey) notebook.run([cell]);
+      else cell.focus();
+      event.preventDefault();
+    } else if ((key === "j" || key === "k") && !ctrlKey && !shiftKey) {
+      const next = neighbour(notebook, key === "j" ? 1 : -1);
+      next?.element.focus({ preventScroll: true });
+      next?.bringIntoView();
+      event.preventDefault();
+    }
+  });
+}
+
+/** @param {EventTarget | null} target */
+function isEditable(target) {
+  if (!(target instanceof HTMLElement)) return true;
+  return target.matches("input, select, textarea, [contenteditable], .editor");
+}
+
+/**
+ * The cell after or before the one that has the focus; without one, the first in sight.
+ * @param {Notebook} notebook
+ * @param {1 | -1} step
+ */
+function neighbour({ cells }, step) {
+  const at = cells.findIndex(({ hasFocus }) => hasFocus);
+  if (at >= 0) return cells[at + step];
+  const inSight = cells.findIndex(({ element }) => element.getBoundingClientRect().bottom > 120);
+  return step > 0 ? cells[inSight] : cells[inSight - 1];
+}

@@ -1,0 +1,311 @@
+// One notebook on the page: its cells, the order in which they run, and the worker they run in.
+
+import { h, toDom } from "../shell/tree.js";
+import { Cell } from "./cell.js";
+import { Dependencies } from "./dependencies.js";
+import { download } from "./download.js";
+import { watchOtherTabs } from "./edits.js";
+import { keptResults } from "./kept-results.js";
+import { Kernel } from "./kernel.js";
+import { connectKeys } from "./keys.js";
+
+export class Notebook {
+  #kernel = new Kernel();
+  /** @type {Cell[]} */
+  #queue = [];
+  /** @type {Cell | undefined} */
+  #running;
+  #count = 0;
+  /** Many cells are announced once, at the end. */
+  #isMany = false;
+  /** The cell that Shift+Enter went on to. @type {Cell | undefined} */
+  #advancedTo;
+  #dependencies = new Dependencies();
+  /** Code that the last reset replaced, until another change. @type {Map<Cell, string>} */
+  #beforeReset = new Map();
+
+  /**
+   * @param {HTMLElement} element
+   * @param {(message: string) => void} announce
+   */
+  constructor(element, announce) {
+    this.element = element;
+    this.announce = announce;
+    const cells = /** @type {NodeListOf<HTMLElement>} */ (element.querySelectorAll(".cell"));
+    this.cells = Array.from(cells, (cell) => new Cell(cell, this));
+    this.#connectToolbar();
+    for (const cell of this.cells) cell.code.addEventListener("focusin", () => cell.edit());
+    connectKeys(this);
+    watchOtherTabs((id, sourceFor) => {
+      const cell = this.cells.find((each) => each.element.id === id);
+      cell?.changeElsewhere(sourceFor(cell.originalSource));
+    });
+    this.#restoreResults();
+  }
+
+  async #restoreResults() {
+    const results = await keptResults(this.element.id);
+    for (const cell of this.cells) {
+      const kept = results.get(cell.element.id);
+      if (kept) await cell.restore(kept);
+    }
+    this.#showStatus();
+  }
+
+  #connectToolbar() {
+    const toolbar = /** @type {HTMLElement} */ (this.element.querySelector(".toolbar"));
+    /** @param {string} name */
+    const button = (name) =>
+      /** @type {HTMLButtonElement} */ (toolbar.querySelector(`[data-action="${name}"]`));
+    this.runAllButton = button("run-all");
+    this.runAllButton.addEventListener("click", () => this.runAll());
+    this.stopButton = button("stop");
+    this.stopButton.addEventListener("click", () => this.stop());
+    this.staleButton = button("run-stale");
+    this.staleButton.addEventListener("click", () => this.runStale());
+    button("restart").addEventListener("click", () => this.restart());
+    for (const format of /** @type {const} */ (["mjs", "ipynb"])) {
+      button(`download-${format}`).addEventListener("click", () => download(this, format));
+    }
+    const resetButton = button("reset");
+    resetButton.addEventListener("click", () => this.reset());
+    this.status = /** @type {HTMLElement} */ (toolbar.querySelector(".toolbar-status"));
+    this.statusText = document.createElement("span");
+    this.status.replaceChildren(this.statusText);
+    this.undoButton = /** @type {HTMLButtonElement} */ (
+      toDom(h("button", { type: "button", class: "button", "data-action": "undo-reset" }))
+    );
+    this.undoButton.addEventListener("click", () => {
+      this.#undoReset();
+      resetButton.focus();
+    });
+    toolbar.hidden = false;
+    this.#showStatus();
+    // The target of a jump must not be hidden by the toolbar, which may have several lines.
+    const measure = () => {
+      const height = toolbar.offsetHeight;
+      if (height === 0) return;
+      document.documentElement.style.setProperty("--toolbar-height", `${height}px`);
+    };
+    new ResizeObserver(measure).observe(toolbar);
+    measure();
+  }
+
+  /** @param {Cell[]} cells */
+  async run(cells) {
+    const idle = cells.filter((cell) => !this.#isUnderWay(cell));
+    if (idle.length === 0) return;
+    for (const cell of idle) cell.wait();
+    this.#queue.push(...idle);
+    this.#isMany ||= cells.length > 1;
+    if (!this.#running) await this.#work();
+  }
+
+  runAll() {
+    return this.run(this.cells);
+  }
+
+  /** @param {Cell} cell */
+  runTo(cell) {
+    return this.run(this.cells.slice(0, this.cells.indexOf(cell) + 1));
+  }
+
+  /** @param {Cell} cell */
+  runFrom(cell) {
+    return this.run(this.cells.slice(this.cells.indexOf(cell)));
+  }
+
+  /** Runs the cells whose results are stale, and those whose values they need. */
+  runStale() {
+    const stale = this.cells.flatMap(({ isStale }, i) => (isStale ? [i] : []));
+    return this.run(this.#dependencies.toRun(stale).map((i) => this.cells[i]));
+  }
+
+  /** A fresh worker; code and outputs stay. */
+  async restart() {
+    this.stop();
+    await this.#idle;
+    this.announce("Restarted. Your changes are kept; the variables of this notebook are gone.");
+  }
+
+  /** @param {string} title */
+  toModule(title) {
+    return this.#kernel.toModule(title, this.cells);
+  }
+
+  /**
+   * @param {Cell} cell
+   * @param {"code" | "cell"} part  of the next cell, which gets the focus
+   */
+  runAndAdvance(cell, part = "code") {
+    const next = this.cells[this.cells.indexOf(cell) + 1];
+    const run = this.run([cell]);
+    this.#advancedTo = next;
+    if (part === "code") next?.focus();
+    else next?.element.focus();
+    return run;
+  }
+
+  /** Ends the worker at once, in the middle of a cell as well. */
+  stop() {
+    const waiting = this.#queue.splice(0);
+    for (const cell of waiting) cell.unwait();
+    const wasAlive = this.#kernel.isAlive;
+    this.#kernel.stop();
+    this.#forgetVariables();
+    if (wasAlive) this.announce("Stopped. The variables of this notebook are gone.");
+    this.#showStatus();
+  }
+
+  /** A fresh worker, the original code, no output. */
+  async reset() {
+    this.stop();
+    await this.#idle;
+    const edited = this.cells.filter(({ isEdited }) => isEdited);
+    const sources = new Map(edited.map((cell) => [cell, cell.source]));
+    for (const cell of this.cells) {
+      cell.restoreSource();
+      cell.clear();
+    }
+    this.#beforeReset = sources;
+    this.#showStatus();
+    const undo = sources.size > 0 ? " Undo brings your changes back." : "";
+    this.announce(`The notebook is as it was at first.${undo}`);
+  }
+
+  #undoReset() {
+    const sources = this.#beforeReset;
+    for (const [cell, source] of sources) cell.replaceSource(source);
+    this.announce("Your changes are back.");
+  }
+
+  /** A cell's code is another now. */
+  noteChange() {
+    this.#beforeReset = new Map();
+    this.#markOutdated();
+    this.#showStatus();
+  }
+
+  /** Marks the results that depend on a changed cell, in turn. */
+  #markOutdated() {
+    const stale = this.#dependencies.stale((i) => this.cells[i].hasChangedSinceRun);
+    for (const [i, cell] of this.cells.entries()) cell.setOutdated(stale.has(i));
+  }
+
+  get isEdited() {
+    return this.cells.some(({ isEdited }) => isEdited);
+  }
+
+  #forgetVariables() {
+    this.#count = 0;
+    this.#dependencies.clear();
+    for (const cell of this.cells) cell.forget();
+  }
+
+  /** @param {Cell} cell */
+  #isUnderWay(cell) {
+    return cell === this.#running || this.#queue.includes(cell);
+  }
+
+  /** @type {Promise<void>} */
+  #idle = Promise.resolve();
+
+  async #work() {
+    /** @type {() => void} */
+    let done = () => {};
+    this.#idle = new Promise((resolve) => {
+      done = resolve;
+    });
+    let ran = 0;
+    let wasStopped = false;
+    for (let cell = this.#queue.shift(); cell; cell = this.#queue.shift()) {
+      this.#running = cell;
+      this.#showStatus();
+      const outcome = await cell.run(this.#kernel, ++this.#count);
+      if (outcome?.names) this.#dependencies.record(this.cells.indexOf(cell), outcome.names);
+      this.#markOutdated();
+      ran++;
+      if (cell.state === "failed" && !this.#kernel.isAlive) {
+        // The worker is gone, and with it the variables that the waiting cells need.
+        for (const waiting of this.#queue.splice(0)) waiting.unwait();
+        this.#forgetVariables();
+      }
+      // Its output has moved the next cell down.
+      const next = this.cells[this.cells.indexOf(cell) + 1];
+      if (next && next === this.#advancedTo && next.hasFocus) next.bringIntoView();
+      // An error below the end of the screen would go unnoticed.
+      if (cell.state === "failed" && cell.hasFocus && !this.#isMany) cell.bringErrorIntoView();
+      // Stop has said so itself.
+      wasStopped = cell.state === "stopped";
+      if (!this.#isMany && !wasStopped) this.announce(cell.summary);
+    }
+    this.#running = undefined;
+    this.#showStatus();
+    if (this.#isMany && !wasStopped) this.announce(`${ran} cells ran. ${this.#tally()}`);
+    this.#isMany = false;
+    done();
+  }
+
+  #tally() {
+    /** @param {(cell: Cell) => boolean} test */
+    const count = (test) =>
+      this.cells.filter((cell) => !cell.hasChangedSinceRun).filter(test).length;
+    const matching = count(({ verdict }) => verdict === "matches");
+    const compared = matching + count(({ verdict }) => verdict === "differs");
+    const holding = count(({ verdict }) => verdict === "holds");
+    const checked = holding + count(({ verdict }) => verdict === "violated");
+    const failed = count(({ state }) => state === "failed");
+    /** @type {(good: number, all: number, one: string, many: string) => string} */
+    const of = (good, all, one, many) =>
+      all === 1 && good === 1 ? `1 ${one}` : `${good} of ${all} ${many}`;
+    return [
+      compared > 0 && of(matching, compared, "output matches", "outputs match"),
+      checked > 0 && of(holding, checked, "check holds", "checks hold"),
+      failed > 0 && `${failed} failed`,
+    ]
+      .filter(Boolean)
+      .join(", ");
+  }
+
+  #showStatus() {
+    const ran = this.cells.filter(({ state }) => state === "done" || state === "failed").length;
+    this.element.toggleAttribute("data-running", this.#running !== undefined);
+    if (this.stopButton) {
+      // A button that is disabled loses the focus.
+      const hadFocus = document.activeElement === this.stopButton;
+      if (hadFocus && !this.#running) this.runAllButton?.focus();
+      this.stopButton.disabled = !this.#running;
+    }
+    const stale = this.cells.filter(({ isStale }) => isStale).length;
+    if (this.staleButton) {
+      const text = /** @type {HTMLElement} */ (this.staleButton.querySelector("span"));
+      text.textContent = `Run stale (${stale})`;
+      if (document.activeElement === this.staleButton && stale === 0) this.runAllButton?.focus();
+      this.staleButton.hidden = stale === 0 || this.#running !== undefined;
+    }
+    if (!this.statusText) return;
+    const canUndo = this.#beforeReset.size > 0;
+    if (this.#running) {
+      this.statusText.textContent = `Running ${this.#running.label} …`;
+    } else if (ran === 0) {
+      this.statusText.textContent = canUndo ? "Reset. " : `${this.cells.length} cells`;
+    } else {
+      const tally = this.#tally();
+      const cells = ran === 1 ? "1 cell" : `${ran} cells`;
+      this.statusText.textContent = `${cells} ran${tally ? `; ${tally}` : ""} `;
+    }
+    this.#showUndo(canUndo, ran === 0 && !this.#running ? "Undo" : "Undo reset");
+  }
+
+  /**
+   * @param {boolean} canUndo
+   * @param {string} text
+   */
+  #showUndo(canUndo, text) {
+    const button = this.undoButton;
+    if (!button) return;
+    if (button.textContent !== text) button.textContent = text;
+    if (!canUndo) button.remove();
+    else if (!button.isConnected) this.status?.append(button);
+  }
+}

@@ -1,0 +1,289 @@
+// Draws how one number depends on another: a line for each series.
+
+import { scaleLinear } from "d3-scale";
+import { drawing, line, round, text } from "../../figures/parts.js";
+import { formatNumber } from "../../shell/numbers.js";
+import { h } from "../../shell/tree.js";
+import { closedTable } from "./paged-table.js";
+
+/**
+ * @typedef {import("../../shell/tree.js").Tree} Tree
+ * @typedef {import("./lines-plot.js").LinesPlot} LinesPlot
+ * @typedef {import("./lines-plot.js").Series} Series
+ */
+
+const WIDEST = 620;
+const NARROWEST = 240;
+const LABELLED = 420; // from this width on, names stand at the ends of the lines
+const HEIGHT = 336;
+const LEFT = 52;
+const RIGHT = 12;
+const TOP = 26;
+const BOTTOM = 46;
+const REACH = 5; // from the middle of a mark to its side
+const MARKED = 40; // points of a series up to which each has a mark
+const LETTER = 6.6; // the width of a letter of a label
+const LABEL = 15; // the height of a label
+
+/** Series differ in dashes and marks, not in colour: orange means quantized. */
+const DASHES = ["none", "7 4", "2 4", "12 4", "7 3 2 3", "14 3 3 3 3 3"];
+const MARKS = ["circle", "square", "triangle", "diamond"];
+
+/**
+ * @param {LinesPlot} plot
+ * @param {number} room  how wide it may be: letters keep their size on small screens
+ * @returns {Tree}
+ */
+export function linesFigure({ title, x, y, series, level }, room) {
+  const width = Math.max(NARROWEST, Math.min(room, WIDEST));
+  const longest = Math.max(...series.map(({ name }) => name.length));
+  const isLabelled = width >= LABELLED && series.length > 1 && longest * LETTER < width / 3;
+  const right = width - RIGHT - (isLabelled ? longest * LETTER + 2 * REACH : 0);
+  const bottom = HEIGHT - BOTTOM;
+  const across = scaleLinear()
+    .domain(range(series.map((one) => one.x)))
+    .nice()
+    .range([LEFT + 2 * REACH, right - 2 * REACH]);
+  const extra = level ? [level.y - level.within, level.y + level.within] : [];
+  const down = scaleLinear()
+    .domain(range([[0], ...series.map((one) => one.y), extra]))
+    .nice()
+    .range([bottom, TOP]);
+
+  return h(
+    "figure",
+    { class: "plot" },
+    h("figcaption", { class: "plot-title" }, title),
+    !isLabelled || level ? legend(isLabelled ? [] : series, level) : "",
+    h(
+      "div",
+      { class: "scroll-x drawing-box" },
+      drawing(
+        width,
+        HEIGHT,
+        `${title}: ${y} against ${x}. The table below has the values.`,
+        down
+          .ticks(5)
+          .map((tick) => [
+            line(LEFT, down(tick), right, down(tick), "grid"),
+            text(LEFT - 8, down(tick) + 4, formatNumber(tick), "tick", "end"),
+          ]),
+        across
+          .ticks(Math.round(width / 85))
+          .map((tick) => text(across(tick), bottom + 18, formatNumber(tick), "tick", "middle")),
+        line(LEFT, bottom, right, bottom, "axis"),
+        text(right, HEIGHT - 6, x, "tick", "end"),
+        text(0, 12, y, "tick"),
+        level &&
+          level.within > 0 &&
+          h("rect", {
+            class: "level-band",
+            x: LEFT,
+            width: right - LEFT,
+            y: round(down(level.y + level.within)),
+            height: round(down(level.y - level.within) - down(level.y + level.within)),
+          }),
+        level && line(LEFT, down(level.y), right, down(level.y), "level"),
+        series.map((one, i) => seriesTree(one, i, across, down)),
+        isLabelled && labels(series, right, down),
+      ),
+    ),
+    closedTable(title),
+  );
+}
+
+/**
+ * A line without its missing values, and a mark for each value where there are few.
+ * @param {Series} series
+ * @param {number} i
+ * @param {(value: number) => number} across
+ * @param {(value: number) => number} down
+ */
+function seriesTree(series, i, across, down) {
+  const { x, y } = series;
+  const pieces = decimated(series, across);
+  return [
+    pieces.map((indices) =>
+      h("polyline", {
+        class: "series",
+        "stroke-dasharray": DASHES[i % DASHES.length],
+        points: indices.map((at) => `${round(across(x[at]))},${round(down(y[at]))}`).join(" "),
+      }),
+    ),
+    x.length <= MARKED &&
+      pieces.flat().map((at) => mark(MARKS[i % MARKS.length], across(x[at]), down(y[at]))),
+  ];
+}
+
+/**
+ * The points to draw, in pieces between missing values: for each pixel across, the first, the least, the
+ * greatest and the last value.
+ * @param {Series} series
+ * @param {(value: number) => number} across
+ * @returns {number[][]}
+ */
+export function decimated({ x, y }, across) {
+  /** @type {number[][]} */
+  const pieces = [];
+  /** @type {number[]} */
+  let piece = [];
+  /** @type {number[]} */
+  let column = [];
+  let pixel = Number.NaN;
+  const endColumn = () => {
+    if (column.length > 4) {
+      const least = column.reduce((a, b) => (y[b] < y[a] ? b : a));
+      const greatest = column.reduce((a, b) => (y[b] > y[a] ? b : a));
+      const kept = new Set([column[0], least, greatest, /** @type {number} */ (column.at(-1))]);
+      column = [...kept].sort((a, b) => a - b);
+    }
+    piece.push(...column);
+    column = [];
+  };
+  for (let at = 0; at < x.length; at++) {
+    if (Number.isNaN(y[at])) {
+      endColumn();
+      if (piece.length > 0) pieces.push(piece);
+      piece = [];
+      continue;
+    }
+    const here = Math.floor(across(x[at]));
+    if (here !== pixel) endColumn();
+    pixel = here;
+    column.push(at);
+  }
+  endColumn();
+  if (piece.length > 0) pieces.push(piece);
+  return pieces;
+}
+
+/**
+ * The names of the series at the ends of their lines, moved apart where they would meet.
+ * @param {Series[]} series
+ * @param {number} right
+ * @param {(value: number) => number} down
+ */
+function labels(series, right, down) {
+  const ends = series
+    .map((one) => ({ name: one.name, at: down(rightmost(one)) }))
+    .sort((a, b) => a.at - b.at);
+  for (let i = 1; i < ends.length; i++) {
+    ends[i].at = Math.max(ends[i].at, ends[i - 1].at + LABEL);
+  }
+  const excess = Math.max(0, (ends.at(-1)?.at ?? 0) - (HEIGHT - BOTTOM));
+  return ends.map(({ name, at }) => text(right, at - excess + 4, name, "series-label"));
+}
+
+/**
+ * The value of the point farthest to the right.
+ * @param {Series} series
+ */
+function rightmost({ x, y }) {
+  let [at, value] = [Number.NEGATIVE_INFINITY, 0];
+  for (let i = 0; i < x.length; i++) {
+    if (x[i] >= at && !Number.isNaN(y[i])) [at, value] = [x[i], y[i]];
+  }
+  return value;
+}
+
+/**
+ * @param {Series[]} series
+ * @param {LinesPlot["level"]} level
+ */
+function legend(series, level) {
+  const sample = (/** @type {import("../../shell/tree.js").Nested[]} */ ...content) =>
+    h(
+      "svg",
+      { class: "drawing", viewBox: "0 0 40 14", width: 40, height: 14, "aria-hidden": "true" },
+      ...content,
+    );
+  return h(
+    "ul",
+    { class: "plot-legend" },
+    series.map(({ name, x }, i) =>
+      h(
+        "li",
+        {},
+        sample(
+          h("polyline", {
+            class: "series",
+            points: "1,7 39,7",
+            "stroke-dasharray": DASHES[i % DASHES.length],
+          }),
+          x.length <= MARKED && mark(MARKS[i % MARKS.length], 20, 7),
+        ),
+        name,
+      ),
+    ),
+    level && h("li", {}, sample(line(1, 7, 39, 7, "level")), levelName(level)),
+  );
+}
+
+/** @param {NonNullable<LinesPlot["level"]>} level */
+function levelName({ name, within }) {
+  return within > 0 ? `${name} ± ${formatNumber(within)}` : name;
+}
+
+/**
+ * @param {string} shape
+ * @param {number} x
+ * @param {number} y
+ */
+function mark(shape, x, y) {
+  /** @param {[number, number][]} corners  from the middle, in units of REACH */
+  const polygon = (...corners) =>
+    h("polygon", {
+      class: "mark",
+      points: corners.map(([a, b]) => `${round(x + a * REACH)},${round(y + b * REACH)}`).join(" "),
+    });
+  switch (shape) {
+    case "square":
+      return polygon([-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]);
+    case "triangle":
+      return polygon([0, -1.2], [1.15, 0.8], [-1.15, 0.8]);
+    case "diamond":
+      return polygon([0, -1.25], [1.25, 0], [0, 1.25], [-1.25, 0]);
+    default:
+      return h("circle", { class: "mark", cx: round(x), cy: round(y), r: REACH });
+  }
+}
+
+/**
+ * All points of all series, one a row.
+ * @param {LinesPlot} plot
+ * @returns {import("./paged-table.js").TableData}
+ */
+export function linesTable({ title, x, y, series, level }) {
+  const rows = series.flatMap((one) => Array.from(one.x, (_, i) => ({ one, i })));
+  const all = rows.length + (level ? 1 : 0);
+  return {
+    caption: title,
+    rows: all,
+    columns: 2,
+    rowName: (row) => rows[row]?.one.name ?? level?.name ?? "",
+    columnName: (column) => [x, y][column],
+    cell(row, column) {
+      const point = rows[row];
+      if (!point) return column === 0 ? "" : formatNumber(level?.y ?? Number.NaN);
+      return formatNumber(point.one[column === 0 ? "x" : "y"][point.i]);
+    },
+  };
+}
+
+/**
+ * From the least to the greatest finite value; a single value gets room around it.
+ * @param {ArrayLike<number>[]} lists
+ * @returns {[number, number]}
+ */
+function range(lists) {
+  let [least, greatest] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const list of lists) {
+    for (let i = 0; i < list.length; i++) {
+      if (Number.isNaN(list[i])) continue;
+      least = Math.min(least, list[i]);
+      greatest = Math.max(greatest, list[i]);
+    }
+  }
+  if (least > greatest) return [0, 1];
+  return least === greatest ? [least - 1, greatest + 1] : [least, greatest];
+}

@@ -1,0 +1,267 @@
+// The part of a cell below its code: outputs, the expected output, the verdict, checks and errors.
+
+import { icon } from "../shell/icons.js";
+import { makeScrollable } from "../shell/scrollable.js";
+import { h, toDom } from "../shell/tree.js";
+import { diffLines, matches } from "./compare.js";
+
+/**
+ * @typedef {import("./kernel.js").Outcome} Outcome
+ * @typedef {import("./kernel.js").Output} Output
+ * @typedef {import("./worker/cell-error.js").CellError} CellError
+ * @typedef {"matches" | "differs" | "holds" | "violated" | "none"} Verdict
+ */
+
+/** The kinds of expected output, by the name each has in a sentence. */
+export const EXPECTATIONS = {
+  stored: "the stored output",
+  torch: "PyTorch 2.6",
+  measured: "the recorded output",
+  rounded: "the stored output",
+  replaced: "the stored output",
+};
+
+const DIFFERENCE_LIMIT = 500; // lines, each of which takes three elements
+
+export class Result {
+  /** @type {Verdict} */
+  verdict = "none";
+  verdictText = "";
+  /** @type {string | undefined} */
+  errorText;
+  #text = "";
+
+  /**
+   * @param {HTMLElement} cell
+   * @param {(error: CellError) => string} hintFor  advice on an error, or nothing
+   */
+  constructor(cell, hintFor) {
+    this.cell = cell;
+    this.hintFor = hintFor;
+    /** @param {string} selector */
+    const find = (selector) => /** @type {HTMLElement | null} */ (cell.querySelector(selector));
+    this.output = /** @type {HTMLElement} */ (find(".cell-output"));
+    this.expected = find(".cell-expected");
+    this.checkList = find(".cell-checks");
+    this.expectedText = this.expected?.querySelector("pre")?.textContent ?? "";
+    this.expectation = /** @type {keyof typeof EXPECTATIONS | undefined} */ (
+      this.expected?.dataset.kind
+    );
+  }
+
+  clear() {
+    this.#text = "";
+    this.verdict = "none";
+    this.verdictText = "";
+    this.errorText = undefined;
+    this.output.replaceChildren();
+    this.output.hidden = true;
+    delete this.cell.dataset.verdict;
+    delete this.cell.dataset.comparedWith;
+    this.cell.querySelector(".verdict")?.remove();
+    this.#showExpected(true);
+    for (const item of this.checkList?.querySelectorAll("li") ?? []) {
+      item.removeAttribute("data-result");
+      item.querySelector(".check-result")?.remove();
+    }
+  }
+
+  /**
+   * The value of the last expression, on a separate line, because printed text may lack a final newline.
+   * @param {string} text
+   */
+  addValue(text) {
+    const isInLine =
+      this.output.lastElementChild?.matches("pre.text") && !this.#text.endsWith("\n");
+    return this.add({ kind: "text", text: `${isInLine ? "\n" : ""}${text}\n` });
+  }
+
+  /** @param {Output} output */
+  async add(output) {
+    this.output.hidden = false;
+    if (output.kind === "plot") {
+      // Insert the element at once, so that later prints come below it.
+      const place = document.createElement("div");
+      this.output.append(place);
+      const { showPlot } = await import("./plots/show.js");
+      showPlot(place, output.plot, () => innerWidth(this.output));
+      makeScrollable(this.output);
+    } else if (output.kind === "error") {
+      this.addError(output.error, "It came after the cell had ended: is an await missing?");
+    } else {
+      this.#text += output.text;
+      const last = this.output.lastElementChild;
+      if (last?.matches("pre.text")) last.append(output.text);
+      else this.output.append(toDom(h("pre", { class: "text" }, output.text)));
+    }
+  }
+
+  /**
+   * @param {CellError} error
+   * @param {string} [note]  a sentence below the error
+   */
+  addError(error, note = "") {
+    const { name, message, pythonType, line, inside } = error;
+    const where = inside
+      ? `line ${inside.line} of ${inside.cell}${line ? `, called from line ${line} here` : ""}`
+      : line
+        ? `line ${line}`
+        : "";
+    const notes = [
+      pythonType && pythonType !== name ? `Python raises ${pythonType} here.` : "",
+      inside ? "" : this.hintFor(error),
+      note,
+    ];
+    this.addMessage(name, message, where, notes.filter(Boolean).join(" "));
+  }
+
+  /**
+   * @param {string} name
+   * @param {string} message
+   */
+  addMessage(name, message, where = "", note = "") {
+    this.output.hidden = false;
+    this.errorText = `${name}: ${message}`;
+    this.output.append(
+      toDom(
+        h(
+          "div",
+          { class: "cell-error" },
+          h(
+            "p",
+            {},
+            icon("cross"),
+            h("strong", { class: "error-name" }, name),
+            h("span", { class: "error-message" }, ` ${message}`),
+          ),
+          where && h("p", { class: "error-where" }, where),
+          note && h("p", { class: "error-note" }, note),
+        ),
+      ),
+    );
+  }
+
+  bringErrorIntoView() {
+    this.output.querySelector(".cell-error")?.scrollIntoView({ block: "nearest" });
+  }
+
+  /** Whether the expected output must come out character by character. */
+  get #isExact() {
+    return ["stored", "torch", "measured"].includes(this.expectation ?? "");
+  }
+
+  judgeFailed() {
+    if (this.#isExact) this.#setVerdict("differs", "differs: the cell failed");
+    else if (this.checkList) this.#setVerdict("violated", "not checked: the cell failed");
+  }
+
+  /**
+   * @param {Outcome["checks"]} results
+   * @param {boolean} isEdited  whether any cell of the notebook has other code than the page brought
+   */
+  judge(results, isEdited) {
+    if (this.expectation && this.#isExact) {
+      const noun = EXPECTATIONS[this.expectation];
+      if (matches(this.#text, this.expectedText)) {
+        this.#setVerdict("matches", `matches ${noun}`);
+        this.#showExpected(false);
+      } else {
+        // Other code may print another text.
+        if (isEdited) this.cell.dataset.comparedWith = "unedited";
+        this.#setVerdict("differs", `differs from ${isEdited ? "the unedited notebook" : noun}`);
+        this.#showDifference();
+      }
+    }
+    if (results.length === 0) return;
+    const items = this.checkList?.querySelectorAll("li") ?? [];
+    for (const [i, { passed, message }] of results.entries()) {
+      const item = items[i];
+      if (!item) continue;
+      item.setAttribute("data-result", passed ? "holds" : "violated");
+      const text = passed ? " (holds)" : ` (does not hold${message ? `: ${message}` : ""})`;
+      item.append(toDom(h("span", { class: "check-result" }, text)));
+    }
+    if (this.verdict === "differs") return;
+    const holds = results.every(({ passed }) => passed);
+    const agrees = this.expectation === "rounded" ? "agrees as far as 4 decimals allow" : undefined;
+    if (holds) this.#setVerdict("holds", agrees ?? "has the properties it must have");
+    const must = this.checkList?.closest("details");
+    if (must) must.open = !holds;
+    if (holds) return;
+    this.#setVerdict("violated", "does not have a property it must have");
+  }
+
+  /**
+   * Shows the verdict in the line that opens the expected output; without one, in the line of the checks.
+   * @param {Verdict} verdict
+   * @param {string} text
+   */
+  #setVerdict(verdict, text) {
+    this.verdict = verdict;
+    this.verdictText = text;
+    this.cell.dataset.verdict = verdict;
+    this.cell.querySelector(".verdict")?.remove();
+    const isGood = verdict === "matches" || verdict === "holds";
+    const mark = h(
+      "span",
+      { class: "verdict" },
+      icon(isGood ? "check" : this.cell.dataset.comparedWith ? "pencil" : "cross"),
+      h("span", {}, text),
+    );
+    this.cell.querySelector(".cell-expected summary, .cell-must summary")?.prepend(toDom(mark));
+  }
+
+  /** @param {boolean} isOpen  an expected output that was met is folded away */
+  #showExpected(isOpen) {
+    const details = this.expected?.querySelector("details");
+    if (!details || !this.expected) return;
+    details.open = isOpen;
+    this.expected.querySelector(".difference")?.remove();
+    const pre = this.expected.querySelector("pre");
+    if (pre) pre.hidden = false;
+  }
+
+  #showDifference() {
+    const details = this.expected?.querySelector("details");
+    if (!details) return;
+    // The difference holds the expected lines too.
+    const pre = this.expected?.querySelector("pre");
+    if (pre) pre.hidden = true;
+    const signs = { same: "  ", expected: "− ", actual: "+ " };
+    const names = { same: "", expected: "expected: ", actual: "here: " };
+    const lines = diffLines(this.#text, this.expectedText);
+    const difference = h(
+      "pre",
+      { class: "difference" },
+      lines
+        .slice(0, DIFFERENCE_LIMIT)
+        .map(({ kind, text }) =>
+          h(
+            "span",
+            { class: `line-${kind}` },
+            h("span", { class: "visually-hidden" }, names[kind]),
+            h("span", { "aria-hidden": "true" }, signs[kind]),
+            `${text}\n`,
+          ),
+        ),
+      lines.length > DIFFERENCE_LIMIT && "… the rest of the difference is left out\n",
+    );
+    details.append(
+      toDom(
+        h(
+          "div",
+          { class: "difference" },
+          h("p", {}, "Line by line: − expected, + here"),
+          difference,
+        ),
+      ),
+    );
+    details.open = true;
+  }
+}
+
+/** @param {HTMLElement} element */
+function innerWidth(element) {
+  const { paddingLeft, paddingRight } = getComputedStyle(element);
+  return element.clientWidth - Number.parseFloat(paddingLeft) - Number.parseFloat(paddingRight);
+}

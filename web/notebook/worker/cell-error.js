@@ -1,0 +1,57 @@
+// Describes the error of a cell, with its line.
+
+import { str } from "zeropoint/notebook";
+
+/**
+ * @typedef {object} CellError
+ * @property {string} name
+ * @property {string} message
+ * @property {string} [pythonType]  the exception Python raises in its place
+ * @property {number} [line]        in the cell that was run, from 1
+ * @property {string} [promise] the name that holds a promise where a value was meant
+ * @property {string} [near]    the name that may have been meant
+ * @property {string} [advice]  another possible meaning, as a sentence
+ * @property {boolean} [inTorch]  whether torch has the name that is missing
+ * @property {{ cell: string, line: number }} [inside]  where an earlier cell's function failed
+ */
+
+/**
+ * @param {unknown} thrown
+ * @param {string} file  the name under which the cell was evaluated
+ * @param {(file: string) => string | undefined} cellOf  the label of the cell evaluated under a name
+ * @returns {CellError}
+ */
+export function describeError(thrown, file, cellOf) {
+  if (!(thrown instanceof Error)) {
+    return { name: "Thrown", message: safeString(thrown) };
+  }
+  const { name, message, stack, line, pythonType, near } = /** @type {any} */ (thrown);
+  /** @type {CellError} */
+  const error = { name: safeString(name), message: safeString(message) };
+  if (typeof pythonType === "string") error.pythonType = pythonType;
+  if (typeof near === "string") error.near = near;
+  if (typeof line === "number") return { ...error, line };
+
+  const frames = [...String(stack ?? "").matchAll(/(zeropoint-cell-\d+\.js):(\d+)/g)];
+  const here = frames.find(([, where]) => where === file);
+  if (here) error.line = Number(here[2]);
+  const [innermost] = frames;
+  if (innermost && innermost[1] !== file) {
+    const cell = cellOf(innermost[1]);
+    if (cell !== undefined) error.inside = { cell, line: Number(innermost[2]) };
+  }
+  return error;
+}
+
+const MESSAGE_LIMIT = 5000; // characters: a message is read, not searched
+
+/** @param {unknown} value */
+function safeString(value) {
+  try {
+    const text = str(value);
+    if (text.length <= MESSAGE_LIMIT) return text;
+    return `${text.slice(0, MESSAGE_LIMIT)} … the rest of the message is left out`;
+  } catch {
+    return "a value that cannot be shown";
+  }
+}

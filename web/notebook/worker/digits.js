@@ -1,0 +1,13 @@
+// The module that cells import from "./digits.js": the digits and the trained network of notebook 6.
+
+import address from "../../../build/cost/digits.bin?url";
+import { decode } from "../../../scripts/cost/file.mjs";
+
+/** @returns {Promise<import("../../../scripts/cost/file.mjs").Digits>} */
+export async function loadDigits() {
+  const response = await fetch(address);
+  if (!response.ok) {
+    throw new Error(`the digits could not be loaded: ${response.status} ${response.statusText}`);
+  }
+  return decode(new Uint8Array(await response.arrayBuffer()));
+}

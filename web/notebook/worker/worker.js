@@ -1,0 +1,425 @@
+// Runs the cells of one notebook. This worker is the only place that turns text into code.
+
+import * as zeropoint from "zeropoint";
+import * as notebook from "zeropoint/notebook";
+import { adviceOnCall, missingName, namesOf, nearest } from "../hints.js";
+import { linesPlot } from "../plots/lines-plot.js";
+import { describeError } from "./cell-error.js";
+import { connectConsole } from "./console.js";
+import { loadDigits } from "./digits.js";
+import { inspected } from "./inspect.js";
+import { isolate } from "./isolate.js";
+import { printedText } from "./print.js";
+import { rewriteCell } from "./rewrite.js";
+import { createScope } from "./scope.js";
+import { toModule } from "./to-module.js";
+
+/**
+ * @typedef {{ type: "run", run: number, label: string, source: string, checks: string[] }} RunMessage
+ * @typedef {{ kind: "text", text: string } | { kind: "plot", plot: unknown } |
+ *   { kind: "error", error: import("./cell-error.js").CellError }} Output
+ */
+
+// Limits on a cell's output, so that the page lays it out quickly; lines cost more than characters.
+const OUTPUT_LIMIT = { characters: 200_000, lines: 5000 };
+const PLOT_LIMIT = 50;
+const FLUSH_AFTER = 50; // milliseconds
+
+isolate(self);
+
+// The lines of the cell are below the library's own in a stack trace.
+Error.stackTraceLimit = 100;
+
+const post = self.postMessage.bind(self);
+const scope = createScope();
+/** @type {Map<string, string>} */
+const cellLabels = new Map();
+
+let run = 0;
+let file = "";
+/** Ends the run of the cell that is running, if one is. @type {((thrown: unknown) => void) | undefined} */
+let failRunning;
+let printed = "";
+let room = { ...OUTPUT_LIMIT };
+let plotTotal = 0;
+let flushedAt = 0;
+let shownPlots = new WeakSet();
+
+// Python's built-in functions, as globals of every cell.
+const builtIn = {
+  print,
+  float: notebook.float,
+  int: notebook.int,
+  round: notebook.round,
+  plotLines,
+};
+scope.provide(builtIn);
+
+const countMessagesAnew = connectConsole(console, (...values) =>
+  write(`${values.map(inspected).join(" ")}\n`),
+);
+
+// A Promise in arithmetic, in a text or taken apart is a forgotten await, and says nothing of it; nor
+// where it is taken for the tensor that it will be.
+const refusePromise = () => {
+  throw new TypeError("a Promise has no value yet: write await before what makes it");
+};
+for (const use of [Symbol.toPrimitive, Symbol.iterator]) {
+  Object.defineProperty(Promise.prototype, use, { value: refusePromise });
+}
+for (const part of ["data", "shape", "dtype", "scale", "zeroPoint"]) {
+  Object.defineProperty(Promise.prototype, part, { get: refusePromise });
+}
+
+/** @type {Record<string, Record<string, unknown>>} */
+const modules = {
+  zeropoint,
+  "zeropoint/notebook": {
+    ...notebook,
+    print,
+    torch: complete(notebook.torch, "torch"),
+    plot_quantization_errors: plotQuantizationErrors,
+  },
+  "./digits.js": { loadDigits },
+};
+
+// Restores the names of functions and classes, which the build shortens and cells display. An export with
+// several names gets the first.
+/** @type {Set<unknown>} */
+const named = new Set();
+for (const exports of [zeropoint, notebook, notebook.torch, builtIn, ...Object.values(modules)]) {
+  giveNames(exports);
+}
+
+/** @param {object} exports */
+function giveNames(exports) {
+  for (const [name, value] of Object.entries(exports)) {
+    if (isModule(value)) giveNames(value);
+    if (typeof value !== "function" || named.has(value)) continue;
+    Object.defineProperty(value, "name", { value: name });
+    named.add(value);
+  }
+}
+
+/**
+ * Whether the value is a namespace within torch, such as torch.nn.
+ * @param {unknown} value
+ * @returns {value is object}
+ */
+function isModule(value) {
+  return (
+    typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype
+  );
+}
+
+/**
+ * Wraps a module so that reading an unknown name throws, as in Python, instead of giving undefined, which
+ * a function would replace by its default.
+ * @template {object} T
+ * @param {T} names
+ * @param {string} module
+ * @returns {T}
+ */
+function complete(names, module) {
+  const entries = Object.entries(names).map(([name, value]) => [
+    name,
+    isModule(value) ? complete(value, `${module}.${name}`) : value,
+  ]);
+  return new Proxy(Object.fromEntries(entries), {
+    get(whole, name) {
+      // await reads the property then of every value.
+      if (typeof name === "string" && name !== "then" && !(name in names)) {
+        const near = nearest(name, Object.keys(names));
+        const error = new TypeError(`${module} has no ${name}`);
+        throw Object.assign(error, { near: near && `${module}.${near}` });
+      }
+      return Reflect.get(whole, name);
+    },
+  });
+}
+
+/** @param {unknown[]} values */
+function print(...values) {
+  write(printedText(values.map(shortened)));
+}
+
+/** @param {string} text */
+function write(text) {
+  if (room.characters < 0) return;
+  printed += cut(text, room);
+  // No later flush follows for text printed after the cell's end.
+  if (!failRunning || performance.now() - flushedAt > FLUSH_AFTER) flush();
+}
+
+/**
+ * Cuts a text to the remaining room and reduces the room. A cut text ends with a note and uses up the room.
+ * @param {string} text
+ * @param {{ characters: number, lines: number }} room
+ */
+function cut(text, room) {
+  let end = 0;
+  while (end < text.length && room.lines > 0) {
+    const line = text.indexOf("\n", end);
+    if (line >= 0) room.lines--;
+    end = line >= 0 ? line + 1 : text.length;
+  }
+  end = Math.min(end, room.characters);
+  room.characters -= end;
+  if (end === text.length) return text;
+  room.characters = -1;
+  const shown = text.slice(0, end);
+  return `${shown}${/[^\n]$/.test(shown) ? "\n" : ""}… the rest of the output is left out\n`;
+}
+
+function flush() {
+  flushedAt = performance.now();
+  if (printed === "") return;
+  post({ type: "output", run, output: { kind: "text", text: printed } });
+  printed = "";
+}
+
+/** Drawn where it is called, like a plot in Python, whatever happens to the value. */
+function plotQuantizationErrors(/** @type {any[]} */ ...parameters) {
+  const plot = /** @type {any} */ (notebook.plot_quantization_errors)(...parameters);
+  showPlot(plot);
+  return plot;
+}
+
+/** @param {unknown} plot */
+function plotLines(plot) {
+  postPlot(linesPlot(plot));
+}
+
+/** @param {any} plot */
+function showPlot(plot) {
+  if (shownPlots.has(plot)) return;
+  shownPlots.add(plot);
+  postPlot(plainPlot(plot));
+}
+
+/** @param {unknown} plot */
+function postPlot(plot) {
+  plotTotal++;
+  if (plotTotal === PLOT_LIMIT + 1) write("… the other plots are left out\n");
+  flush();
+  if (plotTotal > PLOT_LIMIT) return;
+  post({ type: "output", run, output: { kind: "plot", plot } });
+}
+
+const PANELS = ["original", "quantized", "dequantized", "error"];
+
+/** @param {any} plot */
+function plainPlot({ kind, n_bits, panels }) {
+  const [first, ...others] = panels.map((/** @type {any} */ { shape }) => [...shape].join(" × "));
+  const other = others.find((/** @type {string} */ each) => each !== first);
+  if (other !== undefined) {
+    throw new RangeError(`a plot takes tensors of one shape, got ${first} and ${other}`);
+  }
+  return {
+    kind,
+    n_bits,
+    panels: panels.map((/** @type {any} */ { title, shape, data }, /** @type {number} */ i) => ({
+      name: PANELS[i],
+      title,
+      shape: [...shape],
+      data: Float64Array.from(data, Number),
+    })),
+  };
+}
+
+/**
+ * @param {string} module
+ * @param {string[]} [names]
+ */
+async function importInto(module, names = []) {
+  if (!Object.hasOwn(modules, module)) {
+    throw new TypeError(
+      `cells can import "zeropoint", "zeropoint/notebook" and "./digits.js", ` +
+        `not ${JSON.stringify(module)}`,
+    );
+  }
+  const missing = names.find((name) => !Object.hasOwn(modules[module], name));
+  if (missing !== undefined) {
+    const error = new SyntaxError(`${JSON.stringify(module)} has no export called ${missing}`);
+    throw Object.assign(error, { near: nearest(missing, Object.keys(modules[module])) });
+  }
+  return modules[module];
+}
+
+/**
+ * Evaluates code with the notebook's names in reach. The prefix has no line break, so that line
+ * numbers in stack traces are the cell's own. `with` cannot be written in a module, hence the
+ * indirect eval; the cell itself is strict.
+ * @param {string} code
+ * @param {string} file
+ * @param {boolean} isAsync
+ */
+function evaluate(code, file, isAsync) {
+  const arrow = isAsync ? "async () =>" : "() =>";
+  const text =
+    `(function ($names, $declare, $import, $tuple, $get) { with ($names) ` +
+    `return (${arrow} { "use strict"; ${code}\n})(); })\n//# sourceURL=${file}`;
+  // biome-ignore lint/security/noGlobalEval: this worker's purpose is to run cells
+  const evaluated = globalThis.eval(text);
+  const tuple = (/** @type {unknown[]} */ values) => notebook.tuple(...values);
+  return evaluated(scope.names, scope.declare, importInto, tuple, partOf);
+}
+
+/**
+ * Reads the property that a cell ends with, such as t.shape; throws for an unknown name, as in Python.
+ * @param {any} object
+ * @param {PropertyKey} key
+ * @param {string} text  the object in the cell's words
+ */
+function partOf(object, key, text) {
+  const value = object[key];
+  if (value !== undefined || key in Object(object)) return value;
+  const name = String(key);
+  const message = Array.isArray(object)
+    ? `${text} has no ${name}: its length is ${object.length}`
+    : `${text} has no ${name}`;
+  throw Object.assign(new TypeError(message), { near: nearest(name, namesOf(object)) });
+}
+
+/** @param {RunMessage} message */
+async function runCell({ run: id, label, source, checks }) {
+  file = `zeropoint-cell-${id}.js`;
+  cellLabels.set(file, label);
+  run = id;
+  room = { ...OUTPUT_LIMIT };
+  countMessagesAnew();
+  plotTotal = 0;
+  flushedAt = performance.now();
+  shownPlots = new WeakSet();
+
+  /** @type {string | undefined} */
+  let result;
+  let error;
+  /** @type {import("./names.js").CellNames | undefined} */
+  let names;
+  /** @type {Promise<never>} */
+  const failed = new Promise((_, reject) => {
+    failRunning = reject;
+  });
+  try {
+    const rewritten = rewriteCell(source);
+    const { hoisted, body } = rewritten;
+    names = rewritten.names;
+    if (hoisted.trim() !== "") evaluate(hoisted, file, false);
+    const value = await Promise.race([evaluate(body, file, true), failed]);
+    result = show(value);
+  } catch (thrown) {
+    error = describe(thrown);
+  }
+  failRunning = undefined;
+  flush();
+  const checked = error ? [] : checks.map((check) => runCheck(check, id));
+  post({ type: "done", run: id, result, error, checks: checked, names });
+}
+
+/** @param {unknown} thrown */
+function describe(thrown) {
+  const error = describeError(thrown, file, (name) => cellLabels.get(name));
+  const missing = missingName(error);
+  if (missing && Object.hasOwn(notebook.torch, missing)) error.inTorch = true;
+  const [, of, method] = NO_FUNCTION.exec(error.message) ?? [];
+  if (method === undefined) return error;
+  const owner = meaningOf(of);
+  if (owner instanceof Promise) error.promise = of;
+  else error.advice = adviceOnCall(of, method, owner, notebook.torch.Tensor);
+  return error;
+}
+
+/** Safari goes on with the call: "x.f is not a function. (In 'x.f()', 'x.f' is undefined)". */
+const NO_FUNCTION = /^(.+)\.([\w$]+) is not a function(?:$|\. \(In )/;
+
+/**
+ * The value of a dotted name in a cell's scope; undefined if the text is not a name or the name cannot be
+ * read from here.
+ * @param {string} text
+ */
+function meaningOf(text) {
+  const [name, ...parts] = text.split(".");
+  try {
+    const whole = name in scope.names ? scope.names[name] : /** @type {any} */ (globalThis)[name];
+    return parts.reduce((each, part) => each[part], whole);
+  } catch {
+    // It is declared, and has no value yet, or is more than names.
+    return undefined;
+  }
+}
+
+/**
+ * Handles an error of a timer or an unhandled rejection: fails the running cell, or shows the error at the
+ * cell that ran last.
+ * @param {Event} event
+ * @param {unknown} thrown
+ */
+function uncaught(event, thrown) {
+  event.preventDefault();
+  if (failRunning) failRunning(thrown);
+  else post({ type: "output", run, output: { kind: "error", error: describe(thrown) } });
+}
+
+self.addEventListener("error", (event) => uncaught(event, event.error ?? event.message));
+self.addEventListener("unhandledrejection", (event) => uncaught(event, event.reason));
+
+/** @param {unknown} value */
+function show(value) {
+  if (value === undefined || value === null) return undefined;
+  if (isPlot(value)) {
+    showPlot(value);
+    return undefined;
+  }
+  const text = notebook.display(shortened(value));
+  return text === undefined ? undefined : cut(text, { ...OUTPUT_LIMIT });
+}
+
+/**
+ * A text without the part for which there is no room: quoting all of it could take longer than its cell.
+ * @param {unknown} value
+ */
+function shortened(value) {
+  const limit = OUTPUT_LIMIT.characters + 1;
+  return typeof value === "string" && value.length > limit ? value.slice(0, limit) : value;
+}
+
+/** @param {any} value */
+function isPlot(value) {
+  return typeof value === "object" && "kind" in value && value.kind === "quantization-errors";
+}
+
+/**
+ * @param {string} check  an expression that has to be true
+ * @param {number} id
+ */
+function runCheck(check, id) {
+  const file = `zeropoint-check-${id}.js`;
+  try {
+    return { passed: evaluate(`return (${check})`, file, false) === true };
+  } catch (thrown) {
+    const { name, message } = describeError(thrown, file, () => undefined);
+    return { passed: false, message: `${name}: ${message}` };
+  }
+}
+
+// A cell that closed its own worker would leave the page waiting for an answer.
+self.close = () => {
+  throw new TypeError("a cell cannot close its worker: use Stop");
+};
+
+let queue = Promise.resolve();
+self.addEventListener("message", ({ data }) => {
+  if (data?.type === "run") queue = queue.then(() => runCell(data));
+  if (data?.type === "export") post({ type: "module", text: toModule(data.title, data.cells) });
+});
+
+notebook.init().then(
+  () =>
+    post({
+      type: "ready",
+      files: performance.getEntriesByType("resource").map(({ name }) => name),
+    }),
+  (/** @type {unknown} */ thrown) =>
+    post({ type: "failed", message: describeError(thrown, "", () => undefined).message }),
+);

@@ -1,0 +1,119 @@
+// One view at a time: the overview or a notebook, chosen by the address after the #.
+
+/**
+ * @param {(view: HTMLElement) => void} onShow
+ */
+export function showCurrentView(onShow) {
+  const views = /** @type {HTMLElement[]} */ ([...document.querySelectorAll(".view")]);
+  const links = /** @type {HTMLAnchorElement[]} */ ([
+    ...document.querySelectorAll(".contents a[href^='#']"),
+  ]);
+  const menu = /** @type {HTMLDetailsElement | null} */ (
+    document.querySelector(".contents details")
+  );
+  const ownTitle = document.title;
+  const isNarrow = matchMedia("(max-width: 64rem)");
+
+  /** The menu is a drawer on narrow screens and always open on wide ones. */
+  const fitMenu = () => {
+    if (menu) menu.open = !isNarrow.matches;
+  };
+  isNarrow.addEventListener("change", fitMenu);
+  fitMenu();
+
+  /**
+   * @param {boolean} isNavigation
+   * @param {number} [place]  how far down this entry of the history was left
+   */
+  const show = (isNavigation, place) => {
+    const target = elementOf(location.hash);
+    const view = /** @type {HTMLElement} */ (target?.closest(".view") ?? views[0]);
+    const isNewView = !view.hasAttribute("data-current") || !isNavigation;
+    for (const other of views) other.toggleAttribute("data-current", other === view);
+    for (const link of links) {
+      if (link.getAttribute("href") === `#${view.id}`) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+    for (const sections of document.querySelectorAll("[data-sections-of]")) {
+      sections.toggleAttribute("hidden", sections.getAttribute("data-sections-of") !== view.id);
+    }
+    document.title = view.dataset.title ? `${view.dataset.title} · zeropoint` : ownTitle;
+    onShow(view);
+    if (isNarrow.matches) fitMenu();
+    if (!isNavigation && !target && place === undefined) return;
+    const behavior = isNewView ? "instant" : "auto";
+    if (place !== undefined) scrollTo({ top: place, behavior: "instant" });
+    else if (target && target !== view) target.scrollIntoView({ behavior });
+    else scrollTo({ top: 0, behavior });
+    // Screen readers and the Tab key go on from where the reader now is.
+    if (isNavigation) {
+      const part = target && target !== view ? target : view.querySelector("h1");
+      focusQuietly(/** @type {HTMLElement | null} */ (part));
+    }
+  };
+
+  // The skip link must not become the address: the view would be lost when the page is loaded again.
+  document.querySelector(".skip-link")?.addEventListener("click", (event) => {
+    event.preventDefault();
+    document.getElementById("main")?.focus();
+  });
+  const placeOfEntry = keepPlaces();
+  addEventListener("hashchange", () => show(true, placeOfEntry()));
+  show(false, placeOfEntry());
+}
+
+const REST = 100; // milliseconds without scrolling, after which a place is worth keeping
+
+/**
+ * Keeps with every entry of the history how far down it was left. The browser does that too, but returns
+ * while the view that is left is still shown, which is of another height.
+ * @returns {() => number | undefined} the place of the current entry, if it was here before
+ */
+function keepPlaces() {
+  history.scrollRestoration = "manual"; // two would disturb each other
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const keep = () => {
+    clearTimeout(timer);
+    if (history.state?.top === scrollY) return;
+    history.replaceState({ ...history.state, top: scrollY }, "");
+  };
+  addEventListener("scroll", () => {
+    clearTimeout(timer);
+    timer = setTimeout(keep, REST);
+  });
+  // Following a link leaves this history entry before the scroll timer fires: save the position now.
+  addEventListener("click", ({ target }) => {
+    if (target instanceof Element && target.closest("a[href]")) keep();
+  });
+  // The address now belongs to another history entry: cancel the pending save and read its position.
+  /** @type {number | undefined} */
+  let place = history.state?.top;
+  addEventListener("popstate", () => {
+    clearTimeout(timer);
+    place = history.state?.top;
+  });
+  return () => {
+    clearTimeout(timer);
+    return place;
+  };
+}
+
+/**
+ * The element that the hash names; null if there is none or the hash cannot be decoded.
+ * @param {string} hash
+ */
+function elementOf(hash) {
+  try {
+    return document.getElementById(decodeURIComponent(hash.slice(1)));
+  } catch {
+    return null;
+  }
+}
+
+/** @param {HTMLElement | null} element */
+function focusQuietly(element) {
+  if (!element) return;
+  if (!element.hasAttribute("tabindex")) element.tabIndex = -1;
+  element.focus({ preventScroll: true });
+}

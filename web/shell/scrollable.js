@@ -1,0 +1,25 @@
+// Makes boxes with overflowing content focusable, so that the keyboard can scroll them.
+
+/** @type {ResizeObserver | undefined} */
+let observer;
+
+/** @param {HTMLElement} box */
+function update(box) {
+  const scrolls = box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1;
+  if (scrolls) box.setAttribute("tabindex", "0");
+  else box.removeAttribute("tabindex");
+}
+
+/**
+ * Makes every box in here that can scroll focusable exactly while it does. Code of cells always is.
+ * @param {ParentNode} parent
+ */
+export function makeScrollable(parent) {
+  observer ??= new ResizeObserver((entries) => {
+    for (const { target } of entries) update(/** @type {HTMLElement} */ (target));
+  });
+  for (const box of parent.querySelectorAll(
+    "pre:not(.cell-code > pre, .cell-torch > pre), .scroll-x",
+  ))
+    observer.observe(box);
+}

@@ -1,0 +1,42 @@
+// Light or dark theme: the system's preference until the reader chooses.
+
+const KEY = "zeropoint-theme";
+
+export function connectThemeButton() {
+  const button = /** @type {HTMLButtonElement} */ (document.getElementById("theme"));
+  const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
+  const root = document.documentElement;
+  const metas = /** @type {NodeListOf<HTMLMetaElement>} */ (
+    document.querySelectorAll("meta[name='theme-color']")
+  );
+
+  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : systemIsDark.matches);
+  const show = () => {
+    button.setAttribute("aria-pressed", String(isDark()));
+    // The browser's own bars, where they take the page's colour.
+    for (const meta of metas) {
+      const { theme } = meta.dataset;
+      const isChosen = root.dataset.theme === theme;
+      if (root.dataset.theme) meta.media = isChosen ? "all" : "not all";
+      else meta.media = `(prefers-color-scheme: ${theme})`;
+    }
+  };
+
+  button.addEventListener("click", () => {
+    const wanted = isDark() ? "light" : "dark";
+    // Choosing the system's theme returns to following the system.
+    const followsSystem = (wanted === "dark") === systemIsDark.matches;
+    if (followsSystem) delete root.dataset.theme;
+    else root.dataset.theme = wanted;
+    try {
+      if (followsSystem) localStorage.removeItem(KEY);
+      else localStorage.setItem(KEY, wanted);
+    } catch {
+      // Without storage the choice lasts until the page is closed.
+    }
+    show();
+  });
+  systemIsDark.addEventListener("change", show);
+  button.hidden = false;
+  show();
+}
