@@ -1,0 +1,231 @@
+#include "zeropoint/blocks.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "compare.h"
+#include "random.h"
+#include "reference/blocks.h"
+#include "vectors.h"
+
+namespace zeropoint {
+namespace {
+
+using testing::base64_bytes;
+using testing::from_bytes;
+using testing::Json;
+using testing::Output;
+using testing::Random;
+
+using Bytes = std::vector<std::uint8_t>;
+using Floats = std::vector<float>;
+
+std::vector<BlockType> all_types() {
+  std::vector<BlockType> types;
+  types.reserve(kBlockTypes);
+  for (int t = 0; t < kBlockTypes; ++t) types.push_back(static_cast<BlockType>(t));
+  return types;
+}
+
+BlockType type_named(const std::string& name) {
+  for (const BlockType type : all_types()) {
+    if (block_info(type).name == name) return type;
+  }
+  ADD_FAILURE() << name;
+  return BlockType::kF16;
+}
+
+Bytes quantized(const Floats& x, std::size_t row_length, BlockType type,
+                const Floats& importance = {}) {
+  const BlockInfo info = block_info(type);
+  Output<std::uint8_t> out(x.size() / info.values * info.bytes);
+  EXPECT_EQ(quantize_blocks(x, row_length, type, importance, out.span()), Status::kOk);
+  EXPECT_TRUE(out.guards_intact());
+  return {out.values().begin(), out.values().end()};
+}
+
+Floats dequantized(const Bytes& blocks, BlockType type) {
+  const BlockInfo info = block_info(type);
+  Output<float> out(blocks.size() / info.bytes * info.values);
+  EXPECT_EQ(dequantize_blocks(blocks, type, out.span()), Status::kOk);
+  EXPECT_TRUE(out.guards_intact());
+  return {out.values().begin(), out.values().end()};
+}
+
+/// Values of the kinds that weights have: rows of normal values, of few levels, of zeros, of
+/// extremes.
+Floats random_row(Random& random, std::size_t n) {
+  Floats x(n);
+  const std::size_t kind = random.below(8);
+  const float scale = random.spread(-40, 20);
+  for (float& value : x) {
+    switch (kind) {
+      case 0:
+        value = scale * random.uniform(-1.0F, 1.0F);
+        break;
+      case 1:
+        value = scale * static_cast<float>(random.integer(-3, 3));
+        break;
+      case 2:
+        value = random.below(8) == 0 ? scale : 0.0F;
+        break;
+      case 3:
+        value = random.spread(-126, 126);
+        break;
+      case 4:
+        value = random.spread(-8, 0);
+        break;
+      case 5:
+        value = scale * random.uniform(0.0F, 1.0F);
+        break;
+      case 6:
+        value = std::bit_cast<float>(random.bits() & 0x807fffffU);
+        break;  // subnormal
+      default:
+        value = scale * (random.uniform(-1, 1) + random.uniform(-1, 1) + random.uniform(-1, 1));
+    }
+  }
+  return x;
+}
+
+TEST(BlockInfo, HasGgmlsNumbersAndSizes) {
+  EXPECT_EQ(block_info(BlockType::kQ4_K).name, "q4_k");
+  EXPECT_EQ(block_info(BlockType::kQ4_K).ggml_type, 12);
+  EXPECT_EQ(block_info(BlockType::kQ4_K).values, 256);
+  EXPECT_EQ(block_info(BlockType::kQ4_K).bytes, 144);
+}
+
+TEST(QuantizeBlocks, HasTheBytesOfGgml) {
+  std::ifstream file(std::string(ZEROPOINT_VECTORS_DIR) + "/blocks.json");
+  const Json content = Json::parse(file);
+  std::size_t count = 0;
+  for (const Json& c : content["cases"]) {
+    const BlockType type = type_named(c["type"].get<std::string>());
+    const auto id = c["id"].get<std::string>();
+    const Bytes expected = base64_bytes(c["q"].get<std::string>());
+    if (c.contains("row")) {
+      const Json& row = content["rows"][c["row"].get<std::size_t>()];
+      const auto x = from_bytes<float>(base64_bytes(row["x"].get<std::string>()));
+      Floats importance;
+      if (c.contains("imatrix")) {
+        const Json& weights = content["importance"][c["imatrix"].get<std::size_t>()];
+        const auto once = from_bytes<float>(base64_bytes(weights.get<std::string>()));
+        for (std::size_t i = 0; i < x.size(); ++i) importance.push_back(once[i % once.size()]);
+      }
+      EXPECT_EQ(quantized(x, x.size(), type, importance), expected) << id;
+    }
+    Floats y = dequantized(expected, type);
+    for (float& value : y) {
+      if (std::isnan(value)) value = std::bit_cast<float>(0x7fc00000U);
+    }
+    EXPECT_EQ(testing::crc32(y), c["y_crc32"].get<std::string>()) << id;
+    ++count;
+  }
+  EXPECT_EQ(count, 1150);
+}
+
+TEST(QuantizeBlocks, EqualsTheReferenceForRandomRows) {
+  Random random(1);
+  for (std::size_t round = 0; round < 60 * testing::kEffort; ++round) {
+    const std::size_t n = 256 * (1 + random.below(3));
+    const Floats x = random_row(random, n);
+    Floats importance(n);
+    for (float& weight : importance) weight = random.below(9) == 0 ? 0.0F : random.spread(-10, 3);
+    for (float& weight : importance) weight = std::fabs(weight);
+    for (const BlockType type : all_types()) {
+      const std::string where =
+          std::string(block_info(type).name) + ", round " + std::to_string(round);
+      ASSERT_EQ(quantized(x, n, type), reference::quantize_row(x, type, {})) << where;
+      const bool takes_importance = type >= BlockType::kQ4_0 && type <= BlockType::kIQ4_XS;
+      if (!takes_importance) continue;
+      ASSERT_EQ(quantized(x, n, type, importance), reference::quantize_row(x, type, importance))
+          << where << ", with importance";
+    }
+  }
+}
+
+TEST(QuantizeBlocks, TreatsRowsOnTheirOwn) {
+  Random random(2);
+  for (const BlockType type : all_types()) {
+    Floats rows;
+    Bytes expected;
+    Floats importance = random.uniforms(512, 0.1F, 1.0F);
+    for (int r = 0; r < 3; ++r) {
+      const Floats row = random.uniforms(512, -1.0F, 1.0F);
+      const Bytes bytes = quantized(row, 512, type, importance);
+      rows.insert(rows.end(), row.begin(), row.end());
+      expected.insert(expected.end(), bytes.begin(), bytes.end());
+    }
+    EXPECT_EQ(quantized(rows, 512, type, importance), expected) << block_info(type).name;
+  }
+}
+
+TEST(QuantizeBlocks, TakesRowsLongerThanATileOfAnyNumberOfBlocks) {
+  Random random(3);
+  for (const BlockType type : all_types()) {
+    for (const std::size_t blocks : {1U, 2U, 3U, 5U, 33U}) {
+      const std::size_t n = blocks * block_info(type).values;
+      const Floats x = random.uniforms(n, -1.0F, 1.0F);
+      EXPECT_EQ(quantized(x, n, type), reference::quantize_row(x, type, {}))
+          << block_info(type).name;
+    }
+    const Floats x = random.uniforms(4096 + 256, -1.0F, 1.0F);
+    const Floats importance = random.uniforms(x.size(), 0.1F, 1.0F);
+    const bool takes_importance = type >= BlockType::kQ4_0 && type <= BlockType::kIQ4_XS;
+    EXPECT_EQ(quantized(x, x.size(), type, importance),
+              reference::quantize_row(x, type, takes_importance ? importance : Floats()))
+        << block_info(type).name;
+  }
+}
+
+TEST(QuantizeBlocks, RefusesNanAndInfinities) {
+  for (const BlockType type : all_types()) {
+    for (const float bad :
+         {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+          -std::numeric_limits<float>::infinity()}) {
+      Floats x(256, 1.0F);
+      x[255] = bad;
+      Bytes out(256 / block_info(type).values * block_info(type).bytes);
+      EXPECT_EQ(quantize_blocks(x, 256, type, {}, out), Status::kNonFinite);
+      const Floats good(256, 1.0F);
+      EXPECT_EQ(quantize_blocks(good, 256, type, x, out), Status::kNonFinite);
+    }
+  }
+}
+
+TEST(QuantizeBlocks, RefusesLengthsThatDoNotFit) {
+  const Floats x(512, 1.0F);
+  Bytes out(std::size_t{2} * 144);
+  EXPECT_EQ(quantize_blocks(x, 100, BlockType::kQ4_K, {}, out), Status::kShapeMismatch);
+  EXPECT_EQ(quantize_blocks(x, 0, BlockType::kQ4_K, {}, out), Status::kShapeMismatch);
+  EXPECT_EQ(quantize_blocks(x, 256, BlockType::kQ4_K, x, out), Status::kShapeMismatch);
+  EXPECT_EQ(quantize_blocks(x, 256, BlockType::kQ4_K, {}, std::span(out).first(144)),
+            Status::kShapeMismatch);
+  EXPECT_EQ(quantize_blocks({}, 0, BlockType::kQ4_K, {}, {}), Status::kOk);
+  EXPECT_EQ(out, Bytes(std::size_t{2} * 144));
+}
+
+TEST(DequantizeBlocks, RefusesLengthsThatDoNotFit) {
+  const Bytes blocks(std::size_t{2} * 144);
+  Floats out(512);
+  EXPECT_EQ(dequantize_blocks(std::span(blocks).first(143), BlockType::kQ4_K, out),
+            Status::kShapeMismatch);
+  EXPECT_EQ(dequantize_blocks(blocks, BlockType::kQ4_K, std::span(out).first(256)),
+            Status::kShapeMismatch);
+  EXPECT_EQ(dequantize_blocks({}, BlockType::kQ4_K, {}), Status::kOk);
+}
+
+TEST(DequantizeBlocks, GivesFiniteValuesBackThatBlocksHoldExactly) {
+  for (const BlockType type : all_types()) {
+    const Floats zeros(256, 0.0F);
+    EXPECT_EQ(dequantized(quantized(zeros, 256, type), type), zeros) << block_info(type).name;
+  }
+  EXPECT_EQ(dequantized(quantized({1.0F, -2.5F, 65504.0F}, 3, BlockType::kF16), BlockType::kF16),
+            (Floats{1.0F, -2.5F, 65504.0F}));
+}
+
+}  // namespace
+}  // namespace zeropoint
