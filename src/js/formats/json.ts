@@ -1,0 +1,261 @@
+// Pull parser for untrusted JSON: strict and iterative, with byte offsets in its errors.
+
+import { decodeText, fileError } from "./source.js";
+
+/** Deepest nesting of skipped values, as in serde_json. */
+const MAX_DEPTH = 127;
+
+const ESCAPES: { readonly [letter: string]: string } = {
+  '"': '"',
+  "\\": "\\",
+  "/": "/",
+  b: "\b",
+  f: "\f",
+  n: "\n",
+  r: "\r",
+  t: "\t",
+};
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/** Reads JSON text value by value, in the order of the text. Every method skips white space first. */
+export class JsonReader {
+  #at = 0;
+
+  /**
+   * @param where  the function named in errors
+   * @param bytes  UTF-8
+   * @param start  offset of the text in its file
+   */
+  constructor(
+    readonly where: string,
+    readonly bytes: Uint8Array,
+    readonly start = 0,
+  ) {}
+
+  /** Offset, in the file, of the next token. */
+  get offset(): number {
+    this.#skipSpace();
+    return this.start + this.#at;
+  }
+
+  /** An error at the next token. */
+  fail(expected: string, at = this.#at): Error {
+    const rest = this.bytes.subarray(at, at + 24);
+    const text = decodeText(rest) ?? String.fromCharCode(...rest);
+    const found = rest.length === 0 ? "the end of the text" : JSON.stringify(text);
+    return fileError(this.where, this.start + at, expected, found);
+  }
+
+  #skipSpace(): number {
+    for (;;) {
+      const byte = this.bytes[this.#at];
+      if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return byte;
+      this.#at++;
+    }
+  }
+
+  /** The character that the next value begins with. */
+  peek(): string {
+    const byte = this.#skipSpace();
+    return byte === undefined ? "" : String.fromCharCode(byte);
+  }
+
+  #accept(character: string): boolean {
+    if (this.peek() !== character) return false;
+    this.#at++;
+    return true;
+  }
+
+  #expect(character: string): void {
+    if (!this.#accept(character)) throw this.fail(`"${character}"`);
+  }
+
+  /** An object. @param member  reads the value of each member */
+  object(member: (key: string, offset: number) => void): void {
+    this.#expect("{");
+    if (this.#accept("}")) return;
+    do {
+      const { offset } = this;
+      const key = this.string();
+      this.#expect(":");
+      member(key, offset);
+    } while (this.#accept(","));
+    this.#expect("}");
+  }
+
+  /** An array. @param item  reads each item */
+  array(item: () => void): void {
+    this.#expect("[");
+    if (this.#accept("]")) return;
+    do item();
+    while (this.#accept(","));
+    this.#expect("]");
+  }
+
+  /** A string. */
+  string(): string {
+    if (this.peek() !== '"') throw this.fail("a string");
+    const begin = ++this.#at;
+    let end = this.#endOfRun(begin);
+    let text = this.#run(begin, end);
+    while (this.bytes[end] === BACKSLASH) {
+      this.#at = end + 1;
+      text += this.#escape();
+      const next = this.#at;
+      end = this.#endOfRun(next);
+      text += this.#run(next, end);
+    }
+    this.#at = end + 1;
+    return text;
+  }
+
+  /** The end of a run of characters that stand for themselves. */
+  #endOfRun(begin: number): number {
+    const { bytes } = this;
+    let at = begin;
+    while (at < bytes.length && bytes[at] !== QUOTE && bytes[at] !== BACKSLASH) {
+      if (bytes[at] < 0x20) throw this.fail("no control character in a string", at);
+      at++;
+    }
+    if (at === bytes.length) throw this.fail('"\\"" at the end of a string', at);
+    return at;
+  }
+
+  #run(begin: number, end: number): string {
+    const { bytes } = this;
+    if (end - begin <= 64) {
+      // Short texts are ASCII almost always, and a decoder costs more than its work on these.
+      let text = "";
+      let at = begin;
+      while (at < end && bytes[at] < 0x80) text += String.fromCharCode(bytes[at++]);
+      if (at === end) return text;
+    }
+    const text = decodeText(bytes.subarray(begin, end));
+    if (text === undefined) throw this.fail("UTF-8", begin);
+    return text;
+  }
+
+  #escape(): string {
+    const at = this.#at - 1;
+    const letter = String.fromCharCode(this.bytes[this.#at++]);
+    if (letter !== "u") {
+      if (!Object.hasOwn(ESCAPES, letter)) throw this.fail("an escape of JSON", at);
+      return ESCAPES[letter];
+    }
+    const unit = this.#hex();
+    if (unit < 0xd800 || unit > 0xdfff) return String.fromCharCode(unit);
+    const isPair = this.bytes[this.#at] === BACKSLASH && this.bytes[this.#at + 1] === 0x75;
+    this.#at += 2;
+    const low = unit < 0xdc00 && isPair ? this.#hex() : 0;
+    if (low < 0xdc00 || low > 0xdfff) throw this.fail("a pair of surrogates", at);
+    return String.fromCharCode(unit, low);
+  }
+
+  #hex(): number {
+    const digits = String.fromCharCode(...this.bytes.subarray(this.#at, this.#at + 4));
+    if (!/^[\da-fA-F]{4}$/.test(digits)) throw this.fail("four hexadecimal digits");
+    this.#at += 4;
+    return Number.parseInt(digits, 16);
+  }
+
+  #numberText(): string {
+    this.#skipSpace();
+    let end = this.#at;
+    while (
+      end < this.bytes.length &&
+      "+-.eE0123456789".includes(String.fromCharCode(this.bytes[end]))
+    ) {
+      if (++end - this.#at > 400) break;
+    }
+    return String.fromCharCode(...this.bytes.subarray(this.#at, end));
+  }
+
+  /** A number. */
+  number(): number {
+    const text = this.#numberText();
+    if (!/^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text)) throw this.fail("a number");
+    this.#at += text.length;
+    return Number(text);
+  }
+
+  /** An integer >= 0 below 2^53, written as one. */
+  count(): number {
+    const { bytes } = this;
+    this.#skipSpace();
+    const begin = this.#at;
+    let at = begin;
+    let value = 0;
+    for (; bytes[at] >= 0x30 && bytes[at] <= 0x39; at++) value = value * 10 + bytes[at] - 0x30;
+    const next = bytes[at];
+    const isInteger = at > begin && (bytes[begin] !== 0x30 || at === begin + 1);
+    if (!isInteger || next === 0x2e || next === 0x65 || next === 0x45 || value >= 2 ** 53) {
+      throw this.fail("an integer from 0 to 2^53 - 1");
+    }
+    this.#at = at;
+    return value;
+  }
+
+  /** One of `true`, `false` and `null`. */
+  literal(): boolean | null {
+    for (const [text, value] of [
+      ["true", true],
+      ["false", false],
+      ["null", null],
+    ] as const) {
+      if (this.peek() !== text.charAt(0)) continue;
+      const found = String.fromCharCode(...this.bytes.subarray(this.#at, this.#at + text.length));
+      if (found !== text) break;
+      this.#at += text.length;
+      return value;
+    }
+    throw this.fail("a JSON value");
+  }
+
+  /** Skips a value of any kind, which must be JSON all the same. */
+  skip(): void {
+    const closers: string[] = [];
+    for (;;) {
+      const first = this.peek();
+      if (first === "{" || first === "[") {
+        if (closers.length >= MAX_DEPTH) throw this.fail(`at most ${MAX_DEPTH} nested values`);
+        this.#at++;
+        const closer = first === "{" ? "}" : "]";
+        if (!this.#accept(closer)) {
+          closers.push(closer);
+          if (closer === "}") this.#key();
+          continue;
+        }
+      } else if (first === '"') this.string();
+      else if (first === "-" || (first >= "0" && first <= "9")) this.number();
+      else this.literal();
+      // The value is complete: close what ends with it, or go on after a comma.
+      let closer = closers.at(-1);
+      while (closer !== undefined && this.#accept(closer)) {
+        closers.pop();
+        closer = closers.at(-1);
+      }
+      if (closer === undefined) return;
+      this.#expect(",");
+      if (closer === "}") this.#key();
+    }
+  }
+
+  #key(): void {
+    this.string();
+    this.#expect(":");
+  }
+
+  /** The end of the text, after white space. */
+  end(): void {
+    if (this.peek() !== "") throw this.fail("the end of the text");
+  }
+}
+
+/** JSON as Python's `json.dumps` writes it: other characters than ASCII escaped. */
+export const asciiJson = (value: unknown, indent: number): string =>
+  JSON.stringify(value, undefined, indent).replaceAll(
+    /[\u007f-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );

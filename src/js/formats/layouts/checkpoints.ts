@@ -1,0 +1,422 @@
+// Layouts of quantized weights in safetensors checkpoints, recognized by the names and types of tensors.
+// Source: compressed-tensors 0.18 and the packing before 0.17, MLX, AutoGPTQ and GPTQModel, AutoAWQ.
+
+import { rangeError } from "../../base/errors.js";
+import { decodeValues, type FileDType } from "../dtypes.js";
+import {
+  type QuantizedValues,
+  transpose,
+  unpackDense,
+  unpackWithinWords,
+  type ValueDType,
+} from "./unpack.js";
+
+/** A layout of quantized weights. */
+export type LayoutName = "compressed-tensors" | "int8" | "mlx" | "gptq" | "awq";
+
+/** Shape and dtype of a tensor. */
+export interface TensorInfo {
+  readonly shape: readonly number[];
+  readonly dtype: FileDType;
+}
+
+/** A quantized weight of a checkpoint: which tensors hold it. */
+export interface QuantizedWeight {
+  readonly layout: LayoutName;
+  /** Name of the module, without "weight". */
+  readonly module: string;
+  /** Names of its tensors, by their role. */
+  readonly parts: Readonly<Record<string, string>>;
+}
+
+/** What config.json says of quantization, as far as the layouts need it. */
+export interface QuantizationConfig {
+  /** Bits that weights of the checkpoint may have. */
+  readonly bits: readonly number[];
+  readonly groupSize: number | undefined;
+  /** MLX: bits and group size of modules that have their own, by name. */
+  readonly modules: ReadonlyMap<string, { readonly bits: number; readonly groupSize: number }>;
+  /** GPTQ: "gptq" (zero points stored minus 1) or "gptq_v2". */
+  readonly checkpointFormat: string | undefined;
+  readonly method: string | undefined;
+  /** compressed-tensors: whether its writer is older than 0.17, whose codes do not cross words. */
+  readonly isOldPacking: boolean;
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/**
+ * Reads `quantization_config` (or MLX's `quantization`) of a config.json.
+ * @param config  the parsed file
+ * @throws {RangeError} `ZP_UNSUPPORTED_FILE` for layouts that are known, but not read
+ */
+export function readQuantizationConfig(config: unknown): QuantizationConfig | undefined {
+  const where = "readQuantizationConfig";
+  if (!isObject(config)) return undefined;
+  const given = config.quantization_config ?? config.quantization;
+  if (!isObject(given)) return undefined;
+  const method = typeof given.quant_method === "string" ? given.quant_method : undefined;
+  const refuse = (what: string): Error =>
+    rangeError("ZP_UNSUPPORTED_FILE", where, `quantization ${what} is not read`);
+  const text = (key: string): string | undefined =>
+    typeof given[key] === "string" ? (given[key] as string) : undefined;
+  const checkpointFormat = text("checkpoint_format") ?? text("format");
+  const bits = new Set<number>();
+  const addBits = (value: unknown): void => {
+    if (isObject(value) && Number.isInteger(value.bits ?? value.num_bits)) {
+      bits.add((value.bits ?? value.num_bits) as number);
+    }
+  };
+  addBits(given);
+  const modules = new Map<string, { bits: number; groupSize: number }>();
+  for (const [name, value] of Object.entries(given)) {
+    if (!isObject(value) || !Number.isInteger(value.bits) || !Number.isInteger(value.group_size))
+      continue;
+    modules.set(name, { bits: value.bits as number, groupSize: value.group_size as number });
+  }
+  if (isObject(given.config_groups)) {
+    for (const group of Object.values(given.config_groups)) {
+      if (isObject(group)) addBits(group.weights);
+    }
+  }
+  if (method === "awq" && (text("version") ?? "gemm").toLowerCase() !== "gemm") {
+    throw refuse(`awq of version ${text("version")}`);
+  }
+  if (method === "gptq") {
+    if (checkpointFormat !== undefined && !["gptq", "gptq_v2"].includes(checkpointFormat)) {
+      throw refuse(`gptq of format ${checkpointFormat}`);
+    }
+    if ([...bits].some((each) => ![2, 3, 4, 8].includes(each))) {
+      throw refuse(`gptq of ${[...bits].join(", ")} bits`);
+    }
+  }
+  const groupSize = Number.isInteger(given.group_size) ? (given.group_size as number) : undefined;
+  const [, major, minor] = /^(\d+)\.(\d+)\./.exec(text("version") ?? "") ?? [undefined, "1", "0"];
+  const isOldPacking = method === "compressed-tensors" && major === "0" && Number(minor) < 17;
+  return { bits: [...bits], groupSize, modules, checkpointFormat, method, isOldPacking };
+}
+
+/** Names of tensors that make a quantized weight, by layout; the first must be there, with this dtype. */
+const PATTERNS: readonly {
+  readonly layout: LayoutName;
+  readonly dtype: FileDType;
+  readonly needed: Readonly<Record<string, string>>;
+  readonly optional: Readonly<Record<string, string>>;
+}[] = [
+  {
+    layout: "compressed-tensors",
+    dtype: "int32",
+    needed: { packed: "weight_packed", scale: "weight_scale", shape: "weight_shape" },
+    optional: { zeroPoint: "weight_zero_point", groupIndex: "weight_g_idx" },
+  },
+  {
+    layout: "int8",
+    dtype: "int8",
+    needed: { codes: "weight", scale: "weight_scale" },
+    optional: { zeroPoint: "weight_zero_point", groupIndex: "weight_g_idx" },
+  },
+  {
+    layout: "mlx",
+    dtype: "uint32",
+    needed: { packed: "weight", scale: "scales", offset: "biases" },
+    optional: {},
+  },
+  {
+    layout: "gptq",
+    dtype: "int32",
+    needed: { packed: "qweight", zeroPoint: "qzeros", scale: "scales" },
+    optional: { groupIndex: "g_idx" },
+  },
+];
+
+/**
+ * Finds quantized weights among the tensors of a checkpoint.
+ * @param config  tells GPTQ from AWQ, whose tensors have the same names
+ */
+export function findQuantizedWeights(
+  tensors: ReadonlyMap<string, TensorInfo>,
+  config?: QuantizationConfig,
+): QuantizedWeight[] {
+  const found: QuantizedWeight[] = [];
+  for (const [name, { dtype, shape }] of tensors) {
+    for (const { layout, dtype: wanted, needed, optional } of PATTERNS) {
+      const [first] = Object.values(needed);
+      const isFirst = name === first || name.endsWith(`.${first}`);
+      if (!isFirst || dtype !== wanted || shape.length !== 2) continue;
+      const module = name.slice(0, -first.length);
+      const has = ([, part]: [string, string]): boolean => tensors.has(module + part);
+      if (!Object.entries(needed).every(has)) continue;
+      const present = [...Object.entries(needed), ...Object.entries(optional).filter(has)];
+      const parts = Object.fromEntries(present.map(([role, part]) => [role, module + part]));
+      const isAwq = layout === "gptq" && config?.method === "awq";
+      found.push({ layout: isAwq ? "awq" : layout, module: module.replace(/\.$/, ""), parts });
+    }
+  }
+  return found;
+}
+
+/** A tensor with all its bytes. */
+export interface StoredPart extends TensorInfo {
+  /** Little-endian, row-major. */
+  readonly bytes: Uint8Array;
+}
+
+/** The tensors of a quantized weight, by their role. */
+export type StoredParts = Readonly<Record<string, StoredPart>>;
+
+/** A weight whose parts do not fit each other. */
+function misfit(layout: string, problem: string): Error {
+  return rangeError("ZP_INVALID_FILE", "unpackWeight", `${layout}: ${problem}`);
+}
+
+const sizeOf = (shape: readonly number[]): number =>
+  shape.reduce((size, length) => size * length, 1);
+
+function floats(part: StoredPart): Float32Array {
+  return decodeValues(part.dtype, part.bytes, new Float32Array(sizeOf(part.shape)));
+}
+
+const words = ({ bytes }: StoredPart): Uint32Array => new Uint32Array(bytes.slice().buffer);
+
+const valueDtype = (layout: string, { dtype }: StoredPart): ValueDType => {
+  if (dtype === "float32" || dtype === "float16" || dtype === "bfloat16") return dtype;
+  throw misfit(layout, `scales must be float32, float16 or bfloat16, got ${dtype}`);
+};
+
+/**
+ * Unpacks a quantized weight.
+ * @param parts  the tensors that `findQuantizedWeights` names, whole
+ * @param module  name of the module, which MLX's configuration may name
+ * @throws {RangeError} `ZP_INVALID_FILE` if shapes and dtypes of the parts do not fit each other
+ */
+export function unpackWeight(
+  layout: LayoutName,
+  parts: StoredParts,
+  config?: QuantizationConfig,
+  module = "",
+): QuantizedValues {
+  for (const [role, { dtype, shape, bytes }] of Object.entries(parts)) {
+    const each = { int64: 8, int32: 4, uint32: 4, float32: 4, float16: 2, bfloat16: 2, int8: 1 };
+    const size = (each as Record<string, number>)[dtype];
+    if (size === undefined || bytes.length !== size * sizeOf(shape)) {
+      throw misfit(
+        layout,
+        `${role} of ${dtype} with shape [${shape.join(", ")}] in ${bytes.length} bytes`,
+      );
+    }
+  }
+  if (layout === "mlx") return unpackMlx(parts, config, module);
+  if (layout === "gptq" || layout === "awq") return unpackTransposed(layout, parts, config);
+  return unpackRows(layout, parts, config);
+}
+
+/** compressed-tensors: packed, and plain int8 with a scale. */
+function unpackRows(
+  layout: LayoutName,
+  { packed, codes: plain, scale, shape: given, zeroPoint, groupIndex }: StoredParts,
+  config: QuantizationConfig | undefined,
+): QuantizedValues {
+  let shape: readonly number[];
+  let codes: Int8Array;
+  let unpack = unpackDense;
+  let bits = 8;
+  if (packed === undefined) {
+    shape = plain.shape;
+    codes = new Int8Array(plain.bytes.slice().buffer);
+  } else {
+    shape = Array.from(new BigInt64Array(given.bytes.slice().buffer), Number);
+    const [rows, columns] = shape;
+    if (shape.length !== 2 || !shape.every(Number.isSafeInteger) || rows !== packed.shape[0]) {
+      throw misfit(
+        layout,
+        `weight_shape [${shape.join(", ")}] for packed [${packed.shape.join(", ")}]`,
+      );
+    }
+    const width = packed.shape[1];
+    const fits = (each: number) => width === Math.ceil((columns * each) / 32);
+    const fitsOld = (each: number) => width === Math.ceil(columns / Math.floor(32 / each));
+    const known = (config?.bits ?? []).filter((each) => each >= 1 && each <= 8);
+    const candidates = known.length > 0 ? known : [4, 8, 2, 1, 3, 5, 6, 7];
+    const dense = candidates.find(fits);
+    const old = candidates.find(fitsOld);
+    if (columns < 0 || (dense === undefined && old === undefined)) {
+      throw misfit(
+        layout,
+        `${columns} columns do not fit in ${width} words of ${candidates.join(", ")} bits`,
+      );
+    }
+    // Where both packings have this width, the version of the writer decides.
+    const isOld = old !== undefined && (dense === undefined || config?.isOldPacking === true);
+    bits = (isOld ? old : dense) as number;
+    if (isOld) unpack = unpackWithinWords;
+    const half = 2 ** (bits - 1);
+    codes = Int8Array.from(unpack(words(packed), rows, columns, bits), (code) => code - half);
+  }
+  const [rows, columns] = shape;
+  const size = sizeOf(scale.shape);
+  const groups = scale.shape[1] ?? 1;
+  const granularity = size === 1 && rows !== 1 ? "tensor" : groups === 1 ? "channel" : "group";
+  if (granularity !== "tensor" && (size !== rows * groups || columns % groups !== 0)) {
+    throw misfit(layout, `scales [${scale.shape.join(", ")}] for shape [${shape.join(", ")}]`);
+  }
+  const result = {
+    codes,
+    shape: [rows, columns] as const,
+    isTransposed: false,
+    granularity,
+    groupSize: granularity === "group" ? columns / groups : columns,
+    scale: floats(scale),
+    scaleShape: scale.shape,
+    valueDtype: valueDtype(layout, scale),
+  } as const;
+  return {
+    ...result,
+    ...zeroPointOf(layout, zeroPoint, rows, groups, bits, unpack, size),
+    ...groupIndexOf(layout, groupIndex, columns, groups),
+  };
+}
+
+function zeroPointOf(
+  layout: LayoutName,
+  part: StoredPart | undefined,
+  rows: number,
+  groups: number,
+  bits: number,
+  unpack: typeof unpackDense,
+  size: number,
+): { zeroPoint?: Int32Array } {
+  if (part === undefined) return {};
+  if (part.dtype === "int8") {
+    if (part.bytes.length !== size)
+      throw misfit(layout, `${part.bytes.length} zero points for ${size} scales`);
+    return { zeroPoint: Int32Array.from(new Int8Array(part.bytes.slice().buffer)) };
+  }
+  // Packed along rows: each column of words is a stream of its own.
+  const [height, width] = part.shape;
+  const least = unpack === unpackDense ? (rows * bits) / 32 : rows / Math.floor(32 / bits);
+  if (part.dtype !== "int32" || width !== groups || height !== Math.ceil(least)) {
+    throw misfit(
+      layout,
+      `zero points [${part.shape.join(", ")}] for ${rows} rows of ${groups} groups`,
+    );
+  }
+  const columns = transpose(words(part), height, width);
+  const codes = transpose(unpack(columns, groups, rows, bits), groups, rows);
+  return { zeroPoint: Int32Array.from(codes, (code) => code - 2 ** (bits - 1)) };
+}
+
+/** The group of each input; none if there is a negative one among them. */
+function groupIndexOf(
+  layout: LayoutName,
+  part: StoredPart | undefined,
+  inputs: number,
+  groups: number,
+): { groupIndex?: Int32Array } {
+  if (part === undefined) return {};
+  const groupIndex = new Int32Array(part.bytes.slice().buffer);
+  if (
+    part.dtype !== "int32" ||
+    groupIndex.length !== inputs ||
+    groupIndex.some((group) => group >= groups)
+  ) {
+    throw misfit(layout, `g_idx must be ${inputs} groups below ${groups}`);
+  }
+  return groupIndex.some((group) => group < 0) ? {} : { groupIndex };
+}
+
+function unpackMlx(
+  { packed, scale, offset }: StoredParts,
+  config: QuantizationConfig | undefined,
+  module: string,
+): QuantizedValues {
+  const [rows, width] = packed.shape;
+  const [scaleRows, groups] = scale.shape;
+  // 4 bits in groups of 64 and 8 bits in groups of 32 have the same shapes: the configuration decides.
+  const { bits, groupSize } = config?.modules.get(module) ?? {
+    bits: config?.bits[0] ?? 4,
+    groupSize: config?.groupSize ?? 64,
+  };
+  const columns = groups * groupSize;
+  const isKnown =
+    [2, 3, 4, 5, 6, 8].includes(bits) && groupSize > 0 && 32 * width === columns * bits;
+  if (!isKnown || scaleRows !== rows || sizeOf(offset.shape) !== rows * groups) {
+    const shapes = `packed [${packed.shape.join(", ")}], scales [${scale.shape.join(", ")}]`;
+    throw misfit("mlx", `${shapes} for ${bits} bits in groups of ${groupSize}`);
+  }
+  return {
+    codes: unpackDense(words(packed), rows, columns, bits),
+    shape: [rows, columns],
+    isTransposed: false,
+    groupSize,
+    granularity: "group",
+    scale: floats(scale),
+    scaleShape: scale.shape,
+    offset: floats(offset),
+    valueDtype: valueDtype("mlx", scale),
+  };
+}
+
+/** Place of nibble i of a word among its eight columns, in AutoAWQ's order. */
+const AWQ_ORDER = [0, 2, 4, 6, 1, 3, 5, 7];
+
+function unpackAwq(source: Uint32Array): Uint8Array {
+  const codes = new Uint8Array(8 * source.length);
+  source.forEach((word, k) => {
+    AWQ_ORDER.forEach((column, nibble) => {
+      codes[8 * k + column] = (word >>> (4 * nibble)) & 15;
+    });
+  });
+  return codes;
+}
+
+/** GPTQ and AWQ: [in, out], groups along in. */
+function unpackTransposed(
+  layout: "gptq" | "awq",
+  { packed, zeroPoint, scale, groupIndex }: StoredParts,
+  config: QuantizationConfig | undefined,
+): QuantizedValues {
+  const [groups, outputs] = scale.shape;
+  const [height, width] = packed.shape;
+  const bits = (32 * zeroPoint.shape[1]) / outputs;
+  const inputs = layout === "awq" ? height : (32 * height) / bits;
+  const isKnown =
+    layout === "awq"
+      ? bits === 4 && width * 8 === outputs
+      : [2, 3, 4, 8].includes(bits) && width === outputs;
+  if (!isKnown || !Number.isInteger(inputs) || zeroPoint.shape[0] !== groups) {
+    const shapes = `[${packed.shape.join(", ")}], zeros [${zeroPoint.shape.join(", ")}]`;
+    throw misfit(layout, `codes ${shapes} for scales [${scale.shape.join(", ")}]`);
+  }
+  const given = config?.groupSize ?? 0;
+  const groupSize = given > 0 ? given : Math.ceil(inputs / groups);
+  if (groupIndex === undefined && Math.ceil(inputs / groupSize) !== groups) {
+    throw misfit(layout, `${groups} groups of ${groupSize} for ${inputs} inputs`);
+  }
+  const mask = 2 ** bits - 1;
+  const step = layout === "gptq" && config?.checkpointFormat !== "gptq_v2" ? 1 : 0;
+  const codes =
+    layout === "awq"
+      ? unpackAwq(words(packed))
+      : transpose(
+          unpackDense(transpose(words(packed), height, width), outputs, inputs, bits),
+          outputs,
+          inputs,
+        );
+  const zeros =
+    layout === "awq"
+      ? unpackAwq(words(zeroPoint))
+      : unpackDense(words(zeroPoint), groups, outputs, bits);
+  return {
+    codes,
+    shape: [inputs, outputs],
+    isTransposed: true,
+    groupSize,
+    granularity: "group",
+    scale: floats(scale),
+    scaleShape: scale.shape,
+    zeroPoint: Int32Array.from(zeros, (zero) => (zero + step) & mask),
+    ...groupIndexOf(layout, groupIndex, inputs, groups),
+    valueDtype: valueDtype(layout, scale),
+  };
+}

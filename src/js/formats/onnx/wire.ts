@@ -1,0 +1,360 @@
+// Protocol buffers' wire format: fields read through a window, fields written, messages spliced.
+// Source: protobuf.dev/programming-guides/encoding.
+
+import { rangeError } from "../../base/errors.js";
+import {
+  Budget,
+  type ByteStream,
+  decodeText,
+  fileError,
+  MoreBytes,
+  readBytes,
+  readChunks,
+  type Source,
+} from "../source.js";
+
+const WINDOW_BYTES = 2 ** 18;
+/** The longest text that is read along with a header. */
+const MAX_TEXT = 2 ** 16;
+
+export const VARINT = 0;
+export const FIXED64 = 1;
+export const BYTES = 2;
+export const FIXED32 = 5;
+
+/** A field of a message: where it is in the file. */
+export interface Field {
+  readonly number: number;
+  /** One of VARINT, FIXED64, BYTES and FIXED32. */
+  readonly wire: number;
+  /** Offset of the tag. */
+  readonly start: number;
+  /** Offset behind the tag: of the length of a BYTES field. */
+  readonly tagEnd: number;
+  /** Offset of the content. */
+  readonly content: number;
+  readonly end: number;
+  /** The message that holds the field; undefined at the top. */
+  readonly parent: Field | undefined;
+}
+
+/** Reads fields of a file through a window of it. */
+export class WireReader {
+  readonly budget: Budget;
+  #base = 0;
+  #bytes: Uint8Array = new Uint8Array(0);
+  #view = new DataView(this.#bytes.buffer);
+  #completed = 0;
+  /** Offset in the file. */
+  at = 0;
+
+  constructor(
+    readonly where: string,
+    readonly source: Source,
+  ) {
+    this.budget = new Budget(where, source.size);
+  }
+
+  /** Runs a function that reads from `at` on; where the window ends, it starts again behind `complete()`. */
+  async run<T>(parse: () => T): Promise<T> {
+    this.#completed = this.at;
+    for (;;) {
+      try {
+        return parse();
+      } catch (error) {
+        if (!(error instanceof MoreBytes)) throw error;
+        this.at = this.#completed;
+        const length = Math.max(WINDOW_BYTES, error.end - this.at);
+        this.#base = this.at;
+        const rest = Math.min(length, this.source.size - this.at);
+        this.#bytes = await readBytes(this.where, this.source, this.at, rest);
+        this.#view = new DataView(this.#bytes.buffer, this.#bytes.byteOffset, rest);
+      }
+    }
+  }
+
+  /** What was read up to here is not read again. */
+  complete(): void {
+    this.#completed = this.at;
+  }
+
+  /** Moves past bytes. @returns their place in the window */
+  #take(length: number, end: number, what: string): number {
+    const start = this.at - this.#base;
+    if (this.at + length > end) {
+      const found = `${end - this.at} bytes before the end of the message`;
+      throw fileError(this.where, this.at, `${what} of ${length} bytes`, found);
+    }
+    if (start < 0 || start + length > this.#bytes.length) throw new MoreBytes(this.at + length);
+    this.at += length;
+    return start;
+  }
+
+  /** A varint of at most 64 bits as its low and high 32 bits. @param end  of the message */
+  #words(end: number): [low: number, high: number] {
+    const { at } = this;
+    let low = 0;
+    let high = 0;
+    for (let shift = 0; shift < 70; shift += 7) {
+      const byte = this.#bytes[this.#take(1, end, "a varint")];
+      const bits = byte & 127;
+      if (shift < 32) low |= bits << shift;
+      if (shift > 24) high |= shift < 32 ? bits >>> (32 - shift) : bits << (shift - 32);
+      if (byte < 128) {
+        if (shift === 63 && bits > 1) break;
+        return [low >>> 0, high >>> 0];
+      }
+    }
+    throw fileError(this.where, at, "a varint of at most 64 bits", "a longer one");
+  }
+
+  /** A varint below 2^53. */
+  count(end: number, what: string): number {
+    const { at } = this;
+    const [low, high] = this.#words(end);
+    if (high >= 2 ** 21) {
+      const found = (BigInt(high) << 32n) | BigInt(low);
+      throw fileError(this.where, at, `${what} below 2^53`, `${BigInt.asIntN(64, found)}`);
+    }
+    return high * 2 ** 32 + low;
+  }
+
+  /** A signed 64-bit varint: a number where it is exact, else a bigint. */
+  integer(end: number): number | bigint {
+    const [low, high] = this.#words(end);
+    const value = (high | 0) * 2 ** 32 + low;
+    if (Number.isSafeInteger(value)) return value;
+    return (BigInt(high | 0) << 32n) | BigInt(low);
+  }
+
+  /** A varint as its low and high 32 bits. */
+  words(end: number): [low: number, high: number] {
+    return this.#words(end);
+  }
+
+  fixed32(end: number): number {
+    return this.#view.getUint32(this.#take(4, end, "a fixed32"), true);
+  }
+
+  float(end: number): number {
+    return this.#view.getFloat32(this.#take(4, end, "a float"), true);
+  }
+
+  /** The next field. Its content is not moved past, but its length is checked. */
+  field(parent: Field | undefined, end: number): Field {
+    const start = this.at;
+    const [tag, high] = this.#words(end);
+    const number = tag >>> 3;
+    const wire = tag & 7;
+    const tagEnd = this.at;
+    if (high !== 0 || number === 0) {
+      throw fileError(this.where, start, "a field number from 1 to 2^29 - 1", number);
+    }
+    let content = tagEnd;
+    let length: number;
+    if (wire === VARINT) {
+      this.#words(end);
+      length = this.at - tagEnd;
+    } else if (wire === FIXED64) length = 8;
+    else if (wire === FIXED32) length = 4;
+    else if (wire === BYTES) {
+      length = this.count(end, "a length");
+      content = this.at;
+    } else throw fileError(this.where, start, "wire type 0, 1, 2 or 5", wire);
+    if (length > end - content) {
+      const expected = `at most ${end - content} bytes in field ${number}`;
+      throw fileError(this.where, tagEnd, expected, length);
+    }
+    this.at = content;
+    return { number, wire, start, tagEnd, content, end: content + length, parent };
+  }
+
+  /** The text of a field. @throws {RangeError} `ZP_INVALID_FILE` if it is long or not UTF-8 */
+  text(field: Field, what: string): string {
+    const text = decodeText(this.bytes(field, what));
+    if (text === undefined) {
+      throw fileError(this.where, field.content, `${what} in UTF-8`, "other bytes");
+    }
+    return text;
+  }
+
+  /** The content of a short field. */
+  bytes(field: Field, what: string): Uint8Array {
+    const length = field.end - field.content;
+    if (length > MAX_TEXT) {
+      throw fileError(this.where, field.content, `${what} of at most ${MAX_TEXT} bytes`, length);
+    }
+    const start = this.#take(length, field.end, what);
+    this.budget.spend(field.start, 2 * length + 32);
+    return this.#bytes.slice(start, start + length);
+  }
+}
+
+/** Bytes that a splice puts in, or a stream of known length. */
+export type Part = Uint8Array | { readonly byteLength: number; bytes(): ByteStream };
+
+/** Replaces bytes [start, end) of the content of a message. */
+export interface Edit {
+  /** The message that the bytes are in; undefined: the file itself. */
+  readonly parent: Field | undefined;
+  readonly start: number;
+  readonly end: number;
+  readonly parts: readonly Part[];
+}
+
+/** The largest message that protocol buffers take, in bytes. */
+const MAX_MESSAGE = 2 ** 31 - 1;
+
+/** A message that changes, or an edit. */
+interface Node {
+  readonly start: number;
+  readonly end: number;
+  readonly length: number;
+  /** A message: its new tag and length. */
+  readonly head?: {
+    readonly field: Field;
+    readonly length: Uint8Array;
+    readonly nodes: readonly Node[];
+  };
+  readonly parts?: readonly Part[];
+}
+
+/** A file with edits, which adapt the lengths of all messages around them. Everything else keeps its bytes. */
+export interface Spliced {
+  readonly byteLength: number;
+  /** The new file, front to back. Called once. */
+  bytes(): AsyncGenerator<Uint8Array, void, undefined>;
+}
+
+/**
+ * Applies edits to a file of protocol buffers.
+ * @param edits  in any order; those at one place stay in their order
+ * @throws {RangeError} `ZP_CONFLICTING_OPTIONS` if edits overlap; `ZP_SIZE_OVERFLOW` if the file comes to 2 GiB
+ */
+export function splice(where: string, source: Source, edits: readonly Edit[]): Spliced {
+  const children = new Map<Field | undefined, Map<Field | Edit, Edit | undefined>>([
+    [undefined, new Map()],
+  ]);
+  for (const edit of edits) {
+    let child: Field | Edit = edit;
+    for (let parent = edit.parent; ; parent = parent.parent) {
+      const siblings: Map<Field | Edit, Edit | undefined> = children.get(parent) ?? new Map();
+      children.set(parent, siblings);
+      siblings.set(child, child === edit ? edit : undefined);
+      if (parent === undefined) break;
+      child = parent;
+    }
+  }
+  const plan = (parent: Field | undefined, content: number, end: number): [Node[], number] => {
+    const nodes: Node[] = [];
+    let length = end - content;
+    for (const [child, edit] of children.get(parent) ?? []) {
+      if (edit !== undefined) {
+        const added = edit.parts.reduce((sum, part) => sum + part.byteLength, 0);
+        nodes.push({ start: edit.start, end: edit.end, length: added, parts: edit.parts });
+      } else {
+        const field = child as Field;
+        const [inner, innerLength] = plan(field, field.content, field.end);
+        const prefix = varint(innerLength);
+        const head = { field, length: prefix, nodes: inner };
+        const whole = field.tagEnd - field.start + prefix.length + innerLength;
+        nodes.push({ start: field.start, end: field.end, length: whole, head });
+      }
+    }
+    nodes.sort((a, b) => a.start - b.start || a.end - b.end);
+    let covered = content;
+    for (const { start, end: last, length: added } of nodes) {
+      if (start < covered || last > end) {
+        throw rangeError(
+          "ZP_CONFLICTING_OPTIONS",
+          where,
+          `edits must not overlap, got two at ${start}`,
+        );
+      }
+      covered = last;
+      length += added - (last - start);
+    }
+    return [nodes, length];
+  };
+  const [nodes, byteLength] = plan(undefined, 0, source.size);
+  if (byteLength > MAX_MESSAGE) {
+    const problem = `the model comes to ${byteLength} bytes, of which a protocol buffer takes ${MAX_MESSAGE}: store data externally`;
+    throw rangeError("ZP_SIZE_OVERFLOW", where, problem);
+  }
+  return { byteLength, bytes: () => emit(where, source, nodes, 0, source.size) };
+}
+
+async function* emit(
+  where: string,
+  source: Source,
+  nodes: readonly Node[],
+  begin: number,
+  end: number,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let at = begin;
+  for (const node of nodes) {
+    yield* readChunks(where, source, at, node.start);
+    at = node.end;
+    for (const part of node.parts ?? []) yield* emitPart(where, part);
+    if (node.head !== undefined) {
+      const { field, length, nodes: inner } = node.head;
+      yield* readChunks(where, source, field.start, field.tagEnd);
+      yield length;
+      yield* emit(where, source, inner, field.content, field.end);
+    }
+  }
+  yield* readChunks(where, source, at, end);
+}
+
+async function* emitPart(where: string, part: Part): AsyncGenerator<Uint8Array, void, undefined> {
+  if (part instanceof Uint8Array) {
+    if (part.length > 0) yield part;
+    return;
+  }
+  let given = 0;
+  for await (const chunk of part.bytes()) {
+    given += chunk.length;
+    if (given > part.byteLength) break;
+    yield chunk;
+  }
+  if (given !== part.byteLength) {
+    const problem = `a part must give ${part.byteLength} bytes, got ${given > part.byteLength ? "more" : given}`;
+    throw rangeError("ZP_INVALID_BYTES", where, problem);
+  }
+}
+
+/** A varint. Negative numbers take ten bytes. */
+export function varint(value: number | bigint): Uint8Array {
+  const bytes: number[] = [];
+  let rest = BigInt.asUintN(64, BigInt(value));
+  do {
+    const low = Number(rest & 127n);
+    rest >>= 7n;
+    bytes.push(rest === 0n ? low : low | 128);
+  } while (rest !== 0n);
+  return Uint8Array.from(bytes);
+}
+
+/** A field of varint type. */
+export const varintField = (number: number, value: number | bigint): Part[] => [
+  varint(8 * number + VARINT),
+  varint(value),
+];
+
+/** A field of float type. */
+export const floatField = (number: number, value: number): Part[] => [
+  varint(8 * number + FIXED32),
+  new Uint8Array(Float32Array.of(value).buffer),
+];
+
+/** A field of text, bytes, or the fields of a message. */
+export function bytesField(number: number, content: string | Part | readonly Part[]): Part[] {
+  const parts =
+    typeof content === "string"
+      ? [new TextEncoder().encode(content)]
+      : Array.isArray(content)
+        ? (content as readonly Part[])
+        : [content as Part];
+  const length = parts.reduce((sum, part) => sum + part.byteLength, 0);
+  return [varint(8 * number + BYTES), varint(length), ...parts];
+}

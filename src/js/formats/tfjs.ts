@@ -1,0 +1,266 @@
+// TensorFlow.js models: model.json with a manifest of weights, and shards that hold them one after the other.
+// Source: tfjs-core 4, src/io/io_utils.ts and types.ts.
+
+import { bytesOf, type FileDType } from "./dtypes.js";
+import { JsonReader } from "./json.js";
+import {
+  Budget,
+  checkRelativePath,
+  checkSource,
+  countElements,
+  type FileTensor,
+  fileError,
+  readBytes,
+  readChunks,
+  type Source,
+  type Span,
+  unsupported,
+} from "./source.js";
+
+/** The largest model.json in bytes: it may hold the whole graph, but no weights. */
+const MAX_JSON = 500_000_000;
+
+const DTYPES: { readonly [name: string]: FileDType } = {
+  float32: "float32",
+  float16: "float16",
+  int32: "int32",
+  uint8: "uint8",
+  uint16: "uint16",
+  bool: "bool",
+  complex64: "complex64",
+};
+
+/** How codes of a tensor become values: scale * code + min, in float64, rounded to float32. */
+export interface TfjsQuantization {
+  readonly scale: number;
+  readonly min: number;
+  /** dtype of the values: "float32", or "int32", which are rounded to integers. */
+  readonly dtype: "float32" | "int32";
+}
+
+/** A tensor of a TensorFlow.js model; if it is quantized, its dtype is that of the codes. */
+export interface TfjsTensor extends FileTensor {
+  readonly quantization?: TfjsQuantization;
+}
+
+/** A TensorFlow.js model whose manifest was read. */
+export interface Tfjs {
+  readonly format: "tfjs";
+  /** `format`, `generatedBy`, `convertedBy` and other texts of model.json. */
+  readonly metadata: Map<string, string>;
+  readonly tensors: Map<string, TfjsTensor>;
+}
+
+/** A weight of the manifest. */
+interface Weight {
+  readonly at: number;
+  readonly name: string;
+  readonly shape: readonly number[];
+  readonly dtype: FileDType;
+  readonly byteLength: number;
+  readonly quantization: TfjsQuantization | undefined;
+}
+
+interface Group {
+  readonly paths: string[];
+  readonly weights: Weight[];
+}
+
+/**
+ * Reads model.json and opens the shards that it names.
+ * @param open  opens a shard by its path relative to model.json
+ * @throws {RangeError} `ZP_INVALID_FILE` for other files, damaged manifests, paths that leave the folder, and shards
+ * that are missing or too short; `ZP_UNSUPPORTED_FILE` for weights of text
+ */
+export async function readTfjs(
+  given: Source,
+  open: (path: string) => Promise<Source | undefined> | Source | undefined,
+): Promise<Tfjs> {
+  const where = "readTfjs";
+  const source = checkSource(where, given);
+  if (source.size > MAX_JSON) {
+    throw fileError(where, 0, `a model.json of at most ${MAX_JSON} bytes`, source.size);
+  }
+  const json = new JsonReader(where, await readBytes(where, source, 0, source.size));
+  const budget = new Budget(where, source.size);
+  const metadata = new Map<string, string>();
+  const groups: Group[] = [];
+  let hasManifest = false;
+  json.object((key, at) => {
+    if (key === "weightsManifest") {
+      hasManifest = true;
+      json.array(() => groups.push(parseGroup(where, json, budget)));
+    } else if (json.peek() === '"') {
+      budget.spend(at, 150 + 2 * key.length);
+      metadata.set(key, json.string());
+    } else json.skip();
+  });
+  json.end();
+  if (!hasManifest) throw fileError(where, 0, "an object with weightsManifest", "none");
+  const tensors = new Map<string, TfjsTensor>();
+  for (const { paths, weights } of groups) {
+    const shards = new Shards(where);
+    for (const path of paths) {
+      const shard = await open(path);
+      if (shard === undefined) throw fileError(where, 0, `a shard ${JSON.stringify(path)}`, "none");
+      shards.add(checkSource(where, shard));
+    }
+    let offset = 0;
+    for (const weight of weights) {
+      if (tensors.has(weight.name)) {
+        throw fileError(where, weight.at, "every weight once", JSON.stringify(weight.name));
+      }
+      if (offset + weight.byteLength > shards.size) {
+        const expected = `shards of at least ${offset + weight.byteLength} bytes`;
+        throw fileError(where, weight.at, expected, shards.size);
+      }
+      tensors.set(weight.name, tensorOf(weight, shards, offset));
+      offset += weight.byteLength;
+    }
+  }
+  return { format: "tfjs", metadata, tensors };
+}
+
+function parseGroup(where: string, json: JsonReader, budget: Budget): Group {
+  const paths: string[] = [];
+  const known = new Set<string>();
+  const weights: Weight[] = [];
+  json.object((key) => {
+    if (key === "paths") {
+      json.array(() => {
+        const { offset } = json;
+        const path = json.string();
+        budget.spend(offset, 300 + 2 * path.length);
+        checkRelativePath(where, offset, path);
+        if (known.has(path))
+          throw fileError(where, offset, "every shard once", JSON.stringify(path));
+        known.add(path);
+        paths.push(path);
+      });
+    } else if (key === "weights") {
+      json.array(() => {
+        budget.spend(json.offset, 900);
+        weights.push(parseWeight(where, json));
+      });
+    } else json.skip();
+  });
+  return { paths, weights };
+}
+
+function parseWeight(where: string, json: JsonReader): Weight {
+  const at = json.offset;
+  let name: string | undefined;
+  let dtype: string | undefined;
+  let shape: number[] | undefined;
+  let codes: { dtype: string; scale: number | undefined; min: number | undefined } | undefined;
+  json.object((key) => {
+    if (key === "name") name = json.string();
+    else if (key === "dtype") dtype = json.string();
+    else if (key === "shape") {
+      const lengths: number[] = [];
+      json.array(() => lengths.push(json.count()));
+      shape = lengths;
+    } else if (key === "quantization") codes = parseQuantization(json);
+    else json.skip();
+  });
+  if (name === undefined || dtype === undefined || shape === undefined) {
+    throw fileError(where, at, "a weight with name, dtype and shape", "fewer fields");
+  }
+  if (dtype === "string") throw unsupported(where, at, "weights of numbers", "text");
+  const stored = codes === undefined ? dtype : codes.dtype;
+  if (!Object.hasOwn(DTYPES, stored) || !Object.hasOwn(DTYPES, dtype)) {
+    throw fileError(where, at, "a known dtype", JSON.stringify(stored));
+  }
+  const quantization = quantizationOf(where, at, dtype, codes);
+  const count = countElements(where, at, shape);
+  const byteLength = bytesOf(DTYPES[stored], count);
+  if (byteLength === undefined) throw fileError(where, at, "a size below 2^53", `${shape}`);
+  return { at, name, shape, dtype: DTYPES[stored], byteLength, quantization };
+}
+
+function parseQuantization(json: JsonReader) {
+  let dtype = "";
+  let scale: number | undefined;
+  let min: number | undefined;
+  json.object((key) => {
+    if (key === "dtype") dtype = json.string();
+    else if (key === "scale") scale = json.number();
+    else if (key === "min") min = json.number();
+    else json.skip();
+  });
+  return { dtype, scale, min };
+}
+
+function quantizationOf(
+  where: string,
+  at: number,
+  dtype: string,
+  codes: { dtype: string; scale: number | undefined; min: number | undefined } | undefined,
+): TfjsQuantization | undefined {
+  if (codes === undefined) return undefined;
+  if (codes.dtype === "float16" && dtype === "float32") return undefined;
+  const { scale, min } = codes;
+  const isInteger = codes.dtype === "uint8" || codes.dtype === "uint16";
+  const isKnown = isInteger && (dtype === "float32" || dtype === "int32");
+  if (!isKnown || !Number.isFinite(scale) || !Number.isFinite(min)) {
+    const expected = "quantization to float16, or to uint8 or uint16 with scale and min";
+    throw fileError(where, at, expected, `${codes.dtype} of ${dtype}, scale ${scale}, min ${min}`);
+  }
+  return { scale: scale as number, min: min as number, dtype };
+}
+
+/** Shards as one run of bytes. */
+class Shards {
+  readonly #shards: { readonly source: Source; readonly start: number }[] = [];
+  size = 0;
+
+  constructor(readonly where: string) {}
+
+  add(source: Source): void {
+    this.#shards.push({ source, start: this.size });
+    this.size += source.size;
+  }
+
+  /** Index of the last shard that starts at or before an offset. */
+  #indexOf(offset: number): number {
+    let low = 0;
+    let high = this.#shards.length;
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if (this.#shards[middle].start <= offset) low = middle;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** The place of bytes [begin, end), if one shard holds them all. */
+  spanOf(begin: number, end: number): Span | undefined {
+    const shard = this.#shards[this.#indexOf(begin)];
+    if (shard === undefined || end > shard.start + shard.source.size) return undefined;
+    return { source: shard.source, offset: begin - shard.start };
+  }
+
+  async *bytes(begin: number, end: number): AsyncGenerator<Uint8Array, void, undefined> {
+    for (let i = this.#indexOf(begin); i < this.#shards.length; i++) {
+      const { source, start } = this.#shards[i];
+      if (start >= end) return;
+      const from = Math.max(begin, start) - start;
+      const to = Math.min(end, start + source.size) - start;
+      if (from < to) yield* readChunks(this.where, source, from, to);
+    }
+  }
+}
+
+function tensorOf(weight: Weight, shards: Shards, offset: number): TfjsTensor {
+  const { name, shape, dtype, byteLength, quantization } = weight;
+  const span = shards.spanOf(offset, offset + byteLength);
+  return {
+    name,
+    shape,
+    dtype,
+    byteLength,
+    ...(span === undefined ? {} : { span }),
+    ...(quantization === undefined ? {} : { quantization }),
+    bytes: (begin = 0, end = byteLength) => shards.bytes(offset + begin, offset + end),
+  };
+}

@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { bytesSource } from "../../../dist/formats/source.js";
+import { readTfjs } from "../../../dist/formats/tfjs.js";
+import { assertFileError, collect, openFully, property, valuesOf } from "../support/formats.mjs";
+
+const encode = (value) =>
+  bytesSource(new TextEncoder().encode(typeof value === "string" ? value : JSON.stringify(value)));
+
+/** A model of one group of weights over two shards of 10 and 30 bytes: 0, 1, 2 … */
+const SHARDS = {
+  "a.bin": Uint8Array.from({ length: 10 }, (_, i) => i),
+  "sub/b.bin": Uint8Array.from({ length: 30 }, (_, i) => 10 + i),
+};
+const openShard = (path) => (Object.hasOwn(SHARDS, path) ? bytesSource(SHARDS[path]) : undefined);
+const modelOf = (weights, paths = ["a.bin", "sub/b.bin"]) => ({
+  format: "layers-model",
+  modelTopology: { deep: [[{}]] },
+  weightsManifest: [{ paths, weights }],
+});
+const read = (model) => readTfjs(encode(model), openShard);
+
+const WEIGHTS = [
+  { name: "a/kernel", shape: [2], dtype: "float32" },
+  {
+    name: "b",
+    shape: [2, 2],
+    dtype: "float32",
+    quantization: { dtype: "uint8", scale: 0.1, min: -1, original_dtype: "float32" },
+  },
+  {
+    name: "c",
+    shape: [3],
+    dtype: "float32",
+    quantization: { dtype: "uint16", scale: 0.5, min: 3 },
+  },
+  { name: "d", shape: [2], dtype: "float32", quantization: { dtype: "float16" } },
+  { name: "e", shape: [], dtype: "int32" },
+  { name: "f", shape: [3], dtype: "bool" },
+];
+
+describe("readTfjs", () => {
+  it("reads weights one after the other, across shards", async () => {
+    const { tensors, metadata } = await read(modelOf(WEIGHTS));
+    assert.equal(metadata.get("format"), "layers-model");
+    const dtypes = [...tensors.values()].map(({ dtype }) => dtype);
+    assert.deepEqual(dtypes, ["float32", "uint8", "uint16", "float16", "int32", "bool"]);
+    let at = 0;
+    for (const tensor of tensors.values()) {
+      const bytes = await collect(tensor.bytes());
+      assert.deepEqual(
+        [...bytes],
+        Array.from(bytes, (_, i) => at + i),
+        tensor.name,
+      );
+      assert.deepEqual(await collect(tensor.bytes(1)), bytes.subarray(1));
+      at += bytes.length;
+    }
+    // Bytes 8 to 11 are in two shards.
+    assert.equal(tensors.get("b").span, undefined);
+    assert.equal(tensors.get("c").span.offset, 2);
+    assert.deepEqual([...(await valuesOf(tensors.get("b")))], [8, 9, 10, 11]);
+  });
+
+  it("says how codes become values", async () => {
+    const { tensors } = await read(modelOf(WEIGHTS));
+    assert.deepEqual(tensors.get("b").quantization, { scale: 0.1, min: -1, dtype: "float32" });
+    assert.equal(tensors.get("d").quantization, undefined);
+    assert.equal(tensors.get("a/kernel").quantization, undefined);
+  });
+
+  it("refuses damaged manifests", async () => {
+    const [weight] = WEIGHTS;
+    const bad = [
+      "{}",
+      "[]",
+      "",
+      '{"weightsManifest":[{"paths":["a.bin"],"weights":[',
+      modelOf([{ ...weight, shape: [11] }]),
+      modelOf([{ ...weight, shape: [-1] }]),
+      modelOf([{ ...weight, shape: [2 ** 40, 2 ** 40] }]),
+      modelOf([{ ...weight, dtype: "float64" }]),
+      modelOf([{ ...weight, dtype: "__proto__" }]),
+      modelOf([{ ...weight, dtype: "string" }]),
+      modelOf([{ name: "a", shape: [1] }]),
+      modelOf([weight, weight]),
+      modelOf([weight], ["missing.bin"]),
+      modelOf([weight], ["../a.bin"]),
+      modelOf([weight], ["/a.bin"]),
+      modelOf([weight], ["http://a/b"]),
+      modelOf([{ ...weight, quantization: { dtype: "uint8", min: 0 } }]),
+      modelOf([{ ...weight, quantization: { dtype: "int8", min: 0, scale: 1 } }]),
+      modelOf([weight], ["a.bin", "a.bin"]),
+      JSON.stringify(modelOf([{ ...weight, shape: 7 }])).replace("7", "[1e999]"),
+    ];
+    for (const model of bad) {
+      const text = typeof model === "string" ? model : JSON.stringify(model);
+      await assert.rejects(read(text), (error) => {
+        assertFileError(error, text);
+        return true;
+      });
+    }
+  });
+
+  property(it, "reads any JSON or refuses it", [fc.json(), fc.nat(400)], async (json, cut) => {
+    const model = JSON.stringify(modelOf(WEIGHTS));
+    for (const text of [
+      json,
+      model.slice(0, cut),
+      model.slice(0, cut) + json,
+      modelOf([JSON.parse(json)]),
+    ]) {
+      const bytes = new TextEncoder().encode(
+        typeof text === "string" ? text : JSON.stringify(text),
+      );
+      await openFully((source) => readTfjs(source, openShard), bytes, "model.json");
+    }
+  });
+});
