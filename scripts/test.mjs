@@ -75,7 +75,7 @@ async function testInBrowsers(isChosen) {
       ZEROPOINT_BROWSER: name,
       [`ZEROPOINT_${name.toUpperCase()}`]: findBrowser(name),
     };
-    const settings = { name: browserTitle(name), concurrency: 1, env, seconds: 300 };
+    const settings = { name: browserTitle(name), concurrency: 1, env, seconds: 480 };
     return attempt(title, () => step(title, () => runTestFiles(files, settings)));
   };
   // A browser spends half of the time waiting for its pages; with one file at a time each, two can share the cores.

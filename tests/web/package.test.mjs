@@ -22,16 +22,6 @@ const ELSEWHERE = {
     "ends workers of Node and mocks its timers; connect.test.mjs is for pages",
 };
 
-const files = inTestsJs(testFilesIn("tests/js")).filter((file) => !(file in ELSEWHERE));
-
-/** Files for each build; a browser that cannot run one fails. Tests of properties run on all builds by themselves. */
-const PLAN = {
-  relaxed: files,
-  baseline: isThorough
-    ? files
-    : inTestsJs(testsOfResults()).filter((file) => !/propert|threads|staging|kernels/.test(file)),
-};
-
 /** Tests that need Node, with the reason: whole files, or single tests of a file. */
 const NODE_ONLY = {
   "bench.test.mjs": "runs the benchmark's command",
@@ -91,6 +81,19 @@ const NODE_ONLY = {
       "starts a Node worker",
   },
   "core/embedded.test.mjs": "writes texts with a script that builds the package",
+};
+
+const files = inTestsJs(testFilesIn("tests/js"))
+  .filter((file) => !(file in ELSEWHERE))
+  // A page takes seconds to open: only the thorough run checks that these files still need Node.
+  .filter((file) => isThorough || typeof NODE_ONLY[file] !== "string");
+
+/** Files for each build; a browser that cannot run one fails. Tests of properties run on all builds by themselves. */
+const PLAN = {
+  relaxed: files,
+  baseline: isThorough
+    ? files
+    : inTestsJs(testsOfResults()).filter((file) => !/propert|threads|staging|kernels/.test(file)),
 };
 
 let browser;

@@ -93,6 +93,20 @@ export async function waitUntilIdle(page) {
 }
 
 /**
+ * Waits for the focus to be in an element. Polls every frame: waitForSelector() looks again only when the document's
+ * tree changes, which the focus does not.
+ * @param {import("puppeteer-core").Page} page
+ * @param {string} selector
+ */
+export function waitForFocusIn(page, selector) {
+  return page.waitForFunction(
+    (each) => !!document.querySelector(each),
+    {},
+    `${selector}:focus-within`,
+  );
+}
+
+/**
  * The state of every cell of the current notebook after a run.
  * @param {import("puppeteer-core").Page} page
  * @returns {Promise<{ id: string, state: string, verdict: string | undefined, output: string,
@@ -179,7 +193,7 @@ export function bringIntoView(page, selector) {
 export async function clickInto(page, selector) {
   await openEditor(page, selector);
   await click(page, `${selector} >>> .cm-content`);
-  await page.waitForSelector(`${selector} .editor:focus-within`);
+  await waitForFocusIn(page, `${selector} .editor`);
 }
 
 /**

@@ -12,6 +12,7 @@ import {
   readCells,
   runAll,
   typeInto,
+  waitForFocusIn,
 } from "../page.mjs";
 import { cell, page } from "./first-notebook.mjs";
 
@@ -27,13 +28,14 @@ describe("The keyboard alone", () => {
     const focusedText = () =>
       page.evaluate(() => document.activeElement?.textContent.trim().replace(/\s+/g, " "));
 
-    // To the first notebook's link, and through it.
+    // To the first notebook's link, and through it. Not past the end of the page: a headless Firefox comes back from
+    // its own toolbar without the window's focus.
     let text = "";
-    for (let i = 0; i < 40 && !/^1\s?Quantize and dequantize/.test(text); i++) {
+    for (let i = 0; i < 40 && !/^Quantize and dequantize/.test(text); i++) {
       await page.keyboard.press("Tab");
       text = await focusedText();
     }
-    assert.match(text, /^1\s?Quantize and dequantize/);
+    assert.match(text, /^Quantize and dequantize/);
     await page.keyboard.press("Enter");
     await page.waitForSelector(`#${NOTEBOOK}[data-current]`);
 
@@ -41,7 +43,7 @@ describe("The keyboard alone", () => {
     // The plain code gets the focus first; its editor then loads and takes the focus.
     const inEditor = async () => {
       const inCode = await page.evaluate(() => !!document.activeElement?.closest(".cell-code"));
-      if (inCode) await page.waitForSelector(".editor:focus-within");
+      if (inCode) await waitForFocusIn(page, ".editor");
       return inCode;
     };
     for (let i = 0; i < 40 && !(await inEditor()); i++) await page.keyboard.press("Tab");
@@ -82,7 +84,7 @@ describe("The keyboard alone", () => {
     const comeByTab = async () => {
       await page.focus(`${cell(1)} button.run`);
       await page.keyboard.press("Tab");
-      await page.waitForSelector(`${cell(1)} .editor:focus-within`);
+      await waitForFocusIn(page, `${cell(1)} .editor`);
     };
     await comeByTab();
     await page.keyboard.press("Tab");
@@ -165,7 +167,7 @@ describe("The keyboard alone", () => {
       "await new Promise((done) => setTimeout(done, 1500));\nfor (let i = 0; i < 60; i++) print(i);",
     );
     await press(page, "Shift+Enter");
-    await page.waitForSelector(`${cell(2)} .editor:focus-within`);
+    await waitForFocusIn(page, `${cell(2)} .editor`);
     await page.waitForSelector(`${cell(1)}[data-state="done"]`);
     // After scrolling, smooth or not, the head of the cell is on the screen.
     await page.waitForFunction(
