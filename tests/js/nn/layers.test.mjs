@@ -118,6 +118,26 @@ describe("layers compute", () => {
     }
   });
 
+  it("nothing once the memory of their parameters was transferred", () => {
+    const table = new Embedding(tensor([1, 2, 3, 4], [2, 2]));
+    const norm = new LayerNorm([2], { weight: tensor([1, 2]), bias: tensor([3, 4]) });
+    const transfer = ({ buffer }) => structuredClone(buffer, { transfer: [buffer] });
+    transfer(table.weight.data);
+    refuses(
+      () => table.forward(Int32Array.of(1)),
+      TypeError,
+      "ZP_DETACHED",
+      /it had 4 values, now it has 0/,
+    );
+    transfer(norm.bias.data);
+    refuses(
+      () => norm.forward(tensor([1, 2])),
+      TypeError,
+      "ZP_DETACHED",
+      /had 2 values, now it has 0/,
+    );
+  });
+
   it("copies of their parameters", () => {
     const weight = tensor([[1]]);
     const layer = new Linear(weight);
