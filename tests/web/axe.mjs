@@ -9,14 +9,22 @@ const source = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe
 /** Options for a test with axe: one browser is enough, because axe examines only the document. */
 export const onceForAll = { skip: browserName !== "chromium" && "Chromium has axe judge the page" };
 
-/** Each violated rule, with the elements that violate it and the reasons. */
-export async function axeViolations(page) {
+/** The rules whose results depend on the theme. */
+export const RULES_OF_COLOUR = ["color-contrast", "link-in-text-block"];
+
+/**
+ * Each violated rule, with the elements that violate it and the reasons. Leaves out the views that are hidden.
+ * @param {import("puppeteer-core").Page} page
+ * @param {string[]} [rules]  default: all
+ */
+export async function axeViolations(page, rules) {
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(source);
-  return await page.evaluate(async () => {
-    const { violations } = await window.axe.run(document, { resultTypes: ["violations"] });
+  return await page.evaluate(async (runOnly) => {
+    const context = { exclude: [[".view:not([data-current])"]] };
+    const { violations } = await window.axe.run(context, { resultTypes: ["violations"], runOnly });
     return violations.map(
       ({ id, nodes }) =>
         `${id}: ${nodes.map((node) => `${node.target} ${node.failureSummary}`).join("; ")}`,
     );
-  });
+  }, rules);
 }
