@@ -46,23 +46,24 @@ const NODE_ONLY = {
       "breaks Node's workers",
     "threads of the relaxed build > are not waited for, nor given up, when one was ended at work":
       "ends Node's workers",
-    "The workers of an instance > end with it, and no other's do": "ends Node's workers",
-    "The workers of an instance > are terminated when one of them falls silent, which would not end by itself":
+    "The workers of an instance > end with the instance; workers of other instances go on":
+      "ends Node's workers",
+    "The workers of an instance > are terminated when one of them stops answering":
       "counts Node's workers",
-    "The workers of an instance > end some time after nobody can use it any more": "starts a Node",
+    "The workers of an instance > end after the instance was garbage-collected": "starts a Node",
     "threads that cannot be had > are one thread where workers do not start": "has Node's workers",
     "threads that cannot be had > are one thread where a worker ends at once":
       "ends Node's workers",
-    "threads that cannot be had > are fetched again by whoever asked for them, without a quarrel":
+    "threads that cannot be had > may be asked for again with the same count, although the first call got fewer":
       "starts a Node",
     "a process with threads > ends by itself": "starts a Node",
-    "a process with threads > ends by itself when only init is awaited by nobody": "starts a Node",
+    "a process with threads > ends by itself after concurrent calls of init": "starts a Node",
   },
   "types.test.mjs": "runs the TypeScript compiler",
   "linear/dispose.test.mjs": {
-    "QuantizedLinear.dispose > is all there is where the engine has no Symbol.dispose":
+    "QuantizedLinear.dispose > works in engines without Symbol.dispose":
       "starts a Node whose Symbol.dispose is gone",
-    "QuantizedLinear.dispose > is made up for by the garbage collector":
+    "QuantizedLinear.dispose > happens at garbage collection if it was not called":
       "asks V8 to collect garbage",
   },
   "quantize/pack.test.mjs": {

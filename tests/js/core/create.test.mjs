@@ -33,7 +33,7 @@ describe("an instance", () => {
 
 describe("an instance's observers", () => {
   for (const [what, make] of Object.entries(makers)) {
-    it(`are made on it by ${what}, whether the default one is there or not`, async () => {
+    it(`are made on that instance by ${what}, with and without a default instance`, async () => {
       const z = await create();
       assert.equal(typeof make(z).observe, "function");
       z.dispose();
@@ -41,7 +41,7 @@ describe("an instance's observers", () => {
     });
   }
 
-  it("are no other's, once the default instance is there", async () => {
+  it("stay on that instance when the default instance starts", async () => {
     await init();
     const z = await create();
     z.dispose();
@@ -51,7 +51,7 @@ describe("an instance's observers", () => {
     }
   });
 
-  it("print, and are one and the same, as the module's", async () => {
+  it("print as the module's and have the same classes", async () => {
     const z = await create();
     assert.equal(String(z.defaultQConfig), String(zeropoint.defaultQConfig));
     for (const [name, value] of Object.entries(z.predefinedQConfigs)) {
@@ -71,7 +71,7 @@ describe("an instance's observers", () => {
     assert.ok(Object.isFrozen(z.predefinedQConfigs) && Object.isFrozen(z.predefinedObservers));
   });
 
-  it("serve models of the instance and of the module alike", async () => {
+  it("work in models of the instance and of the module", async () => {
     await init();
     const z = await create();
     const model = (of) =>

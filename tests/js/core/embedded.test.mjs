@@ -26,7 +26,7 @@ describe("a binary as text", () => {
     backAndForth(new TextEncoder().encode(hostile));
   });
 
-  it("comes back whatever bytes are frequent", () => {
+  it("comes back for any frequencies of bytes", () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 2000 }), backAndForth));
     const skewed = fc.array(
       fc.nat(6).map((power) => 2 ** power),

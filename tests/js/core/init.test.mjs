@@ -139,7 +139,7 @@ describe("init that fails", () => {
     }
   });
 
-  it("says why the core could not be loaded, to all who wait for it", async (t) => {
+  it("rejects all concurrent calls with the reason why the core could not be loaded", async (t) => {
     t.mock.method(console, "error", () => undefined); // where Emscripten says it too
     const { Instance, instantiate } = WebAssembly;
     watchInstances(() => {
@@ -177,16 +177,16 @@ describe("init", () => {
     }
   });
 
-  it("runs the functions from then on", () => {
+  it("starts the core for all functions", () => {
     assert.deepEqual([...zeropoint.quantize(x).data], [64, 127]);
   });
 
-  it("answers later calls that ask for what runs", async () => {
+  it("resolves later calls with equal options", async () => {
     checkDefault(await init({ build: "auto", threads: 1 }));
     checkDefault(await init());
   });
 
-  it("refuses later calls that ask for something else, and goes on running", async () => {
+  it("refuses later calls with other options, and goes on running", async () => {
     const other = best === "relaxed" ? "baseline" : "relaxed";
     await rejects(init({ build: other }), Error, "ZP_ALREADY_INITIALIZED", /create\(…\)/);
     await rejects(init({ threads: 4 }), Error, "ZP_ALREADY_INITIALIZED", /with threads 4/);
@@ -197,7 +197,7 @@ describe("init", () => {
 describe("checkSame", () => {
   const running = { build: "relaxed", threads: 2, wantedThreads: 4 };
 
-  it("accepts requests for what runs, or for no matter what", () => {
+  it("accepts later calls with equal options or none", () => {
     checkSame({ build: "auto", threads: undefined }, running);
     checkSame({ build: "relaxed", threads: 2 }, running);
   });

@@ -55,7 +55,7 @@ describe("timeDots", () => {
     }
   });
 
-  it("ignores times that something else interrupted", () => {
+  it("ignores measurements that were interrupted", () => {
     const interruptions = [5, 0, 0, 30, 0, 0.4, 2, 0, 0, 1, 0, 0, 100];
     const { ratio } = measure({ relaxed: 0.06, wide: 0.06, interruptions });
     assert.ok(Math.abs(ratio - 1) < 0.02, String(ratio));
@@ -102,7 +102,7 @@ describe("chooseKernels", () => {
     }
   });
 
-  it("takes what is faster where the lowering does not tell, and the relaxed dot without a clock", () => {
+  it("takes the faster dot if the lowering is unknown, and the relaxed dot without a clock", () => {
     for (const [ratio, expected] of [
       [undefined, "relaxed"],
       [0.5, "relaxed"],

@@ -42,7 +42,7 @@ describe("examineEngine", () => {
     }
   });
 
-  it("asks about modules that are sound but for the feature", () => {
+  it("tests modules that are valid except for the feature", () => {
     assert.deepEqual(examine(true, false), { simd: true, relaxed: false });
     assert.deepEqual(examine(false, true), { simd: false, relaxed: false });
     const [simd, relaxed] = probes;
@@ -145,7 +145,7 @@ describe("computesKnownValues", () => {
     assert.equal(computesKnownValues(withModule({ quantize })), false);
   });
 
-  it("refuses a core that refuses", () => {
+  it("refuses a core that returns an error", () => {
     const refusing = { quantize: () => "kInvalidScale" };
     assert.equal(computesKnownValues(withModule(refusing)), false);
   });
@@ -238,7 +238,7 @@ describe("loadBuild", () => {
     assert.deepEqual(steps.slice(0, 2), ["relaxed", "examined"]);
   });
 
-  it("leaves compiling to another thread where the engine wants it so", async () => {
+  it("compiles asynchronously in engines that refuse synchronous compilation of large modules", async () => {
     const { Module, Instance } = WebAssembly;
     let refusals = 0;
     const refuse = () => {
@@ -261,7 +261,7 @@ describe("loadBuild", () => {
     }
   });
 
-  it("takes the next build for auto where the best computes wrongly, if there is one", async () => {
+  it("takes the next build for auto if the best one computes wrongly", async () => {
     const wrongOnce = () => whileWrong(1, () => load({ build: "auto" }));
     if (examineEngine().relaxed === true) assert.equal((await wrongOnce()).build, "baseline");
     else await assert.rejects(wrongOnce, { code: "ZP_UNSUPPORTED_ENGINE" });
@@ -288,7 +288,7 @@ describe("the builds", () => {
     }
   });
 
-  it("are text without an address, an import or code", async () => {
+  it("contain no address, import or code", async () => {
     for (const name of names) {
       const source = await file(`${name}.js`, "utf8");
       assert.match(source, /^export default \[\n "[0-9a-f]{180}",\n "[ -~]+"\n\];\n$/, name);

@@ -48,7 +48,7 @@ describe("Memory", () => {
     assert.ok(visit(100).capacity < MIB);
   });
 
-  it("uses the same memory for one huge call after another", () => {
+  it("reuses the memory of a huge call for the next one", () => {
     const { base } = visit(40 * MIB);
     const heap = core.module.HEAPU8.length;
     for (let i = 0; i < 20; i++) assert.equal(visit(40 * MIB).base, base);
@@ -69,7 +69,7 @@ describe("Memory", () => {
     memory.release(at);
   });
 
-  it("copies in and out after a growth of the heap that it did not ask for", () => {
+  it("copies in and out after the heap was grown by other code", () => {
     const at = memory.allocate("test", 16);
     const out = new Float32Array(3);
     memory.write("Float32Array", at, [1, 2, 3]);

@@ -24,7 +24,7 @@ describe("QuantizedLinear.dispose", () => {
     assert.equal(layer.inFeatures, 4);
   });
 
-  it("counts from within a call, whose memory another layer may get", () => {
+  it("may be called during a call; another layer may get the memory", () => {
     const ones = tensor([[1, 1, 1, 1]]);
     for (const activations of ["float32", "dynamic"]) {
       const disposing = (layer, field, data, shape) => ({
@@ -57,7 +57,7 @@ describe("QuantizedLinear.dispose", () => {
     assert.deepEqual(Object.keys(QuantizedLinear.prototype), []);
   });
 
-  it("is all there is where the engine has no Symbol.dispose", () => {
+  it("works in engines without Symbol.dispose", () => {
     const script = `
       const { dispose, ...others } = Object.getOwnPropertyDescriptors(Symbol);
       globalThis.Symbol = Object.defineProperties(() => undefined, others);
@@ -101,7 +101,7 @@ describe("QuantizedLinear.dispose", () => {
     layer.dispose();
   });
 
-  it("is made up for by the garbage collector", async () => {
+  it("happens at garbage collection if it was not called", async () => {
     const { setFlagsFromString } = await import("node:v8");
     const { runInNewContext } = await import("node:vm");
     setFlagsFromString("--expose-gc");

@@ -23,7 +23,7 @@ await init();
 describe("QuantizedLinear with dynamic activations", () => {
   const all = cases("dynamic_linear").filter(({ op }) => op === "dynamic_linear");
 
-  it("covers all cases, of which qnnpack's are PyTorch's own output bit for bit", () => {
+  it("covers all cases; those of qnnpack are PyTorch's own output bit for bit", () => {
     assert.equal(all.length, 32);
     assert.equal(all.filter(({ in: { engine } }) => engine === "qnnpack").length, 16);
   });

@@ -74,7 +74,7 @@ describe("QuantizedLinear", () => {
     layer.dispose();
   });
 
-  it("keeps weights and bias of its own", () => {
+  it("keeps copies of weight and bias", () => {
     const q = quantize(w);
     const ownBias = tensor(bias);
     const layer = new QuantizedLinear(q, { bias: ownBias });
@@ -140,7 +140,7 @@ describe("QuantizedLinear", () => {
     assert.equal(text({ activations: "dynamic" }), `${start}int8, activations=dynamic)`);
   });
 
-  it("writes to what a clone of a tensor holds", () => {
+  it("writes to the memory of a clone of a tensor", () => {
     const layer = new QuantizedLinear(w);
     const out = { data: new Float32Array(36), shape: [2, 3, 6] };
     const result = layer.forward(x, out);
@@ -149,7 +149,7 @@ describe("QuantizedLinear", () => {
     layer.dispose();
   });
 
-  it("is written where a function without a layer is told to", () => {
+  it("is written to out by functions without a layer", () => {
     const bias = tensor(new Float32Array(6).fill(2));
     for (const weight of [w, quantize(w)]) {
       const out = tensor(new Float32Array(36), [2, 3, 6]);
@@ -163,7 +163,7 @@ describe("QuantizedLinear", () => {
     }
   });
 
-  it("is done at once where there are no outputs, however many rows", () => {
+  it("returns at once without outputs, for any number of rows", () => {
     const layer = new QuantizedLinear(quantize(tensor([], [0, 0]), { scale: 1 }));
     const none = () => tensor(new Float32Array(0), [2 ** 32 - 1, 0]);
     const out = none();

@@ -97,7 +97,7 @@ for (const build of builds) {
         });
       });
 
-      it(`have the bits of one where a worker is given up in the midst: ${shape}`, async () => {
+      it(`have the bits of one if a worker is lost during the call: ${shape}`, async () => {
         const mild = tensor(random.normal(m * k), [m, k]);
         const works = {
           linearPacked: () => linear(x, quantize(w, { groupSize: 1 }), bias).data,

@@ -107,7 +107,7 @@ describe("embeddings", () => {
     });
   }
 
-  it("are looked up all at once: many rows cost little more than their values", () => {
+  it("are looked up in one call: many rows cost little more than their values", () => {
     const [rows, columns] = [4000, 16];
     const large = floats([rows, columns]);
     const all = Int32Array.from({ length: rows }, (_, i) => i);
@@ -131,7 +131,7 @@ describe("embeddings", () => {
     }
   });
 
-  it("refuse indices that are none", () => {
+  it("refuse values that are not indices", () => {
     const mapping = new QConfigMapping().setObjectType("Embedding", new WeightOnlyQConfig());
     const quantized = quantizeDynamic(model, mapping);
     refuses(

@@ -38,7 +38,7 @@ describe("layers compute", () => {
     sameFloats(y.data, [0, -0, 0, 2, NaN, Infinity, 0]);
   });
 
-  it("Sigmoid and Tanh: close to what they are called", () => {
+  it("Sigmoid and Tanh: the functions to float32 precision", () => {
     const values = Float32Array.of(-100, -1, 0, 1, 100);
     const sigmoid = new Sigmoid().forward(values).data;
     assert.deepEqual([sigmoid[0] < 1e-40, sigmoid[2], sigmoid[4]], [true, 0.5, 1]);
@@ -94,7 +94,7 @@ describe("layers compute", () => {
     assert.deepEqual([...table.forward({ data: [rows - 1], shape: [1] }).data], [7]);
   });
 
-  it("nothing at once, whatever its shape", () => {
+  it("no values, for every shape without values", () => {
     const none = { data: new Float32Array(0), shape: [2 ** 32 - 1, 0] };
     for (const layer of [new Softmax(), new LayerNorm(0), new ReLU()]) {
       assert.deepEqual(layer.forward(none).shape, none.shape);
@@ -250,7 +250,7 @@ describe("a subclass with a forward of its own", () => {
     "Sequential in one": () => new Sequential({ in: new Residual([(x) => x]) }),
   };
 
-  it("is given the very input", () => {
+  it("is given the input itself", () => {
     const seen = [];
     class Looking extends ReLU {
       forward(x) {
@@ -267,7 +267,7 @@ describe("a subclass with a forward of its own", () => {
   });
 
   for (const [what, make] of Object.entries(makeEach)) {
-    it(`keeps it wherever it runs: ${what}`, () => {
+    it(`runs in ${what}`, () => {
       const layer = make();
       const model = new Sequential({ layer });
       const mapping = new QConfigMapping().setGlobal(defaultQConfig).setObjectType("Linear", null);
@@ -283,7 +283,7 @@ describe("a subclass with a forward of its own", () => {
     });
   }
 
-  it("keeps that of an Embedding", () => {
+  it("runs in place of Embedding's own", () => {
     const model = new Sequential([new TwiceEmbedding(identity)]);
     const quantized = quantizeDynamic(
       model,
@@ -292,7 +292,7 @@ describe("a subclass with a forward of its own", () => {
     assert.deepEqual([...quantized.forward(Int32Array.of(1)).data], [0, 2]);
   });
 
-  it("lets no ReLU of the kind be fused, nor run on codes", () => {
+  it("prevents fusing and running on codes, for a ReLU", () => {
     const model = new Sequential({ fc: new Linear(identity), negative: new Negative() });
     for (const fuse of [true, false]) {
       const quantized = convert(prepare(model, defaultQConfig, { fuse }).calibrate([one]));
@@ -302,7 +302,7 @@ describe("a subclass with a forward of its own", () => {
     }
   });
 
-  it("finds nothing else to change in an elementwise layer, which codes could pass by", () => {
+  it("is needed to change an elementwise layer's result: a method map() is ignored", () => {
     class Six extends ReLU {
       map(value) {
         return Math.min(6, Math.max(0, value));
@@ -311,7 +311,7 @@ describe("a subclass with a forward of its own", () => {
     assert.deepEqual([...new Six().forward(tensor([-1, 9])).data], [0, 9]);
   });
 
-  it("is refused where it alone is to be quantized, and for a whole model", () => {
+  it("is refused where it would be quantized, alone and in a model", () => {
     const residual = makeEach.Sequential();
     for (const layer of [makeEach.Linear(), residual, new TwiceEmbedding(identity)]) {
       const named = new QConfigMapping().setModuleName("it", new WeightOnlyQConfig());

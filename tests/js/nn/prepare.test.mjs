@@ -30,7 +30,7 @@ import { batches, makeModel, weights, x } from "../support/models.mjs";
 await init();
 
 describe("calibrate", () => {
-  it("takes whatever can be iterated", () => {
+  it("takes any iterable", () => {
     const seen = (given) =>
       JSON.stringify(prepare(makeModel(), defaultQConfig).calibrate(given).observers);
     const generator = function* () {
@@ -61,7 +61,7 @@ describe("calibrate", () => {
 });
 
 describe("QConfigMapping", () => {
-  it("means all layers of a model in the model by its name, and one of them by its own", () => {
+  it("means all layers of a nested model by its name, and one of them by the full name", () => {
     const fc = () => new Linear(tensor([[1]]));
     const inner = new Sequential({ one: fc(), two: fc() });
     const model = new Sequential({ head: new Sequential({ inner }), last: fc() });
@@ -83,7 +83,7 @@ describe("QConfigMapping", () => {
     refuses(() => prepare(model, unknown), RangeError, "ZP_INVALID_MODEL", /no layer "head\.in"/);
   });
 
-  it("prints what is said, in Node's console, too", () => {
+  it("prints its settings, in Node's console too", () => {
     const mapping = new QConfigMapping();
     assert.equal(String(mapping), "QConfigMapping(global: null)");
     mapping
@@ -97,7 +97,7 @@ describe("QConfigMapping", () => {
     );
   });
 
-  it("refuses a name that is none", () => {
+  it("refuses a name that is not a string", () => {
     const message = "QConfigMapping.qconfigFor: name must be a string, got 3";
     refuses(() => new QConfigMapping().qconfigFor(3), TypeError, "ZP_INVALID_OPTION", message);
   });
@@ -110,7 +110,7 @@ describe("prepare", () => {
     for (const batch of batches) sameTensor(prepared.forward(batch), model.forward(batch));
   });
 
-  it("puts observers where floats become codes, and at every static layer", () => {
+  it("puts observers where floats are quantized, and at every static layer", () => {
     const prepared = prepare(makeModel(), defaultQConfig);
     const roles = Object.fromEntries(
       Object.entries(prepared.observers).map(([name, observers]) => [name, Object.keys(observers)]),
@@ -123,7 +123,7 @@ describe("prepare", () => {
     });
   });
 
-  it("lets them see their batches: a fused layer's after the ReLU", () => {
+  it("shows observers their batches: a fused layer's after the ReLU", () => {
     const model = makeModel();
     for (const fuse of [true, false]) {
       const prepared = prepare(model, defaultQConfig, { fuse }).calibrate(batches);

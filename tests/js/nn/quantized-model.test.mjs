@@ -66,7 +66,7 @@ describe("report", () => {
     assert.ok(fc1.outputSqnr > 25 && fc3.outputSqnr > 25, String(report));
   });
 
-  it("joins several inputs, and needs none", () => {
+  it("joins any number of inputs", () => {
     const halves = [x.data.subarray(0, 40), x.data.subarray(40)].map((data) =>
       tensor(data, [5, 8]),
     );
@@ -81,7 +81,7 @@ describe("report", () => {
     assert.equal(untouched.sizeInBytes, model.sizeInBytes);
   });
 
-  it("prints an SQNR that is no finite number as what it is, and only Infinity as exact", () => {
+  it("prints NaN and -Infinity as they are, and an SQNR of Infinity as exact", () => {
     const printed = (weight, x) => {
       const layers = new Sequential([new Linear(tensor([weight]))]);
       const report = quantizeDynamic(layers, new WeightOnlyQConfig()).report(tensor([x]));
@@ -149,7 +149,7 @@ describe("QuantizedModel", () => {
     sameTensor(model.forward(x), before);
   });
 
-  it("goes on when its instance was disposed of, however it computes", async () => {
+  it("runs after its instance was disposed of, in every kind of layer", async () => {
     const table = tensor([
       [1, 2],
       [3, 4],
@@ -206,7 +206,7 @@ describe("QuantizedModel", () => {
     refuses(() => quantized.forward(x), TypeError, "ZP_DISPOSED", /disposed/);
   });
 
-  it("is made by convert of nothing else but a prepared model", () => {
+  it("is made by convert from a prepared model only", () => {
     refuses(
       () => convert(makeModel()),
       TypeError,

@@ -70,7 +70,7 @@ describe("Sequential", () => {
     );
   });
 
-  it("print in Node's console as they do as text, whatever becomes of them", () => {
+  it("print in Node's console as text: float, prepared and quantized", () => {
     const model = makeModel();
     assert.equal(x[INSPECT](), String(x));
     const report = quantizeDynamic(model).report();
@@ -83,7 +83,7 @@ describe("Sequential", () => {
     assert.equal(quantized[INSPECT](), String(quantized));
   });
 
-  it("take a layer's weight for what it is before its options", () => {
+  it("check a layer's weight before its options", () => {
     refuses(
       () => new Linear(8, 16),
       TypeError,
@@ -187,7 +187,7 @@ describe("a model without layers", () => {
 });
 
 describe("what a layer throws", () => {
-  it("is passed on if it is no error at all", () => {
+  it("is passed on unchanged if it is not an Error", () => {
     for (const value of [null, undefined, "text"]) {
       const thrower = () => {
         throw value;

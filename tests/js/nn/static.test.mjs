@@ -151,7 +151,7 @@ describe("static layers", () => {
     quantized.dispose();
   });
 
-  it("take inputs of any number of axes, and none without rows", () => {
+  it("take inputs of any number of axes, also without rows", () => {
     const quantized = convert(prepare(makeModel(), defaultQConfig).calibrate(batches));
     assert.deepEqual([...quantized.forward(tensor(x.data, [2, 5, 8])).shape], [2, 5, 4]);
     sameFloats(quantized.forward(tensor(x.data, [2, 5, 8])).data, quantized.forward(x).data);
@@ -166,7 +166,7 @@ describe("static layers", () => {
     quantized.dispose();
   });
 
-  it("add a bias that is far from what their weights do, to outputs that hardly depend on inputs", () => {
+  it("add a bias that is much larger than the products", () => {
     for (const weight of [0, 1e-6, 1e-5]) {
       const model = new Sequential(new Linear(tensor([[weight], [1]]), { bias: tensor([5, 0]) }));
       const prepared = prepare(model, defaultPerChannelQConfig).calibrate([tensor([[0], [1]])]);
@@ -202,7 +202,7 @@ describe("static layers", () => {
     );
   });
 
-  it("refuse zero points that are no codes, and say whose they are", () => {
+  it("refuse zero points that are not codes, and name their owner", () => {
     const activation = MinMaxObserver.withArgs({ quantMin: 0, quantMax: 1000 });
     const qconfig = new QConfig({ activation, weight: defaultWeightObserver });
     const model = new Sequential(new Linear(tensor([[-1, -2]])));
@@ -214,7 +214,7 @@ describe("static layers", () => {
     );
   });
 
-  it("know models and layers of another copy of the library, as a page may load it twice", () => {
+  it("recognize models and layers of another copy of the library", () => {
     const other = { typeName: "Sequential", forward: (x) => x };
     const got = "got a Sequential that this copy of zeropoint did not make";
     const refused = (work, message) => refuses(work, TypeError, "ZP_INVALID_MODEL", message);
@@ -232,7 +232,7 @@ describe("static layers", () => {
     assert.equal(prepared.observers[0].output.maxVal.data[0], 2.6875);
   });
 
-  it("come out alike for every observer that chooses well", () => {
+  it("reach more than 20 dB with every observer that chooses a range", () => {
     for (const activation of [
       MinMaxObserver,
       MovingAverageMinMaxObserver.withArgs({ averagingConstant: 0.5 }),

@@ -33,7 +33,7 @@ import { floats, makeModel, weights, x } from "../support/models.mjs";
 
 await init();
 
-describe("an observer that gives qparams for other channels than the weight has", () => {
+describe("an observer whose qparams have another number of channels than the weight", () => {
   class One extends PerChannelMinMaxObserver {
     calculateQParams() {
       const { scale, zeroPoint } = super.calculateQParams();
@@ -71,7 +71,7 @@ describe("an observer that gives qparams for other channels than the weight has"
 describe("a weight that cannot be quantized", () => {
   const bad = new Sequential({ fc: new Linear(tensor([[NaN, 1]])) });
   const where = /MinMaxObserver.* \(x is the weight\) \(in layer "fc", Linear\)$/;
-  it("is named, however it is quantized", () => {
+  it("is named in the error, for every kind of quantization", () => {
     refuses(() => quantizeDynamic(bad), RangeError, "ZP_NON_FINITE", where);
     const groups = new WeightOnlyQConfig({ groupSize: 3 });
     const message =
@@ -91,7 +91,7 @@ describe("a weight without values", () => {
   const dynamic = (chAxis) =>
     new QConfig({ activation: defaultDynamicQConfig.activation, weight: observer(chAxis) });
 
-  it("needs an axis that it has", () => {
+  it("needs an axis within its shape", () => {
     for (const chAxis of [-5, 2]) {
       refuses(
         () => quantizeDynamic(empty, dynamic(chAxis)),

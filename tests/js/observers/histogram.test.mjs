@@ -171,7 +171,7 @@ describe("HistogramObserver", () => {
     assert.deepEqual([...observer.histogram.data], [2, 0]);
   });
 
-  it("says that a batch before held NaN, where PyTorch cannot go on", () => {
+  it("names an earlier batch with NaN in the error, where PyTorch fails, too", () => {
     const observer = new HistogramObserver({ compat: "torch" });
     const message = (what) =>
       `HistogramObserver.observe: ${what} must not hold NaN, which has no place in a histogram`;
@@ -183,7 +183,7 @@ describe("HistogramObserver", () => {
     assert.equal(observer.maxVal.data[0], 2);
   });
 
-  it("refuses bins that are no count", () => {
+  it("refuses bins that are not a positive integer", () => {
     for (const bins of [0, 1.5, 2 ** 21]) {
       refuses(
         () => new HistogramObserver({ bins }),

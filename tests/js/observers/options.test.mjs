@@ -139,7 +139,7 @@ describe("options are read once and copied", () => {
     assert.equal(counted.reads, 1);
   });
 
-  it("by observers that choose nothing", () => {
+  it("by observers without qparams", () => {
     const options = { dtype: "qint8" };
     const observer = new NoopObserver(options);
     options.dtype = "quint8";

@@ -19,7 +19,7 @@ import { refuses, sameFloats } from "../support/asserts.mjs";
 
 await init();
 
-describe("observers that choose nothing", () => {
+describe("observers without qparams", () => {
   it("pass batches on and have no qparams", () => {
     for (const observer of [
       new PlaceholderObserver(),
@@ -54,7 +54,7 @@ describe("observers that choose nothing", () => {
     assert.equal(new RecordingObserver().dtype, "quint8");
   });
 
-  it("RecordingObserver does not save what was transferred away", () => {
+  it("RecordingObserver refuses toJSON after its memory was transferred", () => {
     const observer = new RecordingObserver();
     observer.observe(tensor([1, 2]));
     const [{ data }] = observer.tensors;
@@ -75,7 +75,7 @@ describe("observers that choose nothing", () => {
     assert.deepEqual([...observer.tensors[0].data], [1, 2]);
   });
 
-  it("FixedQParamsObserver gives what it was given, rounded to float32", () => {
+  it("FixedQParamsObserver returns the given qparams, rounded to float32", () => {
     const { scale, zeroPoint } = new FixedQParamsObserver({
       scale: 0.1,
       zeroPoint: 7,

@@ -248,7 +248,7 @@ describe("WeightOnlyQConfig", () => {
     assert.equal(reads, 1);
   });
 
-  it("refuses bits that are no width, and bits beside a dtype", () => {
+  it("refuses invalid bits, and bits together with a dtype", () => {
     refuses(
       () => new WeightOnlyQConfig({ bits: 9 }),
       RangeError,
@@ -278,7 +278,7 @@ describe("QConfigMapping", () => {
     getDefaultQConfig(),
   ];
 
-  it("lets the most special word count", () => {
+  it("applies the most specific setting", () => {
     const mapping = new QConfigMapping()
       .setGlobal(forAll)
       .setObjectType(Linear, byType)
@@ -290,7 +290,7 @@ describe("QConfigMapping", () => {
     assert.equal(mapping.qconfigFor("body", "Embedding"), forAll);
   });
 
-  it("leaves layers alone by null, and by silence", () => {
+  it("leaves layers alone that are set to null or not at all", () => {
     const mapping = new QConfigMapping().setGlobal(forAll).setObjectType("Embedding", null);
     assert.equal(mapping.qconfigFor("tokens", Embedding.typeName), null);
     assert.equal(new QConfigMapping().qconfigFor("tokens", "Embedding"), null);
@@ -298,7 +298,7 @@ describe("QConfigMapping", () => {
     assert.equal(mapping.qconfigFor("fc", "Linear"), null);
   });
 
-  it("takes nothing, for what it was given would be lost", () => {
+  it("takes no arguments", () => {
     refuses(
       () => new QConfigMapping({ fc: forAll }),
       TypeError,
@@ -318,12 +318,12 @@ describe("QConfigMapping", () => {
     assert.equal(mapping.qconfigFor("cb", "Linear"), null);
   });
 
-  it("lets a later word about the same replace an earlier one", () => {
+  it("lets a later setting for the same layers replace an earlier one", () => {
     const mapping = new QConfigMapping().setGlobal(byName).setGlobal(byType);
     assert.equal(mapping.qconfigFor("fc", "Linear"), byType);
   });
 
-  it("refuses what is no QConfig, no type and no pattern", () => {
+  it("refuses values that are not a QConfig, a layer type or a pattern", () => {
     const mapping = new QConfigMapping();
     refuses(
       () => mapping.setGlobal(MinMaxObserver),

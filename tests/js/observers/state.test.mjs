@@ -109,7 +109,7 @@ describe("the state of an observer", () => {
     );
   });
 
-  it("prints the same in Node's console, and not what it is made of", () => {
+  it("prints the same in Node's console, without its private fields", () => {
     const observer = new MinMaxObserver();
     assert.equal(observer[INSPECT](), String(observer));
     const factory = MinMaxObserver.withArgs({ dtype: "qint8" });
@@ -260,7 +260,7 @@ describe("a subclass with an observe of its own", () => {
     });
   }
 
-  it("is what a model is calibrated and its weights are quantized with", () => {
+  it("is called by calibration and by the quantization of weights", () => {
     const model = new Sequential([new Linear(tensor([[1, 2]]))]);
     const qconfig = new QConfig({
       activation: Twice,

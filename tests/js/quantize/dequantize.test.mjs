@@ -42,7 +42,7 @@ describe("dequantize", () => {
     sameFloats(dequantize(q).data, [0, 0.5]);
   });
 
-  it("says dims of a shape that is given as dims, and takes neither for the other", () => {
+  it("names dims in errors if the shape was given as dims", () => {
     const common = { data: Int8Array.of(1), scale: 1, zeroPoint: 0 };
     for (const dtype of ["int8", "qint8"]) {
       const negative = "dequantize: q.dims[0] must be an integer >= 0, got -1";

@@ -10,7 +10,7 @@ const METRICS = ["mse", "mae", "max", "sqnr", "cosine"];
 const none = { data: new Float32Array(0), shape: [0] };
 
 describe("quantizationError", () => {
-  it("is the notebooks' error, mse unless asked otherwise", () => {
+  it("is the notebooks' error, mse by default", () => {
     const x = tensor([
       [191.6, -13.5, 728.6],
       [92.14, 295.5, -184],
@@ -54,7 +54,7 @@ describe("quantizationError", () => {
     });
   }
 
-  it("of equal tensors is no error at all", () => {
+  it("of equal tensors is 0, or Infinity dB, or cosine 1", () => {
     assert.equal(quantizationError(a, a, "mse"), 0);
     assert.equal(quantizationError(a, a, "mae"), 0);
     assert.equal(quantizationError(a, a, "max"), 0);
@@ -68,7 +68,7 @@ describe("quantizationError", () => {
     assert.equal(quantizationError(zeros, a, "cosine"), Number.NaN);
   });
 
-  it("takes the first tensor for the signal", () => {
+  it("uses the first tensor as the signal", () => {
     assert.equal(quantizationError(b, a, "sqnr"), 10 * Math.log10(15 / 5));
   });
 

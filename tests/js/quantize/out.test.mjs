@@ -65,7 +65,7 @@ describe("quantize into out", () => {
     }
   });
 
-  it("has the result share the memory of given qparams, of which it else holds copies", () => {
+  it("shares the memory of given qparams with a result in out, and copies them otherwise", () => {
     const given = {
       axis: 0,
       scale: { data: new Float32Array(3).fill(2), shape: [3, 1] },
@@ -79,7 +79,7 @@ describe("quantize into out", () => {
     }
   });
 
-  it("reads given qparams by no method of theirs", () => {
+  it("calls no method of given qparams", () => {
     class Odd extends Float32Array {
       get length() {
         return 1;
@@ -97,7 +97,7 @@ describe("quantize into out", () => {
     );
   });
 
-  it("leaves it untouched on any error", () => {
+  it("leaves out unchanged on any error", () => {
     const out = new Int8Array(9).fill(77);
     const wrong = [{ scale: 0 }, { scale: 1, zeroPoint: 500 }, { axis: 5 }, { groupSize: 2 }];
     for (const options of wrong) assert.throws(() => quantize(x, { ...options, out }), RangeError);

@@ -122,13 +122,13 @@ describe("pack and unpack", () => {
 });
 
 describe("unpack", () => {
-  it("finds out the scheme where it is not said", () => {
+  it("infers a missing scheme", () => {
     const meta = { shape: [1], dtype: "int8", scale: 1, zeroPoint: 0 };
     assert.equal(unpack(new Uint8Array(1), meta).scheme, "symmetric");
     assert.equal(unpack(new Uint8Array(1), { ...meta, zeroPoint: 1 }).scheme, "affine");
   });
 
-  it("does not mind bits beyond the last code", () => {
+  it("ignores bits beyond the last code", () => {
     const meta = { shape: [3], dtype: "int4", scale: 1, zeroPoint: 0 };
     sameCodes(unpack(Uint8Array.of(0x21, 0xf3), meta).data, Int8Array.of(1, 2, 3));
   });
@@ -224,7 +224,7 @@ describe("unpack", () => {
 });
 
 describe("pack refuses", () => {
-  it("codes that the dtype cannot hold, rather than cutting them", () => {
+  it("codes outside the range of the dtype", () => {
     const q = quantized("int4", [0, 8]);
     const message = "pack: q.data[1] must be from -8 to 7 for dtype int4, got 8";
     refuses(() => pack(q), RangeError, "ZP_INVALID_CODES", message);

@@ -196,7 +196,7 @@ describe("quantize with given scales that broadcast", () => {
 });
 
 describe("quantize in one call", () => {
-  it("gives the result that DESIGN.md promises", () => {
+  it("gives one scale per row, of shape [3, 1]", () => {
     const q = quantize(x, { axis: 0 });
     sameCodes(q.data, Int8Array.of(33, -2, 127, 40, 127, -79, 0, 127, 46));
     assert.deepEqual(q.scale.shape, [3, 1]);
@@ -239,7 +239,7 @@ describe("quantize in one call", () => {
     assert.deepEqual(q.shape, [1, 2]);
   });
 
-  it("skips NaN and infinities in choosing, and quantizes them as ever", () => {
+  it("skips NaN and infinities when choosing qparams, and quantizes them as always", () => {
     const q = quantize(tensor([NaN, 127, Infinity, -Infinity]), { nonFinite: "ignore" });
     assert.deepEqual([...q.data], [0, 127, 127, -128]);
   });

@@ -87,7 +87,7 @@ describe("Staging", { skip: whyNot() }, () => {
     assert.ok(out.every((value, i) => value === i + 1));
   });
 
-  it("reaches what the heap has grown by", () => {
+  it("reaches memory by which the heap has grown", () => {
     const pages = heap.grow(1) + 1;
     const end = pages * 65536;
     staging.write("Uint8Array", end - 5000, new Uint8Array(5000).fill(7), 5000);
@@ -101,7 +101,7 @@ describe("A core with threads", () => {
   // What is copied one way and the other: values around 4 KiB, a tile, and more than one.
   const sizes = [1023, 1024, 1025, 4095, 4096, 131_072, 300_001];
 
-  it("has one where the engine can", async () => {
+  it("has staging memory in engines that support it", async () => {
     const core = await loadBuild("test", embedded, { build: "baseline", threads: 2 });
     try {
       assert.equal(core.threads, 2);
@@ -111,7 +111,7 @@ describe("A core with threads", () => {
     }
   });
 
-  it("gives the bits of one without, whichever way its arrays are copied", async () => {
+  it("gives the bits of a core without threads, for every way of copying", async () => {
     const threads = await create({ threads: 2 });
     try {
       for (const size of sizes) {

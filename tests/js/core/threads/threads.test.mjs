@@ -255,7 +255,7 @@ for (const build of builds) {
 }
 
 describe("The workers of an instance", () => {
-  it("end with it, and no other's do", async () => {
+  it("end with the instance; workers of other instances go on", async () => {
     const ends = [];
     let ended = 0;
     const see = (worker) => {
@@ -271,7 +271,7 @@ describe("The workers of an instance", () => {
     await Promise.all(ends);
   });
 
-  it("are terminated when one of them falls silent, which would not end by itself", async () => {
+  it("are terminated when one of them stops answering", async () => {
     let terminated = 0;
     class Counted extends Worker {
       terminate() {
@@ -285,7 +285,7 @@ describe("The workers of an instance", () => {
     core.dispose();
   });
 
-  it("end some time after nobody can use it any more", async () => {
+  it("end after the instance was garbage-collected", async () => {
     const { stdout } = await run(`
       import { setFlagsFromString } from "node:v8";
       import { runInNewContext } from "node:vm";
@@ -407,7 +407,7 @@ describe("threads that cannot be had", () => {
     }
   });
 
-  it("are fetched again by whoever asked for them, without a quarrel", async () => {
+  it("may be asked for again with the same count, although the first call got fewer", async () => {
     const script = `
       import { init } from "zeropoint";
       globalThis.crossOriginIsolated = false;
@@ -437,7 +437,7 @@ describe("a process with threads", () => {
     assert.equal(stdout, "3\n");
   });
 
-  it("ends by itself when only init is awaited by nobody", async () => {
+  it("ends by itself after concurrent calls of init", async () => {
     const { stdout } = await run(`
       import { init } from "zeropoint";
       const results = await Promise.all([init({ threads: 2 }), init({ threads: 2 }), init()]);
