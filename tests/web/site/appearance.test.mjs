@@ -13,30 +13,9 @@ import {
   openNotebook,
   openPage,
   press,
-  runAll,
 } from "../page.mjs";
 import { browser, site } from "../site-and-browser.mjs";
-
-const NOTEBOOKS = [
-  "quantize-and-dequantize",
-  "finer-granularity",
-  "per-channel",
-  "schemes-observers-qconfig",
-  "quantizer-from-scratch",
-  "what-it-costs",
-];
-
-async function show(page, view) {
-  if (view !== "overview") {
-    await openNotebook(page, view);
-    await runAll(page);
-  }
-  await page.waitForFunction(() =>
-    [...document.querySelectorAll(".view[data-current] [data-figure] form")].every(
-      (form) => !form.hidden,
-    ),
-  );
-}
+import { NOTEBOOKS, show } from "./views.mjs";
 
 describe("The theme", () => {
   const paper = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);

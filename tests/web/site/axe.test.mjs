@@ -5,29 +5,7 @@ import { describe, it } from "node:test";
 import { axeViolations, onceForAll, RULES_OF_COLOUR } from "../axe.mjs";
 import { click, clickInto, enter, openNotebook, openPage, press, runAll } from "../page.mjs";
 import { browser, site } from "../site-and-browser.mjs";
-
-const NOTEBOOKS = [
-  "quantize-and-dequantize",
-  "finer-granularity",
-  "per-channel",
-  "schemes-observers-qconfig",
-  "quantizer-from-scratch",
-  "what-it-costs",
-];
-
-const VIEWS = ["overview", ...NOTEBOOKS];
-
-async function show(page, view) {
-  if (view !== "overview") {
-    await openNotebook(page, view);
-    await runAll(page);
-  }
-  await page.waitForFunction(() =>
-    [...document.querySelectorAll(".view[data-current] [data-figure] form")].every(
-      (form) => !form.hidden,
-    ),
-  );
-}
+import { NOTEBOOKS, show, VIEWS } from "./views.mjs";
 
 describe("axe", () => {
   for (const colorScheme of ["light", "dark"]) {

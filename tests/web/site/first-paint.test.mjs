@@ -12,17 +12,7 @@ import {
   WITHOUT_SCRIPTS,
 } from "../page.mjs";
 import { browser, site } from "../site-and-browser.mjs";
-
-const NOTEBOOKS = [
-  "quantize-and-dequantize",
-  "finer-granularity",
-  "per-channel",
-  "schemes-observers-qconfig",
-  "quantizer-from-scratch",
-  "what-it-costs",
-];
-
-const VIEWS = ["overview", ...NOTEBOOKS];
+import { VIEWS } from "./views.mjs";
 
 describe("The policy", () => {
   it("is on the page, word for word", async () => {

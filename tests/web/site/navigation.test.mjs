@@ -4,15 +4,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { attributeOf, click, countVisible, openNotebook, openPage } from "../page.mjs";
 import { browser, site } from "../site-and-browser.mjs";
-
-const NOTEBOOKS = [
-  "quantize-and-dequantize",
-  "finer-granularity",
-  "per-channel",
-  "schemes-observers-qconfig",
-  "quantizer-from-scratch",
-  "what-it-costs",
-];
+import { NOTEBOOKS } from "./views.mjs";
 
 describe("Finding one's way", () => {
   it("works by address: a notebook, a section or a cell", async () => {

@@ -5,15 +5,7 @@ import { readdirSync } from "node:fs";
 import { describe, it } from "node:test";
 import { click, openNotebook, openPage, readCells, runAll, SUB_PATH, serveSite } from "../page.mjs";
 import { browser } from "../site-and-browser.mjs";
-
-const NOTEBOOKS = [
-  "quantize-and-dequantize",
-  "finer-granularity",
-  "per-channel",
-  "schemes-observers-qconfig",
-  "quantizer-from-scratch",
-  "what-it-costs",
-];
+import { NOTEBOOKS } from "./views.mjs";
 
 describe("Offline", () => {
   it("the page opens below its sub-path and runs the cells of all notebooks", async () => {

@@ -2,31 +2,9 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { click, openEditor, openNotebook, openPage, runAll } from "../page.mjs";
+import { click, openEditor, openNotebook, openPage } from "../page.mjs";
 import { browser, site } from "../site-and-browser.mjs";
-
-const NOTEBOOKS = [
-  "quantize-and-dequantize",
-  "finer-granularity",
-  "per-channel",
-  "schemes-observers-qconfig",
-  "quantizer-from-scratch",
-  "what-it-costs",
-];
-
-const VIEWS = ["overview", ...NOTEBOOKS];
-
-async function show(page, view) {
-  if (view !== "overview") {
-    await openNotebook(page, view);
-    await runAll(page);
-  }
-  await page.waitForFunction(() =>
-    [...document.querySelectorAll(".view[data-current] [data-figure] form")].every(
-      (form) => !form.hidden,
-    ),
-  );
-}
+import { NOTEBOOKS, show, VIEWS } from "./views.mjs";
 
 describe("A low screen", () => {
   it("is left to the text: nothing stays fixed at its top", async () => {

@@ -1,0 +1,27 @@
+// The views of the page.
+
+import { openNotebook, runAll } from "../page.mjs";
+
+export const NOTEBOOKS = [
+  "quantize-and-dequantize",
+  "finer-granularity",
+  "per-channel",
+  "schemes-observers-qconfig",
+  "quantizer-from-scratch",
+  "what-it-costs",
+];
+
+export const VIEWS = ["overview", ...NOTEBOOKS];
+
+/** Opens a view, runs its cells and waits until its figures react to input. */
+export async function show(page, view) {
+  if (view !== "overview") {
+    await openNotebook(page, view);
+    await runAll(page);
+  }
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll(".view[data-current] [data-figure] form")].every(
+      (form) => !form.hidden,
+    ),
+  );
+}
