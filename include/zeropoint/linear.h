@@ -35,7 +35,8 @@ enum class WeightGranularity {
   kPerTensor,  ///< scales[1]
   kPerOutput,  ///< scales[N]: per channel, axis 0
   kPerInput,   ///< scales[K]: per channel, axis 1
-  kPerGroup,   ///< scales[N * K / group_size]: runs of group_size inputs
+  kPerGroup,   ///< scales[N * ceil(K / group_size)]: runs of group_size inputs; the last may be
+               ///< short
 };
 
 /// Quantized weights of a linear layer: w[n][k] = (codes[n][k] - zero_point) * scale.
@@ -45,7 +46,7 @@ requires(sizeof(Code) == 1) struct QuantizedWeight {
   std::span<const Code> codes;  ///< [N][K], one per byte; bits beyond the dtype's are dropped
   DType dtype = DType::kInt8;   ///< 2 to 8 bits
   WeightGranularity granularity = WeightGranularity::kPerTensor;
-  std::size_t group_size = 0;  ///< for kPerGroup: divides K, 1 to 2^32 - 1
+  std::size_t group_size = 0;  ///< for kPerGroup: 1 to 2^32 - 1
   std::span<const float> scales;
   std::span<const std::int32_t> zero_points;  ///< as many as scales
 };

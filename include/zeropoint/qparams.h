@@ -51,7 +51,7 @@ struct QParamsOptions {
 
 /// Takes the range of every slice of x and chooses its qparams.
 ///
-/// @param x            float32[outer * slices * inner], row-major.
+/// @param x            float32, row-major, of as many values as the granularity has.
 /// @param ranges       Range[slices], room for the ranges.
 /// @param scales       float64[slices], written only on kOk.
 /// @param zero_points  int32[slices], written only on kOk.
@@ -63,12 +63,13 @@ struct QParamsOptions {
                                     std::span<std::int32_t> zero_points);
 
 /// The qparams of a whole tensor: scales and zero points of one shape, which broadcasts against the
-/// tensor's. One value: per tensor. [1, .., n, .., 1]: per channel. Per group: view the tensor as
-/// [groups, group size] and the qparams as [groups, 1].
+/// tensor's. One value: per tensor. [1, .., n, .., 1]: per channel. Per group: one value per slice
+/// of per_group(), in any shape, with the group size.
 struct QParamsView {
   std::span<const float> scales;              ///< units per step; finite and > 0
   std::span<const std::int32_t> zero_points;  ///< codes the dtype holds
   Shape shape;                                ///< of both
+  std::uint32_t group_size = 0;               ///< 0: not per group, the shape broadcasts
 };
 
 /// Checks qparams against a dtype: lengths, scales finite and > 0, zero points in [qmin, qmax].

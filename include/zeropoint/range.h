@@ -30,7 +30,7 @@ enum class NonFinite {
 
 /// The range of every slice.
 ///
-/// @param x            float32[outer * slices * inner], row-major.
+/// @param x            float32, row-major, of as many values as the granularity has.
 /// @param granularity  partition of x.
 /// @param ranges       Range[slices], written unless the result is kShapeMismatch; valid only if it
 ///                     is kOk or kEmpty.

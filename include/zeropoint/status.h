@@ -14,7 +14,7 @@ enum class Status {
   kInvalidScale,       ///< a scale is not finite, or not > 0
   kInvalidZeroPoint,   ///< a zero point lies outside the dtype
   kInvalidAxis,        ///< the axis is not one of the shape's
-  kInvalidGroupSize,   ///< the group size is 0 or does not divide the last axis
+  kInvalidGroupSize,   ///< the group size is 0, or too large to count
   kNonFinite,          ///< NaN or an infinity where qparams are chosen
   kEmpty,              ///< a slice has no (finite) element to choose qparams from
   kUnsignedSymmetric,  ///< the symmetric scheme with an unsigned dtype

@@ -43,11 +43,13 @@ Offset allocate(std::size_t bytes) { return reinterpret_cast<Offset>(heap.alloca
 void release(Offset offset) { heap.release(reinterpret_cast<void*>(offset)); }
 
 Status choose_qparams(Offset x, std::size_t outer, std::size_t slices, std::size_t inner,
-                      DType dtype, Scheme scheme, bool include_zero, NonFinite non_finite,
-                      Offset ranges, Offset scales, Offset float_scales, Offset zero_points) {
+                      std::size_t row, DType dtype, Scheme scheme, bool include_zero,
+                      NonFinite non_finite, Offset ranges, Offset scales, Offset float_scales,
+                      Offset zero_points) {
   const auto doubles = span_at<double>(scales, slices);
+  const Granularity granularity{outer, slices, inner, row};
   const Status status = zeropoint::choose_qparams(
-      span_at<const float>(x, outer * slices * inner), {outer, slices, inner}, non_finite,
+      span_at<const float>(x, value_count(granularity)), granularity, non_finite,
       {dtype, scheme, include_zero}, span_at<Range>(ranges, slices), doubles,
       span_at<std::int32_t>(zero_points, slices));
   if (status != Status::kOk) return status;
@@ -57,9 +59,9 @@ Status choose_qparams(Offset x, std::size_t outer, std::size_t slices, std::size
   return status;
 }
 
-QParamsView qparams_at(Offset scales, Offset zero_points, Shape shape) {
+QParamsView qparams_at(Offset scales, Offset zero_points, Shape shape, std::uint32_t group_size) {
   return {tensor_at<const float>(scales, shape).values,
-          tensor_at<const std::int32_t>(zero_points, shape).values, shape};
+          tensor_at<const std::int32_t>(zero_points, shape).values, shape, group_size};
 }
 
 // Codes of a dtype as a span of their storage type.
@@ -69,24 +71,30 @@ AnyCodes<Data> codes_at(Offset codes, std::size_t n, DType dtype) {
 }
 
 Status quantize(Offset x, Offset shape, std::size_t rank, Offset scales, Offset zero_points,
-                Offset qparams_shape, std::size_t qparams_rank, DType dtype, Offset out) {
+                Offset qparams_shape, std::size_t qparams_rank, std::uint32_t group_size,
+                DType dtype, Offset out) {
   const auto values = tensor_at<const float>(x, shape_at(shape, rank));
-  const auto qparams = qparams_at(scales, zero_points, shape_at(qparams_shape, qparams_rank));
+  const auto qparams =
+      qparams_at(scales, zero_points, shape_at(qparams_shape, qparams_rank), group_size);
   return zeropoint::quantize(values, qparams, dtype, codes_at(out, values.values.size(), dtype));
 }
 
 Status dequantize(Offset codes, Offset shape, std::size_t rank, Offset scales, Offset zero_points,
-                  Offset qparams_shape, std::size_t qparams_rank, DType dtype, Offset out) {
+                  Offset qparams_shape, std::size_t qparams_rank, std::uint32_t group_size,
+                  DType dtype, Offset out) {
   const auto values = codes_at<const void>(codes, count_of(shape_at(shape, rank)), dtype);
-  const auto qparams = qparams_at(scales, zero_points, shape_at(qparams_shape, qparams_rank));
+  const auto qparams =
+      qparams_at(scales, zero_points, shape_at(qparams_shape, qparams_rank), group_size);
   return zeropoint::dequantize(values, shape_at(shape, rank), qparams, dtype,
                                span_at<float>(out, values.size));
 }
 
 Status fake_quantize(Offset x, Offset shape, std::size_t rank, Offset scales, Offset zero_points,
-                     Offset qparams_shape, std::size_t qparams_rank, DType dtype, Offset out) {
+                     Offset qparams_shape, std::size_t qparams_rank, std::uint32_t group_size,
+                     DType dtype, Offset out) {
   const auto values = tensor_at<const float>(x, shape_at(shape, rank));
-  const auto qparams = qparams_at(scales, zero_points, shape_at(qparams_shape, qparams_rank));
+  const auto qparams =
+      qparams_at(scales, zero_points, shape_at(qparams_shape, qparams_rank), group_size);
   return zeropoint::fake_quantize(values, qparams, dtype,
                                   span_at<float>(out, values.values.size()));
 }
@@ -421,7 +429,7 @@ void meet_workers(Offset out, std::size_t threads, std::size_t looks) {
 // generated invoker.
 template <typename Result, typename... Parameters>
 void function(const char* name, Result (*pointer)(Parameters...)) {
-  static_assert(sizeof...(Parameters) <= 12, "bindings.ts passes on twelve");
+  static_assert(sizeof...(Parameters) <= 13, "bindings.ts passes on thirteen");
   using namespace emscripten::internal;
   const WithPolicies<>::ArgTypeList<Result, Parameters...> types;
   _embind_register_function(name, types.getCount(), types.getTypes(), "", nullptr,
@@ -491,17 +499,17 @@ EMSCRIPTEN_BINDINGS(zeropoint) {
 
   function("allocate" PARAMETERS(bytes), &allocate);
   function("release" PARAMETERS(offset), &release);
-  function("chooseQParams" PARAMETERS(x, outer, slices, inner, dtype, scheme, includeZero,
+  function("chooseQParams" PARAMETERS(x, outer, slices, inner, row, dtype, scheme, includeZero,
                                       nonFinite, ranges, scales, floatScales, zeroPoints),
            &choose_qparams);
   function("quantize" PARAMETERS(x, shape, rank, scales, zeroPoints, qparamsShape, qparamsRank,
-                                 dtype, out),
+                                 groupSize, dtype, out),
            &quantize);
   function("dequantize" PARAMETERS(codes, shape, rank, scales, zeroPoints, qparamsShape,
-                                   qparamsRank, dtype, out),
+                                   qparamsRank, groupSize, dtype, out),
            &dequantize);
   function("fakeQuantize" PARAMETERS(x, shape, rank, scales, zeroPoints, qparamsShape, qparamsRank,
-                                     dtype, out),
+                                     groupSize, dtype, out),
            &fake_quantize);
   function("linearQ" PARAMETERS(x, shape, rank, scale, scaleShape, scaleRank, zeroPoint,
                                 zeroPointShape, zeroPointRank, dtype, out, outSize),

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cstring>
 
+#include "core/even_parts.h"
 #include "kernels/kernels.h"
 #include "zeropoint/granularity.h"
 
@@ -62,6 +63,21 @@ class GivenSlices final : public Slices {
   bool asks_nan_codes_;
   float floats_[kSliceTile];
 };
+
+// Runs over a tensor with one pair of qparams per group. The shape, the number of values and the
+// qparams' own shape are checked.
+Status run_groups(const Pass& pass, Shape shape, const QParamsView& qparams, std::size_t out_size) {
+  Granularity g;
+  const Status status = per_group(shape, qparams.group_size, g);
+  if (status != Status::kOk) return status;
+  if (qparams.scales.size() != g.slices || !has_size(g, out_size)) return Status::kShapeMismatch;
+  for_even_parts(g, [&](std::size_t position, std::size_t slice, const Granularity& part) {
+    GivenSlices slices(qparams.scales.data() + slice, qparams.zero_points.data() + slice,
+                       pass.operation.asks_nan_codes);
+    run_slices(pass, position, part, slices);
+  });
+  return Status::kOk;
+}
 
 // Contiguous view of up to 256 values of an operand: the operand itself for step 1, a filled copy
 // if the operand is repeated.
@@ -151,6 +167,7 @@ Status run_checked(const Pass& pass, std::size_t size, Shape shape, const QParam
   Status status = check(size, shape);
   if (status == Status::kOk) status = check(qparams, dtype);
   if (status != Status::kOk) return status;
+  if (qparams.group_size != 0) return run_groups(pass, shape, qparams, out_size);
   if (qparams.scales.size() == 1 && qparams.shape.size() <= shape.size()) {
     // One pair for all values. Planning the walk would take longer than a small tensor itself.
     if (out_size != size) return Status::kShapeMismatch;

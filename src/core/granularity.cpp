@@ -33,8 +33,15 @@ Status per_group(Shape shape, std::uint32_t group_size, Granularity& out) {
   const Status status = element_count(shape, count);
   if (status != Status::kOk) return status;
   if (shape.empty()) return Status::kInvalidAxis;
-  if (group_size == 0 || shape.back() % group_size != 0) return Status::kInvalidGroupSize;
-  out = {1, count / group_size, group_size};
+  if (group_size == 0) return Status::kInvalidGroupSize;
+  const std::size_t row = shape.back();
+  if (row % group_size == 0) {
+    out = {1, count / group_size, group_size};
+  } else if (row < group_size) {
+    out = {1, count / row, row};
+  } else {
+    out = {1, count / row * (row / group_size + 1), group_size, row};
+  }
   return Status::kOk;
 }
 

@@ -48,7 +48,7 @@ std::size_t scale_count(const WeightShape& shape) {
     case WeightGranularity::kPerGroup:
       break;
   }
-  return shape.n * (shape.k / shape.group_size);
+  return shape.k == 0 ? 0 : shape.n * kernels::groups_of(shape.k, shape.group_size);
 }
 
 // The index of the scale of an output's group.
@@ -57,7 +57,7 @@ std::size_t scale_index(const WeightShape& shape, std::size_t output, std::size_
     case WeightGranularity::kPerOutput:
       return output;
     case WeightGranularity::kPerGroup:
-      return output * (shape.k / shape.group_size) + group;
+      return output * kernels::groups_of(shape.k, shape.group_size) + group;
     default:
       return 0;
   }
@@ -100,7 +100,7 @@ struct PanelScales {
   std::int32_t* zero_points;
 
   PanelScales(const PackedLayout& layout, std::size_t panel, std::byte* block)
-      : groups(std::max(layout.k / layout.group, std::uint32_t{1})),
+      : groups(kernels::groups_of(layout.k, layout.group)),
         scales(part<float>(block, layout.scales) + panel * groups * kPanel),
         zero_points(part<std::int32_t>(block, layout.zero_points) + panel * groups * kPanel) {}
 };
@@ -193,6 +193,20 @@ void write_bounds(const PanelTotals& totals, std::size_t panel, std::size_t outp
   }
 }
 
+// Chunks and steps of a group of inputs.
+struct Work {
+  std::uint64_t chunks;
+  std::uint64_t steps;
+};
+
+// All chunks of a group are full except the last one.
+Work work_of(std::size_t inputs, int bits) {
+  const std::uint64_t whole = inputs / kernels::kChunk;
+  const std::size_t rest = inputs % kernels::kChunk;
+  return {whole + (rest > 0 ? 1 : 0),
+          whole * kernels::steps_of(kernels::kChunk, bits) + kernels::steps_of(rest, bits)};
+}
+
 }  // namespace
 
 Status packed_layout(const WeightShape& shape, PackedLayout& out) {
@@ -215,19 +229,15 @@ Status packed_layout(const WeightShape& shape, PackedLayout& out) {
   }
   layout.group = std::max(layout.k, std::uint32_t{1});
   if (shape.granularity == WeightGranularity::kPerGroup) {
-    // Without inputs every group size is valid.
-    const bool is_countable = shape.group_size > 0 && shape.group_size <= UINT32_MAX;
-    if (!is_countable || shape.k % shape.group_size != 0) return Status::kInvalidGroupSize;
-    layout.group = static_cast<std::uint32_t>(shape.group_size);
+    if (shape.group_size == 0 || shape.group_size > UINT32_MAX) return Status::kInvalidGroupSize;
+    layout.group = std::min(layout.group, static_cast<std::uint32_t>(shape.group_size));
   }
-  // All chunks of a group are full except the last one.
+  const std::uint64_t scale_groups = kernels::groups_of(layout.k, layout.group);
+  const Work group = work_of(layout.group, info.bits);
+  const Work last = work_of(layout.k % layout.group, info.bits);
   const std::uint64_t groups = layout.k / layout.group;
-  const std::uint64_t scale_groups = std::max(groups, std::uint64_t{1});
-  const std::uint64_t whole = layout.group / kernels::kChunk;
-  const std::size_t rest = layout.group % kernels::kChunk;
-  const std::uint64_t chunks = groups * (whole + (rest > 0 ? 1 : 0));
-  const std::uint64_t steps = groups * (whole * kernels::steps_of(kernels::kChunk, info.bits) +
-                                        kernels::steps_of(rest, info.bits));
+  const std::uint64_t chunks = groups * group.chunks + last.chunks;
+  const std::uint64_t steps = groups * group.steps + last.steps;
   // linear()'s memory for a row of activations must be countable, too, even without outputs.
   const std::uint64_t row_bytes =
       steps * kernels::digit_row_bytes(1) + chunks * sizeof(double) + kRowExtraBytes;

@@ -5,12 +5,17 @@
 #include <cmath>
 #include <limits>
 
+#include "core/even_parts.h"
 #include "kernels/kernels.h"
 
 namespace zeropoint {
 namespace {
 
 static_assert(sizeof(Range) == 2 * sizeof(float));
+
+// The range of no values.
+constexpr Range kNoRange{std::numeric_limits<float>::infinity(),
+                         -std::numeric_limits<float>::infinity()};
 
 // This form of the comparisons keeps a NaN.
 void widen(Range& range, const Range& by) {
@@ -58,12 +63,18 @@ void run_ranges(const float* x, const Granularity& g, bool finite_only, std::spa
   }
 }
 
-// Whether a tensor of `size` values matches the granularity. By division, since the product may
-// overflow.
-bool fits(std::size_t size, const Granularity& g) {
-  if (g.outer == 0 || g.slices == 0 || g.inner == 0) return size == 0;
-  const std::size_t period = size / g.outer;
-  return size % g.outer == 0 && period % g.slices == 0 && period / g.slices == g.inner;
+// Ranges of slices that all have the same number of values.
+void even_ranges(const float* x, const Granularity& g, bool finite_only, std::span<Range> ranges) {
+  // Slices of a single value each: columns of one row instead of runs.
+  const bool has_single = g.inner == 1 && g.slices > 1;
+  if (g.inner >= 16 || (g.outer == 1 && !has_single)) {
+    run_ranges(x, g, finite_only, ranges);
+  } else if (g.inner == 1 && g.slices >= kColumns) {
+    kernels::minmax_columns_f32(x, g.outer, g.slices, g.slices, finite_only, ranges.data());
+  } else {
+    std::fill(ranges.begin(), ranges.end(), kNoRange);
+    column_ranges(x, g, finite_only, ranges);
+  }
 }
 
 }  // namespace
@@ -73,24 +84,16 @@ Range min_max(std::span<const float> x) { return kernels::minmax_f32(x.data(), x
 Status range(std::span<const float> x, const Granularity& granularity, NonFinite non_finite,
              std::span<Range> ranges) {
   const Granularity& g = granularity;
-  if (ranges.size() != g.slices || !fits(x.size(), g)) return Status::kShapeMismatch;
+  if (ranges.size() != g.slices || !has_size(g, x.size())) return Status::kShapeMismatch;
   if (g.slices == 0) return Status::kOk;
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   if (x.empty()) {
-    std::fill(ranges.begin(), ranges.end(), Range{kInfinity, -kInfinity});
+    std::fill(ranges.begin(), ranges.end(), kNoRange);
     return Status::kEmpty;
   }
   const bool finite_only = non_finite == NonFinite::kIgnore;
-  // Slices of a single value each: columns of one row instead of runs.
-  const bool has_single = g.inner == 1 && g.slices > 1;
-  if (g.inner >= 16 || (g.outer == 1 && !has_single)) {
-    run_ranges(x.data(), g, finite_only, ranges);
-  } else if (g.inner == 1 && g.slices >= kColumns) {
-    kernels::minmax_columns_f32(x.data(), g.outer, g.slices, g.slices, finite_only, ranges.data());
-  } else {
-    std::fill(ranges.begin(), ranges.end(), Range{kInfinity, -kInfinity});
-    column_ranges(x.data(), g, finite_only, ranges);
-  }
+  for_even_parts(g, [&](std::size_t position, std::size_t slice, const Granularity& part) {
+    even_ranges(x.data() + position, part, finite_only, ranges.subspan(slice, part.slices));
+  });
   if (non_finite == NonFinite::kKeep) return Status::kOk;
   // Checks all bounds at once, as one array of floats.
   const Range bounds = kernels::minmax_f32(&ranges.front().min, 2 * ranges.size());

@@ -134,7 +134,7 @@ std::uint32_t codes_at(const Panels& w, const std::uint8_t* codes, std::size_t s
     }
     // 2-bit steps come in pairs; a chunk of an odd number of steps ends with a padding step.
     if (w.bits == 2) step += step % 2;
-    if ((first + inputs) % w.group == 0) {
+    if ((first + inputs) % w.group == 0 || first + inputs == w.k) {
       total += sum * static_cast<double>(parts.scales[group * kPanel + output]);
       sum = 0.0;
     }

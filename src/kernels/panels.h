@@ -40,12 +40,17 @@ inline constexpr std::size_t kStepInputs = 4;
 /// reached.
 inline constexpr std::size_t kChunk = 1024;
 
+/// Number of groups with a scale; at least 1, even without inputs. The last one may be short.
+constexpr std::size_t groups_of(std::size_t k, std::size_t group) {
+  return k == 0 ? 1 : (k - 1) / group + 1;
+}
+
 /// Packed weights, as the kernels read them.
 struct Panels {
   std::size_t n;                    ///< outputs
   std::size_t k;                    ///< inputs
   int bits;                         ///< 8, 4 or 2
-  std::size_t group;                ///< inputs that share a scale; at least 1
+  std::size_t group;                ///< inputs that share a scale; at least 1, at most k or 1
   std::size_t chunks;               ///< of a row
   std::size_t steps;                ///< of a row
   bool affine;                      ///< whether any zero point is not 0
@@ -67,8 +72,7 @@ struct Panels {
   const std::int32_t* input_zero_points;  ///< [k], or null
 
   [[nodiscard]] std::size_t count() const { return (n + kPanel - 1) / kPanel; }
-  /// Number of groups with a scale; at least 1, even without inputs.
-  [[nodiscard]] std::size_t groups() const { return k == 0 ? 1 : k / group; }
+  [[nodiscard]] std::size_t groups() const { return groups_of(k, group); }
   [[nodiscard]] std::size_t bytes() const { return steps * static_cast<std::size_t>(bits) * 4; }
   /// Value of a code of 1 in the sums.
   [[nodiscard]] double unit() const { return 1 << (8 - bits); }
@@ -84,8 +88,9 @@ constexpr std::size_t steps_of(std::size_t inputs, int bits) {
 template <typename F>
 void for_chunks(std::size_t k, std::size_t group, F f) {
   for (std::size_t first = 0, g = 0; first < k; first += group, ++g) {
-    for (std::size_t at = 0; at < group; at += kChunk) {
-      f(first + at, group - at < kChunk ? group - at : kChunk, g);
+    const std::size_t inputs = k - first < group ? k - first : group;
+    for (std::size_t at = 0; at < inputs; at += kChunk) {
+      f(first + at, inputs - at < kChunk ? inputs - at : kChunk, g);
     }
   }
 }

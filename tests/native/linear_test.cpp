@@ -15,6 +15,7 @@
 #include "packed.h"
 #include "reference/dot.h"
 #include "reference/exact_sum.h"
+#include "reference/groups.h"
 #include "tensors.h"
 
 namespace zeropoint {
@@ -66,7 +67,7 @@ struct Weights {
       case WeightGranularity::kPerGroup:
         break;
     }
-    return (n * k + i) / group_size;
+    return reference::group_at(n * k + i, k, group_size);
   }
 
   /// (code - zero_point) * scale, which double holds exactly.
@@ -114,8 +115,9 @@ Weights<Code> random_weights(DType dtype, WeightGranularity granularity, std::si
       random_codes<Code>(n * k, dtype, random), dtype, granularity, group_size, {}, {}};
   const std::size_t slices = granularity == WeightGranularity::kPerTensor   ? 1
                              : granularity == WeightGranularity::kPerOutput ? n
-                             : granularity == WeightGranularity::kPerInput  ? k
-                                                                            : n * (k / group_size);
+                             : granularity == WeightGranularity::kPerInput
+                                 ? k
+                                 : n * reference::groups_of_row(k, group_size);
   for (std::size_t i = 0; i < slices; ++i) {
     w.scales.push_back(std::fabs(random.spread(-12, 2)));
     w.zero_points.push_back(random.integer(info.qmin, info.qmax));
@@ -126,13 +128,8 @@ Weights<Code> random_weights(DType dtype, WeightGranularity granularity, std::si
 /// Calls visit(weights) with every dtype that a layer takes, and every granularity.
 template <typename Visit>
 void for_all_weights(std::size_t n, std::size_t k, Random& random, Visit visit) {
-  std::vector<std::size_t> group_sizes;
-  for (std::size_t size = 1; size <= k; ++size) {
-    if (k % size == 0) group_sizes.push_back(size);
-  }
-  if (k == 0) group_sizes = {4};
   for (const WeightGranularity granularity : kGranularities) {
-    const std::size_t group_size = group_sizes[random.below(group_sizes.size())];
+    const std::size_t group_size = 1 + random.below(k + 3);
     for (const DType dtype : {DType::kInt2, DType::kInt4, DType::kInt8, DType::kQint8}) {
       visit(random_weights<std::int8_t>(dtype, granularity, group_size, n, k, random));
     }
@@ -228,6 +225,17 @@ TEST(LinearQuantized, TakesAScalePerGroupOfInputs) {
   for (const Accumulate accumulate : kBoth) {
     // w = {1, 2, 1.5, -2}, {2, 4, 3.75, 0}
     EXPECT_TRUE(same(run(layer, w, accumulate), std::vector<float>{-1829, 417}));
+  }
+}
+
+TEST(LinearQuantized, TakesAShortLastGroupOfInputs) {
+  const Layer layer = {1, 3, 2, {1, 10, 100}, {}};
+  const Weights<std::int8_t> w = {{1, 2, 3, -4, 5, 6},          DType::kInt4,
+                                  WeightGranularity::kPerGroup, 2,
+                                  {1.0F, 0.5F, 2.0F, 0.25F},    {0, 0, 4, -8}};
+  for (const Accumulate accumulate : kBoth) {
+    // w = {1, 2, 1.5}, {-16, 2, 3.5}
+    EXPECT_TRUE(same(run(layer, w, accumulate), std::vector<float>{171, 354}));
   }
 }
 
@@ -882,6 +890,8 @@ TEST(LinearQuantized, LeavesOutputUntouchedOnAWrongNumberOfScales) {
   expect_needs(WeightGranularity::kPerGroup, 2, 6);
   expect_needs(WeightGranularity::kPerGroup, 4, 3);
   expect_needs(WeightGranularity::kPerGroup, 1, 12);
+  expect_needs(WeightGranularity::kPerGroup, 3, 6);
+  expect_needs(WeightGranularity::kPerGroup, 5, 3);
 }
 
 TEST(LinearQuantized, LeavesOutputUntouchedIfScratchIsTooSmall) {
@@ -918,7 +928,6 @@ TEST(PackWeight, TakesExactlyTheBytesThatItAskedFor) {
 TEST(PackedWeightSize, Is0ForShapesThatCannotBePacked) {
   EXPECT_EQ(packed_weight_size({3, 4, DType::kInt16}), 0U);
   EXPECT_EQ(packed_weight_size({3, 4, DType::kInt8, WeightGranularity::kPerGroup, 0}), 0U);
-  EXPECT_EQ(packed_weight_size({3, 4, DType::kInt8, WeightGranularity::kPerGroup, 3}), 0U);
   // Codes alone would fill 2^32 bytes, or many times as many.
   EXPECT_EQ(packed_weight_size({65536, 65536}), 0U);
   EXPECT_EQ(packed_weight_size({UINT32_MAX, UINT32_MAX}), 0U);
@@ -932,7 +941,7 @@ TEST(PackedWeightSize, Is0ForShapesThatCannotBePacked) {
   if constexpr (sizeof(std::size_t) > 4) {
     EXPECT_EQ(packed_weight_size({std::size_t{UINT32_MAX} + 1, 1}), 0U);
     EXPECT_EQ(packed_weight_size({1, std::size_t{UINT32_MAX} + 1}), 0U);
-    // A group size with 32 low bits of 0; every group size divides 0 inputs.
+    // A group size with 32 low bits of 0.
     EXPECT_EQ(packed_weight_size(
                   {1, 0, DType::kInt8, WeightGranularity::kPerGroup, std::size_t{UINT32_MAX} + 1}),
               0U);
@@ -945,15 +954,16 @@ TEST(PackedWeightSize, MatchesTheHeadersFormula) {
             kHeader + 4096UL * 4096 / 2 + 512UL * (96 + 128UL * (64 + 32)));
   // A group of all inputs, in five pieces; codes for 16 outputs and 4100 inputs.
   EXPECT_EQ(packed_weight_size({9, 4099}), kHeader + 16UL * 4100 + 2UL * (96 + 64 + 5UL * 32));
+  // Groups of 32, 32 and 6 inputs; the last one is padded to 8.
+  EXPECT_EQ(packed_weight_size({8, 70, DType::kInt4, WeightGranularity::kPerGroup, 32}),
+            kHeader + 8UL * 72 / 2 + 96 + 3UL * (64 + 32));
   EXPECT_EQ(packed_weight_size({8, 64, DType::kInt2, WeightGranularity::kPerInput}),
             kHeader + 8UL * 64 / 4 + 96 + 64 + 32 + 64UL * 8);
 }
 
 TEST(LinearQuantized, LeavesOutputUntouchedOnInvalidGroupSize) {
-  for (const std::size_t size : {0U, 3U, 5U, 8U}) {
-    expect_weights_refused(weights_3x4(WeightGranularity::kPerGroup, size, 6),
-                           Status::kInvalidGroupSize);
-  }
+  expect_weights_refused(weights_3x4(WeightGranularity::kPerGroup, 0, 6),
+                         Status::kInvalidGroupSize);
 }
 
 TEST(LinearQuantized, LeavesOutputUntouchedOnInvalidScale) {

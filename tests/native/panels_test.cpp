@@ -98,7 +98,9 @@ void for_layers(std::size_t k, Random& random, F f) {
         for (const std::size_t group : {5U, 32U}) {
           const bool grouped = form == Scales::kPerGroup;
           if (grouped ? k == 0 : group != 5) continue;
-          const std::size_t inputs = grouped ? (k + group - 1) / group * group : k;
+          // Rounded up to whole groups half of the time.
+          const bool whole = grouped && random.below(2) == 0;
+          const std::size_t inputs = whole ? (k + group - 1) / group * group : k;
           // Only 4-bit codes have a layout for each dot product.
           for (const LayerKernels packed_for : {LayerKernels::kBaseline, LayerKernels::kRelaxed}) {
             if (bits != 4 && packed_for == LayerKernels::kRelaxed) continue;

@@ -21,7 +21,7 @@
  * | `ZP_UNSUPPORTED_DTYPE` | RangeError | the function does not take this dtype |
  * | `ZP_INVALID_SCHEME` | TypeError, RangeError | a scheme is unknown, or symmetric with an unsigned dtype |
  * | `ZP_INVALID_AXIS` | TypeError, RangeError | an axis is not one of the tensor's |
- * | `ZP_INVALID_GROUP_SIZE` | TypeError, RangeError | a group size is not a positive divisor of the last axis |
+ * | `ZP_INVALID_GROUP_SIZE` | TypeError, RangeError | a group size is not a positive integer, or the tensor has no axes |
  * | `ZP_INVALID_SCALE` | TypeError, RangeError | a scale is not a finite float32 > 0 |
  * | `ZP_INVALID_ZERO_POINT` | TypeError, RangeError | a zero point is not an integer the dtype holds |
  * | `ZP_INVALID_CODES` | TypeError, RangeError | codes are in the wrong array or out of the dtype's range |

@@ -116,7 +116,7 @@ export async function instantiate(module: WasmModule): Promise<Started> {
       const [result, ...parameters] = new Uint32Array(memory.buffer, types >>> 0, count);
       const resultNames = names[result];
       const isUnsigned = unsigned.has(result);
-      const [A, B, C, D, E, F, G, H, I, J, K, L] = parameters.map((type) => values[type]);
+      const [A, B, C, D, E, F, G, H, I, J, K, L, M] = parameters.map((type) => values[type]);
       const core = table.get(pointer);
       // One function for all numbers of parameters, written out: each call of the library is one of these,
       // and WebAssembly ignores arguments beyond its parameters.
@@ -133,6 +133,7 @@ export async function instantiate(module: WasmModule): Promise<Started> {
         j?: Value,
         k?: Value,
         l?: Value,
+        m?: Value,
       ): Value => {
         const value = core(
           A ? A[a as string] : a,
@@ -147,6 +148,7 @@ export async function instantiate(module: WasmModule): Promise<Started> {
           J ? J[j as string] : j,
           K ? K[k as string] : k,
           L ? L[l as string] : l,
+          M ? M[m as string] : m,
         );
         return resultNames ? resultNames[value] : isUnsigned ? value >>> 0 : value;
       };

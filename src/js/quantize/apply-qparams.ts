@@ -32,21 +32,23 @@ export function applyQParams(
   dtype: DType,
   out: NumberArray,
 ): void {
-  const { viewShape, viewQShape } = qparams;
+  const { viewShape, viewQShape, viewGroup } = qparams;
   if (size <= TILE) {
     if (size === 0) return;
     applyTile(core, where, operation, inputType, input, size, viewShape, qparams, viewQShape, {
+      group: viewGroup,
       dtype,
       out,
     });
     return;
   }
   checkStillThere(where, input, size);
-  for (const tile of tilesOf(viewShape, viewQShape)) {
-    const { start, size: count, shape, qShape } = tile;
+  for (const tile of tilesOf(viewShape, viewQShape, TILE, viewGroup)) {
+    const { start, size: count, shape, qShape, group } = tile;
     const part = subarrayOf(input, start, start + count);
     const own = tileQParams(qparams, tile);
     applyTile(core, where, operation, inputType, part, count, shape, own, qShape, {
+      group,
       dtype,
       out: subarrayOf(out, start, start + count),
     });
@@ -64,7 +66,11 @@ function applyTile(
   shape: readonly number[],
   { scale, zeroPoint }: ScaleAndZeroPoint,
   qShape: readonly number[],
-  { dtype, out }: { readonly dtype: DType; readonly out: NumberArray },
+  {
+    group,
+    dtype,
+    out,
+  }: { readonly group: number; readonly dtype: DType; readonly out: NumberArray },
 ): void {
   const { memory } = core;
   const count = typeof scale === "number" ? 1 : sizeOf(qShape);
@@ -91,6 +97,7 @@ function applyTile(
       zeroPointAt,
       qShapeAt,
       qShape.length,
+      group,
       dtype,
       outAt,
     );

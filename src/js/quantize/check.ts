@@ -104,7 +104,7 @@ export function checkQParams(
   const layout =
     !perTensor || scaleData.length === 1
       ? laidOut(slices)
-      : { viewShape: shape, viewQShape: target };
+      : { viewShape: shape, viewQShape: target, viewGroup: 0 };
   return { scale: scaleTensor, zeroPoint: zeroTensor, nonzero, ...layout };
 }
 

@@ -31,7 +31,10 @@ export interface ChooseQParamsOptions<
   scheme?: Scheme | undefined;
   /** One scale per index of this axis; negative counts from the end. Not with `groupSize`. */
   axis?: Axis;
-  /** The number of consecutive values of the last axis that share a scale; must divide its length. */
+  /**
+   * The number of consecutive values of the last axis that share a scale. If it does not divide the
+   * axis, the last group of every row is short.
+   */
   groupSize?: Size;
   /** Affine: widen the range to contain 0, so that 0 is exact. Default: true. */
   includeZero?: boolean | undefined;

@@ -16,7 +16,14 @@ import type { Core } from "../core/core.js";
 import { activeCore } from "../core/init.js";
 import { bytesIn, type ElementType } from "../core/views.js";
 import { type CheckedTensor, checkTensor, type TensorInput } from "../tensor/check.js";
-import { laidOut, qparamsShape, type Slices } from "../tensor/granularity.js";
+import {
+  evenParts,
+  laidOut,
+  layoutOf,
+  qparamsShape,
+  type Slices,
+  type SlicesWithRows,
+} from "../tensor/granularity.js";
 import { rangesOf } from "../tensor/range.js";
 import { TILE, tilesOf } from "../tensor/tiles.js";
 import { applyQParams } from "./apply-qparams.js";
@@ -48,7 +55,8 @@ import { type QParams, qparamsResult, type ScaleAndZeroPoint } from "./quantized
  * @param options.dtype        default: `"int8"`
  * @param options.scheme       default: `"symmetric"`, which takes a signed dtype
  * @param options.axis         one scale per index of this axis; negative counts from the end
- * @param options.groupSize    number of consecutive values of the last axis that share a scale
+ * @param options.groupSize    number of consecutive values of the last axis that share a scale; if it
+ *   does not divide the axis, the last group of every row is short
  * @param options.includeZero  affine: widen the range to contain 0; default: true. false gives the
  *   notebooks' range; its zero point is clamped where 0 lies far outside
  * @param options.nonFinite    `"throw"` (default) refuses NaN and infinities; `"ignore"` skips them
@@ -117,10 +125,10 @@ export function runChoose(
   const chosen = slices.granularity === "perTensor" ? ONE_CHOSEN : chosenFor(where, slices);
   const isSmall = x.size <= TILE;
   if (count !== 0) {
-    const shape = [outer, count, inner];
+    if (!isSmall) checkStillThere(where, x.data, x.size);
     const status = isSmall
-      ? chooseTile(core, where, x.data, shape, options, chosen, operation)
-      : chooseTiles(core, where, x, slices, options, chosen);
+      ? chooseTile(core, where, x.data, x.size, slices, options, chosen, operation)
+      : chooseTiles(core, where, x.data, slices, options, chosen);
     if (status !== "kOk") throw chooseError(where, argument, x, slices, status);
   }
   const result = chosenResult(x.shape, slices, chosen);
@@ -136,43 +144,60 @@ export function runChoose(
 function chooseTiles(
   core: Core,
   where: string,
-  { data, size }: CheckedTensor,
-  slices: Slices,
+  data: NumberArray,
+  counts: SlicesWithRows,
   options: CheckedOptions,
   chosen: Chosen,
 ): string {
-  checkStillThere(where, data, size);
-  const { outer, inner } = slices;
-  if (outer === 1 && inner <= TILE) return chooseSlices(core, where, data, inner, options, chosen);
-  const keep = options.nonFinite === "ignore" ? "ignore" : "keep";
-  const ranges = rangesOf(core, where, data, slices, keep);
-  return chooseSlices(core, where, ranges, 2, options, chosen);
+  const { outer, slices, inner, row } = counts;
+  if (outer === 1 && Math.max(inner, row) <= TILE) {
+    return chooseSlices(core, where, data, counts, options, chosen);
+  }
+  if (row === 0) {
+    const keep = options.nonFinite === "ignore" ? "ignore" : "keep";
+    const ranges = rangesOf(core, where, data, counts, keep);
+    const ends = { outer: 1, slices, inner: 2, row: 0 };
+    return chooseSlices(core, where, ranges, ends, options, chosen);
+  }
+  for (const part of evenParts(slices / Math.ceil(row / inner), row, inner)) {
+    const values = subarrayOf(data, part.start, part.start + part.slices * part.inner);
+    const own = partOf(chosen, part.qStart, part.slices);
+    const even = { ...part, outer: 1, row: 0 };
+    const status = chooseTiles(core, where, values, even, options, own);
+    if (status !== "kOk") return status;
+  }
+  return "kOk";
+}
+
+/** The qparams of consecutive slices. */
+function partOf({ scales, zeroPoints }: Chosen, start: number, count: number): Chosen {
+  const end = start + count;
+  return {
+    scales: subarrayOf(scales, start, end),
+    zeroPoints: subarrayOf(zeroPoints, start, end),
+  };
 }
 
 /**
  * Chooses qparams for consecutive slices, each within one tile. The slices are those of a tensor, or
  * their ranges: the two ends of a slice's range have the same qparams as the slice.
- * @param length  number of values of a slice
  * @returns the core's status
  */
 function chooseSlices(
   core: Core,
   where: string,
   data: NumberArray,
-  length: number,
+  counts: SlicesWithRows,
   options: Pick<CheckedOptions, "dtype" | "scheme" | "includeZero" | "nonFinite">,
-  { scales, zeroPoints }: Chosen,
+  chosen: Chosen,
 ): string {
-  const count = scales.length;
+  const { viewShape, viewQShape, viewGroup } = layoutOf(counts);
   let status = "kOk";
-  for (const { start, size, shape, qStart, qCount } of tilesOf([1, count, length], [count, 1])) {
+  for (const { start, size, qStart, qCount } of tilesOf(viewShape, viewQShape, TILE, viewGroup)) {
     if (size === 0 || status !== "kOk") break;
-    const end = qStart + qCount;
-    const own = {
-      scales: subarrayOf(scales, qStart, end),
-      zeroPoints: subarrayOf(zeroPoints, qStart, end),
-    };
-    status = chooseTile(core, where, subarrayOf(data, start, start + size), shape, options, own);
+    const values = subarrayOf(data, start, start + size);
+    const own = partOf(chosen, qStart, qCount);
+    status = chooseTile(core, where, values, size, { ...counts, slices: qCount }, options, own);
   }
   return status;
 }
@@ -194,22 +219,21 @@ function chosenResult(
 }
 
 /**
- * Chooses qparams for the values of one tile, and applies them if an operation is given.
- * @param shape  [outer, slices, inner]
+ * Chooses qparams for the `size` values of one tile, and applies them if an operation is given.
  * @returns the core's status
  */
 function chooseTile(
   { memory, module }: Core,
   where: string,
   x: NumberArray,
-  shape: readonly number[],
+  size: number,
+  counts: SlicesWithRows,
   options: Pick<CheckedOptions, "dtype" | "scheme" | "includeZero" | "nonFinite">,
   { scales, zeroPoints }: Chosen,
   operation?: { name: "quantize" | "fakeQuantize"; out: NumberArray },
 ): string {
   const { dtype, scheme, includeZero, nonFinite } = options;
-  const [outer, count, inner] = shape;
-  const size = outer * count * inner;
+  const { outer, slices: count, inner, row } = counts;
   const isDouble = scales instanceof Float64Array;
   const out = operation?.out;
   const [xAt, shapeAt, qShapeAt, rangesAt, scale64At, scaleAt, zeroPointAt, outAt] = memory.layOut(
@@ -230,6 +254,7 @@ function chooseTile(
       outer,
       count,
       inner,
+      row,
       dtype,
       scheme,
       includeZero,
@@ -249,17 +274,18 @@ function chooseTile(
       memory.read(zeroPointAt, zeroPoints);
     }
     if (operation === undefined) return status;
-    // The channels of [outer, slices, inner] are on axis 1.
-    memory.write("Uint32Array", shapeAt, shape);
-    memory.write("Uint32Array", qShapeAt, [count, 1]);
+    const { viewShape, viewQShape, viewGroup } = layoutOf(counts);
+    memory.write("Uint32Array", shapeAt, viewShape);
+    memory.write("Uint32Array", qShapeAt, viewQShape);
     status = module[operation.name](
       xAt,
       shapeAt,
-      3,
+      viewShape.length,
       scaleAt,
       zeroPointAt,
       qShapeAt,
-      2,
+      viewQShape.length,
+      viewGroup,
       dtype,
       outAt,
     );

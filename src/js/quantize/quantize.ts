@@ -67,7 +67,8 @@ export function quantizeValues(
  * @param options.scheme     default: `"symmetric"`, which takes a signed dtype; for given qparams,
  *   `"symmetric"` if all zero points are 0 and the dtype is signed, else `"affine"`
  * @param options.axis       one scale per index of this axis; negative counts from the end
- * @param options.groupSize  number of consecutive values of the last axis that share a scale
+ * @param options.groupSize  number of consecutive values of the last axis that share a scale; if it
+ *   does not divide the axis, the last group of every row is short
  * @param options.includeZero, options.nonFinite  see `chooseQParams`
  * @param options.scale      units per step, finite and > 0: a number, or numbers that broadcast
  * @param options.zeroPoint  integers that the dtype holds, in the same forms; default: 0

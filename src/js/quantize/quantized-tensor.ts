@@ -47,7 +47,7 @@ export interface QParamsFields<D extends DType, G extends Granularity> {
  *
  * Per tensor, `scale` and `zeroPoint` are numbers, the scale in double precision. Per channel they
  * are tensors of shape [1, …, n, …, 1], with the n channels at `axis`; per group of shape
- * [rows × groups, 1]. Scales that were given as a tensor without an axis keep their shape. The type of
+ * [rows × groups, 1], where a row is one of the last axis and has ceil(length / groupSize) groups. Scales that were given as a tensor without an axis keep their shape. The type of
  * `scale` distinguishes the granularities at run time:
  *
  * @example const scalesOf = (q: QParams) => (typeof q.scale === "number" ? [q.scale] : q.scale.data);

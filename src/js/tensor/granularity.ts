@@ -14,7 +14,8 @@ export type Granularity = "perTensor" | "perChannel" | "perGroup" | "broadcast";
 
 /**
  * Division of a tensor into slices with one scale and zero point each, as three nested loops: element
- * (o, s, i) of [outer][slices][inner] belongs to slice s.
+ * (o, s, i) of [outer][slices][inner] belongs to slice s. Where a group size does not divide the last
+ * axis, each row of `row` values ends with a short slice of row % inner values.
  */
 export interface Slices {
   readonly granularity: Exclude<Granularity, "broadcast">;
@@ -23,10 +24,15 @@ export interface Slices {
   readonly outer: number;
   readonly slices: number;
   readonly inner: number;
+  /** 0 if all slices have the same number of values. */
+  readonly row: number;
 }
 
 /** The counts of the three loops over slices. */
 export type SliceCounts = Pick<Slices, "outer" | "slices" | "inner">;
+
+/** The same, with the length of rows that end with a short slice. */
+export type SlicesWithRows = SliceCounts & Pick<Slices, "row">;
 
 /** Resolves `axis` and `groupSize` against a shape. */
 export function checkSlices(
@@ -55,6 +61,7 @@ export function checkSlices(
     outer: 1,
     slices: 1,
     inner,
+    row: 0,
   };
 }
 
@@ -125,7 +132,7 @@ function channelSlices(
   const axis = checkAxis(where, argument, given, shape, -shape.length);
   const [outer, slices, inner] = aroundAxis(shape, axis);
   checkEmpty(where, shape, slices);
-  return { granularity: "perChannel", axis, groupSize: undefined, outer, slices, inner };
+  return { granularity: "perChannel", axis, groupSize: undefined, outer, slices, inner, row: 0 };
 }
 
 function groupSlices(
@@ -134,21 +141,22 @@ function groupSlices(
   shape: readonly number[],
   groupSize: unknown,
 ): Slices {
-  const { length: rank, [rank - 1]: last = NaN } = shape;
-  if (!isIntegerWithin(groupSize, 1, Infinity) || last % groupSize !== 0) {
+  const { length: rank, [rank - 1]: row } = shape;
+  if (rank === 0 || !isIntegerWithin(groupSize, 1, Infinity)) {
     const wanted =
-      rank === 0
-        ? `given for a tensor with axes, not for shape []`
-        : `a positive integer that divides the last axis of shape ${showShape(shape)}`;
+      rank === 0 ? "given for a tensor with axes, not for shape []" : "a positive integer";
     throw wrongNumber("ZP_INVALID_GROUP_SIZE", where, argument, wanted, groupSize);
   }
+  const isEven = row % groupSize === 0;
+  const inner = isEven ? groupSize : Math.min(groupSize, row);
   return {
     granularity: "perGroup",
     axis: undefined,
     groupSize,
     outer: 1,
-    slices: sizeOf(shape) / groupSize,
-    inner: groupSize,
+    slices: sizeOf(shape, 0, rank - 1) * Math.ceil(row / groupSize),
+    inner,
+    row: isEven || inner === row ? 0 : row,
   };
 }
 
@@ -166,15 +174,56 @@ export function qparamsShape(shape: readonly number[], slices: Slices): number[]
 export interface Layout {
   /** The tensor's shape. */
   readonly viewShape: readonly number[];
-  /** The qparams' shape, which broadcasts against `viewShape`. */
+  /** The qparams' shape, which broadcasts against `viewShape`, or has one of them per group. */
   readonly viewQShape: readonly number[];
+  /** The number of values of the last axis that share qparams; 0 if the qparams broadcast. */
+  readonly viewGroup: number;
 }
 
-/** For the core a sliced tensor has shape [outer, slices, inner], and its qparams [slices, 1]. */
-export function laidOut({ granularity, outer, slices, inner }: Slices): Layout {
-  return granularity === "perTensor"
-    ? { viewShape: [inner], viewQShape: [] }
-    : { viewShape: [outer, slices, inner], viewQShape: [slices, 1] };
+/**
+ * For the core a sliced tensor has shape [outer, slices, inner], and its qparams [slices, 1]. With short
+ * slices they have shapes [rows, row] and [rows, groups of a row].
+ */
+export function laidOut(slices: Slices): Layout {
+  return slices.granularity === "perTensor"
+    ? { viewShape: [slices.inner], viewQShape: [], viewGroup: 0 }
+    : layoutOf(slices);
+}
+
+/** The same for channels and groups. */
+export function layoutOf({ outer, slices, inner, row }: SlicesWithRows): Layout {
+  if (row === 0) {
+    return { viewShape: [outer, slices, inner], viewQShape: [slices, 1], viewGroup: 0 };
+  }
+  const groups = Math.ceil(row / inner);
+  const rows = slices / groups;
+  return { viewShape: [rows, row], viewQShape: [rows, groups], viewGroup: inner };
+}
+
+/** A part of a tensor whose slices all have the same number of values. */
+interface EvenPart {
+  /** The position of its first value. */
+  readonly start: number;
+  /** The position of its first qparams. */
+  readonly qStart: number;
+  /** The number of its slices. */
+  readonly slices: number;
+  /** The number of values of a slice. */
+  readonly inner: number;
+}
+
+/** Divides rows that end with a short slice: the whole slices of each row, then the short one. */
+export function* evenParts(
+  rows: number,
+  row: number,
+  inner: number,
+): Generator<EvenPart, void, void> {
+  const whole = Math.floor(row / inner);
+  for (let i = 0; i < rows; i++) {
+    const [start, qStart] = [i * row, i * (whole + 1)];
+    yield { start, qStart, slices: whole, inner };
+    yield { start: start + whole * inner, qStart: qStart + whole, slices: 1, inner: row % inner };
+  }
 }
 
 /** Numbers of any shape: qparams as arguments. */

@@ -3,6 +3,7 @@
 // A tile is read from the user's array, computed and written to the result while it is in the processor's
 // cache, so tensors of any size need the same memory of the heap.
 
+import { evenParts } from "./granularity.js";
 import { sizeOf } from "./shape.js";
 
 /** The largest number of values of a tile. */
@@ -25,6 +26,8 @@ export interface Tile {
   readonly qCount: number;
   /** The shape of its qparams, of the same rank as the tensor's qparams. */
   readonly qShape: readonly number[];
+  /** The number of values of the last axis that share qparams; 0 if the qparams broadcast. */
+  readonly group: number;
 }
 
 /**
@@ -32,12 +35,19 @@ export interface Tile {
  * as fit, so that the qparams of every tile are contiguous too.
  * @param qShape  the shape of the qparams, which broadcasts to `shape`
  * @param limit   smaller only in tests, to keep their tensors small
+ * @param group   0, or for a shape [rows, row] and qparams [rows, groups] the size of the groups, of which
+ *   the last one of each row is short
  */
 export function* tilesOf(
   shape: readonly number[],
   qShape: readonly number[],
   limit: number = TILE,
+  group = 0,
 ): Generator<Tile, void, void> {
+  if (group !== 0 && shape[1] > limit) {
+    yield* tilesOfLongRows(shape, group, limit);
+    return;
+  }
   const rank = shape.length;
   const lead = rank - qShape.length;
   const qLengths = shape.map((_, axis) => (axis < lead ? 1 : qShape[axis - lead]));
@@ -71,7 +81,21 @@ export function* tilesOf(
         qStart: qOuter + (isRepeated ? 0 : i * qInner[cut]),
         qCount: sizeOf(qPart),
         qShape: qPart.slice(lead),
+        group,
       };
+    }
+  }
+}
+
+/** Tiles of rows that are longer than a tile and end with a short group. */
+function* tilesOfLongRows(
+  [rows, row]: readonly number[],
+  group: number,
+  limit: number,
+): Generator<Tile, void, void> {
+  for (const { start, qStart, slices, inner } of evenParts(rows, row, group)) {
+    for (const tile of tilesOf([slices, inner], [slices, 1], limit)) {
+      yield { ...tile, start: start + tile.start, qStart: qStart + tile.qStart };
     }
   }
 }

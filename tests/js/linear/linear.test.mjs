@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { dequantize, init, linear, QuantizedLinear, quantize, tensor } from "zeropoint";
 import { Random, sameFloats, sameTensor } from "../support/asserts.mjs";
 import { ACCUMULATE, weightOptions } from "../support/linear.mjs";
-import { dot } from "../support/reference.mjs";
+import { dot, slicesOf } from "../support/reference.mjs";
 
 await init();
 
@@ -41,7 +41,7 @@ function realValues(q) {
   return Float64Array.from(data, (code, i) => {
     if (typeof scale === "number") return Math.fround(scale) * (code - zeroPoint);
     let slice = q.axis === 0 ? Math.floor(i / columns) : i % columns;
-    if (groupSize !== undefined) slice = Math.floor(i / groupSize);
+    if (groupSize !== undefined) slice = slicesOf(shape, q).of(i);
     return scale.data[slice] * (code - zeroPoint.data[slice]);
   });
 }
@@ -213,6 +213,8 @@ describe("linear with quantized weights", () => {
         [5, 34, 17],
         [8, 33, 11],
         [7, 64, 32],
+        [9, 70, 32],
+        [2, 3, 32],
       ]) {
         const w = tensor(random.normal(n * k), [n, k]);
         const input = random.normal(3 * k, 5);

@@ -331,12 +331,12 @@ describe("QuantizedLinear", () => {
       'QuantizedLinear: options has no "activation"; did you mean activations?',
     ],
     [
-      "a group size that does not divide",
+      "a group size of 0",
       w,
-      { groupSize: 5 },
+      { groupSize: 0 },
       RangeError,
       "ZP_INVALID_GROUP_SIZE",
-      /^QuantizedLinear: options\.groupSize .* divides the last axis of shape \[6, 32\]/,
+      "QuantizedLinear: options.groupSize must be a positive integer, got 0",
     ],
     [
       "a weight with NaN",

@@ -99,7 +99,13 @@ describe("embeddings", () => {
     assert.match(String(quantized), /QuantizedEmbedding\(num_embeddings=6, .*quint4x2,/);
   });
 
-  for (const options of [{}, { axis: 0 }, { axis: 1, dtype: "int4" }, { groupSize: 4 }]) {
+  for (const options of [
+    {},
+    { axis: 0 },
+    { axis: 1, dtype: "int4" },
+    { groupSize: 4 },
+    { groupSize: 3 },
+  ]) {
     it(`by quantize: ${JSON.stringify(options)}`, () => {
       const mapping = new QConfigMapping().setGlobal(new WeightOnlyQConfig(options));
       const quantized = quantizeDynamic(model, mapping);
@@ -111,7 +117,7 @@ describe("embeddings", () => {
     const [rows, columns] = [4000, 16];
     const large = floats([rows, columns]);
     const all = Int32Array.from({ length: rows }, (_, i) => i);
-    for (const options of [{}, { axis: 0 }, { groupSize: 4 }]) {
+    for (const options of [{}, { axis: 0 }, { groupSize: 4 }, { groupSize: 5 }]) {
       const qconfig = new QConfigMapping().setGlobal(new WeightOnlyQConfig(options));
       const quantized = quantizeDynamic(new Sequential([new Embedding(large)]), qconfig);
       const q = quantize(large, options);

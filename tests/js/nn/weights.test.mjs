@@ -73,7 +73,7 @@ describe("a weight that cannot be quantized", () => {
   const where = /MinMaxObserver.* \(x is the weight\) \(in layer "fc", Linear\)$/;
   it("is named in the error, for every kind of quantization", () => {
     refuses(() => quantizeDynamic(bad), RangeError, "ZP_NON_FINITE", where);
-    const groups = new WeightOnlyQConfig({ groupSize: 3 });
+    const groups = new WeightOnlyQConfig({ groupSize: 0 });
     const message =
       /^quantize: options\.groupSize .* \(x is the weight\) \(in layer "fc", Linear\)$/;
     refuses(() => quantizeDynamic(bad, groups), RangeError, "ZP_INVALID_GROUP_SIZE", message);
@@ -199,6 +199,7 @@ describe("weights alone", () => {
   for (const options of [
     {},
     { dtype: "int4", groupSize: 4 },
+    { dtype: "int4", groupSize: 3 },
     { dtype: "uint2", scheme: "affine", axis: 1 },
   ]) {
     it(`in the arithmetic of quantize: ${JSON.stringify(options)}`, () => {

@@ -162,6 +162,13 @@ describe("quantize refuses", () => {
       /3 numbers or a tensor of shape \[3, 1\], got shape \[4\]/,
     ],
     [
+      "too few scales for groups with a short one in each row",
+      { scale: [1, 2, 3, 4], groupSize: 2 },
+      RangeError,
+      "ZP_SHAPE_MISMATCH",
+      /6 numbers or a tensor of shape \[6, 1\], got shape \[4\]/,
+    ],
+    [
       "an unknown option",
       { bits: 4 },
       TypeError,

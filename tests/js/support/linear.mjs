@@ -8,7 +8,7 @@ export const ACCUMULATE = ["exact", "float32"];
 
 export const WEIGHT_DTYPES = ["int2", "int4", "int8", "uint2", "uint4", "uint8"];
 
-/** Ways to quantize a weight whose rows have a multiple of `groupSize` values. */
+/** Ways to quantize a weight. */
 export function weightOptions(groupSize) {
   const kinds = WEIGHT_DTYPES.flatMap((dtype) => [
     ...(dtype.startsWith("u") ? [] : [{ dtype }]),

@@ -58,7 +58,11 @@ export function chooseFor(values, { dtype, scheme, includeZero = true }) {
 export function slicesOf(shape, { axis, groupSize }) {
   const size = shape.reduce((a, b) => a * b, 1);
   if (groupSize !== undefined) {
-    return { count: size / groupSize, of: (i) => Math.floor(i / groupSize) };
+    // Groups restart with every row; the last one of a row may be short.
+    const row = shape.at(-1);
+    const groups = Math.ceil(row / groupSize);
+    const of = (i) => Math.floor(i / row) * groups + Math.floor((i % row) / groupSize);
+    return { count: size === 0 ? 0 : (size / row) * groups, of };
   }
   if (axis === undefined) return { count: 1, of: () => 0 };
   const at = axis < 0 ? axis + shape.length : axis;

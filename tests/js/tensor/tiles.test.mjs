@@ -174,6 +174,9 @@ describe("Tensors of many tiles", () => {
     ["per channel, of tiles within an outer index", [2, 7, TILE / 4 + 1], { axis: 1 }],
     ["per group", [1500, 256], { groupSize: 32 }],
     ["per group, of groups longer than a tile", [2, 2 * TILE], { groupSize: 2 * TILE }],
+    ["per group, with a short group in each row", [3000, 70], { groupSize: 32 }],
+    ["per group, of one row longer than a tile", [2, TILE + 70], { groupSize: 32 }],
+    ["per group, of a long group and a short one", [2, TILE + 70], { groupSize: TILE + 1 }],
   ];
 
   for (const [name, shape, slicing] of layouts) {

@@ -232,10 +232,11 @@ describe("quantize per channel and per group", () => {
       } else if (note === "empty channel") {
         counts.refused++;
         refuses(work, RangeError, "ZP_EMPTY", /a channel of x has no values/);
-      } else if (out.raises && x.shape.at(-1) % input.group_size === 0 && input.group_size > 0) {
-        // The notebook takes two axes alone; the library takes any number.
+      } else if (out.raises && input.group_size > 0) {
+        // The notebook takes two axes and whole groups; the library takes any number, and short groups.
         counts.sound++;
-        const groups = x.data.length / input.group_size;
+        const row = x.shape.at(-1);
+        const groups = (x.data.length / row) * Math.ceil(row / input.group_size);
         assert.deepEqual(work().scale.shape, [groups, 1]);
       } else if (out.raises) {
         counts.refused++;
@@ -268,7 +269,7 @@ describe("quantize per channel and per group", () => {
   }
 
   it("agreed in most of these cases", () => {
-    assert.deepEqual(counts, { agreed: 55, refused: 27, sound: 6 });
+    assert.deepEqual(counts, { agreed: 55, refused: 26, sound: 7 });
   });
 });
 

@@ -38,7 +38,14 @@ function sameQuantized(actual, expected) {
 
 /** Both places run the same batches, so that some forms are enough for the second. */
 const SLICINGS = {
-  "a worker": [{}, { axis: 0 }, { axis: 1 }, { axis: -1 }, { groupSize: 15_000 }],
+  "a worker": [
+    {},
+    { axis: 0 },
+    { axis: 1 },
+    { axis: -1 },
+    { groupSize: 15_000 },
+    { groupSize: 700 },
+  ],
   "this thread": [{}, { axis: 1 }],
 };
 
@@ -186,6 +193,7 @@ for (const [place, slicings] of Object.entries(SLICINGS)) {
     for (const options of [
       { axis: 0 },
       { dtype: "int4", groupSize: 125, bias: values(1100, 65) },
+      { dtype: "int4", groupSize: 96 },
       { activations: "dynamic", axis: 0 },
     ]) {
       it(`makes and runs layers with the same bits: ${Object.keys(options)}`, async () => {

@@ -4,6 +4,7 @@
 #include "core/packed_weight.h"
 #include "fuzz.h"
 #include "reference/exact_sum.h"
+#include "reference/groups.h"
 #include "zeropoint/linear.h"
 
 namespace zeropoint::fuzz {
@@ -185,9 +186,8 @@ void run_quantized(Source& source, DType dtype) {
   if (w.granularity == WeightGranularity::kPerOutput) count = layer.n;
   if (w.granularity == WeightGranularity::kPerInput) count = k;
   if (w.granularity == WeightGranularity::kPerGroup) {
-    const std::size_t wanted = 1 + source.below(40);
-    w.group_size = k % wanted == 0 ? wanted : std::max<std::size_t>(k, 1);
-    count = layer.n * (k / w.group_size);
+    w.group_size = 1 + source.below(40);
+    count = layer.n * reference::groups_of_row(k, w.group_size);
   }
   std::vector<float> scales(count);
   std::vector<std::int32_t> zero_points(count);
@@ -240,7 +240,7 @@ void run_quantized(Source& source, DType dtype) {
       case WeightGranularity::kPerGroup:
         break;
     }
-    return (n * k + i) / w.group_size;
+    return reference::group_at(n * k + i, k, w.group_size);
   };
   check_layer(
       layer,

@@ -24,7 +24,7 @@ struct PlainWeight {
   std::vector<float> input_scales{};     ///< [k], or empty
   std::vector<int> input_zero_points{};  ///< [k], or empty
 
-  [[nodiscard]] std::size_t groups() const { return k == 0 ? 1 : k / group; }
+  [[nodiscard]] std::size_t groups() const { return k == 0 ? 1 : (k + group - 1) / group; }
   /// Codes count so often in sums.
   [[nodiscard]] int unit() const { return 1 << (8 - bits); }
   [[nodiscard]] bool per_input() const { return !input_scales.empty(); }

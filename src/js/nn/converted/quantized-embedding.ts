@@ -107,7 +107,7 @@ function quantizedRows(
 ): QuantizedTensorInput {
   const { data, dtype, scale, zeroPoint } = q;
   const { axis, groupSize } = fieldsOf(q) as { axis?: number; groupSize?: number };
-  const width = groupSize === undefined ? 1 : length / groupSize;
+  const width = groupSize === undefined ? 1 : Math.ceil(length / groupSize);
   const pick = (each: number | { readonly data: Codes | Float32Array | Float64Array }) =>
     typeof each === "number"
       ? each
