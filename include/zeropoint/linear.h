@@ -55,12 +55,22 @@ requires(sizeof(Code) == 1) struct QuantizedWeight {
 ///
 /// @param x     float32[M][K]. @param w  float32[N][K]. @param bias  float32[N], or empty for none.
 /// @param out   float32[M][N], written only on kOk; must not overlap the inputs. M, N, K >= 0.
+/// @param stride  values from one row of out to the next, for weights that are the rows of a larger
+///                one: at least N; out then ends with the last row's N values.
 /// @return kShapeMismatch, kSizeOverflow.
 /// NaN and infinities propagate as in torch.nn.functional.linear.
 /// Source: torch.nn.functional.linear.
 [[nodiscard]] Status linear(std::span<const float> x, std::size_t m, std::size_t k,
                             std::span<const float> w, std::size_t n, std::span<const float> bias,
-                            Accumulate accumulate, std::span<float> out);
+                            Accumulate accumulate, std::span<float> out, std::size_t stride);
+
+/// The same for whole rows of out.
+[[nodiscard]] inline Status linear(std::span<const float> x, std::size_t m, std::size_t k,
+                                   std::span<const float> w, std::size_t n,
+                                   std::span<const float> bias, Accumulate accumulate,
+                                   std::span<float> out) {
+  return linear(x, m, k, w, n, bias, accumulate, out, n);
+}
 
 /// Shape and layout of a quantized weight to be packed.
 struct WeightShape {
@@ -90,6 +100,47 @@ struct WeightShape {
 template <typename Code>
 [[nodiscard]] Status pack_weight(const QuantizedWeight<Code>& w, std::size_t n, std::size_t k,
                                  std::span<std::byte> out);
+
+/// Begins a packed weight whose rows arrive in pieces, for pack_rows(): so a call needs the packed
+/// weight and one piece, never the whole weight beside it. The weight has no rows yet.
+///
+/// @param shape   shape.n is the capacity in rows.
+/// @param affine  whether any zero point may differ from 0 as a signed code (uint8: from 128,
+/// uint4:
+///                8, uint2: 2). Scales per input: no effect.
+/// @param out     [packed_weight_size()] bytes, aligned to 16.
+/// @return as pack_weight().
+[[nodiscard]] Status begin_weight(const WeightShape& shape, bool affine, std::span<std::byte> out);
+
+/// Packs rows first ... first + rows - 1 of a weight. Rows may be packed again; later ones stay.
+/// The bytes equal those of pack_weight() with all rows at once.
+///
+/// @param w       the rows' codes [rows][K]; scales and zero points of these rows, or those of all
+///                rows where they are shared (kPerTensor, kPerInput).
+/// @param first   a multiple of 8, at most the number of rows packed so far.
+/// @param rows    a multiple of 8, except for the last rows.
+/// @param weight  a block of begin_weight(). After a failure its new rows are unspecified.
+/// @return kShapeMismatch, also beyond the capacity; kInvalidScale; kInvalidZeroPoint;
+///         kUnsupportedDType.
+template <typename Code>
+[[nodiscard]] Status pack_rows(const QuantizedWeight<Code>& w, std::size_t first, std::size_t rows,
+                               std::byte* weight);
+
+/// Copies a packed weight to a block with room for more rows.
+/// @param out  [packed_weight_size()] bytes for `capacity` rows, aligned to 16.
+/// @return kShapeMismatch, also if the capacity is below the rows packed so far.
+[[nodiscard]] Status grow_weight(const std::byte* weight, std::size_t capacity,
+                                 std::span<std::byte> out);
+
+/// Drops the rows of a packed weight from `rows` on, such as those of an append that failed.
+void keep_rows(std::byte* weight, std::size_t rows);
+
+/// Codes of the packed rows from `first` on, one per byte, as pack_rows() got them (without bits
+/// beyond the dtype's).
+/// @param codes  [rows][K], as many rows as are wanted.
+/// @return kShapeMismatch.
+[[nodiscard]] Status unpack_rows(const std::byte* weight, std::size_t first,
+                                 std::span<std::uint8_t> codes);
 
 /// The shape [N][K] of a weight.
 struct MatrixShape {
@@ -170,13 +221,15 @@ struct MatrixShape {
 /// @param bias             float32[N] in units of scale_x * w_scale[n], or empty: quantize_bias().
 /// @param output           scale_y, finite and > 0, and zero_point_y in [0, 255].
 /// @param out              uint8[M][N], written only on kOk.
+/// @param relu             clamp to zero_point_y ... 255: the codes of max(y, 0).
 /// @return kShapeMismatch, also for too little scratch; kSizeOverflow; kInvalidScale;
 ///         kInvalidZeroPoint; kUnsupportedDType for another weight.
-/// Source: Jacob et al. 2018, section 2.2; torch.ao.nn.quantized.Linear.
+/// Source: Jacob et al. 2018, section 2.2; torch.ao.nn.quantized.Linear, and LinearReLU of
+///         torch.ao.nn.intrinsic.quantized.
 [[nodiscard]] Status linear_static(std::span<const std::uint8_t> qx, std::size_t m, QParams input,
                                    const std::byte* weight, std::span<const float> bias,
                                    QParams output, std::span<std::byte> scratch,
-                                   std::span<std::uint8_t> out);
+                                   std::span<std::uint8_t> out, bool relu = false);
 
 /// Bias for linear_static(): out[n] = round_half_even(bias[n] / (scale_x * w_scale[n])), the
 /// quotient in double. The result is float32: int32 would saturate where an output's weights are

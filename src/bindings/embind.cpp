@@ -152,9 +152,10 @@ std::span<const float> bias_at(Offset bias, std::size_t n) {
 }
 
 Status linear(Offset x, std::size_t m, std::size_t k, Offset w, std::size_t n, Offset bias,
-              Accumulate accumulate, Offset out) {
+              Accumulate accumulate, Offset out, std::size_t stride) {
+  const std::size_t size = m == 0 ? 0 : (m - 1) * stride + n;
   return zeropoint::linear(span_at<const float>(x, m * k), m, k, span_at<const float>(w, n * k), n,
-                           bias_at(bias, n), accumulate, span_at<float>(out, m * n));
+                           bias_at(bias, n), accumulate, span_at<float>(out, size), stride);
 }
 
 std::size_t packed_weight_size(DType dtype, std::size_t n, std::size_t k,
@@ -162,23 +163,44 @@ std::size_t packed_weight_size(DType dtype, std::size_t n, std::size_t k,
   return zeropoint::packed_weight_size({n, k, dtype, granularity, group_size});
 }
 
-Status pack_weight(Offset codes, DType dtype, std::size_t n, std::size_t k,
-                   WeightGranularity granularity, std::size_t group_size, Offset scales,
-                   Offset zero_points, std::size_t scale_count, Offset out) {
+Status begin_weight(DType dtype, std::size_t n, std::size_t k, WeightGranularity granularity,
+                    std::size_t group_size, bool affine, Offset out) {
+  const std::size_t size = packed_weight_size(dtype, n, k, granularity, group_size);
+  return zeropoint::begin_weight({n, k, dtype, granularity, group_size}, affine,
+                                 span_at<std::byte>(out, size));
+}
+
+Status pack_rows(Offset codes, DType dtype, std::size_t first, std::size_t rows,
+                 WeightGranularity granularity, std::size_t group_size, Offset scales,
+                 Offset zero_points, std::size_t scale_count, Offset weight) {
+  auto* const block = reinterpret_cast<std::byte*>(weight);
+  const std::size_t k = packed_weight_shape(block).k;
   const auto run = [&](auto code) {
-    const QuantizedWeight<decltype(code)> w{span_at<const decltype(code)>(codes, n * k),
+    const QuantizedWeight<decltype(code)> w{span_at<const decltype(code)>(codes, rows * k),
                                             dtype,
                                             granularity,
                                             group_size,
                                             span_at<const float>(scales, scale_count),
                                             span_at<const std::int32_t>(zero_points, scale_count)};
-    const std::size_t size = packed_weight_size(dtype, n, k, granularity, group_size);
-    return zeropoint::pack_weight(w, n, k, span_at<std::byte>(out, size));
+    return zeropoint::pack_rows(w, first, rows, block);
   };
   return dtype_info(dtype).is_signed() ? run(std::int8_t{}) : run(std::uint8_t{});
 }
 
 const std::byte* block_at(Offset block) { return reinterpret_cast<const std::byte*>(block); }
+
+Status grow_weight(Offset weight, std::size_t capacity, Offset out, std::size_t size) {
+  return zeropoint::grow_weight(block_at(weight), capacity, span_at<std::byte>(out, size));
+}
+
+void keep_rows(Offset weight, std::size_t rows) {
+  zeropoint::keep_rows(reinterpret_cast<std::byte*>(weight), rows);
+}
+
+Status unpack_rows(Offset weight, std::size_t first, std::size_t rows, Offset codes) {
+  const std::size_t size = rows * packed_weight_shape(block_at(weight)).k;
+  return zeropoint::unpack_rows(block_at(weight), first, span_at<std::uint8_t>(codes, size));
+}
 
 std::span<std::byte> scratch_at(Offset scratch, Offset weight, std::size_t m) {
   return span_at<std::byte>(scratch, zeropoint::linear_scratch_size(block_at(weight), m));
@@ -356,13 +378,13 @@ Status linear_dynamic(Offset qx, std::size_t m, double scale, std::int32_t zero_
 }
 
 Status linear_static(Offset qx, std::size_t m, double scale, std::int32_t zero_point, Offset weight,
-                     Offset bias, double out_scale, std::int32_t out_zero_point, Offset scratch,
-                     Offset out) {
+                     Offset bias, double out_scale, std::int32_t out_zero_point, bool relu,
+                     Offset scratch, Offset out) {
   const auto [n, k] = packed_weight_shape(block_at(weight));
   return zeropoint::linear_static(span_at<const std::uint8_t>(qx, m * k), m, {scale, zero_point},
                                   block_at(weight), bias_at(bias, n), {out_scale, out_zero_point},
-                                  scratch_at(scratch, weight, m),
-                                  span_at<std::uint8_t>(out, m * n));
+                                  scratch_at(scratch, weight, m), span_at<std::uint8_t>(out, m * n),
+                                  relu);
 }
 
 Status quantize_bias(Offset bias, std::size_t n, double scale_x, Offset scales,
@@ -526,11 +548,16 @@ EMSCRIPTEN_BINDINGS(zeropoint) {
            &quantization_error);
   function("pack" PARAMETERS(codes, n, dtype, out), &pack);
   function("unpack" PARAMETERS(bytes, n, dtype, out), &unpack);
-  function("linear" PARAMETERS(x, m, k, w, n, bias, accumulate, out), &linear);
+  function("linear" PARAMETERS(x, m, k, w, n, bias, accumulate, out, stride), &linear);
   function("packedWeightSize" PARAMETERS(dtype, n, k, granularity, groupSize), &packed_weight_size);
-  function("packWeight" PARAMETERS(codes, dtype, n, k, granularity, groupSize, scales, zeroPoints,
-                                   scaleCount, out),
-           &pack_weight);
+  function("beginWeight" PARAMETERS(dtype, n, k, granularity, groupSize, affine, out),
+           &begin_weight);
+  function("packRows" PARAMETERS(codes, dtype, first, rows, granularity, groupSize, scales,
+                                 zeroPoints, scaleCount, weight),
+           &pack_rows);
+  function("growWeight" PARAMETERS(weight, capacity, out, size), &grow_weight);
+  function("keepRows" PARAMETERS(weight, rows), &keep_rows);
+  function("unpackRows" PARAMETERS(weight, first, rows, codes), &unpack_rows);
   function("linearScratchSize" PARAMETERS(weight, m), &linear_scratch_size);
   function("linearPacked" PARAMETERS(x, m, weight, bias, accumulate, scratch, out), &linear_packed);
 
@@ -585,7 +612,7 @@ EMSCRIPTEN_BINDINGS(zeropoint) {
   function("linearDynamic" PARAMETERS(qx, m, scale, zeroPoint, weight, bias, scratch, out),
            &linear_dynamic);
   function("linearStatic" PARAMETERS(qx, m, scale, zeroPoint, weight, bias, outScale, outZeroPoint,
-                                     scratch, out),
+                                     relu, scratch, out),
            &linear_static);
   function("quantizeBias" PARAMETERS(bias, n, scaleX, scales, scaleCount, out), &quantize_bias);
 

@@ -27,7 +27,8 @@ Status check_layer(std::size_t x, std::size_t m, std::size_t k, std::size_t n, s
 // Sum: the type in which products are added.
 template <typename Sum>
 void linear_float(std::span<const float> x, std::size_t m, std::size_t k, std::span<const float> w,
-                  std::size_t n, std::span<const float> bias, std::span<float> out) {
+                  std::size_t n, std::span<const float> bias, std::span<float> out,
+                  std::size_t stride) {
   const std::size_t parts = part_count(n, std::uint64_t{m} * n * k);
   parallel_for(parts, [=](std::size_t part) {
     const std::size_t last = part_start(n, part + 1, parts);
@@ -38,7 +39,7 @@ void linear_float(std::span<const float> x, std::size_t m, std::size_t k, std::s
         kernels::dot(x.data() + row * k, rows, k, w.data() + column * k, k, sums);
         for (std::size_t r = 0; r < rows; ++r) {
           const Sum y = bias.empty() ? sums[r] : sums[r] + bias[column];
-          out[(row + r) * n + column] = static_cast<float>(y);
+          out[(row + r) * stride + column] = static_cast<float>(y);
         }
       }
     }
@@ -179,12 +180,17 @@ std::size_t linear_scratch_size(const std::byte* weight, std::size_t m) {
 
 Status linear(std::span<const float> x, std::size_t m, std::size_t k, std::span<const float> w,
               std::size_t n, std::span<const float> bias, Accumulate accumulate,
-              std::span<float> out) {
+              std::span<float> out, std::size_t stride) {
+  // Values between rows of out belong to others.
+  const std::size_t others = m == 0 || n == 0 || stride < n ? 0 : (m - 1) * (stride - n);
+  if (stride < n || out.size() < others) return Status::kShapeMismatch;
   Status status = check_matrix(n, k, w.size());
-  if (status == Status::kOk) status = check_layer(x.size(), m, k, n, bias.size(), out.size());
+  if (status == Status::kOk) {
+    status = check_layer(x.size(), m, k, n, bias.size(), out.size() - others);
+  }
   if (status != Status::kOk || out.empty()) return status;
   const auto run = accumulate == Accumulate::kExact ? linear_float<double> : linear_float<float>;
-  run(x, m, k, w, n, bias, out);
+  run(x, m, k, w, n, bias, out, stride);
   return Status::kOk;
 }
 

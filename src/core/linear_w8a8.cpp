@@ -52,6 +52,7 @@ struct Outputs {
   float* values;                // [M][N], or null for codes
   std::uint8_t* codes;          // [M][N]
   std::int32_t zero_point;      // output zero point, for codes
+  std::int32_t lowest;          // smallest code of an output, for codes
 
   // Writes a panel's outputs for rows `row` and later.
   void write(const Panels& w, std::size_t panel, std::size_t row, std::size_t rows,
@@ -74,7 +75,7 @@ struct Outputs {
       for (std::size_t i = 0; i < columns; ++i) {
         multipliers[i] = static_cast<float>(scale_x * scales[i] / scale_y);
       }
-      kernels::requantize_bytes(sums, multipliers, added, zero_point, rows, codes + at, w.n,
+      kernels::requantize_bytes(sums, multipliers, added, zero_point, lowest, rows, codes + at, w.n,
                                 columns);
     }
   }
@@ -177,13 +178,13 @@ Status linear_dynamic(std::span<const std::uint8_t> qx, std::size_t m, QParams a
   if (!is_quint8(activation.zero_point)) return Status::kInvalidZeroPoint;
   if (out.empty()) return Status::kOk;
   run_layer(qx.data(), m, activation.zero_point, w, scratch,
-            {activation.scale, 0.0, bias, out.data(), nullptr, 0});
+            {activation.scale, 0.0, bias, out.data(), nullptr, 0, 0});
   return Status::kOk;
 }
 
 Status linear_static(std::span<const std::uint8_t> qx, std::size_t m, QParams input,
                      const std::byte* weight, std::span<const float> bias, QParams output,
-                     std::span<std::byte> scratch, std::span<std::uint8_t> out) {
+                     std::span<std::byte> scratch, std::span<std::uint8_t> out, bool relu) {
   const Panels w = panels_of(weight);
   const Status status = check_w8a8(qx.size(), m, w, bias.size(), out.size(), scratch.size());
   if (status != Status::kOk) return status;
@@ -193,7 +194,8 @@ Status linear_static(std::span<const std::uint8_t> qx, std::size_t m, QParams in
   if (!(output.scale > 0.0) || !std::isfinite(output.scale)) return Status::kInvalidScale;
   if (out.empty()) return Status::kOk;
   run_layer(qx.data(), m, input.zero_point, w, scratch,
-            {input.scale, output.scale, bias, nullptr, out.data(), output.zero_point});
+            {input.scale, output.scale, bias, nullptr, out.data(), output.zero_point,
+             relu ? output.zero_point : 0});
   return Status::kOk;
 }
 

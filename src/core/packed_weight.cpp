@@ -1,13 +1,10 @@
 #include "core/packed_weight.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 #include <cstring>
 
 #include "core/dot_choice.h"
 #include "core/matrix.h"
-#include "zeropoint/qparams.h"
 
 namespace zeropoint {
 namespace {
@@ -36,163 +33,6 @@ class Placer {
   std::uint64_t end_ = 0;
 };
 
-// Number of scales for a granularity.
-std::size_t scale_count(const WeightShape& shape) {
-  switch (shape.granularity) {
-    case WeightGranularity::kPerTensor:
-      return 1;
-    case WeightGranularity::kPerOutput:
-      return shape.n;
-    case WeightGranularity::kPerInput:
-      return shape.k;
-    case WeightGranularity::kPerGroup:
-      break;
-  }
-  return shape.k == 0 ? 0 : shape.n * kernels::groups_of(shape.k, shape.group_size);
-}
-
-// The index of the scale of an output's group.
-std::size_t scale_index(const WeightShape& shape, std::size_t output, std::size_t group) {
-  switch (shape.granularity) {
-    case WeightGranularity::kPerOutput:
-      return output;
-    case WeightGranularity::kPerGroup:
-      return output * kernels::groups_of(shape.k, shape.group_size) + group;
-    default:
-      return 0;
-  }
-}
-
-template <typename T>
-T* part(std::byte* block, std::uint32_t at) {
-  return reinterpret_cast<T*>(block + at);
-}
-
-template <typename T>
-const T* part(const std::byte* block, std::uint32_t at) {
-  return reinterpret_cast<const T*>(block + at);
-}
-
-// Rounds up, so that the result stays a bound.
-float at_least(double value) {
-  const auto rounded = static_cast<float>(value);
-  return static_cast<double>(rounded) < value ? std::nextafter(rounded, INFINITY) : rounded;
-}
-
-// Largest distance of a code between smallest and largest from zero.
-double distance(int smallest, int largest, int zero_point) {
-  return std::max(std::abs(smallest - zero_point), std::abs(largest - zero_point));
-}
-
-// Codes as raw bytes; the dtype tells their sign.
-using WeightBytes = QuantizedWeight<std::uint8_t>;
-
-// Codes are packed as signed: the unsigned code that is packed as 0.
-int center_of(DType dtype) {
-  const DTypeInfo info = dtype_info(dtype);
-  return info.is_signed() ? 0 : 1 << (info.bits - 1);
-}
-
-// Start of a panel's scales and zero points in the block; groups of inputs share them.
-struct PanelScales {
-  std::size_t groups;
-  float* scales;
-  std::int32_t* zero_points;
-
-  PanelScales(const PackedLayout& layout, std::size_t panel, std::byte* block)
-      : groups(kernels::groups_of(layout.k, layout.group)),
-        scales(part<float>(block, layout.scales) + panel * groups * kPanel),
-        zero_points(part<std::int32_t>(block, layout.zero_points) + panel * groups * kPanel) {}
-};
-
-// Writes the scales of a panel's outputs; they are 1 if inputs have scales.
-void write_scales(const WeightBytes& w, const WeightShape& shape, std::size_t first,
-                  std::size_t outputs, const PackedLayout& layout, const PanelScales& to) {
-  std::fill_n(to.scales, to.groups * kPanel, 0.0F);
-  if (layout.affine) std::fill_n(to.zero_points, to.groups * kPanel, 0);
-  if (layout.has_input_scales) {
-    std::fill_n(to.scales, outputs, 1.0F);
-    return;
-  }
-  if (w.scales.empty()) return;
-  const int center = center_of(w.dtype);
-  for (std::size_t group = 0; group < to.groups; ++group) {
-    for (std::size_t i = 0; i < outputs; ++i) {
-      const std::size_t index = scale_index(shape, first + i, group);
-      to.scales[group * kPanel + i] = w.scales[index];
-      if (layout.affine) to.zero_points[group * kPanel + i] = w.zero_points[index] - center;
-    }
-  }
-}
-
-// Sums and maxima behind the bounds of a panel's outputs.
-struct PanelTotals {
-  double largest[kPanel] = {};
-  double squares[kPanel] = {};
-  double small_codes[kPanel] = {};
-};
-
-// Writes a panel's codes and their sums. @param input_zero  largest magnitude of an input's zero
-// point
-PanelTotals write_codes(const WeightBytes& w, std::size_t panel, std::size_t outputs,
-                        int input_zero, const PackedLayout& layout, const PanelScales& own,
-                        std::byte* block) {
-  PanelTotals totals;
-  const int unit = 1 << (8 - layout.bits);
-  const bool is_signed = dtype_info(w.dtype).is_signed();
-  std::uint8_t* codes = part<std::uint8_t>(block, layout.codes) +
-                        panel * layout.steps * static_cast<std::size_t>(layout.bits) * 4;
-  std::int32_t* minus_sums =
-      part<std::int32_t>(block, layout.minus_sums) + panel * layout.chunks * kPanel;
-  const std::uint8_t* source = w.codes.data() + panel * kPanel * layout.k;
-  kernels::for_chunks(
-      layout.k, layout.group, [&](std::size_t input, std::size_t inputs, std::size_t group) {
-        const std::uint8_t* rows[kPanel];
-        for (std::size_t i = 0; i < outputs; ++i) rows[i] = source + i * layout.k + input;
-        kernels::CodeSizes sizes;
-        kernels::pack_chunk(rows, outputs, inputs, layout.bits, is_signed, layout.added_to_low,
-                            codes, minus_sums, sizes);
-        for (std::size_t i = 0; i < outputs; ++i) {
-          const int zero_point = layout.affine ? own.zero_points[group * kPanel + i] : 0;
-          const double codes_of_unit =
-              distance(sizes.smallest[i], sizes.largest[i], zero_point * unit) + input_zero * unit;
-          const auto scale = static_cast<double>(own.scales[group * kPanel + i]);
-          totals.largest[i] = std::max(totals.largest[i], codes_of_unit * scale);
-          totals.squares[i] += sizes.squares[i] * scale * scale;
-          totals.small_codes[i] += sizes.small[i];
-        }
-        codes += kernels::steps_of(inputs, layout.bits) * static_cast<std::size_t>(layout.bits) * 4;
-        minus_sums += kPanel;
-      });
-  return totals;
-}
-
-// Writes a panel's bounds, and raises the layout's bounds to match.
-// @param plain  whether codes are magnitudes of weights: only if all zero points are 0
-void write_bounds(const PanelTotals& totals, std::size_t panel, std::size_t outputs, bool plain,
-                  const PanelScales& own, PackedLayout& layout, std::byte* block) {
-  float* largest = part<float>(block, layout.largest) + panel * kPanel;
-  float* ordinary = part<float>(block, layout.ordinary) + panel * 2 * kPanel;
-  for (std::size_t i = 0; i < kPanel; ++i) {
-    largest[i] = at_least(totals.largest[i]);
-    float smallest_scale = own.scales[i];
-    for (std::size_t group = 1; group < own.groups; ++group) {
-      smallest_scale = std::min(smallest_scale, own.scales[group * kPanel + i]);
-    }
-    const auto code = static_cast<float>(kernels::ordinary_code(layout.bits));
-    const float magnitude = smallest_scale * code * 0.99F;
-    // An infinite magnitude would allow any error.
-    const bool tells = plain && magnitude > 0.0F && std::isfinite(magnitude);
-    ordinary[i] = tells ? magnitude : 0.0F;
-    ordinary[kPanel + i] = at_least(std::sqrt(totals.small_codes[i]));
-    if (i >= outputs) continue;
-    layout.root = std::max(layout.root, ordinary[kPanel + i]);
-    const double norm =
-        tells ? std::sqrt(totals.squares[i]) / static_cast<double>(ordinary[i]) : INFINITY;
-    layout.norm = std::max(layout.norm, at_least(norm));
-  }
-}
-
 // Chunks and steps of a group of inputs.
 struct Work {
   std::uint64_t chunks;
@@ -220,6 +60,7 @@ Status packed_layout(const WeightShape& shape, PackedLayout& out) {
   if (status != Status::kOk) return status;
   PackedLayout layout;
   layout.n = lengths[0];
+  layout.capacity = lengths[0];
   layout.k = lengths[1];
   layout.bits = static_cast<std::uint8_t>(info.bits);
   layout.has_input_scales = shape.granularity == WeightGranularity::kPerInput;
@@ -263,7 +104,7 @@ Status packed_layout(const WeightShape& shape, PackedLayout& out) {
 }
 
 kernels::Panels panels_of(const std::byte* block) {
-  const auto& layout = *part<PackedLayout>(block, 0);
+  const PackedLayout& layout = layout_of(block);
   const bool per_input = layout.has_input_scales;
   return {layout.n,
           layout.k,
@@ -291,67 +132,77 @@ std::size_t packed_weight_size(const WeightShape& shape) {
 }
 
 MatrixShape packed_weight_shape(const std::byte* weight) {
-  const auto& layout = *part<PackedLayout>(weight, 0);
+  const PackedLayout& layout = layout_of(weight);
   return {layout.n, layout.k};
 }
 
-namespace {
-
-Status pack_bytes(const WeightBytes& w, std::size_t n, std::size_t k, std::span<std::byte> out) {
-  const WeightShape shape{n, k, w.dtype, w.granularity, w.group_size};
+Status begin_weight(const WeightShape& shape, bool affine, std::span<std::byte> out) {
   PackedLayout layout;
-  Status status = check_matrix(n, k, w.codes.size());
-  if (status == Status::kOk) status = packed_layout(shape, layout);
+  const Status status = packed_layout(shape, layout);
   if (status != Status::kOk) return status;
   if (out.size() != layout.size) return Status::kShapeMismatch;
-  const auto count = static_cast<std::uint32_t>(scale_count(shape));
-  status = check(QParamsView{w.scales, w.zero_points, Shape(&count, 1)}, w.dtype);
-  if (status != Status::kOk) return status;
+  layout.n = 0;
+  layout.granularity = shape.granularity;
+  layout.dtype = shape.dtype;
+  layout.affine = affine && !layout.has_input_scales;
+  std::memcpy(out.data(), &layout, sizeof(layout));
+  return Status::kOk;
+}
 
-  const int center = center_of(w.dtype);
-  const bool per_input = layout.has_input_scales;
-  int farthest_zero = 0;
-  for (const std::int32_t zero_point : w.zero_points) {
-    farthest_zero = std::max(farthest_zero, std::abs(zero_point - center));
-  }
-  // Zero points are left out if all of them are 0 as signed codes.
-  layout.affine = !per_input && farthest_zero != 0;
-  const int input_zero = per_input ? farthest_zero : 0;
-  const bool plain = farthest_zero == 0 && !w.scales.empty();
-  std::byte* block = out.data();
-  for (std::size_t panel = 0; panel * kPanel < layout.n; ++panel) {
-    const std::size_t first = panel * kPanel;
-    const std::size_t outputs = std::min(kPanel, layout.n - first);
-    const PanelScales own(layout, panel, block);
-    write_scales(w, shape, first, outputs, layout, own);
-    const PanelTotals totals = write_codes(w, panel, outputs, input_zero, layout, own, block);
-    write_bounds(totals, panel, outputs, plain, own, layout, block);
-  }
-  std::memcpy(block, &layout, sizeof(layout));
-  if (per_input) {
-    std::copy_n(w.scales.begin(), k, part<float>(block, layout.input_scales));
-    auto* zero_points = part<std::int32_t>(block, layout.input_zero_points);
-    for (std::size_t i = 0; i < k; ++i) zero_points[i] = w.zero_points[i] - center;
+Status grow_weight(const std::byte* weight, std::size_t capacity, std::span<std::byte> out) {
+  const PackedLayout& from = layout_of(weight);
+  const Status status =
+      begin_weight({capacity, from.k, from.dtype, from.granularity, from.group}, from.affine, out);
+  if (status != Status::kOk) return status;
+  if (capacity < from.n) return Status::kShapeMismatch;
+  PackedLayout& to = layout_of(out.data());
+  to.n = from.n;
+  to.root = from.root;
+  to.norm = from.norm;
+  to.added_to_low = from.added_to_low;
+  const kernels::Panels panels = panels_of(weight);
+  const auto copy = [&](std::uint32_t PackedLayout::*place, std::size_t bytes) {
+    std::memcpy(out.data() + to.*place, weight + from.*place, bytes);
+  };
+  const std::size_t numbers = panels.count() * kPanel * 4;
+  copy(&PackedLayout::codes, panels.count() * panels.bytes());
+  copy(&PackedLayout::scales, numbers * panels.groups());
+  copy(&PackedLayout::zero_points, numbers * panels.groups());
+  copy(&PackedLayout::minus_sums, numbers * panels.chunks);
+  copy(&PackedLayout::largest, numbers);
+  copy(&PackedLayout::ordinary, 2 * numbers);
+  if (from.has_input_scales) {
+    copy(&PackedLayout::input_scales, 4 * panels.k);
+    copy(&PackedLayout::input_zero_points, 4 * panels.k);
   }
   return Status::kOk;
 }
 
-}  // namespace
-
-template <typename Code>
-Status pack_weight(const QuantizedWeight<Code>& w, std::size_t n, std::size_t k,
-                   std::span<std::byte> out) {
-  const DTypeInfo info = dtype_info(w.dtype);
-  if (info.bits > 8 || info.storage != kStorageOf<Code>) return Status::kUnsupportedDType;
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(w.codes.data());
-  return pack_bytes(
-      {{bytes, w.codes.size()}, w.dtype, w.granularity, w.group_size, w.scales, w.zero_points}, n,
-      k, out);
+void keep_rows(std::byte* weight, std::size_t rows) {
+  PackedLayout& layout = layout_of(weight);
+  if (rows < layout.n) layout.n = static_cast<std::uint32_t>(rows);
 }
 
-template Status pack_weight(const QuantizedWeight<std::int8_t>&, std::size_t, std::size_t,
-                            std::span<std::byte>);
-template Status pack_weight(const QuantizedWeight<std::uint8_t>&, std::size_t, std::size_t,
-                            std::span<std::byte>);
+Status unpack_rows(const std::byte* weight, std::size_t first, std::span<std::uint8_t> codes) {
+  const PackedLayout& layout = layout_of(weight);
+  const kernels::Panels panels = panels_of(weight);
+  const std::size_t rows = panels.k == 0 ? 0 : codes.size() / panels.k;
+  if (rows * panels.k != codes.size() || first > panels.n || rows > panels.n - first) {
+    return Status::kShapeMismatch;
+  }
+  const bool is_signed = dtype_info(layout.dtype).is_signed();
+  for (std::size_t r = 0; r < rows; ++r) {
+    const std::size_t row = first + r;
+    const std::uint8_t* packed = panels.codes + row / kPanel * panels.bytes();
+    kernels::for_chunks(
+        panels.k, panels.group, [&](std::size_t input, std::size_t inputs, std::size_t /*group*/) {
+          kernels::unpack_chunk(packed, row % kPanel, inputs, panels.bits, is_signed,
+                                panels.added_to_low, codes.data() + r * panels.k + input);
+          packed +=
+              kernels::steps_of(inputs, panels.bits) * static_cast<std::size_t>(panels.bits) * 4;
+        });
+  }
+  return Status::kOk;
+}
 
 }  // namespace zeropoint

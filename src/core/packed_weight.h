@@ -12,11 +12,14 @@ namespace zeropoint {
 
 /// Layout of a weight, and the byte offsets of the parts of its block.
 struct PackedLayout {
-  std::uint32_t n = 0;
+  std::uint32_t n = 0;         ///< rows packed so far
+  std::uint32_t capacity = 0;  ///< rows that the block has room for
   std::uint32_t k = 0;
   std::uint32_t group = 1;
   std::uint32_t chunks = 0;
   std::uint32_t steps = 0;
+  DType dtype = DType::kInt8;
+  WeightGranularity granularity = WeightGranularity::kPerTensor;
   std::uint8_t bits = 8;
   bool affine = false;
   bool has_input_scales = false;
@@ -37,6 +40,22 @@ struct PackedLayout {
 /// Layout for a shape, with room for zero points of outputs.
 /// @return kSizeOverflow, kInvalidGroupSize, kUnsupportedDType.
 [[nodiscard]] Status packed_layout(const WeightShape& shape, PackedLayout& out);
+
+/// The header of a block.
+inline PackedLayout& layout_of(std::byte* block) { return *reinterpret_cast<PackedLayout*>(block); }
+inline const PackedLayout& layout_of(const std::byte* block) {
+  return *reinterpret_cast<const PackedLayout*>(block);
+}
+
+/// The part of a block at an offset of its header.
+template <typename T>
+T* part(std::byte* block, std::uint32_t at) {
+  return reinterpret_cast<T*>(block + at);
+}
+template <typename T>
+const T* part(const std::byte* block, std::uint32_t at) {
+  return reinterpret_cast<const T*>(block + at);
+}
 
 /// The parts of a packed block.
 [[nodiscard]] kernels::Panels panels_of(const std::byte* block);

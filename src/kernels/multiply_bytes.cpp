@@ -103,10 +103,11 @@ void finish_bytes(const ByteSums& given, const float* multiplier, const float* b
 }
 
 void requantize_bytes(const ByteSums& given, const float* multiplier, const float* bias,
-                      std::int32_t zero_point, std::size_t rows, std::uint8_t* out,
-                      std::size_t stride, std::size_t columns) {
+                      std::int32_t zero_point, std::int32_t lowest, std::size_t rows,
+                      std::uint8_t* out, std::size_t stride, std::size_t columns) {
   const ByteSums sums = given;  // in registers: `out` may be anything in memory
   const v128_t offset = wasm_f32x4_splat(static_cast<float>(zero_point));
+  const v128_t least = wasm_f32x4_splat(static_cast<float>(lowest));
   for (std::size_t row = 0; row < rows; ++row) {
     v128_t codes[2];
     for (std::size_t j = 0; j < 2; ++j) {
@@ -114,8 +115,8 @@ void requantize_bytes(const ByteSums& given, const float* multiplier, const floa
       const Doubles total = total_of(sums, row, i) + widen_f32(wasm_v128_load(bias + i));
       const v128_t steps =
           wasm_f32x4_nearest(wasm_f32x4_mul(narrow(total), wasm_v128_load(multiplier + i)));
-      // A NaN (0 times an infinite multiplier) becomes 0, at the latest in the conversion to int.
-      const v128_t code = wasm_f32x4_pmax(wasm_f32x4_splat(0.0F), wasm_f32x4_add(steps, offset));
+      // A NaN (0 times an infinite multiplier) becomes the lowest code: pmax(a, NaN) is a.
+      const v128_t code = wasm_f32x4_pmax(least, wasm_f32x4_add(steps, offset));
       codes[j] = wasm_i32x4_trunc_sat_f32x4(wasm_f32x4_pmin(code, wasm_f32x4_splat(255.0F)));
     }
     const v128_t words = wasm_i16x8_narrow_i32x4(codes[0], codes[1]);

@@ -136,4 +136,26 @@ void pack_chunk(const std::uint8_t* const* rows, std::size_t outputs, std::size_
   pack(rows, outputs, inputs, is_signed, added_to_low, packed, minus_sums, sizes);
 }
 
+void unpack_chunk(const std::uint8_t* packed, std::size_t output, std::size_t inputs, int bits,
+                  bool is_signed, int added_to_low, std::uint8_t* codes) {
+  assert(output < kPanel && inputs <= kChunk);
+  const std::size_t tile = output / kTile;
+  const auto width = static_cast<std::size_t>(bits);
+  const auto flip = static_cast<unsigned>(is_signed ? 0 : 1 << (bits - 1)) ^
+                    static_cast<unsigned>(tile == 0 && bits == 4 ? added_to_low : 0);
+  for (std::size_t i = 0; i < inputs; ++i) {
+    const std::size_t step = i / kStepInputs;
+    // Steps that share 16 bytes: none with 8 bits, two with 2 bits.
+    const std::size_t shared = bits == 2 ? step % 2 : 0;
+    const std::size_t at = (step - shared) * width * 4 + (bits == 8 ? tile * 16 : 0);
+    const std::size_t shift = bits == 8 ? 0 : bits == 4 ? tile * 4 : shared * 4 + tile * 2;
+    const unsigned code = (packed[at + output % kTile * 4 + i % kStepInputs] >> shift) ^ flip;
+    // Sign extension of signed codes; unsigned ones lose the bits above.
+    const unsigned bytes = code << (8 - bits);
+    codes[i] = static_cast<std::uint8_t>(
+        is_signed ? static_cast<unsigned>(static_cast<std::int8_t>(bytes) >> (8 - bits))
+                  : (bytes & 0xFFU) >> (8 - bits));
+  }
+}
+
 }  // namespace zeropoint::kernels

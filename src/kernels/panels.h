@@ -112,6 +112,11 @@ void pack_chunk(const std::uint8_t* const* rows, std::size_t outputs, std::size_
                 bool is_signed, int added_to_low, std::uint8_t* packed, std::int32_t* minus_sums,
                 CodeSizes& sizes);
 
+/// Codes of one output of a packed chunk, one per byte: the inverse of pack_chunk().
+/// @param packed  the chunk's steps. @param output  of the panel, 0 to 7. @param codes  [inputs]
+void unpack_chunk(const std::uint8_t* packed, std::size_t output, std::size_t inputs, int bits,
+                  bool is_signed, int added_to_low, std::uint8_t* codes);
+
 /// Minimum magnitude, times the unit, of an ordinary code.
 constexpr int ordinary_code(int bits) { return bits == 8 ? 8 : 1 << (8 - bits); }
 
@@ -248,11 +253,11 @@ void finish_bytes(const ByteSums& sums, const float* multiplier, const float* bi
 
 /// Conversion of sums in a layer with quint8 outputs:
 ///   out = clamp(round_half_even(float(sum + more + correction + bias) * multiplier) + zero_point,
-///               0, 255), and 0 for NaN
-/// @param bias  float32[8], added in double. @param zero_point  in [0, 255]
+///               lowest, 255), and the lowest code for NaN
+/// @param bias  float32[8], added in double. @param zero_point, lowest  in [0, 255]
 void requantize_bytes(const ByteSums& sums, const float* multiplier, const float* bias,
-                      std::int32_t zero_point, std::size_t rows, std::uint8_t* out,
-                      std::size_t stride, std::size_t columns);
+                      std::int32_t zero_point, std::int32_t lowest, std::size_t rows,
+                      std::uint8_t* out, std::size_t stride, std::size_t columns);
 
 /// Dots per round of the two functions below.
 inline constexpr std::size_t kDotsOfRound = 16;

@@ -170,6 +170,8 @@ async function measure({ sizes, only, smoke, "no-build": isBuilt, "no-avx-vnni":
   mkdirSync(folder, { recursive: true });
   if (!smoke) await step("Other engines", installOthers);
 
+  const { measureMemory } = await import("./memory.mjs");
+  const memory = await step("Memory", () => measureMemory(sizes));
   const newest = join(here, "node_modules", "node", "bin", "node");
   const hasNewest = existsSync(newest) && nodeVersion(newest) !== process.version;
   const engines = [];
@@ -207,6 +209,7 @@ async function measure({ sizes, only, smoke, "no-build": isBuilt, "no-avx-vnni":
     packages: smoke
       ? {}
       : versionsOf(["onnxruntime-web", "@tensorflow/tfjs-core", "@tensorflow/tfjs-backend-wasm"]),
+    memory,
     engines: engines.map((result) => ({ ...result, flags })),
   };
 }

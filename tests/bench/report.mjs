@@ -24,9 +24,28 @@ export function table(header, rows) {
   return [line(header), rule, ...rows.map(line)].join("\n");
 }
 
+/** Sizes before and after each case, and the growth in units of the weight. */
+function memoryTable(cases) {
+  const shownMiB = (bytes) => (bytes / 2 ** 20).toFixed(0);
+  return table(
+    ["", "weight", "process before", "after", "peak", "heap before", "after", "growth", ""],
+    cases.map(({ title, mebibytes, before, after, peak, most }) => {
+      const growth = (peak - before.process) / 2 ** 20 / mebibytes;
+      return [
+        title,
+        String(mebibytes),
+        ...[before.process, after.process, peak, before.heap, after.heap].map(shownMiB),
+        `${growth.toFixed(2)} ≤ ${most}`,
+        growth <= most ? "" : "missed",
+      ];
+    }),
+  );
+}
+
 /** All measurements by engine: value, spread and ratio to the limit. */
-export function overview({ machine, engines }) {
+export function overview({ machine, engines, memory }) {
   const parts = [`${machine.cpu}, ${machine.cores} cores; ${machine.features.join(" ")}`];
+  if (memory) parts.push("## Memory, in MiB", memoryTable(memory));
   for (const { engine, flags, auto, limits, results, unavailable } of engines) {
     parts.push(`## ${[engine, ...(flags ?? [])].join(" ")}`);
     if (auto) parts.push(`The default: build ${auto.build}, kernels ${auto.kernels}.`);

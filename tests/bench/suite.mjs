@@ -2,6 +2,7 @@
 
 import { elementwiseEntries, GRANULARITIES } from "./cases/elementwise.mjs";
 import { coldEntries, linearEntries } from "./cases/linear.mjs";
+import { modelEntries } from "./cases/models.mjs";
 import { smallEntries } from "./cases/small.mjs";
 import { workerEntries } from "./cases/worker.mjs";
 import { zeropointInstances } from "./contestants/zeropoint.mjs";
@@ -12,6 +13,7 @@ import { race } from "./measure.mjs";
  * @typedef {object} Sizes
  * @property {{ m: number, k: number, n: number }[]} shapes
  * @property {string[]} [formats]       of the linear layers; default: all
+ * @property {{ rows: number, features: number }[]} models
  * @property {number[]} elementwise     shape of the large tensor
  * @property {string[]} granularities
  * @property {{ k: number, n: number, bytes: number }} [cold]
@@ -32,6 +34,10 @@ export const SIZES = {
       { m: 512, k: 768, n: 3072 },
       { m: 7, k: 333, n: 129 },
     ],
+    models: [
+      { rows: 1, features: 1024 },
+      { rows: 64, features: 1024 },
+    ],
     elementwise: [4096, 4096],
     granularities: Object.keys(GRANULARITIES),
     cold: { k: 4096, n: 4096, bytes: 64 * 2 ** 20 },
@@ -45,6 +51,10 @@ export const SIZES = {
       { m: 128, k: 1024, n: 1024 },
     ],
     formats: ["w8a32-channel", "w4a32-group32", "w8a32-float32", "w8a8-dynamic", "float32"],
+    models: [
+      { rows: 1, features: 1024 },
+      { rows: 64, features: 1024 },
+    ],
     elementwise: [1024, 4096],
     granularities: ["tensor"],
     bandwidthBytes: 64 * 2 ** 20,
@@ -54,6 +64,7 @@ export const SIZES = {
   "quick-node": {
     shapes: [{ m: 1, k: 4096, n: 4096 }],
     formats: ["w8a32-channel", "w8a8-dynamic", "float32"],
+    models: [],
     elementwise: [2048, 4096],
     granularities: [],
     bandwidthBytes: 64 * 2 ** 20,
@@ -66,6 +77,7 @@ export const SIZES = {
       { m: 64, k: 1024, n: 1024 },
     ],
     formats: ["w8a32-channel", "w8a32-group32", "w4a32-group32", "w8a8-dynamic"],
+    models: [],
     elementwise: [1024, 4096],
     granularities: ["tensor"],
     bandwidthBytes: 32 * 2 ** 20,
@@ -76,6 +88,7 @@ export const SIZES = {
       { m: 1, k: 64, n: 48 },
       { m: 3, k: 37, n: 5 },
     ],
+    models: [{ rows: 3, features: 40 }],
     elementwise: [16, 256],
     granularities: Object.keys(GRANULARITIES),
     cold: { k: 64, n: 64, bytes: 2 ** 14 },
@@ -145,7 +158,12 @@ export async function runSuite(engine, sizes, log, onCase = () => {}) {
   const results = [];
   const hasWorker = sizes.worker !== undefined && connect !== undefined;
   const total =
-    sizes.shapes.length + (sizes.cold ? 1 : 0) + sizes.granularities.length + 1 + Number(hasWorker);
+    sizes.shapes.length +
+    sizes.models.length +
+    (sizes.cold ? 1 : 0) +
+    sizes.granularities.length +
+    1 +
+    Number(hasWorker);
   const runCase = async (title, make, limitNames) => {
     log(`${engine.name}: ${title}`);
     const { entries, skipped, dispose } = await make();
@@ -189,6 +207,14 @@ export async function runSuite(engine, sizes, log, onCase = () => {}) {
       `linear, M = 1, ${sizes.cold.bytes / 2 ** 20} MiB of cold weights`,
       () => coldEntries(sizes.cold, contestants),
       ["madd", "muladd", "read"],
+    );
+  }
+  for (const size of sizes.models) {
+    const { rows, features } = size;
+    await runCase(
+      `model of two ${features} × ${features} layers, ${rows} rows`,
+      () => modelEntries(size, withoutAuto),
+      [],
     );
   }
   for (const granularity of sizes.granularities) {

@@ -110,6 +110,26 @@ export function targetsOf({ results }) {
         );
       }
     }
+    for (const [rows, most] of [
+      [1, 0.95],
+      [64, 0.9],
+    ]) {
+      const model = (format) =>
+        zeropoint(build, {
+          case: `model of two 1024 × 1024 layers, ${rows} rows`,
+          operation: "model",
+          format,
+        });
+      const [fixed, dynamic] = ["static", "dynamic"].map(model);
+      if (!fixed?.timing || !dynamic?.timing) continue;
+      add(
+        `${build}, static model, ${rows} rows: time of the dynamic one`,
+        most,
+        fixed.timing.median / dynamic.timing.median,
+        quickest(fixed) / quickest(dynamic),
+        true,
+      );
+    }
     const small = { case: "small calls", operation: "linear64" };
     against(
       `${build}, 64 × 64 layer: two threads of one`,

@@ -232,12 +232,13 @@ Status dynamic(const Layer& layer, QParams activation, std::span<const float> bi
 }
 
 Status quantized(const Layer& layer, QParams input, std::span<const float> bias, QParams output,
-                 std::span<std::uint8_t> q, std::size_t missing = 0) {
+                 std::span<std::uint8_t> q, std::size_t missing = 0, bool relu = false) {
   testing::AlignedBytes block(0);
   const Status status = layer.pack(block);
   if (status != Status::kOk) return status;
   const testing::AlignedBytes scratch(scratch_size(block, layer.m) - missing);
-  return linear_static(layer.qx, layer.m, input, block.data(), bias, output, scratch.span(), q);
+  return linear_static(layer.qx, layer.m, input, block.data(), bias, output, scratch.span(), q,
+                       relu);
 }
 
 // ---- linear_dynamic
@@ -486,6 +487,20 @@ TEST(LinearStatic, MatchesTheFormulaForEverySizeScaleAndBias) {
         expect_static(layer, {0.0371, zero_point}, {1.93, 120}, bias);
       }
     }
+  }
+}
+
+TEST(LinearStatic, ClampsToTheZeroPointForRelu) {
+  Random random(53);
+  const Layer layer = random_layer(5, 40, 11, true, random);
+  for (const std::int32_t zero_point : {0, 1, 120, 255}) {
+    std::vector<std::uint8_t> q(55);
+    std::vector<std::uint8_t> clamped(55);
+    const QParams output{1.93, zero_point};
+    ASSERT_EQ(quantized(layer, {0.0371, 100}, {}, output, q), Status::kOk);
+    ASSERT_EQ(quantized(layer, {0.0371, 100}, {}, output, clamped, 0, true), Status::kOk);
+    for (std::uint8_t& code : q) code = std::max(code, static_cast<std::uint8_t>(zero_point));
+    EXPECT_EQ(clamped, q);
   }
 }
 

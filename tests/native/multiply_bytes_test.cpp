@@ -183,15 +183,19 @@ TEST(FinishBytes, MatchesItsReferenceForEveryNumberOfRowsAndColumns) {
 
 TEST(RequantizeBytes, MatchesItsReferenceForEveryNumberOfRowsAndColumns) {
   for (const std::int32_t zero_point : {0, 1, 2, 9, 77, 100, 127, 128, 200, 255}) {
-    expect_results<std::uint8_t>(
-        static_cast<std::uint64_t>(zero_point),
-        [=](const auto& sums, const auto& panel, auto rows, auto* out, auto stride, auto columns) {
-          kernels::requantize_bytes(sums, panel.multiplier.data(), panel.bias.data(), zero_point,
-                                    rows, out, stride, columns);
-        },
-        [=](double sum, const auto& panel, std::size_t i) {
-          return reference::requantize_byte(sum, panel.multiplier[i], panel.bias[i], zero_point);
-        });
+    for (const std::int32_t lowest : {0, zero_point}) {
+      expect_results<std::uint8_t>(
+          static_cast<std::uint64_t>(zero_point),
+          [=](const auto& sums, const auto& panel, auto rows, auto* out, auto stride,
+              auto columns) {
+            kernels::requantize_bytes(sums, panel.multiplier.data(), panel.bias.data(), zero_point,
+                                      lowest, rows, out, stride, columns);
+          },
+          [=](double sum, const auto& panel, std::size_t i) {
+            return reference::requantize_byte(sum, panel.multiplier[i], panel.bias[i], zero_point,
+                                              lowest);
+          });
+    }
   }
 }
 

@@ -96,5 +96,40 @@ TEST(PackChunk, PutsEveryCodeWhereTheLayoutOf7BitDigitsSays) {
   expect_codes_in_place(kernels::Digits::kI7);
 }
 
+TEST(UnpackChunk, IsTheInverseOfPackChunk) {
+  Random random(121);
+  for (const kernels::Digits format : {kernels::Digits::kI16, kernels::Digits::kI7}) {
+    for (const int bits : {8, 4, 2}) {
+      for (const bool is_signed : {true, false}) {
+        for (const std::size_t inputs : {0U, 1U, 3U, 4U, 5U, 15U, 16U, 17U, 33U, 1024U}) {
+          const int half = 1 << (bits - 1);
+          std::vector<std::vector<std::uint8_t>> codes(kPanel);
+          const std::uint8_t* rows[kPanel];
+          for (std::size_t i = 0; i < kPanel; ++i) {
+            for (std::size_t j = 0; j < inputs; ++j) {
+              const int code = random.integer(-half, half - 1) + (is_signed ? 0 : half);
+              codes[i].push_back(static_cast<std::uint8_t>(code));
+            }
+            rows[i] = codes[i].data();
+          }
+          std::vector<std::uint8_t> packed(kernels::steps_of(inputs, bits) *
+                                           static_cast<std::size_t>(bits) * 4);
+          std::int32_t minus_sums[kPanel];
+          kernels::CodeSizes sizes;
+          const int added_to_low = bits == 4 ? kernels::added_to_low(format) : 0;
+          kernels::pack_chunk(rows, kPanel, inputs, bits, is_signed, added_to_low, packed.data(),
+                              minus_sums, sizes);
+          for (std::size_t i = 0; i < kPanel; ++i) {
+            std::vector<std::uint8_t> unpacked(inputs);
+            kernels::unpack_chunk(packed.data(), i, inputs, bits, is_signed, added_to_low,
+                                  unpacked.data());
+            EXPECT_EQ(unpacked, codes[i]) << bits << " bits, " << inputs << " inputs, " << i;
+          }
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace zeropoint

@@ -131,3 +131,12 @@ const OTHER_NAMES: Record<string, ErrorCode> = {
   kUnsignedSymmetric: "ZP_INVALID_SCHEME",
   kUnsupportedDType: "ZP_UNSUPPORTED_DTYPE",
 };
+
+/** The error for a method that is called on a proxy of its object, which has none of its private fields. */
+export const notItself = (where: string): ZeropointError =>
+  typeError(
+    "ZP_INVALID_MODEL",
+    where,
+    "it must be called on the object itself, got a proxy or another object; in Vue, markRaw(object) " +
+      "or shallowRef(object) keeps an object from becoming a proxy",
+  );

@@ -50,7 +50,10 @@ function unknownOption(
   key: string,
   known: readonly string[],
 ): ZeropointError {
-  const near = nearest(key, known);
+  const near =
+    /^a?symmetric$/.test(key) && known.includes("scheme")
+      ? 'scheme: "symmetric" or "affine"'
+      : nearest(key, known);
   const hint =
     near === undefined ? `it takes ${known.join(", ") || "none"}` : `did you mean ${near}?`;
   return typeError("ZP_UNKNOWN_OPTION", where, `${argument} has no ${show(key)}; ${hint}`);

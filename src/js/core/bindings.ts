@@ -33,13 +33,16 @@ const PAGE = 65536;
 const SHARED_MEMORY = { initial: 256, maximum: 65536, shared: true };
 /** The last page is never allocated, so that the end of the memory has a 32-bit address. */
 const MOST_BYTES = 65535 * PAGE;
-/** Memory grows by a fifth more than requested, but at most by this many extra bytes. */
-const MOST_AHEAD = 96 * 2 ** 20;
+/**
+ * Memory grows by a 32nd more than requested, but at most by this many extra bytes: a growth takes
+ * microseconds in engines that reserve the address space, and a heap should be no larger than its blocks.
+ */
+const MOST_AHEAD = 8 * 2 ** 20;
 
 /** Grows a memory. @returns 1, or 0 if the engine refuses */
 function grow(memory: WasmMemory, requested: number): number {
   const held = memory.buffer.byteLength;
-  const ahead = Math.min(1.2 * held, requested + MOST_AHEAD, MOST_BYTES);
+  const ahead = Math.min(requested + Math.min(held / 32, MOST_AHEAD), MOST_BYTES);
   if (requested > MOST_BYTES) return 0;
   for (const bytes of [Math.max(requested, ahead), requested]) {
     try {

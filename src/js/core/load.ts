@@ -243,12 +243,25 @@ async function compileFrom(where: string, source: unknown, file?: string): Promi
   return await compileSource(checkSource(where, isPromise ? await source : source, file));
 }
 
+const FORBIDDEN =
+  "WebAssembly is forbidden here: a page's Content-Security-Policy needs script-src " +
+  "'wasm-unsafe-eval'; where modules must be imported, as in Cloudflare Workers, zeropoint/slim " +
+  "takes one by init({ wasm })";
+
+/** Whether the engine refuses to compile any binary, by a policy of the page or of the host. */
+function isForbidden(cause: unknown): boolean {
+  const message = String((cause as { message?: unknown } | null)?.message);
+  return /disallowed|unsafe-eval|blocked by CSP|Content.Security.Policy/i.test(message);
+}
+
 /** The error for a binary that was not compiled. A user's binary may need unsupported instructions. */
 function notCompiled(where: string, what: string, cause: unknown, wasm: unknown): unknown {
   if ((cause as { code?: unknown } | null)?.code === "ZP_INVALID_OPTION") return cause;
   const isRefused = wasm !== undefined && cause instanceof WebAssembly.CompileError;
   const why = isRefused && whyNot(askEngine(), "relaxed");
-  return loadFailed(where, what, cause, why ? `; ${why}` : "");
+  const forbidden = isForbidden(cause) ? FORBIDDEN : undefined;
+  const hint = forbidden ?? why;
+  return loadFailed(where, what, cause, hint ? `; ${hint}` : "");
 }
 
 /** Compiles a user's binary and detects its build. */

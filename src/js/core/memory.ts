@@ -201,6 +201,11 @@ export class Memory {
     this.#put(type, offset, values, size);
   }
 
+  /** Copies bytes within the heap. */
+  copyWithin(to: number, from: number, bytes: number): void {
+    this.#current().whole.Uint8Array.copyWithin(to, from, from + bytes);
+  }
+
   /** Writes one number. */
   writeOne(type: ElementType, offset: number, value: number): void {
     const views = this.#current().whole;

@@ -5,25 +5,38 @@ import { rangeError, typeError } from "../base/errors.js";
 import { show } from "../base/format-value.js";
 import type { NumberArray } from "../base/typed-arrays.js";
 import type { Core } from "../core/core.js";
-import { type CheckedQuantized, checkQuantized } from "../quantize/check.js";
+import {
+  type CheckedMeta,
+  type CheckedQuantized,
+  checkQParams,
+  checkQuantized,
+} from "../quantize/check.js";
 import {
   type AnyQuantizeOptions,
   checkQuantizeOptions,
   QUANTIZE_OPTIONS,
 } from "../quantize/options.js";
-import { quantizeValues } from "../quantize/quantize.js";
+import { runChoose } from "../quantize/qparams.js";
 import {
   type CheckedTensor,
   checkTensor,
   looksQuantized,
   type TensorInput,
 } from "../tensor/check.js";
+import { checkSlices } from "../tensor/granularity.js";
 import { checkBias } from "./input.js";
-import { quantizeInt8Weight } from "./int8-weight.js";
+import { int8Rows, int8Scales } from "./int8-weight.js";
 import { checkAccumulate } from "./linear.js";
 import type { Accumulate } from "./multiply.js";
-import type { WeightCodes } from "./packed-weight.js";
-import { checkMatrix, checkWeightDType, fromTorch } from "./weight.js";
+import {
+  checkMatrix,
+  checkWeightDType,
+  fromTorch,
+  type WeightLayout,
+  weightCodes,
+  weightLayout,
+} from "./weight.js";
+import { quantizedRows, rowsOfCodes, type WeightRows } from "./weight-rows.js";
 
 /** Options of `new QuantizedLinear`: how to quantize a float weight, and how to compute. */
 export interface QuantizedLinearOptions extends AnyQuantizeOptions {
@@ -50,8 +63,21 @@ interface Source {
   /** For dynamic activations; undefined for float32. */
   readonly reduceRange: boolean | undefined;
   readonly bias: NumberArray | undefined;
-  /** Quantizes a float weight; returns a quantized one unchanged. */
-  readonly quantizeWeight: () => CheckedQuantized;
+  /** The weight; a float one with the qparams of its options. */
+  readonly weight: () => SourceWeight;
+}
+
+/** A weight to be packed. */
+export interface SourceWeight {
+  readonly rows: WeightRows;
+  readonly meta: CheckedMeta;
+}
+
+/** Options by which qparams are chosen, besides those that a layer's qparams tell. */
+export function choosingOptions(options: Record<string, unknown>): Record<string, unknown> {
+  const told = ["dtype", "scheme", "axis", "groupSize", "scale", "zeroPoint"];
+  const names = QUANTIZE_OPTIONS.filter((name) => !told.includes(name));
+  return Object.fromEntries(names.map((name) => [name, options[name]]));
 }
 
 export const LAYER_OPTIONS = [
@@ -89,8 +115,8 @@ export function checkSource(
   const isQuantized = looksQuantized(weight);
   const x = isQuantized ? checkReady(where, weight, options) : checkTensor(where, "weight", weight);
   const [outFeatures] = checkMatrix(where, x.shape);
-  const quantizeWeight = isQuantized
-    ? () => x as CheckedQuantized
+  const source = isQuantized
+    ? () => sourceOfCodes(where, x as CheckedQuantized)
     : isDynamic
       ? toInt8(core, where, x as CheckedTensor, options.axis)
       : toQuantized(core, where, x as CheckedTensor, options);
@@ -98,12 +124,12 @@ export function checkSource(
     accumulate,
     reduceRange: isDynamic ? reduceRange : undefined,
     bias: checkBias(where, "options.bias", options.bias, outFeatures),
-    quantizeWeight,
+    weight: source,
   };
 }
 
 /** Checks a weight that is already quantized. */
-function checkReady(
+export function checkReady(
   where: string,
   weight: unknown,
   options: Record<string, unknown>,
@@ -118,18 +144,26 @@ function checkReady(
 }
 
 /** Checks options and returns a function that quantizes a weight by them. */
-function toQuantized(
+export function toQuantized(
   core: Core,
   where: string,
   x: CheckedTensor,
   options: Record<string, unknown>,
-): () => CheckedQuantized {
+): () => SourceWeight {
   const checked = checkQuantizeOptions(where, options, x.shape, true);
   checkWeightDType(where, "options.dtype", checked.dtype);
   return () => {
-    const q = quantizeValues(core, where, "weight", x, checked);
-    return checkQuantized(where, "weight", q, true);
+    const { given, slices, dtype } = checked;
+    const { scale, zeroPoint } = given ?? runChoose(core, where, "weight", x, checked);
+    const qparams = checkQParams(where, "weight", scale, zeroPoint, x.shape, slices, dtype, false);
+    const meta = { ...checked, qparams, shape: x.shape, size: x.size };
+    return { meta, rows: quantizedRows(core, where, x, meta) };
   };
+}
+
+/** A weight that is already quantized. */
+export function sourceOfCodes(where: string, checked: CheckedQuantized): SourceWeight {
+  return { meta: checked, rows: rowsOfCodes(where, weightCodes(where, checked)) };
 }
 
 /** Refuses options that differ from the one way dynamic layers quantize their weight. */
@@ -152,12 +186,7 @@ function checkDynamicOptions(where: string, options: Record<string, unknown>): v
 }
 
 /** Returns a function that quantizes a weight for dynamic activations, as PyTorch does. */
-function toInt8(
-  core: Core,
-  where: string,
-  x: CheckedTensor,
-  axis: unknown,
-): () => CheckedQuantized {
+function toInt8(core: Core, where: string, x: CheckedTensor, axis: unknown): () => SourceWeight {
   if (axis !== undefined && axis !== 0 && axis !== -2) {
     throw rangeError(
       "ZP_INVALID_AXIS",
@@ -167,14 +196,19 @@ function toInt8(
     );
   }
   return () => {
-    const q = quantizeInt8Weight(core, where, x, axis !== undefined);
-    return checkQuantized(where, "weight", fromTorch(where, q), true);
+    const { shape, size } = x;
+    const scales = int8Scales(core, where, x, axis !== undefined);
+    const slices = checkSlices(where, "options", shape, axis, undefined);
+    const scale = axis === undefined ? scales[0] : scales;
+    const qparams = checkQParams(where, "weight", scale, 0, shape, slices, "int8", false);
+    const meta = { dtype: "int8", scheme: "symmetric", slices, qparams, shape, size } as const;
+    return { meta, rows: int8Rows(core, where, x, weightLayout(where, meta)) };
   };
 }
 
 /** Checks that a weight is suitable for dynamic activations: int8 with zero points 0, not per group. */
-export function checkInt8(where: string, { dtype }: CheckedQuantized, weight: WeightCodes): void {
-  const { granularity, zeroPoints } = weight;
+export function checkInt8(where: string, weight: WeightLayout): void {
+  const { dtype, granularity, zeroPoints } = weight;
   const problem =
     dtype !== "int8"
       ? `dtype "int8" or "qint8", got "${dtype}"`

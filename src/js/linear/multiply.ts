@@ -1,12 +1,14 @@
 // input · weightᵀ + bias on the core.
 
 import { checkStatus } from "../base/errors.js";
-import type { NumberArray } from "../base/typed-arrays.js";
+import { checkStillThere, type NumberArray, subarrayOf } from "../base/typed-arrays.js";
 import type { Core } from "../core/core.js";
 import { aligned } from "../core/memory.js";
+import { TILE } from "../tensor/tiles.js";
 import type { Batch, Rows } from "./input.js";
-import { PackedWeight, type WeightCodes } from "./packed-weight.js";
-import { type FloatWeight, isFloat } from "./weight.js";
+import { PackedWeight } from "./packed-weight.js";
+import { type FloatWeight, isFloat, type WeightCodes } from "./weight.js";
+import { rowsOfCodes } from "./weight-rows.js";
 
 /**
  * Precision of sums: `"exact"`, the default, is accurate to about one float32 rounding and has the same
@@ -14,9 +16,15 @@ import { type FloatWeight, isFloat } from "./weight.js";
  */
 export type Accumulate = "exact" | "float32";
 
-/** input · weightᵀ + bias with a float weight. Copies all three arrays to the heap for the call. */
+/** Tiles of a float weight that threads divide among themselves: fewer would not be worth waking them. */
+const THREADED_TILES = 32;
+
+/**
+ * input · weightᵀ + bias with a float weight, which is copied to the heap a tile of rows at a time: the
+ * heap holds the input, the result and one tile.
+ */
 function multiplyFloats(
-  { module, memory }: Core,
+  { module, memory, threads }: Core,
   where: string,
   { outFeatures, inFeatures, values }: FloatWeight,
   bias: NumberArray | undefined,
@@ -24,30 +32,40 @@ function multiplyFloats(
   { data, size, rows }: Rows,
   out: Float32Array,
 ): void {
+  const tile = threads > 1 ? THREADED_TILES * TILE : TILE;
+  const most = Math.max(1, Math.min(outFeatures, Math.floor(tile / Math.max(inFeatures, 1))));
   const [xAt, valuesAt, biasAt, outAt] = memory.layOut(
     where,
     4 * size,
-    4 * outFeatures * inFeatures,
+    4 * most * inFeatures,
     bias === undefined ? 0 : 4 * outFeatures,
     4 * rows * outFeatures,
   );
   try {
     memory.copyIn(where, "Float32Array", xAt, data, size);
-    memory.copyIn(where, "Float32Array", valuesAt, values, outFeatures * inFeatures);
     if (bias !== undefined) {
       memory.copyIn(where, "Float32Array", biasAt, bias, outFeatures);
     }
-    const status = module.linear(
-      xAt,
-      rows,
-      inFeatures,
-      valuesAt,
-      outFeatures,
-      bias === undefined ? 0 : biasAt,
-      accumulate,
-      outAt,
-    );
-    checkStatus(where, status);
+    checkStillThere(where, values, outFeatures * inFeatures);
+    for (let first = 0; first < outFeatures; first += most) {
+      const count = Math.min(most, outFeatures - first);
+      const start = first * inFeatures;
+      const part =
+        count === outFeatures ? values : subarrayOf(values, start, start + count * inFeatures);
+      memory.copyIn(where, "Float32Array", valuesAt, part, count * inFeatures);
+      const status = module.linear(
+        xAt,
+        rows,
+        inFeatures,
+        valuesAt,
+        count,
+        bias === undefined ? 0 : biasAt + 4 * first,
+        accumulate,
+        outAt + 4 * first,
+        outFeatures,
+      );
+      checkStatus(where, status);
+    }
     memory.read(outAt, out, rows * outFeatures);
   } finally {
     memory.end();
@@ -113,7 +131,7 @@ export function multiply(core: Core, where: string, product: Product, out: Float
     multiplyFloats(core, where, weight, bias, accumulate, batch, out);
     return;
   }
-  const packed = new PackedWeight(core, where, weight, bias);
+  const packed = new PackedWeight(core, where, rowsOfCodes(where, weight), bias);
   try {
     multiplyPacked(core, where, packed, accumulate, batch.data, batch.rows, out);
   } finally {

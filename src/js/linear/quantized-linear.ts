@@ -3,7 +3,7 @@
 // The linear layer with quantized weights, packed once and run many times.
 
 import { makeDisposable } from "../base/disposable.js";
-import { rangeError } from "../base/errors.js";
+import { notItself, rangeError, typeError } from "../base/errors.js";
 import { INSPECT, showShape } from "../base/format-value.js";
 import { checkOptions } from "../base/options.js";
 import { areApart, arrayLength, arrayName } from "../base/typed-arrays.js";
@@ -18,17 +18,24 @@ import {
 import type { TensorInput } from "../tensor/check.js";
 import { checkTensorOut, Tensor } from "../tensor/tensor.js";
 import type { TorchQuantizedTensorInput } from "../torch/tensor.js";
+import { appendedRows, grownQParams } from "./append.js";
 import { runDynamic } from "./dynamic.js";
-import { type Batch, checkInput } from "./input.js";
+import { type Batch, checkBias, checkInput } from "./input.js";
 import {
   checkInt8,
   checkSource,
+  choosingOptions,
   LAYER_OPTIONS,
   type QuantizedLinearOptions,
 } from "./layer-options.js";
 import { type Accumulate, multiplyPacked } from "./multiply.js";
 import { PackedWeight } from "./packed-weight.js";
-import { weightCodes } from "./weight.js";
+
+/** Options of `append`. */
+export interface AppendOptions {
+  /** float32, one value for each appended row, if the layer has a bias. */
+  bias?: TensorInput | null | undefined;
+}
 
 /**
  * A linear layer with quantized weights, packed once into the core's memory at 2 to 8 bits and used many
@@ -51,7 +58,9 @@ export class QuantizedLinear {
   readonly #accumulate: Accumulate;
   readonly #core: Core;
   readonly #weight: PackedWeight;
-  readonly #qparams: QParams;
+  #qparams: QParams;
+  /** Options by which qparams are chosen. */
+  readonly #how: Record<string, unknown>;
   /** For dynamic activations; undefined for float32. */
   readonly #reduceRange: boolean | undefined;
 
@@ -88,11 +97,11 @@ export class QuantizedLinear {
     const core = activeCore(where);
     const given = checkOptions(where, options, LAYER_OPTIONS);
     const source = checkSource(core, where, weight, given);
-    const checked = source.quantizeWeight();
-    const codes = weightCodes(where, checked);
-    if (source.reduceRange !== undefined) checkInt8(where, checked, codes);
-    const packed = new PackedWeight(core, where, codes, source.bias);
-    this.#qparams = qparamsResult(checked.qparams, checked);
+    const { rows, meta } = source.weight();
+    if (source.reduceRange !== undefined) checkInt8(where, rows);
+    const packed = new PackedWeight(core, where, rows, source.bias);
+    this.#qparams = qparamsResult(meta.qparams, meta);
+    this.#how = choosingOptions(given);
     this.#accumulate = source.accumulate;
     this.#reduceRange = source.reduceRange;
     this.#core = core;
@@ -137,6 +146,7 @@ export class QuantizedLinear {
    */
   forward(input: TensorInput, out?: Float32Array | Tensor): Tensor {
     const where = "QuantizedLinear.forward";
+    if (!(#weight in this)) throw notItself(where);
     const weight = this.#weight;
     const core = this.#core;
     // Fast path for a loop that reuses its tensors: allocates nothing.
@@ -181,8 +191,59 @@ export class QuantizedLinear {
     return batch;
   }
 
+  /**
+   * Appends outputs to the layer, as for a list of embeddings that grows. The layer then equals a new one
+   * of all rows. It costs as much as packing the new rows, and now and then a copy of the packed weight.
+   *
+   * Float rows are quantized by the layer's options; with scales of their own (`axis: 0` or
+   * `groupSize`), or with the layer's where outputs share them: values beyond its range saturate.
+   *
+   * @param weight  float32 of shape [M, inFeatures]; or a quantized tensor of that shape with the layer's
+   *   dtype and granularity, and with its scale and zero point where outputs share them
+   * @param options.bias  float32 of shape [M], if and only if the layer has a bias
+   * @returns the layer
+   * @throws {TypeError} `ZP_DISPOSED`, `ZP_INVALID_TENSOR`, `ZP_CONFLICTING_OPTIONS`
+   * @throws {RangeError} `ZP_SHAPE_MISMATCH`, `ZP_UNSUPPORTED_DTYPE`, `ZP_INVALID_SCALE`,
+   *   `ZP_SIZE_OVERFLOW`, `ZP_OUT_OF_MEMORY`, and as the constructor; the layer is then as before
+   * @example
+   * const layer = new QuantizedLinear(tensor([[1, 2]]), { axis: 0 });
+   * layer.append(tensor([[3, 4], [5, 6]])).outFeatures; // 3
+   */
+  append(
+    weight: TensorInput | QuantizedTensorInput | TorchQuantizedTensorInput<"qint8">,
+    options?: AppendOptions,
+  ): this {
+    const where = "QuantizedLinear.append";
+    if (!(#weight in this)) throw notItself(where);
+    const packed = this.#weight;
+    const given = checkOptions(where, options, ["bias"]);
+    packed.checkAlive(where);
+    const layer = {
+      layout: packed.layout,
+      qparams: this.#qparams,
+      isDynamic: this.#reduceRange !== undefined,
+      how: this.#how,
+    };
+    const rows = appendedRows(this.#core, where, weight, layer);
+    const bias = checkBias(where, "options.bias", given.bias, rows.outFeatures);
+    const hasBias = packed.biasAt !== 0;
+    if (hasBias !== (bias !== undefined)) {
+      throw typeError(
+        "ZP_CONFLICTING_OPTIONS",
+        where,
+        hasBias
+          ? "options.bias must be given, since the layer has a bias"
+          : "options.bias cannot be given, since the layer has no bias",
+      );
+    }
+    packed.append(where, rows, bias);
+    this.#qparams = grownQParams(this.#qparams, packed.layout);
+    return this;
+  }
+
   /** Frees the layer's memory. A second call does nothing; a later `forward` throws. */
   dispose(): void {
+    if (!(#weight in this)) throw notItself("QuantizedLinear.dispose");
     this.#weight.dispose();
   }
 

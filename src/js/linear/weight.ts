@@ -1,16 +1,36 @@
 // Checks of the weights of linear layers.
 
-import { DTYPES, type DType } from "../base/dtype.js";
+import { type Codes, DTYPES, type DType } from "../base/dtype.js";
 import { rangeError } from "../base/errors.js";
 import { showShape } from "../base/format-value.js";
 import type { NumberArray } from "../base/typed-arrays.js";
-import type { CheckedQuantized } from "../quantize/check.js";
+import type { CheckedMeta, CheckedQuantized } from "../quantize/check.js";
 import { listed } from "../quantize/quantized-tensor.js";
 import { checkTensor, readQuantized } from "../tensor/check.js";
 import { checkEmpty } from "../tensor/granularity.js";
 import { areOfChannels } from "../torch/scales.js";
 import { checkQTensor, looksTorchQuantized } from "../torch/tensor.js";
-import type { WeightCodes } from "./packed-weight.js";
+import type { MainModule } from "../wasm/baseline.js";
+
+/** A read-only list of numbers. */
+export type NumberList = NumberArray | readonly number[];
+
+/** A checked weight of shape [outFeatures, inFeatures] and 2 to 8 bits, without its codes. */
+export interface WeightLayout {
+  readonly outFeatures: number;
+  readonly inFeatures: number;
+  readonly dtype: DType;
+  readonly granularity: Parameters<MainModule["packRows"]>[4];
+  /** For "perGroup"; 0 otherwise. */
+  readonly groupSize: number;
+  readonly scales: NumberList;
+  readonly zeroPoints: NumberList;
+}
+
+/** The same with its codes, one per byte. */
+export interface WeightCodes extends WeightLayout {
+  readonly codes: Codes;
+}
 
 /** A float weight after its checks, of shape [outFeatures, inFeatures]. */
 export interface FloatWeight {
@@ -85,7 +105,11 @@ export function checkWeightDType(where: string, argument: string, dtype: DType):
 }
 
 export function weightCodes(where: string, checked: CheckedQuantized): WeightCodes {
-  const { shape, codes, dtype, qparams, slices } = checked;
+  return { ...weightLayout(where, checked), codes: checked.codes };
+}
+
+export function weightLayout(where: string, checked: CheckedMeta): WeightLayout {
+  const { shape, dtype, qparams, slices } = checked;
   const { scale, zeroPoint } = qparams;
   const [outFeatures, inFeatures] = checkMatrix(where, shape);
   checkWeightDType(where, "weight.dtype", dtype);
@@ -93,7 +117,6 @@ export function weightCodes(where: string, checked: CheckedQuantized): WeightCod
     outFeatures,
     inFeatures,
     dtype,
-    codes,
     granularity: weightGranularity(where, checked, outFeatures, inFeatures),
     groupSize: slices.groupSize ?? 0,
     scales: listed(scale),
@@ -103,10 +126,10 @@ export function weightCodes(where: string, checked: CheckedQuantized): WeightCod
 
 function weightGranularity(
   where: string,
-  { qparams: { scale }, slices }: CheckedQuantized,
+  { qparams: { scale }, slices }: CheckedMeta,
   outFeatures: number,
   inFeatures: number,
-): WeightCodes["granularity"] {
+): WeightLayout["granularity"] {
   if (slices.granularity === "perGroup") return "perGroup";
   if (slices.granularity === "perChannel") return slices.axis === 0 ? "perOutput" : "perInput";
   if (typeof scale === "number" || scale.data.length === 1) return "perTensor";

@@ -3,13 +3,14 @@
 // A model with quantized layers.
 
 import { makeDisposable } from "../base/disposable.js";
-import { typeError } from "../base/errors.js";
+import { notItself, typeError } from "../base/errors.js";
 import { fixFields } from "../base/fields.js";
 import { INSPECT, OWN } from "../base/format-value.js";
 import type { Core } from "../core/core.js";
 import type { TensorInput } from "../tensor/check.js";
 import type { Tensor } from "../tensor/tensor.js";
 import { type ConvertedLayer, type Flow, floatsOf } from "./converted/layer.js";
+import { type Step, stepsOf } from "./converted/static-run.js";
 import { inputsOf, type ModelReport, reportOn } from "./report.js";
 import { modelText, outputOf, runLayers, type Sequential } from "./sequential.js";
 
@@ -21,6 +22,7 @@ export class QuantizedModel {
   /** The float model. */
   declare readonly model: Sequential;
   readonly #layers: readonly ConvertedLayer[];
+  readonly #steps: readonly Step[];
   readonly #core: Core;
   #isDisposed = false;
 
@@ -29,6 +31,7 @@ export class QuantizedModel {
     this.#core = core;
     fixFields<QuantizedModel>(this, { model });
     this.#layers = layers;
+    this.#steps = stepsOf(layers);
   }
 
   /**
@@ -38,8 +41,10 @@ export class QuantizedModel {
    * @throws {TypeError} `ZP_DISPOSED`, and errors of layers, with the layer's name in the message
    */
   forward(x: TensorInput): Tensor {
-    this.#checkAlive("QuantizedModel.forward");
-    return this.#floats(runLayers<ConvertedLayer, Flow>(this.#layers, x, runLayer));
+    const where = "QuantizedModel.forward";
+    if (!(#core in this)) throw notItself(where);
+    this.#checkAlive(where);
+    return this.#floats(runLayers<Step, Flow>(this.#steps, x, runStep));
   }
 
   /** Needed for models without core memory, too. */
@@ -74,6 +79,7 @@ export class QuantizedModel {
 
   /** Frees the layers' memory. A second call does nothing; a later `forward` throws. */
   dispose(): void {
+    if (!(#core in this)) throw notItself("QuantizedModel.dispose");
     this.#isDisposed = true;
     for (const converted of this.#layers) converted.dispose();
   }
@@ -107,4 +113,4 @@ export class QuantizedModel {
 
 makeDisposable(QuantizedModel);
 
-const runLayer = (converted: ConvertedLayer, flow: Flow): Flow => converted.run(flow);
+const runStep = (step: Step, flow: Flow): Flow => step.run(flow);

@@ -1,7 +1,7 @@
 // A model: a sequence of layers.
 
 import { wrongKind } from "../base/check.js";
-import { typeError, type ZeropointError } from "../base/errors.js";
+import { notItself, typeError, type ZeropointError } from "../base/errors.js";
 import { show } from "../base/format-value.js";
 import { isPlainObject } from "../base/options.js";
 import type { TensorInput } from "../tensor/check.js";
@@ -80,6 +80,7 @@ export class Sequential extends Layer {
    * that overrides `forward` is one layer, which stays float32.
    */
   get layers(): readonly NamedLayer[] {
+    if (!(#children in this)) throw notItself("Sequential");
     return this.#children.flatMap(({ name, layer }) =>
       computesAs(layer, Sequential)
         ? layer.layers.map((inner) => ({ name: `${name}.${inner.name}`, layer: inner.layer }))

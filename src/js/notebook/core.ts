@@ -218,7 +218,7 @@ export function linear(where: string, operands: LinearOperands, out: Float32Arra
     memory.write("Float32Array", wAt, w);
     if (bias !== undefined) memory.write("Float32Array", biasAt, bias);
     const biasOr0 = bias === undefined ? 0 : biasAt;
-    check(where, module.linear(xAt, m, k, wAt, n, biasOr0, "exact", outAt));
+    check(where, module.linear(xAt, m, k, wAt, n, biasOr0, "exact", outAt, n));
     memory.read(outAt, out);
   } finally {
     memory.end();

@@ -3,7 +3,7 @@
 import { checkInteger, wrongKind } from "../base/check.js";
 import { typeError } from "../base/errors.js";
 import { INSPECT, kindOf, show } from "../base/format-value.js";
-import { checkOptions } from "../base/options.js";
+import { checkOptions, isPlainObject } from "../base/options.js";
 import type { QuantizeOptions } from "../quantize/options.js";
 import { QConfig } from "./qconfig.js";
 
@@ -101,6 +101,14 @@ export function checkQConfig(
   other: string,
 ): QConfig | WeightOnlyQConfig {
   if (value instanceof QConfig || value instanceof WeightOnlyQConfig) return value;
+  if (isPlainObject(value)) {
+    throw typeError(
+      "ZP_INVALID_QCONFIG",
+      where,
+      `qconfig must be a QConfig, a WeightOnlyQConfig or ${other}, got options; ` +
+        "new WeightOnlyQConfig(options) quantizes weights by the options of quantize",
+    );
+  }
   throw wrongKind(
     "ZP_INVALID_QCONFIG",
     where,

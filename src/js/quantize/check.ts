@@ -186,6 +186,13 @@ export function checkScheme(
   dtype: DType,
 ): Scheme {
   const argument = `${prefix}.scheme`;
+  if (value === "asymmetric") {
+    throw rangeError(
+      "ZP_INVALID_SCHEME",
+      where,
+      `${argument} must be "affine" for a zero point that is chosen, got "asymmetric"`,
+    );
+  }
   const scheme = checkChoice(where, argument, value, SCHEMES, fallback, "ZP_INVALID_SCHEME");
   if (scheme === "affine" || DTYPES[dtype].qmin < 0) return scheme;
   throw rangeError(
@@ -214,7 +221,7 @@ export function checkGivenScheme(
 }
 
 /** A quantized tensor after its checks, without its codes. */
-interface CheckedMeta extends Purpose {
+export interface CheckedMeta extends Purpose {
   readonly qparams: CheckedQParams;
   readonly shape: number[];
   readonly size: number;

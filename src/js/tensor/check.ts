@@ -149,6 +149,14 @@ export function checkTensor(
     );
   }
   const { data: given, shape: givenShape, dims } = fieldsOf(value);
+  if (typeof given === "function" && "dataSync" in value) {
+    throw typeError(
+      "ZP_INVALID_TENSOR",
+      where,
+      `${argument} must be ${TENSOR_FORMS}, got a tensor of TensorFlow.js; ` +
+        "{ data: t.dataSync(), shape: t.shape } makes one of it",
+    );
+  }
   if (given === undefined || (givenShape === undefined && dims === undefined)) {
     throw wrongKind("ZP_INVALID_TENSOR", where, argument, TENSOR_FORMS, value);
   }

@@ -75,7 +75,7 @@ describe("QuantizedLinear.dispose", () => {
     assert.equal(stderr, "");
     assert.equal(
       stdout,
-      "constructor,inFeatures,outFeatures,qparams,accumulate,forward,dispose,toString\n",
+      "constructor,inFeatures,outFeatures,qparams,accumulate,forward,append,dispose,toString\n",
     );
   });
 

@@ -25,12 +25,12 @@ describe("PackedWeight", () => {
         blocks.delete(address);
         module.release(address);
       },
-      packWeight: () => "kInvalidScale",
+      packRows: () => "kInvalidScale",
     };
     const memory = new Memory(refusing);
     const weight = {
       ...{ outFeatures: 1, inFeatures: 2, dtype: "int8", granularity: "perTensor", groupSize: 0 },
-      ...{ codes: Int8Array.of(1, 2), scales: [1], zeroPoints: [0] },
+      ...{ rows: () => Int8Array.of(1, 2), scales: [1], zeroPoints: [0] },
     };
     const pack = () => new PackedWeight({ module: refusing, memory }, "test", weight);
     assert.throws(pack, { code: "ZP_INVALID_SCALE" });

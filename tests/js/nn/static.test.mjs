@@ -244,4 +244,32 @@ describe("static layers", () => {
       quantized.dispose();
     }
   });
+
+  it("gives a row the same bits in a batch of several blocks, through runs of layers and ReLUs", () => {
+    const features = 2048;
+    const linear = (n, k) => new Linear(floats([n, k]));
+    const models = [
+      [linear(features, 6), new ReLU(), linear(5, features), linear(7, 5)],
+      [linear(features, 6), linear(5, features), new ReLU(), new ReLU()],
+      [linear(9, 6), new Tanh(), linear(9, 9), new ReLU(), new Tanh()],
+    ];
+    const rows = 150;
+    const batch = floats([rows, 6]);
+    for (const layers of models) {
+      const prepared = prepare(new Sequential(layers), defaultQConfig);
+      prepared.forward(batch);
+      const quantized = convert(prepared);
+      const all = quantized.forward(batch);
+      const n = all.shape[1];
+      for (const row of [0, 63, 64, 127, 128, rows - 1]) {
+        const one = quantized.forward(tensor(batch.data.slice(row * 6, row * 6 + 6), [1, 6]));
+        sameFloats(one.data, all.data.slice(row * n, row * n + n));
+      }
+      // The report runs layer by layer.
+      const sqnr = quantized.report(batch).layers.at(-1).outputSqnr;
+      const expected = quantizationError(new Sequential(layers).forward(batch), all, "sqnr");
+      assert.ok(Math.abs(sqnr - expected) < 1e-6, `${sqnr} ${expected}`);
+      quantized.dispose();
+    }
+  });
 });

@@ -60,7 +60,8 @@ export function weightOnlyLinear(
 ): ConvertedLayer {
   const sizeInBytes = storedBytes(q, bits) + biasBytes(layer);
   const parts = { name, layer, method: "weight-only", sizeInBytes, q } as const;
-  return quantizedWeightLinear(parts, {}, "WeightOnlyLinear", qparamsText(q));
+  const { accumulate } = layer;
+  return quantizedWeightLinear(parts, { accumulate }, "WeightOnlyLinear", qparamsText(q));
 }
 
 /** @param text  printed after the layer's features */

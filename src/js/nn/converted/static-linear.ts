@@ -1,19 +1,20 @@
 // Linear layers with quint8 input and output.
 
 import { rangeError } from "../../base/errors.js";
-import { asFloat32, copyOf, newArray } from "../../base/typed-arrays.js";
-import { runOn } from "../../core/init.js";
+import { copyOf, newArray } from "../../base/typed-arrays.js";
 import { checkInput } from "../../linear/input.js";
-import { PackedWeight, type WeightCodes } from "../../linear/packed-weight.js";
+import { PackedWeight } from "../../linear/packed-weight.js";
 import { runStatic, setStaticBias } from "../../linear/static.js";
-import { checkTensor, readQuantized } from "../../tensor/check.js";
+import type { WeightCodes } from "../../linear/weight.js";
+import { rowsOfCodes } from "../../linear/weight-rows.js";
+import { readQuantized } from "../../tensor/check.js";
 import { floatRepr } from "../../tensor/python-repr.js";
-import { quantizePerTensor } from "../../torch/quantize.js";
+import { Tensor } from "../../tensor/tensor.js";
 import type { TensorQParams } from "../../torch/scales.js";
 import { looksTorchQuantized, type TorchQuantizedTensor } from "../../torch/tensor.js";
 import type { Linear } from "../layers/linear.js";
 import { biasBytes, coreOf, parametersOf } from "../layers/parameters.js";
-import { CodesFlow, ConvertedLayer, codesOf, type Flow, reluOfCodes } from "./layer.js";
+import { CodesFlow, ConvertedLayer, codesOf, type Flow } from "./layer.js";
 
 /** An int8 weight with zero points 0, and one scale or one per output. */
 export interface QuantizedWeight {
@@ -81,43 +82,32 @@ export class StaticLinear extends ConvertedLayer<Linear> {
     const { bias } = parametersOf(layer);
     this.#bias = bias && copyOf("convert", bias.data, Float32Array);
     this.#scales = scales;
-    this.#setBias("convert", input);
+    this.setBias("convert", input);
   }
 
   /** Quantizes the bias for an input's scale, again after a change, as PyTorch's qnnpack does. */
-  #setBias(where: string, input: TensorQParams): void {
+  setBias(where: string, input: TensorQParams): void {
     if (this.#bias === undefined || input.scale === this.#biasScale) return;
     this.#weight.checkAlive(where);
     setStaticBias(this.core, where, this.#weight, this.#bias, this.#scales, input);
     this.#biasScale = input.scale;
   }
 
-  run(flow: Flow): Flow {
-    const where = "Linear.forward";
-    const given = readQuantized(flow);
-    const input = codesOf(where, given) ?? this.#quantize(where, given);
-    const batch = checkInput(where, { data: input.codes, shape: input.shape }, this.#weight);
-    const out = newArray(where, Uint8Array, batch.outSize);
-    this.#setBias(where, input.qparams);
-    runStatic(this.core, where, this.#weight, batch, input.qparams, this.#output, out);
-    const result = new CodesFlow(out, batch.outShape, this.#output);
-    return this.parts.fused ? reluOfCodes(result) : result;
+  /** The qparams that quantize a float input. */
+  get input(): TensorQParams {
+    return this.#input;
   }
 
-  #quantize(where: string, x: unknown): CodesFlow {
-    if (looksTorchQuantized(x)) {
-      throw rangeError(
-        "ZP_UNSUPPORTED_DTYPE",
-        where,
-        "a quantized input must be quint8 with one scale, as PyTorch's static layer takes it; " +
-          "dequantize(…) makes floats of others",
-      );
-    }
-    const { data, shape } = checkTensor(where, "input", x);
-    const { scale, zeroPoint } = this.#input;
-    const values = { data: asFloat32(where, data), shape };
-    const q = runOn(this.core, () => quantizePerTensor(values, scale, zeroPoint, "quint8"));
-    return new CodesFlow(q.data, shape, this.#input);
+  get output(): TensorQParams {
+    return this.#output;
+  }
+
+  get weight(): PackedWeight {
+    return this.#weight;
+  }
+
+  run(flow: Flow): Flow {
+    return runStaticLayers([this], flow, [this.parts.fused === true], false);
   }
 
   override dispose(): void {
@@ -131,6 +121,52 @@ export class StaticLinear extends ConvertedLayer<Linear> {
       `scale=${floatRepr(scale)}, zero_point=${zeroPoint}, ${this.#text})`
     );
   }
+}
+
+/**
+ * Runs static layers in sequence.
+ * @param relus     for each layer, whether a ReLU follows
+ * @param asFloats  whether to return values, not codes
+ */
+export function runStaticLayers(
+  layers: readonly StaticLinear[],
+  flow: Flow,
+  relus: readonly boolean[],
+  asFloats: boolean,
+): Flow {
+  const where = "Linear.forward";
+  const [first] = layers;
+  const given = readQuantized(flow);
+  const codes = codesOf(where, given);
+  if (codes === undefined) refuseOtherCodes(where, given);
+  const x = codes === undefined ? given : { data: codes.codes, shape: codes.shape };
+  const batch = checkInput(where, x, first.weight);
+  const own = codes === undefined ? first.input : codes.qparams;
+  let input = own;
+  for (const layer of layers) {
+    layer.setBias(where, input);
+    input = layer.output;
+  }
+  const steps = layers.map(({ weight, output }, i) => ({ weight, output, relu: relus[i] }));
+  const { weight, output, core } = layers[layers.length - 1];
+  const shape = [...batch.outShape.slice(0, -1), weight.outFeatures];
+  const out = newArray<Float32Array | Uint8Array>(
+    where,
+    asFloats ? Float32Array : Uint8Array,
+    batch.rows * weight.outFeatures,
+  );
+  runStatic(core, where, steps, batch, codes !== undefined, own, out);
+  return out instanceof Float32Array ? new Tensor(out, shape) : new CodesFlow(out, shape, output);
+}
+
+function refuseOtherCodes(where: string, x: unknown): void {
+  if (!looksTorchQuantized(x)) return;
+  throw rangeError(
+    "ZP_UNSUPPORTED_DTYPE",
+    where,
+    "a quantized input must be quint8 with one scale, as PyTorch's static layer takes it; " +
+      "dequantize(…) makes floats of others",
+  );
 }
 
 /** Packs the weight of a static layer. */
@@ -151,5 +187,5 @@ export function packedInt8(
     scales,
     zeroPoints: new Int32Array(scales.length),
   };
-  return new PackedWeight(coreOf(layer), where, weight, bias?.data);
+  return new PackedWeight(coreOf(layer), where, rowsOfCodes(where, weight), bias?.data);
 }

@@ -3,7 +3,8 @@
 import { fixFields } from "../../base/fields.js";
 import { checkOptions } from "../../base/options.js";
 import { activeCore } from "../../core/init.js";
-import { runLinear } from "../../linear/linear.js";
+import { checkAccumulate, runLinear } from "../../linear/linear.js";
+import type { Accumulate } from "../../linear/multiply.js";
 import type { TensorInput } from "../../tensor/check.js";
 import type { Tensor } from "../../tensor/tensor.js";
 import { Layer } from "./layer.js";
@@ -20,6 +21,8 @@ import {
 export interface LinearLayerOptions {
   /** float32 of shape [outFeatures]. Default: none. */
   bias?: TensorInput | null | undefined;
+  /** The precision of sums, as in `linear`; also of the layer that is made of it by weight-only quantization. Default: `"exact"`. */
+  accumulate?: Accumulate | undefined;
 }
 
 /**
@@ -39,10 +42,13 @@ export class Linear extends Layer {
   declare readonly inFeatures: number;
   /** Values per row of output. */
   declare readonly outFeatures: number;
+  /** The precision of sums. */
+  declare readonly accumulate: Accumulate;
 
   /**
    * @param weight  float32 of shape [outFeatures, inFeatures]
    * @param options.bias  float32 of shape [outFeatures]; default: none
+   * @param options.accumulate  `"exact"` (default) or `"float32"`, see `linear`
    * @throws {RangeError} `ZP_SHAPE_MISMATCH`
    * @throws {TypeError} `ZP_INVALID_TENSOR`, `ZP_UNKNOWN_OPTION`
    */
@@ -52,11 +58,12 @@ export class Linear extends Layer {
     const core = activeCore(where);
     const own = checkWeight(where, weight);
     const [outFeatures, inFeatures] = own.shape as [number, number];
-    const { bias } = checkOptions(where, options, ["bias"]);
+    const { bias, accumulate } = checkOptions(where, options, ["bias", "accumulate"]);
+    const precision = checkAccumulate(where, accumulate);
     const ownBias = checkParameter(where, "options.bias", bias, [outFeatures]);
     parameters.set(this, { core, weight: own, bias: ownBias });
     fixFields<Linear>(this, { weight: shown(own), bias: ownBias && shown(ownBias) });
-    fixFields<Linear>(this, { inFeatures, outFeatures });
+    fixFields<Linear>(this, { inFeatures, outFeatures, accumulate: precision });
   }
 
   /**
@@ -66,7 +73,8 @@ export class Linear extends Layer {
    */
   forward(input: TensorInput): Tensor {
     const { core, weight, bias } = parametersOf(this);
-    return runLinear(core, "Linear.forward", input, weight, bias);
+    const { accumulate } = this;
+    return runLinear(core, "Linear.forward", input, weight, bias, { accumulate });
   }
 
   override get sizeInBytes(): number {

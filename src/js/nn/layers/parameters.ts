@@ -1,6 +1,6 @@
 // Parameters of layers, and the core that a layer with a weight runs on.
 
-import { rangeError } from "../../base/errors.js";
+import { notItself, rangeError } from "../../base/errors.js";
 import { showShape } from "../../base/format-value.js";
 import type { Core } from "../../core/core.js";
 import { checkMatrix } from "../../linear/weight.js";
@@ -45,7 +45,11 @@ interface Parameters {
 export const parameters = /* @__PURE__ */ new WeakMap<Layer, Parameters>();
 
 /** The parameters of a layer with a weight. */
-export const parametersOf = (layer: Layer): Parameters => parameters.get(layer) as Parameters;
+export function parametersOf(layer: Layer): Parameters {
+  const own = parameters.get(layer);
+  if (own === undefined) throw notItself(`${layer.typeName}.forward`);
+  return own;
+}
 
 /** The core that a layer with a weight runs on. */
 export const coreOf = (layer: Layer): Core => parametersOf(layer).core;

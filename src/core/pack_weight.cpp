@@ -1,0 +1,243 @@
+// The packing half of linear.h: codes, scales and bounds of rows into a block.
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "core/matrix.h"
+#include "core/packed_weight.h"
+#include "zeropoint/qparams.h"
+
+namespace zeropoint {
+namespace {
+
+using kernels::kPanel;
+
+// Number of scales for a granularity.
+std::size_t scale_count(const WeightShape& shape) {
+  switch (shape.granularity) {
+    case WeightGranularity::kPerTensor:
+      return 1;
+    case WeightGranularity::kPerOutput:
+      return shape.n;
+    case WeightGranularity::kPerInput:
+      return shape.k;
+    case WeightGranularity::kPerGroup:
+      break;
+  }
+  return shape.k == 0 ? 0 : shape.n * kernels::groups_of(shape.k, shape.group_size);
+}
+
+// The index of the scale of an output's group.
+std::size_t scale_index(const WeightShape& shape, std::size_t output, std::size_t group) {
+  switch (shape.granularity) {
+    case WeightGranularity::kPerOutput:
+      return output;
+    case WeightGranularity::kPerGroup:
+      return output * kernels::groups_of(shape.k, shape.group_size) + group;
+    default:
+      return 0;
+  }
+}
+
+// Rounds up, so that the result stays a bound.
+float at_least(double value) {
+  const auto rounded = static_cast<float>(value);
+  return static_cast<double>(rounded) < value ? std::nextafter(rounded, INFINITY) : rounded;
+}
+
+// Largest distance of a code between smallest and largest from zero.
+double distance(int smallest, int largest, int zero_point) {
+  return std::max(std::abs(smallest - zero_point), std::abs(largest - zero_point));
+}
+
+// Codes as raw bytes; the dtype tells their sign.
+using WeightBytes = QuantizedWeight<std::uint8_t>;
+
+// Codes are packed as signed: the unsigned code that is packed as 0.
+int center_of(DType dtype) {
+  const DTypeInfo info = dtype_info(dtype);
+  return info.is_signed() ? 0 : 1 << (info.bits - 1);
+}
+
+// Start of a panel's scales and zero points in the block; groups of inputs share them.
+struct PanelScales {
+  std::size_t groups;
+  float* scales;
+  std::int32_t* zero_points;
+
+  PanelScales(const PackedLayout& layout, std::size_t panel, std::byte* block)
+      : groups(kernels::groups_of(layout.k, layout.group)),
+        scales(part<float>(block, layout.scales) + panel * groups * kPanel),
+        zero_points(part<std::int32_t>(block, layout.zero_points) + panel * groups * kPanel) {}
+};
+
+// Writes the scales of a panel's outputs; they are 1 if inputs have scales.
+void write_scales(const WeightBytes& w, const WeightShape& shape, std::size_t first,
+                  std::size_t outputs, const PackedLayout& layout, const PanelScales& to) {
+  std::fill_n(to.scales, to.groups * kPanel, 0.0F);
+  if (layout.affine) std::fill_n(to.zero_points, to.groups * kPanel, 0);
+  if (layout.has_input_scales) {
+    std::fill_n(to.scales, outputs, 1.0F);
+    return;
+  }
+  if (w.scales.empty()) return;
+  const int center = center_of(w.dtype);
+  for (std::size_t group = 0; group < to.groups; ++group) {
+    for (std::size_t i = 0; i < outputs; ++i) {
+      const std::size_t index = scale_index(shape, first + i, group);
+      to.scales[group * kPanel + i] = w.scales[index];
+      if (layout.affine) to.zero_points[group * kPanel + i] = w.zero_points[index] - center;
+    }
+  }
+}
+
+// Sums and maxima behind the bounds of a panel's outputs.
+struct PanelTotals {
+  double largest[kPanel] = {};
+  double squares[kPanel] = {};
+  double small_codes[kPanel] = {};
+};
+
+// Writes a panel's codes and their sums. @param source  [outputs][K]. @param input_zero  largest
+// magnitude of an input's zero point
+PanelTotals write_codes(const std::uint8_t* source, std::size_t panel, std::size_t outputs,
+                        int input_zero, const PackedLayout& layout, const PanelScales& own,
+                        std::byte* block) {
+  PanelTotals totals;
+  const int unit = 1 << (8 - layout.bits);
+  const bool is_signed = dtype_info(layout.dtype).is_signed();
+  std::uint8_t* codes = part<std::uint8_t>(block, layout.codes) +
+                        panel * layout.steps * static_cast<std::size_t>(layout.bits) * 4;
+  std::int32_t* minus_sums =
+      part<std::int32_t>(block, layout.minus_sums) + panel * layout.chunks * kPanel;
+  kernels::for_chunks(
+      layout.k, layout.group, [&](std::size_t input, std::size_t inputs, std::size_t group) {
+        const std::uint8_t* rows[kPanel];
+        for (std::size_t i = 0; i < outputs; ++i) rows[i] = source + i * layout.k + input;
+        kernels::CodeSizes sizes;
+        kernels::pack_chunk(rows, outputs, inputs, layout.bits, is_signed, layout.added_to_low,
+                            codes, minus_sums, sizes);
+        for (std::size_t i = 0; i < outputs; ++i) {
+          const int zero_point = layout.affine ? own.zero_points[group * kPanel + i] : 0;
+          const double codes_of_unit =
+              distance(sizes.smallest[i], sizes.largest[i], zero_point * unit) + input_zero * unit;
+          const auto scale = static_cast<double>(own.scales[group * kPanel + i]);
+          totals.largest[i] = std::max(totals.largest[i], codes_of_unit * scale);
+          totals.squares[i] += sizes.squares[i] * scale * scale;
+          totals.small_codes[i] += sizes.small[i];
+        }
+        codes += kernels::steps_of(inputs, layout.bits) * static_cast<std::size_t>(layout.bits) * 4;
+        minus_sums += kPanel;
+      });
+  return totals;
+}
+
+// Writes a panel's bounds, and raises the layout's bounds to match.
+// @param plain  whether codes are magnitudes of weights: only if all zero points are 0
+void write_bounds(const PanelTotals& totals, std::size_t panel, std::size_t outputs, bool plain,
+                  const PanelScales& own, PackedLayout& layout, std::byte* block) {
+  float* largest = part<float>(block, layout.largest) + panel * kPanel;
+  float* ordinary = part<float>(block, layout.ordinary) + panel * 2 * kPanel;
+  for (std::size_t i = 0; i < kPanel; ++i) {
+    largest[i] = at_least(totals.largest[i]);
+    float smallest_scale = own.scales[i];
+    for (std::size_t group = 1; group < own.groups; ++group) {
+      smallest_scale = std::min(smallest_scale, own.scales[group * kPanel + i]);
+    }
+    const auto code = static_cast<float>(kernels::ordinary_code(layout.bits));
+    const float magnitude = smallest_scale * code * 0.99F;
+    // An infinite magnitude would allow any error.
+    const bool tells = plain && magnitude > 0.0F && std::isfinite(magnitude);
+    ordinary[i] = tells ? magnitude : 0.0F;
+    ordinary[kPanel + i] = at_least(std::sqrt(totals.small_codes[i]));
+    if (i >= outputs) continue;
+    layout.root = std::max(layout.root, ordinary[kPanel + i]);
+    const double norm =
+        tells ? std::sqrt(totals.squares[i]) / static_cast<double>(ordinary[i]) : INFINITY;
+    layout.norm = std::max(layout.norm, at_least(norm));
+  }
+}
+
+// Packs rows of a block: w has their codes and, unless they are shared by all outputs, their
+// scales.
+Status pack_bytes(const WeightBytes& w, std::size_t first, std::size_t rows, std::byte* block) {
+  PackedLayout& layout = layout_of(block);
+  const WeightShape shape{rows, layout.k, w.dtype, w.granularity, w.group_size};
+  const Status matrix = check_matrix(rows, layout.k, w.codes.size());
+  if (matrix != Status::kOk) return matrix;
+  const bool fits = first % kPanel == 0 && first <= layout.n && first + rows <= layout.capacity;
+  const bool is_alike = w.dtype == layout.dtype && w.granularity == layout.granularity;
+  // A group that is longer than a row ends with it.
+  const std::size_t longest = std::max(layout.k, std::uint32_t{1});
+  const bool has_groups = w.granularity != WeightGranularity::kPerGroup ||
+                          std::min(w.group_size, longest) == layout.group;
+  if (!fits || !is_alike || !has_groups) return Status::kShapeMismatch;
+  const auto count = static_cast<std::uint32_t>(scale_count(shape));
+  const Status status = check(QParamsView{w.scales, w.zero_points, Shape(&count, 1)}, w.dtype);
+  if (status != Status::kOk) return status;
+
+  const int center = center_of(w.dtype);
+  int farthest_zero = 0;
+  for (const std::int32_t zero_point : w.zero_points) {
+    farthest_zero = std::max(farthest_zero, std::abs(zero_point - center));
+  }
+  const bool per_input = layout.has_input_scales;
+  if (farthest_zero != 0 && !per_input && !layout.affine) return Status::kInvalidZeroPoint;
+  const int input_zero = per_input ? farthest_zero : 0;
+  const bool plain = !layout.affine && farthest_zero == 0 && !w.scales.empty();
+  for (std::size_t row = 0; row < rows; row += kPanel) {
+    const std::size_t outputs = std::min(kPanel, rows - row);
+    const std::size_t panel = (first + row) / kPanel;
+    const PanelScales own(layout, panel, block);
+    write_scales(w, shape, row, outputs, layout, own);
+    const std::uint8_t* codes = w.codes.data() + row * layout.k;
+    const PanelTotals totals = write_codes(codes, panel, outputs, input_zero, layout, own, block);
+    write_bounds(totals, panel, outputs, plain, own, layout, block);
+  }
+  if (per_input) {
+    std::copy_n(w.scales.begin(), layout.k, part<float>(block, layout.input_scales));
+    auto* zero_points = part<std::int32_t>(block, layout.input_zero_points);
+    for (std::size_t i = 0; i < layout.k; ++i) zero_points[i] = w.zero_points[i] - center;
+  }
+  layout.n = std::max(layout.n, static_cast<std::uint32_t>(first + rows));
+  return Status::kOk;
+}
+
+}  // namespace
+
+template <typename Code>
+Status pack_rows(const QuantizedWeight<Code>& w, std::size_t first, std::size_t rows,
+                 std::byte* weight) {
+  const DTypeInfo info = dtype_info(w.dtype);
+  if (info.bits > 8 || info.storage != kStorageOf<Code>) return Status::kUnsupportedDType;
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(w.codes.data());
+  return pack_bytes(
+      {{bytes, w.codes.size()}, w.dtype, w.granularity, w.group_size, w.scales, w.zero_points},
+      first, rows, weight);
+}
+
+template Status pack_rows(const QuantizedWeight<std::int8_t>&, std::size_t, std::size_t,
+                          std::byte*);
+template Status pack_rows(const QuantizedWeight<std::uint8_t>&, std::size_t, std::size_t,
+                          std::byte*);
+
+template <typename Code>
+Status pack_weight(const QuantizedWeight<Code>& w, std::size_t n, std::size_t k,
+                   std::span<std::byte> out) {
+  const DTypeInfo info = dtype_info(w.dtype);
+  if (info.bits > 8 || info.storage != kStorageOf<Code>) return Status::kUnsupportedDType;
+  const Status matrix = check_matrix(n, k, w.codes.size());
+  if (matrix != Status::kOk) return matrix;
+  const int center = center_of(w.dtype);
+  const auto is_off = [=](std::int32_t zero_point) { return zero_point != center; };
+  const bool affine = std::any_of(w.zero_points.begin(), w.zero_points.end(), is_off);
+  const Status status = begin_weight({n, k, w.dtype, w.granularity, w.group_size}, affine, out);
+  return status == Status::kOk ? pack_rows(w, 0, n, out.data()) : status;
+}
+
+template Status pack_weight(const QuantizedWeight<std::int8_t>&, std::size_t, std::size_t,
+                            std::span<std::byte>);
+template Status pack_weight(const QuantizedWeight<std::uint8_t>&, std::size_t, std::size_t,
+                            std::span<std::byte>);
+
+}  // namespace zeropoint
