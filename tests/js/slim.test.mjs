@@ -83,7 +83,8 @@ describe("zeropoint/slim", () => {
   it("reports truncated bytes, at any length and with any engine", async () => {
     for (const file of ["baseline.wasm", "relaxed-threads.wasm"]) {
       const bytes = new Uint8Array(await bytesOf(file));
-      for (const length of [9, 10, 12, 50, 1000, bytes.length / 2, bytes.length - 1]) {
+      const lengths = [9, 10, 12, 50, 1000, ...endsBeforeCode(bytes)];
+      for (const length of [...lengths, bytes.length / 2, bytes.length - 1]) {
         const cut = bytes.slice(0, length);
         await rejects(
           create({ wasm: cut }),
@@ -205,3 +206,21 @@ describe("zeropoint/slim", () => {
     await fails(used, /could not be loaded/);
   });
 });
+
+/** The ends of a binary's sections between that of its functions (3) and that of their code (10). */
+function endsBeforeCode(bytes) {
+  const ends = [];
+  for (let at = 8; bytes[at] !== 10; ) {
+    const id = bytes[at];
+    let size = 0;
+    let shift = 1;
+    do {
+      at++;
+      size += (bytes[at] & 127) * shift;
+      shift *= 128;
+    } while (bytes[at] > 127);
+    at += 1 + size;
+    if (id === 3 || ends.length > 0) ends.push(at);
+  }
+  return ends;
+}

@@ -69,10 +69,21 @@ function nodeFiles(): NodeFiles | undefined {
   return process?.getBuiltinModule?.("node:fs/promises");
 }
 
-/** The end of a binary's last section by its stated length; beyond the bytes if they are truncated. */
+/** The ids of WebAssembly's sections of functions and of their code. */
+const FUNCTIONS = 3;
+const CODE = 10;
+
+/**
+ * The end of a binary's last section by its stated length; beyond the bytes if they are truncated, between
+ * sections too as long as the code is missing.
+ */
 function endOf(bytes: Uint8Array): number {
   let at = 8;
+  let lacksCode = false;
   while (at < bytes.length) {
+    const id = bytes[at];
+    if (id === FUNCTIONS) lacksCode = true;
+    if (id === CODE) lacksCode = false;
     let size = 0;
     let shift = 1;
     let byte: number;
@@ -83,7 +94,7 @@ function endOf(bytes: Uint8Array): number {
     } while (byte > 127);
     at += 1 + size;
   }
-  return at;
+  return lacksCode ? Math.max(at, bytes.length + 1) : at;
 }
 
 /** Compiles bytes from the user. Detects an HTML page in the place of a missing file, and a truncated file. */

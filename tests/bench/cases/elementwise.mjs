@@ -327,6 +327,7 @@ function layOut(core, { x, values, shape, granularity, options, qparams }) {
         at.zeroPoints,
         at.qShape,
         qShape.length,
+        0,
         "int8",
         to,
       ),
