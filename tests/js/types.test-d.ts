@@ -231,6 +231,21 @@ quantize(x, { dtype: "uint8", scale: 1 } satisfies QuantizeOptions<"int4">);
 chooseQParams(x, { dtype: "int8" } satisfies ChooseQParamsOptions<"int4">);
 // @ts-expect-error a scheme that there is not
 quantize(x, { scheme: "asymmetric" });
+// @ts-expect-error the default scheme takes a signed dtype
+quantize(x, { dtype: "uint8" });
+// @ts-expect-error the symmetric scheme takes a signed dtype
+quantize(x, { dtype: "uint4", scheme: "symmetric" });
+// @ts-expect-error the default scheme takes a signed dtype
+chooseQParams(x, { dtype: "uint16", axis: 0 });
+// @ts-expect-error one scale per channel, or one per group
+quantize(x, { axis: 0, groupSize: 2 });
+// @ts-expect-error one scale per channel, or one per group
+chooseQParams(x, { axis: 0, groupSize: 2 });
+// @ts-expect-error layers take 2 to 8 bits
+new QuantizedLinear(x, { dtype: "int16" });
+new QuantizedLinear(x, { dtype: "uint4", scheme: "affine", groupSize: 2 }).append(x, { bias: x });
+// @ts-expect-error the other options are those of the layer
+new QuantizedLinear(x).append(x, { axis: 0 });
 // @ts-expect-error codes go to the dtype's array
 quantize(x, { dtype: "uint8", scheme: "affine", out: new Int8Array(4) });
 // @ts-expect-error an array is not a tensor

@@ -1,6 +1,7 @@
 // Arguments of QuantizedLinear: checks, and the quantization of a float weight.
 
 import { checkBoolean, checkChoice } from "../base/check.js";
+import type { DType } from "../base/dtype.js";
 import { rangeError, typeError } from "../base/errors.js";
 import { show } from "../base/format-value.js";
 import type { NumberArray } from "../base/typed-arrays.js";
@@ -39,7 +40,9 @@ import {
 import { quantizedRows, rowsOfCodes, type WeightRows } from "./weight-rows.js";
 
 /** Options of `new QuantizedLinear`: how to quantize a float weight, and how to compute. */
-export interface QuantizedLinearOptions extends AnyQuantizeOptions {
+export interface QuantizedLinearOptions extends Omit<AnyQuantizeOptions, "dtype"> {
+  /** Of 2 to 8 bits. Default: `"int8"`. */
+  dtype?: Exclude<DType, "int16" | "int32" | "uint16"> | undefined;
   /** float32 of shape [outFeatures]. Default: none. */
   bias?: TensorInput | null | undefined;
   /**

@@ -72,6 +72,22 @@ export type FromArguments<T> = [T][T extends unknown ? 0 : never];
  */
 export type NeedsDType<D> = "int8" extends D ? unknown : { readonly dtype: D };
 
+/** Refuses `axis` beside `groupSize`. */
+export type OneOfBoth<Axis, Size> = Axis extends number
+  ? Size extends number
+    ? { readonly groupSize: undefined }
+    : unknown
+  : unknown;
+
+/**
+ * Makes `scheme: "affine"` required for an unsigned dtype whose qparams are chosen: the default is symmetric.
+ */
+export type NeedsScheme<D, Scale = undefined> = Scale extends undefined
+  ? D extends `u${string}`
+    ? { readonly scheme: "affine" }
+    : unknown
+  : unknown;
+
 /** The granularity that options ask for. */
 export type GranularityOf<Axis, Size, Scale = undefined, Zero = undefined> = Axis extends number
   ? "perChannel"

@@ -35,6 +35,8 @@ import {
   type FromArguments,
   type GranularityOf,
   type NeedsDType,
+  type NeedsScheme,
+  type OneOfBoth,
 } from "./options.js";
 import { type QParams, qparamsResult, type ScaleAndZeroPoint } from "./quantized-tensor.js";
 
@@ -73,7 +75,10 @@ export function chooseQParams<
 >(
   x: TensorInput,
   // D is inferred. With D alone, editors would complete its default and no other dtype.
-  options?: ChooseQParamsOptions<D | DType, Axis, Size> & NeedsDType<D>,
+  options?: ChooseQParamsOptions<D | DType, Axis, Size> &
+    NeedsDType<D> &
+    NeedsScheme<D> &
+    OneOfBoth<Axis, Size>,
 ): QParams<FromArguments<D>, GranularityOf<Axis, Size>> {
   const where = "chooseQParams";
   const core = activeCore(where);

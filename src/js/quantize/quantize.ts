@@ -12,6 +12,8 @@ import {
   checkQuantizeOptions,
   type GranularityOf,
   type NeedsDType,
+  type NeedsScheme,
+  type OneOfBoth,
   type QuantizeOptions,
   quantizeOptions,
 } from "./options.js";
@@ -91,7 +93,9 @@ export function quantize<
 >(
   x: TensorInput,
   options?: QuantizeOptions<D | DType, Axis, Size, Scale, Zero> &
-    NeedsDType<D> & {
+    NeedsDType<D> &
+    NeedsScheme<D, Scale> &
+    OneOfBoth<Axis, Size> & {
       /** Array for the codes, of the dtype's type; must not overlap the other arrays. */
       out?: Codes<D> | undefined;
     },
