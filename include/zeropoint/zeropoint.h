@@ -12,6 +12,7 @@
 #include "zeropoint/dtype.h"
 #include "zeropoint/error.h"
 #include "zeropoint/granularity.h"
+#include "zeropoint/half.h"
 #include "zeropoint/linear.h"
 #include "zeropoint/observer.h"
 #include "zeropoint/pack.h"

@@ -42,6 +42,11 @@ Offset allocate(std::size_t bytes) { return reinterpret_cast<Offset>(heap.alloca
 
 void release(Offset offset) { heap.release(reinterpret_cast<void*>(offset)); }
 
+Status to_float32(Offset halves, std::size_t n, HalfType type, Offset out) {
+  return zeropoint::to_float32(span_at<const std::uint16_t>(halves, n), type,
+                               span_at<float>(out, n));
+}
+
 Status choose_qparams(Offset x, std::size_t outer, std::size_t slices, std::size_t inner,
                       std::size_t row, DType dtype, Scheme scheme, bool include_zero,
                       NonFinite non_finite, Offset ranges, Offset scales, Offset float_scales,
@@ -511,6 +516,10 @@ EMSCRIPTEN_BINDINGS(zeropoint) {
       .value("perInput", WeightGranularity::kPerInput)
       .value("perGroup", WeightGranularity::kPerGroup);
 
+  enum_<HalfType>("HalfType", enum_value_type::string)
+      .value("float16", HalfType::kFloat16)
+      .value("bfloat16", HalfType::kBfloat16);
+
   enum_<Overflow>("Overflow", enum_value_type::string)
       .value("saturate", Overflow::kSaturate)
       .value("torch", Overflow::kTorch);
@@ -521,6 +530,7 @@ EMSCRIPTEN_BINDINGS(zeropoint) {
 
   function("allocate" PARAMETERS(bytes), &allocate);
   function("release" PARAMETERS(offset), &release);
+  function("toFloat32" PARAMETERS(halves, n, type, out), &to_float32);
   function("chooseQParams" PARAMETERS(x, outer, slices, inner, row, dtype, scheme, includeZero,
                                       nonFinite, ranges, scales, floatScales, zeroPoints),
            &choose_qparams);

@@ -82,7 +82,7 @@ export type {
   Scheme,
   ZeroPointTensor,
 } from "./quantize/quantized-tensor.js";
-export type { TensorInput } from "./tensor/check.js";
+export type { ElementDType, TensorData, TensorInput } from "./tensor/check.js";
 export type { Granularity } from "./tensor/granularity.js";
 export type { ValueRange } from "./tensor/range.js";
 export type { OutOption } from "./tensor/tensor.js";

@@ -163,6 +163,17 @@ const Operation& reciprocal_quantization(AddZeroPoint add, Storage codes);
 /// taken from the codes for NaN. `to` may be `from`.
 const Operation& fake_reciprocal_quantization(AddZeroPoint add);
 
+// ---- 16-bit floats
+
+/// Bit patterns to float32, exactly. `out` may end where `halves` ends: each step is loaded before
+/// it is stored.
+void convert_f16_f32(const std::uint16_t* halves, std::size_t n, float* out);
+void convert_bf16_f32(const std::uint16_t* halves, std::size_t n, float* out);
+
+/// float32 to bit patterns: to nearest, ties to even; NaN stays NaN.
+void convert_f32_f16(const float* x, std::size_t n, std::uint16_t* out);
+void convert_f32_bf16(const float* x, std::size_t n, std::uint16_t* out);
+
 // ---- histogram
 
 /// Adds 1 to counts[trunc(((v - lo) * float(bins)) / (hi - lo))] for every lo <= v <= hi. An index

@@ -121,6 +121,7 @@ const KEYS = [
     "data",
     "shape",
     "dims",
+    "type",
     "accumulate",
     "bias",
     "activations",

@@ -146,6 +146,11 @@ const wider: QuantizedTensor<DType, Granularity> = quantize(x, { dtype: "uint8",
 // Quantized tensors go on to everything else.
 same<Tensor>()(dequantize(anything));
 same<Tensor>()(dequantize(structuredCloneOf(wider)));
+// Half floats say which of the two types they are.
+quantize({ data: new Uint16Array(2), shape: [2], dtype: "bfloat16" });
+quantize({ data: new Uint16Array(2), dims: [2], type: "float16" });
+// @ts-expect-error: no such element type
+quantize({ data: new Uint16Array(2), shape: [2], dtype: "half" });
 same<Tensor>()(fakeQuantize(x, { dtype: "int4", groupSize: 2 }));
 same<Tensor>()(fakeQuantize(x, quantize(x, { axis: 0 })));
 function restored<D extends DType, G extends Granularity>(q: QuantizedTensor<D, G>): Tensor {

@@ -17,7 +17,7 @@
  * | `ZP_UNKNOWN_OPTION` | TypeError | an option has no such name |
  * | `ZP_CONFLICTING_OPTIONS` | TypeError | two options exclude each other, or one needs another |
  * | `ZP_INVALID_OPTION` | TypeError, RangeError | an option is of the wrong kind, or not one of its values |
- * | `ZP_INVALID_DTYPE` | TypeError, RangeError | a dtype is not one of the known names |
+ * | `ZP_INVALID_DTYPE` | TypeError, RangeError | a dtype is not one of the known names, or not that of the data |
  * | `ZP_UNSUPPORTED_DTYPE` | RangeError | the function does not take this dtype |
  * | `ZP_INVALID_SCHEME` | TypeError, RangeError | a scheme is unknown, or symmetric with an unsigned dtype |
  * | `ZP_INVALID_AXIS` | TypeError, RangeError | an axis is not one of the tensor's |

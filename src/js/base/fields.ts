@@ -41,6 +41,7 @@ export function fixFields<T extends object>(object: T, fields: Partial<T>): void
 const FIELDS = [
   ...["data", "shape", "dims", "dtype", "scheme", "qscheme", "scale", "zeroPoint", "axis"],
   "groupSize",
+  "type",
 ];
 
 /** Whether Object.prototype has a field of tensors, which every object would then inherit. */
@@ -54,7 +55,8 @@ export const isPolluted = (): boolean =>
   "scale" in ROOT ||
   "zeroPoint" in ROOT ||
   "axis" in ROOT ||
-  "groupSize" in ROOT;
+  "groupSize" in ROOT ||
+  "type" in ROOT;
 
 /** Whether an object or its class has a field. Fields of Object.prototype do not count. */
 export function hasField(value: object, name: string): boolean {

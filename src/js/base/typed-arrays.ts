@@ -5,6 +5,7 @@
 
 import { type Codes, type CodesOf, DTYPES, type DType, type QDType } from "./dtype.js";
 import { type ErrorCode, rangeError, typeError } from "./errors.js";
+import { Halves, type HalfType, halfValue } from "./halves.js";
 
 /** A typed array of numbers (BigInt arrays hold none). */
 export type NumberArray = ArrayLike<number> & ArrayBufferView;
@@ -83,9 +84,33 @@ export function pinned<A extends NumberArray>(array: A): A {
     : array;
 }
 
-/** Copies a typed array into another, at offset `start` of the target. */
+/**
+ * Copies a typed array into another, at offset `start` of the target. Half floats become their values;
+ * a Uint16Array gets their bit patterns.
+ */
 export function setArray(to: NumberArray, from: NumberArray, start: number): void {
-  set.call(to as Uint8Array, from, start);
+  const type = Halves.typeOf(from);
+  if (type === undefined || arrayName(to) === "Uint16Array") {
+    set.call(to as Uint8Array, from, start);
+    return;
+  }
+  const values = to as Float32Array;
+  const { length } = from;
+  for (let i = 0; i < length; i++) values[start + i] = halfValue(from[i], type);
+}
+
+/** A typed array of two-byte elements as half floats, on the same memory. */
+export const halvesOf = (array: NumberArray, type: HalfType): Halves =>
+  new Halves(arrayBuffer(array), arrayByteOffset(array), arrayLength(array), type);
+
+/** The type of an array's elements in messages: the name of the array, or that of its half floats. */
+export const elementName = (array: NumberArray): string =>
+  Halves.typeOf(array) ?? (arrayName(array) as string);
+
+/** One value of an array. */
+export function valueAt(array: NumberArray, index: number): number {
+  const type = Halves.typeOf(array);
+  return type === undefined ? array[index] : halfValue(array[index], type);
 }
 
 /** Constructors of the arrays for codes and values, here and in the heap, captured at module load. */
@@ -199,10 +224,11 @@ export function areApart(a: unknown, b: unknown): boolean {
  * method `subarray` it asks neither the array's class nor `Symbol.species` for the type.
  */
 export function subarrayOf<A extends NumberArray>(array: A, start: number, end: number): A {
-  const type = CONSTRUCTORS[arrayName(array) as string];
+  const half = Halves.typeOf(array);
+  const type = half ? Halves : CONSTRUCTORS[arrayName(array) as string];
   const elementBytes = arrayLength(array) === 0 ? 1 : arrayByteLength(array) / arrayLength(array);
   const from = arrayByteOffset(array) + start * elementBytes;
-  return new type(arrayBuffer(array), from, end - start) as A;
+  return new type(arrayBuffer(array), from, end - start, half as HalfType) as NumberArray as A;
 }
 
 /**

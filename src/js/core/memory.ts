@@ -11,6 +11,7 @@
 // view of the heap.
 
 import { rangeError } from "../base/errors.js";
+import { Halves } from "../base/halves.js";
 import {
   arrayLength,
   arrayName,
@@ -162,7 +163,13 @@ export class Memory {
   }
 
   #put(type: ElementType, offset: number, values: NumberArray, count: number): void {
-    if (this.staging !== undefined && bytesIn(type, count) >= STAGED) {
+    const half = type === "Float32Array" ? Halves.typeOf(values) : undefined;
+    if (half !== undefined) {
+      // Bits go into the second half of the buffer, and are converted in place.
+      const from = offset + 2 * count;
+      this.#put("Uint16Array", from, values, count);
+      this.#module.toFloat32(from, count, half, offset);
+    } else if (this.staging !== undefined && bytesIn(type, count) >= STAGED) {
       this.staging.write(type, offset, values, count);
     } else {
       setArray(this.#current().whole[type], values, offset / ELEMENT_BYTES[type]);

@@ -3,7 +3,7 @@
 import { checkInteger } from "../base/check.js";
 import { checkStatus, rangeError, typeError } from "../base/errors.js";
 import { fixFields, type Options, ownFields } from "../base/fields.js";
-import { arrayName, copyOf, newArray } from "../base/typed-arrays.js";
+import { copyOf, elementName, newArray } from "../base/typed-arrays.js";
 import type { CheckedTensor } from "../tensor/check.js";
 import { oneSlice } from "../tensor/granularity.js";
 import { countIntoBins, rangesOf, type ValueRange } from "../tensor/range.js";
@@ -81,8 +81,8 @@ export class HistogramObserver extends RangeObserver {
 
   /** @internal */
   protected override update(where: string, { data, size }: CheckedTensor): void {
-    const name = arrayName(data) as string;
-    if (!name.startsWith("Float")) {
+    const name = elementName(data);
+    if (!/float/i.test(name)) {
       throw typeError(
         "ZP_INVALID_TENSOR",
         where,

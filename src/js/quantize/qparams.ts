@@ -11,6 +11,7 @@ import {
   type NumberArray,
   newArray,
   subarrayOf,
+  valueAt,
 } from "../base/typed-arrays.js";
 import type { Core } from "../core/core.js";
 import { activeCore } from "../core/init.js";
@@ -317,8 +318,8 @@ function chooseError(
 
 function nonFiniteError(where: string, argument: string, x: NumberArray): ZeropointError {
   let index = 0;
-  while (index < arrayLength(x) - 1 && Number.isFinite(Math.fround(x[index]))) index++;
-  const value = x[index];
+  while (index < arrayLength(x) - 1 && Number.isFinite(Math.fround(valueAt(x, index)))) index++;
+  const value = valueAt(x, index);
   const too = Number.isFinite(value) ? ", as float32 too," : "";
   return rangeError(
     "ZP_NON_FINITE",

@@ -1,14 +1,17 @@
 // Checks of tensor arguments.
 
-import { wrongKind } from "../base/check.js";
+import { checkChoice, wrongKind } from "../base/check.js";
 import { rangeError, typeError } from "../base/errors.js";
 import { fieldsOf, hasField, isPolluted } from "../base/fields.js";
 import { show, showShape } from "../base/format-value.js";
+import { isHalf } from "../base/halves.js";
 import {
+  ARRAYS,
   type ArrayConstructor,
   arrayLength,
   arrayName,
   checkNumberArray,
+  halvesOf,
   isArray,
   lengthOf,
   type NumberArray,
@@ -16,21 +19,49 @@ import {
 } from "../base/typed-arrays.js";
 import { checkOwnShape, checkSize, MAX_COUNT, MAX_RANK, sizeOf } from "./shape.js";
 
+/**
+ * The element type of a tensor. `"float16"` is a `Float16Array` or a `Uint16Array` of bit patterns,
+ * `"bfloat16"` a `Uint16Array`, `"int64"` an `Int32Array` as `intRepr` gives it, `"bool"` a `Uint8Array`.
+ */
+export type ElementDType =
+  | "float32"
+  | "float64"
+  | "float16"
+  | "bfloat16"
+  | "int8"
+  | "uint8"
+  | "int16"
+  | "uint16"
+  | "int32"
+  | "uint32"
+  | "int64"
+  | "bool";
+
+/** Values as an argument, and what they are. */
+export interface TensorData {
+  /** Values in row-major order; anything but `Float32Array` is rounded to float32. */
+  readonly data: ArrayLike<number>;
+  /**
+   * What the data is, or an object that has it as its name, such as `torch.float32`. Needed for bit patterns
+   * of half floats in a `Uint16Array`, which are integers without it; otherwise checked, if given.
+   */
+  readonly dtype?: ElementDType | { readonly name: string } | undefined;
+  /** The same under its other name, as in ONNX Runtime's tensors. */
+  readonly type?: string | undefined;
+  /** A tensor with a scale is a quantized one. */
+  readonly scale?: never;
+}
+
 /** Any form of a tensor of numbers that functions accept. */
 export type TensorInput =
-  | {
-      /** Values in row-major order; anything but `Float32Array` is rounded to float32. */
-      readonly data: ArrayLike<number>;
+  | (TensorData & {
       /** The length of each axis, outermost first. */
       readonly shape: ArrayLike<number>;
-      readonly scale?: never;
-    }
-  | {
-      readonly data: ArrayLike<number>;
+    })
+  | (TensorData & {
       /** The shape under its other name, as in ONNX Runtime's tensors. */
       readonly dims: ArrayLike<number>;
-      readonly scale?: never;
-    }
+    })
   | NumberArray;
 
 /** A tensor after its checks: a private shape, and data that is safe to copy. */
@@ -45,12 +76,16 @@ export class TensorFields {
   declare readonly data: unknown;
   declare readonly shape: unknown;
   declare readonly dims: unknown;
+  declare readonly dtype: unknown;
+  declare readonly type: unknown;
 
   constructor(value: object) {
-    const { data, shape, dims } = fieldsOf(value);
+    const { data, shape, dims, dtype, type } = fieldsOf(value);
     this.data = data;
     this.shape = shape;
     this.dims = dims;
+    this.dtype = dtype;
+    this.type = type;
   }
 }
 
@@ -125,7 +160,7 @@ export function checkTensor(
 ): CheckedTensor {
   const name = arrayName(value);
   if (name !== undefined) {
-    const data = checkNumberArray(where, argument, name, value, "ZP_INVALID_TENSOR");
+    const data = checkData(where, argument, value, undefined, list);
     const size = arrayLength(data);
     checkSize(where, argument, [size], size);
     return { data, shape: [size], size };
@@ -148,7 +183,7 @@ export function checkTensor(
         `dequantize(…) makes a tensor of it`,
     );
   }
-  const { data: given, shape: givenShape, dims } = fieldsOf(value);
+  const { data: given, shape: givenShape, dims, dtype, type } = fieldsOf(value);
   if (typeof given === "function" && "dataSync" in value) {
     throw typeError(
       "ZP_INVALID_TENSOR",
@@ -161,17 +196,65 @@ export function checkTensor(
     throw wrongKind("ZP_INVALID_TENSOR", where, argument, TENSOR_FORMS, value);
   }
   const shape = checkOwnShape(where, argument, givenShape, dims);
-  const data = checkData(where, `${argument}.data`, given, list);
+  const element = checkElement(where, argument, given, dtype, type);
+  const data = checkData(where, `${argument}.data`, given, element, list);
   const size = arrayLength(data);
   checkSize(where, argument, shape, size);
   return { data, shape, size };
 }
 
-/** Data of a tensor: the typed array itself, or a copy of a plain array. */
-function checkData(where: string, argument: string, value: unknown, list: ListArray): NumberArray {
+/** Element types of arrays besides the one in the array's name. */
+const OTHER_ELEMENTS: { readonly [name: string]: readonly string[] } = {
+  uint16: ["float16", "bfloat16"],
+  uint8: ["bool"],
+  int32: ["int64"],
+};
+
+/** The element type in the name of an array. */
+const elementIn = (array: string): string => array.replace(/Clamped|Array/g, "").toLowerCase();
+
+/**
+ * Checks what a tensor says of its data, as `dtype` or as `type`.
+ * @throws {TypeError|RangeError} `ZP_INVALID_DTYPE` if no function reads it, or it contradicts the data
+ */
+export function checkElement(
+  where: string,
+  argument: string,
+  data: unknown,
+  dtype: unknown,
+  type: unknown,
+): string | undefined {
+  if (dtype === undefined && type === undefined) return undefined;
+  const array = arrayName(data);
+  // An array of BigInts has an error of its own.
+  if (array?.startsWith("Big")) return undefined;
+  const own = elementIn(array ?? "");
+  // Lists hold values, not bit patterns.
+  let choices = array
+    ? [own, ...(OTHER_ELEMENTS[own] ?? [])]
+    : [...Object.keys(ARRAYS).map(elementIn), "int64"];
+  const named = typeof dtype === "object" && dtype !== null && "name" in dtype ? dtype.name : dtype;
+  for (const [name, given] of Object.entries({ dtype: named, type })) {
+    if (given === undefined) continue;
+    const of = `${argument}.${name}, for data of type ${array ?? "Array"},`;
+    choices = [checkChoice(where, of, given, choices, undefined, "ZP_INVALID_DTYPE")];
+  }
+  return choices[0];
+}
+
+/** Data of a tensor: the typed array itself, also as half floats, or a copy of a plain array. */
+function checkData(
+  where: string,
+  argument: string,
+  value: unknown,
+  element: string | undefined,
+  list: ListArray,
+): NumberArray {
   const name = arrayName(value);
   if (name !== undefined) {
-    return checkNumberArray(where, argument, name, value, "ZP_INVALID_TENSOR");
+    const data = checkNumberArray(where, argument, name, value, "ZP_INVALID_TENSOR");
+    const half = name === "Float16Array" ? "float16" : element;
+    return isHalf(half) ? halvesOf(data, half) : data;
   }
   if (!Array.isArray(value)) {
     throw wrongKind(

@@ -4,7 +4,7 @@ import { checkChoice } from "../base/check.js";
 import { type CodesByQDType, DTYPES, type QDType } from "../base/dtype.js";
 import { typeError } from "../base/errors.js";
 import { checkOptions } from "../base/options.js";
-import { arrayName } from "../base/typed-arrays.js";
+import { elementName } from "../base/typed-arrays.js";
 import { type CheckedTensor, checkTensor, type TensorInput } from "../tensor/check.js";
 import { checkOut } from "../tensor/codes.js";
 import type { OutOption } from "../tensor/tensor.js";
@@ -62,7 +62,7 @@ export function checkTorchOptions(
 /** Checks a float32 tensor. Refuses other floats and integers, as PyTorch does. */
 export function checkFloatTensor(where: string, value: unknown): CheckedTensor {
   const checked = checkTensor(where, "x", value);
-  const name = arrayName(checked.data);
+  const name = elementName(checked.data);
   if (name === "Float32Array") return checked;
   throw typeError(
     "ZP_INVALID_TENSOR",

@@ -5,16 +5,19 @@ import type { Limits } from "../base/dtype.js";
 import { type ErrorCode, rangeError } from "../base/errors.js";
 import { fieldsOf } from "../base/fields.js";
 import { showShape } from "../base/format-value.js";
+import { isHalf } from "../base/halves.js";
 import {
   type ArrayConstructor,
   arrayName,
   checkNumberArray,
+  copyOf,
+  halvesOf,
   isArray,
   lengthOf,
   type NumberArray,
   newArray,
 } from "../base/typed-arrays.js";
-import { readTensor, TensorFields } from "../tensor/check.js";
+import { checkElement, readTensor, TensorFields } from "../tensor/check.js";
 import { checkZeroPoint } from "../tensor/codes.js";
 import { checkAxis } from "../tensor/granularity.js";
 import { checkOwnShape, checkSize } from "../tensor/shape.js";
@@ -103,6 +106,9 @@ function checkList(
   const given = readTensor(value);
   const isTensor = given instanceof TensorFields;
   const data = isTensor ? given.data : value;
+  const element = isTensor
+    ? checkElement(where, argument, data, given.dtype, given.type)
+    : undefined;
   const name = arrayName(data);
   if (name === undefined && !Array.isArray(data)) {
     throw wrongKind(code, where, argument, "a typed array, a list of numbers or a tensor", value);
@@ -119,7 +125,10 @@ function checkList(
     }
   }
   if (name === "BigInt64Array") return data as BigInt64Array;
-  if (name !== undefined) return checkNumberArray(where, argument, name, data, code);
+  if (name !== undefined) {
+    const numbers = checkNumberArray(where, argument, name, data, code);
+    return isHalf(element) ? copyOf(where, halvesOf(numbers, element), Float32Array) : numbers;
+  }
   // A copy: a proxy may return different elements the next time.
   const { length } = data as unknown[];
   const list = Array.from({ length }, (_, i) => (data as unknown[])[i]);

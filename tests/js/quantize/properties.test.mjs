@@ -190,6 +190,30 @@ describe("quantizing", () => {
     },
   );
 
+  law(
+    "takes half floats for their values",
+    [
+      quantizations,
+      fc.constantFrom("float16", "bfloat16"),
+      fc.array(fc.integer({ min: 0, max: 65535 }), { minLength: 1, maxLength: 8 }),
+    ],
+    (zp, { x: { shape, data }, options }, dtype, some) => {
+      // Without the patterns of infinities and NaN, whose exponents are all ones.
+      const top = dtype === "float16" ? 0x7c00 : 0x7f80;
+      const bits = Uint16Array.from(data, (_, i) => some[i % some.length]);
+      const finite = bits.map((one) => ((one & top) === top ? one & ~0x4000 : one));
+      const half = { data: finite, shape, dtype };
+      const values = tensor(half);
+      const q = zp.quantize(half, options);
+      const expected = zp.quantize(values, options);
+      sameCodes(q.data, expected.data);
+      assert.deepEqual({ ...q, data: 0 }, { ...expected, data: 0 });
+      sameTensor(zp.fakeQuantize(half, options), zp.fakeQuantize(values, options));
+      assert.equal(zp.quantizationError(half, values, "max"), 0);
+      return q;
+    },
+  );
+
   law("never writes to its input", [quantizations], (zp, { x, options }) => {
     const before = x.data.slice();
     const q = zp.quantize(x, options);

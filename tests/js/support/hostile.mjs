@@ -6,7 +6,18 @@ import assert from "node:assert/strict";
 /** Names of options and fields, of the library's own records too, and of what engines look up themselves. */
 export const NAMES = [
   ...["scale", "zeroPoint", "bytes", "codes", "values", "id", "dtype", "scheme", "qscheme", "axis"],
-  ...["groupSize", "data", "shape", "dims", "out", "bias", "accumulate", "activations", "compat"],
+  ...[
+    "groupSize",
+    "data",
+    "shape",
+    "dims",
+    "type",
+    "out",
+    "bias",
+    "accumulate",
+    "activations",
+    "compat",
+  ],
   ...["reduceRange", "includeZero", "nonFinite", "bins", "eps", "chAxis", "quantMin", "quantMax"],
   ...["averagingConstant", "isDynamic", "fuse", "weight", "activation", "options", "observer"],
   ...["state", "input", "output", "q", "fused", "type", "name", "length", "cause", "signal"],

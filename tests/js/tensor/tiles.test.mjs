@@ -453,6 +453,9 @@ describe("The heap", () => {
           pack(q);
         }
         for (const metric of ["mse", "cosine", "max"]) quantizationError(x, x, metric);
+        const half = { data: new Uint16Array(x.data.length).fill(0x3a00), shape, dtype: "float16" };
+        quantize(half);
+        assert.equal(quantizationError(x, half, "max"), 0);
         const channels = shape[0];
         const scales = new Array(channels).fill(0.1);
         quantizePerTensorDynamic(x, "qint8");

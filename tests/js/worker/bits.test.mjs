@@ -83,6 +83,18 @@ for (const [place, slicings] of Object.entries(SLICINGS)) {
       });
     }
 
+    it("takes half floats for the same values", async () => {
+      const data = Uint16Array.from({ length: LONG }, (_, i) => 0x3c00 + (i % 1000));
+      const half = { data, shape: SHAPE, dtype: "float16" };
+      const ort = { data, dims: SHAPE, type: "bfloat16" };
+      for (const x of [half, ort]) {
+        const options = { dtype: "uint4", scheme: "affine", axis: 0 };
+        sameQuantized(await zp.quantize(x, options), zeropoint.quantize(x, options));
+        sameDeep(await zp.chooseQParams(x), zeropoint.chooseQParams(x));
+        assert.equal(await zp.quantizationError(x, long), zeropoint.quantizationError(x, long));
+      }
+    });
+
     it("measures errors with the same bits", async () => {
       const other = { data: values(LONG, 64), shape: SHAPE };
       for (const metric of [undefined, "mae", "max", "sqnr", "cosine"]) {
