@@ -35,6 +35,7 @@
  * | `ZP_UNSUPPORTED_QCONFIG` | RangeError | a QConfig is for training, or asks for a feature that a layer lacks |
  * | `ZP_INVALID_MODEL` | TypeError, RangeError | a model is not a Sequential of layers, or has no such layer |
  * | `ZP_NO_QPARAMS` | TypeError | qparams are requested from an observer that has none |
+ * | `ZP_NOT_CLONEABLE` | TypeError | JSON.stringify or structuredClone of a layer or model, which `save` of zeropoint/models writes |
  * | `ZP_DISPOSED` | TypeError | an object or instance is used after `dispose()` |
  * | `ZP_NOT_INITIALIZED` | Error | the core is needed before `await init()` |
  * | `ZP_ALREADY_INITIALIZED` | Error | a later `init` has different options |
@@ -76,6 +77,7 @@ export type ErrorCode =
   | "ZP_UNSUPPORTED_QCONFIG"
   | "ZP_INVALID_MODEL"
   | "ZP_NO_QPARAMS"
+  | "ZP_NOT_CLONEABLE"
   | "ZP_DISPOSED"
   | "ZP_NOT_INITIALIZED"
   | "ZP_ALREADY_INITIALIZED"

@@ -148,7 +148,7 @@ function packRows(
  * garbage.
  */
 export class PackedWeight {
-  readonly #core: Core;
+  declare readonly core: Core;
   #layout: WeightLayout;
   #placed: Placed;
   #owned: Owned | undefined;
@@ -161,7 +161,7 @@ export class PackedWeight {
     const { memory } = core;
     // Without the reader of rows, which may hold a float weight.
     this.#layout = { outFeatures, inFeatures, dtype, granularity, groupSize, scales, zeroPoints };
-    this.#core = core;
+    this.core = core;
     this.#placed = begin(core, where, weight, outFeatures, isOffCenter(weight), bias !== undefined);
     try {
       packRows(core, where, weight, 0, this.at);
@@ -199,7 +199,7 @@ export class PackedWeight {
 
   /** The codes of `count` rows from `first` on. */
   codes(where: string, first: number, count: number): Codes {
-    const { memory, module } = this.#core;
+    const { memory, module } = this.core;
     const { inFeatures, dtype } = this.#layout;
     const out = newArray(where, codesArray(dtype), count * inFeatures) as Codes;
     const most = Math.max(1, Math.floor(TILE / Math.max(inFeatures, 1)));
@@ -226,7 +226,7 @@ export class PackedWeight {
    */
   append(where: string, added: WeightRows, bias: NumberList | undefined): void {
     this.checkAlive(where);
-    const core = this.#core;
+    const core = this.core;
     const { memory, module } = core;
     const layout = this.#layout;
     const before = layout.outFeatures;
@@ -287,7 +287,7 @@ export class PackedWeight {
   /** Scratch bytes that the core needs for `rows` rows of input. */
   scratchBytes(rows: number): number {
     if (rows !== this.#rows) {
-      this.#scratchBytes = this.#core.module.linearScratchSize(this.at, rows);
+      this.#scratchBytes = this.core.module.linearScratchSize(this.at, rows);
       this.#rows = rows;
     }
     return this.#scratchBytes;

@@ -4,7 +4,7 @@
 
 import { makeDisposable } from "../base/disposable.js";
 import { notItself, rangeError, typeError } from "../base/errors.js";
-import { INSPECT, showShape } from "../base/format-value.js";
+import { showShape } from "../base/format-value.js";
 import { checkOptions } from "../base/options.js";
 import { areApart, arrayLength, arrayName } from "../base/typed-arrays.js";
 import type { Core } from "../core/core.js";
@@ -12,6 +12,7 @@ import { activeCore } from "../core/init.js";
 import {
   type QParams,
   type QuantizedTensorInput,
+  qparamsBytes,
   qparamsResult,
   qparamsText,
 } from "../quantize/quantized-tensor.js";
@@ -21,6 +22,7 @@ import type { TorchQuantizedTensorInput } from "../torch/tensor.js";
 import { appendedRows, grownQParams } from "./append.js";
 import { runDynamic } from "./dynamic.js";
 import { type Batch, checkBias, checkInput } from "./input.js";
+import { Layer } from "./layer.js";
 import {
   checkInt8,
   checkSource,
@@ -44,17 +46,15 @@ export interface AppendOptions {
  * The memory is freed by `dispose()`, at the end of a `using` block, or some time after the layer becomes
  * garbage.
  *
- * The codes cannot be read back. To save a layer, quantize the weight first, and store the bytes of
- * `pack` with the other fields of the quantized weight and the bias.
+ * It can be a layer of a `Sequential`. `unpackLinear` gives its codes back; `save` of zeropoint/models writes
+ * it, alone or in a model.
  *
  * @example
  * using layer = new QuantizedLinear(weight, { axis: 0, bias });
  * const y = layer.forward(x);
- * @example
- * // Restored from saved bytes.
- * new QuantizedLinear(unpack(bytes, meta), { bias })
  */
-export class QuantizedLinear {
+export class QuantizedLinear extends Layer {
+  static override readonly typeName = "QuantizedLinear";
   readonly #accumulate: Accumulate;
   readonly #core: Core;
   readonly #weight: PackedWeight;
@@ -93,6 +93,7 @@ export class QuantizedLinear {
     weight: TensorInput | QuantizedTensorInput | TorchQuantizedTensorInput<"qint8">,
     options?: QuantizedLinearOptions,
   ) {
+    super();
     const where = "QuantizedLinear";
     const core = activeCore(where);
     const given = checkOptions(where, options, LAYER_OPTIONS);
@@ -106,6 +107,7 @@ export class QuantizedLinear {
     this.#reduceRange = source.reduceRange;
     this.#core = core;
     this.#weight = packed;
+    packedWeights.set(this, packed);
   }
 
   /** Values per row of input: K of the weight's shape [N, K]. */
@@ -121,6 +123,22 @@ export class QuantizedLinear {
   /** The weight's scale and zero point, dtype, scheme and granularity. */
   get qparams(): QParams {
     return this.#qparams;
+  }
+
+  /** The precision of the input in products. */
+  get activations(): "float32" | "dynamic" {
+    return this.#reduceRange === undefined ? "float32" : "dynamic";
+  }
+
+  /** With dynamic activations: whether 7 of their 8 bits are used; undefined otherwise. */
+  get reduceRange(): boolean | undefined {
+    return this.#reduceRange;
+  }
+
+  override get sizeInBytes(): number {
+    const { outFeatures, inFeatures, biasAt } = this.#weight;
+    const bias = biasAt === 0 ? 0 : 4 * outFeatures;
+    return qparamsBytes(this.#qparams, outFeatures * inFeatures) + bias;
   }
 
   /** The precision of sums. */
@@ -254,19 +272,21 @@ export class QuantizedLinear {
    * The layer as text, in PyTorch's style.
    * @example String(new QuantizedLinear(tensor([[1, 2]]))) // "QuantizedLinear(in_features=2, out_features=1, dtype=int8)"
    */
-  toString(): string {
+  override toString(): string {
     const { inFeatures, outFeatures, qparams } = this;
     const dynamic = this.#reduceRange === undefined ? "" : ", activations=dynamic";
     return `QuantizedLinear(in_features=${inFeatures}, out_features=${outFeatures}, ${qparamsText(qparams)}${dynamic})`;
   }
-
-  /** @internal */
-  [INSPECT](): string {
-    return this.toString();
-  }
 }
 
 makeDisposable(QuantizedLinear);
+
+/** Packed weights of layers, private to the library. */
+const packedWeights = /* @__PURE__ */ new WeakMap<QuantizedLinear, PackedWeight>();
+
+/** The packed weight of a layer. */
+export const packedOf = (layer: QuantizedLinear): PackedWeight =>
+  packedWeights.get(layer) as PackedWeight;
 
 /**
  * The number of rows of an input, if its shape and the result's shape are lists that fit the weight;

@@ -12,7 +12,7 @@ import { RangeObserver } from "../observers/range-observer.js";
 import { checkScale } from "../quantize/check.js";
 import type { QuantizedTensor } from "../quantize/quantized-tensor.js";
 import type { TensorQParams } from "../torch/scales.js";
-import { type ConvertedLayer, FloatLayer } from "./converted/layer.js";
+import { type ConvertedLayer, UnchangedLayer } from "./converted/layer.js";
 import { QuantizedEmbedding } from "./converted/quantized-embedding.js";
 import { dynamicLinear, weightOnlyLinear } from "./converted/quantized-linear.js";
 import { packedInt8, StaticLinear } from "./converted/static-linear.js";
@@ -108,7 +108,7 @@ function convertLayer(
     const weight = int8Weight(where, core, layer as Linear, planned.qconfig);
     return dynamicLinear(name, layer as Linear, weight, reduceRange);
   }
-  if (planned.method !== "weight-only") return new FloatLayer(core, name, layer);
+  if (planned.method !== "weight-only") return new UnchangedLayer(core, name, layer);
   const { qconfig } = planned;
   const isEmbedding = layer instanceof Embedding;
   const { q, bits } =

@@ -5,6 +5,8 @@ import { rangeError, typeError } from "../base/errors.js";
 import { show } from "../base/format-value.js";
 import { checkOptions } from "../base/options.js";
 import { activeCore } from "../core/init.js";
+import { computesAs, type Layer } from "../linear/layer.js";
+import { QuantizedLinear } from "../linear/quantized-linear.js";
 import { Observer } from "../observers/observer.js";
 import {
   FixedQParamsObserver,
@@ -23,8 +25,8 @@ import { RangeObserver } from "../observers/range-observer.js";
 import { isFactory } from "../observers/with-args.js";
 import { ReLU } from "./layers/activations.js";
 import { Embedding } from "./layers/embedding.js";
-import { computesAs, type Layer } from "./layers/layer.js";
 import { Linear } from "./layers/linear.js";
+import { quantizedOf } from "./layers/parameters.js";
 import { type Plan, PreparedModel } from "./prepared-model.js";
 import { type NamedLayer, Sequential, toldIn } from "./sequential.js";
 
@@ -87,9 +89,11 @@ export function unsupported(where: string, problem: string): never {
  */
 function planFor(where: string, layer: Layer, qconfig: LayerQConfig, isNamed: boolean): Plan {
   const isEmbedding = computesAs(layer, Embedding);
-  const isKnown = isEmbedding || computesAs(layer, Linear);
+  const isQuantized = layer instanceof QuantizedLinear || quantizedOf(layer) !== undefined;
+  const isKnown = (isEmbedding || computesAs(layer, Linear)) && !isQuantized;
   if (qconfig === null || !isKnown) {
     const isMeant = qconfig !== null && isNamed;
+    if (isMeant && isQuantized) unsupported(where, "the weight of this layer is quantized already");
     if (isMeant && [Linear, Embedding, Sequential].some((type) => layer instanceof type)) {
       unsupported(where, "a layer with a forward of its own cannot be quantized");
     }

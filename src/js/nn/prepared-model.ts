@@ -1,5 +1,6 @@
 // A float model with observers attached to its layers.
 
+import { refuseClones, refuseJSON } from "../base/cloning.js";
 import { typeError } from "../base/errors.js";
 import { fixFields } from "../base/fields.js";
 import { INSPECT, OWN, show } from "../base/format-value.js";
@@ -45,6 +46,7 @@ export class PreparedModel {
 
   /** @internal */
   constructor(model: Sequential, layers: readonly PreparedLayer[]) {
+    refuseClones(this);
     fixFields<PreparedModel>(this, { model });
     this.#layers = layers;
     layersByModel.set(this, layers);
@@ -114,6 +116,11 @@ export class PreparedModel {
   /** @internal */
   get typeName(): string {
     return "PreparedModel";
+  }
+
+  /** @internal @throws {TypeError} `ZP_NOT_CLONEABLE` */
+  toJSON(): never {
+    return refuseJSON();
   }
 
   /** @internal */

@@ -2,15 +2,22 @@
 
 // A model with quantized layers.
 
+import { refuseClones, refuseJSON } from "../base/cloning.js";
 import { makeDisposable } from "../base/disposable.js";
 import { notItself, typeError } from "../base/errors.js";
 import { fixFields } from "../base/fields.js";
 import { INSPECT, OWN } from "../base/format-value.js";
 import type { Core } from "../core/core.js";
+import { QuantizedLinear } from "../linear/quantized-linear.js";
+import { unpackLinear } from "../linear/unpack-linear.js";
+import type { QuantizedTensor } from "../quantize/quantized-tensor.js";
 import type { TensorInput } from "../tensor/check.js";
-import type { Tensor } from "../tensor/tensor.js";
-import { type ConvertedLayer, type Flow, floatsOf } from "./converted/layer.js";
+import { type Tensor, tensor } from "../tensor/tensor.js";
+import type { TorchQuantizedTensor } from "../torch/tensor.js";
+import { type ConvertedLayer, type Flow, floatsOf, type LayerMethod } from "./converted/layer.js";
 import { type Step, stepsOf } from "./converted/static-run.js";
+import type { Linear } from "./layers/linear.js";
+import { quantizedOf, shownQuantized } from "./layers/parameters.js";
 import { inputsOf, type ModelReport, reportOn } from "./report.js";
 import { modelText, outputOf, runLayers, type Sequential } from "./sequential.js";
 
@@ -19,19 +26,47 @@ import { modelText, outputOf, runLayers, type Sequential } from "./sequential.js
  * `quantizeDynamic`.
  */
 export class QuantizedModel {
-  /** The float model. */
-  declare readonly model: Sequential;
+  /** The float model; undefined in a model that `load` of zeropoint/models restored. */
+  declare readonly model: Sequential | undefined;
   readonly #layers: readonly ConvertedLayer[];
   readonly #steps: readonly Step[];
   readonly #core: Core;
   #isDisposed = false;
 
   /** @internal */
-  constructor(core: Core, model: Sequential, layers: readonly ConvertedLayer[]) {
+  constructor(core: Core, model: Sequential | undefined, layers: readonly ConvertedLayer[]) {
     this.#core = core;
+    refuseClones(this);
     fixFields<QuantizedModel>(this, { model });
     this.#layers = layers;
     this.#steps = stepsOf(layers);
+    convertedLayers.set(this, layers);
+  }
+
+  /**
+   * The layers with their codes and qparams, in execution order: plain records, which outlive the model.
+   * @example
+   * for (const { name, weight } of quantized.layers) console.log(name, weight?.dtype, weight?.scale);
+   */
+  get layers(): readonly QuantizedLayer[] {
+    return this.#layers.map((converted) => {
+      const { name, layer, method, q, input, output, fused, reduceRange } = converted.parts;
+      const isPacked = layer instanceof QuantizedLinear;
+      const { weight, bias } = isPacked
+        ? unpackLinear(layer)
+        : { weight: q ?? quantizedOf(layer), bias: (layer as Partial<Linear>).bias };
+      return {
+        name,
+        type: layer.typeName,
+        method,
+        ...(weight && { weight: shownQuantized(weight as QuantizedTensor) }),
+        ...(weight && bias && { bias: tensor(bias) }),
+        ...(input && { input: { ...input } }),
+        ...(output && { output: { ...output } }),
+        ...(fused !== undefined && { fused }),
+        ...(reduceRange !== undefined && { reduceRange }),
+      };
+    });
   }
 
   /**
@@ -71,10 +106,21 @@ export class QuantizedModel {
    *
    * @param x  an input, or a list of them; without input the report has no figures for outputs
    * @returns plain data, printed as a table
+   * @throws {TypeError} `ZP_INVALID_MODEL` for inputs to a model without the float one, `ZP_DISPOSED`
    * @example console.log(String(quantized.report(heldOut)));
    */
   report(x?: TensorInput | readonly TensorInput[]): ModelReport {
-    return reportOn(this.#core, this.#layers, inputsOf(x));
+    const where = "QuantizedModel.report";
+    const inputs = inputsOf(x);
+    const { model } = this;
+    if (model === undefined && inputs.length > 0) {
+      throw typeError(
+        "ZP_INVALID_MODEL",
+        where,
+        "x is compared with the float model, which a loaded model does not have; leave x out",
+      );
+    }
+    return reportOn(this.#core, this.#layers, inputs, model !== undefined);
   }
 
   /** Frees the layers' memory. A second call does nothing; a later `forward` throws. */
@@ -100,6 +146,11 @@ export class QuantizedModel {
     return "QuantizedModel";
   }
 
+  /** @internal @throws {TypeError} `ZP_NOT_CLONEABLE` */
+  toJSON(): never {
+    return refuseJSON();
+  }
+
   /** @internal */
   get [OWN](): true {
     return true;
@@ -112,5 +163,34 @@ export class QuantizedModel {
 }
 
 makeDisposable(QuantizedModel);
+
+/** One layer of a `QuantizedModel`. */
+export interface QuantizedLayer {
+  /** The layer's name in the model. */
+  readonly name: string;
+  /** Its type: "Linear", "ReLU", … */
+  readonly type: string;
+  /** Its arithmetic. */
+  readonly method: LayerMethod;
+  /** The quantized weight: codes, shape and qparams; there if the layer has one. */
+  readonly weight?: QuantizedTensor | TorchQuantizedTensor;
+  /** The bias of such a layer, float32; there if it has one. */
+  readonly bias?: Tensor;
+  /** Static layers: scale and zero point that a float input is quantized with, to quint8. */
+  readonly input?: { readonly scale: number; readonly zeroPoint: number };
+  /** Static layers: scale and zero point of the output, quint8. */
+  readonly output?: { readonly scale: number; readonly zeroPoint: number };
+  /** Static layers: whether the following ReLU is part of the layer. */
+  readonly fused?: boolean;
+  /** Dynamic layers: whether 7 bits are used for activations. */
+  readonly reduceRange?: boolean;
+}
+
+/** Layers of quantized models, private to the library. */
+const convertedLayers = /* @__PURE__ */ new WeakMap<QuantizedModel, readonly ConvertedLayer[]>();
+
+/** The layers of a quantized model. */
+export const convertedOf = (model: QuantizedModel): readonly ConvertedLayer[] =>
+  convertedLayers.get(model) as readonly ConvertedLayer[];
 
 const runStep = (step: Step, flow: Flow): Flow => step.run(flow);

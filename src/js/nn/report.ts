@@ -3,6 +3,8 @@
 import { INSPECT } from "../base/format-value.js";
 import type { Core } from "../core/core.js";
 import { runOn } from "../core/init.js";
+import type { Layer } from "../linear/layer.js";
+import { packedOf, QuantizedLinear } from "../linear/quantized-linear.js";
 import { dequantize } from "../quantize/dequantize.js";
 import { quantizationError } from "../quantize/metrics.js";
 import type { TensorInput } from "../tensor/check.js";
@@ -10,7 +12,7 @@ import type { Tensor } from "../tensor/tensor.js";
 import type { ConvertedLayer, Flow, LayerMethod } from "./converted/layer.js";
 import type { Embedding } from "./layers/embedding.js";
 import type { Linear } from "./layers/linear.js";
-import { parametersOf } from "./layers/parameters.js";
+import { biasBytes, parametersOf, quantizedOf } from "./layers/parameters.js";
 import { toldIn } from "./sequential.js";
 
 /** Size and errors of one layer. */
@@ -123,11 +125,15 @@ export function inputsOf(x: TensorInput | readonly TensorInput[] | undefined): T
 const hasCodes = ({ parts: { q } }: ConvertedLayer): boolean =>
   q !== undefined && q.data.length > 0;
 
-/** Runs the float and the quantized layers and compares their outputs. */
+/**
+ * Runs the float and the quantized layers and compares their outputs.
+ * @param hasFloats  whether the layers have float weights to compare with
+ */
 export function reportOn(
   core: Core,
   layers: readonly ConvertedLayer[],
   inputs: readonly TensorInput[],
+  hasFloats: boolean,
 ): ModelReport {
   const meters = layers.map(() => new SqnrMeter());
   for (const input of inputs) {
@@ -152,12 +158,22 @@ export function reportOn(
       type: layer.typeName,
       method,
       sizeInBytes,
-      floatSizeInBytes: layer.sizeInBytes,
-      weightSqnr: weightSqnr(core, converted),
+      floatSizeInBytes: floatBytes(layer),
+      weightSqnr: hasFloats ? weightSqnr(core, converted) : undefined,
       outputSqnr: inputs.length === 0 ? undefined : meters[index].sqnr,
     });
   }
   return new ModelReport(reports);
+}
+
+/** Bytes of a layer's parameters in float32, also if they are quantized. */
+function floatBytes(layer: Layer): number {
+  if (layer instanceof QuantizedLinear) {
+    const { inFeatures, outFeatures, biasAt } = packedOf(layer);
+    return 4 * outFeatures * (biasAt === 0 ? inFeatures : inFeatures + 1);
+  }
+  const quantized = quantizedOf(layer);
+  return quantized ? 4 * quantized.data.length + biasBytes(layer) : layer.sizeInBytes;
 }
 
 /** Runs a function of a layer. Adds the layer's name to errors of this library. */

@@ -4,10 +4,10 @@ import { wrongKind } from "../base/check.js";
 import { notItself, typeError, type ZeropointError } from "../base/errors.js";
 import { show } from "../base/format-value.js";
 import { isPlainObject } from "../base/options.js";
+import { computesAs, Layer } from "../linear/layer.js";
 import type { TensorInput } from "../tensor/check.js";
 import { asTensor, type Tensor } from "../tensor/tensor.js";
 import { checkLayer } from "./layers/function.js";
-import { computesAs, Layer } from "./layers/layer.js";
 
 /** A layer, or a function from tensor to tensor. */
 export type LayerLike = Layer | ((x: Tensor) => TensorInput);
@@ -73,6 +73,11 @@ export class Sequential extends Layer {
       const argument = isList ? `layers[${name}]` : `layers.${name}`;
       return { name, layer: checkLayer(where, argument, value) };
     });
+  }
+
+  /** @internal The layers as given; inner models are themselves. */
+  get children(): readonly NamedLayer[] {
+    return this.#children;
   }
 
   /**

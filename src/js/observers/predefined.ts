@@ -1,7 +1,6 @@
 // PyTorch's predefined observers and QConfigs. All exports of this file are public.
 
 import { checkChoice } from "../base/check.js";
-import { rangeError } from "../base/errors.js";
 import { HistogramObserver } from "./histogram.js";
 import {
   MinMaxObserver,
@@ -17,40 +16,12 @@ import {
   ReuseInputObserver,
 } from "./placeholders.js";
 import { type ObserverSource, QConfig } from "./qconfig.js";
-import { type ObserverConstructor, type ObserverFactory, partial, shortName } from "./with-args.js";
+import { FakeQuantize, FusedMovingAvgObsFakeQuantize, Identity } from "./training-only.js";
+import { type ObserverConstructor, type ObserverFactory, partial } from "./with-args.js";
 
 /** A QConfig from an activation observer and a weight observer. */
 function pair(activation: ObserverSource | null, weight: ObserverSource | null): QConfig {
   return new QConfig({ activation, weight });
-}
-
-/**
- * The entries of PyTorch's QConfigs for quantization-aware training, as data and print: models that name
- * them can be read and compared. Making one throws.
- */
-class TrainingOnly {
-  declare static readonly pythonName?: string;
-
-  constructor() {
-    throw rangeError(
-      "ZP_UNSUPPORTED_QCONFIG",
-      shortName(new.target),
-      "this QConfig entry is for quantization-aware training, which this library does not run",
-    );
-  }
-}
-
-class FakeQuantize extends TrainingOnly {
-  static override readonly pythonName = "torch.ao.quantization.fake_quantize.FakeQuantize";
-}
-
-class FusedMovingAvgObsFakeQuantize extends TrainingOnly {
-  static override readonly pythonName =
-    "torch.ao.quantization.fake_quantize.FusedMovingAvgObsFakeQuantize";
-}
-
-class Identity extends TrainingOnly {
-  static override readonly pythonName = "torch.nn.modules.linear.Identity";
 }
 
 /** The keyword arguments of FakeQuantize in PyTorch. */

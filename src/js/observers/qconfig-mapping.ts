@@ -1,6 +1,7 @@
 // Selection of a QConfig for each layer of a model.
 
 import { checkInteger, wrongKind } from "../base/check.js";
+import { refuseClones, refuseJSON } from "../base/cloning.js";
 import { typeError } from "../base/errors.js";
 import { INSPECT, kindOf, show } from "../base/format-value.js";
 import { checkOptions, isPlainObject } from "../base/options.js";
@@ -151,6 +152,7 @@ export class QConfigMapping {
 
   /** @throws {TypeError} `ZP_INVALID_QCONFIG` for any argument, which would be ignored */
   constructor(...given: never[]) {
+    refuseClones(this);
     if (given.length === 0) return;
     const wanted = "given to setGlobal or its kin";
     throw wrongKind("ZP_INVALID_QCONFIG", "QConfigMapping", "QConfigs", wanted, given[0]);
@@ -272,6 +274,11 @@ export class QConfigMapping {
       ...this.#names,
     ];
     return `QConfigMapping(${said.map(([what, qconfig]) => `${what}: ${qconfig}`).join(", ")})`;
+  }
+
+  /** @internal @throws {TypeError} `ZP_NOT_CLONEABLE` */
+  toJSON(): never {
+    return refuseJSON();
   }
 
   /** @internal */

@@ -41,7 +41,18 @@ export interface AnyObserverFactory {
 }
 
 /** The base of a factory: a class, or a factory with further options. */
-type Source = { readonly text: () => string; readonly make: (options: object) => object };
+type Source = {
+  readonly text: () => string;
+  readonly make: (options: object) => object;
+  readonly steps: readonly object[] | undefined;
+};
+
+/** The options of the `withArgs` calls that made a factory; undefined if functions give some. */
+const stepsByFactory = /* @__PURE__ */ new WeakMap<object, readonly object[] | undefined>();
+
+/** The options of the `withArgs` calls that make an equal factory; undefined if functions give some. */
+export const stepsOf = (factory: AnyObserverFactory): readonly object[] | undefined =>
+  stepsByFactory.get(factory);
 
 const FACTORY = Symbol.for("zeropoint.observerFactory");
 
@@ -73,6 +84,7 @@ export function partial<T extends object, Options extends object>(
   const source: Source = {
     text: () => classText(observerClass),
     make: (given) => new observerClass(given as Options),
+    steps: [],
   };
   const own = checkArgs(`${shortName(observerClass)}.withArgs`, options);
   return makeFactory(observerClass, source, own, {}, {});
@@ -106,12 +118,15 @@ function makeFactory<T extends object, Options extends object>(
   const text = () => `functools.partial(${source.text()}${argsText(own)})${callableText(callable)}`;
   const factory = (options?: Partial<Options>) =>
     make(options === undefined ? {} : checkArgs(where, options)) as T;
+  const hasFunctions = Object.keys(callable).length > 0;
+  const steps = hasFunctions ? undefined : source.steps && [...source.steps, own];
+  stepsByFactory.set(factory, steps);
   return Object.assign(factory, {
     [FACTORY]: true,
     observerClass,
     args: args as Readonly<Partial<Options>>,
     withArgs: (options: Partial<Options>) =>
-      makeFactory(observerClass, { text, make }, checkArgs(where, options), {}, args),
+      makeFactory(observerClass, { text, make, steps }, checkArgs(where, options), {}, args),
     withCallableArgs: (options: { readonly [K in keyof Options]?: () => Options[K] }) =>
       makeFactory(
         observerClass,

@@ -1,6 +1,6 @@
 // Quantized tensors and their qparams: types, checks, results.
 
-import type { Codes, DType } from "../base/dtype.js";
+import { type Codes, DTYPES, type DType } from "../base/dtype.js";
 import { fieldsOf } from "../base/fields.js";
 import type { NumberArray } from "../base/typed-arrays.js";
 import type { TensorInput } from "../tensor/check.js";
@@ -120,6 +120,25 @@ export interface LaidOutQParams extends ScaleAndZeroPoint, Layout {}
 /** Scales or zero points as a list, also for a single number. */
 export const listed = <A>(given: number | { readonly data: A }): A | [number] =>
   typeof given === "number" ? [given] : given.data;
+
+/**
+ * Bytes of a number of codes with their qparams: packed codes, float32 scales, int32 zero points unless
+ * all are 0.
+ * @param bits  bits per code, at most the dtype's
+ */
+export function qparamsBytes(
+  { dtype, scale, zeroPoint }: Pick<QParams, "dtype" | "scale" | "zeroPoint">,
+  count: number,
+  bits = 32,
+): number {
+  const width = Math.min(bits, DTYPES[dtype].bits);
+  const hasZeros = listed(zeroPoint).some((zero) => zero !== 0);
+  return Math.ceil((count * width) / 8) + (hasZeros ? 8 : 4) * listed(scale).length;
+}
+
+/** Bytes of a quantized tensor in stored form. */
+export const storedBytes = (q: QuantizedTensor, bits?: number): number =>
+  qparamsBytes(q, q.data.length, bits);
 
 /** The arrays that `out` must not overlap. */
 export function arraysOf(qparams: ScaleAndZeroPoint | undefined): NumberArray[] {

@@ -75,7 +75,7 @@ describe("QuantizedLinear.dispose", () => {
     assert.equal(stderr, "");
     assert.equal(
       stdout,
-      "constructor,inFeatures,outFeatures,qparams,accumulate,forward,append,dispose,toString\n",
+      "constructor,inFeatures,outFeatures,qparams,activations,reduceRange,sizeInBytes,accumulate,forward,append,dispose,toString\n",
     );
   });
 

@@ -4,6 +4,8 @@ import { ownFields } from "../../base/fields.js";
 import { copyOf } from "../../base/typed-arrays.js";
 import type { Core } from "../../core/core.js";
 import { runOn } from "../../core/init.js";
+import { computesAs, type Layer } from "../../linear/layer.js";
+import { QuantizedLinear } from "../../linear/quantized-linear.js";
 import { dequantize } from "../../quantize/dequantize.js";
 import type { QuantizedTensor } from "../../quantize/quantized-tensor.js";
 import { readQuantized, type TensorInput } from "../../tensor/check.js";
@@ -16,7 +18,7 @@ import {
   type TorchQuantizedTensor,
 } from "../../torch/tensor.js";
 import { ReLU } from "../layers/activations.js";
-import { computesAs, type Layer } from "../layers/layer.js";
+import { quantizedOf } from "../layers/parameters.js";
 
 /** Quint8 codes with one scale, passed from one layer to the next. Internal: never returned to users. */
 export class CodesFlow {
@@ -73,6 +75,14 @@ export interface Parts<L extends Layer> {
   readonly q?: QuantizedTensor | TorchQuantizedTensor;
   /** Whether the following ReLU is part of the layer. */
   readonly fused?: boolean;
+  /** Bits per code, at most those of the dtype. */
+  readonly bits?: number;
+  /** Dynamic layers: whether 7 bits are used for activations. */
+  readonly reduceRange?: boolean;
+  /** Static layers: qparams of a float input, unless the previous layer is static. */
+  readonly input?: TensorQParams | undefined;
+  /** Static layers: qparams of the output. */
+  readonly output?: TensorQParams;
 }
 
 /** A layer of a converted model. */
@@ -106,10 +116,18 @@ export abstract class ConvertedLayer<L extends Layer = Layer> {
   abstract toString(): string;
 }
 
-/** A layer that stays float32. A ReLU also maps codes to codes. */
-export class FloatLayer extends ConvertedLayer {
+/** The method of a layer that a model holds as it is. */
+const methodOf = (layer: Layer): LayerMethod =>
+  layer instanceof QuantizedLinear && layer.activations === "dynamic"
+    ? "dynamic"
+    : layer instanceof QuantizedLinear || quantizedOf(layer) !== undefined
+      ? "weight-only"
+      : "float32";
+
+/** A layer that stays as it is. A ReLU also maps codes to codes. */
+export class UnchangedLayer extends ConvertedLayer {
   constructor(core: Core, name: string, layer: Layer) {
-    super(core, { name, layer, method: "float32", sizeInBytes: layer.sizeInBytes });
+    super(core, { name, layer, method: methodOf(layer), sizeInBytes: layer.sizeInBytes });
   }
 
   run(flow: Flow): Flow {

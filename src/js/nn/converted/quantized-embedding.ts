@@ -1,21 +1,14 @@
 // Quantized embedding tables, with rows dequantized on lookup.
 
-import type { Codes } from "../../base/dtype.js";
-import { fieldsOf } from "../../base/fields.js";
 import { type NumberArray, newArray } from "../../base/typed-arrays.js";
 import { runOn } from "../../core/init.js";
 import { dequantize } from "../../quantize/dequantize.js";
-import {
-  type QuantizedTensor,
-  type QuantizedTensorInput,
-  qparamsText,
-} from "../../quantize/quantized-tensor.js";
+import { type QuantizedTensor, qparamsText, storedBytes } from "../../quantize/quantized-tensor.js";
 import { Tensor } from "../../tensor/tensor.js";
 import { TorchQuantizedTensor } from "../../torch/tensor.js";
-import { checkIndices, type Embedding, rowsOf } from "../layers/embedding.js";
+import { checkIndices, type Embedding, quantizedRows } from "../layers/embedding.js";
 import { coreOf } from "../layers/parameters.js";
 import { ConvertedLayer, type Flow } from "./layer.js";
-import { storedBytes } from "./quantized-linear.js";
 
 /** A quantized embedding table. Rows are dequantized on lookup. */
 export class QuantizedEmbedding extends ConvertedLayer<Embedding> {
@@ -35,7 +28,7 @@ export class QuantizedEmbedding extends ConvertedLayer<Embedding> {
     const sizeInBytes = isTorch
       ? Math.ceil((q.data.length * bits) / 8) + bits * layer.numEmbeddings
       : storedBytes(q, bits);
-    super(coreOf(layer), { name, layer, method: "weight-only", sizeInBytes, q });
+    super(coreOf(layer), { name, layer, method: "weight-only", sizeInBytes, q, bits });
     this.#q = q;
     this.#bits = bits;
     this.#text = isTorch
@@ -96,31 +89,4 @@ function toHalf(value: number): number {
   // Doubles near `coarse` are spaced as float16 values near `value`, so that the addition rounds.
   const coarse = 1.5 * 2 ** (52 - 10 + Math.max(Math.floor(Math.log2(Math.abs(value))), -14));
   return value + coarse - coarse;
-}
-
-/** Selected rows of a quantized table, with their codes and qparams. */
-function quantizedRows(
-  where: string,
-  q: QuantizedTensor | TorchQuantizedTensor,
-  indices: NumberArray,
-  length: number,
-): QuantizedTensorInput {
-  const { data, dtype, scale, zeroPoint } = q;
-  const { axis, groupSize } = fieldsOf(q) as { axis?: number; groupSize?: number };
-  const width = groupSize === undefined ? 1 : Math.ceil(length / groupSize);
-  const pick = (each: number | { readonly data: Codes | Float32Array | Float64Array }) =>
-    typeof each === "number"
-      ? each
-      : axis === 1
-        ? each.data
-        : rowsOf(where, each.data, width, indices);
-  return {
-    data: rowsOf(where, data, length, indices),
-    shape: [indices.length, length],
-    dtype,
-    scale: pick(scale),
-    zeroPoint: pick(zeroPoint),
-    axis,
-    groupSize,
-  } as QuantizedTensorInput;
 }

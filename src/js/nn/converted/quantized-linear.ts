@@ -1,10 +1,9 @@
 // Linear layers with quantized weights, float32 input and float32 output.
 
-import { DTYPES } from "../../base/dtype.js";
 import { runOn } from "../../core/init.js";
 import type { QuantizedLinearOptions } from "../../linear/layer-options.js";
 import { QuantizedLinear } from "../../linear/quantized-linear.js";
-import { listed, type QuantizedTensor, qparamsText } from "../../quantize/quantized-tensor.js";
+import { type QuantizedTensor, qparamsText, storedBytes } from "../../quantize/quantized-tensor.js";
 import type { Linear } from "../layers/linear.js";
 import { biasBytes, coreOf, parametersOf } from "../layers/parameters.js";
 import { ConvertedLayer, type Flow, type Parts } from "./layer.js";
@@ -42,7 +41,8 @@ export function dynamicLinear(
   reduceRange: boolean,
 ): ConvertedLayer {
   const sizeInBytes = int8Bytes(weight, layer);
-  const parts = { name, layer, method: "dynamic", sizeInBytes, q: weight.q } as const;
+  const { q } = weight;
+  const parts = { name, layer, method: "dynamic", sizeInBytes, q, reduceRange } as const;
   const text = `dtype=torch.qint8, ${perOutputText(weight)}`;
   const options = { activations: "dynamic", reduceRange } as const;
   return quantizedWeightLinear(parts, options, "DynamicQuantizedLinear", text);
@@ -59,7 +59,7 @@ export function weightOnlyLinear(
   bits: number,
 ): ConvertedLayer {
   const sizeInBytes = storedBytes(q, bits) + biasBytes(layer);
-  const parts = { name, layer, method: "weight-only", sizeInBytes, q } as const;
+  const parts = { name, layer, method: "weight-only", sizeInBytes, q, bits } as const;
   const { accumulate } = layer;
   return quantizedWeightLinear(parts, { accumulate }, "WeightOnlyLinear", qparamsText(q));
 }
@@ -75,14 +75,4 @@ function quantizedWeightLinear(
   const own = { ...options, bias: parametersOf(layer).bias };
   const quantized = runOn(coreOf(layer), () => new QuantizedLinear(q as QuantizedTensor, own));
   return new QuantizedWeightLinear(parts, quantized, `${type}(${featuresText(layer)}, ${text})`);
-}
-
-/** Bytes of a quantized tensor: packed codes, float32 scales, int32 zero points unless all are 0. */
-export function storedBytes(
-  { data, dtype, scale, zeroPoint }: QuantizedTensor,
-  bits: number,
-): number {
-  const width = Math.min(bits, DTYPES[dtype].bits);
-  const hasZeros = listed(zeroPoint).some((zero) => zero !== 0);
-  return Math.ceil((data.length * width) / 8) + (hasZeros ? 8 : 4) * listed(scale).length;
 }

@@ -74,7 +74,9 @@ export class StaticLinear extends ConvertedLayer<Linear> {
     const { q, scales } = quantized;
     const activations = (ownsInput ? 2 : 1) * ACTIVATION_BYTES;
     const sizeInBytes = int8Bytes(quantized, layer) + activations;
-    super(coreOf(layer), { name, layer, method: "static", sizeInBytes, q, fused });
+    const own = ownsInput ? input : undefined;
+    const parts = { name, layer, method: "static", sizeInBytes, q, fused } as const;
+    super(coreOf(layer), { ...parts, input: own, output });
     this.#input = input;
     this.#output = output;
     this.#text = perOutputText(quantized);

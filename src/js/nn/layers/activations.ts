@@ -1,8 +1,8 @@
 // Elementwise layers.
 
+import { Layer } from "../../linear/layer.js";
 import { checkTensor, type TensorInput } from "../../tensor/check.js";
 import { copyTensor, type Tensor } from "../../tensor/tensor.js";
-import { Layer } from "./layer.js";
 
 /** An elementwise layer. The function is private: a subclass can change only `forward`. */
 abstract class Elementwise extends Layer {

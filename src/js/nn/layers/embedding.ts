@@ -2,8 +2,8 @@
 
 import type { Codes } from "../../base/dtype.js";
 import { rangeError } from "../../base/errors.js";
-import { fixFields } from "../../base/fields.js";
-import { show } from "../../base/format-value.js";
+import { fieldsOf, fixFields } from "../../base/fields.js";
+import { show, showShape } from "../../base/format-value.js";
 import {
   checkStillThere,
   copyOf,
@@ -12,11 +12,33 @@ import {
   setArray,
   subarrayOf,
 } from "../../base/typed-arrays.js";
-import { activeCore } from "../../core/init.js";
-import { type CheckedTensor, checkTensor, type TensorInput } from "../../tensor/check.js";
+import { activeCore, runOn } from "../../core/init.js";
+import { Layer } from "../../linear/layer.js";
+import { dequantize } from "../../quantize/dequantize.js";
+import {
+  type QuantizedTensor,
+  type QuantizedTensorInput,
+  qparamsText,
+} from "../../quantize/quantized-tensor.js";
+import {
+  type CheckedTensor,
+  checkTensor,
+  looksQuantized,
+  type TensorInput,
+} from "../../tensor/check.js";
 import { Tensor } from "../../tensor/tensor.js";
-import { Layer } from "./layer.js";
-import { checkWeight, parameters, parametersOf, shown } from "./parameters.js";
+import type { TorchQuantizedTensor, TorchQuantizedTensorInput } from "../../torch/tensor.js";
+import {
+  type AnyQuantized,
+  checkQuantizedWeight,
+  checkWeight,
+  parameters,
+  parametersOf,
+  setQuantized,
+  shown,
+  shownQuantized,
+  weightBytes,
+} from "./parameters.js";
 
 /**
  * Checks indices into the rows of a table.
@@ -53,8 +75,41 @@ export function rowsOf<A extends Codes | Float32Array | Float64Array>(
   return out;
 }
 
+/** Selected rows of a quantized table, with their codes and qparams. */
+export function quantizedRows(
+  where: string,
+  q: AnyQuantized,
+  indices: NumberArray,
+  length: number,
+): QuantizedTensorInput {
+  const { data, dtype, scale, zeroPoint } = q;
+  const { axis, groupSize, qscheme } = fieldsOf(q) as {
+    axis?: number;
+    groupSize?: number;
+    qscheme?: string;
+  };
+  const width = groupSize === undefined ? 1 : Math.ceil(length / groupSize);
+  const pick = (each: number | { readonly data: Codes | Float32Array | Float64Array }) =>
+    typeof each === "number"
+      ? each
+      : axis === 1 || (axis === undefined && groupSize === undefined)
+        ? each.data
+        : rowsOf(where, each.data, width, indices);
+  return {
+    data: rowsOf(where, data, length, indices),
+    shape: [indices.length, length],
+    dtype,
+    scale: pick(scale),
+    zeroPoint: pick(zeroPoint),
+    axis,
+    groupSize,
+    qscheme,
+  } as unknown as QuantizedTensorInput;
+}
+
 /**
- * Rows of a table, selected by index.
+ * Rows of a table, selected by index. A table that is quantized already stays so: `forward` dequantizes
+ * the selected rows.
  *
  * Source: torch.nn.Embedding, with the weight given.
  *
@@ -64,26 +119,43 @@ export function rowsOf<A extends Codes | Float32Array | Float64Array>(
  */
 export class Embedding extends Layer {
   static override readonly typeName = "Embedding";
-  /** float32 of shape [numEmbeddings, embeddingDim]; a copy of the argument. */
+  /**
+   * float32 of shape [numEmbeddings, embeddingDim]; a copy of the argument. Of a quantized table its
+   * values, dequantized on each access.
+   */
   declare readonly weight: Tensor;
+  /** The table as given, if it is quantized; a copy. */
+  declare readonly quantizedWeight: QuantizedTensor | TorchQuantizedTensor | undefined;
   /** The number of rows of the table. */
   declare readonly numEmbeddings: number;
   /** The number of values of a row. */
   declare readonly embeddingDim: number;
 
   /**
-   * @param weight  float32 of shape [numEmbeddings, embeddingDim]
+   * @param weight  float32 of shape [numEmbeddings, embeddingDim], or a quantized tensor of that shape
+   *   with one scale, or one per row, column or group
    * @throws {RangeError} `ZP_SHAPE_MISMATCH`
    * @throws {TypeError} `ZP_INVALID_TENSOR`
    */
-  constructor(weight: TensorInput) {
+  constructor(weight: TensorInput | QuantizedTensorInput | TorchQuantizedTensorInput) {
     super();
     const where = "Embedding";
     const core = activeCore(where);
-    const own = checkWeight(where, weight, "numEmbeddings, embeddingDim");
+    const axes = "numEmbeddings, embeddingDim";
+    const isQuantized = looksQuantized(weight);
+    const own = isQuantized
+      ? checkTable(where, checkQuantizedWeight(where, weight, axes))
+      : checkWeight(where, weight, axes);
     const [numEmbeddings, embeddingDim] = own.shape as [number, number];
-    parameters.set(this, { core, weight: own, bias: undefined });
-    fixFields<Embedding>(this, { weight: shown(own), numEmbeddings, embeddingDim });
+    if (isQuantized) {
+      const get = setQuantized(this, core, own as AnyQuantized, undefined);
+      Object.defineProperty(this, "weight", { get });
+      fixFields<Embedding>(this, { quantizedWeight: shownQuantized(own as AnyQuantized) });
+    } else {
+      parameters.set(this, { core, weight: own as Tensor, bias: undefined });
+      fixFields<Embedding>(this, { weight: shown(own as Tensor) });
+    }
+    fixFields<Embedding>(this, { numEmbeddings, embeddingDim });
   }
 
   /**
@@ -93,19 +165,39 @@ export class Embedding extends Layer {
    */
   forward(x: TensorInput): Tensor {
     const where = "Embedding.forward";
-    const { weight } = parametersOf(this);
-    const [numEmbeddings, embeddingDim] = weight.shape;
+    const { numEmbeddings, embeddingDim } = this;
     const { data, shape } = checkIndices(where, x, numEmbeddings);
+    const { core, quantized } = parametersOf(this);
+    if (quantized !== undefined) {
+      const rows = quantizedRows(where, quantized, data, embeddingDim);
+      return new Tensor(runOn(core, () => dequantize(rows)).data, [...shape, embeddingDim]);
+    }
+    const { weight } = parametersOf(this);
     checkStillThere(where, weight.data, numEmbeddings * embeddingDim);
     const rows = rowsOf(where, weight.data, embeddingDim, data);
     return new Tensor(rows, [...shape, embeddingDim]);
   }
 
   override get sizeInBytes(): number {
-    return 4 * this.numEmbeddings * this.embeddingDim;
+    return weightBytes(this, this.numEmbeddings * this.embeddingDim);
   }
 
   protected override extraText(): string {
-    return `${this.numEmbeddings}, ${this.embeddingDim}`;
+    const { numEmbeddings, embeddingDim, quantizedWeight } = this;
+    const how = quantizedWeight ? `, ${qparamsText(quantizedWeight as QuantizedTensor)}` : "";
+    return `${numEmbeddings}, ${embeddingDim}${how}`;
   }
+}
+
+/** Refuses scales that are not one for all, or one per row, column or group. */
+function checkTable(where: string, q: AnyQuantized): AnyQuantized {
+  const { axis, groupSize } = fieldsOf(q);
+  const isOne = typeof q.scale === "number" || q.scale.data.length === 1;
+  if (isOne || axis !== undefined || groupSize !== undefined) return q;
+  throw rangeError(
+    "ZP_SHAPE_MISMATCH",
+    where,
+    `weight.axis or weight.groupSize must say which values share a scale, for scales of shape ` +
+      showShape(q.scale.shape),
+  );
 }

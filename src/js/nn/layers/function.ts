@@ -2,12 +2,12 @@
 
 import { typeError } from "../../base/errors.js";
 import { kindOf, show } from "../../base/format-value.js";
+import { Layer } from "../../linear/layer.js";
 import type { TensorInput } from "../../tensor/check.js";
 import { asTensor, type Tensor } from "../../tensor/tensor.js";
-import { Layer } from "./layer.js";
 
 /** A function of a tensor, as a layer. */
-class FunctionLayer extends Layer {
+export class FunctionLayer extends Layer {
   static override readonly typeName = "Function";
   readonly #run: (x: Tensor) => TensorInput;
 
@@ -15,6 +15,11 @@ class FunctionLayer extends Layer {
   constructor(run: (x: Tensor) => TensorInput) {
     super();
     this.#run = run;
+  }
+
+  /** The function. */
+  get function(): (x: Tensor) => TensorInput {
+    return this.#run;
   }
 
   forward(x: TensorInput): Tensor {

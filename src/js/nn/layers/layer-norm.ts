@@ -6,12 +6,12 @@ import { fixFields } from "../../base/fields.js";
 import { showShape } from "../../base/format-value.js";
 import { checkOptions } from "../../base/options.js";
 import { checkStillThere, subarrayOf } from "../../base/typed-arrays.js";
+import { Layer } from "../../linear/layer.js";
 import { checkTensor, type TensorInput } from "../../tensor/check.js";
 import { formatShape } from "../../tensor/print.js";
 import { floatRepr } from "../../tensor/python-repr.js";
 import { checkShape, sameShape, sizeOf } from "../../tensor/shape.js";
 import { copyTensor, type Tensor } from "../../tensor/tensor.js";
-import { Layer } from "./layer.js";
 import { checkParameter, shown } from "./parameters.js";
 
 /** Whether a shape ends with the given axes. */

@@ -2,19 +2,32 @@
 
 import { fixFields } from "../../base/fields.js";
 import { checkOptions } from "../../base/options.js";
-import { activeCore } from "../../core/init.js";
+import { activeCore, runOn } from "../../core/init.js";
+import { Layer } from "../../linear/layer.js";
 import { checkAccumulate, runLinear } from "../../linear/linear.js";
 import type { Accumulate } from "../../linear/multiply.js";
-import type { TensorInput } from "../../tensor/check.js";
+import { QuantizedLinear } from "../../linear/quantized-linear.js";
+import { fromTorch, weightCodes } from "../../linear/weight.js";
+import { checkQuantized } from "../../quantize/check.js";
+import {
+  type QuantizedTensor,
+  type QuantizedTensorInput,
+  qparamsText,
+} from "../../quantize/quantized-tensor.js";
+import { looksQuantized, type TensorInput } from "../../tensor/check.js";
 import type { Tensor } from "../../tensor/tensor.js";
-import { Layer } from "./layer.js";
+import type { TorchQuantizedTensor, TorchQuantizedTensorInput } from "../../torch/tensor.js";
 import {
   biasBytes,
   checkParameter,
+  checkQuantizedWeight,
   checkWeight,
   parameters,
   parametersOf,
+  setQuantized,
   shown,
+  shownQuantized,
+  weightBytes,
 } from "./parameters.js";
 
 /** Options of `Linear`. */
@@ -28,14 +41,23 @@ export interface LinearLayerOptions {
 /**
  * input · weightᵀ + bias, as `linear` computes it.
  *
+ * A weight that is quantized already stays so: `forward` runs on its codes, packed at the first call, and
+ * `prepare` and `quantizeDynamic` leave the layer as it is.
+ *
  * Source: torch.nn.Linear, with the weight given.
  *
  * @example new Linear(tensor([[1, 2], [3, 4]]), { bias: tensor([0, 1]) })
+ * @example new Linear(quantize(weight, { dtype: "int4", groupSize: 32 }))
  */
 export class Linear extends Layer {
   static override readonly typeName = "Linear";
-  /** float32 of shape [outFeatures, inFeatures]; a copy of the argument. */
+  /**
+   * float32 of shape [outFeatures, inFeatures]; a copy of the argument. Of a quantized weight its values,
+   * dequantized on each access.
+   */
   declare readonly weight: Tensor;
+  /** The weight as given, if it is quantized; a copy. */
+  declare readonly quantizedWeight: QuantizedTensor | TorchQuantizedTensor<"qint8"> | undefined;
   /** float32 of shape [outFeatures]; a copy of the argument. */
   declare readonly bias: Tensor | undefined;
   /** Values per row of input. */
@@ -45,24 +67,41 @@ export class Linear extends Layer {
   /** The precision of sums. */
   declare readonly accumulate: Accumulate;
 
+  #packed: QuantizedLinear | undefined;
+
   /**
-   * @param weight  float32 of shape [outFeatures, inFeatures]
+   * @param weight  float32 of shape [outFeatures, inFeatures], or a quantized tensor of that shape, as
+   *   `linear` takes it
    * @param options.bias  float32 of shape [outFeatures]; default: none
    * @param options.accumulate  `"exact"` (default) or `"float32"`, see `linear`
    * @throws {RangeError} `ZP_SHAPE_MISMATCH`
    * @throws {TypeError} `ZP_INVALID_TENSOR`, `ZP_UNKNOWN_OPTION`
    */
-  constructor(weight: TensorInput, options?: LinearLayerOptions) {
+  constructor(
+    weight: TensorInput | QuantizedTensorInput | TorchQuantizedTensorInput<"qint8">,
+    options?: LinearLayerOptions,
+  ) {
     super();
     const where = "Linear";
     const core = activeCore(where);
-    const own = checkWeight(where, weight);
+    const isQuantized = looksQuantized(weight);
+    const own = isQuantized ? checkQuantizedWeight(where, weight) : checkWeight(where, weight);
     const [outFeatures, inFeatures] = own.shape as [number, number];
     const { bias, accumulate } = checkOptions(where, options, ["bias", "accumulate"]);
     const precision = checkAccumulate(where, accumulate);
     const ownBias = checkParameter(where, "options.bias", bias, [outFeatures]);
-    parameters.set(this, { core, weight: own, bias: ownBias });
-    fixFields<Linear>(this, { weight: shown(own), bias: ownBias && shown(ownBias) });
+    if (isQuantized) {
+      const quantized = own as QuantizedTensor | TorchQuantizedTensor<"qint8">;
+      weightCodes(where, checkQuantized(where, "weight", fromTorch(where, quantized), false));
+      const get = setQuantized(this, core, quantized, ownBias);
+      Object.defineProperty(this, "weight", { get });
+      const shownWeight = shownQuantized(quantized) as typeof quantized;
+      fixFields<Linear>(this, { quantizedWeight: shownWeight });
+    } else {
+      parameters.set(this, { core, weight: own as Tensor, bias: ownBias });
+      fixFields<Linear>(this, { weight: shown(own as Tensor) });
+    }
+    fixFields<Linear>(this, { bias: ownBias && shown(ownBias) });
     fixFields<Linear>(this, { inFeatures, outFeatures, accumulate: precision });
   }
 
@@ -72,18 +111,26 @@ export class Linear extends Layer {
    * @throws {RangeError} `ZP_SHAPE_MISMATCH`
    */
   forward(input: TensorInput): Tensor {
-    const { core, weight, bias } = parametersOf(this);
+    const { core, quantized, bias } = parametersOf(this);
     const { accumulate } = this;
-    return runLinear(core, "Linear.forward", input, weight, bias, { accumulate });
+    if (quantized === undefined) {
+      const { weight } = parametersOf(this);
+      return runLinear(core, "Linear.forward", input, weight, bias, { accumulate });
+    }
+    const weight = quantized as QuantizedTensor;
+    this.#packed ??= runOn(core, () => new QuantizedLinear(weight, { bias, accumulate }));
+    return this.#packed.forward(input);
   }
 
   override get sizeInBytes(): number {
-    return 4 * this.inFeatures * this.outFeatures + biasBytes(this);
+    return weightBytes(this, this.inFeatures * this.outFeatures) + biasBytes(this);
   }
 
   protected override extraText(): string {
     const { inFeatures, outFeatures, bias } = this;
     const hasBias = bias === undefined ? "False" : "True";
-    return `in_features=${inFeatures}, out_features=${outFeatures}, bias=${hasBias}`;
+    const { quantizedWeight } = this;
+    const how = quantizedWeight ? `, ${qparamsText(quantizedWeight as QuantizedTensor)}` : "";
+    return `in_features=${inFeatures}, out_features=${outFeatures}, bias=${hasBias}${how}`;
   }
 }

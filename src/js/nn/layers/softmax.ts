@@ -3,11 +3,11 @@
 import { checkInteger } from "../../base/check.js";
 import { fixFields } from "../../base/fields.js";
 import { checkOptions } from "../../base/options.js";
+import { Layer } from "../../linear/layer.js";
 import { checkTensor, type TensorInput } from "../../tensor/check.js";
 import { axisOf } from "../../tensor/granularity.js";
 import { aroundAxis } from "../../tensor/shape.js";
 import { copyTensor, type Tensor } from "../../tensor/tensor.js";
-import { Layer } from "./layer.js";
 
 /** Options of `Softmax`. */
 export interface SoftmaxOptions {

@@ -1,8 +1,9 @@
 // The base of all layers.
 
-import { INSPECT, OWN } from "../../base/format-value.js";
-import type { TensorInput } from "../../tensor/check.js";
-import type { Tensor } from "../../tensor/tensor.js";
+import { refuseClones, refuseJSON } from "../base/cloning.js";
+import { INSPECT, OWN } from "../base/format-value.js";
+import type { TensorInput } from "../tensor/check.js";
+import type { Tensor } from "../tensor/tensor.js";
 
 /** A layer of a model: from a tensor to a tensor. */
 export abstract class Layer {
@@ -10,6 +11,11 @@ export abstract class Layer {
   static readonly typeName: string = "Layer";
   /** Type-level only: makes the class nominal, so that objects of similar shape are no layers. */
   declare private readonly layer: never;
+
+  /** @internal */
+  constructor() {
+    refuseClones(this);
+  }
 
   /** The name of this layer's class in `QConfigMapping.setObjectType`. */
   get typeName(): string {
@@ -24,7 +30,7 @@ export abstract class Layer {
   /** Computes the layer's output. */
   abstract forward(x: TensorInput): Tensor;
 
-  /** Bytes of the layer's parameters, in float32. */
+  /** Bytes of the layer's parameters: in float32, or in quantized form with codes packed. */
   get sizeInBytes(): number {
     return 0;
   }
@@ -32,6 +38,11 @@ export abstract class Layer {
   /** The layer as PyTorch prints it. */
   toString(): string {
     return `${this.typeName}(${this.extraText()})`;
+  }
+
+  /** @internal @throws {TypeError} `ZP_NOT_CLONEABLE` */
+  toJSON(): never {
+    return refuseJSON();
   }
 
   /** @internal */
