@@ -38,7 +38,7 @@ const WITH_OBSERVERS = "`zeropoint`, the example and all observers";
 export const BUDGETS = {
   [ONLY_EXAMPLE]: 59_000,
   [WITH_OBSERVERS]: 63_500,
-  [EVERYTHING]: 83_000,
+  [EVERYTHING]: 85_000,
 };
 
 /** A build of the core as text, in a separate chunk. */

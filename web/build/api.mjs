@@ -11,6 +11,7 @@ const at = (path) => fileURLToPath(new URL(path, import.meta.url));
 /** The entries of the package, and the files that export them. */
 const ENTRIES = {
   zeropoint: at("../../src/js/index.ts"),
+  "zeropoint/models": at("../../src/js/models/index.ts"),
   "zeropoint/notebook": at("../../src/js/notebook/index.ts"),
 };
 

@@ -1,7 +1,7 @@
 // Steps of a quantized model: layers, and runs of static layers between which no value leaves the heap.
 
-import { ReLU } from "../layers/activations.js";
 import { computesAs, type Layer } from "../../linear/layer.js";
+import { ReLU } from "../layers/activations.js";
 import type { ConvertedLayer, Flow } from "./layer.js";
 import { runStaticLayers, StaticLinear } from "./static-linear.js";
 

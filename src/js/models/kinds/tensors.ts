@@ -1,0 +1,84 @@
+// Tensors in files, and named collections of things.
+
+import { arrayName } from "../../base/typed-arrays.js";
+import { checkTensor } from "../../tensor/check.js";
+import { Tensor } from "../../tensor/tensor.js";
+import { IntegerTensor } from "../../torch/integer-tensor.js";
+import type { FileWriter, JSONNode, StructureReader } from "../structure.js";
+import { ARRAY_DTYPES, addArray, arrayOf, type FileArray } from "./arrays.js";
+
+/** A tensor of values that are not float32. */
+export interface OtherTensor {
+  /** The values, the last axis varying fastest. */
+  readonly data: FileArray;
+  /** The length of each axis, outermost first. */
+  readonly shape: readonly number[];
+}
+
+/** Writes a tensor in any form, or a typed array. */
+export function writeTensor(writer: FileWriter, path: string, value: unknown): JSONNode {
+  const name = path === "" ? "tensor" : path;
+  const argument = path === "" ? "thing" : `thing ${JSON.stringify(path)}`;
+  const { data, shape } = checkTensor(writer.where, argument, value);
+  const tensor = addArray(writer, name, data, shape);
+  if (arrayName(value) !== undefined) return { kind: "array", tensor };
+  if (!(value instanceof IntegerTensor)) return { kind: "tensor", tensor };
+  return { kind: "integers", tensor, dtype: value.dtype };
+}
+
+/** Writes a float32 tensor that belongs to a layer. */
+export const writeOwn = (writer: FileWriter, path: string, tensor: Tensor | undefined) =>
+  tensor && addArray(writer, path, tensor.data, tensor.shape);
+
+/** Reads a float32 tensor that belongs to a layer, if there is one. */
+export function readOwn(reader: StructureReader, path: string, name: unknown): Tensor | undefined {
+  if (name === undefined) return undefined;
+  const tensor = reader.take(path, name, ["float32"]);
+  return new Tensor(arrayOf(tensor) as Float32Array, [...tensor.shape]);
+}
+
+/** Reads a tensor. */
+export function readTensorNode(
+  reader: StructureReader,
+  path: string,
+  value: unknown,
+): Tensor | OtherTensor {
+  const { tensor: name } = reader.fields(path, value, ["kind", "tensor"]);
+  const tensor = reader.take(`${path}.tensor`, name, ARRAY_DTYPES);
+  const data = arrayOf(tensor);
+  const shape = [...tensor.shape];
+  return data instanceof Float32Array ? new Tensor(data, shape) : { data, shape };
+}
+
+/** Reads a typed array. */
+export function readArrayNode(reader: StructureReader, path: string, value: unknown): FileArray {
+  const { tensor: name } = reader.fields(path, value, ["kind", "tensor"]);
+  const tensor = reader.take(`${path}.tensor`, name, ARRAY_DTYPES);
+  if (tensor.shape.length === 1) return arrayOf(tensor);
+  throw reader.fail(path, "a tensor of one axis", tensor.shape);
+}
+
+/** Arrays of the dtypes of integer tensors; int64 values are stored as int32. */
+const INTEGERS = { int8: "int8", uint8: "uint8", int32: "int32", int64: "int32" } as const;
+
+/** Reads a tensor of integers. */
+export function readIntegersNode(
+  reader: StructureReader,
+  path: string,
+  value: unknown,
+): IntegerTensor {
+  const node = reader.fields(path, value, ["kind", "tensor", "dtype"]);
+  const names = Object.keys(INTEGERS) as (keyof typeof INTEGERS)[];
+  const dtype = reader.choice(`${path}.dtype`, node.dtype, names);
+  const tensor = reader.take(`${path}.tensor`, node.tensor, [INTEGERS[dtype]]);
+  const data = arrayOf(tensor) as Int8Array | Uint8Array | Int32Array;
+  return new IntegerTensor(data, [...tensor.shape], dtype);
+}
+
+/** Whether an object is intended as a tensor rather than as a collection. */
+export function looksLikeTensor(value: object): boolean {
+  if (arrayName(value) !== undefined) return true;
+  const { data, shape, dims } = value as { data?: unknown; shape?: unknown; dims?: unknown };
+  const isData = arrayName(data) !== undefined || Array.isArray(data);
+  return isData && (shape ?? dims) !== undefined;
+}

@@ -1,0 +1,115 @@
+// load: a file of save -> the thing.
+
+import { type ErrorCode, rangeError, type ZeropointError } from "../base/errors.js";
+import { checkObject, checkOptions } from "../base/options.js";
+import { activeCore, runOn } from "../core/init.js";
+import { readSafetensors } from "../formats/safetensors.js";
+import { fileError, readBytes } from "../formats/source.js";
+import type { TensorInput } from "../tensor/check.js";
+import type { Tensor } from "../tensor/tensor.js";
+import { checkReadable, type FileSource, guarded, openSource } from "./sources.js";
+import {
+  type LoadedTensor,
+  STRUCTURE_KEY,
+  STRUCTURE_VERSION,
+  StructureReader,
+} from "./structure.js";
+import { type Loaded, readThing } from "./things.js";
+
+/** Options of `load`. */
+export interface LoadOptions {
+  /** The functions that are layers of the file, by the names that they had. */
+  functions?: Readonly<Record<string, (x: Tensor) => TensorInput>> | undefined;
+  /** Rejects with the signal's reason once it is aborted. */
+  signal?: AbortSignal | undefined;
+}
+
+/**
+ * Restores what `save` has written, with the same bits: layers run at once. The file is not trusted: all of it is
+ * checked. A mapping brings its patterns, which `prepare` matches with the names of layers.
+ *
+ * @typeParam T  what the file is expected to hold; not checked
+ * @param source  a path, an address, a `Response`, a `Blob`, bytes, a stream of bytes, or `{ size, read }`
+ * @param options.functions  the functions that are layers of the file, by name
+ * @throws {RangeError} `ZP_INVALID_FILE` for any file that `save` does not write; `ZP_UNSUPPORTED_FILE` for one of a
+ *   later version
+ * @throws {TypeError} `ZP_INVALID_FUNCTION` for a function that is missing
+ * @throws {Error} `ZP_LOAD_FAILED` if the file cannot be read; `ZP_NOT_INITIALIZED`
+ * @example const model = await load<Sequential>("model.safetensors", { functions: { flatten } });
+ * @example const model = await fetch("model.safetensors").then(load<QuantizedModel>);
+ */
+export async function load<T extends Loaded = Loaded>(
+  source: FileSource | Promise<FileSource>,
+  options?: LoadOptions,
+): Promise<T> {
+  const where = "load";
+  const core = activeCore(where);
+  const names = ["functions", "signal"];
+  const { functions, signal } = checkOptions(where, options, names) as LoadOptions;
+  if (functions !== undefined) checkObject(where, "options.functions", functions);
+  const own = Object.assign(Object.create(null), functions) as Record<string, unknown>;
+  const file = guarded(where, await openSource(where, source, signal), signal);
+  try {
+    const { metadata, tensors } = await readSafetensors(file);
+    const structure = parseStructure(where, metadata.get(STRUCTURE_KEY));
+    const loaded = new Map<string, LoadedTensor>();
+    for (const [name, { dtype, shape, byteLength, span }] of tensors) {
+      checkReadable(where, byteLength);
+      const bytes = await readBytes(where, file, span.offset, byteLength);
+      // A copy, unless the source has made one: from then on the memory is the thing's.
+      const isOwn = file.isFresh && bytes.byteLength === bytes.buffer.byteLength;
+      loaded.set(name, { dtype, shape, bytes: isOwn ? bytes : bytes.slice() });
+    }
+    const reader = new StructureReader(where, loaded, file.size, own);
+    return runOn(core, () => readAll(reader, structure)) as T;
+  } finally {
+    await file.close();
+  }
+}
+
+function readAll(reader: StructureReader, structure: unknown): Loaded {
+  try {
+    const thing = readThing(reader, "", structure);
+    reader.end();
+    return thing;
+  } catch (error) {
+    throw asFileError(reader.where, error);
+  }
+}
+
+/** Codes of errors that are not the file's. */
+const NOT_OF_FILE: readonly ErrorCode[] = [
+  "ZP_INVALID_FILE",
+  "ZP_INVALID_FUNCTION",
+  "ZP_OUT_OF_MEMORY",
+];
+
+/** The error for a thing that the file describes, but that cannot be. */
+function asFileError(where: string, error: unknown): unknown {
+  const { code, message } = error as Partial<ZeropointError>;
+  if (typeof code !== "string" || NOT_OF_FILE.includes(code)) return error;
+  const found = fileError(where, 8, `a thing that can be made`, String(message));
+  return Object.assign(found, { cause: error });
+}
+
+function parseStructure(where: string, text: string | undefined): unknown {
+  if (text === undefined) {
+    const expected = `${STRUCTURE_KEY} in __metadata__, as save writes it`;
+    throw fileError(where, 8, expected, "none; openModel reads the tensors of other files");
+  }
+  let parsed: { readonly version?: unknown; readonly thing?: unknown } | null;
+  try {
+    parsed = JSON.parse(text) as typeof parsed;
+  } catch (cause) {
+    throw Object.assign(fileError(where, 8, "JSON in __metadata__", "another text"), { cause });
+  }
+  const version = parsed?.version;
+  if (Number.isInteger(version) && (version as number) > STRUCTURE_VERSION) {
+    const problem = `the file is of version ${version}; this is the reader of ${STRUCTURE_VERSION}`;
+    throw rangeError("ZP_UNSUPPORTED_FILE", where, problem);
+  }
+  if (version !== STRUCTURE_VERSION) {
+    throw fileError(where, 8, `version ${STRUCTURE_VERSION} in __metadata__`, String(version));
+  }
+  return parsed?.thing;
+}

@@ -1,0 +1,209 @@
+// openModel: a model file of any format -> named tensors, read when they are asked for.
+
+import { checkChoice, wrongKind } from "../base/check.js";
+import { rangeError, type ZeropointError } from "../base/errors.js";
+import { checkOptions } from "../base/options.js";
+import { readGGUF } from "../formats/gguf.js";
+import { readNpy } from "../formats/npy.js";
+import { readNpz } from "../formats/npz.js";
+import { readOnnx } from "../formats/onnx/read.js";
+import { readSafetensors, readShardIndex } from "../formats/safetensors.js";
+import { type FileTensor, fileError, readBytes, type Source } from "../formats/source.js";
+import { readTfjs } from "../formats/tfjs.js";
+import { Model, type ModelFormat } from "./model.js";
+import { type FileSource, guarded, type OpenedSource, openSource } from "./sources.js";
+
+/** Options of `openModel`. */
+export interface OpenModelOptions {
+  /** The file's format. Default: by its first bytes. */
+  format?: ModelFormat | undefined;
+  /** Rejects with the signal's reason once it is aborted, also later reads. */
+  signal?: AbortSignal | undefined;
+  /**
+   * Opens the files that the model's file names: shards, external data. Default: files beside it, if it has a path
+   * or an address.
+   */
+  externalData?: ((path: string) => FileSource | Promise<FileSource>) | undefined;
+}
+
+const FORMATS: readonly ModelFormat[] = ["safetensors", "gguf", "onnx", "npy", "npz", "tfjs"];
+
+/** Files by which a folder is opened. */
+const FOLDER_FILES = [
+  "model.safetensors.index.json",
+  "model.safetensors",
+  "model.json",
+  "model.onnx",
+];
+
+/**
+ * Opens a model file: safetensors (also an index of shards), GGUF, ONNX, npy, npz or tfjs (model.json). Only headers
+ * are read; values are read when they are asked for. The file is not trusted.
+ *
+ * @param source  a path (of a folder, too), an address, which is read by ranges if the server has them, a `Blob` or
+ *   `File`, bytes, a `Response`, a stream, or `{ size, read }`
+ * @throws {RangeError} `ZP_INVALID_FILE`, with `offset`, `expected` and `found`; `ZP_UNSUPPORTED_FILE`
+ * @throws {Error} `ZP_LOAD_FAILED` if the file, or one that it names, cannot be read
+ * @example
+ * const model = await openModel("model.gguf");
+ * for (const { name, shape, dtype } of model.tensors.values()) console.log(name, shape, dtype);
+ * const weight = await model.read("fc1.weight");
+ * await model.close();
+ */
+export async function openModel(
+  source: FileSource | Promise<FileSource>,
+  options?: OpenModelOptions,
+): Promise<Model> {
+  const where = "openModel";
+  const names = ["format", "signal", "externalData"];
+  const given = checkOptions(where, options, names) as OpenModelOptions;
+  const { signal, externalData } = given;
+  if (externalData !== undefined && typeof externalData !== "function") {
+    const argument = "options.externalData";
+    throw wrongKind("ZP_INVALID_FUNCTION", where, argument, "a function", externalData);
+  }
+  const wanted = checkChoice(where, "options.format", given.format, [...FORMATS, "auto"], "auto");
+  const opened: OpenedSource[] = [];
+  const keep = (each: OpenedSource): OpenedSource => {
+    const own = guarded(where, each, signal);
+    opened.push(own);
+    return own;
+  };
+  const close = async (): Promise<void> => {
+    for (const each of opened) await each.close();
+  };
+  try {
+    const file = keep(await openMain(where, await source, signal));
+    const format = wanted === "auto" ? await formatOf(where, file) : (wanted as ModelFormat);
+    const openBeside = async (path: string): Promise<Source> => {
+      const beside = externalData ? await externalData(path) : besideOf(where, file, path);
+      return keep(await openSource(where, beside, signal));
+    };
+    const { metadata, tensors } = await readFormat(format, file, openBeside);
+    return new Model(format, metadata, tensors, close);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Opens a file, or the main file of a folder. */
+async function openMain(
+  where: string,
+  source: unknown,
+  signal: AbortSignal | undefined,
+): Promise<OpenedSource> {
+  try {
+    return await openSource(where, source, signal);
+  } catch (error) {
+    const isPath = typeof source === "string" && !/^https?:/i.test(source);
+    if (!isPath || (error as Partial<ZeropointError>).code !== "ZP_LOAD_FAILED") throw error;
+    for (const name of FOLDER_FILES) {
+      const path = `${source.replace(/[/\\]$/, "")}/${name}`;
+      const found = await openSource(where, path, signal).catch(() => undefined);
+      if (found !== undefined) return found;
+    }
+    throw error;
+  }
+}
+
+/** The path or address of a file beside another one. */
+function besideOf(where: string, { name }: OpenedSource, path: string): string {
+  if (name === undefined || !/[/\\.]/.test(name)) {
+    const problem = `the file names another one, ${JSON.stringify(path)}; options.externalData opens it`;
+    throw rangeError("ZP_UNSUPPORTED_FILE", where, problem);
+  }
+  if (/^[a-z]+:/i.test(name) && URL.canParse(name)) return new URL(path, name).href;
+  return /[/\\]/.test(name) ? name.replace(/[^/\\]*$/, "") + path : path;
+}
+
+const startsWith = (bytes: Uint8Array, text: string, at = 0): boolean =>
+  [...text].every((letter, i) => bytes[at + i] === letter.charCodeAt(0));
+
+/** The format by the first bytes. */
+async function formatOf(where: string, file: OpenedSource): Promise<ModelFormat> {
+  const head = await readBytes(where, file, 0, Math.min(16, file.size));
+  if (startsWith(head, "GGUF")) return "gguf";
+  if (startsWith(head, "\x93NUMPY")) return "npy";
+  if (startsWith(head, "PK")) return "npz";
+  if (startsWith(head, "{", 8)) return "safetensors";
+  if (/^\s*\{/.test(String.fromCharCode(...head))) {
+    return (await isShardIndex(file)) ? "safetensors" : "tfjs";
+  }
+  if (head[0] === 0x08) return "onnx";
+  const expected = `the beginning of a file of ${FORMATS.join(", ")}`;
+  throw fileError(where, 0, expected, `bytes ${head.slice(0, 8).join(" ")}`);
+}
+
+/** Whether JSON is an index of shards rather than a model of tfjs. */
+async function isShardIndex(file: OpenedSource): Promise<boolean> {
+  if (file.name !== undefined) return /\.index\.json$/.test(file.name);
+  return await readShardIndex(file).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** What readers of all formats give. */
+interface ReadModel {
+  readonly metadata: ReadonlyMap<string, unknown>;
+  readonly tensors: ReadonlyMap<string, FileTensor>;
+}
+
+async function readFormat(
+  format: ModelFormat,
+  file: OpenedSource,
+  openBeside: (path: string) => Promise<Source>,
+): Promise<ReadModel> {
+  switch (format) {
+    case "gguf": {
+      const { metadata, tensors } = await readGGUF(file);
+      const values = Array.from(metadata, ([key, entry]) => [key, entry.value] as const);
+      return { metadata: new Map(values), tensors };
+    }
+    case "onnx": {
+      // Opened once each, when values in them are asked for.
+      const files = new Map<string, Promise<Source>>();
+      const externalData = (path: string): Promise<Source> => {
+        const known = files.get(path) ?? openBeside(path);
+        files.set(path, known);
+        return known;
+      };
+      return await readOnnx(file, { externalData });
+    }
+    case "npy":
+      return await readNpy(file);
+    case "npz":
+      return await readNpz(file);
+    case "tfjs":
+      return await readTfjs(file, openBeside);
+    case "safetensors": {
+      const head = await readBytes("openModel", file, 0, Math.min(9, file.size));
+      return startsWith(head, "{") && !startsWith(head, "{", 8)
+        ? await readShards(file, openBeside)
+        : await readSafetensors(file);
+    }
+  }
+}
+
+/** The tensors of all shards of an index. */
+async function readShards(
+  file: OpenedSource,
+  openBeside: (path: string) => Promise<Source>,
+): Promise<ReadModel> {
+  const { weightMap } = await readShardIndex(file);
+  const shards = new Map<string, ReadModel>();
+  const metadata = new Map<string, unknown>();
+  const tensors = new Map<string, FileTensor>();
+  for (const [name, path] of weightMap) {
+    const shard = shards.get(path) ?? (await readSafetensors(await openBeside(path)));
+    shards.set(path, shard);
+    for (const [key, value] of shard.metadata) metadata.set(key, value);
+    const tensor = shard.tensors.get(name);
+    if (tensor === undefined) {
+      throw fileError("openModel", 0, `tensor ${JSON.stringify(name)} in ${path}`, "none");
+    }
+    tensors.set(name, tensor);
+  }
+  return { metadata, tensors };
+}

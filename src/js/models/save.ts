@@ -1,0 +1,45 @@
+// save: things -> one safetensors file, as a stream.
+
+import { layoutSafetensors, writeSafetensors } from "../formats/safetensors.js";
+import { FileWriter, STRUCTURE_KEY, STRUCTURE_VERSION } from "./structure.js";
+import { type Saveable, writeThing } from "./things.js";
+
+/**
+ * Writes a thing as one safetensors file, which `load` restores with the same bits and Python's `safetensors`
+ * opens. The file is made while the stream is read, in constant memory: leave the arrays as they are until
+ * then. Everything is checked before the stream is returned.
+ *
+ * Tensors have the names of their layers and entries. Beside the codes of a quantized tensor `w` are float32
+ * scales, `w_scale`, and, unless they are all 0, int32 zero points, `w_zero_point`. Codes of 2 and 4 bits are
+ * packed into bytes as by `pack`. `__metadata__.zeropoint` is the structure, as JSON.
+ *
+ * Functions in a model are saved by name, and `load` is given them again. Of a quantized model the float model
+ * is not saved.
+ *
+ * @param thing  a tensor or quantized tensor; a layer or model (float, prepared with what its observers hold, or
+ *   quantized); a QConfig, a mapping or an observer; or a plain object or a list of these
+ * @throws {TypeError} `ZP_INVALID_MODEL` for anything that cannot be saved, such as a layer of a class of your own;
+ *   `ZP_DISPOSED`, and as `dequantize` for quantized tensors
+ * @throws {RangeError} `ZP_INVALID_MODEL` if it is nested more than 64 deep; as `dequantize`
+ * @example await writeFile("model.safetensors", save(model)); // of node:fs/promises
+ * @example const response = new Response(save(model));
+ */
+export function save(thing: Saveable): ReadableStream<Uint8Array> {
+  const writer = new FileWriter("save");
+  const structure = { version: STRUCTURE_VERSION, thing: writeThing(writer, "", thing) };
+  const metadata = [[STRUCTURE_KEY, JSON.stringify(structure)]] as const;
+  const chunks = writeSafetensors(layoutSafetensors(writer.tensors, metadata));
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        const { done, value } = await chunks.next();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      async cancel() {
+        await chunks.return();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}

@@ -1,0 +1,243 @@
+// Where files come from: paths, addresses, blobs, bytes, streams, or anything that reads at an offset.
+
+import { wrongKind } from "../base/check.js";
+import { rangeError, stateError, typeError } from "../base/errors.js";
+import { arrayName } from "../base/typed-arrays.js";
+import { bytesSource, type Source } from "../formats/source.js";
+
+/** Random access to the bytes of a file. */
+export interface RandomAccess {
+  /** Bytes of the file. */
+  readonly size: number;
+  /** Bytes [offset, offset + length), which lie within the file. */
+  read(offset: number, length: number): Promise<Uint8Array> | Uint8Array;
+}
+
+/**
+ * Where a file comes from. A text is a path in Node, Deno and Bun, and an address elsewhere or if it begins with
+ * http: or https:.
+ */
+export type FileSource =
+  | string
+  | URL
+  | Response
+  | Blob
+  | Uint8Array
+  | ArrayBuffer
+  | ReadableStream<Uint8Array>
+  | RandomAccess;
+
+/** An opened source. */
+export interface OpenedSource extends Source {
+  /** Its path or address, if it has one. */
+  readonly name: string | undefined;
+  /** Whether nobody else has the bytes that it reads, if they fill their buffer. */
+  readonly isFresh: boolean;
+  close(): Promise<void>;
+}
+
+const closeNothing = async (): Promise<void> => {};
+
+/** Whether an object is of a platform's class, of any realm. */
+const isOf = (name: string, value: unknown): boolean =>
+  Object.prototype.toString.call(value) === `[object ${name}]`;
+
+/** Opens a source. @param signal  rejects with its reason once it is aborted */
+export async function openSource(
+  where: string,
+  given: unknown,
+  signal?: AbortSignal,
+): Promise<OpenedSource> {
+  const source = await given;
+  signal?.throwIfAborted();
+  if (typeof source === "string" || source instanceof URL) {
+    const address = addressOf(source);
+    return address === undefined
+      ? await openFile(where, source)
+      : await openAddress(where, address, signal);
+  }
+  if (isOf("Response", source)) return fromBlob(await bodyOf(where, source as Response));
+  if (isOf("ReadableStream", source)) {
+    return fromBlob(await new Response(source as ReadableStream).blob());
+  }
+  if (isOf("Blob", source) || isOf("File", source)) return fromBlob(source as Blob);
+  if (isOf("ArrayBuffer", source)) return fromBytes(new Uint8Array(source as ArrayBuffer));
+  if (arrayName(source) === "Uint8Array") return fromBytes(source as Uint8Array);
+  const random = source as Partial<RandomAccess> | null;
+  if (typeof random === "object" && typeof random?.read === "function") {
+    const source = readerOf(random as RandomAccess);
+    return { ...source, name: undefined, isFresh: false, close: closeNothing };
+  }
+  throw wrongKind(
+    "ZP_INVALID_OPTION",
+    where,
+    "source",
+    "a path, URL, Response, Blob, Uint8Array, ReadableStream or { size, read }",
+    source,
+  );
+}
+
+/** A source that reads the given object's fields once. */
+function readerOf(random: RandomAccess): Source {
+  const { size } = random;
+  return { size, read: (offset, length) => random.read(offset, length) };
+}
+
+const fromBytes = (bytes: Uint8Array): OpenedSource => ({
+  ...bytesSource(bytes),
+  name: undefined,
+  isFresh: false,
+  close: closeNothing,
+});
+
+function fromBlob(blob: Blob): OpenedSource {
+  const { name } = blob as { readonly name?: string };
+  const read = async (offset: number, length: number): Promise<Uint8Array> =>
+    new Uint8Array(await blob.slice(offset, offset + length).arrayBuffer());
+  return { size: blob.size, read, name, isFresh: true, close: closeNothing };
+}
+
+/** The address that a text or URL stands for; undefined for a path. */
+function addressOf(source: string | URL): string | undefined {
+  const text = String(source);
+  if (/^https?:/i.test(text) || /^(data|blob):/i.test(text)) return text;
+  return fileSystem() === undefined ? text : undefined;
+}
+
+/** Node's file system, also in Deno and Bun. */
+function fileSystem(): NodeFiles | undefined {
+  const { process } = globalThis as { process?: NodeProcess };
+  return process?.getBuiltinModule?.("node:fs/promises");
+}
+
+interface NodeProcess {
+  getBuiltinModule?: (name: string) => NodeFiles | undefined;
+}
+
+interface NodeFiles {
+  open(path: string | URL, flags: string): Promise<NodeFile>;
+}
+
+interface NodeFile {
+  stat(): Promise<{ readonly size: number; isFile(): boolean }>;
+  read(
+    buffer: Uint8Array,
+    offset: number,
+    length: number,
+    position: number,
+  ): Promise<{ readonly bytesRead: number }>;
+  close(): Promise<void>;
+}
+
+async function openFile(where: string, path: string | URL): Promise<OpenedSource> {
+  let file: NodeFile;
+  try {
+    file = await (fileSystem() as NodeFiles).open(path, "r");
+  } catch (cause) {
+    const problem = `${path} could not be opened: ${(cause as Error).message}`;
+    throw stateError("ZP_LOAD_FAILED", where, problem, cause);
+  }
+  const { size, isFile } = await statOf(file);
+  if (!isFile) {
+    await file.close();
+    throw stateError("ZP_LOAD_FAILED", where, `${path} is no file`);
+  }
+  const read = async (offset: number, length: number): Promise<Uint8Array> => {
+    const bytes = new Uint8Array(length);
+    let done = 0;
+    while (done < length) {
+      const { bytesRead } = await file.read(bytes, done, length - done, offset + done);
+      if (bytesRead === 0) return bytes.subarray(0, done);
+      done += bytesRead;
+    }
+    return bytes;
+  };
+  return { size, read, name: String(path), isFresh: true, close: () => file.close() };
+}
+
+async function statOf(file: NodeFile) {
+  const stat = await file.stat();
+  return { size: stat.size, isFile: stat.isFile() };
+}
+
+/** The body of a response. @throws {Error} `ZP_LOAD_FAILED` unless its status is ok */
+async function bodyOf(where: string, response: Response): Promise<Blob> {
+  if (response.ok) {
+    try {
+      return await response.blob();
+    } catch (cause) {
+      throw stateError("ZP_LOAD_FAILED", where, `the body of ${response.url} was cut off`, cause);
+    }
+  }
+  await response.body?.cancel();
+  const status = `${response.status} ${response.statusText}`.trim();
+  throw stateError("ZP_LOAD_FAILED", where, `${response.url || "the response"} answers ${status}`);
+}
+
+/** Opens an address: by ranges, if the server has them; otherwise the whole file is read. */
+async function openAddress(
+  where: string,
+  address: string,
+  signal: AbortSignal | undefined,
+): Promise<OpenedSource> {
+  const options = (headers: Record<string, string>): RequestInit =>
+    signal === undefined ? { headers } : { headers, signal };
+  const request = async (headers: Record<string, string>): Promise<Response> => {
+    try {
+      return await fetch(address, options(headers));
+    } catch (cause) {
+      signal?.throwIfAborted();
+      throw stateError("ZP_LOAD_FAILED", where, `${address} could not be fetched`, cause);
+    }
+  };
+  const first = await request({ Range: "bytes=0-65535" });
+  const total = /\/(\d+)$/.exec(first.headers.get("content-range") ?? "")?.[1];
+  if (first.status !== 206 || total === undefined) {
+    return { ...fromBlob(await bodyOf(where, first)), name: address };
+  }
+  const size = Number(total);
+  const version = first.headers.get("etag") ?? first.headers.get("last-modified");
+  const head = new Uint8Array(await first.arrayBuffer());
+  const read = async (offset: number, length: number): Promise<Uint8Array> => {
+    if (offset + length <= head.length) return head.subarray(offset, offset + length);
+    const response = await request({ Range: `bytes=${offset}-${offset + length - 1}` });
+    const now = response.headers.get("etag") ?? response.headers.get("last-modified");
+    if (response.status !== 206 || now !== version) {
+      await response.body?.cancel();
+      const problem = response.status === 206 ? "has changed" : `answers ${response.status}`;
+      throw stateError("ZP_LOAD_FAILED", where, `${address} ${problem} while it is read`);
+    }
+    return new Uint8Array(await response.arrayBuffer());
+  };
+  return { size, read, name: address, isFresh: true, close: closeNothing };
+}
+
+/** A source whose reads fail once a signal is aborted, or it was closed. */
+export function guarded(
+  where: string,
+  source: OpenedSource,
+  signal: AbortSignal | undefined,
+): OpenedSource {
+  let closed = false;
+  return {
+    size: source.size,
+    name: source.name,
+    isFresh: source.isFresh,
+    read: (offset, length) => {
+      signal?.throwIfAborted();
+      if (closed) throw typeError("ZP_DISPOSED", where, "the model is closed");
+      return source.read(offset, length);
+    },
+    close: async () => {
+      if (closed) return;
+      closed = true;
+      await source.close();
+    },
+  };
+}
+
+/** Checks the size of a file that is read as a whole. */
+export function checkReadable(where: string, bytes: number): void {
+  if (bytes < 2 ** 32) return;
+  throw rangeError("ZP_SIZE_OVERFLOW", where, `a tensor must be below 4 GiB, got ${bytes} bytes`);
+}

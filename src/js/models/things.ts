@@ -1,0 +1,161 @@
+// What files hold: the kinds of things, and the choice between them.
+
+import { OWN, show } from "../base/format-value.js";
+import { isPlainObject } from "../base/options.js";
+import { Layer } from "../linear/layer.js";
+import { PreparedModel } from "../nn/prepared-model.js";
+import { QuantizedModel } from "../nn/quantized-model.js";
+import { Observer } from "../observers/observer.js";
+import { QConfig } from "../observers/qconfig.js";
+import { QConfigMapping, WeightOnlyQConfig } from "../observers/qconfig-mapping.js";
+import type { QuantizedTensor, QuantizedTensorInput } from "../quantize/quantized-tensor.js";
+import { looksQuantized, type TensorInput } from "../tensor/check.js";
+import type { Tensor } from "../tensor/tensor.js";
+import type { IntegerTensor } from "../torch/integer-tensor.js";
+import type { TorchQuantizedTensor, TorchQuantizedTensorInput } from "../torch/tensor.js";
+import type { FileArray } from "./kinds/arrays.js";
+import { isLayerNode, readLayer, writeLayer } from "./kinds/layers.js";
+import {
+  readPrepared,
+  readQuantizedModel,
+  writePrepared,
+  writeQuantizedModel,
+} from "./kinds/models.js";
+import {
+  readMapping,
+  readObserver,
+  readQConfig,
+  writeMapping,
+  writeObserver,
+  writeQConfig,
+} from "./kinds/qconfigs.js";
+import { readQuantizedNode, readTorchNode, writeQuantized } from "./kinds/quantized.js";
+import {
+  looksLikeTensor,
+  type OtherTensor,
+  readArrayNode,
+  readIntegersNode,
+  readTensorNode,
+  writeTensor,
+} from "./kinds/tensors.js";
+import { type FileWriter, type JSONNode, joined, type StructureReader } from "./structure.js";
+
+/** A thing that is the same before `save` and after `load`. */
+type Stored =
+  | Layer
+  | PreparedModel
+  | QuantizedModel
+  | QConfig
+  | WeightOnlyQConfig
+  | QConfigMapping
+  | Observer;
+
+/** A thing that `save` takes. */
+export type Saveable =
+  | Stored
+  | TensorInput
+  | QuantizedTensorInput
+  | TorchQuantizedTensorInput
+  | { readonly [name: string]: Saveable }
+  | readonly Saveable[];
+
+/** A thing that `load` restores. */
+export type Loaded =
+  | Stored
+  | Tensor
+  | OtherTensor
+  | IntegerTensor
+  | FileArray
+  | QuantizedTensor
+  | TorchQuantizedTensor
+  | { readonly [name: string]: Loaded }
+  | readonly Loaded[];
+
+/** Writes a thing. */
+export function writeThing(writer: FileWriter, path: string, thing: unknown): JSONNode {
+  if (thing instanceof QuantizedModel) return writeQuantizedModel(writer, path, thing);
+  if (thing instanceof PreparedModel) return writePrepared(writer, path, thing);
+  if (thing instanceof Layer) return writeLayer(writer, path, thing);
+  if (thing instanceof QConfig || thing instanceof WeightOnlyQConfig) {
+    return writeQConfig(writer, path, thing);
+  }
+  if (thing instanceof QConfigMapping) return writeMapping(writer, path, thing);
+  if (thing instanceof Observer) return writeObserver(writer, path, thing);
+  if (looksQuantized(thing)) return writeQuantized(writer, path, thing);
+  if (typeof thing === "object" && thing !== null && !(OWN in thing)) {
+    if (Array.isArray(thing)) {
+      const items = Array.from(thing as unknown[], (item, i) =>
+        writer.inside(() => writeThing(writer, joined(path, String(i)), item)),
+      );
+      return { kind: "list", items };
+    }
+    if (looksLikeTensor(thing)) return writeTensor(writer, path, thing);
+    if (isPlainObject(thing)) {
+      const items = Object.entries(thing).map(([name, item]) => [
+        name,
+        writer.inside(() => writeThing(writer, joined(path, name), item)),
+      ]);
+      return { kind: "collection", items } as JSONNode;
+    }
+  }
+  throw writer.refuse(
+    path,
+    `save takes tensors, quantized tensors, layers, models, observers, QConfigs and mappings, and ` +
+      `plain objects and lists of these, got ${show(thing)}`,
+  );
+}
+
+type Read = (reader: StructureReader, path: string, value: unknown) => Loaded;
+
+const READERS: Readonly<Record<string, Read>> = {
+  "quantized-model": readQuantizedModel,
+  prepared: readPrepared,
+  qconfig: readQConfig,
+  "weight-only": readQConfig,
+  mapping: readMapping,
+  observer: readObserver,
+  quantized: readQuantizedNode,
+  torch: readTorchNode,
+  tensor: readTensorNode,
+  array: readArrayNode,
+  integers: readIntegersNode,
+  list: readList,
+  collection: readCollection,
+};
+
+/** Reads a thing. */
+export function readThing(reader: StructureReader, path: string, value: unknown): Loaded {
+  const kind = (value as { kind?: unknown } | null | undefined)?.kind;
+  if (typeof kind !== "string") throw reader.fail(`${path}.kind`, "a kind of things", kind);
+  if (isLayerNode(value)) return readLayer(reader, path, value);
+  if (Object.hasOwn(READERS, kind)) return READERS[kind](reader, path, value);
+  throw reader.fail(`${path}.kind`, "a kind of things", kind);
+}
+
+function readList(reader: StructureReader, path: string, value: unknown): readonly Loaded[] {
+  const { items } = reader.fields(path, value, ["kind", "items"]);
+  return reader.list(`${path}.items`, items).map((item, i) => {
+    const at = `${path}.items[${i}]`;
+    return reader.inside(at, () => readThing(reader, at, item));
+  });
+}
+
+function readCollection(
+  reader: StructureReader,
+  path: string,
+  value: unknown,
+): { readonly [name: string]: Loaded } {
+  const { items } = reader.fields(path, value, ["kind", "items"]);
+  const things = {};
+  for (const [i, entry] of reader.list(`${path}.items`, items).entries()) {
+    const at = `${path}.items[${i}]`;
+    const [key, item] = reader.list(at, entry);
+    const name = reader.text(`${at}[0]`, key);
+    if (Object.hasOwn(things, name)) throw reader.fail(at, "every name once", name);
+    const thing = reader.inside(at, () => readThing(reader, `${at}[1]`, item));
+    // Not an assignment: a name may be __proto__.
+    const field = { value: thing, enumerable: true, configurable: true, writable: true };
+    Object.defineProperty(things, name, field);
+  }
+  return things;
+}

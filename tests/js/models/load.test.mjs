@@ -1,0 +1,247 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { pathToFileURL } from "node:url";
+import fc from "fast-check";
+import {
+  convert,
+  defaultQConfig,
+  getDefaultQConfig,
+  init,
+  prepare,
+  QConfigMapping,
+  quantize,
+  quantizeDynamic,
+  WeightOnlyQConfig,
+} from "zeropoint";
+import { load, save } from "zeropoint/models";
+import { fuzzLimits } from "../support/arbitraries.mjs";
+import { rejects, sameTensor } from "../support/asserts.mjs";
+import { batches, makeModel, weights, x } from "../support/models.mjs";
+import { bytesOf, openBytes, withStructure } from "../support/saved.mjs";
+
+await init();
+
+const model = quantizeDynamic(makeModel(), new WeightOnlyQConfig({ dtype: "int4", groupSize: 4 }));
+const bytes = await bytesOf(model);
+const expected = model.forward(x);
+const same = async (source, options) => {
+  sameTensor((await load(source, options)).forward(x), expected);
+};
+
+describe("load", () => {
+  const folder = mkdtempSync(join(tmpdir(), "zeropoint-load-"));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  it("takes bytes, and does not keep them", async () => {
+    const given = bytes.slice();
+    const restored = await load(given);
+    given.fill(0);
+    sameTensor(restored.forward(x), expected);
+    const shifted = new Uint8Array(bytes.length + 3);
+    shifted.set(bytes, 3);
+    await same(shifted.subarray(3));
+    await same(bytes.slice().buffer);
+  });
+
+  it("takes streams, responses, blobs and promises of them", async () => {
+    await same(save(model));
+    await same(new Response(save(model)));
+    await same(Promise.resolve(new Response(bytes)));
+    await same(new Blob([bytes]));
+    await same(new Blob([bytes]).stream());
+    await same({ size: bytes.length, read: (at, length) => bytes.slice(at, at + length) });
+  });
+
+  it("takes paths and file URLs of Node", async () => {
+    const path = join(folder, "model.safetensors");
+    await writeFile(path, save(model));
+    await same(path);
+    await same(pathToFileURL(path));
+    await rejects(load(join(folder, "none")), Error, "ZP_LOAD_FAILED", /none could not be opened/);
+    await rejects(load(folder), Error, "ZP_LOAD_FAILED", /no file|could not be opened/);
+  });
+
+  it("takes addresses, by ranges where the server has them", async () => {
+    const ranges = [];
+    const server = createServer(({ url, headers }, response) => {
+      if (url === "/none") return response.writeHead(404).end("nothing");
+      const [, from, to] = /bytes=(\d+)-(\d+)/.exec(headers.range ?? "") ?? [];
+      if (url === "/whole" || from === undefined) return response.end(bytes);
+      ranges.push([Number(from), Number(to)]);
+      const end = Math.min(bytes.length, Number(to) + 1);
+      response.writeHead(206, { "content-range": `bytes ${from}-${end - 1}/${bytes.length}` });
+      response.end(bytes.subarray(Number(from), end));
+    });
+    await new Promise((resolve) => server.listen(0, resolve));
+    const at = `http://127.0.0.1:${server.address().port}`;
+    try {
+      await same(`${at}/ranges`);
+      assert.deepEqual(ranges[0], [0, 65535]);
+      await same(new URL(`${at}/whole`));
+      await same(fetch(`${at}/whole`));
+      await fetch(`${at}/whole`).then(load);
+      await rejects(load(`${at}/none`), Error, "ZP_LOAD_FAILED", /answers 404/);
+      await rejects(load(fetch(`${at}/none`)), Error, "ZP_LOAD_FAILED", /answers 404/);
+    } finally {
+      server.close();
+      server.closeAllConnections();
+    }
+  });
+
+  it("stops when its signal is aborted", async () => {
+    const reason = new Error("enough");
+    await assert.rejects(load(bytes, { signal: AbortSignal.abort(reason) }), reason);
+    const stop = new AbortController();
+    const slow = {
+      size: bytes.length,
+      read: (at, length) => {
+        stop.abort(reason);
+        return bytes.slice(at, at + length);
+      },
+    };
+    await assert.rejects(load(slow, { signal: stop.signal }), reason);
+  });
+
+  it("refuses other sources and options", async () => {
+    for (const source of [1, null, undefined, {}, new Float32Array(3), []]) {
+      await rejects(load(source), TypeError, "ZP_INVALID_OPTION", /^load: source must be a path/);
+    }
+    await rejects(load(bytes, { function: {} }), TypeError, "ZP_UNKNOWN_OPTION", /did you mean/);
+    await rejects(load(bytes, { functions: [] }), TypeError, "ZP_INVALID_OPTIONS", /functions/);
+  });
+
+  it("says that a file is not of save, or of a later version", async () => {
+    const file = (structure) => withStructure(bytes, () => structure);
+    const bad = [
+      [file("{"), /expected JSON/],
+      [file({ version: 0 }), /expected version 1 in __metadata__, found 0/],
+      [file("null"), /expected version 1/],
+      [file({ version: 1 }), /expected a kind of things for zeropoint\.kind/],
+    ];
+    for (const [each, message] of bad) {
+      await rejects(load(each), RangeError, "ZP_INVALID_FILE", message);
+    }
+    await rejects(load(file({ version: 2 })), RangeError, "ZP_UNSUPPORTED_FILE", /version 2/);
+    writeFileSync(join(folder, "text"), "no safetensors at all, but a text");
+    await rejects(load(join(folder, "text")), RangeError, "ZP_INVALID_FILE", /expected the header/);
+  });
+});
+
+/** All places of a structure: [holder, key]. */
+function* placesOf(value) {
+  if (typeof value !== "object" || value === null) return;
+  for (const key of Object.keys(value)) {
+    yield [value, key];
+    yield* placesOf(value[key]);
+  }
+}
+
+/** Codes of errors that a file may cause. */
+const ALLOWED = ["ZP_INVALID_FILE", "ZP_UNSUPPORTED_FILE", "ZP_INVALID_FUNCTION"];
+
+/** Loads, and uses what was loaded: any error must be one of a file. */
+async function survive(file) {
+  let thing;
+  try {
+    thing = await load(file);
+  } catch (error) {
+    assert.ok(error instanceof RangeError || error instanceof TypeError, error.stack);
+    assert.ok(ALLOWED.includes(error.code), error.stack);
+    return false;
+  }
+  try {
+    thing.forward?.(x);
+    String(thing);
+  } catch (error) {
+    assert.match(String(error.code), /^ZP_/, error.stack);
+  }
+  thing.dispose?.();
+  return true;
+}
+
+describe("A file that was changed", () => {
+  const files = [];
+  const prepareFiles = async () => {
+    const mapping = new QConfigMapping().setGlobal(defaultQConfig).setModuleNameRegex("f", null);
+    const quantized = quantize(weights.fc1, { dtype: "uint4", scheme: "affine", groupSize: 4 });
+    const things = [
+      makeModel(),
+      model,
+      prepare(makeModel(), getDefaultQConfig("x86")).calibrate(batches),
+      convert(prepare(makeModel(), defaultQConfig).calibrate(batches)),
+      quantizeDynamic(makeModel()),
+      { mapping, quantized, list: [x, quantize(x)] },
+    ];
+    for (const thing of things) files.push(await bytesOf(thing));
+  };
+
+  it("is refused or works, whatever of its structure is missing or another", async () => {
+    await prepareFiles();
+    const values = [undefined, null, -1, 0, 3, 2 ** 40, 1.5, "", "fc1.weight", [], {}, true, "NaN"];
+    let refused = 0;
+    for (const file of files) {
+      const count = [...placesOf(openBytes(file).structure)].length;
+      const step = Math.ceil(count / 40);
+      for (let at = 0; at < count; at += step) {
+        for (const value of values) {
+          const changed = withStructure(file, (structure) => {
+            const [holder, key] = [...placesOf(structure)][at];
+            if (value === undefined && !Array.isArray(holder)) delete holder[key];
+            else holder[key] = value;
+          });
+          if (!(await survive(changed))) refused++;
+        }
+      }
+    }
+    assert.ok(refused > 300, `${refused} were refused`);
+  });
+
+  it("is refused or works, whatever bytes are changed, added or missing", async () => {
+    const edit = fc.record({
+      file: fc.nat(files.length - 1),
+      at: fc.double({ min: 0, max: 1, noNaN: true }),
+      inHeader: fc.boolean(),
+      put: fc.uint8Array({ maxLength: 4 }),
+      remove: fc.nat(4),
+    });
+    const check = async ({ file, at, inHeader, put, remove }) => {
+      const given = files[file];
+      const end = inHeader ? openBytes(given).length + 8 : given.length;
+      const place = Math.floor(at * end);
+      const parts = [given.subarray(0, place), put, given.subarray(place + remove)];
+      await survive(new Uint8Array(await new Blob(parts).arrayBuffer()));
+    };
+    await fc.assert(fc.asyncProperty(edit, check), fuzzLimits(1, 1500));
+  });
+
+  it("is refused for nesting without end, and for small files that ask for much memory", async () => {
+    const nested = (depth) => {
+      let text = '{"kind":"ReLU"}';
+      for (let i = 0; i < depth; i++) text = `{"kind":"Sequential","layers":[["a",${text}]]}`;
+      return withStructure(bytes, () => `{"version":1,"thing":${text}}`);
+    };
+    for (const depth of [80, 200_000]) {
+      await rejects(load(nested(depth)), RangeError, "ZP_INVALID_FILE", /levels|JSON/);
+    }
+    const observer = { kind: "observer", class: "HistogramObserver", options: { bins: 2 ** 20 } };
+    const many = { kind: "list", items: Array(1000).fill({ ...observer, state: {} }) };
+    const file = withStructure(bytes, () => ({ version: 1, thing: many }));
+    await rejects(load(file), RangeError, "ZP_INVALID_FILE", /json\.state|memory/);
+  });
+
+  it("is refused if a tensor is used twice, or not at all", async () => {
+    const twice = withStructure(files[0], ({ thing }) => {
+      thing.layers[0][1].bias = thing.layers[0][1].weight;
+    });
+    await rejects(load(twice), RangeError, "ZP_INVALID_FILE", /not used before/);
+    const unused = withStructure(files[0], ({ thing }) => {
+      delete thing.layers[0][1].bias;
+    });
+    await rejects(load(unused), RangeError, "ZP_INVALID_FILE", /a use of every tensor.*fc1\.bias/);
+  });
+});

@@ -1,0 +1,234 @@
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { dequantize, init, quantize, quantizePerTensor, tensor } from "zeropoint";
+import { openModel } from "zeropoint/models";
+import { isDecodable } from "../../../dist/formats/dtypes.js";
+import { layoutSafetensors, writeSafetensors } from "../../../dist/formats/safetensors.js";
+import { rejects, sameDeep, sameTensor } from "../support/asserts.mjs";
+import { collect, expectedValues, fromBase64, sameValues, vectorsOf } from "../support/formats.mjs";
+import { floats } from "../support/models.mjs";
+import { bytesOf } from "../support/saved.mjs";
+
+await init();
+
+const bytesOfArray = (array) => new Uint8Array(array.buffer);
+const write = (tensors) =>
+  collect(
+    writeSafetensors(
+      layoutSafetensors(
+        Object.entries(tensors).map(([name, [dtype, shape, array]]) => ({
+          name,
+          dtype,
+          shape,
+          bytes: () => [bytesOfArray(array)],
+        })),
+      ),
+    ),
+  );
+
+describe("openModel", () => {
+  const folder = mkdtempSync(join(tmpdir(), "zeropoint-open-"));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  for (const format of ["safetensors", "gguf", "onnx", "npy"]) {
+    const vectors = vectorsOf(format);
+    it(`reads names, shapes and values of ${format} files, which it tells by their first bytes`, async () => {
+      let read = 0;
+      for (const { file, tensors, ...own } of vectors.cases) {
+        if (!/\.(safetensors|gguf|onnx|npy|npz)$/.test(file)) continue;
+        const externalData = (path) => fromBase64(vectors.files?.[path] ?? "");
+        const model = await openModel(vectors.bytes(file), { externalData });
+        assert.equal(model.format, file.endsWith(".npz") ? "npz" : format, file);
+        for (const expected of tensors ?? [{ name: "array", ...own }]) {
+          const { shape, dtype, byteLength } = model.tensors.get(expected.name ?? "array") ?? {};
+          if (shape === undefined) continue;
+          if (expected.shape) assert.deepEqual([...shape], expected.shape, file);
+          const values = expectedValues(expected);
+          if (values === undefined || !isDecodable(dtype) || expected.external) continue;
+          const { data } = await model.read(expected.name ?? "array");
+          sameValues(data, values, `${file} ${expected.name}`);
+          assert.equal((await model.readBytes(expected.name ?? "array")).length, byteLength);
+          read++;
+        }
+        await model.close();
+      }
+      assert.ok(read > 2, `${read} tensors`);
+    });
+  }
+
+  it("reads what save wrote: floats, and codes with their qparams", async () => {
+    const x = floats([6, 8]);
+    const things = {
+      x,
+      int4: quantize(x, { dtype: "int4", groupSize: 4 }),
+      uint2: quantize(x, { dtype: "uint2", scheme: "affine", axis: 0 }),
+      double: quantize(x, { scheme: "affine" }),
+      torch: quantizePerTensor(x, 0.1, 3, "quint8"),
+    };
+    const model = await openModel(await bytesOf(things));
+    assert.deepEqual(
+      ["x", "int4", "torch"].map((name) => {
+        const { dtype, shape, isQuantized } = model.tensors.get(name);
+        return [dtype, shape, isQuantized];
+      }),
+      [
+        ["float32", [6, 8], false],
+        ["int4", [6, 8], true],
+        ["uint8", [6, 8], true],
+      ],
+    );
+    sameTensor(await model.read("x"), x);
+    for (const name of ["int4", "uint2", "double", "torch"]) {
+      sameDeep(await model.readQuantized(name), things[name]);
+      sameTensor(await model.read(name), dequantize(things[name]));
+    }
+    await rejects(model.readQuantized("x"), RangeError, "ZP_INVALID_MODEL", /not quantized/);
+    await rejects(model.read("y"), RangeError, "ZP_INVALID_MODEL", /no tensor "y"/);
+    assert.match(String(model), /^Model\(safetensors, 12 tensors\)\n {2}/);
+  });
+
+  it("reads codes of int8 with scales beside them, as checkpoints have them", async () => {
+    const file = await write({
+      "fc.weight": ["int8", [2, 3], Int8Array.of(1, -2, 3, 4, 5, -6)],
+      "fc.weight_scale": ["float32", [2, 1], Float32Array.of(0.5, 2)],
+    });
+    const model = await openModel(file);
+    const expected = tensor([
+      [0.5, -1, 1.5],
+      [8, 10, -12],
+    ]);
+    sameTensor(await model.read("fc.weight"), expected);
+    const q = await model.readQuantized("fc.weight");
+    assert.deepEqual([q.axis, q.scheme, [...q.scale.shape]], [0, "symmetric", [2, 1]]);
+    sameTensor(dequantize(q), expected);
+  });
+
+  it("opens shards by their index or folder, and says which file is missing", async () => {
+    const path = join(folder, "shards");
+    mkdirSync(path);
+    const parts = {
+      a: ["float32", [1], Float32Array.of(1)],
+      b: ["float32", [1], Float32Array.of(2)],
+    };
+    const files = { a: "one.safetensors", b: "two.safetensors" };
+    for (const name of ["a", "b"]) {
+      writeFileSync(join(path, files[name]), await write({ [name]: parts[name] }));
+    }
+    const index = join(path, "model.safetensors.index.json");
+    writeFileSync(index, JSON.stringify({ weight_map: files }));
+    for (const source of [index, path, `${path}/`]) {
+      const model = await openModel(source);
+      assert.deepEqual([...model.tensors.keys()], ["a", "b"]);
+      assert.equal((await model.read("b")).data[0], 2);
+      await model.close();
+    }
+    const text = new TextEncoder().encode(JSON.stringify({ weight_map: files }));
+    const opened = await openModel(text, {
+      externalData: (name) => join(path, name),
+      format: "safetensors",
+    });
+    assert.equal((await opened.read("a")).data[0], 1);
+    await rejects(
+      openModel(text),
+      RangeError,
+      "ZP_UNSUPPORTED_FILE",
+      /options\.externalData opens/,
+    );
+    rmSync(join(path, "two.safetensors"));
+    await rejects(
+      openModel(index),
+      Error,
+      "ZP_LOAD_FAILED",
+      /two\.safetensors could not be opened/,
+    );
+  });
+
+  it("opens a model of TensorFlow.js, its shards beside it, and its quantized weights", async () => {
+    const path = join(folder, "tfjs");
+    mkdirSync(path);
+    const weights = [
+      { name: "w", shape: [3], dtype: "float32" },
+      {
+        name: "q",
+        shape: [2],
+        dtype: "float32",
+        quantization: { dtype: "uint8", scale: 0.5, min: -1 },
+      },
+    ];
+    const manifest = { weightsManifest: [{ paths: ["a.bin"], weights }] };
+    writeFileSync(join(path, "model.json"), JSON.stringify({ format: "graph-model", ...manifest }));
+    const data = new Uint8Array(14);
+    data.set(bytesOfArray(Float32Array.of(1, 2, 3)));
+    data.set([3, 255], 12);
+    writeFileSync(join(path, "a.bin"), data);
+    for (const source of [path, join(path, "model.json")]) {
+      const model = await openModel(source);
+      assert.equal(model.format, "tfjs");
+      assert.equal(model.metadata.get("format"), "graph-model");
+      assert.deepEqual([...(await model.read("w")).data], [1, 2, 3]);
+      assert.deepEqual([...(await model.read("q")).data], [0.5, 126.5]);
+      await model.close();
+    }
+  });
+
+  it("reads only headers until something is asked for, by ranges of an address", async () => {
+    const big = new Float32Array(2 ** 18).fill(7);
+    const bytes = await write({
+      first: ["float32", [2 ** 18], big],
+      second: ["float32", [2], Float32Array.of(3, 4)],
+    });
+    let sent = 0;
+    const server = createServer(({ headers }, response) => {
+      const [, from, to] = /bytes=(\d+)-(\d+)/.exec(headers.range).map(Number);
+      const part = bytes.subarray(from, to + 1);
+      sent += part.length;
+      response.writeHead(206, { "content-range": `bytes ${from}-${to}/${bytes.length}` });
+      response.end(part);
+    });
+    await new Promise((resolve) => server.listen(0, resolve));
+    try {
+      const model = await openModel(`http://127.0.0.1:${server.address().port}/m.safetensors`);
+      assert.deepEqual([...(await model.read("second")).data], [3, 4]);
+      assert.ok(sent < 70_000, `${sent} bytes were sent`);
+      await model.close();
+      await rejects(model.read("first"), TypeError, "ZP_DISPOSED", /closed/);
+      await model.close();
+    } finally {
+      server.close();
+      server.closeAllConnections();
+    }
+  });
+
+  it("stops when its signal is aborted", async () => {
+    const reason = new Error("enough");
+    const stop = new AbortController();
+    const file = await write({ a: ["float32", [1], Float32Array.of(1)] });
+    const model = await openModel(file, { signal: stop.signal });
+    stop.abort(reason);
+    await assert.rejects(model.read("a"), reason);
+    await assert.rejects(openModel(file, { signal: stop.signal }), reason);
+  });
+
+  it("refuses other files, formats and sources", async () => {
+    const bad = [
+      [new Uint8Array(0), /expected the beginning of a file/],
+      [new TextEncoder().encode("GIF89a, and so on and on"), /bytes 71 73 70/],
+      [new TextEncoder().encode("{}"), /weightsManifest/],
+    ];
+    for (const [bytes, message] of bad) {
+      await rejects(openModel(bytes), RangeError, "ZP_INVALID_FILE", message);
+    }
+    await rejects(openModel("/no/such/file"), Error, "ZP_LOAD_FAILED", /could not be opened/);
+    await rejects(openModel(3), TypeError, "ZP_INVALID_OPTION", /^openModel: source must be/);
+    await rejects(
+      openModel(new Uint8Array(9), { format: "pt" }),
+      RangeError,
+      "ZP_INVALID_OPTION",
+      /^openModel: options\.format must be/,
+    );
+  });
+});
