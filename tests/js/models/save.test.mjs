@@ -95,6 +95,15 @@ describe("save and load", () => {
     for (const [name, observer] of Object.entries(observers)) sameThing(restored[name], observer);
   });
 
+  it("give back half floats as their bit patterns", async () => {
+    for (const dtype of ["float16", "bfloat16"]) {
+      const given = { data: Uint16Array.of(0x3c00, 0xc000, 0x7fff), shape: [3], dtype };
+      assert.deepEqual(await again(given), given);
+      const { tensors } = openBytes(await bytesOf({ w: given }));
+      assert.equal(tensors.w.dtype, dtype === "float16" ? "F16" : "BF16");
+    }
+  });
+
   it("give back collections by their names, also by names of Object.prototype", async () => {
     const given = JSON.parse('{"__proto__": 0, "toString": 1, "": 2, "7": 3, "__metadata__": 4}');
     for (const name of Object.keys(given)) {

@@ -1,6 +1,7 @@
 // Typed arrays <-> the bytes of a file's tensors.
 
 import { DTYPES, type DType, type QDType } from "../../base/dtype.js";
+import { Halves } from "../../base/halves.js";
 import {
   arrayLength,
   arrayName,
@@ -84,7 +85,7 @@ export function addArray(
   shape: readonly number[],
 ): string {
   const size = arrayLength(array);
-  const dtype = fileDTypeOf(array);
+  const dtype = Halves.typeOf(array) ?? fileDTypeOf(array);
   if (dtype === undefined) {
     throw writer.refuse(path, `its values are in an array of type ${arrayName(array)}`);
   }

@@ -1,5 +1,6 @@
 // Tensors in files, and named collections of things.
 
+import { type HalfType, Halves, isHalf } from "../../base/halves.js";
 import { arrayName } from "../../base/typed-arrays.js";
 import { checkTensor } from "../../tensor/check.js";
 import { Tensor } from "../../tensor/tensor.js";
@@ -13,6 +14,8 @@ export interface OtherTensor {
   readonly data: FileArray;
   /** The length of each axis, outermost first. */
   readonly shape: readonly number[];
+  /** Of half floats, whose bit patterns are in a `Uint16Array`. */
+  readonly dtype?: HalfType;
 }
 
 /** Writes a tensor in any form, or a typed array. */
@@ -21,7 +24,8 @@ export function writeTensor(writer: FileWriter, path: string, value: unknown): J
   const argument = path === "" ? "thing" : `thing ${JSON.stringify(path)}`;
   const { data, shape } = checkTensor(writer.where, argument, value);
   const tensor = addArray(writer, name, data, shape);
-  if (arrayName(value) !== undefined) return { kind: "array", tensor };
+  const hasHalves = Halves.typeOf(data) !== undefined;
+  if (arrayName(value) !== undefined && !hasHalves) return { kind: "array", tensor };
   if (!(value instanceof IntegerTensor)) return { kind: "tensor", tensor };
   return { kind: "integers", tensor, dtype: value.dtype };
 }
@@ -44,9 +48,15 @@ export function readTensorNode(
   value: unknown,
 ): Tensor | OtherTensor {
   const { tensor: name } = reader.fields(path, value, ["kind", "tensor"]);
-  const tensor = reader.take(`${path}.tensor`, name, ARRAY_DTYPES);
-  const data = arrayOf(tensor);
+  const dtypes = [...ARRAY_DTYPES, "float16", "bfloat16"] as const;
+  const tensor = reader.take(`${path}.tensor`, name, dtypes);
+  const { dtype } = tensor;
   const shape = [...tensor.shape];
+  if (isHalf(dtype)) {
+    const data = arrayOf({ ...tensor, dtype: "uint16" });
+    return { data, shape, dtype };
+  }
+  const data = arrayOf(tensor);
   return data instanceof Float32Array ? new Tensor(data, shape) : { data, shape };
 }
 
