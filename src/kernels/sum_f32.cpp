@@ -1,10 +1,10 @@
 // 32 values per step in eight vectors. As in PyTorch's sum, four rows of eight lanes stay separate,
 // rows are added in runs of `step`, and full runs cascade through four levels. The order defines
 // the result.
+// Differences are first written to a buffer.
 // Parity: bit-identical to reference/sum_f32.h, which follows the algorithm lane by lane.
 #include <bit>
 #include <cassert>
-#include <cmath>
 #include <cstring>
 
 #include "kernels/kernels.h"
@@ -82,8 +82,46 @@ float sum_few(const float* x, std::size_t n) {
   return 0.0F + result;
 }
 
-template <typename Term>
-float sum_terms(Term term, Piece piece, SumState& state) {
+// The terms of a sum: a, (a - b)^2 or |a - b|.
+enum class Term { kValue, kSquare, kMagnitude };
+
+// Terms per step of the loops: computed into a buffer, which stays in the first-level cache, so
+// that all sums share one loop.
+constexpr std::size_t kTile = 1024;
+
+class Terms {
+ public:
+  Terms(Term kind, const float* first, const float* second) : term_(kind), a_(first), b_(second) {}
+
+  // Terms first .. first + count, count <= kTile.
+  const float* load(std::size_t first, std::size_t count) {
+    if (term_ == Term::kValue) return a_ + first;
+    const v128_t is_square = wasm_i32x4_splat(term_ == Term::kSquare ? -1 : 0);
+    const auto term_of = [&](v128_t x, v128_t y) {
+      const v128_t d = wasm_f32x4_sub(x, y);
+      return wasm_v128_bitselect(wasm_f32x4_mul(d, d), wasm_f32x4_abs(d), is_square);
+    };
+    const float* x = a_ + first;
+    const float* y = b_ + first;
+    std::size_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+      wasm_v128_store(buffer_ + i, term_of(wasm_v128_load(x + i), wasm_v128_load(y + i)));
+    }
+    for (; i < count; ++i) {
+      wasm_v128_store32_lane(buffer_ + i, term_of(wasm_f32x4_splat(x[i]), wasm_f32x4_splat(y[i])),
+                             0);
+    }
+    return buffer_;
+  }
+
+ private:
+  Term term_;
+  const float* a_;
+  const float* b_;
+  float buffer_[kTile];
+};
+
+float sum_terms(Term term, const float* a, const float* b, Piece piece, SumState& state) {
   const auto [begin, count, n] = piece;
   const std::size_t steps = n / kStepValues;
   const bool is_last = begin + count == n;
@@ -95,16 +133,25 @@ float sum_terms(Term term, Piece piece, SumState& state) {
   Row sum{};
   Levels levels{};
   if (begin > 0) std::memcpy(&levels, state.lanes, sizeof levels);
+  Terms terms(term, a, b);
   std::size_t i = 0;
   const auto add_steps = [&](std::size_t end) {
-    for (; i < end; i += kStepValues) {
-      for (std::size_t j = 0; j < kVectors; ++j) {
-        sum.lanes[j] = wasm_f32x4_add(sum.lanes[j], term.vector(i + 4 * j));
+    while (i < end) {
+      const std::size_t near = end - i < kTile ? end - i : kTile;
+      const float* x = terms.load(i, near);
+      for (const float* const last = x + near; x < last; x += kStepValues) {
+        for (std::size_t j = 0; j < kVectors; ++j) {
+          sum.lanes[j] = wasm_f32x4_add(sum.lanes[j], wasm_v128_load(x + 4 * j));
+        }
       }
+      i += near;
     }
   };
-  while (i + run * kStepValues <= count) {
-    add_steps(i + run * kStepValues);
+  // One loop for full runs and for the steps after them, so that the additions are compiled once.
+  while (i + kStepValues <= count) {
+    const bool is_full = i + run * kStepValues <= count;
+    add_steps(is_full ? i + run * kStepValues : count / kStepValues * kStepValues);
+    if (!is_full) break;
     levels.rows[0].add(sum);
     sum = Row{};
     const std::size_t step = (begin + i) / kStepValues;
@@ -114,56 +161,24 @@ float sum_terms(Term term, Piece piece, SumState& state) {
     std::memcpy(state.lanes, &levels, sizeof levels);
     return 0.0F;
   }
-  add_steps(count / kStepValues * kStepValues);
-  float rest[kStepValues] = {};
   const std::size_t left = count - i;
-  float* to = rest;
-  for (; i + 4 <= count; i += 4, to += 4) wasm_v128_store(to, term.vector(i));
-  for (; i < count; ++i) *to++ = term.scalar(i);
+  const float* rest = terms.load(i, left);
   return n < kLanes ? 0.0F + sum_few(rest, left) : finish(sum, levels, rest, left);
 }
-
-struct Value {
-  const float* x;
-  [[nodiscard]] float scalar(std::size_t i) const { return x[i]; }
-  [[nodiscard]] v128_t vector(std::size_t i) const { return wasm_v128_load(x + i); }
-};
-
-struct SquaredDifference {
-  const float* a;
-  const float* b;
-  [[nodiscard]] float scalar(std::size_t i) const {
-    const float d = a[i] - b[i];
-    return d * d;
-  }
-  [[nodiscard]] v128_t vector(std::size_t i) const {
-    const v128_t d = wasm_f32x4_sub(wasm_v128_load(a + i), wasm_v128_load(b + i));
-    return wasm_f32x4_mul(d, d);
-  }
-};
-
-struct AbsoluteDifference {
-  const float* a;
-  const float* b;
-  [[nodiscard]] float scalar(std::size_t i) const { return std::fabs(a[i] - b[i]); }
-  [[nodiscard]] v128_t vector(std::size_t i) const {
-    return wasm_f32x4_abs(wasm_f32x4_sub(wasm_v128_load(a + i), wasm_v128_load(b + i)));
-  }
-};
 
 }  // namespace
 
 float sum_f32(const float* x, std::size_t n) {
   SumState state;
-  return sum_terms(Value{x}, {0, n, n}, state);
+  return sum_terms(Term::kValue, x, x, {0, n, n}, state);
 }
 
 float sum_squared_difference_f32(const float* a, const float* b, Piece piece, SumState& state) {
-  return sum_terms(SquaredDifference{a, b}, piece, state);
+  return sum_terms(Term::kSquare, a, b, piece, state);
 }
 
 float sum_absolute_difference_f32(const float* a, const float* b, Piece piece, SumState& state) {
-  return sum_terms(AbsoluteDifference{a, b}, piece, state);
+  return sum_terms(Term::kMagnitude, a, b, piece, state);
 }
 
 }  // namespace zeropoint::kernels
