@@ -64,6 +64,21 @@ Status choose_qparams(Offset x, std::size_t outer, std::size_t slices, std::size
   return status;
 }
 
+std::size_t search_state_bytes() { return sizeof(SearchState); }
+
+// Whole slices, or a piece of one.
+Status search_ranges(Offset x, std::size_t outer, std::size_t slices, std::size_t inner,
+                     DType dtype, Scheme scheme, bool include_zero, double percentile,
+                     bool is_first, bool is_last, Offset state, Offset ranges) {
+  const auto values = span_at<const float>(x, outer * slices * inner);
+  const RangeSearch search{{dtype, scheme, include_zero}, percentile};
+  const auto all = span_at<Range>(ranges, slices);
+  return is_first && is_last
+             ? zeropoint::search_ranges(values, {outer, slices, inner}, search, all)
+             : zeropoint::search_range_piece(values, search, is_first, is_last,
+                                             span_at<SearchState>(state, 1)[0], all[0]);
+}
+
 QParamsView qparams_at(Offset scales, Offset zero_points, Shape shape, std::uint32_t group_size) {
   return {tensor_at<const float>(scales, shape).values,
           tensor_at<const std::int32_t>(zero_points, shape).values, shape, group_size};
@@ -534,6 +549,10 @@ EMSCRIPTEN_BINDINGS(zeropoint) {
   function("chooseQParams" PARAMETERS(x, outer, slices, inner, row, dtype, scheme, includeZero,
                                       nonFinite, ranges, scales, floatScales, zeroPoints),
            &choose_qparams);
+  function("searchStateBytes" PARAMETERS(), &search_state_bytes);
+  function("searchRanges" PARAMETERS(x, outer, slices, inner, dtype, scheme, includeZero,
+                                     percentile, isFirst, isLast, state, ranges),
+           &search_ranges);
   function("quantize" PARAMETERS(x, shape, rank, scales, zeroPoints, qparamsShape, qparamsRank,
                                  groupSize, dtype, out),
            &quantize);

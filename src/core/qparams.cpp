@@ -2,29 +2,14 @@
 
 #include <cmath>
 
+#include "core/ranges.h"
 #include "kernels/kernels.h"
 
 namespace zeropoint {
-namespace {
-
-bool is_finite(const Range& range) { return std::isfinite(range.min) && std::isfinite(range.max); }
-
-// Sets the rule. @return whether the scheme fits the dtype
-bool rule_of(const QParamsOptions& options, kernels::ChoiceRule& rule) {
-  const DTypeInfo info = dtype_info(options.dtype);
-  const bool symmetric = options.scheme == Scheme::kSymmetric;
-  rule = {static_cast<double>(info.qmin), static_cast<double>(info.qmax), symmetric,
-          options.include_zero};
-  return !symmetric || info.is_signed();
-}
-
-}  // namespace
-
 Status choose_qparams(Range range, const QParamsOptions& options, QParams& out) {
   if (!is_finite(range)) return Status::kNonFinite;
-  kernels::ChoiceRule rule;
-  if (!rule_of(options, rule)) return Status::kUnsignedSymmetric;
-  kernels::choose_qparams_f64(&range, 1, rule, &out.scale, &out.zero_point);
+  if (!fits_dtype(options)) return Status::kUnsignedSymmetric;
+  kernels::choose_qparams_f64(&range, 1, choice_rule(options), &out.scale, &out.zero_point);
   return Status::kOk;
 }
 
@@ -34,13 +19,12 @@ Status choose_qparams(std::span<const float> x, const Granularity& granularity,
   if (scales.size() != granularity.slices || zero_points.size() != granularity.slices) {
     return Status::kShapeMismatch;
   }
-  kernels::ChoiceRule rule;
-  if (!rule_of(options, rule)) return Status::kUnsignedSymmetric;
+  if (!fits_dtype(options)) return Status::kUnsignedSymmetric;
   const Status status = range(x, granularity, non_finite, ranges);
   if (status != Status::kOk) return status;
   if (ranges.empty()) return Status::kOk;
   if (!is_finite(min_max({&ranges.front().min, 2 * ranges.size()}))) return Status::kNonFinite;
-  kernels::choose_qparams_f64(ranges.data(), ranges.size(), rule, scales.data(),
+  kernels::choose_qparams_f64(ranges.data(), ranges.size(), choice_rule(options), scales.data(),
                               zero_points.data());
   return Status::kOk;
 }

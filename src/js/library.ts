@@ -83,6 +83,7 @@ export type {
   Scheme,
   ZeroPointTensor,
 } from "./quantize/quantized-tensor.js";
+export type { RangeChoice } from "./quantize/range-search.js";
 export type { ElementDType, TensorData, TensorInput } from "./tensor/check.js";
 export type { Granularity } from "./tensor/granularity.js";
 export type { ValueRange } from "./tensor/range.js";

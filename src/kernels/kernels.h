@@ -174,6 +174,14 @@ void convert_bf16_f32(const std::uint16_t* halves, std::size_t n, float* out);
 void convert_f32_f16(const float* x, std::size_t n, std::uint16_t* out);
 void convert_f32_bf16(const float* x, std::size_t n, std::uint16_t* out);
 
+// ---- search for a range
+
+/// Adds the values' squared differences from their fake-quantized values to four sums. The
+/// difference is float32, its square and the sum are double. Value i is added to sums[i % 4]; NaN
+/// and infinite differences add 0. n is a multiple of 4, except in the last call for a slice.
+void squared_errors_f32(const float* x, std::size_t n, const UniformQParams& qparams,
+                        const CodeRule& rule, double (&sums)[4]);
+
 // ---- histogram
 
 /// Adds 1 to counts[trunc(((v - lo) * float(bins)) / (hi - lo))] for every lo <= v <= hi. An index

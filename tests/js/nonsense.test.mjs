@@ -115,6 +115,8 @@ const KEYS = [
     "zeroPoint",
     "includeZero",
     "nonFinite",
+    "range",
+    "percentile",
     "out",
   ],
   ...[

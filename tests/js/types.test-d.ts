@@ -187,6 +187,8 @@ const forms: TensorInput[] = [
   new Int16Array(2),
 ];
 same<number>()(quantizationError(forms[0], x, "sqnr"));
+chooseQParams(x, { range: "mse" });
+chooseQParams(x, { range: { percentile: 99.9 } });
 same<Tensor>()(linear(x, x, new Float32Array(2), { accumulate: "float32" }));
 same<Tensor>()(linear(x, packed));
 tensor(1);
@@ -269,6 +271,8 @@ dequantize(x);
 chooseQParams(x, { scale: 1 });
 // @ts-expect-error a metric that there is not
 quantizationError(x, x, "rmse");
+// @ts-expect-error a range that there is not
+quantize(x, { range: "max" });
 // @ts-expect-error there is no such kind of activations
 new QuantizedLinear(x, { activations: "static" });
 // @ts-expect-error text is not a number

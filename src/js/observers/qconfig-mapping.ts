@@ -25,6 +25,7 @@ const WEIGHT_ONLY_OPTIONS = [
   "groupSize",
   "includeZero",
   "nonFinite",
+  "range",
 ] as const;
 
 /**
@@ -42,13 +43,13 @@ export class WeightOnlyQConfig {
    * @param options  those of `quantize` that choose qparams, or `bits`; checked when a model is
    *   converted
    * @throws {TypeError|RangeError} `ZP_INVALID_OPTION` for bits that are not an integer from 2 to 8;
-   *   `ZP_CONFLICTING_OPTIONS` for bits with a dtype or the affine scheme; `ZP_UNKNOWN_OPTION`
+   *   `ZP_CONFLICTING_OPTIONS` for bits with a dtype, the affine scheme or range "mse"; `ZP_UNKNOWN_OPTION`
    */
   constructor(options?: WeightOnlyOptions) {
     const where = "WeightOnlyQConfig";
     const given = checkOptions(where, options, WEIGHT_ONLY_OPTIONS);
     this.options = Object.freeze({ ...given });
-    const { bits, dtype, scheme } = given;
+    const { bits, dtype, scheme, range } = given;
     if (bits !== undefined) {
       checkInteger(where, "options.bits", bits, 8, 2, 8);
       if (dtype !== undefined || scheme === "affine") {
@@ -57,6 +58,13 @@ export class WeightOnlyQConfig {
           where,
           "options.bits stands for a symmetric dtype; it goes with neither options.dtype " +
             `nor scheme "affine"`,
+        );
+      }
+      if (range === "mse") {
+        throw typeError(
+          "ZP_CONFLICTING_OPTIONS",
+          where,
+          'options.range "mse" measures the error of a dtype; it needs options.dtype, not options.bits',
         );
       }
     }

@@ -9,6 +9,7 @@ import { looksQuantized } from "../tensor/check.js";
 import { checkSlices } from "../tensor/granularity.js";
 import { type CheckedQParams, checkGivenScheme, checkQParams, checkScheme } from "./check.js";
 import type { Purpose, QParamInput, Scheme } from "./quantized-tensor.js";
+import { checkRange, type RangeChoice } from "./range-search.js";
 
 /** The options of `quantize`, for any dtype and granularity. */
 export type AnyQuantizeOptions = QuantizeOptions<
@@ -36,10 +37,20 @@ export interface ChooseQParamsOptions<
    * axis, the last group of every row is short.
    */
   groupSize?: Size;
-  /** Affine: widen the range to contain 0, so that 0 is exact. Default: true. */
+  /**
+   * Affine: widen the range to contain 0, so that 0 is exact. Default: true. With false, values that all
+   * lie on one side of 0 are lost: codes reach from 0 over the width of their range only.
+   */
   includeZero?: boolean | undefined;
   /** Treatment of NaN and infinities when choosing: `"throw"` (the default), or skip them. */
   nonFinite?: "throw" | "ignore" | undefined;
+  /**
+   * The range that the codes cover. `"minmax"` (the default): from the smallest to the largest value.
+   * `"mse"`: of that range and those that shrink it in steps of 1/64 down to a quarter, the one of least
+   * squared error; the widest of equal ones. `{ percentile: p }`: percentiles 100 − p to p of the values,
+   * for the symmetric scheme percentile p of |x|, interpolated linearly as by `numpy.percentile`.
+   */
+  range?: RangeChoice | undefined;
 }
 
 /** How a tensor is quantized: with given qparams, or with qparams chosen for it. */
@@ -103,6 +114,8 @@ export type GranularityOf<Axis, Size, Scale = undefined, Zero = undefined> = Axi
 export interface CheckedOptions extends Purpose {
   readonly includeZero: boolean;
   readonly nonFinite: "throw" | "ignore";
+  /** As `checkRange` returns it. */
+  readonly range: number | undefined;
   /** Given qparams; undefined if they are to be chosen. */
   readonly given: CheckedQParams | undefined;
 }
@@ -115,6 +128,7 @@ export const CHOOSE_OPTIONS = [
   "groupSize",
   "includeZero",
   "nonFinite",
+  "range",
 ] as const;
 
 /** The options of `quantize`, without `out`. */
@@ -140,6 +154,14 @@ export function checkQuantizeOptions(
     ["throw", "ignore"] as const,
     "throw",
   );
+  const range = checkRange(where, options.range);
+  if (range !== undefined && scale !== undefined) {
+    throw typeError(
+      "ZP_CONFLICTING_OPTIONS",
+      where,
+      "options.range chooses a scale, and options.scale gives one, got both",
+    );
+  }
   const slices = checkSlices(where, "options", shape, axis, groupSize);
   if (scale === undefined && zeroPoint !== undefined) {
     throw typeError(
@@ -157,7 +179,7 @@ export function checkQuantizeOptions(
     given === undefined
       ? checkScheme(where, "options", givenScheme, "symmetric", dtype)
       : checkGivenScheme(where, "options", givenScheme, given, dtype);
-  return { dtype, scheme, slices, includeZero, nonFinite, given };
+  return { dtype, scheme, slices, includeZero, nonFinite, range, given };
 }
 
 const KNOWN_OPTIONS = [...QUANTIZE_OPTIONS, "out"];

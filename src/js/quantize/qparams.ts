@@ -40,6 +40,7 @@ import {
   type OneOfBoth,
 } from "./options.js";
 import { type QParams, qparamsResult, type ScaleAndZeroPoint } from "./quantized-tensor.js";
+import { searchRanges } from "./range-search.js";
 
 /**
  * Chooses a scale and a zero point that fit a tensor's values, in double precision:
@@ -61,7 +62,11 @@ import { type QParams, qparamsResult, type ScaleAndZeroPoint } from "./quantized
  * @param options.groupSize    number of consecutive values of the last axis that share a scale; if it
  *   does not divide the axis, the last group of every row is short
  * @param options.includeZero  affine: widen the range to contain 0; default: true. false gives the
- *   notebooks' range; its zero point is clamped where 0 lies far outside
+ *   notebooks' range, which serves values on both sides of 0 only: elsewhere the zero point is clamped, and
+ *   codes do not reach the values. For uint8 columns of values from 1 to 2 it gives an SQNR of 8.4 dB, and
+ *   true 56.6 dB
+ * @param options.range        `"minmax"` (default), `"mse"` for the range of least squared error, or
+ *   `{ percentile: p }`, see `ChooseQParamsOptions`
  * @param options.nonFinite    `"throw"` (default) refuses NaN and infinities; `"ignore"` skips them
  * @returns scale and zero point with the other fields that `quantize` needs
  * @throws {RangeError} `ZP_NON_FINITE`, `ZP_EMPTY`, `ZP_INVALID_AXIS`, `ZP_INVALID_GROUP_SIZE`,
@@ -129,7 +134,7 @@ export function runChoose(
   const { outer, slices: count, inner } = slices;
   if (count !== 0 && outer * inner === 0) throw emptyError(where, argument, x.shape, slices);
   const chosen = slices.granularity === "perTensor" ? ONE_CHOSEN : chosenFor(where, slices);
-  const isSmall = x.size <= TILE;
+  const isSmall = x.size <= TILE && options.range === undefined;
   if (count !== 0) {
     if (!isSmall) checkStillThere(where, x.data, x.size);
     const status = isSmall
@@ -156,12 +161,14 @@ function chooseTiles(
   chosen: Chosen,
 ): string {
   const { outer, slices, inner, row } = counts;
-  if (outer === 1 && Math.max(inner, row) <= TILE) {
+  const { range, nonFinite } = options;
+  if (outer === 1 && Math.max(inner, row) <= TILE && range === undefined) {
     return chooseSlices(core, where, data, counts, options, chosen);
   }
   if (row === 0) {
-    const keep = options.nonFinite === "ignore" ? "ignore" : "keep";
+    const keep = nonFinite === "ignore" ? "ignore" : "keep";
     const ranges = rangesOf(core, where, data, counts, keep);
+    if (range !== undefined) searchRanges(core, where, data, counts, options, range, ranges);
     const ends = { outer: 1, slices, inner: 2, row: 0 };
     return chooseSlices(core, where, ranges, ends, options, chosen);
   }

@@ -71,7 +71,7 @@ export function quantizeValues(
  * @param options.axis       one scale per index of this axis; negative counts from the end
  * @param options.groupSize  number of consecutive values of the last axis that share a scale; if it
  *   does not divide the axis, the last group of every row is short
- * @param options.includeZero, options.nonFinite  see `chooseQParams`
+ * @param options.includeZero, options.nonFinite, options.range  see `chooseQParams`
  * @param options.scale      units per step, finite and > 0: a number, or numbers that broadcast
  * @param options.zeroPoint  integers that the dtype holds, in the same forms; default: 0
  * @param options.out        an array of the dtype's type for the codes; must not overlap the other
@@ -80,8 +80,8 @@ export function quantizeValues(
  * @returns the codes with their shape and qparams, as plain data
  * @throws {RangeError} `ZP_INVALID_SCALE`, `ZP_INVALID_ZERO_POINT`, `ZP_SHAPE_MISMATCH`,
  *   `ZP_INVALID_OUT`, and as `chooseQParams`
- * @throws {TypeError} `ZP_CONFLICTING_OPTIONS` for a zero point without a scale, and as
- *   `chooseQParams`
+ * @throws {TypeError} `ZP_CONFLICTING_OPTIONS` for a zero point without a scale or a range with one, and
+ *   as `chooseQParams`
  * @example quantize(tensor([0.5, 1.5, 2.5]), { scale: 1, zeroPoint: 0 }).data // Int8Array [0, 2, 2]
  */
 export function quantize<

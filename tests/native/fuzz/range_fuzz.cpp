@@ -188,6 +188,14 @@ void run(Source source) {
     check(single.scale == scales.values()[i] && single.zero_point == zero_points.values()[i],
           "a slice has the qparams of its range");
   }
+  const double percentile = source.flag() ? 0.0 : 50.0 + static_cast<double>(source.below(51));
+  check(search_ranges(x, granularity, {options, percentile}, ranges), Status::kOk);
+  for (std::size_t i = 0; i < slices.count; ++i) {
+    const auto [min, max] = expected.ranges[i];
+    const float largest = std::max(std::fabs(min), std::fabs(max));
+    check(ranges[i].min >= -largest && ranges[i].max <= largest, "a search never widens a range");
+    check(ranges[i].min <= ranges[i].max, "a narrower range is in order");
+  }
 }
 
 }  // namespace zeropoint::fuzz
