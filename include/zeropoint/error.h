@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 
+#include "zeropoint/granularity.h"
 #include "zeropoint/status.h"
 
 namespace zeropoint {
@@ -37,6 +38,16 @@ enum class Metric {
 /// SQNR.
 [[nodiscard]] Status quantization_error(std::span<const float> a, std::span<const float> b,
                                         Metric metric, double& out);
+
+/// quantization_error of every slice, its values in row-major order.
+///
+/// @param a, b         float32, row-major, of as many values as the granularity has.
+/// @param granularity  partition of a and b.
+/// @param out          double[slices], written only on kOk.
+/// @return kShapeMismatch if a length does not fit.
+[[nodiscard]] Status quantization_errors(std::span<const float> a, std::span<const float> b,
+                                         const Granularity& granularity, Metric metric,
+                                         std::span<double> out);
 
 /// Alignment, in values, of pieces in a piecewise measurement: each piece begins at a multiple.
 inline constexpr std::size_t kErrorPiece = 4096;

@@ -157,6 +157,14 @@ Status quantization_error(Offset a, Offset b, std::size_t count, Metric metric, 
       span_at<ErrorState>(state, 1)[0], span_at<double>(out, 1)[0]);
 }
 
+Status quantization_errors(Offset a, Offset b, std::size_t outer, std::size_t slices,
+                           std::size_t inner, std::size_t row, Metric metric, Offset out) {
+  const Granularity granularity{outer, slices, inner, row};
+  const std::size_t n = value_count(granularity);
+  return zeropoint::quantization_errors(span_at<const float>(a, n), span_at<const float>(b, n),
+                                        granularity, metric, span_at<double>(out, slices));
+}
+
 Status pack(Offset codes, std::size_t n, DType dtype, Offset out) {
   return zeropoint::pack(span_at<const std::uint8_t>(codes, n), dtype,
                          span_at<std::uint8_t>(out, packed_size(n, dtype)));
@@ -575,6 +583,8 @@ EMSCRIPTEN_BINDINGS(zeropoint) {
   function("errorStateBytes" PARAMETERS(), &error_state_bytes);
   function("quantizationError" PARAMETERS(a, b, count, metric, begin, n, state, out),
            &quantization_error);
+  function("quantizationErrors" PARAMETERS(a, b, outer, slices, inner, row, metric, out),
+           &quantization_errors);
   function("pack" PARAMETERS(codes, n, dtype, out), &pack);
   function("unpack" PARAMETERS(bytes, n, dtype, out), &unpack);
   function("linear" PARAMETERS(x, m, k, w, n, bias, accumulate, out, stride), &linear);

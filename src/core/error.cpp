@@ -1,10 +1,12 @@
 #include "zeropoint/error.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 
+#include "core/ranges.h"
 #include "kernels/kernels.h"
 
 namespace zeropoint {
@@ -74,6 +76,27 @@ Status quantization_error(std::span<const float> a, std::span<const float> b, Me
                           double& out) {
   ErrorState state{};
   return quantization_error_piece(a, b, metric, 0, a.size(), state, out);
+}
+
+Status quantization_errors(std::span<const float> a, std::span<const float> b,
+                           const Granularity& granularity, Metric metric, std::span<double> out) {
+  const bool are_alike = a.size() == b.size() && out.size() == granularity.slices;
+  if (!are_alike || !has_size(granularity, a.size())) return Status::kShapeMismatch;
+  Status status = Status::kOk;
+  for_slices(granularity, [&](std::size_t position, std::size_t index, const Slice& slice) {
+    float a_buffer[kernels::kPiece];
+    float b_buffer[kernels::kPiece];
+    ErrorState state{};
+    std::size_t begin = 0;
+    do {
+      const std::size_t count = std::min(slice.length - begin, slice.most);
+      status = quantization_error_piece(slice.part(a.subspan(position), begin, count, a_buffer),
+                                        slice.part(b.subspan(position), begin, count, b_buffer),
+                                        metric, begin, slice.length, state, out[index]);
+      begin += count;
+    } while (begin < slice.length);
+  });
+  return status;
 }
 
 Status quantization_error_piece(std::span<const float> a, std::span<const float> b, Metric metric,

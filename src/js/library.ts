@@ -63,7 +63,7 @@ export type { RangeObserverOptions } from "./observers/range-observer.js";
 export type { ObserverFactory } from "./observers/with-args.js";
 export { dequantize } from "./quantize/dequantize.js";
 export { fakeQuantize } from "./quantize/fake-quantize.js";
-export { type Metric, quantizationError } from "./quantize/metrics.js";
+export { type ErrorOptions, type Metric, quantizationError } from "./quantize/metrics.js";
 export type {
   AnyQuantizeOptions,
   ChooseQParamsOptions,

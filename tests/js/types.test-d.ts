@@ -187,6 +187,8 @@ const forms: TensorInput[] = [
   new Int16Array(2),
 ];
 same<number>()(quantizationError(forms[0], x, "sqnr"));
+same<Tensor>()(quantizationError(x, x, undefined, { axis: 0 }));
+same<Tensor>()(quantizationError(x, x, "sqnr", { groupSize: 2 }));
 chooseQParams(x, { range: "mse" });
 chooseQParams(x, { range: { percentile: 99.9 } });
 same<Tensor>()(linear(x, x, new Float32Array(2), { accumulate: "float32" }));
@@ -273,6 +275,8 @@ chooseQParams(x, { scale: 1 });
 quantizationError(x, x, "rmse");
 // @ts-expect-error a range that there is not
 quantize(x, { range: "max" });
+// @ts-expect-error axis and groupSize exclude each other
+quantizationError(x, x, "mse", { axis: 0, groupSize: 2 });
 // @ts-expect-error there is no such kind of activations
 new QuantizedLinear(x, { activations: "static" });
 // @ts-expect-error text is not a number

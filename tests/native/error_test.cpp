@@ -259,5 +259,57 @@ TEST(QuantizationError, LeavesOutputUntouchedOnShapeMismatch) {
   }
 }
 
+// ---- slices
+
+TEST(QuantizationErrors, AreThoseOfEachSliceAsATensor) {
+  Random random(51);
+  const Granularity granularities[] = {{1, 1, 37},  {1, 9, 32},   {1, 2, 5000}, {7, 5, 1},
+                                       {3, 4, 129}, {5000, 2, 1}, {1, 3, 0},    {0, 2, 4}};
+  for (const Granularity& g : granularities) {
+    const std::size_t n = g.outer * g.slices * g.inner;
+    const std::vector<float> a = random.uniforms(n, -3.0F, 2.0F);
+    const std::vector<float> b = random.uniforms(n, -3.0F, 2.0F);
+    for (const Metric metric :
+         {Metric::kMse, Metric::kMae, Metric::kMax, Metric::kSqnr, Metric::kCosine}) {
+      std::vector<double> errors(g.slices);
+      ASSERT_EQ(quantization_errors(a, b, g, metric, errors), Status::kOk);
+      for (std::size_t slice = 0; slice < g.slices; ++slice) {
+        std::vector<float> x;
+        std::vector<float> y;
+        for (std::size_t o = 0; o < g.outer; ++o) {
+          for (std::size_t i = 0; i < g.inner; ++i) {
+            const std::size_t at = (o * g.slices + slice) * g.inner + i;
+            x.push_back(a[at]);
+            y.push_back(b[at]);
+          }
+        }
+        double expected = 0.0;
+        ASSERT_EQ(quantization_error(x, y, metric, expected), Status::kOk);
+        EXPECT_PRED2(same_value<double>, errors[slice], expected) << slice;
+      }
+    }
+  }
+}
+
+TEST(QuantizationErrors, MeasureTheShortGroupsOfRows) {
+  const std::vector<float> a = {0.0F, 0.0F, 0.0F, 0.0F, 0.0F, 0.0F};
+  const std::vector<float> b = {1.0F, 3.0F, 5.0F, 2.0F, 4.0F, 7.0F};
+  std::vector<double> errors(4);
+  ASSERT_EQ(quantization_errors(a, b, {1, 4, 2, 3}, Metric::kMae, errors), Status::kOk);
+  EXPECT_EQ(errors, (std::vector<double>{2.0, 5.0, 3.0, 7.0}));
+}
+
+TEST(QuantizationErrors, RefusesLengthsThatDoNotFit) {
+  const std::vector<float> a(6);
+  std::vector<double> errors(2, 7.0);
+  const auto refused = [&](const std::vector<float>& b, const Granularity& g) {
+    return quantization_errors(a, b, g, Metric::kMse, errors) == Status::kShapeMismatch;
+  };
+  EXPECT_TRUE(refused(std::vector<float>(5), {1, 2, 3}));
+  EXPECT_TRUE(refused(a, {1, 2, 2}));
+  EXPECT_TRUE(refused(a, {1, 3, 2}));
+  EXPECT_EQ(errors, std::vector<double>(2, 7.0));
+}
+
 }  // namespace
 }  // namespace zeropoint

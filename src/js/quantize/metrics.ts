@@ -1,17 +1,34 @@
-// two tensors -> their difference, as a number.
+// two tensors -> their difference, as a number or one for each slice.
 
 import { checkChoice } from "../base/check.js";
 import { checkStatus, rangeError } from "../base/errors.js";
 import { showShape } from "../base/format-value.js";
-import { checkStillThere, type NumberArray, subarrayOf } from "../base/typed-arrays.js";
+import { checkOptions } from "../base/options.js";
+import { checkStillThere, type NumberArray, newArray, subarrayOf } from "../base/typed-arrays.js";
 import type { Core } from "../core/core.js";
 import { activeCore } from "../core/init.js";
 import { checkTensor, type TensorInput } from "../tensor/check.js";
+import { checkSlices, qparamsShape, type SlicesWithRows } from "../tensor/granularity.js";
 import { sameShape } from "../tensor/shape.js";
+import { blocksOf, gather, isLong } from "../tensor/slice-blocks.js";
+import { Tensor } from "../tensor/tensor.js";
 import { TILE } from "../tensor/tiles.js";
 
 /** A measure of the difference between two tensors. */
 export type Metric = "mse" | "mae" | "max" | "sqnr" | "cosine";
+
+/** The slices that `quantizationError` measures one by one. */
+export type ErrorOptions =
+  | {
+      /** One error for each index of this axis; negative counts from the end. */
+      axis: number;
+      groupSize?: undefined;
+    }
+  | {
+      axis?: undefined;
+      /** One error for each run of this many values of the last axis; the last of a row may be short. */
+      groupSize: number;
+    };
 
 const METRICS: readonly Metric[] = ["mse", "mae", "max", "sqnr", "cosine"];
 
@@ -34,16 +51,49 @@ const METRICS: readonly Metric[] = ["mse", "mae", "max", "sqnr", "cosine"];
  * @param a  float32, any shape: the signal
  * @param b  float32, of the same shape; nothing is broadcast
  * @param metric  default: `"mse"`
- * @throws {TypeError} `ZP_INVALID_TENSOR`, `ZP_INVALID_OPTION`
+ * @param options.axis       one error for each index of this axis; negative counts from the end
+ * @param options.groupSize  one error for each run of this many values of the last axis
+ * @returns a number; with `axis` or `groupSize` a tensor of the errors of all slices, each as if its
+ *   slice were a tensor, rounded to float32: of shape [1, …, n, …, 1], or [groups, 1], as scales are
+ * @throws {TypeError} `ZP_INVALID_TENSOR`, `ZP_INVALID_OPTION`, `ZP_CONFLICTING_OPTIONS` for both
  * @throws {RangeError} `ZP_SHAPE_MISMATCH`, `ZP_INVALID_OPTION` for an unknown metric,
- *   `ZP_OUT_OF_MEMORY`
+ *   `ZP_INVALID_AXIS`, `ZP_INVALID_GROUP_SIZE`, `ZP_OUT_OF_MEMORY`
  * @example quantizationError(tensor([1, 2]), tensor([1, 4])) // 2
+ * @example
+ * const rows = quantizationError(tensor([[1, 2], [3, 4]]), tensor([[1, 4], [3, 5]]), "mse", { axis: 0 });
+ * rows.shape; // [2, 1]
+ * rows.data; // Float32Array [2, 0.5]
  */
-export function quantizationError(a: TensorInput, b: TensorInput, metric?: Metric): number {
+export function quantizationError(
+  a: TensorInput,
+  b: TensorInput,
+  metric?: Metric,
+  options?: { axis?: undefined; groupSize?: undefined },
+): number;
+
+export function quantizationError(
+  a: TensorInput,
+  b: TensorInput,
+  metric: Metric | undefined,
+  options: ErrorOptions,
+): Tensor;
+
+export function quantizationError(
+  a: TensorInput,
+  b: TensorInput,
+  metric?: Metric,
+  options?: object,
+): number | Tensor {
   const where = "quantizationError";
   const core = activeCore(where);
-  const checked = checkMeasured(where, a, b, metric);
-  return measure(core, where, checked.a, checked.b, checked.size, checked.metric);
+  const { axis, groupSize } = checkOptions(where, options, ["axis", "groupSize"]);
+  const { a: aData, b: bData, size, shape, metric: kind } = checkMeasured(where, a, b, metric);
+  const slices = checkSlices(where, "options", shape, axis, groupSize);
+  if (slices.granularity === "perTensor") return measure(core, where, aData, bData, size, kind);
+  checkStillThere(where, aData, size);
+  const errors = newArray(where, Float32Array, slices.slices);
+  measureSlices(core, where, aData, bData, slices, kind, errors);
+  return new Tensor(errors, qparamsShape(shape, slices));
 }
 
 /** Two tensors of one shape, and a metric. */
@@ -51,6 +101,7 @@ interface Measured {
   readonly a: NumberArray;
   readonly b: NumberArray;
   readonly size: number;
+  readonly shape: readonly number[];
   readonly metric: Metric;
 }
 
@@ -66,7 +117,7 @@ function checkMeasured(where: string, a: unknown, b: unknown, metric: unknown): 
     );
   }
   const kind = checkChoice(where, "metric", metric, METRICS, "mse");
-  return { a: aData, b: bData, size, metric: kind };
+  return { a: aData, b: bData, size, shape: aShape, metric: kind };
 }
 
 /** The measure of the values so far, and the sums that the next part continues. */
@@ -87,6 +138,40 @@ export function measure(
   // A getter of b may have changed a; no code of the caller runs after b is checked.
   checkStillThere(where, a, size);
   return runPiece(core, where, a, b, size, metric, 0, size, undefined);
+}
+
+/** Measures two arrays slice by slice: the slices of one block at a time, a long one in tiles. */
+function measureSlices(
+  core: Core,
+  where: string,
+  a: NumberArray,
+  b: NumberArray,
+  counts: SlicesWithRows,
+  metric: Metric,
+  errors: Float32Array,
+): void {
+  const { memory, module } = core;
+  for (const block of blocksOf(counts)) {
+    const { outer, slices, inner, first, start } = block;
+    const size = outer * slices * inner;
+    if (isLong(block)) {
+      const [x, y] = [a, b].map((data) => subarrayOf(data, start, start + size));
+      errors[first] = measure(core, where, x, y, size, metric);
+      continue;
+    }
+    const [aAt, bAt, outAt] = memory.layOut(where, 4 * size, 4 * size, 8 * slices);
+    try {
+      gather(memory, where, a, block, aAt);
+      gather(memory, where, b, block, bAt);
+      const status = module.quantizationErrors(aAt, bAt, outer, slices, inner, 0, metric, outAt);
+      checkStatus(where, status);
+      for (let i = 0; i < slices; i++) {
+        errors[first + i] = memory.readOne("Float64Array", outAt + 8 * i);
+      }
+    } finally {
+      memory.end();
+    }
+  }
 }
 
 /**

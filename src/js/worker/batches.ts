@@ -462,8 +462,10 @@ const SUMS = 4096;
 
 async function* quantizationError(
   zp: Zeropoint,
-  [a, b, metric]: readonly unknown[],
+  [a, b, metric, options]: readonly unknown[],
 ): Batches<number> {
+  const { axis, groupSize } = (options ?? {}) as Fields;
+  if (axis !== undefined || groupSize !== undefined) return undefined;
   const [x, y] = [largeTensor(a), largeTensor(b)];
   if (x === undefined || String(y?.shape) !== String(x.shape)) return undefined;
   const total = x.data.length;

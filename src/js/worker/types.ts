@@ -136,6 +136,20 @@ export interface GenericFunctions {
     },
     call?: CallOptions,
   ): Promise<library.QuantizedTensor<D, library.GranularityOf<Axis, Size, Scale, Zero>>>;
+  /** `quantizationError` of the library. */
+  quantizationError(
+    a: library.TensorInput,
+    b: library.TensorInput,
+    metric?: library.Metric,
+    call?: CallOptions,
+  ): Promise<number>;
+  quantizationError(
+    a: library.TensorInput,
+    b: library.TensorInput,
+    metric: library.Metric | undefined,
+    options: Last<library.ErrorOptions>,
+    call?: CallOptions,
+  ): Promise<library.Tensor>;
   /** `quantizePerTensor` of the library. */
   quantizePerTensor<D extends library.QDType>(
     x: library.TensorInput,

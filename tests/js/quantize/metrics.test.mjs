@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { dequantize, init, quantizationError, quantize, tensor } from "zeropoint";
 import { LENGTHS, Random, refuses } from "../support/asserts.mjs";
-import { meanError } from "../support/reference.mjs";
+import { builds } from "../support/builds.mjs";
+import { meanError, slicesOf } from "../support/reference.mjs";
 
 await init();
 
@@ -195,5 +196,81 @@ describe("quantizationError refuses", () => {
     );
     refuses(() => quantizationError(x, x, 2), TypeError, "ZP_INVALID_OPTION", /got 2$/);
     refuses(() => quantizationError(x, x, null), TypeError, "ZP_INVALID_OPTION", /got null$/);
+  });
+});
+
+for (const zp of builds) {
+  describe(`quantizationError slice by slice, ${zp.name}`, () => {
+    const random = new Random(77);
+    const values = (size) => Float32Array.from({ length: size }, () => random.between(-2, 3));
+
+    /** The errors of all slices, each measured as a tensor. */
+    const oneByOne = (a, b, shape, metric, options) => {
+      const { count, of } = slicesOf(shape, options);
+      const pairs = Array.from({ length: count }, () => [[], []]);
+      for (let i = 0; i < a.length; i++) {
+        pairs[of(i)][0].push(a[i]);
+        pairs[of(i)][1].push(b[i]);
+      }
+      return Float32Array.from(pairs, ([x, y]) =>
+        zp.quantizationError(Float32Array.from(x), Float32Array.from(y), metric),
+      );
+    };
+
+    const cases = [
+      [[4, 6, 10], { axis: 0 }, [4, 1, 1]],
+      [[4, 6, 10], { axis: 1 }, [1, 6, 1]],
+      [[4, 6, 10], { axis: -1 }, [1, 1, 10]],
+      [[4, 6, 10], { groupSize: 5 }, [48, 1]],
+      [[4, 6, 10], { groupSize: 4 }, [72, 1]],
+      [[5000, 3], { axis: 1 }, [1, 3]],
+      [[2, 140_000], { axis: 0 }, [2, 1]],
+      [[140_000, 2], { axis: 1 }, [1, 2]],
+    ];
+    for (const [shape, options, expected] of cases) {
+      for (const metric of METRICS) {
+        it(`gives the ${metric} of each slice as a tensor: [${shape}], ${JSON.stringify(options)}`, () => {
+          const size = shape.reduce((product, length) => product * length, 1);
+          const [a, b] = [values(size), values(size)];
+          const errors = zp.quantizationError(
+            { data: a, shape },
+            { data: b, shape },
+            metric,
+            options,
+          );
+          assert.deepEqual(errors.shape, expected);
+          assert.deepEqual(errors.data, oneByOne(a, b, shape, metric, options));
+        });
+      }
+    }
+  });
+}
+
+describe("quantizationError with options", () => {
+  const x = tensor([
+    [1, 2],
+    [3, 4],
+  ]);
+
+  it("is NaN for slices without values, and empty without slices", () => {
+    const empty = { data: new Float32Array(0), shape: [3, 0] };
+    const rows = quantizationError(empty, empty, "mse", { axis: 0 });
+    assert.deepEqual([...rows.data], [NaN, NaN, NaN]);
+    const columns = quantizationError(empty, empty, "mse", { axis: 1 });
+    assert.deepEqual(columns.shape, [1, 0]);
+  });
+
+  it("is a number without axis and groupSize", () => {
+    assert.equal(quantizationError(x, x, "mse", {}), 0);
+    assert.equal(quantizationError(x, x, "mse", { axis: undefined }), 0);
+  });
+
+  it("refuses both, and others", () => {
+    const measure = (options) => () => quantizationError(x, x, "mse", options);
+    const both = { axis: 0, groupSize: 2 };
+    refuses(measure(both), TypeError, "ZP_CONFLICTING_OPTIONS", /exclude each other/);
+    refuses(measure({ axis: 2 }), RangeError, "ZP_INVALID_AXIS", /options.axis must be 0 or 1/);
+    refuses(measure({ groupSize: 0 }), RangeError, "ZP_INVALID_GROUP_SIZE", /options.groupSize/);
+    refuses(measure({ dim: 0 }), TypeError, "ZP_UNKNOWN_OPTION", /no "dim"/);
   });
 });
