@@ -122,7 +122,7 @@ describe("The API reference", () => {
     const before = await isOpen();
     await click(page, `${branch} > details > summary`);
     assert.equal(await isOpen(), !before);
-    // The first level lists both entries by their import names.
+    // The first level lists the entries by their import names.
     const names = await page.$$eval("#tsd-nav-container > .branch", (entries) =>
       entries.map((entry) => [
         entry.querySelector("a").textContent,
@@ -131,6 +131,7 @@ describe("The API reference", () => {
     );
     assert.deepEqual(names, [
       ["zeropoint", "zeropoint"],
+      ["zeropoint/models", "zeropoint/models"],
       ["zeropoint/notebook", "zeropoint/notebook"],
     ]);
     await click(page, `${branch} > a`);
@@ -147,7 +148,7 @@ describe("The API reference", () => {
     const entries = Object.keys(manifest.exports).filter(
       (entry) => !/\.(wasm|json|js)$/.test(entry),
     );
-    assert.equal(entries.length, 4);
+    assert.equal(entries.length, 5);
     for (const entry of entries) assert.ok(text.includes(entry.replace(".", "zeropoint")), entry);
     await close();
   });

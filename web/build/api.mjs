@@ -148,9 +148,9 @@ export async function buildApi(folder) {
   );
   // Modules are called as they are imported.
   application.converter.on(Converter.EVENT_CREATE_DECLARATION, (_, reflection) => {
-    const names = Object.keys(ENTRIES);
-    if (reflection.name === "index") reflection.name = names[0];
-    if (reflection.name === "notebook") reflection.name = names[1];
+    const entry = `zeropoint/${reflection.name}`;
+    if (reflection.name === "index") reflection.name = "zeropoint";
+    else if (entry in ENTRIES) reflection.name = entry;
   });
   application.renderer.on(PageEvent.END, (page) => {
     if (!page.contents || !page.url.endsWith(".html")) return;
