@@ -5,7 +5,7 @@
 
 import { type Codes, type CodesOf, DTYPES, type DType, type QDType } from "./dtype.js";
 import { type ErrorCode, rangeError, typeError } from "./errors.js";
-import { Halves, type HalfType, halfValue } from "./halves.js";
+import { type HalfType, Halves, halfValue } from "./halves.js";
 
 /** A typed array of numbers (BigInt arrays hold none). */
 export type NumberArray = ArrayLike<number> & ArrayBufferView;

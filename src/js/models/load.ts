@@ -35,8 +35,10 @@ export interface LoadOptions {
  *   later version
  * @throws {TypeError} `ZP_INVALID_FUNCTION` for a function that is missing
  * @throws {Error} `ZP_LOAD_FAILED` if the file cannot be read; `ZP_NOT_INITIALIZED`
- * @example const model = await load<Sequential>("model.safetensors", { functions: { flatten } });
- * @example const model = await fetch("model.safetensors").then(load<QuantizedModel>);
+ * @example
+ * // also load("model.safetensors"), and fetch("model.safetensors").then(load)
+ * const restored = await load<typeof model>(save(model));
+ * restored.forward(x).shape; // [2, 3]
  */
 export async function load<T extends Loaded = Loaded>(
   source: FileSource | Promise<FileSource>,

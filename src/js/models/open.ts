@@ -45,10 +45,12 @@ const FOLDER_FILES = [
  * @throws {RangeError} `ZP_INVALID_FILE`, with `offset`, `expected` and `found`; `ZP_UNSUPPORTED_FILE`
  * @throws {Error} `ZP_LOAD_FAILED` if the file, or one that it names, cannot be read
  * @example
- * const model = await openModel("model.gguf");
- * for (const { name, shape, dtype } of model.tensors.values()) console.log(name, shape, dtype);
- * const weight = await model.read("fc1.weight");
- * await model.close();
+ * // also openModel("model.gguf")
+ * const file = await openModel(save({ w: tensor([1, 2]) }));
+ * for (const { name, shape, dtype } of file.tensors.values()) console.log(name, shape, dtype); // w [2] F32
+ * const w = await file.read("w");
+ * await file.close();
+ * w.data; // Float32Array [1, 2]
  */
 export async function openModel(
   source: FileSource | Promise<FileSource>,

@@ -21,8 +21,10 @@ import { type Saveable, writeThing } from "./things.js";
  * @throws {TypeError} `ZP_INVALID_MODEL` for anything that cannot be saved, such as a layer of a class of your own;
  *   `ZP_DISPOSED`, and as `dequantize` for quantized tensors
  * @throws {RangeError} `ZP_INVALID_MODEL` if it is nested more than 64 deep; as `dequantize`
- * @example await writeFile("model.safetensors", save(model)); // of node:fs/promises
- * @example const response = new Response(save(model));
+ * @example
+ * // also writeFile("model.safetensors", save(model)) of node:fs/promises
+ * const file = await new Response(save({ w: tensor([1, 2]) })).arrayBuffer();
+ * new TextDecoder().decode(file.slice(8)).startsWith('{"__metadata__":{"zeropoint":'); // true
  */
 export function save(thing: Saveable): ReadableStream<Uint8Array> {
   const writer = new FileWriter("save");

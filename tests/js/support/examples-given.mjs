@@ -89,3 +89,5 @@ export const notebook = {
   zero_points: torch.tensor([0, 1]),
   quantized: torch.tensor([1, 2]),
 };
+
+export const models = { model, tensor, x };

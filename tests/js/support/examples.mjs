@@ -14,8 +14,8 @@ const STARTS = "init";
 
 /**
  * All tags in the documentation.
- * @returns {{ title: string, entry: "zeropoint" | "zeropoint/notebook", tag: string, text: string,
- *   starts: boolean }[]}
+ * @returns {{ title: string, entry: "zeropoint" | "zeropoint/notebook" | "zeropoint/models", tag: string,
+ *   text: string, starts: boolean }[]}
  */
 export function documentationTags() {
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" })
@@ -29,7 +29,8 @@ export function documentationTags() {
       ts.ScriptTarget.Latest,
       true,
     );
-    const entry = file.startsWith("notebook/") ? "zeropoint/notebook" : "zeropoint";
+    const room = /^(notebook|models)\//.exec(file)?.[1];
+    const entry = room === undefined ? "zeropoint" : `zeropoint/${room}`;
     return tagsIn(source).map(({ tag, name }) => {
       const line = source.getLineAndCharacterOfPosition(tag.pos).line + 1;
       const text = ts.getTextOfJSDocComment(tag.comment) ?? "";

@@ -21,7 +21,7 @@ import { builds } from "../support/builds.mjs";
 await init();
 
 /** The value of a bit pattern, by its definition: sign, exponent, mantissa. */
-function valueOf(bits, dtype) {
+function valueOfBits(bits, dtype) {
   const [exponentBits, mantissaBits] = dtype === "float16" ? [5, 10] : [8, 7];
   const top = 2 ** exponentBits - 1;
   const bias = 2 ** (exponentBits - 1) - 1;
@@ -49,7 +49,7 @@ function patterns(length, dtype, seed) {
   });
 }
 
-const floatsOf = (bits, dtype) => Float32Array.from(bits, (one) => valueOf(one, dtype));
+const floatsOf = (bits, dtype) => Float32Array.from(bits, (one) => valueOfBits(one, dtype));
 
 /** Forms of the same tensor, by name. */
 function formsOf(bits, shape, dtype) {
@@ -84,7 +84,7 @@ for (const zp of builds) {
   describe(`Half floats: ${zp.name}`, () => {
     for (const dtype of DTYPES) {
       it(`are exact in the core: ${dtype}`, () => {
-        const bits = ALL.filter((one) => Number.isFinite(valueOf(one, dtype)));
+        const bits = ALL.filter((one) => Number.isFinite(valueOfBits(one, dtype)));
         const half = { data: bits, shape: [bits.length], dtype };
         const values = floatsOf(bits, dtype);
         assert.equal(zp.quantizationError(half, values, "max"), 0);
