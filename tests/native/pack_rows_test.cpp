@@ -51,7 +51,7 @@ struct Layer {
 
   /// Calls f with rows first ... first + rows - 1 as a weight of their code's type.
   template <typename F>
-  Status with_rows(std::size_t first, std::size_t rows, F f) const {
+  [[nodiscard]] Status with_rows(std::size_t first, std::size_t rows, F f) const {
     const std::size_t count = per_row() * rows + shared();
     const std::size_t at = per_row() * first;
     const auto of = [&](auto* data) {

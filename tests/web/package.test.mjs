@@ -77,6 +77,19 @@ const NODE_ONLY = {
       "starts a Node",
   },
   "formats/memory.test.mjs": "starts Nodes with little memory",
+  "models/load.test.mjs": {
+    "load > takes paths and file URLs of Node": "writes files",
+    "load > takes addresses, by ranges where the server has them": "starts a server",
+  },
+  "models/open.test.mjs": {
+    "openModel > opens shards by their index or folder, and says which file is missing":
+      "writes files",
+    "openModel > opens a model of TensorFlow.js, its shards beside it, and its quantized weights":
+      "writes files",
+    "openModel > reads only headers until something is asked for, by ranges of an address":
+      "starts a server",
+  },
+  "models/walk.test.mjs": "runs the README's recipe in a Node of its own",
   "untrusted.test.mjs": {
     "tensors that change > never writes out of bounds while another thread grows an array":
       "starts a Node worker",
