@@ -66,6 +66,20 @@ describe("Run from here", () => {
 
 describe("Results after a reload", () => {
   const reload = async () => {
+    // A transaction that reads waits for those that write before it; a reload would abort them.
+    await page.evaluate(async () => {
+      const stored = await indexedDB.databases();
+      const { name } = stored.find((each) => each.name.startsWith("zeropoint-results"));
+      const opening = indexedDB.open(name);
+      await new Promise((resolve) => {
+        opening.onsuccess = resolve;
+      });
+      const reading = opening.result.transaction("results").objectStore("results").count();
+      await new Promise((resolve) => {
+        reading.onsuccess = resolve;
+      });
+      opening.result.close();
+    });
     await page.reload();
     await page.waitForSelector(`#${NOTEBOOK}[data-current] .toolbar:not([hidden])`);
   };
