@@ -12,12 +12,18 @@ namespace zeropoint {
 ///
 ///   out[i] = scale * (float(codes[i]) - float(zero_point))
 ///
-/// in separately rounded float32 operations (int32 codes are rounded to float32 first).
+/// in separately rounded float32 operations (int32 codes are rounded to float32 first). With
+/// offsets in place of zero points:
+///
+///   out[i] = scale * float(codes[i]) + offset
+///
+/// the product rounded before the sum.
 ///
 /// @param codes    of the dtype's storage, any shape.
 /// @param qparams  see QParamsView; the shape must broadcast to the codes' own.
 /// @param out      float32[codes.size()], written only on kOk; must not overlap the codes.
-/// @return kShapeMismatch, kSizeOverflow, kInvalidScale, kInvalidZeroPoint, kUnsupportedDType.
+/// @return kShapeMismatch, kSizeOverflow, kInvalidScale, kInvalidZeroPoint, kInvalidOffset,
+///         kUnsupportedDType.
 /// Source: linear_dequantization of the notebooks.
 [[nodiscard]] Status dequantize(const AnyCodes<const void>& codes, Shape shape,
                                 const QParamsView& qparams, DType dtype, std::span<float> out);
@@ -53,6 +59,7 @@ template <typename Code>
 /// Quantizes and dequantizes in one pass.
 ///
 ///   out[i] = scale * (float(quantize(x[i])) - float(zero_point))
+///   out[i] = scale * float(quantize(x[i])) + offset                    with offsets
 ///
 /// Bit-identical to dequantize(quantize(x)), without storing codes.
 ///

@@ -9,15 +9,24 @@
 
 namespace zeropoint {
 
-/// A quantized dtype. int2, int4, uint2 and uint4 hold one value per byte until packed (pack.h).
+/// A quantized dtype. Those of less than 8 bits hold one value per byte until packed (pack.h).
 /// qint8, quint8 and qint32 have the codes of int8, uint8 and int32; their values follow
 /// torch.quantize_* and its dequantize() instead of the notebooks.
 enum class DType {
   kInt2,
+  kInt3,
   kInt4,
+  kInt5,
+  kInt6,
+  kInt7,
   kInt8,
+  kUint1,
   kUint2,
+  kUint3,
   kUint4,
+  kUint5,
+  kUint6,
+  kUint7,
   kUint8,
   kInt16,
   kUint16,
@@ -35,25 +44,43 @@ struct DTypeInfo {
   std::string_view name;  ///< "int8", as in JavaScript and, where PyTorch has it, in PyTorch
   std::int32_t qmin;      ///< the smallest code
   std::int32_t qmax;      ///< the largest code
-  int bits;               ///< bits of a packed code: 2, 4, 8, 16 or 32
+  int bits;               ///< bits of a packed code: 1 to 8, 16 or 32
   Storage storage;
 
   [[nodiscard]] constexpr bool is_signed() const { return qmin < 0; }
 };
 
-/// Source: torch.iinfo for 8 bits and more; two's complement for 2 and 4.
+/// Source: torch.iinfo for 8 bits and more; two's complement for fewer.
 [[nodiscard]] constexpr DTypeInfo dtype_info(DType dtype) {
   switch (dtype) {
     case DType::kInt2:
       return {"int2", -2, 1, 2, Storage::kInt8};
+    case DType::kInt3:
+      return {"int3", -4, 3, 3, Storage::kInt8};
     case DType::kInt4:
       return {"int4", -8, 7, 4, Storage::kInt8};
+    case DType::kInt5:
+      return {"int5", -16, 15, 5, Storage::kInt8};
+    case DType::kInt6:
+      return {"int6", -32, 31, 6, Storage::kInt8};
+    case DType::kInt7:
+      return {"int7", -64, 63, 7, Storage::kInt8};
     case DType::kInt8:
       return {"int8", -128, 127, 8, Storage::kInt8};
+    case DType::kUint1:
+      return {"uint1", 0, 1, 1, Storage::kUint8};
     case DType::kUint2:
       return {"uint2", 0, 3, 2, Storage::kUint8};
+    case DType::kUint3:
+      return {"uint3", 0, 7, 3, Storage::kUint8};
     case DType::kUint4:
       return {"uint4", 0, 15, 4, Storage::kUint8};
+    case DType::kUint5:
+      return {"uint5", 0, 31, 5, Storage::kUint8};
+    case DType::kUint6:
+      return {"uint6", 0, 63, 6, Storage::kUint8};
+    case DType::kUint7:
+      return {"uint7", 0, 127, 7, Storage::kUint8};
     case DType::kUint8:
       return {"uint8", 0, 255, 8, Storage::kUint8};
     case DType::kInt16:

@@ -39,16 +39,18 @@ enum class WeightGranularity {
                ///< short
 };
 
-/// Quantized weights of a linear layer: w[n][k] = (codes[n][k] - zero_point) * scale.
+/// Quantized weights of a linear layer: w[n][k] = (codes[n][k] - zero_point) * scale, or
+/// codes[n][k] * scale + offset.
 /// Code: int8 or uint8.
 template <CodeType Code>
 requires(sizeof(Code) == 1) struct QuantizedWeight {
-  std::span<const Code> codes;  ///< [N][K], one per byte; bits beyond the dtype's are dropped
-  DType dtype = DType::kInt8;   ///< 2 to 8 bits
+  std::span<const Code> codes;  ///< [N][K], one per byte; bits beyond the stored ones are dropped
+  DType dtype = DType::kInt8;   ///< 1 to 8 bits
   WeightGranularity granularity = WeightGranularity::kPerTensor;
   std::size_t group_size = 0;  ///< for kPerGroup: 1 to 2^32 - 1
   std::span<const float> scales;
-  std::span<const std::int32_t> zero_points;  ///< as many as scales
+  std::span<const std::int32_t> zero_points;  ///< as many as scales; none with offsets
+  std::span<const float> offsets = {};        ///< as many as scales, finite; none with zero points
 };
 
 /// y = x . w^T + bias with float weights.
@@ -81,21 +83,30 @@ struct WeightShape {
   std::size_t group_size = 0;  ///< for kPerGroup
 };
 
-/// Bytes that pack_weight() writes: a header; the codes at 2, 4 or 8 bits each; and for every eight
+/// Bytes that pack_weight() writes: a header; the codes at 2, 4 or 8 bits each, the least of these
+/// that holds the dtype's; and for every eight
 /// outputs 96 bytes, 64 bytes per group of inputs that share a scale, and 32 bytes per 1024 inputs
 /// of a group, rounded up. Scales per input take another 8 bytes each. Codes are padded to a
 /// multiple of eight outputs and, at the end of each group, to a multiple of four inputs (2 bits:
 /// eight). 0 if the shape cannot be packed.
 [[nodiscard]] std::size_t packed_weight_size(const WeightShape& shape);
 
+/// What a packed weight adds to its codes.
+enum class WeightShift {
+  kNone,        ///< nothing: every zero point is the code that is stored as 0
+  kZeroPoints,  ///< integer zero points
+  kOffsets,     ///< real offsets
+};
+
 /// Packs a quantized weight for linear(): panels of eight outputs, four inputs of an output at a
 /// time, in one block that may be copied to any address aligned to 16.
 ///
-/// @param w     codes [N][K], scales and zero points. @param n, k  N and K, >= 0.
+/// @param w     codes [N][K], scales and zero points or offsets. @param n, k  N and K, >= 0.
 /// @param out   [packed_weight_size()] bytes, aligned to 16, written only on kOk.
-/// @return kShapeMismatch, kInvalidScale, kInvalidZeroPoint, kInvalidGroupSize; kSizeOverflow also
-///         if the bytes of the block, or of a row of activations in linear(), exceed 32 bits;
-///         kUnsupportedDType for a dtype of more than 8 bits or codes of another type.
+/// @return kShapeMismatch, kInvalidScale, kInvalidZeroPoint, kInvalidOffset, kInvalidGroupSize;
+///         kSizeOverflow also if the bytes of the block, or of a row of activations in linear(),
+///         exceed 32 bits; kUnsupportedDType for a dtype of more than 8 bits or codes of another
+///         type.
 /// Source: this library's own layout; torch.ao.nn.quantized.Linear packs its weight, too.
 template <typename Code>
 [[nodiscard]] Status pack_weight(const QuantizedWeight<Code>& w, std::size_t n, std::size_t k,
@@ -105,12 +116,14 @@ template <typename Code>
 /// weight and one piece, never the whole weight beside it. The weight has no rows yet.
 ///
 /// @param shape   shape.n is the capacity in rows.
-/// @param affine  whether any zero point may differ from 0 as a signed code (uint8: from 128,
-/// uint4:
-///                8, uint2: 2). Scales per input: no effect.
+/// @param shift   kNone if all zero points are 0 as a signed code: 128 for uint5 to uint8, 8 for
+/// uint3
+///                and uint4, 2 for uint1 and uint2. Scales per input: kNone and kZeroPoints are the
+///                same.
 /// @param out     [packed_weight_size()] bytes, aligned to 16.
 /// @return as pack_weight().
-[[nodiscard]] Status begin_weight(const WeightShape& shape, bool affine, std::span<std::byte> out);
+[[nodiscard]] Status begin_weight(const WeightShape& shape, WeightShift shift,
+                                  std::span<std::byte> out);
 
 /// Packs rows first ... first + rows - 1 of a weight. Rows may be packed again; later ones stay.
 /// The bytes equal those of pack_weight() with all rows at once.
@@ -121,7 +134,7 @@ template <typename Code>
 /// @param rows    a multiple of 8, except for the last rows.
 /// @param weight  a block of begin_weight(). After a failure its new rows are unspecified.
 /// @return kShapeMismatch, also beyond the capacity; kInvalidScale; kInvalidZeroPoint;
-///         kUnsupportedDType.
+///         kInvalidOffset; kUnsupportedDType.
 template <typename Code>
 [[nodiscard]] Status pack_rows(const QuantizedWeight<Code>& w, std::size_t first, std::size_t rows,
                                std::byte* weight);
@@ -136,7 +149,7 @@ template <typename Code>
 void keep_rows(std::byte* weight, std::size_t rows);
 
 /// Codes of the packed rows from `first` on, one per byte, as pack_rows() got them (without bits
-/// beyond the dtype's).
+/// beyond the stored ones).
 /// @param codes  [rows][K], as many rows as are wanted.
 /// @return kShapeMismatch.
 [[nodiscard]] Status unpack_rows(const std::byte* weight, std::size_t first,
@@ -193,15 +206,23 @@ struct MatrixShape {
 ///   acc[m][n] = sum_k (qx[m][k] - zero_point) * w[n][k]                      exact
 ///   y = float(acc) * (float(scale) * w_scale[n]) + bias[n]                   in float32
 ///
+/// With one scale per group of inputs, acc[m][n][g] being the sum over group g:
+///
+///   y = float(sum_g double(acc[m][n][g]) * w_scale[n][g]) * float(scale) + bias[n]
+///
+/// the sum over groups in double, in their order (in parts of at most 1024 inputs); the rest in
+/// float32.
+///
 /// @param qx          uint8[M][K], made by quantize_per_tensor() with `activation`.
 /// @param activation  zero point in [0, 255]; the scale is not validated.
-/// @param weight      packed: 8 bits, per tensor or per output, all zero points 0.
+/// @param weight      packed: 2 to 8 bits, per tensor, per output or per group, all zero points 0.
 /// @param bias        float32[N] or empty.
 /// @param scratch     [linear_scratch_size()] bytes, aligned to 16.
 /// @param out         float32[M][N], written only on kOk.
 /// @return kShapeMismatch, also for too little scratch; kSizeOverflow; kInvalidZeroPoint;
 ///         kUnsupportedDType for another weight.
-/// Source: torch.ao.nn.quantized.dynamic.Linear (qnnpack's bits).
+/// Source: torch.ao.nn.quantized.dynamic.Linear (qnnpack's bits) for 8 bits, per tensor or output;
+///         this library's extension of it for fewer bits and for groups.
 [[nodiscard]] Status linear_dynamic(std::span<const std::uint8_t> qx, std::size_t m,
                                     QParams activation, const std::byte* weight,
                                     std::span<const float> bias, std::span<std::byte> scratch,
@@ -217,7 +238,8 @@ struct MatrixShape {
 ///
 /// @param input            scale_x, not validated (a product that is NaN becomes the code 0), and
 ///                         zero_point_x in [0, 255].
-/// @param weight, scratch  as above.
+/// @param weight           packed: 8 bits, per tensor or per output, all zero points 0.
+/// @param scratch          as above.
 /// @param bias             float32[N] in units of scale_x * w_scale[n], or empty: quantize_bias().
 /// @param output           scale_y, finite and > 0, and zero_point_y in [0, 255].
 /// @param out              uint8[M][N], written only on kOk.

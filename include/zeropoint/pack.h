@@ -12,15 +12,18 @@ namespace zeropoint {
 
 /// Bytes that n packed codes take: ceil(n * bits / 8).
 [[nodiscard]] constexpr std::size_t packed_size(std::size_t n, DType dtype) {
-  const auto per_byte = static_cast<std::size_t>(8 / dtype_info(dtype).bits);
-  return per_byte == 0 ? n * static_cast<std::size_t>(dtype_info(dtype).bits / 8)
-                       : n / per_byte + (n % per_byte != 0 ? 1 : 0);
+  const auto bits = static_cast<std::size_t>(dtype_info(dtype).bits);
+  return n / 8 * bits + (n % 8 * bits + 7) / 8;
 }
 
-/// Packs 2- or 4-bit codes, two's complement where signed. The first code takes the lowest bits:
+/// Packs codes of 1 to 7 bits, two's complement where signed, as a little-endian stream of bits:
+/// bit b of code i is bit i * bits + b of the stream, and bit s of the stream is bit s % 8 of byte
+/// s /
+/// 8. So the first code takes the lowest bits, and codes of 3, 5, 6 and 7 bits may cross bytes:
 ///
 ///   4 bits   byte = code[0] | code[1] << 4
 ///   2 bits   byte = code[0] | code[1] << 2 | code[2] << 4 | code[3] << 6
+///   3 bits   byte[0] = code[0] | code[1] << 3 | (code[2] & 3) << 6, byte[1] = code[2] >> 2 | ...
 ///
 /// Rows are not padded; the unused high bits of the last byte are 0.
 ///

@@ -16,12 +16,17 @@ namespace zeropoint {
 ///   codes[i] = clamp(round_half_even(x[i] / scale + zero_point), qmin, qmax)
 ///
 /// in separately rounded float32 operations. Infinities saturate, NaN becomes the zero point; int32
-/// saturates at 2147483647.
+/// saturates at 2147483647. With offsets in place of zero points:
+///
+///   codes[i] = clamp(round_half_even((x[i] - offset) / scale), qmin, qmax)
+///
+/// and NaN becomes the code of 0.
 ///
 /// @param x        float32, any shape.
 /// @param qparams  see QParamsView; the shape must broadcast to x's own.
 /// @param codes    Code[x.size()], of the dtype's storage; written only on kOk; must not overlap x.
-/// @return kShapeMismatch, kSizeOverflow, kInvalidScale, kInvalidZeroPoint, kUnsupportedDType.
+/// @return kShapeMismatch, kSizeOverflow, kInvalidScale, kInvalidZeroPoint,
+///         kInvalidOffset, kUnsupportedDType.
 /// Source: linear_q_with_scale_and_zero_point of the notebooks, which divides, then adds, then
 ///         rounds. torch.quantize_per_tensor multiplies by the reciprocal and rounds before adding.
 [[nodiscard]] Status quantize(const TensorView<const float>& x, const QParamsView& qparams,

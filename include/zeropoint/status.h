@@ -13,6 +13,7 @@ enum class Status {
   kSizeOverflow,       ///< a shape holds more elements than the address space can count
   kInvalidScale,       ///< a scale is not finite, or not > 0
   kInvalidZeroPoint,   ///< a zero point lies outside the dtype
+  kInvalidOffset,      ///< an offset is not finite
   kInvalidAxis,        ///< the axis is not one of the shape's
   kInvalidGroupSize,   ///< the group size is 0, or too large to count
   kNonFinite,          ///< NaN or an infinity where qparams are chosen

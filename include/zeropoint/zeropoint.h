@@ -19,5 +19,6 @@
 #include "zeropoint/qparams.h"
 #include "zeropoint/quantize.h"
 #include "zeropoint/range.h"
+#include "zeropoint/row_errors.h"
 #include "zeropoint/status.h"
 #include "zeropoint/tensor.h"

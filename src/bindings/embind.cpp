@@ -53,6 +53,15 @@ Status choose_qparams(Offset x, std::size_t outer, std::size_t slices, std::size
                       Offset zero_points) {
   const auto doubles = span_at<double>(scales, slices);
   const Granularity granularity{outer, slices, inner, row};
+  if (scheme == Scheme::kOffset) {
+    const Status status = zeropoint::choose_offsets(
+        span_at<const float>(x, value_count(granularity)), granularity, non_finite, dtype,
+        span_at<Range>(ranges, slices), doubles, span_at<float>(zero_points, slices));
+    if (status != Status::kOk) return status;
+    const auto floats = span_at<float>(float_scales, slices);
+    for (std::size_t i = 0; i < slices; ++i) floats[i] = static_cast<float>(doubles[i]);
+    return status;
+  }
   const Status status = zeropoint::choose_qparams(
       span_at<const float>(x, value_count(granularity)), granularity, non_finite,
       {dtype, scheme, include_zero}, span_at<Range>(ranges, slices), doubles,
@@ -79,9 +88,51 @@ Status search_ranges(Offset x, std::size_t outer, std::size_t slices, std::size_
                                              span_at<SearchState>(state, 1)[0], all[0]);
 }
 
-QParamsView qparams_at(Offset scales, Offset zero_points, Shape shape, std::uint32_t group_size) {
-  return {tensor_at<const float>(scales, shape).values,
-          tensor_at<const std::int32_t>(zero_points, shape).values, shape, group_size};
+std::size_t half_quadratic_state_bytes() { return sizeof(HalfQuadraticState); }
+std::size_t half_quadratic_passes() { return zeropoint::half_quadratic_passes(); }
+
+// Whole slices, or a piece of one. @param chosen  ChosenQParams[slices], scratch. @param shifts
+// zero points, or offsets of the scheme kOffset
+Status half_quadratic(Offset x, std::size_t outer, std::size_t slices, std::size_t inner,
+                      DType dtype, Scheme scheme, bool include_zero, bool is_first, bool is_last,
+                      Offset state, Offset ranges, Offset scales, Offset shifts) {
+  const auto values = span_at<const float>(x, outer * slices * inner);
+  const QParamsOptions options{dtype, scheme, include_zero};
+  const auto all = span_at<const Range>(ranges, slices);
+  const auto write = [&](std::size_t i, const ChosenQParams& chosen) {
+    span_at<double>(scales, slices)[i] = chosen.scale;
+    if (scheme == Scheme::kOffset) {
+      span_at<float>(shifts, slices)[i] = chosen.offset;
+    } else {
+      span_at<std::int32_t>(shifts, slices)[i] = chosen.zero_point;
+    }
+  };
+  ChosenQParams chosen{};
+  if (!is_first || !is_last) {
+    const Status status =
+        zeropoint::half_quadratic_piece(values, all[0], options, is_first, is_last,
+                                        span_at<HalfQuadraticState>(state, 1)[0], chosen);
+    if (status == Status::kOk) write(0, chosen);
+    return status;
+  }
+  const Granularity granularity{outer, slices, inner};
+  const auto out = span_at<ChosenQParams>(state, slices);
+  const Status status = zeropoint::half_quadratic(values, granularity, all, options, out);
+  if (status != Status::kOk) return status;
+  for (std::size_t i = 0; i < slices; ++i) write(i, out[i]);
+  return status;
+}
+
+// @param has_offsets  whether the zero points are offsets, float32
+QParamsView qparams_at(Offset scales, Offset zero_points, Shape shape, std::uint32_t group_size,
+                       bool has_offsets) {
+  QParamsView view{tensor_at<const float>(scales, shape).values, {}, shape, group_size};
+  if (has_offsets) {
+    view.offsets = tensor_at<const float>(zero_points, shape).values;
+  } else {
+    view.zero_points = tensor_at<const std::int32_t>(zero_points, shape).values;
+  }
+  return view;
 }
 
 // Codes of a dtype as a span of their storage type.
@@ -92,29 +143,29 @@ AnyCodes<Data> codes_at(Offset codes, std::size_t n, DType dtype) {
 
 Status quantize(Offset x, Offset shape, std::size_t rank, Offset scales, Offset zero_points,
                 Offset qparams_shape, std::size_t qparams_rank, std::uint32_t group_size,
-                DType dtype, Offset out) {
+                DType dtype, bool has_offsets, Offset out) {
   const auto values = tensor_at<const float>(x, shape_at(shape, rank));
-  const auto qparams =
-      qparams_at(scales, zero_points, shape_at(qparams_shape, qparams_rank), group_size);
+  const auto qparams = qparams_at(scales, zero_points, shape_at(qparams_shape, qparams_rank),
+                                  group_size, has_offsets);
   return zeropoint::quantize(values, qparams, dtype, codes_at(out, values.values.size(), dtype));
 }
 
 Status dequantize(Offset codes, Offset shape, std::size_t rank, Offset scales, Offset zero_points,
                   Offset qparams_shape, std::size_t qparams_rank, std::uint32_t group_size,
-                  DType dtype, Offset out) {
+                  DType dtype, bool has_offsets, Offset out) {
   const auto values = codes_at<const void>(codes, count_of(shape_at(shape, rank)), dtype);
-  const auto qparams =
-      qparams_at(scales, zero_points, shape_at(qparams_shape, qparams_rank), group_size);
+  const auto qparams = qparams_at(scales, zero_points, shape_at(qparams_shape, qparams_rank),
+                                  group_size, has_offsets);
   return zeropoint::dequantize(values, shape_at(shape, rank), qparams, dtype,
                                span_at<float>(out, values.size));
 }
 
 Status fake_quantize(Offset x, Offset shape, std::size_t rank, Offset scales, Offset zero_points,
                      Offset qparams_shape, std::size_t qparams_rank, std::uint32_t group_size,
-                     DType dtype, Offset out) {
+                     DType dtype, bool has_offsets, Offset out) {
   const auto values = tensor_at<const float>(x, shape_at(shape, rank));
-  const auto qparams =
-      qparams_at(scales, zero_points, shape_at(qparams_shape, qparams_rank), group_size);
+  const auto qparams = qparams_at(scales, zero_points, shape_at(qparams_shape, qparams_rank),
+                                  group_size, has_offsets);
   return zeropoint::fake_quantize(values, qparams, dtype,
                                   span_at<float>(out, values.values.size()));
 }
@@ -175,6 +226,51 @@ Status unpack(Offset bytes, std::size_t n, DType dtype, Offset out) {
                            span_at<std::uint8_t>(out, n));
 }
 
+Status quantize_blocks(Offset x, std::size_t n, std::size_t row_length, BlockType type,
+                       Offset importance, Offset out) {
+  const BlockInfo info = block_info(type);
+  return zeropoint::quantize_blocks(
+      span_at<const float>(x, n), row_length, type,
+      span_at<const float>(importance, importance == 0 ? 0 : row_length),
+      span_at<std::uint8_t>(out, n / info.values * info.bytes));
+}
+
+Status dequantize_blocks(Offset blocks, std::size_t bytes, BlockType type, Offset out) {
+  const BlockInfo info = block_info(type);
+  return zeropoint::dequantize_blocks(span_at<const std::uint8_t>(blocks, bytes), type,
+                                      span_at<float>(out, bytes / info.bytes * info.values));
+}
+
+std::span<const double> weights_at(Offset weights, std::size_t n) {
+  return span_at<const double>(weights, weights == 0 ? 0 : n);
+}
+
+Status row_errors(Offset w, std::size_t rows, std::size_t row_length, DType dtype, Scheme scheme,
+                  std::size_t group_size, std::size_t run_length, bool searches, float min,
+                  float max, Offset weights, Offset values, Offset out) {
+  const RowScheme own{{dtype, scheme, true}, group_size, run_length, searches, {min, max}};
+  const std::size_t n = rows * row_length;
+  return zeropoint::row_errors(
+      span_at<const float>(w, n), row_length, own, weights_at(weights, row_length),
+      span_at<float>(values, values == 0 ? 0 : n), span_at<RowError>(out, rows));
+}
+
+Status block_row_errors(Offset w, std::size_t rows, std::size_t row_length, BlockType type,
+                        Offset weights, Offset values, Offset out) {
+  const std::size_t n = rows * row_length;
+  return zeropoint::row_errors(
+      span_at<const float>(w, n), row_length, type, weights_at(weights, row_length),
+      span_at<float>(values, values == 0 ? 0 : n), span_at<RowError>(out, rows));
+}
+
+Status row_energies(Offset w, std::size_t rows, std::size_t row_length, Offset weights,
+                    Offset out) {
+  return zeropoint::row_energies(span_at<const float>(w, rows * row_length), row_length,
+                                 weights_at(weights, row_length), span_at<RowError>(out, rows));
+}
+
+double decibels(double signal, double noise) { return zeropoint::decibels(signal, noise); }
+
 std::span<const float> bias_at(Offset bias, std::size_t n) {
   return span_at<const float>(bias, bias == 0 ? 0 : n);
 }
@@ -192,15 +288,23 @@ std::size_t packed_weight_size(DType dtype, std::size_t n, std::size_t k,
 }
 
 Status begin_weight(DType dtype, std::size_t n, std::size_t k, WeightGranularity granularity,
-                    std::size_t group_size, bool affine, Offset out) {
+                    std::size_t group_size, WeightShift shift, Offset out) {
   const std::size_t size = packed_weight_size(dtype, n, k, granularity, group_size);
-  return zeropoint::begin_weight({n, k, dtype, granularity, group_size}, affine,
+  return zeropoint::begin_weight({n, k, dtype, granularity, group_size}, shift,
                                  span_at<std::byte>(out, size));
+}
+
+// Zero points or offsets, in the same place.
+std::span<const std::int32_t> zeros_at(WeightShift shift, Offset place, std::size_t n) {
+  return span_at<const std::int32_t>(place, shift == WeightShift::kOffsets ? 0 : n);
+}
+std::span<const float> offsets_at(WeightShift shift, Offset place, std::size_t n) {
+  return span_at<const float>(place, shift == WeightShift::kOffsets ? n : 0);
 }
 
 Status pack_rows(Offset codes, DType dtype, std::size_t first, std::size_t rows,
                  WeightGranularity granularity, std::size_t group_size, Offset scales,
-                 Offset zero_points, std::size_t scale_count, Offset weight) {
+                 Offset zero_points, std::size_t scale_count, WeightShift shift, Offset weight) {
   auto* const block = reinterpret_cast<std::byte*>(weight);
   const std::size_t k = packed_weight_shape(block).k;
   const auto run = [&](auto code) {
@@ -209,7 +313,8 @@ Status pack_rows(Offset codes, DType dtype, std::size_t first, std::size_t rows,
                                             granularity,
                                             group_size,
                                             span_at<const float>(scales, scale_count),
-                                            span_at<const std::int32_t>(zero_points, scale_count)};
+                                            zeros_at(shift, zero_points, scale_count),
+                                            offsets_at(shift, zero_points, scale_count)};
     return zeropoint::pack_rows(w, first, rows, block);
   };
   return dtype_info(dtype).is_signed() ? run(std::int8_t{}) : run(std::uint8_t{});
@@ -498,6 +603,7 @@ EMSCRIPTEN_BINDINGS(zeropoint) {
       .value("kSizeOverflow", Status::kSizeOverflow)
       .value("kInvalidScale", Status::kInvalidScale)
       .value("kInvalidZeroPoint", Status::kInvalidZeroPoint)
+      .value("kInvalidOffset", Status::kInvalidOffset)
       .value("kInvalidAxis", Status::kInvalidAxis)
       .value("kInvalidGroupSize", Status::kInvalidGroupSize)
       .value("kNonFinite", Status::kNonFinite)
@@ -506,10 +612,19 @@ EMSCRIPTEN_BINDINGS(zeropoint) {
       .value("kUnsupportedDType", Status::kUnsupportedDType);
   enum_<DType>("DType", enum_value_type::string)
       .value("int2", DType::kInt2)
+      .value("int3", DType::kInt3)
       .value("int4", DType::kInt4)
+      .value("int5", DType::kInt5)
+      .value("int6", DType::kInt6)
+      .value("int7", DType::kInt7)
       .value("int8", DType::kInt8)
+      .value("uint1", DType::kUint1)
       .value("uint2", DType::kUint2)
+      .value("uint3", DType::kUint3)
       .value("uint4", DType::kUint4)
+      .value("uint5", DType::kUint5)
+      .value("uint6", DType::kUint6)
+      .value("uint7", DType::kUint7)
       .value("uint8", DType::kUint8)
       .value("int16", DType::kInt16)
       .value("uint16", DType::kUint16)
@@ -519,7 +634,8 @@ EMSCRIPTEN_BINDINGS(zeropoint) {
       .value("qint32", DType::kQint32);
   enum_<Scheme>("Scheme", enum_value_type::string)
       .value("symmetric", Scheme::kSymmetric)
-      .value("affine", Scheme::kAffine);
+      .value("affine", Scheme::kAffine)
+      .value("offset", Scheme::kOffset);
   enum_<NonFinite>("NonFinite", enum_value_type::string)
       .value("throw", NonFinite::kThrow)
       .value("ignore", NonFinite::kIgnore)
@@ -538,10 +654,20 @@ EMSCRIPTEN_BINDINGS(zeropoint) {
       .value("perOutput", WeightGranularity::kPerOutput)
       .value("perInput", WeightGranularity::kPerInput)
       .value("perGroup", WeightGranularity::kPerGroup);
+  enum_<WeightShift>("WeightShift", enum_value_type::string)
+      .value("none", WeightShift::kNone)
+      .value("zeroPoints", WeightShift::kZeroPoints)
+      .value("offsets", WeightShift::kOffsets);
 
   enum_<HalfType>("HalfType", enum_value_type::string)
       .value("float16", HalfType::kFloat16)
       .value("bfloat16", HalfType::kBfloat16);
+
+  enum_<BlockType> block_types("BlockType", enum_value_type::string);
+  for (int i = 0; i < kBlockTypes; ++i) {
+    const auto type = static_cast<BlockType>(i);
+    block_types.value(block_info(type).name.data(), type);
+  }
 
   enum_<Overflow>("Overflow", enum_value_type::string)
       .value("saturate", Overflow::kSaturate)
@@ -557,18 +683,23 @@ EMSCRIPTEN_BINDINGS(zeropoint) {
   function("chooseQParams" PARAMETERS(x, outer, slices, inner, row, dtype, scheme, includeZero,
                                       nonFinite, ranges, scales, floatScales, zeroPoints),
            &choose_qparams);
+  function("halfQuadraticStateBytes" PARAMETERS(), &half_quadratic_state_bytes);
+  function("halfQuadraticPasses" PARAMETERS(), &half_quadratic_passes);
+  function("halfQuadratic" PARAMETERS(x, outer, slices, inner, dtype, scheme, includeZero, isFirst,
+                                      isLast, state, ranges, scales, shifts),
+           &half_quadratic);
   function("searchStateBytes" PARAMETERS(), &search_state_bytes);
   function("searchRanges" PARAMETERS(x, outer, slices, inner, dtype, scheme, includeZero,
                                      percentile, isFirst, isLast, state, ranges),
            &search_ranges);
   function("quantize" PARAMETERS(x, shape, rank, scales, zeroPoints, qparamsShape, qparamsRank,
-                                 groupSize, dtype, out),
+                                 groupSize, dtype, hasOffsets, out),
            &quantize);
   function("dequantize" PARAMETERS(codes, shape, rank, scales, zeroPoints, qparamsShape,
-                                   qparamsRank, groupSize, dtype, out),
+                                   qparamsRank, groupSize, dtype, hasOffsets, out),
            &dequantize);
   function("fakeQuantize" PARAMETERS(x, shape, rank, scales, zeroPoints, qparamsShape, qparamsRank,
-                                     groupSize, dtype, out),
+                                     groupSize, dtype, hasOffsets, out),
            &fake_quantize);
   function("linearQ" PARAMETERS(x, shape, rank, scale, scaleShape, scaleRank, zeroPoint,
                                 zeroPointShape, zeroPointRank, dtype, out, outSize),
@@ -587,12 +718,21 @@ EMSCRIPTEN_BINDINGS(zeropoint) {
            &quantization_errors);
   function("pack" PARAMETERS(codes, n, dtype, out), &pack);
   function("unpack" PARAMETERS(bytes, n, dtype, out), &unpack);
+  function("quantizeBlocks" PARAMETERS(x, n, rowLength, type, importance, out), &quantize_blocks);
+  function("dequantizeBlocks" PARAMETERS(blocks, bytes, type, out), &dequantize_blocks);
+  function("rowErrors" PARAMETERS(w, rows, rowLength, dtype, scheme, groupSize, runLength, searches,
+                                  min, max, weights, values, out),
+           &row_errors);
+  function("blockRowErrors" PARAMETERS(w, rows, rowLength, type, weights, values, out),
+           &block_row_errors);
+  function("rowEnergies" PARAMETERS(w, rows, rowLength, weights, out), &row_energies);
+  function("decibels" PARAMETERS(signal, noise), &decibels);
   function("linear" PARAMETERS(x, m, k, w, n, bias, accumulate, out, stride), &linear);
   function("packedWeightSize" PARAMETERS(dtype, n, k, granularity, groupSize), &packed_weight_size);
-  function("beginWeight" PARAMETERS(dtype, n, k, granularity, groupSize, affine, out),
+  function("beginWeight" PARAMETERS(dtype, n, k, granularity, groupSize, shift, out),
            &begin_weight);
   function("packRows" PARAMETERS(codes, dtype, first, rows, granularity, groupSize, scales,
-                                 zeroPoints, scaleCount, weight),
+                                 zeroPoints, scaleCount, shift, weight),
            &pack_rows);
   function("growWeight" PARAMETERS(weight, capacity, out, size), &grow_weight);
   function("keepRows" PARAMETERS(weight, rows), &keep_rows);

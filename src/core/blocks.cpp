@@ -1,8 +1,11 @@
 #include "zeropoint/blocks.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <iterator>
 
+#include "core/parallel.h"
 #include "kernels/blocks.h"
 
 namespace zeropoint {
@@ -66,6 +69,56 @@ float mean_square(std::span<const float> x) {
   return sum / static_cast<float>(x.size());
 }
 
+/// Quantizing a value takes about as long as this many multiplications of a layer.
+std::uint64_t products_per_value(BlockType type) {
+  // The types that search for their scales take importance.
+  return takes_importance(type) && block_info(type).values == 256 ? 512 : 64;
+}
+
+/// Rows to quantize, copied by each thread.
+struct Rows {
+  const float* x;
+  std::size_t row_length;
+  BlockType type;
+  const float* weights;  ///< one for each column, or null
+  std::uint8_t* out;
+};
+
+/// Quantizes `count` values of one row.
+/// @return false before a tile with a value that is not finite
+bool quantize_values(const Rows& rows, const float* x, std::size_t count, float square) {
+  const BlockInfo info = block_info(rows.type);
+  const auto start = static_cast<std::size_t>(x - rows.x);
+  for (std::size_t i = 0; i < count; i += kTile) {
+    const std::size_t size = std::min(kTile, count - i);
+    if (!kernels::all_finite_f32(x + i, size)) return false;
+    kKernels[static_cast<std::size_t>(rows.type)].quantize({
+        x + i,
+        rows.weights == nullptr ? nullptr : rows.weights + i,
+        square,
+        size / info.values,
+        rows.out + (start + i) / info.values * info.bytes,
+    });
+  }
+  return true;
+}
+
+/// Quantizes values [first, last): whole blocks or, with weights, whole rows.
+/// @return false before a value that is not finite
+bool quantize_range(const Rows& rows, std::size_t first, std::size_t last) {
+  if (rows.weights == nullptr) {
+    return quantize_values(rows, rows.x + first, last - first, 0.0F);
+  }
+  for (std::size_t start = first; start < last; start += rows.row_length) {
+    const float* row = rows.x + start;
+    // 32-value types use the mean square of the whole row in their weights.
+    const bool needs_square = block_info(rows.type).values == 32;
+    const float square = needs_square ? mean_square({row, rows.row_length}) : 0.0F;
+    if (!quantize_values(rows, row, rows.row_length, square)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Status quantize_blocks(std::span<const float> x, std::size_t row_length, BlockType type,
@@ -79,23 +132,19 @@ Status quantize_blocks(std::span<const float> x, std::size_t row_length, BlockTy
   }
   if (!kernels::all_finite_f32(importance.data(), importance.size())) return Status::kNonFinite;
   const bool has_weights = !importance.empty() && takes_importance(type);
-  for (std::size_t start = 0; start < x.size(); start += row_length) {
-    const std::span<const float> row = x.subspan(start, row_length);
-    // 32-value types use the mean square of the whole row in their weights.
-    float square = 0.0F;
-    if (has_weights && info.values == 32) square = mean_square(row);
-    for (std::size_t i = 0; i < row_length; i += kTile) {
-      const std::span<const float> tile = row.subspan(i, std::min(kTile, row_length - i));
-      if (!kernels::all_finite_f32(tile.data(), tile.size())) return Status::kNonFinite;
-      kKernels[static_cast<std::size_t>(type)].quantize({
-          tile.data(),
-          has_weights ? importance.data() + i : nullptr,
-          square,
-          tile.size() / info.values,
-          out.data() + (start + i) / info.values * info.bytes,
-      });
-    }
+  const Rows rows{x.data(), row_length, type, has_weights ? importance.data() : nullptr,
+                  out.data()};
+  const std::size_t unit = has_weights ? row_length : info.values;
+  const std::size_t units = x.size() / unit;
+  const std::size_t parts = part_count(units, products_per_value(type) * x.size());
+  if (parts == 1) {
+    return quantize_range(rows, 0, x.size()) ? Status::kOk : Status::kNonFinite;
   }
+  if (!kernels::all_finite_f32(x.data(), x.size())) return Status::kNonFinite;
+  parallel_for(parts, [=](std::size_t part) {
+    quantize_range(rows, part_start(units, part, parts) * unit,
+                   part_start(units, part + 1, parts) * unit);
+  });
   return Status::kOk;
 }
 

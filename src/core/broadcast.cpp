@@ -43,14 +43,19 @@ bool broadcasts_to(Shape from, Shape to) {
       [](std::uint32_t own, std::uint32_t other) { return own == 1 || own == other; });
 }
 
-// Scales and zero points given as arrays. The zero points double as codes for NaN, if the operation
-// uses them.
+// Scales and zero points, or offsets, given as arrays. The zero points double as codes for NaN, if
+// the operation uses them.
 class GivenSlices final : public Slices {
  public:
-  GivenSlices(const float* scales, const std::int32_t* zero_points, bool asks_nan_codes)
-      : scales_(scales), zero_points_(zero_points), asks_nan_codes_(asks_nan_codes) {}
+  /// @param first  index of the first slice
+  GivenSlices(const QParamsView& qparams, std::size_t first, bool asks_nan_codes)
+      : scales_(qparams.scales.data() + first),
+        zero_points_(qparams.zero_points.data() + (qparams.offsets.empty() ? first : 0)),
+        offsets_(qparams.offsets.empty() ? nullptr : qparams.offsets.data() + first),
+        asks_nan_codes_(asks_nan_codes) {}
 
   [[nodiscard]] kernels::ElementwiseQParams load(std::size_t first, std::size_t count) override {
+    if (offsets_ != nullptr) return {scales_ + first, offsets_ + first, nullptr};
     for (std::size_t i = 0; i < count; ++i) {
       floats_[i] = static_cast<float>(zero_points_[first + i]);
     }
@@ -60,6 +65,7 @@ class GivenSlices final : public Slices {
  private:
   const float* scales_;
   const std::int32_t* zero_points_;
+  const float* offsets_;
   bool asks_nan_codes_;
   float floats_[kSliceTile];
 };
@@ -72,8 +78,7 @@ Status run_groups(const Pass& pass, Shape shape, const QParamsView& qparams, std
   if (status != Status::kOk) return status;
   if (qparams.scales.size() != g.slices || !has_size(g, out_size)) return Status::kShapeMismatch;
   for_even_parts(g, [&](std::size_t position, std::size_t slice, const Granularity& part) {
-    GivenSlices slices(qparams.scales.data() + slice, qparams.zero_points.data() + slice,
-                       pass.operation.asks_nan_codes);
+    GivenSlices slices(qparams, slice, pass.operation.asks_nan_codes);
     run_slices(pass, position, part, slices);
   });
   return Status::kOk;
@@ -171,9 +176,11 @@ Status run_checked(const Pass& pass, std::size_t size, Shape shape, const QParam
   if (qparams.scales.size() == 1 && qparams.shape.size() <= shape.size()) {
     // One pair for all values. Planning the walk would take longer than a small tensor itself.
     if (out_size != size) return Status::kShapeMismatch;
-    const std::int32_t zero_point = qparams.zero_points[0];
-    const kernels::UniformQParams all{qparams.scales[0], static_cast<float>(zero_point),
-                                      zero_point};
+    const bool has_offset = !qparams.offsets.empty();
+    const std::int32_t zero_point = has_offset ? 0 : qparams.zero_points[0];
+    const kernels::UniformQParams all{
+        qparams.scales[0], has_offset ? qparams.offsets[0] : static_cast<float>(zero_point),
+        zero_point};
     pass.run(0, size, all);
     return Status::kOk;
   }
@@ -197,8 +204,7 @@ Status run_checked(const Pass& pass, std::size_t size, Shape shape, const QParam
   g.slices = take(false);
   g.outer = take(true);
   for_outer(plan, axes, [&](std::size_t position, const auto& offsets) {
-    GivenSlices slices(qparams.scales.data() + offsets[1], qparams.zero_points.data() + offsets[1],
-                       pass.operation.asks_nan_codes);
+    GivenSlices slices(qparams, offsets[1], pass.operation.asks_nan_codes);
     run_slices(pass, position, g, slices);
   });
   return Status::kOk;

@@ -8,7 +8,10 @@ namespace zeropoint {
 Status dequantize(const AnyCodes<const void>& codes, Shape shape, const QParamsView& qparams,
                   DType dtype, std::span<float> out) {
   if (dtype_info(dtype).storage != codes.storage) return Status::kUnsupportedDType;
-  const Pass pass{kernels::dequantization(codes.storage), {}, codes.data, out.data()};
+  const kernels::Operation& operation = qparams.offsets.empty()
+                                            ? kernels::dequantization(codes.storage)
+                                            : kernels::offset_dequantization(codes.storage);
+  const Pass pass{operation, {}, codes.data, out.data()};
   return run_checked(pass, codes.size, shape, qparams, dtype, out.size());
 }
 
@@ -23,7 +26,10 @@ Status fake_quantize(const TensorView<const float>& x, const QParamsView& qparam
                      std::span<float> out) {
   const DTypeInfo info = dtype_info(dtype);
   const Pass pass{
-      kernels::fake_quantization(), {info.qmin, info.qmax, info.qmax}, x.values.data(), out.data()};
+      qparams.offsets.empty() ? kernels::fake_quantization() : kernels::offset_fake_quantization(),
+      {info.qmin, info.qmax, info.qmax},
+      x.values.data(),
+      out.data()};
   return run_checked(pass, x.values.size(), x.shape, qparams, dtype, out.size());
 }
 

@@ -34,12 +34,17 @@ void linear_float(std::span<const float> x, std::size_t m, std::size_t k, std::s
     const std::size_t last = part_start(n, part + 1, parts);
     for (std::size_t row = 0; row < m; row += kernels::kDotRows) {
       const std::size_t rows = std::min(kernels::kDotRows, m - row);
-      for (std::size_t column = part_start(n, part, parts); column < last; ++column) {
-        Sum sums[kernels::kDotRows];
-        kernels::dot(x.data() + row * k, rows, k, w.data() + column * k, k, sums);
+      for (std::size_t first = part_start(n, part, parts); first < last;
+           first += kernels::kDotColumns) {
+        const std::size_t columns = std::min(kernels::kDotColumns, last - first);
+        Sum sums[kernels::kDotColumns * kernels::kDotRows];
+        kernels::dots(x.data() + row * k, rows, k, w.data() + first * k, columns, k, sums);
         for (std::size_t r = 0; r < rows; ++r) {
-          const Sum y = bias.empty() ? sums[r] : sums[r] + bias[column];
-          out[(row + r) * stride + column] = static_cast<float>(y);
+          for (std::size_t c = 0; c < columns; ++c) {
+            const Sum sum = sums[c * kernels::kDotRows + r];
+            const Sum y = bias.empty() ? sum : sum + bias[first + c];
+            out[(row + r) * stride + first + c] = static_cast<float>(y);
+          }
         }
       }
     }

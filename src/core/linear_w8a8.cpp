@@ -23,12 +23,15 @@ constexpr float kSmallScale = 6.1e-5F;
 
 bool is_quint8(std::int32_t zero_point) { return zero_point >= 0 && zero_point <= 255; }
 
+// Whether the kernel of one sum for all inputs serves a weight.
+bool is_plain(const Panels& w) { return w.bits == 8 && w.groups() <= 1; }
+
 Status check_w8a8(std::size_t qx, std::size_t m, const Panels& w, std::size_t bias, std::size_t out,
                   std::size_t scratch) {
   for (const Status status : {check_matrix(m, w.k, qx), check_matrix(m, w.n, out)}) {
     if (status != Status::kOk) return status;
   }
-  const bool fits = w.bits == 8 && !w.affine && w.input_scales == nullptr && w.groups() <= 1;
+  const bool fits = !w.affine && w.offsets == nullptr && w.input_scales == nullptr;
   if (!fits) return Status::kUnsupportedDType;
   if (bias != 0 && bias != w.n) return Status::kShapeMismatch;
   return scratch < RowBlock::bytes_of(w, m).bytes() ? Status::kShapeMismatch : Status::kOk;
@@ -43,6 +46,57 @@ std::array<double, kPanel> minus_sums(const Panels& w, std::size_t panel) {
   }
   return totals;
 }
+
+// Chunks, widened codes and sums of a panel whose weights are narrow or in groups: each group's
+// sums are exact in int32 and double, and added with their scale, in order, in double.
+class GroupSums {
+ public:
+  GroupSums(const Panels& w, std::size_t panel, std::int32_t zero_point)
+      : w_(w),
+        codes_(w.codes + panel * w.bytes()),
+        scales_(w.scales + panel * w.groups() * kPanel),
+        minus_sums_(w.minus_sums + panel * w.chunks * kPanel),
+        zero_point_(zero_point) {}
+
+  /// @param totals  double[rows][8]: of products of inputs, less their zero point, and codes; with
+  ///                several groups times their scales
+  void add(const std::uint8_t* x, std::size_t rows, kernels::Bytes format, double* totals) const {
+    std::fill_n(totals, rows * kPanel, 0.0);
+    const bool has_groups = w_.groups() > 1;
+    const std::uint8_t* codes = codes_;
+    const std::int32_t* minus_sums = minus_sums_;
+    std::size_t step = 0;
+    kernels::for_chunks(w_.k, w_.group, [&](std::size_t, std::size_t inputs, std::size_t group) {
+      const std::size_t steps = kernels::steps_of(inputs, w_.bits);
+      alignas(16) std::uint8_t wide[kernels::kChunk * kPanel];
+      const std::uint8_t* own = codes;
+      if (w_.bits < 8) {
+        kernels::widen_codes(codes, steps, w_.bits, w_.added_to_low, wide);
+        own = wide;
+      }
+      std::int32_t sums[kernels::kMaxRows * kPanel];
+      kernels::multiply_bytes({own, w_.steps, x, rows, step}, format, step, steps, sums);
+      double correction[kPanel];
+      double scale[kPanel];
+      for (std::size_t i = 0; i < kPanel; ++i) {
+        correction[i] = minus_sums[i] * (zero_point_ / 64.0);
+        scale[i] =
+            (has_groups ? static_cast<double>(scales_[group * kPanel + i]) : 1.0) / w_.unit();
+      }
+      kernels::add_group_bytes(sums, correction, scale, rows, totals);
+      step += steps;
+      codes += steps * static_cast<std::size_t>(w_.bits) * 4;
+      minus_sums += kPanel;
+    });
+  }
+
+ private:
+  const Panels& w_;
+  const std::uint8_t* codes_;
+  const float* scales_;
+  const std::int32_t* minus_sums_;
+  std::int32_t zero_point_;
+};
 
 // Output of a layer: values or codes.
 struct Outputs {
@@ -65,11 +119,15 @@ struct Outputs {
     float added[kPanel];
     std::fill_n(added, kPanel, -0.0F);
     if (!bias.empty()) std::copy_n(bias.data() + column, columns, added);
+    // With groups, the sums have their scales already.
+    const bool has_groups = w.groups() > 1;
     const float* scales = w.scales + column;
     const std::size_t at = row * w.n + column;
     // Two loops: in a single one compilers would also divide for values.
     if (values != nullptr) {
-      for (std::size_t i = 0; i < columns; ++i) multipliers[i] = float_scale_x * scales[i];
+      for (std::size_t i = 0; i < columns; ++i) {
+        multipliers[i] = has_groups ? float_scale_x : float_scale_x * scales[i];
+      }
       kernels::finish_bytes(sums, multipliers, added, rows, values + at, w.n, columns);
     } else {
       for (std::size_t i = 0; i < columns; ++i) {
@@ -96,7 +154,7 @@ void run_layer(const std::uint8_t* qx, std::size_t m, std::int32_t zero_point, c
     parallel_for(row_parts, [=](std::size_t part) {
       const std::size_t last = part_start(rows, part + 1, row_parts);
       for (std::size_t r = part_start(rows, part, row_parts); r < last; ++r) {
-        kernels::spread_bytes(from + r * k, k, format, rows, r, x);
+        kernels::spread_bytes(from + r * k, w, format, rows, r, x);
       }
     });
     const std::size_t panels = w.count();
@@ -106,12 +164,19 @@ void run_layer(const std::uint8_t* qx, std::size_t m, std::int32_t zero_point, c
     parallel_for(parts, [=](std::size_t part) {
       const std::size_t last = part_start(panels, part + 1, parts);
       for (std::size_t panel = part_start(panels, part, parts); panel < last; ++panel) {
+        std::int32_t sums[kernels::kMaxRows * kPanel];
+        double more[kernels::kMaxRows * kPanel];
+        if (!is_plain(w)) {
+          GroupSums(w, panel, zero_point).add(x, rows, format, more);
+          const double none[kPanel] = {};
+          std::fill_n(sums, rows * kPanel, 0);
+          outputs.write(w, panel, first, rows, {sums, more, none});
+          continue;
+        }
         // Correction for the input zero point.
         std::array<double, kPanel> correction = minus_sums(w, panel);
         for (double& value : correction) value *= zero_point / 64.0;
         const kernels::ByteProduct product{w.codes + panel * w.bytes(), w.steps, x, rows};
-        std::int32_t sums[kernels::kMaxRows * kPanel];
-        double more[kernels::kMaxRows * kPanel];
         constexpr std::size_t kSegment = kernels::kByteInputs / kernels::kStepInputs;
         const bool is_long = w.steps > kSegment;
         if (is_long) std::fill_n(more, rows * kPanel, 0.0);
@@ -188,6 +253,7 @@ Status linear_static(std::span<const std::uint8_t> qx, std::size_t m, QParams in
   const Panels w = panels_of(weight);
   const Status status = check_w8a8(qx.size(), m, w, bias.size(), out.size(), scratch.size());
   if (status != Status::kOk) return status;
+  if (!is_plain(w)) return Status::kUnsupportedDType;
   if (!is_quint8(input.zero_point) || !is_quint8(output.zero_point)) {
     return Status::kInvalidZeroPoint;
   }

@@ -53,42 +53,60 @@ double distance(int smallest, int largest, int zero_point) {
 // Codes as raw bytes; the dtype tells their sign.
 using WeightBytes = QuantizedWeight<std::uint8_t>;
 
-// Codes are packed as signed: the unsigned code that is packed as 0.
-int center_of(DType dtype) {
-  const DTypeInfo info = dtype_info(dtype);
-  return info.is_signed() ? 0 : 1 << (info.bits - 1);
-}
-
-// Start of a panel's scales and zero points in the block; groups of inputs share them.
+// Start of a panel's scales and zero points, or offsets, in the block; groups of inputs share them.
 struct PanelScales {
   std::size_t groups;
   float* scales;
-  std::int32_t* zero_points;
+  std::int32_t* zero_points;  // null unless outputs have them
+  float* offsets;             // the same
 
   PanelScales(const PackedLayout& layout, std::size_t panel, std::byte* block)
       : groups(kernels::groups_of(layout.k, layout.group)),
         scales(part<float>(block, layout.scales) + panel * groups * kPanel),
-        zero_points(part<std::int32_t>(block, layout.zero_points) + panel * groups * kPanel) {}
+        zero_points(has(layout, WeightShift::kZeroPoints)
+                        ? part<std::int32_t>(block, layout.zero_points) + panel * groups * kPanel
+                        : nullptr),
+        offsets(has(layout, WeightShift::kOffsets)
+                    ? part<float>(block, layout.zero_points) + panel * groups * kPanel
+                    : nullptr) {}
+
+ private:
+  static bool has(const PackedLayout& layout, WeightShift shift) {
+    return layout.shift == shift && !layout.has_input_scales;
+  }
 };
 
 // Writes the scales of a panel's outputs; they are 1 if inputs have scales.
 void write_scales(const WeightBytes& w, const WeightShape& shape, std::size_t first,
                   std::size_t outputs, const PackedLayout& layout, const PanelScales& to) {
   std::fill_n(to.scales, to.groups * kPanel, 0.0F);
-  if (layout.affine) std::fill_n(to.zero_points, to.groups * kPanel, 0);
+  if (to.zero_points != nullptr) std::fill_n(to.zero_points, to.groups * kPanel, 0);
+  if (to.offsets != nullptr) std::fill_n(to.offsets, to.groups * kPanel, 0.0F);
   if (layout.has_input_scales) {
     std::fill_n(to.scales, outputs, 1.0F);
     return;
   }
   if (w.scales.empty()) return;
-  const int center = center_of(w.dtype);
+  const int center = stored_center(w.dtype);
   for (std::size_t group = 0; group < to.groups; ++group) {
     for (std::size_t i = 0; i < outputs; ++i) {
       const std::size_t index = scale_index(shape, first + i, group);
       to.scales[group * kPanel + i] = w.scales[index];
-      if (layout.affine) to.zero_points[group * kPanel + i] = w.zero_points[index] - center;
+      if (to.zero_points != nullptr) {
+        to.zero_points[group * kPanel + i] = w.zero_points[index] - center;
+      }
+      if (to.offsets != nullptr) to.offsets[group * kPanel + i] = w.offsets[index];
     }
   }
+}
+
+// Upper bound of |code * scale + offset| for codes, as stored and times the unit, between smallest
+// and largest, plus 2^-20 of |code * scale| + |offset|, for rounding in double: see finish_tile().
+double distance(int smallest, int largest, int center_units, double scale, double offset_units) {
+  const double low = (smallest + center_units) * scale;
+  const double high = (largest + center_units) * scale;
+  const double sizes = std::max(std::fabs(low), std::fabs(high)) + std::fabs(offset_units);
+  return std::max(std::fabs(low + offset_units), std::fabs(high + offset_units)) + 0x1p-20 * sizes;
 }
 
 // Sums and maxima behind the bounds of a panel's outputs.
@@ -99,12 +117,13 @@ struct PanelTotals {
 };
 
 // Writes a panel's codes and their sums. @param source  [outputs][K]. @param input_zero  largest
-// magnitude of an input's zero point
+// distance of an input's zero point, or offset, from the code stored as 0, in codes
 PanelTotals write_codes(const std::uint8_t* source, std::size_t panel, std::size_t outputs,
-                        int input_zero, const PackedLayout& layout, const PanelScales& own,
+                        double input_zero, const PackedLayout& layout, const PanelScales& own,
                         std::byte* block) {
   PanelTotals totals;
   const int unit = 1 << (8 - layout.bits);
+  const int center = stored_center(layout.dtype);
   const bool is_signed = dtype_info(layout.dtype).is_signed();
   std::uint8_t* codes = part<std::uint8_t>(block, layout.codes) +
                         panel * layout.steps * static_cast<std::size_t>(layout.bits) * 4;
@@ -118,11 +137,17 @@ PanelTotals write_codes(const std::uint8_t* source, std::size_t panel, std::size
         kernels::pack_chunk(rows, outputs, inputs, layout.bits, is_signed, layout.added_to_low,
                             codes, minus_sums, sizes);
         for (std::size_t i = 0; i < outputs; ++i) {
-          const int zero_point = layout.affine ? own.zero_points[group * kPanel + i] : 0;
-          const double codes_of_unit =
-              distance(sizes.smallest[i], sizes.largest[i], zero_point * unit) + input_zero * unit;
-          const auto scale = static_cast<double>(own.scales[group * kPanel + i]);
-          totals.largest[i] = std::max(totals.largest[i], codes_of_unit * scale);
+          const std::size_t at = group * kPanel + i;
+          const auto scale = static_cast<double>(own.scales[at]);
+          const int zero_point = own.zero_points == nullptr ? 0 : own.zero_points[at];
+          const double size =
+              own.offsets == nullptr
+                  ? (distance(sizes.smallest[i], sizes.largest[i], zero_point * unit) +
+                     input_zero * unit) *
+                        scale
+                  : distance(sizes.smallest[i], sizes.largest[i], center * unit, scale,
+                             static_cast<double>(own.offsets[at]) * unit);
+          totals.largest[i] = std::max(totals.largest[i], size);
           totals.squares[i] += sizes.squares[i] * scale * scale;
           totals.small_codes[i] += sizes.small[i];
         }
@@ -173,18 +198,27 @@ Status pack_bytes(const WeightBytes& w, std::size_t first, std::size_t rows, std
                           std::min(w.group_size, longest) == layout.group;
   if (!fits || !is_alike || !has_groups) return Status::kShapeMismatch;
   const auto count = static_cast<std::uint32_t>(scale_count(shape));
-  const Status status = check(QParamsView{w.scales, w.zero_points, Shape(&count, 1)}, w.dtype);
+  const Status status =
+      check(QParamsView{w.scales, w.zero_points, Shape(&count, 1), 0, w.offsets}, w.dtype);
   if (status != Status::kOk) return status;
 
-  const int center = center_of(w.dtype);
-  int farthest_zero = 0;
+  const int center = stored_center(w.dtype);
+  const bool has_offsets = layout.shift == WeightShift::kOffsets;
+  if (has_offsets ? !w.zero_points.empty() : !w.offsets.empty()) return Status::kShapeMismatch;
+  double farthest_zero = 0;
   for (const std::int32_t zero_point : w.zero_points) {
-    farthest_zero = std::max(farthest_zero, std::abs(zero_point - center));
+    farthest_zero = std::max(farthest_zero, static_cast<double>(std::abs(zero_point - center)));
+  }
+  for (std::size_t i = 0; i < w.offsets.size(); ++i) {
+    const double steps =
+        std::fabs(static_cast<double>(w.offsets[i]) / static_cast<double>(w.scales[i]));
+    farthest_zero = std::max(farthest_zero, steps + center);
   }
   const bool per_input = layout.has_input_scales;
-  if (farthest_zero != 0 && !per_input && !layout.affine) return Status::kInvalidZeroPoint;
-  const int input_zero = per_input ? farthest_zero : 0;
-  const bool plain = !layout.affine && farthest_zero == 0 && !w.scales.empty();
+  const bool is_shifted = layout.shift != WeightShift::kNone;
+  if (farthest_zero != 0 && !per_input && !is_shifted) return Status::kInvalidZeroPoint;
+  const double input_zero = per_input ? farthest_zero : 0;
+  const bool plain = (per_input || !is_shifted) && farthest_zero == 0 && !w.scales.empty();
   for (std::size_t row = 0; row < rows; row += kPanel) {
     const std::size_t outputs = std::min(kPanel, rows - row);
     const std::size_t panel = (first + row) / kPanel;
@@ -196,8 +230,12 @@ Status pack_bytes(const WeightBytes& w, std::size_t first, std::size_t rows, std
   }
   if (per_input) {
     std::copy_n(w.scales.begin(), layout.k, part<float>(block, layout.input_scales));
-    auto* zero_points = part<std::int32_t>(block, layout.input_zero_points);
-    for (std::size_t i = 0; i < layout.k; ++i) zero_points[i] = w.zero_points[i] - center;
+    if (has_offsets) {
+      std::copy(w.offsets.begin(), w.offsets.end(), part<float>(block, layout.input_zero_points));
+    } else {
+      auto* zero_points = part<std::int32_t>(block, layout.input_zero_points);
+      for (std::size_t i = 0; i < layout.k; ++i) zero_points[i] = w.zero_points[i] - center;
+    }
   }
   layout.n = std::max(layout.n, static_cast<std::uint32_t>(first + rows));
   return Status::kOk;
@@ -211,9 +249,14 @@ Status pack_rows(const QuantizedWeight<Code>& w, std::size_t first, std::size_t 
   const DTypeInfo info = dtype_info(w.dtype);
   if (info.bits > 8 || info.storage != kStorageOf<Code>) return Status::kUnsupportedDType;
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(w.codes.data());
-  return pack_bytes(
-      {{bytes, w.codes.size()}, w.dtype, w.granularity, w.group_size, w.scales, w.zero_points},
-      first, rows, weight);
+  return pack_bytes({{bytes, w.codes.size()},
+                     w.dtype,
+                     w.granularity,
+                     w.group_size,
+                     w.scales,
+                     w.zero_points,
+                     w.offsets},
+                    first, rows, weight);
 }
 
 template Status pack_rows(const QuantizedWeight<std::int8_t>&, std::size_t, std::size_t,
@@ -228,10 +271,13 @@ Status pack_weight(const QuantizedWeight<Code>& w, std::size_t n, std::size_t k,
   if (info.bits > 8 || info.storage != kStorageOf<Code>) return Status::kUnsupportedDType;
   const Status matrix = check_matrix(n, k, w.codes.size());
   if (matrix != Status::kOk) return matrix;
-  const int center = center_of(w.dtype);
+  const int center = stored_center(w.dtype);
   const auto is_off = [=](std::int32_t zero_point) { return zero_point != center; };
   const bool affine = std::any_of(w.zero_points.begin(), w.zero_points.end(), is_off);
-  const Status status = begin_weight({n, k, w.dtype, w.granularity, w.group_size}, affine, out);
+  const WeightShift shift = !w.offsets.empty() ? WeightShift::kOffsets
+                            : affine           ? WeightShift::kZeroPoints
+                                               : WeightShift::kNone;
+  const Status status = begin_weight({n, k, w.dtype, w.granularity, w.group_size}, shift, out);
   return status == Status::kOk ? pack_rows(w, 0, n, out.data()) : status;
 }
 

@@ -62,9 +62,10 @@ Status packed_layout(const WeightShape& shape, PackedLayout& out) {
   layout.n = lengths[0];
   layout.capacity = lengths[0];
   layout.k = lengths[1];
-  layout.bits = static_cast<std::uint8_t>(info.bits);
+  const int bits = kernels::stored_bits(info.bits);
+  layout.bits = static_cast<std::uint8_t>(bits);
   layout.has_input_scales = shape.granularity == WeightGranularity::kPerInput;
-  if (info.bits == 4) {
+  if (bits == 4) {
     const kernels::Digits format = digits_format(Accumulate::kExact);
     layout.added_to_low = static_cast<std::uint8_t>(kernels::added_to_low(format));
   }
@@ -74,8 +75,8 @@ Status packed_layout(const WeightShape& shape, PackedLayout& out) {
     layout.group = std::min(layout.group, static_cast<std::uint32_t>(shape.group_size));
   }
   const std::uint64_t scale_groups = kernels::groups_of(layout.k, layout.group);
-  const Work group = work_of(layout.group, info.bits);
-  const Work last = work_of(layout.k % layout.group, info.bits);
+  const Work group = work_of(layout.group, bits);
+  const Work last = work_of(layout.k % layout.group, bits);
   const std::uint64_t groups = layout.k / layout.group;
   const std::uint64_t chunks = groups * group.chunks + last.chunks;
   const std::uint64_t steps = groups * group.steps + last.steps;
@@ -89,7 +90,7 @@ Status packed_layout(const WeightShape& shape, PackedLayout& out) {
 
   constexpr std::uint64_t kFour = 4;  // bytes per 32-bit number
   Placer placer(sizeof(PackedLayout));
-  layout.codes = placer.place(panels * steps * static_cast<std::uint64_t>(info.bits) * 4);
+  layout.codes = placer.place(panels * steps * static_cast<std::uint64_t>(bits) * 4);
   layout.scales = placer.place(panels * scale_groups * kPanel * kFour);
   layout.zero_points = placer.place(panels * scale_groups * kPanel * kFour);
   layout.minus_sums = placer.place(panels * chunks * kPanel * kFour);
@@ -106,13 +107,14 @@ Status packed_layout(const WeightShape& shape, PackedLayout& out) {
 kernels::Panels panels_of(const std::byte* block) {
   const PackedLayout& layout = layout_of(block);
   const bool per_input = layout.has_input_scales;
+  const bool has_offsets = layout.shift == WeightShift::kOffsets;
   return {layout.n,
           layout.k,
           layout.bits,
           layout.group,
           layout.chunks,
           layout.steps,
-          layout.affine,
+          layout.shift == WeightShift::kZeroPoints && !per_input,
           layout.added_to_low,
           part<std::uint8_t>(block, layout.codes),
           part<float>(block, layout.scales),
@@ -123,7 +125,10 @@ kernels::Panels panels_of(const std::byte* block) {
           layout.root,
           layout.norm,
           per_input ? part<float>(block, layout.input_scales) : nullptr,
-          per_input ? part<std::int32_t>(block, layout.input_zero_points) : nullptr};
+          per_input ? part<std::int32_t>(block, layout.input_zero_points) : nullptr,
+          has_offsets && !per_input ? part<float>(block, layout.zero_points) : nullptr,
+          has_offsets && per_input ? part<float>(block, layout.input_zero_points) : nullptr,
+          stored_center(layout.dtype)};
 }
 
 std::size_t packed_weight_size(const WeightShape& shape) {
@@ -136,7 +141,7 @@ MatrixShape packed_weight_shape(const std::byte* weight) {
   return {layout.n, layout.k};
 }
 
-Status begin_weight(const WeightShape& shape, bool affine, std::span<std::byte> out) {
+Status begin_weight(const WeightShape& shape, WeightShift shift, std::span<std::byte> out) {
   PackedLayout layout;
   const Status status = packed_layout(shape, layout);
   if (status != Status::kOk) return status;
@@ -144,7 +149,7 @@ Status begin_weight(const WeightShape& shape, bool affine, std::span<std::byte> 
   layout.n = 0;
   layout.granularity = shape.granularity;
   layout.dtype = shape.dtype;
-  layout.affine = affine && !layout.has_input_scales;
+  layout.shift = shift;
   std::memcpy(out.data(), &layout, sizeof(layout));
   return Status::kOk;
 }
@@ -152,7 +157,7 @@ Status begin_weight(const WeightShape& shape, bool affine, std::span<std::byte> 
 Status grow_weight(const std::byte* weight, std::size_t capacity, std::span<std::byte> out) {
   const PackedLayout& from = layout_of(weight);
   const Status status =
-      begin_weight({capacity, from.k, from.dtype, from.granularity, from.group}, from.affine, out);
+      begin_weight({capacity, from.k, from.dtype, from.granularity, from.group}, from.shift, out);
   if (status != Status::kOk) return status;
   if (capacity < from.n) return Status::kShapeMismatch;
   PackedLayout& to = layout_of(out.data());

@@ -21,7 +21,7 @@ struct PackedLayout {
   DType dtype = DType::kInt8;
   WeightGranularity granularity = WeightGranularity::kPerTensor;
   std::uint8_t bits = 8;
-  bool affine = false;
+  WeightShift shift = WeightShift::kNone;
   bool has_input_scales = false;
   std::uint8_t added_to_low = 0;  ///< see kernels::Panels
   float root = 0.0F;              ///< see kernels::Panels
@@ -36,6 +36,12 @@ struct PackedLayout {
   std::uint32_t input_zero_points = 0;
   std::uint32_t size = 0;
 };
+
+/// Codes are stored as signed: the code that is stored as 0.
+constexpr int stored_center(DType dtype) {
+  const DTypeInfo info = dtype_info(dtype);
+  return info.is_signed() ? 0 : 1 << (kernels::stored_bits(info.bits) - 1);
+}
 
 /// Layout for a shape, with room for zero points of outputs.
 /// @return kSizeOverflow, kInvalidGroupSize, kUnsupportedDType.

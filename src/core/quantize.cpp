@@ -11,7 +11,8 @@ Status quantize(const TensorView<const float>& x, const QParamsView& qparams, DT
                 const AnyCodes<void>& codes) {
   const DTypeInfo info = dtype_info(dtype);
   if (info.storage != codes.storage) return Status::kUnsupportedDType;
-  const Pass pass{kernels::quantization(codes.storage),
+  const Pass pass{qparams.offsets.empty() ? kernels::quantization(codes.storage)
+                                          : kernels::offset_quantization(codes.storage),
                   {info.qmin, info.qmax, info.qmax},
                   x.values.data(),
                   codes.data};

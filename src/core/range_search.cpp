@@ -18,7 +18,7 @@ Range shrunk_range(Range whole, const QParamsOptions& options, std::size_t i) {
   if (options.scheme == Scheme::kSymmetric) {
     max = std::max(-min, max);
     min = -max;
-  } else if (options.include_zero) {
+  } else if (options.scheme == Scheme::kAffine && options.include_zero) {
     min = std::min(min, 0.0);
     max = std::max(max, 0.0);
   }
@@ -33,12 +33,20 @@ void add_errors(std::span<const float> x, const QParamsOptions& options, Range w
   const DTypeInfo info = dtype_info(options.dtype);
   for (std::size_t i = 0; i < kShrunkRanges; ++i) {
     const Range range = shrunk_range(whole, options, i);
+    const kernels::CodeRule rule{info.qmin, info.qmax, info.qmax};
     double scale = 0.0;
+    if (options.scheme == Scheme::kOffset) {
+      float offset = 0.0F;
+      if (choose_offset(range, options.dtype, scale, offset) != Status::kOk) continue;
+      kernels::squared_offset_errors_f32(x.data(), x.size(), static_cast<float>(scale), offset,
+                                         rule, state.errors[i]);
+      continue;
+    }
     std::int32_t zero_point = 0;
     kernels::choose_qparams_f64(&range, 1, choice_rule(options), &scale, &zero_point);
     kernels::squared_errors_f32(
         x.data(), x.size(), {static_cast<float>(scale), static_cast<float>(zero_point), zero_point},
-        {info.qmin, info.qmax, info.qmax}, state.errors[i]);
+        rule, state.errors[i]);
   }
 }
 

@@ -25,7 +25,7 @@ inline kernels::ChoiceRule choice_rule(const QParamsOptions& options) {
 
 /// Whether the scheme serves the dtype.
 inline bool fits_dtype(const QParamsOptions& options) {
-  return options.scheme == Scheme::kAffine || dtype_info(options.dtype).is_signed();
+  return options.scheme != Scheme::kSymmetric || dtype_info(options.dtype).is_signed();
 }
 
 /// One slice of a part whose slices all have the same number of values.

@@ -14,6 +14,8 @@ std::string_view status_name(Status status) {
       return "kInvalidScale";
     case Status::kInvalidZeroPoint:
       return "kInvalidZeroPoint";
+    case Status::kInvalidOffset:
+      return "kInvalidOffset";
     case Status::kInvalidAxis:
       return "kInvalidAxis";
     case Status::kInvalidGroupSize:

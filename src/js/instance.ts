@@ -3,8 +3,10 @@
 import type { Build } from "./core/builds.js";
 import { createFrom, type InstanceMembers } from "./core/create.js";
 import type { Embedded } from "./core/embedded.js";
-import type { InitOptions } from "./core/init.js";
+import { activeCore, type InitOptions } from "./core/init.js";
 import * as library from "./library.js";
+import type { LoadOptions, load } from "./models/load.js";
+import type { FileSource } from "./models/sources.js";
 
 /** An instance of the library, with a core and memory of its own. */
 export interface Zeropoint extends Readonly<typeof library>, InstanceMembers {
@@ -12,6 +14,15 @@ export interface Zeropoint extends Readonly<typeof library>, InstanceMembers {
   readonly build: Build;
   /** The threads that it runs on. */
   readonly threads: number;
+  /** `load` of `zeropoint/models`: what it restores runs on this instance. Loads that code when it is called. */
+  readonly load: typeof load;
+}
+
+/** `load`, as a chunk of its own. */
+async function loadLater(source: FileSource, options?: LoadOptions): Promise<unknown> {
+  const core = activeCore("load");
+  const { loadOn } = await import("./models/load.js");
+  return await loadOn(core, source, options);
 }
 
 /** `create`. @param embedded  the binaries in the package, for an entry that has them */
@@ -19,5 +30,5 @@ export function createInstance(
   embedded: Embedded | undefined,
   options: InitOptions | undefined,
 ): Promise<Zeropoint> {
-  return createFrom(library, embedded, options);
+  return createFrom({ ...library, load: loadLater as typeof load }, embedded, options);
 }

@@ -61,6 +61,12 @@ export {
 } from "./observers/qconfig-mapping.js";
 export type { RangeObserverOptions } from "./observers/range-observer.js";
 export type { ObserverFactory } from "./observers/with-args.js";
+export {
+  type BlockType,
+  dequantizeBlocks,
+  type QuantizeBlocksOptions,
+  quantizeBlocks,
+} from "./quantize/blocks.js";
 export { dequantize } from "./quantize/dequantize.js";
 export { fakeQuantize } from "./quantize/fake-quantize.js";
 export { type ErrorOptions, type Metric, quantizationError } from "./quantize/metrics.js";
@@ -70,15 +76,23 @@ export type {
   GranularityOf,
   QuantizeOptions,
 } from "./quantize/options.js";
-export { pack, type QuantizedTensorMeta, unpack } from "./quantize/pack.js";
+export { pack, unpack } from "./quantize/pack.js";
 export { chooseQParams } from "./quantize/qparams.js";
 export { quantize } from "./quantize/quantize.js";
 export type {
+  AnyQParams,
+  AnyQuantizedTensor,
+  OffsetQParams,
+  OffsetQuantizedTensor,
+  OffsetTensor,
   QParamInput,
   QParams,
   QParamsFields,
+  QParamsOf,
   QuantizedTensor,
   QuantizedTensorInput,
+  QuantizedTensorMeta,
+  QuantizedTensorOf,
   ScaleTensor,
   Scheme,
   ZeroPointTensor,

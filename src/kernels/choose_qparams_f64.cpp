@@ -10,8 +10,10 @@ namespace {
 
 v128_t all(double value) { return wasm_f64x2_splat(value); }
 
-// Raises the scale to the smallest normal float32.
-v128_t at_least_normal(v128_t scales) { return wasm_f64x2_pmax(scales, all(FLT_MIN)); }
+// Raises the scale to the smallest normal float32, and lowers it to the largest.
+v128_t to_normal(v128_t scales) {
+  return wasm_f64x2_pmin(wasm_f64x2_pmax(scales, all(FLT_MIN)), all(FLT_MAX));
+}
 
 template <bool kSymmetric>
 void choose_all(const Range* ranges, std::size_t n, const ChoiceRule& rule, double* scales,
@@ -33,14 +35,14 @@ void choose_all(const Range* ranges, std::size_t n, const ChoiceRule& rule, doub
     v128_t code = zero;
     if constexpr (kSymmetric) {
       const v128_t largest = wasm_f64x2_pmax(wasm_f64x2_abs(min), wasm_f64x2_abs(max));
-      scale = wasm_v128_bitselect(all(1.0), at_least_normal(wasm_f64x2_div(largest, high)),
+      scale = wasm_v128_bitselect(all(1.0), to_normal(wasm_f64x2_div(largest, high)),
                                   wasm_f64x2_eq(largest, zero));
     } else {
       const v128_t is_widened = wasm_v128_or(always, wasm_f64x2_eq(min, max));
       min = wasm_v128_bitselect(wasm_f64x2_pmin(min, zero), min, is_widened);
       max = wasm_v128_bitselect(wasm_f64x2_pmax(max, zero), max, is_widened);
       const v128_t is_zero = wasm_f64x2_eq(min, max);
-      scale = at_least_normal(wasm_f64x2_div(wasm_f64x2_sub(max, min), steps));
+      scale = to_normal(wasm_f64x2_div(wasm_f64x2_sub(max, min), steps));
       // Rounds half to even, as Python's round().
       code = wasm_f64x2_nearest(wasm_f64x2_sub(low, wasm_f64x2_div(min, scale)));
       scale = wasm_v128_bitselect(all(1.0), scale, is_zero);

@@ -27,9 +27,7 @@ void scale16(v128_t codes, float scale, float* out) {
 }
 
 /// code * scale + offset
-void scale_and_add16(v128_t codes, float scale, float offset, float* out) {
-  const F4 d(scale);
-  const F4 m(offset);
+void scale_and_add16(v128_t codes, F4 d, F4 m, float* out) {
   widen16(codes, out, [d, m](F4 code) { return code * d + m; });
 }
 
@@ -59,17 +57,28 @@ FiveBits five_bits(const std::uint8_t* fifth, const std::uint8_t* others) {
           wasm_v128_or(high_nibbles(bytes), spread_bits(load_u16(fifth + 2), 16))};
 }
 
-/// Bits 2k and 2k + 1 of bytes.
+/// Bits 2k and 2k + 1 of bytes. Bits that cross bytes are masked: shifts of 16-bit lanes are one
+/// instruction each.
 v128_t crumb(v128_t bytes, std::size_t k) {
-  return wasm_v128_and(wasm_u8x16_shr(bytes, static_cast<std::uint32_t>(2 * k)),
+  return wasm_v128_and(wasm_u16x8_shr(bytes, static_cast<std::uint32_t>(2 * k)),
                        wasm_i8x16_splat(3));
 }
 
 /// Bit k of bytes, moved to bit `to`.
 v128_t bit(v128_t bytes, std::size_t k, std::uint32_t to) {
   const v128_t lowest =
-      wasm_v128_and(wasm_u8x16_shr(bytes, static_cast<std::uint32_t>(k)), wasm_i8x16_splat(1));
-  return wasm_i8x16_shl(lowest, to);
+      wasm_v128_and(wasm_u16x8_shr(bytes, static_cast<std::uint32_t>(k)), wasm_i8x16_splat(1));
+  return wasm_i16x8_shl(lowest, to);
+}
+
+/// Two consecutive halves, the first in all lanes of `low`, the second in those of `high`.
+struct TwoHalves {
+  F4 low;
+  F4 high;
+};
+TwoHalves load_two_f16(const std::uint8_t* in) {
+  const v128_t both = f16_to_f32(wasm_u32x4_extend_low_u16x8(wasm_v128_load32_zero(in)));
+  return {wasm_i32x4_shuffle(both, both, 0, 0, 0, 0), wasm_i32x4_shuffle(both, both, 1, 1, 1, 1)};
 }
 
 /// Values of nibbles, by a table of 16.
@@ -100,25 +109,22 @@ void dequantize_q45_k(const std::uint8_t* block, const std::uint8_t* fifth,
   }
 }
 
-/// 16 trits of bytes: trit n of each.
-v128_t trit16(v128_t bytes, std::size_t n) {
-  constexpr std::uint8_t kPowers[5] = {1, 3, 9, 27, 81};
-  const v128_t power = wasm_i16x8_splat(kPowers[n]);
-  const v128_t mask = wasm_i16x8_splat(255);
-  const auto trit = [&](v128_t wide) {
-    const v128_t shifted = wasm_v128_and(wasm_i16x8_mul(wide, power), mask);
-    return wasm_u16x8_shr(wasm_i16x8_mul(shifted, wasm_i16x8_splat(3)), 8);
-  };
-  return wasm_u8x16_narrow_i16x8(trit(wasm_u16x8_extend_low_u8x16(bytes)),
-                                 trit(wasm_u16x8_extend_high_u8x16(bytes)));
+/// Trits of bytes, minus 1: floor(3 * byte / 256) - 1.
+v128_t trit16(v128_t bytes) {
+  const v128_t is_one = wasm_u8x16_ge(bytes, wasm_i8x16_splat(86));
+  const v128_t is_two = wasm_u8x16_ge(bytes, wasm_i8x16_splat(static_cast<std::int8_t>(171)));
+  return wasm_i8x16_sub(wasm_i8x16_sub(wasm_i8x16_splat(-1), is_one), is_two);
 }
+/// The bytes whose first trit is the next one.
+v128_t next_trit(v128_t bytes) { return wasm_i8x16_add(wasm_i8x16_add(bytes, bytes), bytes); }
 
 }  // namespace
 
 void dequantize_f16(const std::uint8_t* blocks, std::size_t count, float* out) {
   std::size_t i = 0;
-  for (; i + 4 <= count; i += 4) {
+  for (; i + 8 <= count; i += 8) {
     wasm_v128_store(out + i, f16_to_f32(wasm_u32x4_load16x4(blocks + 2 * i)));
+    wasm_v128_store(out + i + 4, f16_to_f32(wasm_u32x4_load16x4(blocks + 2 * i + 8)));
   }
   for (; i < count; ++i) out[i] = load_f16(blocks + 2 * i);
 }
@@ -153,8 +159,7 @@ void dequantize_q4_0(const std::uint8_t* blocks, std::size_t count, float* out) 
 
 void dequantize_q4_1(const std::uint8_t* blocks, std::size_t count, float* out) {
   for (std::size_t b = 0; b < count; ++b, blocks += 20, out += 32) {
-    const float d = load_f16(blocks);
-    const float m = load_f16(blocks + 2);
+    const auto [d, m] = load_two_f16(blocks);
     const v128_t bytes = wasm_v128_load(blocks + 4);
     scale_and_add16(low_nibbles(bytes), d, m, out);
     scale_and_add16(high_nibbles(bytes), d, m, out + 16);
@@ -172,8 +177,7 @@ void dequantize_q5_0(const std::uint8_t* blocks, std::size_t count, float* out) 
 
 void dequantize_q5_1(const std::uint8_t* blocks, std::size_t count, float* out) {
   for (std::size_t b = 0; b < count; ++b, blocks += 24, out += 32) {
-    const float d = load_f16(blocks);
-    const float m = load_f16(blocks + 2);
+    const auto [d, m] = load_two_f16(blocks);
     const FiveBits codes = five_bits(blocks + 4, blocks + 8);
     scale_and_add16(codes.low, d, m, out);
     scale_and_add16(codes.high, d, m, out + 16);
@@ -259,18 +263,20 @@ void dequantize_iq4_xs(const std::uint8_t* blocks, std::size_t count, float* out
 void dequantize_tq1_0(const std::uint8_t* blocks, std::size_t count, float* out) {
   for (std::size_t b = 0; b < count; ++b, blocks += 54, out += 256) {
     const float d = load_f16(blocks + 52);
-    for (std::size_t n = 0; n < 5; ++n) {
-      for (std::size_t l = 0; l < 32; l += 16) {
-        scale16(subtract(trit16(wasm_v128_load(blocks + l), n), 1), d, out + 32 * n + l);
+    // Trits of 16 bytes, each `stride` values from the one before.
+    const auto unpack = [d](v128_t bytes, std::size_t trits, std::size_t stride, float* to) {
+      for (std::size_t n = 0; n < trits; ++n, bytes = next_trit(bytes), to += stride) {
+        scale16(trit16(bytes), d, to);
       }
-      scale16(subtract(trit16(wasm_v128_load(blocks + 32), n), 1), d, out + 160 + 16 * n);
-    }
-    // The last four bytes hold four trits each.
-    alignas(16) float last[16];
-    for (std::size_t n = 0; n < 4; ++n) {
-      scale16(subtract(trit16(wasm_v128_load32_zero(blocks + 48), n), 1), d, last);
-      std::memcpy(out + 240 + 4 * n, last, 4 * sizeof(float));
-    }
+    };
+    // The last four bytes hold four trits each; the values behind them are overwritten by the next
+    // trit, or lie in `last`.
+    alignas(16) float last[28];
+    unpack(wasm_v128_load32_zero(blocks + 48), 4, 4, last);
+    unpack(wasm_v128_load(blocks), 5, 32, out);
+    unpack(wasm_v128_load(blocks + 16), 5, 32, out + 16);
+    unpack(wasm_v128_load(blocks + 32), 5, 16, out + 160);
+    std::memcpy(out + 240, last, 16 * sizeof(float));
   }
 }
 

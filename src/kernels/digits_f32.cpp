@@ -211,6 +211,13 @@ RowScale write_row(const float* x, const Panels& w, Writer<kFormat> writer, doub
   return row;
 }
 
+// The zero point of an input with a scale of its own, as a stored code.
+double zero_point_of(const Panels& w, std::size_t input) {
+  if (w.input_offsets == nullptr) return w.input_zero_points[input];
+  const auto scale = static_cast<double>(w.input_scales[input]);
+  return -(static_cast<double>(w.input_offsets[input]) / scale) - w.center;
+}
+
 // Inputs with scales: digits of the products of inputs and scales, in double.
 template <Digits kFormat>
 RowScale write_scaled_row(const float* x, const Panels& w, Writer<kFormat> writer, double* sums) {
@@ -244,7 +251,7 @@ RowScale write_scaled_row(const float* x, const Panels& w, Writer<kFormat> write
         row.sum += std::fabs(integer);
         squares += integer * integer;
         integers[j] = static_cast<std::int32_t>(integer);
-        sum += integer * w.input_zero_points[at];
+        sum += integer * zero_point_of(w, at);
       }
       writer.write(wasm_v128_load(integers));
     }

@@ -1,7 +1,8 @@
-// Dot products of up to four rows of x with one row of weights, eight values per step: the weights
-// are loaded (and widened) once for all rows. The order of additions does not depend on the number
-// of rows.
+// Dot products of up to four rows of x with rows of weights, eight values per step. In double, rows
+// of x are widened once for up to kDotColumns rows of weights, whose values are widened as they are
+// loaded, once for all rows of x. The order of additions does not depend on the number of rows.
 // Parity: bit-identical to reference/dot.h.
+#include <algorithm>
 #include <cassert>
 
 #include "kernels/kernels.h"
@@ -12,90 +13,175 @@ namespace {
 
 constexpr std::size_t kEight = 8;
 
-// Eight values, as float32 or as double.
+// ---- in float32
+
 struct Floats8 {
   static constexpr std::size_t kVectors = 2;
   v128_t vectors[kVectors];
 
   explicit Floats8(const float* values)
       : vectors{wasm_v128_load(values), wasm_v128_load(values + 4)} {}
-  static v128_t zero() { return wasm_f32x4_splat(0.0F); }
-  static v128_t add(v128_t a, v128_t b) { return wasm_f32x4_add(a, b); }
-  static v128_t mul(v128_t a, v128_t b) { return wasm_f32x4_mul(a, b); }
-  // Adds up the partial sums of a row.
-  static float join(const v128_t* sums) {
-    float lanes[4];
-    wasm_v128_store(lanes, add(sums[0], sums[1]));
-    return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
-  }
 };
 
-struct Doubles8 {
-  static constexpr std::size_t kVectors = 4;
-  v128_t vectors[kVectors];
+// Adds up the partial sums of a row.
+float join(const v128_t* sums) {
+  float lanes[4];
+  wasm_v128_store(lanes, wasm_f32x4_add(sums[0], sums[1]));
+  return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
+}
 
-  explicit Doubles8(const float* values) {
-    for (std::size_t i = 0; i < 2; ++i) {
-      const v128_t four = wasm_v128_load(values + 4 * i);
-      vectors[2 * i] = wasm_f64x2_promote_low_f32x4(four);
-      vectors[2 * i + 1] = wasm_f64x2_promote_low_f32x4(wasm_i64x2_shuffle(four, four, 1, 1));
-    }
-  }
-  static v128_t zero() { return wasm_f64x2_splat(0.0); }
-  static v128_t add(v128_t a, v128_t b) { return wasm_f64x2_add(a, b); }
-  static v128_t mul(v128_t a, v128_t b) { return wasm_f64x2_mul(a, b); }
-  static double join(const v128_t* sums) {
-    const v128_t sum = add(add(sums[0], sums[1]), add(sums[2], sums[3]));
-    return wasm_f64x2_extract_lane(sum, 0) + wasm_f64x2_extract_lane(sum, 1);
-  }
-};
-
-template <std::size_t kCount, typename Eight, typename Sum>
-void dot_rows(const float* x, std::size_t stride, const float* w, std::size_t k, Sum* dots) {
-  v128_t acc[kCount][Eight::kVectors];
+template <std::size_t kCount>
+void dot_rows(const float* x, std::size_t stride, const float* w, std::size_t k, float* dots) {
+  v128_t acc[kCount][Floats8::kVectors];
   for (auto& row : acc) {
-    for (v128_t& lanes : row) lanes = Eight::zero();
+    for (v128_t& lanes : row) lanes = wasm_f32x4_splat(0.0F);
   }
   std::size_t i = 0;
   for (; i + kEight <= k; i += kEight) {
-    const Eight weights(w + i);
+    const Floats8 weights(w + i);
     for (std::size_t r = 0; r < kCount; ++r) {
-      const Eight values(x + r * stride + i);
-      for (std::size_t j = 0; j < Eight::kVectors; ++j) {
-        acc[r][j] = Eight::add(acc[r][j], Eight::mul(values.vectors[j], weights.vectors[j]));
+      const Floats8 values(x + r * stride + i);
+      for (std::size_t j = 0; j < Floats8::kVectors; ++j) {
+        acc[r][j] =
+            wasm_f32x4_add(acc[r][j], wasm_f32x4_mul(values.vectors[j], weights.vectors[j]));
       }
     }
   }
   for (std::size_t r = 0; r < kCount; ++r) {
-    Sum dot = Eight::join(acc[r]);
-    for (std::size_t t = i; t < k; ++t) {
-      dot += static_cast<Sum>(x[r * stride + t]) * static_cast<Sum>(w[t]);
-    }
+    float dot = join(acc[r]);
+    for (std::size_t t = i; t < k; ++t) dot += x[r * stride + t] * w[t];
     dots[r] = dot;
   }
 }
 
-template <typename Eight, typename Sum>
-void dot_any(const float* x, std::size_t rows, std::size_t stride, const float* w, std::size_t k,
-             Sum* dots) {
-  assert(rows >= 1 && rows <= kDotRows);
-  // Two and three rows are rare, so there are no separate loops for them.
-  if (rows == kDotRows) return dot_rows<kDotRows, Eight>(x, stride, w, k, dots);
-  for (std::size_t r = 0; r < rows; ++r) {
-    dot_rows<1, Eight>(x + r * stride, stride, w, k, dots + r);
+// ---- in double
+
+// Inputs per piece: four rows of them, widened, take half of a first-level cache.
+constexpr std::size_t kPieceInputs = 512;
+constexpr std::size_t kVectors = 4;  // of eight doubles
+
+// Two float32 as doubles, in one instruction.
+v128_t widen_two(const float* values) {
+  return wasm_f64x2_promote_low_f32x4(wasm_v128_load64_zero(values));
+}
+
+// Partial sums of up to kDotRows rows with one row of weights.
+using PartialSums = v128_t[kDotRows][kVectors];
+
+// Adds products of `count` inputs, a multiple of eight, of kRows widened rows, kPieceInputs apart,
+// and kColumns rows of weights, k apart; only vectors kFirst ... kFirst + kCount - 1 of eight
+// values, so that the sums of all rows and columns stay in registers.
+template <std::size_t kRows, std::size_t kColumns, std::size_t kFirst, std::size_t kCount>
+void add_products(const double* x, const float* w, std::size_t k, std::size_t count,
+                  PartialSums* sums) {
+  v128_t acc[kColumns][kRows][kCount];
+  for (std::size_t c = 0; c < kColumns; ++c) {
+    for (std::size_t r = 0; r < kRows; ++r) {
+      for (std::size_t j = 0; j < kCount; ++j) acc[c][r][j] = sums[c][r][kFirst + j];
+    }
+  }
+  for (std::size_t i = 0; i < count; i += kEight) {
+    for (std::size_t j = 0; j < kCount; ++j) {
+      const std::size_t at = i + 2 * (kFirst + j);
+      v128_t weights[kColumns];
+      for (std::size_t c = 0; c < kColumns; ++c) weights[c] = widen_two(w + c * k + at);
+      for (std::size_t r = 0; r < kRows; ++r) {
+        const v128_t values = wasm_v128_load(x + r * kPieceInputs + at);
+        for (std::size_t c = 0; c < kColumns; ++c) {
+          acc[c][r][j] = wasm_f64x2_add(acc[c][r][j], wasm_f64x2_mul(values, weights[c]));
+        }
+      }
+    }
+  }
+  for (std::size_t c = 0; c < kColumns; ++c) {
+    for (std::size_t r = 0; r < kRows; ++r) {
+      for (std::size_t j = 0; j < kCount; ++j) sums[c][r][kFirst + j] = acc[c][r][j];
+    }
+  }
+}
+
+// The same for all vectors of rows of weights first ... last - 1.
+template <std::size_t kRows>
+void add_piece(const double* x, const float* w, std::size_t k, std::size_t columns,
+               std::size_t count, PartialSums* sums) {
+  std::size_t column = 0;
+  if constexpr (kRows == 1) {
+    for (; column + 2 <= columns; column += 2) {
+      add_products<1, 2, 0, kVectors>(x, w + column * k, k, count, sums + column);
+    }
+  }
+  for (; column < columns; ++column) {
+    if constexpr (kRows == 1) {
+      add_products<1, 1, 0, kVectors>(x, w + column * k, k, count, sums + column);
+    } else {
+      add_products<kRows, 1, 0, 2>(x, w + column * k, k, count, sums + column);
+      add_products<kRows, 1, 2, 2>(x, w + column * k, k, count, sums + column);
+    }
+  }
+}
+
+double join_doubles(const v128_t* sums) {
+  const v128_t sum =
+      wasm_f64x2_add(wasm_f64x2_add(sums[0], sums[1]), wasm_f64x2_add(sums[2], sums[3]));
+  return wasm_f64x2_extract_lane(sum, 0) + wasm_f64x2_extract_lane(sum, 1);
+}
+
+template <std::size_t kRows>
+void dot_columns(const float* x, std::size_t stride, const float* w, std::size_t columns,
+                 std::size_t k, double* dots) {
+  PartialSums sums[kDotColumns];
+  for (std::size_t c = 0; c < columns; ++c) {
+    for (auto& row : sums[c]) {
+      for (v128_t& lanes : row) lanes = wasm_f64x2_splat(0.0);
+    }
+  }
+  const std::size_t whole = k / kEight * kEight;
+  alignas(16) double wide[kRows * kPieceInputs];
+  for (std::size_t first = 0; first < whole; first += kPieceInputs) {
+    const std::size_t count = std::min(kPieceInputs, whole - first);
+    for (std::size_t r = 0; r < kRows; ++r) {
+      for (std::size_t i = 0; i < count; i += 2) {
+        wasm_v128_store(wide + r * kPieceInputs + i, widen_two(x + r * stride + first + i));
+      }
+    }
+    add_piece<kRows>(wide, w + first, k, columns, count, sums);
+  }
+  for (std::size_t c = 0; c < columns; ++c) {
+    for (std::size_t r = 0; r < kRows; ++r) {
+      double dot = join_doubles(sums[c][r]);
+      for (std::size_t t = whole; t < k; ++t) {
+        dot += static_cast<double>(x[r * stride + t]) * static_cast<double>(w[c * k + t]);
+      }
+      dots[c * kDotRows + r] = dot;
+    }
   }
 }
 
 }  // namespace
 
-void dot(const float* x, std::size_t rows, std::size_t stride, const float* w, std::size_t k,
-         double* dots) {
-  dot_any<Doubles8>(x, rows, stride, w, k, dots);
+void dots(const float* x, std::size_t rows, std::size_t stride, const float* w, std::size_t columns,
+          std::size_t k, double* dots) {
+  assert(rows >= 1 && rows <= kDotRows && columns <= kDotColumns);
+  // Two and three rows are rare, so there are no separate loops for them.
+  if (rows == kDotRows) return dot_columns<kDotRows>(x, stride, w, columns, k, dots);
+  for (std::size_t r = 0; r < rows; ++r) {
+    dot_columns<1>(x + r * stride, stride, w, columns, k, dots + r);
+  }
 }
 
-void dot(const float* x, std::size_t rows, std::size_t stride, const float* w, std::size_t k,
-         float* dots) {
-  dot_any<Floats8>(x, rows, stride, w, k, dots);
+void dots(const float* x, std::size_t rows, std::size_t stride, const float* w, std::size_t columns,
+          std::size_t k, float* dots) {
+  assert(rows >= 1 && rows <= kDotRows && columns <= kDotColumns);
+  for (std::size_t c = 0; c < columns; ++c) {
+    float* own = dots + c * kDotRows;
+    if (rows == kDotRows) {
+      dot_rows<kDotRows>(x, stride, w + c * k, k, own);
+      continue;
+    }
+    for (std::size_t r = 0; r < rows; ++r) {
+      dot_rows<1>(x + r * stride, stride, w + c * k, k, own + r);
+    }
+  }
 }
 
 }  // namespace zeropoint::kernels

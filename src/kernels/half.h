@@ -28,13 +28,14 @@ inline v128_t f32_to_f16(v128_t x) {
 
 /// IEEE half to float32, exact; NaN keeps its payload.
 inline v128_t f16_to_f32(v128_t half) {
-  const v128_t sign = wasm_i32x4_shl(wasm_v128_and(half, wasm_i32x4_splat(0x8000)), 16);
-  const v128_t bits = wasm_i32x4_shl(wasm_v128_and(half, wasm_i32x4_splat(0x7fff)), 13);
+  // The sign stays the highest bit; the other bits move to those of a float32.
+  const v128_t bits = wasm_v128_and(wasm_i32x4_shr(wasm_i32x4_shl(half, 16), 3),
+                                    wasm_i32x4_splat(static_cast<std::int32_t>(0x8fffe000)));
   // Multiplying by 2^112 moves the exponent and normalizes subnormals.
   const v128_t scaled = wasm_f32x4_mul(bits, wasm_f32x4_splat(0x1p112F));
-  const v128_t is_special = wasm_i32x4_ge(bits, wasm_i32x4_splat(0x7c00 << 13));
-  const v128_t special = wasm_v128_or(bits, wasm_i32x4_splat(0x7f800000));
-  return wasm_v128_or(sign, wasm_v128_bitselect(special, scaled, is_special));
+  const v128_t top = wasm_i32x4_splat(0x0f800000);
+  const v128_t is_special = wasm_i32x4_eq(wasm_v128_and(bits, top), top);
+  return wasm_v128_or(scaled, wasm_v128_and(is_special, wasm_i32x4_splat(0x7f800000)));
 }
 
 /// float32 to bfloat16. NaN keeps its high bits and becomes quiet, as in ggml.

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "zeropoint/dtype.h"
+#include "zeropoint/qparams.h"
 #include "zeropoint/range.h"
 
 namespace zeropoint::kernels {
@@ -145,6 +146,18 @@ const Operation& dequantization(Storage codes);
 /// Scales are finite and > 0, zero points are codes. Needs no codes for NaN.
 const Operation& fake_quantization();
 
+// ---- the same with real offsets, in the place of the qparams' zero points
+
+/// float32 to codes: clamp(round_half_even((x - offset) / scale), qmin, qmax); NaN counts as 0.
+/// Scales are finite and > 0, offsets finite, here and below.
+const Operation& offset_quantization(Storage codes);
+
+/// Codes to float32: scale * float(code) + offset, rounded twice.
+const Operation& offset_dequantization(Storage codes);
+
+/// Quantizes and dequantizes without storing codes. `to` may be `from`.
+const Operation& offset_fake_quantization();
+
 // ---- the torch family: clamp(round_half_even(x * reciprocal) + zero_point, qmin, qmax)
 
 /// Order of the addition: after rounding (integer zero points) or before it (floating ones).
@@ -181,6 +194,20 @@ void convert_f32_bf16(const float* x, std::size_t n, std::uint16_t* out);
 /// and infinite differences add 0. n is a multiple of 4, except in the last call for a slice.
 void squared_errors_f32(const float* x, std::size_t n, const UniformQParams& qparams,
                         const CodeRule& rule, double (&sums)[4]);
+
+/// The same with a real offset.
+void squared_offset_errors_f32(const float* x, std::size_t n, float scale, float offset,
+                               const CodeRule& rule, double (&sums)[4]);
+
+/// Adds the sums of half_quadratic() over finite values, in double, with float32
+///
+///   q = clamp(round_half_even((x - offset) / scale), qmin, qmax)
+///   e = x - (scale q + offset)        a = |e| / scale
+///   t = x - sign(e) scale max(a - threshold / (fourth_root(a) sixteenth_root(a)), 0)
+///
+/// each operation rounded. n is a multiple of 4, except in the last call for a slice.
+void half_quadratic_f32(const float* x, std::size_t n, float scale, float offset, float threshold,
+                        const CodeRule& rule, HalfQuadraticSums& sums);
 
 // ---- histogram
 
@@ -230,28 +257,45 @@ struct EnergyState {
 };
 Energies energies_f64(const float* a, const float* b, Piece piece, EnergyState& state);
 
+/// Partial sums of a comparison of two rows; value i of the row goes to partial sum i % 4.
+struct ComparisonState {
+  alignas(16) double noise[4];     ///< (a - b)^2
+  alignas(16) double energy[4];    ///< b^2
+  alignas(16) double product[4];   ///< a b
+  alignas(16) double absolute[4];  ///< |a - b|
+  alignas(16) double weighted[4];  ///< weight (a - b)^2
+  double largest;                  ///< |a - b|; unspecified if any is NaN
+};
+
+/// Adds values begin .. begin + count of a row, all in double.
+/// @param a, b, weights  the first of these values; weights may be null.
+void compare_f64(const float* a, const float* b, const double* weights, std::size_t begin,
+                 std::size_t count, ComparisonState& state);
+
 // ---- pack
 
-void pack_4bit(const std::uint8_t* codes, std::size_t n, std::uint8_t* out);
-void pack_2bit(const std::uint8_t* codes, std::size_t n, std::uint8_t* out);
-void unpack_4bit(const std::uint8_t* bytes, std::size_t n, bool is_signed, std::uint8_t* codes);
-void unpack_2bit(const std::uint8_t* bytes, std::size_t n, bool is_signed, std::uint8_t* codes);
+/// Codes of 1 to 7 bits, one per byte, to a stream of bits, as pack() has it, and back.
+void pack_bits(const std::uint8_t* codes, std::size_t n, int bits, std::uint8_t* out);
+void unpack_bits(const std::uint8_t* bytes, std::size_t n, int bits, bool is_signed,
+                 std::uint8_t* codes);
 
 // ---- linear, float weights; quantized ones are in panels.h
 
-/// Maximum number of rows of x per call of dot, which share one load of the weights.
+/// Maximum number of rows of x per call of dots, which share the weights, and of rows of weights.
 inline constexpr std::size_t kDotRows = 4;
+inline constexpr std::size_t kDotColumns = 32;
 
-/// dots[r] = sum over k of x[r][k] * w[k] in double, for 1 <= rows <= kDotRows rows of
-/// x[rows][stride]. Order: value i of the first 8 * (k / 8) goes to partial sum i % 8; with
-/// q[j] = (p[j] + p[j + 2]) + (p[j + 4] + p[j + 6]) for j = 0, 1 the result is q[0] + q[1], and
-/// then the last k % 8 in order.
-void dot(const float* x, std::size_t rows, std::size_t stride, const float* w, std::size_t k,
-         double* dots);
+/// dots[c][r] = sum over i of x[r][i] * w[c][i] in double, for 1 <= rows <= kDotRows rows of
+/// x[rows][stride] and `columns` <= kDotColumns rows of w[columns][k]; dots is [columns][kDotRows].
+/// Order: value i of the first 8 * (k / 8) goes to partial sum i % 8; with q[j] = (p[j] + p[j + 2])
+/// + (p[j + 4] + p[j + 6]) for j = 0, 1 the result is q[0] + q[1], and then the last k % 8 in
+/// order.
+void dots(const float* x, std::size_t rows, std::size_t stride, const float* w, std::size_t columns,
+          std::size_t k, double* dots);
 
 /// The same in float32, partial sums joined as l[j] = p[j] + p[j + 4], then
 /// (l[0] + l[2]) + (l[1] + l[3]).
-void dot(const float* x, std::size_t rows, std::size_t stride, const float* w, std::size_t k,
-         float* dots);
+void dots(const float* x, std::size_t rows, std::size_t stride, const float* w, std::size_t columns,
+          std::size_t k, float* dots);
 
 }  // namespace zeropoint::kernels

@@ -38,9 +38,9 @@ bool all_below_128(const std::uint8_t* x, std::size_t n) {
   return wasm_i8x16_bitmask(any) == 0 && rest < 128;
 }
 
-void spread_bytes(const std::uint8_t* qx, std::size_t k, Bytes format, std::size_t rows,
+void spread_bytes(const std::uint8_t* qx, const Panels& panels, Bytes format, std::size_t rows,
                   std::size_t row, std::uint8_t* out) {
-  const std::size_t steps = steps_of(k, 8);
+  const std::size_t steps = panels.steps;
   const bool wide = format == Bytes::kI16;
   const LinePlace place =
       wide ? LinePlace{row * byte_row_bytes(steps), 8} : line_place(rows, row, steps);
@@ -57,19 +57,23 @@ void spread_bytes(const std::uint8_t* qx, std::size_t k, Bytes format, std::size
     }
     out += place.step_bytes;
   };
-  std::size_t i = 0;
-  for (; i + kStepInputs <= k; i += kStepInputs) write(qx + i);
-  if (i == k) return;
-  std::uint8_t rest[kStepInputs] = {};
-  std::copy(qx + i, qx + k, rest);
-  write(rest);
+  for_chunks(panels.k, panels.group, [&](std::size_t first, std::size_t inputs, std::size_t) {
+    std::size_t i = 0;
+    for (; i + kStepInputs <= inputs; i += kStepInputs) write(qx + first + i);
+    for (const std::size_t end = steps_of(inputs, panels.bits) * kStepInputs; i < end;
+         i += kStepInputs) {
+      std::uint8_t rest[kStepInputs] = {};
+      if (i < inputs) std::copy(qx + first + i, qx + first + inputs, rest);
+      write(rest);
+    }
+  });
 }
 
 void multiply_bytes(const ByteProduct& product, [[maybe_unused]] Bytes format, std::size_t first,
                     std::size_t steps, std::int32_t* sums) {
   assert(product.rows <= kMaxRows);
   const StepSpan span{product.row_steps, first, steps};
-  const std::uint8_t* codes = product.codes + first * 32;
+  const std::uint8_t* codes = product.codes + (first - product.codes_first) * 32;
   if (format == Bytes::kI16) {
     return multiply_wide_bytes(codes, span, product.x, product.rows, sums);
   }
@@ -84,6 +88,24 @@ void multiply_bytes(const ByteProduct& product, [[maybe_unused]] Bytes format, s
                                              wasm_i32x4_shl(wasm_v128_load(high + i), 7)));
   }
 #endif
+}
+
+void add_group_bytes(const std::int32_t* sums, const double* correction, const double* scale,
+                     std::size_t rows, double* totals) {
+  const auto load = [](const double* from) {
+    return Doubles{wasm_v128_load(from), wasm_v128_load(from + 2)};
+  };
+  for (std::size_t i = 0; i < kPanel; i += kTile) {
+    const Doubles own_correction = load(correction + i);
+    const Doubles own_scale = load(scale + i);
+    for (std::size_t row = 0; row < rows; ++row) {
+      double* to = totals + row * kPanel + i;
+      const Doubles sum = widen_i32(wasm_v128_load(sums + row * kPanel + i)) + own_correction;
+      const Doubles total = load(to) + sum * own_scale;
+      wasm_v128_store(to, total.low);
+      wasm_v128_store(to + 2, total.high);
+    }
+  }
 }
 
 void finish_bytes(const ByteSums& given, const float* multiplier, const float* bias,

@@ -52,7 +52,6 @@ void widen_to_16(const std::uint8_t* codes, std::size_t steps, int, std::uint8_t
   }
 }
 
-#if ZEROPOINT_RELAXED
 // To int8, the code in the highest bits.
 template <int kBits>
 void widen_to_8(const std::uint8_t* codes, std::size_t steps, int added, std::uint8_t* wide) {
@@ -68,7 +67,6 @@ void widen_to_8(const std::uint8_t* codes, std::size_t steps, int added, std::ui
     }
   }
 }
-#endif
 
 // ---- conversion of sums to results
 
@@ -77,6 +75,7 @@ struct PanelParts {
   const std::uint8_t* codes;
   const float* scales;
   const std::int32_t* zero_points;
+  const float* offsets;
   const std::int32_t* minus_sums;
   const float* largest;
   const float* ordinary;
@@ -85,6 +84,7 @@ struct PanelParts {
       : codes(w.codes + panel * w.bytes()),
         scales(w.scales + panel * w.groups() * kPanel),
         zero_points(w.affine ? w.zero_points + panel * w.groups() * kPanel : nullptr),
+        offsets(w.offsets != nullptr ? w.offsets + panel * w.groups() * kPanel : nullptr),
         minus_sums(w.minus_sums + panel * w.chunks * kPanel),
         largest(w.largest + panel * kPanel),
         ordinary(w.ordinary + panel * 2 * kPanel) {}
@@ -116,6 +116,7 @@ std::uint32_t codes_at(const Panels& w, const std::uint8_t* codes, std::size_t s
   double total = 0.0;
   double sum = 0.0;
   std::size_t step = 0;
+  const bool has_offsets = w.offsets != nullptr || w.input_offsets != nullptr;
   for_chunks(w.k, w.group, [&](std::size_t first, std::size_t inputs, std::size_t group) {
     const int zero_point =
         w.affine ? parts.zero_points[group * kPanel + output] * (1 << (8 - w.bits)) : 0;
@@ -126,6 +127,18 @@ std::uint32_t codes_at(const Panels& w, const std::uint8_t* codes, std::size_t s
       codes >>= 8;
       const std::size_t input = first + i;
       auto value = static_cast<double>(x[input]);
+      if (has_offsets) {
+        // The weight first, so that cancellation of code and offset is exact.
+        const bool per_input = w.input_offsets != nullptr;
+        const std::size_t at = group * kPanel + output;
+        const auto scale =
+            static_cast<double>(per_input ? w.input_scales[input] : parts.scales[at]);
+        const auto offset =
+            static_cast<double>(per_input ? w.input_offsets[input] : parts.offsets[at]);
+        const int unit = 1 << (8 - w.bits);
+        sum += value * ((code + w.center * unit) * scale + offset * unit);
+        continue;
+      }
       if (w.input_scales != nullptr) {
         value *= static_cast<double>(w.input_scales[input]);
         code -= w.input_zero_points[input] * (1 << (8 - w.bits));
@@ -135,7 +148,7 @@ std::uint32_t codes_at(const Panels& w, const std::uint8_t* codes, std::size_t s
     // 2-bit steps come in pairs; a chunk of an odd number of steps ends with a padding step.
     if (w.bits == 2) step += step % 2;
     if ((first + inputs) % w.group == 0 || first + inputs == w.k) {
-      total += sum * static_cast<double>(parts.scales[group * kPanel + output]);
+      total += has_offsets ? sum : sum * static_cast<double>(parts.scales[group * kPanel + output]);
       sum = 0.0;
     }
   });
@@ -162,8 +175,11 @@ void finish_tile(const PanelProduct& product, const PanelParts& parts, std::size
   const std::size_t column = panel * kPanel + tile * kTile;
   if (column >= w.n) return;
   const Doubles values = sums * splat(scale.unit / w.unit());
-  const Doubles error =
-      widen_f32(wasm_v128_load(parts.largest + tile * kTile)) * splat(scale.error);
+  // With offsets, codes and offset may nearly cancel. `largest` has 2^-20 of their magnitudes for
+  // this case, so that 2^-30 of sum |X| covers the four roundings of a chunk in double.
+  const bool has_offsets = w.offsets != nullptr || w.input_offsets != nullptr;
+  const Doubles error = widen_f32(wasm_v128_load(parts.largest + tile * kTile)) *
+                        splat(has_offsets ? scale.error + 0x1p-30 * scale.sum : scale.error);
   // Twice the error, to cover all rounding in double: see digits_f32 and RowScale.
   const v128_t low =
       wasm_f64x2_gt(wasm_f64x2_mul(error.low, wasm_f64x2_splat(2.0)),
@@ -190,7 +206,11 @@ void finish_tile(const PanelProduct& product, const PanelParts& parts, std::size
   wasm_v128_store(fails, low);
   wasm_v128_store(fails + 2, high);
   for (std::size_t i = 0; i < count; ++i) {
-    if (!scale.finite || (fails[i] != 0 && !is_certain(product, parts, tile * kTile + i, scale))) {
+    // A row with NaN or infinities has no sums: nothing of it is read.
+    const bool fits =
+        scale.finite &&
+        (fails[i] == 0 || (!has_offsets && is_certain(product, parts, tile * kTile + i, scale)));
+    if (!fits) {
       results[i] = multiply_in_double(w, parts, tile * kTile + i, product.x + place * w.k);
     }
     if (product.bias != nullptr) results[i] += static_cast<double>(product.bias[column + i]);
@@ -212,13 +232,16 @@ void for_tiles(Of of) {
 struct ChunkScales {
   Doubles scales[2];
   Doubles zero_points[2];
+  Doubles offsets[2];  // times the unit
   v128_t minus_sums[2];
   bool subtracts;  // whether zero points count
+  bool adds;       // whether offsets count
 
   // @param raw  whether sums are of 4-bit codes as stored
   ChunkScales(const Panels& w, const PanelParts& parts, std::size_t chunk, std::size_t group,
               bool raw)
-      : subtracts(w.affine || w.input_scales != nullptr || raw) {
+      : subtracts(w.affine || w.input_scales != nullptr || raw || w.offsets != nullptr),
+        adds(w.offsets != nullptr) {
     for_tiles([&](std::size_t j) {
       const std::size_t at = group * kPanel + j * kTile;
       scales[j] = widen_f32(wasm_v128_load(parts.scales + at));
@@ -227,6 +250,14 @@ struct ChunkScales {
     if (!subtracts) return;
     // If inputs have zero points, the sums already contain them as factors.
     zero_points[0] = zero_points[1] = splat(w.affine || !raw ? w.unit() : 0.0);
+    if (adds) {
+      // Plain codes, exactly, whatever the layout; then the offset for every input.
+      zero_points[0] = zero_points[1] = splat(-w.center * w.unit());
+      for_tiles([&](std::size_t j) {
+        offsets[j] =
+            widen_f32(wasm_v128_load(parts.offsets + group * kPanel + j * kTile)) * splat(w.unit());
+      });
+    }
     if (w.affine) {
       for_tiles([&](std::size_t j) {
         const v128_t codes = wasm_v128_load(parts.zero_points + group * kPanel + j * kTile);
@@ -344,6 +375,13 @@ void add_sums(const ChunkScales& chunk, const std::int32_t* sums, double x_sum,
   });
   if (chunk.subtracts) {
     for_tiles([&](std::size_t j) { exact[j] = exact[j] - chunk.zero_points[j] * splat(x_sum); });
+  }
+  if (chunk.adds) {
+    // One sum per chunk, so that rounding of totals is relative to them: see finish_tile().
+    for_tiles([&](std::size_t j) {
+      totals[j] = totals[j] + (exact[j] * chunk.scales[j] + chunk.offsets[j] * splat(x_sum));
+    });
+    return;
   }
   for_tiles([&](std::size_t j) { totals[j] = totals[j] + exact[j] * chunk.scales[j]; });
 }
@@ -478,6 +516,12 @@ auto multiply_panel_of([[maybe_unused]] Digits format)
 }
 
 }  // namespace
+
+void widen_codes(const std::uint8_t* codes, std::size_t steps, int bits, int added_to_low,
+                 std::uint8_t* wide) {
+  const auto widen = bits == 4 ? widen_to_8<4> : widen_to_8<2>;
+  widen(codes, steps, added_to_low, wide);
+}
 
 void multiply_panels(const PanelProduct& product, Digits format, std::size_t first,
                      std::size_t last) {

@@ -1,34 +1,44 @@
-// Packs 32 codes of 4 bits, or 64 of 2 bits, into 16 bytes per step, and back; the tail is scalar.
+// Packs 32 codes of 4 bits, or 64 of 2 bits, into 16 bytes per step, and back; the tail, and every
+// other width, is scalar: eight codes per step, which take whole bytes, in a 64-bit integer.
 // Parity: byte-identical to reference/pack_bits.h.
+#include <algorithm>
+#include <cassert>
+
 #include "kernels/kernels.h"
 #include "kernels/simd.h"
 
 namespace zeropoint::kernels {
 namespace {
 
-template <int kBits>
-constexpr std::uint8_t kMask = (1U << kBits) - 1U;
+// Codes of one step of the scalar loops: of any width, they take whole bytes.
+constexpr std::size_t kEight = 8;
 
-// Scalar loop for the tail; kBits is 2 or 4.
 template <int kBits>
-void pack_tail(const std::uint8_t* codes, std::size_t n, std::uint8_t* out) {
-  constexpr std::size_t kPerByte = 8 / kBits;
-  for (std::size_t i = 0; i < n; i += kPerByte) {
-    unsigned byte = 0;
-    for (std::size_t j = 0; j < kPerByte && i + j < n; ++j) {
-      byte |= static_cast<unsigned>(codes[i + j] & kMask<kBits>) << (j * kBits);
+void pack_scalar(const std::uint8_t* codes, std::size_t n, std::uint8_t* out) {
+  constexpr std::uint64_t kMask = (1U << kBits) - 1U;
+  for (std::size_t i = 0; i < n; i += kEight) {
+    const std::size_t count = std::min(kEight, n - i);
+    std::uint64_t stream = 0;
+    for (std::size_t j = count; j-- > 0;) stream = stream << kBits | (codes[i + j] & kMask);
+    for (std::size_t bit = 0; bit < count * kBits; bit += 8) {
+      *out++ = static_cast<std::uint8_t>(stream >> bit);
     }
-    *out++ = static_cast<std::uint8_t>(byte);
   }
 }
 
 template <int kBits>
-void unpack_tail(const std::uint8_t* bytes, std::size_t n, bool is_signed, std::uint8_t* codes) {
-  constexpr std::size_t kPerByte = 8 / kBits;
-  constexpr unsigned kSign = 1U << (kBits - 1);
-  for (std::size_t i = 0; i < n; ++i) {
-    const unsigned code = (bytes[i / kPerByte] >> (i % kPerByte * kBits)) & kMask<kBits>;
-    codes[i] = static_cast<std::uint8_t>(is_signed ? (code ^ kSign) - kSign : code);
+void unpack_scalar(const std::uint8_t* bytes, std::size_t n, bool is_signed, std::uint8_t* codes) {
+  constexpr std::uint64_t kMask = (1U << kBits) - 1U;
+  const std::uint64_t sign = is_signed ? 1U << (kBits - 1) : 0U;
+  for (std::size_t i = 0; i < n; i += kEight) {
+    const std::size_t count = std::min(kEight, n - i);
+    std::uint64_t stream = 0;
+    for (std::size_t bit = 0; bit < count * kBits; bit += 8) {
+      stream |= std::uint64_t{*bytes++} << bit;
+    }
+    for (std::size_t j = 0; j < count; ++j, stream >>= kBits) {
+      codes[i + j] = static_cast<std::uint8_t>(((stream & kMask) ^ sign) - sign);
+    }
   }
 }
 
@@ -57,13 +67,11 @@ v128_t field(v128_t bytes, std::uint32_t left, std::uint32_t right, bool is_sign
   return is_signed ? wasm_i8x16_shr(top, right) : wasm_u8x16_shr(top, right);
 }
 
-}  // namespace
-
 void pack_4bit(const std::uint8_t* codes, std::size_t n, std::uint8_t* out) {
   const v128_t mask = wasm_i8x16_splat(0x0F);
   std::size_t i = 0;
   for (; i + 32 <= n; i += 32) wasm_v128_store(out + i / 2, join(codes + i, 4, mask));
-  pack_tail<4>(codes + i, n - i, out + i / 2);
+  pack_scalar<4>(codes + i, n - i, out + i / 2);
 }
 
 void pack_2bit(const std::uint8_t* codes, std::size_t n, std::uint8_t* out) {
@@ -75,7 +83,7 @@ void pack_2bit(const std::uint8_t* codes, std::size_t n, std::uint8_t* out) {
     wasm_v128_store(pairs + 16, join(codes + i + 32, 2, mask));
     wasm_v128_store(out + i / 4, join(pairs, 4, wasm_i8x16_splat(0x0F)));
   }
-  pack_tail<2>(codes + i, n - i, out + i / 4);
+  pack_scalar<2>(codes + i, n - i, out + i / 4);
 }
 
 void unpack_4bit(const std::uint8_t* bytes, std::size_t n, bool is_signed, std::uint8_t* codes) {
@@ -84,7 +92,7 @@ void unpack_4bit(const std::uint8_t* bytes, std::size_t n, bool is_signed, std::
     const v128_t packed = wasm_v128_load(bytes + i / 2);
     split(field(packed, 4, 4, is_signed), field(packed, 0, 4, is_signed), codes + i);
   }
-  unpack_tail<4>(bytes + i / 2, n - i, is_signed, codes + i);
+  unpack_scalar<4>(bytes + i / 2, n - i, is_signed, codes + i);
 }
 
 void unpack_2bit(const std::uint8_t* bytes, std::size_t n, bool is_signed, std::uint8_t* codes) {
@@ -98,7 +106,26 @@ void unpack_2bit(const std::uint8_t* bytes, std::size_t n, bool is_signed, std::
     split(wasm_v128_load(first), wasm_v128_load(second), codes + i);
     split(wasm_v128_load(first + 16), wasm_v128_load(second + 16), codes + i + 32);
   }
-  unpack_tail<2>(bytes + i / 4, n - i, is_signed, codes + i);
+  unpack_scalar<2>(bytes + i / 4, n - i, is_signed, codes + i);
+}
+
+}  // namespace
+
+void pack_bits(const std::uint8_t* codes, std::size_t n, int bits, std::uint8_t* out) {
+  static constexpr decltype(&pack_2bit) kLoops[] = {pack_scalar<1>, pack_2bit,      pack_scalar<3>,
+                                                    pack_4bit,      pack_scalar<5>, pack_scalar<6>,
+                                                    pack_scalar<7>};
+  assert(bits >= 1 && bits <= 7);
+  kLoops[bits - 1](codes, n, out);
+}
+
+void unpack_bits(const std::uint8_t* bytes, std::size_t n, int bits, bool is_signed,
+                 std::uint8_t* codes) {
+  static constexpr decltype(&unpack_2bit) kLoops[] = {
+      unpack_scalar<1>, unpack_2bit,      unpack_scalar<3>, unpack_4bit,
+      unpack_scalar<5>, unpack_scalar<6>, unpack_scalar<7>};
+  assert(bits >= 1 && bits <= 7);
+  kLoops[bits - 1](bytes, n, is_signed, codes);
 }
 
 }  // namespace zeropoint::kernels

@@ -14,7 +14,6 @@ namespace zeropoint::kernels {
 
 // ---- eight bytes or sixteen of a step's codes, times the unit
 
-#if ZEROPOINT_RELAXED
 /// Mask of the highest bits, where the code is.
 template <int kBits>
 v128_t top_bits() {
@@ -40,7 +39,6 @@ void load_tiles(const std::uint8_t* codes, std::size_t step, [[maybe_unused]] v1
     }
   }
 }
-#endif
 
 /// The codes as int16: outputs 0 and 1 of a tile, then 2 and 3. Codes of 2 bits count once.
 template <int kBits, std::size_t kFirst, std::size_t kTiles>

@@ -5,7 +5,7 @@
 // 16 bytes of a tile hold the codes of the four inputs for each of the four outputs. A row of K
 // inputs is cut into groups that share a scale, and groups into chunks of at most kChunk inputs, so
 // that int32 can hold a chunk's sum of products. Every chunk is padded with zeros to whole steps.
-// Codes keep their width:
+// Codes keep their width where it is 8, 4 or 2 bits; others are stored as the next wider of these:
 //
 //   8 bits   32 bytes a step, one tile after the other
 //   4 bits   16 bytes a step, the first tile in the low nibbles, the second in the high ones; for
@@ -70,6 +70,9 @@ struct Panels {
   float norm;
   const float* input_scales;              ///< [k], or null
   const std::int32_t* input_zero_points;  ///< [k], or null
+  const float* offsets;        ///< [panels][groups][8], or null: w = scale (code + center) + offset
+  const float* input_offsets;  ///< [k], or null: the same with scales of inputs
+  int center;                  ///< the code stored as 0; counts only with offsets
 
   [[nodiscard]] std::size_t count() const { return (n + kPanel - 1) / kPanel; }
   [[nodiscard]] std::size_t groups() const { return groups_of(k, group); }
@@ -77,6 +80,9 @@ struct Panels {
   /// Value of a code of 1 in the sums.
   [[nodiscard]] double unit() const { return 1 << (8 - bits); }
 };
+
+/// Bits that a code of 1 to 8 bits takes in a panel.
+constexpr int stored_bits(int bits) { return bits > 4 ? 8 : bits > 2 ? 4 : 2; }
 
 /// Steps of a number of inputs: of a chunk, or of several full chunks of one group.
 constexpr std::size_t steps_of(std::size_t inputs, int bits) {
@@ -219,23 +225,36 @@ inline constexpr std::size_t kByteInputs = std::size_t{1} << 16;
 /// Whether the highest bit of every byte is clear.
 bool all_below_128(const std::uint8_t* x, std::size_t n);
 
-/// Writes row `row` of `rows`, qx[k], padded with zeros to whole steps.
-/// @param out  [rows][byte_row_bytes(steps)], of all rows
-void spread_bytes(const std::uint8_t* qx, std::size_t k, Bytes format, std::size_t rows,
+/// Writes row `row` of `rows`, qx[k], chunk by chunk as panels has it, padded with zeros to whole
+/// steps.
+/// @param out  [rows][byte_row_bytes(panels.steps)], of all rows
+void spread_bytes(const std::uint8_t* qx, const Panels& panels, Bytes format, std::size_t rows,
                   std::size_t row, std::uint8_t* out);
+
+/// Widens the codes of a panel to 8 bits: `steps` steps of `bits` bits to 32 bytes a step, times
+/// the unit. @param added_to_low  see added_to_low()
+void widen_codes(const std::uint8_t* codes, std::size_t steps, int bits, int added_to_low,
+                 std::uint8_t* wide);
 
 /// Operands of multiply_bytes().
 struct ByteProduct {
-  const std::uint8_t* codes;  ///< of a panel of 8-bit weights
+  const std::uint8_t* codes;  ///< of a panel of 8-bit weights, from step `codes_first` on
   std::size_t row_steps;      ///< of a row
   const std::uint8_t* x;      ///< [rows][byte_row_bytes(row_steps)]
   std::size_t rows;           ///< at most kMaxRows
+  std::size_t codes_first = 0;
 };
 
 /// sums[row][8] = sum of x * code over steps first ... first + steps - 1 of one panel; at most
 /// kByteInputs inputs.
 void multiply_bytes(const ByteProduct& product, Bytes format, std::size_t first, std::size_t steps,
                     std::int32_t* sums);
+
+/// Adds the sums of a group of inputs, or of a part of it, to those of all groups:
+///   totals[row][i] += (sums[row][i] + correction[i]) * scale[i]        in double
+/// @param correction, scale  double[8]. @param totals  double[rows][8]
+void add_group_bytes(const std::int32_t* sums, const double* correction, const double* scale,
+                     std::size_t rows, double* totals);
 
 /// All sums of a panel: the result of multiply_bytes, and addends in double.
 struct ByteSums {

@@ -26,43 +26,6 @@ float absmax(const float* x, std::size_t n) {
   return wasm_f32x4_extract_lane(most, 0);
 }
 
-/// The first value of the largest magnitude, with its sign; 0 if all are 0.
-float signed_max_of(const float* x, std::size_t n) {
-  const float most = absmax(x, n);
-  if (most == 0.0F) return 0.0F;
-  for (std::size_t i = 0;; i += 4) {
-    const v128_t values = wasm_v128_load(x + i);
-    const auto found = static_cast<unsigned>(
-        wasm_i32x4_bitmask(wasm_f32x4_eq(wasm_f32x4_abs(values), wasm_f32x4_splat(most))));
-    if (found != 0) return x[i + static_cast<std::size_t>(__builtin_ctz(found))];
-  }
-}
-
-struct Extremes {
-  float min;
-  float max;
-};
-
-Extremes extremes(const float* x, std::size_t n) {
-  v128_t low = wasm_v128_load(x);
-  v128_t high = low;
-  for (std::size_t i = 4; i < n; i += 4) {
-    const v128_t values = wasm_v128_load(x + i);
-    low = wasm_f32x4_pmin(low, values);
-    high = wasm_f32x4_pmax(high, values);
-  }
-  Extremes all = {wasm_f32x4_extract_lane(low, 0), wasm_f32x4_extract_lane(high, 0)};
-  alignas(16) float lows[4];
-  alignas(16) float highs[4];
-  wasm_v128_store(lows, low);
-  wasm_v128_store(highs, high);
-  for (int j = 1; j < 4; ++j) {
-    if (lows[j] < all.min) all.min = lows[j];
-    if (highs[j] > all.max) all.max = highs[j];
-  }
-  return all;
-}
-
 float inverse(float d) { return d != 0.0F ? 1.0F / d : 0.0F; }
 
 /// Codes of 16 values: convert(vector of 4 values) gives vectors of int32.
@@ -70,71 +33,6 @@ template <typename Convert>
 v128_t codes16(const float* x, Convert convert) {
   return narrow(convert(wasm_v128_load(x)), convert(wasm_v128_load(x + 4)),
                 convert(wasm_v128_load(x + 8)), convert(wasm_v128_load(x + 12)));
-}
-
-/// Adds the bits 4 of 32 codes, one after the other, as q5_0 and q5_1 keep them, and packs the
-/// others.
-void store_five_bits(v128_t low, v128_t high, std::uint8_t* fifth, std::uint8_t* others) {
-  store_u16(fifth, static_cast<std::uint16_t>(wasm_i8x16_bitmask(wasm_i8x16_shl(low, 3))));
-  store_u16(fifth + 2, static_cast<std::uint16_t>(wasm_i8x16_bitmask(wasm_i8x16_shl(high, 3))));
-  wasm_v128_store(others, nibbles(low_nibbles(low), low_nibbles(high)));
-}
-
-/// q4_0 and q5_0: the first value of largest magnitude becomes level 0 of 2 * kHalf.
-template <int kHalf>
-void quantize_symmetric(const BlockRow& row) {
-  constexpr std::size_t kBytes = kHalf == 8 ? 18 : 22;
-  for (std::size_t block = 0; block < row.blocks; ++block) {
-    const float* x = row.x + 32 * block;
-    std::uint8_t* out = row.out + kBytes * block;
-    const float d = signed_max_of(x, 32) / static_cast<float>(-kHalf);
-    const float id = inverse(d);
-    // x86-64 gives 0 for products outside int32: with an infinite inverse, all of them.
-    const float factor = std::isinf(id) ? 0.0F : id;
-    const float shift = std::isinf(id) ? 0.0F : static_cast<float>(kHalf) + 0.5F;
-    const auto convert = [&](v128_t v) {
-      const v128_t scaled =
-          wasm_f32x4_add(wasm_f32x4_mul(v, wasm_f32x4_splat(factor)), wasm_f32x4_splat(shift));
-      return wasm_i32x4_min(truncate(scaled), wasm_i32x4_splat(2 * kHalf - 1));
-    };
-    const v128_t low = codes16(x, convert);
-    const v128_t high = codes16(x + 16, convert);
-    store_f16(out, d);
-    if constexpr (kHalf == 8) {
-      wasm_v128_store(out + 2, nibbles(low, high));
-    } else {
-      store_five_bits(low, high, out + 2, out + 6);
-    }
-  }
-}
-
-/// q4_1 and q5_1: levels 0 ... kCount from the smallest value to the largest.
-template <int kCount>
-void quantize_affine(const BlockRow& row) {
-  constexpr std::size_t kBytes = kCount == 15 ? 20 : 24;
-  for (std::size_t block = 0; block < row.blocks; ++block) {
-    const float* x = row.x + 32 * block;
-    std::uint8_t* out = row.out + kBytes * block;
-    const Extremes all = extremes(x, 32);
-    const float d = (all.max - all.min) / static_cast<float>(kCount);
-    const float id = inverse(d);
-    const float factor = std::isinf(id) ? 0.0F : id;
-    const auto convert = [&](v128_t v) {
-      const v128_t scaled = wasm_f32x4_add(
-          wasm_f32x4_mul(wasm_f32x4_sub(v, wasm_f32x4_splat(all.min)), wasm_f32x4_splat(factor)),
-          wasm_f32x4_splat(0.5F));
-      return wasm_i32x4_min(truncate(scaled), wasm_i32x4_splat(kCount));
-    };
-    const v128_t low = codes16(x, convert);
-    const v128_t high = codes16(x + 16, convert);
-    store_f16(out, d);
-    store_f16(out + 2, all.min);
-    if constexpr (kCount == 15) {
-      wasm_v128_store(out + 4, nibbles(low, high));
-    } else {
-      store_five_bits(low, high, out + 4, out + 8);
-    }
-  }
 }
 
 /// away(x * id) as int32; `otherwise`, the x86-64 result, if id is infinite.
@@ -221,18 +119,6 @@ std::uint8_t ue4m3(float a) {
 
 }  // namespace
 
-bool all_finite_f32(const float* x, std::size_t n) {
-  v128_t most = wasm_i32x4_splat(0);
-  std::size_t i = 0;
-  for (; i + 4 <= n; i += 4) {
-    const v128_t magnitude = wasm_v128_and(wasm_v128_load(x + i), wasm_i32x4_splat(kMagnitude));
-    most = wasm_i32x4_max(most, magnitude);
-  }
-  bool is_finite = !wasm_v128_any_true(wasm_i32x4_ge(most, wasm_i32x4_splat(0x7f800000)));
-  for (; i < n; ++i) is_finite = is_finite && std::isfinite(x[i]);
-  return is_finite;
-}
-
 void quantize_f16(const BlockRow& row) {
   std::size_t i = 0;
   for (; i + 8 <= row.blocks; i += 8) {
@@ -255,27 +141,6 @@ void quantize_bf16(const BlockRow& row) {
     store_u16(row.out + 2 * i, static_cast<std::uint16_t>(wasm_i32x4_extract_lane(bits, 0)));
   }
 }
-
-void quantize_q8_0(const BlockRow& row) {
-  for (std::size_t block = 0; block < row.blocks; ++block) {
-    const float* x = row.x + 32 * block;
-    std::uint8_t* out = row.out + 34 * block;
-    const float d = absmax(x, 32) / 127.0F;
-    const auto convert = rounding_away(inverse(d), 0);
-    store_f16(out, d);
-    for (std::size_t i = 0; i < 32; i += 16) {
-      const v128_t codes =
-          narrow_signed(convert(wasm_v128_load(x + i)), convert(wasm_v128_load(x + i + 4)),
-                        convert(wasm_v128_load(x + i + 8)), convert(wasm_v128_load(x + i + 12)));
-      wasm_v128_store(out + 2 + i, codes);
-    }
-  }
-}
-
-void quantize_extremes_q4_0(const BlockRow& row) { quantize_symmetric<8>(row); }
-void quantize_extremes_q5_0(const BlockRow& row) { quantize_symmetric<16>(row); }
-void quantize_extremes_q4_1(const BlockRow& row) { quantize_affine<15>(row); }
-void quantize_extremes_q5_1(const BlockRow& row) { quantize_affine<31>(row); }
 
 void quantize_tq1_0(const BlockRow& row) {
   for (std::size_t block = 0; block < row.blocks; ++block) {

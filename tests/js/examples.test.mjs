@@ -82,7 +82,7 @@ for (const { entry, exported, types, key, names, print, atLeast } of ENTRIES) {
           ...exported,
           ...names,
           console: { log: String },
-          compare: (value, promised) => assert.equal(normal(print(value)), normal(promised)),
+          sameText: (value, promised) => assert.equal(normal(print(value)), normal(promised)),
         };
         const run = new AsyncFunction(...Object.keys(scope), javascript(program(text)));
         await run(...Object.values(scope));

@@ -35,6 +35,14 @@ it("every import of src/js points to a lower step, or stays in its room", () => 
   assert.deepEqual(others, []);
 });
 
+it("only the command line imports modules of Node", () => {
+  const importers = files.filter((file) =>
+    /(?:from|import\() ?"node:/.test(readFileSync(new URL(file, folder), "utf8")),
+  );
+  assert.ok(importers.length > 0);
+  assert.deepEqual([...new Set(importers.map(roomOf))], ["cli"]);
+});
+
 it("no files of src/js import each other in a circle", () => {
   const done = new Set();
   const visit = (file, path) => {

@@ -186,7 +186,7 @@ const isClass = (value) => /^class\b/.test(Function.prototype.toString.call(valu
 const dist = new URL("../../dist/", import.meta.url);
 const PUBLIC = new Set(
   readdirSync(dist, { recursive: true })
-    .filter((file) => file.endsWith(".d.ts"))
+    .filter((file) => file.endsWith(".d.ts") && !/^(models|formats|cli|worker)\b/.test(file))
     .flatMap((file) => [
       ...readFileSync(new URL(file, dist), "utf8").matchAll(/^ {4}(?:static )?(\w+)(?:<.*>)?\(/gm),
     ])

@@ -14,7 +14,7 @@ describe("README", () => {
   // Only complete programs; tests/package/recipes.test.mjs runs the recipes' partial ones.
   const whole = examples.filter((text) => /^import /.test(text) && text.includes("console.log"));
   it("has examples, of which the first is complete", () => {
-    assert.equal(whole.length, 5);
+    assert.equal(whole.length, 7);
     assert.equal(whole[0], examples[0]);
   });
 

@@ -2,6 +2,7 @@
 // mistake that must not compile.
 
 import {
+  type AnyQParams,
   type ChooseQParamsOptions,
   type Codes,
   chooseQParams,
@@ -22,6 +23,8 @@ import {
   linear,
   type Metric,
   MinMaxObserver,
+  type OffsetQuantizedTensor,
+  type OffsetTensor,
   PerChannelMinMaxObserver,
   type PreparedModel,
   pack,
@@ -129,11 +132,12 @@ function inGroups<D extends DType>(options: QuantizeOptions<D> & { dtype: D }): 
 same<QuantizedTensor<"int4">>()(inGroups({ dtype: "int4" }));
 // Where options may leave the dtype out, the codes may be int8.
 declare const mayBeInt4: QuantizeOptions<"int4">;
+declare const mayChooseInt4: ChooseQParamsOptions<"int4">;
 declare const isInt4: QuantizeOptions<"int4"> & { dtype: "int4" };
 declare const mayBeUint4: { dtype?: "uint4" };
 declare const mayBeInt8: { dtype?: "int4" | "int8" };
 same<DType>()(quantize(x, mayBeInt4).dtype);
-same<DType>()(chooseQParams(x, mayBeInt4).dtype);
+same<DType>()(chooseQParams(x, mayChooseInt4).dtype);
 same<"int4">()(quantize(x, isInt4).dtype);
 same<"int4">()(quantize(x, { ...isInt4, axis: 0 }).dtype);
 same<"int4" | "int8">()(quantize(x, mayBeInt8).dtype);
@@ -198,12 +202,25 @@ tensor([[[1]], [[2]]]);
 tensor([new Float32Array(2), new Float32Array(2)]);
 tensor(new Uint8Array(4), [2, 2]);
 
+// Real offsets.
+const withOffset = quantize(x, { dtype: "uint3", axis: 0, zeroPoint: "float" });
+same<OffsetQuantizedTensor<"uint3", "perChannel">>()(withOffset);
+same<OffsetTensor>()(withOffset.offset);
+same<number>()(chooseQParams(x, { zeroPoint: "float" }).offset);
+same<Tensor>()(dequantize(withOffset));
+same<Tensor>()(linear(x, withOffset));
+same<OffsetQuantizedTensor<"uint3", "perChannel">>()(unpack(pack(withOffset), withOffset));
+// @ts-expect-error an offset takes the place of the zero point
+same<number>()(withOffset.zeroPoint);
+// @ts-expect-error the symmetric scheme has none
+quantize(x, { zeroPoint: "float", scheme: "symmetric" });
+
 // Layers.
 const layer = new QuantizedLinear(x, { dtype: "int4", groupSize: 2, bias: new Float32Array(2) });
 same<Tensor>()(layer.forward(x));
 same<Tensor>()(layer.forward(x, new Float32Array(4)));
 same<number>()(layer.inFeatures);
-same<QParams>()(layer.qparams);
+same<AnyQParams>()(layer.qparams);
 {
   using scoped = new QuantizedLinear(packed);
   scoped.forward(x);
@@ -233,7 +250,7 @@ quantize(x, { group_size: 2 });
 // @ts-expect-error a misspelt option beside others
 quantize(x, { dtype: "int4", groupsize: 2 });
 // @ts-expect-error a dtype that there is not
-quantize(x, { dtype: "int3" });
+quantize(x, { dtype: "int9" });
 // @ts-expect-error options are for the dtype that they name
 quantize(x, { dtype: "uint8", scale: 1 } satisfies QuantizeOptions<"int4">);
 // @ts-expect-error options are for the dtype that they name

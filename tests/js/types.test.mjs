@@ -53,7 +53,8 @@ describe("the types", () => {
         import { ${name}, type Tensor } from "zeropoint";
         declare const x: Tensor;
         ${name}(x, { dtype: "|" });`);
-      const all = "int16 int2 int32 int4 int8 uint16 uint2 uint4 uint8";
+      const all =
+        "int16 int2 int3 int32 int4 int5 int6 int7 int8 uint1 uint16 uint2 uint3 uint4 uint5 uint6 uint7 uint8";
       assert.equal(names.join(" "), all);
     });
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compare.h"
+#include "core/parallel.h"
 #include "random.h"
 #include "reference/blocks.h"
 #include "vectors.h"
@@ -147,6 +148,34 @@ TEST(QuantizeBlocks, EqualsTheReferenceForRandomRows) {
   }
 }
 
+TEST(QuantizeBlocks, TakesTheFirstOfZerosOfBothSigns) {
+  Random random(2);
+  for (std::size_t round = 0; round < 20 * testing::kEffort; ++round) {
+    Floats x(256);
+    const bool has_values = random.below(2) == 0;
+    for (float& value : x) {
+      value = random.below(2) == 0 ? 0.0F : -0.0F;
+      if (has_values && random.below(4) == 0) value = random.uniform(0.0F, 1.0F);
+    }
+    for (const BlockType type : all_types()) {
+      ASSERT_EQ(quantized(x, 256, type), reference::quantize_row(x, type, {}))
+          << block_info(type).name << ", round " << round;
+    }
+  }
+}
+
+TEST(QuantizeBlocks, TakesTheFirstOfOppositeExtremes) {
+  Random random(3);
+  for (std::size_t round = 0; round < 20 * testing::kEffort; ++round) {
+    Floats x(256);
+    for (float& value : x) value = static_cast<float>(random.integer(-2, 2));
+    for (const BlockType type : all_types()) {
+      ASSERT_EQ(quantized(x, 256, type), reference::quantize_row(x, type, {}))
+          << block_info(type).name << ", round " << round;
+    }
+  }
+}
+
 TEST(QuantizeBlocks, TreatsRowsOnTheirOwn) {
   Random random(2);
   for (const BlockType type : all_types()) {
@@ -194,6 +223,37 @@ TEST(QuantizeBlocks, RefusesNanAndInfinities) {
       EXPECT_EQ(quantize_blocks(good, 256, type, x, out), Status::kNonFinite);
     }
   }
+}
+
+TEST(QuantizeBlocks, GivesTheSameBytesOnThreads) {
+  Random random(11);
+  constexpr std::size_t kRows = 130;
+  const Floats x = random.uniforms(kRows * 512, -2.0F, 2.0F);
+  const Floats weights = random.uniforms(512, 0.0F, 1.0F);
+  for (const BlockType type : all_types()) {
+    for (const Floats& importance : {Floats(), weights}) {
+      const auto run = [&] {
+        Bytes out(x.size() / block_info(type).values * block_info(type).bytes);
+        EXPECT_EQ(quantize_blocks(x, 512, type, importance, out), Status::kOk);
+        return out;
+      };
+      const Bytes expected = run();
+      for (const std::size_t threads : {2U, 5U}) {
+        set_thread_count(threads);
+        EXPECT_EQ(run(), expected) << block_info(type).name << " on " << threads << " threads";
+        set_thread_count(1);
+      }
+    }
+  }
+}
+
+TEST(QuantizeBlocks, RefusesNanOnThreads) {
+  Floats x(std::size_t{512} * 512, 1.0F);
+  x[x.size() - 3] = std::numeric_limits<float>::quiet_NaN();
+  Bytes out(x.size() / 256 * 144);
+  set_thread_count(3);
+  EXPECT_EQ(quantize_blocks(x, 512, BlockType::kQ4_K, {}, out), Status::kNonFinite);
+  set_thread_count(1);
 }
 
 TEST(QuantizeBlocks, RefusesLengthsThatDoNotFit) {

@@ -40,8 +40,8 @@ void expect_reference(const Input<float>& x, std::size_t rows, std::size_t strid
   }
   Output<double> actual_doubles(rows);
   Output<float> actual_floats(rows);
-  kernels::dot(x.data(), rows, stride, w, k, actual_doubles.data());
-  kernels::dot(x.data(), rows, stride, w, k, actual_floats.data());
+  kernels::dots(x.data(), rows, stride, w, 1, k, actual_doubles.data());
+  kernels::dots(x.data(), rows, stride, w, 1, k, actual_floats.data());
   EXPECT_TRUE(same(actual_doubles.values(), doubles)) << "in double";
   EXPECT_TRUE(same(actual_floats.values(), floats)) << "in float32";
   EXPECT_TRUE(actual_doubles.guards_intact());
@@ -84,6 +84,31 @@ TEST(Dot, MatchesReferenceForSpecialValuesInEveryPlace) {
       // As a weight, too.
       const Input ones(w);
       expect_reference(ones, 1, 19, x.data(), 19);
+    }
+  }
+}
+
+// Longer than a piece of widened inputs, and every number of columns at a time.
+TEST(Dot, MatchesReferenceForSeveralRowsOfLongWeights) {
+  Random random(24);
+  for (const std::size_t k : {3U, 512U, 519U, 1300U}) {
+    for (const std::size_t columns : {1U, 2U, 3U, 5U, 32U}) {
+      const Input x(random_rows(kDotRows, k, k, false, random), 1);
+      const Input w(random_rows(columns, k, k, false, random), 2);
+      for (std::size_t rows = 1; rows <= kDotRows; ++rows) {
+        std::vector<double> doubles(columns * kDotRows);
+        std::vector<float> floats(columns * kDotRows);
+        kernels::dots(x.data(), rows, k, w.data(), columns, k, doubles.data());
+        kernels::dots(x.data(), rows, k, w.data(), columns, k, floats.data());
+        for (std::size_t c = 0; c < columns; ++c) {
+          for (std::size_t r = 0; r < rows; ++r) {
+            const float* row = x.data() + r * k;
+            const float* weights = w.data() + c * k;
+            EXPECT_EQ(doubles[c * kDotRows + r], reference::dot<double>(row, weights, k));
+            EXPECT_EQ(floats[c * kDotRows + r], reference::dot<float>(row, weights, k));
+          }
+        }
+      }
     }
   }
 }

@@ -23,11 +23,20 @@ TEST(DTypeInfo, HasTheLimitsOfTorchIinfoFor8BitsAndMore) {
   expect_info(DType::kInt32, "int32", -2147483647 - 1, 2147483647, 32, Storage::kInt32);
 }
 
-TEST(DTypeInfo, HasTwosComplementLimitsFor2And4Bits) {
+TEST(DTypeInfo, HasTwosComplementLimitsBelow8Bits) {
   expect_info(DType::kInt2, "int2", -2, 1, 2, Storage::kInt8);
+  expect_info(DType::kInt3, "int3", -4, 3, 3, Storage::kInt8);
   expect_info(DType::kInt4, "int4", -8, 7, 4, Storage::kInt8);
+  expect_info(DType::kInt5, "int5", -16, 15, 5, Storage::kInt8);
+  expect_info(DType::kInt6, "int6", -32, 31, 6, Storage::kInt8);
+  expect_info(DType::kInt7, "int7", -64, 63, 7, Storage::kInt8);
+  expect_info(DType::kUint1, "uint1", 0, 1, 1, Storage::kUint8);
   expect_info(DType::kUint2, "uint2", 0, 3, 2, Storage::kUint8);
+  expect_info(DType::kUint3, "uint3", 0, 7, 3, Storage::kUint8);
   expect_info(DType::kUint4, "uint4", 0, 15, 4, Storage::kUint8);
+  expect_info(DType::kUint5, "uint5", 0, 31, 5, Storage::kUint8);
+  expect_info(DType::kUint6, "uint6", 0, 63, 6, Storage::kUint8);
+  expect_info(DType::kUint7, "uint7", 0, 127, 7, Storage::kUint8);
 }
 
 TEST(DTypeInfo, GivesTorchsQuantizedTypesTheCodesOfTheirPlainOnes) {

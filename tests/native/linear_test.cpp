@@ -50,9 +50,10 @@ struct Weights {
   std::size_t group_size;
   std::vector<float> scales;
   std::vector<std::int32_t> zero_points;
+  std::vector<float> offsets{};
 
   [[nodiscard]] QuantizedWeight<Code> view() const {
-    return {codes, dtype, granularity, group_size, scales, zero_points};
+    return {codes, dtype, granularity, group_size, scales, zero_points, offsets};
   }
 
   /// Which scale and zero point the weight of output n and input i of K has.
@@ -70,9 +71,10 @@ struct Weights {
     return reference::group_at(n * k + i, k, group_size);
   }
 
-  /// (code - zero_point) * scale, which double holds exactly.
+  /// (code - zero_point) * scale, which double holds exactly, or code * scale + offset.
   [[nodiscard]] double value(std::size_t n, std::size_t i, std::size_t k) const {
     const std::size_t own = slice(n, i, k);
+    if (!offsets.empty()) return double{scales[own]} * codes[n * k + i] + double{offsets[own]};
     return double{scales[own]} * (int{codes[n * k + i]} - zero_points[own]);
   }
 };
@@ -125,16 +127,34 @@ Weights<Code> random_weights(DType dtype, WeightGranularity granularity, std::si
   return w;
 }
 
+/// Offsets instead of zero points: within the codes' range, so that codes cancel them, and outside.
+template <typename Code>
+Weights<Code> with_offsets(Weights<Code> w, Random& random) {
+  for (std::size_t i = 0; i < w.scales.size(); ++i) {
+    const auto steps = static_cast<float>(w.zero_points[i]);
+    const float offset = random.below(4) == 0 ? random.spread(-4, 4) : -steps * w.scales[i];
+    w.offsets.push_back(offset);
+  }
+  w.zero_points.clear();
+  return w;
+}
+
 /// Calls visit(weights) with every dtype that a layer takes, and every granularity.
 template <typename Visit>
 void for_all_weights(std::size_t n, std::size_t k, Random& random, Visit visit) {
   for (const WeightGranularity granularity : kGranularities) {
     const std::size_t group_size = 1 + random.below(k + 3);
-    for (const DType dtype : {DType::kInt2, DType::kInt4, DType::kInt8, DType::kQint8}) {
-      visit(random_weights<std::int8_t>(dtype, granularity, group_size, n, k, random));
+    for (const DType dtype :
+         {DType::kInt2, DType::kInt3, DType::kInt4, DType::kInt6, DType::kInt8, DType::kQint8}) {
+      const auto w = random_weights<std::int8_t>(dtype, granularity, group_size, n, k, random);
+      visit(w);
+      visit(with_offsets(w, random));
     }
-    for (const DType dtype : {DType::kUint2, DType::kUint4, DType::kUint8, DType::kQuint8}) {
-      visit(random_weights<std::uint8_t>(dtype, granularity, group_size, n, k, random));
+    for (const DType dtype : {DType::kUint1, DType::kUint2, DType::kUint3, DType::kUint4,
+                              DType::kUint7, DType::kUint8, DType::kQuint8}) {
+      const auto w = random_weights<std::uint8_t>(dtype, granularity, group_size, n, k, random);
+      visit(w);
+      visit(with_offsets(w, random));
     }
   }
 }
@@ -599,7 +619,7 @@ TEST(LinearQuantized, IsWithinTheBoundForScalesOfEveryMagnitude) {
           std::fill(w.codes.begin(), w.codes.end(), static_cast<Code>(info.qmax));
         }
         // An input that does not count, however large it is.
-        if (random.below(2) == 0) {
+        if (w.offsets.empty() && random.below(2) == 0) {
           for (std::size_t output = 0; output < 3; ++output) {
             w.codes[output * k] = static_cast<Code>(w.zero_points[w.slice(output, 0, k)]);
           }

@@ -161,6 +161,7 @@ struct Layer {
   DType dtype = DType::kInt8;
   std::int32_t zero_point = 0;  // of the weight
   std::optional<WeightGranularity> granularity = std::nullopt;
+  std::size_t group = 2;
 
   // Packs the weight; kOk unless its parts do not fit. The number of scales gives the granularity,
   // unless `granularity` is set.
@@ -168,9 +169,8 @@ struct Layer {
     const std::vector<std::int32_t> zero_points(scales.size(), zero_point);
     const WeightGranularity by_scales =
         scales.size() == 1 ? WeightGranularity::kPerTensor : WeightGranularity::kPerOutput;
-    constexpr std::size_t kGroup = 2;
-    const QuantizedWeight<std::int8_t> w = {codes,  dtype,  granularity.value_or(by_scales),
-                                            kGroup, scales, zero_points};
+    const QuantizedWeight<std::int8_t> w = {codes, dtype,  granularity.value_or(by_scales),
+                                            group, scales, zero_points};
     return testing::pack(w, n, k, block);
   }
 
@@ -268,6 +268,60 @@ TEST(LinearDynamic, MatchesTheFormulaForEverySizeScaleAndBias) {
         SCOPED_TRACE(::testing::Message() << size.m << " x " << size.k << " x " << size.n);
         expect_dynamic(layer, {0.0371, zero_point}, {});
         expect_dynamic(layer, {0.0371, zero_point}, random.uniforms(size.n, -5.0F, 5.0F));
+      }
+    }
+  }
+}
+
+// Of weights of fewer bits, and in groups: sums of at most kChunk inputs of a group, exact; then
+// their products with scales, in double and in order.
+TEST(LinearDynamic, MatchesTheFormulaForGroupsAndEveryWidth) {
+  Random random(58);
+  for (const DType dtype : {DType::kInt2, DType::kInt3, DType::kInt4, DType::kInt5, DType::kInt8}) {
+    for (const Size size : {Size{1, 64, 9}, Size{3, 70, 8}, Size{9, 33, 17}, Size{5, 2100, 4}}) {
+      for (const std::size_t group : {0U, 1U, 5U, 32U, 1500U}) {
+        Layer layer = random_layer(size.m, size.k, size.n, true, random);
+        const DTypeInfo info = dtype_info(dtype);
+        for (std::int8_t& code : layer.codes) {
+          code = static_cast<std::int8_t>(random.integer(info.qmin, info.qmax));
+        }
+        layer.dtype = dtype;
+        if (group != 0) {
+          layer.granularity = WeightGranularity::kPerGroup;
+          layer.group = group;
+          const std::size_t groups = (size.k + group - 1) / group;
+          layer.scales = random.uniforms(size.n * groups, 0.001F, 0.1F);
+        }
+        const std::vector<float> bias = random.uniforms(size.n, -5.0F, 5.0F);
+        SCOPED_TRACE(::testing::Message()
+                     << info.name << ", " << size.k << " in groups of " << group);
+        const QParams activation{0.0371, 100};
+        if (group == 0 || group >= size.k) {
+          if (group != 0) layer.granularity = std::nullopt;
+          expect_dynamic(layer, activation, bias);
+          continue;
+        }
+        Output<float> y(layer.m * layer.n);
+        ASSERT_EQ(dynamic(layer, activation, bias, y.span()), Status::kOk);
+        std::vector<float> expected;
+        for (std::size_t row = 0; row < layer.m; ++row) {
+          for (std::size_t column = 0; column < layer.n; ++column) {
+            double total = 0.0;
+            kernels::for_chunks(
+                size.k, group, [&](std::size_t first, std::size_t inputs, std::size_t own) {
+                  std::int64_t sum = 0;
+                  for (std::size_t i = first; i < first + inputs; ++i) {
+                    const int step = int{layer.qx[row * size.k + i]} - activation.zero_point;
+                    sum += std::int64_t{step} * layer.codes[column * size.k + i];
+                  }
+                  const std::size_t groups = (size.k + group - 1) / group;
+                  total += static_cast<double>(sum) * double{layer.scales[column * groups + own]};
+                });
+            const float product = static_cast<float>(total) * static_cast<float>(activation.scale);
+            expected.push_back(product + bias[column]);
+          }
+        }
+        EXPECT_TRUE(same(y.values(), expected));
       }
     }
   }
@@ -419,16 +473,17 @@ TEST_P(LinearW8A8, RefusesInputZeroPointsThatAreNoCodes) {
 }
 
 // M 2, K 4, N 2, with a group of two inputs.
-TEST_P(LinearW8A8, RefusesWeightsOfFewerBitsOrWithZeroPointsOrWithScalesOfGroupsOrInputs) {
+TEST_P(LinearW8A8, RefusesWeightsWithZeroPointsOrWithScalesOfInputs) {
   struct Form {
     WeightGranularity granularity;
     std::size_t scales;
     bool is_taken;
+    bool is_static;  // by linear_static(), too
   };
-  for (const Form form :
-       {Form{WeightGranularity::kPerTensor, 1, true}, Form{WeightGranularity::kPerOutput, 2, true},
-        Form{WeightGranularity::kPerGroup, 4, false},
-        Form{WeightGranularity::kPerInput, 4, false}}) {
+  for (const Form form : {Form{WeightGranularity::kPerTensor, 1, true, true},
+                          Form{WeightGranularity::kPerOutput, 2, true, true},
+                          Form{WeightGranularity::kPerGroup, 4, true, false},
+                          Form{WeightGranularity::kPerInput, 4, false, false}}) {
     for (const DType dtype : {DType::kInt8, DType::kQint8, DType::kInt4, DType::kInt2}) {
       for (const std::int32_t zero_point : {0, 1}) {
         Random random(57);
@@ -437,7 +492,10 @@ TEST_P(LinearW8A8, RefusesWeightsOfFewerBitsOrWithZeroPointsOrWithScalesOfGroups
         call.layer.scales.assign(form.scales, 0.5F);
         call.layer.dtype = dtype;
         call.layer.zero_point = zero_point;
-        const bool fits = form.is_taken && dtype_info(dtype).bits == 8 && zero_point == 0;
+        const bool is_static = GetParam() == &run_static;
+        const bool takes =
+            is_static ? form.is_static && dtype_info(dtype).bits == 8 : form.is_taken;
+        const bool fits = takes && zero_point == 0;
         EXPECT_EQ(GetParam()(call), fits ? Status::kOk : Status::kUnsupportedDType)
             << static_cast<int>(form.granularity) << ", " << dtype_info(dtype).name << ", "
             << zero_point;

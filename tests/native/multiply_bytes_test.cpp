@@ -43,9 +43,14 @@ void expect_sums(const ByteLayer& layer, const std::vector<std::vector<std::uint
                  Bytes format) {
   const std::size_t steps = kernels::steps_of(layer.k, 8);
   Output<std::uint8_t> spread(rows.size() * kernels::byte_row_bytes(steps));
+  kernels::Panels panels{};
+  panels.k = layer.k;
+  panels.bits = 8;
+  panels.group = std::max<std::size_t>(layer.k, 1);
+  panels.steps = steps;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     const Input<std::uint8_t> row(rows[r]);
-    kernels::spread_bytes(row.data(), layer.k, format, rows.size(), r, spread.data());
+    kernels::spread_bytes(row.data(), panels, format, rows.size(), r, spread.data());
   }
   EXPECT_TRUE(spread.guards_intact());
   Output<std::int32_t> sums(rows.size() * kPanel);

@@ -17,17 +17,7 @@ using testing::Output;
 using testing::Random;
 using testing::same;
 
-using Pack = void (*)(const std::uint8_t*, std::size_t, std::uint8_t*);
-using Unpack = void (*)(const std::uint8_t*, std::size_t, bool, std::uint8_t*);
-
-struct Width {
-  std::size_t bits;
-  Pack pack;
-  Unpack unpack;
-};
-
-constexpr Width kWidths[] = {{2, kernels::pack_2bit, kernels::unpack_2bit},
-                             {4, kernels::pack_4bit, kernels::unpack_4bit}};
+constexpr std::size_t kWidths[] = {1, 2, 3, 4, 5, 6, 7};
 
 std::vector<std::uint8_t> random_bytes(std::size_t n, Random& random) {
   std::vector<std::uint8_t> bytes(n);
@@ -38,13 +28,13 @@ std::vector<std::uint8_t> random_bytes(std::size_t n, Random& random) {
 // Random bytes also hold bits beyond the width, which packing drops.
 TEST(PackBits, MatchesReferenceAtEveryLengthUpTo300) {
   Random random(20);
-  for (const Width& width : kWidths) {
+  for (const std::size_t width : kWidths) {
     for (std::size_t n = 0; n <= 300; ++n) {
-      SCOPED_TRACE(::testing::Message() << n << " codes of " << width.bits << " bits");
+      SCOPED_TRACE(::testing::Message() << n << " codes of " << width << " bits");
       const Input codes(random_bytes(n, random), n % 16);
-      const std::vector<std::uint8_t> expected = reference::pack_bits(codes.span(), width.bits);
+      const std::vector<std::uint8_t> expected = reference::pack_bits(codes.span(), width);
       Output<std::uint8_t> actual(expected.size(), n % 16);
-      width.pack(codes.data(), n, actual.data());
+      kernels::pack_bits(codes.data(), n, static_cast<int>(width), actual.data());
       EXPECT_TRUE(same(actual.values(), expected));
       EXPECT_TRUE(actual.guards_intact());
     }
@@ -53,15 +43,15 @@ TEST(PackBits, MatchesReferenceAtEveryLengthUpTo300) {
 
 TEST(UnpackBits, MatchesReferenceAtEveryLengthUpTo300) {
   Random random(21);
-  for (const Width& width : kWidths) {
+  for (const std::size_t width : kWidths) {
     for (std::size_t n = 0; n <= 300; ++n) {
       for (const bool is_signed : {false, true}) {
-        SCOPED_TRACE(::testing::Message() << n << " codes of " << width.bits << " bits");
-        const Input bytes(random_bytes((n * width.bits + 7) / 8, random), n % 16);
+        SCOPED_TRACE(::testing::Message() << n << " codes of " << width << " bits");
+        const Input bytes(random_bytes((n * width + 7) / 8, random), n % 16);
         const std::vector<std::uint8_t> expected =
-            reference::unpack_bits(bytes.span(), n, width.bits, is_signed);
+            reference::unpack_bits(bytes.span(), n, width, is_signed);
         Output<std::uint8_t> actual(n, n % 16);
-        width.unpack(bytes.data(), n, is_signed, actual.data());
+        kernels::unpack_bits(bytes.data(), n, static_cast<int>(width), is_signed, actual.data());
         EXPECT_TRUE(same(actual.values(), expected));
         EXPECT_TRUE(actual.guards_intact());
       }
@@ -70,14 +60,14 @@ TEST(UnpackBits, MatchesReferenceAtEveryLengthUpTo300) {
 }
 
 TEST(UnpackBits, MatchesReferenceForEveryByteInEveryPlace) {
-  for (const Width& width : kWidths) {
+  for (const std::size_t width : kWidths) {
     for (const bool is_signed : {false, true}) {
       std::vector<std::uint8_t> bytes(256 + 17);
       std::iota(bytes.begin(), bytes.end(), std::uint8_t{0});
-      const std::size_t n = bytes.size() * 8 / width.bits;
+      const std::size_t n = bytes.size() * 8 / width;
       Output<std::uint8_t> actual(n);
-      width.unpack(bytes.data(), n, is_signed, actual.data());
-      EXPECT_TRUE(same(actual.values(), reference::unpack_bits(bytes, n, width.bits, is_signed)));
+      kernels::unpack_bits(bytes.data(), n, static_cast<int>(width), is_signed, actual.data());
+      EXPECT_TRUE(same(actual.values(), reference::unpack_bits(bytes, n, width, is_signed)));
     }
   }
 }

@@ -19,6 +19,8 @@ using testing::AlignedBytes;
 using testing::Random;
 
 /// A weight of N x K with scales and zero points of any granularity; codes as raw bytes.
+WeightShift shift_of(bool affine) { return affine ? WeightShift::kZeroPoints : WeightShift::kNone; }
+
 struct Layer {
   WeightShape shape;
   std::vector<std::uint8_t> codes;
@@ -115,7 +117,7 @@ TEST(PackRows, WritesTheBytesOfPackWeightInPiecesOfAnySize) {
       const AlignedBytes expected = packed_at_once(layer);
       for (const std::size_t piece : {8U, 16U}) {
         AlignedBytes block = zeros(packed_weight_size(shape));
-        ASSERT_EQ(begin_weight(shape, affine, block.span()), Status::kOk);
+        ASSERT_EQ(begin_weight(shape, shift_of(affine), block.span()), Status::kOk);
         for (std::size_t row = 0; row < shape.n; row += piece) {
           ASSERT_EQ(layer.pack(row, std::min(piece, shape.n - row), block.span()), Status::kOk);
         }
@@ -133,7 +135,7 @@ TEST(PackRows, AppendsToAGrownWeight) {
       WeightShape part = shape;
       part.n = 13;
       AlignedBytes small = zeros(packed_weight_size(part));
-      ASSERT_EQ(begin_weight(part, affine, small.span()), Status::kOk);
+      ASSERT_EQ(begin_weight(part, shift_of(affine), small.span()), Status::kOk);
       ASSERT_EQ(layer.pack(0, 13, small.span()), Status::kOk);
       AlignedBytes block = zeros(packed_weight_size(shape));
       ASSERT_EQ(grow_weight(small.data(), shape.n, block.span()), Status::kOk);
@@ -148,7 +150,7 @@ TEST(PackRows, RefusesRowsThatDoNotFit) {
   const WeightShape shape{12, 4, DType::kInt8, WeightGranularity::kPerGroup, 2};
   const Layer layer(shape, false, 9);
   AlignedBytes block = zeros(packed_weight_size(shape));
-  ASSERT_EQ(begin_weight(shape, false, block.span()), Status::kOk);
+  ASSERT_EQ(begin_weight(shape, WeightShift::kNone, block.span()), Status::kOk);
   EXPECT_EQ(layer.pack(4, 8, block.span()), Status::kShapeMismatch);
   EXPECT_EQ(layer.pack(8, 4, block.span()), Status::kShapeMismatch);  // rows before are missing
   ASSERT_EQ(layer.pack(0, 12, block.span()), Status::kOk);
@@ -165,7 +167,7 @@ TEST(PackRows, RefusesRowsThatDoNotFit) {
 TEST(PackRows, RefusesZeroPointsInAWeightBegunWithoutThem) {
   const WeightShape shape{8, 4, DType::kUint4, WeightGranularity::kPerOutput, 0};
   AlignedBytes block = zeros(packed_weight_size(shape));
-  ASSERT_EQ(begin_weight(shape, false, block.span()), Status::kOk);
+  ASSERT_EQ(begin_weight(shape, WeightShift::kNone, block.span()), Status::kOk);
   EXPECT_EQ(Layer(shape, true, 10).pack(0, 8, block.span()), Status::kInvalidZeroPoint);
   EXPECT_EQ(Layer(shape, false, 10).pack(0, 8, block.span()), Status::kOk);
 }

@@ -18,7 +18,10 @@ using testing::random_codes;
 
 using Bytes = std::vector<std::uint8_t>;
 
-constexpr DType kPackable[] = {DType::kInt2, DType::kInt4, DType::kUint2, DType::kUint4};
+constexpr DType kPackable[] = {DType::kInt2,  DType::kInt3,  DType::kInt4,  DType::kInt5,
+                               DType::kInt6,  DType::kInt7,  DType::kUint1, DType::kUint2,
+                               DType::kUint3, DType::kUint4, DType::kUint5, DType::kUint6,
+                               DType::kUint7};
 constexpr DType kUnpackable[] = {DType::kInt8,  DType::kUint8, DType::kInt16,  DType::kUint16,
                                  DType::kInt32, DType::kQint8, DType::kQuint8, DType::kQint32};
 

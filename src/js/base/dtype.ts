@@ -4,14 +4,32 @@
 export interface CodesByDType {
   /** −2 to 1. */
   int2: Int8Array;
+  /** −4 to 3. */
+  int3: Int8Array;
   /** −8 to 7. */
   int4: Int8Array;
+  /** −16 to 15. */
+  int5: Int8Array;
+  /** −32 to 31. */
+  int6: Int8Array;
+  /** −64 to 63. */
+  int7: Int8Array;
   /** −128 to 127. */
   int8: Int8Array;
+  /** 0 to 1. */
+  uint1: Uint8Array;
   /** 0 to 3. */
   uint2: Uint8Array;
+  /** 0 to 7. */
+  uint3: Uint8Array;
   /** 0 to 15. */
   uint4: Uint8Array;
+  /** 0 to 31. */
+  uint5: Uint8Array;
+  /** 0 to 63. */
+  uint6: Uint8Array;
+  /** 0 to 127. */
+  uint7: Uint8Array;
   /** 0 to 255. */
   uint8: Uint8Array;
   /** −32768 to 32767. */
@@ -23,8 +41,8 @@ export interface CodesByDType {
 }
 
 /**
- * An integer type that values can be quantized to. For other numbers of bits, `fakeQuantizePerTensor` and
- * `fakeQuantizePerChannel` take any range of codes, and `WeightOnlyQConfig` takes `bits`.
+ * An integer type that values can be quantized to. `fakeQuantizePerTensor` and `fakeQuantizePerChannel` take
+ * any range of codes.
  */
 // Extract makes editors and the compiler's messages say DType, and show its names, not "keyof …".
 export type DType = Extract<keyof CodesByDType, string>;
@@ -68,7 +86,7 @@ export interface DTypeInfo extends Limits {
 }
 
 function integer(signed: boolean, bits: number): DTypeInfo {
-  const elementBytes = Math.max(1, bits / 8);
+  const elementBytes = Math.ceil(bits / 8);
   const arrayName = `${signed ? "Int" : "Uint"}${8 * elementBytes}Array`;
   return {
     qmin: signed ? -(2 ** (bits - 1)) : 0,
@@ -82,13 +100,22 @@ function integer(signed: boolean, bits: number): DTypeInfo {
 /** PyTorch's quantized dtypes by name. */
 export const QDTYPE_NAMES: readonly QDType[] = ["qint8", "quint8", "qint32"];
 
-/** Source: torch.iinfo for 8 bits and more, PyTorch's quantized dtypes too; two's complement for 2 and 4. */
+/** Source: torch.iinfo for 8 bits and more, PyTorch's quantized dtypes too; two's complement for fewer. */
 export const DTYPES: { readonly [D in DType | QDType]: DTypeInfo } = {
   int2: /* @__PURE__ */ integer(true, 2),
+  int3: /* @__PURE__ */ integer(true, 3),
   int4: /* @__PURE__ */ integer(true, 4),
+  int5: /* @__PURE__ */ integer(true, 5),
+  int6: /* @__PURE__ */ integer(true, 6),
+  int7: /* @__PURE__ */ integer(true, 7),
   int8: /* @__PURE__ */ integer(true, 8),
+  uint1: /* @__PURE__ */ integer(false, 1),
   uint2: /* @__PURE__ */ integer(false, 2),
+  uint3: /* @__PURE__ */ integer(false, 3),
   uint4: /* @__PURE__ */ integer(false, 4),
+  uint5: /* @__PURE__ */ integer(false, 5),
+  uint6: /* @__PURE__ */ integer(false, 6),
+  uint7: /* @__PURE__ */ integer(false, 7),
   uint8: /* @__PURE__ */ integer(false, 8),
   int16: /* @__PURE__ */ integer(true, 16),
   uint16: /* @__PURE__ */ integer(false, 16),

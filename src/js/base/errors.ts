@@ -24,6 +24,7 @@
  * | `ZP_INVALID_GROUP_SIZE` | TypeError, RangeError | a group size is not a positive integer, or the tensor has no axes |
  * | `ZP_INVALID_SCALE` | TypeError, RangeError | a scale is not a finite float32 > 0 |
  * | `ZP_INVALID_ZERO_POINT` | TypeError, RangeError | a zero point is not an integer the dtype holds |
+ * | `ZP_INVALID_OFFSET` | TypeError, RangeError | an offset is not a finite float32 |
  * | `ZP_INVALID_CODES` | TypeError, RangeError | codes are in the wrong array or out of the dtype's range |
  * | `ZP_INVALID_BYTES` | TypeError, RangeError | packed bytes are not a Uint8Array of the right length |
  * | `ZP_INVALID_OUT` | TypeError, RangeError | `out` has the wrong type or length, or overlaps an input |
@@ -34,6 +35,8 @@
  * | `ZP_INVALID_QCONFIG` | TypeError, RangeError | a QConfig is not a pair of observer classes or factories |
  * | `ZP_UNSUPPORTED_QCONFIG` | RangeError | a QConfig is for training, or asks for a feature that a layer lacks |
  * | `ZP_INVALID_MODEL` | TypeError, RangeError | a model is not a Sequential of layers, or has no such layer |
+ * | `ZP_INVALID_ROW` | TypeError, RangeError | a row of an analysis lacks a field, or contradicts another row |
+ * | `ZP_IMPOSSIBLE_BUDGET` | RangeError | no plan fits the budget; the message has the smallest that one fits |
  * | `ZP_NO_QPARAMS` | TypeError | qparams are requested from an observer that has none |
  * | `ZP_NOT_CLONEABLE` | TypeError | JSON.stringify or structuredClone of a layer or model, which `save` of zeropoint/models writes |
  * | `ZP_DISPOSED` | TypeError | an object or instance is used after `dispose()` |
@@ -66,6 +69,7 @@ export type ErrorCode =
   | "ZP_INVALID_GROUP_SIZE"
   | "ZP_INVALID_SCALE"
   | "ZP_INVALID_ZERO_POINT"
+  | "ZP_INVALID_OFFSET"
   | "ZP_INVALID_CODES"
   | "ZP_INVALID_BYTES"
   | "ZP_INVALID_OUT"
@@ -76,6 +80,8 @@ export type ErrorCode =
   | "ZP_INVALID_QCONFIG"
   | "ZP_UNSUPPORTED_QCONFIG"
   | "ZP_INVALID_MODEL"
+  | "ZP_INVALID_ROW"
+  | "ZP_IMPOSSIBLE_BUDGET"
   | "ZP_NO_QPARAMS"
   | "ZP_NOT_CLONEABLE"
   | "ZP_DISPOSED"

@@ -40,6 +40,7 @@ export function fixFields<T extends object>(object: T, fields: Partial<T>): void
 /** Names of the fields of tensors. */
 const FIELDS = [
   ...["data", "shape", "dims", "dtype", "scheme", "qscheme", "scale", "zeroPoint", "axis"],
+  "offset",
   "groupSize",
   "type",
 ];
@@ -54,6 +55,7 @@ export const isPolluted = (): boolean =>
   "qscheme" in ROOT ||
   "scale" in ROOT ||
   "zeroPoint" in ROOT ||
+  "offset" in ROOT ||
   "axis" in ROOT ||
   "groupSize" in ROOT ||
   "type" in ROOT;

@@ -15,6 +15,12 @@ type Engine = typeof globalThis extends { WebAssembly: infer Scope } ? Scope : n
 export type PlatformURL = Class<typeof globalThis, "URL">;
 /** `Response`, where the types of a platform have it. */
 export type PlatformResponse = Class<typeof globalThis, "Response">;
+/** `Blob` (and `File`), where the types of a platform have it. */
+export type PlatformBlob = Class<typeof globalThis, "Blob">;
+/** `ReadableStream`, where the types of a platform have it. */
+export type PlatformStream = Class<typeof globalThis, "ReadableStream">;
+/** `AbortSignal`, where the types of a platform have it. */
+export type PlatformAbortSignal = Class<typeof globalThis, "AbortSignal">;
 /** `WebAssembly.Module`, where the types of a platform have it. */
 export type WasmModule = Class<Engine, "Module">;
 export type WasmMemory = Class<Engine, "Memory">;

@@ -3,17 +3,17 @@
 import { rangeError, typeError } from "../base/errors.js";
 import { showShape } from "../base/format-value.js";
 import type { Core } from "../core/core.js";
-import type { QParams } from "../quantize/quantized-tensor.js";
+import type { AnyQParams } from "../quantize/quantized-tensor.js";
 import { type CheckedTensor, checkTensor, looksQuantized } from "../tensor/check.js";
 import { int8Rows, int8Scales } from "./int8-weight.js";
-import { checkInt8, checkReady, sourceOfCodes, toQuantized } from "./layer-options.js";
+import { checkDynamicWeight, checkReady, sourceOfCodes, toQuantized } from "./layer-options.js";
 import { checkMatrix, type NumberList, type WeightLayout } from "./weight.js";
 import { isShared, type WeightRows } from "./weight-rows.js";
 
 /** The layer that rows are appended to. */
 export interface Grown {
   readonly layout: WeightLayout;
-  readonly qparams: QParams;
+  readonly qparams: AnyQParams;
   /** Whether activations are quantized on the fly. */
   readonly isDynamic: boolean;
   /** Options by which the layer chooses qparams, besides dtype, scheme and granularity. */
@@ -27,12 +27,15 @@ export function appendedRows(core: Core, where: string, weight: unknown, layer: 
     const { rows } = sourceOfCodes(where, checkReady(where, weight, {}));
     checkInFeatures(where, [rows.outFeatures, rows.inFeatures], layout);
     checkSame(where, rows, layout);
-    if (isDynamic) checkInt8(where, rows);
+    if (isDynamic) checkDynamicWeight(where, rows);
     return rows;
   }
   const x = checkTensor(where, "weight", weight);
   const [outFeatures] = checkInFeatures(where, checkMatrix(where, x.shape), layout);
-  return isDynamic
+  const { dtype, granularity } = layout;
+  // The others are quantized as by quantize.
+  const isTorch = isDynamic && dtype === "int8" && granularity !== "perGroup";
+  return isTorch
     ? dynamicRows(core, where, x, { ...layout, outFeatures })
     : floatRows(core, where, x, layer);
 }
@@ -45,10 +48,14 @@ function floatRows(
   { layout, qparams, how }: Grown,
 ): WeightRows {
   const { granularity, dtype } = layout;
-  const { scheme, scale, zeroPoint } = qparams;
+  const { scheme, scale, zeroPoint, offset } = qparams;
   const axis = granularity === "perOutput" ? 0 : granularity === "perInput" ? 1 : undefined;
   const groupSize = granularity === "perGroup" ? layout.groupSize : undefined;
-  const given = isShared(layout) ? { scale, zeroPoint } : {};
+  const chosen = layout.hasOffsets ? { zeroPoint: "float" } : {};
+  // Options that choose a scale do not go with a given one.
+  const given = isShared(layout)
+    ? { scale, zeroPoint, offset, range: undefined, includeZero: undefined }
+    : chosen;
   const options = { ...how, dtype, scheme, axis, groupSize, ...given };
   return toQuantized(core, where, x, options)().rows;
 }
@@ -99,6 +106,14 @@ function checkSame(where: string, rows: WeightRows, layer: WeightLayout): void {
       `weight must have scales ${granularityText(layer)}, as the layer has, got ${granularityText(rows)}`,
     );
   }
+  if (rows.hasOffsets !== layer.hasOffsets) {
+    const [own, other] = layer.hasOffsets ? ["offset", "zeroPoint"] : ["zeroPoint", "offset"];
+    throw typeError(
+      "ZP_CONFLICTING_OPTIONS",
+      where,
+      `weight must have ${own}, as the layer has, got ${other}`,
+    );
+  }
   if (!isShared(layer)) return;
   if (areEqual(rows.scales, layer.scales) && areEqual(rows.zeroPoints, layer.zeroPoints)) return;
   throw rangeError(
@@ -122,13 +137,13 @@ function areEqual(a: NumberList, b: NumberList): boolean {
 }
 
 /** The qparams of a layer after its rows were appended. */
-export function grownQParams(qparams: QParams, layout: WeightLayout): QParams {
-  const { scales, zeroPoints } = layout;
+export function grownQParams(qparams: AnyQParams, layout: WeightLayout): AnyQParams {
+  const { scales, zeroPoints, hasOffsets } = layout;
   if (isShared(layout)) return qparams;
   const shape = [scales.length, 1];
   return {
     ...qparams,
     scale: { data: scales as Float32Array, shape },
-    zeroPoint: { data: zeroPoints as Int32Array, shape: [...shape] },
-  };
+    [hasOffsets ? "offset" : "zeroPoint"]: { data: zeroPoints, shape: [...shape] },
+  } as AnyQParams;
 }

@@ -41,7 +41,7 @@ import { quantizedRows, rowsOfCodes, type WeightRows } from "./weight-rows.js";
 
 /** Options of `new QuantizedLinear`: how to quantize a float weight, and how to compute. */
 export interface QuantizedLinearOptions extends Omit<AnyQuantizeOptions, "dtype"> {
-  /** Of 2 to 8 bits. Default: `"int8"`. */
+  /** Of 1 to 8 bits. Default: `"int8"`. */
   dtype?: Exclude<DType, "int16" | "int32" | "uint16"> | undefined;
   /** float32 of shape [outFeatures]. Default: none. */
   bias?: TensorInput | null | undefined;
@@ -78,7 +78,7 @@ export interface SourceWeight {
 
 /** Options by which qparams are chosen, besides those that a layer's qparams tell. */
 export function choosingOptions(options: Record<string, unknown>): Record<string, unknown> {
-  const told = ["dtype", "scheme", "axis", "groupSize", "scale", "zeroPoint"];
+  const told = ["dtype", "scheme", "axis", "groupSize", "scale", "zeroPoint", "offset"];
   const names = QUANTIZE_OPTIONS.filter((name) => !told.includes(name));
   return Object.fromEntries(names.map((name) => [name, options[name]]));
 }
@@ -116,11 +116,12 @@ export function checkSource(
     );
   }
   const isQuantized = looksQuantized(weight);
+  const isTorch = isDynamic && isTorchLike(options);
   const x = isQuantized ? checkReady(where, weight, options) : checkTensor(where, "weight", weight);
   const [outFeatures] = checkMatrix(where, x.shape);
   const source = isQuantized
     ? () => sourceOfCodes(where, x as CheckedQuantized)
-    : isDynamic
+    : isTorch
       ? toInt8(core, where, x as CheckedTensor, options.axis)
       : toQuantized(core, where, x as CheckedTensor, options);
   return {
@@ -157,8 +158,18 @@ export function toQuantized(
   checkWeightDType(where, "options.dtype", checked.dtype);
   return () => {
     const { given, slices, dtype } = checked;
-    const { scale, zeroPoint } = given ?? runChoose(core, where, "weight", x, checked);
-    const qparams = checkQParams(where, "weight", scale, zeroPoint, x.shape, slices, dtype, false);
+    const chosen = given ?? runChoose(core, where, "weight", x, checked);
+    const shift = { value: chosen.zeroPoint, hasOffsets: checked.hasOffsets };
+    const qparams = checkQParams(
+      where,
+      "weight",
+      chosen.scale,
+      shift,
+      x.shape,
+      slices,
+      dtype,
+      false,
+    );
     const meta = { ...checked, qparams, shape: x.shape, size: x.size };
     return { meta, rows: quantizedRows(core, where, x, meta) };
   };
@@ -169,14 +180,20 @@ export function sourceOfCodes(where: string, checked: CheckedQuantized): SourceW
   return { meta: checked, rows: rowsOfCodes(where, weightCodes(where, checked)) };
 }
 
-/** Refuses options that differ from the one way dynamic layers quantize their weight. */
+/** Whether a float weight is quantized as PyTorch's dynamic layers do it: to int8, not in groups. */
+const isTorchLike = ({ dtype, groupSize }: Record<string, unknown>): boolean =>
+  (dtype === undefined || dtype === "int8") && groupSize === undefined;
+
+/** Refuses options that dynamic layers do not have; with int8, not in groups, there is one way to quantize. */
 function checkDynamicOptions(where: string, options: Record<string, unknown>): void {
   const only: Readonly<Record<string, string>> = {
     dtype: "int8",
     scheme: "symmetric",
     accumulate: "exact",
   };
-  for (const name of [...QUANTIZE_OPTIONS, "accumulate"]) {
+  const isTorch = isTorchLike(options);
+  const names = isTorch ? QUANTIZE_OPTIONS : (["scheme", "zeroPoint", "offset"] as const);
+  for (const name of [...names, "accumulate"]) {
     const { [name]: wanted } = only;
     if (name === "axis" || options[name] === undefined || options[name] === wanted) continue;
     const takes = wanted === undefined ? "cannot be given" : `must be ${show(wanted)}`;
@@ -203,26 +220,27 @@ function toInt8(core: Core, where: string, x: CheckedTensor, axis: unknown): () 
     const scales = int8Scales(core, where, x, axis !== undefined);
     const slices = checkSlices(where, "options", shape, axis, undefined);
     const scale = axis === undefined ? scales[0] : scales;
-    const qparams = checkQParams(where, "weight", scale, 0, shape, slices, "int8", false);
+    const zero = { value: 0, hasOffsets: false };
+    const qparams = checkQParams(where, "weight", scale, zero, shape, slices, "int8", false);
     const meta = { dtype: "int8", scheme: "symmetric", slices, qparams, shape, size } as const;
     return { meta, rows: int8Rows(core, where, x, weightLayout(where, meta)) };
   };
 }
 
-/** Checks that a weight is suitable for dynamic activations: int8 with zero points 0, not per group. */
-export function checkInt8(where: string, weight: WeightLayout): void {
-  const { dtype, granularity, zeroPoints } = weight;
-  const problem =
-    dtype !== "int8"
-      ? `dtype "int8" or "qint8", got "${dtype}"`
-      : Array.from(zeroPoints).some((zero) => zero !== 0)
-        ? "zero points of 0"
-        : granularity !== "perTensor" && granularity !== "perOutput"
-          ? "one scale, or one for each output"
-          : undefined;
+/** Checks that a weight is suitable for dynamic activations: signed with zero points 0, not per input. */
+export function checkDynamicWeight(where: string, weight: WeightLayout): void {
+  const { dtype, granularity, zeroPoints, hasOffsets } = weight;
+  const isUnsigned = dtype.startsWith("u");
+  const problem = isUnsigned
+    ? `a signed dtype, got "${dtype}"`
+    : hasOffsets || Array.from(zeroPoints).some((zero) => zero !== 0)
+      ? "zero points of 0"
+      : granularity === "perInput"
+        ? "one scale, or one for each output or group"
+        : undefined;
   if (problem === undefined) return;
   throw rangeError(
-    dtype === "int8" ? "ZP_INVALID_SCHEME" : "ZP_UNSUPPORTED_DTYPE",
+    isUnsigned ? "ZP_UNSUPPORTED_DTYPE" : "ZP_INVALID_SCHEME",
     where,
     `weight must have ${problem} with options.activations: "dynamic"`,
   );

@@ -26,7 +26,7 @@ export function checkAccumulate(where: string, value: unknown): Accumulate {
 
 /**
  * Multiplies rows by a weight matrix: input · weightᵀ + bias. A quantized weight is used in quantized
- * form, w = scale · (q − zeroPoint), and never expanded to floats in memory. It is packed for every
+ * form, w = scale · (q − zeroPoint) or scale · q + offset, and never expanded to floats in memory. It is packed for every
  * call; `QuantizedLinear` packs it once.
  *
  * Results are exact to about one rounding to float32 and have the same bits everywhere, unless
@@ -44,7 +44,7 @@ export function checkAccumulate(where: string, value: unknown): Accumulate {
  * notebooks, which adds the zero point instead of subtracting it.
  *
  * @param input   float32 of shape [..., K]
- * @param weight  float32 of shape [N, K], or a quantized tensor of that shape and 2 to 8 bits: per
+ * @param weight  float32 of shape [N, K], or a quantized tensor of that shape and 1 to 8 bits: per
  *   tensor, per channel on either axis or per group, symmetric or affine; qint8 with integer zero
  *   points too. N and K may be 0
  * @param bias    float32 of shape [N]; default: none

@@ -15,7 +15,7 @@ import { aligned, type Memory } from "../core/memory.js";
 import { bytesIn } from "../core/views.js";
 import { TILE } from "../tensor/tiles.js";
 import type { NumberList, WeightLayout } from "./weight.js";
-import { isOffCenter, joined, partOf, type WeightRows } from "./weight-rows.js";
+import { joined, partOf, shiftOf, type WeightRows, type WeightShift } from "./weight-rows.js";
 
 /** Outputs of a panel: rows are packed from a multiple of this on. */
 const PANEL = 8;
@@ -57,8 +57,8 @@ interface Placed {
   readonly biasAt: number;
   /** The number of rows that it has room for. */
   readonly capacity: number;
-  /** Whether it has zero points. */
-  readonly affine: boolean;
+  /** The addends of codes that it has room for. */
+  readonly shift: WeightShift;
 }
 
 /** Allocates a block for a weight, without rows. */
@@ -67,7 +67,7 @@ function begin(
   where: string,
   layout: WeightLayout,
   capacity: number,
-  affine: boolean,
+  shift: WeightShift,
   hasBias: boolean,
 ): Placed {
   const { memory, module } = core;
@@ -76,8 +76,8 @@ function begin(
   const block = memory.allocate(where, size + (hasBias ? 4 * capacity : 0));
   const biasAt = hasBias ? block + size : 0;
   // The shape is the one that packedBytes has checked.
-  module.beginWeight(dtype, capacity, inFeatures, granularity, groupSize, affine, block);
-  return { block, biasAt, capacity, affine };
+  module.beginWeight(dtype, capacity, inFeatures, granularity, groupSize, shift, block);
+  return { block, biasAt, capacity, shift };
 }
 
 function writeBias(
@@ -94,14 +94,14 @@ function writeBias(
 /**
  * Packs the rows of a weight from `first` on, a tile at a time: the heap holds the packed weight and one
  * tile, never all codes.
- * @param block  the weight's heap offset; the rows before `first` are packed
+ * @param placed  the weight's place; the rows before `first` are packed
  */
 function packRows(
   core: Core,
   where: string,
   weight: WeightRows,
   first: number,
-  block: number,
+  { block, shift }: Placed,
 ): void {
   const { memory, module } = core;
   const { outFeatures, inFeatures, dtype, granularity, groupSize } = weight;
@@ -123,7 +123,7 @@ function packRows(
     try {
       memory.copyIn(where, type, codesAt, codes, size);
       memory.write("Float32Array", scalesAt, scales);
-      memory.write("Int32Array", zeroPointsAt, zeroPoints);
+      memory.write(shift === "offsets" ? "Float32Array" : "Int32Array", zeroPointsAt, zeroPoints);
       const status = module.packRows(
         codesAt,
         dtype,
@@ -134,6 +134,7 @@ function packRows(
         scalesAt,
         zeroPointsAt,
         count,
+        shift,
         block,
       );
       checkStatus(where, status);
@@ -157,14 +158,15 @@ export class PackedWeight {
 
   /** @param bias  float32 values, one for each output */
   constructor(core: Core, where: string, weight: WeightRows, bias?: NumberList) {
-    const { outFeatures, inFeatures, dtype, granularity, groupSize, scales, zeroPoints } = weight;
+    const { rows: _, ...layout } = weight;
     const { memory } = core;
     // Without the reader of rows, which may hold a float weight.
-    this.#layout = { outFeatures, inFeatures, dtype, granularity, groupSize, scales, zeroPoints };
+    this.#layout = layout;
     this.core = core;
-    this.#placed = begin(core, where, weight, outFeatures, isOffCenter(weight), bias !== undefined);
+    const { outFeatures } = weight;
+    this.#placed = begin(core, where, weight, outFeatures, shiftOf(weight), bias !== undefined);
     try {
-      packRows(core, where, weight, 0, this.at);
+      packRows(core, where, weight, 0, this.#placed);
       if (bias !== undefined) writeBias(core, where, this.biasAt, bias, outFeatures);
     } catch (error) {
       memory.release(this.at);
@@ -238,21 +240,19 @@ export class PackedWeight {
       zeroPoints: joined(layout, layout.zeroPoints, added.zeroPoints),
       rows: (first, count) => this.#joinedRows(where, added, first, count),
     };
-    const { affine, capacity } = this.#placed;
-    const isAffine = affine || isOffCenter(added);
-    const moves = outFeatures > capacity || isAffine !== affine;
+    const { shift: own, capacity } = this.#placed;
+    const shift = own === "none" ? shiftOf(added) : own;
+    const moves = outFeatures > capacity || shift !== own;
     const room = Math.max(outFeatures, Math.ceil(before * 1.125));
-    const to = moves
-      ? begin(core, where, layout, room, isAffine, bias !== undefined)
-      : this.#placed;
+    const to = moves ? begin(core, where, layout, room, shift, bias !== undefined) : this.#placed;
     try {
-      if (moves && isAffine === affine) {
+      if (moves && shift === own) {
         const size = packedBytes(core, where, layout, room);
         checkStatus(where, module.growWeight(this.at, room, to.block, size));
       }
       // The last panel is packed again if it is not full; all of them if they get zero points.
-      const kept = isAffine === affine ? before - (before % PANEL) : 0;
-      packRows(core, where, whole, kept, to.block);
+      const kept = shift === own ? before - (before % PANEL) : 0;
+      packRows(core, where, whole, kept, to);
       if (bias !== undefined) {
         if (moves) memory.copyWithin(to.biasAt, this.biasAt, 4 * before);
         writeBias(core, where, to.biasAt + 4 * before, bias, added.outFeatures);
@@ -267,8 +267,8 @@ export class PackedWeight {
       (this.#owned as Owned).block = to.block;
       this.#placed = to;
     }
-    const { rows: _, ...own } = whole;
-    this.#layout = own;
+    const { rows: _, ...grown } = whole;
+    this.#layout = grown;
   }
 
   /** Rows of this weight and, after them, of another. */

@@ -9,8 +9,9 @@ import { checkOptions } from "../base/options.js";
 import { areApart, arrayLength, arrayName } from "../base/typed-arrays.js";
 import type { Core } from "../core/core.js";
 import { activeCore } from "../core/init.js";
+import { checkQuantizeOptions } from "../quantize/options.js";
 import {
-  type QParams,
+  type AnyQParams,
   type QuantizedTensorInput,
   qparamsBytes,
   qparamsResult,
@@ -24,7 +25,7 @@ import { runDynamic } from "./dynamic.js";
 import { type Batch, checkBias, checkInput } from "./input.js";
 import { Layer } from "./layer.js";
 import {
-  checkInt8,
+  checkDynamicWeight,
   checkSource,
   choosingOptions,
   LAYER_OPTIONS,
@@ -40,7 +41,7 @@ export interface AppendOptions {
 }
 
 /**
- * A linear layer with quantized weights, packed once into the core's memory at 2 to 8 bits and used many
+ * A linear layer with quantized weights, packed once into the core's memory at 1 to 8 bits and used many
  * times. Results of `forward` equal those of `linear`, bit for bit.
  *
  * The memory is freed by `dispose()`, at the end of a `using` block, or some time after the layer becomes
@@ -58,9 +59,7 @@ export class QuantizedLinear extends Layer {
   readonly #accumulate: Accumulate;
   readonly #core: Core;
   readonly #weight: PackedWeight;
-  #qparams: QParams;
-  /** Options by which qparams are chosen. */
-  readonly #how: Record<string, unknown>;
+  #qparams: AnyQParams;
   /** For dynamic activations; undefined for float32. */
   readonly #reduceRange: boolean | undefined;
 
@@ -72,10 +71,15 @@ export class QuantizedLinear extends Layer {
    *
    *     y = float(Σ (qx − zeroPoint) · qw) · (scale · weightScale) + bias        in float32
    *
+   * A weight of another signed dtype (W4A8), or in groups, is quantized as by `quantize`, and runs by the same
+   * formula; the integer sums of groups, of at most 1024 products each, are added in double, in order:
+   *
+   *     y = float(Σ weightScale[group] · Σ (qx − zeroPoint) · qw) · scale + bias
+   *
    * Source: torch.ao.nn.quantized.dynamic.Linear, with qnnpack's rounding.
    *
-   * @param weight  a quantized tensor of shape [N, K] and 2 to 8 bits (dynamic activations: int8 or
-   *   qint8 with zero points 0, per tensor or one scale for each output); or float32 of that shape,
+   * @param weight  a quantized tensor of shape [N, K] and 1 to 8 bits (dynamic activations: of a
+   *   signed dtype or qint8 with zero points 0, not one scale for each input); or float32 of that shape,
    *   which is quantized as by `quantize(weight, options)` (dynamic: as above)
    * @param options.bias         float32 of shape [N]; default: none
    * @param options.activations  `"float32"` (default) or `"dynamic"`
@@ -99,10 +103,10 @@ export class QuantizedLinear extends Layer {
     const given = checkOptions(where, options, LAYER_OPTIONS);
     const source = checkSource(core, where, weight, given);
     const { rows, meta } = source.weight();
-    if (source.reduceRange !== undefined) checkInt8(where, rows);
+    if (source.reduceRange !== undefined) checkDynamicWeight(where, rows);
     const packed = new PackedWeight(core, where, rows, source.bias);
     this.#qparams = qparamsResult(meta.qparams, meta);
-    this.#how = choosingOptions(given);
+    choices.set(this, choosingOptions(given));
     this.#accumulate = source.accumulate;
     this.#reduceRange = source.reduceRange;
     this.#core = core;
@@ -120,8 +124,8 @@ export class QuantizedLinear extends Layer {
     return this.#weight.outFeatures;
   }
 
-  /** The weight's scale and zero point, dtype, scheme and granularity. */
-  get qparams(): QParams {
+  /** The weight's scale and zero point or offset, dtype, scheme and granularity. */
+  get qparams(): AnyQParams {
     return this.#qparams;
   }
 
@@ -240,7 +244,7 @@ export class QuantizedLinear extends Layer {
       layout: packed.layout,
       qparams: this.#qparams,
       isDynamic: this.#reduceRange !== undefined,
-      how: this.#how,
+      how: choicesOf(this),
     };
     const rows = appendedRows(this.#core, where, weight, layer);
     const bias = checkBias(where, "options.bias", given.bias, rows.outFeatures);
@@ -283,6 +287,31 @@ makeDisposable(QuantizedLinear);
 
 /** Packed weights of layers, private to the library. */
 const packedWeights = /* @__PURE__ */ new WeakMap<QuantizedLinear, PackedWeight>();
+
+/** Options by which layers choose the qparams of appended rows. */
+const choices = /* @__PURE__ */ new WeakMap<QuantizedLinear, Record<string, unknown>>();
+
+export const choicesOf = (layer: QuantizedLinear): Record<string, unknown> =>
+  choices.get(layer) as Record<string, unknown>;
+
+/** Sets them for a layer that was made of codes. @param given  `range` and the others, not checked */
+export function restoreChoices(
+  where: string,
+  layer: QuantizedLinear,
+  given: Record<string, unknown>,
+): void {
+  const { dtype, hasOffsets } = packedOf(layer).layout;
+  // Checks them as those of a tensor of one value.
+  checkQuantizeOptions(
+    where,
+    { ...given, dtype, scheme: "affine", ...(hasOffsets && FLOAT) },
+    [1],
+    false,
+  );
+  choices.set(layer, choosingOptions(given));
+}
+
+const FLOAT = { zeroPoint: "float" };
 
 /** The packed weight of a layer. */
 export const packedOf = (layer: QuantizedLinear): PackedWeight =>

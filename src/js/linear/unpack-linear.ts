@@ -2,7 +2,7 @@
 
 import { wrongKind } from "../base/check.js";
 import { newArray } from "../base/typed-arrays.js";
-import type { QuantizedTensor } from "../quantize/quantized-tensor.js";
+import type { AnyQuantizedTensor } from "../quantize/quantized-tensor.js";
 import { Tensor } from "../tensor/tensor.js";
 import { packedOf, QuantizedLinear } from "./quantized-linear.js";
 
@@ -19,7 +19,7 @@ export function unpackBias(where: string, layer: QuantizedLinear): Tensor | unde
 /** The parameters of a `QuantizedLinear`. */
 export interface UnpackedLinear {
   /** Codes, shape and qparams, as `dequantize` takes them. */
-  readonly weight: QuantizedTensor;
+  readonly weight: AnyQuantizedTensor;
   /** float32 of shape [outFeatures]; undefined without one. */
   readonly bias: Tensor | undefined;
 }
@@ -38,6 +38,6 @@ export function unpackLinear(layer: QuantizedLinear): UnpackedLinear {
   const packed = packedOf(layer);
   packed.checkAlive(where);
   const data = packed.codes(where, 0, outFeatures);
-  const weight = { data, shape: [outFeatures, inFeatures], ...qparams } as QuantizedTensor;
+  const weight = { data, shape: [outFeatures, inFeatures], ...qparams } as AnyQuantizedTensor;
   return { weight, bias: unpackBias(where, layer) };
 }

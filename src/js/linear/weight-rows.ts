@@ -16,6 +16,7 @@ import type { CheckedMeta } from "../quantize/check.js";
 import type { ScaleAndZeroPoint } from "../quantize/quantized-tensor.js";
 import type { CheckedTensor } from "../tensor/check.js";
 import { checkSlices, laidOut } from "../tensor/granularity.js";
+import type { MainModule } from "../wasm/baseline.js";
 import { type NumberList, type WeightCodes, type WeightLayout, weightLayout } from "./weight.js";
 
 /** A weight that is read row by row. */
@@ -24,13 +25,19 @@ export interface WeightRows extends WeightLayout {
   readonly rows: (first: number, count: number) => NumberArray;
 }
 
-/** Whether any zero point differs from the code that is packed as 0: 0 of signed codes, 128 of uint8. */
-export function isOffCenter({ dtype, zeroPoints }: WeightLayout): boolean {
-  const { qmin, qmax } = DTYPES[dtype];
-  const center = (qmin + qmax + 1) / 2;
-  for (let i = 0; i < zeroPoints.length; i++) if (zeroPoints[i] !== center) return true;
-  return false;
+/**
+ * The addends of a packed weight's codes: none if all zero points are the code that is packed as 0, which is
+ * 0 of signed codes, and of unsigned ones half the range of the 2, 4 or 8 bits that they take.
+ */
+export function shiftOf({ dtype, zeroPoints, hasOffsets }: WeightLayout): WeightShift {
+  if (hasOffsets) return "offsets";
+  const { qmin, bits } = DTYPES[dtype];
+  const center = qmin < 0 ? 0 : bits > 4 ? 128 : bits > 2 ? 8 : 2;
+  for (let i = 0; i < zeroPoints.length; i++) if (zeroPoints[i] !== center) return "zeroPoints";
+  return "none";
 }
+
+export type WeightShift = Parameters<MainModule["beginWeight"]>[5];
 
 /** Whether all outputs share their scales. */
 export const isShared = ({ granularity }: WeightLayout): boolean =>
@@ -95,7 +102,7 @@ export function quantizedRows(
   checked: CheckedMeta,
 ): WeightRows {
   const layout = weightLayout(where, checked);
-  const { granularity, dtype, scales, zeroPoints } = layout;
+  const { granularity, dtype, scales, zeroPoints, hasOffsets } = layout;
   const { groupSize } = checked.slices;
   const axis = granularity === "perOutput" ? 0 : granularity === "perInput" ? 1 : undefined;
   return rowsOfFloats(where, x, layout, (part, first, out) => {
@@ -108,7 +115,7 @@ export function quantizedRows(
       granularity === "perTensor"
         ? { scale: scales[0], zeroPoint: zeroPoints[0] }
         : ({ scale, zeroPoint } as ScaleAndZeroPoint);
-    const qparams = { ...own, ...laid };
+    const qparams = { ...own, ...laid, hasOffsets };
     applyQParams(
       core,
       where,

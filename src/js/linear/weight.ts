@@ -15,7 +15,7 @@ import type { MainModule } from "../wasm/baseline.js";
 /** A read-only list of numbers. */
 export type NumberList = NumberArray | readonly number[];
 
-/** A checked weight of shape [outFeatures, inFeatures] and 2 to 8 bits, without its codes. */
+/** A checked weight of shape [outFeatures, inFeatures] and 1 to 8 bits, without its codes. */
 export interface WeightLayout {
   readonly outFeatures: number;
   readonly inFeatures: number;
@@ -24,7 +24,9 @@ export interface WeightLayout {
   /** For "perGroup"; 0 otherwise. */
   readonly groupSize: number;
   readonly scales: NumberList;
+  /** Zero points; offsets, if `hasOffsets`. */
   readonly zeroPoints: NumberList;
+  readonly hasOffsets: boolean;
 }
 
 /** The same with its codes, one per byte. */
@@ -100,7 +102,7 @@ export function checkWeightDType(where: string, argument: string, dtype: DType):
   throw rangeError(
     "ZP_UNSUPPORTED_DTYPE",
     where,
-    `${argument} must be a dtype of 2 to 8 bits for the weight of a linear layer, got "${dtype}"`,
+    `${argument} must be a dtype of 1 to 8 bits for the weight of a linear layer, got "${dtype}"`,
   );
 }
 
@@ -110,7 +112,7 @@ export function weightCodes(where: string, checked: CheckedQuantized): WeightCod
 
 export function weightLayout(where: string, checked: CheckedMeta): WeightLayout {
   const { shape, dtype, qparams, slices } = checked;
-  const { scale, zeroPoint } = qparams;
+  const { scale, zeroPoint, hasOffsets } = qparams;
   const [outFeatures, inFeatures] = checkMatrix(where, shape);
   checkWeightDType(where, "weight.dtype", dtype);
   return {
@@ -120,7 +122,8 @@ export function weightLayout(where: string, checked: CheckedMeta): WeightLayout 
     granularity: weightGranularity(where, checked, outFeatures, inFeatures),
     groupSize: slices.groupSize ?? 0,
     scales: listed(scale),
-    zeroPoints: listed(zeroPoint),
+    zeroPoints: listed<Int32Array | Float32Array>(zeroPoint),
+    hasOffsets,
   };
 }
 

@@ -10,7 +10,7 @@ import { INSPECT, OWN } from "../base/format-value.js";
 import type { Core } from "../core/core.js";
 import { QuantizedLinear } from "../linear/quantized-linear.js";
 import { unpackLinear } from "../linear/unpack-linear.js";
-import type { QuantizedTensor } from "../quantize/quantized-tensor.js";
+import type { AnyQuantizedTensor, QuantizedTensor } from "../quantize/quantized-tensor.js";
 import type { TensorInput } from "../tensor/check.js";
 import { type Tensor, tensor } from "../tensor/tensor.js";
 import type { TorchQuantizedTensor } from "../torch/tensor.js";
@@ -173,7 +173,7 @@ export interface QuantizedLayer {
   /** Its arithmetic. */
   readonly method: LayerMethod;
   /** The quantized weight: codes, shape and qparams; there if the layer has one. */
-  readonly weight?: QuantizedTensor | TorchQuantizedTensor;
+  readonly weight?: AnyQuantizedTensor | TorchQuantizedTensor;
   /** The bias of such a layer, float32; there if it has one. */
   readonly bias?: Tensor;
   /** Static layers: scale and zero point that a float input is quantized with, to quint8. */

@@ -9,7 +9,9 @@ import type { QuantizeOptions } from "../quantize/options.js";
 import { QConfig } from "./qconfig.js";
 
 /** Options for the quantized weights of a layer with float32 activations. */
-export interface WeightOnlyOptions extends Omit<QuantizeOptions, "scale" | "zeroPoint"> {
+export interface WeightOnlyOptions extends Omit<QuantizeOptions, "scale" | "zeroPoint" | "offset"> {
+  /** `"float"`: a real offset instead of a zero point, see `quantize`. */
+  zeroPoint?: "float" | undefined;
   /**
    * Bits of a code, 2 to 8, instead of a dtype: symmetric codes from −(2^(bits − 1) − 1) to
    * 2^(bits − 1) − 1, in the smallest dtype that holds them.
@@ -23,6 +25,7 @@ const WEIGHT_ONLY_OPTIONS = [
   "scheme",
   "axis",
   "groupSize",
+  "zeroPoint",
   "includeZero",
   "nonFinite",
   "range",
@@ -30,7 +33,7 @@ const WEIGHT_ONLY_OPTIONS = [
 
 /**
  * Configuration of a layer with quantized weights and float32 activations. Weights are quantized by
- * `quantize` in any dtype (for a Linear, 2 to 8 bits), per tensor, per channel or per group. Accepted
+ * `quantize` in any dtype (for a Linear, 1 to 8 bits), per tensor, per channel or per group. Accepted
  * wherever a `QConfig` is.
  *
  * @example mapping.setModuleName("fc1", new WeightOnlyQConfig({ dtype: "int4", groupSize: 16 }))
@@ -49,22 +52,22 @@ export class WeightOnlyQConfig {
     const where = "WeightOnlyQConfig";
     const given = checkOptions(where, options, WEIGHT_ONLY_OPTIONS);
     this.options = Object.freeze({ ...given });
-    const { bits, dtype, scheme, range } = given;
+    const { bits, dtype, scheme, range, zeroPoint } = given;
     if (bits !== undefined) {
       checkInteger(where, "options.bits", bits, 8, 2, 8);
-      if (dtype !== undefined || scheme === "affine") {
+      if (dtype !== undefined || scheme === "affine" || zeroPoint !== undefined) {
         throw typeError(
           "ZP_CONFLICTING_OPTIONS",
           where,
           "options.bits stands for a symmetric dtype; it goes with neither options.dtype " +
-            `nor scheme "affine"`,
+            `nor scheme "affine" nor zeroPoint`,
         );
       }
-      if (range === "mse") {
+      if (range === "mse" || range === "hqq") {
         throw typeError(
           "ZP_CONFLICTING_OPTIONS",
           where,
-          'options.range "mse" measures the error of a dtype; it needs options.dtype, not options.bits',
+          `options.range "${range}" measures the error of a dtype; it needs options.dtype, not options.bits`,
         );
       }
     }

@@ -7,12 +7,7 @@ import type { Core } from "../core/core.js";
 import { bytesIn, type ElementType } from "../core/views.js";
 import { sizeOf } from "../tensor/shape.js";
 import { TILE, type Tile, tilesOf } from "../tensor/tiles.js";
-import type {
-  LaidOutQParams,
-  ScaleAndZeroPoint,
-  ScaleTensor,
-  ZeroPointTensor,
-} from "./quantized-tensor.js";
+import type { LaidOutQParams, ScaleAndZeroPoint } from "./quantized-tensor.js";
 
 /** A core function from elements and qparams to elements. */
 type ElementwiseOperation = "quantize" | "dequantize" | "fakeQuantize";
@@ -64,7 +59,7 @@ function applyTile(
   input: NumberArray,
   size: number,
   shape: readonly number[],
-  { scale, zeroPoint }: ScaleAndZeroPoint,
+  { scale, zeroPoint, hasOffsets = false }: ScaleAndZeroPoint,
   qShape: readonly number[],
   {
     group,
@@ -86,7 +81,8 @@ function applyTile(
   try {
     memory.copyIn(where, inputType, inputAt, input, size);
     writeNumbers(core, where, "Float32Array", scaleAt, scale, count);
-    writeNumbers(core, where, "Int32Array", zeroPointAt, zeroPoint, count);
+    const type = hasOffsets ? "Float32Array" : "Int32Array";
+    writeNumbers(core, where, type, zeroPointAt, zeroPoint, count);
     memory.write("Uint32Array", shapeAt, shape);
     memory.write("Uint32Array", qShapeAt, qShape);
     const status = core.module[operation](
@@ -99,6 +95,7 @@ function applyTile(
       qShape.length,
       group,
       dtype,
+      hasOffsets,
       outAt,
     );
     checkStatus(where, status);
@@ -113,7 +110,7 @@ function writeNumbers(
   where: string,
   type: "Float32Array" | "Int32Array",
   offset: number,
-  value: number | ScaleTensor | ZeroPointTensor,
+  value: ScaleAndZeroPoint["scale" | "zeroPoint"],
   count: number,
 ): void {
   if (typeof value === "number") memory.writeOne(type, offset, value);
@@ -122,13 +119,15 @@ function writeNumbers(
 
 /** The qparams of one tile: a slice of the tensors; a number holds for all tiles. */
 function tileQParams(
-  { scale, zeroPoint }: ScaleAndZeroPoint,
+  qparams: ScaleAndZeroPoint,
   { qStart, qCount, qShape }: Tile,
 ): ScaleAndZeroPoint {
-  if (typeof scale === "number" || typeof zeroPoint === "number") return { scale, zeroPoint };
+  const { scale, zeroPoint } = qparams;
+  if (typeof scale === "number" || typeof zeroPoint === "number") return qparams;
   const end = qStart + qCount;
   return {
+    ...qparams,
     scale: { data: subarrayOf(scale.data, qStart, end), shape: qShape },
     zeroPoint: { data: subarrayOf(zeroPoint.data, qStart, end), shape: qShape },
-  };
+  } as ScaleAndZeroPoint;
 }

@@ -2,7 +2,7 @@
 
 import { checkChoice, checkDType, isIntegerWithin, wrongKind, wrongNumber } from "../base/check.js";
 import { type Codes, DTYPES, type DType } from "../base/dtype.js";
-import { type ErrorCode, rangeError } from "../base/errors.js";
+import { type ErrorCode, rangeError, typeError } from "../base/errors.js";
 import { showShape } from "../base/format-value.js";
 import {
   arePositive,
@@ -18,6 +18,7 @@ import { checkCodes, checkZeroPoint } from "../tensor/codes.js";
 import {
   broadcasts,
   checkSlices,
+  type Layout,
   laidOut,
   qparamsShape,
   type ShapedNumbers,
@@ -31,34 +32,60 @@ import type { LaidOutQParams, Purpose, Scheme } from "./quantized-tensor.js";
 export interface CheckedQParams extends LaidOutQParams {
   /** The first zero point that is not 0, or 0. */
   readonly nonzero: number;
+  readonly hasOffsets: boolean;
+}
+
+/** Zero points, or offsets in their place. */
+export interface Shift {
+  readonly value: unknown;
+  readonly hasOffsets: boolean;
+}
+
+/** The one of zero points and offsets that is given; both missing: zero points of undefined. */
+export function checkShift(
+  where: string,
+  prefix: string,
+  zeroPoint: unknown,
+  offset: unknown,
+): Shift {
+  if (offset === undefined) return { value: zeroPoint, hasOffsets: false };
+  if (zeroPoint === undefined) return { value: offset, hasOffsets: true };
+  throw typeError(
+    "ZP_CONFLICTING_OPTIONS",
+    where,
+    `${prefix}.offset takes the place of ${prefix}.zeroPoint, got both`,
+  );
 }
 
 /**
  * Checks scale and zero point against a tensor's shape and granularity.
  * @param prefix    name of the object that holds them, for messages
+ * @param shift     zero points, or offsets
  * @param isCopied  whether to copy tensors among them, for objects that outlive the call
  */
 export function checkQParams(
   where: string,
   prefix: string,
   scale: unknown,
-  zeroPoint: unknown,
+  shift: Shift,
   shape: readonly number[],
   slices: Slices,
   dtype: DType,
   isCopied: boolean,
 ): CheckedQParams {
+  const { value: zeroPoint, hasOffsets } = shift;
   const perTensor = slices.granularity === "perTensor";
   const { qmin, qmax } = DTYPES[dtype];
   // Fast path for two valid numbers. Errors are found below.
   if (
     perTensor &&
+    !hasOffsets &&
     typeof scale === "number" &&
     isScale(scale) &&
     isIntegerWithin(zeroPoint, qmin, qmax)
   ) {
     const nonzero = zeroPoint + 0; // -0 becomes 0
-    return { scale, zeroPoint: nonzero, nonzero, ...laidOut(slices) };
+    return { scale, zeroPoint: nonzero, nonzero, hasOffsets, ...laidOut(slices) };
   }
   const scales = numbersOf(
     where,
@@ -74,6 +101,9 @@ export function checkQParams(
       : scales.data.findIndex((value) => !isScale(value));
   if (scaleIndex !== -1) {
     checkScale(where, nameOf(`${prefix}.scale`, scale, scaleIndex), scales.data[scaleIndex]);
+  }
+  if (hasOffsets) {
+    return checkOffsets(where, prefix, scale, scales, zeroPoint, shape, slices, isCopied);
   }
   const zeros = numbersOf(
     where,
@@ -95,17 +125,61 @@ export function checkQParams(
     checkZeroPoint(where, name, zeros.data[zeroIndex], DTYPES[dtype], `dtype ${dtype}`);
   }
   const target = perTensor
-    ? commonShape(where, prefix, scales.shape, zeros.shape, shape)
+    ? commonShape(where, prefix, { scale: scales.shape, zeroPoint: zeros.shape }, shape)
     : qparamsShape(shape, slices);
   const scaleData = spread(where, `${prefix}.scale`, scales, target, slices, Float32Array);
   const zeroData = spread(where, `${prefix}.zeroPoint`, zeros, target, slices, Int32Array);
   const scaleTensor = { data: scaleData, shape: target };
   const zeroTensor = { data: zeroData, shape: [...target] };
-  const layout =
-    !perTensor || scaleData.length === 1
-      ? laidOut(slices)
-      : { viewShape: shape, viewQShape: target, viewGroup: 0 };
-  return { scale: scaleTensor, zeroPoint: zeroTensor, nonzero, ...layout };
+  const layout = layoutFor(shape, slices, target);
+  return { scale: scaleTensor, zeroPoint: zeroTensor, nonzero, hasOffsets, ...layout };
+}
+
+/** The layout of qparams of shape `target`. */
+const layoutFor = (shape: readonly number[], slices: Slices, target: readonly number[]): Layout =>
+  slices.granularity !== "perTensor" || sizeOf(target) === 1
+    ? laidOut(slices)
+    : { viewShape: shape, viewQShape: target, viewGroup: 0 };
+
+/** Checks offsets beside checked scales. */
+function checkOffsets(
+  where: string,
+  prefix: string,
+  scale: unknown,
+  scales: ShapedNumbers,
+  offset: unknown,
+  shape: readonly number[],
+  slices: Slices,
+  isCopied: boolean,
+): CheckedQParams {
+  const name = `${prefix}.offset`;
+  const offsets = numbersOf(where, name, offset, "ZP_INVALID_OFFSET", Float32Array, isCopied);
+  const index = offsets.data.findIndex((value) => !Number.isFinite(Math.fround(value)));
+  if (index !== -1) {
+    const own = nameOf(name, offset, index);
+    const value = offsets.data[index];
+    throw wrongNumber("ZP_INVALID_OFFSET", where, own, "finite, as float32 too", value);
+  }
+  const shared = { nonzero: 0, hasOffsets: true };
+  const perTensor = slices.granularity === "perTensor";
+  if (perTensor && typeof scale === "number" && typeof offset === "number") {
+    return { scale, zeroPoint: Math.fround(offset), ...shared, ...laidOut(slices) };
+  }
+  const target = perTensor
+    ? commonShape(where, prefix, { scale: scales.shape, offset: offsets.shape }, shape)
+    : qparamsShape(shape, slices);
+  return {
+    scale: {
+      data: spread(where, `${prefix}.scale`, scales, target, slices, Float32Array),
+      shape: target,
+    },
+    zeroPoint: {
+      data: spread(where, name, offsets, target, slices, Float32Array),
+      shape: [...target],
+    },
+    ...shared,
+    ...layoutFor(shape, slices, target),
+  };
 }
 
 /** Whether a number, rounded to float32, is a valid scale: finite and > 0. */
@@ -149,17 +223,17 @@ function numbersOf(
   return { data, shape };
 }
 
-/** The shape that scale and zero point broadcast to. It must broadcast to the tensor's shape. */
+/** The shape that scale and zero point, or offset, broadcast to. It must broadcast to the tensor's shape. */
 function commonShape(
   where: string,
   prefix: string,
-  scaleShape: readonly number[],
-  zeroShape: readonly number[],
+  shapes: Readonly<Record<string, readonly number[]>>,
   shape: readonly number[],
 ): number[] {
+  const [scaleShape, zeroShape] = Object.values(shapes);
   // A single number fits every tensor, even nested in more axes than the tensor has.
   const isOne = (own: readonly number[]) => sizeOf(own) === 1;
-  for (const [name, own] of Object.entries({ scale: scaleShape, zeroPoint: zeroShape })) {
+  for (const [name, own] of Object.entries(shapes)) {
     if (isOne(own) || broadcasts(own, shape)) continue;
     throw rangeError(
       "ZP_SHAPE_MISMATCH",
@@ -207,11 +281,12 @@ export function checkGivenScheme(
   where: string,
   prefix: string,
   scheme: unknown,
-  { nonzero }: CheckedQParams,
+  { nonzero, hasOffsets }: CheckedQParams,
   dtype: DType,
 ): Scheme {
-  const shown = nonzero === 0 && DTYPES[dtype].qmin < 0 ? "symmetric" : "affine";
+  const shown = nonzero === 0 && !hasOffsets && DTYPES[dtype].qmin < 0 ? "symmetric" : "affine";
   const said = checkScheme(where, prefix, scheme, shown, dtype);
+  if (said === "symmetric" && hasOffsets) throw offsetScheme(where, prefix);
   if (said === "symmetric" && nonzero !== 0) {
     const argument = `${prefix}.zeroPoint`;
     const wanted = "0 for the symmetric scheme";
@@ -219,6 +294,14 @@ export function checkGivenScheme(
   }
   return said;
 }
+
+/** The error for the symmetric scheme with an offset. */
+export const offsetScheme = (where: string, prefix: string): Error =>
+  typeError(
+    "ZP_CONFLICTING_OPTIONS",
+    where,
+    `${prefix}.scheme must be "affine" with an offset, got "symmetric"`,
+  );
 
 /** A quantized tensor after its checks, without its codes. */
 export interface CheckedMeta extends Purpose {
@@ -254,11 +337,12 @@ export function checkQuantizedMeta(
       value,
     );
   }
-  const { scheme, scale, zeroPoint, axis, groupSize } = given;
+  const { scheme, scale, zeroPoint, offset, axis, groupSize } = given;
   const dtype = checkDType(where, `${argument}.dtype`, given.dtype);
   const shape = checkOwnShape(where, argument, given.shape, given.dims);
   const slices = checkSlices(where, argument, shape, axis, groupSize);
-  const qparams = checkQParams(where, argument, scale, zeroPoint, shape, slices, dtype, isCopied);
+  const shift = checkShift(where, argument, zeroPoint, offset);
+  const qparams = checkQParams(where, argument, scale, shift, shape, slices, dtype, isCopied);
   const checkedScheme = checkGivenScheme(where, argument, scheme, qparams, dtype);
   return { qparams, shape, size: sizeOf(shape), dtype, scheme: checkedScheme, slices };
 }

@@ -20,7 +20,11 @@ import { arraysOf, type QuantizedTensorInput } from "./quantized-tensor.js";
  *
  *     data[i] = scale * (q.data[i] - q.zeroPoint)
  *
- * in separately rounded float32 operations (int32 codes are rounded to float32 first).
+ * in separately rounded float32 operations (int32 codes are rounded to float32 first), or
+ *
+ *     data[i] = scale * q.data[i] + q.offset
+ *
+ * for a quantized tensor with an offset.
  *
  * A tensor of dtype qint8, quint8 or qint32 is dequantized as PyTorch does it:
  *

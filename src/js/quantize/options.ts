@@ -7,9 +7,16 @@ import type { Options } from "../base/fields.js";
 import { checkOptions } from "../base/options.js";
 import { looksQuantized } from "../tensor/check.js";
 import { checkSlices } from "../tensor/granularity.js";
-import { type CheckedQParams, checkGivenScheme, checkQParams, checkScheme } from "./check.js";
+import {
+  type CheckedQParams,
+  checkGivenScheme,
+  checkQParams,
+  checkScheme,
+  checkShift,
+  offsetScheme,
+} from "./check.js";
 import type { Purpose, QParamInput, Scheme } from "./quantized-tensor.js";
-import { checkRange, type RangeChoice } from "./range-search.js";
+import { checkRange, type RangeChoice, type Search } from "./range-search.js";
 
 /** The options of `quantize`, for any dtype and granularity. */
 export type AnyQuantizeOptions = QuantizeOptions<
@@ -17,7 +24,7 @@ export type AnyQuantizeOptions = QuantizeOptions<
   number | undefined,
   number | undefined,
   QParamInput | undefined,
-  QParamInput | undefined
+  QParamInput | "float" | undefined
 >;
 
 /** How qparams are chosen. */
@@ -25,10 +32,11 @@ export interface ChooseQParamsOptions<
   D extends DType = DType,
   Axis extends number | undefined = number | undefined,
   Size extends number | undefined = number | undefined,
+  Zero extends "float" | undefined = undefined,
 > {
   /** Default: `"int8"`. */
   dtype?: D | undefined;
-  /** Default: `"symmetric"`, which takes a signed dtype. */
+  /** Default: `"symmetric"`, which takes a signed dtype; with `zeroPoint: "float"`: `"affine"`. */
   scheme?: Scheme | undefined;
   /** One scale per index of this axis; negative counts from the end. Not with `groupSize`. */
   axis?: Axis;
@@ -38,8 +46,15 @@ export interface ChooseQParamsOptions<
    */
   groupSize?: Size;
   /**
+   * `"float"`: affine with a real offset instead of a zero point, x ≈ scale · code + offset, as MLX and
+   * `q4_1` of ggml have it. The codes reach from the smallest to the largest value, wherever 0 is; 0 itself
+   * is not exact in general. The result has `offset` in the place of `zeroPoint`.
+   */
+  zeroPoint?: Zero;
+  /**
    * Affine: widen the range to contain 0, so that 0 is exact. Default: true. With false, values that all
-   * lie on one side of 0 are lost: codes reach from 0 over the width of their range only.
+   * lie on one side of 0 are lost: codes reach from 0 over the width of their range only;
+   * `zeroPoint: "float"` serves those. Not true with `zeroPoint: "float"`.
    */
   includeZero?: boolean | undefined;
   /** Treatment of NaN and infinities when choosing: `"throw"` (the default), or skip them. */
@@ -47,7 +62,10 @@ export interface ChooseQParamsOptions<
   /**
    * The range that the codes cover. `"minmax"` (the default): from the smallest to the largest value.
    * `"mse"`: of that range and those that shrink it in steps of 1/64 down to a quarter, the one of least
-   * squared error; the widest of equal ones. `{ percentile: p }`: percentiles 100 − p to p of the values,
+   * squared error; the widest of equal ones. `"hqq"`: no range, but
+   * scale and zero point (or offset) by half-quadratic splitting: twenty iterations of least squares against
+   * sparse errors, from `"minmax"` on; the iterate of least squared error.
+   * `{ percentile: p }`: percentiles 100 − p to p of the values,
    * for the symmetric scheme percentile p of |x|, interpolated linearly as by `numpy.percentile`.
    */
   range?: RangeChoice | undefined;
@@ -59,16 +77,21 @@ export interface QuantizeOptions<
   Axis extends number | undefined = number | undefined,
   Size extends number | undefined = number | undefined,
   Scale extends QParamInput | undefined = QParamInput | undefined,
-  Zero extends QParamInput | undefined = QParamInput | undefined,
-> extends ChooseQParamsOptions<D, Axis, Size> {
+  Zero extends QParamInput | "float" | undefined = QParamInput | undefined,
+> extends Omit<ChooseQParamsOptions<D, Axis, Size>, "zeroPoint"> {
   /**
    * Units per step, given instead of chosen; finite and > 0, in float32 too. One number, or numbers
    * whose shape broadcasts against the tensor's; with `axis` also a list of n numbers, with `groupSize`
    * a list of rows × groups.
    */
   scale?: Scale;
-  /** The code of 0, in the forms of `scale`; an integer that the dtype holds. Default: 0. */
+  /**
+   * The code of 0, in the forms of `scale`; an integer that the dtype holds. Default: 0. Or, without `scale`,
+   * `"float"`: see `ChooseQParamsOptions`.
+   */
   zeroPoint?: Zero;
+  /** The value of the code 0, in the forms of `scale`, instead of `zeroPoint`; finite. */
+  offset?: QParamInput | undefined;
 }
 
 /**
@@ -93,10 +116,12 @@ export type OneOfBoth<Axis, Size> = Axis extends number
 /**
  * Makes `scheme: "affine"` required for an unsigned dtype whose qparams are chosen: the default is symmetric.
  */
-export type NeedsScheme<D, Scale = undefined> = Scale extends undefined
-  ? D extends `u${string}`
-    ? { readonly scheme: "affine" }
-    : unknown
+export type NeedsScheme<D, Scale = undefined, Zero = undefined> = Scale extends undefined
+  ? Zero extends "float"
+    ? { readonly scheme?: "affine" | undefined; readonly includeZero?: false | undefined }
+    : D extends `u${string}`
+      ? { readonly scheme: "affine" }
+      : unknown
   : unknown;
 
 /** The granularity that options ask for. */
@@ -105,17 +130,19 @@ export type GranularityOf<Axis, Size, Scale = undefined, Zero = undefined> = Axi
   : Size extends number
     ? "perGroup"
     : Scale extends number | undefined
-      ? Zero extends number | undefined
+      ? Zero extends number | "float" | undefined
         ? "perTensor"
         : "broadcast"
       : "broadcast";
 
 /** Options of `quantize`, `fakeQuantize` and `chooseQParams` after all checks. */
 export interface CheckedOptions extends Purpose {
+  /** Whether offsets are chosen, or given. */
+  readonly hasOffsets: boolean;
   readonly includeZero: boolean;
   readonly nonFinite: "throw" | "ignore";
   /** As `checkRange` returns it. */
-  readonly range: number | undefined;
+  readonly range: Search | undefined;
   /** Given qparams; undefined if they are to be chosen. */
   readonly given: CheckedQParams | undefined;
 }
@@ -126,13 +153,14 @@ export const CHOOSE_OPTIONS = [
   "scheme",
   "axis",
   "groupSize",
+  "zeroPoint",
   "includeZero",
   "nonFinite",
   "range",
 ] as const;
 
 /** The options of `quantize`, without `out`. */
-export const QUANTIZE_OPTIONS = [...CHOOSE_OPTIONS, "scale", "zeroPoint"] as const;
+export const QUANTIZE_OPTIONS = [...CHOOSE_OPTIONS, "scale", "offset"] as const;
 
 /**
  * Checks options against their tensor.
@@ -144,7 +172,7 @@ export function checkQuantizeOptions(
   shape: readonly number[],
   isCopied: boolean,
 ): CheckedOptions {
-  const { scheme: givenScheme, axis, groupSize, scale, zeroPoint } = options;
+  const { scheme: givenScheme, axis, groupSize, scale, zeroPoint, offset } = options;
   const dtype = checkDType(where, "options.dtype", options.dtype, "int8");
   const includeZero = checkBoolean(where, "options.includeZero", options.includeZero, true);
   const nonFinite = checkChoice(
@@ -163,24 +191,51 @@ export function checkQuantizeOptions(
     );
   }
   const slices = checkSlices(where, "options", shape, axis, groupSize);
-  if (scale === undefined && zeroPoint !== undefined) {
+  const checked = { dtype, slices, includeZero, nonFinite, range };
+  if (zeroPoint === "float") {
+    checkFloatZeroPoint(where, options);
+    const scheme = checkScheme(where, "options", givenScheme, "affine", dtype);
+    if (scheme === "symmetric") throw offsetScheme(where, "options");
+    return { ...checked, includeZero: false, scheme, hasOffsets: true, given: undefined };
+  }
+  for (const [name, value] of Object.entries({ zeroPoint, offset })) {
+    if (scale !== undefined || value === undefined) continue;
     throw typeError(
       "ZP_CONFLICTING_OPTIONS",
       where,
-      "options.zeroPoint needs options.scale beside it, got zeroPoint alone",
+      `options.${name} needs options.scale beside it, got ${name} alone`,
     );
   }
-  const zero = zeroPoint === undefined ? 0 : zeroPoint;
-  const given =
-    scale === undefined
-      ? undefined
-      : checkQParams(where, "options", scale, zero, shape, slices, dtype, isCopied);
-  const scheme =
-    given === undefined
-      ? checkScheme(where, "options", givenScheme, "symmetric", dtype)
-      : checkGivenScheme(where, "options", givenScheme, given, dtype);
-  return { dtype, scheme, slices, includeZero, nonFinite, range, given };
+  if (scale === undefined) {
+    const scheme = checkScheme(where, "options", givenScheme, "symmetric", dtype);
+    return { ...checked, scheme, hasOffsets: false, given: undefined };
+  }
+  const shift = checkShift(where, "options", zeroPoint, offset);
+  const { hasOffsets } = shift;
+  const own = hasOffsets || zeroPoint !== undefined ? shift : { value: 0, hasOffsets };
+  const given = checkQParams(where, "options", scale, own, shape, slices, dtype, isCopied);
+  const scheme = checkGivenScheme(where, "options", givenScheme, given, dtype);
+  return { ...checked, scheme, hasOffsets, given };
 }
+
+/** Refuses options that an offset to be chosen excludes. */
+function checkFloatZeroPoint(where: string, { scale, offset, includeZero }: Options): void {
+  const problem =
+    scale !== undefined || offset !== undefined
+      ? `chooses an offset, and options.${scale === undefined ? "offset" : "scale"} is given`
+      : includeZero === true
+        ? "takes the range as it is, and options.includeZero: true would widen it"
+        : undefined;
+  if (problem === undefined) return;
+  throw typeError("ZP_CONFLICTING_OPTIONS", where, `options.zeroPoint: "float" ${problem}`);
+}
+
+/** The core's name of the way in which qparams are chosen. */
+export const choiceOf = ({
+  scheme,
+  hasOffsets,
+}: Pick<CheckedOptions, "scheme" | "hasOffsets">): "symmetric" | "affine" | "offset" =>
+  hasOffsets ? "offset" : scheme;
 
 const KNOWN_OPTIONS = [...QUANTIZE_OPTIONS, "out"];
 

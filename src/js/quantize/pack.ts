@@ -19,14 +19,13 @@ import type { Granularity } from "../tensor/granularity.js";
 import { TILE } from "../tensor/tiles.js";
 import { type CheckedQuantized, checkQuantized, checkQuantizedMeta } from "./check.js";
 import {
+  type AnyQuantizedTensor,
+  type OffsetQuantizedTensor,
   type QuantizedTensor,
   type QuantizedTensorInput,
+  type QuantizedTensorMeta,
   quantizedResult,
 } from "./quantized-tensor.js";
-
-/** A quantized tensor without its codes, as `unpack` needs it to read packed bytes. */
-export interface QuantizedTensorMeta<D extends DType = DType>
-  extends Omit<QuantizedTensorInput<D>, "data"> {}
 
 /** The number of bytes that `size` packed codes take. */
 function packedSize(size: number, dtype: DType): number {
@@ -40,8 +39,9 @@ function packedSize(size: number, dtype: DType): number {
  *     4 bits   byte = code[0] | code[1] << 4
  *     2 bits   byte = code[0] | code[1] << 2 | code[2] << 4 | code[3] << 6
  *
- * Rows are not padded; unused high bits of the last byte are 0. The order is that of ONNX's 4- and
- * 2-bit tensors. Shape and qparams are not in the bytes: keep them for `unpack`. Codes of PyTorch's
+ * Codes of 3, 5, 6 and 7 bits cross bytes: bit b of code i is bit i · bits + b of the stream, and bit s of
+ * the stream is bit s % 8 of byte ⌊s / 8⌋. Rows are not padded; unused high bits of the last byte are 0. The
+ * order is that of ONNX's 4- and 2-bit tensors. Shape and qparams are not in the bytes: keep them for `unpack`. Codes of PyTorch's
  * dtypes (`quantizePerTensor`) take whole bytes and need no packing: save `data` and the other fields;
  * `{ ...others, data }` restores the tensor, also from JSON if typed arrays were saved as lists. (Convert
  * scales from a Float64Array back to one.)
@@ -66,8 +66,8 @@ export function pack(q: QuantizedTensorInput): Uint8Array {
  * Unpacks bytes of `pack`: `unpack(pack(q), q)` equals `q`.
  *
  * @param bytes  ceil(n · bits / 8) bytes, in the order documented at `pack`
- * @param meta   the other fields of the quantized tensor: shape, dtype, scale, zeroPoint and, where
- *   they apply, axis or groupSize; `q` itself, or `q` from JSON that was written with typed arrays as
+ * @param meta   the other fields of the quantized tensor: shape, dtype, scale, zeroPoint or offset
+ *   and, where they apply, axis or groupSize; `q` itself, or `q` from JSON that was written with typed arrays as
  *   lists: JSON.stringify(q, (_, v) => (ArrayBuffer.isView(v) ? Array.from(v) : v))
  * @returns a quantized tensor that shares nothing with `meta`
  * @throws {TypeError} `ZP_INVALID_BYTES` if `bytes` is not a Uint8Array; `ZP_INVALID_TENSOR`
@@ -82,12 +82,22 @@ export function unpack<D extends DType, G extends Granularity>(
   meta: QuantizedTensor<D, G>,
 ): QuantizedTensor<D, G>;
 
+export function unpack<D extends DType, G extends Granularity>(
+  bytes: Uint8Array,
+  meta: OffsetQuantizedTensor<D, G>,
+): OffsetQuantizedTensor<D, G>;
+
+export function unpack<D extends DType>(
+  bytes: Uint8Array,
+  meta: QuantizedTensorMeta<D> & { readonly offset?: undefined },
+): QuantizedTensor<D>;
+
 export function unpack<D extends DType>(
   bytes: Uint8Array,
   meta: QuantizedTensorMeta<D>,
-): QuantizedTensor<D>;
+): AnyQuantizedTensor<D>;
 
-export function unpack(bytes: Uint8Array, meta: QuantizedTensorMeta): QuantizedTensor {
+export function unpack(bytes: Uint8Array, meta: QuantizedTensorMeta): AnyQuantizedTensor {
   const where = "unpack";
   const core = activeCore(where);
   const checked = checkPacked(where, bytes, meta);

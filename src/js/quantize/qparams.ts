@@ -1,5 +1,6 @@
 // tensor -> scale and zero point.
 
+import { wrongKind } from "../base/check.js";
 import type { DType } from "../base/dtype.js";
 import { checkStatus, rangeError, refused, type ZeropointError } from "../base/errors.js";
 import { showShape } from "../base/format-value.js";
@@ -33,14 +34,21 @@ import {
   type CheckedOptions,
   type ChooseQParamsOptions,
   checkQuantizeOptions,
+  choiceOf,
   type FromArguments,
   type GranularityOf,
   type NeedsDType,
   type NeedsScheme,
   type OneOfBoth,
 } from "./options.js";
-import { type QParams, qparamsResult, type ScaleAndZeroPoint } from "./quantized-tensor.js";
-import { searchRanges } from "./range-search.js";
+import {
+  type OffsetTensor,
+  type QParamsOf,
+  qparamsResult,
+  type ScaleAndZeroPoint,
+  type ZeroPointTensor,
+} from "./quantized-tensor.js";
+import { searchHalfQuadratic, searchRanges } from "./range-search.js";
 
 /**
  * Chooses a scale and a zero point that fit a tensor's values, in double precision:
@@ -48,9 +56,13 @@ import { searchRanges } from "./range-search.js";
  *     symmetric   scale = max|x| / qmax              zeroPoint = 0
  *     affine      scale = (max - min) / (qmax - qmin)
  *                 zeroPoint = clamp(round_half_even(qmin - min / scale), qmin, qmax)
+ *     "float"     scale = (max - min) / (qmax - qmin)
+ *                 offset = min - scale * qmin, as float32
  *
- * An all-zero slice gets scale 1; a range of zero width is widened to contain 0; a scale below the
- * smallest normal float32 is raised to it. Per channel and per group, scales are rounded to float32.
+ * With `zeroPoint: "float"` the codes reach from min to max, whether 0 is between them or not, and a slice of
+ * equal values c gets scale 1 and offset c, so that it is restored exactly. Otherwise an all-zero
+ * slice gets scale 1, and a range of zero width is widened to contain 0. A scale below the smallest normal
+ * float32 is raised to it. Per channel and per group, scales are rounded to float32.
  *
  * Source: get_q_scale_symmetric and get_q_scale_and_zero_point of the course notebooks. PyTorch's
  * symmetric observers divide by 127.5 instead.
@@ -61,12 +73,13 @@ import { searchRanges } from "./range-search.js";
  * @param options.axis         one scale per index of this axis; negative counts from the end
  * @param options.groupSize    number of consecutive values of the last axis that share a scale; if it
  *   does not divide the axis, the last group of every row is short
+ * @param options.zeroPoint    `"float"` for an `offset` instead of a zero point
  * @param options.includeZero  affine: widen the range to contain 0; default: true. false gives the
  *   notebooks' range, which serves values on both sides of 0 only: elsewhere the zero point is clamped, and
  *   codes do not reach the values. For uint8 columns of values from 1 to 2 it gives an SQNR of 8.4 dB, and
- *   true 56.6 dB
- * @param options.range        `"minmax"` (default), `"mse"` for the range of least squared error, or
- *   `{ percentile: p }`, see `ChooseQParamsOptions`
+ *   true 56.6 dB, `zeroPoint: "float"` more than both
+ * @param options.range        `"minmax"` (default), `"mse"` for the range of least squared error, `"hqq"` for
+ *   half-quadratic splitting, or `{ percentile: p }`, see `ChooseQParamsOptions`
  * @param options.nonFinite    `"throw"` (default) refuses NaN and infinities; `"ignore"` skips them
  * @returns scale and zero point with the other fields that `quantize` needs
  * @throws {RangeError} `ZP_NON_FINITE`, `ZP_EMPTY`, `ZP_INVALID_AXIS`, `ZP_INVALID_GROUP_SIZE`,
@@ -78,28 +91,34 @@ export function chooseQParams<
   D extends DType = "int8",
   Axis extends number | undefined = undefined,
   Size extends number | undefined = undefined,
+  Zero extends "float" | undefined = undefined,
 >(
   x: TensorInput,
   // D is inferred. With D alone, editors would complete its default and no other dtype.
-  options?: ChooseQParamsOptions<D | DType, Axis, Size> &
+  options?: ChooseQParamsOptions<D | DType, Axis, Size, Zero> &
     NeedsDType<D> &
-    NeedsScheme<D> &
+    NeedsScheme<D, undefined, Zero> &
     OneOfBoth<Axis, Size>,
-): QParams<FromArguments<D>, GranularityOf<Axis, Size>> {
+): QParamsOf<FromArguments<D>, GranularityOf<Axis, Size>, Zero> {
   const where = "chooseQParams";
   const core = activeCore(where);
   const checkedX = checkTensor(where, "x", x);
   const known = checkOptions(where, options, CHOOSE_OPTIONS);
+  if (known.zeroPoint !== undefined && known.zeroPoint !== "float") {
+    const wanted = '"float" if given: an offset, not a zero point';
+    throw wrongKind("ZP_INVALID_OPTION", where, "options.zeroPoint", wanted, known.zeroPoint);
+  }
   const checked = checkQuantizeOptions(where, known, checkedX.shape, false);
   const chosen = runChoose(core, where, "x", checkedX, checked);
-  const result: QParams = qparamsResult(chosen, checked);
-  return result as QParams<FromArguments<D>, GranularityOf<Axis, Size>>;
+  const result = qparamsResult(chosen, checked);
+  return result as QParamsOf<FromArguments<D>, GranularityOf<Axis, Size>, Zero>;
 }
 
 /** Qparams chosen per slice: in double precision for a tensor, in float32 for channels and groups. */
 interface Chosen {
   readonly scales: Float64Array | Float32Array;
-  readonly zeroPoints: Int32Array;
+  /** Zero points, or offsets as float32. */
+  readonly zeroPoints: Int32Array | Float32Array;
 }
 
 /** Scratch for the qparams of a tensor, reused by every call. */
@@ -109,11 +128,19 @@ const ONE_CHOSEN: Chosen = {
 };
 
 /** Arrays for the qparams to be chosen. */
-function chosenFor(where: string, { granularity, slices }: Slices): Chosen {
+function chosenFor(
+  where: string,
+  { granularity, slices }: Slices,
+  { hasOffsets }: CheckedOptions,
+): Chosen {
   const Type = granularity === "perTensor" ? Float64Array : Float32Array;
   return {
     scales: newArray<Float64Array | Float32Array>(where, Type, slices),
-    zeroPoints: newArray(where, Int32Array, slices),
+    zeroPoints: newArray<Int32Array | Float32Array>(
+      where,
+      hasOffsets ? Float32Array : Int32Array,
+      slices,
+    ),
   };
 }
 
@@ -133,7 +160,8 @@ export function runChoose(
   const { slices, dtype } = options;
   const { outer, slices: count, inner } = slices;
   if (count !== 0 && outer * inner === 0) throw emptyError(where, argument, x.shape, slices);
-  const chosen = slices.granularity === "perTensor" ? ONE_CHOSEN : chosenFor(where, slices);
+  const isOne = slices.granularity === "perTensor" && !options.hasOffsets;
+  const chosen = isOne ? ONE_CHOSEN : chosenFor(where, slices, options);
   const isSmall = x.size <= TILE && options.range === undefined;
   if (count !== 0) {
     if (!isSmall) checkStillThere(where, x.data, x.size);
@@ -142,7 +170,7 @@ export function runChoose(
       : chooseTiles(core, where, x.data, slices, options, chosen);
     if (status !== "kOk") throw chooseError(where, argument, x, slices, status);
   }
-  const result = chosenResult(x.shape, slices, chosen);
+  const result = chosenResult(x.shape, slices, chosen, options.hasOffsets);
   if (operation !== undefined && !isSmall) {
     const { name, out } = operation;
     const qparams = { ...result, ...laidOut(slices) };
@@ -168,9 +196,19 @@ function chooseTiles(
   if (row === 0) {
     const keep = nonFinite === "ignore" ? "ignore" : "keep";
     const ranges = rangesOf(core, where, data, counts, keep);
-    if (range !== undefined) searchRanges(core, where, data, counts, options, range, ranges);
-    const ends = { outer: 1, slices, inner: 2, row: 0 };
-    return chooseSlices(core, where, ranges, ends, options, chosen);
+    if (range !== undefined) {
+      const { dtype, includeZero } = options;
+      const choice = { dtype, choice: choiceOf(options), includeZero };
+      if (range === "hqq") {
+        // Refuses what no qparams can be chosen for.
+        const status = chooseSlices(core, where, ranges, endsOf(slices), options, chosen);
+        if (status !== "kOk") return status;
+        searchHalfQuadratic(core, where, data, counts, choice, ranges, chosen);
+        return status;
+      }
+      searchRanges(core, where, data, counts, choice, range, ranges);
+    }
+    return chooseSlices(core, where, ranges, endsOf(slices), options, chosen);
   }
   for (const part of evenParts(slices / Math.ceil(row / inner), row, inner)) {
     const values = subarrayOf(data, part.start, part.start + part.slices * part.inner);
@@ -181,6 +219,9 @@ function chooseTiles(
   }
   return "kOk";
 }
+
+/** The ends of ranges as slices of two values. */
+const endsOf = (slices: number): SlicesWithRows => ({ outer: 1, slices, inner: 2, row: 0 });
 
 /** The qparams of consecutive slices. */
 function partOf({ scales, zeroPoints }: Chosen, start: number, count: number): Chosen {
@@ -201,7 +242,7 @@ function chooseSlices(
   where: string,
   data: NumberArray,
   counts: SlicesWithRows,
-  options: Pick<CheckedOptions, "dtype" | "scheme" | "includeZero" | "nonFinite">,
+  options: CheckedOptions,
   chosen: Chosen,
 ): string {
   const { viewShape, viewQShape, viewGroup } = layoutOf(counts);
@@ -220,14 +261,16 @@ function chosenResult(
   shape: readonly number[],
   slices: Slices,
   { scales, zeroPoints }: Chosen,
+  hasOffsets: boolean,
 ): ScaleAndZeroPoint {
   if (slices.granularity === "perTensor") {
-    return { scale: scales[0], zeroPoint: zeroPoints[0] };
+    return { scale: scales[0], zeroPoint: zeroPoints[0], hasOffsets };
   }
   const target = qparamsShape(shape, slices);
   return {
     scale: { data: scales as Float32Array, shape: target },
-    zeroPoint: { data: zeroPoints, shape: [...target] },
+    zeroPoint: { data: zeroPoints, shape: [...target] } as ZeroPointTensor | OffsetTensor,
+    hasOffsets,
   };
 }
 
@@ -241,11 +284,11 @@ function chooseTile(
   x: NumberArray,
   size: number,
   counts: SlicesWithRows,
-  options: Pick<CheckedOptions, "dtype" | "scheme" | "includeZero" | "nonFinite">,
+  options: CheckedOptions,
   { scales, zeroPoints }: Chosen,
   operation?: { name: "quantize" | "fakeQuantize"; out: NumberArray },
 ): string {
-  const { dtype, scheme, includeZero, nonFinite } = options;
+  const { dtype, includeZero, nonFinite, hasOffsets } = options;
   const { outer, slices: count, inner, row } = counts;
   const isDouble = scales instanceof Float64Array;
   const out = operation?.out;
@@ -269,7 +312,7 @@ function chooseTile(
       inner,
       row,
       dtype,
-      scheme,
+      choiceOf(options),
       includeZero,
       nonFinite,
       rangesAt,
@@ -281,7 +324,8 @@ function chooseTile(
     if (isDouble) {
       // No views of the heap for single numbers: they would cost more than a small tensor does.
       scales[0] = memory.readOne("Float64Array", scale64At);
-      zeroPoints[0] = memory.readOne("Int32Array", zeroPointAt);
+      const type = hasOffsets ? "Float32Array" : "Int32Array";
+      zeroPoints[0] = memory.readOne(type, zeroPointAt);
     } else {
       memory.read(scaleAt, scales);
       memory.read(zeroPointAt, zeroPoints);
@@ -300,6 +344,7 @@ function chooseTile(
       viewQShape.length,
       viewGroup,
       dtype,
+      hasOffsets,
       outAt,
     );
     checkStatus(where, status);

@@ -19,9 +19,10 @@ import {
 } from "./options.js";
 import { runChoose } from "./qparams.js";
 import {
+  type AnyQuantizedTensor,
   arraysOf,
   type QParamInput,
-  type QuantizedTensor,
+  type QuantizedTensorOf,
   quantizedResult,
   type ScaleAndZeroPoint,
 } from "./quantized-tensor.js";
@@ -37,7 +38,7 @@ export function quantizeValues(
   x: CheckedTensor,
   checked: CheckedOptions,
   out?: unknown,
-): QuantizedTensor {
+): AnyQuantizedTensor {
   const { dtype, given } = checked;
   const { data: values, size } = x;
   let data: Codes;
@@ -57,9 +58,13 @@ export function quantizeValues(
  *
  *     data[i] = clamp(round_half_even(x[i] / scale + zeroPoint), qmin, qmax)
  *
- * in separately rounded float32 operations. Scale and zero point are chosen as by `chooseQParams`,
+ * in separately rounded float32 operations; with an offset (`zeroPoint: "float"`)
+ *
+ *     data[i] = clamp(round_half_even((x[i] - offset) / scale), qmin, qmax)
+ *
+ * Scale and zero point are chosen as by `chooseQParams`,
  * or given: `quantize(x, chooseQParams(x, options))` is `quantize(x, options)`. With given ones,
- * infinities saturate and NaN becomes the zero point.
+ * infinities saturate and NaN becomes the zero point, with an offset the code of 0.
  *
  * Source: linear_q_with_scale_and_zero_point of the course notebooks, which divides, then adds, then
  * rounds. torch.quantize_per_tensor multiplies by the reciprocal and rounds before adding.
@@ -74,6 +79,7 @@ export function quantizeValues(
  * @param options.includeZero, options.nonFinite, options.range  see `chooseQParams`
  * @param options.scale      units per step, finite and > 0: a number, or numbers that broadcast
  * @param options.zeroPoint  integers that the dtype holds, in the same forms; default: 0
+ * @param options.offset     values of the code 0, in the same forms, instead of zero points
  * @param options.out        an array of the dtype's type for the codes; must not overlap the other
  *   arrays. The result then shares the memory of tensors given as scale and zero point; without `out`
  *   it holds copies
@@ -89,17 +95,17 @@ export function quantize<
   Axis extends number | undefined = undefined,
   Size extends number | undefined = undefined,
   Scale extends QParamInput | undefined = undefined,
-  Zero extends QParamInput | undefined = undefined,
+  Zero extends QParamInput | "float" | undefined = undefined,
 >(
   x: TensorInput,
   options?: QuantizeOptions<D | DType, Axis, Size, Scale, Zero> &
     NeedsDType<D> &
-    NeedsScheme<D, Scale> &
+    NeedsScheme<D, Scale, Zero> &
     OneOfBoth<Axis, Size> & {
       /** Array for the codes, of the dtype's type; must not overlap the other arrays. */
       out?: Codes<D> | undefined;
     },
-): QuantizedTensor<D, GranularityOf<Axis, Size, Scale, Zero>> {
+): QuantizedTensorOf<D, GranularityOf<Axis, Size, Scale, Zero>, Zero> {
   const where = "quantize";
   const core = activeCore(where);
   const checkedX = checkTensor(where, "x", x);
@@ -107,7 +113,7 @@ export function quantize<
   const { out } = given;
   const checked = checkQuantizeOptions(where, given, checkedX.shape, out === undefined);
   const result = quantizeValues(core, where, "x", checkedX, checked, out);
-  return result as QuantizedTensor<D, GranularityOf<Axis, Size, Scale, Zero>>;
+  return result as QuantizedTensorOf<D, GranularityOf<Axis, Size, Scale, Zero>, Zero>;
 }
 
 /** Applies the qparams in the options to a tensor, or chooses and applies them. @returns the qparams */

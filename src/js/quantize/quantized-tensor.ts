@@ -7,7 +7,7 @@ import type { TensorInput } from "../tensor/check.js";
 import type { Granularity, Layout, Slices } from "../tensor/granularity.js";
 import type { NestedNumbers } from "../tensor/tensor.js";
 
-/** `symmetric`: zero point 0. `affine`: a zero point chosen so that real 0 is exact. */
+/** `symmetric`: zero point 0. `affine`: a zero point chosen so that real 0 is exact, or a real offset. */
 export type Scheme = "symmetric" | "affine";
 
 /** Scales of channels or groups: float32. */
@@ -26,12 +26,18 @@ export interface ZeroPointTensor {
   readonly shape: readonly number[];
 }
 
-/** The fields of qparams for each granularity. */
-export interface QParamsFields<D extends DType, G extends Granularity> {
+/** Offsets of channels or groups: float32, of the same shape as the scales. */
+export interface OffsetTensor {
+  /** The values that the code 0 stands for; finite. */
+  readonly data: Float32Array;
+  /** The shape of the scales. */
+  readonly shape: readonly number[];
+}
+
+/** The fields of all qparams, for each granularity. */
+interface ScaleFields<D extends DType, G extends Granularity> {
   /** Units per step; finite and > 0. */
   readonly scale: G extends "perTensor" ? number : ScaleTensor;
-  /** The code that stands for 0. */
-  readonly zeroPoint: G extends "perTensor" ? number : ZeroPointTensor;
   /** The dtype of the codes. */
   readonly dtype: D;
   /** How the zero point was chosen. */
@@ -41,6 +47,30 @@ export interface QParamsFields<D extends DType, G extends Granularity> {
   /** Per group: the number of consecutive values of the last axis that share a scale. */
   readonly groupSize?: G extends "perGroup" ? number : undefined;
 }
+
+/** The fields of qparams with zero points, for each granularity. */
+export interface QParamsFields<D extends DType, G extends Granularity> extends ScaleFields<D, G> {
+  /** The code that stands for 0. */
+  readonly zeroPoint: G extends "perTensor" ? number : ZeroPointTensor;
+  /** Offsets take the place of zero points. */
+  readonly offset?: undefined;
+}
+
+/** The fields of qparams with real offsets, for each granularity. */
+export interface OffsetQParamsFields<D extends DType, G extends Granularity>
+  extends ScaleFields<D, G> {
+  /** The value that the code 0 stands for: x ≈ scale · code + offset. A float32. */
+  readonly offset: G extends "perTensor" ? number : OffsetTensor;
+  /** Offsets take the place of zero points. */
+  readonly zeroPoint?: undefined;
+}
+
+/** The field of the granularity that is there. */
+type OwnSlices<G extends Granularity> = G extends "perChannel"
+  ? { readonly axis: number }
+  : G extends "perGroup"
+    ? { readonly groupSize: number }
+    : unknown;
 
 /**
  * Scale and zero point with dtype, scheme and granularity, as `quantize` needs them. Plain data.
@@ -56,40 +86,75 @@ export type QParams<D extends DType = DType, G extends Granularity = Granularity
   D,
   G
 > &
-  (G extends "perChannel"
-    ? { readonly axis: number }
-    : G extends "perGroup"
-      ? { readonly groupSize: number }
-      : unknown);
+  OwnSlices<G>;
+
+/**
+ * Scale and real offset with dtype, scheme and granularity, as `zeroPoint: "float"` gives them: the same as
+ * `QParams`, with `offset` in the place and form of `zeroPoint`.
+ */
+export type OffsetQParams<
+  D extends DType = DType,
+  G extends Granularity = Granularity,
+> = OffsetQParamsFields<D, G> & OwnSlices<G>;
+
+/** Qparams with zero points or offsets. */
+export type AnyQParams<D extends DType = DType, G extends Granularity = Granularity> =
+  | QParams<D, G>
+  | OffsetQParams<D, G>;
 
 /** Qparams as text: dtype=int8, axis=0. */
-export function qparamsText(qparams: QParams): string {
-  const { dtype, axis, groupSize } = fieldsOf(qparams);
+export function qparamsText(qparams: AnyQParams): string {
+  const { dtype, axis, groupSize, offset } = fieldsOf(qparams);
   const granularity =
     groupSize !== undefined
       ? `, group_size=${groupSize}`
       : axis !== undefined
         ? `, axis=${axis}`
         : "";
-  return `dtype=${dtype}${granularity}`;
+  return `dtype=${dtype}${granularity}${offset === undefined ? "" : ", zero_point=float"}`;
+}
+
+/** Codes and their shape. */
+interface CodesFields<D extends DType> {
+  /** The codes in row-major order; sub-byte codes take one element each. */
+  readonly data: Codes<D>;
+  /** The length of each axis, outermost first. */
+  readonly shape: readonly number[];
 }
 
 /** Integer values, their shape and their qparams, as `dequantize` needs them. Plain data. */
 export type QuantizedTensor<D extends DType = DType, G extends Granularity = Granularity> = QParams<
   D,
   G
-> & {
-  /** The codes in row-major order; sub-byte codes take one element each. */
-  readonly data: Codes<D>;
-  /** The length of each axis, outermost first. */
-  readonly shape: readonly number[];
-};
+> &
+  CodesFields<D>;
+
+/** A quantized tensor with real offsets instead of zero points. Plain data. */
+export type OffsetQuantizedTensor<
+  D extends DType = DType,
+  G extends Granularity = Granularity,
+> = OffsetQParams<D, G> & CodesFields<D>;
+
+/** A quantized tensor with zero points or offsets. */
+export type AnyQuantizedTensor<D extends DType = DType, G extends Granularity = Granularity> =
+  | QuantizedTensor<D, G>
+  | OffsetQuantizedTensor<D, G>;
+
+/** Qparams with zero points, or with offsets for `zeroPoint: "float"`. */
+export type QParamsOf<D extends DType, G extends Granularity, Zero> = Zero extends "float"
+  ? OffsetQParams<D, G>
+  : QParams<D, G>;
+
+/** A quantized tensor with zero points, or with offsets for `zeroPoint: "float"`. */
+export type QuantizedTensorOf<D extends DType, G extends Granularity, Zero> = Zero extends "float"
+  ? OffsetQuantizedTensor<D, G>
+  : QuantizedTensor<D, G>;
 
 /** Scales or zero points as arguments: one number, or numbers that broadcast. */
 export type QParamInput = NestedNumbers | TensorInput;
 
-/** A quantized tensor as an argument: `scheme` may be missing, numbers may have any form. */
-export interface QuantizedTensorInput<D extends DType = DType> {
+/** The fields of a quantized tensor as an argument, besides zero points or offsets. */
+interface QuantizedInputFields<D extends DType> {
   /** The codes in row-major order; sub-byte codes take one element each. */
   readonly data: Codes<D>;
   /** The length of each axis. */
@@ -98,8 +163,6 @@ export interface QuantizedTensorInput<D extends DType = DType> {
   readonly dtype: D;
   /** Units per step: a number, or a tensor broadcastable against `shape`. */
   readonly scale: QParamInput;
-  /** The code that stands for 0, in the form of the scale. */
-  readonly zeroPoint: QParamInput;
   /** Default: `"symmetric"` if all zero points are 0 and the dtype is signed, else `"affine"`. */
   readonly scheme?: Scheme | undefined;
   /** Per channel: the axis of the channels. */
@@ -108,10 +171,32 @@ export interface QuantizedTensorInput<D extends DType = DType> {
   readonly groupSize?: number | undefined;
 }
 
+/** Zero points or offsets of an argument. */
+type ShiftInput =
+  | {
+      /** The code that stands for 0, in the form of the scale. */
+      readonly zeroPoint: QParamInput;
+      readonly offset?: undefined;
+    }
+  | {
+      /** The value that the code 0 stands for, in the form of the scale. */
+      readonly offset: QParamInput;
+      readonly zeroPoint?: undefined;
+    };
+
+/** A quantized tensor as an argument: `scheme` may be missing, numbers may have any form. */
+export type QuantizedTensorInput<D extends DType = DType> = QuantizedInputFields<D> & ShiftInput;
+
+/** A quantized tensor without its codes, as `unpack` needs it to read packed bytes. */
+export type QuantizedTensorMeta<D extends DType = DType> = Omit<QuantizedInputFields<D>, "data"> &
+  ShiftInput;
+
 /** Qparams as chosen or given. */
 export interface ScaleAndZeroPoint {
   readonly scale: number | ScaleTensor;
-  readonly zeroPoint: number | ZeroPointTensor;
+  /** The zero points; or the offsets, if `hasOffsets`. */
+  readonly zeroPoint: number | ZeroPointTensor | OffsetTensor;
+  readonly hasOffsets?: boolean;
 }
 
 /** Qparams with the shapes that the core needs. */
@@ -123,21 +208,23 @@ export const listed = <A>(given: number | { readonly data: A }): A | [number] =>
 
 /**
  * Bytes of a number of codes with their qparams: packed codes, float32 scales, int32 zero points unless
- * all are 0.
+ * all are 0, float32 offsets.
  * @param bits  bits per code, at most the dtype's
  */
 export function qparamsBytes(
-  { dtype, scale, zeroPoint }: Pick<QParams, "dtype" | "scale" | "zeroPoint">,
+  { dtype, scale, zeroPoint, offset }: Pick<AnyQParams, "dtype" | "scale" | "zeroPoint" | "offset">,
   count: number,
   bits = 32,
 ): number {
   const width = Math.min(bits, DTYPES[dtype].bits);
-  const hasZeros = listed(zeroPoint).some((zero) => zero !== 0);
+  const hasZeros =
+    offset !== undefined ||
+    listed(zeroPoint as number | ZeroPointTensor).some((zero) => zero !== 0);
   return Math.ceil((count * width) / 8) + (hasZeros ? 8 : 4) * listed(scale).length;
 }
 
 /** Bytes of a quantized tensor in stored form. */
-export const storedBytes = (q: QuantizedTensor, bits?: number): number =>
+export const storedBytes = (q: AnyQuantizedTensor, bits?: number): number =>
   qparamsBytes(q, q.data.length, bits);
 
 /** The arrays that `out` must not overlap. */
@@ -166,10 +253,14 @@ function withSlices<T extends object>(result: T, { axis, groupSize }: Slices): T
 
 /** Qparams in the form of results. */
 export function qparamsResult(
-  { scale, zeroPoint }: ScaleAndZeroPoint,
+  qparams: ScaleAndZeroPoint,
   { dtype, scheme, slices }: Purpose,
-): QParams {
-  return withSlices({ dtype, scheme, scale, zeroPoint }, slices) as QParams;
+): AnyQParams {
+  const { scale, zeroPoint, hasOffsets } = qparams;
+  const result = hasOffsets
+    ? { dtype, scheme, scale, offset: zeroPoint }
+    : { dtype, scheme, scale, zeroPoint };
+  return withSlices(result, slices) as AnyQParams;
 }
 
 /**
@@ -179,9 +270,11 @@ export function qparamsResult(
 export function quantizedResult(
   data: Codes,
   shape: readonly number[],
-  { scale, zeroPoint }: ScaleAndZeroPoint,
+  { scale, zeroPoint, hasOffsets }: ScaleAndZeroPoint,
   { dtype, scheme, slices }: Purpose,
-): QuantizedTensor {
-  const result = { data, shape, dtype, scheme, scale, zeroPoint };
-  return withSlices(result, slices) as QuantizedTensor;
+): AnyQuantizedTensor {
+  const result = hasOffsets
+    ? { data, shape, dtype, scheme, scale, offset: zeroPoint }
+    : { data, shape, dtype, scheme, scale, zeroPoint };
+  return withSlices(result, slices) as AnyQuantizedTensor;
 }

@@ -2,34 +2,112 @@
 // percentiles.
 
 import { wrongKind, wrongNumber } from "../base/check.js";
+import type { DType } from "../base/dtype.js";
 import { checkStatus } from "../base/errors.js";
 import { checkOptions, isPlainObject } from "../base/options.js";
-import { type NumberArray, subarrayOf } from "../base/typed-arrays.js";
+import { type NumberArray, setArray, subarrayOf } from "../base/typed-arrays.js";
 import type { Core } from "../core/core.js";
 import type { SlicesWithRows } from "../tensor/granularity.js";
 import { blocksOf, gather, isLong } from "../tensor/slice-blocks.js";
 import { TILE } from "../tensor/tiles.js";
-import type { Purpose } from "./quantized-tensor.js";
 
 /** The range that codes have to cover; see `ChooseQParamsOptions`. */
-export type RangeChoice = "minmax" | "mse" | { readonly percentile: number };
+export type RangeChoice = "minmax" | "mse" | "hqq" | { readonly percentile: number };
 
 /** The percentile of a range, from 50 to 100; 0 for the range of least squared error. */
 type Percentile = number;
 
+/** How qparams are searched. */
+export type Search = Percentile | "hqq";
+
 /** @returns undefined for the range of the smallest and largest value */
-export function checkRange(where: string, value: unknown): Percentile | undefined {
+export function checkRange(where: string, value: unknown): Search | undefined {
   const argument = "options.range";
   if (value === undefined || value === "minmax") return undefined;
+  if (value === "hqq") return value;
   if (value === "mse") return 0;
   if (!isPlainObject(value)) {
-    const wanted = '"minmax", "mse" or { percentile }';
+    const wanted = '"minmax", "mse", "hqq" or { percentile }';
     throw wrongKind("ZP_INVALID_OPTION", where, argument, wanted, value);
   }
   const { percentile } = checkOptions(where, value, ["percentile"], argument);
   if (typeof percentile === "number" && percentile >= 50 && percentile <= 100) return percentile;
   const name = `${argument}.percentile`;
   throw wrongNumber("ZP_INVALID_OPTION", where, name, "a number from 50 to 100", percentile);
+}
+
+/** For which qparams a range is searched. */
+export interface Choice {
+  readonly dtype: DType;
+  readonly choice: "symmetric" | "affine" | "offset";
+  readonly includeZero: boolean;
+}
+
+/** Arrays of one scale for each slice, and one zero point or offset. */
+export interface SearchedQParams {
+  readonly scales: Float64Array | Float32Array;
+  readonly zeroPoints: Int32Array | Float32Array;
+}
+
+/**
+ * Chooses the qparams of all slices by half-quadratic splitting: slices within a tile together, a longer one
+ * in tiles, once for each iteration.
+ * @param ranges  minimum and maximum of each slice, interleaved; finite
+ */
+export function searchHalfQuadratic(
+  { memory, module }: Core,
+  where: string,
+  data: NumberArray,
+  counts: SlicesWithRows,
+  { dtype, choice, includeZero }: Choice,
+  ranges: Float32Array,
+  chosen: SearchedQParams,
+): void {
+  for (const block of blocksOf(counts)) {
+    const { outer, slices, inner, first, start } = block;
+    const end = start + inner;
+    const width = isLong(block) ? TILE : inner;
+    const scales = new Float64Array(slices);
+    const [xAt, stateAt, rangesAt, scalesAt, shiftsAt] = memory.layOut(
+      where,
+      4 * outer * slices * width,
+      module.halfQuadraticStateBytes() + 16 * slices,
+      8 * slices,
+      8 * slices,
+      4 * slices,
+    );
+    try {
+      memory.write("Float32Array", rangesAt, subarrayOf(ranges, 2 * first, 2 * (first + slices)));
+      const passes = width < inner ? module.halfQuadraticPasses() : 1;
+      for (let pass = 0; pass < passes; pass++) {
+        for (let at = start; at < end; at += width) {
+          const part = Math.min(width, end - at);
+          gather(memory, where, data, { ...block, start: at, inner: part }, xAt);
+          const status = module.halfQuadratic(
+            xAt,
+            outer,
+            slices,
+            part,
+            dtype,
+            choice,
+            includeZero,
+            pass === 0 && at === start,
+            at + part === end,
+            stateAt,
+            rangesAt,
+            scalesAt,
+            shiftsAt,
+          );
+          checkStatus(where, status);
+        }
+      }
+      memory.read(scalesAt, scales);
+      setArray(chosen.scales, scales, first);
+      memory.read(shiftsAt, subarrayOf(chosen.zeroPoints, first, first + slices));
+    } finally {
+      memory.end();
+    }
+  }
 }
 
 /**
@@ -42,11 +120,7 @@ export function searchRanges(
   where: string,
   data: NumberArray,
   counts: SlicesWithRows,
-  {
-    dtype,
-    scheme,
-    includeZero,
-  }: Pick<Purpose, "dtype" | "scheme"> & { readonly includeZero: boolean },
+  { dtype, choice, includeZero }: Choice,
   percentile: Percentile,
   ranges: Float32Array,
 ): void {
@@ -74,7 +148,7 @@ export function searchRanges(
             slices,
             part,
             dtype,
-            scheme,
+            choice,
             includeZero,
             percentile,
             pass === 0 && at === start,

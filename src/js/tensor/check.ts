@@ -106,6 +106,7 @@ export class QuantizedFields {
   declare readonly qscheme: unknown;
   declare readonly scale: unknown;
   declare readonly zeroPoint: unknown;
+  declare readonly offset: unknown;
   declare readonly axis: unknown;
   declare readonly groupSize: unknown;
 
@@ -119,6 +120,7 @@ export class QuantizedFields {
     this.qscheme = fields.qscheme;
     this.scale = fields.scale;
     this.zeroPoint = fields.zeroPoint;
+    this.offset = fields.offset;
     this.axis = fields.axis;
     this.groupSize = fields.groupSize;
   }

@@ -9,6 +9,7 @@ import { arrayName, codesArray, type NumberArray, subarrayOf } from "../base/typ
 import type { ErrorTotal } from "../quantize/metrics.js";
 import { Tensor } from "../tensor/tensor.js";
 import { TorchQuantizedTensor } from "../torch/tensor.js";
+import { dequantizeBlocks, quantizeBlocks } from "./block-batches.js";
 import {
   alignmentOf,
   boxesOf,
@@ -19,49 +20,19 @@ import {
   isShape,
   type Large,
   largeTensor,
-  type Part,
   partOf,
   partsOf,
   product,
   VALUES,
 } from "./boxes.js";
 import type { Names } from "./objects.js";
+import { type Batches, outputOf, overBoxes, tensorOf } from "./over-boxes.js";
 import type { Zeropoint } from "./zeropoint.js";
 
 /** Multiplications of a batch: on the calling thread, which has other work, and in a worker. */
 const PRODUCTS = { here: 2 ** 27, worker: 2 ** 30 };
 /** Values of a batch that holds all channels. */
 const CHANNEL_VALUES = 2 ** 20;
-
-/** Yields the part of the work that is done; returns the result, or undefined to have the whole call run. */
-type Batches<T = unknown> = AsyncGenerator<number, T | undefined>;
-
-/** `out` of options: its array; a new one without it. */
-function outputOf(out: unknown, type: new (length: number) => NumberArray, size: number) {
-  if (out === undefined) return new type(size);
-  return (arrayName(out) === undefined ? (out as Fields).data : out) as NumberArray;
-}
-
-/** Runs one function box by box; each box writes its part of `data`. */
-async function* overBoxes(
-  large: Large,
-  align: number,
-  done: number,
-  run: (...part: Part) => unknown,
-  values = large.values,
-): Batches<Fields> {
-  let first: unknown;
-  for await (const [part, box] of partsOf(large, boxesOf(large.shape, align, values))) {
-    const result = run(part, box);
-    if (result === undefined) return undefined;
-    first ??= result;
-    yield done + ((1 - done) * (box.offset + box.size)) / large.data.length;
-  }
-  return first as Fields;
-}
-
-const tensorOf = (out: unknown, data: NumberArray, shape: readonly number[]): unknown =>
-  out instanceof Tensor ? out : new Tensor(data as Float32Array, shape);
 
 type QuantizedPart = Parameters<Zeropoint["dequantize"]>[0];
 
@@ -187,12 +158,12 @@ const CHOOSING = 0.4;
 
 /** Options with qparams: those that are given, or chosen ones. */
 async function* withQParams(zp: Zeropoint, x: unknown, options: Fields): Batches<Fields> {
-  const { scale, zeroPoint } = options;
+  const { scale, zeroPoint, offset } = options;
   if (scale !== undefined) {
-    const isPlain = typeof scale === "number" && ["number", "undefined"].includes(typeof zeroPoint);
+    const isPlain = [scale, zeroPoint ?? 0, offset ?? 0].every((each) => typeof each === "number");
     return isPlain ? options : undefined;
   }
-  if (zeroPoint !== undefined) return undefined;
+  if (offset !== undefined || (zeroPoint !== undefined && zeroPoint !== "float")) return undefined;
   const choosing = Object.fromEntries(Object.entries(options).filter(([name]) => name !== "out"));
   const batches = chooseQParams(zp, [x, choosing]);
   let step = await batches.next();
@@ -201,8 +172,11 @@ async function* withQParams(zp: Zeropoint, x: unknown, options: Fields): Batches
     step = await batches.next();
   }
   const chosen = step.value;
-  return chosen && { ...options, scale: chosen.scale, zeroPoint: chosen.zeroPoint };
+  return chosen && { ...options, ...qparamsOf(chosen) };
 }
+
+/** Scale and zero point, or offset, of qparams; the other one undefined. */
+const qparamsOf = ({ scale, zeroPoint, offset }: Fields): Fields => ({ scale, zeroPoint, offset });
 
 async function* quantize(zp: Zeropoint, [x, options = {}]: readonly unknown[]): Batches<Fields> {
   const large = largeTensor(x);
@@ -223,8 +197,8 @@ async function* quantize(zp: Zeropoint, [x, options = {}]: readonly unknown[]): 
     );
   });
   if (first === undefined) return undefined;
-  const chosen =
-    typeof given.scale === "number" ? {} : { scale: given.scale, zeroPoint: given.zeroPoint };
+  const own = Object.entries(qparamsOf(given)).filter(([, value]) => value !== undefined);
+  const chosen = typeof given.scale === "number" ? {} : Object.fromEntries(own);
   return { ...first, ...chosen, data, shape: [...large.shape] };
 }
 
@@ -266,13 +240,13 @@ async function* pack(zp: Zeropoint, [q]: readonly unknown[]): Batches {
 async function* unpack(zp: Zeropoint, [bytes, meta]: readonly unknown[]): Batches {
   const { shape, dtype, scale } = (meta ?? {}) as Fields;
   const bits = bitsOf(dtype);
-  if (!isShape(shape) || typeof scale !== "number" || ![2, 4, 8, 16, 32].includes(bits))
-    return undefined;
+  if (!isShape(shape) || typeof scale !== "number" || bits === 0) return undefined;
   const size = product(shape);
   const large = largeTensor(bytes);
   if (large?.data.length !== Math.ceil((size * bits) / 8)) return undefined;
   const data = new (codesArray(dtype as DType))(size);
-  const first = yield* overBoxes(large, 4, 0, ({ data: part }, box) => {
+  // Boxes of whole groups of eight codes.
+  const first = yield* overBoxes(large, bits < 8 ? bits : 4, 0, ({ data: part }, box) => {
     const start = (box.offset * 8) / bits;
     const count = Math.min(size - start, (box.size * 8) / bits);
     const own = { ...(meta as object), shape: [count] } as unknown as Parameters<
@@ -493,6 +467,8 @@ const FUNCTIONS: Readonly<
   fakeQuantize,
   pack,
   unpack,
+  quantizeBlocks,
+  dequantizeBlocks,
   linear,
   quantizationError,
   QuantizedLinear: makeLayer,

@@ -5,7 +5,8 @@ import { INSPECT } from "../base/format-value.js";
 import { checkOptions } from "../base/options.js";
 import type { InitOptions } from "../index.js";
 import { Client } from "./client.js";
-import type { WorkerOption } from "./settings.js";
+import { splitOptions, type WorkerOption } from "./settings.js";
+import { untilAborted } from "./signals.js";
 import type { Connection } from "./types.js";
 
 /** What `connect` takes. */
@@ -74,6 +75,12 @@ export async function connect(options: ConnectOptions = {}): Promise<Connection>
   for (const name of functions) {
     connection[name] = (...args: unknown[]) => client.call(name, 0, name, args);
   }
+  connection.load = async (source: unknown, ...rest: unknown[]) => {
+    const { signal } = splitOptions("load", rest).settings;
+    const { readWhole } = await import("../models/sources.js");
+    const bytes = await untilAborted(signal, readWhole("load", source));
+    return await client.call("load", 0, "load", [bytes, ...rest]);
+  };
   for (const [name, statics] of classes) {
     const small = name.charAt(0).toLowerCase() + name.slice(1);
     const factoryName = functions.includes(small) ? `${small}Layer` : small;

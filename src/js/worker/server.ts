@@ -193,7 +193,7 @@ export class Server {
     const large: unknown[] = [];
     for (const array of this.#incoming(call)) large.push(await array.whole());
     const args = this.#decode(call, large);
-    return { value: this.#call(self, call.request.name, args.values), args };
+    return { value: await this.#call(self, call.request.name, args.values), args };
   }
 
   #call(self: object | undefined, path: string, args: readonly unknown[]): unknown {

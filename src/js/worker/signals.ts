@@ -57,3 +57,19 @@ export function onAbort(signal: AbortSignalLike, stop: () => void): () => void {
     if (stops.size === 0) signal.removeEventListener("abort", listener);
   };
 }
+
+/** Settles as a promise does, but rejects with a signal's reason once it is aborted. */
+export async function untilAborted<T>(
+  signal: AbortSignalLike | undefined,
+  promise: Promise<T>,
+): Promise<T> {
+  if (signal === undefined) return await promise;
+  let leave: () => void = () => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    const stop = (): void => reject(reasonOf(signal));
+    if (signal.aborted) stop();
+    else leave = onAbort(signal, stop);
+  });
+  promise.catch(() => undefined);
+  return await Promise.race([promise, aborted]).finally(leave);
+}

@@ -1,6 +1,8 @@
 // The types of connections and handles, made from the library's own.
 
 import type * as library from "../index.js";
+import type { FileSource } from "../models/sources.js";
+import type { Loaded } from "../models/things.js";
 import type { CallOptions } from "./settings.js";
 
 /** Parameters with call options behind them, in place of optional ones that are left out as well. */
@@ -117,25 +119,34 @@ export interface GenericFunctions {
     D extends library.DType = "int8",
     Axis extends number | undefined = undefined,
     Size extends number | undefined = undefined,
+    Zero extends "float" | undefined = undefined,
   >(
     x: library.TensorInput,
-    options?: Last<library.ChooseQParamsOptions<D, Axis, Size>>,
+    options?: Last<library.ChooseQParamsOptions<D, Axis, Size, Zero>>,
     call?: CallOptions,
-  ): Promise<library.QParams<D, library.GranularityOf<Axis, Size>>>;
+  ): Promise<library.QParamsOf<D, library.GranularityOf<Axis, Size>, Zero>>;
   /** `quantize` of the library. */
   quantize<
     D extends library.DType = "int8",
     Axis extends number | undefined = undefined,
     Size extends number | undefined = undefined,
     Scale extends library.QParamInput | undefined = undefined,
-    Zero extends library.QParamInput | undefined = undefined,
+    Zero extends library.QParamInput | "float" | undefined = undefined,
   >(
     x: library.TensorInput,
     options?: Last<library.QuantizeOptions<D, Axis, Size, Scale, Zero>> & {
       out?: library.Codes<D> | undefined;
     },
     call?: CallOptions,
-  ): Promise<library.QuantizedTensor<D, library.GranularityOf<Axis, Size, Scale, Zero>>>;
+  ): Promise<library.QuantizedTensorOf<D, library.GranularityOf<Axis, Size, Scale, Zero>, Zero>>;
+  /**
+   * `load` of `zeropoint/models`. The file is read on this thread and restored by the library; layers, models and
+   * observers come back as handles. Functions that are layers cannot be given.
+   */
+  load<T extends Loaded = Loaded>(
+    source: FileSource | Promise<FileSource>,
+    call?: CallOptions,
+  ): Promise<Received<T>>;
   /** `quantizationError` of the library. */
   quantizationError(
     a: library.TensorInput,

@@ -5,9 +5,10 @@ import type { Embedded } from "../core/embedded.js";
 import type { InitOptions } from "../core/init.js";
 import type * as instance from "../instance.js";
 import * as library from "../library.js";
+import { load } from "../models/load.js";
 import { measurePart } from "../quantize/metrics.js";
 
-const INTERNAL = { ...library, measurePart };
+const INTERNAL = { ...library, load, measurePart };
 
 /** An instance of the library, with a function that computes part of another one's result. */
 export type Zeropoint = instance.Zeropoint & Pick<typeof INTERNAL, "measurePart">;

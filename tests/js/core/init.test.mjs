@@ -229,7 +229,14 @@ describe("create", () => {
     const shared = Object.keys(zeropoint).filter((name) => !["init", "create"].includes(name));
     assert.deepEqual(
       Object.keys(instance).sort(),
-      [...shared, "build", "dispose", "threads", ...(best === "relaxed" ? ["kernels"] : [])].sort(),
+      [
+        ...shared,
+        "build",
+        "dispose",
+        "load",
+        "threads",
+        ...(best === "relaxed" ? ["kernels"] : []),
+      ].sort(),
     );
     assert.equal(instance.build, best);
     assert.equal(instance.threads, 1);

@@ -207,17 +207,11 @@ describe("QuantizedLinear with dynamic activations", () => {
       "ZP_NON_FINITE",
       /QuantizedLinear: weight must be finite to choose a scale/,
     ],
-    "other dtypes": [
-      () => make({ dtype: "int4" }),
+    "ranges for int8 weights": [
+      () => make({ range: "mse" }),
       TypeError,
       "ZP_CONFLICTING_OPTIONS",
-      'QuantizedLinear: options.dtype must be "int8" with options.activations: "dynamic", got "int4"',
-    ],
-    groups: [
-      () => make({ groupSize: 2 }),
-      TypeError,
-      "ZP_CONFLICTING_OPTIONS",
-      /options\.groupSize cannot be given with options\.activations: "dynamic", got 2/,
+      /options\.range cannot be given with options\.activations: "dynamic", got "mse"/,
     ],
     "float32 sums": [
       () => make({ accumulate: "float32" }),
@@ -237,17 +231,17 @@ describe("QuantizedLinear with dynamic activations", () => {
       "ZP_INVALID_SCHEME",
       /weight must have zero points of 0/,
     ],
-    "weights with scales of groups": [
-      () => make({}, quantize(weight, { groupSize: 1 })),
+    "weights with scales of inputs": [
+      () => make({}, quantize(weight, { axis: 1 })),
       RangeError,
       "ZP_INVALID_SCHEME",
-      /weight must have one scale, or one for each output/,
+      /weight must have one scale, or one for each output or group/,
     ],
-    "weights of other dtypes": [
-      () => make({}, quantize(weight, { dtype: "int4" })),
+    "unsigned weights": [
+      () => make({}, quantize(weight, { dtype: "uint4", scheme: "affine" })),
       RangeError,
       "ZP_UNSUPPORTED_DTYPE",
-      /weight must have dtype "int8" or "qint8", got "int4"/,
+      /weight must have a signed dtype, got "uint4"/,
     ],
     "reduceRange without dynamic activations": [
       () => new QuantizedLinear(weight, { reduceRange: true }),

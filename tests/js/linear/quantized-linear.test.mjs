@@ -280,7 +280,7 @@ describe("QuantizedLinear", () => {
       { dtype: "int16" },
       RangeError,
       "ZP_UNSUPPORTED_DTYPE",
-      'QuantizedLinear: options.dtype must be a dtype of 2 to 8 bits for the weight of a linear layer, got "int16"',
+      'QuantizedLinear: options.dtype must be a dtype of 1 to 8 bits for the weight of a linear layer, got "int16"',
     ],
     [
       "int32 codes",
@@ -288,7 +288,7 @@ describe("QuantizedLinear", () => {
       {},
       RangeError,
       "ZP_UNSUPPORTED_DTYPE",
-      /weight\.dtype must be a dtype of 2 to 8 bits/,
+      /weight\.dtype must be a dtype of 1 to 8 bits/,
     ],
     [
       "options to quantize codes that are there",

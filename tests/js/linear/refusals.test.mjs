@@ -147,7 +147,7 @@ describe("linear refuses", () => {
         () => linear(x, wide),
         RangeError,
         "ZP_UNSUPPORTED_DTYPE",
-        `linear: weight.dtype must be a dtype of 2 to 8 bits for the weight of a linear layer, got "${dtype}"`,
+        `linear: weight.dtype must be a dtype of 1 to 8 bits for the weight of a linear layer, got "${dtype}"`,
       );
     });
   }

@@ -333,10 +333,10 @@ describe("chooseQParams refuses", () => {
     ],
     [
       "an unknown dtype",
-      { dtype: "int7" },
+      { dtype: "int9" },
       RangeError,
       "ZP_INVALID_DTYPE",
-      'options.dtype must be "int2", "int4", "int8", "uint2", "uint4", "uint8", "int16", "uint16" or "int32", got "int7"',
+      'options.dtype must be "int2", "int3", "int4", "int5", "int6", "int7", "int8", "uint1", "uint2", "uint3", "uint4", "uint5", "uint6", "uint7", "uint8", "int16", "uint16" or "int32", got "int9"',
     ],
     [
       "the name of a property as dtype",

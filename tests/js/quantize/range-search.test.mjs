@@ -213,7 +213,11 @@ describe("range", () => {
   it("is refused unless it is one of the three, or beside a scale", () => {
     const bad = (range, type, message) =>
       refuses(() => quantize(x, { range }), type, "ZP_INVALID_OPTION", message);
-    bad("max", TypeError, /options.range must be "minmax", "mse" or \{ percentile \}, got "max"/);
+    bad(
+      "max",
+      TypeError,
+      /options.range must be "minmax", "mse", "hqq" or \{ percentile \}, got "max"/,
+    );
     bad(null, TypeError, /options.range/);
     bad({}, TypeError, /options.range.percentile must be a number from 50 to 100, got undefined/);
     bad({ percentile: 49 }, RangeError, /from 50 to 100, got 49/);

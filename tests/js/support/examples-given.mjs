@@ -1,6 +1,7 @@
 // What the examples in the documentation take for granted: names that say by themselves what they are.
 
 import * as zeropoint from "zeropoint";
+import { openModel, save } from "zeropoint/models";
 import { torch } from "zeropoint/notebook";
 import { connect } from "zeropoint/worker";
 
@@ -90,4 +91,25 @@ export const notebook = {
   quantized: torch.tensor([1, 2]),
 };
 
-export const models = { model, tensor, x };
+/** Rows of an analysis. */
+const rows = [
+  ["a", "int8-g32", 9216, 1e-5],
+  ["a", "int4-g32", 5120, 4e-3],
+  ["b", "int8-g32", 9216, 1e-5],
+  ["b", "int4-g32", 5120, 9e-3],
+].map(([name, scheme, bytes, relative]) => ({
+  name: String(name),
+  scheme: String(scheme),
+  bytes: Number(bytes),
+  relative: Number(relative),
+  parameters: 8192,
+}));
+
+/** A file with a weight and its bias. */
+const opened = await openModel(
+  new Uint8Array(
+    await new Response(save({ "fc1.weight": wave(64, 128), "fc1.bias": wave(64) })).arrayBuffer(),
+  ),
+);
+
+export const models = { model, tensor, x, rows, opened };

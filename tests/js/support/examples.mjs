@@ -50,7 +50,7 @@ function tagsIn(node, found = new Map()) {
 }
 
 /**
- * An example as a block that calls `compare(value, promised)` for each expression with a comment
+ * An example as a block that calls `sameText(value, promised)` for each expression with a comment
  * behind it, and for the last one with a comment below it: such a comment is what the expression
  * gives. What stands above, or behind a declaration, is prose.
  */
@@ -65,7 +65,7 @@ export function program(text) {
     if (!ts.isExpressionStatement(statement) || comment === "") continue;
     const promised = comment.replaceAll(/^\s*\/\/\s?/gm, "");
     const expression = statement.expression.getText();
-    code += `${text.slice(at, statement.getStart())}compare(${expression}, ${JSON.stringify(promised)});`;
+    code += `${text.slice(at, statement.getStart())}sameText(${expression}, ${JSON.stringify(promised)});`;
     at = end;
   }
   return `{\n${code}${text.slice(at)}\n}`;

@@ -6,7 +6,19 @@ await init();
 
 export const ACCUMULATE = ["exact", "float32"];
 
-export const WEIGHT_DTYPES = ["int2", "int4", "int8", "uint2", "uint4", "uint8"];
+export const WEIGHT_DTYPES = [
+  "int2",
+  "int3",
+  "int4",
+  "int6",
+  "int8",
+  "uint1",
+  "uint2",
+  "uint3",
+  "uint4",
+  "uint7",
+  "uint8",
+];
 
 /** Ways to quantize a weight. */
 export function weightOptions(groupSize) {

@@ -29,6 +29,9 @@ export function dequantizeValue(code, scale, zeroPoint) {
   return f32(f32(scale) * f32(f32(code) - f32(zeroPoint)));
 }
 
+/** The largest float32. */
+const LARGEST = (2 - 2 ** -23) * 2 ** 127;
+
 /** Scale (in double precision) and zero point for finite values. */
 export function chooseFor(values, { dtype, scheme, includeZero = true }) {
   const { qmin, qmax } = DTYPES[dtype];
@@ -49,7 +52,7 @@ export function chooseFor(values, { dtype, scheme, includeZero = true }) {
     max = Math.max(max, 0);
   }
   if (min === max) return { scale: 1, zeroPoint: clampedZero };
-  const scale = Math.max((max - min) / (qmax - qmin), smallest);
+  const scale = Math.min(Math.max((max - min) / (qmax - qmin), smallest), LARGEST);
   const zeroPoint = roundHalfEven(qmin - min / scale);
   return { scale, zeroPoint: Math.min(qmax, Math.max(qmin, zeroPoint)) };
 }

@@ -41,7 +41,8 @@ export function openBytes(bytes) {
     const [begin, end] = tensors[name].data_offsets;
     return bytes.slice(8 + length + begin, 8 + length + end);
   };
-  return { metadata, tensors, dataOf, structure: JSON.parse(metadata.zeropoint), length };
+  const structure = metadata?.zeropoint && JSON.parse(metadata.zeropoint);
+  return { metadata, tensors, dataOf, structure, length };
 }
 
 /** A file with another structure and the same tensors. */
@@ -99,7 +100,19 @@ class Numbers {
   }
 }
 
-const DTYPES = ["int2", "int4", "int8", "uint2", "uint4", "uint8"];
+const DTYPES = [
+  "int2",
+  "int3",
+  "int4",
+  "int6",
+  "int8",
+  "uint1",
+  "uint2",
+  "uint3",
+  "uint4",
+  "uint7",
+  "uint8",
+];
 
 /** Random options of quantize for a weight of `columns` columns. */
 function quantizeOptions(numbers, columns) {
@@ -112,7 +125,8 @@ function quantizeOptions(numbers, columns) {
     { axis: 1 },
     { groupSize: numbers.pick(divisors) },
   ]);
-  return { dtype, scheme, ...granularity };
+  const zeroPoint = numbers.pick([undefined, "float"]);
+  return { dtype, scheme: zeroPoint ? "affine" : scheme, zeroPoint, ...granularity };
 }
 
 /** A random layer from `columns` features, with its number of outputs. */

@@ -83,6 +83,27 @@ for (const [place, slicings] of Object.entries(SLICINGS)) {
       });
     }
 
+    it("quantizes to blocks, and back, with the same bits", async () => {
+      const x = { data: values(400 * 3072), shape: [400, 3072] };
+      const importance = values(3072).map(Math.abs);
+      for (const [type, options] of [["q8_0"], ["Q4_K", { importance }], ["f16"]]) {
+        const blocks = zeropoint.quantizeBlocks(x, type, options);
+        sameCodes(await zp.quantizeBlocks(x, type, options), blocks);
+        const expected = zeropoint.dequantizeBlocks(blocks, type, x.shape);
+        sameTensor(await zp.dequantizeBlocks(blocks, type, x.shape), expected);
+        const out = new Uint8Array(blocks.length);
+        assert.equal(await zp.quantizeBlocks(x, type, { ...options, out }), out);
+        sameCodes(out, blocks);
+      }
+      x.data[1_000_000] = NaN;
+      await rejects(
+        zp.quantizeBlocks(x, "q4_0"),
+        RangeError,
+        "ZP_NON_FINITE",
+        "quantizeBlocks: x must be finite as float32, but value 1000000 is NaN",
+      );
+    });
+
     it("takes half floats for the same values", async () => {
       const data = Uint16Array.from({ length: LONG }, (_, i) => 0x3c00 + (i % 1000));
       const half = { data, shape: SHAPE, dtype: "float16" };

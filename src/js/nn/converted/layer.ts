@@ -7,7 +7,7 @@ import { runOn } from "../../core/init.js";
 import { computesAs, type Layer } from "../../linear/layer.js";
 import { QuantizedLinear } from "../../linear/quantized-linear.js";
 import { dequantize } from "../../quantize/dequantize.js";
-import type { QuantizedTensor } from "../../quantize/quantized-tensor.js";
+import type { AnyQuantizedTensor } from "../../quantize/quantized-tensor.js";
 import { readQuantized, type TensorInput } from "../../tensor/check.js";
 import type { Tensor } from "../../tensor/tensor.js";
 import { areOfChannels, type TensorQParams } from "../../torch/scales.js";
@@ -72,7 +72,7 @@ export interface Parts<L extends Layer> {
   /** Bytes of the parameters in stored form. */
   readonly sizeInBytes: number;
   /** The quantized weight, if any. */
-  readonly q?: QuantizedTensor | TorchQuantizedTensor;
+  readonly q?: AnyQuantizedTensor | TorchQuantizedTensor;
   /** Whether the following ReLU is part of the layer. */
   readonly fused?: boolean;
   /** Bits per code, at most those of the dtype. */

@@ -3,7 +3,11 @@
 import { type NumberArray, newArray } from "../../base/typed-arrays.js";
 import { runOn } from "../../core/init.js";
 import { dequantize } from "../../quantize/dequantize.js";
-import { type QuantizedTensor, qparamsText, storedBytes } from "../../quantize/quantized-tensor.js";
+import {
+  type AnyQuantizedTensor,
+  qparamsText,
+  storedBytes,
+} from "../../quantize/quantized-tensor.js";
 import { Tensor } from "../../tensor/tensor.js";
 import { TorchQuantizedTensor } from "../../torch/tensor.js";
 import { checkIndices, type Embedding, quantizedRows } from "../layers/embedding.js";
@@ -12,7 +16,7 @@ import { ConvertedLayer, type Flow } from "./layer.js";
 
 /** A quantized embedding table. Rows are dequantized on lookup. */
 export class QuantizedEmbedding extends ConvertedLayer<Embedding> {
-  readonly #q: QuantizedTensor | TorchQuantizedTensor;
+  readonly #q: AnyQuantizedTensor | TorchQuantizedTensor;
   readonly #bits: number;
   readonly #text: string;
 
@@ -20,7 +24,7 @@ export class QuantizedEmbedding extends ConvertedLayer<Embedding> {
   constructor(
     name: string,
     layer: Embedding,
-    q: QuantizedTensor | TorchQuantizedTensor,
+    q: AnyQuantizedTensor | TorchQuantizedTensor,
     bits: number,
   ) {
     const isTorch = q instanceof TorchQuantizedTensor;

@@ -188,6 +188,7 @@ export function packedInt8(
     groupSize: 0,
     scales,
     zeroPoints: new Int32Array(scales.length),
+    hasOffsets: false,
   };
   return new PackedWeight(coreOf(layer), where, rowsOfCodes(where, weight), bias?.data);
 }

@@ -16,6 +16,7 @@ import { activeCore, runOn } from "../../core/init.js";
 import { Layer } from "../../linear/layer.js";
 import { dequantize } from "../../quantize/dequantize.js";
 import {
+  type AnyQuantizedTensor,
   type QuantizedTensor,
   type QuantizedTensorInput,
   qparamsText,
@@ -75,6 +76,9 @@ export function rowsOf<A extends Codes | Float32Array | Float64Array>(
   return out;
 }
 
+/** Scales, zero points or offsets. */
+type Numbers = number | { readonly data: Codes | Float32Array | Float64Array };
+
 /** Selected rows of a quantized table, with their codes and qparams. */
 export function quantizedRows(
   where: string,
@@ -82,15 +86,17 @@ export function quantizedRows(
   indices: NumberArray,
   length: number,
 ): QuantizedTensorInput {
-  const { data, dtype, scale, zeroPoint } = q;
-  const { axis, groupSize, qscheme } = fieldsOf(q) as {
+  const { data, dtype, scale } = q;
+  const { axis, groupSize, qscheme, zeroPoint, offset } = fieldsOf(q) as {
     axis?: number;
     groupSize?: number;
     qscheme?: string;
+    zeroPoint?: Numbers;
+    offset?: Numbers;
   };
   const width = groupSize === undefined ? 1 : Math.ceil(length / groupSize);
-  const pick = (each: number | { readonly data: Codes | Float32Array | Float64Array }) =>
-    typeof each === "number"
+  const pick = (each: Numbers | undefined) =>
+    typeof each !== "object"
       ? each
       : axis === 1 || (axis === undefined && groupSize === undefined)
         ? each.data
@@ -101,6 +107,7 @@ export function quantizedRows(
     dtype,
     scale: pick(scale),
     zeroPoint: pick(zeroPoint),
+    offset: pick(offset),
     axis,
     groupSize,
     qscheme,
@@ -125,7 +132,7 @@ export class Embedding extends Layer {
    */
   declare readonly weight: Tensor;
   /** The table as given, if it is quantized; a copy. */
-  declare readonly quantizedWeight: QuantizedTensor | TorchQuantizedTensor | undefined;
+  declare readonly quantizedWeight: AnyQuantizedTensor | TorchQuantizedTensor | undefined;
   /** The number of rows of the table. */
   declare readonly numEmbeddings: number;
   /** The number of values of a row. */

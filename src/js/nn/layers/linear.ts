@@ -10,6 +10,7 @@ import { QuantizedLinear } from "../../linear/quantized-linear.js";
 import { fromTorch, weightCodes } from "../../linear/weight.js";
 import { checkQuantized } from "../../quantize/check.js";
 import {
+  type AnyQuantizedTensor,
   type QuantizedTensor,
   type QuantizedTensorInput,
   qparamsText,
@@ -57,7 +58,7 @@ export class Linear extends Layer {
    */
   declare readonly weight: Tensor;
   /** The weight as given, if it is quantized; a copy. */
-  declare readonly quantizedWeight: QuantizedTensor | TorchQuantizedTensor<"qint8"> | undefined;
+  declare readonly quantizedWeight: AnyQuantizedTensor | TorchQuantizedTensor<"qint8"> | undefined;
   /** float32 of shape [outFeatures]; a copy of the argument. */
   declare readonly bias: Tensor | undefined;
   /** Values per row of input. */
@@ -91,7 +92,7 @@ export class Linear extends Layer {
     const precision = checkAccumulate(where, accumulate);
     const ownBias = checkParameter(where, "options.bias", bias, [outFeatures]);
     if (isQuantized) {
-      const quantized = own as QuantizedTensor | TorchQuantizedTensor<"qint8">;
+      const quantized = own as AnyQuantizedTensor | TorchQuantizedTensor<"qint8">;
       weightCodes(where, checkQuantized(where, "weight", fromTorch(where, quantized), false));
       const get = setQuantized(this, core, quantized, ownBias);
       Object.defineProperty(this, "weight", { get });

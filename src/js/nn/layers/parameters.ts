@@ -11,6 +11,7 @@ import { checkMatrix } from "../../linear/weight.js";
 import { checkQuantized } from "../../quantize/check.js";
 import { dequantize } from "../../quantize/dequantize.js";
 import {
+  type AnyQuantizedTensor,
   type QuantizedTensor,
   quantizedResult,
   storedBytes,
@@ -50,7 +51,7 @@ export function checkParameter(
 export const shown = ({ data, shape }: Tensor): Tensor => new Tensor(data, [...shape]);
 
 /** A quantized weight: a plain one, or one of PyTorch's dtypes. */
-export type AnyQuantized = QuantizedTensor | TorchQuantizedTensor;
+export type AnyQuantized = AnyQuantizedTensor | TorchQuantizedTensor;
 
 /** The weight of a layer, its core and its bias. */
 interface Parameters {
