@@ -1,37 +1,7 @@
 // The dtypes of all formats: sizes, and decoding to float32.
 
+import { BLOCKS } from "../base/block-types.js";
 import { rangeError } from "../base/errors.js";
-
-/** ggml's block types: name, values of a block, bytes of a block. */
-const BLOCKS = {
-  q4_0: [32, 18],
-  q4_1: [32, 20],
-  q5_0: [32, 22],
-  q5_1: [32, 24],
-  q8_0: [32, 34],
-  q8_1: [32, 36],
-  q2_k: [256, 84],
-  q3_k: [256, 110],
-  q4_k: [256, 144],
-  q5_k: [256, 176],
-  q6_k: [256, 210],
-  q8_k: [256, 292],
-  iq2_xxs: [256, 66],
-  iq2_xs: [256, 74],
-  iq3_xxs: [256, 98],
-  iq1_s: [256, 50],
-  iq4_nl: [32, 18],
-  iq3_s: [256, 110],
-  iq2_s: [256, 82],
-  iq4_xs: [256, 136],
-  iq1_m: [256, 56],
-  tq1_0: [256, 54],
-  tq2_0: [256, 66],
-  mxfp4: [32, 17],
-  nvfp4: [64, 36],
-  q1_0: [128, 18],
-  q2_0: [64, 18],
-} as const satisfies Record<string, readonly [number, number]>;
 
 /** Bits of one value of the other dtypes. */
 const BITS = {
@@ -69,6 +39,9 @@ export type BlockType = keyof typeof BLOCKS;
 
 /** The dtype of a tensor in a file: an element type, or a block type of ggml. */
 export type FileDType = keyof typeof BITS | BlockType;
+
+/** The names of all element types. */
+export const ELEMENT_DTYPES = /* @__PURE__ */ Object.keys(BITS) as (keyof typeof BITS)[];
 
 /** The smallest run of values that is whole bytes by itself, except for sub-byte dtypes: one value. */
 export interface FileDTypeInfo {
@@ -136,11 +109,18 @@ const each =
     for (let i = 0, at = 0; i < out.length; i++, at += size) out[i] = read(view, at);
   };
 
-/** A decoder that looks codes of up to 8 bits up, low bits first. */
+/** A decoder that looks codes of up to 8 bits up, low bits first; codes of 6 bits cross bytes. */
 const lookUp =
   (bits: number, makeTable: () => Float32Array): Decode =>
   (bytes, out) => {
     const table = makeTable();
+    if (bits === 6) {
+      for (let i = 0, bit = 0; i < out.length; i++, bit += 6) {
+        const at = bit >> 3;
+        out[i] = table[((bytes[at] | (bytes[at + 1] << 8)) >> (bit & 7)) & 63];
+      }
+      return;
+    }
     const shift = Math.log2(8 / bits);
     const within = 8 / bits - 1;
     const mask = 2 ** bits - 1;
@@ -271,6 +251,8 @@ const DECODERS: { readonly [dtype: string]: Decode } = {
     const exponent = view.getUint8(at);
     return exponent === 255 ? Number.NaN : 2 ** (exponent - 127);
   }),
+  float6_e2m3fn: /* @__PURE__ */ small(2, 3, 1, "finite"),
+  float6_e3m2fn: /* @__PURE__ */ small(3, 2, 3, "finite"),
   float4_e2m1fn: /* @__PURE__ */ small(2, 1, 1, "finite"),
   bool: /* @__PURE__ */ each(1, (view, at) => (view.getUint8(at) === 0 ? 0 : 1)),
   int64: /* @__PURE__ */ each(8, int64),
@@ -287,15 +269,15 @@ const DECODERS: { readonly [dtype: string]: Decode } = {
   uint2: /* @__PURE__ */ integers(2, false),
 };
 
-/** Whether `decodeValues` decodes a dtype: every element type but complex numbers and 6-bit floats. */
+/** Whether `decodeValues` decodes a dtype: every element type but complex numbers. */
 export const isDecodable = (dtype: FileDType): boolean => Object.hasOwn(DECODERS, dtype);
 
 /**
  * Decodes values to float32, each rounded once, to nearest even.
  * @param bytes  little-endian; sub-byte values low bits first
  * @param out  as many values as to decode; `bytes` holds them from its start
- * @throws {RangeError} `ZP_UNSUPPORTED_DTYPE` for ggml's block types (`dequantizeBlocks` decodes these), complex
- * numbers and 6-bit floats
+ * @throws {RangeError} `ZP_UNSUPPORTED_DTYPE` for ggml's block types (`dequantizeBlocks` decodes these) and
+ * complex numbers
  * For example `decodeValues("float16", new Uint8Array([0, 0x3c]), new Float32Array(1)) // [1]`.
  */
 export function decodeValues(dtype: FileDType, bytes: Uint8Array, out: Float32Array): Float32Array {

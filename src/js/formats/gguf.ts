@@ -534,14 +534,15 @@ export interface GGUFLayout {
 /**
  * Lays a GGUF file out as ggml writes it: version 3, little-endian, tensors in the order given, each padded.
  * @param metadata  entries by key, in the order of the file; `general.alignment` among them decides the alignment
+ * @param where  for error messages
  * @throws {RangeError} `ZP_UNSUPPORTED_DTYPE` for dtypes that ggml has not; `ZP_INVALID_SHAPE` for more than 4 axes
  * and rows that are not whole blocks; `ZP_INVALID_OPTION` for a name of more than 63 bytes or one that is there twice
  */
 export function layoutGGUF(
   tensors: Iterable<WritableTensor>,
   metadata: Iterable<readonly [string, GGUFEntry]>,
+  where = "writeGGUF",
 ): GGUFLayout {
-  const where = "writeGGUF";
   const entries = [...metadata];
   const alignment = alignmentOf(where, new Map(entries));
   const sized = Array.from(tensors, (tensor) => ({
@@ -613,13 +614,18 @@ function checkTensor(where: string, { name, shape, dtype }: WritableTensor): num
 
 function checkNames(where: string, kind: "tensor" | "key", names: readonly string[]): void {
   const known = new Set<string>();
+  const limit = kind === "tensor" ? MAX_NAME : 2 ** 30;
   for (const name of names) {
+    const refuse = (problem: string): Error =>
+      rangeError("ZP_INVALID_OPTION", where, `${kind} ${JSON.stringify(name)} ${problem}`);
     const { length } = new TextEncoder().encode(name);
-    const limit = kind === "tensor" ? MAX_NAME : 2 ** 30;
-    if (length > limit || (kind === "key" && length === 0) || known.has(name)) {
-      const takes = `must be there once and have at most ${limit} bytes`;
-      throw rangeError("ZP_INVALID_OPTION", where, `${kind} ${JSON.stringify(name)} ${takes}`);
+    if (length > limit) {
+      throw refuse(
+        `must have a name of at most ${limit} bytes, as ggml has room for; it has ${length}`,
+      );
     }
+    if (kind === "key" && length === 0) throw refuse("must have a name");
+    if (known.has(name)) throw refuse("must be there once");
     known.add(name);
   }
 }

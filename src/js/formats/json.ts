@@ -174,10 +174,15 @@ export class JsonReader {
 
   /** A number. */
   number(): number {
+    return Number(this.numberText());
+  }
+
+  /** A number as it is written. */
+  numberText(): string {
     const text = this.#numberText();
     if (!/^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text)) throw this.fail("a number");
     this.#at += text.length;
-    return Number(text);
+    return text;
   }
 
   /** An integer >= 0 below 2^53, written as one. */

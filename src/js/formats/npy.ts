@@ -319,6 +319,9 @@ async function* rowMajor(
   }
 }
 
+/** Whether npy has a dtype. */
+export const isNpyDType = (dtype: FileDType): boolean => DTYPES.some(([, each]) => each === dtype);
+
 /** Header of an npy file as numpy writes it: version 1.0, room for the first length to grow, 64-byte alignment. */
 export function npyHeader(where: string, { name, shape, dtype }: WritableTensor): Uint8Array {
   const known = DTYPES.find(([, each]) => each === dtype);

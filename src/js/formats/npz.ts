@@ -367,6 +367,25 @@ export interface NpzOptions {
 }
 
 /**
+ * The size of an npz file with stored members, as `writeNpz` writes it.
+ * @throws {RangeError} `ZP_UNSUPPORTED_DTYPE`
+ */
+export function sizeOfNpz(tensors: Iterable<WritableTensor>): number {
+  let count = 0;
+  let offset = 0;
+  let directory = 0;
+  for (const tensor of tensors) {
+    const name = new TextEncoder().encode(`${tensor.name}.npy`);
+    const values = tensor.shape.reduce((product, length) => product * length, 1);
+    const size = npyHeader("writeNpz", tensor).length + (bytesOf(tensor.dtype, values) as number);
+    directory += centralHeader(name, false, 0, size, size, offset).length;
+    offset += localHeader(name, false).length + size + 24;
+    count++;
+  }
+  return offset + directory + endRecords(count, directory, offset).length;
+}
+
+/**
  * Writes an npz file front to back. Sizes and checksums follow each member, so the stream never goes back.
  * @throws {RangeError} `ZP_UNSUPPORTED_DTYPE` for dtypes that npy has not; `ZP_INVALID_OPTION` for a name that is
  * there twice or takes 65,532 bytes or more; `ZP_INVALID_BYTES` if a tensor gives another number of bytes than its shape says

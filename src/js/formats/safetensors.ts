@@ -51,6 +51,9 @@ const DTYPES: readonly (readonly [code: string, dtype: FileDType])[] = [
 const BY_CODE = /* @__PURE__ */ new Map(DTYPES);
 const RANKS = /* @__PURE__ */ new Map(DTYPES.map(([, dtype], rank) => [dtype, rank]));
 
+/** Whether safetensors has a dtype. */
+export const isSafetensorsDType = (dtype: FileDType): boolean => RANKS.has(dtype);
+
 /** A safetensors file whose header was read. */
 export interface Safetensors {
   readonly format: "safetensors";

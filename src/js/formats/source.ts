@@ -9,6 +9,8 @@ export interface Source {
   readonly size: number;
   /** Bytes [offset, offset + length), which lie within the file. */
   read(offset: number, length: number): Promise<Uint8Array> | Uint8Array;
+  /** Reads bytes from an offset on into an array. @returns how many there were */
+  readInto?(offset: number, out: Uint8Array): Promise<number>;
 }
 
 /** Chunks of bytes, front to back. */
@@ -104,7 +106,10 @@ export function checkSource(where: string, source: Source): Source {
   if (typeof read !== "function" || !Number.isSafeInteger(size) || (size as number) < 0) {
     throw typeError("ZP_INVALID_OPTION", where, "source must be { size, read(offset, length) }");
   }
-  return { size: size as number, read: (offset, length) => read.call(given, offset, length) };
+  const readInto = given?.readInto;
+  const own = { size: size as number, read: (at: number, n: number) => read.call(given, at, n) };
+  if (typeof readInto !== "function") return own;
+  return { ...own, readInto: (offset, out) => readInto.call(given, offset, out) };
 }
 
 /**
@@ -125,7 +130,26 @@ export async function readBytes(
   if (bytes.length !== length) {
     throw fileError(where, offset, `${length} bytes from the source`, bytes.length);
   }
-  return bytes;
+  // Without methods of subclasses: slice of Node's Buffer does not copy.
+  return new Uint8Array(bytes.buffer, bytes.byteOffset, length);
+}
+
+/**
+ * Reads bytes that lie within a source into scratch memory, if the source can; otherwise as `readBytes`.
+ * @param scratch  as long as the bytes at least
+ */
+export async function readScratch(
+  where: string,
+  source: Source,
+  offset: number,
+  length: number,
+  scratch: Uint8Array,
+): Promise<Uint8Array> {
+  if (source.readInto === undefined) return await readBytes(where, source, offset, length);
+  const out = scratch.subarray(0, length);
+  const found = await source.readInto(offset, out);
+  if (found === length) return out;
+  throw fileError(where, offset, `${length} bytes from the source`, found);
 }
 
 /** Bytes [begin, end) of a source in chunks. */
@@ -164,7 +188,7 @@ export class MoreBytes {
 /** Reads a header of unknown length: fields one after the other, from a prefix of the file. */
 export class HeaderReader {
   bytes: Uint8Array = new Uint8Array(0);
-  view = new DataView(this.bytes.buffer);
+  view: DataView = new DataView(this.bytes.buffer);
   at = 0;
   littleEndian = true;
   #completed = 0;

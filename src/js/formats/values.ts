@@ -5,15 +5,17 @@ import { type FileTensor, fileError } from "./source.js";
 
 /**
  * The values of a tensor in row-major order, as float32, in tiles.
- * @param tileLength  values of a tile, a multiple of 8; the last tile is shorter
+ * @param tileLength  values of a tile, a multiple of 256; the last tile is shorter
+ * @param decode  decodes the bytes of a tile; the default decodes element types
  */
 export async function* readValues(
   tensor: FileTensor,
   tileLength = 2 ** 18,
+  decode: typeof decodeValues = decodeValues,
 ): AsyncGenerator<Float32Array, void, undefined> {
   const { dtype, shape } = tensor;
   let left = shape.reduce((count, length) => count * length, 1);
-  const tile = new Tile(dtype, tileLength);
+  const tile = new Tile(dtype, tileLength, decode);
   for await (const chunk of tensor.bytes()) {
     for (let at = 0; at < chunk.length && left > 0; ) {
       at += tile.fill(chunk.subarray(at));
@@ -34,6 +36,7 @@ class Tile {
   constructor(
     readonly dtype: FileDType,
     length: number,
+    readonly decode: typeof decodeValues,
   ) {
     this.#bytes = new Uint8Array(bytesOf(dtype, length) as number);
   }
@@ -56,6 +59,6 @@ class Tile {
       throw fileError("readValues", this.#filled, `${needed} bytes of values`, this.#filled);
     }
     this.#filled = 0;
-    return decodeValues(this.dtype, this.#bytes, new Float32Array(length));
+    return this.decode(this.dtype, this.#bytes.subarray(0, needed), new Float32Array(length));
   }
 }

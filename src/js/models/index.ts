@@ -1,11 +1,47 @@
 // The public exports of zeropoint/models, nothing else.
 
 export type { FileDType } from "../formats/dtypes.js";
+export { analyze } from "./analyze/analyze.js";
+export type { AnalyzeOptions } from "./analyze/options.js";
+export type { AnalysisRow, ValueHistogram, WorstRow } from "./analyze/row.js";
+export { DEFAULT_SCHEMES } from "./analyze/schemes.js";
+export { type CompareOptions, compare } from "./compare/compare.js";
+export type { CompareRow } from "./compare/row.js";
+export { type Verification, type VerifyOptions, verifyOutput } from "./compare/verify.js";
+export type { Activations } from "./inputs/activations.js";
+export { klDivergence } from "./inputs/divergence.js";
+export { InputMoments } from "./inputs/moments.js";
+export { type RecordedInputs, recordInputs, recordOnnxInputs } from "./inputs/record.js";
 export type { FileArray } from "./kinds/arrays.js";
-export type { OtherTensor } from "./kinds/tensors.js";
+export type { OtherTensor, RawTensor } from "./kinds/tensors.js";
 export { type LoadOptions, load } from "./load.js";
 export type { Model, ModelFormat, ModelTensor } from "./model.js";
 export { type OpenModelOptions, openModel } from "./open.js";
+export { describePlan } from "./plan/describe.js";
+export type { PlanFormat } from "./plan/formats.js";
+export { type FrontierOptions, type FrontierPoint, frontier } from "./plan/frontier.js";
+export { DEFAULT_SAME } from "./plan/groups.js";
+export type { MetricName } from "./plan/metric.js";
+export { type Plan, type PlanConstraints, type PlanOptions, plan } from "./plan/plan.js";
+export type { PlanRow } from "./plan/rows.js";
+export { type QuantizeModelOptions, quantizeModel } from "./quantize/quantize-model.js";
+export type {
+  ExternalData,
+  RuntimeSession,
+  RuntimeTensor,
+  SessionFactory,
+} from "./quantize/runtime.js";
+export type {
+  OutputDifference,
+  OutputFile,
+  OutputFormat,
+  QuantizedRow,
+  QuantizeModelResult,
+  QuantizeProgress,
+  QuantizeReport,
+} from "./quantize/types.js";
+export type { SchemeFunction, SchemePlan } from "./quantize/wish.js";
 export { save } from "./save.js";
+export { schemeOptions } from "./scheme.js";
 export type { FileSource, RandomAccess } from "./sources.js";
 export type { Loaded, Saveable } from "./things.js";

@@ -2,6 +2,8 @@
 
 import { type ErrorCode, rangeError, type ZeropointError } from "../base/errors.js";
 import { checkObject, checkOptions } from "../base/options.js";
+import type { PlatformAbortSignal } from "../base/platform.js";
+import type { Core } from "../core/core.js";
 import { activeCore, runOn } from "../core/init.js";
 import { readSafetensors } from "../formats/safetensors.js";
 import { fileError, readBytes } from "../formats/source.js";
@@ -21,7 +23,7 @@ export interface LoadOptions {
   /** The functions that are layers of the file, by the names that they had. */
   functions?: Readonly<Record<string, (x: Tensor) => TensorInput>> | undefined;
   /** Rejects with the signal's reason once it is aborted. */
-  signal?: AbortSignal | undefined;
+  signal?: PlatformAbortSignal | undefined;
 }
 
 /**
@@ -44,8 +46,16 @@ export async function load<T extends Loaded = Loaded>(
   source: FileSource | Promise<FileSource>,
   options?: LoadOptions,
 ): Promise<T> {
+  return (await loadOn(activeCore("load"), source, options)) as T;
+}
+
+/** `load`, on a given core. */
+export async function loadOn(
+  core: Core,
+  source: FileSource | Promise<FileSource>,
+  options: LoadOptions | undefined,
+): Promise<Loaded> {
   const where = "load";
-  const core = activeCore(where);
   const names = ["functions", "signal"];
   const { functions, signal } = checkOptions(where, options, names) as LoadOptions;
   if (functions !== undefined) checkObject(where, "options.functions", functions);
@@ -63,7 +73,7 @@ export async function load<T extends Loaded = Loaded>(
       loaded.set(name, { dtype, shape, bytes: isOwn ? bytes : bytes.slice() });
     }
     const reader = new StructureReader(where, loaded, file.size, own);
-    return runOn(core, () => readAll(reader, structure)) as T;
+    return runOn(core, () => readAll(reader, structure));
   } finally {
     await file.close();
   }

@@ -1,34 +1,32 @@
 // An opened model file.
 
+import { wrongKind } from "../base/check.js";
 import { rangeError } from "../base/errors.js";
 import { fixFields } from "../base/fields.js";
 import { INSPECT, show, showShape } from "../base/format-value.js";
 import { newArray } from "../base/typed-arrays.js";
 import type { FileDType } from "../formats/dtypes.js";
-import { findQuantizedWeights, unpackWeight } from "../formats/layouts/checkpoints.js";
-import { dequantizeValues, type QuantizedValues } from "../formats/layouts/unpack.js";
 import type { FileTensor } from "../formats/source.js";
-import type { TfjsQuantization, TfjsTensor } from "../formats/tfjs.js";
-import { readValues } from "../formats/values.js";
-import { dequantize } from "../quantize/dequantize.js";
-import type { QuantizedTensor } from "../quantize/quantized-tensor.js";
+import type { AnyQuantizedTensor } from "../quantize/quantized-tensor.js";
 import { sizeOf } from "../tensor/shape.js";
 import { Tensor } from "../tensor/tensor.js";
 import type { TorchQuantizedTensor } from "../torch/tensor.js";
-import { readAnyQuantized } from "./kinds/layers.js";
+import type { ModelDocument } from "./document.js";
 import { checkReadable } from "./sources.js";
-import { type LoadedTensor, STRUCTURE_KEY, StructureReader } from "./structure.js";
+import type { LoadedTensor } from "./structure.js";
+import { checkDecodable, readTiles } from "./values.js";
+import type { LoadParts, StoredWeight } from "./weights/weight.js";
 
 /** A format of model files. */
 export type ModelFormat = "safetensors" | "gguf" | "onnx" | "npy" | "npz" | "tfjs";
 
 /** A tensor of a model file. */
 export interface ModelTensor {
-  /** Its name in the file. */
+  /** Its name in the file; of a quantized tensor in parts the name of its module with ".weight". */
   readonly name: string;
   /** The length of each axis, outermost first. */
   readonly shape: readonly number[];
-  /** As it is stored; of a quantized tensor the dtype of its codes. */
+  /** As it is stored; of a quantized tensor the dtype that holds its codes. */
   readonly dtype: FileDType;
   /** Bytes of its values or codes in the file. */
   readonly byteLength: number;
@@ -36,11 +34,13 @@ export interface ModelTensor {
   readonly isQuantized: boolean;
 }
 
-/** How a quantized tensor is stored. */
-type Quantization =
-  | { readonly kind: "saved"; readonly node: Readonly<Record<string, unknown>> }
-  | { readonly kind: "int8"; readonly parts: Readonly<Record<string, string>> }
-  | { readonly kind: "tfjs"; readonly how: TfjsQuantization };
+/** Reads the private document of a model; undefined if it is no model. */
+let readDocument: (model: object) => ModelDocument | undefined;
+
+/** Reads the private names of the tensors of the file that hold a quantized tensor. */
+let readParts: (model: Model, name: string) => readonly string[] | undefined;
+/** The quantized tensors of a model by their logical names, and how the file holds them. */
+export let weightsOf: (model: Model) => ReadonlyMap<string, StoredWeight>;
 
 /** An opened model file: named tensors, read when they are asked for. Made by `openModel`. */
 export class Model {
@@ -51,75 +51,84 @@ export class Model {
   /** The tensors by name, in the order of the file. */
   declare readonly tensors: ReadonlyMap<string, ModelTensor>;
   readonly #files: ReadonlyMap<string, FileTensor>;
-  readonly #quantized: ReadonlyMap<string, Quantization>;
+  readonly #weights: ReadonlyMap<string, StoredWeight>;
+  readonly #document: ModelDocument;
   readonly #close: () => Promise<void>;
+
+  static {
+    readDocument = (model) => (#document in model ? model.#document : undefined);
+    readParts = (model, name) => {
+      const weight = model.#weights.get(name);
+      return weight && Object.values(weight.parts);
+    };
+    weightsOf = (model) => model.#weights;
+  }
 
   /** @internal */
   constructor(
-    format: ModelFormat,
+    document: ModelDocument,
     metadata: ReadonlyMap<string, unknown>,
-    files: ReadonlyMap<string, FileTensor>,
+    weights: readonly StoredWeight[],
     close: () => Promise<void>,
   ) {
+    const { format, files } = document;
+    this.#document = document;
     this.#files = files;
     this.#close = close;
-    this.#quantized = quantizedIn(metadata, files);
-    const tensors = new Map<string, ModelTensor>();
-    for (const [name, { shape, dtype, byteLength }] of files) {
-      const quantization = this.#quantized.get(name);
-      const own = { name, shape, dtype, byteLength, isQuantized: quantization !== undefined };
-      tensors.set(name, quantization?.kind === "saved" ? { ...own, ...said(quantization) } : own);
-    }
+    this.#weights = new Map(weights.map((weight) => [weight.name, weight]));
+    const tensors = tensorsOf(files, weights);
     fixFields<Model>(this, { format, metadata, tensors });
   }
 
   #file(where: string, name: string): FileTensor {
     const tensor = this.#files.get(name);
     if (tensor !== undefined) return tensor;
+    const weight = this.#weights.get(name);
+    if (weight !== undefined) {
+      const held = Object.values(weight.parts).map((part) => show(part));
+      const problem = `${show(name)} is held by the tensors ${held.join(", ")}`;
+      throw rangeError("ZP_INVALID_MODEL", where, problem);
+    }
     throw rangeError("ZP_INVALID_MODEL", where, `the model has no tensor ${show(name)}`);
   }
 
   /**
-   * Reads a tensor as float32, however it is stored: each value rounded once, quantized ones dequantized.
-   * @throws {RangeError} `ZP_INVALID_MODEL` if there is none of this name; `ZP_UNSUPPORTED_DTYPE` for complex numbers,
-   *   6-bit floats and ggml's block types; `ZP_INVALID_FILE`
+   * Reads a tensor as float32, however it is stored: each value rounded once, quantized ones dequantized as their
+   * layout defines it, in the rounding of its own float type. Parts of quantized tensors, such as scales, are read by
+   * their own names.
+   * @throws {RangeError} `ZP_INVALID_MODEL` if there is none of this name; `ZP_UNSUPPORTED_DTYPE` for complex numbers
+   *   and ggml's lattice types (iq1, iq2, iq3); `ZP_INVALID_FILE`
    */
   async read(name: string): Promise<Tensor> {
     const where = "Model.read";
+    const weight = this.#weights.get(name);
+    if (weight !== undefined) {
+      return new Tensor(await weight.read(this.#loader(where)), [...weight.shape]);
+    }
     const file = this.#file(where, name);
-    const quantization = this.#quantized.get(name);
-    if (quantization?.kind === "saved") {
-      const q = await this.#readSaved(where, quantization.node);
-      const { data, shape } = dequantize(q as QuantizedTensor);
-      return new Tensor(data, shape);
-    }
-    if (quantization?.kind === "int8") {
-      const values = dequantizeValues(await this.#unpack(where, quantization.parts));
-      return new Tensor(values, [...file.shape]);
-    }
+    checkDecodable(where, file);
     const data = newArray(where, Float32Array, sizeOf(file.shape));
     let at = 0;
-    for await (const tile of readValues(file)) {
+    for await (const tile of readTiles(where, file)) {
       data.set(tile, at);
       at += tile.length;
     }
-    if (quantization !== undefined) spread(data, quantization.how);
     return new Tensor(data, [...file.shape]);
   }
 
   /**
-   * Reads the codes and qparams of a quantized tensor of a file of `save`, or of one with codes of int8 and scales
-   * beside them.
-   * @throws {RangeError} `ZP_INVALID_MODEL` if there is none of this name, or it is not quantized so
+   * Reads the codes and qparams of a quantized tensor: of a file of `save`, of compressed-tensors, MLX (with `offset` in
+   * place of the zero point), GPTQ and AWQ (whose matrices are transposed in the file), int8 with scales beside it,
+   * TensorFlow.js, and of ONNX weights with scales. A matrix whose groups run along its first axis, as those of ONNX's
+   * MatMul, comes out transposed. `dequantize` computes in float32; `read` rounds as the layout does.
+   * @throws {RangeError} `ZP_INVALID_MODEL` if there is none of this name, it is not quantized, or no quantized tensor
+   *   holds its values (groups that are not runs of neighbours)
    */
-  async readQuantized(name: string): Promise<QuantizedTensor | TorchQuantizedTensor> {
+  async readQuantized(name: string): Promise<AnyQuantizedTensor | TorchQuantizedTensor> {
     const where = "Model.readQuantized";
+    const weight = this.#weights.get(name);
+    if (weight !== undefined) return await weight.readQuantized(this.#loader(where));
     this.#file(where, name);
-    const quantization = this.#quantized.get(name);
-    if (quantization?.kind === "saved") return await this.#readSaved(where, quantization.node);
-    if (quantization?.kind === "int8") {
-      return quantizedOf(await this.#unpack(where, quantization.parts));
-    }
     throw rangeError("ZP_INVALID_MODEL", where, `${show(name)} is not quantized: read reads it`);
   }
 
@@ -140,26 +149,16 @@ export class Model {
     return bytes;
   }
 
-  /** Reads a quantized tensor that save wrote. */
-  async #readSaved(where: string, node: Readonly<Record<string, unknown>>) {
-    const parts = new Map<string, LoadedTensor>();
-    for (const field of ["codes", "scale", "zeroPoint"]) {
-      const { [field]: name } = node;
-      if (typeof name === "string" && this.#files.has(name)) {
-        parts.set(name, await this.#load(name));
+  /** Reads the parts of a quantized tensor. */
+  #loader(where: string): LoadParts {
+    return async (names) => {
+      const parts: Record<string, LoadedTensor> = {};
+      for (const [role, name] of Object.entries(names)) {
+        this.#file(where, name);
+        parts[role] = await this.#load(name);
       }
-    }
-    const reader = new StructureReader(where, parts, 0, {});
-    return readAnyQuantized(reader, "", node);
-  }
-
-  async #unpack(where: string, names: Readonly<Record<string, string>>): Promise<QuantizedValues> {
-    const parts: Record<string, LoadedTensor> = {};
-    for (const [role, name] of Object.entries(names)) {
-      this.#file(where, name);
-      parts[role] = await this.#load(name);
-    }
-    return unpackWeight("int8", parts);
+      return parts;
+    };
   }
 
   async #load(name: string): Promise<LoadedTensor> {
@@ -187,71 +186,45 @@ export class Model {
   }
 }
 
-/** Shape and dtype that save wrote of a tensor whose codes may be packed. */
-function said({ node }: Extract<Quantization, { kind: "saved" }>): Partial<ModelTensor> {
-  const { dtype, shape } = node as { dtype: string; shape?: readonly number[] };
-  // qint8 is int8 in a file.
-  return { dtype: dtype.replace(/^q/, "") as FileDType, ...(shape && { shape }) };
+/**
+ * The file's document, for writers.
+ * @throws {TypeError} `ZP_INVALID_MODEL` if it is no model
+ */
+export function documentOf(where: string, argument: string, model: unknown): ModelDocument {
+  const document = Object(model) === model ? readDocument(model as object) : undefined;
+  if (document !== undefined) return document;
+  throw wrongKind("ZP_INVALID_MODEL", where, argument, "a Model of openModel", model);
 }
 
-/** The quantized tensors of a file by the name of their codes. */
-function quantizedIn(
-  metadata: ReadonlyMap<string, unknown>,
+/** The tensors of the file that hold a tensor of the model: itself, or codes, scales and zero points. */
+export function partsOf(model: Model, name: string): readonly FileTensor[] {
+  const { files } = documentOf("partsOf", "model", model);
+  const names = readParts(model, name) ?? [name];
+  return names.flatMap((part) => files.get(part) ?? []);
+}
+
+/** The tensors of a model: quantized ones as one each, at the place of their codes, without their parts. */
+function tensorsOf(
   files: ReadonlyMap<string, FileTensor>,
-): Map<string, Quantization> {
-  const found = new Map<string, Quantization>();
-  for (const { layout, parts } of findQuantizedWeights(files)) {
-    if (layout === "int8") found.set(parts.codes, { kind: "int8", parts });
+  weights: readonly StoredWeight[],
+): Map<string, ModelTensor> {
+  const byCodes = new Map<string, StoredWeight>();
+  const parts = new Set<string>();
+  for (const weight of weights) {
+    const names = Object.values(weight.parts);
+    byCodes.set(names[0], weight);
+    for (const part of names) parts.add(part);
   }
-  for (const [name, { quantization }] of files as ReadonlyMap<string, TfjsTensor>) {
-    if (quantization !== undefined) found.set(name, { kind: "tfjs", how: quantization });
+  const tensors = new Map<string, ModelTensor>();
+  for (const [file, { shape, dtype, byteLength }] of files) {
+    const weight = byCodes.get(file);
+    if (weight !== undefined) {
+      const { name } = weight;
+      const own = { name, shape: weight.shape, dtype: weight.dtype };
+      tensors.set(name, { ...own, byteLength, isQuantized: true });
+    } else if (!parts.has(file)) {
+      tensors.set(file, { name: file, shape, dtype, byteLength, isQuantized: false });
+    }
   }
-  for (const node of savedNodes(metadata.get(STRUCTURE_KEY))) {
-    const { codes, dtype, shape } = node;
-    const isShape = shape === undefined || (Array.isArray(shape) && shape.every(Number.isInteger));
-    if (typeof codes !== "string" || typeof dtype !== "string" || !isShape) continue;
-    if (files.has(codes)) found.set(codes, { kind: "saved", node });
-  }
-  return found;
-}
-
-/** The nodes of quantized tensors in the structure that save wrote, if it did. */
-function savedNodes(text: unknown): Readonly<Record<string, unknown>>[] {
-  const nodes: Readonly<Record<string, unknown>>[] = [];
-  try {
-    JSON.parse(String(text), (_, value: unknown) => {
-      const { kind } = Object(value) as { kind?: unknown };
-      if (kind === "quantized" || kind === "torch") nodes.push(value as (typeof nodes)[number]);
-      return value;
-    });
-  } catch {
-    // Not of save: the tensors are read as they are.
-  }
-  return nodes;
-}
-
-/** A quantized tensor of unpacked codes. */
-function quantizedOf(values: QuantizedValues): QuantizedTensor {
-  const { codes, shape, granularity, groupSize, scale, zeroPoint } = values;
-  const zeros = zeroPoint ?? new Int32Array(scale.length);
-  const scheme = zeros.some((zero) => zero !== 0) ? "affine" : "symmetric";
-  const q = { data: codes, shape: [...shape], dtype: "int8", scheme } as const;
-  if (granularity === "tensor") {
-    return { ...q, scale: scale[0], zeroPoint: zeros[0] } as QuantizedTensor;
-  }
-  const own = [scale.length, 1];
-  const qparams = {
-    scale: { data: scale, shape: own },
-    zeroPoint: { data: zeros, shape: [...own] },
-  };
-  const slices = granularity === "channel" ? { axis: 0 } : { groupSize };
-  return { ...q, ...qparams, ...slices } as QuantizedTensor;
-}
-
-/** Codes of a TensorFlow.js tensor to values. */
-function spread(data: Float32Array, { scale, min, dtype }: TfjsQuantization): void {
-  for (let i = 0; i < data.length; i++) {
-    const value = data[i] * scale + min;
-    data[i] = dtype === "int32" ? Math.round(value) : value;
-  }
+  return tensors;
 }

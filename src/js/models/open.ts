@@ -10,8 +10,10 @@ import { readOnnx } from "../formats/onnx/read.js";
 import { readSafetensors, readShardIndex } from "../formats/safetensors.js";
 import { type FileTensor, fileError, readBytes, type Source } from "../formats/source.js";
 import { readTfjs } from "../formats/tfjs.js";
+import type { FormatDocument, Shard } from "./document.js";
 import { Model, type ModelFormat } from "./model.js";
 import { type FileSource, guarded, type OpenedSource, openSource } from "./sources.js";
+import { findWeights } from "./weights/find.js";
 
 /** Options of `openModel`. */
 export interface OpenModelOptions {
@@ -75,18 +77,44 @@ export async function openModel(
     for (const each of opened) await each.close();
   };
   try {
-    const file = keep(await openMain(where, await source, signal));
+    const path = await source;
+    const file = keep(await openMain(where, path, signal));
     const format = wanted === "auto" ? await formatOf(where, file) : (wanted as ModelFormat);
     const openBeside = async (path: string): Promise<Source> => {
       const beside = externalData ? await externalData(path) : besideOf(where, file, path);
       return keep(await openSource(where, beside, signal));
     };
-    const { metadata, tensors } = await readFormat(format, file, openBeside);
-    return new Model(format, metadata, tensors, close);
+    const { metadata, tensors, document } = await readFormat(format, file, openBeside);
+    // A file that only the user holds has no files beside it, except by options.externalData.
+    const hasFolder = externalData !== undefined || typeof path === "string" || isURL(path);
+    const readBeside = async (name: string): Promise<Uint8Array | undefined> => {
+      if (!hasFolder) return undefined;
+      const found = await openBeside(name).catch(() => undefined);
+      if (found === undefined || found.size > MAX_BESIDE) return undefined;
+      return await readBytes(where, found, 0, found.size);
+    };
+    const fileName = nameOf(file);
+    const own = { ...document, fileName, source: file, files: tensors, readBeside };
+    const weights = await findWeights(document, tensors, readBeside);
+    return new Model(own, metadata, weights, close);
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+/** The largest file beside the model that is read as a whole, in bytes. */
+const MAX_BESIDE = 2 ** 26;
+
+const isURL = (value: unknown): boolean => value instanceof URL;
+
+/** The name of a file without its folder. */
+function nameOf({ name }: OpenedSource): string | undefined {
+  const last = name
+    ?.replace(/[?#].*$/, "")
+    .split(/[/\\]/)
+    .at(-1);
+  return last === "" ? undefined : last;
 }
 
 /** Opens a file, or the main file of a folder. */
@@ -150,6 +178,7 @@ async function isShardIndex(file: OpenedSource): Promise<boolean> {
 interface ReadModel {
   readonly metadata: ReadonlyMap<string, unknown>;
   readonly tensors: ReadonlyMap<string, FileTensor>;
+  readonly document: FormatDocument;
 }
 
 async function readFormat(
@@ -159,9 +188,9 @@ async function readFormat(
 ): Promise<ReadModel> {
   switch (format) {
     case "gguf": {
-      const { metadata, tensors } = await readGGUF(file);
-      const values = Array.from(metadata, ([key, entry]) => [key, entry.value] as const);
-      return { metadata: new Map(values), tensors };
+      const gguf = await readGGUF(file);
+      const values = Array.from(gguf.metadata, ([key, entry]) => [key, entry.value] as const);
+      return { metadata: new Map(values), tensors: gguf.tensors, document: { format, gguf } };
     }
     case "onnx": {
       // Opened once each, when values in them are asked for.
@@ -171,19 +200,23 @@ async function readFormat(
         files.set(path, known);
         return known;
       };
-      return await readOnnx(file, { externalData });
+      const onnx = await readOnnx(file, { externalData });
+      return { ...onnx, document: { format, onnx } };
     }
     case "npy":
-      return await readNpy(file);
+      return { ...(await readNpy(file)), document: { format } };
     case "npz":
-      return await readNpz(file);
+      return { ...(await readNpz(file)), document: { format } };
     case "tfjs":
-      return await readTfjs(file, openBeside);
+      return { ...(await readTfjs(file, openBeside)), document: { format } };
     case "safetensors": {
       const head = await readBytes("openModel", file, 0, Math.min(9, file.size));
-      return startsWith(head, "{") && !startsWith(head, "{", 8)
-        ? await readShards(file, openBeside)
-        : await readSafetensors(file);
+      if (startsWith(head, "{") && !startsWith(head, "{", 8)) {
+        return await readShards(file, openBeside);
+      }
+      const { metadata, tensors } = await readSafetensors(file);
+      const shard = { file: nameOf(file) ?? "model.safetensors", metadata, tensors };
+      return { metadata, tensors, document: { format, shards: [shard], index: undefined } };
     }
   }
 }
@@ -194,11 +227,14 @@ async function readShards(
   openBeside: (path: string) => Promise<Source>,
 ): Promise<ReadModel> {
   const { weightMap } = await readShardIndex(file);
-  const shards = new Map<string, ReadModel>();
+  const shards = new Map<string, Shard>();
   const metadata = new Map<string, unknown>();
   const tensors = new Map<string, FileTensor>();
   for (const [name, path] of weightMap) {
-    const shard = shards.get(path) ?? (await readSafetensors(await openBeside(path)));
+    const shard = shards.get(path) ?? {
+      file: path,
+      ...(await readSafetensors(await openBeside(path))),
+    };
     shards.set(path, shard);
     for (const [key, value] of shard.metadata) metadata.set(key, value);
     const tensor = shard.tensors.get(name);
@@ -207,5 +243,7 @@ async function readShards(
     }
     tensors.set(name, tensor);
   }
-  return { metadata, tensors };
+  const index = nameOf(file) ?? "model.safetensors.index.json";
+  const document = { format: "safetensors", shards: [...shards.values()], index } as const;
+  return { metadata, tensors, document };
 }

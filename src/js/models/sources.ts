@@ -2,8 +2,15 @@
 
 import { wrongKind } from "../base/check.js";
 import { rangeError, stateError, typeError } from "../base/errors.js";
+import type {
+  PlatformAbortSignal,
+  PlatformBlob,
+  PlatformResponse,
+  PlatformStream,
+  PlatformURL,
+} from "../base/platform.js";
 import { arrayName } from "../base/typed-arrays.js";
-import { bytesSource, type Source } from "../formats/source.js";
+import { bytesSource, readBytes, type Source } from "../formats/source.js";
 
 /** Random access to the bytes of a file. */
 export interface RandomAccess {
@@ -19,12 +26,12 @@ export interface RandomAccess {
  */
 export type FileSource =
   | string
-  | URL
-  | Response
-  | Blob
+  | PlatformURL
+  | PlatformResponse
+  | PlatformBlob
   | Uint8Array
   | ArrayBuffer
-  | ReadableStream<Uint8Array>
+  | PlatformStream
   | RandomAccess;
 
 /** An opened source. */
@@ -46,7 +53,7 @@ const isOf = (name: string, value: unknown): boolean =>
 export async function openSource(
   where: string,
   given: unknown,
-  signal?: AbortSignal,
+  signal?: PlatformAbortSignal,
 ): Promise<OpenedSource> {
   const source = await given;
   signal?.throwIfAborted();
@@ -75,6 +82,19 @@ export async function openSource(
     "a path, URL, Response, Blob, Uint8Array, ReadableStream or { size, read }",
     source,
   );
+}
+
+/** All bytes of a source: those of a Uint8Array as they are. */
+export async function readWhole(where: string, given: unknown): Promise<Uint8Array> {
+  const source = await given;
+  if (arrayName(source) === "Uint8Array") return source as Uint8Array;
+  const file = await openSource(where, source);
+  try {
+    checkReadable(where, file.size);
+    return await readBytes(where, file, 0, file.size);
+  } finally {
+    await file.close();
+  }
 }
 
 /** A source that reads the given object's fields once. */
@@ -142,17 +162,22 @@ async function openFile(where: string, path: string | URL): Promise<OpenedSource
     await file.close();
     throw stateError("ZP_LOAD_FAILED", where, `${path} is no file`);
   }
-  const read = async (offset: number, length: number): Promise<Uint8Array> => {
-    const bytes = new Uint8Array(length);
+  const readInto = async (offset: number, out: Uint8Array): Promise<number> => {
+    const { length } = out;
     let done = 0;
     while (done < length) {
-      const { bytesRead } = await file.read(bytes, done, length - done, offset + done);
-      if (bytesRead === 0) return bytes.subarray(0, done);
+      const { bytesRead } = await file.read(out, done, length - done, offset + done);
+      if (bytesRead === 0) break;
       done += bytesRead;
     }
-    return bytes;
+    return done;
   };
-  return { size, read, name: String(path), isFresh: true, close: () => file.close() };
+  const read = async (offset: number, length: number): Promise<Uint8Array> => {
+    const bytes = new Uint8Array(length);
+    const done = await readInto(offset, bytes);
+    return done === length ? bytes : bytes.subarray(0, done);
+  };
+  return { size, read, readInto, name: String(path), isFresh: true, close: () => file.close() };
 }
 
 async function statOf(file: NodeFile) {
@@ -178,7 +203,7 @@ async function bodyOf(where: string, response: Response): Promise<Blob> {
 async function openAddress(
   where: string,
   address: string,
-  signal: AbortSignal | undefined,
+  signal: PlatformAbortSignal | undefined,
 ): Promise<OpenedSource> {
   const options = (headers: Record<string, string>): RequestInit =>
     signal === undefined ? { headers } : { headers, signal };
@@ -216,18 +241,28 @@ async function openAddress(
 export function guarded(
   where: string,
   source: OpenedSource,
-  signal: AbortSignal | undefined,
+  signal: PlatformAbortSignal | undefined,
 ): OpenedSource {
   let closed = false;
+  const check = (): void => {
+    signal?.throwIfAborted();
+    if (closed) throw typeError("ZP_DISPOSED", where, "the model is closed");
+  };
+  const { readInto } = source;
   return {
     size: source.size,
     name: source.name,
     isFresh: source.isFresh,
     read: (offset, length) => {
-      signal?.throwIfAborted();
-      if (closed) throw typeError("ZP_DISPOSED", where, "the model is closed");
+      check();
       return source.read(offset, length);
     },
+    ...(readInto && {
+      readInto: async (offset: number, out: Uint8Array) => {
+        check();
+        return await readInto(offset, out);
+      },
+    }),
     close: async () => {
       if (closed) return;
       closed = true;

@@ -8,7 +8,7 @@ import { QuantizedModel } from "../nn/quantized-model.js";
 import { Observer } from "../observers/observer.js";
 import { QConfig } from "../observers/qconfig.js";
 import { QConfigMapping, WeightOnlyQConfig } from "../observers/qconfig-mapping.js";
-import type { QuantizedTensor, QuantizedTensorInput } from "../quantize/quantized-tensor.js";
+import type { AnyQuantizedTensor, QuantizedTensorInput } from "../quantize/quantized-tensor.js";
 import { looksQuantized, type TensorInput } from "../tensor/check.js";
 import type { Tensor } from "../tensor/tensor.js";
 import type { IntegerTensor } from "../torch/integer-tensor.js";
@@ -33,7 +33,9 @@ import { readQuantizedNode, readTorchNode, writeQuantized } from "./kinds/quanti
 import {
   looksLikeTensor,
   type OtherTensor,
+  type RawTensor,
   readArrayNode,
+  readBytesNode,
   readIntegersNode,
   readTensorNode,
   writeTensor,
@@ -64,9 +66,10 @@ export type Loaded =
   | Stored
   | Tensor
   | OtherTensor
+  | RawTensor
   | IntegerTensor
   | FileArray
-  | QuantizedTensor
+  | AnyQuantizedTensor
   | TorchQuantizedTensor
   | { readonly [name: string]: Loaded }
   | readonly Loaded[];
@@ -117,6 +120,7 @@ const READERS: Readonly<Record<string, Read>> = {
   quantized: readQuantizedNode,
   torch: readTorchNode,
   tensor: readTensorNode,
+  bytes: readBytesNode,
   array: readArrayNode,
   integers: readIntegersNode,
   list: readList,

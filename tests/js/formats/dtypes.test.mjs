@@ -87,8 +87,18 @@ describe("decodeValues", () => {
     assert.deepEqual([...decode("bool", new Uint8Array([0, 1, 2, 255]), 4)], [0, 1, 1, 1]);
   });
 
+  it("decodes floats of 6 bits, four of them in three bytes", () => {
+    // Codes 1, 8, 31 and 63, low bits first.
+    const codes = [1, 8, 31, 63];
+    const bits = codes.reduce((sum, code, i) => sum + code * 64 ** i, 0);
+    const bytes = Uint8Array.of(bits & 255, (bits >> 8) & 255, bits >> 16);
+    const decode = (dtype) => [...decodeValues(dtype, bytes, new Float32Array(4))];
+    assert.deepEqual(decode("float6_e2m3fn"), [0.125, 1, 7.5, -7.5]);
+    assert.deepEqual(decode("float6_e3m2fn"), [0.0625, 0.5, 28, -28]);
+  });
+
   it("refuses dtypes without float32 values", () => {
-    for (const dtype of ["q4_0", "complex64", "complex128", "float6_e2m3fn", "float6_e3m2fn"]) {
+    for (const dtype of ["q4_0", "complex64", "complex128"]) {
       assert.ok(!isDecodable(dtype));
       assert.throws(() => decode(dtype, new Uint8Array(64), 1), {
         name: "RangeError",

@@ -76,6 +76,25 @@ describe("readGGUF", () => {
     });
   }
 
+  it("reads bytes of a subclass whose slice does not copy, like Node's Buffer, and leaves them as they are", async () => {
+    class Buffer extends Uint8Array {
+      slice(begin, end) {
+        return this.subarray(begin, end);
+      }
+    }
+    for (const file of ["kv-types.gguf", "big-endian.gguf"]) {
+      const bytes = vectors.bytes(file);
+      const buffer = new Buffer(bytes);
+      const valuesOf = async (given) => {
+        const { metadata, tensors } = await readGGUF(bytesSource(given));
+        for (const tensor of tensors.values()) await collect(tensor.bytes());
+        return Array.from(metadata.values(), ({ value }) => value);
+      };
+      assert.deepEqual(await valuesOf(buffer), await valuesOf(bytes));
+      assert.deepEqual(new Uint8Array(buffer), bytes);
+    }
+  });
+
   it("reads big-endian files as little-endian ones", async () => {
     const read = await readGGUF(vectors.source("big-endian.gguf"));
     assert.equal(read.littleEndian, false);

@@ -1,11 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { decodeValues } from "../../../dist/formats/dtypes.js";
-import {
-  findQuantizedWeights,
-  readQuantizationConfig,
-  unpackWeight,
-} from "../../../dist/formats/layouts/checkpoints.js";
+import { findQuantizedWeights, unpackWeight } from "../../../dist/formats/layouts/checkpoints.js";
+import { readQuantizationConfig } from "../../../dist/formats/layouts/config.js";
 import { dequantizeValues, roundTo } from "../../../dist/formats/layouts/unpack.js";
 import { fromBase64, sameValues } from "../support/formats.mjs";
 import { readVectors } from "../support/vectors.mjs";

@@ -88,9 +88,11 @@ describe("openModel", () => {
       sameDeep(await model.readQuantized(name), things[name]);
       sameTensor(await model.read(name), dequantize(things[name]));
     }
+    // Parts have names of their own.
+    assert.deepEqual((await model.read("int4_scale")).shape, [6, 2]);
     await rejects(model.readQuantized("x"), RangeError, "ZP_INVALID_MODEL", /not quantized/);
     await rejects(model.read("y"), RangeError, "ZP_INVALID_MODEL", /no tensor "y"/);
-    assert.match(String(model), /^Model\(safetensors, 12 tensors\)\n {2}/);
+    assert.match(String(model), /^Model\(safetensors, 5 tensors\)\n {2}/);
   });
 
   it("reads codes of int8 with scales beside them, as checkpoints have them", async () => {

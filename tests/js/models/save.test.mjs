@@ -162,6 +162,10 @@ describe("save", () => {
       { dtype: "uint2", scheme: "affine", axis: 1 },
       { dtype: "uint8", scheme: "affine" },
       { dtype: "int8", axis: 0 },
+      { dtype: "int3", groupSize: 5 },
+      { dtype: "uint5", scheme: "affine", axis: 0 },
+      { dtype: "uint6", zeroPoint: "float", groupSize: 4 },
+      { dtype: "int7", zeroPoint: "float", axis: 1 },
     ];
     for (const each of options) {
       const q = quantize(weights.fc1, each);
@@ -171,12 +175,15 @@ describe("save", () => {
       const [rows, columns] = shape;
       const raw = dataOf("w");
       const code = (i) => {
-        const unsigned = (raw[Math.floor((i * bits) / 8)] >> ((i * bits) % 8)) & (2 ** bits - 1);
+        const byte = Math.floor((i * bits) / 8);
+        const two = raw[byte] + 256 * (raw[byte + 1] ?? 0);
+        const unsigned = (two >> ((i * bits) % 8)) & (2 ** bits - 1);
         return dtype.startsWith("u") || unsigned < 2 ** (bits - 1)
           ? unsigned
           : unsigned - 2 ** bits;
       };
       const scale = new Float32Array(dataOf("w_scale").buffer);
+      const offset = tensors.w_offset && new Float32Array(dataOf("w_offset").buffer);
       const zero = tensors.w_zero_point && new Int32Array(dataOf("w_zero_point").buffer);
       const [n, m] = tensors.w_scale.shape;
       const values = Float32Array.from({ length: rows * columns }, (_, i) => {
@@ -184,7 +191,8 @@ describe("save", () => {
         const at =
           (n === rows ? row * (m ?? 1) : 0) + (groupSize ? Math.floor(column / groupSize) : 0);
         const index = m === columns && n === 1 ? column : n === 1 && m === undefined ? 0 : at;
-        return Math.fround(scale[index] * (code(i) - (zero?.[index] ?? 0)));
+        const product = Math.fround(scale[index] * (code(i) - (zero?.[index] ?? 0)));
+        return Math.fround(product + (offset?.[index] ?? 0));
       });
       sameTensor({ data: values, shape }, dequantize(q), JSON.stringify(each));
     }

@@ -96,3 +96,20 @@ write("layouts", {
     cases.map((each) => ({ layout, ...each })),
   ),
 });
+
+/** Every n-th case, with its input. */
+const whole = (name, n) => {
+  const { made_with: madeWith, cases } = read("checkpoints", `${name}.json`);
+  return { madeWith, cases: cases.filter((_, i) => i % n === 0) };
+};
+const quantized = {
+  "compressed-tensors": whole("compressed-tensors", 5),
+  mlx: whole("mlx", 5),
+  checkpoint: whole("compressed-tensors-checkpoints", 1),
+};
+write("quantized", {
+  meta: Object.fromEntries(Object.entries(quantized).map(([name, { madeWith }]) => [name, madeWith])),
+  cases: Object.entries(quantized).flatMap(([layout, { cases }]) =>
+    cases.map((each) => ({ layout, ...each })),
+  ),
+});

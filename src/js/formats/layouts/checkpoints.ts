@@ -3,6 +3,7 @@
 
 import { rangeError } from "../../base/errors.js";
 import { decodeValues, type FileDType } from "../dtypes.js";
+import type { QuantizationConfig } from "./config.js";
 import {
   type QuantizedValues,
   transpose,
@@ -27,74 +28,6 @@ export interface QuantizedWeight {
   readonly module: string;
   /** Names of its tensors, by their role. */
   readonly parts: Readonly<Record<string, string>>;
-}
-
-/** What config.json says of quantization, as far as the layouts need it. */
-export interface QuantizationConfig {
-  /** Bits that weights of the checkpoint may have. */
-  readonly bits: readonly number[];
-  readonly groupSize: number | undefined;
-  /** MLX: bits and group size of modules that have their own, by name. */
-  readonly modules: ReadonlyMap<string, { readonly bits: number; readonly groupSize: number }>;
-  /** GPTQ: "gptq" (zero points stored minus 1) or "gptq_v2". */
-  readonly checkpointFormat: string | undefined;
-  readonly method: string | undefined;
-  /** compressed-tensors: whether its writer is older than 0.17, whose codes do not cross words. */
-  readonly isOldPacking: boolean;
-}
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
-/**
- * Reads `quantization_config` (or MLX's `quantization`) of a config.json.
- * @param config  the parsed file
- * @throws {RangeError} `ZP_UNSUPPORTED_FILE` for layouts that are known, but not read
- */
-export function readQuantizationConfig(config: unknown): QuantizationConfig | undefined {
-  const where = "readQuantizationConfig";
-  if (!isObject(config)) return undefined;
-  const given = config.quantization_config ?? config.quantization;
-  if (!isObject(given)) return undefined;
-  const method = typeof given.quant_method === "string" ? given.quant_method : undefined;
-  const refuse = (what: string): Error =>
-    rangeError("ZP_UNSUPPORTED_FILE", where, `quantization ${what} is not read`);
-  const text = (key: string): string | undefined =>
-    typeof given[key] === "string" ? (given[key] as string) : undefined;
-  const checkpointFormat = text("checkpoint_format") ?? text("format");
-  const bits = new Set<number>();
-  const addBits = (value: unknown): void => {
-    if (isObject(value) && Number.isInteger(value.bits ?? value.num_bits)) {
-      bits.add((value.bits ?? value.num_bits) as number);
-    }
-  };
-  addBits(given);
-  const modules = new Map<string, { bits: number; groupSize: number }>();
-  for (const [name, value] of Object.entries(given)) {
-    if (!isObject(value) || !Number.isInteger(value.bits) || !Number.isInteger(value.group_size))
-      continue;
-    modules.set(name, { bits: value.bits as number, groupSize: value.group_size as number });
-  }
-  if (isObject(given.config_groups)) {
-    for (const group of Object.values(given.config_groups)) {
-      if (isObject(group)) addBits(group.weights);
-    }
-  }
-  if (method === "awq" && (text("version") ?? "gemm").toLowerCase() !== "gemm") {
-    throw refuse(`awq of version ${text("version")}`);
-  }
-  if (method === "gptq") {
-    if (checkpointFormat !== undefined && !["gptq", "gptq_v2"].includes(checkpointFormat)) {
-      throw refuse(`gptq of format ${checkpointFormat}`);
-    }
-    if ([...bits].some((each) => ![2, 3, 4, 8].includes(each))) {
-      throw refuse(`gptq of ${[...bits].join(", ")} bits`);
-    }
-  }
-  const groupSize = Number.isInteger(given.group_size) ? (given.group_size as number) : undefined;
-  const [, major, minor] = /^(\d+)\.(\d+)\./.exec(text("version") ?? "") ?? [undefined, "1", "0"];
-  const isOldPacking = method === "compressed-tensors" && major === "0" && Number(minor) < 17;
-  return { bits: [...bits], groupSize, modules, checkpointFormat, method, isOldPacking };
 }
 
 /** Names of tensors that make a quantized weight, by layout; the first must be there, with this dtype. */
@@ -149,11 +82,62 @@ export function findQuantizedWeights(
       if (!Object.entries(needed).every(has)) continue;
       const present = [...Object.entries(needed), ...Object.entries(optional).filter(has)];
       const parts = Object.fromEntries(present.map(([role, part]) => [role, module + part]));
-      const isAwq = layout === "gptq" && config?.method === "awq";
+      const isAwq = layout === "gptq" && isAwqWeight(config, shape, tensors.get(parts.scale));
       found.push({ layout: isAwq ? "awq" : layout, module: module.replace(/\.$/, ""), parts });
     }
   }
   return found;
+}
+
+/** Tells AWQ from GPTQ: by the configuration, or by columns of words of eight outputs. */
+function isAwqWeight(
+  config: QuantizationConfig | undefined,
+  [, width]: readonly number[],
+  scale: TensorInfo | undefined,
+): boolean {
+  if (config?.method === "awq" || config?.method === "gptq") return config.method === "awq";
+  return scale?.shape.length === 2 && scale.shape[1] === 8 * width;
+}
+
+/** Bits and logical shape of a quantized weight. */
+export interface WeightForm {
+  readonly bits: number;
+  /** Of the module's weight: [out, in]. */
+  readonly shape: readonly number[];
+}
+
+/**
+ * Bits and shape of a weight, from shapes alone where these tell them.
+ * @param info  shape and dtype of each part, by its role
+ * @param given  the shape in compressed-tensors' weight_shape
+ * @returns undefined if the parts do not fit each other
+ */
+export function formOf(
+  layout: LayoutName,
+  info: Readonly<Record<string, TensorInfo>>,
+  config?: QuantizationConfig,
+  module = "",
+  given?: readonly number[],
+): WeightForm | undefined {
+  const { packed, codes, scale, zeroPoint } = info;
+  if (layout === "int8") return { bits: 8, shape: codes.shape };
+  const [height, width] = packed.shape;
+  if (layout === "compressed-tensors") {
+    if (given?.length !== 2 || given[0] !== height) return undefined;
+    return { bits: packingOf(width, given[1], config).bits, shape: given };
+  }
+  if (scale.shape.length !== 2) return undefined;
+  if (layout === "mlx") {
+    const { bits, groupSize } = mlxForm(info, config, module);
+    return { bits, shape: [height, scale.shape[1] * groupSize] };
+  }
+  if (zeroPoint.shape.length !== 2) return undefined;
+  const bits = (32 * zeroPoint.shape[1]) / scale.shape[1];
+  const inputs = layout === "awq" ? height : (32 * height) / bits;
+  const outputs = layout === "awq" ? 8 * width : width;
+  return Number.isInteger(bits) && Number.isInteger(inputs)
+    ? { bits, shape: [outputs, inputs] }
+    : undefined;
 }
 
 /** A tensor with all its bytes. */
@@ -177,7 +161,10 @@ function floats(part: StoredPart): Float32Array {
   return decodeValues(part.dtype, part.bytes, new Float32Array(sizeOf(part.shape)));
 }
 
-const words = ({ bytes }: StoredPart): Uint32Array => new Uint32Array(bytes.slice().buffer);
+function words({ dtype, bytes }: StoredPart): Uint32Array {
+  if (dtype === "int32" || dtype === "uint32") return new Uint32Array(bytes.slice().buffer);
+  throw misfit("packed codes", `words of 32 bits are needed, got ${dtype}`);
+}
 
 const valueDtype = (layout: string, { dtype }: StoredPart): ValueDType => {
   if (dtype === "float32" || dtype === "float16" || dtype === "bfloat16") return dtype;
@@ -211,6 +198,29 @@ export function unpackWeight(
   return unpackRows(layout, parts, config);
 }
 
+/** Bits of compressed-tensors' packed codes, and whether they are packed as before 0.17. */
+export function packingOf(
+  width: number,
+  columns: number,
+  config: QuantizationConfig | undefined,
+): { readonly bits: number; readonly isOld: boolean } {
+  const fits = (each: number) => width === Math.ceil((columns * each) / 32);
+  const fitsOld = (each: number) => width === Math.ceil(columns / Math.floor(32 / each));
+  const known = (config?.bits ?? []).filter((each) => each >= 1 && each <= 8);
+  const candidates = known.length > 0 ? known : [4, 8, 2, 1, 3, 5, 6, 7];
+  const dense = candidates.find(fits);
+  const old = candidates.find(fitsOld);
+  if (columns < 0 || (dense === undefined && old === undefined)) {
+    throw misfit(
+      "compressed-tensors",
+      `${columns} columns do not fit in ${width} words of ${candidates.join(", ")} bits`,
+    );
+  }
+  // Where both packings have this width, the version of the writer decides.
+  const isOld = old !== undefined && (dense === undefined || config?.isOldPacking === true);
+  return { bits: (isOld ? old : dense) as number, isOld };
+}
+
 /** compressed-tensors: packed, and plain int8 with a scale. */
 function unpackRows(
   layout: LayoutName,
@@ -225,6 +235,7 @@ function unpackRows(
     shape = plain.shape;
     codes = new Int8Array(plain.bytes.slice().buffer);
   } else {
+    if (given.dtype !== "int64") throw misfit(layout, `weight_shape of ${given.dtype}`);
     shape = Array.from(new BigInt64Array(given.bytes.slice().buffer), Number);
     const [rows, columns] = shape;
     if (shape.length !== 2 || !shape.every(Number.isSafeInteger) || rows !== packed.shape[0]) {
@@ -233,25 +244,13 @@ function unpackRows(
         `weight_shape [${shape.join(", ")}] for packed [${packed.shape.join(", ")}]`,
       );
     }
-    const width = packed.shape[1];
-    const fits = (each: number) => width === Math.ceil((columns * each) / 32);
-    const fitsOld = (each: number) => width === Math.ceil(columns / Math.floor(32 / each));
-    const known = (config?.bits ?? []).filter((each) => each >= 1 && each <= 8);
-    const candidates = known.length > 0 ? known : [4, 8, 2, 1, 3, 5, 6, 7];
-    const dense = candidates.find(fits);
-    const old = candidates.find(fitsOld);
-    if (columns < 0 || (dense === undefined && old === undefined)) {
-      throw misfit(
-        layout,
-        `${columns} columns do not fit in ${width} words of ${candidates.join(", ")} bits`,
-      );
-    }
-    // Where both packings have this width, the version of the writer decides.
-    const isOld = old !== undefined && (dense === undefined || config?.isOldPacking === true);
-    bits = (isOld ? old : dense) as number;
-    if (isOld) unpack = unpackWithinWords;
+    const packing = packingOf(packed.shape[1], columns, config);
+    bits = packing.bits;
+    if (packing.isOld) unpack = unpackWithinWords;
     const half = 2 ** (bits - 1);
-    codes = Int8Array.from(unpack(words(packed), rows, columns, bits), (code) => code - half);
+    const unsigned = unpack(words(packed), rows, columns, bits);
+    codes = new Int8Array(unsigned.buffer);
+    for (let i = 0; i < codes.length; i++) codes[i] = unsigned[i] - half;
   }
   const [rows, columns] = shape;
   const size = sizeOf(scale.shape);
@@ -314,16 +313,32 @@ function groupIndexOf(
   groups: number,
 ): { groupIndex?: Int32Array } {
   if (part === undefined) return {};
-  const groupIndex = new Int32Array(part.bytes.slice().buffer);
-  if (
-    part.dtype !== "int32" ||
-    groupIndex.length !== inputs ||
-    groupIndex.some((group) => group >= groups)
-  ) {
+  const isIndex = part.dtype === "int32" && sizeOf(part.shape) === inputs;
+  const groupIndex = isIndex ? new Int32Array(part.bytes.slice().buffer) : new Int32Array(0);
+  if (!isIndex || groupIndex.some((group) => group >= groups)) {
     throw misfit(layout, `g_idx must be ${inputs} groups below ${groups}`);
   }
   return groupIndex.some((group) => group < 0) ? {} : { groupIndex };
 }
+
+/** Bits and group size of MLX: of the module, of the checkpoint, or the usual ones of those that fit. */
+function mlxForm(
+  { packed, scale }: Readonly<Record<string, TensorInfo>>,
+  config: QuantizationConfig | undefined,
+  module: string,
+): { readonly bits: number; readonly groupSize: number } {
+  const own = config?.modules.get(module);
+  if (own !== undefined) return own;
+  const usual = { bits: config?.bits[0] ?? 4, groupSize: config?.groupSize ?? 64 };
+  const fits = ({ bits, groupSize }: typeof usual): boolean =>
+    32 * packed.shape[1] === scale.shape[1] * groupSize * bits;
+  if (config !== undefined || fits(usual)) return usual;
+  // 4 bits in groups of 64 and 8 bits in groups of 32 have the same shapes.
+  const forms = [64, 32, 128].flatMap((groupSize) => MLX_BITS.map((bits) => ({ bits, groupSize })));
+  return forms.find(fits) ?? usual;
+}
+
+const MLX_BITS = [4, 8, 2, 3, 5, 6];
 
 function unpackMlx(
   { packed, scale, offset }: StoredParts,
@@ -332,14 +347,9 @@ function unpackMlx(
 ): QuantizedValues {
   const [rows, width] = packed.shape;
   const [scaleRows, groups] = scale.shape;
-  // 4 bits in groups of 64 and 8 bits in groups of 32 have the same shapes: the configuration decides.
-  const { bits, groupSize } = config?.modules.get(module) ?? {
-    bits: config?.bits[0] ?? 4,
-    groupSize: config?.groupSize ?? 64,
-  };
+  const { bits, groupSize } = mlxForm({ packed, scale }, config, module);
   const columns = groups * groupSize;
-  const isKnown =
-    [2, 3, 4, 5, 6, 8].includes(bits) && groupSize > 0 && 32 * width === columns * bits;
+  const isKnown = MLX_BITS.includes(bits) && groupSize > 0 && 32 * width === columns * bits;
   if (!isKnown || scaleRows !== rows || sizeOf(offset.shape) !== rows * groups) {
     const shapes = `packed [${packed.shape.join(", ")}], scales [${scale.shape.join(", ")}]`;
     throw misfit("mlx", `${shapes} for ${bits} bits in groups of ${groupSize}`);

@@ -4,7 +4,12 @@ import { typeError } from "../../base/errors.js";
 import { show } from "../../base/format-value.js";
 import type { Layer } from "../../linear/layer.js";
 import type { Accumulate } from "../../linear/multiply.js";
-import { packedOf, QuantizedLinear } from "../../linear/quantized-linear.js";
+import {
+  choicesOf,
+  packedOf,
+  QuantizedLinear,
+  restoreChoices,
+} from "../../linear/quantized-linear.js";
 import { unpackBias } from "../../linear/unpack-linear.js";
 import { ReLU, Sigmoid, Tanh } from "../../nn/layers/activations.js";
 import { Embedding } from "../../nn/layers/embedding.js";
@@ -148,7 +153,7 @@ const KINDS: Readonly<Record<string, LayerKind<Layer>>> = {
   QuantizedLinear: kind({
     type: QuantizedLinear,
     write: writeQuantizedLinear,
-    fields: ["weight", "bias", "activations", "reduceRange", "accumulate"],
+    fields: ["weight", "bias", "activations", "reduceRange", "accumulate", "append"],
     read: readQuantizedLinear,
   }),
   Sequential: kind({
@@ -257,23 +262,36 @@ function writeQuantizedLinear(writer: FileWriter, path: string, layer: Quantized
     activations,
     reduceRange,
     accumulate,
+    append: appendOptions(layer),
   };
 }
+
+/** The options by which append quantizes float rows; undefined without any. */
+function appendOptions(layer: QuantizedLinear): JSONValue | undefined {
+  const given = Object.entries(choicesOf(layer)).filter(([, value]) => value !== undefined);
+  return given.length > 0 ? (Object.fromEntries(given) as JSONValue) : undefined;
+}
+
+const APPEND_OPTIONS = ["includeZero", "nonFinite", "range"] as const;
 
 function readQuantizedLinear(
   reader: StructureReader,
   path: string,
-  { weight, bias, activations, reduceRange, accumulate }: Readonly<Record<string, unknown>>,
+  { weight, bias, activations, reduceRange, accumulate, append }: Readonly<Record<string, unknown>>,
 ): QuantizedLinear {
   const how = reader.choice(`${path}.activations`, activations, ["float32", "dynamic"]);
   const isDynamic = how === "dynamic";
   const sums = readAccumulate(reader, path, accumulate);
-  return new QuantizedLinear(readQuantizedNode(reader, `${path}.weight`, weight), {
+  const layer = new QuantizedLinear(readQuantizedNode(reader, `${path}.weight`, weight), {
     bias: readOwn(reader, `${path}.bias`, bias),
     activations: how,
     accumulate: sums,
     ...(isDynamic && { reduceRange: reader.flag(`${path}.reduceRange`, reduceRange) }),
   });
+  if (append !== undefined) {
+    restoreChoices(reader.where, layer, reader.fields(`${path}.append`, append, APPEND_OPTIONS));
+  }
+  return layer;
 }
 
 function readSequential(

@@ -203,7 +203,7 @@ function readConverted(
 /** The weight of a layer with quantized activations, which the Linear made of it has copied. */
 function int8Weight(reader: StructureReader, path: string, layer: Linear): QuantizedWeight {
   const q = quantizedOf(layer) as AnyQuantized;
-  const zeros = listed<ArrayLike<number>>(q.zeroPoint);
+  const zeros = listed<ArrayLike<number>>(q.zeroPoint ?? 0);
   const hasZeros = Array.from(zeros).some((zero) => zero !== 0);
   const isInt8 = q instanceof TorchQuantizedTensor && q.dtype === "qint8" && (q.axis ?? 0) === 0;
   if (!isInt8 || hasZeros) {

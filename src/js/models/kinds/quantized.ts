@@ -14,7 +14,7 @@ import type { ByteStream } from "../../formats/source.js";
 import { type CheckedQuantized, checkQuantized } from "../../quantize/check.js";
 import { pack, unpack } from "../../quantize/pack.js";
 import {
-  type QuantizedTensor,
+  type AnyQuantizedTensor,
   type QuantizedTensorInput,
   quantizedResult,
 } from "../../quantize/quantized-tensor.js";
@@ -40,7 +40,7 @@ import {
 import { addArray, arrayOf, codesDType } from "./arrays.js";
 
 /** A quantized tensor of either family. */
-export type AnyQuantized = QuantizedTensor | TorchQuantizedTensor;
+export type AnyQuantized = AnyQuantizedTensor | TorchQuantizedTensor;
 
 /** Codes that come tile by tile: of outputs `first` to `end`. */
 export interface CodeTiles {
@@ -103,7 +103,7 @@ function scaleShape(
 
 /**
  * Writes a quantized tensor: the codes under `path`, scales under `path` + "_scale", zero points under
- * `path` + "_zero_point" unless all are 0.
+ * `path` + "_zero_point" unless all are 0, offsets under `path` + "_offset".
  * @param tiles  the codes; default: those of the tensor
  */
 export function writeQuantized(writer: FileWriter, path: string, value: unknown): JSONNode {
@@ -137,9 +137,12 @@ export function writeChecked(
     node.scale = addArray(writer, `${name}_scale`, scale.data, own);
     node.scaleShape = [...scale.shape];
   }
-  const zeros = typeof zeroPoint === "number" ? Int32Array.of(zeroPoint) : zeroPoint.data;
-  if (zeros.some((zero) => zero !== 0)) {
-    const own = typeof zeroPoint === "number" ? [1] : scaleShape(shape, groupSize, zeroPoint.shape);
+  const own = typeof zeroPoint === "number" ? [1] : scaleShape(shape, groupSize, zeroPoint.shape);
+  const Type = qparams.hasOffsets ? Float32Array : Int32Array;
+  const zeros = typeof zeroPoint === "number" ? Type.of(zeroPoint) : zeroPoint.data;
+  if (qparams.hasOffsets) {
+    node.offset = addArray(writer, `${name}_offset`, zeros, own);
+  } else if (zeros.some((zero) => zero !== 0)) {
     node.zeroPoint = addArray(writer, `${name}_zero_point`, zeros, own);
   }
   return node as JSONNode;
@@ -182,16 +185,17 @@ const QUANTIZED_FIELDS = [
   "exactScale",
   "scaleShape",
   "zeroPoint",
+  "offset",
 ] as const;
 
-const DTYPE_NAMES = ["int2", "int4", "int8", "uint2", "uint4", "uint8", "int16", "uint16", "int32"];
+const DTYPE_NAMES = Object.keys(DTYPES).filter((name) => !name.startsWith("q"));
 
 /** Reads a quantized tensor. */
 export function readQuantizedNode(
   reader: StructureReader,
   path: string,
   value: unknown,
-): QuantizedTensor {
+): AnyQuantizedTensor {
   const node = reader.fields(path, value, QUANTIZED_FIELDS);
   const dtype = reader.choice(`${path}.dtype`, node.dtype, DTYPE_NAMES) as DType;
   const shape = reader.shape(`${path}.shape`, node.shape);
@@ -203,11 +207,18 @@ export function readQuantizedNode(
       ? undefined
       : reader.integer(`${path}.groupSize`, node.groupSize, 1, 2 ** 32 - 1);
   const own = isNumber ? [1] : scaleShape(shape, groupSize, lengths);
-  const take = (name: "scale" | "zeroPoint", type: "float32" | "int32") =>
+  const take = (name: "scale" | "zeroPoint" | "offset", type: "float32" | "int32") =>
     arrayOf(reader.takeShaped(`${path}.${name}`, node[name], [type], own));
   const scales = take("scale", "float32");
-  const zeros =
-    node.zeroPoint === undefined ? new Int32Array(scales.length) : take("zeroPoint", "int32");
+  const hasOffsets = node.offset !== undefined;
+  if (hasOffsets && node.zeroPoint !== undefined) {
+    throw reader.fail(`${path}.zeroPoint`, "missing beside offset", node.zeroPoint);
+  }
+  const zeros = hasOffsets
+    ? take("offset", "float32")
+    : node.zeroPoint === undefined
+      ? new Int32Array(scales.length)
+      : take("zeroPoint", "int32");
   const scale = readExact(reader, path, node.exactScale, scales[0]);
   const checked = checkQuantized(
     reader.where,
@@ -218,7 +229,7 @@ export function readQuantizedNode(
       dtype,
       scheme: node.scheme,
       scale: isNumber ? scale : { data: scales, shape: lengths },
-      zeroPoint: isNumber ? zeros[0] : { data: zeros, shape: lengths },
+      [hasOffsets ? "offset" : "zeroPoint"]: isNumber ? zeros[0] : { data: zeros, shape: lengths },
       axis: node.axis,
       groupSize,
     },

@@ -2,6 +2,7 @@
 
 import { type HalfType, Halves, isHalf } from "../../base/halves.js";
 import { arrayName } from "../../base/typed-arrays.js";
+import { ELEMENT_DTYPES, type FileDType } from "../../formats/dtypes.js";
 import { checkTensor } from "../../tensor/check.js";
 import { Tensor } from "../../tensor/tensor.js";
 import { IntegerTensor } from "../../torch/integer-tensor.js";
@@ -16,6 +17,16 @@ export interface OtherTensor {
   readonly shape: readonly number[];
   /** Of half floats, whose bit patterns are in a `Uint16Array`. */
   readonly dtype?: HalfType;
+}
+
+/** A tensor of a dtype that no typed array here holds, such as int64: its bytes in the file. */
+export interface RawTensor {
+  /** Little-endian, the last axis varying fastest. */
+  readonly data: Uint8Array;
+  /** The length of each axis, outermost first. */
+  readonly shape: readonly number[];
+  /** As it is stored in the file. */
+  readonly dtype: FileDType;
 }
 
 /** Writes a tensor in any form, or a typed array. */
@@ -58,6 +69,13 @@ export function readTensorNode(
   }
   const data = arrayOf(tensor);
   return data instanceof Float32Array ? new Tensor(data, shape) : { data, shape };
+}
+
+/** Reads a tensor as bytes. */
+export function readBytesNode(reader: StructureReader, path: string, value: unknown): RawTensor {
+  const { tensor: name } = reader.fields(path, value, ["kind", "tensor"]);
+  const { bytes, shape, dtype } = reader.take(`${path}.tensor`, name, ELEMENT_DTYPES);
+  return { data: bytes, shape: [...shape], dtype };
 }
 
 /** Reads a typed array. */

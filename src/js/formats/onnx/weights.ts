@@ -1,0 +1,201 @@
+// The weights of an ONNX model: constants that matrix products, convolutions, recurrent layers and look-ups use, with
+// the axes that these sum over.
+
+import { isDecodable } from "../dtypes.js";
+import type { FileTensor } from "../source.js";
+import type { OnnxAttribute, OnnxModel, OnnxNode } from "./read.js";
+import { type GraphValue, GraphValues, isStandard } from "./scopes.js";
+
+/** Axes of a weight: which are summed over, and which one numbers the outputs. */
+export interface Orientation {
+  /** The axis of output channels. */
+  readonly channelAxis: number;
+  /** The first and the last axis of the inputs of one output, which are neighbours. */
+  readonly inputAxes: readonly [first: number, last: number];
+}
+
+/** An operator that uses a weight. */
+export interface WeightUse {
+  readonly node: OnnxNode;
+  /** Index of the weight among the node's inputs. */
+  readonly input: number;
+  /** Axis i of what the operator takes is axis `axes[i]` of the weight. */
+  readonly axes: readonly number[];
+}
+
+/** A weight and everything that depends on it directly. */
+export interface OnnxWeight {
+  readonly tensor: FileTensor;
+  readonly value: GraphValue;
+  readonly uses: readonly WeightUse[];
+  /** Transpose, Cast, Identity and Reshape between the weight and its uses. */
+  readonly through: readonly OnnxNode[];
+  readonly orientation: Orientation;
+}
+
+/** What was found of each constant: a weight, or why it is none. */
+export interface OnnxWeights {
+  readonly values: GraphValues;
+  /** By the keys of `OnnxModel.tensors`. */
+  readonly weights: ReadonlyMap<string, OnnxWeight>;
+  /** Why a tensor is no weight to be rewritten, by key. */
+  readonly reasons: ReadonlyMap<string, string>;
+}
+
+/** Finds the weights of a model. Reads the short tensors that name shapes, and no others. */
+export async function findWeights(model: OnnxModel): Promise<OnnxWeights> {
+  const values = new GraphValues(model);
+  const keys = new Map<FileTensor, string>();
+  for (const [key, tensor] of model.tensors) keys.set(tensor, key);
+  const constants = new Map<string, GraphValue>();
+  for (const value of values.constants) {
+    const key = keys.get(value.tensor as FileTensor);
+    if (key !== undefined) constants.set(key, value);
+  }
+  const weights = new Map<string, OnnxWeight>();
+  const reasons = new Map<string, string>();
+  for (const [key, tensor] of model.tensors) {
+    const value = constants.get(key);
+    const found =
+      value === undefined ? "in a function" : await describe(model, values, tensor, value);
+    if (typeof found === "string") reasons.set(key, found);
+    else weights.set(key, found);
+  }
+  return { values, weights, reasons };
+}
+
+/** A weight, or why a constant is none. */
+async function describe(
+  { irVersion }: OnnxModel,
+  values: GraphValues,
+  tensor: FileTensor,
+  value: GraphValue,
+): Promise<OnnxWeight | string> {
+  const { shape, dtype } = tensor;
+  if (shape.length < 2) return "fewer than two axes";
+  if (!/^b?float(16|32|64)$/.test(dtype) || !isDecodable(dtype)) return `${dtype}, no float`;
+  if (value.isGraphOutput) return "an output of its graph";
+  if (value.isGraphInput && irVersion >= 4) return "a default that callers can replace";
+  if (value.uses.length === 0) return "used by no node";
+  const uses: WeightUse[] = [];
+  const through: OnnxNode[] = [];
+  const left: { value: GraphValue; axes: readonly number[] }[] = [
+    { value, axes: shape.map((_, axis) => axis) },
+  ];
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const { axes } = next;
+    for (const { node, input } of next.value.uses) {
+      if (orient(node, input, axes) !== undefined) {
+        uses.push({ node, input, axes });
+        continue;
+      }
+      const result = values.resultOf(node);
+      const passed = input === 0 ? await passThrough(values, node, axes, shape) : undefined;
+      if (passed === undefined || result === undefined) return `used by ${titleOf(node)}`;
+      if (result.isGraphOutput) return `${node.opType} of it is an output of its graph`;
+      through.push(node);
+      left.push({ value: result, axes: passed });
+    }
+  }
+  const [first] = uses;
+  if (first === undefined) return "used by no node";
+  const orientation = orient(first.node, first.input, first.axes) as Orientation;
+  return { tensor, value, uses, through, orientation };
+}
+
+const titleOf = ({ opType, domain }: OnnxNode): string =>
+  domain === "" || domain === "ai.onnx" ? opType : `${domain}.${opType}`;
+
+/** An integer attribute. */
+export const intOf = (node: OnnxNode, name: string, otherwise: number): number =>
+  Number(node.attributes.get(name)?.int ?? otherwise);
+
+/**
+ * The axes of a weight that an operator uses.
+ * @param axes  axis i of the operator's input is axis `axes[i]` of the weight
+ * @returns undefined if the operator or the input is none that takes weights
+ */
+export function orient(
+  node: OnnxNode,
+  input: number,
+  axes: readonly number[],
+): Orientation | undefined {
+  const rank = axes.length;
+  const made = (channel: number, from: number): Orientation => ({
+    channelAxis: axes[channel],
+    inputAxes: [axes[from], axes[from]],
+  });
+  const is = (name: string): boolean => isStandard(node, name);
+  if (is("MatMul") && rank >= 2) {
+    return input === 1 ? made(rank - 1, rank - 2) : made(rank - 2, rank - 1);
+  }
+  if (is("Gemm") && rank === 2 && input < 2) {
+    const isTransposed = intOf(node, input === 0 ? "transA" : "transB", 0) !== 0;
+    return (input === 1) === isTransposed ? made(0, 1) : made(1, 0);
+  }
+  if (is("Conv") && input === 1 && rank >= 3) return withRest(axes, 0) ?? made(0, 1);
+  if (is("ConvTranspose") && input === 1 && rank >= 3) return made(1, 0);
+  if (is("Gather") && input === 0) {
+    const axis = intOf(node, "axis", 0);
+    return withRest(axes, axis < 0 ? axis + rank : axis);
+  }
+  const isRecurrent = is("LSTM") || is("GRU") || is("RNN");
+  if (isRecurrent && rank === 3 && (input === 1 || input === 2)) return made(1, 2);
+  return undefined;
+}
+
+/** One axis of outputs, all others of inputs, if these are neighbours in the weight. */
+function withRest(axes: readonly number[], axis: number): Orientation | undefined {
+  const channelAxis = axes[axis];
+  const last = axes.length - 1;
+  if (channelAxis === 0) return { channelAxis, inputAxes: [1, last] };
+  if (channelAxis === last) return { channelAxis, inputAxes: [0, last - 1] };
+  return undefined;
+}
+
+/** The axes behind an operator that only moves values. @returns undefined if it does more, or cannot be followed */
+async function passThrough(
+  values: GraphValues,
+  node: OnnxNode,
+  axes: readonly number[],
+  shape: readonly number[],
+): Promise<readonly number[] | undefined> {
+  if (isStandard(node, "Identity")) return axes;
+  if (isStandard(node, "Cast")) return isFloat(node.attributes.get("to")) ? axes : undefined;
+  if (isStandard(node, "Transpose")) {
+    const perm = node.attributes.get("perm")?.ints.map(Number);
+    const order = perm ?? axes.map((_, axis) => axes.length - 1 - axis);
+    if (order.length !== axes.length) return undefined;
+    const moved = order.map((axis) => axes[axis]);
+    return new Set(moved).size === axes.length && !moved.includes(undefined as never)
+      ? moved
+      : undefined;
+  }
+  if (isStandard(node, "Reshape")) {
+    const wanted = await shapeFrom(values, node);
+    const isSame =
+      wanted?.length === axes.length &&
+      wanted.every((length, i) => length === 0 || length === -1 || length === shape[axes[i]]);
+    return isSame ? axes : undefined;
+  }
+  return undefined;
+}
+
+const isFloat = (to: OnnxAttribute | undefined): boolean =>
+  [1, 10, 11, 16].includes(Number(to?.int));
+
+/** The shape that a Reshape asks for, if a constant names it. */
+async function shapeFrom(values: GraphValues, node: OnnxNode): Promise<number[] | undefined> {
+  const named = values.constants.find(({ uses }) =>
+    uses.some((use) => use.node === node && use.input === 1),
+  );
+  const tensor = named?.tensor;
+  if (tensor === undefined || tensor.dtype !== "int64" || tensor.byteLength > 64) return undefined;
+  const bytes = new Uint8Array(tensor.byteLength);
+  let at = 0;
+  for await (const chunk of tensor.bytes()) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return Array.from(new BigInt64Array(bytes.buffer), Number);
+}

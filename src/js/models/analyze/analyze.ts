@@ -1,0 +1,270 @@
+// analyze: a model -> a row for every tensor and scheme.
+
+import { rangeError } from "../../base/errors.js";
+import { show } from "../../base/format-value.js";
+import type { Core } from "../../core/core.js";
+import { activeCore } from "../../core/init.js";
+import type { FileTensor } from "../../formats/source.js";
+import { sizeOf } from "../../tensor/shape.js";
+import type { ModelDocument } from "../document.js";
+import { momentsOf } from "../inputs/activations.js";
+import { documentOf, type Model, type ModelFormat, type ModelTensor, partsOf } from "../model.js";
+import { type Range, searchRange } from "../range-search.js";
+import type { LinearScheme, Scheme } from "../scheme.js";
+import { keptReason } from "../selection.js";
+import { Evaluation, type RangedScheme } from "./evaluate.js";
+import { layoutOf, type RowLayout } from "./layout.js";
+import { type AnalyzeOptions, checkSettings, type Settings } from "./options.js";
+import { type Orientations, orientationsOf } from "./orientation.js";
+import { histogramOf, rangeOf } from "./ranges.js";
+import { TensorReader, TILE_VALUES } from "./reader.js";
+import type { AnalysisRow } from "./row.js";
+import { bytesOfScheme, fits } from "./schemes.js";
+import { sha256 } from "./sha256.js";
+import { ratio, type Totals } from "./totals.js";
+
+/**
+ * Measures what each scheme costs each tensor of a model: a row for every weight and scheme, in the order of the file,
+ * and a row of scheme "keep" with the reason for every other tensor (norms, biases, small ones). Block types whose
+ * blocks do not fit into the rows of a weight have no row of it.
+ *
+ * The errors are those of the weights, and with \`activations\` those of the outputs, too; weight error is not accuracy.
+ * They are exact and have the same bits on every machine,
+ * in every build and with any number of threads: sums are double, value i of an output's inputs goes to partial sum
+ * i % 4, the sum of an output is (p0 + p2) + (p1 + p3), and outputs are added in their order. Tensors of up to 16 MiB
+ * are read once. Larger ones are read once more for schemes with one scale for the tensor, whose range comes first, and
+ * for a histogram. Memory stays below 150 MB, unless a single output has millions of inputs.
+ *
+ * @param model  of `openModel`; leave it open until the last row
+ * @param options.schemes  names of schemes
+ * @param options.include  patterns of names; other tensors have no rows
+ * @param options.exclude  patterns of names that have no rows
+ * @param options.activations  inputs of weights by name: their rows then show the error of outputs on these inputs
+ * @returns rows, for `plan` and for tables
+ * @throws {TypeError} `ZP_INVALID_OPTION`, `ZP_INVALID_SCHEME`, `ZP_INVALID_MODEL`, `ZP_INVALID_FUNCTION`
+ * @throws {RangeError} `ZP_INVALID_SCHEME` for an unknown scheme; while rows are made, `ZP_INVALID_FILE`
+ * @throws {Error} `ZP_NOT_INITIALIZED`; `ZP_LOAD_FAILED` if the file cannot be read
+ * @example
+ * // opened: a file with a weight of shape [64, 128], and its bias
+ * const found = [];
+ * for await (const row of analyze(opened, { schemes: ["int8-channel", "int4-g32"] })) found.push(row);
+ * found.map(({ scheme, bytes }) => [scheme, bytes]); // [["keep", 256], ["int8-channel", 8448], ["int4-g32", 5120]]
+ * found.map(({ sqnr }) => Math.round(sqnr)); // [Infinity, 50, 25]
+ */
+export function analyze(model: Model, options?: AnalyzeOptions): AsyncIterable<AnalysisRow> {
+  const where = "analyze";
+  const core = activeCore(where);
+  const document = documentOf(where, "model", model);
+  const settings = checkSettings(where, options);
+  for (const name of settings.activations.keys()) {
+    if (model.tensors.has(name)) continue;
+    const problem = `options.activations names ${show(name)}, which is no tensor of the model`;
+    throw rangeError("ZP_INVALID_OPTION", where, problem);
+  }
+  return rowsOf(core, model, document, settings);
+}
+
+async function* rowsOf(
+  core: Core,
+  model: Model,
+  document: ModelDocument,
+  settings: Settings,
+): AsyncGenerator<AnalysisRow, void, undefined> {
+  const tensors = [...model.tensors.values()].filter(({ name }) => settings.isIncluded(name));
+  const parameters = tensors.reduce((sum, { shape }) => sum + sizeOf(shape), 0);
+  const sizes = tensors.map(({ name }) => sizeOfParts(partsOf(model, name)));
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  const orientations = await orientationsOf(document);
+  const { format } = model;
+  let done = 0;
+  for (const [i, tensor] of tensors.entries()) {
+    const { name, shape } = tensor;
+    const start = done;
+    const onRead = (bytes: number): void => {
+      settings.signal?.throwIfAborted();
+      done += bytes;
+      settings.onProgress?.({ done: Math.min(Math.floor(done), total), total, name });
+    };
+    const share = parameters === 0 ? 0 : sizeOf(shape) / parameters;
+    const parts = partsOf(model, name);
+    yield* await analyzeTensor({
+      core,
+      tensor,
+      parts,
+      orientations,
+      format,
+      settings,
+      share,
+      onRead,
+    });
+    done = start + sizes[i];
+  }
+}
+
+const sizeOfParts = (parts: readonly FileTensor[]): number =>
+  parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+
+/** What the rows of a tensor are made of. */
+interface Job {
+  readonly core: Core;
+  readonly tensor: ModelTensor;
+  /** The tensors of the file that hold it: several for a quantized one. */
+  readonly parts: readonly FileTensor[];
+  readonly orientations: Orientations;
+  readonly format: ModelFormat;
+  readonly settings: Settings;
+  readonly share: number;
+  /** To be called with bytes as they are read: all passes together give the tensor's bytes. */
+  readonly onRead: (bytes: number) => void;
+}
+
+async function analyzeTensor(job: Job): Promise<AnalysisRow[]> {
+  const { core, tensor, parts, orientations, settings, onRead } = job;
+  const { name, shape } = tensor;
+  const where = `analyze(${name})`;
+  const layout = layoutOf(shape, orientations.axesOf(name));
+  const schemes = settings.schemes.filter((scheme) => fits(scheme, layout));
+  const reason = keptReason(tensor) ?? orientations.reasonOf(name) ?? unfitReason(schemes, layout);
+  const hash = sha256();
+  if (reason !== undefined) {
+    for (const part of parts) {
+      for await (const bytes of part.bytes()) {
+        hash.update(bytes);
+        onRead(bytes.length);
+      }
+    }
+    return [keepRow(job, hash.digest(), reason)];
+  }
+  const [file] = parts;
+  const passes = passesOf(schemes, settings, file, layout);
+  const reader = new TensorReader(
+    where,
+    file,
+    (bytes) => hash.update(bytes),
+    (bytes) => onRead(bytes / passes),
+  );
+  const given = settings.activations.get(name);
+  const argument = `options.activations[${show(name)}]`;
+  const moments =
+    given === undefined ? undefined : await momentsOf("analyze", argument, given, layout.rowLength);
+  const needsRange = settings.bins > 0 || schemes.some(isPerTensor);
+  const range: Range = needsRange ? await rangeOf(core, reader) : [0, 0];
+  if (!range.every(Number.isFinite)) return [keepRow(job, hash.digest(), NOT_FINITE)];
+  const slice = { length: reader.size, parts: () => reader.values(TILE_VALUES) };
+  const ranged: RangedScheme[] = [];
+  for (const scheme of schemes) {
+    if (scheme.kind === "keep") continue;
+    const searches = isPerTensor(scheme) && scheme.search === "mse";
+    ranged.push({
+      scheme,
+      range: searches ? await searchRange(core, where, scheme, slice, range) : range,
+    });
+  }
+  const evaluation = new Evaluation(core, where, layout, ranged, moments, settings.worstRows);
+  let last = performance.now();
+  for await (const tile of reader.rows(layout)) {
+    if (evaluation.isFinite) evaluation.add(tile);
+    if (performance.now() - last < LONGEST_TURN) continue;
+    await new Promise((resolve) => setTimeout(resolve));
+    last = performance.now();
+  }
+  if (!evaluation.isFinite) return [keepRow(job, hash.digest(), NOT_FINITE)];
+  const histogram =
+    settings.bins > 0 ? await histogramOf(core, reader, range, settings.bins) : undefined;
+  const sha = hash.digest();
+  return schemes.map((scheme) => {
+    const at = ranged.findIndex((each) => each.scheme === scheme);
+    const row =
+      at < 0
+        ? keepRow(job, sha)
+        : quantizedRow(job, sha, scheme, evaluation, evaluation.totals[at]);
+    return histogram === undefined ? row : { ...row, histogram };
+  });
+}
+
+/** Milliseconds after which other work of the thread gets its turn. */
+const LONGEST_TURN = 50;
+
+const NOT_FINITE = "values that are NaN or infinite";
+
+const isPerTensor = (scheme: Scheme): scheme is LinearScheme =>
+  scheme.kind === "linear" && scheme.granularity === "tensor";
+
+/** Why no scheme is left. */
+const unfitReason = (schemes: readonly Scheme[], { runLength }: RowLayout): string | undefined =>
+  schemes.length > 0 ? undefined : `rows of ${runLength} values, which no scheme fits`;
+
+/** How often the bytes of a tensor are passed. */
+function passesOf(
+  schemes: readonly Scheme[],
+  { bins }: Settings,
+  file: FileTensor,
+  layout: RowLayout,
+): number {
+  const perTensor = schemes.filter(isPerTensor);
+  const searches = perTensor.filter(({ search }) => search === "mse").length;
+  const ranges = bins > 0 || perTensor.length > 0 ? 1 : 0;
+  return ranges + searches + TensorReader.passesOf(file, layout) + (bins > 0 ? 1 : 0);
+}
+
+/** What all rows of a tensor have. */
+function common({ tensor, parts, format, share }: Job, sha256: string) {
+  const { name, shape, dtype } = tensor;
+  const parameters = sizeOf(shape);
+  return {
+    name,
+    shape,
+    format,
+    dtype,
+    parameters,
+    share,
+    sha256,
+    bytesBefore: sizeOfParts(parts),
+  } as const;
+}
+
+function keepRow(job: Job, sha256: string, reason?: string): AnalysisRow {
+  const row = common(job, sha256);
+  return {
+    ...row,
+    ...{ scheme: "keep", bytes: row.bytesBefore, shows: "weights" },
+    ...{ mse: 0, max: 0, sqnr: Number.POSITIVE_INFINITY, cosine: 1, relative: 0 },
+    ...{ norm1: 0, norm2: 0 },
+    ...(reason === undefined ? {} : { reason }),
+  };
+}
+
+function quantizedRow(
+  job: Job,
+  sha256: string,
+  scheme: Scheme,
+  { layout, signal, moments }: Evaluation,
+  totals: Totals,
+): AnalysisRow {
+  const { dtype, byteLength } = job.tensor;
+  const { decibels } = job.core.module;
+  const row = common(job, sha256);
+  const { noise, energy, product, largest, absolute, square, weighted } = totals;
+  // Each sum of n doubles is off by at most n roundings, and so is less than the true one by at most that part.
+  const up = 1 + (layout.rowLength + 8) * 2 ** -52;
+  return {
+    ...row,
+    scheme: scheme.name,
+    bytes: bytesOfScheme(scheme, layout, dtype, byteLength),
+    mse: noise / row.parameters,
+    max: largest,
+    sqnr: decibels(signal.noise, noise),
+    cosine: product / Math.sqrt(signal.noise * energy),
+    relative: ratio(noise, signal.noise),
+    norm1: absolute * up,
+    norm2: Math.sqrt(square) * up,
+    shows: moments === undefined ? "weights" : "outputs",
+    ...(moments !== undefined && {
+      outputMse: weighted / layout.rows,
+      outputRelative: ratio(weighted, signal.weighted),
+      outputSqnr: decibels(signal.weighted, weighted),
+      moments: moments.kind,
+    }),
+    ...(job.settings.worstRows && { worstRows: totals.worst }),
+  };
+}

@@ -1,0 +1,93 @@
+// Options of analyze, checked.
+
+import { checkBoolean, checkInteger, wrongKind } from "../../base/check.js";
+import { checkObject, checkOptions } from "../../base/options.js";
+import { type Glob, parseGlob } from "../glob.js";
+import type { Activations } from "../inputs/activations.js";
+import type { QuantizeProgress } from "../quantize/types.js";
+import type { Scheme } from "../scheme.js";
+import { checkSchemes } from "./schemes.js";
+
+/** Options of `analyze`. */
+export interface AnalyzeOptions {
+  /** Names of schemes. Default: int8, int4, int3 and int2 in the common granularities, and ggml's common block types. */
+  schemes?: readonly string[] | undefined;
+  /** Patterns of names: only tensors that match one of them have rows. */
+  include?: readonly string[] | undefined;
+  /** Patterns of names: tensors that match one of them have no rows. */
+  exclude?: readonly string[] | undefined;
+  /**
+   * Inputs of weights by their names: .npy files, arrays, batches, or what `recordInputs` and `recordOnnxInputs` give.
+   * The rows of these weights have the error of their outputs, too.
+   */
+  activations?: Readonly<Record<string, Activations>> | undefined;
+  /** Whether each row has the ten rows of the weight with the largest relative error. Default: false. */
+  worstRows?: boolean | undefined;
+  /** Bins of a histogram of the tensor's values, 1 to 4096. Default: none. */
+  histogram?: number | undefined;
+  /** Rejects with the signal's reason once it is aborted. */
+  signal?: AbortSignal | undefined;
+  /** Called while tensors are read, with bytes of input. */
+  onProgress?: ((progress: QuantizeProgress) => void) | undefined;
+}
+
+/** Checked options. */
+export interface Settings {
+  readonly schemes: readonly Scheme[];
+  readonly isIncluded: (name: string) => boolean;
+  /** By the name of a weight. */
+  readonly activations: ReadonlyMap<string, unknown>;
+  readonly worstRows: boolean;
+  /** 0 for none. */
+  readonly bins: number;
+  readonly signal: AbortSignal | undefined;
+  readonly onProgress: ((progress: QuantizeProgress) => void) | undefined;
+}
+
+const OPTIONS = [
+  "schemes",
+  "include",
+  "exclude",
+  "activations",
+  "worstRows",
+  "histogram",
+  "signal",
+  "onProgress",
+];
+
+export function checkSettings(where: string, options: unknown): Settings {
+  const given = checkOptions(where, options, OPTIONS);
+  const { onProgress, signal } = given as Pick<Settings, "onProgress" | "signal">;
+  if (onProgress !== undefined && typeof onProgress !== "function") {
+    throw wrongKind("ZP_INVALID_FUNCTION", where, "options.onProgress", "a function", onProgress);
+  }
+  const include = globs(where, "options.include", given.include);
+  const exclude = globs(where, "options.exclude", given.exclude);
+  return {
+    schemes: checkSchemes(where, given.schemes),
+    isIncluded: (name) =>
+      (include === undefined || include.some((glob) => glob.matches(name))) &&
+      !exclude?.some((glob) => glob.matches(name)),
+    activations: new Map(
+      Object.entries(
+        given.activations === undefined
+          ? {}
+          : checkObject(where, "options.activations", given.activations),
+      ),
+    ),
+    worstRows: checkBoolean(where, "options.worstRows", given.worstRows, false),
+    bins: checkInteger(where, "options.histogram", given.histogram, 0, 1, 4096),
+    signal,
+    onProgress,
+  };
+}
+
+function globs(where: string, argument: string, given: unknown): readonly Glob[] | undefined {
+  if (given === undefined) return undefined;
+  if (!Array.isArray(given)) {
+    throw wrongKind("ZP_INVALID_OPTION", where, argument, "a list of patterns of names", given);
+  }
+  return Array.from(given as readonly unknown[], (pattern, i) =>
+    parseGlob(where, `${argument}[${i}]`, pattern),
+  );
+}

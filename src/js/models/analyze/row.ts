@@ -1,0 +1,83 @@
+// Rows of an analysis: plain data.
+
+import type { FileDType } from "../../formats/dtypes.js";
+import type { ModelFormat } from "../model.js";
+
+/** The error of one row of a weight: of the inputs of one output. */
+export interface WorstRow {
+  /** Index of the output. */
+  readonly row: number;
+  /** Squared error by squared signal; of the outputs where the analysis has activations. */
+  readonly relative: number;
+  /** ‖Δw‖₁ of the row. */
+  readonly norm1: number;
+  /** ‖Δw‖₂ of the row. */
+  readonly norm2: number;
+}
+
+/** Numbers of values in bins of equal width. */
+export interface ValueHistogram {
+  /** The left end of the first bin. */
+  readonly min: number;
+  /** The right end of the last bin. */
+  readonly max: number;
+  /** Values in each bin. */
+  readonly counts: readonly number[];
+}
+
+/**
+ * One tensor with one scheme. Columns without "output" measure the error of the weights, w − v with v quantized and
+ * dequantized; weight error is not accuracy.
+ */
+export interface AnalysisRow {
+  /** The tensor's name in the model. */
+  readonly name: string;
+  /** The length of each axis, outermost first. */
+  readonly shape: readonly number[];
+  /** The format of the model. */
+  readonly format: ModelFormat;
+  /** As it is stored. */
+  readonly dtype: FileDType;
+  /** Number of values. */
+  readonly parameters: number;
+  /** The name of the scheme; "keep" for a tensor that is not quantized. */
+  readonly scheme: string;
+  /** With scales and zero points. */
+  readonly bytes: number;
+  /** Bytes of the tensor as it is stored. */
+  readonly bytesBefore: number;
+  /** The tensor's part of the values of all rows. */
+  readonly share: number;
+  /** Mean of (w − v)². */
+  readonly mse: number;
+  /** The largest |w − v|. */
+  readonly max: number;
+  /** 10 · log10(Σw² / Σ(w − v)²) in dB; Infinity without error. */
+  readonly sqnr: number;
+  /** Σwv / √(Σw² · Σv²); NaN if either is all 0. */
+  readonly cosine: number;
+  /** Σ(w − v)² / Σw²: the SQNR as a ratio. */
+  readonly relative: number;
+  /** The largest ‖Δw‖₁ of all rows: no output is off by more than this times the largest input. Rounded up. */
+  readonly norm1: number;
+  /** The largest ‖Δw‖₂ of all rows: no output is off by more than this times ‖x‖₂. Rounded up. */
+  readonly norm2: number;
+  /** SHA-256 of the tensor's bytes in the file. */
+  readonly sha256: string;
+  /** The error that the row is about: of the outputs if the analysis has inputs of this weight, else of the weight. */
+  readonly shows: "weights" | "outputs";
+  /** Mean of (Δw · x)² over outputs and inputs. */
+  readonly outputMse?: number;
+  /** Σ(Δw · x)² / Σ(w · x)². */
+  readonly outputRelative?: number;
+  /** The same in dB. */
+  readonly outputSqnr?: number;
+  /** What is known of the inputs: all second moments, or only those of each input with itself. */
+  readonly moments?: "full" | "diagonal";
+  /** Why a tensor is kept. */
+  readonly reason?: string;
+  /** The ten rows of largest relative error, if asked for. */
+  readonly worstRows?: readonly WorstRow[];
+  /** Of the tensor's values, if asked for. */
+  readonly histogram?: ValueHistogram;
+}

@@ -1,0 +1,71 @@
+// The schemes of an analysis: the default ones, which tensors they fit, and the bytes they take.
+
+import { BLOCKS } from "../../base/block-types.js";
+import { wrongKind } from "../../base/check.js";
+import { DTYPES } from "../../base/dtype.js";
+import { rangeError } from "../../base/errors.js";
+import { isHalf } from "../../base/halves.js";
+import type { FileDType } from "../../formats/dtypes.js";
+import { parseScheme, type Scheme } from "../scheme.js";
+import type { RowLayout } from "./layout.js";
+
+/** The schemes of `analyze` by default. */
+export const DEFAULT_SCHEMES: readonly string[] = /* @__PURE__ */ Object.freeze(
+  /* @__PURE__ */ [
+    ...["int8-tensor", "int8-channel", "int8-g128", "int8-g32"],
+    ...["int4-channel", "int4-g128", "int4-g32", "int4-g32-affine", "int4-g32-mse"],
+    ...["int3-g16", "int2-g16", "q8_0", "q4_0", "q4_k", "q6_k"],
+  ].filter((name) => !name.startsWith("int3") || Object.hasOwn(DTYPES, "int3")),
+);
+
+/** Reads the option. */
+export function checkSchemes(where: string, given: unknown): readonly Scheme[] {
+  const names = given ?? DEFAULT_SCHEMES;
+  if (!Array.isArray(names)) {
+    const wanted = "a list of names of schemes";
+    throw wrongKind("ZP_INVALID_OPTION", where, "options.schemes", wanted, given);
+  }
+  const schemes = new Map<string, Scheme>();
+  for (const [i, name] of Array.from(names as readonly unknown[]).entries()) {
+    const scheme = parseScheme(where, `options.schemes[${i}]`, name);
+    if (scheme.kind === "linear" && scheme.search === "hqq" && scheme.granularity === "tensor") {
+      const problem = `options.schemes[${i}] must have a scale per channel or group with -hqq, got "${scheme.name}"`;
+      throw rangeError("ZP_INVALID_SCHEME", where, problem);
+    }
+    schemes.set(scheme.name, scheme);
+  }
+  return [...schemes.values()];
+}
+
+/** Whether a scheme's blocks fit into the rows of a tensor. */
+export const fits = (scheme: Scheme, { runLength }: RowLayout): boolean =>
+  scheme.kind !== "block" || runLength % BLOCKS[scheme.name][0] === 0;
+
+/**
+ * Bytes of a tensor with a scheme: codes without padding, scales as half floats if the tensor has these and else as
+ * float32, zero points of affine schemes as codes; whole blocks.
+ */
+export function bytesOfScheme(
+  scheme: Scheme,
+  { rows, rowLength, runLength }: RowLayout,
+  dtype: FileDType,
+  byteLength: number,
+): number {
+  const size = rows * rowLength;
+  if (scheme.kind === "keep") return byteLength;
+  if (scheme.kind === "half") return 2 * size;
+  if (scheme.kind === "block") {
+    const [values, bytes] = BLOCKS[scheme.name];
+    return (size / values) * bytes;
+  }
+  const { bits } = DTYPES[scheme.dtype];
+  const runs = size / Math.max(1, runLength);
+  const scales = {
+    tensor: 1,
+    channel: rows,
+    group: runs * Math.ceil(runLength / (scheme.groupSize ?? 1)),
+  }[scheme.granularity];
+  const scaleBytes = isHalf(dtype) ? 2 : 4;
+  const zeroPoints = scheme.isAffine ? Math.ceil((scales * bits) / 8) : 0;
+  return Math.ceil((size * bits) / 8) + scales * scaleBytes + zeroPoints;
+}

@@ -1,0 +1,117 @@
+// compare: two models, tensor by tensor, across formats.
+
+import { wrongKind } from "../../base/check.js";
+import { showShape } from "../../base/format-value.js";
+import { checkOptions } from "../../base/options.js";
+import { sameShape } from "../../tensor/shape.js";
+import { documentOf, type Model, type ModelTensor, weightsOf } from "../model.js";
+import type { QuantizeProgress } from "../quantize/types.js";
+import { valueSourceOf } from "../value-source.js";
+import { type CompareRow, compareValues, haveSameBytes, uncompared } from "./row.js";
+
+/** Options of `compare`. */
+export interface CompareOptions {
+  /** The name in b of a tensor of a; undefined: b does not have it. Default: the same name. */
+  rename?: ((name: string) => string | undefined) | undefined;
+  /** Rejects with the signal's reason once it is aborted. */
+  signal?: AbortSignal | undefined;
+  /** Called while tensors are read, with bytes of a. */
+  onProgress?: ((progress: QuantizeProgress) => void) | undefined;
+}
+
+/**
+ * Compares two models tensor by tensor, in any formats: quantized tensors are dequantized, values are read tile by tile.
+ * Tensors that only one of them has are rows, too; b's come last.
+ *
+ * @param a  of `openModel`: the signal of sqnr
+ * @param b  of `openModel`
+ * @param options.rename  names in b by names in a
+ * @throws {TypeError} `ZP_INVALID_MODEL`, `ZP_INVALID_FUNCTION`
+ * @throws {RangeError} `ZP_INVALID_FILE`, as reading
+ * @example
+ * const w = tensor(new Float32Array(512).fill(0.5), [2, 256]);
+ * const a = await openModel(save({ w }));
+ * const { files } = await quantizeModel(a, "float16");
+ * const b = await openModel(files[0].stream());
+ * for await (const { name, max, equal } of compare(a, b)) console.log(`${name} ${max} ${equal}`); // w 0 true
+ */
+export async function* compare(
+  a: Model,
+  b: Model,
+  options?: CompareOptions,
+): AsyncGenerator<CompareRow, void, undefined> {
+  const where = "compare";
+  const { files: filesOfA } = documentOf(where, "a", a);
+  documentOf(where, "b", b);
+  const names = ["rename", "signal", "onProgress"];
+  const { rename, signal, onProgress } = checkOptions(where, options, names) as CompareOptions;
+  for (const [argument, value] of Object.entries({ rename, onProgress })) {
+    if (value !== undefined && typeof value !== "function") {
+      throw wrongKind("ZP_INVALID_FUNCTION", where, `options.${argument}`, "a function", value);
+    }
+  }
+  let total = 0;
+  for (const { byteLength } of filesOfA.values()) total += byteLength;
+  let done = 0;
+  const seen = new Set<string>();
+  for (const tensor of a.tensors.values()) {
+    signal?.throwIfAborted();
+    const { name } = tensor;
+    const other: unknown = rename === undefined ? name : rename(name);
+    const found = typeof other === "string" ? b.tensors.get(other) : undefined;
+    if (found !== undefined) seen.add(found.name);
+    yield await rowOf(where, a, b, tensor, found, (bytes) => {
+      signal?.throwIfAborted();
+      done += bytes;
+      onProgress?.({ done, total, name });
+    });
+  }
+  for (const tensor of b.tensors.values()) {
+    if (!seen.has(tensor.name)) yield uncompared(tensor, undefined, tensor.dtype, "missing in a");
+  }
+}
+
+/** Compares a tensor of a with one of b. */
+export async function rowOf(
+  where: string,
+  a: Model,
+  b: Model,
+  tensor: ModelTensor,
+  other: ModelTensor | undefined,
+  advance: (bytes: number) => void,
+): Promise<CompareRow> {
+  const { name, shape, dtype: from } = tensor;
+  if (other === undefined) return uncompared(tensor, from, undefined, "missing in b");
+  const { dtype: to } = other;
+  if (!sameShape(shape, other.shape)) {
+    const reason = `shape ${showShape(shape)} in a, ${showShape(other.shape)} in b`;
+    return uncompared(tensor, from, to, reason);
+  }
+  const file = documentOf(where, "a", a).files.get(name);
+  const otherFile = documentOf(where, "b", b).files.get(other.name);
+  const isStored = weightsOf(a).has(name) || weightsOf(b).has(other.name);
+  const isSame = !isStored && from === to && file !== undefined && otherFile !== undefined;
+  // float32 does not hold all values of the wide types, and no value of some others.
+  const isExact = ["float32", "float16", "bfloat16"].includes(from);
+  if (isSame && !isExact) {
+    const equal = await haveSameBytes(file, otherFile, advance);
+    if (equal) return sameRow(tensor, to);
+  }
+  let sources: ReturnType<typeof valueSourceOf>[];
+  try {
+    sources = [valueSourceOf(where, a, name), valueSourceOf(where, b, other.name)];
+  } catch (error) {
+    if ((error as { code?: string }).code !== "ZP_UNSUPPORTED_DTYPE") throw error;
+    return uncompared(tensor, from, to, "the bytes differ; the dtype has no values to compare");
+  }
+  const row = await compareValues(tensor, to, sources[0], sources[1], advance);
+  // Rounded to float32, wide values may look equal.
+  return isSame && !isExact ? { ...row, equal: false } : row;
+}
+
+/** The row of a tensor whose bytes are the same. */
+function sameRow({ name, shape, dtype: from }: ModelTensor, to: ModelTensor["dtype"]): CompareRow {
+  const parameters = shape.reduce((count, length) => count * length, 1);
+  const errors = { equal: true, max: 0, mse: 0, sqnr: Infinity, cosine: 1 };
+  return { name, shape: [...shape], from, to, parameters, ...errors };
+}

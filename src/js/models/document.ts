@@ -1,0 +1,41 @@
+// What an opened file holds in its format's own terms: for writers, which keep everything that they do not change.
+
+import type { GGUF } from "../formats/gguf.js";
+import type { OnnxModel } from "../formats/onnx/read.js";
+import type { FileTensor, Source } from "../formats/source.js";
+
+/** One safetensors file. */
+export interface Shard {
+  /** Its name relative to the index, or of the file itself. */
+  readonly file: string;
+  readonly metadata: ReadonlyMap<string, string>;
+  readonly tensors: ReadonlyMap<string, FileTensor>;
+}
+
+/** A safetensors file, or all shards of an index. */
+export interface SafetensorsDocument {
+  readonly format: "safetensors";
+  /** In the order in which the index first names them. */
+  readonly shards: readonly Shard[];
+  /** Name of the index file, if the model was opened by one. */
+  readonly index: string | undefined;
+}
+
+/** The document of each format. */
+export type FormatDocument =
+  | SafetensorsDocument
+  | { readonly format: "gguf"; readonly gguf: GGUF }
+  | { readonly format: "onnx"; readonly onnx: OnnxModel }
+  | { readonly format: "npy" | "npz" | "tfjs" };
+
+/** An opened file: its format's own document, and how to read what lies beside it. */
+export type ModelDocument = FormatDocument & {
+  /** Name of the main file without its folder, if it has one. */
+  readonly fileName: string | undefined;
+  /** The main file. */
+  readonly source: Source;
+  /** Every tensor of the file by name: the parts of quantized tensors, too. */
+  readonly files: ReadonlyMap<string, FileTensor>;
+  /** A small file beside the main one, such as config.json. @returns undefined if there is none */
+  readonly readBeside: (path: string) => Promise<Uint8Array | undefined>;
+};

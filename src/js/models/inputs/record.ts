@@ -1,0 +1,155 @@
+// The inputs of weights while a model runs: of a Sequential, and of an ONNX model in its engine.
+
+import { wrongKind } from "../../base/check.js";
+import { rangeError, typeError } from "../../base/errors.js";
+import { show } from "../../base/format-value.js";
+import type { OnnxModel, OnnxNode } from "../../formats/onnx/read.js";
+import { findWeights } from "../../formats/onnx/weights.js";
+import { bytesField } from "../../formats/onnx/wire.js";
+import { OnnxEditor } from "../../formats/onnx/write.js";
+import { Linear } from "../../nn/layers/linear.js";
+import { runLayers, Sequential } from "../../nn/sequential.js";
+import type { TensorInput } from "../../tensor/check.js";
+import { documentOf, type Model } from "../model.js";
+import type { RuntimeSession, RuntimeTensor, SessionFactory } from "../quantize/runtime.js";
+import { InputMoments } from "./moments.js";
+
+/** Second moments of inputs by the name of their weight, for `activations` of `analyze`. */
+export type RecordedInputs = Record<string, InputMoments>;
+
+/**
+ * Runs a float model and records the inputs of its linear layers, by the names that their weights have in a file of
+ * `save`: "fc1.weight".
+ * @param batches  inputs of the model
+ * @throws {TypeError} `ZP_INVALID_MODEL` if it is no Sequential, and errors of layers
+ * @example
+ * const recorded = await recordInputs(model, [x]);
+ * recorded["fc1.weight"].samples; // 2
+ */
+export async function recordInputs(
+  model: Sequential,
+  batches: Iterable<TensorInput> | AsyncIterable<TensorInput>,
+): Promise<RecordedInputs> {
+  const where = "recordInputs";
+  if (!(model instanceof Sequential)) {
+    throw wrongKind("ZP_INVALID_MODEL", where, "model", "a Sequential", model);
+  }
+  const recorded = new Map<string, InputMoments>();
+  for await (const batch of checkBatches(where, batches) as AsyncIterable<TensorInput>) {
+    runLayers(model.layers, batch, ({ name, layer }, input) => {
+      if (layer instanceof Linear) {
+        const key = `${name}.weight`;
+        const moments = recorded.get(key) ?? new InputMoments(layer.weight.shape[1]);
+        recorded.set(key, moments.add(input));
+      }
+      return layer.forward(input);
+    });
+  }
+  return Object.fromEntries(recorded);
+}
+
+function checkBatches(where: string, batches: unknown): object {
+  const isIterable =
+    typeof batches === "object" &&
+    batches !== null &&
+    (Symbol.asyncIterator in batches || Symbol.iterator in batches);
+  if (isIterable) return batches;
+  throw wrongKind("ZP_INVALID_OPTION", where, "batches", "a list of inputs of the model", batches);
+}
+
+/**
+ * Runs an ONNX model in its engine and records the inputs of its matrix products, by the names of their weights.
+ * @param model  of `openModel`; all of it is in memory while it runs
+ * @param createSession  for example `(bytes) => InferenceSession.create(bytes)`
+ * @param batches  inputs by name, as the session takes them
+ * @throws {TypeError} `ZP_INVALID_MODEL`, `ZP_INVALID_FUNCTION`
+ * @throws {RangeError} `ZP_INVALID_MODEL` if the model is not of ONNX or has no weight whose inputs can be recorded
+ */
+export async function recordOnnxInputs(
+  model: Model,
+  createSession: SessionFactory,
+  batches: Iterable<object> | AsyncIterable<object>,
+): Promise<RecordedInputs> {
+  const where = "recordOnnxInputs";
+  const document = documentOf(where, "model", model);
+  if (document.format !== "onnx") {
+    throw rangeError("ZP_INVALID_MODEL", where, `the model must be of ONNX, got ${model.format}`);
+  }
+  if (typeof createSession !== "function") {
+    const wanted = "a function that makes a session";
+    throw wrongKind("ZP_INVALID_FUNCTION", where, "createSession", wanted, createSession);
+  }
+  checkBatches(where, batches);
+  const { onnx } = document;
+  const watched = await watchedOf(onnx);
+  if (watched.size === 0) {
+    throw rangeError("ZP_INVALID_MODEL", where, "the model has no matrix product with a weight");
+  }
+  const bytes = await withOutputs(onnx, new Set([...watched.values()].map(({ value }) => value)));
+  const session = (await createSession(bytes, {})) as RuntimeSession | undefined;
+  if (typeof session?.run !== "function") {
+    const problem = `createSession must return a session with run, got ${show(session)}`;
+    throw typeError("ZP_INVALID_FUNCTION", where, problem);
+  }
+  const recorded = new Map<string, InputMoments>();
+  try {
+    for await (const feeds of batches as AsyncIterable<Record<string, never>>) {
+      const outputs = await session.run(feeds);
+      for (const [name, { value, length }] of watched) {
+        const { dims, data } = outputs[value] as RuntimeTensor;
+        const moments = recorded.get(name) ?? new InputMoments(length);
+        const shape = [...dims];
+        recorded.set(name, moments.add({ data: data as Float32Array, shape }));
+      }
+    }
+  } finally {
+    await session.release?.();
+  }
+  return Object.fromEntries(recorded);
+}
+
+/** The value that a weight is multiplied with, and the number of its inputs. */
+interface Watched {
+  readonly value: string;
+  readonly length: number;
+}
+
+/** The inputs of MatMul and Gemm with a weight on the right, by its name. */
+async function watchedOf(onnx: OnnxModel): Promise<ReadonlyMap<string, Watched>> {
+  const { weights } = await findWeights(onnx);
+  const inGraph = new Set<OnnxNode>(onnx.graph.nodes);
+  const initializers = new Set(onnx.graph.initializers.map(({ name }) => name));
+  const watched = new Map<string, Watched>();
+  for (const [name, { tensor, uses, orientation }] of weights) {
+    const use = uses.find(
+      ({ node, input }) =>
+        input === 1 &&
+        inGraph.has(node) &&
+        (node.opType === "MatMul" ||
+          (node.opType === "Gemm" && !Number(node.attributes.get("transA")?.int ?? 0))),
+    );
+    const value = use?.node.inputs[0];
+    if (value === undefined || initializers.has(value)) continue;
+    watched.set(name, { value, length: tensor.shape[orientation.inputAxes[0]] });
+  }
+  return watched;
+}
+
+/** The model with more outputs: values of its graph. */
+async function withOutputs(onnx: OnnxModel, values: ReadonlySet<string>): Promise<Uint8Array> {
+  const present = new Set(onnx.graph.outputs.map(({ name }) => name));
+  const editor = new OnnxEditor(onnx);
+  // Without a type, which the engine infers.
+  const added = [...values]
+    .filter((name) => !present.has(name))
+    .flatMap((name) => bytesField(12, bytesField(1, name)));
+  editor.append(onnx.graph.field, added);
+  const spliced = editor.finish();
+  const bytes = new Uint8Array(spliced.byteLength);
+  let at = 0;
+  for await (const chunk of spliced.bytes()) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return bytes;
+}

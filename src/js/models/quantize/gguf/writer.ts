@@ -1,0 +1,204 @@
+// The writer of GGUF for quantizeModel.
+
+import { rangeError, typeError } from "../../../base/errors.js";
+import { show } from "../../../base/format-value.js";
+import { bytesOf } from "../../../formats/dtypes.js";
+import { type GGUFLayout, writeGGUF } from "../../../formats/gguf.js";
+import type { FileTensor } from "../../../formats/source.js";
+import { sizeOf } from "../../../tensor/shape.js";
+import { documentOf, Model, type ModelTensor } from "../../model.js";
+import { openModel } from "../../open.js";
+import { parseScheme } from "../../scheme.js";
+import type { FileSource } from "../../sources.js";
+import type { FileParts, Job, QuantizedRow, Writer, Written } from "../types.js";
+import { containerKeys } from "./container.js";
+import { storedType } from "./convert.js";
+import { FILE_TYPE_NAMES, type FileType, parseFileType } from "./file-types.js";
+import { type Importance, readImportance } from "./importance.js";
+import {
+  type ConvertedTensor,
+  convertGGUF,
+  type GGUFConversion,
+  llamaQuantize,
+} from "./quantize-gguf.js";
+import { fits, float32Reason, type TensorChoice } from "./tensor-types.js";
+
+/** The name that llama.cpp's own examples give an importance matrix. */
+const DEFAULT_IMATRIX = "imatrix.gguf";
+
+/**
+ * Writes GGUF: from GGUF by a type of llama-quantize what that program writes, else each tensor by its scheme; from
+ * other formats a container of weights.
+ */
+export const writeGguf: Writer = async (job) => {
+  const { where, document, wish, target, pure } = job;
+  if (target !== undefined) {
+    throw rangeError(
+      "ZP_INVALID_OPTION",
+      where,
+      `options.target must be absent for GGUF, got ${show(target)}`,
+    );
+  }
+  const fileType = wish.kind === "uniform" ? parseFileType(wish.name) : undefined;
+  const isLlama = document.format === "gguf" && fileType !== undefined;
+  if (pure && !isLlama) {
+    const problem = "options.pure needs a GGUF model and a type of llama-quantize as scheme";
+    throw typeError("ZP_CONFLICTING_OPTIONS", where, problem);
+  }
+  if (document.format === "gguf" && wish.kind === "uniform") checkName(where, wish.name, fileType);
+  const importance = await openImportance(job);
+  if (!isLlama) return writePlain(job, importance);
+  const conversion = llamaQuantize(where, document.gguf, fileType, { pure, importance });
+  return written(job, fileType.name, conversion, llamaNotes(job, fileType));
+};
+
+/** Refuses a name that is neither a type of llama-quantize nor a scheme. */
+function checkName(where: string, name: string, fileType: FileType | undefined): void {
+  if (fileType !== undefined || isScheme(where, name)) return;
+  const types = FILE_TYPE_NAMES.join(", ");
+  const problem = `scheme must be a type of llama-quantize (${types}; not the lattice types IQ1, IQ2 and IQ3) or the name of a scheme, got ${show(name)}`;
+  throw rangeError("ZP_INVALID_SCHEME", where, problem);
+}
+
+function isScheme(where: string, name: string): boolean {
+  try {
+    parseScheme(where, "scheme", name);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function llamaNotes({ model }: Job, { name }: FileType): string[] {
+  const architecture = model.metadata.get("general.architecture");
+  return architecture === "llama"
+    ? [`llama-quantize's ${name}`]
+    : [
+        `llama-quantize's ${name} by the rules for llama; other architectures may have rules of their own`,
+      ];
+}
+
+/** Opens options.imatrix. */
+async function openImportance({ where, imatrix, signal }: Job): Promise<Importance | undefined> {
+  if (imatrix === undefined) return undefined;
+  if (imatrix instanceof Model) {
+    const { fileName = DEFAULT_IMATRIX } = documentOf(where, "options.imatrix", imatrix);
+    return await readImportance(where, imatrix, fileName);
+  }
+  const model = await openModel(imatrix as FileSource, { format: "gguf", signal });
+  try {
+    const { fileName = DEFAULT_IMATRIX } = documentOf(where, "options.imatrix", model);
+    return await readImportance(where, model, fileName);
+  } finally {
+    await model.close();
+  }
+}
+
+/** Writes every tensor by its scheme. */
+function writePlain(job: Job, importance: Importance | undefined): Written {
+  const { where, document, model } = job;
+  const choose = ({ name }: FileTensor): TensorChoice =>
+    choiceOf(job, model.tensors.get(name) as ModelTensor);
+  const { files: tensors } = document;
+  const isContainer = document.format !== "gguf";
+  const title = titleOf(document.fileName);
+  const metadata = isContainer
+    ? containerKeys(model.format, title, model.metadata)
+    : document.gguf.metadata;
+  const conversion = convertGGUF(where, { metadata, tensors }, choose, importance);
+  const notes = isContainer
+    ? ["A container of weights: no engine runs it as a language model."]
+    : [];
+  const { wish } = job;
+  return written(
+    job,
+    wish.kind === "uniform" ? wish.name.toLowerCase() : "quantized",
+    conversion,
+    notes,
+  );
+}
+
+/** The dtype of a tensor by its scheme. */
+function choiceOf(job: Job, tensor: ModelTensor): TensorChoice {
+  const { where } = job;
+  const { scheme, reason } = job.assign(tensor);
+  if (scheme.kind === "linear") {
+    const problem = `GGUF holds block types ("q4_k"), float16 and bfloat16; it has no scheme ${show(scheme.name)}`;
+    throw rangeError("ZP_INVALID_SCHEME", where, problem);
+  }
+  if (scheme.kind === "keep") return storedChoice(where, tensor, reason);
+  const kept = job.document.format === "gguf" ? float32Reason(tensor) : undefined;
+  if (kept !== undefined) return storedChoice(where, tensor, kept);
+  if (fits(tensor, scheme.name)) return { dtype: scheme.name };
+  const misfit = `rows of ${tensor.shape.at(-1)} values are not whole blocks of ${scheme.name}`;
+  return storedChoice(where, tensor, misfit);
+}
+
+/** A tensor as it is, or in a wider dtype. */
+function storedChoice(
+  where: string,
+  { name, dtype }: ModelTensor,
+  reason: string | undefined,
+): TensorChoice {
+  const stored = storedType(dtype);
+  if (stored === undefined) {
+    const problem = `tensor ${show(name)} has dtype ${dtype}, which GGUF does not have`;
+    throw rangeError("ZP_UNSUPPORTED_DTYPE", where, problem);
+  }
+  if (stored !== dtype) return { dtype: stored, reason: `GGUF has no ${dtype}` };
+  return { dtype, ...(reason !== undefined && { reason }) };
+}
+
+/** A file's name without its ending and the dtype of its values. */
+const titleOf = (fileName: string | undefined): string =>
+  (fileName ?? "model").replace(/\.[a-z]+$/i, "").replace(/[-._](f32|f16|bf16)$/i, "") || "model";
+
+function written(
+  job: Job,
+  suffix: string,
+  { layout, tensors }: GGUFConversion,
+  notes: readonly string[],
+): Written {
+  const file = job.file({
+    name: `${titleOf(job.document.fileName)}-${suffix}.gguf`,
+    size: layout.byteLength,
+    inputBytes: tensors.reduce((sum, { source }) => sum + source.byteLength, 0),
+    chunks: (advance) => writeGGUF(withProgress(layout, tensors, advance)),
+  });
+  return { target: "llama.cpp", files: [file], rows: tensors.map(rowOf), notes };
+}
+
+function rowOf({ source, tensor, reason }: ConvertedTensor): QuantizedRow {
+  const isKept = source.dtype === tensor.dtype;
+  return {
+    name: source.name,
+    from: source.dtype,
+    scheme: isKept ? "keep" : tensor.dtype,
+    bytesBefore: source.byteLength,
+    bytesAfter: bytesOf(tensor.dtype, sizeOf(tensor.shape)) as number,
+    ...(reason !== undefined && { reason }),
+  };
+}
+
+/** A layout whose tensors report how much of their sources was read. */
+function withProgress(
+  layout: GGUFLayout,
+  converted: readonly ConvertedTensor[],
+  advance: Parameters<FileParts["chunks"]>[0],
+): GGUFLayout {
+  const tensors = layout.tensors.map(({ tensor, byteLength }, i) => {
+    const { source } = converted[i];
+    async function* bytes(): AsyncGenerator<Uint8Array, void, undefined> {
+      let [given, told] = [0, 0];
+      for await (const chunk of tensor.bytes()) {
+        yield chunk;
+        given += chunk.length;
+        const read = Math.floor((source.byteLength * given) / byteLength);
+        advance(read - told, source.name);
+        told = read;
+      }
+    }
+    return { tensor: { ...tensor, bytes }, byteLength };
+  });
+  return { ...layout, tensors };
+}

@@ -1,0 +1,61 @@
+// Tensors that are not quantized: kept byte for byte, cast to half floats, or widened to a dtype that the format has.
+
+import { rangeError } from "../../base/errors.js";
+import type { HalfType } from "../../base/halves.js";
+import type { FileDType } from "../../formats/dtypes.js";
+import type { FileTensor } from "../../formats/source.js";
+import type { ValueSource } from "../value-source.js";
+import { encodeFloats } from "./halves.js";
+import type { OutputTensor } from "./output-tensor.js";
+
+/** The tensor as it is. */
+export function keep(file: FileTensor): OutputTensor {
+  const { name, dtype, shape, byteLength } = file;
+  return {
+    ...{ name, dtype, shape, inputBytes: byteLength },
+    async *stream(advance) {
+      for await (const chunk of file.bytes()) {
+        advance(chunk.length, name);
+        yield chunk;
+      }
+    },
+  };
+}
+
+/** The values, encoded tile by tile. */
+function recoded(
+  { name, shape, byteLength }: FileTensor,
+  values: ValueSource,
+  dtype: FileDType,
+  encode: (tile: Float32Array) => Uint8Array,
+): OutputTensor {
+  return {
+    ...{ name, dtype, shape, inputBytes: byteLength },
+    async *stream(advance) {
+      for await (const tile of values.tiles(0, (bytes) => advance(bytes, name))) yield encode(tile);
+    },
+  };
+}
+
+/** The values as half floats, rounded to nearest even. */
+export const toHalf = (file: FileTensor, values: ValueSource, dtype: HalfType): OutputTensor =>
+  recoded(file, values, dtype, (tile) => encodeFloats(tile, dtype));
+
+/**
+ * The values in a dtype that holds them exactly and that every format has.
+ * @throws {RangeError} `ZP_UNSUPPORTED_DTYPE` if there is none
+ */
+export function convert(file: FileTensor, values: ValueSource | undefined): OutputTensor {
+  const { name, dtype } = file;
+  if (values === undefined) {
+    const problem = `tensor ${JSON.stringify(name)} of ${dtype} has no values to write in another dtype`;
+    throw rangeError("ZP_UNSUPPORTED_DTYPE", "quantizeModel", problem);
+  }
+  if (dtype === "int4" || dtype === "int2") {
+    return recoded(file, values, "int8", (tile) => new Uint8Array(Int8Array.from(tile).buffer));
+  }
+  if (dtype === "uint4" || dtype === "uint2") {
+    return recoded(file, values, "uint8", (tile) => Uint8Array.from(tile));
+  }
+  return recoded(file, values, "float32", (tile) => encodeFloats(tile, "float32"));
+}

@@ -1,0 +1,89 @@
+// npz and npy files of a model: its values as plain arrays, in half floats if that is asked for.
+
+import { rangeError } from "../../../base/errors.js";
+import { isNpyDType, npyHeader, writeNpy } from "../../../formats/npy.js";
+import { sizeOfNpz, writeNpz } from "../../../formats/npz.js";
+import type { WritableTensor } from "../../../formats/source.js";
+import type { Advance } from "../groups.js";
+import { type Item, itemsOf } from "../items.js";
+import { convert, keep, toHalf } from "../kept.js";
+import { type OutputTensor, sizeInFile } from "../output-tensor.js";
+import type { Job, OutputFile, QuantizedRow, Writer } from "../types.js";
+
+/** Writes one npz file of all tensors. */
+export const writeNpzModel: Writer = async (job) => {
+  const { file, items } = itemsOf(job);
+  const { parts, rows } = partsOf(job, "npz", items);
+  const written = (advance: Advance): WritableTensor[] =>
+    parts.map((part) => ({ ...part, bytes: () => part.stream(advance) }));
+  const files = [
+    job.file({
+      name: `${file}.npz`,
+      size: sizeOfNpz(written(() => {})),
+      inputBytes: parts.reduce((sum, { inputBytes }) => sum + inputBytes, 0),
+      chunks: (advance) => writeNpz(written(advance)),
+    }),
+  ];
+  return { target: "npz", files, rows, notes: [] };
+};
+
+/** Writes an npy file of a model's only tensor. */
+export const writeNpyModel: Writer = async (job) => {
+  const { file, items } = itemsOf(job);
+  if (items.length !== 1) {
+    const problem = `npy holds one tensor, and the model has ${items.length}; npz holds any number`;
+    throw rangeError("ZP_INVALID_OPTION", job.where, `options.format: ${problem}`);
+  }
+  const { parts, rows } = partsOf(job, "npy", items);
+  const [part] = parts;
+  const written = (advance: Advance): WritableTensor => ({
+    ...part,
+    bytes: () => part.stream(advance),
+  });
+  const size =
+    npyHeader(
+      job.where,
+      written(() => {}),
+    ).length + sizeInFile(part);
+  const { inputBytes } = part;
+  const chunks = (advance: Advance) => writeNpy(written(advance));
+  const files: OutputFile[] = [job.file({ name: `${file}.npy`, size, inputBytes, chunks })];
+  return { target: "npy", files, rows, notes: [] };
+};
+
+/** The arrays to write. */
+function partsOf(
+  job: Job,
+  format: string,
+  items: readonly Item[],
+): { parts: OutputTensor[]; rows: QuantizedRow[] } {
+  const rows: QuantizedRow[] = [];
+  const parts = items.map(({ tensor, file, values, bytesBefore = 0 }) => {
+    const { name } = tensor;
+    const { scheme, reason } = job.assign(tensor);
+    if (scheme.kind === "linear" || scheme.kind === "block") {
+      const problem = `${format} holds plain values: the scheme must be float16 or keep, got ${JSON.stringify(scheme.name)}`;
+      throw rangeError("ZP_INVALID_SCHEME", job.where, `${problem} for ${JSON.stringify(name)}`);
+    }
+    const isPlain = file.dtype === tensor.dtype && isNpyDType(file.dtype);
+    const isHalf = scheme.kind === "half" && values !== undefined && file.dtype !== "float16";
+    if (isHalf && scheme.name === "bfloat16") {
+      const problem = `${format} has no bfloat16; float16 is another half float`;
+      throw rangeError("ZP_INVALID_SCHEME", job.where, problem);
+    }
+    const part = isHalf
+      ? toHalf(file, values, "float16")
+      : isPlain
+        ? keep(file)
+        : convert(file, values);
+    const widened = isPlain || isHalf ? undefined : `written as ${part.dtype}`;
+    const why = [reason, widened].filter((each) => each !== undefined).join("; ");
+    const row = {
+      ...{ name, from: file.dtype, scheme: isHalf ? scheme.name : "keep", bytesBefore },
+      bytesAfter: sizeInFile(part),
+    };
+    rows.push(why === "" ? row : { ...row, reason: why });
+    return part;
+  });
+  return { parts, rows };
+}

@@ -1,0 +1,54 @@
+// Weights as half floats: an initializer of half the bytes, and Cast to the dtype that the model computes with.
+
+import type { HalfType } from "../../../base/halves.js";
+import type { OnnxWeight } from "../../../formats/onnx/weights.js";
+import { encodeFloats } from "../halves.js";
+import { DATA_TYPE } from "./form.js";
+import type { Rewriter } from "./rewrite.js";
+import { PIECE, WeightValues } from "./values.js";
+
+/** The name of the form in reports. */
+export const CAST = "Cast";
+
+/** Why a weight cannot be stored as half floats; undefined if it can. */
+export function refuseHalf(
+  { opset }: Rewriter,
+  { tensor }: OnnxWeight,
+  dtype: HalfType,
+): string | undefined {
+  if (tensor.dtype === dtype) return `already ${dtype}`;
+  const needed = dtype === "bfloat16" ? 13 : 6;
+  return opset < needed
+    ? `Cast of ${dtype} needs opset ${needed}, the model has ${opset}`
+    : undefined;
+}
+
+/** Rewrites a weight. @returns the bytes of its values */
+export function writeHalf(
+  rewriter: Rewriter,
+  weight: OnnxWeight,
+  dtype: HalfType,
+  onWritten: () => void,
+): number {
+  const { graph, name } = weight.value;
+  const { shape } = weight.tensor;
+  const own = rewriter.newName(`${name}_${dtype}`);
+  const bytes = rewriter.addTensor(graph, {
+    ...{ name: own, dtype, shape },
+    async *bytes() {
+      const values = new WeightValues(weight.tensor);
+      for (let at = 0; at < values.size; at += PIECE) {
+        const piece = await values.run(at, Math.min(values.size, at + PIECE));
+        yield encodeFloats(piece.slice(), dtype);
+      }
+      onWritten();
+    },
+  });
+  rewriter.addFront(graph, {
+    ...{ name: rewriter.newName(`${name}_Cast`), opType: "Cast", inputs: [own] },
+    outputs: [rewriter.valueName(weight)],
+    attributes: { to: { int: DATA_TYPE[weight.tensor.dtype] } },
+  });
+  rewriter.removeWeight(weight);
+  return bytes;
+}

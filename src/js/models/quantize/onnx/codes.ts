@@ -1,0 +1,375 @@
+// A weight and a scheme -> codes, scales and zero points in the order of the weight, piece by piece.
+
+import { activeCore } from "../../../core/init.js";
+import type { OnnxWeight } from "../../../formats/onnx/weights.js";
+import { quantize } from "../../../quantize/quantize.js";
+import type { QuantizedTensor } from "../../../quantize/quantized-tensor.js";
+import { searchHalfQuadratic, searchRange } from "../../range-search.js";
+import type { LinearScheme } from "../../scheme.js";
+import { inputsOf, PIECE, transposed, type View, viewOf, WeightValues } from "./values.js";
+
+/** Codes below 16 bits, one each. */
+export type CodeArray = Int8Array | Uint8Array;
+
+/** Consecutive codes, and the qparams of the slices in them; of a tensor or channels once for all pieces. */
+export interface Piece {
+  readonly codes: CodeArray;
+  /** In double precision for a tensor, as `quantize` chooses it. */
+  readonly scales: Float32Array | Float64Array;
+  readonly zeroPoints: Int32Array;
+}
+
+type QParamArrays = Omit<Piece, "codes">;
+
+/** The most scales that are held from writing codes to writing scales: 8 MiB. */
+export const MOST_SCALES = 2 ** 21;
+
+/** Quantizes one weight. Nothing is read before it is asked for. */
+export class WeightCoder {
+  readonly values: WeightValues;
+  /** Outer indices, inputs, inner indices. */
+  readonly view: View;
+  /** Inputs that share a scale. */
+  readonly groupSize: number;
+  /** Groups of the inputs of one output. */
+  readonly groups: number;
+  #qparams: Promise<QParamArrays> | undefined;
+  #short: Promise<Piece> | undefined;
+
+  constructor(
+    readonly weight: OnnxWeight,
+    readonly scheme: LinearScheme,
+    /** Called before anything is read. */
+    readonly hold: (self: WeightCoder) => void,
+  ) {
+    const { tensor, orientation } = weight;
+    this.values = new WeightValues(tensor);
+    this.view = inputsOf(tensor.shape, orientation);
+    this.groupSize = Math.min(scheme.groupSize ?? this.view[1], this.view[1]);
+    this.groups = Math.ceil(this.view[1] / this.groupSize);
+  }
+
+  /** Forgets what is in memory. */
+  release(): void {
+    this.values.release();
+    this.#short = undefined;
+    if (this.scheme.granularity === "group") this.#qparams = undefined;
+  }
+
+  /** Scales: of groups in the order [outer, groups, inner], of channels by index, or one. */
+  async scales(): Promise<Float32Array> {
+    const { scales } = await this.#allQParams();
+    return scales instanceof Float32Array ? scales : Float32Array.from(scales);
+  }
+
+  /** Zero points in the order of the scales. */
+  async zeroPoints(): Promise<Int32Array> {
+    return (await this.#allQParams()).zeroPoints;
+  }
+
+  /** How many scales there are. */
+  get slices(): number {
+    const { granularity } = this.scheme;
+    if (granularity === "tensor") return 1;
+    if (granularity === "group") return this.view[0] * this.groups * this.view[2];
+    return this.weight.tensor.shape[this.weight.orientation.channelAxis];
+  }
+
+  /** Codes in the order of the weight. */
+  async *codes(): AsyncGenerator<CodeArray, void, undefined> {
+    this.hold(this);
+    if (this.values.isShort) {
+      yield (await this.#shortPiece()).codes;
+      return;
+    }
+    // Scales are written next, unless they are too many to be held.
+    const isHeld = this.scheme.granularity === "group" && this.slices <= MOST_SCALES;
+    const held: QParamArrays = {
+      scales: new Float32Array(isHeld ? this.slices : 0),
+      zeroPoints: new Int32Array(isHeld && this.scheme.isAffine ? this.slices : 0),
+    };
+    let at = 0;
+    for await (const { codes, scales, zeroPoints } of this.#pieces()) {
+      if (isHeld) {
+        held.scales.set(scales, at);
+        if (this.scheme.isAffine) held.zeroPoints.set(zeroPoints, at);
+        at += scales.length;
+      }
+      yield codes;
+    }
+    if (isHeld) this.#qparams = Promise.resolve(held);
+  }
+
+  async #allQParams(): Promise<QParamArrays> {
+    this.hold(this);
+    if (this.values.isShort) return await this.#shortPiece();
+    if (this.scheme.granularity !== "group") return await this.#sharedQParams();
+    if (this.#qparams !== undefined) return await this.#qparams;
+    const scales = new Float32Array(this.slices);
+    const zeroPoints = new Int32Array(this.scheme.isAffine ? this.slices : 0);
+    let at = 0;
+    for await (const piece of this.#pieces()) {
+      scales.set(piece.scales, at);
+      if (this.scheme.isAffine) zeroPoints.set(piece.zeroPoints, at);
+      at += piece.scales.length;
+    }
+    return { scales, zeroPoints };
+  }
+
+  async #shortPiece(): Promise<Piece> {
+    this.#short ??= (async () => {
+      const pieces: Piece[] = [];
+      for await (const piece of this.#pieces()) pieces.push(piece);
+      if (pieces.length === 1) return pieces[0];
+      const { scales, zeroPoints } = pieces[0];
+      const isGroup = this.scheme.granularity === "group";
+      return {
+        codes: join(pieces.map(({ codes }) => codes)),
+        scales: isGroup ? join(pieces.map((piece) => piece.scales)) : scales,
+        zeroPoints: isGroup ? join(pieces.map((piece) => piece.zeroPoints)) : zeroPoints,
+      };
+    })();
+    return await this.#short;
+  }
+
+  #pieces(): AsyncGenerator<Piece, void, undefined> {
+    return this.scheme.granularity === "group" ? this.#groupPieces() : this.#sharedPieces();
+  }
+
+  /** Groups run along the inputs: rows of an output each, or inputs with a column for each output. */
+  async *#groupPieces(): AsyncGenerator<Piece, void, undefined> {
+    const [outer, inputs, inner] = this.view;
+    const { groupSize } = this;
+    if (inner === 1) {
+      const rows = Math.max(1, Math.floor(PIECE / inputs));
+      for (let row = 0; row < outer; row += rows) {
+        const end = Math.min(outer, row + rows);
+        const values = await this.values.run(row * inputs, end * inputs);
+        yield arraysOf(quantizeAs(this.scheme, values, [end - row, inputs], { groupSize }));
+      }
+      return;
+    }
+    const step = groupSize * Math.max(1, Math.floor(PIECE / (groupSize * inner)));
+    for (let index = 0; index < outer; index++) {
+      for (let input = 0; input < inputs; input += step) {
+        const count = Math.min(step, inputs - input);
+        const start = (index * inputs + input) * inner;
+        const values = await this.values.run(start, start + count * inner);
+        const shape = [inner, count];
+        const q = quantizeAs(this.scheme, transposed(values, count, inner), shape, { groupSize });
+        const { codes, scales, zeroPoints } = arraysOf(q);
+        const groups = Math.ceil(count / groupSize);
+        yield {
+          codes: transposed(codes, inner, count),
+          scales: transposed(scales as Float32Array, inner, groups),
+          zeroPoints: transposed(zeroPoints, inner, groups),
+        };
+      }
+    }
+  }
+
+  /** The tensor, or its channels, with the same qparams in all pieces. */
+  async *#sharedPieces(): AsyncGenerator<Piece, void, undefined> {
+    const { size } = this.values;
+    const view = this.#channels;
+    const [outer, channels, inner] = view;
+    if (this.values.isShort) {
+      const values = await this.values.run(0, size);
+      yield arraysOf(this.#quantizeShared(values, view));
+      return;
+    }
+    const qparams = await this.#sharedQParams();
+    const isTensor = this.scheme.granularity === "tensor";
+    if (isTensor) {
+      for (let at = 0; at < size; at += PIECE) {
+        const values = await this.values.run(at, Math.min(size, at + PIECE));
+        yield { ...qparams, codes: quantizeBy(this.scheme, values, [values.length], qparams) };
+      }
+      return;
+    }
+    // Several outer indices, or some channels of one.
+    const step = Math.min(channels, Math.max(1, Math.floor(PIECE / inner)));
+    const outers = step < channels ? 1 : Math.max(1, Math.floor(PIECE / (channels * inner)));
+    for (let index = 0; index < outer; index += outers) {
+      for (let first = 0; first < channels; first += step) {
+        const shape = [Math.min(outers, outer - index), Math.min(step, channels - first), inner];
+        const begin = (index * channels + first) * inner;
+        const values = await this.values.run(begin, begin + shape[0] * shape[1] * inner);
+        const part = {
+          scales: qparams.scales.subarray(first, first + shape[1]),
+          zeroPoints: qparams.zeroPoints.subarray(first, first + shape[1]),
+        };
+        yield { ...qparams, codes: quantizeBy(this.scheme, values, shape, part) };
+      }
+    }
+  }
+
+  /** The weight with its channels in the middle; all of it for a tensor. */
+  get #channels(): View {
+    const { tensor, orientation } = this.weight;
+    const { channelAxis } = orientation;
+    if (this.scheme.granularity === "tensor") return [1, this.values.size, 1];
+    return viewOf(tensor.shape, channelAxis, channelAxis);
+  }
+
+  #quantizeShared(values: Float32Array, view: View): QuantizedTensor {
+    return this.scheme.granularity === "tensor"
+      ? quantizeAs(this.scheme, values, [values.length], {})
+      : quantizeAs(this.scheme, values, [...view], { axis: 1 });
+  }
+
+  #sharedQParams(): Promise<QParamArrays> {
+    this.#qparams ??= this.#readSharedQParams();
+    return this.#qparams;
+  }
+
+  async #readSharedQParams(): Promise<QParamArrays> {
+    const { scheme, values } = this;
+    if (values.isShort) return await this.#shortPiece();
+    const view = this.#channels;
+    const [outer, channels, inner] = view;
+    if (scheme.granularity === "tensor") return await qparamsOfTensor(scheme, values);
+    if (scheme.search === "minmax") {
+      const ends = await rangesOf(values, view);
+      return arraysOf(quantizeAs(scheme, ends, [channels, 2], { axis: 0 }));
+    }
+    const scales = new Float32Array(channels);
+    const zeroPoints = new Int32Array(channels);
+    const step = Math.max(1, Math.floor(PIECE / (outer * inner)));
+    for (let first = 0; first < channels; first += step) {
+      const end = Math.min(channels, first + step);
+      const block = await values.block(view, first, end);
+      const part = arraysOf(quantizeAs(scheme, block, [outer, end - first, inner], { axis: 1 }));
+      scales.set(part.scales, first);
+      zeroPoints.set(part.zeroPoints, first);
+    }
+    return { scales, zeroPoints };
+  }
+}
+
+/** The scale and zero point of a tensor that is read in pieces. */
+async function qparamsOfTensor(scheme: LinearScheme, values: WeightValues): Promise<QParamArrays> {
+  const where = "quantizeModel";
+  const { size: length } = values;
+  let ends = await rangesOf(values, [1, 1, length]);
+  // NaN and infinities are refused below.
+  const search = ends.every(Number.isFinite) ? scheme.search : "minmax";
+  const slice = {
+    length,
+    async *parts() {
+      for (let at = 0; at < length; at += PIECE) {
+        yield await values.run(at, Math.min(length, at + PIECE));
+      }
+    },
+  };
+  const range = [ends[0], ends[1]] as const;
+  if (search === "hqq") {
+    const { scale, zero } = await searchHalfQuadratic(
+      ...([activeCore(where), where, scheme, slice, range] as const),
+    );
+    return { scales: Float64Array.of(scale), zeroPoints: Int32Array.of(zero) };
+  }
+  if (search === "mse") {
+    ends = Float32Array.of(...(await searchRange(activeCore(where), where, scheme, slice, range)));
+  }
+  return arraysOf(quantizeAs({ ...scheme, search: "minmax" }, ends, [2], {}));
+}
+
+/** The smallest and the largest value of each index of the middle axis; NaN where one is among them. */
+async function rangesOf(
+  values: WeightValues,
+  [outer, channels, inner]: View,
+): Promise<Float32Array> {
+  const ends = new Float32Array(2 * channels);
+  for (let i = 0; i < channels; i++) {
+    ends[2 * i] = Infinity;
+    ends[2 * i + 1] = -Infinity;
+  }
+  const size = outer * channels * inner;
+  let channel = 0;
+  let left = inner;
+  for (let at = 0; at < size; at += PIECE) {
+    const piece = await values.run(at, Math.min(size, at + PIECE));
+    for (let i = 0; i < piece.length; ) {
+      const end = Math.min(piece.length, i + left);
+      left -= end - i;
+      let min = ends[2 * channel];
+      let max = ends[2 * channel + 1];
+      for (; i < end; i++) {
+        const value = piece[i];
+        // Comparisons that are false for NaN would hide it.
+        if (!(value >= min)) min = value;
+        if (!(value <= max)) max = value;
+      }
+      ends[2 * channel] = min;
+      ends[2 * channel + 1] = max;
+      if (left > 0) continue;
+      left = inner;
+      channel = channel + 1 === channels ? 0 : channel + 1;
+    }
+  }
+  return ends;
+}
+
+/** Arrays one behind the other. */
+function join<T extends CodeArray | Float32Array | Float64Array | Int32Array>(
+  parts: readonly T[],
+): T {
+  const Type = parts[0].constructor as new (length: number) => T;
+  const whole = new Type(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+/** Quantizes values as a scheme says, in slices that the caller names. */
+export function quantizeAs(
+  { dtype, isAffine, search }: LinearScheme,
+  values: Float32Array,
+  shape: readonly number[],
+  slices: { readonly axis?: number; readonly groupSize?: number },
+): QuantizedTensor {
+  const options = {
+    dtype,
+    scheme: isAffine ? "affine" : "symmetric",
+    range: search,
+    ...slices,
+  };
+  return quantize({ data: values, shape }, options as never) as QuantizedTensor;
+}
+
+/** Codes of values with qparams that are known. */
+function quantizeBy(
+  { dtype }: LinearScheme,
+  values: Float32Array,
+  shape: readonly number[],
+  { scales, zeroPoints }: QParamArrays,
+): CodeArray {
+  const own = [1, scales.length, 1];
+  const options =
+    shape.length === 1
+      ? { dtype, scale: scales[0], zeroPoint: zeroPoints[0] }
+      : {
+          ...{ dtype, axis: 1 },
+          scale: { data: scales, shape: own },
+          zeroPoint: { data: zeroPoints, shape: [...own] },
+        };
+  return quantize({ data: values, shape }, options as never).data as CodeArray;
+}
+
+/** Codes and qparams of a quantized tensor as arrays. */
+export function arraysOf(q: QuantizedTensor): Piece {
+  const { data, scale, zeroPoint } = q as unknown as {
+    readonly data: CodeArray;
+    readonly scale: number | { readonly data: Float32Array };
+    readonly zeroPoint: number | { readonly data: Int32Array };
+  };
+  return {
+    codes: data,
+    scales: typeof scale === "number" ? Float64Array.of(scale) : scale.data,
+    zeroPoints: typeof zeroPoint === "number" ? Int32Array.of(zeroPoint) : zeroPoint.data,
+  };
+}

@@ -1,0 +1,99 @@
+// DynamicQuantizeLinear and MatMulInteger: activations are quantized to uint8 in each run, products are sums of
+// integers.
+
+import type { NewNode } from "../../../formats/onnx/write.js";
+import { isProduct, removeThrough, withBias } from "./blocks.js";
+import {
+  codeBytes,
+  coderOf,
+  DATA_TYPE,
+  type Form,
+  graphOf,
+  made,
+  noteOf,
+  partNames,
+} from "./form.js";
+
+/** int8 weights, and activations whose scale is chosen anew for each input. */
+export const dynamicProduct: Form = {
+  name: "DynamicQuantizeLinear and MatMulInteger",
+
+  refuse({ rewriter, weight, scheme }) {
+    const { opset } = rewriter;
+    const { tensor, uses, through } = weight;
+    if (opset < 11) return `DynamicQuantizeLinear needs opset 11, the model has ${opset}`;
+    if (scheme.dtype !== "int8" || scheme.granularity === "group" || scheme.isAffine) {
+      return "MatMulInteger takes int8 per tensor or channel";
+    }
+    if (tensor.dtype !== "float32") return `weights of ${tensor.dtype}`;
+    if (through.some(({ opType }) => opType === "Cast")) return "a weight that is cast";
+    const other = uses.find((use) => !isProduct(use, tensor.shape.length));
+    if (other !== undefined) return `a weight of ${other.node.opType} such as this`;
+    const isBoth = uses.some(({ axes }) => axes[1] !== uses[0].axes[1]);
+    return isBoth ? "a weight used in both directions" : undefined;
+  },
+
+  write(context) {
+    const { rewriter, weight, scheme } = context;
+    const { coder, codes } = coderOf(context);
+    const { shape } = weight.tensor;
+    const graph = graphOf(context);
+    const names = partNames(context);
+    const { channelAxis } = weight.orientation;
+    let bytes = rewriter.addTensor(graph, {
+      ...{ name: names.codes, dtype: "int8", shape },
+      bytes: () => codeBytes(codes(), 8),
+    });
+    const scaleShape = scheme.granularity === "tensor" ? [] : [shape[channelAxis]];
+    bytes += rewriter.addTensor(
+      graph,
+      made(names.scale, "float32", scaleShape, () => coder.scales()),
+    );
+    let matrix = names.codes;
+    if (channelAxis === 0) {
+      matrix = rewriter.newName(`${names.codes}_transposed`);
+      rewriter.addFront(graph, {
+        ...{ name: rewriter.newName(`${names.codes}_Transpose`), opType: "Transpose" },
+        ...{ inputs: [names.codes], outputs: [matrix], attributes: { perm: { ints: [1, 0] } } },
+      });
+    }
+    for (const { node } of weight.uses) {
+      const [x] = node.inputs;
+      const [y] = node.outputs;
+      // Not shared between layers of one input: ONNX Runtime merges equal nodes by itself.
+      const product = (output: string): NewNode[] => {
+        const [xq, xs, xz, sums, floats, scale] = [
+          ...["input_codes", "input_scale", "input_zero_point"],
+          ...["sums", "floats", "scale"],
+        ].map((part) => rewriter.newName(`${y}_${part}`));
+        const name = (opType: string): string => rewriter.newName(`${y}_${opType}`);
+        return [
+          {
+            ...{ name: name("DynamicQuantizeLinear"), opType: "DynamicQuantizeLinear" },
+            ...{ inputs: [x], outputs: [xq, xs, xz] },
+          },
+          {
+            ...{ name: name("MatMulInteger"), opType: "MatMulInteger" },
+            ...{ inputs: [xq, matrix, xz], outputs: [sums] },
+          },
+          {
+            ...{ name: name("Cast"), opType: "Cast", inputs: [sums], outputs: [floats] },
+            attributes: { to: { int: DATA_TYPE.float32 } },
+          },
+          {
+            ...{ name: name("Mul"), opType: "Mul" },
+            ...{ inputs: [xs, names.scale], outputs: [scale] },
+          },
+          {
+            ...{ name: name("Mul"), opType: "Mul" },
+            ...{ inputs: [floats, scale], outputs: [output] },
+          },
+        ];
+      };
+      rewriter.replaceNode(node, withBias(context, node, product));
+    }
+    removeThrough(context);
+    rewriter.removeWeight(weight);
+    return { bytes, note: noteOf(context, names, coder) };
+  },
+};

@@ -1,0 +1,163 @@
+// ONNX models with quantized weights: every weight in the form that the target runs fastest, everything else byte for
+// byte.
+
+import { noteEntry, type OnnxWeightNote } from "../../../formats/layouts/onnx-described.js";
+import type { OnnxModel } from "../../../formats/onnx/read.js";
+import { findWeights, type OnnxWeight, type OnnxWeights } from "../../../formats/onnx/weights.js";
+import { unsupported } from "../../../formats/source.js";
+import { sizeOf } from "../../../tensor/shape.js";
+import type { ModelTensor } from "../../model.js";
+import type { Scheme } from "../../scheme.js";
+import type { Assignment, Job, OutputFile, QuantizedRow, Written } from "../types.js";
+import { CAST, refuseHalf, writeHalf } from "./cast.js";
+import { checkTarget, chooseForm, formsFor, notesOf } from "./choose.js";
+import type { Form, FormContext, FormNote } from "./form.js";
+import { placedBytes, Rewriter, type RewrittenModel } from "./rewrite.js";
+import { verifyOutputs } from "./verify.js";
+
+/** Progress of the streams at hand: codes report the weight that they were made of. */
+interface Watch {
+  advance: ((bytes: number, name: string) => void) | undefined;
+}
+
+/** Writes an ONNX model as one that is quantized. */
+export async function writeOnnxModel(job: Job): Promise<Written> {
+  const { where, model, document } = job;
+  const target = checkTarget(where, job.target);
+  if (document.format !== "onnx") {
+    const found = `a file of ${document.format}, which has no graph`;
+    throw unsupported(where, 0, "an ONNX model to write one", found);
+  }
+  const { onnx } = document;
+  const found = await findWeights(onnx);
+  const rewriter = new Rewriter(onnx, found);
+  const { activations } = job;
+  const forms = formsFor(target, activations, floatBytes(found));
+  const watch: Watch = { advance: undefined };
+  const rows: QuantizedRow[] = [];
+  const notes: (readonly [string, string])[] = [];
+  const used = new Map<string, number>();
+  for (const [name, tensor] of model.tensors) {
+    const { dtype: from, byteLength: bytesBefore } = tensor;
+    const keep = (reason: string): QuantizedRow => ({
+      ...{ name, from, scheme: "keep", bytesBefore, bytesAfter: bytesBefore, reason },
+    });
+    const assigned = planned(job, found, tensor);
+    if (typeof assigned === "string") {
+      rows.push(keep(assigned));
+      continue;
+    }
+    const { weight, scheme, reason } = assigned;
+    const onWritten = (): void => watch.advance?.(bytesBefore, name);
+    const written = rewriteWeight({ rewriter, weight, onWritten }, scheme, forms);
+    if (typeof written === "string") {
+      rows.push(keep(written));
+      continue;
+    }
+    const { form, bytesAfter, note } = written;
+    if (note !== undefined) notes.push(noteEntry(namedIn(onnx, weight, name, note)));
+    used.set(form, (used.get(form) ?? 0) + 1);
+    const told = reason === undefined ? {} : { reason };
+    rows.push({ ...{ name, from, scheme: scheme.name, bytesBefore, bytesAfter, form, ...told } });
+  }
+  const name = document.fileName ?? "model.onnx";
+  const externalName = `${name.replace(/\.onnx$/i, "")}.onnx.data`;
+  const rewritten = rewriter.finish(externalName, notes);
+  const files = filesOf(job, onnx, name, externalName, rewritten, watch);
+  const written = { target, files, rows, notes: notesOf(target, used, activations) };
+  if (job.verifyWith === undefined) return written;
+  const { verifyWith, verifyInputs } = job;
+  const outputs = await verifyOutputs(where, onnx, files, verifyWith, verifyInputs);
+  return { ...written, outputs };
+}
+
+/** Rewrites a weight in the first form that it fits. @returns why it fits none */
+function rewriteWeight(
+  given: Omit<FormContext, "scheme">,
+  scheme: WeightScheme,
+  forms: readonly Form[],
+): { form: string; bytesAfter: number; note?: FormNote } | string {
+  const { rewriter, weight, onWritten } = given;
+  if (scheme.kind === "half") {
+    const refused = refuseHalf(rewriter, weight, scheme.name);
+    if (refused !== undefined) return refused;
+    return { form: CAST, bytesAfter: writeHalf(rewriter, weight, scheme.name, onWritten) };
+  }
+  const context: FormContext = { ...given, scheme };
+  const form = chooseForm(forms, context);
+  if (typeof form === "string") return form;
+  const { bytes, note } = form.write(context);
+  return { form: form.name, bytesAfter: bytes, note };
+}
+
+/** A note with the keys that its tensors have in the model. */
+function namedIn(
+  { graph }: OnnxModel,
+  { tensor, value }: OnnxWeight,
+  name: string,
+  note: FormNote,
+): OnnxWeightNote {
+  const key = (part: string): string =>
+    value.graph === graph ? part : `${value.graph.path}/${part}`;
+  const { codes, scale, zeroPoint, ...rest } = note;
+  const parts = { codes: key(codes), scale: key(scale) };
+  const zero = zeroPoint === undefined ? {} : { zeroPoint: key(zeroPoint) };
+  return { name, shape: tensor.shape, ...parts, ...zero, ...rest };
+}
+
+/** Schemes that ONNX has a form for. */
+type WeightScheme = Extract<Scheme, { kind: "linear" | "half" }>;
+
+/** A weight with its scheme, or why the tensor is kept. */
+function planned(
+  job: Job,
+  { weights, reasons }: OnnxWeights,
+  tensor: ModelTensor,
+): { weight: OnnxWeight; scheme: WeightScheme; reason?: string } | string {
+  const { scheme, reason }: Assignment = job.assign(tensor);
+  if (scheme.kind === "keep") return reason ?? "scheme keep";
+  const weight = weights.get(tensor.name);
+  if (weight === undefined) return reasons.get(tensor.name) ?? "no weight";
+  if (scheme.kind === "block") return `ONNX has no blocks of ${scheme.name}`;
+  return reason === undefined ? { weight, scheme } : { weight, scheme, reason };
+}
+
+/** Bytes of all weights in float32. */
+function floatBytes({ weights }: OnnxWeights): number {
+  let bytes = 0;
+  for (const { tensor } of weights.values()) bytes += 4 * sizeOf(tensor.shape);
+  return bytes;
+}
+
+/** The model's file, and one of external data if it is large. */
+function filesOf(
+  job: Job,
+  { source }: OnnxModel,
+  name: string,
+  externalName: string,
+  { model, external }: RewrittenModel,
+  watch: Watch,
+): OutputFile[] {
+  const files = [
+    job.file({
+      name,
+      size: model.byteLength,
+      inputBytes: source.size,
+      async *chunks(advance) {
+        watch.advance = advance;
+        yield* model.bytes();
+      },
+    }),
+  ];
+  if (external.tensors.length === 0) return files;
+  const file = job.file({
+    name: externalName,
+    size: external.size,
+    inputBytes: external.tensors.reduce((sum, { byteLength }) => sum + byteLength, 0),
+    async *chunks(advance) {
+      watch.advance = advance;
+      yield* placedBytes(external.tensors);
+    },
+  });
+  return [...files, file];
+}

@@ -1,0 +1,289 @@
+// Edits of an ONNX model on the way to its quantized form: nodes and tensors to add, to replace and to remove.
+
+import { bytesOf, type FileDType } from "../../../formats/dtypes.js";
+import type { OnnxGraph, OnnxModel, OnnxNode, OnnxValue } from "../../../formats/onnx/read.js";
+import { OnnxTensor } from "../../../formats/onnx/tensor.js";
+import type { OnnxWeight, OnnxWeights } from "../../../formats/onnx/weights.js";
+import { bytesField, type Part, type Spliced } from "../../../formats/onnx/wire.js";
+import {
+  type ExternalPlace,
+  type NewNode,
+  nodeMessage,
+  OnnxEditor,
+  tensorMessage,
+} from "../../../formats/onnx/write.js";
+import {
+  type ByteStream,
+  type FileTensor,
+  readChunks,
+  type WritableTensor,
+} from "../../../formats/source.js";
+import { sizeOf } from "../../../tensor/shape.js";
+
+/** Microsoft's operators, which ONNX Runtime has. */
+export const MICROSOFT = "com.microsoft";
+
+/** The largest model in one file, in bytes: protocol buffers end at 2 GiB. */
+export const MAX_INLINE = 1.9e9;
+
+/** Tensors below stay in the model even if others go to the file of external data, in bytes. */
+const MIN_EXTERNAL = 1024;
+const EXTERNAL_ALIGNMENT = 64;
+
+/** A tensor to add; its values are made when the file is written. */
+export interface AddedTensor {
+  readonly name: string;
+  readonly dtype: FileDType;
+  readonly shape: readonly number[];
+  bytes(): ByteStream;
+}
+
+/** The files of an edited model. */
+export interface RewrittenModel {
+  readonly model: Spliced;
+  /** The file of external data: tensors with their offsets. */
+  readonly external: { readonly size: number; readonly tensors: readonly PlacedTensor[] };
+}
+
+/** A tensor in the file of external data. */
+export interface PlacedTensor {
+  readonly tensor: WritableTensor;
+  readonly offset: number;
+  readonly byteLength: number;
+}
+
+/** Something that keeps a weight's values or scales in memory. */
+export interface Holder {
+  release(): void;
+}
+
+const byteLengthOf = ({ dtype, shape }: AddedTensor): number =>
+  bytesOf(dtype, sizeOf(shape)) as number;
+
+/** Collects edits; `finish` makes the new model of them. */
+export class Rewriter {
+  readonly #added: { readonly graph: OnnxGraph; readonly tensor: AddedTensor }[] = [];
+  readonly #front = new Map<OnnxGraph, NewNode[]>();
+  readonly #replaced = new Map<OnnxNode, readonly NewNode[]>();
+  /** New names of inputs of nodes. */
+  readonly #renamed = new Map<OnnxNode, Map<string, string>>();
+  readonly #removed = new Set<OnnxWeight>();
+  readonly #domains = new Set<string>();
+  #holder: Holder | undefined;
+
+  constructor(
+    readonly model: OnnxModel,
+    readonly found: OnnxWeights,
+  ) {}
+
+  /** Version of ONNX's own operators. */
+  get opset(): number {
+    return this.model.opsets.get("") ?? 0;
+  }
+
+  /** Gives back the memory of the weight before: one is written at a time. */
+  hold(holder: Holder): void {
+    if (this.#holder === holder) return;
+    this.#holder?.release();
+    this.#holder = holder;
+  }
+
+  newName(wanted: string): string {
+    return this.found.values.newName(wanted);
+  }
+
+  /** Adds a tensor to a graph. @returns its bytes */
+  addTensor(graph: OnnxGraph, tensor: AddedTensor): number {
+    this.#added.push({ graph, tensor });
+    return byteLengthOf(tensor);
+  }
+
+  /** Adds a node before all others of a graph. */
+  addFront(graph: OnnxGraph, node: NewNode): void {
+    const nodes = this.#front.get(graph) ?? [];
+    nodes.push(node);
+    this.#front.set(graph, nodes);
+    this.#use(node);
+  }
+
+  /** Puts nodes in the place of one; none removes it. */
+  replaceNode(node: OnnxNode, nodes: readonly NewNode[]): void {
+    this.#replaced.set(node, nodes);
+    for (const each of nodes) this.#use(each);
+  }
+
+  /**
+   * The name of a weight's values behind new nodes: its own, so that nothing that uses it changes, or a new one where
+   * another graph has a value of that name.
+   */
+  valueName({ value }: OnnxWeight): string {
+    const { name, uses } = value;
+    if (!this.found.values.isShadowed(name)) return name;
+    const own = this.newName(name);
+    for (const { node } of uses) {
+      const names = this.#renamed.get(node) ?? new Map<string, string>();
+      names.set(name, own);
+      this.#renamed.set(node, names);
+    }
+    return own;
+  }
+
+  /** Removes a weight: its initializer, or its Constant node. */
+  removeWeight(weight: OnnxWeight): void {
+    this.#removed.add(weight);
+  }
+
+  #use({ domain }: NewNode): void {
+    if (domain !== undefined && !this.model.opsets.has(domain)) this.#domains.add(domain);
+  }
+
+  /**
+   * The edited model.
+   * @param externalName  name of the file of external data, if the model is too large for one file
+   * @param metadata  entries to add to those of the model
+   */
+  finish(externalName: string, metadata: readonly (readonly [string, string])[]): RewrittenModel {
+    const external = this.#isLarge() ? new ExternalFile(externalName) : undefined;
+    const editor = new OnnxEditor(this.model);
+    // Constants before the nodes that use them.
+    for (const { graph, tensor } of this.#added) this.#writeAdded(editor, graph, tensor, external);
+    this.#writeNodes(editor);
+    this.#writeKept(editor, external);
+    for (const domain of this.#domains) editor.addOpset(domain, 1);
+    for (const [key, value] of metadata) editor.addMetadata(key, value);
+    return {
+      model: editor.finish(),
+      external: { size: external?.size ?? 0, tensors: external?.tensors ?? [] },
+    };
+  }
+
+  /** Bytes of the model if it were one file. */
+  #isLarge(): boolean {
+    let size = this.model.source.size;
+    for (const tensor of this.model.tensors.values()) {
+      if (tensor instanceof OnnxTensor && tensor.stored === "external") size += tensor.byteLength;
+    }
+    for (const { value, tensor } of this.#removed) {
+      if (value.tensor !== undefined) size -= tensor.byteLength;
+    }
+    for (const { tensor } of this.#added) size += byteLengthOf(tensor) + 200;
+    return size > MAX_INLINE;
+  }
+
+  #writeNodes(editor: OnnxEditor): void {
+    for (const [graph, nodes] of this.#front) {
+      const first = graph.nodes[0].field;
+      for (const node of nodes) editor.insertBefore(first, nodeMessage(node));
+    }
+    for (const { value } of this.#removed) {
+      if (value.producer !== undefined) editor.remove(value.producer.field);
+    }
+    for (const [node, names] of this.#renamed) {
+      if (!this.#replaced.has(node)) editor.replace(node.field, renamed(this.model, node, names));
+    }
+    for (const [node, given] of this.#replaced) {
+      const names = this.#renamed.get(node);
+      const nodes = given.map((each) => ({ ...each, inputs: newNames(each.inputs, names) }));
+      for (const each of nodes.slice(0, -1)) editor.insertBefore(node.field, nodeMessage(each));
+      const last = nodes.at(-1);
+      if (last === undefined) editor.remove(node.field);
+      else editor.replace(node.field, nodeMessage(last));
+    }
+  }
+
+  /** Removes the tensors of weights; moves kept ones into the file of external data, or out of those of the model. */
+  #writeKept(editor: OnnxEditor, external: ExternalFile | undefined): void {
+    const removed = new Set<FileTensor>();
+    for (const { tensor, value } of this.#removed) {
+      removed.add(tensor);
+      // Below IR 4 every initializer is an input, too.
+      if (value.producer !== undefined) continue;
+      if (tensor instanceof OnnxTensor) editor.remove(tensor.field);
+      const input = value.graph.inputs.find(({ name }: OnnxValue) => name === value.name);
+      if (input !== undefined) editor.remove(input.field);
+    }
+    const initializers = new Set<FileTensor>(
+      this.found.values.constants
+        .filter(({ producer }) => producer === undefined)
+        .flatMap(({ tensor }) => tensor ?? []),
+    );
+    for (const tensor of this.model.tensors.values()) {
+      if (!(tensor instanceof OnnxTensor) || removed.has(tensor)) continue;
+      const isMovable = initializers.has(tensor) && tensor.byteLength >= MIN_EXTERNAL;
+      if (external !== undefined && isMovable) {
+        editor.replace(tensor.field, tensorMessage(tensor, external.add(tensor)));
+      } else if (tensor.stored === "external") editor.replace(tensor.field, tensorMessage(tensor));
+    }
+  }
+
+  #writeAdded(
+    editor: OnnxEditor,
+    graph: OnnxGraph,
+    tensor: AddedTensor,
+    external: ExternalFile | undefined,
+  ): void {
+    if (this.model.irVersion < 4) {
+      // An initializer would have to be an input of the graph.
+      const node = {
+        opType: "Constant",
+        inputs: [],
+        outputs: [tensor.name],
+        attributes: { value: { tensor } },
+      };
+      editor.insertBefore(graph.nodes[0].field, nodeMessage(node));
+      return;
+    }
+    const isFar = external !== undefined && byteLengthOf(tensor) >= MIN_EXTERNAL;
+    const place = isFar ? external.add(tensor) : undefined;
+    editor.append(graph.field, bytesField(5, tensorMessage(tensor, place)));
+  }
+}
+
+const newNames = (
+  inputs: readonly string[],
+  names: ReadonlyMap<string, string> | undefined,
+): readonly string[] => inputs.map((name) => names?.get(name) ?? name);
+
+/** A node with other names of inputs. Its attributes keep their bytes. */
+function renamed(
+  { source }: OnnxModel,
+  node: OnnxNode,
+  names: ReadonlyMap<string, string>,
+): readonly Part[] {
+  const { name, opType, domain, outputs, attributes } = node;
+  const inputs = newNames(node.inputs, names);
+  const own = { name, opType, outputs, inputs, ...(domain === "" ? {} : { domain }) };
+  const copied = Array.from(attributes.values(), ({ field: { start, end } }) => ({
+    byteLength: end - start,
+    bytes: () => readChunks("quantizeModel", source, start, end),
+  }));
+  return [...nodeMessage(own), ...copied];
+}
+
+/** Offsets in the file of external data. */
+class ExternalFile {
+  readonly tensors: PlacedTensor[] = [];
+  size = 0;
+
+  constructor(readonly location: string) {}
+
+  add(tensor: WritableTensor): ExternalPlace {
+    const byteLength = byteLengthOf(tensor);
+    const offset = Math.ceil(this.size / EXTERNAL_ALIGNMENT) * EXTERNAL_ALIGNMENT;
+    this.tensors.push({ tensor, offset, byteLength });
+    this.size = offset + byteLength;
+    return { location: this.location, offset };
+  }
+}
+
+/** The bytes of the file of external data. */
+export async function* placedBytes(
+  tensors: readonly PlacedTensor[],
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let at = 0;
+  for (const { tensor, offset, byteLength } of tensors) {
+    if (offset > at) yield new Uint8Array(offset - at);
+    yield* tensor.bytes() as AsyncIterable<Uint8Array>;
+    at = offset + byteLength;
+  }
+}

@@ -1,0 +1,199 @@
+// quantizeModel: a model, and how to quantize it -> files as streams, and a report.
+
+import { checkBoolean, checkChoice, wrongKind } from "../../base/check.js";
+import { typeError } from "../../base/errors.js";
+import { show } from "../../base/format-value.js";
+import { checkObject, checkOptions } from "../../base/options.js";
+import { documentOf, type Model, type ModelFormat, type ModelTensor } from "../model.js";
+import type { Scheme } from "../scheme.js";
+import { keptReason, refusedReason } from "../selection.js";
+import type { FileSource } from "../sources.js";
+import { writeGguf } from "./gguf/writer.js";
+import { writeNpyModel, writeNpzModel } from "./npy/write.js";
+import { writeOnnxModel } from "./onnx/index.js";
+import { outputFile, Progress } from "./output.js";
+import type { RuntimeTensor, SessionFactory } from "./runtime.js";
+import { isDynamicPreset } from "./safetensors/presets.js";
+import { parseForTarget } from "./safetensors/schemes.js";
+import { writeSafetensorsModel } from "./safetensors/write.js";
+import type {
+  Assignment,
+  Job,
+  OutputFormat,
+  QuantizeModelResult,
+  QuantizeProgress,
+  Wish,
+  Writer,
+} from "./types.js";
+import { readWish, type SchemeFunction, type SchemeParser, type SchemePlan } from "./wish.js";
+
+/** Options of `quantizeModel`. */
+export interface QuantizeModelOptions {
+  /** The format of the files to write. Default: that of the model; safetensors for one of tfjs. */
+  format?: OutputFormat | undefined;
+  /** The layout or engine that the files are for, by format. */
+  target?: string | undefined;
+  /**
+   * Target "compressed-tensors": "dynamic" quantizes inputs of layers with int8-channel or int8-tensor weights, per
+   * token, while the model runs (W8A8). ONNX: the same, per input of a matrix product. Default: "float32", or as the
+   * preset says that the scheme names.
+   */
+  activations?: "float32" | "dynamic" | undefined;
+  /** GGUF: one type for all matrices, as `llama-quantize --pure`. */
+  pure?: boolean | undefined;
+  /**
+   * GGUF: importance of inputs, as `llama-quantize --imatrix`: a GGUF file of llama-imatrix, or a model opened from
+   * one. The name of the file without its folder is recorded; of bytes, "imatrix.gguf".
+   */
+  imatrix?: FileSource | Model | undefined;
+  /**
+   * ONNX: makes sessions that run the float and the quantized model on the same inputs, whose differences are in the
+   * report. `(bytes, options) => InferenceSession.create(bytes, options)` of onnxruntime-web or onnxruntime-node.
+   */
+  verifyWith?: SessionFactory | undefined;
+  /** Inputs for `verifyWith` by name: the engine's tensors. Default: random ones, by their declared shapes. */
+  verifyInputs?: Readonly<Record<string, RuntimeTensor>> | undefined;
+  /** Rejects with the signal's reason once it is aborted; streams fail with it. */
+  signal?: AbortSignal | undefined;
+  /** Called while files are streamed, with bytes of input. */
+  onProgress?: ((progress: QuantizeProgress) => void) | undefined;
+}
+
+const OPTIONS = [
+  ...["format", "target", "activations", "pure", "imatrix", "signal", "onProgress"],
+  ...["verifyWith", "verifyInputs"],
+] as const;
+
+const OUTPUT_FORMATS: readonly OutputFormat[] = ["safetensors", "gguf", "onnx", "npz", "npy"];
+
+/** The writers of all formats: folders beside this file. */
+const WRITERS: { readonly [F in OutputFormat]: Writer } = {
+  safetensors: writeSafetensorsModel,
+  gguf: writeGguf,
+  onnx: writeOnnxModel,
+  npz: writeNpzModel,
+  npy: writeNpyModel,
+};
+
+/** The format that a model is written in by default. */
+const defaultFormat = (format: ModelFormat): OutputFormat =>
+  format === "tfjs" ? "safetensors" : format;
+
+/**
+ * Quantizes a model file: each tensor by its scheme, everything else kept byte for byte. Values are read while the
+ * files are streamed, tile by tile, in constant memory.
+ *
+ * @param model  of `openModel`; leave it open until the files are written
+ * @param scheme  a scheme's name for all weights (norms, biases and small tensors are kept), a plan, or a function
+ *   that names the scheme of each tensor. From GGUF to GGUF a name is a type of `llama-quantize`
+ * @param options.format  of the files; default: that of the model
+ * @returns files with their sizes, and a report of what was done and why
+ * @throws {TypeError} `ZP_INVALID_SCHEME`, `ZP_INVALID_OPTION`, `ZP_DISPOSED`
+ * @throws {RangeError} `ZP_INVALID_SCHEME` for an unknown scheme, or one that the target does not have;
+ *   `ZP_INVALID_MODEL` for a plan of another model; `ZP_UNSUPPORTED_FILE` for a pair of formats that is not written.
+ *   Streams fail as reading does, with `ZP_INVALID_FILE`, `ZP_LOAD_FAILED` or `ZP_NON_FINITE`
+ * @example
+ * const w = tensor(new Float32Array(1024).fill(0.5), [32, 32]);
+ * const model = await openModel(save({ "fc.weight": w, "fc.bias": tensor([1, 2]) }));
+ * const { files, report } = await quantizeModel(model, "int4-g32"); // also writeFile(name, files[0].stream())
+ * const small = await openModel(files[0].stream());
+ * (await small.read("fc.weight")).data[0]; // 0.5
+ * report.rows.map(({ name, scheme }) => `${name} ${scheme}`); // ["fc.bias keep", "fc.weight int4-g32"]
+ */
+export async function quantizeModel(
+  model: Model,
+  scheme: string | SchemePlan | SchemeFunction,
+  options?: QuantizeModelOptions,
+): Promise<QuantizeModelResult> {
+  const where = "quantizeModel";
+  const document = documentOf(where, "model", model);
+  const given = checkOptions(where, options, OPTIONS) as QuantizeModelOptions;
+  const { signal, onProgress, target, imatrix } = given;
+  const fallback = defaultFormat(model.format);
+  const format = checkChoice(where, "options.format", given.format, OUTPUT_FORMATS, fallback);
+  if (target !== undefined && typeof target !== "string") {
+    throw wrongKind("ZP_INVALID_OPTION", where, "options.target", "a name", target);
+  }
+  if (onProgress !== undefined && typeof onProgress !== "function") {
+    throw wrongKind("ZP_INVALID_FUNCTION", where, "options.onProgress", "a function", onProgress);
+  }
+  const { verifyWith, verifyInputs } = given;
+  if (verifyWith !== undefined && typeof verifyWith !== "function") {
+    throw wrongKind("ZP_INVALID_FUNCTION", where, "options.verifyWith", "a function", verifyWith);
+  }
+  if (verifyInputs !== undefined) checkObject(where, "options.verifyInputs", verifyInputs);
+  if (verifyWith !== undefined && format !== "onnx") {
+    const problem = `options.verifyWith runs ONNX models, got format ${show(format)}`;
+    throw typeError("ZP_CONFLICTING_OPTIONS", where, problem);
+  }
+  const pure = checkBoolean(where, "options.pure", given.pure, false);
+  if (format !== "gguf" && (pure || imatrix !== undefined)) {
+    const problem = `options.pure and options.imatrix are for GGUF files, got format ${show(format)}`;
+    throw typeError("ZP_CONFLICTING_OPTIONS", where, problem);
+  }
+  signal?.throwIfAborted();
+  const parse = (argument: string, name: unknown): Scheme =>
+    parseForTarget(where, argument, name, target);
+  const wish = readWish(where, model, scheme, parse);
+  const isDynamic = target === "compressed-tensors" && isDynamicPreset(scheme);
+  const activations = checkChoice(
+    where,
+    "options.activations",
+    given.activations,
+    ["float32", "dynamic"] as const,
+    isDynamic ? "dynamic" : "float32",
+  );
+  const progress = new Progress(onProgress);
+  const job: Job = {
+    ...{ where, model, document, wish, target, activations, pure, imatrix, signal },
+    ...{ verifyWith, verifyInputs },
+    assign: assigner(wish, parse),
+    file: (parts) => outputFile(where, parts, progress, signal),
+  };
+  const written = await WRITERS[format](job);
+  const { files, rows } = written;
+  let bytesBefore = 0;
+  for (const { byteLength } of document.files.values()) bytesBefore += byteLength;
+  const bytesAfter = files.reduce((sum, { size }) => sum + size, 0);
+  const notes = [...written.notes, ...notesOf(wish, model)];
+  const { outputs } = written;
+  const verified = outputs === undefined ? {} : { outputs };
+  const sizes = { bytesBefore, bytesAfter };
+  const report = { format, target: written.target, rows, ...sizes, ...verified, notes };
+  return { files, report };
+}
+
+/** Names of a plan that the model does not have. */
+function notesOf(wish: Wish, model: Model): string[] {
+  if (wish.kind === "uniform") return [];
+  const unknown = [...wish.schemes.keys()].filter((name) => !model.tensors.has(name));
+  if (unknown.length === 0) return [];
+  const some = unknown.slice(0, 3).map(show).join(", ");
+  return [`${unknown.length} names of the plan are not in the model: ${some}`];
+}
+
+/** The scheme of each tensor. */
+function assigner(wish: Wish, parse: SchemeParser): (tensor: ModelTensor) => Assignment {
+  const keep = (reason: string, isExplicit = false): Assignment => ({
+    scheme: { kind: "keep", name: "keep" },
+    isExplicit,
+    reason,
+  });
+  let uniform: Scheme | undefined;
+  return (tensor) => {
+    if (wish.kind === "uniform") {
+      uniform ??= parse("scheme", wish.name);
+      const reason = uniform.kind === "keep" ? "scheme keep" : keptReason(tensor);
+      return reason === undefined ? { scheme: uniform, isExplicit: false } : keep(reason);
+    }
+    const scheme = wish.schemes.get(tensor.name);
+    const refused = refusedReason(tensor);
+    if (refused !== undefined) return keep(refused);
+    if (scheme === undefined) {
+      return keep(wish.kind === "plan" ? "not in the plan" : "the function names no scheme");
+    }
+    const reason = wish.reasons.get(tensor.name);
+    if (scheme.kind === "keep") return keep(reason ?? `kept by the ${wish.kind}`, true);
+    return { scheme, isExplicit: true, ...(reason === undefined ? {} : { reason }) };
+  };
+}

@@ -1,0 +1,98 @@
+// The layout of MLX: codes in 32-bit words, and a scale and an offset for each group of inputs.
+// Source: MLX's affine quantization; mlx-lm's config.json.
+
+import { sizeOf } from "../../../tensor/shape.js";
+import type { LinearScheme } from "../../scheme.js";
+import { encodeCodes, encodeParams, groupsPerRow } from "../groups.js";
+import { encodeFloats } from "../halves.js";
+import type { OutputTensor } from "../output-tensor.js";
+import { bitsOf, moduleOf, RowPacker, refuseScheme, scaleDTypeOf } from "./compressed-tensors.js";
+import type { Entry, Layout } from "./parts.js";
+import { mlxEncoder } from "./rounding.js";
+import { searchingEncoder } from "./searching.js";
+
+/** The layout of MLX. */
+export function mlxLayout(where: string): Layout {
+  return {
+    target: "mlx",
+    isAlwaysIndexed: true,
+    style: { indent: 4, sorted: "top" },
+    refuse(tensor, scheme) {
+      const { name, shape } = tensor;
+      const isKnown =
+        [2, 3, 4, 5, 6, 8].includes(bitsOf(scheme)) &&
+        [32, 64, 128].includes(scheme.groupSize ?? 0);
+      if (!isKnown) {
+        const takes = "groups of 32, 64 or 128 with 2, 3, 4, 5, 6 or 8 bits, such as int4-g64";
+        throw refuseScheme(where, "mlx", takes, scheme.name);
+      }
+      if (moduleOf(name) === undefined) return 'the layout takes tensors named "….weight"';
+      if (shape.length !== 2) return "the layout takes matrices";
+      const groupSize = scheme.groupSize as number;
+      return shape[1] % groupSize === 0
+        ? undefined
+        : `${shape[1]} columns are no whole groups of ${groupSize}`;
+    },
+    parts({ tensor, scheme, values, groups }, claim) {
+      const bits = bitsOf(scheme);
+      const dtype = scaleDTypeOf(tensor);
+      const own = mlxEncoder(bits);
+      const encoder =
+        scheme.search === "minmax" ? own : searchingEncoder(where, scheme, own, "mlx", dtype);
+      const source = { values, groups, encoder, longParams: new Map() };
+      const inputBytes = tensor.byteLength;
+      const [rows, columns] = tensor.shape;
+      const module = moduleOf(tensor.name) as string;
+      const shape = [rows, groupsPerRow(groups)];
+      const codes: OutputTensor = {
+        ...{ name: tensor.name, dtype: "uint32", shape: [rows, (columns * bits) / 32], inputBytes },
+        stream(advance) {
+          const packer = new RowPacker(bits, columns, 0);
+          return encodeCodes(source, advance, (each) => packer.put(each));
+        },
+      };
+      const params = (part: string, field: "scale" | "zero"): OutputTensor => ({
+        ...{ name: claim(`${module}.${part}`), dtype, shape, inputBytes },
+        stream: (advance) =>
+          encodeParams(source, advance, ({ [field]: each }) =>
+            encodeFloats(Float32Array.from(each), dtype),
+          ),
+      });
+      return [codes, params("scales", "scale"), params("biases", "zero")];
+    },
+    metadata: () => [["format", "mlx"]],
+    indexed: (entries) => ({
+      total_parameters: entries.reduce((sum, { tensor }) => sum + sizeOf(tensor.shape), 0),
+    }),
+    config(entries) {
+      const quantization = quantizationOf(entries);
+      return { quantization, quantization_config: quantization };
+    },
+  };
+}
+
+/** `quantization` of config.json: the most frequent parameters, and modules that differ. */
+function quantizationOf(entries: readonly Entry[]): Readonly<Record<string, unknown>> {
+  const counts = new Map<string, { readonly scheme: LinearScheme; count: number }>();
+  const keyOf = (scheme: LinearScheme): string => `${bitsOf(scheme)} ${scheme.groupSize}`;
+  for (const { scheme } of entries) {
+    if (scheme === undefined) continue;
+    const known = counts.get(keyOf(scheme)) ?? { scheme, count: 0 };
+    known.count++;
+    counts.set(keyOf(scheme), known);
+  }
+  const [most] = [...counts.values()].sort((a, b) => b.count - a.count);
+  if (most === undefined) return {};
+  const paramsOf = (scheme: LinearScheme) => ({
+    group_size: scheme.groupSize as number,
+    bits: bitsOf(scheme),
+  });
+  const modules = new Map<string, unknown>();
+  for (const { tensor, scheme } of entries) {
+    const module = moduleOf(tensor.name);
+    if (module === undefined || tensor.shape.length !== 2) continue;
+    if (scheme === undefined) modules.set(module, false);
+    else if (keyOf(scheme) !== keyOf(most.scheme)) modules.set(module, paramsOf(scheme));
+  }
+  return { ...paramsOf(most.scheme), mode: "affine", ...Object.fromEntries(modules) };
+}

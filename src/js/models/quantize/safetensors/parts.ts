@@ -1,0 +1,58 @@
+// Contracts between the safetensors writer and the layouts of quantized weights.
+
+import type { ModelTensor } from "../../model.js";
+import type { LinearScheme } from "../../scheme.js";
+import type { ValueSource } from "../../value-source.js";
+import type { Groups } from "../groups.js";
+import type { OutputTensor } from "../output-tensor.js";
+
+/** A weight that a layout is asked to hold. */
+export interface Weight {
+  readonly tensor: ModelTensor;
+  readonly scheme: LinearScheme;
+  readonly values: ValueSource;
+  readonly groups: Groups;
+}
+
+/** A tensor of the model, as a file to write has it. */
+export interface Entry {
+  readonly tensor: ModelTensor;
+  /** The scheme of a quantized weight; undefined for any other tensor. */
+  readonly scheme: LinearScheme | undefined;
+  readonly parts: readonly OutputTensor[];
+}
+
+/** How the text of config.json and of the index is written. */
+export interface TextStyle {
+  readonly indent: number;
+  /** Names in config.json that are sorted: of all objects, or of the outermost one. */
+  readonly sorted: "all" | "top";
+}
+
+/** A layout of quantized weights. */
+export interface Layout {
+  readonly target: string;
+  /** Whether an index is written for one file, too. */
+  readonly isAlwaysIndexed: boolean;
+  readonly style: TextStyle;
+  /**
+   * Why a weight is kept: a name or a shape that the layout does not hold.
+   * @param isExplicit  whether a plan or a function named its scheme
+   * @throws {RangeError} `ZP_INVALID_SCHEME` for a scheme that the layout does not have
+   */
+  refuse(tensor: ModelTensor, scheme: LinearScheme, isExplicit: boolean): string | undefined;
+  /**
+   * The tensors that hold a weight.
+   * @param claim  makes a name that no other tensor has
+   */
+  parts(weight: Weight, claim: (name: string) => string): readonly OutputTensor[];
+  /** `__metadata__` of a file. @param given  that of the source */
+  metadata(
+    given: ReadonlyMap<string, string>,
+    entries: readonly Entry[],
+  ): Iterable<readonly [string, string]>;
+  /** Fields for config.json, if the layout has any. @param entries  of all files */
+  config?(entries: readonly Entry[]): Readonly<Record<string, unknown>>;
+  /** Fields for `metadata` of the index. */
+  indexed?(entries: readonly Entry[]): Readonly<Record<string, number>>;
+}

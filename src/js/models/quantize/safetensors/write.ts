@@ -1,0 +1,214 @@
+// Safetensors files of a model: shard by shard, each tensor kept, cast, or in the parts of a layout.
+
+import { checkChoice } from "../../../base/check.js";
+import { rangeError } from "../../../base/errors.js";
+import {
+  isSafetensorsDType,
+  layoutSafetensors,
+  type SafetensorsLayout,
+  shardIndexText,
+} from "../../../formats/safetensors.js";
+import { exactBytes, type WritableTensor } from "../../../formats/source.js";
+import { type Advance, groupsOf } from "../groups.js";
+import { type FileItems, type Item, itemsOf, shardsOf } from "../items.js";
+import { convert, keep, toHalf } from "../kept.js";
+import { type OutputTensor, sizeInFile } from "../output-tensor.js";
+import type { FileParts, Job, OutputFile, QuantizedRow, Writer, Written } from "../types.js";
+import { compressedLayout } from "./compressed-tensors.js";
+import { addToConfig, configText, readConfig } from "./config-text.js";
+import { mlxLayout } from "./mlx.js";
+import type { Entry, Layout } from "./parts.js";
+import { zeropointLayout } from "./zeropoint.js";
+
+const INDEX = "model.safetensors.index.json";
+
+function layoutOf({ where, target, activations }: Job): Layout {
+  const targets = ["zeropoint", "compressed-tensors", "mlx"] as const;
+  const name = checkChoice(where, "options.target", target, targets, "zeropoint");
+  if (name === "compressed-tensors") return compressedLayout(where, activations === "dynamic");
+  return name === "mlx" ? mlxLayout(where) : zeropointLayout(where);
+}
+
+/** Writes safetensors files. */
+export const writeSafetensorsModel: Writer = async (job) => {
+  const { document } = job;
+  const layout = layoutOf(job);
+  const sources = document.format === "safetensors" ? shardsOf(job, document) : [foreignOf(job)];
+  const names = new Set(sources.flatMap(({ items }) => items.map(({ file }) => file.name)));
+  const claim = (name: string): string => claimName(layout, names, name);
+  const rows: QuantizedRow[] = [];
+  const plans = sources.map(({ file, metadata, items }) => {
+    const entries = items.map((item) => entryOf(job, layout, item, claim, rows));
+    return { file, metadata, entries };
+  });
+  const files: OutputFile[] = [];
+  const weightMap: [string, string][] = [];
+  let totalSize = 0;
+  for (const { file, metadata, entries } of plans) {
+    const parts = entries.flatMap((entry) => entry.parts);
+    const laidOut = layoutSafetensors(parts.map(writable), layout.metadata(metadata, entries));
+    files.push(job.file(filePartsOf(file, laidOut, parts)));
+    for (const { name } of parts) weightMap.push([name, file]);
+    totalSize += laidOut.byteLength - laidOut.header.length;
+  }
+  const entries = plans.flatMap((plan) => plan.entries);
+  const { files: texts, notes } = await textsOf(job, layout, entries, weightMap, totalSize);
+  files.push(...texts);
+  return { target: layout.target, files, rows, notes } satisfies Written;
+};
+
+/** One file for the tensors of another format. */
+function foreignOf(job: Job): FileItems {
+  const { file, ...others } = itemsOf(job);
+  return { file: `${file}.safetensors`, ...others };
+}
+
+/** A name that no tensor has. Other engines know a part by its exact name. */
+function claimName({ target }: Layout, names: Set<string>, name: string): string {
+  let free = name;
+  for (let i = 2; names.has(free); i++) free = `${name}_${i}`;
+  if (free !== name && target !== "zeropoint") {
+    const problem = `the model has a tensor ${JSON.stringify(name)}, which target ${target} needs`;
+    throw rangeError("ZP_INVALID_MODEL", "quantizeModel", problem);
+  }
+  names.add(free);
+  return free;
+}
+
+/** What becomes of a tensor of the source. */
+function entryOf(
+  job: Job,
+  layout: Layout,
+  item: Item,
+  claim: (name: string) => string,
+  rows: QuantizedRow[],
+): Entry {
+  const { tensor, file, values, bytesBefore } = item;
+  const { name } = tensor;
+  const { dtype } = file;
+  const done = (
+    parts: readonly OutputTensor[],
+    scheme: string,
+    reason: string | undefined,
+    linear?: Entry["scheme"],
+  ): Entry => {
+    if (bytesBefore !== undefined) {
+      const bytesAfter =
+        values === undefined && scheme === "keep"
+          ? bytesBefore
+          : parts.reduce((sum, part) => sum + sizeInFile(part), 0);
+      const row = { name, from: dtype, scheme, bytesBefore, bytesAfter };
+      rows.push(reason === undefined ? row : { ...row, reason });
+    }
+    return { tensor, scheme: linear, parts };
+  };
+  const isForeign = dtype !== tensor.dtype && values !== undefined;
+  const kept = (reason: string | undefined): Entry => {
+    if (!isForeign && isSafetensorsDType(dtype)) return done([keep(file)], "keep", reason);
+    const part = convert(file, values);
+    return done(
+      [part],
+      "keep",
+      `${reason === undefined ? "" : `${reason}; `}written as ${part.dtype}`,
+    );
+  };
+  if (bytesBefore === undefined) return done([keep(file)], "keep", undefined);
+  const { scheme, isExplicit, reason } = job.assign(tensor);
+  if (scheme.kind === "keep" || values === undefined) return kept(reason);
+  if (scheme.kind === "block") {
+    const problem = `safetensors has no block types, got ${JSON.stringify(scheme.name)} for ${JSON.stringify(name)}`;
+    throw rangeError("ZP_INVALID_SCHEME", job.where, problem);
+  }
+  if (scheme.kind === "half") {
+    if (dtype === scheme.name) return kept(`${dtype} already`);
+    return done([toHalf(file, values, scheme.name)], scheme.name, reason);
+  }
+  const refused = layout.refuse(tensor, scheme, isExplicit);
+  if (refused !== undefined) return kept(refused);
+  const groups = groupsOf(tensor.shape, scheme);
+  return done(layout.parts({ tensor, scheme, values, groups }, claim), scheme.name, reason, scheme);
+}
+
+/** A tensor for the layout of a file, which asks for names, dtypes and shapes only. */
+const writable = ({ name, dtype, shape }: OutputTensor): WritableTensor => ({
+  ...{ name, dtype, shape },
+  bytes: () => [],
+});
+
+/** A safetensors file to write. */
+function filePartsOf(
+  name: string,
+  laidOut: SafetensorsLayout,
+  parts: readonly OutputTensor[],
+): FileParts {
+  const byName = new Map(parts.map((part) => [part.name, part]));
+  const none: Advance = () => {};
+  async function* header(): AsyncGenerator<Uint8Array> {
+    yield laidOut.header.slice();
+  }
+  let end = laidOut.header.length;
+  const sections = laidOut.tensors.map(({ tensor, byteLength }) => {
+    const part = byName.get(tensor.name) as OutputTensor;
+    const begin = end;
+    end += byteLength;
+    const chunks = (advance = none): AsyncIterable<Uint8Array> =>
+      exactBytes("quantizeModel", { ...tensor, bytes: () => part.stream(advance) }, byteLength);
+    return { begin, end, chunks };
+  });
+  async function* chunks(advance: Advance): AsyncGenerator<Uint8Array> {
+    yield* header();
+    for (const section of sections) yield* section.chunks(advance);
+  }
+  return {
+    name,
+    size: laidOut.byteLength,
+    inputBytes: parts.reduce((sum, part) => sum + part.inputBytes, 0),
+    chunks,
+    sections: [{ begin: 0, end: laidOut.header.length, chunks: header }, ...sections],
+  };
+}
+
+/** config.json and the index, as far as the layout has them. */
+async function textsOf(
+  job: Job,
+  layout: Layout,
+  entries: readonly Entry[],
+  weightMap: readonly (readonly [string, string])[],
+  totalSize: number,
+): Promise<{ files: OutputFile[]; notes: string[] }> {
+  const { document } = job;
+  const files: OutputFile[] = [];
+  const notes: string[] = [];
+  const { indent, sorted } = layout.style;
+  const fields = layout.config?.(entries);
+  if (fields !== undefined) {
+    const bytes = await document.readBeside("config.json");
+    const config = bytes === undefined ? new Map() : readConfig(bytes);
+    addToConfig(config, fields);
+    files.push(textFile(job, "config.json", configText(config, indent, sorted)));
+    if (bytes === undefined) {
+      notes.push("no config.json beside the model: the one written has the quantization only");
+    }
+  }
+  const given = document.format === "safetensors" ? document.index : undefined;
+  if (given !== undefined || layout.isAlwaysIndexed) {
+    const sizes = { total_size: totalSize, ...layout.indexed?.(entries) };
+    files.push(textFile(job, given ?? INDEX, shardIndexText(sizes, weightMap, indent)));
+  }
+  if (fields !== undefined && document.format !== "safetensors") {
+    notes.push(
+      `tensors have the names of the ${document.format} file; engines of target ${layout.target} look for those of ` +
+        "their own checkpoints",
+    );
+  }
+  return { files, notes };
+}
+
+function textFile(job: Job, name: string, text: string): OutputFile {
+  const bytes = new TextEncoder().encode(text);
+  const { length: size } = bytes;
+  async function* chunks(): AsyncGenerator<Uint8Array> {
+    yield bytes.slice();
+  }
+  return job.file({ name, size, inputBytes: 0, chunks });
+}

@@ -1,0 +1,206 @@
+// zeropoint's own layout: a named collection, as `save` writes it, so that `load` and README's lines of Python read it.
+
+import { DTYPES } from "../../../base/dtype.js";
+import type { Core } from "../../../core/core.js";
+import { activeCore, runOn } from "../../../core/init.js";
+import { chooseQParams } from "../../../quantize/qparams.js";
+import { quantize } from "../../../quantize/quantize.js";
+import { ARRAY_DTYPES } from "../../kinds/arrays.js";
+import { searchHalfQuadratic, searchRange } from "../../range-search.js";
+import type { LinearScheme } from "../../scheme.js";
+import { type JSONNode, STRUCTURE_KEY, STRUCTURE_VERSION } from "../../structure.js";
+import { BitPacker } from "../bits.js";
+import { type Encoder, encodeCodes, encodeParams, type Groups, groupsPerRow } from "../groups.js";
+import { encodeFloats } from "../halves.js";
+import type { OutputTensor } from "../output-tensor.js";
+import type { Entry, Layout, Weight } from "./parts.js";
+
+/**
+ * Scale and zero point per slice as `quantize` chooses them, rounded to float32; codes as it computes them.
+ * @param float  choose real offsets instead of zero points
+ */
+export function zeropointEncoder(core: Core, scheme: LinearScheme, float?: "float"): Encoder {
+  const { dtype, isAffine, search } = scheme;
+  const own = { dtype, scheme: isAffine ? "affine" : "symmetric" } as const;
+  const slices = ({ columns, groupSize }: Groups) =>
+    groupSize === columns ? { axis: 0 } : { groupSize };
+  const chooseIn = (values: Float32Array, groups: Groups, range: LinearScheme["search"]) => {
+    const x = { data: values, shape: [groups.rows, groups.columns] };
+    const options = { ...own, ...slices(groups), range, zeroPoint: float };
+    const { scale, zeroPoint, offset } = runOn(core, () =>
+      chooseQParams(x, options as never),
+    ) as unknown as {
+      scale: { data: Float32Array };
+      zeroPoint?: { data: Int32Array };
+      offset?: { data: Float32Array };
+    };
+    const { data: zero } = (offset ?? zeroPoint) as { data: Int32Array | Float32Array };
+    return { scale: scale.data, zero };
+  };
+  return {
+    choose: (values, groups) => chooseIn(values, groups, search),
+    chooseLong: async (group) => {
+      const where = "quantizeModel";
+      let ends = [group.min, group.max] as const;
+      if (search === "hqq") {
+        const own = await searchHalfQuadratic(core, where, scheme, group, ends, float);
+        return { scale: Float32Array.of(own.scale), zero: Float32Array.of(own.zero) };
+      }
+      if (search === "mse") ends = await searchRange(core, where, scheme, group, ends);
+      const two = { rows: 1, columns: 2, groupSize: 2 };
+      return chooseIn(Float32Array.of(...ends), two, "minmax");
+    },
+    encode: (values, groups, { scale, zero }) => {
+      const x = { data: values, shape: [groups.rows, groups.columns] };
+      const shape = [scale.length, 1];
+      const given = { scale: { data: scale, shape }, zeroPoint: { data: zero, shape } };
+      const options = { ...own, ...slices(groups), ...given };
+      return runOn(core, () => quantize(x, options as never)).data as Uint8Array | Int8Array;
+    },
+  };
+}
+
+/** The node of a quantized tensor, as `save` writes it. */
+function nodeOf({ tensor, scheme, groups }: Weight, names: Record<string, string>): JSONNode {
+  const { shape } = tensor;
+  const node = {
+    kind: "quantized",
+    dtype: scheme.dtype,
+    scheme: scheme.isAffine ? "affine" : "symmetric",
+    codes: names.codes,
+    shape: [...shape],
+  } as const;
+  const zeroPoint = names.zero === undefined ? {} : { zeroPoint: names.zero };
+  if (scheme.granularity === "tensor") return { ...node, scale: names.scale, ...zeroPoint };
+  if (scheme.granularity === "channel") {
+    const scaleShape = shape.map((length, axis) => (axis === 0 ? length : 1));
+    return { ...node, axis: 0, scale: names.scale, scaleShape, ...zeroPoint };
+  }
+  const scaleShape = [groups.rows * groupsPerRow(groups), 1];
+  const groupSize = scheme.groupSize as number;
+  return { ...node, groupSize, scale: names.scale, scaleShape, ...zeroPoint };
+}
+
+/** The shape of scales and zero points in the file. */
+function paramsShape({ tensor: { shape }, scheme, groups }: Weight): number[] {
+  if (scheme.granularity === "tensor") return [1];
+  if (scheme.granularity === "channel") return shape.map((length, axis) => (axis ? 1 : length));
+  return [...shape.slice(0, -1), groupsPerRow(groups)];
+}
+
+/** zeropoint's own layout. */
+export function zeropointLayout(where: string): Layout {
+  const core = activeCore(where);
+  const nodes = new Map<string, JSONNode>();
+  return {
+    target: "zeropoint",
+    isAlwaysIndexed: false,
+    style: { indent: 2, sorted: "all" },
+    refuse: () => undefined,
+    parts(weight, claim) {
+      const { tensor, scheme, values, groups } = weight;
+      const { bits } = DTYPES[scheme.dtype];
+      const encoder = zeropointEncoder(core, scheme);
+      const source = { values, groups, encoder, longParams: new Map() };
+      const size = values.size;
+      const shape = paramsShape(weight);
+      const names: Record<string, string> = {
+        codes: tensor.name,
+        scale: claim(`${tensor.name}_scale`),
+      };
+      const inputBytes = tensor.byteLength;
+      const codes: OutputTensor = {
+        name: tensor.name,
+        dtype: bits === 8 && scheme.dtype.startsWith("i") ? "int8" : "uint8",
+        shape: bits < 8 ? [Math.ceil((size * bits) / 8)] : tensor.shape,
+        inputBytes,
+        async *stream(advance) {
+          const packer = new BitPacker(bits);
+          yield* encodeCodes(source, advance, (each) => {
+            packer.put(each, 0, each.length);
+            return packer.take();
+          });
+          yield packer.take(true);
+        },
+      };
+      const scales: OutputTensor = {
+        ...{ name: names.scale, dtype: "float32", shape, inputBytes },
+        stream: (advance) =>
+          encodeParams(source, advance, ({ scale }) => encodeFloats(scale.slice(), "float32")),
+      };
+      const parts = [codes, scales];
+      if (scheme.isAffine) {
+        names.zero = claim(`${tensor.name}_zero_point`);
+        parts.push({
+          ...{ name: names.zero, dtype: "int32", shape, inputBytes },
+          stream: (advance) =>
+            encodeParams(
+              source,
+              advance,
+              ({ zero }) => new Uint8Array(Int32Array.from(zero).buffer),
+            ),
+        });
+      }
+      nodes.set(tensor.name, nodeOf(weight, names));
+      return parts;
+    },
+    metadata(given, entries) {
+      const thing = structureOf(given.get(STRUCTURE_KEY), entries, nodes);
+      const structure = { version: STRUCTURE_VERSION, thing };
+      const kept = [...given].filter(([key]) => key !== STRUCTURE_KEY);
+      return [...kept, [STRUCTURE_KEY, JSON.stringify(structure)]];
+    },
+  };
+}
+
+/**
+ * The structure of the file: that of the source, if `save` wrote it, with quantized tensors in the places of float ones;
+ * otherwise a collection.
+ */
+function structureOf(
+  text: string | undefined,
+  entries: readonly Entry[],
+  nodes: ReadonlyMap<string, JSONNode>,
+): unknown {
+  const saved = new Map<string, unknown>();
+  const parts = new Set<string>();
+  const left = new Set(entries.flatMap(({ scheme, tensor }) => (scheme ? [tensor.name] : [])));
+  /** Puts a node where the structure has the name of a tensor that is quantized now. */
+  const replaced = (name: unknown): unknown => {
+    const node = typeof name === "string" && left.has(name) ? nodes.get(name) : undefined;
+    if (node !== undefined) left.delete(name as string);
+    return node;
+  };
+  let thing: unknown;
+  try {
+    const given = JSON.parse(String(text), (_, value: unknown) => {
+      const { kind, tensor, weight, codes } = Object(value) as Record<string, unknown>;
+      if (kind === "tensor") return replaced(tensor) ?? value;
+      if (kind === "quantized" || kind === "torch") {
+        saved.set(String(codes), value);
+        const { scale, zeroPoint, offset } = value as Record<string, unknown>;
+        for (const part of [scale, zeroPoint, offset]) parts.add(String(part));
+      }
+      const isLayer = kind === "Linear" || kind === "Embedding";
+      const node = isLayer ? replaced(weight) : undefined;
+      return node === undefined ? value : { ...(value as object), weight: node };
+    }) as { readonly version?: unknown; readonly thing?: unknown } | null;
+    if (given?.version === STRUCTURE_VERSION) thing = given.thing;
+  } catch {
+    // Not of save.
+  }
+  if (thing !== undefined && left.size === 0) return thing;
+  const items = entries
+    .filter(({ parts: [{ name }] }) => !parts.has(name))
+    .map(({ tensor: { name }, parts: [first] }) => [
+      name,
+      nodes.get(name) ?? saved.get(first.name) ?? plainNode(first),
+    ]);
+  return { kind: "collection", items };
+}
+
+/** The node of a tensor that is not quantized. */
+const plainNode = ({ name, dtype }: OutputTensor): JSONNode => {
+  const isArray = [...ARRAY_DTYPES, "float16", "bfloat16"].includes(dtype);
+  return { kind: isArray ? "tensor" : "bytes", tensor: name };
+};

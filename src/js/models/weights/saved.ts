@@ -1,0 +1,114 @@
+// Quantized tensors of files that save wrote.
+
+import type { FileDType } from "../../formats/dtypes.js";
+import type { FileTensor } from "../../formats/source.js";
+import { dequantize } from "../../quantize/dequantize.js";
+import type { QuantizedTensor } from "../../quantize/quantized-tensor.js";
+import { sizeOf } from "../../tensor/shape.js";
+import { readAnyQuantized } from "../kinds/layers.js";
+import { type LoadedTensor, STRUCTURE_KEY, StructureReader } from "../structure.js";
+import type { LoadParts, StoredWeight, Window } from "./weight.js";
+
+type Node = Readonly<Record<string, unknown>>;
+
+/** Fields of a node that name tensors. */
+const PARTS = ["codes", "scale", "zeroPoint", "offset"];
+
+/** Finds the quantized tensors in the structure that save wrote, if it did. */
+export function findSavedWeights(
+  metadata: ReadonlyMap<string, unknown>,
+  files: ReadonlyMap<string, FileTensor>,
+): StoredWeight[] {
+  return nodesIn(metadata.get(STRUCTURE_KEY)).flatMap((node) => savedOf(node, files) ?? []);
+}
+
+function nodesIn(text: unknown): Node[] {
+  const nodes: Node[] = [];
+  try {
+    JSON.parse(String(text), (_, value: unknown) => {
+      const { kind } = Object(value) as { kind?: unknown };
+      if (kind === "quantized" || kind === "torch") nodes.push(value as Node);
+      return value;
+    });
+  } catch {
+    // Not of save: the tensors are read as they are.
+  }
+  return nodes;
+}
+
+function savedOf(node: Node, files: ReadonlyMap<string, FileTensor>): StoredWeight | undefined {
+  const { codes, dtype, shape } = node;
+  const isShape = shape === undefined || (Array.isArray(shape) && shape.every(Number.isInteger));
+  if (typeof codes !== "string" || typeof dtype !== "string" || !isShape) return undefined;
+  const file = files.get(codes);
+  if (file === undefined) return undefined;
+  const isPart = (name: unknown): name is string => typeof name === "string" && files.has(name);
+  const named = PARTS.map((field) => [field, node[field]]).filter(([, name]) => isPart(name));
+  const parts = Object.fromEntries(named) as Record<string, string>;
+  const readQuantized = async (load: LoadParts) => {
+    const loaded = await load(parts);
+    const tensors = Object.entries(parts).map(([role, name]) => [name, loaded[role]] as const);
+    return readAnyQuantized(
+      new StructureReader("Model.readQuantized", new Map(tensors), 0, {}),
+      "",
+      node,
+    );
+  };
+  return {
+    name: codes,
+    shape: (shape as readonly number[] | undefined) ?? file.shape,
+    // qint8 is int8 in a file.
+    dtype: dtype.replace(/^q/, "") as FileDType,
+    parts,
+    window: windowOf(node, parts, files),
+    read: async (load) => dequantize((await readQuantized(load)) as QuantizedTensor).data,
+    readQuantized,
+  };
+}
+
+/** Rows of a quantized tensor with scales for the whole tensor, for the first axis or for groups. */
+function windowOf(
+  node: Node,
+  parts: Readonly<Record<string, string>>,
+  files: ReadonlyMap<string, FileTensor>,
+): Window | undefined {
+  const { kind, dtype, axis, groupSize, scaleShape } = node;
+  const shape = (node.shape ?? files.get(parts.codes)?.shape) as readonly number[];
+  const size = sizeOf(shape);
+  const bits = Number(/\d+$/.exec(String(dtype))?.[0]);
+  if (kind !== "quantized" || size === 0 || (axis !== undefined && axis !== 0)) return undefined;
+  const isWhole = scaleShape === undefined;
+  const columns = isWhole ? 1 : axis === 0 ? size / shape[0] : (shape.at(-1) as number);
+  const perRow = axis === 0 ? 1 : Math.ceil(columns / Number(groupSize));
+  const { scale: scales } = parts;
+  const count = isWhole ? 1 : (size / columns) * perRow;
+  if (files.get(scales)?.byteLength !== 4 * count) return undefined;
+  return {
+    // Codes below 8 bits are packed without a gap between rows.
+    unit: 8 * columns,
+    async read(load, first, end) {
+      const [begin, stop] = [first / columns, end / columns];
+      const rows = stop - begin;
+      const loaded: [string, LoadedTensor][] = [];
+      for (const [role, name] of Object.entries(parts)) {
+        const { dtype: stored } = files.get(name) as FileTensor;
+        if (role === "codes") {
+          const bytes = await load(name, (first * bits) / 8, Math.ceil((end * bits) / 8));
+          loaded.push([
+            name,
+            { dtype: stored, shape: bits < 8 ? [bytes.length] : [rows, columns], bytes },
+          ]);
+        } else if (isWhole) {
+          loaded.push([name, { dtype: stored, shape: [1], bytes: await load(name, 0, 4) }]);
+        } else {
+          const bytes = await load(name, 4 * begin * perRow, 4 * stop * perRow);
+          loaded.push([name, { dtype: stored, shape: [rows, perRow], bytes }]);
+        }
+      }
+      const form = isWhole ? {} : { scaleShape: [rows * perRow, 1] };
+      const own = { ...node, shape: [rows, columns], ...form };
+      const reader = new StructureReader("Model.read", new Map(loaded), 0, {});
+      return dequantize(readAnyQuantized(reader, "", own) as QuantizedTensor).data;
+    },
+  };
+}

@@ -1,0 +1,48 @@
+// Quantized tensors as files hold them, each with its logical form.
+
+import { rangeError } from "../../base/errors.js";
+import type { FileDType } from "../../formats/dtypes.js";
+import type { AnyQuantizedTensor } from "../../quantize/quantized-tensor.js";
+import type { TorchQuantizedTensor } from "../../torch/tensor.js";
+import type { LoadedTensor } from "../structure.js";
+
+/** Reads tensors of the file, whole, by their role. */
+export type LoadParts = (
+  names: Readonly<Record<string, string>>,
+) => Promise<Readonly<Record<string, LoadedTensor>>>;
+
+/** Reads bytes [begin, end) of a tensor of the file. */
+export type LoadBytes = (name: string, begin: number, end: number) => Promise<Uint8Array>;
+
+/** How values of a quantized tensor are read without the rest of it. */
+export interface Window {
+  /** Windows begin at multiples of it, and end there or at the end of the tensor. */
+  readonly unit: number;
+  /** Values [first, end) in the order of the logical shape: the same as of the whole. */
+  read(load: LoadBytes, first: number, end: number): Promise<Float32Array>;
+}
+
+/** A quantized tensor of a file. */
+export interface StoredWeight {
+  /** Its logical name; that of the tensor of its codes, where that has the module's name. */
+  readonly name: string;
+  readonly shape: readonly number[];
+  /** dtype of its codes. */
+  readonly dtype: FileDType;
+  /** Names of the tensors of the file that hold it, by their role; the first holds its codes. */
+  readonly parts: Readonly<Record<string, string>>;
+  /** For layouts whose rows are stored one after the other. */
+  readonly window?: Window | undefined;
+  /** Values in the order of the logical shape. */
+  read(load: LoadParts): Promise<Float32Array>;
+  /** @throws {RangeError} `ZP_INVALID_MODEL` if no quantized tensor of this library has these values */
+  readQuantized(load: LoadParts): Promise<AnyQuantizedTensor | TorchQuantizedTensor>;
+}
+
+/** The error for codes and scales that no quantized tensor of this library holds. */
+export const notExpressible = (name: string, problem: string): Error =>
+  rangeError(
+    "ZP_INVALID_MODEL",
+    "Model.readQuantized",
+    `${name} ${problem}; read reads its values`,
+  );

@@ -1,0 +1,44 @@
+// Memory of analyze, in a process of its own: 256 MiB of bfloat16 from a source that makes its bytes. Node only.
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { it } from "node:test";
+import { promisify } from "node:util";
+
+const PROGRAM = `
+import { init } from "zeropoint";
+import { analyze, openModel } from "zeropoint/models";
+await init();
+const [tensors, rows, columns] = [8, 4096, 4096];
+const size = 2 * rows * columns;
+const entries = Array.from({ length: tensors }, (_, i) => [
+  "w" + i,
+  { dtype: "BF16", shape: [rows, columns], data_offsets: [i * size, (i + 1) * size] },
+]);
+const json = new TextEncoder().encode(JSON.stringify(Object.fromEntries(entries)));
+const head = new Uint8Array(8 + json.length);
+new DataView(head.buffer).setUint32(0, json.length, true);
+head.set(json, 8);
+const read = (offset, length) => {
+  const bytes = new Uint8Array(length);
+  if (offset < head.length) bytes.set(head.subarray(offset, offset + length));
+  // Values around 1 and 2.
+  else for (let i = 0; i < length; i += 2) { bytes[i] = i * 37; bytes[i + 1] = 0x3f; }
+  return bytes;
+};
+const model = await openModel({ size: head.length + tensors * size, read });
+const schemes = ["int8-tensor", "int8-channel", "int8-g128", "int8-g32", "int4-channel", "int4-g128", "int4-g32",
+  "int4-g32-affine", "int2-g16", "q8_0", "q4_0", "float16"];
+let count = 0;
+for await (const row of analyze(model, { schemes })) count += row.mse >= 0 ? 1 : 0;
+console.log(count, process.resourceUsage().maxRSS);
+`;
+
+it("analyze stays below 150 MB of process memory with twelve schemes", async () => {
+  const args = ["--input-type=module", "-e", PROGRAM];
+  const cwd = new URL("../../..", import.meta.url);
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd, timeout: 240_000 });
+  const [count, kilobytes] = stdout.split(" ").map(Number);
+  assert.equal(count, 8 * 12);
+  assert.ok(kilobytes < 150_000, `${kilobytes} kB`);
+});

@@ -1,0 +1,52 @@
+// Memory and order of quantizing a GGUF file of 5 GiB: a sparse one, in a process of its own.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { closeSync, ftruncateSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, it } from "node:test";
+import { ggufEntry, layoutGGUF } from "../../../../dist/formats/gguf.js";
+
+const folder = mkdtempSync(join(tmpdir(), "zeropoint-memory-"));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Makes a file of zeros with 20 matrices of 256 MiB, and a row of 16 MiB. */
+function makeSparse(path) {
+  const shapes = Array.from({ length: 20 }, (_, i) => [`blk.${i}.ffn_up.weight`, [16384, 4096]]);
+  const tensors = [...shapes, ["one-row.weight", [1, 2 ** 22]]].map(([name, shape]) => ({
+    ...{ name, shape, dtype: "float32", bytes: () => [] },
+  }));
+  const architecture = ["general.architecture", ggufEntry("string", "llama")];
+  const { header, byteLength } = layoutGGUF(tensors, [architecture]);
+  const file = openSync(path, "w");
+  writeSync(file, header);
+  ftruncateSync(file, byteLength);
+  closeSync(file);
+  return byteLength;
+}
+
+const PROGRAM = `
+import { init } from "zeropoint";
+import { openModel, quantizeModel } from "zeropoint/models";
+await init();
+const model = await openModel(process.argv[1]);
+const { files: [file] } = await quantizeModel(model, "Q8_0");
+let size = 0;
+for await (const chunk of file.stream()) size += chunk.length;
+console.log(JSON.stringify({ size, expected: file.size, memory: process.resourceUsage().maxRSS * 1024 }));
+`;
+
+it("A GGUF file of 5 GiB is quantized in 150 MB of process memory", { timeout: 300_000 }, () => {
+  const path = join(folder, "sparse.gguf");
+  assert.ok(makeSparse(path) > 5 * 2 ** 30);
+  const { stdout, stderr } = spawnSync(
+    process.execPath,
+    ["--input-type=module", "--eval", PROGRAM, path],
+    { cwd: new URL("../../../..", import.meta.url), encoding: "utf8" },
+  );
+  assert.equal(stderr, "");
+  const { size, expected, memory } = JSON.parse(stdout);
+  assert.equal(size, expected);
+  assert.ok(memory < 150e6, `${memory / 1e6} MB`);
+});

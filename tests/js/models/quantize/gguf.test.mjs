@@ -1,0 +1,258 @@
+// quantizeModel from GGUF to GGUF: what llama-quantize writes, byte for byte.
+
+import assert from "node:assert/strict";
+import { before, describe, it } from "node:test";
+import { init } from "zeropoint";
+import { openModel, quantizeModel } from "zeropoint/models";
+import { ggufEntry, layoutGGUF, readGGUF, writeGGUF } from "../../../../dist/formats/gguf.js";
+import { bytesSource } from "../../../../dist/formats/source.js";
+import { parseFileType } from "../../../../dist/models/quantize/gguf/file-types.js";
+import { chooseTensorTypes } from "../../../../dist/models/quantize/gguf/tensor-types.js";
+import { collect, sha256 } from "../../support/formats.mjs";
+import { makeImatrix, makeLlama } from "../../support/llama.mjs";
+import { readVectors } from "../../support/vectors.mjs";
+
+const vectors = readVectors("formats/llama-quantize");
+const fileOf = async ({ files: [file] }) => await collect(file.stream());
+
+before(() => init());
+
+describe("quantizeModel of GGUF by a type of llama-quantize", () => {
+  for (const [model, settings] of Object.entries(vectors.models)) {
+    it(`writes llama-quantize's bytes for every type: model ${model}`, async () => {
+      const source = await makeLlama(settings);
+      assert.equal(await sha256(source), settings.sha256);
+      const opened = await openModel(source);
+      const matrix = await makeImatrix(settings);
+      let compared = 0;
+      for (const { type, pure, imatrix, file, ...of } of vectors.cases) {
+        if (of.model !== model) continue;
+        const label = `${type}${pure ? " pure" : ""}${imatrix ? " imatrix" : ""}`;
+        const options = { pure, imatrix: imatrix ? matrix : undefined };
+        if (file === null) {
+          await assert.rejects(quantizeModel(opened, type, options), RangeError, label);
+          continue;
+        }
+        const result = await quantizeModel(opened, type.toLowerCase(), options);
+        assert.equal(result.files[0].size, file.bytes, label);
+        assert.equal(await sha256(await fileOf(result)), file.sha256, label);
+        compared++;
+      }
+      assert.ok(compared > 90);
+    });
+  }
+
+  for (const { id, type, imatrix, layers, gqa, tied, default: plain, exceptions } of vectors.deep) {
+    it(`chooses llama-quantize's dtypes in deep models: ${id}`, () => {
+      const parts =
+        "attn_k attn_norm attn_output attn_q attn_v ffn_down ffn_gate ffn_norm ffn_up".split(" ");
+      const names = [...(tied ? [] : ["output.weight"]), "output_norm.weight", "token_embd.weight"];
+      for (let i = 0; i < layers; i++)
+        names.push(...parts.map((part) => `blk.${i}.${part}.weight`));
+      const tensors = names.map((name) => ({
+        name,
+        shape: name.includes("norm") ? [256] : [256, 256],
+        dtype: "float16",
+      }));
+      const facts = { architecture: "llama", layers, heads: 8, keyHeads: 8 / gqa, experts: 0 };
+      const options = { fileType: parseFileType(type), pure: false, hasImportance: imatrix };
+      const choices = chooseTensorTypes("test", tensors, facts, options);
+      const chosen = names.map((name, i) => [name, choices[i].dtype]);
+      const expected = names.map((name) => {
+        const dtype = name.includes("norm") ? "float16" : (exceptions[name] ?? plain).toLowerCase();
+        return [name, dtype];
+      });
+      assert.deepEqual(chosen, expected);
+    });
+  }
+
+  it("reports which tensors are kept, which are mixed in, and why", async () => {
+    const opened = await openModel(new File([await makeLlama({ ff: 96 })], "small-f32.gguf"));
+    const { files, report } = await quantizeModel(opened, "Q4_K_M");
+    assert.equal(files[0].name, "small-Q4_K_M.gguf");
+    const rows = new Map(report.rows.map(({ name, ...row }) => [name, row]));
+    assert.deepEqual(rows.get("output_norm.weight"), {
+      from: "float32",
+      scheme: "keep",
+      bytesBefore: 1024,
+      bytesAfter: 1024,
+      reason: "a vector",
+    });
+    assert.deepEqual(rows.get("blk.0.attn_q.weight"), {
+      from: "float32",
+      scheme: "q4_k",
+      bytesBefore: 262144,
+      bytesAfter: 36864,
+    });
+    assert.equal(rows.get("output.weight").reason, "mix of Q4_K_M");
+    assert.equal(rows.get("output.weight").scheme, "q6_k");
+    const { scheme, reason } = rows.get("blk.0.ffn_down.weight");
+    assert.equal(scheme, "q8_0");
+    assert.equal(reason, "rows of 96 values are not blocks of 256 (q6_k)");
+    assert.deepEqual(report.notes, ["llama-quantize's Q4_K_M"]);
+  });
+
+  it("records the importance matrix by the name of its file", async () => {
+    const settings = { d: 32, ff: 32, heads: 1, kv: 1 };
+    const opened = await openModel(await makeLlama(settings));
+    const matrix = new File([await makeImatrix(settings)], "own.gguf");
+    const nameOf = async (imatrix) => {
+      const bytes = await fileOf(await quantizeModel(opened, "Q4_0", { imatrix }));
+      const { metadata } = await readGGUF(bytesSource(bytes));
+      return metadata.get("quantize.imatrix.file").value;
+    };
+    assert.equal(await nameOf(matrix), "own.gguf");
+    assert.equal(await nameOf(await openModel(matrix)), "own.gguf");
+    assert.equal(await nameOf(new Uint8Array(await matrix.arrayBuffer())), "imatrix.gguf");
+  });
+
+  it("keeps an alignment other than 32, for which llama-quantize writes a file that llama.cpp refuses", async () => {
+    const source = await makeLlama({ alignment: 64, d: 96, ff: 96, heads: 3, kv: 3 });
+    const bytes = await fileOf(await quantizeModel(await openModel(source), "Q5_0"));
+    const { alignment, tensors } = await readGGUF(bytesSource(bytes));
+    assert.equal(alignment, 64);
+    assert.equal(bytes.length % 64, 0);
+    assert.equal(tensors.size, 12);
+  });
+});
+
+/** A GGUF file of tensors of random values: [name, shape, dtype]. */
+async function makeFile(shapes, keys = []) {
+  const tensors = shapes.map(([name, shape, dtype = "float32", value]) => {
+    const count = shape.reduce((product, length) => product * length, 1);
+    const values = Float32Array.from({ length: count }, (_, i) => value ?? Math.sin(i));
+    const bytes = () => [new Uint8Array(values.buffer)];
+    return { name, shape, dtype, bytes };
+  });
+  return await collect(writeGGUF(layoutGGUF(tensors, keys)));
+}
+
+describe("quantizeModel of GGUF by tensor", () => {
+  it("changes the named tensors alone: order, keys and all other bytes stay", async () => {
+    const file = await makeFile(
+      [
+        ["z.weight", [4, 256]],
+        ["a.weight", [4, 64]],
+        ["n", [1, 1, 3]],
+      ],
+      [
+        ["general.file_type", ggufEntry("uint32", 0)],
+        ["own.list", ggufEntry("array", ["a", "b"], "string")],
+        ["split.count", ggufEntry("uint16", 1)],
+      ],
+    );
+    const model = await openModel(file);
+    const schemes = { "z.weight": "q4_k", "a.weight": "float16" };
+    const result = await quantizeModel(model, (tensor) => schemes[tensor.name]);
+    const { metadata, tensors } = await readGGUF(bytesSource(await fileOf(result)));
+    assert.deepEqual(
+      Array.from(tensors.values(), ({ name, dtype }) => [name, dtype]),
+      [
+        ["z.weight", "q4_k"],
+        ["a.weight", "float16"],
+        ["n", "float32"],
+      ],
+    );
+    assert.deepEqual(
+      Array.from(metadata, ([key, { value }]) => [key, value]),
+      [
+        ["own.list", ["a", "b"]],
+        ["general.quantization_version", 2],
+        // The first dtype of most weights, here each has one: Q4_K_M.
+        ["general.file_type", 15],
+      ],
+    );
+    const [kept, original] = [tensors, (await readGGUF(bytesSource(file))).tensors].map((map) =>
+      collect(map.get("n").bytes()),
+    );
+    assert.deepEqual(await kept, await original);
+    assert.deepEqual(
+      result.report.rows.map(({ scheme }) => scheme),
+      ["q4_k", "float16", "keep"],
+    );
+    const plan = await quantizeModel(model, { version: 1, schemes });
+    assert.deepEqual(await fileOf(plan), await fileOf(result));
+  });
+
+  it("keeps a tensor whose rows are not whole blocks, and says so", async () => {
+    const model = await openModel(await makeFile([["w.weight", [8, 48]]]));
+    const { report } = await quantizeModel(model, { schemes: { "w.weight": "q8_0" } });
+    const [{ scheme, reason }] = report.rows;
+    assert.deepEqual([scheme, reason], ["keep", "rows of 48 values are not whole blocks of q8_0"]);
+  });
+
+  it("keeps vectors and norms, which llama.cpp takes in float32 alone, and says so", async () => {
+    const model = await openModel(
+      await makeFile([
+        ["blk.0.attn_norm.weight", [256]],
+        ["blk.0.attn_q_norm.weight", [2, 256]],
+      ]),
+    );
+    const { report } = await quantizeModel(model, () => "float16");
+    assert.deepEqual(
+      report.rows.map(({ scheme, reason }) => [scheme, reason]),
+      [
+        ["keep", "a vector: llama.cpp takes these in float32 alone"],
+        ["keep", "a norm: llama.cpp takes these in float32 alone"],
+      ],
+    );
+  });
+
+  it("refuses schemes that GGUF does not have, and options that do not apply", async () => {
+    const model = await openModel(await makeFile([["w.weight", [8, 64]]]));
+    const invalid = { name: "RangeError", code: "ZP_INVALID_SCHEME" };
+    await assert.rejects(quantizeModel(model, "int4-g32"), invalid);
+    await assert.rejects(quantizeModel(model, "Q9_K"), invalid);
+    await assert.rejects(quantizeModel(model, "Q8_0", { target: "web" }), {
+      code: "ZP_INVALID_OPTION",
+    });
+    const schemes = { "w.weight": "q8_0" };
+    await assert.rejects(quantizeModel(model, { schemes }, { pure: true }), {
+      code: "ZP_CONFLICTING_OPTIONS",
+    });
+    const imatrix = await makeFile([["x", [1]]]);
+    await assert.rejects(quantizeModel(model, "Q4_0", { imatrix }), { code: "ZP_INVALID_MODEL" });
+    await assert.rejects(quantizeModel(model, "Q4_0", { imatrix: 7 }), TypeError);
+    const other = quantizeModel(model, "int8-channel", { imatrix, format: "safetensors" });
+    await assert.rejects(other, { code: "ZP_CONFLICTING_OPTIONS" });
+  });
+
+  it("names the tensor and the value that is not finite", async () => {
+    const file = await makeFile([
+      ["a.weight", [8, 64]],
+      ["b.weight", [8, 64], "float32", Number.NaN],
+    ]);
+    const { files } = await quantizeModel(await openModel(file), "Q8_0");
+    await assert.rejects(collect(files[0].stream()), {
+      code: "ZP_NON_FINITE",
+      message: /^quantizeModel: tensor "b\.weight" must be finite, but value 0 is NaN$/,
+    });
+  });
+
+  it("refuses values whose scale float16 cannot hold, as llama-quantize does", async () => {
+    const model = await openModel(await makeFile([["w.weight", [8, 256], "float32", 1e30]]));
+    for (const type of ["F16", "Q8_0", "Q4_K_M", "TQ1_0"]) {
+      const { files } = await quantizeModel(model, type);
+      await assert.rejects(collect(files[0].stream()), { code: "ZP_NON_FINITE" }, type);
+    }
+  });
+
+  it("writes rows that are not whole blocks of 32 values in float16, as llama-quantize does", async () => {
+    const model = await openModel(await makeFile([["w.weight", [8, 48]]]));
+    const { report } = await quantizeModel(model, "Q4_0");
+    assert.equal(report.rows[0].scheme, "float16");
+    await assert.rejects(quantizeModel(model, "Q1_0"), { code: "ZP_INVALID_SHAPE" });
+  });
+
+  it("refuses to quantize what is quantized already, unless it has the wanted dtype", async () => {
+    const source = await openModel(await makeFile([["w.weight", [8, 64]]]));
+    const quantized = await openModel(await fileOf(await quantizeModel(source, "Q8_0")));
+    const code = "ZP_UNSUPPORTED_DTYPE";
+    await assert.rejects(quantizeModel(quantized, "Q4_0"), { code });
+    const again = await quantizeModel(quantized, "Q8_0");
+    assert.deepEqual(
+      await (await openModel(await fileOf(again))).readBytes("w.weight"),
+      await quantized.readBytes("w.weight"),
+    );
+  });
+});

@@ -1,0 +1,46 @@
+// Memory of quantizeModel on files that are larger than memory, in processes of their own. Node only.
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+const script = fileURLToPath(new URL("../../support/large-file.mjs", import.meta.url));
+const isThorough = process.env.ZEROPOINT_THOROUGH === "1";
+
+/** Peak of the process's memory, in bytes, that may not be exceeded. */
+const LIMIT = 150e6;
+
+/** Size of the file in GiB, shape of the tensors, scheme and number of quantized tensors, options. */
+const CASES = [
+  ["5", "matrices", "int4-g128*2", {}],
+  ["0.25", "rows", "int8-tensor", {}],
+  ["0.25", "matrices", "int4-g128", { target: "compressed-tensors" }],
+  ["0.25", "matrices", "int4-g64", { target: "mlx" }],
+  ["0.5", "products", "int4-g32-affine", { target: "webgpu" }],
+  ...(isThorough
+    ? [
+        ["5", "matrices", "int4-g32", {}],
+        ["5", "matrices", "w4a16", { target: "compressed-tensors" }],
+        ["5", "matrices", "int4-g64", { target: "mlx" }],
+        ["5", "rows", "int8-tensor", {}],
+      ]
+    : []),
+];
+
+describe("quantizeModel stays below 150 MB of process memory", () => {
+  for (const [gibibytes, shape, quantized, options] of CASES) {
+    const { target = "zeropoint" } = options;
+    it(`for ${gibibytes} GiB of ${shape}, ${quantized} for ${target}`, async () => {
+      const isSmall = Number(gibibytes) < 0.5;
+      const given = [gibibytes, shape, quantized, JSON.stringify(options)];
+      const own = isSmall ? [...given, "verify"] : given;
+      const { stdout } = await promisify(execFile)(process.execPath, [script, ...own]);
+      const { written, bytesAfter, peak, read, tensors, problems } = JSON.parse(stdout);
+      assert.equal(written, bytesAfter);
+      assert.ok(peak <= LIMIT, `peak of ${(peak / 1e6).toFixed(0)} MB`);
+      if (isSmall) assert.deepEqual([read, problems], [tensors, []]);
+    });
+  }
+});

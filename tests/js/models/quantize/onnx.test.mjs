@@ -1,0 +1,312 @@
+import assert from "node:assert/strict";
+import { before, describe, it } from "node:test";
+import { readOnnx } from "../../../../dist/formats/onnx/read.js";
+import { bytesSource } from "../../../../dist/formats/source.js";
+import { init } from "../../../../dist/index.js";
+import { openModel, quantizeModel } from "../../../../dist/models/index.js";
+import { dequantized, LAYERS, modelOf, quantized } from "../../support/onnx-layers.mjs";
+import { constant, normals, onnxModel } from "../../support/onnx-models.mjs";
+import { runOnnx } from "../../support/onnx-run.mjs";
+
+before(() => init());
+
+function assertNear(actual, expected, tolerance, message) {
+  assert.equal(actual.length, expected.length);
+  for (let i = 0; i < expected.length; i++) {
+    const isNear = Math.abs(actual[i] - expected[i]) <= tolerance;
+    assert.ok(isNear, `${message}: [${i}] is ${actual[i]}, not ${expected[i]}`);
+  }
+}
+
+const FORMS = {
+  DequantizeLinear: { target: "portable", opset: 21 },
+  "Cast and Mul": { target: "web", opset: 17 },
+};
+
+describe("quantizeModel to ONNX", () => {
+  for (const [title, layer] of Object.entries(LAYERS)) {
+    const data = normals(
+      layer.shape.reduce((a, b) => a * b, 1),
+      3,
+    );
+    for (const scheme of [
+      "int8-tensor",
+      "int8-channel",
+      "int4-tensor",
+      "int4-channel",
+      "int4-g32",
+      "int8-g20",
+      "uint4-g32-affine",
+      "uint8-channel-affine",
+      "int2-g16",
+    ]) {
+      for (const [form, { target, opset }] of Object.entries(FORMS)) {
+        it(`gives ${title} the values of ${scheme} by ${form}`, async () => {
+          const options = { irVersion: 10, opsets: { "": opset } };
+          const bytes = await modelOf(layer, data, options);
+          const { bytes: written, report } = await quantized(bytes, () => scheme, { target });
+          const row = report.rows.find(({ name }) => name === "w");
+          assert.equal(row.scheme, scheme);
+          const expected = await runOnnx(
+            await modelOf(layer, dequantized(data, layer.shape, layer.axes, scheme)),
+            layer.inputs,
+          );
+          const { y: actual } = await runOnnx(written, layer.inputs);
+          assert.deepEqual(actual.shape, expected.y.shape);
+          // Scales of a tensor are doubles here and float32 there: 2^-24 of each of at most 96 products below 4.
+          assertNear(actual.data, expected.y.data, 96 * 16 * 2 ** -24, row.form);
+        });
+      }
+    }
+  }
+
+  it("chooses forms by target", async () => {
+    const layer = LAYERS.MatMul;
+    const bytes = await modelOf(layer, normals(96 * 20));
+    const recent = await modelOf(layer, normals(96 * 20), { irVersion: 10, opsets: { "": 21 } });
+    const formOf = async (given, scheme, options) => {
+      const { report } = await quantized(given, scheme, options);
+      return report.rows[0].form;
+    };
+    assert.equal(await formOf(bytes, "int8-channel", {}), "DequantizeLinear");
+    assert.equal(await formOf(bytes, "int4-g32", {}), "Cast and Mul");
+    assert.equal(await formOf(recent, "int4-g32", {}), "DequantizeLinear");
+    assert.equal(await formOf(recent, "int4-g32", { target: "web" }), "Cast and Mul");
+    assert.equal(await formOf(recent, "int4-g32", { target: "node" }), "DequantizeLinear");
+    assert.equal(await formOf(bytes, "int4-g32", { target: "node" }), "MatMulNBits");
+    assert.equal(await formOf(recent, "int4-g32", { target: "webgpu" }), "MatMulNBits");
+    assert.equal(
+      await formOf(bytes, "int8-channel", { target: "web", activations: "dynamic" }),
+      "DynamicQuantizeLinear and MatMulInteger",
+    );
+    await assert.rejects(quantized(bytes, "int8-channel", { target: "phone" }), {
+      code: "ZP_INVALID_OPTION",
+      message: /"web", "node", "webgpu", "portable" for ONNX, got "phone"/,
+    });
+  });
+
+  it("never changes the versions of operators, and imports Microsoft's where it uses them", async () => {
+    const bytes = await modelOf(LAYERS.MatMul, normals(96 * 20), { opsets: { "": 15 } });
+    const opsets = async (target) => {
+      const { bytes: written } = await quantized(bytes, "int4-g32", { target });
+      return Object.fromEntries((await readOnnx(bytesSource(written))).opsets);
+    };
+    assert.deepEqual(await opsets("portable"), { "": 15 });
+    assert.deepEqual(await opsets("webgpu"), { "": 15, "com.microsoft": 1 });
+  });
+
+  for (const [title, layer] of Object.entries(LAYERS)) {
+    it(`writes files whose weight of ${title} is read under its own name`, async () => {
+      const data = normals(
+        layer.shape.reduce((a, b) => a * b, 1),
+        3,
+      );
+      for (const opset of [17, 21]) {
+        const bytes = await modelOf(layer, data, { irVersion: 10, opsets: { "": opset } });
+        for (const target of ["portable", "web", "node", "webgpu"]) {
+          // Searched scales are the library's own in all forms.
+          for (const scheme of [
+            "int8-tensor",
+            "uint8-channel-affine",
+            "int4-g32-mse",
+            "int4-g20",
+          ]) {
+            const { bytes: written, report } = await quantized(bytes, () => scheme, { target });
+            const message = `${scheme} for ${target}: ${report.rows[0].form}`;
+            const again = await openModel(written);
+            const { shape, isQuantized } = again.tensors.get("w");
+            assert.deepEqual([[...shape], isQuantized], [layer.shape, true], message);
+            const expected = dequantized(data, layer.shape, layer.axes, scheme);
+            const { data: values } = await again.read("w");
+            assertNear(values, expected, 4 * 2 ** -22, message);
+          }
+        }
+        const { bytes: dynamic } = await quantized(bytes, () => "int8-channel", {
+          activations: "dynamic",
+        });
+        const { data: values } = await (await openModel(dynamic)).read("w");
+        assertNear(
+          values,
+          dequantized(data, layer.shape, layer.axes, "int8-channel"),
+          0,
+          "dynamic",
+        );
+      }
+    });
+  }
+
+  /** Layers whose weights are read at once, kept while they are written, and in pieces. */
+  const LONG = {
+    "MatMul of half a million values": { ...LAYERS.MatMul, shape: [600, 800] },
+    MatMul: { ...LAYERS.MatMul, shape: [1030, 1100] },
+    "Gemm with transB and a bias": {
+      ...LAYERS["Gemm with transB and a bias"],
+      shape: [1100, 1030],
+    },
+  };
+  for (const [title, layer] of Object.entries(LONG)) {
+    it(`quantizes a weight of ${title} in pieces as in one`, async () => {
+      const data = normals(layer.shape[0] * layer.shape[1], 3);
+      const bytes = await modelOf(layer, data, { irVersion: 10, opsets: { "": 21 } });
+      for (const scheme of [
+        "int8-tensor",
+        "uint8-tensor-affine",
+        "int8-channel",
+        "uint4-channel-affine",
+        "int4-g32",
+        "uint4-g50-affine",
+      ]) {
+        for (const target of ["portable", "web"]) {
+          const { bytes: written } = await quantized(bytes, () => scheme, { target });
+          const { data: values } = await (await openModel(written)).read("w");
+          const expected = dequantized(data, layer.shape, layer.axes, scheme);
+          assertNear(values, expected, 5 * 2 ** -22, `${scheme} for ${target}`);
+        }
+      }
+      for (const scheme of ["int4-g32-mse", "uint4-g64-affine-mse"]) {
+        const { bytes: written, report } = await quantized(bytes, () => scheme, {
+          target: "webgpu",
+        });
+        assert.equal(report.rows[0].form, "MatMulNBits");
+        const { data: values } = await (await openModel(written)).read("w");
+        assertNear(values, dequantized(data, layer.shape, layer.axes, scheme), 0, scheme);
+      }
+    });
+  }
+
+  it("puts tensors into one file of external data if the model is larger than 1.9 GB", async () => {
+    const size = 1.1e9;
+    const far = (name, offset) => ({
+      name,
+      shape: [size / 4],
+      dtype: "float32",
+      bytes: () => [],
+      place: { location: "old.bin", offset },
+    });
+    const bytes = await onnxModel({
+      ...LAYERS.MatMul.graph,
+      nodes: [
+        ...LAYERS.MatMul.graph.nodes,
+        { opType: "Concat", inputs: ["a", "b"], outputs: ["c"], attributes: { axis: { int: 0 } } },
+      ],
+      initializers: [constant("w", [96, 20], normals(96 * 20)), far("a", 64), far("b", 64 + size)],
+    });
+    const zeros = { size: 64 + 2 * size, read: (_, length) => new Uint8Array(length) };
+    const model = await openModel(bytes, { externalData: () => zeros });
+    const { files, report } = await quantizeModel(model, "int8-channel");
+    assert.deepEqual(
+      files.map(({ name }) => name),
+      ["model.onnx", "model.onnx.data"],
+    );
+    const main = new Uint8Array(await new Response(files[0].stream()).arrayBuffer());
+    assert.ok(main.length === files[0].size && main.length < 4000, `${main.length} bytes`);
+    assert.ok(files[1].size >= 2 * size + 96 * 20 && files[1].size < 2 * size + 96 * 20 + 200);
+    assert.equal(report.rows.find(({ name }) => name === "w").scheme, "int8-channel");
+    const asked = [];
+    const again = await readOnnx(bytesSource(main), {
+      externalData: (path) => {
+        asked.push(path);
+        return { ...zeros, size: files[1].size };
+      },
+    });
+    for (const name of ["a", "b", "w_quantized"]) {
+      assert.equal(again.tensors.get(name).stored, "external");
+      for await (const chunk of again.tensors.get(name).bytes()) {
+        assert.ok(chunk.length > 0);
+        break;
+      }
+    }
+    assert.deepEqual([...new Set(asked)], ["model.onnx.data"]);
+  });
+
+  it("takes external data into the file of a model that has room", async () => {
+    const data = normals(96 * 20);
+    const bytes = await onnxModel({
+      ...LAYERS.MatMul.graph,
+      initializers: [{ ...constant("w", [96, 20], data), place: { location: "w.bin", offset: 8 } }],
+    });
+    const beside = new Uint8Array(8 + data.byteLength);
+    beside.set(new Uint8Array(data.buffer), 8);
+    const model = await openModel(bytes, { externalData: () => beside });
+    const { files } = await quantizeModel(model, () => undefined);
+    const main = new Uint8Array(await new Response(files[0].stream()).arrayBuffer());
+    assert.deepEqual((await (await openModel(main)).read("w")).data, data);
+  });
+
+  it("keeps what it does not understand, and says why", async () => {
+    const weight = constant("w", [96, 20], normals(96 * 20));
+    const product = { opType: "MatMul", inputs: ["x", "w"], outputs: ["y"] };
+    const reasonIn = async (graph, options) => {
+      const own = { ...LAYERS.MatMul.graph, initializers: [weight], ...graph };
+      const bytes = await onnxModel(own, options);
+      const { bytes: written, report } = await quantized(bytes, () => "int8-channel");
+      const { scheme, reason } = report.rows.find(({ name }) => name === "w");
+      if (scheme === "keep") assert.deepEqual(written, bytes);
+      return reason ?? scheme;
+    };
+    const [x, y] = [LAYERS.MatMul.graph.inputs[0], LAYERS.MatMul.graph.outputs[0]];
+    const w = { name: "w", shape: [96, 20] };
+    assert.equal(await reasonIn({}), "int8-channel");
+    assert.equal(await reasonIn({ outputs: [y, w] }), "an output of its graph");
+    assert.equal(await reasonIn({ inputs: [x, w] }), "a default that callers can replace");
+    assert.equal(await reasonIn({ inputs: [x, w] }, { irVersion: 3 }), "int8-channel");
+    assert.equal(
+      await reasonIn({}, { opsets: { "": 6 } }),
+      "DequantizeLinear per channel needs opset 13, the model has 6; Mul of shapes needs opset 7, the model has 6",
+    );
+    const sum = { opType: "Add", inputs: ["w", "w"], outputs: ["z"] };
+    assert.equal(await reasonIn({ nodes: [product, sum] }), "used by Add");
+    const call = { opType: "Mine", domain: "my", inputs: ["x", "w"], outputs: ["y"] };
+    assert.equal(await reasonIn({ nodes: [call] }), "used by my.Mine");
+    const turned = { opType: "Transpose", inputs: ["w"], outputs: ["t"] };
+    const outputs = [y, { name: "t", shape: [20, 96] }];
+    assert.match(
+      await reasonIn({ nodes: [product, turned], outputs }),
+      /Transpose of it is an output/,
+    );
+  });
+
+  it("finds weights in branches, under names that the outer graph has, too", async () => {
+    const branch = (values, seed) => ({
+      initializers: [constant("w", [96, 20], normals(96 * 20, seed))],
+      nodes: [{ opType: "MatMul", inputs: ["x", "w"], outputs: [values] }],
+      outputs: [{ name: values, shape: ["m", 20] }],
+    });
+    const outer = {
+      nodes: [{ opType: "MatMul", inputs: ["x", "w"], outputs: ["z"] }],
+      outputs: [{ name: "z", shape: ["m", 20] }],
+    };
+    const bytes = await onnxModel({
+      inputs: [LAYERS.MatMul.graph.inputs[0], { name: "c", shape: [], dtype: "bool" }],
+      outputs: [LAYERS.MatMul.graph.outputs[0]],
+      initializers: [constant("w", [96, 20], normals(96 * 20, 5))],
+      nodes: [
+        {
+          ...{ name: "if", opType: "If", inputs: ["c"], outputs: ["y"] },
+          graphs: { then_branch: branch("a", 6), else_branch: outer },
+        },
+      ],
+    });
+    for (const target of ["portable", "web", "webgpu"]) {
+      const scheme = target === "webgpu" ? "int4-g32" : "int8-channel";
+      const { bytes: written, report } = await quantized(bytes, () => scheme, { target });
+      assert.deepEqual(
+        report.rows.map((row) => [row.name, row.scheme]),
+        [
+          ["g/if.then_branch/w", scheme],
+          ["w", scheme],
+        ],
+      );
+      const again = await openModel(written);
+      assert.deepEqual([...again.tensors.keys()].sort(), ["g/if.then_branch/w", "w"]);
+      for (const c of [0, 1]) {
+        const inputs = { ...LAYERS.MatMul.inputs, c: { shape: [], data: [c] } };
+        const [{ y: actual }, { y: expected }] = [
+          await runOnnx(written, inputs),
+          await runOnnx(bytes, inputs),
+        ];
+        assertNear(actual.data, expected.data, target === "webgpu" ? 8 : 0.6, target);
+      }
+    }
+  });
+});

@@ -1,0 +1,229 @@
+// Quantized tensors of opened models: one logical tensor each, its values as the reference implementations give them.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { dequantize, init } from "zeropoint";
+import { openModel } from "zeropoint/models";
+import { layoutSafetensors, writeSafetensors } from "../../../dist/formats/safetensors.js";
+import { rejects } from "../support/asserts.mjs";
+import { collect, fromBase64, sameValues, vectorsOf } from "../support/formats.mjs";
+import { readVectors } from "../support/vectors.mjs";
+
+await init();
+
+const DTYPES = {
+  F32: "float32",
+  F16: "float16",
+  BF16: "bfloat16",
+  I8: "int8",
+  I32: "int32",
+  U32: "uint32",
+  I64: "int64",
+};
+
+/** A safetensors file. @param tensors  { dtype, shape, data } by name */
+const fileOf = (tensors) =>
+  collect(
+    writeSafetensors(
+      layoutSafetensors(
+        Object.entries(tensors).map(([name, { dtype, shape, data }]) => ({
+          name,
+          dtype: DTYPES[dtype],
+          shape,
+          bytes: () => [typeof data === "string" ? fromBase64(data) : data],
+        })),
+      ),
+    ),
+  );
+
+/** The config.json of a checkpoint with one case. */
+function configOf({ layout, bits, group_size, checkpoint_format, weights }) {
+  if (layout.startsWith("compressed")) {
+    const version = layout.endsWith("old-packing") ? "0.12.2" : "0.18.0";
+    const config_groups = { a: { weights } };
+    return {
+      quantization_config: { quant_method: "compressed-tensors", version, config_groups },
+    };
+  }
+  if (layout === "mlx") return { quantization: { bits, group_size, mode: "affine" } };
+  return { quantization_config: { quant_method: layout, bits, group_size, checkpoint_format } };
+}
+
+/** Opens a checkpoint of one module beside its config.json. */
+async function openCase(each, config = configOf(each)) {
+  const tensors = Object.entries(each.tensors).map(([name, tensor]) => [`model.m.${name}`, tensor]);
+  return await openModel(await fileOf(Object.fromEntries(tensors)), {
+    externalData: (path) => {
+      assert.match(path, /^(config|quantize_config|quant_config)\.json$/);
+      return path === "config.json" && config !== undefined
+        ? new TextEncoder().encode(JSON.stringify(config))
+        : new Uint8Array(0);
+    },
+  });
+}
+
+/** The values of a vector's tensor. */
+async function floatsOf({ dtype, shape, data }) {
+  const model = await openModel(await fileOf({ a: { dtype, shape, data } }));
+  return (await model.read("a")).data;
+}
+
+const transposed = (values, [rows, columns]) =>
+  Float32Array.from(values, (_, i) => values[(i % rows) * columns + Math.floor(i / rows)]);
+
+/** Asserts that values agree to within the rounding of their type, relative to the largest. */
+function close(actual, expected, tolerance, message) {
+  assert.equal(actual.length, expected.length, message);
+  const largest = expected.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+  for (let i = 0; i < expected.length; i++) {
+    const difference = Math.abs(actual[i] - expected[i]);
+    assert.ok(difference <= tolerance * largest, `${message}: ${actual[i]}, not ${expected[i]}`);
+  }
+}
+
+/** Twice the rounding of one operation. */
+const ROUNDING = { F32: 2 ** -22, F16: 2 ** -9, BF16: 2 ** -6 };
+
+describe("quantized weights of checkpoints", () => {
+  for (const each of readVectors("formats/layouts").cases) {
+    const { layout, name, decoded } = each;
+    it(`are logical tensors, read bit for bit: ${layout} ${name}`, async () => {
+      const isTransposed = layout === "gptq" || layout === "awq";
+      const shape = isTransposed ? [...decoded.shape].reverse() : decoded.shape;
+      const model = await openCase(each);
+      assert.deepEqual([...model.tensors.keys()], ["model.m.weight"]);
+      const { shape: own, isQuantized, dtype } = model.tensors.get("model.m.weight");
+      assert.deepEqual([[...own], isQuantized], [shape, true]);
+      assert.match(dtype, /^u?int[248]$/);
+      const values = await floatsOf(decoded);
+      const expected = isTransposed ? transposed(values, decoded.shape) : values;
+      const got = await model.read("model.m.weight");
+      assert.deepEqual([...got.shape], shape);
+      // The reference of MLX adds 0, so it has no -0.
+      sameValues(layout === "mlx" ? got.data.map((value) => value + 0) : got.data, expected, name);
+      for (const part of Object.keys(each.tensors)) await model.read(`model.m.${part}`);
+      let q;
+      try {
+        q = await model.readQuantized("model.m.weight");
+      } catch (error) {
+        assert.match(error.message, /groups that are not runs of neighbours|not finite/);
+        return;
+      }
+      assert.deepEqual(q.shape, shape);
+      if (q.offset === undefined) {
+        close(dequantize(q).data, expected, ROUNDING[decoded.dtype], name);
+      } else {
+        assert.equal(q.zeroPoint, undefined);
+        const groups = q.scale.data.length / shape[0];
+        const asDefined = Float32Array.from(q.data, (code, i) => {
+          const [row, column] = [Math.floor(i / shape[1]), i % shape[1]];
+          const s = row * groups + Math.floor(column / q.groupSize);
+          return code * q.scale.data[s] + q.offset.data[s];
+        });
+        close(asDefined, expected, 8 * ROUNDING[decoded.dtype], name);
+      }
+    });
+  }
+
+  it("are told by their tensors where no config.json is beside them", async () => {
+    const { cases } = readVectors("formats/layouts");
+    for (const layout of ["gptq", "awq", "compressed-tensors"]) {
+      const each = cases.find(
+        (one) => one.layout === layout && one.checkpoint_format !== "gptq_v2",
+      );
+      const model = await openCase(each, null);
+      const values = await floatsOf(each.decoded);
+      const isTransposed = layout !== "compressed-tensors";
+      const expected = isTransposed ? transposed(values, each.decoded.shape) : values;
+      sameValues((await model.read("model.m.weight")).data, expected, layout);
+    }
+  });
+
+  it("whose layout is known but not read are tensors as they are", async () => {
+    const each = readVectors("formats/layouts").cases.find(({ layout }) => layout === "awq");
+    const quantization_config = { quant_method: "awq", bits: 4, version: "gemv" };
+    const model = await openCase(each, { quantization_config });
+    assert.deepEqual([...model.tensors.keys()].sort(), [
+      "model.m.qweight",
+      "model.m.qzeros",
+      "model.m.scales",
+    ]);
+    assert.equal(model.tensors.get("model.m.qweight").isQuantized, false);
+  });
+
+  it("in several tensors have no bytes of their own", async () => {
+    const each = readVectors("formats/layouts").cases.find(({ layout }) => layout === "gptq");
+    const model = await openCase(each);
+    await rejects(
+      model.readBytes("model.m.weight"),
+      RangeError,
+      "ZP_INVALID_MODEL",
+      /held by the tensors "model\.m\.qweight"/,
+    );
+    const { byteLength } = model.tensors.get("model.m.weight");
+    assert.equal((await model.readBytes("model.m.qweight")).length, byteLength);
+  });
+});
+
+describe("quantized weights of ONNX models", () => {
+  const vectors = vectorsOf("onnx");
+  for (const { file, weight_dequantized: expected } of vectors.cases) {
+    if (expected === undefined || file === "dq-gather.onnx") continue;
+    it(`have the values of the reference: ${file}`, async () => {
+      const model = await openModel(vectors.bytes(file));
+      const weights = [...model.tensors.values()].filter(
+        ({ isQuantized, shape }) => isQuantized && shape.length > 1,
+      );
+      assert.equal(weights.length, 1);
+      const [{ name, shape }] = weights;
+      assert.deepEqual([...shape], expected.shape);
+      const values = new Float32Array(fromBase64(expected.b64).buffer);
+      const got = await model.read(name);
+      assert.deepEqual([...got.shape], expected.shape);
+      sameValues(
+        got.data.map((value) => value + 0),
+        values.map((value) => value + 0),
+        file,
+      );
+      const q = await model.readQuantized(name);
+      if (q.offset !== undefined) {
+        assert.match(file, /float-zp/);
+        return;
+      }
+      const isSame = String(q.shape) === String(shape);
+      const own = dequantize(q).data;
+      const turned = isSame ? own : transposed(own, q.shape);
+      sameValues(
+        turned.map((value) => value + 0),
+        values.map((value) => value + 0),
+        file,
+      );
+    });
+  }
+});
+
+describe("block types of GGUF", () => {
+  it("are read as the reference reads them; lattice types keep their bytes", async () => {
+    const vectors = vectorsOf("gguf");
+    const { tensors } = vectors.cases.find(({ file }) => file === "types.gguf");
+    const model = await openModel(vectors.bytes("types.gguf"));
+    let read = 0;
+    for (const { name, type, f32 } of tensors) {
+      if (/^IQ[123]/.test(type)) {
+        await rejects(
+          model.read(name),
+          RangeError,
+          "ZP_UNSUPPORTED_DTYPE",
+          /lattice type of ggml.*readBytes reads/,
+        );
+        const { byteLength } = model.tensors.get(name);
+        assert.equal((await model.readBytes(name)).length, byteLength);
+      } else if (f32 !== undefined) {
+        const { data } = await model.read(name);
+        sameValues(data, new Float32Array(fromBase64(f32).buffer), name);
+        read++;
+      }
+    }
+    assert.ok(read > 20, `${read} tensors`);
+  });
+});
