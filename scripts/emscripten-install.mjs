@@ -12,7 +12,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { cacheFolder } from "./cache.mjs";
-import { capture, Failure, follow, isDebian, run, sideBySide } from "./run.mjs";
+import { filesIn, unpackDebian } from "./debian.mjs";
+import { capture, Failure, isDebian, run } from "./run.mjs";
 
 /** The version that the project is built and tested with; this version is installed. */
 export const TESTED_VERSION = "6.0.5";
@@ -65,13 +66,6 @@ export function quoteLaunchers(folder) {
   }
 }
 
-/** The files of a folder whose name matches; without links. */
-function filesIn(folder, pattern) {
-  return readdirSync(folder, { withFileTypes: true })
-    .filter((entry) => entry.isFile() && pattern.test(entry.name))
-    .map((entry) => join(folder, entry.name));
-}
-
 /** Emscripten's installer, if its site answers within ten seconds: undefined, or the problem. */
 async function installEmsdk() {
   const site = "https://github.com/emscripten-core/emsdk";
@@ -91,52 +85,6 @@ async function installEmsdk() {
     rmSync(emsdk, { recursive: true, force: true });
     return `emsdk: ${error.message}`;
   }
-}
-
-/** The package site of this Debian, from apt's settings. */
-function debianSite() {
-  const targets = capture("apt-get", ["indextargets", "--format", "$(RELEASE) $(SITE)"]).stdout;
-  const line = targets
-    .split("\n")
-    .find((line) => line && !/-(security|updates|backports)/.test(line));
-  return line?.split(" ")[1];
-}
-
-/**
- * Downloads the newer package with all its dependencies, the C library included, by apt with a separate state
- * folder. The system's packages are neither read nor changed.
- */
-async function downloadFromDebian(suite, folder) {
-  const site = debianSite();
-  if (!site) throw new Failure("apt knows no site to download from");
-  for (const path of ["lists/partial", "cache/archives/partial"]) {
-    mkdirSync(join(folder, path), { recursive: true });
-  }
-  writeFileSync(join(folder, "status"), "");
-  const keyring = ["gpg", "pgp"]
-    .map((ending) => `/usr/share/keyrings/debian-archive-keyring.${ending}`)
-    .find(existsSync);
-  const signed = keyring ? `[signed-by=${keyring}] ` : "";
-  writeFileSync(join(folder, "sources.list"), `deb ${signed}${site} ${suite} main\n`);
-  // A configuration file, because some command-line options split a folder's name at spaces.
-  const settings = {
-    "Dir::Etc::sourcelist": join(folder, "sources.list"),
-    "Dir::Etc::sourceparts": "/dev/null",
-    "Dir::State::status": join(folder, "status"),
-    "Dir::State::lists": join(folder, "lists"),
-    "Dir::Cache": join(folder, "cache"),
-    "APT::Install-Recommends": "0",
-    "APT::Sandbox::User": "root",
-    "Acquire::Languages": "none",
-  };
-  const config = join(folder, "apt.conf");
-  const lines = Object.entries(settings).map(([name, value]) => `${name} "${value}";\n`);
-  writeFileSync(config, lines.join(""));
-  const env = { APT_CONFIG: config };
-  await run("apt-get", ["-q", "-o", "APT::Update::Error-Mode=any", "update"], { env });
-  const packages = ["emscripten", "patchelf"];
-  await run("apt-get", ["-q", "install", "-y", "--download-only", ...packages], { env });
-  return filesIn(join(folder, "cache", "archives"), /\.deb$/);
 }
 
 /** Patches the unpacked programs to use the libraries of the prefix. */
@@ -161,18 +109,11 @@ function patchPrograms(usr, llvmTools) {
 async function installFromDebian(suite) {
   rmSync(prefix, { recursive: true, force: true });
   const downloads = join(prefix, "apt");
-  const unpack = (archive) => [
-    archive,
-    async () => {
-      const { ok, output } = await follow("dpkg-deb", ["--extract", archive, prefix]);
-      if (!ok) throw new Failure(`dpkg-deb ${archive}: ${output}`);
-    },
-  ];
   try {
     console.log(
       `Installing Emscripten of Debian ${suite} into ${toolchain} (170 MB to download, 850 MB on the disk)`,
     );
-    await sideBySide((await downloadFromDebian(suite, downloads)).map(unpack));
+    await unpackDebian(suite, ["emscripten", "patchelf"], downloads, prefix);
   } catch (error) {
     rmSync(prefix, { recursive: true, force: true });
     return `Debian ${suite}: ${error.message}`;

@@ -19,9 +19,10 @@ const PRESET = "native-fuzz";
 /** Test files whose properties fast-check runs for the given time. */
 const PROPERTIES = {
   properties: ["tests/js/quantize/properties.test.mjs"],
-  formats: ["dtypes", "gguf", "npy", "onnx", "safetensors", "tfjs"].map(
-    (name) => `tests/js/formats/${name}.test.mjs`,
-  ),
+  formats: [
+    ...["dtypes", "gguf", "npy", "onnx", "safetensors", "tfjs"].map((name) => `formats/${name}`),
+    "models/fuzz",
+  ].map((name) => `tests/js/${name}.test.mjs`),
 };
 const folder = join(root, "build", PRESET);
 

@@ -67,12 +67,14 @@ const NEEDS = {
       isHere: () => hasHeader("nlohmann/json.hpp"),
     },
   ],
-  browser: [
+  chromium: [
     {
       what: "Chromium or Chrome",
       debian: "chromium",
       isHere: () => findBrowser("chromium") !== undefined,
     },
+  ],
+  firefox: [
     {
       what: "Firefox",
       debian: "firefox-esr",

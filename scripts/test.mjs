@@ -2,7 +2,7 @@
 
 import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
-import { BROWSER_NAMES, browserTitle, findBrowser } from "./browser.mjs";
+import { browserTitle, findBrowser } from "./browser.mjs";
 import { buildCore, buildJs, buildNative, buildPage } from "./build.mjs";
 import { testEngines } from "./engines.mjs";
 import { fuzzBriefly } from "./fuzz.mjs";
@@ -17,10 +17,11 @@ Sets up what is missing, builds, and runs the named suites; without a name nativ
 
   native     C++ tests
   js         JavaScript tests in Node
-  web        the page, and the JavaScript tests, in Chromium and Firefox
+  web        the page, and the JavaScript tests, in Chromium
   package    what npm packs, in projects of its own: Node, bundlers, TypeScript, pages
 
   page       of web the tests of the page alone
+  firefox, page-firefox    as web and page, in Firefox
 
 npm run check runs the others, which look further:
 
@@ -63,25 +64,26 @@ function valgrind() {
   return step("Native tests (valgrind)", () => sideBySide(shards));
 }
 
-/** Runs the chosen files of tests/web: first those without a browser, then the others in each browser. */
-async function testInBrowsers(isChosen) {
+/** Runs the chosen files of tests/web in a browser, two at a time: half of the time a page waits. */
+function testInBrowser(name, isChosen = () => true) {
+  const files = testFilesIn("tests/web", { except: "in-node" }).filter(isChosen);
+  const env = { ZEROPOINT_BROWSER: name, [`ZEROPOINT_${name.toUpperCase()}`]: findBrowser(name) };
+  const title = browserTitle(name);
+  // A browser of many pages takes up to 2 GiB.
+  const concurrency = totalmem() > 6 * 2 ** 30 ? Math.min(2, availableParallelism()) : 1;
+  const settings = { name: title, concurrency, env, seconds: 480 };
+  return step(`Tests in ${title}`, () => runTestFiles(files, settings));
+}
+
+/** Whether a file tests the page alone, not the package in a page. */
+const isOfPage = (file) => !/(package|threads|policy)\.test\.mjs$/.test(file);
+
+/** The tests of the page that need no browser, then the chosen files in Chromium. */
+async function testPage(isChosen) {
   const { attempt, finish } = tally();
   const inNode = "Tests without a browser";
   await attempt(inNode, () => nodeTest(inNode, "tests/web/in-node"));
-  const files = testFilesIn("tests/web", { except: "in-node" }).filter(isChosen);
-  const inBrowser = (name) => {
-    const title = `Tests in ${browserTitle(name)}`;
-    const env = {
-      ZEROPOINT_BROWSER: name,
-      [`ZEROPOINT_${name.toUpperCase()}`]: findBrowser(name),
-    };
-    const settings = { name: browserTitle(name), concurrency: 1, env, seconds: 480 };
-    return attempt(title, () => step(title, () => runTestFiles(files, settings)));
-  };
-  // A browser spends half of the time waiting for its pages; with one file at a time each, two can share the cores.
-  const isRoomy = availableParallelism() > 1 && totalmem() > 6 * 2 ** 30;
-  if (isRoomy) await Promise.all(BROWSER_NAMES.map(inBrowser));
-  else for (const name of BROWSER_NAMES) await inBrowser(name);
+  await attempt("Tests in Chromium", () => testInBrowser("chromium", isChosen));
   finish();
 }
 
@@ -98,17 +100,27 @@ const SUITES = {
     test: () => nodeTest("JavaScript tests", "tests/js"),
   },
   web: {
-    purposes: ["core", "browser"],
+    purposes: ["core", "chromium"],
     builds: ["core", "js", "page"],
-    test: () => testInBrowsers(() => true),
+    test: () => testPage(),
   },
   page: {
-    purposes: ["core", "browser"],
+    purposes: ["core", "chromium"],
     builds: ["core", "js", "page"],
-    test: () => testInBrowsers((file) => !/(package|threads|policy)\.test\.mjs$/.test(file)),
+    test: () => testPage(isOfPage),
+  },
+  firefox: {
+    purposes: ["core", "firefox"],
+    builds: ["core", "js", "page"],
+    test: () => testInBrowser("firefox"),
+  },
+  "page-firefox": {
+    purposes: ["core", "firefox"],
+    builds: ["core", "js", "page"],
+    test: () => testInBrowser("firefox", isOfPage),
   },
   package: {
-    purposes: ["core", "browser"],
+    purposes: ["core", "chromium"],
     builds: ["core", "js"],
     test: () =>
       nodeTest("Package tests", "tests/package", {

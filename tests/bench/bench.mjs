@@ -160,7 +160,7 @@ async function measure({ sizes, only, smoke, "no-build": isBuilt, "no-avx-vnni":
   const flags = isWithout ? [NO_AVX_VNNI] : [];
   const wanted = only ?? (smoke ? ["node"] : sizes === "quick" ? ["chromium", "node"] : ENGINES);
   if (!isBuilt) {
-    const purposes = wanted.includes("chromium") ? ["core", "browser"] : ["core"];
+    const purposes = wanted.includes("chromium") ? ["core", "chromium"] : ["core"];
     const { emscripten } = await step("Set-up", () => setUp(purposes));
     await buildCore(emscripten);
     await buildJs();

@@ -1,5 +1,7 @@
 // All cases in one engine: sets up the contestants, times them in turn, and checks their results.
 
+import { analysisEntries } from "./cases/analysis.mjs";
+import { blockEntries } from "./cases/blocks.mjs";
 import { elementwiseEntries, GRANULARITIES } from "./cases/elementwise.mjs";
 import { coldEntries, linearEntries } from "./cases/linear.mjs";
 import { modelEntries } from "./cases/models.mjs";
@@ -16,7 +18,9 @@ import { race } from "./measure.mjs";
  * @property {{ rows: number, features: number }[]} models
  * @property {number[]} elementwise     shape of the large tensor
  * @property {string[]} granularities
+ * @property {number[]} [blocks]        shape of the tensor in block types; its rows are whole blocks
  * @property {{ k: number, n: number, bytes: number }} [cold]
+ * @property {{ rows: number, columns: number, tensors: number }} [analysis]  shape of a weight, and tensors of a plan
  * @property {{ rows: number, columns: number }} [worker]  shape of the large tensors of connections
  * @property {number} bandwidthBytes    bytes of memory that the limits read and copy
  * @property {number} [instructions]    per run of a limit
@@ -40,8 +44,10 @@ export const SIZES = {
     ],
     elementwise: [4096, 4096],
     granularities: Object.keys(GRANULARITIES),
+    blocks: [4096, 4096],
     cold: { k: 4096, n: 4096, bytes: 64 * 2 ** 20 },
     worker: { rows: 4096, columns: 4096 },
+    analysis: { rows: 2048, columns: 4096, tensors: 100_000 },
     bandwidthBytes: 64 * 2 ** 20,
     pace: { rounds: 9, sampleMs: 20, warmUpMs: 60, budgetMs: 1200 },
   },
@@ -91,8 +97,10 @@ export const SIZES = {
     models: [{ rows: 3, features: 40 }],
     elementwise: [16, 256],
     granularities: Object.keys(GRANULARITIES),
+    blocks: [16, 256],
     cold: { k: 64, n: 64, bytes: 2 ** 14 },
     worker: { rows: 512, columns: 768 },
+    analysis: { rows: 32, columns: 256, tensors: 100 },
     bandwidthBytes: 2 ** 16,
     instructions: 20_000,
     pace: { rounds: 1, sampleMs: 0.1, warmUpMs: 0, budgetMs: 1 },
@@ -104,6 +112,7 @@ export const SIZES = {
  * @param {string} engine.name
  * @param {any} engine.zeropoint                     the package
  * @param {{ build: string, load: () => Promise<any> }[]} engine.cores   the builds without the facade
+ * @param {any} [engine.models]                      zeropoint/models
  * @param {any} [engine.connect]                     of zeropoint/worker
  * @param {any} [engine.ort]
  * @param {any} [engine.tf]
@@ -124,7 +133,7 @@ export async function runSuite(engine, sizes, log, onCase = () => {}) {
       unavailable.push({ name: `zeropoint ${build}, in its heap`, reason: error.message });
     }
   }
-  const { ort, tf, connect } = engine;
+  const { ort, tf, connect, models, zeropoint } = engine;
   const contestants = { zeropoint: instances, heaps, ort, tf, connect };
   // Kernel choice affects quantized layers only: elsewhere, "auto" equals one of the builds.
   const builds = instances.filter(({ build }) => build !== "auto");
@@ -156,13 +165,16 @@ export async function runSuite(engine, sizes, log, onCase = () => {}) {
 
   const cases = [];
   const results = [];
+  const hasAnalysis = models !== undefined && sizes.analysis !== undefined;
   const hasWorker = sizes.worker !== undefined && connect !== undefined;
   const total =
     sizes.shapes.length +
     sizes.models.length +
     (sizes.cold ? 1 : 0) +
     sizes.granularities.length +
+    (sizes.blocks ? 1 : 0) +
     1 +
+    Number(hasAnalysis) +
     Number(hasWorker);
   const runCase = async (title, make, limitNames) => {
     log(`${engine.name}: ${title}`);
@@ -223,6 +235,22 @@ export async function runSuite(engine, sizes, log, onCase = () => {}) {
       `element-wise, ${rows} × ${columns} values, ${GRANULARITIES[granularity].title}`,
       () => elementwiseEntries({ shape: sizes.elementwise, granularity }, withoutAuto),
       ["read", "copy", "move", "narrow", "widen"],
+    );
+  }
+  if (hasAnalysis) {
+    const { rows, columns, tensors } = sizes.analysis;
+    await runCase(
+      `analysis of ${rows} × ${columns} values`,
+      () => analysisEntries({ rows, columns, tensors }, { heaps, zeropoint, models }),
+      [],
+    );
+  }
+  if (sizes.blocks) {
+    const [rows, columns] = sizes.blocks;
+    await runCase(
+      `block types, ${rows} × ${columns} values`,
+      () => blockEntries({ shape: sizes.blocks }, withoutAuto),
+      ["copy"],
     );
   }
   await runCase("small calls", () => smallEntries(withoutAuto), []);

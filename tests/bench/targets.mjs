@@ -91,6 +91,13 @@ export function targetsOf({ results }) {
         against(title, needed, at(shape, format), at(shape, "w8a32-channel"));
       }
     }
+    for (const operation of ["quantizeBlocks", "dequantizeBlocks"]) {
+      for (const type of ["q8_0", "q4_0", "q4_1", "q5_0", "q5_1"]) {
+        const needed = operation === "quantizeBlocks" ? 0.5 : 0.7;
+        const found = zeropoint(build, { operation, format: type });
+        toLimit(`${build}, ${operation} ${type}`, needed, found);
+      }
+    }
     const cold = (format) => zeropoint(build, { isCold: true, format });
     for (const format of ["w4a32-channel", "w2a32-channel"]) {
       const title = `${build}, ${format}, cold: of W8A32 cold`;

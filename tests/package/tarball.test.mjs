@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { isBuiltin } from "node:module";
 import { dirname, join, posix } from "node:path";
 import { before, describe, it } from "node:test";
 import { parse } from "acorn";
@@ -17,7 +18,8 @@ function* walk(node) {
   }
 }
 
-const parseModule = (text) => parse(text, { ecmaVersion: 2022, sourceType: "module" });
+const parseModule = (text) =>
+  parse(text, { ecmaVersion: 2022, sourceType: "module", allowHashBang: true });
 
 describe("The tarball", () => {
   let folder;
@@ -31,6 +33,8 @@ describe("The tarball", () => {
   });
   const read = (path) => readFileSync(join(folder, path), "utf8");
   const scripts = () => files.filter((path) => path.endsWith(".js"));
+  /** The command line runs in Node alone. */
+  const isForNode = (path) => path.startsWith("dist/cli/");
   /** The entries that are modules. */
   const entries = () =>
     Object.keys(manifest.exports).filter((entry) => manifest.exports[entry].types !== undefined);
@@ -92,6 +96,11 @@ describe("The tarball", () => {
         if (isImport.test(node.type) && node.source) {
           const { value } = node.source;
           assert.equal(typeof value, "string", `${path}: the address of an import is not constant`);
+          if (isForNode(path) && isBuiltin(value)) {
+            assert.match(value, /^node:/, path);
+            lookedUp.add(node.source);
+            continue;
+          }
           assert.match(value, /^\.{1,2}\//, `${path} imports ${value}`);
           const target = posix.join(posix.dirname(path), value);
           assert.ok(

@@ -329,6 +329,7 @@ function layOut(core, { x, values, shape, granularity, options, qparams }) {
         qShape.length,
         0,
         "int8",
+        false,
         to,
       ),
     );

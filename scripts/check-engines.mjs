@@ -1,0 +1,75 @@
+// Quantized models in the engines that they are for. Each engine is installed into build/model-engines, and the tests
+// of tests/engines run with it.
+//
+//   npm run check:engines [-- part of a title ...]
+
+import { existsSync, mkdirSync } from "node:fs";
+import { basename, join } from "node:path";
+import { root, run, runAsScript, step, tally, which } from "./run.mjs";
+import { runTestFiles } from "./test-files.mjs";
+
+/** The engines: npm packages of one version, and the file of their tests. */
+const ENGINES = [
+  {
+    title: "ONNX Runtime: onnxruntime-node, and onnxruntime-web with more schemes than in npm test",
+    packages: ["onnxruntime-node@1.30.0"],
+    file: join("tests", "engines", "onnxruntime-node.test.mjs"),
+  },
+  {
+    title: "llama.cpp: the same bytes as llama-quantize, and decoding",
+    packages: [],
+    file: join("tests", "engines", "llama-cpp.test.mjs"),
+  },
+  {
+    title: "wllama in Chromium",
+    packages: ["@wllama/wllama@3.8.1"],
+    file: join("tests", "engines", "wllama.test.mjs"),
+  },
+  {
+    title: "Python's safetensors: the same bytes, and the README's lines of Python",
+    packages: [],
+    file: join("tests", "engines", "python-safetensors.test.mjs"),
+  },
+  {
+    title: "@huggingface/gguf",
+    packages: ["@huggingface/gguf@0.4.6"],
+    file: join("tests", "engines", "huggingface-gguf.test.mjs"),
+  },
+];
+
+/** The folder of an engine's packages: npm removes others from a folder that it installs to. */
+const folderOf = (file) => join(root, "build", "model-engines", basename(file, ".test.mjs"));
+
+/** Installs packages into a folder, without their scripts, unless this version is there. */
+async function install(packages, folder) {
+  const isThere = (specifier) => {
+    const [, name] = /^(.+)@/.exec(specifier);
+    return existsSync(join(folder, "node_modules", name));
+  };
+  if (packages.every(isThere)) return;
+  mkdirSync(folder, { recursive: true });
+  const flags = ["--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+  const npm = process.env.npm_execpath ?? "";
+  const args = ["install", "--prefix", folder, ...flags, ...packages];
+  if (/npm-cli\.c?js$/.test(npm)) await run(process.execPath, [npm, ...args]);
+  else await run(which("npm") ?? "npm", args);
+}
+
+/** Runs the tests of all engines, or of those whose titles contain one of the given words. */
+export async function checkEngines(words = []) {
+  const { attempt, finish } = tally();
+  const isChosen = ({ title }) => words.length === 0 || words.some((word) => title.includes(word));
+  for (const { title, packages, file } of ENGINES.filter(isChosen)) {
+    await attempt(title, () =>
+      step(title, async () => {
+        const folder = folderOf(file);
+        await install(packages, folder);
+        const env = { ZEROPOINT_ENGINES: folder };
+        await runTestFiles([file], { name: title, env, seconds: 900 });
+      }),
+    );
+  }
+  finish();
+}
+
+await runAsScript(import.meta.url, () => checkEngines(process.argv.slice(2)));

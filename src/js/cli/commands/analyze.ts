@@ -1,0 +1,107 @@
+// zeropoint analyze: what each scheme costs each tensor.
+
+import { mkdir } from "node:fs/promises";
+import { basename } from "node:path";
+import type { Model } from "../../models/model.js";
+import { analysisHash, rowsOf, shardPath, targetOptions } from "../analysis.js";
+import { analysisReport } from "../analysis-report.js";
+import { type Arguments, readArguments } from "../arguments.js";
+import { EXIT, Failure, usage } from "../failures.js";
+import { openInput, startCore } from "../input.js";
+import { filesOf, type Part, parsePart } from "../jobs/deal.js";
+import { peakMemory } from "../jobs/done.js";
+import { type RowsFile, readRowsFile, rowsPath } from "../jobs/rows.js";
+import { hashOf, type SourceFile, sourceFiles } from "../jobs/sources.js";
+import { isFolder, writeFile } from "../output/files.js";
+import { checkOutput, jsonText, writeReport } from "../output/report.js";
+import type { SizedRows } from "../sizes.js";
+import { showTime } from "../units.js";
+
+/** Runs the command. @returns the exit code */
+export async function run(argv: readonly string[], signal: AbortSignal): Promise<number> {
+  const args = readArguments("analyze", argv);
+  const [file] = args.operands;
+  const output = args.text("output");
+  const part = parsePart(args.text("shard"));
+  const isToFolder =
+    part !== undefined ||
+    (output !== undefined && (/[/\\]$/.test(output) || (await isFolder(output))));
+  if (part !== undefined && output === undefined)
+    throw usage("--shard needs -o, a folder for the rows");
+  if (!isToFolder) checkOutput(args);
+  await startCore(args);
+  const model = await openInput(file, signal);
+  try {
+    if (isToFolder) return await writeShards(file, model, part, args, signal);
+    const sized = await rowsOf(model, basename(file), args, signal);
+    const sources = sourceFiles(model);
+    const source =
+      sources.length === 1
+        ? sourceOf(sources[0])
+        : {
+            name: basename(file),
+            headerSha256: hashOf(sources.map(({ headerSha256 }) => headerSha256)),
+          };
+    const report = analysisReport(file, sized, args, rowsFile(args, source, sized));
+    await writeReport(args, report, signal);
+    return EXIT.ok;
+  } finally {
+    await model.close();
+  }
+}
+
+const sourceOf = ({ name, headerSha256 }: SourceFile) => ({ name, headerSha256 });
+
+const rowsFile = (
+  args: Arguments,
+  source: RowsFile["source"],
+  { rows, overhead }: SizedRows,
+): RowsFile => ({
+  ...{ version: 1, job: analysisHash(args), source },
+  options: targetOptions(args),
+  ...{ overhead, rows },
+});
+
+/** Analyzes the files of one job, each to a file of rows, but for those that are done. */
+async function writeShards(
+  file: string,
+  model: Model,
+  part: Part | undefined,
+  args: Arguments,
+  signal: AbortSignal,
+): Promise<number> {
+  const folder = args.text("output") as string;
+  const start = performance.now();
+  const sources = sourceFiles(model);
+  const names = sources.map(({ name }) => name);
+  await mkdir(folder, { recursive: true });
+  let [made, done] = [0, 0];
+  for (const source of filesOf(sources, part)) {
+    const path = rowsPath(folder, source.name);
+    const found = await readRowsFile(path).catch(() => undefined);
+    if (found?.job === analysisHash(args) && found.source.headerSha256 === source.headerSha256) {
+      done++;
+      continue;
+    }
+    if (found !== undefined && !args.has("force")) {
+      throw new Failure(EXIT.output, `${path} is of another analysis; --force overwrites it`);
+    }
+    const shard =
+      sources.length === 1 ? model : await openInput(await shardPath(file, source.name), signal);
+    try {
+      const sized = await rowsOf(shard, source.name, args, signal);
+      const content = rowsFile(args, { ...sourceOf(source), of: names }, sized);
+      await writeFile(path, [`${jsonText(content, 0)}\n`], signal);
+      made++;
+    } finally {
+      if (shard !== model) await shard.close();
+    }
+  }
+  if (!args.has("quiet")) {
+    const seconds = showTime((performance.now() - start) / 1000);
+    const skipped = done === 0 ? "" : `, ${done} done already`;
+    const memory = `${Math.round(peakMemory() / 1e6)} MB of memory at most`;
+    process.stdout.write(`${folder}: rows of ${made} files in ${seconds}${skipped}, ${memory}\n`);
+  }
+  return EXIT.ok;
+}

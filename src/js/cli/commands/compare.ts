@@ -1,0 +1,122 @@
+// zeropoint compare: two models tensor by tensor, across formats.
+
+import { compare } from "../../models/compare/compare.js";
+import type { CompareRow } from "../../models/compare/row.js";
+import { readArguments } from "../arguments.js";
+import { EXIT, usage } from "../failures.js";
+import { nameFilter, openInput, startCore } from "../input.js";
+import { Progress } from "../output/progress.js";
+import { checkOutput, type Fact, section, writeReport } from "../output/report.js";
+import type { Column } from "../output/table.js";
+import { parseDecibels, showNumber } from "../units.js";
+
+/** Runs the command. @returns the exit code */
+export async function run(argv: readonly string[], signal: AbortSignal): Promise<number> {
+  const args = readArguments("compare", argv);
+  const [first, second] = args.operands;
+  if (first === "-" && second === "-") throw usage("A and B cannot both be standard input");
+  checkOutput(args);
+  const isWithin = toleranceOf(args.text("tolerance"));
+  const isWanted = nameFilter(args);
+  await startCore(args);
+  const a = await openInput(first, signal);
+  try {
+    const b = await openInput(second, signal);
+    try {
+      const progress = new Progress("comparing", args.has("quiet"));
+      const rows: CompareRow[] = [];
+      const options = { signal, onProgress: progress.update };
+      for await (const row of compare(a, b, options)) if (isWanted(row.name)) rows.push(row);
+      progress.clear();
+      // Tensors that only b has are its scales and shapes, for example.
+      const beyond = rows.filter(
+        (row) => isWithin !== undefined && row.from !== undefined && !isWithin(row),
+      );
+      const title = `${second} compared with ${first}`;
+      const facts = factsOf(first, second, rows, beyond, args.text("tolerance"));
+      const data = { a: first, b: second, beyond: beyond.map(({ name }) => name), rows };
+      const sections = [section(COLUMNS, rows)];
+      await writeReport(args, { title, facts, sections, data }, signal);
+      return beyond.length > 0 ? EXIT.different : EXIT.ok;
+    } finally {
+      await b.close();
+    }
+  } finally {
+    await a.close();
+  }
+}
+
+/** Whether a row is within --tolerance: a largest difference, or a least SQNR in dB. */
+function toleranceOf(text: string | undefined): ((row: CompareRow) => boolean) | undefined {
+  if (text === undefined) return undefined;
+  const limit = parseDecibels(text);
+  if (limit === undefined || (limit < 0 && !/db$/i.test(text))) {
+    throw usage(
+      `--tolerance takes a largest difference (0.01) or a least SQNR (30dB), got ${JSON.stringify(text)}`,
+    );
+  }
+  // NaN, of a tensor that was not compared, is beyond every limit.
+  if (/db$/i.test(text)) return ({ sqnr, equal }) => equal || sqnr >= limit;
+  return ({ max, equal }) => equal || max <= limit;
+}
+
+function factsOf(
+  first: string,
+  second: string,
+  rows: readonly CompareRow[],
+  beyond: readonly CompareRow[],
+  tolerance: string | undefined,
+): Fact[] {
+  const equal = rows.filter((row) => row.equal).length;
+  const compared = rows.filter(({ reason }) => reason === undefined).length;
+  const max = rows.reduce((most, row) => (row.max > most ? row.max : most), 0);
+  const sqnr = rows.reduce(
+    (least, row) => Math.min(least, Number.isNaN(row.sqnr) ? least : row.sqnr),
+    Number.POSITIVE_INFINITY,
+  );
+  const facts: Fact[] = [
+    ["a", first],
+    ["b", second],
+    [
+      "tensors",
+      `${rows.length}: ${equal} equal, ${compared - equal} different, ${rows.length - compared} not comparable`,
+    ],
+    ["largest", `${showNumber(max)}; least SQNR ${showNumber(sqnr)} dB`],
+  ];
+  if (tolerance !== undefined) {
+    const names = beyond.slice(0, 3).map(({ name }) => name);
+    const some = names.length === 0 ? "" : `: ${names.join(", ")}${beyond.length > 3 ? " …" : ""}`;
+    facts.push(["beyond", `${beyond.length} tensors beyond ${tolerance}${some}`]);
+  }
+  return facts;
+}
+
+const COLUMNS: readonly Column<CompareRow>[] = [
+  { title: "name", isText: true, value: ({ name }) => name },
+  { title: "a", isText: true, value: ({ from }) => from ?? "" },
+  { title: "b", isText: true, value: ({ to }) => to ?? "" },
+  {
+    title: "largest",
+    key: "max",
+    value: ({ max }) => max,
+    show: ({ max, reason }) => (reason === undefined ? showNumber(max) : ""),
+  },
+  {
+    title: "SQNR dB",
+    key: "sqnr",
+    value: ({ sqnr }) => sqnr,
+    show: ({ sqnr, reason }) =>
+      reason !== undefined ? "" : Number.isFinite(sqnr) ? sqnr.toFixed(1) : showNumber(sqnr),
+  },
+  {
+    title: "cosine",
+    value: ({ cosine }) => cosine,
+    show: ({ cosine, reason }) => (reason === undefined ? showNumber(cosine) : ""),
+  },
+  {
+    title: "",
+    key: "remark",
+    isText: true,
+    value: ({ equal, reason }) => reason ?? (equal ? "equal" : ""),
+  },
+];

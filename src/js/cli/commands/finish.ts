@@ -1,0 +1,138 @@
+// zeropoint finish: checks what all jobs wrote, then writes what says something about all of it.
+
+import { createHash } from "node:crypto";
+import { createReadStream, readdirSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { quantizeModel } from "../../models/quantize/quantize-model.js";
+import { readArguments } from "../arguments.js";
+import { EXIT, Failure } from "../failures.js";
+import { openInput, startCore } from "../input.js";
+import { type Done, isThere, readDone } from "../jobs/done.js";
+import { modelOptions, readWish, type Wish } from "../jobs/wish.js";
+import { isOfFinish, type Target, targetsOf, writeRest } from "../jobs/write.js";
+import { isFolder, isPartial } from "../output/files.js";
+import { Progress } from "../output/progress.js";
+import { showBytes, showTime } from "../units.js";
+import { mainOf, verify } from "../verify.js";
+
+/** Runs the command. @returns the exit code */
+export async function run(argv: readonly string[], signal: AbortSignal): Promise<number> {
+  const args = readArguments("finish", argv);
+  const [output] = args.operands;
+  const isQuiet = args.has("quiet");
+  const first = await someDone(output);
+  const wish = await readWish(args.text("scheme"), args.text("plan"), first.options, "--scheme");
+  if (first.plan !== wish.plan) {
+    const problem = `the jobs had another ${args.has("plan") ? "plan" : "scheme"}`;
+    throw new Failure(EXIT.different, `${output}: ${problem} (${basename(first.output.name)})`);
+  }
+  await startCore(args);
+  const source = args.text("source") ?? (await sourceOf(first));
+  const model = await openInput(source, signal);
+  try {
+    const options = { ...modelOptions(wish.options), signal };
+    const { files, report } = await quantizeModel(model, wish.scheme, options);
+    const targets = targetsOf(model, files, ({ name }) => join(output, name));
+    const jobs = targets.filter(({ file }) => !isOfFinish(file));
+    const progress = new Progress(`checking ${output}`, isQuiet);
+    const checked = await checkAll(jobs, wish, args.has("sizes-only"), progress, signal);
+    progress.clear();
+    const problems = checked.filter((each) => typeof each === "string");
+    if (problems.length > 0) {
+      for (const problem of problems) process.stderr.write(`zeropoint finish: ${problem}\n`);
+      const count = `${problems.length} of ${jobs.length} files are missing or wrong`;
+      throw new Failure(EXIT.different, `${count}; run their jobs again. Nothing was written`);
+    }
+    const done = checked.filter((each) => typeof each !== "string");
+    await writeRest(output, source, files.filter(isOfFinish), done, signal);
+    await removePartials(output);
+    if (!isQuiet) process.stdout.write(`${output}: ${summaryOf(done)}\n`);
+    if (!args.has("verify")) return EXIT.ok;
+    const main = join(output, mainOf(files.map(({ name }) => name)));
+    return await verify(model, main, report, isQuiet, signal);
+  } finally {
+    await model.close();
+  }
+}
+
+/** The done-file of any job. */
+async function someDone(output: string): Promise<Done> {
+  if (!(await isFolder(output)))
+    throw new Failure(EXIT.input, `${output}: there is no such folder`);
+  const folder = join(output, ".zeropoint");
+  const names = (await isFolder(folder)) ? readdirSync(folder).sort() : [];
+  for (const name of names) {
+    if (!name.endsWith(".done.json")) continue;
+    const done = await readDone(join(output, name.slice(0, -".done.json".length)));
+    if (done !== undefined) return done;
+  }
+  throw new Failure(EXIT.input, `${output}: no job of quantize --shard has written here`);
+}
+
+/** The model that the jobs read: by its full path, or as the command named it. */
+async function sourceOf({ source }: Done): Promise<string> {
+  if (/^https?:/i.test(source.model)) return source.model;
+  return (await isFolder(source.path)) ? source.path : source.model;
+}
+
+/** Checks the file of each job. @returns done-files, and the problem of each file that is missing or wrong */
+async function checkAll(
+  jobs: readonly Target[],
+  wish: Wish,
+  isSizesOnly: boolean,
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<(Done | string)[]> {
+  const total = jobs.reduce((sum, { file }) => sum + file.size, 0);
+  const results: (Done | string)[] = [];
+  let read = 0;
+  for (const { file, path, headerSha256 } of jobs) {
+    const done = await readDone(path);
+    if (done === undefined) results.push(`${path}: its job has not finished`);
+    else if (done.job !== wish.job)
+      results.push(`${path}: made by another plan, option or version`);
+    else if (done.source.headerSha256 !== headerSha256)
+      results.push(`${path}: made of another source`);
+    else if (done.output.size !== file.size || !(await isThere(path, done))) {
+      results.push(`${path}: missing, or not ${showBytes(file.size)}`);
+    } else if (isSizesOnly) results.push(done);
+    else {
+      const sha256 = await hashOf(path, (bytes) => {
+        read += bytes;
+        signal.throwIfAborted();
+        progress.update({ done: read, total, name: file.name });
+      });
+      const isRight = sha256 === done.output.sha256;
+      results.push(isRight ? done : `${path}: damaged since its job wrote it (sha256 ${sha256})`);
+    }
+  }
+  return results;
+}
+
+async function hashOf(path: string, onRead: (bytes: number) => void): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const chunk of createReadStream(path, { highWaterMark: 2 ** 20 })) {
+    hash.update(chunk as Uint8Array);
+    onRead((chunk as Uint8Array).length);
+  }
+  return hash.digest("hex");
+}
+
+/** Removes what jobs left that were killed. All jobs have finished: nobody writes to them. */
+async function removePartials(folder: string): Promise<void> {
+  for (const each of [folder, join(folder, ".zeropoint")]) {
+    const names = readdirSync(each).filter(isPartial);
+    for (const name of names) await rm(join(each, name), { force: true });
+  }
+}
+
+function summaryOf(done: readonly Done[]): string {
+  const bytes = done.reduce((sum, { output }) => sum + output.size, 0);
+  const seconds = done.reduce((sum, each) => sum + each.seconds, 0);
+  const peak = Math.max(0, ...done.map(({ peakMemory }) => peakMemory));
+  return (
+    `${done.length} files, ${showBytes(bytes)}, all as their jobs wrote them; index, config and SHA256SUMS written. ` +
+    `The jobs took ${showTime(seconds)} together, and at most ${showBytes(peak)} of memory each`
+  );
+}

@@ -1,0 +1,145 @@
+// zeropoint inspect: format, metadata, tensors, and what quantization is in a file. Reads headers only.
+
+import { isBlockType } from "../../formats/dtypes.js";
+import { findQuantizedWeights } from "../../formats/layouts/checkpoints.js";
+import type { Model, ModelTensor } from "../../models/model.js";
+import { sizeOf } from "../../tensor/shape.js";
+import { readArguments } from "../arguments.js";
+import { EXIT, usage } from "../failures.js";
+import { nameFilter, openInput } from "../input.js";
+import { checkOutput, type Fact, section, writeReport } from "../output/report.js";
+import type { Column } from "../output/table.js";
+import { showBytes, showCount, showPercent } from "../units.js";
+
+/** Runs the command. @returns the exit code */
+export async function run(argv: readonly string[], signal: AbortSignal): Promise<number> {
+  const args = readArguments("inspect", argv);
+  checkOutput(args);
+  const isWanted = nameFilter(args);
+  const [file] = args.operands;
+  const model = await openInput(file, signal);
+  try {
+    const tensors = [...model.tensors.values()].filter(({ name }) => isWanted(name));
+    if (tensors.length === 0 && model.tensors.size > 0) {
+      throw usage(`--include and --exclude leave none of ${model.tensors.size} tensors`);
+    }
+    const quantization = quantizationIn(model);
+    const data = {
+      file,
+      format: model.format,
+      metadata: model.metadata,
+      quantization,
+      parameters: parametersOf(tensors),
+      bytes: bytesOf(tensors),
+      tensors: tensors.map((tensor) => ({ ...tensor, quantization: quantization[tensor.name] })),
+    };
+    const title = `${file}: ${model.format}`;
+    const facts = factsOf(file, model, tensors, quantization);
+    const sections = [section(columnsFor(quantization), tensors)];
+    await writeReport(args, { title, facts, sections, data }, signal);
+    return EXIT.ok;
+  } finally {
+    await model.close();
+  }
+}
+
+/** How tensors are quantized, by name. */
+function quantizationIn(model: Model): Record<string, string> {
+  const found: Record<string, string> = Object.create(null) as Record<string, string>;
+  for (const { name, dtype, isQuantized } of model.tensors.values()) {
+    if (isBlockType(dtype)) found[name] = `ggml ${dtype}`;
+    else if (isQuantized) found[name] = `${dtype} with scales`;
+  }
+  for (const { layout, parts } of findQuantizedWeights(model.tensors)) {
+    const name = layout === "int8" ? "int8 with scales" : layout;
+    for (const part of Object.values(parts)) found[part] = name;
+  }
+  return found;
+}
+
+const parametersOf = (tensors: readonly ModelTensor[]): number =>
+  tensors.reduce((sum, { shape }) => sum + sizeOf(shape), 0);
+
+const bytesOf = (tensors: readonly ModelTensor[]): number =>
+  tensors.reduce((sum, { byteLength }) => sum + byteLength, 0);
+
+const MAX_METADATA = 24;
+
+function factsOf(
+  file: string,
+  model: Model,
+  tensors: readonly ModelTensor[],
+  quantization: Readonly<Record<string, string>>,
+): Fact[] {
+  const bytes = bytesOf(tensors);
+  const all = model.tensors.size;
+  const count = tensors.length === all ? `${all}` : `${tensors.length} of ${all}`;
+  const size = `${count} tensors, ${showCount(parametersOf(tensors))} values, ${showBytes(bytes)}`;
+  const facts: Fact[] = [
+    ["file", file === "-" ? "standard input" : file],
+    ["format", model.format],
+    ["size", size],
+    ["dtypes", sharesOf(tensors, ({ dtype }) => dtype, bytes)],
+    [
+      "quantization",
+      Object.keys(quantization).length === 0
+        ? "none"
+        : sharesOf(tensors, ({ name }) => quantization[name] ?? "not quantized", bytes),
+    ],
+  ];
+  const entries = [...model.metadata].slice(0, MAX_METADATA);
+  for (const [key, value] of entries) facts.push([`  ${key}`, showValue(value)]);
+  const more = model.metadata.size - entries.length;
+  if (more > 0) facts.push(["  …", `${more} more entries; --json prints all`]);
+  return facts;
+}
+
+/** Shares of bytes by a property, the largest first. */
+function sharesOf(
+  tensors: readonly ModelTensor[],
+  property: (tensor: ModelTensor) => string,
+  bytes: number,
+): string {
+  const shares = new Map<string, number>();
+  for (const tensor of tensors) {
+    const key = property(tensor);
+    shares.set(key, (shares.get(key) ?? 0) + tensor.byteLength);
+  }
+  return [...shares]
+    .sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1))
+    .map(([key, part]) => `${key} ${showPercent(bytes === 0 ? 0 : part / bytes)}`)
+    .join(", ");
+}
+
+const LONGEST = 100;
+
+/** A value of the metadata in one line. */
+function showValue(value: unknown): string {
+  const isList = Array.isArray(value) || ArrayBuffer.isView(value);
+  const list = isList ? (value as ArrayLike<unknown>) : undefined;
+  if (list !== undefined && list.length > 8) return `${list.length} values`;
+  const text =
+    list === undefined && typeof value !== "object" ? String(value) : (JSON.stringify(value) ?? "");
+  return text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}… (${text.length} characters)`;
+}
+
+function columnsFor(quantization: Readonly<Record<string, string>>): Column<ModelTensor>[] {
+  const columns: Column<ModelTensor>[] = [
+    { title: "name", isText: true, value: ({ name }) => name },
+    { title: "dtype", isText: true, value: ({ dtype }) => dtype },
+    { title: "shape", isText: true, value: ({ shape }) => shape.join(" × ") || "(a number)" },
+    {
+      title: "bytes",
+      value: ({ byteLength }) => byteLength,
+      show: ({ byteLength }) => showBytes(byteLength),
+    },
+  ];
+  if (Object.keys(quantization).length > 0) {
+    columns.push({
+      title: "quantization",
+      isText: true,
+      value: ({ name }) => quantization[name] ?? "",
+    });
+  }
+  return columns;
+}

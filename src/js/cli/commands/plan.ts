@@ -1,0 +1,236 @@
+// zeropoint plan: rows, or a model, and a budget -> the scheme of each tensor.
+
+import { describePlan } from "../../models/plan/describe.js";
+import { type FrontierPoint, frontier } from "../../models/plan/frontier.js";
+import { DEFAULT_SAME } from "../../models/plan/groups.js";
+import type { MetricName } from "../../models/plan/metric.js";
+import { type Plan, type PlanConstraints, plan } from "../../models/plan/plan.js";
+import type { PlanRow } from "../../models/plan/rows.js";
+import { analyzeFile, targetOptions } from "../analysis.js";
+import { type Arguments, readArguments } from "../arguments.js";
+import { EXIT, usage } from "../failures.js";
+import { splitList, startCore } from "../input.js";
+import type { JobOptions } from "../jobs/done.js";
+import { isOfRows, readRows } from "../jobs/rows.js";
+import { writeFile } from "../output/files.js";
+import { checkOutput, jsonText, type Report, section, writeReport } from "../output/report.js";
+import type { Column } from "../output/table.js";
+import type { SizedRow } from "../sizes.js";
+import {
+  type Budget,
+  parseBudget,
+  parseDecibels,
+  showBytes,
+  showNumber,
+  showPercent,
+} from "../units.js";
+
+/** Runs the command. @returns the exit code */
+export async function run(argv: readonly string[], signal: AbortSignal): Promise<number> {
+  const args = readArguments("plan", argv);
+  const [file] = args.operands;
+  checkOutput(args);
+  const budget = budgetOf(args);
+  const constraints = constraintsOf(args);
+  const isFrontier = args.has("frontier");
+  if (budget === undefined && constraints.minSqnr === undefined && !isFrontier) {
+    throw usage("--size is missing: 1.5GB, 40MiB, 4.5bpw or 25%; or --min-sqnr, or --frontier");
+  }
+  if (isFrontier && budget !== undefined) throw usage("--frontier and --size exclude each other");
+  const { rows, options, overhead } = await inputOf(file, args, signal);
+  // The library checks the name, which quantize has taken as well.
+  const format = options.format as PlanConstraints["format"];
+  if (isFrontier) {
+    const points = frontier(rows, { ...constraints, format });
+    await writeReport(args, frontierReport(file, points), signal);
+    return EXIT.ok;
+  }
+  const planned = planWithin(args, budget, overhead, (net) =>
+    plan(rows, { ...net, ...constraints, format }),
+  );
+  const result = { ...planned, options };
+  const output = args.text("output");
+  const isTable =
+    ["csv", "html"].some((form) => args.has(form)) || /\.(csv|html)$/i.test(output ?? "");
+  if (output === undefined || isTable) {
+    await writeReport(args, planReport(file, result, rows), signal);
+    return EXIT.ok;
+  }
+  const text = `${jsonText(result)}\n`;
+  if (output === "-") process.stdout.write(text);
+  else {
+    await writeFile(output, [text], signal);
+    if (!args.has("quiet")) process.stdout.write(`${output}: ${describePlan(result)}\n`);
+  }
+  return EXIT.ok;
+}
+
+/** Rows to plan with, and what the plan is for. */
+interface Input {
+  readonly rows: readonly PlanRow[];
+  readonly options: JobOptions;
+  /** Bytes of the file beside those of its tensors. */
+  readonly overhead: number;
+}
+
+/** Rows, and what the plan is for: all bytes as the target stores them, or with --nominal as analysis counts them. */
+async function inputOf(file: string, args: Arguments, signal: AbortSignal): Promise<Input> {
+  const input = await givenInput(file, args, signal);
+  if (!args.has("nominal")) return { ...input, rows: written(input.rows) };
+  const rows = input.rows.map((row) => ({
+    ...row,
+    bytes: (row as Partial<SizedRow>).nominalBytes ?? row.bytes,
+  }));
+  return { ...input, rows, overhead: 0 };
+}
+
+/** The rows: read, or of an analysis now. */
+async function givenInput(file: string, args: Arguments, signal: AbortSignal): Promise<Input> {
+  if (!(await isOfRows(file))) {
+    await startCore(args);
+    const { rows, overhead } = await analyzeFile(file, args, signal);
+    return { rows, options: targetOptions(args), overhead };
+  }
+  if (args.has("format") || args.has("target")) {
+    throw usage("--format and --target are for a model; for rows, analyze takes them");
+  }
+  const { rows, options = {}, overhead = 0 } = await readRows(file);
+  const schemes = splitList(args.text("schemes")?.toLowerCase());
+  if (schemes === undefined) return { rows, options, overhead };
+  const known = new Set(rows.map(({ scheme }) => scheme));
+  const missing = schemes.find((scheme) => !known.has(scheme));
+  if (missing !== undefined) throw usage(`--schemes: ${file} has no rows of ${missing}`);
+  const chosen = rows.filter(({ scheme }) => scheme === "keep" || schemes.includes(scheme));
+  return { rows: chosen, options, overhead };
+}
+
+/** The rows that the target stores; a weight without any is kept. */
+function written(rows: readonly PlanRow[]): readonly PlanRow[] {
+  const stored = rows.filter((row) => (row as Partial<SizedRow>).isWritten !== false);
+  const named = new Set(stored.map(({ name }) => name));
+  const kept = new Map<string, PlanRow>();
+  for (const row of rows) {
+    const { name, parameters, bytesBefore, sha256 } = row;
+    if (named.has(name) || kept.has(name) || bytesBefore === undefined) continue;
+    const reason = "no scheme that the target stores";
+    kept.set(name, {
+      ...{ name, scheme: "keep", bytes: bytesBefore, bytesBefore, parameters, relative: 0 },
+      ...{ mse: 0, max: 0, sqnr: Number.POSITIVE_INFINITY, cosine: 1, sha256, reason },
+    });
+  }
+  return [...stored, ...kept.values()];
+}
+
+/**
+ * Plans within the bytes that headers leave to tensors.
+ * @throws {Failure} with the smallest possible --size, in its own unit and with headers
+ */
+function planWithin(
+  args: Arguments,
+  budget: Budget | undefined,
+  overhead: number,
+  make: (net: Budget | undefined) => Plan,
+): Plan {
+  const isBytes = budget !== undefined && "bytes" in budget;
+  try {
+    return make(isBytes ? { bytes: Math.max(1, budget.bytes - overhead) } : budget);
+  } catch (error) {
+    const { code, message } = error as { readonly code?: string; readonly message: string };
+    const [, least] = /must be at least ([\d.]+)/.exec(message) ?? [];
+    if (code !== "ZP_IMPOSSIBLE_BUDGET" || budget === undefined || least === undefined) throw error;
+    const number = Number(least);
+    const smallest = isBytes
+      ? `${number + overhead} bytes (${showBytes(number + overhead)}, headers included)`
+      : "ratio" in budget
+        ? `${(100 * number).toFixed(2)}%`
+        : `${number.toFixed(3)}bpw`;
+    throw usage(`--size must be at least ${smallest} with these schemes, got ${args.text("size")}`);
+  }
+}
+
+function budgetOf(args: Arguments): Budget | undefined {
+  const text = args.text("size");
+  if (text === undefined) return undefined;
+  const budget = parseBudget(text);
+  if (budget !== undefined) return budget;
+  throw usage(`--size takes 1.5GB, 40MiB, 4.5bpw or 25%, got ${JSON.stringify(text)}`);
+}
+
+function constraintsOf(args: Arguments): PlanConstraints {
+  const pin: Record<string, string> = {};
+  for (const each of args.list("pin")) {
+    const at = each.lastIndexOf("=");
+    if (at < 1) throw usage(`--pin takes GLOB=SCHEME, got ${JSON.stringify(each)}`);
+    pin[each.slice(0, at)] = each.slice(at + 1);
+  }
+  const text = args.text("min-sqnr");
+  const minSqnr = text === undefined ? undefined : parseDecibels(text);
+  if (text !== undefined && minSqnr === undefined) {
+    throw usage(`--min-sqnr takes decibels, as 30 or 30dB, got ${JSON.stringify(text)}`);
+  }
+  const metric = args.text("metric") as MetricName | undefined;
+  // A list of one pattern: all tensors whose names match it agree.
+  const same = args.list("same").map((pattern) => (pattern.includes("{") ? pattern : [pattern]));
+  return {
+    ...(minSqnr !== undefined && { minSqnr }),
+    ...(Object.keys(pin).length > 0 && { pin }),
+    ...(same.length > 0 && { same: [...DEFAULT_SAME, ...same] }),
+    ...(metric !== undefined && { metric }),
+  };
+}
+
+/** A tensor in the table of a plan. */
+interface PlannedTensor {
+  readonly name: string;
+  readonly scheme: string;
+  readonly bytes: number | undefined;
+  readonly reason: string;
+}
+
+const PLAN_COLUMNS: readonly Column<PlannedTensor>[] = [
+  { title: "name", isText: true, value: ({ name }) => name },
+  { title: "scheme", isText: true, value: ({ scheme }) => scheme },
+  {
+    title: "bytes",
+    value: ({ bytes }) => bytes,
+    show: ({ bytes }) => (bytes === undefined ? "" : showBytes(bytes)),
+  },
+  { title: "reason", isText: true, value: ({ reason }) => reason },
+];
+
+function planReport(file: string, result: Plan, rows: readonly PlanRow[]): Report {
+  const bytes = new Map(rows.map((row) => [`${row.scheme}\n${row.name}`, row.bytes]));
+  const tensors = Object.entries(result.schemes).map(([name, scheme]) => ({
+    ...{ name, scheme, reason: result.reasons[name] ?? "" },
+    bytes: bytes.get(`${scheme}\n${name}`),
+  }));
+  const [first, ...rest] = describePlan(result).split("\n");
+  return {
+    title: `Plan of ${file}`,
+    facts: [["plan", first], ...rest.map((line) => ["", line.trim()] as const)],
+    sections: [section(PLAN_COLUMNS, tensors)],
+    data: result,
+  };
+}
+
+const FRONTIER_COLUMNS: readonly Column<FrontierPoint>[] = [
+  { title: "bytes", value: ({ bytes }) => bytes, show: ({ bytes }) => showBytes(bytes) },
+  {
+    title: "bits/weight",
+    value: ({ bitsPerWeight }) => bitsPerWeight,
+    show: ({ bitsPerWeight }) => bitsPerWeight.toFixed(3),
+  },
+  {
+    title: "of before",
+    value: ({ ratio }) => ratio,
+    show: ({ ratio }) => (ratio === undefined ? "" : showPercent(ratio)),
+  },
+  { title: "error", value: ({ error }) => error, show: ({ error }) => showNumber(error) },
+];
+
+const frontierReport = (file: string, points: readonly FrontierPoint[]): Report => ({
+  title: `Error against bytes: ${file}`,
+  facts: [],
+  sections: [section(FRONTIER_COLUMNS, points)],
+  data: points,
+});

@@ -1,0 +1,171 @@
+// zeropoint quantize: a model, by a scheme or a plan -> a file or a folder.
+
+import { basename, join } from "node:path";
+import { quantizeModel } from "../../models/quantize/quantize-model.js";
+import type { QuantizeReport } from "../../models/quantize/types.js";
+import { type Arguments, readArguments } from "../arguments.js";
+import { EXIT, usage } from "../failures.js";
+import { openInput, startCore } from "../input.js";
+import { filesOf, parsePart } from "../jobs/deal.js";
+import { type Done, type JobOptions, peakMemory } from "../jobs/done.js";
+import { hashOfFile, modelOptions, readWish, type Wish } from "../jobs/wish.js";
+import {
+  isOfFinish,
+  plannedWork,
+  type Target,
+  targetsOf,
+  writeRest,
+  writeTarget,
+} from "../jobs/write.js";
+import { chunksOf, isFolder, writeStdout } from "../output/files.js";
+import { Progress } from "../output/progress.js";
+import { jsonText } from "../output/report.js";
+import { printable } from "../output/terminal.js";
+import { showBytes, showCount, showPercent, showTime } from "../units.js";
+import { mainOf, verify } from "../verify.js";
+
+/** Runs the command. @returns the exit code */
+export async function run(argv: readonly string[], signal: AbortSignal): Promise<number> {
+  const args = readArguments("quantize", argv);
+  const [file, scheme] = args.operands;
+  const output = args.text("output");
+  if (output === undefined) throw usage("-o is missing: the file or folder to write");
+  const part = parsePart(args.text("shard"));
+  if (part !== undefined && args.has("verify")) {
+    throw usage(
+      "--verify reads the whole result: zeropoint finish --verify does it after the last job",
+    );
+  }
+  const wish = await readWish(scheme, args.text("plan"), await optionsOf(args), "SCHEME");
+  await startCore(args);
+  const model = await openInput(file, signal);
+  try {
+    const isQuiet = args.has("quiet");
+    const progress = new Progress(`quantizing ${basename(file)}`, isQuiet);
+    let total = 0;
+    const { files, report } = await quantizeModel(model, wish.scheme, {
+      ...modelOptions(wish.options),
+      ...importanceOf(args),
+      signal,
+      onProgress: ({ done, total: all, name }) =>
+        progress.update({ done, total: total || all, name }),
+    });
+    if (output === "-") {
+      if (files.length > 1 || part !== undefined) {
+        throw usage(`-o - takes one file, and there are ${files.length}: name a folder`);
+      }
+      await writeStdout(chunksOf(files[0].stream()), signal);
+      progress.finish(`${file}: ${summaryOf(report)}`);
+      return EXIT.ok;
+    }
+    const single = files.length === 1 && !(await isFolder(output)) && !/[/\\]$/.test(output);
+    if (files.length > 1 && /\.(safetensors|gguf|onnx|npz|npy)$/i.test(output)) {
+      const names = files.slice(0, 3).map(({ name }) => name);
+      throw usage(`-o must name a folder for ${files.length} files (${names.join(", ")} …)`);
+    }
+    const targets = targetsOf(model, files, ({ name }) => (single ? output : join(output, name)));
+    const rest = single ? [] : files.filter(isOfFinish);
+    const jobs = targets.filter(({ file: each }) => single || !isOfFinish(each));
+    const sized = jobs.map((target) => ({
+      ...{ name: target.file.name, size: target.source?.size ?? target.file.size, target },
+    }));
+    const own = filesOf(sized, part).map(({ target }) => target);
+    const { todo, done } = await plannedWork(own, wish, args.has("force"));
+    total = jobs.length > 1 ? inputBytes(todo) : 0;
+    const written: Done[] = [...done];
+    for (const target of todo) written.push(await writeTarget(target, wish, file, signal));
+    if (!single && part === undefined) await writeRest(output, file, rest, written, signal);
+    progress.clear();
+    tell(args, report, { written, todo, done, seconds: progress.seconds, output, wish });
+    if (!args.has("verify")) return EXIT.ok;
+    const main = single ? output : join(output, mainOf(files.map(({ name }) => name)));
+    return await verify(model, main, report, isQuiet, signal);
+  } finally {
+    await model.close();
+  }
+}
+
+const inputBytes = (targets: readonly Target[]): number =>
+  targets.reduce((sum, { source, file }) => sum + (source?.size ?? file.size), 0);
+
+async function optionsOf(args: Arguments): Promise<JobOptions> {
+  const [format, target, activations, imatrix] = [
+    ...["format", "target", "activations", "imatrix"].map((name) => args.text(name)),
+  ];
+  return {
+    ...(format !== undefined && { format }),
+    ...(target !== undefined && { target }),
+    ...(activations !== undefined && { activations }),
+    ...(args.has("pure") && { pure: true }),
+    ...(imatrix !== undefined && { imatrix: await hashOfFile(imatrix) }),
+  };
+}
+
+/** The file of importance, which the library opens. */
+const importanceOf = (args: Arguments): { imatrix?: string } => {
+  const imatrix = args.text("imatrix");
+  return imatrix === undefined ? {} : { imatrix };
+};
+
+/** What was done, for the last lines. */
+interface Result {
+  readonly written: readonly Done[];
+  readonly todo: readonly Target[];
+  readonly done: readonly Done[];
+  readonly seconds: number;
+  readonly output: string;
+  readonly wish: Wish;
+}
+
+function tell(args: Arguments, report: QuantizeReport, result: Result): void {
+  const { written, todo, done, seconds, output } = result;
+  if (args.has("json")) {
+    const files = written.map(({ output: each }) => each);
+    process.stdout.write(
+      `${jsonText({ output, files, report, seconds, peakMemory: peakMemory() })}\n`,
+    );
+    return;
+  }
+  if (args.has("quiet")) return;
+  const lines: string[] = [];
+  if (todo.length === 0) {
+    lines.push(
+      done.length === 0
+        ? `${output}: nothing to do, there are more jobs than files`
+        : `${output}: done already, nothing was written again`,
+    );
+  } else {
+    const bytes = todo.reduce((sum, { file }) => sum + file.size, 0);
+    const skipped = done.length === 0 ? "" : `, ${done.length} were done already`;
+    const count = todo.length === 1 ? "" : `${todo.length} files, `;
+    lines.push(
+      `${output}: ${count}${showBytes(bytes)} in ${showTime(seconds)}${skipped}, ` +
+        `at most ${showBytes(peakMemory())} of memory`,
+    );
+  }
+  lines.push(summaryOf(report), ...keptLines(report), ...report.notes);
+  process.stdout.write(lines.map((line) => `${printable(line)}\n`).join(""));
+}
+
+function summaryOf({ rows, bytesBefore, bytesAfter, target }: QuantizeReport): string {
+  const quantized = rows.filter(({ scheme }) => scheme !== "keep").length;
+  const share = bytesBefore === 0 ? 1 : bytesAfter / bytesBefore;
+  const sizes = `${showBytes(bytesBefore)} became ${showBytes(bytesAfter)} (${showPercent(share)})`;
+  return `${sizes}; ${quantized} of ${rows.length} tensors quantized, for ${target}`;
+}
+
+/** Kept tensors by reason, with the reasons that keep most bytes first. */
+function keptLines({ rows }: QuantizeReport): string[] {
+  const reasons = new Map<string, { count: number; bytes: number }>();
+  for (const { scheme, reason = "no reason", bytesAfter } of rows) {
+    if (scheme !== "keep") continue;
+    const { count, bytes } = reasons.get(reason) ?? { count: 0, bytes: 0 };
+    reasons.set(reason, { count: count + 1, bytes: bytes + bytesAfter });
+  }
+  return [...reasons]
+    .sort(([, a], [, b]) => b.bytes - a.bytes)
+    .slice(0, 6)
+    .map(
+      ([reason, { count, bytes }]) => `kept ${showCount(count)}: ${reason} (${showBytes(bytes)})`,
+    );
+}

@@ -1,0 +1,53 @@
+// Files dealt to jobs: by size, the same on every machine.
+
+import { usage } from "../failures.js";
+
+/** One of several jobs. */
+export interface Part {
+  /** From 1 to `count`. */
+  readonly index: number;
+  readonly count: number;
+}
+
+/** Most jobs: more than this is a slip of the finger. */
+const MAX_JOBS = 1_000_000;
+
+/** Reads --shard. @throws {Failure} */
+export function parsePart(text: string | undefined): Part | undefined {
+  if (text === undefined) return undefined;
+  const [, first, second] = /^(\d+)\/(\d+)$/.exec(text) ?? [];
+  const [index, count] = [Number(first), Number(second)];
+  if (index >= 1 && index <= count && count <= MAX_JOBS) return { index, count };
+  const hint = index === 0 ? "; where numbers begin with 0, add 1" : "";
+  throw usage(`--shard takes I/N with I from 1 to N, got ${JSON.stringify(text)}${hint}`);
+}
+
+/** A file with its size. */
+export interface Sized {
+  readonly name: string;
+  /** Bytes. */
+  readonly size: number;
+}
+
+/** Names by their UTF-16 code units. */
+export const byName = (a: { readonly name: string }, b: { readonly name: string }): number =>
+  a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+
+/** Deals files to jobs: the largest first, each to the job that has least; ties by name, then to the first job. */
+export function deal<File extends Sized>(files: readonly File[], count: number): File[][] {
+  const hands: File[][] = Array.from({ length: Math.min(count, files.length) }, () => []);
+  const loads = hands.map(() => 0);
+  for (const file of [...files].sort((a, b) => b.size - a.size || byName(a, b))) {
+    const least = loads.indexOf(Math.min(...loads));
+    hands[least].push(file);
+    loads[least] += file.size;
+  }
+  return hands;
+}
+
+/** The files of one job; of more jobs than files, the last ones have none. */
+export const filesOf = <File extends Sized>(
+  files: readonly File[],
+  part: Part | undefined,
+): readonly File[] =>
+  part === undefined ? files : (deal(files, part.count)[part.index - 1] ?? []);

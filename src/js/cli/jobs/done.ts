@@ -1,0 +1,72 @@
+// Done-files: what a job wrote, so that the same job ends at once when it is run again.
+
+import { readFile, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { writeFile } from "../output/files.js";
+
+/** What a job says of a file that it wrote. */
+export interface Done {
+  readonly version: 1;
+  /** Hash of all that decides about the bytes: plan or scheme, options, version of the package. */
+  readonly job: string;
+  /** Hash of the plan's schemes, or of the scheme's name. */
+  readonly plan: string;
+  readonly options: JobOptions;
+  readonly source: {
+    /** The model as the job named it, and its folder's full path. */
+    readonly model: string;
+    readonly path: string;
+    /** The file that was read; undefined if it was more than one. */
+    readonly name: string | undefined;
+    readonly headerSha256: string;
+  };
+  readonly output: { readonly name: string; readonly size: number; readonly sha256: string };
+  /** Largest resident memory of the process, in bytes. */
+  readonly peakMemory: number;
+  readonly seconds: number;
+}
+
+/** Options of quantize that decide about the bytes. */
+export interface JobOptions {
+  readonly format?: string;
+  readonly target?: string;
+  readonly activations?: string;
+  readonly pure?: boolean;
+  /** Hash of the file of importance. */
+  readonly imatrix?: string;
+}
+
+/** The path of the done-file of an output. */
+export const donePath = (output: string): string =>
+  join(dirname(output), ".zeropoint", `${basename(output)}.done.json`);
+
+/** The done-file of an output. @returns undefined if there is none, or it is not one */
+export async function readDone(output: string): Promise<Done | undefined> {
+  try {
+    const done = JSON.parse(await readFile(donePath(output), "utf8")) as Done;
+    const isDone =
+      done.version === 1 &&
+      typeof done.job === "string" &&
+      typeof done.output.sha256 === "string" &&
+      typeof done.source.headerSha256 === "string";
+    return isDone ? done : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Writes a done-file, after its output. */
+export async function writeDone(output: string, done: Done, signal: AbortSignal): Promise<void> {
+  await writeFile(donePath(output), [`${JSON.stringify(done, null, 2)}\n`], signal);
+}
+
+/** Whether an output is there, with the size that its done-file says. */
+export async function isThere(output: string, done: Done): Promise<boolean> {
+  return await stat(output).then(
+    (found) => found.isFile() && found.size === done.output.size,
+    () => false,
+  );
+}
+
+/** Bytes of resident memory that this process has had at most. */
+export const peakMemory = (): number => 1024 * process.resourceUsage().maxRSS;

@@ -1,0 +1,100 @@
+// Rows of analyze in files: one file of a whole model, or a folder with one for each file of a model in shards.
+
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import type { PlanRow } from "../../models/plan/rows.js";
+import { EXIT, Failure } from "../failures.js";
+import { readText } from "../input.js";
+import { isFolder } from "../output/files.js";
+import type { JobOptions } from "./done.js";
+import { parseJson } from "./wish.js";
+
+/** Rows as analyze writes them. */
+export interface RowsFile {
+  readonly version: 1;
+  /** Hash of what decides about the rows: schemes, version of the package. */
+  readonly job: string;
+  /** The format and the target whose bytes the rows have. */
+  readonly options?: JobOptions;
+  /** Bytes of a file beside those of its tensors. */
+  readonly overhead?: number;
+  readonly source: {
+    readonly name: string;
+    readonly headerSha256: string;
+    /** The names of all files of the model, if it has several. */
+    readonly of?: readonly string[];
+  };
+  readonly rows: readonly PlanRow[];
+}
+
+const ENDING = ".rows.json";
+
+/** The path of the rows of one file of a model. */
+export const rowsPath = (folder: string, source: string): string => join(folder, source + ENDING);
+
+/** Whether an operand names rows rather than a model. */
+export async function isOfRows(path: string): Promise<boolean> {
+  if (path === "-") return true;
+  if (!(await isFolder(path)))
+    return /(?<!\.index)\.json$/i.test(path) && !/(^|[/\\])model\.json$/.test(path);
+  return readdirSync(path).some((name) => name.endsWith(ENDING));
+}
+
+/** The rows in a file. @throws {Failure} if it has none */
+export async function readRowsFile(path: string): Promise<RowsFile> {
+  const text = await readText("", path);
+  const file = parseJson(path, text) as Partial<RowsFile> | null;
+  const isRows = typeof file === "object" && Array.isArray(file?.rows) && file?.version === 1;
+  if (!isRows) throw new Failure(EXIT.input, `${path}: it has no rows of zeropoint analyze --json`);
+  return { ...(file as RowsFile), rows: (file as RowsFile).rows.map(withNumbers) };
+}
+
+/** Numbers that JSON does not have are texts in it. */
+function withNumbers(row: PlanRow): PlanRow {
+  const entries = Object.entries(row).map(([key, value]) => {
+    const isNumber = value === "Infinity" || value === "-Infinity" || value === "NaN";
+    return [key, isNumber && key !== "name" ? Number(value) : value];
+  });
+  return Object.fromEntries(entries) as PlanRow;
+}
+
+/**
+ * The rows of a file, or of all jobs in a folder.
+ * @throws {Failure} if the rows of a file of the model are missing, or are of another model or analysis
+ */
+export async function readRows(
+  path: string,
+): Promise<Pick<RowsFile, "rows" | "options" | "overhead">> {
+  if (!(await isFolder(path))) return await readRowsFile(path);
+  const names = readdirSync(path)
+    .filter((name) => name.endsWith(ENDING))
+    .sort();
+  const files = new Map<string, RowsFile>();
+  for (const name of names) {
+    const file = await readRowsFile(join(path, name));
+    files.set(file.source.name, file);
+  }
+  const [first] = files.values();
+  const wanted = first.source.of ?? [first.source.name];
+  for (const [name, { source, job }] of files) {
+    const isSame = (source.of ?? [source.name]).join("\n") === wanted.join("\n");
+    if (isSame && job === first.job) continue;
+    const problem = isSame ? "another analysis (schemes, or version)" : "another model";
+    throw new Failure(
+      EXIT.different,
+      `${path}: ${name} is of ${problem} than ${first.source.name}`,
+    );
+  }
+  const missing = wanted.filter((name) => !files.has(name));
+  if (missing.length > 0) {
+    const some = missing.slice(0, 3).join(", ");
+    const count = `${missing.length} of ${wanted.length} files are missing: ${some}`;
+    throw new Failure(
+      EXIT.different,
+      `${path}: ${count}${missing.length > 3 ? " …" : ""}; run their jobs`,
+    );
+  }
+  const rows = wanted.flatMap((name) => files.get(name)?.rows ?? []);
+  const overhead = wanted.reduce((sum, name) => sum + (files.get(name)?.overhead ?? 0), 0);
+  return { rows, overhead, ...(first.options !== undefined && { options: first.options }) };
+}

@@ -1,0 +1,87 @@
+// What a model is quantized by: a scheme or a plan, and options; and the hash of all that.
+
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import type { QuantizeModelOptions } from "../../models/quantize/quantize-model.js";
+import type { SchemePlan } from "../../models/quantize/wish.js";
+import { EXIT, Failure, usage } from "../failures.js";
+import { readText } from "../input.js";
+import { packageVersion } from "../version.js";
+import type { JobOptions } from "./done.js";
+import { hashOf } from "./sources.js";
+
+/** What a model is quantized by. */
+export interface Wish {
+  readonly scheme: string | SchemePlan;
+  readonly options: JobOptions;
+  /** Hash of the plan's schemes, or of the scheme's name. */
+  readonly plan: string;
+  /** Hash of all that decides about the bytes. */
+  readonly job: string;
+}
+
+/** @param planPath  instead of a scheme @throws {Failure} unless there is exactly one of the two */
+export async function readWish(
+  scheme: string | undefined,
+  planPath: string | undefined,
+  options: JobOptions,
+  names: string,
+): Promise<Wish> {
+  if ((scheme === undefined) === (planPath === undefined)) {
+    const problem = scheme === undefined ? "one of them is needed" : "both are given";
+    throw usage(`${names} and --plan say how to quantize: ${problem}`);
+  }
+  const chosen = scheme ?? (await readPlan(planPath as string));
+  const plan = hashOf(typeof chosen === "string" ? chosen.toLowerCase() : chosen.schemes);
+  const all = typeof chosen === "string" ? options : { ...plannedOptions(chosen), ...options };
+  return { scheme: chosen, options: all, plan, job: hashOf([packageVersion(), plan, all]) };
+}
+
+/** The format and the target that a plan was made for. */
+function plannedOptions(plan: SchemePlan): JobOptions {
+  const { format, target } = Object((plan as { readonly options?: unknown }).options) as JobOptions;
+  return {
+    ...(typeof format === "string" && { format }),
+    ...(typeof target === "string" && { target }),
+  };
+}
+
+async function readPlan(path: string): Promise<SchemePlan> {
+  const text = await readText("--plan", path);
+  const plan = parseJson(`--plan ${path}`, text) as Partial<SchemePlan> | null;
+  if (typeof plan === "object" && typeof plan?.schemes === "object") return plan as SchemePlan;
+  throw new Failure(
+    EXIT.input,
+    `--plan ${path}: it has no schemes; zeropoint plan -o writes plans`,
+  );
+}
+
+/** @throws {Failure} if a text is not JSON */
+export function parseJson(name: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Failure(EXIT.input, `${name}: it is not JSON: ${(error as Error).message}`);
+  }
+}
+
+/** The hash of a file. */
+export async function hashOfFile(path: string): Promise<string> {
+  return createHash("sha256")
+    .update(await readFile(path))
+    .digest("hex");
+}
+
+/** Options for `quantizeModel`. */
+export function modelOptions(options: JobOptions): QuantizeModelOptions {
+  const { format, target, activations, pure } = options;
+  return {
+    // The library checks the names.
+    ...(format !== undefined && { format: format as QuantizeModelOptions["format"] }),
+    ...(activations !== undefined && {
+      activations: activations as QuantizeModelOptions["activations"],
+    }),
+    ...(target !== undefined && { target }),
+    ...(pure !== undefined && { pure }),
+  };
+}

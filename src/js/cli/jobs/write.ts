@@ -1,0 +1,168 @@
+// Writes the files of a job, except those that are done already.
+
+import { createReadStream, readdirSync, statSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import type { Model } from "../../models/model.js";
+import type { OutputFile } from "../../models/quantize/types.js";
+import { EXIT, Failure } from "../failures.js";
+import {
+  type Chunks,
+  checkFree,
+  checkRoom,
+  chunksOf,
+  isFolder,
+  writeFile,
+} from "../output/files.js";
+import { type Done, isThere, peakMemory, readDone, writeDone } from "./done.js";
+import { hashOf, type SourceFile, sourceFiles } from "./sources.js";
+import type { Wish } from "./wish.js";
+
+/** A file to write, and where it comes from. */
+export interface Target {
+  readonly file: OutputFile;
+  /** Full path or path from the current folder. */
+  readonly path: string;
+  /** The file of the model that it comes from; undefined if it is more than one. */
+  readonly source: SourceFile | undefined;
+  readonly headerSha256: string;
+}
+
+/** Pairs the files to write with the files of the model: in a model of shards, by name. */
+export function targetsOf(
+  model: Model,
+  files: readonly OutputFile[],
+  pathOf: (file: OutputFile) => string,
+): Target[] {
+  const sources = sourceFiles(model);
+  const whole = hashOf(sources.map(({ headerSha256 }) => headerSha256));
+  return files.map((file) => {
+    const source =
+      sources.length === 1 ? sources[0] : sources.find(({ name }) => name === file.name);
+    return { file, path: pathOf(file), source, headerSha256: source?.headerSha256 ?? whole };
+  });
+}
+
+/** Whether a file is written by finish: index and config, which say something about all shards. */
+export const isOfFinish = ({ name }: { readonly name: string }): boolean => name.endsWith(".json");
+
+/** A target whose output is there, by the same job. */
+async function doneOf(target: Target, wish: Wish): Promise<Done | undefined> {
+  const done = await readDone(target.path);
+  const isSame =
+    done !== undefined &&
+    done.job === wish.job &&
+    done.source.headerSha256 === target.headerSha256 &&
+    done.output.size === target.file.size &&
+    (await isThere(target.path, done));
+  return isSame ? done : undefined;
+}
+
+/** What is to be written, and what is done. */
+export interface Work {
+  readonly todo: readonly Target[];
+  readonly done: readonly Done[];
+}
+
+/**
+ * Finds out what is to be written.
+ * @throws {Failure} for a file that is there, but not by this job; for a disk without room
+ */
+export async function plannedWork(
+  targets: readonly Target[],
+  wish: Wish,
+  isForced: boolean,
+): Promise<Work> {
+  const todo: Target[] = [];
+  const done: Done[] = [];
+  for (const target of targets) {
+    const found = await doneOf(target, wish);
+    if (found !== undefined) done.push(found);
+    else todo.push(target);
+  }
+  for (const { path } of todo) checkFree(path, isForced);
+  const bytes = todo.reduce((sum, { file }) => sum + file.size, 0);
+  if (todo.length > 0) await checkRoom(todo[0].path, bytes);
+  return { todo, done };
+}
+
+/**
+ * Writes one file. The done-file is written before the output gets its name, so that an output without a done-file
+ * always belongs to another job: a killed job can be run again, and two workers can write the same file.
+ * @param model  as the command names it
+ */
+export async function writeTarget(
+  target: Target,
+  wish: Wish,
+  model: string,
+  signal: AbortSignal,
+): Promise<Done> {
+  const start = performance.now();
+  const { file, path, source, headerSha256 } = target;
+  let done: Done | undefined;
+  await writeFile(path, chunksOf(file.stream()), signal, async (written) => {
+    if (written.size !== file.size) {
+      const problem = `has ${written.size} bytes instead of ${file.size}`;
+      throw new Failure(EXIT.bug, `${path} ${problem}`);
+    }
+    done = {
+      version: 1,
+      job: wish.job,
+      plan: wish.plan,
+      options: wish.options,
+      source: { model, path: resolve(model), name: source?.name, headerSha256 },
+      output: { name: file.name, ...written },
+      peakMemory: peakMemory(),
+      seconds: Math.round(performance.now() - start) / 1000,
+    };
+    // A file of another job must not pass for the one that the done-file describes.
+    await rm(path, { force: true });
+    await writeDone(path, done, signal);
+  });
+  return done as Done;
+}
+
+/**
+ * Writes what says something about all files: index and config; copies of tokenizer and other small files beside the
+ * model; the list of hashes.
+ * @param model  a path, as the command names it
+ */
+export async function writeRest(
+  folder: string,
+  model: string,
+  rest: readonly OutputFile[],
+  done: readonly Done[],
+  signal: AbortSignal,
+): Promise<void> {
+  const sums = done.map(({ output }) => output).map(({ name, sha256 }) => ({ name, sha256 }));
+  const add = async (name: string, chunks: Chunks): Promise<void> => {
+    const { sha256 } = await writeFile(join(folder, name), chunks, signal);
+    sums.push({ name, sha256 });
+  };
+  for (const file of rest) await add(file.name, chunksOf(file.stream()));
+  const known = new Set(sums.map(({ name }) => name));
+  for (const { name, path } of await companionsOf(model)) {
+    if (!known.has(name) && resolve(folder, name) !== path) await add(name, createReadStream(path));
+  }
+  sums.sort((a, b) => (a.name < b.name ? -1 : 1));
+  const lines = sums.map(({ name, sha256 }) => `${sha256}  ${name}\n`);
+  await writeFile(join(folder, "SHA256SUMS"), lines, signal);
+}
+
+/** Files of a model's folder that engines need: configs, tokenizers, vocabularies, templates. */
+const COMPANION =
+  /^(config|\w+_config|tokenizer[\w.-]*|special_tokens_map|added_tokens|vocab|merges|chat_template|spiece|sentencepiece[\w.]*)\.(json|txt|model|jinja)$/;
+const MAX_COMPANION = 2 ** 27;
+
+/** The companions of a model in a local folder. */
+async function companionsOf(model: string): Promise<{ name: string; path: string }[]> {
+  const folder = /\.index\.json$/.test(model) ? dirname(model) : model;
+  if (!(await isFolder(folder))) return [];
+  return readdirSync(folder)
+    .sort()
+    .map((name) => ({ name, path: resolve(folder, name) }))
+    .filter(({ name, path }) => {
+      const found = statSync(path);
+      return COMPANION.test(name) && found.isFile() && found.size <= MAX_COMPANION;
+    });
+}

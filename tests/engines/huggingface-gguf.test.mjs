@@ -1,0 +1,51 @@
+// @huggingface/gguf reads the headers of the files that quantizeModel writes.
+
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { it } from "node:test";
+import { ggmlTypeNumber, readGGUF } from "../../dist/formats/gguf.js";
+import { bytesSource } from "../../dist/formats/source.js";
+import { makeImatrix, makeLlama } from "../js/support/llama.mjs";
+import { quantize, TYPES } from "./llama-models.mjs";
+
+const require = createRequire(join(process.env.ZEROPOINT_ENGINES ?? "", "node_modules", "x.js"));
+
+it("@huggingface/gguf reads the headers of files of every type", async () => {
+  const { GGMLQuantizationType, gguf } = require("@huggingface/gguf");
+  const folder = mkdtempSync(join(tmpdir(), "zeropoint-gguf-"));
+  const file = join(folder, "model.gguf");
+  const settings = { layers: 2, kv: 1, seed: 31 };
+  const imatrix = await makeImatrix(settings);
+  const model = await makeLlama(settings);
+  try {
+    for (const type of TYPES.split(" ")) {
+      const bytes = await quantize(model, type, { imatrix });
+      writeFileSync(file, bytes);
+      const { metadata, tensorInfos } = await gguf(file, { allowLocalFile: true });
+      const { metadata: keys, tensors, dataOffset } = await readGGUF(bytesSource(bytes));
+      for (const [key, { type: kind, value }] of keys) {
+        const plain = kind === "array" ? Array.from(value) : value;
+        assert.deepEqual(metadata[key], plain, `${type}: ${key}`);
+      }
+      const read = tensorInfos.map(({ name, shape, dtype, offset }) => [
+        name,
+        shape.map(Number).reverse(),
+        dtype,
+        Number(offset),
+      ]);
+      const expected = Array.from(tensors.values(), ({ name, shape, dtype, span }) => [
+        name,
+        [...shape],
+        ggmlTypeNumber(dtype),
+        span.offset - dataOffset,
+      ]);
+      assert.deepEqual(read, expected, type);
+      for (const [, , dtype] of read) assert.ok(dtype in GGMLQuantizationType || dtype > 39);
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

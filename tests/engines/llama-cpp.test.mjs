@@ -1,0 +1,79 @@
+// llama.cpp of Debian sid, which is unpacked beside the system: llama-quantize writes the same bytes as quantizeModel, and llama-completion runs them.
+
+import assert from "node:assert/strict";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { makeImatrix, makeLlama } from "../js/support/llama.mjs";
+import { provideLlamaCpp } from "./debian-llama-cpp.mjs";
+import { MODELS, quantize, TYPES } from "./llama-models.mjs";
+
+const llama = await provideLlamaCpp();
+const folder = mkdtempSync(join(tmpdir(), "zeropoint-llama.cpp-"));
+after(() => rmSync(folder, { recursive: true }));
+
+describe("llama.cpp", { skip: llama === undefined && "Debian's packages are needed" }, () => {
+  for (const [name, settings] of Object.entries(MODELS)) {
+    it(`writes the files of quantizeModel byte for byte, or refuses them too: ${name}`, () =>
+      compareBytes(name, settings));
+  }
+
+  for (const type of [...TYPES.split(" ").filter((each) => each !== "Q2_K_S")]) {
+    it(`runs a file of type ${type}`, async () => {
+      await runFile(await quantize(await makeLlama({ layers: 2, kv: 2, seed: 21 }), type));
+    });
+  }
+
+  it("runs a file with a dtype for each tensor", async () => {
+    const model = await makeLlama({ layers: 2, kv: 2, seed: 21 });
+    await runFile(
+      await quantize(model, ({ name }) => (name.includes("ffn") ? "q4_k" : "bfloat16")),
+    );
+  });
+
+  it("runs a file of alignment 64, of which llama-quantize writes one that does not load", async () => {
+    const model = await makeLlama({ d: 96, ff: 96, heads: 3, kv: 3, alignment: 64 });
+    await runFile(await quantize(model, "Q5_0"));
+  });
+});
+
+/** Compares the files of every type, with and without pure and imatrix. */
+async function compareBytes(name, settings) {
+  const out = join(folder, "out.gguf");
+  const model = await makeLlama(settings);
+  const imatrix = await makeImatrix(settings);
+  writeFileSync(join(folder, "model.gguf"), model);
+  writeFileSync(join(folder, "imatrix.gguf"), imatrix);
+  let equal = 0;
+  for (const type of TYPES.split(" ")) {
+    for (const pure of [false, true]) {
+      for (const useImatrix of [false, true]) {
+        rmSync(out, { force: true });
+        const options = [
+          ...(pure ? ["--pure"] : []),
+          ...(useImatrix ? ["--imatrix", "imatrix.gguf"] : []),
+        ];
+        const args = [...options, "model.gguf", "out.gguf", type, "1"];
+        const { ok } = llama("llama-quantize", args, folder);
+        const label = `${name}: ${args.join(" ")}`;
+        const ours = quantize(model, type, { pure, imatrix: useImatrix ? imatrix : undefined });
+        if (ok && existsSync(out)) {
+          assert.ok(readFileSync(out).equals(await ours), `${label}: other bytes`);
+          equal++;
+        } else {
+          await assert.rejects(ours, RangeError, `${label}: refused by llama-quantize only`);
+        }
+      }
+    }
+  }
+  assert.ok(equal > 90, `${name}: ${equal} files`);
+}
+
+/** Loads a file and decodes four tokens. */
+async function runFile(bytes) {
+  writeFileSync(join(folder, "run.gguf"), bytes);
+  const settings = "-p ab -n 4 --temp 0 -no-cnv -t 1 -c 32 --no-warmup".split(" ");
+  const { ok, stderr } = llama("llama-completion", ["-m", "run.gguf", ...settings], folder);
+  assert.ok(ok, stderr.slice(-500));
+}

@@ -1,0 +1,253 @@
+// zeropoint analyze and zeropoint plan, from a model to a plan, also in jobs.
+
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { before, describe, it } from "node:test";
+import {
+  makeFolder,
+  safetensors,
+  smallModel,
+  write,
+  writeShards,
+  zeropoint,
+} from "../support/cli.mjs";
+
+const folder = makeFolder();
+const at = (...names) => join(folder, ...names);
+const analyze = (...args) => zeropoint(folder, ["analyze", ...args]);
+const plan = (...args) => zeropoint(folder, ["plan", ...args]);
+const FEW = ["--schemes", "int8-channel,int4-g32"];
+
+before(async () => {
+  write(folder, { "model.safetensors": await safetensors(smallModel()) });
+  await writeShards(at("sharded"), 3);
+});
+
+describe("zeropoint analyze", () => {
+  it("prints tensors and schemes, and what is not accuracy", () => {
+    const { code, stdout, stderr } = analyze("model.safetensors", ...FEW);
+    assert.deepEqual([code, stderr], [0, ""]);
+    assert.match(stdout, /^tensors {2}5 analyzed, 3 kept$/m);
+    assert.match(stdout, /^int8-channel +\S+ kB +26\.5 % +\S+$/m);
+    assert.match(stdout, /^tensor +bytes +channel +g32$/m);
+    assert.match(stdout, /^layers\.0\.up\.weight +32\.8 kB +\d\d\.\d +\d\d\.\d$/m);
+    assert.match(stdout, /not accuracy/);
+  });
+
+  it("prints another metric, certificates, and a line of CSV for each row", () => {
+    const args = ["model.safetensors", ...FEW, "--include", "head.weight"];
+    assert.match(
+      analyze(...args, "--metric", "max").stdout,
+      /^head\.weight +8\.19 kB +\d\.\d+e-4 +0\.01\d+$/m,
+    );
+    const certified = analyze(...args, "--certificate").stdout;
+    assert.match(certified, /^head\.weight +int4-g32 +\S+ +\S+ +[0-9a-f]{64}$/m);
+    const lines = analyze(...args, "--csv")
+      .stdout.trimEnd()
+      .split("\r\n");
+    assert.equal(lines.length, 3);
+    assert.match(lines[0], /^name,shape,dtype,parameters,scheme,bytes,/);
+    assert.match(lines[2], /^head\.weight,32x64,float32,2048,int4-g32,/);
+  });
+
+  it("writes rows for each file of a model in shards, each once", () => {
+    for (const part of ["1/2", "2/2"]) {
+      assert.equal(analyze("sharded", ...FEW, "--shard", part, "-o", "stats").code, 0);
+    }
+    const names = readdirSync(at("stats"));
+    assert.equal(names.length, 3);
+    const before = statSync(at("stats", names[0])).mtimeMs;
+    assert.match(
+      analyze("sharded", ...FEW, "--shard", "1/1", "-o", "stats").stdout,
+      /3 done already/,
+    );
+    assert.equal(statSync(at("stats", names[0])).mtimeMs, before);
+    const other = analyze("sharded", "--schemes", "int8-g32", "--shard", "1/1", "-o", "stats");
+    assert.equal(other.code, 4);
+    assert.match(other.stderr, /rows\.json is of another analysis; --force overwrites it\n$/);
+  });
+
+  for (const [args, line] of [
+    [["model.safetensors", "--schemes", "int5"], /^--schemes must be .*, got "int5"$/],
+    [
+      ["model.safetensors", "--metric", "psnr"],
+      '--metric takes sqnr, mse, max, cosine, got "psnr"',
+    ],
+    [["sharded", "--shard", "1/2"], "--shard needs -o, a folder for the rows"],
+  ]) {
+    it(`says in one line what is wrong with: ${args.join(" ")}`, () => {
+      const { code, stdout, stderr } = analyze(...args);
+      assert.deepEqual([code, stdout], [2, ""]);
+      const said = /^zeropoint analyze: (.*)\n$/.exec(stderr)?.[1];
+      if (typeof line === "string") assert.equal(said, line);
+      else assert.match(said, line);
+    });
+  }
+});
+
+describe("zeropoint plan", () => {
+  it("is the same from a model, from its rows, and from the rows of jobs", () => {
+    const size = ["--size", "20%", "-o"];
+    assert.equal(analyze("sharded", ...FEW, "-o", "rows.json").code, 0);
+    const said = plan("sharded", ...FEW, ...size, "a.json");
+    assert.deepEqual([said.code, said.stderr], [0, ""]);
+    assert.match(said.stdout, /^a\.json: 11 tensors, .* bits per weight$/m);
+    assert.match(said.stdout, /of the least possible|the least possible/);
+    assert.equal(plan("rows.json", ...size, "b.json").code, 0);
+    assert.equal(plan("stats", ...size, "c.json").code, 0);
+    const input = readFileSync(at("rows.json"));
+    assert.equal(zeropoint(folder, ["plan", "-", ...size, "d.json"], { input }).code, 0);
+    const [a, b, c, d] = ["a", "b", "c", "d"].map((name) =>
+      readFileSync(at(`${name}.json`), "utf8"),
+    );
+    assert.equal(b, a);
+    assert.equal(c, a);
+    assert.equal(d, a);
+    const { schemes, bytes, bytesBefore } = JSON.parse(a);
+    assert.equal(Object.keys(schemes).length, 11);
+    assert.ok(bytes <= 0.2 * bytesBefore);
+  });
+
+  it("prints a table, with pins and tensors that agree", () => {
+    const args = [
+      "rows.json",
+      "--size",
+      "20%",
+      "--pin",
+      "head.w*=int8-channel",
+      "--same",
+      "layers.*",
+    ];
+    const { code, stdout } = plan(...args);
+    assert.equal(code, 0);
+    assert.match(stdout, /^head\.weight +int8-channel +\S+ kB +pinned/m);
+    const chosen = [...stdout.matchAll(/^layers\.\d\.up\.weight +(\S+)/gm)].map(([, s]) => s);
+    assert.equal(chosen.length, 3);
+    assert.equal(new Set(chosen).size, 1);
+  });
+
+  it("takes bits per weight, bytes and decibels", () => {
+    const json = (...args) => JSON.parse(plan("rows.json", ...args, "--json").stdout);
+    assert.ok(json("--size", "6bpw").bitsPerWeight <= 6);
+    assert.ok(json("--size", "50kB").bytes <= 50_000);
+    const { schemes } = json("--min-sqnr", "30dB");
+    assert.equal(schemes["head.weight"], "int8-channel");
+  });
+
+  it("prints the frontier of error against bytes", () => {
+    const points = JSON.parse(plan("rows.json", "--frontier", "--json").stdout);
+    assert.ok(points.length > 3);
+    for (let i = 1; i < points.length; i++) {
+      assert.ok(points[i].bytes > points[i - 1].bytes && points[i].error < points[i - 1].error);
+    }
+    assert.match(
+      plan("rows.json", "--frontier").stdout,
+      /^ *bytes +bits\/weight +of before +error$/m,
+    );
+  });
+
+  it("refuses jobs' rows that are incomplete or of different analyses", () => {
+    const [first] = readdirSync(at("stats")).sort();
+    const text = readFileSync(at("stats", first), "utf8");
+    rmSync(at("stats", first));
+    const missing = plan("stats", "--size", "20%");
+    assert.equal(missing.code, 1);
+    assert.match(
+      missing.stderr,
+      /^zeropoint plan: stats: 1 of 3 files are missing: model-00001-of-00003/,
+    );
+    writeFileSync(at("stats", first), text.replace(/"job":"./, '"job":"z'));
+    const mixed = plan("stats", "--size", "20%");
+    assert.equal(mixed.code, 1);
+    assert.match(mixed.stderr, /is of another analysis \(schemes, or version\) than /);
+    writeFileSync(at("stats", first), text);
+  });
+
+  for (const [args, code, line] of [
+    [["rows.json"], 2, /^--size is missing: 1\.5GB, 40MiB, 4\.5bpw or 25%; or --min-sqnr/],
+    [["rows.json", "--size", "big"], 2, '--size takes 1.5GB, 40MiB, 4.5bpw or 25%, got "big"'],
+    [
+      ["rows.json", "--size", "1kB"],
+      2,
+      /^--size must be at least \d+ bytes \(\S+ kB, headers included\) with these schemes, got 1kB$/,
+    ],
+    [["rows.json", "--size", "1MB", "--pin", "x"], 2, '--pin takes GLOB=SCHEME, got "x"'],
+    [["rows.json", "--size", "1MB", "--frontier"], 2, "--frontier and --size exclude each other"],
+    [
+      ["rows.json", "--size", "1MB", "--schemes", "q4_k"],
+      2,
+      "--schemes: rows.json has no rows of q4_k",
+    ],
+    [["none.json", "--size", "1MB"], 3, "none.json: there is no such file or folder"],
+    [["a.json", "--size", "1MB"], 3, "a.json: it has no rows of zeropoint analyze --json"],
+  ]) {
+    it(`says in one line what is wrong with: ${args.join(" ")}`, () => {
+      const result = plan(...args);
+      assert.deepEqual([result.code, result.stdout], [code, ""]);
+      const said = /^zeropoint plan: (.*)\n$/.exec(result.stderr)?.[1];
+      if (typeof line === "string") assert.equal(said, line);
+      else assert.match(said, line);
+    });
+  }
+});
+
+describe("a plan within a size", () => {
+  for (const target of ["zeropoint", "compressed-tensors"]) {
+    it(`is a file within that size, in the layout of ${target}`, () => {
+      const name = `budget-${target}`;
+      const made = plan(
+        "model.safetensors",
+        "--target",
+        target,
+        "--size",
+        "40kB",
+        "-o",
+        `${name}.json`,
+      );
+      assert.deepEqual([made.code, made.stderr], [0, ""]);
+      const args = ["quantize", "model.safetensors", "--plan", `${name}.json`, "-o", `${name}/`];
+      const { code, stdout, stderr } = zeropoint(folder, args);
+      assert.deepEqual([code, stderr], [0, ""]);
+      // The plan remembers its target.
+      assert.match(stdout, new RegExp(`for ${target}$`, "m"));
+      const bytes = readdirSync(at(name), { withFileTypes: true })
+        .filter((entry) => entry.isFile() && !/SUMS/.test(entry.name))
+        .reduce((sum, entry) => sum + statSync(at(name, entry.name)).size, 0);
+      assert.ok(bytes <= 40_000 && bytes > 30_000, `${bytes}`);
+    });
+  }
+
+  it("may be nominal: of packed codes and scales alone", () => {
+    const args = ["model.safetensors", "--schemes", "int4-g32", "--size", "10MB", "--json"];
+    const sizes = [[], ["--nominal"]].map(
+      (more) => JSON.parse(plan(...args, ...more).stdout).bytes,
+    );
+    // Four bits a value and a float32 scale for 32 of them, beside a bias and two norms.
+    assert.equal(sizes[1], (34_816 * 4) / 8 + (34_816 / 32) * 4 + 128 + 2 * 256);
+    assert.ok(sizes[0] >= sizes[1]);
+  });
+
+  it("may be one of another format", () => {
+    const args = [
+      "model.safetensors",
+      "--format",
+      "gguf",
+      "--schemes",
+      "q8_0,q4_0",
+      "--size",
+      "45kB",
+    ];
+    assert.equal(plan(...args, "-o", "gguf.json").code, 0);
+    const made = zeropoint(folder, [
+      "quantize",
+      "model.safetensors",
+      "--plan",
+      "gguf.json",
+      "-o",
+      "m.gguf",
+    ]);
+    assert.deepEqual([made.code, made.stderr], [0, ""]);
+    assert.ok(statSync(at("m.gguf")).size <= 45_000);
+  });
+});

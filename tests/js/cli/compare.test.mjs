@@ -1,0 +1,89 @@
+// zeropoint compare, and --verify of quantize.
+
+import assert from "node:assert/strict";
+import { before, describe, it } from "node:test";
+import { makeFolder, safetensors, smallModel, write, zeropoint } from "../support/cli.mjs";
+
+const folder = makeFolder();
+const compare = (...args) => zeropoint(folder, ["compare", ...args]);
+
+before(async () => {
+  const tensors = smallModel();
+  const { "head.bias": bias, ...rest } = tensors;
+  const changed = { shape: bias.shape, values: bias.values.slice() };
+  changed.values[3] += 0.5;
+  write(folder, {
+    "a.safetensors": await safetensors(tensors),
+    "b.safetensors": await safetensors({ ...rest, "head.bias": changed }),
+    "less.safetensors": await safetensors(rest),
+  });
+  const args = ["quantize", "a.safetensors", "int4-g32", "-o", "q.safetensors"];
+  assert.equal(zeropoint(folder, args).code, 0);
+});
+
+describe("zeropoint compare", () => {
+  it("finds equal models equal to the last bit", () => {
+    const { code, stdout, stderr } = compare("a.safetensors", "a.safetensors", "--tolerance", "0");
+    assert.deepEqual([code, stderr], [0, ""]);
+    assert.match(stdout, /^tensors {2}8: 8 equal, 0 different, 0 not comparable$/m);
+  });
+
+  it("exits with 1 beyond a largest difference", () => {
+    const beyond = compare("a.safetensors", "b.safetensors", "--tolerance", "0.1");
+    assert.equal(beyond.code, 1);
+    assert.match(beyond.stdout, /^beyond +1 tensors beyond 0\.1: head\.bias$/m);
+    assert.match(beyond.stdout, /^head\.bias +float32 +float32 +0\.5 /m);
+    assert.equal(compare("a.safetensors", "b.safetensors", "--tolerance", "0.6").code, 0);
+    assert.equal(compare("a.safetensors", "b.safetensors").code, 0);
+  });
+
+  it("compares quantized tensors by their values, with a least SQNR", () => {
+    assert.equal(compare("a.safetensors", "q.safetensors", "--tolerance", "15dB").code, 0);
+    const { code, stdout } = compare(
+      "a.safetensors",
+      "q.safetensors",
+      "--tolerance",
+      "30dB",
+      "--json",
+    );
+    assert.equal(code, 1);
+    const { rows, beyond } = JSON.parse(stdout);
+    assert.equal(beyond.length, 5);
+    assert.equal(rows.find(({ name }) => name === "head.bias").sqnr, "Infinity");
+  });
+
+  it("takes a tensor that one model lacks for a difference", () => {
+    const { code, stdout } = compare("a.safetensors", "less.safetensors", "--tolerance", "1");
+    assert.equal(code, 1);
+    assert.match(stdout, /^head\.bias .*missing in b$/m);
+    const args = ["a.safetensors", "less.safetensors", "--tolerance", "1", "--exclude", "*.bias"];
+    assert.equal(compare(...args).code, 0);
+  });
+
+  it("lists tensors that only the second model has, beyond no tolerance", () => {
+    const { code, stdout } = compare("less.safetensors", "a.safetensors", "--tolerance", "0");
+    assert.equal(code, 0);
+    assert.match(stdout, /^head\.bias .*missing in a$/m);
+  });
+
+  it("says what a tolerance is", () => {
+    const { code, stderr } = compare("a.safetensors", "b.safetensors", "--tolerance", "much");
+    assert.equal(code, 2);
+    assert.match(
+      stderr,
+      /--tolerance takes a largest difference \(0\.01\) or a least SQNR \(30dB\)/,
+    );
+  });
+});
+
+describe("zeropoint quantize --verify", () => {
+  it("reads the result again", () => {
+    const args = ["quantize", "a.safetensors", "int8-g32", "-o", "v.safetensors", "--verify"];
+    const { code, stdout, stderr } = zeropoint(folder, args);
+    assert.deepEqual([code, stderr], [0, ""]);
+    assert.match(
+      stdout,
+      /^8 of 8 tensors read again, largest difference \S+, least SQNR 4\d\.\d dB/m,
+    );
+  });
+});

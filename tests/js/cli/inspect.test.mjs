@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { before, describe, it } from "node:test";
+import {
+  makeFolder,
+  safetensors,
+  smallModel,
+  write,
+  writeShards,
+  zeropoint,
+} from "../support/cli.mjs";
+import { vectorsOf } from "../support/formats.mjs";
+
+const folder = makeFolder();
+const inspect = (...args) => zeropoint(folder, ["inspect", ...args]);
+
+before(async () => {
+  write(folder, {
+    "model.safetensors": await safetensors(smallModel(), [["format", "pt"]]),
+    "broken.safetensors": (await safetensors(smallModel())).subarray(0, 5000),
+    "empty.safetensors": "",
+    "hostile.safetensors": await safetensors({
+      "\u001b]0;x\u0007<b>=1": { shape: [1], values: Float32Array.of(1) },
+    }),
+  });
+  await writeShards(join(folder, "sharded"), 3);
+});
+
+describe("zeropoint inspect", () => {
+  it("prints format, metadata, dtypes and tensors", () => {
+    const { code, stdout, stderr } = inspect("model.safetensors", "--include", "head.*");
+    assert.deepEqual([code, stderr], [0, ""]);
+    assert.equal(
+      stdout,
+      `file          model.safetensors
+format        safetensors
+size          2 of 8 tensors, 2.08 k values, 8.32 kB
+dtypes        float32 100.0 %
+quantization  none
+  format      pt
+
+name         dtype    shape      bytes
+head.bias    float32  32         128 B
+head.weight  float32  32 × 64  8.19 kB
+`,
+    );
+  });
+
+  it("prints JSON and CSV", () => {
+    const { tensors, format } = JSON.parse(inspect("model.safetensors", "--json").stdout);
+    assert.equal(format, "safetensors");
+    assert.equal(tensors.length, 8);
+    assert.deepEqual(tensors[0].shape, [32]);
+    const lines = inspect("model.safetensors", "--csv").stdout.split("\r\n");
+    assert.equal(lines[0], "name,dtype,shape,bytes");
+    assert.equal(lines[1], "head.bias,float32,32,128");
+    assert.equal(lines.length, 10);
+  });
+
+  it("writes one page of HTML without scripts", () => {
+    assert.equal(inspect("hostile.safetensors", "-o", "page.html").code, 0);
+    const html = readFileSync(join(folder, "page.html"), "utf8");
+    assert.match(html, /^<!doctype html>/);
+    for (const text of ["<script", "<b>", "\u001b"]) assert.ok(!html.includes(text));
+    assert.match(html, /&lt;b&gt;=1/);
+  });
+
+  it("prints no control characters of names", () => {
+    const { stdout } = inspect("hostile.safetensors");
+    for (const text of ["\u001b", "\u0007"]) assert.ok(!stdout.includes(text));
+  });
+
+  it("opens a folder of shards, and standard input", () => {
+    assert.match(inspect("sharded").stdout, /^size +11 tensors/m);
+    const input = readFileSync(join(folder, "model.safetensors"));
+    const { stdout } = zeropoint(folder, ["inspect", "-"], { input });
+    assert.match(stdout, /^file +standard input$/m);
+  });
+
+  it("says what quantization is in a file", () => {
+    const gguf = vectorsOf("gguf");
+    const name = gguf.names.find((each) => /q4_k|types|blocks/i.test(each)) ?? gguf.names[0];
+    writeFileSync(join(folder, "model.gguf"), gguf.bytes(name));
+    const { code, stdout } = inspect("model.gguf");
+    assert.equal(code, 0);
+    assert.match(stdout, /^quantization +.*(ggml|none)/m);
+  });
+
+  it("does not overwrite a file without --force", () => {
+    assert.equal(inspect("model.safetensors", "-o", "list.csv").code, 0);
+    const { code, stderr } = inspect("model.safetensors", "-o", "list.csv");
+    assert.deepEqual(
+      [code, stderr],
+      [...[4, "zeropoint inspect: list.csv exists already; --force overwrites it\n"]],
+    );
+    assert.equal(inspect("model.safetensors", "-o", "list.csv", "--force").code, 0);
+  });
+
+  for (const [file, line] of [
+    ["none.safetensors", "none.safetensors: there is no such file or folder"],
+    ["broken.safetensors", /^broken\.safetensors: at byte \d+: expected data_offsets .* found \[/],
+    ["empty.safetensors", /^empty\.safetensors: /],
+  ]) {
+    it(`says in one line why a file cannot be read: ${file}`, () => {
+      const { code, stdout, stderr } = inspect(file);
+      assert.deepEqual([code, stdout], [3, ""]);
+      const said = /^zeropoint inspect: (.*)\n$/.exec(stderr)?.[1];
+      if (typeof line === "string") assert.equal(said, line);
+      else assert.match(said, line);
+    });
+  }
+
+  it("names the files that it looks for in a folder", () => {
+    write(folder, { "other/readme.txt": "" });
+    const { code, stderr } = inspect("other");
+    assert.equal(code, 3);
+    assert.match(stderr, /other: the folder has no model\.safetensors\.index\.json, .*; name the/);
+  });
+});

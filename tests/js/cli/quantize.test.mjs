@@ -1,0 +1,173 @@
+// zeropoint quantize: files, their names, interruption, and what is not overwritten.
+
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { before, describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { init } from "zeropoint";
+import { openModel } from "zeropoint/models";
+import { makeFolder, safetensors, smallModel, start, write, zeropoint } from "../support/cli.mjs";
+
+await init();
+
+const folder = makeFolder();
+const quantize = (...args) => zeropoint(folder, ["quantize", ...args]);
+const at = (...names) => join(folder, ...names);
+
+before(async () => {
+  write(folder, {
+    "model.safetensors": await safetensors(smallModel()),
+    "plan.json": JSON.stringify({ version: 1, schemes: { "head.weight": "int4-g32" } }),
+    "nothing.json": "{}",
+    "broken.json": "{",
+  });
+});
+
+describe("zeropoint quantize", () => {
+  it("writes a file that openModel reads, and says what it did", async () => {
+    const { code, stdout, stderr } = quantize(
+      "model.safetensors",
+      "int4-g32",
+      "-o",
+      "a.safetensors",
+    );
+    assert.deepEqual([code, stderr], [0, ""]);
+    assert.match(stdout, /^a\.safetensors: .* kB in .* s, at most .* MB of memory\n/);
+    assert.match(stdout, /; 5 of 8 tensors quantized, for zeropoint\nkept 2: /);
+    const model = await openModel(at("a.safetensors"));
+    assert.equal((await model.readQuantized("head.weight")).dtype, "int4");
+    await model.close();
+    assert.deepEqual(
+      readdirSync(folder).filter((name) => name.endsWith(".partial")),
+      [],
+    );
+  });
+
+  it("ends at once when the same job is done, and refuses another one", () => {
+    const before = statSync(at("a.safetensors"));
+    const again = quantize("model.safetensors", "INT4-g32", "-o", "a.safetensors");
+    assert.equal(again.code, 0);
+    assert.match(again.stdout, /^a\.safetensors: done already, nothing was written again$/m);
+    assert.equal(statSync(at("a.safetensors")).mtimeMs, before.mtimeMs);
+    const other = quantize("model.safetensors", "int8-channel", "-o", "a.safetensors");
+    assert.deepEqual(
+      [other.code, other.stdout, other.stderr],
+      [...[4, "", "zeropoint quantize: a.safetensors exists already; --force overwrites it\n"]],
+    );
+    const forced = quantize(
+      "model.safetensors",
+      "int8-channel",
+      "-o",
+      "a.safetensors",
+      "--force",
+      "-q",
+    );
+    assert.deepEqual([forced.code, forced.stdout, forced.stderr], [0, "", ""]);
+    assert.notEqual(statSync(at("a.safetensors")).size, before.size);
+  });
+
+  it("writes by a plan, to standard output as to a file", () => {
+    const args = ["model.safetensors", "--plan", "plan.json", "-o"];
+    assert.equal(quantize(...args, "planned.safetensors").code, 0);
+    const { code, stdout } = zeropoint(folder, ["quantize", ...args, "-", "-q"], {
+      encoding: null,
+    });
+    assert.equal(code, 0);
+    assert.deepEqual(stdout, readFileSync(at("planned.safetensors")));
+  });
+
+  it("reads a plan from standard input", () => {
+    const input = readFileSync(at("plan.json"));
+    const args = ["quantize", "model.safetensors", "--plan", "-", "-o", "piped.safetensors", "-q"];
+    assert.equal(zeropoint(folder, args, { input }).code, 0);
+    assert.deepEqual(
+      readFileSync(at("piped.safetensors")),
+      readFileSync(at("planned.safetensors")),
+    );
+  });
+
+  it("prints its report as JSON", () => {
+    const args = ["model.safetensors", "int8-channel", "-o", "j.safetensors", "--json"];
+    const { report, files } = JSON.parse(quantize(...args).stdout);
+    assert.equal(report.rows.length, 8);
+    assert.equal(files[0].size, statSync(at("j.safetensors")).size);
+    assert.match(files[0].sha256, /^[0-9a-f]{64}$/);
+  });
+
+  it("writes into a folder, with the name that the file has there", () => {
+    mkdirSync(at("results"));
+    assert.equal(quantize("model.safetensors", "int8-channel", "-o", "results").code, 0);
+    assert.ok(existsSync(at("results", "model.safetensors")));
+    assert.ok(existsSync(at("results", "SHA256SUMS")));
+  });
+
+  it("leaves nothing when it is interrupted", async () => {
+    // Least squares take long enough for a signal to arrive in the midst.
+    write(folder, { "large.safetensors": await safetensors(smallModel(4, 1024)) });
+    const args = ["quantize", "large.safetensors", "int4-g16-mse", "-o", "cut/large.safetensors"];
+    const { child, ended } = start(folder, args);
+    const names = () => (existsSync(at("cut")) ? readdirSync(at("cut")) : []);
+    while (names().length === 0) await delay(5);
+    assert.match(names()[0], /^\.large\.safetensors\..*\.partial$/);
+    child.kill("SIGINT");
+    const { code, output } = await ended;
+    assert.equal(code, 130);
+    assert.equal(output, "zeropoint: interrupted; finished files were kept\n");
+    assert.deepEqual(names(), []);
+  });
+
+  for (const [args, code, line] of [
+    [["model.safetensors", "int4-g32"], 2, "-o is missing: the file or folder to write"],
+    [
+      ["model.safetensors", "-o", "x"],
+      2,
+      "SCHEME and --plan say how to quantize: one of them is needed",
+    ],
+    [
+      ["model.safetensors", "int4-g32", "--plan", "plan.json", "-o", "x"],
+      2,
+      "SCHEME and --plan say how to quantize: both are given",
+    ],
+    [
+      ["model.safetensors", "--plan", "none.json", "-o", "x"],
+      3,
+      "--plan none.json: there is no such file or folder",
+    ],
+    [
+      ["model.safetensors", "--plan", "nothing.json", "-o", "x"],
+      3,
+      "--plan nothing.json: it has no schemes; zeropoint plan -o writes plans",
+    ],
+    [
+      ["model.safetensors", "--plan", "broken.json", "-o", "x"],
+      3,
+      /--plan broken\.json: it is not JSON/,
+    ],
+    [["model.safetensors", "int5-x", "-o", "x"], 2, /^scheme must be .*, got "int5-x"$/],
+    [
+      ["model.safetensors", "int4-g32", "-o", "x", "--target", "moon"],
+      2,
+      /^--target must be .*, got "moon"$/,
+    ],
+    [
+      ["model.safetensors", "int4-g32", "-o", "x", "--threads", "0"],
+      2,
+      /^--threads takes a number/,
+    ],
+    [
+      ["model.safetensors", "int4-g32", "-o", "x", "--shard", "0/2"],
+      2,
+      '--shard takes I/N with I from 1 to N, got "0/2"; where numbers begin with 0, add 1',
+    ],
+  ]) {
+    it(`says in one line what is wrong with: ${args.join(" ")}`, () => {
+      const result = quantize(...args);
+      assert.deepEqual([result.code, result.stdout], [code, ""]);
+      const said = /^zeropoint quantize: (.*)\n$/.exec(result.stderr)?.[1];
+      if (typeof line === "string") assert.equal(said, line);
+      else assert.match(said, line);
+      assert.equal(existsSync(at("x")), false);
+    });
+  }
+});
