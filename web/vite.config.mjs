@@ -13,11 +13,12 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^zeropoint$/, replacement: at("../dist/index.js") },
+      { find: /^zeropoint\/models$/, replacement: at("../dist/models/index.js") },
       { find: /^zeropoint\/notebook$/, replacement: at("../dist/notebook/index.js") },
     ],
   },
   plugins: [
-    digits({ script: at("../scripts/cost/model.mjs") }),
+    digits({ script: at("../scripts/cost/samples.mjs") }),
     limits({ script: at("../tests/bench/limits/build.mjs") }),
     notebooks({
       folder: at("notebooks"),

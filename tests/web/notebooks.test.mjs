@@ -538,6 +538,8 @@ describe("Notebook 4", () => {
     const { page } = visit;
     await openNotebook(page, "schemes-observers-qconfig");
     await page.waitForSelector(".view[data-current] [data-figure][data-live] form:not([hidden])");
+    // The question before a drawing is answered.
+    await page.$eval(".view[data-current] .predict [data-choice]", (choice) => choice.click());
     const figures = await page.$$eval(".view[data-current] [data-figure]", (elements) =>
       elements.map((element) => ({
         name: element.dataset.figure,
@@ -552,7 +554,7 @@ describe("Notebook 4", () => {
     );
     assert.deepEqual(
       figures.map(({ name }) => name),
-      ["scheme-matrix", "granularity", "affine-symmetric", "observer"],
+      ["scheme-matrix", "granularity", "affine-symmetric", "observer", "clip-or-round"],
     );
     for (const { name, labels, tables, caption } of figures) {
       assert.ok(labels.length > 0 && labels.every((label) => label.length > 20), name);

@@ -25,6 +25,16 @@ const ELSEWHERE = {
 /** Tests that need Node, with the reason: whole files, or single tests of a file. */
 const NODE_ONLY = {
   "bench.test.mjs": "runs the benchmark's command",
+  "cli/arguments.test.mjs": "starts the command line",
+  "cli/output.test.mjs": "starts the command line",
+  "cli/inspect.test.mjs": "starts the command line",
+  "cli/help.test.mjs": "starts the command line",
+  "cli/analyze.test.mjs": "starts the command line",
+  "cli/compare.test.mjs": "starts the command line",
+  "cli/examples.test.mjs": "starts the command line",
+  "cli/quantize.test.mjs": "starts the command line",
+  "cli/jobs.test.mjs": "starts the command line",
+  "cli/units.test.mjs": "reads the code of the command line, which is for Node",
   "cost.test.mjs": "reads the digits from files; what-it-costs.test.mjs does it on the page",
   "examples.test.mjs": "has TypeScript read the sources",
   "layers.test.mjs": "reads the sources",
@@ -76,6 +86,10 @@ const NODE_ONLY = {
     "the kernels of an instance > are the 16-bit ones where V8 has no single instruction":
       "starts a Node",
   },
+  "models/quantize/memory.test.mjs": "measures processes of their own",
+  "models/quantize/safetensors-walk.test.mjs": "runs the recipe of the README in a Node of its own",
+  "models/quantize/onnx-runtime.test.mjs":
+    "imports npm's onnxruntime-web; onnx.test.mjs runs it on a page",
   "formats/memory.test.mjs": "starts Nodes with little memory",
   "models/load.test.mjs": {
     "load > takes paths and file URLs of Node": "writes files",
@@ -89,6 +103,10 @@ const NODE_ONLY = {
     "openModel > reads only headers until something is asked for, by ranges of an address":
       "starts a server",
   },
+  "models/analyze-memory.test.mjs": "measures a Node of its own",
+  "models/quantize/gguf-memory.test.mjs": "writes a file, and measures a Node of its own",
+  "models/quantize/gguf-walk.test.mjs": "runs the README's recipe in a Node of its own",
+  "models/quantize/onnx-walk.test.mjs": "runs the README's recipe in a Node of its own",
   "models/walk.test.mjs": "runs the README's recipe in a Node of its own",
   "untrusted.test.mjs": {
     "tensors that change > never writes out of bounds while another thread grows an array":

@@ -13,11 +13,11 @@ export const WITHOUT_SCRIPTS = { "content-security-policy": "script-src 'none'" 
  * @param {import("puppeteer-core").Browser} browser
  * @param {string} url
  * @param {{ viewport?: { width: number, height: number }, colorScheme?: string,
- *   reducedMotion?: string, isLive?: boolean }} options
- *   isLive: whether scripts may run; if so, waits for them
+ *   reducedMotion?: string, isLive?: boolean, prepare?: () => void }} options
+ *   isLive: whether scripts may run; if so, waits for them; prepare: runs in the page before its scripts
  */
 export async function openPage(browser, url, options = {}) {
-  const { viewport, colorScheme, reducedMotion, isLive = true } = options;
+  const { viewport, colorScheme, reducedMotion, isLive = true, prepare } = options;
   const context = await browser.createBrowserContext();
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE);
@@ -41,6 +41,7 @@ export async function openPage(browser, url, options = {}) {
       window.cspViolations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`);
     });
   });
+  if (prepare) await page.evaluateOnNewDocument(prepare);
   await page.goto(url);
   if (isLive) await page.waitForSelector(".is-live");
   return {

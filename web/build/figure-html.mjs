@@ -15,7 +15,7 @@ const NARROW = 260; // pixels left for a drawing on a screen of 320 pixels
  * @param {import("../figures/index.js").Zeropoint} zeropoint
  */
 export function figureHtml(name, caption, zeropoint) {
-  const { controls, draw } = figures[name];
+  const { controls, draw, predict } = figures[name];
   const values = Object.fromEntries(
     controls.flatMap((control) =>
       control.type === "player" ? [] : [[control.name, String(control.value)]],
@@ -25,6 +25,7 @@ export function figureHtml(name, caption, zeropoint) {
     h(
       "figure",
       { class: "figure", "data-figure": name },
+      predict && predictionTree(predict),
       controls.length > 0 && h("form", { hidden: true }, controls.map(controlTree)),
       h(
         "div",
@@ -34,6 +35,32 @@ export function figureHtml(name, caption, zeropoint) {
       ),
       h("figcaption", {}, caption),
     ),
+  );
+}
+
+/**
+ * A question to answer before the drawing is shown; left out without scripts.
+ * @param {import("../figures/index.js").Prediction} prediction
+ */
+function predictionTree({ question, choices, answer }) {
+  return h(
+    "div",
+    {
+      class: "predict",
+      role: "group",
+      "aria-label": question,
+      "data-answer": answer,
+      hidden: true,
+    },
+    h("p", { class: "predict-question" }, question),
+    h(
+      "p",
+      { class: "predict-choices" },
+      choices.map((choice) =>
+        h("button", { type: "button", class: "button", "data-choice": choice }, choice),
+      ),
+    ),
+    h("p", { class: "predict-verdict", role: "status" }),
   );
 }
 
@@ -80,6 +107,6 @@ function controlTree(control) {
     { class: "range" },
     h("span", {}, label),
     h("input", { type: "range", name, min, max, step, value }),
-    h("span", {}, h("output", { name }, value), unit),
+    h("span", {}, h("output", { name }, String(value).replace("-", "−")), unit),
   );
 }

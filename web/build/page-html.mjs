@@ -1,10 +1,11 @@
 // The whole page as HTML: contents, overview, notebooks and the other pages.
 
-import { icon } from "../shell/icons.js";
+import { toolbarTree } from "../notebook/toolbar.js";
 import { escapeHtml, h, toHtml } from "../shell/tree.js";
 import { figureHtml } from "./figure-html.mjs";
 import { highlightedHtml } from "./highlight-code.mjs";
 import { pageHtml } from "./pages.mjs";
+import { playgroundHtml } from "./playground-html.mjs";
 
 /** @typedef {import("./read-notebook.mjs").NotebookText} NotebookText */
 
@@ -35,6 +36,7 @@ export function fillPage(html, notebooks, pages, zeropoint) {
     .replace("<!-- notebooks -->", () =>
       notebooks.map((notebook) => notebookHtml(notebook, notebooks)).join("\n"),
     )
+    .replace("<!-- playground -->", playgroundHtml)
     .replace("<!-- pages -->", () => pages.map(pageHtml).join("\n"));
 }
 
@@ -59,6 +61,7 @@ function contentsTree(notebooks, pages) {
         ),
       ),
     ),
+    h("li", {}, h("a", { href: "#play" }, "Playground")),
     pages.map(({ id, title }) => h("li", {}, h("a", { href: `#${id}` }, title))),
     h("li", {}, h("a", { href: "./api/index.html" }, "API reference")),
   );
@@ -101,77 +104,7 @@ const ABOUT = {
 function notebookHtml({ id, number, title, html, cells }, notebooks) {
   const previous = notebooks[number - 2];
   const next = notebooks[number];
-  const action = (
-    /** @type {string} */ name,
-    /** @type {string} */ iconName,
-    /** @type {import("../shell/tree.js").Nested} */ text,
-    disabled = false,
-  ) =>
-    h(
-      "button",
-      { type: "button", class: "button", "data-action": name, disabled },
-      icon(iconName),
-      h("span", {}, text),
-    );
-  const toolbar = h(
-    "div",
-    { class: "toolbar", role: "group", "aria-label": `Notebook ${number}`, hidden: true },
-    action("run-all", "play-all", "Run all"),
-    h(
-      "button",
-      { type: "button", class: "button", "data-action": "run-stale", hidden: true },
-      icon("play-all"),
-      h("span", {}, "Run stale"),
-    ),
-    action("stop", "stop", "Stop", true),
-    action("restart", "restart", "Restart"),
-    action("reset", "reset", ["Reset", h("span", { class: "more" }, " notebook")]),
-    h("span", { class: "toolbar-status" }, `${cells} cells`),
-    h(
-      "details",
-      { class: "keys" },
-      h("summary", {}, "More"),
-      h(
-        "p",
-        { class: "downloads" },
-        action("download-mjs", "download", "Download as .mjs"),
-        action("download-ipynb", "download", "Download as .ipynb"),
-      ),
-      h(
-        "dl",
-        {},
-        [
-          [["j"], "go to the next cell, outside of editors"],
-          [["k"], "go to the cell before"],
-          [["Enter"], "edit the cell"],
-          [["Shift", "Enter"], "run the cell and go to the next"],
-          [["Ctrl", "Enter"], "run the cell and stay (also Cmd+Enter)"],
-          [["Tab"], "indent the code after a click or a change"],
-          [["Esc"], "then Tab: leave the editor"],
-        ].map(([keys, text]) =>
-          h(
-            "div",
-            {},
-            h(
-              "dt",
-              {},
-              /** @type {string[]} */ (keys).flatMap((key, i) => [i > 0 && "+", h("kbd", {}, key)]),
-            ),
-            h("dd", {}, /** @type {string} */ (text)),
-          ),
-        ),
-      ),
-      h(
-        "p",
-        {},
-        "A cell shows the value of its last expression; expressions with commas between them show as a " +
-          "tuple. print and console.log write below the cell. Names can be declared again, and all cells " +
-          "share them. Restart ends the worker that runs the cells and keeps your changes; Reset brings the " +
-          "original code back. The .mjs file runs in Node, Deno and Bun; the .ipynb file in Jupyter with the " +
-          "kernel of Deno.",
-      ),
-    ),
-  );
+  const toolbar = toolbarTree(`Notebook ${number}`, cells);
   const turn = h(
     "nav",
     { class: "turn", "aria-label": `Before and after notebook ${number}` },

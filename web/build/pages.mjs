@@ -21,7 +21,7 @@ import { keepUnits } from "./units.mjs";
  */
 export function readPages({ folder, benchmark }) {
   const measured = JSON.parse(readFileSync(benchmark, "utf8"));
-  return ["measure", "digit-planes"].map((id) => {
+  return ["lab", "measure", "digit-planes", "many-machines"].map((id) => {
     const text = readFileSync(join(folder, `${id}.md`), "utf8");
     return readPage(text, id, measured);
   });
@@ -74,13 +74,17 @@ function blocksOf(measured) {
     ],
   };
   return {
-    formula: (content) => `<pre class="sample">${escapeHtml(content)}</pre>`,
+    ...{ formula: sample, sh: sample, yaml: sample, py: sample },
     digits: (content) => toHtml(digitsTable(content.split(/\s+/).map(Number))),
     measurements: (_, which) => tables[which](measured.results).map(toHtml).join("\n"),
     circumstances: () => `<p>${escapeHtml(circumstances(measured))}</p>`,
     controls: () => toHtml(controls()),
+    lab: () => toHtml(h("div", { class: "lab", hidden: true })),
   };
 }
+
+/** @param {string} content */
+const sample = (content) => `<pre class="sample">${escapeHtml(content)}</pre>`;
 
 /** @param {any} measured */
 function circumstances({ date, engine, machine, packages }) {

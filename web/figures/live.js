@@ -2,6 +2,9 @@
 
 import { makeScrollable } from "../shell/scrollable.js";
 import { toDom } from "../shell/tree.js";
+import { connectLinked } from "./link-elements.js";
+import { connectPrediction } from "./prediction.js";
+import { connectScrubs } from "./scrub.js";
 
 /** @type {ReturnType<typeof load> | undefined} */
 let loading;
@@ -30,6 +33,22 @@ function makeLive(element) {
   const form = element.querySelector("form");
   if (!form) return;
   let width = 0;
+  const scrubs = connectScrubs(drawing, form);
+  const links = connectLinked(drawing);
+  const mark = () => {
+    scrubs.mark();
+    links.mark();
+  };
+  if (drawing.querySelector("[data-scrub], [data-linked]")) {
+    // Only one of the built drawings can take part; another room has another drawn.
+    width = roomOf(drawing);
+    const narrow =
+      getComputedStyle(/** @type {Element} */ (drawing.querySelector(".when-wide"))).display ===
+      "none";
+    drawing.querySelector(narrow ? ".when-wide" : ".when-narrow")?.remove();
+    mark();
+  }
+  connectPrediction(element);
 
   const draw = async () => {
     const values = readControls(form);
@@ -38,13 +57,21 @@ function makeLive(element) {
       const { zeropoint, figures } = await loading;
       const figure = figures[element.dataset.figure ?? ""];
       width = roomOf(drawing);
+      const focused = drawing.querySelector("[data-scrub]:focus")?.getAttribute("data-scrub");
       drawing.replaceChildren(toDom(figure.draw(values, zeropoint, width)));
       makeScrollable(drawing);
+      mark();
+      if (focused) {
+        /** @type {HTMLElement | null} */ (
+          drawing.querySelector(`[data-scrub="${focused}"]`)
+        )?.focus({ preventScroll: true });
+      }
     } catch {
       // The built drawing stays, without controls; a cell that runs reports the reason.
       loading = undefined;
       form.hidden = true;
       element.dataset.failed = "";
+      element.dataset.predicted = "";
     }
   };
 
@@ -128,7 +155,7 @@ function connectPlayer(player) {
 function readControls(form) {
   for (const output of form.querySelectorAll("output")) {
     const input = form.querySelector(`input[name="${output.name}"]`);
-    output.value = /** @type {HTMLInputElement} */ (input).value;
+    output.value = /** @type {HTMLInputElement} */ (input).value.replace("-", "−");
   }
   return /** @type {Record<string, string>} */ (Object.fromEntries(new FormData(form)));
 }

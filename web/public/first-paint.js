@@ -20,7 +20,8 @@ function showNamedView() {
   const views = document.querySelectorAll(".view");
   let named = null;
   try {
-    named = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    // Behind a question mark a view keeps its own state.
+    named = document.getElementById(decodeURIComponent(location.hash.slice(1).split("?")[0]));
   } catch {
     // An address that cannot be read names nothing.
   }
@@ -28,7 +29,7 @@ function showNamedView() {
   const isToCome = !named && location.hash.length > 1 && document.readyState === "loading";
   const view = isToCome ? undefined : (named?.closest(".view") ?? views[0]);
   for (const other of views) other.toggleAttribute("data-current", other === view);
-  showInContents(view ? `#${view.id}` : location.hash);
+  showInContents(view ? `#${view.id}` : location.hash.split("?")[0]);
 }
 
 /**

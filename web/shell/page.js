@@ -61,9 +61,15 @@ async function connect(view) {
   if (view.classList.contains("notebook")) {
     const { Notebook } = await import("../notebook/notebook.js");
     new Notebook(view, announce);
+  } else if (view.id === "lab") {
+    const { connectLab } = await import("../lab/lab.js");
+    connectLab(view, announce);
   } else if (view.id === "measure") {
     const { connectMeasure } = await import("../measure/measure.js");
     connectMeasure(view, announce);
+  } else if (view.id === "play") {
+    const { connectPlayground } = await import("../playground/playground.js");
+    await connectPlayground(view, announce);
   }
 }
 

@@ -100,12 +100,13 @@ function keepPlaces() {
 }
 
 /**
- * The element that the hash names; null if there is none or the hash cannot be decoded.
+ * The element that the hash names, up to a question mark, behind which a view keeps its own state; null if there
+ * is none or the hash cannot be decoded.
  * @param {string} hash
  */
 function elementOf(hash) {
   try {
-    return document.getElementById(decodeURIComponent(hash.slice(1)));
+    return document.getElementById(decodeURIComponent(hash.slice(1).split("?")[0]));
   } catch {
     return null;
   }

@@ -131,7 +131,11 @@ describe("The keyboard alone", () => {
         });
         return {
           key: `${element.closest("[id]")?.id} ${element.className} ${element.textContent.trim().slice(0, 20)}`,
-          name: (inner.getAttribute("aria-label") ?? inner.textContent).trim(),
+          name: (
+            inner.getAttribute("aria-label") ??
+            inner.labels?.[0]?.textContent ??
+            inner.textContent
+          ).trim(),
           shown,
         };
       });

@@ -125,6 +125,9 @@ describe("Before its scripts have loaded", () => {
   });
 });
 
+/** Of the overview and notebooks 1, 4, 5 and 6. */
+const DRAWINGS = 1 + 2 + (4 + 1 + 1 + 2 + 1) + 1 + 1;
+
 describe("Without scripts", () => {
   it("all content is readable: all notebooks, all code, all known outputs, all drawings", async () => {
     const own = await serveSite({ headers: WITHOUT_SCRIPTS });
@@ -139,7 +142,7 @@ describe("Without scripts", () => {
     const written = cells.reduce((sum, count) => sum + count);
     assert.equal(await countVisible(page, ".cell"), written);
     assert.ok((await countVisible(page, ".cell-expected pre")) > 80);
-    assert.equal(await countVisible(page, "[data-figure] svg.drawing"), 1 + 4 + 1 + 1 + 2);
+    assert.equal(await countVisible(page, "[data-figure] svg.drawing"), DRAWINGS);
     assert.equal(await countVisible(page, "button"), 0);
     await visit.close();
     await own.close();
@@ -150,7 +153,7 @@ describe("Without scripts", () => {
     const viewport = { width: 320, height: 740 };
     const visit = await openPage(browser, own.url, { isLive: false, viewport });
     const { page } = visit;
-    assert.equal(await countVisible(page, "[data-figure] svg.drawing"), 1 + 4 + 1 + 1 + 2);
+    assert.equal(await countVisible(page, "[data-figure] svg.drawing"), DRAWINGS);
     const wide = await page.$$eval(".figure-drawing", (boxes) =>
       boxes
         .filter((box) => box.scrollWidth > box.clientWidth)

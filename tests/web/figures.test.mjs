@@ -1,0 +1,162 @@
+// Illustrations that react: by slider, by numbers in a sentence, by keyboard, and after a prediction.
+
+import assert from "node:assert/strict";
+import { before, describe, it } from "node:test";
+import * as zeropoint from "../../dist/index.js";
+import { axeViolations } from "./axe.mjs";
+import { browserName } from "./browser.mjs";
+import {
+  attributeOf,
+  bringIntoView,
+  countVisible,
+  openNotebook,
+  openPage,
+  press,
+  textOf,
+} from "./page.mjs";
+import { browser, site } from "./site-and-browser.mjs";
+
+before(() => zeropoint.init());
+
+const COURSE = [
+  [191.6, -13.5, 728.6],
+  [92.14, 295.5, -184],
+  [0, 684.6, 245.5],
+];
+
+/** The rows of a figure's table, without their headings. */
+const rowsOf = (page, figure) =>
+  page.$$eval(`${figure} .facts tbody tr`, (rows) =>
+    rows.map((row) => Array.from(row.querySelectorAll("td"), ({ textContent }) => textContent)),
+  );
+
+const numbers = (texts) => texts.map((text) => Number(text.replace("−", "-")));
+
+/** The middle of an element, once the page's smooth scrolling has left it in one place for ten frames. */
+const restOf = (page, selector) =>
+  page.$eval(selector, async (element) => {
+    let place = "";
+    for (let frames = 0; frames < 10; frames++) {
+      await new Promise((resolve) => requestAnimationFrame(resolve));
+      const { left, top } = element.getBoundingClientRect();
+      if (place !== `${left} ${top}`) frames = 0;
+      place = `${left} ${top}`;
+    }
+    const { left, top, width, height } = element.getBoundingClientRect();
+    return { x: left + width / 2, y: top + height / 2 };
+  });
+
+async function open(notebook, figure) {
+  const visit = await openPage(browser, site.url);
+  await openNotebook(visit.page, notebook);
+  await visit.page.waitForSelector(`${figure}[data-live]`);
+  return visit;
+}
+
+describe("Scale and zero point by hand", () => {
+  const figure = '[data-figure="by-hand"]';
+
+  it("are moved in the sentence by keys and by pointer, and give the package's codes", async () => {
+    const { page, problems, close } = await open("quantize-and-dequantize", figure);
+    const scrub = `${figure} [data-scrub="zero"]`;
+    assert.equal(await countVisible(page, scrub), 1);
+    await page.focus(scrub);
+    await press(page, "Shift+ArrowLeft");
+    await page.waitForFunction(
+      (selector) => document.querySelector(selector)?.ariaValueNow === "-80",
+      {},
+      scrub,
+    );
+    // The number was drawn anew, and still has the focus.
+    assert.ok(await page.$eval(scrub, (each) => each === document.activeElement));
+    const q = zeropoint.quantize(zeropoint.tensor(COURSE), { scale: 3.5, zeroPoint: -80 });
+    const codes = (await rowsOf(page, figure)).map(([, code]) => code);
+    assert.deepEqual(numbers(codes), Array.from(q.data));
+
+    await bringIntoView(page, scrub);
+    const { x, y } = await restOf(page, scrub);
+    await page.mouse.move(x, y);
+    await page.mouse.down();
+    await page.mouse.move(x + 60, y, { steps: 4 });
+    await page.mouse.up();
+    // 60 of 300 pixels are a fifth of the slider.
+    await page.waitForFunction(
+      (selector) => document.querySelector(selector)?.ariaValueNow === "-29",
+      {},
+      scrub,
+    );
+    assert.deepEqual(await problems(), []);
+    await close();
+  });
+});
+
+describe("A prediction", () => {
+  it("comes before the dial, which then wraps as int8 does", async () => {
+    const figure = '[data-figure="odometer"]';
+    const { page, close } = await open("quantize-and-dequantize", figure);
+    assert.equal(await countVisible(page, `${figure} svg.drawing`), 0);
+    await page.focus(`${figure} [data-choice="197"]`);
+    await press(page, "Enter");
+    assert.equal(await textOf(page, `${figure} .predict-verdict`), "Not 197, but −59.");
+    assert.equal(await countVisible(page, `${figure} svg.drawing`), 1);
+    await page.locator(`${figure} input[name="zero"]`).fill("-100");
+    await page.waitForFunction(
+      (selector) => document.querySelector(`${selector} caption`)?.textContent === "127 − (−100)",
+      {},
+      figure,
+    );
+    const results = (await rowsOf(page, figure)).map(([result]) => result);
+    assert.deepEqual(numbers(results), [227, 227 - 256, 127]);
+    if (browserName === "chromium") assert.deepEqual(await axeViolations(page), []);
+    await close();
+  });
+});
+
+describe("Linked elements", () => {
+  it("show code, error and scale of the element that has the focus", async () => {
+    const figure = '[data-figure="linked"]';
+    const { page, close } = await open("per-channel", figure);
+    const shown = () =>
+      page.$$eval(`${figure} [data-shown]`, (cells) => cells.map(({ textContent }) => textContent));
+    const q = zeropoint.quantize(zeropoint.tensor(COURSE), { axis: 0 });
+    await page.focus(`${figure} [data-first][tabindex="0"]`);
+    for (const key of ["ArrowDown", "ArrowLeft"]) await press(page, key);
+    const [value, code, , scale] = numbers(await shown());
+    assert.deepEqual([value, code], [295.5, q.data[4]]);
+    assert.equal(scale, Number(q.scale.data[1].toPrecision(4)));
+    assert.equal(await countVisible(page, `${figure} [data-equation]`), 1);
+    assert.equal(
+      await attributeOf(page, `${figure} [data-first][tabindex="0"]`, "data-element"),
+      "4",
+    );
+    if (browserName === "chromium") assert.deepEqual(await axeViolations(page), []);
+    await close();
+  });
+});
+
+describe("The scale", () => {
+  it("leaves the sum step by step, and the output is the layer's", async () => {
+    const figure = '[data-figure="scale-leaves-the-sum"]';
+    const { page, close } = await open("quantizer-from-scratch", figure);
+    await page.focus(`${figure} [data-action="step"]`);
+    await press(page, "Enter");
+    await page.waitForSelector(`${figure} .to-come`);
+    assert.equal((await page.$$(`${figure} .to-come`)).length, 3);
+    for (let i = 0; i < 3; i++) await press(page, "Enter");
+    await page.waitForFunction(
+      (selector) => !document.querySelector(`${selector} .to-come`),
+      {},
+      figure,
+    );
+    assert.match(await textOf(page, `${figure} li:last-child`), /= \(−2\.9965\)$/);
+    await page.focus(`${figure} input[name="row"][value="2"]`);
+    await press(page, " ");
+    await page.waitForFunction(
+      (selector) =>
+        /= 9\.3957$/.test(document.querySelector(`${selector} li:last-child`).textContent),
+      {},
+      figure,
+    );
+    await close();
+  });
+});

@@ -1,0 +1,178 @@
+// The playground without a page: texts that are pasted, links, and exported code.
+
+import assert from "node:assert/strict";
+import { before, describe, it } from "node:test";
+import * as zeropoint from "../../../dist/index.js";
+import { parseNumbers } from "../../../web/playground/data/parse.js";
+import { cell, javaScript } from "../../../web/playground/exports/code.js";
+import { readLink, writeLink } from "../../../web/playground/link.js";
+import { consistent, DEFAULTS, FIRST_SOURCE } from "../../../web/playground/state.js";
+import { evaluate } from "../../../web/playground/worker/evaluate.js";
+
+const read = (text) => {
+  const { values, shape } = parseNumbers(text);
+  return [Array.from(values), shape];
+};
+
+describe("Pasted numbers", () => {
+  for (const [name, text] of [
+    ["JavaScript", "const x = [[1, 2.5], [-3, 4e2],];"],
+    ["a typed array's text", "new Float32Array([[1, 2.5], [-3, 4_00]]) // two rows"],
+    ["Python", "x = torch.tensor([[1., 2.5],\n  [-3., 4e+2]], dtype=torch.float32)"],
+    ["NumPy", "array([[ 1. ,  2.5],\n       [-3., 400.]], dtype=float32)"],
+    ["NumPy's print", "[[  1.    2.5]\n [ -3.  400. ]]"],
+    ["CSV with a heading", "a,b\n1,2.5\n-3,400\n"],
+    ["tabs", "1\t2.5\n-3\t400"],
+    ["semicolons and quotes", '"1";"2.5"\r\n"-3";"400"\r\n'],
+  ]) {
+    it(`are read from ${name}`, () => {
+      assert.deepEqual(read(text), [
+        [1, 2.5, -3, 400],
+        [2, 2],
+      ]);
+    });
+  }
+
+  it("may have any number of axes", () => {
+    assert.deepEqual(read("[[[1], [2]], [[3], [4]]]")[1], [2, 2, 1]);
+    assert.deepEqual(read("1 2 3")[1], [3]);
+    assert.deepEqual(read("1\n2\n3\n")[1], [3]);
+  });
+
+  for (const [text, message] of [
+    ["", "line 1, column 1: there are no numbers"],
+    ["[1, 2", "line 1, column 1: this list has no end"],
+    ["[[1, 2],\n [3]]", "line 2, column 2: this list has 1 entry, the ones before it have 2"],
+    ["[[1, 2], 3]", "line 1, column 10: a number beside lists"],
+    ["[1,\n two]", 'line 2, column 2: "two" is not a number'],
+    ["[1n]", 'line 1, column 2: "1n" is not a number'],
+    ["[1, nan]", 'line 1, column 5: "nan" is not a finite float32, and no scale fits it'],
+    ["[1e39]", 'line 1, column 2: "1e39" is not a finite float32, and no scale fits it'],
+    ["[1] [2]", "line 1, column 5: a second list: put lists into one"],
+    ["[]", "line 1, column 1: the list has no numbers"],
+    ["1,2\n3", "line 2, column 1: this line has 1 values, the lines before it have 2"],
+    ["1,,2", "line 1, column 3: a value is missing"],
+    ["1,2\nx,y", 'line 2, column 1: "x" is not a number'],
+  ]) {
+    it(`are refused with line and column: ${JSON.stringify(text)}`, () => {
+      assert.throws(() => parseNumbers(text), { name: "ParseError", message });
+    });
+  }
+
+  it("may be a million and no more", () => {
+    const million = Array.from({ length: 1_000_000 }, (_, i) => i % 100);
+    assert.equal(parseNumbers(JSON.stringify(million)).values.length, 1_000_000);
+    assert.throws(() => parseNumbers(JSON.stringify([...million, 1])), /more than a million/);
+  });
+});
+
+describe("A link", () => {
+  const trip = async (state) => readLink((await writeLink(state)).hash);
+
+  it("keeps settings, data, and the settings to compare with", async () => {
+    const settings = consistent({
+      ...DEFAULTS,
+      scheme: "affine",
+      bits: 3,
+      isUnsigned: true,
+      granularity: "group",
+      groupSize: 8,
+      range: "percentile",
+      percentile: 99.5,
+    });
+    const other = consistent({
+      ...DEFAULTS,
+      range: "ends",
+      low: -0.25,
+      high: 1.5,
+      scheme: "affine",
+    });
+    const values = Float32Array.from({ length: 12 }, (_, i) => Math.fround(Math.sin(i)));
+    const source = { kind: "given", name: "x", shape: [3, 4], values };
+    const read = await trip({ settings, other, source });
+    // What a choice does not use is not kept.
+    assert.deepEqual(read.settings, settings);
+    assert.deepEqual(read.other, other);
+    assert.deepEqual(read.source.shape, [3, 4]);
+    assert.deepEqual(read.source.values, values);
+  });
+
+  it("keeps generators and seeds instead of their numbers", async () => {
+    const source = { kind: "generated", generator: "laplace", rows: 1000, columns: 1000, seed: 7 };
+    assert.deepEqual((await trip({ settings: DEFAULTS, source })).source, source);
+  });
+
+  it("says that it leaves out data that is too large", async () => {
+    const values = Float32Array.from({ length: 5000 }, () => Math.fround(Math.random()));
+    const source = { kind: "given", name: "x", shape: [5000], values };
+    const { hash, isComplete } = await writeLink({ settings: DEFAULTS, source });
+    assert.equal(isComplete, false);
+    assert.ok(hash.length < 200);
+  });
+
+  for (const hash of [
+    "#play",
+    "#play?v=1&s=nonsense&b=99&g=rows.0&x=evil.1.1.1",
+    "#play?s[]=1&&&=",
+  ]) {
+    it(`gives defaults for what it does not know: ${hash}`, async () => {
+      const read = await readLink(hash);
+      assert.deepEqual(read, { settings: DEFAULTS, other: undefined, source: FIRST_SOURCE });
+    });
+  }
+
+  it("refuses data that is cut off, longer than its shape, or not finite", async () => {
+    const linkOf = async (shape, values) => {
+      const source = { kind: "given", name: "x", shape, values: Float32Array.from(values) };
+      return (await writeLink({ settings: DEFAULTS, source })).hash;
+    };
+    await assert.rejects(readLink(await linkOf([4], [1, 2])), /cut off/);
+    await assert.rejects(readLink(await linkOf([1], [1, 2])), /longer/);
+    await assert.rejects(readLink(await linkOf([1], [Number.NaN])), /finite/);
+    await assert.rejects(readLink("#play?d=1000000x1000000.AAAA"), /shape/);
+  });
+});
+
+describe("Exported code", () => {
+  before(() => zeropoint.init());
+
+  for (const change of [
+    { scheme: "affine", isUnsigned: true, bits: 8 },
+    { granularity: "group", groupSize: 2, range: "mse" },
+    { granularity: "channel", axis: 1, range: "percentile", percentile: 90 },
+    { scheme: "affine", range: "ends", low: -1, high: 2 },
+    { scheme: "affine", range: "qparams", scale: 0.5, zeroPoint: -3 },
+    { arithmetic: "torch", scheme: "affine", bits: 8 },
+    { arithmetic: "torch", scheme: "symmetric", bits: 3 },
+    { arithmetic: "torch", scheme: "affine", granularity: "channel", axis: 0, bits: 8 },
+    { arithmetic: "torch", scheme: "affine", range: "histogram", bits: 8 },
+    { arithmetic: "torch", scheme: "affine", range: "ends", low: -1, high: 2, bits: 4 },
+  ]) {
+    it(`gives the errors that the page shows: ${JSON.stringify(change)}`, async () => {
+      const settings = consistent({ ...DEFAULTS, ...change });
+      const { metrics } = evaluate(data, settings);
+      const entry = new URL("../../../dist/index.js", import.meta.url).href;
+      const text = javaScript(settings, source, data)
+        .replace('"zeropoint"', JSON.stringify(entry))
+        .replace("console.log(", "export const errors = Array.of(");
+      const { errors } = await import(`data:text/javascript,${encodeURIComponent(text)}`);
+      assert.deepEqual(errors, [metrics.mse, metrics.sqnr]);
+    });
+  }
+
+  const source = { kind: "given", name: "x" };
+  const data = { values: Float32Array.from([0.1, 0.2, 3, -4]), shape: [2, 2] };
+
+  it("holds the data in the fewest digits, and the options that differ from the defaults", () => {
+    const settings = consistent({ ...DEFAULTS, scheme: "affine", granularity: "channel" });
+    const text = javaScript(settings, source, data);
+    assert.match(text, /tensor\(\[\n {2}\[0\.1, 0\.2\],\n {2}\[3, -4\],\n\]\)/);
+    assert.match(text, /quantize\(x, \{ dtype: "int4", scheme: "affine", axis: 0 \}\)/);
+  });
+
+  it("holds nothing but numbers of the data, and names of the settings", () => {
+    const settings = { ...DEFAULTS, scheme: "symmetric" };
+    const named = { kind: "given", name: '"); alert(1); ("' };
+    assert.doesNotMatch(cell(settings, named, data), /alert/);
+  });
+});

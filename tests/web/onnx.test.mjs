@@ -1,0 +1,72 @@
+// A quantized ONNX model in onnxruntime-web, in the browser under test.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { extname, join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { init } from "../../dist/index.js";
+import { root } from "../../scripts/run.mjs";
+import { difference } from "../js/support/onnx-engine.mjs";
+import { LAYERS, modelOf, quantized } from "../js/support/onnx-layers.mjs";
+import { normals } from "../js/support/onnx-models.mjs";
+import { runOnnx } from "../js/support/onnx-run.mjs";
+import { launchBrowser } from "./browser.mjs";
+
+const PAGE = `<!doctype html><script type="module">
+  import * as ort from "/ort/ort.wasm.min.mjs";
+  ort.env.wasm.numThreads = 1;
+  ort.env.wasm.wasmPaths = "/ort/";
+  const session = await ort.InferenceSession.create("/model.onnx");
+  const inputs = await (await fetch("/inputs.json")).json();
+  const x = new ort.Tensor("float32", Float32Array.from(inputs.data), inputs.shape);
+  const { y } = await session.run({ x });
+  window.result = [...y.data];
+</script>`;
+
+describe("onnxruntime-web", () => {
+  before(() => init());
+
+  let server;
+  let browser;
+  after(async () => {
+    await browser?.close();
+    server?.close();
+  });
+
+  it("runs a model of 4 bits", async () => {
+    const layer = LAYERS.MatMul;
+    const bytes = await modelOf(layer, normals(96 * 20, 3));
+    const { bytes: written } = await quantized(bytes, "int4-g32", { target: "web" });
+    const { y: expected } = await runOnnx(written, layer.inputs);
+    const { shape, data } = layer.inputs.x;
+    const answers = {
+      "/": ["text/html", PAGE],
+      "/model.onnx": ["application/octet-stream", written],
+      "/inputs.json": ["application/json", JSON.stringify({ shape, data: [...data] })],
+    };
+    server = createServer((request, response) => {
+      const own = answers[request.url];
+      const type = { ".mjs": "text/javascript", ".wasm": "application/wasm" }[extname(request.url)];
+      if (own === undefined && !/^\/ort\/[\w.-]+$/.test(request.url)) response.writeHead(404).end();
+      else if (own) response.writeHead(200, { "content-type": own[0] }).end(own[1]);
+      else {
+        const file = join(
+          root,
+          "node_modules",
+          "onnxruntime-web",
+          "dist",
+          request.url.slice("/ort/".length),
+        );
+        response.writeHead(200, { "content-type": type }).end(readFileSync(file));
+      }
+    });
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    browser = await launchBrowser();
+    const page = await browser.newPage();
+    await page.goto(`http://127.0.0.1:${server.address().port}/`);
+    await page.waitForFunction("window.result", { timeout: 60_000 });
+    const result = await page.evaluate("window.result");
+    assert.ok(difference(result, expected.data) < 96 * 4 * 2 ** -24);
+  });
+});

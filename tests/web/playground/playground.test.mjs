@@ -1,0 +1,328 @@
+// The playground in the page: its figures are the package's, its links round trips, its controls work by keyboard.
+
+import assert from "node:assert/strict";
+import { before, describe, it } from "node:test";
+import * as zeropoint from "../../../dist/index.js";
+import { torch } from "../../../dist/notebook/index.js";
+import { axeViolations, onceForAll } from "../axe.mjs";
+import { click, enter, openPage, press, textOf } from "../page.mjs";
+import { browser, site } from "../site-and-browser.mjs";
+
+before(() => zeropoint.init());
+
+const COMPLETE = "#play .play[data-complete]";
+
+/** Opens a state of the playground, and waits until all of it is computed. */
+async function open(hash, options) {
+  const visit = await openPage(browser, `${site.url}#play${hash}`, options);
+  await visit.page.waitForSelector(COMPLETE);
+  return visit;
+}
+
+/** The errors and sizes on the page, by name; of A and B, B. */
+const metrics = (page) =>
+  page.$$eval(".play-metrics tbody tr", (rows) =>
+    Object.fromEntries(
+      rows.map((row) => {
+        const cells = Array.from(row.cells, ({ textContent }) => textContent);
+        return [cells[0], cells.length > 2 ? cells[2] : cells[1]];
+      }),
+    ),
+  );
+
+/** The numbers of the first page of the table of elements: value, code, restored, error. */
+async function elements(page) {
+  await page.$eval(".play-table details", (details) => {
+    details.open = true;
+  });
+  await page.waitForSelector(".play-table tbody td");
+  return page.$$eval(".play-table tbody tr", (rows) =>
+    rows.map((row) =>
+      Array.from(row.querySelectorAll("td"), ({ textContent }) =>
+        Number(textContent.replaceAll("−", "-")),
+      ),
+    ),
+  );
+}
+
+/** As the page writes numbers. */
+const four = (value) => Number(value.toPrecision(4));
+
+/** The normal numbers that the page draws by the same seed. */
+function normal(rows, columns, seed) {
+  torch.manual_seed(seed);
+  return zeropoint.tensor(Array.from(torch.randn(rows, columns).data), [rows, columns]);
+}
+
+const CASES = [
+  ["s=symmetric&b=4", (x) => zeropoint.quantize(x, { dtype: "int4" })],
+  [
+    "s=affine&u=1&b=8&g=channel.1",
+    (x) => zeropoint.quantize(x, { dtype: "uint8", scheme: "affine", axis: 1 }),
+  ],
+  [
+    "s=symmetric&b=2&g=group.4&r=mse",
+    (x) => zeropoint.quantize(x, { dtype: "int2", groupSize: 4, range: "mse" }),
+  ],
+  [
+    "s=affine&b=8&r=ends&lo=-1&hi=0.5",
+    (x) => {
+      const ends = zeropoint.tensor([-1, 0.5]);
+      return zeropoint.quantize(x, zeropoint.chooseQParams(ends, { scheme: "affine" }));
+    },
+  ],
+  [
+    "t=1&s=symmetric&b=8",
+    (x) => {
+      const observer = new zeropoint.MinMaxObserver({
+        dtype: "qint8",
+        qscheme: "per_tensor_symmetric",
+      });
+      observer.observe(x);
+      const { scale, zeroPoint } = observer.calculateQParams();
+      return zeropoint.quantizePerTensor(x, scale.data[0], zeroPoint.data[0], "qint8");
+    },
+  ],
+];
+
+describe("The playground's figures", () => {
+  for (const [hash, quantize] of CASES) {
+    it(`are those of the package: ${hash}`, async () => {
+      const visit = await open(`?v=1&x=normal.6.8.7&${hash}`);
+      const { page } = visit;
+      const x = normal(6, 8, 7);
+      const q = quantize(x);
+      const restored = zeropoint.dequantize(q);
+      const rows = await elements(page);
+      assert.equal(rows.length, 25);
+      for (const [i, row] of rows.entries()) {
+        const error = Math.fround(x.data[i] - restored.data[i]);
+        const expected = [x.data[i], q.data[i], restored.data[i], error];
+        // Small numbers have two digits.
+        const digits = Math.abs(error) < 1e-3 ? row.slice(0, 3) : row;
+        assert.deepEqual(digits, expected.map(four).slice(0, digits.length), `element ${i}`);
+      }
+      const shown = await metrics(page);
+      const sqnr = zeropoint.quantizationError(x, restored, "sqnr").toFixed(1);
+      assert.equal(shown["SQNR, dB"].replace("−", "-"), sqnr);
+      assert.equal(shown.Cosine, zeropoint.quantizationError(x, restored, "cosine").toFixed(6));
+      assert.deepEqual(await visit.problems(), []);
+      await visit.close();
+    });
+  }
+
+  it("list every scheme with the error that it gives when it is chosen", async () => {
+    const { page, close } = await open("?v=1&x=normal.16.64.1&s=symmetric&b=8");
+    const rowOf = (name) =>
+      page.$eval(`[data-row="${name}"]`, (button) =>
+        Array.from(button.closest("tr").cells, ({ textContent }) => textContent),
+      );
+    for (const name of ["int4-channel", "int4-g32-affine", "int2-tensor-mse", "q4_0"]) {
+      const [, , bytes, sqnr, , largest] = await rowOf(name);
+      await page.$eval(`[data-row="${name}"]`, (button) => button.click());
+      await page.waitForSelector(`tr[data-chosen] [data-row="${name}"]`);
+      await page.waitForSelector(COMPLETE);
+      const shown = await metrics(page);
+      assert.deepEqual(
+        [shown.Bytes, shown["SQNR, dB"], shown["Largest error"]],
+        [bytes, sqnr, largest],
+      );
+    }
+    await close();
+  });
+});
+
+describe("The playground's data", () => {
+  it("is pasted, or refused with line and column where the cursor goes", async () => {
+    const { page, close } = await open("");
+    await click(page, ".play-paste summary");
+    await page.focus("#play-text");
+    await enter(page, "[[1, 2],\n[3, x]]");
+    await click(page, ".play-paste button[type='submit']");
+    const message = await textOf(page, "#play-text-error:not([hidden])");
+    assert.equal(message, 'Line 2, column 5: "x" is not a number.');
+    assert.equal(
+      await page.$eval("#play-text", ({ value, selectionStart }) => value[selectionStart]),
+      "x",
+    );
+    assert.deepEqual(await axeViolations(page), []);
+    await enter(page, "4");
+    await click(page, ".play-paste button[type='submit']");
+    await page.waitForSelector("#play-text-error[hidden]");
+    await page.waitForSelector(COMPLETE);
+    assert.deepEqual(
+      (await elements(page)).map(([value]) => value),
+      [1, 2, 3, 4],
+    );
+    await close();
+  });
+
+  it("comes back by its link, with the settings and what they are compared with", async () => {
+    const { page, close } = await open("?v=1&x=rows.4.6.3&s=symmetric&b=4");
+    await click(page, "[data-action='keep']");
+    await page.select("select[name='scheme']", "affine");
+    await click(page, ".play-controls input[value='channel'] + span");
+    await page.waitForSelector(".play-metrics thead");
+    await page.waitForFunction(() => /&a=.*&s=affine.*&g=channel/.test(location.hash));
+    await page.waitForSelector(COMPLETE);
+    const before = [await metrics(page), await textOf(page, ".play-metrics caption")];
+    const hash = await page.evaluate(() => location.hash);
+    await close();
+    const again = await open(hash.slice("#play".length));
+    await again.page.waitForSelector(".play-metrics thead");
+    const after = [await metrics(again.page), await textOf(again.page, ".play-metrics caption")];
+    assert.deepEqual(after, before);
+    await again.close();
+  });
+
+  it("is read from files of NumPy and CSV, and from images", async () => {
+    const { page, close } = await open("");
+    const header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }".padEnd(117);
+    const npy = Buffer.concat([
+      Buffer.from("\x93NUMPY\x01\x00", "latin1"),
+      Buffer.from([118, 0]),
+      Buffer.from(`${header}\n`),
+      Buffer.from(Float32Array.from([1, -2, 3, -4, 5, -6]).buffer),
+    ]);
+    const drop = async (name, type, bytes) => {
+      await page.evaluate(
+        (fileName, fileType, content) => {
+          delete document.querySelector(".play").dataset.complete;
+          const transfer = new DataTransfer();
+          transfer.items.add(new File([Uint8Array.from(content)], fileName, { type: fileType }));
+          const event = new DragEvent("drop", {
+            dataTransfer: transfer,
+            bubbles: true,
+            cancelable: true,
+          });
+          document.querySelector("#play").dispatchEvent(event);
+        },
+        name,
+        type,
+        bytes,
+      );
+      await page.waitForSelector(COMPLETE);
+      return (await elements(page)).map(([value]) => value);
+    };
+    const csv = Buffer.from("a,b,c\n1,-2,3\n-4,5,-6\n");
+    assert.deepEqual(await drop("x.npy", "", [...npy]), [1, -2, 3, -4, 5, -6]);
+    assert.deepEqual(await drop("x.csv", "text/csv", [...csv]), [1, -2, 3, -4, 5, -6]);
+    // Black, white and pure red.
+    const image = await page.evaluate(async () => {
+      const canvas = new OffscreenCanvas(3, 1);
+      const context = canvas.getContext("2d");
+      for (const [i, color] of ["#000", "#fff", "#f00"].entries()) {
+        context.fillStyle = color;
+        context.fillRect(i, 0, 1, 1);
+      }
+      return [...new Uint8Array(await (await canvas.convertToBlob()).arrayBuffer())];
+    });
+    assert.deepEqual(await drop("x.png", "image/png", image), [0, 1, 0.2126]);
+    await close();
+  });
+});
+
+describe("The playground by keyboard", () => {
+  it("moves the ends of the range, selects elements, sorts schemes and chooses one", async () => {
+    const { page, close, problems } = await open("?v=1&x=normal.6.8.7&s=affine&b=4");
+    const value = (selector) => page.$eval(selector, (each) => Number(each.ariaValueNow));
+    const upper = ".play-handle[aria-label^='Upper']";
+    const before = await value(upper);
+    // Puppeteer focuses HTML elements only.
+    await page.$eval(upper, (handle) => handle.focus());
+    await press(page, "Shift+ArrowLeft");
+    await page.waitForFunction(() => document.querySelector("[name='range']").value === "ends");
+    await page.waitForFunction(
+      (selector, old) => Number(document.querySelector(selector).ariaValueNow) < old,
+      {},
+      upper,
+      before,
+    );
+    assert.ok(await page.$eval(upper, (handle) => handle === document.activeElement));
+
+    await page.focus(".play-canvas");
+    for (const key of ["ArrowDown", "ArrowRight", "ArrowRight"]) await press(page, key);
+    assert.equal(await textOf(page, ".play-index"), "[1, 2]");
+    const spoken = await textOf(page, ".play-inspector [aria-live]");
+    assert.match(spoken, /^Element \[1, 2\]: value .*, code .*, restored .*, error /);
+
+    await page.waitForSelector(COMPLETE);
+    await page.focus("[data-sort='bytes']");
+    await press(page, "Enter");
+    const sorted = await page.$$eval("[data-column='bytes']", (cells) =>
+      cells.map(({ textContent }) => Number(textContent.replaceAll(",", ""))),
+    );
+    assert.deepEqual(
+      sorted,
+      sorted.toSorted((a, b) => a - b),
+    );
+    assert.equal(await page.evaluate(() => document.activeElement.dataset.sort), "bytes");
+    await page.focus("[data-row='int8-channel']");
+    await press(page, "Enter");
+    await page.waitForSelector("tr[data-chosen] [data-row='int8-channel'][aria-current]");
+    assert.deepEqual(await problems(), []);
+    await close();
+  });
+});
+
+describe("A narrow screen", () => {
+  it("is not exceeded, whatever is open, nor by letters of twice the size", async () => {
+    const viewport = { width: 320, height: 640 };
+    const hash = "?v=1&x=rows.12.16.42&a=s%3Dsymmetric%26b%3D4&s=affine&b=8&r=qparams&sc=0.1&z=1";
+    const { page, close } = await open(hash, { viewport });
+    await page.$$eval("#play details", (all) => {
+      for (const details of all) details.open = true;
+    });
+    await click(page, "[data-export='cell']");
+    await page.waitForSelector("#play .cell");
+    for (const [fontSize, width] of [
+      ["100%", 320],
+      ["200%", 360],
+    ]) {
+      await page.setViewport({ width, height: 640 });
+      const [wide, room] = await page.evaluate((size) => {
+        document.documentElement.style.fontSize = size;
+        return [document.documentElement.scrollWidth, document.documentElement.clientWidth];
+      }, fontSize);
+      assert.equal(wide, room, fontSize);
+    }
+    await close();
+  });
+});
+
+describe("A notebook cell of the playground", () => {
+  it("holds the settings, and runs when it is run and not before", async () => {
+    const { page, close } = await open("?v=1&x=normal.4.4.7&s=symmetric&b=4&g=channel.0");
+    assert.equal(await page.$("#play .cell"), null);
+    await click(page, "[data-export='cell']");
+    await page.waitForSelector("#play .cell");
+    assert.match(await textOf(page, "#play .cell-code"), /dtype: "int4", axis: 0/);
+    assert.equal(await page.$("#play .cell[data-state='done']"), null);
+    await click(page, "#play .cell button.run");
+    await page.waitForSelector("#play .cell[data-state='done']");
+    const { data } = zeropoint.quantize(normal(4, 4, 7), { dtype: "int4", axis: 0 });
+    const printed = await textOf(page, "#play .cell-output");
+    assert.ok(printed.includes(Array.from(data).slice(0, 4).join(", ")), printed);
+    await close();
+  });
+});
+
+describe("axe in the playground", () => {
+  it(
+    "finds nothing with tables open and two settings compared, in both themes",
+    onceForAll,
+    async () => {
+      for (const colorScheme of ["light", "dark"]) {
+        const hash = "?v=1&x=rows.12.16.42&a=s%3Dsymmetric%26b%3D4&s=affine&b=8&r=ends&lo=-1&hi=1";
+        const { page, close } = await open(hash, { colorScheme });
+        await page.$$eval("#play details:not(.keys)", (all) => {
+          for (const details of all) details.open = true;
+        });
+        await click(page, "[data-export='cell']");
+        await page.waitForSelector("#play .cell");
+        assert.deepEqual(await axeViolations(page), [], colorScheme);
+        await close();
+      }
+    },
+  );
+});

@@ -1,0 +1,86 @@
+// Scale and zero point by hand, on the course's own tensor: codes, errors and the reach of the codes.
+
+import { scaleLinear } from "d3-scale";
+import { formatNumber } from "../shell/numbers.js";
+import { h } from "../shell/tree.js";
+import { dot, drawing, facts, line, text } from "./parts.js";
+import { scrub } from "./scrub.js";
+
+export const COURSE = [
+  [191.6, -13.5, 728.6],
+  [92.14, 295.5, -184],
+  [0, 684.6, 245.5],
+];
+const values = COURSE.flat();
+
+/** @type {import("./index.js").Figure} */
+export const byHand = {
+  controls: [
+    { name: "scale", label: "Scale", type: "range", min: 0.5, max: 8, step: 0.01, value: 3.5 },
+    { name: "zero", label: "Zero point", type: "range", min: -128, max: 127, step: 1, value: -70 },
+  ],
+
+  draw({ scale: scaleText, zero }, zeropoint, width) {
+    const scale = Number(scaleText);
+    const zeroPoint = Number(zero);
+    const x = zeropoint.tensor(COURSE);
+    const quantized = zeropoint.quantize(x, { scale, zeroPoint, scheme: "affine" });
+    const restored = zeropoint.dequantize(quantized);
+    const error = zeropoint.quantizationError(x, restored);
+    const [low, high] = [-128, 127].map((code) => scale * (code - zeroPoint));
+    const saturated = values.filter(
+      (value) => value < low - scale / 2 || value > high + scale / 2,
+    ).length;
+    const across = scaleLinear()
+      .domain([-420, 1000])
+      .range([10, width - 10])
+      .clamp(true);
+    const step = Math.max(1, Math.ceil(3 / (across(scale) - across(0))));
+    const codes = Array.from({ length: Math.ceil(256 / step) }, (_, i) => -128 + i * step);
+    return h(
+      "div",
+      {},
+      h(
+        "p",
+        { class: "figure-prose" },
+        "With a step of ",
+        scrub("scale", scale),
+        " and the zero point at ",
+        scrub("zero", zeroPoint),
+        ", the codes −128 to 127 stand for the real values from ",
+        h("b", { class: "ink-code" }, formatNumber(low)),
+        " to ",
+        h("b", { class: "ink-code" }, formatNumber(high)),
+        ". ",
+        saturated === 0 ? "Every value is inside." : `${saturated} of 9 values saturate.`,
+      ),
+      drawing(
+        width,
+        126,
+        `Nine real numbers from −184 to 728.6, and the reach of 256 codes from ${formatNumber(low)} to ${formatNumber(high)}.`,
+        text(10, 12, "real numbers", "label real"),
+        line(10, 44, width - 10, 44, "axis"),
+        Array.from(restored.data, (to, i) => line(across(values[i]), 40, across(to), 76, "thread")),
+        values.map((value) => dot(across(value), 38, 4, "real")),
+        codes
+          .map((code) => scale * (code - zeroPoint))
+          .filter((place) => place > -420 && place < 1000)
+          .map((place) => line(across(place), 76, across(place), 92, "code used")),
+        dot(across(0), 84, 6, "zero-point"),
+        text(across(0), 112, `code ${formatNumber(zeroPoint)}`, "tick", "middle"),
+        text(width - 10, 12, "0 is the circle", "tick", "end"),
+      ),
+      facts(
+        `Mean squared error ${formatNumber(error)}`,
+        ["", "Value", "Code", "Restored", "Error"],
+        values.map((value, i) => [
+          `[${Math.floor(i / 3)}, ${i % 3}]`,
+          value,
+          quantized.data[i],
+          restored.data[i],
+          formatNumber(Number((value - restored.data[i]).toPrecision(4))),
+        ]),
+      ),
+    );
+  },
+};

@@ -1,0 +1,169 @@
+// A small line chart of one error against one choice: its points, the least of them, and the current one.
+
+import { scaleLinear, scaleLog } from "d3-scale";
+import { formatNumber } from "../shell/numbers.js";
+import { h } from "../shell/tree.js";
+import { drawing, line, round, text } from "./parts.js";
+
+/**
+ * @typedef {object} Curve
+ * @property {string} label  text alternative for screen readers
+ * @property {string} x      name of the horizontal axis
+ * @property {string} y
+ * @property {{ x: number, y: number }[]} points
+ * @property {[number, string, string?][]} [ticks]  places and texts of the horizontal axis, in two lines
+ * @property {boolean} [isEven]     points at equal distances, whatever their x
+ * @property {boolean} [hasMarks]   a mark for each point
+ * @property {boolean} [isLog]      logarithmic y
+ * @property {number} [current]     x of a mark
+ * @property {number} [best]        x of a mark with a drop line
+ * @property {{ from: [number, number], to: [number, number], text: string }} [reference]  a line to compare with
+ * @property {{ points: { x: number, y: number }[], text: string, class: string }[]} [others]  drawn below
+ * @property {boolean} [isError]    y is an error and not a quality: magenta
+ */
+
+const LETTER = 6.8; // pixels of a letter of a tick
+const RIGHT = 14;
+const TOP = 26;
+
+/**
+ * @param {Curve} curve
+ * @param {number} width
+ * @param {number} height
+ */
+export function curveDrawing(curve, width, height) {
+  const { points, x, y, label, ticks = [], others = [] } = curve;
+  const hasSecondLine = ticks.some(([, , below]) => below);
+  const bottom = height - (hasSecondLine ? 54 : 40);
+  const down = downOf(curve, bottom);
+  const levels = down.ticks(4).filter(isRound(curve.isLog));
+  const left = 12 + LETTER * Math.max(3, ...levels.map((tick) => formatNumber(tick).length));
+  const across = acrossOf(curve, left, width - RIGHT);
+  const path = (/** @type {{ x: number, y: number }[]} */ list) =>
+    list
+      .filter((point) => Number.isFinite(point.y))
+      .map((point) => `${round(across(point.x))},${round(down(point.y))}`)
+      .join(" ");
+  const at = (/** @type {number | undefined} */ place) =>
+    place === undefined ? undefined : points.find((point) => point.x === place);
+  const [best, current] = [at(curve.best), at(curve.current)];
+  const step = Math.ceil((ticks.length * (hasSecondLine ? 50 : 34)) / (width - left - RIGHT));
+  const { reference } = curve;
+  const color = curve.isError ? "is-error" : "is-quality";
+  return drawing(
+    width,
+    height,
+    label,
+    text(0, 12, y, "tick"),
+    levels.map((tick) => [
+      line(left, down(tick), width - RIGHT, down(tick), "grid"),
+      text(left - 6, down(tick) + 4, formatNumber(tick), "tick", "end"),
+    ]),
+    line(left, bottom, width - RIGHT, bottom, "axis"),
+    ticks
+      .filter((_, i) => i % step === 0)
+      .map(([place, above, below]) => [
+        text(across(place), bottom + 17, above, "tick", "middle"),
+        below && text(across(place), bottom + 32, below, "tick faint", "middle"),
+      ]),
+    text(width - RIGHT, height - 4, x, "tick", "end"),
+    reference && [
+      line(
+        across(reference.from[0]),
+        down(reference.from[1]),
+        across(reference.to[0]),
+        down(reference.to[1]),
+        "reference",
+      ),
+      text(across(reference.to[0]) - 6, down(reference.to[1]) - 8, reference.text, "tick", "end"),
+    ],
+    others.map((other) => {
+      const last = other.points[other.points.length - 1];
+      const first = other.points[0];
+      const end = down(last.y) < bottom - 4 && down(last.y) < down(first.y) ? last : first;
+      return [
+        h("polyline", { class: `curve ${other.class}`, points: path(other.points) }),
+        text(
+          across(end.x) + (end === first ? 6 : -4),
+          Math.max(TOP + 8, down(end.y) - 8),
+          other.text,
+          `curve-name ${other.class}`,
+          end === first ? "start" : "end",
+        ),
+      ];
+    }),
+    h("polyline", { class: `curve ${color}`, points: path(points) }),
+    (curve.isEven || curve.hasMarks) &&
+      points
+        .filter((point) => Number.isFinite(point.y))
+        .map((point) =>
+          h("circle", {
+            class: `curve-mark ${color}`,
+            cx: round(across(point.x)),
+            cy: round(down(point.y)),
+            r: 3.5,
+          }),
+        ),
+    best &&
+      Number.isFinite(best.y) && [
+        line(across(best.x), down(best.y), across(best.x), bottom, "drop"),
+        h("circle", {
+          class: `curve-mark ${color}`,
+          cx: round(across(best.x)),
+          cy: round(down(best.y)),
+          r: 4,
+        }),
+      ],
+    current &&
+      Number.isFinite(current.y) &&
+      h("circle", {
+        class: `curve-now ${color}`,
+        cx: round(across(current.x)),
+        cy: round(down(current.y)),
+        r: 6,
+      }),
+  );
+}
+
+/**
+ * @param {Curve} curve
+ * @param {number} left
+ * @param {number} right
+ * @returns {(value: number) => number}
+ */
+function acrossOf({ points, isEven, ticks = [] }, left, right) {
+  const range = /** @type {[number, number]} */ ([left + 14, right - 14]);
+  if (isEven) {
+    const order = points.map((point) => point.x);
+    const scale = scaleLinear()
+      .domain([0, Math.max(1, order.length - 1)])
+      .range(range);
+    return (value) => {
+      const index = order.indexOf(value);
+      return scale(index < 0 ? 0 : index);
+    };
+  }
+  const places = [...points.map((point) => point.x), ...ticks.map(([place]) => place)];
+  return scaleLinear()
+    .domain([Math.min(...places), Math.max(...places)])
+    .range(range);
+}
+
+/**
+ * @param {Curve} curve
+ * @param {number} bottom
+ */
+function downOf({ points, others = [], isLog, reference }, bottom) {
+  const all = [points, ...others.map((other) => other.points)].flat().map((point) => point.y);
+  if (reference) all.push(reference.from[1], reference.to[1]);
+  const finite = all.filter((value) => Number.isFinite(value) && (!isLog || value > 0));
+  const [least, most] = finite.length > 0 ? [Math.min(...finite), Math.max(...finite)] : [0, 1];
+  const scale = isLog ? scaleLog() : scaleLinear();
+  const low = isLog ? least / 1.3 : Math.min(0, least);
+  const domain = most > low ? [low, most] : [low - 1, low + 1];
+  return scale.domain(domain).nice().range([bottom, TOP]);
+}
+
+/** Of a logarithmic axis, powers of ten only. @param {boolean | undefined} isLog */
+const isRound = (isLog) => (/** @type {number} */ tick) =>
+  !isLog || Math.abs(Math.log10(tick) - Math.round(Math.log10(tick))) < 1e-9;

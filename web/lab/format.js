@@ -1,0 +1,76 @@
+// Numbers of the lab as text.
+
+import { shownNumber } from "../measure/tables.js";
+
+const UNITS = ["B", "kB", "MB", "GB", "TB"];
+
+/** Bytes in decimal units, as file managers and hubs show them. @param {number} bytes */
+export function bytesText(bytes) {
+  let unit = 0;
+  let value = bytes;
+  while (value >= 999.5 && unit < UNITS.length - 1) {
+    value /= 1000;
+    unit++;
+  }
+  return `${unit === 0 ? value : shownNumber(value)} ${UNITS[unit]}`;
+}
+
+/** @param {number} count */
+export const countText = (count) => count.toLocaleString("en");
+
+/** A count with its noun in the singular or plural. @param {number} count @param {string} noun */
+export const nounText = (count, noun) => `${countText(count)} ${noun}${count === 1 ? "" : "s"}`;
+
+/** @param {readonly number[]} shape */
+export const shapeText = (shape) => (shape.length === 0 ? "scalar" : shape.join(" × "));
+
+/** The metrics of a cell: title, whether more is better, and how a value is written. */
+export const METRICS = {
+  sqnr: { title: "SQNR", unit: "dB", isMoreBetter: true },
+  mse: { title: "MSE", unit: "", isMoreBetter: false },
+  max: { title: "Largest error", unit: "", isMoreBetter: false },
+  cosine: { title: "Cosine", unit: "", isMoreBetter: true },
+  bytes: { title: "Bytes", unit: "", isMoreBetter: false },
+};
+
+/** @typedef {keyof typeof METRICS} Metric */
+
+/**
+ * @param {Metric} metric
+ * @param {number} value
+ */
+export function metricText(metric, value) {
+  if (Number.isNaN(value)) return "–";
+  if (metric === "bytes") return bytesText(value);
+  if (value === Infinity) return "exact";
+  if (metric === "sqnr") return value.toFixed(1);
+  if (metric === "cosine") return value.toFixed(5);
+  return value === 0 ? "0" : value.toExponential(1).replace("e", " e");
+}
+
+/** A number in three digits, with an exponent only where it is needed. @param {number} value */
+export function plainNumber(value) {
+  const size = Math.abs(value);
+  return size === 0 || (size >= 1e-4 && size < 1e6)
+    ? String(Number(value.toPrecision(3)))
+    : metricText("mse", value);
+}
+
+/** Seconds as people say them. @param {number} seconds */
+export function timeText(seconds) {
+  if (seconds < 1) return "less than a second";
+  if (seconds < 90) return nounText(Math.round(seconds), "second");
+  if (seconds < 5400) return nounText(Math.round(seconds / 60), "minute");
+  return `${(seconds / 3600).toFixed(1)} hours`;
+}
+
+/**
+ * Whether a format of files can hold tensors of a scheme, as `plan` has it: GGUF has block types, the others have codes
+ * with scales.
+ * @param {string} format
+ * @param {string} scheme
+ */
+export function isWritable(format, scheme) {
+  if (/^(keep|float16|bfloat16)$/.test(scheme)) return true;
+  return /^u?int/.test(scheme) !== (format === "gguf");
+}

@@ -1,0 +1,75 @@
+// Reports to download, and the same job for the command line.
+
+import { h, toDom } from "../../shell/tree.js";
+import { commandLine, toCsv, toHtmlPage, toJson } from "./report.js";
+
+/**
+ * @param {HTMLElement} parent
+ * @param {{ current: () => { header: any, rows: any[], plan: any, pins: Record<string, string> } }} context
+ */
+export function connectReport(parent, { current }) {
+  const kinds = ["json", "csv", "html"];
+  parent.append(
+    toDom(
+      h(
+        "p",
+        { class: "lab-controls" },
+        kinds.map((kind) =>
+          h(
+            "button",
+            { type: "button", class: "button", "data-report": kind },
+            `Analysis as ${kind.toUpperCase()}`,
+          ),
+        ),
+        h("button", { type: "button", class: "button", "data-report": "plan" }, "Plan as JSON"),
+        h(
+          "button",
+          { type: "button", class: "button", "data-report": "command" },
+          "The same as commands",
+        ),
+      ),
+    ),
+    toDom(h("pre", { class: "sample lab-command", hidden: true })),
+  );
+  const command = /** @type {HTMLElement} */ (parent.querySelector(".lab-command"));
+  parent.addEventListener("click", ({ target }) => {
+    const kind = /** @type {Element} */ (target)
+      .closest("[data-report]")
+      ?.getAttribute("data-report");
+    const { header, rows, plan, pins } = current();
+    if (!kind || !header) return;
+    const base = header.name.replace(/\.[^.]*$/, "");
+    if (kind === "command") {
+      command.textContent = commandLine({
+        name: header.name,
+        bytes: plan?.bytes ?? header.size,
+        pins,
+      });
+      command.hidden = false;
+    } else if (kind === "plan") save(`${base}-plan.json`, "application/json", toJson(plan));
+    else if (kind === "json") save(`${base}-analysis.json`, "application/json", toJson(rows));
+    else if (kind === "csv") save(`${base}-analysis.csv`, "text/csv", toCsv(rows));
+    else {
+      const note = "Error of the weights by scheme, exact. It is not the accuracy of the model.";
+      save(
+        `${base}-analysis.html`,
+        "text/html",
+        toHtmlPage(`Analysis of ${header.name}`, rows, note),
+      );
+    }
+  });
+}
+
+/**
+ * Hands a text over as a download.
+ * @param {string} name
+ * @param {string} type
+ * @param {string} text
+ */
+function save(name, type, text) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}

@@ -1,0 +1,344 @@
+// The table of layers and schemes: a grid whose visible rows alone are in the document.
+
+import {
+  elementScroll,
+  observeElementOffset,
+  observeElementRect,
+  Virtualizer,
+} from "@tanstack/virtual-core";
+import { h, toDom } from "../../shell/tree.js";
+import { bytesText, METRICS, metricText, shapeText } from "../format.js";
+
+/**
+ * @typedef {import("../format.js").Metric} Metric
+ * @typedef {object} Layer  a tensor that is analyzed
+ * @property {string} name
+ * @property {readonly number[]} shape
+ * @property {number} byteLength
+ * @property {Map<string, any>} rows  rows of the analysis by scheme
+ * @property {string} [planned]  scheme of the plan
+ * @property {boolean} [isPinned]
+ */
+
+/**
+ * The content of a layer's own column.
+ * @param {Layer} layer
+ * @param {string} column
+ */
+function textOf(layer, column) {
+  if (column === "name") return layer.name;
+  if (column === "shape") return shapeText(layer.shape);
+  if (column === "size") return bytesText(layer.byteLength);
+  return [layer.planned ?? "", layer.isPinned && " (pinned)"];
+}
+
+/**
+ * Applies the positions and shades that the tree carries as data: the page's policy refuses style attributes.
+ * @param {Element} row
+ */
+function withStyles(row) {
+  const { style, dataset } = /** @type {HTMLElement} */ (row);
+  style.transform = `translateY(${dataset.top}px)`;
+  for (const cell of /** @type {NodeListOf<HTMLElement>} */ (row.querySelectorAll("[data-loss]"))) {
+    cell.style.setProperty("--loss", cell.dataset.loss ?? "");
+  }
+  return row;
+}
+
+const ROW = 34; // pixels, as --row in layer-table.css
+/** Columns before the schemes; a narrow screen has room for two. */
+const OWN_COLUMNS = { wide: ["name", "shape", "size", "plan"], narrow: ["name", "plan"] };
+const isNarrow = matchMedia("(max-width: 40rem)");
+
+export class LayerTable {
+  /** @type {Layer[]} */
+  #layers = [];
+  /** @type {Layer[]} */
+  #shown = [];
+  /** @type {readonly string[]} */
+  #schemes = [];
+  /** @type {Metric} */
+  #metric = "sqnr";
+  #filter = "";
+  #sort = "";
+  /** Row and column of the cell that has or gets the focus. */
+  #at = { row: 0, column: 0 };
+  #element;
+  #body;
+  #scroller;
+  #virtualizer;
+  #onOpen;
+  #onSort;
+
+  /**
+   * @param {HTMLElement} parent
+   * @param {{ onOpen: (layer: Layer, scheme: string | undefined) => void, onSort: (sort: string) => void }} handlers
+   */
+  constructor(parent, { onOpen, onSort }) {
+    this.#onOpen = onOpen;
+    this.#onSort = onSort;
+    this.#element = /** @type {HTMLElement} */ (
+      toDom(
+        h(
+          "div",
+          { class: "layer-table", role: "grid", "aria-label": "Error of each layer by scheme" },
+          h("div", { class: "layer-head", role: "rowgroup" }),
+          h("div", { class: "layer-body", role: "rowgroup" }),
+        ),
+      )
+    );
+    parent.replaceChildren(this.#element);
+    this.#scroller = this.#element;
+    this.#body = /** @type {HTMLElement} */ (this.#element.querySelector(".layer-body"));
+    this.#virtualizer = new Virtualizer({
+      count: 0,
+      getScrollElement: () => this.#scroller,
+      estimateSize: () => ROW,
+      overscan: 6,
+      scrollToFn: elementScroll,
+      observeElementRect,
+      observeElementOffset,
+      onChange: () => this.#draw(),
+    });
+    this.#virtualizer._didMount();
+    isNarrow.addEventListener("change", () => this.update({}));
+    this.#element.addEventListener("click", (event) => this.#click(event));
+    this.#element.addEventListener("keydown", (event) => this.#key(event));
+  }
+
+  /**
+   * Shows other layers, schemes or settings; what is left out stays.
+   * @param {{ layers?: Layer[], schemes?: readonly string[], metric?: Metric, filter?: string, sort?: string }} change
+   */
+  update({ layers, schemes, metric, filter, sort }) {
+    this.#layers = layers ?? this.#layers;
+    this.#schemes = schemes ?? this.#schemes;
+    this.#metric = metric ?? this.#metric;
+    this.#filter = (filter ?? this.#filter).toLowerCase();
+    this.#sort = sort ?? this.#sort;
+    this.#shown = this.#sorted(
+      this.#layers.filter(({ name }) => name.toLowerCase().includes(this.#filter)),
+    );
+    this.#element.style.setProperty("--schemes", String(this.#schemes.length));
+    this.#element.setAttribute("aria-rowcount", String(this.#shown.length + 1));
+    this.#element.setAttribute("aria-colcount", String(this.#columns.length));
+    this.#at.row = Math.min(this.#at.row, Math.max(0, this.#shown.length - 1));
+    this.#virtualizer.setOptions({ ...this.#virtualizer.options, count: this.#shown.length });
+    this.#virtualizer._willUpdate();
+    this.#drawHead();
+    this.#draw();
+  }
+
+  /** Scrolls to a layer and focuses it. @param {string} name */
+  show(name) {
+    const row = this.#shown.findIndex((layer) => layer.name === name);
+    if (row >= 0) this.#focus(row, 0);
+  }
+
+  get #ownColumns() {
+    return isNarrow.matches ? OWN_COLUMNS.narrow : OWN_COLUMNS.wide;
+  }
+
+  get #columns() {
+    return [...this.#ownColumns, ...this.#schemes];
+  }
+
+  /** @param {Layer[]} layers */
+  #sorted(layers) {
+    const [, minus, column] = /^(-?)(.*)$/.exec(this.#sort) ?? [];
+    if (!column) return layers;
+    const sign = minus ? -1 : 1;
+    const { isMoreBetter } = METRICS[this.#metric];
+    const missing = isMoreBetter ? Infinity : -Infinity;
+    /** @param {Layer} layer */
+    const keyOf = (layer) => {
+      if (column === "name" || column === "shape") return layer.name;
+      if (column === "size") return layer.byteLength;
+      if (column === "plan") return layer.planned ?? "";
+      return layer.rows.get(column)?.[this.#metric] ?? missing;
+    };
+    return [...layers].sort((a, b) => {
+      const [left, right] = [keyOf(a), keyOf(b)];
+      return sign * (left < right ? -1 : left > right ? 1 : 0);
+    });
+  }
+
+  #drawHead() {
+    const head = /** @type {HTMLElement} */ (this.#element.querySelector(".layer-head"));
+    const focused = document.activeElement?.getAttribute("data-sort");
+    const titles = { name: "Layer", shape: "Shape", size: "Size", plan: "Plan" };
+    const row = h(
+      "div",
+      { class: "layer-row", role: "row", "aria-rowindex": 1 },
+      this.#columns.map((column, i) => {
+        const isSorted = this.#sort.replace("-", "") === column;
+        const direction = this.#sort.startsWith("-") ? "descending" : "ascending";
+        const title = titles[/** @type {keyof typeof titles} */ (column)] ?? column;
+        return h(
+          "div",
+          {
+            role: "columnheader",
+            "aria-colindex": i + 1,
+            "aria-sort": isSorted ? direction : "none",
+            class: i < this.#ownColumns.length ? `is-${column}` : "is-scheme",
+          },
+          h(
+            "button",
+            { type: "button", "data-sort": column },
+            title,
+            isSorted && (direction === "ascending" ? " ↑" : " ↓"),
+          ),
+        );
+      }),
+    );
+    head.replaceChildren(toDom(row));
+    if (focused) {
+      const again = head.querySelector(`[data-sort="${CSS.escape(focused)}"]`);
+      /** @type {HTMLElement | null} */ (again)?.focus({ preventScroll: true });
+    }
+  }
+
+  #draw() {
+    const hadFocus = this.#body.contains(document.activeElement);
+    this.#body.style.height = `${this.#virtualizer.getTotalSize()}px`;
+    const rows = this.#virtualizer
+      .getVirtualItems()
+      .map(({ index, start }) => withStyles(toDom(this.#row(index, start))));
+    this.#body.replaceChildren(...rows);
+    if (hadFocus) this.#cellAt()?.focus({ preventScroll: true });
+  }
+
+  /**
+   * @param {number} index
+   * @param {number} top
+   */
+  #row(index, top) {
+    const layer = this.#shown[index];
+    const cell = (
+      /** @type {number} */ column,
+      /** @type {string} */ name,
+      /** @type {import("../../shell/tree.js").Nested} */ content,
+      /** @type {Record<string, any>} */ attributes = {},
+    ) =>
+      h(
+        "div",
+        {
+          role: column === 0 ? "rowheader" : "gridcell",
+          "aria-colindex": column + 1,
+          "data-row": index,
+          "data-column": column,
+          tabindex: index === this.#at.row && column === this.#at.column ? 0 : -1,
+          class: name,
+          ...attributes,
+        },
+        content,
+      );
+    return h(
+      "div",
+      {
+        class: "layer-row",
+        role: "row",
+        "aria-rowindex": index + 2,
+        "data-top": top,
+      },
+      this.#columns.map((column, i) => {
+        if (i >= this.#ownColumns.length) return this.#schemeCell(cell, layer, column, i);
+        const attributes = column === "name" ? { title: layer.name } : {};
+        return cell(i, `is-${column}`, textOf(layer, column), attributes);
+      }),
+    );
+  }
+
+  /**
+   * @param {Function} cell
+   * @param {Layer} layer
+   * @param {string} scheme
+   * @param {number} column
+   */
+  #schemeCell(cell, layer, scheme, column) {
+    const row = layer.rows.get(scheme);
+    if (!row) return cell(column, "is-scheme is-empty", "·", { "aria-label": "not analyzed" });
+    const isPlanned = layer.planned === scheme;
+    const text = metricText(this.#metric, row[this.#metric]);
+    const label = `${scheme}: ${row.isEstimate ? "estimated " : ""}${text}${isPlanned ? ", of the plan" : ""}`;
+    const level = row.sqnr === undefined ? 0 : Math.max(0, Math.min(1, (40 - row.sqnr) / 40));
+    return cell(
+      column,
+      `is-scheme${isPlanned ? " is-planned" : ""}${row.isEstimate ? " is-estimate" : ""}`,
+      [isPlanned && "● ", row.isEstimate && "≈ ", text],
+      { "aria-label": label, "data-loss": `${(100 * level).toFixed(0)}%` },
+    );
+  }
+
+  /** @returns {HTMLElement | null} */
+  #cellAt() {
+    const { row, column } = this.#at;
+    return this.#body.querySelector(`[data-row="${row}"][data-column="${column}"]`);
+  }
+
+  /**
+   * @param {number} row
+   * @param {number} column
+   */
+  #focus(row, column) {
+    this.#at = {
+      row: Math.max(0, Math.min(this.#shown.length - 1, row)),
+      column: Math.max(0, Math.min(this.#columns.length - 1, column)),
+    };
+    this.#virtualizer.scrollToIndex(this.#at.row, { align: "auto" });
+    this.#draw();
+    requestAnimationFrame(() => {
+      this.#draw();
+      const cell = this.#cellAt();
+      cell?.focus({ preventScroll: true });
+      cell?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    });
+  }
+
+  /** @param {MouseEvent} event */
+  #click({ target }) {
+    const element = /** @type {Element} */ (target);
+    const sort = element.closest("[data-sort]")?.getAttribute("data-sort");
+    if (sort) {
+      const isSame = this.#sort === sort;
+      this.update({ sort: isSame ? `-${sort}` : this.#sort === `-${sort}` ? "" : sort });
+      this.#onSort(this.#sort);
+      return;
+    }
+    const cell = /** @type {HTMLElement | null} */ (element.closest("[data-row]"));
+    if (!cell) return;
+    this.#focus(Number(cell.dataset.row), Number(cell.dataset.column));
+    this.#open();
+  }
+
+  #open() {
+    const layer = this.#shown[this.#at.row];
+    const scheme = this.#columns[this.#at.column];
+    if (layer) this.#onOpen(layer, this.#schemes.includes(scheme) ? scheme : undefined);
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    if (!(/** @type {Element} */ (event.target).closest("[data-row]"))) return;
+    const { row, column } = this.#at;
+    const page = Math.max(1, Math.floor(this.#scroller.clientHeight / ROW) - 2);
+    const far = event.ctrlKey || event.metaKey;
+    /** @type {Record<string, () => void>} */
+    const actions = {
+      ArrowDown: () => this.#focus(row + 1, column),
+      ArrowUp: () => this.#focus(row - 1, column),
+      ArrowRight: () => this.#focus(row, column + 1),
+      ArrowLeft: () => this.#focus(row, column - 1),
+      PageDown: () => this.#focus(row + page, column),
+      PageUp: () => this.#focus(row - page, column),
+      Home: () => this.#focus(far ? 0 : row, 0),
+      End: () => this.#focus(far ? Infinity : row, Infinity),
+      Enter: () => this.#open(),
+      " ": () => this.#open(),
+    };
+    const action = actions[event.key];
+    if (!action) return;
+    event.preventDefault();
+    action();
+  }
+}

@@ -1,0 +1,45 @@
+// The current settings as a cell of a notebook of their own. It runs when its reader runs it.
+
+import { Notebook } from "../notebook/notebook.js";
+import { toolbarTree } from "../notebook/toolbar.js";
+import { h, toDom } from "../shell/tree.js";
+
+const ID = "play-cell-1";
+
+/**
+ * A notebook of one cell.
+ * @param {HTMLElement} place
+ * @param {(message: string) => void} announce
+ */
+export function createNotebook(place, announce) {
+  place.append(
+    toDom(toolbarTree("Notebook of the playground", 1)),
+    toDom(
+      h(
+        "div",
+        {
+          class: "cell",
+          id: ID,
+          "data-cell": "cell-1",
+          "data-label": "Cell 1",
+          role: "group",
+          "aria-labelledby": `${ID}-label`,
+        },
+        h(
+          "div",
+          { class: "cell-head" },
+          h("span", { class: "cell-counter" }, "In [ ]"),
+          h("span", { class: "cell-label", id: `${ID}-label` }, "Cell 1"),
+          h("span", { class: "cell-tools", hidden: true }),
+        ),
+        h(
+          "div",
+          { class: "cell-code" },
+          h("pre", { tabindex: 0, role: "region", "aria-label": "Code of Cell 1" }, h("code", {})),
+        ),
+        h("div", { class: "cell-result" }, h("div", { class: "cell-output", hidden: true })),
+      ),
+    ),
+  );
+  return new Notebook(place, announce);
+}

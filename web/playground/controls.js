@@ -1,0 +1,251 @@
+// The form of the playground's settings.
+
+import { h } from "../shell/tree.js";
+import { BLOCK_TYPES, consistent, isBlock } from "./state.js";
+
+/**
+ * @typedef {import("./state.js").Settings} Settings
+ * @typedef {import("./worker/worker.js").Abilities} Abilities
+ * @typedef {import("../shell/tree.js").Nested} Nested
+ */
+
+/** @type {[string, string][]} */
+const SCHEMES = [
+  ["symmetric", "Symmetric"],
+  ["affine", "Affine"],
+  ["float", "Affine, float zero point"],
+];
+
+/** @type {[string, string][]} */
+const RANGES = [
+  ["minmax", "Smallest to largest value"],
+  ["mse", "Least squared error"],
+  ["percentile", "Between percentiles"],
+  ["histogram", "PyTorch’s histogram observer"],
+  ["ends", "Ends by hand"],
+  ["qparams", "Scale and zero point by hand"],
+];
+
+/**
+ * @param {string} legend
+ * @param {string} name
+ * @param {[string, string][]} choices
+ */
+const choice = (legend, name, choices) =>
+  h(
+    "fieldset",
+    { class: "play-choice", "data-part": name },
+    h("legend", {}, legend),
+    choices.map(([value, text]) =>
+      h("label", {}, h("input", { type: "radio", name, value }), h("span", {}, text)),
+    ),
+  );
+
+/**
+ * @param {string} text
+ * @param {string} name
+ * @param {Record<string, string | number>} attributes
+ */
+const number = (text, name, attributes) =>
+  h(
+    "label",
+    { class: "play-field", "data-part": name },
+    h("span", {}, text),
+    h("input", { type: "number", name, step: "any", autocomplete: "off", ...attributes }),
+  );
+
+/**
+ * @param {string} text
+ * @param {string} name
+ * @param {Nested} options
+ */
+const select = (text, name, options) =>
+  h(
+    "label",
+    { class: "play-field", "data-part": name },
+    h("span", {}, text),
+    h("select", { name }, options),
+  );
+
+const options = (/** @type {[string, string][]} */ list) =>
+  list.map(([value, text]) => h("option", { value }, text));
+
+export function controlsTree() {
+  return h(
+    "form",
+    { class: "play-controls", "aria-label": "Settings" },
+    choice("Arithmetic", "arithmetic", [
+      ["course", "Course"],
+      ["torch", "PyTorch"],
+    ]),
+    select("Scheme", "scheme", [
+      h("optgroup", { label: "One scale and codes" }, options(SCHEMES)),
+      h(
+        "optgroup",
+        { label: "Block types of ggml" },
+        options(BLOCK_TYPES.map((name) => [name, name.toUpperCase()])),
+      ),
+    ]),
+    h(
+      "label",
+      { class: "play-field play-bits", "data-part": "bits" },
+      h("span", {}, "Bits"),
+      h("input", { type: "range", name: "bits", min: 1, max: 8, step: 1 }),
+      h("output", { name: "bitsShown" }),
+    ),
+    choice("Codes", "isUnsigned", [
+      ["0", "Signed"],
+      ["1", "Unsigned"],
+    ]),
+    choice("One scale for each", "granularity", [
+      ["tensor", "Tensor"],
+      ["channel", "Channel"],
+      ["group", "Group"],
+    ]),
+    number("Axis of the channels", "axis", { min: 0, max: 7, step: 1 }),
+    number("Values in a group", "groupSize", { min: 1, step: 1 }),
+    select("Range", "range", options(RANGES)),
+    number("Percentile", "percentile", { min: 50, max: 100 }),
+    number("From", "low", {}),
+    number("To", "high", {}),
+    number("Scale", "scale", { min: 0 }),
+    number("Zero point", "zeroPoint", { step: 1 }),
+  );
+}
+
+/** Connects the form with settings. */
+export class Controls {
+  /** @type {Abilities} */
+  abilities = { bits: [1, 2, 3, 4, 5, 6, 7, 8], hasFloat: true, hasBlocks: true };
+
+  /**
+   * @param {HTMLFormElement} form
+   * @param {(settings: Settings) => void} onChange
+   */
+  constructor(form, onChange) {
+    this.form = form;
+    /** @type {Settings | undefined} */
+    this.settings = undefined;
+    form.addEventListener("submit", (event) => event.preventDefault());
+    form.addEventListener("input", () => {
+      const settings = this.#read();
+      if (settings) onChange(settings);
+    });
+    // A number that was half typed, or impossible, is written as it is used.
+    form.addEventListener("change", () => this.settings && this.show(this.settings));
+  }
+
+  /**
+   * The form's settings; undefined if a number is not complete.
+   * @returns {Settings | undefined}
+   */
+  #read() {
+    const { form, settings } = this;
+    if (!settings || !form.checkValidity()) return undefined;
+    const given = new FormData(form);
+    const text = (/** @type {keyof Settings} */ name) => String(given.get(name) ?? settings[name]);
+    /** @type {any} */
+    const read = { ...settings };
+    for (const name of /** @type {const} */ (["arithmetic", "scheme", "granularity", "range"])) {
+      read[name] = text(name);
+    }
+    for (const name of /** @type {const} */ ([
+      "bits",
+      "axis",
+      "groupSize",
+      "percentile",
+      "low",
+      "high",
+      "scale",
+      "zeroPoint",
+    ])) {
+      if (given.get(name) === "") return undefined;
+      read[name] = Number(text(name));
+    }
+    read.isUnsigned = text("isUnsigned") === "1";
+    read.bits = this.#nearestBits(read.bits, settings.bits);
+    return consistent(read);
+  }
+
+  /**
+   * @param {number} wanted
+   * @param {number} before
+   */
+  #nearestBits(wanted, before) {
+    const { bits } = this.abilities;
+    if (bits.includes(wanted)) return wanted;
+    const step = wanted > before ? 1 : -1;
+    for (let at = wanted; at >= 1 && at <= 8; at += step) if (bits.includes(at)) return at;
+    return before;
+  }
+
+  /**
+   * Writes settings into the form, and shows the parts that they need.
+   * @param {Settings} settings
+   */
+  show(settings) {
+    this.settings = settings;
+    const { form } = this;
+    const block = isBlock(settings);
+    const isTorch = settings.arithmetic === "torch";
+    for (const [name, value] of Object.entries(settings)) {
+      const control = form.elements.namedItem(name);
+      const shown = typeof value === "boolean" ? (value ? "1" : "0") : String(value);
+      if (control instanceof RadioNodeList) control.value = shown;
+      else if (control instanceof HTMLInputElement || control instanceof HTMLSelectElement) {
+        // A number that is being typed stays as it is while it means the same.
+        const isSame =
+          control.type === "number" && control.value !== "" && Number(control.value) === value;
+        if (!isSame && control.value !== shown) control.value = shown;
+      }
+    }
+    const { bits, granularity, range, scheme } = settings;
+    /** @type {HTMLOutputElement} */ (form.elements.namedItem("bitsShown")).value = String(bits);
+    const isThere = {
+      arithmetic: !block,
+      bits: !block,
+      isUnsigned: scheme === "affine" || scheme === "float",
+      granularity: !block,
+      axis: !block && granularity === "channel",
+      groupSize: !block && granularity === "group",
+      range: !block,
+      percentile: !block && range === "percentile",
+      low: !block && range === "ends",
+      high: !block && range === "ends",
+      scale: !block && range === "qparams",
+      zeroPoint: !block && range === "qparams" && scheme === "affine",
+    };
+    for (const [name, shown] of Object.entries(isThere)) {
+      const part = /** @type {HTMLElement} */ (form.querySelector(`[data-part="${name}"]`));
+      part.hidden = !shown;
+      for (const input of part.querySelectorAll("input, select")) {
+        /** @type {HTMLInputElement} */ (input).disabled = !shown;
+      }
+    }
+    const { hasFloat, hasBlocks } = this.abilities;
+    const isOne = granularity === "tensor" && scheme !== "float";
+    this.#allow("scheme", "float", hasFloat && !isTorch);
+    for (const type of BLOCK_TYPES) this.#allow("scheme", type, hasBlocks);
+    this.#allow("range", "mse", !isTorch);
+    this.#allow("range", "percentile", !isTorch);
+    this.#allow("range", "histogram", isTorch && granularity === "tensor");
+    this.#allow("range", "ends", isOne);
+    this.#allow("range", "qparams", isOne);
+    const group = /** @type {HTMLInputElement} */ (
+      form.querySelector('input[name="granularity"][value="group"]')
+    );
+    group.disabled = block || isTorch;
+  }
+
+  /**
+   * @param {string} name
+   * @param {string} value
+   * @param {boolean} isAllowed
+   */
+  #allow(name, value, isAllowed) {
+    const option = /** @type {HTMLOptionElement} */ (
+      this.form.querySelector(`select[name="${name}"] option[value="${value}"]`)
+    );
+    option.disabled = !isAllowed;
+  }
+}

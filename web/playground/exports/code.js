@@ -1,0 +1,343 @@
+// The current settings and data as code: for zeropoint, for PyTorch, and for a cell of a notebook.
+
+import { GENERATORS } from "../data/generate.js";
+import { isBlock, limitsOf } from "../state.js";
+
+/**
+ * @typedef {import("../state.js").Settings} Settings
+ * @typedef {import("../state.js").Source} Source
+ * @typedef {{ values: Float32Array, shape: readonly number[] }} Data
+ */
+
+const LONGEST = 4096; // values that code holds
+
+/**
+ * Values as nested lists, in the fewest digits that are the same float32.
+ * @param {Data} data
+ */
+export function listOf({ values, shape }) {
+  if (values.length > LONGEST) return undefined;
+  const write = (/** @type {number} */ depth, /** @type {number} */ from) => {
+    if (depth === shape.length) return shortest(values[from]);
+    const size = shape.slice(depth + 1).reduce((product, length) => product * length, 1);
+    /** @type {string[]} */
+    const parts = [];
+    for (let i = 0; i < shape[depth]; i++) parts.push(write(depth + 1, from + i * size));
+    const isInner = depth === shape.length - 1;
+    const space = " ".repeat(2 * (depth + 1));
+    return isInner
+      ? `[${parts.join(", ")}]`
+      : `[\n${parts.map((part) => space + part).join(",\n")},\n${" ".repeat(2 * depth)}]`;
+  };
+  return write(0, 0);
+}
+
+/** @param {number} value */
+export function shortest(value) {
+  for (let digits = 6; digits <= 9; digits++) {
+    const text = String(Number(value.toPrecision(digits)));
+    if (Math.fround(Number(text)) === value) return text;
+  }
+  return String(value);
+}
+
+/**
+ * @param {Settings} settings
+ * @returns {string} the options of quantize
+ */
+function optionsText(settings) {
+  const { scheme, bits, isUnsigned, granularity, range } = settings;
+  const parts = [
+    `dtype: "${isUnsigned ? "u" : ""}int${bits}"`,
+    scheme !== "symmetric" && 'scheme: "affine"',
+    scheme === "float" && 'zeroPoint: "float"',
+    granularity === "channel" && `axis: ${settings.axis}`,
+    granularity === "group" && `groupSize: ${settings.groupSize}`,
+    range === "mse" && 'range: "mse"',
+    range === "percentile" && `range: { percentile: ${settings.percentile} }`,
+    range === "qparams" && `scale: ${settings.scale}, zeroPoint: ${settings.zeroPoint}`,
+  ];
+  return `{ ${parts.filter(Boolean).join(", ")} }`;
+}
+
+/**
+ * Lines that quantize x and dequantize q.
+ * @param {Settings} settings
+ * @returns {{ names: string[], lines: string[] }} names: imports from zeropoint
+ */
+function quantizeLines(settings) {
+  const { scheme, range, low, high, arithmetic } = settings;
+  if (isBlock(settings)) {
+    return {
+      names: ["quantizeBlocks", "dequantizeBlocks"],
+      lines: [
+        `const bytes = quantizeBlocks(x, "${scheme}");`,
+        `const restored = dequantizeBlocks(bytes, "${scheme}", x.shape);`,
+      ],
+    };
+  }
+  if (arithmetic === "torch") return torchLines(settings);
+  if (range === "ends") {
+    const options = optionsText({ ...settings, range: "minmax" });
+    return {
+      names: ["tensor", "chooseQParams", "quantize", "dequantize"],
+      lines: [
+        `const qparams = chooseQParams(tensor([${shortest(low)}, ${shortest(high)}]), ${options});`,
+        "const q = quantize(x, qparams);",
+        "const restored = dequantize(q);",
+      ],
+    };
+  }
+  return {
+    names: ["quantize", "dequantize"],
+    lines: [`const q = quantize(x, ${optionsText(settings)});`, "const restored = dequantize(q);"],
+  };
+}
+
+/** @param {Settings} settings */
+function torchLines(settings) {
+  const { granularity, scheme, isUnsigned, range, low, high, scale, zeroPoint, axis } = settings;
+  const { qmin, qmax } = limitsOf(settings);
+  const isChannel = granularity === "channel";
+  const dtype = isUnsigned ? "quint8" : "qint8";
+  const observer = isChannel
+    ? "PerChannelMinMaxObserver"
+    : range === "histogram"
+      ? "HistogramObserver"
+      : "MinMaxObserver";
+  const quantizer = isChannel ? "quantizePerChannel" : "quantizePerTensor";
+  const unit = isChannel ? "per_channel" : "per_tensor";
+  const seen = range === "ends" ? `tensor([${shortest(low)}, ${shortest(high)}])` : "x";
+  const chAxis = isChannel ? `, chAxis: ${axis}` : "";
+  const lines =
+    range === "qparams"
+      ? []
+      : [
+          `const observer = new ${observer}({ dtype: "${dtype}", qscheme: "${unit}_${scheme}", quantMin: ${qmin}, quantMax: ${qmax}${chAxis} });`,
+          `observer.observe(${seen});`,
+          "const { scale, zeroPoint } = observer.calculateQParams();",
+        ];
+  const qparams =
+    range === "qparams"
+      ? `${scale}, ${zeroPoint}`
+      : isChannel
+        ? `scale, zeroPoint, ${axis}`
+        : "scale.data[0], zeroPoint.data[0]";
+  return {
+    names: [
+      ...(range === "qparams" ? [] : [observer]),
+      ...(range === "ends" ? ["tensor"] : []),
+      quantizer,
+      "dequantize",
+    ],
+    lines: [
+      ...lines,
+      `const q = ${quantizer}(x, ${qparams}, "${dtype}");`,
+      ...(settings.bits < 8
+        ? [
+            `q.data.forEach((code, i) => (q.data[i] = Math.min(${qmax}, Math.max(${qmin}, code)))); // ${settings.bits} of 8 bits`,
+          ]
+        : []),
+      "const restored = dequantize(q);",
+    ],
+  };
+}
+
+/**
+ * A module for Node, Deno, Bun and bundlers.
+ * @param {Settings} settings
+ * @param {Source} source
+ * @param {Data} data
+ */
+export function javaScript(settings, source, data) {
+  const { names, lines } = quantizeLines(settings);
+  const x = dataLines(source, data);
+  const own = [...new Set(["init", ...x.names, ...names, "quantizationError"])];
+  return [
+    `import { ${own.join(", ")} } from "zeropoint";`,
+    ...x.imports,
+    "await init();",
+    "",
+    ...x.lines,
+    ...lines,
+    "",
+    'console.log(quantizationError(x, restored), quantizationError(x, restored, "sqnr"));',
+    "",
+  ].join("\n");
+}
+
+/**
+ * A cell of a notebook on this page.
+ * @param {Settings} settings
+ * @param {Source} source
+ * @param {Data} data
+ */
+export function cell(settings, source, data) {
+  const { names, lines } = quantizeLines(settings);
+  const x = dataLines(source, data);
+  const own = [...new Set([...x.names, ...names, "quantizationError"])];
+  return [
+    `import { ${own.join(", ")} } from "zeropoint";`,
+    ...x.imports.filter((one) => !one.startsWith("await")),
+    "",
+    ...x.lines,
+    ...lines,
+    `print(quantizationError(x, restored, "sqnr"), "dB");`,
+    isBlock(settings) ? "bytes.length;" : "q.data;",
+  ].join("\n");
+}
+
+/**
+ * @param {Source} source
+ * @param {Data} data
+ * @returns {{ names: string[], imports: string[], lines: string[] }}
+ */
+function dataLines(source, data) {
+  const list = listOf(data);
+  if (list !== undefined)
+    return { names: ["tensor"], imports: [], lines: [`const x = tensor(${list});`] };
+  const shape = `[${data.shape.join(", ")}]`;
+  if (source.kind === "generated" && ["normal", "uniform"].includes(source.generator)) {
+    const draw = source.generator === "normal" ? "randn" : "rand";
+    return {
+      names: ["tensor"],
+      imports: ['import { torch } from "zeropoint/notebook";'],
+      lines: [
+        `torch.manual_seed(${source.seed});`,
+        `const x = tensor(torch.${draw}(${data.shape.join(", ")}).data, ${shape});`,
+      ],
+    };
+  }
+  return {
+    names: ["tensor"],
+    imports: [],
+    lines: [
+      `const values = new Float32Array(${data.values.length}); // your data, from the exported CSV or JSON`,
+      `const x = tensor(values, ${shape});`,
+    ],
+  };
+}
+
+/**
+ * The same step for Python, with PyTorch alone.
+ * @param {Settings} settings
+ * @param {Source} source
+ * @param {Data} data
+ */
+export function pyTorch(settings, source, data) {
+  const size = data.shape.join(", ");
+  const list = listOf(data);
+  const x =
+    source.kind === "generated"
+      ? [
+          ...(source.generator === "course" ? [] : [`torch.manual_seed(${source.seed})`]),
+          ...GENERATORS[source.generator].python(size),
+        ]
+      : list === undefined
+        ? [`x = torch.zeros(${size})  # your data, from the exported CSV or JSON`]
+        : [`x = torch.tensor(${list})`];
+  const error = ["error = x - restored", "print(error.square().mean().item())", ""];
+  if (isBlock(settings)) {
+    return [
+      "import torch",
+      "",
+      ...x,
+      `# ${settings.scheme} is a block type of ggml: PyTorch has none.`,
+      "",
+    ].join("\n");
+  }
+  const lines = settings.arithmetic === "torch" ? torchPython(settings) : coursePython(settings);
+  return ["import torch", "", ...x, ...lines, ...error].join("\n");
+}
+
+/** @param {Settings} settings */
+function torchPython(settings) {
+  const { granularity, scheme, isUnsigned, range, low, high, axis } = settings;
+  const { qmin, qmax } = limitsOf(settings);
+  const isChannel = granularity === "channel";
+  const name = isChannel
+    ? "PerChannelMinMaxObserver"
+    : range === "histogram"
+      ? "HistogramObserver"
+      : "MinMaxObserver";
+  const unit = isChannel ? "per_channel" : "per_tensor";
+  const seen = range === "ends" ? `torch.tensor([${shortest(low)}, ${shortest(high)}])` : "x";
+  const observer = [
+    `observer = torch.ao.quantization.${name}(`,
+    `    dtype=torch.${isUnsigned ? "quint8" : "qint8"}, qscheme=torch.${unit}_${scheme},`,
+    `    quant_min=${qmin}, quant_max=${qmax}${isChannel ? `, ch_axis=${axis}` : ""})`,
+    `observer(${seen})`,
+    "scale, zero_point = observer.calculate_qparams()",
+  ];
+  const given = [`scale, zero_point = ${settings.scale}, ${settings.zeroPoint}`];
+  return [
+    ...(range === "qparams" ? given : observer),
+    isChannel
+      ? `restored = torch.fake_quantize_per_channel_affine(x, scale, zero_point, ${axis}, ${qmin}, ${qmax})`
+      : range === "qparams"
+        ? `restored = torch.fake_quantize_per_tensor_affine(x, scale, zero_point, ${qmin}, ${qmax})`
+        : `restored = torch.fake_quantize_per_tensor_affine(x, scale.item(), int(zero_point), ${qmin}, ${qmax})`,
+  ];
+}
+
+/** @param {Settings} settings */
+function coursePython(settings) {
+  const { granularity, scheme, range, axis, groupSize } = settings;
+  const { qmin, qmax } = limitsOf(settings);
+  const isSymmetric = scheme === "symmetric";
+  const [before, after] =
+    granularity === "group"
+      ? [
+          `x_shape = x.shape; x = x.reshape(-1, ${groupSize})  # groups that divide the last axis`,
+          "x, restored = x.reshape(x_shape), restored.reshape(x_shape)",
+        ]
+      : ["", ""];
+  const over =
+    granularity === "group"
+      ? "(dim=1, keepdim=True)"
+      : granularity === "channel"
+        ? `(dim=[d for d in range(x.dim()) if d != ${axis}], keepdim=True)`
+        : "()";
+  const ends =
+    range === "ends"
+      ? [
+          `low, high = torch.tensor(${shortest(settings.low)}), torch.tensor(${shortest(settings.high)})`,
+        ]
+      : range === "percentile"
+        ? [
+            `low, high = x.quantile(${(100 - settings.percentile) / 100}), x.quantile(${settings.percentile / 100})  # of the tensor`,
+          ]
+        : [`low, high = x.amin${over}, x.amax${over}`];
+  const qparams =
+    range === "qparams"
+      ? [`scale, zero_point = ${settings.scale}, ${settings.zeroPoint}`]
+      : isSymmetric
+        ? [...ends, `scale = torch.maximum(-low, high) / ${qmax}`, "zero_point = 0"]
+        : scheme === "float"
+          ? [...ends, `scale = (high - low) / ${qmax - qmin}`, `offset = low - scale * ${qmin}`]
+          : [
+              ...ends,
+              "low, high = low.clamp(max=0), high.clamp(min=0)",
+              `scale = (high - low) / ${qmax - qmin}`,
+              `zero_point = (${qmin} - low / scale).round().clamp(${qmin}, ${qmax})`,
+            ];
+  const note =
+    range === "mse"
+      ? ["# zeropoint searched the range of least squared error; this is the whole range"]
+      : [];
+  return [
+    before,
+    ...note,
+    ...qparams,
+    ...(scheme === "float"
+      ? [
+          `codes = ((x - offset) / scale).round().clamp(${qmin}, ${qmax})`,
+          "restored = codes * scale + offset",
+        ]
+      : [
+          `codes = (x / scale + zero_point).round().clamp(${qmin}, ${qmax})`,
+          "restored = (codes - zero_point) * scale",
+        ]),
+    after,
+  ].filter(Boolean);
+}

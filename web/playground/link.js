@@ -1,0 +1,111 @@
+// The playground's state as a link: settings as text, small data deflated into it. A link holds data and
+// settings, never code.
+
+import { readGenerated, readSettings, writeGenerated, writeSettings } from "./state.js";
+
+/**
+ * @typedef {import("./state.js").Settings} Settings
+ * @typedef {import("./state.js").Source} Source
+ * @typedef {{ settings: Settings, other?: Settings, source: Source }} State  other: A, to compare with
+ */
+
+const LONGEST = 6000; // characters of data in a link
+const LARGEST = 4 * 1_000_000; // bytes that a link may inflate to
+
+/**
+ * @param {State} state
+ * @returns {Promise<{ hash: string, isComplete: boolean }>} isComplete: whether the data is in it
+ */
+export async function writeLink({ settings, other, source }) {
+  const given = new URLSearchParams({ v: "1" });
+  const generated = writeGenerated(source);
+  let isComplete = true;
+  if (generated !== undefined) given.set("x", generated);
+  else if (source.kind === "given") {
+    const data = await deflated(source.values);
+    isComplete = data !== undefined;
+    if (data !== undefined) given.set("d", `${source.shape.join("x")}.${data}`);
+  }
+  if (other) given.set("a", writeSettings(other));
+  return { hash: `#play?${given}&${writeSettings(settings)}`, isComplete };
+}
+
+/**
+ * @param {string} hash
+ * @returns {Promise<State>}
+ * @throws {Error} if its data cannot be read
+ */
+export async function readLink(hash) {
+  const query = hash.split("?").slice(1).join("?");
+  const given = new URLSearchParams(query);
+  const other = given.get("a");
+  return {
+    settings: readSettings(query),
+    other: other === null ? undefined : readSettings(other),
+    source: given.has("d") ? await readData(given.get("d") ?? "") : readGenerated(given.get("x")),
+  };
+}
+
+/** @param {Float32Array} values */
+async function deflated(values) {
+  if (values.length > LONGEST) return undefined;
+  // The bytes of a float by their place: equal exponents come together.
+  const bytes = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
+  const planes = new Uint8Array(bytes.length);
+  for (let i = 0; i < bytes.length; i++) planes[(i % 4) * values.length + (i >> 2)] = bytes[i];
+  const packed = await through(planes, new CompressionStream("deflate-raw"));
+  const text = btoa(String.fromCharCode(...packed));
+  const safe = text.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+  return safe.length <= LONGEST ? safe : undefined;
+}
+
+/**
+ * @param {string} text
+ * @returns {Promise<Source>}
+ */
+async function readData(text) {
+  const [shapeText, data = ""] = text.split(".");
+  const shape = shapeText.split("x").map(Number);
+  const size = shape.reduce((product, length) => product * length, 1);
+  const isShape =
+    shape.length <= 8 && shape.every((length) => Number.isInteger(length) && length > 0);
+  if (!isShape || 4 * size > LARGEST) throw new RangeError("the link's shape is not one");
+  const binary = atob(data.replaceAll("-", "+").replaceAll("_", "/"));
+  const packed = Uint8Array.from(binary, (c) => c.charCodeAt(0));
+  const planes = await through(packed, new DecompressionStream("deflate-raw"), 4 * size);
+  if (planes.length !== 4 * size) throw new RangeError("the link's data is cut off");
+  const bytes = new Uint8Array(planes.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = planes[(i % 4) * size + (i >> 2)];
+  const values = new Float32Array(bytes.buffer);
+  if (!values.every(Number.isFinite)) throw new RangeError("the link's data is not finite");
+  return { kind: "given", name: "from a link", shape, values };
+}
+
+/**
+ * @param {Uint8Array} bytes
+ * @param {CompressionStream | DecompressionStream} stream
+ * @param {number} [most]  bytes; more are refused
+ */
+async function through(bytes, stream, most = Number.POSITIVE_INFINITY) {
+  const writer = stream.writable.getWriter();
+  const written = writer.write(/** @type {any} */ (bytes)).then(() => writer.close());
+  written.catch(() => {}); // the reader has the same error
+  const parts = [];
+  let size = 0;
+  const reader = stream.readable.getReader();
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    size += part.value.length;
+    if (size > most) {
+      await reader.cancel();
+      throw new RangeError("the link's data is longer than its shape");
+    }
+    parts.push(part.value);
+  }
+  const all = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
+}

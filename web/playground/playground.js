@@ -1,0 +1,392 @@
+// The playground: data, settings, and views of what the worker computes for them.
+
+import { keepFiles } from "../shell/offline.js";
+import { makeScrollable } from "../shell/scrollable.js";
+import { toDom } from "../shell/tree.js";
+import { Controls } from "./controls.js";
+import { connectData } from "./data/data-panel.js";
+import { Engine } from "./engine.js";
+import { connectExports } from "./exports/panel.js";
+import { readLink, writeLink } from "./link.js";
+import { playTree } from "./play-tree.js";
+import { DEFAULTS, FIRST_SOURCE, isBlock, limitsOf } from "./state.js";
+import { showMetrics } from "./views/compare.js";
+import { CurvesView } from "./views/curves.js";
+import { sliceOf } from "./views/geometry.js";
+import { Grids } from "./views/grids.js";
+import { Histogram } from "./views/histogram.js";
+import { showElement } from "./views/inspector.js";
+import { levelsOf, usedCodes } from "./views/levels.js";
+import { SchemeTable } from "./views/scheme-table.js";
+import "./playground.css";
+import "./views/views.css";
+
+/**
+ * @typedef {import("./state.js").Settings} Settings
+ * @typedef {import("./state.js").Source} Source
+ * @typedef {import("./worker/evaluate.js").Evaluation} Evaluation
+ * @typedef {{ settings: Settings, evaluation: Evaluation, error: Float32Array }} Shown
+ */
+
+const REST = 250; // milliseconds without a change, after which the link is written
+
+class Playground {
+  /** @type {Settings} */
+  settings = DEFAULTS;
+  /** @type {Settings | undefined} */
+  other;
+  /** @type {Source} */
+  source = FIRST_SOURCE;
+  /** The source that the worker was asked for and that has not come. @type {any} */
+  #asked;
+  /** @type {{ values: Float32Array, shape: number[], histogram: import("./views/histogram.js").Counts } | undefined} */
+  data;
+  /** @type {Shown | undefined} */
+  result;
+  /** @type {Shown | undefined} */
+  otherResult;
+  /** The settings that the worker is to compute next, in one request for a frame. */
+  #isWaiting = false;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #linkTimer;
+  /** The link as it was written here. */
+  #link = "";
+  #isSelecting = false;
+
+  /**
+   * @param {HTMLElement} view
+   * @param {(message: string) => void} announce
+   */
+  constructor(view, announce) {
+    this.view = view;
+    this.announce = announce;
+    const place = /** @type {HTMLElement} */ (view.querySelector(".play"));
+    place.replaceChildren(toDom(playTree()));
+    const find = (/** @type {string} */ selector) =>
+      /** @type {HTMLElement} */ (place.querySelector(selector));
+    this.status = find(".play-status");
+    this.metrics = find(".play-metrics-place");
+    this.inspector = find(".play-inspector");
+    this.controls = new Controls(
+      /** @type {HTMLFormElement} */ (find(".play-controls")),
+      (settings) => this.set(this.#begunByHand(settings)),
+    );
+    this.dataPanel = connectData(view, (source) => this.#take(source));
+    this.histogram = new Histogram(find(".play-histogram-place"), (low, high) =>
+      this.set({ ...this.settings, range: "ends", low, high }),
+    );
+    this.grids = new Grids(find(".play-elements"), (element) => this.#showElement(element));
+    this.curves = new CurvesView(find(".play-curves"));
+    this.schemes = new SchemeTable(find(".play-schemes-place"), (settings) => this.set(settings));
+    this.#connectInspector();
+    this.#connectCompare(find(".play-summary"));
+    connectExports(find(".play-exports"), this);
+    this.engine = new Engine({
+      ready: ({ abilities, files }) => {
+        keepFiles(files);
+        this.controls.abilities = abilities;
+        this.controls.show(this.settings);
+      },
+      data: (message) => this.#showData(message),
+      result: (message) => this.#showResult(message),
+      other: (message) => this.#showOther(message),
+      curves: ({ curves }) => this.data && this.curves.show(curves, this.settings, this.data.shape),
+      schemes: ({ rows }) => {
+        this.schemes.show(rows);
+        this.schemes.markCurrent(this.settings);
+        place.dataset.complete = "";
+      },
+      error: (message) => this.#showError(message),
+      failed: ({ message }) => this.#say(message),
+    });
+    this.place = place;
+    place.hidden = false;
+    makeScrollable(place);
+    addEventListener("hashchange", () => this.#followLink());
+  }
+
+  #connectInspector() {
+    const input = /** @type {HTMLInputElement} */ (this.inspector.querySelector("input"));
+    input.addEventListener("input", () => {
+      const element = Number(input.value);
+      const isThere = input.value !== "" && element < (this.data?.values.length ?? 0);
+      if (isThere && Number.isInteger(element) && element >= 0) this.grids.select(element);
+    });
+  }
+
+  /** @param {HTMLElement} summary */
+  #connectCompare(summary) {
+    const buttons = Object.fromEntries(
+      Array.from(summary.querySelectorAll("button"), (button) => [button.dataset.action, button]),
+    );
+    this.showButtons = () => {
+      buttons.keep.textContent = this.other ? "Replace A" : "Keep as A";
+      buttons.swap.hidden = !this.other;
+      buttons.drop.hidden = !this.other;
+    };
+    buttons.keep.addEventListener("click", () => {
+      this.other = this.settings;
+      this.#update();
+      this.announce("Kept as A. Change the settings to compare.");
+    });
+    buttons.swap.addEventListener("click", () => {
+      const { other, settings } = this;
+      if (!other) return;
+      this.other = settings;
+      this.set(other);
+    });
+    buttons.drop.addEventListener("click", () => {
+      this.other = undefined;
+      this.otherResult = undefined;
+      buttons.keep.focus();
+      this.#update();
+    });
+  }
+
+  /** Reads the address; a link of the page without a state opens the first data. */
+  async start() {
+    try {
+      const { settings, other, source } = await readLink(location.hash);
+      this.settings = settings;
+      this.other = other;
+      this.#link = location.hash;
+      this.#take(source);
+    } catch (error) {
+      this.#take(FIRST_SOURCE);
+      this.#say(`The link cannot be read: ${/** @type {Error} */ (error).message}`);
+    }
+  }
+
+  #followLink() {
+    const isOwn = location.hash === this.#link || !location.hash.startsWith("#play?");
+    if (!isOwn) this.start();
+  }
+
+  /** @param {Settings} settings */
+  set(settings) {
+    this.settings = settings;
+    this.#update();
+  }
+
+  /**
+   * Ends, scale and zero point by hand begin as they are.
+   * @param {Settings} settings
+   * @returns {Settings}
+   */
+  #begunByHand(settings) {
+    const { result } = this;
+    const isNew = settings.range !== this.settings.range;
+    if (!isNew || !result || isBlock(result.settings)) return settings;
+    const { scales, zeroPoints } = result.evaluation;
+    const levels = levelsOf(result.evaluation, limitsOf(result.settings), 0);
+    const [low, high] = [levels[0], levels[levels.length - 1]].map(Math.fround);
+    if (settings.range === "ends") return { ...settings, low, high };
+    if (settings.range !== "qparams") return settings;
+    const zeroPoint = settings.scheme === "symmetric" ? 0 : (zeroPoints[0] ?? 0);
+    return { ...settings, scale: Number(scales[0].toPrecision(6)), zeroPoint };
+  }
+
+  /** @param {any} source */
+  #take(source) {
+    this.#asked = source;
+    if (source.kind === "generated") this.source = source;
+    this.#update();
+  }
+
+  /** Asks the worker once a frame at most, with the newest settings. */
+  #update() {
+    this.controls.show(this.settings);
+    this.schemes.markCurrent(this.settings);
+    this.showButtons?.();
+    if (this.#isWaiting) return;
+    this.#isWaiting = true;
+    queueMicrotask(() => {
+      this.#isWaiting = false;
+      this.#ask();
+    });
+  }
+
+  #ask() {
+    delete this.place?.dataset.complete;
+    const asked = this.#asked;
+    const settings = this.settings;
+    /** @type {any} */
+    const request = { settings, other: this.other };
+    if (asked) {
+      const { kind, values, shape, text, file } = asked;
+      request.source =
+        kind === "generated"
+          ? { generated: { ...asked } }
+          : kind === "text"
+            ? { text }
+            : kind === "file"
+              ? { file }
+              : { values, shape };
+    }
+    this.engine.ask(request);
+  }
+
+  /** @param {any} message */
+  #showData({ values, shape, histogram }) {
+    const asked = this.#asked;
+    this.#asked = undefined;
+    if (asked && asked.kind !== "generated") {
+      const name = asked.kind === "file" ? asked.file.name : (asked.name ?? "pasted");
+      this.source = { kind: "given", name, values, shape };
+    }
+    this.data = { values, shape, histogram };
+    this.dataPanel.show(this.source);
+  }
+
+  /** @param {Shown} message */
+  #showResult({ settings, evaluation, error }) {
+    const { data } = this;
+    if (!data) return;
+    this.result = { settings, evaluation, error };
+    if (!this.other) this.#showAll();
+    else this.#say("");
+    this.#writeLinkSoon();
+  }
+
+  /** @param {Shown} message */
+  #showOther(message) {
+    this.otherResult = message;
+    this.#showAll();
+  }
+
+  #showAll() {
+    const { data, result } = this;
+    if (!data || !result) return;
+    const { settings, evaluation, error } = result;
+    const other = this.other ? this.otherResult : undefined;
+    this.#say("");
+    showMetrics(this.metrics, result, other);
+    const { values, shape } = data;
+    const { low, high } = data.histogram;
+    const { codes, restored, metrics } = evaluation;
+    const limits = limitsOf(settings);
+    const worst = Math.max(metrics.max, other?.evaluation.metrics.max ?? 0);
+    /** @type {import("./views/grids.js").Panel[]} */
+    const panels = [
+      { name: "Value", meaning: "real", data: values, least: low, greatest: high },
+      ...(codes
+        ? [
+            {
+              name: "Code",
+              meaning: /** @type {const} */ ("code"),
+              data: codes,
+              ...usedCodes(codes, limits),
+            },
+          ]
+        : []),
+      { name: "Restored", meaning: "real", data: restored, least: low, greatest: high },
+      {
+        name: other ? "Error of B" : "Error",
+        meaning: "error",
+        data: error,
+        least: -worst,
+        greatest: worst,
+        note: `largest ${shown(metrics.max)}`,
+      },
+    ];
+    if (other) {
+      const { max } = other.evaluation.metrics;
+      const note = `largest ${shown(max)}`;
+      panels.push({
+        name: "Error of A",
+        meaning: "error",
+        data: other.error,
+        least: -worst,
+        greatest: worst,
+        note,
+      });
+    }
+    this.grids.show(panels, shape);
+  }
+
+  /** @param {number} element */
+  #showElement(element) {
+    const { data, result } = this;
+    if (!data || !result || element >= data.values.length) return;
+    const { settings, evaluation, error } = result;
+    const isSelected = element === this.grids.selected && this.#isSelecting;
+    showElement(
+      this.inspector,
+      {
+        element,
+        shape: data.shape,
+        value: data.values[element],
+        code: evaluation.codes?.[element],
+        restored: evaluation.restored[element],
+        error: error[element],
+        settings,
+        evaluation,
+        limits: limitsOf(settings),
+      },
+      isSelected || this.grids.place.contains(document.activeElement),
+    );
+    this.#showHistogram(element);
+  }
+
+  /** @param {number} element */
+  #showHistogram(element) {
+    const { data, result } = this;
+    if (!data || !result) return;
+    const { settings, evaluation } = result;
+    const levels = isBlock(settings) ? [] : levelsOf(evaluation, limitsOf(settings), element);
+    const isWhole = settings.granularity === "tensor";
+    const unit = settings.granularity === "channel" ? "channel" : "group";
+    this.histogram.show({
+      counts: data.histogram,
+      levels,
+      low: levels[0] ?? data.histogram.low,
+      high: levels.at(-1) ?? data.histogram.high,
+      isWhole,
+      canMove: isWhole && settings.scheme !== "float" && levels.length > 0,
+      isSymmetric: settings.scheme === "symmetric",
+      value: data.values[element],
+      restored: evaluation.restored[element],
+      levelsName: isBlock(settings)
+        ? "each block has codes of its own"
+        : isWhole
+          ? `${levels.length} codes`
+          : `${levels.length} codes of ${unit} ${sliceOf(evaluation.slices, element)}`,
+    });
+  }
+
+  /** @param {any} message */
+  #showError({ name, message, line, column, isData }) {
+    const text = name === "ParseError" ? `${message}.` : message;
+    if (isData) {
+      this.#asked = undefined;
+      this.dataPanel.showError({ message: text[0].toUpperCase() + text.slice(1), line, column });
+    } else this.#say(text);
+  }
+
+  /** @param {string} message */
+  #say(message) {
+    if (this.status.textContent !== message) this.status.textContent = message;
+  }
+
+  #writeLinkSoon() {
+    clearTimeout(this.#linkTimer);
+    this.#linkTimer = setTimeout(async () => {
+      const { hash } = await writeLink(this);
+      // The reader may be elsewhere by now.
+      if (!this.view.hasAttribute("data-current") || hash === location.hash) return;
+      this.#link = hash;
+      history.replaceState(history.state, "", hash);
+    }, REST);
+  }
+}
+
+/** @param {number} value */
+const shown = (value) => String(Number(value.toPrecision(3)));
+
+/**
+ * @param {HTMLElement} view
+ * @param {(message: string) => void} announce
+ */
+export async function connectPlayground(view, announce) {
+  await new Playground(view, announce).start();
+}

@@ -1,0 +1,56 @@
+// The colours of grids: blue for real numbers and orange for codes by their size, magenta for errors.
+
+import { interpolateBlues, interpolateOranges, interpolateRdPu } from "d3-scale-chromatic";
+
+const SHADES = 256;
+
+/**
+ * @param {(share: number) => string} interpolate
+ * @param {number} from
+ * @param {number} to
+ */
+function shades(interpolate, from, to) {
+  const table = new Uint8ClampedArray(4 * SHADES);
+  for (let i = 0; i < SHADES; i++) {
+    const text = interpolate(from + ((to - from) * i) / (SHADES - 1));
+    const [red, green, blue] = (text.match(/[\d.]+/g) ?? []).map(Number);
+    table.set([red, green, blue, 255], 4 * i);
+  }
+  return table;
+}
+
+/** @type {Record<"real" | "code" | "error", Uint8ClampedArray>} */
+export const COLORS = {
+  real: shades(interpolateBlues, 0, 0.9),
+  code: shades(interpolateOranges, 0.05, 0.85),
+  error: shades(interpolateRdPu, 0, 0.9),
+};
+
+/** The same colours as numbers, for ImageData. */
+export const PIXELS = {
+  real: new Uint32Array(COLORS.real.buffer),
+  code: new Uint32Array(COLORS.code.buffer),
+  error: new Uint32Array(COLORS.error.buffer),
+};
+
+/**
+ * Where the colour of a share begins in a table.
+ * @param {number} share  0 to 1
+ */
+export function shadeAt(share) {
+  return 4 * Math.max(0, Math.min(SHADES - 1, Math.round(share * (SHADES - 1))));
+}
+
+/**
+ * Black or white, whichever stands out more.
+ * @param {Uint8ClampedArray} table
+ * @param {number} at
+ */
+export function inkOn(table, at) {
+  const [red, green, blue] = [table[at], table[at + 1], table[at + 2]].map((channel) => {
+    const part = channel / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  });
+  const luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  return (luminance + 0.05) ** 2 > 1.05 * 0.05 ? "#000" : "#fff";
+}

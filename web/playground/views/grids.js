@@ -1,0 +1,389 @@
+// Value, code, restored value and error of every element, in grids that share one selection. A grid is a
+// canvas; its table has the numbers.
+
+import { closedTable, connectTable } from "../../notebook/plots/paged-table.js";
+import { formatNumber } from "../../shell/numbers.js";
+import { h, toDom } from "../../shell/tree.js";
+import { COLORS, inkOn, PIXELS, shadeAt } from "./colors.js";
+import { indexOf, layoutOf } from "./geometry.js";
+
+/**
+ * @typedef {"real" | "code" | "error"} Meaning
+ * @typedef {object} Panel
+ * @property {string} name
+ * @property {Meaning} meaning
+ * @property {ArrayLike<number>} data
+ * @property {number} least  of the colours' scale
+ * @property {number} greatest
+ * @property {string} [note]
+ */
+
+const TALLEST = 420; // pixels
+const SHORTEST = 96;
+const LETTERS = 38; // pixels of a cell from which on its number is written into it
+const LARGEST = 26; // pixels of a cell without a number
+
+/** One canvas and its marker. */
+class Grid {
+  #context;
+  #cell = { width: 1, height: 1, across: 1, down: 1 };
+  /** A pixel for each cell, to be magnified. */
+  #small = document.createElement("canvas");
+  #smallContext = /** @type {CanvasRenderingContext2D} */ (this.#small.getContext("2d"));
+  /** What is drawn. @type {unknown[]} */
+  #drawn = [];
+
+  /** @param {string} name */
+  constructor(name) {
+    this.name = name;
+    this.element = /** @type {HTMLElement} */ (
+      toDom(
+        h(
+          "figure",
+          { class: "play-grid" },
+          h("figcaption", {}, h("strong", {}, name), " ", h("span", { class: "play-range" })),
+          h(
+            "div",
+            {
+              class: "play-canvas",
+              tabindex: 0,
+              role: "application",
+              "aria-label": `${name}: arrow keys select an element`,
+            },
+            h("canvas", { "aria-hidden": "true" }),
+            h("div", { class: "play-marker", hidden: true }),
+          ),
+        ),
+      )
+    );
+    this.box = /** @type {HTMLElement} */ (this.element.querySelector(".play-canvas"));
+    this.canvas = /** @type {HTMLCanvasElement} */ (this.element.querySelector("canvas"));
+    this.marker = /** @type {HTMLElement} */ (this.element.querySelector(".play-marker"));
+    this.range = /** @type {HTMLElement} */ (this.element.querySelector(".play-range"));
+    this.#context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
+  }
+
+  /**
+   * @param {Panel} panel
+   * @param {import("./geometry.js").Layout} layout
+   * @param {number} room  pixels
+   */
+  draw(panel, { rows, columns }, room) {
+    const { data, least: from, greatest: to } = panel;
+    const wanted = [data, from, to, rows, columns, room, devicePixelRatio];
+    if (wanted.every((each, i) => each === this.#drawn[i])) return;
+    this.#drawn = wanted;
+    const hasLetters = room / columns >= LETTERS && rows <= 24;
+    const dense = Math.max(1, devicePixelRatio);
+    const across = Math.ceil(columns / (room * dense));
+    const down = Math.ceil(rows / (TALLEST * dense));
+    const width = Math.min(hasLetters ? 72 : LARGEST, room / Math.ceil(columns / across));
+    // Few rows of many columns are stretched, to be seen.
+    const tall = Math.max(width, Math.min(LARGEST, SHORTEST / rows));
+    const height = hasLetters ? 26 : Math.min(tall, TALLEST / Math.ceil(rows / down));
+    this.#cell = { width, height, across, down };
+    const [w, h] = [Math.ceil(columns / across) * width, Math.ceil(rows / down) * height];
+    const { canvas } = this;
+    canvas.width = Math.max(1, Math.round(w * dense));
+    canvas.height = Math.max(1, Math.round(h * dense));
+    canvas.style.width = `${w}px`;
+    canvas.style.height = `${h}px`;
+    this.#paint(panel, rows, columns);
+    if (hasLetters) this.#write(panel, rows, columns, dense);
+    const { least, greatest, note } = panel;
+    this.range.textContent = note ?? `${formatNumber(least)} to ${formatNumber(greatest)}`;
+    if (across * down > 1) this.range.textContent += `, largest of ${down} × ${across}`;
+  }
+
+  /**
+   * @param {Panel} panel
+   * @param {number} rows
+   * @param {number} columns
+   */
+  #paint(panel, rows, columns) {
+    const { across, down } = this.#cell;
+    const { data } = panel;
+    const [w, h] = [Math.ceil(columns / across), Math.ceil(rows / down)];
+    const image = new ImageData(w, h);
+    const pixels = new Uint32Array(image.data.buffer);
+    const table = PIXELS[panel.meaning];
+    const isWhole = across * down === 1;
+    for (let i = 0; i < h; i++) {
+      for (let j = 0; j < w; j++) {
+        const element = isWhole
+          ? i * columns + j
+          : this.#extreme(data, rows, columns, i * down, j * across);
+        if (element < 0 || element >= data.length) continue;
+        pixels[i * w + j] = table[shadeAt(shareOf(panel, data[element])) / 4];
+      }
+    }
+    const { canvas } = this;
+    const small = this.#small;
+    small.width = w;
+    small.height = h;
+    this.#smallContext.putImageData(image, 0, 0);
+    this.#context.imageSmoothingEnabled = false;
+    this.#context.drawImage(small, 0, 0, canvas.width, canvas.height);
+  }
+
+  /**
+   * The element of largest size in a bin; −1 beyond the end of a wrapped list.
+   * @param {ArrayLike<number>} data
+   * @param {number} rows
+   * @param {number} columns
+   * @param {number} top
+   * @param {number} left
+   */
+  #extreme(data, rows, columns, top, left) {
+    const { across, down } = this.#cell;
+    let extreme = -1;
+    for (let i = top; i < Math.min(rows, top + down); i++) {
+      for (let j = left; j < Math.min(columns, left + across); j++) {
+        const at = i * columns + j;
+        if (at >= data.length) continue;
+        if (extreme < 0 || Math.abs(data[at]) > Math.abs(data[extreme])) extreme = at;
+      }
+    }
+    return extreme;
+  }
+
+  /**
+   * @param {Panel} panel
+   * @param {number} rows
+   * @param {number} columns
+   * @param {number} dense
+   */
+  #write(panel, rows, columns, dense) {
+    const { width, height } = this.#cell;
+    const context = this.#context;
+    const size = width < 46 ? 11 : 12.5;
+    context.font = `${size * dense}px system-ui, sans-serif`;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    const table = COLORS[panel.meaning];
+    for (let at = 0; at < Math.min(rows * columns, panel.data.length); at++) {
+      const [i, j] = [Math.floor(at / columns), at % columns];
+      context.fillStyle = inkOn(table, shadeAt(shareOf(panel, panel.data[at])));
+      const x = (j + 0.5) * width * dense;
+      context.fillText(
+        shortNumber(panel.data[at]),
+        x,
+        (i + 0.52) * height * dense,
+        (width - 4) * dense,
+      );
+    }
+  }
+
+  /**
+   * The element at a place of the screen; undefined beyond the end.
+   * @param {PointerEvent} event
+   * @param {ArrayLike<number>} data
+   * @param {import("./geometry.js").Layout} layout
+   */
+  elementAt({ clientX, clientY }, data, { rows, columns }) {
+    const { left, top } = this.canvas.getBoundingClientRect();
+    const { width, height, across, down } = this.#cell;
+    const [j, i] = [Math.floor((clientX - left) / width), Math.floor((clientY - top) / height)];
+    if (i < 0 || j < 0 || i * down >= rows || j * across >= columns) return undefined;
+    const element = this.#extreme(data, rows, columns, i * down, j * across);
+    return element < 0 ? undefined : element;
+  }
+
+  /**
+   * @param {number} element
+   * @param {import("./geometry.js").Layout} layout
+   */
+  mark(element, { columns }) {
+    const { width, height, across, down } = this.#cell;
+    const i = Math.floor(Math.floor(element / columns) / down);
+    const j = Math.floor((element % columns) / across);
+    const { style } = this.marker;
+    this.marker.hidden = false;
+    style.transform = `translate(${j * width}px, ${i * height}px)`;
+    style.width = `${Math.max(width, 5)}px`;
+    style.height = `${Math.max(height, 5)}px`;
+  }
+}
+
+/**
+ * @param {Panel} panel
+ * @param {number} value
+ */
+function shareOf({ meaning, least, greatest }, value) {
+  if (meaning === "code") return (value - least) / (greatest - least || 1);
+  return Math.abs(value) / (Math.max(Math.abs(least), Math.abs(greatest)) || 1);
+}
+
+/** @param {number} value */
+function shortNumber(value) {
+  if (Number.isInteger(value)) return formatNumber(value);
+  return formatNumber(Number(value.toPrecision(3)));
+}
+
+/** All grids of a view, with one selection. */
+export class Grids {
+  /** @type {Map<string, Grid>} */
+  #grids = new Map();
+  /** @type {Panel[]} */
+  panels = [];
+  layout = { rows: 1, columns: 1 };
+  selected = 0;
+  /** @type {number | undefined} */
+  #hovered;
+  /** The width of a grid; measured when it changes, because measuring lays the page out. */
+  #room = 0;
+  #observer;
+
+  /**
+   * @param {HTMLElement} place
+   * @param {(element: number) => void} onSelect
+   */
+  constructor(place, onSelect) {
+    this.place = place;
+    this.onSelect = onSelect;
+    this.tables = /** @type {HTMLElement} */ (
+      toDom(h("div", { class: "play-table" }, closedTable("all elements")))
+    );
+    this.list = document.createElement("div");
+    this.list.className = "play-grids";
+    place.append(this.list, this.tables);
+    this.#observer = new ResizeObserver(([{ contentRect }]) => {
+      this.#room = Math.floor(contentRect.width);
+      this.#draw();
+    });
+  }
+
+  /**
+   * @param {Panel[]} panels
+   * @param {readonly number[]} shape
+   */
+  show(panels, shape) {
+    this.panels = panels;
+    this.layout = layoutOf(shape);
+    this.selected = Math.min(this.selected, panels[0].data.length - 1);
+    for (const [name, { element }] of this.#grids) {
+      if (panels.some((panel) => panel.name === name)) continue;
+      element.remove();
+      this.#grids.delete(name);
+    }
+    for (const panel of panels) {
+      if (!this.#grids.has(panel.name)) this.#add(panel.name);
+      this.list.append(/** @type {Grid} */ (this.#grids.get(panel.name)).element);
+    }
+    this.list.toggleAttribute("data-small", this.layout.columns <= 4);
+    this.#draw();
+    this.#showTable(shape);
+  }
+
+  /** @param {string} name */
+  #add(name) {
+    const grid = new Grid(name);
+    this.#grids.set(name, grid);
+    if (this.#grids.size === 1) this.#observer.observe(grid.box);
+    const elementAt = (/** @type {PointerEvent} */ event) => {
+      const panel = this.panels.find((each) => each.name === name);
+      return panel && grid.elementAt(event, panel.data, this.layout);
+    };
+    grid.box.addEventListener("pointermove", (event) => {
+      if (event.pointerType === "touch") return;
+      this.#hovered = elementAt(event);
+      this.#mark();
+    });
+    grid.box.addEventListener("pointerleave", () => {
+      this.#hovered = undefined;
+      this.#mark();
+    });
+    grid.box.addEventListener("click", (event) => {
+      const element = elementAt(/** @type {PointerEvent} */ (event));
+      if (element !== undefined) this.select(element);
+    });
+    grid.box.addEventListener("keydown", (event) => {
+      const to = this.#neighbour(event.key);
+      if (to === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
+      event.preventDefault();
+      this.select(to);
+    });
+  }
+
+  /** @param {string} key */
+  #neighbour(key) {
+    const { columns } = this.layout;
+    const size = this.panels[0]?.data.length ?? 0;
+    const row = this.selected - (this.selected % columns);
+    /** @type {Record<string, number>} */
+    const places = {
+      ArrowLeft: this.selected - 1,
+      ArrowRight: this.selected + 1,
+      ArrowUp: this.selected - columns,
+      ArrowDown: this.selected + columns,
+      Home: row,
+      End: Math.min(size, row + columns) - 1,
+      PageUp: this.selected % columns,
+      PageDown: size - 1 - ((size - 1 - this.selected) % columns),
+    };
+    const to = places[key];
+    return to === undefined ? undefined : Math.max(0, Math.min(size - 1, to));
+  }
+
+  /** @param {number} element */
+  select(element) {
+    this.selected = element;
+    this.#hovered = undefined;
+    this.#mark();
+  }
+
+  #draw() {
+    const room = this.#room;
+    if (room < 20) return;
+    for (const panel of this.panels) this.#grids.get(panel.name)?.draw(panel, this.layout, room);
+    this.#mark();
+  }
+
+  #mark() {
+    const element = this.#hovered ?? this.selected;
+    for (const grid of this.#grids.values()) grid.mark(element, this.layout);
+    this.onSelect(element);
+  }
+
+  /** @param {readonly number[]} shape */
+  #showTable(shape) {
+    const { panels } = this;
+    const old = /** @type {HTMLDetailsElement} */ (this.tables.querySelector("details"));
+    const fresh = /** @type {HTMLDetailsElement} */ (toDom(closedTable("all elements")));
+    connectTable(fresh, {
+      caption: "Each element with its code",
+      rows: panels[0].data.length,
+      columns: panels.length,
+      rowName: (row) => indexOf(shape, row),
+      columnName: (column) => panels[column].name,
+      cell: (row, column) => formatNumber(panels[column].data[row]),
+    });
+    const wasOpen = old.open;
+    const hadFocus = old.contains(document.activeElement);
+    old.replaceWith(fresh);
+    fresh.open = wasOpen;
+    if (hadFocus) fresh.querySelector("summary")?.focus();
+  }
+
+  /** The grids side by side, as one picture. */
+  picture() {
+    const grids = [...this.#grids.values()];
+    const gap = 24;
+    const letters = 18 * Math.max(1, devicePixelRatio);
+    const canvas = document.createElement("canvas");
+    canvas.width = grids.reduce((sum, grid) => sum + grid.canvas.width + gap, gap);
+    canvas.height = Math.max(...grids.map((grid) => grid.canvas.height)) + 2 * gap + letters;
+    const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+    context.fillStyle = "#fff";
+    context.fillRect(0, 0, canvas.width, canvas.height);
+    context.font = `600 ${letters * 0.8}px system-ui, sans-serif`;
+    let x = gap;
+    for (const grid of grids) {
+      context.fillStyle = "#1c2127";
+      context.fillText(grid.name, x, gap + letters * 0.6, grid.canvas.width);
+      context.drawImage(grid.canvas, x, gap + letters);
+      x += grid.canvas.width + gap;
+    }
+    return canvas;
+  }
+}

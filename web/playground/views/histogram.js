@@ -1,0 +1,257 @@
+// How the values are distributed, where the codes lie, and the ends of the range, which can be moved.
+
+import { scaleLinear } from "d3-scale";
+import { line, round, text } from "../../figures/parts.js";
+import { formatNumber } from "../../shell/numbers.js";
+import { h, toDom } from "../../shell/tree.js";
+
+/**
+ * @typedef {{ low: number, high: number, counts: Uint32Array }} Counts
+ * @typedef {object} View
+ * @property {Counts} counts
+ * @property {number[]} levels    the real number of each code, in order
+ * @property {number} low         the real number of the least code
+ * @property {number} high
+ * @property {boolean} isWhole    the codes are those of all values
+ * @property {boolean} canMove    whether the ends can be moved
+ * @property {boolean} isSymmetric  one end moves the other
+ * @property {number} [value]     of the selected element
+ * @property {number} [restored]
+ * @property {string} levelsName
+ */
+
+const HEIGHT = 220;
+const SIDE = 12;
+const TOP = 26;
+const BASE = 150;
+const DENSEST = 3; // pixels between ticks
+
+export class Histogram {
+  /** @type {View | undefined} */
+  #view;
+  /** Pixels; measured when they change, because measuring lays the page out. */
+  #room = 0;
+  #across = scaleLinear();
+  /** The domain while an end is dragged, so that the drawing does not move below the pointer. */
+  #held = /** @type {[number, number] | undefined} */ (undefined);
+
+  /**
+   * @param {HTMLElement} place
+   * @param {(low: number, high: number) => void} onMove
+   */
+  constructor(place, onMove) {
+    this.onMove = onMove;
+    this.svg = /** @type {SVGSVGElement} */ (
+      toDom(
+        h("svg", {
+          class: "drawing play-histogram",
+          height: HEIGHT,
+          role: "group",
+          "aria-label": "Histogram",
+        }),
+      )
+    );
+    this.drawn = /** @type {SVGGElement} */ (toDom(h("g", { role: "img" }), true));
+    const handle = (/** @type {string} */ name) =>
+      /** @type {SVGGElement} */ (
+        toDom(
+          h(
+            "g",
+            {
+              class: "play-handle",
+              role: "slider",
+              tabindex: 0,
+              "aria-label": name,
+              "aria-orientation": "horizontal",
+            },
+            h("rect", { class: "touch", x: -22, y: TOP - 10, width: 44, height: BASE - TOP + 44 }),
+            h("line", { x1: 0, x2: 0, y1: TOP - 4, y2: BASE + 22 }),
+            h("path", { d: `M-6 ${TOP - 10} H6 V${TOP - 3} L0 ${TOP + 5} L-6 ${TOP - 3} Z` }),
+          ),
+          true,
+        )
+      );
+    this.handles = {
+      low: handle("Lower end of the range"),
+      high: handle("Upper end of the range"),
+    };
+    this.svg.append(this.drawn, this.handles.low, this.handles.high);
+    place.append(this.svg);
+    for (const end of /** @type {const} */ (["low", "high"])) this.#connect(end);
+    new ResizeObserver(([{ contentRect }]) => {
+      this.#room = Math.floor(contentRect.width);
+      this.#draw();
+    }).observe(place);
+  }
+
+  /** @param {"low" | "high"} end */
+  #connect(end) {
+    const handle = this.handles[end];
+    handle.addEventListener("pointerdown", (event) => {
+      event.preventDefault();
+      handle.focus();
+      handle.setPointerCapture(event.pointerId);
+      this.#held = /** @type {[number, number]} */ (this.#across.domain());
+    });
+    handle.addEventListener("pointermove", (event) => {
+      if (!handle.hasPointerCapture(event.pointerId)) return;
+      const { left } = this.svg.getBoundingClientRect();
+      this.#move(end, this.#across.invert(event.clientX - left));
+    });
+    for (const type of ["pointerup", "pointercancel"]) {
+      handle.addEventListener(type, () => {
+        this.#held = undefined;
+        this.#draw();
+      });
+    }
+    handle.addEventListener("keydown", (event) => {
+      const view = this.#view;
+      if (!view) return;
+      const [from, to] = this.#across.domain();
+      const step = (to - from) / (event.shiftKey ? 20 : 200);
+      const { low, high } = view.counts;
+      /** @type {Record<string, number>} */
+      const places = {
+        ArrowLeft: view[end] - step,
+        ArrowDown: view[end] - step,
+        ArrowRight: view[end] + step,
+        ArrowUp: view[end] + step,
+        PageDown: view[end] - 10 * step,
+        PageUp: view[end] + 10 * step,
+        Home: low,
+        End: high,
+      };
+      if (!(event.key in places)) return;
+      event.preventDefault();
+      this.#move(end, places[event.key]);
+    });
+  }
+
+  /**
+   * @param {"low" | "high"} end
+   * @param {number} to
+   */
+  #move(end, to) {
+    const view = this.#view;
+    if (!view) return;
+    const least = (this.#across.domain()[1] - this.#across.domain()[0]) / 1000;
+    // An affine range contains 0; a symmetric one has it in the middle.
+    const place =
+      end === "low"
+        ? Math.min(to, view.isSymmetric ? -least : 0)
+        : Math.max(to, view.isSymmetric ? least : 0);
+    const other = end === "low" ? view.high : view.low;
+    const fitting = view.isSymmetric ? -place : other;
+    const [low, high] = end === "low" ? [place, fitting] : [fitting, place];
+    if (high - low >= least) this.onMove(Math.fround(low), Math.fround(high));
+  }
+
+  /** @param {View} view */
+  show(view) {
+    this.#view = view;
+    this.#draw();
+  }
+
+  #draw() {
+    const view = this.#view;
+    const width = this.#room;
+    if (!view || width < 50) return;
+    const { counts, low, high, levels } = view;
+    const reach = counts.high - counts.low || Math.abs(counts.high) || 1;
+    this.#across
+      .domain(
+        this.#held ?? [
+          Math.min(counts.low, low, 0) - 0.06 * reach,
+          Math.max(counts.high, high, 0) + 0.06 * reach,
+        ],
+      )
+      .range([SIDE, width - SIDE]);
+    const across = this.#across;
+    this.svg.setAttribute("width", String(width));
+    this.svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
+    this.drawn.setAttribute(
+      "aria-label",
+      `Histogram of values from ${formatNumber(counts.low)} to ${formatNumber(counts.high)}; ` +
+        `${levels.length} codes from ${formatNumber(low)} to ${formatNumber(high)}.`,
+    );
+    const parts = [
+      this.#bars(view),
+      line(SIDE, BASE, width - SIDE, BASE, "axis"),
+      this.#levels(view, width),
+      across
+        .ticks(Math.round(width / 90))
+        .map((tick) => text(across(tick), BASE + 44, formatNumber(tick), "tick", "middle")),
+      text(SIDE, HEIGHT - 8, "real numbers", "label real"),
+      text(width - SIDE, HEIGHT - 8, view.levelsName, "label code", "end"),
+      view.value !== undefined && this.#element(view),
+    ];
+    const group = toDom(h("g", {}, ...parts), true);
+    this.drawn.replaceChildren(...group.childNodes);
+    for (const end of /** @type {const} */ (["low", "high"])) {
+      const handle = this.handles[end];
+      handle.toggleAttribute("hidden", !view.canMove);
+      if (view.canMove) handle.setAttribute("tabindex", "0");
+      else handle.removeAttribute("tabindex");
+      handle.style.display = view.canMove ? "" : "none";
+      handle.setAttribute("transform", `translate(${round(across(view[end]))} 0)`);
+      const [from, to] = across.domain();
+      handle.setAttribute("aria-valuemin", String(Number(from.toPrecision(4))));
+      handle.setAttribute("aria-valuemax", String(Number(to.toPrecision(4))));
+      handle.setAttribute("aria-valuenow", String(Number(view[end].toPrecision(6))));
+      handle.setAttribute("aria-valuetext", formatNumber(view[end]));
+    }
+  }
+
+  /** @param {View} view */
+  #bars({ counts, low, high, isWhole }) {
+    const across = this.#across;
+    const most = Math.max(...counts.counts);
+    const bins = counts.counts.length;
+    const width = (counts.high - counts.low) / bins;
+    // One path for all bars of a colour: an element for each would take most of an update's time.
+    const paths = { kept: "", clipped: "" };
+    for (let i = 0; i < bins; i++) {
+      const count = counts.counts[i];
+      if (count === 0) continue;
+      const [from, to] = [counts.low + i * width, counts.low + (i + 1) * width];
+      const middle = (from + to) / 2;
+      const top = round(BASE - Math.max(2.5, ((BASE - TOP) * count) / most));
+      const [left, right] = [across(from), across(to)];
+      const path = `M${round(left)} ${BASE}V${top}H${round(Math.max(left + 1.5, right - 0.5))}V${BASE}Z`;
+      // The ends of one slice say nothing of the values of the others.
+      const isClipped = isWhole && (middle < low || middle > high);
+      paths[isClipped ? "clipped" : "kept"] += path;
+    }
+    return [
+      h("path", { class: "bar", d: paths.kept }),
+      h("path", { class: "bar clipped", d: paths.clipped }),
+    ];
+  }
+
+  /**
+   * @param {View} view
+   * @param {number} width
+   */
+  #levels({ levels }, width) {
+    const across = this.#across;
+    let last = Number.NEGATIVE_INFINITY;
+    let path = "";
+    for (const level of levels) {
+      const at = across(level);
+      if (at < 0 || at > width || at - last < DENSEST) continue;
+      path += `M${round(at)} ${BASE + 6}V${BASE + 22}`;
+      last = at;
+    }
+    return h("path", { class: "levels", d: path });
+  }
+
+  /** @param {View} view */
+  #element({ value = 0, restored = 0 }) {
+    const across = this.#across;
+    return [
+      line(across(value), BASE, across(restored), BASE + 14, "thread strong"),
+      h("circle", { class: "real", cx: round(across(value)), cy: BASE, r: 4.5 }),
+      h("circle", { class: "code-dot", cx: round(across(restored)), cy: BASE + 14, r: 4.5 }),
+    ];
+  }
+}

@@ -1,0 +1,200 @@
+// The selected element as an equation: how its code came about, its restored value and its error.
+
+import { h, toDom } from "../../shell/tree.js";
+import { indexOf, sliceOf } from "./geometry.js";
+
+/**
+ * @typedef {object} Element
+ * @property {number} element
+ * @property {readonly number[]} shape
+ * @property {number} value
+ * @property {number | undefined} code
+ * @property {number} restored
+ * @property {number} error
+ * @property {import("../state.js").Settings} settings
+ * @property {import("../worker/evaluate.js").Evaluation} evaluation
+ * @property {{ qmin: number, qmax: number }} limits
+ */
+
+export function inspectorTree() {
+  return h(
+    "section",
+    { class: "play-inspector", "aria-label": "Selected element" },
+    h("h2", {}, "One element"),
+    h(
+      "label",
+      { class: "play-field" },
+      h("span", {}, "Element"),
+      h("input", {
+        type: "number",
+        name: "element",
+        min: 0,
+        step: 1,
+        value: 0,
+        autocomplete: "off",
+      }),
+      h("span", { class: "play-index" }),
+    ),
+    h("div", { class: "play-equation scroll-x" }),
+    h("p", { class: "visually-hidden", "aria-live": "polite" }),
+  );
+}
+
+/**
+ * Digits enough to compute with, a real minus sign.
+ * @param {number} value
+ */
+export function exact(value) {
+  if (value === 0) return "0";
+  const rounded = Number(value.toPrecision(6));
+  const size = Math.abs(rounded);
+  const text =
+    size >= 1e7 || size < 1e-4 ? rounded.toExponential().replace("e+", "e") : String(rounded);
+  return text.replaceAll("-", "−");
+}
+
+const real = (/** @type {number} */ value) => h("span", { class: "ink-real" }, exact(value));
+const code = (/** @type {number} */ value) => h("span", { class: "ink-code" }, exact(value));
+const error = (/** @type {number} */ value) => h("span", { class: "ink-error" }, exact(value));
+
+/** @typedef {import("../../shell/tree.js").Nested} Nested */
+
+/**
+ * @param {HTMLElement} section
+ * @param {Element} element
+ * @param {boolean} isSpoken
+ */
+export function showElement(section, element, isSpoken) {
+  const { shape } = element;
+  const input = /** @type {HTMLInputElement} */ (section.querySelector("input"));
+  const size = shape.reduce((product, length) => product * length, 1);
+  input.max = String(size - 1);
+  if (document.activeElement !== input) input.value = String(element.element);
+  const index = /** @type {HTMLElement} */ (section.querySelector(".play-index"));
+  index.textContent = indexOf(shape, element.element);
+  const place = /** @type {HTMLElement} */ (section.querySelector(".play-equation"));
+  const steps = element.code === undefined ? blockSteps(element) : linearSteps(element);
+  place.replaceChildren(
+    toDom(
+      h(
+        "dl",
+        {},
+        steps.map(([name, ...lines]) => [
+          h("dt", {}, name),
+          h(
+            "dd",
+            {},
+            lines.map((one) => h("div", {}, one)),
+          ),
+        ]),
+      ),
+    ),
+  );
+  const spoken = /** @type {HTMLElement} */ (section.querySelector("[aria-live]"));
+  if (!isSpoken) return;
+  spoken.textContent =
+    `Element ${indexOf(shape, element.element)}: value ${exact(element.value)}, ` +
+    (element.code === undefined ? "" : `code ${exact(element.code)}, `) +
+    `restored ${exact(element.restored)}, error ${exact(element.error)}`;
+}
+
+/**
+ * @param {Element} element
+ * @returns {[Nested, ...Nested[]][]}
+ */
+function linearSteps(element) {
+  const { value, restored, evaluation, settings, limits } = element;
+  const q = /** @type {number} */ (element.code);
+  const slice = sliceOf(evaluation.slices, element.element);
+  const scale = evaluation.scales[slice] ?? evaluation.scales[0];
+  const zero = evaluation.zeroPoints[slice] ?? evaluation.zeroPoints[0] ?? 0;
+  const { qmin, qmax } = limits;
+  const f = Math.fround;
+  const clamp = (/** @type {Nested} */ inner) => [
+    "clamp(",
+    inner,
+    ", ",
+    code(qmin),
+    ", ",
+    code(qmax),
+    ")",
+  ];
+  const isTorch = settings.arithmetic === "torch";
+  const isSymmetric = settings.scheme === "symmetric";
+  const s = exact(scale);
+  /** @type {Nested[][]} */
+  let lines;
+  /** @type {Nested[]} */
+  let back;
+  if (evaluation.isOffset) {
+    const before = f(f(value - f(zero)) / f(scale));
+    lines = [
+      clamp("round((value − offset) / scale)"),
+      clamp(["round((", real(value), " − ", signed(zero), ") / ", s, ")"]),
+      [...clamp(["round(", exact(before), ")"]), " = ", code(q)],
+    ];
+    back = [s, " · ", bracketedCode(q), " + ", signed(zero), " = ", real(restored)];
+  } else {
+    const quotient = isTorch ? f(value * f(1 / f(scale))) : f(value / f(scale));
+    const before = isTorch ? quotient : f(quotient + zero);
+    const plus = isSymmetric && zero === 0 ? "" : [" + ", bracketedCode(zero)];
+    lines = isTorch
+      ? [
+          clamp(["round(value · (1 / scale))", isSymmetric ? "" : " + zero point"]),
+          clamp(["round(", real(value), " · ", exact(f(1 / f(scale))), ")", plus]),
+          [...clamp(["round(", exact(before), ")", plus]), " = ", code(q)],
+        ]
+      : [
+          clamp(["round(value / scale", isSymmetric ? "" : " + zero point", ")"]),
+          clamp(["round(", real(value), " / ", s, plus, ")"]),
+          [...clamp(["round(", exact(before), ")"]), " = ", code(q)],
+        ];
+    const minus =
+      isSymmetric && zero === 0 ? bracketedCode(q) : ["(", code(q), " − ", signed(zero), ")"];
+    back = [s, " · ", minus, " = ", real(restored)];
+  }
+  return [
+    ["code", ...lines.map((one, i) => [i === 0 ? "" : "= ", ...one])],
+    [
+      "restored",
+      [
+        evaluation.isOffset
+          ? "scale · code + offset"
+          : `scale · ${isSymmetric ? "code" : "(code − zero point)"}`,
+      ],
+      ["= ", ...back],
+    ],
+    errorStep(element),
+  ];
+}
+
+/** A negative number in brackets. @param {number} value */
+const signed = (value) => (value < 0 ? `(${exact(value)})` : exact(value));
+
+/**
+ * @param {Element} element
+ * @returns {[Nested, ...Nested[]][]}
+ */
+function blockSteps(element) {
+  const { inner } = element.evaluation.slices;
+  const block = Math.floor(element.element / inner);
+  return [
+    ["block", `${block} of ${element.settings.scheme.toUpperCase()}, ${inner} values`],
+    ["restored", [real(element.restored)]],
+    errorStep(element),
+  ];
+}
+
+/**
+ * @param {Element} element
+ * @returns {[Nested, ...Nested[]]}
+ */
+function errorStep({ value, restored, error: difference }) {
+  return ["error", [real(value), " − ", bracketed(restored), " = ", error(difference)]];
+}
+
+/** @param {number} value */
+const bracketedCode = (value) => (value < 0 ? ["(", code(value), ")"] : code(value));
+
+/** @param {number} value */
+const bracketed = (value) => (value < 0 ? ["(", real(value), ")"] : real(value));
