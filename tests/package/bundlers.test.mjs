@@ -101,7 +101,8 @@ describe("The tarball bundled", () => {
         const server = await serve(
           project,
           process.execPath,
-          [vite, "--host", "127.0.0.1", "--port", port],
+          // A server reuses the dependencies of the one before, and answers 504 once it finds others.
+          [vite, "--force", "--host", "127.0.0.1", "--port", port],
           /(http:\/\/127\.0\.0\.1:\d+\/)/,
         );
         const isolated = await serveThrough(server.address, ISOLATED);

@@ -101,7 +101,15 @@ describe("The Model Lab", () => {
   it("closes the details by Escape, and puts the focus back into the table", async () => {
     await press(page, "Escape");
     await page.waitForSelector(".lab-drawer:not([open])");
-    assert.equal(await page.evaluate(() => document.activeElement?.dataset.column), "4");
+    await page.waitForFunction(() => document.activeElement?.dataset.column === "4");
+  });
+
+  it("puts the focus back into a table that was drawn again behind the details", async () => {
+    await press(page, "Enter");
+    await page.waitForSelector(".lab-drawer[open] .detail-facts");
+    for (const metric of ["mse", "sqnr"]) await page.select(`${LAB} [name="metric"]`, metric);
+    await press(page, "Escape");
+    await page.waitForFunction(() => document.activeElement?.dataset.column === "4");
   });
 
   it("has nothing that axe finds in the view itself", onceForAll, async () => {

@@ -385,6 +385,7 @@ class Lab {
     const { pins } = this.#state;
     const isPinned = Object.hasOwn(pins, layer.name);
     const dialog = /** @type {HTMLDialogElement} */ (this.#find(".lab-drawer"));
+    dialog.onclose = () => this.#table.focusCell();
     openDrawer(
       dialog,
       { name: layer.name, scheme, isPinned, planned: layer.planned },

@@ -135,6 +135,11 @@ export class LayerTable {
     if (row >= 0) this.#focus(row, 0);
   }
 
+  /** Focuses the current cell. Drawing the rows again takes the focus away while a dialog is open. */
+  focusCell() {
+    this.#cellAt()?.focus({ preventScroll: true });
+  }
+
   get #ownColumns() {
     return isNarrow.matches ? OWN_COLUMNS.narrow : OWN_COLUMNS.wide;
   }
