@@ -35,10 +35,35 @@ const OBSERVERS = [
 const EVERYTHING = "`zeropoint`, every export";
 const ONLY_EXAMPLE = "`zeropoint`, the example above";
 const WITH_OBSERVERS = "`zeropoint`, the example and all observers";
+const MODELS = "`zeropoint/models`, every export";
+const analyzing = (format) => `\`openModel\`, \`analyze\`, \`plan\`: ${format}`;
+const converting = (format) => `\`openModel\`, \`quantizeModel\`: ${format}`;
 export const BUDGETS = {
   [ONLY_EXAMPLE]: 82_500,
   [WITH_OBSERVERS]: 87_000,
   [EVERYTHING]: 108_000,
+  [MODELS]: 124_500,
+  [analyzing("safetensors")]: 101_500,
+  [analyzing("GGUF")]: 98_000,
+  [analyzing("ONNX")]: 109_000,
+  [converting("safetensors")]: 96_500,
+  [converting("GGUF")]: 89_000,
+  [converting("ONNX")]: 106_000,
+};
+
+/** Modules that zeropoint/models downloads when a file of a format is read, analyzed or written. */
+const CHUNKS = {
+  safetensors: {
+    read: ["models/weights/checkpoints"],
+    analyze: [],
+    write: ["models/quantize/safetensors/write"],
+  },
+  GGUF: { read: ["formats/gguf/read"], analyze: [], write: ["models/quantize/gguf/writer"] },
+  ONNX: {
+    read: ["formats/onnx/read", "models/weights/onnx"],
+    analyze: ["formats/onnx/weights"],
+    write: ["models/quantize/onnx/index"],
+  },
 };
 
 /** A build of the core as text, in a separate chunk. */
@@ -94,10 +119,12 @@ const withoutChunks = {
 
 /**
  * Bundles a module; measures the files loaded with it, and the files loaded later for each build of the core.
+ * @param later  modules that are loaded dynamically, counted with the first files
+ * @throws {Error} if one of them is no chunk
  * esbuild puts modules shared by chunks into an extra file; Rollup, Vite and webpack keep them in the entry,
  * and so does this measurement.
  */
-async function bundle(source) {
+async function bundle(source, later = []) {
   // Imported late: an earlier step installs it.
   const { build } = await import("esbuild");
   const stdin = { contents: source, resolveDir: root, sourcefile: "entry.js" };
@@ -128,15 +155,23 @@ async function bundle(source) {
   const first = closure(
     Object.keys(outputs).find((name) => outputs[name].entryPoint === "entry.js"),
   );
+  const loaded = new Set(first);
+  for (const module of later) {
+    const entry = `dist/${module}.js`;
+    const name = Object.keys(outputs).find((each) => outputs[each].entryPoint === entry);
+    if (name === undefined) throw new Error(`no chunk of ${entry}`);
+    for (const each of closure(name, first)) loaded.add(each);
+  }
+  const more = total([...loaded].filter((name) => !first.has(name)));
   const chunks = new Map();
   let threads = [];
   for (const [name, { entryPoint }] of Object.entries(outputs)) {
-    if (START_WORKERS.test(entryPoint ?? "")) threads = closure(name, first);
+    if (START_WORKERS.test(entryPoint ?? "")) threads = closure(name, loaded);
     const build = CORE.exec(entryPoint ?? "")?.[1];
-    if (build !== undefined) chunks.set(build, closure(name, first));
+    if (build !== undefined) chunks.set(build, closure(name, loaded));
   }
   return {
-    first: sizesOf(alone.outputFiles[0].contents),
+    first: add(sizesOf(alone.outputFiles[0].contents), more),
     builds: BUILDS.map((build) => {
       const chunk = chunks.get(build);
       // An entry without chunks loads the binary as a file.
@@ -151,8 +186,8 @@ async function bundle(source) {
 /** All rows of the table: `{ what, build, minified, gzip, brotli }`, sizes in bytes. */
 export async function measure() {
   const rows = [];
-  const addRows = async (what, source, wanted = ["baseline"]) => {
-    const { first, builds } = await bundle(source);
+  const addRows = async (what, source, wanted = ["baseline"], later = []) => {
+    const { first, builds } = await bundle(source, later);
     for (const { build, ...core } of builds) {
       if (wanted.includes(build)) rows.push({ what, build, ...add(first, core) });
     }
@@ -166,6 +201,13 @@ export async function measure() {
     if (entry === "." || exports[entry].types === undefined) continue;
     const name = entry.replace(/^\./, "zeropoint");
     await addRows(`\`${name}\`, every export`, `export * from "${name}";`);
+  }
+  const modelsOnly = (names) => `${only(["init"])} export { ${names} } from "zeropoint/models";`;
+  for (const [format, { read, analyze, write }] of Object.entries(CHUNKS)) {
+    const analysis = modelsOnly("openModel, analyze, plan");
+    await addRows(analyzing(format), analysis, ["baseline"], [...read, ...analyze]);
+    const conversion = modelsOnly("openModel, quantizeModel");
+    await addRows(converting(format), conversion, ["baseline"], [...read, ...write]);
   }
   const connected = `${only(EXAMPLE)} export { connect } from "zeropoint/worker";`;
   await addRows("`zeropoint`, the example and `connect`", connected);

@@ -2,7 +2,7 @@
 
 import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ggufEntry, layoutGGUF, writeGGUF } from "../../dist/formats/gguf.js";
+import { ggufEntry, layoutGGUF, writeGGUF } from "../../dist/formats/gguf/write.js";
 import { bytesField, varintField } from "../../dist/formats/onnx/wire.js";
 import { nodeMessage, tensorMessage } from "../../dist/formats/onnx/write.js";
 import { layoutSafetensors, writeSafetensors } from "../../dist/formats/safetensors.js";

@@ -48,6 +48,17 @@ export interface Span {
   readonly offset: number;
 }
 
+/** Several runs of bytes as one. */
+export function joinBytes(parts: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
 /** The largest chunk that readers ask for and hand out, in bytes. */
 export const CHUNK_BYTES = 2 ** 22;
 

@@ -1,6 +1,6 @@
 // What an opened file holds in its format's own terms: for writers, which keep everything that they do not change.
 
-import type { GGUF } from "../formats/gguf.js";
+import type { GGUF } from "../formats/gguf/read.js";
 import type { OnnxModel } from "../formats/onnx/read.js";
 import type { FileTensor, Source } from "../formats/source.js";
 

@@ -3,17 +3,11 @@
 import { checkChoice, wrongKind } from "../base/check.js";
 import { rangeError, type ZeropointError } from "../base/errors.js";
 import { checkOptions } from "../base/options.js";
-import { readGGUF } from "../formats/gguf.js";
-import { readNpy } from "../formats/npy.js";
-import { readNpz } from "../formats/npz.js";
-import { readOnnx } from "../formats/onnx/read.js";
-import { readSafetensors, readShardIndex } from "../formats/safetensors.js";
-import { type FileTensor, fileError, readBytes, type Source } from "../formats/source.js";
-import { readTfjs } from "../formats/tfjs.js";
-import type { FormatDocument, Shard } from "./document.js";
+import { readShardIndex } from "../formats/safetensors.js";
+import { fileError, readBytes, type Source } from "../formats/source.js";
 import { Model, type ModelFormat } from "./model.js";
+import { READERS } from "./readers.js";
 import { type FileSource, guarded, type OpenedSource, openSource } from "./sources.js";
-import { findWeights } from "./weights/find.js";
 
 /** Options of `openModel`. */
 export interface OpenModelOptions {
@@ -84,7 +78,6 @@ export async function openModel(
       const beside = externalData ? await externalData(path) : besideOf(where, file, path);
       return keep(await openSource(where, beside, signal));
     };
-    const { metadata, tensors, document } = await readFormat(format, file, openBeside);
     // A file that only the user holds has no files beside it, except by options.externalData.
     const hasFolder = externalData !== undefined || typeof path === "string" || isURL(path);
     const readBeside = async (name: string): Promise<Uint8Array | undefined> => {
@@ -94,8 +87,11 @@ export async function openModel(
       return await readBytes(where, found, 0, found.size);
     };
     const fileName = nameOf(file);
+    const read = READERS[format];
+    const { metadata, tensors, document, weights } = await read({
+      ...{ file, fileName, openBeside, readBeside },
+    });
     const own = { ...document, fileName, source: file, files: tensors, readBeside };
-    const weights = await findWeights(document, tensors, readBeside);
     return new Model(own, metadata, weights, close);
   } catch (error) {
     await close();
@@ -172,78 +168,4 @@ async function isShardIndex(file: OpenedSource): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-/** What readers of all formats give. */
-interface ReadModel {
-  readonly metadata: ReadonlyMap<string, unknown>;
-  readonly tensors: ReadonlyMap<string, FileTensor>;
-  readonly document: FormatDocument;
-}
-
-async function readFormat(
-  format: ModelFormat,
-  file: OpenedSource,
-  openBeside: (path: string) => Promise<Source>,
-): Promise<ReadModel> {
-  switch (format) {
-    case "gguf": {
-      const gguf = await readGGUF(file);
-      const values = Array.from(gguf.metadata, ([key, entry]) => [key, entry.value] as const);
-      return { metadata: new Map(values), tensors: gguf.tensors, document: { format, gguf } };
-    }
-    case "onnx": {
-      // Opened once each, when values in them are asked for.
-      const files = new Map<string, Promise<Source>>();
-      const externalData = (path: string): Promise<Source> => {
-        const known = files.get(path) ?? openBeside(path);
-        files.set(path, known);
-        return known;
-      };
-      const onnx = await readOnnx(file, { externalData });
-      return { ...onnx, document: { format, onnx } };
-    }
-    case "npy":
-      return { ...(await readNpy(file)), document: { format } };
-    case "npz":
-      return { ...(await readNpz(file)), document: { format } };
-    case "tfjs":
-      return { ...(await readTfjs(file, openBeside)), document: { format } };
-    case "safetensors": {
-      const head = await readBytes("openModel", file, 0, Math.min(9, file.size));
-      if (startsWith(head, "{") && !startsWith(head, "{", 8)) {
-        return await readShards(file, openBeside);
-      }
-      const { metadata, tensors } = await readSafetensors(file);
-      const shard = { file: nameOf(file) ?? "model.safetensors", metadata, tensors };
-      return { metadata, tensors, document: { format, shards: [shard], index: undefined } };
-    }
-  }
-}
-
-/** The tensors of all shards of an index. */
-async function readShards(
-  file: OpenedSource,
-  openBeside: (path: string) => Promise<Source>,
-): Promise<ReadModel> {
-  const { weightMap } = await readShardIndex(file);
-  const shards = new Map<string, Shard>();
-  const metadata = new Map<string, unknown>();
-  const tensors = new Map<string, FileTensor>();
-  for (const [name, path] of weightMap) {
-    const shard = shards.get(path) ?? {
-      file: path,
-      ...(await readSafetensors(await openBeside(path))),
-    };
-    shards.set(path, shard);
-    for (const [key, value] of shard.metadata) metadata.set(key, value);
-    const tensor = shard.tensors.get(name);
-    if (tensor === undefined) {
-      throw fileError("openModel", 0, `tensor ${JSON.stringify(name)} in ${path}`, "none");
-    }
-    tensors.set(name, tensor);
-  }
-  const index = nameOf(file) ?? "model.safetensors.index.json";
-  const document = { format: "safetensors", shards: [...shards.values()], index } as const;
-  return { metadata, tensors, document };
 }

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { readNpy, writeNpy } from "../../../dist/formats/npy.js";
-import { readNpz, writeNpz } from "../../../dist/formats/npz.js";
+import { readNpz } from "../../../dist/formats/npz/read.js";
+import { writeNpz } from "../../../dist/formats/npz/write.js";
 import { bytesSource } from "../../../dist/formats/source.js";
 import {
   assertFileError,

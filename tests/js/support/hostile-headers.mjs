@@ -1,7 +1,7 @@
 // Reads one file of 30 MiB made of the smallest possible entries, and prints what came of it.
 // Run by tests/js/formats/memory.test.mjs, in a process whose heap is limited.
 
-import { readGGUF } from "../../../dist/formats/gguf.js";
+import { readGGUF } from "../../../dist/formats/gguf/read.js";
 import { readOnnx } from "../../../dist/formats/onnx/read.js";
 import { readSafetensors } from "../../../dist/formats/safetensors.js";
 import { bytesSource } from "../../../dist/formats/source.js";

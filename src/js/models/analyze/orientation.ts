@@ -1,7 +1,7 @@
 // What a format knows of its weights beyond their shapes: the axes that are summed over, and what is no weight.
 
-import { findWeights } from "../../formats/onnx/weights.js";
 import type { ModelDocument } from "../document.js";
+import { loadModule } from "../load-module.js";
 import type { InputAxes } from "./layout.js";
 
 /** The weights of a model. */
@@ -15,6 +15,7 @@ export interface Orientations {
 /** Finds the axes of the weights of a model: of an ONNX model by the operators that use them. */
 export async function orientationsOf(document: ModelDocument): Promise<Orientations> {
   if (document.format !== "onnx") return { axesOf: () => undefined, reasonOf: () => undefined };
+  const { findWeights } = await loadModule("analyze", import("../../formats/onnx/weights.js"));
   const { weights, reasons } = await findWeights(document.onnx);
   return {
     axesOf: (name) => weights.get(name)?.orientation.inputAxes,

@@ -3,9 +3,9 @@
 import { wrongKind } from "../../base/check.js";
 import { rangeError } from "../../base/errors.js";
 import { arrayName } from "../../base/typed-arrays.js";
-import { readNpy } from "../../formats/npy.js";
 import type { TensorInput } from "../../tensor/check.js";
 import { tensor } from "../../tensor/tensor.js";
+import { loadModule } from "../load-module.js";
 import { type FileSource, openSource } from "../sources.js";
 import { readTiles } from "../values.js";
 import { InputMoments } from "./moments.js";
@@ -92,6 +92,7 @@ async function readFile(
 ): Promise<InputMoments> {
   const source = await openSource(where, given);
   try {
+    const { readNpy } = await loadModule(where, import("../../formats/npy.js"));
     const { tensors } = await readNpy(source);
     const { length } = moments;
     for (const file of tensors.values()) {

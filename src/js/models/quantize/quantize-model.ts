@@ -4,18 +4,15 @@ import { checkBoolean, checkChoice, wrongKind } from "../../base/check.js";
 import { typeError } from "../../base/errors.js";
 import { show } from "../../base/format-value.js";
 import { checkObject, checkOptions } from "../../base/options.js";
+import { loadModule } from "../load-module.js";
 import { documentOf, type Model, type ModelFormat, type ModelTensor } from "../model.js";
 import type { Scheme } from "../scheme.js";
 import { keptReason, refusedReason } from "../selection.js";
 import type { FileSource } from "../sources.js";
-import { writeGguf } from "./gguf/writer.js";
-import { writeNpyModel, writeNpzModel } from "./npy/write.js";
-import { writeOnnxModel } from "./onnx/index.js";
 import { outputFile, Progress } from "./output.js";
 import type { RuntimeTensor, SessionFactory } from "./runtime.js";
 import { isDynamicPreset } from "./safetensors/presets.js";
 import { parseForTarget } from "./safetensors/schemes.js";
-import { writeSafetensorsModel } from "./safetensors/write.js";
 import type {
   Assignment,
   Job,
@@ -66,13 +63,13 @@ const OPTIONS = [
 
 const OUTPUT_FORMATS: readonly OutputFormat[] = ["safetensors", "gguf", "onnx", "npz", "npy"];
 
-/** The writers of all formats: folders beside this file. */
-const WRITERS: { readonly [F in OutputFormat]: Writer } = {
-  safetensors: writeSafetensorsModel,
-  gguf: writeGguf,
-  onnx: writeOnnxModel,
-  npz: writeNpzModel,
-  npy: writeNpyModel,
+/** The writers of all formats: folders beside this file, downloaded when their format is written. */
+const WRITERS: { readonly [F in OutputFormat]: () => Promise<Writer> } = {
+  safetensors: () => import("./safetensors/write.js").then((own) => own.writeSafetensorsModel),
+  gguf: () => import("./gguf/writer.js").then((own) => own.writeGguf),
+  onnx: () => import("./onnx/index.js").then((own) => own.writeOnnxModel),
+  npz: () => import("./npy/write.js").then((own) => own.writeNpzModel),
+  npy: () => import("./npy/write.js").then((own) => own.writeNpyModel),
 };
 
 /** The format that a model is written in by default. */
@@ -150,7 +147,8 @@ export async function quantizeModel(
     assign: assigner(wish, parse),
     file: (parts) => outputFile(where, parts, progress, signal),
   };
-  const written = await WRITERS[format](job);
+  const write = await loadModule(where, WRITERS[format]());
+  const written = await write(job);
   const { files, rows } = written;
   let bytesBefore = 0;
   for (const { byteLength } of document.files.values()) bytesBefore += byteLength;

@@ -19,8 +19,8 @@ import {
   schemeOptions,
   verifyOutput,
 } from "zeropoint/models";
-import { layoutGGUF, writeGGUF } from "../../../../dist/formats/gguf.js";
-import { writeNpz } from "../../../../dist/formats/npz.js";
+import { layoutGGUF, writeGGUF } from "../../../../dist/formats/gguf/write.js";
+import { writeNpz } from "../../../../dist/formats/npz/write.js";
 import { rejects, sameDeep } from "../../support/asserts.mjs";
 import { openOutput, outputBytes, safetensorsOf, someValues } from "../../support/checkpoints.mjs";
 import { collect } from "../../support/formats.mjs";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import { dequantizeBlocks, init, quantizeBlocks } from "zeropoint";
 import { openModel, quantizeModel } from "zeropoint/models";
-import { readGGUF } from "../../../../dist/formats/gguf.js";
+import { readGGUF } from "../../../../dist/formats/gguf/read.js";
 import { layoutSafetensors, writeSafetensors } from "../../../../dist/formats/safetensors.js";
 import { bytesSource } from "../../../../dist/formats/source.js";
 import { collect } from "../../support/formats.mjs";

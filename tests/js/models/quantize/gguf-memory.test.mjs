@@ -6,7 +6,7 @@ import { closeSync, ftruncateSync, mkdtempSync, openSync, rmSync, writeSync } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, it } from "node:test";
-import { ggufEntry, layoutGGUF } from "../../../../dist/formats/gguf.js";
+import { ggufEntry, layoutGGUF } from "../../../../dist/formats/gguf/write.js";
 
 const folder = mkdtempSync(join(tmpdir(), "zeropoint-memory-"));
 after(() => rmSync(folder, { recursive: true, force: true }));

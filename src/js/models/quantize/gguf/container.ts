@@ -1,7 +1,8 @@
 // The keys of a GGUF file of weights from another format.
 
 import { show } from "../../../base/format-value.js";
-import { type GGUFEntry, ggufEntry } from "../../../formats/gguf.js";
+import type { GGUFEntry } from "../../../formats/gguf/types.js";
+import { ggufEntry } from "../../../formats/gguf/write.js";
 
 /** `general.architecture` of a container of weights: no engine knows it, so none takes the file for a language model. */
 export const CONTAINER_ARCHITECTURE = "weights";

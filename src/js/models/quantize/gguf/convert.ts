@@ -2,7 +2,7 @@
 
 import { rangeError, type ZeropointError } from "../../../base/errors.js";
 import { bytesOf, type FileDType } from "../../../formats/dtypes.js";
-import { ggmlTypeNumber } from "../../../formats/gguf.js";
+import { ggmlTypeNumber } from "../../../formats/gguf/types.js";
 import type { FileTensor, WritableTensor } from "../../../formats/source.js";
 import { convertTile, type StoredTile, valuesOf } from "./tile.js";
 

@@ -1,6 +1,7 @@
 // The keys of a quantized GGUF file, and the facts that keys state of a model.
 
-import { type GGUFEntry, type GGUFValue, ggufEntry } from "../../../formats/gguf.js";
+import type { GGUFEntry, GGUFValue } from "../../../formats/gguf/types.js";
+import { ggufEntry } from "../../../formats/gguf/write.js";
 import type { Importance } from "./importance.js";
 import { layerOf, type ModelFacts, type TensorFacts } from "./tensor-types.js";
 

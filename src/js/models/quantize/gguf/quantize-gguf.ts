@@ -2,7 +2,8 @@
 
 import { rangeError } from "../../../base/errors.js";
 import type { FileDType } from "../../../formats/dtypes.js";
-import { type GGUFEntry, type GGUFLayout, layoutGGUF } from "../../../formats/gguf.js";
+import type { GGUFEntry } from "../../../formats/gguf/types.js";
+import { type GGUFLayout, layoutGGUF } from "../../../formats/gguf/write.js";
 import { compareText, type FileTensor, type WritableTensor } from "../../../formats/source.js";
 import { convertTensor, isConvertible } from "./convert.js";
 import { type FileType, guessFileType } from "./file-types.js";

@@ -3,7 +3,7 @@
 import { rangeError, typeError } from "../../../base/errors.js";
 import { show } from "../../../base/format-value.js";
 import { bytesOf } from "../../../formats/dtypes.js";
-import { type GGUFLayout, writeGGUF } from "../../../formats/gguf.js";
+import { type GGUFLayout, writeGGUF } from "../../../formats/gguf/write.js";
 import type { FileTensor } from "../../../formats/source.js";
 import { sizeOf } from "../../../tensor/shape.js";
 import { documentOf, Model, type ModelTensor } from "../../model.js";

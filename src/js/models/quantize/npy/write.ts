@@ -2,7 +2,7 @@
 
 import { rangeError } from "../../../base/errors.js";
 import { isNpyDType, npyHeader, writeNpy } from "../../../formats/npy.js";
-import { sizeOfNpz, writeNpz } from "../../../formats/npz.js";
+import { sizeOfNpz, writeNpz } from "../../../formats/npz/write.js";
 import type { WritableTensor } from "../../../formats/source.js";
 import type { Advance } from "../groups.js";
 import { type Item, itemsOf } from "../items.js";

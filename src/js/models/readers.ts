@@ -1,0 +1,135 @@
+// The readers of all formats. Each is a module of its own, downloaded when a file has its format.
+
+import { readSafetensors, readShardIndex } from "../formats/safetensors.js";
+import { type FileTensor, fileError, readBytes, type Source } from "../formats/source.js";
+import type { FormatDocument, Shard } from "./document.js";
+import { loadModule } from "./load-module.js";
+import type { ModelFormat } from "./model.js";
+import { STRUCTURE_KEY } from "./structure.js";
+import type { StoredWeight } from "./weights/weight.js";
+
+const where = "openModel";
+
+/** A file to read, and the files beside it. */
+interface Files {
+  readonly file: Source;
+  /** The name of the file without its folder, if it has one. */
+  readonly fileName: string | undefined;
+  /** Opens a file that the model needs. */
+  readonly openBeside: (path: string) => Promise<Source>;
+  /** Reads a small file; undefined if there is none. */
+  readonly readBeside: (path: string) => Promise<Uint8Array | undefined>;
+}
+
+/** What readers of all formats give. */
+interface ReadModel {
+  readonly metadata: ReadonlyMap<string, unknown>;
+  readonly tensors: ReadonlyMap<string, FileTensor>;
+  readonly document: FormatDocument;
+  /** Tensors that are quantized by a layout of several tensors. */
+  readonly weights: readonly StoredWeight[];
+}
+
+/** The reader of each format. */
+export const READERS: { readonly [F in ModelFormat]: (files: Files) => Promise<ReadModel> } = {
+  safetensors: readSafetensorsModel,
+  async gguf({ file }) {
+    const { readGGUF } = await loadModule(where, import("../formats/gguf/read.js"));
+    const gguf = await readGGUF(file);
+    const values = Array.from(gguf.metadata, ([key, { value }]) => [key, value] as const);
+    const document = { format: "gguf", gguf } as const;
+    return { metadata: new Map(values), tensors: gguf.tensors, document, weights: [] };
+  },
+  async onnx({ file, openBeside }) {
+    const [{ readOnnx }, { findWeightsOfOnnx }] = await loadModule(
+      where,
+      Promise.all([import("../formats/onnx/read.js"), import("./weights/onnx.js")]),
+    );
+    // Opened once each, when values in them are asked for.
+    const opened = new Map<string, Promise<Source>>();
+    const externalData = (path: string): Promise<Source> => {
+      const known = opened.get(path) ?? openBeside(path);
+      opened.set(path, known);
+      return known;
+    };
+    const onnx = await readOnnx(file, { externalData });
+    const weights = findWeightsOfOnnx(onnx);
+    return { ...onnx, document: { format: "onnx", onnx }, weights };
+  },
+  async npy({ file }) {
+    const { readNpy } = await loadModule(where, import("../formats/npy.js"));
+    return { ...(await readNpy(file)), document: { format: "npy" }, weights: [] };
+  },
+  async npz({ file }) {
+    const { readNpz } = await loadModule(where, import("../formats/npz/read.js"));
+    return { ...(await readNpz(file)), document: { format: "npz" }, weights: [] };
+  },
+  async tfjs({ file, openBeside }) {
+    const [{ readTfjs }, { findTfjsWeights }] = await loadModule(
+      where,
+      Promise.all([import("../formats/tfjs.js"), import("./weights/tfjs.js")]),
+    );
+    const read = await readTfjs(file, openBeside);
+    return { ...read, document: { format: "tfjs" }, weights: findTfjsWeights(read.tensors) };
+  },
+};
+
+async function readSafetensorsModel(files: Files): Promise<ReadModel> {
+  const { file, fileName, openBeside, readBeside } = files;
+  const head = await readBytes(where, file, 0, Math.min(9, file.size));
+  // A header starts with its length, an index of shards with a brace.
+  const isIndex = head[0] === BRACE && head[8] !== BRACE;
+  const read = isIndex
+    ? await readShards(file, fileName, openBeside)
+    : await readOneFile(file, fileName);
+  const { shards } = read.document;
+  // Each shard has its own structure.
+  const structured = shards.filter(({ metadata }) => metadata.has(STRUCTURE_KEY));
+  let weights: StoredWeight[] = [];
+  if (structured.length > 0) {
+    const { findSavedWeights } = await loadModule(where, import("./weights/saved.js"));
+    weights = structured.flatMap(({ metadata, tensors }) => findSavedWeights(metadata, tensors));
+  }
+  if (weights.length === 0) {
+    const { findCheckpointWeights } = await loadModule(where, import("./weights/checkpoints.js"));
+    weights = await findCheckpointWeights(read.tensors, readBeside);
+  }
+  return { ...read, weights };
+}
+
+const BRACE = 0x7b;
+
+async function readOneFile(file: Source, fileName: string | undefined) {
+  const { metadata, tensors } = await readSafetensors(file);
+  const shard = { file: fileName ?? "model.safetensors", metadata, tensors };
+  const document = { format: "safetensors", shards: [shard], index: undefined } as const;
+  return { metadata, tensors, document };
+}
+
+/** The tensors of all shards of an index. */
+async function readShards(
+  file: Source,
+  fileName: string | undefined,
+  openBeside: (path: string) => Promise<Source>,
+) {
+  const { weightMap } = await readShardIndex(file);
+  const shards = new Map<string, Shard>();
+  const metadata = new Map<string, unknown>();
+  const tensors = new Map<string, FileTensor>();
+  for (const [name, path] of weightMap) {
+    const shard = shards.get(path) ?? {
+      file: path,
+      ...(await readSafetensors(await openBeside(path))),
+    };
+    shards.set(path, shard);
+    for (const [key, value] of shard.metadata) metadata.set(key, value);
+    const tensor = shard.tensors.get(name);
+    if (tensor === undefined) {
+      throw fileError(where, 0, `tensor ${JSON.stringify(name)} in ${path}`, "none");
+    }
+    tensors.set(name, tensor);
+  }
+  const index = fileName ?? "model.safetensors.index.json";
+  const document = { format: "safetensors", shards: [...shards.values()], index } as const;
+  return { metadata, tensors, document };
+}
