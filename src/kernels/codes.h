@@ -58,7 +58,8 @@ inline v128_t narrow_codes(const Int32x16& v, const CodeRule& rule) {
   }
 }
 
-/// Loads 16 codes and widens them to int32.
+/// Loads 16 codes and widens them to int32, hidden from the compiler where they are >= 0: it would
+/// convert them to float as unsigned, eight instructions instead of one on x86.
 template <typename Code>
 inline Int32x16 load_codes(const Code* codes) {
   Int32x16 v;
@@ -70,13 +71,13 @@ inline Int32x16 load_codes(const Code* codes) {
       if constexpr (std::is_same_v<Code, std::int8_t>) {
         half = wasm_i16x8_load8x8(codes + 8 * j);
       } else if constexpr (std::is_same_v<Code, std::uint8_t>) {
-        half = wasm_u16x8_load8x8(codes + 8 * j);
+        half = opaque(wasm_u16x8_load8x8(codes + 8 * j));
       } else {
         half = wasm_v128_load(codes + 8 * j);
       }
       if constexpr (std::is_same_v<Code, std::uint16_t>) {
-        v.lanes[2 * j] = wasm_u32x4_extend_low_u16x8(half);
-        v.lanes[2 * j + 1] = wasm_u32x4_extend_high_u16x8(half);
+        v.lanes[2 * j] = opaque(wasm_u32x4_extend_low_u16x8(half));
+        v.lanes[2 * j + 1] = opaque(wasm_u32x4_extend_high_u16x8(half));
       } else {
         v.lanes[2 * j] = wasm_i32x4_extend_low_i16x8(half);
         v.lanes[2 * j + 1] = wasm_i32x4_extend_high_i16x8(half);
@@ -86,7 +87,7 @@ inline Int32x16 load_codes(const Code* codes) {
   return v;
 }
 
-/// Loads four codes of 8 bits and widens them to int32.
+/// Loads four codes of 8 bits and widens them to int32, as load_codes().
 template <typename Code>
 inline v128_t load_four(const Code* codes) {
   static_assert(sizeof(Code) == 1);
@@ -94,7 +95,7 @@ inline v128_t load_four(const Code* codes) {
   if constexpr (std::is_signed_v<Code>) {
     return wasm_i32x4_extend_low_i16x8(wasm_i16x8_extend_low_i8x16(bytes));
   } else {
-    return wasm_u32x4_extend_low_u16x8(wasm_u16x8_extend_low_u8x16(bytes));
+    return opaque(wasm_u32x4_extend_low_u16x8(wasm_u16x8_extend_low_u8x16(bytes)));
   }
 }
 
