@@ -32,7 +32,8 @@ inline v128_t narrow_signed(v128_t a, v128_t b, v128_t c, v128_t d) {
 
 /// low | high << 4 of codes of 4 bits.
 inline v128_t nibbles(v128_t low, v128_t high) {
-  return wasm_v128_or(low, wasm_i8x16_shl(high, 4));
+  // Shifts of 16-bit lanes are one instruction each.
+  return wasm_v128_or(low, wasm_i16x8_shl(high, 4));
 }
 inline v128_t low_nibbles(v128_t bytes) { return wasm_v128_and(bytes, wasm_i8x16_splat(15)); }
 inline v128_t high_nibbles(v128_t bytes) { return wasm_u8x16_shr(bytes, 4); }

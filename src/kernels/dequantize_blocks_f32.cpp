@@ -118,8 +118,8 @@ v128_t trit16(v128_t bytes) {
   const v128_t is_two = wasm_u8x16_ge(bytes, wasm_i8x16_splat(static_cast<std::int8_t>(171)));
   return wasm_i8x16_sub(wasm_i8x16_sub(wasm_i8x16_splat(-1), is_one), is_two);
 }
-/// The bytes whose first trit is the next one: three times the bytes, hidden from the compiler, which
-/// would multiply byte by byte.
+/// The bytes whose first trit is the next one: three times the bytes, hidden from the compiler,
+/// which would multiply byte by byte.
 v128_t next_trit(v128_t bytes) {
   return wasm_i8x16_add(opaque(wasm_i8x16_add(bytes, bytes)), bytes);
 }

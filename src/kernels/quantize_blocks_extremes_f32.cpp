@@ -1,6 +1,7 @@
 // float32 to q8_0, q4_0, q4_1, q5_0 and q5_1 with scales from a block's extremes: scales of four
 // blocks side by side, one per lane, then the codes of each block. Parity: byte-identical to ggml's
 // quantize_row_*_ref(), for every finite float.
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/block_bytes.h"
@@ -11,27 +12,48 @@ namespace {
 
 constexpr std::size_t kLanes = 4;
 constexpr std::size_t kValues = 32;
-constexpr std::size_t kMostBytes = 34;
+/// Blocks whose scales are chosen before their codes are written: enough to keep the dependent
+/// steps of many scales in flight, few enough that their values stay in the first-level cache.
+constexpr std::size_t kTogether = 32;
 
-v128_t smaller_of(v128_t a, v128_t b) { return wasm_f32x4_pmin(a, b); }
-v128_t larger_of(v128_t a, v128_t b) { return wasm_f32x4_pmax(a, b); }
+v128_t magnitudes(v128_t v) { return wasm_v128_and(v, wasm_i32x4_splat(0x7fffffff)); }
 
-/// Combines the values of four blocks: lane j belongs to block j.
-template <typename Load, typename Combine>
-v128_t reduce(const float* x, Load load, Combine combine) {
-  v128_t all[kLanes];
-  for (std::size_t j = 0; j < kLanes; ++j) {
+// Extremes of floats by their bits: as signed integers those >= 0 are in order and above the
+// others; as unsigned ones the others are above them, largest magnitude first.
+v128_t most_signed(v128_t a, v128_t b) { return wasm_i32x4_max(a, b); }
+v128_t most_unsigned(v128_t a, v128_t b) { return wasm_u32x4_max(a, b); }
+v128_t least_unsigned(v128_t a, v128_t b) { return wasm_u32x4_min(a, b); }
+v128_t most_magnitude(v128_t a, v128_t b) { return wasm_i32x4_max(magnitudes(a), magnitudes(b)); }
+
+/// Combines the values of four blocks in each of several ways: lane j belongs to block j.
+template <typename... Combine>
+auto reduce(const float* x, Combine... combine) {
+  struct {
+    v128_t of[sizeof...(combine)];
+  } all[kLanes], result;
+  // Not unrolled: engines would load the values of all blocks first, with too few registers.
+  const std::size_t blocks = hidden(kLanes);
+  for (std::size_t j = 0; j < blocks; ++j) {
     const float* from = x + kValues * j;
-    all[j] = load(from);
-    for (std::size_t i = 4; i < kValues; i += 4) all[j] = combine(all[j], load(from + i));
+    std::size_t way = 0;
+    ((all[j].of[way++] = combine(wasm_v128_load(from), wasm_v128_load(from + 4))), ...);
+    for (std::size_t i = 8; i < kValues; i += 4) {
+      const v128_t v = wasm_v128_load(from + i);
+      way = 0;
+      ((all[j].of[way] = combine(all[j].of[way], v), ++way), ...);
+    }
   }
-  transpose(all[0], all[1], all[2], all[3]);
-  return combine(combine(all[0], all[1]), combine(all[2], all[3]));
-}
-
-v128_t values_at(const float* x) { return wasm_v128_load(x); }
-v128_t magnitudes_at(const float* x) {
-  return wasm_v128_and(wasm_v128_load(x), wasm_i32x4_splat(0x7fffffff));
+  std::size_t way = 0;
+  const auto join = [&](auto own) {
+    v128_t a = all[0].of[way];
+    v128_t b = all[1].of[way];
+    v128_t c = all[2].of[way];
+    v128_t d = all[3].of[way];
+    transpose(a, b, c, d);
+    result.of[way++] = own(own(a, b), own(c, d));
+  };
+  (join(combine), ...);
+  return result;
 }
 
 /// Inverses; 0 where they are infinite: x86-64 gives codes of 0 there.
@@ -57,7 +79,7 @@ v128_t codes16(const float* x, Convert convert) {
 inline void store_codes(v128_t low, v128_t high, bool has_fifth, std::uint8_t* out) {
   if (has_fifth) {
     const auto fifth = [](v128_t v) {
-      return static_cast<std::uint16_t>(wasm_i8x16_bitmask(wasm_i8x16_shl(v, 3)));
+      return static_cast<std::uint16_t>(wasm_i8x16_bitmask(wasm_i16x8_shl(v, 3)));
     };
     store_u16(out, fifth(low));
     store_u16(out + 2, fifth(high));
@@ -67,25 +89,41 @@ inline void store_codes(v128_t low, v128_t high, bool has_fifth, std::uint8_t* o
   }
 }
 
-/// Calls quantize(x, out) for four blocks at a time; the last ones are filled up with zeros.
-/// @param bytes  of a block, at most kMostBytes
-template <typename Quantize>
-void each_four(const BlockRow& row, std::size_t bytes, Quantize quantize) {
-  float filled[kLanes * kValues];
-  std::uint8_t codes[kLanes * kMostBytes];
-  for (std::size_t block = 0; block < row.blocks; block += kLanes) {
-    const float* x = row.x + kValues * block;
-    std::uint8_t* out = row.out + bytes * block;
-    const std::size_t rest = row.blocks - block;
-    const bool is_last = rest < kLanes;
-    if (is_last) {
-      std::memset(filled, 0, sizeof filled);
-      std::memcpy(filled, x, rest * kValues * sizeof(float));
+/// What the codes of a block need, block by block.
+struct Scales {
+  alignas(16) float factor[kTogether];
+  alignas(16) float shift[kTogether];
+  alignas(16) float limit[kTogether];
+  alignas(16) std::uint32_t scale[kTogether];    // halves
+  alignas(16) std::uint32_t minimum[kTogether];  // halves
+};
+
+/// Calls choose(x, block, scales) for four blocks at a time, the last ones filled up with zeros,
+/// and then write(x, block, scales, out) for each block.
+template <typename Choose, typename Write>
+void quantize(const BlockRow& row, std::size_t bytes, Choose choose, Write write) {
+  Scales scales;
+  for (std::size_t first = 0; first < row.blocks; first += kTogether) {
+    const std::size_t count = std::min(kTogether, row.blocks - first);
+    const float* x = row.x + kValues * first;
+    std::uint8_t* out = row.out + bytes * first;
+    for (std::size_t b = 0; b < count; b += kLanes) {
+      const float* four = x + kValues * b;
+      float filled[kLanes * kValues];
+      if (count - b < kLanes) {
+        std::memset(filled, 0, sizeof filled);
+        std::memcpy(filled, four, (count - b) * kValues * sizeof(float));
+        four = filled;
+      }
+      choose(four, b, scales);
     }
-    // One call for both, so that it is compiled once.
-    quantize(is_last ? filled : x, is_last ? codes : out);
-    if (is_last) std::memcpy(out, codes, rest * bytes);
+    for (std::size_t b = 0; b < count; ++b, x += kValues, out += bytes) write(x, b, scales, out);
   }
+}
+
+void store_halves(std::uint32_t* to, v128_t floats) { wasm_v128_store(to, f32_to_f16(floats)); }
+void store_half(std::uint8_t* out, std::uint32_t half) {
+  store_u16(out, static_cast<std::uint16_t>(half));
 }
 
 /// Four floats as an array.
@@ -93,16 +131,6 @@ struct Four {
   alignas(16) float at[kLanes];
 
   explicit Four(v128_t v) { wasm_v128_store(at, v); }
-};
-
-/// Four halves of floats.
-struct FourHalves {
-  alignas(16) std::uint32_t at[kLanes];
-
-  explicit FourHalves(v128_t floats) { wasm_v128_store(at, f32_to_f16(floats)); }
-  void store(std::size_t j, std::uint8_t* out) const {
-    store_u16(out, static_cast<std::uint16_t>(at[j]));
-  }
 };
 
 /// The first value of a block of a magnitude.
@@ -113,19 +141,21 @@ float first_of_magnitude(const float* x, float magnitude) {
 
 /// The first values of the largest magnitude, with their signs; 0 for blocks of zeros.
 v128_t signed_max(const float* x) {
-  const v128_t low = reduce(x, values_at, smaller_of);
-  const v128_t high = reduce(x, values_at, larger_of);
-  const v128_t negated = wasm_f32x4_neg(low);
-  v128_t value = wasm_v128_bitselect(low, high, wasm_f32x4_gt(negated, high));
-  const v128_t zero = wasm_f32x4_splat(0.0F);
-  const v128_t has_both = wasm_v128_and(wasm_f32x4_eq(negated, high), wasm_f32x4_ne(high, zero));
+  const auto [high, low] = reduce(x, most_signed, most_unsigned).of;
+  const v128_t most = magnitudes(high);
+  const v128_t negative = magnitudes(low);
+  v128_t value = wasm_v128_bitselect(low, high, wasm_i32x4_gt(negative, most));
+  const v128_t zero = wasm_i32x4_splat(0);
+  const v128_t has_both =
+      wasm_v128_and(wasm_v128_and(wasm_i32x4_eq(negative, most), wasm_i32x4_ne(low, high)),
+                    wasm_i32x4_ne(most, zero));
   if (wasm_v128_any_true(has_both)) {
     Four values(value);
-    const Four most(high);
+    const Four magnitude(most);
     const auto lanes = static_cast<unsigned>(wasm_i32x4_bitmask(has_both));
     for (std::size_t j = 0; j < kLanes; ++j) {
       if ((lanes >> j & 1) == 0) continue;
-      values.at[j] = first_of_magnitude(x + kValues * j, most.at[j]);
+      values.at[j] = first_of_magnitude(x + kValues * j, magnitude.at[j]);
     }
     value = wasm_v128_load(values.at);
   }
@@ -138,74 +168,82 @@ v128_t signed_max(const float* x) {
   const bool has_fifth = levels_below == 16;
   const std::size_t bytes = has_fifth ? 22 : 18;
   const auto half = static_cast<float>(levels_below);
-  each_four(row, bytes, [=](const float* x, std::uint8_t* out) {
+  const auto choose = [=](const float* x, std::size_t b, Scales& scales) {
     const v128_t d = wasm_f32x4_div(signed_max(x), wasm_f32x4_splat(-half));
     const v128_t inverse = inverses(d);
-    const FourHalves halves(d);
-    const Four factors(inverse);
-    const Four scales(d);
-    const v128_t most = wasm_i8x16_splat(static_cast<std::int8_t>(2 * levels_below - 1));
-    for (std::size_t j = 0; j < kLanes; ++j, x += kValues, out += bytes) {
-      const float id = factors.at[j];
-      const v128_t factor = wasm_f32x4_splat(id);
-      // Without an inverse, codes of 0.
-      const v128_t shift =
-          wasm_f32x4_splat(id == 0.0F && scales.at[j] != 0.0F ? 0.0F : half + 0.5F);
-      const auto convert = [=](v128_t v) {
-        return wasm_f32x4_add(wasm_f32x4_mul(v, factor), shift);
-      };
-      const v128_t low = wasm_u8x16_min(codes16(x, convert), most);
-      const v128_t high = wasm_u8x16_min(codes16(x + 16, convert), most);
-      halves.store(j, out);
-      store_codes(low, high, has_fifth, out + 2);
-    }
-  });
+    // Without an inverse, codes of 0.
+    const v128_t zero = wasm_f32x4_splat(0.0F);
+    const v128_t has_none = wasm_v128_and(wasm_f32x4_eq(inverse, zero), wasm_f32x4_ne(d, zero));
+    store_halves(scales.scale + b, d);
+    wasm_v128_store(scales.factor + b, inverse);
+    wasm_v128_store(scales.shift + b, wasm_v128_andnot(wasm_f32x4_splat(half + 0.5F), has_none));
+  };
+  const v128_t most = wasm_i8x16_splat(static_cast<std::int8_t>(2 * levels_below - 1));
+  const auto write = [=](const float* x, std::size_t b, const Scales& scales, std::uint8_t* out) {
+    const v128_t factor = wasm_f32x4_splat(scales.factor[b]);
+    const v128_t shift = wasm_f32x4_splat(scales.shift[b]);
+    const auto convert = [=](v128_t v) { return wasm_f32x4_add(wasm_f32x4_mul(v, factor), shift); };
+    store_half(out, scales.scale[b]);
+    const v128_t low = wasm_u8x16_min(codes16(x, convert), most);
+    const v128_t high = wasm_u8x16_min(codes16(x + 16, convert), most);
+    store_codes(low, high, has_fifth, out + 2);
+  };
+  quantize(row, bytes, choose, write);
 }
 
-/// The smallest values; of zeros of both signs the first.
-v128_t smallest(const float* x) {
-  const v128_t low = reduce(x, values_at, smaller_of);
-  const v128_t is_zero = wasm_f32x4_eq(low, wasm_f32x4_splat(0.0F));
-  if (!wasm_v128_any_true(is_zero)) return low;
-  Four values(low);
+/// The smallest and the largest values; if the smallest is a zero, the first one.
+struct Ends {
+  v128_t min;
+  v128_t max;
+};
+Ends ends(const float* x) {
+  const auto [high, low, least] = reduce(x, most_signed, most_unsigned, least_unsigned).of;
+  const v128_t zero = wasm_i32x4_splat(0);
+  const v128_t max = wasm_v128_bitselect(least, high, wasm_i32x4_lt(high, zero));
+  const v128_t min = wasm_v128_bitselect(low, least, wasm_i32x4_lt(low, zero));
+  const v128_t is_zero = wasm_f32x4_eq(min, zero);
+  if (!wasm_v128_any_true(is_zero)) return {min, max};
+  Four values(min);
   for (std::size_t j = 0; j < kLanes; ++j) {
     if (values.at[j] == 0.0F) values.at[j] = first_of_magnitude(x + kValues * j, 0.0F);
   }
-  return wasm_v128_load(values.at);
+  return {wasm_v128_load(values.at), max};
 }
 
 /// q4_1 and q5_1: levels 0 ... count from the smallest value to the largest.
 [[gnu::noinline]] void quantize_affine(const BlockRow& row, int count) {
   const bool has_fifth = count == 31;
   const std::size_t bytes = has_fifth ? 24 : 20;
-  each_four(row, bytes, [=](const float* x, std::uint8_t* out) {
-    const v128_t min = smallest(x);
-    const v128_t range = wasm_f32x4_sub(reduce(x, values_at, larger_of), min);
+  const auto choose = [=](const float* x, std::size_t b, Scales& scales) {
+    const auto [min, max] = ends(x);
+    const v128_t range = wasm_f32x4_sub(max, min);
     // Of zeros of both signs, 0.
     const v128_t d = wasm_f32x4_add(
         wasm_f32x4_div(range, wasm_f32x4_splat(static_cast<float>(count))), wasm_f32x4_splat(0.0F));
-    const FourHalves halves(d);
-    const FourHalves minimums(min);
-    const Four factors(inverses(d));
-    const Four lows(min);
-    const Four scales(d);
+    // Of a range beyond float32, codes of 0: 0 times infinity gives that on x86-64.
+    const v128_t is_beyond = wasm_f32x4_eq(d, wasm_f32x4_splat(INFINITY));
     const v128_t most = wasm_i8x16_splat(static_cast<std::int8_t>(count));
-    for (std::size_t j = 0; j < kLanes; ++j, x += kValues, out += bytes) {
-      const v128_t factor = wasm_f32x4_splat(factors.at[j]);
-      const v128_t minimum = wasm_f32x4_splat(lows.at[j]);
-      const auto convert = [=](v128_t v) {
-        return wasm_f32x4_add(wasm_f32x4_mul(wasm_f32x4_sub(v, minimum), factor),
-                              wasm_f32x4_splat(0.5F));
-      };
-      v128_t low = wasm_u8x16_min(codes16(x, convert), most);
-      v128_t high = wasm_u8x16_min(codes16(x + 16, convert), most);
-      // A range beyond float32: 0 times infinity gives 0 on x86-64.
-      if (scales.at[j] == INFINITY) low = high = wasm_i8x16_splat(0);
-      halves.store(j, out);
-      minimums.store(j, out + 2);
-      store_codes(low, high, has_fifth, out + 4);
-    }
-  });
+    store_halves(scales.scale + b, d);
+    store_halves(scales.minimum + b, min);
+    wasm_v128_store(scales.factor + b, inverses(d));
+    wasm_v128_store(scales.shift + b, min);
+    wasm_v128_store(scales.limit + b, wasm_v128_andnot(most, is_beyond));
+  };
+  const auto write = [=](const float* x, std::size_t b, const Scales& scales, std::uint8_t* out) {
+    const v128_t factor = wasm_f32x4_splat(scales.factor[b]);
+    const v128_t minimum = wasm_f32x4_splat(scales.shift[b]);
+    const auto convert = [=](v128_t v) {
+      return wasm_f32x4_add(wasm_f32x4_mul(wasm_f32x4_sub(v, minimum), factor),
+                            wasm_f32x4_splat(0.5F));
+    };
+    const v128_t most = wasm_f32x4_splat(scales.limit[b]);
+    store_half(out, scales.scale[b]);
+    store_half(out + 2, scales.minimum[b]);
+    const v128_t low = wasm_u8x16_min(codes16(x, convert), most);
+    const v128_t high = wasm_u8x16_min(codes16(x + 16, convert), most);
+    store_codes(low, high, has_fifth, out + 4);
+  };
+  quantize(row, bytes, choose, write);
 }
 
 }  // namespace
@@ -229,28 +267,26 @@ bool all_finite_f32(const float* x, std::size_t n) {
 }
 
 void quantize_q8_0(const BlockRow& row) {
-  each_four(row, kMostBytes, [](const float* x, std::uint8_t* out) {
-    const v128_t most = reduce(x, magnitudes_at, larger_of);
-    const v128_t d = wasm_f32x4_div(most, wasm_f32x4_splat(127.0F));
-    const FourHalves halves(d);
-    const Four factors(inverses(d));
+  const auto choose = [](const float* x, std::size_t b, Scales& scales) {
+    const v128_t d = wasm_f32x4_div(reduce(x, most_magnitude).of[0], wasm_f32x4_splat(127.0F));
+    store_halves(scales.scale + b, d);
+    wasm_v128_store(scales.factor + b, inverses(d));
+  };
+  const auto write = [](const float* x, std::size_t b, const Scales& scales, std::uint8_t* out) {
+    const v128_t factor = wasm_f32x4_splat(scales.factor[b]);
     const v128_t sign = wasm_i32x4_splat(INT32_MIN);
     // The largest float below 0.5: added with the value's sign before truncation, it rounds half
     // away from zero.
     const v128_t half = wasm_f32x4_splat(0x1.fffffep-2F);
-    for (std::size_t j = 0; j < kLanes; ++j, x += kValues, out += 34) {
-      const v128_t factor = wasm_f32x4_splat(factors.at[j]);
-      const auto convert = [=](v128_t v) {
-        const v128_t scaled = wasm_f32x4_mul(v, factor);
-        return wasm_f32x4_add(scaled, wasm_v128_or(wasm_v128_and(scaled, sign), half));
-      };
-      const v128_t low = codes16(x, convert);
-      const v128_t high = codes16(x + 16, convert);
-      halves.store(j, out);
-      wasm_v128_store(out + 2, low);
-      wasm_v128_store(out + 18, high);
-    }
-  });
+    const auto convert = [=](v128_t v) {
+      const v128_t scaled = wasm_f32x4_mul(v, factor);
+      return wasm_f32x4_add(scaled, wasm_v128_or(wasm_v128_and(scaled, sign), half));
+    };
+    store_half(out, scales.scale[b]);
+    wasm_v128_store(out + 2, codes16(x, convert));
+    wasm_v128_store(out + 18, codes16(x + 16, convert));
+  };
+  quantize(row, 34, choose, write);
 }
 
 void quantize_extremes_q4_0(const BlockRow& row) { quantize_symmetric(row, 8); }

@@ -33,6 +33,14 @@ inline const std::uint8_t* ahead(const std::uint8_t* p, std::size_t bytes) {
   return p;
 }
 
+/// Returns n, hidden from the optimizer: a loop of n iterations is not unrolled.
+inline std::size_t hidden(std::size_t n) {
+#if defined(__wasm__)
+  __asm__("" : "+r"(n));
+#endif
+  return n;
+}
+
 /// kBits in every lane, read from memory so that the vector stays in a register: engines rebuild a
 /// constant vector at every use.
 template <std::int32_t kBits>
