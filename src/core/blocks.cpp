@@ -69,10 +69,26 @@ float mean_square(std::span<const float> x) {
   return sum / static_cast<float>(x.size());
 }
 
-/// Quantizing a value takes about as long as this many multiplications of a layer.
-std::uint64_t products_per_value(BlockType type) {
-  // The types that search for their scales take importance.
-  return takes_importance(type) && block_info(type).values == 256 ? 512 : 64;
+/// Quantizing a value takes about as long as this many multiplications of a layer, of which a
+/// thread does ten in a nanosecond.
+std::uint64_t products_per_value(BlockType type, bool has_weights) {
+  switch (type) {
+    case BlockType::kF16:
+    case BlockType::kBF16:
+    case BlockType::kQ8_0:
+    case BlockType::kTQ1_0:
+    case BlockType::kTQ2_0:
+    case BlockType::kQ1_0:
+    case BlockType::kQ2_0:
+      return 4;
+    case BlockType::kQ4_0:
+    case BlockType::kQ4_1:
+    case BlockType::kQ5_0:
+    case BlockType::kQ5_1:
+      return has_weights ? 128 : 4;
+    default:
+      return 128;  // searches for scales, or for codes of 4-bit floats
+  }
 }
 
 /// Rows to quantize, copied by each thread.
@@ -136,7 +152,7 @@ Status quantize_blocks(std::span<const float> x, std::size_t row_length, BlockTy
                   out.data()};
   const std::size_t unit = has_weights ? row_length : info.values;
   const std::size_t units = x.size() / unit;
-  const std::size_t parts = part_count(units, products_per_value(type) * x.size());
+  const std::size_t parts = part_count(units, products_per_value(type, has_weights) * x.size());
   if (parts == 1) {
     return quantize_range(rows, 0, x.size()) ? Status::kOk : Status::kNonFinite;
   }

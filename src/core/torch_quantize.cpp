@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/parallel.h"
 #include "core/slices.h"
 #include "kernels/kernels.h"
 #include "zeropoint/dequantize.h"
@@ -275,17 +274,8 @@ Status quantize_per_tensor(std::span<const float> x, double scale, std::int32_t 
   if (codes.size != x.size()) return Status::kShapeMismatch;
   const kernels::UniformQParams qparams{1.0F / static_cast<float>(scale),
                                         static_cast<float>(zero_point), zero_point};
-  const kernels::Operation* operation =
-      &kernels::reciprocal_quantization(AddZeroPoint::kAfterRounding, codes.storage);
-  const kernels::CodeRule rule = rule_for(range, overflow, qparams.factor);
-  // Time per value: about 16 products of a layer.
-  const std::size_t parts = part_count(x.size(), std::uint64_t{16} * x.size());
-  parallel_for(parts, [=](std::size_t part) {
-    const std::size_t first = part_start(x.size(), part, parts);
-    const std::size_t count = part_start(x.size(), part + 1, parts) - first;
-    kernels::run(*operation, x.data() + first, count, qparams, rule,
-                 static_cast<std::byte*>(codes.data) + first * operation->to_size);
-  });
+  kernels::run(kernels::reciprocal_quantization(AddZeroPoint::kAfterRounding, codes.storage),
+               x.data(), x.size(), qparams, rule_for(range, overflow, qparams.factor), codes.data);
   return Status::kOk;
 }
 

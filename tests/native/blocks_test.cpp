@@ -247,6 +247,27 @@ TEST(QuantizeBlocks, GivesTheSameBytesOnThreads) {
   }
 }
 
+// As many values as JavaScript passes at a time.
+TEST(QuantizeBlocks, TakesThreadsOnlyWhereTheyPay) {
+  const Floats x(std::size_t{1} << 17, 1.0F);
+  const Floats weights(512, 1.0F);
+  const auto takes_threads = [&](BlockType type, std::span<const float> importance) {
+    Bytes out(x.size() / block_info(type).values * block_info(type).bytes);
+    const std::uint32_t jobs = detail::job_count();
+    EXPECT_EQ(quantize_blocks(x, 512, type, importance, out), Status::kOk);
+    return detail::job_count() > jobs;
+  };
+  set_thread_count(2);
+  EXPECT_FALSE(takes_threads(BlockType::kF16, {}));
+  EXPECT_FALSE(takes_threads(BlockType::kQ8_0, {}));
+  EXPECT_FALSE(takes_threads(BlockType::kQ4_0, {}));
+  EXPECT_TRUE(takes_threads(BlockType::kQ4_0, weights));
+  EXPECT_TRUE(takes_threads(BlockType::kQ4_K, {}));
+  EXPECT_TRUE(takes_threads(BlockType::kIQ4_NL, {}));
+  EXPECT_TRUE(takes_threads(BlockType::kMXFP4, {}));
+  set_thread_count(1);
+}
+
 TEST(QuantizeBlocks, RefusesNanOnThreads) {
   Floats x(std::size_t{512} * 512, 1.0F);
   x[x.size() - 3] = std::numeric_limits<float>::quiet_NaN();

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "compare.h"
-#include "core/parallel.h"
 #include "tensors.h"
 #include "zeropoint/dequantize.h"
 #include "zeropoint/quantize.h"
@@ -30,30 +29,6 @@ using testing::same;
 using testing::ShapeVector;
 using testing::Tensor;
 using testing::with_code;
-
-// ---- quantize_per_tensor
-
-TEST(QuantizePerTensor, GivesTheSameCodesOnThreads) {
-  // More than a thread is woken for, and parts of unequal sizes.
-  std::vector<float> x = Random(60).uniforms(300'007, -20.0F, 20.0F);
-  for (std::size_t i = 0; i < x.size(); i += 8198) x[i] = kNan;
-  for (std::size_t i = 4099; i < x.size(); i += 8198) x[i] = kInfinity;
-  const auto codes_on = [&](std::size_t threads) {
-    set_thread_count(threads);
-    const std::uint32_t jobs = detail::job_count();
-    std::vector<std::uint8_t> codes(x.size());
-    EXPECT_EQ(
-        quantize_per_tensor<std::uint8_t>(x, 0.1, 100, DType::kQuint8, Overflow::kSaturate, codes),
-        Status::kOk);
-    EXPECT_EQ(detail::job_count() > jobs, threads > 1);
-    set_thread_count(1);
-    return codes;
-  };
-  const std::vector<std::uint8_t> alone = codes_on(1);
-  EXPECT_EQ(alone[0], 100);
-  EXPECT_EQ(alone[4099], 255);
-  EXPECT_TRUE(same(codes_on(3), alone));
-}
 
 // ---- quantize_per_channel
 
