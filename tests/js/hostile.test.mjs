@@ -9,207 +9,25 @@ import { Random, sameDeep } from "./support/asserts.mjs";
 import { builds } from "./support/builds.mjs";
 import {
   ARRAY_CLASSES,
-  fieldNames,
   GARBAGE,
   hostile,
   hostileArray,
   NAMES,
-  overwrite,
   polluted,
   resultOrRefusal,
   SPECIES,
   withFickleData,
   withSpecies,
 } from "./support/hostile.mjs";
+import { actionsOf, makeAndRun } from "./support/hostile-actions.mjs";
 
 // A page has no environment.
 const environment = globalThis.process?.env ?? {};
 const thorough = environment.ZEROPOINT_THOROUGH === "1";
 const calls = Number(environment.ZEROPOINT_HOSTILE_CALLS ?? (thorough ? 20_000 : 4000));
-// Errors without long stacks are made sooner.
-// Short stacks make errors cheaper.
 
 /** Calls per run of fast-check, which shrinks their list if one fails. */
 const CALLS_OF_A_RUN = 50;
-
-/** All actions: arguments, the call, and its relative frequency. */
-function actionsOf(zp) {
-  const random = new Random(11);
-  const { tensor } = zp;
-  const values = tensor(random.normal(32), [4, 8]);
-  const x = { data: values.data, shape: [4, 8] };
-  const w = tensor(random.normal(48), [6, 8]);
-  const b = tensor(random.normal(6));
-  const q = zp.quantize(w, { axis: 0 });
-  const groups = zp.quantize(w, { dtype: "int4", groupSize: 4 });
-  const torch = zp.quantizePerTensor(w, 0.05, 3, "qint8");
-  const quint8 = zp.quantizePerTensor(values, 0.05, 100, "quint8");
-  const channels = zp.quantizePerChannel(w, [1, 2, 3, 4, 5, 6], [0, 0, 0, 0, 0, 0], 0, "qint8");
-  const layer = new zp.QuantizedLinear(w, { axis: 0, bias: b });
-  const dynamic = new zp.QuantizedLinear(w, { activations: "dynamic", bias: b });
-  const model = new zp.Sequential({
-    fc1: new zp.Linear(w, { bias: b }),
-    relu: new zp.ReLU(),
-    fc2: new zp.Linear(tensor(random.normal(18), [3, 6])),
-  });
-  const prepared = zp.prepare(model, zp.defaultQConfig);
-  prepared.forward(values);
-  const converted = zp.convert(prepared);
-  const dynamicModel = zp.quantizeDynamic(model);
-  const plain = new zp.Linear(w, { bias: b });
-  const table = new zp.Embedding(w);
-  const norm = new zp.LayerNorm(8, { weight: tensor(random.normal(8)) });
-  const softmax = new zp.Softmax();
-  const out = () => ({ data: new Float32Array(24), shape: [4, 6] });
-  const outTensor = () => tensor(new Float32Array(24), [4, 6]);
-  const scales = Float32Array.of(0.1, 0.2, 0.3, 0.4);
-  const zeros = Int32Array.of(1, 2, 3, 4);
-  const tall = tensor(random.normal(140_000), [2, 70_000]);
-
-  /** Observes a batch after writing to some of the observer's fields. */
-  const observing = (Observer, options) => (given, fields) => {
-    const observer = new Observer(options);
-    observer.observe(given);
-    writeFields(observer, fields);
-    observer.observe(given);
-    const { scale, zeroPoint } = observer.calculateQParams();
-    return [scale, zeroPoint, observer.toJSON(), Observer.fromJSON(observer.toJSON()).toJSON()];
-  };
-
-  const of = (run, ...args) => ({ run, args: () => [...args] });
-  return [
-    of((a) => zp.quantize(a), x),
-    of((a, o) => zp.quantize(a, o), x, { axis: 0 }),
-    of((a, o) => zp.quantize(a, o), x, { dtype: "int4", groupSize: 4 }),
-    of((a, o) => zp.quantize(a, o), x, { dtype: "uint8", scheme: "affine", axis: 1 }),
-    of((a, o) => zp.quantize(a, o), x, { axis: 0, scale: scales, zeroPoint: zeros }),
-    of((a, s, z) => zp.quantize(a, { scale: s, zeroPoint: z }), x, [[0.5]], [[3]]),
-    of((a, s) => zp.quantize(a, { axis: 0, scale: s }), x, scales),
-    of((a, o) => zp.chooseQParams(a, o), x, { dtype: "uint8", scheme: "affine" }),
-    of((a) => zp.dequantize(a), q),
-    of((a) => zp.dequantize(a), groups),
-    of((a) => zp.dequantize(a), torch),
-    of((a) => zp.dequantize(a), channels),
-    of((a, o) => zp.fakeQuantize(a, o), x, { axis: 1 }),
-    of((a) => zp.pack(a), groups),
-    of((bytes, a) => zp.unpack(bytes, a), zp.pack(groups), groups),
-    of((a, c, d) => zp.linear(a, c, d), x, w, b),
-    of((a, c, d) => zp.linear(a, c, d), x, q, b),
-    of((a, c, d) => zp.linear(a, c, d), x, groups, b),
-    of((a, c, d, o) => zp.linear(a, c, d, o), x, torch, b, { accumulate: "float32" }),
-    of((a, o) => makeAndRun(zp, a, o, values), w, { axis: 0, bias: b }),
-    of((a, o) => makeAndRun(zp, a, o, values), w, { dtype: "int4", groupSize: 4, bias: b }),
-    of((a, o) => makeAndRun(zp, a, o, values), w, { activations: "dynamic", axis: 0 }),
-    of((a, o) => makeAndRun(zp, a, o, values), groups, { bias: b }),
-    of((a) => layer.forward(a), x),
-    of((a) => dynamic.forward(a), x),
-    of((a, s, z) => zp.quantizePerTensor(a, s, z, "quint8"), x, [0.05], [100]),
-    of((a, s, z) => zp.quantizePerChannel(a, s, z, 0, "qint8"), x, scales, zeros),
-    of((a, s, z) => zp.fakeQuantizePerChannel(a, s, z, 0, 0, 15), x, scales, zeros),
-    of((a, o) => zp.quantizePerTensorDynamic(a, "quint8", true, o), x, { compat: "torch" }),
-    of((a) => zp.intRepr(a), channels),
-    of((a, c) => zp.quantizationError(a, c, "sqnr"), x, values),
-    of((a) => tensor(a), x),
-    of(
-      (a) => tensor(a),
-      [
-        [1, 2],
-        [3, 4],
-      ],
-    ),
-    of((a) => plain.forward(a), x),
-    of((a) => table.forward(a), Int32Array.of(5, 0, 3)),
-    of((a) => norm.forward(a), x),
-    of((a) => softmax.forward(a), x),
-    of((a) => converted.forward(a), x),
-    of((a) => converted.forward(a), quint8),
-    of((a) => dynamicModel.forward(a), x),
-    { run: (a, o) => layer.forward(a, o), args: () => [x, out()], out: 1 },
-    { run: (a, o) => layer.forward(a, o), args: () => [values, outTensor()], out: 1 },
-    { run: (a, o) => dynamic.forward(a, o), args: () => [x, out()], out: 1 },
-    { run: (a, o) => zp.linear(a, q, b, { out: o }), args: () => [x, out()], out: 1 },
-    {
-      run: (a, o) => zp.dequantize(a, { out: o }),
-      args: () => [q, { data: new Float32Array(48), shape: [6, 8] }],
-      out: 1,
-    },
-    {
-      run: (a, o) => zp.quantize(a, { out: o }),
-      args: () => [x, new Int8Array(32)],
-      out: 1,
-    },
-    // With fields written between the calls.
-    ...[
-      [zp.MinMaxObserver, { dtype: "qint8" }],
-      [zp.MovingAverageMinMaxObserver, { averagingConstant: 0.5 }],
-      [zp.PerChannelMinMaxObserver, { chAxis: 1 }],
-      [zp.MovingAveragePerChannelMinMaxObserver, { chAxis: 0 }],
-      [zp.HistogramObserver, { bins: 32 }],
-    ].map(([Observer, options]) => ({
-      run: observing(Observer, options),
-      args: (fields) => [x, fields],
-    })),
-    ...[
-      [layer, (a) => layer.forward(a)],
-      [dynamic, (a) => dynamic.forward(a)],
-      [plain, (a) => plain.forward(a)],
-      [table, () => table.forward(Int32Array.of(1, 5))],
-      [norm, (a) => norm.forward(a)],
-      [softmax, (a) => softmax.forward(a)],
-      [converted, (a) => [converted.forward(a), converted.sizeInBytes]],
-      [prepared, (a) => prepared.forward(a)],
-      [model.layers[0].layer, (a) => [model.forward(a), converted.forward(a)]],
-      [zp.defaultQConfig, () => String(zp.defaultQConfig)],
-    ].map(([object, run]) => ({
-      run: (a, fields) => {
-        writeFields(object, fields);
-        return run(a);
-      },
-      args: (fields) => [x, fields],
-    })),
-    {
-      rare: true,
-      run: (a) => {
-        const made = zp.prepare(model, zp.defaultQConfig);
-        made.forward(a);
-        const other = zp.convert(made);
-        const results = [other.forward(a), String(other.report(a))];
-        other.dispose();
-        return results;
-      },
-      args: () => [values],
-    },
-    { rare: true, run: (a) => zp.dequantize(zp.quantize(a, { axis: 0 })), args: () => [tall] },
-  ];
-}
-
-/** Makes a layer, runs it and disposes of it. */
-function makeAndRun(zp, weight, options, x) {
-  const layer = new zp.QuantizedLinear(weight, options);
-  try {
-    return [layer.forward(x), layer.qparams];
-  } finally {
-    layer.dispose();
-  }
-}
-
-/** Writes garbage to an object's fields, and to fields of its tensors and arrays except their values. */
-function writeFields(object, random) {
-  if (random === undefined) return;
-  const names = fieldNames(object);
-  for (let i = 0; i < 2; i++) {
-    const name = random.pick(names);
-    const inner = object[name];
-    const isTensor = inner?.data !== undefined && inner.shape !== undefined;
-    if (isTensor && random.integer(0, 1) === 0) {
-      const shape = inner.shape;
-      if (Array.isArray(shape)) overwrite(shape, 0, random.pick(GARBAGE));
-      overwrite(inner, random.pick(["data", "shape"]), random.pick(GARBAGE));
-    } else {
-      overwrite(object, name, random.pick(GARBAGE));
-    }
-  }
-}
 
 /** Layers not used by any call, with their outputs. */
 function canariesOf(zp) {
@@ -282,7 +100,7 @@ function callsOf(zp) {
       const inner = work;
       const [name, value] = [random.pick(NAMES), random.pick(GARBAGE)];
       work = () => polluted(name, value, inner);
-    } else if (attack === 1) {
+    } else if (attack === 1 && !action.withoutSpecies) {
       const inner = work;
       const [type, Species] = [random.pick(ARRAY_CLASSES), random.pick(SPECIES)];
       work = () => withSpecies(type, Species, inner);
@@ -327,7 +145,7 @@ const { get: lengthOf } = Object.getOwnPropertyDescriptor(TypedArray.prototype, 
 
 /** The values of an array whose own fields may be overwritten. */
 function plainArray(array) {
-  const Type = { Float32Array, Int8Array }[nameOf.call(array)];
+  const Type = { Float32Array, Int8Array, Uint8Array }[nameOf.call(array)];
   return Type.from({ length: lengthOf.call(array) }, (_, i) => array[i]);
 }
 
