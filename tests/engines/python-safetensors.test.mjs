@@ -1,4 +1,5 @@
-// Python's safetensors reads the files that quantizeModel writes, and the README's lines of Python dequantize them.
+// Python's safetensors reads the files that save and quantizeModel write, and the README's lines of Python dequantize
+// them.
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -6,10 +7,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, it } from "node:test";
-import { init } from "zeropoint";
+import { dequantize, init, quantize, tensor } from "zeropoint";
 import { openModel, quantizeModel } from "zeropoint/models";
+import { DTYPES } from "../js/support/asserts.mjs";
 import { outputBytes, safetensorsOf, someValues } from "../js/support/checkpoints.mjs";
-import { openBytes } from "../js/support/saved.mjs";
+import { bytesOf, openBytes } from "../js/support/saved.mjs";
 import { providePython } from "./debian-python.mjs";
 
 await init();
@@ -19,7 +21,7 @@ const folder = mkdtempSync(join(tmpdir(), "zeropoint-python-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
 const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
-const [, dequantize] = /```py\n([\s\S]*?)```/.exec(readme);
+const [, linesOfPython] = /```py\n([\s\S]*?)```/.exec(readme);
 
 const run = (script) => {
   const { ok, stdout, stderr } = python(script, folder);
@@ -46,12 +48,59 @@ const SCHEMES = [
   ...["uint8-tensor-affine", "int4-channel-mse", "float16"],
 ];
 
+/** Quantized tensors of a dtype with every kind of zero point and granularity, by titles. */
+function tensorsOf(dtype) {
+  const x = tensor(someValues(24 * 70, 3), [24, 70]);
+  const kinds = {
+    ...(!dtype.startsWith("u") && { symmetric: {} }),
+    affine: { scheme: "affine" },
+    float: { scheme: "affine", zeroPoint: "float" },
+    unwidened: { scheme: "affine", includeZero: false },
+  };
+  const granularities = {
+    tensor: {},
+    channel: { axis: 0 },
+    column: { axis: 1 },
+    group: { groupSize: 35 },
+    "short group": { groupSize: 32 },
+  };
+  const titled = Object.entries(kinds).flatMap(([kind, zero]) =>
+    Object.entries(granularities).map(([title, granularity]) => [
+      `${dtype} ${kind} per ${title}`,
+      quantize(x, { dtype, ...zero, ...granularity }),
+    ]),
+  );
+  return Object.fromEntries(titled);
+}
+
+const WIDTHS = Object.keys(DTYPES).filter((dtype) => DTYPES[dtype].bits <= 8);
+
+it("the README's Python dequantizes what save wrote, 1 to 8 bits, to the same bits", {
+  skip,
+}, async () => {
+  const tensors = Object.assign({}, ...WIDTHS.map(tensorsOf));
+  assert.ok(Object.keys(tensors).length > 250);
+  writeFileSync(join(folder, "saved.safetensors"), await bytesOf(tensors));
+  const printed = run(`${linesOfPython}
+import hashlib
+with safe_open("saved.safetensors", "np") as f:
+    for name, node in json.loads(f.metadata()["zeropoint"])["thing"]["items"]:
+        x = dequantize(f, name, node)
+        print(name, x.dtype, list(x.shape), hashlib.sha256(np.ascontiguousarray(x).tobytes()).hexdigest())
+`);
+  const expected = Object.entries(tensors).map(([name, q]) => {
+    const { data, shape } = dequantize(q);
+    return `${name} float32 [${shape.join(", ")}] ${sha256(new Uint8Array(data.buffer))}`;
+  });
+  assert.deepEqual(printed.trim().split("\n").sort(), expected.sort());
+});
+
 for (const scheme of SCHEMES) {
   it(`the README's Python dequantizes ${scheme} to the same bits`, { skip }, async () => {
     const { files } = await quantizeModel(await model(), scheme);
     const bytes = await outputBytes(files[0]);
     writeFileSync(join(folder, "model.safetensors"), bytes);
-    const printed = run(`${dequantize}
+    const printed = run(`${linesOfPython}
 import hashlib
 with safe_open("model.safetensors", "np") as f:
     thing = json.loads(f.metadata()["zeropoint"])["thing"]
