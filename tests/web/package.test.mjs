@@ -107,7 +107,8 @@ const NODE_ONLY = {
   "models/quantize/gguf-memory.test.mjs": "writes a file, and measures a Node of its own",
   "models/quantize/gguf-walk.test.mjs": "runs the README's recipe in a Node of its own",
   "models/quantize/onnx-walk.test.mjs": "runs the README's recipe in a Node of its own",
-  "models/walk.test.mjs": "runs the README's recipe in a Node of its own",
+  "models/walk.test.mjs":
+    "runs the README's recipe in a Node of its own; walk.test.mjs runs it on a page",
   "untrusted.test.mjs": {
     "tensors that change > never writes out of bounds while another thread grows an array":
       "starts a Node worker",

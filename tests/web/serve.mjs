@@ -201,12 +201,12 @@ export const ISOLATED = {
  * only one that may evaluate text; /binaries is the server of tests/js/support/binaries.mjs; /list lists the files
  * in a folder.
  *
- * @param {{ policy?: string, isolated?: boolean, missing?: RegExp }} options
- *   policy: the content security policy of everything; isolated: whether pages may share memory;
- *   files whose names match `missing` are not found
+ * @param {{ policy?: string, isolated?: boolean, missing?: RegExp, files?: Record<string, string | Uint8Array> }}
+ *   options  policy: the content security policy of everything; isolated: whether pages may share memory;
+ *   files whose names match `missing` are not found; `files`: more files by their paths, texts as modules
  * @returns with `reports`: violations that browsers reported, and `nextReport()`, which waits for one
  */
-export async function servePackage({ policy, isolated = true, missing } = {}) {
+export async function servePackage({ policy, isolated = true, missing, files = {} } = {}) {
   const reports = [];
   const waiting = [];
   const headers = {
@@ -247,6 +247,11 @@ export async function servePackage({ policy, isolated = true, missing } = {}) {
     if (path.startsWith("/node/")) {
       const body = await module(path, () => emptyModule(path.slice("/node/".length)));
       return { type: TYPES[".mjs"], body, headers };
+    }
+    if (Object.hasOwn(files, path)) {
+      const isModule = typeof files[path] === "string";
+      const body = isModule ? withAddresses(files[path]) : files[path];
+      return { type: isModule ? TYPES[".mjs"] : "application/octet-stream", body, headers };
     }
     const file = missing?.test(path) ? undefined : fileIn(root, path);
     if (!file) return undefined;

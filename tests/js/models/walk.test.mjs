@@ -5,22 +5,13 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, it } from "node:test";
-import { save } from "zeropoint/models";
-import { loadModel } from "../../../scripts/cost/model.mjs";
-import { readRecipe, runRecipe } from "../support/recipes.mjs";
+import { digitsFile, readRecipe, runRecipe } from "../support/recipes.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "zeropoint-walk-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
 it("The recipe of a network in 4 bits prints what its comments say, in 30 lines", async () => {
-  const { heldOut, layers } = await loadModel();
-  const [fc1, fc2] = layers;
-  const { images, labels } = heldOut;
-  const stream = save({ fc1, fc2, images, labels });
-  writeFileSync(
-    join(folder, "digits.safetensors"),
-    new Uint8Array(await new Response(stream).arrayBuffer()),
-  );
+  writeFileSync(join(folder, "digits.safetensors"), await digitsFile());
   const recipe = readRecipe("A network in 4 bits");
   const { printed, promised } = runRecipe(recipe, folder);
   assert.deepEqual(printed, promised);

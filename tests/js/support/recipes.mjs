@@ -4,6 +4,8 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { save } from "zeropoint/models";
+import { loadModel } from "../../../scripts/cost/model.mjs";
 
 /** The JavaScript of the recipe with a title. */
 export function readRecipe(title) {
@@ -11,6 +13,19 @@ export function readRecipe(title) {
   const [, section] = readme.split(`### ${title}\n`);
   const [, recipe] = /```js\n([\s\S]*?)```/.exec(section);
   return recipe;
+}
+
+/** The lines that a recipe prints, by its comments. */
+export const promisedBy = (recipe) =>
+  [...recipe.matchAll(/^console\.log\(.*\); \/\/ (.*)$/gm)].map(([, line]) => line);
+
+/** The file that the recipe of a network in 4 bits starts from. */
+export async function digitsFile() {
+  const { heldOut, layers } = await loadModel();
+  const [fc1, fc2] = layers;
+  const { images, labels } = heldOut;
+  const stream = save({ fc1, fc2, images, labels });
+  return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
 /** Runs a recipe in a folder: the lines that it prints, and those in its comments. */
@@ -28,7 +43,5 @@ export function runRecipe(recipe, folder) {
   const options = { cwd: folder, encoding: "utf8" };
   const { stdout, stderr } = spawnSync(process.execPath, [program], options);
   assert.equal(stderr, "");
-  const comments = recipe.matchAll(/^console\.log\(.*\); \/\/ (.*)$/gm);
-  const promised = [...comments].map(([, line]) => line);
-  return { printed: stdout.trimEnd().split("\n"), promised };
+  return { printed: stdout.trimEnd().split("\n"), promised: promisedBy(recipe) };
 }
