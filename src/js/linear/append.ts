@@ -1,6 +1,7 @@
 // Rows for a layer that exists: checks, and the quantization of float rows as the layer's.
 
 import { rangeError, typeError } from "../base/errors.js";
+import { ownFields } from "../base/fields.js";
 import { showShape } from "../base/format-value.js";
 import type { Core } from "../core/core.js";
 import type { AnyQParams } from "../quantize/quantized-tensor.js";
@@ -57,7 +58,7 @@ function floatRows(
     ? { scale, zeroPoint, offset, range: undefined, includeZero: undefined }
     : chosen;
   const options = { ...how, dtype, scheme, axis, groupSize, ...given };
-  return toQuantized(core, where, x, options)().rows;
+  return toQuantized(core, where, x, ownFields(options))().rows;
 }
 
 function dynamicRows(

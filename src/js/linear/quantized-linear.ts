@@ -4,6 +4,7 @@
 
 import { makeDisposable } from "../base/disposable.js";
 import { notItself, rangeError, typeError } from "../base/errors.js";
+import { ownFields } from "../base/fields.js";
 import { showShape } from "../base/format-value.js";
 import { checkOptions } from "../base/options.js";
 import { areApart, arrayLength, arrayName } from "../base/typed-arrays.js";
@@ -304,7 +305,7 @@ export function restoreChoices(
   // Checks them as those of a tensor of one value.
   checkQuantizeOptions(
     where,
-    { ...given, dtype, scheme: "affine", ...(hasOffsets && FLOAT) },
+    ownFields({ ...given, dtype, scheme: "affine", ...(hasOffsets && FLOAT) }),
     [1],
     false,
   );

@@ -1,0 +1,181 @@
+// Prototypes that a page changes: fields of Object.prototype and the species of typed arrays change no result.
+
+import { describe, it } from "node:test";
+import {
+  chooseQParams,
+  convert,
+  defaultQConfig,
+  dequantize,
+  dequantizeBlocks,
+  Embedding,
+  fakeQuantize,
+  HistogramObserver,
+  init,
+  LayerNorm,
+  Linear,
+  linear,
+  pack,
+  prepare,
+  QuantizedLinear,
+  quantizationError,
+  quantize,
+  quantizeBlocks,
+  quantizeDynamic,
+  quantizePerChannel,
+  quantizePerTensor,
+  ReLU,
+  Sequential,
+  tensor,
+  unpack,
+  unpackLinear,
+  WeightOnlyQConfig,
+} from "zeropoint";
+import { frontier, plan } from "zeropoint/models";
+import { Random, sameDeep } from "./support/asserts.mjs";
+import { ARRAY_CLASSES, NAMES, polluted, SPECIES, withSpecies } from "./support/hostile.mjs";
+
+await init();
+const random = new Random(20);
+
+describe("Object.prototype", () => {
+  const x = tensor(random.normal(64), [8, 8]);
+  const weight = tensor(random.normal(64), [8, 8]);
+  const layer = new QuantizedLinear(weight, { axis: 0 });
+  const dynamic = new QuantizedLinear(weight, { activations: "dynamic" });
+  const q = quantize(x, { axis: 0 });
+  const int4 = quantize(x, { dtype: "int4", groupSize: 4 });
+  const torch = quantizePerTensor(x, 0.1, 0, "qint8");
+  const channels = quantizePerChannel(x, new Array(8).fill(0.1), new Array(8).fill(0), 0, "quint8");
+  const tall = tensor(random.normal(64), [2, 32]);
+  const model = new Sequential({
+    fc1: new Linear(weight),
+    relu: new ReLU(),
+    fc2: new Linear(weight),
+  });
+  const work = {
+    quantize: () => quantize(x),
+    "quantize with options": () => quantize(x, { dtype: "uint8", scheme: "affine" }),
+    "quantize by group": () => quantize(x, { groupSize: 4, dtype: "int4" }),
+    chooseQParams: () => chooseQParams(x),
+    dequantize: () => dequantize(q),
+    "dequantize of a torch tensor": () => dequantize(torch),
+    "dequantize of torch channels": () => dequantize(channels),
+    fakeQuantize: () => fakeQuantize(x),
+    pack: () => pack(int4),
+    unpack: () => unpack(pack(int4), int4),
+    linear: () => linear(x, weight),
+    "linear of a quantized weight": () => linear(x, q),
+    "linear of a torch weight": () => linear(x, torch),
+    "a layer": () => layer.forward(x),
+    "a dynamic layer": () => dynamic.forward(x),
+    "a new layer": () => new QuantizedLinear(weight, { dtype: "int4", groupSize: 4 }).forward(x),
+    "a new dynamic layer": () => new QuantizedLinear(weight, { activations: "dynamic" }).forward(x),
+    tensor: () => tensor([[1, 2]]),
+    error: () => quantizationError(x, dequantize(q)),
+    perTensor: () => quantizePerTensor(x, 0.1, 3, "quint8"),
+    print: () => `${torch} ${channels} ${x} ${layer} ${model}`,
+    observer: () => {
+      const observer = new HistogramObserver({ bins: 32 });
+      observer.observe(x);
+      return [observer.calculateQParams(), HistogramObserver.fromJSON(observer.toJSON()).toJSON()];
+    },
+    model: () => {
+      const prepared = prepare(model, defaultQConfig);
+      prepared.forward(x);
+      const converted = convert(prepared);
+      return [converted.forward(x), converted.report(x).toString(), String(converted)];
+    },
+    "a dynamic model": () => quantizeDynamic(model).forward(x),
+    "a weight-only model": () => {
+      const int4 = quantizeDynamic(model, new WeightOnlyQConfig({ dtype: "int4", groupSize: 4 }));
+      return [int4.forward(x), int4.layers[0].weight];
+    },
+    "float zero points": () => {
+      const options = { dtype: "uint4", groupSize: 3, zeroPoint: "float", range: "hqq" };
+      const offsets = quantize(x, options);
+      return [dequantize(unpack(pack(offsets), offsets)), linear(x, offsets)];
+    },
+    "a searched range": () => quantize(x, { dtype: "int3", axis: 0, range: "mse" }),
+    "errors of rows": () => quantizationError(x, weight, "sqnr", { axis: 0 }),
+    blocks: () => dequantizeBlocks(quantizeBlocks(tall, "q4_0"), "q4_0", tall.shape),
+    "appended rows": () =>
+      [{ axis: 0 }, { dtype: "int4", groupSize: 4 }, { activations: "dynamic" }].map((options) => {
+        const grown = new QuantizedLinear(weight, options);
+        grown.append(x);
+        return [grown.forward(x), unpackLinear(grown)];
+      }),
+    "4-bit weights with 8-bit activations": () =>
+      new QuantizedLinear(int4, { activations: "dynamic" }).forward(x),
+    "layers of quantized weights": () => [
+      new Linear(q).forward(x),
+      new Embedding(int4).forward(Int32Array.of(7, 0)),
+    ],
+    plan: () => {
+      const row = { name: "a", scheme: "int8-channel", bytes: 9, parameters: 9, relative: 0.5 };
+      const rows = [row, { ...row, scheme: "int4-channel", bytes: 5, relative: 0.75 }];
+      return [plan(rows, { bytes: 8 }), frontier(rows)];
+    },
+  };
+  const values = [0.5, 3, {}, "x", () => 1, new Float32Array(3), null];
+
+  for (const [title, run] of Object.entries(work)) {
+    it(`cannot change ${title}`, () => {
+      const expected = run();
+      for (const name of NAMES) {
+        for (const value of values) {
+          let got;
+          try {
+            got = polluted(name, value, run);
+          } catch (error) {
+            error.message += ` (with Object.prototype.${name} = ${String(value)})`;
+            throw error;
+          }
+          sameDeep(got, expected, `with Object.prototype.${name} = ${String(value)}: result`);
+        }
+      }
+    });
+  }
+});
+
+describe("Symbol.species", () => {
+  const x = tensor(random.normal(300_000), [3, 100_000]);
+  const small = tensor(random.normal(64), [8, 8]);
+  const weight = tensor(random.normal(64), [8, 8]);
+  const model = new Sequential({
+    fc1: new Linear(weight),
+    relu: new ReLU(),
+    fc2: new Linear(weight),
+  });
+  const work = {
+    quantize: () => quantize(x, { axis: 0 }),
+    "quantize with many scales": () => quantize(x, { groupSize: 1 }),
+    dequantize: () => dequantize(quantize(x, { axis: 0 })),
+    pack: () => unpack(pack(quantize(x, { dtype: "int4" })), quantize(x, { dtype: "int4" })),
+    torch: () => dequantize(quantizePerChannel(x, [1, 2, 3], [0, 0, 0], 0, "qint8")),
+    observer: () => {
+      const observer = new HistogramObserver({ bins: 32 });
+      observer.observe(x);
+      return [observer.histogram, observer.minVal, observer.calculateQParams()];
+    },
+    model: () => {
+      const prepared = prepare(model, defaultQConfig);
+      prepared.forward(small);
+      return convert(prepared).forward(small);
+    },
+    layers: () => [
+      new LayerNorm(8).forward(small),
+      new Embedding(small).forward(Int32Array.of(1, 2)),
+    ],
+  };
+  for (const [title, run] of Object.entries(work)) {
+    it(`does not affect ${title}`, () => {
+      const expected = run();
+      for (const type of ARRAY_CLASSES) {
+        for (const Species of SPECIES) {
+          const got = withSpecies(type, Species, run);
+          sameDeep(got, expected, `species of ${type.name}: result`);
+        }
+      }
+    });
+  }
+});
