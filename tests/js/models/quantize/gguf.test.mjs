@@ -67,6 +67,66 @@ describe("quantizeModel of GGUF by a type of llama-quantize", () => {
     });
   }
 
+  // Counts of dtypes as llama-quantize 0.7 wrote them for models of 80 layers.
+  for (const [architecture, keyHeads, type, part, counts] of [
+    ["llama", 2, "Q4_K_M", "attn_v", { q6_k: 40, q5_k: 40 }],
+    ["llama", 8, "Q4_K_M", "attn_v", { q6_k: 40, q4_k: 40 }],
+    ["llama-embed", 2, "Q3_K_M", "attn_v", { q5_k: 80 }],
+    ["llama-embed", 8, "Q2_K", "attn_v", { q3_k: 80 }],
+    ["qwen2", 8, "Q2_K", "attn_v", { q5_k: 80 }],
+    ["qwen2", 2, "Q4_K_M", "attn_v", { q6_k: 40, q5_k: 40 }],
+    ["olmo", 8, "Q3_K_M", "attn_v", { q5_k: 80 }],
+    ["deci", 2, "Q2_K", "attn_v", { q5_k: 80 }],
+    ["qwen3", 2, "Q4_K_M", "attn_v", { q6_k: 40, q4_k: 40 }],
+    ["falcon", 8, "Q3_K_M", "ffn_down", { q5_k: 5, q4_k: 35, q3_k: 40 }],
+    ["falcon", 8, "Q4_K_M", "ffn_down", { q6_k: 5, q5_k: 35, q4_k: 40 }],
+    ["falcon", 8, "Q4_K_S", "ffn_down", { q4_k: 80 }],
+    ["falcon", 8, "Q3_K_L", "ffn_down", { q4_k: 80 }],
+    ["falcon", 8, "Q3_K_L", "attn_output", { q4_k: 80 }],
+    ["falcon", 8, "Q2_K", "attn_output", { q2_k: 80 }],
+  ]) {
+    it(`gives ${part} of ${architecture} llama-quantize's dtypes: ${type}, ${keyHeads} of 8 heads`, () => {
+      const tensors = Array.from({ length: 80 }, (_, i) => ({
+        ...{ name: `blk.${i}.${part}.weight`, shape: [2, 256], dtype: "float32" },
+      }));
+      const facts = { architecture, layers: 80, heads: 8, keyHeads, experts: 0 };
+      const options = { fileType: parseFileType(type), pure: false, hasImportance: false };
+      const chosen = {};
+      for (const { dtype } of chooseTensorTypes("test", tensors, facts, options)) {
+        chosen[dtype] = (chosen[dtype] ?? 0) + 1;
+      }
+      assert.deepEqual(chosen, counts);
+    });
+  }
+
+  it("gives the output of falcon 8 bits", () => {
+    const tensors = [{ name: "output.weight", shape: [2, 256], dtype: "float32" }];
+    const facts = { architecture: "falcon", layers: 1, heads: 1, keyHeads: 1, experts: 0 };
+    const options = { fileType: parseFileType("Q4_0"), pure: false, hasImportance: false };
+    assert.equal(chooseTensorTypes("test", tensors, facts, options)[0].dtype, "q8_0");
+  });
+
+  it("counts no shared heads where the first layer has none of keys", async () => {
+    const typesFor = async (keyHeads) => {
+      const source = await makeFile(
+        [
+          ["output.weight", [2, 256]],
+          ["blk.1.attn_v.weight", [2, 256]],
+        ],
+        [
+          ["general.architecture", ggufEntry("string", "lfm2")],
+          ["lfm2.block_count", ggufEntry("uint32", 2)],
+          ["lfm2.attention.head_count", ggufEntry("uint32", 8)],
+          ["lfm2.attention.head_count_kv", ggufEntry("array", keyHeads, "int32")],
+        ],
+      );
+      const { report } = await quantizeModel(await openModel(source), "IQ4_XS");
+      return report.rows.find(({ name }) => name.includes("attn_v")).scheme;
+    };
+    assert.equal(await typesFor([0, 2]), "iq4_xs");
+    assert.equal(await typesFor([2, 0]), "q5_k");
+  });
+
   it("reports which tensors are kept, which are mixed in, and why", async () => {
     const opened = await openModel(new File([await makeLlama({ ff: 96 })], "small-f32.gguf"));
     const { files, report } = await quantizeModel(opened, "Q4_K_M");

@@ -1,5 +1,5 @@
 // The dtype that llama-quantize gives each tensor.
-// Source: llama.cpp 0.7 (llama-quant.cpp), without its rules for the lattice types and for Falcon.
+// Source: llama.cpp 0.7 (llama-quant.cpp), without its rules for the lattice types.
 
 import { rangeError } from "../../../base/errors.js";
 import { dtypeInfo, type FileDType, isBlockType } from "../../../formats/dtypes.js";
@@ -184,6 +184,7 @@ class Mix {
   readonly #isTied: boolean;
   readonly #groupedQueries: boolean;
   readonly #eightExperts: boolean;
+  readonly #isFalcon: boolean;
   readonly #values: number;
   #value = 0;
   #down = 0;
@@ -196,7 +197,9 @@ class Mix {
     this.#base = options.fileType.dtype ?? "float32";
     this.#type = options.fileType.name;
     this.#isTied = !tensors.some(({ name }) => name === "output.weight");
-    this.#groupedQueries = Math.floor(facts.heads / facts.keyHeads) >= 4;
+    // A first layer without attention has no heads of keys.
+    this.#groupedQueries = facts.keyHeads > 0 && Math.floor(facts.heads / facts.keyHeads) >= 4;
+    this.#isFalcon = facts.architecture === "falcon";
     this.#eightExperts = facts.experts === 8;
     this.#values = tensors.filter(({ name }) => isAttentionValue(name)).length;
   }
@@ -217,7 +220,8 @@ class Mix {
 
   /** The last layer, or the embedding whose weights it shares. */
   #output(tensor: TensorFacts): FileDType {
-    if (this.#type === "MXFP4_MOE" || !fits(tensor, this.#base)) return "q8_0";
+    const isLarge = this.#type === "MXFP4_MOE" || this.#isFalcon;
+    if (isLarge || !fits(tensor, this.#base)) return "q8_0";
     return this.#base === "q8_0" ? "q8_0" : "q6_k";
   }
 
@@ -226,9 +230,7 @@ class Mix {
     if (this.#eightExperts) return "q8_0";
     const dtype = this.#plainAttentionValue(layer);
     // 70B: eight query heads share these weights, so more bits cost little.
-    const { architecture, layers, heads, keyHeads } = this.facts;
-    const is70B = architecture === "llama" && layers === 80 && heads !== keyHeads;
-    return is70B && (dtype === "q3_k" || dtype === "q4_k") ? "q5_k" : dtype;
+    return is70B(this.facts) && (dtype === "q3_k" || dtype === "q4_k") ? "q5_k" : dtype;
   }
 
   #plainAttentionValue(layer: number): FileDType {
@@ -256,6 +258,7 @@ class Mix {
   }
 
   #attentionOutput(): FileDType {
+    if (this.#isFalcon) return this.#type === "Q3_K_L" ? "q4_k" : this.#base;
     if (this.#eightExperts) {
       const more = ["Q2_K", "Q3_K_S", "Q3_K_M", "IQ4_NL", "Q4_K_S", "Q4_K_M", "IQ4_XS"];
       return more.includes(this.#type) ? "q5_k" : this.#base;
@@ -275,6 +278,8 @@ class Mix {
     const layer = experts > 1 ? Math.max(0, layerOf(name)) : count;
     const isEarly = layer < Math.floor(layers / 8);
     const { hasImportance } = this.options;
+    const falcon = this.#isFalcon ? this.#falconDown(layer) : undefined;
+    if (falcon !== undefined) return falcon;
     switch (this.#type) {
       case "Q2_K":
         return "q3_k";
@@ -300,6 +305,33 @@ class Mix {
         return this.#base;
     }
   }
+
+  /** What Falcon's mixes have in the place of others. @returns undefined where they are like those */
+  #falconDown(layer: number): FileDType | undefined {
+    const { layers } = this.facts;
+    const isFirst = layer < Math.floor(layers / 16);
+    switch (this.#type) {
+      case "Q3_K_M":
+        return isFirst ? "q5_k" : isSensitive(layer, layers) ? "q4_k" : "q3_k";
+      case "Q3_K_L":
+        return "q4_k";
+      case "Q4_K_M":
+        return isFirst ? "q6_k" : isSensitive(layer, layers) ? "q5_k" : "q4_k";
+      case "Q4_K_S":
+        return this.#base;
+      default:
+        return undefined;
+    }
+  }
+}
+
+/** Architectures whose models of 80 layers llama.cpp takes for ones of 70 billion parameters. */
+const ARCHITECTURES_OF_70B = ["deci", "llama", "llama-embed", "olmo", "qwen2"];
+
+/** Whether llama.cpp takes a model for one of 70 billion parameters. Llama's of 65 billion share no heads of keys. */
+function is70B({ architecture, layers, heads, keyHeads }: ModelFacts): boolean {
+  if (layers !== 80 || !ARCHITECTURES_OF_70B.includes(architecture)) return false;
+  return !architecture.startsWith("llama") || heads !== keyHeads;
 }
 
 /** The number of a tensor's layer. @returns -1 if it is in none */
