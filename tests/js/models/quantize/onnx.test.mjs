@@ -60,6 +60,45 @@ describe("quantizeModel to ONNX", () => {
     }
   }
 
+  it("gives DequantizeLinear a zero point where values are moved behind it", async () => {
+    const inputsFor = async (title, scheme) => {
+      const { shape } = LAYERS[title];
+      const data = normals(shape.reduce((a, b) => a * b, 1));
+      const bytes = await modelOf(LAYERS[title], data, { irVersion: 10, opsets: { "": 21 } });
+      const written = await quantized(bytes, () => scheme, {});
+      const { graph } = await readOnnx(bytesSource(written.bytes));
+      const node = graph.nodes.find(({ opType }) => opType === "DequantizeLinear");
+      const model = await openModel(written.bytes);
+      const q = await model.readQuantized("w");
+      assert.deepEqual(
+        [...model.tensors.keys()].filter((name) => name.includes("zero")),
+        [],
+      );
+      assert.equal(q.scheme, "symmetric");
+      return node.inputs.length;
+    };
+    assert.equal(await inputsFor("MatMul", "int8-tensor"), 2);
+    assert.equal(await inputsFor("MatMul by a transposed weight", "int8-tensor"), 3);
+    assert.equal(await inputsFor("MatMul by a transposed weight", "int4-channel"), 3);
+    // Groups of a convolution are reshaped.
+    assert.equal(await inputsFor("Conv", "int8-g24"), 3);
+  });
+
+  it("looks no rows up whose packed zero points end within a byte", async () => {
+    const formOf = async (columns, scheme) => {
+      const layer = { ...LAYERS.Gather, shape: [30, columns] };
+      layer.graph = { ...layer.graph, outputs: [{ name: "y", shape: [4, columns] }] };
+      const options = { irVersion: 10, opsets: { "": 21 } };
+      const bytes = await modelOf(layer, normals(30 * columns), options);
+      const { report } = await quantized(bytes, () => scheme, { target: "webgpu" });
+      return report.rows[0].form;
+    };
+    assert.equal(await formOf(64, "uint4-g32-affine"), "MatMulNBits");
+    assert.equal(await formOf(96, "uint4-g32-affine"), "DequantizeLinear");
+    assert.equal(await formOf(96, "int4-g32"), "MatMulNBits");
+    assert.equal(await formOf(96, "uint8-g32-affine"), "MatMulNBits");
+  });
+
   it("chooses forms by target", async () => {
     const layer = LAYERS.MatMul;
     const bytes = await modelOf(layer, normals(96 * 20));

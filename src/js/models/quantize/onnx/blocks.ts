@@ -52,7 +52,7 @@ export function removeThrough({ rewriter, weight }: FormContext): void {
 }
 
 /** Why a weight and its uses do not fit operators of packed rows; undefined if they do. */
-function refuseUses({ weight }: FormContext, groupSize: number): string | undefined {
+function refuseUses({ weight, scheme }: FormContext, groupSize: number): string | undefined {
   const { tensor, uses, through, orientation } = weight;
   const { shape, dtype } = tensor;
   if (dtype !== "float32" && dtype !== "float16") return `weights of ${dtype}`;
@@ -63,6 +63,11 @@ function refuseUses({ weight }: FormContext, groupSize: number): string | undefi
     if (own?.channelAxis !== orientation.channelAxis) return "a weight used in both directions";
     if (isLookUp(use)) {
       if (shape[1] % groupSize !== 0) return "rows that are not whole blocks";
+      // ONNX Runtime 1.23 reads packed zero points as if rows began within bytes.
+      const isOdd = (shape[1] / groupSize) % 2 === 1;
+      if (scheme.isAffine && bitsOf(scheme) <= 4 && isOdd) {
+        return "rows of an odd number of blocks with zero points";
+      }
     } else if (!isProduct(use, shape.length)) return `a weight of ${node.opType} such as this`;
   }
   return undefined;

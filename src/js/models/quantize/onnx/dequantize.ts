@@ -68,9 +68,13 @@ export const dequantizeLinear: Form = {
       graph,
       made(names.scale, "float32", scaleShape, () => coder.scales()),
     );
-    if (scheme.isAffine) {
+    // ONNX Runtime 1.23 quantizes values again behind a Transpose or Reshape: to uint8, if there is no zero point.
+    const hasZeros = scheme.isAffine || isFlat || weight.through.length > 0;
+    if (hasZeros) {
       inputs.push(names.zeroPoint);
-      const make = async () => zeroBytes(await coder.zeroPoints(), dtype);
+      const zeros = async () =>
+        scheme.isAffine ? await coder.zeroPoints() : new Int32Array(coder.slices);
+      const make = async () => zeroBytes(await zeros(), dtype);
       bytes += rewriter.addTensor(graph, made(names.zeroPoint, dtype, scaleShape, make));
     }
     const steps: Step[] = [
@@ -87,7 +91,8 @@ export const dequantizeLinear: Form = {
     steps.push(...castTo(tensor.dtype));
     addSteps(context, steps);
     rewriter.removeWeight(weight);
-    return { bytes, note: noteOf(context, names, coder) };
+    const note = noteOf(context, names, coder);
+    return { bytes, note: hasZeros ? { ...note, zeroPoint: names.zeroPoint } : note };
   },
 };
 
