@@ -84,6 +84,20 @@ describe("quantizeModel to ONNX", () => {
     assert.equal(await inputsFor("Conv", "int8-g24"), 3);
   });
 
+  it("gives no DequantizeLinear per channel to a Transpose without perm", async () => {
+    const layer = LAYERS["MatMul by a transposed weight"];
+    const [{ opType, inputs, outputs }, product] = layer.graph.nodes;
+    const graph = { ...layer.graph, nodes: [{ opType, inputs, outputs }, product] };
+    const formOf = async (graph, scheme) => {
+      const options = { irVersion: 10, opsets: { "": 21 } };
+      const bytes = await modelOf({ ...layer, graph }, normals(20 * 96), options);
+      return (await quantized(bytes, () => scheme, {})).report.rows[0].form;
+    };
+    assert.equal(await formOf(graph, "int8-channel"), "Cast and Mul");
+    assert.equal(await formOf(graph, "int8-tensor"), "DequantizeLinear");
+    assert.equal(await formOf(layer.graph, "int8-channel"), "DequantizeLinear");
+  });
+
   it("looks no rows up whose packed zero points end within a byte", async () => {
     const formOf = async (columns, scheme) => {
       const layer = { ...LAYERS.Gather, shape: [30, columns] };

@@ -2,6 +2,7 @@
 // that uses the weight changes.
 
 import type { FileDType } from "../../../formats/dtypes.js";
+import { isStandard } from "../../../formats/onnx/scopes.js";
 import {
   bitsOf,
   codeBytes,
@@ -28,8 +29,13 @@ function storageOf({ rewriter, scheme }: FormContext): FileDType {
 export const dequantizeLinear: Form = {
   name: "DequantizeLinear",
 
-  refuse({ rewriter, scheme }) {
+  refuse({ rewriter, weight, scheme }) {
     const { opset } = rewriter;
+    // ONNX Runtime 1.23 moves scales per channel behind a Transpose by its attribute perm, without asking for it.
+    const isUnnamed = weight.through.some(
+      (node) => isStandard(node, "Transpose") && !node.attributes.has("perm"),
+    );
+    if (isUnnamed && scheme.granularity === "channel") return "a Transpose without perm";
     const needs = (version: number, what: string): string | undefined =>
       opset < version ? `${what} needs opset ${version}, the model has ${opset}` : undefined;
     if (bitsOf(scheme) > 16) return "codes of more than 16 bits";
