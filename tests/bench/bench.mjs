@@ -7,6 +7,7 @@
 //   npm run bench -- --only node         one engine: chromium, node (this one) or newest (Node)
 //   npm run bench -- --no-avx-vnni       as on x86 processors without AVX-VNNI: V8 does not use it
 //   npm run bench -- --no-build          uses dist/ without a build
+//   npm run bench -- models              conversions of model files beside cp: models/models.mjs
 //   npm run bench -- --readme            writes the results into the README, RESULTS.md and the page
 //   npm run bench -- --readme --from build/bench/results.json      publishes an earlier run
 //
@@ -156,15 +157,16 @@ function processorFeatures() {
   }
 }
 
+async function buildPackage(purposes) {
+  const { emscripten } = await step("Set-up", () => setUp(purposes));
+  await buildCore(emscripten);
+  await buildJs();
+}
+
 async function measure({ sizes, only, smoke, "no-build": isBuilt, "no-avx-vnni": isWithout }) {
   const flags = isWithout ? [NO_AVX_VNNI] : [];
   const wanted = only ?? (smoke ? ["node"] : sizes === "quick" ? ["chromium", "node"] : ENGINES);
-  if (!isBuilt) {
-    const purposes = wanted.includes("chromium") ? ["core", "chromium"] : ["core"];
-    const { emscripten } = await step("Set-up", () => setUp(purposes));
-    await buildCore(emscripten);
-    await buildJs();
-  }
+  if (!isBuilt) await buildPackage(wanted.includes("chromium") ? ["core", "chromium"] : ["core"]);
   const { buildLimits } = await import("./limits/build.mjs");
   await step("Limits", buildLimits);
   mkdirSync(folder, { recursive: true });
@@ -225,6 +227,11 @@ function failIfWrong({ engines }) {
 }
 
 await runAsScript(import.meta.url, async (args) => {
+  if (args[0] === "models") {
+    const { benchModels } = await import("./models/models.mjs");
+    await benchModels(args.slice(1), () => buildPackage(["core"]));
+    return;
+  }
   const chosen = options(args);
   const resultFile = resolve(root, chosen.out);
   const results = chosen.from

@@ -28,6 +28,20 @@ before(() => {
 });
 after(() => rmSync(folder, { recursive: true, force: true }));
 
+it("npm run bench -- models measures every conversion beside cp", () => {
+  const args = ["models", "--no-build", "--mib", "1", "--rounds", "1"];
+  const bench = join(root, "tests", "bench", "bench.mjs");
+  const { status, stdout, stderr } = spawnSync(process.execPath, [bench, ...args], {
+    encoding: "utf8",
+  });
+  assert.equal(status, 0, stdout + stderr);
+  const rows = stdout.split("\n").filter((line) => /^\| (safetensors|gguf|onnx), /.test(line));
+  assert.equal(rows.length, 6, stdout);
+  // File, cp, conversion, ratio, processor time, peak memory.
+  for (const row of rows)
+    assert.match(row, /\| 1 MB( \| [\d.]+ s){2} \| [\d.]+ \| [\d.]+ s \| \d+ MB \|$/);
+});
+
 describe("npm run bench -- --smoke", () => {
   let results;
   before(async () => {
