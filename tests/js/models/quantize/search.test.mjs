@@ -173,3 +173,33 @@ describe("quantizeModel chooses by half-quadratic splitting what quantize choose
     });
   }
 });
+
+describe("quantizeModel to ONNX reads weights of more than 2^20 values in runs", () => {
+  for (const [layer, axis, shape] of [
+    ["Gemm with transB and a bias", 0, [2 ** 10, 2 ** 10 + 1]],
+    // Channels that are longer than a run.
+    ["Gemm with transB and a bias", 0, [4, 2 ** 18 + 3]],
+    ["MatMul", 1, [2 ** 10 + 1, 2 ** 10]],
+  ]) {
+    it(`int8-channel of [${shape}], ${layer}: codes and scales of quantize`, async () => {
+      const data = someValues(shape[0] * shape[1]);
+      for (let i = 0; i < data.length; i++) data[i] **= 3;
+      const model = await modelOf({ ...LAYERS[layer], shape }, data);
+      const { bytes } = await quantizedOnnx(model, () => "int8-channel", {});
+      const q = quantize({ data, shape }, { dtype: "int8", axis });
+      const { tensors } = await readOnnx(bytesSource(bytes));
+      const scale = (await collect(tensors.get("w_scale").bytes())).slice();
+      sameDeep(new Float32Array(scale.buffer), q.scale.data);
+      const codes = await collect(tensors.get("w_quantized").bytes());
+      sameDeep(new Int8Array(codes.slice().buffer), q.data);
+      data[data.length - 5] = Number.NaN;
+      const damaged = await modelOf({ ...LAYERS[layer], shape }, data);
+      await assert.rejects(
+        quantizedOnnx(damaged, () => "int8-channel", {}),
+        {
+          code: "ZP_NON_FINITE",
+        },
+      );
+    });
+  }
+});

@@ -4,6 +4,8 @@ import { activeCore } from "../../../core/init.js";
 import type { OnnxWeight } from "../../../formats/onnx/weights.js";
 import { quantize } from "../../../quantize/quantize.js";
 import type { QuantizedTensor } from "../../../quantize/quantized-tensor.js";
+import { rangesOf as sliceRangesOf } from "../../../tensor/range.js";
+import { sizeOf } from "../../../tensor/shape.js";
 import { searchHalfQuadratic, searchRange } from "../../range-search.js";
 import type { LinearScheme } from "../../scheme.js";
 import { inputsOf, PIECE, transposed, type View, viewOf, WeightValues } from "./values.js";
@@ -140,11 +142,12 @@ export class WeightCoder {
   async *#groupPieces(): AsyncGenerator<Piece, void, undefined> {
     const [outer, inputs, inner] = this.view;
     const { groupSize } = this;
+    const read = this.values.reader();
     if (inner === 1) {
       const rows = Math.max(1, Math.floor(PIECE / inputs));
       for (let row = 0; row < outer; row += rows) {
         const end = Math.min(outer, row + rows);
-        const values = await this.values.run(row * inputs, end * inputs);
+        const values = await read(row * inputs, end * inputs);
         yield arraysOf(quantizeAs(this.scheme, values, [end - row, inputs], { groupSize }));
       }
       return;
@@ -154,7 +157,7 @@ export class WeightCoder {
       for (let input = 0; input < inputs; input += step) {
         const count = Math.min(step, inputs - input);
         const start = (index * inputs + input) * inner;
-        const values = await this.values.run(start, start + count * inner);
+        const values = await read(start, start + count * inner);
         const shape = [inner, count];
         const q = quantizeAs(this.scheme, transposed(values, count, inner), shape, { groupSize });
         const { codes, scales, zeroPoints } = arraysOf(q);
@@ -172,35 +175,26 @@ export class WeightCoder {
   async *#sharedPieces(): AsyncGenerator<Piece, void, undefined> {
     const { size } = this.values;
     const view = this.#channels;
-    const [outer, channels, inner] = view;
     if (this.values.isShort) {
       const values = await this.values.run(0, size);
       yield arraysOf(this.#quantizeShared(values, view));
       return;
     }
     const qparams = await this.#sharedQParams();
-    const isTensor = this.scheme.granularity === "tensor";
-    if (isTensor) {
+    if (this.scheme.granularity === "tensor") {
+      const read = this.values.reader();
       for (let at = 0; at < size; at += PIECE) {
-        const values = await this.values.run(at, Math.min(size, at + PIECE));
+        const values = await read(at, Math.min(size, at + PIECE));
         yield { ...qparams, codes: quantizeBy(this.scheme, values, [values.length], qparams) };
       }
       return;
     }
-    // Several outer indices, or some channels of one.
-    const step = Math.min(channels, Math.max(1, Math.floor(PIECE / inner)));
-    const outers = step < channels ? 1 : Math.max(1, Math.floor(PIECE / (channels * inner)));
-    for (let index = 0; index < outer; index += outers) {
-      for (let first = 0; first < channels; first += step) {
-        const shape = [Math.min(outers, outer - index), Math.min(step, channels - first), inner];
-        const begin = (index * channels + first) * inner;
-        const values = await this.values.run(begin, begin + shape[0] * shape[1] * inner);
-        const part = {
-          scales: qparams.scales.subarray(first, first + shape[1]),
-          zeroPoints: qparams.zeroPoints.subarray(first, first + shape[1]),
-        };
-        yield { ...qparams, codes: quantizeBy(this.scheme, values, shape, part) };
-      }
+    for await (const { values, shape, first } of channelRuns(this.values, view)) {
+      const part = {
+        scales: qparams.scales.subarray(first, first + shape[1]),
+        zeroPoints: qparams.zeroPoints.subarray(first, first + shape[1]),
+      };
+      yield { ...qparams, codes: quantizeBy(this.scheme, values, shape, part) };
     }
   }
 
@@ -257,8 +251,9 @@ async function qparamsOfTensor(scheme: LinearScheme, values: WeightValues): Prom
   const slice = {
     length,
     async *parts() {
+      const read = values.reader();
       for (let at = 0; at < length; at += PIECE) {
-        yield await values.run(at, Math.min(length, at + PIECE));
+        yield await read(at, Math.min(length, at + PIECE));
       }
     },
   };
@@ -275,37 +270,48 @@ async function qparamsOfTensor(scheme: LinearScheme, values: WeightValues): Prom
   return arraysOf(quantizeAs({ ...scheme, search: "minmax" }, ends, [2], {}));
 }
 
-/** The smallest and the largest value of each index of the middle axis; NaN where one is among them. */
-async function rangesOf(
-  values: WeightValues,
+/** Values in the order of the file: part of a channel, some channels of one outer index, or all of several. */
+interface ChannelRun {
+  /** Valid until the next run. */
+  readonly values: Float32Array;
+  readonly shape: readonly [outer: number, channels: number, inner: number];
+  /** The first channel. */
+  readonly first: number;
+}
+
+/** The runs of a view with channels in the middle. */
+async function* channelRuns(
+  source: WeightValues,
   [outer, channels, inner]: View,
-): Promise<Float32Array> {
-  const ends = new Float32Array(2 * channels);
-  for (let i = 0; i < channels; i++) {
-    ends[2 * i] = Infinity;
-    ends[2 * i + 1] = -Infinity;
-  }
-  const size = outer * channels * inner;
-  let channel = 0;
-  let left = inner;
-  for (let at = 0; at < size; at += PIECE) {
-    const piece = await values.run(at, Math.min(size, at + PIECE));
-    for (let i = 0; i < piece.length; ) {
-      const end = Math.min(piece.length, i + left);
-      left -= end - i;
-      let min = ends[2 * channel];
-      let max = ends[2 * channel + 1];
-      for (; i < end; i++) {
-        const value = piece[i];
-        // Comparisons that are false for NaN would hide it.
-        if (!(value >= min)) min = value;
-        if (!(value <= max)) max = value;
+): AsyncGenerator<ChannelRun, void, undefined> {
+  const read = source.reader();
+  const step = Math.min(channels, Math.max(1, Math.floor(PIECE / inner)));
+  const outers = step < channels ? 1 : Math.max(1, Math.floor(PIECE / (channels * inner)));
+  for (let index = 0; index < outer; index += outers) {
+    for (let first = 0; first < channels; first += step) {
+      const [height, width] = [Math.min(outers, outer - index), Math.min(step, channels - first)];
+      for (let at = 0; at < inner; at += PIECE) {
+        const shape = [height, width, Math.min(PIECE, inner - at)] as const;
+        const begin = (index * channels + first) * inner + at;
+        yield { values: await read(begin, begin + sizeOf(shape)), shape, first };
       }
-      ends[2 * channel] = min;
-      ends[2 * channel + 1] = max;
-      if (left > 0) continue;
-      left = inner;
-      channel = channel + 1 === channels ? 0 : channel + 1;
+    }
+  }
+}
+
+/** The smallest and the largest value of each index of the middle axis; NaN where one is among them. */
+async function rangesOf(source: WeightValues, view: View): Promise<Float32Array> {
+  const where = "quantizeModel";
+  const core = activeCore(where);
+  const ends = new Float32Array(2 * view[1]);
+  for (let i = 0; i < ends.length; i += 2) ends.set([Infinity, -Infinity], i);
+  for await (const { values, shape, first } of channelRuns(source, view)) {
+    const [outer, slices, inner] = shape;
+    const found = sliceRangesOf(core, where, values, { outer, slices, inner }, "keep");
+    for (let i = 0; i < found.length; i += 2) {
+      const at = 2 * first + i;
+      ends[at] = Math.min(ends[at], found[i]);
+      ends[at + 1] = Math.max(ends[at + 1], found[i + 1]);
     }
   }
   return ends;

@@ -3,7 +3,7 @@
 import { newArray } from "../../../base/typed-arrays.js";
 import { bytesOf, decodeValues } from "../../../formats/dtypes.js";
 import type { Orientation } from "../../../formats/onnx/weights.js";
-import type { FileTensor } from "../../../formats/source.js";
+import { type FileTensor, readScratch } from "../../../formats/source.js";
 import { sizeOf } from "../../../tensor/shape.js";
 
 /** A tensor seen as three axes. */
@@ -51,14 +51,27 @@ export class WeightValues {
     return (await this.#whole).subarray(begin, end);
   }
 
+  /** A function that reads values [begin, end), which are valid until its next call. */
+  reader(): (begin: number, end: number) => Promise<Float32Array> {
+    if (this.isShort) return (begin, end) => this.run(begin, end);
+    const scratch = { bytes: new Uint8Array(0) };
+    let values = new Float32Array(0);
+    return async (begin, end) => {
+      const length = end - begin;
+      if (values.length < length) values = newArray("quantizeModel", Float32Array, length);
+      return await readInto(this.tensor, begin, values.subarray(0, length), scratch);
+    };
+  }
+
   /** Values of the indices [begin, end) of the middle axis of a view. */
   async block([outer, middle, inner]: View, begin: number, end: number): Promise<Float32Array> {
     const length = (end - begin) * inner;
     if (end - begin === middle) return await this.run(0, this.size);
     const block = newArray("quantizeModel", Float32Array, outer * length);
+    const read = this.reader();
     for (let i = 0; i < outer; i++) {
       const at = (i * middle + begin) * inner;
-      block.set(await this.run(at, at + length), i * length);
+      block.set(await read(at, at + length), i * length);
     }
     return block;
   }
@@ -93,14 +106,24 @@ export class WeightValues {
 const readRun = (tensor: FileTensor, begin: number, end: number): Promise<Float32Array> =>
   readInto(tensor, begin, newArray("quantizeModel", Float32Array, end - begin));
 
-/** Reads as many values as there is room for. */
+/** Reads as many values as there is room for. @param scratch  memory for the bytes, used again by the next call */
 async function readInto(
   tensor: FileTensor,
   begin: number,
   out: Float32Array,
+  scratch?: { bytes: Uint8Array },
 ): Promise<Float32Array> {
   const end = begin + out.length;
   const size = (bytesOf(tensor.dtype, 8) as number) / 8;
+  const { span } = tensor;
+  if (span !== undefined && scratch !== undefined) {
+    const length = out.length * size;
+    if (scratch.bytes.length < length) scratch.bytes = new Uint8Array(length);
+    const at = span.offset + begin * size;
+    const where = `values of ${tensor.name}`;
+    const bytes = await readScratch(where, span.source, at, length, scratch.bytes);
+    return decodeValues(tensor.dtype, bytes, out);
+  }
   let rest = new Uint8Array(0);
   let filled = 0;
   for await (const chunk of tensor.bytes(begin * size, end * size)) {

@@ -1,7 +1,9 @@
 // The arithmetic of compressed-tensors and MLX: ranges to scales, values to codes.
 // Source: compressed-tensors 0.18 with llm-compressor's memoryless min-max observer; MLX's affine quantize on the CPU.
 
-import { checkFinite, type Encoder, type Groups, groupsPerRow, type Params } from "../groups.js";
+import { activeCore } from "../../../core/init.js";
+import { rangesOf } from "../../../tensor/range.js";
+import { checkFinite, type Encoder, type Groups, type LongGroup, type Params } from "../groups.js";
 import { roundInPlace, type ScaleDType } from "../halves.js";
 
 /** Machine epsilon of the float types: the scale of a group without any range. */
@@ -25,6 +27,13 @@ function quotientsOf(length: number): Float32Array {
   return quotientsMemory.subarray(0, length);
 }
 
+/** Scratch memory for the codes of a unit, signed or not. */
+function codesOf(length: number, isSigned: boolean): Int8Array | Uint8Array {
+  if (codesMemory.length < length) codesMemory = new Int8Array(length);
+  const { buffer } = codesMemory;
+  return isSigned ? new Int8Array(buffer, 0, length) : new Uint8Array(buffer, 0, length);
+}
+
 /** A number rounded to float32, then to a float type. */
 function rounded(value: number, dtype: ScaleDType): number {
   if (dtype === "float32") return Math.fround(value);
@@ -32,55 +41,45 @@ function rounded(value: number, dtype: ScaleDType): number {
   return roundInPlace(one, dtype)[0];
 }
 
-/** Calls a function with each group: its place among the groups, and its values [begin, end). */
-function eachGroup(
-  { rows, columns, groupSize }: Groups,
-  run: (group: number, begin: number, end: number) => void,
-): void {
-  const count = Math.ceil(columns / groupSize);
-  for (let row = 0, group = 0; row < rows; row++) {
-    for (let i = 0; i < count; i++, group++) {
-      const begin = row * columns + i * groupSize;
-      run(group, begin, Math.min(begin + groupSize, (row + 1) * columns));
-    }
-  }
+/** Writes the params of the group at an index, by its smallest and largest value. */
+type ChooseParams = (min: number, max: number, params: FloatParams, index: number) => void;
+
+interface FloatParams {
+  readonly scale: Float32Array;
+  readonly zero: Float32Array;
 }
 
-/** Params of every group by its smallest and largest value. */
-function chooseByRanges(
-  values: Float32Array,
-  groups: Groups,
-  choose: (min: number, max: number) => readonly [scale: number, zero: number],
-): Params {
-  checkFinite("", values, 0);
-  const count = groups.rows * groupsPerRow(groups);
-  const scale = new Float32Array(count);
-  const zero = new Float32Array(count);
-  eachGroup(groups, (group, begin, end) => {
-    let min = values[begin];
-    let max = min;
-    for (let i = begin + 1; i < end; i++) {
-      const value = values[i];
-      if (value < min) min = value;
-      else if (value > max) max = value;
-    }
-    [scale[group], zero[group]] = choose(min, max);
-  });
-  return { scale, zero };
+const floatParams = (length: number): FloatParams => ({
+  scale: new Float32Array(length),
+  zero: new Float32Array(length),
+});
+
+/** Params of a group that is too long to be held. */
+function chooseByEnds({ min, max }: LongGroup, choose: ChooseParams): Params {
+  const params = floatParams(1);
+  choose(min, max, params, 0);
+  return params;
 }
 
-/** Rounds quotients to codes from low to high, in scratch memory. */
-function toCodes(quotients: Float32Array, low: number, high: number): Int8Array | Uint8Array {
-  const { length } = quotients;
-  if (codesMemory.length < length) codesMemory = new Int8Array(length);
-  const { buffer } = codesMemory;
-  const codes = low < 0 ? new Int8Array(buffer, 0, length) : new Uint8Array(buffer, 0, length);
-  for (let i = 0; i < codes.length; i++) {
-    const value = quotients[i];
-    const clamped = value < low ? low : value > high ? high : value;
-    codes[i] = clamped + ROUND - ROUND;
+/** Params of every group by its smallest and largest value. All groups are whole. */
+function chooseByRanges(values: Float32Array, { groupSize }: Groups, choose: ChooseParams): Params {
+  const where = "quantizeModel";
+  const slices = values.length / groupSize;
+  const ends = rangesOf(
+    activeCore(where),
+    where,
+    values,
+    { outer: 1, slices, inner: groupSize },
+    "keep",
+  );
+  const params = floatParams(slices);
+  for (let i = 0; i < slices; i++) {
+    const min = ends[2 * i];
+    const max = ends[2 * i + 1];
+    if (!Number.isFinite(max - min)) checkFinite("", values, 0);
+    choose(min, max, params, i);
   }
-  return codes;
+  return params;
 }
 
 /**
@@ -97,40 +96,47 @@ export function compressedEncoder(bits: number, isAffine: boolean, dtype: ScaleD
   const low = -(2 ** (bits - 1));
   const high = -low - 1;
   const round = (value: number): number => rounded(value, dtype);
-  const choose = (min: number, max: number): readonly [number, number] => {
+  const choose: ChooseParams = (min, max, params, index) => {
     const bottom = Math.min(min, 0);
     const top = Math.max(max, 0);
     if (!isAffine) {
       const scale = round(Math.max(-bottom, top) / ((2 ** bits - 1) / 2));
-      return [scale === 0 ? EPSILON[dtype] : scale, 0];
+      params.scale[index] = scale === 0 ? EPSILON[dtype] : scale;
+      return;
     }
     const scale = round(round(top - bottom) / (2 ** bits - 1));
     const zero = round(low - round(bottom / scale));
     // 0 / 0: an empty range.
     const code = Number.isNaN(zero) ? 0 : Math.min(Math.max(zero, low), high) + ROUND - ROUND;
-    return [scale === 0 ? EPSILON[dtype] : scale, code];
+    params.scale[index] = scale === 0 ? EPSILON[dtype] : scale;
+    params.zero[index] = code;
   };
   return {
     choose: (values, groups) => chooseByRanges(values, groups, choose),
-    chooseLong: ({ min, max }) => {
-      const [scale, zero] = choose(min, max);
-      return { scale: Float32Array.of(scale), zero: Float32Array.of(zero) };
-    },
-    encode: (values, groups, { scale, zero }) => {
-      const quotients = quotientsOf(values.length);
-      eachGroup(groups, (group, begin, end) => {
+    chooseLong: (group) => chooseByEnds(group, choose),
+    encode: (values, { groupSize }, { scale, zero }) => {
+      const { length } = values;
+      const quotients = quotientsOf(length);
+      for (let group = 0, i = 0; i < length; group++) {
         const step = scale[group];
-        for (let i = begin; i < end; i++) quotients[i] = values[i] / step;
-      });
+        const end = Math.min(length, i + groupSize);
+        for (; i < end; i++) quotients[i] = values[i] / step;
+      }
       roundInPlace(quotients, dtype);
       if (isAffine) {
-        eachGroup(groups, (group, begin, end) => {
+        for (let group = 0, i = 0; i < length; group++) {
           const shift = zero[group];
-          for (let i = begin; i < end; i++) quotients[i] += shift;
-        });
+          const end = Math.min(length, i + groupSize);
+          for (; i < end; i++) quotients[i] += shift;
+        }
         roundInPlace(quotients, dtype);
       }
-      return toCodes(quotients, low, high);
+      const codes = codesOf(length, true);
+      for (let i = 0; i < length; i++) {
+        const value = quotients[i];
+        codes[i] = (value < low ? low : value > high ? high : value) + ROUND - ROUND;
+      }
+      return codes;
     },
   };
 }
@@ -150,28 +156,31 @@ export function mlxEncoder(bits: number): Encoder {
   const most = 2 ** bits - 1;
   const { fround } = Math;
   const least = fround(1e-7);
-  const choose = (min: number, max: number): readonly [number, number] => {
+  const choose: ChooseParams = (min, max, params, index) => {
     const size = Math.max(fround(fround(max - min) / most), least);
     const isLow = Math.abs(min) > Math.abs(max);
     const scale = isLow ? size : -size;
     const edge = isLow ? min : max;
     const code = fround(edge / scale) + ROUND - ROUND;
-    return code === 0 ? [scale, 0] : [fround(edge / code), edge];
+    params.scale[index] = code === 0 ? scale : edge / code;
+    params.zero[index] = code === 0 ? 0 : edge;
   };
   return {
     choose: (values, groups) => chooseByRanges(values, groups, choose),
-    chooseLong: ({ min, max }) => {
-      const [scale, zero] = choose(min, max);
-      return { scale: Float32Array.of(scale), zero: Float32Array.of(zero) };
-    },
-    encode: (values, groups, { scale, zero }) => {
-      const quotients = quotientsOf(values.length);
-      eachGroup(groups, (group, begin, end) => {
+    chooseLong: (group) => chooseByEnds(group, choose),
+    encode: (values, { groupSize }, { scale, zero }) => {
+      const { length } = values;
+      const codes = codesOf(length, false);
+      for (let group = 0, i = 0; i < length; group++) {
         const step = scale[group];
         const offset = zero[group];
-        for (let i = begin; i < end; i++) quotients[i] = fround(values[i] - offset) / step;
-      });
-      return toCodes(quotients, 0, most);
+        const end = Math.min(length, i + groupSize);
+        for (; i < end; i++) {
+          const value = fround(fround(values[i] - offset) / step);
+          codes[i] = (value < 0 ? 0 : value > most ? most : value) + ROUND - ROUND;
+        }
+      }
+      return codes;
     },
   };
 }
