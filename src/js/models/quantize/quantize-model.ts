@@ -31,9 +31,9 @@ export interface QuantizeModelOptions {
   /** The layout or engine that the files are for, by format. */
   target?: string | undefined;
   /**
-   * Target "compressed-tensors": "dynamic" quantizes inputs of layers with int8-channel or int8-tensor weights, per
-   * token, while the model runs (W8A8). ONNX: the same, per input of a matrix product. Default: "float32", or as the
-   * preset says that the scheme names.
+   * Target "compressed-tensors": "dynamic" quantizes inputs of layers per token while the model runs: with int8 weights
+   * per channel or tensor (W8A8) or, if there are none of these, with all weights (W4A8). ONNX: the same, per input of a
+   * matrix product. Default: "float32", or as the preset says that the scheme names.
    */
   activations?: "float32" | "dynamic" | undefined;
   /** GGUF: one type for all matrices, as `llama-quantize --pure`. */

@@ -5,11 +5,12 @@
 import { rangeError } from "../../../base/errors.js";
 import type { FileDType } from "../../../formats/dtypes.js";
 import type { ModelTensor } from "../../model.js";
-import type { LinearScheme } from "../../scheme.js";
+import type { LinearScheme, Scheme } from "../../scheme.js";
 import { BitPacker } from "../bits.js";
 import { encodeCodes, encodeParams, groupsPerRow } from "../groups.js";
 import { encodeFloats, type ScaleDType } from "../halves.js";
 import type { OutputTensor } from "../output-tensor.js";
+import type { Wish } from "../types.js";
 import { configOf } from "./compressed-config.js";
 import type { Layout, Weight } from "./parts.js";
 import { compressedEncoder } from "./rounding.js";
@@ -29,12 +30,25 @@ const FLOAT_MODULES = /(^|\.)(embed_tokens|tok_embeddings|word_embeddings|wte|lm
 export const moduleOf = (name: string): string | undefined => /^(.+)\.weight$/.exec(name)?.[1];
 
 /**
- * The layout of compressed-tensors.
- * @param isDynamic  whether activations of 8-bit weights without groups are quantized per token (W8A8)
+ * Which weights have their inputs quantized per token, if activations are dynamic: those of 8 bits without groups
+ * (W8A8), so that a plan may also have weights for float inputs (W4A16); all weights if there are none of these.
  */
-export function compressedLayout(where: string, isDynamic: boolean): Layout {
-  const isPacked = (scheme: LinearScheme): boolean =>
-    !(isDynamic && bitsOf(scheme) === 8 && scheme.granularity !== "group" && !scheme.isAffine);
+export function dynamicSchemes(wish: Wish): (scheme: LinearScheme) => boolean {
+  const isW8A8 = (scheme: Scheme): boolean =>
+    scheme.kind === "linear" && bitsOf(scheme) === 8 && scheme.granularity !== "group";
+  const isMixed = wish.kind !== "uniform" && [...wish.schemes.values()].some(isW8A8);
+  return isMixed ? isW8A8 : () => true;
+}
+
+/**
+ * The layout of compressed-tensors.
+ * @param isDynamic  whether inputs of the weights of a scheme are quantized per token; their codes are not packed
+ */
+export function compressedLayout(
+  where: string,
+  isDynamic: (scheme: LinearScheme) => boolean,
+): Layout {
+  const isPacked = (scheme: LinearScheme): boolean => !isDynamic(scheme);
   return {
     target: "compressed-tensors",
     isAlwaysIndexed: true,

@@ -14,7 +14,7 @@ import { type FileItems, type Item, itemsOf, shardsOf } from "../items.js";
 import { convert, keep, toHalf } from "../kept.js";
 import { type OutputTensor, sizeInFile } from "../output-tensor.js";
 import type { FileParts, Job, OutputFile, QuantizedRow, Writer, Written } from "../types.js";
-import { compressedLayout } from "./compressed-tensors.js";
+import { compressedLayout, dynamicSchemes } from "./compressed-tensors.js";
 import { addToConfig, configText, readConfig } from "./config-text.js";
 import { mlxLayout } from "./mlx.js";
 import type { Entry, Layout } from "./parts.js";
@@ -22,10 +22,12 @@ import { zeropointLayout } from "./zeropoint.js";
 
 const INDEX = "model.safetensors.index.json";
 
-function layoutOf({ where, target, activations }: Job): Layout {
+function layoutOf({ where, target, activations, wish }: Job): Layout {
   const targets = ["zeropoint", "compressed-tensors", "mlx"] as const;
   const name = checkChoice(where, "options.target", target, targets, "zeropoint");
-  if (name === "compressed-tensors") return compressedLayout(where, activations === "dynamic");
+  if (name === "compressed-tensors") {
+    return compressedLayout(where, activations === "dynamic" ? dynamicSchemes(wish) : () => false);
+  }
   return name === "mlx" ? mlxLayout(where) : zeropointLayout(where);
 }
 
