@@ -69,20 +69,20 @@ v128_t widen_two(const float* values) {
 using PartialSums = v128_t[kDotRows][kVectors];
 
 // Adds products of `count` inputs, a multiple of eight, of kRows widened rows, kPieceInputs apart,
-// and kColumns rows of weights, k apart; only vectors kFirst ... kFirst + kCount - 1 of eight
-// values, so that the sums of all rows and columns stay in registers.
-template <std::size_t kRows, std::size_t kColumns, std::size_t kFirst, std::size_t kCount>
+// and kColumns rows of weights, k apart; only vectors first ... first + kCount - 1 of eight values,
+// so that the sums of all rows and columns stay in registers.
+template <std::size_t kRows, std::size_t kColumns, std::size_t kCount>
 void add_products(const double* x, const float* w, std::size_t k, std::size_t count,
-                  PartialSums* sums) {
+                  std::size_t first, PartialSums* sums) {
   v128_t acc[kColumns][kRows][kCount];
   for (std::size_t c = 0; c < kColumns; ++c) {
     for (std::size_t r = 0; r < kRows; ++r) {
-      for (std::size_t j = 0; j < kCount; ++j) acc[c][r][j] = sums[c][r][kFirst + j];
+      for (std::size_t j = 0; j < kCount; ++j) acc[c][r][j] = sums[c][r][first + j];
     }
   }
-  for (std::size_t i = 0; i < count; i += kEight) {
+  for (std::size_t i = 2 * first; i < count; i += kEight) {
     for (std::size_t j = 0; j < kCount; ++j) {
-      const std::size_t at = i + 2 * (kFirst + j);
+      const std::size_t at = i + 2 * j;
       v128_t weights[kColumns];
       for (std::size_t c = 0; c < kColumns; ++c) weights[c] = widen_two(w + c * k + at);
       for (std::size_t r = 0; r < kRows; ++r) {
@@ -95,27 +95,27 @@ void add_products(const double* x, const float* w, std::size_t k, std::size_t co
   }
   for (std::size_t c = 0; c < kColumns; ++c) {
     for (std::size_t r = 0; r < kRows; ++r) {
-      for (std::size_t j = 0; j < kCount; ++j) sums[c][r][kFirst + j] = acc[c][r][j];
+      for (std::size_t j = 0; j < kCount; ++j) sums[c][r][first + j] = acc[c][r][j];
     }
   }
 }
 
-// The same for all vectors of rows of weights first ... last - 1.
+// The same for all vectors of `columns` rows of weights.
 template <std::size_t kRows>
 void add_piece(const double* x, const float* w, std::size_t k, std::size_t columns,
                std::size_t count, PartialSums* sums) {
+  // Eight sums at a time fit in the registers beside their factors, and share most loads this way.
+  constexpr std::size_t kCount = kRows == 1 ? 2 : 1;
+  constexpr std::size_t kColumns = kRows == 1 ? 4 : 2;
   std::size_t column = 0;
-  if constexpr (kRows == 1) {
-    for (; column + 2 <= columns; column += 2) {
-      add_products<1, 2, 0, kVectors>(x, w + column * k, k, count, sums + column);
+  for (; column + kColumns <= columns; column += kColumns) {
+    for (std::size_t first = 0; first < kVectors; first += kCount) {
+      add_products<kRows, kColumns, kCount>(x, w + column * k, k, count, first, sums + column);
     }
   }
   for (; column < columns; ++column) {
-    if constexpr (kRows == 1) {
-      add_products<1, 1, 0, kVectors>(x, w + column * k, k, count, sums + column);
-    } else {
-      add_products<kRows, 1, 0, 2>(x, w + column * k, k, count, sums + column);
-      add_products<kRows, 1, 2, 2>(x, w + column * k, k, count, sums + column);
+    for (std::size_t first = 0; first < kVectors; first += kCount) {
+      add_products<kRows, 1, kCount>(x, w + column * k, k, count, first, sums + column);
     }
   }
 }
