@@ -4,6 +4,7 @@
 // Parity: bit-identical to reference/dot.h.
 #include <algorithm>
 #include <cassert>
+#include <type_traits>
 
 #include "kernels/kernels.h"
 #include "kernels/simd.h"
@@ -11,84 +12,82 @@
 namespace zeropoint::kernels {
 namespace {
 
+// Values per step, each with a partial sum of its own.
 constexpr std::size_t kEight = 8;
-
-// ---- in float32
-
-struct Floats8 {
-  static constexpr std::size_t kVectors = 2;
-  v128_t vectors[kVectors];
-
-  explicit Floats8(const float* values)
-      : vectors{wasm_v128_load(values), wasm_v128_load(values + 4)} {}
-};
-
-// Adds up the partial sums of a row.
-float join(const v128_t* sums) {
-  float lanes[4];
-  wasm_v128_store(lanes, wasm_f32x4_add(sums[0], sums[1]));
-  return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
-}
-
-template <std::size_t kCount>
-void dot_rows(const float* x, std::size_t stride, const float* w, std::size_t k, float* dots) {
-  v128_t acc[kCount][Floats8::kVectors];
-  for (auto& row : acc) {
-    for (v128_t& lanes : row) lanes = wasm_f32x4_splat(0.0F);
-  }
-  std::size_t i = 0;
-  for (; i + kEight <= k; i += kEight) {
-    const Floats8 weights(w + i);
-    for (std::size_t r = 0; r < kCount; ++r) {
-      const Floats8 values(x + r * stride + i);
-      for (std::size_t j = 0; j < Floats8::kVectors; ++j) {
-        acc[r][j] =
-            wasm_f32x4_add(acc[r][j], wasm_f32x4_mul(values.vectors[j], weights.vectors[j]));
-      }
-    }
-  }
-  for (std::size_t r = 0; r < kCount; ++r) {
-    float dot = join(acc[r]);
-    for (std::size_t t = i; t < k; ++t) dot += x[r * stride + t] * w[t];
-    dots[r] = dot;
-  }
-}
-
-// ---- in double
 
 // Inputs per piece: four rows of them, widened, take half of a first-level cache.
 constexpr std::size_t kPieceInputs = 512;
-constexpr std::size_t kVectors = 4;  // of eight doubles
 
-// Two float32 as doubles, in one instruction.
-v128_t widen_two(const float* values) {
-  return wasm_f64x2_promote_low_f32x4(wasm_v128_load64_zero(values));
-}
+// Products in float32, four per vector.
+struct Floats {
+  using Value = float;
+  static constexpr std::size_t kVectors = 2;  // of a step
+
+  static v128_t zero() { return wasm_f32x4_splat(0.0F); }
+  static v128_t load(const float* values) { return wasm_v128_load(values); }
+  static v128_t add_product(v128_t sum, v128_t a, v128_t b) {
+    return wasm_f32x4_add(sum, wasm_f32x4_mul(a, b));
+  }
+  static float join(const v128_t* sums) {
+    float lanes[4];
+    wasm_v128_store(lanes, wasm_f32x4_add(sums[0], sums[1]));
+    return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
+  }
+};
+
+// Products in double, two per vector.
+struct Widened {
+  using Value = double;
+  static constexpr std::size_t kVectors = 4;
+
+  static v128_t zero() { return wasm_f64x2_splat(0.0); }
+  // Two float32 as doubles, in one instruction.
+  static v128_t load(const float* values) {
+    return wasm_f64x2_promote_low_f32x4(wasm_v128_load64_zero(values));
+  }
+  static v128_t add_product(v128_t sum, v128_t a, v128_t b) {
+    return wasm_f64x2_add(sum, wasm_f64x2_mul(a, b));
+  }
+  static double join(const v128_t* sums) {
+    const v128_t sum =
+        wasm_f64x2_add(wasm_f64x2_add(sums[0], sums[1]), wasm_f64x2_add(sums[2], sums[3]));
+    return wasm_f64x2_extract_lane(sum, 0) + wasm_f64x2_extract_lane(sum, 1);
+  }
+};
 
 // Partial sums of up to kDotRows rows with one row of weights.
-using PartialSums = v128_t[kDotRows][kVectors];
+template <typename Lanes>
+using PartialSums = v128_t[kDotRows][Lanes::kVectors];
 
-// Adds products of `count` inputs, a multiple of eight, of kRows widened rows, kPieceInputs apart,
-// and kColumns rows of weights, k apart; only vectors first ... first + kCount - 1 of eight values,
-// so that the sums of all rows and columns stay in registers.
-template <std::size_t kRows, std::size_t kColumns, std::size_t kCount>
-void add_products(const double* x, const float* w, std::size_t k, std::size_t count,
-                  std::size_t first, PartialSums* sums) {
+// Rows of x, as the products need them.
+template <typename Lanes>
+struct Rows {
+  const typename Lanes::Value* values;
+  std::size_t stride;
+};
+
+// Adds products of `count` inputs, a multiple of eight, of kRows rows of x and kColumns rows of
+// weights, k apart; only vectors first ... first + kCount - 1 of eight values, so that the sums of
+// all rows and columns stay in registers.
+template <typename Lanes, std::size_t kRows, std::size_t kColumns, std::size_t kCount>
+void add_products(const Rows<Lanes>& x, const float* w, std::size_t k, std::size_t count,
+                  std::size_t first, PartialSums<Lanes>* sums) {
+  constexpr std::size_t kValues = kEight / Lanes::kVectors;
   v128_t acc[kColumns][kRows][kCount];
   for (std::size_t c = 0; c < kColumns; ++c) {
     for (std::size_t r = 0; r < kRows; ++r) {
       for (std::size_t j = 0; j < kCount; ++j) acc[c][r][j] = sums[c][r][first + j];
     }
   }
-  for (std::size_t i = 2 * first; i < count; i += kEight) {
+  for (std::size_t i = kValues * first; i < count; i += kEight) {
     for (std::size_t j = 0; j < kCount; ++j) {
-      const std::size_t at = i + 2 * j;
+      const std::size_t at = i + kValues * j;
       v128_t weights[kColumns];
-      for (std::size_t c = 0; c < kColumns; ++c) weights[c] = widen_two(w + c * k + at);
+      for (std::size_t c = 0; c < kColumns; ++c) weights[c] = Lanes::load(w + c * k + at);
       for (std::size_t r = 0; r < kRows; ++r) {
-        const v128_t values = wasm_v128_load(x + r * kPieceInputs + at);
+        const v128_t values = wasm_v128_load(x.values + r * x.stride + at);
         for (std::size_t c = 0; c < kColumns; ++c) {
-          acc[c][r][j] = wasm_f64x2_add(acc[c][r][j], wasm_f64x2_mul(values, weights[c]));
+          acc[c][r][j] = Lanes::add_product(acc[c][r][j], values, weights[c]);
         }
       }
     }
@@ -101,59 +100,70 @@ void add_products(const double* x, const float* w, std::size_t k, std::size_t co
 }
 
 // The same for all vectors of `columns` rows of weights.
-template <std::size_t kRows>
-void add_piece(const double* x, const float* w, std::size_t k, std::size_t columns,
-               std::size_t count, PartialSums* sums) {
+template <typename Lanes, std::size_t kRows>
+void add_piece(const Rows<Lanes>& x, const float* w, std::size_t k, std::size_t columns,
+               std::size_t count, PartialSums<Lanes>* sums) {
   // Eight sums at a time fit in the registers beside their factors, and share most loads this way.
   constexpr std::size_t kCount = kRows == 1 ? 2 : 1;
   constexpr std::size_t kColumns = kRows == 1 ? 4 : 2;
   std::size_t column = 0;
   for (; column + kColumns <= columns; column += kColumns) {
-    for (std::size_t first = 0; first < kVectors; first += kCount) {
-      add_products<kRows, kColumns, kCount>(x, w + column * k, k, count, first, sums + column);
+    for (std::size_t first = 0; first < Lanes::kVectors; first += kCount) {
+      add_products<Lanes, kRows, kColumns, kCount>(x, w + column * k, k, count, first,
+                                                   sums + column);
     }
   }
   for (; column < columns; ++column) {
-    for (std::size_t first = 0; first < kVectors; first += kCount) {
-      add_products<kRows, 1, kCount>(x, w + column * k, k, count, first, sums + column);
+    for (std::size_t first = 0; first < Lanes::kVectors; first += kCount) {
+      add_products<Lanes, kRows, 1, kCount>(x, w + column * k, k, count, first, sums + column);
     }
   }
 }
 
-double join_doubles(const v128_t* sums) {
-  const v128_t sum =
-      wasm_f64x2_add(wasm_f64x2_add(sums[0], sums[1]), wasm_f64x2_add(sums[2], sums[3]));
-  return wasm_f64x2_extract_lane(sum, 0) + wasm_f64x2_extract_lane(sum, 1);
-}
-
-template <std::size_t kRows>
+template <typename Lanes, std::size_t kRows>
 void dot_columns(const float* x, std::size_t stride, const float* w, std::size_t columns,
-                 std::size_t k, double* dots) {
-  PartialSums sums[kDotColumns];
+                 std::size_t k, typename Lanes::Value* dots) {
+  using Value = typename Lanes::Value;
+  PartialSums<Lanes> sums[kDotColumns];
   for (std::size_t c = 0; c < columns; ++c) {
     for (auto& row : sums[c]) {
-      for (v128_t& lanes : row) lanes = wasm_f64x2_splat(0.0);
+      for (v128_t& lanes : row) lanes = Lanes::zero();
     }
   }
   const std::size_t whole = k / kEight * kEight;
-  alignas(16) double wide[kRows * kPieceInputs];
   for (std::size_t first = 0; first < whole; first += kPieceInputs) {
     const std::size_t count = std::min(kPieceInputs, whole - first);
-    for (std::size_t r = 0; r < kRows; ++r) {
-      for (std::size_t i = 0; i < count; i += 2) {
-        wasm_v128_store(wide + r * kPieceInputs + i, widen_two(x + r * stride + first + i));
+    if constexpr (std::is_same_v<Value, float>) {
+      add_piece<Lanes, kRows>({x + first, stride}, w + first, k, columns, count, sums);
+    } else {
+      alignas(16) double wide[kRows * kPieceInputs];
+      for (std::size_t r = 0; r < kRows; ++r) {
+        for (std::size_t i = 0; i < count; i += 2) {
+          wasm_v128_store(wide + r * kPieceInputs + i, Lanes::load(x + r * stride + first + i));
+        }
       }
+      add_piece<Lanes, kRows>({wide, kPieceInputs}, w + first, k, columns, count, sums);
     }
-    add_piece<kRows>(wide, w + first, k, columns, count, sums);
   }
   for (std::size_t c = 0; c < columns; ++c) {
     for (std::size_t r = 0; r < kRows; ++r) {
-      double dot = join_doubles(sums[c][r]);
+      Value dot = Lanes::join(sums[c][r]);
       for (std::size_t t = whole; t < k; ++t) {
-        dot += static_cast<double>(x[r * stride + t]) * static_cast<double>(w[c * k + t]);
+        dot += static_cast<Value>(x[r * stride + t]) * static_cast<Value>(w[c * k + t]);
       }
       dots[c * kDotRows + r] = dot;
     }
+  }
+}
+
+template <typename Lanes>
+void dot_rows(const float* x, std::size_t rows, std::size_t stride, const float* w,
+              std::size_t columns, std::size_t k, typename Lanes::Value* dots) {
+  assert(rows >= 1 && rows <= kDotRows && columns <= kDotColumns);
+  // Two and three rows are rare, so there are no separate loops for them.
+  if (rows == kDotRows) return dot_columns<Lanes, kDotRows>(x, stride, w, columns, k, dots);
+  for (std::size_t r = 0; r < rows; ++r) {
+    dot_columns<Lanes, 1>(x + r * stride, stride, w, columns, k, dots + r);
   }
 }
 
@@ -161,27 +171,12 @@ void dot_columns(const float* x, std::size_t stride, const float* w, std::size_t
 
 void dots(const float* x, std::size_t rows, std::size_t stride, const float* w, std::size_t columns,
           std::size_t k, double* dots) {
-  assert(rows >= 1 && rows <= kDotRows && columns <= kDotColumns);
-  // Two and three rows are rare, so there are no separate loops for them.
-  if (rows == kDotRows) return dot_columns<kDotRows>(x, stride, w, columns, k, dots);
-  for (std::size_t r = 0; r < rows; ++r) {
-    dot_columns<1>(x + r * stride, stride, w, columns, k, dots + r);
-  }
+  dot_rows<Widened>(x, rows, stride, w, columns, k, dots);
 }
 
 void dots(const float* x, std::size_t rows, std::size_t stride, const float* w, std::size_t columns,
           std::size_t k, float* dots) {
-  assert(rows >= 1 && rows <= kDotRows && columns <= kDotColumns);
-  for (std::size_t c = 0; c < columns; ++c) {
-    float* own = dots + c * kDotRows;
-    if (rows == kDotRows) {
-      dot_rows<kDotRows>(x, stride, w + c * k, k, own);
-      continue;
-    }
-    for (std::size_t r = 0; r < rows; ++r) {
-      dot_rows<1>(x + r * stride, stride, w + c * k, k, own + r);
-    }
-  }
+  dot_rows<Floats>(x, rows, stride, w, columns, k, dots);
 }
 
 }  // namespace zeropoint::kernels
