@@ -69,10 +69,13 @@ struct Rows {
 // Adds products of `count` inputs, a multiple of eight, of kRows rows of x and kColumns rows of
 // weights, k apart; only vectors first ... first + kCount - 1 of eight values, so that the sums of
 // all rows and columns stay in registers.
+// @param columns  rows of weights; the last one stands for those beyond it
 template <typename Lanes, std::size_t kRows, std::size_t kColumns, std::size_t kCount>
-void add_products(const Rows<Lanes>& x, const float* w, std::size_t k, std::size_t count,
-                  std::size_t first, PartialSums<Lanes>* sums) {
+void add_products(const Rows<Lanes>& x, const float* w, std::size_t columns, std::size_t k,
+                  std::size_t count, std::size_t first, PartialSums<Lanes>* sums) {
   constexpr std::size_t kValues = kEight / Lanes::kVectors;
+  const float* column[kColumns];
+  for (std::size_t c = 0; c < kColumns; ++c) column[c] = w + std::min(c, columns - 1) * k;
   v128_t acc[kColumns][kRows][kCount];
   for (std::size_t c = 0; c < kColumns; ++c) {
     for (std::size_t r = 0; r < kRows; ++r) {
@@ -83,7 +86,7 @@ void add_products(const Rows<Lanes>& x, const float* w, std::size_t k, std::size
     for (std::size_t j = 0; j < kCount; ++j) {
       const std::size_t at = i + kValues * j;
       v128_t weights[kColumns];
-      for (std::size_t c = 0; c < kColumns; ++c) weights[c] = Lanes::load(w + c * k + at);
+      for (std::size_t c = 0; c < kColumns; ++c) weights[c] = Lanes::load(column[c] + at);
       for (std::size_t r = 0; r < kRows; ++r) {
         const v128_t values = wasm_v128_load(x.values + r * x.stride + at);
         for (std::size_t c = 0; c < kColumns; ++c) {
@@ -103,19 +106,14 @@ void add_products(const Rows<Lanes>& x, const float* w, std::size_t k, std::size
 template <typename Lanes, std::size_t kRows>
 void add_piece(const Rows<Lanes>& x, const float* w, std::size_t k, std::size_t columns,
                std::size_t count, PartialSums<Lanes>* sums) {
-  // Eight sums at a time fit in the registers beside their factors, and share most loads this way.
+  // Up to eight sums at a time fit in the registers beside their factors, and share most loads.
   constexpr std::size_t kCount = kRows == 1 ? 2 : 1;
-  constexpr std::size_t kColumns = kRows == 1 ? 4 : 2;
-  std::size_t column = 0;
-  for (; column + kColumns <= columns; column += kColumns) {
+  constexpr std::size_t kColumns = kRows == 1 ? Lanes::kVectors : 2;
+  static_assert(kDotColumns % kColumns == 0);
+  for (std::size_t c = 0; c < columns; c += kColumns) {
     for (std::size_t first = 0; first < Lanes::kVectors; first += kCount) {
-      add_products<Lanes, kRows, kColumns, kCount>(x, w + column * k, k, count, first,
-                                                   sums + column);
-    }
-  }
-  for (; column < columns; ++column) {
-    for (std::size_t first = 0; first < Lanes::kVectors; first += kCount) {
-      add_products<Lanes, kRows, 1, kCount>(x, w + column * k, k, count, first, sums + column);
+      add_products<Lanes, kRows, kColumns, kCount>(x, w + c * k, columns - c, k, count, first,
+                                                   sums + c);
     }
   }
 }
@@ -125,8 +123,8 @@ void dot_columns(const float* x, std::size_t stride, const float* w, std::size_t
                  std::size_t k, typename Lanes::Value* dots) {
   using Value = typename Lanes::Value;
   PartialSums<Lanes> sums[kDotColumns];
-  for (std::size_t c = 0; c < columns; ++c) {
-    for (auto& row : sums[c]) {
+  for (auto& column : sums) {
+    for (auto& row : column) {
       for (v128_t& lanes : row) lanes = Lanes::zero();
     }
   }
