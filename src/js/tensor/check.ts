@@ -297,8 +297,10 @@ export function checkNested<T extends Float32Array | Float64Array>(
   list: ArrayConstructor<T>,
 ): { data: T; shape: number[]; size: number } {
   const shape: number[] = [];
-  // The first value of every level gives the shape; all others must agree.
+  // The first value of every level gives the shape; all others must agree. Kept, so that it is read only once.
+  const firsts: unknown[] = [];
   for (let level = value; ; level = (level as ArrayLike<unknown>)[0]) {
+    firsts.push(level);
     const name = arrayName(level);
     if (name !== undefined) checkNumberArray(where, argument, name, level, "ZP_INVALID_TENSOR");
     else if (!Array.isArray(level)) break;
@@ -324,7 +326,7 @@ export function checkNested<T extends Float32Array | Float64Array>(
   }
   const data = newArray(where, list, size);
   let next = 0;
-  const fill = (level: unknown, path: string, axis: number): void => {
+  const fill = (level: unknown, path: string, axis: number, isFirst: boolean): void => {
     if (axis === shape.length) {
       data[next++] = checkNumber(where, path, level);
       return;
@@ -339,7 +341,7 @@ export function checkNested<T extends Float32Array | Float64Array>(
     }
     const list = level as ArrayLike<unknown>;
     // Read once: a getter may return another value the next time.
-    const length = lengthOf(list);
+    const length = isFirst ? shape[axis] : lengthOf(list);
     if (length !== shape[axis]) {
       throw rangeError(
         "ZP_INVALID_SHAPE",
@@ -348,12 +350,13 @@ export function checkNested<T extends Float32Array | Float64Array>(
       );
     }
     for (let i = 0; i < length; i++) {
-      const item = list[i];
+      const isKept = isFirst && i === 0 && axis + 1 < firsts.length;
+      const item = isKept ? firsts[axis + 1] : list[i];
       // The path is only needed in an error; building it for every value would dominate.
       if (axis + 1 === shape.length && typeof item === "number") data[next++] = item;
-      else fill(item, `${path}[${i}]`, axis + 1);
+      else fill(item, `${path}[${i}]`, axis + 1, isKept);
     }
   };
-  fill(value, argument, 0);
+  fill(value, argument, 0, true);
   return { data, shape, size };
 }
