@@ -3,6 +3,7 @@
 //
 //   npm run bench                        all cases; minutes
 //   npm run bench -- --quick             the main ones; about a minute
+//   npm run bench -- --builds            the default beside both builds in all kinds of layers, without the other engines
 //   npm run bench -- --smoke             tiny sizes without the other engines, to test the benchmark itself
 //   npm run bench -- --only node         one engine: chromium, node (this one) or newest (Node)
 //   npm run bench -- --no-avx-vnni       as on x86 processors without AVX-VNNI: V8 does not use it
@@ -36,6 +37,7 @@ function options(args) {
       args,
       options: {
         quick: { type: "boolean", default: false },
+        builds: { type: "boolean", default: false },
         smoke: { type: "boolean", default: false },
         readme: { type: "boolean", default: false },
         only: { type: "string", multiple: true },
@@ -47,10 +49,10 @@ function options(args) {
     });
     const unknown = values.only?.find((name) => !ENGINES.includes(name));
     if (unknown) throw new Error(`--only takes ${ENGINES.join(", ")}, got ${unknown}`);
-    if (values.readme && (values.quick || values.smoke)) {
-      throw new Error("--readme publishes a full run, not a quick one");
+    const sizes = ["smoke", "builds", "quick"].find((name) => values[name]) ?? "full";
+    if (values.readme && sizes !== "full") {
+      throw new Error(`--readme publishes a full run, not --${sizes}`);
     }
-    const sizes = values.smoke ? "smoke" : values.quick ? "quick" : "full";
     const file = sizes === "full" ? "results.json" : `${sizes}.json`;
     return { ...values, sizes, out: values.out ?? join("build", "bench", file) };
   } catch (error) {
@@ -73,12 +75,15 @@ async function installOthers() {
   writeFileSync(stamp, lock);
 }
 
+/** Whether the other engines are measured, too. */
+const hasOthers = (sizes) => sizes !== "smoke" && sizes !== "builds";
+
 const builtCores = () =>
   ["baseline", "relaxed"].filter((build) => existsSync(join(root, "dist", "wasm", `${build}.js`)));
 
 async function inNode(program, sizes, flags) {
   const resultFile = join(folder, `node-${process.pid}.json`);
-  const more = sizes === "smoke" ? ["without-others"] : [];
+  const more = hasOthers(sizes) ? [] : ["without-others"];
   await run(program, [...flags, join(here, "node.mjs"), sizes, resultFile, ...more], {
     env: { NODE_NO_WARNINGS: "1" },
   });
@@ -110,7 +115,7 @@ async function inChromium(sizes, flags) {
     });
     await page.goto(`${server.url}tests/bench/page.html`);
     await page.waitForFunction(() => globalThis.runBenchmark && globalThis.tellResult);
-    const withOthers = sizes !== "smoke";
+    const withOthers = hasOthers(sizes);
     await page.evaluate((plan) => void globalThis.runBenchmark(plan).then(globalThis.tellResult), {
       name,
       sizes,
@@ -119,6 +124,7 @@ async function inChromium(sizes, flags) {
     });
     const result = await told;
     await context.close();
+    if (sizes === "builds") return result;
     console.log(`${name}: a page's first script to its first result`);
     const measured = builtCores().filter((build) =>
       result.results.some((entry) => entry.contestant === "zeropoint" && entry.build === build),
@@ -163,17 +169,18 @@ async function buildPackage(purposes) {
   await buildJs();
 }
 
-async function measure({ sizes, only, smoke, "no-build": isBuilt, "no-avx-vnni": isWithout }) {
+async function measure({ sizes, only, "no-build": isBuilt, "no-avx-vnni": isWithout }) {
   const flags = isWithout ? [NO_AVX_VNNI] : [];
-  const wanted = only ?? (smoke ? ["node"] : sizes === "quick" ? ["chromium", "node"] : ENGINES);
+  const usual = { smoke: ["node"], quick: ["chromium", "node"], builds: ["chromium", "node"] };
+  const wanted = only ?? usual[sizes] ?? ENGINES;
   if (!isBuilt) await buildPackage(wanted.includes("chromium") ? ["core", "chromium"] : ["core"]);
   const { buildLimits } = await import("./limits/build.mjs");
   await step("Limits", buildLimits);
   mkdirSync(folder, { recursive: true });
-  if (!smoke) await step("Other engines", installOthers);
+  if (hasOthers(sizes) || wanted.includes("newest")) await step("Other engines", installOthers);
 
   const { measureMemory } = await import("./memory.mjs");
-  const memory = await step("Memory", () => measureMemory(sizes));
+  const memory = sizes === "builds" ? undefined : await step("Memory", () => measureMemory(sizes));
   const newest = join(here, "node_modules", "node", "bin", "node");
   const hasNewest = existsSync(newest) && nodeVersion(newest) !== process.version;
   const engines = [];
@@ -208,7 +215,7 @@ async function measure({ sizes, only, smoke, "no-build": isBuilt, "no-avx-vnni":
       memoryGiB: Math.round(totalmem() / 2 ** 30),
       platform: `${platform()} ${arch()}`,
     },
-    packages: smoke
+    packages: !hasOthers(sizes)
       ? {}
       : versionsOf(["onnxruntime-web", "@tensorflow/tfjs-core", "@tensorflow/tfjs-backend-wasm"]),
     memory,

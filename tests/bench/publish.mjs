@@ -75,6 +75,8 @@ const PAGE_FORMATS = [
   "w4a32-group32",
   "w8a32-float32",
   "w8a8-dynamic",
+  "w8a8-group32",
+  "w4a8-group32",
 ];
 const THREADED_FORMATS = ["w8a32-channel", "w8a8-dynamic"];
 

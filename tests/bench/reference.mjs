@@ -84,24 +84,32 @@ export function checkLinear({ m, k, n, x }, weights, y, bound) {
 }
 
 /**
- * PyTorch's dynamic linear layer, bit for bit: activations in 7 bits (reduce_range), exact integer
- * sums, two float32 multiplications. Source: SEMANTICS of torch.ao.nn.quantized.dynamic.Linear.
+ * A dynamic linear layer, bit for bit: activations in 7 bits (reduce_range) or 8, exact integer sums, float32
+ * multiplications. Source: SEMANTICS of torch.ao.nn.quantized.dynamic.Linear; groups, whose sums are added in double
+ * precision: linear_dynamic() of linear.h.
  * @param {Problem} problem
- * @param {Int8Array} codes  [n, k]
- * @param {ArrayLike<number>} scales  [n]
+ * @param {{ data: Int8Array, scale: { data: ArrayLike<number> }, groupSize?: number }} weight  codes [n, k]; a scale
+ *   for each output or group
+ * @param {{ reduceRange?: boolean }} layer
  * @param {Float32Array} y
  * @returns {Verdict}
  */
-export function checkTorchDynamic({ m, k, n, x }, codes, scales, y) {
+export function checkDynamic(
+  { m, k, n, x },
+  { data: codes, scale: { data: scales }, groupSize },
+  { reduceRange = true },
+  y,
+) {
+  const most = reduceRange ? 127 : 255;
   let [least, greatest] = [0, 0];
   for (const value of x) {
     if (value < least) least = value;
     else if (value > greatest) greatest = value;
   }
-  const scale = (greatest - least) / 127;
+  const scale = (greatest - least) / most;
   const low = least / scale;
   const high = greatest / scale;
-  const zeroPoint = roundHalfToEven(-Math.abs(low) < 127 - Math.abs(high) ? -low : 127 - high);
+  const zeroPoint = roundHalfToEven(-Math.abs(low) < most - Math.abs(high) ? -low : most - high);
   const inverse = Math.fround(1 / Math.fround(scale));
   for (const line of spread(m, 4)) {
     const qx = Array.from(x.subarray(line * k, (line + 1) * k), (value) => {
@@ -109,10 +117,24 @@ export function checkTorchDynamic({ m, k, n, x }, codes, scales, y) {
       return Math.min(Math.max(steps + zeroPoint, 0), 255);
     });
     for (const column of spread(n, 24)) {
-      let sum = 0;
-      for (let i = 0; i < k; i++) sum += (qx[i] - zeroPoint) * codes[column * k + i];
-      const multiplier = Math.fround(Math.fround(scale) * scales[column]);
-      const expected = Math.fround(Math.fround(sum) * multiplier);
+      const sumOf = (start, end) => {
+        let sum = 0;
+        for (let i = start; i < end; i++) sum += (qx[i] - zeroPoint) * codes[column * k + i];
+        return sum;
+      };
+      let expected;
+      if (groupSize === undefined) {
+        const multiplier = Math.fround(Math.fround(scale) * scales[column]);
+        expected = Math.fround(Math.fround(sumOf(0, k)) * multiplier);
+      } else {
+        const groups = k / groupSize;
+        let sum = 0;
+        for (let group = 0; group < groups; group++) {
+          const part = sumOf(group * groupSize, (group + 1) * groupSize);
+          sum += part * scales[column * groups + group];
+        }
+        expected = Math.fround(Math.fround(sum) * Math.fround(scale));
+      }
       const got = y[line * n + column];
       if (got !== expected) {
         return wrong(`output [${line}, ${column}] is ${got} instead of exactly ${expected}`);

@@ -4,7 +4,7 @@ export interface Sizes {
   pace: { rounds: number; sampleMs: number; warmUpMs: number; budgetMs?: number };
 }
 
-export const SIZES: Record<"full" | "quick" | "quick-node" | "smoke" | "page", Sizes>;
+export const SIZES: Record<"full" | "quick" | "quick-node" | "builds" | "smoke" | "page", Sizes>;
 
 export interface CaseResults {
   title: string;

@@ -3,7 +3,7 @@
 import { analysisEntries } from "./cases/analysis.mjs";
 import { blockEntries } from "./cases/blocks.mjs";
 import { elementwiseEntries, GRANULARITIES } from "./cases/elementwise.mjs";
-import { coldEntries, linearEntries } from "./cases/linear.mjs";
+import { coldEntries, FORMATS, linearEntries } from "./cases/linear.mjs";
 import { modelEntries } from "./cases/models.mjs";
 import { smallEntries } from "./cases/small.mjs";
 import { workerEntries } from "./cases/worker.mjs";
@@ -24,6 +24,7 @@ import { race } from "./measure.mjs";
  * @property {{ rows: number, columns: number }} [worker]  shape of the large tensors of connections
  * @property {number} bandwidthBytes    bytes of memory that the limits read and copy
  * @property {number} [instructions]    per run of a limit
+ * @property {number} [threads]         only instances of so many threads
  * @property {import("./measure.mjs").Pace} pace
  */
 
@@ -89,6 +90,25 @@ export const SIZES = {
     bandwidthBytes: 32 * 2 ** 20,
     pace: { rounds: 5, sampleMs: 20, warmUpMs: 40, budgetMs: 200 },
   },
+  // The default beside both builds, in layers alone, on one thread. Many short samples: on a busy machine the fastest
+  // ones are still those of the processor.
+  builds: {
+    shapes: [
+      { m: 1, k: 2048, n: 2048 },
+      { m: 16, k: 512, n: 512 },
+      { m: 64, k: 512, n: 512 },
+    ],
+    formats: Object.keys(FORMATS).filter((format) => format !== "float32"),
+    models: [
+      { rows: 1, features: 1024 },
+      { rows: 16, features: 512 },
+    ],
+    threads: 1,
+    elementwise: [64, 64],
+    granularities: [],
+    bandwidthBytes: 16 * 2 ** 20,
+    pace: { rounds: 101, sampleMs: 1, warmUpMs: 20 },
+  },
   smoke: {
     shapes: [
       { m: 1, k: 64, n: 48 },
@@ -122,7 +142,7 @@ export const SIZES = {
  * @param {(results: import("./suite.d.mts").CaseResults) => void} [onCase]  called after each case
  */
 export async function runSuite(engine, sizes, log, onCase = () => {}) {
-  const { instances, unavailable } = await zeropointInstances(engine.zeropoint);
+  const { instances, unavailable } = await zeropointInstances(engine.zeropoint, sizes.threads);
   const heaps = [];
   for (const { build, load } of engine.cores) {
     // Skip a build that `create` refuses.
@@ -135,7 +155,7 @@ export async function runSuite(engine, sizes, log, onCase = () => {}) {
   }
   const { ort, tf, connect, models, zeropoint } = engine;
   const contestants = { zeropoint: instances, heaps, ort, tf, connect };
-  // Kernel choice affects quantized layers only: elsewhere, "auto" equals one of the builds.
+  // Kernel choice affects layers only: elsewhere, "auto" equals one of the builds.
   const builds = instances.filter(({ build }) => build !== "auto");
   const withoutAuto = { ...contestants, zeropoint: builds };
   const auto = instances.find(({ build }) => build === "auto");
@@ -225,7 +245,7 @@ export async function runSuite(engine, sizes, log, onCase = () => {}) {
     const { rows, features } = size;
     await runCase(
       `model of two ${features} × ${features} layers, ${rows} rows`,
-      () => modelEntries(size, withoutAuto),
+      () => modelEntries(size, contestants),
       [],
     );
   }

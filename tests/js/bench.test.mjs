@@ -12,13 +12,7 @@ import { buildLimits, limitFile } from "../bench/limits/build.mjs";
 import { countInstructions, LIMITS, problemsOf } from "../bench/limits/limits.mjs";
 import { race, summary } from "../bench/measure.mjs";
 import { withSection } from "../bench/publish.mjs";
-import {
-  BOUNDS,
-  checkLinear,
-  checkTorchDynamic,
-  linearProblem,
-  sameBits,
-} from "../bench/reference.mjs";
+import { BOUNDS, checkDynamic, checkLinear, linearProblem, sameBits } from "../bench/reference.mjs";
 import { isMet, targetsOf } from "../bench/targets.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -64,6 +58,8 @@ describe("npm run bench -- --smoke", () => {
       "W4A32, groups of 32",
       "W2A32 per channel, cold",
       "W8A8 dynamic",
+      "W8A8 dynamic, groups of 32",
+      "W4A8 dynamic, groups of 32",
       "float32",
       "in its heap: fake quantize per channel, last axis",
       "quantize groups of 32",
@@ -151,7 +147,10 @@ describe("A check", () => {
   });
 
   it("refuses a dynamic layer that ignores the zero point", () => {
-    assert.match(checkTorchDynamic(problem, codes, scales, y).problem, /instead of exactly/);
+    assert.match(
+      checkDynamic(problem, { data: codes, scale: { data: scales } }, {}, y).problem,
+      /instead of exactly/,
+    );
   });
 
   it("distinguishes -0 from 0 and NaNs by their bits where bits must be equal", () => {

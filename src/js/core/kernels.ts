@@ -20,17 +20,19 @@ export type Lowering = "one-instruction" | "several-instructions" | "unknown";
 /** Largest ratio of the times of relaxed and 16-bit dots at which relaxed dots are faster in all layers. */
 const PAYS_EVERYWHERE = 1.35;
 /** The same for activations of 7 bits, which need half as many relaxed dots. */
-const PAYS_FOR_7_BITS = 1.6;
+const PAYS_FOR_7_BITS = 2;
 
 /** Timings per kind of dot. The shortest counts, since interruptions lengthen the others. */
 const TRIES = 6;
-/** Rounds that take 6 to 10 microseconds. */
+/** Rounds of the first timing; doubled until a timing tells how many are enough. */
 const FEWEST_ROUNDS = 400;
-/** Upper limit, reached with clocks that tick every 6 microseconds or less often: more would take too long. */
-const MOST_ROUNDS = 4000;
-const ROUNDS_A_MILLISECOND = 64_000;
+/** Least and largest time of the faster dot, in milliseconds. Coarser clocks would take too long. */
+const SHORTEST = 0.005;
+const LONGEST = 0.075;
+/** More than any processor needs for these: beyond, the clock stands still. */
+const MOST_ROUNDS = 400 * 2 ** 6;
 /** Ticks of the clock per timing at least, so that ratios are off by a fifth at most. */
-const TICKS = 10;
+const TICKS = 12;
 /** Readings without a change after which a clock counts as too coarse. */
 const LOOKS = 200;
 
@@ -53,17 +55,30 @@ export function timeDots(
   now: () => number = () => performance.now(),
 ): number | undefined {
   const tick = tickOf(now);
-  if (tick === undefined) return undefined;
-  const rounds = Math.max(FEWEST_ROUNDS, Math.ceil(TICKS * tick * ROUNDS_A_MILLISECOND));
-  if (!(rounds <= MOST_ROUNDS)) return undefined;
-  const least = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+  if (tick === undefined || TICKS * tick > LONGEST) return undefined;
+  const enough = Math.max(SHORTEST, TICKS * tick);
+  const timeOf = (relaxed: boolean, rounds: number): number => {
+    const start = now();
+    run(relaxed, rounds);
+    return now() - start;
+  };
   // Warm-up: engines compile a function at its first call.
   for (const relaxed of [true, false]) run(relaxed, 1);
+  let rounds = FEWEST_ROUNDS;
+  // Of two timings, since one may have been interrupted.
+  for (;;) {
+    const passed = Math.min(timeOf(false, rounds), timeOf(false, rounds));
+    if (passed >= enough / 4) {
+      rounds = Math.ceil(rounds * Math.max(1, enough / passed));
+      break;
+    }
+    if (!(passed >= 0) || rounds >= MOST_ROUNDS) return undefined;
+    rounds *= 2;
+  }
+  const least = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
   for (let attempt = 0; attempt < TRIES; attempt++) {
     for (const relaxed of [true, false]) {
-      const start = now();
-      run(relaxed, rounds);
-      const passed = now() - start;
+      const passed = timeOf(relaxed, rounds);
       if (!(passed > 0)) return undefined;
       least[Number(relaxed)] = Math.min(least[Number(relaxed)], passed);
     }
@@ -80,7 +95,8 @@ export function chooseKernels(lowering: Lowering, time: () => number | undefined
   if (lowering === "one-instruction") return "relaxed";
   const areSeveral = lowering === "several-instructions";
   const ratio = time();
-  if (ratio === undefined) return areSeveral ? "baseline" : "relaxed";
+  // Several are PMADDUBSW, PMADDWD and PADDD, three against four for the same products of 7-bit activations.
+  if (ratio === undefined) return areSeveral ? "mixed" : "relaxed";
   // A timing that is too short by error must not select kernels of less than half the speed.
   if (ratio <= PAYS_EVERYWHERE && !areSeveral) return "relaxed";
   return ratio <= PAYS_FOR_7_BITS ? "mixed" : "baseline";

@@ -6,9 +6,9 @@ import { weightsOf } from "../contestants/zeropoint.mjs";
 import { normalValues } from "../random.mjs";
 import {
   BOUNDS,
+  checkDynamic,
   checkLinear,
   checkOnnxDynamic,
-  checkTorchDynamic,
   linearProblem,
   sameBits,
   wrong,
@@ -36,6 +36,26 @@ export const FORMATS = {
     quantize: { axis: 0 },
     layer: { activations: "dynamic" },
   },
+  "w8a8-8bit": {
+    title: "W8A8 dynamic, activations of 8 bits",
+    quantize: { axis: 0 },
+    layer: { activations: "dynamic", reduceRange: false },
+  },
+  "w8a8-group32": {
+    title: "W8A8 dynamic, groups of 32",
+    quantize: { groupSize: 32 },
+    layer: { activations: "dynamic" },
+  },
+  "w4a8-channel": {
+    title: "W4A8 dynamic per channel",
+    quantize: { dtype: "int4", axis: 0 },
+    layer: { activations: "dynamic" },
+  },
+  "w4a8-group32": {
+    title: "W4A8 dynamic, groups of 32",
+    quantize: { dtype: "int4", groupSize: 32 },
+    layer: { activations: "dynamic" },
+  },
   float32: { title: "float32" },
 };
 
@@ -43,7 +63,9 @@ const bitsOf = ({ quantize }) => (quantize?.dtype ? Number(quantize.dtype.slice(
 
 /** The limit of an entry: its inner loop alone. @param build  the running build */
 function limitOf(format, build, kernels) {
-  if (format === "w8a8-dynamic") return kernels === "baseline" ? "dot_i16" : "dot_i8";
+  if (FORMATS[format].layer?.activations === "dynamic") {
+    return kernels === "baseline" ? "dot_i16" : "dot_i8";
+  }
   return build === "relaxed" ? "madd" : "muladd";
 }
 
@@ -109,7 +131,7 @@ export async function linearEntries(
             if (!sameBits(bits, y))
               return wrong("the bits differ from another build or thread count");
           }
-          if (format === "w8a8-dynamic") return checkTorchDynamic(problem, q.data, q.scale.data, y);
+          if (layer?.activations === "dynamic") return checkDynamic(problem, q, layer, y);
           const weights = q ? weightsOf(q) : floatRows(problem);
           return checkLinear(problem, weights, y, bound);
         },

@@ -15,14 +15,16 @@ export const variantName = ({ build, threads }) =>
 
 /**
  * @param {any} module  the package, as imported
+ * @param {number} [onlyThreads]  leaves out other numbers of threads
  * @returns {Promise<{ instances: { name: string, build: string, threads: number, chosen: string,
  *   kernels: string, zp: any }[],
  *   unavailable: { name: string, reason: string }[] }>}
  */
-export async function zeropointInstances(module) {
+export async function zeropointInstances(module, onlyThreads) {
   const instances = [];
   const unavailable = [];
   for (const variant of WANTED) {
+    if (onlyThreads !== undefined && variant.threads !== onlyThreads) continue;
     const name = variantName(variant);
     try {
       const zp = await module.create(variant);
