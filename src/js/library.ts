@@ -9,7 +9,11 @@ export type { InitOptions, InitResult } from "./core/init.js";
 export type { Kernels } from "./core/kernels.js";
 export type { WasmOption, WasmSource } from "./core/load.js";
 export type { Layer } from "./linear/layer.js";
-export type { QuantizedLinearOptions } from "./linear/layer-options.js";
+export type {
+  DynamicLinearOptions,
+  FloatLinearOptions,
+  QuantizedLinearOptions,
+} from "./linear/layer-options.js";
 export { type LinearOptions, linear } from "./linear/linear.js";
 export type { Accumulate } from "./linear/multiply.js";
 export { QuantizedLinear } from "./linear/quantized-linear.js";

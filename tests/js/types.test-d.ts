@@ -272,6 +272,21 @@ new QuantizedLinear(x, { dtype: "int16" });
 new QuantizedLinear(x, { dtype: "uint4", scheme: "affine", groupSize: 2 }).append(x, { bias: x });
 // @ts-expect-error the other options are those of the layer
 new QuantizedLinear(x).append(x, { axis: 0 });
+new QuantizedLinear(x, { activations: "dynamic", axis: 0, reduceRange: false, bias: x });
+new QuantizedLinear(x, { activations: "dynamic", dtype: "int4", range: "mse" });
+new QuantizedLinear(x, { activations: "dynamic", groupSize: 2, dtype: "int8", range: "hqq" });
+declare const eitherKind: "float32" | "dynamic";
+new QuantizedLinear(x, { activations: eitherKind, axis: 0 });
+// @ts-expect-error the range of float32 activations is not reduced
+new QuantizedLinear(x, { reduceRange: true });
+// @ts-expect-error dynamic activations take a symmetric weight
+new QuantizedLinear(x, { activations: "dynamic", scheme: "affine" });
+// @ts-expect-error dynamic activations take a signed weight
+new QuantizedLinear(x, { activations: "dynamic", dtype: "uint4" });
+// @ts-expect-error integer sums are exact
+new QuantizedLinear(x, { activations: "dynamic", accumulate: "float32" });
+// @ts-expect-error dynamic activations take no offsets
+new QuantizedLinear(x, { activations: "dynamic", dtype: "int4", zeroPoint: "float" });
 // @ts-expect-error codes go to the dtype's array
 quantize(x, { dtype: "uint8", scheme: "affine", out: new Int8Array(4) });
 // @ts-expect-error an array is not a tensor

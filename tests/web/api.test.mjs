@@ -177,7 +177,7 @@ describe("The API reference", () => {
       "modules/zeropoint.html",
       "classes/zeropoint.HistogramObserver.html",
       "functions/zeropoint.quantize.html",
-      "interfaces/zeropoint.QuantizedLinearOptions.html",
+      "interfaces/zeropoint.FloatLinearOptions.html",
       "types/zeropoint.QuantizedTensor.html",
       "types/zeropoint.ErrorCode.html",
       "variables/zeropoint_notebook.torch.html",

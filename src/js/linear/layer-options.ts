@@ -39,9 +39,9 @@ import {
 } from "./weight.js";
 import { quantizedRows, rowsOfCodes, type WeightRows } from "./weight-rows.js";
 
-/** Options of `new QuantizedLinear`: how to quantize a float weight, and how to compute. */
-export interface QuantizedLinearOptions extends Omit<AnyQuantizeOptions, "dtype"> {
-  /** Of 1 to 8 bits. Default: `"int8"`. */
+/** What all kinds of layers take. */
+interface LinearLayerOptions extends Omit<AnyQuantizeOptions, "dtype"> {
+  /** Of 1 to 8 bits; for dynamic activations a signed one. Default: `"int8"`. */
   dtype?: Exclude<DType, "int16" | "int32" | "uint16"> | undefined;
   /** float32 of shape [outFeatures]. Default: none. */
   bias?: TensorInput | null | undefined;
@@ -59,6 +59,28 @@ export interface QuantizedLinearOptions extends Omit<AnyQuantizeOptions, "dtype"
   /** Default: `"exact"`. */
   accumulate?: Accumulate | undefined;
 }
+
+/** Options of `new QuantizedLinear` for float32 activations. */
+export interface FloatLinearOptions extends LinearLayerOptions {
+  activations?: "float32" | undefined;
+  reduceRange?: undefined;
+}
+
+/**
+ * Options of `new QuantizedLinear` for dynamic activations. A weight of int8 that is not in groups is quantized as in
+ * PyTorch's dynamic layers; options that choose its scales otherwise are refused.
+ */
+export interface DynamicLinearOptions extends LinearLayerOptions {
+  activations: "dynamic";
+  dtype?: "int2" | "int3" | "int4" | "int5" | "int6" | "int7" | "int8" | undefined;
+  scheme?: "symmetric" | undefined;
+  zeroPoint?: undefined;
+  offset?: undefined;
+  accumulate?: "exact" | undefined;
+}
+
+/** Options of `new QuantizedLinear`: how to quantize a float weight, and how to compute. */
+export type QuantizedLinearOptions = FloatLinearOptions | DynamicLinearOptions;
 
 /** The arguments of `new QuantizedLinear` after their checks. */
 interface Source {

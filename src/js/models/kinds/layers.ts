@@ -3,6 +3,7 @@
 import { typeError } from "../../base/errors.js";
 import { show } from "../../base/format-value.js";
 import type { Layer } from "../../linear/layer.js";
+import type { QuantizedLinearOptions } from "../../linear/layer-options.js";
 import type { Accumulate } from "../../linear/multiply.js";
 import {
   choicesOf,
@@ -282,12 +283,15 @@ function readQuantizedLinear(
   const how = reader.choice(`${path}.activations`, activations, ["float32", "dynamic"]);
   const isDynamic = how === "dynamic";
   const sums = readAccumulate(reader, path, accumulate);
-  const layer = new QuantizedLinear(readQuantizedNode(reader, `${path}.weight`, weight), {
+  // The constructor checks that they go together.
+  const options = {
     bias: readOwn(reader, `${path}.bias`, bias),
     activations: how,
     accumulate: sums,
     ...(isDynamic && { reduceRange: reader.flag(`${path}.reduceRange`, reduceRange) }),
-  });
+  } as QuantizedLinearOptions;
+  const codes = readQuantizedNode(reader, `${path}.weight`, weight);
+  const layer = new QuantizedLinear(codes, options);
   if (append !== undefined) {
     restoreChoices(reader.where, layer, reader.fields(`${path}.append`, append, APPEND_OPTIONS));
   }
