@@ -20,7 +20,7 @@ Sets up what is missing, builds the page, serves it and opens it in a browser.
   --no-open   opens no browser
   --port N    serves at this port and no other; 0 takes any. Default: 4173, or the next one that is free
 
-The first run downloads about 310 MB and takes 1.4 GB of disk; ZEROPOINT_NO_INSTALL=1 makes it say what is
+The first run downloads about 345 MB and takes 1.6 GB of disk; ZEROPOINT_NO_INSTALL=1 makes it say what is
 missing instead of installing it.
 `;
 
