@@ -15,7 +15,7 @@ import { type SizedRows, sizedRows } from "./sizes.js";
 import { packageVersion } from "./version.js";
 
 /** Options of the analysis that the command line gives. */
-export function analysisOptions(args: Arguments): AnalyzeOptions {
+function analysisOptions(args: Arguments): AnalyzeOptions {
   const schemes = splitList(args.text("schemes"));
   const [include, exclude] = [args.list("include"), args.list("exclude")];
   return {

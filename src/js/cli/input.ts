@@ -13,7 +13,7 @@ import { describe, EXIT, Failure, usage } from "./failures.js";
 import { isFolder } from "./output/files.js";
 
 /** Standard input as a stream. @throws {Failure} if it is a terminal */
-export function standardInput(): ReadableStream<Uint8Array> {
+function standardInput(): ReadableStream<Uint8Array> {
   if (process.stdin.isTTY)
     throw usage("- is standard input, which is a terminal: pipe a file into it");
   return Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>;

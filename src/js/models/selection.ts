@@ -4,7 +4,7 @@ import { type FileDType, isBlockType } from "../formats/dtypes.js";
 import { sizeOf } from "../tensor/shape.js";
 
 /** The fewest values of a weight: below, less than 1 kB is gained. */
-export const LEAST_PARAMETERS = 256;
+const LEAST_PARAMETERS = 256;
 
 /** dtypes of weights that are quantized. */
 const FLOATS: readonly FileDType[] = ["float32", "float16", "bfloat16", "float64"];

@@ -31,7 +31,7 @@ import {
  * Quantizes a checked tensor with checked options. Checks `out`.
  * @param argument  name of the tensor in messages
  */
-export function quantizeValues(
+function quantizeValues(
   core: Core,
   where: string,
   argument: string,

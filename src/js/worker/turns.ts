@@ -10,7 +10,7 @@ const { scheduler, setImmediate } = globalThis as {
 };
 
 /** Milliseconds after which the event loop gets a turn. */
-export const TURN = 5;
+const TURN = 5;
 
 /** Lets timers, messages and everything else that waits on this thread run. */
 export function pause(): Promise<void> {

@@ -37,7 +37,7 @@ export interface JobOptions {
 }
 
 /** The path of the done-file of an output. */
-export const donePath = (output: string): string =>
+const donePath = (output: string): string =>
   join(dirname(output), ".zeropoint", `${basename(output)}.done.json`);
 
 /** The done-file of an output. @returns undefined if there is none, or it is not one */

@@ -8,7 +8,7 @@ export const widthOf = (stream: Output): number | undefined =>
   stream.isTTY ? Math.max(20, stream.columns || 80) : undefined;
 
 /** Whether lines may have styles: on a terminal that knows them, unless NO_COLOR is set. */
-export const hasStyles = (stream: Output): boolean =>
+const hasStyles = (stream: Output): boolean =>
   stream.isTTY && !process.env.NO_COLOR && process.env.TERM !== "dumb";
 
 /** Styles of a text, or nothing. */

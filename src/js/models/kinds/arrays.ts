@@ -58,7 +58,7 @@ export type FileArray =
 export const ARRAY_DTYPES = /* @__PURE__ */ Object.keys(ARRAYS) as ArrayDType[];
 
 /** The dtype of a file for the values of a typed array; undefined if there is none. */
-export const fileDTypeOf = (array: unknown): ArrayDType | undefined =>
+const fileDTypeOf = (array: unknown): ArrayDType | undefined =>
   FILE_DTYPES[arrayName(array) as keyof typeof FILE_DTYPES];
 
 /** The dtype of a file for codes; sub-byte codes are packed into bytes. */

@@ -57,11 +57,7 @@ export const readAccumulate = (reader: StructureReader, path: string, value: unk
   reader.choice(`${path}.accumulate`, value, ["exact", "float32"]);
 
 /** Reads a weight. */
-export function readWeight(
-  reader: StructureReader,
-  path: string,
-  value: unknown,
-): Tensor | AnyQuantized {
+function readWeight(reader: StructureReader, path: string, value: unknown): Tensor | AnyQuantized {
   if (typeof value === "string") return readOwn(reader, path, value) as Tensor;
   return readAnyQuantized(reader, path, value);
 }
@@ -170,9 +166,7 @@ const KINDS: Readonly<Record<string, LayerKind<Layer>>> = {
   }),
 };
 
-/** Whether an object is a layer of a kind that files hold, not of a subclass or with methods of its own. */
-export const isPlainLayer = (layer: Layer): boolean => kindOf(layer) !== undefined;
-
+/** The kind of a layer that files hold; undefined for a subclass, and for a layer with methods of its own. */
 function kindOf(layer: Layer): readonly [string, LayerKind<Layer>] | undefined {
   const prototype: unknown = Object.getPrototypeOf(layer);
   if (Object.hasOwn(layer, "forward")) return undefined;
@@ -199,7 +193,7 @@ export const isLayerNode = (value: unknown): boolean =>
   Object.hasOwn(KINDS, (value as { kind: string }).kind);
 
 /** Reads a layer, or a function that the user has given for it. */
-export function readLayerLike(reader: StructureReader, path: string, value: unknown): LayerLike {
+function readLayerLike(reader: StructureReader, path: string, value: unknown): LayerLike {
   const name = (value as { kind?: unknown } | null)?.kind;
   if (typeof name !== "string" || !Object.hasOwn(KINDS, name)) {
     throw reader.fail(`${path}.kind`, "a kind of layers", name);

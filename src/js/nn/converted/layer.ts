@@ -143,7 +143,7 @@ export class UnchangedLayer extends ConvertedLayer {
 }
 
 /** max(q, zero point): the codes of max(x, 0), with the same qparams. Source: torch.relu. */
-export function reluOfCodes({ codes, shape, qparams }: CodesFlow): CodesFlow {
+function reluOfCodes({ codes, shape, qparams }: CodesFlow): CodesFlow {
   const out = copyOf("ReLU.forward", codes, Uint8Array);
   const { zeroPoint } = qparams;
   for (let i = 0; i < out.length; i++) out[i] = Math.max(out[i], zeroPoint);

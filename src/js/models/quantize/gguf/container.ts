@@ -5,7 +5,7 @@ import type { GGUFEntry } from "../../../formats/gguf/types.js";
 import { ggufEntry } from "../../../formats/gguf/write.js";
 
 /** `general.architecture` of a container of weights: no engine knows it, so none takes the file for a language model. */
-export const CONTAINER_ARCHITECTURE = "weights";
+const CONTAINER_ARCHITECTURE = "weights";
 
 /**
  * The keys of a container: architecture, name, and the texts and numbers of the source's metadata under its format's

@@ -12,7 +12,7 @@ import { castAndMultiply } from "./multiply.js";
 /** An engine: wasm in browsers, onnxruntime-node, WebGPU in browsers, or any that knows ONNX's own operators. */
 export type OnnxTarget = "web" | "node" | "webgpu" | "portable";
 
-export const ONNX_TARGETS: readonly OnnxTarget[] = ["web", "node", "webgpu", "portable"];
+const ONNX_TARGETS: readonly OnnxTarget[] = ["web", "node", "webgpu", "portable"];
 
 /** Float weights of a model up to which wasm can hold all of them, in bytes; its memory ends at 4 GiB. */
 const MOST_FLOATS = 2 ** 30;

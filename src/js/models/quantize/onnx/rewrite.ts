@@ -24,7 +24,7 @@ import { sizeOf } from "../../../tensor/shape.js";
 export const MICROSOFT = "com.microsoft";
 
 /** The largest model in one file, in bytes: protocol buffers end at 2 GiB. */
-export const MAX_INLINE = 1.9e9;
+const MAX_INLINE = 1.9e9;
 
 /** Tensors below stay in the model even if others go to the file of external data, in bytes. */
 const MIN_EXTERNAL = 1024;

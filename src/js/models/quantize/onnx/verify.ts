@@ -34,7 +34,7 @@ const bit = (value: number): number => (value > 0 ? 1 : 0);
  * Random inputs by the types and shapes that the model declares: floats of a normal distribution, integers 0 and 1.
  * @throws {RangeError} `ZP_INVALID_OPTION` for inputs of unknown shape or other types
  */
-export function randomInputs(where: string, { graph }: OnnxModel): Record<string, RuntimeTensor> {
+function randomInputs(where: string, { graph }: OnnxModel): Record<string, RuntimeTensor> {
   const lengths = new Map<string, number>();
   const constants = new Set(graph.initializers.map(({ name }) => name));
   const feeds: [string, RuntimeTensor][] = [];
