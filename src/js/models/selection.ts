@@ -34,7 +34,7 @@ export interface SelectableTensor {
 }
 
 /**
- * Why a tensor cannot be quantized at all, whoever asks for it.
+ * The reason why a tensor can never be quantized, by any selection.
  * @returns undefined if it can
  */
 export function refusedReason({ shape, dtype, isQuantized }: SelectableTensor): string | undefined {

@@ -1,4 +1,4 @@
-// An instance beside no default one: what makes observers makes them on the instance.
+// An instance without a default one: functions that make observers make them on the instance.
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";

@@ -38,7 +38,7 @@ const MODULES = {
 const classText = (name) =>
   `<class '${MODULES[name] ?? "torch.ao.quantization.observer"}.${name}'>`;
 
-// The class names inside arguments are observers; what comes as a float in Python is a fraction here.
+// The class names inside arguments are observers; a float in Python is a fraction here.
 function valueText(name, value) {
   if (name === "observer") return classText(value);
   if (name === "dtype" || name === "qscheme") return `torch.${value}`;

@@ -7,7 +7,7 @@ import { DEFAULTS } from "../../playground/state.js";
  * @param {{ shape: number[], values: Float32Array[], options: any }} corner  options: those of quantize, or undefined
  *   for a block type
  * @param {string} scheme
- * @returns {Promise<string>} what comes behind the address of the page
+ * @returns {Promise<string>} the part of the link after the address of the page
  */
 export async function playLink({ shape, values, options }, scheme) {
   const flat = new Float32Array(shape[0] * shape[1]);

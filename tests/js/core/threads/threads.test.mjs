@@ -225,7 +225,7 @@ for (const build of builds) {
       const [ended, broken] = workers;
       ended.state = WORKING;
       await ended.terminate();
-      // Nobody has a part any more once this one has stopped.
+      // No worker has a part left once this one has stopped.
       multiplyUntilDead(zp, broken);
       const terminated = workers.map((worker) => worker.terminated);
       assert.deepEqual(terminated, [1, 0]);
