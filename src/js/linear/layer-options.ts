@@ -40,7 +40,7 @@ import {
 import { quantizedRows, rowsOfCodes, type WeightRows } from "./weight-rows.js";
 
 /** What all kinds of layers take. */
-interface LinearLayerOptions extends Omit<AnyQuantizeOptions, "dtype"> {
+interface AnyLinearOptions extends Omit<AnyQuantizeOptions, "dtype"> {
   /** Of 1 to 8 bits; for dynamic activations a signed one. Default: `"int8"`. */
   dtype?: Exclude<DType, "int16" | "int32" | "uint16"> | undefined;
   /** float32 of shape [outFeatures]. Default: none. */
@@ -61,7 +61,7 @@ interface LinearLayerOptions extends Omit<AnyQuantizeOptions, "dtype"> {
 }
 
 /** Options of `new QuantizedLinear` for float32 activations. */
-export interface FloatLinearOptions extends LinearLayerOptions {
+export interface FloatLinearOptions extends AnyLinearOptions {
   activations?: "float32" | undefined;
   reduceRange?: undefined;
 }
@@ -70,7 +70,7 @@ export interface FloatLinearOptions extends LinearLayerOptions {
  * Options of `new QuantizedLinear` for dynamic activations. A weight of int8 that is not in groups is quantized as in
  * PyTorch's dynamic layers; options that choose its scales otherwise are refused.
  */
-export interface DynamicLinearOptions extends LinearLayerOptions {
+export interface DynamicLinearOptions extends AnyLinearOptions {
   activations: "dynamic";
   dtype?: "int2" | "int3" | "int4" | "int5" | "int6" | "int7" | "int8" | undefined;
   scheme?: "symmetric" | undefined;
