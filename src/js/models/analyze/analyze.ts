@@ -19,6 +19,7 @@ import { type Orientations, orientationsOf } from "./orientation.js";
 import { histogramOf, rangeOf } from "./ranges.js";
 import { TensorReader, TILE_VALUES } from "./reader.js";
 import type { AnalysisRow } from "./row.js";
+import { sampleOf } from "./sample.js";
 import { bytesOfScheme, fits } from "./schemes.js";
 import { sha256 } from "./sha256.js";
 import { ratio, type Totals } from "./totals.js";
@@ -35,11 +36,14 @@ import { ratio, type Totals } from "./totals.js";
  * are read once. Larger ones are read once more for schemes with one scale for the tensor, whose range comes first, and
  * for a histogram. Memory stays below 150 MB, unless a single output has millions of inputs.
  *
+ * With \`sample\` a few rows of each weight stand for all of them: estimates within seconds, before the exact rows.
+ *
  * @param model  of `openModel`; leave it open until the last row
  * @param options.schemes  names of schemes
  * @param options.include  patterns of names; other tensors have no rows
  * @param options.exclude  patterns of names that have no rows
  * @param options.activations  inputs of weights by name: their rows then show the error of outputs on these inputs
+ * @param options.sample  number of values of each weight to look at
  * @returns rows, for `plan` and for tables
  * @throws {TypeError} `ZP_INVALID_OPTION`, `ZP_INVALID_SCHEME`, `ZP_INVALID_MODEL`, `ZP_INVALID_FUNCTION`
  * @throws {RangeError} `ZP_INVALID_SCHEME` for an unknown scheme; while rows are made, `ZP_INVALID_FILE`
@@ -80,10 +84,11 @@ async function* rowsOf(
   for (const [i, tensor] of tensors.entries()) {
     const { name, shape } = tensor;
     const start = done;
-    const onRead = (bytes: number): void => {
+    const onRead = async (bytes: number): Promise<void> => {
       settings.signal?.throwIfAborted();
       done += bytes;
-      settings.onProgress?.({ done: Math.min(Math.floor(done), total), total, name });
+      await settings.onProgress?.({ done: Math.min(Math.floor(done), total), total, name });
+      settings.signal?.throwIfAborted();
     };
     const share = parameters === 0 ? 0 : sizeOf(shape) / parameters;
     const parts = partsOf(model, name);
@@ -115,7 +120,7 @@ interface Job {
   readonly settings: Settings;
   readonly share: number;
   /** To be called with bytes as they are read: all passes together give the tensor's bytes. */
-  readonly onRead: (bytes: number) => void;
+  readonly onRead: (bytes: number) => Promise<void>;
 }
 
 async function analyzeTensor(job: Job): Promise<AnalysisRow[]> {
@@ -127,29 +132,34 @@ async function analyzeTensor(job: Job): Promise<AnalysisRow[]> {
   const reason = keptReason(tensor) ?? orientations.reasonOf(name) ?? unfitReason(schemes, layout);
   const hash = sha256();
   if (reason !== undefined) {
+    if (settings.sample > 0) return [keepRow(job, undefined, reason)];
     for (const part of parts) {
       for await (const bytes of part.bytes()) {
         hash.update(bytes);
-        onRead(bytes.length);
+        await onRead(bytes.length);
       }
     }
     return [keepRow(job, hash.digest(), reason)];
   }
-  const [file] = parts;
-  const passes = passesOf(schemes, settings, file, layout);
+  const [whole] = parts;
+  const sample =
+    settings.sample > 0 ? await sampleOf(where, whole, layout, settings.sample) : undefined;
+  const { file, layout: own } = sample ?? { file: whole, layout };
+  const passes = passesOf(schemes, settings, file, own);
   const reader = new TensorReader(
     where,
     file,
     (bytes) => hash.update(bytes),
-    (bytes) => onRead(bytes / passes),
+    (bytes) => onRead((bytes / file.byteLength) * (whole.byteLength / passes)),
   );
+  const digest = () => (sample === undefined ? hash.digest() : undefined);
   const given = settings.activations.get(name);
   const argument = `options.activations[${show(name)}]`;
   const moments =
     given === undefined ? undefined : await momentsOf("analyze", argument, given, layout.rowLength);
   const needsRange = settings.bins > 0 || schemes.some(isPerTensor);
   const range: Range = needsRange ? await rangeOf(core, reader) : [0, 0];
-  if (!range.every(Number.isFinite)) return [keepRow(job, hash.digest(), NOT_FINITE)];
+  if (!range.every(Number.isFinite)) return [keepRow(job, digest(), NOT_FINITE)];
   const slice = { length: reader.size, parts: () => reader.values(TILE_VALUES) };
   const ranged: RangedScheme[] = [];
   for (const scheme of schemes) {
@@ -160,24 +170,24 @@ async function analyzeTensor(job: Job): Promise<AnalysisRow[]> {
       range: searches ? await searchRange(core, where, scheme, slice, range) : range,
     });
   }
-  const evaluation = new Evaluation(core, where, layout, ranged, moments, settings.worstRows);
+  const evaluation = new Evaluation(core, where, own, ranged, moments, settings.worstRows);
   let last = performance.now();
-  for await (const tile of reader.rows(layout)) {
+  for await (const tile of reader.rows(own)) {
     if (evaluation.isFinite) evaluation.add(tile);
     if (performance.now() - last < LONGEST_TURN) continue;
     await new Promise((resolve) => setTimeout(resolve));
     last = performance.now();
   }
-  if (!evaluation.isFinite) return [keepRow(job, hash.digest(), NOT_FINITE)];
+  if (!evaluation.isFinite) return [keepRow(job, digest(), NOT_FINITE)];
   const histogram =
     settings.bins > 0 ? await histogramOf(core, reader, range, settings.bins) : undefined;
-  const sha = hash.digest();
+  const sha = digest();
   return schemes.map((scheme) => {
     const at = ranged.findIndex((each) => each.scheme === scheme);
     const row =
       at < 0
         ? keepRow(job, sha)
-        : quantizedRow(job, sha, scheme, evaluation, evaluation.totals[at]);
+        : quantizedRow(job, sha, scheme, layout, evaluation, evaluation.totals[at]);
     return histogram === undefined ? row : { ...row, histogram };
   });
 }
@@ -208,7 +218,7 @@ function passesOf(
 }
 
 /** What all rows of a tensor have. */
-function common({ tensor, parts, format, share }: Job, sha256: string) {
+function common({ tensor, parts, format, share }: Job, sha256: string | undefined) {
   const { name, shape, dtype } = tensor;
   const parameters = sizeOf(shape);
   return {
@@ -218,12 +228,12 @@ function common({ tensor, parts, format, share }: Job, sha256: string) {
     dtype,
     parameters,
     share,
-    sha256,
+    ...(sha256 !== undefined && { sha256 }),
     bytesBefore: sizeOfParts(parts),
   } as const;
 }
 
-function keepRow(job: Job, sha256: string, reason?: string): AnalysisRow {
+function keepRow(job: Job, sha256: string | undefined, reason?: string): AnalysisRow {
   const row = common(job, sha256);
   return {
     ...row,
@@ -236,8 +246,9 @@ function keepRow(job: Job, sha256: string, reason?: string): AnalysisRow {
 
 function quantizedRow(
   job: Job,
-  sha256: string,
+  sha256: string | undefined,
   scheme: Scheme,
+  whole: RowLayout,
   { layout, signal, moments }: Evaluation,
   totals: Totals,
 ): AnalysisRow {
@@ -250,8 +261,8 @@ function quantizedRow(
   return {
     ...row,
     scheme: scheme.name,
-    bytes: bytesOfScheme(scheme, layout, dtype, byteLength),
-    mse: noise / row.parameters,
+    bytes: bytesOfScheme(scheme, whole, dtype, byteLength),
+    mse: noise / (layout.rows * layout.rowLength),
     max: largest,
     sqnr: decibels(signal.noise, noise),
     cosine: product / Math.sqrt(signal.noise * energy),
@@ -266,5 +277,6 @@ function quantizedRow(
       moments: moments.kind,
     }),
     ...(job.settings.worstRows && { worstRows: totals.worst }),
+    ...(layout.rows < whole.rows && { isEstimate: true }),
   };
 }

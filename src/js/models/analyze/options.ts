@@ -21,14 +21,19 @@ export interface AnalyzeOptions {
    * The rows of these weights have the error of their outputs, too.
    */
   activations?: Readonly<Record<string, Activations>> | undefined;
+  /**
+   * Looks at about so many values of each weight, at least eight rows spread evenly: the rows of larger weights are
+   * estimates, which say so by `isEstimate`. Tensors that are not read as a whole lack `sha256`. Default: all values.
+   */
+  sample?: number | undefined;
   /** Whether each row has the ten rows of the weight with the largest relative error. Default: false. */
   worstRows?: boolean | undefined;
   /** Bins of a histogram of the tensor's values, 1 to 4096. Default: none. */
   histogram?: number | undefined;
   /** Rejects with the signal's reason once it is aborted. */
   signal?: AbortSignal | undefined;
-  /** Called while tensors are read, with bytes of input. */
-  onProgress?: ((progress: QuantizeProgress) => void) | undefined;
+  /** Called while tensors are read, with bytes of input. The analysis waits for a promise that it returns: a pause. */
+  onProgress?: ((progress: QuantizeProgress) => void | PromiseLike<void>) | undefined;
 }
 
 /** Checked options. */
@@ -37,11 +42,13 @@ export interface Settings {
   readonly isIncluded: (name: string) => boolean;
   /** By the name of a weight. */
   readonly activations: ReadonlyMap<string, unknown>;
+  /** 0 for all values. */
+  readonly sample: number;
   readonly worstRows: boolean;
   /** 0 for none. */
   readonly bins: number;
   readonly signal: AbortSignal | undefined;
-  readonly onProgress: ((progress: QuantizeProgress) => void) | undefined;
+  readonly onProgress: AnalyzeOptions["onProgress"];
 }
 
 const OPTIONS = [
@@ -49,6 +56,7 @@ const OPTIONS = [
   "include",
   "exclude",
   "activations",
+  "sample",
   "worstRows",
   "histogram",
   "signal",
@@ -75,6 +83,7 @@ export function checkSettings(where: string, options: unknown): Settings {
           : checkObject(where, "options.activations", given.activations),
       ),
     ),
+    sample: checkInteger(where, "options.sample", given.sample, 0, 1, 2 ** 31),
     worstRows: checkBoolean(where, "options.worstRows", given.worstRows, false),
     bins: checkInteger(where, "options.histogram", given.histogram, 0, 1, 4096),
     signal,

@@ -31,13 +31,13 @@ export class TensorReader {
 
   /**
    * @param onChunk  called with all bytes, front to back, in the first pass
-   * @param onRead  called with a number of bytes in every pass, the first one included
+   * @param onRead  called with a number of bytes in every pass, the first one included, and waited for
    */
   constructor(
     readonly where: string,
     readonly file: FileTensor,
     readonly onChunk: (bytes: Uint8Array) => void,
-    readonly onRead: (bytes: number) => void,
+    readonly onRead: (bytes: number) => Promise<void> | void,
   ) {
     this.#size = file.shape.reduce((count, length) => count * length, 1);
     this.#valueBytes = bytesOf(file.dtype, 1) as number;
@@ -52,7 +52,7 @@ export class TensorReader {
   /** The bytes, front to back. */
   async *bytes(): AsyncGenerator<Uint8Array, void, undefined> {
     if (this.#held !== undefined) {
-      this.onRead(this.#held.length);
+      await this.onRead(this.#held.length);
       yield this.#held;
       return;
     }
@@ -67,7 +67,7 @@ export class TensorReader {
       if (isFirst) this.onChunk(chunk);
       held?.set(chunk, at);
       at += chunk.length;
-      this.onRead(chunk.length);
+      await this.onRead(chunk.length);
       if (held === undefined) yield chunk;
     }
     this.#isFirst = false;

@@ -62,8 +62,10 @@ export interface AnalysisRow {
   readonly norm1: number;
   /** The largest ‖Δw‖₂ of all rows: no output is off by more than this times ‖x‖₂. Rounded up. */
   readonly norm2: number;
-  /** SHA-256 of the tensor's bytes in the file. */
-  readonly sha256: string;
+  /** SHA-256 of the tensor's bytes in the file, if all of them were read. */
+  readonly sha256?: string;
+  /** Whether some rows of the weight stood for all of them: errors are estimates, the largest ones are too small. */
+  readonly isEstimate?: true;
   /** The error that the row is about: of the outputs if the analysis has inputs of this weight, else of the weight. */
   readonly shows: "weights" | "outputs";
   /** Mean of (Δw · x)² over outputs and inputs. */

@@ -1,0 +1,101 @@
+// Some rows of a weight as a small tensor of their own, for estimates.
+
+import { newArray } from "../../base/typed-arrays.js";
+import { bytesOf } from "../../formats/dtypes.js";
+import type { FileTensor } from "../../formats/source.js";
+import type { RowLayout } from "./layout.js";
+
+/** The fewest rows of a sample: a few rows alone may be unlike the others. */
+const LEAST_ROWS = 8;
+
+/** Rows of a weight, in memory. */
+export interface Sample {
+  readonly file: FileTensor;
+  readonly layout: RowLayout;
+}
+
+/**
+ * Reads rows that lie evenly spread in a weight. Where the values of a row lie side by side, only these bytes are read;
+ * otherwise all bytes pass once.
+ * @param values  about how many to take: whole rows, at least eight
+ * @returns undefined if that would be all rows
+ */
+export async function sampleOf(
+  where: string,
+  file: FileTensor,
+  layout: RowLayout,
+  values: number,
+): Promise<Sample | undefined> {
+  const { rows, rowLength, inner } = layout;
+  const wanted = Math.max(LEAST_ROWS, Math.ceil(values / rowLength));
+  if (wanted >= rows) return undefined;
+  // Rows of [rows / inner, rowLength, inner]: the same places of the last axis at each index of the first one.
+  const isContiguous = inner === 1;
+  const from = isContiguous ? rows : inner;
+  const count = isContiguous ? wanted : Math.min(inner, Math.ceil((wanted * inner) / rows));
+  const lines = isContiguous ? 1 : (rows / inner) * rowLength;
+  const width = bytesOf(file.dtype, isContiguous ? rowLength : 1) as number;
+  const bytes = newArray(where, Uint8Array, lines * count * width);
+  const places = Array.from({ length: lines * count }, (_, i) => {
+    const place = Math.floor((((i % count) + 0.5) * from) / count);
+    return (Math.floor(i / count) * from + place) * width;
+  });
+  if (isContiguous && file.span !== undefined) await readEach(file, places, width, bytes);
+  else await pickOut(file, places, width, bytes);
+  const sampledRows = isContiguous ? count : (rows / inner) * count;
+  return {
+    file: inMemory(file, [sampledRows, rowLength], bytes),
+    layout: { ...layout, rows: sampledRows, inner: isContiguous ? 1 : count },
+  };
+}
+
+/** Reads pieces of a width by their places. */
+async function readEach(
+  file: FileTensor,
+  places: readonly number[],
+  width: number,
+  out: Uint8Array,
+): Promise<void> {
+  let at = 0;
+  for (const place of places) {
+    for await (const chunk of file.bytes(place, place + width)) {
+      out.set(chunk, at);
+      at += chunk.length;
+    }
+  }
+}
+
+/** The same in one pass over the file. @param places  ascending */
+async function pickOut(
+  file: FileTensor,
+  places: readonly number[],
+  width: number,
+  out: Uint8Array,
+): Promise<void> {
+  let start = 0;
+  let next = 0;
+  for await (const chunk of file.bytes()) {
+    const end = start + chunk.length;
+    for (; next < places.length && places[next] < end; next++) {
+      const place = places[next];
+      const piece = chunk.subarray(Math.max(0, place - start), place + width - start);
+      out.set(piece, next * width + Math.max(0, start - place));
+      // The rest of the piece is in the next chunk.
+      if (place + width > end) break;
+    }
+    start = end;
+  }
+}
+
+function inMemory(
+  { name, dtype }: FileTensor,
+  shape: readonly number[],
+  bytes: Uint8Array,
+): FileTensor {
+  return {
+    ...{ name, dtype, shape, byteLength: bytes.length },
+    async *bytes(begin = 0, end = bytes.length) {
+      yield bytes.subarray(begin, end);
+    },
+  };
+}
