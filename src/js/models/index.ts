@@ -8,6 +8,7 @@ export { DEFAULT_SCHEMES } from "./analyze/schemes.js";
 export { type CompareOptions, compare } from "./compare/compare.js";
 export type { CompareRow } from "./compare/row.js";
 export { type Verification, type VerifyOptions, verifyOutput } from "./compare/verify.js";
+export type { ModelInput } from "./graph-inputs.js";
 export type { Activations } from "./inputs/activations.js";
 export { klDivergence } from "./inputs/divergence.js";
 export { InputMoments } from "./inputs/moments.js";

@@ -12,6 +12,7 @@ import { sizeOf } from "../tensor/shape.js";
 import { Tensor } from "../tensor/tensor.js";
 import type { TorchQuantizedTensor } from "../torch/tensor.js";
 import type { ModelDocument } from "./document.js";
+import { inputsOf, type ModelInput } from "./graph-inputs.js";
 import { checkReadable } from "./sources.js";
 import type { LoadedTensor } from "./structure.js";
 import { checkDecodable, readTiles } from "./values.js";
@@ -50,6 +51,8 @@ export class Model {
   declare readonly metadata: ReadonlyMap<string, unknown>;
   /** The tensors by name, in the order of the file. */
   declare readonly tensors: ReadonlyMap<string, ModelTensor>;
+  /** The inputs of an ONNX model, which `verifyInputs` names; of other formats none. */
+  declare readonly inputs: readonly ModelInput[];
   readonly #files: ReadonlyMap<string, FileTensor>;
   readonly #weights: ReadonlyMap<string, StoredWeight>;
   readonly #document: ModelDocument;
@@ -77,7 +80,8 @@ export class Model {
     this.#close = close;
     this.#weights = new Map(weights.map((weight) => [weight.name, weight]));
     const tensors = tensorsOf(files, weights);
-    fixFields<Model>(this, { format, metadata, tensors });
+    const inputs = document.format === "onnx" ? inputsOf(document.onnx) : [];
+    fixFields<Model>(this, { format, metadata, tensors, inputs });
   }
 
   #file(where: string, name: string): FileTensor {

@@ -11,6 +11,7 @@ import { layoutSafetensors, writeSafetensors } from "../../../dist/formats/safet
 import { rejects, sameDeep, sameTensor } from "../support/asserts.mjs";
 import { collect, expectedValues, fromBase64, sameValues, vectorsOf } from "../support/formats.mjs";
 import { floats } from "../support/models.mjs";
+import { constant, onnxModel } from "../support/onnx-models.mjs";
 import { bytesOf } from "../support/saved.mjs";
 
 await init();
@@ -35,6 +36,22 @@ describe("openModel", () => {
   /** A folder for files, made by the first test that needs it. */
   const folder = () => (made ??= mkdtempSync(join(tmpdir(), "zeropoint-open-")));
   after(() => made && rmSync(made, { recursive: true, force: true }));
+
+  it("says what inputs an ONNX model declares, without those that have values", async () => {
+    const bytes = await onnxModel({
+      nodes: [{ opType: "MatMul", inputs: ["x", "w"], outputs: ["y"] }],
+      initializers: [constant("w", [2, 3], new Float32Array(6))],
+      inputs: [
+        { name: "x", shape: ["n", 2] },
+        { name: "w", shape: [2, 3] },
+      ],
+      outputs: [{ name: "y", shape: ["n", 3] }],
+    });
+    const { inputs } = await openModel(bytes);
+    assert.deepEqual(inputs, [{ name: "x", dtype: "float32", shape: ["n", 2] }]);
+    const plain = await openModel(await write({ w: ["float32", [1], new Float32Array(1)] }));
+    assert.deepEqual(plain.inputs, []);
+  });
 
   for (const format of ["safetensors", "gguf", "onnx", "npy"]) {
     const vectors = vectorsOf(format);

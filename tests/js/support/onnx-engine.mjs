@@ -136,6 +136,35 @@ export function testRuntime(name, load, wishes) {
       assert.deepEqual([output, shape], ["y", [1, 20]]);
       assert.ok(max > 0 && max < 0.5 && sqnr > 30 && sqnr < 60, `${max} ${sqnr}`);
     });
+
+    it("runs on inputs of verifyInputs, and makes up the others of matching lengths", async () => {
+      const bytes = await onnxModel({
+        inputs: [
+          { name: "x", shape: ["n", 32] },
+          { name: "more", shape: ["n", 8] },
+        ],
+        outputs: [{ name: "y", shape: ["n", 8] }],
+        initializers: [constant("w", [32, 8], normals(256))],
+        nodes: [
+          { opType: "MatMul", inputs: ["x", "w"], outputs: ["p"] },
+          { opType: "Add", inputs: ["p", "more"], outputs: ["y"] },
+        ],
+      });
+      const verifyWith = (model, options) => ort.InferenceSession.create(model, options);
+      const options = { target: "web", verifyWith };
+      const x = new ort.Tensor("float32", new Float32Array(5 * 32), [5, 32]);
+      const { report } = await quantized(bytes, "int8-channel", {
+        ...options,
+        verifyInputs: { x },
+      });
+      // Nothing times weights: all that is left is the other input.
+      const [{ shape, max }] = report.outputs;
+      assert.deepEqual([shape, max], [[5, 8], 0]);
+      await assert.rejects(
+        quantized(bytes, "int8-channel", { ...options, verifyInputs: { z: x } }),
+        /names "z", which is none of the model's inputs "x", "more"/,
+      );
+    });
   });
 }
 

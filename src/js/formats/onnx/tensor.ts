@@ -54,6 +54,9 @@ export const STRING_TYPE = 8;
 /** TensorProto.DataType of a dtype. @returns -1 if it has none */
 export const dataTypeOf = (dtype: FileDType): number => DATA_TYPES.indexOf(dtype);
 
+/** The dtype of a TensorProto.DataType. @returns undefined if it has none */
+export const dtypeOf = (dataType = 0): FileDType | undefined => DATA_TYPES[dataType];
+
 /** Fields of TensorProto that hold values, by number. */
 const STORES: {
   readonly [number: number]: { readonly wire: number; readonly dtypes: readonly FileDType[] };
@@ -157,7 +160,7 @@ export class OnnxTensor implements FileTensor {
 
   constructor(where: string, source: Source, parts: TensorParts, open: OpenExternal | undefined) {
     const { field, runs, dataType, dims } = parts;
-    const dtype = DATA_TYPES[dataType];
+    const dtype = dtypeOf(dataType);
     if (dtype === undefined) {
       throw fileError(where, field.start, "a known data_type", dataType);
     }

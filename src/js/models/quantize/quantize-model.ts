@@ -48,7 +48,10 @@ export interface QuantizeModelOptions {
    * report. `(bytes, options) => InferenceSession.create(bytes, options)` of onnxruntime-web or onnxruntime-node.
    */
   verifyWith?: SessionFactory | undefined;
-  /** Inputs for `verifyWith` by name: the engine's tensors. Default: random ones, by their declared shapes. */
+  /**
+   * Inputs for `verifyWith` by name, of `model.inputs`: the engine's tensors. Inputs that are not given are random, of
+   * their declared shapes.
+   */
   verifyInputs?: Readonly<Record<string, RuntimeTensor>> | undefined;
   /** Rejects with the signal's reason once it is aborted; streams fail with it. */
   signal?: AbortSignal | undefined;

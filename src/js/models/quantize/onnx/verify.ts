@@ -2,8 +2,10 @@
 
 import { rangeError, typeError } from "../../../base/errors.js";
 import { show } from "../../../base/format-value.js";
-import type { OnnxModel, OnnxValue } from "../../../formats/onnx/read.js";
+import type { FileDType } from "../../../formats/dtypes.js";
+import type { OnnxModel } from "../../../formats/onnx/read.js";
 import { findWeights } from "../../../formats/onnx/weights.js";
+import { inputsOf } from "../../graph-inputs.js";
 import type { ExternalData, RuntimeSession, RuntimeTensor, SessionFactory } from "../runtime.js";
 import type { OutputDifference, OutputFile } from "../types.js";
 import { placedBytes, Rewriter } from "./rewrite.js";
@@ -15,29 +17,46 @@ const FLOAT_DATA = "model.onnx.data";
 const OPEN_BATCH = 1;
 const OPEN_LENGTH = 8;
 
-/** TensorProto.DataType of inputs that can be made up, and how ONNX Runtime names and stores them. */
+/** Inputs that can be made up, by dtype, and how ONNX Runtime stores them. */
 const INPUT_TYPES: Readonly<
-  Record<number, readonly [type: string, make: (values: number[]) => RuntimeTensor["data"]]>
+  Partial<Record<FileDType, (values: number[]) => RuntimeTensor["data"]>>
 > = {
-  1: ["float32", (values) => Float32Array.from(values)],
-  2: ["uint8", (values) => Uint8Array.from(values, bit)],
-  3: ["int8", (values) => Int8Array.from(values, bit)],
-  6: ["int32", (values) => Int32Array.from(values, bit)],
-  7: ["int64", (values) => BigInt64Array.from(values, (value) => BigInt(bit(value)))],
-  9: ["bool", (values) => Uint8Array.from(values, bit)],
-  11: ["float64", (values) => Float64Array.from(values)],
+  float32: (values) => Float32Array.from(values),
+  uint8: (values) => Uint8Array.from(values, bit),
+  int8: (values) => Int8Array.from(values, bit),
+  int32: (values) => Int32Array.from(values, bit),
+  int64: (values) => BigInt64Array.from(values, (value) => BigInt(bit(value))),
+  bool: (values) => Uint8Array.from(values, bit),
+  float64: (values) => Float64Array.from(values),
 };
 
 const bit = (value: number): number => (value > 0 ? 1 : 0);
 
 /**
- * Random inputs by the types and shapes that the model declares: floats of a normal distribution, integers 0 and 1.
- * @throws {RangeError} `ZP_INVALID_OPTION` for inputs of unknown shape or other types
+ * The inputs of a run: given ones, and for the others random values by the types and shapes that the model declares,
+ * floats of a normal distribution, integers 0 and 1. Open axes are as long as those of the same name in given inputs.
+ * @throws {RangeError} `ZP_INVALID_OPTION` for inputs of unknown shape or other types that are not given, and for given
+ *   ones that the model does not have
  */
-function randomInputs(where: string, { graph }: OnnxModel): Record<string, RuntimeTensor> {
+export function feedsOf(
+  where: string,
+  model: OnnxModel,
+  given: Readonly<Record<string, RuntimeTensor>>,
+): Record<string, RuntimeTensor> {
+  const inputs = inputsOf(model);
   const lengths = new Map<string, number>();
-  const constants = new Set(graph.initializers.map(({ name }) => name));
-  const feeds: [string, RuntimeTensor][] = [];
+  const feeds: [string, RuntimeTensor][] = Object.entries(given);
+  for (const [name, { dims }] of feeds) {
+    const input = inputs.find((each) => each.name === name);
+    if (input === undefined) {
+      const names = inputs.map((each) => show(each.name)).join(", ");
+      const problem = `options.verifyInputs names ${show(name)}, which is none of the model's inputs ${names}`;
+      throw rangeError("ZP_INVALID_OPTION", where, problem);
+    }
+    for (const [axis, length] of (input.shape ?? []).entries()) {
+      if (typeof length === "string" && dims?.[axis] !== undefined) lengths.set(length, dims[axis]);
+    }
+  }
   let state = 1;
   const random = (): number => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
@@ -45,9 +64,9 @@ function randomInputs(where: string, { graph }: OnnxModel): Record<string, Runti
   };
   const normal = (): number =>
     Math.sqrt(-2 * Math.log(random())) * Math.cos(2 * Math.PI * random());
-  for (const { name, elementType, shape } of graph.inputs as readonly OnnxValue[]) {
-    if (constants.has(name)) continue;
-    const type = INPUT_TYPES[elementType ?? 0];
+  for (const { name, dtype, shape } of inputs) {
+    if (Object.hasOwn(given, name)) continue;
+    const type = dtype && INPUT_TYPES[dtype];
     if (type === undefined || shape === undefined) {
       const problem = `options.verifyInputs must give input ${show(name)}, whose type or shape cannot be made up`;
       throw rangeError("ZP_INVALID_OPTION", where, problem);
@@ -62,7 +81,7 @@ function randomInputs(where: string, { graph }: OnnxModel): Record<string, Runti
     });
     const size = dims.reduce((product, length) => product * length, 1);
     const values = Array.from({ length: size }, normal);
-    feeds.push([name, tensorOf(type[0], dims, type[1](values))]);
+    feeds.push([name, tensorOf(dtype as FileDType, dims, type(values))]);
   }
   return Object.fromEntries(feeds);
 }
@@ -75,7 +94,7 @@ function tensorOf(type: string, dims: number[], data: RuntimeTensor["data"]): Ru
 
 /**
  * Runs the float and the quantized model.
- * @param inputs  tensors by name; undefined: random ones
+ * @param inputs  tensors by name; the others are random
  * @returns a row for each output
  * @throws {TypeError} `ZP_INVALID_FUNCTION` if the factory gives no session
  */
@@ -84,9 +103,9 @@ export async function verifyOutputs(
   model: OnnxModel,
   files: readonly OutputFile[],
   factory: SessionFactory,
-  inputs: Readonly<Record<string, RuntimeTensor>> | undefined,
+  inputs: Readonly<Record<string, RuntimeTensor>> = {},
 ): Promise<OutputDifference[]> {
-  const feeds = inputs ?? randomInputs(where, model);
+  const feeds = feedsOf(where, model, inputs);
   const floats = new Rewriter(model, await findWeights(model)).finish(FLOAT_DATA, []);
   const bytes = await gather(floats.model.byteLength, floats.model.bytes());
   const { size, tensors } = floats.external;
