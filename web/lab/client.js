@@ -1,13 +1,29 @@
-// The lab's worker: calls by name, with events and cancelling.
+// The lab's worker: calls by name, with events, pauses and cancelling.
 
 import { scriptUrl } from "../shell/trusted.js";
-import workerUrl from "./lab-worker.js?worker&url";
+import workerUrl from "./worker/lab-worker.js?worker&url";
 
 /**
  * @typedef {object} CallOptions
  * @property {AbortSignal} [signal]  cancels the call
+ * @property {Pause} [pause]  halts the call while it is paused
  * @property {(event: any) => void} [onEvent]  called for each event before the result
  */
+
+/** Whether calls are paused; `change` follows each change. */
+export class Pause extends EventTarget {
+  #isPaused = false;
+
+  get isPaused() {
+    return this.#isPaused;
+  }
+
+  /** @param {boolean} isPaused */
+  set isPaused(isPaused) {
+    this.#isPaused = isPaused;
+    this.dispatchEvent(new Event("change"));
+  }
+}
 
 /**
  * Starts the worker that holds the opened model.
@@ -38,23 +54,26 @@ export function startLab(onLost) {
   });
 
   /**
-   * @param {string} name  of a function in commands.js
+   * @param {string} name  of a function in worker/commands.js
    * @param {unknown} argument
    * @param {CallOptions} [options]
    * @returns {Promise<any>}
    */
-  function call(name, argument, { signal, onEvent } = {}) {
+  function call(name, argument, { signal, pause, onEvent } = {}) {
     const id = ++last;
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
       const cancel = () => {
         worker.postMessage({ id, cancel: true });
+        calls.get(id)?.reject(/** @type {AbortSignal} */ (signal).reason);
         calls.delete(id);
-        reject(signal?.reason);
       };
+      const halt = () => worker.postMessage({ id, isPaused: pause?.isPaused });
       signal?.addEventListener("abort", cancel, { once: true });
+      pause?.addEventListener("change", halt);
       const settle = (/** @type {(value: any) => void} */ way) => (/** @type {any} */ value) => {
         signal?.removeEventListener("abort", cancel);
+        pause?.removeEventListener("change", halt);
         way(value);
       };
       calls.set(id, { resolve: settle(resolve), reject: settle(reject), onEvent });

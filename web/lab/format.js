@@ -35,6 +35,18 @@ export const METRICS = {
 
 /** @typedef {keyof typeof METRICS} Metric */
 
+/** What a row of the analysis shows for a metric: errors of outputs where it has them. */
+const OUTPUT_FIELDS = { sqnr: "outputSqnr", mse: "outputMse" };
+
+/**
+ * The field of a row that a metric shows: that of outputs, if the analysis had inputs of the layer.
+ * @param {any} row
+ * @param {Metric} metric
+ * @returns {string}
+ */
+export const fieldOf = (row, metric) =>
+  (row.shows === "outputs" && OUTPUT_FIELDS[/** @type {"sqnr"} */ (metric)]) || metric;
+
 /**
  * @param {Metric} metric
  * @param {number} value
@@ -46,6 +58,13 @@ export function metricText(metric, value) {
   if (metric === "sqnr") return value.toFixed(1);
   if (metric === "cosine") return value.toFixed(5);
   return value === 0 ? "0" : value.toExponential(1).replace("e", " e");
+}
+
+/** The same with its unit. @param {Metric} metric @param {number} value */
+export function metricWithUnit(metric, value) {
+  const { unit } = METRICS[metric];
+  const text = metricText(metric, value);
+  return unit && Number.isFinite(value) ? `${text} ${unit}` : text;
 }
 
 /** A number in three digits, with an exponent only where it is needed. @param {number} value */
@@ -62,15 +81,4 @@ export function timeText(seconds) {
   if (seconds < 90) return nounText(Math.round(seconds), "second");
   if (seconds < 5400) return nounText(Math.round(seconds / 60), "minute");
   return `${(seconds / 3600).toFixed(1)} hours`;
-}
-
-/**
- * Whether a format of files can hold tensors of a scheme, as `plan` has it: GGUF has block types, the others have codes
- * with scales.
- * @param {string} format
- * @param {string} scheme
- */
-export function isWritable(format, scheme) {
-  if (/^(keep|float16|bfloat16)$/.test(scheme)) return true;
-  return /^u?int/.test(scheme) !== (format === "gguf");
 }

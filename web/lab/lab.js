@@ -1,20 +1,24 @@
 // The Model Lab: opens a model file in a worker, shows what each scheme costs each layer, plans within a size, and
 // writes the quantized file.
 
-import { h, toDom } from "../shell/tree.js";
+import { toDom } from "../shell/tree.js";
 import { startLab } from "./client.js";
-import { bytesText, isWritable, METRICS, nounText, timeText } from "./format.js";
+import { connectDrop } from "./drop.js";
+import { METRICS, nounText } from "./format.js";
+import { Layers } from "./layers.js";
 import { fromLink, toLink } from "./link.js";
 import { connectReport } from "./out/report-view.js";
 import { connectShip } from "./out/ship-view.js";
 import { openDrawer } from "./show/drawer.js";
+import { showHeader } from "./show/header.js";
+import { connectInputs } from "./show/inputs-view.js";
 import { LayerTable } from "./show/layer-table.js";
 import { createPlanView } from "./show/plan-view.js";
 import { createProgress } from "./show/progress.js";
 import { drawStrip } from "./show/strip.js";
 import { skeleton } from "./skeleton.js";
 
-/** @typedef {import("./show/layer-table.js").Layer} Layer */
+/** @typedef {import("./layers.js").Layer} Layer */
 
 /**
  * @param {HTMLElement} view
@@ -27,6 +31,9 @@ export function connectLab(view, announce) {
   new Lab(root, announce);
 }
 
+/** Milliseconds between drawings of the table while rows come in. */
+const REDRAW = 150;
+
 class Lab {
   #root;
   #announce;
@@ -34,20 +41,14 @@ class Lab {
   #state = fromLink(location.hash, Object.keys(METRICS));
   /** @type {any} */
   #header;
-  /** @type {Map<string, Layer>} */
-  #layers = new Map();
-  /** @type {any[]} */
-  #rows = [];
-  /** @type {string[]} */
-  #schemes = [];
+  #layers = new Layers([]);
   /** @type {any} */
   #plan;
-  /** @type {AbortController | undefined} */
-  #analysis;
   #isDrawing = false;
   #table;
   #planView;
   #progress;
+  #inputs;
   #ship;
 
   /**
@@ -67,7 +68,13 @@ class Lab {
         this.#replan();
       },
     });
-    this.#progress = createProgress(this.#find(".lab-progress"));
+    this.#progress = createProgress(this.#find(".lab-progress"), { announce });
+    this.#inputs = connectInputs(this.#find(".lab-inputs"), {
+      call: this.#client.call,
+      announce,
+      onWeights: (names) => this.#analyze(names),
+      onProblem: (message) => this.#fail(message),
+    });
     this.#connectOpening();
     this.#connectControls();
     this.#ship = connectShip(this.#find(".lab-ship"), {
@@ -79,9 +86,10 @@ class Lab {
     connectReport(this.#find(".lab-report"), {
       current: () => ({
         header: this.#header,
-        rows: this.#rows,
+        rows: this.#layers.exact,
         plan: this.#plan,
         pins: this.#state.pins,
+        ...this.#ship.choice(),
       }),
     });
     if (this.#state.sample) this.#openSample(this.#state.sample);
@@ -107,21 +115,9 @@ class Lab {
   }
 
   #connectOpening() {
-    const drop = this.#find(".lab-drop");
     const input = /** @type {HTMLInputElement} */ (this.#find(".lab-drop input"));
-    input.addEventListener("change", () => this.#open([...(input.files ?? [])], undefined));
-    for (const type of ["dragenter", "dragover"]) {
-      drop.addEventListener(type, (event) => {
-        event.preventDefault();
-        drop.classList.add("is-over");
-      });
-    }
-    drop.addEventListener("dragleave", () => drop.classList.remove("is-over"));
-    drop.addEventListener("drop", (event) => {
-      event.preventDefault();
-      drop.classList.remove("is-over");
-      this.#open([...(event.dataTransfer?.files ?? [])], undefined);
-    });
+    // Anywhere in the lab: a drop beside the box would make the browser leave the page.
+    connectDrop(this.#root, input, (files) => this.#open(files, undefined));
     this.#root.addEventListener("click", ({ target }) => {
       const sample = /** @type {Element} */ (target)
         .closest("[data-sample]")
@@ -144,9 +140,6 @@ class Lab {
       this.#draw();
     });
     this.#find("[data-action='analyze']").addEventListener("click", () => this.#analyze());
-    this.#find("[data-action='cancel']").addEventListener("click", () => {
-      this.#analysis?.abort(new DOMException("Stopped.", "AbortError"));
-    });
     this.#find("[data-action='unpin']").addEventListener("click", () => {
       this.#remember({ pins: {} });
       this.#updatePlan();
@@ -169,7 +162,7 @@ class Lab {
    */
   async #open(files, sample) {
     if (files.length === 0) return;
-    this.#analysis?.abort(new DOMException("Another file was opened.", "AbortError"));
+    this.#progress.stop("Another file was opened.");
     this.#fail("");
     if (this.#header) this.#remember({ budget: undefined, pins: {} });
     this.#remember({ sample });
@@ -182,12 +175,12 @@ class Lab {
       return;
     }
     this.#root.classList.add("is-open");
-    this.#root.classList.remove("is-analyzed", "is-planned");
-    this.#rows = [];
-    this.#schemes = [];
+    this.#layers = new Layers(this.#header.tensors);
     this.#plan = undefined;
-    this.#layers = new Map();
-    this.#showHeader();
+    this.#inputs.reset(this.#header.inputs);
+    this.#ship.refresh();
+    showHeader(this.#find(".lab-file"), this.#header);
+    this.#drawStrip();
     this.#draw();
     this.#announce(
       `${this.#header.name} is open: ${nounText(this.#header.tensors.length, "tensor")}.`,
@@ -195,42 +188,10 @@ class Lab {
     await this.#analyze();
   }
 
-  #showHeader() {
-    const { name, size, format, metadata, tensors } = this.#header;
-    const parameters = tensors.reduce(
-      (/** @type {number} */ sum, /** @type {any} */ { shape }) =>
-        sum + shape.reduce((/** @type {number} */ a, /** @type {number} */ b) => a * b, 1),
-      0,
-    );
-    const dtypes = [...new Set(tensors.map((/** @type {any} */ { dtype }) => dtype))].join(", ");
-    this.#find(".lab-name").textContent = name;
-    this.#find(".lab-facts").textContent = [
-      format,
-      nounText(tensors.length, "tensor"),
-      `${parameters.toLocaleString("en")} parameters`,
-      dtypes,
-      bytesText(size),
-    ].join(" · ");
-    const details = this.#find(".lab-metadata");
-    details.hidden = metadata.length === 0;
-    const list = h(
-      "dl",
-      {},
-      metadata.map((/** @type {[string, string]} */ [key, text]) =>
-        h("div", {}, h("dt", {}, key), h("dd", {}, text)),
-      ),
-    );
-    details.replaceChildren(
-      toDom(h("summary", {}, nounText(metadata.length, "line"), " of metadata")),
-      toDom(list),
-    );
-    this.#drawStrip();
-  }
-
   #drawStrip() {
     const bytesAfter = new Map(
       this.#plan
-        ? this.#rows
+        ? this.#layers.exact
             .filter(({ name, scheme }) => this.#plan.schemes[name] === scheme)
             .map(({ name, bytes }) => [name, bytes])
         : [],
@@ -239,82 +200,77 @@ class Lab {
       name,
       byteLength,
       bytesAfter: bytesAfter.get(name),
-      isKept: this.#rows.length > 0 && !this.#layers.has(name),
+      isKept: this.#plan !== undefined && !this.#layers.has(name),
     }));
     drawStrip(this.#find(".lab-strip"), tensors, (name) => this.#table.show(name));
   }
 
-  async #analyze() {
-    this.#analysis?.abort(new DOMException("Started again.", "AbortError"));
-    const controller = new AbortController();
-    this.#analysis = controller;
-    this.#rows = [];
-    this.#layers = new Map();
+  /** @param {string[]} [names]  of the weights to analyze again; default: all */
+  async #analyze(names) {
+    // Rows of a part replace those of a whole analysis only.
+    const part = this.#root.classList.contains("is-analyzed") ? names : undefined;
+    if (!part) this.#layers = new Layers(this.#header.tensors);
     this.#plan = undefined;
+    this.#root.classList.remove("is-analyzed", "is-planned");
     this.#root.classList.add("is-analyzing");
-    this.#progress.start();
+    this.#find(".lab-status").textContent = "";
+    const run = this.#progress.start();
     try {
       await this.#client.call(
         "analyzeAll",
-        {},
+        { names: part },
         {
-          signal: controller.signal,
+          ...run,
           onEvent: ({ row, progress }) => {
             if (row) this.#take(row);
-            if (progress) this.#progress.show(progress);
+            if (progress)
+              this.#progress.show(progress, progress.isSample ? "A sample of each layer" : "");
           },
         },
       );
       this.#root.classList.add("is-analyzed");
-      const seconds = this.#progress.end();
-      const text = `${nounText(this.#layers.size, "layer")} analyzed in ${timeText(seconds)}; every figure is exact.`;
-      this.#find(".lab-status").textContent = text;
-      this.#announce(text);
-      this.#draw();
+      this.#finish(`${nounText(this.#layers.size, "layer")} analyzed; every figure is exact.`);
       await this.#updatePlan();
     } catch (error) {
-      if (this.#analysis !== controller) return;
-      this.#progress.end();
       const { name, message } = /** @type {Error} */ (error);
-      if (name === "AbortError") this.#find(".lab-status").textContent = message;
-      else this.#fail(problemText(/** @type {any} */ (error), this.#header?.name ?? ""));
-    } finally {
-      if (this.#analysis === controller) {
-        this.#analysis = undefined;
-        this.#root.classList.remove("is-analyzing");
-      }
+      // Another run has begun.
+      if (run.signal.aborted && run.signal.reason.message !== "Stopped.") return;
+      if (name !== "AbortError")
+        this.#fail(problemText(/** @type {any} */ (error), this.#header?.name ?? ""));
+      this.#finish(name === "AbortError" ? message : "");
     }
   }
 
-  /** Takes a row of the analysis; draws at most once a frame. @param {any} row */
+  /** The end of an analysis. @param {string} message */
+  #finish(message) {
+    const hadFocus = this.#progress.end();
+    this.#root.classList.remove("is-analyzing");
+    if (hadFocus) this.#find("[data-action='analyze']").focus();
+    this.#find(".lab-status").textContent = message;
+    this.#announce(message);
+    this.#draw();
+  }
+
+  /** Takes a row of the analysis, and draws a few times a second. @param {any} row */
   #take(row) {
-    this.#rows.push(row);
-    if (row.scheme === "keep") return;
-    if (!this.#schemes.includes(row.scheme)) this.#schemes.push(row.scheme);
-    let layer = this.#layers.get(row.name);
-    if (!layer) {
-      const { byteLength = row.bytes } =
-        this.#header.tensors.find((/** @type {any} */ { name }) => name === row.name) ?? {};
-      layer = { name: row.name, shape: row.shape, byteLength, rows: new Map() };
-      this.#layers.set(row.name, layer);
-    }
-    layer.rows.set(row.scheme, row);
+    this.#layers.take(row);
     if (this.#isDrawing) return;
     this.#isDrawing = true;
-    requestAnimationFrame(() => {
+    setTimeout(() => {
       this.#isDrawing = false;
       this.#draw();
-    });
+    }, REDRAW);
   }
 
   #draw() {
     const { metric, filter, sort } = this.#state;
-    for (const layer of this.#layers.values()) {
+    const layers = this.#layers.all;
+    for (const layer of layers) {
       layer.planned = this.#plan?.schemes[layer.name];
       layer.isPinned = Object.hasOwn(this.#state.pins, layer.name);
     }
-    const layers = [...this.#layers.values()];
-    this.#table.update({ layers, schemes: this.#schemes, metric, filter, sort });
+    this.#table.update({ layers, schemes: this.#layers.schemes, metric, filter, sort });
+    this.#find(".lab-shows").textContent = showsText(this.#layers.counts);
     this.#find("[data-action='unpin']").hidden = Object.keys(this.#state.pins).length === 0;
   }
 
@@ -322,11 +278,11 @@ class Lab {
   async #updatePlan() {
     if (!this.#root.classList.contains("is-analyzed") || this.#layers.size === 0) return;
     try {
-      const points = await this.#client.call("frontierOf", {
+      const { points, uniforms } = await this.#client.call("frontierOf", {
         pins: this.#state.pins,
         format: this.#ship.outputFormat(),
       });
-      this.#planView.setFrontier(points, this.#uniforms());
+      this.#planView.setFrontier(points, uniforms);
       const middle = points[Math.floor(points.length / 2)];
       const { budget } = this.#state;
       const [least] = points;
@@ -337,22 +293,6 @@ class Lab {
     } catch (error) {
       this.#fail(/** @type {Error} */ (error).message);
     }
-  }
-
-  /** Size and error of each scheme, if all layers had it. */
-  #uniforms() {
-    const layers = [...this.#layers.values()];
-    const parameters = this.#rows.filter(({ scheme }) => scheme === "keep");
-    const kept = parameters.reduce((sum, { bytes }) => sum + bytes, 0);
-    return this.#schemes
-      .filter((scheme) => isWritable(this.#ship.outputFormat(), scheme))
-      .filter((scheme) => layers.every(({ rows }) => rows.has(scheme)))
-      .map((name) => {
-        const rows = layers.map((layer) => layer.rows.get(name));
-        const bytes = rows.reduce((sum, row) => sum + row.bytes, kept);
-        const error = rows.reduce((sum, row) => sum + row.share * row.relative, 0);
-        return { name, bytes, error };
-      });
   }
 
   async #replan() {
@@ -380,7 +320,7 @@ class Lab {
    * @param {string | undefined} given
    */
   #openCell(layer, given) {
-    const scheme = given ?? layer.planned ?? this.#schemes[0];
+    const scheme = given ?? layer.planned ?? this.#layers.schemes[0];
     if (!scheme || scheme === "keep") return;
     const { pins } = this.#state;
     const isPinned = Object.hasOwn(pins, layer.name);
@@ -419,4 +359,16 @@ class Lab {
 function problemText({ message, offset, expected, found }, name) {
   if (offset === undefined) return message;
   return `${name}, byte ${Number(offset).toLocaleString("en")}: expected ${expected}, found ${found}.`;
+}
+
+/** Which errors the table shows. @param {{ layers: number, estimates: number, outputs: number }} counts */
+function showsText({ layers, estimates, outputs }) {
+  if (layers === 0) return "";
+  const weights = layers - outputs;
+  const shown = [
+    outputs > 0 && `errors of the outputs of ${nounText(outputs, "layer")}`,
+    weights > 0 && `errors of the weights of ${nounText(weights, "layer")}`,
+  ];
+  const text = shown.filter(Boolean).join(", ");
+  return `Shown: ${text}${estimates > 0 ? `; ${estimates} of them estimated` : "; all exact"}.`;
 }

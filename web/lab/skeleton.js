@@ -75,8 +75,9 @@ export const skeleton = () => [
     h(
       "p",
       {},
-      "Each number is the error that a scheme makes in the weights of a layer; open a cell for its details. The " +
-        "error of weights is not the accuracy of the model: it says which layers to look at.",
+      "Each number is the error that a scheme makes in the weights of a layer, or in its outputs if you add its " +
+        "inputs below; open a cell for its details. Neither is the accuracy of the model: they say which layers to " +
+        "look at.",
     ),
     h(
       "div",
@@ -105,11 +106,48 @@ export const skeleton = () => [
         }),
       ),
       button("analyze", "Analyze again"),
-      button("cancel", "Stop"),
     ),
     h("div", { class: "lab-progress" }),
     h("p", { class: "lab-status" }),
     h("div", { class: "lab-table" }),
+    h("p", { class: "lab-shows" }),
+    h(
+      "p",
+      { class: "lab-legend" },
+      "● of the plan · ≈ estimated from some rows · → error of the outputs on your inputs, else of the weights",
+    ),
+    h(
+      "div",
+      { class: "lab-inputs lab-drop" },
+      h(
+        "p",
+        {},
+        h(
+          "label",
+          { class: "button" },
+          "Add inputs",
+          h("input", {
+            type: "file",
+            class: "visually-hidden",
+            multiple: true,
+            accept: ".npy,.npz",
+          }),
+        ),
+        " ",
+        button("remove-inputs", "Remove inputs", { hidden: true }),
+      ),
+      h(
+        "p",
+        {},
+        "or drop them here: .npy files named as a weight (",
+        h("code", {}, "fc1.weight.npy"),
+        " or ",
+        h("code", {}, "fc1.npy"),
+        "), or an .npz with such arrays, of shape [samples, inputs]. Its errors are then those of the outputs.",
+      ),
+      h("p", { class: "lab-inputs-model", hidden: true }),
+      h("ul", { class: "lab-inputs-list" }),
+    ),
   ),
   section(
     "lab-plan",

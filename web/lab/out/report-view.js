@@ -5,7 +5,8 @@ import { commandLine, toCsv, toHtmlPage, toJson } from "./report.js";
 
 /**
  * @param {HTMLElement} parent
- * @param {{ current: () => { header: any, rows: any[], plan: any, pins: Record<string, string> } }} context
+ * @param {{ current: () => { header: any, rows: any[], plan: any, pins: Record<string, string>,
+ *   format: string, target: string } }} context
  */
 export function connectReport(parent, { current }) {
   const kinds = ["json", "csv", "html"];
@@ -36,14 +37,14 @@ export function connectReport(parent, { current }) {
     const kind = /** @type {Element} */ (target)
       .closest("[data-report]")
       ?.getAttribute("data-report");
-    const { header, rows, plan, pins } = current();
+    const { header, rows, plan, ...choices } = current();
     if (!kind || !header) return;
     const base = header.name.replace(/\.[^.]*$/, "");
     if (kind === "command") {
       command.textContent = commandLine({
         name: header.name,
         bytes: plan?.bytes ?? header.size,
-        pins,
+        ...choices,
       });
       command.hidden = false;
     } else if (kind === "plan") save(`${base}-plan.json`, "application/json", toJson(plan));

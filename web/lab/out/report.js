@@ -66,7 +66,7 @@ export function commandLine({ name, bytes, pins, format, target }) {
     ([tensor, scheme]) => ` --pin ${quoted(`${tensor}=${scheme}`)}`,
   );
   const output = quoted(
-    `${name.replace(/\.[^.]*$/, "")}-quantized.${format ?? name.split(".").at(-1)}`,
+    `${name.replace(/\.[^.]*$/, "")}-quantized.${format || name.split(".").at(-1)}`,
   );
   const options = `${format ? ` --format ${format}` : ""}${target ? ` --target ${target}` : ""}`;
   return [

@@ -1,7 +1,7 @@
 // Writes the quantized file: to a place the reader chooses, or through the browser's private file system.
 
 import { h, toDom } from "../../shell/tree.js";
-import { bytesText, metricText, nounText, plainNumber } from "../format.js";
+import { bytesText, metricWithUnit, nounText, plainNumber } from "../format.js";
 import { createProgress } from "../show/progress.js";
 
 /** Targets by output format: value, and what it is for. The first is the default. */
@@ -61,11 +61,6 @@ export function connectShip(parent, { call, current, onFormat, announce }) {
           { type: "button", class: "button primary", "data-action": "write" },
           "Write the file",
         ),
-        h(
-          "button",
-          { type: "button", class: "button", "data-action": "stop-writing", hidden: true },
-          "Stop",
-        ),
       ),
     ),
     toDom(h("div", { class: "lab-write-progress lab-progress" })),
@@ -75,11 +70,9 @@ export function connectShip(parent, { call, current, onFormat, announce }) {
     /** @type {HTMLElement} */ (parent.querySelector(selector));
   const format = /** @type {HTMLSelectElement} */ (find("[name='format']"));
   const target = /** @type {HTMLSelectElement} */ (find("[name='target']"));
-  const stop = find("[data-action='stop-writing']");
-  const progress = createProgress(find(".lab-write-progress"));
+  const button = find("[data-action='write']");
+  const progress = createProgress(find(".lab-write-progress"), { announce });
   const written = find(".lab-written");
-  /** @type {AbortController | undefined} */
-  let controller;
 
   const outputFormat = () => {
     const own = current().header?.format;
@@ -95,30 +88,25 @@ export function connectShip(parent, { call, current, onFormat, announce }) {
     onFormat();
   });
 
-  stop.addEventListener("click", () =>
-    controller?.abort(new DOMException("Stopped.", "AbortError")),
-  );
-  find("[data-action='write']").addEventListener("click", async () => {
+  button.addEventListener("click", async () => {
     const { header, plan } = current();
     if (!header || !plan) return;
-    controller = new AbortController();
     const runs = /** @type {HTMLInputElement} */ (find("[name='runs']")).checked;
     const choice = { choice: plan, format: outputFormat(), target: target.value };
     const argument = { ...choice, runs: runs && choice.format === "onnx" };
     try {
       // The picker opens in the click itself: browsers refuse it later.
       const handles = await pickFile(header, argument.format);
-      stop.hidden = false;
       written.replaceChildren();
-      progress.start();
+      const run = progress.start();
       const result = await call(
         { ...argument, handles },
         {
-          signal: controller.signal,
+          ...run,
           onEvent: ({ progress: step, verifying, compared, total }) => {
             if (step) progress.show(step);
-            if (verifying) written.textContent = "Reading it again …";
-            if (compared) written.textContent = `${compared} of ${total} tensors read again`;
+            if (verifying) progress.say("Reading it again …");
+            if (compared) progress.say(`${compared} of ${total} tensors read again`);
           },
         },
       );
@@ -130,13 +118,14 @@ export function connectShip(parent, { call, current, onFormat, announce }) {
       written.textContent = name === "AbortError" ? "Stopped: nothing was kept." : message;
       announce(written.textContent);
     } finally {
-      stop.hidden = true;
-      progress.end();
+      if (progress.end()) button.focus();
     }
   });
 
   return {
     outputFormat,
+    /** What is to be written: the format, if it is another one than the file's, and what it is for. */
+    choice: () => ({ format: format.value, target: target.value }),
     /** For another file. */
     refresh() {
       format.value = "";
@@ -159,7 +148,7 @@ async function pickFile(header, format) {
 }
 
 /** @param {any} result */
-function resultParts({ report, verified }) {
+function resultParts({ report, verified, inputs }) {
   const quantized = report.rows.filter((/** @type {any} */ { scheme }) => scheme !== "keep");
   const { tensors, problems, largest } = verified;
   const kept = report.rows.filter((/** @type {any} */ { scheme }) => scheme === "keep");
@@ -178,7 +167,7 @@ function resultParts({ report, verified }) {
         problems.slice(0, 20).map((/** @type {string} */ text) => h("li", {}, text)),
       ),
     report.outputs?.length > 0 && [
-      h("p", {}, "Run on the same random inputs in ONNX Runtime Web:"),
+      h("p", {}, `Both run in ONNX Runtime Web on the same ${inputsText(inputs)}:`),
       h(
         "ul",
         {},
@@ -187,7 +176,7 @@ function resultParts({ report, verified }) {
             "li",
             {},
             h("code", {}, name),
-            `: largest difference ${plainNumber(max)}, ${metricText("sqnr", sqnr)} dB`,
+            `: largest difference ${plainNumber(max)}, ${metricWithUnit("sqnr", sqnr)}`,
           ),
         ),
       ),
@@ -241,6 +230,10 @@ function resultParts({ report, verified }) {
     ),
   ];
 }
+
+/** @param {readonly string[]} given  names of inputs that were dropped */
+const inputsText = (given) =>
+  given.length > 0 ? `inputs, ${given.join(", ")} as you gave them` : "random inputs";
 
 /** Links for files in the private file system. @param {HTMLElement} parent @param {File[]} files */
 function linkFiles(parent, files) {

@@ -3,7 +3,7 @@
 import { scaleLinear } from "d3-scale";
 import { shownNumber } from "../../measure/tables.js";
 import { h, toDom } from "../../shell/tree.js";
-import { bytesText, METRICS, metricText, plainNumber, shapeText } from "../format.js";
+import { bytesText, fieldOf, METRICS, metricWithUnit, plainNumber, shapeText } from "../format.js";
 import { decibelText } from "./plan-view.js";
 
 const WIDTH = 560;
@@ -16,7 +16,7 @@ const HEIGHT = 150;
 /**
  * Two histograms on one axis: values before, and after quantizing.
  * @param {Histogram} before
- * @param {Histogram} after
+ * @param {Histogram} [after]
  */
 function histograms(before, after) {
   const x = scaleLinear()
@@ -51,10 +51,10 @@ function histograms(before, after) {
       class: "detail-histogram",
       viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
       role: "img",
-      "aria-label": `Values from ${shownNumber(before.min)} to ${shownNumber(before.max)}: above as they are, below as they are restored`,
+      "aria-label": `Values from ${shownNumber(before.min)} to ${shownNumber(before.max)}: above as they are${after ? ", below as they are restored" : ""}`,
     },
     bars(before, "is-real", middle, -1),
-    bars(after, "is-code", middle, 1),
+    after ? bars(after, "is-code", middle, 1) : [],
     h("path", { class: "detail-axis", d: `M10 ${middle}H${WIDTH - 10}` }),
     x
       .ticks(5)
@@ -74,15 +74,24 @@ function histograms(before, after) {
  */
 function contents(row, { isPinned, planned }) {
   const { name, shape, dtype, scheme, bytes, histograms: pair, map, worstRows, norm1, norm2 } = row;
-  const facts = /** @type {const} */ (["sqnr", "mse", "max", "cosine"]).map((metric) => {
-    const { title, unit } = METRICS[metric];
-    return h(
-      "div",
-      {},
-      h("dt", {}, title),
-      h("dd", {}, metricText(metric, row[metric]), unit && ` ${unit}`),
-    );
-  });
+  const isOutputs = row.shows === "outputs";
+  const fact = (
+    /** @type {import("../format.js").Metric} */ metric,
+    /** @type {string} */ field,
+    /** @type {string} */ of = "",
+  ) => {
+    const value = metricWithUnit(metric, row[field]);
+    return h("div", {}, h("dt", {}, METRICS[metric].title, of), h("dd", {}, value));
+  };
+  const facts = [
+    isOutputs &&
+      /** @type {const} */ (["sqnr", "mse"]).map((metric) =>
+        fact(metric, fieldOf(row, metric), " of outputs"),
+      ),
+    /** @type {const} */ (["sqnr", "mse", "max", "cosine"]).map((metric) =>
+      fact(metric, metric, isOutputs ? " of weights" : ""),
+    ),
+  ];
   return [
     h("h2", { id: "lab-detail-title" }, h("code", {}, name)),
     h(
@@ -94,14 +103,23 @@ function contents(row, { isPinned, planned }) {
       planned === scheme && ", as the plan has it",
     ),
     h("dl", { class: "detail-facts" }, facts),
+    isOutputs &&
+      h(
+        "p",
+        { class: "detail-note" },
+        row.moments === "full"
+          ? "Outputs on the inputs that you gave: the mean error over all of them."
+          : "Outputs on the inputs that you gave, taken as uncorrelated: the layer has too many for all products.",
+      ),
     pair && [
-      h("h3", {}, "Values before and after"),
+      h("h3", {}, pair.after ? "Values before and after" : "Values"),
       histograms(pair.before, pair.after),
       h(
         "p",
         { class: "detail-note" },
-        "Above the values as they are, below as they are restored. Heights are square roots of counts, so that rare " +
-          "values can be seen.",
+        pair.after && "Above the values as they are, below as they are restored. ",
+        "Heights are square roots of counts, so that rare values can be seen.",
+        row.isLarge && " The weight is too large for the page to hold its restored values as well.",
       ),
     ],
     map && [
@@ -126,7 +144,7 @@ function contents(row, { isPinned, planned }) {
       " times the largest input, nor by more than ",
       h("strong", {}, plainNumber(norm2)),
       " times the length of the input: the largest ‖Δw‖₁ and ‖Δw‖₂ of all rows, which bound the error for every input. " +
-        "The error of weights alone is not the accuracy of the model.",
+        "No error of one layer is the accuracy of the model.",
     ),
     worstRows?.length > 0 && [
       h("h3", {}, "The worst rows"),

@@ -7,17 +7,11 @@ import {
   Virtualizer,
 } from "@tanstack/virtual-core";
 import { h, toDom } from "../../shell/tree.js";
-import { bytesText, METRICS, metricText, shapeText } from "../format.js";
+import { bytesText, fieldOf, METRICS, metricText, shapeText } from "../format.js";
 
 /**
  * @typedef {import("../format.js").Metric} Metric
- * @typedef {object} Layer  a tensor that is analyzed
- * @property {string} name
- * @property {readonly number[]} shape
- * @property {number} byteLength
- * @property {Map<string, any>} rows  rows of the analysis by scheme
- * @property {string} [planned]  scheme of the plan
- * @property {boolean} [isPinned]
+ * @typedef {import("../layers.js").Layer} Layer
  */
 
 /**
@@ -160,7 +154,8 @@ export class LayerTable {
       if (column === "name" || column === "shape") return layer.name;
       if (column === "size") return layer.byteLength;
       if (column === "plan") return layer.planned ?? "";
-      return layer.rows.get(column)?.[this.#metric] ?? missing;
+      const row = layer.rows.get(column);
+      return row?.[fieldOf(row, this.#metric)] ?? missing;
     };
     return [...layers].sort((a, b) => {
       const [left, right] = [keyOf(a), keyOf(b)];
@@ -264,13 +259,18 @@ export class LayerTable {
     const row = layer.rows.get(scheme);
     if (!row) return cell(column, "is-scheme is-empty", "·", { "aria-label": "not analyzed" });
     const isPlanned = layer.planned === scheme;
-    const text = metricText(this.#metric, row[this.#metric]);
-    const label = `${scheme}: ${row.isEstimate ? "estimated " : ""}${text}${isPlanned ? ", of the plan" : ""}`;
-    const level = row.sqnr === undefined ? 0 : Math.max(0, Math.min(1, (40 - row.sqnr) / 40));
+    const field = fieldOf(row, this.#metric);
+    const isOutput = field !== this.#metric;
+    const { isEstimate } = row;
+    const text = metricText(this.#metric, row[field]);
+    const kind = `${isEstimate ? "estimated " : ""}${isOutput ? "output " : ""}`;
+    const label = `${scheme}: ${kind}${text}${isPlanned ? ", of the plan" : ""}`;
+    const decibels = row[fieldOf(row, "sqnr")];
+    const level = Math.max(0, Math.min(1, (40 - decibels) / 40));
     return cell(
       column,
-      `is-scheme${isPlanned ? " is-planned" : ""}${row.isEstimate ? " is-estimate" : ""}`,
-      [isPlanned && "● ", row.isEstimate && "≈ ", text],
+      `is-scheme${isPlanned ? " is-planned" : ""}${isEstimate ? " is-estimate" : ""}`,
+      [isPlanned && "● ", isEstimate && "≈ ", isOutput && "→ ", text],
       { "aria-label": label, "data-loss": `${(100 * level).toFixed(0)}%` },
     );
   }

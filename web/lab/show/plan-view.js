@@ -18,8 +18,7 @@ const MARGIN = { top: 14, right: 16, bottom: 34, left: 56 };
 export const decibels = (error) => (error > 0 ? -10 * Math.log10(error) : Number.POSITIVE_INFINITY);
 
 /** @param {number} error */
-export const decibelText = (error) =>
-  error > 0 ? `${decibels(error).toFixed(1)} dB` : "no error at all";
+export const decibelText = (error) => (error > 0 ? `${decibels(error).toFixed(1)} dB` : "no error");
 
 /**
  * The chart of error against bytes.
@@ -60,7 +59,7 @@ function chart(points, uniforms, current, width) {
         "Error against size: the line is the best plan of each size, dots are single schemes",
     },
     x
-      .ticks(5)
+      .ticks(width < LABELLED ? 3 : 5)
       .map((value) =>
         h(
           "g",
@@ -185,7 +184,7 @@ export function createPlanView(parent, { onBudget }) {
     },
     /**
      * Shows a plan.
-     * @param {{ bytes: number, error: number, gap: number | null }} plan  gap: null if no bound is known
+     * @param {{ bytes: number, error: number, gap: number | null, metric: string }} plan  gap: null if no bound is known
      * @param {number} whole  bytes of the file as it is
      */
     show(plan, whole) {
@@ -197,7 +196,7 @@ export function createPlanView(parent, { onBudget }) {
       const share = `${((100 * plan.bytes) / whole).toFixed(0)} %`;
       const parts = [
         `${bytesText(plan.bytes)} (${share} of ${bytesText(whole)})`,
-        decibelText(plan.error),
+        `${decibelText(plan.error)} in ${plan.metric === "output" ? "outputs" : "weights"}`,
         plan.gap === 0 && "the best possible",
         plan.gap !== null &&
           plan.gap > 0 &&

@@ -1,43 +1,98 @@
-// A bar with the share that is done and the time left.
+// A bar with the share that is done and the time left, with buttons to pause and to stop.
 
 import { h, toDom } from "../../shell/tree.js";
+import { Pause } from "../client.js";
 import { bytesText, timeText } from "../format.js";
 
-/** @param {HTMLElement} parent */
-export function createProgress(parent) {
+/**
+ * One run of a long call at a time.
+ * @param {HTMLElement} parent
+ * @param {{ announce: (message: string) => void }} context
+ */
+export function createProgress(parent, { announce }) {
+  const button = (/** @type {string} */ action, /** @type {string} */ text) =>
+    h("button", { type: "button", class: "button", "data-action": action }, text);
   parent.replaceChildren(
     toDom(h("progress", { max: 1, value: 0, "aria-label": "Progress" })),
     toDom(h("span", { class: "lab-progress-text" })),
+    toDom(button("pause", "Pause")),
+    toDom(button("stop", "Stop")),
   );
   const bar = /** @type {HTMLProgressElement} */ (parent.querySelector("progress"));
   const text = /** @type {HTMLElement} */ (parent.querySelector("span"));
+  const pauseButton = /** @type {HTMLElement} */ (parent.querySelector("[data-action='pause']"));
+  let controller = new AbortController();
+  let pause = new Pause();
   let start = 0;
+  let pausedAt = 0;
   let last = 0;
+  let stage = "";
+  let shown = "";
   parent.hidden = true;
+
+  const draw = () => {
+    text.textContent = pause.isPaused ? `Paused: ${shown}` : shown;
+    pauseButton.textContent = pause.isPaused ? "Continue" : "Pause";
+  };
+  pauseButton.addEventListener("click", () => {
+    pause.isPaused = !pause.isPaused;
+    const now = performance.now();
+    if (pause.isPaused) pausedAt = now;
+    else start += now - pausedAt;
+    draw();
+    announce(pause.isPaused ? "Paused." : "Continued.");
+  });
+  parent
+    .querySelector("[data-action='stop']")
+    ?.addEventListener("click", () => controller.abort(new DOMException("Stopped.", "AbortError")));
+
   return {
+    /** Starts a run; an earlier one is aborted. @returns what its call takes */
     start() {
+      controller.abort(new DOMException("Started again.", "AbortError"));
+      [controller, pause] = [new AbortController(), new Pause()];
       start = performance.now();
       last = 0;
       bar.value = 0;
-      text.textContent = "";
+      shown = "";
+      draw();
       parent.hidden = false;
+      return { signal: controller.signal, pause };
     },
-    /** @param {{ done: number, total: number, name?: string }} progress  in bytes */
-    show({ done, total, name = "" }) {
+    /** Aborts the run. @param {string} reason */
+    stop(reason) {
+      controller.abort(new DOMException(reason, "AbortError"));
+    },
+    /**
+     * @param {{ done: number, total: number, name?: string }} progress  in bytes
+     * @param {string} [newStage]  what is done, where there are several stages; each has its own time left
+     */
+    show({ done, total, name = "" }, newStage = "") {
       const now = performance.now();
+      const isNew = newStage !== stage;
+      if (isNew) start = now;
+      stage = newStage;
       // Ten times a second is often enough to read.
-      if (now - last < 100 && done < total) return;
+      if (now - last < 100 && done < total && !isNew) return;
       last = now;
       bar.value = total > 0 ? done / total : 1;
       const seconds = (now - start) / 1000;
       const left = done > 0 ? (seconds * (total - done)) / done : 0;
       const rest = seconds > 1 && done < total ? `, ${timeText(left)} left` : "";
-      text.textContent = `${bytesText(done)} of ${bytesText(total)}${rest} ${name && `· ${name}`}`;
+      const step = [stage, `${bytesText(done)} of ${bytesText(total)}${rest}`];
+      shown = [step.filter(Boolean).join(": "), name].filter(Boolean).join(" · ");
+      draw();
     },
-    /** @returns {number} seconds since the start */
+    /** Another text without a share. @param {string} message */
+    say(message) {
+      shown = message;
+      draw();
+    },
+    /** @returns whether the focus was in it */
     end() {
+      const hadFocus = parent.contains(document.activeElement);
       parent.hidden = true;
-      return (performance.now() - start) / 1000;
+      return hadFocus;
     },
   };
 }

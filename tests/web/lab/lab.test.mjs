@@ -7,27 +7,12 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { init } from "zeropoint";
 import { analyze, openModel } from "zeropoint/models";
-import { root } from "../../scripts/run.mjs";
-import { metricText } from "../../web/lab/format.js";
-import { axeViolations, onceForAll, RULES_OF_COLOUR } from "./axe.mjs";
-import { browserName } from "./browser.mjs";
-import { openPage, press, textOf } from "./page.mjs";
-import { browser, site } from "./site-and-browser.mjs";
-
-const LAB = ".view[data-current] .lab:not([hidden])";
-
-/** Opens the lab without the browser's picker, which no test can operate. */
-async function openLab(hash = "#lab", options = {}) {
-  const prepare = () => {
-    Reflect.deleteProperty(window, "showSaveFilePicker");
-  };
-  const visit = await openPage(browser, site.url + hash, { ...options, prepare });
-  await visit.page.waitForSelector(LAB);
-  return visit;
-}
-
-/** Waits until the file is analyzed and planned. */
-const waitForPlan = (page) => page.waitForSelector(`${LAB}.is-planned .budget-text:not(:empty)`);
+import { root } from "../../../scripts/run.mjs";
+import { metricText } from "../../../web/lab/format.js";
+import { axeViolations, onceForAll, RULES_OF_COLOUR } from "../axe.mjs";
+import { browserName } from "../browser.mjs";
+import { press, textOf } from "../page.mjs";
+import { LAB, openFile, openLab, shownCells, waitForPlan } from "./pages.mjs";
 
 describe("The Model Lab", () => {
   let visit;
@@ -57,16 +42,7 @@ describe("The Model Lab", () => {
         expected.set(`${row.name} ${row.scheme}`, metricText("sqnr", row.sqnr));
     }
     await model.close();
-    const shown = await page.evaluate(() => {
-      const text = (element) => element.textContent.replace("● ", "");
-      const schemes = Array.from(document.querySelectorAll(".layer-head .is-scheme button"), text);
-      return Array.from(document.querySelectorAll(".layer-body .layer-row"), (row) =>
-        Array.from(row.querySelectorAll(".is-scheme"), (cell, i) => [
-          `${row.querySelector(".is-name").textContent} ${schemes[i]}`,
-          text(cell),
-        ]),
-      ).flat();
-    });
+    const shown = await shownCells(page);
     const filled = shown.filter(([, text]) => text !== "·");
     assert.deepEqual(new Map(filled), expected);
     assert.ok(expected.size >= 10);
@@ -81,7 +57,10 @@ describe("The Model Lab", () => {
       {},
       before,
     );
-    assert.match(await textOf(page, ".budget-text"), /^[\d.]+ kB \(\d+ % of 204 kB\), [\d.]+ dB, /);
+    assert.match(
+      await textOf(page, ".budget-text"),
+      /^[\d.]+ kB \(\d+ % of 204 kB\), [\d.]+ dB in weights, /,
+    );
   });
 
   it("moves through the table by the arrow keys and opens a cell by Enter", async () => {
@@ -166,8 +145,7 @@ describe("The Model Lab's other files", () => {
     const path = join(tmpdir(), `zeropoint-lab-${process.pid}.safetensors`);
     writeFileSync(path, bytes.subarray(0, bytes.length - 100));
     const visit = await openLab();
-    const input = await visit.page.$(".lab-drop input");
-    await input.uploadFile(path);
+    await openFile(visit.page, path);
     await visit.page.waitForSelector(".lab-problem:not([hidden])");
     const text = await textOf(visit.page, ".lab-problem");
     assert.match(text, /byte [\d,]+: expected .+, found .+/);

@@ -1,0 +1,107 @@
+// The memory of the Model Lab with a large file, in Chromium.
+//
+//   node scripts/large-model.mjs large.safetensors --size 2GB
+//   node tests/web/lab/memory.mjs large.safetensors
+//
+// Opens, analyzes, plans, writes and reads again, and prints for each step its time and the largest memory of the
+// page's process, which holds the worker as well: resident bytes beyond those of the lab before it opened a file.
+
+import { readFileSync } from "node:fs";
+import { launchBrowser } from "../browser.mjs";
+import { openPage } from "../page.mjs";
+import { serveSite } from "../serve.mjs";
+
+const megabytes = (bytes) => (bytes / 1e6).toFixed(0);
+const LAB = ".view[data-current] .lab:not([hidden])";
+
+/** Resident bytes of each renderer, without its program. */
+async function residentBytes() {
+  const { processInfo } = await session.send("SystemInfo.getProcessInfo");
+  const renderers = processInfo.filter(({ type }) => type === "renderer");
+  return new Map(
+    renderers.map(({ id }) => {
+      const status = readFileSync(`/proc/${id}/status`, "utf8");
+      const kilobytes = (field) => Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1] ?? 0);
+      return [id, 1024 * (kilobytes("RssAnon") + kilobytes("RssShmem"))];
+    }),
+  );
+}
+
+/** How much the page's process has grown: it is the one that grows the most. */
+async function growth() {
+  const now = await residentBytes();
+  return Math.max(...Array.from(now, ([id, bytes]) => bytes - (own.get(id) ?? bytes)));
+}
+
+const [path] = process.argv.slice(2);
+const site = await serveSite();
+const browser = await launchBrowser();
+const session = await browser.target().createCDPSession();
+const prepare = () => Reflect.deleteProperty(window, "showSaveFilePicker");
+const visit = await openPage(browser, `${site.url}#lab`, { prepare });
+const { page } = visit;
+await page.waitForSelector(LAB);
+await page.waitForNetworkIdle();
+// Without what loading has left behind.
+await (await page.createCDPSession()).send("HeapProfiler.collectGarbage");
+const own = await residentBytes();
+console.log(`renderers at the start: ${[...own.values()].map(megabytes).join(", ")} MB`);
+
+/** Heaps of the page and its workers, in MB: of JavaScript, of the document, of arrays outside. */
+async function heaps() {
+  const clients = [await page.createCDPSession(), ...page.workers().map(({ client }) => client)];
+  const parts = clients.map(async (client) => {
+    const { usedSize, totalSize, embedderHeapUsedSize, backingStorageSize } =
+      await client.send("Runtime.getHeapUsage");
+    return [usedSize, totalSize, embedderHeapUsedSize, backingStorageSize].map(megabytes).join(" ");
+  });
+  return `${megabytes(await growth())} MB more; heaps ${(await Promise.all(parts)).join("; ")}`;
+}
+
+/** Runs a step and prints its time and the most memory in it. */
+async function step(name, work) {
+  const start = performance.now();
+  let most = 0;
+  let last = start;
+  const timer = setInterval(async () => {
+    most = Math.max(most, await growth());
+    if (performance.now() - last < 30_000) return;
+    last = performance.now();
+    console.log(`  ${await page.$eval(".lab-progress-text", (text) => text.textContent)}`);
+    console.log(`  ${await heaps()}`);
+  }, 200);
+  await work();
+  most = Math.max(most, await growth());
+  clearInterval(timer);
+  const seconds = ((performance.now() - start) / 1000).toFixed(1);
+  console.log(`${name}: ${seconds} s, at most ${megabytes(most)} MB more`);
+}
+
+/** Waits for minutes, which no call of the browser may last. */
+async function wait(selector) {
+  while (!(await page.$(selector))) await new Promise((done) => setTimeout(done, 500));
+}
+await step("header and first estimates", async () => {
+  await (await page.$(".lab-drop input")).uploadFile(path);
+  await wait(".is-estimate");
+});
+await step("all estimates", () =>
+  page.waitForFunction(
+    () => !/sample/.test(document.querySelector(".lab-progress-text").textContent),
+  ),
+);
+await step("exact analysis", () => wait(`${LAB}.is-planned`));
+await step("details of a cell", async () => {
+  await page.click(".layer-body .is-scheme");
+  await wait(".detail-facts");
+  await page.keyboard.press("Escape");
+});
+await step("writing and reading again", async () => {
+  await page.click("[data-action='write']");
+  await wait(".lab-written a[download]");
+});
+console.log(await page.$eval(".lab-written p", ({ textContent }) => textContent));
+console.log((await visit.problems()).join("\n") || "no problem in the console");
+await visit.close();
+await browser.close();
+await site.close();

@@ -1,0 +1,43 @@
+// The Model Lab in a browser, as its tests open and read it.
+
+import { openPage } from "../page.mjs";
+import { browser, site } from "../site-and-browser.mjs";
+
+export const LAB = ".view[data-current] .lab:not([hidden])";
+
+/** Opens the lab without the browser's picker, which no test can operate. */
+export async function openLab(hash = "#lab", options = {}) {
+  const prepare = () => {
+    Reflect.deleteProperty(window, "showSaveFilePicker");
+  };
+  const visit = await openPage(browser, site.url + hash, { ...options, prepare });
+  await visit.page.waitForSelector(LAB);
+  return visit;
+}
+
+/** Waits until the file is analyzed and planned. */
+export const waitForPlan = (page) =>
+  page.waitForSelector(`${LAB}.is-planned .budget-text:not(:empty)`);
+
+/** Opens files by the input of the lab. */
+export async function openFile(page, ...paths) {
+  await (await page.$(".lab-drop input")).uploadFile(...paths);
+}
+
+/** Adds files of inputs. */
+export async function addInputs(page, ...paths) {
+  await (await page.$(".lab-inputs input")).uploadFile(...paths);
+}
+
+/** The visible cells of schemes: pairs of "layer scheme" and text without the mark of the plan. */
+export const shownCells = (page) =>
+  page.evaluate(() => {
+    const text = (element) => element.textContent.replace("● ", "");
+    const schemes = Array.from(document.querySelectorAll(".layer-head .is-scheme button"), text);
+    return Array.from(document.querySelectorAll(".layer-body .layer-row"), (row) =>
+      Array.from(row.querySelectorAll(".is-scheme"), (cell, i) => [
+        `${row.querySelector(".is-name").textContent} ${schemes[i]}`,
+        text(cell),
+      ]),
+    ).flat();
+  });

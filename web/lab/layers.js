@@ -1,0 +1,84 @@
+// The rows of an analysis as the page holds them: estimates first, which exact rows replace.
+
+/**
+ * @typedef {object} Layer  a tensor that is analyzed
+ * @property {string} name
+ * @property {readonly number[]} shape
+ * @property {number} byteLength
+ * @property {Map<string, any>} rows  rows of the analysis by scheme
+ * @property {string} [planned]  scheme of the plan
+ * @property {boolean} [isPinned]
+ */
+
+export class Layers {
+  /** @type {Map<string, Layer>} */
+  #layers = new Map();
+  /** @type {Map<string, any>} */
+  #exact = new Map();
+  /** @type {Set<string>} */
+  #schemes = new Set();
+  /** @type {Map<string, number>} */
+  #sizes;
+
+  /** @param {readonly any[]} tensors  of the header */
+  constructor(tensors) {
+    this.#sizes = new Map(tensors.map(({ name, byteLength }) => [name, byteLength]));
+  }
+
+  /** Takes a row; one of the same tensor and scheme is replaced. @param {any} row */
+  take(row) {
+    const { name, scheme, shape, isEstimate } = row;
+    // An estimate is followed by the exact row.
+    if (!isEstimate) this.#exact.set(JSON.stringify([name, scheme]), row);
+    if (scheme === "keep") {
+      this.#layers.delete(name);
+      return;
+    }
+    this.#schemes.add(scheme);
+    let layer = this.#layers.get(name);
+    if (!layer) {
+      layer = {
+        name,
+        shape,
+        byteLength: this.#sizes.get(name) ?? row.bytesBefore,
+        rows: new Map(),
+      };
+      this.#layers.set(name, layer);
+    }
+    layer.rows.set(scheme, row);
+  }
+
+  /** @returns {Layer[]} */
+  get all() {
+    return [...this.#layers.values()];
+  }
+
+  /** Rows that are no estimates. @returns {any[]} */
+  get exact() {
+    return [...this.#exact.values()];
+  }
+
+  /** @returns {string[]} */
+  get schemes() {
+    return [...this.#schemes];
+  }
+
+  get size() {
+    return this.#layers.size;
+  }
+
+  /** @param {string} name */
+  has(name) {
+    return this.#layers.has(name);
+  }
+
+  /** How many layers show estimates, and how many the errors of outputs. */
+  get counts() {
+    const first = this.all.map(({ rows }) => [...rows.values()]);
+    return {
+      layers: first.length,
+      estimates: first.filter((rows) => rows.some(({ isEstimate }) => isEstimate)).length,
+      outputs: first.filter((rows) => rows.some(({ shows }) => shows === "outputs")).length,
+    };
+  }
+}

@@ -1,0 +1,36 @@
+// What the header of the file says: name, facts, metadata.
+
+import { h, toDom } from "../../shell/tree.js";
+import { bytesText, countText, nounText } from "../format.js";
+
+/**
+ * @param {HTMLElement} parent
+ * @param {any} header  of the command open
+ */
+export function showHeader(parent, { name, size, format, metadata, tensors }) {
+  const find = (/** @type {string} */ selector) =>
+    /** @type {HTMLElement} */ (parent.querySelector(selector));
+  const parameters = tensors.reduce(
+    (/** @type {number} */ sum, /** @type {any} */ { shape }) =>
+      sum + shape.reduce((/** @type {number} */ a, /** @type {number} */ b) => a * b, 1),
+    0,
+  );
+  const dtypes = [...new Set(tensors.map((/** @type {any} */ { dtype }) => dtype))].join(", ");
+  find(".lab-name").textContent = name;
+  find(".lab-facts").textContent = [
+    format,
+    nounText(tensors.length, "tensor"),
+    `${countText(parameters)} parameters`,
+    dtypes,
+    bytesText(size),
+  ].join(" · ");
+  const details = find(".lab-metadata");
+  details.hidden = metadata.length === 0;
+  const lines = metadata.map((/** @type {[string, string]} */ [key, text]) =>
+    h("div", {}, h("dt", {}, key), h("dd", {}, text)),
+  );
+  details.replaceChildren(
+    toDom(h("summary", {}, nounText(metadata.length, "line"), " of metadata")),
+    toDom(h("dl", {}, lines)),
+  );
+}

@@ -1,0 +1,90 @@
+// Inputs by drop: what was taken, for which layer or input of the model, and what was not and why.
+
+import { h, toDom } from "../../shell/tree.js";
+import { connectDrop } from "../drop.js";
+import { nounText, shapeText } from "../format.js";
+
+/** @typedef {import("../worker/inputs.js").Taken} Taken */
+
+/**
+ * @param {HTMLElement} parent
+ * @param {{ call: (name: string, argument: unknown) => Promise<any>, announce: (message: string) => void,
+ *   onWeights: (names: string[]) => void, onProblem: (message: string) => void }} context
+ *   onWeights: called with the weights whose inputs have changed
+ */
+export function connectInputs(parent, { call, announce, onWeights, onProblem }) {
+  const find = (/** @type {string} */ selector) =>
+    /** @type {HTMLElement} */ (parent.querySelector(selector));
+  const list = find(".lab-inputs-list");
+  const remove = find("[data-action='remove-inputs']");
+  /** What is used, by the weight or input that it is for. @type {Map<string, Taken>} */
+  let taken = new Map();
+  /** What is not used of the last drop. @type {Taken[]} */
+  let refused = [];
+
+  const draw = () => {
+    remove.hidden = taken.size === 0;
+    const lines = [...taken.values(), ...refused].map((each) => toDom(line(each)));
+    list.replaceChildren(...lines);
+  };
+
+  connectDrop(
+    parent,
+    /** @type {HTMLInputElement} */ (find("input")),
+    async (/** @type {File[]} */ files) => {
+      try {
+        const fresh = /** @type {Taken[]} */ (await call("addInputs", { files }));
+        const used = fresh.filter(({ problem }) => !problem);
+        for (const each of used) taken.set(each.weight ?? each.input ?? "", each);
+        refused = fresh.filter(({ problem }) => problem);
+        draw();
+        announce(`${nounText(used.length, "array")} of ${fresh.length} taken as inputs.`);
+        const weights = new Set(used.flatMap(({ weight }) => weight ?? []));
+        if (weights.size > 0) onWeights([...weights]);
+      } catch (error) {
+        onProblem(/** @type {Error} */ (error).message);
+      }
+    },
+  );
+  remove.addEventListener("click", async () => {
+    const weights = await call("removeInputs", {});
+    [taken, refused] = [new Map(), []];
+    draw();
+    find("input").focus();
+    announce("Inputs removed.");
+    if (weights.length > 0) onWeights(weights);
+  });
+
+  return {
+    /** For another file. @param {readonly any[]} inputs  of the model */
+    reset(inputs) {
+      [taken, refused] = [new Map(), []];
+      draw();
+      const names = inputs.map(({ name, dtype, shape }) => {
+        const lengths = shape?.map((/** @type {any} */ length) => length ?? "?") ?? [];
+        return `${name} (${dtype ?? "unknown"} ${shapeText(lengths)})`;
+      });
+      const hint = find(".lab-inputs-model");
+      hint.hidden = names.length === 0;
+      hint.textContent = `Arrays named as inputs of the model run both models after writing: ${names.join(", ")}.`;
+    },
+  };
+}
+
+/** @param {Taken} each */
+function line({ name, shape, weight, input, problem }) {
+  const use = weight
+    ? `inputs of ${weight}: errors of its outputs are shown`
+    : `input of the model, for the run of both`;
+  return h(
+    "li",
+    { class: problem ? "is-refused" : "" },
+    h("code", {}, name),
+    shape && ` ${shapeText(shape)}`,
+    problem
+      ? [": ", h("strong", {}, "not used"), `, ${problem}`]
+      : weight || input
+        ? `: ${use}`
+        : "",
+  );
+}

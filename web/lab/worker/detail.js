@@ -1,0 +1,95 @@
+// One cell in detail, and the corner of a weight that the playground takes.
+
+import { dequantizeBlocks, fakeQuantize, HistogramObserver, quantizeBlocks } from "zeropoint";
+import { analyze, schemeOptions } from "zeropoint/models";
+import { activations, escapeGlob, opened } from "./opened.js";
+
+/**
+ * Weights of more values are not read as a whole, which restored values and maps of errors need: the values, the
+ * restored ones and their copies in the library's memory are four bytes each.
+ */
+const LARGEST_READ = 2 ** 21;
+const BINS = 120;
+/** The corner of a weight that maps and links show: rows and columns. */
+const CORNER = [64, 160];
+
+/**
+ * One cell in detail: the row of the analysis with the worst rows and a histogram of the values and, unless the weight
+ * is large, a histogram of the restored values and the errors in the first rows and columns.
+ * @param {{ name: string, scheme: string }} argument
+ * @param {import("./opened.js").Context} context
+ */
+export async function detail({ name, scheme }, { signal }) {
+  const inputs = activations.has(name) ? { activations: { [name]: activations.get(name) } } : {};
+  const include = [escapeGlob(name)];
+  const options = {
+    schemes: [scheme],
+    include,
+    ...inputs,
+    worstRows: true,
+    histogram: BINS,
+    signal,
+  };
+  let row;
+  for await (const each of analyze(opened(), options)) {
+    if (each.name === name && each.scheme === scheme) row = each;
+  }
+  if (!row) throw new Error(`${name} has no row for ${scheme}`);
+  const histograms = { before: row.histogram };
+  const isLarge = row.parameters > LARGEST_READ;
+  if (isLarge || row.shape.length !== 2) return { ...row, histograms, isLarge };
+  const before = await opened().read(name);
+  const after = restored(before, scheme);
+  if (!after) return { ...row, histograms };
+  return {
+    ...row,
+    histograms: { ...histograms, after: histogramOf(after) },
+    map: { before: corner(before, CORNER), after: corner(after, CORNER) },
+  };
+}
+
+/**
+ * A weight, quantized and dequantized; undefined for schemes of other kinds.
+ * @param {import("zeropoint").Tensor} x
+ * @param {string} scheme
+ */
+function restored(x, scheme) {
+  if (/^u?int/.test(scheme)) return fakeQuantize(x, schemeOptions(scheme));
+  if (/^(float16|bfloat16)$/.test(scheme)) return undefined;
+  const type = /** @type {import("zeropoint").BlockType} */ (scheme);
+  return dequantizeBlocks(quantizeBlocks(x, type), type, x.shape);
+}
+
+/** @param {import("zeropoint").Tensor} x */
+function histogramOf(x) {
+  const observer = new HistogramObserver({ bins: BINS });
+  observer.observe(x);
+  const { histogram, minVal, maxVal } = observer;
+  return { counts: [...histogram.data], min: minVal.data[0], max: maxVal.data[0] };
+}
+
+/**
+ * The first rows and columns of a matrix.
+ * @param {import("zeropoint").Tensor} x
+ * @param {number[]} size
+ */
+function corner({ data, shape: [rows, columns] }, [mostRows, mostColumns]) {
+  const shape = [Math.min(rows, mostRows), Math.min(columns, mostColumns)];
+  const values = Array.from({ length: shape[0] }, (_, i) =>
+    data.subarray(i * columns, i * columns + shape[1]),
+  );
+  return { shape, values: values.map((row) => Float32Array.from(row)) };
+}
+
+/**
+ * The first rows and columns of a weight, small enough for a link of the playground.
+ * @param {{ name: string, scheme: string }} argument
+ */
+export async function cornerOf({ name, scheme }) {
+  const { shape } = /** @type {any} */ (opened().tensors.get(name));
+  if (shape.length !== 2 || shape[0] * shape[1] > LARGEST_READ) {
+    throw new Error("the playground takes matrices of up to 2 million values");
+  }
+  const options = /^u?int/.test(scheme) ? schemeOptions(scheme) : undefined;
+  return { ...corner(await opened().read(name), [24, 48]), options };
+}

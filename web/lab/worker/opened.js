@@ -1,0 +1,66 @@
+// The opened model, the rows of its analysis and the inputs of its layers, which all commands share.
+
+import { openModel } from "zeropoint/models";
+
+/**
+ * @typedef {object} Context
+ * @property {AbortSignal} signal
+ * @property {(event: any) => void} emit
+ * @property {() => Promise<void>} ready  waits while the command is paused
+ */
+
+/** @type {import("zeropoint/models").Model | undefined} */
+let model;
+
+/** Rows of the analysis by tensor. @type {Map<string, any[]>} */
+export const rows = new Map();
+
+/** Inputs of weights by their names, as analyze takes them. @type {Map<string, any>} */
+export const activations = new Map();
+
+/** Inputs for running an ONNX model, by name. @type {Map<string, { dtype: any, shape: readonly number[], data: ArrayBufferView }>} */
+export const feeds = new Map();
+
+/** @returns {import("zeropoint/models").Model} */
+export function opened() {
+  if (!model) throw new Error("no model is open");
+  return model;
+}
+
+/** @param {File[]} given */
+export async function openGiven(given) {
+  await model?.close();
+  model = undefined;
+  for (const each of [rows, activations, feeds]) each.clear();
+  model = await openFiles(given, (path) => `this file needs ${path} beside it: drop both`);
+  return model;
+}
+
+/**
+ * Opens the file that names the others.
+ * @param {File[]} given
+ * @param {(path: string) => string} missing  the message for a file that is not there
+ */
+export function openFiles(given, missing) {
+  return openModel(mainOf(given), {
+    externalData: (path) => {
+      const name = path.split("/").at(-1);
+      const found = given.find((file) => file.name === name);
+      if (!found) throw new Error(missing(path));
+      return found;
+    },
+  });
+}
+
+/** The file that names the others. @param {File[]} given */
+export function mainOf(given) {
+  const order = [/\.index\.json$/, /^model\.json$/, /\.onnx$/, /\.(safetensors|gguf|npz|npy)$/];
+  for (const pattern of order) {
+    const found = given.find(({ name }) => pattern.test(name));
+    if (found) return found;
+  }
+  return given[0];
+}
+
+/** A pattern that matches a name, and hardly another one. @param {string} name */
+export const escapeGlob = (name) => name.replace(/[*?{}\\]/g, "?");

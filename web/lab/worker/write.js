@@ -1,0 +1,102 @@
+// Writes the quantized files, then reads them again and compares them with the model.
+
+import { compare, quantizeModel } from "zeropoint/models";
+import { feeds, opened, openFiles } from "./opened.js";
+
+/** @typedef {import("./opened.js").Context} Context */
+
+/**
+ * Writes the quantized files, then reads them again and compares them with the model.
+ * @param {{ choice: any, format?: string, target?: string, runs?: boolean, handles?: FileSystemFileHandle[] }} argument
+ *   choice: a scheme or a plan; runs: whether to run both models in ONNX Runtime Web; handles: where to write, in the
+ *   order of the files; default: the private file system
+ * @param {Context} context
+ */
+export async function quantize({ choice, format, target, runs, handles }, context) {
+  const { signal, emit } = context;
+  const source = opened();
+  const outputs = /** @type {{ format?: any, target?: string }} */ ({ format, target });
+  if (!format) delete outputs.format;
+  if (!target) delete outputs.target;
+  const options = { signal, ...outputs, ...(runs && (await runOptions())) };
+  const result = await quantizeModel(source, choice, {
+    ...options,
+    onProgress: (/** @type {any} */ progress) => emit({ progress }),
+  });
+  /** @type {File[]} */
+  const written = [];
+  for (const [i, file] of result.files.entries()) {
+    written.push(await write(file, handles?.[i], context));
+  }
+  emit({ verifying: true });
+  const verified = await verify(source, written, context);
+  const inputs = runs ? [...feeds.keys()] : [];
+  return { report: result.report, verified, inputs, files: handles ? [] : written };
+}
+
+/** Both models in ONNX Runtime Web, on the inputs that were given. */
+async function runOptions() {
+  const { createSession, runtimeTensor } = await import("./run-onnx.js");
+  const entries = Array.from(feeds, ([name, feed]) => [name, runtimeTensor(feed)]);
+  return { verifyWith: createSession, verifyInputs: Object.fromEntries(entries) };
+}
+
+/** Passes chunks on, except during a pause. @param {Context["ready"]} ready */
+const pausable = (ready) =>
+  /** @type {TransformStream<Uint8Array, Uint8Array>} */ (
+    new TransformStream({
+      async transform(chunk, controller) {
+        await ready();
+        controller.enqueue(chunk);
+      },
+    })
+  );
+
+/**
+ * Writes a file to the given place, or to the origin's private file system, or to a blob where there is none, as in
+ * private windows.
+ * @param {{ name: string, size: number, stream(): ReadableStream<Uint8Array> }} file
+ * @param {FileSystemFileHandle | undefined} given
+ * @param {Context} context
+ */
+async function write(file, given, { signal, ready }) {
+  const handle = given ?? (await privateHandle(file.name).catch(() => undefined));
+  const chunks = file.stream().pipeThrough(pausable(ready), { signal });
+  if (!handle) return new File([await new Response(chunks).blob()], file.name);
+  await chunks.pipeTo(await handle.createWritable(), { signal });
+  return await handle.getFile();
+}
+
+/** A file in the origin's private file system. @param {string} name */
+async function privateHandle(name) {
+  const folder = await navigator.storage.getDirectory();
+  const own = await folder.getDirectoryHandle("lab", { create: true });
+  return await own.getFileHandle(name.replace(/[^\w.-]/g, "_"), { create: true });
+}
+
+/**
+ * @param {import("zeropoint/models").Model} source
+ * @param {File[]} written
+ * @param {Context} context
+ */
+async function verify(source, written, { signal, emit, ready }) {
+  const again = await openFiles(written, (path) => `${path} was not written`);
+  try {
+    let tensors = 0;
+    let largest = 0;
+    /** @type {string[]} */
+    const problems = [];
+    for await (const { name, max, reason } of compare(source, again, { signal })) {
+      // Constants that the writer has added are no tensors of the model.
+      if (!source.tensors.has(name)) continue;
+      tensors++;
+      emit({ compared: tensors, total: source.tensors.size });
+      if (reason === undefined) largest = Math.max(largest, max);
+      else problems.push(`${name}: ${reason}`);
+      await ready();
+    }
+    return { tensors, problems, largest };
+  } finally {
+    await again.close();
+  }
+}
