@@ -38,7 +38,7 @@ const bit = (value: number): number => (value > 0 ? 1 : 0);
  * @throws {RangeError} `ZP_INVALID_OPTION` for inputs of unknown shape or other types that are not given, and for given
  *   ones that the model does not have
  */
-export function feedsOf(
+function feedsOf(
   where: string,
   model: OnnxModel,
   given: Readonly<Record<string, RuntimeTensor>>,
