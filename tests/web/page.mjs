@@ -43,7 +43,7 @@ export async function openPage(browser, url, options = {}) {
   });
   if (prepare) await page.evaluateOnNewDocument(prepare);
   await page.goto(url);
-  if (isLive) await page.waitForSelector(".is-live");
+  if (isLive) await page.waitForSelector(".is-live .view[data-current]:not([data-part])");
   return {
     page,
     /** Console errors, uncaught exceptions, foreign requests and policy violations. */
@@ -66,6 +66,15 @@ export async function emulate(page, { colorScheme = "light", reducedMotion = "no
     { name: "prefers-color-scheme", value: colorScheme },
     { name: "prefers-reduced-motion", value: reducedMotion },
   ]);
+}
+
+/**
+ * Opens a view by its link, as seen without scripts.
+ * @param {import("puppeteer-core").Page} page  shows the document
+ * @param {string} id
+ */
+export async function openPart(page, id) {
+  await page.goto(await page.$eval(`[id="${id}"] .part-link a`, (link) => link.href));
 }
 
 /**

@@ -1,18 +1,22 @@
-// Renders the notebooks into the page when it is built: all of it can be read before a script runs.
+// Renders the notebooks when the page is built, each into a file of its own: all of it can be read without scripts.
 
+import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { fillPage } from "./page-html.mjs";
 import { readPages } from "./pages.mjs";
+import { stylesOf, withStyles } from "./parts.mjs";
 import { readNotebooks } from "./read-notebook.mjs";
 
 /**
- * Puts the notebooks into index.html, with numbers from the built package.
+ * Makes a file for each notebook, with numbers from the built package; in development, the document has them all.
  * @param {{ folder: string, pages: { folder: string, benchmark: string }, packageEntry: string }} options
  * @returns {import("vite").Plugin}
  */
 export function notebooks({ folder, pages, packageEntry }) {
   /** @type {Promise<import("../figures/index.js").Zeropoint> | undefined} */
   let loading;
+  /** @type {import("./parts.mjs").Part[]} */
+  let parts = [];
   const load = () => {
     loading ??= import(pathToFileURL(packageEntry).href).then(async (zeropoint) => {
       await zeropoint.init();
@@ -24,9 +28,24 @@ export function notebooks({ folder, pages, packageEntry }) {
     name: "zeropoint-notebooks",
     transformIndexHtml: {
       order: "pre",
-      handler: async (html) => {
+      handler: async (html, { server }) => {
         const zeropoint = await load();
-        return fillPage(html, readNotebooks(folder, zeropoint), readPages(pages), zeropoint);
+        const notebooks = readNotebooks(folder, zeropoint);
+        const styles = server ? undefined : stylesOf(join(folder, ".."));
+        const filled = fillPage(html, notebooks, readPages(pages), zeropoint, styles);
+        parts = filled.parts;
+        return filled.document;
+      },
+    },
+    generateBundle: {
+      order: "post",
+      handler(_, bundle) {
+        const page = bundle["index.html"];
+        if (page?.type !== "asset") return;
+        for (const part of parts) {
+          const source = withStyles(part, String(page.source));
+          this.emitFile({ type: "asset", fileName: part.fileName, source });
+        }
       },
     },
     configureServer(server) {

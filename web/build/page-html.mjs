@@ -4,19 +4,32 @@ import { toolbarTree } from "../notebook/toolbar.js";
 import { escapeHtml, h, toHtml } from "../shell/tree.js";
 import { figureHtml } from "./figure-html.mjs";
 import { highlightedHtml } from "./highlight-code.mjs";
-import { pageHtml } from "./pages.mjs";
+import { pageView } from "./pages.mjs";
+import { afterFirstParagraph, articleHtml, PIECE, partOf, stubHtml } from "./parts.mjs";
 import { playgroundHtml } from "./playground-html.mjs";
 
 /** @typedef {import("./read-notebook.mjs").NotebookText} NotebookText */
 
+/** Views that the document has whole: their content is made by their scripts. */
+const WHOLE = ["lab"];
+
 /**
- * The whole page.
+ * The document, and the files of its views.
  * @param {string} html
  * @param {NotebookText[]} notebooks
  * @param {import("./pages.mjs").PageText[]} pages
  * @param {import("../figures/index.js").Zeropoint} zeropoint
+ * @param {string | undefined} styles  undefined: all views are in the document
  */
-export function fillPage(html, notebooks, pages, zeropoint) {
+export function fillPage(html, notebooks, pages, zeropoint, styles) {
+  /** @type {import("./parts.mjs").Part[]} */
+  const parts = [];
+  const place = (/** @type {import("./parts.mjs").View} */ view) => {
+    if (styles === undefined || WHOLE.includes(view.id)) return articleHtml(view);
+    const part = partOf(view, styles);
+    parts.push(part);
+    return stubHtml(view, part);
+  };
   const sample = [
     'import { init, tensor, quantize, dequantize, quantizationError } from "zeropoint";',
     "await init();",
@@ -26,7 +39,7 @@ export function fillPage(html, notebooks, pages, zeropoint) {
     "q.data; // Int8Array [33, -2, 127, 40, 127, -79, 0, 127, 46]",
     "quantizationError(x, dequantize(q)); // 1.8084441423416138",
   ].join("\n");
-  return html
+  const document = html
     .replace("<!-- contents -->", () => toHtml(contentsTree(notebooks, pages)))
     .replace("<!-- cards -->", () => toHtml(cardsTree(notebooks)))
     .replace("<!-- sample -->", () => highlightedHtml(sample))
@@ -34,10 +47,11 @@ export function fillPage(html, notebooks, pages, zeropoint) {
       figureHtml(name, "28 real numbers, and the codes that stand for them", zeropoint),
     )
     .replace("<!-- notebooks -->", () =>
-      notebooks.map((notebook) => notebookHtml(notebook, notebooks)).join("\n"),
+      notebooks.map((notebook) => place(notebookView(notebook, notebooks))).join("\n"),
     )
     .replace("<!-- playground -->", playgroundHtml)
-    .replace("<!-- pages -->", () => pages.map(pageHtml).join("\n"));
+    .replace("<!-- pages -->", () => pages.map((page) => place(pageView(page))).join("\n"));
+  return { document, parts };
 }
 
 /**
@@ -100,8 +114,9 @@ const ABOUT = {
 /**
  * @param {NotebookText} notebook
  * @param {NotebookText[]} notebooks
+ * @returns {import("./parts.mjs").View}
  */
-function notebookHtml({ id, number, title, html, cells }, notebooks) {
+function notebookView({ id, number, title, html, cells }, notebooks) {
   const previous = notebooks[number - 2];
   const next = notebooks[number];
   const toolbar = toolbarTree(`Notebook ${number}`, cells);
@@ -112,9 +127,9 @@ function notebookHtml({ id, number, title, html, cells }, notebooks) {
       h("a", { href: `#${previous.id}`, rel: "prev" }, h("span", {}, "Back"), previous.title),
     next && h("a", { href: `#${next.id}`, rel: "next" }, h("span", {}, "Next"), next.title),
   );
-  return (
-    `<article class="view notebook prose" id="${id}" data-title="${escapeHtml(title)}">` +
+  const [lead, body] = afterFirstParagraph(html);
+  const head =
     `<p class="kicker">Notebook ${number} of ${notebooks.length}</p><h1>${escapeHtml(title)}</h1>` +
-    `${toHtml(toolbar)}${html}${toHtml(turn)}</article>`
-  );
+    `${toHtml(toolbar)}${lead}`;
+  return { id, title, className: "view notebook prose", head, body: body + PIECE + toHtml(turn) };
 }

@@ -11,6 +11,7 @@ import {
   startTables,
 } from "../measure/tables.js";
 import { escapeHtml, h, toHtml } from "../shell/tree.js";
+import { afterFirstParagraph, PIECE } from "./parts.mjs";
 import { keepUnits } from "./units.mjs";
 
 /** @typedef {{ id: string, title: string, html: string }} PageText */
@@ -76,7 +77,7 @@ function blocksOf(measured) {
   return {
     ...{ formula: sample, sh: sample, yaml: sample, py: sample },
     digits: (content) => toHtml(digitsTable(content.split(/\s+/).map(Number))),
-    measurements: (_, which) => tables[which](measured.results).map(toHtml).join("\n"),
+    measurements: (_, which) => tables[which](measured.results).map(toHtml).join(PIECE),
     circumstances: () => `<p>${escapeHtml(circumstances(measured))}</p>`,
     controls: () => toHtml(controls()),
     lab: () => toHtml(h("div", { class: "lab", hidden: true })),
@@ -176,7 +177,12 @@ function digitsTable(x) {
 /** @param {string} digits */
 const superscript = (digits) => digits.replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(digit)]);
 
-/** @param {PageText} page */
-export function pageHtml({ id, title, html }) {
-  return `<article class="view prose" id="${id}" data-title="${escapeHtml(title)}">${html}</article>`;
+/**
+ * @param {PageText} page
+ * @returns {import("./parts.mjs").View}
+ */
+export function pageView({ id, title, html }) {
+  const [head, body] = afterFirstParagraph(html);
+  const pieces = body.replaceAll("<h2", `${PIECE}<h2`);
+  return { id, title, className: "view prose", head, body: pieces };
 }

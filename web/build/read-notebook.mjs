@@ -5,13 +5,14 @@ import { join } from "node:path";
 import MarkdownIt from "markdown-it";
 import { cellHtml } from "./cell-html.mjs";
 import { figureHtml } from "./figure-html.mjs";
+import { PIECE } from "./parts.mjs";
 import { keepUnits } from "./units.mjs";
 
 /**
  * @typedef {{ id: string, label: string, tags: string[], source: string,
  *   output?: { kind: string, text: string }, checks: { text: string, source: string }[] }} CellText
  * @typedef {{ id: string, number: number, title: string, lead: string, html: string,
- *   sections: { id: string, title: string }[], cells: number }} NotebookText
+ *   sections: { id: string, title: string }[], cells: number }} NotebookText  html: its pieces, from the lead on
  */
 
 /**
@@ -57,11 +58,11 @@ function readNotebook(text, id, number, zeropoint) {
   let cell;
 
   const flushProse = () => {
-    html += markdown.renderer.render(prose, markdown.options, {});
+    if (prose.length > 0) html += markdown.renderer.render(prose, markdown.options, {}) + PIECE;
     prose = [];
   };
   const flushCell = () => {
-    if (cell) html += cellHtml(cell, id);
+    if (cell) html += cellHtml(cell, id) + PIECE;
     cell = undefined;
   };
 
@@ -85,7 +86,7 @@ function readNotebook(text, id, number, zeropoint) {
       cells++;
       cell = { id: name, label: cellLabel(name), tags, source: content, checks: [] };
     } else if (kind === "figure") {
-      html += figureHtml(name, content, zeropoint);
+      html += figureHtml(name, content, zeropoint) + PIECE;
     } else {
       throw new Error(`notebook ${number}: unknown block ${token.info}`);
     }

@@ -1,5 +1,6 @@
 // One notebook on the page: its cells, the order in which they run, and the worker they run in.
 
+import { inSlices } from "../shell/slices.js";
 import { h, toDom } from "../shell/tree.js";
 import { Cell } from "./cell.js";
 import { Dependencies } from "./dependencies.js";
@@ -31,10 +32,19 @@ export class Notebook {
   constructor(element, announce) {
     this.element = element;
     this.announce = announce;
-    const cells = /** @type {NodeListOf<HTMLElement>} */ (element.querySelectorAll(".cell"));
-    this.cells = Array.from(cells, (cell) => new Cell(cell, this));
+    /** @type {Cell[]} */
+    this.cells = [];
+  }
+
+  /** Connects the cells, then the keys and the toolbar, which need all of them. */
+  async start() {
+    const found = /** @type {NodeListOf<HTMLElement>} */ (this.element.querySelectorAll(".cell"));
+    await inSlices(found, (each) => {
+      const cell = new Cell(each, this);
+      this.cells.push(cell);
+      cell.code.addEventListener("focusin", () => cell.edit());
+    });
     this.#connectToolbar();
-    for (const cell of this.cells) cell.code.addEventListener("focusin", () => cell.edit());
     connectKeys(this);
     watchOtherTabs((id, sourceFor) => {
       const cell = this.cells.find((each) => each.element.id === id);

@@ -17,17 +17,19 @@ addEventListener("error", () => root.classList.remove("is-starting"), true);
 
 function showNamedView() {
   if (!root.classList.contains("is-starting")) return;
-  const views = document.querySelectorAll(".view");
-  let named = null;
+  const views = [...document.querySelectorAll(".view")];
+  let name = "";
   try {
     // Behind a question mark a view keeps its own state.
-    named = document.getElementById(decodeURIComponent(location.hash.slice(1).split("?")[0]));
+    name = decodeURIComponent(location.hash.slice(1).split("?")[0]);
   } catch {
     // An address that cannot be read names nothing.
   }
+  // Most views are fetched when they are shown: the names of their parts begin with theirs.
+  const named = views.find(({ id }) => name === id || name.startsWith(`${id}-`));
   // It may be on its way: another in its place would only flash.
   const isToCome = !named && location.hash.length > 1 && document.readyState === "loading";
-  const view = isToCome ? undefined : (named?.closest(".view") ?? views[0]);
+  const view = isToCome ? undefined : (named ?? views[0]);
   for (const other of views) other.toggleAttribute("data-current", other === view);
   showInContents(view ? `#${view.id}` : location.hash.split("?")[0]);
 }

@@ -1,8 +1,10 @@
 // Connects the page's scripts. All content is readable without them.
 
 import { connectOffline } from "./offline.js";
+import { fill } from "./parts.js";
 import { showCurrentView } from "./router.js";
 import { makeScrollable } from "./scrollable.js";
+import { turn } from "./slices.js";
 import { connectThemeButton } from "./theme.js";
 
 /** Keeps --header-height equal to the header's height, for elements that stick below it. */
@@ -26,10 +28,13 @@ function announce(message) {
   }, 50);
 }
 
+// In turns: each of these lays the page out.
+connectThemeButton();
+await turn();
+measureHeader();
+await turn();
 document.documentElement.classList.remove("is-starting");
 document.documentElement.classList.add("is-live");
-connectThemeButton();
-measureHeader();
 
 /** Views whose scripts are loaded or loading. @type {Set<string>} */
 const connected = new Set();
@@ -38,29 +43,35 @@ showCurrentView((view) => {
   if (connected.has(view.id)) return;
   connected.add(view.id);
   connect(view).catch(() => {
-    // The view can be read without its scripts; the next visit tries again.
+    // The view can be read without its scripts, or has a link to a page that can; the next visit tries again.
     connected.delete(view.id);
   });
 });
 
 /**
- * Loads the scripts that a view needs, and no others.
+ * Loads the content of a view and the scripts that it needs, and no others.
  * @param {HTMLElement} view
  */
 async function connect(view) {
-  makeScrollable(view);
   // A jump into the view happens before its scripts have come: the toolbar's room is known already.
   const toolbar = /** @type {HTMLElement | null} */ (view.querySelector(".toolbar"));
   if (toolbar?.offsetHeight) {
     const height = `${toolbar.offsetHeight}px`;
     document.documentElement.style.setProperty("--toolbar-height", height);
   }
+  const filling = fill(view);
+  const isNotebook = view.classList.contains("notebook");
+  // Loads while the content does.
+  const loading = isNotebook ? import("../notebook/notebook.js") : undefined;
+  loading?.catch(() => {});
+  await filling;
+  makeScrollable(view);
   if (view.querySelector("[data-figure]")) {
     import("../figures/live.js").then(({ showFigures }) => showFigures(view));
   }
-  if (view.classList.contains("notebook")) {
-    const { Notebook } = await import("../notebook/notebook.js");
-    new Notebook(view, announce);
+  if (loading) {
+    const { Notebook } = await loading;
+    await new Notebook(view, announce).start();
   } else if (view.id === "lab") {
     const { connectLab } = await import("../lab/lab.js");
     connectLab(view, announce);

@@ -1,5 +1,7 @@
 // One view at a time: the overview or a notebook, chosen by the address after the #.
 
+import { fill, isFilled } from "./parts.js";
+
 /**
  * @param {(view: HTMLElement) => void} onShow
  */
@@ -26,8 +28,8 @@ export function showCurrentView(onShow) {
    * @param {number} [place]  how far down this entry of the history was left
    */
   const show = (isNavigation, place) => {
-    const target = elementOf(location.hash);
-    const view = /** @type {HTMLElement} */ (target?.closest(".view") ?? views[0]);
+    const name = nameIn(location.hash);
+    const view = viewOf(name, views);
     const isNewView = !view.hasAttribute("data-current") || !isNavigation;
     for (const other of views) other.toggleAttribute("data-current", other === view);
     for (const link of links) {
@@ -40,16 +42,18 @@ export function showCurrentView(onShow) {
     document.title = view.dataset.title ? `${view.dataset.title} · zeropoint` : ownTitle;
     onShow(view);
     if (isNarrow.matches) fitMenu();
-    if (!isNavigation && !target && place === undefined) return;
-    const behavior = isNewView ? "instant" : "auto";
-    if (place !== undefined) scrollTo({ top: place, behavior: "instant" });
-    else if (target && target !== view) target.scrollIntoView({ behavior });
-    else scrollTo({ top: 0, behavior });
-    // Screen readers and the Tab key go on from where the reader now is.
-    if (isNavigation) {
-      const part = target && target !== view ? target : view.querySelector("h1");
-      focusQuietly(/** @type {HTMLElement | null} */ (part));
-    }
+    const { hash } = location;
+    const wasFilled = isFilled(view);
+    const go = () => goTo(view, name, { isNavigation, place, isNewView });
+    go();
+    if (wasFilled) return;
+    const goOn = () => {
+      // The reader may be elsewhere by now: in another view, or further down in this one.
+      const isHere = location.hash === hash && view.hasAttribute("data-current");
+      const isForPart = place !== undefined || (name !== view.id && scrollY === 0);
+      if (isHere && isForPart) go();
+    };
+    fill(view).then(goOn, () => {});
   };
 
   // The skip link must not become the address: the view would be lost when the page is loaded again.
@@ -100,16 +104,45 @@ function keepPlaces() {
 }
 
 /**
- * The element that the hash names, up to a question mark, behind which a view keeps its own state; null if there
- * is none or the hash cannot be decoded.
+ * The name in a hash, up to a question mark, behind which a view keeps its own state; empty if the hash cannot be
+ * decoded.
  * @param {string} hash
  */
-function elementOf(hash) {
+function nameIn(hash) {
   try {
-    return document.getElementById(decodeURIComponent(hash.slice(1).split("?")[0]));
+    return decodeURIComponent(hash.slice(1).split("?")[0]);
   } catch {
-    return null;
+    return "";
   }
+}
+
+/**
+ * The view of this name, or the one that has or will have the element of this name; else the first.
+ * @param {string} name
+ * @param {HTMLElement[]} views
+ */
+function viewOf(name, views) {
+  const found = document.getElementById(name)?.closest(".view");
+  if (found instanceof HTMLElement) return found;
+  return views.find((view) => !isFilled(view) && name.startsWith(`${view.id}-`)) ?? views[0];
+}
+
+/**
+ * Scrolls to the element of this name in a view, and moves the focus there after a navigation.
+ * @param {HTMLElement} view
+ * @param {string} name
+ * @param {{ isNavigation: boolean, place?: number, isNewView: boolean }} how
+ */
+function goTo(view, name, { isNavigation, place, isNewView }) {
+  const target = document.getElementById(name);
+  const isInView = target !== null && target !== view && view.contains(target);
+  if (!isNavigation && !target && place === undefined) return;
+  const behavior = isNewView ? "instant" : "auto";
+  if (place !== undefined) scrollTo({ top: place, behavior: "instant" });
+  else if (isInView) target.scrollIntoView({ behavior });
+  else scrollTo({ top: 0, behavior });
+  // Screen readers and the Tab key go on from where the reader now is.
+  if (isNavigation) focusQuietly(isInView ? target : view.querySelector("h1"));
 }
 
 /** @param {HTMLElement | null} element */

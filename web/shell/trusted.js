@@ -1,4 +1,5 @@
-// Addresses of scripts, for pages that require trusted types: one policy, for the two scripts we start.
+// Addresses of scripts and content of views, for pages that require trusted types: one policy, for what is part of
+// this page.
 
 /** @type {any} */
 const trustedTypes = /** @type {any} */ (globalThis).trustedTypes;
@@ -9,6 +10,7 @@ const policy = trustedTypes?.createPolicy("zeropoint", {
     if (origin !== location.origin) throw new TypeError(`${url} is not part of this page`);
     return url;
   },
+  createHTML: (/** @type {string} */ html) => html,
 });
 
 /**
@@ -17,4 +19,12 @@ const policy = trustedTypes?.createPolicy("zeropoint", {
  */
 export function scriptUrl(url) {
   return policy ? policy.createScriptURL(url) : url;
+}
+
+/**
+ * @param {string} html  of a file of this page
+ * @returns {string} the same, marked as trusted where the browser asks for that
+ */
+export function trustedHtml(html) {
+  return policy ? policy.createHTML(html) : html;
 }

@@ -11,6 +11,7 @@ import {
   enter,
   openEditor,
   openPage,
+  openPart,
   press,
   readCells,
   runAll,
@@ -158,6 +159,7 @@ describe("An editor", () => {
 
     const withoutScripts = await serveSite({ headers: WITHOUT_SCRIPTS });
     const still = await openPage(browser, withoutScripts.url, { isLive: false });
+    await openPart(still.page, NOTEBOOK);
     assert.deepEqual(withEditors, await heights(still.page));
     await still.close();
     await withoutScripts.close();

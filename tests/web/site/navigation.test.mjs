@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { attributeOf, click, countVisible, openNotebook, openPage } from "../page.mjs";
+import { attributeOf, click, countVisible, openNotebook, openPage, serveSite } from "../page.mjs";
 import { browser, site } from "../site-and-browser.mjs";
 import { NOTEBOOKS } from "./views.mjs";
 
@@ -100,8 +100,70 @@ describe("Finding one's way", () => {
     await visit.close();
   });
 
+  it("shows a part of a view that was not fetched before, by link and by the browser's button", async () => {
+    const visit = await openPage(browser, site.url);
+    const { page } = visit;
+    const cell = '[id="per-channel-cell-39"]';
+    assert.equal(await page.$(cell), null);
+    await page.evaluate(() => {
+      location.hash = "per-channel-cell-39";
+    });
+    const isFocused = () =>
+      page.waitForFunction(
+        (part) => document.querySelector(part) === document.activeElement,
+        {},
+        cell,
+      );
+    await isFocused();
+    const isOnScreen = (part) =>
+      page.waitForFunction(
+        (each) => {
+          const { top } = document.querySelector(each).getBoundingClientRect();
+          return top >= 50 && top < 900;
+        },
+        {},
+        part,
+      );
+    await isOnScreen(cell);
+    await page.reload();
+    await isOnScreen(cell);
+    await page.evaluate(() => history.back());
+    await page.waitForSelector("#overview[data-current]");
+    await visit.close();
+  });
+
+  it("links to a view's own page if the view cannot be fetched, and fetches it on the next visit", async () => {
+    let isMissing = true;
+    const own = await serveSite({
+      missing: { test: (name) => isMissing && /\/per-channel-[^/]*\.html$/.test(name) },
+    });
+    const visit = await openPage(browser, own.url);
+    const { page } = visit;
+    const open = (view) =>
+      page.evaluate((hash) => {
+        location.hash = hash;
+      }, view);
+    await open("per-channel");
+    await page.waitForSelector("#per-channel[data-failed]");
+    assert.equal(await countVisible(page, "#per-channel .part-link a"), 1);
+    isMissing = false;
+    await open("overview");
+    await page.waitForSelector("#overview[data-current]");
+    await openNotebook(page, "per-channel");
+    assert.equal(await countVisible(page, "#per-channel .part-link"), 0);
+    await visit.close();
+    await own.close();
+  });
+
   it("has no broken links", async () => {
     const visit = await openPage(browser, site.url);
+    const views = await visit.page.$$eval(".view", (all) => all.map(({ id }) => id));
+    for (const view of views) {
+      await visit.page.evaluate((hash) => {
+        location.hash = hash;
+      }, view);
+      await visit.page.waitForSelector(`[id="${view}"][data-current]:not([data-part])`);
+    }
     const broken = await visit.page.$$eval("a[href]", (links) =>
       links
         .map((link) => link.getAttribute("href"))
