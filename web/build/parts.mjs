@@ -32,7 +32,6 @@ export function stylesOf(folder) {
  * @returns {Part}
  */
 export function partOf(view, styles) {
-  const hash = createHash("sha256").update(view.head).update(view.body).update(styles);
   const { id, title } = view;
   const html = [
     `<!doctype html><html lang="en"><head><meta charset="utf-8">`,
@@ -43,6 +42,7 @@ export function partOf(view, styles) {
     `<body class="is-part"><p class="part-back"><a href="./">zeropoint</a></p>`,
     `<main>${articleHtml(view)}</main></body></html>`,
   ].join("\n");
+  const hash = createHash("sha256").update(html).update(styles);
   return { fileName: `assets/${id}-${hash.digest("base64url").slice(0, 8)}.html`, html };
 }
 

@@ -17,7 +17,7 @@ export async function keepFiles(urls) {
 export function connectOffline() {
   const isServed = "serviceWorker" in navigator && location.protocol.startsWith("http");
   if (!import.meta.env.PROD || !isServed) return;
-  addEventListener("load", async () => {
+  const connect = async () => {
     try {
       await navigator.serviceWorker.register(
         scriptUrl(new URL("service-worker.js", document.baseURI).href),
@@ -26,5 +26,7 @@ export function connectOffline() {
     } catch {
       // Without it the page works as before, only not offline.
     }
-  });
+  };
+  if (document.readyState === "complete") connect();
+  else addEventListener("load", connect);
 }

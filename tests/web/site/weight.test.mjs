@@ -11,9 +11,12 @@ describe("A view that is only read", () => {
     it(`loads at most ${limit} bytes: ${view}`, chromiumOnly("weigh"), async () => {
       const { bytes, files } = await weigh(browser, site.url, view);
       const names = files.map(([path, weight]) => `${path} ${weight}`).join("\n");
-      assert.ok(bytes > 30_000 && bytes <= limit, `${bytes} bytes:\n${names}`);
+      assert.ok(bytes > 10_000 && bytes <= limit, `${bytes} bytes:\n${names}`);
       // Neither the editor nor a core is loaded before a cell is edited or run.
       assert.doesNotMatch(names, /editor-|baseline|relaxed/);
+      // Of the other views, nothing is loaded.
+      const views = files.filter(([path]) => /^assets\/.*\.html$/.test(path));
+      assert.equal(views.length, view === "overview" ? 0 : 1);
     });
   }
 });
