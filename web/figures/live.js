@@ -11,8 +11,12 @@ let loading;
 
 /** Starts zeropoint in the page, when the first control is used. */
 async function load() {
-  const [zeropoint, { figures }] = await Promise.all([import("zeropoint"), import("./index.js")]);
-  await zeropoint.init();
+  const [zeropoint, { figures }, { coreModule }] = await Promise.all([
+    import("zeropoint"),
+    import("./index.js"),
+    import("../shell/core.js"),
+  ]);
+  await zeropoint.init({ wasm: coreModule });
   return { zeropoint, figures };
 }
 

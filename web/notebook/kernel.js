@@ -1,5 +1,6 @@
 // The page's end of the worker that runs a notebook's cells.
 
+import { answerWithCore } from "../shell/core.js";
 import { keepFiles } from "../shell/offline.js";
 import { scriptUrl } from "../shell/trusted.js";
 import workerUrl from "./worker/worker.js?worker&url";
@@ -128,6 +129,8 @@ export class Kernel {
       this.#refuse = undefined;
       keepFiles([...data.files, new URL(workerUrl, document.baseURI).href]);
       ready();
+    } else if (data?.type === "core") {
+      answerWithCore(data);
     } else if (data?.type === "failed") {
       fail(`zeropoint could not start: ${data.message}`);
     } else if (data?.type === "output") {

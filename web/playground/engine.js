@@ -1,5 +1,6 @@
 // The page's end of the playground's worker. Results of superseded requests are left out.
 
+import { answerWithCore } from "../shell/core.js";
 import { keepFiles } from "../shell/offline.js";
 import { scriptUrl } from "../shell/trusted.js";
 import workerUrl from "./worker/worker.js?worker&url";
@@ -35,6 +36,10 @@ export class Engine {
 
   /** @param {any} data */
   #receive(data) {
+    if (data.type === "core") {
+      answerWithCore(data);
+      return;
+    }
     // Data of an older request is current until other data is asked for: later requests may have kept it.
     const isCurrent = data.id === undefined || data.id === this.#last || data.type === "data";
     if (isCurrent) this.#handlers[data.type]?.(data);

@@ -2,6 +2,7 @@
 
 import * as zeropoint from "zeropoint";
 import * as notebook from "zeropoint/notebook";
+import { pageCore } from "../../shell/worker-core.js";
 import { adviceOnCall, missingName, namesOf, nearest } from "../hints.js";
 import { linesPlot } from "../plots/lines-plot.js";
 import { describeError } from "./cell-error.js";
@@ -414,7 +415,7 @@ self.addEventListener("message", ({ data }) => {
   if (data?.type === "export") post({ type: "module", text: toModule(data.title, data.cells) });
 });
 
-notebook.init().then(
+notebook.init({ wasm: pageCore }).then(
   () =>
     post({
       type: "ready",

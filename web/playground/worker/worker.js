@@ -3,6 +3,7 @@
 
 import * as zeropoint from "zeropoint";
 import { init, torch } from "zeropoint/notebook";
+import { pageCore } from "../../shell/worker-core.js";
 import { readFile } from "../data/files.js";
 import { generate } from "../data/generate.js";
 import { parseNumbers } from "../data/parse.js";
@@ -46,7 +47,7 @@ function isThere(options) {
   }
 }
 
-const ready = init().then(() => {
+const ready = init({ wasm: pageCore }).then(() => {
   for (let bits = 1; bits <= 8; bits++) {
     const dtype = bits === 1 ? "uint1" : `int${bits}`;
     if (isThere({ dtype, scheme: "affine" })) abilities.bits.push(bits);
