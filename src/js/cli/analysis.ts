@@ -8,7 +8,8 @@ import type { Model } from "../models/model.js";
 import type { Arguments } from "./arguments.js";
 import { openInput, splitList } from "./input.js";
 import type { JobOptions } from "./jobs/done.js";
-import { hashOf } from "./jobs/sources.js";
+import { Journal } from "./jobs/journal.js";
+import { hashOf, sourceFiles, stampOf } from "./jobs/sources.js";
 import { isFolder } from "./output/files.js";
 import { Progress } from "./output/progress.js";
 import { type SizedRows, sizedRows } from "./sizes.js";
@@ -41,13 +42,48 @@ export async function rowsOf(
   title: string,
   args: Arguments,
   signal: AbortSignal,
+  journal?: Journal,
 ): Promise<SizedRows> {
   const progress = new Progress(`analyzing ${title}`, args.has("quiet"));
   const rows: AnalysisRow[] = [];
-  const options = { ...analysisOptions(args), signal, onProgress: progress.update };
-  for await (const row of analyze(model, options)) rows.push(row);
+  const known = await journal?.open();
+  const options = { ...analysisOptions(args), known, signal, onProgress: progress.update };
+  try {
+    for await (const row of analyze(model, options)) {
+      rows.push(row);
+      await journal?.add(row);
+    }
+    await journal?.remove();
+  } catch (error) {
+    if (signal.aborted) throw (await journal?.keep()) ?? error;
+    await journal?.remove();
+    throw error;
+  } finally {
+    await journal?.close();
+  }
   progress.clear();
   return await sizedRows(model, rows, targetOptions(args));
+}
+
+/** The journal of an analysis whose result goes to a file; undefined for another one. */
+export function journalFor(model: Model, file: string, args: Arguments): Journal | undefined {
+  const output = args.text("output");
+  if (output === undefined || output === "-") return undefined;
+  const headers = sourceFiles(model).map(({ headerSha256 }) => headerSha256);
+  return journalOf(output, file, undefined, hashOf(headers), args);
+}
+
+/** The journal of the rows of one file of a model; undefined for standard input, whose values may be others. */
+export function journalOf(
+  output: string,
+  model: string,
+  name: string | undefined,
+  headerSha256: string,
+  args: Arguments,
+): Journal | undefined {
+  if (model === "-") return undefined;
+  const key = hashOf([analysisHash(args), headerSha256, stampOf(model, name)]);
+  return new Journal(output, key.slice(0, 16));
 }
 
 /** Analyzes a file. */
@@ -58,7 +94,7 @@ export async function analyzeFile(
 ): Promise<SizedRows> {
   const model = await openInput(file, signal);
   try {
-    return await rowsOf(model, basename(file), args, signal);
+    return await rowsOf(model, basename(file), args, signal, journalFor(model, file, args));
   } finally {
     await model.close();
   }

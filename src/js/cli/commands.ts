@@ -121,6 +121,7 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
       FILE_NOTE,
       "Each tensor is read once for all schemes. The figures are exact, and the same on every machine and number of threads.",
       "The error of weights is not accuracy: it says how well values are kept, not what a network makes of them.",
+      "With -o, the same command goes on after an interruption with the tensors that are missing.",
     ],
     examples: [
       { command: "zeropoint analyze model.safetensors", text: "SQNR in dB, tensor × scheme" },
@@ -216,7 +217,7 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
     notes: [
       FILE_NOTE,
       "SCHEME: int8-channel, int4-g32, uint4-g64-affine-mse, q4_k, float16 … From GGUF to GGUF also llama-quantize's types, such as Q4_K_M. Norms, biases and small tensors are kept.",
-      "A file gets its name when it is complete. Running the command again does only what is missing: done-files in the folder .zeropoint beside the result say what is done.",
+      "A file gets its name when it is complete. Running the command again does only what is missing: done-files in the folder .zeropoint beside the result say what is done, and an interrupted file goes on where it stopped, from a hidden .partial file, on the same machine until that is started again.",
     ],
     examples: [
       {

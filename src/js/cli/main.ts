@@ -69,11 +69,12 @@ async function interruptible(name: CommandName, args: readonly string[]): Promis
     const { run } = await LOAD[name]();
     return await run(args, abort.signal);
   } catch (error) {
+    const { Failure, report } = await import("./failures.js");
     if (code !== 0) {
-      process.stderr.write("zeropoint: interrupted; finished files were kept\n");
+      const message = error instanceof Failure ? error.message : "interrupted";
+      process.stderr.write(`zeropoint: ${message}\n`);
       return code;
     }
-    const { report } = await import("./failures.js");
     return report(name, error);
   } finally {
     process.off("SIGINT", stop);

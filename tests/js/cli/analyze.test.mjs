@@ -1,13 +1,15 @@
 // zeropoint analyze and zeropoint plan, from a model to a plan, also in jobs.
 
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import {
   makeFolder,
   safetensors,
   smallModel,
+  start,
   write,
   writeShards,
   zeropoint,
@@ -49,6 +51,33 @@ describe("zeropoint analyze", () => {
     assert.equal(lines.length, 3);
     assert.match(lines[0], /^name,shape,dtype,parameters,scheme,bytes,/);
     assert.match(lines[2], /^head\.weight,32x64,float32,2048,int4-g32,/);
+  });
+
+  it("goes on after an interruption with the tensors that are missing", async () => {
+    write(folder, { "large.safetensors": await safetensors(smallModel(6, 512)) });
+    const args = ["large.safetensors", "--schemes", "int4-g16-mse,int4-g32-mse", "-o"];
+    const { child, ended } = start(folder, ["analyze", ...args, "cut/rows.json"]);
+    const partials = () =>
+      (existsSync(at("cut")) ? readdirSync(at("cut")) : []).filter((n) => /\.partial$/.test(n));
+    while (partials().every((n) => statSync(at("cut", n)).size === 0)) await delay(5);
+    child.kill("SIGINT");
+    const { code, output } = await ended;
+    assert.equal(code, 130);
+    assert.match(output, /^zeropoint: interrupted; rows of \d+ tensors are kept, /);
+    // A row of the journal that no analysis gives: it is taken, not measured again.
+    const [journal] = partials();
+    const lines = readFileSync(at("cut", journal), "utf8");
+    writeFileSync(at("cut", journal), `${lines.replace(/"mse":[^,]+/, '"mse":12345')}[{"na`);
+    assert.equal(analyze(...args, "cut/rows.json").code, 0);
+    assert.deepEqual(readdirSync(at("cut")), ["rows.json"]);
+    assert.equal(analyze(...args, "whole.json").code, 0);
+    const [cut, whole] = ["cut/rows.json", "whole.json"].map((name) =>
+      JSON.parse(readFileSync(at(name), "utf8")),
+    );
+    const changed = cut.rows.findIndex(({ mse }) => mse === 12345);
+    assert.notEqual(changed, -1);
+    cut.rows[changed].mse = whole.rows[changed].mse;
+    assert.deepEqual(cut, whole);
   });
 
   it("writes rows for each file of a model in shards, each once", () => {

@@ -1,7 +1,9 @@
 // zeropoint quantize: files, their names, interruption, and what is not overwritten.
 
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -14,6 +16,14 @@ await init();
 const folder = makeFolder();
 const quantize = (...args) => zeropoint(folder, ["quantize", ...args]);
 const at = (...names) => join(folder, ...names);
+
+function isRunning(pid) {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
 
 before(async () => {
   write(folder, {
@@ -102,19 +112,55 @@ describe("zeropoint quantize", () => {
     assert.ok(existsSync(at("results", "SHA256SUMS")));
   });
 
-  it("leaves nothing when it is interrupted", async () => {
-    // Least squares take long enough for a signal to arrive in the midst.
-    write(folder, { "large.safetensors": await safetensors(smallModel(4, 1024)) });
-    const args = ["quantize", "large.safetensors", "int4-g16-mse", "-o", "cut/large.safetensors"];
-    const { child, ended } = start(folder, args);
-    const names = () => (existsSync(at("cut")) ? readdirSync(at("cut")) : []);
-    while (names().length === 0) await delay(5);
-    assert.match(names()[0], /^\.large\.safetensors\..*\.partial$/);
-    child.kill("SIGINT");
-    const { code, output } = await ended;
-    assert.equal(code, 130);
-    assert.equal(output, "zeropoint: interrupted; finished files were kept\n");
-    assert.deepEqual(names(), []);
+  for (const signal of ["SIGINT", "SIGKILL"]) {
+    it(`goes on after ${signal} where it stopped, and writes the bytes of one run`, async () => {
+      // Least squares take long enough for a signal to arrive in the midst.
+      write(folder, { "large.safetensors": await safetensors(smallModel(4, 1024)) });
+      const args = ["large.safetensors", "int4-g16-mse", "-o", `${signal}/large.safetensors`];
+      const partials = () =>
+        (existsSync(at(signal)) ? readdirSync(at(signal)) : []).filter((n) => /\.partial$/.test(n));
+      const size = () => partials().reduce((sum, n) => sum + statSync(at(signal, n)).size, 0);
+      const { child, ended } = start(folder, ["quantize", ...args]);
+      while (size() < 2 ** 20) await delay(5);
+      assert.match(partials()[0], /^\.large\.safetensors\..*\.partial$/);
+      child.kill(signal);
+      const { code, output } = await ended;
+      if (signal === "SIGINT") {
+        assert.equal(code, 130);
+        assert.match(
+          output,
+          /^zeropoint: interrupted; .*B of SIGINT\/large\.safetensors are kept, /,
+        );
+      }
+      assert.equal(existsSync(at(signal, "large.safetensors")), false);
+      const again = quantize(...args);
+      assert.match(again.stdout, /, \d.* MB were there from an interrupted run, /);
+      assert.deepEqual(partials(), []);
+      assert.equal(quantize(...args.slice(0, -1), "whole.safetensors", "--force").code, 0);
+      const bytes = readFileSync(at("whole.safetensors"));
+      assert.ok(bytes.equals(readFileSync(at(signal, "large.safetensors"))));
+      const done = JSON.parse(
+        readFileSync(at(signal, ".zeropoint", "large.safetensors.done.json"), "utf8"),
+      );
+      assert.equal(done.output.sha256, createHash("sha256").update(bytes).digest("hex"));
+    });
+  }
+
+  it("does not go on with what another scheme, or another file, has left", async () => {
+    write(folder, { "mine.safetensors": await safetensors(smallModel(1, 64, 7)) });
+    const args = ["mine.safetensors", "int4-g32", "-o", "mixed/mine.safetensors"];
+    assert.equal(quantize(...args).code, 0);
+    const right = readFileSync(at("mixed", "mine.safetensors"));
+    rmSync(at("mixed", "mine.safetensors"));
+    // A process of this number has ended: it was the one that wrote the file.
+    const { pid } = start(folder, ["--version"]).child;
+    const left = `.mine.safetensors.0123456789abcdef-${hostname().replaceAll(/[^\w.]/g, "_")}-${pid}.partial`;
+    while (isRunning(pid)) await delay(5);
+    write(folder, { [`mixed/${left}`]: Buffer.alloc(1000, 255) });
+    const { stdout } = quantize(...args);
+    assert.doesNotMatch(stdout, /interrupted/);
+    assert.ok(right.equals(readFileSync(at("mixed", "mine.safetensors"))));
+    assert.deepEqual(readdirSync(at("mixed")).sort(), [".zeropoint", "mine.safetensors"]);
   });
 
   for (const [args, code, line] of [

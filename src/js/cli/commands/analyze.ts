@@ -3,7 +3,14 @@
 import { mkdir } from "node:fs/promises";
 import { basename } from "node:path";
 import type { Model } from "../../models/model.js";
-import { analysisHash, rowsOf, shardPath, targetOptions } from "../analysis.js";
+import {
+  analysisHash,
+  journalFor,
+  journalOf,
+  rowsOf,
+  shardPath,
+  targetOptions,
+} from "../analysis.js";
 import { analysisReport } from "../analysis-report.js";
 import { type Arguments, readArguments } from "../arguments.js";
 import { EXIT, Failure, usage } from "../failures.js";
@@ -12,7 +19,7 @@ import { filesOf, type Part, parsePart } from "../jobs/deal.js";
 import { peakMemory } from "../jobs/done.js";
 import { type RowsFile, readRowsFile, rowsPath } from "../jobs/rows.js";
 import { hashOf, type SourceFile, sourceFiles } from "../jobs/sources.js";
-import { isFolder, writeFile } from "../output/files.js";
+import { isFolder, writeText } from "../output/files.js";
 import { checkOutput, jsonText, writeReport } from "../output/report.js";
 import type { SizedRows } from "../sizes.js";
 import { showTime } from "../units.js";
@@ -33,7 +40,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   const model = await openInput(file, signal);
   try {
     if (isToFolder) return await writeShards(file, model, part, args, signal);
-    const sized = await rowsOf(model, basename(file), args, signal);
+    const sized = await rowsOf(model, basename(file), args, signal, journalFor(model, file, args));
     const sources = sourceFiles(model);
     const source =
       sources.length === 1
@@ -89,9 +96,10 @@ async function writeShards(
     const shard =
       sources.length === 1 ? model : await openInput(await shardPath(file, source.name), signal);
     try {
-      const sized = await rowsOf(shard, source.name, args, signal);
+      const journal = journalOf(path, file, source.name, source.headerSha256, args);
+      const sized = await rowsOf(shard, source.name, args, signal, journal);
       const content = rowsFile(args, { ...sourceOf(source), of: names }, sized);
-      await writeFile(path, [`${jsonText(content, 0)}\n`], signal);
+      await writeText(path, `${jsonText(content, 0)}\n`, signal);
       made++;
     } finally {
       if (shard !== model) await shard.close();

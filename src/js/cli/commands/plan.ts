@@ -12,7 +12,7 @@ import { EXIT, usage } from "../failures.js";
 import { splitList, startCore } from "../input.js";
 import type { JobOptions } from "../jobs/done.js";
 import { isOfRows, readRows } from "../jobs/rows.js";
-import { writeFile } from "../output/files.js";
+import { writeText } from "../output/files.js";
 import { checkOutput, jsonText, type Report, section, writeReport } from "../output/report.js";
 import type { Column } from "../output/table.js";
 import type { SizedRow } from "../sizes.js";
@@ -59,7 +59,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   const text = `${jsonText(result)}\n`;
   if (output === "-") process.stdout.write(text);
   else {
-    await writeFile(output, [text], signal);
+    await writeText(output, text, signal);
     if (!args.has("quiet")) process.stdout.write(`${output}: ${describePlan(result)}\n`);
   }
   return EXIT.ok;

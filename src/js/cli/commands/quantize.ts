@@ -70,13 +70,13 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
       ...{ name: target.file.name, size: target.source?.size ?? target.file.size, target },
     }));
     const own = filesOf(sized, part).map(({ target }) => target);
-    const { todo, done } = await plannedWork(own, wish, args.has("force"));
+    const { todo, done, left } = await plannedWork(own, wish, args.has("force"), file);
     total = jobs.length > 1 ? inputBytes(todo) : 0;
     const written: Done[] = [...done];
     for (const target of todo) written.push(await writeTarget(target, wish, file, signal));
     if (!single && part === undefined) await writeRest(output, file, rest, written, signal);
     progress.clear();
-    tell(args, report, { written, todo, done, seconds: progress.seconds, output, wish });
+    tell(args, report, { written, todo, done, left, seconds: progress.seconds, output, wish });
     if (!args.has("verify")) return EXIT.ok;
     const main = single ? output : join(output, mainOf(files.map(({ name }) => name)));
     return await verify(model, main, report, isQuiet, signal);
@@ -112,13 +112,14 @@ interface Result {
   readonly written: readonly Done[];
   readonly todo: readonly Target[];
   readonly done: readonly Done[];
+  readonly left: number;
   readonly seconds: number;
   readonly output: string;
   readonly wish: Wish;
 }
 
 function tell(args: Arguments, report: QuantizeReport, result: Result): void {
-  const { written, todo, done, seconds, output } = result;
+  const { written, todo, done, left, seconds, output } = result;
   if (args.has("json")) {
     const files = written.map(({ output: each }) => each);
     process.stdout.write(
@@ -137,9 +138,10 @@ function tell(args: Arguments, report: QuantizeReport, result: Result): void {
   } else {
     const bytes = todo.reduce((sum, { file }) => sum + file.size, 0);
     const skipped = done.length === 0 ? "" : `, ${done.length} were done already`;
+    const before = left === 0 ? "" : `, ${showBytes(left)} were there from an interrupted run`;
     const count = todo.length === 1 ? "" : `${todo.length} files, `;
     lines.push(
-      `${output}: ${count}${showBytes(bytes)} in ${showTime(seconds)}${skipped}, ` +
+      `${output}: ${count}${showBytes(bytes)} in ${showTime(seconds)}${skipped}${before}, ` +
         `at most ${showBytes(peakMemory())} of memory`,
     );
   }

@@ -2,7 +2,7 @@
 
 import { readFile, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { writeFile } from "../output/files.js";
+import { writeText } from "../output/files.js";
 
 /** What a job says of a file that it wrote. */
 export interface Done {
@@ -57,7 +57,7 @@ export async function readDone(output: string): Promise<Done | undefined> {
 
 /** Writes a done-file, after its output. */
 export async function writeDone(output: string, done: Done, signal: AbortSignal): Promise<void> {
-  await writeFile(donePath(output), [`${JSON.stringify(done, null, 2)}\n`], signal);
+  await writeText(donePath(output), `${JSON.stringify(done, null, 2)}\n`, signal);
 }
 
 /** Whether an output is there, with the size that its done-file says. */

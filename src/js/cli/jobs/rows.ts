@@ -50,7 +50,7 @@ export async function readRowsFile(path: string): Promise<RowsFile> {
 }
 
 /** Numbers that JSON does not have are texts in it. */
-function withNumbers(row: PlanRow): PlanRow {
+export function withNumbers(row: PlanRow): PlanRow {
   const entries = Object.entries(row).map(([key, value]) => {
     const isNumber = value === "Infinity" || value === "-Infinity" || value === "NaN";
     return [key, isNumber && key !== "name" ? Number(value) : value];

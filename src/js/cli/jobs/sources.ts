@@ -1,6 +1,8 @@
 // The files of a model: what jobs are dealt, and hashes of their headers.
 
 import { createHash } from "node:crypto";
+import { statSync } from "node:fs";
+import { dirname, join } from "node:path";
 import type { FileTensor } from "../../formats/source.js";
 import { documentOf, type Model } from "../../models/model.js";
 import type { Sized } from "./deal.js";
@@ -35,6 +37,17 @@ function sourceFile(
   const size = [...tensors.values()].reduce((sum, { byteLength }) => sum + byteLength, 0);
   const entries = [...metadata].map(([key, value]) => [key, String(value)]);
   return { name, size, headerSha256: hashOf([entries, list]), tensors: [...tensors.keys()] };
+}
+
+/** Size and time of a local file of a model, which say that its values are the same; null for an address. */
+export function stampOf(model: string, name: string | undefined): readonly number[] | null {
+  const found = statSync(model, { throwIfNoEntry: false });
+  if (found === undefined) return null;
+  const folder = found.isDirectory() ? model : dirname(model);
+  const file =
+    name === undefined ? undefined : statSync(join(folder, name), { throwIfNoEntry: false });
+  const { size, mtimeMs } = file ?? found;
+  return [size, mtimeMs];
 }
 
 /** The sha256 of plain data, the same for any order of an object's keys. */

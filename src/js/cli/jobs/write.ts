@@ -12,10 +12,13 @@ import {
   checkRoom,
   chunksOf,
   isFolder,
+  type Written,
   writeFile,
+  writeText,
 } from "../output/files.js";
+import { leftBytes } from "../output/partial.js";
 import { type Done, isThere, peakMemory, readDone, writeDone } from "./done.js";
-import { hashOf, type SourceFile, sourceFiles } from "./sources.js";
+import { hashOf, type SourceFile, sourceFiles, stampOf } from "./sources.js";
 import type { Wish } from "./wish.js";
 
 /** A file to write, and where it comes from. */
@@ -58,9 +61,20 @@ async function doneOf(target: Target, wish: Wish): Promise<Done | undefined> {
   return isSame ? done : undefined;
 }
 
+/**
+ * The key of a file's bytes: by it a run goes on where an interrupted one has stopped. Standard input has none, because
+ * its values may be others the next time.
+ */
+function keyOf({ source, headerSha256 }: Target, wish: Wish, model: string): string | undefined {
+  if (model === "-") return undefined;
+  return hashOf([wish.job, headerSha256, stampOf(model, source?.name)]).slice(0, 16);
+}
+
 /** What is to be written, and what is done. */
 export interface Work {
   readonly todo: readonly Target[];
+  /** Bytes of these files that an interrupted run has written. */
+  readonly left: number;
   readonly done: readonly Done[];
 }
 
@@ -72,6 +86,7 @@ export async function plannedWork(
   targets: readonly Target[],
   wish: Wish,
   isForced: boolean,
+  model: string,
 ): Promise<Work> {
   const todo: Target[] = [];
   const done: Done[] = [];
@@ -82,8 +97,12 @@ export async function plannedWork(
   }
   for (const { path } of todo) checkFree(path, isForced);
   const bytes = todo.reduce((sum, { file }) => sum + file.size, 0);
-  if (todo.length > 0) await checkRoom(todo[0].path, bytes);
-  return { todo, done };
+  const left = todo.reduce(
+    (sum, target) => sum + leftBytes(target.path, keyOf(target, wish, model)),
+    0,
+  );
+  if (todo.length > 0) await checkRoom(todo[0].path, bytes - left);
+  return { todo, done, left };
 }
 
 /**
@@ -100,7 +119,8 @@ export async function writeTarget(
   const start = performance.now();
   const { file, path, source, headerSha256 } = target;
   let done: Done | undefined;
-  await writeFile(path, chunksOf(file.stream()), signal, async (written) => {
+  const key = keyOf(target, wish, model);
+  const onComplete = async (written: Written): Promise<void> => {
     if (written.size !== file.size) {
       const problem = `has ${written.size} bytes instead of ${file.size}`;
       throw new Failure(EXIT.bug, `${path} ${problem}`);
@@ -118,7 +138,8 @@ export async function writeTarget(
     // A file of another job must not pass for the one that the done-file describes.
     await rm(path, { force: true });
     await writeDone(path, done, signal);
-  });
+  };
+  await writeFile(path, (begin) => chunksOf(file.stream(begin)), signal, { key, onComplete });
   return done as Done;
 }
 
@@ -136,7 +157,7 @@ export async function writeRest(
 ): Promise<void> {
   const sums = done.map(({ output }) => output).map(({ name, sha256 }) => ({ name, sha256 }));
   const add = async (name: string, chunks: Chunks): Promise<void> => {
-    const { sha256 } = await writeFile(join(folder, name), chunks, signal);
+    const { sha256 } = await writeFile(join(folder, name), () => chunks, signal);
     sums.push({ name, sha256 });
   };
   for (const file of rest) await add(file.name, chunksOf(file.stream()));
@@ -146,7 +167,7 @@ export async function writeRest(
   }
   sums.sort((a, b) => (a.name < b.name ? -1 : 1));
   const lines = sums.map(({ name, sha256 }) => `${sha256}  ${name}\n`);
-  await writeFile(join(folder, "SHA256SUMS"), lines, signal);
+  await writeText(join(folder, "SHA256SUMS"), lines.join(""), signal);
 }
 
 /** Files of a model's folder that engines need: configs, tokenizers, vocabularies, templates. */

@@ -3,10 +3,10 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, open, rename, rm, stat, statfs } from "node:fs/promises";
-import { hostname } from "node:os";
-import { basename, dirname, join, resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { EXIT, Failure } from "../failures.js";
 import { showBytes } from "../units.js";
+import { partialPath, takeOver } from "./partial.js";
 
 /** A file that was written. */
 export interface Written {
@@ -22,41 +22,54 @@ export type Chunks = AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | 
 export const chunksOf = (stream: ReadableStream<Uint8Array>): Chunks =>
   stream as unknown as AsyncIterable<Uint8Array>;
 
-/** The name of an unfinished file: another one in every process, so that two workers may write the same file. */
-const partialPath = (path: string): string => {
-  const host = hostname().replaceAll(/[^\w.-]/g, "_");
-  return join(dirname(path), `.${basename(path)}.${host}-${process.pid}.partial`);
-};
-
-/** Whether a name is that of an unfinished file. */
-export const isPartial = (name: string): boolean => name.endsWith(".partial");
+/** How a file is written. */
+export interface WriteOptions {
+  /**
+   * Of all that decides about the bytes. With it, an interrupted run leaves what it has written, and the next run of
+   * the same key goes on there.
+   */
+  readonly key?: string | undefined;
+  /** Called when all bytes are on the disk, before the file gets its name. */
+  readonly onComplete?: (written: Written) => Promise<void>;
+}
 
 /**
- * Writes a file. It gets its name when it is complete and on the disk; after an error or an abort nothing is left.
- * @param onComplete  called when all bytes are on the disk, before the file gets its name
- * @throws {Failure} where the disk has no room
+ * Writes a file. It gets its name when it is complete and on the disk; after an error, or an abort without a key,
+ * nothing is left.
+ * @param chunksFrom  the bytes from an offset on, which is 0 without a key
+ * @throws {Failure} where the disk has no room; after an abort, if the next run goes on there
  */
 export async function writeFile(
   path: string,
-  chunks: Chunks,
+  chunksFrom: (begin: number) => Chunks,
   signal: AbortSignal,
-  onComplete?: (written: Written) => Promise<void>,
+  { key, onComplete }: WriteOptions = {},
 ): Promise<Written> {
   await mkdir(dirname(path), { recursive: true });
-  const partial = partialPath(path);
+  const partial = partialPath(path, key);
+  let size = 0;
   try {
+    size = await takeOver(path, key);
     const hash = createHash("sha256");
-    let size = 0;
-    const file = await open(partial, "w");
+    const file = await open(partial, size === 0 ? "w" : "r+");
     try {
-      for await (const chunk of chunks) {
+      for (let at = 0; at < size; ) {
+        signal.throwIfAborted();
+        const buffer = Buffer.alloc(Math.min(READ_BYTES, size - at));
+        const { bytesRead } = await file.read(buffer, 0, buffer.length, at);
+        if (bytesRead === 0) throw new Error(`${partial} has become shorter`);
+        hash.update(buffer.subarray(0, bytesRead));
+        at += bytesRead;
+      }
+      for await (const chunk of chunksFrom(size)) {
         signal.throwIfAborted();
         const bytes = typeof chunk === "string" ? Buffer.from(chunk) : chunk;
         hash.update(bytes);
         for (let at = 0; at < bytes.length; ) {
-          at += (await file.write(bytes, at, bytes.length - at)).bytesWritten;
+          const { bytesWritten } = await file.write(bytes, at, bytes.length - at, size);
+          at += bytesWritten;
+          size += bytesWritten;
         }
-        size += bytes.length;
       }
       signal.throwIfAborted();
       await file.sync();
@@ -69,12 +82,22 @@ export async function writeFile(
     await syncFolder(dirname(path));
     return written;
   } catch (error) {
+    if (signal.aborted && key !== undefined && size > 0) {
+      const kept = `${showBytes(size)} of ${path} are kept, where the same command goes on`;
+      throw new Failure(EXIT.output, `interrupted; ${kept}`);
+    }
     await rm(partial, { force: true });
     const { code } = error as NodeJS.ErrnoException;
     if (code !== "ENOSPC" && code !== "EDQUOT") throw error;
     throw new Failure(EXIT.output, `${path}: no space left on the device; nothing was left of it`);
   }
 }
+
+/** Writes a file of a text. */
+export const writeText = (path: string, text: string, signal: AbortSignal): Promise<Written> =>
+  writeFile(path, () => [text], signal);
+
+const READ_BYTES = 2 ** 20;
 
 /** Makes the rename durable, where the system can. */
 async function syncFolder(path: string): Promise<void> {

@@ -20,6 +20,8 @@ export class Progress {
   readonly #start = performance.now();
   readonly #stream = process.stderr;
   #last = this.#start;
+  /** What was done when the job began, of an interrupted one. */
+  #from: number | undefined;
   #isShown = false;
 
   /**
@@ -38,6 +40,7 @@ export class Progress {
   /** Shows the state, if enough time has passed since the last one. */
   readonly update = (state: Done): void => {
     const now = performance.now();
+    this.#from ??= state.done;
     const width = widthOf(this.#stream);
     const interval = width === undefined ? PIPE_SECONDS : TERMINAL_SECONDS;
     if (this.isQuiet || now - this.#last < 1000 * interval) return;
@@ -50,7 +53,7 @@ export class Progress {
 
   #line({ done, total, name }: Done): string {
     const share = total > 0 ? Math.min(1, done / total) : 1;
-    const rate = done / this.seconds;
+    const rate = (done - (this.#from ?? 0)) / this.seconds;
     const left = rate > 0 ? `${showTime(Math.max(0, total - done) / rate)} left` : "";
     const percent = `${Math.floor(100 * share)} %`;
     const parts = [`${this.title}: ${percent}`, `${showBytes(rate)}/s`, left, name ?? ""];

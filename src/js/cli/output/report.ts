@@ -2,7 +2,7 @@
 
 import type { Arguments } from "../arguments.js";
 import { usage } from "../failures.js";
-import { checkFree, writeFile, writeStdout } from "./files.js";
+import { checkFree, writeStdout, writeText } from "./files.js";
 import { type Column, cellText, tableText } from "./table.js";
 import { printable, stylesOf, widthOf, wrap } from "./terminal.js";
 
@@ -74,7 +74,7 @@ export async function writeReport(
         : form === "html"
           ? htmlText(report)
           : plainText(report, isFile);
-  if (isFile) await writeFile(path, [text], signal);
+  if (isFile) await writeText(path, text, signal);
   else await writeStdout([text], signal);
 }
 

@@ -180,9 +180,22 @@ function checkNames(where: string, kind: "tensor" | "key", names: readonly strin
  */
 export async function* writeGGUF(layout: GGUFLayout): AsyncGenerator<Uint8Array, void, undefined> {
   yield layout.header;
-  for (const { tensor, byteLength } of layout.tensors) {
-    yield* exactBytes("writeGGUF", tensor, byteLength);
-    const padding = padded(byteLength, layout.alignment) - byteLength;
-    if (padding > 0) yield new Uint8Array(padding);
-  }
+  for (const tensor of layout.tensors) yield* paddedTensor(layout, tensor);
 }
+
+/** The bytes of a tensor and of the padding behind it. */
+async function* paddedTensor(
+  { alignment }: GGUFLayout,
+  { tensor, byteLength }: GGUFLayout["tensors"][number],
+): AsyncGenerator<Uint8Array, void, undefined> {
+  yield* exactBytes("writeGGUF", tensor, byteLength);
+  const padding = padded(byteLength, alignment) - byteLength;
+  if (padding > 0) yield new Uint8Array(padding);
+}
+
+/** The tensors of a GGUF file behind its header, each with its padding. */
+export const ggufTensors = (layout: GGUFLayout) =>
+  layout.tensors.map((tensor) => ({
+    byteLength: padded(tensor.byteLength, layout.alignment),
+    bytes: () => paddedTensor(layout, tensor),
+  }));

@@ -222,6 +222,8 @@ interface Node {
 /** A file with edits, which adapt the lengths of all messages around them. Everything else keeps its bytes. */
 export interface Spliced {
   readonly byteLength: number;
+  /** Its parts, front to back, each of which can be made without those before it. */
+  readonly parts: readonly { readonly byteLength: number; bytes(): AsyncIterable<Uint8Array> }[];
   /** The new file, front to back. Called once. */
   bytes(): AsyncGenerator<Uint8Array, void, undefined>;
 }
@@ -281,29 +283,40 @@ export function splice(where: string, source: Source, edits: readonly Edit[]): S
     const problem = `the model comes to ${byteLength} bytes, of which a protocol buffer takes ${MAX_MESSAGE}: store data externally`;
     throw rangeError("ZP_SIZE_OVERFLOW", where, problem);
   }
-  return { byteLength, bytes: () => emit(where, source, nodes, 0, source.size) };
+  const parts: Spliced["parts"][number][] = [];
+  collect(where, source, nodes, 0, source.size, (length, bytes) => {
+    if (length > 0) parts.push({ byteLength: length, bytes });
+  });
+  async function* bytes(): AsyncGenerator<Uint8Array, void, undefined> {
+    for (const part of parts) yield* part.bytes();
+  }
+  return { byteLength, parts, bytes };
 }
 
-async function* emit(
+/** Lists the parts of a message. */
+function collect(
   where: string,
   source: Source,
   nodes: readonly Node[],
   begin: number,
   end: number,
-): AsyncGenerator<Uint8Array, void, undefined> {
+  add: (byteLength: number, bytes: () => AsyncIterable<Uint8Array>) => void,
+): void {
+  const copy = (from: number, to: number): void =>
+    add(to - from, () => readChunks(where, source, from, to));
   let at = begin;
   for (const node of nodes) {
-    yield* readChunks(where, source, at, node.start);
+    copy(at, node.start);
     at = node.end;
-    for (const part of node.parts ?? []) yield* emitPart(where, part);
+    for (const part of node.parts ?? []) add(part.byteLength, () => emitPart(where, part));
     if (node.head !== undefined) {
       const { field, length, nodes: inner } = node.head;
-      yield* readChunks(where, source, field.start, field.tagEnd);
-      yield length;
-      yield* emit(where, source, inner, field.content, field.end);
+      copy(field.start, field.tagEnd);
+      add(length.length, () => emitPart(where, length));
+      collect(where, source, inner, field.content, field.end, add);
     }
   }
-  yield* readChunks(where, source, at, end);
+  copy(at, end);
 }
 
 async function* emitPart(where: string, part: Part): AsyncGenerator<Uint8Array, void, undefined> {

@@ -44,6 +44,7 @@ import { ratio, type Totals } from "./totals.js";
  * @param options.exclude  patterns of names that have no rows
  * @param options.activations  inputs of weights by name: their rows then show the error of outputs on these inputs
  * @param options.sample  number of values of each weight to look at
+ * @param options.known  rows of an interrupted analysis, whose tensors are not read again
  * @returns rows, for `plan` and for tables
  * @throws {TypeError} `ZP_INVALID_OPTION`, `ZP_INVALID_SCHEME`, `ZP_INVALID_MODEL`, `ZP_INVALID_FUNCTION`
  * @throws {RangeError} `ZP_INVALID_SCHEME` for an unknown scheme; while rows are made, `ZP_INVALID_FILE`
@@ -90,6 +91,12 @@ async function* rowsOf(
       await settings.onProgress?.({ done: Math.min(Math.floor(done), total), total, name });
       settings.signal?.throwIfAborted();
     };
+    const known = settings.known.get(name);
+    if (known !== undefined) {
+      yield* known;
+      await onRead(sizes[i]);
+      continue;
+    }
     const share = parameters === 0 ? 0 : sizeOf(shape) / parameters;
     const parts = partsOf(model, name);
     yield* await analyzeTensor({

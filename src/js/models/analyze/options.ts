@@ -6,6 +6,7 @@ import { type Glob, parseGlob } from "../glob.js";
 import type { Activations } from "../inputs/activations.js";
 import type { QuantizeProgress } from "../quantize/types.js";
 import type { Scheme } from "../scheme.js";
+import type { AnalysisRow } from "./row.js";
 import { checkSchemes } from "./schemes.js";
 
 /** Options of `analyze`. */
@@ -30,6 +31,11 @@ export interface AnalyzeOptions {
   worstRows?: boolean | undefined;
   /** Bins of a histogram of the tensor's values, 1 to 4096. Default: none. */
   histogram?: number | undefined;
+  /**
+   * Rows of an analysis of this model with these options that was interrupted: they are given again, and their tensors
+   * are not read.
+   */
+  known?: Iterable<AnalysisRow> | undefined;
   /** Rejects with the signal's reason once it is aborted. */
   signal?: AbortSignal | undefined;
   /** Called while tensors are read, with bytes of input. The analysis waits for a promise that it returns: a pause. */
@@ -47,6 +53,8 @@ export interface Settings {
   readonly worstRows: boolean;
   /** 0 for none. */
   readonly bins: number;
+  /** Rows that are known, by the name of their tensor. */
+  readonly known: ReadonlyMap<string, readonly AnalysisRow[]>;
   readonly signal: AbortSignal | undefined;
   readonly onProgress: AnalyzeOptions["onProgress"];
 }
@@ -59,6 +67,7 @@ const OPTIONS = [
   "sample",
   "worstRows",
   "histogram",
+  "known",
   "signal",
   "onProgress",
 ];
@@ -86,9 +95,28 @@ export function checkSettings(where: string, options: unknown): Settings {
     sample: checkInteger(where, "options.sample", given.sample, 0, 1, 2 ** 31),
     worstRows: checkBoolean(where, "options.worstRows", given.worstRows, false),
     bins: checkInteger(where, "options.histogram", given.histogram, 0, 1, 4096),
+    known: knownRows(where, given.known),
     signal,
     onProgress,
   };
+}
+
+function knownRows(where: string, given: unknown): ReadonlyMap<string, readonly AnalysisRow[]> {
+  const known = new Map<string, AnalysisRow[]>();
+  if (given === undefined) return known;
+  if (typeof given !== "object" || given === null || !(Symbol.iterator in given)) {
+    throw wrongKind("ZP_INVALID_OPTION", where, "options.known", "rows of analyze", given);
+  }
+  for (const row of given as Iterable<AnalysisRow>) {
+    const { name } = Object(row) as Partial<AnalysisRow>;
+    if (typeof name !== "string") {
+      throw wrongKind("ZP_INVALID_ROW", where, "options.known", "rows of analyze", row);
+    }
+    const own = known.get(name);
+    if (own === undefined) known.set(name, [row]);
+    else own.push(row);
+  }
+  return known;
 }
 
 function globs(where: string, argument: string, given: unknown): readonly Glob[] | undefined {

@@ -1,6 +1,8 @@
 // Output files as streams: progress, signal, and a check of their size.
 
+import { checkInteger } from "../../base/check.js";
 import { rangeError } from "../../base/errors.js";
+import type { Advance } from "./groups.js";
 import type { FileParts, OutputFile, QuantizeProgress, Section } from "./types.js";
 
 /** Progress over all files of a job; a file that is streamed again starts again. */
@@ -31,26 +33,76 @@ export class Progress {
 /** An output file of its parts. */
 export function outputFile(
   where: string,
-  parts: FileParts,
+  { name, size, sections: parts }: FileParts,
   progress: Progress,
   signal: AbortSignal | undefined,
 ): OutputFile {
-  const { name, size, inputBytes } = parts;
-  progress.add(name, inputBytes);
-  const stream = (): ReadableStream<Uint8Array> => {
+  const sections = placed(parts);
+  progress.add(
+    name,
+    parts.reduce((sum, { inputBytes }) => sum + inputBytes, 0),
+  );
+  const stream = (begin = 0): ReadableStream<Uint8Array> => {
     signal?.throwIfAborted();
+    checkInteger(where, "begin", begin, 0, 0, size);
     progress.restart(name);
     const advance = (bytes: number, tensor: string): void => progress.advance(name, bytes, tensor);
-    return streamOf(checked(where, parts, parts.chunks(advance), signal));
+    const chunks = chunksFrom(sections, begin, advance);
+    return streamOf(checked(where, name, size - begin, chunks, signal));
   };
   const file = { name, size, stream };
-  const whole = { begin: 0, end: size, chunks: () => parts.chunks(() => {}) };
-  SECTIONS.set(file, parts.sections ?? [whole]);
+  SECTIONS.set(file, sections);
   return file;
 }
 
+/** A section of bytes that are in memory. */
+export const bytesSection = (bytes: Uint8Array): Section => ({
+  byteLength: bytes.length,
+  inputBytes: 0,
+  // A copy: the reader of a stream may transfer what it gets.
+  async *chunks() {
+    yield bytes.slice();
+  },
+});
+
+/** A section and its place in the file. */
+interface PlacedSection extends Section {
+  readonly begin: number;
+  readonly end: number;
+}
+
+function placed(sections: readonly Section[]): PlacedSection[] {
+  let begin = 0;
+  return sections.map((section) => {
+    const end = begin + section.byteLength;
+    const own = { ...section, begin, end };
+    begin = end;
+    return own;
+  });
+}
+
+/** Bytes from an offset on. Sections before it are not made; of the one that it is in, the first bytes are dropped. */
+async function* chunksFrom(
+  sections: readonly PlacedSection[],
+  begin: number,
+  advance: Advance,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  for (const section of sections) {
+    if (section.end <= begin) {
+      if (section.inputBytes > 0) advance(section.inputBytes, "");
+      continue;
+    }
+    let skipped = Math.max(0, begin - section.begin);
+    for await (const chunk of section.chunks(advance)) {
+      const from = Math.min(skipped, chunk.length);
+      skipped -= from;
+      yield from === 0 ? chunk : chunk.subarray(from);
+    }
+  }
+}
+
 /** The sections of output files. */
-const SECTIONS = /* @__PURE__ */ new WeakMap<OutputFile, readonly Section[]>();
+const SECTIONS = /* @__PURE__ */ new WeakMap<OutputFile, readonly PlacedSection[]>();
 
 /**
  * The bytes of an output file, made when they are asked for. Reads of each section that go forward continue where the
@@ -72,12 +124,12 @@ interface Cursor {
 
 /** Random access to an output file. */
 export class OutputReader {
-  readonly #cursors = new Map<Section, Cursor>();
+  readonly #cursors = new Map<PlacedSection, Cursor>();
 
   constructor(
     readonly where: string,
     readonly size: number,
-    readonly sections: readonly Section[],
+    readonly sections: readonly PlacedSection[],
   ) {}
 
   /** Bytes [offset, offset + length). */
@@ -92,11 +144,11 @@ export class OutputReader {
     return bytes;
   }
 
-  async #fill(section: Section, from: number, out: Uint8Array): Promise<void> {
+  async #fill(section: PlacedSection, from: number, out: Uint8Array): Promise<void> {
     let cursor = this.#cursors.get(section);
     if (cursor === undefined || cursor.at > from) {
       await cursor?.chunks.return?.();
-      const chunks = section.chunks()[Symbol.asyncIterator]();
+      const chunks = section.chunks(() => {})[Symbol.asyncIterator]();
       cursor = { chunks, at: section.begin, rest: new Uint8Array(0) };
       this.#cursors.set(section, cursor);
     }
@@ -129,10 +181,11 @@ export class OutputReader {
   }
 }
 
-/** Chunks, until the signal is aborted. @throws {RangeError} `ZP_INVALID_BYTES` if they are not of the file's size */
+/** Chunks, until the signal is aborted. @throws {RangeError} `ZP_INVALID_BYTES` if they are not of the size */
 async function* checked(
   where: string,
-  { name, size }: FileParts,
+  name: string,
+  size: number,
   chunks: AsyncIterable<Uint8Array>,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Uint8Array, void, undefined> {

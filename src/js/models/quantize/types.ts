@@ -15,8 +15,12 @@ export interface OutputFile {
   readonly name: string;
   /** Its size in bytes, exact before anything is written. */
   readonly size: number;
-  /** The bytes, front to back. Each call makes them anew. */
-  stream(): ReadableStream<Uint8Array>;
+  /**
+   * The bytes, front to back. Each call makes them anew.
+   * @param begin  offset of the first byte, for a file whose beginning is there: tensors before it are not read.
+   *   Default: 0
+   */
+  stream(begin?: number): ReadableStream<Uint8Array>;
 }
 
 /** What was done with one tensor. */
@@ -109,19 +113,17 @@ export type Wish =
 export interface FileParts {
   readonly name: string;
   readonly size: number;
-  /** Bytes of input that making it reads, for the progress. */
-  readonly inputBytes: number;
-  /** Makes the bytes. @param advance  to be called with bytes of input as they are read */
-  chunks(advance: (bytes: number, name: string) => void): AsyncIterable<Uint8Array>;
-  /** Parts of the file that can be made by themselves, front to back: for reading it again before it is written. */
-  readonly sections?: readonly Section[];
+  /** Its parts, front to back. */
+  readonly sections: readonly Section[];
 }
 
 /** A run of bytes of a file that can be made without those before it. */
 export interface Section {
-  readonly begin: number;
-  readonly end: number;
-  chunks(): AsyncIterable<Uint8Array>;
+  readonly byteLength: number;
+  /** Bytes of input that making it reads, for the progress. */
+  readonly inputBytes: number;
+  /** Makes the bytes. @param advance  to be called with bytes of input as they are read */
+  chunks(advance: (bytes: number, name: string) => void): AsyncIterable<Uint8Array>;
 }
 
 /** All that a writer needs. */

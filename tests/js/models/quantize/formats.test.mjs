@@ -259,3 +259,51 @@ describe("quantizeModel from TensorFlow.js to safetensors", () => {
     assert.deepEqual([read, total, problems], [2, 2, []]);
   });
 });
+
+describe("streams from an offset", () => {
+  const from = async (file, begin) =>
+    new Uint8Array(await new Response(file.stream(begin)).arrayBuffer());
+  const same = async (model, scheme, options) => {
+    const { files } = await quantizeModel(model, scheme, options);
+    for (const file of files) {
+      const whole = await outputBytes(file);
+      const { length } = whole;
+      for (const begin of [1, length >> 2, (length >> 1) + 3, length - 1, length]) {
+        sameDeep(await from(file, begin), whole.slice(begin));
+      }
+    }
+  };
+
+  it("give the rest of a file of every format", async () => {
+    const float = await openModel(save({ a: tensor(w, [64, 96]), b: tensor(w, [96, 64]) }));
+    await same(float, "int4-g32");
+    await same(float, "uint4-g32-affine", { target: "mlx" });
+    await same(float, "q8_0", { format: "gguf" });
+    await same(float, "float16", { format: "npz" });
+    const onnx = await openModel(await modelOf(LAYERS.MatMul, w.slice(0, 96 * 20)));
+    for (const target of ["portable", "web"]) await same(onnx, "int4-g32", { target });
+  });
+
+  it("do not read the tensors before it", async () => {
+    const bytes = await outputBytes({
+      stream: () => save({ a: tensor(w, [64, 96]), b: tensor(w, [96, 64]) }),
+    });
+    const model = await openModel(bytes);
+    const names = new Set();
+    const onProgress = ({ name }) => names.add(name);
+    const { files } = await quantizeModel(model, "int8-channel", { onProgress });
+    await from(files[0], files[0].size - 1);
+    assert.equal(names.has("a") && names.has("b"), false);
+  });
+
+  it("refuse an offset behind the end", async () => {
+    const { files } = await quantizeModel(
+      await openModel(save({ w: tensor(w, [64, 96]) })),
+      "int8-channel",
+    );
+    assert.throws(
+      () => files[0].stream(files[0].size + 1),
+      /quantizeModel: begin must be an integer from 0 to /,
+    );
+  });
+});

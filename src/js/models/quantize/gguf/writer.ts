@@ -3,14 +3,15 @@
 import { rangeError, typeError } from "../../../base/errors.js";
 import { show } from "../../../base/format-value.js";
 import { bytesOf } from "../../../formats/dtypes.js";
-import { type GGUFLayout, writeGGUF } from "../../../formats/gguf/write.js";
+import { type GGUFLayout, ggufTensors } from "../../../formats/gguf/write.js";
 import type { FileTensor } from "../../../formats/source.js";
 import { sizeOf } from "../../../tensor/shape.js";
 import { documentOf, Model, type ModelTensor } from "../../model.js";
 import { openModel } from "../../open.js";
 import { parseScheme } from "../../scheme.js";
 import type { FileSource } from "../../sources.js";
-import type { FileParts, Job, QuantizedRow, Writer, Written } from "../types.js";
+import { bytesSection } from "../output.js";
+import type { Job, QuantizedRow, Section, Writer, Written } from "../types.js";
 import { containerKeys } from "./container.js";
 import { storedType } from "./convert.js";
 import { FILE_TYPE_NAMES, type FileType, parseFileType } from "./file-types.js";
@@ -162,8 +163,7 @@ function written(
   const file = job.file({
     name: `${titleOf(job.document.fileName)}-${suffix}.gguf`,
     size: layout.byteLength,
-    inputBytes: tensors.reduce((sum, { source }) => sum + source.byteLength, 0),
-    chunks: (advance) => writeGGUF(withProgress(layout, tensors, advance)),
+    sections: [bytesSection(layout.header), ...sectionsOf(layout, tensors)],
   });
   return { target: "llama.cpp", files: [file], rows: tensors.map(rowOf), notes };
 }
@@ -180,25 +180,22 @@ function rowOf({ source, tensor, reason }: ConvertedTensor): QuantizedRow {
   };
 }
 
-/** A layout whose tensors report how much of their sources was read. */
-function withProgress(
-  layout: GGUFLayout,
-  converted: readonly ConvertedTensor[],
-  advance: Parameters<FileParts["chunks"]>[0],
-): GGUFLayout {
-  const tensors = layout.tensors.map(({ tensor, byteLength }, i) => {
-    const { source } = converted[i];
-    async function* bytes(): AsyncGenerator<Uint8Array, void, undefined> {
-      let [given, told] = [0, 0];
-      for await (const chunk of tensor.bytes()) {
-        yield chunk;
-        given += chunk.length;
-        const read = Math.floor((source.byteLength * given) / byteLength);
-        advance(read - told, source.name);
-        told = read;
-      }
-    }
-    return { tensor: { ...tensor, bytes }, byteLength };
+/** The tensors of a file, which report how much of their sources was read. */
+const sectionsOf = (layout: GGUFLayout, converted: readonly ConvertedTensor[]): Section[] =>
+  ggufTensors(layout).map(({ byteLength, bytes }, i) => {
+    const { name, byteLength: inputBytes } = converted[i].source;
+    return {
+      byteLength,
+      inputBytes,
+      async *chunks(advance) {
+        let [given, told] = [0, 0];
+        for await (const chunk of bytes()) {
+          yield chunk;
+          given += chunk.length;
+          const read = Math.floor((inputBytes * given) / byteLength);
+          advance(read - told, name);
+          told = read;
+        }
+      },
+    };
   });
-  return { ...layout, tensors };
-}

@@ -8,7 +8,7 @@ import type { Advance } from "../groups.js";
 import { type Item, itemsOf } from "../items.js";
 import { convert, keep, toHalf } from "../kept.js";
 import { type OutputTensor, sizeInFile } from "../output-tensor.js";
-import type { Job, OutputFile, QuantizedRow, Writer } from "../types.js";
+import type { Job, OutputFile, QuantizedRow, Section, Writer } from "../types.js";
 
 /** Writes one npz file of all tensors. */
 export const writeNpzModel: Writer = async (job) => {
@@ -16,14 +16,14 @@ export const writeNpzModel: Writer = async (job) => {
   const { parts, rows } = partsOf(job, "npz", items);
   const written = (advance: Advance): WritableTensor[] =>
     parts.map((part) => ({ ...part, bytes: () => part.stream(advance) }));
-  const files = [
-    job.file({
-      name: `${file}.npz`,
-      size: sizeOfNpz(written(() => {})),
-      inputBytes: parts.reduce((sum, { inputBytes }) => sum + inputBytes, 0),
-      chunks: (advance) => writeNpz(written(advance)),
-    }),
-  ];
+  const size = sizeOfNpz(written(() => {}));
+  // One section: the checksums of all arrays are at the end.
+  const section: Section = {
+    byteLength: size,
+    inputBytes: parts.reduce((sum, { inputBytes }) => sum + inputBytes, 0),
+    chunks: (advance) => writeNpz(written(advance)),
+  };
+  const files = [job.file({ name: `${file}.npz`, size, sections: [section] })];
   return { target: "npz", files, rows, notes: [] };
 };
 
@@ -47,7 +47,8 @@ export const writeNpyModel: Writer = async (job) => {
     ).length + sizeInFile(part);
   const { inputBytes } = part;
   const chunks = (advance: Advance) => writeNpy(written(advance));
-  const files: OutputFile[] = [job.file({ name: `${file}.npy`, size, inputBytes, chunks })];
+  const sections = [{ byteLength: size, inputBytes, chunks }];
+  const files: OutputFile[] = [job.file({ name: `${file}.npy`, size, sections })];
   return { target: "npy", files, rows, notes: [] };
 };
 

@@ -12,7 +12,7 @@ import type { Assignment, Job, OutputFile, QuantizedRow, Written } from "../type
 import { CAST, refuseHalf, writeHalf } from "./cast.js";
 import { checkTarget, chooseForm, formsFor, notesOf } from "./choose.js";
 import type { Form, FormContext, FormNote } from "./form.js";
-import { placedBytes, Rewriter, type RewrittenModel } from "./rewrite.js";
+import { Rewriter, type RewrittenModel } from "./rewrite.js";
 import { verifyOutputs } from "./verify.js";
 
 /** Progress of the streams at hand: codes report the weight that they were made of. */
@@ -138,26 +138,22 @@ function filesOf(
   { model, external }: RewrittenModel,
   watch: Watch,
 ): OutputFile[] {
-  const files = [
+  const fileOf = (file: string, inputBytes: number, { byteLength, parts }: FileContent) =>
     job.file({
-      name,
-      size: model.byteLength,
-      inputBytes: source.size,
-      async *chunks(advance) {
-        watch.advance = advance;
-        yield* model.bytes();
-      },
-    }),
-  ];
-  if (external.tensors.length === 0) return files;
-  const file = job.file({
-    name: externalName,
-    size: external.size,
-    inputBytes: external.tensors.reduce((sum, { byteLength }) => sum + byteLength, 0),
-    async *chunks(advance) {
-      watch.advance = advance;
-      yield* placedBytes(external.tensors);
-    },
-  });
-  return [...files, file];
+      ...{ name: file, size: byteLength },
+      sections: parts.map((part) => ({
+        byteLength: part.byteLength,
+        inputBytes: Math.floor((inputBytes * part.byteLength) / byteLength),
+        chunks(advance) {
+          watch.advance = advance;
+          return part.bytes();
+        },
+      })),
+    });
+  const files = [fileOf(name, source.size, model)];
+  if (external.parts.length === 0) return files;
+  return [...files, fileOf(externalName, external.byteLength, external)];
 }
+
+/** A file in parts. */
+type FileContent = RewrittenModel["external"];

@@ -41,12 +41,12 @@ export interface AddedTensor {
 /** The files of an edited model. */
 export interface RewrittenModel {
   readonly model: Spliced;
-  /** The file of external data: tensors with their offsets. */
-  readonly external: { readonly size: number; readonly tensors: readonly PlacedTensor[] };
+  /** The file of external data; without parts if there is none. */
+  readonly external: Pick<Spliced, "byteLength" | "parts">;
 }
 
 /** A tensor in the file of external data. */
-export interface PlacedTensor {
+interface PlacedTensor {
   readonly tensor: WritableTensor;
   readonly offset: number;
   readonly byteLength: number;
@@ -153,7 +153,7 @@ export class Rewriter {
     for (const [key, value] of metadata) editor.addMetadata(key, value);
     return {
       model: editor.finish(),
-      external: { size: external?.size ?? 0, tensors: external?.tensors ?? [] },
+      external: { byteLength: external?.size ?? 0, parts: partsOf(external?.tensors ?? []) },
     };
   }
 
@@ -276,14 +276,18 @@ class ExternalFile {
   }
 }
 
-/** The bytes of the file of external data. */
-export async function* placedBytes(
-  tensors: readonly PlacedTensor[],
-): AsyncGenerator<Uint8Array, void, undefined> {
+/** The tensors of the file of external data, each with the padding before it. */
+function partsOf(tensors: readonly PlacedTensor[]): Spliced["parts"] {
   let at = 0;
-  for (const { tensor, offset, byteLength } of tensors) {
-    if (offset > at) yield new Uint8Array(offset - at);
-    yield* tensor.bytes() as AsyncIterable<Uint8Array>;
+  return tensors.map(({ tensor, offset, byteLength }) => {
+    const padding = offset - at;
     at = offset + byteLength;
-  }
+    return {
+      byteLength: padding + byteLength,
+      async *bytes() {
+        if (padding > 0) yield new Uint8Array(padding);
+        yield* tensor.bytes() as AsyncIterable<Uint8Array>;
+      },
+    };
+  });
 }

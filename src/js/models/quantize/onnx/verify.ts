@@ -8,7 +8,7 @@ import { findWeights } from "../../../formats/onnx/weights.js";
 import { inputsOf } from "../../graph-inputs.js";
 import type { ExternalData, RuntimeSession, RuntimeTensor, SessionFactory } from "../runtime.js";
 import type { OutputDifference, OutputFile } from "../types.js";
-import { placedBytes, Rewriter } from "./rewrite.js";
+import { Rewriter } from "./rewrite.js";
 
 /** Name of the external data of a float model that is too large for one file. */
 const FLOAT_DATA = "model.onnx.data";
@@ -108,9 +108,11 @@ export async function verifyOutputs(
   const feeds = feedsOf(where, model, inputs);
   const floats = new Rewriter(model, await findWeights(model)).finish(FLOAT_DATA, []);
   const bytes = await gather(floats.model.byteLength, floats.model.bytes());
-  const { size, tensors } = floats.external;
-  const data =
-    size > 0 ? [{ path: FLOAT_DATA, data: await gather(size, placedBytes(tensors)) }] : [];
+  const { byteLength, parts } = floats.external;
+  const far = (async function* () {
+    for (const part of parts) yield* part.bytes();
+  })();
+  const data = byteLength > 0 ? [{ path: FLOAT_DATA, data: await gather(byteLength, far) }] : [];
   const before = await runOnce(where, factory, bytes, data, feeds);
   const [main, ...others] = files;
   const quantized = await gather(main.size, chunksOf(main.stream()));

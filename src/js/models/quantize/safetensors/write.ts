@@ -12,8 +12,17 @@ import { exactBytes, type WritableTensor } from "../../../formats/source.js";
 import { type Advance, groupsOf } from "../groups.js";
 import { type FileItems, type Item, itemsOf, shardsOf } from "../items.js";
 import { convert, keep, toHalf } from "../kept.js";
+import { bytesSection } from "../output.js";
 import { type OutputTensor, sizeInFile } from "../output-tensor.js";
-import type { FileParts, Job, OutputFile, QuantizedRow, Writer, Written } from "../types.js";
+import type {
+  FileParts,
+  Job,
+  OutputFile,
+  QuantizedRow,
+  Section,
+  Writer,
+  Written,
+} from "../types.js";
 import { compressedLayout, dynamicSchemes } from "./compressed-tensors.js";
 import { addToConfig, configText, readConfig } from "./config-text.js";
 import { mlxLayout } from "./mlx.js";
@@ -144,30 +153,15 @@ function filePartsOf(
   parts: readonly OutputTensor[],
 ): FileParts {
   const byName = new Map(parts.map((part) => [part.name, part]));
-  const none: Advance = () => {};
-  async function* header(): AsyncGenerator<Uint8Array> {
-    yield laidOut.header.slice();
-  }
-  let end = laidOut.header.length;
-  const sections = laidOut.tensors.map(({ tensor, byteLength }) => {
+  const sections = laidOut.tensors.map(({ tensor, byteLength }): Section => {
     const part = byName.get(tensor.name) as OutputTensor;
-    const begin = end;
-    end += byteLength;
-    const chunks = (advance = none): AsyncIterable<Uint8Array> =>
+    const { inputBytes } = part;
+    const chunks = (advance: Advance): AsyncIterable<Uint8Array> =>
       exactBytes("quantizeModel", { ...tensor, bytes: () => part.stream(advance) }, byteLength);
-    return { begin, end, chunks };
+    return { byteLength, inputBytes, chunks };
   });
-  async function* chunks(advance: Advance): AsyncGenerator<Uint8Array> {
-    yield* header();
-    for (const section of sections) yield* section.chunks(advance);
-  }
-  return {
-    name,
-    size: laidOut.byteLength,
-    inputBytes: parts.reduce((sum, part) => sum + part.inputBytes, 0),
-    chunks,
-    sections: [{ begin: 0, end: laidOut.header.length, chunks: header }, ...sections],
-  };
+  const header = bytesSection(laidOut.header);
+  return { name, size: laidOut.byteLength, sections: [header, ...sections] };
 }
 
 /** config.json and the index, as far as the layout has them. */
@@ -208,9 +202,5 @@ async function textsOf(
 
 function textFile(job: Job, name: string, text: string): OutputFile {
   const bytes = new TextEncoder().encode(text);
-  const { length: size } = bytes;
-  async function* chunks(): AsyncGenerator<Uint8Array> {
-    yield bytes.slice();
-  }
-  return job.file({ name, size, inputBytes: 0, chunks });
+  return job.file({ name, size: bytes.length, sections: [bytesSection(bytes)] });
 }

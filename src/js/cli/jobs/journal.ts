@@ -1,0 +1,84 @@
+// The rows of an analysis as it goes, in a .partial file beside the result: a run after an interruption begins with them.
+
+import { type FileHandle, mkdir, open, readFile, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { AnalysisRow } from "../../models/analyze/row.js";
+import { EXIT, Failure } from "../failures.js";
+import { partialPath, takeOver } from "../output/partial.js";
+import { jsonText } from "../output/report.js";
+import { withNumbers } from "./rows.js";
+
+/** One line for each tensor: a list of its rows. */
+export class Journal {
+  readonly #path: string;
+  #file: FileHandle | undefined;
+  /** Names of tensors whose lines are there. */
+  readonly #written = new Set<string>();
+  /** Rows of the tensor at hand. */
+  #rows: AnalysisRow[] = [];
+
+  /**
+   * @param output  the result's path
+   * @param key  of all that decides about the rows
+   */
+  constructor(
+    readonly output: string,
+    readonly key: string,
+  ) {
+    this.#path = partialPath(output, key);
+  }
+
+  /** The rows that an interrupted run has left. */
+  async open(): Promise<AnalysisRow[]> {
+    await mkdir(dirname(this.output), { recursive: true });
+    const size = await takeOver(this.output, this.key);
+    this.#file = await open(this.#path, size === 0 ? "w" : "r+");
+    const text = size === 0 ? "" : await readFile(this.#path, "utf8");
+    // A line without its end was being written.
+    const whole = text.slice(0, text.lastIndexOf("\n") + 1);
+    await this.#file.truncate(Buffer.byteLength(whole));
+    const lines = whole.split("\n").filter((line) => line !== "");
+    const rows = lines.flatMap((line) => JSON.parse(line) as AnalysisRow[]).map(withNumbers);
+    for (const { name } of rows) this.#written.add(name);
+    return rows as AnalysisRow[];
+  }
+
+  /** Adds a row. The line of a tensor is written when the next tensor's first row comes. */
+  async add(row: AnalysisRow): Promise<void> {
+    if (this.#written.has(row.name)) return;
+    const [last] = this.#rows;
+    if (last !== undefined && last.name !== row.name) await this.#flush();
+    this.#rows.push(row);
+  }
+
+  async #flush(): Promise<void> {
+    if (this.#file === undefined || this.#rows.length === 0) return;
+    const [{ name }] = this.#rows;
+    const { size } = await this.#file.stat();
+    await this.#file.write(`${jsonText(this.#rows, 0)}\n`, size);
+    this.#written.add(name);
+    this.#rows = [];
+  }
+
+  /** Keeps the file. @returns what to tell after an interruption */
+  async keep(): Promise<Failure> {
+    // analyze gives all rows of a tensor at once.
+    await this.#flush();
+    const count = this.#written.size;
+    if (count === 0) await this.remove();
+    const kept =
+      count === 0 ? "" : `; rows of ${count} tensors are kept, and the same command goes on there`;
+    return new Failure(EXIT.output, `interrupted${kept}`);
+  }
+
+  /** Removes the file: the rows are complete. */
+  async remove(): Promise<void> {
+    await this.close();
+    await rm(this.#path, { force: true });
+  }
+
+  async close(): Promise<void> {
+    await this.#file?.close();
+    this.#file = undefined;
+  }
+}
