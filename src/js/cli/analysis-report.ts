@@ -103,7 +103,7 @@ interface Total {
   /** Of the file's tensors, with those that are kept. */
   readonly bytes: number;
   readonly share: number;
-  /** Squared error by squared signal, weighted by share of the parameters: what plan minimizes. */
+  /** Squared error by squared signal, weighted by share of the parameters: plan's metric "relative". */
   readonly error: number;
   readonly without: number;
 }

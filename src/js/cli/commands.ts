@@ -153,7 +153,11 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
         text: "a scheme for tensors of these names",
       },
       { name: "same", value: "GLOB", isList: true, text: "tensors that get one scheme together" },
-      { name: "metric", value: "NAME", text: "what to minimize; default: relative squared error" },
+      {
+        name: "metric",
+        value: "NAME",
+        text: "what to minimize: relative squared error (relative, the default, by share of the parameters; layers, each weight alike), output, mse, max or cosine",
+      },
       ...TARGET,
       {
         name: "nominal",

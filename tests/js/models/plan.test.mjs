@@ -23,20 +23,21 @@ const rowsOf = (tensors) =>
 
 const two = { small: [10, 0.5], large: [20, 0.25] };
 
-/** The least error within a budget, of all choices. */
-function bruteForce(rows, budget) {
+/** The least error within a budget, of all choices. @param isByShare  weights tensors by their parameters */
+function bruteForce(rows, budget, isByShare) {
   const total = [...new Map(rows.map((row) => [row.name, row.parameters])).values()];
   const parameters = Math.max(
     1,
     total.reduce((a, b) => a + b, 0),
   );
+  const weightOf = (row) => (isByShare ? row.parameters / parameters : 1 / total.length);
   let choices = [{ bytes: 0, error: 0 }];
   for (const name of new Set(rows.map((row) => row.name))) {
     const own = rows.filter((row) => row.name === name);
     choices = choices.flatMap(({ bytes, error }) =>
       own.map((row) => ({
         bytes: bytes + row.bytes,
-        error: error + row.relative * (row.parameters / parameters),
+        error: error + row.relative * weightOf(row),
       })),
     );
   }
@@ -74,10 +75,11 @@ const smallestOf = (rows) =>
 describe("plan", () => {
   it("has the error of the best of all choices, and a bound that none is below", () => {
     fc.assert(
-      fc.property(randomRows, fc.integer({ min: 0, max: 200 }), (rows, more) => {
+      fc.property(randomRows, fc.nat({ max: 200 }), fc.boolean(), (rows, more, isByShare) => {
         const budget = smallestOf(rows) + more;
-        const best = bruteForce(rows, budget);
-        const { bytes, error, bound, gap, schemes } = plan(rows, { bytes: budget });
+        const best = bruteForce(rows, budget, isByShare);
+        const metric = isByShare ? undefined : "layers";
+        const { bytes, error, bound, gap, schemes } = plan(rows, { bytes: budget, metric });
         assert.ok(bytes <= budget);
         assert.ok(error <= best * SLACK, `${error} instead of ${best}`);
         assert.ok(bound <= best * SLACK, `the bound ${bound} is above ${best}`);
@@ -235,6 +237,38 @@ describe("plan", () => {
     const rows = rowsOf({ a: two }).map((row) => ({ ...row, outputRelative: 0.125 }));
     assert.equal(plan(rows, { bytes: 100 }).metric, "output");
     assert.equal(plan(rows.slice(1).concat(rowsOf({ b: two })), { bytes: 100 }).metric, "relative");
+  });
+
+  it("counts each weight alike by the metric layers, whatever its size, and kept tensors not at all", () => {
+    const rows = rowsOf({
+      large: { s: [10, 0.4], l: [20, 0.1] },
+      tiny: { s: [1, 0.5], l: [11, 0.1] },
+      norm: { keep: [1, 0], reason: "a norm" },
+    }).map((row) => ({ ...row, parameters: row.name === "large" ? 1000 : 10 }));
+    const { schemes, error } = plan(rows, { bytes: 22, metric: "layers" });
+    assert.deepEqual(schemes, { large: "s", norm: "keep", tiny: "l" });
+    assert.equal(error, 0.25);
+    const byShare = plan(rows, { bytes: 22 }).schemes;
+    assert.deepEqual(byShare, { large: "l", norm: "keep", tiny: "s" });
+  });
+
+  it("leaves kept tensors as they are where a pin matches them with others, and says so", () => {
+    const rows = rowsOf({
+      "l.weight": two,
+      "l.norm": { keep: [5, 0], reason: "a norm" },
+    });
+    const { schemes, reasons } = plan(rows, { bytes: 100, pin: { "l.*": "small" } });
+    assert.deepEqual(schemes, { "l.norm": "keep", "l.weight": "small" });
+    assert.deepEqual(reasons, {
+      "l.norm": 'a norm; not pinned by "l.*"',
+      "l.weight": 'pinned by "l.*"',
+    });
+    assert.throws(
+      () => plan(rows, { bytes: 100, pin: { "*.norm": "small" } }),
+      /options\.pin names "\*\.norm", which only kept tensors match: "l\.norm" is kept \(a norm\)$/,
+    );
+    const kept = plan(rows, { bytes: 100, pin: { "*.norm": "keep" } });
+    assert.deepEqual(kept.reasons, { "l.norm": 'pinned by "*.norm"' });
   });
 
   it("keeps a weight whose rows have no scheme of the format, with the reason", () => {
@@ -437,7 +471,7 @@ describe("plan", () => {
       { bytes: 100, metric: "accuracy" },
       RangeError,
       "ZP_INVALID_OPTION",
-      /options\.metric must be "relative"/,
+      /options\.metric must be "layers"/,
     ],
   ]) {
     it(`refuses ${title}`, () => {

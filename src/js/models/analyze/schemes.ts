@@ -29,7 +29,7 @@ export function checkSchemes(where: string, given: unknown): readonly Scheme[] {
   for (const [i, name] of Array.from(names as readonly unknown[]).entries()) {
     const scheme = parseScheme(where, `options.schemes[${i}]`, name);
     if (scheme.kind === "linear" && scheme.search === "hqq" && scheme.granularity === "tensor") {
-      const problem = `options.schemes[${i}] must have a scale per channel or group with -hqq, got "${scheme.name}"`;
+      const problem = `options.schemes[${i}] must have a scale per channel or group with -hqq: use ${scheme.name.replace("-hqq", "-mse")} or ${scheme.name.replace("-tensor", "-channel")}, got "${scheme.name}"`;
       throw rangeError("ZP_INVALID_SCHEME", where, problem);
     }
     schemes.set(scheme.name, scheme);

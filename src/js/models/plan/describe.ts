@@ -8,12 +8,13 @@ import { byText } from "./rows.js";
 
 /** What the error of each metric is. */
 const METRICS: Readonly<Record<Plan["metric"], string>> = {
-  relative: "squared error of the weights by their squared values",
-  output: "squared error of the outputs by their squared values",
-  mse: "mean squared error of the weights",
-  max: "largest error of the weights",
-  cosine: "1 - cosine similarity of the weights",
-  custom: "error of options.metric",
+  layers: "squared error of a weight by its squared values, mean of all weights",
+  relative: "squared error of the weights by their squared values, by share of the parameters",
+  output: "squared error of the outputs by their squared values, by share of the parameters",
+  mse: "mean squared error of the weights, by share of the parameters",
+  max: "largest error of the weights, by share of the parameters",
+  cosine: "1 - cosine similarity of the weights, by share of the parameters",
+  custom: "error of options.metric, by share of the parameters",
 };
 
 /**
@@ -36,7 +37,7 @@ export function describePlan(plan: Plan): string {
   const ratio = bytesBefore ? ` (${((100 * bytes) / bytesBefore).toFixed(1)} % of before)` : "";
   const lines = [
     `${tensorsOf(names.length)}, ${showBytes(bytes)}${ratio}, ${bitsPerWeight.toFixed(3)} bits per weight`,
-    `error ${error.toPrecision(4)}, ${showGap(gap)} (${METRICS[metric] ?? metric}, by share of the parameters)`,
+    `error ${error.toPrecision(4)}, ${showGap(gap)} (${METRICS[metric] ?? metric})`,
   ];
   if (metric !== "output" && metric !== "custom") {
     lines.push("Weight error is not accuracy: measure that with the quantized model.");

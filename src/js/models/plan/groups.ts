@@ -64,7 +64,7 @@ export function groupTensors(
   },
 ): Grouped {
   const pins = readPins(where, options.pin);
-  const pinned = pinsOf(where, pins, input.tensors);
+  const pinned = pinsOf(where, pins, input);
   const members = unite(where, input, options.same);
   const groups: Group[] = [];
   const starts = [0];
@@ -98,26 +98,30 @@ function readPins(where: string, given: unknown): Pin[] {
   });
 }
 
-/** The pin of each tensor: the last one that matches. */
-function pinsOf(
-  where: string,
-  pins: readonly Pin[],
-  tensors: readonly PlanTensor[],
-): ReadonlyMap<string, Pin> {
+/**
+ * The pin of each tensor: the last one that matches. Norms, biases and others that are kept have no rows of another
+ * scheme, and stay as they are.
+ */
+function pinsOf(where: string, pins: readonly Pin[], input: PlanInput): ReadonlyMap<string, Pin> {
   const found = new Map<string, Pin>();
   for (const pin of pins) {
-    let isUsed = false;
-    for (const { name } of tensors) {
-      if (!pin.glob.matches(name)) continue;
-      found.set(name, pin);
-      isUsed = true;
-    }
-    if (isUsed) continue;
-    const problem = `options.pin names ${show(pin.glob.pattern)}, which no tensor of the rows matches`;
-    throw rangeError("ZP_INVALID_OPTION", where, problem);
+    const matching = input.tensors.filter(({ name }) => pin.glob.matches(name));
+    for (const { name } of matching) found.set(name, pin);
+    if (matching.some((tensor) => !staysKept(input, tensor, pin))) continue;
+    const [kept] = matching;
+    const problem =
+      kept === undefined
+        ? "which no tensor of the rows matches"
+        : `which only kept tensors match: ${show(kept.name)} is kept (${kept.reason ?? "it has no other row"})`;
+    const named = `options.pin names ${show(pin.glob.pattern)}, ${problem}`;
+    throw rangeError("ZP_INVALID_OPTION", where, named);
   }
   return found;
 }
+
+/** Whether a pin has no effect on a tensor. */
+const staysKept = (input: PlanInput, tensor: PlanTensor, { scheme }: Pin): boolean =>
+  scheme !== "keep" && input.isKept(tensor);
 
 /** Lists of tensors that must agree, in the order of their first names. */
 function unite(where: string, input: PlanInput, same: unknown): PlanTensor[][] {
@@ -203,6 +207,11 @@ function optionsOf(
   for (const tensor of tensors) {
     const { name, reason } = tensor;
     const own = pinned.get(name);
+    if (own !== undefined && staysKept(input, tensor, own)) {
+      const why = reason === undefined ? "" : `${reason}; `;
+      reasons.set(name, `${why}not pinned by ${JSON.stringify(own.glob.pattern)}`);
+      continue;
+    }
     if (own === undefined) {
       if (reason !== undefined && input.isKept(tensor)) reasons.set(name, reason);
       continue;

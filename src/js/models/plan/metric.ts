@@ -1,14 +1,17 @@
-// What a plan minimizes: the sum over all tensors of a row's error times the tensor's share of the parameters.
+// What a plan minimizes: the mean over all weights of a row's error, for most metrics weighted by share of the
+// parameters.
 
 import { checkChoice, wrongNumber } from "../../base/check.js";
 
 /**
- * The error of a row: `"relative"`, squared error by squared signal; `"output"`, the same of the outputs, from an
+ * The error of a row: `"layers"`, squared error by squared signal, each weight alike; `"relative"`, the same weighted by
+ * the tensor's share of the parameters, as all that follow; `"output"`, the same of the outputs, from an
  * analysis with activations; `"mse"`; `"max"`; `"cosine"`, 1 less the similarity.
  */
-export type MetricName = "relative" | "output" | "mse" | "max" | "cosine";
+export type MetricName = "layers" | "relative" | "output" | "mse" | "max" | "cosine";
 
 const NAMES = [
+  "layers",
   "relative",
   "output",
   "mse",
@@ -21,6 +24,7 @@ export type Metric = (row: object, index: number) => number;
 
 /** The field of rows that a metric reads. */
 const FIELDS = {
+  layers: "relative",
   relative: "relative",
   output: "outputRelative",
   mse: "mse",
@@ -32,6 +36,8 @@ const FIELDS = {
 export interface ChosenMetric {
   readonly name: MetricName | "custom";
   readonly read: Metric;
+  /** Whether the error of a tensor is weighted by its share of the parameters. */
+  readonly isByShare: boolean;
 }
 
 /**
@@ -43,6 +49,7 @@ export function checkMetric(where: string, given: unknown, rows: readonly unknow
     const read = given as (row: object) => unknown;
     return {
       name: "custom",
+      isByShare: true,
       read: (row, index) => {
         const value = read(row);
         return isError(value, 0)
@@ -56,9 +63,10 @@ export function checkMetric(where: string, given: unknown, rows: readonly unknow
   const field = FIELDS[name];
   return {
     name,
+    isByShare: name !== "layers",
     read: (row, index) => {
       const value = Object.hasOwn(row, field) ? (row as Record<string, unknown>)[field] : undefined;
-      if (name === "relative" && value === undefined) return relativeOf(where, row, index);
+      if (field === "relative" && value === undefined) return relativeOf(where, row, index);
       const least = name === "cosine" ? -1 : 0;
       if (!isError(value, least)) return refuse(where, `rows[${index}].${field}`, value, least);
       return name === "cosine" ? Math.max(0, 1 - value) : value;

@@ -15,7 +15,8 @@ export interface PlanConstraints {
   minSqnr?: number | undefined;
   /**
    * Schemes of tensors by patterns of names: `*` for any text, `?` for one character, `{a,b}` for alternatives. Of
-   * several patterns that match a name, the last one counts.
+   * several patterns that match a name, the last one counts. Norms, biases and others that are kept stay so; a pattern
+   * that matches nothing else is refused.
    */
   pin?: Readonly<Record<string, string>> | undefined;
   /**
@@ -58,13 +59,16 @@ export interface Plan {
   readonly parameters: number;
   /** Bits by parameters, of all tensors together. */
   readonly bitsPerWeight: number;
-  /** The sum over all tensors of the row's error times the tensor's share of the parameters. */
+  /**
+   * The sum over all tensors of the row's error times the tensor's share of the parameters; for `"layers"` the mean over
+   * all tensors that are not kept.
+   */
   readonly error: number;
   /** No plan within the budget has less error. With `minSqnr` alone, the least error of a plan of so many bytes. */
   readonly bound: number;
   /** How far from the best the error can be at most: (error − bound) / bound; null if only the bound is 0. */
   readonly gap: number | null;
-  /** The error: `"relative"`, `"output"`, `"mse"`, `"max"`, `"cosine"`, or `"custom"` for a function. */
+  /** The error: `"layers"`, `"relative"`, `"output"`, `"mse"`, `"max"`, `"cosine"`, or `"custom"` for a function. */
   readonly metric: MetricName | "custom";
   /** The format that the plan is for, if it was given, or the rows name it. */
   readonly format?: PlanFormat;
@@ -142,10 +146,10 @@ export function prepare(
   { minSqnr, pin, same, metric, format }: Readonly<Record<string, unknown>>,
 ): Prepared {
   const list = listOfRows(where, rows);
-  const { name, read } = checkMetric(where, metric, list);
+  const { name, ...measure } = checkMetric(where, metric, list);
   const least = minSqnr as number | undefined;
   const chosen = checkFormat(where, format, list);
-  const input = new PlanInput(where, list, read, least, chosen.holds);
+  const input = new PlanInput(where, list, measure, least, chosen.holds);
   const grouped = groupTensors(where, input, { pin, same, minSqnr: least, format: chosen.name });
   return { input, metric: name, format: chosen.name, ...grouped };
 }

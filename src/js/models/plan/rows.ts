@@ -4,7 +4,7 @@ import { wrongKind, wrongNumber } from "../../base/check.js";
 import { rangeError } from "../../base/errors.js";
 import { show } from "../../base/format-value.js";
 import { bytesOf, dtypeInfo, type FileDType } from "../../formats/dtypes.js";
-import type { Metric } from "./metric.js";
+import type { ChosenMetric } from "./metric.js";
 
 /** A row as `plan` reads it: one tensor quantized by one scheme. Rows of `analyze` have all fields. */
 export interface PlanRow {
@@ -44,7 +44,7 @@ export interface PlanRow {
 export interface Candidate {
   readonly scheme: string;
   readonly bytes: number;
-  /** The metric's value times the tensor's share of the parameters. */
+  /** The metric's value times the tensor's share of the parameters, or for "layers" by the number of weights. */
   readonly error: number;
   /** Whether its SQNR is at least the required one. */
   readonly isAllowed: boolean;
@@ -95,6 +95,9 @@ export class PlanInput {
   readonly parameters: number;
   /** Of all tensors together; undefined if the rows of one say nothing. */
   readonly bytesBefore: number | undefined;
+  readonly #isByShare: boolean;
+  /** Tensors that are not kept, at least 1. */
+  readonly #weights: number;
   readonly #schemes: readonly string[];
   readonly #scheme: Int32Array;
   readonly #bytes: Float64Array;
@@ -111,11 +114,12 @@ export class PlanInput {
   constructor(
     where: string,
     rows: readonly unknown[],
-    metric: Metric,
+    metric: Pick<ChosenMetric, "read" | "isByShare">,
     minSqnr: number | undefined,
     holds: (scheme: string) => boolean,
   ) {
     const count = rows.length;
+    this.#isByShare = metric.isByShare;
     this.#scheme = new Int32Array(count);
     this.#bytes = new Float64Array(count);
     this.#errors = new Float64Array(count);
@@ -141,7 +145,7 @@ export class PlanInput {
       this.#scheme[i] = numberOf(scheme);
       this.#bytes[i] = bytes;
       // Exact by definition, also where JSON has made null of an infinite SQNR.
-      this.#errors[i] = isKeep ? 0 : metric(row, i);
+      this.#errors[i] = isKeep ? 0 : metric.read(row, i);
       this.#isAllowed[i] = minSqnr === undefined || isKeep || hasSqnr(row, minSqnr) ? 1 : 0;
       this.#before[i] = tensor.last;
       tensor.last = i;
@@ -158,6 +162,8 @@ export class PlanInput {
     }
     this.#schemes = [...schemes.keys()];
     this.tensors = Array.from(found.values()).sort((a, b) => byText(a.name, b.name));
+    const weights = this.tensors.reduce((sum, each) => sum + (this.isKept(each) ? 0 : 1), 0);
+    this.#weights = Math.max(1, weights);
     let parameters = 0;
     let bytesBefore: number | undefined = 0;
     for (const tensor of this.tensors) {
@@ -176,7 +182,9 @@ export class PlanInput {
    */
   candidatesOf(where: string, tensor: PlanTensor): Candidate[] {
     const candidates: Candidate[] = [];
-    const share = tensor.parameters / Math.max(1, this.parameters);
+    const share = this.#isByShare
+      ? tensor.parameters / Math.max(1, this.parameters)
+      : 1 / this.#weights;
     for (let i = tensor.last; i >= 0; i = this.#before[i]) {
       candidates.push({
         scheme: this.#schemes[this.#scheme[i]],
