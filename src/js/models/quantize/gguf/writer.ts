@@ -50,7 +50,7 @@ export const writeGguf: Writer = async (job) => {
   const importance = await openImportance(job);
   if (!isLlama) return writePlain(job, importance);
   const conversion = llamaQuantize(where, document.gguf, fileType, { pure, importance });
-  return written(job, fileType.name, conversion, llamaNotes(job, fileType));
+  return written(job, fileType.name, conversion, [`llama-quantize's ${fileType.name}`]);
 };
 
 /** Refuses a name that is neither a type of llama-quantize nor a scheme. */
@@ -68,15 +68,6 @@ function isScheme(where: string, name: string): boolean {
   } catch {
     return false;
   }
-}
-
-function llamaNotes({ model }: Job, { name }: FileType): string[] {
-  const architecture = model.metadata.get("general.architecture");
-  return architecture === "llama"
-    ? [`llama-quantize's ${name}`]
-    : [
-        `llama-quantize's ${name} by the rules for llama; other architectures may have rules of their own`,
-      ];
 }
 
 /** Opens options.imatrix. */

@@ -31,11 +31,12 @@ export const dequantizeLinear: Form = {
 
   refuse({ rewriter, weight, scheme }) {
     const { opset } = rewriter;
-    // ONNX Runtime 1.23 moves scales per channel behind a Transpose by its attribute perm, without asking for it.
-    const isUnnamed = weight.through.some(
-      (node) => isStandard(node, "Transpose") && !node.attributes.has("perm"),
-    );
+    // ONNX Runtime 1.23 moves scales per channel behind a Transpose by its attribute perm, without asking for it, and
+    // joins Transpose and MatMul to one operator, which it has not for float64.
+    const transposes = weight.through.filter((node) => isStandard(node, "Transpose"));
+    const isUnnamed = transposes.some(({ attributes }) => !attributes.has("perm"));
     if (isUnnamed && scheme.granularity === "channel") return "a Transpose without perm";
+    if (transposes.length > 0 && weight.tensor.dtype === "float64") return "a Transpose of float64";
     const needs = (version: number, what: string): string | undefined =>
       opset < version ? `${what} needs opset ${version}, the model has ${opset}` : undefined;
     if (bitsOf(scheme) > 16) return "codes of more than 16 bits";
