@@ -17,6 +17,7 @@ import {
   runAll,
   textOf,
 } from "./page.mjs";
+import { NOTEBOOKS } from "./site/views.mjs";
 import { browser, site } from "./site-and-browser.mjs";
 
 const seeds = JSON.parse(readFileSync(new URL("../vectors/seeds.json", import.meta.url), "utf8"));
@@ -107,6 +108,7 @@ describe("Expected outputs", () => {
   /** The expected text of a cell, and its label on the page. */
   const read = async () => {
     const visit = await openPage(browser, site.url);
+    for (const id of NOTEBOOKS) await openNotebook(visit.page, id);
     const expectations = await visit.page.$$eval(".cell-expected", (elements) =>
       elements.map((element) => [
         element.closest(".cell").id,

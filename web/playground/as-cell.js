@@ -11,7 +11,7 @@ const ID = "play-cell-1";
  * @param {HTMLElement} place
  * @param {(message: string) => void} announce
  */
-export function createNotebook(place, announce) {
+export async function createNotebook(place, announce) {
   place.append(
     toDom(toolbarTree("Notebook of the playground", 1)),
     toDom(
@@ -41,5 +41,7 @@ export function createNotebook(place, announce) {
       ),
     ),
   );
-  return new Notebook(place, announce);
+  const notebook = new Notebook(place, announce);
+  await notebook.start();
+  return notebook;
 }

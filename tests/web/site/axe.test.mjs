@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { axeViolations, onceForAll, RULES_OF_COLOUR } from "../axe.mjs";
 import { click, clickInto, enter, openNotebook, openPage, press, runAll } from "../page.mjs";
 import { browser, site } from "../site-and-browser.mjs";
-import { NOTEBOOKS, show, VIEWS } from "./views.mjs";
+import { fetchAll, NOTEBOOKS, show, VIEWS } from "./views.mjs";
 
 describe("axe", () => {
   for (const colorScheme of ["light", "dark"]) {
@@ -49,6 +49,7 @@ describe("axe", () => {
 describe("Text alternatives of drawings", () => {
   it("write minus as the drawings do", async () => {
     const visit = await openPage(browser, site.url);
+    await fetchAll(visit.page);
     const hyphens = await visit.page.$$eval("[role='img'][aria-label]", (drawings) =>
       drawings
         .map((each) => each.getAttribute("aria-label"))

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { click, openEditor, openNotebook, openPage } from "../page.mjs";
 import { browser, site } from "../site-and-browser.mjs";
-import { NOTEBOOKS, show, VIEWS } from "./views.mjs";
+import { fetchAll, NOTEBOOKS, show, VIEWS } from "./views.mjs";
 
 describe("A low screen", () => {
   it("is left to the text: nothing stays fixed at its top", async () => {
@@ -111,6 +111,7 @@ describe("A screen of 360 pixels", () => {
 
   it("keeps numbers and their units on one line", async () => {
     const visit = await openPage(browser, site.url);
+    await fetchAll(visit.page);
     const prose = await visit.page.$$eval(".view :is(p, li)", (parts) =>
       parts.map(({ textContent }) => textContent),
     );

@@ -25,3 +25,13 @@ export async function show(page, view) {
     ),
   );
 }
+
+/** Opens every view whose content is fetched, so that the document has all of it. */
+export async function fetchAll(page) {
+  for (const id of await page.$$eval(".view[data-part]", (views) => views.map((view) => view.id))) {
+    await page.evaluate((hash) => {
+      location.hash = hash;
+    }, id);
+    await page.waitForSelector(`[id="${id}"][data-current]:not([data-part])`);
+  }
+}

@@ -44,7 +44,7 @@ export function exportsTree() {
 export function connectExports(section, playground) {
   const note = /** @type {HTMLElement} */ (section.querySelector(".play-note"));
   const place = /** @type {HTMLElement} */ (section.querySelector(".play-notebook"));
-  /** @type {import("../../notebook/notebook.js").Notebook | undefined} */
+  /** @type {Promise<import("../../notebook/notebook.js").Notebook> | undefined} */
   let notebook;
 
   /** @param {string} name */
@@ -96,7 +96,7 @@ export function connectExports(section, playground) {
         const { createNotebook } = await import("../as-cell.js");
         place.hidden = false;
         notebook ??= createNotebook(place, playground.announce);
-        const [only] = notebook.cells;
+        const [only] = (await notebook).cells;
         const text = cell(settings, source, data);
         // Reset brings this code back, and not an empty cell.
         only.originalSource = text;
