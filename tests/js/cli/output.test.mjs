@@ -5,6 +5,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import * as files from "../../../dist/cli/output/files.js";
+import { isPartial } from "../../../dist/cli/output/partial.js";
 import { Progress } from "../../../dist/cli/output/progress.js";
 import { tableText } from "../../../dist/cli/output/table.js";
 import { distinct, shorten, wrap } from "../../../dist/cli/output/terminal.js";
@@ -71,10 +72,10 @@ describe("a file", () => {
     async function* chunks() {
       yield "abc";
       assert.equal(existsSync(path), false);
-      assert.ok(readdirSync(join(folder, "new")).every(files.isPartial));
+      assert.ok(readdirSync(join(folder, "new")).every(isPartial));
       yield Uint8Array.of(100);
     }
-    const { size, sha256 } = await files.writeFile(path, chunks(), signal);
+    const { size, sha256 } = await files.writeFile(path, chunks, signal);
     assert.equal(readFileSync(path, "utf8"), "abcd");
     assert.equal(size, 4);
     assert.match(sha256, /^88d4266f/);
@@ -93,8 +94,8 @@ describe("a file", () => {
       abort.abort(new Error("stop"));
       yield "d";
     }
-    await assert.rejects(files.writeFile(path, failing(), signal), /cut/);
-    await assert.rejects(files.writeFile(path, aborting(), abort.signal), /stop/);
+    await assert.rejects(files.writeFile(path, failing, signal), /cut/);
+    await assert.rejects(files.writeFile(path, aborting, abort.signal), /stop/);
     assert.deepEqual(readdirSync(join(folder, "failed")), []);
   });
 
@@ -142,6 +143,7 @@ describe("progress", () => {
     later(t, 0);
     const texts = said({ isTTY: false }, () => {
       const progress = new Progress("writing", false);
+      progress.update({ done: 0, total: 4e9 });
       for (let i = 1; i <= 25; i++) {
         later(t, i);
         progress.update({ done: i * 1e8, total: 4e9, name: "w" });
@@ -151,6 +153,17 @@ describe("progress", () => {
       "writing: 25 %, 100 MB/s, 30 s left, w\n",
       "writing: 50 %, 100 MB/s, 20 s left, w\n",
     ]);
+  });
+
+  it("counts the rate of an interrupted job from where it goes on", (t) => {
+    later(t, 0);
+    const texts = said({ isTTY: false }, () => {
+      const progress = new Progress("writing", false);
+      progress.update({ done: 2e9, total: 4e9 });
+      later(t, 10);
+      progress.update({ done: 3e9, total: 4e9 });
+    });
+    assert.deepEqual(texts, ["writing: 75 %, 100 MB/s, 10 s left\n"]);
   });
 
   it("is nothing with --quiet", (t) => {
