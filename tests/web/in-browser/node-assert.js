@@ -191,7 +191,7 @@ function checkThrown(error, expected, message) {
           ? wanted.exec(actual) !== null
           : key in error && isDeepEqual(actual, wanted, new Map());
       if (isMatch) continue;
-      complain(message, () => `its ${key} is ${show(actual)}, expected ${show(wanted)}`);
+      complain(message, () => `its ${key} is ${show(actual)}, expected ${show(wanted)}: ${error}`);
     }
   }
 }

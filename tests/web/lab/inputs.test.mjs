@@ -8,7 +8,7 @@ import { after, before, describe, it } from "node:test";
 import { init } from "zeropoint";
 import { analyze, openModel } from "zeropoint/models";
 import { writeNpy } from "../../../dist/formats/npy.js";
-import { writeNpz } from "../../../dist/formats/npz.js";
+import { writeNpz } from "../../../dist/formats/npz/write.js";
 import { root } from "../../../scripts/run.mjs";
 import { metricText } from "../../../web/lab/format.js";
 import { Random } from "../../js/support/asserts.mjs";
