@@ -86,9 +86,7 @@ describe("A screen of 360 pixels", () => {
   it("shades the edges of everything that scrolls sideways, editors included", async () => {
     const visit = await openPage(browser, site.url, { viewport: { width: 360, height: 740 } });
     const { page } = visit;
-    await page.evaluate(() => {
-      location.hash = "finer-granularity-in-3";
-    });
+    await openNotebook(page, "finer-granularity");
     await openEditor(page, '[id="finer-granularity-in-3"]');
     const boxes = await page.evaluate(() => {
       const all = [
