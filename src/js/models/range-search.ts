@@ -50,8 +50,8 @@ export async function searchRange(
 }
 
 /**
- * Chooses a scale and a zero point by half-quadratic splitting, in one pass for each iteration.
- * @param slice  two parts at least
+ * Chooses a scale and a zero point by half-quadratic splitting, in one pass for each iteration; in one pass over a
+ * slice of a single part.
  * @param range  finite
  * @param float  choose a real offset instead of a zero point
  */
@@ -74,6 +74,8 @@ export async function searchHalfQuadratic(
     for await (const values of slice.parts()) {
       const isFirst = pass === 0 && left === slice.length;
       left -= values.length;
+      // The core runs all iterations on a slice that it has as a whole.
+      if (isFirst && left === 0) pass = passes;
       const [at, stateAt, rangeAt, scaleAt, zeroAt] = memory.layOut(
         ...([where, 4 * values.length, state.length, 8, 8, 4] as const),
       );

@@ -175,21 +175,30 @@ describe("analyze", () => {
     assert.ok(Math.abs(totals.weighted - weighted) < 1e-9 * weighted);
   });
 
-  it("analyzes -hqq by the qparams of quantize, or names the range that it lacks", async () => {
+  it("analyzes -hqq by the qparams of quantize, per group, channel and tensor", async () => {
     const model = await modelOf({ w: [shape, weight] });
-    const options = { dtype: "int4", scheme: "affine", groupSize: 64, range: "hqq" };
-    let y;
-    try {
-      y = dequantize(quantize(tensor(weight, shape), options));
-    } catch (error) {
-      assert.match(error.message, /options\.range/);
-      await assert.rejects(rowsOf(model, { schemes: ["int4-g64-affine-hqq"] }), /options\.range/);
-      return;
+    const slices = {
+      "g64-affine": { groupSize: 64, scheme: "affine" },
+      channel: { axis: 0 },
+      tensor: {},
+    };
+    for (const [name, options] of Object.entries(slices)) {
+      const x = tensor(weight, shape);
+      const y = dequantize(quantize(x, { dtype: "int4", ...options, range: "hqq" }));
+      const [row] = await rowsOf(model, { schemes: [`int4-${name}-hqq`] });
+      assert.equal(row.max, quantizationError(x, y, "max"), name);
+      assert.ok(Math.abs(row.sqnr - quantizationError(x, y, "sqnr")) < 1e-9, name);
     }
-    const [row] = await rowsOf(model, { schemes: ["int4-g64-affine-hqq"] });
-    assert.equal(row.max, quantizationError(tensor(weight, shape), y, "max"));
-    const sqnr = quantizationError(tensor(weight, shape), y, "sqnr");
-    assert.ok(Math.abs(row.sqnr - sqnr) < 1e-9);
+  });
+
+  it("analyzes -tensor-hqq of tensors of several tiles", async () => {
+    const long = [3, 2 ** 17];
+    const values = new Random(5).normal(3 * 2 ** 17);
+    const [row] = await rowsOf(await modelOf({ w: [long, values] }), {
+      schemes: ["int3-tensor-hqq"],
+    });
+    const y = dequantize(quantize(tensor(values, long), { dtype: "int3", range: "hqq" }));
+    assert.equal(row.max, quantizationError(tensor(values, long), y, "max"));
   });
 
   it("keeps norms, biases and small tensors, with the reason, and hashes every tensor", async () => {
@@ -443,12 +452,6 @@ describe("analyze", () => {
       refuses(() => analyze(model, options), type, code, message);
     refusal({ schemes: "int8-channel" }, TypeError, "ZP_INVALID_OPTION", /a list of names/);
     refusal({ schemes: ["int9-channel"] }, RangeError, "ZP_INVALID_SCHEME", /schemes\[0\]/);
-    refusal(
-      { schemes: ["int4-tensor-hqq"] },
-      RangeError,
-      "ZP_INVALID_SCHEME",
-      /per channel or group/,
-    );
     refusal({ include: "a" }, TypeError, "ZP_INVALID_OPTION", /options\.include must be a list/);
     refusal({ exclude: ["{"] }, RangeError, "ZP_INVALID_OPTION", /exclude\[0\] must close/);
     refusal({ histogram: 0 }, RangeError, "ZP_INVALID_OPTION", /from 1 to 4096/);

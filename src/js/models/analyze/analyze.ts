@@ -9,7 +9,7 @@ import { sizeOf } from "../../tensor/shape.js";
 import type { ModelDocument } from "../document.js";
 import { momentsOf } from "../inputs/activations.js";
 import { documentOf, type Model, type ModelFormat, type ModelTensor, partsOf } from "../model.js";
-import { type Range, searchRange } from "../range-search.js";
+import { type Range, searchHalfQuadratic, searchRange } from "../range-search.js";
 import type { LinearScheme, Scheme } from "../scheme.js";
 import { keptReason } from "../selection.js";
 import { Evaluation, type RangedScheme } from "./evaluate.js";
@@ -29,12 +29,12 @@ import { ratio, type Totals } from "./totals.js";
  * and a row of scheme "keep" with the reason for every other tensor (norms, biases, small ones). Block types whose
  * blocks do not fit into the rows of a weight have no row of it.
  *
- * The errors are those of the weights, and with \`activations\` those of the outputs, too; weight error is not accuracy.
+ * The errors are those of the weights, and with `activations` those of the outputs, too; weight error is not accuracy.
  * They are exact and have the same bits on every machine,
  * in every build and with any number of threads: sums are double, value i of an output's inputs goes to partial sum
  * i % 4, the sum of an output is (p0 + p2) + (p1 + p3), and outputs are added in their order. Tensors of up to 16 MiB
  * are read once. Larger ones are read once more for schemes with one scale for the tensor, whose range comes first, and
- * for a histogram. Memory stays below 150 MB, unless a single output has millions of inputs.
+ * for a histogram, and 21 times more for `int8-tensor-hqq` and its like. Memory stays below 150 MB, unless a single output has millions of inputs.
  *
  * With \`sample\` a few rows of each weight stand for all of them: estimates within seconds, before the exact rows.
  *
@@ -152,7 +152,7 @@ async function analyzeTensor(job: Job): Promise<AnalysisRow[]> {
   const sample =
     settings.sample > 0 ? await sampleOf(where, whole, layout, settings.sample) : undefined;
   const { file, layout: own } = sample ?? { file: whole, layout };
-  const passes = passesOf(schemes, settings, file, own);
+  const passes = passesOf(core, schemes, settings, file, own);
   const reader = new TensorReader(
     where,
     file,
@@ -171,11 +171,12 @@ async function analyzeTensor(job: Job): Promise<AnalysisRow[]> {
   const ranged: RangedScheme[] = [];
   for (const scheme of schemes) {
     if (scheme.kind === "keep") continue;
-    const searches = isPerTensor(scheme) && scheme.search === "mse";
-    ranged.push({
-      scheme,
-      range: searches ? await searchRange(core, where, scheme, slice, range) : range,
-    });
+    if (isPerTensor(scheme) && scheme.search === "mse") {
+      ranged.push({ scheme, range: await searchRange(core, where, scheme, slice, range) });
+    } else if (isPerTensor(scheme) && scheme.search === "hqq") {
+      const qparams = await searchHalfQuadratic(core, where, scheme, slice, range);
+      ranged.push({ scheme, range, qparams });
+    } else ranged.push({ scheme, range });
   }
   const evaluation = new Evaluation(core, where, own, ranged, moments, settings.worstRows);
   let last = performance.now();
@@ -213,13 +214,15 @@ const unfitReason = (schemes: readonly Scheme[], { runLength }: RowLayout): stri
 
 /** How often the bytes of a tensor are passed. */
 function passesOf(
+  core: Core,
   schemes: readonly Scheme[],
   { bins }: Settings,
   file: FileTensor,
   layout: RowLayout,
 ): number {
   const perTensor = schemes.filter(isPerTensor);
-  const searches = perTensor.filter(({ search }) => search === "mse").length;
+  const passes = { minmax: 0, mse: 1, hqq: core.module.halfQuadraticPasses() };
+  const searches = perTensor.reduce((sum, { search }) => sum + passes[search], 0);
   const ranges = bins > 0 || perTensor.length > 0 ? 1 : 0;
   return ranges + searches + TensorReader.passesOf(file, layout) + (bins > 0 ? 1 : 0);
 }

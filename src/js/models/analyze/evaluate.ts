@@ -12,10 +12,13 @@ import type { RowLayout } from "./layout.js";
 import { floatsOf, type RowTile } from "./reader.js";
 import { ROW_DOUBLES, Totals } from "./totals.js";
 
-/** A scheme and its range, if that is the whole tensor's. */
+/** A scheme and what it takes from the whole tensor. */
 export interface RangedScheme {
   readonly scheme: Exclude<Scheme, { kind: "keep" }>;
+  /** The tensor's range, for schemes with one scale. */
   readonly range: readonly [min: number, max: number];
+  /** Of a half-quadratic scheme with one scale. */
+  readonly qparams?: { readonly scale: number; readonly zero: number };
 }
 
 /** Where a tile and what belongs to it lie in the heap. 0 for weights and values that are not needed. */
@@ -126,7 +129,10 @@ export class Evaluation {
     }
   }
 
-  /** Half-quadratic qparams are chosen by `fakeQuantize`, twenty iterations of which outlast the sums by far. */
+  /**
+   * Qparams of rows and groups are chosen by `fakeQuantize`, whose twenty iterations take far longer than the sums; those
+   * of the tensor are known.
+   */
   #searchHalfQuadratic(values: NumberArray, results: readonly Float64Array[]): void {
     if (!this.schemes.some(isHalfQuadratic) || !Number.isFinite(this.signal.noise)) return;
     const original = floatsOf(values);
@@ -141,9 +147,14 @@ export class Evaluation {
     for (const [i, ranged] of this.schemes.entries()) {
       if (!isHalfQuadratic(ranged)) continue;
       const { name, granularity } = ranged.scheme as LinearScheme;
-      const length = granularity === "channel" ? rowLength : runLength;
+      const length = granularity === "group" ? runLength : rowLength;
       const x = { data: original, shape: [original.length / length, length] };
-      const { data } = runOn(this.core, () => fakeQuantize(x, schemeOptions(name)));
+      const { qparams } = ranged;
+      const options = {
+        ...schemeOptions(name),
+        ...(qparams && { range: undefined, scale: qparams.scale, zeroPoint: qparams.zero }),
+      };
+      const { data } = runOn(this.core, () => fakeQuantize(x, options));
       compareRows(original, data, rowLength, this.#weights, results[i]);
       if (this.#full !== undefined) this.#weighFully(original, data, results[i]);
     }

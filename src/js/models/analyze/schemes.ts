@@ -3,7 +3,6 @@
 import { BLOCKS } from "../../base/block-types.js";
 import { wrongKind } from "../../base/check.js";
 import { DTYPES } from "../../base/dtype.js";
-import { rangeError } from "../../base/errors.js";
 import { isHalf } from "../../base/halves.js";
 import type { FileDType } from "../../formats/dtypes.js";
 import { parseScheme, type Scheme } from "../scheme.js";
@@ -15,7 +14,7 @@ export const DEFAULT_SCHEMES: readonly string[] = /* @__PURE__ */ Object.freeze(
     ...["int8-tensor", "int8-channel", "int8-g128", "int8-g32"],
     ...["int4-channel", "int4-g128", "int4-g32", "int4-g32-affine", "int4-g32-mse"],
     ...["int3-g16", "int2-g16", "q8_0", "q4_0", "q4_k", "q6_k"],
-  ].filter((name) => !name.startsWith("int3") || Object.hasOwn(DTYPES, "int3")),
+  ],
 );
 
 /** Reads the option. */
@@ -28,10 +27,6 @@ export function checkSchemes(where: string, given: unknown): readonly Scheme[] {
   const schemes = new Map<string, Scheme>();
   for (const [i, name] of Array.from(names as readonly unknown[]).entries()) {
     const scheme = parseScheme(where, `options.schemes[${i}]`, name);
-    if (scheme.kind === "linear" && scheme.search === "hqq" && scheme.granularity === "tensor") {
-      const problem = `options.schemes[${i}] must have a scale per channel or group with -hqq: use ${scheme.name.replace("-hqq", "-mse")} or ${scheme.name.replace("-tensor", "-channel")}, got "${scheme.name}"`;
-      throw rangeError("ZP_INVALID_SCHEME", where, problem);
-    }
     schemes.set(scheme.name, scheme);
   }
   return [...schemes.values()];
