@@ -147,7 +147,10 @@ const observersOf = ({ input, output }: PreparedLayer): LayerObservers => ({
   ...(output && { output }),
 });
 
-/** Returns, for consecutive layers, the observers of each output; a fused layer's observe its ReLU's output. */
+/**
+ * Returns a function that gives, for consecutive layers, the observers of each output. A fused layer's observers
+ * observe the output of its ReLU.
+ */
 function watch(): (prepared: PreparedLayer) => Observer[] {
   let waiting: Observer | undefined;
   return ({ output, fused }) => {

@@ -82,7 +82,7 @@ export class QuantizedModel {
     return this.#floats(runLayers<Step, Flow>(this.#steps, x, runStep));
   }
 
-  /** Needed for models without core memory, too. */
+  /** Checked here, since layers without core memory do not check it. */
   #checkAlive(where: string): void {
     if (!this.#isDisposed) return;
     throw typeError("ZP_DISPOSED", where, "the model is disposed and cannot be used any more");

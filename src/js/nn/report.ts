@@ -30,7 +30,7 @@ export interface LayerReport {
   /** SQNR of the quantized weights against the float ones, in dB; undefined without such weights. */
   readonly weightSqnr: number | undefined;
   /**
-   * SQNR of the layer's outputs against those of the float model, in dB, errors of earlier layers
+   * SQNR of the layer's outputs against the float model's outputs, in dB, errors of earlier layers
    * included; undefined if no input was given.
    */
   readonly outputSqnr: number | undefined;

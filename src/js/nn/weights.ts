@@ -54,7 +54,7 @@ export function quantizeOnly(
       ? scale * widen
       : { data: scaled("WeightOnlyQConfig", scale.data, widen), shape: scale.shape };
   const q = quantizeBy({ dtype, axis, groupSize, scale: wider });
-  // Infinities became the dtype's limits; clamp them to those of `bits`.
+  // Infinities became the dtype's limits; clamp them to the limits of `bits`.
   cutOff(q.data, -most, most, DTYPES[dtype]);
   return { q, bits };
 }
@@ -199,7 +199,7 @@ export function observedTable(
   }
   const task = channelTask(where, parametersOf(layer).weight, qparams, 0, Float32Array, "quint8");
   const isByte = dtype === "quint8";
-  // 4-bit codes are clamped to 0 .. 15, whatever the observer's range.
+  // 4-bit codes are clamped to 0 .. 15 for every range of the observer.
   const range = isByte ? observer : { quantMin: 0, quantMax: 15 };
   return { q: quantized(where, core, task, range), bits: isByte ? 8 : 4 };
 }

@@ -225,7 +225,7 @@ export function linear(where: string, operands: LinearOperands, out: Float32Arra
   }
 }
 
-// The arguments were checked before; a refusal would be a mistake of this module.
+// The arguments were checked before: an error status is a bug of this module.
 function check(where: string, status: string): void {
   if (status !== "kOk") throw new Error(`${where}: the core refused a checked call: ${status}`);
 }

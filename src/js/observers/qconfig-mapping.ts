@@ -43,7 +43,7 @@ export class WeightOnlyQConfig {
   declare readonly options: Readonly<WeightOnlyOptions>;
 
   /**
-   * @param options  those of `quantize` that choose qparams, or `bits`; checked when a model is
+   * @param options  options of `quantize` that choose qparams, or `bits`; checked when a model is
    *   converted
    * @throws {TypeError|RangeError} `ZP_INVALID_OPTION` for bits that are not an integer from 2 to 8;
    *   `ZP_CONFLICTING_OPTIONS` for bits with a dtype, the affine scheme or range "mse"; `ZP_UNKNOWN_OPTION`

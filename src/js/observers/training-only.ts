@@ -4,8 +4,8 @@ import { rangeError } from "../base/errors.js";
 import { shortName } from "./with-args.js";
 
 /**
- * The entries of PyTorch's QConfigs for quantization-aware training, as data and print: models that name
- * them can be read and compared. Making one throws.
+ * The entries of PyTorch's QConfigs for quantization-aware training, as data and print: models whose
+ * QConfigs contain them can be read and compared. Making an observer from one throws.
  */
 class TrainingOnly {
   declare static readonly pythonName?: string;

@@ -15,7 +15,7 @@ export type ObserverConstructor<T = object, Options = never> = (new (
 
 /** A function that makes observers with fixed options. */
 export interface ObserverFactory<T = object, Options = Record<string, unknown>> {
-  /** Makes an observer; the given options override those of the factory. */
+  /** Makes an observer; the given options override the factory's. */
   (options?: Partial<Options>): T;
   /** The class of the observers. */
   readonly observerClass: { readonly name: string; readonly prototype: T };

@@ -37,12 +37,12 @@ export type ElementDType =
   | "int64"
   | "bool";
 
-/** Values as an argument, and what they are. */
+/** Values as an argument, with their element type. */
 export interface TensorData {
   /** Values in row-major order; anything but `Float32Array` is rounded to float32. */
   readonly data: ArrayLike<number>;
   /**
-   * What the data is, or an object that has it as its name, such as `torch.float32`. Needed for bit patterns
+   * The element type of the data, or an object with it as `name`, such as `torch.float32`. Needed for bit patterns
    * of half floats in a `Uint16Array`, which are integers without it; otherwise checked, if given.
    */
   readonly dtype?: ElementDType | { readonly name: string } | undefined;
@@ -205,7 +205,7 @@ export function checkTensor(
   return { data, shape, size };
 }
 
-/** Element types of arrays besides the one in the array's name. */
+/** Element types that arrays may declare besides the one in the array's name. */
 const OTHER_ELEMENTS: { readonly [name: string]: readonly string[] } = {
   uint16: ["float16", "bfloat16"],
   uint8: ["bool"],
@@ -216,7 +216,7 @@ const OTHER_ELEMENTS: { readonly [name: string]: readonly string[] } = {
 const elementIn = (array: string): string => array.replace(/Clamped|Array/g, "").toLowerCase();
 
 /**
- * Checks what a tensor says of its data, as `dtype` or as `type`.
+ * Checks the element type that a tensor declares as `dtype` or as `type`.
  * @throws {TypeError|RangeError} `ZP_INVALID_DTYPE` if no function reads it, or it contradicts the data
  */
 export function checkElement(

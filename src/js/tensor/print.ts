@@ -211,8 +211,8 @@ function numberFormat(values: readonly (number | bigint)[], dtype: string): Form
   return floatFormat(values.map(Number));
 }
 
-// The format and its width follow the finite values other than 0. Others may stick out, as they do
-// in PyTorch.
+// The format and its width follow the finite values other than 0. Other values may be wider, as in
+// PyTorch.
 function floatFormat(values: readonly number[]): Format {
   const telling = values.filter((value) => Number.isFinite(value) && value !== 0);
   let min = Infinity;

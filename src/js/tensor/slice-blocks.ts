@@ -1,4 +1,4 @@
-// Slices as wholes: blocks of consecutive slices, gathered in the core's heap.
+// Blocks of consecutive whole slices, gathered in the core's heap.
 
 import { type NumberArray, subarrayOf } from "../base/typed-arrays.js";
 import type { Memory } from "../core/memory.js";
@@ -15,7 +15,7 @@ export interface Block extends SliceCounts {
   readonly pitch: number;
 }
 
-/** Whether a block is a single slice, in one piece, that is longer than a tile. */
+/** Whether a block is a single contiguous slice that is longer than a tile. */
 export const isLong = ({ outer, inner }: Block): boolean => outer === 1 && inner > TILE;
 
 /** The values of a channel on an inner axis are gathered in runs of at least this many, for speed. */

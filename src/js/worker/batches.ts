@@ -132,7 +132,7 @@ interface Parametric {
   readonly shape: readonly number[];
 }
 
-/** Parameters of all slices from those of some of them each. */
+/** Joins the parameters of consecutive slices, in order, into those of all slices. */
 function joined(
   parts: readonly Record<Parameter, Parametric | undefined>[],
   shapeOf: (length: number) => readonly number[],
@@ -153,10 +153,10 @@ function joined(
   return all;
 }
 
-/** The part of the work that choosing qparams is, where it comes before quantizing. */
+/** Share of choosing qparams in the whole work, if quantizing follows. */
 const CHOOSING = 0.4;
 
-/** Options with qparams: those that are given, or chosen ones. */
+/** Options with explicit qparams: the given ones, else chosen ones. */
 async function* withQParams(zp: Zeropoint, x: unknown, options: Fields): Batches<Fields> {
   const { scale, zeroPoint, offset } = options;
   if (scale !== undefined) {
@@ -302,7 +302,7 @@ async function* torch(
   const { dtype, qscheme } = first as unknown as TorchQuantizedTensor;
   let whole = first as unknown as TorchQuantizedTensor;
   if (isChannel) {
-    // The parameters of all channels, as the function itself keeps them.
+    // One call on one value per channel gives the parameters of all channels in the function's own form.
     const ones = shape.map((length, i) => (i === axis ? length : 1));
     const one = { data: new Float32Array(channels), shape: ones };
     whole = call(one, scale, zeroPoint, axis, dtype) as TorchQuantizedTensor;
@@ -505,7 +505,7 @@ export async function* inBatches(
     if (name === "calibrate") return yield* calibrate(self as Calibrated, args);
     return undefined;
   } catch (error) {
-    // A model has seen the batches before the one that failed.
+    // Running the whole call would show the model earlier batches a second time.
     if (name === "calibrate") throw error;
     return undefined;
   }

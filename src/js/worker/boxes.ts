@@ -41,7 +41,7 @@ export function largeTensor(x: unknown, least?: number): Large | undefined {
   return { fields: { ...fields, dims: undefined }, data, shape, values };
 }
 
-/** Values that lie together in memory: one index of each axis before one that is cut, all of those after. */
+/** Contiguous values: one index of each axis before the cut axis, a range of the cut axis, all indices of later axes. */
 export interface Box {
   readonly offset: number;
   readonly size: number;
@@ -79,10 +79,10 @@ export function* boxesOf(shape: readonly number[], align: number, values: number
 export const partOf = <A>(array: A, { offset, size }: Box): A =>
   subarrayOf(array as NumberArray, offset, offset + size) as A;
 
-/** The part of a tensor in a box, and the box. */
+/** The part of a tensor in a box, with that box. */
 export type Part = readonly [part: Fields, box: Box];
 
-/** Parts of an array on the way from the calling thread while one is in use. */
+/** Parts that are requested from the calling thread ahead of the one in use. */
 const AHEAD = 3;
 
 /** The parts of a tensor in boxes. Memory of a part that was read is used again for a later one. */
@@ -101,7 +101,7 @@ export async function* partsOf(
         data instanceof Incoming
           ? data.read(offset, size)
           : subarrayOf(data, offset, offset + size);
-      // Handled where the part is used, if it ever is.
+      // The await below handles a rejection; this handler keeps a part that is never awaited from counting as unhandled.
       if (part instanceof Promise) part.catch(() => undefined);
       ahead.push({ box, part });
     }
@@ -133,7 +133,7 @@ function cutBroadcast(parameter: Fields, shape: readonly number[], box: Box): Fi
   return { data: part, shape: count };
 }
 
-/** The part of a parameter of groups, of shape [rows x groups, 1]. */
+/** The part of a per-group parameter that belongs to a box; its shape is [rows x groups, 1]. */
 function cutGroups(parameter: Fields, shape: readonly number[], groupSize: number, box: Box) {
   const { data } = parameter as { data: NumberArray };
   const width = shape[shape.length - 1];
@@ -145,7 +145,7 @@ function cutGroups(parameter: Fields, shape: readonly number[], groupSize: numbe
   return { data: part, shape: [part.length, 1] };
 }
 
-/** The part of a parameter of PyTorch's channels: one axis of values. */
+/** The part of PyTorch's per-channel parameter that belongs to a box; it has one axis. */
 export function cutChannels(parameter: unknown, axis: unknown, box: Box): unknown {
   const [start, end] = [
     box.start[axis as number],

@@ -33,7 +33,7 @@ const PIECE_BYTES = 2 ** 20;
 
 type ReadReply = Extract<Reply, { kind: "read" }>;
 
-/** Where calls go: a worker, or the library on this thread. */
+/** Target of calls: a worker, or the library on this thread. */
 interface Link {
   readonly library: Library;
   readonly worker: AnyWorker | undefined;
@@ -48,7 +48,7 @@ interface Call {
   readonly args: readonly unknown[];
   readonly encoder: Encoder;
   readonly settings: CallSettings;
-  /** The progress that was reported last. */
+  /** The last reported progress. */
   told: number;
   settle?: { resolve(value: Encoded): void; reject(error: unknown): void };
 }
@@ -63,7 +63,7 @@ export class Client {
   #starting: Promise<Link> | undefined;
   #isDisposed = false;
   #nextId = 1;
-  /** The objects of workers before this number of them are gone. */
+  /** Objects of workers with a smaller number are gone. */
   generation = 0;
 
   constructor(options: InitOptions, option: WorkerOption | undefined) {
@@ -148,7 +148,7 @@ export class Client {
     this.#link = undefined;
   }
 
-  /** Lets go of an object at the other end. */
+  /** Releases an object at the other end. */
   release(id: number, generation: number): void {
     if (generation !== this.generation) return;
     this.#link?.send({ kind: "release", target: id }, []);
@@ -235,7 +235,7 @@ export class Client {
     }
   }
 
-  /** Reports the progress of a call. @param part  of its work, 0 to 1 */
+  /** Reports the progress of a call. @param part  the finished share of its work, 0 to 1 */
   #tell(call: Call, part: number): void {
     const { settings, settle } = call;
     const total = 1000;
@@ -261,10 +261,10 @@ export class Client {
     }
   }
 
-  /** Copies a result into an array of the caller's, with turns of the event loop in between. */
+  /** Copies a result into an array of the caller, with turns of the event loop in between. */
   async #fill({ where }: Call, out: NumberArray, from: AnyArray): Promise<void> {
     const length = arrayLength(from);
-    // On this thread the library has written to it.
+    // On this thread the library has written to it directly.
     if (out === from) return;
     const most = PIECE_BYTES / from.BYTES_PER_ELEMENT;
     for (let at = 0; at < length; at += most) {
@@ -311,7 +311,7 @@ function copyOfPart(
 function send(link: Link, request: Request, moved: ReadonlySet<ArrayBuffer>, where: string): void {
   try {
     if (link.worker !== undefined || moved.size === 0) link.send(request, [...moved]);
-    // Without a worker the memory moves all the same, so that callers find the same everywhere.
+    // Moves the memory without a worker, too, so that the caller's arrays are empty in both cases.
     else link.send(structuredClone(request, { transfer: [...moved] }), []);
   } catch (cause) {
     const problem = `an argument cannot be sent to the worker: ${(cause as Error).message}`;

@@ -9,7 +9,7 @@ import { splitOptions, type WorkerOption } from "./settings.js";
 import { untilAborted } from "./signals.js";
 import type { Connection } from "./types.js";
 
-/** What `connect` takes. */
+/** Options of `connect`. */
 export interface ConnectOptions extends InitOptions {
   /**
    * The worker's script, if a bundler does not find it: its address, or a function that starts a worker

@@ -28,9 +28,9 @@ export interface Connected {
   release(id: number, generation: number): void;
 }
 
-/** A result that was written to an array of the caller's. */
+/** A result that was written to an array of the caller. */
 export interface Filled {
-  /** Values for each of the call's outputs, in this thread's memory. */
+  /** Values of each of the call's outputs, in this thread's memory. */
   readonly values: ReadonlyMap<number, AnyArray>;
   /** The result, with the caller's arrays in it. */
   readonly value: unknown;
@@ -46,7 +46,7 @@ interface Target {
 
 const targets = /* @__PURE__ */ new WeakMap<object, Target>();
 
-/** Lets go of objects whose handles were collected. */
+/** Releases objects whose handles were garbage-collected. */
 const collected = /* @__PURE__ */ new FinalizationRegistry<Target>(({ client, id, generation }) =>
   client.release(id, generation),
 );
@@ -73,7 +73,7 @@ function checkTarget(where: string, target: Target): void {
 export const lostObject = (where: string): Error =>
   stateError("ZP_WORKER_LOST", where, "the worker that held the object has ended; make it again");
 
-/** An array of this realm's. */
+/** The array as an instance of this realm's class. */
 function ownArray(values: AnyArray): AnyArray {
   const type = arrayName(values) as string;
   const scope = globalThis as unknown as Record<string, new (...args: unknown[]) => AnyArray>;
@@ -183,7 +183,7 @@ function isSame(result: unknown, { id, client }: Target): boolean {
   return true;
 }
 
-/** Lets go of the objects in a result that nobody waits for any more. */
+/** Releases the objects in a result whose call has already been rejected. */
 export function releaseIn(encoded: Encoded, release: (id: number) => void): void {
   if (typeof encoded !== "object" || encoded === null) return;
   if (encoded[0] === "remote") release(encoded[1]);

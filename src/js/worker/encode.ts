@@ -10,7 +10,7 @@ import type { AnyArray, Encoded } from "./messages.js";
 const INLINE_BYTES = 2 ** 16;
 /** Bytes of larger arrays that are copied before the message and move with it. */
 const COPIED_BYTES = 2 ** 20;
-/** A list of more numbers than this is handed over as an array of doubles. */
+/** A longer list of numbers is sent as an array of doubles. */
 const LONG_LIST = 2 ** 13;
 
 /** An array whose values the library reads part by part. */
@@ -24,7 +24,7 @@ export interface Out {
   readonly data: NumberArray;
 }
 
-/** What the encoding of a call's arguments found in them. */
+/** Arrays and memory that encoding finds among a call's arguments. */
 export interface Found {
   readonly large: Large[];
   readonly outs: Out[];
@@ -32,9 +32,9 @@ export interface Found {
   readonly moved: Set<ArrayBuffer>;
 }
 
-/** How arguments are encoded. */
+/** Settings of the encoding of arguments. */
 export interface Encoding {
-  /** What errors call the function. */
+  /** The function's name in errors. */
   readonly where: string;
   /** Whether arrays leave this thread. */
   readonly offThread: boolean;
@@ -181,7 +181,7 @@ export class Encoder implements Found {
 
   #layer(layer: Record<string, unknown>): Encoded {
     const type = layer.typeName as string;
-    // A subclass may compute anything.
+    // A subclass may compute anything in `forward`.
     if (!Object.hasOwn(layer.constructor, "typeName")) throw this.#refuse(layer);
     if (type === "Sequential") return this.#model(layer.layers as readonly Named[]);
     const args = LAYERS[type]?.(layer);
@@ -215,7 +215,7 @@ export class Encoder implements Found {
     ];
   }
 
-  /** Observer classes and their factories, which are named by the classes. */
+  /** Encodes observer classes and their factories by the names of the classes. */
   #function(value: object): Encoded {
     const { pythonName, observerClass, args } = value as {
       pythonName?: unknown;

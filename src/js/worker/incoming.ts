@@ -5,7 +5,7 @@ import { type NumberArray, setArray } from "../base/typed-arrays.js";
 /** Values of a part in a copy of the whole array. */
 const PART = 2 ** 18;
 
-/** The form of an array: what its type is called, and how many values it has. */
+/** Type name and length of an array. */
 export interface ArrayForm {
   readonly type: string;
   readonly length: number;

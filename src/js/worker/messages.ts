@@ -69,7 +69,7 @@ export type Request =
       /** A compiled core that was given; without one the library asks for the file that it needs. */
       readonly module: WasmModule | undefined;
     }
-  /** Answers `need`. */
+  /** Answers a request for a file (`need`). */
   | {
       readonly kind: "file";
       readonly request: number;
@@ -112,12 +112,12 @@ export type Reply =
       readonly size: number;
       readonly memory: ArrayBuffer | undefined;
     }
-  /** How much of a call's work is done, 0 to 1. */
+  /** The finished share of a call's work, 0 to 1. */
   | { readonly kind: "progress"; readonly id: number; readonly part: number }
   | { readonly kind: "done"; readonly id: number; readonly value: Encoded }
   | { readonly kind: "error"; readonly id: number; readonly error: ErrorData };
 
-/** What runs at the other end. */
+/** Description of the library at the other end. */
 export interface Library {
   readonly build: Build;
   readonly threads: number;

@@ -1,5 +1,5 @@
-// The library's end of values: arguments decoded for it, results encoded, and the objects that stay here
-// and are known by numbers.
+// The library's end of values: decodes arguments, encodes results, and keeps objects that the connection
+// refers to by numbers.
 
 import { typeError } from "../base/errors.js";
 import { arrayName } from "../base/typed-arrays.js";
@@ -101,7 +101,7 @@ function mapFields<T, U>(fields: Readonly<Record<string, T>>, map: (field: T) =>
   return Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, map(field)]));
 }
 
-/** The numbers of the objects among arguments. */
+/** The numbers of the objects among the arguments. */
 export function handlesIn(encoded: Encoded): number[] {
   if (typeof encoded !== "object" || encoded === null) return [];
   if (encoded[0] === "handle") return [encoded[1]];
@@ -128,7 +128,7 @@ export class Objects {
     return held;
   }
 
-  /** Lets go of an object once the calls that use it are over. */
+  /** Releases an object once the calls that use it are over. */
   async release(id: number): Promise<void> {
     const held = this.#held.get(id);
     this.#held.delete(id);
@@ -207,7 +207,7 @@ function membersOf(object: object): { methods: string[]; fields: string[] } {
   return { methods: [...methods], fields: [...fields].filter((name) => !methods.has(name)) };
 }
 
-/** What an object's class is called; minified, the class itself may have any name. */
+/** The public name of an object's class; the name in minified code may be another one. */
 function typeNameOf(zp: Zeropoint, object: object): string {
   const prototype: unknown = Object.getPrototypeOf(object);
   const found = Object.entries(zp).find(([, value]) => value?.prototype === prototype);

@@ -34,7 +34,7 @@ interface Done {
   readonly args: Arguments;
 }
 
-/** Statics of classes that make objects. */
+/** Static methods that make objects. */
 const STATICS = ["fromJSON"];
 
 /** Pure data and printing, which need no core and no worker. */
@@ -71,7 +71,7 @@ export class Server {
     this.#isOffThread = isOffThread;
   }
 
-  /** Takes one message. Never throws. */
+  /** Processes one message. Never throws. */
   receive(request: Request): void {
     switch (request.kind) {
       case "call":
@@ -205,7 +205,7 @@ export class Server {
   }
 }
 
-/** The large array that an argument is or has as its data. */
+/** The large array that an argument is, or has as its data. */
 function largeIn(argument: Encoded): number | undefined {
   if (!Array.isArray(argument)) return undefined;
   const [kind, value] = argument as readonly [string, unknown];

@@ -12,18 +12,18 @@ export interface WorkerLike {
   terminate(): unknown;
 }
 
-/** Where the worker's script is, a function that starts a worker with it, or false for no worker. */
+/** Address of the worker's script, a function that starts a worker with it, or false for no worker. */
 export type WorkerOption = string | PlatformURL | (() => WorkerLike) | false;
 
-/** How far a call has come. */
+/** Progress of a call. */
 export interface Progress {
-  /** How much is done, in a unit of the call's own; 0 < done <= total, and never less than before. */
+  /** Finished work, in a unit of the call's own; 0 < done <= total, and never less than before. */
   readonly done: number;
-  /** How much there is to do. */
+  /** All of the work, in that unit. */
   readonly total: number;
 }
 
-/** What the functions of a connection take as, or in, their last argument. */
+/** Options of a call on a connection: its last argument, or fields of that argument. */
 export interface CallOptions {
   /** An `AbortSignal`. Rejects the promise with the signal's reason, at once. */
   signal?: AbortSignalLike | undefined;

@@ -6,7 +6,7 @@ import { wrongKind } from "../base/check.js";
 export interface AbortSignalLike {
   /** Whether it has been aborted. */
   readonly aborted: boolean;
-  /** Why. Default: an AbortError. */
+  /** The reason. Default: an AbortError. */
   readonly reason?: unknown;
   /** As of every event target. */
   addEventListener(type: "abort", listener: () => void): void;
@@ -26,7 +26,7 @@ export function checkSignal(where: string, signal: unknown): AbortSignalLike | u
   throw wrongKind("ZP_INVALID_OPTION", where, "options.signal", "an AbortSignal", signal);
 }
 
-/** Why a signal was aborted; substitutes may not say. */
+/** The reason of an aborted signal; substitutes may lack it. */
 export function reasonOf({ reason }: AbortSignalLike): unknown {
   if (reason !== undefined) return reason;
   return Object.assign(new Error("the operation was aborted"), { name: "AbortError" });
@@ -38,7 +38,7 @@ const signals = /* @__PURE__ */ new WeakMap<
   { readonly stops: Set<() => void>; readonly listener: () => void }
 >();
 
-/** Calls `stop` when a signal aborts. @returns a function that ends that */
+/** Calls `stop` when a signal aborts. @returns a function that removes the listener */
 export function onAbort(signal: AbortSignalLike, stop: () => void): () => void {
   let entry = signals.get(signal);
   if (entry === undefined) {

@@ -16,7 +16,7 @@ import {
 import { errorData, errorOf, type Library, type Reply, type Request } from "./messages.js";
 import type { WorkerOption } from "./settings.js";
 
-/** No worker can be had; the message says why. */
+/** No worker can be started; the message says why. */
 export class NoWorker extends Error {}
 
 /** A worker with the library. */
@@ -41,7 +41,7 @@ function makeWorker(option: WorkerOption | undefined): AnyWorker {
     if (option !== undefined) {
       return new Worker(new URL(absolute(option)), { type: "module", execArgv: [] });
     }
-    // Bundlers look for this very expression. Node's own options are not for the worker: --eval runs a
+    // Bundlers recognize exactly this expression. Node's own options are not for the worker: --eval runs a
     // script, and --import one that may start workers again.
     return new Worker(new URL("./worker.js", import.meta.url), { type: "module", execArgv: [] });
   } catch (error) {
@@ -78,7 +78,7 @@ const LIBRARY_LIMIT = START_LIMIT + 5000;
  * Starts a worker and the library in it. Starts again with one thread if the library with several
  * does not answer: the constructor of a worker within a worker sometimes never returns in Firefox.
  * @param receive  takes all messages of calls
- * @param lose     is told when the worker ends by itself, from the start on
+ * @param lose     called when the worker ends by itself, even during the start
  * @throws {NoWorker} if the worker or its script cannot be started
  * @throws {Error|RangeError|TypeError} what `create` throws
  */
@@ -178,7 +178,7 @@ function startOnce(
       }
     });
     listenForEnd(worker, (why) => {
-      // Ended here: another worker may be in its place.
+      // Ended by this module: another worker may be in its place.
       const isStarted = isOver;
       fail(new NoWorker(`a worker could not be started: ${why}`));
       if (isStarted) lose(why);

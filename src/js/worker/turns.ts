@@ -25,7 +25,7 @@ let turn = 0;
 /** Whether this thread has computed for so long that the event loop should have a turn. */
 export const isTurnOver = (): boolean => performance.now() - turn > TURN;
 
-/** Gives the event loop a turn, from whose end on the next one counts. */
+/** Gives the event loop a turn, and restarts the clock when the turn ends. */
 export async function takeTurn(): Promise<void> {
   await pause();
   turn = performance.now();

@@ -5,7 +5,7 @@ import type { FileSource } from "../models/sources.js";
 import type { Loaded } from "../models/things.js";
 import type { CallOptions } from "./settings.js";
 
-/** Parameters with call options behind them, in place of optional ones that are left out as well. */
+/** Parameters followed by call options, which take the place of optional parameters that are left out. */
 export type WithCallOptions<A extends readonly unknown[]> = number extends A["length"]
   ? A
   : A extends readonly []
@@ -62,7 +62,7 @@ export type Handle<T> = {
     ? Remote<T[K]>
     : Promise<Received<T[K]>>;
 } & {
-  /** Lets go of the object, once the calls that use it are over. Later calls throw `ZP_DISPOSED`. */
+  /** Releases the object, once the calls that use it are over. Later calls throw `ZP_DISPOSED`. */
   dispose(): void;
   /** `dispose()`, for `using`. There where the engine has `Symbol.dispose`. */
   [Symbol.dispose]: () => void;
@@ -109,10 +109,10 @@ export type Factory<C> = C extends new (
         : unknown)
   : never;
 
-/** Options of a function, with those of the call among them. */
+/** Options of a function, together with the options of the call. */
 type Last<A> = A & CallOptions;
 
-/** The functions whose signatures are generic, which mapped types would lose. */
+/** Generic signatures, which mapped types would lose. */
 export interface GenericFunctions {
   /** `chooseQParams` of the library. */
   chooseQParams<
@@ -199,7 +199,7 @@ export type Connection = Remotes & {
   readonly build: library.Build;
   /** The threads that it runs on. */
   readonly threads: number;
-  /** Why there are fewer threads than asked for; undefined if there are not. */
+  /** The reason for fewer threads than requested; undefined if there are as many. */
   readonly threadsReason: string | undefined;
   /**
    * Ends the connection and its worker. Pending calls are rejected with `ZP_DISPOSED`, and later ones.

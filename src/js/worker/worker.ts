@@ -1,4 +1,4 @@
-// The script of a connection's worker: starts the library, and has it work as messages say. The build
+// The script of a connection's worker: starts the library and runs calls from messages. The build
 // makes one file of it, since some bundlers copy it as it is, alone.
 
 import type { WasmModule } from "../base/platform.js";

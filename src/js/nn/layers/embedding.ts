@@ -115,7 +115,7 @@ export function quantizedRows(
 }
 
 /**
- * Rows of a table, selected by index. A table that is quantized already stays so: `forward` dequantizes
+ * Rows of a table, selected by index. A quantized table stays quantized: `forward` dequantizes
  * the selected rows.
  *
  * Source: torch.nn.Embedding, with the weight given.

@@ -42,7 +42,7 @@ export interface LinearLayerOptions {
 /**
  * input · weightᵀ + bias, as `linear` computes it.
  *
- * A weight that is quantized already stays so: `forward` runs on its codes, packed at the first call, and
+ * A quantized weight stays quantized: `forward` runs on its codes, packed at the first call, and
  * `prepare` and `quantizeDynamic` leave the layer as it is.
  *
  * Source: torch.nn.Linear, with the weight given.
@@ -52,7 +52,7 @@ export interface LinearLayerOptions {
  */
 export class Linear extends Layer {
   static override readonly typeName = "Linear";
-  /**
+  /**float32 of shape [outFeatures, inFeatures]; a copy of the argument. Of a quantized weight its values,
    * float32 of shape [outFeatures, inFeatures]; a copy of the argument. Of a quantized weight its values,
    * dequantized on each access.
    */

@@ -50,7 +50,7 @@ function coreOperand(
   return { values, shape: ordered.shape };
 }
 
-/** A tensor with its axes in the order in which those of a result lie, slowest first. */
+/** Permutes a tensor's axes into the order in which a result stores them, slowest first. */
 function inOrder(view: View, { shape, order }: Layout): View {
   if (order === undefined) return view;
   const missing = new Array<number>(shape.length - view.shape.length).fill(1);
@@ -79,7 +79,7 @@ interface LinearQKeywords {
  *   torch.round(tensor / scale + zero_point).clamp(iinfo(dtype).min, iinfo(dtype).max).to(dtype)
  *
  * Nothing is validated but shapes and dtypes. In int32 the largest values wrap to -2147483648,
- * because float32 rounds the upper bound up to 2^31; int64 alike.
+ * because float32 rounds the upper bound up to 2^31; the same holds for int64.
  *
  * Source: notebooks 1, 2 and 5.
  *
@@ -159,7 +159,7 @@ function quantizeInCore(
   const x = { values: elements(ordered) as Float32Array, shape: ordered.shape };
   const storage = dtype.allocate(layout.count) as NumberStorage;
   core.linearQ(where, dtype.name, x, coreScale, coreZeroPoint, storage);
-  // What follows the division works on one tensor alone.
+  // The operations after the division have one operand, the quotient.
   const { shape, strides } = commonLayout(where, [layout]);
   return { storage, dtype, shape, strides, offset: 0 };
 }

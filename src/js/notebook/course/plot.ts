@@ -7,7 +7,7 @@ import { checkInteger, elements } from "../tensor/view.js";
 
 /** One heat map. */
 export interface PlotPanel {
-  /** What it shows. */
+  /** The heading. */
   readonly title: string;
   /** The values in row-major order. */
   readonly data:
@@ -26,9 +26,9 @@ export interface PlotPanel {
 
 /** The result of `plot_quantization_errors`: plain data, which `structuredClone` copies. */
 export interface QuantizationErrorsPlot {
-  /** Tells this plot from others. */
+  /** Distinguishes this plot from others. */
   readonly kind: "quantization-errors";
-  /** The bits of a code, which say how far the quantized panel's colours must reach. */
+  /** The bits of a code, which determine the colour scale of the quantized panel. */
   readonly n_bits: number;
   /** Original, quantized, dequantized, and the absolute difference of the first and the third. */
   readonly panels: PlotPanel[];
@@ -36,11 +36,11 @@ export interface QuantizationErrorsPlot {
 
 /** Keywords of `plot_quantization_errors`. */
 interface PlotKeywords {
-  /** The bits of a code. Default: those of the codes' dtype; 8 for int64 and floats, which do not tell. */
+  /** The bits of a code. Default: those of the codes' dtype; 8 for int64 and floats, which have no such number. */
   n_bits?: number;
 }
 
-/** The bits of a code, where its dtype tells of more than 8. */
+/** The bits of a code, from a dtype of more than 8. */
 const BITS: Partial<Record<DTypeName, number>> = { int16: 16, uint16: 16, int32: 32 };
 
 /**
@@ -53,8 +53,8 @@ const BITS: Partial<Record<DTypeName, number>> = { int16: 16, uint16: 16, int32:
  *
  * @param original_tensor, dequantized_tensor  shapes that fit each other, usually [rows, columns]
  * @param quantized_tensor  the codes
- * @param n_bits  the bits of a code; default: those of the codes' dtype, and 8 for int64 and floats, which
- *                do not tell
+ * @param n_bits  the bits of a code; default: those of the codes' dtype; 8 for int64 and floats, which
+ *                have no such number
  * @throws {RangeError} RuntimeError for shapes that do not fit each other
  */
 export function plot_quantization_errors(
@@ -92,7 +92,7 @@ export function plot_quantization_errors(...args: unknown[]): QuantizationErrors
 
 function panel(title: string, tensor: Tensor): PlotPanel {
   const values = elements(viewOf(tensor));
-  // int64 as numbers, which is what can be drawn; others as a copy that later changes do not reach.
+  // A copy, since the tensor may change later; int64 as float64, which pages can draw.
   const data = values instanceof BigInt64Array ? Float64Array.from(values, Number) : values.slice();
   return { title, data, shape: [...tensor.shape], dtype: tensor.dtype.name };
 }

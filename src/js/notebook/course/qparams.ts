@@ -25,7 +25,8 @@ function over(where: string, what: string, a: PythonNumber, b: PythonNumber): nu
   const negative = Number(a) < 0 !== Number(b) < 0;
   const [numerator, denominator] = [magnitude(BigInt(a)) << 128n, magnitude(BigInt(b))];
   const quotient = numerator / denominator;
-  // The quotient has more bits than a double; one more stands for all that follow.
+  // `rest` is 1 if any bit after the quotient's is set. The quotient has more bits than a double, so that it then
+  // rounds correctly.
   const rest = quotient * denominator === numerator ? 0n : 1n;
   const value = Number((quotient << 1n) | rest) / 2 ** 129;
   return negative ? -value : value;
@@ -77,8 +78,7 @@ export function get_q_scale_and_zero_point(...args: TensorAndDType): Tuple<[numb
 }
 
 /**
- * `get_q_scale_and_zero_point` as notebook 5 has it: always with int8's range, whatever `dtype`
- * says.
+ * `get_q_scale_and_zero_point` as in notebook 5: uses int8's range for every `dtype`.
  * Source: notebook 5.
  */
 export function get_q_scale_and_zero_point004(...args: TensorAndDType): Tuple<[number, number]> {

@@ -73,7 +73,7 @@ export function bindArguments(
   return bound;
 }
 
-/** A function that gets its arguments matched with parameters, as `bindArguments` returns them. */
+/** A function whose arguments have been matched with parameters, as `bindArguments` returns them. */
 export function bindFunction(
   where: string,
   parameters: readonly string[],
@@ -85,8 +85,8 @@ export function bindFunction(
 }
 
 /**
- * Has methods get their arguments matched with parameters.
- * @returns the methods as they were, which take what `bindArguments` returns
+ * Adds matching of arguments with parameters to methods.
+ * @returns the original methods, which take the result of `bindArguments`
  */
 export function bindMethods<Names extends string>(
   owner: string,
@@ -104,10 +104,10 @@ export function bindMethods<Names extends string>(
 }
 
 /**
- * Matches arguments of which the first are sizes, one by one or as an array.
+ * Matches arguments that begin with sizes, one by one or as an array.
  * @param name      the keyword for the sizes
  * @param keywords  other keywords
- * @returns the sizes, then what `keywords` name
+ * @returns the sizes, then the arguments named in `keywords`
  */
 export function bindSizes(
   where: string,

@@ -36,7 +36,7 @@ export function tuple<const Items extends readonly unknown[]>(...items: Items): 
   return Object.freeze(result);
 }
 
-/** Makes a tuple with a text and named items of its own, as torch's named tuples have. */
+/** Makes a tuple with a custom text and named items, as torch's named tuples have. */
 export function namedTuple<Names extends string>(
   typeName: string,
   items: { readonly [name in Names]: unknown },
@@ -72,7 +72,7 @@ export function isTuple(value: unknown): value is Tuple {
   return Array.isArray(value) && TUPLE in value;
 }
 
-/** Whether an array has a text of its own, as shapes and named tuples have. */
+/** Whether an array has a custom text, as shapes and named tuples have. */
 function hasOwnText(value: readonly unknown[]): boolean {
   return Object.hasOwn(value, "toString");
 }
@@ -88,9 +88,8 @@ export function float(value: unknown): number {
 }
 
 /**
- * Python's round(x) and round(x, ndigits): to the nearest whole number, or to the nearest number of
- * so many decimals, of the exact value; ties to the even one. Negative `ndigits` are places before
- * the point.
+ * Python's round(x) and round(x, ndigits): to the nearest integer, or to the nearest number with `ndigits`
+ * decimals; computed from the exact value, ties to even. Negative `ndigits` round to tens, hundreds, …
  * @throws {RangeError} without `ndigits`, ValueError for NaN and OverflowError for infinities
  * @example round(-76.5) // -76
  * @example
@@ -112,7 +111,7 @@ export function round(...args: unknown[]): number {
   return roundHalfEven(number) + 0; // an int has no -0
 }
 
-/** More digits than any double has on either side of the point. */
+/** More digits than any double has before or after the decimal point. */
 const MOST_DIGITS = 400;
 
 /** Source: CPython's float_round and int.__round__, which compute with the exact value. */
@@ -323,7 +322,7 @@ function setNode(values: readonly unknown[], outer: Set<unknown>): Node {
   return { open: "{", close: "}", items: values.map((item) => [toNode(item, outer)]) };
 }
 
-/** An object without a text: of a class that a program wrote, its properties too. */
+/** An object of a class without a text of its own: the class's name and the object's properties. */
 function objectNode(value: object, outer: Set<unknown>): Node {
   const kind = Object.prototype.toString.call(value).slice(8, -1);
   const name = value.constructor?.name || kind;
@@ -334,7 +333,7 @@ function objectNode(value: object, outer: Set<unknown>): Node {
 /** Control characters, unpaired surrogates, separators and the like. */
 const UNPRINTABLE = /[\p{C}\p{Z}]/u;
 
-/** Python's repr of a string: single quotes, unless it holds some and no double ones. */
+/** Python's repr of a string: in single quotes, or in double quotes if it contains single quotes only. */
 function stringRepr(value: string): string {
   const quote = value.includes("'") && !value.includes('"') ? '"' : "'";
   let text = "";

@@ -13,7 +13,7 @@ const CODES = {
   ZeroDivisionError: "ZP_PYTHON_ZERO_DIVISION_ERROR",
 } as const;
 
-/** The Python exceptions that this module stands in for. */
+/** The Python exceptions that this module maps to JavaScript's errors. */
 export type PythonExceptionName = keyof typeof CODES;
 
 /** An error with the name of the exception that Python raises in its place. */

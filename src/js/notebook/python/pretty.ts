@@ -1,6 +1,6 @@
 // Breaks nested brackets into lines as IPython does when it shows the value of a cell.
 //
-// Text waits in a buffer for as long as its line may still be broken. Where a line grows too long,
+// Text stays in a buffer for as long as its line may still be broken. Where a line grows too long,
 // the outermost brackets that have a comma in the buffer break, at every comma. Text of several
 // lines breaks the outermost brackets around it too.
 //
@@ -35,17 +35,17 @@ export function layOut(node: Node): string {
   return printer.finish();
 }
 
-/** Brackets, or what one value takes: things that break together. */
+/** Brackets with their items, or one value: a unit whose line breaks are all taken or none. */
 interface Group {
   readonly depth: number;
-  /** Its places to break that are in the buffer. */
+  /** Its possible line breaks in the buffer. */
   waiting: number;
   breaks: boolean;
 }
 
 interface Piece {
   text: string;
-  /** The group whose place to break this is; undefined for plain text. */
+  /** The group that this line break belongs to; undefined for text. */
   readonly group: Group | undefined;
   readonly indent: number;
 }
@@ -154,7 +154,7 @@ class Printer {
     this.#startLine(this.#indent);
   }
 
-  /** The outermost group with a place to break; all groups around it break from now on. */
+  /** The outermost group with a line break in the buffer; it and all groups around it break from now on. */
   #outermost(): Group | undefined {
     for (const groups of this.#queue) {
       const group = groups.filter(({ waiting }) => waiting > 0).pop();

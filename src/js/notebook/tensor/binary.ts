@@ -51,8 +51,8 @@ const FLOAT_BINARY: { readonly [name in BinaryName]: NumberBinary } = {
   ge: (a, b) => (a >= b ? 1 : 0),
 };
 
-// Storing keeps the low bits of sums and differences; a product of two int32s is not exact in
-// double precision, so its low bits are taken here.
+// Storing keeps the low bits of sums and differences. A product of two int32 values is not exact in
+// double precision, so this function takes its low bits itself.
 const INTEGER_BINARY: { readonly [name in BinaryName]: NumberBinary } = {
   ...FLOAT_BINARY,
   mul: Math.imul,
@@ -163,7 +163,7 @@ export function addScaled(
         `got ${alpha}`,
     );
   }
-  // PyTorch adds -alpha times b, and that is what has to fit.
+  // PyTorch adds -alpha times b, and checks that -alpha fits in the dtype.
   const isNegated = name === "sub" && isInt(alpha);
   const given = checkedScalarStorage(where, isNegated ? -BigInt(alpha) : alpha, type)[0];
   const factor = name === "sub" && !isNegated ? -given : given;
@@ -188,11 +188,11 @@ function fusedMultiplyAdd(a: number, b: number, c: number): number {
   return lost !== 0 && lost > 0 === other > nearest ? other : nearest;
 }
 
-/** Ways to make quotients whole. */
+/** Rounding modes of quotients. */
 export type RoundingMode = "trunc" | "floor";
 
 /**
- * Divides and cuts the quotients off, towards zero or downwards. Integers stay integers.
+ * Divides and truncates the quotients, towards zero or downwards. Integers stay integers.
  *
  * Source: torch.div with rounding_mode; c10::div_floor_floating (c10/util/generic_math.h).
  *
@@ -248,7 +248,7 @@ function isBool(operand: Operand): boolean {
   return isScalar(operand) ? typeof operand === "boolean" : operand.dtype === dtypes.bool;
 }
 
-// A storage of one element stands for every element: step 0.
+// A storage of one element represents every element: step 0.
 function combineNumbers(
   out: NumberStorage,
   a: NumberStorage,
@@ -259,7 +259,7 @@ function combineNumbers(
   const aStep = a.length === 1 ? 0 : 1;
   const bStep = b.length === 1 ? 0 : 1;
   if (out instanceof Float32Array && a instanceof Float32Array && b instanceof Float32Array) {
-    // The same loop, which engines compile for one type of array alone.
+    // The same loop as a separate function, so that engines compile it for one type of array.
     for (let i = 0; i < count; i++) out[i] = combine(a[i * aStep], b[i * bStep]);
     return;
   }

@@ -2,12 +2,11 @@
 
 import { countOf, loopOrder, rowMajorStrides, type View } from "./view.js";
 
-// ---------------------------------------------------------------------------------------------
-// Float sums in PyTorch's order. TensorIterator walks the axes in an order of its own, merges those
-// that lie as one, and hands the two fastest to a loop; how that loop adds depends on their
+// TensorIterator walks the axes in its own order, merges axes that are contiguous with each other, and
+// passes the two fastest to a loop. The order of additions in that loop depends on their
 // strides.
 
-/** The axes of a reduction as the loops see them, fastest first. */
+/** The axes of a reduction in the order of the loops, fastest first. */
 interface Axes {
   readonly sizes: number[];
   readonly input: number[];
@@ -36,7 +35,7 @@ export function cascadeSum(view: View, axes: ReadonlySet<number>): FloatStorage 
   return out;
 }
 
-/** Merges neighbouring axes that lie as one in both operands. Leaves at least two. */
+/** Merges neighbouring axes that are contiguous in both operands. Leaves at least two. */
 function mergeAxes({ sizes, input, output }: Axes): Axes {
   const merged: Axes = { sizes: [], input: [], output: [] };
   for (let axis = 0; axis < sizes.length; axis++) {
@@ -108,7 +107,7 @@ class Adder {
   }
 
   addPlane({ sizes, input, output }: Axes, start: number, outStart: number): void {
-    // The axis that is summed comes first.
+    // The reduced axis comes first.
     const swap = output[0] !== 0 && output[1] === 0 ? 1 : 0;
     const n = sizes[swap];
     const columns = sizes[1 - swap];
@@ -142,7 +141,7 @@ class Adder {
     }
   }
 
-  /** Nothing is summed: every element goes to a place of its own. */
+  /** No axis is reduced: each element is copied to its place. */
   #addOnes(
     sizes: readonly number[],
     input: readonly number[],
@@ -159,7 +158,7 @@ class Adder {
     }
   }
 
-  /** Neighbouring values: lane by lane, then the tail, then the lanes. */
+  /** Contiguous values: lane by lane, then the tail, then the lanes. */
   #sumRun(from: number, n: number): number {
     const lanes = this.#lanes;
     const rows = Math.floor(n / lanes);

@@ -12,8 +12,8 @@ import { type DType, dtypes, integerLimits, type NumberStorage, type Storage } f
 export type Scalar = number | bigint | boolean;
 
 /**
- * A number that is a Python float even if it is whole. It counts as a number wherever TypeScript
- * looks; arithmetic gives plain numbers.
+ * A number that is a Python float even if it is whole. TypeScript treats it as a number; arithmetic
+ * gives ordinary numbers.
  */
 export class PythonFloat extends Number {
   override toString(): string {
@@ -40,7 +40,7 @@ export function isScalar(value: unknown): value is Scalar {
   );
 }
 
-/** A number as JavaScript has it, where it is all the same whether it is an int or a float. */
+/** The JavaScript number of a scalar, where int and float need not be distinguished. */
 export function plain<T>(value: T): T {
   return value instanceof PythonFloat ? (value.valueOf() as T) : value;
 }
@@ -66,8 +66,8 @@ export function fromInt64(value: bigint): number | bigint {
 function int64ToFloat32(value: bigint): number {
   const number = Number(value);
   if (Number.isSafeInteger(number)) return Math.fround(number);
-  // 2^53 and more: the low 16 bits are below half of float32's last bit, so one bit that says
-  // whether any of them is set rounds like all of them.
+  // 2^53 and more: the low 16 bits are below half of float32's last bit, so a single bit that is set if
+  // any of them is set rounds in the same way.
   const sticky = (value & 0xffffn) === 0n ? 0n : 1n;
   return Math.fround(Number(((value >> 16n) << 1n) | sticky)) * 2 ** 15;
 }
@@ -83,10 +83,10 @@ function floatToInt64(value: number): bigint {
 /**
  * Converts values to another dtype.
  *
- *   float -> int32        truncate; NaN and all that does not fit becomes -2147483648
+ *   float -> int32        truncate; NaN and values out of range become -2147483648
  *   float -> int8, 16 bit the int32 rule, then the low bits
  *   float -> uint8        truncate to int64, then the low 8 bits
- *   float -> int64        truncate; NaN and all that does not fit becomes -2^63
+ *   float -> int64        truncate; NaN and values out of range become -2^63
  *   anything -> bool      whether it is not 0
  *   integer -> integer    the low bits; integer -> float rounds once
  *
@@ -160,9 +160,9 @@ export function scalarStorage(value: Scalar, to: DType): Storage {
 }
 
 /**
- * A storage of one Python number in a given dtype, checked where PyTorch checks: what the dtype
+ * A storage of one Python number in a given dtype, checked as by PyTorch: a value that the dtype
  * cannot hold is an error, except NaN and infinities in a floating dtype and, for unsigned dtypes,
- * negative ints down to -max, which wrap. Floats are compared before they are cut off: 127.5 is
+ * negative ints down to -max, which wrap. Floats are compared before truncation: 127.5 is
  * beyond int8, and -0.5 beyond uint8. 2^63 equals int64's largest in double precision, and wraps.
  *
  * Source: c10::Scalar::to (fill_, item assignment, full, clamp).
@@ -188,7 +188,7 @@ export function checkedScalarStorage(where: string, value: Scalar, to: DType): S
   return out;
 }
 
-/** Also what would be rounded to the largest float32: PyTorch compares before it rounds. */
+/** Includes values that rounding would bring to the largest float32: PyTorch compares before it rounds. */
 const isBeyondFloat32 = (value: number): boolean => Math.abs(value) > (2 - 2 ** -23) * 2 ** 127;
 
 /**
@@ -205,13 +205,13 @@ export function storeChecked(
   to: DType,
   values: readonly Scalar[],
 ): void {
-  // What most values are: numbers that plainly fit.
+  // Fast path for the most frequent values: numbers well within the range.
   const narrow = to.category === "integer" && to !== dtypes.int64 ? integerLimits(to) : undefined;
   const least = narrow ? Number(narrow.min) : Number.MIN_SAFE_INTEGER;
   const most = narrow ? Number(narrow.max) : Number.MAX_SAFE_INTEGER;
   for (let i = 0; i < values.length; i++) {
     const value = plain(values[i]);
-    // Of any size: a float of an int is rounded to float64 first.
+    // Ints of any size: Python's float(int) rounds to float64 first.
     if (to.category === "float") out[i] = Number(value);
     else if (to === dtypes.bool) out[i] = Number(value) !== 0 ? 1 : 0;
     else if (typeof value !== "number") out[i] = checkedScalarStorage(where, value, to)[0];

@@ -30,7 +30,7 @@ export type DTypeName =
   | "float32"
   | "float64";
 
-/** bool < integer < float: the category that wins when dtypes meet. */
+/** bool < integer < float: of two operands the higher category determines the result. */
 export type Category = "bool" | "integer" | "float";
 
 type StorageConstructor = new (length: number) => Storage;
@@ -39,7 +39,7 @@ type StorageConstructor = new (length: number) => Storage;
 export class DType<Name extends DTypeName = DTypeName> {
   /** The name without "torch.". */
   declare readonly name: Name;
-  /** Which category wins when dtypes meet. */
+  /** Category in type promotion: bool < integer < float. */
   declare readonly category: Category;
   /** Bytes of one value. */
   declare readonly itemsize: number;
@@ -47,7 +47,7 @@ export class DType<Name extends DTypeName = DTypeName> {
   declare readonly is_signed: boolean;
   /** Whether values are float32 or float64. */
   declare readonly is_floating_point: boolean;
-  /** Never: there are no complex dtypes here. */
+  /** Always false: complex dtypes are not supported. */
   readonly is_complex: boolean = false;
   readonly #storage: StorageConstructor;
 
@@ -143,7 +143,7 @@ interface FInfo {
   readonly dtype: string;
 }
 
-/** Freezes an object that prints as `text`; the text is no field, so copies do not carry it. */
+/** Freezes an object that prints as `text`. The text is not a field, so copies lose it. */
 export function withText<T extends object>(object: T, text: () => string): T {
   Object.defineProperties(object, {
     toString: { value: text },

@@ -11,7 +11,7 @@ export interface AddKeywords {
 
 /** Keywords of div. */
 export interface DivideKeywords {
-  /** How quotients are made whole; integers stay integers then. Default: not at all. */
+  /** Rounding mode of the quotients; integers then stay integers. Default: none. */
   rounding_mode?: RoundingMode | null;
 }
 
@@ -27,15 +27,15 @@ export interface CloseKeywords {
 
 /** Keywords of round. */
 export interface RoundKeywords {
-  /** How many decimals stay; negative ones are places before the point. Default: 0. */
+  /** Number of decimals; negative: tens, hundreds, … Default: 0. */
   decimals?: number;
 }
 
 /** Keywords of reductions. */
 export interface ReduceKeywords {
-  /** Over which dimensions. Default: all. */
+  /** The reduced dimensions. Default: all. */
   dim?: number | readonly number[];
-  /** Whether those stay, with length 1. Default: false. */
+  /** Whether the reduced dimensions are kept, with length 1. Default: false. */
   keepdim?: boolean;
 }
 

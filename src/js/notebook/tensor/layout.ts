@@ -22,14 +22,14 @@ export type Operand = View | Scalar;
 
 export type NumberUnary = (a: number) => number;
 
-/** Where the elements of a result lie, and the order in which its operands are walked. */
+/** Strides of a result, and the order in which its operands are traversed. */
 export interface Layout extends Placement {
   readonly count: number;
   /** Axes from slowest to fastest; undefined for row-major order. */
   readonly order: readonly number[] | undefined;
 }
 
-/** Results are laid out as PyTorch does: like their operands, where these agree. */
+/** Results are laid out as by PyTorch: like their operands, if these have the same layout. */
 export function commonLayout(where: string, operands: readonly (Placement | Scalar)[]): Layout {
   const views = operands.filter((operand): operand is Placement => !isScalar(operand));
   const shape = views.reduce<readonly number[]>(
@@ -37,7 +37,7 @@ export function commonLayout(where: string, operands: readonly (Placement | Scal
     [],
   );
   const count = countOf(shape);
-  // Operands that lie alike decide all; others decide axis by axis.
+  // Operands of one layout determine the order at once; otherwise it is determined axis by axis.
   if (views.length === operands.length && views.every((view) => areEqual(view.shape, shape))) {
     if (views.every(isContiguous)) {
       return { shape, strides: rowMajorStrides(shape), count, order: undefined };
@@ -83,7 +83,7 @@ export function mapNumbers(out: NumberStorage, source: NumberStorage, map: Numbe
   for (let i = 0; i < source.length; i++) out[i] = map(source[i]);
 }
 
-/** A tensor's values in the order in which an operation on it alone lays out its result. */
+/** A tensor's values in the memory order of the result of a one-operand operation on it. */
 export function laidOut(view: View): { values: Storage; strides: readonly number[] } {
   if (isContiguous(view)) return { values: elements(view), strides: rowMajorStrides(view.shape) };
   const strides = keptStrides(view);
@@ -94,7 +94,7 @@ export function laidOut(view: View): { values: Storage; strides: readonly number
   return { values: elements({ ...run, offset: view.offset }), strides };
 }
 
-/** The strides of a tensor's copies: its own, if there are no gaps. */
+/** The strides of a tensor's copies: its own strides, if it has no gaps. */
 export function keptStrides(view: Placement): readonly number[] {
   return isDense(view) ? view.strides : stridesOf(view.shape, slowestFirst(view));
 }

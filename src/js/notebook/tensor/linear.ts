@@ -76,7 +76,7 @@ export function linear(
   return bias ? added(where, result, bias) : result;
 }
 
-/** A result and a bias that is repeated for it, not the other way round. */
+/** The sum of a result and a bias that broadcasts to it; the result never broadcasts to the bias. */
 function added(where: string, result: Tensor, bias: Tensor): Tensor {
   const sum = result.add(bias);
   if (sameShape(sum.shape, result.shape)) return sum;

@@ -1,4 +1,4 @@
-// Which dtype comes out when dtypes meet.
+// Type promotion: the dtype in which operands of different dtypes are combined.
 
 import { pythonError } from "../python/errors.js";
 import { isScalar, type Scalar, scalarDType } from "./cast.js";

@@ -9,7 +9,7 @@ import { type DType, dtypes, type NumberStorage, type Storage } from "./dtype.js
 import { convert } from "./unary.js";
 import { allocate, countOf, elements, isContiguous, rowMajorView, type View } from "./view.js";
 
-/** The shape left when axes are reduced: they vanish, or stay with size 1. */
+/** The shape after axes are reduced: they are removed, or kept with size 1. */
 function reducedShape(view: View, axes: ReadonlySet<number>, keepdim: boolean): number[] {
   return view.shape.flatMap((size, axis) => (axes.has(axis) ? (keepdim ? [1] : []) : [size]));
 }
@@ -158,7 +158,7 @@ export function extremeAlong(
   return { values, indices };
 }
 
-/** The index of the first NaN, else of the first of the smallest or largest elements. */
+/** The index of the first NaN, else of the first smallest or largest element. */
 export function extremeIndex(name: ExtremeName, values: Storage): number {
   let best = 0;
   for (let i = 0; i < values.length; i++) {
@@ -186,7 +186,7 @@ export function truth(
   const out = allocate(type, reducedShape(view, axes, keepdim));
   const isAny = name === "any";
   forEachSlice(view, axes, (values, slice) => {
-    // What decides ends the search.
+    // The first element that determines the result ends the search.
     let decided = false;
     for (let i = 0; i < values.length && !decided; i++)
       decided = (Number(values[i]) !== 0) === isAny;

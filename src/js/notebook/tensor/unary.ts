@@ -22,7 +22,7 @@ export type UnaryName =
   | "isinf"
   | "isfinite";
 
-// Adding and subtracting 2^52 leaves no room for a fraction, and rounds half to even.
+// Adding and then subtracting 2^52 removes the fraction and rounds half to even.
 const WHOLE = 2 ** 52;
 
 /** Rounds half to even; keeps the sign of 0, NaN and infinities. */
@@ -181,7 +181,7 @@ export function clamp(
   } else {
     const least = Number(low ?? Number.NEGATIVE_INFINITY);
     const most = Number(high ?? Number.POSITIVE_INFINITY);
-    // Comparisons with NaN are false, so NaN passes both, and all pass NaN.
+    // Comparisons with NaN are false, so NaN is unchanged, and a NaN bound changes nothing.
     const limit = (a: number): number => {
       const raised = a < least ? least : a;
       return raised > most ? most : raised;

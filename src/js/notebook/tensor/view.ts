@@ -1,5 +1,5 @@
-// Strided views: which element of a storage each index of a tensor means. Views of one storage
-// share its values. Nothing here computes with values; it only finds and copies them.
+// Strided views: the element of a storage that each index of a tensor refers to. Views of one storage
+// share its values. This file finds and copies elements; it does no arithmetic.
 
 import { showShape } from "../../base/format-value.js";
 import { sameShape } from "../../tensor/shape.js";
@@ -43,7 +43,7 @@ export function allocate(dtype: DType, shape: readonly number[]): View {
   return rowMajorView(dtype.allocate(countOf(shape)), dtype, shape);
 }
 
-/** Where a tensor's elements lie, whatever they are. */
+/** The layout of a tensor, without its storage. */
 export type Placement = Pick<View, "shape" | "strides">;
 
 /** Whether the elements lie one after the other in row-major order. */
@@ -57,7 +57,7 @@ export function isContiguous({ shape, strides }: Placement): boolean {
   return true;
 }
 
-/** Whether the elements fill one run of the storage, in whatever order, each place once. */
+/** Whether the elements fill one run of the storage without gaps or repetition, in any order. */
 export function isDense({ shape, strides }: Placement): boolean {
   const axes = shape.map((_, axis) => axis).filter((axis) => shape[axis] !== 1);
   axes.sort((a, b) => strides[a] - strides[b]);
@@ -102,7 +102,7 @@ function without(list: readonly number[], index: number): number[] {
   return list.filter((_, other) => other !== index);
 }
 
-/** One index of one axis, counting from the end if negative. @throws {RangeError} IndexError */
+/** Resolves one index of one axis; negative ones count from the end. @throws {RangeError} IndexError */
 export function select(where: string, view: View, axis: number, given: unknown): View {
   const index = checkInteger(where, "index", given);
   if (view.shape.length === 0) {
@@ -170,9 +170,9 @@ export function permute<Some extends Placement>(view: Some, order: readonly numb
 }
 
 /**
- * The order in which PyTorch walks the axes of operands of one shape, fastest axis first: by their
- * strides, the first operand's before the second's, and the last axis first where that decides
- * nothing. It gives results their memory layout, and float sums their order.
+ * The order in which PyTorch traverses the axes of operands of one shape, fastest axis first: by their
+ * strides, the first operand's before the second's, and the last axis first if all strides are equal.
+ * It determines the memory layout of results and the order of float sums.
  *
  * Source: TensorIteratorBase::reorder_dimensions (aten/src/ATen/TensorIterator.cpp).
  *
@@ -199,7 +199,7 @@ export function loopOrder(
   return order;
 }
 
-/** Positive if axis `a` must come after axis `b`, negative if before, 0 if nothing decides. */
+/** Positive if axis `a` comes after axis `b`, negative if before, 0 if the strides do not say. */
 function compareAxes(
   a: number,
   b: number,
@@ -221,7 +221,7 @@ function compareAxes(
 }
 
 /**
- * The elements in row-major order: a part of the storage itself where they lie so, else a copy.
+ * The elements in row-major order: a subarray of the storage if they are contiguous, else a copy.
  */
 export function elements(view: View): Storage {
   const { storage, shape, offset } = view;
@@ -324,8 +324,8 @@ export function inferShape(
 
 /**
  * The strides under which the same elements have another shape, or undefined if they would have to
- * be copied. An axis of the old shape, or a run of axes that lie as if they were one, may be split;
- * axes that do not lie so cannot be merged.
+ * be copied. An axis of the old shape, or a run of axes that are contiguous with each other, may be split;
+ * other axes cannot be merged.
  *
  * Source: computeStride (aten/src/ATen/TensorUtils.cpp), which gives axes of size 1 their strides.
  */

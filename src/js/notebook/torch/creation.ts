@@ -1,4 +1,4 @@
-// torch.tensor, torch.zeros and their kin.
+// torch.tensor, torch.zeros and similar functions.
 
 import { show, showShape } from "../../base/format-value.js";
 import {
@@ -52,7 +52,7 @@ const MAX_DIMENSIONS = 64;
  * @param data   numbers nested as deep as the tensor has dimensions, a typed array, a tensor, or
  *   `{ data, shape }` such as the tensors of "zeropoint"
  * @param dtype  the dtype to convert to
- * @throws {TypeError} for what is no number
+ * @throws {TypeError} for anything but numbers
  * @throws {RangeError} ValueError for rows of different lengths; RuntimeError for integers that the
  *   dtype cannot hold
  * @example torch.tensor([1, 2, 3], { dtype: torch.float32 }) // tensor([1., 2., 3.])
@@ -73,7 +73,7 @@ export function tensor(...args: unknown[]): Tensor {
   }
   const shape = shapeOfNested(where, data);
   const values: Scalar[] = [];
-  // Once there can be no elements, PyTorch looks at no further rows.
+  // Without elements, PyTorch does not look at further rows.
   if (countOf(shape) > 0) collect(where, data, shape, 0, "data", values);
   const inferred = dtype ?? inferDType(values);
   const view = allocate(inferred, shape);
@@ -225,7 +225,7 @@ export function ones(...args: SizeArguments): Tensor {
   return tensorOf(allocate(dtype, shape)).fill_(1);
 }
 
-/** A tensor of zeros: nothing here is left uninitialized. Source: torch.empty. */
+/** A tensor of zeros; no memory is left uninitialized. Source: torch.empty. */
 export function empty(...args: SizeArguments): Tensor {
   const { shape, dtype } = creation("torch.empty", args);
   return tensorOf(allocate(dtype, shape));
@@ -258,7 +258,7 @@ function like(where: string, args: readonly unknown[]): Tensor {
   const [input, dtype] = bindArguments(where, ["input", "dtype?"], args);
   const model = checkTensor(where, "input", input);
   const type = checkDType(where, dtype ?? model.dtype);
-  // Of the same memory layout too.
+  // Keeps the memory layout, too.
   return tensorOf(convert(clone(viewOf(model)), type)).zero_();
 }
 
@@ -278,7 +278,7 @@ export function ones_like(...args: unknown[]): Tensor {
 
 /**
  * The numbers from `start` up to but not including `end`. Without `dtype`: int64 if all three are
- * whole, else float32. For an integer dtype, `start` and `step` are cut off to integers first.
+ * whole, else float32. For an integer dtype, `start` and `step` are truncated to integers first.
  * The last bit of float64 numbers may differ: PyTorch multiplies and adds in one rounding there.
  *
  * Source: torch.arange.
@@ -303,7 +303,7 @@ export function arange(
 
 export function arange(...args: unknown[]): Tensor {
   const where = "torch.arange";
-  // A number alone is the end; so is one by that name, unless there is a start.
+  // A single number is the end; so is the keyword `end` without a start.
   const { positional } = splitKeywords(args);
   const isAlone = hasKeyword(args, "end")
     ? positional.length === 0 && !hasKeyword(args, "start")
@@ -317,9 +317,9 @@ export function arange(...args: unknown[]): Tensor {
   const type = bound[names.length];
   const dtype = type === undefined ? inferDType(numbers) : checkDType(where, type);
   const exact = numbers.map(Number);
-  // Values of the accumulation dtype: float64, rounded once, or int64, to which all is cut off first.
+  // Values of the accumulation dtype: float64, rounded once, or int64, to which all arguments are truncated first.
   const [from, to, by] = dtype.category === "integer" ? exact.map(Math.trunc) : exact;
-  // PyTorch counts in float64, of numbers as they were given, but for int64.
+  // PyTorch counts in float64, from the unrounded arguments, for all dtypes except int64.
   const [first, end, step] = dtype === dtypes.int64 ? [from, to, by] : exact;
   const count = Math.ceil((end - first) / step) + 0; // -0 becomes 0
   if (by === 0 || !Number.isFinite((to - from) / by) || (to - from) / by < 0 || count < 0) {
@@ -329,7 +329,7 @@ export function arange(...args: unknown[]): Tensor {
   const vectors = dtype === dtypes.float32 ? count - (count % (2 * lanes)) : 0;
   const values = Float64Array.from({ length: count }, (_, i) => {
     if (i >= vectors) return from + by * i;
-    // Float32 in vectors: each starts at a rounded value of its own.
+    // Float32 in vectors: the first value of each vector is rounded on its own.
     const lane = i % lanes;
     return Math.fround(from + by * (i - lane)) + lane * by;
   });

@@ -55,7 +55,7 @@ class MersenneTwister {
 export class Generator {
   #engine = new MersenneTwister(0);
   #seed = 0n;
-  /** Normal values come in pairs; the second one waits here. */
+  /** The second value of the last pair of normal values; undefined if it has been used. */
   #spareNormal: number | undefined;
 
   constructor(seed: bigint) {

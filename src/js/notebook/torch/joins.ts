@@ -41,7 +41,7 @@ export function cat(...args: unknown[]): Tensor {
     throw pythonError("RuntimeError", `${where}: 0-d tensors cannot be joined; use torch.stack`);
   }
   const dtype = list.map((one) => one.dtype).reduce(promoteTypes);
-  // Tensors of shape [0] go with any others, as in PyTorch: only their dtype counts.
+  // PyTorch accepts tensors of shape [0] beside any others: only their dtype counts.
   const joined = list.filter((one) => one.dim() > 1 || one.numel() > 0);
   if (joined.length === 0) return tensorOf(allocate(dtype, [0]));
   const [first] = joined;

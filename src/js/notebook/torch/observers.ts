@@ -34,7 +34,7 @@ import {
   toInt64,
 } from "./quantized.js";
 
-/** Keyword arguments of observers; which of them one takes depends on its class. */
+/** Keyword arguments of observers; the accepted ones depend on the class. */
 export interface ObserverKeywords {
   /** The quantized dtype that qparams are chosen for. */
   dtype?: QDType | DType;
@@ -60,9 +60,9 @@ export interface ObserverKeywords {
 
 /** Makes observers with the same keyword arguments, as functools.partial does in PyTorch. */
 export interface PartialObserver {
-  /** Makes one; keyword arguments given here win. */
+  /** Makes an observer; keyword arguments given here override those of the partial. */
   (keywords?: ObserverKeywords): Observer;
-  /** The same with further keyword arguments, which win over these. */
+  /** The same with further keyword arguments, which override these. */
   with_args(keywords: ObserverKeywords): PartialObserver;
   /** As Python prints it. */
   toString(): string;
@@ -96,7 +96,7 @@ function toOptions(where: string, args: readonly unknown[]): Record<string, unkn
   }
   const options: Record<string, unknown> = {};
   for (const [keyword, value] of Object.entries(keywords)) {
-    // The toolkit's own spelling is none of Python's.
+    // Names in the toolkit's own spelling are unknown keywords in Python.
     if (/[A-Z]/.test(keyword) || keyword === "compat") {
       throw pythonError("TypeError", `${where}: has no argument ${show(keyword)}`);
     }
@@ -146,7 +146,7 @@ function construct<O extends object>(
   });
 }
 
-/** Where the toolkit keeps a float tensor, or one of integers. */
+/** The toolkit's form of a tensor of floats, or of integers. */
 function fromToolkit(values: FloatTensor | IntegerTensor): Tensor {
   const { data, shape } = values;
   if (data instanceof Float32Array) return tensorFrom(data, dtypes.float32, shape);
@@ -156,7 +156,7 @@ function fromToolkit(values: FloatTensor | IntegerTensor): Tensor {
     : tensorFrom(data.slice(), dtypes[dtype], shape);
 }
 
-/** Watches tensors pass, and says which scale and zero point fit all it has seen. */
+/** Collects statistics of tensors, and chooses a scale and zero point for them. */
 export abstract class Observer {
   readonly #observer: toolkit.Observer;
 
@@ -213,7 +213,7 @@ export abstract class Observer {
     return tuple(fromToolkit(scale), fromToolkit(zeroPoint));
   }
 
-  /** Forgets all it has seen. */
+  /** Clears the state. */
   reset_min_max_vals(): void {
     this.#observer.reset();
   }
@@ -238,7 +238,7 @@ export abstract class Observer {
     return ALL_DTYPES[String((this.#observer as { dtype?: unknown }).dtype)];
   }
 
-  /** How its range is laid onto codes. */
+  /** The quantization scheme. */
   get qscheme(): QScheme | undefined {
     return qschemes[(this.#observer as { qscheme?: QSchemeName }).qscheme as QSchemeName];
   }
@@ -266,7 +266,7 @@ function observerClass(made: ToolkitClass): ObserverClass {
   const create = made as unknown as new (options: object) => toolkit.Observer;
   const result = class extends Observer {
     constructor(...args: readonly unknown[]) {
-      // An observer from a partial needs only its Python names.
+      // A partial passes the toolkit's observer, which it has made already.
       super(
         args[0] instanceof toolkit.Observer
           ? args[0]
@@ -285,7 +285,7 @@ function observerClass(made: ToolkitClass): ObserverClass {
     }
   };
   const text = (): string => classText(made);
-  // A bundler may shorten the name in the code; this is the one that Python prints.
+  // Bundlers may shorten the class's name in the code; this is the name in print.
   Object.defineProperties(result, { name: { value: name }, toString: { value: text } });
   sources.set(result, made as qconfigs.ObserverSource);
   classes.set(made, result);
@@ -315,21 +315,21 @@ function partialObserver(factory: AnyObserverFactory): PartialObserver {
 /** The smallest and the largest value of all. Source: torch.ao.quantization.MinMaxObserver. */
 export const MinMaxObserver = observerClass(minMax.MinMaxObserver);
 
-/** A range that follows the batches. Source: torch.ao.quantization.MovingAverageMinMaxObserver. */
+/** A moving average of the range. Source: torch.ao.quantization.MovingAverageMinMaxObserver. */
 export const MovingAverageMinMaxObserver = observerClass(minMax.MovingAverageMinMaxObserver);
 
 /** A range for each channel. Source: torch.ao.quantization.PerChannelMinMaxObserver. */
 export const PerChannelMinMaxObserver = observerClass(minMax.PerChannelMinMaxObserver);
 
-/** The same, following. Source: torch.ao.quantization.MovingAveragePerChannelMinMaxObserver. */
+/** A moving average of the range of each channel. Source: torch.ao.quantization.MovingAveragePerChannelMinMaxObserver. */
 export const MovingAveragePerChannelMinMaxObserver = observerClass(
   minMax.MovingAveragePerChannelMinMaxObserver,
 );
 
-/** Counts values, and looks for the best range. Source: torch.ao.quantization.HistogramObserver. */
+/** Counts values in a histogram, and searches for the best range. Source: torch.ao.quantization.HistogramObserver. */
 export const HistogramObserver = observerClass(histogram.HistogramObserver);
 
-/** Notes a dtype and nothing else. Source: torch.ao.quantization.PlaceholderObserver. */
+/** Stores a dtype and nothing else. Source: torch.ao.quantization.PlaceholderObserver. */
 export const PlaceholderObserver = observerClass(passive.PlaceholderObserver);
 
 /** Observes nothing. Source: torch.ao.quantization.NoopObserver. */
@@ -342,8 +342,8 @@ export const RecordingObserver = observerClass(passive.RecordingObserver);
 export type ObserverSource = ObserverClass | PartialObserver;
 
 /**
- * Which observer serves a layer's activations and which its weights: classes, or what `with_args`
- * gives, since every layer makes observers of its own.
+ * The observers of a layer's activations and of its weights: classes, or results of `with_args`, since
+ * every layer makes its own observers.
  *
  * Source: torch.ao.quantization.QConfig.
  *

@@ -78,7 +78,7 @@ function checkQDType(where: string, value: unknown): QDType<QDTypeName> {
   );
 }
 
-/** A message of the toolkit in the notebook's names: Python's for functions and arguments. */
+/** A message of the toolkit with Python's names of functions and arguments. */
 function inPython(where: string, message: string): string {
   const text = message
     .replace(/^[\w.]+: /, "")
@@ -93,8 +93,8 @@ function inPython(where: string, message: string): string {
 type Exceptions = { readonly [code in ErrorCode]?: PythonExceptionName };
 
 /**
- * Runs a part of the toolkit; its errors become Python's: those that are named, and for all others
- * TypeError for a TypeError and RuntimeError for a RangeError.
+ * Runs a function of the toolkit and converts its errors to Python's: by the given table, and all others
+ * to TypeError (from a TypeError) or RuntimeError (from a RangeError).
  */
 export function runToolkit<T>(where: string, work: () => T, exceptions: Exceptions = {}): T {
   try {
@@ -119,8 +119,8 @@ export function toInt64(values: ArrayLike<number>): BigInt64Array {
 }
 
 /**
- * A tensor of a quantized dtype: codes, and the scale and zero point that say what they stand for. It
- * prints the values that it stands for, then everything else, as PyTorch does.
+ * A tensor of a quantized dtype: codes, with the scale and zero point that map them to values. It
+ * prints the values, then size, dtype and qparams, as PyTorch does.
  */
 export class QuantizedTensor {
   readonly #quantized: TorchQuantizedTensor;
@@ -313,7 +313,7 @@ export function quantize_per_tensor(...args: unknown[]): QuantizedTensor {
           compat: "torch",
         }),
       ),
-    // As tensors they are what PyTorch takes, but for their sizes.
+    // Of tensors only the sizes can be wrong, which PyTorch reports as a RuntimeError.
     scale instanceof Tensor && zeroPoint instanceof Tensor
       ? { ZP_INVALID_SCALE: "RuntimeError", ZP_INVALID_ZERO_POINT: "RuntimeError" }
       : {},

@@ -29,7 +29,7 @@ import {
   type Generator,
 } from "./generator.js";
 
-/** Starts the random numbers again. Source: torch.manual_seed. */
+/** Seeds the random numbers. Source: torch.manual_seed. */
 export function manual_seed(seed: number | bigint | { seed: number | bigint }): void;
 
 export function manual_seed(...args: unknown[]): void {
@@ -50,7 +50,7 @@ export function manual_seed(...args: unknown[]): void {
   defaultGenerator().seed(BigInt(seed));
 }
 
-/** The seed that the random numbers started with. Source: torch.initial_seed. */
+/** The last seed. Source: torch.initial_seed. */
 export function initial_seed(): number | bigint;
 
 export function initial_seed(...args: unknown[]): number | bigint {
@@ -87,7 +87,7 @@ export function rand(...args: SizeArguments): Tensor {
 /**
  * Standard normal random numbers. For the same seed they are PyTorch's, except that the last bits
  * may differ: logarithm, sine and cosine depend on the machine and the engine. Fewer than 16 float32
- * values are computed in double precision, where that hardly ever shows.
+ * values are computed in double precision, where the difference is very rare.
  *
  * Source: torch.randn.
  *
@@ -120,7 +120,7 @@ export function randint(
 
 export function randint(...args: unknown[]): Tensor {
   const where = "torch.randint";
-  // A number alone is `high`.
+  // A single number is `high`.
   const { positional } = splitKeywords(args);
   const numbers = positional.filter((value) => !Array.isArray(value)).length;
   const hasLow = numbers + Number(hasKeyword(args, "high")) > 1 || hasKeyword(args, "low");
@@ -154,7 +154,7 @@ function checkInt64(where: string, argument: string, value: unknown): bigint {
 }
 
 /**
- * Bounds moved inwards, so that rounding to a float dtype leads to none beyond those given.
+ * Bounds moved inwards, so that rounding to a float dtype cannot leave the given range.
  * Source: update_from, update_to (aten/src/ATen/native/DistributionTemplates.h).
  */
 function floatBounds(from: bigint, to: bigint, dtype: DType): [from: bigint, to: bigint] {
@@ -163,7 +163,7 @@ function floatBounds(from: bigint, to: bigint, dtype: DType): [from: bigint, to:
     (
       cast(cast(BigInt64Array.of(value), dtypes.int64, dtype), dtype, dtypes.int64) as BigInt64Array
     )[0];
-  // The distance of float numbers of this size.
+  // The distance between neighbouring float numbers of this magnitude.
   const spacing = (value: bigint): bigint => {
     const bits = (value < 0n ? -value : value).toString(2).length;
     return 1n << BigInt(Math.max(bits - digits, 0));
@@ -206,7 +206,7 @@ export class Normal {
   }
 
   /**
-   * Random values, the same as those of `torch.randn`, times scale plus loc.
+   * Random values: `torch.randn` of the same seed, times scale plus loc.
    * @param sample_shape  default: one value for each of loc and scale
    */
   sample(sample_shape?: readonly number[] | { sample_shape: readonly number[] }): Tensor;

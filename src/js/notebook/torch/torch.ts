@@ -298,9 +298,9 @@ type Close = OfTensor<
 
 /** Keywords of `torch.clamp`. */
 interface ClampKeywords {
-  /** Nothing is below it. */
+  /** The lower bound. */
   min?: Scalar | null;
-  /** Nothing is above it. */
+  /** The upper bound. */
   max?: Scalar | null;
 }
 
