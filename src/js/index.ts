@@ -12,8 +12,8 @@ export * from "./library.js";
  * Makes an instance of the library that is independent of the default one and of all others: the
  * same functions and classes, on a core of its own. Tensors pass freely between instances.
  *
- * @param options  those of `init`
- * @throws {Error|RangeError|TypeError} what `init` throws, but never `ZP_ALREADY_INITIALIZED`
+ * @param options  options of `init`
+ * @throws {Error|RangeError|TypeError} as `init`, but never `ZP_ALREADY_INITIALIZED`
  * @example const { quantize, tensor } = await create({ build: "baseline" });
  */
 export function create(options?: InitOptions): Promise<Zeropoint> {

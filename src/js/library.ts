@@ -1,4 +1,4 @@
-// The public exports of zeropoint and zeropoint/slim but for init and create, nothing else. Instances
+// The public exports of zeropoint and zeropoint/slim, except init and create. Instances
 // have all of them.
 
 export type { Codes, CodesByDType, CodesByQDType, DType, QDType } from "./base/dtype.js";

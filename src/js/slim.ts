@@ -1,4 +1,4 @@
-// zeropoint/slim: the same library without the binary, for those who serve it as a file of its own.
+// zeropoint/slim: the same library without the binary, which is served as a separate file.
 
 import { type InitOptions, type InitResult, initFrom } from "./core/init.js";
 import { checkHasWasm } from "./core/load.js";
@@ -7,7 +7,7 @@ import { createInstance, type Zeropoint } from "./instance.js";
 export type { Zeropoint } from "./instance.js";
 export * from "./library.js";
 
-/** What `init` and `create` of `zeropoint/slim` take: the binary must come from somewhere. */
+/** Options of `init` and `create` of `zeropoint/slim`, which require a source of the binary. */
 export type SlimInitOptions = InitOptions & Required<Pick<InitOptions, "wasm">>;
 
 /**

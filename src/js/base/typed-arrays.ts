@@ -315,7 +315,7 @@ export function areWithin(integers: Int32Array, low: number, high: number): bool
   return true;
 }
 
-/** Whether all numbers are finite and > 0: as integers, their bits lie between those of 2^-149 and infinity. */
+/** Whether all numbers are finite and > 0. As integers, the bits of such numbers lie between 2^-149's and infinity's. */
 export function arePositive(numbers: Float32Array): boolean {
   const bits = new Int32Array(arrayBuffer(numbers), arrayByteOffset(numbers), arrayLength(numbers));
   return areWithin(bits, 1, 0x7f7fffff);

@@ -67,7 +67,7 @@ export function analysisReport(
   };
 }
 
-/** Whose bytes the table has. */
+/** The format and target whose bytes the table shows. */
 function bytesFact(rows: readonly SizedRow[], target: string | undefined): Fact[] {
   if (target === undefined) return [];
   const others = new Set(
@@ -100,7 +100,7 @@ function linesOf(rows: readonly AnalysisRow[]): Line[] {
 /** A scheme for all tensors that it fits. */
 interface Total {
   readonly scheme: string;
-  /** Of the file's tensors, with those that are kept. */
+  /** Bytes of the whole file, kept tensors included. */
   readonly bytes: number;
   readonly share: number;
   /** Squared error by squared signal, weighted by share of the parameters: plan's metric "relative". */
@@ -141,7 +141,7 @@ function lineColumns(schemes: readonly string[], metric: MetricName): Column<Lin
     { title: "bytes", value: ({ bytes }) => bytes, show: ({ bytes }) => showBytes(bytes) },
     ...schemes.map(
       (scheme): Column<Line> => ({
-        // int4-g32-affine takes three lines.
+        // A name such as int4-g32-affine takes three lines.
         title: scheme.replaceAll("-", "\n"),
         key: scheme,
         value: ({ rows }) => rows.get(scheme)?.[metric],

@@ -32,7 +32,7 @@ export function targetOptions(args: Arguments): JobOptions {
   return { ...(format !== undefined && { format }), ...(target !== undefined && { target }) };
 }
 
-/** The hash of all that decides about rows. */
+/** The hash of everything that the rows depend on. */
 export const analysisHash = (args: Arguments): string =>
   hashOf([packageVersion(), analysisOptions(args), targetOptions(args)]);
 
@@ -73,7 +73,7 @@ export function journalFor(model: Model, file: string, args: Arguments): Journal
   return journalOf(output, file, undefined, hashOf(headers), args);
 }
 
-/** The journal of the rows of one file of a model; undefined for standard input, whose values may be others. */
+/** The journal of the rows of one file of a model; undefined for standard input, whose values may change between runs. */
 export function journalOf(
   output: string,
   model: string,

@@ -6,7 +6,7 @@ import { COMMANDS, COMMON_OPTIONS, type CommandOption } from "./commands.js";
 import { usage } from "./failures.js";
 import type { CommandName } from "./names.js";
 
-/** Arguments that were given. */
+/** Parsed arguments. */
 export interface Arguments {
   /** Arguments that are no options. */
   readonly operands: readonly string[];

@@ -1,4 +1,4 @@
-// What each command takes: operands, options, examples. Read by the help and by the reader of arguments.
+// The table of commands: operands, options, examples. Read by the help and by the parser of arguments.
 
 import type { CommandName } from "./names.js";
 
@@ -6,7 +6,7 @@ import type { CommandName } from "./names.js";
 export interface CommandOption {
   readonly name: string;
   readonly short?: string;
-  /** What its value is called; an option without one is on or off. */
+  /** The name of its value; an option without one is on or off. */
   readonly value?: string;
   /** Whether it may be given several times. */
   readonly isList?: boolean;
@@ -25,7 +25,7 @@ export interface Command {
   /** Names of the operands; in brackets if they may be left out. */
   readonly operands: readonly string[];
   readonly options: readonly CommandOption[];
-  /** More to know, a paragraph each. */
+  /** Further information, one paragraph each. */
   readonly notes: readonly string[];
   readonly examples: readonly CommandExample[];
 }

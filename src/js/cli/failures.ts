@@ -3,7 +3,7 @@
 /** Exit codes. */
 export const EXIT = {
   ok: 0,
-  /** compare: beyond the tolerance; finish: files missing or wrong; quantize --verify: not what was expected. */
+  /** compare: beyond the tolerance; finish: files missing or wrong; quantize --verify: the result differs from the source. */
   different: 1,
   /** Wrong arguments. */
   usage: 2,
@@ -15,7 +15,7 @@ export const EXIT = {
   bug: 70,
 } as const;
 
-/** A failure whose message is enough for the person who reads it. */
+/** A failure that is reported by its message alone, without a stack. */
 export class Failure extends Error {
   /** @param code  the exit code */
   constructor(
@@ -29,9 +29,9 @@ export class Failure extends Error {
 /** A failure of an argument. */
 export const usage = (message: string): Failure => new Failure(EXIT.usage, message);
 
-/** Codes of the library's errors that are about a file that was read. */
+/** Codes of the library's errors about a file that was read. */
 const ABOUT_INPUT = /^ZP_(LOAD_FAILED|INVALID_FILE|UNSUPPORTED_FILE|INVALID_MODEL|NON_FINITE)$/;
-/** Codes of the library's errors that are about its engine. */
+/** Codes of the library's errors about the engine. */
 const ABOUT_ENGINE = /^ZP_(UNSUPPORTED_ENGINE|NOT_INITIALIZED|OUT_OF_MEMORY|DISPOSED)$/;
 
 /** Reasons of errors of the file system. */
@@ -86,13 +86,13 @@ function exitCodeOf(code: string): number {
 /** A message of the library without the name of its function, in one line. */
 function plain(message: string): string {
   const line = message.replaceAll(/\s*\n\s*/g, " ");
-  // "ENOENT: no such file or directory, open '/x'" says the path for the second time.
+  // "ENOENT: no such file or directory, open '/x'" repeats the path.
   const known = /^\w[\w.]*: (.*) could not be opened: (E[A-Z]+): .*$/.exec(line);
   if (known !== null) return `${known[1]}: ${REASONS[known[2]] ?? "it could not be opened"}`;
   return withOptionNames(line.replace(/^[a-z]\w*(\.\w+)*: /i, ""));
 }
 
-/** Options of the library with another name here. */
+/** Options of the library that have another name on the command line. */
 const OPTION_NAMES: Readonly<Record<string, string>> = {
   bytes: "size",
   bitsPerWeight: "size",

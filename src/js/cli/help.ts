@@ -4,7 +4,7 @@ import { COMMANDS, COMMON_OPTIONS, type CommandOption } from "./commands.js";
 import { COMMAND_NAMES, type CommandName } from "./names.js";
 import { wrap as wrapAt } from "./output/terminal.js";
 
-/** Columns of the text: those of the terminal, at most 100. */
+/** Width of the text in columns: the terminal's, at most 100. */
 const WIDTH = Math.min(100, Math.max(40, (process.stdout.columns ?? 80) - 1));
 
 const wrap = (text: string, indent: number, first = indent): string =>

@@ -59,7 +59,7 @@ export async function startCore(args: Arguments): Promise<void> {
   await init({ threads: Math.min(threads, 64) });
 }
 
-/** Whether a tensor is among those of --include and --exclude. */
+/** Whether --include and --exclude select a tensor. */
 export function nameFilter(args: Arguments): (name: string) => boolean {
   const globs = (option: string): Glob[] =>
     args.list(option).map((pattern) => parseGlob("cli", `--${option}`, pattern));

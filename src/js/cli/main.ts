@@ -82,7 +82,7 @@ async function interruptible(name: CommandName, args: readonly string[]): Promis
   }
 }
 
-// The reader of a pipe may leave early, as head does.
+// The reader of a pipe may end early, as head does.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   process.exit(error.code === "EPIPE" ? 0 : 4);
 });

@@ -6,9 +6,9 @@ import { quantizeModel } from "../models/quantize/quantize-model.js";
 import type { JobOptions } from "./jobs/done.js";
 import { modelOptions } from "./jobs/wish.js";
 
-/** A row whose bytes are those of a target. */
+/** A row with the bytes of a target. */
 export interface SizedRow extends AnalysisRow {
-  /** Bytes of packed codes, scales and zero points, whatever a target makes of them. */
+  /** Bytes of packed codes, scales and zero points, independent of targets. */
   readonly nominalBytes?: number;
   /** false if the target does not store this tensor by this scheme; its bytes are then an estimate. */
   readonly isWritten?: false;
@@ -17,16 +17,16 @@ export interface SizedRow extends AnalysisRow {
 /** Rows with the bytes of a target. */
 export interface SizedRows {
   readonly rows: readonly SizedRow[];
-  /** As the writer names it. */
+  /** The target's name in the writer. */
   readonly target: string | undefined;
-  /** Most bytes of a file beside those of its tensors: header, index, graph. */
+  /** Upper limit of the bytes of a file in addition to its tensors: header, index, graph. */
   readonly overhead: number;
 }
 
-/** Codes of errors that say that a target does not have a scheme, or a format no writer. */
+/** Codes of errors for schemes that a target does not have, and for formats without a writer. */
 const NOT_WRITTEN = ["ZP_INVALID_SCHEME", "ZP_UNSUPPORTED_FILE", "ZP_UNSUPPORTED_DTYPE"];
 
-/** Asks the writer what each row takes. Reads headers only. */
+/** Gets the bytes of each row from the writer. Reads headers only. */
 export async function sizedRows(
   model: Model,
   rows: readonly AnalysisRow[],

@@ -1,4 +1,4 @@
-// Numbers with units, as people write and read them: sizes, bits per weight, shares, decibels, times.
+// Numbers with units, formatted and parsed: sizes, bits per weight, shares, decibels, times.
 
 const FACTORS: Readonly<Record<string, number>> = {
   "": 1,

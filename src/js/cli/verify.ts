@@ -33,7 +33,7 @@ export async function verify(
     const options = { signal, onProgress: progress.update };
     for await (const row of compare(model, written, options)) {
       const { name, equal, reason, sqnr } = row;
-      // Scales and other tensors that the result has in addition.
+      // The result may have additional tensors, such as scales.
       if (row.from === undefined) continue;
       total++;
       if (reason !== undefined) problems.push(`${name}: ${reason}`);
@@ -54,7 +54,7 @@ export async function verify(
   return problems.length > 0 ? EXIT.different : EXIT.ok;
 }
 
-/** The file of several by which all of them are opened. */
+/** The file by which a result of several files is opened. */
 export const mainOf = (names: readonly string[]): string =>
   names.find((name) => name.endsWith(".index.json")) ??
   names.find((name) => !name.endsWith(".json")) ??

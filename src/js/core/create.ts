@@ -44,7 +44,7 @@ export async function createFrom<Library extends object>(
   const core = await loadCore("create", embedded, options);
   const dispose = (): void => core.dispose();
   const symbols = typeof Symbol.dispose === "symbol" ? { [Symbol.dispose]: dispose } : {};
-  // In place of a listing of the whole library in Node's console.
+  // Printed by Node's console instead of a listing of the whole library.
   const print = () => `Zeropoint(build=${core.build}, threads=${core.threads})`;
   const own = { ...describeCore(core), dispose, ...symbols, [INSPECT]: print };
   return { ...own, ...bindAll(core, library) } as unknown as Readonly<Library> & InstanceMembers;

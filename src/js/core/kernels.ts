@@ -29,7 +29,7 @@ const FEWEST_ROUNDS = 400;
 /** Least and largest time of the faster dot, in milliseconds. Coarser clocks would take too long. */
 const SHORTEST = 0.005;
 const LONGEST = 0.075;
-/** More than any processor needs for these: beyond, the clock stands still. */
+/** More rounds than any processor needs; with this many, the clock stands still. */
 const MOST_ROUNDS = 400 * 2 ** 6;
 /** Ticks of the clock per timing at least, so that ratios are off by a fifth at most. */
 const TICKS = 12;

@@ -1,4 +1,4 @@
-// Rows for a layer that exists: checks, and the quantization of float rows as the layer's.
+// Rows that are appended to a layer: checks, and quantization of float rows like the layer's own.
 
 import { rangeError, typeError } from "../base/errors.js";
 import { ownFields } from "../base/fields.js";

@@ -39,7 +39,7 @@ import {
 } from "./weight.js";
 import { quantizedRows, rowsOfCodes, type WeightRows } from "./weight-rows.js";
 
-/** What all kinds of layers take. */
+/** Options of all kinds of layers. */
 interface AnyLinearOptions extends Omit<AnyQuantizeOptions, "dtype"> {
   /** Of 1 to 8 bits; for dynamic activations a signed one. Default: `"int8"`. */
   dtype?: Exclude<DType, "int16" | "int32" | "uint16"> | undefined;
@@ -98,7 +98,7 @@ export interface SourceWeight {
   readonly meta: CheckedMeta;
 }
 
-/** Options by which qparams are chosen, besides those that a layer's qparams tell. */
+/** Options by which qparams are chosen, except those that a layer's qparams determine. */
 export function choosingOptions(options: Record<string, unknown>): Record<string, unknown> {
   const told = ["dtype", "scheme", "axis", "groupSize", "scale", "zeroPoint", "offset"];
   const names = QUANTIZE_OPTIONS.filter((name) => !told.includes(name));

@@ -43,7 +43,7 @@ export interface AppendOptions {
 
 /**
  * A linear layer with quantized weights, packed once into the core's memory at 1 to 8 bits and used many
- * times. Results of `forward` equal those of `linear`, bit for bit.
+ * times. `forward` and `linear` give the same bits.
  *
  * The memory is freed by `dispose()`, at the end of a `using` block, or some time after the layer becomes
  * garbage.
@@ -86,7 +86,7 @@ export class QuantizedLinear extends Layer {
    * @param options.activations  `"float32"` (default) or `"dynamic"`
    * @param options.reduceRange  dynamic: 7 bits for activations, PyTorch's default; default: true
    * @param options.accumulate   `"exact"` (default) or `"float32"`, see `linear`
-   * @param options  the other options are those of `quantize`, for a float weight only
+   * @param options  the other options of `quantize`, for a float weight only
    * @throws {TypeError} `ZP_INVALID_TENSOR`, `ZP_UNKNOWN_OPTION`, `ZP_CONFLICTING_OPTIONS` if options
    *   would quantize a weight that is already quantized, or differ from the way of dynamic layers
    * @throws {RangeError} `ZP_SHAPE_MISMATCH`, `ZP_UNSUPPORTED_DTYPE` for more than 8 bits,
@@ -295,14 +295,14 @@ const choices = /* @__PURE__ */ new WeakMap<QuantizedLinear, Record<string, unkn
 export const choicesOf = (layer: QuantizedLinear): Record<string, unknown> =>
   choices.get(layer) as Record<string, unknown>;
 
-/** Sets them for a layer that was made of codes. @param given  `range` and the others, not checked */
+/** Sets the options for a layer that was made of codes. @param given  `range` and the others, not checked */
 export function restoreChoices(
   where: string,
   layer: QuantizedLinear,
   given: Record<string, unknown>,
 ): void {
   const { dtype, hasOffsets } = packedOf(layer).layout;
-  // Checks them as those of a tensor of one value.
+  // Checks them like the options of `quantize` for a tensor of one value.
   checkQuantizeOptions(
     where,
     ownFields({ ...given, dtype, scheme: "affine", ...(hasOffsets && FLOAT) }),

@@ -33,7 +33,7 @@ export type ErrorOptions =
 const METRICS: readonly Metric[] = ["mse", "mae", "max", "sqnr", "cosine"];
 
 /**
- * Measures how far `b`, say a dequantized tensor, is from `a`, its original.
+ * Measures the difference of `b`, for example a dequantized tensor, from `a`, its original.
  *
  * | metric | value |
  * | --- | --- |

@@ -61,8 +61,8 @@ export interface ChooseQParamsOptions<
   nonFinite?: "throw" | "ignore" | undefined;
   /**
    * The range that the codes cover. `"minmax"` (the default): from the smallest to the largest value.
-   * `"mse"`: of that range and those that shrink it in steps of 1/64 down to a quarter, the one of least
-   * squared error; the widest of equal ones. `"hqq"`: no range, but
+   * `"mse"`: the range of least squared error among that range and its reductions in steps of 1/64 down to a
+   * quarter; of equal ones the widest. `"hqq"`: no range, but
    * scale and zero point (or offset) by half-quadratic splitting: twenty iterations of least squares against
    * sparse errors, from `"minmax"` on; the iterate of least squared error.
    * `{ percentile: p }`: percentiles 100 − p to p of the values,

@@ -200,7 +200,7 @@ function chooseTiles(
       const { dtype, includeZero } = options;
       const choice = { dtype, choice: choiceOf(options), includeZero };
       if (range === "hqq") {
-        // Refuses what no qparams can be chosen for.
+        // Throws for slices that no qparams can be chosen for.
         const status = chooseSlices(core, where, ranges, endsOf(slices), options, chosen);
         if (status !== "kOk") return status;
         searchHalfQuadratic(core, where, data, counts, choice, ranges, chosen);
@@ -233,7 +233,7 @@ function partOf({ scales, zeroPoints }: Chosen, start: number, count: number): C
 }
 
 /**
- * Chooses qparams for consecutive slices, each within one tile. The slices are those of a tensor, or
+ * Chooses qparams for consecutive slices, each within one tile. The slices are parts of a tensor, or
  * their ranges: the two ends of a slice's range have the same qparams as the slice.
  * @returns the core's status
  */

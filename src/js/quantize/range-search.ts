@@ -36,7 +36,7 @@ export function checkRange(where: string, value: unknown): Search | undefined {
   throw wrongNumber("ZP_INVALID_OPTION", where, name, "a number from 50 to 100", percentile);
 }
 
-/** For which qparams a range is searched. */
+/** The qparams that a range is searched for. */
 export interface Choice {
   readonly dtype: DType;
   readonly choice: "symmetric" | "affine" | "offset";

@@ -69,7 +69,7 @@ const rowsFile = (
   ...{ overhead, rows },
 });
 
-/** Analyzes the files of one job, each to a file of rows, but for those that are done. */
+/** Analyzes the files of one job, each to a file of rows; skips files that are done. */
 async function writeShards(
   file: string,
   model: Model,

@@ -28,7 +28,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
       const options = { signal, onProgress: progress.update };
       for await (const row of compare(a, b, options)) if (isWanted(row.name)) rows.push(row);
       progress.clear();
-      // Tensors that only b has are its scales and shapes, for example.
+      // b may have additional tensors, such as scales and shapes.
       const beyond = rows.filter(
         (row) => isWithin !== undefined && row.from !== undefined && !isWithin(row),
       );
@@ -55,7 +55,7 @@ function toleranceOf(text: string | undefined): ((row: CompareRow) => boolean) |
       `--tolerance takes a largest difference (0.01) or a least SQNR (30dB), got ${JSON.stringify(text)}`,
     );
   }
-  // NaN, of a tensor that was not compared, is beyond every limit.
+  // A tensor that was not compared has NaN, which is beyond every limit.
   if (/db$/i.test(text)) return ({ sqnr, equal }) => equal || sqnr >= limit;
   return ({ max, equal }) => equal || max <= limit;
 }

@@ -1,4 +1,4 @@
-// zeropoint finish: checks what all jobs wrote, then writes what says something about all of it.
+// zeropoint finish: checks the output of all jobs, then writes the files that describe the whole model.
 
 import { createHash } from "node:crypto";
 import { createReadStream, readdirSync } from "node:fs";
@@ -120,7 +120,7 @@ async function hashOf(path: string, onRead: (bytes: number) => void): Promise<st
   return hash.digest("hex");
 }
 
-/** Removes what jobs left that were killed. All jobs have finished: nobody writes to them. */
+/** Removes unfinished files of killed jobs. All jobs have finished, so that no process writes to them. */
 async function removePartials(folder: string): Promise<void> {
   for (const each of [folder, join(folder, ".zeropoint")]) {
     const names = readdirSync(each).filter(isPartial);

@@ -1,4 +1,4 @@
-// zeropoint inspect: format, metadata, tensors, and what quantization is in a file. Reads headers only.
+// zeropoint inspect: format, metadata, tensors and quantization of a file. Reads headers only.
 
 import { isBlockType } from "../../formats/dtypes.js";
 import { findQuantizedWeights } from "../../formats/layouts/checkpoints.js";

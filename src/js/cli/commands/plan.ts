@@ -65,15 +65,15 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   return EXIT.ok;
 }
 
-/** Rows to plan with, and what the plan is for. */
+/** Rows to plan with, and the format and target of the plan. */
 interface Input {
   readonly rows: readonly PlanRow[];
   readonly options: JobOptions;
-  /** Bytes of the file beside those of its tensors. */
+  /** Bytes of the file in addition to the bytes of its tensors. */
   readonly overhead: number;
 }
 
-/** Rows, and what the plan is for: all bytes as the target stores them, or with --nominal as analysis counts them. */
+/** Rows, and format and target of the plan: all bytes as the target stores them, or with --nominal as analysis counts them. */
 async function inputOf(file: string, args: Arguments, signal: AbortSignal): Promise<Input> {
   const input = await givenInput(file, args, signal);
   if (!args.has("nominal")) return { ...input, rows: written(input.rows) };
@@ -84,7 +84,7 @@ async function inputOf(file: string, args: Arguments, signal: AbortSignal): Prom
   return { ...input, rows, overhead: 0 };
 }
 
-/** The rows: read, or of an analysis now. */
+/** The rows: from a file, or from an analysis that runs now. */
 async function givenInput(file: string, args: Arguments, signal: AbortSignal): Promise<Input> {
   if (!(await isOfRows(file))) {
     await startCore(args);

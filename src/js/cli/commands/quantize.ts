@@ -107,7 +107,7 @@ const importanceOf = (args: Arguments): { imatrix?: string } => {
   return imatrix === undefined ? {} : { imatrix };
 };
 
-/** What was done, for the last lines. */
+/** The result, for the last lines. */
 interface Result {
   readonly written: readonly Done[];
   readonly todo: readonly Target[];

@@ -9,7 +9,7 @@ export interface Part {
   readonly count: number;
 }
 
-/** Most jobs: more than this is a slip of the finger. */
+/** The largest number of jobs; a larger one is taken for a typing error. */
 const MAX_JOBS = 1_000_000;
 
 /** Reads --shard. @throws {Failure} */
@@ -33,7 +33,7 @@ export interface Sized {
 export const byName = (a: { readonly name: string }, b: { readonly name: string }): number =>
   a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
 
-/** Deals files to jobs: the largest first, each to the job that has least; ties by name, then to the first job. */
+/** Deals files to jobs: the largest first, each to the job with the fewest bytes; ties by name, then to the first job. */
 export function deal<File extends Sized>(files: readonly File[], count: number): File[][] {
   const hands: File[][] = Array.from({ length: Math.min(count, files.length) }, () => []);
   const loads = hands.map(() => 0);
@@ -45,7 +45,7 @@ export function deal<File extends Sized>(files: readonly File[], count: number):
   return hands;
 }
 
-/** The files of one job; of more jobs than files, the last ones have none. */
+/** The files of one job; with more jobs than files, the last jobs have none. */
 export const filesOf = <File extends Sized>(
   files: readonly File[],
   part: Part | undefined,

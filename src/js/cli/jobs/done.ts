@@ -1,13 +1,13 @@
-// Done-files: what a job wrote, so that the same job ends at once when it is run again.
+// Done-files: a record of the files that a job wrote, so that the same job ends at once when it is run again.
 
 import { readFile, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { writeText } from "../output/files.js";
 
-/** What a job says of a file that it wrote. */
+/** A job's record of a file that it wrote. */
 export interface Done {
   readonly version: 1;
-  /** Hash of all that decides about the bytes: plan or scheme, options, version of the package. */
+  /** Hash of everything that the bytes depend on: plan or scheme, options, version of the package. */
   readonly job: string;
   /** Hash of the plan's schemes, or of the scheme's name. */
   readonly plan: string;
@@ -26,7 +26,7 @@ export interface Done {
   readonly seconds: number;
 }
 
-/** Options of quantize that decide about the bytes. */
+/** Options of quantize that the bytes depend on. */
 export interface JobOptions {
   readonly format?: string;
   readonly target?: string;

@@ -1,4 +1,4 @@
-// The rows of an analysis as it goes, in a .partial file beside the result: a run after an interruption begins with them.
+// The rows of a running analysis, in a .partial file beside the result: a run after an interruption begins with them.
 
 import { type FileHandle, mkdir, open, readFile, rm } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -14,12 +14,12 @@ export class Journal {
   #file: FileHandle | undefined;
   /** Names of tensors whose lines are there. */
   readonly #written = new Set<string>();
-  /** Rows of the tensor at hand. */
+  /** Rows of the current tensor. */
   #rows: AnalysisRow[] = [];
 
   /**
    * @param output  the result's path
-   * @param key  of all that decides about the rows
+   * @param key  of everything that the rows depend on
    */
   constructor(
     readonly output: string,
@@ -28,13 +28,13 @@ export class Journal {
     this.#path = partialPath(output, key);
   }
 
-  /** The rows that an interrupted run has left. */
+  /** The rows of an interrupted run. */
   async open(): Promise<AnalysisRow[]> {
     await mkdir(dirname(this.output), { recursive: true });
     const size = await takeOver(this.output, this.key);
     this.#file = await open(this.#path, size === 0 ? "w" : "r+");
     const text = size === 0 ? "" : await readFile(this.#path, "utf8");
-    // A line without its end was being written.
+    // A line without its end was being written when the run was interrupted.
     const whole = text.slice(0, text.lastIndexOf("\n") + 1);
     await this.#file.truncate(Buffer.byteLength(whole));
     const lines = whole.split("\n").filter((line) => line !== "");
@@ -60,7 +60,7 @@ export class Journal {
     this.#rows = [];
   }
 
-  /** Keeps the file. @returns what to tell after an interruption */
+  /** Keeps the file. @returns the message after an interruption */
   async keep(): Promise<Failure> {
     // analyze gives all rows of a tensor at once.
     await this.#flush();

@@ -12,11 +12,11 @@ import { parseJson } from "./wish.js";
 /** Rows as analyze writes them. */
 export interface RowsFile {
   readonly version: 1;
-  /** Hash of what decides about the rows: schemes, version of the package. */
+  /** Hash of everything that the rows depend on: schemes, version of the package. */
   readonly job: string;
-  /** The format and the target whose bytes the rows have. */
+  /** The format and the target whose bytes the rows count. */
   readonly options?: JobOptions;
-  /** Bytes of a file beside those of its tensors. */
+  /** Bytes of a file in addition to the bytes of its tensors. */
   readonly overhead?: number;
   readonly source: {
     readonly name: string;
@@ -49,7 +49,7 @@ export async function readRowsFile(path: string): Promise<RowsFile> {
   return { ...(file as RowsFile), rows: (file as RowsFile).rows.map(withNumbers) };
 }
 
-/** Numbers that JSON does not have are texts in it. */
+/** Numbers that JSON does not have are stored as text. */
 export function withNumbers(row: PlanRow): PlanRow {
   const entries = Object.entries(row).map(([key, value]) => {
     const isNumber = value === "Infinity" || value === "-Infinity" || value === "NaN";

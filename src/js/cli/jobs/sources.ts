@@ -1,4 +1,4 @@
-// The files of a model: what jobs are dealt, and hashes of their headers.
+// The files of a model, which are dealt to jobs, and hashes of their headers.
 
 import { createHash } from "node:crypto";
 import { statSync } from "node:fs";
@@ -9,7 +9,7 @@ import type { Sized } from "./deal.js";
 
 /** A file of a model. */
 export interface SourceFile extends Sized {
-  /** Of all that its header says: names, dtypes, shapes and places of its tensors, and its metadata. */
+  /** Hash of everything in its header: names, dtypes, shapes and places of its tensors, and its metadata. */
   readonly headerSha256: string;
   /** Names of its tensors. */
   readonly tensors: readonly string[];
@@ -39,7 +39,7 @@ function sourceFile(
   return { name, size, headerSha256: hashOf([entries, list]), tensors: [...tensors.keys()] };
 }
 
-/** Size and time of a local file of a model, which say that its values are the same; null for an address. */
+/** Size and time of a local file of a model, by which its values count as unchanged; null for an address. */
 export function stampOf(model: string, name: string | undefined): readonly number[] | null {
   const found = statSync(model, { throwIfNoEntry: false });
   if (found === undefined) return null;
@@ -50,7 +50,7 @@ export function stampOf(model: string, name: string | undefined): readonly numbe
   return [size, mtimeMs];
 }
 
-/** The sha256 of plain data, the same for any order of an object's keys. */
+/** The sha256 of plain data, independent of the order of an object's keys. */
 export function hashOf(data: unknown): string {
   const sorted = (_: string, value: unknown): unknown =>
     typeof value === "object" && value !== null && !Array.isArray(value)

@@ -1,4 +1,4 @@
-// What a model is quantized by: a scheme or a plan, and options; and the hash of all that.
+// The order for a quantized model: a scheme or a plan, and options; with the hash of all of it.
 
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -10,13 +10,13 @@ import { packageVersion } from "../version.js";
 import type { JobOptions } from "./done.js";
 import { hashOf } from "./sources.js";
 
-/** What a model is quantized by. */
+/** The order for a quantized model. */
 export interface Wish {
   readonly scheme: string | SchemePlan;
   readonly options: JobOptions;
   /** Hash of the plan's schemes, or of the scheme's name. */
   readonly plan: string;
-  /** Hash of all that decides about the bytes. */
+  /** Hash of everything that the bytes depend on. */
   readonly job: string;
 }
 

@@ -21,7 +21,7 @@ import { type Done, isThere, peakMemory, readDone, writeDone } from "./done.js";
 import { hashOf, type SourceFile, sourceFiles, stampOf } from "./sources.js";
 import type { Wish } from "./wish.js";
 
-/** A file to write, and where it comes from. */
+/** A file to write, and its source. */
 export interface Target {
   readonly file: OutputFile;
   /** Full path or path from the current folder. */
@@ -46,10 +46,10 @@ export function targetsOf(
   });
 }
 
-/** Whether a file is written by finish: index and config, which say something about all shards. */
+/** Whether a file is written by finish: index and config, which describe all shards. */
 export const isOfFinish = ({ name }: { readonly name: string }): boolean => name.endsWith(".json");
 
-/** A target whose output is there, by the same job. */
+/** A target whose output exists and was written by the same job. */
 async function doneOf(target: Target, wish: Wish): Promise<Done | undefined> {
   const done = await readDone(target.path);
   const isSame =
@@ -62,15 +62,15 @@ async function doneOf(target: Target, wish: Wish): Promise<Done | undefined> {
 }
 
 /**
- * The key of a file's bytes: by it a run goes on where an interrupted one has stopped. Standard input has none, because
- * its values may be others the next time.
+ * The key of a file's bytes, by which a run continues an interrupted one. Standard input has no key, because
+ * its values may change between runs.
  */
 function keyOf({ source, headerSha256 }: Target, wish: Wish, model: string): string | undefined {
   if (model === "-") return undefined;
   return hashOf([wish.job, headerSha256, stampOf(model, source?.name)]).slice(0, 16);
 }
 
-/** What is to be written, and what is done. */
+/** The files to write, and the finished ones. */
 export interface Work {
   readonly todo: readonly Target[];
   /** Bytes of these files that an interrupted run has written. */
@@ -79,8 +79,8 @@ export interface Work {
 }
 
 /**
- * Finds out what is to be written.
- * @throws {Failure} for a file that is there, but not by this job; for a disk without room
+ * Finds the files to write.
+ * @throws {Failure} for an existing file of another job; for a disk without room
  */
 export async function plannedWork(
   targets: readonly Target[],
@@ -135,7 +135,7 @@ export async function writeTarget(
       peakMemory: peakMemory(),
       seconds: Math.round(performance.now() - start) / 1000,
     };
-    // A file of another job must not pass for the one that the done-file describes.
+    // The done-file must not describe a file of another job.
     await rm(path, { force: true });
     await writeDone(path, done, signal);
   };
@@ -144,7 +144,7 @@ export async function writeTarget(
 }
 
 /**
- * Writes what says something about all files: index and config; copies of tokenizer and other small files beside the
+ * Writes the files that describe all shards: index and config; copies of tokenizer and other small files beside the
  * model; the list of hashes.
  * @param model  a path, as the command names it
  */

@@ -25,8 +25,8 @@ export const chunksOf = (stream: ReadableStream<Uint8Array>): Chunks =>
 /** How a file is written. */
 export interface WriteOptions {
   /**
-   * Of all that decides about the bytes. With it, an interrupted run leaves what it has written, and the next run of
-   * the same key goes on there.
+   * Identifies everything that the bytes depend on. With it, an interrupted run keeps its bytes, and the next run of
+   * the same key continues after them.
    */
   readonly key?: string | undefined;
   /** Called when all bytes are on the disk, before the file gets its name. */
@@ -119,7 +119,7 @@ export function checkFree(path: string, isForced: boolean): void {
   throw new Failure(EXIT.output, `${path} exists already; --force overwrites it`);
 }
 
-/** @throws {Failure} unless the disk has room for so many bytes */
+/** @throws {Failure} unless the disk has room for this many bytes */
 export async function checkRoom(path: string, bytes: number): Promise<void> {
   let folder = resolve(path);
   while (!existsSync(folder)) folder = dirname(folder);

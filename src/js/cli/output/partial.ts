@@ -14,7 +14,7 @@ const host = (): string => hostname().replaceAll(/[^\w.]/g, "_");
 
 /**
  * The name of an unfinished file: another one in every process, so that two workers may write the same file.
- * @param key  of what is written into it; files without one are not continued
+ * @param key  of its content; files without one are not continued
  */
 export const partialPath = (path: string, key = "new"): string =>
   join(dirname(path), `.${basename(path)}.${key}-${host()}-${process.pid}${ENDING}`);
@@ -23,12 +23,12 @@ export const partialPath = (path: string, key = "new"): string =>
 interface Left {
   readonly path: string;
   readonly size: number;
-  /** Whether all of its bytes are as they were written: the machine has not been started again since. */
+  /** Whether all written bytes are intact: the machine has not been restarted since. */
   readonly isSound: boolean;
   readonly key: string;
 }
 
-/** Unfinished files of a path that processes of this machine have left which are no more. */
+/** Unfinished files of a path whose processes, on this machine, have ended. */
 function leftOf(path: string): Left[] {
   const folder = dirname(path);
   const [start, end] = [`.${basename(path)}.`, ENDING];
@@ -81,7 +81,7 @@ export const leftBytes = (path: string, key: string | undefined): number =>
 export async function takeOver(path: string, key: string | undefined): Promise<number> {
   const own = partialPath(path, key);
   const best = bestOf(path, key);
-  // Another process may be faster: then there is nothing to take over.
+  // Another process may have taken it over in the meantime.
   const isTaken =
     best !== undefined &&
     (await rename(best.path, own).then(

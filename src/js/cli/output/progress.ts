@@ -3,12 +3,12 @@
 import { showBytes, showTime } from "../units.js";
 import { printable, shorten, widthOf } from "./terminal.js";
 
-/** How far a job is. */
+/** Progress of a job. */
 export interface Done {
   /** Bytes of input. */
   readonly done: number;
   readonly total: number;
-  /** The tensor at hand. */
+  /** The current tensor. */
   readonly name?: string | undefined;
 }
 
@@ -20,7 +20,7 @@ export class Progress {
   readonly #start = performance.now();
   readonly #stream = process.stderr;
   #last = this.#start;
-  /** What was done when the job began, of an interrupted one. */
+  /** Work that an interrupted run had finished before. */
   #from: number | undefined;
   #isShown = false;
 
@@ -60,7 +60,7 @@ export class Progress {
     return printable(parts.filter(Boolean).join(", "));
   }
 
-  /** Removes the line from a terminal, so that other text may follow. */
+  /** Clears the line on a terminal, so that other text may follow. */
   clear(): void {
     if (this.#isShown) this.#stream.write("\r\u001b[K");
     this.#isShown = false;

@@ -23,7 +23,7 @@ export interface Report {
   /** The tables; CSV has the one of `csv`, or the first. */
   readonly sections: readonly Section[];
   readonly csv?: Section;
-  /** The result as JSON has it. */
+  /** The result for JSON. */
   readonly data: unknown;
   /** Remarks below the tables. */
   readonly remarks?: readonly string[];
@@ -42,7 +42,7 @@ export const section = <Row>(
 
 type Form = "table" | "json" | "csv" | "html";
 
-/** The form that the options, or the name of the file, ask for. @throws {Failure} if they ask for two */
+/** The form given by the options or by the name of the file. @throws {Failure} if they differ */
 export function formOf(args: Arguments): Form {
   const asked = (["json", "csv", "html"] as const).filter((form) => args.has(form));
   if (asked.length > 1) throw usage(`--${asked[0]} and --${asked[1]} exclude each other`);
@@ -142,7 +142,7 @@ th { position: sticky; top: 0; background: Canvas; vertical-align: bottom }
 .text { text-align: left }
 `;
 
-/** One page without scripts and without anything from elsewhere. */
+/** One page without scripts and external resources. */
 function htmlText({ title, facts, sections, remarks = [] }: Report): string {
   const cell = (tag: "td" | "th", column: Column<never>, text: string): string =>
     `<${tag}${column.isText ? ' class="text"' : ""}${tag === "th" ? ' scope="col"' : ""}>${htmlOf(text)}</${tag}>`;

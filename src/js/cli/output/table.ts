@@ -1,4 +1,4 @@
-// Tables of text that fit a terminal: long names are shortened, and what is still too wide becomes tables below each other.
+// Tables of text that fit a terminal: long names are shortened, and columns that do not fit go into further tables below.
 
 import { distinct, printable, type Styles, shorten } from "./terminal.js";
 
@@ -39,7 +39,7 @@ export function tableText<Row>(
   const widths = columns.map((_, i) =>
     [...titles[i], ...cells[i]].reduce((most, text) => Math.max(most, text.length), 0),
   );
-  // Names that have to be shortened lose what all of them share.
+  // Names that have to be shortened lose their common beginning and end first.
   if (width !== undefined && widths.reduce((sum, own) => sum + own + GAP, -GAP) > width) {
     cells[0] = distinct(cells[0]);
     widths[0] = [...titles[0], ...cells[0]].reduce((most, text) => Math.max(most, text.length), 0);

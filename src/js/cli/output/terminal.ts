@@ -52,7 +52,7 @@ export function wrap(text: string, width: number, indent: number, first = indent
   return lines.join(`\n${" ".repeat(indent)}`);
 }
 
-/** Names without the beginning and the end that all of them share, cut at dots and slashes. */
+/** Names without their common beginning and end, cut at dots and slashes. */
 export function distinct(names: readonly string[]): string[] {
   const [first, ...rest] = names;
   if (rest.length === 0) return [...names];
@@ -75,7 +75,7 @@ export function distinct(names: readonly string[]): string[] {
   });
 }
 
-/** A text of at most so many characters: the middle is left out, because names differ at their ends. */
+/** A text of at most this many characters: the middle is left out, because names differ at their ends. */
 export function shorten(text: string, width: number): string {
   if (text.length <= width) return text;
   if (width <= 1) return "…".slice(0, width);

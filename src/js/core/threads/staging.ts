@@ -1,7 +1,7 @@
 // A staging memory for copies between JavaScript arrays and shared memory.
 //
 // Engines copy arrays into and out of shared memory word by word, at half the speed of other memory or
-// less. WebAssembly itself copies shared memory at full speed, and a module may have two memories: hence
+// less. WebAssembly itself copies shared memory at full speed, and a module may have two memories: therefore
 // values pass through an unshared memory on their way to the heap and back.
 
 import type { WasmMemory } from "../../base/platform.js";

@@ -33,7 +33,7 @@ const DEAD = 2;
 function newWorker(): AnyWorker {
   const Worker = workerConstructor();
   if (Worker === undefined) throw new Error("there are no workers here");
-  // Bundlers look for this very expression. Node's own options are not for the worker: --eval runs a
+  // Bundlers recognize exactly this expression. Node's own options are not for the worker: --eval runs a
   // script, and --import one that may start workers again.
   return new Worker(new URL("./worker.js", import.meta.url), { type: "module", execArgv: [] });
 }

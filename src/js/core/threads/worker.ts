@@ -41,7 +41,7 @@ port.addEventListener("message", ({ data: { module, memory, stack, index, state 
     const imports: Record<string, Record<string, WebAssembly.ImportValue>> = {};
     for (const { module: from, name, kind } of WebAssembly.Module.imports(module)) {
       imports[from] ??= {};
-      // Work computes; all else is the calling thread's.
+      // A worker only computes; all imported functions belong to the calling thread.
       imports[from][name] =
         kind === "memory"
           ? memory
