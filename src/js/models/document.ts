@@ -1,4 +1,4 @@
-// What an opened file holds in its format's own terms: for writers, which keep everything that they do not change.
+// The content of an opened file in its format's own terms, for writers, which keep everything that they do not change.
 
 import type { GGUF } from "../formats/gguf/read.js";
 import type { OnnxModel } from "../formats/onnx/read.js";

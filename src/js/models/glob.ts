@@ -9,7 +9,7 @@ export interface Glob {
   /** Whether the whole name matches. */
   matches(name: string): boolean;
   /**
-   * The name without its alternatives: names of one key differ in nothing but which alternative of {a,b} they have.
+   * The name without its alternatives: names with one key differ only in the alternative of {a,b}.
    * @returns undefined if the name does not match
    */
   key(name: string): string | undefined;

@@ -89,14 +89,14 @@ function readAll(reader: StructureReader, structure: unknown): Loaded {
   }
 }
 
-/** Codes of errors that are not the file's. */
+/** Codes of errors that do not concern the file. */
 const NOT_OF_FILE: readonly ErrorCode[] = [
   "ZP_INVALID_FILE",
   "ZP_INVALID_FUNCTION",
   "ZP_OUT_OF_MEMORY",
 ];
 
-/** The error for a thing that the file describes, but that cannot be. */
+/** The error for a thing that the file describes, but that cannot be constructed. */
 function asFileError(where: string, error: unknown): unknown {
   const { code, message } = error as Partial<ZeropointError>;
   if (typeof code !== "string" || NOT_OF_FILE.includes(code)) return error;

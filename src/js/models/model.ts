@@ -27,7 +27,7 @@ export interface ModelTensor {
   readonly name: string;
   /** The length of each axis, outermost first. */
   readonly shape: readonly number[];
-  /** As it is stored; of a quantized tensor the dtype that holds its codes. */
+  /** The dtype in the file; of a quantized tensor the dtype of its codes. */
   readonly dtype: FileDType;
   /** Bytes of its values or codes in the file. */
   readonly byteLength: number;
@@ -47,7 +47,7 @@ export let weightsOf: (model: Model) => ReadonlyMap<string, StoredWeight>;
 export class Model {
   /** The format of the file. */
   declare readonly format: ModelFormat;
-  /** What the file says about itself, by key. */
+  /** The file's own metadata, by key. */
   declare readonly metadata: ReadonlyMap<string, unknown>;
   /** The tensors by name, in the order of the file. */
   declare readonly tensors: ReadonlyMap<string, ModelTensor>;
@@ -97,7 +97,7 @@ export class Model {
   }
 
   /**
-   * Reads a tensor as float32, however it is stored: each value rounded once, quantized ones dequantized as their
+   * Reads a tensor as float32: each stored value is rounded once, and quantized ones are dequantized as their
    * layout defines it, in the rounding of its own float type. Parts of quantized tensors, such as scales, are read by
    * their own names.
    * @throws {RangeError} `ZP_INVALID_MODEL` if there is none of this name; `ZP_UNSUPPORTED_DTYPE` for complex numbers
@@ -123,7 +123,7 @@ export class Model {
   /**
    * Reads the codes and qparams of a quantized tensor: of a file of `save`, of compressed-tensors, MLX (with `offset` in
    * place of the zero point), GPTQ and AWQ (whose matrices are transposed in the file), int8 with scales beside it,
-   * TensorFlow.js, and of ONNX weights with scales. A matrix whose groups run along its first axis, as those of ONNX's
+   * TensorFlow.js, and of ONNX weights with scales. A matrix whose groups run along its first axis, as in ONNX's
    * MatMul, comes out transposed. `dequantize` computes in float32; `read` rounds as the layout does.
    * @throws {RangeError} `ZP_INVALID_MODEL` if there is none of this name, it is not quantized, or no quantized tensor
    *   holds its values (groups that are not runs of neighbours)

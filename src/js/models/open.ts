@@ -78,7 +78,7 @@ export async function openModel(
       const beside = externalData ? await externalData(path) : besideOf(where, file, path);
       return keep(await openSource(where, beside, signal));
     };
-    // A file that only the user holds has no files beside it, except by options.externalData.
+    // A file without path or address has no files beside it, except by options.externalData.
     const hasFolder = externalData !== undefined || typeof path === "string" || isURL(path);
     const readBeside = async (name: string): Promise<Uint8Array | undefined> => {
       if (!hasFolder) return undefined;

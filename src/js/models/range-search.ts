@@ -1,5 +1,5 @@
-// The qparams of a slice that is passed part by part: the range of least squared error, and half-quadratic splitting.
-// The same as those of quantize, which has the whole slice.
+// The qparams of a slice that arrives in parts: the range of least squared error, and half-quadratic splitting.
+// The same bits as from quantize, which has the whole slice.
 
 import { checkStatus } from "../base/errors.js";
 import type { NumberArray } from "../base/typed-arrays.js";

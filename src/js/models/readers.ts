@@ -21,7 +21,7 @@ interface Files {
   readonly readBeside: (path: string) => Promise<Uint8Array | undefined>;
 }
 
-/** What readers of all formats give. */
+/** The result of a reader of any format. */
 interface ReadModel {
   readonly metadata: ReadonlyMap<string, unknown>;
   readonly tensors: ReadonlyMap<string, FileTensor>;
@@ -45,7 +45,7 @@ export const READERS: { readonly [F in ModelFormat]: (files: Files) => Promise<R
       where,
       Promise.all([import("../formats/onnx/read.js"), import("./weights/onnx.js")]),
     );
-    // Opened once each, when values in them are asked for.
+    // Opened once each, when a value in them is read.
     const opened = new Map<string, Promise<Source>>();
     const externalData = (path: string): Promise<Source> => {
       const known = opened.get(path) ?? openBeside(path);

@@ -1,9 +1,9 @@
-// Which tensors of a model are weights to quantize, and why the others are kept.
+// The tensors of a model that are weights to quantize, and the reasons why others are kept.
 
 import { type FileDType, isBlockType } from "../formats/dtypes.js";
 import { sizeOf } from "../tensor/shape.js";
 
-/** The fewest values of a weight: below, less than 1 kB is gained. */
+/** The fewest values of a weight; a smaller one would save less than 1 kB. */
 const LEAST_PARAMETERS = 256;
 
 /** dtypes of weights that are quantized. */
@@ -25,7 +25,7 @@ const BY_NAME: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/running_(mean|var)$|num_batches_tracked$/, "statistics of a norm"],
 ];
 
-/** What the choice needs to know of a tensor: `ModelTensor` has it. */
+/** The fields of a tensor that the choice depends on; `ModelTensor` has them. */
 export interface SelectableTensor {
   readonly name: string;
   readonly shape: readonly number[];
@@ -46,7 +46,7 @@ export function refusedReason({ shape, dtype, isQuantized }: SelectableTensor): 
 }
 
 /**
- * Why a tensor keeps its values unless a plan or a function says otherwise.
+ * The reason why a tensor keeps its values unless a plan or a function says otherwise.
  * @returns undefined for a weight to quantize: 2 axes or more, floating point, at least 256 values, no norm, bias,
  * router or table of positions by its name
  */

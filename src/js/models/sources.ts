@@ -1,4 +1,4 @@
-// Where files come from: paths, addresses, blobs, bytes, streams, or anything that reads at an offset.
+// Sources of files: paths, addresses, blobs, bytes, streams, or any object that reads at an offset.
 
 import { wrongKind } from "../base/check.js";
 import { rangeError, stateError, typeError } from "../base/errors.js";
@@ -21,7 +21,7 @@ export interface RandomAccess {
 }
 
 /**
- * Where a file comes from. A text is a path in Node, Deno and Bun, and an address elsewhere or if it begins with
+ * The source of a file. A text is a path in Node, Deno and Bun, and an address elsewhere or if it begins with
  * http: or https:.
  */
 export type FileSource =
@@ -38,7 +38,7 @@ export type FileSource =
 export interface OpenedSource extends Source {
   /** Its path or address, if it has one. */
   readonly name: string | undefined;
-  /** Whether nobody else has the bytes that it reads, if they fill their buffer. */
+  /** Whether the bytes that it reads belong to the reader alone, if they fill their buffer. */
   readonly isFresh: boolean;
   close(): Promise<void>;
 }
@@ -84,7 +84,7 @@ export async function openSource(
   );
 }
 
-/** All bytes of a source: those of a Uint8Array as they are. */
+/** All bytes of a source; a Uint8Array itself, uncopied. */
 export async function readWhole(where: string, given: unknown): Promise<Uint8Array> {
   const source = await given;
   if (arrayName(source) === "Uint8Array") return source as Uint8Array;

@@ -115,7 +115,7 @@ export class StructureReader {
     return result;
   }
 
-  /** Bounds the memory of what is made from small parts of the file. */
+  /** Limits the memory of objects that are made from small parts of the file. */
   spend(bytes: number): void {
     this.#budget.spend(8, bytes);
   }

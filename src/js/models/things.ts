@@ -1,4 +1,4 @@
-// What files hold: the kinds of things, and the choice between them.
+// The kinds of things that files of `save` hold, and the choice between them.
 
 import { OWN, show } from "../base/format-value.js";
 import { isPlainObject } from "../base/options.js";
@@ -42,7 +42,7 @@ import {
 } from "./kinds/tensors.js";
 import { type FileWriter, type JSONNode, joined, type StructureReader } from "./structure.js";
 
-/** A thing that is the same before `save` and after `load`. */
+/** A thing that has the same type before `save` and after `load`. */
 type Stored =
   | Layer
   | PreparedModel

@@ -1,4 +1,4 @@
-// The values of a tensor as float32 from any position on, in runs of any length and constant memory.
+// The values of a tensor as float32, from any position on, in runs of any length and constant memory.
 
 import { dtypeInfo, type FileDTypeInfo } from "../formats/dtypes.js";
 import { type FileTensor, fileError, readScratch } from "../formats/source.js";
@@ -22,7 +22,7 @@ export interface ValueSource {
   readonly name: string;
   readonly size: number;
   /**
-   * Values from an index on, in tiles, each of which is valid until the next one is asked for.
+   * Values from an index on, in tiles, each of which is valid until the next one is requested.
    * @param advance  called with the bytes of the file that were read
    */
   tiles(first: number, advance: (bytes: number) => void): AsyncIterable<Float32Array>;
@@ -109,7 +109,7 @@ function valuesOfWeight(weight: StoredWeight, files: ReadonlyMap<string, FileTen
         return;
       }
       const { unit } = window;
-      // Parts that every window needs whole, such as one scale for all.
+      // Parts that every window needs as a whole, such as a single scale.
       const held = new Map<string, Uint8Array>();
       const load = async (part: string, from: number, to: number): Promise<Uint8Array> => {
         const known = held.get(part);
@@ -152,7 +152,7 @@ async function* pieces(
     for (let at = begin; at < byteLength; at += most) {
       const piece = await next;
       next = read(at + most);
-      // The piece after an early end is not waited for.
+      // After an early end, the pending piece is not awaited.
       next.catch(() => {});
       yield piece;
     }

@@ -29,14 +29,14 @@ import { ratio, type Totals } from "./totals.js";
  * and a row of scheme "keep" with the reason for every other tensor (norms, biases, small ones). Block types whose
  * blocks do not fit into the rows of a weight have no row of it.
  *
- * The errors are those of the weights, and with `activations` those of the outputs, too; weight error is not accuracy.
+ * The errors are errors of the weights, and with `activations` also of the outputs; weight error is not accuracy.
  * They are exact and have the same bits on every machine,
  * in every build and with any number of threads: sums are double, value i of an output's inputs goes to partial sum
  * i % 4, the sum of an output is (p0 + p2) + (p1 + p3), and outputs are added in their order. Tensors of up to 16 MiB
  * are read once. Larger ones are read once more for schemes with one scale for the tensor, whose range comes first, and
  * for a histogram, and 21 times more for `int8-tensor-hqq` and its like. Memory stays below 150 MB, unless a single output has millions of inputs.
  *
- * With \`sample\` a few rows of each weight stand for all of them: estimates within seconds, before the exact rows.
+ * With `sample` a few rows of each weight represent all of them: estimates within seconds, before the exact rows.
  *
  * @param model  of `openModel`; leave it open until the last row
  * @param options.schemes  names of schemes
@@ -116,7 +116,7 @@ async function* rowsOf(
 const sizeOfParts = (parts: readonly FileTensor[]): number =>
   parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
 
-/** What the rows of a tensor are made of. */
+/** The data behind the rows of a tensor. */
 interface Job {
   readonly core: Core;
   readonly tensor: ModelTensor;
@@ -126,7 +126,7 @@ interface Job {
   readonly format: ModelFormat;
   readonly settings: Settings;
   readonly share: number;
-  /** To be called with bytes as they are read: all passes together give the tensor's bytes. */
+  /** Must be called with bytes as they are read; all passes together cover the tensor's bytes. */
   readonly onRead: (bytes: number) => Promise<void>;
 }
 
@@ -200,7 +200,7 @@ async function analyzeTensor(job: Job): Promise<AnalysisRow[]> {
   });
 }
 
-/** Milliseconds after which other work of the thread gets its turn. */
+/** Milliseconds after which other work of the thread gets a turn. */
 const LONGEST_TURN = 50;
 
 const NOT_FINITE = "values that are NaN or infinite";
@@ -208,7 +208,7 @@ const NOT_FINITE = "values that are NaN or infinite";
 const isPerTensor = (scheme: Scheme): scheme is LinearScheme =>
   scheme.kind === "linear" && scheme.granularity === "tensor";
 
-/** Why no scheme is left. */
+/** The reason why no scheme is left. */
 const unfitReason = (schemes: readonly Scheme[], { runLength }: RowLayout): string | undefined =>
   schemes.length > 0 ? undefined : `rows of ${runLength} values, which no scheme fits`;
 
@@ -227,7 +227,7 @@ function passesOf(
   return ranges + searches + TensorReader.passesOf(file, layout) + (bins > 0 ? 1 : 0);
 }
 
-/** What all rows of a tensor have. */
+/** The fields that all rows of a tensor share. */
 function common({ tensor, parts, format, share }: Job, sha256: string | undefined) {
   const { name, shape, dtype } = tensor;
   const parameters = sizeOf(shape);

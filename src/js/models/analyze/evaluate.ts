@@ -12,7 +12,7 @@ import type { RowLayout } from "./layout.js";
 import { floatsOf, type RowTile } from "./reader.js";
 import { ROW_DOUBLES, Totals } from "./totals.js";
 
-/** A scheme and what it takes from the whole tensor. */
+/** A scheme, with its parameters of the whole tensor. */
 export interface RangedScheme {
   readonly scheme: Exclude<Scheme, { kind: "keep" }>;
   /** The tensor's range, for schemes with one scale. */
@@ -21,7 +21,7 @@ export interface RangedScheme {
   readonly qparams?: { readonly scale: number; readonly zero: number };
 }
 
-/** Where a tile and what belongs to it lie in the heap. 0 for weights and values that are not needed. */
+/** Heap addresses of a tile and its arrays. 0 for weights and values that are not needed. */
 interface Places {
   readonly at: number;
   readonly rows: number;
@@ -136,7 +136,7 @@ export class Evaluation {
   #searchHalfQuadratic(values: NumberArray, results: readonly Float64Array[]): void {
     if (!this.schemes.some(isHalfQuadratic) || !Number.isFinite(this.signal.noise)) return;
     const original = floatsOf(values);
-    // NaN and infinities: other schemes have refused them, or these do.
+    // Throws for NaN and infinities, unless another scheme has thrown before.
     if (!original.every(Number.isFinite)) {
       for (const [i, scheme] of this.schemes.entries()) {
         if (isHalfQuadratic(scheme)) results[i].fill(Number.NaN);

@@ -8,10 +8,10 @@ export interface RowLayout {
   readonly rows: number;
   /** Inputs of one output. */
   readonly rowLength: number;
-  /** Consecutive inputs that groups and blocks do not reach beyond; it divides the row. */
+  /** Consecutive inputs whose end groups and blocks do not cross; divides the row. */
   readonly runLength: number;
   /**
-   * Outputs whose values lie side by side: 1 if a row's values do. Values are in the file as
+   * Number of outputs whose values are interleaved: 1 if a row is contiguous. Values are in the file as
    * [rows / inner, rowLength, inner].
    */
   readonly inner: number;

@@ -23,8 +23,8 @@ export interface AnalyzeOptions {
    */
   activations?: Readonly<Record<string, Activations>> | undefined;
   /**
-   * Looks at about so many values of each weight, at least eight rows spread evenly: the rows of larger weights are
-   * estimates, which say so by `isEstimate`. Tensors that are not read as a whole lack `sha256`. Default: all values.
+   * Reads about this many values of each weight, at least eight rows spread evenly. The rows of larger weights are then
+   * estimates, marked by `isEstimate`. Tensors that are not read as a whole lack `sha256`. Default: all values.
    */
   sample?: number | undefined;
   /** Whether each row has the ten rows of the weight with the largest relative error. Default: false. */
@@ -32,7 +32,7 @@ export interface AnalyzeOptions {
   /** Bins of a histogram of the tensor's values, 1 to 4096. Default: none. */
   histogram?: number | undefined;
   /**
-   * Rows of an analysis of this model with these options that was interrupted: they are given again, and their tensors
+   * Rows of an interrupted analysis of this model with these options: they are returned again, and their tensors
    * are not read.
    */
   known?: Iterable<AnalysisRow> | undefined;

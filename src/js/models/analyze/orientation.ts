@@ -1,4 +1,4 @@
-// What a format knows of its weights beyond their shapes: the axes that are summed over, and what is no weight.
+// The format's knowledge of its weights beyond their shapes: the axes that are summed over, and tensors that are no weights.
 
 import type { ModelDocument } from "../document.js";
 import { loadModule } from "../load-module.js";
@@ -6,9 +6,9 @@ import type { InputAxes } from "./layout.js";
 
 /** The weights of a model. */
 export interface Orientations {
-  /** Axes of the inputs of an output; undefined for those by the shape alone. */
+  /** Axes of the inputs of an output; undefined if only the shape determines them. */
   axesOf(name: string): InputAxes | undefined;
-  /** Why a tensor is no weight; undefined if nothing is known against it. */
+  /** The reason why a tensor is no weight; undefined without one. */
   reasonOf(name: string): string | undefined;
 }
 

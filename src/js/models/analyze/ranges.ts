@@ -1,4 +1,4 @@
-// The smallest and the largest value of a whole tensor, and how many values lie where between them.
+// The smallest and the largest value of a whole tensor, and a histogram of its values.
 
 import type { NumberArray } from "../../base/typed-arrays.js";
 import type { Core } from "../../core/core.js";

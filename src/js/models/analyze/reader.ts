@@ -9,7 +9,7 @@ import type { RowLayout } from "./layout.js";
 /** Bytes of a tensor that is read once and kept while it is analyzed; a larger one is read again for each pass. */
 export const HELD_BYTES = 2 ** 24;
 
-/** Values of a tile: together with what is made of them, they stay in the second-level cache. */
+/** Values of a tile. A tile and the arrays computed from it fit in the second-level cache. */
 export const TILE_VALUES = 2 ** 17;
 
 /** Values of a transposed tensor's rows that are in memory at a time. */
@@ -31,7 +31,7 @@ export class TensorReader {
 
   /**
    * @param onChunk  called with all bytes, front to back, in the first pass
-   * @param onRead  called with a number of bytes in every pass, the first one included, and waited for
+   * @param onRead  called with a number of bytes in every pass, the first one included, and awaited
    */
   constructor(
     readonly where: string,
@@ -43,7 +43,7 @@ export class TensorReader {
     this.#valueBytes = bytesOf(file.dtype, 1) as number;
   }
 
-  /** How often the file is read for rows of this layout. */
+  /** The number of passes over the file for rows of this layout. */
   static passesOf({ shape }: FileTensor, { inner }: RowLayout): number {
     const size = shape.reduce((count, length) => count * length, 1);
     return inner === 1 ? 1 : Math.ceil(size / TRANSPOSED_VALUES);
@@ -151,7 +151,7 @@ export class TensorReader {
   }
 }
 
-/** Puts values from a position of the file on into the rows [begin, end). */
+/** Stores values, from a position of the file on, in the rows [begin, end). */
 function scatter(
   values: Float32Array,
   start: number,
@@ -177,7 +177,7 @@ function scatter(
   }
 }
 
-/** Values as the core takes them. */
+/** Values in the form that the core takes. */
 function valuesOf(dtype: FileDType, bytes: Uint8Array): NumberArray {
   const { buffer, byteOffset, length } = bytes;
   if (isHalf(dtype)) return new Halves(buffer, byteOffset, length / 2, dtype);

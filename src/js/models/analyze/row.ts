@@ -3,7 +3,7 @@
 import type { FileDType } from "../../formats/dtypes.js";
 import type { ModelFormat } from "../model.js";
 
-/** The error of one row of a weight: of the inputs of one output. */
+/** The error of one row of a weight, which belongs to one output. */
 export interface WorstRow {
   /** Index of the output. */
   readonly row: number;
@@ -36,17 +36,17 @@ export interface AnalysisRow {
   readonly shape: readonly number[];
   /** The format of the model. */
   readonly format: ModelFormat;
-  /** As it is stored. */
+  /** The dtype in the file. */
   readonly dtype: FileDType;
   /** Number of values. */
   readonly parameters: number;
   /** The name of the scheme; "keep" for a tensor that is not quantized. */
   readonly scheme: string;
-  /** With scales and zero points. */
+  /** Bytes with this scheme, scales and zero points included. */
   readonly bytes: number;
-  /** Bytes of the tensor as it is stored. */
+  /** Bytes of the tensor in the file. */
   readonly bytesBefore: number;
-  /** The tensor's part of the values of all rows. */
+  /** The tensor's share of the values of all rows. */
   readonly share: number;
   /** Mean of (w − v)². */
   readonly mse: number;
@@ -64,9 +64,9 @@ export interface AnalysisRow {
   readonly norm2: number;
   /** SHA-256 of the tensor's bytes in the file, if all of them were read. */
   readonly sha256?: string;
-  /** Whether some rows of the weight stood for all of them: errors are estimates, the largest ones are too small. */
+  /** Whether a sample of rows represents the weight: errors are estimates, and the largest errors are too small. */
   readonly isEstimate?: true;
-  /** The error that the row is about: of the outputs if the analysis has inputs of this weight, else of the weight. */
+  /** The error that the row reports: of the outputs if the analysis has inputs of this weight, else of the weight. */
   readonly shows: "weights" | "outputs";
   /** Mean of (Δw · x)² over outputs and inputs. */
   readonly outputMse?: number;
@@ -74,9 +74,9 @@ export interface AnalysisRow {
   readonly outputRelative?: number;
   /** The same in dB. */
   readonly outputSqnr?: number;
-  /** What is known of the inputs: all second moments, or only those of each input with itself. */
+  /** The known moments of the inputs: all second moments, or only the mean squares of the inputs. */
   readonly moments?: "full" | "diagonal";
-  /** Why a tensor is kept. */
+  /** The reason why a tensor is kept. */
   readonly reason?: string;
   /** The ten rows of largest relative error, if asked for. */
   readonly worstRows?: readonly WorstRow[];

@@ -15,9 +15,9 @@ export interface Sample {
 }
 
 /**
- * Reads rows that lie evenly spread in a weight. Where the values of a row lie side by side, only these bytes are read;
- * otherwise all bytes pass once.
- * @param values  about how many to take: whole rows, at least eight
+ * Reads evenly spread rows of a weight. If the values of a row are contiguous, only their bytes are read;
+ * otherwise all bytes are read once.
+ * @param values  about how many to read: whole rows, at least eight
  * @returns undefined if that would be all rows
  */
 export async function sampleOf(

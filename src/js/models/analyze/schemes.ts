@@ -1,4 +1,4 @@
-// The schemes of an analysis: the default ones, which tensors they fit, and the bytes they take.
+// The schemes of an analysis: defaults, tensors that they fit, and bytes.
 
 import { BLOCKS } from "../../base/block-types.js";
 import { wrongKind } from "../../base/check.js";

@@ -1,4 +1,4 @@
-// SHA-256 of bytes that come in chunks: Node's own where there is one, else computed here, because WebCrypto takes all
+// SHA-256 of bytes in chunks: Node's own where it exists, else computed here, because WebCrypto takes all
 // bytes at once.
 // Source: FIPS 180-4.
 

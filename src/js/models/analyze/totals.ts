@@ -68,5 +68,5 @@ export class Totals {
   }
 }
 
-/** Squared error by squared signal: 0 for none of both. */
+/** Squared error by squared signal: 0 if both are 0. */
 export const ratio = (noise: number, signal: number): number => (noise === 0 ? 0 : noise / signal);

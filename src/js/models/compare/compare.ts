@@ -91,7 +91,7 @@ export async function rowOf(
   const otherFile = documentOf(where, "b", b).files.get(other.name);
   const isStored = weightsOf(a).has(name) || weightsOf(b).has(other.name);
   const isSame = !isStored && from === to && file !== undefined && otherFile !== undefined;
-  // float32 does not hold all values of the wide types, and no value of some others.
+  // float32 cannot hold all values of the wide types, and some types have no values.
   const isExact = ["float32", "float16", "bfloat16"].includes(from);
   if (isSame && !isExact) {
     const equal = await haveSameBytes(file, otherFile, advance);
@@ -105,7 +105,7 @@ export async function rowOf(
     return uncompared(tensor, from, to, "the bytes differ; the dtype has no values to compare");
   }
   const row = await compareValues(tensor, to, sources[0], sources[1], advance);
-  // Rounded to float32, wide values may look equal.
+  // Wide values may become equal when they are rounded to float32.
   return isSame && !isExact ? { ...row, equal: false } : row;
 }
 

@@ -8,15 +8,15 @@ import { ValueReader, type ValueSource } from "../value-source.js";
 /** Values that are compared at a time. */
 const TILE = 2 ** 17;
 
-/** A tensor of two models. Errors are those of b's values against a's, accumulated in float64 in the order of the file. */
+/** A tensor of two models. The errors are errors of b's values relative to a's, accumulated in float64 in the order of the file. */
 export interface CompareRow {
   /** The tensor's name in a; in b, if a does not have it. */
   readonly name: string;
   /** The length of each axis, outermost first. */
   readonly shape: readonly number[];
-  /** How a stores it; undefined if a does not have it. */
+  /** The dtype in a; undefined if a does not have it. */
   readonly from: FileDType | undefined;
-  /** How b stores it; undefined if b does not have it. */
+  /** The dtype in b; undefined if b does not have it. */
   readonly to: FileDType | undefined;
   /** Number of values. */
   readonly parameters: number;
@@ -30,7 +30,7 @@ export interface CompareRow {
   readonly sqnr: number;
   /** sum(a * b) / sqrt(sum(a^2) * sum(b^2)): NaN for zeros. */
   readonly cosine: number;
-  /** Why it was not compared: missing in a or b, another shape, or a dtype without values. */
+  /** The reason why it was not compared: missing in a or b, another shape, or a dtype without values. */
   readonly reason?: string;
 }
 

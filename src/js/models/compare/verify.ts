@@ -17,11 +17,11 @@ export interface VerifyOptions {
   onProgress?: ((progress: QuantizeProgress) => void) | undefined;
 }
 
-/** What was read again of the files of `quantizeModel`. */
+/** The result of reading the files of `quantizeModel` again. */
 export interface Verification {
-  /** Tensors of the model. */
+  /** Number of tensors of the model. */
   readonly total: number;
-  /** Those that were read again. */
+  /** Number of tensors that were read again. */
   readonly read: number;
   /** The largest difference of any tensor. */
   readonly max: number;
@@ -29,13 +29,13 @@ export interface Verification {
   readonly sqnr: number;
   /** A row for each tensor. */
   readonly rows: readonly CompareRow[];
-  /** What is wrong: tensors that are missing, or kept ones that differ. Empty if the files are as they must be. */
+  /** Problems: missing tensors, and kept tensors that differ. Empty for correct files. */
   readonly problems: readonly string[];
 }
 
 /**
  * Opens the files of `quantizeModel` again, as they are made, and compares every tensor with the model: "412 of 412
- * tensors read again". What is on a disk is compared by `compare(model, await openModel(path))`.
+ * tensors read again". For files on a disk use `compare(model, await openModel(path))`.
  *
  * @param model  that was quantized, still open
  * @param result  of `quantizeModel`

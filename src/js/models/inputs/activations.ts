@@ -1,4 +1,4 @@
-// Inputs of weights as users have them -> their second moments.
+// Inputs of weights in the forms that users have -> their second moments.
 
 import { wrongKind } from "../../base/check.js";
 import { rangeError } from "../../base/errors.js";

@@ -1,4 +1,4 @@
-// How far the outputs of a quantized model are from those of the original, as probabilities.
+// The difference between the outputs of a quantized model and of the original, as probabilities.
 
 import { rangeError } from "../../base/errors.js";
 import { showShape } from "../../base/format-value.js";
@@ -12,7 +12,7 @@ import { asTensor } from "../../tensor/tensor.js";
  * much the model's answers change. Computed in double; the last bits depend on the engine's exp and log.
  *
  * @param original  logits of the original model, of shape [..., classes]
- * @param quantized  those of the quantized one on the same inputs
+ * @param quantized  logits of the quantized model on the same inputs
  * @throws {TypeError} `ZP_INVALID_TENSOR`
  * @throws {RangeError} `ZP_SHAPE_MISMATCH`; `ZP_EMPTY` for no value; `ZP_NON_FINITE` for NaN or an infinity
  * @example klDivergence(tensor([[0, 0]]), tensor([[0, 0]])) // 0

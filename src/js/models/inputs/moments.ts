@@ -10,8 +10,8 @@ import { asTensor } from "../../tensor/tensor.js";
 const MOST_FULL = 512;
 
 /**
- * What is known of the inputs of a weight: the mean of x · xᵀ for up to 512 inputs, which gives the exact mean error of
- * outputs over all samples; for more inputs the mean of x² alone, which takes different inputs for uncorrelated.
+ * Statistics of the inputs of a weight: the mean of x · xᵀ for up to 512 inputs, which gives the exact mean error of
+ * outputs over all samples; for more inputs only the mean of x², which treats different inputs as uncorrelated.
  * Sums are double, sample by sample.
  *
  * @example
@@ -40,7 +40,7 @@ export class InputMoments {
     return this.#samples;
   }
 
-  /** `"full"`: of each input with each other one; `"diagonal"`: of each with itself. */
+  /** `"full"`: the products of all pairs of inputs; `"diagonal"`: the squares alone. */
   get kind(): "full" | "diagonal" {
     return this.#products === undefined ? "diagonal" : "full";
   }

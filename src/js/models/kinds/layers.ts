@@ -241,7 +241,7 @@ function writeQuantizedLinear(writer: FileWriter, path: string, layer: Quantized
   const bias = unpackBias(writer.where, layer);
   const meta = { ...qparams, shape: [outFeatures, inFeatures] };
   const checked = checkQuantizedMeta(writer.where, qparamsText(qparams), meta, true);
-  // Whole rows, eight or a multiple: a multiple of eight codes, whatever their bits.
+  // Whole rows, eight or a multiple: a multiple of eight codes for any number of bits.
   const width = Math.max(1, inFeatures);
   const rows = 8 * Math.max(1, Math.floor(TILE / (8 * width)));
   const tiles = {
@@ -277,7 +277,7 @@ function readQuantizedLinear(
   const how = reader.choice(`${path}.activations`, activations, ["float32", "dynamic"]);
   const isDynamic = how === "dynamic";
   const sums = readAccumulate(reader, path, accumulate);
-  // The constructor checks that they go together.
+  // The constructor checks that weight and options go together.
   const options = {
     bias: readOwn(reader, `${path}.bias`, bias),
     activations: how,

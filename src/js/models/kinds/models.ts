@@ -76,7 +76,7 @@ export function readPrepared(reader: StructureReader, path: string, value: unkno
   return new PreparedModel(model, restored);
 }
 
-/** A saved observer, which must be as a new one but for its state. */
+/** A saved observer, which may differ from a new one only in its state. */
 function restore(
   reader: StructureReader,
   path: string,
@@ -200,7 +200,7 @@ function readConverted(
   return new StaticLinear(name, layer, own, packed, input, output, owns, fused);
 }
 
-/** The weight of a layer with quantized activations, which the Linear made of it has copied. */
+/** The weight of a layer with quantized activations, copied from the Linear that was made of it. */
 function int8Weight(reader: StructureReader, path: string, layer: Linear): QuantizedWeight {
   const q = quantizedOf(layer) as AnyQuantized;
   const zeros = listed<ArrayLike<number>>(q.zeroPoint ?? 0);

@@ -44,7 +44,7 @@ export type AnyQuantized = AnyQuantizedTensor | TorchQuantizedTensor;
 
 /** Codes that come tile by tile: of outputs `first` to `end`. */
 export interface CodeTiles {
-  /** Codes of a tile, a multiple of eight, but for the last tile. */
+  /** Codes of a tile, a multiple of eight except in the last tile. */
   readonly step: number;
   readonly read: (first: number, end: number) => Codes;
 }
@@ -104,7 +104,7 @@ function scaleShape(
 /**
  * Writes a quantized tensor: the codes under `path`, scales under `path` + "_scale", zero points under
  * `path` + "_zero_point" unless all are 0, offsets under `path` + "_offset".
- * @param tiles  the codes; default: those of the tensor
+ * @param tiles  the codes; default: the tensor's codes
  */
 export function writeQuantized(writer: FileWriter, path: string, value: unknown): JSONNode {
   const { where } = writer;

@@ -25,7 +25,7 @@ export interface RawTensor {
   readonly data: Uint8Array;
   /** The length of each axis, outermost first. */
   readonly shape: readonly number[];
-  /** As it is stored in the file. */
+  /** The dtype in the file. */
   readonly dtype: FileDType;
 }
 

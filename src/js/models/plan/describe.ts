@@ -6,7 +6,7 @@ import { checkObject } from "../../base/options.js";
 import type { Plan } from "./plan.js";
 import { byText } from "./rows.js";
 
-/** What the error of each metric is. */
+/** The name of the error of each metric. */
 const METRICS: Readonly<Record<Plan["metric"], string>> = {
   layers: "squared error of a weight by its squared values, mean of all weights",
   relative: "squared error of the weights by their squared values, by share of the parameters",

@@ -1,4 +1,4 @@
-// Which schemes the files of each format hold.
+// The schemes that the files of each format hold.
 
 import { BLOCK_NAMES } from "../../base/block-types.js";
 import { checkChoice } from "../../base/check.js";

@@ -10,7 +10,7 @@ import { byText, type Candidate, type PlanInput, type PlanTensor } from "./rows.
 
 /**
  * The default of `same`: weights that engines multiply at once, by their names in Hugging Face's, Meta's and GGUF
- * files. Names that differ in nothing but the alternative in braces get one scheme.
+ * files. Names that differ only in the alternative in braces get one scheme.
  */
 export const DEFAULT_SAME: readonly string[] = /* @__PURE__ */ Object.freeze([
   "*{q_proj,k_proj,v_proj}.weight",
@@ -33,7 +33,7 @@ export interface Group {
   readonly tensors: readonly PlanTensor[];
   /** The schemes of each option, by its index in the choices. */
   readonly schemes: readonly string[];
-  /** Why there is no choice, by tensor. */
+  /** The reason why there is no choice, by tensor. */
   readonly reasons: ReadonlyMap<string, string>;
 }
 
@@ -43,7 +43,7 @@ export interface Grouped {
   readonly choices: Choices;
 }
 
-/** A pinned scheme and the pattern that says so. */
+/** A pinned scheme and its pattern. */
 interface Pin {
   readonly scheme: string;
   readonly glob: Glob;
@@ -248,7 +248,7 @@ function optionsOf(
     const problem = `no row has ${wanted}${held} for ${tensors.length > 1 ? "each of " : ""}${names()}`;
     throw rangeError("ZP_INVALID_OPTION", where, problem);
   }
-  // What a pin says holds, whatever its SQNR.
+  // A pin takes precedence over `minSqnr`.
   const allowed = pin === undefined ? common.filter(({ isAllowed }) => isAllowed) : common;
   if (allowed.length === 0) {
     const problem = `no scheme of the rows has ${minSqnr} dB for ${names()}; analyze more schemes, or "keep"`;
@@ -270,7 +270,7 @@ function candidatesOf(
   return [{ scheme: "keep", bytes: tensor.bytesBefore, error: 0, isAllowed: true }];
 }
 
-/** Options without those that another one is at least as good as; of equal ones, the first name. */
+/** Options without the dominated ones: options for which another one is at least as good; of equal ones, the first name. */
 function undominated(options: readonly Option[]): Option[] {
   const sorted = [...options].sort(
     (a, b) => a.bytes - b.bytes || a.error - b.error || byText(a.scheme, b.scheme),

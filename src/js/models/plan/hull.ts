@@ -76,7 +76,7 @@ function bytesAt({ bytes }: Choices, hulls: Hulls, multiplier: number): number {
 
 /**
  * The optimum of the relaxed problem without its last, partial step: all steps that save more than the multiplier for
- * each byte, and those that save as much while they fit, in the order of the groups.
+ * each byte, and steps that save equally much while they fit, in the order of the groups.
  * @param capacity  bytes at most, enough for the smallest option of each group
  */
 export function relax(choices: Choices, hulls: Hulls, capacity: number): Relaxed {

@@ -1,4 +1,4 @@
-// What a plan minimizes: the mean over all weights of a row's error, for most metrics weighted by share of the
+// The objective of a plan: the mean over all weights of a row's error, for most metrics weighted by share of the
 // parameters.
 
 import { checkChoice, wrongNumber } from "../../base/check.js";
@@ -92,7 +92,7 @@ function refuse(where: string, argument: string, value: unknown, least: number):
   throw wrongNumber("ZP_INVALID_ROW", where, argument, wanted, value);
 }
 
-/** Whether all rows that quantize say how far their outputs are off. */
+/** Whether all quantizing rows have the error of their outputs. */
 function haveOutputErrors(rows: readonly unknown[]): boolean {
   let some = false;
   for (const row of rows) {

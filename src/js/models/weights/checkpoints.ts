@@ -30,8 +30,8 @@ async function jsonOf(readBeside: ReadBeside, path: string): Promise<unknown> {
 }
 
 /**
- * What the files beside a checkpoint say of its quantization: config.json, or the older files of AutoGPTQ and AutoAWQ.
- * @throws {RangeError} `ZP_UNSUPPORTED_FILE` for layouts that are known, but not read
+ * The quantization that the files beside a checkpoint describe: config.json, or the older files of AutoGPTQ and AutoAWQ.
+ * @throws {RangeError} `ZP_UNSUPPORTED_FILE` for known layouts that are not supported
  */
 async function configOf(readBeside: ReadBeside): Promise<QuantizationConfig | undefined> {
   const found = readQuantizationConfig(await jsonOf(readBeside, "config.json"));
@@ -83,7 +83,7 @@ async function readShapes(tensors: readonly FileTensor[]): Promise<Map<FileTenso
   return shapes;
 }
 
-/** Finds the quantized weights of a checkpoint. Weights whose parts do not fit each other are left as they are. */
+/** Finds the quantized weights of a checkpoint. Weights whose parts do not fit each other stay separate tensors. */
 export async function findCheckpointWeights(
   files: ReadonlyMap<string, FileTensor>,
   readBeside: ReadBeside,
@@ -93,7 +93,7 @@ export async function findCheckpointWeights(
   try {
     config = await configOf(readBeside);
   } catch {
-    // A layout that is not read: its tensors are read as they are.
+    // An unsupported layout: its tensors are read as stored.
     return [];
   }
   const found = findQuantizedWeights(files, config);

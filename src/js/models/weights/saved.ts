@@ -31,7 +31,7 @@ function nodesIn(text: unknown): Node[] {
       return value;
     });
   } catch {
-    // Not of save: the tensors are read as they are.
+    // Not a file of save: the tensors are read as stored.
   }
   return nodes;
 }

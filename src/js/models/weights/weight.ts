@@ -14,7 +14,7 @@ export type LoadParts = (
 /** Reads bytes [begin, end) of a tensor of the file. */
 export type LoadBytes = (name: string, begin: number, end: number) => Promise<Uint8Array>;
 
-/** How values of a quantized tensor are read without the rest of it. */
+/** Reads a range of a quantized tensor's values without the rest of it. */
 export interface Window {
   /** Windows begin at multiples of it, and end there or at the end of the tensor. */
   readonly unit: number;
@@ -24,7 +24,7 @@ export interface Window {
 
 /** A quantized tensor of a file. */
 export interface StoredWeight {
-  /** Its logical name; that of the tensor of its codes, where that has the module's name. */
+  /** Its logical name; the name of the tensor of its codes, if that has the module's name. */
   readonly name: string;
   readonly shape: readonly number[];
   /** dtype of its codes. */
