@@ -79,7 +79,7 @@ describe("checkTensor takes", () => {
     });
   }
 
-  it("no length from a subclass that claims another one", () => {
+  it("no length from a subclass that overrides length", () => {
     class Long extends Float32Array {
       get length() {
         return 1000;
@@ -90,7 +90,7 @@ describe("checkTensor takes", () => {
     refuses(() => checkTensor("test", "x", value), RangeError, "ZP_SHAPE_MISMATCH", message);
   });
 
-  it("a fixed part of memory that another thread may grow", () => {
+  it("only the first values of memory that another thread may grow", () => {
     const buffer = new SharedArrayBuffer(8, { maxByteLength: 64 });
     const { data } = checkTensor("test", "x", { data: new Float32Array(buffer), shape: [2] });
     buffer.grow(64);
@@ -281,7 +281,7 @@ describe("sizes beyond 32 bits", () => {
 });
 
 describe("checkOptions", () => {
-  it("says so where there are none", () => {
+  it("says so for a function without options", () => {
     refuses(
       () => checkOptions("test", { bits: 4 }, []),
       TypeError,
@@ -299,7 +299,7 @@ describe("checkOptions", () => {
     [{ ["x".repeat(500)]: 4 }, /^test: options has no "x{47}…"; it takes dtype/],
   ];
   for (const [options, message] of cases) {
-    it(`names what was meant by ${Object.keys(options)[0].slice(0, 20)}`, () => {
+    it(`suggests the option for ${Object.keys(options)[0].slice(0, 20)}`, () => {
       refuses(
         () => checkOptions("test", options, known),
         TypeError,
@@ -340,7 +340,7 @@ describe("checkOptions", () => {
     }
   });
 
-  it("takes no options, and options of another realm", () => {
+  it("takes undefined for no options, and options of another realm", () => {
     assert.deepEqual({ ...checkOptions("test", undefined, known) }, {});
     assert.equal(checkOptions("test", inOtherRealm("({ dtype: 'int4' })"), known).dtype, "int4");
   });
@@ -376,12 +376,12 @@ describe("findMisfit", () => {
 describe("overlap", () => {
   const buffer = new ArrayBuffer(16);
   const part = (start, length) => new Uint8Array(buffer, start, length);
-  it("is sharing a byte", () => {
+  it("is detected where a byte is shared", () => {
     assert.equal(overlap(part(0, 8), part(7, 4)), true);
     assert.equal(overlap(part(7, 4), part(0, 8)), true);
     assert.equal(overlap(part(2, 2), part(0, 8)), true);
   });
-  it("is not lying side by side, in other memory or empty within", () => {
+  it("is not detected for neighbours, other memory or empty arrays inside", () => {
     assert.equal(overlap(part(0, 8), part(8, 8)), false);
     assert.equal(overlap(part(0, 8), new Uint8Array(8)), false);
     assert.equal(overlap(part(0, 8), part(4, 0)), false);

@@ -295,7 +295,7 @@ describe("Arrays that change during a call", () => {
     }
   }
 
-  it("may be lists whose getters lie", () => {
+  it("may be lists whose getters return changing values", () => {
     const flip = (...lengths) =>
       new Proxy([1, 2, 3], {
         get: (list, key) => (key === "length" ? (lengths.shift() ?? 3) : list[key]),
@@ -351,7 +351,7 @@ describe("Arrays that change during a call", () => {
   });
 });
 
-describe("The heap stays out of reach", () => {
+describe("User code gets no view of the heap", () => {
   let core;
   before(async () => {
     core = await loadBuild("test", embedded, { build: "baseline" });
@@ -396,7 +396,7 @@ describe("The heap stays out of reach", () => {
     }
   };
 
-  it("of methods that somebody has replaced", () => {
+  it("through replaced methods of arrays", () => {
     const prototype = Object.getPrototypeOf(Int8Array.prototype);
     const heaps = new Set();
     const seen = new Set();
@@ -426,7 +426,7 @@ describe("The heap stays out of reach", () => {
     for (const heap of heaps) assert.ok(!seen.has(heap), "the heap was seen");
   });
 
-  it("of an out whose class overrides everything", () => {
+  it("through an out whose class overrides every method", () => {
     const seen = [];
     const evil = (type, length) => {
       const out = new type(length);
@@ -448,7 +448,7 @@ describe("The heap stays out of reach", () => {
     assert.deepEqual([out[0], out[1]], [1, 2]);
   });
 
-  it("of what a call gives back", () => {
+  it("through the results of a call", () => {
     runOn(core, () => {
       const heap = core.module.HEAPU8.buffer;
       const x = { data: new Random(71).normal(12), shape: [3, 4] };
@@ -466,7 +466,7 @@ describe("The heap stays out of reach", () => {
 });
 
 describe("The core's memory", () => {
-  it("may grow in the midst of a call", async () => {
+  it("may grow while a call runs", async () => {
     for (const [size, functions] of [
       [100, ["quantize", "chooseQParams", "dequantize", "ranges"]],
       [3 * TILE, ["quantize", "chooseQParams", "dequantize", "ranges"]],
@@ -500,7 +500,7 @@ describe("The core's memory", () => {
     }
   });
 
-  it("may be at its end: the sizes are told, and what fits works on", async () => {
+  it("may have no memory left: the error has the sizes, and smaller calls still work", async () => {
     const core = await loadBuild("test", embedded, { build: "baseline" });
     let room = 2 ** 32;
     const module = { ...core.module };

@@ -27,7 +27,7 @@ before(async () => {
 });
 
 describe("zeropoint analyze", () => {
-  it("prints tensors and schemes, and what is not accuracy", () => {
+  it("prints tensors and schemes, and the difference between error and accuracy", () => {
     const { code, stdout, stderr } = analyze("model.safetensors", ...FEW);
     assert.deepEqual([code, stderr], [0, ""]);
     assert.match(stdout, /^tensors {2}5 analyzed, 3 kept$/m);
@@ -53,7 +53,7 @@ describe("zeropoint analyze", () => {
     assert.match(lines[2], /^head\.weight,32x64,float32,2048,int4-g32,/);
   });
 
-  it("goes on after an interruption with the tensors that are missing", async () => {
+  it("continues after an interruption with the missing tensors", async () => {
     write(folder, { "large.safetensors": await safetensors(smallModel(6, 512)) });
     const args = ["large.safetensors", "--schemes", "int4-g16-mse,int4-g32-mse", "-o"];
     const { child, ended } = start(folder, ["analyze", ...args, "cut/rows.json"]);
@@ -105,7 +105,7 @@ describe("zeropoint analyze", () => {
     ],
     [["sharded", "--shard", "1/2"], "--shard needs -o, a folder for the rows"],
   ]) {
-    it(`says in one line what is wrong with: ${args.join(" ")}`, () => {
+    it(`reports in one line the mistake in: ${args.join(" ")}`, () => {
       const { code, stdout, stderr } = analyze(...args);
       assert.deepEqual([code, stdout], [2, ""]);
       const said = /^zeropoint analyze: (.*)\n$/.exec(stderr)?.[1];
@@ -116,7 +116,7 @@ describe("zeropoint analyze", () => {
 });
 
 describe("zeropoint plan", () => {
-  it("is the same from a model, from its rows, and from the rows of jobs", () => {
+  it("gives one plan from a model, from its rows, and from the rows of jobs", () => {
     const size = ["--size", "20%", "-o"];
     assert.equal(analyze("sharded", ...FEW, "-o", "rows.json").code, 0);
     const said = plan("sharded", ...FEW, ...size, "a.json");
@@ -211,7 +211,7 @@ describe("zeropoint plan", () => {
     [["none.json", "--size", "1MB"], 3, "none.json: there is no such file or folder"],
     [["a.json", "--size", "1MB"], 3, "a.json: it has no rows of zeropoint analyze --json"],
   ]) {
-    it(`says in one line what is wrong with: ${args.join(" ")}`, () => {
+    it(`reports in one line the mistake in: ${args.join(" ")}`, () => {
       const result = plan(...args);
       assert.deepEqual([result.code, result.stdout], [code, ""]);
       const said = /^zeropoint plan: (.*)\n$/.exec(result.stderr)?.[1];

@@ -37,12 +37,12 @@ describe("zeropoint", () => {
       'zeropoint inspect: --include must close each brace, got "{a"',
     ],
   ]) {
-    it(`says in one line what is wrong with: ${args.join(" ")}`, () => {
+    it(`reports in one line the mistake in: ${args.join(" ")}`, () => {
       assert.deepEqual(zeropoint(folder, args), { code: 2, stdout: "", stderr: `${line}\n` });
     });
   }
 
-  it("prints its help without arguments, but not as a success", () => {
+  it("prints its help without arguments, and exits with an error", () => {
     const { code, stdout, stderr } = zeropoint(folder, []);
     assert.equal(code, 2);
     assert.equal(stdout, "");

@@ -22,7 +22,7 @@ before(async () => {
 });
 
 describe("zeropoint compare", () => {
-  it("finds equal models equal to the last bit", () => {
+  it("reports equal models as equal", () => {
     const { code, stdout, stderr } = compare("a.safetensors", "a.safetensors", "--tolerance", "0");
     assert.deepEqual([code, stderr], [0, ""]);
     assert.match(stdout, /^tensors {2}8: 8 equal, 0 different, 0 not comparable$/m);
@@ -52,7 +52,7 @@ describe("zeropoint compare", () => {
     assert.equal(rows.find(({ name }) => name === "head.bias").sqnr, "Infinity");
   });
 
-  it("takes a tensor that one model lacks for a difference", () => {
+  it("counts a tensor that one model lacks as a difference", () => {
     const { code, stdout } = compare("a.safetensors", "less.safetensors", "--tolerance", "1");
     assert.equal(code, 1);
     assert.match(stdout, /^head\.bias .*missing in b$/m);
@@ -60,13 +60,13 @@ describe("zeropoint compare", () => {
     assert.equal(compare(...args).code, 0);
   });
 
-  it("lists tensors that only the second model has, beyond no tolerance", () => {
+  it("lists tensors that only the second model has, without counting them as differences", () => {
     const { code, stdout } = compare("less.safetensors", "a.safetensors", "--tolerance", "0");
     assert.equal(code, 0);
     assert.match(stdout, /^head\.bias .*missing in a$/m);
   });
 
-  it("says what a tolerance is", () => {
+  it("explains the forms of a tolerance after a wrong one", () => {
     const { code, stderr } = compare("a.safetensors", "b.safetensors", "--tolerance", "much");
     assert.equal(code, 2);
     assert.match(

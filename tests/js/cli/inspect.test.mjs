@@ -78,7 +78,7 @@ head.weight  float32  32 × 64  8.19 kB
     assert.match(stdout, /^file +standard input$/m);
   });
 
-  it("says what quantization is in a file", () => {
+  it("describes the quantization of a file", () => {
     const gguf = vectorsOf("gguf");
     const name = gguf.names.find((each) => /q4_k|types|blocks/i.test(each)) ?? gguf.names[0];
     writeFileSync(join(folder, "model.gguf"), gguf.bytes(name));
@@ -102,7 +102,7 @@ head.weight  float32  32 × 64  8.19 kB
     ["broken.safetensors", /^broken\.safetensors: at byte \d+: expected data_offsets .* found \[/],
     ["empty.safetensors", /^empty\.safetensors: /],
   ]) {
-    it(`says in one line why a file cannot be read: ${file}`, () => {
+    it(`reports in one line why a file cannot be read: ${file}`, () => {
       const { code, stdout, stderr } = inspect(file);
       assert.deepEqual([code, stdout], [3, ""]);
       const said = /^zeropoint inspect: (.*)\n$/.exec(stderr)?.[1];

@@ -58,7 +58,7 @@ describe("files", () => {
     assert.deepEqual(namesOf(deal([...files].reverse(), 3)), expected);
   });
 
-  it("are one each if there are as many jobs, and none for the jobs beyond", () => {
+  it("are one each if there are as many jobs, and none for further jobs", () => {
     assert.deepEqual(namesOf(deal(files, 5)), ["f0", "f2", "f3", "f4", "f1"]);
     assert.deepEqual(filesOf(files, { index: 6, count: 9 }), []);
     assert.deepEqual(filesOf(files, undefined), files);
@@ -88,13 +88,13 @@ describe("jobs", () => {
     assert.equal(compared.code, 0, compared.stdout);
   });
 
-  it("write a list of hashes that sha256sum -c takes", () => {
+  it("write a list of hashes that sha256sum -c accepts", () => {
     const lines = readFileSync(at("whole", "SHA256SUMS"), "utf8").trimEnd().split("\n");
     assert.equal(lines.length, SHARDS + 2);
     for (const line of lines) assert.match(line, /^[0-9a-f]{64} {2}[\w.-]+$/);
   });
 
-  it("say in done-files what they did", () => {
+  it("record their work in done-files", () => {
     const path = at("parts", ".zeropoint", `${names[0]}.done.json`);
     const done = JSON.parse(readFileSync(path, "utf8"));
     for (const hash of [done.job, done.plan, done.source.headerSha256, done.output.sha256]) {
@@ -191,7 +191,7 @@ describe("zeropoint finish", () => {
     assert.ok(existsSync(index));
   });
 
-  it("says when there is no job's result", () => {
+  it("reports that no job has run", () => {
     const none = finish("nowhere");
     assert.deepEqual(
       [none.code, none.stderr],

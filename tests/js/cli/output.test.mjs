@@ -42,7 +42,7 @@ model.layers.0.self_attn.k_proj.weight   122   222   322   422
     });
   }
 
-  it("leaves out what all names share before it shortens them", () => {
+  it("removes the common part of names before it shortens them", () => {
     assert.deepEqual(distinct(["m.layers.0.up.weight", "m.layers.0.down.weight"]), [
       "…up…",
       "…down…",
@@ -155,7 +155,7 @@ describe("progress", () => {
     ]);
   });
 
-  it("counts the rate of an interrupted job from where it goes on", (t) => {
+  it("computes the rate of a continued job without the earlier part", (t) => {
     later(t, 0);
     const texts = said({ isTTY: false }, () => {
       const progress = new Progress("writing", false);

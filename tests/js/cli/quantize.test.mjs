@@ -35,7 +35,7 @@ before(async () => {
 });
 
 describe("zeropoint quantize", () => {
-  it("writes a file that openModel reads, and says what it did", async () => {
+  it("writes a file that openModel reads, and reports it", async () => {
     const { code, stdout, stderr } = quantize(
       "model.safetensors",
       "int4-g32",
@@ -105,7 +105,7 @@ describe("zeropoint quantize", () => {
     assert.match(files[0].sha256, /^[0-9a-f]{64}$/);
   });
 
-  it("writes into a folder, with the name that the file has there", () => {
+  it("writes into a folder, under the file's name there", () => {
     mkdirSync(at("results"));
     assert.equal(quantize("model.safetensors", "int8-channel", "-o", "results").code, 0);
     assert.ok(existsSync(at("results", "model.safetensors")));
@@ -113,7 +113,7 @@ describe("zeropoint quantize", () => {
   });
 
   for (const signal of ["SIGINT", "SIGKILL"]) {
-    it(`goes on after ${signal} where it stopped, and writes the bytes of one run`, async () => {
+    it(`continues after ${signal}, and writes the bytes of one run`, async () => {
       // Least squares take long enough for a signal to arrive in the midst.
       write(folder, { "large.safetensors": await safetensors(smallModel(4, 1024)) });
       const args = ["large.safetensors", "int4-g16-mse", "-o", `${signal}/large.safetensors`];
@@ -146,7 +146,7 @@ describe("zeropoint quantize", () => {
     });
   }
 
-  it("does not go on with what another scheme, or another file, has left", async () => {
+  it("does not continue the unfinished file of another scheme or another source", async () => {
     write(folder, { "mine.safetensors": await safetensors(smallModel(1, 64, 7)) });
     const args = ["mine.safetensors", "int4-g32", "-o", "mixed/mine.safetensors"];
     assert.equal(quantize(...args).code, 0);
@@ -207,7 +207,7 @@ describe("zeropoint quantize", () => {
       '--shard takes I/N with I from 1 to N, got "0/2"; where numbers begin with 0, add 1',
     ],
   ]) {
-    it(`says in one line what is wrong with: ${args.join(" ")}`, () => {
+    it(`reports in one line the mistake in: ${args.join(" ")}`, () => {
       const result = quantize(...args);
       assert.deepEqual([result.code, result.stdout], [code, ""]);
       const said = /^zeropoint quantize: (.*)\n$/.exec(result.stderr)?.[1];

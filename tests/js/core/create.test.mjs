@@ -24,7 +24,7 @@ const makers = {
 };
 
 describe("an instance", () => {
-  it("prints in a line what it is, in Node's console", async () => {
+  it("prints as one line in Node", async () => {
     const z = await create({ build: "baseline" });
     assert.equal(z[INSPECT](), "Zeropoint(build=baseline, threads=1)");
     z.dispose();

@@ -46,7 +46,7 @@ describe("before init", () => {
     quantizeDynamic: () => zeropoint.quantizeDynamic(new zeropoint.Sequential([])),
   };
   for (const [name, call] of Object.entries(calls)) {
-    it(`${name} says that init comes first`, () => {
+    it(`${name} asks for init first`, () => {
       refuses(call, Error, "ZP_NOT_INITIALIZED", `${name}: call "await init()" first`);
     });
   }
@@ -114,7 +114,7 @@ describe("init refuses options", () => {
     it(JSON.stringify(options), () => rejects(init(options), type, code, message));
   }
 
-  it("and leaves the library as it was", () => {
+  it("and stays uninitialized", () => {
     refuses(() => zeropoint.quantize(x), Error, "ZP_NOT_INITIALIZED", /init/);
   });
 });
@@ -129,7 +129,7 @@ function watchInstances(tell) {
 }
 
 describe("init that fails", () => {
-  it("says so where the engine has no SIMD", async () => {
+  it("names the missing SIMD of the engine", async () => {
     const { validate } = WebAssembly;
     WebAssembly.validate = () => false;
     try {
@@ -139,7 +139,7 @@ describe("init that fails", () => {
     }
   });
 
-  it("rejects all concurrent calls with the reason why the core could not be loaded", async (t) => {
+  it("rejects all concurrent calls with the reason for a core that cannot be loaded", async (t) => {
     t.mock.method(console, "error", () => undefined); // where Emscripten says it too
     const { Instance, instantiate } = WebAssembly;
     watchInstances(() => {
@@ -186,7 +186,7 @@ describe("init", () => {
     checkDefault(await init());
   });
 
-  it("refuses later calls with other options, and goes on running", async () => {
+  it("refuses later calls with other options, and keeps the running core", async () => {
     const other = best === "relaxed" ? "baseline" : "relaxed";
     await rejects(init({ build: other }), Error, "ZP_ALREADY_INITIALIZED", /create\(…\)/);
     await rejects(init({ threads: 4 }), Error, "ZP_ALREADY_INITIALIZED", /with threads 4/);
@@ -261,7 +261,7 @@ describe("create", () => {
     layer.dispose();
   });
 
-  it("throws the same errors, and runs on after them", async () => {
+  it("throws the same errors, and stays usable after them", async () => {
     const instance = await create();
     refuses(() => instance.quantize(x, { axis: 7 }), RangeError, "ZP_INVALID_AXIS", /must be 0/);
     assert.deepEqual([...instance.quantize(x).data], [64, 127]);
@@ -279,7 +279,7 @@ describe("create", () => {
     }
   });
 
-  it("refuses what init refuses, in its own name", async () => {
+  it("refuses the same arguments as init, in its own name", async () => {
     await rejects(
       create({ threads: 0 }),
       RangeError,
@@ -288,7 +288,7 @@ describe("create", () => {
     );
   });
 
-  it("gives the relaxed build where the engine computes it, and says why not elsewhere", async () => {
+  it("gives the relaxed build where the engine computes it correctly, and else the reason", async () => {
     if (best === "relaxed") {
       assert.equal((await create({ build: "relaxed" })).build, "relaxed");
       return;
@@ -311,7 +311,7 @@ describe("create", () => {
     instance[Symbol.dispose]();
   });
 
-  it("ends an instance that is disposed of, and no other", async () => {
+  it("ends only the instance that is disposed of", async () => {
     const [one, other] = await Promise.all([create(), create()]);
     const layer = new one.QuantizedLinear(tensor([[1, 2]]));
     one.dispose();

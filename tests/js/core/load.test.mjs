@@ -185,7 +185,7 @@ describe("loadBuild", () => {
     assert.equal((await load({ build: "baseline" })).build, "baseline");
   });
 
-  it("loads nothing but the chunk of the build that it takes", async () => {
+  it("loads only the chunk of the chosen build", async () => {
     for (const build of ["baseline", ...(examineEngine().relaxed === true ? ["relaxed"] : [])]) {
       for (const threads of [1, 2]) {
         const loaded = [];
@@ -206,7 +206,7 @@ describe("loadBuild", () => {
     }
   });
 
-  it("asks for the likely chunk before the engine has shown what it computes", async () => {
+  it("requests the likely chunk while the engine is examined", async () => {
     const { validate, Module } = WebAssembly;
     const steps = [];
     const loads = [];

@@ -41,7 +41,7 @@ describe("Memory", () => {
     assert.equal(visit(capacity + 16).capacity, 2 * capacity);
   });
 
-  it("gives a huge block back when the call is over", () => {
+  it("frees a huge block at the end of the call", () => {
     const { capacity } = visit(40 * MIB);
     assert.equal(capacity, 40 * MIB);
     assert.equal(memory.capacity, 0);
@@ -108,7 +108,7 @@ describe("Memory", () => {
     });
   }
 
-  it("refuses what the heap has no room for, and works on", () => {
+  it("refuses sizes beyond the heap's room, and stays usable", () => {
     const scarce = new Memory({ ...core.module, allocate: (n) => (n > MIB ? 0 : 80) });
     refuses(
       () => scarce.layOut("linear", 2 * MIB),
@@ -120,7 +120,7 @@ describe("Memory", () => {
     assert.deepEqual(scarce.layOut("linear", 16), [80]);
   });
 
-  it("takes just what a call needs where there is no room to double", () => {
+  it("allocates the exact size of a call where there is no room to double", () => {
     const allocated = [];
     const allocate = (bytes) => {
       allocated.push(bytes);

@@ -118,7 +118,7 @@ describe("readGGUF", () => {
     assert.deepEqual([error.offset, error.found], [4, "1"]);
   });
 
-  it("goes on where a header is longer than what was read at first", async () => {
+  it("reads on where a header is longer than the first read", async () => {
     const words = Array.from({ length: 30_000 }, (_, i) => `word ${i}`);
     const metadata = [
       ["a", ggufEntry("array", words, "string")],

@@ -64,7 +64,7 @@ describe("readNpy", () => {
       assertVerdict(reader(verdict.file), vectors.badBytes(verdict.file), verdict));
   }
 
-  it("says that a format part is not supported where the file itself is sound", async () => {
+  it("reports unsupported parts of the format where the file itself is valid", async () => {
     for (const file of [
       "29-structured.npy",
       "30-object.npy",

@@ -102,7 +102,7 @@ describe("readOnnx", () => {
     }
   });
 
-  it("reads the same values in whatever way these are stored", async () => {
+  it("reads equal values from every form of storage", async () => {
     const [packed, tagged, split, raw] = await Promise.all(
       ["store-float-data", "wire-unpacked-floats", "wire-split-floats", "wire-packed-dims"].map(
         async (name) => {

@@ -160,7 +160,7 @@ describe("QuantizedLinear.append", () => {
     });
   });
 
-  it("keeps the layer where the core refuses a piece", async () => {
+  it("keeps the layer unchanged where the core refuses a piece", async () => {
     const core = await loadBuild("test", embedded, { build: "baseline" });
     const { packRows } = core.module;
     runOn(core, () => {
@@ -181,7 +181,7 @@ describe("QuantizedLinear.append", () => {
     });
   });
 
-  it("refuses rows that do not fit, and leaves the layer as it was", () => {
+  it("refuses rows that do not fit, and keeps the layer unchanged", () => {
     const q = quantize(whole, { axis: 0 });
     const layer = new QuantizedLinear(q, { bias });
     const before = layer.forward(x);

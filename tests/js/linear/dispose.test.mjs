@@ -79,7 +79,7 @@ describe("QuantizedLinear.dispose", () => {
     );
   });
 
-  it("leaves other layers alone, however often it is called", () => {
+  it("has no effect on other layers, however often it is called", () => {
     const first = new QuantizedLinear(w);
     first.dispose();
     const second = new QuantizedLinear(w);

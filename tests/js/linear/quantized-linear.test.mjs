@@ -62,7 +62,7 @@ describe("QuantizedLinear", () => {
     }
   });
 
-  it("says what it is", () => {
+  it("describes itself by its properties", () => {
     const layer = new QuantizedLinear(w, { dtype: "int4", groupSize: 8 });
     const { data, shape, ...qparams } = quantize(w, { dtype: "int4", groupSize: 8 });
     assert.equal(layer.inFeatures, 32);
@@ -85,7 +85,7 @@ describe("QuantizedLinear", () => {
     layer.dispose();
   });
 
-  it("works beside other layers and other work", () => {
+  it("works beside other layers and other calls", () => {
     const layers = Array.from({ length: 20 }, (_, i) => new QuantizedLinear(w, { scale: i + 1 }));
     const expected = layers.map((_, i) => linear(x, quantize(w, { scale: i + 1 })));
     for (let i = 0; i < 20; i += 2) layers[i].dispose();
@@ -226,7 +226,7 @@ describe("QuantizedLinear", () => {
     layer.dispose();
   });
 
-  it("refuses an input of another length, and works on", () => {
+  it("refuses an input of another length, and stays usable", () => {
     const layer = new QuantizedLinear(w);
     refuses(
       () => layer.forward(tensor([1, 2])),

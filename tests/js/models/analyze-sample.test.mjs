@@ -57,7 +57,7 @@ async function rowsOf(model, options = {}) {
 }
 
 describe("analyze with a sample", () => {
-  it("says of each row of a weight that it is an estimate, with exact bytes", async () => {
+  it("marks each row of a weight as an estimate, with exact bytes", async () => {
     const { model } = await modelOf(values);
     const [weights, exact] = [await rowsOf(model, { sample: 4096 }), await rowsOf(model)];
     const of = (rows) => rows.map(({ name, scheme, bytes }) => [name, scheme, bytes]);
@@ -70,7 +70,7 @@ describe("analyze with a sample", () => {
     assert.ok(weights.every((row) => !("sha256" in row)));
   });
 
-  it("reads the sampled rows alone", async () => {
+  it("reads only the sampled rows", async () => {
     const { model, counted } = await modelOf(values);
     await rowsOf(model, { sample: 4096 });
     assert.equal(counted.read, 4 * 4096);
@@ -101,7 +101,7 @@ describe("analyze with a sample", () => {
     assert.deepEqual(await errorsOf(transposed), await errorsOf(plain));
   });
 
-  it("looks at the rows in the middle of equal parts", async () => {
+  it("samples the rows in the middle of equal parts", async () => {
     // Sixteen sampled rows: 16, 48, 80, …; all others are a thousand times larger.
     const data = Float32Array.from(values, (value, i) =>
       Math.floor(i / COLUMNS) % 32 === 16 ? value : 1000 * value,
@@ -116,7 +116,7 @@ describe("analyze with a sample", () => {
     assert.deepEqual(await rowsOf(model, { ...options, sample: 1 }), await rowsOf(model, options));
   });
 
-  it("shows the errors of outputs where there are inputs", async () => {
+  it("gives the errors of outputs where there are inputs", async () => {
     const { model } = await modelOf(values);
     const x = new Random(9).normal(64 * COLUMNS);
     const options = { include: ["w"], activations: { w: { data: x, shape: [64, COLUMNS] } } };

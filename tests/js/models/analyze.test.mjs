@@ -446,7 +446,7 @@ describe("analyze", () => {
     }
   });
 
-  it("refuses options that are none before anything is read", async () => {
+  it("refuses wrong options before anything is read", async () => {
     const model = await modelOf({ w: [shape, weight] });
     const refusal = (options, type, code, message) =>
       refuses(() => analyze(model, options), type, code, message);

@@ -122,7 +122,7 @@ describe("load", () => {
     await rejects(load(bytes, { functions: [] }), TypeError, "ZP_INVALID_OPTIONS", /functions/);
   });
 
-  it("says that a file is not of save, or of a later version", async () => {
+  it("reports a file that save did not write, or a later version wrote", async () => {
     const file = (structure) => withStructure(bytes, () => structure);
     const bad = [
       [file("{"), /expected JSON/],
@@ -187,7 +187,7 @@ describe("A file that was changed", () => {
     for (const thing of things) files.push(await bytesOf(thing));
   };
 
-  it("is refused or works, whatever of its structure is missing or another", async () => {
+  it("is refused or works, with any part of its structure missing or replaced", async () => {
     await prepareFiles();
     const values = [undefined, null, -1, 0, 3, 2 ** 40, 1.5, "", "fc1.weight", [], {}, true, "NaN"];
     let refused = 0;
@@ -208,7 +208,7 @@ describe("A file that was changed", () => {
     assert.ok(refused > 300, `${refused} were refused`);
   });
 
-  it("is refused or works, whatever bytes are changed, added or missing", async () => {
+  it("is refused or works, with any bytes changed, added or missing", async () => {
     const edit = fc.record({
       file: fc.nat(files.length - 1),
       at: fc.double({ min: 0, max: 1, noNaN: true }),
@@ -226,7 +226,7 @@ describe("A file that was changed", () => {
     await fc.assert(fc.asyncProperty(edit, check), fuzzLimits(1, 1500));
   });
 
-  it("is refused for nesting without end, and for small files that ask for much memory", async () => {
+  it("is refused for unlimited nesting, and for small files that need much memory", async () => {
     const nested = (depth) => {
       let text = '{"kind":"ReLU"}';
       for (let i = 0; i < depth; i++) text = `{"kind":"Sequential","layers":[["a",${text}]]}`;

@@ -37,7 +37,7 @@ describe("openModel", () => {
   const folder = () => (made ??= mkdtempSync(join(tmpdir(), "zeropoint-open-")));
   after(() => made && rmSync(made, { recursive: true, force: true }));
 
-  it("says what inputs an ONNX model declares, without those that have values", async () => {
+  it("gives the inputs that an ONNX model declares, without those that have values", async () => {
     const bytes = await onnxModel({
       nodes: [{ opType: "MatMul", inputs: ["x", "w"], outputs: ["y"] }],
       initializers: [constant("w", [2, 3], new Float32Array(6))],
@@ -196,7 +196,7 @@ describe("openModel", () => {
     }
   });
 
-  it("reads only headers until something is asked for, by ranges of an address", async () => {
+  it("reads only headers until a value is requested, by ranges of an address", async () => {
     const big = new Float32Array(2 ** 18).fill(7);
     const bytes = await write({
       first: ["float32", [2 ** 18], big],

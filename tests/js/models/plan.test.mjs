@@ -73,7 +73,7 @@ const smallestOf = (rows) =>
   );
 
 describe("plan", () => {
-  it("has the error of the best of all choices, and a bound that none is below", () => {
+  it("has the least error of all choices, and a bound below all of them", () => {
     fc.assert(
       fc.property(randomRows, fc.nat({ max: 200 }), fc.boolean(), (rows, more, isByShare) => {
         const budget = smallestOf(rows) + more;
@@ -252,7 +252,7 @@ describe("plan", () => {
     assert.deepEqual(byShare, { large: "l", norm: "keep", tiny: "s" });
   });
 
-  it("leaves kept tensors as they are where a pin matches them with others, and says so", () => {
+  it("keeps kept tensors where a pin matches them with others, and reports it", () => {
     const rows = rowsOf({
       "l.weight": two,
       "l.norm": { keep: [5, 0], reason: "a norm" },
@@ -317,7 +317,7 @@ describe("plan", () => {
     );
   });
 
-  it("says the smallest possible budget, which then fits", () => {
+  it("names the smallest possible budget, which then fits", () => {
     const rows = rowsOf({ a: two, b: two }).map((row) => ({ ...row, dtype: "float32" }));
     const refusal = (options, message) =>
       refuses(() => plan(rows, options), RangeError, "ZP_IMPOSSIBLE_BUDGET", message);
@@ -514,7 +514,7 @@ describe("frontier", () => {
 });
 
 describe("describePlan", () => {
-  it("says size, error, distance from the best, and the schemes with their reasons", () => {
+  it("describes size, error, distance from the best, and the schemes with their reasons", () => {
     const rows = rowsOf({
       a: { ...two, parameters: 50 },
       norm: { keep: [5, 0], reason: "a norm", parameters: 50 },

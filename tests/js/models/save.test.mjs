@@ -156,7 +156,7 @@ describe("save", () => {
     );
   });
 
-  it("writes what its layout says: ten lines dequantize it", async () => {
+  it("writes the layout that the README describes: ten lines dequantize it", async () => {
     const options = [
       { dtype: "int4", groupSize: 4 },
       { dtype: "uint2", scheme: "affine", axis: 1 },
@@ -228,7 +228,7 @@ describe("save", () => {
     await rejects(drain(stream), TypeError, "ZP_DETACHED", /transferred/);
   });
 
-  it("refuses what it cannot save, and says where it is", () => {
+  it("refuses things that cannot be saved, and names their place", () => {
     class Own extends Linear {}
     const named = (name) => Object.defineProperty((v) => v, "name", { value: name });
     const fc = new Linear(weights.fc1);

@@ -43,7 +43,7 @@ describe("keptReason", () => {
     assert.equal(keptReason(tensorOf("w", [16, 16])), undefined);
   });
 
-  it("keeps what is quantized already, and other dtypes", () => {
+  it("keeps quantized tensors, and other dtypes", () => {
     const blocks = tensorOf("w", [64, 64], "q4_0");
     assert.equal(keptReason(blocks), "already quantized (q4_0)");
     const codes = tensorOf("w", [64, 64], "int8", true);

@@ -94,7 +94,7 @@ describe("layers compute", () => {
     assert.deepEqual([...table.forward({ data: [rows - 1], shape: [1] }).data], [7]);
   });
 
-  it("no values, for every shape without values", () => {
+  it("an empty output for every shape without values", () => {
     const none = { data: new Float32Array(0), shape: [2 ** 32 - 1, 0] };
     for (const layer of [new Softmax(), new LayerNorm(0), new ReLU()]) {
       assert.deepEqual(layer.forward(none).shape, none.shape);

@@ -61,7 +61,7 @@ describe("calibrate", () => {
 });
 
 describe("QConfigMapping", () => {
-  it("means all layers of a nested model by its name, and one of them by the full name", () => {
+  it("applies to all layers of a nested model by its name, and to one of them by the full name", () => {
     const fc = () => new Linear(tensor([[1]]));
     const inner = new Sequential({ one: fc(), two: fc() });
     const model = new Sequential({ head: new Sequential({ inner }), last: fc() });
@@ -251,7 +251,7 @@ describe("prepare", () => {
   }
 });
 
-describe("layers that choose for themselves", () => {
+describe("layers with QConfigs of their own", () => {
   it("static, dynamic, weight-only and float32 in one model", () => {
     const mapping = new QConfigMapping()
       .setGlobal(defaultPerChannelQConfig)

@@ -56,7 +56,7 @@ describe("Linear of a quantized weight", () => {
     assert.equal(new Linear(torch).quantizedWeight.qscheme, "per_tensor_affine");
   });
 
-  it("says its bytes and its dtype", () => {
+  it("reports its bytes and its dtype", () => {
     const layer = new Linear(quantize(weights.fc1, { dtype: "int4", groupSize: 4 }));
     assert.equal(layer.sizeInBytes, (16 * 8) / 2 + 4 * 32);
     assert.equal(
@@ -94,7 +94,7 @@ describe("Embedding of a quantized table", () => {
     assert.deepEqual([...new Embedding(one).forward(Int32Array.of(0, 0)).shape], [2, 4]);
   });
 
-  it("refuses scales of which no field says what they are for", () => {
+  it("refuses scales without a field that tells their granularity", () => {
     const q = quantize(floats([3, 4]), { axis: 0 });
     const { axis, ...rest } = q;
     assert.equal(axis, 0);
@@ -160,7 +160,7 @@ describe("QuantizedLinear", () => {
     });
   }
 
-  it("gives out its bias, and how it computes", () => {
+  it("gives out its bias and its options", () => {
     const layer = new QuantizedLinear(weights.fc1, { bias: weights.bias1, accumulate: "float32" });
     for (let i = 0; i < 2; i++) {
       const { bias } = unpackLinear(layer);

@@ -92,7 +92,7 @@ describe("Sequential", () => {
     );
   });
 
-  it("says so once in the error's stack, which reaches to the caller", () => {
+  it("reports a layer's refusal once", () => {
     const prepared = prepare(makeModel(), defaultQConfig).calibrate([floats([2, 8])]);
     for (const model of [makeModel(), prepared, convert(prepared)]) {
       const caller = () => model.forward(floats([2, 9]));
@@ -105,7 +105,7 @@ describe("Sequential", () => {
     }
   });
 
-  it("says in errors which layer it was", () => {
+  it("names the layer in errors", () => {
     refuses(
       () => makeModel().forward(floats([2, 9])),
       RangeError,
@@ -173,7 +173,7 @@ describe("Sequential", () => {
 });
 
 describe("a model without layers", () => {
-  it("speaks of itself", () => {
+  it("names itself in errors", () => {
     const none = new Sequential({});
     for (const [name, model] of Object.entries({
       Sequential: none,
@@ -186,7 +186,7 @@ describe("a model without layers", () => {
   });
 });
 
-describe("what a layer throws", () => {
+describe("a value thrown by a layer", () => {
   it("is passed on unchanged if it is not an Error", () => {
     for (const value of [null, undefined, "text"]) {
       const thrower = () => {

@@ -33,7 +33,7 @@ describe("Every function and method", () => {
     ["torch", () => torch, torch, ["Tensor", "dtype", "is_tensor"]],
   ];
 
-  it("refuses keywords that it does not know", () => {
+  it("refuses unknown keywords", () => {
     for (const [what, make, names, but] of cases) {
       for (const name of functions(names, but)) {
         const call = () => make()[name]({ nonsense: 1 });
@@ -52,7 +52,7 @@ describe("Every function and method", () => {
     }
   });
 
-  it("names what it takes", () => {
+  it("names its parameters", () => {
     const a = matrix([1]);
     raises(() => a.abs(1), "TypeError", "Tensor.abs: takes 0 arguments, got 1");
     raises(
@@ -192,7 +192,7 @@ describe("round with decimals", () => {
 });
 
 describe("any and all", () => {
-  it("go along dimensions, and keep them if asked to", () => {
+  it("reduce along dimensions, and keep them if asked to", () => {
     const t = torch.tensor([
       [0, 1, 2],
       [0, 0, 3],

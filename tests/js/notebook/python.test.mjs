@@ -64,7 +64,7 @@ describe("repr", () => {
     assert.equal(repr(2n ** 70n), "1180591620717411303424");
   });
 
-  it("prints what Python does not have in a way of its own", () => {
+  it("prints values that Python does not have in its own form", () => {
     assert.equal(repr(undefined), "None");
     assert.equal(repr(Float32Array.of(0.5, 2)), "[0.5, 2]");
     assert.equal(repr(new Map([[1, "a"]])), "{1: 'a'}");

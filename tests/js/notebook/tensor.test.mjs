@@ -265,7 +265,7 @@ describe("a tensor's elements", () => {
     assert.ok(Object.is(scale.item(), Math.fround(0.1)));
   });
 
-  it("take a 0-d tensor for its number, which has to fit, where they are several", () => {
+  it("take a 0-d tensor as its number, which has to fit, if they select several elements", () => {
     const q = torch.zeros(2, 2, { dtype: torch.uint8 });
     raises(() => q.set(0, torch.tensor(256)), "RuntimeError");
     raises(() => q.set([], torch.tensor(Number.NaN)), "RuntimeError");
@@ -298,7 +298,7 @@ describe("a tensor's elements", () => {
     assert.equal(torch.full([1], 127, { dtype: torch.int8 }).item(), 127);
   });
 
-  it("do not turn into properties", () => {
+  it("do not affect other properties", () => {
     const t = torch.zeros(2);
     t[0] = 1;
     t.note = "kept";

@@ -141,7 +141,7 @@ describe("HistogramObserver", () => {
     assert.deepEqual([...observer.histogram.data], [1, 2]);
   });
 
-  it("says that a range is wider than float32", () => {
+  it("reports a range that is wider than float32", () => {
     for (const options of [{}, { compat: "torch" }]) {
       const observer = new HistogramObserver(options);
       observer.observe(tensor([-(2 ** 127), 2 ** 127]));

@@ -200,7 +200,7 @@ describe("withArgs", () => {
     );
   });
 
-  it("refuses what is no options, and checks options when it makes an observer", () => {
+  it("refuses anything but options, and checks options when it makes an observer", () => {
     refuses(() => MinMaxObserver.withArgs(3), TypeError, "ZP_INVALID_OPTIONS", /must be an object/);
     refuses(
       () => MinMaxObserver.withCallableArgs({ eps: 1 }),

@@ -290,7 +290,7 @@ describe("QConfigMapping", () => {
     assert.equal(mapping.qconfigFor("body", "Embedding"), forAll);
   });
 
-  it("leaves layers alone that are set to null or not at all", () => {
+  it("ignores layers that are set to null or not at all", () => {
     const mapping = new QConfigMapping().setGlobal(forAll).setObjectType("Embedding", null);
     assert.equal(mapping.qconfigFor("tokens", Embedding.typeName), null);
     assert.equal(new QConfigMapping().qconfigFor("tokens", "Embedding"), null);

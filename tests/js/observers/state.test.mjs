@@ -25,7 +25,7 @@ import { restored } from "../support/observers.mjs";
 await init();
 
 describe("the state of an observer", () => {
-  it("cannot be changed through what it gives", () => {
+  it("cannot be changed through its getters", () => {
     const observer = new MinMaxObserver();
     observer.observe(tensor([1, 2]));
     observer.minVal.data[0] = -5;
@@ -36,7 +36,7 @@ describe("the state of an observer", () => {
     assert.equal(histogram.histogram.data[0], 1);
   });
 
-  it("is forgotten by reset", () => {
+  it("is cleared by reset", () => {
     for (const make of [
       () => new MinMaxObserver(),
       () => new MovingAverageMinMaxObserver(),

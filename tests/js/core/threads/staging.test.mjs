@@ -43,7 +43,7 @@ describe("Staging", { skip: whyNot() }, () => {
   for (const Type of TYPES) {
     const { name, BYTES_PER_ELEMENT: size } = Type;
 
-    it(`copies a ${name} of any length there and back, and touches nothing else`, () => {
+    it(`copies a ${name} of any length there and back, and no byte beyond it`, () => {
       for (const count of lengths(size)) {
         const values = Type.from({ length: count }, (_, i) => (i * 37) % 101);
         const all = new Uint8Array(heap.buffer).fill(0xee);
@@ -68,7 +68,7 @@ describe("Staging", { skip: whyNot() }, () => {
     assert.ok(values.every((value, i) => Math.fround(value) === there[i]));
   });
 
-  it("takes an array that begins anywhere, and asks none of its methods", () => {
+  it("takes an array at any offset, and calls none of its methods", () => {
     class Odd extends Float32Array {
       set() {
         throw new Error("asked");
@@ -87,7 +87,7 @@ describe("Staging", { skip: whyNot() }, () => {
     assert.ok(out.every((value, i) => value === i + 1));
   });
 
-  it("reaches memory by which the heap has grown", () => {
+  it("reaches memory added by growth of the heap", () => {
     const pages = heap.grow(1) + 1;
     const end = pages * 65536;
     staging.write("Uint8Array", end - 5000, new Uint8Array(5000).fill(7), 5000);

@@ -125,7 +125,7 @@ for (const build of builds) {
       for (const threads of [2, 4]) cores[threads] = await load({ build, threads });
     });
 
-    it("are as many as asked for", () => {
+    it("are as many as requested", () => {
       for (const threads of [2, 4]) {
         assert.equal(cores[threads].threads, threads);
         assert.equal(cores[threads].reason, undefined);
@@ -140,7 +140,7 @@ for (const build of builds) {
       }
     });
 
-    it("really compute in parallel", () => {
+    it("compute in parallel", () => {
       for (const threads of [2, 4]) {
         const { memory, module } = cores[threads];
         assert.ok(module.HEAPU8.buffer instanceof SharedArrayBuffer);
@@ -180,7 +180,7 @@ for (const build of builds) {
       }
     });
 
-    it("outlive workers that end between calls", async () => {
+    it("survive workers that end between calls", async () => {
       const workers = [];
       const core = await whileSeeingWorkers(
         (worker) => workers.push(worker),
@@ -194,7 +194,7 @@ for (const build of builds) {
       core.dispose();
     });
 
-    it("outlive workers that are ended while they compute", async () => {
+    it("survive workers that are ended while they compute", async () => {
       for (let round = 0; round < 5; round++) {
         const workers = [];
         const core = await whileSeeingWorkers(
@@ -232,7 +232,7 @@ for (const build of builds) {
       zp.dispose();
     });
 
-    it("leave memory alone that a silent worker may yet write to", async () => {
+    it("free no memory that a silent worker may still write to", async () => {
       const core = await load({ build, threads: 2 });
       const [old] = core.memory.layOut("test", 64);
       core.module.workerLost();
@@ -320,7 +320,7 @@ describe("The workers of an instance", () => {
   });
 });
 
-describe("threads that cannot be had", () => {
+describe("threads that are unavailable", () => {
   const falls = async (work, reason) => {
     const instance = await work();
     assert.equal(instance.threads, 1);
@@ -407,7 +407,7 @@ describe("threads that cannot be had", () => {
     }
   });
 
-  it("may be asked for again with the same count, although the first call got fewer", async () => {
+  it("may be requested again with the same count, although the first call got fewer", async () => {
     const script = `
       import { init } from "zeropoint";
       globalThis.crossOriginIsolated = false;

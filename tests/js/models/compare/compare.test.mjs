@@ -54,7 +54,7 @@ describe("compare", () => {
     assert.deepEqual([rows["a.weight"].from, rows["a.weight"].to], ["bfloat16", "int4"]);
   });
 
-  it("tells wide integers apart that float32 does not", async () => {
+  it("distinguishes wide integers that float32 does not", async () => {
     const one = await openModel(
       await safetensorsOf({ n: ["int64", [1], BigInt64Array.of(2n ** 60n)] }),
     );
@@ -104,7 +104,7 @@ describe("compare", () => {
     await assert.rejects(all(rows), /enough/);
   });
 
-  it("refuses what is no model", async () => {
+  it("refuses anything but models", async () => {
     await rejects(() => all(compare({}, {})), TypeError, "ZP_INVALID_MODEL", /a must be a Model/);
   });
 });

@@ -286,7 +286,7 @@ describe("quantizeModel to ONNX", () => {
     assert.deepEqual((await (await openModel(main)).read("w")).data, data);
   });
 
-  it("keeps what it does not understand, and says why", async () => {
+  it("keeps unknown structures, and gives the reason", async () => {
     const weight = constant("w", [96, 20], normals(96 * 20));
     const product = { opType: "MatMul", inputs: ["x", "w"], outputs: ["y"] };
     const reasonIn = async (graph, options) => {
