@@ -1,4 +1,4 @@
-// The rooms of src/js are a staircase: imports, of types too, point to a lower step or stay in their room,
+// The folders of src/js form a staircase: imports, also of types, point to a lower step or stay in their folder,
 // and no files import each other in a circle.
 
 import assert from "node:assert/strict";
@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { posix } from "node:path";
 import { it } from "node:test";
 
-/** From the bottom up. Rooms of one step do not import each other; "" is the folder itself. */
+/** From the bottom up. Folders of one step do not import each other; "" is src/js itself. */
 const STEPS =
   "wasm, base, core, tensor, torch formats, quantize, observers linear, nn, models, , worker cli notebook"
     .split(", ")

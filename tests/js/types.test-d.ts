@@ -1,4 +1,4 @@
-// What the types promise, checked by the compiler alone: nothing here runs. Each @ts-expect-error is a
+// The promises of the types, checked by the compiler alone: no code here runs. Each @ts-expect-error is a
 // mistake that must not compile.
 
 import {
@@ -118,7 +118,7 @@ same<number>()(chooseQParams(x, { axis: 1 }).axis);
 same<number>()(chooseQParams(x, { groupSize: 2 }).groupSize);
 same<undefined>()(chooseQParams(x).axis);
 
-// What is known only when it runs keeps every possibility.
+// Values that are known only at run time keep every possibility.
 declare const dtype: DType;
 declare const axis: number | undefined;
 declare const options: QuantizeOptions;
@@ -130,7 +130,7 @@ function inGroups<D extends DType>(options: QuantizeOptions<D> & { dtype: D }): 
   return quantize(x, { ...options, groupSize: 2 });
 }
 same<QuantizedTensor<"int4">>()(inGroups({ dtype: "int4" }));
-// Where options may leave the dtype out, the codes may be int8.
+// Options that may omit the dtype may give int8 codes.
 declare const mayBeInt4: QuantizeOptions<"int4">;
 declare const mayChooseInt4: ChooseQParamsOptions<"int4">;
 declare const isInt4: QuantizeOptions<"int4"> & { dtype: "int4" };
@@ -162,7 +162,7 @@ function restored<D extends DType, G extends Granularity>(q: QuantizedTensor<D, 
   return dequantize(unpack(bytes, q));
 }
 same<Tensor>()(restored(quantize(x, { axis: 0 })));
-// What is written down by hand, as from a file, leaves out what does not apply.
+// Qparams written by hand, as from a file, leave out fields that do not apply.
 const byHand: QuantizedTensor<"int8"> = {
   data: new Int8Array(4),
   shape: [2, 2],
@@ -349,7 +349,7 @@ const factory = HistogramObserver.withArgs({ bins: 8 }).withArgs({ dtype: "qint8
 same<HistogramObserver>()(factory());
 same<HistogramObserver>()(HistogramObserver.fromJSON(factory().toJSON()));
 const qconfig = new QConfig({ activation: factory, weight: MinMaxObserver });
-// What a QConfig does is in the options of its factories, which may be any.
+// The types of a QConfig's factories do not tell their options.
 const { activation } = qconfig;
 if (activation !== null && "args" in activation) same<unknown>()(activation.args.isDynamic);
 

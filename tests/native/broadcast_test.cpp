@@ -122,7 +122,7 @@ TEST(BroadcastShapes, KeepsAllAxesThatTheOperandsStepThroughInTurn) {
   EXPECT_EQ(b.count, std::size_t{1} << 20U);
 }
 
-// Where element `position` of a broadcast is found in operand k.
+// Index of the element of operand k at `position` of a broadcast.
 template <std::size_t kOperands>
 std::size_t walked_position(const Broadcast<kOperands>& b, std::size_t position, std::size_t k) {
   std::size_t own = 0;

@@ -1,4 +1,4 @@
-// How the tests compare results, and the buffers they hand to kernels.
+// Comparisons of results, and the buffers passed to kernels.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 
 namespace zeropoint {
 
-/// How GoogleTest shows a Status.
+/// Prints a Status in failures of GoogleTest.
 inline void PrintTo(Status status, std::ostream* out) { *out << status_name(status); }
 
 }  // namespace zeropoint
@@ -28,11 +28,11 @@ inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 inline constexpr float kSmallest = std::numeric_limits<float>::denorm_min();
 
-/// Around every step and tail of the kernels.
+/// Lengths around every step and tail of the kernels.
 inline constexpr std::array<std::size_t, 17> kLengths = {0,  1,  3,  4,  7,  8,  15,  16,  17,
                                                          31, 32, 33, 63, 64, 65, 127, 1000};
 
-/// Values where rounding, clamping and casting change their minds.
+/// Values at the boundaries of rounding, clamping and casting.
 inline constexpr std::array kSpecialFloats = {
     kNan,          kInfinity,     -kInfinity,    0.0F,          -0.0F,          kSmallest,
     -kSmallest,    FLT_MIN,       -FLT_MIN,      FLT_MAX,       -FLT_MAX,       0.5F,
@@ -43,7 +43,7 @@ inline constexpr std::array kSpecialFloats = {
     8388607.5F,    8388609.0F,    16777215.0F,   16777216.0F,   2147483520.0F,  2147483648.0F,
     -2147483648.F, -2147483904.F, 4294967296.0F, 9.2233720e18F, -9.2233720e18F, 1e-40F};
 
-/// As same_value for every element; says where the first difference is.
+/// same_value() for every element; reports the first difference.
 template <typename T>
 ::testing::AssertionResult same_values(std::span<const T> actual, std::span<const T> expected) {
   if (actual.size() != expected.size()) {
@@ -98,7 +98,7 @@ class Output {
   [[nodiscard]] std::span<T> span() { return {data(), size_}; }
   [[nodiscard]] std::span<const T> values() const { return {storage_.data() + first_, size_}; }
 
-  /// Nothing before or after the results was written.
+  /// Checks that no byte before or after the results was written.
   [[nodiscard]] ::testing::AssertionResult guards_intact() const {
     for (std::size_t i = 0; i < storage_.size(); ++i) {
       const bool guard = i < first_ || i >= first_ + size_;
@@ -110,7 +110,7 @@ class Output {
     return ::testing::AssertionSuccess();
   }
 
-  /// Nothing at all was written.
+  /// Checks that no byte was written.
   [[nodiscard]] ::testing::AssertionResult untouched() const {
     for (const T value : storage_) {
       if (value != kMarker) return ::testing::AssertionFailure() << "the output was written";

@@ -20,7 +20,7 @@ using testing::Output;
 using testing::Random;
 using testing::same;
 
-// Rows of x with something between them, the last one ending with its last value.
+// Rows of x with a gap between them, the last one ending with its last value.
 std::vector<float> random_rows(std::size_t rows, std::size_t stride, std::size_t k, bool odd,
                                Random& random) {
   std::vector<float> x(k == 0 ? 0 : (rows - 1) * stride + k);

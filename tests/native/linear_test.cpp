@@ -56,7 +56,7 @@ struct Weights {
     return {codes, dtype, granularity, group_size, scales, zero_points, offsets};
   }
 
-  /// Which scale and zero point the weight of output n and input i of K has.
+  /// Index of the scale and zero point of the weight of output n and input i of K.
   [[nodiscard]] std::size_t slice(std::size_t n, std::size_t i, std::size_t k) const {
     switch (granularity) {
       case WeightGranularity::kPerTensor:
@@ -610,7 +610,7 @@ TEST(LinearQuantized, IsWithinTheBoundForScalesOfEveryMagnitude) {
       if (k > 200 && round % 8 != 0) continue;
       for_all_weights(3, k, random, [&](auto w) {
         w.scales = extreme_scales(w.scales.size(), random.below(6), random);
-        // What the bounds of weights without zero points are made of.
+        // The terms of the bounds of weights without zero points.
         const DTypeInfo info = dtype_info(w.dtype);
         const std::int32_t center = info.is_signed() ? 0 : 1 << (info.bits - 1);
         if (random.below(3) != 0) std::fill(w.zero_points.begin(), w.zero_points.end(), center);
@@ -618,7 +618,7 @@ TEST(LinearQuantized, IsWithinTheBoundForScalesOfEveryMagnitude) {
         if (random.below(2) == 0) {
           std::fill(w.codes.begin(), w.codes.end(), static_cast<Code>(info.qmax));
         }
-        // An input that does not count, however large it is.
+        // An input that does not count, at any size.
         if (w.offsets.empty() && random.below(2) == 0) {
           for (std::size_t output = 0; output < 3; ++output) {
             w.codes[output * k] = static_cast<Code>(w.zero_points[w.slice(output, 0, k)]);

@@ -213,7 +213,8 @@ constexpr std::array kSizes = {Size{1, 1, 1},  Size{1, 16, 3},   Size{2, 15, 1},
                                Size{3, 0, 2},  Size{2, 4, 0},    Size{4, 64, 8},
                                Size{7, 31, 9}, Size{1, 1000, 2}, Size{2, kernels::kChunk, 9}};
 
-// What a W8A8 layer takes, which may be less than linear_scratch_size(): digits often take more.
+// Scratch memory of a W8A8 layer, which may be less than linear_scratch_size(): digits often take
+// more.
 std::size_t scratch_size(const testing::AlignedBytes& block, std::size_t m) {
   const std::size_t needed = RowBlock::bytes_of(panels_of(block.data()), m).bytes();
   EXPECT_LE(needed, linear_scratch_size(block.data(), m));

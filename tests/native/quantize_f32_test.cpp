@@ -219,7 +219,7 @@ TYPED_TEST(QuantizeF32, MatchesReferenceAroundTies) {
   }
 }
 
-// Where a product with the reciprocal and the quotient often round to different codes.
+// Values whose product with the reciprocal and whose quotient often round to different codes.
 TYPED_TEST(QuantizeF32, MatchesReferenceAroundTheBoundariesOfManyScales) {
   Random random(22);
   for (std::size_t round = 0; round < 48 * kEffort; ++round) {

@@ -1,4 +1,4 @@
-// When two results are the same, for tests and fuzz targets.
+// Equality of two results, for tests and fuzz targets.
 #pragma once
 
 #include <cmath>

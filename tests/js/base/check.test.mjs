@@ -244,7 +244,7 @@ describe("checkNested", () => {
 
 describe("sizes beyond 32 bits", () => {
   it("are refused for a tensor", () => {
-    // Never touched, so never backed by real memory.
+    // Memory that is never touched is never backed by real pages.
     const data = new Uint8Array(2 ** 32);
     refuses(
       () => checkTensor("test", "x", { data, shape: [2 ** 16, 2 ** 16] }),

@@ -1,4 +1,4 @@
-// Arrays of every odd kind, through the whole public interface: each works, or is refused by name.
+// Arrays of every unusual kind, through the whole public interface: each works, or is refused by name.
 
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
@@ -35,7 +35,7 @@ await init();
 const otherRealm = createContext();
 const NUMBERS = [3, -1, 0.5, 7, -8, 2];
 
-/** All that takes a tensor of real values, as a function from such a tensor to plain numbers. */
+/** All functions of tensors of real values, each as a function from such a tensor to plain numbers. */
 const consumers = {
   quantize: (x) => [...quantize(x).data],
   "quantize per channel": (x) => [...quantize({ data: x, shape: [2, 3] }, { axis: 1 }).data],
@@ -157,7 +157,7 @@ describe("Arrays of all kinds give what a Float32Array gives", () => {
 });
 
 describe("Arrays that change during a call", () => {
-  /** An array, and what takes it away or cuts it while options are read. */
+  /** Changes to an array while options are read: detaching and shrinking its memory. */
   const changes = {
     transferred: () => {
       const data = fill(new Float32Array(6));
@@ -176,7 +176,7 @@ describe("Arrays that change during a call", () => {
       return [data, () => data.buffer.resize(4)];
     },
   };
-  /** Functions that read something of the user's after they have checked `x`. */
+  /** Functions that read a user's fields after they have checked `x`. */
   const calls = {
     quantize: (x, change) =>
       quantize(x, {

@@ -64,7 +64,7 @@ describe("zeropoint analyze", () => {
     const { code, output } = await ended;
     assert.equal(code, 130);
     assert.match(output, /^zeropoint: interrupted; rows of \d+ tensors are kept, /);
-    // A row of the journal that no analysis gives: it is taken, not measured again.
+    // A row that no analysis gives, in the journal: the result contains it, so its tensor was not measured again.
     const [journal] = partials();
     const lines = readFileSync(at("cut", journal), "utf8");
     writeFileSync(at("cut", journal), `${lines.replace(/"mse":[^,]+/, '"mse":12345')}[{"na`);

@@ -28,7 +28,7 @@ before(async () => {
   await writeShards(join(folder, "sharded"), 2);
 });
 
-/** What has to be there before an example: jobs that its text speaks of. */
+/** Commands to run before an example: jobs that its text refers to. */
 const FIRST = {
   finish: [
     "zeropoint analyze sharded -o shards.json",

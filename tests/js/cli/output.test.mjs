@@ -109,7 +109,7 @@ describe("a file", () => {
 });
 
 describe("progress", () => {
-  /** What standard error gets. */
+  /** Output on standard error. */
   function said(stream, work) {
     const { write, isTTY, columns: before } = process.stderr;
     const texts = [];

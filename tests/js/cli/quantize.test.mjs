@@ -1,4 +1,4 @@
-// zeropoint quantize: files, their names, interruption, and what is not overwritten.
+// zeropoint quantize: files and their names, interruption, refusal to overwrite.
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -114,7 +114,7 @@ describe("zeropoint quantize", () => {
 
   for (const signal of ["SIGINT", "SIGKILL"]) {
     it(`continues after ${signal}, and writes the bytes of one run`, async () => {
-      // Least squares take long enough for a signal to arrive in the midst.
+      // Least squares take long enough for a signal to arrive before the end.
       write(folder, { "large.safetensors": await safetensors(smallModel(4, 1024)) });
       const args = ["large.safetensors", "int4-g16-mse", "-o", `${signal}/large.safetensors`];
       const partials = () =>
@@ -152,7 +152,7 @@ describe("zeropoint quantize", () => {
     assert.equal(quantize(...args).code, 0);
     const right = readFileSync(at("mixed", "mine.safetensors"));
     rmSync(at("mixed", "mine.safetensors"));
-    // A process of this number has ended: it was the one that wrote the file.
+    // The number of an ended process: of the one that wrote the file.
     const { pid } = start(folder, ["--version"]).child;
     const left = `.mine.safetensors.0123456789abcdef-${hostname().replaceAll(/[^\w.]/g, "_")}-${pid}.partial`;
     while (isRunning(pid)) await delay(5);

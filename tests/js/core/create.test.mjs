@@ -7,7 +7,7 @@ import { INSPECT, refuses } from "../support/asserts.mjs";
 
 const { create, init } = zeropoint;
 
-/** What an instance makes observers with, each with what takes an observer from it. */
+/** Functions of an instance that make observers, each with a function that takes an observer from the result. */
 const makers = {
   "a factory": (z) => z.defaultWeightObserver(),
   "a factory of a factory": (z) => z.defaultWeightObserver.withArgs({ quantMin: -127 })(),

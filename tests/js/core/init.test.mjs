@@ -10,7 +10,7 @@ const x = tensor([1, 2]);
 /** The build that auto takes here. */
 const best = examineEngine().relaxed === true ? "relaxed" : "baseline";
 
-/** Checks what `init` gives by default; only a relaxed build has a choice of kernels. */
+/** Checks the default result of `init`; only a relaxed build has a choice of kernels. */
 function checkDefault({ kernels, ...result }) {
   assert.deepEqual(result, { build: best, threads: 1 });
   const choices = best === "relaxed" ? ["relaxed", "mixed", "baseline"] : [undefined];
@@ -119,7 +119,7 @@ describe("init refuses options", () => {
   });
 });
 
-/** Tells of each instance of a core; those of smaller modules need nothing from outside. */
+/** Calls `tell` for each instance of a core; smaller modules have no imports. */
 function watchInstances(tell) {
   const { Instance } = WebAssembly;
   WebAssembly.Instance = function Watched(module, imports) {

@@ -16,9 +16,9 @@ const relaxedOnly = { skip: !hasRelaxed && "this engine does not compute relaxed
 
 describe("timeDots", () => {
   /**
-   * The ratio it finds for the microseconds that four rounds take.
-   * @param tick  the clock's, in milliseconds
-   * @param change  of each value that the clock shows
+   * The ratio that timeDots finds if four rounds take these microseconds.
+   * @param tick  of the clock, in milliseconds
+   * @param change  applied to each value of the clock
    */
   function measure({ relaxed, wide, tick = 1e-5, change = (ms) => ms, interruptions = [] }) {
     let time = 123.456;

@@ -15,7 +15,7 @@ describe("examineEngine", () => {
   const { validate } = WebAssembly;
   const probes = [];
 
-  /** What it finds where the engine answers so about the first and the second probe. */
+  /** The features that it detects if the engine gives these answers to the first and the second probe. */
   function examine(...answers) {
     WebAssembly.validate = (bytes) => {
       probes.push(bytes.slice());
@@ -57,7 +57,7 @@ describe("examineEngine", () => {
       instruction.every((byte, i) => relaxed[at + i] === byte),
     );
     assert.notEqual(dot, -1);
-    // Addition of three vectors is none: a number of operands that only the dot product has.
+    // Addition of three vectors is invalid; of the two instructions only the dot product has three operands.
     relaxed.set([0xfd, 0xae, 0x01], dot); // i32x4.add
     assert.equal(WebAssembly.validate(relaxed), false);
   });
@@ -152,11 +152,11 @@ describe("computesKnownValues", () => {
 });
 
 describe("loadBuild", () => {
-  /** Does it while heaps, the first so many, store float32 values with the wrong sign. */
+  /** Runs work while the first `times` heaps store float32 values with the wrong sign. */
   async function whileWrong(times, work) {
     const { Float32Array: Real } = ARRAYS;
     const heaps = [];
-    // Copies run on intrinsics, out of reach; lists of numbers are written one by one.
+    // Copies run on intrinsics, which tests cannot replace; lists of numbers are written one by one.
     ARRAYS.Float32Array = function StoresWrongly(...args) {
       const array = new Real(...args);
       const [heap] = args;
@@ -229,7 +229,7 @@ describe("loadBuild", () => {
     };
     try {
       await load({ build: "auto" }, chunks);
-      // The chunk that is not needed may still be on its way to be compiled.
+      // The unneeded chunk may still be compiling.
       await Promise.all(loads);
       await new Promise((resolve) => setTimeout(resolve));
     } finally {

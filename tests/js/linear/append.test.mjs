@@ -167,7 +167,7 @@ describe("QuantizedLinear.append", () => {
       const layer = new QuantizedLinear(whole, { axis: 0, bias });
       const before = layer.forward(x);
       for (let attempt = 0; attempt < 2; attempt++) {
-        // The first call packs, so that rows are behind those that the layer keeps.
+        // The first call packs, which puts the new rows behind the layer's own.
         core.module.packRows = (...args) => {
           packRows(...args);
           return "kInvalidScale";

@@ -1,4 +1,4 @@
-// Linear layers on several threads: the same bits as on one, for everything that layers can be.
+// Linear layers on several threads: the same bits as on one, for every kind of layer.
 
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
@@ -11,7 +11,7 @@ import { Random, sameDeep, sameFloats } from "../support/asserts.mjs";
 
 const builds = examineEngine().relaxed === true ? ["baseline", "relaxed"] : ["baseline"];
 
-/** Rows, inputs and outputs: work enough to cut, into parts of unequal sizes. */
+/** Rows, inputs and outputs: enough work to divide, into parts of unequal sizes. */
 const ALL_SHAPES = [
   [1, 4096, 2063],
   [130, 384, 333],
@@ -19,10 +19,10 @@ const ALL_SHAPES = [
   [431, 416, 203],
 ];
 
-/** In a page two of them: its engine differs from Node's, the way work is cut does not. */
+/** In a page two of them: engines differ, the division of work does not. */
 const SHAPES = globalThis.process === undefined ? ALL_SHAPES.slice(0, 2) : ALL_SHAPES;
 
-/** What a layer's weight may be. */
+/** The kinds of weights. */
 const KINDS = [
   { dtype: "int8" },
   { dtype: "int8", axis: 0 },
@@ -57,7 +57,7 @@ for (const build of builds) {
       for (const core of Object.values(cores)) core.dispose();
     });
 
-    /** Runs work on each core; results must be the same, and threads have been called upon. */
+    /** Runs work on each core; asserts equal results, and that threads were used. */
     function same(what, work) {
       const expected = runOn(cores[1], work);
       assert.ok(new Set(expected).size > expected.length / 4, `${what}: a result without variety`);
@@ -74,7 +74,7 @@ for (const build of builds) {
       const random = new Random(m);
       const w = tensor(random.normal(n * k, 0.1), [n, k]);
       const x = tensor(random.normal(m * k), [m, k]);
-      // Far apart, so that some rows take the path of the wide range.
+      // Magnitudes so different that some rows take the path of the wide range.
       for (let i = 3 * k; i < x.data.length; i += 7 * k + 1) x.data[i] *= 1e9;
       const bias = tensor(random.normal(n), [n]);
       const shape = `${m} x ${k} x ${n}`;
@@ -112,7 +112,7 @@ for (const build of builds) {
             const status = compute(...args);
             if (calls++ === 0) {
               workerLost();
-              // What it yet writes: results are the last argument.
+              // A lost worker may still write to the results, the last argument.
               HEAPU8.fill(85, args.at(-1), args.at(-1) + 64);
             }
             return status;

@@ -1,4 +1,4 @@
-// analyze: errors against quantize and dequantize, the same bits everywhere, certificates, and what it refuses.
+// analyze: errors against quantize and dequantize, equal bits in all builds, certificates, refusals.
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";

@@ -28,7 +28,7 @@ async function readAll(bytes, options) {
     return;
   }
   for (const { name, shape, isQuantized } of model.tensors.values()) {
-    // Damaged shapes may ask for any memory that the file vouches for.
+    // Damaged shapes may allocate no more memory than the file's size justifies.
     const reads = [model.read, model.readBytes, ...(isQuantized ? [model.readQuantized] : [])];
     for (const read of reads) {
       try {

@@ -151,7 +151,7 @@ function* placesOf(value) {
 /** Codes of errors that a file may cause. */
 const ALLOWED = ["ZP_INVALID_FILE", "ZP_UNSUPPORTED_FILE", "ZP_INVALID_FUNCTION"];
 
-/** Loads, and uses what was loaded: any error must be one of a file. */
+/** Loads a file and uses the result: any error must be an error of a file. */
 async function survive(file) {
   let thing;
   try {

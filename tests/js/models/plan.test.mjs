@@ -1,4 +1,4 @@
-// plan and frontier: against brute force, in any order of rows, and what they refuse.
+// plan and frontier: against brute force, in any order of rows, refusals.
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";

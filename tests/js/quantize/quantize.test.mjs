@@ -139,7 +139,7 @@ describe("quantize with given scales that broadcast", () => {
     it(name, () => {
       const q = quantize(y, options);
       sameCodes(q.data, codes);
-      // What it says of itself must be enough to find back.
+      // The result's own fields must suffice to dequantize it.
       sameCodes(quantize(dequantize(q), q).data, codes);
     });
   }

@@ -1,4 +1,4 @@
-// Random tensors, options and nonsense for fast-check, and how long a law is tried.
+// Random tensors, options and nonsense for fast-check, and the number of runs of a property.
 
 import assert from "node:assert/strict";
 import { it } from "node:test";
@@ -8,11 +8,11 @@ import { DTYPE_NAMES, DTYPES, SPECIAL_VALUES } from "./asserts.mjs";
 import { builds } from "./builds.mjs";
 import { slicesOf } from "./reference.mjs";
 
-/** Set by `npm run fuzz`: how long to go on, with another seed each time. */
+/** Set by `npm run fuzz`: duration of the run, with another seed each time. */
 const seconds = Number(globalThis.process?.env.ZEROPOINT_FUZZ_SECONDS ?? 0);
 let laws = 0;
 
-/** How often fast-check tries a property: `runs` times, or for its share of the time given. */
+/** Runs of a property in fast-check: `runs`, or as many as fit into its share of the given time. */
 export function fuzzLimits(shares, runs) {
   const includeErrorInReport = true;
   // A browser has the same arithmetic in another engine: a fifth of the values shows a difference.
@@ -38,7 +38,7 @@ export function withOneNaN(result) {
 }
 
 /**
- * A test that a law holds in every build: `check(build, ...values)` for random values. What it returns
+ * A test of a property in every build: `check(build, ...values)` for random values. The values that it returns
  * must have the same bits in all builds.
  */
 export function law(title, arbitraries, check, { runs = 200 } = {}) {
@@ -64,7 +64,7 @@ export const finite = fc.float({ noNaN: true, noDefaultInfinity: true });
 /** Any float32, NaN and infinities among them. */
 export const anyFloat = fc.oneof(fc.float(), fc.constantFrom(...SPECIAL_VALUES));
 
-/** Kinds of values that a tensor has all of: of one size, on a grid full of ties, or of all sizes. */
+/** Kinds of values for a whole tensor: of one size, on a grid full of ties, or of all sizes. */
 const kinds = [
   fc.float({ min: -4, max: 4, noNaN: true }),
   fc.integer({ min: -300, max: 300 }).map((steps) => steps / 2),
@@ -117,7 +117,7 @@ export function tensorOf(shape, values = finiteValues) {
 /** Any tensor. */
 export const tensors = shapes.chain((shape) => tensorOf(shape));
 
-/** How a tensor of this shape may be quantized. */
+/** Options to quantize a tensor of this shape. */
 export function optionsFor(shape, dtypes = DTYPE_NAMES) {
   const slicing = fc.oneof(
     fc.constant({}),
@@ -142,12 +142,12 @@ export function optionsFor(shape, dtypes = DTYPE_NAMES) {
 /** The dtypes that a linear layer takes. */
 export const NARROW = DTYPE_NAMES.filter((dtype) => DTYPES[dtype].bits <= 8);
 
-/** A tensor and how to quantize it. */
+/** A tensor with options to quantize it. */
 export const quantizations = shapes.chain((shape) =>
   fc.tuple(tensorOf(shape), optionsFor(shape)).map(([x, options]) => ({ x, options })),
 );
 
-/** A linear layer's input, weight and bias; `values` are what they are made of. */
+/** A linear layer's input, weight and bias, all of values of the kind `values`. */
 export function layersOf(values) {
   const sizes = fc.record({
     m: fc.integer({ min: 1, max: 6 }),

@@ -1,4 +1,4 @@
-// What the tests share: comparisons by bits, expected errors, and numbers worth trying.
+// Helpers of many tests: comparisons by bits, expected errors, and numbers at the edges of arithmetic.
 
 import assert from "node:assert/strict";
 

@@ -1,19 +1,19 @@
-// The core's binaries from a server that answers rightly and wrongly: in Node one of its own, in a page
-// the page's (tests/web/serve.mjs).
+// The core's binaries from a server that gives right and wrong answers: in Node its own server, in a page
+// the page's server (tests/web/serve.mjs).
 
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 
 const folder = new URL("../../../dist/wasm/", import.meta.url);
 
-/** Where a binary is. */
+/** Address of a binary. */
 export const addressOf = (file) => new URL(file, folder);
 
 /** The bytes of a binary. */
 export const bytesOf = (file) => readFile(addressOf(file));
 
 /**
- * What the server answers to "how/file": `right` with the MIME type of WebAssembly, `parameter` with
+ * Answers of the server to "how/file": `right` with the MIME type of WebAssembly, `parameter` with
  * that and a parameter, `wrong` with another, `page` with a page instead, `missing` with status 404.
  * @returns {Promise<{ status: number, type: string, body: Uint8Array | string }>}
  */

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { create } from "zeropoint";
 
-/** What says that a build is not there, as opposed to there and broken. */
+/** Codes of errors for a build that is not there, as opposed to a broken one. */
 const ABSENT = ["ZP_BUILD_UNAVAILABLE", "ZP_UNSUPPORTED_ENGINE"];
 
 /** Instances of the library, each with the `name` of its build in a test's title. */

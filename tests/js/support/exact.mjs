@@ -35,7 +35,7 @@ export class ExactSum {
     this.add(low);
   }
 
-  /** How far a number is from the sum. */
+  /** The difference between a number and the sum. */
   distance(number) {
     return Math.abs(number - this.high - this.low);
   }

@@ -1,4 +1,4 @@
-// What the examples in the documentation take for granted: names that say by themselves what they are.
+// Variables that the examples in the documentation use without declaring them; their names describe them.
 
 import * as zeropoint from "zeropoint";
 import { openModel, save } from "zeropoint/models";

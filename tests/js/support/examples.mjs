@@ -9,7 +9,7 @@ const ts = require("typescript");
 
 const folder = new URL("../../../src/js/", import.meta.url);
 
-/** What starts the library cannot run twice, and slim's has files only where somebody put them. */
+/** The function whose examples cannot run here: the library starts once, and slim has no files to load. */
 const STARTS = "init";
 
 /**
@@ -88,7 +88,7 @@ export function written(value) {
   return Object.is(value, -0) ? "-0" : String(value);
 }
 
-/** What examples say, for comparison: without what depends on the width of lines or the base. */
+/** The text of an example's result for comparison, without parts that depend on the width of lines or the base. */
 export function normal(text) {
   return text
     .trim()

@@ -62,7 +62,7 @@ export function sameValues(actual, expected, message) {
   }
 }
 
-/** What the vectors expect of a tensor, rounded to float32; undefined where these are raw bytes alone. */
+/** The expected values of a tensor, rounded to float32; undefined where the vectors have raw bytes alone. */
 export function expectedValues({ f32, f64, values }) {
   const view = (text, Type) => new Type(fromBase64(text).buffer);
   if (typeof f32 === "string") return view(f32, Float32Array);
@@ -88,7 +88,7 @@ export async function assertTensor(tensor, expected, message) {
   return true;
 }
 
-/** Asserts that an error is one that files may cause, and gives it. */
+/** Asserts that an error is one of a file, and returns it. */
 export function assertFileError(error, message) {
   const isKnown =
     error instanceof RangeError && ["ZP_INVALID_FILE", "ZP_UNSUPPORTED_FILE"].includes(error.code);
@@ -142,7 +142,7 @@ export function property(test, title, arbitraries, check, runs = 300) {
   });
 }
 
-/** Integers that parsers stumble over. */
+/** Integers at the edges of parsers. */
 const ODD = [0n, 1n, 2n, 7n, 8n, 9n, 24n, 255n, 256n, 65535n, 2n ** 31n - 1n, 2n ** 31n].concat([
   2n ** 32n - 1n,
   2n ** 32n,

@@ -1,5 +1,5 @@
-// How many bytes of garbage a layer that runs in a loop makes with every call. Run by soak.test.mjs with
-// --expose-gc, and with so much room for young objects that nothing is collected meanwhile:
+// Measures the garbage that a layer in a loop makes with every call. Run by soak.test.mjs with
+// --expose-gc, and with enough room for young objects that no collection runs meanwhile:
 //
 //   node --expose-gc --min-semi-space-size=64 --max-semi-space-size=64 tests/js/support/garbage.mjs <build>
 

@@ -1,4 +1,4 @@
-// Reads one file of 30 MiB made of the smallest possible entries, and prints what came of it.
+// Reads one file of 30 MiB made of the smallest possible entries, and prints the outcome.
 // Run by tests/js/formats/memory.test.mjs, in a process whose heap is limited.
 
 import { readGGUF } from "../../../dist/formats/gguf/read.js";

@@ -1,5 +1,5 @@
-// Arguments that change their mind, lie about themselves or run code of their own, and what a page can do
-// to prototypes that all objects share.
+// Arguments that change between reads, misreport themselves or run their own code, and changes of
+// prototypes that all objects share.
 
 import assert from "node:assert/strict";
 
@@ -36,7 +36,7 @@ export const NAMES = [
   ...["ranges", "rows", "slices", "outer", "inner", "nonzero", "block", "memory", "layers"],
 ];
 
-/** Values that fit nowhere, or fit and are wrong. */
+/** Values that fit no argument, or fit and are wrong. */
 export const GARBAGE = [
   ...[0, 1, 2, 3, -1, 0.5, 1.5, 100, 4096, 1e9, 2 ** 31, 2 ** 32, 2 ** 53, Number.NaN, Infinity],
   ...["x", "int4", "float32", "", null, undefined, true, 7n, Symbol("s"), () => 1],
@@ -122,7 +122,7 @@ function tracking(array, { random, buffers }) {
   return copy;
 }
 
-/** The same values in an array that lies about itself. */
+/** The same values in an array with false properties. */
 function lying(array, { random }) {
   const copy = new array.constructor(array);
   const [name, value] = random.pick([
@@ -141,7 +141,7 @@ function lying(array, { random }) {
   return copy;
 }
 
-/** The same values in an array that looks like another one. */
+/** The same values in an array that looks like another type. */
 export const hostileArray = (array, attack) => attack.random.pick([tracking, lying])(array, attack);
 
 /** The same object, whose data is garbage when it is read for a second time. */

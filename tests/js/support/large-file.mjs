@@ -1,4 +1,4 @@
-// Quantizes a sparse file of zeros in a process of its own, and prints what it took, as JSON.
+// Quantizes a sparse file of zeros in a process of its own, and prints time and memory as JSON.
 //
 //   node large-file.mjs GIBIBYTES SHAPE QUANTIZED OPTIONS [verify]
 //

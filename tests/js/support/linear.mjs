@@ -20,7 +20,7 @@ export const WEIGHT_DTYPES = [
   "uint8",
 ];
 
-/** Ways to quantize a weight. */
+/** Options for the granularities of a weight. */
 export function weightOptions(groupSize) {
   const kinds = WEIGHT_DTYPES.flatMap((dtype) => [
     ...(dtype.startsWith("u") ? [] : [{ dtype }]),

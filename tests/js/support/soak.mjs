@@ -51,7 +51,7 @@ core.module.release = (address) => {
   release(address);
 };
 
-/** Bytes in use, but for the scratch block, which stays from call to call. */
+/** Bytes in use, without the scratch block, which stays from call to call. */
 function bytesInUse() {
   let sum = 0;
   for (const bytes of blocks.values()) sum += bytes;
@@ -108,7 +108,7 @@ function useTensors() {
   observer.calculateQParams();
 }
 
-/** What throws must give back what it had taken. */
+/** Calls that throw must free the memory that they have allocated. */
 function fail() {
   const w = tensor([1, 2, 3, 4], [2, 2]);
   const attempts = [

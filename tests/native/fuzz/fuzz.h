@@ -71,10 +71,10 @@ class Source {
     return items[below(kCount)];
   }
 
-  /// Numbers that go on where the bytes stop.
+  /// Numbers that continue after the end of the bytes.
   Random random() { return Random(take<std::uint32_t>()); }
 
-  /// Where arithmetic changes its mind, a number of few bits, or any bits at all.
+  /// A number at a boundary of arithmetic, a number of few bits, or any bits at all.
   float special() {
     constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -154,7 +154,7 @@ class Source {
     return std::clamp(wanted, info.qmin, info.qmax);
   }
 
-  /// A shape of not too many values, so that the next input has its turn soon.
+  /// A shape of few values, so that each run is short.
   ShapeVector shape() {
     Random more = random();
     ShapeVector shape = testing::random_shape(more);

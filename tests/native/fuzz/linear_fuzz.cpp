@@ -10,7 +10,7 @@
 namespace zeropoint::fuzz {
 namespace {
 
-/// A layer's arguments but for its weights, which `weight(n, k)` gives in double, exactly.
+/// A layer's arguments without its weights, which `weight(n, k)` gives in double, exactly.
 struct Layer {
   std::size_t m;
   std::size_t k;
@@ -126,7 +126,7 @@ void check_layer(const Layer& layer, Weight weight, bool float32_is_normal, Call
     const auto batched = y.values().subspan(row * layer.n, layer.n);
     check_same(alone.values(), std::vector<float>(batched.begin(), batched.end()));
   }
-  // A length that does not fit is refused, whichever it is.
+  // A wrong length is refused, whichever argument has it.
   Output<float> longer(layer.m * layer.n + 1);
   check(call(std::span<const float>(layer.x), layer.m, std::span<const float>(layer.bias),
              longer.span()),
@@ -140,7 +140,7 @@ void check_layer(const Layer& layer, Weight weight, bool float32_is_normal, Call
   untouched.check_untouched();
 }
 
-/// Whether float32 surely holds every weight, product and partial sum as a normal number.
+/// Whether float32 certainly holds every weight, product and partial sum as a normal number.
 bool stays_normal(const Magnitudes& x, const Magnitudes& w, const Magnitudes& bias, std::size_t k) {
   const double most = x.largest() * w.largest() * static_cast<double>(k) + bias.largest();
   const double least = std::min(x.smallest() * w.smallest(), bias.smallest());

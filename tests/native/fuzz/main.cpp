@@ -1,4 +1,4 @@
-// Where libFuzzer hands over one input.
+// Entry point of libFuzzer: one call for each input.
 #include "fuzz.h"
 
 // The name is libFuzzer's.

@@ -7,7 +7,7 @@
 namespace zeropoint::fuzz {
 namespace {
 
-/// Which slice each element belongs to, counted index by index.
+/// The slice of each element, counted index by index.
 struct Slices {
   std::size_t count;
   std::vector<std::size_t> of;

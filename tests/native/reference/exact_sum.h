@@ -28,7 +28,7 @@ class ExactSum {
 
   [[nodiscard]] double value() const { return high_; }
 
-  /// How far a number is from the sum.
+  /// The difference between a number and the sum.
   [[nodiscard]] double distance(double number) const { return std::fabs((number - high_) - low_); }
 
  private:

@@ -34,7 +34,7 @@ inline ValueQParams value_qparams(const kernels::ElementwiseQParams& q, std::siz
   return {q.factors[i], q.zero_points[i], q.nan_codes[i]};
 }
 
-/// A code that saturates: infinities and whatever is too large or small end at the rule's limits.
+/// A code that saturates: infinities and values out of range end at the rule's limits.
 inline std::int32_t quantize_value(float x, const ValueQParams& q, const kernels::CodeRule& rule) {
   const float quotient = x / q.factor;
   const float shifted = quotient + q.zero_point;
@@ -54,7 +54,7 @@ void quantize_f32(const float* x, std::size_t n, QParams qparams, kernels::CodeR
   }
 }
 
-/// x86's conversion: toward zero; INT32_MIN for NaN and for whatever no int32 holds.
+/// x86's conversion: toward zero; INT32_MIN for NaN and for values outside int32.
 inline std::int32_t x86_int32(float value) {
   const bool fits = value >= -2147483648.0F && value < 2147483648.0F;
   return fits ? static_cast<std::int32_t>(value) : INT32_MIN;

@@ -10,7 +10,7 @@
 
 namespace zeropoint::reference {
 
-/// x86's conversion to 64 bits: INT64_MIN for NaN and for whatever no int64 holds.
+/// x86's conversion to 64 bits: INT64_MIN for NaN and for values outside int64.
 inline std::int64_t x86_int64(float value) {
   const bool fits = value >= -0x1p63F && value < 0x1p63F;
   return fits ? static_cast<std::int64_t>(value) : INT64_MIN;

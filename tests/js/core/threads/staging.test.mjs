@@ -15,7 +15,7 @@ const TYPES = Object.values(ARRAYS);
 
 const newHeap = () => new WebAssembly.Memory({ initial: 64, maximum: 1024, shared: true });
 
-/** Why this engine has none; false if it has. */
+/** The reason why this engine has no staging memory; false if it has one. */
 function whyNot() {
   try {
     new Staging(newHeap());
@@ -34,7 +34,7 @@ describe("Staging", { skip: whyNot() }, () => {
   });
 
   const AT = 4096;
-  /** Nothing, a few, and about one, two and three times what the staging memory holds. */
+  /** Lengths: none, a few, and about one, two and three times the size of the staging memory. */
   const lengths = (bytes) => [
     ...[0, 1, 7, 1000],
     ...[1, 2, 3].flatMap((times) => [-1, 0, 1].map((more) => (times * 128 * 1024) / bytes + more)),
@@ -98,7 +98,7 @@ describe("Staging", { skip: whyNot() }, () => {
 });
 
 describe("A core with threads", () => {
-  // What is copied one way and the other: values around 4 KiB, a tile, and more than one.
+  // Lengths of copies in both directions: around 4 KiB, one tile, and more than one.
   const sizes = [1023, 1024, 1025, 4095, 4096, 131_072, 300_001];
 
   it("has staging memory in engines that support it", async () => {

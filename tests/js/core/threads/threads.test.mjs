@@ -14,7 +14,7 @@ await init();
 const builds = examineEngine().relaxed === true ? ["baseline", "relaxed"] : ["baseline"];
 const load = (request) => loadBuild("test", embedded, request);
 
-/** What the core's self-test leaves for a part after so many steps. */
+/** The number that the core's self-test computes for a part after this many steps. */
 function expectedState(part, steps) {
   let state = part;
   for (let step = 0; step < steps; step++) {
@@ -23,7 +23,7 @@ function expectedState(part, steps) {
   return state;
 }
 
-/** Lets all threads compute, and checks every part. */
+/** Computes on all threads, and checks every part. */
 function compute(core, parts, steps) {
   const [out] = core.memory.layOut("test", 4 * parts);
   core.memory.write("Uint32Array", out, new Uint32Array(parts).fill(0xdead));
@@ -36,7 +36,7 @@ function compute(core, parts, steps) {
   }
 }
 
-/** Runs work while workers are of another class. */
+/** Runs work while another class of workers is installed. */
 async function withWorkers(Class, work) {
   const { getBuiltinModule } = process;
   process.getBuiltinModule = (name) =>
@@ -48,7 +48,7 @@ async function withWorkers(Class, work) {
   }
 }
 
-/** Runs work while all new workers are handed to `see`. */
+/** Runs work while all new workers are passed to `see`. */
 function whileSeeingWorkers(see, work) {
   class Seen extends Worker {
     constructor(...args) {
@@ -59,17 +59,17 @@ function whileSeeingWorkers(see, work) {
   return withWorkers(Seen, work);
 }
 
-// What a worker's state word says, in src/core/parallel.h.
+// Values of a worker's state word, as in src/core/parallel.h.
 const WORKING = 1;
 const DEAD = 2;
 
-/** A stack that begins so far from the memory's begin, and grows towards it. */
+/** Address of a stack with this much room: stacks grow downwards to the start of the memory. */
 const ROOM = 512;
 
 /**
- * Workers that count how often they are terminated, and show their state word. Those of the given
- * indices have next to no room for a stack: enough to serve, but a part of a W8A8 layer keeps its sums
- * there, and stops by an error.
+ * Workers that count their terminations and give access to their state words. Workers of the given
+ * indices have a stack that is just large enough to wait for work: a part of a W8A8 layer, which keeps its sums
+ * on the stack, stops by an error.
  */
 function withoutStack(workers, indices) {
   return class extends Worker {
@@ -104,7 +104,7 @@ function withoutStack(workers, indices) {
   };
 }
 
-/** Multiplies until a worker without a stack has stopped in the midst, with the bits of one thread. */
+/** Multiplies until a worker without a stack has stopped within a part; the result has the bits of one thread. */
 function multiplyUntilDead(zp, worker) {
   const random = new Random(2);
   const w = tensor(random.normal(512 * 512), [512, 512]);
@@ -146,7 +146,7 @@ for (const build of builds) {
         assert.ok(module.HEAPU8.buffer instanceof SharedArrayBuffer);
         const [out] = memory.layOut("test", 4 * (1 + threads));
         memory.write("Uint32Array", out, new Uint32Array(1 + threads));
-        // Every part waits for all others to begin, so each has a thread of its own.
+        // Every part waits until all others have begun, so that each needs a thread of its own.
         module.meetWorkers(out, threads, 2 ** 28);
         const words = new Uint32Array(1 + threads);
         memory.read(out, words);
@@ -225,7 +225,7 @@ for (const build of builds) {
       const [ended, broken] = workers;
       ended.state = WORKING;
       await ended.terminate();
-      // No worker has a part left once this one has stopped.
+      // This worker is the last one with a part.
       multiplyUntilDead(zp, broken);
       const terminated = workers.map((worker) => worker.terminated);
       assert.deepEqual(terminated, [1, 0]);
@@ -339,7 +339,7 @@ describe("threads that are unavailable", () => {
   });
 
   it("are one thread in a page that is not isolated", async () => {
-    // A page has a getter of that name, which is not its own.
+    // A page inherits a getter of that name.
     const descriptor = { value: false, configurable: true };
     Object.defineProperty(globalThis, "crossOriginIsolated", descriptor);
     try {
@@ -370,7 +370,7 @@ describe("threads that are unavailable", () => {
       () =>
         falls(() => create({ threads: 3 }), /^a worker could not be started: it ended with [01]$/),
     );
-    // The other one is not left behind.
+    // The first worker has been terminated, too.
     assert.equal(exits.length, 2);
     await Promise.all(exits);
   });
@@ -384,7 +384,7 @@ describe("threads that are unavailable", () => {
       [trap, "RuntimeError: memory access out of bounds"],
       [() => {}, "they compute wrong values"],
     ]) {
-      // Functions have no names in the core's table: of these, one alone takes 256 parts and 100 steps.
+      // The core's table holds functions without names: exactly one of them takes 256 parts and 100 steps.
       let proofs = 0;
       WebAssembly.Table.prototype.get = function (index) {
         const real = get.call(this, index);

@@ -1,4 +1,4 @@
-// quantizeModel from GGUF to GGUF: what llama-quantize writes, byte for byte.
+// quantizeModel from GGUF to GGUF: the files of llama-quantize, byte for byte.
 
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
