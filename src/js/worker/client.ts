@@ -13,8 +13,8 @@ import {
 } from "../base/typed-arrays.js";
 import type { InitOptions } from "../core/init.js";
 import type { AnyWorker } from "../core/threads/workers.js";
-import { Decoder, handleOf, lostObject, releaseIn } from "./decode.js";
-import { Encoder, type Large } from "./encode.js";
+import { Decoder, handleOf, lostObject, releaseIn } from "./messages/decode.js";
+import { Encoder, type Large } from "./messages/encode.js";
 import {
   type AnyArray,
   type Encoded,
@@ -22,7 +22,7 @@ import {
   type Library,
   type Reply,
   type Request,
-} from "./messages.js";
+} from "./messages/messages.js";
 import { type CallSettings, splitOptions, type WorkerOption } from "./settings.js";
 import { onAbort, reasonOf } from "./signals.js";
 import { NoWorker, startWorker } from "./start.js";

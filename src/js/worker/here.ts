@@ -2,10 +2,10 @@
 
 import { embedded } from "../core/embedded.js";
 import type { InitOptions } from "../core/init.js";
-import type { Library, Post, Reply, Request } from "./messages.js";
-import { describe, Server } from "./server.js";
+import { describe, Server } from "./library/server.js";
+import { createInstance } from "./library/zeropoint.js";
+import type { Library, Post, Reply, Request } from "./messages/messages.js";
 import { pause } from "./turns.js";
-import { createInstance } from "./zeropoint.js";
 
 /** An instance of the library on this thread that takes messages. */
 export async function startHere(

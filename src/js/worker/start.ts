@@ -13,7 +13,7 @@ import {
   START_LIMIT,
   workerConstructor,
 } from "../core/threads/workers.js";
-import { errorData, errorOf, type Library, type Reply, type Request } from "./messages.js";
+import { errorData, errorOf, type Library, type Reply, type Request } from "./messages/messages.js";
 import type { WorkerOption } from "./settings.js";
 
 /** No worker can be started; the message says why. */

@@ -2,9 +2,9 @@
 // makes one file of it, since some bundlers copy it as it is, alone.
 
 import type { WasmModule } from "../base/platform.js";
-import { errorData, errorOf, type Reply, type Request } from "./messages.js";
-import { describe, Server } from "./server.js";
-import { createInstance } from "./zeropoint.js";
+import { describe, Server } from "./library/server.js";
+import { createInstance } from "./library/zeropoint.js";
+import { errorData, errorOf, type Reply, type Request } from "./messages/messages.js";
 
 interface Port {
   postMessage(message: unknown, transfer?: readonly ArrayBuffer[]): void;

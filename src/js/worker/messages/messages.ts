@@ -1,11 +1,11 @@
 // The table of messages between a connection and the library that works for it, and the form that
 // arguments and results have in them.
 
-import type { ErrorCode } from "../base/errors.js";
-import type { WasmModule } from "../base/platform.js";
-import type { NumberArray } from "../base/typed-arrays.js";
-import type { Build } from "../core/builds.js";
-import type { ArrayForm } from "./incoming.js";
+import type { ErrorCode } from "../../base/errors.js";
+import type { WasmModule } from "../../base/platform.js";
+import type { NumberArray } from "../../base/typed-arrays.js";
+import type { Build } from "../../core/builds.js";
+import type { ArrayForm } from "../library/incoming.js";
 
 /** A value that a message holds as it is. */
 export type Primitive = undefined | null | boolean | number | string | bigint;

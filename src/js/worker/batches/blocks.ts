@@ -1,9 +1,9 @@
 // quantizeBlocks and dequantizeBlocks in batches.
 
-import { arrayName, subarrayOf } from "../base/typed-arrays.js";
+import { arrayName, subarrayOf } from "../../base/typed-arrays.js";
+import type { Zeropoint } from "../library/zeropoint.js";
 import { type Box, type Fields, isObject, isShape, largeTensor, product, VALUES } from "./boxes.js";
 import { type Batches, outputOf, overBoxes, tensorOf } from "./over-boxes.js";
-import type { Zeropoint } from "./zeropoint.js";
 
 /** Values of a batch of blocks: searching the scales of one value takes up to 0.2 microseconds. */
 const BLOCK_VALUES = 2 ** 15;

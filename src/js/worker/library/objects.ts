@@ -1,13 +1,13 @@
 // The library's end of values: decodes arguments, encodes results, and keeps objects that the connection
 // refers to by numbers.
 
-import { typeError } from "../base/errors.js";
-import { arrayName } from "../base/typed-arrays.js";
-import { Tensor } from "../tensor/tensor.js";
-import { IntegerTensor } from "../torch/integer-tensor.js";
-import { TorchQuantizedTensor } from "../torch/tensor.js";
+import { typeError } from "../../base/errors.js";
+import { arrayName } from "../../base/typed-arrays.js";
+import { Tensor } from "../../tensor/tensor.js";
+import { IntegerTensor } from "../../torch/integer-tensor.js";
+import { TorchQuantizedTensor } from "../../torch/tensor.js";
+import type { AnyArray, Encoded } from "../messages/messages.js";
 import { arrayOf } from "./incoming.js";
-import type { AnyArray, Encoded } from "./messages.js";
 import type { Zeropoint } from "./zeropoint.js";
 
 type Callable = (...args: unknown[]) => unknown;

@@ -1,12 +1,12 @@
 // The library as a connection runs it.
 
-import { createFrom } from "../core/create.js";
-import type { Embedded } from "../core/embedded.js";
-import type { InitOptions } from "../core/init.js";
-import type * as instance from "../instance.js";
-import * as library from "../library.js";
-import { load } from "../models/load.js";
-import { measurePart } from "../quantize/metrics.js";
+import { createFrom } from "../../core/create.js";
+import type { Embedded } from "../../core/embedded.js";
+import type { InitOptions } from "../../core/init.js";
+import type * as instance from "../../instance.js";
+import * as library from "../../library.js";
+import { load } from "../../models/load.js";
+import { measurePart } from "../../quantize/metrics.js";
 
 const INTERNAL = { ...library, load, measurePart };
 

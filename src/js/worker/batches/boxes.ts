@@ -1,7 +1,7 @@
 // Boxes of tensors: contiguous values, and the qparams that belong to them.
 
-import { arrayName, type NumberArray, subarrayOf } from "../base/typed-arrays.js";
-import { Incoming } from "./incoming.js";
+import { arrayName, type NumberArray, subarrayOf } from "../../base/typed-arrays.js";
+import { Incoming } from "../library/incoming.js";
 
 /** Bits of a box. */
 const BITS = 2 ** 23;

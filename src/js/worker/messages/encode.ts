@@ -1,9 +1,9 @@
 // Arguments on their way to the library: plain copies of everything but large arrays.
 
-import { typeError } from "../base/errors.js";
-import { kindOf, show } from "../base/format-value.js";
-import { arrayLength, arrayName, type NumberArray } from "../base/typed-arrays.js";
-import type { ArrayForm } from "./incoming.js";
+import { typeError } from "../../base/errors.js";
+import { kindOf, show } from "../../base/format-value.js";
+import { arrayLength, arrayName, type NumberArray } from "../../base/typed-arrays.js";
+import type { ArrayForm } from "../library/incoming.js";
 import type { AnyArray, Encoded } from "./messages.js";
 
 /** Bytes up to which the message copies an array. */

@@ -1,12 +1,12 @@
 // Results on their way to the caller: arrays and errors of the caller's own realm, and handles of the
 // objects that stay with the library.
 
-import { disposed, stateError, typeError } from "../base/errors.js";
-import { INSPECT } from "../base/format-value.js";
-import { arrayName } from "../base/typed-arrays.js";
-import { Tensor } from "../tensor/tensor.js";
-import { IntegerTensor } from "../torch/integer-tensor.js";
-import { TorchQuantizedTensor } from "../torch/tensor.js";
+import { disposed, stateError, typeError } from "../../base/errors.js";
+import { INSPECT } from "../../base/format-value.js";
+import { arrayName } from "../../base/typed-arrays.js";
+import { Tensor } from "../../tensor/tensor.js";
+import { IntegerTensor } from "../../torch/integer-tensor.js";
+import { TorchQuantizedTensor } from "../../torch/tensor.js";
 import type { AnyArray, Encoded } from "./messages.js";
 
 /** Bytes up to which memory is copied into this realm's own. */

@@ -1,6 +1,6 @@
 // An array of the calling thread's that the library's end of a connection reads part by part.
 
-import { type NumberArray, setArray } from "../base/typed-arrays.js";
+import { type NumberArray, setArray } from "../../base/typed-arrays.js";
 
 /** Values of a part in a copy of the whole array. */
 const PART = 2 ** 18;

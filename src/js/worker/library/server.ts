@@ -1,8 +1,7 @@
 // The library's end of a connection: receives messages, calls the library and sends the results. It runs in a
 // worker, or on the calling thread if no worker starts.
 
-import { inBatches, partialArguments } from "./batches.js";
-import { Incoming, type Read } from "./incoming.js";
+import { inBatches, partialArguments } from "../batches/batches.js";
 import {
   type Encoded,
   errorData,
@@ -10,9 +9,10 @@ import {
   type Post,
   type Reply,
   type Request,
-} from "./messages.js";
+} from "../messages/messages.js";
+import { isTurnOver, takeTurn } from "../turns.js";
+import { Incoming, type Read } from "./incoming.js";
 import { Arguments, handlesIn, type Names, Objects } from "./objects.js";
-import { isTurnOver, takeTurn } from "./turns.js";
 import type { Zeropoint } from "./zeropoint.js";
 
 type CallRequest = Extract<Request, { kind: "call" }>;

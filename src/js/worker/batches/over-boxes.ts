@@ -1,7 +1,7 @@
 // Runs a function box by box.
 
-import { arrayName, type NumberArray } from "../base/typed-arrays.js";
-import { Tensor } from "../tensor/tensor.js";
+import { arrayName, type NumberArray } from "../../base/typed-arrays.js";
+import { Tensor } from "../../tensor/tensor.js";
 import { boxesOf, type Fields, type Large, type Part, partsOf } from "./boxes.js";
 
 /** Yields the part of the work that is done; returns the result, or undefined to have the whole call run. */
