@@ -40,7 +40,7 @@ function base() {
 }
 
 /** The areas that changed since the base. */
-export function changedAreas() {
+function changedAreas() {
   const from = base();
   const files = from && git("diff", "--name-only", "--no-renames", from, "HEAD");
   return areasOf((files ?? "").split("\n").filter(Boolean));

@@ -56,7 +56,7 @@ async function install(packages, folder) {
 }
 
 /** Runs the tests of all engines, or of those whose titles contain one of the given words. */
-export async function checkEngines(words = []) {
+async function checkEngines(words = []) {
   const { attempt, finish } = tally();
   const isChosen = ({ title }) => words.length === 0 || words.some((word) => title.includes(word));
   for (const { title, packages, file } of ENGINES.filter(isChosen)) {

@@ -111,10 +111,7 @@ function* layersOf({ bytes, width, dtype, seed, first = 0 }) {
 }
 
 /** Writes a safetensors file. @returns its bytes */
-export async function writeLargeModel(
-  path,
-  { bytes, dtype = "bfloat16", seed = 1, width = 2048, first },
-) {
+async function writeLargeModel(path, { bytes, dtype = "bfloat16", seed = 1, width = 2048, first }) {
   const { layoutSafetensors, writeSafetensors } = await library("formats/safetensors.js");
   const layout = layoutSafetensors(layersOf({ bytes, width, dtype, seed, first }), [
     ["format", "pt"],

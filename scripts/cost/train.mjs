@@ -6,7 +6,7 @@
 
 import { LEVELS, PIXELS } from "./digits.mjs";
 
-export const HIDDEN = 64;
+const HIDDEN = 64;
 export const DIGITS = 10;
 
 const SEED = 42;

@@ -150,7 +150,7 @@ function versionsOf(names) {
 }
 
 /** The processor's vector instruction sets, by Linux's names; empty if Linux does not list them. */
-export function vectorFeatures(cpuinfo) {
+function vectorFeatures(cpuinfo) {
   const [, names = ""] = /^(?:flags|Features)\s*:(.*)$/m.exec(cpuinfo) ?? [];
   return names.split(" ").filter((name) => /^(avx|sse4|ssse3|fma|asimd|i8mm|sve|bf16)/.test(name));
 }

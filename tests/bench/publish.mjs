@@ -81,7 +81,7 @@ const PAGE_FORMATS = [
 const THREADED_FORMATS = ["w8a32-channel", "w8a8-dynamic"];
 
 /** The tables of RESULTS.md. */
-export function resultsSection(results) {
+function resultsSection(results) {
   const { engine, machine, limits, packages, date } = published(results);
   const chromium = results.engines.find((one) => one.engine === engine);
   const { results: all } = chromium;

@@ -42,7 +42,7 @@ const section = (id, content) => [id, ...leb(content.length), ...content];
 /**
  * A minimal module of the given size: functions of 1 KiB of additions, the first of which is called.
  */
-export function bareModule(size) {
+function bareModule(size) {
   const header = [0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
   const addOne = [0x20, 0x00, 0x41, 0x01, 0x6a, 0x21, 0x00]; // local 0 = local 0 + 1
   const bodySize = 1024;

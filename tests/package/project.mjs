@@ -24,7 +24,7 @@ const folder = mkdtempSync(join(tmpdir(), "zeropoint-package-"));
 after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
 
 /** A failed installation: the message has the command and the reason in one line. */
-export class InstallFailure extends Error {}
+class InstallFailure extends Error {}
 
 /** Runs npm: the npm that runs the tests, if any, else the npm on PATH. */
 function npm(args, cwd) {

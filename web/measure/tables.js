@@ -31,7 +31,7 @@ const CONTESTANTS = {
 };
 
 /** @param {Measurement} measurement */
-export function contestantName({ contestant, build, threads }) {
+function contestantName({ contestant, build, threads }) {
   const name = CONTESTANTS[/** @type {keyof typeof CONTESTANTS} */ (contestant)] ?? contestant;
   return [name, build, threads && threads > 1 && `${threads} threads`].filter(Boolean).join(", ");
 }

@@ -13,7 +13,7 @@ import { diffLines, matches } from "./compare.js";
  */
 
 /** The kinds of expected output, by the name each has in a sentence. */
-export const EXPECTATIONS = {
+const EXPECTATIONS = {
   stored: "the stored output",
   torch: "PyTorch 2.6",
   measured: "the recorded output",

@@ -10,7 +10,7 @@ const WANTED = [
 ];
 
 /** @param {{ build: string, threads: number }} variant */
-export const variantName = ({ build, threads }) =>
+const variantName = ({ build, threads }) =>
   threads === 1 ? build : `${build}, ${threads} threads`;
 
 /**

@@ -71,7 +71,7 @@ function runOnce(path, folder, [, scheme, given]) {
 }
 
 /** All conversions of a format: `{ title, cp, milliseconds, ratio, processor, peakBytes, bytes, inputBytes }`. */
-export async function measureFormat(format, { mib, rounds }) {
+async function measureFormat(format, { mib, rounds }) {
   const folder = mkdtempSync(join(tmpdir(), "zeropoint-bench-models-"));
   try {
     const path = await makeInput(folder, format, mib);

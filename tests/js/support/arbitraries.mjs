@@ -26,7 +26,7 @@ export function fuzzLimits(shares, runs) {
 }
 
 /** Makes every NaN the same one: their signs and payloads are the engine's, and Node 24 compares them. */
-export function withOneNaN(result) {
+function withOneNaN(result) {
   if (result instanceof Float32Array || result instanceof Float64Array) {
     result.forEach((value, i) => {
       if (Number.isNaN(value)) result[i] = Number.NaN;
@@ -62,7 +62,7 @@ export function law(title, arbitraries, check, { runs = 200 } = {}) {
 export const finite = fc.float({ noNaN: true, noDefaultInfinity: true });
 
 /** Any float32, NaN and infinities among them. */
-export const anyFloat = fc.oneof(fc.float(), fc.constantFrom(...SPECIAL_VALUES));
+const anyFloat = fc.oneof(fc.float(), fc.constantFrom(...SPECIAL_VALUES));
 
 /** Kinds of values for a whole tensor: of one size, on a grid full of ties, or of all sizes. */
 const kinds = [

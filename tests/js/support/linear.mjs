@@ -6,7 +6,7 @@ await init();
 
 export const ACCUMULATE = ["exact", "float32"];
 
-export const WEIGHT_DTYPES = [
+const WEIGHT_DTYPES = [
   "int2",
   "int3",
   "int4",

@@ -25,7 +25,7 @@ export function optionsOf(args) {
 }
 
 /** Asserts that zero points are PyTorch's, of the same dtype. */
-export function assertZeroPoint({ data, shape, dtype }, expected) {
+function assertZeroPoint({ data, shape, dtype }, expected) {
   assert.deepEqual([...shape], expected.shape);
   if (expected.t === "f32") {
     assertTensor(data, shape, expected, "zero point");

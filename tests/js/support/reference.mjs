@@ -91,7 +91,7 @@ export function quantizeTensor(data, shape, options) {
 }
 
 /** PyTorch's float32 sum on one thread: eight lanes, four rows a step, a cascade of four levels. */
-export function torchSum(values) {
+function torchSum(values) {
   const n = values.length;
   if (n < 8)
     return sumRows(

@@ -313,7 +313,7 @@ function rangeOf(data) {
  * Black or white, whichever stands out more: at least 4.58 to 1 on any colour.
  * @param {string} color
  */
-export function readableOn(color) {
+function readableOn(color) {
   const luminance = relativeLuminance(color);
   return (luminance + 0.05) ** 2 > 1.05 * 0.05 ? "#000" : "#fff";
 }
