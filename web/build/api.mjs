@@ -78,7 +78,7 @@ const CODE_COLORS = {
 };
 
 /**
- * The sheet with the colours of code, in those of the other pages.
+ * The style sheet of the code colours, with the colours of the other pages.
  * @param {string} sheet
  */
 function withOwnColors(sheet) {
@@ -139,7 +139,7 @@ export async function buildApi(folder) {
       navigation: { includeFolders: false },
       customCss: at("../api/style.css"),
       favicon: at("../public/icon.svg"),
-      // What is only named in a signature needs no page, and parameters of functions that take their
+      // A symbol that occurs only in a signature needs no page, and parameters of functions that take their
       // arguments in several forms are described once.
       validation: { notExported: false, invalidLink: true, notDocumented: false },
       logLevel: "None",

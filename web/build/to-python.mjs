@@ -45,7 +45,7 @@ const NAMES = new Map([
   ["Number", "float"],
 ]);
 
-/** Where PyTorch has the names that cells import. */
+/** Modules of PyTorch that contain the names that cells import. */
 const TORCH_AO =
   /Observer$|^(QConfig|default\w*[qQ][cC]onfig|default\w+|perChannel\w+|prepare|convert)$/;
 

@@ -12,7 +12,7 @@ import { drawing, line, round, text } from "./parts.js";
  * @property {string} y
  * @property {{ x: number, y: number }[]} points
  * @property {[number, string, string?][]} [ticks]  places and texts of the horizontal axis, in two lines
- * @property {boolean} [isEven]     points at equal distances, whatever their x
+ * @property {boolean} [isEven]     points at equal distances, independent of their x
  * @property {boolean} [hasMarks]   a mark for each point
  * @property {boolean} [isLog]      logarithmic y
  * @property {number} [current]     x of a mark

@@ -94,7 +94,7 @@ export const granularity = {
 /**
  * @param {{ title: string, scales: number[], restored: Float32Array }} panel
  * @param {number} width
- * @param {number[]} reaches  how far each row's axis goes, the same in both panels
+ * @param {number[]} reaches  half the length of each row's axis, the same in both panels
  */
 function drawPanel({ title, scales, restored }, width, reaches) {
   return [

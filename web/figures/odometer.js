@@ -1,4 +1,4 @@
-// What int8 arithmetic does at its ends: the dial of 256 codes goes round.
+// int8 arithmetic at the ends of its range: a dial of 256 codes wraps around.
 
 import { formatNumber } from "../shell/numbers.js";
 import { h } from "../shell/tree.js";
@@ -35,7 +35,7 @@ export const odometer = {
     const exact = code - zero;
     const [wrapped] = new Int8Array([exact]);
     const saturated = Math.max(-128, Math.min(127, exact));
-    // The way from the code, step by step; a zero point of less than 0 goes up.
+    // The path from the code, step by step; a negative zero point goes up.
     const way = Array.from({ length: Math.abs(zero) + 1 }, (_, i) => code - Math.sign(zero) * i);
     const path = way
       .map((each) => placeOf(each, RADIUS + 14 - (each > 127 || each < -128 ? 4 : 0)))

@@ -64,7 +64,7 @@ function panel(scheme, isPerChannel, zeropoint, width) {
     : zeropoint.quantize(zeropoint.tensor(x), { scheme });
   const scales = listOf(quantized.scale);
   const zeroPoints = listOf(quantized.zeroPoint);
-  // Where there is little room, the scales need 54 units of it, and the cells get the rest.
+  // In a narrow figure the scales need 54 units, and the cells get the rest.
   const gap = width < 180 ? 3 : 8;
   const cell = { width: Math.min(52, Math.floor((width - 54 - 2 * gap) / 2)), height: 30 };
   const fit = cell.width < 36 ? "small" : "";

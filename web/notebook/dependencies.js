@@ -1,4 +1,4 @@
-// Which results of a notebook depend on which cells, and which of them are stale.
+// Dependencies of a notebook's results on cells, and stale results.
 
 /**
  * @typedef {import("./worker/names.js").CellNames} CellNames
@@ -44,7 +44,7 @@ export class Dependencies {
   }
 
   /**
-   * The names that a cell uses, with those of the functions it may call.
+   * The names that a cell uses, including the names used by functions that it may call.
    * @param {CellNames} names
    */
   #withCalled({ reads, writes, changes, later }) {

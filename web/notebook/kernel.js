@@ -17,7 +17,7 @@ import workerUrl from "./worker/worker.js?worker&url";
  *   onOutput: (output: Output) => void }} Pending
  */
 
-/** Thrown where a run ended without an outcome: it was stopped, or the worker is gone. */
+/** Thrown if a run ended without an outcome: it was stopped, or the worker has ended. */
 export class KernelGone extends Error {
   /**
    * @param {string} message
@@ -41,7 +41,7 @@ export class Kernel {
   /** @type {Map<number, Pending>} */
   #pending = new Map();
   #runs = 0;
-  /** Where the output of the last run goes: timers and promises may outlive it. */
+  /** Receives the output of the last run, also after its end: timers and promises may outlive it. */
   #showLast = (/** @type {Output} */ _) => {};
 
   #takeModule = (/** @type {string} */ _) => {};

@@ -1,4 +1,4 @@
-// Whether the reader comes by the Tab key: known before the first editor is made.
+// Whether the reader navigates by the Tab key; listens before the first editor exists.
 
 let isTab = false;
 addEventListener(

@@ -236,7 +236,7 @@ export class Notebook {
       this.#markOutdated();
       ran++;
       if (cell.state === "failed" && !this.#kernel.isAlive) {
-        // The worker is gone, and with it the variables that the waiting cells need.
+        // The worker has ended; the variables that the waiting cells need are lost.
         for (const waiting of this.#queue.splice(0)) waiting.unwait();
         this.#forgetVariables();
       }

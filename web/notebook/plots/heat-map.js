@@ -1,4 +1,4 @@
-// Heat maps of tensors. Colour tells the size of a value, a stroke tells that it is negative. All values
+// Heat maps of tensors. Colour shows the magnitude of a value, a stroke shows that it is negative. All values
 // shown were computed by zeropoint.
 
 import { interpolateBlues, interpolateOranges, interpolateRdPu } from "d3-scale-chromatic";

@@ -3,7 +3,7 @@
 /**
  * @typedef {object} NameUse  names of the notebook's scope
  * @property {string[]} reads
- * @property {string[]} writes   declared or assigned: the value of before is gone
+ * @property {string[]} writes   declared or assigned: the previous value is lost
  * @property {string[]} changes  changed in place: the value of before is part of the new one
  */
 /**

@@ -53,7 +53,7 @@ export function toModule(title, cells) {
 
 /**
  * @param {string} source
- * @param {Set<string>} names  to which those that the cell declares are added
+ * @param {Set<string>} names  collects the names that the cell declares
  */
 function cellCode(source, names) {
   let program;

@@ -179,7 +179,7 @@ function flush() {
   printed = "";
 }
 
-/** Drawn where it is called, like a plot in Python, whatever happens to the value. */
+/** Drawn at the call, like a plot in Python, whether or not the value is shown. */
 function plotQuantizationErrors(/** @type {any[]} */ ...parameters) {
   const plot = /** @type {any} */ (notebook.plot_quantization_errors)(...parameters);
   showPlot(plot);
