@@ -103,7 +103,7 @@ const NODE_ONLY = {
     "openModel > reads only headers until something is asked for, by ranges of an address":
       "starts a server",
   },
-  "models/analyze-memory.test.mjs": "measures a Node of its own",
+  "models/analyze/memory.test.mjs": "measures a Node of its own",
   "models/quantize/gguf-memory.test.mjs": "writes a file, and measures a Node of its own",
   "models/quantize/gguf-walk.test.mjs": "runs the README's recipe in a Node of its own",
   "models/quantize/onnx-walk.test.mjs": "runs the README's recipe in a Node of its own",

@@ -36,7 +36,7 @@ console.log(count, process.resourceUsage().maxRSS);
 
 it("analyze stays below 150 MB of process memory with twelve schemes", async () => {
   const args = ["--input-type=module", "-e", PROGRAM];
-  const cwd = new URL("../../..", import.meta.url);
+  const cwd = new URL("../../../..", import.meta.url);
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd, timeout: 240_000 });
   const [count, kilobytes] = stdout.split(" ").map(Number);
   assert.equal(count, 8 * 12);

@@ -2,64 +2,21 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import {
-  dequantize,
-  dequantizeBlocks,
-  init,
-  Linear,
-  quantizationError,
-  quantize,
-  quantizeBlocks,
-  ReLU,
-  Sequential,
-  tensor,
-} from "zeropoint";
-import {
-  analyze,
-  DEFAULT_SCHEMES,
-  InputMoments,
-  klDivergence,
-  openModel,
-  plan,
-  recordInputs,
-  recordOnnxInputs,
-  save,
-} from "zeropoint/models";
-import { embedded } from "../../../dist/core/embedded.js";
-import { runOn } from "../../../dist/core/init.js";
-import { loadBuild } from "../../../dist/core/load.js";
-import { writeNpy } from "../../../dist/formats/npy.js";
-import { readOnnx } from "../../../dist/formats/onnx/read.js";
-import { layoutSafetensors, writeSafetensors } from "../../../dist/formats/safetensors.js";
-import { compareRows } from "../../../dist/models/analyze/compare-rows.js";
-import { layoutOf } from "../../../dist/models/analyze/layout.js";
-import { TensorReader } from "../../../dist/models/analyze/reader.js";
-import { Sha256, sha256 } from "../../../dist/models/analyze/sha256.js";
-import { Totals } from "../../../dist/models/analyze/totals.js";
-import { Random, refuses, rejects } from "../support/asserts.mjs";
-import { collect } from "../support/formats.mjs";
-import { constant, onnxModel } from "../support/onnx-models.mjs";
+import { dequantize, init, quantizationError, quantize, tensor } from "zeropoint";
+import { analyze, DEFAULT_SCHEMES, openModel, plan } from "zeropoint/models";
+import { embedded } from "../../../../dist/core/embedded.js";
+import { runOn } from "../../../../dist/core/init.js";
+import { loadBuild } from "../../../../dist/core/load.js";
+import { compareRows } from "../../../../dist/models/analyze/compare-rows.js";
+import { layoutOf } from "../../../../dist/models/analyze/layout.js";
+import { TensorReader } from "../../../../dist/models/analyze/reader.js";
+import { sha256 } from "../../../../dist/models/analyze/sha256.js";
+import { Totals } from "../../../../dist/models/analyze/totals.js";
+import { Random, refuses, rejects } from "../../support/asserts.mjs";
+import { constant, onnxModel } from "../../support/onnx-models.mjs";
+import { modelOf, rowsOf, valuesOf } from "./models.mjs";
 
 await init();
-
-/** A model of named `[shape, values, dtype?]`. */
-async function modelOf(tensors) {
-  const layout = layoutSafetensors(
-    Object.entries(tensors).map(([name, [shape, values, dtype = "float32"]]) => ({
-      name,
-      dtype,
-      shape,
-      bytes: () => [new Uint8Array(values.buffer)],
-    })),
-  );
-  return await openModel(await collect(writeSafetensors(layout)));
-}
-
-async function rowsOf(model, options) {
-  const rows = [];
-  for await (const row of analyze(model, options)) rows.push(row);
-  return rows;
-}
 
 const random = new Random(41);
 const weight = random.normal(48 * 256);
@@ -68,24 +25,6 @@ const shape = [48, 256];
 /** bfloat16 patterns of values, rounded down. */
 const bfloat16 = (values) =>
   Uint16Array.from(new Uint32Array(values.buffer), (bits) => bits >>> 16);
-
-/** The quantized and dequantized values of a scheme, by the functions of the library. */
-function valuesOf(name, data, ownShape) {
-  const x = tensor(data, ownShape);
-  const [, dtype, unit, size, affine, mse] =
-    /^(u?int\d)-(tensor|channel|g(\d+))(-affine)?(-mse)?$/.exec(name) ?? [];
-  if (dtype === undefined) {
-    const type = { float16: "f16", bfloat16: "bf16" }[name] ?? name;
-    return dequantizeBlocks(quantizeBlocks(x, type), type, ownShape).data;
-  }
-  const options = {
-    dtype,
-    scheme: affine ? "affine" : "symmetric",
-    range: mse ? "mse" : "minmax",
-    ...(unit === "channel" ? { axis: 0 } : size ? { groupSize: Number(size) } : {}),
-  };
-  return dequantize(quantize(x, options)).data;
-}
 
 const SCHEMES = [
   ...DEFAULT_SCHEMES,
@@ -472,244 +411,5 @@ describe("analyze", () => {
       "ZP_DISPOSED",
       /./,
     );
-  });
-});
-
-describe("klDivergence", () => {
-  it("is the mean of the divergences of the samples, by hand", () => {
-    const original = tensor([
-      [0, Math.log(3)],
-      [5, 5],
-    ]);
-    const quantized = tensor([
-      [0, 0],
-      [1, 1],
-    ]);
-    // p = [1/4, 3/4], q = [1/2, 1/2]; the second sample has equal probabilities.
-    const expected = (0.25 * Math.log(0.5) + 0.75 * Math.log(1.5)) / 2;
-    assert.ok(Math.abs(klDivergence(original, quantized) - expected) < 1e-7);
-    assert.equal(klDivergence(original, original), 0);
-    assert.ok(klDivergence(tensor([1e30, 0]), tensor([0, 1e30])) > 1e29);
-  });
-
-  it("refuses other shapes, no values, and values that are not finite", () => {
-    const x = tensor([[1, 2]]);
-    refuses(() => klDivergence(x, tensor([1, 2])), RangeError, "ZP_SHAPE_MISMATCH", /got \[2\]/);
-    const none = tensor(new Float32Array(0), [0, 2]);
-    refuses(() => klDivergence(none, none), RangeError, "ZP_EMPTY", /no values/);
-    const bad = tensor([[1, Number.NaN]]);
-    refuses(
-      () => klDivergence(x, bad),
-      RangeError,
-      "ZP_NON_FINITE",
-      /quantized has NaN at index 1/,
-    );
-  });
-});
-
-describe("Sha256", () => {
-  it("is that of FIPS 180-4, in any chunks, as Node's own", () => {
-    const hashOf = (bytes, step = 7) => {
-      const hash = new Sha256();
-      for (let at = 0; at < bytes.length; at += step) hash.update(bytes.subarray(at, at + step));
-      return hash.digest();
-    };
-    const text = (value) => new TextEncoder().encode(value);
-    assert.equal(
-      hashOf(text("abc")),
-      "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
-    );
-    assert.equal(
-      hashOf(text("")),
-      "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
-    );
-    for (const length of [55, 56, 63, 64, 65, 1000]) {
-      const bytes = Uint8Array.from({ length }, () => random.bits() & 255);
-      const own = sha256();
-      own.update(bytes);
-      const expected = own.digest();
-      for (const step of [1, 64, 100]) assert.equal(hashOf(bytes, step), expected);
-    }
-  });
-});
-
-describe("the activations of analyze", () => {
-  const inputs = 40;
-  const w = random.normal(24 * inputs);
-  const samples = random.normal(50 * inputs).map((value, i) => value + 2 * (i % 3));
-  const own = [24, inputs];
-
-  /** Mean squares of the outputs' errors and of the outputs, over all samples and outputs. */
-  function outputsOf(values) {
-    let [noise, signal] = [0, 0];
-    for (let sample = 0; sample < 50; sample++) {
-      for (let row = 0; row < 24; row++) {
-        let [error, output] = [0, 0];
-        for (let i = 0; i < inputs; i++) {
-          const x = samples[sample * inputs + i];
-          error += (w[row * inputs + i] - values[row * inputs + i]) * x;
-          output += w[row * inputs + i] * x;
-        }
-        noise += error ** 2;
-        signal += output ** 2;
-      }
-    }
-    return { mse: noise / (24 * 50), relative: noise / signal };
-  }
-
-  const near = (a, b) => assert.ok(Math.abs(a - b) <= 1e-9 * Math.abs(b), `${a} ${b}`);
-
-  it("give the error of the outputs, however the inputs come", async () => {
-    const model = await modelOf({ w: [own, w], other: [own, w] });
-    const batch = (from, to) =>
-      tensor(samples.slice(from * inputs, to * inputs), [to - from, inputs]);
-    const npy = new Uint8Array(
-      await collect(
-        writeNpy({
-          ...{ name: "array", shape: [50, inputs], dtype: "float32" },
-          bytes: () => [new Uint8Array(samples.buffer)],
-        }),
-      ),
-    );
-    const results = [];
-    for (const given of [
-      tensor(samples, [5, 10, inputs]),
-      samples,
-      [batch(0, 20), batch(20, 50)],
-      (async function* () {
-        yield batch(0, 1);
-        yield batch(1, 50);
-      })(),
-      npy,
-      new Blob([npy]),
-      new InputMoments(inputs).add(batch(0, 50)),
-    ]) {
-      const found = await rowsOf(model, {
-        schemes: ["int4-g8", "int8-tensor", "float16", "int4-channel"],
-        activations: { w: given },
-      });
-      for (const row of found.filter(({ name }) => name === "w")) {
-        const { mse, relative } = outputsOf(valuesOf(row.scheme, w, own));
-        near(row.outputMse, mse);
-        near(row.outputRelative, relative);
-        assert.deepEqual([row.shows, row.moments], ["outputs", "full"]);
-      }
-      const other = found.find(({ name }) => name === "other");
-      assert.deepEqual([other.shows, other.outputMse], ["weights", undefined]);
-      results.push(found);
-    }
-    for (const found of results) assert.deepEqual(found, results[0]);
-  });
-
-  it("weigh errors by the mean squares of more than 512 inputs", async () => {
-    const many = 600;
-    const values = random.normal(8 * many);
-    const x = random.normal(3 * many);
-    const model = await modelOf({ w: [[8, many], values] });
-    const [row] = await rowsOf(model, {
-      schemes: ["int4-channel"],
-      activations: { w: tensor(x, [3, many]) },
-      worstRows: true,
-    });
-    const changed = valuesOf("int4-channel", values, [8, many]);
-    let sum = 0;
-    for (let i = 0; i < values.length; i++) {
-      const k = i % many;
-      const square = (x[k] ** 2 + x[many + k] ** 2 + x[2 * many + k] ** 2) / 3;
-      sum += (values[i] - changed[i]) ** 2 * square;
-    }
-    near(row.outputMse, sum / 8);
-    assert.equal(row.moments, "diagonal");
-    assert.equal(row.worstRows.length, 8);
-  });
-
-  it("are recorded from a Sequential by the names of its weights in a file", async () => {
-    const model = new Sequential({
-      fc1: new Linear(tensor(w, own)),
-      relu: new ReLU(),
-      head: new Sequential({ fc2: new Linear(tensor(random.normal(16 * 24), [16, 24])) }),
-    });
-    const x = tensor(samples, [50, inputs]);
-    const recorded = await recordInputs(model, [x]);
-    assert.deepEqual(Object.keys(recorded), ["fc1.weight", "head.fc2.weight"]);
-    assert.equal(recorded["head.fc2.weight"].length, 24);
-    const file = await openModel(await collect(save(model)));
-    const found = await rowsOf(file, { schemes: ["int4-channel"], activations: recorded });
-    const { outputMse } = found.find(({ name }) => name === "fc1.weight");
-    near(outputMse, outputsOf(valuesOf("int4-channel", w, own)).mse);
-    assert.equal(plan(found, { bytes: 1e6 }).metric, "output");
-  });
-
-  it("are recorded from an ONNX model with outputs added for the engine", async () => {
-    const bytes = await onnxModel({
-      nodes: [
-        { opType: "Relu", inputs: ["x"], outputs: ["r"] },
-        { opType: "MatMul", inputs: ["r", "w"], outputs: ["y"] },
-      ],
-      initializers: [constant("w", [inputs, 24], random.normal(24 * inputs))],
-      inputs: [{ name: "x", shape: ["n", inputs] }],
-      outputs: [{ name: "y", shape: ["n", 24] }],
-    });
-    const model = await openModel(bytes);
-    let released = false;
-    const createSession = async (given) => {
-      const { graph } = await readOnnx({
-        size: given.length,
-        read: (at, n) => given.subarray(at, at + n),
-      });
-      assert.deepEqual(
-        graph.outputs.map(({ name }) => name),
-        ["y", "r"],
-      );
-      return {
-        run: async ({ x }) => ({ r: x }),
-        release: () => (released = true),
-      };
-    };
-    const x = { type: "float32", dims: [50, inputs], data: samples };
-    const recorded = await recordOnnxInputs(model, createSession, [{ x }]);
-    assert.deepEqual([recorded.w.length, recorded.w.samples, released], [inputs, 50, true]);
-    const [row] = await rowsOf(model, { schemes: ["int4-channel"], activations: recorded });
-    assert.equal(row.shows, "outputs");
-  });
-
-  it("are refused if they do not fit, or belong to no tensor", async () => {
-    const model = await modelOf({ w: [own, w] });
-    refuses(
-      () => analyze(model, { activations: { v: samples } }),
-      RangeError,
-      "ZP_INVALID_OPTION",
-      'analyze: options.activations names "v", which is no tensor of the model',
-    );
-    const refused = (given, type, code, message) =>
-      rejects(rowsOf(model, { activations: { w: given } }), type, code, message);
-    await refused(
-      tensor([[1, 2]]),
-      RangeError,
-      "ZP_SHAPE_MISMATCH",
-      /length 40, got shape \[1, 2\]/,
-    );
-    await refused(
-      new InputMoments(3),
-      RangeError,
-      "ZP_SHAPE_MISMATCH",
-      /must have 40 inputs, got 3/,
-    );
-    await refused([], RangeError, "ZP_INVALID_OPTION", /must have a sample, got none/);
-    await refused(5, TypeError, "ZP_INVALID_OPTION", /must be a \.npy file, a tensor, or batches/);
-    const bad = tensor(
-      samples.map((value, i) => (i === 7 ? Number.NaN : value)),
-      [50, inputs],
-    );
-    await refused(bad, RangeError, "ZP_NON_FINITE", /NaN at index 7/);
-    await rejects(recordInputs({}, []), TypeError, "ZP_INVALID_MODEL", /must be a Sequential/);
-    await rejects(
-      recordOnnxInputs(model, () => {}, []),
-      RangeError,
-      "ZP_INVALID_MODEL",
-      /of ONNX/,
-    );
-    refuses(() => new InputMoments(0), RangeError, "ZP_INVALID_OPTION", /from 1 to/);
-    refuses(() => new InputMoments(), TypeError, "ZP_INVALID_OPTION", /from 1 to/);
   });
 });

@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { init } from "zeropoint";
 import { analyze, openModel, plan } from "zeropoint/models";
-import { layoutSafetensors, writeSafetensors } from "../../../dist/formats/safetensors.js";
-import { Random, refuses } from "../support/asserts.mjs";
-import { collect } from "../support/formats.mjs";
-import { constant, onnxModel } from "../support/onnx-models.mjs";
+import { layoutSafetensors, writeSafetensors } from "../../../../dist/formats/safetensors.js";
+import { Random, refuses } from "../../support/asserts.mjs";
+import { collect } from "../../support/formats.mjs";
+import { constant, onnxModel } from "../../support/onnx-models.mjs";
 
 await init();
 
