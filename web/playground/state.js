@@ -87,6 +87,10 @@ export function consistent(given) {
     if (settings.range === "histogram" && settings.granularity !== "tensor")
       settings.range = "minmax";
   } else if (settings.range === "histogram") settings.range = "mse";
+  // A zero point is a code; with fewer bits, the nearest one.
+  const { qmin, qmax } = limitsOf(settings);
+  settings.zeroPoint =
+    settings.scheme === "symmetric" ? 0 : Math.max(qmin, Math.min(qmax, settings.zeroPoint));
   const isGiven = settings.range === "ends" || settings.range === "qparams";
   if (isGiven && (settings.granularity !== "tensor" || settings.scheme === "float")) {
     settings.range = "minmax";

@@ -1,10 +1,11 @@
 // The playground without a page: texts that are pasted, links, and exported code.
 
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { before, describe, it } from "node:test";
 import * as zeropoint from "../../../dist/index.js";
 import { parseNumbers } from "../../../web/playground/data/parse.js";
-import { cell, javaScript } from "../../../web/playground/exports/code.js";
+import { cell, javaScript, pyTorch } from "../../../web/playground/exports/code.js";
 import { readLink, writeLink } from "../../../web/playground/link.js";
 import { consistent, DEFAULTS, FIRST_SOURCE } from "../../../web/playground/state.js";
 import { evaluate } from "../../../web/playground/worker/evaluate.js";
@@ -63,6 +64,15 @@ describe("Pasted numbers", () => {
     const million = Array.from({ length: 1_000_000 }, (_, i) => i % 100);
     assert.equal(parseNumbers(JSON.stringify(million)).values.length, 1_000_000);
     assert.throws(() => parseNumbers(JSON.stringify([...million, 1])), /more than a million/);
+  });
+});
+
+describe("Settings", () => {
+  it("keep the zero point a code of the scheme", () => {
+    const given = { ...DEFAULTS, range: "qparams", bits: 2, zeroPoint: -70 };
+    assert.equal(consistent({ ...given, scheme: "affine" }).zeroPoint, -2);
+    assert.equal(consistent({ ...given, scheme: "affine", isUnsigned: true }).zeroPoint, 0);
+    assert.equal(consistent({ ...given, scheme: "symmetric" }).zeroPoint, 0);
   });
 });
 
@@ -174,5 +184,56 @@ describe("Exported code", () => {
     const settings = { ...DEFAULTS, scheme: "symmetric" };
     const named = { kind: "given", name: '"); alert(1); ("' };
     assert.doesNotMatch(cell(settings, named, data), /alert/);
+  });
+});
+
+describe("Exported PyTorch code", () => {
+  before(() => zeropoint.init());
+
+  const source = { kind: "given", name: "x" };
+  const data = { values: Float32Array.from([0.1, 0.2, 3, -4, 0, 0]), shape: [2, 3] };
+  const exported = (change) => {
+    const settings = consistent({ ...DEFAULTS, ...change });
+    const evaluation = evaluate(data, settings);
+    return { text: pyTorch(settings, source, data, evaluation), evaluation };
+  };
+  const hasPython = spawnSync("python3", ["--version"]).status === 0;
+  const parse = (text) =>
+    spawnSync("python3", ["-c", "import ast, sys; ast.parse(sys.stdin.read())"], {
+      input: text,
+      encoding: "utf8",
+    });
+
+  for (const change of [
+    {},
+    { scheme: "affine", isUnsigned: true, bits: 8, granularity: "channel", axis: 1 },
+    { scheme: "float", granularity: "group", groupSize: 2 },
+    { range: "mse", granularity: "group", groupSize: 2 },
+    { scheme: "affine", range: "percentile", percentile: 90, granularity: "channel" },
+    { scheme: "affine", range: "ends", low: -1, high: 2 },
+    { scheme: "affine", range: "qparams", scale: 0.5, zeroPoint: -3 },
+    { arithmetic: "torch", scheme: "symmetric", granularity: "channel" },
+    { arithmetic: "torch", scheme: "affine", range: "histogram", bits: 8 },
+  ]) {
+    it(`is Python: ${JSON.stringify(change)}`, {
+      skip: !hasPython && "no python3",
+    }, () => {
+      const { status, stderr } = parse(exported(change).text);
+      assert.equal(status, 0, stderr);
+    });
+  }
+
+  it("holds the scales that zeropoint searched for", () => {
+    const { text, evaluation } = exported({ range: "mse", granularity: "group", groupSize: 2 });
+    const [, list, shape] = /scale = torch\.tensor\((\[.*\])\)\.reshape\((.*)\)/.exec(text);
+    assert.deepEqual(JSON.parse(list).map(Math.fround), Array.from(evaluation.scales));
+    assert.equal(shape, "2, 2");
+  });
+
+  it("gives a slice of zeros the scale 1, and ends a row with a smaller group", () => {
+    const { text } = exported({ granularity: "group", groupSize: 2 });
+    assert.match(text, /x\.split\(2, -1\)/);
+    assert.match(text, /torch\.where\(scale > 0, scale, torch\.ones_like\(scale\)\)/);
+    assert.match(text, /scale\.repeat_interleave\(2, -1\)\[\.\.\., :x\.shape\[-1\]\]/);
   });
 });

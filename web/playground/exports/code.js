@@ -7,6 +7,7 @@ import { isBlock, limitsOf } from "../state.js";
  * @typedef {import("../state.js").Settings} Settings
  * @typedef {import("../state.js").Source} Source
  * @typedef {{ values: Float32Array, shape: readonly number[] }} Data
+ * @typedef {import("../worker/evaluate.js").Evaluation} Evaluation
  */
 
 const LONGEST = 4096; // values that code holds
@@ -223,8 +224,9 @@ function dataLines(source, data) {
  * @param {Settings} settings
  * @param {Source} source
  * @param {Data} data
+ * @param {Evaluation} evaluation
  */
-export function pyTorch(settings, source, data) {
+export function pyTorch(settings, source, data, evaluation) {
   const size = data.shape.join(", ");
   const list = listOf(data);
   const x =
@@ -246,7 +248,10 @@ export function pyTorch(settings, source, data) {
       "",
     ].join("\n");
   }
-  const lines = settings.arithmetic === "torch" ? torchPython(settings) : coursePython(settings);
+  const lines =
+    settings.arithmetic === "torch"
+      ? torchPython(settings)
+      : coursePython(settings, data, evaluation);
   return ["import torch", "", ...x, ...lines, ...error].join("\n");
 }
 
@@ -273,63 +278,70 @@ function torchPython(settings) {
   return [
     ...(range === "qparams" ? given : observer),
     isChannel
-      ? `restored = torch.fake_quantize_per_channel_affine(x, scale, zero_point, ${axis}, ${qmin}, ${qmax})`
+      ? `restored = torch.fake_quantize_per_channel_affine(x, scale, zero_point.int(), ${axis}, ${qmin}, ${qmax})`
       : range === "qparams"
         ? `restored = torch.fake_quantize_per_tensor_affine(x, scale, zero_point, ${qmin}, ${qmax})`
         : `restored = torch.fake_quantize_per_tensor_affine(x, scale.item(), int(zero_point), ${qmin}, ${qmax})`,
   ];
 }
 
-/** @param {Settings} settings */
-function coursePython(settings) {
+/**
+ * Scales of the whole tensor, of channels or of groups, as wide as x; the last group of a row may have fewer values.
+ * @param {Settings} settings
+ * @param {Data} data
+ * @param {Evaluation} evaluation
+ */
+function coursePython(settings, { shape }, evaluation) {
   const { granularity, scheme, range, axis, groupSize } = settings;
   const { qmin, qmax } = limitsOf(settings);
-  const isSymmetric = scheme === "symmetric";
-  const [before, after] =
-    granularity === "group"
-      ? [
-          `x_shape = x.shape; x = x.reshape(-1, ${groupSize})  # groups that divide the last axis`,
-          "x, restored = x.reshape(x_shape), restored.reshape(x_shape)",
-        ]
-      : ["", ""];
-  const over =
-    granularity === "group"
-      ? "(dim=1, keepdim=True)"
+  const isGroup = granularity === "group";
+  const isFloat = scheme === "float";
+  const least = (/** @type {string} */ name) =>
+    isGroup
+      ? `torch.stack([part.${name}(-1) for part in x.split(${groupSize}, -1)], -1)`
       : granularity === "channel"
-        ? `(dim=[d for d in range(x.dim()) if d != ${axis}], keepdim=True)`
-        : "()";
+        ? `x.${name}(dim=[d for d in range(x.dim()) if d != ${axis}], keepdim=True)`
+        : `x.${name}()`;
   const ends =
     range === "ends"
       ? [
           `low, high = torch.tensor(${shortest(settings.low)}), torch.tensor(${shortest(settings.high)})`,
         ]
-      : range === "percentile"
-        ? [
-            `low, high = x.quantile(${(100 - settings.percentile) / 100}), x.quantile(${settings.percentile / 100})  # of the tensor`,
-          ]
-        : [`low, high = x.amin${over}, x.amax${over}`];
+      : [`low = ${least("amin")}`, `high = ${least("amax")}`];
+  // A slice of zeros has the scale 1.
+  const scaleOf = (/** @type {string} */ width) => [
+    `scale = ${width}`,
+    "scale = torch.where(scale > 0, scale, torch.ones_like(scale))",
+  ];
   const qparams =
     range === "qparams"
       ? [`scale, zero_point = ${settings.scale}, ${settings.zeroPoint}`]
-      : isSymmetric
-        ? [...ends, `scale = torch.maximum(-low, high) / ${qmax}`, "zero_point = 0"]
-        : scheme === "float"
-          ? [...ends, `scale = (high - low) / ${qmax - qmin}`, `offset = low - scale * ${qmin}`]
-          : [
-              ...ends,
-              "low, high = low.clamp(max=0), high.clamp(min=0)",
-              `scale = (high - low) / ${qmax - qmin}`,
-              `zero_point = (${qmin} - low / scale).round().clamp(${qmin}, ${qmax})`,
-            ];
-  const note =
-    range === "mse"
-      ? ["# zeropoint searched the range of least squared error; this is the whole range"]
-      : [];
+      : range === "mse" || range === "percentile"
+        ? foundPython(settings, shape, evaluation)
+        : scheme === "symmetric"
+          ? [...ends, ...scaleOf(`torch.maximum(-low, high) / ${qmax}`), "zero_point = 0"]
+          : isFloat
+            ? [
+                ...ends,
+                ...scaleOf(`(high - low) / ${qmax - qmin}`),
+                `offset = low - scale * ${qmin}`,
+              ]
+            : [
+                ...ends,
+                "low, high = low.clamp(max=0), high.clamp(min=0)",
+                ...scaleOf(`(high - low) / ${qmax - qmin}`),
+                `zero_point = (${qmin} - low / scale).round().clamp(${qmin}, ${qmax})`,
+              ];
+  const own = scheme === "symmetric" ? ["scale"] : ["scale", isFloat ? "offset" : "zero_point"];
   return [
-    before,
-    ...note,
     ...qparams,
-    ...(scheme === "float"
+    ...(isGroup
+      ? own.map(
+          (name) =>
+            `${name} = ${name}.repeat_interleave(${groupSize}, -1)[..., :x.shape[-1]]  # a group for each value`,
+        )
+      : []),
+    ...(isFloat
       ? [
           `codes = ((x - offset) / scale).round().clamp(${qmin}, ${qmax})`,
           "restored = codes * scale + offset",
@@ -338,6 +350,35 @@ function coursePython(settings) {
           `codes = (x / scale + zero_point).round().clamp(${qmin}, ${qmax})`,
           "restored = (codes - zero_point) * scale",
         ]),
-    after,
-  ].filter(Boolean);
+  ];
+}
+
+/**
+ * Scales and zero points that zeropoint searched for, as numbers.
+ * @param {Settings} settings
+ * @param {readonly number[]} shape
+ * @param {Evaluation} evaluation
+ */
+function foundPython({ scheme, granularity, axis, range, percentile }, shape, evaluation) {
+  const { scales, zeroPoints } = evaluation;
+  const counts =
+    granularity === "group"
+      ? [...shape.slice(0, -1), scales.length / shape.slice(0, -1).reduce((a, b) => a * b, 1)]
+      : granularity === "channel"
+        ? shape.map((length, i) => (i === axis ? length : 1))
+        : [];
+  const of = (/** @type {ArrayLike<number>} */ list) =>
+    scales.length > LONGEST
+      ? `torch.ones(${counts.join(", ")})  # the list in the exported JSON`
+      : granularity === "tensor"
+        ? String(list[0])
+        : `torch.tensor([${Array.from(list, shortest).join(", ")}]).reshape(${counts.join(", ")})`;
+  const goal = range === "mse" ? "the least squared error" : `percentile ${percentile}`;
+  return [
+    `# Found by zeropoint for ${goal}.`,
+    `scale = ${of(scales)}`,
+    scheme === "symmetric"
+      ? "zero_point = 0"
+      : `${scheme === "float" ? "offset" : "zero_point"} = ${of(zeroPoints)}`,
+  ];
 }

@@ -76,7 +76,7 @@ export function connectExports(section, playground) {
         file("mjs", javaScript(settings, source, data), "text/javascript");
         break;
       case "py":
-        file("py", pyTorch(settings, source, data), "text/x-python");
+        file("py", pyTorch(settings, source, data, result.evaluation), "text/x-python");
         break;
       case "json":
         file("json", toJson({ ...data, ...result, link }), "application/json");
