@@ -25,6 +25,7 @@ describe("Pasted numbers", () => {
     ["CSV with a heading", "a,b\n1,2.5\n-3,400\n"],
     ["tabs", "1\t2.5\n-3\t400"],
     ["semicolons and quotes", '"1";"2.5"\r\n"-3";"400"\r\n'],
+    ["a table with minus signs", "1\t2.5\n−3\t400"],
   ]) {
     it(`are read from ${name}`, () => {
       assert.deepEqual(read(text), [
@@ -53,6 +54,7 @@ describe("Pasted numbers", () => {
     ["[]", "line 1, column 1: the list has no numbers"],
     ["1,2\n3", "line 2, column 1: this line has 1 values, the lines before it have 2"],
     ["1,,2", "line 1, column 3: a value is missing"],
+    ["1;2\n3;4,5", "line 2, column 4: commas beside semicolons: decimals take a point"],
     ["1,2\nx,y", 'line 2, column 1: "x" is not a number'],
   ]) {
     it(`are refused with line and column: ${JSON.stringify(text)}`, () => {

@@ -83,6 +83,8 @@ function numberOf(token) {
   const value = isWord || token === "" ? Number.NaN : Number(token);
   if (Math.abs(value) < Number.POSITIVE_INFINITY) return value;
   if (DECIMAL.test(token)) return Number(token.replaceAll("_", ""));
+  // The minus sign of this page's own tables, and of other documents.
+  if (token.includes("−")) return numberOf(token.replaceAll("−", "-"));
   return WORDS.test(token) ? Number.NaN : undefined;
 }
 
@@ -233,6 +235,12 @@ function parseLines(text) {
  */
 function tokensOf(text, start, end) {
   const tokens = [];
+  const line = text.slice(start, end);
+  const comma = line.indexOf(",");
+  if (comma >= 0 && line.includes(";")) {
+    const problem = "commas beside semicolons: decimals take a point";
+    throw new ParseError(problem, text, start + comma);
+  }
   for (let at = start; at < end; ) {
     if (isSpace(text.charCodeAt(at))) {
       if (text[at] === "," && isEmptyField(text, at, start)) {
