@@ -90,6 +90,26 @@ describe("Scale and zero point by hand", () => {
   });
 });
 
+describe("The table behind a drawing", () => {
+  it("stays open while the drawing changes", async () => {
+    const figure = '[data-figure="by-hand"]';
+    const { page, close } = await open("quantize-and-dequantize", figure);
+    assert.equal(await countVisible(page, `${figure} .facts`), 0);
+    await page.focus(`${figure} details summary`);
+    await press(page, "Enter");
+    await page.waitForSelector(`${figure} details[open]`);
+    await page.focus(`${figure} input[name="zero"]`);
+    await press(page, "ArrowRight");
+    await page.waitForFunction(
+      (selector) => document.querySelector(selector)?.ariaValueNow === "-69",
+      {},
+      `${figure} [data-scrub="zero"]`,
+    );
+    assert.equal(await countVisible(page, `${figure} .facts`), 1);
+    await close();
+  });
+});
+
 describe("A prediction", () => {
   it("comes before the dial, which then wraps as int8 does", async () => {
     const figure = '[data-figure="odometer"]';

@@ -1,14 +1,14 @@
 // An illustration as HTML, drawn for wide and for narrow screens.
 
 import { figures } from "../figures/index.js";
-import { WIDE } from "../figures/parts.js";
+import { FULL, PHONE, WIDE } from "../figures/parts.js";
 import { icon } from "../shell/icons.js";
 import { h, toHtml } from "../shell/tree.js";
 
 const NARROW = 260; // pixels left for a drawing on a screen of 320 pixels
 
 /**
- * Built for either width: until scripts draw for the room that there is, and where none may run, the
+ * Built for four widths: until scripts draw for the room that there is, and where none may run, the
  * page shows the one that fits, as high as what they will draw.
  * @param {string} name
  * @param {string} caption
@@ -30,8 +30,13 @@ export function figureHtml(name, caption, zeropoint) {
       h(
         "div",
         { class: "figure-drawing scroll-x", tabindex: 0 },
-        h("div", { class: "when-wide" }, draw(values, zeropoint, WIDE)),
-        h("div", { class: "when-narrow" }, draw(values, zeropoint, NARROW)),
+        ["full", "wide", "phone", "narrow"].map((name, i) =>
+          h(
+            "div",
+            { class: `when-${name}` },
+            draw(values, zeropoint, [FULL, WIDE, PHONE, NARROW][i]),
+          ),
+        ),
       ),
       h("figcaption", {}, caption),
     ),

@@ -3,7 +3,7 @@
 import { scaleLinear } from "d3-scale";
 import { formatNumber } from "../shell/numbers.js";
 import { h } from "../shell/tree.js";
-import { dot, drawing, facts, line, text } from "./parts.js";
+import { closedFacts, dot, drawing, line, text } from "./parts.js";
 import { scrub } from "./scrub.js";
 
 export const COURSE = [
@@ -35,6 +35,8 @@ export const byHand = {
       .domain([-420, 1000])
       .range([10, width - 10])
       .clamp(true);
+    const errorOf = (/** @type {number} */ i) =>
+      formatNumber(Number((values[i] - restored.data[i]).toPrecision(4)));
     const step = Math.max(1, Math.ceil(3 / (across(scale) - across(0))));
     const codes = Array.from({ length: Math.ceil(256 / step) }, (_, i) => -128 + i * step);
     return h(
@@ -52,7 +54,12 @@ export const byHand = {
         " to ",
         h("b", { class: "ink-code" }, formatNumber(high)),
         ". ",
-        saturated === 0 ? "Every value is inside." : `${saturated} of 9 values saturate.`,
+        saturated === 0
+          ? "Every value is inside"
+          : `${saturated} of 9 values ${saturated === 1 ? "saturates" : "saturate"}`,
+        "; the mean squared error is ",
+        h("b", { class: "ink-error" }, formatNumber(error)),
+        ".",
       ),
       drawing(
         width,
@@ -70,17 +77,49 @@ export const byHand = {
         text(across(0), 112, `code ${formatNumber(zeroPoint)}`, "tick", "middle"),
         text(width - 10, 12, "0 is the circle", "tick", "end"),
       ),
-      facts(
-        `Mean squared error ${formatNumber(error)}`,
+      h(
+        "div",
+        { class: "linked-grids is-read" },
+        grid("Code", "ink-code", (i) => formatNumber(quantized.data[i])),
+        grid("Restored", "ink-real", (i) => formatNumber(restored.data[i])),
+        grid("Error: value − restored", "ink-error", errorOf),
+      ),
+      closedFacts(
+        "The nine elements",
         ["", "Value", "Code", "Restored", "Error"],
         values.map((value, i) => [
           `[${Math.floor(i / 3)}, ${i % 3}]`,
           value,
           quantized.data[i],
           restored.data[i],
-          formatNumber(Number((value - restored.data[i]).toPrecision(4))),
+          errorOf(i),
         ]),
       ),
     );
   },
 };
+
+/**
+ * Nine numbers in the shape of the tensor.
+ * @param {string} name
+ * @param {string} ink
+ * @param {(i: number) => string} read
+ */
+function grid(name, ink, read) {
+  return h(
+    "table",
+    { class: "linked-grid" },
+    h("caption", {}, name),
+    h(
+      "tbody",
+      {},
+      [0, 3, 6].map((first) =>
+        h(
+          "tr",
+          {},
+          [first, first + 1, first + 2].map((i) => h("td", { class: ink }, read(i))),
+        ),
+      ),
+    ),
+  );
+}

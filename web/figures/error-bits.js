@@ -2,7 +2,7 @@
 
 import { h } from "../shell/tree.js";
 import { curveDrawing } from "./curve.js";
-import { facts, samples } from "./parts.js";
+import { closedFacts, samples } from "./parts.js";
 
 const BITS = [2, 3, 4, 5, 6, 7, 8];
 const normal = samples(2000, 9);
@@ -70,7 +70,7 @@ export const errorBits = {
         width,
         240,
       ),
-      facts(
+      closedFacts(
         "2,000 values, one symmetric scale, in PyTorch’s arithmetic",
         ["Bits", "SQNR, dB", "A bit more gave", "Mean squared error"],
         points.map(({ bits, sqnr, mse }, i) => [

@@ -46,10 +46,9 @@ function makeLive(element) {
   if (drawing.querySelector("[data-scrub], [data-linked]")) {
     // Only one of the built drawings can take part; another room has another drawn.
     width = roomOf(drawing);
-    const narrow =
-      getComputedStyle(/** @type {Element} */ (drawing.querySelector(".when-wide"))).display ===
-      "none";
-    drawing.querySelector(narrow ? ".when-wide" : ".when-narrow")?.remove();
+    for (const built of [...drawing.children]) {
+      if (getComputedStyle(built).display === "none") built.remove();
+    }
     mark();
   }
   connectPrediction(element);
@@ -62,7 +61,9 @@ function makeLive(element) {
       const figure = figures[element.dataset.figure ?? ""];
       width = roomOf(drawing);
       const focused = drawing.querySelector("[data-scrub]:focus")?.getAttribute("data-scrub");
+      const isTableOpen = drawing.querySelector("details[open]") !== null;
       drawing.replaceChildren(toDom(figure.draw(values, zeropoint, width)));
+      drawing.querySelector("details")?.toggleAttribute("open", isTableOpen);
       makeScrollable(drawing);
       mark();
       if (focused) {

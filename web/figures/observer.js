@@ -37,7 +37,7 @@ export const observer = {
       step: 1,
       value: 8,
     },
-    { name: "seen", label: "Let the batches come", type: "player", next: "Next batch" },
+    { name: "seen", label: "Batches", type: "player", next: "Next batch" },
   ],
 
   draw({ seen: chosen }, zeropoint, width) {
@@ -134,6 +134,7 @@ function rangesDrawing(seen, history, width) {
 
   const last = history[seen - 1];
   const isNarrow = width < 290; // the three names fill it
+  const label = isNarrow ? "label small" : "label";
   return drawing(
     width,
     250,
@@ -156,9 +157,10 @@ function rangesDrawing(seen, history, width) {
     ),
     batches.map((_, i) => text(across(i + 1), bottom + 18, String(i + 1), "tick", "middle")),
     text(across(6.5), bottom + 32, "batch", "tick", "middle"),
-    text(isNarrow ? 0 : 6, 14, "min-max", "label real"),
-    text(isNarrow ? 68 : 80, 14, "moving average", "label code"),
-    isNarrow ? text(width, 14, "histogram", "label", "end") : text(208, 14, "histogram", "label"),
+    // The gaps are those of wide letters.
+    text(0, 14, "min-max", `${label} real`),
+    text(isNarrow ? 66 : 86, 14, "moving average", `${label} code`),
+    text(isNarrow ? width : 220, 14, "histogram", label, isNarrow ? "end" : "start"),
   );
 }
 

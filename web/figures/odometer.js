@@ -30,7 +30,7 @@ export const odometer = {
     { name: "zero", label: "Zero point", type: "range", min: -128, max: 127, step: 1, value: -70 },
   ],
 
-  draw({ code: codeText, zero: zeroText }, _, width) {
+  draw({ code: codeText, zero: zeroText }) {
     const [code, zero] = [Number(codeText), Number(zeroText)];
     const exact = code - zero;
     const [wrapped] = new Int8Array([exact]);
@@ -41,46 +41,35 @@ export const odometer = {
       .map((each) => placeOf(each, RADIUS + 14 - (each > 127 || each < -128 ? 4 : 0)))
       .map(({ x, y }) => `${round(x)},${round(y)}`)
       .join(" ");
-    const left = Math.max(0, (Math.min(width, 620) - SIZE) / 2);
     const crosses = exact !== wrapped;
     const end = placeOf(wrapped, RADIUS);
     return h(
       "div",
-      {},
+      { class: "beside" },
       drawing(
-        Math.min(width, 620),
+        SIZE,
         SIZE,
         `A dial of 256 codes. From ${formatNumber(code)} the hand goes ${Math.abs(zero)} steps ${zero < 0 ? "up" : "down"} and ` +
           `${crosses ? "crosses the seam between 127 and −128" : "stays on this side of the seam"}: it shows ${formatNumber(wrapped)}.`,
-        h(
-          "g",
-          { transform: `translate(${round(left)} 0)` },
-          Array.from({ length: 64 }, (_, i) => -128 + 4 * i).map((each) => {
-            const [from, to] = [
-              placeOf(each, RADIUS),
-              placeOf(each, RADIUS - (each % 32 === 0 ? 12 : 6)),
-            ];
-            return line(from.x, from.y, to.x, to.y, "code used");
-          }),
-          [-64, 0, 64].map((each) => {
-            const { x, y } = placeOf(each, RADIUS - 26);
-            return text(x, y + 5, formatNumber(each), "tick", "middle");
-          }),
-          line(MIDDLE, MIDDLE + RADIUS - 16, MIDDLE, MIDDLE + RADIUS + 20, "seam"),
-          text(MIDDLE - 8, MIDDLE + RADIUS - 20, "−128", "tick", "end"),
-          text(MIDDLE + 8, MIDDLE + RADIUS - 20, "127", "tick"),
-          h("polyline", { class: crosses ? "way crossing" : "way", points: path }),
-          line(MIDDLE, MIDDLE, end.x, end.y, "hand"),
-          dot(MIDDLE, MIDDLE, 4, "pivot"),
-          dot(placeOf(code, RADIUS + 14).x, placeOf(code, RADIUS + 14).y, 5, "code-dot"),
-          text(
-            MIDDLE,
-            MIDDLE - 20,
-            formatNumber(wrapped),
-            crosses ? "dial wrong" : "dial",
-            "middle",
-          ),
-        ),
+        Array.from({ length: 64 }, (_, i) => -128 + 4 * i).map((each) => {
+          const [from, to] = [
+            placeOf(each, RADIUS),
+            placeOf(each, RADIUS - (each % 32 === 0 ? 12 : 6)),
+          ];
+          return line(from.x, from.y, to.x, to.y, "code used");
+        }),
+        [-64, 0, 64].map((each) => {
+          const { x, y } = placeOf(each, RADIUS - 26);
+          return text(x, y + 5, formatNumber(each), "tick", "middle");
+        }),
+        line(MIDDLE, MIDDLE + RADIUS - 16, MIDDLE, MIDDLE + RADIUS + 20, "seam"),
+        text(MIDDLE - 8, MIDDLE + RADIUS - 20, "−128", "tick", "end"),
+        text(MIDDLE + 8, MIDDLE + RADIUS - 20, "127", "tick"),
+        h("polyline", { class: crosses ? "way crossing" : "way", points: path }),
+        line(MIDDLE, MIDDLE, end.x, end.y, "hand"),
+        dot(MIDDLE, MIDDLE, 4, "pivot"),
+        dot(placeOf(code, RADIUS + 14).x, placeOf(code, RADIUS + 14).y, 5, "code-dot"),
+        text(MIDDLE, MIDDLE - 20, formatNumber(wrapped), crosses ? "dial wrong" : "dial", "middle"),
       ),
       facts(
         `${formatNumber(code)} − ${zero < 0 ? `(${formatNumber(zero)})` : zero}`,

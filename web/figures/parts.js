@@ -3,8 +3,10 @@
 import { formatNumber } from "../shell/numbers.js";
 import { h } from "../shell/tree.js";
 
-/** Drawings narrower than this stand below each other. The same width is in figures.css. */
-export const WIDE = 620;
+/** Widths of the built drawings in pixels; figures.css has the same. */
+export const PHONE = 330; // the room of a figure on a screen of 390 pixels
+export const WIDE = 620; // drawings narrower than this stand below each other
+export const FULL = 830; // the room of a figure beside the contents
 
 /**
  * Repeatable numbers that look random: roughly normal, mean 0, deviation 1.
@@ -80,6 +82,21 @@ export function dot(x, y, r, className = "") {
 /** @param {number} value */
 export function round(value) {
   return Math.round(value * 100) / 100;
+}
+
+/**
+ * The same as facts, to be opened: for tables longer than the drawing above them.
+ * @param {string} caption
+ * @param {string[]} columns
+ * @param {(string | number)[][]} rows
+ */
+export function closedFacts(caption, columns, rows) {
+  return h(
+    "details",
+    { class: "panel-table" },
+    h("summary", {}, "Table"),
+    facts(caption, columns, rows),
+  );
 }
 
 /**
