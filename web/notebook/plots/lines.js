@@ -12,7 +12,7 @@ import { closedTable } from "./paged-table.js";
  * @typedef {import("./lines-plot.js").Series} Series
  */
 
-const WIDEST = 620;
+const WIDEST = 840;
 const NARROWEST = 240;
 const LABELLED = 420; // from this width on, names stand at the ends of the lines
 const HEIGHT = 336;
@@ -24,6 +24,7 @@ const REACH = 5; // from the middle of a mark to its side
 const MARKED = 40; // points of a series up to which each has a mark
 const LETTER = 6.6; // the width of a letter of a label
 const LABEL = 15; // the height of a label
+const SAMPLE = 40; // the width of a line and its mark beside a name
 
 /** Series differ in dashes and marks, not in colour: orange means quantized. */
 const DASHES = ["none", "7 4", "2 4", "12 4", "7 3 2 3", "14 3 3 3 3 3"];
@@ -38,7 +39,7 @@ export function linesFigure({ title, x, y, series, level }, room) {
   const width = Math.max(NARROWEST, Math.min(room, WIDEST));
   const longest = Math.max(...series.map(({ name }) => name.length));
   const isLabelled = width >= LABELLED && series.length > 1 && longest * LETTER < width / 3;
-  const right = width - RIGHT - (isLabelled ? longest * LETTER + 2 * REACH : 0);
+  const right = width - RIGHT - (isLabelled ? longest * LETTER + 2 * REACH + SAMPLE : 0);
   const bottom = HEIGHT - BOTTOM;
   const across = scaleLinear()
     .domain(range(series.map((one) => one.x)))
@@ -69,7 +70,7 @@ export function linesFigure({ title, x, y, series, level }, room) {
             text(LEFT - 8, down(tick) + 4, formatNumber(tick), "tick", "end"),
           ]),
         across
-          .ticks(Math.round(width / 85))
+          .ticks(Math.min(7, Math.round(width / 85)))
           .map((tick) => text(across(tick), bottom + 18, formatNumber(tick), "tick", "middle")),
         line(LEFT, bottom, right, bottom, "axis"),
         text(right, HEIGHT - 6, x, "tick", "end"),
@@ -158,20 +159,24 @@ export function decimated({ x, y }, across) {
 }
 
 /**
- * The names of the series at the ends of their lines, moved apart where they would meet.
+ * The names of the series at the ends of their lines, moved apart where they would meet; each with its dashes and
+ * mark, because lines that meet leave the order open.
  * @param {Series[]} series
  * @param {number} right
  * @param {(value: number) => number} down
  */
 function labels(series, right, down) {
   const ends = series
-    .map((one) => ({ name: one.name, at: down(rightmost(one)) }))
+    .map((one, i) => ({ name: one.name, at: down(rightmost(one)), look: sample(one, i) }))
     .sort((a, b) => a.at - b.at);
   for (let i = 1; i < ends.length; i++) {
     ends[i].at = Math.max(ends[i].at, ends[i - 1].at + LABEL);
   }
   const excess = Math.max(0, (ends.at(-1)?.at ?? 0) - (HEIGHT - BOTTOM));
-  return ends.map(({ name, at }) => text(right, at - excess + 4, name, "series-label"));
+  return ends.map(({ name, at, look }) => [
+    h("g", { transform: `translate(${right + 8} ${round(at - excess - 7)})` }, look),
+    text(right + SAMPLE + 14, at - excess + 4, name, "series-label"),
+  ]);
 }
 
 /**
@@ -191,32 +196,40 @@ function rightmost({ x, y }) {
  * @param {LinesPlot["level"]} level
  */
 function legend(series, level) {
-  const sample = (/** @type {import("../../shell/tree.js").Nested[]} */ ...content) =>
+  const box = (/** @type {import("../../shell/tree.js").Nested} */ content) =>
     h(
       "svg",
-      { class: "drawing", viewBox: "0 0 40 14", width: 40, height: 14, "aria-hidden": "true" },
-      ...content,
+      {
+        class: "drawing",
+        viewBox: `0 0 ${SAMPLE} 14`,
+        width: SAMPLE,
+        height: 14,
+        "aria-hidden": "true",
+      },
+      content,
     );
   return h(
     "ul",
     { class: "plot-legend" },
-    series.map(({ name, x }, i) =>
-      h(
-        "li",
-        {},
-        sample(
-          h("polyline", {
-            class: "series",
-            points: "1,7 39,7",
-            "stroke-dasharray": DASHES[i % DASHES.length],
-          }),
-          x.length <= MARKED && mark(MARKS[i % MARKS.length], 20, 7),
-        ),
-        name,
-      ),
-    ),
-    level && h("li", {}, sample(line(1, 7, 39, 7, "level")), levelName(level)),
+    series.map((one, i) => h("li", {}, box(sample(one, i)), one.name)),
+    level && h("li", {}, box(line(1, 7, SAMPLE - 1, 7, "level")), levelName(level)),
   );
+}
+
+/**
+ * A short line with the dashes and the mark of a series, 14 pixels high.
+ * @param {Series} series
+ * @param {number} i
+ */
+function sample({ x }, i) {
+  return [
+    h("polyline", {
+      class: "series",
+      points: `1,7 ${SAMPLE - 1},7`,
+      "stroke-dasharray": DASHES[i % DASHES.length],
+    }),
+    x.length <= MARKED && mark(MARKS[i % MARKS.length], SAMPLE / 2, 7),
+  ];
 }
 
 /** @param {NonNullable<LinesPlot["level"]>} level */
