@@ -22,6 +22,9 @@ const CELL_TAGS = {
   "replaces-error": { icon: "plus", text: "the original stored an error here" },
 };
 
+/** Letters of a last line of code beside which the word PyTorch fits. */
+const BESIDE = 84;
+
 /** Tags that say nothing to the reader, only how a cell is laid out, and their classes. */
 const LAYOUT_TAGS = { wrap: "wraps" };
 
@@ -107,10 +110,11 @@ function torchHtml(source) {
     if (error instanceof NoPython) return "";
     throw error;
   }
+  const lastLine = source.slice(source.lastIndexOf("\n") + 1);
   return toHtml(
     h(
       "details",
-      { class: "cell-torch" },
+      { class: lastLine.length > BESIDE ? "cell-torch is-below" : "cell-torch" },
       h("summary", {}, "PyTorch"),
       h(
         "pre",

@@ -189,6 +189,61 @@ describe("A screen of 360 pixels", () => {
   });
 });
 
+describe("Drawings", () => {
+  for (const width of [320, 390, 900, 1440]) {
+    it(`fill their card on a screen of ${width} pixels`, async () => {
+      const visit = await openPage(browser, site.url, { viewport: { width, height: 900 } });
+      const { page } = visit;
+      for (const view of ["overview", "quantize-and-dequantize", "schemes-observers-qconfig"]) {
+        if (view !== "overview") await openNotebook(page, view);
+        const shares = await page.$$eval(".view[data-current] .figure-drawing", (boxes) =>
+          boxes.flatMap((box) => {
+            const drawing = box.querySelectorAll("div:not(.beside) > svg.drawing");
+            return Array.from(drawing)
+              .filter((each) => each.checkVisibility() && !each.closest("td"))
+              .map((each) => each.getBoundingClientRect().width / box.clientWidth);
+          }),
+        );
+        assert.ok(shares.length > 0, view);
+        for (const share of shares) assert.ok(share > 0.97 && share <= 1, `${view}: ${share}`);
+      }
+      await visit.close();
+    });
+  }
+});
+
+describe("The word PyTorch", () => {
+  it("covers no code, on wide and on narrow screens", async () => {
+    for (const width of [1280, 390]) {
+      const visit = await openPage(browser, site.url, { viewport: { width, height: 900 } });
+      const { page } = visit;
+      for (const view of ["quantize-and-dequantize", "what-it-costs"]) {
+        await openNotebook(page, view);
+        const covered = await page.$$eval(".view[data-current] .cell", (cells) =>
+          cells
+            .filter((cell) => {
+              const word = cell.querySelector(".cell-torch summary")?.getBoundingClientRect();
+              if (!word) return false;
+              const range = document.createRange();
+              range.selectNodeContents(cell.querySelector(".cell-code code"));
+              const box = cell.getBoundingClientRect();
+              return Array.from(range.getClientRects()).some(
+                ({ left, right, top, bottom }) =>
+                  Math.min(right, box.right) > word.left + 1 &&
+                  left < word.right &&
+                  bottom > word.top + 4 &&
+                  top < word.bottom,
+              );
+            })
+            .map((cell) => cell.id),
+        );
+        assert.deepEqual(covered, [], `${width} pixels`);
+      }
+      await visit.close();
+    }
+  });
+});
+
 describe("A screen enlarged to 200 %", () => {
   it("shows outputs in the code's font size", async () => {
     const visit = await openPage(browser, site.url, { viewport: { width: 640, height: 450 } });
