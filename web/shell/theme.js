@@ -2,15 +2,24 @@
 
 const KEY = "zeropoint-theme";
 
+/** Sent to the document when the theme changes, for pictures whose colours no style sheet sets. */
+export const THEME_EVENT = "zeropoint-theme";
+
+const systemIsDark = () => matchMedia("(prefers-color-scheme: dark)");
+
+export function isDark() {
+  const { theme } = document.documentElement.dataset;
+  return theme ? theme === "dark" : systemIsDark().matches;
+}
+
 export function connectThemeButton() {
   const button = /** @type {HTMLButtonElement} */ (document.getElementById("theme"));
-  const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
+  const system = systemIsDark();
   const root = document.documentElement;
   const metas = /** @type {NodeListOf<HTMLMetaElement>} */ (
     document.querySelectorAll("meta[name='theme-color']")
   );
 
-  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : systemIsDark.matches);
   const show = () => {
     button.setAttribute("aria-pressed", String(isDark()));
     // The browser's own bars, where they take the page's colour.
@@ -20,12 +29,13 @@ export function connectThemeButton() {
       if (root.dataset.theme) meta.media = isChosen ? "all" : "not all";
       else meta.media = `(prefers-color-scheme: ${theme})`;
     }
+    document.dispatchEvent(new Event(THEME_EVENT));
   };
 
   button.addEventListener("click", () => {
     const wanted = isDark() ? "light" : "dark";
     // Choosing the system's theme returns to following the system.
-    const followsSystem = (wanted === "dark") === systemIsDark.matches;
+    const followsSystem = (wanted === "dark") === system.matches;
     if (followsSystem) delete root.dataset.theme;
     else root.dataset.theme = wanted;
     try {
@@ -36,7 +46,7 @@ export function connectThemeButton() {
     }
     show();
   });
-  systemIsDark.addEventListener("change", show);
+  system.addEventListener("change", show);
   button.hidden = false;
   show();
 }

@@ -44,6 +44,62 @@ describe("The theme", () => {
   );
 });
 
+describe("Heat maps", () => {
+  it("follow the theme: 0 is close to the paper, and numbers stay readable", async () => {
+    const visit = await openPage(browser, site.url, { viewport: { width: 1280, height: 900 } });
+    const { page } = visit;
+    await show(page, NOTEBOOKS[0]);
+    const read = () =>
+      page.$$eval(".view[data-current] svg.heat-map", (maps) => {
+        const luminance = (color) => {
+          const hex = /^#(.)(.)(.)$/.exec(color);
+          const parts = hex
+            ? hex.slice(1).map((digit) => Number.parseInt(digit + digit, 16))
+            : color.match(/\d+/g).map(Number);
+          const [r, g, b] = parts.map((part) =>
+            part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4,
+          );
+          return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+        };
+        const cells = maps.flatMap((map) => {
+          const rects = [...map.querySelectorAll("rect")];
+          return [...map.querySelectorAll("text")].map((text, i) => {
+            const [a, b] = [rects[i], text].map((one) => luminance(one.getAttribute("fill")));
+            const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+            return { text: text.textContent, paper: a, contrast };
+          });
+        });
+        return {
+          zero: cells.find(({ text }) => text === "0").paper,
+          contrast: Math.min(...cells.map(({ contrast }) => contrast)),
+        };
+      });
+    const light = await read();
+    await click(page, "#theme");
+    const dark = await read();
+    assert.ok(light.zero > 0.8 && dark.zero < 0.1, JSON.stringify([light, dark]));
+    assert.ok(light.contrast >= 4.5 && dark.contrast >= 4.5, JSON.stringify([light, dark]));
+    await visit.close();
+  });
+
+  it("of the playground follow it, too", async () => {
+    const hash = "#play?v=1&x=relu.4.4.7&s=symmetric&b=4";
+    const visit = await openPage(browser, `${site.url}${hash}`);
+    const { page } = visit;
+    await page.waitForSelector("#play .play[data-complete]");
+    const brightness = () =>
+      page.$eval(".play-canvas canvas", (canvas) => {
+        const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        return data.reduce((sum, value) => sum + value, 0) / data.length;
+      });
+    const light = await brightness();
+    await click(page, "#theme");
+    const dark = await brightness();
+    assert.ok(dark < light - 40, `${light} to ${dark}`);
+    await visit.close();
+  });
+});
+
 describe("The colour of the browser's own bars", () => {
   it("is the chosen theme's", chromiumOnly("choose a theme"), async () => {
     const colour = (page) =>

@@ -3,6 +3,7 @@
 
 import { interpolateBlues, interpolateOranges, interpolateRdPu } from "d3-scale-chromatic";
 import { formatNumber } from "../../shell/numbers.js";
+import { inTheme } from "../../shell/shade.js";
 import { h, toDom } from "../../shell/tree.js";
 import { closedTable, connectTable } from "./paged-table.js";
 
@@ -283,7 +284,8 @@ function colorOf({ name, data }, panels) {
   if (name === "quantized") {
     const { least, greatest } = rangeOf(data);
     const width = greatest - least || 1;
-    return (value) => interpolateOranges(0.05 + (0.8 * (value - least)) / width);
+    const color = inTheme(interpolateOranges);
+    return (value) => color(0.05 + (0.8 * (value - least)) / width);
   }
   const shared = name === "error" ? ["error"] : ["original", "dequantized"];
   const ranges = panels
@@ -291,8 +293,8 @@ function colorOf({ name, data }, panels) {
     .map((each) => rangeOf(each.data));
   const sizes = ranges.flatMap(({ least, greatest }) => [Math.abs(least), Math.abs(greatest)]);
   const reach = Math.max(...sizes.filter(Number.isFinite), 0) || 1;
-  const interpolate = name === "error" ? interpolateRdPu : interpolateBlues;
-  return (value) => interpolate((0.9 * Math.abs(value)) / reach);
+  const color = inTheme(name === "error" ? interpolateRdPu : interpolateBlues);
+  return (value) => color((0.9 * Math.abs(value)) / reach);
 }
 
 /**

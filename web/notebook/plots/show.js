@@ -1,5 +1,6 @@
 // Puts a plot of a cell into the page; loaded with the first plot.
 
+import { THEME_EVENT } from "../../shell/theme.js";
 import { toDom } from "../../shell/tree.js";
 import { quantizationErrorPlot } from "./heat-map.js";
 import { linesFigure, linesTable } from "./lines.js";
@@ -12,7 +13,24 @@ import { connectTable } from "./paged-table.js";
  */
 export function showPlot(place, plot, roomOf) {
   if (plot.kind === "lines") showLines(place, plot, roomOf);
-  else place.replaceWith(quantizationErrorPlot(plot));
+  else showHeatMaps(place, plot);
+}
+
+/**
+ * Heat maps are drawn again when the theme changes.
+ * @param {HTMLElement} place
+ * @param {import("./heat-map.js").Plot} plot
+ */
+function showHeatMaps(place, plot) {
+  let figure = quantizationErrorPlot(plot);
+  place.replaceWith(figure);
+  const draw = () => {
+    if (!figure.isConnected) return document.removeEventListener(THEME_EVENT, draw);
+    const fresh = quantizationErrorPlot(plot);
+    figure.replaceWith(fresh);
+    figure = fresh;
+  };
+  document.addEventListener(THEME_EVENT, draw);
 }
 
 /**

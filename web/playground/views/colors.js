@@ -1,6 +1,8 @@
 // The colours of grids: blue for real numbers and orange for codes by their size, magenta for errors.
 
 import { interpolateBlues, interpolateOranges, interpolateRdPu } from "d3-scale-chromatic";
+import { inTheme } from "../../shell/shade.js";
+import { isDark } from "../../shell/theme.js";
 
 const SHADES = 256;
 
@@ -11,27 +13,34 @@ const SHADES = 256;
  */
 function shades(interpolate, from, to) {
   const table = new Uint8ClampedArray(4 * SHADES);
+  const color = inTheme(interpolate);
   for (let i = 0; i < SHADES; i++) {
-    const text = interpolate(from + ((to - from) * i) / (SHADES - 1));
+    const text = color(from + ((to - from) * i) / (SHADES - 1));
     const [red, green, blue] = (text.match(/[\d.]+/g) ?? []).map(Number);
     table.set([red, green, blue, 255], 4 * i);
   }
   return table;
 }
 
-/** @type {Record<"real" | "code" | "error", Uint8ClampedArray>} */
-export const COLORS = {
-  real: shades(interpolateBlues, 0, 0.9),
-  code: shades(interpolateOranges, 0.05, 0.85),
-  error: shades(interpolateRdPu, 0, 0.9),
+const makers = {
+  real: () => shades(interpolateBlues, 0, 0.9),
+  code: () => shades(interpolateOranges, 0.05, 0.85),
+  error: () => shades(interpolateRdPu, 0, 0.9),
 };
 
-/** The same colours as numbers, for ImageData. */
-export const PIXELS = {
-  real: new Uint32Array(COLORS.real.buffer),
-  code: new Uint32Array(COLORS.code.buffer),
-  error: new Uint32Array(COLORS.error.buffer),
-};
+/** @type {Map<string, Uint8ClampedArray>} */
+const tables = new Map();
+
+/**
+ * The colours of a meaning in the current theme.
+ * @param {keyof typeof makers} meaning
+ */
+export function colorsOf(meaning) {
+  const key = `${meaning} ${isDark()}`;
+  const table = tables.get(key) ?? makers[meaning]();
+  tables.set(key, table);
+  return table;
+}
 
 /**
  * Where the colour of a share begins in a table.

@@ -3,8 +3,9 @@
 
 import { closedTable, connectTable } from "../../notebook/plots/paged-table.js";
 import { formatNumber } from "../../shell/numbers.js";
+import { THEME_EVENT } from "../../shell/theme.js";
 import { h, toDom } from "../../shell/tree.js";
-import { COLORS, inkOn, PIXELS, shadeAt } from "./colors.js";
+import { colorsOf, inkOn, shadeAt } from "./colors.js";
 import { indexOf, layoutOf } from "./geometry.js";
 
 /**
@@ -70,7 +71,8 @@ class Grid {
    */
   draw(panel, { rows, columns }, room) {
     const { data, least: from, greatest: to } = panel;
-    const wanted = [data, from, to, rows, columns, room, devicePixelRatio];
+    const colors = colorsOf(panel.meaning);
+    const wanted = [data, from, to, rows, columns, room, devicePixelRatio, colors];
     if (wanted.every((each, i) => each === this.#drawn[i])) return;
     this.#drawn = wanted;
     const hasLetters = room / columns >= LETTERS && rows <= 24;
@@ -106,7 +108,7 @@ class Grid {
     const [w, h] = [Math.ceil(columns / across), Math.ceil(rows / down)];
     const image = new ImageData(w, h);
     const pixels = new Uint32Array(image.data.buffer);
-    const table = PIXELS[panel.meaning];
+    const table = new Uint32Array(colorsOf(panel.meaning).buffer);
     const isWhole = across * down === 1;
     for (let i = 0; i < h; i++) {
       for (let j = 0; j < w; j++) {
@@ -160,7 +162,7 @@ class Grid {
     context.font = `${size * dense}px system-ui, sans-serif`;
     context.textAlign = "center";
     context.textBaseline = "middle";
-    const table = COLORS[panel.meaning];
+    const table = colorsOf(panel.meaning);
     for (let at = 0; at < Math.min(rows * columns, panel.data.length); at++) {
       const [i, j] = [Math.floor(at / columns), at % columns];
       context.fillStyle = inkOn(table, shadeAt(shareOf(panel, panel.data[at])));
@@ -251,6 +253,7 @@ export class Grids {
       this.#room = Math.floor(contentRect.width);
       this.#draw();
     });
+    document.addEventListener(THEME_EVENT, () => this.#draw());
   }
 
   /**
