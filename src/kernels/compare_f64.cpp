@@ -10,9 +10,6 @@
 namespace zeropoint::kernels {
 namespace {
 
-Doubles load_doubles(const float* x) { return widen_f32(wasm_v128_load(x)); }
-Doubles load_doubles(const double* x) { return {wasm_v128_load(x), wasm_v128_load(x + 2)}; }
-
 Doubles absolute(Doubles a) { return {wasm_f64x2_abs(a.low), wasm_f64x2_abs(a.high)}; }
 
 void store(Doubles sums, double (&to)[4]) {
@@ -50,8 +47,8 @@ void add_steps(const float* a, const float* b, const double* weights, std::size_
     const Doubles square = d * d;
     const Doubles magnitude = absolute(d);
     noise = noise + square;
-    energy = energy + y * y;
-    product = product + x * y;
+    energy = add_exact_product(y, y, energy);
+    product = add_exact_product(x, y, product);
     sum = sum + magnitude;
     if constexpr (kWeighted) weighted = weighted + load_doubles(weights + i) * square;
     largest = wasm_f64x2_pmax(wasm_f64x2_pmax(largest, magnitude.low), magnitude.high);

@@ -45,9 +45,7 @@ struct Widened {
   static v128_t load(const float* values) {
     return wasm_f64x2_promote_low_f32x4(wasm_v128_load64_zero(values));
   }
-  static v128_t add_product(v128_t sum, v128_t a, v128_t b) {
-    return wasm_f64x2_add(sum, wasm_f64x2_mul(a, b));
-  }
+  static v128_t add_product(v128_t sum, v128_t a, v128_t b) { return add_exact_product(a, b, sum); }
   static double join(const v128_t* sums) {
     const v128_t sum =
         wasm_f64x2_add(wasm_f64x2_add(sums[0], sums[1]), wasm_f64x2_add(sums[2], sums[3]));
@@ -59,11 +57,13 @@ struct Widened {
 template <typename Lanes>
 using PartialSums = v128_t[kDotRows][Lanes::kVectors];
 
-// Rows of x, as the products need them.
+// Rows of x, as the products need them. Distances are in values.
 template <typename Lanes>
 struct Rows {
   const typename Lanes::Value* values;
-  std::size_t stride;
+  std::size_t row;     // from a row to the next
+  std::size_t step;    // from eight inputs to the next eight
+  std::size_t vector;  // from a vector of eight inputs to the next
 };
 
 // Adds products of `count` inputs, a multiple of eight, of kRows rows of x and kColumns rows of
@@ -82,18 +82,22 @@ void add_products(const Rows<Lanes>& x, const float* w, std::size_t columns, std
       for (std::size_t j = 0; j < kCount; ++j) acc[c][r][j] = sums[c][r][first + j];
     }
   }
+  // Widened rows lie side by side, at distances that instructions can hold.
+  const std::size_t row = std::is_same_v<Lanes, Widened> ? kValues : x.row;
+  const typename Lanes::Value* from = x.values + first * x.vector;
   for (std::size_t i = kValues * first; i < count; i += kEight) {
     for (std::size_t j = 0; j < kCount; ++j) {
       const std::size_t at = i + kValues * j;
       v128_t weights[kColumns];
       for (std::size_t c = 0; c < kColumns; ++c) weights[c] = Lanes::load(column[c] + at);
       for (std::size_t r = 0; r < kRows; ++r) {
-        const v128_t values = wasm_v128_load(x.values + r * x.stride + at);
+        const v128_t values = wasm_v128_load(from + j * x.vector + r * row);
         for (std::size_t c = 0; c < kColumns; ++c) {
           acc[c][r][j] = Lanes::add_product(acc[c][r][j], values, weights[c]);
         }
       }
     }
+    from += x.step;
   }
   for (std::size_t c = 0; c < kColumns; ++c) {
     for (std::size_t r = 0; r < kRows; ++r) {
@@ -132,15 +136,21 @@ void dot_columns(const float* x, std::size_t stride, const float* w, std::size_t
   for (std::size_t first = 0; first < whole; first += kPieceInputs) {
     const std::size_t count = std::min(kPieceInputs, whole - first);
     if constexpr (std::is_same_v<Value, float>) {
-      add_piece<Lanes, kRows>({x + first, stride}, w + first, k, columns, count, sums);
+      add_piece<Lanes, kRows>({x + first, stride, kEight, kEight / Lanes::kVectors}, w + first, k,
+                              columns, count, sums);
     } else {
+      // In the order in which they are read: by vector, step, row.
       alignas(16) double wide[kRows * kPieceInputs];
-      for (std::size_t r = 0; r < kRows; ++r) {
-        for (std::size_t i = 0; i < count; i += 2) {
-          wasm_v128_store(wide + r * kPieceInputs + i, Lanes::load(x + r * stride + first + i));
+      double* to = wide;
+      for (std::size_t j = 0; j < kEight; j += 2) {
+        for (std::size_t i = j; i < count; i += kEight) {
+          for (std::size_t r = 0; r < kRows; ++r, to += 2) {
+            wasm_v128_store(to, Lanes::load(x + r * stride + first + i));
+          }
         }
       }
-      add_piece<Lanes, kRows>({wide, kPieceInputs}, w + first, k, columns, count, sums);
+      add_piece<Lanes, kRows>({wide, 2, 2 * kRows, kRows * count / Lanes::kVectors}, w + first, k,
+                              columns, count, sums);
     }
   }
   for (std::size_t c = 0; c < columns; ++c) {

@@ -20,6 +20,11 @@ inline Doubles operator-(Doubles a, Doubles b) {
   return {wasm_f64x2_sub(a.low, b.low), wasm_f64x2_sub(a.high, b.high)};
 }
 
+/// a * b + c, where a * b is exact: see simd.h.
+inline Doubles add_exact_product(Doubles a, Doubles b, Doubles c) {
+  return {add_exact_product(a.low, b.low, c.low), add_exact_product(a.high, b.high, c.high)};
+}
+
 inline Doubles splat(double value) { return {wasm_f64x2_splat(value), wasm_f64x2_splat(value)}; }
 
 /// The upper half of a vector as its lower one.
@@ -32,6 +37,14 @@ inline Doubles widen_i32(v128_t v) {
 inline Doubles widen_f32(v128_t v) {
   return {wasm_f64x2_promote_low_f32x4(v), wasm_f64x2_promote_low_f32x4(upper(v))};
 }
+
+/// Of four float32 in memory. Two at a time: loading and widening is one instruction then.
+inline Doubles load_doubles(const float* x) {
+  return {wasm_f64x2_promote_low_f32x4(wasm_v128_load64_zero(x)),
+          wasm_f64x2_promote_low_f32x4(wasm_v128_load64_zero(x + 2))};
+}
+
+inline Doubles load_doubles(const double* x) { return {wasm_v128_load(x), wasm_v128_load(x + 2)}; }
 
 /// Rounded to float32.
 inline v128_t narrow(Doubles v) {

@@ -10,8 +10,6 @@
 namespace zeropoint::kernels {
 namespace {
 
-Doubles load_doubles(const float* x) { return widen_f32(wasm_v128_load(x)); }
-
 class PartialSums {
  public:
   void load(const double (&sums)[4]) { sums_ = {wasm_v128_load(sums), wasm_v128_load(sums + 2)}; }
@@ -19,7 +17,9 @@ class PartialSums {
     wasm_v128_store(sums, sums_.low);
     wasm_v128_store(sums + 2, sums_.high);
   }
-  void add_product(const Doubles& a, const Doubles& b) { sums_ = sums_ + a * b; }
+  // Of two float32, so that double holds the product.
+  void add_product(const Doubles& a, const Doubles& b) { sums_ = add_exact_product(a, b, sums_); }
+  void add_square(const Doubles& a) { sums_ = sums_ + a * a; }
   void add_scalar(std::size_t lane, double value) { tail_[lane] = value; }
   [[nodiscard]] double total() const {
     double p[4];
@@ -77,7 +77,7 @@ Energies energies_f64(const float* a, const float* b, Piece piece, EnergyState& 
     aa.add_product(x, x);
     bb.add_product(y, y);
     ab.add_product(x, y);
-    noise.add_product(d, d);
+    noise.add_square(d);
   }
   if (begin + count < n) {
     aa.store(state.sums[0]);

@@ -63,6 +63,16 @@ inline v128_t multiply_add(v128_t a, v128_t b, v128_t c) {
 #endif
 }
 
+/// a * b + c in double, where double holds a * b exactly, as of two float32: rounded once either
+/// way.
+inline v128_t add_exact_product(v128_t a, v128_t b, v128_t c) {
+#if defined(__wasm_relaxed_simd__)
+  return wasm_f64x2_relaxed_madd(a, b, c);
+#else
+  return wasm_f64x2_add(wasm_f64x2_mul(a, b), c);
+#endif
+}
+
 /// Converts integral floats within int32, in one instruction where possible.
 inline v128_t to_integers(v128_t v) {
 #if defined(__wasm_relaxed_simd__)
