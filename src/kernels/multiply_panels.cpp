@@ -168,8 +168,8 @@ bool is_certain(const PanelProduct& product, const PanelParts& parts, std::size_
 }
 
 // Four results of a row, from their sums: certified or recomputed, plus bias, rounded once.
-void finish_tile(const PanelProduct& product, const PanelParts& parts, std::size_t panel,
-                 std::size_t tile, std::size_t row, Doubles sums) {
+inline void finish_tile(const PanelProduct& product, const PanelParts& parts, std::size_t panel,
+                        std::size_t tile, std::size_t row, Doubles sums) {
   const Panels& w = product.panels;
   const RowScale& scale = product.scales[row];
   const std::size_t column = panel * kPanel + tile * kTile;
@@ -215,6 +215,16 @@ void finish_tile(const PanelProduct& product, const PanelParts& parts, std::size
     }
     if (product.bias != nullptr) results[i] += static_cast<double>(product.bias[column + i]);
     out[i] = static_cast<float>(results[i]);
+  }
+}
+
+// All results of a panel. One function for all formats, and one call for all rows.
+[[gnu::noinline]] void finish_panel(const PanelProduct& product, const PanelParts& parts,
+                                    std::size_t panel, const Doubles (*totals)[2]) {
+  for (std::size_t row = 0; row < product.rows; ++row) {
+    for (std::size_t tile = 0; tile < 2; ++tile) {
+      finish_tile(product, parts, panel, tile, row, totals[row][tile]);
+    }
   }
 }
 
@@ -371,7 +381,8 @@ void add_sums(const ChunkScales& chunk, const std::int32_t* sums, double x_sum,
   Doubles exact[2];
   for_tiles([&](std::size_t j) {
     const Halves halves = Format::halves(chunk, sums + j * kTile, j);
-    exact[j] = widen_i32(halves.high) * Doubles{two14, two14} + widen_i32(halves.low);
+    exact[j] =
+        add_exact_product(widen_i32(halves.high), Doubles{two14, two14}, widen_i32(halves.low));
   });
   if (chunk.subtracts) {
     for_tiles([&](std::size_t j) { exact[j] = exact[j] - chunk.zero_points[j] * splat(x_sum); });
@@ -477,11 +488,11 @@ void multiply_rows(const PanelProduct& product, const PanelParts& parts, Doubles
   });
 }
 
-// A panel times all rows. Calls the loops through a pointer, so that they stay a separate function:
-// engines start with slow code and switch to fast code at a call, so a single function with all
-// loops would switch only at the next product.
+// Panels first ... last - 1 times all rows. Calls the loops through a pointer, so that they stay a
+// separate function: engines start with slow code and switch to fast code at a call, so a single
+// function with all loops would switch only at the next product.
 template <typename Format>
-void multiply_panel(const PanelProduct& product, std::size_t panel, const PanelParts& parts) {
+void multiply_all(const PanelProduct& product, std::size_t first, std::size_t last) {
   [[maybe_unused]] const int bits = product.panels.bits;
   assert(bits <= 8);
   auto multiply = multiply_rows<Format>;
@@ -492,27 +503,15 @@ void multiply_panel(const PanelProduct& product, std::size_t panel, const PanelP
                              : multiply_row<Format, 2>;
     }
   }
-  Doubles totals[kMaxRows][2];
-  // opaque(): a loop that stores constant zeros would become a call into the engine.
-  const v128_t zero = opaque(wasm_f64x2_splat(0.0));
-  std::fill_n(&totals[0][0], product.rows * 2, Doubles{zero, zero});
-  multiply(product, parts, totals);
-  for (std::size_t row = 0; row < product.rows; ++row) {
-    for (std::size_t tile = 0; tile < 2; ++tile) {
-      finish_tile(product, parts, panel, tile, row, totals[row][tile]);
-    }
+  for (std::size_t panel = first; panel < last; ++panel) {
+    const PanelParts parts(product.panels, panel);
+    Doubles totals[kMaxRows][2];
+    // opaque(): a loop that stores constant zeros would become a call into the engine.
+    const v128_t zero = opaque(wasm_f64x2_splat(0.0));
+    std::fill_n(&totals[0][0], product.rows * 2, Doubles{zero, zero});
+    multiply(product, parts, totals);
+    finish_panel(product, parts, panel, totals);
   }
-}
-
-// multiply_panel for a format; kI7 and kI7Short only with the relaxed dot.
-auto multiply_panel_of([[maybe_unused]] Digits format)
-    -> void (*)(const PanelProduct&, std::size_t, const PanelParts&) {
-#if ZEROPOINT_RELAXED
-  if (format == Digits::kI7) return multiply_panel<SevenBitDigits<4>>;
-  if (format == Digits::kI7Short) return multiply_panel<SevenBitDigits<3>>;
-#endif
-  assert(format == Digits::kI16);
-  return multiply_panel<WideDigits>;
 }
 
 }  // namespace
@@ -523,12 +522,15 @@ void widen_codes(const std::uint8_t* codes, std::size_t steps, int bits, int add
   widen(codes, steps, added_to_low, wide);
 }
 
-void multiply_panels(const PanelProduct& product, Digits format, std::size_t first,
+// kI7 and kI7Short only with the relaxed dot.
+void multiply_panels(const PanelProduct& product, [[maybe_unused]] Digits format, std::size_t first,
                      std::size_t last) {
-  const auto multiply = multiply_panel_of(format);
-  for (std::size_t panel = first; panel < last; ++panel) {
-    multiply(product, panel, PanelParts(product.panels, panel));
-  }
+#if ZEROPOINT_RELAXED
+  if (format == Digits::kI7) return multiply_all<SevenBitDigits<4>>(product, first, last);
+  if (format == Digits::kI7Short) return multiply_all<SevenBitDigits<3>>(product, first, last);
+#endif
+  assert(format == Digits::kI16);
+  multiply_all<WideDigits>(product, first, last);
 }
 
 }  // namespace zeropoint::kernels
