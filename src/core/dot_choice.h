@@ -17,7 +17,7 @@ namespace zeropoint {
 ///
 ///   activations             relaxed    16-bit
 ///   quint8 of 7 bits        1          2
-///   quint8 of 8 bits        2          2
+///   quint8 of 8 bits        2          2    (1, and some for a few inputs, if these are few)
 ///   float32                 4          4
 ///   float32, short digits   3          4
 enum class LayerKernels {
@@ -33,14 +33,18 @@ void set_layer_kernels(LayerKernels layer_kernels);
 /// The digits of float32 activations.
 [[nodiscard]] kernels::Digits digits_format(Accumulate accumulate);
 
-/// The format of quint8 activations qx[n].
-[[nodiscard]] kernels::Bytes bytes_format(const std::uint8_t* qx, std::size_t n);
+/// The format of quint8 activations qx[m][k].
+/// @param zero_point  of the activations. @param may_list  whether kI7Most is possible
+[[nodiscard]] kernels::ByteFormat byte_format(const std::uint8_t* qx, std::size_t m,
+                                              const kernels::Panels& w, std::int32_t zero_point,
+                                              bool may_list);
 
 #else
 
 constexpr kernels::Digits digits_format(Accumulate) { return kernels::Digits::kI16; }
-constexpr kernels::Bytes bytes_format(const std::uint8_t*, std::size_t) {
-  return kernels::Bytes::kI16;
+constexpr kernels::ByteFormat byte_format(const std::uint8_t*, std::size_t, const kernels::Panels&,
+                                          std::int32_t, bool) {
+  return {kernels::Bytes::kI16};
 }
 
 #endif

@@ -144,7 +144,10 @@ void run_layer(const std::uint8_t* qx, std::size_t m, std::int32_t zero_point, c
                std::span<std::byte> scratch, const Outputs& outputs) {
   const RowBlock block = RowBlock::bytes_of(w, m);
   const std::size_t k = w.k;
-  const kernels::Bytes format = bytes_format(qx, m * k);
+  constexpr std::size_t kSegment = kernels::kByteInputs / kernels::kStepInputs;
+  const bool is_long = w.steps > kSegment;
+  const kernels::ByteFormat format = byte_format(qx, m, w, zero_point, is_plain(w) && !is_long);
+  zero_point -= format.base;
   std::uint8_t* x = block.lines(scratch);
   for (std::size_t first = 0; first < m; first += block.rows) {
     const std::size_t rows = std::min(block.rows, m - first);
@@ -167,7 +170,7 @@ void run_layer(const std::uint8_t* qx, std::size_t m, std::int32_t zero_point, c
         std::int32_t sums[kernels::kMaxRows * kPanel];
         double more[kernels::kMaxRows * kPanel];
         if (!is_plain(w)) {
-          GroupSums(w, panel, zero_point).add(x, rows, format, more);
+          GroupSums(w, panel, zero_point).add(x, rows, format.format, more);
           const double none[kPanel] = {};
           std::fill_n(sums, rows * kPanel, 0);
           outputs.write(w, panel, first, rows, {sums, more, none});
@@ -177,15 +180,13 @@ void run_layer(const std::uint8_t* qx, std::size_t m, std::int32_t zero_point, c
         std::array<double, kPanel> correction = minus_sums(w, panel);
         for (double& value : correction) value *= zero_point / 64.0;
         const kernels::ByteProduct product{w.codes + panel * w.bytes(), w.steps, x, rows};
-        constexpr std::size_t kSegment = kernels::kByteInputs / kernels::kStepInputs;
-        const bool is_long = w.steps > kSegment;
         if (is_long) std::fill_n(more, rows * kPanel, 0.0);
         std::size_t step = 0;
         for (; step + kSegment < w.steps; step += kSegment) {
-          kernels::multiply_bytes(product, format, step, kSegment, sums);
+          kernels::multiply_bytes(product, format.format, step, kSegment, sums);
           for (std::size_t i = 0; i < rows * kPanel; ++i) more[i] += sums[i];
         }
-        kernels::multiply_bytes(product, format, step, w.steps - step, sums);
+        kernels::multiply_bytes(product, format.format, step, w.steps - step, sums);
         outputs.write(w, panel, first, rows, {sums, is_long ? more : nullptr, correction.data()});
       }
     });

@@ -1,7 +1,9 @@
 // Rows of bytes times panels of packed weights: integer sums, and their conversion to outputs, four
 // at a time. Parity: integer sums are exact; conversions round as stated in panels.h.
 #include <algorithm>
+#include <bit>
 #include <cassert>
+#include <cstring>
 
 #include "kernels/doubles.h"
 #include "kernels/panel_sums.h"
@@ -17,6 +19,71 @@ void multiply_wide_bytes(const std::uint8_t* codes, const StepSpan& span, const 
   multiply_blocks<8, WideSums<1, 1, 2>>(codes, span, x, row, rows, sums);
 }
 
+// Bytes of the codes of a step.
+constexpr std::size_t kStepCodes = kPanel * kStepInputs;
+
+#if ZEROPOINT_RELAXED
+// List of a row of kI7Most: their number, then of each listed step the place of its codes, and 1 +
+// the bits above seven (-1, 0 or 1) of its four inputs. 32 bits each.
+template <typename Byte>
+Byte* list_of(Byte* lines, std::size_t rows, std::size_t row, std::size_t steps) {
+  return lines + (rows + row) * steps * kStepInputs;
+}
+
+// Writes a row's list.
+void list_outside(const std::uint8_t* qx, std::size_t k, std::int32_t base, std::uint8_t* list) {
+  constexpr std::size_t kBlock = 16;
+  std::uint32_t count = 0;
+  for (std::size_t block = 0; block < k; block += kBlock) {
+    if (k - block >= kBlock && count_outside(qx + block, kBlock, base) == 0) continue;
+    for (std::size_t at = block; at < std::min(block + kBlock, k); at += kStepInputs) {
+      std::uint8_t bits[kStepInputs] = {1, 1, 1, 1};
+      const std::size_t inputs = std::min(kStepInputs, k - at);
+      if (count_outside(qx + at, inputs, base) == 0) continue;
+      for (std::size_t i = 0; i < inputs; ++i) {
+        bits[i] = static_cast<std::uint8_t>(1 + ((qx[at + i] - base) >> 7));
+      }
+      const auto codes_at = static_cast<std::uint32_t>(at / kStepInputs * kStepCodes);
+      std::uint8_t* const entry = list + 4 + 8 * std::size_t{count++};
+      std::memcpy(entry, &codes_at, 4);
+      std::memcpy(entry + 4, bits, 4);
+    }
+  }
+  std::memcpy(list, &count, 4);
+}
+
+// Adds the products of the bits above seven.
+void add_listed(const std::uint8_t* codes, const std::uint8_t* lines, std::size_t rows,
+                std::size_t steps, std::int32_t* sums) {
+  const v128_t one = hidden_splat<0x01010101>();
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::uint8_t* entry = list_of(lines, rows, row, steps);
+    std::uint32_t count = 0;
+    std::memcpy(&count, entry, 4);
+    if (count == 0) continue;
+    entry += 4;
+    // Of 1 + the bits, and of the 1.
+    v128_t plus[2] = {wasm_i32x4_splat(0), wasm_i32x4_splat(0)};
+    v128_t minus[2] = {wasm_i32x4_splat(0), wasm_i32x4_splat(0)};
+    for (; count > 0; --count, entry += 8) {
+      std::uint32_t at = 0;
+      std::memcpy(&at, entry, 4);
+      const v128_t bits = wasm_v128_load32_splat(entry + 4);
+      for (std::size_t j = 0; j < 2; ++j) {
+        const v128_t tile = wasm_v128_load(codes + at + j * 16);
+        plus[j] = dot_i8x16_i7x16_add(tile, bits, plus[j]);
+        minus[j] = dot_i8x16_i7x16_add(tile, one, minus[j]);
+      }
+    }
+    for (std::size_t j = 0; j < 2; ++j) {
+      std::int32_t* to = sums + row * kPanel + j * kTile;
+      const v128_t more = wasm_i32x4_shl(wasm_i32x4_sub(plus[j], minus[j]), 7);
+      wasm_v128_store(to, wasm_i32x4_add(wasm_v128_load(to), more));
+    }
+  }
+}
+#endif
+
 // Sums of four outputs of a row, from output `i` on.
 Doubles total_of(const ByteSums& sums, std::size_t row, std::size_t i) {
   const auto load = [](const double* from) {
@@ -29,29 +96,40 @@ Doubles total_of(const ByteSums& sums, std::size_t row, std::size_t i) {
 
 }  // namespace
 
-bool all_below_128(const std::uint8_t* x, std::size_t n) {
-  v128_t any = wasm_i8x16_splat(0);
+std::size_t count_outside(const std::uint8_t* x, std::size_t n, std::int32_t base) {
+  const v128_t bases = wasm_i8x16_splat(static_cast<std::int8_t>(base));
+  std::size_t count = 0;
   std::size_t i = 0;
-  for (; i + 16 <= n; i += 16) any = wasm_v128_or(any, wasm_v128_load(x + i));
-  std::uint8_t rest = 0;
-  for (; i < n; ++i) rest |= x[i];
-  return wasm_i8x16_bitmask(any) == 0 && rest < 128;
+  for (; i + 16 <= n; i += 16) {
+    const v128_t above = wasm_i8x16_sub(wasm_v128_load(x + i), bases);
+    count += static_cast<std::size_t>(std::popcount(std::uint32_t{wasm_i8x16_bitmask(above)}));
+  }
+  for (; i < n; ++i) count += static_cast<std::uint8_t>(x[i] - base) >> 7;
+  return count;
 }
 
-void spread_bytes(const std::uint8_t* qx, const Panels& panels, Bytes format, std::size_t rows,
+void spread_bytes(const std::uint8_t* qx, const Panels& panels, ByteFormat format, std::size_t rows,
                   std::size_t row, std::uint8_t* out) {
   const std::size_t steps = panels.steps;
-  const bool wide = format == Bytes::kI16;
+  const bool wide = format.format == Bytes::kI16;
+  const bool has_high_lines = format.format == Bytes::kI7x2;
+#if ZEROPOINT_RELAXED
+  if (format.format == Bytes::kI7Most) {
+    assert(panels.group >= panels.k);
+    list_outside(qx, panels.k, format.base, list_of(out, rows, row, steps));
+  }
+#endif
   const LinePlace place =
       wide ? LinePlace{row * byte_row_bytes(steps), 8} : line_place(rows, row, steps);
+  const v128_t base = wasm_i8x16_splat(static_cast<std::int8_t>(format.base));
   out += place.at;
   const auto write = [&](const std::uint8_t* from) {
-    const v128_t bytes = wasm_v128_load32_zero(from);
+    const v128_t bytes = wasm_i8x16_sub(wasm_v128_load32_zero(from), base);
     if (wide) {
       wasm_v128_store64_lane(out, wasm_u16x8_extend_low_u8x16(bytes), 0);
     } else {
       wasm_v128_store32_lane(out, wasm_v128_and(bytes, wasm_i8x16_splat(127)), 0);
-      if (format == Bytes::kI7x2) {
+      if (has_high_lines) {
         wasm_v128_store32_lane(out + rows * steps * kStepInputs, wasm_u8x16_shr(bytes, 7), 0);
       }
     }
@@ -73,7 +151,7 @@ void multiply_bytes(const ByteProduct& product, [[maybe_unused]] Bytes format, s
                     std::size_t steps, std::int32_t* sums) {
   assert(product.rows <= kMaxRows);
   const StepSpan span{product.row_steps, first, steps};
-  const std::uint8_t* codes = product.codes + (first - product.codes_first) * 32;
+  const std::uint8_t* codes = product.codes + (first - product.codes_first) * kStepCodes;
   if (format == Bytes::kI16) {
     return multiply_wide_bytes(codes, span, product.x, product.rows, sums);
   }
@@ -81,6 +159,10 @@ void multiply_bytes(const ByteProduct& product, [[maybe_unused]] Bytes format, s
   const std::size_t rows = product.rows;
   multiply_lines<8>(codes, span, product.x, rows, sums);
   if (format == Bytes::kI7) return;
+  if (format == Bytes::kI7Most) {
+    assert(first == 0 && steps == product.row_steps);
+    return add_listed(codes, product.x, rows, steps, sums);
+  }
   std::int32_t high[kMaxRows * kPanel];
   multiply_lines<8>(codes, span, product.x + rows * span.row_steps * kStepInputs, rows, high);
   for (std::size_t i = 0; i < rows * kPanel; i += kTile) {

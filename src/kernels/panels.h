@@ -211,9 +211,18 @@ void multiply_panels(const PanelProduct& product, Digits format, std::size_t fir
 
 /// Format of rows of quint8 activations.
 enum class Bytes {
-  kI16,  ///< int16, row by row
-  kI7,   ///< lines, of bytes that are all at most 127
-  kI7x2  ///< lines of the low seven bits of all rows, then lines of their highest bits
+  kI16,    ///< int16, row by row
+  kI7,     ///< lines of 7 bits
+  kI7x2,   ///< lines of the low seven bits of all rows, then lines of their highest bits
+  kI7Most  ///< lines of the low seven bits, then for each row a list of its steps with more
+};
+
+/// How quint8 activations are written.
+struct ByteFormat {
+  Bytes format;
+  /// Subtracted from every activation, modulo 256, so that few or none have more than seven bits; 0
+  /// but for kI7Most. Belongs to the zero point of the sums.
+  std::int32_t base = 0;
 };
 
 /// Bytes per row, in any format.
@@ -222,13 +231,17 @@ constexpr std::size_t byte_row_bytes(std::size_t steps) { return steps * 8; }
 /// Maximum number of inputs with quint8 products added in int32: 255 * 128 * 2^16 < 2^31.
 inline constexpr std::size_t kByteInputs = std::size_t{1} << 16;
 
-/// Whether the highest bit of every byte is clear.
-bool all_below_128(const std::uint8_t* x, std::size_t n);
+/// How many bytes are not base ... base + 127.
+std::size_t count_outside(const std::uint8_t* x, std::size_t n, std::int32_t base);
+
+/// Maximum number of inputs per row with more than seven bits in kI7Most. The list of a row has
+/// space for (steps - 1) / 2 of its steps.
+constexpr std::size_t most_outside(std::size_t steps) { return steps / 4; }
 
 /// Writes row `row` of `rows`, qx[k], chunk by chunk as panels has it, padded with zeros to whole
 /// steps.
 /// @param out  [rows][byte_row_bytes(panels.steps)], of all rows
-void spread_bytes(const std::uint8_t* qx, const Panels& panels, Bytes format, std::size_t rows,
+void spread_bytes(const std::uint8_t* qx, const Panels& panels, ByteFormat format, std::size_t rows,
                   std::size_t row, std::uint8_t* out);
 
 /// Widens the codes of a panel to 8 bits: `steps` steps of `bits` bits to 32 bytes a step, times
@@ -245,8 +258,8 @@ struct ByteProduct {
   std::size_t codes_first = 0;
 };
 
-/// sums[row][8] = sum of x * code over steps first ... first + steps - 1 of one panel; at most
-/// kByteInputs inputs.
+/// sums[row][8] = sum of (x - base) * code over steps first ... first + steps - 1 of one panel; at
+/// most kByteInputs inputs. With kI7Most, over all steps.
 void multiply_bytes(const ByteProduct& product, Bytes format, std::size_t first, std::size_t steps,
                     std::int32_t* sums);
 

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "packed.h"
@@ -17,7 +19,16 @@ using testing::UsedKernels;
 const std::vector<std::uint8_t> kSevenBits(20, 127);
 const std::vector<std::uint8_t> kEightBits(20, 128);
 
-Bytes format_of(const std::vector<std::uint8_t>& qx) { return bytes_format(qx.data(), qx.size()); }
+// Of two rows.
+kernels::ByteFormat format_of(const std::vector<std::uint8_t>& qx, std::int32_t zero_point,
+                              bool may_list) {
+  kernels::Panels w{};
+  w.k = qx.size() / 2;
+  w.steps = kernels::steps_of(w.k, 8);
+  return byte_format(qx.data(), 2, w, zero_point, may_list);
+}
+
+Bytes format_of(const std::vector<std::uint8_t>& qx) { return format_of(qx, 0, true).format; }
 
 TEST(DotChoice, RelaxedKernelsTakeTheRelaxedDotForEveryLayer) {
   const UsedKernels used(LayerKernels::kRelaxed);
@@ -41,6 +52,35 @@ TEST(DotChoice, BaselineKernelsTakeThe16BitDotForEveryLayer) {
   EXPECT_EQ(digits_format(Accumulate::kFloat32), Digits::kI16);
   EXPECT_EQ(format_of(kSevenBits), Bytes::kI16);
   EXPECT_EQ(format_of(kEightBits), Bytes::kI16);
+}
+
+TEST(DotChoice, ListsInputsOfMoreThanSevenBitsIfEveryRowHasFew) {
+  std::vector<std::uint8_t> few(160, 127);
+  const std::size_t most = kernels::most_outside(20);
+  // The second row has as many as a list holds.
+  std::fill_n(few.begin() + 100, most, 200);
+  std::vector<std::uint8_t> more = few;
+  more[99] = 128;
+  for (const LayerKernels kernels : {LayerKernels::kRelaxed, LayerKernels::kMixed}) {
+    const UsedKernels used(kernels);
+    const Bytes otherwise = kernels == LayerKernels::kRelaxed ? Bytes::kI7x2 : Bytes::kI16;
+    EXPECT_EQ(format_of(few, 0, true).format, Bytes::kI7Most);
+    EXPECT_EQ(format_of(few, 0, false).format, otherwise);
+    EXPECT_EQ(format_of(more, 0, true).format, otherwise);
+    EXPECT_EQ(format_of(more, 0, true).base, 0);
+  }
+}
+
+TEST(DotChoice, CountsFromBelowTheZeroPointIfMostInputsAreNearIt) {
+  std::vector<std::uint8_t> qx(160, 140);
+  const UsedKernels used(LayerKernels::kRelaxed);
+  for (const auto& [zero_point, base] : {std::pair{128, 64}, {100, 36}, {255, 128}}) {
+    EXPECT_EQ(format_of(qx, zero_point, true).format, Bytes::kI7Most);
+    EXPECT_EQ(format_of(qx, zero_point, true).base, base);
+  }
+  EXPECT_EQ(format_of(qx, 64, true).format, Bytes::kI7x2);
+  std::fill_n(qx.begin(), kernels::most_outside(20) + 1, 60);
+  EXPECT_EQ(format_of(qx, 128, true).format, Bytes::kI7x2);
 }
 
 TEST(DotChoice, DecidesTheLayoutOf4BitWeightsWhenTheyArePacked) {

@@ -40,7 +40,7 @@ struct ByteLayer {
 };
 
 void expect_sums(const ByteLayer& layer, const std::vector<std::vector<std::uint8_t>>& rows,
-                 Bytes format) {
+                 Bytes format, std::int32_t base = 0) {
   const std::size_t steps = kernels::steps_of(layer.k, 8);
   Output<std::uint8_t> spread(rows.size() * kernels::byte_row_bytes(steps));
   kernels::Panels panels{};
@@ -50,26 +50,28 @@ void expect_sums(const ByteLayer& layer, const std::vector<std::vector<std::uint
   panels.steps = steps;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     const Input<std::uint8_t> row(rows[r]);
-    kernels::spread_bytes(row.data(), panels, format, rows.size(), r, spread.data());
+    kernels::spread_bytes(row.data(), panels, {format, base}, rows.size(), r, spread.data());
   }
   EXPECT_TRUE(spread.guards_intact());
   Output<std::int32_t> sums(rows.size() * kPanel);
   const kernels::ByteProduct product{layer.packed.data(), steps, spread.data(), rows.size()};
   kernels::multiply_bytes(product, format, 0, steps, sums.data());
-  // The same in two parts.
-  const std::size_t half = steps / 2;
-  Output<std::int32_t> first(sums.values().size());
-  Output<std::int32_t> second(sums.values().size());
-  kernels::multiply_bytes(product, format, 0, half, first.data());
-  kernels::multiply_bytes(product, format, half, steps - half, second.data());
-  for (std::size_t i = 0; i < sums.values().size(); ++i) {
-    ASSERT_EQ(first.values()[i] + second.values()[i], sums.values()[i]);
+  if (format != Bytes::kI7Most) {
+    // The same in two parts.
+    const std::size_t half = steps / 2;
+    Output<std::int32_t> first(sums.values().size());
+    Output<std::int32_t> second(sums.values().size());
+    kernels::multiply_bytes(product, format, 0, half, first.data());
+    kernels::multiply_bytes(product, format, half, steps - half, second.data());
+    for (std::size_t i = 0; i < sums.values().size(); ++i) {
+      ASSERT_EQ(first.values()[i] + second.values()[i], sums.values()[i]);
+    }
   }
   for (std::size_t r = 0; r < rows.size(); ++r) {
     for (std::size_t i = 0; i < kPanel; ++i) {
       std::int64_t expected = 0;
       for (std::size_t j = 0; j < layer.k; ++j)
-        expected += std::int64_t{rows[r][j]} * layer.codes[i][j];
+        expected += (std::int64_t{rows[r][j]} - base) * layer.codes[i][j];
       ASSERT_EQ(sums.values()[r * kPanel + i], expected)
           << "row " << r << ", output " << i << ", K " << layer.k;
     }
@@ -110,6 +112,35 @@ TEST(MultiplyBytes, HoldsFullScaleProductsOfAllTheInputsItTakes) {
     for (const Bytes format : {Bytes::kI16, Bytes::kI7, Bytes::kI7x2}) {
       const std::uint8_t value = format == Bytes::kI7 ? 127 : 255;
       expect_sums(layer, {std::vector<std::uint8_t>(kInputs, value)}, format);
+    }
+  }
+}
+
+TEST(MultiplyBytes, IsExactWithListsOfInputsOfMoreThanSevenBits) {
+  Random random(122);
+  for (const std::size_t k : {1U, 4U, 5U, 8U, 33U, 100U, 128U}) {
+    std::vector<std::vector<std::int8_t>> codes(kPanel);
+    for (auto& row : codes) {
+      for (std::size_t j = 0; j < k; ++j) {
+        row.push_back(static_cast<std::int8_t>(random.integer(-128, 127)));
+      }
+    }
+    const ByteLayer layer(codes, k);
+    const std::size_t most = kernels::most_outside(kernels::steps_of(k, 8));
+    for (std::size_t rows = 1; rows <= 15; ++rows) {
+      for (const std::int32_t base : {0, 1, 64, 127, 128}) {
+        std::vector<std::vector<std::uint8_t>> x(rows);
+        for (auto& row : x) {
+          for (std::size_t j = 0; j < k; ++j) {
+            row.push_back(static_cast<std::uint8_t>(base + random.integer(0, 127)));
+          }
+          // Below and above, up to the most that a list holds, at any place.
+          for (std::size_t outside = random.below(most + 1); outside > 0; --outside) {
+            row[random.below(k)] = static_cast<std::uint8_t>(random.below(256));
+          }
+        }
+        expect_sums(layer, x, Bytes::kI7Most, base);
+      }
     }
   }
 }
@@ -204,14 +235,18 @@ TEST(RequantizeBytes, MatchesItsReferenceForEveryNumberOfRowsAndColumns) {
   }
 }
 
-TEST(AllBelow128, SeesTheHighestBitAnywhere) {
+TEST(CountOutside, CountsBytesOutsideOfARangeOf128Anywhere) {
   for (const std::size_t n : {0U, 1U, 15U, 16U, 17U, 50U}) {
-    std::vector<std::uint8_t> x(n, 127);
-    EXPECT_TRUE(kernels::all_below_128(x.data(), n));
-    for (std::size_t i = 0; i < n; ++i) {
-      x[i] = 128;
-      EXPECT_FALSE(kernels::all_below_128(x.data(), n)) << i << " of " << n;
-      x[i] = 127;
+    for (const std::int32_t base : {0, 1, 64, 128}) {
+      std::vector<std::uint8_t> x(n, static_cast<std::uint8_t>(base + 127));
+      EXPECT_EQ(kernels::count_outside(x.data(), n, base), 0U);
+      for (std::size_t i = 0; i < n; ++i) {
+        // Above, and for a base of 128 below.
+        x[i] = static_cast<std::uint8_t>(base + 128);
+        EXPECT_EQ(kernels::count_outside(x.data(), n, base), i + 1) << n << " from " << base;
+        if (base > 0) x[i] = static_cast<std::uint8_t>(base - 1);
+        EXPECT_EQ(kernels::count_outside(x.data(), n, base), i + 1) << n << " from " << base;
+      }
     }
   }
 }
