@@ -98,7 +98,7 @@ export const SIZES = {
       { m: 16, k: 512, n: 512 },
       { m: 64, k: 512, n: 512 },
     ],
-    formats: Object.keys(FORMATS).filter((format) => format !== "float32"),
+    formats: Object.keys(FORMATS).filter((format) => !format.startsWith("float32")),
     models: [
       { rows: 1, features: 1024 },
       { rows: 16, features: 512 },

@@ -70,7 +70,7 @@ export function targetsOf({ results }) {
       const name = `${build}, ${format}`;
       toLimit(`${name}, ${ONE_ROW}`, build === "relaxed" ? 0.75 : 0.65, at(ONE_ROW, format));
       for (const shape of MANY_ROWS) {
-        toLimit(`${name}, ${shape}`, build === "relaxed" ? 0.75 : 0.7, at(shape, format));
+        toLimit(`${name}, ${shape}`, build === "relaxed" ? 0.75 : 0.8, at(shape, format));
       }
     }
     for (const shape of MANY_ROWS) {
@@ -98,6 +98,14 @@ export function targetsOf({ results }) {
         toLimit(`${build}, ${operation} ${type}`, needed, found);
       }
     }
+    for (const shape of [ONE_ROW, ...MANY_ROWS]) {
+      for (const format of ["w8a32-group32", "w4a32-group32"]) {
+        const nBits = find({ contestant: "onnxruntime-web", case: shape, format });
+        against(`${build}, ${format}, ${shape}: of MatMulNBits`, 1.5, at(shape, format), nBits);
+      }
+      const title = `${build}, float32, ${shape}: of accumulate: "float32"`;
+      against(title, 0.6, at(shape, "float32"), at(shape, "float32-fast"));
+    }
     const cold = (format) => zeropoint(build, { isCold: true, format });
     for (const format of ["w4a32-channel", "w2a32-channel"]) {
       const title = `${build}, ${format}, cold: of W8A32 cold`;
@@ -116,6 +124,28 @@ export function targetsOf({ results }) {
           at(shape, format),
         );
       }
+    }
+    for (const two of results) {
+      const { contestant, place, operation, title } = two;
+      if (contestant !== "zeropoint" || two.build !== build || two.threads !== 2) continue;
+      if (place !== "arrays") continue;
+      const one = zeropoint(build, { place, operation, title, case: two.case });
+      against(`${build}, ${title}: two threads of one`, 1, two, one);
+    }
+    const analysis = zeropoint(build, { operation: "analyze" });
+    const kernels = zeropoint(build, { operation: "row errors" });
+    if (analysis?.timing && kernels?.timing) {
+      add(
+        `${build}, ${analysis.title}: time of its kernels in the cache`,
+        1.25,
+        kernels.value / analysis.value,
+        (kernels.work * quickest(analysis)) / (analysis.work * quickest(kernels)),
+        true,
+      );
+    }
+    const planned = zeropoint(build, { operation: "plan" });
+    if (planned?.timing) {
+      add(`${build}, ${planned.title}: µs`, 2e6, planned.value, 1000 * quickest(planned), true);
     }
     for (const [rows, most] of [
       [1, 0.95],

@@ -57,6 +57,7 @@ export const FORMATS = {
     layer: { activations: "dynamic" },
   },
   float32: { title: "float32" },
+  "float32-fast": { title: 'float32, accumulate: "float32"', layer: { accumulate: "float32" } },
 };
 
 const bitsOf = ({ quantize }) => (quantize?.dtype ? Number(quantize.dtype.slice(-1)) : 8);
@@ -105,7 +106,7 @@ export async function linearEntries(
       try {
         if (q === undefined) {
           // Without a layer, every call copies the float weight into the core.
-          run = () => zp.linear(xTensor, wTensor);
+          run = () => zp.linear(xTensor, wTensor, undefined, layer);
         } else {
           const made = new zp.QuantizedLinear(q, layer);
           disposals.push(() => made.dispose());
