@@ -31,7 +31,7 @@ export interface ModelTensor {
   readonly dtype: FileDType;
   /** Bytes of its values or codes in the file. */
   readonly byteLength: number;
-  /** Whether `readQuantized` reads it. */
+  /** Whether it is codes with scales. */
   readonly isQuantized: boolean;
 }
 
@@ -126,7 +126,7 @@ export class Model {
    * TensorFlow.js, and of ONNX weights with scales. A matrix whose groups run along its first axis, as in ONNX's
    * MatMul, comes out transposed. `dequantize` computes in float32; `read` rounds as the layout does.
    * @throws {RangeError} `ZP_INVALID_MODEL` if there is none of this name, it is not quantized, or no quantized tensor
-   *   holds its values (groups that are not runs of neighbours)
+   *   holds its values (groups that are not runs of neighbours, codes of float8 or float4)
    */
   async readQuantized(name: string): Promise<AnyQuantizedTensor | TorchQuantizedTensor> {
     const where = "Model.readQuantized";

@@ -11,6 +11,7 @@ import {
   zeropoint,
 } from "../support/cli.mjs";
 import { vectorsOf } from "../support/formats.mjs";
+import { readVectors } from "../support/vectors.mjs";
 
 const folder = makeFolder();
 const inspect = (...args) => zeropoint(folder, ["inspect", ...args]);
@@ -79,12 +80,37 @@ head.weight  float32  32 × 64  8.19 kB
   });
 
   it("describes the quantization of a file", () => {
-    const gguf = vectorsOf("gguf");
-    const name = gguf.names.find((each) => /q4_k|types|blocks/i.test(each)) ?? gguf.names[0];
-    writeFileSync(join(folder, "model.gguf"), gguf.bytes(name));
+    writeFileSync(join(folder, "model.gguf"), vectorsOf("gguf").bytes("types.gguf"));
     const { code, stdout } = inspect("model.gguf");
     assert.equal(code, 0);
-    assert.match(stdout, /^quantization +.*(ggml|none)/m);
+    assert.match(stdout, /^quantization +.*ggml q4_k/m);
+  });
+
+  it("tells for quantized weights in several tensors whether their layout is read", () => {
+    const { tensors } = readVectors("formats/layouts").cases.find(({ layout }) => layout === "awq");
+    const parts = Object.entries(tensors).map(([name, { dtype, shape, data }]) => ({
+      ...{ name: `m.${name}`, dtype, shape, bytes: Buffer.from(data, "base64") },
+    }));
+    let end = 0;
+    const entries = parts.map(({ name, dtype, shape, bytes }) => {
+      const begin = end;
+      end += bytes.length;
+      return [name, { dtype, shape, data_offsets: [begin, end] }];
+    });
+    const header = Buffer.from(JSON.stringify(Object.fromEntries(entries)));
+    const length = Buffer.alloc(8);
+    length.writeBigUInt64LE(BigInt(header.length));
+    const file = Buffer.concat([length, header, ...parts.map(({ bytes }) => bytes)]);
+    const config = (version) =>
+      JSON.stringify({ quantization_config: { quant_method: "awq", bits: 4, version } });
+    write(folder, {
+      "gemm/model.safetensors": file,
+      "gemm/config.json": config("gemm"),
+      "gemv/model.safetensors": file,
+      "gemv/config.json": config("gemv"),
+    });
+    assert.match(inspect("gemm").stdout, /^m\.weight +uint4 .*uint4 with scales$/m);
+    assert.match(inspect("gemv").stdout, /^m\.qweight +int32 .*awq, not read$/m);
   });
 
   it("does not overwrite a file without --force", () => {

@@ -5,6 +5,7 @@ import { describe, it } from "node:test";
 import { dequantize, init } from "zeropoint";
 import { openModel } from "zeropoint/models";
 import { layoutSafetensors, writeSafetensors } from "../../../dist/formats/safetensors.js";
+import { weightsOf } from "../../../dist/models/model.js";
 import { rejects } from "../support/asserts.mjs";
 import { collect, fromBase64, sameValues, vectorsOf } from "../support/formats.mjs";
 import { readVectors } from "../support/vectors.mjs";
@@ -19,6 +20,9 @@ const DTYPES = {
   I32: "int32",
   U32: "uint32",
   I64: "int64",
+  U8: "uint8",
+  F8_E4M3: "float8_e4m3fn",
+  F8_E5M2: "float8_e5m2",
 };
 
 /** A safetensors file. @param tensors  { dtype, shape, data } by name */
@@ -162,6 +166,64 @@ describe("quantized weights of checkpoints", () => {
     );
     const { byteLength } = model.tensors.get("model.m.weight");
     assert.equal((await model.readBytes("model.m.qweight")).length, byteLength);
+  });
+});
+
+/** The rows of a weight from its window, as many at a time as it allows at least. */
+async function windowsOf(model, name) {
+  const { window, shape } = weightsOf(model).get(name);
+  const load = async (part, begin, end) => (await model.readBytes(part)).subarray(begin, end);
+  const size = shape[0] * shape[1];
+  const values = [];
+  for (let at = 0; at < size; at += window.unit) {
+    values.push(...(await window.read(load, at, Math.min(size, at + window.unit))));
+  }
+  return Float32Array.from(values);
+}
+
+describe("weights of float8 and float4 with scales", () => {
+  const { cases } = readVectors("formats/float-layouts");
+  for (const each of cases) {
+    const { name, tensors, config, decoded } = each;
+    it(`are read bit for bit, whole and by rows: ${name}`, async () => {
+      const model = await openCase(each, { quantization_config: config });
+      assert.deepEqual([...model.tensors.keys()], ["model.m.weight"]);
+      const { shape, isQuantized, dtype } = model.tensors.get("model.m.weight");
+      assert.deepEqual([[...shape], isQuantized], [decoded.shape, true]);
+      assert.equal(
+        dtype,
+        DTYPES[(tensors.weight ?? tensors.weight_packed).dtype].replace("uint8", "float4_e2m1fn"),
+      );
+      const expected = await floatsOf(decoded);
+      sameValues((await model.read("model.m.weight")).data, expected, name);
+      sameValues(await windowsOf(model, "model.m.weight"), expected, name);
+    });
+  }
+
+  it("of float codes are no quantized tensors of this library, and of int8 blocks are", async () => {
+    for (const each of cases) {
+      const model = await openCase(each, { quantization_config: each.config });
+      const reading = model.readQuantized("model.m.weight");
+      if (each.name.startsWith("I8")) {
+        const expected = await floatsOf(each.decoded);
+        sameValues(dequantize(await reading).data, expected, each.name);
+      } else
+        await rejects(
+          reading,
+          RangeError,
+          "ZP_INVALID_MODEL",
+          /has codes of float[48].*read reads/,
+        );
+    }
+  });
+
+  it("whose scales fit no block are tensors as they are", async () => {
+    const each = cases.find(({ name }) => name.includes("in 40 x 70"));
+    const model = await openCase(each, { quantization_config: { quant_method: "fp8" } });
+    assert.deepEqual([...model.tensors.keys()].sort(), [
+      "model.m.weight",
+      "model.m.weight_scale_inv",
+    ]);
   });
 });
 

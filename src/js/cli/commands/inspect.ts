@@ -50,9 +50,9 @@ function quantizationIn(model: Model): Record<string, string> {
     if (isBlockType(dtype)) found[name] = `ggml ${dtype}`;
     else if (isQuantized) found[name] = `${dtype} with scales`;
   }
+  // The model has a weight that it reads in place of its parts.
   for (const { layout, parts } of findQuantizedWeights(model.tensors)) {
-    const name = layout === "int8" ? "int8 with scales" : layout;
-    for (const part of Object.values(parts)) found[part] = name;
+    for (const part of Object.values(parts)) found[part] = `${layout}, not read`;
   }
   return found;
 }

@@ -1,11 +1,23 @@
 // Layouts of quantized weights in safetensors checkpoints, recognized by the names and types of tensors.
-// Source: compressed-tensors 0.18 and the packing before 0.17, MLX, AutoGPTQ and GPTQModel, AutoAWQ.
+// Source: compressed-tensors 0.18 and the packing before 0.17, DeepSeek's and ModelOpt's float8 and NVFP4, MLX, AutoGPTQ
+// and GPTQModel, AutoAWQ.
 
 import { rangeError } from "../../base/errors.js";
-import { decodeValues, type FileDType } from "../dtypes.js";
+import { bytesOf, decodeValues, type FileDType } from "../dtypes.js";
 import type { QuantizationConfig } from "./config.js";
 import {
+  type FloatLayout,
+  floatShape,
+  isFloatLayout,
+  rowsOf,
+  scaleBlockOf,
+  unpackFloats,
+} from "./floats.js";
+import {
   type QuantizedValues,
+  type StoredPart,
+  type StoredParts,
+  type TensorInfo,
   transpose,
   unpackDense,
   unpackWithinWords,
@@ -13,13 +25,7 @@ import {
 } from "./unpack.js";
 
 /** A layout of quantized weights. */
-export type LayoutName = "compressed-tensors" | "int8" | "mlx" | "gptq" | "awq";
-
-/** Shape and dtype of a tensor. */
-export interface TensorInfo {
-  readonly shape: readonly number[];
-  readonly dtype: FileDType;
-}
+export type LayoutName = "compressed-tensors" | "int8" | "mlx" | "gptq" | "awq" | FloatLayout;
 
 /** A quantized weight of a checkpoint: which tensors hold it. */
 export interface QuantizedWeight {
@@ -30,10 +36,17 @@ export interface QuantizedWeight {
   readonly parts: Readonly<Record<string, string>>;
 }
 
-/** Names of tensors that make a quantized weight, by layout; the first must be there, with this dtype. */
+const FLOATS8: readonly FileDType[] = [
+  "float8_e4m3fn",
+  "float8_e5m2",
+  "float8_e4m3fnuz",
+  "float8_e5m2fnuz",
+];
+
+/** Names of tensors that make a quantized weight, by layout; the first must be there, with one of these dtypes. */
 const PATTERNS: readonly {
   readonly layout: LayoutName;
-  readonly dtype: FileDType;
+  readonly dtype: FileDType | readonly FileDType[];
   readonly needed: Readonly<Record<string, string>>;
   readonly optional: Readonly<Record<string, string>>;
 }[] = [
@@ -50,6 +63,12 @@ const PATTERNS: readonly {
     optional: { zeroPoint: "weight_zero_point", groupIndex: "weight_g_idx" },
   },
   {
+    layout: "int8",
+    dtype: "int8",
+    needed: { codes: "weight", scale: "weight_scale_inv" },
+    optional: {},
+  },
+  {
     layout: "mlx",
     dtype: "uint32",
     needed: { packed: "weight", scale: "scales", offset: "biases" },
@@ -60,6 +79,32 @@ const PATTERNS: readonly {
     dtype: "int32",
     needed: { packed: "qweight", zeroPoint: "qzeros", scale: "scales" },
     optional: { groupIndex: "g_idx" },
+  },
+  {
+    layout: "float8",
+    dtype: FLOATS8,
+    needed: { codes: "weight", scale: "weight_scale" },
+    optional: {},
+  },
+  {
+    // DeepSeek's name; the scale is multiplied nevertheless.
+    layout: "float8",
+    dtype: FLOATS8,
+    needed: { codes: "weight", scale: "weight_scale_inv" },
+    optional: {},
+  },
+  {
+    layout: "float4",
+    dtype: "uint8",
+    needed: { codes: "weight_packed", scale: "weight_scale" },
+    optional: { divisor: "weight_global_scale" },
+  },
+  {
+    // ModelOpt's NVFP4.
+    layout: "float4",
+    dtype: "uint8",
+    needed: { codes: "weight", scale: "weight_scale", factor: "weight_scale_2" },
+    optional: {},
   },
 ];
 
@@ -73,10 +118,11 @@ export function findQuantizedWeights(
 ): QuantizedWeight[] {
   const found: QuantizedWeight[] = [];
   for (const [name, { dtype, shape }] of tensors) {
-    for (const { layout, dtype: wanted, needed, optional } of PATTERNS) {
+    for (const { layout, dtype: each, needed, optional } of PATTERNS) {
+      const wanted = typeof each === "string" ? [each] : each;
       const [first] = Object.values(needed);
       const isFirst = name === first || name.endsWith(`.${first}`);
-      if (!isFirst || dtype !== wanted || shape.length !== 2) continue;
+      if (!isFirst || !wanted.includes(dtype) || shape.length !== 2) continue;
       const module = name.slice(0, -first.length);
       const has = ([, part]: [string, string]): boolean => tensors.has(module + part);
       if (!Object.entries(needed).every(has)) continue;
@@ -120,7 +166,11 @@ export function formOf(
   given?: readonly number[],
 ): WeightForm | undefined {
   const { packed, codes, scale, zeroPoint } = info;
-  if (layout === "int8") return { bits: 8, shape: codes.shape };
+  if (isFloatLayout(layout) || layout === "int8") {
+    const shape = layout === "float4" ? floatShape(layout, codes.shape) : codes.shape;
+    const isFit = scaleBlockOf(shape, scale.shape, config) !== undefined;
+    return isFit ? { bits: layout === "float4" ? 4 : 8, shape } : undefined;
+  }
   const [height, width] = packed.shape;
   if (layout === "compressed-tensors") {
     if (given?.length !== 2 || given[0] !== height) return undefined;
@@ -140,14 +190,12 @@ export function formOf(
     : undefined;
 }
 
-/** A tensor with all its bytes. */
-export interface StoredPart extends TensorInfo {
-  /** Little-endian, row-major. */
-  readonly bytes: Uint8Array;
-}
-
-/** The tensors of a quantized weight, by their role. */
-export type StoredParts = Readonly<Record<string, StoredPart>>;
+/** dtypes that parts may have. */
+const PART_DTYPES: readonly FileDType[] = [
+  ...FLOATS8,
+  ...(["float32", "float16", "bfloat16", "float8_e8m0fnu"] as const),
+  ...(["int64", "int32", "uint32", "int8", "uint8"] as const),
+];
 
 /** A weight whose parts do not fit each other. */
 function misfit(layout: string, problem: string): Error {
@@ -184,15 +232,15 @@ export function unpackWeight(
   module = "",
 ): QuantizedValues {
   for (const [role, { dtype, shape, bytes }] of Object.entries(parts)) {
-    const each = { int64: 8, int32: 4, uint32: 4, float32: 4, float16: 2, bfloat16: 2, int8: 1 };
-    const size = (each as Record<string, number>)[dtype];
-    if (size === undefined || bytes.length !== size * sizeOf(shape)) {
+    // All of them are whole bytes.
+    if (!PART_DTYPES.includes(dtype) || bytes.length !== bytesOf(dtype, sizeOf(shape))) {
       throw misfit(
         layout,
         `${role} of ${dtype} with shape [${shape.join(", ")}] in ${bytes.length} bytes`,
       );
     }
   }
+  if (isFloatLayout(layout)) return unpackFloats(layout, parts, config, misfit);
   if (layout === "mlx") return unpackMlx(parts, config, module);
   if (layout === "gptq" || layout === "awq") return unpackTransposed(layout, parts, config);
   return unpackRows(layout, parts, config);
@@ -255,20 +303,26 @@ function unpackRows(
   const [rows, columns] = shape;
   const size = sizeOf(scale.shape);
   const groups = scale.shape[1] ?? 1;
+  const block = packed === undefined ? scaleBlockOf(shape, scale.shape, config) : undefined;
+  const isBlock = block !== undefined && size !== 1 && size !== rows * groups;
   const granularity = size === 1 && rows !== 1 ? "tensor" : groups === 1 ? "channel" : "group";
-  if (granularity !== "tensor" && (size !== rows * groups || columns % groups !== 0)) {
+  const isFit = isBlock || (size === rows * groups && columns % groups === 0);
+  if (granularity !== "tensor" && !isFit) {
     throw misfit(layout, `scales [${scale.shape.join(", ")}] for shape [${shape.join(", ")}]`);
   }
+  const groupSize = isBlock ? block.columns : columns / groups;
   const result = {
     codes,
     shape: [rows, columns] as const,
     isTransposed: false,
     granularity,
-    groupSize: granularity === "group" ? columns / groups : columns,
-    scale: floats(scale),
-    scaleShape: scale.shape,
+    groupSize: granularity === "group" ? groupSize : columns,
+    scale: isBlock ? rowsOf(floats(scale), rows, groups, block.rows) : floats(scale),
+    scaleShape: isBlock ? [rows, groups] : scale.shape,
     valueDtype: valueDtype(layout, scale),
   } as const;
+  if (isBlock && zeroPoint !== undefined)
+    throw misfit(layout, "zero points of blocks are not read");
   return {
     ...result,
     ...zeroPointOf(layout, zeroPoint, rows, groups, bits, unpack, size),

@@ -2,6 +2,12 @@
 
 import { rangeError } from "../../base/errors.js";
 
+/** Rows and columns that share a scale. */
+export interface ScaleBlock {
+  readonly rows: number;
+  readonly columns: number;
+}
+
 /** What config.json says of quantization, as far as the layouts need it. */
 export interface QuantizationConfig {
   /** Bits that weights of the checkpoint may have. */
@@ -14,6 +20,8 @@ export interface QuantizationConfig {
   readonly method: string | undefined;
   /** compressed-tensors: whether its writer is older than 0.17, whose codes do not cross words. */
   readonly isOldPacking: boolean;
+  /** Blocks of rows and columns that share a scale. */
+  readonly blocks: readonly ScaleBlock[];
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -27,7 +35,8 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 export function readQuantizationConfig(config: unknown): QuantizationConfig | undefined {
   const where = "readQuantizationConfig";
   if (!isObject(config)) return undefined;
-  const given = config.quantization_config ?? config.quantization;
+  // compression_config: compressed-tensors before 0.5.
+  const given = config.quantization_config ?? config.compression_config ?? config.quantization;
   if (!isObject(given)) return undefined;
   const method = typeof given.quant_method === "string" ? given.quant_method : undefined;
   const refuse = (what: string): Error =>
@@ -42,6 +51,13 @@ export function readQuantizationConfig(config: unknown): QuantizationConfig | un
     }
   };
   addBits(given);
+  const blocks: ScaleBlock[] = [];
+  const addBlock = (value: unknown): void => {
+    const [rows, columns, ...others] = Array.isArray(value) ? value : [];
+    const isLength = (length: unknown) => Number.isSafeInteger(length) && (length as number) > 0;
+    if (isLength(rows) && isLength(columns) && others.length === 0) blocks.push({ rows, columns });
+  };
+  addBlock(given.weight_block_size);
   const modules = new Map<string, { bits: number; groupSize: number }>();
   for (const [name, value] of Object.entries(given)) {
     if (!isObject(value) || !Number.isInteger(value.bits) || !Number.isInteger(value.group_size))
@@ -50,7 +66,9 @@ export function readQuantizationConfig(config: unknown): QuantizationConfig | un
   }
   if (isObject(given.config_groups)) {
     for (const group of Object.values(given.config_groups)) {
-      if (isObject(group)) addBits(group.weights);
+      if (!isObject(group)) continue;
+      addBits(group.weights);
+      if (isObject(group.weights)) addBlock(group.weights.block_structure);
     }
   }
   if (method === "awq" && (text("version") ?? "gemm").toLowerCase() !== "gemm") {
@@ -67,5 +85,5 @@ export function readQuantizationConfig(config: unknown): QuantizationConfig | un
   const groupSize = Number.isInteger(given.group_size) ? (given.group_size as number) : undefined;
   const [, major, minor] = /^(\d+)\.(\d+)\./.exec(text("version") ?? "") ?? [undefined, "1", "0"];
   const isOldPacking = method === "compressed-tensors" && major === "0" && Number(minor) < 17;
-  return { bits: [...bits], groupSize, modules, checkpointFormat, method, isOldPacking };
+  return { bits: [...bits], groupSize, modules, checkpointFormat, method, isOldPacking, blocks };
 }

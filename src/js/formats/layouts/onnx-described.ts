@@ -3,8 +3,8 @@
 import type { FileDType } from "../dtypes.js";
 import type { OnnxModel } from "../onnx/read.js";
 import { fileError } from "../source.js";
-import type { StoredParts } from "./checkpoints.js";
 import { integersOf, type ScaledCodes, scaleCount } from "./scaled.js";
+import type { StoredParts } from "./unpack.js";
 
 /** A quantized weight of an ONNX model. */
 export interface OnnxWeight {

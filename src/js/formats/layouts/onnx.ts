@@ -5,7 +5,6 @@ import type { FileDType } from "../dtypes.js";
 import { decodeValues } from "../dtypes.js";
 import type { OnnxGraph, OnnxModel, OnnxNode } from "../onnx/read.js";
 import { type FileTensor, fileError } from "../source.js";
-import type { StoredParts } from "./checkpoints.js";
 import {
   describedWeight,
   type OnnxWeight,
@@ -13,7 +12,7 @@ import {
   readNotes,
 } from "./onnx-described.js";
 import { type CodeArray, integersOf, type ScaledCodes, scaleCount } from "./scaled.js";
-import type { ValueDType } from "./unpack.js";
+import type { StoredParts, ValueDType } from "./unpack.js";
 
 /** Positions of a weight's inputs, and the axis of its scales. */
 interface Operator {

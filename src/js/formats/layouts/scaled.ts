@@ -105,8 +105,8 @@ export function dequantizeScaled(q: ScaledCodes): Float32Array {
   return values;
 }
 
-/** A quantized matrix of a checkpoint as codes with scales. */
-export function scaledOf(q: QuantizedValues): ScaledCodes {
+/** A matrix of integer codes of a checkpoint as codes with scales. */
+export function scaledOf(q: QuantizedValues & { readonly codes: CodeArray }): ScaledCodes {
   const { codes, shape, granularity, scale, zeroPoint, offset, valueDtype } = q;
   const isGroup = granularity === "group";
   const axis = granularity === "tensor" ? undefined : isGroup && !q.isTransposed ? 1 : 0;

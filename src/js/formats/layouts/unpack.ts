@@ -1,12 +1,29 @@
 // Quantized weights as checkpoints hold them: bit streams to codes, codes to values in the checkpoint's own rounding.
 
+import type { FileDType } from "../dtypes.js";
+
 /** Float types that a checkpoint computes in. */
 export type ValueDType = "float32" | "float16" | "bfloat16";
+
+/** Shape and dtype of a tensor. */
+export interface TensorInfo {
+  readonly shape: readonly number[];
+  readonly dtype: FileDType;
+}
+
+/** A tensor with all its bytes. */
+export interface StoredPart extends TensorInfo {
+  /** Little-endian, row-major. */
+  readonly bytes: Uint8Array;
+}
+
+/** The tensors of a quantized weight, by their role. */
+export type StoredParts = Readonly<Record<string, StoredPart>>;
 
 /** A quantized matrix, unpacked. */
 export interface QuantizedValues {
   /** Row-major, one element a code. */
-  readonly codes: Int8Array | Uint8Array;
+  readonly codes: Int8Array | Uint8Array | Float32Array;
   readonly shape: readonly [rows: number, columns: number];
   /** Whether the module's weight is the transpose: shape is [in, out]. */
   readonly isTransposed: boolean;

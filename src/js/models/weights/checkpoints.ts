@@ -1,4 +1,4 @@
-// Quantized weights of safetensors checkpoints: compressed-tensors, plain int8, MLX, GPTQ, AWQ.
+// Quantized weights of safetensors checkpoints: compressed-tensors, int8, float8 and float4 with scales, MLX, GPTQ, AWQ.
 
 import type { FileDType } from "../../formats/dtypes.js";
 import {
@@ -6,16 +6,16 @@ import {
   formOf,
   packingOf,
   type QuantizedWeight,
-  type StoredPart,
   unpackWeight,
   type WeightForm,
 } from "../../formats/layouts/checkpoints.js";
 import { type QuantizationConfig, readQuantizationConfig } from "../../formats/layouts/config.js";
+import { isFloatLayout, scaleBlockOf, withBlock } from "../../formats/layouts/floats.js";
 import { scaledOf } from "../../formats/layouts/scaled.js";
-import { dequantizeValues } from "../../formats/layouts/unpack.js";
+import { dequantizeValues, type StoredPart } from "../../formats/layouts/unpack.js";
 import { type FileTensor, readBytes, type Source } from "../../formats/source.js";
 import { quantizedTensorOf, transposed } from "./quantized.js";
-import type { StoredWeight, Window } from "./weight.js";
+import { notExpressible, type StoredWeight, type Window } from "./weight.js";
 
 type ReadBeside = (path: string) => Promise<Uint8Array | undefined>;
 
@@ -132,7 +132,11 @@ function storedOf(
   const name = module === "" ? "weight" : `${module}.weight`;
   const isSigned = layout === "int8" || layout === "compressed-tensors";
   const width = bits <= 2 ? 2 : bits <= 4 ? 4 : 8;
-  const dtype = `${isSigned ? "" : "u"}int${width}` as FileDType;
+  const dtype = isFloatLayout(layout)
+    ? layout === "float4"
+      ? "float4_e2m1fn"
+      : info.codes.dtype
+    : (`${isSigned ? "" : "u"}int${width}` as FileDType);
   const unpack: (
     load: Parameters<StoredWeight["read"]>[0],
   ) => Promise<ReturnType<typeof unpackWeight>> = async (load) =>
@@ -149,7 +153,10 @@ function storedOf(
       return q.isTransposed ? transposed(values, q.shape) : values;
     },
     async readQuantized(load) {
-      return quantizedTensorOf(name, scaledOf(await unpack(load)), dtype, bits);
+      const q = await unpack(load);
+      const { codes } = q;
+      if (codes instanceof Float32Array) throw notExpressible(name, `has codes of ${dtype}`);
+      return quantizedTensorOf(name, scaledOf({ ...q, codes }), dtype, bits);
     },
   };
 }
@@ -164,17 +171,23 @@ function windowOf(
 ): Window | undefined {
   const [rows, columns] = shape;
   if (shape.length !== 2 || rows * columns === 0) return undefined;
-  if (layout !== "compressed-tensors" && layout !== "int8" && layout !== "mlx") return undefined;
+  if (layout === "gptq" || layout === "awq") return undefined;
   const isOld =
     layout === "compressed-tensors" && packingOf(info.packed.shape[1], columns, config).isOld;
   // Zero points are packed along rows. Words of the dense packing begin with every 32nd row; those from before 0.17 hold
   // 32, 16, 10, 8, 6, 5 or 4 of them.
-  const step = isOld ? 480 : 32;
+  const { scale } = info;
+  const isBlocks = scale.shape.length === 2 && scale.shape[0] !== rows && scale.shape[0] > 1;
+  const block = isBlocks ? scaleBlockOf(shape, scale.shape, config) : undefined;
+  const step = block?.rows ?? (isOld ? 480 : 32);
   const wordOf = (row: number): number =>
     Math.ceil(isOld ? row / Math.floor(32 / bits) : (row * bits) / 32);
   const cut = (role: string, { dtype, shape: own }: FileTensor, begin: number, end: number) => {
     const height = own[0] ?? 1;
     if (role === "zeroPoint" && dtype === "int32") return [wordOf(begin), wordOf(end)];
+    if (role === "scale" && block !== undefined) {
+      return [begin / block.rows, Math.ceil(end / block.rows)];
+    }
     return role !== "groupIndex" && height === rows ? [begin, end] : [0, height];
   };
   return {
@@ -193,7 +206,8 @@ function windowOf(
         const bytes = await load(name, low * size, high * size);
         parts[role] = { dtype, shape: [high - low, ...own.slice(1)], bytes };
       }
-      return dequantizeValues(unpackWeight(layout, parts, config, module));
+      const own = block === undefined ? config : withBlock(config, block);
+      return dequantizeValues(unpackWeight(layout, parts, own, module));
     },
   };
 }
