@@ -146,9 +146,19 @@ function besideOf(where: string, { name }: OpenedSource, path: string): string {
 const startsWith = (bytes: Uint8Array, text: string, at = 0): boolean =>
   [...text].every((letter, i) => bytes[at + i] === letter.charCodeAt(0));
 
+/** Files that are often given in place of a model: their first bytes, and what to do about them. */
+const NO_MODELS: readonly (readonly [start: string, at: number, problem: string])[] = [
+  ["version https://git-lfs", 0, "a Git LFS pointer: git lfs pull downloads the file itself"],
+  ["<", 0, "HTML or XML, maybe the page of a failed download"],
+  ["\x89HDF", 0, "HDF5 (Keras), which is not read: convert it to ONNX, or to TensorFlow.js"],
+  ["TFL3", 4, "TensorFlow Lite, which is not read: convert the original model to ONNX"],
+  ["\x80\x02", 0, "a Python pickle, which is not read: save its tensors as safetensors"],
+  ["\x80\x04", 0, "a Python pickle, which is not read: save its tensors as safetensors"],
+];
+
 /** The format by the first bytes. */
 async function formatOf(where: string, file: OpenedSource): Promise<ModelFormat> {
-  const head = await readBytes(where, file, 0, Math.min(16, file.size));
+  const head = await readBytes(where, file, 0, Math.min(32, file.size));
   if (startsWith(head, "GGUF")) return "gguf";
   if (startsWith(head, "\x93NUMPY")) return "npy";
   if (startsWith(head, "PK")) return "npz";
@@ -158,7 +168,9 @@ async function formatOf(where: string, file: OpenedSource): Promise<ModelFormat>
   }
   if (head[0] === 0x08) return "onnx";
   const expected = `the beginning of a file of ${FORMATS.join(", ")}`;
-  throw fileError(where, 0, expected, `bytes ${head.slice(0, 8).join(" ")}`);
+  const [, , known] = NO_MODELS.find(([start, at]) => startsWith(head, start, at)) ?? [];
+  const bytes = head.length === 0 ? "an empty file" : `bytes ${head.slice(0, 8).join(" ")}`;
+  throw fileError(where, 0, expected, known ?? bytes);
 }
 
 /** Whether JSON is an index of shards rather than a model of tfjs. */

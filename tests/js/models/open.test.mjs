@@ -235,14 +235,33 @@ describe("openModel", () => {
   });
 
   it("refuses other files, formats and sources", async () => {
+    const ascii = (text) => Uint8Array.from(text, (letter) => letter.charCodeAt(0));
     const bad = [
-      [new Uint8Array(0), /expected the beginning of a file/],
+      [new Uint8Array(0), /expected the beginning of a file .*, found an empty file$/],
+      [
+        ascii("version https://git-lfs.github.com/spec/v1\n"),
+        /found a Git LFS pointer: git lfs pull/,
+      ],
+      [ascii("<!DOCTYPE html>"), /found HTML/],
+      [ascii("\x89HDF\r\n\x1a\n\0\0"), /found HDF5/],
+      [ascii("\x1c\0\0\0TFL3"), /found TensorFlow Lite/],
+      [ascii("\x80\x02}q\0."), /found a Python pickle/],
       [new TextEncoder().encode("GIF89a, and so on and on"), /bytes 71 73 70/],
       [new TextEncoder().encode("{}"), /weightsManifest/],
     ];
     for (const [bytes, message] of bad) {
       await rejects(openModel(bytes), RangeError, "ZP_INVALID_FILE", message);
     }
+    const archive = fromBase64(
+      // zipfile: archive/data.pkl, stored
+      "UEsDBBQAAAAAAAAAIQDykQLFBgAAAAYAAAAQAAAAYXJjaGl2ZS9kYXRhLnBrbIACfXEALlBLAQIUAxQAAAAAAAAAIQDykQLFBgAAAAYAAAAQAAAAAAAAAAAAAACAAQAAAABhcmNoaXZlL2RhdGEucGtsUEsFBgAAAAABAAEAPgAAADQAAAAAAA==",
+    );
+    await rejects(
+      openModel(archive),
+      RangeError,
+      "ZP_UNSUPPORTED_FILE",
+      /PyTorch's archive of pickles/,
+    );
     await rejects(openModel("/no/such/file"), Error, "ZP_LOAD_FAILED", /could not be opened|404/);
     await rejects(openModel(3), TypeError, "ZP_INVALID_OPTION", /^openModel: source must be/);
     await rejects(

@@ -48,6 +48,11 @@ export interface Npz {
 export async function readNpz(given: Source): Promise<Npz> {
   const source = checkSource(where, given);
   const { members, directory } = await readDirectory(source);
+  if (members.some(({ name }) => name.endsWith("/data.pkl"))) {
+    const found =
+      "PyTorch's archive of pickles, which is not read: save its tensors as safetensors";
+    throw unsupported(where, 0, "an archive of .npy files", found);
+  }
   const tensors = new Map<string, FileTensor>();
   const budget = new Budget(where, source.size);
   let covered = 0;
