@@ -14,14 +14,14 @@ namespace zeropoint::kernels {
 /// Sub-blocks with a smaller largest magnitude are treated as all zero.
 constexpr float kGroupMaxEps = 1e-15F;
 
-/// Index of the nearest of kIq4Values; ties go to the upper value.
+/// Index of the nearest of kIq4Values; ties go to the upper value, NaN to the last one.
 /// Source: best_index_int8().
 inline I4 iq4_index(F4 x) {
   const F4 twice = x + x;
-  I4 index(0);
+  I4 index(15);
   for (std::size_t i = 0; i + 1 < 16; ++i) {
     const F4 limit(static_cast<float>(kIq4Values[i] + kIq4Values[i + 1]));
-    index = index - I4((twice >= limit).v);
+    index = index + I4((twice < limit).v);
   }
   return index;
 }

@@ -212,6 +212,8 @@ void quantize_q45_k(const float* x, const float* importance, int count, const Af
   store_f16(out, d);
   store_f16(out + 2, dmin);
   pack_scales(scales, minimums, out + 4);
+  // With importance, a level may be negative; the codes belong to its six bits that are stored.
+  unpack_scales(out + 4, scales, minimums);
   d = load_f16(out);
   dmin = load_f16(out + 2);
   for (std::size_t j = 0; j < 8; ++j) {

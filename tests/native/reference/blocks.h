@@ -273,10 +273,11 @@ inline Affine affine(std::span<const float> x, std::span<const float> w, int n, 
 constexpr int kTable[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                             1,    13,   25,  38,  53,  69,  89,  113};
 
+/// NaN gives the last index.
 inline int table_index(float v) {
-  int index = 0;
+  int index = 15;
   for (int i = 0; i < 15; ++i) {
-    if (v + v >= static_cast<float>(kTable[i] + kTable[i + 1])) ++index;
+    if (v + v < static_cast<float>(kTable[i] + kTable[i + 1])) --index;
   }
   return index;
 }
@@ -637,6 +638,28 @@ inline void quantize_k(std::span<const float> x, BlockType type, std::span<const
     }
     const float hd = from_half(to_half(d));
     const float hm = from_half(to_half(dmin));
+    // Levels as they are stored: those of the search may be negative.
+    Bytes packed;
+    if (is_45) {
+      for (const Levels& l : {ls, lm}) {
+        for (std::size_t j = 0; j < 4; ++j)
+          packed.push_back(static_cast<std::uint8_t>(l[j] | l[j + 4] >> 4 << 6));
+      }
+      for (std::size_t j = 4; j < 8; ++j)
+        packed.push_back(static_cast<std::uint8_t>((ls[j] & 15) | (lm[j] & 15) << 4));
+      for (std::size_t j = 0; j < 4; ++j) {
+        ls[j] = packed[j] & 63;
+        lm[j] = packed[j + 4] & 63;
+        ls[j + 4] = (packed[j + 8] & 15) | packed[j] >> 6 << 4;
+        lm[j + 4] = packed[j + 8] >> 4 | packed[j + 4] >> 6 << 4;
+      }
+    } else {
+      for (std::size_t j = 0; j < 16; ++j) {
+        packed.push_back(static_cast<std::uint8_t>(ls[j] | lm[j] << 4));
+        ls[j] = packed[j] & 15;
+        lm[j] = packed[j] >> 4;
+      }
+    }
     for (std::size_t j = 0; j < count; ++j) {
       again(sub_of(j), hd * static_cast<float>(ls[j]), hm * static_cast<float>(lm[j]), 0,
             is_four ? 15
@@ -645,8 +668,7 @@ inline void quantize_k(std::span<const float> x, BlockType type, std::span<const
             0, codes.data() + size * j);
     }
     if (!is_45) {
-      for (std::size_t j = 0; j < 16; ++j)
-        out.push_back(static_cast<std::uint8_t>(ls[j] | lm[j] << 4));
+      out.insert(out.end(), packed.begin(), packed.end());
       put_crumbs(out, codes);
       put_half(out, d);
       put_half(out, dmin);
@@ -654,12 +676,7 @@ inline void quantize_k(std::span<const float> x, BlockType type, std::span<const
     }
     put_half(out, d);
     put_half(out, dmin);
-    for (std::size_t j = 0; j < 4; ++j)
-      out.push_back(static_cast<std::uint8_t>(ls[j] | ls[j + 4] >> 4 << 6));
-    for (std::size_t j = 0; j < 4; ++j)
-      out.push_back(static_cast<std::uint8_t>(lm[j] | lm[j + 4] >> 4 << 6));
-    for (std::size_t j = 4; j < 8; ++j)
-      out.push_back(static_cast<std::uint8_t>((ls[j] & 15) | (lm[j] & 15) << 4));
+    out.insert(out.end(), packed.begin(), packed.end());
     if (!is_four) put_bits(out, codes, 4);
     put_wide_nibbles(out, codes);
     return;
