@@ -52,7 +52,8 @@ export function lengthOf(array: ArrayLike<unknown>): number {
   return Array.isArray(array) ? array.length : arrayLength(array);
 }
 
-function arrayBuffer(array: unknown): ArrayBufferLike {
+/** The memory behind a typed array. */
+export function arrayBuffer(array: unknown): ArrayBufferLike {
   return getBuffer.call(array) as ArrayBufferLike;
 }
 
@@ -60,7 +61,8 @@ function arrayByteOffset(array: unknown): number {
   return getByteOffset.call(array) as number;
 }
 
-function arrayByteLength(array: unknown): number {
+/** The bytes of a typed array. */
+export function arrayByteLength(array: unknown): number {
   return getByteLength.call(array) as number;
 }
 
@@ -155,14 +157,18 @@ export function checkNumberArray(
   if (name.startsWith("Big")) {
     throw typeError(code, where, `${argument} must hold numbers, got a ${name} of BigInts`);
   }
-  if (isDetached(array)) {
-    throw typeError(
-      "ZP_DETACHED",
-      where,
-      `the memory of ${argument}, of type ${name}, is detached (transferred or shrunk away)`,
-    );
-  }
+  checkAttached(where, argument, array);
   return pinned(array as NumberArray);
+}
+
+/** Checks that the memory of a typed array exists. @throws {TypeError} `ZP_DETACHED` */
+export function checkAttached(where: string, argument: string, array: unknown): void {
+  if (!isDetached(array)) return;
+  throw typeError(
+    "ZP_DETACHED",
+    where,
+    `the memory of ${argument}, of type ${arrayName(array)}, is detached (transferred or shrunk away)`,
+  );
 }
 
 type NumberArrayConstructor = new (

@@ -24,7 +24,7 @@ import {
   type Request,
 } from "./messages/messages.js";
 import { type CallSettings, splitOptions, type WorkerOption } from "./settings.js";
-import { onAbort, reasonOf } from "./signals.js";
+import { onAbort, reasonOf, untilAborted } from "./signals.js";
 import { NoWorker, startWorker } from "./start.js";
 import { isTurnOver, takeTurn } from "./turns.js";
 
@@ -169,7 +169,7 @@ export class Client {
     const { args, settings } = splitOptions(where, given);
     const { signal, transfer } = settings;
     if (signal?.aborted) throw reasonOf(signal);
-    const link = this.#link ?? (await this.connect(where));
+    const link = this.#link ?? (await untilAborted(signal, this.connect(where)));
     if (generation !== undefined && generation !== this.generation) throw lostObject(where);
     const isOffThread = link.worker !== undefined;
     const handle = (value: object) => handleOf(where, this, value);
@@ -177,6 +177,7 @@ export class Client {
     const encoded = args.map((arg, i) =>
       name === "forward" && i === 1 ? encoder.encodeOut(arg) : encoder.encode(arg),
     );
+    encoder.checkOuts();
     const { moved, outs } = encoder;
     const large = encoder.large.map(({ type, length }) => ({ type, length }));
     const id = this.#nextId++;
@@ -210,7 +211,7 @@ export class Client {
   }
 
   #receive(reply: Reply): void {
-    switch (reply.kind) {
+    switch (reply?.kind) {
       case "read": {
         const call = this.#calls.get(reply.id);
         if (call !== undefined) this.#sendPart(call, reply);

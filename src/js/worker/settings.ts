@@ -5,12 +5,21 @@ import type { PlatformURL } from "../base/platform.js";
 import { type AbortSignalLike, checkSignal } from "./signals.js";
 
 /** A worker, as far as a connection uses it. */
-export interface WorkerLike {
+export type WorkerLike = {
   /** Sends a message, and moves memory with it. */
   postMessage(message: unknown, transfer: readonly ArrayBuffer[]): void;
   /** Ends the worker. */
   terminate(): unknown;
-}
+} & (
+  | {
+      /** Listens to a worker of Node. */
+      on(type: string, listener: (event: unknown) => void): unknown;
+    }
+  | {
+      /** Listens to a worker of a browser. */
+      addEventListener(type: string, listener: (event: unknown) => void): void;
+    }
+);
 
 /** Address of the worker's script, a function that starts a worker with it, or false for no worker. */
 export type WorkerOption = string | PlatformURL | (() => WorkerLike) | false;

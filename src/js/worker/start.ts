@@ -1,5 +1,6 @@
 // Starts the worker of a connection, and gives it the core that it asks for.
 
+import { wrongKind } from "../base/check.js";
 import { kindOf } from "../base/format-value.js";
 import type { WasmModule } from "../base/platform.js";
 import type { BinaryName } from "../core/builds.js";
@@ -32,7 +33,16 @@ const absolute = (address: string | URL): string =>
     (globalThis as { location?: { href: string } }).location?.href ?? import.meta.url,
   ).href;
 
+/** A new worker. @throws {TypeError} `ZP_INVALID_OPTION` if the caller's function returns anything else */
 function makeWorker(option: WorkerOption | undefined): AnyWorker {
+  const worker = tryWorker(option);
+  const { postMessage, terminate, on, addEventListener } = Object(worker) as Partial<AnyWorker>;
+  const methods = [postMessage, terminate, on ?? addEventListener];
+  if (methods.every((method) => typeof method === "function")) return worker;
+  throw wrongKind("ZP_INVALID_OPTION", "connect", "options.worker()", "a Worker", worker);
+}
+
+function tryWorker(option: WorkerOption | undefined): AnyWorker {
   if (option === false) throw new NoWorker("options.worker is false");
   try {
     if (typeof option === "function") return option() as AnyWorker;
@@ -146,7 +156,7 @@ function startOnce(
     listen(worker, "message", (event) => {
       // Node's listeners get the message itself.
       const reply = (worker.on ? event : (event as { data: unknown }).data) as Reply;
-      switch (reply.kind) {
+      switch (reply?.kind) {
         case "loaded":
           send({ kind: "start", build, threads, module });
           limitLibrary();

@@ -44,8 +44,9 @@ async function start({ build, threads, module }: Extract<Request, { kind: "start
 }
 
 port.addEventListener("message", ({ data }) => {
-  if (data.kind === "start") start(data);
-  else if (data.kind === "file") requested[data.request](data);
+  // Pages and development servers may send messages of their own.
+  if (data?.kind === "start") start(data);
+  else if (data?.kind === "file") requested[data.request]?.(data);
   else server?.receive(data);
 });
 port.start?.();

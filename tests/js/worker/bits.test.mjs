@@ -310,7 +310,7 @@ for (const [place, slicings] of Object.entries(SLICINGS)) {
         zp.prepare(model, zeropoint.defaultQConfig),
         TypeError,
         "ZP_INVALID_OPTION",
-        /cannot be sent/,
+        /must be data that can be sent to the worker, got a Function/,
       );
       await rejects(
         zp.quantize(small, { axis: 7 }),

@@ -115,6 +115,76 @@ for (const place of ["a worker", "this thread"]) {
       sameCodes((await zp.quantize(x)).data, quantize(long).data);
     });
 
+    it("take arrays of classes whose constructors and methods differ", async () => {
+      class Rows extends Float32Array {
+        constructor(rows, columns) {
+          assert.ok(columns > 0);
+          super(rows * columns);
+        }
+      }
+      class Odd extends Float32Array {
+        slice() {
+          return 5;
+        }
+        get length() {
+          return 1;
+        }
+        get byteLength() {
+          return 4;
+        }
+        get buffer() {
+          return new ArrayBuffer(4);
+        }
+      }
+      // Sent with the message, copied before it, and read part by part.
+      for (const length of [4, 30_000, 400_000]) {
+        const rows = new Rows(length, 1);
+        rows.set(long.subarray(0, length));
+        const odd = new Odd(length);
+        odd.set(rows);
+        const expected = quantize(long.subarray(0, length));
+        for (const x of [rows, odd]) sameCodes((await zp.quantize(x)).data, expected.data);
+        for (const out of [new Rows(length, 1), new Odd(length)]) {
+          const y = await zp.dequantize(expected, { out });
+          assert.equal(y.data, out);
+          assert.equal(out[length - 1], dequantize(expected).data[length - 1]);
+        }
+      }
+    });
+
+    it("refuse outputs on memory of an input, and memory that is gone, as the library does", async () => {
+      const wrongOut = [RangeError, "ZP_INVALID_OUT", /options\.out must not share memory/];
+      for (const length of [4, 30_000, 400_000]) {
+        const x = long.slice(0, length);
+        await rejects(zp.fakeQuantize(x, { out: x }), ...wrongOut);
+        const codes = new Int8Array(x.buffer, 2, length);
+        await rejects(zp.quantize(x, { out: codes }), ...wrongOut);
+        const gone = long.slice(0, length);
+        structuredClone(gone, { transfer: [gone.buffer] });
+        const detached = [TypeError, "ZP_DETACHED", /detached/];
+        await rejects(zp.quantize(gone), ...detached);
+        await rejects(zp.quantize(gone, { transfer: true }), ...detached);
+        await rejects(zp.fakeQuantize(x, { scale: 1, out: gone }), ...detached);
+      }
+      const bigints = new BigInt64Array(300_000);
+      await rejects(zp.quantize(bigints), TypeError, "ZP_INVALID_TENSOR", /BigInts/);
+    });
+
+    it("name arguments that cannot be sent", async () => {
+      const code = "ZP_INVALID_OPTION";
+      const misspelt = zp.quantize(long, { onProgres: () => undefined });
+      await rejects(
+        misspelt,
+        TypeError,
+        code,
+        /^quantize: "onProgres" must be data .* a function$/,
+      );
+      const circle = [];
+      circle.push(circle);
+      await rejects(zp.quantize(circle), TypeError, code, /levels/);
+      await rejects(zp.quantize(Symbol("x")), TypeError, code, /got Symbol\(x\)/);
+    });
+
     it("give instances of this realm's arrays", async () => {
       for (const x of [long, long.subarray(0, 5)]) {
         const q = await zp.quantize(x);
@@ -168,6 +238,62 @@ describe("A connection", () => {
     sameCodes((await zp.quantize(long)).data, quantize(long).data);
     assert.equal(workers.length, 2);
     zp.dispose();
+  });
+
+  it("keeps its worker and objects when a call stops while its arrays are read", async () => {
+    const zp = await connect();
+    const layer = await zp.quantizedLinear({ data: long.subarray(0, 4), shape: [2, 2] });
+    const memory = new ArrayBuffer(4 * LONG, { maxByteLength: 4 * LONG });
+    const pending = zp.chooseQParams(new Float32Array(memory), { range: "mse" });
+    memory.resize(4);
+    await rejects(pending, TypeError, "ZP_DETACHED", /resized/);
+    const y = await layer.forward({ data: long.subarray(0, 2), shape: [1, 2] });
+    assert.equal(y.data.length, 2);
+    zp.dispose();
+  });
+
+  it("rejects a call that is aborted while another worker starts", async () => {
+    const workers = [];
+    const worker = () => {
+      workers.push(new Worker(script));
+      return workers.at(-1);
+    };
+    const zp = await connect({ worker });
+    await workers[0].terminate();
+    const controller = new AbortController();
+    const pending = zp.quantize(long.subarray(0, 2), { signal: controller.signal });
+    controller.abort("enough");
+    assert.equal(await pending.catch((error) => error), "enough");
+    assert.equal((await zp.quantize(long.subarray(0, 2))).data.length, 2);
+    zp.dispose();
+  });
+
+  it("ignores messages that are not of the library", async () => {
+    let own;
+    const zp = await connect({
+      worker: () => {
+        own = new Worker(script);
+        return own;
+      },
+    });
+    for (const message of [null, undefined, 5, "x", {}, { kind: "file", request: 77 }]) {
+      own.postMessage(message);
+      own.emit("message", message);
+    }
+    assert.equal((await zp.quantize(long.subarray(0, 2))).data.length, 2);
+    zp.dispose();
+  });
+
+  it("refuses a function that returns no worker", async () => {
+    for (const value of [5, null, {}, Promise.resolve(), { postMessage() {}, terminate() {} }]) {
+      const attempt = connect({ worker: () => value });
+      await rejects(
+        attempt,
+        TypeError,
+        "ZP_INVALID_OPTION",
+        /options\.worker\(\) must be a Worker/,
+      );
+    }
   });
 
   it("runs on this thread where no worker starts, and says why", async () => {

@@ -69,7 +69,10 @@ export class Incoming implements ArrayForm {
     let asked = 0;
     for (let at = 0; at < this.length; at += PART) {
       for (; asked < this.length && asked <= at + 2 * PART; asked += PART) {
-        parts.push(this.read(asked, sizeAt(asked)));
+        const part = this.read(asked, sizeAt(asked));
+        // An aborted call rejects all of them, but waits for one: in Node an unhandled one ends the worker.
+        part.catch(() => undefined);
+        parts.push(part);
       }
       const part = await (parts.shift() as Promise<NumberArray>);
       setArray(all, part, at);

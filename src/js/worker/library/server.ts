@@ -73,7 +73,7 @@ export class Server {
 
   /** Processes one message. Never throws. */
   receive(request: Request): void {
-    switch (request.kind) {
+    switch (request?.kind) {
       case "call":
         this.#begin(request);
         break;

@@ -1,9 +1,18 @@
 // Arguments on their way to the library: plain copies of everything but large arrays.
 
-import { typeError } from "../../base/errors.js";
+import { rangeError, typeError } from "../../base/errors.js";
 import { kindOf, show } from "../../base/format-value.js";
-import { arrayLength, arrayName, type NumberArray } from "../../base/typed-arrays.js";
-import type { ArrayForm } from "../library/incoming.js";
+import {
+  arrayBuffer,
+  arrayByteLength,
+  arrayLength,
+  arrayName,
+  checkAttached,
+  type NumberArray,
+  overlap,
+  setArray,
+} from "../../base/typed-arrays.js";
+import { type ArrayForm, arrayOf } from "../library/incoming.js";
 import type { AnyArray, Encoded } from "./messages.js";
 
 /** Bytes up to which the message copies an array. */
@@ -20,6 +29,8 @@ export interface Large extends ArrayForm {
 
 /** An array or a tensor that a result is written to. */
 export interface Out {
+  /** Its name in messages. */
+  readonly argument: string;
   readonly given: unknown;
   readonly data: NumberArray;
 }
@@ -43,6 +54,9 @@ export interface Encoding {
   /** The number of a handle of this connection; undefined for any other object. */
   readonly handleOf: (value: object) => number | undefined;
 }
+
+/** Levels of arguments within each other: more than the axes of a tensor. */
+const MAX_DEPTH = 100;
 
 /** The fields of tensors in all their forms, read once each, from prototypes as well. */
 const TENSOR_FIELDS = [
@@ -75,9 +89,13 @@ const LAYERS: Readonly<Record<string, (layer: Record<string, unknown>) => readon
 export class Encoder implements Found {
   readonly large: Large[] = [];
   #copied = 0;
+  #depth = 0;
+  readonly #arrays: AnyArray[] = [];
   readonly outs: Out[] = [];
   readonly moved = new Set<ArrayBuffer>();
   readonly #how: Encoding;
+  /** The name of the field that is encoded, for messages. */
+  #name: string | undefined;
 
   constructor(how: Encoding) {
     this.#how = how;
@@ -85,8 +103,20 @@ export class Encoder implements Found {
 
   /** @throws {TypeError} for a function or another object that cannot leave this thread */
   encode(value: unknown): Encoded {
+    if (this.#depth === 0) this.#name = undefined;
     if (typeof value === "function") return this.#function(value);
+    if (typeof value === "symbol") throw this.#refuse(value);
     if (typeof value !== "object" || value === null) return value as Encoded;
+    if (++this.#depth > MAX_DEPTH) {
+      const problem = `an argument has more than ${MAX_DEPTH} levels of objects within each other`;
+      throw typeError("ZP_INVALID_OPTION", this.#how.where, problem);
+    }
+    const encoded = this.#object(value);
+    this.#depth--;
+    return encoded;
+  }
+
+  #object(value: object): Encoded {
     const type = arrayName(value);
     if (type !== undefined) return this.#array(type, value as AnyArray);
     if (Array.isArray(value)) return this.#list(value);
@@ -123,16 +153,17 @@ export class Encoder implements Found {
   }
 
   #refuse(value: unknown): Error {
-    const { where } = this.#how;
-    return typeError("ZP_INVALID_OPTION", where, `${show(value)} cannot be sent to the worker`);
+    const argument = this.#name === undefined ? "an argument" : `"${this.#name}"`;
+    const problem = `${argument} must be data that can be sent to the worker, got ${show(value)}`;
+    return typeError("ZP_INVALID_OPTION", this.#how.where, problem);
   }
 
   #fields(fields: Readonly<Record<string, unknown>>): Record<string, Encoded> {
     return Object.fromEntries(
-      Object.entries(fields).map(([name, value]) => [
-        name,
-        name === "out" ? this.encodeOut(value) : this.encode(value),
-      ]),
+      Object.entries(fields).map(([name, value]) => {
+        this.#name = name;
+        return [name, name === "out" ? this.encodeOut(value, "options.out") : this.encode(value)];
+      }),
     );
   }
 
@@ -144,20 +175,32 @@ export class Encoder implements Found {
   }
 
   #array(type: string, values: AnyArray): Encoded {
-    const { offThread, transfer } = this.#how;
-    const { buffer, byteLength } = values;
+    const { where, offThread, transfer } = this.#how;
+    checkAttached(where, this.#name ?? "an argument", values);
+    this.#arrays.push(values);
+    // The engine's own fields and a plain copy: the caller's class of arrays may define others.
+    const buffer = arrayBuffer(values);
+    const byteLength = arrayByteLength(values);
+    const copied = (): AnyArray => {
+      const copy = arrayOf(type, arrayLength(values)) as AnyArray;
+      setArray(copy, values, 0);
+      return copy;
+    };
     const isMoved = transfer === true || transfer.has(values) || transfer.has(buffer);
     if (buffer instanceof ArrayBuffer || kindOf(buffer) === "ArrayBuffer") {
       if (isMoved && byteLength > 0) this.moved.add(buffer as ArrayBuffer);
       else if (offThread && byteLength > INLINE_BYTES) {
         this.#copied += byteLength;
-        if (this.#copied > COPIED_BYTES) return this.#large(type, values, arrayLength(values));
-        const copy = values.slice();
+        // BigInts, which few functions take, are not read in parts.
+        if (this.#copied > COPIED_BYTES && !type.startsWith("Big")) {
+          return this.#large(type, values, arrayLength(values));
+        }
+        const copy = copied();
         this.moved.add(copy.buffer as ArrayBuffer);
         return ["array", copy];
       } else if (offThread && buffer.byteLength > 2 * byteLength) {
         // A message copies all memory behind an array.
-        return ["array", values.slice()];
+        return ["array", copied()];
       }
     }
     return ["array", values];
@@ -168,15 +211,25 @@ export class Encoder implements Found {
     return ["large", this.large.length - 1];
   }
 
-  /** Encodes an argument that a result is written to. */
-  encodeOut(out: unknown): Encoded {
+  /** Encodes an argument that a result is written to. @param argument  its name in messages */
+  encodeOut(out: unknown, argument = "out"): Encoded {
     const data = arrayName(out) === undefined ? (out as { data?: unknown } | null)?.data : out;
     const type = arrayName(data);
     if (type === undefined || type.startsWith("Big")) return this.encode(out);
     const shape = data === out ? undefined : (out as { shape?: unknown }).shape;
-    this.outs.push({ given: out, data: data as NumberArray });
-    const { length } = data as NumberArray;
-    return ["out", this.outs.length - 1, type, length, this.encode(shape)];
+    const name = data === out ? argument : `${argument}.data`;
+    checkAttached(this.#how.where, name, data);
+    this.outs.push({ argument: name, given: out, data: data as NumberArray });
+    return ["out", this.outs.length - 1, type, arrayLength(data), this.encode(shape)];
+  }
+
+  /** Refuses outputs on memory of an input, as the library does, which gets other memory for them. */
+  checkOuts(): void {
+    for (const { argument, data } of this.outs) {
+      if (!this.#arrays.some((array) => overlap(array, data))) continue;
+      const problem = `${argument} must not share memory with an input`;
+      throw rangeError("ZP_INVALID_OUT", this.#how.where, problem);
+    }
   }
 
   #layer(layer: Record<string, unknown>): Encoded {
