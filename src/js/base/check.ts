@@ -63,6 +63,13 @@ export function checkInteger(
   throw wrongNumber("ZP_INVALID_OPTION", where, argument, wanted, value);
 }
 
+/** Checks an option that is to be an abort signal. @throws {TypeError} `ZP_INVALID_OPTION` */
+export function checkAbortSignal(where: string, signal: unknown): void {
+  if (signal === undefined) return;
+  if (typeof (Object(signal) as { throwIfAborted?: unknown }).throwIfAborted === "function") return;
+  throw wrongKind("ZP_INVALID_OPTION", where, "options.signal", "an AbortSignal", signal);
+}
+
 /** The error for a wrong kind of value: names the argument, the accepted values and the given one. */
 export function wrongKind(
   code: ErrorCode,

@@ -1,6 +1,7 @@
 // Sources of bytes, the tensors found in them, and the errors of files that break their format.
 
 import { type ErrorCode, rangeError, typeError, type ZeropointError } from "../base/errors.js";
+import { show } from "../base/format-value.js";
 import type { FileDType } from "./dtypes.js";
 
 /** Random access to the bytes of one file. */
@@ -115,7 +116,8 @@ export function checkSource(where: string, source: Source): Source {
   const size = given?.size;
   const read = given?.read;
   if (typeof read !== "function" || !Number.isSafeInteger(size) || (size as number) < 0) {
-    throw typeError("ZP_INVALID_OPTION", where, "source must be { size, read(offset, length) }");
+    const wanted = "{ size, read(offset, length) } with the file's bytes as size";
+    throw typeError("ZP_INVALID_OPTION", where, `source must be ${wanted}, got ${show(given)}`);
   }
   const readInto = given?.readInto;
   const own = { size: size as number, read: (at: number, n: number) => read.call(given, at, n) };

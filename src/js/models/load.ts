@@ -1,5 +1,6 @@
 // load: a file of save -> the thing.
 
+import { checkAbortSignal } from "../base/check.js";
 import { type ErrorCode, rangeError, type ZeropointError } from "../base/errors.js";
 import { checkObject, checkOptions } from "../base/options.js";
 import type { PlatformAbortSignal } from "../base/platform.js";
@@ -58,6 +59,7 @@ export async function loadOn(
   const where = "load";
   const names = ["functions", "signal"];
   const { functions, signal } = checkOptions(where, options, names) as LoadOptions;
+  checkAbortSignal(where, signal);
   if (functions !== undefined) checkObject(where, "options.functions", functions);
   const own = Object.assign(Object.create(null), functions) as Record<string, unknown>;
   const file = guarded(where, await openSource(where, source, signal), signal);

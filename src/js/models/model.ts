@@ -1,7 +1,7 @@
 // An opened model file.
 
 import { wrongKind } from "../base/check.js";
-import { rangeError } from "../base/errors.js";
+import { rangeError, typeError } from "../base/errors.js";
 import { fixFields } from "../base/fields.js";
 import { INSPECT, show, showShape } from "../base/format-value.js";
 import { newArray } from "../base/typed-arrays.js";
@@ -79,9 +79,12 @@ export class Model {
     this.#files = files;
     this.#close = close;
     this.#weights = new Map(weights.map((weight) => [weight.name, weight]));
-    const tensors = tensorsOf(files, weights);
+    const tensors = fixedMap("Model.tensors", tensorsOf(files, weights));
     const inputs = document.format === "onnx" ? inputsOf(document.onnx) : [];
-    fixFields<Model>(this, { format, metadata, tensors, inputs });
+    fixFields<Model>(this, {
+      ...{ format, tensors, inputs },
+      metadata: fixedMap("Model.metadata", metadata),
+    });
   }
 
   #file(where: string, name: string): FileTensor {
@@ -207,6 +210,24 @@ export function partsOf(model: Model, name: string): readonly FileTensor[] {
   return names.flatMap((part) => files.get(part) ?? []);
 }
 
+/** A map that describes a file, so that its reader cannot change it. */
+function fixedMap<V>(where: string, entries: Iterable<readonly [string, V]>): Map<string, V> {
+  const map = new Map(entries);
+  const refuse = (): never => {
+    const problem = "it describes the file and cannot be changed; new Map(…) copies it";
+    throw typeError("ZP_INVALID_MODEL", where, problem);
+  };
+  for (const name of ["set", "delete", "clear"]) {
+    Object.defineProperty(map, name, { __proto__: null, value: refuse } as object);
+  }
+  return map;
+}
+
+/** A description of a tensor, whose fields and shape cannot be changed. */
+function fixedTensor(tensor: ModelTensor): ModelTensor {
+  return Object.freeze({ ...tensor, shape: Object.freeze([...tensor.shape]) });
+}
+
 /** The tensors of a model: quantized ones as one each, at the place of their codes, without their parts. */
 function tensorsOf(
   files: ReadonlyMap<string, FileTensor>,
@@ -225,9 +246,10 @@ function tensorsOf(
     if (weight !== undefined) {
       const { name } = weight;
       const own = { name, shape: weight.shape, dtype: weight.dtype };
-      tensors.set(name, { ...own, byteLength, isQuantized: true });
+      tensors.set(name, fixedTensor({ ...own, byteLength, isQuantized: true }));
     } else if (!parts.has(file)) {
-      tensors.set(file, { name: file, shape, dtype, byteLength, isQuantized: false });
+      const own = { name: file, shape, dtype };
+      tensors.set(file, fixedTensor({ ...own, byteLength, isQuantized: false }));
     }
   }
   return tensors;

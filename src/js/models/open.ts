@@ -1,6 +1,6 @@
 // openModel: a model file of any format -> named tensors, read when they are asked for.
 
-import { checkChoice, wrongKind } from "../base/check.js";
+import { checkAbortSignal, checkChoice, wrongKind } from "../base/check.js";
 import { rangeError, type ZeropointError } from "../base/errors.js";
 import { checkOptions } from "../base/options.js";
 import { readShardIndex } from "../formats/safetensors.js";
@@ -60,6 +60,7 @@ export async function openModel(
     const argument = "options.externalData";
     throw wrongKind("ZP_INVALID_FUNCTION", where, argument, "a function", externalData);
   }
+  checkAbortSignal(where, signal);
   const wanted = checkChoice(where, "options.format", given.format, [...FORMATS, "auto"], "auto");
   const opened: OpenedSource[] = [];
   const keep = (each: OpenedSource): OpenedSource => {
@@ -122,11 +123,12 @@ async function openMain(
   try {
     return await openSource(where, source, signal);
   } catch (error) {
-    const isPath = typeof source === "string" && !/^https?:/i.test(source);
+    const path = String(source);
+    const isPath = (typeof source === "string" || isURL(source)) && !/^https?:/i.test(path);
     if (!isPath || (error as Partial<ZeropointError>).code !== "ZP_LOAD_FAILED") throw error;
     for (const name of FOLDER_FILES) {
-      const path = `${source.replace(/[/\\]$/, "")}/${name}`;
-      const found = await openSource(where, path, signal).catch(() => undefined);
+      const file = `${path.replace(/[/\\]$/, "")}/${name}`;
+      const found = await openSource(where, file, signal).catch(() => undefined);
       if (found !== undefined) return found;
     }
     throw error;

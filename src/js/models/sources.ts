@@ -10,7 +10,7 @@ import type {
   PlatformURL,
 } from "../base/platform.js";
 import { arrayName } from "../base/typed-arrays.js";
-import { bytesSource, readBytes, type Source } from "../formats/source.js";
+import { bytesSource, checkSource, readBytes, type Source } from "../formats/source.js";
 
 /** Random access to the bytes of a file. */
 export interface RandomAccess {
@@ -22,7 +22,7 @@ export interface RandomAccess {
 
 /**
  * The source of a file. A text is a path in Node, Deno and Bun, and an address elsewhere or if it begins with
- * http: or https:.
+ * http:, https: or file:.
  */
 export type FileSource =
   | string
@@ -72,8 +72,8 @@ export async function openSource(
   if (arrayName(source) === "Uint8Array") return fromBytes(source as Uint8Array);
   const random = source as Partial<RandomAccess> | null;
   if (typeof random === "object" && typeof random?.read === "function") {
-    const source = readerOf(random as RandomAccess);
-    return { ...source, name: undefined, isFresh: false, close: closeNothing };
+    const { size, read } = checkSource(where, random as RandomAccess as Source);
+    return { size, read, name: undefined, isFresh: false, close: closeNothing };
   }
   throw wrongKind(
     "ZP_INVALID_OPTION",
@@ -95,12 +95,6 @@ export async function readWhole(where: string, given: unknown): Promise<Uint8Arr
   } finally {
     await file.close();
   }
-}
-
-/** A source that reads the given object's fields once. */
-function readerOf(random: RandomAccess): Source {
-  const { size } = random;
-  return { size, read: (offset, length) => random.read(offset, length) };
 }
 
 const fromBytes = (bytes: Uint8Array): OpenedSource => ({
@@ -152,7 +146,8 @@ interface NodeFile {
 async function openFile(where: string, path: string | URL): Promise<OpenedSource> {
   let file: NodeFile;
   try {
-    file = await (fileSystem() as NodeFiles).open(path, "r");
+    const isAddress = typeof path === "string" && /^file:/i.test(path);
+    file = await (fileSystem() as NodeFiles).open(isAddress ? new URL(path) : path, "r");
   } catch (cause) {
     const problem = `${path} could not be opened: ${(cause as Error).message}`;
     throw stateError("ZP_LOAD_FAILED", where, problem, cause);

@@ -1,6 +1,6 @@
 // compare: two models, tensor by tensor, across formats.
 
-import { wrongKind } from "../../base/check.js";
+import { checkAbortSignal, wrongKind } from "../../base/check.js";
 import { showShape } from "../../base/format-value.js";
 import { checkOptions } from "../../base/options.js";
 import { sameShape } from "../../tensor/shape.js";
@@ -45,6 +45,7 @@ export async function* compare(
   documentOf(where, "b", b);
   const names = ["rename", "signal", "onProgress"];
   const { rename, signal, onProgress } = checkOptions(where, options, names) as CompareOptions;
+  checkAbortSignal(where, signal);
   for (const [argument, value] of Object.entries({ rename, onProgress })) {
     if (value !== undefined && typeof value !== "function") {
       throw wrongKind("ZP_INVALID_FUNCTION", where, `options.${argument}`, "a function", value);

@@ -1,6 +1,6 @@
 // verifyOutput: the files of quantizeModel, opened again and compared with their model.
 
-import { wrongKind } from "../../base/check.js";
+import { checkAbortSignal, wrongKind } from "../../base/check.js";
 import { checkOptions } from "../../base/options.js";
 import { documentOf, type Model, type ModelTensor, weightsOf } from "../model.js";
 import { openModel } from "../open.js";
@@ -60,6 +60,7 @@ export async function verifyOutput(
     "signal",
     "onProgress",
   ]) as VerifyOptions;
+  checkAbortSignal(where, signal);
   const { files, report } = Object(result) as Partial<QuantizeModelResult>;
   const readers = new Map<string, OutputReader>();
   for (const file of Array.isArray(files) ? (files as OutputFile[]) : []) {

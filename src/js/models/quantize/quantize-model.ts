@@ -1,6 +1,6 @@
 // quantizeModel: a model, and how to quantize it -> files as streams, and a report.
 
-import { checkBoolean, checkChoice, wrongKind } from "../../base/check.js";
+import { checkAbortSignal, checkBoolean, checkChoice, wrongKind } from "../../base/check.js";
 import { typeError } from "../../base/errors.js";
 import { show } from "../../base/format-value.js";
 import { checkObject, checkOptions } from "../../base/options.js";
@@ -109,6 +109,7 @@ export async function quantizeModel(
   const document = documentOf(where, "model", model);
   const given = checkOptions(where, options, OPTIONS) as QuantizeModelOptions;
   const { signal, onProgress, target, imatrix } = given;
+  checkAbortSignal(where, signal);
   const fallback = defaultFormat(model.format);
   const format = checkChoice(where, "options.format", given.format, OUTPUT_FORMATS, fallback);
   if (target !== undefined && typeof target !== "string") {
