@@ -11,6 +11,7 @@ import type {
 } from "../base/platform.js";
 import { arrayName } from "../base/typed-arrays.js";
 import { bytesSource, checkSource, readBytes, type Source } from "../formats/source.js";
+import { BlobReader, bytesOfBlob } from "./blob-reader.js";
 
 /** Random access to the bytes of a file. */
 export interface RandomAccess {
@@ -106,9 +107,19 @@ const fromBytes = (bytes: Uint8Array): OpenedSource => ({
 
 function fromBlob(blob: Blob): OpenedSource {
   const { name } = blob as { readonly name?: string };
-  const read = async (offset: number, length: number): Promise<Uint8Array> =>
-    new Uint8Array(await blob.slice(offset, offset + length).arrayBuffer());
-  return { size: blob.size, read, name, isFresh: true, close: closeNothing };
+  // Blobs of Node, Deno and Bun are rarely large, and their streams differ.
+  const reader = fileSystem() === undefined ? new BlobReader(blob) : undefined;
+  const read = async (offset: number, length: number): Promise<Uint8Array> => {
+    if (reader === undefined) return await bytesOfBlob(blob, offset, length);
+    const bytes = new Uint8Array(length);
+    const done = await reader.readInto(offset, bytes);
+    return done === length ? bytes : bytes.subarray(0, done);
+  };
+  return {
+    ...{ size: blob.size, read, name, isFresh: true },
+    ...(reader && { readInto: (offset: number, out: Uint8Array) => reader.readInto(offset, out) }),
+    close: async () => await reader?.close(),
+  };
 }
 
 /** The address that a text or URL stands for; undefined for a path. */

@@ -83,13 +83,18 @@ function valuesOfWeight(weight: StoredWeight, files: ReadonlyMap<string, FileTen
     end: number,
     advance: (bytes: number) => void,
   ): Promise<Uint8Array> => {
+    const file = files.get(part) as FileTensor;
     const bytes = new Uint8Array(end - begin);
+    advance(bytes.length);
+    if (file.span !== undefined && bytes.length > 0) {
+      const { source, offset } = file.span;
+      return await readScratch(`values of ${name}`, source, offset + begin, bytes.length, bytes);
+    }
     let at = 0;
-    for await (const chunk of (files.get(part) as FileTensor).bytes(begin, end)) {
+    for await (const chunk of file.bytes(begin, end)) {
       bytes.set(chunk, at);
       at += chunk.length;
     }
-    advance(at);
     return bytes;
   };
   return {

@@ -17,7 +17,7 @@ import { layoutOf, type RowLayout } from "./layout.js";
 import { type AnalyzeOptions, checkSettings, type Settings } from "./options.js";
 import { type Orientations, orientationsOf } from "./orientation.js";
 import { histogramOf, rangeOf } from "./ranges.js";
-import { TensorReader, TILE_VALUES } from "./reader.js";
+import { SharedBytes, TensorReader, TILE_VALUES } from "./reader.js";
 import type { AnalysisRow } from "./row.js";
 import { sampleOf } from "./sample.js";
 import { bytesOfScheme, fits } from "./schemes.js";
@@ -81,6 +81,7 @@ async function* rowsOf(
   const total = sizes.reduce((sum, size) => sum + size, 0);
   const orientations = await orientationsOf(document);
   const { format } = model;
+  const shared = new SharedBytes();
   let done = 0;
   for (const [i, tensor] of tensors.entries()) {
     const { name, shape } = tensor;
@@ -107,6 +108,7 @@ async function* rowsOf(
       format,
       settings,
       share,
+      shared,
       onRead,
     });
     done = start + sizes[i];
@@ -126,6 +128,7 @@ interface Job {
   readonly format: ModelFormat;
   readonly settings: Settings;
   readonly share: number;
+  readonly shared: SharedBytes;
   /** Must be called with bytes as they are read; all passes together cover the tensor's bytes. */
   readonly onRead: (bytes: number) => Promise<void>;
 }
@@ -156,6 +159,7 @@ async function analyzeTensor(job: Job): Promise<AnalysisRow[]> {
   const reader = new TensorReader(
     where,
     file,
+    job.shared,
     (bytes) => hash.update(bytes),
     (bytes) => onRead((bytes / file.byteLength) * (whole.byteLength / passes)),
   );

@@ -3,7 +3,7 @@
 import { Halves, isHalf } from "../../base/halves.js";
 import { type NumberArray, newArray } from "../../base/typed-arrays.js";
 import { bytesOf, decodeValues, type FileDType } from "../../formats/dtypes.js";
-import type { FileTensor } from "../../formats/source.js";
+import { CHUNK_BYTES, type FileTensor, readScratch } from "../../formats/source.js";
 import type { RowLayout } from "./layout.js";
 
 /** Bytes of a tensor that is read once and kept while it is analyzed; a larger one is read again for each pass. */
@@ -22,6 +22,17 @@ export interface RowTile {
   readonly values: NumberArray;
 }
 
+/** Memory that all tensors of an analysis share, one after the other. */
+export class SharedBytes {
+  #bytes: Uint8Array = new Uint8Array(0);
+
+  /** Bytes of any content, valid until the next call. @throws {RangeError} `ZP_OUT_OF_MEMORY` */
+  take(where: string, length: number): Uint8Array {
+    if (this.#bytes.length < length) this.#bytes = newArray(where, Uint8Array, length);
+    return this.#bytes.subarray(0, length);
+  }
+}
+
 /** Reads a tensor in passes. */
 export class TensorReader {
   #held: Uint8Array | undefined;
@@ -30,12 +41,14 @@ export class TensorReader {
   readonly #valueBytes: number;
 
   /**
+   * @param shared  for the bytes of the tensor, or for the chunk that is read
    * @param onChunk  called with all bytes, front to back, in the first pass
    * @param onRead  called with a number of bytes in every pass, the first one included, and awaited
    */
   constructor(
     readonly where: string,
     readonly file: FileTensor,
+    readonly shared: SharedBytes,
     readonly onChunk: (bytes: Uint8Array) => void,
     readonly onRead: (bytes: number) => Promise<void> | void,
   ) {
@@ -49,7 +62,7 @@ export class TensorReader {
     return inner === 1 ? 1 : Math.ceil(size / TRANSPOSED_VALUES);
   }
 
-  /** The bytes, front to back. */
+  /** The bytes, front to back, in chunks that are valid until the next one is asked for. */
   async *bytes(): AsyncGenerator<Uint8Array, void, undefined> {
     if (this.#held !== undefined) {
       await this.onRead(this.#held.length);
@@ -58,14 +71,12 @@ export class TensorReader {
     }
     const { byteLength } = this.file;
     const isFirst = this.#isFirst;
-    const held =
-      isFirst && byteLength <= HELD_BYTES
-        ? newArray(this.where, Uint8Array, byteLength)
-        : undefined;
+    const isHeld = isFirst && byteLength <= HELD_BYTES;
+    const held = isHeld ? this.shared.take(this.where, byteLength) : undefined;
     let at = 0;
-    for await (const chunk of this.file.bytes()) {
+    for await (const chunk of this.#chunks(held)) {
       if (isFirst) this.onChunk(chunk);
-      held?.set(chunk, at);
+      if (held !== undefined && chunk.buffer !== held.buffer) held.set(chunk, at);
       at += chunk.length;
       await this.onRead(chunk.length);
       if (held === undefined) yield chunk;
@@ -73,6 +84,22 @@ export class TensorReader {
     this.#isFirst = false;
     this.#held = held;
     if (held !== undefined) yield held;
+  }
+
+  /** Chunks of the file, in memory that is used again. @param held  room for all bytes, which chunks are read into */
+  async *#chunks(held: Uint8Array | undefined): AsyncGenerator<Uint8Array, void, undefined> {
+    const { span, byteLength } = this.file;
+    if (span === undefined) {
+      yield* this.file.bytes();
+      return;
+    }
+    const { source, offset } = span;
+    const scratch = held ?? this.shared.take(this.where, Math.min(byteLength, CHUNK_BYTES));
+    for (let at = 0; at < byteLength; at += CHUNK_BYTES) {
+      const length = Math.min(CHUNK_BYTES, byteLength - at);
+      const out = held === undefined ? scratch : scratch.subarray(at, at + length);
+      yield await readScratch(this.where, source, offset + at, length, out);
+    }
   }
 
   /** All values in the order of the file, in tiles of a number of values; the last tile is shorter. */

@@ -9,7 +9,7 @@ import { runOn } from "../../../../dist/core/init.js";
 import { loadBuild } from "../../../../dist/core/load.js";
 import { compareRows } from "../../../../dist/models/analyze/compare-rows.js";
 import { layoutOf } from "../../../../dist/models/analyze/layout.js";
-import { TensorReader } from "../../../../dist/models/analyze/reader.js";
+import { SharedBytes, TensorReader } from "../../../../dist/models/analyze/reader.js";
 import { sha256 } from "../../../../dist/models/analyze/sha256.js";
 import { Totals } from "../../../../dist/models/analyze/totals.js";
 import { Random, refuses, rejects } from "../../support/asserts.mjs";
@@ -324,6 +324,7 @@ describe("analyze", () => {
     const reader = new TensorReader(
       "test",
       file,
+      new SharedBytes(),
       (bytes) => (read += bytes.length),
       () => {},
     );

@@ -37,6 +37,8 @@ export function zeropointEncoder(core: Core, scheme: LinearScheme, float?: "floa
     const { data: zero } = (offset ?? zeroPoint) as { data: Int32Array | Float32Array };
     return { scale: scale.data, zero };
   };
+  /** The codes of the last call, whose array the next call of this length fills. */
+  let codes: Uint8Array | Int8Array | undefined;
   return {
     choose: (values, groups) => chooseIn(values, groups, search),
     chooseLong: async (group) => {
@@ -54,8 +56,10 @@ export function zeropointEncoder(core: Core, scheme: LinearScheme, float?: "floa
       const x = { data: values, shape: [groups.rows, groups.columns] };
       const shape = [scale.length, 1];
       const given = { scale: { data: scale, shape }, zeroPoint: { data: zero, shape } };
-      const options = { ...own, ...slices(groups), ...given };
-      return runOn(core, () => quantize(x, options as never)).data as Uint8Array | Int8Array;
+      const out = codes?.length === values.length ? codes : undefined;
+      const options = { ...own, ...slices(groups), ...given, ...(out && { out }) };
+      codes = runOn(core, () => quantize(x, options as never)).data as Uint8Array | Int8Array;
+      return codes;
     },
   };
 }

@@ -1,0 +1,120 @@
+// Reads of blobs: bytes of any place, streams that are shared by reads that go on, and no more streams than are kept.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { BlobReader } from "../../../dist/models/blob-reader.js";
+
+const BYTES = Uint8Array.from({ length: 5000 }, (_, i) => (i * 7) % 251);
+
+/** A blob whose streams give byte chunks of a size; counts its streams, those that are open, and its other reads. */
+function blobOf(bytes, { chunk = 700, isByteStream = true } = {}) {
+  const counts = { streams: 0, open: 0, others: 0 };
+  const slice = (begin, end = bytes.length) => ({
+    stream() {
+      let at = begin;
+      return new ReadableStream({
+        type: isByteStream ? "bytes" : undefined,
+        start() {
+          if (!isByteStream) return;
+          counts.streams++;
+          counts.open++;
+        },
+        pull(controller) {
+          const length = Math.min(chunk, end - at);
+          if (length === 0) {
+            counts.open--;
+            controller.close();
+            controller.byobRequest?.respond(0);
+            return;
+          }
+          controller.enqueue(bytes.slice(at, at + length));
+          at += length;
+        },
+        cancel() {
+          counts.open--;
+        },
+      });
+    },
+    async arrayBuffer() {
+      counts.others++;
+      return bytes.slice(begin, end).buffer;
+    },
+  });
+  return { blob: { size: bytes.length, slice }, counts };
+}
+
+async function read(reader, offset, length) {
+  const out = new Uint8Array(length);
+  const count = await reader.readInto(offset, out);
+  return out.subarray(0, count);
+}
+
+describe("BlobReader", () => {
+  it("reads the bytes of any place, in any order", async () => {
+    const reader = new BlobReader(blobOf(BYTES).blob);
+    for (const [offset, length] of [
+      [0, 10],
+      [10, 1500],
+      [4990, 10],
+      [3, 4000],
+      [10, 1],
+      [77, 0],
+    ]) {
+      assert.deepEqual(
+        await read(reader, offset, length),
+        BYTES.subarray(offset, offset + length),
+        `${offset} ${length}`,
+      );
+    }
+    await reader.close();
+  });
+
+  it("gives fewer bytes at the end of the blob", async () => {
+    const reader = new BlobReader(blobOf(BYTES).blob);
+    assert.deepEqual(await read(reader, 4500, 1000), BYTES.subarray(4500));
+    await reader.close();
+  });
+
+  it("goes on with the stream of an earlier read, for several places at once", async () => {
+    const { blob, counts } = blobOf(BYTES);
+    const reader = new BlobReader(blob);
+    for (let i = 0; i < 10; i++) {
+      for (const start of [0, 2000, 4000]) {
+        const at = start + 90 * i;
+        assert.deepEqual(await read(reader, at, 90), BYTES.subarray(at, at + 90));
+      }
+    }
+    assert.equal(counts.streams, 3);
+    await reader.close();
+    assert.equal(counts.open, 0);
+  });
+
+  it("ends the oldest stream rather than keep many", async () => {
+    const { blob, counts } = blobOf(BYTES);
+    const reader = new BlobReader(blob);
+    for (let at = 0; at < 4000; at += 400) await read(reader, at, 10);
+    assert.equal(counts.streams, 10);
+    assert.equal(counts.open, 4);
+    await reader.close();
+    assert.equal(counts.open, 0);
+  });
+
+  it("reads several places at the same time", async () => {
+    const reader = new BlobReader(blobOf(BYTES).blob);
+    const places = [0, 1000, 1000, 2000, 30, 4000, 30];
+    const found = await Promise.all(places.map((at) => read(reader, at, 900)));
+    for (const [i, at] of places.entries()) {
+      assert.deepEqual(found[i], BYTES.subarray(at, at + 900));
+    }
+    await reader.close();
+  });
+
+  it("reads slices where blobs have no byte streams", async () => {
+    const { blob, counts } = blobOf(BYTES, { isByteStream: false });
+    const reader = new BlobReader(blob);
+    assert.deepEqual(await read(reader, 100, 300), BYTES.subarray(100, 400));
+    assert.deepEqual(await read(reader, 400, 300), BYTES.subarray(400, 700));
+    assert.equal(counts.others, 2);
+    await reader.close();
+  });
+});
