@@ -118,7 +118,7 @@ function fromBlob(blob: Blob): OpenedSource {
   return {
     ...{ size: blob.size, read, name, isFresh: true },
     ...(reader && { readInto: (offset: number, out: Uint8Array) => reader.readInto(offset, out) }),
-    close: async () => await reader?.close(),
+    close: closeNothing,
   };
 }
 
