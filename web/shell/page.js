@@ -69,17 +69,21 @@ async function connect(view) {
   if (view.querySelector("[data-figure]")) {
     import("../figures/live.js").then(({ showFigures }) => showFigures(view));
   }
+  // Scripts are evaluated in one task and connected in the next.
   if (loading) {
     const { Notebook } = await loading;
+    await turn();
     await new Notebook(view, announce).start();
   } else if (view.id === "lab") {
     const { connectLab } = await import("../lab/lab.js");
-    connectLab(view, announce);
+    await turn();
+    await connectLab(view, announce);
   } else if (view.id === "measure") {
     const { connectMeasure } = await import("../measure/measure.js");
     connectMeasure(view, announce);
   } else if (view.id === "play") {
     const { connectPlayground } = await import("../playground/playground.js");
+    await turn();
     await connectPlayground(view, announce);
   }
 }

@@ -30,7 +30,8 @@ export function showCurrentView(onShow) {
   const show = (isNavigation, place) => {
     const name = nameIn(location.hash);
     const view = viewOf(name, views);
-    const isNewView = !view.hasAttribute("data-current") || !isNavigation;
+    // A view without its content has no way to scroll along.
+    const isNewView = !view.hasAttribute("data-current") || !isNavigation || !isFilled(view);
     for (const other of views) other.toggleAttribute("data-current", other === view);
     for (const link of links) {
       if (link.getAttribute("href") === `#${view.id}`) link.setAttribute("aria-current", "page");

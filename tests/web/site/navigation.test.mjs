@@ -132,6 +132,40 @@ describe("Finding one's way", () => {
     await visit.close();
   });
 
+  it("arrives at a cell whose link is followed from a place down the overview, and from its own view", async () => {
+    const cell = '[id="finer-granularity-in-3"]';
+    const arrives = (page) =>
+      page.waitForFunction(
+        (part) => {
+          const element = document.querySelector(part);
+          if (!element || element !== document.activeElement) return false;
+          const { top } = element.getBoundingClientRect();
+          return top >= 50 && top < 450;
+        },
+        {},
+        cell,
+      );
+    for (const steps of [
+      ["finer-granularity-in-3"],
+      ["finer-granularity", "finer-granularity-in-3"],
+    ]) {
+      const visit = await openPage(browser, site.url);
+      const { page } = visit;
+      await page.evaluate(() => scrollTo({ top: 1500, behavior: "instant" }));
+      // One after the other, before the content of the view has come.
+      await page.evaluate(async (hashes) => {
+        for (const hash of hashes) {
+          location.hash = hash;
+          await new Promise((done) => addEventListener("hashchange", done, { once: true }));
+        }
+      }, steps);
+      await arrives(page);
+      await page.waitForSelector("#finer-granularity .toolbar:not([hidden])");
+      await arrives(page);
+      await visit.close();
+    }
+  });
+
   it("links to a view's own page if the view cannot be fetched, and fetches it on the next visit", async () => {
     let isMissing = true;
     const own = await serveSite({
