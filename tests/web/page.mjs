@@ -13,12 +13,22 @@ export const WITHOUT_SCRIPTS = { "content-security-policy": "script-src 'none'" 
  * @param {import("puppeteer-core").Browser} browser
  * @param {string} url
  * @param {{ viewport?: { width: number, height: number }, colorScheme?: string,
- *   reducedMotion?: string, isLive?: boolean, prepare?: () => void }} options
- *   isLive: whether scripts may run; if so, waits for them; prepare: runs in the page before its scripts
+ *   reducedMotion?: string, isLive?: boolean, isPrivate?: boolean, prepare?: () => void }} options
+ *   isLive: whether scripts may run; if so, waits for them; isPrivate: whether nothing of the visit reaches the disk;
+ *   prepare: runs in the page before its scripts
  */
 export async function openPage(browser, url, options = {}) {
-  const { viewport, colorScheme, reducedMotion, isLive = true, prepare } = options;
-  const context = await browser.createBrowserContext();
+  const {
+    viewport,
+    colorScheme,
+    reducedMotion,
+    isLive = true,
+    isPrivate = true,
+    prepare,
+  } = options;
+  const context = isPrivate
+    ? await browser.createBrowserContext()
+    : browser.defaultBrowserContext();
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE);
   await page.setViewport(viewport ?? { width: 1280, height: 900 });
@@ -50,7 +60,7 @@ export async function openPage(browser, url, options = {}) {
     async problems() {
       return [...problems, ...(await page.evaluate(() => window.cspViolations))];
     },
-    close: () => context.close(),
+    close: () => (isPrivate ? context.close() : page.close()),
   };
 }
 

@@ -1,6 +1,7 @@
 // The Model Lab: opens a model file in a worker, shows what each scheme costs each layer, plans within a size, and
 // writes the quantized file.
 
+import { turn } from "../shell/slices.js";
 import { toDom } from "../shell/tree.js";
 import { startLab } from "./client.js";
 import { connectDrop } from "./drop.js";
@@ -9,12 +10,14 @@ import { Layers } from "./layers.js";
 import { fromLink, toLink } from "./link.js";
 import { connectReport } from "./out/report-view.js";
 import { connectShip } from "./out/ship-view.js";
+import { keptByReason, reasonOf } from "./reasons.js";
 import { openDrawer } from "./show/drawer.js";
 import { showHeader } from "./show/header.js";
 import { connectInputs } from "./show/inputs-view.js";
+import { showKept } from "./show/kept.js";
 import { LayerTable } from "./show/layer-table.js";
 import { createPlanView } from "./show/plan-view.js";
-import { createProgress } from "./show/progress.js";
+import { createProgress, REPLACED } from "./show/progress.js";
 import { drawStrip } from "./show/strip.js";
 import { skeleton } from "./skeleton.js";
 
@@ -24,11 +27,12 @@ import { skeleton } from "./skeleton.js";
  * @param {HTMLElement} view
  * @param {(message: string) => void} announce
  */
-export function connectLab(view, announce) {
+export async function connectLab(view, announce) {
   const root = /** @type {HTMLElement} */ (view.querySelector(".lab"));
   root.replaceChildren(...skeleton().map((part) => toDom(part)));
-  root.hidden = false;
+  await turn();
   new Lab(root, announce);
+  root.hidden = false;
 }
 
 /** Milliseconds between drawings of the table while rows come in. */
@@ -61,6 +65,7 @@ class Lab {
     this.#table = new LayerTable(this.#find(".lab-table"), {
       onOpen: (layer, scheme) => this.#openCell(layer, scheme),
       onSort: (sort) => this.#remember({ sort }),
+      reasonOf: (layer) => reasonOf(layer, this.#plan),
     });
     this.#planView = createPlanView(this.#find(".lab-frontier"), {
       onBudget: (budget) => {
@@ -80,13 +85,14 @@ class Lab {
     this.#ship = connectShip(this.#find(".lab-ship"), {
       call: (argument, options) => this.#client.call("quantize", argument, options),
       current: () => ({ header: this.#header, plan: this.#plan }),
+      onWrite: () => this.#progress.stop("Stopped, to write the file."),
       onFormat: () => this.#updatePlan(),
       announce,
     });
     connectReport(this.#find(".lab-report"), {
       current: () => ({
         header: this.#header,
-        rows: this.#layers.exact,
+        rows: this.#layers.rows,
         plan: this.#plan,
         pins: this.#state.pins,
         ...this.#ship.choice(),
@@ -162,7 +168,7 @@ class Lab {
    */
   async #open(files, sample) {
     if (files.length === 0) return;
-    this.#progress.stop("Another file was opened.");
+    this.#progress.stop(REPLACED);
     this.#fail("");
     if (this.#header) this.#remember({ budget: undefined, pins: {} });
     this.#remember({ sample });
@@ -191,7 +197,7 @@ class Lab {
   #drawStrip() {
     const bytesAfter = new Map(
       this.#plan
-        ? this.#layers.exact
+        ? this.#layers.rows
             .filter(({ name, scheme }) => this.#plan.schemes[name] === scheme)
             .map(({ name, bytes }) => [name, bytes])
         : [],
@@ -221,8 +227,9 @@ class Lab {
         { names: part },
         {
           ...run,
-          onEvent: ({ row, progress }) => {
+          onEvent: ({ row, progress, isSampled }) => {
             if (row) this.#take(row);
+            if (isSampled) this.#updatePlan();
             if (progress)
               this.#progress.show(progress, progress.isSample ? "A sample of each layer" : "");
           },
@@ -233,8 +240,7 @@ class Lab {
       await this.#updatePlan();
     } catch (error) {
       const { name, message } = /** @type {Error} */ (error);
-      // Another run has begun.
-      if (run.signal.aborted && run.signal.reason.message !== "Stopped.") return;
+      if (run.signal.aborted && run.signal.reason.message === REPLACED) return;
       if (name !== "AbortError")
         this.#fail(problemText(/** @type {any} */ (error), this.#header?.name ?? ""));
       this.#finish(name === "AbortError" ? message : "");
@@ -276,12 +282,14 @@ class Lab {
 
   /** The frontier for the present pins, and the plan on it. */
   async #updatePlan() {
-    if (!this.#root.classList.contains("is-analyzed") || this.#layers.size === 0) return;
+    if (this.#layers.size === 0) return;
+    const header = this.#header;
     try {
       const { points, uniforms } = await this.#client.call("frontierOf", {
         pins: this.#state.pins,
         format: this.#ship.outputFormat(),
       });
+      if (header !== this.#header) return;
       this.#planView.setFrontier(points, uniforms);
       const middle = points[Math.floor(points.length / 2)];
       const { budget } = this.#state;
@@ -298,16 +306,18 @@ class Lab {
   async #replan() {
     const { budget, pins } = this.#state;
     if (budget === undefined) return;
+    const header = this.#header;
     try {
-      const plan = await this.#client.call("planFor", {
+      const { plan, isEstimate } = await this.#client.call("planFor", {
         bytes: budget,
         pins,
         format: this.#ship.outputFormat(),
       });
-      if (budget !== this.#state.budget) return;
+      if (budget !== this.#state.budget || header !== this.#header) return;
       this.#plan = plan;
       this.#fail("");
-      this.#planView.show(plan, this.#header.size);
+      this.#planView.show({ ...plan, isEstimate }, this.#header.size);
+      showKept(this.#find(".lab-kept"), keptByReason(this.#layers.rows));
       this.#draw();
       this.#drawStrip();
     } catch (error) {
@@ -328,7 +338,10 @@ class Lab {
     dialog.onclose = () => this.#table.focusCell();
     openDrawer(
       dialog,
-      { name: layer.name, scheme, isPinned, planned: layer.planned },
+      {
+        ...{ name: layer.name, scheme, isPinned, planned: layer.planned },
+        reason: reasonOf(layer, this.#plan),
+      },
       () => this.#client.call("detail", { name: layer.name, scheme }),
       {
         onPin: () => {

@@ -14,7 +14,7 @@ export class Layers {
   /** @type {Map<string, Layer>} */
   #layers = new Map();
   /** @type {Map<string, any>} */
-  #exact = new Map();
+  #rows = new Map();
   /** @type {Set<string>} */
   #schemes = new Set();
   /** @type {Map<string, number>} */
@@ -27,9 +27,8 @@ export class Layers {
 
   /** Takes a row; one of the same tensor and scheme is replaced. @param {any} row */
   take(row) {
-    const { name, scheme, shape, isEstimate } = row;
-    // An estimate is followed by the exact row.
-    if (!isEstimate) this.#exact.set(JSON.stringify([name, scheme]), row);
+    const { name, scheme, shape } = row;
+    this.#rows.set(JSON.stringify([name, scheme]), row);
     if (scheme === "keep") {
       this.#layers.delete(name);
       return;
@@ -53,9 +52,9 @@ export class Layers {
     return [...this.#layers.values()];
   }
 
-  /** Rows that are no estimates. @returns {any[]} */
-  get exact() {
-    return [...this.#exact.values()];
+  /** All rows, of weights that are kept as well. @returns {any[]} */
+  get rows() {
+    return [...this.#rows.values()];
   }
 
   /** @returns {string[]} */

@@ -160,6 +160,7 @@ export const skeleton = () => [
         "format below can hold take part.",
     ),
     h("div", { class: "lab-frontier" }),
+    h("details", { class: "lab-kept", hidden: true }),
     h("p", {}, button("unpin", "Remove all pins", { hidden: true })),
   ),
   section("lab-ship", "The quantized file"),

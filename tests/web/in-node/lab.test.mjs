@@ -5,6 +5,7 @@ import { describe, it } from "node:test";
 import { bytesText, metricText, nounText, shapeText, timeText } from "../../../web/lab/format.js";
 import { emptyState, fromLink, toLink } from "../../../web/lab/link.js";
 import { commandLine, toCsv, toHtmlPage, toJson } from "../../../web/lab/out/report.js";
+import { keptByReason, reasonOf } from "../../../web/lab/reasons.js";
 import { groupBars } from "../../../web/lab/show/strip.js";
 
 const METRICS = ["sqnr", "mse"];
@@ -53,6 +54,16 @@ describe("The lab's reports", () => {
     );
   });
 
+  it("say which rows are estimates, if there are any", () => {
+    const [head, ...lines] = toCsv([row, { ...row, isEstimate: true }])
+      .trimEnd()
+      .split("\r\n");
+    assert.match(head, /,cosine,isEstimate$/);
+    assert.match(lines[0], /,1,$/);
+    assert.match(lines[1], /,1,true$/);
+    assert.doesNotMatch(toCsv([row]), /isEstimate/);
+  });
+
   it("write infinities as text in JSON", () => {
     assert.equal(JSON.parse(toJson(row)).sqnr, "Infinity");
   });
@@ -67,6 +78,61 @@ describe("The lab's reports", () => {
     assert.match(text, /^npx zeropoint analyze 'it'\\''s\.onnx'$/m);
     assert.match(text, /--size 99B --pin 'a b=int8-channel' -o plan\.json$/m);
     assert.match(text, /-o 'it'\\''s-quantized\.onnx' --verify$/m);
+  });
+});
+
+describe("The reason of a scheme in a plan", () => {
+  const rowOf = (scheme, bytes, sqnr) => [
+    scheme,
+    { scheme, bytes, sqnr, relative: 10 ** (-sqnr / 10), shows: "weights" },
+  ];
+  const layer = {
+    name: "w",
+    planned: "int4-g32",
+    rows: new Map([
+      rowOf("int8-tensor", 9000, 41.5),
+      rowOf("int4-g32", 5000, 20.25),
+      // Neither smaller nor more exact than int4-g32.
+      rowOf("int4-tensor", 5500, 12),
+      rowOf("int3-g32", 4000, 14),
+    ]),
+  };
+  const plan = { reasons: {} };
+
+  it("compares it with the next smaller and the next larger one", () => {
+    assert.equal(
+      reasonOf(layer, plan),
+      "The next smaller scheme, int3-g32, would save 1.0 kB and lose 6.3 dB. The next larger one, int8-tensor, " +
+        "would gain 21.3 dB for 4.0 kB: the other layers make more of these bytes.",
+    );
+  });
+
+  it("says where there is none", () => {
+    assert.match(reasonOf({ ...layer, planned: "int3-g32" }, plan), /^No scheme is smaller\. /);
+    const largest = reasonOf({ ...layer, planned: "int8-tensor" }, plan);
+    assert.match(largest, / No larger one has less error\.$/);
+  });
+
+  it("is the pin or the plan's own reason where there is one", () => {
+    assert.equal(reasonOf({ ...layer, isPinned: true }, plan), "You pinned it.");
+    const same = { reasons: { w: "the same as v" } };
+    assert.equal(reasonOf(layer, same), "The same as v.");
+    assert.equal(reasonOf(layer, undefined), "");
+  });
+});
+
+describe("Tensors that stay as they are", () => {
+  it("are grouped by their reason, the most frequent first", () => {
+    const rows = [
+      { name: "norm", scheme: "keep", reason: "one axis" },
+      { name: "a.bias", scheme: "keep", reason: "a bias" },
+      { name: "a.weight", scheme: "int8-tensor" },
+      { name: "b.bias", scheme: "keep", reason: "a bias" },
+    ];
+    assert.deepEqual(keptByReason(rows), [
+      ["a bias", ["a.bias", "b.bias"]],
+      ["one axis", ["norm"]],
+    ]);
   });
 });
 

@@ -11,7 +11,7 @@ import { metricText } from "../../../web/lab/format.js";
 import { Random } from "../../js/support/asserts.mjs";
 import { axeViolations, onceForAll } from "../axe.mjs";
 import { press, textOf } from "../page.mjs";
-import { LAB, openFile, openLab, shownCells } from "./pages.mjs";
+import { LAB, openFile, openLab, shownCells, waitForPlan } from "./pages.mjs";
 
 const SMALL = [256, 512];
 /** 1 GiB of bfloat16: its exact analysis takes minutes, longer than the tests before it is stopped. */
@@ -70,6 +70,20 @@ const waitForCells = (page, name, isEstimate) =>
 
 const barValue = (page) => page.$eval(".lab-progress progress", ({ value }) => value);
 
+/** Names of the files that the lab has in the private file system. */
+const keptFiles = (page) =>
+  page.evaluate(async () => {
+    const names = [];
+    const list = async (folder) => {
+      for await (const [name, entry] of folder.entries()) {
+        if (entry.kind === "directory") await list(entry);
+        else names.push(name);
+      }
+    };
+    await list(await navigator.storage.getDirectory());
+    return names;
+  });
+
 /** Opens and closes the details of a layer's cell: the worker has answered a call in between. */
 async function lookAtDetails(page) {
   await page.focus('.layer-body [tabindex="0"]');
@@ -103,6 +117,15 @@ describe("The Model Lab with a large file", () => {
     );
     const label = await page.$eval(".layer-body .is-estimate", (cell) => cell.ariaLabel);
     assert.match(label, /^int8-channel: estimated |^int\w+-\w+: estimated /);
+  });
+
+  it("makes a plan from them, marked as such", async () => {
+    await page.waitForSelector(`${LAB}.is-planned .budget-text:not(:empty)`);
+    assert.match(
+      await textOf(page, ".budget-text"),
+      /, ≈ [\d.]+ dB in weights, estimated from samples of the layers$/,
+    );
+    assert.equal(await page.$(`${LAB}.is-analyzed`), null);
   });
 
   it("replaces them by exact figures, layer by layer", async () => {
@@ -157,17 +180,35 @@ describe("The Model Lab with a large file", () => {
     await page.waitForFunction(
       () => document.querySelector(".lab-status").textContent === "Stopped.",
     );
-    assert.equal(await page.$(`${LAB}.is-planned`), null);
     await waitForCells(page, "b.weight", true);
     // The focus goes on to what can be done next.
     await page.waitForFunction(() => document.activeElement?.dataset.action === "analyze");
   });
 
+  it("writes by a plan of estimates, and keeps nothing of a file whose writing is stopped", async () => {
+    await page.focus("[data-action='write']");
+    await press(page, "Enter");
+    await page.waitForFunction(() =>
+      / of 1\.1 GB/.test(
+        document.querySelector(".lab-write-progress .lab-progress-text").textContent,
+      ),
+    );
+    assert.ok((await keptFiles(page)).length > 0);
+    await page.focus(".lab-write-progress [data-action='stop']");
+    await press(page, "Enter");
+    await page.waitForFunction(
+      () => document.querySelector(".lab-written").textContent === "Stopped: nothing was kept.",
+    );
+    await page.waitForFunction(() => document.activeElement?.dataset.action === "write");
+    while ((await keptFiles(page)).length > 0) await new Promise((done) => setTimeout(done, 200));
+  });
+
   it("starts again, and opens another file instead", async () => {
+    await page.focus("[data-action='analyze']");
     await press(page, "Enter");
     await waitForCells(page, "b.weight", true);
     await page.click('[data-sample="digits.safetensors"]');
-    await page.waitForSelector(`${LAB}.is-planned`);
+    await waitForPlan(page);
     assert.match(await textOf(page, ".lab-shows"), /of 2 layers; all exact\.$/);
     assert.equal(await page.$(".is-estimate"), null);
   });

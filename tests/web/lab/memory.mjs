@@ -1,12 +1,14 @@
 // The memory of the Model Lab with a large file, in Chromium.
 //
 //   node scripts/large-model.mjs large.safetensors --size 2GB
-//   node tests/web/lab/memory.mjs large.safetensors
+//   node tests/web/lab/memory.mjs large.safetensors [--estimates]
 //
 // Opens, analyzes, plans, writes and reads again, and prints for each step its time and the largest memory of the
-// page's process, which holds the worker as well: resident bytes beyond those of the lab before it opened a file.
+// page's process, which holds the worker as well: its own bytes (anonymous and shared, without its program), and how
+// many more they are than those of the lab before it opened a file. --estimates writes by the plan of the estimates.
 
 import { readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
 import { launchBrowser } from "../browser.mjs";
 import { openPage } from "../page.mjs";
 import { serveSite } from "../serve.mjs";
@@ -27,18 +29,24 @@ async function residentBytes() {
   );
 }
 
-/** How much the page's process has grown: it is the one that grows the most. */
-async function growth() {
+/** The page's process is the one that grows the most: its bytes, and how much it has grown. */
+async function memory() {
   const now = await residentBytes();
-  return Math.max(...Array.from(now, ([id, bytes]) => bytes - (own.get(id) ?? bytes)));
+  const all = Array.from(now, ([id, bytes]) => ({ bytes, growth: bytes - (own.get(id) ?? bytes) }));
+  return all.reduce((most, each) => (each.growth > most.growth ? each : most));
 }
 
-const [path] = process.argv.slice(2);
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { estimates: { type: "boolean" } },
+});
+const [path] = positionals;
 const site = await serveSite();
 const browser = await launchBrowser();
 const session = await browser.target().createCDPSession();
 const prepare = () => Reflect.deleteProperty(window, "showSaveFilePicker");
-const visit = await openPage(browser, `${site.url}#lab`, { prepare });
+// Files of private windows are in memory.
+const visit = await openPage(browser, `${site.url}#lab`, { prepare, isPrivate: false });
 const { page } = visit;
 await page.waitForSelector(LAB);
 await page.waitForNetworkIdle();
@@ -55,26 +63,36 @@ async function heaps() {
       await client.send("Runtime.getHeapUsage");
     return [usedSize, totalSize, embedderHeapUsedSize, backingStorageSize].map(megabytes).join(" ");
   });
-  return `${megabytes(await growth())} MB more; heaps ${(await Promise.all(parts)).join("; ")}`;
+  const { growth } = await memory();
+  return `${megabytes(growth)} MB more; heaps ${(await Promise.all(parts)).join("; ")}`;
 }
 
 /** Runs a step and prints its time and the most memory in it. */
 async function step(name, work) {
   const start = performance.now();
-  let most = 0;
+  let most = { bytes: 0, growth: 0 };
+  const look = async () => {
+    const now = await memory();
+    if (now.growth > most.growth) most = now;
+  };
   let last = start;
   const timer = setInterval(async () => {
-    most = Math.max(most, await growth());
+    await look();
     if (performance.now() - last < 30_000) return;
     last = performance.now();
-    console.log(`  ${await page.$eval(".lab-progress-text", (text) => text.textContent)}`);
+    const shown = ".lab-progress:not([hidden]) .lab-progress-text";
+    console.log(
+      `  ${await page.$$eval(shown, (texts) => texts.map((each) => each.textContent).join())}`,
+    );
     console.log(`  ${await heaps()}`);
   }, 200);
   await work();
-  most = Math.max(most, await growth());
+  await look();
   clearInterval(timer);
   const seconds = ((performance.now() - start) / 1000).toFixed(1);
-  console.log(`${name}: ${seconds} s, at most ${megabytes(most)} MB more`);
+  console.log(
+    `${name}: ${seconds} s, at most ${megabytes(most.growth)} MB more (${megabytes(most.bytes)} MB in all)`,
+  );
 }
 
 /** Waits for minutes, which no call of the browser may last. */
@@ -90,12 +108,15 @@ await step("all estimates", () =>
     () => !/sample/.test(document.querySelector(".lab-progress-text").textContent),
   ),
 );
-await step("exact analysis", () => wait(`${LAB}.is-planned`));
-await step("details of a cell", async () => {
-  await page.click(".layer-body .is-scheme");
-  await wait(".detail-facts");
-  await page.keyboard.press("Escape");
-});
+if (values.estimates) await wait(`${LAB}.is-planned`);
+else {
+  await step("exact analysis", () => wait(`${LAB}.is-analyzed.is-planned`));
+  await step("details of a cell", async () => {
+    await page.click(".layer-body .is-scheme");
+    await wait(".detail-facts");
+    await page.keyboard.press("Escape");
+  });
+}
 await step("writing and reading again", async () => {
   await page.click("[data-action='write']");
   await wait(".lab-written a[download]");

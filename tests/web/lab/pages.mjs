@@ -15,9 +15,20 @@ export async function openLab(hash = "#lab", options = {}) {
   return visit;
 }
 
-/** Waits until the file is analyzed and planned. */
+/** Waits until the file is analyzed, and planned from exact figures. */
 export const waitForPlan = (page) =>
-  page.waitForSelector(`${LAB}.is-planned .budget-text:not(:empty)`);
+  page.waitForFunction(
+    (lab) => {
+      const text = document.querySelector(`${lab}.is-analyzed.is-planned .budget-text`);
+      return (
+        text !== null &&
+        / dB in | no error in /.test(text.textContent) &&
+        !/≈/.test(text.textContent)
+      );
+    },
+    {},
+    LAB,
+  );
 
 /** Opens files by the input of the lab. */
 export async function openFile(page, ...paths) {

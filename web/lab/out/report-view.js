@@ -51,7 +51,10 @@ export function connectReport(parent, { current }) {
     else if (kind === "json") save(`${base}-analysis.json`, "application/json", toJson(rows));
     else if (kind === "csv") save(`${base}-analysis.csv`, "text/csv", toCsv(rows));
     else {
-      const note = "Error of the weights by scheme, exact. It is not the accuracy of the model.";
+      const kind = rows.some(({ isEstimate }) => isEstimate)
+        ? "estimated where it says so"
+        : "exact";
+      const note = `Error by scheme, ${kind}. It is not the accuracy of the model.`;
       save(
         `${base}-analysis.html`,
         "text/html",

@@ -7,6 +7,10 @@ const COLUMNS = ["name", "shape", "dtype", "scheme", "bytes", "mse", "max", "sqn
 /** @param {unknown} value */
 const fieldText = (value) => (Array.isArray(value) ? value.join("x") : String(value ?? ""));
 
+/** The columns of rows; one more where some rows are estimates. @param {readonly any[]} rows */
+const columnsOf = (rows) =>
+  rows.some(({ isEstimate }) => isEstimate) ? [...COLUMNS, "isEstimate"] : COLUMNS;
+
 /**
  * Rows as comma-separated values (RFC 4180).
  * @param {readonly any[]} rows
@@ -16,8 +20,9 @@ export function toCsv(rows) {
     const text = fieldText(value);
     return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
-  const lines = rows.map((row) => COLUMNS.map((column) => field(row[column])).join(","));
-  return `${[COLUMNS.join(","), ...lines].join("\r\n")}\r\n`;
+  const columns = columnsOf(rows);
+  const lines = rows.map((row) => columns.map((column) => field(row[column])).join(","));
+  return `${[columns.join(","), ...lines].join("\r\n")}\r\n`;
 }
 
 /**
@@ -38,8 +43,9 @@ export const toJson = (value) =>
  * @param {string} note
  */
 export function toHtmlPage(title, rows, note) {
+  const columns = columnsOf(rows);
   const cells = (/** @type {any} */ row) =>
-    COLUMNS.map((column) => `<td>${escapeHtml(fieldText(row[column]))}</td>`).join("");
+    columns.map((column) => `<td>${escapeHtml(fieldText(row[column]))}</td>`).join("");
   return `<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>${escapeHtml(title)}</title>
 <style>body{font:15px/1.5 system-ui,sans-serif;margin:2rem;color-scheme:light dark}
@@ -47,7 +53,7 @@ table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 td,th{padding:.2rem .6rem;border-bottom:1px solid #8885;text-align:right}
 td:nth-child(1),th:nth-child(1),td:nth-child(4),th:nth-child(4){text-align:left}</style>
 <h1>${escapeHtml(title)}</h1><p>${escapeHtml(note)}</p>
-<table><thead><tr>${COLUMNS.map((column) => `<th>${column}</th>`).join("")}</tr></thead>
+<table><thead><tr>${columns.map((column) => `<th>${column}</th>`).join("")}</tr></thead>
 <tbody>${rows.map((row) => `<tr>${cells(row)}</tr>`).join("\n")}</tbody></table></html>
 `;
 }

@@ -25,6 +25,7 @@ const TARGETS = {
  * @property {(argument: any, options: import("../client.js").CallOptions) => Promise<any>} call
  * @property {() => { header: any, plan: any }} current
  * @property {() => void} onFormat  called when another format is chosen
+ * @property {() => void} onWrite  called before a file is written
  * @property {(message: string) => void} announce
  */
 
@@ -32,7 +33,7 @@ const TARGETS = {
  * @param {HTMLElement} parent
  * @param {ShipContext} context
  */
-export function connectShip(parent, { call, current, onFormat, announce }) {
+export function connectShip(parent, { call, current, onFormat, onWrite, announce }) {
   parent.append(
     toDom(
       h(
@@ -97,7 +98,8 @@ export function connectShip(parent, { call, current, onFormat, announce }) {
     try {
       // The picker opens in the click itself: browsers refuse it later.
       const handles = await pickFile(header, argument.format);
-      written.replaceChildren();
+      onWrite();
+      unlinkFiles(written);
       const run = progress.start();
       const result = await call(
         { ...argument, handles },
@@ -129,7 +131,7 @@ export function connectShip(parent, { call, current, onFormat, announce }) {
     /** For another file. */
     refresh() {
       format.value = "";
-      written.replaceChildren();
+      unlinkFiles(written);
       showTargets();
     },
   };
@@ -234,6 +236,12 @@ function resultParts({ report, verified, inputs }) {
 /** @param {readonly string[]} given  names of inputs that were dropped */
 const inputsText = (given) =>
   given.length > 0 ? `inputs, ${given.join(", ")} as you gave them` : "random inputs";
+
+/** Removes what was said about an earlier file, which is written over. @param {HTMLElement} parent */
+function unlinkFiles(parent) {
+  for (const { href } of parent.querySelectorAll("a")) URL.revokeObjectURL(href);
+  parent.replaceChildren();
+}
 
 /** Links for files in the private file system. @param {HTMLElement} parent @param {File[]} files */
 function linkFiles(parent, files) {

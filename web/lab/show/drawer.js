@@ -70,9 +70,9 @@ function histograms(before, after) {
 
 /**
  * @param {any} row  of analyze, in detail
- * @param {{ isPinned: boolean, planned: string | undefined }} layer
+ * @param {{ isPinned: boolean, planned: string | undefined, reason: string }} layer
  */
-function contents(row, { isPinned, planned }) {
+function contents(row, { isPinned, planned, reason }) {
   const { name, shape, dtype, scheme, bytes, histograms: pair, map, worstRows, norm1, norm2 } = row;
   const isOutputs = row.shows === "outputs";
   const fact = (
@@ -102,6 +102,7 @@ function contents(row, { isPinned, planned }) {
       `: ${bytesText(bytes)}`,
       planned === scheme && ", as the plan has it",
     ),
+    planned === scheme && reason && h("p", { class: "detail-reason" }, reason),
     h("dl", { class: "detail-facts" }, facts),
     isOutputs &&
       h(
@@ -228,7 +229,7 @@ function drawMap(canvas, { before, after }) {
 /**
  * Opens the dialog for a cell.
  * @param {HTMLDialogElement} dialog
- * @param {{ name: string, scheme: string, isPinned: boolean, planned: string | undefined }} cell
+ * @param {{ name: string, scheme: string, isPinned: boolean, planned: string | undefined, reason: string }} cell
  * @param {() => Promise<any>} load  the row in detail
  * @param {{ onPin: () => void, onPlay: () => void }} handlers
  */

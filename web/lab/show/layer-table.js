@@ -63,13 +63,16 @@ export class LayerTable {
   #virtualizer;
   #onOpen;
   #onSort;
+  #reasonOf;
 
   /**
    * @param {HTMLElement} parent
-   * @param {{ onOpen: (layer: Layer, scheme: string | undefined) => void, onSort: (sort: string) => void }} handlers
+   * @param {{ onOpen: (layer: Layer, scheme: string | undefined) => void, onSort: (sort: string) => void,
+   *   reasonOf: (layer: Layer) => string }} handlers  reasonOf: why the plan gives a layer its scheme
    */
-  constructor(parent, { onOpen, onSort }) {
+  constructor(parent, { onOpen, onSort, reasonOf }) {
     this.#onOpen = onOpen;
+    this.#reasonOf = reasonOf;
     this.#onSort = onSort;
     this.#element = /** @type {HTMLElement} */ (
       toDom(
@@ -243,7 +246,11 @@ export class LayerTable {
       },
       this.#columns.map((column, i) => {
         if (i >= this.#ownColumns.length) return this.#schemeCell(cell, layer, column, i);
-        const attributes = column === "name" ? { title: layer.name } : {};
+        const titles = /** @type {Record<string, string | undefined>} */ ({
+          name: layer.name,
+          plan: this.#reasonOf(layer),
+        });
+        const attributes = { title: titles[column] || undefined };
         return cell(i, `is-${column}`, textOf(layer, column), attributes);
       }),
     );

@@ -20,6 +20,12 @@ export const decibels = (error) => (error > 0 ? -10 * Math.log10(error) : Number
 /** @param {number} error */
 export const decibelText = (error) => (error > 0 ? `${decibels(error).toFixed(1)} dB` : "no error");
 
+/** How far a plan is from the best one. @param {number | null} gap */
+function boundText(gap) {
+  if (gap === null) return "";
+  return gap > 0 ? `within ${(100 * gap).toPrecision(1)} % of the best` : "the best possible";
+}
+
 /**
  * The chart of error against bytes.
  * @param {readonly Point[]} points
@@ -184,7 +190,8 @@ export function createPlanView(parent, { onBudget }) {
     },
     /**
      * Shows a plan.
-     * @param {{ bytes: number, error: number, gap: number | null, metric: string }} plan  gap: null if no bound is known
+     * @param {{ bytes: number, error: number, gap: number | null, metric: string, isEstimate: boolean }} plan
+     *   gap: null if no bound is known
      * @param {number} whole  bytes of the file as it is
      */
     show(plan, whole) {
@@ -196,11 +203,8 @@ export function createPlanView(parent, { onBudget }) {
       const share = `${((100 * plan.bytes) / whole).toFixed(0)} %`;
       const parts = [
         `${bytesText(plan.bytes)} (${share} of ${bytesText(whole)})`,
-        `${decibelText(plan.error)} in ${plan.metric === "output" ? "outputs" : "weights"}`,
-        plan.gap === 0 && "the best possible",
-        plan.gap !== null &&
-          plan.gap > 0 &&
-          `within ${(100 * plan.gap).toPrecision(1)} % of the best`,
+        `${plan.isEstimate ? "≈ " : ""}${decibelText(plan.error)} in ${plan.metric === "output" ? "outputs" : "weights"}`,
+        plan.isEstimate ? "estimated from samples of the layers" : boundText(plan.gap),
       ];
       const text = parts.filter(Boolean).join(", ");
       output.textContent = text;

@@ -4,6 +4,9 @@ import { h, toDom } from "../../shell/tree.js";
 import { Pause } from "../client.js";
 import { bytesText, timeText } from "../format.js";
 
+/** Why a run was aborted: another one takes its place. */
+export const REPLACED = "Replaced.";
+
 /**
  * One run of a long call at a time.
  * @param {HTMLElement} parent
@@ -49,7 +52,7 @@ export function createProgress(parent, { announce }) {
   return {
     /** Starts a run; an earlier one is aborted. @returns what its call takes */
     start() {
-      controller.abort(new DOMException("Started again.", "AbortError"));
+      controller.abort(new DOMException(REPLACED, "AbortError"));
       [controller, pause] = [new AbortController(), new Pause()];
       start = performance.now();
       last = 0;

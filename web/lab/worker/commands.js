@@ -43,11 +43,12 @@ export async function open({ files }, { signal }) {
 const SAMPLE = 2 ** 15;
 
 /**
- * Analyzes weights, first from a sample of each, then in full: emits rows as they come, and the progress.
+ * Analyzes weights, first from a sample of each, then in full: emits rows as they come, the progress, and the end of
+ * the sample. Plans are made of what has come.
  * @param {{ names?: string[] }} argument  names: of the weights whose rows are replaced; default: all
  * @param {Context} context
  */
-export async function analyzeAll({ names }, { signal, emit, ready }) {
+export async function analyzeAll({ names }, { signal, emit, report, ready }) {
   if (!names) rows.clear();
   const include = names && { include: names.map(escapeGlob) };
   for (const isSample of [true, false]) {
@@ -57,7 +58,7 @@ export async function analyzeAll({ names }, { signal, emit, ready }) {
       ...include,
       ...(isSample && { sample: SAMPLE }),
       onProgress: (/** @type {any} */ progress) => {
-        emit({ progress: { ...progress, isSample } });
+        report({ progress: { ...progress, isSample } });
         return ready();
       },
     };
@@ -66,11 +67,11 @@ export async function analyzeAll({ names }, { signal, emit, ready }) {
       emit({ row });
       await ready();
       signal.throwIfAborted();
-      if (isSample) continue;
       if (!fresh.has(row.name)) rows.set(row.name, []);
       fresh.add(row.name);
       rows.get(row.name)?.push(row);
     }
+    if (isSample) emit({ isSampled: true });
   }
 }
 
@@ -103,6 +104,12 @@ function uniformsOf(metric, format) {
   });
 }
 
-/** The plan of a budget. @param {{ bytes: number, pins: Record<string, string>, format: any }} argument */
-export const planFor = ({ bytes, pins, format }) =>
-  plan([...rows.values()].flat(), { bytes, pin: pins, format });
+/**
+ * The plan of a budget, and whether it is made of estimates.
+ * @param {{ bytes: number, pins: Record<string, string>, format: any }} argument
+ */
+export function planFor({ bytes, pins, format }) {
+  const all = [...rows.values()].flat();
+  const isEstimate = all.some((row) => row.isEstimate);
+  return { plan: plan(all, { bytes, pin: pins, format }), isEstimate };
+}

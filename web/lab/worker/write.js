@@ -2,6 +2,7 @@
 
 import { compare, quantizeModel } from "zeropoint/models";
 import { feeds, opened, openFiles } from "./opened.js";
+import { sinkOf } from "./sinks.js";
 
 /** @typedef {import("./opened.js").Context} Context */
 
@@ -13,7 +14,7 @@ import { feeds, opened, openFiles } from "./opened.js";
  * @param {Context} context
  */
 export async function quantize({ choice, format, target, runs, handles }, context) {
-  const { signal, emit } = context;
+  const { signal, emit, report } = context;
   const source = opened();
   const outputs = /** @type {{ format?: any, target?: string }} */ ({ format, target });
   if (!format) delete outputs.format;
@@ -21,7 +22,7 @@ export async function quantize({ choice, format, target, runs, handles }, contex
   const options = { signal, ...outputs, ...(runs && (await runOptions())) };
   const result = await quantizeModel(source, choice, {
     ...options,
-    onProgress: (/** @type {any} */ progress) => emit({ progress }),
+    onProgress: (/** @type {any} */ progress) => report({ progress }),
   });
   /** @type {File[]} */
   const written = [];
@@ -41,37 +42,29 @@ async function runOptions() {
   return { verifyWith: createSession, verifyInputs: Object.fromEntries(entries) };
 }
 
-/** Passes chunks on, except during a pause. @param {Context["ready"]} ready */
-const pausable = (ready) =>
-  /** @type {TransformStream<Uint8Array, Uint8Array>} */ (
-    new TransformStream({
-      async transform(chunk, controller) {
-        await ready();
-        controller.enqueue(chunk);
-      },
-    })
-  );
-
 /**
- * Writes a file to the given place, or to the origin's private file system, or to a blob where there is none, as in
- * private windows.
+ * Writes a file, chunk by chunk.
  * @param {{ name: string, size: number, stream(): ReadableStream<Uint8Array> }} file
- * @param {FileSystemFileHandle | undefined} given
+ * @param {FileSystemFileHandle | undefined} chosen
  * @param {Context} context
  */
-async function write(file, given, { signal, ready }) {
-  const handle = given ?? (await privateHandle(file.name).catch(() => undefined));
-  const chunks = file.stream().pipeThrough(pausable(ready), { signal });
-  if (!handle) return new File([await new Response(chunks).blob()], file.name);
-  await chunks.pipeTo(await handle.createWritable(), { signal });
-  return await handle.getFile();
-}
-
-/** A file in the origin's private file system. @param {string} name */
-async function privateHandle(name) {
-  const folder = await navigator.storage.getDirectory();
-  const own = await folder.getDirectoryHandle("lab", { create: true });
-  return await own.getFileHandle(name.replace(/[^\w.-]/g, "_"), { create: true });
+async function write(file, chosen, { signal, ready }) {
+  const sink = await sinkOf(file, chosen);
+  const chunks = file.stream().getReader();
+  try {
+    for (;;) {
+      await ready();
+      signal.throwIfAborted();
+      const { done, value } = await chunks.read();
+      if (done) break;
+      await sink.write(value);
+    }
+  } catch (error) {
+    await chunks.cancel().catch(() => {});
+    await sink.abandon();
+    throw error;
+  }
+  return await sink.finish();
 }
 
 /**
@@ -79,7 +72,7 @@ async function privateHandle(name) {
  * @param {File[]} written
  * @param {Context} context
  */
-async function verify(source, written, { signal, emit, ready }) {
+async function verify(source, written, { signal, report, ready }) {
   const again = await openFiles(written, (path) => `${path} was not written`);
   try {
     let tensors = 0;
@@ -90,7 +83,7 @@ async function verify(source, written, { signal, emit, ready }) {
       // Constants that the writer has added are no tensors of the model.
       if (!source.tensors.has(name)) continue;
       tensors++;
-      emit({ compared: tensors, total: source.tensors.size });
+      report({ compared: tensors, total: source.tensors.size });
       if (reason === undefined) largest = Math.max(largest, max);
       else problems.push(`${name}: ${reason}`);
       await ready();

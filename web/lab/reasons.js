@@ -1,0 +1,70 @@
+// Why the plan gives a layer its scheme, and which tensors stay as they are.
+
+import { bytesText, fieldOf } from "./format.js";
+
+/** @typedef {import("./layers.js").Layer} Layer */
+
+/** Relative error of a row: of its outputs where it has one. @param {any} row */
+const errorOf = (row) => (row.shows === "outputs" ? row.outputRelative : row.relative);
+
+/** Rows of a layer of which none is both smaller and more exact, the smallest first. @param {Layer} layer */
+function efficientRows({ rows }) {
+  const sorted = [...rows.values()].sort((a, b) => a.bytes - b.bytes || errorOf(a) - errorOf(b));
+  let least = Number.POSITIVE_INFINITY;
+  return sorted.filter((row) => {
+    const isBetter = errorOf(row) < least;
+    if (isBetter) least = errorOf(row);
+    return isBetter;
+  });
+}
+
+/** A difference of two signal-to-noise ratios. @param {any} worse @param {any} better */
+function gainText(worse, better) {
+  const gain = better[fieldOf(better, "sqnr")] - worse[fieldOf(worse, "sqnr")];
+  return Number.isFinite(gain) ? `${gain.toFixed(1)} dB` : "all of the error";
+}
+
+/**
+ * Why a layer has its scheme in a plan.
+ * @param {Layer} layer
+ * @param {{ reasons: Record<string, string> } | undefined} plan
+ */
+export function reasonOf(layer, plan) {
+  const { name, planned, isPinned } = layer;
+  if (!plan || !planned) return "";
+  if (isPinned) return "You pinned it.";
+  if (Object.hasOwn(plan.reasons, name)) return `${sentence(plan.reasons[name])}.`;
+  const row = layer.rows.get(planned);
+  if (!row) return "";
+  const others = efficientRows(layer);
+  const smaller = others.findLast(({ bytes }) => bytes < row.bytes);
+  const larger = others.find((each) => each.bytes > row.bytes && errorOf(each) < errorOf(row));
+  return [
+    smaller
+      ? `The next smaller scheme, ${smaller.scheme}, would save ${bytesText(row.bytes - smaller.bytes)} and lose ${gainText(smaller, row)}.`
+      : "No scheme is smaller.",
+    larger
+      ? `The next larger one, ${larger.scheme}, would gain ${gainText(row, larger)} for ${bytesText(larger.bytes - row.bytes)}: the other layers make more of these bytes.`
+      : "No larger one has less error.",
+  ].join(" ");
+}
+
+/** @param {string} text */
+const sentence = (text) => text[0].toUpperCase() + text.slice(1);
+
+/**
+ * Tensors that are no layers of the table, by the reason why they stay as they are; the most frequent reason first.
+ * @param {readonly { name: string, scheme: string, reason?: string }[]} rows
+ * @returns {[reason: string, names: string[]][]}
+ */
+export function keptByReason(rows) {
+  /** @type {Map<string, string[]>} */
+  const kept = new Map();
+  for (const { name, scheme, reason } of rows) {
+    if (scheme !== "keep" || reason === undefined) continue;
+    const names = kept.get(reason) ?? [];
+    names.push(name);
+    kept.set(reason, names);
+  }
+  return [...kept].sort(([, a], [, b]) => b.length - a.length);
+}

@@ -1,0 +1,27 @@
+// The tensors that a plan keeps as they are, with the reasons.
+
+import { h, toDom } from "../../shell/tree.js";
+import { nounText } from "../format.js";
+
+/** Names of a reason that are shown. */
+const SHOWN = 50;
+
+/**
+ * @param {HTMLElement} parent
+ * @param {readonly [reason: string, names: string[]][]} kept
+ */
+export function showKept(parent, kept) {
+  const count = kept.reduce((sum, [, names]) => sum + names.length, 0);
+  parent.hidden = count === 0;
+  const lines = kept.map(([reason, names]) => {
+    const more = names.length > SHOWN ? `, and ${names.length - SHOWN} more` : "";
+    const text = `${names.slice(0, SHOWN).join(", ")}${more}`;
+    return h("div", {}, h("dt", {}, reason), h("dd", {}, text));
+  });
+  parent.replaceChildren(
+    toDom(
+      h("summary", {}, `${nounText(count, "tensor")} ${count === 1 ? "stays" : "stay"} as before`),
+    ),
+    toDom(h("dl", {}, lines)),
+  );
+}
