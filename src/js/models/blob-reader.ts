@@ -9,6 +9,12 @@ export async function bytesOfBlob(blob: Blob, offset: number, length: number): P
   return new Uint8Array(await blob.slice(offset, offset + length).arrayBuffer());
 }
 
+/**
+ * Streams that are being read. Chromium 156 collects a stream of a blob that nothing else refers to, even if a read of it
+ * is pending, and the read then never ends.
+ */
+const READING = /* @__PURE__ */ new Set<ReadableStreamBYOBReader>();
+
 /** Reads a blob into given arrays. */
 export class BlobReader {
   /** Goes to a stream and comes back with each read; undefined while a read has it. */
@@ -20,7 +26,6 @@ export class BlobReader {
   /** Fills an array with the bytes from an offset on. @returns how many there were */
   async readInto(offset: number, out: Uint8Array): Promise<number> {
     if (out.length === 0) return 0;
-    // A stream of these bytes alone, read to its end: one that is left half read may not go on.
     const stream = this.#streamOf(offset, offset + out.length);
     if (stream === undefined) {
       const bytes = await bytesOfBlob(this.blob, offset, out.length);
@@ -29,18 +34,23 @@ export class BlobReader {
     }
     let buffer = this.#buffer ?? new ArrayBuffer(BUFFER_BYTES);
     this.#buffer = undefined;
-    let filled = 0;
-    while (filled < out.length) {
-      const length = Math.min(buffer.byteLength, out.length - filled);
-      const { done, value } = await stream.read(new Uint8Array(buffer, 0, length));
-      if (value !== undefined) buffer = value.buffer as ArrayBuffer;
-      if (done || value === undefined) break;
-      out.set(value, filled);
-      filled += value.length;
+    READING.add(stream);
+    try {
+      let filled = 0;
+      while (filled < out.length) {
+        const length = Math.min(buffer.byteLength, out.length - filled);
+        const { done, value } = await stream.read(new Uint8Array(buffer, 0, length));
+        if (value !== undefined) buffer = value.buffer as ArrayBuffer;
+        if (done || value === undefined) break;
+        out.set(value, filled);
+        filled += value.length;
+      }
+      this.#buffer = buffer;
+      await stream.cancel();
+      return filled;
+    } finally {
+      READING.delete(stream);
     }
-    this.#buffer = buffer;
-    await stream.cancel();
-    return filled;
   }
 
   /** @returns undefined if the browser has no byte streams of blobs */
