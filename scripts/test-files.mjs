@@ -62,12 +62,13 @@ async function runFile(file, { seconds, env, node, options }) {
  * Runs test files in parallel; prints a line for each, and the whole output of a file that fails.
  * @param {string[]} files  paths from the root
  * @param {{ seconds?: number, concurrency?: number, env?: Record<string, string>, node?: string,
- *   options?: string[], name?: string }} settings
+ *   options?: string[], name?: string, startHelper?: () => Promise<{ env: object, end: () => unknown }> }} settings
  *   seconds: the limit of each file; node: the program that runs it; name: key under which the durations of
- *   this run are stored
+ *   this run are stored; startHelper: starts what serves several files one after the other, such as a browser.
+ *   It is started anew after a file that failed
  */
 export async function runTestFiles(files, settings = {}) {
-  const { concurrency = availableParallelism(), name = "" } = settings;
+  const { concurrency = availableParallelism(), name = "", startHelper } = settings;
   const label = name && `${name}: `;
   const given = { seconds: 180, env: {}, node: process.execPath, options: [], ...settings };
   const times = readTimes();
@@ -77,19 +78,31 @@ export async function runTestFiles(files, settings = {}) {
   const failed = [];
   const totals = { passed: 0, skipped: 0 };
   const worker = async () => {
+    let helper;
+    const attempt = async (file) => {
+      try {
+        helper ??= await startHelper?.();
+      } catch (error) {
+        return { output: error.stack, problem: "not run", passed: 0, skipped: 0, took: 0 };
+      }
+      return runFile(file, { ...given, env: { ...given.env, ...helper?.env } });
+    };
     for (let file = queue.shift(); file; file = queue.shift()) {
-      const { output, problem, passed, skipped, took } = await runFile(file, given);
+      const { output, problem, passed, skipped, took } = await attempt(file);
       totals.passed += passed;
       totals.skipped += skipped;
       times[`${name} ${file}`] = Math.round(took * 10) / 10;
       if (problem) {
         failed.push(file);
+        await helper?.end();
+        helper = undefined;
         console.log(`${output}\n✖ ${label}${file}: ${problem}`);
       } else {
         const more = skipped > 0 ? `, ${skipped} skipped` : "";
         console.log(`✔ ${label}${file}: ${passed} passed${more}, ${took.toFixed(1)} s`);
       }
     }
+    await helper?.end();
   };
   await Promise.all(Array.from({ length: Math.min(concurrency, files.length) }, worker));
   mkdirSync(join(root, "build"), { recursive: true });

@@ -4,6 +4,7 @@ import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import { browserTitle, findBrowser } from "./browser.mjs";
 import { buildCore, buildJs, buildNative, buildPage } from "./build.mjs";
+import { endTree } from "./children.mjs";
 import { testEngines } from "./engines.mjs";
 import { fuzzBriefly } from "./fuzz.mjs";
 import { Failure, run, runAsScript, sideBySide, step, tally } from "./run.mjs";
@@ -64,14 +65,34 @@ function valgrind() {
   return step("Native tests (valgrind)", () => sideBySide(shards));
 }
 
+/** How many files run at a time that start browsers or bundlers: each takes up to 2 GiB. */
+const concurrency = totalmem() > 6 * 2 ** 30 ? Math.min(2, availableParallelism()) : 1;
+
+/** Starts a browser that serves several test files, one after the other: each start takes Firefox seconds. */
+async function startBrowser(name) {
+  // Imported late: an earlier step installs Puppeteer.
+  const module = await import("../tests/web/browser.mjs");
+  const noSignals = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false };
+  const browser = await module.startBrowser(name, noSignals);
+  const env = { ZEROPOINT_BROWSER_ADDRESS: browser.wsEndpoint() };
+  // Firefox takes one connection at a time, which is that of a test file.
+  await browser.disconnect();
+  const child = browser.process();
+  const ended = new Promise((done) => child.once("close", done));
+  const end = async () => {
+    endTree(child);
+    await ended;
+  };
+  return { env, end };
+}
+
 /** Runs the chosen files of tests/web in a browser, two at a time: half of the time a page waits. */
 function testInBrowser(name, isChosen = () => true) {
   const files = testFilesIn("tests/web", { except: "in-node" }).filter(isChosen);
   const env = { ZEROPOINT_BROWSER: name, [`ZEROPOINT_${name.toUpperCase()}`]: findBrowser(name) };
   const title = browserTitle(name);
-  // A browser of many pages takes up to 2 GiB.
-  const concurrency = totalmem() > 6 * 2 ** 30 ? Math.min(2, availableParallelism()) : 1;
-  const settings = { name: title, concurrency, env, seconds: 480 };
+  const startHelper = () => startBrowser(name);
+  const settings = { name: title, concurrency, env, seconds: 480, startHelper };
   return step(`Tests in ${title}`, () => runTestFiles(files, settings));
 }
 

@@ -30,6 +30,8 @@ const FIREFOX_PREFERENCES = {
   "dom.timeout.enable_budget_timer_throttling": false,
   // No limit on a script's running time, for slow machines.
   "dom.max_script_run_time": 0,
+  // Leaving a page ends it and its workers.
+  "browser.sessionhistory.max_total_viewers": 0,
   // Scroll bars take no space, as on phones and in headless Chromium.
   "ui.useOverlayScrollbars": 1,
 };
@@ -37,22 +39,26 @@ const FIREFOX_PREFERENCES = {
 /** Time limit of a single operation on a small and busy machine, in milliseconds. */
 export const PATIENCE = 120_000;
 
+/** Address of the test runner's browser, which serves several files, one after the other. */
+const shared = process.env.ZEROPOINT_BROWSER_ADDRESS;
+
 /**
- * Starts the browser under test.
- * @param {{ args?: string[], preferences?: Record<string, unknown> }} options
- *   args for Chromium, preferences for Firefox
+ * Starts a browser: a process with a new profile, which takes Firefox seconds.
+ * @param {string} name
+ * @param {import("puppeteer-core").LaunchOptions} options
  */
-export function launchBrowser({ args = [], preferences = {} } = {}) {
-  const executablePath = findBrowser(browserName);
+export function startBrowser(name = browserName, options = {}) {
+  const executablePath = findBrowser(name);
   if (!executablePath) {
-    const variable = `ZEROPOINT_${browserName.toUpperCase()}`;
-    throw new Error(`no ${browserTitle(browserName)} found: set ${variable} to its path`);
+    const variable = `ZEROPOINT_${name.toUpperCase()}`;
+    throw new Error(`no ${browserTitle(name)} found: set ${variable} to its path`);
   }
   const own =
-    browserName === "chromium"
-      ? { browser: "chrome", args: [...CHROMIUM_ARGUMENTS, ...args] }
-      : { browser: "firefox", extraPrefsFirefox: { ...FIREFOX_PREFERENCES, ...preferences } };
+    name === "chromium"
+      ? { browser: "chrome", args: CHROMIUM_ARGUMENTS }
+      : { browser: "firefox", extraPrefsFirefox: FIREFOX_PREFERENCES };
   return puppeteer.launch({
+    ...options,
     ...own,
     executablePath,
     headless: true,
@@ -60,3 +66,25 @@ export function launchBrowser({ args = [], preferences = {} } = {}) {
     protocolTimeout: 5 * PATIENCE,
   });
 }
+
+/** Connects to the runner's browser. New pages are in a context of this file, which `close` removes. */
+async function joinBrowser() {
+  const browser = await puppeteer.connect({
+    browserWSEndpoint: shared,
+    protocol: browserName === "chromium" ? "cdp" : "webDriverBiDi",
+    protocolTimeout: 5 * PATIENCE,
+  });
+  const context = await browser.createBrowserContext();
+  browser.newPage = () => context.newPage();
+  browser.close = async () => {
+    const others = browser
+      .browserContexts()
+      .filter((each) => each !== browser.defaultBrowserContext());
+    for (const each of others) await each.close();
+    await browser.disconnect();
+  };
+  return browser;
+}
+
+/** The browser under test: the runner's, or a new one where a file is run without the runner. */
+export const launchBrowser = () => (shared ? joinBrowser() : startBrowser());
