@@ -195,18 +195,28 @@ export const ISOLATED = {
   "cross-origin-embedder-policy": "require-corp",
 };
 
+/** Lets the browser use a file again without a request. */
+const KEPT = { "cache-control": "max-age=3600, immutable" };
+
 /**
  * Serves the repository: the built package unchanged, and its tests with the imports of Node modules replaced. /run
  * is a page that runs a file of tests; /page runs the script in `?script=`; /realm is a page for frames, and the
  * only one that may evaluate text; /binaries is the server of tests/js/support/binaries.mjs; /list lists the files
  * in a folder.
  *
- * @param {{ policy?: string, isolated?: boolean, missing?: RegExp, files?: Record<string, string | Uint8Array> }}
- *   options  policy: the content security policy of everything; isolated: whether pages may share memory;
- *   files whose names match `missing` are not found; `files`: more files by their paths, texts as modules
+ * @param {{ policy?: string, isolated?: boolean, isKept?: boolean, missing?: RegExp,
+ *   files?: Record<string, string | Uint8Array> }} options
+ *   policy: the content security policy of everything; isolated: whether pages may share memory; isKept: whether
+ *   the browser may keep files, which loads the package for a page in a third of the time; files whose names match `missing` are not found; `files`: more files by their paths, texts as modules
  * @returns with `reports`: violations that browsers reported, and `nextReport()`, which waits for one
  */
-export async function servePackage({ policy, isolated = true, missing, files = {} } = {}) {
+export async function servePackage({
+  policy,
+  isolated = true,
+  isKept = false,
+  missing,
+  files = {},
+} = {}) {
   const reports = [];
   const waiting = [];
   const headers = {
@@ -258,7 +268,7 @@ export async function servePackage({ policy, isolated = true, missing, files = {
     const isTest = /^\/(tests|scripts|node_modules)\/.*\.m?js$/.test(path);
     const read = () => readFileSync(file.path);
     const body = isTest ? module(path, () => withAddresses(String(read()))) : read();
-    return { type: file.type, body, headers };
+    return { type: file.type, body, headers: { ...headers, ...(isKept && KEPT) } };
   }, "/run");
   const nextReport = () => new Promise((resolve) => waiting.push(resolve));
   return { ...server, reports, nextReport };
