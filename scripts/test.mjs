@@ -145,8 +145,8 @@ const SUITES = {
     builds: ["core", "js"],
     test: () =>
       nodeTest("Package tests", "tests/package", {
-        concurrency: 1,
-        seconds: 300,
+        concurrency,
+        seconds: 480,
         env: { ZEROPOINT_CHROMIUM: findBrowser() },
       }),
   },

@@ -111,7 +111,7 @@ export async function openPage(browser, address, lineCount) {
   try {
     const page = await context.newPage();
     await page.goto(address);
-    const timeout = new Promise((resolve) => setTimeout(resolve, 20_000).unref());
+    const timeout = new Promise((resolve) => setTimeout(resolve, 60_000).unref());
     await Promise.race([done, timeout]);
     await page.waitForLoadState("networkidle");
     await Promise.all(reading);

@@ -2,7 +2,7 @@
 // versions of the tools.
 
 import { spawn, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after } from "node:test";
@@ -58,8 +58,26 @@ export function makeProject(name, { tools = [], files = {}, type = "module" } = 
   const project = join(folder, name);
   mkdirSync(project);
   writeFiles(project, { "package.json": JSON.stringify({ name, private: true, type }), ...files });
-  install(project, [tarball().path, ...tools]);
+  if (tools.length > 0) install(project, [tarball().path, ...tools]);
+  else
+    cpSync(installedAlone(), join(project, "node_modules"), {
+      recursive: true,
+      verbatimSymlinks: true,
+    });
   return project;
+}
+
+let alone;
+
+/** The packages of a project that installed nothing but the tarball; npm takes a second for each. */
+function installedAlone() {
+  if (alone) return alone;
+  const project = join(folder, "alone");
+  mkdirSync(project);
+  writeFiles(project, { "package.json": JSON.stringify({ name: "alone", private: true }) });
+  install(project, [tarball().path]);
+  alone = join(project, "node_modules");
+  return alone;
 }
 
 /** Writes files of a project, given by their paths in it. */
