@@ -16,7 +16,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buildCore } from "./build.mjs";
-import { Failure, root, run, runAsScript, step } from "./run.mjs";
+import { Failure, isThorough, root, run, runAsScript, step } from "./run.mjs";
 import { setUp } from "./setup.mjs";
 
 /** All inputs of a build of the core. */
@@ -36,6 +36,18 @@ const TOOLS = ["node_modules"];
 /** Location and environment of the build, which must not affect the result. */
 const FOLDER = join("a folder with a longer name", "zeropoint");
 const ENVIRONMENT = { TZ: "Asia/Kathmandu", LC_ALL: "C.UTF-8", CMAKE_BUILD_PARALLEL_LEVEL: "3" };
+
+/**
+ * The builds that are compared: all of them with ZEROPOINT_THOROUGH=1, as in `npm run release-check`; else two,
+ * which have every source, flag and kernel of the four.
+ */
+const BUILDS = isThorough ? undefined : ["baseline", "relaxed-threads"];
+
+/** Whether a file of dist/wasm is compared: types come with all builds only. */
+const isCompared = (name) =>
+  BUILDS === undefined ||
+  /^version\./.test(name) ||
+  BUILDS.some((build) => [`${build}.js`, `${build}.wasm`].includes(name));
 
 /** The files of a folder and the SHA-256 of each. */
 export function hashes(folder) {
@@ -63,23 +75,30 @@ async function buildCopy(folder) {
   for (const name of SOURCES) cpSync(join(root, name), join(folder, name), { recursive: true });
   for (const name of TOOLS) symlinkSync(join(root, name), join(folder, name), "junction");
   const options = { cwd: folder, env: ENVIRONMENT };
-  await run(process.execPath, ["scripts/build.mjs", "core"], options);
+  await run(process.execPath, ["scripts/reproduce.mjs", "copy"], options);
   return hashes(join(folder, "dist", "wasm"));
 }
 
-await runAsScript(import.meta.url, async () => {
-  const { emscripten } = await setUp(["core"]);
+/** Compares the build in dist/ with that of a copy. */
+async function compareWithCopy(emscripten) {
   await buildCore(emscripten);
-  const expected = hashes(join(root, "dist", "wasm"));
+  const all = hashes(join(root, "dist", "wasm"));
   const parent = mkdtempSync(join(tmpdir(), "zeropoint-reproduce-"));
   try {
     const folder = join(parent, FOLDER);
     const got = await step(`Another build in ${folder}`, () => buildCopy(folder));
+    const expected = new Map([...all].filter(([name]) => isCompared(name)));
     const differing = differences(expected, got);
     if (differing.length > 0) throw new Failure(`the builds differ in ${differing.join(", ")}`);
+    console.log("\nTwo builds, the same bytes (SHA-256):");
+    for (const [name, hash] of expected) console.log(`${hash}  dist/wasm/${name}`);
   } finally {
     rmSync(parent, { recursive: true, force: true });
   }
-  console.log("\nTwo builds, the same bytes (SHA-256):");
-  for (const [name, hash] of expected) console.log(`${hash}  dist/wasm/${name}`);
+}
+
+await runAsScript(import.meta.url, async ([place]) => {
+  const { emscripten } = await setUp(["core"]);
+  if (place === "copy") await buildCore(emscripten, BUILDS);
+  else await compareWithCopy(emscripten);
 });
