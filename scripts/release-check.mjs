@@ -13,38 +13,65 @@ import { join } from "node:path";
 import { capture, Failure, root, run, runAsScript, step, tally, which } from "./run.mjs";
 
 const HELP = `
-npm run release-check [-- part ...]
+npm run release-check [-- [--resume] part ...]
 
 Runs the named parts; without a name all of them. Needs Debian's debootstrap and root.
 
-  debian12 debian13   npm start and npm test of the last commit, in a bare system made with debootstrap with
-                      git, Node and npm: as root, then as a user; in a folder named "zero point ä"
-  compilers           the native code without warnings, in both systems: GCC and Clang of each
-  thorough            on this machine: all tests in every build and engine, sanitizers, valgrind, fuzzing,
-                      and a second build of the same bytes
+  debian13-root debian12-root   npm start and npm test of the last commit, as root, in a bare system made with
+                                debootstrap with git, Node and npm, in a folder named "zero point ä"
+  debian13-user debian12-user   the same as a user, in the system that has the packages now
+  compilers                     the native code without warnings with the Clang of both systems; npm test does
+                                the same with their GCC
+  thorough                      on this machine: all tests in every build and engine, sanitizers, valgrind,
+                                fuzzing, and a second build of the same bytes
 
-Times are printed at the end and written to build/release-check.json.
+npm test runs whole as root in Debian 13 and as a user in Debian 12; the other two leave out the page.
+--resume leaves out the steps that passed for the same commit. Times are printed at the end and kept in
+build/release-check.json.
 `;
 
 const FOLDER = "zero point ä";
+const WITHOUT_PAGE = "native js package";
 const SYSTEMS = {
-  debian12: { suite: "bookworm", clang: "clang-14" },
-  debian13: { suite: "trixie", clang: "clang-19" },
+  debian13: { suite: "trixie", clang: "clang-19", suites: { root: "", user: WITHOUT_PAGE } },
+  debian12: { suite: "bookworm", clang: "clang-14", suites: { root: WITHOUT_PAGE, user: "" } },
 };
 const roots = join(root, "build", "roots");
 
 /** Minutes after which a command in a bare system counts as hung. */
 const LIMIT = 90;
 
-const times = [];
+const recordsFile = join(root, "build", "release-check.json");
+const commit = capture("git", ["rev-parse", "HEAD"]).stdout.trim();
+
+/** For each step: the commit that it ran for, its seconds, and whether it passed. */
+const records = existsSync(recordsFile) ? JSON.parse(readFileSync(recordsFile, "utf8")) : {};
+
+/** The steps of this run, and whether it leaves out those that have passed. */
+const titles = [];
+let resumes = false;
+
+/** Runs a step and records its time; leaves it out if it has passed for this commit and this run resumes. */
+async function timed(title, work) {
+  if (!titles.includes(title)) titles.push(title);
+  const record = records[title];
+  if (resumes && record?.passed && record.commit === commit) return;
+  await always(title, work);
+}
 
 /** Runs a step and records its time. */
-async function timed(title, work) {
+async function always(title, work) {
+  if (!titles.includes(title)) titles.push(title);
   const start = performance.now();
+  let passed = false;
   try {
-    return await step(title, work);
+    await step(title, work);
+    passed = true;
   } finally {
-    times.push({ title, seconds: Math.round((performance.now() - start) / 1000) });
+    const seconds = Math.round((performance.now() - start) / 1000);
+    records[title] = { commit, seconds, passed };
+    mkdirSync(join(root, "build"), { recursive: true });
+    writeFileSync(recordsFile, `${JSON.stringify(records, null, 1)}\n`);
   }
 }
 
@@ -126,7 +153,7 @@ async function bareSystem(name, suite) {
   if (existsSync(stamp)) return base;
   await remove(base);
   mkdirSync(roots, { recursive: true });
-  await timed(`${name}: debootstrap`, () =>
+  await always(`${name}: debootstrap`, () =>
     run("debootstrap", ["--variant=minbase", suite, base], { stdout: "ignore" }),
   );
   copyFileSync("/etc/resolv.conf", join(base, "etc", "resolv.conf"));
@@ -142,7 +169,7 @@ async function bareSystem(name, suite) {
     'case "$(node --version)" in v18.*) npm install --global node@20 ;; esac',
     "useradd --create-home tester",
   ].join("\n");
-  await timed(`${name}: git, Node and npm`, () =>
+  await always(`${name}: git, Node and npm`, () =>
     runInRoot(base, script, { log: join(roots, `${suite}-base.log`) }),
   );
   writeFileSync(stamp, "");
@@ -152,19 +179,18 @@ async function bareSystem(name, suite) {
 /** Removes a system, but never anything mounted in it. */
 const remove = (folder) => run("rm", ["-rf", "--one-file-system", folder]);
 
-/** A fresh copy of a bare system, with a clone of the last commit for a user. */
+/** A fresh copy of a bare system. */
 async function freshSystem(base, copy) {
   await remove(copy);
   await run("cp", ["-a", "--reflink=auto", base, copy]);
-  for (const home of ["root", "home/tester"]) {
-    await run("git", ["clone", "-q", "--no-hardlinks", root, join(copy, home, FOLDER)]);
-  }
-  await run("chown", [
-    "-R",
-    "--reference",
-    join(copy, "home", "tester"),
-    join(copy, "home", "tester", FOLDER),
-  ]);
+}
+
+/** A fresh clone of the last commit for a user of a system. */
+async function freshClone(copy, home) {
+  const folder = join(copy, home, FOLDER);
+  await remove(folder);
+  await run("git", ["clone", "-q", "--no-hardlinks", root, folder]);
+  await run("chown", ["-R", "--reference", join(copy, home), folder]);
 }
 
 const ENTER = `cd ~/${quoted(FOLDER)}`;
@@ -198,48 +224,50 @@ echo "the server outlived npm"
 exit 1
 `;
 
-async function checkSystem(name, { suite }, { attempt }) {
+/** Both commands in a bare system; as a user in the system that root's run has left, which has the packages. */
+async function checkSystem(name, who, { attempt }) {
+  const { suite, suites } = SYSTEMS[name];
   const base = await bareSystem(name, suite);
   const copy = join(roots, suite);
-  const log = (title) => join(roots, `${suite}-${title.replaceAll(/\W+/g, "-")}.log`);
-  const tryOut = (title, script, user = "root") =>
-    attempt(`${name}: ${title}`, () =>
-      timed(`${name}: ${title}`, () => runInRoot(copy, script, { user, log: log(title) })),
-    );
-  await freshSystem(base, copy);
-  await tryOut("npm start, cold", START);
+  const isRoot = who === "root";
+  const user = isRoot ? "root" : "tester";
+  const tryOut = (title, script, as = user) => {
+    const full = `${name}, ${who}: ${title}`;
+    const log = join(roots, `${full.replaceAll(/\W+/g, "-")}.log`);
+    return attempt(full, () => timed(full, () => runInRoot(copy, script, { user: as, log })));
+  };
+  const isFresh = isRoot || !existsSync(copy);
+  if (isFresh) await freshSystem(base, copy);
+  if (isFresh && !isRoot) {
+    await freshClone(copy, "root");
+    const install = `${ENTER} && node scripts/setup.mjs`;
+    if (!(await tryOut("system packages", install, "root"))) return;
+  }
+  await freshClone(copy, isRoot ? "root" : "home/tester");
+  if (!(await tryOut("npm start, cold", START))) return;
   await tryOut("npm start, warm", START);
-  await freshSystem(base, copy);
-  await tryOut("npm test, fresh clone", `${ENTER} && npm test`);
-  await tryOut("npm test, warm", `${ENTER} && npm test`);
-  await tryOut("npm start as a user, cold", START, "tester");
-  await tryOut("npm test as a user", `${ENTER} && npm test`, "tester");
+  await tryOut(`npm test ${suites[who]}`.trim(), `${ENTER} && npm test -- ${suites[who]}`);
 }
 
-/** Builds the native code, with warnings as errors, with the compilers of both systems. */
+/** Builds and tests the native code, with warnings as errors, with the Clang of both systems. */
 async function checkCompilers({ attempt }) {
   for (const [name, { suite, clang }] of Object.entries(SYSTEMS)) {
     const base = await bareSystem(name, suite);
     const copy = join(roots, `${suite}-compilers`);
     await freshSystem(base, copy);
+    await freshClone(copy, "root");
     const packages = `g++ ${clang} cmake ninja-build libgtest-dev libsimde-dev nlohmann-json3-dev`;
-    const install = `apt-get -q update && apt-get -q install -y --no-install-recommends ${packages}`;
-    const log = join(roots, `${suite}-compilers.log`);
-    await attempt(`${name}: compilers`, () =>
-      timed(`${name}: compilers`, () => runInRoot(copy, install, { log })),
-    );
-    for (const compiler of ["g++", clang.replace("clang", "clang++")]) {
-      const folder = `build/${compiler}`;
-      const script = [
-        ENTER,
-        `cmake --preset native -B ${folder} -DCMAKE_CXX_COMPILER=${compiler}`,
-        `cmake --build ${folder}`,
-        `ctest --test-dir ${folder} --parallel 2 --output-on-failure`,
-      ].join(" && ");
-      const title = `${name}: native code with ${compiler}`;
-      const ownLog = join(roots, `${suite}-${compiler}.log`);
-      await attempt(title, () => timed(title, () => runInRoot(copy, script, { log: ownLog })));
-    }
+    const script = [
+      "apt-get -q update",
+      `apt-get -q install -y --no-install-recommends ${packages}`,
+      ENTER,
+      `cmake --preset native -DCMAKE_CXX_COMPILER=${clang.replace("clang", "clang++")}`,
+      "cmake --build --preset native",
+      "ctest --preset native --parallel 2",
+    ].join(" && ");
+    const title = `${name}: native code with ${clang}`;
+    const log = join(roots, `${suite}-${clang}.log`);
+    await attempt(title, () => timed(title, () => runInRoot(copy, script, { log })));
     await remove(copy);
   }
 }
@@ -256,14 +284,17 @@ async function checkThoroughly({ attempt }) {
   }
 }
 
-async function main(names) {
+async function main(args) {
+  resumes = args.includes("--resume");
+  const names = args.filter((arg) => arg !== "--resume");
+  const systems = ["root", "user"].flatMap((who) =>
+    Object.keys(SYSTEMS).map((name) => [
+      `${name}-${who}`,
+      (results) => checkSystem(name, who, results),
+    ]),
+  );
   const parts = {
-    ...Object.fromEntries(
-      Object.entries(SYSTEMS).map(([name, system]) => [
-        name,
-        (results) => checkSystem(name, system, results),
-      ]),
-    ),
+    ...Object.fromEntries(systems),
     compilers: checkCompilers,
     thorough: checkThoroughly,
   };
@@ -278,10 +309,11 @@ async function main(names) {
   }
   const results = tally();
   for (const name of chosen) await results.attempt(name, () => parts[name](results));
-  mkdirSync(join(root, "build"), { recursive: true });
-  writeFileSync(join(root, "build", "release-check.json"), `${JSON.stringify(times, null, 1)}\n`);
-  console.log("\nTimes in seconds:");
-  for (const { title, seconds } of times) console.log(`${String(seconds).padStart(6)}  ${title}`);
+  console.log(`\nTimes in seconds, for ${commit}:`);
+  for (const title of titles) {
+    const { seconds, passed } = records[title];
+    console.log(`${String(seconds).padStart(6)}  ${passed ? "passed" : "FAILED"}  ${title}`);
+  }
   results.finish();
 }
 
