@@ -21,7 +21,7 @@ const hash = (texts) => {
 
 /** Runs clang-tidy on each file that, or whose headers or rules, changed since it last passed. */
 async function clangTidy() {
-  await configureNative("native");
+  await configureNative("native-lint");
   const program = which("clang-tidy-14") ?? which("clang-tidy") ?? "clang-tidy";
   const read = (path) => readFileSync(join(root, path));
   const headers = cppFiles(["include", "src", "tests/native"], /\.h$/).map(read);
@@ -36,7 +36,7 @@ async function clangTidy() {
     const checks = file.startsWith("tests")
       ? ["--checks=-clang-analyzer-*,-performance-inefficient-vector-operation"]
       : [];
-    const args = ["-p", join("build", "native"), "--quiet", ...checks, file];
+    const args = ["-p", join("build", "native-lint"), "--quiet", ...checks, file];
     // Findings go to standard output; standard error only counts suppressed warnings.
     await run(program, args, { stderr: "ignore" });
     writeFileSync(stamp, file);
