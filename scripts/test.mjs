@@ -92,7 +92,8 @@ function testInBrowser(name, isChosen = () => true) {
   const env = { ZEROPOINT_BROWSER: name, [`ZEROPOINT_${name.toUpperCase()}`]: findBrowser(name) };
   const title = browserTitle(name);
   const startHelper = () => startBrowser(name);
-  const settings = { name: title, concurrency, env, seconds: 480, startHelper };
+  // package.test.mjs runs a hundred files, each with a limit of its own.
+  const settings = { name: title, concurrency, env, seconds: 900, startHelper };
   return step(`Tests in ${title}`, () => runTestFiles(files, settings));
 }
 
