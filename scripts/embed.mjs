@@ -2,7 +2,7 @@
 //
 //   <build>.wasm   the linker's binary with a custom section that names the package's version and the build
 //   <build>.js     the same binary as text (scripts/text.mjs), for use without a file to serve
-//   <build>.d.ts   the types of the core's functions and of that module
+//   <build>.d.ts   the types of that module and, but for relaxed builds, of the core's functions
 //
 // and version.js, the version of the package.
 
@@ -12,6 +12,9 @@ import { root } from "./run.mjs";
 import { toText } from "./text.mjs";
 
 const BUILDS = ["baseline", "relaxed", "baseline-threads", "relaxed-threads"];
+
+/** The builds whose functions have types; src/js/core/kernels.ts declares those that relaxed builds add. */
+const TYPED = ["baseline", "baseline-threads"];
 
 /** The name of the custom section; src/js/core/load.ts reads it. */
 const SECTION = "zeropoint";
@@ -45,7 +48,7 @@ export function embedBuilds(from, to, builds = BUILDS) {
     write(`${name}.wasm`, binary);
     write(`${name}.js`, `export default ${JSON.stringify(toText(binary), null, 1)};\n`);
     if (builds !== BUILDS) continue;
-    const types = readFileSync(join(from, `${name}.d.ts`), "utf8");
+    const types = TYPED.includes(name) ? readFileSync(join(from, `${name}.d.ts`), "utf8") : "";
     write(`${name}.d.ts`, types + TEXT_TYPE);
   }
   write("version.js", `export default ${JSON.stringify(version)};\n`);
