@@ -1,4 +1,4 @@
-// A new page before each test, with the first notebook open.
+// A page with the first notebook open: a new one before each test, or one for all tests of a file.
 
 import { afterEach, beforeEach } from "node:test";
 import {
@@ -19,12 +19,20 @@ export const cell = (number) => cellSelector(NOTEBOOK, `cell-${number}`);
 
 export let visit;
 export let page;
+let isKept = false;
+
+/** Keeps one page for all tests of a file; it ends with the browser. */
+export function keepPage() {
+  isKept = true;
+}
+
 beforeEach(async () => {
+  if (isKept && visit) return;
   visit = await openPage(browser, site.url);
   ({ page } = visit);
   await openNotebook(page, NOTEBOOK);
 });
-afterEach(() => visit.close());
+afterEach(() => isKept || visit.close());
 
 /** Types code into the first cell and runs it in place. */
 export async function runInFirstCell(source) {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { page, runInFirstCell } from "./first-notebook.mjs";
+import { keepPage, page, runInFirstCell } from "./first-notebook.mjs";
 
 /** Ways to store something. Each ends in "kept" if the interface exists and works. */
 const WAYS = {
@@ -26,6 +26,8 @@ const WAYS = {
   "the prototype of the caches": `await CacheStorage.prototype.open.call(self, "x"); "kept"`,
   "code made by Function": `await new Function("return caches.open('x')")(); "kept"`,
 };
+
+keepPage();
 
 describe("The worker of the cells", () => {
   for (const [way, source] of Object.entries(WAYS)) {
