@@ -396,7 +396,7 @@ function emptyError(
   return rangeError(
     "ZP_EMPTY",
     where,
-    `${slice} ${lack} to choose a scale from, got shape ${showShape(shape)}; ` +
-      `options.scale gives one`,
+    `${slice} ${lack} to choose a scale from, got shape ${showShape(shape)}` +
+      (where === "chooseQParams" ? "" : "; options.scale gives one"),
   );
 }

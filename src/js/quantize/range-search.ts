@@ -3,7 +3,7 @@
 
 import { wrongKind, wrongNumber } from "../base/check.js";
 import type { DType } from "../base/dtype.js";
-import { checkStatus } from "../base/errors.js";
+import { checkStatus, rangeError, typeError } from "../base/errors.js";
 import { checkOptions, isPlainObject } from "../base/options.js";
 import { type NumberArray, setArray, subarrayOf } from "../base/typed-arrays.js";
 import type { Core } from "../core/core.js";
@@ -28,7 +28,8 @@ export function checkRange(where: string, value: unknown): Search | undefined {
   if (value === "mse") return 0;
   if (!isPlainObject(value)) {
     const wanted = '"minmax", "mse", "hqq" or { percentile }';
-    throw wrongKind("ZP_INVALID_OPTION", where, argument, wanted, value);
+    const error = typeof value === "string" ? rangeError : typeError;
+    throw wrongKind("ZP_INVALID_OPTION", where, argument, wanted, value, error);
   }
   const { percentile } = checkOptions(where, value, ["percentile"], argument);
   if (typeof percentile === "number" && percentile >= 50 && percentile <= 100) return percentile;

@@ -210,12 +210,12 @@ describe("range", () => {
     }
   });
 
-  it("is refused unless it is one of the three, or beside a scale", () => {
+  it("is refused unless it is one of the four, or beside a scale", () => {
     const bad = (range, type, message) =>
       refuses(() => quantize(x, { range }), type, "ZP_INVALID_OPTION", message);
     bad(
       "max",
-      TypeError,
+      RangeError,
       /options.range must be "minmax", "mse", "hqq" or \{ percentile \}, got "max"/,
     );
     bad(null, TypeError, /options.range/);
