@@ -42,15 +42,15 @@ const NODE_ONLY = {
   "soak.test.mjs": "starts a Node that can be told to collect garbage",
   "core/threads/threads.test.mjs": {
     // The page's equivalent is threads.test.mjs, which ends the workers of pages.
-    "threads of the baseline build > outlive workers that end between calls": "ends Node's workers",
-    "threads of the baseline build > outlive workers that are ended while they compute":
+    "threads of the baseline build > survive workers that end between calls": "ends Node's workers",
+    "threads of the baseline build > survive workers that are ended while they compute":
       "ends Node's workers",
     "threads of the baseline build > are not waited for, nor given up, when one stops by an error in its part":
       "breaks Node's workers",
     "threads of the baseline build > are not waited for, nor given up, when one was ended at work":
       "ends Node's workers",
-    "threads of the relaxed build > outlive workers that end between calls": "ends Node's workers",
-    "threads of the relaxed build > outlive workers that are ended while they compute":
+    "threads of the relaxed build > survive workers that end between calls": "ends Node's workers",
+    "threads of the relaxed build > survive workers that are ended while they compute":
       "ends Node's workers",
     "threads of the relaxed build > are not waited for, nor given up, when one stops by an error in its part":
       "breaks Node's workers",
@@ -61,10 +61,11 @@ const NODE_ONLY = {
     "The workers of an instance > are terminated when one of them stops answering":
       "counts Node's workers",
     "The workers of an instance > end after the instance was garbage-collected": "starts a Node",
-    "threads that cannot be had > are one thread where workers do not start": "has Node's workers",
-    "threads that cannot be had > are one thread where a worker ends at once":
+    "threads that are unavailable > are one thread where workers do not start":
+      "has Node's workers",
+    "threads that are unavailable > are one thread where a worker ends at once":
       "ends Node's workers",
-    "threads that cannot be had > may be asked for again with the same count, although the first call got fewer":
+    "threads that are unavailable > may be requested again with the same count, although the first call got fewer":
       "starts a Node",
     "a process with threads > ends by itself": "starts a Node",
     "a process with threads > ends by itself after concurrent calls of init": "starts a Node",
@@ -95,12 +96,16 @@ const NODE_ONLY = {
     "load > takes paths and file URLs of Node": "writes files",
     "load > takes addresses, by ranges where the server has them": "starts a server",
   },
+  "models/hostile-model.test.mjs": {
+    "an opened model > is opened by a file address, with its shards, or by that of its folder":
+      "writes files",
+  },
   "models/open.test.mjs": {
     "openModel > opens shards by their index or folder, and says which file is missing":
       "writes files",
     "openModel > opens a model of TensorFlow.js, its shards beside it, and its quantized weights":
       "writes files",
-    "openModel > reads only headers until something is asked for, by ranges of an address":
+    "openModel > reads only headers until a value is requested, by ranges of an address":
       "starts a server",
   },
   "models/analyze/memory.test.mjs": "measures a Node of its own",

@@ -24,8 +24,6 @@ const w = tensor([
   [4, 5, -6],
 ]);
 const bytes = new Uint8Array(await new Response(save({ w })).arrayBuffer());
-const folder = mkdtempSync(join(tmpdir(), "zero point ä "));
-after(() => rmSync(folder, { recursive: true }));
 
 /** All rows of an iterable. */
 async function drain(rows) {
@@ -52,6 +50,8 @@ describe("an opened model", () => {
   });
 
   it("is opened by a file address, with its shards, or by that of its folder", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "zero point ä "));
+    after(() => rmSync(folder, { recursive: true }));
     const shard = "model-00001-of-00001.safetensors";
     writeFileSync(join(folder, shard), bytes);
     const index = join(folder, "model.safetensors.index.json");

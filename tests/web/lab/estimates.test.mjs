@@ -188,8 +188,9 @@ describe("The Model Lab with a large file", () => {
   it("writes by a plan of estimates, and keeps nothing of a file whose writing is stopped", async () => {
     await page.focus("[data-action='write']");
     await press(page, "Enter");
+    // Of a plan with one scale for a tensor, which takes its range first, the file is read twice.
     await page.waitForFunction(() =>
-      / of 1\.1 GB/.test(
+      / of [12]\.1 GB/.test(
         document.querySelector(".lab-write-progress .lab-progress-text").textContent,
       ),
     );
