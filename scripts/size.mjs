@@ -41,14 +41,14 @@ const converting = (format) => `\`openModel\`, \`quantizeModel\`: ${format}`;
 export const BUDGETS = {
   [ONLY_EXAMPLE]: 82_500,
   [WITH_OBSERVERS]: 87_000,
-  [EVERYTHING]: 108_000,
-  [MODELS]: 124_500,
-  [analyzing("safetensors")]: 101_500,
-  [analyzing("GGUF")]: 98_000,
-  [analyzing("ONNX")]: 109_000,
-  [converting("safetensors")]: 96_500,
-  [converting("GGUF")]: 89_000,
-  [converting("ONNX")]: 106_000,
+  [EVERYTHING]: 109_500,
+  [MODELS]: 126_000,
+  [analyzing("safetensors")]: 105_000,
+  [analyzing("GGUF")]: 100_000,
+  [analyzing("ONNX")]: 108_000,
+  [converting("safetensors")]: 99_000,
+  [converting("GGUF")]: 90_000,
+  [converting("ONNX")]: 104_500,
 };
 
 /** Modules that zeropoint/models downloads when a file of a format is read, analyzed or written. */
