@@ -9,13 +9,11 @@ import { parseScheme, type Scheme } from "../scheme.js";
 import type { RowLayout } from "./layout.js";
 
 /** The schemes of `analyze` by default. */
-export const DEFAULT_SCHEMES: readonly string[] = /* @__PURE__ */ Object.freeze(
-  /* @__PURE__ */ [
-    ...["int8-tensor", "int8-channel", "int8-g128", "int8-g32"],
-    ...["int4-channel", "int4-g128", "int4-g32", "int4-g32-affine", "int4-g32-mse"],
-    ...["int3-g16", "int2-g16", "q8_0", "q4_0", "q4_k", "q6_k"],
-  ],
-);
+export const DEFAULT_SCHEMES: readonly string[] = /* @__PURE__ */ Object.freeze([
+  ...["int8-tensor", "int8-channel", "int8-g128", "int8-g32"],
+  ...["int4-channel", "int4-g128", "int4-g32", "int4-g32-affine", "int4-g32-mse"],
+  ...["int3-g16", "int2-g16", "q8_0", "q4_0", "q4_k", "q6_k"],
+]);
 
 /** Reads the option. */
 export function checkSchemes(where: string, given: unknown): readonly Scheme[] {
