@@ -10,7 +10,7 @@ import { analyze, openModel } from "zeropoint/models";
 import { metricText } from "../../../web/lab/format.js";
 import { Random } from "../../js/support/asserts.mjs";
 import { axeViolations, onceForAll } from "../axe.mjs";
-import { press, textOf } from "../page.mjs";
+import { bringIntoView, click, press, textOf } from "../page.mjs";
 import { LAB, openFile, openLab, shownCells, waitForPlan } from "./pages.mjs";
 
 const SMALL = [256, 512];
@@ -208,7 +208,8 @@ describe("The Model Lab with a large file", () => {
     await page.focus("[data-action='analyze']");
     await press(page, "Enter");
     await waitForCells(page, "b.weight", true);
-    await page.click('[data-sample="digits.safetensors"]');
+    await bringIntoView(page, '[data-sample="digits.safetensors"]');
+    await click(page, '[data-sample="digits.safetensors"]');
     await waitForPlan(page);
     assert.match(await textOf(page, ".lab-shows"), /of 2 layers; all exact\.$/);
     assert.equal(await page.$(".is-estimate"), null);
