@@ -59,7 +59,8 @@ describe("Finding one's way", () => {
     const returned = (view, place) =>
       page.waitForFunction(
         (id, y) =>
-          document.getElementById(id).matches("[data-current]") && Math.abs(scrollY - y) < 10,
+          document.getElementById(id).matches("[data-current]:not([data-part])") &&
+          Math.abs(scrollY - y) < 10,
         {},
         view,
         place,
