@@ -126,7 +126,7 @@ void check_layer(const Layer& layer, Weight weight, bool float32_is_normal, Call
     const auto batched = y.values().subspan(row * layer.n, layer.n);
     check_same(alone.values(), std::vector<float>(batched.begin(), batched.end()));
   }
-  // A wrong length is refused, whichever argument has it.
+  // Every argument is refused if its length is wrong.
   Output<float> longer(layer.m * layer.n + 1);
   check(call(std::span<const float>(layer.x), layer.m, std::span<const float>(layer.bias),
              longer.span()),
