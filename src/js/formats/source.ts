@@ -37,7 +37,7 @@ export interface FileTensor extends WritableTensor {
   /** Place of these bytes, if a source holds them in this form: random access. */
   readonly span?: Span;
   /**
-   * Bytes [begin, end), in chunks of at most 4 MiB.
+   * Bytes [begin, end), in chunks of at most 1 MiB.
    * @throws {RangeError} `ZP_INVALID_FILE` where the stored form turns out to be damaged
    */
   bytes(begin?: number, end?: number): AsyncGenerator<Uint8Array, void, undefined>;
@@ -61,7 +61,7 @@ export function joinBytes(parts: readonly Uint8Array[]): Uint8Array {
 }
 
 /** The largest chunk that readers ask for and hand out, in bytes. */
-export const CHUNK_BYTES = 2 ** 22;
+export const CHUNK_BYTES = 2 ** 20;
 
 /** An error of a file: where the file breaks its format, and how. */
 export type FileError = ZeropointError & {

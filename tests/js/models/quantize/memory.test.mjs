@@ -1,16 +1,12 @@
 // Memory of quantizeModel on files that are larger than memory, in processes of their own. Node only.
 
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
+import { LIMIT, measureMemory } from "../../support/memory.mjs";
 
 const script = fileURLToPath(new URL("../../support/large-file.mjs", import.meta.url));
 const isThorough = process.env.ZEROPOINT_THOROUGH === "1";
-
-/** Peak of the process's memory, in bytes, that may not be exceeded. */
-const LIMIT = 150e6;
 
 /** Size of the file in GiB, shape of the tensors, scheme and number of quantized tensors, options. */
 const CASES = [
@@ -36,8 +32,10 @@ describe("quantizeModel stays below 150 MB of process memory", () => {
       const isSmall = Number(gibibytes) < 0.5;
       const given = [gibibytes, shape, quantized, JSON.stringify(options)];
       const own = isSmall ? [...given, "verify"] : given;
-      const { stdout } = await promisify(execFile)(process.execPath, [script, ...own]);
-      const { written, bytesAfter, peak, read, tensors, problems } = JSON.parse(stdout);
+      const { written, bytesAfter, peak, read, tensors, problems } = await measureMemory([
+        script,
+        ...own,
+      ]);
       assert.equal(written, bytesAfter);
       assert.ok(peak <= LIMIT, `peak of ${(peak / 1e6).toFixed(0)} MB`);
       if (isSmall) assert.deepEqual([read, problems], [tensors, []]);
