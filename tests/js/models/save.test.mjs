@@ -184,7 +184,8 @@ describe("save", () => {
       };
       const scale = new Float32Array(dataOf("w_scale").buffer);
       const offset = tensors.w_offset && new Float32Array(dataOf("w_offset").buffer);
-      const zero = tensors.w_zero_point && new Int32Array(dataOf("w_zero_point").buffer);
+      const Zeros = dtype.startsWith("u") ? Uint8Array : Int8Array;
+      const zero = tensors.w_zero_point && new Zeros(dataOf("w_zero_point").buffer);
       const [n, m] = tensors.w_scale.shape;
       const values = Float32Array.from({ length: rows * columns }, (_, i) => {
         const [row, column] = [Math.floor(i / columns), i % columns];

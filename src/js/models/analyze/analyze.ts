@@ -266,7 +266,7 @@ function quantizedRow(
   { layout, signal, moments }: Evaluation,
   totals: Totals,
 ): AnalysisRow {
-  const { dtype, byteLength } = job.tensor;
+  const { byteLength } = job.tensor;
   const { decibels } = job.core.module;
   const row = common(job, sha256);
   const { noise, energy, product, largest, absolute, square, weighted } = totals;
@@ -275,7 +275,7 @@ function quantizedRow(
   return {
     ...row,
     scheme: scheme.name,
-    bytes: bytesOfScheme(scheme, whole, dtype, byteLength),
+    bytes: bytesOfScheme(scheme, whole, byteLength),
     mse: noise / (layout.rows * layout.rowLength),
     max: largest,
     sqnr: decibels(signal.noise, noise),

@@ -3,8 +3,6 @@
 import { BLOCKS } from "../../base/block-types.js";
 import { wrongKind } from "../../base/check.js";
 import { DTYPES } from "../../base/dtype.js";
-import { isHalf } from "../../base/halves.js";
-import type { FileDType } from "../../formats/dtypes.js";
 import { parseScheme, type Scheme } from "../scheme.js";
 import type { RowLayout } from "./layout.js";
 
@@ -35,13 +33,12 @@ export const fits = (scheme: Scheme, { runLength }: RowLayout): boolean =>
   scheme.kind !== "block" || runLength % BLOCKS[scheme.name][0] === 0;
 
 /**
- * Bytes of a tensor with a scheme: codes without padding, scales as half floats if the tensor has these and else as
- * float32, zero points of affine schemes as codes; whole blocks.
+ * Bytes of a tensor with a scheme, as zeropoint's own layout stores it: codes without padding, float32 scales, a byte for
+ * each zero point of an affine scheme; whole blocks.
  */
 export function bytesOfScheme(
   scheme: Scheme,
   { rows, rowLength, runLength }: RowLayout,
-  dtype: FileDType,
   byteLength: number,
 ): number {
   const size = rows * rowLength;
@@ -58,7 +55,6 @@ export function bytesOfScheme(
     channel: rows,
     group: runs * Math.ceil(runLength / (scheme.groupSize ?? 1)),
   }[scheme.granularity];
-  const scaleBytes = isHalf(dtype) ? 2 : 4;
-  const zeroPoints = scheme.isAffine ? Math.ceil((scales * bits) / 8) : 0;
-  return Math.ceil((size * bits) / 8) + scales * scaleBytes + zeroPoints;
+  const paramBytes = scheme.isAffine ? 5 : 4;
+  return Math.ceil((size * bits) / 8) + scales * paramBytes;
 }

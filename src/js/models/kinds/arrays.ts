@@ -29,7 +29,8 @@ const FILE_DTYPES = {
   Uint32Array: "uint32",
 } as const;
 
-const ARRAYS = {
+/** The arrays that hold dtypes of files. */
+export const ARRAYS = {
   float32: Float32Array,
   float64: Float64Array,
   int8: Int8Array,
@@ -64,6 +65,9 @@ const fileDTypeOf = (array: unknown): ArrayDType | undefined =>
 /** The dtype of a file for codes; sub-byte codes are packed into bytes. */
 export const codesDType = (dtype: DType | QDType): ArrayDType =>
   DTYPES[dtype].bits < 8 ? "uint8" : FILE_DTYPES[DTYPES[dtype].arrayName];
+
+/** The dtype of a file for zero points, each of which is one of the codes. */
+export const zeroPointsDType = (dtype: DType): ArrayDType => FILE_DTYPES[DTYPES[dtype].arrayName];
 
 /** The bytes of an array, in copies of its parts. */
 function* bytesOfArray(where: string, array: NumberArray, size: number): Generator<Uint8Array> {

@@ -10,6 +10,7 @@ import {
 } from "../../base/typed-arrays.js";
 import type { Core } from "../../core/core.js";
 import { activeCore, runOn } from "../../core/init.js";
+import type { FileDType } from "../../formats/dtypes.js";
 import type { ByteStream } from "../../formats/source.js";
 import { type CheckedQuantized, checkQuantized } from "../../quantize/check.js";
 import { pack, unpack } from "../../quantize/pack.js";
@@ -37,7 +38,7 @@ import {
   type StructureReader,
   toJSONNumber,
 } from "../structure.js";
-import { addArray, arrayOf, codesDType } from "./arrays.js";
+import { ARRAYS, addArray, arrayOf, codesDType, zeroPointsDType } from "./arrays.js";
 
 /** A quantized tensor of either family. */
 export type AnyQuantized = AnyQuantizedTensor | TorchQuantizedTensor;
@@ -143,7 +144,8 @@ export function writeChecked(
   if (qparams.hasOffsets) {
     node.offset = addArray(writer, `${name}_offset`, zeros, own);
   } else if (zeros.some((zero) => zero !== 0)) {
-    node.zeroPoint = addArray(writer, `${name}_zero_point`, zeros, own);
+    const stored = ARRAYS[zeroPointsDType(dtype)].from(zeros);
+    node.zeroPoint = addArray(writer, `${name}_zero_point`, stored, own);
   }
   return node as JSONNode;
 }
@@ -207,18 +209,18 @@ export function readQuantizedNode(
       ? undefined
       : reader.integer(`${path}.groupSize`, node.groupSize, 1, 2 ** 32 - 1);
   const own = isNumber ? [1] : scaleShape(shape, groupSize, lengths);
-  const take = (name: "scale" | "zeroPoint" | "offset", type: "float32" | "int32") =>
-    arrayOf(reader.takeShaped(`${path}.${name}`, node[name], [type], own));
-  const scales = take("scale", "float32");
+  const take = (name: "scale" | "zeroPoint" | "offset", types: readonly FileDType[]) =>
+    arrayOf(reader.takeShaped(`${path}.${name}`, node[name], types, own));
+  const scales = take("scale", ["float32"]);
   const hasOffsets = node.offset !== undefined;
   if (hasOffsets && node.zeroPoint !== undefined) {
     throw reader.fail(`${path}.zeroPoint`, "missing beside offset", node.zeroPoint);
   }
   const zeros = hasOffsets
-    ? take("offset", "float32")
+    ? take("offset", ["float32"])
     : node.zeroPoint === undefined
       ? new Int32Array(scales.length)
-      : take("zeroPoint", "int32");
+      : Int32Array.from(take("zeroPoint", ["int32", zeroPointsDType(dtype)]));
   const scale = readExact(reader, path, node.exactScale, scales[0]);
   const checked = checkQuantized(
     reader.where,

@@ -1,6 +1,6 @@
 // Quantized tensors of files that save wrote.
 
-import type { FileDType } from "../../formats/dtypes.js";
+import { bytesOf, type FileDType } from "../../formats/dtypes.js";
 import type { FileTensor } from "../../formats/source.js";
 import { dequantize } from "../../quantize/dequantize.js";
 import type { QuantizedTensor } from "../../quantize/quantized-tensor.js";
@@ -80,9 +80,12 @@ function windowOf(
   const isWhole = scaleShape === undefined;
   const columns = isWhole ? 1 : axis === 0 ? size / shape[0] : (shape.at(-1) as number);
   const perRow = axis === 0 ? 1 : Math.ceil(columns / Number(groupSize));
-  const { scale: scales } = parts;
+  const { codes: _, ...params } = parts;
   const count = isWhole ? 1 : (size / columns) * perRow;
-  if (files.get(scales)?.byteLength !== 4 * count) return undefined;
+  for (const name of Object.values(params)) {
+    const { dtype: stored, byteLength } = files.get(name) as FileTensor;
+    if (byteLength !== bytesOf(stored, count)) return undefined;
+  }
   return {
     // Codes below 8 bits are packed without a gap between rows.
     unit: 8 * columns,
@@ -98,11 +101,11 @@ function windowOf(
             name,
             { dtype: stored, shape: bits < 8 ? [bytes.length] : [rows, columns], bytes },
           ]);
-        } else if (isWhole) {
-          loaded.push([name, { dtype: stored, shape: [1], bytes: await load(name, 0, 4) }]);
         } else {
-          const bytes = await load(name, 4 * begin * perRow, 4 * stop * perRow);
-          loaded.push([name, { dtype: stored, shape: [rows, perRow], bytes }]);
+          const width = bytesOf(stored, 1) as number;
+          const [from, to] = isWhole ? [0, 1] : [begin * perRow, stop * perRow];
+          const bytes = await load(name, width * from, width * to);
+          loaded.push([name, { dtype: stored, shape: isWhole ? [1] : [rows, perRow], bytes }]);
         }
       }
       const form = isWhole ? {} : { scaleShape: [rows * perRow, 1] };

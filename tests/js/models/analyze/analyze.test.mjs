@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { dequantize, init, quantizationError, quantize, tensor } from "zeropoint";
-import { analyze, DEFAULT_SCHEMES, openModel, plan } from "zeropoint/models";
+import { analyze, DEFAULT_SCHEMES, openModel, plan, quantizeModel } from "zeropoint/models";
 import { embedded } from "../../../../dist/core/embedded.js";
 import { runOn } from "../../../../dist/core/init.js";
 import { loadBuild } from "../../../../dist/core/load.js";
@@ -13,7 +13,9 @@ import { SharedBytes, TensorReader } from "../../../../dist/models/analyze/reade
 import { sha256 } from "../../../../dist/models/analyze/sha256.js";
 import { Totals } from "../../../../dist/models/analyze/totals.js";
 import { Random, refuses, rejects } from "../../support/asserts.mjs";
+import { outputBytes } from "../../support/checkpoints.mjs";
 import { constant, onnxModel } from "../../support/onnx-models.mjs";
+import { openBytes } from "../../support/saved.mjs";
 import { modelOf, rowsOf, valuesOf } from "./models.mjs";
 
 await init();
@@ -203,13 +205,30 @@ describe("analyze", () => {
       [
         values + 4,
         values / 2 + 48 * 4,
-        values / 2 + (values / 32) * 4.5,
+        values / 2 + (values / 32) * 5,
         (values / 256) * 144,
         2 * values,
       ],
     );
-    // Two groups a row, the second one short; scales of two bytes.
-    assert.deepEqual(await bytesOf("b", ["int8-g32"]), [1280 + 64 * 2]);
+    // Two groups a row, the second one short.
+    assert.deepEqual(await bytesOf("b", ["int8-g32"]), [1280 + 64 * 4]);
+  });
+
+  it("counts the bytes that quantizeModel writes", async () => {
+    const model = await modelOf({ b: [[32, 40], bfloat16(random.normal(1280)), "bfloat16"] });
+    const schemes = [
+      "int8-tensor-affine",
+      "int4-channel",
+      "int3-g16-affine",
+      "uint4-g32-affine",
+      "keep",
+    ];
+    for (const { scheme, bytes } of await rowsOf(model, { schemes })) {
+      const { files } = await quantizeModel(model, () => scheme);
+      const { tensors } = openBytes(await outputBytes(files[0]));
+      const ends = Object.values(tensors).map(({ data_offsets: [, end] }) => end);
+      assert.equal(Math.max(...ends), bytes, scheme);
+    }
   });
 
   it("bounds the error of every output by its norms", async () => {

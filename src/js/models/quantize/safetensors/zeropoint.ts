@@ -5,7 +5,7 @@ import type { Core } from "../../../core/core.js";
 import { activeCore, runOn } from "../../../core/init.js";
 import { chooseQParams } from "../../../quantize/qparams.js";
 import { quantize } from "../../../quantize/quantize.js";
-import { ARRAY_DTYPES } from "../../kinds/arrays.js";
+import { ARRAY_DTYPES, zeroPointsDType } from "../../kinds/arrays.js";
 import { searchHalfQuadratic, searchRange } from "../../range-search.js";
 import type { LinearScheme } from "../../scheme.js";
 import { type JSONNode, STRUCTURE_KEY, STRUCTURE_VERSION } from "../../structure.js";
@@ -136,13 +136,8 @@ export function zeropointLayout(where: string): Layout {
       if (scheme.isAffine) {
         names.zero = claim(`${tensor.name}_zero_point`);
         parts.push({
-          ...{ name: names.zero, dtype: "int32", shape, inputBytes },
-          stream: (advance) =>
-            encodeParams(
-              source,
-              advance,
-              ({ zero }) => new Uint8Array(Int32Array.from(zero).buffer),
-            ),
+          ...{ name: names.zero, dtype: zeroPointsDType(scheme.dtype), shape, inputBytes },
+          stream: (advance) => encodeParams(source, advance, ({ zero }) => Uint8Array.from(zero)),
         });
       }
       nodes.set(tensor.name, nodeOf(weight, names));
