@@ -93,7 +93,7 @@ function testInBrowser(name, isChosen = () => true) {
   const title = browserTitle(name);
   const startHelper = () => startBrowser(name);
   // package.test.mjs runs a hundred files, each with a limit of its own.
-  const settings = { name: title, concurrency, env, seconds: 900, startHelper };
+  const settings = { name: title, concurrency, env, seconds: 1200, startHelper };
   return step(`Tests in ${title}`, () => runTestFiles(files, settings));
 }
 

@@ -205,7 +205,7 @@ const concurrency = Math.min(availableParallelism(), 4);
 for (const build of Object.keys(PLAN)) {
   describe(`In ${browserTitle(browserName)}, on build ${build}`, { concurrency }, () => {
     for (const file of PLAN[build]) {
-      it(file, { timeout: PATIENCE }, async (t) => {
+      it(file, { timeout: 2 * PATIENCE }, async (t) => {
         const { error, loaded, results, problems } = await runInBrowser(file, build, t.signal);
         // A whole-file exception: the import itself may use Node and fail.
         if (typeof NODE_ONLY[file] === "string" && error !== undefined) return;
