@@ -255,7 +255,7 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
       FORCE,
     ],
     notes: [
-      "A is the signal, B is compared with it. Quantized tensors are compared by the values they stand for. Tensors that only B has are listed, but are beyond no tolerance.",
+      "A is the signal, B is compared with it. Quantized tensors are compared by the values they stand for. Tensors that only B has are listed, but are beyond no tolerance. The exit code is 1 beyond the tolerance, and if no tensor could be compared.",
     ],
     examples: [
       {

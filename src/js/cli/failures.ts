@@ -3,7 +3,10 @@
 /** Exit codes. */
 export const EXIT = {
   ok: 0,
-  /** compare: beyond the tolerance; finish: files missing or wrong; quantize --verify: the result differs from the source. */
+  /**
+   * compare: beyond the tolerance, or nothing to compare; finish: files missing or wrong; quantize --verify: the result
+   * differs from the source.
+   */
   different: 1,
   /** Wrong arguments. */
   usage: 2,

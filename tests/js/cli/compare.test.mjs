@@ -16,6 +16,7 @@ before(async () => {
     "a.safetensors": await safetensors(tensors),
     "b.safetensors": await safetensors({ ...rest, "head.bias": changed }),
     "less.safetensors": await safetensors(rest),
+    "other.safetensors": await safetensors({ other: bias }),
   });
   const args = ["quantize", "a.safetensors", "int4-g32", "-o", "q.safetensors"];
   assert.equal(zeropoint(folder, args).code, 0);
@@ -31,7 +32,7 @@ describe("zeropoint compare", () => {
   it("exits with 1 beyond a largest difference", () => {
     const beyond = compare("a.safetensors", "b.safetensors", "--tolerance", "0.1");
     assert.equal(beyond.code, 1);
-    assert.match(beyond.stdout, /^beyond +1 tensors beyond 0\.1: head\.bias$/m);
+    assert.match(beyond.stdout, /^beyond +1 tensor beyond 0\.1: head\.bias$/m);
     assert.match(beyond.stdout, /^head\.bias +float32 +float32 +0\.5 /m);
     assert.equal(compare("a.safetensors", "b.safetensors", "--tolerance", "0.6").code, 0);
     assert.equal(compare("a.safetensors", "b.safetensors").code, 0);
@@ -64,6 +65,15 @@ describe("zeropoint compare", () => {
     const { code, stdout } = compare("less.safetensors", "a.safetensors", "--tolerance", "0");
     assert.equal(code, 0);
     assert.match(stdout, /^head\.bias .*missing in a$/m);
+  });
+
+  it("exits with 1 for models that have no tensor in common", () => {
+    const { code, stdout } = compare("a.safetensors", "other.safetensors");
+    assert.equal(code, 1);
+    assert.match(
+      stdout,
+      /^largest +nothing to compare: no tensor of a has its name and shape in b$/m,
+    );
   });
 
   it("explains the forms of a tolerance after a wrong one", () => {

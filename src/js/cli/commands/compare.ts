@@ -37,7 +37,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
       const data = { a: first, b: second, beyond: beyond.map(({ name }) => name), rows };
       const sections = [section(COLUMNS, rows)];
       await writeReport(args, { title, facts, sections, data }, signal);
-      return beyond.length > 0 ? EXIT.different : EXIT.ok;
+      return beyond.length > 0 || !rows.some(wasCompared) ? EXIT.different : EXIT.ok;
     } finally {
       await b.close();
     }
@@ -60,6 +60,8 @@ function toleranceOf(text: string | undefined): ((row: CompareRow) => boolean) |
   return ({ max, equal }) => equal || max <= limit;
 }
 
+const wasCompared = ({ reason }: CompareRow): boolean => reason === undefined;
+
 function factsOf(
   first: string,
   second: string,
@@ -68,7 +70,7 @@ function factsOf(
   tolerance: string | undefined,
 ): Fact[] {
   const equal = rows.filter((row) => row.equal).length;
-  const compared = rows.filter(({ reason }) => reason === undefined).length;
+  const compared = rows.filter(wasCompared).length;
   const max = rows.reduce((most, row) => (row.max > most ? row.max : most), 0);
   const sqnr = rows.reduce(
     (least, row) => Math.min(least, Number.isNaN(row.sqnr) ? least : row.sqnr),
@@ -81,12 +83,18 @@ function factsOf(
       "tensors",
       `${rows.length}: ${equal} equal, ${compared - equal} different, ${rows.length - compared} not comparable`,
     ],
-    ["largest", `${showNumber(max)}; least SQNR ${showNumber(sqnr)} dB`],
+    [
+      "largest",
+      compared > 0
+        ? `${showNumber(max)}; least SQNR ${showNumber(sqnr)} dB`
+        : "nothing to compare: no tensor of a has its name and shape in b",
+    ],
   ];
   if (tolerance !== undefined) {
     const names = beyond.slice(0, 3).map(({ name }) => name);
     const some = names.length === 0 ? "" : `: ${names.join(", ")}${beyond.length > 3 ? " …" : ""}`;
-    facts.push(["beyond", `${beyond.length} tensors beyond ${tolerance}${some}`]);
+    const count = beyond.length === 1 ? "1 tensor" : `${beyond.length} tensors`;
+    facts.push(["beyond", `${count} beyond ${tolerance}${some}`]);
   }
   return facts;
 }
