@@ -162,8 +162,9 @@ export class WireReader {
       content = this.at;
     } else throw fileError(this.where, start, "wire type 0, 1, 2 or 5", wire);
     if (length > end - content) {
-      const expected = `at most ${end - content} bytes in field ${number}`;
-      throw fileError(this.where, tagEnd, expected, length);
+      const place = end === this.source.size ? "file, which may be cut off" : "message";
+      const found = `${end - content} bytes before the end of the ${place}`;
+      throw fileError(this.where, tagEnd, `${length} bytes in field ${number}`, found);
     }
     this.at = content;
     return { number, wire, start, tagEnd, content, end: content + length, parent };
