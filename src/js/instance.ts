@@ -5,8 +5,8 @@ import { createFrom, type InstanceMembers } from "./core/create.js";
 import type { Embedded } from "./core/embedded.js";
 import { activeCore, type InitOptions } from "./core/init.js";
 import * as library from "./library.js";
-import type { LoadOptions, load } from "./models/load.js";
-import type { FileSource } from "./models/sources.js";
+import type { FileSource } from "./models/open/sources.js";
+import type { LoadOptions, load } from "./models/save/load.js";
 
 /** An instance of the library, with a core and memory of its own. */
 export interface Zeropoint extends Readonly<typeof library>, InstanceMembers {
@@ -21,7 +21,7 @@ export interface Zeropoint extends Readonly<typeof library>, InstanceMembers {
 /** `load`, as a chunk of its own. */
 async function loadLater(source: FileSource, options?: LoadOptions): Promise<unknown> {
   const core = activeCore("load");
-  const { loadOn } = await import("./models/load.js");
+  const { loadOn } = await import("./models/save/load.js");
   return await loadOn(core, source, options);
 }
 

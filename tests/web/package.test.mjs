@@ -92,7 +92,7 @@ const NODE_ONLY = {
   "models/quantize/onnx-runtime.test.mjs":
     "imports npm's onnxruntime-web; onnx.test.mjs runs it on a page",
   "formats/memory.test.mjs": "starts Nodes with little memory",
-  "models/load.test.mjs": {
+  "models/save/load.test.mjs": {
     "load > takes paths and file URLs of Node": "writes files",
     "load > takes addresses, by ranges where the server has them": "starts a server",
   },
@@ -100,7 +100,7 @@ const NODE_ONLY = {
     "an opened model > is opened by a file address, with its shards, or by that of its folder":
       "writes files",
   },
-  "models/open.test.mjs": {
+  "models/open/open.test.mjs": {
     "openModel > opens shards by their index or folder, and says which file is missing":
       "writes files",
     "openModel > opens a model of TensorFlow.js, its shards beside it, and its quantized weights":

@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { analyze } from "../models/analyze/analyze.js";
 import type { AnalyzeOptions } from "../models/analyze/options.js";
 import type { AnalysisRow } from "../models/analyze/row.js";
-import type { Model } from "../models/model.js";
+import type { Model } from "../models/open/model.js";
 import type { Arguments } from "./arguments.js";
 import { openInput, splitList } from "./input.js";
 import type { JobOptions } from "./jobs/done.js";

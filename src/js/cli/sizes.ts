@@ -1,7 +1,7 @@
 // Bytes of schemes as the writer of a target stores them: padding, dtypes of scales and headers differ between targets.
 
 import type { AnalysisRow } from "../models/analyze/row.js";
-import type { Model } from "../models/model.js";
+import type { Model } from "../models/open/model.js";
 import { quantizeModel } from "../models/quantize/quantize-model.js";
 import type { JobOptions } from "./jobs/done.js";
 import { modelOptions } from "./jobs/wish.js";

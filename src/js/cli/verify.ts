@@ -1,8 +1,8 @@
 // --verify: opens a result again, as it is on the disk, and compares it with its source.
 
 import { compare } from "../models/compare/compare.js";
-import type { Model } from "../models/model.js";
-import { openModel } from "../models/open.js";
+import type { Model } from "../models/open/model.js";
+import { openModel } from "../models/open/open.js";
 import type { QuantizeReport } from "../models/quantize/types.js";
 import { EXIT } from "./failures.js";
 import { Progress } from "./output/progress.js";

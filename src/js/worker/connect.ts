@@ -77,7 +77,7 @@ export async function connect(options: ConnectOptions = {}): Promise<Connection>
   }
   connection.load = async (source: unknown, ...rest: unknown[]) => {
     const { signal } = splitOptions("load", rest).settings;
-    const { readWhole } = await import("../models/sources.js");
+    const { readWhole } = await import("../models/open/sources.js");
     const bytes = await untilAborted(signal, readWhole("load", source));
     return await client.call("load", 0, "load", [bytes, ...rest]);
   };

@@ -1,8 +1,8 @@
 // The types of connections and handles, made from the library's own.
 
 import type * as library from "../index.js";
-import type { FileSource } from "../models/sources.js";
-import type { Loaded } from "../models/things.js";
+import type { FileSource } from "../models/open/sources.js";
+import type { Loaded } from "../models/save/things.js";
 import type { CallOptions } from "./settings.js";
 
 /** Parameters followed by call options, which take the place of optional parameters that are left out. */

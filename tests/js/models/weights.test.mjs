@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { dequantize, init } from "zeropoint";
 import { openModel } from "zeropoint/models";
 import { layoutSafetensors, writeSafetensors } from "../../../dist/formats/safetensors.js";
-import { weightsOf } from "../../../dist/models/model.js";
+import { weightsOf } from "../../../dist/models/open/model.js";
 import { rejects } from "../support/asserts.mjs";
 import { collect, fromBase64, sameValues, vectorsOf } from "../support/formats.mjs";
 import { readVectors } from "../support/vectors.mjs";

@@ -2,7 +2,7 @@
 
 import { mkdir } from "node:fs/promises";
 import { basename } from "node:path";
-import type { Model } from "../../models/model.js";
+import type { Model } from "../../models/open/model.js";
 import {
   analysisHash,
   journalFor,

@@ -2,7 +2,7 @@
 
 import { isBlockType } from "../../formats/dtypes.js";
 import { findQuantizedWeights } from "../../formats/layouts/checkpoints.js";
-import type { Model, ModelTensor } from "../../models/model.js";
+import type { Model, ModelTensor } from "../../models/open/model.js";
 import { sizeOf } from "../../tensor/shape.js";
 import { readArguments } from "../arguments.js";
 import { EXIT, usage } from "../failures.js";

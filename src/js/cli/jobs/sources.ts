@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { FileTensor } from "../../formats/source.js";
-import { documentOf, type Model } from "../../models/model.js";
+import { documentOf, type Model } from "../../models/open/model.js";
 import type { Sized } from "./deal.js";
 
 /** A file of a model. */

@@ -3,7 +3,7 @@
 import { createReadStream, readdirSync, statSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import type { Model } from "../../models/model.js";
+import type { Model } from "../../models/open/model.js";
 import type { OutputFile } from "../../models/quantize/types.js";
 import { EXIT, Failure } from "../failures.js";
 import {

@@ -6,9 +6,15 @@ import type { Core } from "../../core/core.js";
 import { activeCore } from "../../core/init.js";
 import type { FileTensor } from "../../formats/source.js";
 import { sizeOf } from "../../tensor/shape.js";
-import type { ModelDocument } from "../document.js";
 import { momentsOf } from "../inputs/activations.js";
-import { documentOf, type Model, type ModelFormat, type ModelTensor, partsOf } from "../model.js";
+import type { ModelDocument } from "../open/document.js";
+import {
+  documentOf,
+  type Model,
+  type ModelFormat,
+  type ModelTensor,
+  partsOf,
+} from "../open/model.js";
 import { type Range, searchHalfQuadratic, searchRange } from "../range-search.js";
 import type { LinearScheme, Scheme } from "../scheme.js";
 import { keptReason } from "../selection.js";

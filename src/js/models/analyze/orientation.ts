@@ -1,7 +1,7 @@
 // The format's knowledge of its weights beyond their shapes: the axes that are summed over, and tensors that are no weights.
 
-import type { ModelDocument } from "../document.js";
 import { loadModule } from "../load-module.js";
+import type { ModelDocument } from "../open/document.js";
 import type { InputAxes } from "./layout.js";
 
 /** The weights of a model. */

@@ -1,7 +1,7 @@
 // Rows of an analysis: plain data.
 
 import type { FileDType } from "../../formats/dtypes.js";
-import type { ModelFormat } from "../model.js";
+import type { ModelFormat } from "../open/model.js";
 
 /** The error of one row of a weight, which belongs to one output. */
 export interface WorstRow {

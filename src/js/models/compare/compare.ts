@@ -4,9 +4,9 @@ import { checkAbortSignal, wrongKind } from "../../base/check.js";
 import { showShape } from "../../base/format-value.js";
 import { checkOptions } from "../../base/options.js";
 import { sameShape } from "../../tensor/shape.js";
-import { documentOf, type Model, type ModelTensor, weightsOf } from "../model.js";
+import { documentOf, type Model, type ModelTensor, weightsOf } from "../open/model.js";
+import { valueSourceOf } from "../open/value-source.js";
 import type { QuantizeProgress } from "../quantize/types.js";
-import { valueSourceOf } from "../value-source.js";
 import { type CompareRow, compareValues, haveSameBytes, uncompared } from "./row.js";
 
 /** Options of `compare`. */

@@ -2,8 +2,8 @@
 
 import type { FileDType } from "../../formats/dtypes.js";
 import type { FileTensor } from "../../formats/source.js";
-import type { ModelTensor } from "../model.js";
-import { ValueReader, type ValueSource } from "../value-source.js";
+import type { ModelTensor } from "../open/model.js";
+import { ValueReader, type ValueSource } from "../open/value-source.js";
 
 /** Values that are compared at a time. */
 const TILE = 2 ** 17;

@@ -2,8 +2,8 @@
 
 import { checkAbortSignal, wrongKind } from "../../base/check.js";
 import { checkOptions } from "../../base/options.js";
-import { documentOf, type Model, type ModelTensor, weightsOf } from "../model.js";
-import { openModel } from "../open.js";
+import { documentOf, type Model, type ModelTensor, weightsOf } from "../open/model.js";
+import { openModel } from "../open/open.js";
 import { type OutputReader, readOutput } from "../quantize/output.js";
 import type { OutputFile, QuantizeModelResult, QuantizeProgress } from "../quantize/types.js";
 import { rowOf } from "./compare.js";

@@ -6,8 +6,8 @@ import { arrayName } from "../../base/typed-arrays.js";
 import type { TensorInput } from "../../tensor/check.js";
 import { tensor } from "../../tensor/tensor.js";
 import { loadModule } from "../load-module.js";
-import { type FileSource, openSource } from "../sources.js";
-import { readTiles } from "../values.js";
+import { type FileSource, openSource } from "../open/sources.js";
+import { readTiles } from "../open/values.js";
 import { InputMoments } from "./moments.js";
 
 /**

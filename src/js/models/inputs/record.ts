@@ -7,7 +7,7 @@ import { Linear } from "../../nn/layers/linear.js";
 import { runLayers, Sequential } from "../../nn/sequential.js";
 import type { TensorInput } from "../../tensor/check.js";
 import { loadModule } from "../load-module.js";
-import { documentOf, type Model } from "../model.js";
+import { documentOf, type Model } from "../open/model.js";
 import type { RuntimeSession, RuntimeTensor, SessionFactory } from "../quantize/runtime.js";
 import { InputMoments } from "./moments.js";
 

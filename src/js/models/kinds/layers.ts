@@ -33,7 +33,7 @@ import {
   type LayerFunction,
   type StructureReader,
   toJSONNumber,
-} from "../structure.js";
+} from "../save/structure.js";
 import {
   type AnyQuantized,
   readQuantizedNode,

@@ -41,7 +41,7 @@ import {
   type JSONValue,
   type StructureReader,
   toJSONNumber,
-} from "../structure.js";
+} from "../save/structure.js";
 
 /** Classes that QConfigs name: observers, and entries for training. */
 type SourceClass = { readonly pythonName?: string; readonly prototype: object };

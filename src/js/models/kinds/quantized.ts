@@ -37,7 +37,7 @@ import {
   type JSONValue,
   type StructureReader,
   toJSONNumber,
-} from "../structure.js";
+} from "../save/structure.js";
 import { ARRAYS, addArray, arrayOf, codesDType, zeroPointsDType } from "./arrays.js";
 
 /** A quantized tensor of either family. */

@@ -6,7 +6,7 @@ import { ELEMENT_DTYPES, type FileDType } from "../../formats/dtypes.js";
 import { checkTensor } from "../../tensor/check.js";
 import { Tensor } from "../../tensor/tensor.js";
 import { IntegerTensor } from "../../torch/integer-tensor.js";
-import type { FileWriter, JSONNode, StructureReader } from "../structure.js";
+import type { FileWriter, JSONNode, StructureReader } from "../save/structure.js";
 import { ARRAY_DTYPES, addArray, arrayOf, type FileArray } from "./arrays.js";
 
 /** A tensor of values that are not float32. */

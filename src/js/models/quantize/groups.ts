@@ -2,9 +2,9 @@
 
 import { type ErrorCode, rangeError } from "../../base/errors.js";
 import { sizeOf } from "../../tensor/shape.js";
+import { ValueReader, type ValueSource } from "../open/value-source.js";
 import type { Slice } from "../range-search.js";
 import type { LinearScheme } from "../scheme.js";
-import { ValueReader, type ValueSource } from "../value-source.js";
 
 /** Values of a unit, at most: 1 MiB of float32. */
 const UNIT = 2 ** 18;

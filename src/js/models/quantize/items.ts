@@ -2,9 +2,9 @@
 
 import { isBlockType, isDecodable } from "../../formats/dtypes.js";
 import type { FileTensor } from "../../formats/source.js";
-import type { SafetensorsDocument } from "../document.js";
-import { type ModelTensor, weightsOf } from "../model.js";
-import { type ValueSource, valueSourceOf, valuesOfFile } from "../value-source.js";
+import type { SafetensorsDocument } from "../open/document.js";
+import { type ModelTensor, weightsOf } from "../open/model.js";
+import { type ValueSource, valueSourceOf, valuesOfFile } from "../open/value-source.js";
 import type { StoredWeight } from "../weights/weight.js";
 import type { Job } from "./types.js";
 

@@ -1,8 +1,8 @@
 // Contracts of quantizeModel: what it gives, and what the writers of all formats take.
 
 import type { FileDType } from "../../formats/dtypes.js";
-import type { ModelDocument } from "../document.js";
-import type { Model, ModelTensor } from "../model.js";
+import type { ModelDocument } from "../open/document.js";
+import type { Model, ModelTensor } from "../open/model.js";
 import type { Scheme } from "../scheme.js";
 import type { RuntimeTensor, SessionFactory } from "./runtime.js";
 

@@ -4,7 +4,7 @@ import { wrongKind } from "../../base/check.js";
 import { rangeError, typeError } from "../../base/errors.js";
 import { show } from "../../base/format-value.js";
 import { checkObject } from "../../base/options.js";
-import type { Model, ModelTensor } from "../model.js";
+import type { Model, ModelTensor } from "../open/model.js";
 import type { Scheme } from "../scheme.js";
 import { refusedReason } from "../selection.js";
 import type { Wish } from "./types.js";

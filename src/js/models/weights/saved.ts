@@ -6,7 +6,7 @@ import { dequantize } from "../../quantize/dequantize.js";
 import type { QuantizedTensor } from "../../quantize/quantized-tensor.js";
 import { sizeOf } from "../../tensor/shape.js";
 import { readAnyQuantized } from "../kinds/layers.js";
-import { type LoadedTensor, STRUCTURE_KEY, StructureReader } from "../structure.js";
+import { type LoadedTensor, STRUCTURE_KEY, StructureReader } from "../save/structure.js";
 import type { LoadParts, StoredWeight, Window } from "./weight.js";
 
 type Node = Readonly<Record<string, unknown>>;

@@ -4,7 +4,7 @@ import { rangeError } from "../../base/errors.js";
 import type { FileDType } from "../../formats/dtypes.js";
 import type { AnyQuantizedTensor } from "../../quantize/quantized-tensor.js";
 import type { TorchQuantizedTensor } from "../../torch/tensor.js";
-import type { LoadedTensor } from "../structure.js";
+import type { LoadedTensor } from "../save/structure.js";
 
 /** Reads tensors of the file, whole, by their role. */
 export type LoadParts = (

@@ -5,7 +5,7 @@ import type { Embedded } from "../../core/embedded.js";
 import type { InitOptions } from "../../core/init.js";
 import type * as instance from "../../instance.js";
 import * as library from "../../library.js";
-import { load } from "../../models/load.js";
+import { load } from "../../models/save/load.js";
 import { measurePart } from "../../quantize/metrics.js";
 
 const INTERNAL = { ...library, load, measurePart };

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { init, quantizationError, quantize, quantizePerChannel, tensor } from "zeropoint";
 import { compare, openModel, quantizeModel, save, verifyOutput } from "zeropoint/models";
-import { valueSourceOf } from "../../../../dist/models/value-source.js";
+import { valueSourceOf } from "../../../../dist/models/open/value-source.js";
 import { rejects, sameDeep } from "../../support/asserts.mjs";
 import { bfloat16Of, openOutput, safetensorsOf, someValues } from "../../support/checkpoints.mjs";
 

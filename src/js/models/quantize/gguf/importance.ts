@@ -3,7 +3,7 @@
 
 import { rangeError } from "../../../base/errors.js";
 import { show } from "../../../base/format-value.js";
-import type { Model } from "../../model.js";
+import type { Model } from "../../open/model.js";
 
 /** An importance matrix. */
 export interface Importance {

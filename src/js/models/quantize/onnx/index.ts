@@ -6,7 +6,7 @@ import type { OnnxModel } from "../../../formats/onnx/read.js";
 import { findWeights, type OnnxWeight, type OnnxWeights } from "../../../formats/onnx/weights.js";
 import { unsupported } from "../../../formats/source.js";
 import { sizeOf } from "../../../tensor/shape.js";
-import type { ModelTensor } from "../../model.js";
+import type { ModelTensor } from "../../open/model.js";
 import type { Scheme } from "../../scheme.js";
 import type { Assignment, Job, OutputFile, QuantizedRow, Written } from "../types.js";
 import { CAST, refuseHalf, writeHalf } from "./cast.js";

@@ -5,7 +5,7 @@ import { show } from "../../../base/format-value.js";
 import type { FileDType } from "../../../formats/dtypes.js";
 import type { OnnxModel } from "../../../formats/onnx/read.js";
 import { findWeights } from "../../../formats/onnx/weights.js";
-import { inputsOf } from "../../graph-inputs.js";
+import { inputsOf } from "../../open/graph-inputs.js";
 import type { ExternalData, RuntimeSession, RuntimeTensor, SessionFactory } from "../runtime.js";
 import type { OutputDifference, OutputFile } from "../types.js";
 import { Rewriter } from "./rewrite.js";

@@ -4,7 +4,7 @@
 
 import { rangeError } from "../../../base/errors.js";
 import type { FileDType } from "../../../formats/dtypes.js";
-import type { ModelTensor } from "../../model.js";
+import type { ModelTensor } from "../../open/model.js";
 import type { LinearScheme, Scheme } from "../../scheme.js";
 import { BitPacker } from "../bits.js";
 import { encodeCodes, encodeParams, groupsPerRow } from "../groups.js";

@@ -1,8 +1,8 @@
 // Contracts between the safetensors writer and the layouts of quantized weights.
 
-import type { ModelTensor } from "../../model.js";
+import type { ModelTensor } from "../../open/model.js";
+import type { ValueSource } from "../../open/value-source.js";
 import type { LinearScheme } from "../../scheme.js";
-import type { ValueSource } from "../../value-source.js";
 import type { Groups } from "../groups.js";
 import type { OutputTensor } from "../output-tensor.js";
 

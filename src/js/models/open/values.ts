@@ -1,11 +1,11 @@
 // The values of any tensor of a file, tile by tile: element types, and ggml's block types.
 
-import { BLOCK_NAMES, type BlockName } from "../base/block-types.js";
-import { rangeError } from "../base/errors.js";
-import { decodeValues, type FileDType, isBlockType } from "../formats/dtypes.js";
-import type { FileTensor } from "../formats/source.js";
-import { readValues } from "../formats/values.js";
-import { dequantizeBlocks } from "../quantize/blocks.js";
+import { BLOCK_NAMES, type BlockName } from "../../base/block-types.js";
+import { rangeError } from "../../base/errors.js";
+import { decodeValues, type FileDType, isBlockType } from "../../formats/dtypes.js";
+import type { FileTensor } from "../../formats/source.js";
+import { readValues } from "../../formats/values.js";
+import { dequantizeBlocks } from "../../quantize/blocks.js";
 
 const isBlock = (dtype: FileDType): dtype is BlockName =>
   (BLOCK_NAMES as readonly string[]).includes(dtype);

@@ -1,22 +1,22 @@
 // An opened model file.
 
-import { wrongKind } from "../base/check.js";
-import { rangeError, typeError } from "../base/errors.js";
-import { fixFields } from "../base/fields.js";
-import { INSPECT, show, showShape } from "../base/format-value.js";
-import { newArray } from "../base/typed-arrays.js";
-import type { FileDType } from "../formats/dtypes.js";
-import type { FileTensor } from "../formats/source.js";
-import type { AnyQuantizedTensor } from "../quantize/quantized-tensor.js";
-import { sizeOf } from "../tensor/shape.js";
-import { Tensor } from "../tensor/tensor.js";
-import type { TorchQuantizedTensor } from "../torch/tensor.js";
+import { wrongKind } from "../../base/check.js";
+import { rangeError, typeError } from "../../base/errors.js";
+import { fixFields } from "../../base/fields.js";
+import { INSPECT, show, showShape } from "../../base/format-value.js";
+import { newArray } from "../../base/typed-arrays.js";
+import type { FileDType } from "../../formats/dtypes.js";
+import type { FileTensor } from "../../formats/source.js";
+import type { AnyQuantizedTensor } from "../../quantize/quantized-tensor.js";
+import { sizeOf } from "../../tensor/shape.js";
+import { Tensor } from "../../tensor/tensor.js";
+import type { TorchQuantizedTensor } from "../../torch/tensor.js";
+import type { LoadedTensor } from "../save/structure.js";
+import type { LoadParts, StoredWeight } from "../weights/weight.js";
 import type { ModelDocument } from "./document.js";
 import { inputsOf, type ModelInput } from "./graph-inputs.js";
 import { checkReadable } from "./sources.js";
-import type { LoadedTensor } from "./structure.js";
 import { checkDecodable, readTiles } from "./values.js";
-import type { LoadParts, StoredWeight } from "./weights/weight.js";
 
 /** A format of model files. */
 export type ModelFormat = "safetensors" | "gguf" | "onnx" | "npy" | "npz" | "tfjs";

@@ -1,12 +1,12 @@
 // The readers of all formats. Each is a module of its own, downloaded when a file has its format.
 
-import { readSafetensors, readShardIndex } from "../formats/safetensors.js";
-import { type FileTensor, fileError, readBytes, type Source } from "../formats/source.js";
+import { readSafetensors, readShardIndex } from "../../formats/safetensors.js";
+import { type FileTensor, fileError, readBytes, type Source } from "../../formats/source.js";
+import { loadModule } from "../load-module.js";
+import { STRUCTURE_KEY } from "../save/structure.js";
+import type { StoredWeight } from "../weights/weight.js";
 import type { FormatDocument, Shard } from "./document.js";
-import { loadModule } from "./load-module.js";
 import type { ModelFormat } from "./model.js";
-import { STRUCTURE_KEY } from "./structure.js";
-import type { StoredWeight } from "./weights/weight.js";
 
 const where = "openModel";
 
@@ -34,7 +34,7 @@ interface ReadModel {
 export const READERS: { readonly [F in ModelFormat]: (files: Files) => Promise<ReadModel> } = {
   safetensors: readSafetensorsModel,
   async gguf({ file }) {
-    const { readGGUF } = await loadModule(where, import("../formats/gguf/read.js"));
+    const { readGGUF } = await loadModule(where, import("../../formats/gguf/read.js"));
     const gguf = await readGGUF(file);
     const values = Array.from(gguf.metadata, ([key, { value }]) => [key, value] as const);
     const document = { format: "gguf", gguf } as const;
@@ -43,7 +43,7 @@ export const READERS: { readonly [F in ModelFormat]: (files: Files) => Promise<R
   async onnx({ file, openBeside }) {
     const [{ readOnnx }, { findWeightsOfOnnx }] = await loadModule(
       where,
-      Promise.all([import("../formats/onnx/read.js"), import("./weights/onnx.js")]),
+      Promise.all([import("../../formats/onnx/read.js"), import("../weights/onnx.js")]),
     );
     // Opened once each, when a value in them is read.
     const opened = new Map<string, Promise<Source>>();
@@ -57,17 +57,17 @@ export const READERS: { readonly [F in ModelFormat]: (files: Files) => Promise<R
     return { ...onnx, document: { format: "onnx", onnx }, weights };
   },
   async npy({ file }) {
-    const { readNpy } = await loadModule(where, import("../formats/npy.js"));
+    const { readNpy } = await loadModule(where, import("../../formats/npy.js"));
     return { ...(await readNpy(file)), document: { format: "npy" }, weights: [] };
   },
   async npz({ file }) {
-    const { readNpz } = await loadModule(where, import("../formats/npz/read.js"));
+    const { readNpz } = await loadModule(where, import("../../formats/npz/read.js"));
     return { ...(await readNpz(file)), document: { format: "npz" }, weights: [] };
   },
   async tfjs({ file, openBeside }) {
     const [{ readTfjs }, { findTfjsWeights }] = await loadModule(
       where,
-      Promise.all([import("../formats/tfjs.js"), import("./weights/tfjs.js")]),
+      Promise.all([import("../../formats/tfjs.js"), import("../weights/tfjs.js")]),
     );
     const read = await readTfjs(file, openBeside);
     return { ...read, document: { format: "tfjs" }, weights: findTfjsWeights(read.tensors) };
@@ -87,11 +87,11 @@ async function readSafetensorsModel(files: Files): Promise<ReadModel> {
   const structured = shards.filter(({ metadata }) => metadata.has(STRUCTURE_KEY));
   let weights: StoredWeight[] = [];
   if (structured.length > 0) {
-    const { findSavedWeights } = await loadModule(where, import("./weights/saved.js"));
+    const { findSavedWeights } = await loadModule(where, import("../weights/saved.js"));
     weights = structured.flatMap(({ metadata, tensors }) => findSavedWeights(metadata, tensors));
   }
   if (weights.length === 0) {
-    const { findCheckpointWeights } = await loadModule(where, import("./weights/checkpoints.js"));
+    const { findCheckpointWeights } = await loadModule(where, import("../weights/checkpoints.js"));
     weights = await findCheckpointWeights(read.tensors, readBeside);
   }
   return { ...read, weights };

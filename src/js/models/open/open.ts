@@ -1,10 +1,10 @@
 // openModel: a model file of any format -> named tensors, read when they are asked for.
 
-import { checkAbortSignal, checkChoice, wrongKind } from "../base/check.js";
-import { rangeError, type ZeropointError } from "../base/errors.js";
-import { checkOptions } from "../base/options.js";
-import { readShardIndex } from "../formats/safetensors.js";
-import { fileError, readBytes, type Source } from "../formats/source.js";
+import { checkAbortSignal, checkChoice, wrongKind } from "../../base/check.js";
+import { rangeError, type ZeropointError } from "../../base/errors.js";
+import { checkOptions } from "../../base/options.js";
+import { readShardIndex } from "../../formats/safetensors.js";
+import { fileError, readBytes, type Source } from "../../formats/source.js";
 import { Model, type ModelFormat } from "./model.js";
 import { READERS } from "./readers.js";
 import { type FileSource, guarded, type OpenedSource, openSource } from "./sources.js";

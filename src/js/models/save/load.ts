@@ -1,16 +1,16 @@
 // load: a file of save -> the thing.
 
-import { checkAbortSignal } from "../base/check.js";
-import { type ErrorCode, rangeError, type ZeropointError } from "../base/errors.js";
-import { checkObject, checkOptions } from "../base/options.js";
-import type { PlatformAbortSignal } from "../base/platform.js";
-import type { Core } from "../core/core.js";
-import { activeCore, runOn } from "../core/init.js";
-import { readSafetensors } from "../formats/safetensors.js";
-import { fileError, readBytes } from "../formats/source.js";
-import type { TensorInput } from "../tensor/check.js";
-import type { Tensor } from "../tensor/tensor.js";
-import { checkReadable, type FileSource, guarded, openSource } from "./sources.js";
+import { checkAbortSignal } from "../../base/check.js";
+import { type ErrorCode, rangeError, type ZeropointError } from "../../base/errors.js";
+import { checkObject, checkOptions } from "../../base/options.js";
+import type { PlatformAbortSignal } from "../../base/platform.js";
+import type { Core } from "../../core/core.js";
+import { activeCore, runOn } from "../../core/init.js";
+import { readSafetensors } from "../../formats/safetensors.js";
+import { fileError, readBytes } from "../../formats/source.js";
+import type { TensorInput } from "../../tensor/check.js";
+import type { Tensor } from "../../tensor/tensor.js";
+import { checkReadable, type FileSource, guarded, openSource } from "../open/sources.js";
 import {
   type LoadedTensor,
   STRUCTURE_KEY,

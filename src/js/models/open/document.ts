@@ -1,8 +1,8 @@
 // The content of an opened file in its format's own terms, for writers, which keep everything that they do not change.
 
-import type { GGUF } from "../formats/gguf/read.js";
-import type { OnnxModel } from "../formats/onnx/read.js";
-import type { FileTensor, Source } from "../formats/source.js";
+import type { GGUF } from "../../formats/gguf/read.js";
+import type { OnnxModel } from "../../formats/onnx/read.js";
+import type { FileTensor, Source } from "../../formats/source.js";
 
 /** One safetensors file. */
 export interface Shard {

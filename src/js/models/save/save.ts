@@ -1,6 +1,6 @@
 // save: things -> one safetensors file, as a stream.
 
-import { layoutSafetensors, writeSafetensors } from "../formats/safetensors.js";
+import { layoutSafetensors, writeSafetensors } from "../../formats/safetensors.js";
 import { FileWriter, STRUCTURE_KEY, STRUCTURE_VERSION } from "./structure.js";
 import { type Saveable, writeThing } from "./things.js";
 

@@ -1,26 +1,26 @@
 // The kinds of things that files of `save` hold, and the choice between them.
 
-import { OWN, show } from "../base/format-value.js";
-import { isPlainObject } from "../base/options.js";
-import { Layer } from "../linear/layer.js";
-import { PreparedModel } from "../nn/prepared-model.js";
-import { QuantizedModel } from "../nn/quantized-model.js";
-import { Observer } from "../observers/observer.js";
-import { QConfig } from "../observers/qconfig.js";
-import { QConfigMapping, WeightOnlyQConfig } from "../observers/qconfig-mapping.js";
-import type { AnyQuantizedTensor, QuantizedTensorInput } from "../quantize/quantized-tensor.js";
-import { looksQuantized, type TensorInput } from "../tensor/check.js";
-import type { Tensor } from "../tensor/tensor.js";
-import type { IntegerTensor } from "../torch/integer-tensor.js";
-import type { TorchQuantizedTensor, TorchQuantizedTensorInput } from "../torch/tensor.js";
-import type { FileArray } from "./kinds/arrays.js";
-import { isLayerNode, readLayer, writeLayer } from "./kinds/layers.js";
+import { OWN, show } from "../../base/format-value.js";
+import { isPlainObject } from "../../base/options.js";
+import { Layer } from "../../linear/layer.js";
+import { PreparedModel } from "../../nn/prepared-model.js";
+import { QuantizedModel } from "../../nn/quantized-model.js";
+import { Observer } from "../../observers/observer.js";
+import { QConfig } from "../../observers/qconfig.js";
+import { QConfigMapping, WeightOnlyQConfig } from "../../observers/qconfig-mapping.js";
+import type { AnyQuantizedTensor, QuantizedTensorInput } from "../../quantize/quantized-tensor.js";
+import { looksQuantized, type TensorInput } from "../../tensor/check.js";
+import type { Tensor } from "../../tensor/tensor.js";
+import type { IntegerTensor } from "../../torch/integer-tensor.js";
+import type { TorchQuantizedTensor, TorchQuantizedTensorInput } from "../../torch/tensor.js";
+import type { FileArray } from "../kinds/arrays.js";
+import { isLayerNode, readLayer, writeLayer } from "../kinds/layers.js";
 import {
   readPrepared,
   readQuantizedModel,
   writePrepared,
   writeQuantizedModel,
-} from "./kinds/models.js";
+} from "../kinds/models.js";
 import {
   readMapping,
   readObserver,
@@ -28,8 +28,8 @@ import {
   writeMapping,
   writeObserver,
   writeQConfig,
-} from "./kinds/qconfigs.js";
-import { readQuantizedNode, readTorchNode, writeQuantized } from "./kinds/quantized.js";
+} from "../kinds/qconfigs.js";
+import { readQuantizedNode, readTorchNode, writeQuantized } from "../kinds/quantized.js";
 import {
   looksLikeTensor,
   type OtherTensor,
@@ -39,7 +39,7 @@ import {
   readIntegersNode,
   readTensorNode,
   writeTensor,
-} from "./kinds/tensors.js";
+} from "../kinds/tensors.js";
 import { type FileWriter, type JSONNode, joined, type StructureReader } from "./structure.js";
 
 /** A thing that has the same type before `save` and after `load`. */

@@ -6,13 +6,19 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { dequantize, init, quantize, quantizePerTensor, tensor } from "zeropoint";
 import { openModel } from "zeropoint/models";
-import { isDecodable } from "../../../dist/formats/dtypes.js";
-import { layoutSafetensors, writeSafetensors } from "../../../dist/formats/safetensors.js";
-import { rejects, sameDeep, sameTensor } from "../support/asserts.mjs";
-import { collect, expectedValues, fromBase64, sameValues, vectorsOf } from "../support/formats.mjs";
-import { floats } from "../support/models.mjs";
-import { constant, onnxModel } from "../support/onnx-models.mjs";
-import { bytesOf } from "../support/saved.mjs";
+import { isDecodable } from "../../../../dist/formats/dtypes.js";
+import { layoutSafetensors, writeSafetensors } from "../../../../dist/formats/safetensors.js";
+import { rejects, sameDeep, sameTensor } from "../../support/asserts.mjs";
+import {
+  collect,
+  expectedValues,
+  fromBase64,
+  sameValues,
+  vectorsOf,
+} from "../../support/formats.mjs";
+import { floats } from "../../support/models.mjs";
+import { constant, onnxModel } from "../../support/onnx-models.mjs";
+import { bytesOf } from "../../support/saved.mjs";
 
 await init();
 

@@ -19,10 +19,10 @@ import {
   WeightOnlyQConfig,
 } from "zeropoint";
 import { load, save } from "zeropoint/models";
-import { fuzzLimits } from "../support/arbitraries.mjs";
-import { rejects, sameTensor } from "../support/asserts.mjs";
-import { batches, makeModel, weights, x } from "../support/models.mjs";
-import { bytesOf, openBytes, withStructure } from "../support/saved.mjs";
+import { fuzzLimits } from "../../support/arbitraries.mjs";
+import { rejects, sameTensor } from "../../support/asserts.mjs";
+import { batches, makeModel, weights, x } from "../../support/models.mjs";
+import { bytesOf, openBytes, withStructure } from "../../support/saved.mjs";
 
 await init();
 

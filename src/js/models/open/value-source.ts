@@ -1,12 +1,12 @@
 // The values of a tensor as float32, from any position on, in runs of any length and constant memory.
 
-import { dtypeInfo, type FileDTypeInfo } from "../formats/dtypes.js";
-import { type FileTensor, fileError, readScratch } from "../formats/source.js";
-import { sizeOf } from "../tensor/shape.js";
+import { dtypeInfo, type FileDTypeInfo } from "../../formats/dtypes.js";
+import { type FileTensor, fileError, readScratch } from "../../formats/source.js";
+import { sizeOf } from "../../tensor/shape.js";
+import type { LoadedTensor } from "../save/structure.js";
+import type { StoredWeight } from "../weights/weight.js";
 import { documentOf, type Model, weightsOf } from "./model.js";
-import type { LoadedTensor } from "./structure.js";
 import { checkDecodable, decodeTile } from "./values.js";
-import type { StoredWeight } from "./weights/weight.js";
 
 /** Bytes that are read at a time. */
 const PIECE_BYTES = 2 ** 19;

@@ -1,16 +1,16 @@
 // The structure of a saved file: JSON in __metadata__ beside the tensors, written and read node by node.
 
-import { rangeError, typeError, type ZeropointError } from "../base/errors.js";
-import { show, showShape } from "../base/format-value.js";
-import type { FileDType } from "../formats/dtypes.js";
+import { rangeError, typeError, type ZeropointError } from "../../base/errors.js";
+import { show, showShape } from "../../base/format-value.js";
+import type { FileDType } from "../../formats/dtypes.js";
 import {
   Budget,
   type ByteStream,
   type FileError,
   fileError,
   type WritableTensor,
-} from "../formats/source.js";
-import { sizeOf } from "../tensor/shape.js";
+} from "../../formats/source.js";
+import { sizeOf } from "../../tensor/shape.js";
 
 /** The key of `__metadata__` that holds the structure. */
 export const STRUCTURE_KEY = "zeropoint";

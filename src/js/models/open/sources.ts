@@ -1,16 +1,16 @@
 // Sources of files: paths, addresses, blobs, bytes, streams, or any object that reads at an offset.
 
-import { wrongKind } from "../base/check.js";
-import { rangeError, stateError, typeError } from "../base/errors.js";
+import { wrongKind } from "../../base/check.js";
+import { rangeError, stateError, typeError } from "../../base/errors.js";
 import type {
   PlatformAbortSignal,
   PlatformBlob,
   PlatformResponse,
   PlatformStream,
   PlatformURL,
-} from "../base/platform.js";
-import { arrayName } from "../base/typed-arrays.js";
-import { bytesSource, checkSource, readBytes, type Source } from "../formats/source.js";
+} from "../../base/platform.js";
+import { arrayName } from "../../base/typed-arrays.js";
+import { bytesSource, checkSource, readBytes, type Source } from "../../formats/source.js";
 import { BlobReader, bytesOfBlob } from "./blob-reader.js";
 
 /** Random access to the bytes of a file. */
