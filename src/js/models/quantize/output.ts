@@ -2,6 +2,7 @@
 
 import { checkInteger } from "../../base/check.js";
 import { rangeError } from "../../base/errors.js";
+import { streamOf } from "../byte-stream.js";
 import type { Advance } from "./groups.js";
 import type { FileParts, OutputFile, QuantizeProgress, Section } from "./types.js";
 
@@ -199,21 +200,4 @@ async function* checked(
   if (written === size) return;
   const problem = `${JSON.stringify(name)} must have ${size} bytes, got ${written > size ? "more" : written}`;
   throw rangeError("ZP_INVALID_BYTES", where, problem);
-}
-
-/** A stream that asks for a chunk when its reader does. */
-function streamOf(chunks: AsyncGenerator<Uint8Array, void, undefined>): ReadableStream<Uint8Array> {
-  return new ReadableStream(
-    {
-      async pull(controller) {
-        const { done, value } = await chunks.next();
-        if (done) controller.close();
-        else controller.enqueue(value);
-      },
-      async cancel() {
-        await chunks.return();
-      },
-    },
-    { highWaterMark: 0 },
-  );
 }

@@ -1,6 +1,7 @@
 // save: things -> one safetensors file, as a stream.
 
 import { layoutSafetensors, writeSafetensors } from "../../formats/safetensors.js";
+import { streamOf } from "../byte-stream.js";
 import { FileWriter, STRUCTURE_KEY, STRUCTURE_VERSION } from "./structure.js";
 import { type Saveable, writeThing } from "./things.js";
 
@@ -30,18 +31,5 @@ export function save(thing: Saveable): ReadableStream<Uint8Array> {
   const writer = new FileWriter("save");
   const structure = { version: STRUCTURE_VERSION, thing: writeThing(writer, "", thing) };
   const metadata = [[STRUCTURE_KEY, JSON.stringify(structure)]] as const;
-  const chunks = writeSafetensors(layoutSafetensors(writer.tensors, metadata));
-  return new ReadableStream(
-    {
-      async pull(controller) {
-        const { done, value } = await chunks.next();
-        if (done) controller.close();
-        else controller.enqueue(value);
-      },
-      async cancel() {
-        await chunks.return();
-      },
-    },
-    { highWaterMark: 0 },
-  );
+  return streamOf(writeSafetensors(layoutSafetensors(writer.tensors, metadata)));
 }

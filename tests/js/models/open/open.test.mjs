@@ -7,15 +7,9 @@ import { after, describe, it } from "node:test";
 import { dequantize, init, quantize, quantizePerTensor, tensor } from "zeropoint";
 import { openModel } from "zeropoint/models";
 import { isDecodable } from "../../../../dist/formats/dtypes.js";
-import { layoutSafetensors, writeSafetensors } from "../../../../dist/formats/safetensors.js";
 import { rejects, sameDeep, sameTensor } from "../../support/asserts.mjs";
-import {
-  collect,
-  expectedValues,
-  fromBase64,
-  sameValues,
-  vectorsOf,
-} from "../../support/formats.mjs";
+import { safetensorsOf } from "../../support/checkpoints.mjs";
+import { expectedValues, fromBase64, sameValues, vectorsOf } from "../../support/formats.mjs";
 import { floats } from "../../support/models.mjs";
 import { constant, onnxModel } from "../../support/onnx-models.mjs";
 import { bytesOf } from "../../support/saved.mjs";
@@ -23,20 +17,6 @@ import { bytesOf } from "../../support/saved.mjs";
 await init();
 
 const bytesOfArray = (array) => new Uint8Array(array.buffer);
-const write = (tensors) =>
-  collect(
-    writeSafetensors(
-      layoutSafetensors(
-        Object.entries(tensors).map(([name, [dtype, shape, array]]) => ({
-          name,
-          dtype,
-          shape,
-          bytes: () => [bytesOfArray(array)],
-        })),
-      ),
-    ),
-  );
-
 describe("openModel", () => {
   let made;
   /** A folder for files, made by the first test that needs it. */
@@ -55,8 +35,25 @@ describe("openModel", () => {
     });
     const { inputs } = await openModel(bytes);
     assert.deepEqual(inputs, [{ name: "x", dtype: "float32", shape: ["n", 2] }]);
-    const plain = await openModel(await write({ w: ["float32", [1], new Float32Array(1)] }));
+    const plain = await openModel(
+      await safetensorsOf({ w: ["float32", [1], new Float32Array(1)] }),
+    );
     assert.deepEqual(plain.inputs, []);
+  });
+
+  it("says that an ONNX file is cut off", async () => {
+    const bytes = await onnxModel({
+      nodes: [],
+      initializers: [constant("w", [2, 3], new Float32Array(6))],
+      inputs: [],
+      outputs: [],
+    });
+    await rejects(
+      openModel(bytes.subarray(0, bytes.length >> 1)),
+      RangeError,
+      "ZP_INVALID_FILE",
+      /bytes before the end of the file, which may be cut off/,
+    );
   });
 
   for (const format of ["safetensors", "gguf", "onnx", "npy"]) {
@@ -119,7 +116,7 @@ describe("openModel", () => {
   });
 
   it("reads codes of int8 with scales beside them, as checkpoints have them", async () => {
-    const file = await write({
+    const file = await safetensorsOf({
       "fc.weight": ["int8", [2, 3], Int8Array.of(1, -2, 3, 4, 5, -6)],
       "fc.weight_scale": ["float32", [2, 1], Float32Array.of(0.5, 2)],
     });
@@ -143,7 +140,7 @@ describe("openModel", () => {
     };
     const files = { a: "one.safetensors", b: "two.safetensors" };
     for (const name of ["a", "b"]) {
-      writeFileSync(join(path, files[name]), await write({ [name]: parts[name] }));
+      writeFileSync(join(path, files[name]), await safetensorsOf({ [name]: parts[name] }));
     }
     const index = join(path, "model.safetensors.index.json");
     writeFileSync(index, JSON.stringify({ weight_map: files }));
@@ -204,7 +201,7 @@ describe("openModel", () => {
 
   it("reads only headers until a value is requested, by ranges of an address", async () => {
     const big = new Float32Array(2 ** 18).fill(7);
-    const bytes = await write({
+    const bytes = await safetensorsOf({
       first: ["float32", [2 ** 18], big],
       second: ["float32", [2], Float32Array.of(3, 4)],
     });
@@ -233,7 +230,7 @@ describe("openModel", () => {
   it("stops when its signal is aborted", async () => {
     const reason = new Error("enough");
     const stop = new AbortController();
-    const file = await write({ a: ["float32", [1], Float32Array.of(1)] });
+    const file = await safetensorsOf({ a: ["float32", [1], Float32Array.of(1)] });
     const model = await openModel(file, { signal: stop.signal });
     stop.abort(reason);
     await assert.rejects(model.read("a"), reason);

@@ -10,17 +10,20 @@ import fc from "fast-check";
 import {
   convert,
   defaultQConfig,
+  dequantize,
   getDefaultQConfig,
   init,
   prepare,
   QConfigMapping,
   quantize,
   quantizeDynamic,
+  tensor,
   WeightOnlyQConfig,
 } from "zeropoint";
-import { load, save } from "zeropoint/models";
+import { load, openModel, save } from "zeropoint/models";
 import { fuzzLimits } from "../../support/arbitraries.mjs";
 import { rejects, sameTensor } from "../../support/asserts.mjs";
+import { safetensorsOf } from "../../support/checkpoints.mjs";
 import { batches, makeModel, weights, x } from "../../support/models.mjs";
 import { bytesOf, openBytes, withStructure } from "../../support/saved.mjs";
 
@@ -48,6 +51,24 @@ describe("load", () => {
     shifted.set(bytes, 3);
     await same(shifted.subarray(3));
     await same(bytes.slice().buffer);
+  });
+
+  it("takes zero points of 32 bits, which earlier files have", async () => {
+    const q = quantize(tensor([-1, 0, 3]), { dtype: "uint8", scheme: "affine" });
+    const { dataOf, metadata } = openBytes(await bytesOf(q));
+    const names = ["tensor", "tensor_scale"];
+    const file = await safetensorsOf(
+      {
+        [names[0]]: ["uint8", [3], dataOf(names[0])],
+        [names[1]]: ["float32", [1], dataOf(names[1])],
+        tensor_zero_point: ["int32", [1], Int32Array.of(q.zeroPoint)],
+      },
+      Object.entries(metadata),
+    );
+    const restored = await load(file);
+    assert.deepEqual([restored.zeroPoint, restored.data], [q.zeroPoint, q.data]);
+    const opened = await openModel(file);
+    assert.deepEqual((await opened.read("tensor")).data, dequantize(q).data);
   });
 
   it("takes streams, responses, blobs and promises of them", async () => {
