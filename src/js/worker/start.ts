@@ -9,6 +9,7 @@ import type { InitOptions } from "../core/init.js";
 import { checkSource, compileSource, loadFailed } from "../core/load.js";
 import {
   type AnyWorker,
+  afterFreeSeconds,
   listen,
   listenForEnd,
   START_LIMIT,
@@ -81,8 +82,8 @@ async function fileOf(
 /** The library in a worker did not answer; with one thread it needs no workers of its own. */
 class NoThreads extends Error {}
 
-/** Milliseconds for the library in a worker to start, above the limit for its own workers. */
-const LIBRARY_LIMIT = START_LIMIT + 5000;
+/** Seconds for the library in a worker to start, above the limit for its own workers. */
+const LIBRARY_LIMIT = START_LIMIT + 5;
 
 /**
  * Starts a worker and the library in it. Starts again with one thread if the library with several
@@ -124,15 +125,15 @@ function startOnce(
   const send = (request: Request, transfer: readonly ArrayBuffer[] = []) =>
     worker.postMessage(request, transfer);
   return new Promise((resolve, reject) => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
+    let stop = (): void => {};
     let isOver = false;
-    const limit = (milliseconds: number, error: Error): void => {
-      clearTimeout(timer);
-      timer = setTimeout(fail, milliseconds, error);
+    const limit = (seconds: number, error: Error): void => {
+      stop();
+      stop = afterFreeSeconds(seconds, () => fail(error));
     };
     const settle = (): void => {
       isOver = true;
-      clearTimeout(timer);
+      stop();
     };
     const fail = (error: Error): void => {
       if (isOver) return;
@@ -143,7 +144,7 @@ function startOnce(
     /** Limits the library's start, without the time that a file of the core takes to arrive. */
     const limitLibrary = (): void => {
       if (isOver) return;
-      const problem = `the library did not start within ${LIBRARY_LIMIT / 1000} s`;
+      const problem = `the library did not start within ${LIBRARY_LIMIT} s`;
       const isSingle = threads === undefined || threads === 1;
       limit(
         LIBRARY_LIMIT,
@@ -162,7 +163,7 @@ function startOnce(
           limitLibrary();
           break;
         case "need": {
-          clearTimeout(timer);
+          stop();
           const { request, file } = reply;
           fileOf(file as `${BinaryName}.wasm`, wasm)
             .then(

@@ -20,7 +20,7 @@ for (const build of ["baseline", "relaxed"]) {
     }
     // The build under test must be the one that was loaded.
     assert.equal(zp.build, build);
-    assert.equal(zp.threads, threads);
+    assert.equal(zp.threads, threads, zp.reason);
     builds.push({ ...zp, name: threads === 1 ? build : `${build} on ${threads} threads` });
   }
 }

@@ -3,7 +3,14 @@
 import type { WasmMemory, WasmModule } from "../../base/platform.js";
 import type { MainModule as ThreadsModule } from "../../wasm/baseline-threads.js";
 import { Staging } from "./staging.js";
-import { type AnyWorker, listen, listenForEnd, START_LIMIT, workerConstructor } from "./workers.js";
+import {
+  type AnyWorker,
+  afterFreeSeconds,
+  listen,
+  listenForEnd,
+  START_LIMIT,
+  workerConstructor,
+} from "./workers.js";
 
 export type { ThreadsModule };
 
@@ -61,15 +68,15 @@ function startWorker(
     const state = core.workerState(index);
     const worker = newWorker();
     workers.push(worker);
-    const timer = setTimeout(() => reject(new Error("it did not answer")), START_LIMIT);
+    const stop = afterFreeSeconds(START_LIMIT, () => reject(new Error("it did not answer")));
     const lose = (why: string): void => {
-      clearTimeout(timer);
+      stop();
       // From here on the core gives no work to this worker.
       Atomics.store(new Int32Array(shared.memory.buffer), state / 4, DEAD);
       reject(new Error(why));
     };
     listen(worker, "message", () => {
-      clearTimeout(timer);
+      stop();
       worker.unref?.();
       resolve();
     });

@@ -1,7 +1,23 @@
 // Module workers, as browsers and Node make them.
 
-/** Milliseconds after which a worker without an answer counts as failed. */
-export const START_LIMIT = 10_000;
+/** Seconds after which a worker without an answer counts as failed. */
+export const START_LIMIT = 10;
+
+/**
+ * Calls a function once this thread has been free for some seconds. A thread that was blocked for longer
+ * finds its timers due and the worker's answer behind them: a blocked second does not count.
+ * @returns a function that stops the countdown
+ */
+export function afterFreeSeconds(seconds: number, late: () => void): () => void {
+  let left = seconds;
+  // Each second is counted from the end of the one before, however long the thread was blocked.
+  const tick = (): void => {
+    if (--left === 0) late();
+    else timer = setTimeout(tick, 1000);
+  };
+  let timer = setTimeout(tick, 1000);
+  return () => clearTimeout(timer);
+}
 
 /** The interface of workers in browsers and Node. */
 export interface AnyWorker {
