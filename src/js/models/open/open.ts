@@ -1,13 +1,13 @@
 // openModel: a model file of any format -> named tensors, read when they are asked for.
 
 import { checkAbortSignal, checkChoice, wrongKind } from "../../base/check.js";
-import { rangeError, type ZeropointError } from "../../base/errors.js";
+import { rangeError, stateError } from "../../base/errors.js";
 import { checkOptions } from "../../base/options.js";
 import { readShardIndex } from "../../formats/safetensors.js";
 import { fileError, readBytes, type Source } from "../../formats/source.js";
 import { Model, type ModelFormat } from "./model.js";
 import { READERS } from "./readers.js";
-import { type FileSource, guarded, type OpenedSource, openSource } from "./sources.js";
+import { type FileSource, guarded, isFolder, type OpenedSource, openSource } from "./sources.js";
 
 /** Options of `openModel`. */
 export interface OpenModelOptions {
@@ -120,19 +120,14 @@ async function openMain(
   source: unknown,
   signal: AbortSignal | undefined,
 ): Promise<OpenedSource> {
-  try {
-    return await openSource(where, source, signal);
-  } catch (error) {
-    const path = String(source);
-    const isPath = (typeof source === "string" || isURL(source)) && !/^https?:/i.test(path);
-    if (!isPath || (error as Partial<ZeropointError>).code !== "ZP_LOAD_FAILED") throw error;
-    for (const name of FOLDER_FILES) {
-      const file = `${path.replace(/[/\\]$/, "")}/${name}`;
-      const found = await openSource(where, file, signal).catch(() => undefined);
-      if (found !== undefined) return found;
-    }
-    throw error;
+  if (!(await isFolder(source))) return await openSource(where, source, signal);
+  const folder = String(source).replace(/[/\\]$/, "");
+  for (const name of FOLDER_FILES) {
+    const found = await openSource(where, `${folder}/${name}`, signal).catch(() => undefined);
+    if (found !== undefined) return found;
   }
+  const problem = `${source} is a folder without any of ${FOLDER_FILES.join(", ")}`;
+  throw stateError("ZP_LOAD_FAILED", where, problem);
 }
 
 /** The path or address of a file beside another one. */

@@ -141,6 +141,7 @@ interface NodeProcess {
 
 interface NodeFiles {
   open(path: string | URL, flags: string): Promise<NodeFile>;
+  stat(path: string | URL): Promise<{ isDirectory(): boolean }>;
 }
 
 interface NodeFile {
@@ -154,11 +155,24 @@ interface NodeFile {
   close(): Promise<void>;
 }
 
+/** A path as Node's functions take it. */
+const forNode = (path: string | URL): string | URL =>
+  typeof path === "string" && /^file:/i.test(path) ? new URL(path) : path;
+
+/** Whether a source is the path of a folder. */
+export async function isFolder(source: unknown): Promise<boolean> {
+  const isName = typeof source === "string" || source instanceof URL;
+  if (!isName || addressOf(source) !== undefined) return false;
+  const stat = await fileSystem()
+    ?.stat(forNode(source))
+    .catch(() => undefined);
+  return stat?.isDirectory() === true;
+}
+
 async function openFile(where: string, path: string | URL): Promise<OpenedSource> {
   let file: NodeFile;
   try {
-    const isAddress = typeof path === "string" && /^file:/i.test(path);
-    file = await (fileSystem() as NodeFiles).open(isAddress ? new URL(path) : path, "r");
+    file = await (fileSystem() as NodeFiles).open(forNode(path), "r");
   } catch (cause) {
     const problem = `${path} could not be opened: ${(cause as Error).message}`;
     throw stateError("ZP_LOAD_FAILED", where, problem, cause);

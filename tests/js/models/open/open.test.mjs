@@ -169,6 +169,12 @@ describe("openModel", () => {
       "ZP_LOAD_FAILED",
       /two\.safetensors could not be opened/,
     );
+    await rejects(
+      openModel(folder()),
+      Error,
+      "ZP_LOAD_FAILED",
+      /is a folder without any of .*model\.safetensors/,
+    );
   });
 
   it("opens a model of TensorFlow.js, its shards beside it, and its quantized weights", async () => {
