@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "zeropoint/dtype.h"
 #include "zeropoint/tensor.h"
 
 namespace zeropoint::bindings {
@@ -34,6 +35,12 @@ inline std::size_t count_of(Shape shape) {
 template <typename T>
 TensorView<T> tensor_at(Offset values, Shape shape) {
   return {span_at<T>(values, count_of(shape)), shape};
+}
+
+/// Codes of a dtype as a span of their storage type.
+template <typename Data = void>
+AnyCodes<Data> codes_at(Offset codes, std::size_t n, DType dtype) {
+  return {reinterpret_cast<Data*>(codes), n, dtype_info(dtype).storage};
 }
 
 }  // namespace zeropoint::bindings

@@ -7,7 +7,7 @@
 // for any number of threads.
 //
 // A WebAssembly build without threads has a plain loop. A build with threads uses workers started
-// by JavaScript (bindings/embind.cpp); natively, set_thread_count() starts threads.
+// by JavaScript (bindings/threads.cpp); natively, set_thread_count() starts threads.
 //
 // Loss of a worker (the engine may end a worker at any time):
 //   - Between parts, or before the worker's first part: no effect.

@@ -1,5 +1,5 @@
 // Runs a compiled core: implements its imports (src/bindings/imports.js), and binds its functions as it
-// registers them through embind (src/bindings/embind.cpp). They take and return numbers, booleans and
+// registers them through embind (src/bindings). They take and return numbers, booleans and
 // enumerations, which are strings here.
 
 import type { WasmInstance, WasmMemory, WasmModule } from "../base/platform.js";
