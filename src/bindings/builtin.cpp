@@ -1,7 +1,7 @@
 // embind registrations of C++'s own types. Emscripten's libembind registers all of them, including
-// strings, 64-bit integers and memory views, and prints addresses of unregistered types: a tenth of
-// the module around the binary, and sprintf. These bindings pass only numbers, booleans and
-// enumerations, so this file registers these types and libembind is left out.
+// strings, 64-bit integers and memory views, and prints addresses of unregistered types, which
+// takes sprintf. These bindings pass only numbers, booleans and enumerations, so this file
+// registers these types and libembind is left out.
 #include <emscripten/bind.h>
 
 #include <cstddef>
@@ -17,8 +17,9 @@ emscripten::internal::InitFunc* first_binding = nullptr;
 
 extern "C" {
 
-// embind's registration list: each EMSCRIPTEN_BINDINGS block adds itself before main, and the
-// module around the binary runs them all.
+// embind's list of EMSCRIPTEN_BINDINGS blocks. Each block runs in a static constructor and then
+// adds itself; embind keeps the list to run all blocks again in workers of its own. The linker
+// requires both functions; src/js/core/bindings.ts needs only the constructors.
 void _embind_register_bindings(emscripten::internal::InitFunc* binding) {
   binding->next = first_binding;
   first_binding = binding;

@@ -36,7 +36,7 @@ Status begin_weight(DType dtype, std::size_t n, std::size_t k, WeightGranularity
                                  span_at<std::byte>(out, size));
 }
 
-// Zero points or offsets, in the same place.
+// Zero points or offsets: JavaScript passes either at the same address.
 std::span<const std::int32_t> zeros_at(WeightShift shift, Offset place, std::size_t n) {
   return span_at<const std::int32_t>(place, shift == WeightShift::kOffsets ? 0 : n);
 }

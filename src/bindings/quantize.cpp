@@ -50,8 +50,9 @@ Status search_ranges(Offset x, std::size_t outer, std::size_t slices, std::size_
 std::size_t half_quadratic_state_bytes() { return sizeof(HalfQuadraticState); }
 std::size_t half_quadratic_passes() { return zeropoint::half_quadratic_passes(); }
 
-// Whole slices, or a piece of one. @param chosen  ChosenQParams[slices], scratch. @param shifts
-// zero points, or offsets of the scheme kOffset
+// Whole slices, or a piece of one.
+// @param state   for a piece: HalfQuadraticState; for whole slices: scratch, ChosenQParams[slices]
+// @param shifts  zero points, or offsets of the scheme kOffset
 Status half_quadratic(Offset x, std::size_t outer, std::size_t slices, std::size_t inner,
                       DType dtype, Scheme scheme, bool include_zero, bool is_first, bool is_last,
                       Offset state, Offset ranges, Offset scales, Offset shifts) {

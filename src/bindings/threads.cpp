@@ -31,8 +31,8 @@ Offset worker_state(std::size_t worker) {
 
 void end_workers() { detail::end_workers(); }
 
-// Work with a result known to JavaScript: each part starts a generator from the part's number and
-// runs it `steps` times.
+// Work with a result that JavaScript can predict: each part seeds a linear congruential generator
+// with its number and runs it `steps` times.
 void prove_workers(Offset out, std::size_t parts, std::size_t steps) {
   auto* states = span_at<std::uint32_t>(out, parts).data();
   parallel_for(parts, [=](std::size_t part) {
@@ -43,8 +43,8 @@ void prove_workers(Offset out, std::size_t parts, std::size_t steps) {
 }
 
 // Test of parallel execution: one part per thread; a part ends once all parts have begun, or after
-// `looks` checks. out[0] counts the parts that have begun; out[1 + part] tells whether the part saw
-// all of them.
+// `looks` checks. out[0] is the number of parts that have begun; out[1 + part] is 1 if all parts
+// had begun before this one ended, else 0.
 void meet_workers(Offset out, std::size_t threads, std::size_t looks) {
   auto* words = span_at<std::uint32_t>(out, 1 + threads).data();
   parallel_for(threads, [=](std::size_t part) {
@@ -63,8 +63,8 @@ EMSCRIPTEN_BINDINGS(threads) {
   function("workerState" PARAMETERS(worker), &worker_state);
   function("endWorkers" PARAMETERS(), &end_workers);
   function("proveWorkers" PARAMETERS(out, parts, steps), &prove_workers);
-  // For tests alone: results have the same bits on any number of threads, so they do not show how
-  // many computed them.
+  // For tests only: results have the same bits on any number of threads, so they cannot show how
+  // many threads took part.
   function("meetWorkers" PARAMETERS(out, threads, looks), &meet_workers);
   function("jobCount" PARAMETERS(), &detail::job_count);
 }
