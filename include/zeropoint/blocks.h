@@ -103,8 +103,8 @@ struct BlockInfo {
 /// @param importance  float32[row_length], one weight for each column, finite and not negative, or
 ///                    empty. f16, bf16, q8_0, tq1_0, tq2_0, mxfp4, nvfp4, q1_0 and q2_0 ignore it.
 /// @param out         uint8[x.size() / values * bytes], must not overlap.
-/// @return kShapeMismatch if a length does not fit, before anything is written; kNonFinite for NaN
-///         or an infinity, with blocks of values before it written or not.
+/// @return kShapeMismatch if a length does not fit: nothing is written. kNonFinite for NaN or an
+///         infinity in x or importance: part of out may have been written.
 /// Source: ggml_quantize_chunk() of ggml 0.27.0, compiled without contraction. Where 1 / scale
 ///         overflows (blocks of subnormal values only), codes match the x86-64 build.
 [[nodiscard]] Status quantize_blocks(std::span<const float> x, std::size_t row_length,

@@ -23,7 +23,7 @@ namespace zeropoint {
 /// @param qparams  see QParamsView; the shape must broadcast to the codes' own.
 /// @param out      float32[codes.size()], written only on kOk; must not overlap the codes.
 /// @return kShapeMismatch, kSizeOverflow, kInvalidScale, kInvalidZeroPoint, kInvalidOffset,
-///         kUnsupportedDType.
+///         kUnsupportedDType; kInvalidAxis for groups of a 0-d tensor.
 /// Source: linear_dequantization of the notebooks.
 [[nodiscard]] Status dequantize(const AnyCodes<const void>& codes, Shape shape,
                                 const QParamsView& qparams, DType dtype, std::span<float> out);

@@ -39,7 +39,7 @@ enum class Metric {
 [[nodiscard]] Status quantization_error(std::span<const float> a, std::span<const float> b,
                                         Metric metric, double& out);
 
-/// quantization_error of every slice, its values in row-major order.
+/// quantization_error of every slice, with the values of a slice in row-major order.
 ///
 /// @param a, b         float32, row-major, of as many values as the granularity has.
 /// @param granularity  partition of a and b.
@@ -67,8 +67,8 @@ struct ErrorState {
 ///               if n is 0.
 /// @param state  not modified by the caller between calls.
 /// @param out    the result, written only with the last piece, where begin + count = n.
-/// @return kShapeMismatch if the lengths differ or a piece breaks these rules; kSizeOverflow for
-///         pieces of more than 2^36 values; state is unchanged in both cases.
+/// @return kShapeMismatch if the lengths differ or a piece breaks these rules; kSizeOverflow if
+///         n > 2^36 and the tensors come in more than one piece; state is unchanged in both cases.
 [[nodiscard]] Status quantization_error_piece(std::span<const float> a, std::span<const float> b,
                                               Metric metric, std::size_t begin, std::size_t n,
                                               ErrorState& state, double& out);

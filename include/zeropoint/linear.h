@@ -83,15 +83,14 @@ struct WeightShape {
   std::size_t group_size = 0;  ///< for kPerGroup
 };
 
-/// Bytes that pack_weight() writes: a header; the codes at 2, 4 or 8 bits each, the least of these
-/// that holds the dtype's; and for every eight
-/// outputs 96 bytes, 64 bytes per group of inputs that share a scale, and 32 bytes per 1024 inputs
-/// of a group, rounded up. Scales per input take another 8 bytes each. Codes are padded to a
-/// multiple of eight outputs and, at the end of each group, to a multiple of four inputs (2 bits:
-/// eight). 0 if the shape cannot be packed.
+/// Bytes that pack_weight() writes: a header; the codes at 2, 4 or 8 bits each, the smallest width
+/// that holds the dtype's codes; and for every eight outputs 96 bytes, 64 bytes per group of inputs
+/// that share a scale, and 32 bytes per 1024 inputs of a group, rounded up. Scales per input take
+/// another 8 bytes each. Codes are padded to a multiple of eight outputs and, at the end of each
+/// group, to a multiple of four inputs (2 bits: eight). 0 if the shape cannot be packed.
 [[nodiscard]] std::size_t packed_weight_size(const WeightShape& shape);
 
-/// What a packed weight adds to its codes.
+/// Correction that a packed weight adds to its codes.
 enum class WeightShift {
   kNone,        ///< nothing: every zero point is the code that is stored as 0
   kZeroPoints,  ///< integer zero points
@@ -112,20 +111,20 @@ template <typename Code>
 [[nodiscard]] Status pack_weight(const QuantizedWeight<Code>& w, std::size_t n, std::size_t k,
                                  std::span<std::byte> out);
 
-/// Begins a packed weight whose rows arrive in pieces, for pack_rows(): so a call needs the packed
-/// weight and one piece, never the whole weight beside it. The weight has no rows yet.
+/// Begins a packed weight without rows, for pack_rows(). Rows may arrive in pieces, so that memory
+/// has to hold the packed weight and one piece, but never the whole weight as well.
 ///
 /// @param shape   shape.n is the capacity in rows.
-/// @param shift   kNone if all zero points are 0 as a signed code: 128 for uint5 to uint8, 8 for
-/// uint3
-///                and uint4, 2 for uint1 and uint2. Scales per input: kNone and kZeroPoints are the
-///                same.
+/// @param shift   kNone if every zero point is the code that is stored as 0: 0 if signed; 128 for
+///                uint5 to uint8, 8 for uint3 and uint4, 2 for uint1 and uint2. With scales per
+///                input, kNone and kZeroPoints are the same.
 /// @param out     [packed_weight_size()] bytes, aligned to 16.
 /// @return as pack_weight().
 [[nodiscard]] Status begin_weight(const WeightShape& shape, WeightShift shift,
                                   std::span<std::byte> out);
 
-/// Packs rows first ... first + rows - 1 of a weight. Rows may be packed again; later ones stay.
+/// Packs rows first ... first + rows - 1 of a weight. Rows may be packed again; the rows after them
+/// do not change.
 /// The bytes equal those of pack_weight() with all rows at once.
 ///
 /// @param w       the rows' codes [rows][K]; scales and zero points of these rows, or those of all
@@ -145,12 +144,13 @@ template <typename Code>
 [[nodiscard]] Status grow_weight(const std::byte* weight, std::size_t capacity,
                                  std::span<std::byte> out);
 
-/// Drops the rows of a packed weight from `rows` on, such as those of an append that failed.
+/// Keeps the first `rows` rows of a packed weight and drops the others, for example those of an
+/// append that failed.
 void keep_rows(std::byte* weight, std::size_t rows);
 
-/// Codes of the packed rows from `first` on, one per byte, as pack_rows() got them (without bits
-/// beyond the stored ones).
-/// @param codes  [rows][K], as many rows as are wanted.
+/// Writes the codes of the packed rows from `first` on, one per byte, as they were passed to
+/// pack_rows(), without bits beyond the stored ones.
+/// @param codes  [rows][K]; its length gives the number of rows.
 /// @return kShapeMismatch.
 [[nodiscard]] Status unpack_rows(const std::byte* weight, std::size_t first,
                                  std::span<std::uint8_t> codes);
@@ -210,8 +210,7 @@ struct MatrixShape {
 ///
 ///   y = float(sum_g double(acc[m][n][g]) * w_scale[n][g]) * float(scale) + bias[n]
 ///
-/// the sum over groups in double, in their order (in parts of at most 1024 inputs); the rest in
-/// float32.
+/// The groups are added in double, in order, in parts of at most 1024 inputs; the rest is float32.
 ///
 /// @param qx          uint8[M][K], made by quantize_per_tensor() with `activation`.
 /// @param activation  zero point in [0, 255]; the scale is not validated.

@@ -121,8 +121,8 @@ inline constexpr std::size_t kUpsampling = 16;
 [[nodiscard]] constexpr std::size_t histogram_scratch(std::size_t bins) { return 2 * bins + 1; }
 
 /// Searches the range with the smallest estimated quantization error over a histogram: narrows
-/// [min, max] from the side with the smaller mass, by quantiles of 1e-5, until the estimated error
-/// rises.
+/// [min, max] by quantiles of 1e-5, each time on the side where this removes more bins (the right
+/// one on ties), until the estimated error rises.
 ///
 /// @param histogram  float32[bins] over `range`.
 /// @param levels     codes, at least 1: 256 for 8 bits, 2^32 for 32.

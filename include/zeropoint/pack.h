@@ -17,9 +17,9 @@ namespace zeropoint {
 }
 
 /// Packs codes of 1 to 7 bits, two's complement where signed, as a little-endian stream of bits:
-/// bit b of code i is bit i * bits + b of the stream, and bit s of the stream is bit s % 8 of byte
-/// s /
-/// 8. So the first code takes the lowest bits, and codes of 3, 5, 6 and 7 bits may cross bytes:
+/// bit b of code i is bit i * bits + b of the stream, and bit s of the stream is bit (s % 8) of
+/// byte (s / 8). So the first code takes the lowest bits, and codes of 3, 5, 6 and 7 bits may
+/// cross bytes:
 ///
 ///   4 bits   byte = code[0] | code[1] << 4
 ///   2 bits   byte = code[0] | code[1] << 2 | code[2] << 4 | code[3] << 6

@@ -43,8 +43,8 @@ struct QParamsOptions {
 /// kOffset is for choose_offsets(). Edge cases that the notebooks leave undefined: a range of zero
 /// width is widened to contain 0 (even if include_zero is false); {0, 0} gives scale 1 and zero
 /// point clamp(0, qmin, qmax); a scale below the smallest normal float32 is raised to it, because a
-/// subnormal float32 is imprecise or flushed to 0; one above the largest, which only the 1 step of
-/// uint1 allows, is lowered to it.
+/// subnormal float32 is imprecise or flushed to 0; a scale above the largest float32 (possible with
+/// uint1 only, which has a single step) is lowered to it.
 ///
 /// @param range  finite, min <= max. @param out  written only on kOk.
 /// @return kNonFinite if the range is not finite; kUnsignedSymmetric; kOk.
@@ -102,10 +102,10 @@ inline constexpr std::size_t kShrunkRanges = 49;
 struct SearchState {
   alignas(16) double errors[kShrunkRanges][4];  ///< partial sums of each range's squared error
   double ranks[4];         ///< ranks of the values that percentiles lie between
-  double fractions[2];     ///< where they lie between them
-  std::uint64_t below[4];  ///< number of values below a candidate
+  double fractions[2];     ///< positions of the percentiles between these values, 0 to 1
+  std::uint64_t below[4];  ///< number of values below each candidate key
   std::uint64_t count;     ///< number of finite values
-  std::uint32_t keys[4];   ///< bits so far of the wanted values' sort keys
+  std::uint32_t keys[4];   ///< sort keys of the values with these ranks: the bits found so far
   std::uint32_t bit;       ///< the bit that this pass finds
 };
 
@@ -133,7 +133,7 @@ struct SearchState {
 [[nodiscard]] Status search_ranges(std::span<const float> x, const Granularity& granularity,
                                    const RangeSearch& search, std::span<Range> ranges);
 
-/// Number of times that search_range_piece() has to be given all values.
+/// Number of passes of search_range_piece() over all values.
 [[nodiscard]] std::size_t search_passes(const RangeSearch& search);
 
 /// search_ranges() of one slice, given in pieces, in order, in search_passes() passes. The result
@@ -177,25 +177,24 @@ struct HalfQuadraticState {
   std::size_t pass;
 };
 
-/// Chooses the qparams of every slice by half-quadratic splitting: scale and offset and, beside
-/// them, sparse errors minimize sum |e|^p with p = 11/16, for twenty iterations from the qparams of
-/// the range. Iteration j, with beta = 10 * 1.01^j:
+/// Chooses the qparams of every slice by half-quadratic splitting: minimizes sum |e|^p with
+/// p = 11/16 over scale, offset and sparse errors w, in twenty iterations that start from the
+/// qparams of the range. Iteration j, with beta = 10 * 1.01^j:
 ///
 ///   q = clamp(round_half_even((x - offset) / scale), qmin, qmax)
-///   w = shrink((x - (scale q + offset)) / scale) scale      shrink(e) = sign(e) max(|e| - |e|^(p -
-///   1)
-///                                                           / beta, 0)
+///   e = (x - (scale q + offset)) / scale
+///   w = scale sign(e) max(|e| - |e|^(p - 1) / beta, 0)
 ///   t = x - w
-///   scale, offset = those of least squares from q to t: with n finite values
+///   scale, offset = least-squares fit of scale q + offset to t: with n finite values
 ///     scale  = (n sum q t - sum q sum t) / (n sum q^2 - sum q sum q)
-///     offset = (sum t - scale sum q) / n                    or, symmetric, scale = sum q t / sum
-///     q^2
+///     offset = (sum t - scale sum q) / n
+///     symmetric: scale = sum q t / sum q^2, offset = 0
 ///
 /// Values, codes and errors are float32, each operation rounded; |e|^(-5/16) is 1 / (fourth root *
 /// sixteenth root), by square roots, so that it has the same bits everywhere. Sums are double:
 /// value i of a slice goes to partial sum i % 4, their total is (p0 + p2) + (p1 + p3). scale and
-/// offset are rounded to float32; a scale that is not positive and finite, or has no divisor, stays
-/// as it was.
+/// offset are rounded to float32; if the new scale would not be positive and finite, or its divisor
+/// is 0, the old scale is kept.
 ///
 /// The result is, of the range's qparams and the twenty iterates, the first one of least squared
 /// error, an affine one with its zero point rounded: clamp(round_half_even(-offset / scale), qmin,
@@ -214,7 +213,7 @@ struct HalfQuadraticState {
                                     std::span<const Range> ranges, const QParamsOptions& options,
                                     std::span<ChosenQParams> out);
 
-/// Number of times that half_quadratic_piece() has to be given all values.
+/// Number of passes of half_quadratic_piece() over all values.
 [[nodiscard]] std::size_t half_quadratic_passes();
 
 /// half_quadratic() of one slice, given in pieces, in order, in half_quadratic_passes() passes. The

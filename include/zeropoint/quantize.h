@@ -25,8 +25,8 @@ namespace zeropoint {
 /// @param x        float32, any shape.
 /// @param qparams  see QParamsView; the shape must broadcast to x's own.
 /// @param codes    Code[x.size()], of the dtype's storage; written only on kOk; must not overlap x.
-/// @return kShapeMismatch, kSizeOverflow, kInvalidScale, kInvalidZeroPoint,
-///         kInvalidOffset, kUnsupportedDType.
+/// @return kShapeMismatch, kSizeOverflow, kInvalidScale, kInvalidZeroPoint, kInvalidOffset,
+///         kUnsupportedDType; kInvalidAxis for groups of a 0-d tensor.
 /// Source: linear_q_with_scale_and_zero_point of the notebooks, which divides, then adds, then
 ///         rounds. torch.quantize_per_tensor multiplies by the reciprocal and rounds before adding.
 [[nodiscard]] Status quantize(const TensorView<const float>& x, const QParamsView& qparams,
@@ -67,7 +67,7 @@ template <typename Code>
 /// Treatment of NaN, infinities and values outside int32.
 enum class Overflow {
   kSaturate,  ///< too large: qmax; too small: qmin; NaN: the zero point. A scale whose float32
-              ///< reciprocal is infinite (0, or subnormal) gives the codes of kTorch
+              ///< reciprocal is not finite (NaN, or |scale| <= 2^-128) gives the codes of kTorch
   kTorch,     ///< as PyTorch 2.6's portable kernel; stated with each function
 };
 

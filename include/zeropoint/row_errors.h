@@ -27,13 +27,13 @@ struct RowError {
 
 /// A linear scheme of rows.
 struct RowScheme {
-  QParamsOptions qparams;  ///< include_zero is true
+  QParamsOptions qparams;  ///< include_zero must be true
 
   /// Consecutive values of a run that share a scale; the last group of a run may be short. 0: one
   /// scale for all rows, from `range`.
   std::size_t group_size = 0;
 
-  /// Values of a run, which groups do not reach beyond; divides the row's length.
+  /// Values of a run; no group crosses the end of a run. Divides the row's length.
   std::size_t run_length = 0;
 
   /// Whether to take the range of least squared error instead of that of the smallest and largest
@@ -44,8 +44,7 @@ struct RowScheme {
 };
 
 /// Quantizes and dequantizes rows by a linear scheme and sums the errors, piece by piece in the
-/// cache, on all threads. The values are those of choose_qparams(), search_ranges() and
-/// fake_quantize().
+/// cache. The values are those of choose_qparams(), search_ranges() and fake_quantize().
 ///
 /// @param w        float32[rows * row_length], row_length > 0.
 /// @param weights  double[row_length], or empty.
@@ -64,7 +63,8 @@ struct RowScheme {
                                 std::span<const double> weights, std::span<float> values,
                                 std::span<RowError> out);
 
-/// The same for v = 0: noise is the signal's energy, weighted that of the weighted signal.
+/// The same for v = 0: noise is sum w^2, and weighted is sum weight[i] w^2. NaN and infinities are
+/// treated as values.
 [[nodiscard]] Status row_energies(std::span<const float> w, std::size_t row_length,
                                   std::span<const double> weights, std::span<RowError> out);
 

@@ -10,12 +10,12 @@ namespace zeropoint {
 enum class Status {
   kOk,
   kShapeMismatch,      ///< shapes do not agree, do not broadcast, or do not match the data's length
-  kSizeOverflow,       ///< a shape holds more elements than the address space can count
+  kSizeOverflow,       ///< a shape has more than 2^32 - 1 elements, or a stated limit is exceeded
   kInvalidScale,       ///< a scale is not finite, or not > 0
-  kInvalidZeroPoint,   ///< a zero point lies outside the dtype
+  kInvalidZeroPoint,   ///< a zero point lies outside the codes, or there are too few codes
   kInvalidOffset,      ///< an offset is not finite
   kInvalidAxis,        ///< the axis is not one of the shape's
-  kInvalidGroupSize,   ///< the group size is 0, or too large to count
+  kInvalidGroupSize,   ///< the group size is 0, or more than 2^32 - 1
   kNonFinite,          ///< NaN or an infinity where qparams are chosen
   kEmpty,              ///< a slice has no (finite) element to choose qparams from
   kUnsignedSymmetric,  ///< the symmetric scheme with an unsigned dtype
