@@ -69,8 +69,7 @@ float mean_square(std::span<const float> x) {
   return sum / static_cast<float>(x.size());
 }
 
-/// Quantizing a value takes about as long as this many multiplications of a layer, of which a
-/// thread does ten in a nanosecond.
+/// Time to quantize a value, in multiplications of a layer (ten per nanosecond and thread).
 std::uint64_t products_per_value(BlockType type, bool has_weights) {
   switch (type) {
     case BlockType::kF16:
@@ -100,8 +99,8 @@ struct Rows {
   std::uint8_t* out;
 };
 
-/// Quantizes `count` values of one row.
-/// @return false before a tile with a value that is not finite
+/// Quantizes `count` values of one row, tile by tile.
+/// @return false if a value is not finite; tiles before it have been quantized
 bool quantize_values(const Rows& rows, const float* x, std::size_t count, float square) {
   const BlockInfo info = block_info(rows.type);
   const auto start = static_cast<std::size_t>(x - rows.x);
@@ -120,7 +119,7 @@ bool quantize_values(const Rows& rows, const float* x, std::size_t count, float 
 }
 
 /// Quantizes values [first, last): whole blocks or, with weights, whole rows.
-/// @return false before a value that is not finite
+/// @return false if a value is not finite; values before it may have been quantized
 bool quantize_range(const Rows& rows, std::size_t first, std::size_t last) {
   if (rows.weights == nullptr) {
     return quantize_values(rows, rows.x + first, last - first, 0.0F);

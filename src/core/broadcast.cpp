@@ -34,7 +34,7 @@ void for_outer(const Broadcast<kOperands>& b, std::size_t inner_axes, Run run) {
   }
 }
 
-// Whether a shape broadcasts to another one without enlarging it.
+// Whether `from` broadcasts to `to`, and the result has the shape `to`.
 bool broadcasts_to(Shape from, Shape to) {
   if (from.size() > to.size()) return false;
   const Shape aligned = to.last(from.size());
@@ -43,8 +43,8 @@ bool broadcasts_to(Shape from, Shape to) {
       [](std::uint32_t own, std::uint32_t other) { return own == 1 || own == other; });
 }
 
-// Scales and zero points, or offsets, given as arrays. The zero points double as codes for NaN, if
-// the operation uses them.
+// Scales and zero points, or offsets, given as arrays. Zero points are also the codes for NaN, if
+// the operation needs these.
 class GivenSlices final : public Slices {
  public:
   /// @param first  index of the first slice
@@ -92,7 +92,7 @@ class Tile {
 
   const void* load(const void* from, std::size_t size, std::size_t stride) {
     if (stride == 1) return from;
-    // Repeats the word as often as it fits.
+    // Fills one word with copies of the value, then repeats the word.
     alignas(4) std::byte word[4];
     for (std::size_t i = 0; i < sizeof word; i += size) std::memcpy(word + i, from, size);
     kernels::repeat_words(word, 1, kLength * size / 4, 1, words_);
@@ -174,7 +174,8 @@ Status run_checked(const Pass& pass, std::size_t size, Shape shape, const QParam
   if (status != Status::kOk) return status;
   if (qparams.group_size != 0) return run_groups(pass, shape, qparams, out_size);
   if (qparams.scales.size() == 1 && qparams.shape.size() <= shape.size()) {
-    // One pair for all values. Planning the walk would take longer than a small tensor itself.
+    // One scale and zero point for all values. For a small tensor, merging axes would take longer
+    // than the operation.
     if (out_size != size) return Status::kShapeMismatch;
     const bool has_offset = !qparams.offsets.empty();
     const std::int32_t zero_point = has_offset ? 0 : qparams.zero_points[0];

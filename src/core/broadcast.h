@@ -47,8 +47,8 @@ template <std::size_t kOperands>
 
 /// Runs over a tensor of `size` values with qparams that must broadcast to its shape. Checks all
 /// arguments.
-/// @return kShapeMismatch, kSizeOverflow, kInvalidScale, kInvalidZeroPoint; then the operation has
-///         not run.
+/// @return kShapeMismatch, kSizeOverflow, kInvalidScale, kInvalidZeroPoint, kInvalidOffset,
+///         kInvalidAxis (groups of a 0-d tensor); then the operation has not run.
 [[nodiscard]] Status run_checked(const Pass& pass, std::size_t size, Shape shape,
                                  const QParamsView& qparams, DType dtype, std::size_t out_size);
 

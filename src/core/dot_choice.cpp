@@ -29,7 +29,7 @@ Digits digits_format(Accumulate accumulate) {
 ByteFormat byte_format(const std::uint8_t* qx, std::size_t m, const kernels::Panels& w,
                        std::int32_t zero_point, bool may_list) {
   if (used == LayerKernels::kBaseline) return {Bytes::kI16};
-  // Of the row that has the most.
+  // Largest number of activations outside base ... base + 127 in a row.
   const auto most_outside = [=](std::int32_t base) {
     std::size_t most = 0;
     for (std::size_t row = 0; row < m; ++row) {
@@ -42,7 +42,7 @@ ByteFormat byte_format(const std::uint8_t* qx, std::size_t m, const kernels::Pan
   if (may_list) {
     const std::size_t limit = kernels::most_outside(w.steps);
     if (above <= limit) return {Bytes::kI7Most};
-    // Most activations are near 0.
+    // Most activations are near 0, and so their codes near the zero point.
     const std::int32_t base = std::clamp(zero_point - 64, 0, 128);
     if (base > 0 && most_outside(base) <= limit) return {Bytes::kI7Most, base};
   }

@@ -17,12 +17,13 @@ namespace zeropoint {
 ///
 ///   activations             relaxed    16-bit
 ///   quint8 of 7 bits        1          2
-///   quint8 of 8 bits        2          2    (1, and some for a few inputs, if these are few)
+///   quint8 of 8 bits        2          2    (relaxed: 1 and a list if few inputs need the 8th bit)
 ///   float32                 4          4
 ///   float32, short digits   3          4
 enum class LayerKernels {
   kRelaxed,   ///< the relaxed dot for every layer
-  kMixed,     ///< the relaxed dot for quint8 of 7 bits only, if it takes up to twice the time
+  kMixed,     ///< the relaxed dot only where it replaces two 16-bit dots: quint8 of 7 bits, or of 8
+              ///< bits with a list. For engines on which it takes up to twice as long as the other
   kBaseline,  ///< the 16-bit dot for every layer, as in the baseline build
 };
 

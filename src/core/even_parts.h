@@ -8,7 +8,7 @@
 
 namespace zeropoint {
 
-/// Whether a tensor of `size` values has this granularity; value_count() would be correct then.
+/// Whether the granularity has `size` values. If so, value_count() does not overflow.
 [[nodiscard]] inline bool has_size(const Granularity& g, std::size_t size) {
   // By division, since the product may overflow.
   if (g.row != 0) {
@@ -21,9 +21,9 @@ namespace zeropoint {
   return size % g.outer == 0 && period % g.slices == 0 && period / g.slices == g.inner;
 }
 
-/// Calls f(position of the first value, first slice, granularity) for each part, in order: for the
-/// whole tensor, or, where every row ends with a short slice, for the slices before it and for the
-/// short one.
+/// Calls f(position of the first value, first slice, granularity) for each part, in order. The
+/// whole tensor is one part; if rows end with a short slice, each row has two: its full slices, and
+/// the short one.
 template <typename F>
 void for_even_parts(const Granularity& g, F f) {
   Granularity part = g;

@@ -21,7 +21,7 @@ kernels::CodeRule rule_of(const QParamsOptions& options) {
   return {info.qmin, info.qmax, info.qmax};
 }
 
-// The iterate as it would be used: an affine one with its zero point rounded.
+// The iterate as usable qparams: for the affine scheme with a rounded zero point.
 ChosenQParams usable(const HalfQuadraticState& state, const QParamsOptions& options) {
   ChosenQParams qparams{static_cast<double>(state.scale), 0, 0.0F};
   if (options.scheme == Scheme::kOffset) qparams.offset = state.offset;
@@ -35,7 +35,7 @@ ChosenQParams usable(const HalfQuadraticState& state, const QParamsOptions& opti
   return qparams;
 }
 
-// Begins with the qparams of the whole range.
+// Initializes the state with the qparams of the whole range.
 void begin(Range range, const QParamsOptions& options, HalfQuadraticState& state) {
   state = {};
   state.beta = kFirstBeta;
@@ -71,8 +71,8 @@ void add_piece(std::span<const float> x, const QParamsOptions& options, HalfQuad
                               static_cast<float>(1.0 / state.beta), rule, state.sums);
 }
 
-// The scale and offset of least squares from codes to targets; those of the iterate where there are
-// none.
+// Fits scale and offset to codes and targets by least squares. Values that have no solution, or one
+// outside float32, stay those of the iterate.
 void update(const QParamsOptions& options, HalfQuadraticState& state) {
   const HalfQuadraticSums& s = state.sums;
   const double n = total(s.counts);

@@ -24,7 +24,7 @@ Status check_layer(std::size_t x, std::size_t m, std::size_t k, std::size_t n, s
   return bias == 0 || bias == n ? Status::kOk : Status::kShapeMismatch;
 }
 
-// Sum: the type in which products are added.
+// @tparam Sum  type of the products and of their sums
 template <typename Sum>
 void linear_float(std::span<const float> x, std::size_t m, std::size_t k, std::span<const float> w,
                   std::size_t n, std::span<const float> bias, std::span<float> out,
@@ -51,8 +51,8 @@ void linear_float(std::span<const float> x, std::size_t m, std::size_t k, std::s
   });
 }
 
-// Error budget for rounding activations to digits: at most RowScale::error times the largest
-// weight. The other half of the bound covers all other rounding.
+// Largest error, relative to sum |x w|, that rounding activations to digits may cause. The kernels
+// compare it with a multiple of the error, so that other rounding stays within the bound, too.
 double tolerance(std::size_t k) {
   return static_cast<double>(std::min(k, std::size_t{1} << 16)) * 0x1p-24;
 }
@@ -149,7 +149,7 @@ RowBlock::RowBlock(std::size_t line_bytes, std::size_t chunk_count, std::size_t 
 void linear_packed(const float* x, std::size_t m, const kernels::Panels& panels, const float* bias,
                    Digits format, std::span<std::byte> scratch, std::span<float> out) {
   const RowBlock block = RowBlock::digits_of(panels, m);
-  // With zero points no row could be certain.
+  // The norm is infinite for weights with zero points: is_enough() is then false for every row.
   const bool tries_short =
       format == Digits::kI7Short && panels.input_scales == nullptr && std::isfinite(panels.norm);
   if (format == Digits::kI7Short) format = Digits::kI7;
@@ -162,7 +162,7 @@ void linear_packed(const float* x, std::size_t m, const kernels::Panels& panels,
       // Decides row by row, so that no result depends on other rows.
       product.write(rows, Digits::kI7Short);
       Rows short_rows{rows.places + block.rows};
-      Rows others{rows.places};  // compacted in place: the rows without the short ones
+      Rows others{rows.places};  // the other rows, compacted in place
       for (std::size_t r = 0; r < rows.count; ++r) {
         (product.is_enough(r) ? short_rows : others).add(r);
       }
@@ -186,7 +186,7 @@ std::size_t linear_scratch_size(const std::byte* weight, std::size_t m) {
 Status linear(std::span<const float> x, std::size_t m, std::size_t k, std::span<const float> w,
               std::size_t n, std::span<const float> bias, Accumulate accumulate,
               std::span<float> out, std::size_t stride) {
-  // Values between rows of out belong to others.
+  // Number of values between rows of out, which are not written.
   const std::size_t others = m == 0 || n == 0 || stride < n ? 0 : (m - 1) * (stride - n);
   if (stride < n || out.size() < others) return Status::kShapeMismatch;
   Status status = check_matrix(n, k, w.size());

@@ -1,4 +1,4 @@
-// The W8A8 half of linear.h: activations quantized to quint8, exact integer sums.
+// The W8A8 functions of linear.h: activations quantized to quint8, exact integer sums.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -23,7 +23,7 @@ constexpr float kSmallScale = 6.1e-5F;
 
 bool is_quint8(std::int32_t zero_point) { return zero_point >= 0 && zero_point <= 255; }
 
-// Whether the kernel of one sum for all inputs serves a weight.
+// Whether all inputs of an output share one integer sum: 8-bit codes without groups.
 bool is_plain(const Panels& w) { return w.bits == 8 && w.groups() <= 1; }
 
 Status check_w8a8(std::size_t qx, std::size_t m, const Panels& w, std::size_t bias, std::size_t out,
@@ -47,8 +47,8 @@ std::array<double, kPanel> minus_sums(const Panels& w, std::size_t panel) {
   return totals;
 }
 
-// Chunks, widened codes and sums of a panel whose weights are narrow or in groups: each group's
-// sums are exact in int32 and double, and added with their scale, in order, in double.
+// Sums of a panel with codes of fewer than 8 bits, or with groups. Narrow codes are widened chunk
+// by chunk; a chunk's sums are exact, and are added times their scale in double, in order.
 class GroupSums {
  public:
   GroupSums(const Panels& w, std::size_t panel, std::int32_t zero_point)
@@ -58,8 +58,8 @@ class GroupSums {
         minus_sums_(w.minus_sums + panel * w.chunks * kPanel),
         zero_point_(zero_point) {}
 
-  /// @param totals  double[rows][8]: of products of inputs, less their zero point, and codes; with
-  ///                several groups times their scales
+  /// @param totals  double[rows][8]: sums of (x - zero point) * code; with several groups, times
+  ///                the groups' scales
   void add(const std::uint8_t* x, std::size_t rows, kernels::Bytes format, double* totals) const {
     std::fill_n(totals, rows * kPanel, 0.0);
     const bool has_groups = w_.groups() > 1;
@@ -123,7 +123,7 @@ struct Outputs {
     const bool has_groups = w.groups() > 1;
     const float* scales = w.scales + column;
     const std::size_t at = row * w.n + column;
-    // Two loops: in a single one compilers would also divide for values.
+    // Two loops: in a single one, compilers would compute the quotient for values, too.
     if (values != nullptr) {
       for (std::size_t i = 0; i < columns; ++i) {
         multipliers[i] = has_groups ? float_scale_x : float_scale_x * scales[i];

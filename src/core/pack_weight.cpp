@@ -1,4 +1,4 @@
-// The packing half of linear.h: codes, scales and bounds of rows into a block.
+// pack_weight() and pack_rows() of linear.h: write codes, scales and bounds of rows to a block.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -45,7 +45,7 @@ float at_least(double value) {
   return static_cast<double>(rounded) < value ? std::nextafter(rounded, INFINITY) : rounded;
 }
 
-// Largest distance of a code between smallest and largest from zero.
+// Largest |code - zero_point| for codes in [smallest, largest].
 double distance(int smallest, int largest, int zero_point) {
   return std::max(std::abs(smallest - zero_point), std::abs(largest - zero_point));
 }
@@ -53,7 +53,7 @@ double distance(int smallest, int largest, int zero_point) {
 // Codes as raw bytes; the dtype tells their sign.
 using WeightBytes = QuantizedWeight<std::uint8_t>;
 
-// Start of a panel's scales and zero points, or offsets, in the block; groups of inputs share them.
+// A panel's scales and zero points, or offsets, in the block: one of each per group and output.
 struct PanelScales {
   std::size_t groups;
   float* scales;
@@ -76,7 +76,8 @@ struct PanelScales {
   }
 };
 
-// Writes the scales of a panel's outputs; they are 1 if inputs have scales.
+// Writes the scales of a panel's outputs (1 if inputs have scales), and their zero points or
+// offsets.
 void write_scales(const WeightBytes& w, const WeightShape& shape, std::size_t first,
                   std::size_t outputs, const PackedLayout& layout, const PanelScales& to) {
   std::fill_n(to.scales, to.groups * kPanel, 0.0F);
@@ -100,8 +101,9 @@ void write_scales(const WeightBytes& w, const WeightShape& shape, std::size_t fi
   }
 }
 
-// Upper bound of |code * scale + offset| for codes, as stored and times the unit, between smallest
-// and largest, plus 2^-20 of |code * scale| + |offset|, for rounding in double: see finish_tile().
+// Upper bound of |code * scale + offset|, times the unit, plus 2^-20 of |code * scale| + |offset|
+// for rounding in double: see finish_tile(). Codes as stored, times the unit, are in [smallest,
+// largest].
 double distance(int smallest, int largest, int center_units, double scale, double offset_units) {
   const double low = (smallest + center_units) * scale;
   const double high = (largest + center_units) * scale;
@@ -109,7 +111,7 @@ double distance(int smallest, int largest, int center_units, double scale, doubl
   return std::max(std::fabs(low + offset_units), std::fabs(high + offset_units)) + 0x1p-20 * sizes;
 }
 
-// Sums and maxima behind the bounds of a panel's outputs.
+// Sums and maxima from which the bounds of a panel's outputs are computed.
 struct PanelTotals {
   double largest[kPanel] = {};
   double squares[kPanel] = {};
@@ -183,8 +185,8 @@ void write_bounds(const PanelTotals& totals, std::size_t panel, std::size_t outp
   }
 }
 
-// Packs rows of a block: w has their codes and, unless they are shared by all outputs, their
-// scales.
+// Packs rows of a weight into a block. w holds the codes of these rows, and their scales or those
+// shared by all rows.
 Status pack_bytes(const WeightBytes& w, std::size_t first, std::size_t rows, std::byte* block) {
   PackedLayout& layout = layout_of(block);
   const WeightShape shape{rows, layout.k, w.dtype, w.granularity, w.group_size};
@@ -192,7 +194,7 @@ Status pack_bytes(const WeightBytes& w, std::size_t first, std::size_t rows, std
   if (matrix != Status::kOk) return matrix;
   const bool fits = first % kPanel == 0 && first <= layout.n && first + rows <= layout.capacity;
   const bool is_alike = w.dtype == layout.dtype && w.granularity == layout.granularity;
-  // A group that is longer than a row ends with it.
+  // A group size above the row length counts as the row length.
   const std::size_t longest = std::max(layout.k, std::uint32_t{1});
   const bool has_groups = w.granularity != WeightGranularity::kPerGroup ||
                           std::min(w.group_size, longest) == layout.group;

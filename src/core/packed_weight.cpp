@@ -16,7 +16,7 @@ constexpr std::size_t kAlignment = 16;
 // Upper bound of linear()'s memory per row besides digits and sums: see RowBlock.
 constexpr std::size_t kRowExtraBytes = 64;
 
-// Places parts one after the other, each aligned; overflow is checked at the end.
+// Places parts one after the other, each aligned. The caller checks end() for overflow.
 class Placer {
  public:
   explicit Placer(std::size_t header) { place(header); }

@@ -37,7 +37,7 @@ struct PackedLayout {
   std::uint32_t size = 0;
 };
 
-/// Codes are stored as signed: the code that is stored as 0.
+/// The code that is stored as 0; codes are stored as signed integers.
 constexpr int stored_center(DType dtype) {
   const DTypeInfo info = dtype_info(dtype);
   return info.is_signed() ? 0 : 1 << (kernels::stored_bits(info.bits) - 1);
@@ -53,7 +53,7 @@ inline const PackedLayout& layout_of(const std::byte* block) {
   return *reinterpret_cast<const PackedLayout*>(block);
 }
 
-/// The part of a block at an offset of its header.
+/// The part of a block at a byte offset from its start.
 template <typename T>
 T* part(std::byte* block, std::uint32_t at) {
   return reinterpret_cast<T*>(block + at);

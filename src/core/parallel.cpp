@@ -138,7 +138,8 @@ bool is_anybody_working() {
                      [](const Worker& worker) { return worker.state.load() == detail::kWorking; });
 }
 
-// Waits for the workers' chunks: true once all are done, false if some never will be.
+// Waits for the workers' chunks. @return true if all are done; false at the deadline, or if no
+// worker is working on those left
 bool wait_until(double deadline) {
   for (;;) {
     for (int look = 0; look < kLooks; ++look) {
@@ -150,7 +151,8 @@ bool wait_until(double deadline) {
   }
 }
 
-// Gives workers that do not answer no further job. Their old job's description stays unchanged.
+// Stops giving jobs to workers. The current job's description stays unchanged, because a worker
+// that wakes up later reads it.
 void give_up_workers() {
   pool.worker_count.store(0);
   if (pool.lost != nullptr) pool.lost();

@@ -11,7 +11,7 @@ namespace {
 
 // ---- least squared error
 
-// (64 - i) / 64 of the whole range.
+// Candidate i: (64 - i) / 64 of the whole range.
 Range shrunk_range(Range whole, const QParamsOptions& options, std::size_t i) {
   double min = whole.min;
   double max = whole.max;
@@ -69,7 +69,7 @@ std::size_t least_error(const SearchState& state) {
 // A pass finds one bit of the wanted values' sort keys, the highest first.
 constexpr std::size_t kBits = 32;
 
-// Order of keys: order of values.
+// Sort key: the unsigned order of keys is the order of values.
 std::uint32_t key_of(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   return bits ^ (bits >> 31 != 0 ? UINT32_MAX : 0x80000000U);

@@ -1,4 +1,4 @@
-// Shared by the functions that work slice by slice.
+// Helpers of the functions that work slice by slice.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ inline kernels::ChoiceRule choice_rule(const QParamsOptions& options) {
           options.scheme == Scheme::kSymmetric, options.include_zero};
 }
 
-/// Whether the scheme serves the dtype.
+/// Whether the dtype can be used with the scheme.
 inline bool fits_dtype(const QParamsOptions& options) {
   return options.scheme != Scheme::kSymmetric || dtype_info(options.dtype).is_signed();
 }
@@ -33,7 +33,7 @@ struct Slice {
   const Granularity& part_granularity;
   std::size_t index;   ///< among the part's slices
   std::size_t length;  ///< number of values
-  std::size_t most;    ///< values per call of part(): all of a slice that needs no copy
+  std::size_t most;    ///< maximum `count` of part(): the whole slice if it needs no copy
 
   /// Values begin .. begin + count in row-major order: a view, or a copy in the buffer.
   [[nodiscard]] std::span<const float> part(std::span<const float> x, std::size_t begin,

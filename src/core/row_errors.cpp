@@ -20,11 +20,11 @@ constexpr std::size_t kPieceSlices = 512;
 // Partial sums of one row at a time, while pieces of rows come in order.
 class RowSums {
  public:
-  // Copies the values that are added to `values`, unless it is null.
+  // @param values  place for the dequantized values, or null
   RowSums(std::size_t row_length, const double* weights, float* values, RowError* out)
       : row_length_(row_length), weights_(weights), values_(values), out_(out) {}
 
-  // Adds n values, which may reach over several rows.
+  // Adds n values, of one row or of several.
   void add(const float* w, const float* v, std::size_t n) {
     if (values_ != nullptr) values_ = std::copy_n(v, n, values_);
     while (n > 0) {
@@ -38,7 +38,7 @@ class RowSums {
     }
   }
 
-  // n values without a result.
+  // Skips n values; their rows get NaN.
   void skip(std::size_t n) {
     if (values_ != nullptr) values_ += n;
     while (n > 0) {
@@ -88,7 +88,7 @@ void add_uniform(const float* w, std::size_t n, const QParams& qparams, DType dt
   }
 }
 
-// A slice longer than a piece.
+// Adds a slice longer than a piece.
 void add_slice(std::span<const float> w, const RowScheme& scheme, RowSums& sums) {
   Range own = min_max(w);
   QParams qparams{};
@@ -101,7 +101,7 @@ void add_slice(std::span<const float> w, const RowScheme& scheme, RowSums& sums)
   add_uniform(w.data(), w.size(), qparams, scheme.qparams.dtype, sums);
 }
 
-// Whole slices of at most a piece together.
+// Adds whole slices that together fit in a piece.
 void add_piece(std::span<const float> w, const Granularity& granularity, const RowScheme& scheme,
                RowSums& sums) {
   const std::size_t slices = granularity.slices;
@@ -129,7 +129,7 @@ void add_piece(std::span<const float> w, const Granularity& granularity, const R
   sums.add(w.data(), v, w.size());
 }
 
-// Slices of one length, in pieces of whole slices.
+// Adds slices of equal length, in pieces of whole slices.
 void add_slices(std::span<const float> w, std::size_t length, const RowScheme& scheme,
                 RowSums& sums) {
   if (length > kPieceValues) {
@@ -158,7 +158,7 @@ void add_runs(std::span<const float> w, const RowScheme& scheme, RowSums& sums) 
 }
 
 void add_blocks(std::span<const float> w, BlockType type, RowSums& sums) {
-  // The longest block has 256 values; the largest of a value has 2 bytes.
+  // A block has at most 256 values, and a value takes at most 2 bytes.
   constexpr std::size_t kValues = 2048;
   const BlockInfo info = block_info(type);
   std::uint8_t blocks[2 * kValues];
@@ -182,8 +182,8 @@ bool are_rows(std::span<const float> w, std::size_t row_length, std::span<const 
          (weights.empty() || weights.size() == row_length);
 }
 
-// Divides the rows among the threads: add(values of some rows, their sums). About as long as
-// `products` multiplications for each value.
+// Divides the rows among the threads, and calls add(values of some rows, their sums).
+// @param products  work per value, in multiplications of a layer
 template <typename F>
 void for_rows(std::span<const float> w, std::size_t row_length, std::span<const double> weights,
               std::span<float> values, std::span<RowError> out, std::uint64_t products,

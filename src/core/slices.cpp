@@ -6,9 +6,9 @@
 namespace zeropoint {
 namespace {
 
-// Maximum size, in values, of a tile filled with repeated slices, so that its qparams stay in the
-// first-level cache. Longer rows are read up to kSliceTile, because memory is fast only in long
-// runs.
+// Tile size, in values, for a single row, or for rows no longer than this: its qparams stay in the
+// first-level cache. Tiles of several longer rows have up to kSliceTile columns, because memory is
+// fast only in long runs.
 constexpr std::size_t kNearTile = 1024;
 
 // Minimum length for a call per slice if its length is not a multiple of the step.

@@ -122,10 +122,10 @@ class Channels {
   }
 
  private:
-  // Exactly one is set: the scales.
+  // Scales: exactly one of the two is set.
   const double* doubles_ = nullptr;
   const float* floats_ = nullptr;
-  // Exactly one is set: the zero points.
+  // Zero points: exactly one of the two is set.
   const std::int32_t* integers_ = nullptr;
   const float* fractions_ = nullptr;
   AddZeroPoint add_;
@@ -236,7 +236,7 @@ void dequantize_s32(const std::int32_t* codes, std::size_t n, float scale, std::
   }
 }
 
-// Steps times their channel's scale, rounded to double, then to float32.
+// Multiplies values by their channel's scale; products are rounded to double, then to float32.
 void multiply_channels(const Granularity& g, const double* scales, float* values) {
   for (std::size_t outer = 0; outer < g.outer; ++outer) {
     for (std::size_t channel = 0; channel < g.slices; ++channel) {
