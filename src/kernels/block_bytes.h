@@ -126,7 +126,7 @@ constexpr std::int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10
 /// 4-bit floats, doubled. Source: kvalues_mxfp4 of ggml-common.h.
 constexpr std::int8_t kFp4Values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
-/// 2^(e - 128): of a doubled 4-bit float, the scale of mxfp4; 0 and 1 give subnormals.
+/// 2^(e - 128), the scale of mxfp4 for doubled 4-bit floats; 0 and 1 give subnormals.
 inline float e8m0_half(std::uint8_t e) {
   const std::uint32_t bits = e < 2 ? 0x00200000U << e : static_cast<std::uint32_t>(e - 1) << 23;
   float value = 0.0F;

@@ -1,5 +1,5 @@
-// Searches of block_search.h: loops over the values of four sub-blocks, for each try of a scale.
-// Parity: as there.
+// Searches of block_search.h: for each tried scale a loop over the values of four sub-blocks.
+// Parity: as stated there.
 #include "kernels/block_search.h"
 
 namespace zeropoint::kernels {
@@ -77,7 +77,7 @@ F4 descend(const F4* x, const F4* weights, std::size_t n, int low, int high, Ref
   return select(sums.levels > zero, sums.values / sums.levels, zero);
 }
 
-/// The values of indices.
+/// Elements of kIq4Values.
 F4 iq4_value(I4 index) {
   const v128_t bytes = wasm_i8x16_swizzle(wasm_v128_load(kIq4Values), index.v);
   // The lowest byte of each lane is the value; the others are those of index 0 and are shifted out.

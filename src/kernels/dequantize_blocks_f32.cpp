@@ -9,8 +9,8 @@ namespace {
 /// Writes convert(value) of 16 codes of int8.
 template <typename Convert>
 void widen16(v128_t codes, float* out, Convert convert) {
-  // Of codes that are known to be >= 0 the compiler makes unsigned conversions: eight instructions
-  // instead of one on x86.
+  // Hidden from the compiler: codes known to be >= 0 would be converted as unsigned, eight
+  // instructions instead of one on x86.
   codes = opaque(codes);
   const v128_t low = wasm_i16x8_extend_low_i8x16(codes);
   const v128_t high = wasm_i16x8_extend_high_i8x16(codes);
@@ -49,7 +49,8 @@ v128_t spread_bits(std::uint16_t bits, std::int8_t byte) {
   return wasm_v128_and(is_set, wasm_i8x16_splat(byte));
 }
 
-/// Adds a 16 to codes whose fifth bit is set.
+/// 32 codes of 5 bits: the low nibbles of 16 bytes, then the high ones; 16 is added where the fifth
+/// bit is set.
 struct FiveBits {
   v128_t low;
   v128_t high;
@@ -84,7 +85,7 @@ TwoHalves load_two_f16(const std::uint8_t* in) {
   return {wasm_i32x4_shuffle(both, both, 0, 0, 0, 0), wasm_i32x4_shuffle(both, both, 1, 1, 1, 1)};
 }
 
-/// Values of nibbles, by a table of 16.
+/// Table values of 32 nibbles, times the scale.
 void look_up32(const std::uint8_t* bytes, const std::int8_t* values, float scale, float* out) {
   const v128_t table = wasm_v128_load(values);
   const v128_t packed = wasm_v128_load(bytes);
@@ -112,13 +113,13 @@ void dequantize_q45_k(const std::uint8_t* block, const std::uint8_t* fifth,
   }
 }
 
-/// Trits of bytes, minus 1: floor(3 * byte / 256) - 1.
+/// First trit of each byte, minus 1: floor(3 * byte / 256) - 1.
 v128_t trit16(v128_t bytes) {
   const v128_t is_one = wasm_u8x16_ge(bytes, wasm_i8x16_splat(86));
   const v128_t is_two = wasm_u8x16_ge(bytes, wasm_i8x16_splat(static_cast<std::int8_t>(171)));
   return wasm_i8x16_sub(wasm_i8x16_sub(wasm_i8x16_splat(-1), is_one), is_two);
 }
-/// The bytes whose first trit is the next one: three times the bytes, hidden from the compiler,
+/// Makes the next trit of each byte the first: 3 * byte, modulo 256. Hidden from the compiler,
 /// which would multiply byte by byte.
 v128_t next_trit(v128_t bytes) {
   return wasm_i8x16_add(opaque(wasm_i8x16_add(bytes, bytes)), bytes);
@@ -234,7 +235,8 @@ void dequantize_q6_k(const std::uint8_t* blocks, std::size_t count, float* out) 
   for (std::size_t b = 0; b < count; ++b, blocks += 210, out += 256) {
     const float d = load_f16(blocks + 208);
     for (std::size_t j = 0; j < 16; ++j) {
-      // Sub-blocks of a half: two of the low nibbles of each 32 bytes, then two of the high ones.
+      // Each half has 64 bytes of nibbles; its quarters are the low nibbles of the first 32 bytes
+      // and of the others, then the high nibbles.
       const std::size_t half = j / 8;
       const std::size_t quarter = j / 2 % 4;
       const std::size_t l = 16 * (j % 2);
@@ -275,8 +277,8 @@ void dequantize_tq1_0(const std::uint8_t* blocks, std::size_t count, float* out)
         scale16(trit16(bytes), d, to);
       }
     };
-    // The last four bytes hold four trits each; the values behind them are overwritten by the next
-    // trit, or lie in `last`.
+    // The last four bytes hold four trits each. Each step writes 16 values of which 4 count; the
+    // next step overwrites the others, and `last` has room for those of the last step.
     alignas(16) float last[28];
     unpack(wasm_v128_load32_zero(blocks + 48), 4, 4, last);
     unpack(wasm_v128_load(blocks), 5, 32, out);

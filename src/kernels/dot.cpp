@@ -57,7 +57,7 @@ struct Widened {
 template <typename Lanes>
 using PartialSums = v128_t[kDotRows][Lanes::kVectors];
 
-// Rows of x, as the products need them. Distances are in values.
+// Rows of x in the type of the products. Distances are in values.
 template <typename Lanes>
 struct Rows {
   const typename Lanes::Value* values;
@@ -139,7 +139,7 @@ void dot_columns(const float* x, std::size_t stride, const float* w, std::size_t
       add_piece<Lanes, kRows>({x + first, stride, kEight, kEight / Lanes::kVectors}, w + first, k,
                               columns, count, sums);
     } else {
-      // In the order in which they are read: by vector, step, row.
+      // Stored in the order of reading: by vector, step, row.
       alignas(16) double wide[kRows * kPieceInputs];
       double* to = wide;
       for (std::size_t j = 0; j < kEight; j += 2) {

@@ -38,7 +38,7 @@ inline Doubles widen_f32(v128_t v) {
   return {wasm_f64x2_promote_low_f32x4(v), wasm_f64x2_promote_low_f32x4(upper(v))};
 }
 
-/// Of four float32 in memory. Two at a time: loading and widening is one instruction then.
+/// Loads four float32, two at a time: engines load and widen two in one instruction.
 inline Doubles load_doubles(const float* x) {
   return {wasm_f64x2_promote_low_f32x4(wasm_v128_load64_zero(x)),
           wasm_f64x2_promote_low_f32x4(wasm_v128_load64_zero(x + 2))};

@@ -17,7 +17,7 @@ class PartialSums {
     wasm_v128_store(sums, sums_.low);
     wasm_v128_store(sums + 2, sums_.high);
   }
-  // Of two float32, so that double holds the product.
+  // a and b are widened float32, so that their product is exact.
   void add_product(const Doubles& a, const Doubles& b) { sums_ = add_exact_product(a, b, sums_); }
   void add_square(const Doubles& a) { sums_ = sums_ + a * a; }
   void add_scalar(std::size_t lane, double value) { tail_[lane] = value; }

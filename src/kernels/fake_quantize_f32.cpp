@@ -8,15 +8,15 @@ namespace {
 
 class FakeQuantizer {
  public:
-  // Limits in float32, where every code that the result distinguishes is exact: int32's largest is
-  // 2^31 there, and the code 2^31 - 1 also dequantizes as 2^31.
+  // Limits in float32. Only int32's largest code, 2^31 - 1, is not exact: it becomes 2^31, the
+  // float32 from which it is dequantized anyway.
   explicit FakeQuantizer(const CodeRule& rule)
       : low_(wasm_f32x4_splat(static_cast<float>(rule.qmin))),
         high_(wasm_f32x4_splat(static_cast<float>(rule.qmax))) {}
 
   [[nodiscard]] v128_t quantize(v128_t x, const QParamsLanes& q) const {
     const v128_t quotient = wasm_f32x4_div(x, q.factor);
-    // NaN becomes 0, and so the zero point.
+    // NaN becomes 0, and the sum the zero point.
     const v128_t number = wasm_v128_and(quotient, wasm_f32x4_eq(quotient, quotient));
     const v128_t shifted = wasm_f32x4_add(number, q.zero_point);
     const v128_t clamped = wasm_f32x4_pmax(wasm_f32x4_pmin(shifted, high_), low_);
@@ -58,7 +58,7 @@ void divide_columns(const void* from, std::size_t n, const AnyQParams& q, const 
                       FakeQuantizer(rule), static_cast<float*>(to));
 }
 
-// Rows per call. Four would be eight streams of memory.
+// Rows per call. Four rows would need eight memory streams.
 constexpr std::size_t kTogether = 2;
 
 void divide_rows(const void* from, std::size_t n, const AnyQParams& q, const CodeRule& rule,

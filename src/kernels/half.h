@@ -1,6 +1,6 @@
 // Conversions between float32 and 16-bit floats, four lanes at a time, in the low 16 bits of 32-bit
-// lanes. Rounding is to nearest, ties to even; subnormals are kept; 65520 and above becomes
-// infinity.
+// lanes. Rounding is to nearest, ties to even; subnormals are kept; magnitudes above the largest
+// 16-bit float are rounded to it or become infinity (for float16 from 65520 on).
 #pragma once
 
 #include "kernels/simd.h"

@@ -3,7 +3,7 @@
 // Outputs must not overlap inputs unless a kernel says so.
 // Parity rule for all kernels: every result is bit-identical to plain scalar code, for every input,
 // NaN and infinities included, in every build. The first lines of each kernel's file name this
-// code, mostly a function of tests/native/reference that the tests compare with.
+// code: usually a function of tests/native/reference, which the tests use as the expected value.
 #pragma once
 
 #include <cstddef>
@@ -60,7 +60,7 @@ struct ElementwiseQParams {
   /// scales: values are multiplied by them.
   const float* factors;
   const float* zero_points;
-  const std::int32_t* nan_codes;  ///< codes for NaN; null if the operation has no use for them
+  const std::int32_t* nan_codes;  ///< codes for NaN; null if the operation does not use them
 
   /// For fake quantization of the torch family: factors of codes; otherwise null.
   const float* scales = nullptr;
@@ -104,19 +104,19 @@ struct AnyQParams {
   }
 };
 
-/// Limits for clamping, and treatment of values outside every code.
+/// Limits for clamping, and the code for values beyond int32.
 struct CodeRule {
   std::int32_t qmin;
   std::int32_t qmax;
-  std::int32_t overflow;  ///< for x >= 2^31 when qmax = 2^31 - 1: 2^31 - 1 saturates
+  std::int32_t overflow;  ///< code for results >= 2^31 if qmax is 2^31 - 1, which saturates
 };
 
 /// Inner loop of an operation, over n values with layout and qparams in `qparams`.
 using Loop = void (*)(const void* from, std::size_t n, const AnyQParams& qparams,
                       const CodeRule& rule, void* to);
 
-/// An operation from values of one type to values of another: only its inner loops, over whole
-/// steps. run() does the part common to all operations.
+/// An operation from values of one type to values of another: its inner loops, which take whole
+/// steps only. run() handles tails and rows for all operations.
 struct Operation {
   std::size_t from_size;  ///< bytes of a value
   std::size_t to_size;
@@ -131,8 +131,9 @@ struct Operation {
 void run(const Operation& operation, const void* from, std::size_t n, const AnyQParams& qparams,
          const CodeRule& rule, void* to);
 
-/// Writes each word of from[count] `times` times in a row, and this sequence `copies` times: to[(c
-/// * count + i) * times + t] = from[i]. May write up to 15 words beyond the end.
+/// Writes each word of from[count] `times` times in a row, and this sequence `copies` times:
+///   to[(c * count + i) * times + t] = from[i]
+/// May write up to 15 words beyond the end.
 void repeat_words(const void* from, std::size_t count, std::size_t times, std::size_t copies,
                   void* to);
 
@@ -287,9 +288,9 @@ inline constexpr std::size_t kDotColumns = 32;
 
 /// dots[c][r] = sum over i of x[r][i] * w[c][i] in double, for 1 <= rows <= kDotRows rows of
 /// x[rows][stride] and `columns` <= kDotColumns rows of w[columns][k]; dots is [columns][kDotRows].
-/// Order: value i of the first 8 * (k / 8) goes to partial sum i % 8; with q[j] = (p[j] + p[j + 2])
-/// + (p[j + 4] + p[j + 6]) for j = 0, 1 the result is q[0] + q[1], and then the last k % 8 in
-/// order.
+/// Order: value i of the first 8 * (k / 8) goes to partial sum i % 8; with
+///   q[j] = (p[j] + p[j + 2]) + (p[j + 4] + p[j + 6])
+/// the sum of these is q[0] + q[1]; the last k % 8 products are then added in order.
 void dots(const float* x, std::size_t rows, std::size_t stride, const float* w, std::size_t columns,
           std::size_t k, double* dots);
 

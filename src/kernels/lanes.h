@@ -15,7 +15,7 @@ inline Mask operator&(Mask a, Mask b) { return {wasm_v128_and(a.v, b.v)}; }
 inline Mask operator|(Mask a, Mask b) { return {wasm_v128_or(a.v, b.v)}; }
 inline bool any(Mask m) { return wasm_v128_any_true(m.v); }
 
-// Conversions without a name are the notation.
+// Implicit conversions between vectors, lanes and numbers keep the arithmetic readable.
 // NOLINTBEGIN(google-explicit-constructor)
 
 /// float32 in four lanes.

@@ -23,8 +23,9 @@ void multiply_wide_bytes(const std::uint8_t* codes, const StepSpan& span, const 
 constexpr std::size_t kStepCodes = kPanel * kStepInputs;
 
 #if ZEROPOINT_RELAXED
-// List of a row of kI7Most: their number, then of each listed step the place of its codes, and 1 +
-// the bits above seven (-1, 0 or 1) of its four inputs. 32 bits each.
+// A row's list in kI7Most, in words of 32 bits: the number of listed steps, then two words for
+// each: the byte offset of its codes, and 1 + ((x - base) >> 7) of its four inputs, a byte each.
+// The shift gives -1, 0 or 1.
 template <typename Byte>
 Byte* list_of(Byte* lines, std::size_t rows, std::size_t row, std::size_t steps) {
   return lines + (rows + row) * steps * kStepInputs;
@@ -52,7 +53,7 @@ void list_outside(const std::uint8_t* qx, std::size_t k, std::int32_t base, std:
   std::memcpy(list, &count, 4);
 }
 
-// Adds the products of the bits above seven.
+// Adds the products of codes and bits above the low seven: 128 * ((x - base) >> 7).
 void add_listed(const std::uint8_t* codes, const std::uint8_t* lines, std::size_t rows,
                 std::size_t steps, std::int32_t* sums) {
   const v128_t one = hidden_splat<0x01010101>();
@@ -62,7 +63,7 @@ void add_listed(const std::uint8_t* codes, const std::uint8_t* lines, std::size_
     std::memcpy(&count, entry, 4);
     if (count == 0) continue;
     entry += 4;
-    // Of 1 + the bits, and of the 1.
+    // Dots of 1 + the bits, and of 1: the relaxed dot's second operand must be 0 ... 127.
     v128_t plus[2] = {wasm_i32x4_splat(0), wasm_i32x4_splat(0)};
     v128_t minus[2] = {wasm_i32x4_splat(0), wasm_i32x4_splat(0)};
     for (; count > 0; --count, entry += 8) {

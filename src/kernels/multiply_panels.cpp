@@ -167,7 +167,8 @@ bool is_certain(const PanelProduct& product, const PanelParts& parts, std::size_
   return error <= product.tolerance * sum;
 }
 
-// Four results of a row, from their sums: certified or recomputed, plus bias, rounded once.
+// Four results of a row: sums that meet the bound, or results recomputed in double; plus bias,
+// rounded once.
 inline void finish_tile(const PanelProduct& product, const PanelParts& parts, std::size_t panel,
                         std::size_t tile, std::size_t row, Doubles sums) {
   const Panels& w = product.panels;
@@ -180,7 +181,7 @@ inline void finish_tile(const PanelProduct& product, const PanelParts& parts, st
   const bool has_offsets = w.offsets != nullptr || w.input_offsets != nullptr;
   const Doubles error = widen_f32(wasm_v128_load(parts.largest + tile * kTile)) *
                         splat(has_offsets ? scale.error + 0x1p-30 * scale.sum : scale.error);
-  // Twice the error, to cover all rounding in double: see digits_f32 and RowScale.
+  // Twice the error, to cover all rounding in double.
   const v128_t low =
       wasm_f64x2_gt(wasm_f64x2_mul(error.low, wasm_f64x2_splat(2.0)),
                     wasm_f64x2_mul(wasm_f64x2_abs(sums.low), wasm_f64x2_splat(product.tolerance)));
@@ -206,7 +207,7 @@ inline void finish_tile(const PanelProduct& product, const PanelParts& parts, st
   wasm_v128_store(fails, low);
   wasm_v128_store(fails + 2, high);
   for (std::size_t i = 0; i < count; ++i) {
-    // A row with NaN or infinities has no sums: nothing of it is read.
+    // Rows with NaN or infinities have no sums, and none are read.
     const bool fits =
         scale.finite &&
         (fails[i] == 0 || (!has_offsets && is_certain(product, parts, tile * kTile + i, scale)));
@@ -218,7 +219,7 @@ inline void finish_tile(const PanelProduct& product, const PanelParts& parts, st
   }
 }
 
-// All results of a panel. One function for all formats, and one call for all rows.
+// All results of a panel: one function for all formats, called once for all rows.
 [[gnu::noinline]] void finish_panel(const PanelProduct& product, const PanelParts& parts,
                                     std::size_t panel, const Doubles (*totals)[2]) {
   for (std::size_t row = 0; row < product.rows; ++row) {
@@ -261,7 +262,8 @@ struct ChunkScales {
     // If inputs have zero points, the sums already contain them as factors.
     zero_points[0] = zero_points[1] = splat(w.affine || !raw ? w.unit() : 0.0);
     if (adds) {
-      // Plain codes, exactly, whatever the layout; then the offset for every input.
+      // The sums become those of X * (code + center), exact in either layout; add_sums() then adds
+      // offset * sum of X.
       zero_points[0] = zero_points[1] = splat(-w.center * w.unit());
       for_tiles([&](std::size_t j) {
         offsets[j] =

@@ -50,7 +50,7 @@ v128_t lower(v128_t bytes, std::uint32_t shift) {
 v128_t smaller(v128_t a, v128_t b) { return wasm_i8x16_min(a, b); }
 v128_t larger(v128_t a, v128_t b) { return wasm_i8x16_max(a, b); }
 
-// Byte number `pick` of the four bytes of each output, as int32.
+// pick (minimum or maximum) of the four bytes of each output, as int32.
 template <typename Pick>
 v128_t of_bytes(v128_t bytes, Pick pick) {
   bytes = pick(bytes, wasm_i32x4_shl(bytes, 16));
@@ -145,12 +145,12 @@ void unpack_chunk(const std::uint8_t* packed, std::size_t output, std::size_t in
                     static_cast<unsigned>(tile == 0 && bits == 4 ? added_to_low : 0);
   for (std::size_t i = 0; i < inputs; ++i) {
     const std::size_t step = i / kStepInputs;
-    // Steps that share 16 bytes: none with 8 bits, two with 2 bits.
+    // Index of the step among those that share 16 bytes: two steps with 2 bits, else one.
     const std::size_t shared = bits == 2 ? step % 2 : 0;
     const std::size_t at = (step - shared) * width * 4 + (bits == 8 ? tile * 16 : 0);
     const std::size_t shift = bits == 8 ? 0 : bits == 4 ? tile * 4 : shared * 4 + tile * 2;
     const unsigned code = (packed[at + output % kTile * 4 + i % kStepInputs] >> shift) ^ flip;
-    // Sign extension of signed codes; unsigned ones lose the bits above.
+    // Extends the sign of signed codes; clears the bits above unsigned ones.
     const unsigned bytes = code << (8 - bits);
     codes[i] = static_cast<std::uint8_t>(
         is_signed ? static_cast<unsigned>(static_cast<std::int8_t>(bytes) >> (8 - bits))

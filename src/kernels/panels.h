@@ -36,8 +36,8 @@ namespace zeropoint::kernels {
 inline constexpr std::size_t kPanel = 8;  ///< outputs of a panel
 inline constexpr std::size_t kTile = 4;   ///< outputs of a tile
 inline constexpr std::size_t kStepInputs = 4;
-/// Maximum number of inputs with products added in int32: 2^14 * 2^7 * 2^10 = 2^31, not quite
-/// reached.
+/// Maximum number of inputs with products added in int32: the sum is below 2^14 * 2^7 * 2^10 =
+/// 2^31.
 inline constexpr std::size_t kChunk = 1024;
 
 /// Number of groups with a scale; at least 1, even without inputs. The last one may be short.
@@ -54,11 +54,11 @@ struct Panels {
   std::size_t chunks;               ///< of a row
   std::size_t steps;                ///< of a row
   bool affine;                      ///< whether any zero point is not 0
-  int added_to_low;                 ///< see added_to_low(); 0 but for 4 bits
+  int added_to_low;                 ///< see added_to_low(); 0 except for 4 bits
   const std::uint8_t* codes;        ///< [panels][bytes of a row]
   const float* scales;              ///< [panels][groups][8]
   const std::int32_t* zero_points;  ///< [panels][groups][8], in units of codes; if affine
-  const std::int32_t* minus_sums;   ///< [panels][chunks][8]: -64 times the sum of a chunk's codes
+  const std::int32_t* minus_sums;   ///< [panels][chunks][8]: -64 * unit * sum of a chunk's codes
   const float* largest;             ///< [panels][8]: at least |w| / (scale of inputs), times unit
   /// [panels][2][8]: a magnitude of weights (times unit; 0 if unknown), and the square root of the
   /// number of an output's weights below it.
@@ -105,8 +105,8 @@ void for_chunks(std::size_t k, std::size_t group, F f) {
 struct CodeSizes {
   std::int32_t smallest[kPanel];  ///< of the codes and 0
   std::int32_t largest[kPanel];
-  std::int32_t small[kPanel];    ///< how many, padding included, are smaller than ordinary_code()
-  std::int32_t squares[kPanel];  ///< their sum
+  std::int32_t small[kPanel];    ///< number of codes and padding below ordinary_code() in size
+  std::int32_t squares[kPanel];  ///< sum of squared codes
 };
 
 /// Packs a chunk of up to eight rows of one code per byte: rows[outputs], each at its first code.
@@ -142,7 +142,7 @@ constexpr int digit_bits(Digits format) { return format == Digits::kI7Short ? 21
 /// Bytes that a row of digits takes, in any format.
 constexpr std::size_t digit_row_bytes(std::size_t steps) { return steps * 16; }
 
-/// Position of a line of four bytes per step among other lines. Lines are multiplied six, four,
+/// Position of a line, four bytes per step, among other lines. Lines are multiplied six, four,
 /// three or one at a time, and the lines of such a block are interleaved step by step, because
 /// hardware prefetchers follow one stream well but not six.
 struct LinePlace {
@@ -150,7 +150,8 @@ struct LinePlace {
   std::size_t step_bytes;  ///< from step to step
 };
 
-/// How many of `lines` lines are multiplied six at a time: a rest of 8 is better than one of 2.
+/// Number of lines, out of `lines`, that are multiplied six at a time. A remainder of 8 (twice
+/// four) is faster than one of 2.
 constexpr std::size_t lines_in_sixes(std::size_t lines) {
   const std::size_t left = lines % 6;
   return lines - (left == 2 && lines > 2 ? 8 : left);
@@ -194,8 +195,8 @@ struct PanelProduct {
   const std::uint8_t* digits;  ///< [rows][digit_row_bytes(steps)]
   const RowScale* scales;      ///< [rows]
   const double* sums;          ///< [rows][chunks]
-  /// Maximum error from rounding x, relative to |y|; if more is possible, y is computed from x
-  /// itself, in double. Infinity: the digits are known to be precise enough.
+  /// Maximum error from rounding x, relative to sum |x w|. Where more is possible, y is computed
+  /// from x itself, in double. Infinity: no check, the digits are known to be precise enough.
   double tolerance;
   const float* bias;  ///< [n], or null
   float* out;         ///< [rows][n]
@@ -214,14 +215,14 @@ enum class Bytes {
   kI16,    ///< int16, row by row
   kI7,     ///< lines of 7 bits
   kI7x2,   ///< lines of the low seven bits of all rows, then lines of their highest bits
-  kI7Most  ///< lines of the low seven bits, then for each row a list of its steps with more
+  kI7Most  ///< lines of the low seven bits, then for each row a list of steps that need more bits
 };
 
-/// How quint8 activations are written.
+/// Format and base of quint8 activations.
 struct ByteFormat {
   Bytes format;
-  /// Subtracted from every activation, modulo 256, so that few or none have more than seven bits; 0
-  /// but for kI7Most. Belongs to the zero point of the sums.
+  /// Subtracted from every activation, modulo 256, so that few or none need more than seven bits; 0
+  /// except for kI7Most. The zero point of the sums must be reduced by it.
   std::int32_t base = 0;
 };
 
@@ -231,11 +232,11 @@ constexpr std::size_t byte_row_bytes(std::size_t steps) { return steps * 8; }
 /// Maximum number of inputs with quint8 products added in int32: 255 * 128 * 2^16 < 2^31.
 inline constexpr std::size_t kByteInputs = std::size_t{1} << 16;
 
-/// How many bytes are not base ... base + 127.
+/// Number of bytes outside base ... base + 127.
 std::size_t count_outside(const std::uint8_t* x, std::size_t n, std::int32_t base);
 
-/// Maximum number of inputs per row with more than seven bits in kI7Most. The list of a row has
-/// space for (steps - 1) / 2 of its steps.
+/// Maximum number of inputs per row outside seven bits in kI7Most. The list of a row has space for
+/// (steps - 1) / 2 of its steps.
 constexpr std::size_t most_outside(std::size_t steps) { return steps / 4; }
 
 /// Writes row `row` of `rows`, qx[k], chunk by chunk as panels has it, padded with zeros to whole
@@ -279,7 +280,7 @@ struct ByteSums {
 /// Conversion of sums in a layer with dynamic activations:
 ///   out = float(sum + more + correction) * multiplier + bias       in float32
 /// @param multiplier  float32[8]. @param bias  float32[8]
-/// @param out         [rows][stride]; `columns` <= 8 of them are written
+/// @param out         [rows][stride]; the first `columns` <= 8 values of each row are written
 void finish_bytes(const ByteSums& sums, const float* multiplier, const float* bias,
                   std::size_t rows, float* out, std::size_t stride, std::size_t columns);
 
@@ -295,7 +296,7 @@ void requantize_bytes(const ByteSums& sums, const float* multiplier, const float
 inline constexpr std::size_t kDotsOfRound = 16;
 
 /// Runs `rounds` * kDotsOfRound 16-bit dots with one addition each, on data in the first-level
-/// cache, to be timed. @return a checksum of their sums
+/// cache, for timing. @return a checksum of their sums
 std::int32_t run_wide_dots(std::size_t rounds);
 
 #if ZEROPOINT_RELAXED

@@ -18,8 +18,9 @@ constexpr std::size_t kTogether = 32;
 
 v128_t magnitudes(v128_t v) { return wasm_v128_and(v, wasm_i32x4_splat(0x7fffffff)); }
 
-// Extremes of floats by their bits: as signed integers those >= 0 are in order and above the
-// others; as unsigned ones the others are above them, largest magnitude first.
+// Extremes of floats by their bits. As signed integers, positive floats are in order and above all
+// negative ones; as unsigned integers, negative floats are above all positive ones, the largest
+// magnitude on top.
 v128_t most_signed(v128_t a, v128_t b) { return wasm_i32x4_max(a, b); }
 v128_t most_unsigned(v128_t a, v128_t b) { return wasm_u32x4_max(a, b); }
 v128_t least_unsigned(v128_t a, v128_t b) { return wasm_u32x4_min(a, b); }
@@ -63,8 +64,8 @@ v128_t inverses(v128_t d) {
   return wasm_v128_and(inverse, is_finite);
 }
 
-/// Low bytes of 16 whole floats of -2^22 ... 2^22, two's complement: added to 1.5 * 2^23 they are
-/// the low bits.
+/// Truncates 16 converted values in -2^22 ... 2^22 to integers, and returns their low bytes: adding
+/// 1.5 * 2^23 puts an integer into a float's low bits, in two's complement.
 template <typename Convert>
 v128_t codes16(const float* x, Convert convert) {
   const auto bits = [&](std::size_t i) {
@@ -75,7 +76,7 @@ v128_t codes16(const float* x, Convert convert) {
   return narrow(bits(0), bits(4), bits(8), bits(12));
 }
 
-/// Stores 32 codes of 4 bits, or of 5 bits with the fifth ones apart.
+/// Stores 32 codes of 4 bits; or of 5 bits, with the fifth bits first.
 inline void store_codes(v128_t low, v128_t high, bool has_fifth, std::uint8_t* out) {
   if (has_fifth) {
     const auto fifth = [](v128_t v) {
@@ -89,7 +90,7 @@ inline void store_codes(v128_t low, v128_t high, bool has_fifth, std::uint8_t* o
   }
 }
 
-/// What the codes of a block need, block by block.
+/// Parameters of each block, written by choose() and read by write().
 struct Scales {
   alignas(16) float factor[kTogether];
   alignas(16) float shift[kTogether];
@@ -133,7 +134,7 @@ struct Four {
   explicit Four(v128_t v) { wasm_v128_store(at, v); }
 };
 
-/// The first value of a block of a magnitude.
+/// The first value of a block with the given magnitude.
 float first_of_magnitude(const float* x, float magnitude) {
   while (std::fabs(*x) != magnitude) ++x;
   return *x;
@@ -171,7 +172,7 @@ v128_t signed_max(const float* x) {
   const auto choose = [=](const float* x, std::size_t b, Scales& scales) {
     const v128_t d = wasm_f32x4_div(signed_max(x), wasm_f32x4_splat(-half));
     const v128_t inverse = inverses(d);
-    // Without an inverse, codes of 0.
+    // Without a finite inverse, codes are 0.
     const v128_t zero = wasm_f32x4_splat(0.0F);
     const v128_t has_none = wasm_v128_and(wasm_f32x4_eq(inverse, zero), wasm_f32x4_ne(d, zero));
     store_halves(scales.scale + b, d);
@@ -191,7 +192,7 @@ v128_t signed_max(const float* x) {
   quantize(row, bytes, choose, write);
 }
 
-/// The smallest and the largest values; if the smallest is a zero, the first one.
+/// The smallest and the largest values. If the smallest is 0, the first zero, with its sign.
 struct Ends {
   v128_t min;
   v128_t max;
@@ -217,10 +218,10 @@ Ends ends(const float* x) {
   const auto choose = [=](const float* x, std::size_t b, Scales& scales) {
     const auto [min, max] = ends(x);
     const v128_t range = wasm_f32x4_sub(max, min);
-    // Of zeros of both signs, 0.
+    // Adding 0 turns the range -0 into 0.
     const v128_t d = wasm_f32x4_add(
         wasm_f32x4_div(range, wasm_f32x4_splat(static_cast<float>(count))), wasm_f32x4_splat(0.0F));
-    // Of a range beyond float32, codes of 0: 0 times infinity gives that on x86-64.
+    // If the range overflows float32, codes are 0, as from ggml's x86-64 build.
     const v128_t is_beyond = wasm_f32x4_eq(d, wasm_f32x4_splat(INFINITY));
     const v128_t most = wasm_i8x16_splat(static_cast<std::int8_t>(count));
     store_halves(scales.scale + b, d);

@@ -76,7 +76,8 @@ int floor_log2(float a) {
   return static_cast<double>(missing) < half_step * 0.69314718055994531 ? next : exponent;
 }
 
-/// Indices of the nearest of E[i] * d, the first of equals, of 16 values as bytes.
+/// For each of 16 values the index of the nearest kFp4Values[i] * d, the first of equals, in a
+/// byte.
 v128_t fp4_codes16(const float* x, float d) {
   const auto convert = [&](v128_t v) {
     const v128_t sign = wasm_u32x4_shr(wasm_v128_and(v, wasm_i32x4_splat(INT32_MIN)), 28);
@@ -88,7 +89,7 @@ v128_t fp4_codes16(const float* x, float d) {
       const v128_t error = wasm_f32x4_abs(wasm_f32x4_sub(candidate, magnitude));
       const v128_t is_nearer = wasm_f32x4_lt(error, best);
       best = wasm_v128_bitselect(error, best, is_nearer);
-      // Negative values are the indices 8 above; zero has no sign.
+      // Negative values have indices 8 higher; index 0 has no sign.
       const v128_t signed_index = wasm_v128_or(wasm_i32x4_splat(i), sign);
       index = wasm_v128_bitselect(signed_index, index, is_nearer);
     }

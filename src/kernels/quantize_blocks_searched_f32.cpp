@@ -124,7 +124,7 @@ void round_again(const float* x, std::size_t n, float scale, float minimum, int 
   }
 }
 
-/// Layout of the block types of 256 values: sub-blocks and weights.
+/// Sub-blocks of kValues values in a block of 256.
 template <std::size_t kValues>
 struct SubBlocks {
   static constexpr std::size_t kCount = 256 / kValues;
@@ -142,7 +142,7 @@ struct SubBlocks {
   }
 };
 
-/// Search result of an affine block: a scale and a minimum per sub-block, and codes.
+/// Result of a search: a scale and a minimum per sub-block, and codes.
 struct AffineBlock {
   float scales[16];
   float minimums[16];
@@ -175,7 +175,8 @@ void search_affine(const float* x, const float* importance, float mean_square, i
       });
 }
 
-/// q4_k and q5_k up to their codes. @return the codes in block.codes; writes d, dmin and the scales
+/// q4_k and q5_k without packed codes: writes d, dmin, scales and minimums to out, and the codes to
+/// block.codes.
 void quantize_q45_k(const float* x, const float* importance, int count, const AffineTries& tries,
                     AffineBlock& block, std::uint8_t* out) {
   const float mean_square = importance == nullptr ? 0.0F : 2.0F * sum_of_squares(x, 256) / 256.0F;
@@ -212,7 +213,7 @@ void quantize_q45_k(const float* x, const float* importance, int count, const Af
   store_f16(out, d);
   store_f16(out + 2, dmin);
   pack_scales(scales, minimums, out + 4);
-  // With importance, a level may be negative; the codes belong to its six bits that are stored.
+  // With importance, a level may be negative: codes are rounded for the six bits that are stored.
   unpack_scales(out + 4, scales, minimums);
   d = load_f16(out);
   dmin = load_f16(out + 2);
@@ -223,8 +224,8 @@ void quantize_q45_k(const float* x, const float* importance, int count, const Af
 }
 
 /// Blocks of 32 values, four at a time; the last ones are filled up with zeros.
-/// @param quantize  (x: four blocks transposed, importance likewise or null, count of blocks, first
-/// block)
+/// @param quantize  called with x (four blocks, transposed), importance (the same, or null), the
+///                  number of blocks and the first block
 template <typename Quantize>
 void each_four_blocks(const BlockRow& row, Quantize quantize) {
   F4 values[32];
@@ -253,7 +254,7 @@ void pack_32_nibbles(const std::uint8_t* codes, std::uint8_t* out) {
       out, nibbles(low_nibbles(wasm_v128_load(codes)), low_nibbles(wasm_v128_load(codes + 16))));
 }
 
-/// The bits 4 of 32 codes, one after the other.
+/// Bit 4 of each of 32 codes, in order.
 void pack_32_fifth_bits(const std::uint8_t* codes, std::uint8_t* out) {
   for (std::size_t half = 0; half < 2; ++half) {
     const v128_t bit = wasm_i8x16_shl(wasm_v128_load(codes + 16 * half), 3);
@@ -312,7 +313,7 @@ void weigh_iq4(const F4* x, const F4* columns, F4 mean_square, F4* weights) {
   }
 }
 
-/// The nearest values' indices, as levels.
+/// Indices of the nearest kIq4Values, as floats.
 void iq4_levels(const F4* x, F4 inverse, F4* levels) {
   for (std::size_t i = 0; i < 32; ++i) levels[i] = to_float(iq4_index(inverse * x[i]));
 }

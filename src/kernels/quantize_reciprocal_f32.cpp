@@ -15,7 +15,7 @@ namespace {
 constexpr float kTwo31 = 2147483648.0F;
 constexpr float kTwo63 = 9223372036854775808.0F;
 
-// PyTorch's portable kernel beyond int32, one value at a time: rare, so speed is irrelevant.
+// Code of a value beyond int32, as from PyTorch's portable kernel. Rare, so speed is irrelevant.
 using TorchCode = std::int32_t (*)(float t, const CodeRule& rule);
 
 // Converts the sum to int64 and clamps it; values outside int64 give its minimum.
@@ -70,7 +70,7 @@ v128_t clamped(v128_t codes, const CodeRule& rule) {
   }
 }
 
-// Selects the function for the codes of quantize_groups() and quantize_columns().
+// The rule of torch.quantize_*, for quantize_groups() and quantize_columns().
 template <AddZeroPoint kAdd>
 constexpr TorchCode kKept =
     kAdd == AddZeroPoint::kAfterRounding ? torch_code : truncated_torch_code;
@@ -180,8 +180,7 @@ void quantize_columns(const void* from, std::size_t n, const AnyQParams& q, cons
       });
 }
 
-// Qparams for dequantization, loaded per lane: zero points in int32 (added after rounding) or
-// float32.
+// Zero points for dequantization: int32 if they are added after rounding, else float32.
 template <AddZeroPoint kAdd>
 const void* zero_points_of(const ElementwiseQParams& each) {
   if constexpr (kAdd == AddZeroPoint::kAfterRounding) {

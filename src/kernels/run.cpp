@@ -1,6 +1,6 @@
-// Common part of all operations: passes whole steps to an operation's loops directly, and the rest
-// of a row as a separate step. So every value goes through vector code, and no result depends on
-// its position.
+// Common part of all operations: passes whole steps to an operation's loops, and the rest of a row
+// as a separate step. So every value goes through vector code, and no result depends on its
+// position.
 // Parity: that of the operation, for every n.
 #include <algorithm>
 #include <cassert>
@@ -46,7 +46,7 @@ class PaddedQParams {
   float scales_[kStep];
 };
 
-// Fewer values than a step has, as one padded step.
+// Runs fewer values than a step has, as one padded step.
 void run_few(const Operation& operation, Loop loop, const void* from, std::size_t n,
              const AnyQParams& qparams, const CodeRule& rule, void* to) {
   alignas(16) std::byte values[4 * kStep] = {};
@@ -56,8 +56,8 @@ void run_few(const Operation& operation, Loop loop, const void* from, std::size_
   std::memcpy(to, results, n * operation.to_size);
 }
 
-// One or more steps of one row. The last step ends with the last value and computes some values
-// twice, from a copy made beforehand, because `to` may be `from`.
+// Runs one row of at least a step. The last step ends with the last value, so that it computes some
+// values twice; it reads a copy made beforehand, because `to` may be `from`.
 void run_row(const Operation& operation, Loop loop, const void* from, std::size_t n,
              const AnyQParams& qparams, const CodeRule& rule, void* to) {
   assert(n >= kStep);
@@ -75,7 +75,7 @@ void run_row(const Operation& operation, Loop loop, const void* from, std::size_
   loop(values, kStep, own, rule, skip(to, last * operation.to_size));
 }
 
-// Columns from `first` on of some rows, one row after the other.
+// Runs the columns from `first` on of rows row ... rows - 1, one row after another.
 void run_columns(const Operation& operation, const void* from, std::size_t first, std::size_t n,
                  const AnyQParams& qparams, std::size_t row, std::size_t rows, const CodeRule& rule,
                  void* to) {

@@ -1,5 +1,5 @@
-// Repeats either dot product, to be timed: each iteration is a load, the dot and one vector
-// operation, and only every 16th depends on another.
+// Repeats either dot product, for timing: each iteration is a load, the dot and one vector
+// operation. Dots of the same round of 16 do not depend on each other.
 // Parity: bit-identical to reference/run_dots.h.
 #include <utility>
 

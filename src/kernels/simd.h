@@ -63,8 +63,8 @@ inline v128_t multiply_add(v128_t a, v128_t b, v128_t c) {
 #endif
 }
 
-/// a * b + c in double, where double holds a * b exactly, as of two float32: rounded once either
-/// way.
+/// a * b + c in double, for products that double holds exactly (of two float32, for example), so
+/// that the fused form gives the same bits.
 inline v128_t add_exact_product(v128_t a, v128_t b, v128_t c) {
 #if defined(__wasm_relaxed_simd__)
   return wasm_f64x2_relaxed_madd(a, b, c);

@@ -17,7 +17,7 @@ v128_t finite(v128_t d) {
   return wasm_v128_and(d, wasm_f32x4_lt(wasm_f32x4_abs(d), wasm_f32x4_splat(INFINITY)));
 }
 
-// The quantization by one candidate.
+// Quantization with the qparams of one candidate.
 class Candidate {
  public:
   Candidate(float scale, float zero_point, const CodeRule& rule)
@@ -41,7 +41,7 @@ class Candidate {
   v128_t high_;
 };
 
-// The quantization by one candidate with a real offset.
+// The same with a real offset.
 class OffsetCandidate {
  public:
   OffsetCandidate(float scale, float offset, const CodeRule& rule)
