@@ -8,8 +8,8 @@
 
 namespace zeropoint::testing {
 
-/// Bytes aligned as packed weights and scratch memory must be, with nothing behind them, so that a
-/// sanitizer sees a step beyond.
+/// Bytes aligned as packed weights and scratch memory must be, at the end of an allocation, so that
+/// a sanitizer detects access beyond them.
 class AlignedBytes {
  public:
   explicit AlignedBytes(std::size_t size)

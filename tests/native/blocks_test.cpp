@@ -99,7 +99,7 @@ TEST(BlockInfo, HasGgmlsNumbersAndSizes) {
   EXPECT_EQ(block_info(BlockType::kQ4_K).bytes, 144);
 }
 
-TEST(QuantizeBlocks, HasTheBytesOfGgml) {
+TEST(QuantizeBlocks, MatchesGgmlByteForByte) {
   std::ifstream file(std::string(ZEROPOINT_VECTORS_DIR) + "/blocks.json");
   const Json content = Json::parse(file);
   std::size_t count = 0;
@@ -148,7 +148,7 @@ TEST(QuantizeBlocks, EqualsTheReferenceForRandomRows) {
   }
 }
 
-TEST(QuantizeBlocks, TakesTheFirstOfZerosOfBothSigns) {
+TEST(QuantizeBlocks, TakesTheSignOfTheFirstZero) {
   Random random(2);
   for (std::size_t round = 0; round < 20 * testing::kEffort; ++round) {
     Floats x(256);
@@ -176,7 +176,7 @@ TEST(QuantizeBlocks, TakesTheFirstOfOppositeExtremes) {
   }
 }
 
-TEST(QuantizeBlocks, TreatsRowsOnTheirOwn) {
+TEST(QuantizeBlocks, QuantizesEachRowAlone) {
   Random random(2);
   for (const BlockType type : all_types()) {
     Floats rows;
@@ -247,8 +247,8 @@ TEST(QuantizeBlocks, GivesTheSameBytesOnThreads) {
   }
 }
 
-// As many values as JavaScript passes at a time.
-TEST(QuantizeBlocks, TakesThreadsOnlyWhereTheyPay) {
+// 2^17 values: as many as JavaScript passes at a time.
+TEST(QuantizeBlocks, UsesThreadsOnlyForEnoughWork) {
   const Floats x(std::size_t{1} << 17, 1.0F);
   const Floats weights(512, 1.0F);
   const auto takes_threads = [&](BlockType type, std::span<const float> importance) {
@@ -299,7 +299,7 @@ TEST(DequantizeBlocks, RefusesLengthsThatDoNotFit) {
   EXPECT_EQ(dequantize_blocks({}, BlockType::kQ4_K, {}), Status::kOk);
 }
 
-TEST(DequantizeBlocks, GivesFiniteValuesBackThatBlocksHoldExactly) {
+TEST(DequantizeBlocks, RestoresValuesThatBlocksHoldExactly) {
   for (const BlockType type : all_types()) {
     const Floats zeros(256, 0.0F);
     EXPECT_EQ(dequantized(quantized(zeros, 256, type), type), zeros) << block_info(type).name;

@@ -49,7 +49,7 @@ TEST(BroadcastShapes, RepeatsAxesOfLength1) {
   expect_axes(b, {3, 4}, {{1, 0}, {0, 1}});
 }
 
-TEST(BroadcastShapes, MergesAxesThatAllOperandsWalkAlike) {
+TEST(BroadcastShapes, MergesAxesThatAllOperandsStepThroughAlike) {
   Broadcast<2> b;
   ASSERT_EQ(broadcast_two({2, 3, 4, 5}, {2, 3, 4, 5}, b), Status::kOk);
   expect_axes(b, {120}, {{1}, {1}});
@@ -158,7 +158,7 @@ TEST(BroadcastShapes, FindsEveryElementWhereIndexByIndexBroadcastingDoes) {
   EXPECT_GT(counted, 10000);
 }
 
-TEST(BroadcastShapes, AgreesWithIndexByIndexBroadcastingOnWhatDoesNotMatch) {
+TEST(BroadcastShapes, RefusesTheShapesThatIndexByIndexBroadcastingRefuses) {
   Random random(32);
   int refused = 0;
   for (int round = 0; round < 2000; ++round) {

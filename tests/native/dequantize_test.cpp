@@ -52,7 +52,7 @@ const Tensor<std::int8_t> kNotebook = {{-15, -74, 127, -44, 14, -123, -70, 126, 
 
 // ---- dequantize
 
-TEST(Dequantize, IsTheNotebooks) {
+TEST(Dequantize, MatchesTheNotebooks) {
   expect_values(kNotebook, per_tensor_qparams(3.5F, -70), DType::kInt8,
                 {192.5F, -14.0F, 689.5F, 91.0F, 294.0F, -185.5F, 0.0F, 686.0F, 245.0F});
 }
@@ -187,7 +187,7 @@ TEST(Dequantize, BroadcastsQParamsIndexByIndex) {
   }
 }
 
-// ---- quantize and back
+// ---- quantize and dequantize
 
 // With u = 2^-24, for n = largest |x / scale| <= 2^bits: choose_qparams' double scale rounded to
 // float32 moves a quotient by n u, the division by n u, adding the zero point by (n + |z|) u; the
@@ -221,7 +221,7 @@ void expect_within_half_a_step(DType dtype, Scheme scheme, Random& random) {
   }
 }
 
-TEST(Dequantize, BringsEveryValueBackWithinHalfAStep) {
+TEST(Dequantize, RestoresEveryValueWithinHalfAStep) {
   Random random(61);
   for (int round = 0; round < 100; ++round) {
     expect_within_half_a_step<std::int8_t>(DType::kInt2, Scheme::kAffine, random);
@@ -238,7 +238,7 @@ TEST(Dequantize, BringsEveryValueBackWithinHalfAStep) {
   }
 }
 
-TEST(Dequantize, BringsEveryCodeBack) {
+TEST(Dequantize, RestoresEveryCode) {
   for (const float scale : {1.0F, 0.1F, 3e-5F, 1e30F}) {
     for (const std::int32_t zero_point : {-128, -77, 0, 127}) {
       Tensor<std::int8_t> codes = {{}, {256}};
@@ -268,7 +268,7 @@ void expect_linear(const Tensor<Code>& codes, const Tensor<float>& scale,
   EXPECT_TRUE(same(values, expected));
 }
 
-TEST(LinearDequantization, IsTheNotebooks) {
+TEST(LinearDequantization, MatchesTheNotebooks) {
   expect_linear(kNotebook, scalar(3.5F), scalar(-70.0F),
                 {192.5F, -14.0F, 689.5F, 91.0F, 294.0F, -185.5F, 0.0F, 686.0F, 245.0F});
 }
@@ -365,7 +365,7 @@ void expect_fake_refused(const Tensor<float>& x, const QParamsTensor& qparams, D
   EXPECT_TRUE(values.untouched());
 }
 
-TEST(FakeQuantize, GivesTheValuesThatTheCodesStandFor) {
+TEST(FakeQuantize, GivesTheDequantizedCodes) {
   const Tensor<float> x = vector_of<float>({0.3F, 1.3F, -700.0F, kNan, kInfinity});
   std::vector<float> values(5);
   ASSERT_EQ(fake_quantize(x.view(), per_tensor_qparams(0.5F, 2).view(), DType::kInt8, values),

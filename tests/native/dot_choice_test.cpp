@@ -38,7 +38,7 @@ TEST(DotChoice, RelaxedKernelsTakeTheRelaxedDotForEveryLayer) {
   EXPECT_EQ(format_of(kEightBits), Bytes::kI7x2);
 }
 
-TEST(DotChoice, MixedKernelsTakeItForBytesOfSevenBitsAlone) {
+TEST(DotChoice, MixedKernelsTakeTheRelaxedDotForSevenBitInputsOnly) {
   const UsedKernels used(LayerKernels::kMixed);
   EXPECT_EQ(digits_format(Accumulate::kExact), Digits::kI16);
   EXPECT_EQ(digits_format(Accumulate::kFloat32), Digits::kI16);
@@ -71,7 +71,7 @@ TEST(DotChoice, ListsInputsOfMoreThanSevenBitsIfEveryRowHasFew) {
   }
 }
 
-TEST(DotChoice, CountsFromBelowTheZeroPointIfMostInputsAreNearIt) {
+TEST(DotChoice, SubtractsABaseBelowTheZeroPointIfMostInputsAreNearIt) {
   std::vector<std::uint8_t> qx(160, 140);
   const UsedKernels used(LayerKernels::kRelaxed);
   for (const auto& [zero_point, base] : {std::pair{128, 64}, {100, 36}, {255, 128}}) {
@@ -83,7 +83,7 @@ TEST(DotChoice, CountsFromBelowTheZeroPointIfMostInputsAreNearIt) {
   EXPECT_EQ(format_of(qx, 128, true).format, Bytes::kI7x2);
 }
 
-TEST(DotChoice, DecidesTheLayoutOf4BitWeightsWhenTheyArePacked) {
+TEST(DotChoice, ChoosesTheLayoutOf4BitWeightsWhenTheyArePacked) {
   const std::vector<std::int8_t> codes(8, -3);
   const std::vector<float> scales{0.5F};
   const std::vector<std::int32_t> zero_points{0};
@@ -95,7 +95,7 @@ TEST(DotChoice, DecidesTheLayoutOf4BitWeightsWhenTheyArePacked) {
     ASSERT_EQ(testing::pack(w, 1, 8, block), Status::kOk);
     const int added = packed_for == LayerKernels::kBaseline ? 8 : 0;
     EXPECT_EQ(panels_of(block.data()).added_to_low, added);
-    // Of this weight also with the other kernels.
+    // The packed weight keeps its layout when the kernels change.
     set_layer_kernels(LayerKernels::kMixed);
     EXPECT_EQ(panels_of(block.data()).added_to_low, added);
   }

@@ -39,7 +39,7 @@ TEST(DTypeInfo, HasTwosComplementLimitsBelow8Bits) {
   expect_info(DType::kUint7, "uint7", 0, 127, 7, Storage::kUint8);
 }
 
-TEST(DTypeInfo, GivesTorchsQuantizedTypesTheCodesOfTheirPlainOnes) {
+TEST(DTypeInfo, GivesTorchsQuantizedTypesTheLimitsOfThePlainTypes) {
   expect_info(DType::kQint8, "qint8", -128, 127, 8, Storage::kInt8);
   expect_info(DType::kQuint8, "quint8", 0, 255, 8, Storage::kUint8);
   expect_info(DType::kQint32, "qint32", -2147483647 - 1, 2147483647, 32, Storage::kInt32);
@@ -67,8 +67,9 @@ TEST(StorageOf, NamesTheCodeType) {
 template <typename T>
 constexpr bool kHoldsCodes = std::is_constructible_v<AnyCodes<void>, std::span<T>>;
 
-// Of any other size, a type would be written beyond its end or in part.
-TEST(AnyCodes, TakesNoTypeThatHoldsNoCodes) {
+// Kernels write codes by their storage type, so a type of another size would be overrun or half
+// written.
+TEST(AnyCodes, AcceptsOnlyTheTypesOfCodes) {
   EXPECT_TRUE(kHoldsCodes<std::int8_t> && kHoldsCodes<std::uint8_t> && kHoldsCodes<std::int16_t> &&
               kHoldsCodes<std::uint16_t> && kHoldsCodes<std::int32_t>);
   EXPECT_FALSE(kHoldsCodes<char> || kHoldsCodes<bool> || kHoldsCodes<std::uint32_t> ||

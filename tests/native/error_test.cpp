@@ -77,7 +77,7 @@ TEST(QuantizationError, MaeIsTheMeanOfMagnitudesInFloat32) {
   EXPECT_EQ(error_of({0.0069630193F}, {-315.39774F}, Metric::kMae), 315.4046936035156);
 }
 
-TEST(QuantizationError, MseIsTheNotebooks) {
+TEST(QuantizationError, MseMatchesTheNotebooks) {
   EXPECT_EQ(error_of({191.6F, -13.5F, 728.6F, 92.14F, 295.5F, -184.0F, 0.0F, 684.6F, 245.5F},
                      {192.5F, -14.0F, 689.5F, 91.0F, 294.0F, -185.5F, 0.0F, 686.0F, 245.0F},
                      Metric::kMse),
@@ -233,8 +233,8 @@ TEST(QuantizationErrorPiece, RefusesPiecesThatDoNotFit) {
   EXPECT_EQ(error, 91.0);
 }
 
-// Runs of the cascade are then longer than a piece.
-TEST(QuantizationErrorPiece, RefusesPiecesOfMoreValuesThanPiecesMayMake) {
+// Beyond 2^36 values, runs of the cascade are longer than a piece.
+TEST(QuantizationErrorPiece, RefusesPiecesOfTensorsWithTooManyValues) {
   if constexpr (sizeof(std::size_t) > 4) {
     constexpr std::size_t kMost = std::size_t{1} << 36;
     const std::vector<float> x(kErrorPiece, 1.0F);
@@ -261,7 +261,7 @@ TEST(QuantizationError, LeavesOutputUntouchedOnShapeMismatch) {
 
 // ---- slices
 
-TEST(QuantizationErrors, AreThoseOfEachSliceAsATensor) {
+TEST(QuantizationErrors, EqualTheErrorOfEachSliceAsATensor) {
   Random random(51);
   const Granularity granularities[] = {{1, 1, 37},  {1, 9, 32},   {1, 2, 5000}, {7, 5, 1},
                                        {3, 4, 129}, {5000, 2, 1}, {1, 3, 0},    {0, 2, 4}};

@@ -94,7 +94,7 @@ TEST(LinearQuantized, IsWithinTheBoundOfTheExactResult) {
   EXPECT_GT(checked, 1000);
 }
 
-// Magnitudes over 2^120, where a few terms are everything.
+// Magnitudes over 2^120: a few terms determine the result.
 TEST(Linear, IsWithinTheBoundDespiteHugeOutliers) {
   Random random(96);
   int checked = 0;
@@ -200,8 +200,8 @@ float balanced(float scale, Random& random) {
 
 constexpr std::size_t kExtremeRows = 5;
 
-/// A row of activations of a kind: of one size; of all sizes; with one far larger value; with one
-/// value larger than the sum of all others; or with products with the scales of one size.
+/// A row of activations. Kind 0: values of similar size; 1: of all sizes; 2: one far larger value;
+/// 3: one value larger than the sum of all others; 4: products with the scales of similar size.
 std::vector<float> extreme_row(std::size_t k, std::size_t kind, const std::vector<float>& scales,
                                Random& random) {
   std::vector<float> x = random.uniforms(k, -2.0F, 2.0F);
@@ -219,7 +219,7 @@ std::vector<float> extreme_row(std::size_t k, std::size_t kind, const std::vecto
   return x;
 }
 
-// A scale that a code of 8 makes overflow float32, and inputs of which half an integer is much.
+// 8 * scale overflows float32; and inputs are so small that half an integer is a large error.
 TEST(LinearQuantized, IsWithinTheBoundForTheLargestScales) {
   constexpr std::size_t kInputs = 4096;
   Weights<std::int8_t> w = {std::vector<std::int8_t>(kInputs, 100),
@@ -260,7 +260,7 @@ TEST(LinearQuantized, IsWithinTheBoundForScalesOfEveryMagnitude) {
       if (k > 200 && round % 8 != 0) continue;
       for_all_weights(3, k, random, [&](auto w) {
         w.scales = extreme_scales(w.scales.size(), random.below(6), random);
-        // The terms of the bounds of weights without zero points.
+        // In two of three rounds no zero points, which other bounds apply to.
         const DTypeInfo info = dtype_info(w.dtype);
         const std::int32_t center = info.is_signed() ? 0 : 1 << (info.bits - 1);
         if (random.below(3) != 0) std::fill(w.zero_points.begin(), w.zero_points.end(), center);
@@ -268,7 +268,7 @@ TEST(LinearQuantized, IsWithinTheBoundForScalesOfEveryMagnitude) {
         if (random.below(2) == 0) {
           std::fill(w.codes.begin(), w.codes.end(), static_cast<Code>(info.qmax));
         }
-        // An input that does not count, at any size.
+        // In half of the rounds an input with weight 0.
         if (w.offsets.empty() && random.below(2) == 0) {
           for (std::size_t output = 0; output < 3; ++output) {
             w.codes[output * k] = static_cast<Code>(w.zero_points[w.slice(output, 0, k)]);
@@ -320,8 +320,8 @@ TEST(Linear, OverflowsToInfinityWhereTheResultDoes) {
   }
 }
 
-// Every digit and every code as large as it can be, over more inputs than an int32 could sum; codes
-// that share bytes, those of outputs 0 and 4, of the same sign and of different ones.
+// Digits and codes of the largest magnitude, over more inputs than int32 could sum. Codes that
+// share bytes (outputs 0 and 4) have equal signs, and then different ones.
 TEST(LinearQuantized, SumsFullScaleInputsExactly) {
   constexpr std::size_t kInputs = 300000;
   constexpr std::size_t kOutputs = 5;
@@ -356,9 +356,9 @@ TEST(LinearQuantized, SumsFullScaleInputsExactly) {
   }
 }
 
-// With an outlier of weight 0, the result consists of values that 28 bits lose.
+// The outlier has weight 0, so the result consists of values that 28 bits lose.
 TEST(LinearQuantized, KeepsTinyInputsNextToHugeOnes) {
-  // From 2^27 on rows are scaled down, which alone makes the smallest number 0.
+  // Rows with values from 2^27 on are scaled down, which turns the smallest float into 0.
   for (const float huge : {0x1p26F, 0x1p27F, 1e9F, 1e20F, FLT_MAX}) {
     for (const float tiny : {1.0F, 1e-20F, FLT_MIN, testing::kSmallest}) {
       const Layer layer = {1, 3, 3, {huge, tiny, tiny}, {}};

@@ -154,7 +154,7 @@ TEST(LinearQuantized, LeavesOutputUntouchedIfScratchIsTooSmall) {
   EXPECT_EQ(run_with(needed), Status::kOk);
 }
 
-TEST(PackWeight, TakesExactlyTheBytesThatItAskedFor) {
+TEST(PackWeight, TakesExactlyPackedWeightSizeBytes) {
   const auto w = weights_3x4(WeightGranularity::kPerTensor, 0, 1);
   const std::size_t size = packed_weight_size({3, 4});
   const testing::AlignedBytes out(size + 1);
@@ -170,14 +170,14 @@ TEST(PackWeight, TakesExactlyTheBytesThatItAskedFor) {
 TEST(PackedWeightSize, Is0ForShapesThatCannotBePacked) {
   EXPECT_EQ(packed_weight_size({3, 4, DType::kInt16}), 0U);
   EXPECT_EQ(packed_weight_size({3, 4, DType::kInt8, WeightGranularity::kPerGroup, 0}), 0U);
-  // Codes alone would fill 2^32 bytes, or many times as many.
+  // The codes alone would take 2^32 bytes or more.
   EXPECT_EQ(packed_weight_size({65536, 65536}), 0U);
   EXPECT_EQ(packed_weight_size({UINT32_MAX, UINT32_MAX}), 0U);
-  // Codes that a shape may hold fill them, too, once there are eight outputs to a panel.
+  // A valid shape, but its codes take 2^32 bytes when padded to whole panels.
   EXPECT_EQ(packed_weight_size({65535, 65535}), 0U);
-  // More codes than a shape may hold, though packed they would fit.
+  // Too many elements for a shape, although the packed codes would fit.
   EXPECT_EQ(packed_weight_size({131072, 65536, DType::kInt2}), 0U);
-  // So would a row of activations, even if there is nothing to multiply it by.
+  // No outputs, but a row of activations would take more than 2^32 bytes.
   EXPECT_EQ(packed_weight_size({0, UINT32_MAX}), 0U);
   EXPECT_EQ(packed_weight_size({0, UINT32_MAX, DType::kInt2, WeightGranularity::kPerGroup, 1}), 0U);
   if constexpr (sizeof(std::size_t) > 4) {

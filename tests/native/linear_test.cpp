@@ -60,8 +60,8 @@ TEST(Linear, TakesNoRowsAndNoOutputs) {
   }
 }
 
-// Rows that one by one would take minutes, and on 32 bits forever.
-TEST(Linear, WalksNoRowsWithoutOutputs) {
+// A loop over these rows would take minutes, and on 32 bits never end.
+TEST(Linear, SkipsRowsWithoutOutputs) {
   const testing::AlignedBytes weight(packed_weight_size({0, 0}));
   const Weights<std::int8_t> w = {{}, DType::kInt8, WeightGranularity::kPerTensor, 0, {1.0F}, {0}};
   ASSERT_EQ(pack_weight(w.view(), 0, 0, weight.span()), Status::kOk);
@@ -207,7 +207,7 @@ TEST(Linear, GivesTheSameBitsForEveryBatchSize) {
   }
 }
 
-// Large enough for the threads to be called, for writing digits as well as for multiplying.
+// Large enough to use threads for writing digits and for multiplying.
 TEST(LinearQuantized, GivesTheSameBitsOnThreads) {
   Random random(102);
   constexpr std::size_t kRows = 64;
@@ -227,7 +227,7 @@ TEST(LinearQuantized, GivesTheSameBitsOnThreads) {
   }
 }
 
-TEST(LinearQuantized, OneOutputOrOneGroupIsAsForTheWholeTensor) {
+TEST(LinearQuantized, EqualsTheWholeTensorForOneOutputOrOneGroup) {
   Random random(93);
   for (const std::size_t k : {1U, 16U, 29U}) {
     const Layer layer = {3, k, 1, random.uniforms(3 * k, -2.0F, 2.0F), {0.5F}};

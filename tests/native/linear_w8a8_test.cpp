@@ -1,4 +1,4 @@
-// The W8A8 half of linear.h.
+// The W8A8 functions of linear.h.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ QParams choose(Range range, bool reduce_range = false) {
   return qparams;
 }
 
-TEST(ChooseQuantizationParams, LaysTheRangeOntoAllCodesInDouble) {
+TEST(ChooseQuantizationParams, MapsTheRangeOntoAllCodesInDouble) {
   EXPECT_EQ(choose({-1.0F, 2.0F}).scale, 3.0 / 255.0);
   EXPECT_EQ(choose({-1.0F, 2.0F}).zero_point, 85);
 }
@@ -62,7 +62,7 @@ TEST(ChooseQuantizationParams, RoundsTheZeroPointHalfToEven) {
   EXPECT_EQ(choose({-2.5F, 252.5F}).zero_point, 2);
 }
 
-TEST(ChooseQuantizationParams, TakesATenthForAScaleWithoutAReciprocal) {
+TEST(ChooseQuantizationParams, TakesScale0Point1IfTheReciprocalIsInfinite) {
   for (const float max : {0.0F, testing::kSmallest, 1e-37F}) {
     EXPECT_EQ(choose({0.0F, max}).scale, 0.1) << max;
     EXPECT_EQ(choose({0.0F, max}).zero_point, 0) << max;
@@ -92,7 +92,7 @@ TEST(ChooseQuantizationParams, RefusesRangesThatAreNotFiniteOrNotOrdered) {
   }
 }
 
-TEST(ChooseQuantizationParams, RefusesCodesThatLeaveNoSteps) {
+TEST(ChooseQuantizationParams, RefusesARangeOfFewerThanTwoCodes) {
   struct Codes {
     std::int32_t qmin;
     std::int32_t qmax;
@@ -121,7 +121,7 @@ TEST(QuantizeBias, DividesByTheProductOfTheScalesAndRoundsHalfToEven) {
   EXPECT_EQ(out, (std::vector<float>{2.0F, 2.0F, -12.0F, 0.0F}));
 }
 
-TEST(QuantizeBias, IsNotCutOffWhereInt32Ends) {
+TEST(QuantizeBias, DoesNotSaturateAtInt32) {
   const std::vector<float> bias = {1e20F, -1e20F, kInfinity, -kInfinity};
   const std::vector<float> one = {1.0F};
   std::vector<float> out(4);
@@ -213,15 +213,14 @@ constexpr std::array kSizes = {Size{1, 1, 1},  Size{1, 16, 3},   Size{2, 15, 1},
                                Size{3, 0, 2},  Size{2, 4, 0},    Size{4, 64, 8},
                                Size{7, 31, 9}, Size{1, 1000, 2}, Size{2, kernels::kChunk, 9}};
 
-// Scratch memory of a W8A8 layer, which may be less than linear_scratch_size(): digits often take
-// more.
+// Scratch memory of a W8A8 layer. linear_scratch_size() is often larger, because digits take more.
 std::size_t scratch_size(const testing::AlignedBytes& block, std::size_t m) {
   const std::size_t needed = RowBlock::bytes_of(panels_of(block.data()), m).bytes();
   EXPECT_LE(needed, linear_scratch_size(block.data(), m));
   return needed;
 }
 
-// A layer is packed for the call.
+// Packs a layer and calls the function.
 // @param missing  bytes of scratch memory too few
 Status dynamic(const Layer& layer, QParams activation, std::span<const float> bias,
                std::span<float> y, std::size_t missing = 0) {
@@ -274,8 +273,8 @@ TEST(LinearDynamic, MatchesTheFormulaForEverySizeScaleAndBias) {
   }
 }
 
-// Of weights of fewer bits, and in groups: sums of at most kChunk inputs of a group, exact; then
-// their products with scales, in double and in order.
+// Weights of fewer bits, and groups: exact sums over at most kChunk inputs of a group, then their
+// products with scales, added in double and in order.
 TEST(LinearDynamic, MatchesTheFormulaForGroupsAndEveryWidth) {
   Random random(58);
   for (const DType dtype : {DType::kInt2, DType::kInt3, DType::kInt4, DType::kInt5, DType::kInt8}) {
@@ -340,8 +339,8 @@ TEST(LinearDynamic, SumsBeyondInt32Exactly) {
   EXPECT_EQ(y[0], 0.0F);
 }
 
-// More rows than are multiplied at a time: of many inputs, where few fit into the cache; as many as
-// kernels take at most, and twice as many; and as many as take more memory as bytes than as digits.
+// Many rows: long ones, of which few fit into the cache; the kernels' maximum, and twice that; and
+// rows that take more memory as bytes than as digits.
 constexpr std::array kTallSizes = {Size{40, 9000, 3}, Size{kernels::kMaxRows, 5, 3},
                                    Size{2 * kernels::kMaxRows, 5, 9}, Size{195, 1000, 2}};
 
@@ -364,7 +363,7 @@ TEST(LinearDynamic, GivesTheSameBitsOnThreads) {
   }
 }
 
-// More inputs than int32 holds the products of: exactly as many as are summed at a time, and more.
+// Inputs for one sum in int32, one more, and over twice as many.
 constexpr std::array kLongSizes = {Size{3, kernels::kByteInputs, 9},
                                    Size{2, kernels::kByteInputs + 1, 5},
                                    Size{3, 2 * kernels::kByteInputs + 7, 9}};
@@ -378,8 +377,8 @@ TEST(LinearDynamic, MatchesTheFormulaForRowsThatAreSummedInPieces) {
   }
 }
 
-// Rows that one by one would take minutes, and on 32 bits forever.
-TEST(LinearDynamic, WalksNoRowsWithoutOutputs) {
+// A loop over these rows would take minutes, and on 32 bits never end.
+TEST(LinearDynamic, SkipsRowsWithoutOutputs) {
   Random random(56);
   EXPECT_EQ(dynamic(random_layer(UINT32_MAX, 0, 0, false, random), {0.5, 10}, {}, {}), Status::kOk);
 }
@@ -426,7 +425,7 @@ Status run_static(const Arguments& a) {
   return status;
 }
 
-// Both layers refuse the same.
+// Both kinds of layers refuse the same arguments.
 class LinearW8A8 : public ::testing::TestWithParam<Status (*)(const Arguments&)> {};
 
 INSTANTIATE_TEST_SUITE_P(Layers, LinearW8A8, ::testing::Values(&run_dynamic, &run_static),
@@ -465,7 +464,7 @@ TEST_P(LinearW8A8, RefusesSizesBeyondTheAddressSpace) {
   EXPECT_EQ(GetParam()(huge), Status::kSizeOverflow);
 }
 
-TEST_P(LinearW8A8, RefusesInputZeroPointsThatAreNoCodes) {
+TEST_P(LinearW8A8, RefusesInputZeroPointsOutsideTheCodes) {
   for (const std::int32_t zero_point : {-1, 256}) {
     Arguments wrong = arguments();
     wrong.input.zero_point = zero_point;
@@ -568,7 +567,7 @@ TEST(LinearStatic, MatchesTheFormulaForRowsThatAreSummedInPieces) {
   for (const Size size : kLongSizes) {
     SCOPED_TRACE(size.k);
     const Layer layer = random_layer(size.m, size.k, size.n, true, random);
-    // Most sums are then within the codes.
+    // With this output scale, most sums do not saturate.
     expect_static(layer, {0.0371, 100}, {3000.0, 120}, std::vector<float>(size.n, 99999.0F));
   }
 }
@@ -582,7 +581,7 @@ TEST(LinearStatic, MatchesTheFormulaForMoreRowsThanABlock) {
   }
 }
 
-// Sums with products so close to a tie that the rounding of the multiplier decides.
+// Products so close to a tie that the rounding of the multiplier decides.
 TEST(LinearStatic, RoundsTheMultiplierOnceFromDouble) {
   const auto code_of = [](float sum, double scale_x, float scale_w, double scale_y) {
     const Layer layer = {1, 0, 1, {}, {}, {scale_w}};
@@ -598,7 +597,7 @@ TEST(LinearStatic, RoundsTheMultiplierOnceFromDouble) {
 }
 
 // A bias of 5 with weights of 0: 2^31 steps of the weights' smallest scale would be 2.
-TEST(LinearStatic, AddsABiasThatInt32WouldNotReach) {
+TEST(LinearStatic, AddsABiasBeyondInt32) {
   const Layer layer = {1, 1, 1, {127}, {0}, {0x1p-23F}};
   const std::vector<float> bias = {5.0F};
   std::vector<float> steps(1);
@@ -608,7 +607,7 @@ TEST(LinearStatic, AddsABiasThatInt32WouldNotReach) {
   EXPECT_EQ(q, std::vector<std::uint8_t>(1, 127));
 }
 
-TEST(LinearStatic, WalksNoRowsWithoutOutputs) {
+TEST(LinearStatic, SkipsRowsWithoutOutputs) {
   Random random(57);
   EXPECT_EQ(quantized(random_layer(UINT32_MAX, 0, 0, false, random), {0.5, 10}, {}, {0.5, 10}, {}),
             Status::kOk);

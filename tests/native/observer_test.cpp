@@ -26,7 +26,7 @@ void expect_range(Range actual, Range expected) {
 
 // ---- update_min_max
 
-TEST(UpdateMinMax, WidensEverySliceOnItsOwn) {
+TEST(UpdateMinMax, WidensEachSliceSeparately) {
   std::vector<Range> state = {{-1.0F, 1.0F}, {0.0F, 5.0F}};
   ASSERT_EQ(update_min_max(std::vector<Range>{{-2.0F, 0.5F}, {1.0F, 6.0F}}, state), Status::kOk);
   expect_range(state[0], {-2.0F, 1.0F});
@@ -54,7 +54,7 @@ TEST(UpdateMinMax, RefusesABatchOfAnotherLength) {
 
 // ---- update_moving_average
 
-TEST(UpdateMovingAverage, MovesByTheConstantsPartOfTheDifference) {
+TEST(UpdateMovingAverage, MovesByTheConstantTimesTheDifference) {
   std::vector<Range> state = {{-1.0F, 1.0F}};
   ASSERT_EQ(update_moving_average(std::vector<Range>{{-3.0F, 2.0F}}, 0.25, state), Status::kOk);
   expect_range(state[0], {-1.5F, 1.25F});
@@ -90,7 +90,7 @@ Calculated calculate(Range range, const ObserverOptions& options) {
   return result;
 }
 
-TEST(CalculateQParams, LaysAnAffineRangeOntoAllCodes) {
+TEST(CalculateQParams, MapsAnAffineRangeOntoAllCodes) {
   const Calculated result = calculate({-1.0F, 2.0F}, {});
   EXPECT_EQ(result.scale, 3.0F / 255.0F);
   EXPECT_EQ(result.zero_point, 85);
@@ -110,7 +110,7 @@ TEST(CalculateQParams, DividesASymmetricRangeByHalfTheSteps) {
   EXPECT_EQ(calculate({-3.0F, 2.0F}, options).zero_point, 0);
 }
 
-TEST(CalculateQParams, GivesTheSymmetricSchemeTheZeroPointItWasTold) {
+TEST(CalculateQParams, TakesTheGivenZeroPointForTheSymmetricScheme) {
   const ObserverOptions options = {QScheme::kSymmetric, 0, 255, 0x1p-23F, 128};
   EXPECT_EQ(calculate({-1.0F, 2.0F}, options).zero_point, 128);
 }
@@ -131,7 +131,7 @@ TEST(CalculateQParams, RoundsZeroPointsHalfToEven) {
   EXPECT_EQ(calculate({-2.5F, 1.5F}, options).zero_point, 2);
 }
 
-TEST(CalculateQParams, ChoosesForEveryRangeOnItsOwn) {
+TEST(CalculateQParams, ChoosesForEachRangeSeparately) {
   const std::vector<Range> ranges = {{0.0F, 255.0F}, {-255.0F, 0.0F}, {-127.5F, 127.5F}};
   std::vector<float> scales(3);
   std::vector<std::int32_t> zero_points(3);
@@ -176,7 +176,7 @@ TEST(CalculateFloatQParams, DoesNotWidenTheRangeToZero) {
   EXPECT_EQ(zero_points, (std::vector<float>{-2.0F, 1.0F}));
 }
 
-TEST(CalculateFloatQParams, TakesOneForAScaleThatIsNotAboveEps) {
+TEST(CalculateFloatQParams, TakesScale1IfTheScaleIsNotAboveEps) {
   const ObserverOptions options = {QScheme::kFloatQParams, 0, 255, 0.5F};
   const std::vector<Range> ranges = {{3.0F, 3.0F}, {0.0F, 127.5F}, {0.0F, 510.0F}};
   std::vector<float> scales(3);
@@ -204,7 +204,7 @@ TEST(CalculateFloatQParams, LeavesOutputsUntouchedForNan) {
   EXPECT_TRUE(zero_points.untouched());
 }
 
-TEST(CalculateQParams, RefusesCodesOfWhichTheLeastIsAboveTheMost) {
+TEST(CalculateQParams, RefusesAMinimumCodeAboveTheMaximum) {
   for (const QScheme qscheme : {QScheme::kAffine, QScheme::kSymmetric}) {
     EXPECT_EQ(calculate({-1.0F, 2.0F}, {qscheme, 5, -5}).status, Status::kInvalidZeroPoint);
   }
@@ -220,8 +220,8 @@ TEST(CalculateQParams, RefusesCodesOfWhichTheLeastIsAboveTheMost) {
 
 // ---- fused_multiply_add
 
-// (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24 lies halfway between two float32; what decides is lost in
-// double.
+// (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24 lies halfway between two float32. The addend decides between
+// them, but a sum in double loses it.
 TEST(FusedMultiplyAdd, RoundsOnce) {
   constexpr float kFactor = 1.0F + 0x1p-12F;
   constexpr float kBelow = 1.0F + 0x1p-11F;
@@ -231,7 +231,7 @@ TEST(FusedMultiplyAdd, RoundsOnce) {
   EXPECT_EQ(fused_multiply_add(kFactor, kFactor, -0x1p-80F), kBelow);
   EXPECT_EQ(fused_multiply_add(-kFactor, kFactor, -0x1p-80F), -kAbove);
   EXPECT_EQ(fused_multiply_add(-kFactor, kFactor, 0x1p-80F), -kBelow);
-  // The sum in double is odd already, and 2^-52 above the middle.
+  // The last bit of the sum in double is already 1, and the sum 2^-52 above the middle.
   EXPECT_EQ(fused_multiply_add(kFactor, kFactor, 0x1p-52F * (1.0F - 0x1p-24F)), kAbove);
 }
 
@@ -323,7 +323,7 @@ TEST(MergeHistogram, SpreadsOldBinsOverTheWidenedRange) {
   EXPECT_EQ(held, (std::vector<float>{3.0F, 12.0F, 0.0F, 0.0F}));
 }
 
-TEST(MergeHistogram, LetsASingleValueCountAsOftenAsTheBatchHasValues) {
+TEST(MergeHistogram, GivesAHeldSingleValueTheCountOfTheBatch) {
   std::vector<float> held = {0.0F, 0.0F, 9.0F, 0.0F};
   std::vector<float> scratch(histogram_scratch(4));
   ASSERT_EQ(merge_histogram(std::vector<float>{1.0F, 1.0F, 0.0F, 1.0F}, {0.0F, 4.0F}, held,
@@ -332,8 +332,8 @@ TEST(MergeHistogram, LetsASingleValueCountAsOftenAsTheBatchHasValues) {
   EXPECT_EQ(held, (std::vector<float>{1.0F, 1.0F, 3.0F, 1.0F}));
 }
 
-// Beyond float32's range torch.histc counts nothing, and so there is nothing to multiply by.
-TEST(MergeHistogram, LosesASingleValueWhereTheRangeOverflows) {
+// If the width of the range overflows float32, torch.histc counts nothing.
+TEST(MergeHistogram, DropsASingleValueIfTheRangeOverflows) {
   std::vector<float> held = {9.0F, 0.0F};
   std::vector<float> scratch(histogram_scratch(2));
   ASSERT_EQ(merge_histogram(std::vector<float>{1.0F, 2.0F}, {-3e38F, 3e38F}, held, {3e38F, 3e38F},
@@ -342,7 +342,7 @@ TEST(MergeHistogram, LosesASingleValueWhereTheRangeOverflows) {
   EXPECT_EQ(held, (std::vector<float>{1.0F, 2.0F}));
 }
 
-// (3e38 - 0) * 2 is infinite, and so is its quotient: torch.histc's first bin takes it.
+// (3e38 - 0) * 2 is infinite, and so is the position: torch.histc counts it in the first bin.
 TEST(MergeHistogram, PutsASingleValueWhosePositionOverflowsIntoTheFirstBin) {
   std::vector<float> held = {0.0F, 9.0F};
   std::vector<float> scratch(histogram_scratch(2));
@@ -352,10 +352,9 @@ TEST(MergeHistogram, PutsASingleValueWhosePositionOverflowsIntoTheFirstBin) {
   EXPECT_EQ(held, (std::vector<float>{4.0F, 2.0F}));
 }
 
-// In units u = 2^-149, a fifth of 0 .. 3 rounds to 1, so the six edges are 0 1 2 1 2 3. Of the 80
-// parts of 0 .. 1, whose edges are 40 zeros and 41 ones, the zeros go to the first bin; for the
-// ones binary search looks at the edges 1 (the fourth: not beyond), 2 (the fifth: beyond), and
-// stops at the fourth.
+// In units of 2^-149 a fifth of the range 0 .. 3 rounds to 1, so the six edges are 0 1 2 1 2 3. The
+// 80 parts of 0 .. 1 begin at 40 zeros and 40 ones. The zeros go to the first bin. For the ones,
+// binary search compares with the fourth edge, 1, and the fifth, 2, and so finds the fourth bin.
 TEST(MergeHistogram, SearchesEdgesThatDoNotAscendAsBinarySearchDoes) {
   std::vector<float> held(5, 16.0F);
   std::vector<float> scratch(histogram_scratch(5));
@@ -365,8 +364,9 @@ TEST(MergeHistogram, SearchesEdgesThatDoNotAscendAsBinarySearchDoes) {
   EXPECT_EQ(held, (std::vector<float>{40.0F, 0.0F, 0.0F, 40.0F, 0.0F}));
 }
 
-// In units u = 2^-149: a 32nd of 0 .. 17 rounds to 1, so the parts' middles are 0 .. 15 from the
-// one end and 1 .. 16 from the other. Of either half those below the edge 9 go to the first bin.
+// In units of 2^-149 a 32nd of the range 0 .. 17 rounds to 1, so the middles of the parts are
+// 0 .. 15, counted from the left end, and 1 .. 16, counted from the right end. Middles below the
+// edge 9 go to the first bin: 9 of the first half, 8 of the second.
 TEST(MergeHistogram, StepsBackWherePartsDoNotAscend) {
   std::vector<float> held = {16.0F, 16.0F};
   std::vector<float> scratch(histogram_scratch(2));
@@ -376,8 +376,8 @@ TEST(MergeHistogram, StepsBackWherePartsDoNotAscend) {
   EXPECT_EQ(held, (std::vector<float>{17.0F, 15.0F}));
 }
 
-// Edges and middles are then infinite or NaN, which no search finds an edge beyond.
-TEST(MergeHistogram, PutsAllIntoTheLastBinWhereTheHeldRangeOverflows) {
+// Edges and middles are infinite or NaN, and no edge is beyond a middle.
+TEST(MergeHistogram, PutsAllIntoTheLastBinIfTheHeldRangeOverflows) {
   std::vector<float> held = {16.0F, 16.0F};
   std::vector<float> scratch(histogram_scratch(2));
   ASSERT_EQ(
@@ -438,7 +438,7 @@ TEST(SearchHistogram, NarrowsARangeThatOneFarValueStretches) {
   EXPECT_LE(found.max, 520.0F);
 }
 
-// Bins to the left of the kept range map to codes below the lowest one, which receives them all.
+// Bins to the left of the kept range are clamped to the lowest code.
 TEST(SearchHistogram, NarrowsARangeThatOneFarValueStretchesToTheLeft) {
   std::vector<float> histogram(2048);
   for (std::size_t i = 2048 - 512; i < 2048; ++i) histogram[i] = 1000.0F;
@@ -460,21 +460,20 @@ Range search(const std::vector<float>& histogram, double levels) {
   return found;
 }
 
-// The last bin goes, because all of the histogram is more than its quantile. Then neither side has
-// a bin to lose until the right one's 1 is less than its quantile of 1002; without the 1000 that go
-// with it the error would rise, and the search ends.
-TEST(SearchHistogram, TakesFromTheRightWhereBothSidesAreAlike) {
+// The first quantile of the right side removes the last bin, because the mass of all bins exceeds
+// it. The next bin to remove would be the one of 1000; the error would rise, so the search ends.
+TEST(SearchHistogram, NarrowsTheRightSideOnTies) {
   expect_range(search({1.0F, 1000.0F, 1.0F}, 4.0), {0.0F, 2.0F});
 }
 
-// The right quantile is exactly the mass of the first two bins: the second one is kept.
+// The right quantile equals the mass of the first two bins, so the second bin is kept.
 TEST(SearchHistogram, KeepsABinThatEndsAtItsQuantile) {
   expect_range(search({50000.0F, 49999.0F, 1.0F}, 256.0), {0.0F, 2.0F});
 }
 
-// Squares of so short a range are 0 in float32, and so is the error of whatever part of it: the
-// right end, which gives way first, goes on until the first bin is left.
-TEST(SearchHistogram, GoesOnAsLongAsTheErrorDoesNotRise) {
+// For such a short range, squares are 0 in float32, and so is the error of every part of it. The
+// right side, narrowed on ties, ends at the first bin.
+TEST(SearchHistogram, ContinuesWhileTheErrorDoesNotRise) {
   const std::vector<float> histogram(4, 1.0F);
   std::vector<float> scratch(histogram_scratch(histogram.size()));
   Range found{};

@@ -17,7 +17,7 @@
 
 namespace zeropoint::testing {
 
-/// Sets the kernels of layers, and with them the layout of 4-bit weights, until it ends.
+/// Sets the kernels of layers, and so the layout of 4-bit weights, for its lifetime.
 class UsedKernels {
  public:
   explicit UsedKernels(LayerKernels kernels) { set_layer_kernels(kernels); }
@@ -26,7 +26,7 @@ class UsedKernels {
   ~UsedKernels() { set_layer_kernels(LayerKernels::kBaseline); }
 };
 
-/// A weight packed by pack_weight(), or why it was refused.
+/// Packs a weight into `out`. @return the status of pack_weight()
 template <typename Code>
 Status pack(const QuantizedWeight<Code>& w, std::size_t n, std::size_t k, AlignedBytes& out) {
   AlignedBytes block(packed_weight_size({n, k, w.dtype, w.granularity, w.group_size}));

@@ -87,7 +87,7 @@ TEST_F(ParallelFor, WaitsForAllPartsAfterASmallerJob) {
 
 TEST_F(ParallelFor, UsesOtherThreads) {
   set_thread_count(2);
-  // Two parts that each wait for the other to have begun: one thread alone would never end.
+  // Two parts that each wait until the other has begun: a single thread would never end.
   std::atomic<int> begun{0};
   parallel_for(2, [begun = &begun](std::size_t) {
     begun->fetch_add(1);
@@ -130,7 +130,7 @@ TEST_F(ParallelFor, RecomputesThePartsOfAStoppedWorker) {
   std::atomic<bool> may_end{false};
   std::vector<std::atomic<int>> out(2);
   const std::thread::id caller = std::this_thread::get_id();
-  // The worker reports its end and computes no more; the calling thread leaves it a part.
+  // The worker takes a part, reports that it is dead, and does not compute the part.
   parallel_for(2, [=, out = out.data(), stopped = &has_stopped, end = &may_end](std::size_t part) {
     if (std::this_thread::get_id() != caller) {
       std::atomic_ref<std::uint32_t>(*detail::worker_state(0)).store(detail::kDead);

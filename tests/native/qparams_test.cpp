@@ -62,11 +62,11 @@ TEST(ChooseQParams, SymmetricDividesTheLargestMagnitudeByQmax) {
   expect_qparams({-1.0F, 1.0F}, symmetric(DType::kInt32), 1.0 / 2147483647.0, 0);
 }
 
-TEST(ChooseQParams, SymmetricIsTheNotebooks) {
+TEST(ChooseQParams, SymmetricMatchesTheNotebooks) {
   expect_qparams({-184.0F, 728.6F}, symmetric(DType::kInt8), 5.737007681779035, 0);
 }
 
-TEST(ChooseQParams, AffineIsTheNotebooks) {
+TEST(ChooseQParams, AffineMatchesTheNotebooks) {
   expect_qparams({-184.0F, 728.6F}, affine(DType::kInt8), 3.578823433670343, -77);
   expect_qparams({-184.0F, 728.6F}, notebook_affine(DType::kInt8), 3.578823433670343, -77);
 }
@@ -88,12 +88,12 @@ TEST(ChooseQParams, AffineWidensTheRangeToZero) {
   expect_qparams({-510.0F, -2.0F}, affine(DType::kUint8), 2.0, 255);
 }
 
-TEST(ChooseQParams, AffineClampsTheZeroPointWhereZeroIsLeftOut) {
+TEST(ChooseQParams, AffineClampsTheZeroPointIfTheRangeExcludesZero) {
   expect_qparams({255.0F, 510.0F}, notebook_affine(DType::kUint8), 1.0, 0);     // -255
   expect_qparams({-510.0F, -255.0F}, notebook_affine(DType::kInt8), 1.0, 127);  // 382
 }
 
-TEST(ChooseQParams, WidensARangeOfZeroWidthEvenIfZeroIsLeftOut) {
+TEST(ChooseQParams, WidensARangeOfZeroWidthEvenWithoutIncludeZero) {
   for (const bool include_zero : {false, true}) {
     const QParamsOptions options = {DType::kInt8, Scheme::kAffine, include_zero};
     expect_qparams({510.0F, 510.0F}, options, 2.0, -128);
@@ -116,7 +116,7 @@ TEST(ChooseQParams, RaisesAScaleBelowTheSmallestNormalFloat32ToIt) {
   expect_qparams({-1e-40F, 1e-40F}, affine(DType::kUint8), double{FLT_MIN}, 0);
   expect_qparams({testing::kSmallest, 2 * testing::kSmallest}, notebook_affine(DType::kInt8),
                  double{FLT_MIN}, -128);
-  // Just large enough to be left alone: 2^-126 and 2^-126 (1 + 2^-23).
+  // Just large enough to stay unchanged: 2^-126 and 2^-126 (1 + 2^-23).
   expect_qparams({0.0F, 127 * FLT_MIN}, symmetric(DType::kInt8), double{FLT_MIN}, 0);
   const float above = std::nextafter(127 * FLT_MIN, 1.0F);
   expect_qparams({0.0F, above}, symmetric(DType::kInt8), double{above} / 127, 0);
@@ -194,7 +194,7 @@ void expect_slices_refused(std::span<const float> x, const Granularity& g, NonFi
   EXPECT_TRUE(zero_points.untouched());
 }
 
-TEST(ChooseQParamsOfSlices, ChoosesForEverySliceAsForItsRange) {
+TEST(ChooseQParamsOfSlices, ChoosesForEachSliceAsForItsRange) {
   const Chosen chosen = choose(kNotebook, {1, 3, 3}, symmetric(DType::kInt8));
   const double expected[] = {double{728.6F} / 127, double{295.5F} / 127, double{684.6F} / 127};
   EXPECT_TRUE(same(chosen.scales, expected));
@@ -230,7 +230,7 @@ TEST(ChooseQParamsOfSlices, LeavesOutputUntouchedOnNonFinite) {
   }
 }
 
-// Keeping them gives a range that no qparams fit.
+// With kKeep, the range is not finite, and no qparams fit it.
 TEST(ChooseQParamsOfSlices, LeavesOutputUntouchedOnNonFiniteValuesThatAreKept) {
   for (const float value : {kNan, kInfinity, -kInfinity}) {
     const float x[] = {1.0F, 2.0F, 3.0F, value};
@@ -280,7 +280,7 @@ TEST(ChooseQParamsOfSlices, LeavesOutputUntouchedOnShapeMismatch) {
   EXPECT_EQ(choose_with(6, 3, 3, 3), Status::kOk);
 }
 
-TEST(ChooseQParamsOfSlices, OneChannelOrOneGroupIsTheWholeTensor) {
+TEST(ChooseQParamsOfSlices, EqualsTheWholeTensorForOneChannelOrOneGroup) {
   Random random(41);
   for (int round = 0; round < 200; ++round) {
     const auto n = static_cast<std::uint32_t>(1 + random.below(100));
@@ -302,7 +302,7 @@ TEST(ChooseQParamsOfSlices, OneChannelOrOneGroupIsTheWholeTensor) {
   }
 }
 
-TEST(ChooseQParamsOfSlices, EverySliceIsChosenAsATensorOfItsOwn) {
+TEST(ChooseQParamsOfSlices, ChoosesForEachSliceAsForATensor) {
   Random random(42);
   for (int round = 0; round < 200; ++round) {
     const ShapeVector shape = random_shape(random);
@@ -359,7 +359,7 @@ TEST(CheckQParams, RefusesZeroPointsOutsideTheDType) {
   }
 }
 
-TEST(CheckQParams, RefusesLengthsThatAreNotTheShapes) {
+TEST(CheckQParams, RefusesLengthsThatDoNotMatchTheShape) {
   EXPECT_EQ(check(QParamsTensor{{1.0F, 1.0F}, {0, 0}, {3}}.view(), DType::kInt8),
             Status::kShapeMismatch);
   EXPECT_EQ(check(QParamsTensor{{1.0F, 1.0F}, {0}, {2}}.view(), DType::kInt8),

@@ -60,7 +60,7 @@ void expect_refused(const Tensor<float>& x, const QParamsTensor& qparams, DType 
 
 // ---- quantize
 
-TEST(Quantize, IsTheNotebooks) {
+TEST(Quantize, MatchesTheNotebooks) {
   expect_codes<std::int8_t>(kNotebook, per_tensor_qparams(3.5F, -70), DType::kInt8,
                             {-15, -74, 127, -44, 14, -123, -70, 126, 0});
 }
@@ -111,7 +111,7 @@ TEST(Quantize, SaturatesInfinities) {
   expect_codes<std::int32_t>(x, qparams, DType::kInt32, {INT32_MAX, INT32_MIN});
 }
 
-TEST(Quantize, MakesNanTheZeroPoint) {
+TEST(Quantize, QuantizesNanToTheZeroPoint) {
   const Tensor<float> x = vector_of<float>({kNan, -kNan});
   expect_codes<std::int8_t>(x, per_tensor_qparams(1.0F, -128), DType::kInt8, {-128, -128});
   expect_codes<std::uint8_t>(x, per_tensor_qparams(1.0F, 3), DType::kUint2, {3, 3});
@@ -178,7 +178,7 @@ TEST(Quantize, LeavesCodesUntouchedOnInvalidZeroPoint) {
 
 TEST(Quantize, LeavesCodesUntouchedOnShapeMismatch) {
   const QParamsTensor per_tensor = per_tensor_qparams(1.0F, 0);
-  // Values that are not the shape's; qparams that do not broadcast; codes of another length.
+  // A wrong number of values; qparams that do not broadcast; a wrong number of codes.
   expect_refused<std::int8_t>({{1.0F, 2.0F}, {3}}, per_tensor, DType::kInt8,
                               Status::kShapeMismatch);
   expect_refused<std::int8_t>(kNotebook, {{1.0F, 1.0F}, {0, 0}, {2, 1}}, DType::kInt8,
@@ -211,7 +211,7 @@ TEST(Quantize, RefusesQParamsThatWouldEnlargeTheTensorOrAddAnAxis) {
   expect_refused<std::int8_t>(scalar(1.0F), two, DType::kInt8, Status::kShapeMismatch);
   expect_refused<std::int8_t>(vector_of<float>({1.0F, 2.0F}), {{1.0F}, {0}, {1, 1}}, DType::kInt8,
                               Status::kShapeMismatch);
-  // Even a tensor that stays empty.
+  // Also for an empty tensor.
   expect_refused<std::int8_t>(vector_of<float>({}), two, DType::kInt8, Status::kShapeMismatch);
   expect_refused<std::int8_t>({{}, {0, 1}}, {{}, {}, {0, 5}}, DType::kInt8, Status::kShapeMismatch);
 }
@@ -290,7 +290,7 @@ TEST(Quantize, BroadcastsQParamsIndexByIndex) {
   }
 }
 
-TEST(Quantize, WithOneChannelOrOneGroupIsAsForTheWholeTensor) {
+TEST(Quantize, EqualsTheWholeTensorForOneChannelOrOneGroup) {
   Random random(51);
   for (std::uint32_t n = 1; n < 70; ++n) {
     const std::vector<float> values = random.uniforms(n, -3.0F, 5.0F);
@@ -319,7 +319,7 @@ void expect_linear_q(const Tensor<float>& x, const Tensor<float>& scale,
   EXPECT_TRUE(same(linear_q_codes<Code>(x, scale, zero_point, dtype, expected.size()), expected));
 }
 
-TEST(LinearQ, IsTheNotebooks) {
+TEST(LinearQ, MatchesTheNotebooks) {
   expect_linear_q<std::int8_t>(kNotebook, scalar(3.5F), scalar(-70.0F), DType::kInt8,
                                {-15, -74, 127, -44, 14, -123, -70, 126, 0});
 }

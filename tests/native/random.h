@@ -8,8 +8,8 @@
 
 namespace zeropoint::testing {
 
-/// How much work the tests of random bit patterns do: unoptimized builds, which run under
-/// sanitizers, take a sixteenth.
+/// Factor for the number of rounds of random tests. Unoptimized builds, which run under sanitizers,
+/// do a sixteenth of the work.
 #if defined(__OPTIMIZE__)
 inline constexpr std::size_t kEffort = 16;
 #else
@@ -43,12 +43,12 @@ class Random {
   /// Any float32: every bit pattern is as likely as every other.
   float any_float() { return std::bit_cast<float>(bits()); }
 
-  /// Even between lo and hi.
+  /// Uniform between lo and hi.
   float uniform(float lo, float hi) {
     return static_cast<float>(lo + (double{hi} - lo) * (bits() * 0x1p-32));
   }
 
-  /// Any sign and mantissa, with an exponent between two: magnitudes of all kinds.
+  /// Any sign and mantissa, and an exponent in a range: numbers of all magnitudes.
   float spread(int min_exponent, int max_exponent) {
     const auto exponent = static_cast<std::uint32_t>(integer(min_exponent, max_exponent) + 127);
     return std::bit_cast<float>((bits() & 0x807FFFFFU) | (exponent << 23U));

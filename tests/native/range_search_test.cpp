@@ -87,7 +87,7 @@ TEST(SearchRanges, FindsTheLeastErrorOfTheReferenceInEveryGranularity) {
   }
 }
 
-TEST(SearchRanges, TakesTheWiderOfEqualErrors) {
+TEST(SearchRanges, TakesTheWidestOfRangesWithEqualErrors) {
   // All values are codes of the widest range, and of no narrower one.
   const Range found =
       search_one({-7.0F, 3.0F, 7.0F}, least_error(DType::kInt4, Scheme::kSymmetric));
@@ -218,7 +218,7 @@ TEST(SearchRanges, SearchesTheShortGroupsOfRows) {
   EXPECT_EQ(ranges[3].max, 7.0F);
 }
 
-TEST(SearchRanges, RefusesWhatDoesNotFit) {
+TEST(SearchRanges, RefusesUnsignedSymmetricAndLengthsThatDoNotFit) {
   const float x[] = {1.0F, 2.0F};
   Range ranges[] = {{1.0F, 2.0F}};
   const RangeSearch search = least_error(DType::kUint4, Scheme::kSymmetric);

@@ -60,14 +60,14 @@ TEST(MinMax, IsTheSmallestAndTheLargestValue) {
   EXPECT_TRUE(same_range(min_max(one), {-3.0F, -3.0F}));
 }
 
-TEST(MinMax, CountsInfinities) {
+TEST(MinMax, IncludesInfinities) {
   const float values[] = {1.0F, kInfinity, -2.0F, -kInfinity};
   EXPECT_TRUE(same_range(min_max(values), {-kInfinity, kInfinity}));
   const float positive[] = {1.0F, kInfinity};
   EXPECT_TRUE(same_range(min_max(positive), {1.0F, kInfinity}));
 }
 
-TEST(MinMax, OfNoValuesJoinsAnyOther) {
+TEST(MinMax, OfNoValuesIsTheIdentityForJoining) {
   EXPECT_TRUE(same_range(min_max({}), {kInfinity, -kInfinity}));
 }
 
@@ -134,7 +134,7 @@ TEST(RangeOfSlices, RefusesSlicesWithoutElements) {
   }
 }
 
-TEST(RangeOfSlices, GivesSlicesWithoutElementsTheRangeThatJoinsAnyOther) {
+TEST(RangeOfSlices, GivesSlicesWithoutElementsTheIdentityForJoining) {
   for (const NonFinite non_finite : {NonFinite::kThrow, NonFinite::kIgnore, NonFinite::kKeep}) {
     std::vector<Range> ranges(3, {1.0F, 2.0F});
     EXPECT_EQ(range({}, {0, 3, 0}, non_finite, ranges), Status::kEmpty);
@@ -142,14 +142,14 @@ TEST(RangeOfSlices, GivesSlicesWithoutElementsTheRangeThatJoinsAnyOther) {
   }
 }
 
-TEST(RangeOfSlices, GivesSlicesOfNothingFiniteTheRangeThatJoinsAnyOther) {
+TEST(RangeOfSlices, GivesSlicesWithoutFiniteValuesTheIdentityForJoining) {
   const float x[] = {kNan, kInfinity, 2.0F, -3.0F};
   std::vector<Range> ranges(2, {1.0F, 2.0F});
   EXPECT_EQ(range(x, {1, 2, 2}, NonFinite::kIgnore, ranges), Status::kEmpty);
   EXPECT_TRUE(same_ranges(ranges, {{kInfinity, -kInfinity}, {-3.0F, 2.0F}}));
 }
 
-// 2^63 + 1 times 2 is 2, if it wraps.
+// (2^63 + 1) * 2 wraps to 2.
 TEST(RangeOfSlices, RefusesLengthsWhoseProductWraps) {
   constexpr std::size_t kHalf = SIZE_MAX / 2 + 1;
   const std::vector<float> x(2, 1.0F);
@@ -169,7 +169,7 @@ TEST(RangeOfSlices, RefusesLengthsThatDoNotFit) {
   EXPECT_EQ(range(x, {1, 3, 1}, NonFinite::kThrow, ranges), Status::kShapeMismatch);
 }
 
-// One value more than whole slices take, and any value where slices take none.
+// One value more than all slices hold; and a value if slices hold none.
 TEST(RangeOfSlices, RefusesValuesThatAreLeftOver) {
   const std::vector<float> x(7, 1.0F);
   for (const Granularity g : {Granularity{2, 1, 3}, Granularity{1, 2, 3}, Granularity{0, 1, 7},
@@ -199,7 +199,7 @@ TEST(RangeOfSlices, SkipsNanAndInfinitiesWhenTheyAreIgnored) {
                           {{2.0F, 2.0F}, {3.0F, 3.0F}, {-4.0F, -4.0F}}));
 }
 
-TEST(RangeOfSlices, IsEmptyWhereNothingIsFiniteAndNonFiniteValuesAreIgnored) {
+TEST(RangeOfSlices, IsEmptyIfNonFiniteValuesAreIgnoredAndNoOthersExist) {
   const float x[] = {kNan, 2.0F, -kInfinity, 3.0F, kInfinity, -4.0F};
   EXPECT_EQ(status_of(x, {3, 2, 1}, NonFinite::kIgnore), Status::kEmpty);
   const float y[] = {1.0F, 2.0F, kNan, kInfinity};
@@ -212,7 +212,7 @@ TEST(RangeOfSlices, KeepsNanAndInfinitiesAsValuesWhenAsked) {
                           {{kNan, kNan}, {-kInfinity, 3.0F}, {1.0F, kInfinity}, {-2.0F, -1.0F}}));
 }
 
-// Every element looked at on its own, for all granularities of random shapes.
+// Expected ranges, from a loop over all elements.
 std::vector<Range> naive_ranges(std::span<const float> x, const Granularity& g,
                                 NonFinite non_finite) {
   std::vector<Range> ranges(g.slices, {kInfinity, -kInfinity});
@@ -251,7 +251,7 @@ TEST(RangeOfSlices, MatchesAScanOfEveryElement) {
   int cuts = 0;
   for (int round = 0; round < 400; ++round) {
     ShapeVector shape = random_shape(random);
-    // Also more channels than are taken at a time.
+    // Also more channels than the core takes at a time.
     if (random.below(3) == 0) shape.push_back(static_cast<std::uint32_t>(1 + random.below(40)));
     const std::size_t count = count_of(shape);
     if (count == 0) continue;

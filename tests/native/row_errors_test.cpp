@@ -18,7 +18,7 @@ using testing::kInfinity;
 using testing::kNan;
 using testing::Random;
 
-// Values that are quantized group by group with the library's own functions.
+// Values quantized and dequantized group by group with public functions.
 std::vector<float> fake(const std::vector<float>& w, std::size_t run, const RowScheme& scheme) {
   std::vector<float> out(w.size());
   const auto quantize_one = [&](std::size_t start, std::size_t count) {
@@ -81,7 +81,7 @@ void expect_rows(std::size_t rows, std::size_t row_length, const RowScheme& sche
 constexpr QParamsOptions kInt4{DType::kInt4, Scheme::kSymmetric, true};
 constexpr QParamsOptions kAffine{DType::kInt4, Scheme::kAffine, true};
 
-TEST(RowErrors, AreThoseOfQuantizedAndDequantizedValues) {
+TEST(RowErrors, EqualTheErrorsOfQuantizedAndDequantizedValues) {
   for (const QParamsOptions& qparams : {kInt4, kAffine}) {
     for (const bool searches : {false, true}) {
       // Groups within a piece, and longer than one; whole, short and single ones; a range of all.
@@ -100,7 +100,7 @@ TEST(RowErrors, AreThoseOfQuantizedAndDequantizedValues) {
   }
 }
 
-TEST(RowErrors, OfBlocksAreThoseOfQuantizedAndDequantizedValues) {
+TEST(RowErrors, OfBlocksEqualTheErrorsOfQuantizedAndDequantizedValues) {
   Random random(5);
   const std::vector<float> w = random.uniforms(std::size_t{9} * 512, -2.0F, 3.0F);
   for (int i = 0; i < kBlockTypes; ++i) {

@@ -1,4 +1,4 @@
-// Groups that do not divide the rows: every group is computed as a tensor of its own.
+// Group sizes that do not divide the rows: results equal those of each group as a separate tensor.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -92,7 +92,7 @@ void expect_groups_alone(const ShapeVector& shape, std::uint32_t size, DType dty
   EXPECT_EQ(group, g.slices);
 }
 
-TEST(ShortGroups, AreQuantizedAndDequantizedAsTensorsOfTheirOwn) {
+TEST(ShortGroups, AreQuantizedAndDequantizedAsSeparateTensors) {
   Random random(310);
   for (const ShapeVector& shape : {ShapeVector{3, 70}, ShapeVector{2, 2, 7}, ShapeVector{41},
                                    ShapeVector{5, 1030}, ShapeVector{300, 3}}) {
@@ -108,7 +108,7 @@ TEST(ShortGroups, AreQuantizedAndDequantizedAsTensorsOfTheirOwn) {
   }
 }
 
-TEST(ShortGroups, AreChosenAsTensorsOfTheirOwn) {
+TEST(ShortGroups, GetTheQParamsOfSeparateTensors) {
   Random random(311);
   for (const ShapeVector& shape : {ShapeVector{3, 70}, ShapeVector{2, 2, 7}, ShapeVector{41}}) {
     for (const std::uint32_t size : {2U, 5U, 16U, 32U, 100U}) {

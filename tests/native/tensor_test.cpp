@@ -58,7 +58,7 @@ TEST(ElementCount, TakesUpTo64Axes) {
   expect_refused(ShapeVector(kMaxRank + 1, 1), Status::kShapeMismatch);
 }
 
-TEST(CheckTensor, AcceptsAsManyValuesAsTheShapeSays) {
+TEST(CheckTensor, AcceptsTheShapesNumberOfValues) {
   const std::vector<float> values(6);
   const ShapeVector shape = {2, 3};
   EXPECT_EQ(check(TensorView<const float>{values, shape}), Status::kOk);

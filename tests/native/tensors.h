@@ -91,7 +91,8 @@ inline std::optional<ShapeVector> broadcast_shapes(const std::vector<ShapeVector
   return result;
 }
 
-/// Where the element at `position` of a tensor of shape `result` is found in one of shape `own`.
+/// Index, in a tensor of shape `own`, of the element that broadcasts to `position` of shape
+/// `result`.
 inline std::size_t broadcast_position(std::size_t position, const ShapeVector& result,
                                       const ShapeVector& own) {
   std::size_t own_position = 0;
@@ -108,8 +109,8 @@ inline std::size_t broadcast_position(std::size_t position, const ShapeVector& r
   return own_position;
 }
 
-/// A shape of 0 to 6 axes, most of them short; now and then one is empty, or longer than the 256
-/// values that the core takes at a time.
+/// A shape of 0 to 6 axes, most of them short; a few are empty, or longer than the 256 values that
+/// the core takes at a time.
 inline ShapeVector random_shape(Random& random) {
   ShapeVector shape(random.below(7));
   for (std::uint32_t& length : shape) {

@@ -32,8 +32,8 @@ using testing::with_code;
 
 // ---- quantize_per_channel
 
-// Channels next to one with a scale without finite reciprocal, repeated over the outer axis.
-TEST(QuantizePerChannel, GivesEveryChannelItsOwnRuleWhereOneScaleIs0) {
+// The first channel's scale has no finite reciprocal; the outer axis repeats the channels.
+TEST(QuantizePerChannel, AppliesTheRuleOfEachChannelIfOneScaleIs0) {
   const Tensor<float> x = {{kInfinity, 1.0F, kInfinity, 2.0F, kInfinity, 3.0F,  //
                             kInfinity, 4.0F, kInfinity, 5.0F, kInfinity, 6.0F},
                            {2, 3, 2}};
@@ -64,8 +64,8 @@ TEST(DequantizePerTensor, SubtractsInInt32WhichWraps) {
   EXPECT_EQ(values, (std::vector<float>{2147483648.0F, 2147483648.0F}));
 }
 
-// Codes with and without a zero point; codes without one take another path.
-TEST(DequantizePerTensor, DequantizesInt32AsItDoesWithinBlocks) {
+// Without a zero point another loop is used.
+TEST(DequantizePerTensor, MatchesTheFormulaForInt32) {
   Random random(63);
   const std::vector<std::int32_t> codes = random_codes<std::int32_t>(75, DType::kQint32, random);
   for (const float scale : {0.1F, -3.5F, 0.0F, kSmallest, 1e30F, kInfinity, kNan}) {
@@ -141,7 +141,7 @@ TEST(DequantizePerChannel, TakesScalesThatFloat32CannotHold) {
   using Doubles = std::numeric_limits<double>;
   for (const double scale : {1e300, -1e300, 1e-300, 1e-45, Doubles::infinity(),
                              Doubles::quiet_NaN(), Doubles::denorm_min(), 0.0}) {
-    // Beside one that it can hold.
+    // One scale of two is exact in float32.
     bool is_first = true;
     expect_channels<std::int8_t>(
         DType::kQint8, {2, 40}, 0,
@@ -156,7 +156,7 @@ TEST(DequantizePerChannel, TakesScalesThatFloat32CannotHold) {
 
 // ---- fake_quantize_per_channel_float_qparams
 
-// NaN becomes the zero point as far as the codes hold it.
+// NaN becomes the zero point, rounded and clamped to the codes.
 TEST(FakeQuantizePerChannelFloatQParams, ClampsAndRoundsTheCodeOfNan) {
   const Tensor<float> x = {std::vector<float>(6, kNan), {6}};
   const std::vector<float> scales(6, 1.0F);
@@ -204,7 +204,7 @@ TEST(FakeQuantizePerChannelFloatQParams, RefusesARangeWithoutCodes) {
 }
 
 // The reciprocal of 0 is infinite, and the sign of the zeros is that of the lowest code.
-TEST(FakeQuantizePerChannelFloatQParams, TakesAScaleOfZeroAsItIs) {
+TEST(FakeQuantizePerChannelFloatQParams, TakesAScaleOfZeroUnchanged) {
   const Tensor<float> x = {{1.0F, 50.0F, -1.0F, 0.0F}, {1, 4}};
   const std::vector<float> scales = {0.0F};
   const std::vector<float> zero_points = {20.25F};
@@ -376,7 +376,8 @@ TEST(TorchFamily, RefusesResultsOfAnotherLength) {
 
 TEST(TorchFamily, RefusesDTypesThatAreNotPyTorchsQuantizedOnes) {
   Arguments wrong;
-  // Codes say no more than how they are stored.
+  // 16-bit types: codes to dequantize have a storage type but no dtype, so others are accepted
+  // there.
   for (const DType dtype : {DType::kInt16, DType::kUint16}) {
     wrong.dtype = dtype;
     for (const Function& function : functions()) {
@@ -409,7 +410,7 @@ TEST(TorchFamily, RefusesInt32WithFloatingZeroPoints) {
   }
 }
 
-TEST(TorchFamily, RefusesZeroPointsThatAreNoCodes) {
+TEST(TorchFamily, RefusesZeroPointsOutsideTheCodes) {
   Arguments wrong;
   for (const std::int32_t zero_point : {-129, 128}) {
     wrong.zero_point = zero_point;
@@ -421,7 +422,7 @@ TEST(TorchFamily, RefusesZeroPointsThatAreNoCodes) {
   }
 }
 
-TEST(TorchFamily, RefusesAxesThatTheShapeHasNot) {
+TEST(TorchFamily, RefusesAxesOutsideTheShape) {
   Arguments wrong;
   for (const std::int32_t axis : {-2, -1, 2, INT32_MAX, INT32_MIN}) {
     wrong.axis = axis;

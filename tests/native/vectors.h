@@ -23,7 +23,7 @@ using Json = nlohmann::json;
 /// The cases of one file, named without its ending.
 inline std::vector<Json> vector_cases(const std::string& name) {
   std::ifstream file(std::string(ZEROPOINT_VECTORS_DIR) + "/" + name + ".json");
-  // Without exceptions a missing or broken file has no cases, which every test's count then shows.
+  // A missing or broken file gives no cases instead of an exception; the counts in each test fail.
   const Json content = Json::parse(file, nullptr, false);
   return content.is_object() ? content.value("cases", std::vector<Json>()) : std::vector<Json>();
 }
@@ -45,7 +45,7 @@ inline std::vector<std::uint8_t> base64_bytes(std::string_view text) {
   return bytes;
 }
 
-/// Little-endian bytes as numbers, on machines of that order.
+/// Little-endian bytes as numbers. Correct on little-endian machines only.
 template <typename T>
 std::vector<T> from_bytes(const std::vector<std::uint8_t>& bytes) {
   static_assert(std::endian::native == std::endian::little);

@@ -101,7 +101,7 @@ std::vector<float> dequantized(const Json& codes, DType dtype, const Tensor<floa
   return values;
 }
 
-// Quantizes x as `q`, and (where there is any) dequantizes that as `dq`, `mse` and `mae`.
+// Compares the codes of x with `q`, and, if present, dequantized codes with `dq`, `mse` and `mae`.
 void expect_round_trip(const Tensor<float>& x, const Tensor<float>& scale,
                        const Tensor<float>& zero_point, DType dtype, const Json& out) {
   with_code(dtype, [&](auto code) {
@@ -136,7 +136,7 @@ std::optional<QParamsTensor> strict_qparams(const Tensor<float>& x, const Tensor
     qparams.scales.push_back(s);
     qparams.zero_points.push_back(static_cast<std::int32_t>(z));
   }
-  // NaN, and int32's values of 2^31 and more, are where the two families part.
+  // For NaN, and for int32 values of 2^31 and more, quantize() and linear_q() differ.
   for (std::size_t i = 0; i < x.values.size(); ++i) {
     const std::size_t own = broadcast_position(i, x.shape, *shape);
     const float shifted =
@@ -146,7 +146,8 @@ std::optional<QParamsTensor> strict_qparams(const Tensor<float>& x, const Tensor
   return qparams;
 }
 
-// quantize() and dequantize() agree with the notebooks' functions wherever they accept the qparams.
+// Checks that quantize() and dequantize() agree with the notebooks' functions if they accept the
+// qparams. @return whether they do
 bool expect_strict_round_trip(const Tensor<float>& x, const Tensor<float>& scale,
                               const Tensor<float>& zero_point, DType dtype, const Json& out) {
   const auto qparams = strict_qparams(x, scale, zero_point, dtype);
@@ -221,14 +222,13 @@ Chosen choose_per_tensor(const Tensor<float>& x, const QParamsOptions& options) 
   return choose(x, g, options);
 }
 
-// What the sound core makes of a scale that a notebook computes: one of 0 is 1, one that float32
-// holds badly is raised.
+// The core's scale for a notebook's scale: 1 for 0; scales below the normal float32 are raised.
 double sound_scale(double scale) {
   if (scale == 0.0) return 1.0;
   return scale < double{FLT_MIN} ? double{FLT_MIN} : scale;
 }
 
-TEST(Vectors, QParamsAndWhatIsQuantizedWithThemMatchPyTorchBitForBit) {
+TEST(Vectors, QParamsAndCodesMatchPyTorchBitForBit) {
   Counts counts;
   for (const Json& item : vector_cases("qparams")) {
     SCOPED_TRACE(item["id"]);
@@ -241,7 +241,7 @@ TEST(Vectors, QParamsAndWhatIsQuantizedWithThemMatchPyTorchBitForBit) {
     }
     const Tensor<float> x = read_floats(in["x"]);
     const bool symmetric = item["op"] == "linear_q_symmetric";
-    // Notebook 5 takes int8's limits whatever the dtype.
+    // Notebook 5 takes int8's limits for every dtype.
     const DType limits = in.contains("seed004_compat") ? DType::kInt8 : *dtype;
     const Scheme scheme = symmetric ? Scheme::kSymmetric : Scheme::kAffine;
     const Chosen chosen = choose_per_tensor(x, {limits, scheme, false});
@@ -528,9 +528,8 @@ TEST(Vectors, CellsOfTheNotebooksMatchPyTorchBitForBit) {
       expect_round_trip(read_floats(in["x"]), read_floats(in["scale"]),
                         read_floats(in["zero_point"]), dtype.value(), out);
     } else if (op == "linear_q_with_scale_and_zero_point") {
-      // The notebook shows its random input to four decimals, so a quotient may be off by 5e-5 /
-      // scale (and by float32's rounding, which 1e-4 covers), and the integer by as much more than
-      // a half.
+      // The notebook prints its random input to four decimals. So a quotient may be off by
+      // 5e-5 / scale, and by float32's rounding, which 1e-4 covers; rounding adds a half.
       const Tensor<float> x = read_floats(in["x_rounded_to_4_decimals"]);
       const double scale = read_number(in["scale"]);
       const auto codes = read_codes<std::int8_t>(out["q"]);

@@ -2,9 +2,9 @@
 // run.
 //
 // A target reads its arguments from the bytes, calls public functions of include/zeropoint, and
-// compares with the scalar references or with the formula that the header states. Now and then one
-// argument is made wrong: then the answer must be the status that the header names, and the output
-// untouched. Every buffer has exactly the size it should, so that a sanitizer sees a step beyond
+// compares with the scalar references or with the formula that the header states. In a few runs one
+// argument is invalid: the result must then be the status that the header names, and the output
+// unchanged. Every buffer has exactly the required size, so that a sanitizer detects access beyond
 // it.
 #pragma once
 
@@ -105,7 +105,7 @@ class Source {
       case 1:
         for (float& value : values) value = more.any_float();
         break;
-      case 2: {  // halves, so that ties abound
+      case 2: {  // multiples of one half, so that ties are frequent
         const float unit = std::ldexp(0.5F, integer(-30, 30));
         for (float& value : values) value = static_cast<float>(more.integer(-300, 300)) * unit;
         break;

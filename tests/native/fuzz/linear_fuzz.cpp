@@ -10,7 +10,7 @@
 namespace zeropoint::fuzz {
 namespace {
 
-/// A layer's arguments without its weights, which `weight(n, k)` gives in double, exactly.
+/// A layer's arguments without its weights. weight(n, k) gives these exactly, in double.
 struct Layer {
   std::size_t m;
   std::size_t k;
@@ -126,7 +126,7 @@ void check_layer(const Layer& layer, Weight weight, bool float32_is_normal, Call
     const auto batched = y.values().subspan(row * layer.n, layer.n);
     check_same(alone.values(), std::vector<float>(batched.begin(), batched.end()));
   }
-  // Every argument is refused if its length is wrong.
+  // Wrong lengths of each argument are refused.
   Output<float> longer(layer.m * layer.n + 1);
   check(call(std::span<const float>(layer.x), layer.m, std::span<const float>(layer.bias),
              longer.span()),
@@ -146,7 +146,7 @@ bool stays_normal(const Magnitudes& x, const Magnitudes& w, const Magnitudes& bi
   const double least = std::min(x.smallest() * w.smallest(), bias.smallest());
   const double limit = static_cast<double>(FLT_MAX) / 2;
   const double normal = FLT_MIN;
-  // After cancellation of partial sums at least an ulp of the smallest term is left.
+  // If partial sums cancel, at least an ulp of the smallest term remains.
   return most < limit && w.largest() < limit && least > normal * 0x1p24 && w.smallest() > normal;
 }
 
@@ -171,7 +171,7 @@ void run_float(Source& source) {
 template <typename Code>
 void run_quantized(Source& source, DType dtype) {
   Layer layer = take_layer(source);
-  // Of quantized weights either way has the same bound.
+  // Quantized weights have the same bound in both cases.
   const Accumulate accumulate = std::exchange(layer.accumulate, Accumulate::kExact);
   const std::size_t k = layer.k;
   const std::vector<Code> codes = source.codes<Code>(layer.n * k, dtype);
@@ -221,7 +221,7 @@ void run_quantized(Source& source, DType dtype) {
                         std::span<float> out) {
     const AlignedBytes scratch(linear_scratch_size(packed.data(), m));
     const Status answer = linear(x, m, packed.data(), bias, accumulate, scratch.span(), out);
-    // With the digits that only the relaxed build takes for it.
+    // With the short digits, which only the relaxed build uses.
     if (answer == Status::kOk && accumulate == Accumulate::kFloat32) {
       linear_packed(x.data(), m, panels_of(packed.data()), bias.empty() ? nullptr : bias.data(),
                     kernels::Digits::kI7Short, scratch.span(), out);

@@ -1,4 +1,4 @@
-// The W8A8 half of linear.h: exact integer sums, then the formulas that the header states.
+// The W8A8 functions of linear.h: exact integer sums, then the formulas that the header states.
 #include "fuzz.h"
 #include "reference/quantize_f32.h"
 #include "zeropoint/linear.h"
@@ -33,7 +33,7 @@ void check_activation_qparams(Source& source) {
   const double raised = std::max(degenerate ? 0.1 : plain, double{6.1e-5F});
   check(qparams.scale == raised, "the scale is the range's, raised where PyTorch raises it");
   if (raised == plain) {
-    // The end nearer its code decides; either way 0 lies within a step of the zero point.
+    // The zero point comes from either end of the range; 0 is within a step of it in both cases.
     check(std::fabs(qparams.zero_point - (low - min / plain)) <= 1, "0 lies at the zero point");
   }
 }

@@ -59,7 +59,7 @@ void run(Source& source, DType dtype) {
                                         : more.integer(info.qmin, info.qmax));
   }
 
-  // One argument in eight runs is made wrong.
+  // One run in eight has one invalid argument.
   Fault fault = source.rarely(8) ? source.pick(kFaults) : Fault::kNone;
   std::size_t out_length = n;
   switch (fault) {
@@ -83,7 +83,7 @@ void run(Source& source, DType dtype) {
       qparams.zero_points[source.below(pairs)] = source.flag() ? info.qmin - 1 : info.qmax + 1;
       break;
     case Fault::kLength: {
-      // One length more than the tensor has.
+      // A length one above that of the tensor's last axis.
       if (shape.empty() || shape.back() <= 1) return;
       qparams.shape = {shape.back() + 1};
       qparams.scales.assign(shape.back() + 1, 1.0F);

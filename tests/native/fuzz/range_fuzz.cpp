@@ -66,7 +66,7 @@ void check_range(const Range& actual, const Range& expected) {
   if (std::isnan(expected.min)) {
     check(std::isnan(actual.min) && std::isnan(actual.max), "NaN stays");
   } else {
-    // Of zeros, either sign will do.
+    // A zero may have either sign.
     check(actual.min == expected.min && actual.max == expected.max, "the range is the slice's");
   }
 }
@@ -142,7 +142,7 @@ void run(Source source) {
   const Expected expected = ranges_by_hand(x, slices, rule);
   std::vector<Range> ranges(slices.count);
   const Status status = range(x, granularity, rule, ranges);
-  // With several reasons to refuse, the first slice that has one decides.
+  // If several slices are refused for different reasons, the first one decides.
   const bool refused = expected.status != Status::kOk;
   check((status != Status::kOk) == refused, "a slice is refused for a reason");
   if (rule == NonFinite::kThrow && !x.empty() && refused) check(status, Status::kNonFinite);

@@ -18,7 +18,7 @@ struct Channel {
   std::int32_t nan_code;
 };
 
-/// A scale of 0 counts as 1 where codes of floating zero points are kept.
+/// A channel. For codes with floating zero points, a scale of 0 has the reciprocal 1.
 template <AddZeroPoint kAdd>
 Channel channel(float scale, double zero_point, QuantRange range, Codes codes) {
   const bool counts_as_one =
@@ -32,7 +32,7 @@ Channel channel(float scale, double zero_point, QuantRange range, Codes codes) {
 template <AddZeroPoint kAdd>
 std::int32_t code_of(float x, const Channel& c, QuantRange range, Overflow overflow,
                      Codes codes = Codes::kKept) {
-  // A scale without a finite reciprocal leaves nothing to saturate.
+  // Without a finite reciprocal, PyTorch's rule applies.
   const bool saturate = overflow == Overflow::kSaturate && std::isfinite(c.inverse);
   return reference::quantize_reciprocal_value<kAdd>(x, {c.inverse, c.zero_point, c.nan_code},
                                                     {range.min, range.max, saturate}, codes);
@@ -48,7 +48,7 @@ Overflow take_overflow(Source& source) {
   return source.flag() ? Overflow::kSaturate : Overflow::kTorch;
 }
 
-/// A scale of any kind: PyTorch refuses none.
+/// Any scale: PyTorch does not validate scales.
 double take_scale(Source& source) {
   switch (source.below(4)) {
     case 0:
@@ -94,7 +94,7 @@ void run_per_tensor(Source& source, DType dtype) {
   check_same(values.values(), expected_values);
 }
 
-/// Any range of codes with its zero point.
+/// A range of codes, and a zero point.
 struct FakeRange {
   QuantRange range;
   std::int32_t zero_point;
@@ -135,7 +135,7 @@ void run_fake_per_tensor(Source& source) {
   check_same(std::span<const float>(x), expected);
 }
 
-/// A tensor with an axis, and which channel each element belongs to.
+/// A tensor, an axis, and the channel of each element.
 struct Channels {
   ShapeVector shape;
   std::vector<float> x;

@@ -26,7 +26,7 @@ void expect_reference(const std::vector<Range>& ranges) {
   for (const kernels::ChoiceRule& rule : kRules) {
     SCOPED_TRACE(::testing::Message() << rule.qmin << " to " << rule.qmax << ", symmetric "
                                       << rule.symmetric << ", include_zero " << rule.include_zero);
-    // One more of each, which has to stay as it is.
+    // One element more, which must stay unchanged.
     std::vector<double> scales(ranges.size() + 1, -7.0);
     std::vector<std::int32_t> zero_points(ranges.size() + 1, -7);
     std::vector<double> expected_scales = scales;

@@ -38,8 +38,7 @@ class DequantizeF32 : public ::testing::Test {
   static constexpr std::int32_t kMin = std::numeric_limits<Code>::min();
   static constexpr std::int32_t kMax = std::numeric_limits<Code>::max();
 
-  // All of them for 8 and 16 bits; for 32 the ends, the limits of float32's integers, and many
-  // more.
+  // All codes of 8 and 16 bits; for 32 bits both ends, codes around 2^24, and random ones.
   static std::vector<Code> codes() {
     std::vector<Code> codes;
     if constexpr (sizeof(Code) < 4) {

@@ -81,14 +81,14 @@ TEST(Dot, MatchesReferenceForSpecialValuesInEveryPlace) {
       const Input x(values);
       const std::vector<float> w(19, 0.5F);
       expect_reference(x, 1, 19, w.data(), 19);
-      // As a weight, too.
+      // The same value as a weight.
       const Input ones(w);
       expect_reference(ones, 1, 19, x.data(), 19);
     }
   }
 }
 
-// Longer than a piece of widened inputs, and every number of columns at a time.
+// Rows longer than a piece of widened inputs, and every number of columns.
 TEST(Dot, MatchesReferenceForSeveralRowsOfLongWeights) {
   Random random(24);
   for (const std::size_t k : {3U, 512U, 519U, 1300U}) {

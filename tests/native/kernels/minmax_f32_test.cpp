@@ -30,7 +30,7 @@ using testing::Random;
          << expected.max << "}";
 }
 
-// Of one run's finite values.
+// Range of one run's finite values.
 Range finite_range(const float* x, std::size_t n) {
   Range range{};
   kernels::minmax_runs_f32(x, 1, n, true, &range);
@@ -57,7 +57,7 @@ TEST(MinmaxF32, MatchesReferenceAtEveryLengthAndAlignment) {
   }
 }
 
-TEST(MinmaxF32, ReadsAllOfRunsThatAreReadFromTwoPlaces) {
+TEST(MinmaxF32, MatchesReferenceForRunsReadAtTwoPlaces) {
   Random random(4);
   for (const std::size_t n : {65535U, 65536U, 65537U, 65599U, 131109U}) {
     std::vector<float> values = random.uniforms(n, -5.0F, 5.0F);

@@ -104,7 +104,7 @@ TEST(MultiplyBytes, IsExactInEveryFormatForEveryNumberOfRowsAndInputs) {
   }
 }
 
-TEST(MultiplyBytes, HoldsFullScaleProductsOfAllTheInputsItTakes) {
+TEST(MultiplyBytes, SumsFullScaleProductsOfTheMaximumNumberOfInputs) {
   constexpr std::size_t kInputs = kernels::kByteInputs;
   for (const int code : {-128, 127}) {
     const std::vector<std::int8_t> row(kInputs, static_cast<std::int8_t>(code));
@@ -134,7 +134,7 @@ TEST(MultiplyBytes, IsExactWithListsOfInputsOfMoreThanSevenBits) {
           for (std::size_t j = 0; j < k; ++j) {
             row.push_back(static_cast<std::uint8_t>(base + random.integer(0, 127)));
           }
-          // Below and above, up to the most that a list holds, at any place.
+          // Any values at random places, at most as many as a list holds.
           for (std::size_t outside = random.below(most + 1); outside > 0; --outside) {
             row[random.below(k)] = static_cast<std::uint8_t>(random.below(256));
           }
@@ -175,7 +175,7 @@ struct PanelResults {
   }
 };
 
-// Of both kernels, for every number of rows and columns, with and without sums of earlier inputs.
+// For both kernels: every number of rows and columns, with and without sums of earlier inputs.
 template <typename Value, typename Run, typename Expected>
 void expect_results(std::uint64_t seed, Run run, Expected expected_of) {
   Random random(seed);

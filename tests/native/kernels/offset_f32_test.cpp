@@ -118,7 +118,7 @@ TEST(ChooseOffset, RestoresAConstantSliceExactly) {
   }
 }
 
-TEST(ChooseOffset, KeepsTheScaleANormalFloat) {
+TEST(ChooseOffset, KeepsTheScaleInTheNormalFloats) {
   double scale = 0.0;
   float offset = 0.0F;
   ASSERT_EQ(choose_offset({-FLT_MAX, FLT_MAX}, DType::kUint1, scale, offset), Status::kOk);

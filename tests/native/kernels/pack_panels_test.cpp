@@ -29,7 +29,7 @@ int packed_code(const std::vector<std::uint8_t>& packed, int bits, int added_to_
   return code >= levels / 2 ? code - levels : code;
 }
 
-/// Of codes in the layout of a format of activations.
+/// Packs random codes in the layout of a format of activations, and checks every byte.
 void expect_codes_in_place(kernels::Digits format) {
   Random random(120);
   for (const int bits : {8, 4, 2}) {
@@ -77,7 +77,7 @@ void expect_codes_in_place(kernels::Digits format) {
             EXPECT_EQ(sizes.smallest[i], unit * low);
             EXPECT_EQ(sizes.largest[i], unit * high);
             EXPECT_EQ(sizes.squares[i], squares);
-            // Vectors take sixteen inputs at a time; what they add to them is 0.
+            // Inputs are read sixteen at a time; those beyond the row are 0.
             const std::size_t taken = (inputs + 15) / 16 * 16;
             const std::size_t padding = taken > steps * 4 ? taken - steps * 4 : 0;
             EXPECT_EQ(sizes.small[i], below + static_cast<int>(padding));

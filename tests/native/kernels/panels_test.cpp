@@ -133,7 +133,7 @@ std::vector<float> row_for(const PackedLayer& layer, std::size_t kind, Random& r
     case 2:  // one value, far larger than all others
       x[at] = random.spread(25, 60);
       break;
-    case 3:  // its sum with output 0 cancels but for what float32 cannot say
+    case 3:  // its terms of output 0 cancel, except for what float32 cannot hold
       if (const int code = layer.plain.codes[at] - layer.plain.zero_point(0, at); code != 0) {
         x[at] = 0.0F;
         const double unit = layer.plain.unit() * static_cast<double>(code) *
@@ -262,7 +262,7 @@ TEST(DigitsF32, AreTheIntegersOfTheReferenceInEveryFormat) {
       for (std::size_t kind = 0; kind < kRowKinds + 2; ++kind) {
         rows.push_back(row_for(layer, kind % kRowKinds, random));
       }
-      // Of 21 bits these round to one integer more than there is.
+      // With 21 bits, these values round to one more than the largest integer.
       for (const float sign : {1.0F, -1.0F}) {
         rows.emplace_back(layer.plain.k, sign * std::nextafter(1.0F, 0.0F));
       }
@@ -279,8 +279,8 @@ TEST(DigitsF32, AreTheIntegersOfTheReferenceInEveryFormat) {
   }
 }
 
-// Of whole vectors of inputs, so that no padding counts as small weights, and of others.
-TEST(PackedWeight, TellsHowLargeItsWeightsAre) {
+// K a multiple of 16, and another: padding counts as small weights.
+TEST(PackedWeight, BoundsTheMagnitudesOfItsWeights) {
   Random random(123);
   const auto expect_sizes = [](const PackedLayer& layer) {
     const reference::PlainWeight& w = layer.plain;
@@ -298,7 +298,7 @@ TEST(PackedWeight, TellsHowLargeItsWeightsAre) {
       }
       EXPECT_GE(static_cast<double>(layer.root(output)) * static_cast<double>(layer.root(output)),
                 small * 0.999999);
-      // In magnitudes of which there are none without zero points.
+      // `ordinary` is 0 for weights with zero points, and the norm infinite.
       EXPECT_GE(static_cast<double>(layer.panels.norm),
                 std::sqrt(squares) / static_cast<double>(layer.ordinary(output)));
       root = std::max(root, layer.root(output));
@@ -308,7 +308,7 @@ TEST(PackedWeight, TellsHowLargeItsWeightsAre) {
   for (const std::size_t k : {96U, 100U}) for_layers(k, random, expect_sizes);
 }
 
-TEST(PackedWeight, TellsHowFarUnsignedCodesAreFromZeroPointsOfInputs) {
+TEST(PackedWeight, BoundsTheDistanceOfUnsignedCodesFromZeroPointsOfInputs) {
   constexpr std::size_t kInputs = 16;
   for (const std::uint8_t code : {std::uint8_t{0}, std::uint8_t{255}}) {
     for (const std::int32_t zero_point : {0, 128, 255}) {
@@ -325,11 +325,11 @@ TEST(PackedWeight, TellsHowFarUnsignedCodesAreFromZeroPointsOfInputs) {
   }
 }
 
-/// More rows than a test has, in order.
+/// Row numbers in order; more than a test has rows.
 constexpr std::uint16_t kPlaces[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14,
                                      15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29};
 
-/// Multiplies rows by a layer in every format, and counts the ways that outputs took.
+/// Multiplies rows by a layer in every format, and counts the ways in which outputs are computed.
 void expect_products(const PackedLayer& layer, const std::vector<std::vector<float>>& rows,
                      const std::vector<float>& bias, double tolerance, std::size_t (&ways)[3]) {
   const reference::PlainWeight& w = layer.plain;
@@ -359,7 +359,7 @@ void expect_products(const PackedLayer& layer, const std::vector<std::vector<flo
   }
 }
 
-/// The same with short digits, of which nothing is computed again.
+/// The same with short digits, without recomputed outputs.
 void expect_short_products(const PackedLayer& layer, const std::vector<std::vector<float>>& rows) {
   const reference::PlainWeight& w = layer.plain;
   const DigitRows digits(rows, layer.panels, kernels::Digits::kI7Short);
@@ -393,7 +393,7 @@ TEST(MultiplyPanels, MatchesTheReferenceForShortDigits) {
   }
 }
 
-/// The largest error of a row's outputs that 21 bits leave, of sum |x w|.
+/// The largest error of a row's outputs with 21 bits, relative to sum |x w|.
 double short_error(const PackedLayer& layer, const std::vector<float>& x) {
   const reference::PlainWeight& w = layer.plain;
   const reference::FixedRow fixed = reference::fixed_row(x.data(), w, 21);
@@ -411,7 +411,7 @@ double short_error(const PackedLayer& layer, const std::vector<float>& x) {
   return worst;
 }
 
-TEST(IsEnough, PromisesNoMoreThanShortDigitsKeep) {
+TEST(IsEnough, IsTrueOnlyIfShortDigitsMeetTheTolerance) {
   Random random(127);
   std::size_t promises = 0;
   std::size_t refusals = 0;
@@ -423,7 +423,7 @@ TEST(IsEnough, PromisesNoMoreThanShortDigitsKeep) {
       for (std::size_t kind = 0; kind < kRowKinds + 1; ++kind) {
         std::vector<float> x = row_for(layer, kind < kRowKinds ? kind : 0, random);
         if (kind == kRowKinds) {
-          // Every value is rounded the way that makes output 0 larger.
+          // All values are rounded in the direction that makes output 0 larger.
           for (std::size_t i = 0; i < w.k; ++i) {
             const float half = w.codes[i] < 0 ? 0.499F : -0.499F;
             x[i] = static_cast<float>(random.integer(-3000, 3000)) + half;
@@ -444,9 +444,9 @@ TEST(IsEnough, PromisesNoMoreThanShortDigitsKeep) {
   EXPECT_GT(refusals, 300U);
 }
 
-// The worst there is: weights that are all of one size, and errors of half an integer that all have
-// their signs. So the errors come to 31 / 2 of the sum of all integers.
-TEST(IsEnough, CountsOnErrorsThatAddUp) {
+// The worst case: weights of one size, and rounding errors of half an integer with their signs. The
+// errors of 31 inputs add up to 31 / 2.
+TEST(IsEnough, AllowsForErrorsOfEqualSign) {
   constexpr std::size_t kInputs = 32;
   constexpr double kTolerance = kInputs * 0x1p-24;
   const std::vector<std::int8_t> codes(kInputs, 8);
@@ -468,7 +468,7 @@ TEST(IsEnough, CountsOnErrorsThatAddUp) {
   EXPECT_TRUE(is_enough(400000.0F));
 }
 
-TEST(LinearPacked, TakesShortDigitsRowByRow) {
+TEST(LinearPacked, DecidesOnShortDigitsRowByRow) {
   Random random(128);
   const std::size_t k = 1500;
   std::size_t short_rows = 0;
@@ -501,7 +501,7 @@ TEST(LinearPacked, TakesShortDigitsRowByRow) {
   EXPECT_GT(other_rows, 100U);
 }
 
-/// Multiplies a row by int8 weights with scales of their own kind, in digits of a format.
+/// Multiplies a row by int8 weights with scales of any granularity, in digits of a format.
 std::vector<float> multiply_row(const std::vector<float>& x, const std::vector<std::int8_t>& codes,
                                 WeightGranularity granularity, const std::vector<float>& scales,
                                 kernels::Digits format) {
@@ -516,7 +516,7 @@ std::vector<float> multiply_row(const std::vector<float>& x, const std::vector<s
   return y;
 }
 
-/// Outputs of a row as the reference has them, and in which way each came about.
+/// The reference's outputs of a row, and the way in which each was computed.
 std::vector<reference::PanelOutput> expected_outputs(const PackedLayer& layer,
                                                      const std::vector<float>& x,
                                                      double tolerance) {
@@ -531,11 +531,11 @@ std::vector<reference::PanelOutput> expected_outputs(const PackedLayer& layer,
   return outputs;
 }
 
-// Half of the header's bound, (K + 1) 2^-24, is for rounding activations; the number of inputs
-// counts up to 2^16, so that what is added in double remains negligible.
-TEST(LinearPacked, ComputesAgainWhereRoundingMayCostMoreThanItsShare) {
+// Half of the header's bound, (K + 1) 2^-24, is for rounding activations. Above 2^16 inputs the
+// tolerance stops growing, so that rounding in double remains negligible.
+TEST(LinearPacked, RecomputesWhereRoundingMayExceedItsShareOfTheBound) {
   Random random(130);
-  std::size_t decided = 0;  // by the last factor of 2 of the tolerance
+  std::size_t decided = 0;  // outputs for which twice the tolerance would decide otherwise
   for (const std::size_t k : {1U, 2U, 20U, 300U, 1U << 18}) {
     const double tolerance = static_cast<double>(std::min<std::size_t>(k, 65536)) * 0x1p-24;
     const bool is_long = k > 65536;
@@ -557,7 +557,8 @@ TEST(LinearPacked, ComputesAgainWhereRoundingMayCostMoreThanItsShare) {
   EXPECT_GT(decided, 20U);
 }
 
-// As many rows as kernels take at most, and more, of so few inputs that all would fit into a block.
+// Around the kernels' maximum number of rows, and around twice that; all rows would fit into the
+// cache.
 TEST(LinearPacked, CutsManyRowsIntoBlocks) {
   Random random(131);
   const PackedLayer layer(5, 6, 8, Scales::kPerTensor, 0, false, random);
@@ -577,7 +578,7 @@ TEST(LinearPacked, CutsManyRowsIntoBlocks) {
   }
 }
 
-TEST(RowBlock, TakesFewerBytesThan32BitsCountHoweverLongRowsAre) {
+TEST(RowBlock, FitsIn32BitsForRowsOfAnyLength) {
   kernels::Panels panels{};
   panels.n = 1;
   panels.k = std::size_t{1} << 24;
@@ -594,7 +595,7 @@ TEST(RowBlock, TakesFewerBytesThan32BitsCountHoweverLongRowsAre) {
   EXPECT_GT(RowBlock::digits_of(panels, 1000).rows, 16U);
 }
 
-TEST(RowBlock, CutsAsManyRowsAsASizeCounts) {
+TEST(RowBlock, TakesTheLargestNumberOfRows) {
   kernels::Panels panels{};
   panels.n = 1;
   panels.k = 1;
@@ -604,16 +605,16 @@ TEST(RowBlock, CutsAsManyRowsAsASizeCounts) {
   EXPECT_EQ(RowBlock::digits_of(panels, 0).rows, 0U);
 }
 
-TEST(LinearPacked, HoldsAScaledInputThatRoundsUpToAPowerOfTwo) {
+TEST(LinearPacked, ClampsAScaledInputThatRoundsUpToAPowerOfTwo) {
   for (const kernels::Digits format : {kernels::Digits::kI16, kernels::Digits::kI7}) {
-    // (1 + 2^-14) (1 - 2^-14) = 1 - 2^-28: of 28 bits the largest integer, and half of one.
+    // (1 + 2^-14) (1 - 2^-14) = 1 - 2^-28: half an integer above the largest one of 28 bits.
     const std::vector<float> y = multiply_row(
         {1.0F + 0x1p-14F}, {1, -1}, WeightGranularity::kPerInput, {1.0F - 0x1p-14F}, format);
     EXPECT_EQ(y, (std::vector<float>{1.0F, -1.0F})) << "format " << static_cast<int>(format);
   }
 }
 
-TEST(LinearPacked, TakesTheSameDigitsForWeightsOfEveryMagnitude) {
+TEST(LinearPacked, TakesTheSameDigitsForWeightsOfAllMagnitudes) {
   Random random(129);
   constexpr std::size_t kInputs = 1500;
   constexpr std::size_t kOutputs = 3;
@@ -648,7 +649,7 @@ TEST(MultiplyPanels, MatchesTheReferenceInEveryFormForEveryKindOfRow) {
         rows.push_back(row_for(layer, kind, random));
       }
       const std::vector<float> bias = random.uniforms(layer.plain.n, -1, 1);
-      // As linear.cpp has it.
+      // The tolerance of linear.cpp.
       const double tolerance = static_cast<double>(layer.plain.k) * 0x1p-24;
       expect_products(layer, rows, random.below(2) == 0 ? bias : std::vector<float>(), tolerance,
                       ways);

@@ -46,9 +46,9 @@ void fake_quantize_f32(const float* x, std::size_t n, const kernels::AnyQParams&
   kernels::run(kernels::fake_quantization(), x, n, qparams, rule, out);
 }
 
-// Floats around the codes' boundaries. All values of a list are equally far from them, since one
-// value in doubt makes a whole step exact. The last list is further away, where rounding the sum
-// with the zero point may still reach a boundary.
+// Floats around the codes' boundaries. All values of a list are equally far from a boundary,
+// because one value in doubt makes the kernel compute a whole step exactly. The values of the last
+// list are farther away, where rounding the sum with the zero point may still reach a boundary.
 std::vector<std::vector<float>> around_boundaries(float scale, std::int32_t zero_point,
                                                   const CodeRule& rule) {
   constexpr std::size_t kNear = 7;
@@ -235,9 +235,9 @@ TYPED_TEST(QuantizeF32, MatchesReferenceAroundTheBoundariesOfManyScales) {
   }
 }
 
-// Columns with equal scales or equal zero points, in some cases except the last, so that a kernel
-// must not take the first for all; and values as far from a boundary as rounding the sum with a
-// zero point can still reach.
+// Columns with equal scales or equal zero points; in half of the rounds the last four zero points
+// differ, so that a kernel must not use the first ones for all. Some values are so near a boundary
+// that rounding the sum with the zero point can reach it.
 TYPED_TEST(QuantizeF32, MatchesReferenceForColumnsThatAreMostlyAlike) {
   constexpr std::size_t kRows = 8;
   Random random(25);
@@ -270,8 +270,8 @@ TYPED_TEST(QuantizeF32, MatchesReferenceForColumnsThatAreMostlyAlike) {
   }
 }
 
-// Of the last group there is but a part, and the loops begin again behind each NaN.
-TYPED_TEST(QuantizeF32, MatchesReferenceBehindNanInAGroupAndForAPartOfOne) {
+// The last group is short, and the fast loop is restarted after each NaN.
+TYPED_TEST(QuantizeF32, MatchesReferenceAfterNanInAGroupAndForAShortGroup) {
   constexpr std::size_t kLength = 64;
   Random random(26);
   for (const CodeRule rule : this->rules()) {
@@ -302,7 +302,7 @@ TYPED_TEST(QuantizeF32, MatchesReferenceBehindNanInAGroupAndForAPartOfOne) {
   }
 }
 
-// Scales with reciprocals that float32 holds with fewer bits, or not at all.
+// Scales with reciprocals that are subnormal or infinite, and scales around the limits of brackets.
 TYPED_TEST(QuantizeF32, MatchesReferenceForTheSmallestAndTheLargestScales) {
   for (const CodeRule rule : this->rules()) {
     for (const float scale :
@@ -310,7 +310,7 @@ TYPED_TEST(QuantizeF32, MatchesReferenceForTheSmallestAndTheLargestScales) {
           0x1p-100F, 0x1p100F, 0x1.3p100F, 0x1.7p126F, 0x1.7p127F, FLT_MAX}) {
       for (const double code : {0.0, 0.5, 1.0, 1.5, 2.5, 7.5, 100.5}) {
         for (const double sign : {-1.0, 1.0}) {
-          // Steps of their own, so that none is computed exactly because of another value.
+          // One value per step, so that no step is computed exactly because of another value.
           for (int ulps = -2; ulps <= 2; ++ulps) {
             auto value = static_cast<float>(sign * code * double{scale});
             if (!std::isfinite(value)) continue;
@@ -327,7 +327,7 @@ TYPED_TEST(QuantizeF32, MatchesReferenceForTheSmallestAndTheLargestScales) {
   }
 }
 
-// So far below the codes that the sum with the rounding constant turns negative, up to twice over.
+// Values far beyond the codes. Far below them, the sum with the rounding constant is negative.
 TYPED_TEST(QuantizeF32, MatchesReferenceFarBeyondTheCodes) {
   for (const CodeRule rule : this->rules()) {
     for (const float scale : {1.0F, 0.37F, 3.0F}) {
@@ -344,7 +344,7 @@ TYPED_TEST(QuantizeF32, MatchesReferenceFarBeyondTheCodes) {
   }
 }
 
-// Groups that share qparams: as if each were quantized by itself.
+// Groups that share qparams equal separately quantized groups.
 TYPED_TEST(QuantizeF32, MatchesReferenceGroupByGroup) {
   Random random(23);
   constexpr std::size_t kGroups = 5;

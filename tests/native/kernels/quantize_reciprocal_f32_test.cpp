@@ -75,7 +75,7 @@ struct ElementwiseArrays {
   std::vector<std::int32_t> nan_codes;
 };
 
-// Values of all bit patterns, a stride apart, handed on in blocks.
+// Calls f with blocks of values: all bit patterns, a stride apart.
 template <typename Visit>
 void for_blocks_of_bit_patterns(std::uint64_t stride, Visit visit) {
   constexpr std::size_t kBlock = 1 << 13;
@@ -89,7 +89,7 @@ void for_blocks_of_bit_patterns(std::uint64_t stride, Visit visit) {
   }
 }
 
-// Reciprocals and zero points that no one validates.
+// Reciprocals and zero points without validation.
 constexpr std::array kOddQParams = {
     UniformQParams{1.0F, 0.0F, 0},          UniformQParams{10.0F, 3.0F, 3},
     UniformQParams{0.0F, 1.0F, 1},          UniformQParams{-0.37F, 1.0F, 1},
@@ -347,7 +347,7 @@ TYPED_TEST(FakeQuantizeReciprocalF32, MatchesReferenceForASingleSpecialValueInAS
   }
 }
 
-// float32 cannot hold these; the code is added rounded, and taken back exactly.
+// float32 cannot hold these zero points: they are rounded when added, and exact when subtracted.
 TYPED_TEST(FakeQuantizeReciprocalF32, MatchesReferenceForZeroPointsBeyondFloat32) {
   Random random(45);
   const std::vector<float> values = random.uniforms(100, -1000.0F, 1000.0F);

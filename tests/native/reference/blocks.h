@@ -1,5 +1,5 @@
-// ggml's block types, one value after the other, as tests/vectors/README.md describes them: no
-// vectors, no code shared with the kernels.
+// ggml's block types, one value at a time, as tests/vectors/README.md describes them. Shares no
+// code with the kernels.
 #pragma once
 
 #include <algorithm>
@@ -69,7 +69,7 @@ inline float first_max(std::span<const float> x) {
   return most;
 }
 
-/// The largest value above 0, or 0; NaN is none.
+/// The largest value above 0, or 0; NaN is ignored.
 inline float largest(std::span<const float> x) {
   float most = 0.0F;
   for (const float v : x) {
@@ -638,7 +638,7 @@ inline void quantize_k(std::span<const float> x, BlockType type, std::span<const
     }
     const float hd = from_half(to_half(d));
     const float hm = from_half(to_half(dmin));
-    // Levels as they are stored: those of the search may be negative.
+    // Levels as stored: those of the search may be negative.
     Bytes packed;
     if (is_45) {
       for (const Levels& l : {ls, lm}) {

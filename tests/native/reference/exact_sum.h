@@ -1,4 +1,4 @@
-// Sums of products far more exact than double, to measure rounding errors against.
+// Sums of products far more exact than double, as the reference for rounding errors.
 #pragma once
 
 #include <cmath>
@@ -6,8 +6,8 @@
 namespace zeropoint::reference {
 
 /// A sum kept as an unevaluated pair of doubles. Products enter without rounding, so the error
-/// stays below terms * 2^-104 * (sum of their magnitudes), provided that nothing leaves double's
-/// range.
+/// stays below terms * 2^-104 * (sum of their magnitudes), if nothing overflows or underflows
+/// double.
 class ExactSum {
  public:
   void add_product(double a, double b) {

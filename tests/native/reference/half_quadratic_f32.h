@@ -63,7 +63,7 @@ inline ChosenQParams half_quadratic(std::span<const float> x, Range range,
   double least = INFINITY;
   double beta = 10.0;
   for (int pass = 0; pass <= 20; ++pass, beta *= 1.01) {
-    // The error of the iterate as it would be used.
+    // The error of the iterate with its zero point rounded.
     ChosenQParams own{scale, 0, 0.0F};
     if (has_offset) own.offset = offset;
     if (options.scheme == Scheme::kAffine) {

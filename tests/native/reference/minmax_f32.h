@@ -1,4 +1,4 @@
-// Smallest and largest value, sorted out one at a time.
+// Smallest and largest value, one value at a time.
 #pragma once
 
 #include <algorithm>

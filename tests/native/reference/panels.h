@@ -25,7 +25,7 @@ struct PlainWeight {
   std::vector<int> input_zero_points{};  ///< [k], or empty
 
   [[nodiscard]] std::size_t groups() const { return k == 0 ? 1 : (k + group - 1) / group; }
-  /// Codes count so often in sums.
+  /// Factor of codes in the sums.
   [[nodiscard]] int unit() const { return 1 << (8 - bits); }
   [[nodiscard]] bool per_input() const { return !input_scales.empty(); }
   [[nodiscard]] int zero_point(std::size_t output, std::size_t input) const {
@@ -117,7 +117,7 @@ inline double float_sum(const float* x, const PlainWeight& w, std::size_t output
   return total / w.unit();
 }
 
-/// How an output came about.
+/// Way in which an output was computed.
 enum class Way { kFixedPoint, kCertified, kDouble };
 
 struct PanelOutput {

@@ -10,7 +10,7 @@
 
 namespace zeropoint::reference {
 
-/// To the nearest integer, ties to even, with no help from a rounding mode.
+/// Rounds to the nearest integer, ties to even, in any rounding mode of the processor.
 inline float round_half_even(float value) {
   if (!(std::fabs(value) < 8388608.0F)) return value;  // an integer, infinite or NaN
   const double below = std::floor(double{value});
@@ -34,7 +34,7 @@ inline ValueQParams value_qparams(const kernels::ElementwiseQParams& q, std::siz
   return {q.factors[i], q.zero_points[i], q.nan_codes[i]};
 }
 
-/// A code that saturates: infinities and values out of range end at the rule's limits.
+/// Code with saturation: infinities and values out of range become the rule's limits.
 inline std::int32_t quantize_value(float x, const ValueQParams& q, const kernels::CodeRule& rule) {
   const float quotient = x / q.factor;
   const float shifted = quotient + q.zero_point;

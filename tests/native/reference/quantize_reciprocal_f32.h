@@ -33,7 +33,7 @@ inline std::int32_t clamp_int64(std::int64_t value, const TorchRule& rule) {
   return static_cast<std::int32_t>(value);
 }
 
-/// Whether codes are kept, or at once turned back into values.
+/// Whether the result is the code, or its dequantized value.
 enum class Codes { kKept, kFake };
 
 /// q.factor is the reciprocal.
@@ -72,7 +72,7 @@ void quantize_reciprocal_f32(const float* x, std::size_t n, QParams qparams, Tor
   }
 }
 
-/// The zero point that a code is taken back by: the integer one exactly, as nan_code has it.
+/// The zero point for dequantization: an integer one exactly, from nan_code.
 template <kernels::AddZeroPoint kAdd>
 double exact_zero_point(const ValueQParams& q) {
   return kAdd == kernels::AddZeroPoint::kAfterRounding ? static_cast<double>(q.nan_code)
