@@ -63,7 +63,7 @@ export async function readApi(folder = root) {
     return printer.printNode(ts.EmitHint.Unspecified, transformed[0], statement.getSourceFile());
   }
 
-  /** The project's own symbols that a declaration names. */
+  /** The symbols that a declaration names. */
   function* namedBy(node) {
     if (ts.isIdentifier(node)) {
       const symbol = checker.getSymbolAtLocation(node);

@@ -24,7 +24,7 @@ Sets up what is missing and builds the named parts; without a name core, js and 
   core   the C++ core as WebAssembly, in dist/wasm
   js     the package, in dist
   page   the page and its API reference, in dist/web
-  api    the API reference alone
+  api    the API reference only
 `;
 
 const dist = join(root, "dist");
@@ -36,7 +36,7 @@ const build = (title, work) => step(title, () => alone(work));
 async function configure(preset, { env = {}, identity = "" } = {}) {
   const folder = join(root, "build", preset);
   const stamp = join(folder, ".configured-with");
-  // The folder is part of it: CMake refuses a build folder that was moved.
+  // Contains the checkout's path, because CMake refuses a build folder that was moved.
   const wanted = [root, identity, readFileSync(join(root, "CMakePresets.json"), "utf8")].join("\n");
   const isConfigured = existsSync(join(folder, "build.ninja")) && existsSync(stamp);
   if (isConfigured && readFileSync(stamp, "utf8") === wanted) return;
@@ -139,7 +139,7 @@ export async function buildPage() {
   await buildApi();
 }
 
-/** Vite plugin: replaces builds of the core that are not built by modules that throw when loaded. */
+/** Vite plugin: replaces each missing build of the core with a module that throws when it is loaded. */
 const absentBuilds = {
   name: "zeropoint-absent-builds",
   resolveId: (id, importer) =>

@@ -1,5 +1,5 @@
-// Runs the recipes of web/pages/many-machines.md on this machine: a model of 12 shards, by GNU parallel and by Slurm
-// with three nodes, of which one is killed at work. The results must have the bytes of a single process.
+// Runs the recipes of web/pages/many-machines.md on this machine: quantizes a model of 12 shards with GNU parallel, and
+// with Slurm on three nodes, and kills a job or a node in the middle. The results must equal those of a single process.
 //
 //   npm run check:cluster [-- parallel] [slurm]
 
@@ -34,9 +34,9 @@ import { startSlurm } from "./slurm.mjs";
 const HELP = `
 npm run check:cluster [-- parallel] [slurm]
 
-Quantizes a model of 12 shards by the recipes of the documentation, on this machine: with GNU parallel, of whose jobs
-one is killed, and with Slurm, of whose three nodes one is killed. Compares the results with that of one process by
-sha256. On Debian, as root, installs slurm-wlm, munge and parallel if they are missing.
+Quantizes a model of 12 shards by the recipes of the documentation, on this machine: with GNU parallel, killing one
+job, and with Slurm on three nodes, killing one node. Compares the results with those of a single process by sha256.
+On Debian, as root, installs slurm-wlm, munge and parallel if they are missing.
 `;
 
 const SHARDS = 12;
@@ -66,7 +66,7 @@ async function setUp(names) {
 const findTool = (name) =>
   which(name) ?? [`/usr/sbin/${name}`, `/sbin/${name}`].find((path) => existsSync(path));
 
-/** The recipes of the page: its fenced blocks by the name in their first line, such as "# quantize.sbatch". */
+/** The recipes of the page: its code blocks, by the name in their first line, such as "# quantize.sbatch". */
 function readRecipes() {
   const text = readFileSync(join(root, "web", "pages", "many-machines.md"), "utf8");
   const blocks = [...text.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block]) => block);
@@ -91,11 +91,11 @@ function sumsOf(folder) {
   return sums;
 }
 
-/** Asserts that a folder has the bytes of the single process. */
+/** Checks that the files in a folder equal those of the single process. */
 function compare(title, folder, single) {
   const [own, expected] = [sumsOf(folder), sumsOf(single)];
   if (own !== expected)
-    throw new Failure(`${title}: other bytes than a single process:\n${own}\n${expected}`);
+    throw new Failure(`${title}: the files differ from a single process's:\n${own}\n${expected}`);
   console.log(
     `${title}: ${expected.trim().split("\n").length} files, equal to the single process by sha256`,
   );
@@ -130,14 +130,14 @@ export async function until(title, check) {
     if (found) return found;
     await delay(100);
   }
-  throw new Failure(`${title}: not within five minutes`);
+  throw new Failure(`${title}: did not happen within five minutes`);
 }
 
-/** Processes of jobs whose command has a text. */
+/** The ids of processes whose command line matches a regular expression. */
 const jobsWith = (text) =>
   capture("pgrep", ["-f", text]).stdout.split("\n").filter(Boolean).map(Number);
 
-/** GNU parallel: one job is killed at work, and its recipe runs it again. */
+/** GNU parallel: kills a running job, which the recipe then runs again. */
 async function checkParallel(folder, env, recipes) {
   const site = { cwd: folder, env };
   shell(recipes["analyze.sh"], site);
@@ -154,7 +154,7 @@ async function checkParallel(folder, env, recipes) {
   if (code !== 0) throw new Failure(`quantize.sh ended with ${code}`);
 }
 
-/** Slurm: a node is killed at work, and one job runs twice at the same time. */
+/** Slurm: kills a node while it runs a job, and runs one job twice at the same time. */
 async function checkSlurm(folder, env, recipes) {
   for (const name of ["analyze.sbatch", "quantize.sbatch"]) {
     writeFileSync(join(folder, name), recipes[name], { mode: 0o755 });
@@ -170,7 +170,7 @@ async function checkSlurm(folder, env, recipes) {
     await until("its file begun", () => readPartials(join(folder, "out")).length > 0);
     slurm.killNode("n2");
     console.log(`killed node n2 with task ${task}`);
-    // The same job outside of the array, while the array's own runs or waits.
+    // The same job again, outside of the array, while the array's job runs or waits.
     shell(
       `srun --exclude=n2 zeropoint quantize model --plan plan.json --shard 5/${SHARDS} -o out -q`,
       site,
@@ -223,7 +223,7 @@ await runAsScript(
             readFileSync(join(each, "plan.json"), "utf8"),
           );
           if (plans[0] !== plans[1])
-            throw new Failure(`${name}: another plan than one process makes`);
+            throw new Failure(`${name}: the plan differs from that of one process`);
           compare(name, join(folder, "out"), join(single, "out"));
         });
       }

@@ -1,5 +1,5 @@
-// Quantized models in the engines that they are for. Each engine is installed into build/model-engines, and the tests
-// of tests/engines run with it.
+// Tests quantized models in the engines that run them. Installs each engine into build/model-engines, and runs its
+// tests in tests/engines.
 //
 //   npm run check:engines [-- part of a title ...]
 
@@ -8,7 +8,7 @@ import { basename, join } from "node:path";
 import { root, run, runAsScript, step, tally, which } from "./run.mjs";
 import { runTestFiles } from "./test-files.mjs";
 
-/** The engines: npm packages of one version, and the file of their tests. */
+/** The engines: their npm packages, and the file with their tests. */
 const ENGINES = [
   {
     title: "ONNX Runtime: onnxruntime-node, and onnxruntime-web with more schemes than in npm test",
@@ -37,10 +37,10 @@ const ENGINES = [
   },
 ];
 
-/** The folder of an engine's packages: npm removes others from a folder that it installs to. */
+/** A separate folder for each engine's packages, because npm removes other packages when it installs some. */
 const folderOf = (file) => join(root, "build", "model-engines", basename(file, ".test.mjs"));
 
-/** Installs packages into a folder, without their scripts, unless this version is there. */
+/** Installs packages into a folder, without their scripts, unless they are there, in whatever version. */
 async function install(packages, folder) {
   const isThere = (specifier) => {
     const [, name] = /^(.+)@/.exec(specifier);

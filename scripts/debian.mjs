@@ -1,4 +1,4 @@
-// Packages of another Debian release, unpacked beside the system: its packages are neither read nor changed.
+// Unpacks packages of another Debian release into a folder. Neither reads nor changes the packages of the system.
 
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -2,7 +2,7 @@
 //
 //   <build>.wasm   the linker's binary with a custom section that names the package's version and the build
 //   <build>.js     the same binary as text (scripts/text.mjs), for use without a file to serve
-//   <build>.d.ts   the types of that module and, but for relaxed builds, of the core's functions
+//   <build>.d.ts   the types of that module and, except for relaxed builds, of the core's functions
 //
 // and version.js, the version of the package.
 

@@ -18,7 +18,7 @@ import { capture, Failure, isDebian, run } from "./run.mjs";
 /** The version that the project is built and tested with; this version is installed. */
 export const TESTED_VERSION = "6.0.5";
 
-/** The target of a link: Emscripten clears its cache if its path is spelled differently. */
+/** A path with its links resolved: Emscripten clears its cache if the cache's path is spelled differently. */
 const realPath = (path) => (existsSync(path) ? realpathSync(path) : path);
 
 /** The folder of all installations. */
@@ -29,7 +29,7 @@ const prefix = join(toolchain, "debian");
 /** A file written last: a folder without it belongs to an interrupted installation. */
 const COMPLETE = ".zeropoint-complete";
 
-/** Debian releases after the stable ones whose package is new enough, the preferred one first. */
+/** Debian releases whose package is new enough, all later than stable; the preferred one first. */
 const DEBIAN_SUITES = ["forky", "sid"];
 
 /** An Emscripten: its em++ and the environment variables it needs. */
@@ -66,7 +66,7 @@ export function quoteLaunchers(folder) {
   }
 }
 
-/** Emscripten's installer, if its site answers within ten seconds: undefined, or the problem. */
+/** Installs by emsdk, if its site answers within ten seconds. @returns the problem, if any */
 async function installEmsdk() {
   const site = "https://github.com/emscripten-core/emsdk";
   const env = { GIT_TERMINAL_PROMPT: "0" };
@@ -105,7 +105,7 @@ function patchPrograms(usr, llvmTools) {
   }
 }
 
-/** Debian's newer package, unpacked into a separate prefix: undefined, or the problem. */
+/** Unpacks Debian's newer package into a separate prefix. @returns the problem, if any */
 async function installFromDebian(suite) {
   rmSync(prefix, { recursive: true, force: true });
   const downloads = join(prefix, "apt");

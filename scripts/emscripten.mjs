@@ -39,7 +39,7 @@ import {
 
 const verdicts = join(toolchain, "probed");
 
-// ---- Looking for one -----------------------------------------------------------------------------
+// ---- Search --------------------------------------------------------------------------------------
 
 function candidates() {
   const onPath = which("em++");
@@ -56,7 +56,7 @@ function candidates() {
 /** Whether any Emscripten is installed, usable or not. */
 export const emscriptenIsHere = () => candidates().length > 0;
 
-// ---- Is it good enough? --------------------------------------------------------------------------
+// ---- Probe ---------------------------------------------------------------------------------------
 
 /** A small program that uses every feature the core uses. */
 const PROBE = `

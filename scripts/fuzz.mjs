@@ -1,4 +1,4 @@
-// npm run fuzz: searches for input that breaks the library, for a given time.
+// npm run fuzz: searches for input that makes the library fail, for a given time.
 //
 //   npm run fuzz -- [--minutes N] [name ...]
 //
@@ -118,5 +118,5 @@ await runAsScript(import.meta.url, async (args) => {
         : () => fuzz(name, corpus(name), [`-max_total_time=${seconds}`]),
     ]),
   );
-  console.log(`\nNothing broke: ${names.join(", ")}, ${seconds} s each`);
+  console.log(`\nNo failures: ${names.join(", ")}, ${seconds} s each`);
 });

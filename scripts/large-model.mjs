@@ -1,9 +1,9 @@
-// Makes safetensors files of any size, with weights like those of a language model, for measuring.
+// Makes safetensors files of any size, with weights like those of a language model, for measurements.
 //
 //   node scripts/large-model.mjs FILE [--size 2GB] [--dtype bfloat16|float32] [--seed 1]
 //   node scripts/large-model.mjs FOLDER --shards 12 [--size 300MB]
 //
-// Equal arguments make equal bytes. Weights are normal with a few outliers, a scale of its own for each row.
+// Equal arguments make equal bytes. Weights are normally distributed with a few outliers; each row has its own scale.
 
 import { closeSync, mkdirSync, openSync, writeFileSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -19,7 +19,7 @@ Makes a safetensors file, or a folder of shards with their index, for measuring.
 
 const library = (path) => import(join(root, "dist", path));
 
-/** Random numbers: xorshift32, four bytes each. */
+/** A generator of random 32-bit integers: xorshift32. */
 function xorshift(seed) {
   let state = (seed ^ 0x9e3779b9) >>> 0 || 1;
   return () => {
@@ -31,7 +31,7 @@ function xorshift(seed) {
   };
 }
 
-/** Many normal values with a few outliers, of which each row takes a run: making 2 GB takes seconds. */
+/** A pool of normal values with a few outliers. Each row copies a part of it, so that 2 GB take only seconds. */
 function normalPool(seed) {
   const next = xorshift(seed);
   const uniform = () => (next() + 0.5) / 2 ** 32;
@@ -69,7 +69,7 @@ function* rowsOf([rows, columns], dtype, pool, next, deviation) {
   }
 }
 
-/** The tensors of layers of a width, of about so many bytes. */
+/** The tensors of layers of a width, of about `bytes` bytes in total. */
 function* layersOf({ bytes, width, dtype, seed, first = 0 }) {
   const size = dtype === "bfloat16" ? 2 : 4;
   const perLayer =

@@ -1,6 +1,6 @@
 // Checks formatting, lints the JavaScript and TypeScript, type-checks the page, and runs clang-tidy.
 //
-//   npm run lint [-- quick]     quick leaves clang-tidy out
+//   npm run lint [-- quick]     quick omits clang-tidy
 
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -19,7 +19,7 @@ const hash = (texts) => {
   return sum.digest("hex");
 };
 
-/** Runs clang-tidy on each file that, or whose headers or rules, changed since it last passed. */
+/** Runs clang-tidy on each file that changed since it last passed; on all files if any header or rule changed. */
 async function clangTidy() {
   await configureNative("native-lint");
   const program = which("clang-tidy-14") ?? which("clang-tidy") ?? "clang-tidy";

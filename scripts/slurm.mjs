@@ -1,4 +1,4 @@
-// A Slurm cluster of this machine alone: munge, a controller, and several nodes, all in one folder.
+// A Slurm cluster on this machine: munge, a controller, and several nodes, with all their files in one folder.
 
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { capture, Failure, which } from "./run.mjs";
 
-/** A program of the system's, also in the folders for administrators. */
+/** The path of a program, also in /usr/sbin. */
 const tool = (name) => which(name) ?? `/usr/sbin/${name}`;
 
 /** Ports that are free now. */
@@ -21,7 +21,7 @@ async function freePorts(count) {
   return ports;
 }
 
-/** slurm.conf: nodes that are this machine, found dead after ten seconds, whose jobs run again elsewhere. */
+/** slurm.conf: all nodes are this machine. A dead node is noticed after ten seconds; its jobs run again elsewhere. */
 const configuration = (folder, host, [controller, ...nodes]) => `
 ClusterName=check
 SlurmctldHost=${host}(127.0.0.1)
@@ -62,7 +62,7 @@ export async function startSlurm(folder, count) {
   writeFileSync(join(folder, "munge.key"), randomBytes(1024), { mode: 0o400 });
   const env = { SLURM_CONF: config };
   const children = new Map();
-  /** Starts a daemon in the foreground, in a group of processes of its own. */
+  /** Starts a daemon in the foreground, in a separate process group. */
   const start = (name, command, args) => {
     const child = spawn(tool(command), args, {
       env: { ...process.env, ...env },
@@ -104,7 +104,7 @@ export async function startSlurm(folder, count) {
   }
   const killNode = (name) => {
     killTree(children.get(name).pid);
-    // First the process that would report the end of a job, which a node without power cannot do.
+    // First slurmstepd, which would report the end of a job; a node without power cannot do that.
     const jobs = processesOf(config, name);
     for (const pid of new Set(jobs.map(stepOf))) if (pid !== undefined) killTree(pid);
     for (const pid of jobs) killTree(pid);
@@ -127,7 +127,7 @@ function processesOf(config, node) {
   });
 }
 
-/** Slurm's own process above one of a job. */
+/** The slurmstepd process that started a job's process. */
 function stepOf(pid) {
   for (let at = pid; at > 1; ) {
     const found = capture("ps", ["-o", "ppid=,comm=", "-p", String(at)]).stdout.trim();
@@ -138,7 +138,7 @@ function stepOf(pid) {
   return undefined;
 }
 
-/** Kills a process and all that it started: the jobs of a node are in sessions of their own. */
+/** Kills a process and its descendants one by one, because the jobs of a node are in separate sessions. */
 function killTree(pid) {
   const children = capture("pgrep", ["-P", String(pid)])
     .stdout.split("\n")
@@ -146,7 +146,7 @@ function killTree(pid) {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It has ended.
+    // The process has already ended.
   }
   for (const child of children) killTree(Number(child));
 }

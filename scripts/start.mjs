@@ -27,7 +27,7 @@ missing instead of installing it.
 /** The builds of the core that the served page can load: without shared memory, it uses one thread. */
 const PAGE_BUILDS = ["baseline", "relaxed"];
 
-/** Builds the rest in the background at low priority: the builds with threads, types, the API reference. */
+/** Builds the rest in the background at low priority: builds with threads, types, and the API reference. */
 function completeBuild(address) {
   mkdirSync(join(root, "build"), { recursive: true });
   const logFile = join(root, "build", "start-background.log");

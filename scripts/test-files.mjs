@@ -64,8 +64,8 @@ async function runFile(file, { seconds, env, node, options }) {
  * @param {{ seconds?: number, concurrency?: number, env?: Record<string, string>, node?: string,
  *   options?: string[], name?: string, startHelper?: () => Promise<{ env: object, end: () => unknown }> }} settings
  *   seconds: the limit of each file; node: the program that runs it; name: key under which the durations of
- *   this run are stored; startHelper: starts what serves several files one after the other, such as a browser.
- *   It is started anew after a file that failed
+ *   this run are stored; startHelper: starts a helper for several files, such as a browser; restarted after a
+ *   file that failed
  */
 export async function runTestFiles(files, settings = {}) {
   const { concurrency = availableParallelism(), name = "", startHelper } = settings;

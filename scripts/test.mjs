@@ -19,14 +19,14 @@ Sets up what is missing, builds, and runs the named suites; without a name nativ
   native     C++ tests
   js         JavaScript tests in Node
   web        the page, and the JavaScript tests, in Chromium
-  package    what npm packs, in projects of its own: Node, bundlers, TypeScript, pages
+  package    the packed package in separate projects: Node, bundlers, TypeScript, pages
 
-  page       of web the tests of the page alone
-  firefox, page-firefox    as web and page, in Firefox
+  page       the part of web that tests the page
+  firefox, page-firefox    the same as web and page, in Firefox
 
-npm run check runs the others, which look further:
+npm run check runs these:
 
-  engines    PyTorch's vectors in every build, on this Node and on Node 24
+  engines    tests of results in further builds, on this Node and on Node 24
   asan tsan  the native tests under sanitizers
   valgrind   the native tests under valgrind
   fuzz       the fuzz targets, briefly
@@ -65,17 +65,17 @@ function valgrind() {
   return step("Native tests (valgrind)", () => sideBySide(shards));
 }
 
-/** How many files run at a time that start browsers or bundlers: each takes up to 2 GiB. */
+/** Number of parallel test files that start browsers or bundlers: each takes up to 2 GiB. */
 const concurrency = totalmem() > 6 * 2 ** 30 ? Math.min(2, availableParallelism()) : 1;
 
-/** Starts a browser that serves several test files, one after the other: each start takes Firefox seconds. */
+/** Starts a browser for several test files, one after another, because starting Firefox takes seconds. */
 async function startBrowser(name) {
   // Imported late: an earlier step installs Puppeteer.
   const module = await import("../tests/web/browser.mjs");
   const noSignals = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false };
   const browser = await module.startBrowser(name, noSignals);
   const env = { ZEROPOINT_BROWSER_ADDRESS: browser.wsEndpoint() };
-  // Firefox takes one connection at a time, which is that of a test file.
+  // Firefox takes one connection at a time, which the test files need.
   await browser.disconnect();
   const child = browser.process();
   const ended = new Promise((done) => child.once("close", done));
@@ -86,18 +86,18 @@ async function startBrowser(name) {
   return { env, end };
 }
 
-/** Runs the chosen files of tests/web in a browser, two at a time: half of the time a page waits. */
+/** Runs the chosen files of tests/web in a browser; two at a time if memory allows, because pages often wait. */
 function testInBrowser(name, isChosen = () => true) {
   const files = testFilesIn("tests/web", { except: "in-node" }).filter(isChosen);
   const env = { ZEROPOINT_BROWSER: name, [`ZEROPOINT_${name.toUpperCase()}`]: findBrowser(name) };
   const title = browserTitle(name);
   const startHelper = () => startBrowser(name);
-  // package.test.mjs runs a hundred files, each with a limit of its own.
+  // package.test.mjs runs a hundred files, each with its own time limit.
   const settings = { name: title, concurrency, env, seconds: 1200, startHelper };
   return step(`Tests in ${title}`, () => runTestFiles(files, settings));
 }
 
-/** Whether a file tests the page alone, not the package in a page. */
+/** Whether a file tests the project's page, and not the package in any page. */
 const isOfPage = (file) => !/(package|threads|policy)\.test\.mjs$/.test(file);
 
 /** The tests of the page that need no browser, then the chosen files in Chromium. */
