@@ -1,4 +1,4 @@
-// The current settings as a cell of a notebook of their own. It runs when its reader runs it.
+// Shows the current settings as a notebook of one cell, which runs only when the user runs it.
 
 import { Notebook } from "../notebook/notebook.js";
 import { toolbarTree } from "../notebook/toolbar.js";

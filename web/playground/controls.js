@@ -131,7 +131,7 @@ export class Controls {
       const settings = this.#read();
       if (settings) onChange(settings);
     });
-    // A number that was half typed, or impossible, is written as it is used.
+    // Replaces an incomplete or invalid number by the value in use.
     form.addEventListener("change", () => this.settings && this.show(this.settings));
   }
 
@@ -193,7 +193,7 @@ export class Controls {
       const shown = typeof value === "boolean" ? (value ? "1" : "0") : String(value);
       if (control instanceof RadioNodeList) control.value = shown;
       else if (control instanceof HTMLInputElement || control instanceof HTMLSelectElement) {
-        // A number that is being typed stays as it is while it means the same.
+        // Does not rewrite a number that is being typed if it has the same value.
         const isSame =
           control.type === "number" && control.value !== "" && Number(control.value) === value;
         if (!isSame && control.value !== shown) control.value = shown;

@@ -1,4 +1,4 @@
-// The page's end of the playground's worker. Results of superseded requests are left out.
+// Connects the page with the playground's worker. Ignores results of superseded requests.
 
 import { answerWithCore } from "../shell/core.js";
 import { keepFiles } from "../shell/offline.js";
@@ -40,7 +40,7 @@ export class Engine {
       answerWithCore(data);
       return;
     }
-    // Data of an older request is current until other data is asked for: later requests may have kept it.
+    // Data of an older request is never ignored, because later requests may use the same data.
     const isCurrent = data.id === undefined || data.id === this.#last || data.type === "data";
     if (isCurrent) this.#handlers[data.type]?.(data);
   }

@@ -49,7 +49,7 @@ export async function readLink(hash) {
 /** @param {Float32Array} values */
 async function deflated(values) {
   if (values.length > LONGEST) return undefined;
-  // The bytes of a float by their place: equal exponents come together.
+  // Sorts the bytes of floats by their position, so that equal exponents are adjacent and compress well.
   const bytes = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
   const planes = new Uint8Array(bytes.length);
   for (let i = 0; i < bytes.length; i++) planes[(i % 4) * values.length + (i >> 2)] = bytes[i];
@@ -89,7 +89,7 @@ async function readData(text) {
 async function through(bytes, stream, most = Number.POSITIVE_INFINITY) {
   const writer = stream.writable.getWriter();
   const written = writer.write(/** @type {any} */ (bytes)).then(() => writer.close());
-  written.catch(() => {}); // the reader has the same error
+  written.catch(() => {}); // reading fails with the same error
   const parts = [];
   let size = 0;
   const reader = stream.readable.getReader();

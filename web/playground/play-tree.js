@@ -1,4 +1,4 @@
-// The parts of the playground, in their order.
+// The elements of the playground, in their order.
 
 import { h } from "../shell/tree.js";
 import { controlsTree } from "./controls.js";

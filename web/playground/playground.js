@@ -37,7 +37,7 @@ class Playground {
   other;
   /** @type {Source} */
   source = FIRST_SOURCE;
-  /** The source that the worker was asked for and that has not come. @type {any} */
+  /** The source requested from the worker, until its data arrives. @type {any} */
   #asked;
   /** @type {{ values: Float32Array, shape: number[], histogram: import("./views/histogram.js").Counts } | undefined} */
   data;
@@ -45,11 +45,11 @@ class Playground {
   result;
   /** @type {Shown | undefined} */
   otherResult;
-  /** The settings that the worker is to compute next, in one request for a frame. */
+  /** The settings of the next request; at most one request is sent per frame. */
   #isWaiting = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #linkTimer;
-  /** The link as it was written here. */
+  /** The link that was last written to the address. */
   #link = "";
   #isSelecting = false;
 
@@ -143,7 +143,7 @@ class Playground {
     });
   }
 
-  /** Reads the address; a link of the page without a state opens the first data. */
+  /** Reads the address. Without a state in it, opens the default data. */
   async start() {
     try {
       const { settings, other, source } = await readLink(location.hash);
@@ -169,7 +169,7 @@ class Playground {
   }
 
   /**
-   * Ends, scale and zero point by hand begin as they are.
+   * Initializes ends, scale and zero point set by hand with the current values.
    * @param {Settings} settings
    * @returns {Settings}
    */
@@ -372,7 +372,7 @@ class Playground {
     clearTimeout(this.#linkTimer);
     this.#linkTimer = setTimeout(async () => {
       const { hash } = await writeLink(this);
-      // The reader may be elsewhere by now.
+      // The user may have left this view in the meantime.
       if (!this.view.hasAttribute("data-current") || hash === location.hash) return;
       this.#link = hash;
       history.replaceState(history.state, "", hash);

@@ -1,4 +1,4 @@
-// The playground's settings, and how a link writes them.
+// The playground's settings, and their form in a link.
 
 /**
  * @typedef {"tensor" | "channel" | "group"} Granularity
@@ -69,7 +69,7 @@ const LINEAR = ["symmetric", "affine", "float"];
 export const isBlock = ({ scheme }) => !LINEAR.includes(scheme);
 
 /**
- * Settings without contradictions: choices that others rule out become the nearest that exists.
+ * Resolves contradictions: a choice that other settings exclude is replaced by the nearest valid one.
  * @param {Settings} given
  * @returns {Settings}
  */
@@ -87,7 +87,7 @@ export function consistent(given) {
     if (settings.range === "histogram" && settings.granularity !== "tensor")
       settings.range = "minmax";
   } else if (settings.range === "histogram") settings.range = "mse";
-  // A zero point is a code; with fewer bits, the nearest one.
+  // Clamps the zero point to the codes.
   const { qmin, qmax } = limitsOf(settings);
   settings.zeroPoint =
     settings.scheme === "symmetric" ? 0 : Math.max(qmin, Math.min(qmax, settings.zeroPoint));

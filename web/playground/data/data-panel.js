@@ -1,4 +1,4 @@
-// Where data comes from: a generator, a text that is pasted, a file that is dropped or chosen.
+// Sources of data: a generator, pasted text, or a dropped or chosen file.
 
 import { h } from "../../shell/tree.js";
 import { GENERATORS } from "./generate.js";
@@ -96,7 +96,7 @@ export function dataTree() {
 }
 
 /**
- * @param {HTMLElement} view  takes what is dropped
+ * @param {HTMLElement} view  the target for dropped files
  * @param {(source: Source | { kind: "text", text: string } | { kind: "file", file: File }) => void} onSource
  */
 export function connectData(view, onSource) {

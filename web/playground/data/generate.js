@@ -8,7 +8,7 @@
  * @property {number} seed
  */
 
-/** The course's own tensor, which no seed makes. */
+/** The course's tensor: fixed values, without a seed. */
 const COURSE = [191.6, -13.5, 728.6, 92.14, 295.5, -184, 0, 684.6, 245.5];
 
 /**
@@ -39,7 +39,7 @@ export const GENERATORS = {
     draw: (torch, rows, columns) =>
       Array.from(torch.rand(rows, columns).data, (uniform) => {
         const u = uniform - 0.5;
-        // The least uniform number is 0, whose logarithm has no end.
+        // For the smallest uniform number, 0, the logarithm would be −Infinity.
         return -Math.sign(u) * Math.log(Math.max(1 - 2 * Math.abs(u), 2 ** -24));
       }),
     python: (size) => [

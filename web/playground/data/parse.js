@@ -77,13 +77,13 @@ const WORDS = /^[-+]?(nan|inf|infinity)$/i;
 
 /** @param {string} token */
 function numberOf(token) {
-  // Most numbers need no regular expression. A second letter but E is that of 0x, 0b, 0o or a word.
+  // Most numbers need no regular expression. A letter in second place, other than E, belongs to 0x, 0b, 0o or a word.
   const second = token.charCodeAt(1);
   const isWord = second > 64 && second !== 69 && second !== 101;
   const value = isWord || token === "" ? Number.NaN : Number(token);
   if (Math.abs(value) < Number.POSITIVE_INFINITY) return value;
   if (DECIMAL.test(token)) return Number(token.replaceAll("_", ""));
-  // The minus sign of this page's own tables, and of other documents.
+  // U+2212, the minus sign in the tables of this page and in other documents.
   if (token.includes("−")) return numberOf(token.replaceAll("−", "-"));
   return WORDS.test(token) ? Number.NaN : undefined;
 }
@@ -182,7 +182,7 @@ class Lists {
     return this.text.slice(start, this.#at);
   }
 
-  /** What may follow: keywords of a call, its bracket, a semicolon; not another list. */
+  /** Refuses a second list. Ignores all else, such as keywords of a call, its bracket and a semicolon. */
   #readRest() {
     const again = this.text.indexOf("[", this.#at);
     if (again >= 0 && !/^[^\n]*(dtype|shape|size)/.test(this.text.slice(this.#at, again))) {
@@ -260,7 +260,7 @@ function tokensOf(text, start, end) {
 }
 
 /**
- * Whether nothing is between a comma and the one before it, or the beginning of the line.
+ * Whether the field before a comma is empty.
  * @param {string} text
  * @param {number} comma
  * @param {number} start

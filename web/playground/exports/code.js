@@ -10,7 +10,7 @@ import { isBlock, limitsOf } from "../state.js";
  * @typedef {import("../worker/evaluate.js").Evaluation} Evaluation
  */
 
-const LONGEST = 4096; // values that code holds
+const LONGEST = 4096; // maximum number of values in code
 
 /**
  * Values as nested lists, in the fewest digits that are the same float32.

@@ -1,4 +1,4 @@
-// Where results leave the playground: link, code, files, and a cell of a notebook.
+// Exports of the playground: a link, code, files, and a notebook cell.
 
 import { icon } from "../../shell/icons.js";
 import { h } from "../../shell/tree.js";
@@ -98,7 +98,7 @@ export function connectExports(section, playground) {
         notebook ??= createNotebook(place, playground.announce);
         const [only] = (await notebook).cells;
         const text = cell(settings, source, data);
-        // Reset brings this code back, and not an empty cell.
+        // Reset restores this code, not an empty cell.
         only.originalSource = text;
         only.replaceSource(text);
         only.element.scrollIntoView({ block: "nearest" });

@@ -43,7 +43,7 @@ export function colorsOf(meaning) {
 }
 
 /**
- * Where the colour of a share begins in a table.
+ * The offset of a share's colour in a table.
  * @param {number} share  0 to 1
  */
 export function shadeAt(share) {

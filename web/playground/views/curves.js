@@ -18,7 +18,7 @@ const NAMES = ["Bits", "Range", "Groups"];
 export class CurvesView {
   /** @type {{ curves: Curves, settings: Settings, shape: readonly number[] } | undefined} */
   #shown;
-  /** The width of each figure; measured when it changes, because measuring lays the page out. @type {Map<Element, number>} */
+  /** The width of each figure; measured only when it changes, because measuring forces a layout. @type {Map<Element, number>} */
   #rooms = new Map();
 
   /** @param {HTMLElement} place */

@@ -1,4 +1,4 @@
-// How a tensor lies in a drawing: rows and columns, and the slice that an element belongs to.
+// Layout of a tensor in a drawing: rows and columns, and the slice of an element.
 
 /**
  * @typedef {import("../worker/evaluate.js").Slices} Slices

@@ -28,10 +28,10 @@ const LARGEST = 26; // pixels of a cell without a number
 class Grid {
   #context;
   #cell = { width: 1, height: 1, across: 1, down: 1 };
-  /** A pixel for each cell, to be magnified. */
+  /** One pixel per cell; drawn magnified. */
   #small = document.createElement("canvas");
   #smallContext = /** @type {CanvasRenderingContext2D} */ (this.#small.getContext("2d"));
-  /** What is drawn. @type {unknown[]} */
+  /** The arguments of the last drawing. @type {unknown[]} */
   #drawn = [];
 
   /** @param {string} name */
@@ -80,7 +80,7 @@ class Grid {
     const across = Math.ceil(columns / (room * dense));
     const down = Math.ceil(rows / (TALLEST * dense));
     const width = Math.min(hasLetters ? 72 : LARGEST, room / Math.ceil(columns / across));
-    // Few rows of many columns are stretched, to be seen.
+    // Stretches a few rows of many columns, so that they are visible.
     const tall = Math.max(width, Math.min(LARGEST, SHORTEST / rows));
     const height = hasLetters ? 26 : Math.min(tall, TALLEST / Math.ceil(rows / down));
     this.#cell = { width, height, across, down };
@@ -232,7 +232,7 @@ export class Grids {
   selected = 0;
   /** @type {number | undefined} */
   #hovered;
-  /** The width of a grid; measured when it changes, because measuring lays the page out. */
+  /** The width of a grid; measured only when it changes, because measuring forces a layout. */
   #room = 0;
   #observer;
 

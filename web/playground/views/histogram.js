@@ -1,4 +1,4 @@
-// How the values are distributed, where the codes lie, and the ends of the range, which can be moved.
+// Histogram of the values, with ticks at the codes and movable ends of the range.
 
 import { scaleLinear } from "d3-scale";
 import { line, round, text } from "../../figures/parts.js";
@@ -218,7 +218,7 @@ export class Histogram {
       const top = round(BASE - Math.max(2.5, ((BASE - TOP) * count) / most));
       const [left, right] = [across(from), across(to)];
       const path = `M${round(left)} ${BASE}V${top}H${round(Math.max(left + 1.5, right - 0.5))}V${BASE}Z`;
-      // The ends of one slice say nothing of the values of the others.
+      // The ends of one slice do not apply to the values of others.
       const isClipped = isWhole && (middle < low || middle > high);
       paths[isClipped ? "clipped" : "kept"] += path;
     }

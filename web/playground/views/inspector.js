@@ -41,7 +41,7 @@ export function inspectorTree() {
 }
 
 /**
- * Digits enough to compute with, a real minus sign.
+ * A number with enough digits to check the equation, and a true minus sign.
  * @param {number} value
  */
 export function exact(value) {

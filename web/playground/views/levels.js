@@ -5,7 +5,7 @@ import { sliceOf } from "./geometry.js";
 /** @typedef {import("../worker/evaluate.js").Evaluation} Evaluation */
 
 /**
- * The least and the greatest code in use: all limits would leave the colours flat.
+ * The least and the greatest code in use. With the dtype's limits instead, colours would hardly differ.
  * @param {ArrayLike<number>} codes
  * @param {{ qmin: number, qmax: number }} limits
  */

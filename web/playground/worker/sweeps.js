@@ -1,4 +1,4 @@
-// What other settings would give: error against bits, range and group size, and a table of schemes. Each is
+// Results of other settings: error against bits, range and group size, and a table of schemes. Each is
 // a generator, so that a newer request can end it between two steps.
 
 import * as zeropoint from "zeropoint";

@@ -28,13 +28,13 @@ const post = /** @type {(message: any, transfer?: Transferable[]) => void} */ (
 
 /** @type {import("../data/parse.js").Values | undefined} */
 let x;
-/** Data that a newer request must not forget: it is read before the request's settings. @type {Asked | undefined} */
+/** The source last requested, kept until it is read, even if a newer request has none. @type {Asked | undefined} */
 let asked;
 /** @type {Request | undefined} */
 let pending;
 let isRunning = false;
 
-/** What this version of zeropoint computes. @type {Abilities} */
+/** The features of this version of zeropoint. @type {Abilities} */
 const abilities = { bits: [], hasFloat: false, hasBlocks: "quantizeBlocks" in zeropoint };
 
 /** @param {any} options */
@@ -64,7 +64,7 @@ self.addEventListener("message", ({ data }) => {
   if (!isRunning) run();
 });
 
-/** Lets messages that have come be received. */
+/** A channel whose messages yield to the event loop, so that waiting messages are received. */
 const { port1, port2 } = new MessageChannel();
 /** @returns {Promise<void>} */
 const turn = () =>
