@@ -238,7 +238,7 @@ describe("Observers", () => {
     raises(() => placeholder.min_val, "TypeError", /keeps no range/);
   });
 
-  it("raise what PyTorch raises", () => {
+  it("raise what PyTorch raises for unsupported options", () => {
     const { MinMaxObserver, PerChannelMinMaxObserver, HistogramObserver } =
       torch.quantization.observer;
     const refused = [
@@ -258,6 +258,10 @@ describe("Observers", () => {
       raises(() => new observer(keywords), pythonType, /./);
       raises(() => observer.with_args(keywords)(), pythonType, /./);
     }
+  });
+
+  it("raise what PyTorch raises for NaN", () => {
+    const { MinMaxObserver, HistogramObserver } = torch.quantization.observer;
     const observer = new MinMaxObserver();
     observer.forward(torch.tensor([1, Number.NaN]));
     raises(() => observer.calculate_qparams(), "AssertionError", /min NaN/);
@@ -266,6 +270,10 @@ describe("Observers", () => {
       "RuntimeError",
       /NaN/,
     );
+  });
+
+  it("raise what PyTorch raises for other axes and numbers of channels", () => {
+    const { PerChannelMinMaxObserver } = torch.quantization.observer;
     const channels = new PerChannelMinMaxObserver({ ch_axis: 2 });
     raises(() => channels.forward(torch.ones(3)), "IndexError", /at least 2/);
     raises(() => channels.forward(torch.ones(3, 3)), "IndexError", /axis 2/);

@@ -146,19 +146,30 @@ for (const zp of builds) {
       refuses(() => quantizeBlocks(large, "f16"), RangeError, "ZP_NON_FINITE", /value 1 is 1e\+39/);
     });
 
-    it("refuse what does not fit", () => {
-      const x = new Float32Array(256);
-      const cases = [
+    const x = new Float32Array(256);
+    const blocks = new Uint8Array(34);
+    const refusals = {
+      "unknown types": [
         [() => quantizeBlocks(x, "q4_9"), RangeError, "ZP_INVALID_DTYPE", /type must be .*"q4_k"/],
         [() => quantizeBlocks(x, "iq2_xs"), RangeError, "ZP_INVALID_DTYPE", /type/],
         [() => quantizeBlocks(x, "toString"), RangeError, "ZP_INVALID_DTYPE", /type/],
         [() => quantizeBlocks(x, 8), TypeError, "ZP_INVALID_DTYPE", /type/],
+      ],
+      "rows that are not a multiple of the block": [
         [
           () => quantizeBlocks({ data: x, shape: [8, 32] }, "q4_k"),
           RangeError,
           "ZP_SHAPE_MISMATCH",
           /multiple of 256 as its last length for q4_k, got \[8, 32\]/,
         ],
+        [
+          () => dequantizeBlocks(blocks, "q8_0", [2, 16]),
+          RangeError,
+          "ZP_SHAPE_MISMATCH",
+          /multiple of 32/,
+        ],
+      ],
+      "importance of another length, negative or NaN": [
         [
           () => quantizeBlocks(x, "q4_k", { importance: new Float32Array(32) }),
           RangeError,
@@ -177,6 +188,8 @@ for (const zp of builds) {
           "ZP_INVALID_OPTION",
           /weight 0 is NaN/,
         ],
+      ],
+      "out of another length, or that overlaps the values": [
         [
           () => quantizeBlocks(x, "q4_k", { out: new Uint8Array(3) }),
           RangeError,
@@ -189,12 +202,16 @@ for (const zp of builds) {
           "ZP_INVALID_OUT",
           /share memory/,
         ],
+      ],
+      "unknown options": [
         [
           () => quantizeBlocks(x, "q4_k", { weights: x }),
           TypeError,
           "ZP_UNKNOWN_OPTION",
           /weights/,
         ],
+      ],
+      "bytes of another kind or number": [
         [() => dequantizeBlocks(x, "q8_0", [32]), TypeError, "ZP_INVALID_BYTES", /Uint8Array/],
         [
           () => dequantizeBlocks(new Uint8Array(33), "q8_0", [32]),
@@ -202,26 +219,21 @@ for (const zp of builds) {
           "ZP_INVALID_BYTES",
           /length 34 for q8_0 of shape \[32\], got 33/,
         ],
+      ],
+      "a missing or too large shape": [
         [
-          () => dequantizeBlocks(new Uint8Array(34), "q8_0", [2, 16]),
-          RangeError,
-          "ZP_SHAPE_MISMATCH",
-          /multiple of 32/,
-        ],
-        [
-          () => dequantizeBlocks(new Uint8Array(34), "q8_0", [2 ** 20, 2 ** 20]),
+          () => dequantizeBlocks(blocks, "q8_0", [2 ** 20, 2 ** 20]),
           RangeError,
           "ZP_SIZE_OVERFLOW",
           /2\^32/,
         ],
-        [
-          () => dequantizeBlocks(new Uint8Array(34), "q8_0"),
-          TypeError,
-          "ZP_INVALID_SHAPE",
-          /shape/,
-        ],
-      ];
-      for (const [run, type, code, message] of cases) refuses(run, type, code, message);
-    });
+        [() => dequantizeBlocks(blocks, "q8_0"), TypeError, "ZP_INVALID_SHAPE", /shape/],
+      ],
+    };
+    for (const [what, cases] of Object.entries(refusals)) {
+      it(`refuse ${what}`, () => {
+        for (const [run, type, code, message] of cases) refuses(run, type, code, message);
+      });
+    }
   });
 }

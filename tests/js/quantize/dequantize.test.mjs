@@ -292,7 +292,7 @@ describe("dequantize refuses", () => {
     );
   });
 
-  it("out of another type, length or shape, or that overlaps the codes", () => {
+  it("out of another type, length or shape", () => {
     const wrong = (out, type, text) => {
       const message = `dequantize: options.out${text}`;
       refuses(() => dequantize(q({}), { out }), type, "ZP_INVALID_OUT", message);
@@ -316,20 +316,22 @@ describe("dequantize refuses", () => {
       RangeError,
       " must have shape [2, 2], got [1, 2, 2]",
     );
+  });
+
+  it("out that overlaps the codes or the scale", () => {
     const buffer = new ArrayBuffer(16);
-    refuses(
-      () => dequantize(q({ data: new Int8Array(buffer, 4, 4) }), { out: new Float32Array(buffer) }),
-      RangeError,
-      "ZP_INVALID_OUT",
-      "dequantize: options.out must not share memory with an input",
-    );
-    const scale = { data: new Float32Array(buffer, 0, 1).fill(2), shape: [1, 1] };
-    refuses(
-      () => dequantize(q({ scale }), { out: new Float32Array(buffer) }),
-      RangeError,
-      "ZP_INVALID_OUT",
-      "dequantize: options.out must not share memory with an input",
-    );
+    const overlapping = [
+      { data: new Int8Array(buffer, 4, 4) },
+      { scale: { data: new Float32Array(buffer, 0, 1).fill(2), shape: [1, 1] } },
+    ];
+    for (const fields of overlapping) {
+      refuses(
+        () => dequantize(q(fields), { out: new Float32Array(buffer) }),
+        RangeError,
+        "ZP_INVALID_OUT",
+        "dequantize: options.out must not share memory with an input",
+      );
+    }
   });
 });
 

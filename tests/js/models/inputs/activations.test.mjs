@@ -163,7 +163,7 @@ describe("the activations of analyze", () => {
     assert.equal(row.shows, "outputs");
   });
 
-  it("are refused if they do not fit, or belong to no tensor", async () => {
+  it("are refused if they belong to no tensor", async () => {
     const model = await modelOf({ w: [own, w] });
     refuses(
       () => analyze(model, { activations: { v: samples } }),
@@ -171,6 +171,10 @@ describe("the activations of analyze", () => {
       "ZP_INVALID_OPTION",
       'analyze: options.activations names "v", which is no tensor of the model',
     );
+  });
+
+  it("are refused if they are of another kind or length, or not finite", async () => {
+    const model = await modelOf({ w: [own, w] });
     const refused = (given, type, code, message) =>
       rejects(rowsOf(model, { activations: { w: given } }), type, code, message);
     await refused(
@@ -192,6 +196,10 @@ describe("the activations of analyze", () => {
       [50, inputs],
     );
     await refused(bad, RangeError, "ZP_NON_FINITE", /NaN at index 7/);
+  });
+
+  it("are recorded from a Sequential or an ONNX model only", async () => {
+    const model = await modelOf({ w: [own, w] });
     await rejects(recordInputs({}, []), TypeError, "ZP_INVALID_MODEL", /must be a Sequential/);
     await rejects(
       recordOnnxInputs(model, () => {}, []),
@@ -199,6 +207,9 @@ describe("the activations of analyze", () => {
       "ZP_INVALID_MODEL",
       /of ONNX/,
     );
+  });
+
+  it("have at least one input", () => {
     refuses(() => new InputMoments(0), RangeError, "ZP_INVALID_OPTION", /from 1 to/);
     refuses(() => new InputMoments(), TypeError, "ZP_INVALID_OPTION", /from 1 to/);
   });

@@ -131,8 +131,9 @@ describe("openModel", () => {
     sameTensor(dequantize(q), expected);
   });
 
-  it("opens shards by their index or folder, and says which file is missing", async () => {
-    const path = join(folder(), "shards");
+  /** Writes two shards with an index: the folder, and the path and text of the index. */
+  async function writeShards(name) {
+    const path = join(folder(), name);
     mkdirSync(path);
     const parts = {
       a: ["float32", [1], Float32Array.of(1)],
@@ -143,25 +144,39 @@ describe("openModel", () => {
       writeFileSync(join(path, files[name]), await safetensorsOf({ [name]: parts[name] }));
     }
     const index = join(path, "model.safetensors.index.json");
-    writeFileSync(index, JSON.stringify({ weight_map: files }));
+    const text = JSON.stringify({ weight_map: files });
+    writeFileSync(index, text);
+    return { path, index, text };
+  }
+
+  it("opens shards by their index or folder", async () => {
+    const { path, index } = await writeShards("shards");
     for (const source of [index, path, `${path}/`]) {
       const model = await openModel(source);
       assert.deepEqual([...model.tensors.keys()], ["a", "b"]);
       assert.equal((await model.read("b")).data[0], 2);
       await model.close();
     }
-    const text = new TextEncoder().encode(JSON.stringify({ weight_map: files }));
-    const opened = await openModel(text, {
+  });
+
+  it("opens shards by the bytes of their index, with options.externalData", async () => {
+    const { path, text } = await writeShards("shards-of-bytes");
+    const bytes = new TextEncoder().encode(text);
+    const opened = await openModel(bytes, {
       externalData: (name) => join(path, name),
       format: "safetensors",
     });
     assert.equal((await opened.read("a")).data[0], 1);
     await rejects(
-      openModel(text),
+      openModel(bytes),
       RangeError,
       "ZP_UNSUPPORTED_FILE",
       /options\.externalData opens/,
     );
+  });
+
+  it("says which file is missing", async () => {
+    const { path, index } = await writeShards("missing-shard");
     rmSync(join(path, "two.safetensors"));
     await rejects(
       openModel(index),
@@ -243,7 +258,7 @@ describe("openModel", () => {
     await assert.rejects(openModel(file, { signal: stop.signal }), reason);
   });
 
-  it("refuses other files, formats and sources", async () => {
+  it("refuses other files, and says what they are", async () => {
     const ascii = (text) => Uint8Array.from(text, (letter) => letter.charCodeAt(0));
     const bad = [
       [new Uint8Array(0), /expected the beginning of a file .*, found an empty file$/],
@@ -261,6 +276,9 @@ describe("openModel", () => {
     for (const [bytes, message] of bad) {
       await rejects(openModel(bytes), RangeError, "ZP_INVALID_FILE", message);
     }
+  });
+
+  it("refuses PyTorch's archives of pickles", async () => {
     const archive = fromBase64(
       // zipfile: archive/data.pkl, stored
       "UEsDBBQAAAAAAAAAIQDykQLFBgAAAAYAAAAQAAAAYXJjaGl2ZS9kYXRhLnBrbIACfXEALlBLAQIUAxQAAAAAAAAAIQDykQLFBgAAAAYAAAAQAAAAAAAAAAAAAACAAQAAAABhcmNoaXZlL2RhdGEucGtsUEsFBgAAAAABAAEAPgAAADQAAAAAAA==",
@@ -271,6 +289,9 @@ describe("openModel", () => {
       "ZP_UNSUPPORTED_FILE",
       /PyTorch's archive of pickles/,
     );
+  });
+
+  it("refuses other sources and formats", async () => {
     await rejects(openModel("/no/such/file"), Error, "ZP_LOAD_FAILED", /could not be opened|404/);
     await rejects(openModel(3), TypeError, "ZP_INVALID_OPTION", /^openModel: source must be/);
     await rejects(

@@ -229,11 +229,16 @@ describe("save", () => {
     await rejects(drain(stream), TypeError, "ZP_DETACHED", /transferred/);
   });
 
-  it("refuses things that cannot be saved, and names their place", () => {
+  const refusesAll = (cases) => {
+    for (const [thing, message] of cases) {
+      refuses(() => save(thing), TypeError, "ZP_INVALID_MODEL", message);
+    }
+  };
+
+  it("refuses models with parts that cannot be saved, and names the part", () => {
     class Own extends Linear {}
     const named = (name) => Object.defineProperty((v) => v, "name", { value: name });
-    const fc = new Linear(weights.fc1);
-    const cases = [
+    refusesAll([
       [
         new Sequential({ own: new Own(weights.fc1) }),
         /"own" cannot be saved: a Linear has a class/,
@@ -248,11 +253,21 @@ describe("save", () => {
         /"f" cannot be saved: a function is saved by its/,
       ],
       [new Sequential(named("same"), named("same")), /another function in it has the same name/],
+      [Object.assign(new Linear(weights.fc1), { forward: (v) => v }), /forward of its own/],
+    ]);
+  });
+
+  it("refuses values that are no tensors or models, and names their place", () => {
+    refusesAll([
       [{ deep: [1] }, /"deep\.0" cannot be saved: save takes tensors, .* got 1$/],
       [undefined, /^save: thing cannot be saved/],
       [new Map(), /got a Map$/],
-      [Promise.resolve(fc), /is await missing/],
-      [Object.assign(new Linear(weights.fc1), { forward: (v) => v }), /forward of its own/],
+      [Promise.resolve(new Linear(weights.fc1)), /is await missing/],
+    ]);
+  });
+
+  it("refuses QConfigs with functions or observers of one's own", () => {
+    refusesAll([
       [
         new QConfig({
           activation: PlaceholderObserver.withCallableArgs({ eps: () => 1 }),
@@ -264,13 +279,16 @@ describe("save", () => {
         new QConfig({ activation: class Mine extends MinMaxObserver {}, weight: null }),
         /a class of its own/,
       ],
-    ];
-    for (const [thing, message] of cases) {
-      refuses(() => save(thing), TypeError, "ZP_INVALID_MODEL", message);
-    }
+    ]);
+  });
+
+  it("refuses values that contain themselves", () => {
     const round = {};
     round.again = round;
     refuses(() => save(round), RangeError, "ZP_INVALID_MODEL", /at most 64 deep/);
+  });
+
+  it("refuses tensors whose data does not have their shape", () => {
     refuses(() => save({ data: [1], shape: [2] }), RangeError, "ZP_SHAPE_MISMATCH", /^save: /);
   });
 
