@@ -172,13 +172,10 @@ describe("zeropoint/slim", () => {
     );
   });
 
-  it("reports the reason for a failed download", async () => {
-    const fails = (wasm, reason) =>
-      rejects(create({ wasm, build: "baseline" }), Error, "ZP_LOAD_FAILED", reason);
-    const throwNull = () => {
-      throw null;
-    };
-    await fails(throwNull, 'create: the "baseline" build could not be loaded: null');
+  const fails = (wasm, reason) =>
+    rejects(create({ wasm, build: "baseline" }), Error, "ZP_LOAD_FAILED", reason);
+
+  it("reports the reason why an address cannot be loaded", async () => {
     await fails(
       `${site}/missing/baseline.wasm`,
       /options\.wasm .*missing\/baseline\.wasm answers 404/,
@@ -191,8 +188,21 @@ describe("zeropoint/slim", () => {
     if (globalThis.process !== undefined) {
       await fails("http://localhost:1/x.wasm", /not be loaded: http:\/\/localhost:1\/x\.wasm: /);
     }
+  });
+
+  it("reports the reason why a function or promise gives no binary", async () => {
+    const throwNull = () => {
+      throw null;
+    };
+    await fails(throwNull, 'create: the "baseline" build could not be loaded: null');
     await fails(() => fetch(`${site}/missing/x`), /"baseline" build could not .* answers 404/);
     await fails(Promise.reject(new Error("no net")), /could not be loaded: no net$/);
+    const used = await fetch(`${site}/wrong/baseline.wasm`);
+    await used.text();
+    await fails(used, /could not be loaded/);
+  });
+
+  it("reports the first bytes of a binary that is not WebAssembly", async () => {
     // The message has no hint at relaxed SIMD, which engines may lack.
     const page = new TextEncoder().encode("  <!doctype html><title>Not found</title>");
     const begins = (text) =>
@@ -201,9 +211,6 @@ describe("zeropoint/slim", () => {
     await fails(page.subarray(2, 5).slice().buffer, begins('"<!d"'));
     await fails(new DataView(page.buffer, 2, 9), begins('"<!doctype"'));
     await fails(new Uint8Array(0), begins('""'));
-    const used = await fetch(`${site}/wrong/baseline.wasm`);
-    await used.text();
-    await fails(used, /could not be loaded/);
   });
 });
 
