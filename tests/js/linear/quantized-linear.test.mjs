@@ -193,13 +193,15 @@ describe("QuantizedLinear", () => {
     layer.dispose();
   });
 
-  it("refuses an out tensor that overlaps the input tensor, and leaves their memory alone", () => {
+  /** A tensor on the memory of a buffer. */
+  const viewed = (buffer, start, shape) => {
+    const view = tensor(new Float32Array(shape[0] * shape[1]), shape);
+    view.data = new Float32Array(buffer, 4 * start, view.data.length);
+    return view;
+  };
+
+  it("refuses an out tensor that overlaps the input tensor, and does not write to it", () => {
     const layer = new QuantizedLinear(w);
-    const viewed = (buffer, start, shape) => {
-      const view = tensor(new Float32Array(shape[0] * shape[1]), shape);
-      view.data = new Float32Array(buffer, 4 * start, view.data.length);
-      return view;
-    };
     const values = random.normal(100);
     for (const [inputAt, outAt] of [
       [0, 0],
@@ -215,7 +217,12 @@ describe("QuantizedLinear", () => {
       refuses(() => layer.forward(input, out), RangeError, "ZP_INVALID_OUT", message);
       sameFloats(new Float32Array(buffer), values, `input at ${inputAt}, out at ${outAt}`);
     }
-    // Side by side in one buffer.
+    layer.dispose();
+  });
+
+  it("writes to an out tensor beside the input tensor in one buffer", () => {
+    const layer = new QuantizedLinear(w);
+    const values = random.normal(100);
     const { buffer } = Float32Array.from(values);
     const input = viewed(buffer, 12, [2, 32]);
     for (const outAt of [0, 76]) {

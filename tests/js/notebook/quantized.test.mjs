@@ -345,16 +345,17 @@ describe("QConfig", () => {
     }
   });
 
-  it("holds what makes observers, with later arguments winning", () => {
-    const activation = MovingAverageMinMaxObserver.with_args({
-      qscheme: torch.per_tensor_affine,
-      dtype: torch.quint8,
-    });
-    const weight = MovingAveragePerChannelMinMaxObserver.with_args({
-      qscheme: torch.per_channel_symmetric,
-    });
+  const path = "torch.ao.quantization.observer";
+  const activation = MovingAverageMinMaxObserver.with_args({
+    qscheme: torch.per_tensor_affine,
+    dtype: torch.quint8,
+  });
+  const weight = MovingAveragePerChannelMinMaxObserver.with_args({
+    qscheme: torch.per_channel_symmetric,
+  });
+
+  it("holds and prints factories of observers", () => {
     const qconfig = new QConfig({ activation, weight });
-    const path = "torch.ao.quantization.observer";
     assert.equal(
       printed(qconfig),
       `QConfig(activation=functools.partial(<class '${path}.MovingAverageMinMaxObserver'>, ` +
@@ -363,11 +364,17 @@ describe("QConfig", () => {
         "qscheme=torch.per_channel_symmetric){})",
     );
     assert.equal(qconfig.activation, activation);
-    const made = qconfig.weight({ dtype: torch.qint8 });
+  });
+
+  it("has factories whose later arguments replace earlier ones", () => {
+    const made = new QConfig({ activation, weight }).weight({ dtype: torch.qint8 });
     assert.ok(made instanceof MovingAveragePerChannelMinMaxObserver);
     assert.equal(made.dtype, torch.qint8);
     assert.equal(made.qscheme, torch.per_channel_symmetric);
     assert.equal(activation.with_args({ dtype: torch.qint8 })().dtype, torch.qint8);
+  });
+
+  it("has ready-made ones with PyTorch's observers", () => {
     const built = torch.quantization.qconfig.default_dynamic_qconfig.weight();
     assert.ok(built instanceof MinMaxObserver);
     const { default_debug_qconfig } = torch.quantization.qconfig;

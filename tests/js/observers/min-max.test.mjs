@@ -162,14 +162,13 @@ describe("batches that do not fit", () => {
     );
   });
 
-  it("of another number of channels are refused; compat repeats a single one, as PyTorch does", () => {
-    const [one, two] = [
-      tensor([[1, 2]]),
-      tensor([
-        [5, 0],
-        [0, 3],
-      ]),
-    ];
+  const one = tensor([[1, 2]]);
+  const two = tensor([
+    [5, 0],
+    [0, 3],
+  ]);
+
+  it("of another number of channels are refused", () => {
     for (const type of [PerChannelMinMaxObserver, MovingAveragePerChannelMinMaxObserver]) {
       const observer = new type();
       observer.observe(one);
@@ -180,6 +179,9 @@ describe("batches that do not fit", () => {
         /observe: x must have 1 channels, as the batches before it, got 2/,
       );
     }
+  });
+
+  it("of one channel are repeated for several with compat, as in PyTorch", () => {
     const torch = new PerChannelMinMaxObserver({ compat: "torch" });
     torch.observe(one);
     torch.observe(two);

@@ -110,9 +110,13 @@ describe("openModel", () => {
     }
     // Parts have names of their own.
     assert.deepEqual((await model.read("int4_scale")).shape, [6, 2]);
+    assert.match(String(model), /^Model\(safetensors, 5 tensors\)\n {2}/);
+  });
+
+  it("refuses to read tensors that a model does not have, or that are not quantized", async () => {
+    const model = await openModel(await bytesOf({ x: floats([6, 8]) }));
     await rejects(model.readQuantized("x"), RangeError, "ZP_INVALID_MODEL", /not quantized/);
     await rejects(model.read("y"), RangeError, "ZP_INVALID_MODEL", /no tensor "y"/);
-    assert.match(String(model), /^Model\(safetensors, 5 tensors\)\n {2}/);
   });
 
   it("reads codes of int8 with scales beside them, as checkpoints have them", async () => {

@@ -255,12 +255,19 @@ describe("plan", () => {
     );
   });
 
+  const ofFormats = {
+    "int4-g32": [10, 0.5],
+    q4_0: [10, 0.25],
+    float16: [20, 0.1],
+    keep: [40, 0],
+  };
+  const rowsOfSafetensors = rowsOf({ a: ofFormats, b: ofFormats }).map((row) => ({
+    ...row,
+    format: "safetensors",
+  }));
+
   it("takes only schemes that the format has, by default that of the model", () => {
-    const schemes = { "int4-g32": [10, 0.5], q4_0: [10, 0.25], float16: [20, 0.1], keep: [40, 0] };
-    const rows = rowsOf({ a: schemes, b: schemes }).map((row) => ({
-      ...row,
-      format: "safetensors",
-    }));
+    const rows = rowsOfSafetensors;
     const chosen = (options) => plan(rows, { bytes: 20, ...options }).schemes.a;
     assert.equal(chosen(), "int4-g32");
     assert.equal(chosen({ format: "gguf" }), "q4_0");
@@ -272,10 +279,13 @@ describe("plan", () => {
       plan([{ ...rows[0], format: undefined }, ...rows.slice(1)], { bytes: 20 }).schemes.a,
       "q4_0",
     );
+  });
+
+  it("refuses rows without a scheme of the format", () => {
     refuses(
       () =>
         plan(
-          rows.filter(({ scheme }) => scheme === "q4_0"),
+          rowsOfSafetensors.filter(({ scheme }) => scheme === "q4_0"),
           { bytes: 20 },
         ),
       RangeError,

@@ -286,27 +286,36 @@ describe("quantizeModel to ONNX", () => {
     assert.deepEqual((await (await openModel(main)).read("w")).data, data);
   });
 
-  it("keeps unknown structures, and gives the reason", async () => {
+  const [x, y] = [LAYERS.MatMul.graph.inputs[0], LAYERS.MatMul.graph.outputs[0]];
+  const product = { opType: "MatMul", inputs: ["x", "w"], outputs: ["y"] };
+
+  /** The reason why the weight of a graph is kept, with all bytes of the model; else its scheme. */
+  async function reasonIn(graph, options) {
     const weight = constant("w", [96, 20], normals(96 * 20));
-    const product = { opType: "MatMul", inputs: ["x", "w"], outputs: ["y"] };
-    const reasonIn = async (graph, options) => {
-      const own = { ...LAYERS.MatMul.graph, initializers: [weight], ...graph };
-      const bytes = await onnxModel(own, options);
-      const { bytes: written, report } = await quantized(bytes, () => "int8-channel");
-      const { scheme, reason } = report.rows.find(({ name }) => name === "w");
-      if (scheme === "keep") assert.deepEqual(written, bytes);
-      return reason ?? scheme;
-    };
-    const [x, y] = [LAYERS.MatMul.graph.inputs[0], LAYERS.MatMul.graph.outputs[0]];
+    const own = { ...LAYERS.MatMul.graph, initializers: [weight], ...graph };
+    const bytes = await onnxModel(own, options);
+    const { bytes: written, report } = await quantized(bytes, () => "int8-channel");
+    const { scheme, reason } = report.rows.find(({ name }) => name === "w");
+    if (scheme === "keep") assert.deepEqual(written, bytes);
+    return reason ?? scheme;
+  }
+
+  it("keeps weights that are outputs or inputs of their graph", async () => {
     const w = { name: "w", shape: [96, 20] };
     assert.equal(await reasonIn({}), "int8-channel");
     assert.equal(await reasonIn({ outputs: [y, w] }), "an output of its graph");
     assert.equal(await reasonIn({ inputs: [x, w] }), "a default that callers can replace");
     assert.equal(await reasonIn({ inputs: [x, w] }, { irVersion: 3 }), "int8-channel");
+  });
+
+  it("keeps weights of models whose opset is too old", async () => {
     assert.equal(
       await reasonIn({}, { opsets: { "": 6 } }),
       "DequantizeLinear per channel needs opset 13, the model has 6; Mul of shapes needs opset 7, the model has 6",
     );
+  });
+
+  it("keeps weights with other uses, and names the use", async () => {
     const sum = { opType: "Add", inputs: ["w", "w"], outputs: ["z"] };
     assert.equal(await reasonIn({ nodes: [product, sum] }), "used by Add");
     const call = { opType: "Mine", domain: "my", inputs: ["x", "w"], outputs: ["y"] };
