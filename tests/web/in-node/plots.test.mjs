@@ -2,8 +2,10 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { decimated } from "../../../web/notebook/plots/lines.js";
+import { binsOf } from "../../../web/notebook/plots/bins.js";
+import { decimated, linesFigure } from "../../../web/notebook/plots/lines.js";
 import { linesPlot } from "../../../web/notebook/plots/lines-plot.js";
+import { toHtml } from "../../../web/shell/tree.js";
 
 const series = (points) => linesPlot({ series: [{ name: "s", points }] }).series[0];
 
@@ -49,5 +51,43 @@ describe("The drawn points", () => {
       decimated(series(points), (x) => 10 * x),
       [[0, 1], [3]],
     );
+  });
+
+  it("show a value between two gaps, where a line has nothing to join", () => {
+    const points = Array.from({ length: 1000 }, (_, i) => [i, i % 2 ? Number.NaN : i]);
+    const html = toHtml(linesFigure(linesPlot({ series: [{ name: "s", points }] }), 800));
+    const [, dots] = /<path class="alone" d="([^"]*)"/.exec(html) ?? [];
+    assert.equal(dots?.match(/M/g)?.length, 500);
+    // No element for each point or piece.
+    assert.ok(html.match(/<path /g).length <= 2);
+  });
+});
+
+describe("The marks of a large heat map", () => {
+  const SHAPES = [
+    [1, 1, 40],
+    [1, 64, 64],
+    [1, 1000, 3],
+    [1, 3, 2000],
+    [4, 20, 30],
+    [512, 64, 64],
+    [5000, 7, 9],
+    [1, 2048, 2048],
+  ];
+  for (const [slices, rows, columns] of SHAPES) {
+    it(`have room on a screen, and cover all values: ${slices} × ${rows} × ${columns}`, () => {
+      const bins = binsOf({ slices, rows, columns });
+      const width = bins.columns * bins.width;
+      const height = bins.groups * bins.rows * bins.height + (bins.groups - 1) * bins.gap;
+      assert.ok(width <= 512 && height <= 640, `${width} × ${height}`);
+      assert.ok(width >= 72 && height >= 24, `${width} × ${height}`);
+      assert.ok(bins.groups * bins.values >= slices * rows);
+      assert.ok(bins.rows * bins.down >= bins.values && bins.columns * bins.across >= columns);
+    });
+  }
+
+  it("are single values where these have room", () => {
+    const { down, across, groups } = binsOf({ slices: 2, rows: 100, columns: 300 });
+    assert.deepEqual({ down, across, groups }, { down: 1, across: 1, groups: 2 });
   });
 });

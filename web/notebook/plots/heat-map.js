@@ -5,6 +5,7 @@ import { interpolateBlues, interpolateOranges, interpolateRdPu } from "d3-scale-
 import { formatNumber } from "../../shell/numbers.js";
 import { inTheme } from "../../shell/shade.js";
 import { h, toDom } from "../../shell/tree.js";
+import { binsOf } from "./bins.js";
 import { closedTable, connectTable } from "./paged-table.js";
 
 /**
@@ -16,10 +17,12 @@ import { closedTable, connectTable } from "./paged-table.js";
  */
 
 const ANNOTATED = 12; // rows or columns up to which every value is written into its cell
-const DRAWN = 512; // rows or columns beyond which several share a mark
-const MARKED = 4; // pixels of a cell from which on a negative value gets a stroke
+const MARKED = 4; // pixels of a mark from which on a negative value gets a stroke
 const WIDTH = 64;
 const HEIGHT = 44;
+const LETTER = 0.64; // the width of a digit, as a part of its height
+const SHORT = 6; // letters of a number that four panels side by side have room for
+const SHADES = 256;
 const NOT_FINITE = "#8a8a8a";
 
 /**
@@ -29,9 +32,10 @@ const NOT_FINITE = "#8a8a8a";
  */
 export function quantizationErrorPlot({ panels, n_bits }) {
   const { shape } = panels[0];
-  const letters = letterSize(panels);
+  const longest = isLarge(shape) ? 0 : longestNumber(panels);
+  const letters = Math.min(16, (WIDTH - 6) / (LETTER * longest));
   const size = shape.length === 0 ? "single value" : shape.join(" × ");
-  const small = !isLarge(shape) && gridOf(shape).columns <= 4;
+  const small = !isLarge(shape) && gridOf(shape).columns <= 4 && longest <= SHORT;
   const figure = toDom(
     h(
       "figure",
@@ -112,25 +116,18 @@ function indexOf(shape, row) {
  * @param {boolean} hasNegative
  */
 function notesOn(shape, hasNegative) {
-  const { slices, rows, columns } = gridOf(shape);
-  const [down, across] = [binOf(rows), binOf(columns)];
+  const grid = gridOf(shape);
+  const { down, across, width, height } = binsOf(grid);
   const notes = [];
   if (down * across > 1) {
     notes.push(`Each mark is the value of largest size among ${down} × ${across}.`);
   }
-  if (hasNegative && cellSize(columns) >= MARKED) notes.push("A stroke marks a negative value.");
-  if (slices > 1) notes.push("Slices of the first axes stand below each other.");
+  if (hasNegative && Math.min(width, height) >= MARKED) {
+    notes.push("A stroke marks a negative value.");
+  }
+  if (grid.slices > 1) notes.push("Slices of the first axes stand below each other.");
   return notes.join(" ");
 }
-
-/** @param {number} count */
-const binOf = (count) => Math.ceil(count / DRAWN);
-
-/**
- * Pixels of a cell of a large map.
- * @param {number} columns
- */
-const cellSize = (columns) => Math.max(1, Math.min(8, Math.floor(800 / columns)));
 
 /**
  * @param {Panel} panel
@@ -188,30 +185,36 @@ function annotatedMap({ shape, data }, color, letters, label) {
  */
 function canvasMap({ shape, data }, color, label) {
   const { slices, rows, columns } = gridOf(shape);
-  const [down, across] = [binOf(rows), binOf(columns)];
-  const [height, width] = [Math.ceil(rows / down), Math.ceil(columns / across)];
-  const size = cellSize(width);
-  const gap = slices > 1 ? Math.max(2, size) : 0;
+  const bins = binsOf({ slices, rows, columns });
+  const { width, height, gap } = bins;
   const canvas = document.createElement("canvas");
   canvas.className = "heat-map";
-  canvas.width = width * size;
-  canvas.height = slices * height * size + (slices - 1) * gap;
+  canvas.width = bins.columns * width;
+  canvas.height = bins.groups * bins.rows * height + (bins.groups - 1) * gap;
   canvas.setAttribute("role", "img");
   canvas.setAttribute("aria-label", label);
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-  for (let slice = 0; slice < slices; slice++) {
-    for (let i = 0; i < height; i++) {
-      const y = (slice * height + i) * size + slice * gap;
-      for (let j = 0; j < width; j++) {
-        const value = extremeOf(data, slice * rows, rows, columns, i * down, j * across);
+  const isMarked = Math.min(width, height) >= MARKED;
+  for (let group = 0; group < bins.groups; group++) {
+    const first = group * bins.values;
+    const last = Math.min(first + bins.values, slices * rows);
+    for (let i = 0; i < bins.rows; i++) {
+      const top = first + i * bins.down;
+      if (top >= last) break;
+      const bottom = Math.min(top + bins.down, last);
+      const y = (group * bins.rows + i) * height + group * gap;
+      for (let j = 0; j < bins.columns; j++) {
+        const left = j * bins.across;
+        const right = Math.min(left + bins.across, columns);
+        const value = extremeOf(data, columns, top, bottom, left, right);
         const fill = Number.isFinite(value) ? color(value) : NOT_FINITE;
         context.fillStyle = fill;
-        context.fillRect(j * size, y, size, size);
-        if (value < 0 && size >= MARKED) {
+        context.fillRect(j * width, y, width, height);
+        if (value < 0 && isMarked) {
           context.strokeStyle = readableOn(fill);
           context.beginPath();
-          context.moveTo(j * size + 1, y + size - 1);
-          context.lineTo((j + 1) * size - 1, y + 1);
+          context.moveTo(j * width + 1, y + height - 1);
+          context.lineTo((j + 1) * width - 1, y + 1);
           context.stroke();
         }
       }
@@ -221,20 +224,19 @@ function canvasMap({ shape, data }, color, label) {
 }
 
 /**
- * The value of largest size in a bin.
+ * The value of largest size in a rectangle of values; NaN counts as the largest.
  * @param {ArrayLike<number>} data
- * @param {number} base  the first row of the slice
- * @param {number} rows
  * @param {number} columns
- * @param {number} top  in the slice
+ * @param {number} top
+ * @param {number} bottom  not included
  * @param {number} left
+ * @param {number} right   not included
  */
-function extremeOf(data, base, rows, columns, top, left) {
-  const [down, across] = [binOf(rows), binOf(columns)];
-  let extreme = data[(base + top) * columns + left];
-  for (let i = top; i < Math.min(top + down, rows); i++) {
-    for (let j = left; j < Math.min(left + across, columns); j++) {
-      const value = data[(base + i) * columns + j];
+function extremeOf(data, columns, top, bottom, left, right) {
+  let extreme = data[top * columns + left];
+  for (let i = top; i < bottom; i++) {
+    for (let j = left; j < right; j++) {
+      const value = data[i * columns + j];
       if (!(Math.abs(value) <= Math.abs(extreme))) extreme = value;
     }
   }
@@ -242,14 +244,12 @@ function extremeOf(data, base, rows, columns, top, left) {
 }
 
 /**
- * One size for all panels, in which the longest value does not touch its neighbours.
+ * Letters of the longest number in the panels, which all have letters of one size.
  * @param {Panel[]} panels
  */
-function letterSize(panels) {
-  if (panels.some(({ shape }) => isLarge(shape))) return 0;
+function longestNumber(panels) {
   const texts = panels.flatMap(({ data }) => Array.from(data, formatNumber));
-  const longest = Math.max(0, ...texts.map((text) => text.length));
-  return longest > 7 ? 11 : longest > 5 ? 14 : 16;
+  return Math.max(1, ...texts.map((text) => text.length));
 }
 
 /**
@@ -285,7 +285,7 @@ function colorOf({ name, data }, panels) {
     const { least, greatest } = rangeOf(data);
     const width = greatest - least || 1;
     const color = inTheme(interpolateOranges);
-    return (value) => color(0.05 + (0.8 * (value - least)) / width);
+    return shades((value) => 0.05 + (0.8 * (value - least)) / width, color);
   }
   const shared = name === "error" ? ["error"] : ["original", "dequantized"];
   const ranges = panels
@@ -294,7 +294,23 @@ function colorOf({ name, data }, panels) {
   const sizes = ranges.flatMap(({ least, greatest }) => [Math.abs(least), Math.abs(greatest)]);
   const reach = Math.max(...sizes.filter(Number.isFinite), 0) || 1;
   const color = inTheme(name === "error" ? interpolateRdPu : interpolateBlues);
-  return (value) => color((0.9 * Math.abs(value)) / reach);
+  return shades((value) => (0.9 * Math.abs(value)) / reach, color);
+}
+
+/**
+ * Computes a colour once for all values that share it.
+ * @param {(value: number) => number} shareOf  from 0 to 1
+ * @param {(share: number) => string} color
+ * @returns {Color}
+ */
+function shades(shareOf, color) {
+  /** @type {string[]} */
+  const known = [];
+  return (value) => {
+    const shade = Math.round(shareOf(value) * (SHADES - 1));
+    known[shade] ??= color(shade / (SHADES - 1));
+    return known[shade];
+  };
 }
 
 /**

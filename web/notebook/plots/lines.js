@@ -94,7 +94,8 @@ export function linesFigure({ title, x, y, series, level }, room) {
 }
 
 /**
- * A line without its missing values, and a mark for each value where there are few.
+ * A line without its missing values, and a mark for each value where there are few. Two elements at most for
+ * the line: one path for all of its pieces, and one for the values between gaps, which no piece shows.
  * @param {Series} series
  * @param {number} i
  * @param {(value: number) => number} across
@@ -103,15 +104,24 @@ export function linesFigure({ title, x, y, series, level }, room) {
 function seriesTree(series, i, across, down) {
   const { x, y } = series;
   const pieces = decimated(series, across);
+  const place = (/** @type {number} */ at) => `${round(across(x[at]))} ${round(down(y[at]))}`;
+  const isMarked = x.length <= MARKED;
+  const lines = pieces.filter((piece) => piece.length > 1);
+  const dots = new Set(pieces.filter((piece) => piece.length === 1).map(([at]) => place(at)));
   return [
-    pieces.map((indices) =>
-      h("polyline", {
+    lines.length > 0 &&
+      h("path", {
         class: "series",
         "stroke-dasharray": DASHES[i % DASHES.length],
-        points: indices.map((at) => `${round(across(x[at]))},${round(down(y[at]))}`).join(" "),
+        d: lines.map((piece) => `M${piece.map(place).join("L")}`).join(""),
       }),
-    ),
-    x.length <= MARKED &&
+    dots.size > 0 &&
+      !isMarked &&
+      h("path", {
+        class: "alone",
+        d: Array.from(dots, (dot) => `M${dot}m-1.5-1.5h3v3h-3z`).join(""),
+      }),
+    isMarked &&
       pieces.flat().map((at) => mark(MARKS[i % MARKS.length], across(x[at]), down(y[at]))),
   ];
 }

@@ -13,6 +13,7 @@ import { isolate } from "./isolate.js";
 import { printedText } from "./print.js";
 import { rewriteCell } from "./rewrite.js";
 import { createScope } from "./scope.js";
+import { shortened } from "./shorten.js";
 import { toModule } from "./to-module.js";
 
 /**
@@ -31,7 +32,9 @@ isolate(self);
 // The lines of the cell are below the library's own in a stack trace.
 Error.stackTraceLimit = 100;
 
-const post = self.postMessage.bind(self);
+const post = /** @type {(message: any, transfer?: Transferable[]) => void} */ (
+  self.postMessage.bind(self)
+);
 const scope = createScope();
 /** @type {Map<string, string>} */
 const cellLabels = new Map();
@@ -141,7 +144,7 @@ function complete(names, module) {
 
 /** @param {unknown[]} values */
 function print(...values) {
-  write(printedText(values.map(shortened)));
+  write(printedText(values.map(withinRoom)));
 }
 
 /** @param {string} text */
@@ -198,13 +201,23 @@ function showPlot(plot) {
   postPlot(plainPlot(plot));
 }
 
+/**
+ * The arrays of a plot, which are copies and move to the page.
+ * @param {any} plot
+ */
+const arraysOf = ({ panels = [], series = [] }) =>
+  [
+    ...panels.map((/** @type {any} */ { data }) => data),
+    ...series.flatMap((/** @type {any} */ { x, y }) => [x, y]),
+  ].map(({ buffer }) => buffer);
+
 /** @param {unknown} plot */
 function postPlot(plot) {
   plotTotal++;
   if (plotTotal === PLOT_LIMIT + 1) write("… the other plots are left out\n");
   flush();
   if (plotTotal > PLOT_LIMIT) return;
-  post({ type: "output", run, output: { kind: "plot", plot } });
+  post({ type: "output", run, output: { kind: "plot", plot } }, arraysOf(plot));
 }
 
 const PANELS = ["original", "quantized", "dequantized", "error"];
@@ -223,7 +236,7 @@ function plainPlot({ kind, n_bits, panels }) {
       name: PANELS[i],
       title,
       shape: [...shape],
-      data: Float64Array.from(data, Number),
+      data: new Float64Array(data),
     })),
   };
 }
@@ -372,18 +385,15 @@ function show(value) {
     showPlot(value);
     return undefined;
   }
-  const text = notebook.display(shortened(value));
+  const text = notebook.display(withinRoom(value));
   return text === undefined ? undefined : cut(text, { ...OUTPUT_LIMIT });
 }
 
 /**
- * A text without the part for which there is no room: quoting all of it could take longer than its cell.
+ * One character more than there is room for, so that the output says that it was cut.
  * @param {unknown} value
  */
-function shortened(value) {
-  const limit = OUTPUT_LIMIT.characters + 1;
-  return typeof value === "string" && value.length > limit ? value.slice(0, limit) : value;
-}
+const withinRoom = (value) => shortened(value, OUTPUT_LIMIT.characters + 1);
 
 /** @param {any} value */
 function isPlot(value) {
