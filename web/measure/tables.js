@@ -115,7 +115,7 @@ function foldedTable(title, measurements) {
   );
   const sorted = right.sort((a, b) => (isTime(unit) ? 1 : -1) * ((a.value ?? 0) - (b.value ?? 0)));
   const [first] = sorted;
-  const next = sorted.find(({ contestant }) => contestant !== first?.contestant);
+  const next = sorted.find((each) => libraryOf(each) !== libraryOf(first));
   const ratio = first && next ? ratioOf(first, next, unit) : undefined;
   return h(
     "details",
@@ -123,15 +123,11 @@ function foldedTable(title, measurements) {
     h(
       "summary",
       {},
-      h("span", { class: "measure-title" }, title),
+      h("span", { class: "measure-title" }, title.replaceAll(" = ", "\u00a0=\u00a0")),
       first &&
         h(
           "span",
-          {
-            class: first.contestant.startsWith("zeropoint")
-              ? "measure-first is-own"
-              : "measure-first",
-          },
+          { class: libraryOf(first) === "zeropoint" ? "measure-first is-own" : "measure-first" },
           `${contestantName(first)}: ${shownNumber(first.value ?? 0)} ${unit}`,
         ),
       next && h("span", { class: "measure-next" }, `${ratio} × as fast as ${contestantName(next)}`),
@@ -141,12 +137,20 @@ function foldedTable(title, measurements) {
 }
 
 /**
- * Like is compared with like: one thread, and of zeropoint's linear layers the one with int8 weights and
- * float32 activations. Other contestants take part with every format.
+ * The library of a contestant: zeropoint and zeropoint/slim are one.
  * @param {Measurement} measurement
  */
-function isComparable({ contestant, threads = 1, format = "w8a32-channel" }) {
-  return threads === 1 && (!contestant.startsWith("zeropoint") || format === "w8a32-channel");
+const libraryOf = ({ contestant }) => contestant.split("/")[0];
+
+/**
+ * Like is compared with like: one thread, and of zeropoint's linear layers the one with int8 weights and
+ * float32 activations. Other libraries take part with every format; a bare module computes nothing.
+ * @param {Measurement} measurement
+ */
+function isComparable(measurement) {
+  const { contestant, threads = 1, format = "w8a32-channel" } = measurement;
+  const isOwn = libraryOf(measurement) === "zeropoint";
+  return threads === 1 && contestant !== "bare module" && (!isOwn || format === "w8a32-channel");
 }
 
 /**
