@@ -19,7 +19,7 @@ export const affineSymmetric = {
       max: 100,
       step: 5,
       value: 80,
-      unit: "%",
+      unit: "\u00a0%",
     },
   ],
 

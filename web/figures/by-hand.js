@@ -12,6 +12,8 @@ export const COURSE = [
   [0, 684.6, 245.5],
 ];
 const values = COURSE.flat();
+const [LEAST, MOST] = [-420, 1000]; // ends of the axis
+const [TOP, BOTTOM] = [52, 112]; // heights of the numbers and of the codes
 
 /** @type {import("./index.js").Figure} */
 export const byHand = {
@@ -32,7 +34,7 @@ export const byHand = {
       (value) => value < low - scale / 2 || value > high + scale / 2,
     ).length;
     const across = scaleLinear()
-      .domain([-420, 1000])
+      .domain([LEAST, MOST])
       .range([10, width - 10])
       .clamp(true);
     const errorOf = (/** @type {number} */ i) =>
@@ -63,19 +65,27 @@ export const byHand = {
       ),
       drawing(
         width,
-        126,
+        146,
         `Nine real numbers from −184 to 728.6, and the reach of 256 codes from ${formatNumber(low)} to ${formatNumber(high)}.`,
         text(10, 12, "real numbers", "label real"),
-        line(10, 44, width - 10, 44, "axis"),
-        Array.from(restored.data, (to, i) => line(across(values[i]), 40, across(to), 76, "thread")),
-        values.map((value) => dot(across(value), 38, 4, "real")),
+        text(width - 10, 12, "0 is the circle", "tick", "end"),
+        across
+          .ticks(width < 480 ? 4 : 8)
+          .map((tick) => [
+            line(across(tick), TOP - 12, across(tick), TOP - 6, "axis"),
+            text(across(tick), TOP - 16, formatNumber(tick), "tick", "middle"),
+          ]),
+        line(10, TOP - 6, width - 10, TOP - 6, "axis"),
+        Array.from(restored.data, (to, i) =>
+          line(across(values[i]), TOP + 6, across(to), BOTTOM - 8, "thread"),
+        ),
+        values.map((value) => dot(across(value), TOP + 4, 4, "real")),
         codes
           .map((code) => scale * (code - zeroPoint))
-          .filter((place) => place > -420 && place < 1000)
-          .map((place) => line(across(place), 76, across(place), 92, "code used")),
-        dot(across(0), 84, 6, "zero-point"),
-        text(across(0), 112, `code ${formatNumber(zeroPoint)}`, "tick", "middle"),
-        text(width - 10, 12, "0 is the circle", "tick", "end"),
+          .filter((place) => place > LEAST && place < MOST)
+          .map((place) => line(across(place), BOTTOM - 8, across(place), BOTTOM + 8, "code used")),
+        dot(across(0), BOTTOM, 6, "zero-point"),
+        text(across(0), BOTTOM + 28, `code ${formatNumber(zeroPoint)}`, "tick", "middle"),
       ),
       h(
         "div",

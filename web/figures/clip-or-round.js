@@ -36,7 +36,7 @@ export const clipOrRound = {
       max: 100,
       step: 5,
       value: 100,
-      unit: "%",
+      unit: "\u00a0%",
     },
   ],
 
@@ -45,7 +45,7 @@ export const clipOrRound = {
     const points = SHARES.map((each) => costOf(each, dtype, zeropoint));
     const best = points.reduce((a, b) => (b.total <= a.total ? b : a));
     const now = points.find((each) => Math.round(each.share * 100) === Number(share)) ?? points[0];
-    const percent = (/** @type {number} */ each) => `${Math.round(100 * each)} %`;
+    const percent = (/** @type {number} */ each) => `${Math.round(100 * each)}\u00a0%`;
     const line = (/** @type {"total" | "clipping" | "rounding"} */ name) =>
       points.map((each) => ({ x: each.share, y: each[name] }));
     return h(

@@ -58,18 +58,24 @@ export const odometer = {
           ];
           return line(from.x, from.y, to.x, to.y, "code used");
         }),
-        [-64, 0, 64].map((each) => {
-          const { x, y } = placeOf(each, RADIUS - 26);
-          return text(x, y + 5, formatNumber(each), "tick", "middle");
-        }),
         line(MIDDLE, MIDDLE + RADIUS - 16, MIDDLE, MIDDLE + RADIUS + 20, "seam"),
         text(MIDDLE - 8, MIDDLE + RADIUS - 20, "−128", "tick", "end"),
         text(MIDDLE + 8, MIDDLE + RADIUS - 20, "127", "tick"),
         h("polyline", { class: crosses ? "way crossing" : "way", points: path }),
         line(MIDDLE, MIDDLE, end.x, end.y, "hand"),
+        [-64, 0, 64].map((each) => {
+          const { x, y } = placeOf(each, RADIUS - 26);
+          return text(x, y + 5, formatNumber(each), "tick over", "middle");
+        }),
         dot(MIDDLE, MIDDLE, 4, "pivot"),
         dot(placeOf(code, RADIUS + 14).x, placeOf(code, RADIUS + 14).y, 5, "code-dot"),
-        text(MIDDLE, MIDDLE - 20, formatNumber(wrapped), crosses ? "dial wrong" : "dial", "middle"),
+        text(
+          MIDDLE,
+          MIDDLE - 20,
+          formatNumber(wrapped),
+          crosses ? "dial wrong over" : "dial over",
+          "middle",
+        ),
       ),
       facts(
         `${formatNumber(code)} − ${zero < 0 ? `(${formatNumber(zero)})` : zero}`,

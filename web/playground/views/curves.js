@@ -133,7 +133,7 @@ function clipCurve({ clip, clipNow }) {
           (a, b) => (Math.abs(b.x - clipNow) < Math.abs(a.x - clipNow) ? b : a),
           points[0],
         );
-  const percent = (/** @type {number} */ share) => `${Math.round(100 * share)} %`;
+  const percent = (/** @type {number} */ share) => `${Math.round(100 * share)}\u00a0%`;
   return {
     caption: "Error against range",
     note: `least at ${percent(best.x)}`,
