@@ -1,10 +1,10 @@
 // zeropoint: linear quantization with PyTorch's bits. Includes the headers in pipeline order.
 //
 // Functions check their arguments and return a Status; none throws, allocates or prints. They keep
-// no state between calls and run on the calling thread (in the WebAssembly builds with threads,
-// large calls also on the others). Several threads may call them at once, for example each with
-// some rows of a layer, if no thread writes memory that another one reads or writes. They use up to
-// 150 KB of stack; Emscripten's default is 64 KB, so link with -sSTACK_SIZE=256KB.
+// no state between calls and run on the calling thread; in the WebAssembly builds with threads,
+// large calls are divided among all threads. Several threads may call them at once, for example
+// each with some rows of a layer, if no thread writes memory that another one reads or writes. They
+// use up to 150 KB of stack; Emscripten's default is 64 KB, so link with -sSTACK_SIZE=256KB.
 #pragma once
 
 #include "zeropoint/blocks.h"
