@@ -9,27 +9,12 @@
 #include <limits>
 #include <typeinfo>
 
-namespace {
-
-emscripten::internal::InitFunc* first_binding = nullptr;
-
-}  // namespace
-
 extern "C" {
 
-// embind's list of EMSCRIPTEN_BINDINGS blocks. Each block runs in a static constructor and then
-// adds itself; embind keeps the list to run all blocks again in workers of its own. The linker
-// requires both functions; src/js/core/bindings.ts needs only the constructors.
-void _embind_register_bindings(emscripten::internal::InitFunc* binding) {
-  binding->next = first_binding;
-  first_binding = binding;
-}
-
-void _embind_initialize_bindings() {
-  for (auto* binding = first_binding; binding != nullptr; binding = binding->next) {
-    binding->init_func();
-  }
-}
+// EMSCRIPTEN_BINDINGS blocks run in their static constructors. embind lists them to run them again
+// in workers of its own, which this library does not have; the linker requires both functions.
+void _embind_register_bindings(emscripten::internal::InitFunc* /*binding*/) {}
+void _embind_initialize_bindings() {}
 
 // Required by Emscripten. The names of types are never read.
 const char* __getTypeName(const std::type_info* /*type*/) { return nullptr; }
