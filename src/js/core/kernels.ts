@@ -3,7 +3,8 @@
 
 /**
  * The kernels of quantized layers: `"relaxed"` multiplies 8-bit values by the relaxed dot, `"baseline"` 16-bit
- * values as the baseline build does, and `"mixed"` takes the relaxed dot for activations of 7 bits alone.
+ * values as the baseline build does, and `"mixed"` takes the relaxed dot only where it replaces two 16-bit dots:
+ * activations of 7 bits, and rows of 8 bits of which few need the eighth.
  */
 export type Kernels = "relaxed" | "mixed" | "baseline";
 
