@@ -3,7 +3,7 @@
 //
 //   npm run check:engines [-- part of a title ...]
 
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { root, run, runAsScript, step, tally, which } from "./run.mjs";
 import { runTestFiles } from "./test-files.mjs";
@@ -40,11 +40,12 @@ const ENGINES = [
 /** A separate folder for each engine's packages, because npm removes other packages when it installs some. */
 const folderOf = (file) => join(root, "build", "model-engines", basename(file, ".test.mjs"));
 
-/** Installs packages into a folder, without their scripts, unless they are there, in whatever version. */
+/** Installs packages, "name@version", into a folder, without their scripts, unless they are there. */
 async function install(packages, folder) {
   const isThere = (specifier) => {
-    const [, name] = /^(.+)@/.exec(specifier);
-    return existsSync(join(folder, "node_modules", name));
+    const [, name, version] = /^(.+)@(.+)$/.exec(specifier);
+    const file = join(folder, "node_modules", name, "package.json");
+    return existsSync(file) && JSON.parse(readFileSync(file, "utf8")).version === version;
   };
   if (packages.every(isThere)) return;
   mkdirSync(folder, { recursive: true });
