@@ -7,10 +7,10 @@ import { createServer } from "node:net";
 import { constants, setPriority } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { buildCore, buildPageAlone, transpileJs } from "./build.mjs";
-import { startChild } from "./children.mjs";
-import { Failure, root, runAsScript, step, which } from "./run.mjs";
-import { setUp } from "./setup.mjs";
+import { buildCore, buildPageAlone, transpileJs } from "./build/build.mjs";
+import { startChild } from "./process/children.mjs";
+import { Failure, root, runAsScript, step, which } from "./process/run.mjs";
+import { setUp } from "./toolchain/setup.mjs";
 
 const HELP = `
 npm start [-- [--no-open] [--port N]]
@@ -32,7 +32,7 @@ function completeBuild(address) {
   mkdirSync(join(root, "build"), { recursive: true });
   const logFile = join(root, "build", "start-background.log");
   const log = openSync(logFile, "w");
-  const script = join(root, "scripts", "build.mjs");
+  const script = join(root, "scripts", "build", "build.mjs");
   const child = startChild(process.execPath, [script, "core", "js", "api"], {
     cwd: root,
     stdio: ["ignore", log, log],

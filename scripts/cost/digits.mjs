@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { Failure } from "../run.mjs";
+import { Failure } from "../process/run.mjs";
 
 export const PIXELS = 28 * 28;
 

@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { init } from "zeropoint";
-import { root, runAsScript, step } from "../run.mjs";
+import { root, runAsScript, step } from "../process/run.mjs";
 import { readDigits, splitDigits } from "./digits.mjs";
 import { decode, encode } from "./file.mjs";
 import { train } from "./train.mjs";

@@ -6,7 +6,7 @@ import { ggufEntry, layoutGGUF, writeGGUF } from "../../dist/formats/gguf/write.
 import { bytesField, varintField } from "../../dist/formats/onnx/wire.js";
 import { nodeMessage, tensorMessage } from "../../dist/formats/onnx/write.js";
 import { layoutSafetensors, writeSafetensors } from "../../dist/formats/safetensors.js";
-import { root } from "../run.mjs";
+import { root } from "../process/run.mjs";
 import { loadModel, modelFile } from "./model.mjs";
 
 const folder = join(root, "build", "cost");

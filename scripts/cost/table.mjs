@@ -3,9 +3,9 @@
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { buildCore, buildJs } from "../build.mjs";
-import { root, runAsScript, step } from "../run.mjs";
-import { setUp } from "../setup.mjs";
+import { buildCore, buildJs } from "../build/build.mjs";
+import { root, runAsScript, step } from "../process/run.mjs";
+import { setUp } from "../toolchain/setup.mjs";
 
 const tableFile = join(root, "build", "cost", "table.json");
 

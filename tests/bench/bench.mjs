@@ -20,10 +20,18 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node
 import { arch, cpus, platform, totalmem } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { findBrowser } from "../../scripts/browser.mjs";
-import { buildCore, buildJs } from "../../scripts/build.mjs";
-import { capture, Failure, root, run, runAsScript, step, which } from "../../scripts/run.mjs";
-import { setUp } from "../../scripts/setup.mjs";
+import { buildCore, buildJs } from "../../scripts/build/build.mjs";
+import {
+  capture,
+  Failure,
+  root,
+  run,
+  runAsScript,
+  step,
+  which,
+} from "../../scripts/process/run.mjs";
+import { findBrowser } from "../../scripts/toolchain/browser.mjs";
+import { setUp } from "../../scripts/toolchain/setup.mjs";
 
 const here = join(root, "tests", "bench");
 const folder = join(root, "build", "bench");

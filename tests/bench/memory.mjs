@@ -3,7 +3,7 @@
 
 import { memoryUsage, resourceUsage } from "node:process";
 import { fileURLToPath } from "node:url";
-import { capture, Failure } from "../../scripts/run.mjs";
+import { capture, Failure } from "../../scripts/process/run.mjs";
 
 const MIB = 2 ** 20;
 const K = 4096;

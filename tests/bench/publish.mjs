@@ -3,7 +3,7 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Failure, root } from "../../scripts/run.mjs";
+import { Failure, root } from "../../scripts/process/run.mjs";
 import { LIMITS } from "./limits/limits.mjs";
 import { percent, shown, table } from "./report.mjs";
 

@@ -3,7 +3,7 @@
 import { createReadStream, existsSync, statSync } from "node:fs";
 import { createServer } from "node:http";
 import { extname, join, normalize, sep } from "node:path";
-import { root } from "../../scripts/run.mjs";
+import { root } from "../../scripts/process/run.mjs";
 
 const TYPES = {
   ".html": "text/html; charset=utf-8",

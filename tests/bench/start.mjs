@@ -6,7 +6,7 @@ import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:f
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
-import { root } from "../../scripts/run.mjs";
+import { root } from "../../scripts/process/run.mjs";
 import { summary } from "./measure.mjs";
 import { matMul } from "./onnx.mjs";
 

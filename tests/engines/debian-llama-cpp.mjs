@@ -2,9 +2,9 @@
 
 import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { cacheFolder } from "../../scripts/cache.mjs";
-import { filesIn, unpackDebian } from "../../scripts/debian.mjs";
-import { capture, isDebian } from "../../scripts/run.mjs";
+import { capture, isDebian } from "../../scripts/process/run.mjs";
+import { cacheFolder } from "../../scripts/toolchain/cache.mjs";
+import { filesIn, unpackDebian } from "../../scripts/toolchain/debian.mjs";
 
 const SUITE = "sid";
 const folder = join(cacheFolder(), `llama.cpp-debian-${SUITE}`);

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { extname, join } from "node:path";
 import { it } from "node:test";
-import { findBrowser } from "../../scripts/browser.mjs";
+import { findBrowser } from "../../scripts/toolchain/browser.mjs";
 import { makeLlama } from "../js/support/llama.mjs";
 import { launchBrowser } from "../web/browser.mjs";
 import { quantize } from "./llama-models.mjs";

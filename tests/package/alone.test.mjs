@@ -5,9 +5,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { alone } from "../../scripts/alone.mjs";
+import { alone } from "../../scripts/process/alone.mjs";
 
-const MODULE = new URL("../../scripts/alone.mjs", import.meta.url);
+const MODULE = new URL("../../scripts/process/alone.mjs", import.meta.url);
 const NAME = fileURLToPath(import.meta.url);
 
 /** Starts a process that holds the lock for the given time, and collects its output. */

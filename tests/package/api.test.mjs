@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { problemsOf, readApi } from "../../scripts/api.mjs";
+import { problemsOf, readApi } from "../../scripts/checks/api.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const reports = join(root, "tests", "package", "api");

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { createServer } from "node:http";
 import { extname, join, normalize } from "node:path";
 import { chromium } from "playwright-core";
-import { findBrowser } from "../../scripts/browser.mjs";
+import { findBrowser } from "../../scripts/toolchain/browser.mjs";
 import { hasCore } from "./core.mjs";
 
 const TYPES = {

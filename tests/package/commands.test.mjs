@@ -10,11 +10,11 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { after, describe, it } from "node:test";
 import { parse } from "acorn";
-import { cacheFolder } from "../../scripts/cache.mjs";
-import { areasOf } from "../../scripts/changes.mjs";
-import { quoteLaunchers } from "../../scripts/emscripten-install.mjs";
-import { root } from "../../scripts/run.mjs";
-import { runTestFiles } from "../../scripts/test-files.mjs";
+import { areasOf } from "../../scripts/checks/changes.mjs";
+import { root } from "../../scripts/process/run.mjs";
+import { runTestFiles } from "../../scripts/test/test-files.mjs";
+import { cacheFolder } from "../../scripts/toolchain/cache.mjs";
+import { quoteLaunchers } from "../../scripts/toolchain/emscripten-install.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "zeropoint-commands ä-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -28,13 +28,13 @@ function node(args, env = {}) {
 
 describe("npm start, npm test and npm run build", () => {
   for (const [name, command] of [
-    ["start", "npm start"],
-    ["test", "npm test"],
-    ["build", "npm run build"],
-    ["release-check", "npm run release-check"],
+    ["start.mjs", "npm start"],
+    ["test/test.mjs", "npm test"],
+    ["build/build.mjs", "npm run build"],
+    ["checks/release-check.mjs", "npm run release-check"],
   ]) {
-    it(`print their help: ${name}`, () => {
-      const { status, stdout } = node([`scripts/${name}.mjs`, "--help"]);
+    it(`print their help: ${command}`, () => {
+      const { status, stdout } = node([`scripts/${name}`, "--help"]);
       assert.equal(status, 0);
       assert.ok(stdout.startsWith(command), stdout);
     });
@@ -126,7 +126,11 @@ describe("The areas of a change", () => {
   });
 
   it("are all for scripts, bindings, vectors and an empty list of files", () => {
-    for (const file of ["scripts/build.mjs", "src/bindings/quantize.cpp", "tests/vectors/a.json"]) {
+    for (const file of [
+      "scripts/build/build.mjs",
+      "src/bindings/quantize.cpp",
+      "tests/vectors/a.json",
+    ]) {
       assert.deepEqual(areasOf(["README.md", file]), ["all"]);
     }
     assert.deepEqual(areasOf([]), ["all"]);

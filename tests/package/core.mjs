@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /**
- * The frequent bytes of a core's text, in hexadecimal (scripts/text.mjs). No other part of a script has a run of
+ * The frequent bytes of a core's text, in hexadecimal (scripts/build/text.mjs). No other part of a script has a run of
  * hexadecimal digits this long.
  */
 const FREQUENT = /["'`]00[0-9a-f]{178}["'`]/;

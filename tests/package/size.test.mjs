@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { BUDGETS, measure, tooLarge } from "../../scripts/size.mjs";
+import { BUDGETS, measure, tooLarge } from "../../scripts/checks/size.mjs";
 
 const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
 

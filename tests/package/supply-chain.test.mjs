@@ -3,13 +3,13 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, it } from "node:test";
-import { differences } from "../../scripts/reproduce.mjs";
+import { differences } from "../../scripts/build/reproduce.mjs";
 import {
   checkSignatures,
   problemsOfLock,
   problemsOfWorkflow,
   unusedDependencies,
-} from "../../scripts/supply-chain.mjs";
+} from "../../scripts/checks/supply-chain.mjs";
 
 const read = (name) => JSON.parse(readFileSync(new URL(`../../${name}`, import.meta.url), "utf8"));
 

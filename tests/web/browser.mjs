@@ -1,7 +1,7 @@
 // The browser under test: Chromium, or the browser in ZEROPOINT_BROWSER.
 
 import puppeteer from "puppeteer-core";
-import { BROWSER_NAMES, browserTitle, findBrowser } from "../../scripts/browser.mjs";
+import { BROWSER_NAMES, browserTitle, findBrowser } from "../../scripts/toolchain/browser.mjs";
 
 /** The browser under test: `"chromium"` or `"firefox"`. */
 export const browserName = process.env.ZEROPOINT_BROWSER || "chromium";

@@ -6,7 +6,7 @@ import { createServer } from "node:http";
 import { extname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { init } from "../../dist/index.js";
-import { root } from "../../scripts/run.mjs";
+import { root } from "../../scripts/process/run.mjs";
 import { difference } from "../js/support/onnx-engine.mjs";
 import { LAYERS, modelOf, quantized } from "../js/support/onnx-layers.mjs";
 import { normals } from "../js/support/onnx-models.mjs";

@@ -5,10 +5,10 @@
 import assert from "node:assert/strict";
 import { availableParallelism } from "node:os";
 import { after, before, describe, it } from "node:test";
-import { browserTitle } from "../../scripts/browser.mjs";
-import { testsOfResults } from "../../scripts/engines.mjs";
-import { isThorough } from "../../scripts/run.mjs";
-import { testFilesIn } from "../../scripts/test-files.mjs";
+import { isThorough } from "../../scripts/process/run.mjs";
+import { testsOfResults } from "../../scripts/test/engines.mjs";
+import { testFilesIn } from "../../scripts/test/test-files.mjs";
+import { browserTitle } from "../../scripts/toolchain/browser.mjs";
 import { browserName, launchBrowser, PATIENCE } from "./browser.mjs";
 import { REPORTING, STRICT_POLICY, servePackage } from "./serve.mjs";
 

@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import { builtinModules } from "node:module";
 import { extname, join, normalize, sep } from "node:path";
 import { parse } from "acorn";
-import { root } from "../../scripts/run.mjs";
+import { root } from "../../scripts/process/run.mjs";
 import { answerBinary } from "../js/support/binaries.mjs";
 
 const site = join(root, "dist", "web");

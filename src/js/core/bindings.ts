@@ -29,7 +29,7 @@ interface Exports {
 }
 
 const PAGE = 65536;
-/** The memory of a core with threads, as scripts/emcc-flags.txt declares it. */
+/** The memory of a core with threads, as scripts/build/emcc-flags.txt declares it. */
 const SHARED_MEMORY = { initial: 256, maximum: 65536, shared: true };
 /** The last page is never allocated, so that the end of the memory has a 32-bit address. */
 const MOST_BYTES = 65535 * PAGE;

@@ -2,7 +2,7 @@
 
 import type { BinaryName } from "./builds.js";
 
-/** A binary as scripts/text.mjs writes it: its most frequent bytes in hexadecimal, and its characters. */
+/** A binary as scripts/build/text.mjs writes it: its most frequent bytes in hexadecimal, and its characters. */
 type Text = readonly [frequent: string, characters: string];
 
 /** Loads the bytes of a build. */

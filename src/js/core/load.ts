@@ -170,7 +170,7 @@ export function compileSource(source: WasmSource): Promise<WasmModule> {
   }
 }
 
-/** The custom section that scripts/embed.mjs adds. */
+/** The custom section that scripts/build/embed.mjs adds. */
 const SECTION = "zeropoint";
 
 const NAMES: readonly string[] = ["baseline", "relaxed", "baseline-threads", "relaxed-threads"];

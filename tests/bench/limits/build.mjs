@@ -3,8 +3,8 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { provideEmscripten } from "../../../scripts/emscripten.mjs";
-import { capture, Failure, root } from "../../../scripts/run.mjs";
+import { capture, Failure, root } from "../../../scripts/process/run.mjs";
+import { provideEmscripten } from "../../../scripts/toolchain/emscripten.mjs";
 import { problemsOf } from "./limits.mjs";
 
 const source = join(root, "tests", "bench", "limits", "limits.cpp");

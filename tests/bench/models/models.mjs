@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { Failure } from "../../../scripts/run.mjs";
+import { Failure } from "../../../scripts/process/run.mjs";
 import { summary } from "../measure.mjs";
 import { makeInput } from "./inputs.mjs";
 

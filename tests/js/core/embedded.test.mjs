@@ -1,11 +1,11 @@
-// Binaries as text in string literals: scripts/text.mjs writes them, dist/embedded.js reads them.
+// Binaries as text in string literals: scripts/build/text.mjs writes them, dist/embedded.js reads them.
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { transformSync } from "esbuild";
 import fc from "fast-check";
 import { toBytes } from "../../../dist/core/embedded.js";
-import { ALPHABET, toText } from "../../../scripts/text.mjs";
+import { ALPHABET, toText } from "../../../scripts/build/text.mjs";
 import { sameDeep } from "../support/asserts.mjs";
 
 const bytes = (values) => Uint8Array.from(values);

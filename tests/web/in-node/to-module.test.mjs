@@ -5,7 +5,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { root } from "../../../scripts/run.mjs";
+import { root } from "../../../scripts/process/run.mjs";
 import { toModule } from "../../../web/notebook/worker/to-module.js";
 
 const folder = join(root, "web", "notebooks");

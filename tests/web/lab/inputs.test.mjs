@@ -9,7 +9,7 @@ import { init } from "zeropoint";
 import { analyze, openModel } from "zeropoint/models";
 import { writeNpy } from "../../../dist/formats/npy.js";
 import { writeNpz } from "../../../dist/formats/npz/write.js";
-import { root } from "../../../scripts/run.mjs";
+import { root } from "../../../scripts/process/run.mjs";
 import { metricText } from "../../../web/lab/format.js";
 import { Random } from "../../js/support/asserts.mjs";
 import { collect } from "../../js/support/formats.mjs";

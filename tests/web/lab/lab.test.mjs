@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { init } from "zeropoint";
 import { analyze, openModel } from "zeropoint/models";
-import { root } from "../../../scripts/run.mjs";
+import { root } from "../../../scripts/process/run.mjs";
 import { metricText } from "../../../web/lab/format.js";
 import { axeViolations, onceForAll, RULES_OF_COLOUR } from "../axe.mjs";
 import { browserName } from "../browser.mjs";

@@ -1,6 +1,6 @@
 // The memory of the Model Lab with a large file, in Chromium.
 //
-//   node scripts/large-model.mjs large.safetensors --size 2GB
+//   node scripts/test/large-model.mjs large.safetensors --size 2GB
 //   node tests/web/lab/memory.mjs large.safetensors [--estimates]
 //
 // Opens, analyzes, plans, writes and reads again, and prints for each step its time and the largest memory of the

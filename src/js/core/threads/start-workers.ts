@@ -32,7 +32,7 @@ export interface Workers {
   end(): void;
 }
 
-/** The same as the calling thread's stack (scripts/emcc-flags.txt), since work runs on both. */
+/** The same as the calling thread's stack (scripts/build/emcc-flags.txt), since work runs on both. */
 const STACK_BYTES = 256 * 1024;
 /** Its value in src/core/parallel.h. */
 const DEAD = 2;

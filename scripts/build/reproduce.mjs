@@ -15,9 +15,9 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Failure, isThorough, root, run, runAsScript, step } from "../process/run.mjs";
+import { setUp } from "../toolchain/setup.mjs";
 import { buildCore } from "./build.mjs";
-import { Failure, isThorough, root, run, runAsScript, step } from "./run.mjs";
-import { setUp } from "./setup.mjs";
 
 /** All inputs of a build of the core. */
 const SOURCES = [
@@ -75,7 +75,7 @@ async function buildCopy(folder) {
   for (const name of SOURCES) cpSync(join(root, name), join(folder, name), { recursive: true });
   for (const name of TOOLS) symlinkSync(join(root, name), join(folder, name), "junction");
   const options = { cwd: folder, env: ENVIRONMENT };
-  await run(process.execPath, ["scripts/reproduce.mjs", "copy"], options);
+  await run(process.execPath, ["scripts/build/reproduce.mjs", "copy"], options);
   return hashes(join(folder, "dist", "wasm"));
 }
 

@@ -1,11 +1,11 @@
 // Formats all sources, or lists the files that are not formatted.
 //
-//   node scripts/format.mjs [--check]
+//   node scripts/checks/format.mjs [--check]
 
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { Failure, root, run, runAsScript, which } from "./run.mjs";
-import { setUp } from "./setup.mjs";
+import { Failure, root, run, runAsScript, which } from "../process/run.mjs";
+import { setUp } from "../toolchain/setup.mjs";
 
 /** The C++ files of some folders, by file extension. */
 export function cppFiles(folders, pattern = /\.(cpp|h)$/) {

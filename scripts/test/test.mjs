@@ -2,13 +2,13 @@
 
 import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
-import { browserTitle, findBrowser } from "./browser.mjs";
-import { buildCore, buildJs, buildNative, buildPage } from "./build.mjs";
-import { endTree } from "./children.mjs";
+import { buildCore, buildJs, buildNative, buildPage } from "../build/build.mjs";
+import { endTree } from "../process/children.mjs";
+import { Failure, run, runAsScript, sideBySide, step, tally } from "../process/run.mjs";
+import { browserTitle, findBrowser } from "../toolchain/browser.mjs";
+import { setUp } from "../toolchain/setup.mjs";
 import { testEngines } from "./engines.mjs";
 import { fuzzBriefly } from "./fuzz.mjs";
-import { Failure, run, runAsScript, sideBySide, step, tally } from "./run.mjs";
-import { setUp } from "./setup.mjs";
 import { runTestFiles, testFilesIn } from "./test-files.mjs";
 
 const HELP = `
@@ -71,7 +71,7 @@ const concurrency = totalmem() > 6 * 2 ** 30 ? Math.min(2, availableParallelism(
 /** Starts a browser for several test files, one after another, because starting Firefox takes seconds. */
 async function startBrowser(name) {
   // Imported late: an earlier step installs Puppeteer.
-  const module = await import("../tests/web/browser.mjs");
+  const module = await import("../../tests/web/browser.mjs");
   const noSignals = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false };
   const browser = await module.startBrowser(name, noSignals);
   const env = { ZEROPOINT_BROWSER_ADDRESS: browser.wsEndpoint() };

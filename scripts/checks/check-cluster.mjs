@@ -17,7 +17,6 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { writeShardedModel } from "./large-model.mjs";
 import {
   capture,
   Failure,
@@ -28,7 +27,8 @@ import {
   runAsScript,
   step,
   which,
-} from "./run.mjs";
+} from "../process/run.mjs";
+import { writeShardedModel } from "../test/large-model.mjs";
 import { startSlurm } from "./slurm.mjs";
 
 const HELP = `

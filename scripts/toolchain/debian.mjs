@@ -2,7 +2,7 @@
 
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { capture, Failure, follow, run, sideBySide } from "./run.mjs";
+import { capture, Failure, follow, run, sideBySide } from "../process/run.mjs";
 
 /** The files of a folder whose name matches; without links. */
 export function filesIn(folder, pattern) {

@@ -6,8 +6,8 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { capture, Failure, root, runAsScript } from "./run.mjs";
-import { setUp } from "./setup.mjs";
+import { capture, Failure, root, runAsScript } from "../process/run.mjs";
+import { setUp } from "../toolchain/setup.mjs";
 
 /**
  * The packages that may run a script on installation: two put their program into place, one is compiled on

@@ -9,7 +9,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { endWithParent, isInterrupted, startChild } from "./children.mjs";
 
 /** The root of the repository. */
-export const root = dirname(dirname(fileURLToPath(import.meta.url)));
+export const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
 /** A problem whose message is enough: printed without a stack trace. */
 export class Failure extends Error {}

@@ -3,7 +3,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { capture, isExecutable, which } from "./run.mjs";
+import { capture, isExecutable, which } from "../process/run.mjs";
 
 const home = homedir();
 const programFiles = [

@@ -1,18 +1,18 @@
 // Makes safetensors files of any size, with weights like those of a language model, for measurements.
 //
-//   node scripts/large-model.mjs FILE [--size 2GB] [--dtype bfloat16|float32] [--seed 1]
-//   node scripts/large-model.mjs FOLDER --shards 12 [--size 300MB]
+//   node scripts/test/large-model.mjs FILE [--size 2GB] [--dtype bfloat16|float32] [--seed 1]
+//   node scripts/test/large-model.mjs FOLDER --shards 12 [--size 300MB]
 //
 // Equal arguments make equal bytes. Weights are normally distributed with a few outliers; each row has its own scale.
 
 import { closeSync, mkdirSync, openSync, writeFileSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
-import { Failure, root, runAsScript } from "./run.mjs";
+import { Failure, root, runAsScript } from "../process/run.mjs";
 
 const HELP = `
-node scripts/large-model.mjs FILE [--size 2GB] [--dtype bfloat16|float32] [--seed 1]
-node scripts/large-model.mjs FOLDER --shards 12 [--size 300MB]
+node scripts/test/large-model.mjs FILE [--size 2GB] [--dtype bfloat16|float32] [--seed 1]
+node scripts/test/large-model.mjs FOLDER --shards 12 [--size 300MB]
 
 Makes a safetensors file, or a folder of shards with their index, for measuring.
 `;

@@ -7,7 +7,7 @@ import { createServer } from "node:net";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { capture, Failure, which } from "./run.mjs";
+import { capture, Failure, which } from "../process/run.mjs";
 
 /** The path of a program, also in /usr/sbin. */
 const tool = (name) => which(name) ?? `/usr/sbin/${name}`;

@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { capture, Failure, root, run, runAsScript, step, tally, which } from "./run.mjs";
+import { capture, Failure, root, run, runAsScript, step, tally, which } from "../process/run.mjs";
 
 const HELP = `
 npm run release-check [-- [--resume] part ...]
@@ -240,7 +240,7 @@ async function checkSystem(name, who, { attempt }) {
   if (isFresh) await freshSystem(base, copy);
   if (isFresh && !isRoot) {
     await freshClone(copy, "root");
-    const install = `${ENTER} && node scripts/setup.mjs`;
+    const install = `${ENTER} && node scripts/toolchain/setup.mjs`;
     if (!(await tryOut("system packages", install, "root"))) return;
   }
   await freshClone(copy, isRoot ? "root" : "home/tester");

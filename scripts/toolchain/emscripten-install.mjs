@@ -11,9 +11,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { capture, Failure, isDebian, run } from "../process/run.mjs";
 import { cacheFolder } from "./cache.mjs";
 import { filesIn, unpackDebian } from "./debian.mjs";
-import { capture, Failure, isDebian, run } from "./run.mjs";
 
 /** The version that the project is built and tested with; this version is installed. */
 export const TESTED_VERSION = "6.0.5";

@@ -4,9 +4,9 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { alone } from "./alone.mjs";
+import { alone } from "../process/alone.mjs";
+import { Failure, follow, root, runAsScript, which } from "../process/run.mjs";
 import { downloadEmscripten, provideEmscripten } from "./emscripten.mjs";
-import { Failure, follow, root, runAsScript, which } from "./run.mjs";
 import { provideSystemPackages } from "./system.mjs";
 
 /** Error codes by which npm reports that its registry is unreachable. */

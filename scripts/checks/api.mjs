@@ -7,9 +7,9 @@
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { buildJs } from "./build.mjs";
-import { Failure, root, runAsScript } from "./run.mjs";
-import { setUp } from "./setup.mjs";
+import { buildJs } from "../build/build.mjs";
+import { Failure, root, runAsScript } from "../process/run.mjs";
+import { setUp } from "../toolchain/setup.mjs";
 
 const reports = join(root, "tests", "package", "api");
 

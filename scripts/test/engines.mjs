@@ -1,7 +1,7 @@
 // Reference values and properties in several builds, on this Node and on Node 24, whose engine supports relaxed
 // SIMD.
 //
-//   node scripts/engines.mjs
+//   node scripts/test/engines.mjs
 
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ import {
   step,
   tally,
   which,
-} from "./run.mjs";
+} from "../process/run.mjs";
 import { runTestFiles, testFilesIn } from "./test-files.mjs";
 
 /** Tests whose results could depend on the build or the engine: reference values, properties and threads. */

@@ -1,14 +1,14 @@
 // Writes dist/wasm, the compiled core as shipped in the package. For each build:
 //
 //   <build>.wasm   the linker's binary with a custom section that names the package's version and the build
-//   <build>.js     the same binary as text (scripts/text.mjs), for use without a file to serve
+//   <build>.js     the same binary as text (scripts/build/text.mjs), for use without a file to serve
 //   <build>.d.ts   the types of that module and, except for relaxed builds, of the core's functions
 //
 // and version.js, the version of the package.
 
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { root } from "./run.mjs";
+import { root } from "../process/run.mjs";
 import { toText } from "./text.mjs";
 
 const BUILDS = ["baseline", "relaxed", "baseline-threads", "relaxed-threads"];

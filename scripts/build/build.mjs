@@ -11,10 +11,10 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
-import { alone } from "./alone.mjs";
+import { alone } from "../process/alone.mjs";
+import { capture, Failure, root, run, runAsScript, step } from "../process/run.mjs";
+import { setUp } from "../toolchain/setup.mjs";
 import { embedBuilds } from "./embed.mjs";
-import { capture, Failure, root, run, runAsScript, step } from "./run.mjs";
-import { setUp } from "./setup.mjs";
 
 const HELP = `
 npm run build [-- part ...]
@@ -190,7 +190,7 @@ async function buildApiPages() {
   const wanted = hash.digest("hex");
   if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return folder;
   // Imported late: an earlier step installs TypeDoc.
-  const typedoc = await import("../web/build/api.mjs");
+  const typedoc = await import("../../web/build/api.mjs");
   rmSync(stamp, { force: true });
   rmSync(folder, { recursive: true, force: true });
   await typedoc.buildApi(folder);

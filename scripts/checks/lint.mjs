@@ -5,10 +5,19 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { buildCore, buildJs, configureNative } from "./build.mjs";
+import { buildCore, buildJs, configureNative } from "../build/build.mjs";
+import {
+  Failure,
+  root,
+  run,
+  runAsScript,
+  sideBySide,
+  step,
+  tally,
+  which,
+} from "../process/run.mjs";
+import { setUp } from "../toolchain/setup.mjs";
 import { cppFiles, formatCpp } from "./format.mjs";
-import { Failure, root, run, runAsScript, sideBySide, step, tally, which } from "./run.mjs";
-import { setUp } from "./setup.mjs";
 
 const node = (script, ...args) =>
   run(process.execPath, [join(root, "node_modules", ...script.split("/")), ...args]);

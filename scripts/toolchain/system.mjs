@@ -1,10 +1,10 @@
 // System packages that npm cannot install: finds the missing ones and installs them.
 
 import { devNull } from "node:os";
+import { capture, Failure, isDebian, mayInstall, run, which } from "../process/run.mjs";
 import { findBrowser } from "./browser.mjs";
 import { emscriptenIsHere } from "./emscripten.mjs";
 import { TESTED_VERSION } from "./emscripten-install.mjs";
-import { capture, Failure, isDebian, mayInstall, run, which } from "./run.mjs";
 
 const runs = (name) => which(name) !== undefined;
 

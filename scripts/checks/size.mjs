@@ -6,9 +6,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
-import { buildCore, buildJs } from "./build.mjs";
-import { Failure, root, runAsScript } from "./run.mjs";
-import { setUp } from "./setup.mjs";
+import { buildCore, buildJs } from "../build/build.mjs";
+import { Failure, root, runAsScript } from "../process/run.mjs";
+import { setUp } from "../toolchain/setup.mjs";
 
 /** The exports in the README's first example. */
 const EXAMPLE = [

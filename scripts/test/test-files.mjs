@@ -3,8 +3,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join, sep } from "node:path";
-import { endTree, startChild } from "./children.mjs";
-import { Failure, root } from "./run.mjs";
+import { endTree, startChild } from "../process/children.mjs";
+import { Failure, root } from "../process/run.mjs";
 
 /** Duration of each file's last successful run in seconds; the longest are started first. */
 const timesFile = join(root, "build", "test-times.json");

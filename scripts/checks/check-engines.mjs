@@ -5,8 +5,8 @@
 
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { root, run, runAsScript, step, tally, which } from "./run.mjs";
-import { runTestFiles } from "./test-files.mjs";
+import { root, run, runAsScript, step, tally, which } from "../process/run.mjs";
+import { runTestFiles } from "../test/test-files.mjs";
 
 /** The engines: their npm packages, and the file with their tests. */
 const ENGINES = [

@@ -1,12 +1,12 @@
 // Prints the areas that changed since the base of a change, for .ci/run: "all", or some of "native", "js",
 // "page" and "docs".
 //
-//   node scripts/changes.mjs
+//   node scripts/checks/changes.mjs
 //
 // The base is the commit in $ZEROPOINT_BASE, the first parent of a merge, or the merge base with the branch
 // main of origin. Without any of them, everything counts as changed.
 
-import { capture, runAsScript } from "./run.mjs";
+import { capture, runAsScript } from "../process/run.mjs";
 
 /** The area of each file by its path; the first pattern that fits. */
 const AREAS = [

@@ -1,8 +1,8 @@
 // Finds an Emscripten that can build the core, or installs one.
 //
-//   node scripts/emscripten.mjs     prints the shell lines that put it into the environment
+//   node scripts/toolchain/emscripten.mjs     prints the shell lines that put it into the environment
 //
-// Search order: em++ on PATH, $EMSDK, the user's cache folder, into which scripts/emscripten-install.mjs
+// Search order: em++ on PATH, $EMSDK, the user's cache folder, into which scripts/toolchain/emscripten-install.mjs
 // installs.
 
 import { createHash } from "node:crypto";
@@ -17,14 +17,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, delimiter, dirname, join } from "node:path";
-import { alone } from "./alone.mjs";
-import {
-  inEmsdk,
-  installEmscripten,
-  installed,
-  TESTED_VERSION,
-  toolchain,
-} from "./emscripten-install.mjs";
+import { alone } from "../process/alone.mjs";
 import {
   capture,
   Failure,
@@ -35,7 +28,14 @@ import {
   runAsScript,
   which,
   withNodeTools,
-} from "./run.mjs";
+} from "../process/run.mjs";
+import {
+  inEmsdk,
+  installEmscripten,
+  installed,
+  TESTED_VERSION,
+  toolchain,
+} from "./emscripten-install.mjs";
 
 const verdicts = join(toolchain, "probed");
 
@@ -90,7 +90,9 @@ EMSCRIPTEN_BINDINGS(probe) {
 
 /** The flags of a build, read as CMakeLists.txt does: flags of all builds and of the build's sections. */
 function flagsOf(sections) {
-  const lines = readFileSync(join(root, "scripts", "emcc-flags.txt"), "utf8").split(/\r?\n/);
+  const lines = readFileSync(join(root, "scripts", "build", "emcc-flags.txt"), "utf8").split(
+    /\r?\n/,
+  );
   const flags = [];
   let section = "all";
   for (const line of lines) {

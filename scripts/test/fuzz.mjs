@@ -10,9 +10,9 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { buildCore, buildJs, buildNative } from "./build.mjs";
-import { Failure, root, run, runAsScript, sideBySide, step } from "./run.mjs";
-import { setUp } from "./setup.mjs";
+import { buildCore, buildJs, buildNative } from "../build/build.mjs";
+import { Failure, root, run, runAsScript, sideBySide, step } from "../process/run.mjs";
+import { setUp } from "../toolchain/setup.mjs";
 
 const PRESET = "native-fuzz";
 
