@@ -8,6 +8,7 @@ import { parseNumbers } from "../../../web/playground/data/parse.js";
 import { cell, javaScript, pyTorch } from "../../../web/playground/exports/code.js";
 import { readLink, writeLink } from "../../../web/playground/link.js";
 import { consistent, DEFAULTS, FIRST_SOURCE } from "../../../web/playground/state.js";
+import { reachOf } from "../../../web/playground/views/histogram.js";
 import { evaluate } from "../../../web/playground/worker/evaluate.js";
 
 const read = (text) => {
@@ -237,5 +238,12 @@ describe("Exported PyTorch code", () => {
     assert.match(text, /x\.split\(2, -1\)/);
     assert.match(text, /torch\.where\(scale > 0, scale, torch\.ones_like\(scale\)\)/);
     assert.match(text, /scale\.repeat_interleave\(2, -1\)\[\.\.\., :x\.shape\[-1\]\]/);
+  });
+});
+
+describe("The histogram", () => {
+  it("marks values as clipped that are more than half a step beyond the last code", () => {
+    assert.deepEqual(reachOf([-1, -0.5, 0, 0.5]), [-1.25, 0.75]);
+    assert.deepEqual(reachOf([]), [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]);
   });
 });

@@ -23,9 +23,12 @@ const TALLEST = 420; // pixels
 const SHORTEST = 96;
 const LETTERS = 38; // pixels of a cell from which on its number is written into it
 const LARGEST = 26; // pixels of a cell without a number
+const MARKED = 8; // pixels of a cell from which on a negative number gets a stroke
 
 /** One canvas and its marker. */
 class Grid {
+  /** Whether negative numbers have strokes. */
+  isMarked = false;
   #context;
   #cell = { width: 1, height: 1, across: 1, down: 1 };
   /** One pixel per cell; drawn magnified. */
@@ -70,9 +73,9 @@ class Grid {
    * @param {number} room  pixels
    */
   draw(panel, { rows, columns }, room) {
-    const { data, least: from, greatest: to } = panel;
+    const { data, least, greatest, note } = panel;
     const colors = colorsOf(panel.meaning);
-    const wanted = [data, from, to, rows, columns, room, devicePixelRatio, colors];
+    const wanted = [data, least, greatest, rows, columns, room, devicePixelRatio, colors];
     if (wanted.every((each, i) => each === this.#drawn[i])) return;
     this.#drawn = wanted;
     const hasLetters = room / columns >= LETTERS && rows <= 24;
@@ -91,8 +94,9 @@ class Grid {
     canvas.style.width = `${w}px`;
     canvas.style.height = `${h}px`;
     this.#paint(panel, rows, columns);
+    this.isMarked = !hasLetters && Math.min(width, height) >= MARKED && least < 0;
     if (hasLetters) this.#write(panel, rows, columns, dense);
-    const { least, greatest, note } = panel;
+    else if (this.isMarked) this.#stroke(panel, columns, dense);
     this.range.textContent = note ?? `${formatNumber(least)} to ${formatNumber(greatest)}`;
     if (across * down > 1) this.range.textContent += `, largest of ${down} × ${across}`;
   }
@@ -177,6 +181,32 @@ class Grid {
   }
 
   /**
+   * A stroke on each negative number: colours show sizes alone.
+   * @param {Panel} panel
+   * @param {number} columns
+   * @param {number} dense
+   */
+  #stroke(panel, columns, dense) {
+    const { width, height } = this.#cell;
+    const table = colorsOf(panel.meaning);
+    /** @type {Record<string, Path2D>} */
+    const paths = { "#000": new Path2D(), "#fff": new Path2D() };
+    for (let at = 0; at < panel.data.length; at++) {
+      if (!(panel.data[at] < 0)) continue;
+      const path = paths[inkOn(table, shadeAt(shareOf(panel, panel.data[at])))];
+      const [x, y] = [(at % columns) * width, Math.floor(at / columns) * height];
+      path.moveTo((x + 2) * dense, (y + height - 2) * dense);
+      path.lineTo((x + width - 2) * dense, (y + 2) * dense);
+    }
+    const context = this.#context;
+    context.lineWidth = dense;
+    for (const [ink, path] of Object.entries(paths)) {
+      context.strokeStyle = ink;
+      context.stroke(path);
+    }
+  }
+
+  /**
    * The element at a place of the screen; undefined beyond the end.
    * @param {PointerEvent} event
    * @param {ArrayLike<number>} data
@@ -248,7 +278,10 @@ export class Grids {
     );
     this.list = document.createElement("div");
     this.list.className = "play-grids";
-    place.append(this.list, this.tables);
+    this.note = /** @type {HTMLElement} */ (
+      toDom(h("p", { class: "play-note" }, "A stroke marks a negative number."))
+    );
+    place.append(this.list, this.note, this.tables);
     this.#observer = new ResizeObserver(([{ contentRect }]) => {
       this.#room = Math.floor(contentRect.width);
       this.#draw();
@@ -339,6 +372,7 @@ export class Grids {
     const room = this.#room;
     if (room < 20) return;
     for (const panel of this.panels) this.#grids.get(panel.name)?.draw(panel, this.layout, room);
+    this.note.hidden = ![...this.#grids.values()].some(({ isMarked }) => isMarked);
     this.#mark();
   }
 

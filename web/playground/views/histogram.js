@@ -203,8 +203,9 @@ export class Histogram {
   }
 
   /** @param {View} view */
-  #bars({ counts, low, high, isWhole }) {
+  #bars({ counts, levels, isWhole }) {
     const across = this.#across;
+    const [low, high] = reachOf(levels);
     const most = Math.max(...counts.counts);
     const bins = counts.counts.length;
     const width = (counts.high - counts.low) / bins;
@@ -254,4 +255,14 @@ export class Histogram {
       h("circle", { class: "code-dot", cx: round(across(restored)), cy: BASE + 14, r: 4.5 }),
     ];
   }
+}
+
+/**
+ * The ends of the numbers that are rounded and not clipped: half a step beyond the least and the greatest code.
+ * @param {number[]} levels  the real number of each code, in order
+ */
+export function reachOf(levels) {
+  if (levels.length < 2) return [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
+  const half = (levels[1] - levels[0]) / 2;
+  return [levels[0] - half, levels[levels.length - 1] + half];
 }
