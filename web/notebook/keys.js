@@ -1,4 +1,4 @@
-// Keys of a notebook outside of its editors: j and k move between cells, Enter edits, Shift+Enter runs.
+// Keys of a notebook outside of its editors: j and k move between cells, Enter edits, Shift+Enter runs, Escape closes.
 
 /** @typedef {import("./notebook.js").Notebook} Notebook */
 
@@ -11,6 +11,7 @@ export function connectKeys(notebook) {
   notebook.element.addEventListener("keydown", (event) => {
     const { key, target, altKey, ctrlKey, metaKey, shiftKey } = event;
     if (event.defaultPrevented || altKey || metaKey || isEditable(target)) return;
+    if (key === "Escape") close(/** @type {Element} */ (target));
     const cell = notebook.cells.find(({ element }) => element === target);
     if (key === "Enter" && cell) {
       if (shiftKey) notebook.runAndAdvance(cell, "cell");
@@ -24,6 +25,19 @@ export function connectKeys(notebook) {
       event.preventDefault();
     }
   });
+}
+
+/**
+ * Closes the list of keys or the PyTorch code that has the focus, and leaves the focus on its summary.
+ * @param {Element} target
+ */
+function close(target) {
+  const details = /** @type {HTMLDetailsElement | null} */ (
+    target.closest(":is(.keys, .cell-torch)[open]")
+  );
+  if (!details) return;
+  details.open = false;
+  details.querySelector("summary")?.focus();
 }
 
 /** @param {EventTarget | null} target */

@@ -251,7 +251,7 @@ export class Notebook {
     }
     this.#running = undefined;
     this.#showStatus();
-    if (this.#isMany && !wasStopped) this.announce(`${ran} cells ran. ${this.#tally()}`);
+    if (this.#isMany && !wasStopped) this.announce(`${cellCount(ran)} ran. ${this.#tally()}`);
     this.#isMany = false;
     done();
   }
@@ -298,11 +298,10 @@ export class Notebook {
     if (this.#running) {
       this.statusText.textContent = `Running ${this.#running.label} …`;
     } else if (ran === 0) {
-      this.statusText.textContent = canUndo ? "Reset. " : `${this.cells.length} cells`;
+      this.statusText.textContent = canUndo ? "Reset. " : cellCount(this.cells.length);
     } else {
       const tally = this.#tally();
-      const cells = ran === 1 ? "1 cell" : `${ran} cells`;
-      this.statusText.textContent = `${cells} ran${tally ? `; ${tally}` : ""} `;
+      this.statusText.textContent = `${cellCount(ran)} ran${tally ? `; ${tally}` : ""} `;
     }
     this.#showUndo(canUndo, ran === 0 && !this.#running ? "Undo" : "Undo reset");
   }
@@ -319,3 +318,6 @@ export class Notebook {
     else if (!button.isConnected) this.status?.append(button);
   }
 }
+
+/** @param {number} count */
+const cellCount = (count) => (count === 1 ? "1 cell" : `${count} cells`);

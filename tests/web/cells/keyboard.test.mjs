@@ -159,6 +159,19 @@ describe("The keyboard alone", () => {
     }
   });
 
+  it("closes the list of keys and the PyTorch code with Escape, and keeps the focus there", async () => {
+    for (const details of [".view[data-current] .keys", `${cell(2)} .cell-torch`]) {
+      await page.focus(`${details} summary`);
+      await press(page, "Enter");
+      await page.waitForSelector(`${details}[open]`);
+      // From a part of it, too.
+      await press(page, "Tab");
+      await press(page, "Escape");
+      await page.waitForSelector(`${details}:not([open])`);
+      assert.ok(await page.$eval(`${details} summary`, (each) => each === document.activeElement));
+    }
+  });
+
   it("keeps the next cell visible after Shift+Enter, whatever the size of the output", async () => {
     await page.setViewport({ width: 1280, height: 800 });
     // Scroll down first: no browser anchors the scroll position at the top, and some nowhere.
