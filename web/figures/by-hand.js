@@ -71,6 +71,7 @@ export const byHand = {
         text(width - 10, 12, "0 is the circle", "tick", "end"),
         across
           .ticks(width < 480 ? 4 : 8)
+          .filter((tick) => across(tick) < width - 24) // half of its number is right of it
           .map((tick) => [
             line(across(tick), TOP - 12, across(tick), TOP - 6, "axis"),
             text(across(tick), TOP - 16, formatNumber(tick), "tick", "middle"),
