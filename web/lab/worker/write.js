@@ -1,8 +1,9 @@
 // Writes the quantized files, then reads them again and compares them with the model.
 
-import { compare, quantizeModel } from "zeropoint/models";
-import { feeds, opened, openFiles } from "./opened.js";
+import { quantizeModel } from "zeropoint/models";
+import { feeds, opened } from "./opened.js";
 import { sinkOf } from "./sinks.js";
+import { verify } from "./verify.js";
 
 /** @typedef {import("./opened.js").Context} Context */
 
@@ -14,7 +15,7 @@ import { sinkOf } from "./sinks.js";
  * @param {Context} context
  */
 export async function quantize({ choice, format, target, runs, handles }, context) {
-  const { signal, emit, report } = context;
+  const { signal, report } = context;
   const source = opened();
   const outputs = /** @type {{ format?: any, target?: string }} */ ({ format, target });
   if (!format) delete outputs.format;
@@ -29,10 +30,12 @@ export async function quantize({ choice, format, target, runs, handles }, contex
   for (const [i, file] of result.files.entries()) {
     written.push(await write(file, handles?.[i], context));
   }
-  emit({ verifying: true });
-  const verified = await verify(source, written, context);
+  const verified = await verify(source, written, result.report.rows, context);
   const inputs = runs ? [...feeds.keys()] : [];
-  return { report: result.report, verified, inputs, files: handles ? [] : written };
+  const names = written.map(({ name }) => name);
+  // Files whose place the reader did not choose are downloaded from the private file system.
+  const files = written.filter((_, i) => !handles?.[i]);
+  return { report: result.report, verified, inputs, names, files };
 }
 
 /** Both models in ONNX Runtime Web, on the inputs that were given. */
@@ -65,31 +68,4 @@ async function write(file, chosen, { signal, ready }) {
     throw error;
   }
   return await sink.finish();
-}
-
-/**
- * @param {import("zeropoint/models").Model} source
- * @param {File[]} written
- * @param {Context} context
- */
-async function verify(source, written, { signal, report, ready }) {
-  const again = await openFiles(written, (path) => `${path} was not written`);
-  try {
-    let tensors = 0;
-    let largest = 0;
-    /** @type {string[]} */
-    const problems = [];
-    for await (const { name, max, reason } of compare(source, again, { signal })) {
-      // Constants that the writer has added are no tensors of the model.
-      if (!source.tensors.has(name)) continue;
-      tensors++;
-      report({ compared: tensors, total: source.tensors.size });
-      if (reason === undefined) largest = Math.max(largest, max);
-      else problems.push(`${name}: ${reason}`);
-      await ready();
-    }
-    return { tensors, problems, largest };
-  } finally {
-    await again.close();
-  }
 }
