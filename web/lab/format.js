@@ -35,7 +35,7 @@ export const METRICS = {
 
 /** @typedef {keyof typeof METRICS} Metric */
 
-/** What a row of the analysis shows for a metric: errors of outputs where it has them. */
+/** Fields of a row of the analysis for the errors of outputs. */
 const OUTPUT_FIELDS = { sqnr: "outputSqnr", mse: "outputMse" };
 
 /**
@@ -57,7 +57,7 @@ export function metricText(metric, value) {
   if (value === Infinity) return "exact";
   if (metric === "sqnr") return value.toFixed(1);
   if (metric === "cosine") return value.toFixed(5);
-  return value === 0 ? "0" : value.toExponential(1).replace("e", " e");
+  return value === 0 ? "0" : value.toExponential(1);
 }
 
 /** The same with its unit. @param {Metric} metric @param {number} value */

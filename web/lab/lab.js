@@ -7,7 +7,7 @@ import { startLab } from "./client.js";
 import { connectDrop } from "./drop.js";
 import { METRICS, nounText } from "./format.js";
 import { Layers } from "./layers.js";
-import { fromLink, toLink } from "./link.js";
+import { emptyState, fromLink, toLink } from "./link.js";
 import { connectReport } from "./out/report-view.js";
 import { connectShip } from "./out/ship-view.js";
 import { keptByReason, reasonOf } from "./reasons.js";
@@ -37,6 +37,11 @@ export async function connectLab(view, announce) {
 
 /** Milliseconds between drawings of the table while rows come in. */
 const REDRAW = 150;
+/** Milliseconds after a change of the state, after which the address has it. */
+const RELINK = 200;
+
+/** @param {string} hash */
+const isOfLab = (hash) => /^#lab(\?|$)/.test(hash);
 
 class Lab {
   #root;
@@ -49,6 +54,8 @@ class Lab {
   /** @type {any} */
   #plan;
   #isDrawing = false;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #linking;
   #table;
   #planView;
   #progress;
@@ -86,7 +93,11 @@ class Lab {
       call: (argument, options) => this.#client.call("quantize", argument, options),
       current: () => ({ header: this.#header, plan: this.#plan }),
       onWrite: () => this.#progress.stop("Stopped, to write the file."),
-      onFormat: () => this.#updatePlan(),
+      onChoice: (choice) => {
+        const isOther = choice.format !== this.#state.format;
+        this.#remember(choice);
+        if (isOther) this.#updatePlan();
+      },
       announce,
     });
     connectReport(this.#find(".lab-report"), {
@@ -98,6 +109,7 @@ class Lab {
         ...this.#ship.choice(),
       }),
     });
+    addEventListener("hashchange", () => this.#followLink());
     if (this.#state.sample) this.#openSample(this.#state.sample);
   }
 
@@ -106,10 +118,45 @@ class Lab {
     return /** @type {HTMLElement} */ (this.#root.querySelector(selector));
   }
 
-  /** Keeps a change of the state in the address. @param {Partial<import("./link.js").LabState>} change */
+  /**
+   * Keeps a change of the state, soon also in the address: browsers refuse changes of it that follow each other as
+   * fast as a slider's.
+   * @param {Partial<import("./link.js").LabState>} change
+   */
   #remember(change) {
     Object.assign(this.#state, change);
-    history.replaceState(history.state, "", toLink(this.#state));
+    clearTimeout(this.#linking);
+    this.#linking = setTimeout(() => {
+      // The reader may be in another view by now.
+      if (isOfLab(location.hash)) history.replaceState(history.state, "", toLink(this.#state));
+    }, RELINK);
+  }
+
+  /** A link that was followed while the lab is open: without a state it leads back to the present one. */
+  #followLink() {
+    const { hash } = location;
+    if (!isOfLab(hash) || hash === toLink(this.#state)) return;
+    if (!hash.includes("?")) {
+      this.#remember({});
+      return;
+    }
+    const { sample } = this.#state;
+    this.#state = fromLink(hash, Object.keys(METRICS));
+    this.#showControls();
+    const wanted = this.#state.sample;
+    if (wanted && wanted !== sample) this.#openSample(wanted, true);
+    else if (this.#header) {
+      this.#remember({ sample });
+      this.#ship.refresh(this.#state);
+      this.#updatePlan();
+    }
+  }
+
+  /** Shows the state in the controls of the table. */
+  #showControls() {
+    const { metric, filter } = this.#state;
+    /** @type {HTMLSelectElement} */ (this.#find("[name='metric']")).value = metric;
+    /** @type {HTMLInputElement} */ (this.#find("[name='filter']")).value = filter;
   }
 
   /** @param {string} message */
@@ -133,14 +180,13 @@ class Lab {
   }
 
   #connectControls() {
+    this.#showControls();
     const metric = /** @type {HTMLSelectElement} */ (this.#find("[name='metric']"));
-    metric.value = this.#state.metric;
     metric.addEventListener("change", () => {
       this.#remember({ metric: /** @type {import("./format.js").Metric} */ (metric.value) });
       this.#draw();
     });
     const filter = /** @type {HTMLInputElement} */ (this.#find("[name='filter']"));
-    filter.value = this.#state.filter;
     filter.addEventListener("input", () => {
       this.#remember({ filter: filter.value });
       this.#draw();
@@ -152,11 +198,11 @@ class Lab {
     });
   }
 
-  /** @param {string} name */
-  async #openSample(name) {
+  /** @param {string} name @param {boolean} [isOfLink]  whether a link names it */
+  async #openSample(name, isOfLink) {
     try {
       const { loadSample } = await import("./samples.js");
-      await this.#open([await loadSample(name)], name);
+      await this.#open([await loadSample(name)], name, isOfLink);
     } catch (error) {
       this.#fail(/** @type {Error} */ (error).message);
     }
@@ -165,13 +211,14 @@ class Lab {
   /**
    * @param {File[]} files
    * @param {string | undefined} sample
+   * @param {boolean} [keepsState]  whether budget, pins and output are for this file; default: for the first one
    */
-  async #open(files, sample) {
+  async #open(files, sample, keepsState = !this.#header) {
     if (files.length === 0) return;
     this.#progress.stop(REPLACED);
     this.#fail("");
-    if (this.#header) this.#remember({ budget: undefined, pins: {} });
-    this.#remember({ sample });
+    const { budget, pins, format, target } = keepsState ? this.#state : emptyState();
+    this.#remember({ sample, budget, pins, format, target });
     try {
       this.#header = await this.#client.call("open", { files });
     } catch (error) {
@@ -184,7 +231,7 @@ class Lab {
     this.#layers = new Layers(this.#header.tensors);
     this.#plan = undefined;
     this.#inputs.reset(this.#header.inputs);
-    this.#ship.refresh();
+    this.#ship.refresh(this.#state);
     showHeader(this.#find(".lab-file"), this.#header);
     this.#drawStrip();
     this.#draw();
@@ -206,7 +253,7 @@ class Lab {
       name,
       byteLength,
       bytesAfter: bytesAfter.get(name),
-      isKept: this.#plan !== undefined && !this.#layers.has(name),
+      isKept: this.#plan?.schemes[name] === "keep",
     }));
     drawStrip(this.#find(".lab-strip"), tensors, (name) => this.#table.show(name));
   }
@@ -236,7 +283,7 @@ class Lab {
         },
       );
       this.#root.classList.add("is-analyzed");
-      this.#finish(`${nounText(this.#layers.size, "layer")} analyzed; every figure is exact.`);
+      this.#finish(analyzedText(this.#layers));
       await this.#updatePlan();
     } catch (error) {
       const { name, message } = /** @type {Error} */ (error);
@@ -251,7 +298,9 @@ class Lab {
   #finish(message) {
     const hadFocus = this.#progress.end();
     this.#root.classList.remove("is-analyzing");
-    if (hadFocus) this.#find("[data-action='analyze']").focus();
+    const isDone = this.#root.classList.contains("is-analyzed");
+    if (hadFocus && isDone) this.#table.focusCell();
+    else if (hadFocus) this.#find("[data-action='analyze']").focus();
     this.#find(".lab-status").textContent = message;
     this.#announce(message);
     this.#draw();
@@ -276,7 +325,8 @@ class Lab {
       layer.isPinned = Object.hasOwn(this.#state.pins, layer.name);
     }
     this.#table.update({ layers, schemes: this.#layers.schemes, metric, filter, sort });
-    this.#find(".lab-shows").textContent = showsText(this.#layers.counts);
+    const found = foundText(this.#table.shownCount, layers.length, filter);
+    this.#find(".lab-shows").textContent = `${found}${showsText(this.#layers.counts)}`;
     this.#find("[data-action='unpin']").hidden = Object.keys(this.#state.pins).length === 0;
   }
 
@@ -284,6 +334,9 @@ class Lab {
   async #updatePlan() {
     if (this.#layers.size === 0) return;
     const header = this.#header;
+    // A link may have been made with another file.
+    const pins = Object.entries(this.#state.pins).filter(([name]) => this.#layers.has(name));
+    this.#state.pins = Object.fromEntries(pins);
     try {
       const { points, uniforms } = await this.#client.call("frontierOf", {
         pins: this.#state.pins,
@@ -330,25 +383,19 @@ class Lab {
    * @param {string | undefined} given
    */
   #openCell(layer, given) {
-    const scheme = given ?? layer.planned ?? this.#layers.schemes[0];
-    if (!scheme || scheme === "keep") return;
-    const { pins } = this.#state;
-    const isPinned = Object.hasOwn(pins, layer.name);
+    const { name, planned, rows } = layer;
+    const ofPlan = planned && rows.has(planned) ? planned : undefined;
+    const scheme = given ?? ofPlan ?? /** @type {string} */ ([...rows.keys()][0]);
+    const { [name]: pin, ...others } = this.#state.pins;
     const dialog = /** @type {HTMLDialogElement} */ (this.#find(".lab-drawer"));
     dialog.onclose = () => this.#table.focusCell();
     openDrawer(
       dialog,
+      { name, scheme, pin, planned, reason: reasonOf(layer, this.#plan) },
+      () => this.#client.call("detail", { name, scheme }),
       {
-        ...{ name: layer.name, scheme, isPinned, planned: layer.planned },
-        reason: reasonOf(layer, this.#plan),
-      },
-      () => this.#client.call("detail", { name: layer.name, scheme }),
-      {
-        onPin: () => {
-          const { [layer.name]: before, ...others } = pins;
-          this.#remember({
-            pins: before === scheme ? others : { ...others, [layer.name]: scheme },
-          });
+        onPin: (chosen) => {
+          this.#remember({ pins: chosen ? { ...others, [name]: chosen } : others });
           this.#updatePlan();
         },
         onPlay: () => this.#play(layer, scheme),
@@ -366,6 +413,28 @@ class Lab {
       this.#fail(/** @type {Error} */ (error).message);
     }
   }
+}
+
+/** The end of an analysis in words. @param {Layers} layers */
+function analyzedText({ size, rows }) {
+  if (size > 0) return `${nounText(size, "layer")} analyzed.`;
+  const kept = keptByReason(rows).map(([reason, names]) => {
+    return `${nounText(names.length, "tensor")} (${reason})`;
+  });
+  return `This file has no layer to quantize. Kept: ${kept.join(", ") || "nothing"}.`;
+}
+
+/**
+ * How many layers a filter finds; empty without a filter.
+ * @param {number} found
+ * @param {number} all
+ * @param {string} filter
+ */
+function foundText(found, all, filter) {
+  if (!filter || all === 0) return "";
+  return found === 0
+    ? `No name of a layer contains “${filter}”. `
+    : `${found} of ${nounText(all, "layer")} found. `;
 }
 
 /** An error of a file as the reader gets it: where it breaks its format. @param {any} error @param {string} name */

@@ -7,6 +7,8 @@
  * @property {string} sort  a column's name, with - in front for descending
  * @property {number | undefined} budget  bytes of the plan
  * @property {Record<string, string>} pins  scheme of a tensor by its name
+ * @property {string} format  of the output; empty for that of the model
+ * @property {string} target  program that the output is for; empty for the first one of its format
  * @property {string | undefined} sample  name of the sample, if one is open
  */
 
@@ -17,6 +19,8 @@ export const emptyState = () => ({
   sort: "",
   budget: undefined,
   pins: {},
+  format: "",
+  target: "",
   sample: undefined,
 });
 
@@ -24,13 +28,15 @@ export const emptyState = () => ({
  * The state as the text behind #lab.
  * @param {LabState} state
  */
-export function toLink({ metric, filter, sort, budget, pins, sample }) {
+export function toLink({ metric, filter, sort, budget, pins, format, target, sample }) {
   const parameters = new URLSearchParams({ v: "1" });
   if (sample) parameters.set("sample", sample);
   if (metric !== "sqnr") parameters.set("metric", metric);
   if (filter) parameters.set("filter", filter);
   if (sort) parameters.set("sort", sort);
   if (budget !== undefined) parameters.set("budget", String(Math.round(budget)));
+  if (format) parameters.set("format", format);
+  if (target) parameters.set("target", target);
   for (const [name, scheme] of Object.entries(pins)) parameters.append("pin", `${name}=${scheme}`);
   const text = parameters.toString();
   return text === "v=1" ? "#lab" : `#lab?${text}`;
@@ -57,6 +63,8 @@ export function fromLink(hash, metrics) {
       return end > 0 ? [[pin.slice(0, end), pin.slice(end + 1)]] : [];
     }),
   );
+  state.format = parameters.get("format") ?? "";
+  state.target = parameters.get("target") ?? "";
   state.sample = parameters.get("sample") ?? undefined;
   return state;
 }

@@ -21,7 +21,7 @@ function efficientRows({ rows }) {
 /** A difference of two signal-to-noise ratios. @param {any} worse @param {any} better */
 function gainText(worse, better) {
   const gain = better[fieldOf(better, "sqnr")] - worse[fieldOf(worse, "sqnr")];
-  return Number.isFinite(gain) ? `${gain.toFixed(1)} dB` : "all of the error";
+  return Number.isFinite(gain) ? `${gain.toFixed(1)} dB` : "its whole error";
 }
 
 /**
@@ -44,8 +44,8 @@ export function reasonOf(layer, plan) {
       ? `The next smaller scheme, ${smaller.scheme}, would save ${bytesText(row.bytes - smaller.bytes)} and lose ${gainText(smaller, row)}.`
       : "No scheme is smaller.",
     larger
-      ? `The next larger one, ${larger.scheme}, would gain ${gainText(row, larger)} for ${bytesText(larger.bytes - row.bytes)}: the other layers make more of these bytes.`
-      : "No larger one has less error.",
+      ? `The next larger one, ${larger.scheme}, would gain ${gainText(row, larger)} for ${bytesText(larger.bytes - row.bytes)}; in other layers these bytes reduce the error more.`
+      : "No larger scheme has less error.",
   ].join(" ");
 }
 
@@ -53,7 +53,7 @@ export function reasonOf(layer, plan) {
 const sentence = (text) => text[0].toUpperCase() + text.slice(1);
 
 /**
- * Tensors that are no layers of the table, by the reason why they stay as they are; the most frequent reason first.
+ * Tensors that are not quantized, by the reason; the most frequent reason first.
  * @param {readonly { name: string, scheme: string, reason?: string }[]} rows
  * @returns {[reason: string, names: string[]][]}
  */

@@ -42,12 +42,13 @@ export const skeleton = () => [
     h(
       "p",
       {},
-      "or drop it here: safetensors, GGUF, ONNX, npy, npz or TensorFlow.js; shards and data files together.",
+      "or drop it here: safetensors, GGUF, ONNX, npy, npz or TensorFlow.js. Open all shards and data files of a " +
+        "model together.",
     ),
     h(
       "p",
       { class: "lab-samples" },
-      "Or take a sample, the network of notebook 6 that reads digits: ",
+      "Or open a sample, the digit classifier of notebook 6: ",
       SAMPLES.map(([name, title], i) => [
         i > 0 && ", ",
         h("button", { type: "button", class: "lab-sample", "data-sample": name }, title),
@@ -65,19 +66,19 @@ export const skeleton = () => [
     h(
       "p",
       { class: "lab-caption" },
-      "Each bar is a tensor, as wide as its bytes; filled up to what the plan leaves of it.",
+      "Each bar is a tensor. Its width is the tensor's size in the file, its filled part the size in the plan.",
     ),
     h("details", { class: "lab-metadata" }),
   ),
   section(
     "lab-analysis",
-    "What each scheme costs each layer",
+    "Error of each scheme in each layer",
     h(
       "p",
       {},
-      "Each number is the error that a scheme makes in the weights of a layer, or in its outputs if you add its " +
-        "inputs below; open a cell for its details. Neither is the accuracy of the model: they say which layers to " +
-        "look at.",
+      "Each number is the error of a layer's weights after quantization, or of the layer's outputs if you add its " +
+        "inputs below. Select a cell for details and to pin its scheme. The errors show which layers are sensitive; " +
+        "they are not the accuracy of the model.",
     ),
     h(
       "div",
@@ -85,7 +86,7 @@ export const skeleton = () => [
       h(
         "label",
         {},
-        h("span", {}, "Show"),
+        h("span", {}, "Metric"),
         h(
           "select",
           { name: "metric" },
@@ -97,7 +98,7 @@ export const skeleton = () => [
       h(
         "label",
         {},
-        h("span", {}, "Find"),
+        h("span", {}, "Filter"),
         h("input", {
           type: "search",
           name: "filter",
@@ -114,7 +115,7 @@ export const skeleton = () => [
     h(
       "p",
       { class: "lab-legend" },
-      "● of the plan · ≈ estimated from some rows · → error of the outputs on your inputs, else of the weights",
+      "● in the plan · ■ pinned · ≈ estimated from some rows · → error of the outputs, otherwise of the weights",
     ),
     h(
       "div",
@@ -139,11 +140,12 @@ export const skeleton = () => [
       h(
         "p",
         {},
-        "or drop them here: .npy files named as a weight (",
+        "or drop them here: an .npy file named after a weight (",
         h("code", {}, "fc1.weight.npy"),
         " or ",
         h("code", {}, "fc1.npy"),
-        "), or an .npz with such arrays, of shape [samples, inputs]. Its errors are then those of the outputs.",
+        "), or an .npz file with arrays named so, of shape [samples, inputs]. The table then shows the errors of " +
+          "the layer's outputs.",
       ),
       h("p", { class: "lab-inputs-model", hidden: true }),
       h("ul", { class: "lab-inputs-list" }),
@@ -155,15 +157,15 @@ export const skeleton = () => [
     h(
       "p",
       {},
-      "The line is the least total error for each size of the file, and every dot one scheme for all layers. Move " +
-        "the slider; the table shows what each layer gets. A pinned layer keeps its scheme. Only schemes that the " +
-        "format below can hold take part.",
+      "The line is the plan of least total error for each size; each circle is one scheme for all layers. Move the " +
+        "slider to choose a size: the table shows the scheme of each layer. Pinned layers keep their scheme. Only " +
+        "schemes that the output format below can store are used.",
     ),
     h("div", { class: "lab-frontier" }),
     h("details", { class: "lab-kept", hidden: true }),
     h("p", {}, button("unpin", "Remove all pins", { hidden: true })),
   ),
   section("lab-ship", "The quantized file"),
-  section("lab-report", "To take away"),
+  section("lab-report", "Reports and commands"),
   h("dialog", { class: "lab-drawer", "aria-labelledby": "lab-detail-title" }),
 ];

@@ -7,12 +7,54 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { init } from "zeropoint";
 import { analyze, openModel } from "zeropoint/models";
+import { writeNpy } from "../../../dist/formats/npy.js";
 import { root } from "../../../scripts/process/run.mjs";
 import { metricText } from "../../../web/lab/format.js";
+import { collect } from "../../js/support/formats.mjs";
 import { axeViolations, onceForAll, RULES_OF_COLOUR } from "../axe.mjs";
 import { browserName } from "../browser.mjs";
 import { press, textOf } from "../page.mjs";
 import { LAB, openFile, openLab, shownCells, waitForPlan } from "./pages.mjs";
+
+/** The row of a layer in the table. */
+const rowOf = (page, name) =>
+  page.evaluateHandle(
+    (layer) =>
+      [...document.querySelectorAll(".layer-body .layer-row")].find(
+        (row) => row.querySelector(".is-name").textContent === layer,
+      ),
+    name,
+  );
+
+/** Opens the details of a cell, which may be beyond the edge of the table. */
+async function openDetails(page, name, cell) {
+  await (await rowOf(page, name)).$eval(cell, (each) => each.click());
+  await page.waitForSelector(".lab-drawer[open] .detail-actions");
+}
+
+const planLabel = async (page, name) =>
+  (await rowOf(page, name)).$eval(".is-plan", (cell) => cell.getAttribute("aria-label"));
+
+/** Waits until the table shows a scheme as that of the plan. */
+const waitForPlanned = (page, name, text) =>
+  page.waitForFunction(
+    (layer, wanted) =>
+      [...document.querySelectorAll(".layer-body .layer-row")].some(
+        (row) =>
+          row.querySelector(".is-name").textContent === layer &&
+          row.querySelector(".is-plan").textContent === wanted,
+      ),
+    {},
+    name,
+    text,
+  );
+
+/** Writes the file, and waits until it was read again. */
+async function write(page) {
+  await page.$eval(".lab-written", (element) => element.replaceChildren());
+  await page.$eval("[data-action='write']", (button) => button.click());
+  await page.waitForSelector(".lab-written p");
+}
 
 describe("The Model Lab", () => {
   let visit;
@@ -105,17 +147,94 @@ describe("The Model Lab", () => {
       name: link.download,
       address: link.href,
     }));
-    assert.equal(name, "digits.safetensors");
+    assert.equal(name, "digits-quantized.safetensors");
     assert.match(address, /^blob:/);
   });
 
-  it("keeps pins and the budget in the link, which opens the same plan again", async () => {
+  it("leaves a layer in its own dtype by a pin in the details", async () => {
+    await openDetails(page, "fc2.weight", ".is-plan");
+    // The focus begins on the button that closes.
+    assert.equal(await page.evaluate(() => document.activeElement.ariaLabel), "Close");
+    await page.focus(".lab-drawer [data-pin='keep']");
+    await press(page, "Enter");
+    await waitForPlanned(page, "fc2.weight", "■ keep");
+    assert.equal(await planLabel(page, "fc2.weight"), "keep, pinned");
+    await openDetails(page, "fc2.weight", ".is-plan");
+    assert.equal(
+      await textOf(page, ".detail-plan"),
+      "The plan keeps this layer in float32. You pinned it.",
+    );
+    assert.equal(await page.$(".lab-drawer [data-pin='keep']"), null);
+    await press(page, "Escape");
+    await write(page);
+    const rows = await page.$$eval(".lab-written tbody tr", (all) =>
+      all.map((row) => Array.from(row.cells, ({ textContent }) => textContent)),
+    );
+    const [, scheme, before, after] = rows.find(([name]) => name === "fc2.weight");
+    assert.deepEqual([scheme, before, after], ["keep", "2.6 kB", "2.6 kB"]);
+  });
+
+  it("pins the scheme of a cell, and removes the pin again", async () => {
+    await openDetails(page, "fc1.weight", '[aria-label^="int8-channel:"]');
+    await page.focus(".lab-drawer [data-pin='int8-channel']");
+    await press(page, "Enter");
+    await waitForPlanned(page, "fc1.weight", "■ int8-channel");
+    await openDetails(page, "fc1.weight", ".is-plan");
+    await page.focus(".lab-drawer [data-pin='']");
+    await press(page, "Enter");
+    await page.waitForFunction(
+      () => !document.querySelector(".layer-body").textContent.includes("■ int8-channel"),
+    );
+    assert.equal(await planLabel(page, "fc1.weight"), null);
+  });
+
+  it("keeps pins, budget and output in the link, which opens the same plan again", async () => {
+    await page.select("[name='format']", "onnx");
+    await page.select("[name='target']", "node");
+    await page.waitForFunction(() => /target=node/.test(location.hash));
     const budget = await textOf(page, ".budget-text");
     const hash = await page.evaluate(() => location.hash);
     const again = await openLab(hash);
     await waitForPlan(again.page);
+    await waitForPlanned(again.page, "fc2.weight", "■ keep");
     assert.equal(await textOf(again.page, ".budget-text"), budget);
+    const values = await again.page.$$eval(".lab-ship select", (all) =>
+      all.map(({ value }) => value),
+    );
+    assert.deepEqual(values, ["onnx", "node"]);
     await again.close();
+  });
+
+  it("follows a link while it is open, and keeps its state on a link without one", async () => {
+    const link = "#lab?v=1&sample=digits.safetensors&metric=mse&filter=fc1";
+    const follow = (hash) =>
+      page.evaluate((to) => {
+        location.hash = to;
+      }, hash);
+    await follow(link);
+    await page.waitForFunction(
+      () => document.querySelectorAll(".layer-body .layer-row").length === 1,
+    );
+    const [metric, filter] = await page.$$eval(
+      ".lab-analysis :is([name='metric'], [name='filter'])",
+      (all) => all.map(({ value }) => value),
+    );
+    assert.deepEqual([metric, filter], ["mse", "fc1"]);
+    assert.match(await textOf(page, ".lab-shows"), /^1 of 2 layers found\. Shown: /);
+    await waitForPlan(page);
+    await follow("#lab");
+    await page.waitForFunction(() => /metric=mse&filter=fc1/.test(location.hash));
+    assert.equal(await page.$eval("[name='filter']", ({ value }) => value), "fc1");
+  });
+
+  it("says so if a filter finds no layer", async () => {
+    await page.focus("[name='filter']");
+    await page.keyboard.type("x");
+    await page.waitForFunction(() =>
+      document
+        .querySelector(".lab-shows")
+        .textContent.startsWith("No name of a layer contains “fc1x”. "),
+    );
   });
 
   it("has caused no error", async () => {
@@ -137,6 +256,92 @@ describe("The Model Lab's other files", () => {
       );
     }
     assert.deepEqual(await visit.problems(), []);
+    await visit.close();
+  });
+
+  it("writes a checkpoint for MLX with its config.json, without a picker for one file", async () => {
+    const visit = await openLab("#lab?sample=digits.safetensors&target=mlx");
+    const { page } = visit;
+    await waitForPlan(page);
+    await page.evaluate(() => {
+      window.showSaveFilePicker = () => {
+        throw new Error("one file is not enough");
+      };
+    });
+    await write(page);
+    const names = await page.$$eval(".lab-written a[download]", (all) =>
+      all.map(({ download }) => download),
+    );
+    assert.deepEqual(names, ["digits.safetensors", "config.json", "model.safetensors.index.json"]);
+    assert.match(await textOf(page, ".lab-written"), /4 of 4 tensors read again/);
+    assert.deepEqual(await visit.problems(), []);
+    await visit.close();
+  });
+
+  it("writes to the place that the picker gives, and says so", async () => {
+    const visit = await openLab("#lab?sample=digits.safetensors");
+    const { page } = visit;
+    await waitForPlan(page);
+    await page.evaluate(() => {
+      window.showSaveFilePicker = async ({ suggestedName }) =>
+        (await navigator.storage.getDirectory()).getFileHandle(suggestedName, { create: true });
+    });
+    await write(page);
+    const text = await textOf(page, ".lab-written");
+    assert.match(text, /Saved as digits-quantized\.safetensors\. 4 of 4 tensors read again/);
+    assert.equal(await page.$(".lab-written a[download]"), null);
+    assert.deepEqual(await visit.problems(), []);
+    await visit.close();
+  });
+
+  it("leaves out pins of a link for layers that the file does not have", async () => {
+    const visit = await openLab("#lab?sample=digits.safetensors&pin=other.weight=int8-channel");
+    await waitForPlan(visit.page);
+    assert.equal(await visit.page.$(".lab-problem:not([hidden])"), null);
+    assert.equal(await visit.page.$("[data-action='unpin']:not([hidden])"), null);
+    await visit.close();
+  });
+
+  it("says that a file has no layer to quantize, and why", async () => {
+    const path = join(tmpdir(), `zeropoint-lab-${process.pid}.npy`);
+    const bytes = () => [new Uint8Array(8)];
+    writeFileSync(
+      path,
+      await collect(writeNpy({ name: "a", shape: [2], dtype: "float32", byteLength: 8, bytes })),
+    );
+    const visit = await openLab();
+    await openFile(visit.page, path);
+    await visit.page.waitForSelector(`${LAB}.is-analyzed`);
+    assert.match(
+      await textOf(visit.page, ".lab-status"),
+      /^This file has no layer to quantize\. Kept: 1 tensor \(.+\)\.$/,
+    );
+    await visit.close();
+  });
+
+  it("shows the ends of names that are longer than their column", async () => {
+    const name = `model.${"layers.".repeat(20)}weight`;
+    const path = join(tmpdir(), `zeropoint-lab-${process.pid}-names.safetensors`);
+    const json = Buffer.from(
+      JSON.stringify({ [name]: { dtype: "F32", shape: [64, 64], data_offsets: [0, 16384] } }),
+    );
+    const length = Buffer.alloc(8);
+    length.writeUInt32LE(json.length);
+    writeFileSync(path, Buffer.concat([length, json, Buffer.alloc(16384, 1)]));
+    const visit = await openLab();
+    await openFile(visit.page, path);
+    await waitForPlan(visit.page);
+    const { cell, text } = await visit.page.evaluate(() => {
+      const element = document.querySelector(".layer-body .is-name");
+      const range = document.createRange();
+      range.selectNodeContents(element);
+      return {
+        cell: element.getBoundingClientRect().toJSON(),
+        text: range.getBoundingClientRect().toJSON(),
+      };
+    });
+    assert.ok(text.right <= cell.right, `${text.right} > ${cell.right}`);
+    assert.ok(text.left < cell.left, "the name fits");
     await visit.close();
   });
 

@@ -26,7 +26,7 @@ export function connectReport(parent, { current }) {
         h(
           "button",
           { type: "button", class: "button", "data-report": "command" },
-          "The same as commands",
+          "Commands for a terminal",
         ),
       ),
     ),

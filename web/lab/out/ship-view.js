@@ -7,7 +7,7 @@ import { createProgress } from "../show/progress.js";
 /** Targets by output format: value, and what it is for. The first is the default. */
 const TARGETS = {
   safetensors: [
-    ["", "zeropoint: load() and ten lines of Python"],
+    ["", "zeropoint and Python"],
     ["compressed-tensors", "compressed-tensors: vLLM"],
     ["mlx", "MLX: Macs"],
   ],
@@ -24,7 +24,7 @@ const TARGETS = {
  * @typedef {object} ShipContext
  * @property {(argument: any, options: import("../client.js").CallOptions) => Promise<any>} call
  * @property {() => { header: any, plan: any }} current
- * @property {() => void} onFormat  called when another format is chosen
+ * @property {(choice: { format: string, target: string }) => void} onChoice  called when another output is chosen
  * @property {() => void} onWrite  called before a file is written
  * @property {(message: string) => void} announce
  */
@@ -33,7 +33,7 @@ const TARGETS = {
  * @param {HTMLElement} parent
  * @param {ShipContext} context
  */
-export function connectShip(parent, { call, current, onFormat, onWrite, announce }) {
+export function connectShip(parent, { call, current, onChoice, onWrite, announce }) {
   parent.append(
     toDom(
       h(
@@ -46,7 +46,7 @@ export function connectShip(parent, { call, current, onFormat, onWrite, announce
           h(
             "select",
             { name: "format" },
-            h("option", { value: "" }, "as it is"),
+            h("option", { value: "" }, "as the model"),
             Object.keys(TARGETS).map((name) => h("option", { value: name }, name)),
           ),
         ),
@@ -55,7 +55,7 @@ export function connectShip(parent, { call, current, onFormat, onWrite, announce
           "label",
           { class: "lab-runs", hidden: true },
           h("input", { type: "checkbox", name: "runs" }),
-          h("span", {}, "Run both in ONNX Runtime Web (14 MB)"),
+          h("span", {}, "Compare outputs in ONNX Runtime Web (loads 14 MB)"),
         ),
         h(
           "button",
@@ -86,7 +86,10 @@ export function connectShip(parent, { call, current, onFormat, onWrite, announce
   };
   format.addEventListener("change", () => {
     showTargets();
-    onFormat();
+    onChoice({ format: format.value, target: "" });
+  });
+  target.addEventListener("change", () => {
+    onChoice({ format: format.value, target: target.value });
   });
 
   button.addEventListener("click", async () => {
@@ -97,7 +100,7 @@ export function connectShip(parent, { call, current, onFormat, onWrite, announce
     const argument = { ...choice, runs: runs && choice.format === "onnx" };
     try {
       // The picker opens in the click itself: browsers refuse it later.
-      const handles = await pickFile(header, argument.format);
+      const handles = await pickFile(header, argument);
       onWrite();
       unlinkFiles(written);
       const run = progress.start();
@@ -105,15 +108,13 @@ export function connectShip(parent, { call, current, onFormat, onWrite, announce
         { ...argument, handles },
         {
           ...run,
-          onEvent: ({ progress: step, verifying, compared, total }) => {
-            if (step) progress.show(step);
-            if (verifying) progress.say("Reading it again …");
-            if (compared) progress.say(`${compared} of ${total} tensors read again`);
+          onEvent: ({ progress: step, stage }) => {
+            if (step) progress.show(step, stage);
           },
         },
       );
       written.replaceChildren(toDom(h("div", {}, resultParts(result))));
-      linkFiles(written, result.files);
+      linkFiles(written, result, suggestedName(header, argument.format));
       announce(written.textContent ?? "");
     } catch (error) {
       const { name, message } = /** @type {Error} */ (error);
@@ -128,29 +129,36 @@ export function connectShip(parent, { call, current, onFormat, onWrite, announce
     outputFormat,
     /** What is to be written: the format, if it is another one than the file's, and what it is for. */
     choice: () => ({ format: format.value, target: target.value }),
-    /** For another file. */
-    refresh() {
-      format.value = "";
+    /** For another file. @param {{ format: string, target: string }} choice  values that there are not are ignored */
+    refresh(choice) {
+      format.value = Object.hasOwn(TARGETS, choice.format) ? choice.format : "";
       unlinkFiles(written);
       showTargets();
+      if ([...target.options].some(({ value }) => value === choice.target)) {
+        target.value = choice.target;
+      }
     },
   };
 }
 
 /**
- * Asks where to save; undefined where the browser has no picker, or for formats that may need several files.
+ * Asks where to save; undefined where the browser has no picker, and for outputs of several files, which refer to each
+ * other by their names: shards, and checkpoints with their config.json.
  * @param {any} header
- * @param {string} format
+ * @param {{ format: string, target: string }} output
  */
-async function pickFile(header, format) {
+async function pickFile(header, { format, target }) {
   const picker = /** @type {any} */ (window).showSaveFilePicker;
-  if (!picker || /\.index\.json$/.test(header.name)) return undefined;
-  const suggestedName = `${header.name.replace(/\.[^.]*$/, "")}-quantized.${format}`;
-  return [await picker.call(window, { suggestedName })];
+  const isCheckpoint = format === "safetensors" && target !== "";
+  if (!picker || isCheckpoint || /\.index\.json$/.test(header.name)) return undefined;
+  return [await picker.call(window, { suggestedName: suggestedName(header, format) })];
 }
 
+/** @param {any} header @param {string} format */
+const suggestedName = ({ name }, format) => `${name.replace(/\.[^.]*$/, "")}-quantized.${format}`;
+
 /** @param {any} result */
-function resultParts({ report, verified, inputs }) {
+function resultParts({ report, verified, inputs, names, files }) {
   const quantized = report.rows.filter((/** @type {any} */ { scheme }) => scheme !== "keep");
   const { tensors, problems, largest } = verified;
   const kept = report.rows.filter((/** @type {any} */ { scheme }) => scheme === "keep");
@@ -160,6 +168,7 @@ function resultParts({ report, verified, inputs }) {
       {},
       h("strong", {}, `${bytesText(report.bytesBefore)} became ${bytesText(report.bytesAfter)}. `),
       `${nounText(quantized.length, "tensor")} quantized, ${kept.length} kept. `,
+      files.length < names.length && `Saved as ${names[0]}. `,
       `${tensors - problems.length} of ${nounText(tensors, "tensor")} read again; the largest difference from the original is ${plainNumber(largest)}.`,
     ),
     problems.length > 0 &&
@@ -169,7 +178,11 @@ function resultParts({ report, verified, inputs }) {
         problems.slice(0, 20).map((/** @type {string} */ text) => h("li", {}, text)),
       ),
     report.outputs?.length > 0 && [
-      h("p", {}, `Both run in ONNX Runtime Web on the same ${inputsText(inputs)}:`),
+      h(
+        "p",
+        {},
+        `The original and the quantized model in ONNX Runtime Web, both on ${inputsText(inputs)}:`,
+      ),
       h(
         "ul",
         {},
@@ -192,7 +205,7 @@ function resultParts({ report, verified, inputs }) {
     h(
       "details",
       {},
-      h("summary", {}, "What was done with each tensor"),
+      h("summary", {}, "All tensors"),
       h(
         "div",
         { class: "scroll-x" },
@@ -235,7 +248,7 @@ function resultParts({ report, verified, inputs }) {
 
 /** @param {readonly string[]} given  names of inputs that were dropped */
 const inputsText = (given) =>
-  given.length > 0 ? `inputs, ${given.join(", ")} as you gave them` : "random inputs";
+  given.length > 0 ? `the inputs that you added (${given.join(", ")})` : "the same random inputs";
 
 /** Removes what was said about an earlier file, which is written over. @param {HTMLElement} parent */
 function unlinkFiles(parent) {
@@ -243,14 +256,19 @@ function unlinkFiles(parent) {
   parent.replaceChildren();
 }
 
-/** Links for files in the private file system. @param {HTMLElement} parent @param {File[]} files */
-function linkFiles(parent, files) {
+/**
+ * Links for files in the private file system.
+ * @param {HTMLElement} parent
+ * @param {{ files: File[], names: string[] }} result  names: of all files that were written
+ * @param {string} name  of a single file; several refer to each other by theirs
+ */
+function linkFiles(parent, { files, names }, name) {
   for (const file of files) {
     const link = document.createElement("a");
     link.className = "button primary";
     link.href = URL.createObjectURL(file);
-    link.download = file.name;
-    link.textContent = `Download ${file.name} (${bytesText(file.size)})`;
+    link.download = names.length === 1 ? name : file.name;
+    link.textContent = `Download ${link.download} (${bytesText(file.size)})`;
     const paragraph = document.createElement("p");
     paragraph.append(link);
     parent.append(paragraph);

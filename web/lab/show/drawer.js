@@ -6,7 +6,7 @@ import { h, toDom } from "../../shell/tree.js";
 import { bytesText, fieldOf, METRICS, metricWithUnit, plainNumber, shapeText } from "../format.js";
 import { decibelText } from "./plan-view.js";
 
-const WIDTH = 560;
+const WIDEST = 596;
 const HEIGHT = 150;
 
 /**
@@ -16,12 +16,13 @@ const HEIGHT = 150;
 /**
  * Two histograms on one axis: values before, and after quantizing.
  * @param {Histogram} before
- * @param {Histogram} [after]
+ * @param {Histogram | undefined} after
+ * @param {number} width  in pixels
  */
-function histograms(before, after) {
+function histograms(before, after, width) {
   const x = scaleLinear()
     .domain([before.min, before.max])
-    .range([10, WIDTH - 10]);
+    .range([10, width - 10]);
   const bars = (
     /** @type {Histogram} */ { counts, min, max },
     /** @type {string} */ name,
@@ -49,15 +50,15 @@ function histograms(before, after) {
     "svg",
     {
       class: "detail-histogram",
-      viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+      viewBox: `0 0 ${width} ${HEIGHT}`,
       role: "img",
-      "aria-label": `Values from ${shownNumber(before.min)} to ${shownNumber(before.max)}: above as they are${after ? ", below as they are restored" : ""}`,
+      "aria-label": `Histogram of the values from ${shownNumber(before.min)} to ${shownNumber(before.max)}${after ? ": original above, dequantized below" : ""}`,
     },
     bars(before, "is-real", middle, -1),
     after ? bars(after, "is-code", middle, 1) : [],
-    h("path", { class: "detail-axis", d: `M10 ${middle}H${WIDTH - 10}` }),
+    h("path", { class: "detail-axis", d: `M10 ${middle}H${width - 10}` }),
     x
-      .ticks(5)
+      .ticks(width < WIDEST / 2 ? 3 : 5)
       .map((value) =>
         h(
           "text",
@@ -69,11 +70,39 @@ function histograms(before, after) {
 }
 
 /**
- * @param {any} row  of analyze, in detail
- * @param {{ isPinned: boolean, planned: string | undefined, reason: string }} layer
+ * @typedef {object} Cell
+ * @property {string} name  of the layer
+ * @property {string} scheme
+ * @property {string | undefined} pin  the scheme that the layer is pinned to
+ * @property {string | undefined} planned  the scheme that the plan gives the layer
+ * @property {string} reason  why the plan does so
  */
-function contents(row, { isPinned, planned, reason }) {
-  const { name, shape, dtype, scheme, bytes, histograms: pair, map, worstRows, norm1, norm2 } = row;
+
+const button = (
+  /** @type {string} */ action,
+  /** @type {import("../../shell/tree.js").Nested} */ text,
+  attributes = {},
+) => h("button", { type: "button", class: "button", "data-action": action, ...attributes }, text);
+
+/** Buttons that pin the layer to a scheme or to its own dtype, and one for the playground. @param {Cell} cell @param {string} dtype */
+const actions = ({ scheme, pin }, dtype) =>
+  h(
+    "p",
+    { class: "detail-actions" },
+    pin !== scheme && button("pin", `Pin ${scheme}`, { "data-pin": scheme }),
+    pin !== "keep" && button("pin", `Keep in ${dtype}`, { "data-pin": "keep" }),
+    pin !== undefined && button("pin", "Remove the pin", { "data-pin": "" }),
+    button("play", "Open in the playground"),
+  );
+
+/**
+ * @param {any} row  of analyze, in detail
+ * @param {Cell} cell
+ * @param {number} width  of drawings, in pixels
+ */
+function contents(row, cell, width) {
+  const { planned, reason } = cell;
+  const { shape, dtype, scheme, bytes, histograms: pair, map, worstRows, norm1, norm2 } = row;
   const isOutputs = row.shows === "outputs";
   const fact = (
     /** @type {import("../format.js").Metric} */ metric,
@@ -93,38 +122,47 @@ function contents(row, { isPinned, planned, reason }) {
     ),
   ];
   return [
-    h("h2", { id: "lab-detail-title" }, h("code", {}, name)),
     h(
       "p",
       { class: "detail-what" },
       `${shapeText(shape)} ${dtype} as `,
       h("strong", { class: "ink-code" }, scheme),
       `: ${bytesText(bytes)}`,
-      planned === scheme && ", as the plan has it",
     ),
-    planned === scheme && reason && h("p", { class: "detail-reason" }, reason),
     h("dl", { class: "detail-facts" }, facts),
+    planned &&
+      h(
+        "p",
+        { class: "detail-plan" },
+        planned === "keep"
+          ? `The plan keeps this layer in ${dtype}. `
+          : ["The plan gives this layer ", h("strong", { class: "ink-code" }, planned), ". "],
+        reason,
+      ),
+    actions(cell, dtype),
     isOutputs &&
       h(
         "p",
         { class: "detail-note" },
         row.moments === "full"
-          ? "Outputs on the inputs that you gave: the mean error over all of them."
-          : "Outputs on the inputs that you gave, taken as uncorrelated: the layer has too many for all products.",
+          ? "Error of the outputs: the mean over all inputs that you added."
+          : "Error of the outputs: the mean over all inputs that you added, computed as if the inputs were " +
+              "uncorrelated, because the layer has too many of them for a matrix of their products.",
       ),
     pair && [
       h("h3", {}, pair.after ? "Values before and after" : "Values"),
-      histograms(pair.before, pair.after),
+      histograms(pair.before, pair.after, width),
       h(
         "p",
         { class: "detail-note" },
-        pair.after && "Above the values as they are, below as they are restored. ",
-        "Heights are square roots of counts, so that rare values can be seen.",
-        row.isLarge && " The weight is too large for the page to hold its restored values as well.",
+        pair.after && "Above: the original values. Below: the dequantized values. ",
+        "The height of a bar is the square root of its count, so that rare values stay visible.",
+        row.isLarge &&
+          " Dequantized values and errors are not drawn: the layer is too large to hold both in memory.",
       ),
     ],
     map && [
-      h("h3", {}, "Where the error is"),
+      h("h3", {}, "Error map"),
       h("canvas", {
         class: "detail-map",
         role: "img",
@@ -133,22 +171,21 @@ function contents(row, { isPinned, planned, reason }) {
       h(
         "p",
         { class: "detail-note" },
-        `The first ${map.before.shape[0]} rows and ${map.before.shape[1]} columns; the darker, the larger the error.`,
+        `The first ${map.before.shape[0]} rows and ${map.before.shape[1]} columns. The stronger the colour, the larger the error.`,
       ),
     ],
-    h("h3", {}, "What this error can do"),
+    h("h3", {}, "Bounds for every input"),
     h(
       "p",
       {},
-      "No output of this layer moves by more than ",
+      "The error of an output of this layer is at most ",
       h("strong", {}, plainNumber(norm1)),
-      " times the largest input, nor by more than ",
+      " times the largest input (the largest ‖Δw‖₁ of all rows), and at most ",
       h("strong", {}, plainNumber(norm2)),
-      " times the length of the input: the largest ‖Δw‖₁ and ‖Δw‖₂ of all rows, which bound the error for every input. " +
-        "No error of one layer is the accuracy of the model.",
+      " times the Euclidean norm of the input (the largest ‖Δw‖₂). The accuracy of the model does not follow from these bounds.",
     ),
     worstRows?.length > 0 && [
-      h("h3", {}, "The worst rows"),
+      h("h3", {}, "Rows with the largest error"),
       h(
         "div",
         { class: "scroll-x" },
@@ -181,26 +218,6 @@ function contents(row, { isPinned, planned, reason }) {
         ),
       ),
     ],
-    h(
-      "p",
-      { class: "detail-actions" },
-      h(
-        "button",
-        {
-          type: "button",
-          class: "button",
-          "data-action": "pin",
-          "aria-pressed": String(isPinned && planned === scheme),
-        },
-        isPinned && planned === scheme ? "Unpin" : `Pin ${scheme} for this layer`,
-      ),
-      h(
-        "button",
-        { type: "button", class: "button", "data-action": "play" },
-        "Open in the playground",
-      ),
-      h("button", { type: "button", class: "button", "data-action": "close" }, "Close"),
-    ),
   ];
 }
 
@@ -229,40 +246,41 @@ function drawMap(canvas, { before, after }) {
 /**
  * Opens the dialog for a cell.
  * @param {HTMLDialogElement} dialog
- * @param {{ name: string, scheme: string, isPinned: boolean, planned: string | undefined, reason: string }} cell
+ * @param {Cell} cell
  * @param {() => Promise<any>} load  the row in detail
- * @param {{ onPin: () => void, onPlay: () => void }} handlers
+ * @param {{ onPin: (scheme: string | undefined) => void, onPlay: () => void }} handlers  onPin: undefined removes the pin
  */
 export async function openDrawer(dialog, cell, load, { onPin, onPlay }) {
-  const show = (/** @type {import("../../shell/tree.js").Nested[]} */ ...children) => {
-    const box = toDom(h("div", { class: "detail" }, ...children));
-    dialog.replaceChildren(box);
-  };
-  show(
+  const box = /** @type {HTMLElement} */ (toDom(h("div", { class: "detail" })));
+  const show = (/** @type {import("../../shell/tree.js").Nested[]} */ ...children) =>
+    box.replaceChildren(...toDom(h("div", {}, ...children)).childNodes);
+  show(h("p", { role: "status" }, "Reading this layer …"));
+  // The focus begins on the button, which stays while the content is replaced.
+  const head = h(
+    "div",
+    { class: "detail-head" },
     h("h2", { id: "lab-detail-title" }, h("code", {}, cell.name)),
-    h("p", { role: "status" }, "Reading this layer …"),
+    button("close", "×", { "aria-label": "Close" }),
   );
+  dialog.replaceChildren(toDom(head), box);
   if (!dialog.open) dialog.showModal();
   dialog.onclick = ({ target }) => {
-    const action = /** @type {Element} */ (target)
-      .closest("[data-action]")
-      ?.getAttribute("data-action");
-    if (action === "close" || target === dialog) dialog.close();
-    if (action === "pin") onPin();
+    const pressed = /** @type {HTMLElement | null} */ (
+      /** @type {Element} */ (target).closest("[data-action]")
+    );
+    const { action, pin } = pressed?.dataset ?? {};
+    if (action === "pin") onPin(pin || undefined);
     if (action === "play") onPlay();
-    if (action === "pin" || action === "play") dialog.close();
+    if (action || target === dialog) dialog.close();
   };
   try {
     const row = await load();
-    show(...contents(row, cell));
+    const { clientWidth } = /** @type {Element} */ (box.lastElementChild);
+    show(...contents(row, cell, clientWidth || WIDEST));
     const canvas = dialog.querySelector("canvas");
     if (canvas) drawMap(canvas, row.map);
   } catch (error) {
     const { message } = /** @type {Error} */ (error);
-    show(
-      h("h2", { id: "lab-detail-title" }, h("code", {}, cell.name)),
-      h("p", { class: "cell-error" }, message),
-      h("p", {}, h("button", { type: "button", class: "button", "data-action": "close" }, "Close")),
-    );
+    show(h("p", { class: "cell-error" }, message));
   }
 }

@@ -1,4 +1,4 @@
-// Inputs by drop: what was taken, for which layer or input of the model, and what was not and why.
+// Inputs by drop: arrays that are used, each for a layer or an input of the model, and refused ones with the reason.
 
 import { h, toDom } from "../../shell/tree.js";
 import { connectDrop } from "../drop.js";
@@ -17,9 +17,9 @@ export function connectInputs(parent, { call, announce, onWeights, onProblem }) 
     /** @type {HTMLElement} */ (parent.querySelector(selector));
   const list = find(".lab-inputs-list");
   const remove = find("[data-action='remove-inputs']");
-  /** What is used, by the weight or input that it is for. @type {Map<string, Taken>} */
+  /** Used arrays by their weight or input. @type {Map<string, Taken>} */
   let taken = new Map();
-  /** What is not used of the last drop. @type {Taken[]} */
+  /** Refused arrays of the last drop. @type {Taken[]} */
   let refused = [];
 
   const draw = () => {
@@ -38,7 +38,7 @@ export function connectInputs(parent, { call, announce, onWeights, onProblem }) 
         for (const each of used) taken.set(each.weight ?? each.input ?? "", each);
         refused = fresh.filter(({ problem }) => problem);
         draw();
-        announce(`${nounText(used.length, "array")} of ${fresh.length} taken as inputs.`);
+        announce(`${used.length} of ${nounText(fresh.length, "array")} used as inputs.`);
         const weights = new Set(used.flatMap(({ weight }) => weight ?? []));
         if (weights.size > 0) onWeights([...weights]);
       } catch (error) {
@@ -66,7 +66,7 @@ export function connectInputs(parent, { call, announce, onWeights, onProblem }) 
       });
       const hint = find(".lab-inputs-model");
       hint.hidden = names.length === 0;
-      hint.textContent = `Arrays named as inputs of the model run both models after writing: ${names.join(", ")}.`;
+      hint.textContent = `Arrays named like an input of the model are its inputs when both models are run: ${names.join(", ")}.`;
     },
   };
 }
@@ -75,7 +75,7 @@ export function connectInputs(parent, { call, announce, onWeights, onProblem }) 
 function line({ name, shape, weight, input, problem }) {
   const use = weight
     ? `inputs of ${weight}: errors of its outputs are shown`
-    : `input of the model, for the run of both`;
+    : "input of the model, for running both models";
   return h(
     "li",
     { class: problem ? "is-refused" : "" },

@@ -20,7 +20,7 @@ export function showKept(parent, kept) {
   });
   parent.replaceChildren(
     toDom(
-      h("summary", {}, `${nounText(count, "tensor")} ${count === 1 ? "stays" : "stay"} as before`),
+      h("summary", {}, `${nounText(count, "tensor")} ${count === 1 ? "is" : "are"} not quantized`),
     ),
     toDom(h("dl", {}, lines)),
   );

@@ -20,10 +20,10 @@ import { bytesText, fieldOf, METRICS, metricText, shapeText } from "../format.js
  * @param {string} column
  */
 function textOf(layer, column) {
-  if (column === "name") return layer.name;
+  if (column === "name") return h("bdi", {}, layer.name);
   if (column === "shape") return shapeText(layer.shape);
   if (column === "size") return bytesText(layer.byteLength);
-  return [layer.planned ?? "", layer.isPinned && " (pinned)"];
+  return [layer.isPinned && "■ ", layer.planned ?? ""];
 }
 
 /**
@@ -39,7 +39,8 @@ function withStyles(row) {
   return row;
 }
 
-const ROW = 34; // pixels, as --row in layer-table.css
+/** Height of a row in pixels, as --row in layer-table.css. */
+const ROW = matchMedia("(pointer: coarse)").matches ? 44 : 34;
 /** Columns before the schemes; a narrow screen has room for two. */
 const OWN_COLUMNS = { wide: ["name", "shape", "size", "plan"], narrow: ["name", "plan"] };
 const isNarrow = matchMedia("(max-width: 40rem)");
@@ -124,6 +125,11 @@ export class LayerTable {
     this.#virtualizer._willUpdate();
     this.#drawHead();
     this.#draw();
+  }
+
+  /** Number of layers that the filter leaves. */
+  get shownCount() {
+    return this.#shown.length;
   }
 
   /** Scrolls to a layer and focuses it. @param {string} name */
@@ -250,7 +256,8 @@ export class LayerTable {
           name: layer.name,
           plan: this.#reasonOf(layer),
         });
-        const attributes = { title: titles[column] || undefined };
+        const label = column === "plan" && layer.isPinned && `${layer.planned}, pinned`;
+        const attributes = { title: titles[column] || undefined, "aria-label": label };
         return cell(i, `is-${column}`, textOf(layer, column), attributes);
       }),
     );
@@ -264,14 +271,15 @@ export class LayerTable {
    */
   #schemeCell(cell, layer, scheme, column) {
     const row = layer.rows.get(scheme);
-    if (!row) return cell(column, "is-scheme is-empty", "·", { "aria-label": "not analyzed" });
+    if (!row)
+      return cell(column, "is-scheme is-empty", "·", { "aria-label": `${scheme}: no figure` });
     const isPlanned = layer.planned === scheme;
     const field = fieldOf(row, this.#metric);
     const isOutput = field !== this.#metric;
     const { isEstimate } = row;
     const text = metricText(this.#metric, row[field]);
     const kind = `${isEstimate ? "estimated " : ""}${isOutput ? "output " : ""}`;
-    const label = `${scheme}: ${kind}${text}${isPlanned ? ", of the plan" : ""}`;
+    const label = `${scheme}: ${kind}${text}${isPlanned ? ", in the plan" : ""}`;
     const decibels = row[fieldOf(row, "sqnr")];
     const level = Math.max(0, Math.min(1, (40 - decibels) / 40));
     return cell(
@@ -326,7 +334,9 @@ export class LayerTable {
   #open() {
     const layer = this.#shown[this.#at.row];
     const scheme = this.#columns[this.#at.column];
-    if (layer) this.#onOpen(layer, this.#schemes.includes(scheme) ? scheme : undefined);
+    if (!layer) return;
+    if (!this.#schemes.includes(scheme)) this.#onOpen(layer, undefined);
+    else if (layer.rows.has(scheme)) this.#onOpen(layer, scheme);
   }
 
   /** @param {KeyboardEvent} event */

@@ -20,10 +20,11 @@ export const decibels = (error) => (error > 0 ? -10 * Math.log10(error) : Number
 /** @param {number} error */
 export const decibelText = (error) => (error > 0 ? `${decibels(error).toFixed(1)} dB` : "no error");
 
-/** How far a plan is from the best one. @param {number | null} gap */
+/** How far the error of a plan is from the least possible one. @param {number | null} gap */
 function boundText(gap) {
   if (gap === null) return "";
-  return gap > 0 ? `within ${(100 * gap).toPrecision(1)} % of the best` : "the best possible";
+  const least = "the least possible error of this size";
+  return gap > 0 ? `at most ${(100 * gap).toPrecision(1)} % above ${least}` : least;
 }
 
 /**
@@ -62,7 +63,7 @@ function chart(points, uniforms, current, width) {
       viewBox: `0 0 ${width} ${HEIGHT}`,
       role: "img",
       "aria-label":
-        "Error against size: the line is the best plan of each size, dots are single schemes",
+        "Signal to noise against size: the line shows the best plan of each size, each circle one scheme for all layers",
     },
     x
       .ticks(width < LABELLED ? 3 : 5)
@@ -146,6 +147,35 @@ function labelPlaces(uniforms, x, y, right) {
     });
 }
 
+/** The circles of the chart as a table. @param {readonly Uniform[]} uniforms */
+const uniformTable = (uniforms) =>
+  h(
+    "table",
+    { class: "facts" },
+    h(
+      "thead",
+      {},
+      h(
+        "tr",
+        {},
+        ["Scheme", "Size", "SQNR"].map((title) => h("th", { scope: "col" }, title)),
+      ),
+    ),
+    h(
+      "tbody",
+      {},
+      uniforms.map(({ name, bytes, error }) =>
+        h(
+          "tr",
+          {},
+          h("th", { scope: "row" }, name),
+          h("td", {}, bytesText(bytes)),
+          h("td", {}, decibelText(error)),
+        ),
+      ),
+    ),
+  );
+
 /**
  * Draws the chart and connects the slider.
  * @param {HTMLElement} parent
@@ -162,9 +192,17 @@ export function createPlanView(parent, { onBudget }) {
       h(
         "label",
         { class: "budget" },
-        h("span", {}, "Size of the file"),
+        h("span", {}, "Size of the quantized file"),
         h("input", { type: "range", min: 0, max: 0, step: 1, value: 0 }),
         h("output", { class: "budget-text" }),
+      ),
+    ),
+    toDom(
+      h(
+        "details",
+        { class: "frontier-table" },
+        h("summary", {}, "One scheme for all layers"),
+        h("div", { class: "scroll-x" }),
       ),
     ),
   );
@@ -187,6 +225,7 @@ export function createPlanView(parent, { onBudget }) {
       points = newPoints;
       uniforms = newUniforms;
       slider.max = String(points.length - 1);
+      parent.querySelector(".frontier-table > div")?.replaceChildren(toDom(uniformTable(uniforms)));
     },
     /**
      * Shows a plan.
