@@ -3,7 +3,7 @@
 //   node scripts/test/large-model.mjs large.safetensors --size 2GB
 //   node tests/web/lab/memory.mjs large.safetensors [--estimates]
 //
-// Opens, analyzes, plans, writes and reads again, and prints for each step its time and the largest memory of the
+// Opens, analyzes, plans, writes, reads again, and prints for each step its time and the largest memory of the
 // page's process, which holds the worker as well: its own bytes (anonymous and shared, without its program), and how
 // many more they are than those of the lab before it opened a file. --estimates writes by the plan of the estimates.
 
@@ -117,10 +117,17 @@ else {
     await page.keyboard.press("Escape");
   });
 }
-await step("writing and reading again", async () => {
+await step("writing", async () => {
   await page.click("[data-action='write']");
-  await wait(".lab-written a[download]");
+  await page.waitForFunction(
+    () =>
+      /^Reading the file again/.test(
+        document.querySelector(".lab-ship .lab-progress-text").textContent,
+      ),
+    { timeout: 0 },
+  );
 });
+await step("reading again", () => wait(".lab-written a[download]"));
 console.log(await page.$eval(".lab-written p", ({ textContent }) => textContent));
 console.log((await visit.problems()).join("\n") || "no problem in the console");
 await visit.close();
