@@ -1,6 +1,7 @@
 // The Model Lab: opens a model file in a worker, shows what each scheme costs each layer, plans within a size, and
 // writes the quantized file.
 
+import { makeScrollable } from "../shell/scrollable.js";
 import { turn } from "../shell/slices.js";
 import { toDom } from "../shell/tree.js";
 import { startLab } from "./client.js";
@@ -109,6 +110,7 @@ class Lab {
         ...this.#ship.choice(),
       }),
     });
+    makeScrollable(root);
     addEventListener("hashchange", () => this.#followLink());
     if (this.#state.sample) this.#openSample(this.#state.sample);
   }

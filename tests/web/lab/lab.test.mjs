@@ -372,4 +372,30 @@ describe("The Model Lab's other files", () => {
     }
     await visit.close();
   });
+
+  const title = "has nothing that axe finds on a phone, with everything open that can be";
+  it(title, onceForAll, async () => {
+    const visit = await openLab("#lab?sample=digits.onnx", {
+      viewport: { width: 320, height: 700, hasTouch: true, isMobile: true },
+    });
+    const { page } = visit;
+    await waitForPlan(page);
+    await write(page);
+    await page.$eval("[data-report='command']", (button) => button.click());
+    await page.$$eval(".lab details", (all) => {
+      for (const details of all) details.open = true;
+    });
+    // Boxes become focusable with the next frame, if they scroll.
+    await page.waitForSelector(".lab-command[tabindex]");
+    assert.deepEqual(await axeViolations(page), []);
+    const low = await page.$$eval(
+      ".lab :is(button, select, summary, a, [role='rowheader'], [role='gridcell'])",
+      (all) =>
+        all
+          .filter((each) => each.checkVisibility() && each.getBoundingClientRect().height < 43)
+          .map((each) => each.textContent),
+    );
+    assert.deepEqual(low, []);
+    await visit.close();
+  });
 });

@@ -1,5 +1,6 @@
 // Writes the quantized file: to a place the reader chooses, or through the browser's private file system.
 
+import { makeScrollable } from "../../shell/scrollable.js";
 import { h, toDom } from "../../shell/tree.js";
 import { bytesText, metricWithUnit, nounText, plainNumber } from "../format.js";
 import { createProgress } from "../show/progress.js";
@@ -115,6 +116,7 @@ export function connectShip(parent, { call, current, onChoice, onWrite, announce
       );
       written.replaceChildren(toDom(h("div", {}, resultParts(result))));
       linkFiles(written, result, suggestedName(header, argument.format));
+      makeScrollable(written);
       announce(written.textContent ?? "");
     } catch (error) {
       const { name, message } = /** @type {Error} */ (error);

@@ -2,6 +2,7 @@
 
 import { scaleLinear } from "d3-scale";
 import { shownNumber } from "../../measure/tables.js";
+import { makeScrollable } from "../../shell/scrollable.js";
 import { h, toDom } from "../../shell/tree.js";
 import { bytesText, fieldOf, METRICS, metricWithUnit, plainNumber, shapeText } from "../format.js";
 import { decibelText } from "./plan-view.js";
@@ -279,6 +280,7 @@ export async function openDrawer(dialog, cell, load, { onPin, onPlay }) {
     show(...contents(row, cell, clientWidth || WIDEST));
     const canvas = dialog.querySelector("canvas");
     if (canvas) drawMap(canvas, row.map);
+    makeScrollable(box);
   } catch (error) {
     const { message } = /** @type {Error} */ (error);
     show(h("p", { class: "cell-error" }, message));
