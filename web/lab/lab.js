@@ -354,8 +354,24 @@ class Lab {
       await this.#replan();
       this.#root.classList.add("is-planned");
     } catch (error) {
-      this.#fail(/** @type {Error} */ (error).message);
+      if (!(await this.#dropPins())) this.#fail(/** @type {Error} */ (error).message);
     }
+  }
+
+  /** Removes pins that the output format cannot store, and plans again. @returns whether there were some */
+  async #dropPins() {
+    const { pins } = this.#state;
+    const format = this.#ship.outputFormat();
+    const dropped = await this.#client.call("unusablePins", { pins, format });
+    if (dropped.length === 0) return false;
+    const rest = Object.entries(pins).filter(([name]) => !dropped.includes(name));
+    this.#remember({ pins: Object.fromEntries(rest) });
+    const list = dropped.map((/** @type {string} */ name) => `${name} (${pins[name]})`).join(", ");
+    const message = `Pins removed, because ${format} cannot store their schemes: ${list}.`;
+    this.#find(".lab-status").textContent = message;
+    this.#announce(message);
+    await this.#updatePlan();
+    return true;
   }
 
   async #replan() {

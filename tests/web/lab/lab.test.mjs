@@ -302,6 +302,23 @@ describe("The Model Lab's other files", () => {
     await visit.close();
   });
 
+  it("removes pins that another output format cannot store, and says so", async () => {
+    const pins = "pin=fc1.weight%3Dint8-channel&pin=fc2.weight%3Dkeep";
+    const visit = await openLab(`#lab?sample=digits.safetensors&${pins}`);
+    const { page } = visit;
+    await waitForPlan(page);
+    await page.select("[name='format']", "gguf");
+    await page.waitForFunction(
+      () =>
+        document.querySelector(".lab-status").textContent ===
+        "Pins removed, because gguf cannot store their schemes: fc1.weight (int8-channel).",
+    );
+    await waitForPlanned(page, "fc2.weight", "■ keep");
+    await page.waitForFunction(() => !/int8-channel/.test(location.hash));
+    assert.equal(await page.$(".lab-problem:not([hidden])"), null);
+    await visit.close();
+  });
+
   it("says that a file has no layer to quantize, and why", async () => {
     const path = join(tmpdir(), `zeropoint-lab-${process.pid}.npy`);
     const bytes = () => [new Uint8Array(8)];

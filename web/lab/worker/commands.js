@@ -86,6 +86,22 @@ export function frontierOf({ pins, format }) {
 }
 
 /**
+ * The pins that no plan can have: of schemes that the format cannot store.
+ * @param {{ pins: Record<string, string>, format: any }} argument
+ */
+export function unusablePins({ pins, format }) {
+  const all = [...rows.values()].flat();
+  return Object.keys(pins).filter((name) => {
+    try {
+      plan(all, { ratio: Number.MAX_VALUE, pin: { [name]: pins[name] }, format });
+      return false;
+    } catch {
+      return true;
+    }
+  });
+}
+
+/**
  * @param {any} metric
  * @param {any} format
  */
