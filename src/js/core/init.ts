@@ -7,7 +7,7 @@ import type { Build } from "./builds.js";
 import type { Core } from "./core.js";
 import type { Embedded } from "./embedded.js";
 import type { Kernels } from "./kernels.js";
-import { loadBuild, type Request, type WasmOption } from "./load.js";
+import { checkWasm, loadBuild, type Request, type WasmOption } from "./load.js";
 
 /** Options of `init` and `create`. */
 export interface InitOptions {
@@ -62,11 +62,7 @@ function checkRequest(where: string, options: InitOptions | undefined): Request 
     threads === undefined
       ? undefined
       : checkInteger(where, "options.threads", threads, 1, 1, MAX_THREADS);
-  return {
-    build: request,
-    threads: count,
-    wasm: wasm as WasmOption | undefined,
-  };
+  return { build: request, threads: count, wasm: checkWasm(where, wasm) };
 }
 
 /** Loads a new core. @throws {Error} see `init` */

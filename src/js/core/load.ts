@@ -155,6 +155,15 @@ export function checkSource(where: string, source: unknown, file?: string): Wasm
   );
 }
 
+/** Checks `options.wasm`; a source that a function or a promise gives is checked when it is there. */
+export function checkWasm(where: string, wasm: unknown): WasmOption | undefined {
+  const isLater = wasm === undefined || typeof wasm === "function" || isPromise(wasm);
+  return isLater ? (wasm as WasmOption | undefined) : checkSource(where, wasm);
+}
+
+const isPromise = (value: unknown): boolean =>
+  typeof (value as PromiseLike<unknown> | null)?.then === "function";
+
 /** Compiles a source from the user. @throws {Error} errors of reading and compiling, unchanged */
 export function compileSource(source: WasmSource): Promise<WasmModule> {
   switch (kindOf(source)) {
@@ -250,8 +259,7 @@ async function compileEmbedded(embedded: Embedded, name: BinaryName): Promise<Wa
  * @param file  the file name passed to the user's function
  */
 async function compileFrom(where: string, source: unknown, file?: string): Promise<WasmModule> {
-  const isPromise = typeof (source as PromiseLike<unknown> | null)?.then === "function";
-  return await compileSource(checkSource(where, isPromise ? await source : source, file));
+  return await compileSource(checkSource(where, isPromise(source) ? await source : source, file));
 }
 
 const FORBIDDEN =

@@ -190,6 +190,7 @@ describe("init", () => {
     const other = best === "relaxed" ? "baseline" : "relaxed";
     await rejects(init({ build: other }), Error, "ZP_ALREADY_INITIALIZED", /create\(…\)/);
     await rejects(init({ threads: 4 }), Error, "ZP_ALREADY_INITIALIZED", /with threads 4/);
+    await rejects(init({ wasm: 5 }), TypeError, "ZP_INVALID_OPTION", /options\.wasm .* got 5$/);
     assert.deepEqual([...zeropoint.quantize(x).data], [64, 127]);
   });
 });
