@@ -70,6 +70,12 @@ export function checkAbortSignal(where: string, signal: unknown): void {
   throw wrongKind("ZP_INVALID_OPTION", where, "options.signal", "an AbortSignal", signal);
 }
 
+/** Checks an optional function. @throws {TypeError} `ZP_INVALID_FUNCTION` */
+export function checkFunction(where: string, argument: string, value: unknown): void {
+  if (value === undefined || typeof value === "function") return;
+  throw wrongKind("ZP_INVALID_FUNCTION", where, argument, "a function", value);
+}
+
 /** The error for a wrong kind of value: names the argument, the accepted values and the given one. */
 export function wrongKind(
   code: ErrorCode,

@@ -1,6 +1,6 @@
 // The last argument of a connection's functions: what belongs to the call rather than to the function.
 
-import { wrongKind } from "../base/check.js";
+import { checkFunction, wrongKind } from "../base/check.js";
 import type { PlatformURL } from "../base/platform.js";
 import { type AbortSignalLike, checkSignal } from "./signals.js";
 
@@ -78,9 +78,7 @@ export function splitOptions(
 
 function checkSettings(where: string, options: Record<string, unknown>): CallSettings {
   const { signal, onProgress, transfer = [] } = options;
-  if (onProgress !== undefined && typeof onProgress !== "function") {
-    throw wrongKind("ZP_INVALID_FUNCTION", where, "options.onProgress", "a function", onProgress);
-  }
+  checkFunction(where, "options.onProgress", onProgress);
   if (typeof transfer !== "boolean" && !Array.isArray(transfer)) {
     const takes = "a boolean or a list of arrays";
     throw wrongKind("ZP_INVALID_OPTION", where, "options.transfer", takes, transfer);

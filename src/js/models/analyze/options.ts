@@ -1,6 +1,12 @@
 // Options of analyze, checked.
 
-import { checkAbortSignal, checkBoolean, checkInteger, wrongKind } from "../../base/check.js";
+import {
+  checkAbortSignal,
+  checkBoolean,
+  checkFunction,
+  checkInteger,
+  wrongKind,
+} from "../../base/check.js";
 import { checkObject, checkOptions } from "../../base/options.js";
 import { type Glob, parseGlob } from "../glob.js";
 import type { Activations } from "../inputs/activations.js";
@@ -76,9 +82,7 @@ export function checkSettings(where: string, options: unknown): Settings {
   const given = checkOptions(where, options, OPTIONS);
   const { onProgress, signal } = given as Pick<Settings, "onProgress" | "signal">;
   checkAbortSignal(where, signal);
-  if (onProgress !== undefined && typeof onProgress !== "function") {
-    throw wrongKind("ZP_INVALID_FUNCTION", where, "options.onProgress", "a function", onProgress);
-  }
+  checkFunction(where, "options.onProgress", onProgress);
   const include = globs(where, "options.include", given.include);
   const exclude = globs(where, "options.exclude", given.exclude);
   return {

@@ -1,6 +1,6 @@
 // compare: two models, tensor by tensor, across formats.
 
-import { checkAbortSignal, wrongKind } from "../../base/check.js";
+import { checkAbortSignal, checkFunction } from "../../base/check.js";
 import { showShape } from "../../base/format-value.js";
 import { checkOptions } from "../../base/options.js";
 import { sameShape } from "../../tensor/shape.js";
@@ -46,11 +46,8 @@ export async function* compare(
   const names = ["rename", "signal", "onProgress"];
   const { rename, signal, onProgress } = checkOptions(where, options, names) as CompareOptions;
   checkAbortSignal(where, signal);
-  for (const [argument, value] of Object.entries({ rename, onProgress })) {
-    if (value !== undefined && typeof value !== "function") {
-      throw wrongKind("ZP_INVALID_FUNCTION", where, `options.${argument}`, "a function", value);
-    }
-  }
+  checkFunction(where, "options.rename", rename);
+  checkFunction(where, "options.onProgress", onProgress);
   let total = 0;
   for (const { byteLength } of filesOfA.values()) total += byteLength;
   let done = 0;

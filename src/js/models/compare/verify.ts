@@ -1,6 +1,6 @@
 // verifyOutput: the files of quantizeModel, opened again and compared with their model.
 
-import { checkAbortSignal, wrongKind } from "../../base/check.js";
+import { checkAbortSignal, checkFunction, wrongKind } from "../../base/check.js";
 import { checkOptions } from "../../base/options.js";
 import { documentOf, type Model, type ModelTensor, weightsOf } from "../open/model.js";
 import { openModel } from "../open/open.js";
@@ -61,6 +61,7 @@ export async function verifyOutput(
     "onProgress",
   ]) as VerifyOptions;
   checkAbortSignal(where, signal);
+  checkFunction(where, "options.onProgress", onProgress);
   const { files, report } = Object(result) as Partial<QuantizeModelResult>;
   const readers = new Map<string, OutputReader>();
   for (const file of Array.isArray(files) ? (files as OutputFile[]) : []) {

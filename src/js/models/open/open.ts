@@ -1,6 +1,6 @@
 // openModel: a model file of any format -> named tensors, read when they are asked for.
 
-import { checkAbortSignal, checkChoice, wrongKind } from "../../base/check.js";
+import { checkAbortSignal, checkChoice, checkFunction } from "../../base/check.js";
 import { rangeError, stateError } from "../../base/errors.js";
 import { checkOptions } from "../../base/options.js";
 import { readShardIndex } from "../../formats/safetensors.js";
@@ -56,10 +56,7 @@ export async function openModel(
   const names = ["format", "signal", "externalData"];
   const given = checkOptions(where, options, names) as OpenModelOptions;
   const { signal, externalData } = given;
-  if (externalData !== undefined && typeof externalData !== "function") {
-    const argument = "options.externalData";
-    throw wrongKind("ZP_INVALID_FUNCTION", where, argument, "a function", externalData);
-  }
+  checkFunction(where, "options.externalData", externalData);
   checkAbortSignal(where, signal);
   const wanted = checkChoice(where, "options.format", given.format, [...FORMATS, "auto"], "auto");
   const opened: OpenedSource[] = [];

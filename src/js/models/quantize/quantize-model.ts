@@ -1,6 +1,12 @@
 // quantizeModel: a model, and how to quantize it -> files as streams, and a report.
 
-import { checkAbortSignal, checkBoolean, checkChoice, wrongKind } from "../../base/check.js";
+import {
+  checkAbortSignal,
+  checkBoolean,
+  checkChoice,
+  checkFunction,
+  wrongKind,
+} from "../../base/check.js";
 import { typeError } from "../../base/errors.js";
 import { show } from "../../base/format-value.js";
 import { checkObject, checkOptions } from "../../base/options.js";
@@ -115,13 +121,9 @@ export async function quantizeModel(
   if (target !== undefined && typeof target !== "string") {
     throw wrongKind("ZP_INVALID_OPTION", where, "options.target", "a name", target);
   }
-  if (onProgress !== undefined && typeof onProgress !== "function") {
-    throw wrongKind("ZP_INVALID_FUNCTION", where, "options.onProgress", "a function", onProgress);
-  }
+  checkFunction(where, "options.onProgress", onProgress);
   const { verifyWith, verifyInputs } = given;
-  if (verifyWith !== undefined && typeof verifyWith !== "function") {
-    throw wrongKind("ZP_INVALID_FUNCTION", where, "options.verifyWith", "a function", verifyWith);
-  }
+  checkFunction(where, "options.verifyWith", verifyWith);
   if (verifyInputs !== undefined) checkObject(where, "options.verifyInputs", verifyInputs);
   if (verifyWith !== undefined && format !== "onnx") {
     const problem = `options.verifyWith runs ONNX models, got format ${show(format)}`;

@@ -188,4 +188,15 @@ describe("verifyOutput", () => {
       /result/,
     );
   });
+
+  it("refuses a progress function that is none, before it reads", async () => {
+    const model = await someModel();
+    const result = await quantizeModel(model, "float16");
+    await rejects(
+      verifyOutput(model, result, { onProgress: 5 }),
+      TypeError,
+      "ZP_INVALID_FUNCTION",
+      "verifyOutput: options.onProgress must be a function, got 5",
+    );
+  });
 });
