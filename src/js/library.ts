@@ -16,7 +16,7 @@ export type {
 } from "./linear/layer-options.js";
 export { type LinearOptions, linear } from "./linear/linear.js";
 export type { Accumulate } from "./linear/multiply.js";
-export { QuantizedLinear } from "./linear/quantized-linear.js";
+export { type AppendOptions, QuantizedLinear } from "./linear/quantized-linear.js";
 export { type UnpackedLinear, unpackLinear } from "./linear/unpack-linear.js";
 export { type ConvertOptions, convert, quantizeDynamic } from "./nn/convert.js";
 export type { LayerMethod } from "./nn/converted/layer.js";

@@ -10,6 +10,9 @@ import { makeProject, run, tarball, versionOf } from "./project.mjs";
 
 /** The example, and lines that must not compile: they would if a result's type were any or too wide. */
 const TYPED = `${example}
+import { Sequential, type AppendOptions, type Tensor } from "zeropoint";
+import { analyze, load, openModel, plan, quantizeModel, save, type Model } from "zeropoint/models";
+import { connect } from "zeropoint/worker";
 import { init as initNotebook, torch } from "zeropoint/notebook";
 
 const codes: Int8Array = q.data;
@@ -24,6 +27,23 @@ quantize(x).scale.shape;
 quantize(x, { axes: 0 });
 await initNotebook();
 console.log(codes, scales, bytes, scale, unsigned, String(torch.tensor([1, 2])));
+
+// A library on top of the package: its own declarations name the package's types.
+export const append = (rows: Tensor, options?: AppendOptions) => layer.append(rows, options);
+export const appending = layer.append;
+export const restored = await load<Sequential>(save(new Sequential([])));
+export const opened: Model = await openModel(new Uint8Array(8));
+export async function* rowsOf(model: Model) {
+  yield* analyze(model);
+}
+export const planned = plan([], { ratio: 0.5 });
+export const written = await quantizeModel(opened, planned);
+export const streams = written.files.map((file) => file.stream());
+export const connection = await connect();
+export const dtype = torch.int8;
+export const ones = torch.tensor([1, 1]);
+export const { dtype: found, data } = ones;
+export const clamped = ones.clamp;
 `;
 
 const CONFIGURATIONS = {
@@ -42,6 +62,10 @@ describe("The tarball's types", () => {
           types: [],
           strict: true,
           exactOptionalPropertyTypes: true,
+          noUncheckedIndexedAccess: true,
+          noPropertyAccessFromIndexSignature: true,
+          verbatimModuleSyntax: true,
+          declaration: true,
           noEmit: true,
           // The package's own declarations are checked as well.
           skipLibCheck: false,

@@ -19,6 +19,13 @@ export type PlatformResponse = Class<typeof globalThis, "Response">;
 export type PlatformBlob = Class<typeof globalThis, "Blob">;
 /** `ReadableStream`, where the types of a platform have it. */
 export type PlatformStream = Class<typeof globalThis, "ReadableStream">;
+// A generic class cannot be inferred with its argument, so it is named. The directive takes the comment's last line, and
+// stays in the declarations.
+// biome-ignore-start lint/suspicious/noTsIgnore: an error only in projects without the types of a platform
+/** `ReadableStream` of bytes, where the types of a platform have it; `any` elsewhere.
+ * @ts-ignore */
+export type PlatformByteStream = ReadableStream<Uint8Array>;
+// biome-ignore-end lint/suspicious/noTsIgnore: see above
 /** `AbortSignal`, where the types of a platform have it. */
 export type PlatformAbortSignal = Class<typeof globalThis, "AbortSignal">;
 /** `WebAssembly.Module`, where the types of a platform have it. */

@@ -1,5 +1,6 @@
 // The public exports of zeropoint/models, nothing else.
 
+export type { PlatformByteStream } from "../base/platform.js";
 export type { FileDType } from "../formats/dtypes.js";
 export { analyze } from "./analyze/analyze.js";
 export type { AnalyzeOptions } from "./analyze/options.js";

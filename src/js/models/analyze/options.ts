@@ -8,6 +8,7 @@ import {
   wrongKind,
 } from "../../base/check.js";
 import { checkObject, checkOptions } from "../../base/options.js";
+import type { PlatformAbortSignal } from "../../base/platform.js";
 import { type Glob, parseGlob } from "../glob.js";
 import type { Activations } from "../inputs/activations.js";
 import type { QuantizeProgress } from "../quantize/types.js";
@@ -43,7 +44,7 @@ export interface AnalyzeOptions {
    */
   known?: Iterable<AnalysisRow> | undefined;
   /** Rejects with the signal's reason once it is aborted. */
-  signal?: AbortSignal | undefined;
+  signal?: PlatformAbortSignal | undefined;
   /** Called while tensors are read, with bytes of input. The analysis waits for a promise that it returns: a pause. */
   onProgress?: ((progress: QuantizeProgress) => void | PromiseLike<void>) | undefined;
 }
@@ -61,7 +62,7 @@ export interface Settings {
   readonly bins: number;
   /** Rows that are known, by the name of their tensor. */
   readonly known: ReadonlyMap<string, readonly AnalysisRow[]>;
-  readonly signal: AbortSignal | undefined;
+  readonly signal: PlatformAbortSignal | undefined;
   readonly onProgress: AnalyzeOptions["onProgress"];
 }
 

@@ -3,6 +3,7 @@
 import { checkAbortSignal, checkFunction } from "../../base/check.js";
 import { showShape } from "../../base/format-value.js";
 import { checkOptions } from "../../base/options.js";
+import type { PlatformAbortSignal } from "../../base/platform.js";
 import { sameShape } from "../../tensor/shape.js";
 import { documentOf, type Model, type ModelTensor, weightsOf } from "../open/model.js";
 import { valueSourceOf } from "../open/value-source.js";
@@ -14,7 +15,7 @@ export interface CompareOptions {
   /** The name in b of a tensor of a; undefined: b does not have it. Default: the same name. */
   rename?: ((name: string) => string | undefined) | undefined;
   /** Rejects with the signal's reason once it is aborted. */
-  signal?: AbortSignal | undefined;
+  signal?: PlatformAbortSignal | undefined;
   /** Called while tensors are read, with bytes of a. */
   onProgress?: ((progress: QuantizeProgress) => void) | undefined;
 }

@@ -2,6 +2,7 @@
 
 import { checkAbortSignal, checkFunction, wrongKind } from "../../base/check.js";
 import { checkOptions } from "../../base/options.js";
+import type { PlatformAbortSignal } from "../../base/platform.js";
 import { documentOf, type Model, type ModelTensor, weightsOf } from "../open/model.js";
 import { openModel } from "../open/open.js";
 import { type OutputReader, readOutput } from "../quantize/output.js";
@@ -12,7 +13,7 @@ import type { CompareRow } from "./row.js";
 /** Options of `verifyOutput`. */
 export interface VerifyOptions {
   /** Rejects with the signal's reason once it is aborted. */
-  signal?: AbortSignal | undefined;
+  signal?: PlatformAbortSignal | undefined;
   /** Called while tensors are read, with bytes of the model. */
   onProgress?: ((progress: QuantizeProgress) => void) | undefined;
 }
@@ -94,7 +95,7 @@ async function verifyAll(
   model: Model,
   written: Model,
   kept: ReadonlySet<string>,
-  signal: AbortSignal | undefined,
+  signal: PlatformAbortSignal | undefined,
   onProgress: VerifyOptions["onProgress"],
 ): Promise<Verification> {
   const rows: CompareRow[] = [];

@@ -3,6 +3,7 @@
 import { checkAbortSignal, checkChoice, checkFunction } from "../../base/check.js";
 import { rangeError, stateError } from "../../base/errors.js";
 import { checkOptions } from "../../base/options.js";
+import type { PlatformAbortSignal } from "../../base/platform.js";
 import { readShardIndex } from "../../formats/safetensors.js";
 import { fileError, readBytes, type Source } from "../../formats/source.js";
 import { Model, type ModelFormat } from "./model.js";
@@ -14,7 +15,7 @@ export interface OpenModelOptions {
   /** The file's format. Default: by its first bytes. */
   format?: ModelFormat | undefined;
   /** Rejects with the signal's reason once it is aborted, also later reads. */
-  signal?: AbortSignal | undefined;
+  signal?: PlatformAbortSignal | undefined;
   /**
    * Opens the files that the model's file names: shards, external data. Default: files beside it, if it has a path
    * or an address.
@@ -115,7 +116,7 @@ function nameOf({ name }: OpenedSource): string | undefined {
 async function openMain(
   where: string,
   source: unknown,
-  signal: AbortSignal | undefined,
+  signal: PlatformAbortSignal | undefined,
 ): Promise<OpenedSource> {
   if (!(await isFolder(source))) return await openSource(where, source, signal);
   const folder = String(source).replace(/[/\\]$/, "");

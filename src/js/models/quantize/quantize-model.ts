@@ -10,6 +10,7 @@ import {
 import { typeError } from "../../base/errors.js";
 import { show } from "../../base/format-value.js";
 import { checkObject, checkOptions } from "../../base/options.js";
+import type { PlatformAbortSignal } from "../../base/platform.js";
 import { loadModule } from "../load-module.js";
 import { documentOf, type Model, type ModelFormat, type ModelTensor } from "../open/model.js";
 import type { FileSource } from "../open/sources.js";
@@ -60,7 +61,7 @@ export interface QuantizeModelOptions {
    */
   verifyInputs?: Readonly<Record<string, RuntimeTensor>> | undefined;
   /** Rejects with the signal's reason once it is aborted; streams fail with it. */
-  signal?: AbortSignal | undefined;
+  signal?: PlatformAbortSignal | undefined;
   /** Called while files are streamed, with bytes of input. */
   onProgress?: ((progress: QuantizeProgress) => void) | undefined;
 }

@@ -1,5 +1,6 @@
 // Contracts of quantizeModel: what it gives, and what the writers of all formats take.
 
+import type { PlatformAbortSignal, PlatformByteStream } from "../../base/platform.js";
 import type { FileDType } from "../../formats/dtypes.js";
 import type { ModelDocument } from "../open/document.js";
 import type { Model, ModelTensor } from "../open/model.js";
@@ -20,7 +21,7 @@ export interface OutputFile {
    * @param begin  offset of the first byte, for a file whose beginning is there: tensors before it are not read.
    *   Default: 0
    */
-  stream(begin?: number): ReadableStream<Uint8Array>;
+  stream(begin?: number): PlatformByteStream;
 }
 
 /** What was done with one tensor. */
@@ -142,7 +143,7 @@ export interface Job {
   /** ONNX: makes sessions that run the float and the quantized model, and what they are given. */
   readonly verifyWith: SessionFactory | undefined;
   readonly verifyInputs: Readonly<Record<string, RuntimeTensor>> | undefined;
-  readonly signal: AbortSignal | undefined;
+  readonly signal: PlatformAbortSignal | undefined;
   /**
    * The scheme of a tensor by the wish and by selection.ts. A uniform name is read as a scheme name at the first call.
    * @throws {RangeError} `ZP_INVALID_SCHEME`

@@ -1,5 +1,6 @@
 // save: things -> one safetensors file, as a stream.
 
+import type { PlatformByteStream } from "../../base/platform.js";
 import { layoutSafetensors, writeSafetensors } from "../../formats/safetensors.js";
 import { streamOf } from "../byte-stream.js";
 import { FileWriter, STRUCTURE_KEY, STRUCTURE_VERSION } from "./structure.js";
@@ -11,8 +12,8 @@ import { type Saveable, writeThing } from "./things.js";
  * then. Everything is checked before the stream is returned.
  *
  * Tensors have the names of their layers and entries. Beside the codes of a quantized tensor `w` are float32
- * scales, `w_scale`, and, unless they are all 0, int32 zero points, `w_zero_point`. Codes of 2 and 4 bits are
- * packed into bytes as by `pack`. `__metadata__.zeropoint` is the structure, as JSON.
+ * scales, `w_scale`, and, unless they are all 0, zero points, `w_zero_point`, int8 or uint8 as the codes are.
+ * Codes below 8 bits are packed into bytes as by `pack`. `__metadata__.zeropoint` is the structure, as JSON.
  *
  * Functions in a model are saved by name, and `load` is given them again. Of a quantized model the float model
  * is not saved.
@@ -27,7 +28,7 @@ import { type Saveable, writeThing } from "./things.js";
  * const file = await new Response(save({ w: tensor([1, 2]) })).arrayBuffer();
  * new TextDecoder().decode(file.slice(8)).startsWith('{"__metadata__":{"zeropoint":'); // true
  */
-export function save(thing: Saveable): ReadableStream<Uint8Array> {
+export function save(thing: Saveable): PlatformByteStream {
   const writer = new FileWriter("save");
   const structure = { version: STRUCTURE_VERSION, thing: writeThing(writer, "", thing) };
   const metadata = [[STRUCTURE_KEY, JSON.stringify(structure)]] as const;
