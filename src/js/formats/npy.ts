@@ -58,18 +58,18 @@ export interface Npy {
 }
 
 /**
- * Reads the header of an npy file, versions 1 to 3.
- * @param name  of its one tensor
+ * Reads the header of an npy file, versions 1 to 3: one tensor, "array".
+ * @param where  the called function, for messages
  * @throws {RangeError} `ZP_INVALID_FILE`; `ZP_UNSUPPORTED_FILE` for objects, text, dates, records and 16-byte floats
  */
-export async function readNpy(given: Source, name = "array"): Promise<Npy> {
-  const where = "readNpy";
+export async function readNpy(given: Source, where = "readNpy"): Promise<Npy> {
   const source = checkSource(where, given);
   const reader = new HeaderReader(where, source);
   const header = await reader.run(() => parseNpyHeader(reader));
   const start = header.headerLength;
   const chunks = () => readChunks(where, source, start, start + header.byteLength);
-  const tensor = npyTensor(name, header, chunks, { source, offset: start });
+  const name = "array";
+  const tensor = npyTensor(where, name, header, chunks, { source, offset: start });
   return { format: "npy", metadata: new Map(), tensors: new Map([[name, tensor]]) };
 }
 
@@ -215,6 +215,7 @@ class Literal {
  * @param span  place of the values, if a source holds them uncompressed
  */
 export function npyTensor(
+  where: string,
   name: string,
   header: NpyHeader,
   chunks: () => AsyncIterable<Uint8Array>,
@@ -234,7 +235,7 @@ export function npyTensor(
   const isPlain = span !== undefined && !isReordered && swapped === 1;
   async function* bytes(begin = 0, end = byteLength) {
     if (isPlain && (begin > 0 || end < byteLength)) {
-      yield* readChunks("readNpy", span.source, span.offset + begin, span.offset + end);
+      yield* readChunks(where, span.source, span.offset + begin, span.offset + end);
       return;
     }
     // A compressed stream is read to its end: its checksum is known only there.

@@ -65,12 +65,15 @@ export interface Safetensors {
 
 /**
  * Reads the header of a safetensors file.
+ * @param where  the called function, for messages
  * @throws {RangeError} `ZP_INVALID_FILE` for every file that the reference library refuses, for a tensor listed twice
  * and for lengths of 2^53 and more
  * For example `(await readSafetensors(bytesSource(bytes))).tensors.get("weight")?.shape`.
  */
-export async function readSafetensors(given: Source): Promise<Safetensors> {
-  const where = "readSafetensors";
+export async function readSafetensors(
+  given: Source,
+  where = "readSafetensors",
+): Promise<Safetensors> {
   const source = checkSource(where, given);
   const header = new HeaderReader(where, source);
   const length = await header.run(() => header.u64("the header's length"));
@@ -176,7 +179,8 @@ function checkTiling(where: string, ranges: Range[], size: number, dataStart: nu
   for (const { begin, end, offset } of ranges) {
     if (begin !== covered || end > size) {
       const expected = `data_offsets from ${covered} to at most ${size}`;
-      throw fileError(where, offset, expected, `[${begin}, ${end}]`);
+      const rest = end > size ? "; the file may be cut off" : "";
+      throw fileError(where, offset, expected, `[${begin}, ${end}]${rest}`);
     }
     covered = end;
   }
@@ -284,10 +288,10 @@ export interface ShardIndex {
 
 /**
  * Reads `model.safetensors.index.json`.
+ * @param where  the called function, for messages
  * @throws {RangeError} `ZP_INVALID_FILE` if it is no index, or names a file outside of its own folder
  */
-export async function readShardIndex(given: Source): Promise<ShardIndex> {
-  const where = "readShardIndex";
+export async function readShardIndex(given: Source, where = "readShardIndex"): Promise<ShardIndex> {
   const source = checkSource(where, given);
   if (source.size > MAX_HEADER) {
     throw fileError(where, 0, `an index of at most ${MAX_HEADER} bytes`, source.size);

@@ -68,15 +68,16 @@ interface Group {
 
 /**
  * Reads model.json and opens the shards that it names.
- * @param open  opens a shard by its path relative to model.json
+ * @param open   opens a shard by its path relative to model.json
+ * @param where  the called function, for messages
  * @throws {RangeError} `ZP_INVALID_FILE` for other files, damaged manifests, paths that leave the folder, and shards
  * that are missing or too short; `ZP_UNSUPPORTED_FILE` for weights of text
  */
 export async function readTfjs(
   given: Source,
   open: (path: string) => Promise<Source | undefined> | Source | undefined,
+  where = "readTfjs",
 ): Promise<Tfjs> {
-  const where = "readTfjs";
   const source = checkSource(where, given);
   if (source.size > MAX_JSON) {
     throw fileError(where, 0, `a model.json of at most ${MAX_JSON} bytes`, source.size);

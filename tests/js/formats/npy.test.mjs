@@ -54,8 +54,8 @@ async function assertArray(tensor, { sha256: _file, ...expected }, message) {
 describe("readNpy", () => {
   for (const expected of vectors.cases.filter(({ file }) => isNpy(file))) {
     it(`reads ${expected.file}`, async () => {
-      const { tensors } = await readNpy(vectors.source(expected.file), "x");
-      await assertArray(tensors.get("x"), expected, expected.file);
+      const { tensors } = await readNpy(vectors.source(expected.file));
+      await assertArray(tensors.get("array"), expected, expected.file);
     });
   }
 

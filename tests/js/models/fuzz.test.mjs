@@ -11,11 +11,12 @@ import { readVectors } from "../support/vectors.mjs";
 
 await init();
 
-/** Asserts that an error is the library's: a class, and a code. */
+/** Asserts that an error is the library's: a class, a code, and a message that names a public function or a tensor. */
 function assertOwn(error) {
   const isOwn =
     (error instanceof TypeError || error instanceof RangeError) && /^ZP_/.test(error.code);
   if (!isOwn) throw error;
+  assert.match(error.message, /^(openModel|Model\.\w+|bytes of .*?): /s);
 }
 
 /** Opens a model, and reads all its tensors in all ways. */

@@ -44,12 +44,12 @@ export interface GGUF {
 
 /**
  * Reads keys and tensor infos of a GGUF file, version 2 or 3, of either byte order.
+ * @param where  the called function, for messages
  * @throws {RangeError} `ZP_INVALID_FILE` for damaged files, names and keys that are empty, double or not UTF-8,
  * overlapping or unaligned tensors and data beyond the end; `ZP_UNSUPPORTED_FILE` for other versions
  * For example `(await readGGUF(source)).metadata.get("general.architecture")?.value // "llama"`.
  */
-export async function readGGUF(given: Source): Promise<GGUF> {
-  const where = "readGGUF";
+export async function readGGUF(given: Source, where = "readGGUF"): Promise<GGUF> {
   const source = checkSource(where, given);
   const header = new HeaderReader(where, source);
   const budget = new Budget(where, source.size);
@@ -70,7 +70,7 @@ export async function readGGUF(given: Source): Promise<GGUF> {
     infos.delete(name);
     const span = { source, offset: dataOffset + offset };
     const tensor = new SpanTensor(name, shape, dtype, byteLength, span);
-    tensors.set(name, header.littleEndian ? tensor : new SwappedTensor(tensor));
+    tensors.set(name, header.littleEndian ? tensor : new SwappedTensor(where, tensor));
   }
   const { littleEndian } = header;
   return { format: "gguf", version, littleEndian, metadata, tensors, alignment, dataOffset };
@@ -265,16 +265,19 @@ function checkPlaces(
     const end = byteLength === 0 ? Math.ceil(size / alignment) * alignment : size;
     if (dataOffset + covered > end) {
       const expected = `data that ends within ${size} bytes`;
-      throw fileError(where, at, expected, `an end at ${dataOffset + covered}`);
+      const found = `an end at ${dataOffset + covered}; the file may be cut off`;
+      throw fileError(where, at, expected, found);
     }
   }
 }
 
 /** A tensor of a big-endian file. */
 class SwappedTensor implements FileTensor {
+  readonly #where: string;
   readonly #stored: SpanTensor;
 
-  constructor(stored: SpanTensor) {
+  constructor(where: string, stored: SpanTensor) {
+    this.#where = where;
     this.#stored = stored;
   }
 
@@ -300,7 +303,7 @@ class SwappedTensor implements FileTensor {
     const first = begin - (begin % size);
     const last = Math.ceil(end / size) * size;
     let at = first;
-    for await (const chunk of readChunks("readGGUF", source, offset + first, offset + last)) {
+    for await (const chunk of readChunks(this.#where, source, offset + first, offset + last)) {
       const swapped = swapBytes(chunk.slice(), size);
       yield swapped.subarray(Math.max(0, begin - at), end - at);
       at += chunk.length;

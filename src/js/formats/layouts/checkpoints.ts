@@ -199,7 +199,7 @@ const PART_DTYPES: readonly FileDType[] = [
 
 /** A weight whose parts do not fit each other. */
 function misfit(layout: string, problem: string): Error {
-  return rangeError("ZP_INVALID_FILE", "unpackWeight", `${layout}: ${problem}`);
+  return rangeError("ZP_INVALID_FILE", "Model.read", `${layout}: ${problem}`);
 }
 
 const sizeOf = (shape: readonly number[]): number =>

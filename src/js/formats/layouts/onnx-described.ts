@@ -102,7 +102,7 @@ export function describedWeight(note: OnnxWeightNote): OnnxWeight | undefined {
   const isSigned = dtype.startsWith("int");
   const parts = { codes, scale, ...(zeroPoint === undefined ? {} : { zeroPoint }) };
   const misfit = (found: string): Error =>
-    fileError("unpackWeight", 0, `parts of ${name} that fit its note`, found);
+    fileError("Model.read", 0, `parts of ${name} that fit its note`, found);
   const unpack = (stored: StoredParts): ScaledCodes => {
     const form = { shape: view, axis, blockSize };
     const size = view.reduce((product, length) => product * length, 1);

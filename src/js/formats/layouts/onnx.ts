@@ -213,7 +213,7 @@ const sizeOf = (shape: readonly number[]): number => shape.reduce((a, b) => a * 
 
 /** Parts that do not fit each other. */
 const misfit = (name: string, problem: string): Error =>
-  fileError("unpackWeight", 0, `parts of ${name} that fit each other`, problem);
+  fileError("Model.read", 0, `parts of ${name} that fit each other`, problem);
 
 function floats({ dtype, shape, bytes }: StoredParts[string]): Float32Array {
   return decodeValues(dtype, bytes, new Float32Array(sizeOf(shape)));

@@ -17,8 +17,6 @@ import {
 } from "../source.js";
 import { CENTRAL, crc32, DEFLATED, END, END64, LOCAL, LOCATOR64, STORED, through } from "./zip.js";
 
-const where = "readNpz";
-
 /** A member of an archive. */
 interface Member {
   readonly name: string;
@@ -41,13 +39,14 @@ export interface Npz {
 
 /**
  * Reads the directory of an npz file and the headers of its members; other members than .npy files are skipped.
+ * @param where  the called function, for messages
  * @throws {RangeError} `ZP_INVALID_FILE` for damaged archives, overlapping members and two of one name;
  * `ZP_UNSUPPORTED_FILE` for encryption, other methods than deflate, and dtypes as in `readNpy`. Checksums are compared
  * when a tensor is read to its end
  */
-export async function readNpz(given: Source): Promise<Npz> {
+export async function readNpz(given: Source, where = "readNpz"): Promise<Npz> {
   const source = checkSource(where, given);
-  const { members, directory } = await readDirectory(source);
+  const { members, directory } = await readDirectory(where, source);
   if (members.some(({ name }) => name.endsWith("/data.pkl"))) {
     const found =
       "PyTorch's archive of pickles, which is not read: save its tensors as safetensors";
@@ -57,7 +56,7 @@ export async function readNpz(given: Source): Promise<Npz> {
   const budget = new Budget(where, source.size);
   let covered = 0;
   for (const member of [...members].sort((a, b) => a.offset - b.offset)) {
-    const start = await dataStart(source, member, directory);
+    const start = await dataStart(where, source, member, directory);
     if (member.offset < covered) {
       throw fileError(where, member.at, `a member at byte ${covered} or later`, member.offset);
     }
@@ -69,13 +68,14 @@ export async function readNpz(given: Source): Promise<Npz> {
     if (tensors.has(name))
       throw fileError(where, member.at, "every member once", JSON.stringify(name));
     budget.spend(member.at, 1000 + 2 * name.length);
-    const start = await dataStart(source, member, directory);
-    tensors.set(name, await openMember(source, member, start, name));
+    const start = await dataStart(where, source, member, directory);
+    tensors.set(name, await openMember(where, source, member, start, name));
   }
   return { format: "npz", metadata: new Map(), tensors };
 }
 
 async function openMember(
+  where: string,
   source: Source,
   member: Member,
   start: number,
@@ -86,18 +86,22 @@ async function openMember(
     ? sliceSource(source, start, member.size)
     : {
         size: member.size,
-        read: (_: number, length: number) => firstBytes(source, member, start, length),
+        read: (_: number, length: number) => firstBytes(where, source, member, start, length),
       };
   const reader = new HeaderReader(where, whole);
   const header = await reader.run(() => parseNpyHeader(reader));
   const begin = header.headerLength;
-  const chunks = () => slice(memberBytes(source, member, start), begin, begin + header.byteLength);
+  const chunks = () =>
+    slice(memberBytes(where, source, member, start), begin, begin + header.byteLength);
   const span = isStored ? { source, offset: start + begin } : undefined;
-  return npyTensor(name, header, chunks, span);
+  return npyTensor(where, name, header, chunks, span);
 }
 
 /** Finds and reads the central directory. */
-async function readDirectory(source: Source): Promise<{ members: Member[]; directory: number }> {
+async function readDirectory(
+  where: string,
+  source: Source,
+): Promise<{ members: Member[]; directory: number }> {
   const { size } = source;
   const tailStart = Math.max(0, size - 65_557);
   const tail = await readBytes(where, source, tailStart, size - tailStart);
@@ -115,7 +119,7 @@ async function readDirectory(source: Source): Promise<{ members: Member[]; direc
   let directory = view.getUint32(at + 16, true);
   let end = tailStart + at;
   if (at >= 20 && view.getUint32(at - 20, true) === LOCATOR64) {
-    const record = toNumber(view, at - 12, end - 12);
+    const record = toNumber(where, view, at - 12, end - 12);
     end -= 20;
     if (record + 56 > end) throw fileError(where, end, `a record before byte ${end}`, record);
     const bytes = await readBytes(where, source, record, 56);
@@ -123,9 +127,9 @@ async function readDirectory(source: Source): Promise<{ members: Member[]; direc
     if (fields.getUint32(0, true) !== END64) {
       throw fileError(where, record, "a zip64 end record", "other bytes");
     }
-    count = toNumber(fields, 32, record + 32);
-    length = toNumber(fields, 40, record + 40);
-    directory = toNumber(fields, 48, record + 48);
+    count = toNumber(where, fields, 32, record + 32);
+    length = toNumber(where, fields, 40, record + 40);
+    directory = toNumber(where, fields, 48, record + 48);
     end = record;
   }
   if (directory + length > end || count > length / 46) {
@@ -133,17 +137,23 @@ async function readDirectory(source: Source): Promise<{ members: Member[]; direc
     throw fileError(where, end, expected, `${length} bytes at ${directory}`);
   }
   const bytes = await readBytes(where, source, directory, length);
-  return { members: parseDirectory(bytes, directory, count, size), directory };
+  return { members: parseDirectory(where, bytes, directory, count, size), directory };
 }
 
 /** A 64-bit integer. @param offset  of the field in the file */
-function toNumber(view: DataView, at: number, offset: number): number {
+function toNumber(where: string, view: DataView, at: number, offset: number): number {
   const value = view.getBigUint64(at, true);
   if (value >= 2n ** 53n) throw fileError(where, offset, "a size below 2^53", `${value}`);
   return Number(value);
 }
 
-function parseDirectory(bytes: Uint8Array, start: number, count: number, size: number): Member[] {
+function parseDirectory(
+  where: string,
+  bytes: Uint8Array,
+  start: number,
+  count: number,
+  size: number,
+): Member[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const budget = new Budget(where, size);
   const members: Member[] = [];
@@ -168,7 +178,7 @@ function parseDirectory(bytes: Uint8Array, start: number, count: number, size: n
     const name = decodeText(nameBytes) ?? new TextDecoder("latin1").decode(nameBytes);
     budget.spend(offset, 300 + 2 * name.length);
     const sizes = [24, 20, 42].map((field) => view.getUint32(at + field, true));
-    readZip64(view, nameEnd, extraEnd, start, sizes);
+    readZip64(where, view, nameEnd, extraEnd, start, sizes);
     const [uncompressed, compressed, local] = sizes;
     if (method === STORED && compressed !== uncompressed) {
       throw fileError(where, offset + 20, `${uncompressed} stored bytes`, compressed);
@@ -182,6 +192,7 @@ function parseDirectory(bytes: Uint8Array, start: number, count: number, size: n
 
 /** Replaces sizes that do not fit in 32 bits by those of the zip64 extra field. */
 function readZip64(
+  where: string,
   view: DataView,
   begin: number,
   end: number,
@@ -195,14 +206,19 @@ function readZip64(
     for (let i = 0; i < sizes.length; i++) {
       if (sizes[i] !== 0xffffffff) continue;
       if (field + 8 > fieldEnd) throw fileError(where, start + at, "64-bit sizes", "fewer bytes");
-      sizes[i] = toNumber(view, field, start + field);
+      sizes[i] = toNumber(where, view, field, start + field);
       field += 8;
     }
   }
 }
 
 /** Where the bytes of a member start. */
-async function dataStart(source: Source, member: Member, directory: number): Promise<number> {
+async function dataStart(
+  where: string,
+  source: Source,
+  member: Member,
+  directory: number,
+): Promise<number> {
   const { offset, at, compressed } = member;
   if (offset + 30 > directory) {
     throw fileError(where, at + 42, `a local header before byte ${directory}`, offset);
@@ -220,6 +236,7 @@ async function dataStart(source: Source, member: Member, directory: number): Pro
 
 /** The first bytes of a deflated member. */
 async function firstBytes(
+  where: string,
   source: Source,
   member: Member,
   start: number,
@@ -227,7 +244,7 @@ async function firstBytes(
 ): Promise<Uint8Array> {
   const bytes = new Uint8Array(length);
   let filled = 0;
-  for await (const chunk of memberBytes(source, member, start)) {
+  for await (const chunk of memberBytes(where, source, member, start)) {
     const part = chunk.subarray(0, length - filled);
     bytes.set(part, filled);
     filled += part.length;
@@ -238,12 +255,13 @@ async function firstBytes(
 
 /** All bytes of a member. @throws {RangeError} `ZP_INVALID_FILE` if size or checksum differ from the directory's */
 async function* memberBytes(
+  where: string,
   source: Source,
   member: Member,
   start: number,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const stored = readChunks(where, source, start, start + member.compressed);
-  const chunks = member.method === STORED ? stored : inflate(stored, start);
+  const chunks = member.method === STORED ? stored : inflate(where, stored, start);
   let size = 0;
   let crc = 0;
   for await (const chunk of chunks) {
@@ -262,6 +280,7 @@ async function* memberBytes(
 }
 
 async function* inflate(
+  where: string,
   chunks: AsyncIterable<Uint8Array>,
   start: number,
 ): AsyncGenerator<Uint8Array, void, undefined> {

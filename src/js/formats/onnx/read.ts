@@ -128,6 +128,7 @@ interface Frame {
 /**
  * Reads the structure of an ONNX model; values of tensors stay in the file.
  * @param options.externalData  opens files of external data, when values in them are asked for
+ * @param where  the called function, for messages
  * @throws {RangeError} `ZP_INVALID_FILE` for files that are no protocol buffer, models without graph, IR version or
  * opset, tensors whose values do not fit their shape, and paths that leave the model's folder
  * For example `(await readOnnx(source)).graph.nodes.map((node) => node.opType)`.
@@ -135,8 +136,8 @@ interface Frame {
 export async function readOnnx(
   given: Source,
   options: { readonly externalData?: OpenExternal } = {},
+  where = "readOnnx",
 ): Promise<OnnxModel> {
-  const where = "readOnnx";
   const source = checkSource(where, given);
   const parser = new Parser(new WireReader(where, source), options.externalData);
   const parts = new ModelParts();

@@ -93,7 +93,7 @@ async function readFile(
   const source = await openSource(where, given);
   try {
     const { readNpy } = await loadModule(where, import("../../formats/npy.js"));
-    const { tensors } = await readNpy(source);
+    const { tensors } = await readNpy(source, where);
     const { length } = moments;
     for (const file of tensors.values()) {
       if (file.shape[file.shape.length - 1] !== length) {

@@ -35,7 +35,7 @@ export const READERS: { readonly [F in ModelFormat]: (files: Files) => Promise<R
   safetensors: readSafetensorsModel,
   async gguf({ file }) {
     const { readGGUF } = await loadModule(where, import("../../formats/gguf/read.js"));
-    const gguf = await readGGUF(file);
+    const gguf = await readGGUF(file, where);
     const values = Array.from(gguf.metadata, ([key, { value }]) => [key, value] as const);
     const document = { format: "gguf", gguf } as const;
     return { metadata: new Map(values), tensors: gguf.tensors, document, weights: [] };
@@ -52,24 +52,24 @@ export const READERS: { readonly [F in ModelFormat]: (files: Files) => Promise<R
       opened.set(path, known);
       return known;
     };
-    const onnx = await readOnnx(file, { externalData });
+    const onnx = await readOnnx(file, { externalData }, where);
     const weights = findWeightsOfOnnx(onnx);
     return { ...onnx, document: { format: "onnx", onnx }, weights };
   },
   async npy({ file }) {
     const { readNpy } = await loadModule(where, import("../../formats/npy.js"));
-    return { ...(await readNpy(file)), document: { format: "npy" }, weights: [] };
+    return { ...(await readNpy(file, where)), document: { format: "npy" }, weights: [] };
   },
   async npz({ file }) {
     const { readNpz } = await loadModule(where, import("../../formats/npz/read.js"));
-    return { ...(await readNpz(file)), document: { format: "npz" }, weights: [] };
+    return { ...(await readNpz(file, where)), document: { format: "npz" }, weights: [] };
   },
   async tfjs({ file, openBeside }) {
     const [{ readTfjs }, { findTfjsWeights }] = await loadModule(
       where,
       Promise.all([import("../../formats/tfjs.js"), import("../weights/tfjs.js")]),
     );
-    const read = await readTfjs(file, openBeside);
+    const read = await readTfjs(file, openBeside, where);
     return { ...read, document: { format: "tfjs" }, weights: findTfjsWeights(read.tensors) };
   },
 };
@@ -100,7 +100,7 @@ async function readSafetensorsModel(files: Files): Promise<ReadModel> {
 const BRACE = 0x7b;
 
 async function readOneFile(file: Source, fileName: string | undefined) {
-  const { metadata, tensors } = await readSafetensors(file);
+  const { metadata, tensors } = await readSafetensors(file, where);
   const shard = { file: fileName ?? "model.safetensors", metadata, tensors };
   const document = { format: "safetensors", shards: [shard], index: undefined } as const;
   return { metadata, tensors, document };
@@ -112,14 +112,14 @@ async function readShards(
   fileName: string | undefined,
   openBeside: (path: string) => Promise<Source>,
 ) {
-  const { weightMap } = await readShardIndex(file);
+  const { weightMap } = await readShardIndex(file, where);
   const shards = new Map<string, Shard>();
   const metadata = new Map<string, unknown>();
   const tensors = new Map<string, FileTensor>();
   for (const [name, path] of weightMap) {
     const shard = shards.get(path) ?? {
       file: path,
-      ...(await readSafetensors(await openBeside(path))),
+      ...(await readSafetensors(await openBeside(path), `${where}: ${path}`)),
     };
     shards.set(path, shard);
     for (const [key, value] of shard.metadata) metadata.set(key, value);

@@ -64,7 +64,7 @@ export async function loadOn(
   const own = Object.assign(Object.create(null), functions) as Record<string, unknown>;
   const file = guarded(where, await openSource(where, source, signal), signal);
   try {
-    const { metadata, tensors } = await readSafetensors(file);
+    const { metadata, tensors } = await readSafetensors(file, where);
     const structure = parseStructure(where, metadata.get(STRUCTURE_KEY));
     const loaded = new Map<string, LoadedTensor>();
     for (const [name, { dtype, shape, byteLength, span }] of tensors) {

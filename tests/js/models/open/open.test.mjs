@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { dequantize, init, quantize, quantizePerTensor, tensor } from "zeropoint";
-import { openModel } from "zeropoint/models";
+import { openModel, quantizeModel } from "zeropoint/models";
 import { isDecodable } from "../../../../dist/formats/dtypes.js";
 import { rejects, sameDeep, sameTensor } from "../../support/asserts.mjs";
 import { safetensorsOf } from "../../support/checkpoints.mjs";
@@ -54,6 +54,17 @@ describe("openModel", () => {
       "ZP_INVALID_FILE",
       /bytes before the end of the file, which may be cut off/,
     );
+  });
+
+  it("says that a safetensors or GGUF file may be cut off", async () => {
+    const parts = { w: ["float32", [64], new Float32Array(64)] };
+    const file = await safetensorsOf(parts);
+    const { files } = await quantizeModel(await openModel(file), "keep", { format: "gguf" });
+    const gguf = new Uint8Array(await new Response(files[0].stream()).arrayBuffer());
+    for (const bytes of [file, gguf]) {
+      const cut = bytes.subarray(0, bytes.length - 100);
+      await rejects(openModel(cut), RangeError, "ZP_INVALID_FILE", /; the file may be cut off$/);
+    }
   });
 
   for (const format of ["safetensors", "gguf", "onnx", "npy"]) {
@@ -260,6 +271,24 @@ describe("openModel", () => {
     stop.abort(reason);
     await assert.rejects(model.read("a"), reason);
     await assert.rejects(openModel(file, { signal: stop.signal }), reason);
+  });
+
+  for (const format of ["safetensors", "gguf", "onnx", "npy", "npz", "tfjs"]) {
+    it(`names itself in messages about a damaged file: ${format}`, async () => {
+      const bytes = new Uint8Array(9);
+      await rejects(openModel(bytes, { format }), RangeError, "ZP_INVALID_FILE", /^openModel: at/);
+    });
+  }
+
+  it("names the damaged shard", async () => {
+    const text = JSON.stringify({ weight_map: { a: "one.safetensors" } });
+    const externalData = () => new Uint8Array(9);
+    await rejects(
+      openModel(new TextEncoder().encode(text), { externalData, format: "safetensors" }),
+      RangeError,
+      "ZP_INVALID_FILE",
+      /^openModel: one\.safetensors: at byte 0: /,
+    );
   });
 
   it("refuses other files, and says what they are", async () => {
