@@ -98,6 +98,10 @@ function checkOperands(
   if (operands.length < needed.length) {
     throw usage(`${needed[operands.length]} is missing; usage: ${form}`);
   }
+  const empty = operands.indexOf("");
+  if (empty >= 0 && empty < wanted.length) {
+    throw usage(`${wanted[empty]} is empty; usage: ${form}`);
+  }
   if (operands.length > wanted.length) {
     const extra = JSON.stringify(operands[wanted.length]);
     throw usage(`${extra} is one argument too many; usage: ${form}`);

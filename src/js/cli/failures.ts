@@ -52,6 +52,10 @@ const REASONS: Readonly<Record<string, string>> = {
   EIO: "the device reports an error",
 };
 
+/** The reason of an error of the file system, in words. */
+export const reasonOf = ({ code = "", message }: NodeJS.ErrnoException): string =>
+  REASONS[code] ?? message;
+
 /** Prints an error. @returns the exit code */
 export function report(command: string, error: unknown): number {
   const { line, code } = describe(error);
@@ -73,9 +77,8 @@ export function describe(error: unknown): { readonly line: string; readonly code
     return { line: plain(String(message)), code: exitCodeOf(code) };
   }
   if (typeof code === "string" && syscall !== undefined) {
-    const reason = REASONS[code] ?? String(message);
     const isWrite = syscall !== "open" || code !== "ENOENT";
-    const line = `${path ?? "a file"}: ${reason}`;
+    const line = `${path ?? "a file"}: ${reasonOf(error as NodeJS.ErrnoException)}`;
     return { line, code: isWrite ? EXIT.output : EXIT.input };
   }
   return { line: String(message ?? error).split("\n")[0], code: EXIT.bug };

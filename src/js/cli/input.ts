@@ -10,7 +10,6 @@ import type { Model } from "../models/open/model.js";
 import { openModel } from "../models/open/open.js";
 import type { Arguments } from "./arguments.js";
 import { describe, EXIT, Failure, usage } from "./failures.js";
-import { isFolder } from "./output/files.js";
 
 /** Standard input as a stream. @throws {Failure} if it is a terminal */
 function standardInput(): ReadableStream<Uint8Array> {
@@ -33,17 +32,13 @@ export async function openInput(path: string, signal: AbortSignal): Promise<Mode
   try {
     return await openModel(path === "-" ? standardInput() : path, { signal });
   } catch (error) {
-    throw await named(path, error);
+    throw named(path, error);
   }
 }
 
 /** An error of a file, with the file's name. */
-async function named(path: string, error: unknown): Promise<unknown> {
+function named(path: string, error: unknown): unknown {
   const { code, message } = error as Partial<ZeropointError>;
-  if (code === "ZP_LOAD_FAILED" && (await isFolder(path))) {
-    const names = "model.safetensors.index.json, model.safetensors, model.json or model.onnx";
-    return new Failure(EXIT.input, `${path}: the folder has no ${names}; name the file in it`);
-  }
   if (typeof code !== "string" || !/^ZP_(UNSUP|INV).*_FILE$/.test(code)) return error;
   const name = path === "-" ? "standard input" : path;
   return new Failure(EXIT.input, `${name}: ${String(message).replace(/^\w+: /, "")}`);
@@ -67,6 +62,12 @@ export function nameFilter(args: Arguments): (name: string) => boolean {
   return (name) =>
     (included.length === 0 || included.some((glob) => glob.matches(name))) &&
     !excluded.some((glob) => glob.matches(name));
+}
+
+/** @throws {Failure} if --include and --exclude leave no tensor */
+export function checkSelection(args: Arguments, { tensors }: Model): void {
+  if (tensors.size === 0 || [...tensors.keys()].some(nameFilter(args))) return;
+  throw usage(`--include and --exclude leave none of ${tensors.size} tensors`);
 }
 
 /** Names with commas between. */

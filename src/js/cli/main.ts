@@ -83,8 +83,11 @@ async function interruptible(name: CommandName, args: readonly string[]): Promis
 }
 
 // The reader of a pipe may end early, as head does.
-process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  process.exit(error.code === "EPIPE" ? 0 : 4);
+process.stdout.on("error", async (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit(0);
+  const { EXIT, reasonOf } = await import("./failures.js");
+  process.stderr.write(`zeropoint: standard output: ${reasonOf(error)}\n`);
+  process.exit(EXIT.output);
 });
 
 process.exitCode = await main(process.argv.slice(2));

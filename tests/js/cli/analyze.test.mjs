@@ -37,6 +37,15 @@ describe("zeropoint analyze", () => {
     assert.match(stdout, /not accuracy/);
   });
 
+  it("refuses patterns that leave no tensor", () => {
+    const { code, stderr } = analyze("model.safetensors", "--include", "nothing");
+    assert.equal(code, 2);
+    assert.match(
+      stderr,
+      /^zeropoint analyze: --include and --exclude leave none of \d+ tensors\n$/,
+    );
+  });
+
   it("prints another metric, certificates, and a line of CSV for each row", () => {
     const args = ["model.safetensors", ...FEW, "--include", "head.weight"];
     assert.match(

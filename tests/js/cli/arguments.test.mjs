@@ -24,6 +24,8 @@ describe("zeropoint", () => {
       ["inspect", "x", "y"],
       'zeropoint inspect: "y" is one argument too many; usage: zeropoint inspect FILE [options]',
     ],
+    [["inspect", ""], "zeropoint inspect: FILE is empty; usage: zeropoint inspect FILE [options]"],
+    [["compare", "x", ""], "zeropoint compare: B is empty; usage: zeropoint compare A B [options]"],
     [["inspect", "x", "-o"], "zeropoint inspect: -o takes OUT"],
     [
       ["inspect", "x", "-o", "--csv"],

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import {
   makeFolder,
   safetensors,
   smallModel,
+  start,
   write,
   writeShards,
   zeropoint,
@@ -137,10 +138,36 @@ head.weight  float32  32 × 64  8.19 kB
     });
   }
 
+  it("reports standard output that takes no bytes", {
+    skip: !existsSync("/dev/full") && "there is no /dev/full",
+  }, async () => {
+    const full = openSync("/dev/full", "w");
+    const { ended } = start(folder, ["inspect", "model.safetensors"], {
+      stdio: ["ignore", full, "pipe"],
+    });
+    const { code, output } = await ended;
+    closeSync(full);
+    const line = "zeropoint: standard output: no space left on the device\n";
+    assert.deepEqual([code, output], [4, line]);
+  });
+
+  it("says which file of a folder cannot be opened", {
+    skip: process.platform === "win32" && "links need a permission",
+  }, () => {
+    write(folder, { "loop/readme.txt": "" });
+    symlinkSync("model.safetensors", join(folder, "loop", "model.safetensors"));
+    const { code, stderr } = inspect("loop");
+    assert.equal(code, 3);
+    assert.match(stderr, /: loop.model\.safetensors: it could not be opened$/m);
+  });
+
   it("names the files that it looks for in a folder", () => {
     write(folder, { "other/readme.txt": "" });
     const { code, stderr } = inspect("other");
     assert.equal(code, 3);
-    assert.match(stderr, /other: the folder has no model\.safetensors\.index\.json, .*; name the/);
+    assert.match(
+      stderr,
+      /: other is a folder without any of model\.safetensors\.index\.json, .*; name the/,
+    );
   });
 });

@@ -1,11 +1,11 @@
 // Tables, progress and files of the command line.
 
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import * as files from "../../../dist/cli/output/files.js";
-import { isPartial } from "../../../dist/cli/output/partial.js";
+import { isPartial, partialPath, writeError } from "../../../dist/cli/output/partial.js";
 import { Progress } from "../../../dist/cli/output/progress.js";
 import { tableText } from "../../../dist/cli/output/table.js";
 import { distinct, shorten, wrap } from "../../../dist/cli/output/terminal.js";
@@ -97,6 +97,24 @@ describe("a file", () => {
     await assert.rejects(files.writeFile(path, failing, signal), /cut/);
     await assert.rejects(files.writeFile(path, aborting, abort.signal), /stop/);
     assert.deepEqual(readdirSync(join(folder, "failed")), []);
+  });
+
+  it("is named in errors, not its unfinished file", async () => {
+    const path = join(folder, "taken");
+    mkdirSync(path);
+    await assert.rejects(
+      files.writeFile(path, () => ["abc"], signal),
+      {
+        code: 4,
+        message: /taken: it is a folder$/,
+      },
+    );
+    const full = Object.assign(new Error("no space"), { code: "ENOSPC", syscall: "write" });
+    const partial = partialPath(path);
+    const { message } = writeError(path, partial, full);
+    assert.match(message, /taken: no space left on the device; nothing was left of it$/);
+    const reading = Object.assign(new Error("damaged"), { code: "EIO", syscall: "read" });
+    assert.equal(writeError(path, partial, reading), reading);
   });
 
   it("is refused before it is begun where the disk has no room", async () => {

@@ -97,6 +97,14 @@ describe("zeropoint quantize", () => {
     );
   });
 
+  it("refuses a name with the ending of another format", () => {
+    const { code, stderr } = quantize("model.safetensors", "int8-channel", "-o", "other.GGUF");
+    const line =
+      "zeropoint quantize: -o other.GGUF has the ending of gguf, but the result is safetensors; " +
+      "--format gguf writes gguf\n";
+    assert.deepEqual([code, stderr, existsSync(at("other.GGUF"))], [2, line, false]);
+  });
+
   it("prints its report as JSON", () => {
     const args = ["model.safetensors", "int8-channel", "-o", "j.safetensors", "--json"];
     const { report, files } = JSON.parse(quantize(...args).stdout);

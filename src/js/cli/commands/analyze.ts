@@ -14,7 +14,7 @@ import {
 import { analysisReport } from "../analysis-report.js";
 import { type Arguments, readArguments } from "../arguments.js";
 import { EXIT, Failure, usage } from "../failures.js";
-import { openInput, startCore } from "../input.js";
+import { checkSelection, openInput, startCore } from "../input.js";
 import { filesOf, type Part, parsePart } from "../jobs/deal.js";
 import { peakMemory } from "../jobs/done.js";
 import { type RowsFile, readRowsFile, rowsPath } from "../jobs/rows.js";
@@ -40,6 +40,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   const model = await openInput(file, signal);
   try {
     if (isToFolder) return await writeShards(file, model, part, args, signal);
+    checkSelection(args, model);
     const sized = await rowsOf(model, basename(file), args, signal, journalFor(model, file, args));
     const sources = sourceFiles(model);
     const source =

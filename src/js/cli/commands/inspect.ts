@@ -5,8 +5,8 @@ import { findQuantizedWeights } from "../../formats/layouts/checkpoints.js";
 import type { Model, ModelTensor } from "../../models/open/model.js";
 import { sizeOf } from "../../tensor/shape.js";
 import { readArguments } from "../arguments.js";
-import { EXIT, usage } from "../failures.js";
-import { nameFilter, openInput } from "../input.js";
+import { EXIT } from "../failures.js";
+import { checkSelection, nameFilter, openInput } from "../input.js";
 import { checkOutput, type Fact, section, writeReport } from "../output/report.js";
 import type { Column } from "../output/table.js";
 import { showBytes, showCount, showPercent } from "../units.js";
@@ -19,10 +19,8 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   const [file] = args.operands;
   const model = await openInput(file, signal);
   try {
+    checkSelection(args, model);
     const tensors = [...model.tensors.values()].filter(({ name }) => isWanted(name));
-    if (tensors.length === 0 && model.tensors.size > 0) {
-      throw usage(`--include and --exclude leave none of ${model.tensors.size} tensors`);
-    }
     const quantization = quantizationIn(model);
     const data = {
       file,

@@ -1,7 +1,7 @@
 // zeropoint quantize: a model, by a scheme or a plan -> a file or a folder.
 
 import { basename, join } from "node:path";
-import { quantizeModel } from "../../models/quantize/quantize-model.js";
+import { defaultFormat, quantizeModel } from "../../models/quantize/quantize-model.js";
 import type { QuantizeReport } from "../../models/quantize/types.js";
 import { type Arguments, readArguments } from "../arguments.js";
 import { EXIT, usage } from "../failures.js";
@@ -42,6 +42,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   try {
     const isQuiet = args.has("quiet");
     const progress = new Progress(`quantizing ${basename(file)}`, isQuiet);
+    checkEnding(output, wish.options.format ?? defaultFormat(model.format));
     let total = 0;
     const { files, report } = await quantizeModel(model, wish.scheme, {
       ...modelOptions(wish.options),
@@ -59,7 +60,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
       return EXIT.ok;
     }
     const single = files.length === 1 && !(await isFolder(output)) && !/[/\\]$/.test(output);
-    if (files.length > 1 && /\.(safetensors|gguf|onnx|npz|npy)$/i.test(output)) {
+    if (files.length > 1 && ENDING.test(output.toLowerCase())) {
       const names = files.slice(0, 3).map(({ name }) => name);
       throw usage(`-o must name a folder for ${files.length} files (${names.join(", ")} …)`);
     }
@@ -84,6 +85,17 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
     await model.close();
   }
 }
+
+/** @throws {Failure} if the name of the output is that of a file of another format */
+function checkEnding(output: string, format: string): void {
+  const [, ending = format] = ENDING.exec(output.toLowerCase()) ?? [];
+  if (ending === format) return;
+  const problem = `has the ending of ${ending}, but the result is ${format}`;
+  throw usage(`-o ${output} ${problem}; --format ${ending} writes ${ending}`);
+}
+
+/** The endings of model files. */
+const ENDING = /\.(safetensors|gguf|onnx|npz|npy)$/;
 
 const inputBytes = (targets: readonly Target[]): number =>
   targets.reduce((sum, { source, file }) => sum + (source?.size ?? file.size), 0);

@@ -4,7 +4,7 @@ import { type FileHandle, mkdir, open, readFile, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { AnalysisRow } from "../../models/analyze/row.js";
 import { EXIT, Failure } from "../failures.js";
-import { partialPath, takeOver } from "../output/partial.js";
+import { partialPath, takeOver, writeError } from "../output/partial.js";
 import { jsonText } from "../output/report.js";
 import { withNumbers } from "./rows.js";
 
@@ -28,11 +28,15 @@ export class Journal {
     this.#path = partialPath(output, key);
   }
 
+  readonly #fail = (error: unknown): never => {
+    throw writeError(this.output, this.#path, error);
+  };
+
   /** The rows of an interrupted run. */
   async open(): Promise<AnalysisRow[]> {
     await mkdir(dirname(this.output), { recursive: true });
     const size = await takeOver(this.output, this.key);
-    this.#file = await open(this.#path, size === 0 ? "w" : "r+");
+    this.#file = await open(this.#path, size === 0 ? "w" : "r+").catch(this.#fail);
     const text = size === 0 ? "" : await readFile(this.#path, "utf8");
     // A line without its end was being written when the run was interrupted.
     const whole = text.slice(0, text.lastIndexOf("\n") + 1);
@@ -55,7 +59,7 @@ export class Journal {
     if (this.#file === undefined || this.#rows.length === 0) return;
     const [{ name }] = this.#rows;
     const { size } = await this.#file.stat();
-    await this.#file.write(`${jsonText(this.#rows, 0)}\n`, size);
+    await this.#file.write(`${jsonText(this.#rows, 0)}\n`, size).catch(this.#fail);
     this.#written.add(name);
     this.#rows = [];
   }

@@ -6,7 +6,7 @@ import { mkdir, open, rename, rm, stat, statfs } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { EXIT, Failure } from "../failures.js";
 import { showBytes } from "../units.js";
-import { partialPath, takeOver } from "./partial.js";
+import { partialPath, takeOver, writeError } from "./partial.js";
 
 /** A file that was written. */
 export interface Written {
@@ -37,7 +37,7 @@ export interface WriteOptions {
  * Writes a file. It gets its name when it is complete and on the disk; after an error, or an abort without a key,
  * nothing is left.
  * @param chunksFrom  the bytes from an offset on, which is 0 without a key
- * @throws {Failure} where the disk has no room; after an abort, if the next run goes on there
+ * @throws {Failure} where it cannot be written; after an abort, if the next run goes on there
  */
 export async function writeFile(
   path: string,
@@ -87,9 +87,7 @@ export async function writeFile(
       throw new Failure(EXIT.output, `interrupted; ${kept}`);
     }
     await rm(partial, { force: true });
-    const { code } = error as NodeJS.ErrnoException;
-    if (code !== "ENOSPC" && code !== "EDQUOT") throw error;
-    throw new Failure(EXIT.output, `${path}: no space left on the device; nothing was left of it`);
+    throw writeError(path, partial, error);
   }
 }
 

@@ -4,6 +4,7 @@ import { readdirSync, statSync } from "node:fs";
 import { rename, rm, stat } from "node:fs/promises";
 import { hostname, uptime } from "node:os";
 import { basename, dirname, join } from "node:path";
+import { EXIT, Failure, reasonOf } from "../failures.js";
 
 const ENDING = ".partial";
 
@@ -18,6 +19,19 @@ const host = (): string => hostname().replaceAll(/[^\w.]/g, "_");
  */
 export const partialPath = (path: string, key = "new"): string =>
   join(dirname(path), `.${basename(path)}.${key}-${host()}-${process.pid}${ENDING}`);
+
+/** An error of writing an unfinished file, as one of the file that it becomes; errors of other files are unchanged. */
+export function writeError(path: string, partial: string, error: unknown): unknown {
+  const { code = "", path: at, syscall = "" } = error as NodeJS.ErrnoException;
+  // Calls with an open file do not name it.
+  const isOwn = at === partial || (at === undefined && WRITES.includes(syscall));
+  if (!isOwn) return error;
+  const rest = ["ENOSPC", "EDQUOT"].includes(code) ? "; nothing was left of it" : "";
+  const reason = reasonOf(error as NodeJS.ErrnoException);
+  return new Failure(EXIT.output, `${path}: ${reason}${rest}`);
+}
+
+const WRITES: readonly string[] = ["write", "fsync", "ftruncate"];
 
 /** A file that another run has left. */
 interface Left {

@@ -121,10 +121,13 @@ async function openMain(
   if (!(await isFolder(source))) return await openSource(where, source, signal);
   const folder = String(source).replace(/[/\\]$/, "");
   for (const name of FOLDER_FILES) {
-    const found = await openSource(where, `${folder}/${name}`, signal).catch(() => undefined);
+    const found = await openSource(where, `${folder}/${name}`, signal).catch((error: unknown) => {
+      const { cause } = error as { readonly cause?: { readonly code?: unknown } };
+      if (cause?.code !== "ENOENT") throw error;
+    });
     if (found !== undefined) return found;
   }
-  const problem = `${source} is a folder without any of ${FOLDER_FILES.join(", ")}`;
+  const problem = `${source} is a folder without any of ${FOLDER_FILES.join(", ")}; name the file in it`;
   throw stateError("ZP_LOAD_FAILED", where, problem);
 }
 

@@ -83,7 +83,7 @@ const WRITERS: { readonly [F in OutputFormat]: () => Promise<Writer> } = {
 };
 
 /** The format that a model is written in by default. */
-const defaultFormat = (format: ModelFormat): OutputFormat =>
+export const defaultFormat = (format: ModelFormat): OutputFormat =>
   format === "tfjs" ? "safetensors" : format;
 
 /**
