@@ -2,20 +2,66 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
-import { describe, it } from "node:test";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
+import { makeLlama } from "./support/llama.mjs";
+import { runRecipe } from "./support/recipes.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
+/** The examples that other tests run, by language and the heading above them: the test files. */
+const ELSEWHERE = {
+  "js A network in 4 bits": "js/models/walk.test.mjs",
+  "js Safetensors to int4, for Macs and vLLM": "js/models/quantize/safetensors-walk.test.mjs",
+  "js GGUF to Q4_K": "js/models/quantize/gguf-walk.test.mjs",
+  "js ONNX for the browser": "js/models/quantize/onnx-walk.test.mjs",
+  "jsx A layer in React": "package/recipes.test.mjs",
+  "js A Cloudflare Worker": "package/recipes.test.mjs",
+  "html A strict content security policy": "package/recipes.test.mjs",
+  "py Saving and loading": "engines/python-safetensors.test.mjs",
+  "sh zeropoint": "js/cli/examples.test.mjs",
+  "sh Command line": "js/cli/examples.test.mjs",
+};
+
 describe("README", () => {
   const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
-  const examples = [...readme.matchAll(/```js\n([\s\S]*?)```/g)].map(([, text]) => text);
-  // Only complete programs; tests/package/recipes.test.mjs runs the recipes' partial ones.
-  const whole = examples.filter((text) => /^import /.test(text) && text.includes("console.log"));
-  it("has examples, of which the first is complete", () => {
+  const blocks = [...readme.matchAll(/^#+ (.*)$|```(\w+)\n([\s\S]*?)```/gm)];
+  const examples = [];
+  let heading;
+  for (const [, title, language, text] of blocks) {
+    if (title !== undefined) heading = title;
+    else examples.push({ id: `${language} ${heading}`, text });
+  }
+  const here = examples.filter(({ id }) => !(id in ELSEWHERE));
+  // Programs with a comment for each line that they print.
+  const whole = here.map(({ text }) => text).filter((text) => text.includes("console.log"));
+
+  it("has no example that no test runs", () => {
     assert.equal(whole.length, 7);
-    assert.equal(whole[0], examples[0]);
+    const rest = here.filter(({ text }) => !whole.includes(text)).map(({ id }) => id);
+    assert.deepEqual(rest, ["js Opening model files"]);
+    for (const [id, file] of Object.entries(ELSEWHERE)) {
+      assert.ok(
+        examples.some((example) => example.id === id),
+        `there is no example "${id}"`,
+      );
+      assert.ok(existsSync(new URL(`../${file}`, import.meta.url)), `${file} is missing`);
+    }
+  });
+
+  it("has an example that opens a model file", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "zeropoint-readme-"));
+    after(() => rmSync(folder, { recursive: true, force: true }));
+    writeFileSync(join(folder, "model.gguf"), await makeLlama({ layers: 1 }));
+    const [{ text }] = here.filter(({ id }) => id === "js Opening model files");
+    const { printed } = runRecipe(
+      `${text}console.log(first.name, data.constructor.name, data.length);\n`,
+      folder,
+    );
+    assert.match(printed[0], /^token_embd\.weight Float32Array \d+$/);
   });
 
   for (const example of whole) {

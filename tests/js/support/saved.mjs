@@ -104,12 +104,16 @@ const DTYPES = [
   "int2",
   "int3",
   "int4",
+  "int5",
   "int6",
+  "int7",
   "int8",
   "uint1",
   "uint2",
   "uint3",
   "uint4",
+  "uint5",
+  "uint6",
   "uint7",
   "uint8",
 ];
@@ -118,12 +122,12 @@ const DTYPES = [
 function quantizeOptions(numbers, columns) {
   const dtype = numbers.pick(DTYPES);
   const scheme = dtype.startsWith("u") ? "affine" : numbers.pick(["symmetric", "affine"]);
-  const divisors = [1, 2, 3, 4, 8].filter((size) => columns % size === 0);
   const granularity = numbers.pick([
     {},
     { axis: 0 },
     { axis: 1 },
-    { groupSize: numbers.pick(divisors) },
+    // The last group of a row may be short.
+    { groupSize: numbers.integer(1, columns + 1) },
   ]);
   const zeroPoint = numbers.pick([undefined, "float"]);
   return { dtype, scheme: zeroPoint ? "affine" : scheme, zeroPoint, ...granularity };
@@ -206,6 +210,42 @@ function embeddingOf(numbers) {
   return [numbers.pick(makers)(), x];
 }
 
+/** A layer without inputs or without outputs, and an input. */
+function emptyLayerOf(numbers) {
+  const [rows, columns] = numbers.pick([
+    [0, 3],
+    [3, 0],
+    [0, 0],
+  ]);
+  const weight = numbers.floats([rows, columns]);
+  const q = quantize(weight, { dtype: numbers.pick(["int8", "int3"]), scale: 0.5 });
+  const bias = numbers.pick([undefined, numbers.floats([rows])]);
+  const makers = [
+    () => new Linear(weight, { bias }),
+    () => new Linear(q, { bias }),
+    () => new QuantizedLinear(q, { bias }),
+    () => new Sequential([new QuantizedLinear(q), new Linear(numbers.floats([2, rows]))]),
+  ];
+  return [numbers.pick(makers)(), numbers.floats([2, columns])];
+}
+
+/** A random tensor of any rank, lengths of 0 and 1 included: float, half, or quantized by given qparams. */
+function tensorOf(numbers) {
+  const shape = Array.from({ length: numbers.integer(0, 4) }, () => numbers.pick([0, 1, 1, 2, 3]));
+  const x = numbers.floats(shape);
+  const patterns = Uint16Array.from(x.data, () => numbers.integer(0, 0xffff));
+  const scale = 0.01 + numbers.next();
+  const dtype = numbers.pick([...DTYPES, "int16", "uint16", "int32"]);
+  const affine = { dtype, scheme: "affine", scale, zeroPoint: numbers.integer(0, 1) };
+  const makers = [
+    () => x,
+    () => ({ data: patterns, shape, dtype: numbers.pick(["float16", "bfloat16"]) }),
+    () => quantize(x, affine),
+    () => quantize(x, { dtype, scale, offset: numbers.next() }),
+  ];
+  return [numbers.pick(makers)(), undefined];
+}
+
 /** A random quantized tensor, alone or among others. */
 function tensorsOf(numbers) {
   const x = numbers.floats([numbers.integer(0, 5), 6]);
@@ -228,4 +268,7 @@ function tensorsOf(numbers) {
 export const things = fc
   .nat()
   .map((seed) => new Numbers(seed))
-  .map((numbers) => numbers.pick([modelOf, modelOf, embeddingOf, tensorsOf])(numbers));
+  .map((numbers) => {
+    const makers = [modelOf, modelOf, embeddingOf, emptyLayerOf, tensorOf, tensorsOf];
+    return numbers.pick(makers)(numbers);
+  });
