@@ -21,6 +21,7 @@ import { createPlanView } from "./show/plan-view.js";
 import { createProgress, REPLACED } from "./show/progress.js";
 import { drawStrip } from "./show/strip.js";
 import { skeleton } from "./skeleton.js";
+import { analyzedText, foundText, problemText, showsText } from "./texts.js";
 
 /** @typedef {import("./layers.js").Layer} Layer */
 
@@ -431,44 +432,4 @@ class Lab {
       this.#fail(/** @type {Error} */ (error).message);
     }
   }
-}
-
-/** The end of an analysis in words. @param {Layers} layers */
-function analyzedText({ size, rows }) {
-  if (size > 0) return `${nounText(size, "layer")} analyzed.`;
-  const kept = keptByReason(rows).map(([reason, names]) => {
-    return `${nounText(names.length, "tensor")} (${reason})`;
-  });
-  return `This file has no layer to quantize. Kept: ${kept.join(", ") || "nothing"}.`;
-}
-
-/**
- * How many layers a filter finds; empty without a filter.
- * @param {number} found
- * @param {number} all
- * @param {string} filter
- */
-function foundText(found, all, filter) {
-  if (!filter || all === 0) return "";
-  return found === 0
-    ? `No name of a layer contains “${filter}”. `
-    : `${found} of ${nounText(all, "layer")} found. `;
-}
-
-/** An error of a file as the reader gets it: where it breaks its format. @param {any} error @param {string} name */
-function problemText({ message, offset, expected, found }, name) {
-  if (offset === undefined) return message;
-  return `${name}, byte ${Number(offset).toLocaleString("en")}: expected ${expected}, found ${found}.`;
-}
-
-/** Which errors the table shows. @param {{ layers: number, estimates: number, outputs: number }} counts */
-function showsText({ layers, estimates, outputs }) {
-  if (layers === 0) return "";
-  const weights = layers - outputs;
-  const shown = [
-    outputs > 0 && `errors of the outputs of ${nounText(outputs, "layer")}`,
-    weights > 0 && `errors of the weights of ${nounText(weights, "layer")}`,
-  ];
-  const text = shown.filter(Boolean).join(", ");
-  return `Shown: ${text}${estimates > 0 ? `; ${estimates} of them estimated` : "; all exact"}.`;
 }
