@@ -15,7 +15,7 @@ import { Random } from "../../js/support/asserts.mjs";
 import { collect } from "../../js/support/formats.mjs";
 import { axeViolations, onceForAll } from "../axe.mjs";
 import { press, textOf } from "../page.mjs";
-import { addInputs, openLab, shownCells, waitForPlan } from "./pages.mjs";
+import { addInputs, focusTable, openLab, shownCells, waitForPlan } from "./pages.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "zeropoint-lab-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -120,7 +120,7 @@ describe("Inputs of layers in the Model Lab", () => {
   });
 
   it("are in the details of a cell", async () => {
-    await page.focus('.layer-body [tabindex="0"]');
+    await focusTable(page);
     for (let i = 0; i < 4; i++) await press(page, "ArrowRight");
     await page.waitForFunction(() => document.activeElement?.dataset.column === "4");
     const shown = await page.evaluate(() => document.activeElement.textContent);

@@ -35,6 +35,10 @@ export async function openFile(page, ...paths) {
   await (await page.$(".lab-drop input")).uploadFile(...paths);
 }
 
+/** Focuses the table's current cell, in one step: another plan may replace the cell between two. */
+export const focusTable = (page) =>
+  page.$eval(".layer-body", (body) => body.querySelector('[tabindex="0"]').focus());
+
 /** Adds files of inputs. */
 export async function addInputs(page, ...paths) {
   await (await page.$(".lab-inputs input")).uploadFile(...paths);
