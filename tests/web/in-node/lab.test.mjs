@@ -103,14 +103,14 @@ describe("The reason of a scheme in a plan", () => {
     assert.equal(
       reasonOf(layer, plan),
       "The next smaller scheme, int3-g32, would save 1.0 kB and lose 6.3 dB. The next larger one, int8-tensor, " +
-        "would gain 21.3 dB for 4.0 kB: the other layers make more of these bytes.",
+        "would gain 21.3 dB for 4.0 kB; in other layers these bytes reduce the error more.",
     );
   });
 
   it("says where there is none", () => {
     assert.match(reasonOf({ ...layer, planned: "int3-g32" }, plan), /^No scheme is smaller\. /);
     const largest = reasonOf({ ...layer, planned: "int8-tensor" }, plan);
-    assert.match(largest, / No larger one has less error\.$/);
+    assert.match(largest, / No larger scheme has less error\.$/);
   });
 
   it("is the pin or the plan's own reason where there is one", () => {
@@ -149,7 +149,7 @@ describe("The lab's numbers", () => {
     assert.equal(shapeText([64, 784]), "64 × 784");
     assert.equal(nounText(1, "tensor"), "1 tensor");
     assert.equal(metricText("sqnr", Number.POSITIVE_INFINITY), "exact");
-    assert.equal(metricText("mse", 0.000123), "1.2 e-4");
+    assert.equal(metricText("mse", 0.000123), "1.2e-4");
     assert.equal(timeText(200), "3 minutes");
   });
 });
