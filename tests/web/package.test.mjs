@@ -101,8 +101,11 @@ const NODE_ONLY = {
       "writes files",
   },
   "models/open/open.test.mjs": {
-    "openModel > opens shards by their index or folder, and says which file is missing":
+    "openModel > opens shards by their index or folder": "writes files",
+    "openModel > opens shards by the bytes of their index, with options.externalData":
       "writes files",
+    "openModel > says which file is missing": "writes files",
+    "openModel > says that a folder holds no model": "writes files",
     "openModel > opens a model of TensorFlow.js, its shards beside it, and its quantized weights":
       "writes files",
     "openModel > reads only headers until a value is requested, by ranges of an address":

@@ -199,6 +199,9 @@ describe("openModel", () => {
       "ZP_LOAD_FAILED",
       /two\.safetensors could not be opened/,
     );
+  });
+
+  it("says that a folder holds no model", async () => {
     await rejects(
       openModel(folder()),
       Error,
