@@ -1,5 +1,7 @@
-// Enumerations, which JavaScript names by text.
+// Enumerations, which JavaScript names by text. They must be registered before the functions that
+// take them: constructors run in the order in which files are linked, which is that of their names.
 #include "bindings/register.h"
+#include "core/dot_choice.h"
 #include "zeropoint/zeropoint.h"
 
 namespace zeropoint::bindings {
