@@ -145,7 +145,7 @@ void unpack_chunk(const std::uint8_t* packed, std::size_t output, std::size_t in
                     static_cast<unsigned>(tile == 0 && bits == 4 ? added_to_low : 0);
   for (std::size_t i = 0; i < inputs; ++i) {
     const std::size_t step = i / kStepInputs;
-    // Index of the step among those that share 16 bytes: two steps with 2 bits, else one.
+    // With 2 bits, two steps share 16 bytes: 0 for the first of them, 1 for the second.
     const std::size_t shared = bits == 2 ? step % 2 : 0;
     const std::size_t at = (step - shared) * width * 4 + (bits == 8 ? tile * 16 : 0);
     const std::size_t shift = bits == 8 ? 0 : bits == 4 ? tile * 4 : shared * 4 + tile * 2;

@@ -89,17 +89,24 @@ export async function instantiate(module: WasmModule): Promise<Started> {
   /** For each enumeration type: values by name, and names by value. */
   const values: Record<number, Record<string, number>> = {};
   const names: Record<number, Record<number, string>> = {};
+  /** The types that are registered: numbers, booleans and enumerations. */
+  const known = new Set<number>();
   /** The types that are unsigned integers: results come with a sign. */
   const unsigned = new Set<number>();
+  const addType = (type: number): void => {
+    known.add(type);
+  };
 
   const env: WebAssembly.ModuleImports = {
-    _embind_register_void() {},
-    _embind_register_bool() {},
-    _embind_register_float() {},
+    _embind_register_void: addType,
+    _embind_register_bool: addType,
+    _embind_register_float: addType,
     _embind_register_integer(type: number, _name: number, _size: number, least: number) {
+      addType(type);
       if (least === 0) unsigned.add(type);
     },
     _embind_register_enum(type: number) {
+      addType(type);
       values[type] = {};
       names[type] = {};
     },
@@ -116,7 +123,12 @@ export async function instantiate(module: WasmModule): Promise<Started> {
       _invoker: number,
       pointer: number,
     ) {
-      const [result, ...parameters] = new Uint32Array(memory.buffer, types >>> 0, count);
+      const all = [...new Uint32Array(memory.buffer, types >>> 0, count)];
+      // A text in place of an enumeration's value would become 0.
+      if (!all.every((type) => known.has(type))) {
+        throw new TypeError(`${textAt(name)} is registered before one of its types`);
+      }
+      const [result, ...parameters] = all;
       const resultNames = names[result];
       const isUnsigned = unsigned.has(result);
       const [A, B, C, D, E, F, G, H, I, J, K, L, M] = parameters.map((type) => values[type]);
