@@ -25,7 +25,7 @@ export default defineConfig({
       pages: { folder: at("pages"), benchmark: at("benchmark.json") },
       packageEntry: at("../dist/index.js"),
     }),
-    offline({ template: at("shell/service-worker.js"), publicFolder: at("public") }),
+    offline({ template: at("shell/offline/service-worker.js"), publicFolder: at("public") }),
   ],
   build: {
     outDir: at("../dist/web"),

@@ -1,7 +1,7 @@
 // A cell as HTML: its head, its code, its known output and its checks.
 
-import { icon } from "../shell/icons.js";
-import { h, toHtml } from "../shell/tree.js";
+import { icon } from "../shell/drawing/icons.js";
+import { h, toHtml } from "../shell/drawing/tree.js";
 import { highlightedHtml } from "./highlight-code.mjs";
 import { NoPython, toPython } from "./to-python.mjs";
 

@@ -2,8 +2,8 @@
 
 import { figures } from "../figures/index.js";
 import { FULL, PHONE, WIDE } from "../figures/parts.js";
-import { icon } from "../shell/icons.js";
-import { h, toHtml } from "../shell/tree.js";
+import { icon } from "../shell/drawing/icons.js";
+import { h, toHtml } from "../shell/drawing/tree.js";
 
 const NARROW = 260; // pixels left for a drawing on a screen of 320 pixels
 

@@ -2,8 +2,8 @@
 
 import { javascriptLanguage } from "@codemirror/lang-javascript";
 import { highlightCode, tagHighlighter } from "@lezer/highlight";
-import { staticTags } from "../notebook/highlight.js";
-import { escapeHtml } from "../shell/tree.js";
+import { staticTags } from "../notebook/cell/highlight.js";
+import { escapeHtml } from "../shell/drawing/tree.js";
 
 const highlighter = tagHighlighter(
   staticTags.map(({ tag, class: name }) => ({ tag, class: name })),

@@ -1,7 +1,7 @@
 // The whole page as HTML: contents, overview, notebooks and the other pages.
 
 import { toolbarTree } from "../notebook/toolbar.js";
-import { escapeHtml, h, toHtml } from "../shell/tree.js";
+import { escapeHtml, h, toHtml } from "../shell/drawing/tree.js";
 import { figureHtml } from "./figure-html.mjs";
 import { highlightedHtml } from "./highlight-code.mjs";
 import { pageView } from "./pages.mjs";

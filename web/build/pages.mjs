@@ -10,7 +10,7 @@ import {
   smallTables,
   startTables,
 } from "../measure/tables.js";
-import { escapeHtml, h, toHtml } from "../shell/tree.js";
+import { escapeHtml, h, toHtml } from "../shell/drawing/tree.js";
 import { afterFirstParagraph, PIECE } from "./parts.mjs";
 import { keepUnits } from "./units.mjs";
 
@@ -64,7 +64,7 @@ function readPage(text, id, measured) {
  * @returns {Record<string, (content: string, ...words: string[]) => string>}
  */
 function blocksOf(measured) {
-  /** @type {Record<string, (results: any[]) => import("../shell/tree.js").Tree[]>} */
+  /** @type {Record<string, (results: any[]) => import("../shell/drawing/tree.js").Tree[]>} */
   const tables = {
     linear: (results) => linearTables(results, undefined, measurementTable).slice(0, 1),
     all: (results) => [

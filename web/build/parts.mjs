@@ -4,7 +4,7 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { escapeHtml } from "../shell/tree.js";
+import { escapeHtml } from "../shell/drawing/tree.js";
 
 /** Marks between the pieces of a view. The same marks are in shell/parts.js. */
 export const PIECE = "<!-- piece -->";

@@ -1,8 +1,8 @@
 // A small line chart of one error against one choice: its points, the least of them, and the current one.
 
 import { scaleLinear, scaleLog } from "d3-scale";
-import { formatNumber } from "../shell/numbers.js";
-import { h } from "../shell/tree.js";
+import { formatNumber } from "../shell/drawing/numbers.js";
+import { h } from "../shell/drawing/tree.js";
 import { drawing, line, round, text } from "./parts.js";
 
 /**

@@ -1,20 +1,20 @@
 // All illustrations, by the name the notebooks give them.
 
-import { affineSymmetric } from "./affine-symmetric.js";
-import { byHand } from "./by-hand.js";
-import { clipOrRound } from "./clip-or-round.js";
-import { errorBits } from "./error-bits.js";
-import { granularity } from "./granularity.js";
-import { groupSize } from "./group-size.js";
-import { journey } from "./journey.js";
-import { linked } from "./linked.js";
-import { observer } from "./observer.js";
-import { odometer } from "./odometer.js";
-import { scaleLeavesTheSum } from "./scale-leaves-the-sum.js";
-import { schemeMatrix } from "./scheme-matrix.js";
+import { affineSymmetric } from "./drawings/affine-symmetric.js";
+import { byHand } from "./drawings/by-hand.js";
+import { clipOrRound } from "./drawings/clip-or-round.js";
+import { errorBits } from "./drawings/error-bits.js";
+import { granularity } from "./drawings/granularity.js";
+import { groupSize } from "./drawings/group-size.js";
+import { journey } from "./drawings/journey.js";
+import { linked } from "./drawings/linked.js";
+import { observer } from "./drawings/observer.js";
+import { odometer } from "./drawings/odometer.js";
+import { scaleLeavesTheSum } from "./drawings/scale-leaves-the-sum.js";
+import { schemeMatrix } from "./drawings/scheme-matrix.js";
 
 /**
- * @typedef {import("../shell/tree.js").Tree} Tree
+ * @typedef {import("../shell/drawing/tree.js").Tree} Tree
  * @typedef {typeof import("zeropoint")} Zeropoint
  * @typedef {{ name: string, label: string, type: "range", min: number, max: number, step: number,
  *   value: number, unit?: string }} RangeControl

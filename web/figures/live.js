@@ -1,7 +1,7 @@
 // Makes the page's illustrations live: the drawings of the built page, drawn again when a control changes.
 
+import { toDom } from "../shell/drawing/tree.js";
 import { makeScrollable } from "../shell/scrollable.js";
-import { toDom } from "../shell/tree.js";
 import { connectLinked } from "./link-elements.js";
 import { connectPrediction } from "./prediction.js";
 import { connectScrubs } from "./scrub.js";
@@ -14,7 +14,7 @@ async function load() {
   const [zeropoint, { figures }, { coreModule }] = await Promise.all([
     import("zeropoint"),
     import("./index.js"),
-    import("../shell/core.js"),
+    import("../shell/core/core.js"),
   ]);
   await zeropoint.init({ wasm: coreModule });
   return { zeropoint, figures };

@@ -1,7 +1,7 @@
 // Helpers shared by the illustrations.
 
-import { formatNumber } from "../shell/numbers.js";
-import { h } from "../shell/tree.js";
+import { formatNumber } from "../shell/drawing/numbers.js";
+import { h } from "../shell/drawing/tree.js";
 
 /** Widths of the built drawings in pixels; figures.css has the same. */
 export const PHONE = 330; // the room of a figure on a screen of 390 pixels
@@ -28,7 +28,7 @@ export function samples(count, seed) {
  * @param {number} width
  * @param {number} height
  * @param {string} label  text alternative for screen readers
- * @param {...import("../shell/tree.js").Nested} children
+ * @param {...import("../shell/drawing/tree.js").Nested} children
  */
 export function drawing(width, height, label, ...children) {
   return h(

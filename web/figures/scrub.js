@@ -1,6 +1,6 @@
 // A number in a sentence that can be dragged or moved with the arrow keys: another handle of a figure's slider.
 
-import { h } from "../shell/tree.js";
+import { h } from "../shell/drawing/tree.js";
 
 /**
  * @param {string} name  of the range control

@@ -1,9 +1,9 @@
 // The Model Lab: opens a model file in a worker, shows what each scheme costs each layer, plans within a size, and
 // writes the quantized file.
 
+import { toDom } from "../shell/drawing/tree.js";
 import { makeScrollable } from "../shell/scrollable.js";
 import { turn } from "../shell/slices.js";
-import { toDom } from "../shell/tree.js";
 import { startLab } from "./client.js";
 import { connectDrop } from "./drop.js";
 import { METRICS, nounText } from "./format.js";

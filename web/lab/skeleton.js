@@ -1,6 +1,6 @@
 // The lab's empty parts, filled as a file is opened, analyzed, planned and written.
 
-import { h } from "../shell/tree.js";
+import { h } from "../shell/drawing/tree.js";
 import { METRICS } from "./format.js";
 
 const SAMPLES = [
@@ -15,7 +15,7 @@ const button = (/** @type {string} */ action, /** @type {string} */ text, attrib
 const section = (
   /** @type {string} */ name,
   /** @type {string} */ title,
-  /** @type {import("../shell/tree.js").Nested[]} */ ...children
+  /** @type {import("../shell/drawing/tree.js").Nested[]} */ ...children
 ) =>
   h(
     "section",

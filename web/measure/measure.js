@@ -1,7 +1,7 @@
 // "Measure on your machine": starts the benchmark's worker and shows its results.
 
+import { h, toDom } from "../shell/drawing/tree.js";
 import { makeScrollable } from "../shell/scrollable.js";
-import { h, toDom } from "../shell/tree.js";
 import { scriptUrl } from "../shell/trusted.js";
 import workerUrl from "./measure-worker.js?worker&url";
 import { elementwiseTables, linearTables, smallTables } from "./tables.js";

@@ -1,9 +1,9 @@
 // Measurements as tables with a bar in each row, for published and local results.
 
-import { h } from "../shell/tree.js";
+import { h } from "../shell/drawing/tree.js";
 
 /**
- * @typedef {import("../shell/tree.js").Tree} Tree
+ * @typedef {import("../shell/drawing/tree.js").Tree} Tree
  * @typedef {object} Measurement  a result of the benchmark
  * @property {string} case
  * @property {string} contestant

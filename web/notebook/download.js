@@ -1,7 +1,7 @@
 // Downloads a notebook with the reader's changes: as an ES module, or for Jupyter with Deno's kernel.
 
 /**
- * @typedef {import("./cell.js").Cell} Cell
+ * @typedef {import("./cell/cell.js").Cell} Cell
  * @typedef {import("./notebook.js").Notebook} Notebook
  */
 

@@ -1,7 +1,7 @@
 // The page's end of the worker that runs a notebook's cells.
 
-import { answerWithCore } from "../shell/core.js";
-import { keepFiles } from "../shell/offline.js";
+import { answerWithCore } from "../shell/core/core.js";
+import { keepFiles } from "../shell/offline/offline.js";
 import { scriptUrl } from "../shell/trusted.js";
 import workerUrl from "./worker/worker.js?worker&url";
 

@@ -1,8 +1,8 @@
 // One notebook on the page: its cells, the order in which they run, and the worker they run in.
 
+import { h, toDom } from "../shell/drawing/tree.js";
 import { inSlices } from "../shell/slices.js";
-import { h, toDom } from "../shell/tree.js";
-import { Cell } from "./cell.js";
+import { Cell } from "./cell/cell.js";
 import { Dependencies } from "./dependencies.js";
 import { download } from "./download.js";
 import { watchOtherTabs } from "./edits.js";

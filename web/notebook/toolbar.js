@@ -1,7 +1,7 @@
 // The buttons of a notebook, and its keys.
 
-import { icon } from "../shell/icons.js";
-import { h } from "../shell/tree.js";
+import { icon } from "../shell/drawing/icons.js";
+import { h } from "../shell/drawing/tree.js";
 
 /**
  * @param {string} label
@@ -11,7 +11,7 @@ export function toolbarTree(label, cells) {
   const action = (
     /** @type {string} */ name,
     /** @type {string} */ iconName,
-    /** @type {import("../shell/tree.js").Nested} */ text,
+    /** @type {import("../shell/drawing/tree.js").Nested} */ text,
     disabled = false,
   ) =>
     h(

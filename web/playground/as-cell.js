@@ -2,7 +2,7 @@
 
 import { Notebook } from "../notebook/notebook.js";
 import { toolbarTree } from "../notebook/toolbar.js";
-import { h, toDom } from "../shell/tree.js";
+import { h, toDom } from "../shell/drawing/tree.js";
 
 const ID = "play-cell-1";
 

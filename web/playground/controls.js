@@ -1,12 +1,12 @@
 // The form of the playground's settings.
 
-import { h } from "../shell/tree.js";
+import { h } from "../shell/drawing/tree.js";
 import { BLOCK_TYPES, consistent, isBlock } from "./state.js";
 
 /**
  * @typedef {import("./state.js").Settings} Settings
  * @typedef {import("./worker/worker.js").Abilities} Abilities
- * @typedef {import("../shell/tree.js").Nested} Nested
+ * @typedef {import("../shell/drawing/tree.js").Nested} Nested
  */
 
 /** @type {[string, string][]} */

@@ -1,7 +1,7 @@
 // Connects the page with the playground's worker. Ignores results of superseded requests.
 
-import { answerWithCore } from "../shell/core.js";
-import { keepFiles } from "../shell/offline.js";
+import { answerWithCore } from "../shell/core/core.js";
+import { keepFiles } from "../shell/offline/offline.js";
 import { scriptUrl } from "../shell/trusted.js";
 import workerUrl from "./worker/worker.js?worker&url";
 

@@ -1,6 +1,6 @@
 // The elements of the playground, in their order.
 
-import { h } from "../shell/tree.js";
+import { h } from "../shell/drawing/tree.js";
 import { controlsTree } from "./controls.js";
 import { dataTree } from "./data/data-panel.js";
 import { exportsTree } from "./exports/panel.js";

@@ -1,8 +1,8 @@
 // The playground: data, settings, and views of what the worker computes for them.
 
-import { keepFiles } from "../shell/offline.js";
+import { toDom } from "../shell/drawing/tree.js";
+import { keepFiles } from "../shell/offline/offline.js";
 import { makeScrollable } from "../shell/scrollable.js";
-import { toDom } from "../shell/tree.js";
 import { Controls } from "./controls.js";
 import { connectData } from "./data/data-panel.js";
 import { Engine } from "./engine.js";

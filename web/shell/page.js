@@ -1,6 +1,6 @@
 // Connects the page's scripts. All content is readable without them.
 
-import { connectOffline } from "./offline.js";
+import { connectOffline } from "./offline/offline.js";
 import { fill } from "./parts.js";
 import { showCurrentView } from "./router.js";
 import { makeScrollable } from "./scrollable.js";

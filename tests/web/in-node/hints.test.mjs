@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { adviceOnCall, hint, nearest } from "../../../web/notebook/hints.js";
+import { adviceOnCall, hint, nearest } from "../../../web/notebook/cell/hints.js";
 
 const CELLS = [
   { label: "Cell 1", source: 'import { torch, linear_q as q } from "zeropoint/notebook";' },

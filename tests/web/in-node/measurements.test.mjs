@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { startTables } from "../../../web/measure/tables.js";
-import { toHtml } from "../../../web/shell/tree.js";
+import { toHtml } from "../../../web/shell/drawing/tree.js";
 
 describe("A task's line", () => {
   it("compares libraries: no bare module, and no two builds of one library", () => {

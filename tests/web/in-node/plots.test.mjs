@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { binsOf } from "../../../web/notebook/plots/bins.js";
 import { decimated, linesFigure } from "../../../web/notebook/plots/lines.js";
 import { linesPlot } from "../../../web/notebook/plots/lines-plot.js";
-import { toHtml } from "../../../web/shell/tree.js";
+import { toHtml } from "../../../web/shell/drawing/tree.js";
 
 const series = (points) => linesPlot({ series: [{ name: "s", points }] }).series[0];
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { diffLines, matches } from "../../../web/notebook/compare.js";
+import { diffLines, matches } from "../../../web/notebook/cell/compare.js";
 import { describeError } from "../../../web/notebook/worker/cell-error.js";
 import { rewriteCell } from "../../../web/notebook/worker/rewrite.js";
 import { createScope } from "../../../web/notebook/worker/scope.js";

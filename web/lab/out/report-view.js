@@ -1,6 +1,6 @@
 // Reports to download, and the same job for the command line.
 
-import { h, toDom } from "../../shell/tree.js";
+import { h, toDom } from "../../shell/drawing/tree.js";
 import { commandLine, toCsv, toHtmlPage, toJson } from "./report.js";
 
 /**

@@ -1,6 +1,6 @@
 // The analysis and the plan as files, and the same job as a command line.
 
-import { escapeHtml } from "../../shell/tree.js";
+import { escapeHtml } from "../../shell/drawing/tree.js";
 
 const COLUMNS = ["name", "shape", "dtype", "scheme", "bytes", "mse", "max", "sqnr", "cosine"];
 

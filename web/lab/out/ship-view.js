@@ -1,7 +1,7 @@
 // Writes the quantized file: to a place the reader chooses, or through the browser's private file system.
 
+import { h, toDom } from "../../shell/drawing/tree.js";
 import { makeScrollable } from "../../shell/scrollable.js";
-import { h, toDom } from "../../shell/tree.js";
 import { bytesText, metricWithUnit, nounText, plainNumber } from "../format.js";
 import { createProgress } from "../show/progress.js";
 

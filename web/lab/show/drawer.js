@@ -2,8 +2,8 @@
 
 import { scaleLinear } from "d3-scale";
 import { shownNumber } from "../../measure/tables.js";
+import { h, toDom } from "../../shell/drawing/tree.js";
 import { makeScrollable } from "../../shell/scrollable.js";
-import { h, toDom } from "../../shell/tree.js";
 import { bytesText, fieldOf, METRICS, metricWithUnit, plainNumber, shapeText } from "../format.js";
 import { decibelText } from "./plan-view.js";
 
@@ -81,7 +81,7 @@ function histograms(before, after, width) {
 
 const button = (
   /** @type {string} */ action,
-  /** @type {import("../../shell/tree.js").Nested} */ text,
+  /** @type {import("../../shell/drawing/tree.js").Nested} */ text,
   attributes = {},
 ) => h("button", { type: "button", class: "button", "data-action": action, ...attributes }, text);
 
@@ -253,7 +253,7 @@ function drawMap(canvas, { before, after }) {
  */
 export async function openDrawer(dialog, cell, load, { onPin, onPlay }) {
   const box = /** @type {HTMLElement} */ (toDom(h("div", { class: "detail" })));
-  const show = (/** @type {import("../../shell/tree.js").Nested[]} */ ...children) =>
+  const show = (/** @type {import("../../shell/drawing/tree.js").Nested[]} */ ...children) =>
     box.replaceChildren(...toDom(h("div", {}, ...children)).childNodes);
   show(h("p", { role: "status" }, "Reading this layer …"));
   // The focus begins on the button, which stays while the content is replaced.

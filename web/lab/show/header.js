@@ -1,6 +1,6 @@
 // What the header of the file says: name, facts, metadata.
 
-import { h, toDom } from "../../shell/tree.js";
+import { h, toDom } from "../../shell/drawing/tree.js";
 import { bytesText, countText, nounText } from "../format.js";
 
 /**

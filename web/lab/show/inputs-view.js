@@ -1,6 +1,6 @@
 // Inputs by drop: arrays that are used, each for a layer or an input of the model, and refused ones with the reason.
 
-import { h, toDom } from "../../shell/tree.js";
+import { h, toDom } from "../../shell/drawing/tree.js";
 import { connectDrop } from "../drop.js";
 import { nounText, shapeText } from "../format.js";
 

@@ -1,6 +1,6 @@
 // The tensors that a plan keeps as they are, with the reasons.
 
-import { h, toDom } from "../../shell/tree.js";
+import { h, toDom } from "../../shell/drawing/tree.js";
 import { nounText } from "../format.js";
 
 /** Names of a reason that are shown. */

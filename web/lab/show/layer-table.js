@@ -6,7 +6,7 @@ import {
   observeElementRect,
   Virtualizer,
 } from "@tanstack/virtual-core";
-import { h, toDom } from "../../shell/tree.js";
+import { h, toDom } from "../../shell/drawing/tree.js";
 import { bytesText, fieldOf, METRICS, metricText, shapeText } from "../format.js";
 
 /**
@@ -226,7 +226,7 @@ export class LayerTable {
     const cell = (
       /** @type {number} */ column,
       /** @type {string} */ name,
-      /** @type {import("../../shell/tree.js").Nested} */ content,
+      /** @type {import("../../shell/drawing/tree.js").Nested} */ content,
       /** @type {Record<string, any>} */ attributes = {},
     ) =>
       h(

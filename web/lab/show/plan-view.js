@@ -1,7 +1,7 @@
 // The size slider: a point of the frontier becomes a plan.
 
 import { scaleLinear, scaleLog } from "d3-scale";
-import { h, toDom } from "../../shell/tree.js";
+import { h, toDom } from "../../shell/drawing/tree.js";
 import { bytesText } from "../format.js";
 
 const HEIGHT = 220;

@@ -1,6 +1,6 @@
 // A bar with the share that is done and the time left, with buttons to pause and to stop.
 
-import { h, toDom } from "../../shell/tree.js";
+import { h, toDom } from "../../shell/drawing/tree.js";
 import { Pause } from "../client.js";
 import { bytesText, timeText } from "../format.js";
 

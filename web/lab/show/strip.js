@@ -1,6 +1,6 @@
 // The overview strip: a bar for each tensor, as wide as its share of the file.
 
-import { h, toDom } from "../../shell/tree.js";
+import { h, toDom } from "../../shell/drawing/tree.js";
 import { bytesText } from "../format.js";
 
 const WIDTH = 1000;

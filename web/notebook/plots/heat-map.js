@@ -2,14 +2,14 @@
 // shown were computed by zeropoint.
 
 import { interpolateBlues, interpolateOranges, interpolateRdPu } from "d3-scale-chromatic";
-import { formatNumber } from "../../shell/numbers.js";
-import { inTheme } from "../../shell/shade.js";
-import { h, toDom } from "../../shell/tree.js";
+import { formatNumber } from "../../shell/drawing/numbers.js";
+import { inTheme } from "../../shell/drawing/shade.js";
+import { h, toDom } from "../../shell/drawing/tree.js";
 import { binsOf } from "./bins.js";
 import { closedTable, connectTable } from "./paged-table.js";
 
 /**
- * @typedef {import("../../shell/tree.js").Tree} Tree
+ * @typedef {import("../../shell/drawing/tree.js").Tree} Tree
  * @typedef {{ name: string, title: string, shape: number[], data: ArrayLike<number> }} Panel
  * @typedef {{ kind: "quantization-errors", n_bits: number, panels: Panel[] }} Plot
  * @typedef {{ slices: number, rows: number, columns: number }} Grid

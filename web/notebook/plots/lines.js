@@ -2,12 +2,12 @@
 
 import { scaleLinear } from "d3-scale";
 import { drawing, line, round, text } from "../../figures/parts.js";
-import { formatNumber } from "../../shell/numbers.js";
-import { h } from "../../shell/tree.js";
+import { formatNumber } from "../../shell/drawing/numbers.js";
+import { h } from "../../shell/drawing/tree.js";
 import { closedTable } from "./paged-table.js";
 
 /**
- * @typedef {import("../../shell/tree.js").Tree} Tree
+ * @typedef {import("../../shell/drawing/tree.js").Tree} Tree
  * @typedef {import("./lines-plot.js").LinesPlot} LinesPlot
  * @typedef {import("./lines-plot.js").Series} Series
  */
@@ -206,7 +206,7 @@ function rightmost({ x, y }) {
  * @param {LinesPlot["level"]} level
  */
 function legend(series, level) {
-  const box = (/** @type {import("../../shell/tree.js").Nested} */ content) =>
+  const box = (/** @type {import("../../shell/drawing/tree.js").Nested} */ content) =>
     h(
       "svg",
       {

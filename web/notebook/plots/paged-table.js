@@ -1,8 +1,8 @@
 // A table of any size, of which one page at a time is in the document; made when it is opened.
 
-import { icon } from "../../shell/icons.js";
+import { icon } from "../../shell/drawing/icons.js";
+import { h, toDom } from "../../shell/drawing/tree.js";
 import { makeScrollable } from "../../shell/scrollable.js";
-import { h, toDom } from "../../shell/tree.js";
 
 /**
  * @typedef {object} TableData

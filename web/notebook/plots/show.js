@@ -1,7 +1,7 @@
 // Puts a plot of a cell into the page; loaded with the first plot.
 
+import { toDom } from "../../shell/drawing/tree.js";
 import { THEME_EVENT } from "../../shell/theme.js";
-import { toDom } from "../../shell/tree.js";
 import { quantizationErrorPlot } from "./heat-map.js";
 import { linesFigure, linesTable } from "./lines.js";
 import { connectTable } from "./paged-table.js";

@@ -2,8 +2,8 @@
 
 import * as zeropoint from "zeropoint";
 import * as notebook from "zeropoint/notebook";
-import { pageCore } from "../../shell/worker-core.js";
-import { adviceOnCall, missingName, namesOf, nearest } from "../hints.js";
+import { pageCore } from "../../shell/core/worker-core.js";
+import { adviceOnCall, missingName, namesOf, nearest } from "../cell/hints.js";
 import { linesPlot } from "../plots/lines-plot.js";
 import { describeError } from "./cell-error.js";
 import { connectConsole } from "./console.js";

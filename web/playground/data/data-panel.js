@@ -1,6 +1,6 @@
 // Sources of data: a generator, pasted text, or a dropped or chosen file.
 
-import { h } from "../../shell/tree.js";
+import { h } from "../../shell/drawing/tree.js";
 import { GENERATORS } from "./generate.js";
 
 /** @typedef {import("../state.js").Source} Source */

@@ -1,7 +1,7 @@
 // Exports of the playground: a link, code, files, and a notebook cell.
 
-import { icon } from "../../shell/icons.js";
-import { h } from "../../shell/tree.js";
+import { icon } from "../../shell/drawing/icons.js";
+import { h } from "../../shell/drawing/tree.js";
 import { writeLink } from "../link.js";
 import { cell, javaScript, pyTorch } from "./code.js";
 import { offer, toCsv, toJson, toSvg } from "./files.js";

@@ -1,7 +1,7 @@
 // The colours of grids: blue for real numbers and orange for codes by their size, magenta for errors.
 
 import { interpolateBlues, interpolateOranges, interpolateRdPu } from "d3-scale-chromatic";
-import { inTheme } from "../../shell/shade.js";
+import { inTheme } from "../../shell/drawing/shade.js";
 import { isDark } from "../../shell/theme.js";
 
 const SHADES = 256;

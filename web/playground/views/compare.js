@@ -1,7 +1,7 @@
 // A against B: the size and the errors of two settings on the same data.
 
-import { formatNumber } from "../../shell/numbers.js";
-import { h, toDom } from "../../shell/tree.js";
+import { formatNumber } from "../../shell/drawing/numbers.js";
+import { h, toDom } from "../../shell/drawing/tree.js";
 import { isBlock } from "../state.js";
 import { decibels } from "./curves.js";
 

@@ -2,9 +2,9 @@
 
 import { curveDrawing } from "../../figures/curve.js";
 import { facts } from "../../figures/parts.js";
-import { formatNumber } from "../../shell/numbers.js";
+import { formatNumber } from "../../shell/drawing/numbers.js";
+import { h, toDom } from "../../shell/drawing/tree.js";
 import { makeScrollable } from "../../shell/scrollable.js";
-import { h, toDom } from "../../shell/tree.js";
 import { isBlock } from "../state.js";
 
 /**

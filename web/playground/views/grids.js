@@ -2,9 +2,9 @@
 // canvas; its table has the numbers.
 
 import { closedTable, connectTable } from "../../notebook/plots/paged-table.js";
-import { formatNumber } from "../../shell/numbers.js";
+import { formatNumber } from "../../shell/drawing/numbers.js";
+import { h, toDom } from "../../shell/drawing/tree.js";
 import { THEME_EVENT } from "../../shell/theme.js";
-import { h, toDom } from "../../shell/tree.js";
 import { colorsOf, inkOn, shadeAt } from "./colors.js";
 import { indexOf, layoutOf } from "./geometry.js";
 

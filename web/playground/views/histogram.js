@@ -2,8 +2,8 @@
 
 import { scaleLinear } from "d3-scale";
 import { line, round, text } from "../../figures/parts.js";
-import { formatNumber } from "../../shell/numbers.js";
-import { h, toDom } from "../../shell/tree.js";
+import { formatNumber } from "../../shell/drawing/numbers.js";
+import { h, toDom } from "../../shell/drawing/tree.js";
 
 /**
  * @typedef {{ low: number, high: number, counts: Uint32Array }} Counts

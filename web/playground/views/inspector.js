@@ -1,6 +1,6 @@
 // The selected element as an equation: how its code came about, its restored value and its error.
 
-import { h, toDom } from "../../shell/tree.js";
+import { h, toDom } from "../../shell/drawing/tree.js";
 import { indexOf, sliceOf } from "./geometry.js";
 
 /**
@@ -57,7 +57,7 @@ const real = (/** @type {number} */ value) => h("span", { class: "ink-real" }, e
 const code = (/** @type {number} */ value) => h("span", { class: "ink-code" }, exact(value));
 const error = (/** @type {number} */ value) => h("span", { class: "ink-error" }, exact(value));
 
-/** @typedef {import("../../shell/tree.js").Nested} Nested */
+/** @typedef {import("../../shell/drawing/tree.js").Nested} Nested */
 
 /**
  * @param {HTMLElement} section

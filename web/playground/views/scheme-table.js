@@ -1,8 +1,8 @@
 // A table of schemes with their size and error on the same data, to sort and to choose from.
 
-import { formatNumber } from "../../shell/numbers.js";
+import { formatNumber } from "../../shell/drawing/numbers.js";
+import { h, toDom } from "../../shell/drawing/tree.js";
 import { makeScrollable } from "../../shell/scrollable.js";
-import { h, toDom } from "../../shell/tree.js";
 import { writeSettings } from "../state.js";
 import { decibels } from "./curves.js";
 

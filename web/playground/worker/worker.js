@@ -3,7 +3,7 @@
 
 import * as zeropoint from "zeropoint";
 import { init, torch } from "zeropoint/notebook";
-import { pageCore } from "../../shell/worker-core.js";
+import { pageCore } from "../../shell/core/worker-core.js";
 import { readFile } from "../data/files.js";
 import { generate } from "../data/generate.js";
 import { parseNumbers } from "../data/parse.js";

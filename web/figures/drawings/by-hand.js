@@ -1,10 +1,10 @@
 // Scale and zero point by hand, on the course's own tensor: codes, errors and the reach of the codes.
 
 import { scaleLinear } from "d3-scale";
-import { formatNumber } from "../shell/numbers.js";
-import { h } from "../shell/tree.js";
-import { closedFacts, dot, drawing, line, text } from "./parts.js";
-import { scrub } from "./scrub.js";
+import { formatNumber } from "../../shell/drawing/numbers.js";
+import { h } from "../../shell/drawing/tree.js";
+import { closedFacts, dot, drawing, line, text } from "../parts.js";
+import { scrub } from "../scrub.js";
 
 export const COURSE = [
   [191.6, -13.5, 728.6],
@@ -15,7 +15,7 @@ const values = COURSE.flat();
 const [LEAST, MOST] = [-420, 1000]; // ends of the axis
 const [TOP, BOTTOM] = [52, 112]; // heights of the numbers and of the codes
 
-/** @type {import("./index.js").Figure} */
+/** @type {import("../index.js").Figure} */
 export const byHand = {
   controls: [
     { name: "scale", label: "Scale", type: "range", min: 0.5, max: 8, step: 0.01, value: 3.5 },

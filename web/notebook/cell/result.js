@@ -1,14 +1,14 @@
 // The part of a cell below its code: outputs, the expected output, the verdict, checks and errors.
 
-import { icon } from "../shell/icons.js";
-import { makeScrollable } from "../shell/scrollable.js";
-import { h, toDom } from "../shell/tree.js";
+import { icon } from "../../shell/drawing/icons.js";
+import { h, toDom } from "../../shell/drawing/tree.js";
+import { makeScrollable } from "../../shell/scrollable.js";
 import { diffLines, matches } from "./compare.js";
 
 /**
- * @typedef {import("./kernel.js").Outcome} Outcome
- * @typedef {import("./kernel.js").Output} Output
- * @typedef {import("./worker/cell-error.js").CellError} CellError
+ * @typedef {import("../kernel.js").Outcome} Outcome
+ * @typedef {import("../kernel.js").Output} Output
+ * @typedef {import("../worker/cell-error.js").CellError} CellError
  * @typedef {"matches" | "differs" | "holds" | "violated" | "none"} Verdict
  */
 
@@ -83,7 +83,7 @@ export class Result {
       // Insert the element at once, so that later prints come below it.
       const place = document.createElement("div");
       this.output.append(place);
-      const { showPlot } = await import("./plots/show.js");
+      const { showPlot } = await import("../plots/show.js");
       showPlot(place, output.plot, () => innerWidth(this.output));
       makeScrollable(this.output);
     } else if (output.kind === "error") {

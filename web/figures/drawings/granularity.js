@@ -1,9 +1,9 @@
 // Rows of very different size, under one scale for all and under one scale each.
 
 import { scaleLinear } from "d3-scale";
-import { formatNumber } from "../shell/numbers.js";
-import { h } from "../shell/tree.js";
-import { dot, drawing, facts, line, samples, text, WIDE } from "./parts.js";
+import { formatNumber } from "../../shell/drawing/numbers.js";
+import { h } from "../../shell/drawing/tree.js";
+import { dot, drawing, facts, line, samples, text, WIDE } from "../parts.js";
 
 const COLUMNS = 10;
 const sizes = [1, 0.3, 0.09];
@@ -14,7 +14,7 @@ const rows = sizes.map((size, row) => {
   return sample.map((value) => (value / reach) * size);
 });
 
-/** @type {import("./index.js").Figure} */
+/** @type {import("../index.js").Figure} */
 export const granularity = {
   controls: [],
   draw(_, zeropoint, width) {

@@ -1,14 +1,14 @@
 // The same data under a symmetric and an affine range, wherever the reader moves it.
 
 import { scaleLinear } from "d3-scale";
-import { formatNumber } from "../shell/numbers.js";
-import { h } from "../shell/tree.js";
-import { dot, drawing, facts, line, samples, text } from "./parts.js";
+import { formatNumber } from "../../shell/drawing/numbers.js";
+import { h } from "../../shell/drawing/tree.js";
+import { dot, drawing, facts, line, samples, text } from "../parts.js";
 
 const base = samples(60, 5);
 const reach = Math.max(...base.map(Math.abs));
 
-/** @type {import("./index.js").Figure} */
+/** @type {import("../index.js").Figure} */
 export const affineSymmetric = {
   controls: [
     {

@@ -1,13 +1,13 @@
 // Each element with its code, its error and the scale that it shares: pointing at one shows the others.
 
-import { formatNumber } from "../shell/numbers.js";
-import { h } from "../shell/tree.js";
+import { formatNumber } from "../../shell/drawing/numbers.js";
+import { h } from "../../shell/drawing/tree.js";
 import { COURSE } from "./by-hand.js";
 
 const values = COURSE.flat();
 const FIRST = 2; // the element that is shown at first
 
-/** @type {import("./index.js").Figure} */
+/** @type {import("../index.js").Figure} */
 export const linked = {
   controls: [
     {

@@ -1,8 +1,8 @@
 // A bit more halves the step: 6 decibels, for any data.
 
-import { h } from "../shell/tree.js";
-import { curveDrawing } from "./curve.js";
-import { closedFacts, samples } from "./parts.js";
+import { h } from "../../shell/drawing/tree.js";
+import { curveDrawing } from "../curve.js";
+import { closedFacts, samples } from "../parts.js";
 
 const BITS = [2, 3, 4, 5, 6, 7, 8];
 const normal = samples(2000, 9);
@@ -13,7 +13,7 @@ const DATA = {
   outlier: normal.map((value, i) => (i === 1000 ? 24 : value)),
 };
 
-/** @type {import("./index.js").Figure} */
+/** @type {import("../index.js").Figure} */
 export const errorBits = {
   controls: [
     {

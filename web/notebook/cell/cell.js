@@ -1,20 +1,20 @@
 // One cell on the page: its code, its controls, and how it runs.
 
-import { icon } from "../shell/icons.js";
-import { makeScrollable } from "../shell/scrollable.js";
-import { h, toDom } from "../shell/tree.js";
-import { acknowledge, keepSource, keptSource } from "./edits.js";
+import { icon } from "../../shell/drawing/icons.js";
+import { h, toDom } from "../../shell/drawing/tree.js";
+import { makeScrollable } from "../../shell/scrollable.js";
+import { acknowledge, keepSource, keptSource } from "../edits.js";
+import { dropResult, keepResult } from "../kept-results.js";
+import { KernelGone } from "../kernel.js";
 import { hint } from "./hints.js";
-import { dropResult, keepResult } from "./kept-results.js";
-import { KernelGone } from "./kernel.js";
 import { wasTab } from "./last-key.js";
 import { Result } from "./result.js";
 
 /**
- * @typedef {import("./kernel.js").Outcome} Outcome
- * @typedef {import("./kernel.js").Output} Output
- * @typedef {import("./kept-results.js").KeptResult} KeptResult
- * @typedef {import("./notebook.js").Notebook} Notebook
+ * @typedef {import("../kernel.js").Outcome} Outcome
+ * @typedef {import("../kernel.js").Output} Output
+ * @typedef {import("../kept-results.js").KeptResult} KeptResult
+ * @typedef {import("../notebook.js").Notebook} Notebook
  * @typedef {"idle" | "waiting" | "running" | "done" | "failed" | "stopped"} State
  */
 
@@ -336,7 +336,7 @@ export class Cell {
   }
 
   /**
-   * @param {import("./kernel.js").Kernel} kernel
+   * @param {import("../kernel.js").Kernel} kernel
    * @param {number} count
    * @returns {Promise<Outcome | undefined>} none if the run was stopped
    */

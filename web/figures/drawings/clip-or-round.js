@@ -1,15 +1,15 @@
 // Less range makes smaller steps and clips more: the error is least in between.
 
-import { h } from "../shell/tree.js";
-import { curveDrawing } from "./curve.js";
-import { facts, samples } from "./parts.js";
+import { h } from "../../shell/drawing/tree.js";
+import { curveDrawing } from "../curve.js";
+import { facts, samples } from "../parts.js";
 
 const SHARES = Array.from({ length: 15 }, (_, i) => (i + 6) / 20);
 // Most values are small and a few are large, as in weights.
 const values = samples(600, 3).map((value) => value * Math.abs(value) ** 1.2);
 const reach = Math.max(...values.map(Math.abs));
 
-/** @type {import("./index.js").Figure} */
+/** @type {import("../index.js").Figure} */
 export const clipOrRound = {
   predict: {
     question: "600 values, 15 codes. Which range gives the least error?",
@@ -85,7 +85,7 @@ export const clipOrRound = {
  * The errors of values beyond the range, and of those within, as parts of the mean.
  * @param {number} share
  * @param {"int2" | "int4" | "int8"} dtype
- * @param {import("./index.js").Zeropoint} zeropoint
+ * @param {import("../index.js").Zeropoint} zeropoint
  */
 function costOf(share, dtype, zeropoint) {
   const end = share * reach;

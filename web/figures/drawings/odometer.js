@@ -1,8 +1,8 @@
 // int8 arithmetic at the ends of its range: a dial of 256 codes wraps around.
 
-import { formatNumber } from "../shell/numbers.js";
-import { h } from "../shell/tree.js";
-import { dot, drawing, facts, line, round, text } from "./parts.js";
+import { formatNumber } from "../../shell/drawing/numbers.js";
+import { h } from "../../shell/drawing/tree.js";
+import { dot, drawing, facts, line, round, text } from "../parts.js";
 
 const SIZE = 230;
 const MIDDLE = SIZE / 2;
@@ -18,7 +18,7 @@ function placeOf(code, radius) {
   return { x: MIDDLE + radius * Math.sin(angle), y: MIDDLE - radius * Math.cos(angle) };
 }
 
-/** @type {import("./index.js").Figure} */
+/** @type {import("../index.js").Figure} */
 export const odometer = {
   predict: {
     question: "In int8 arithmetic, what is 127 − (−70)?",

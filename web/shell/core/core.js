@@ -1,11 +1,15 @@
 // The compiled core, which the page and its workers share: fetched once and compiled once.
 
-import { keepFiles } from "./offline.js";
+import { keepFiles } from "../offline/offline.js";
 
 /** The addresses of the builds that exist. @type {Record<string, string>} */
 const ADDRESSES = Object.fromEntries(
   Object.entries(
-    import.meta.glob("../../dist/wasm/*.wasm", { query: "?url", import: "default", eager: true }),
+    import.meta.glob("../../../dist/wasm/*.wasm", {
+      query: "?url",
+      import: "default",
+      eager: true,
+    }),
   ).map(([path, address]) => [path.slice(path.lastIndexOf("/") + 1), String(address)]),
 );
 

@@ -1,15 +1,15 @@
 // Groups: smaller ones follow the data more closely, and every group brings a scale.
 
-import { formatNumber } from "../shell/numbers.js";
-import { h } from "../shell/tree.js";
-import { curveDrawing } from "./curve.js";
-import { facts, samples } from "./parts.js";
+import { formatNumber } from "../../shell/drawing/numbers.js";
+import { h } from "../../shell/drawing/tree.js";
+import { curveDrawing } from "../curve.js";
+import { facts, samples } from "../parts.js";
 
 const COLUMNS = 512;
 const SIZES = [8, 16, 32, 64, 128, 256, COLUMNS];
 const numbers = samples(4 * COLUMNS, 21);
 
-/** @type {import("./index.js").Figure} */
+/** @type {import("../index.js").Figure} */
 export const groupSize = {
   controls: [
     {

@@ -1,6 +1,6 @@
 // A linear layer with codes for weights: every product has the scale, so the sum has it once.
 
-import { h } from "../shell/tree.js";
+import { h } from "../../shell/drawing/tree.js";
 
 const input = [1, 2, 3];
 const weight = [
@@ -10,7 +10,7 @@ const weight = [
 ];
 const STEPS = 4;
 
-/** @type {import("./index.js").Figure} */
+/** @type {import("../index.js").Figure} */
 export const scaleLeavesTheSum = {
   controls: [
     {
@@ -39,7 +39,7 @@ export const scaleLeavesTheSum = {
     const real = (/** @type {number} */ value) => h("b", { class: "ink-real" }, shown(value));
     const code = (/** @type {number} */ value) => h("b", { class: "ink-code" }, shown(value));
     const s = () => h("b", { class: "scale-mark" }, String(scale));
-    /** @type {import("../shell/tree.js").Nested[][]} */
+    /** @type {import("../../shell/drawing/tree.js").Nested[][]} */
     const lines = [
       [
         "Weights as they were",

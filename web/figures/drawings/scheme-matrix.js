@@ -1,8 +1,8 @@
 // Two questions with two answers each: four schemes, applied to one small tensor.
 
-import { formatNumber } from "../shell/numbers.js";
-import { h } from "../shell/tree.js";
-import { drawing, line, text } from "./parts.js";
+import { formatNumber } from "../../shell/drawing/numbers.js";
+import { h } from "../../shell/drawing/tree.js";
+import { drawing, line, text } from "../parts.js";
 
 const x = [
   [0.5827, 0.8619],
@@ -10,7 +10,7 @@ const x = [
   [-0.8213, 0.6351],
 ];
 
-/** @type {import("./index.js").Figure} */
+/** @type {import("../index.js").Figure} */
 export const schemeMatrix = {
   controls: [],
   draw(_, zeropoint, width) {
@@ -55,7 +55,7 @@ export const schemeMatrix = {
 /**
  * @param {"symmetric" | "affine"} scheme
  * @param {boolean} isPerChannel
- * @param {import("./index.js").Zeropoint} zeropoint
+ * @param {import("../index.js").Zeropoint} zeropoint
  * @param {number} width
  */
 function panel(scheme, isPerChannel, zeropoint, width) {

@@ -1,6 +1,6 @@
 // The colours of heat maps, in both themes.
 
-import { isDark } from "./theme.js";
+import { isDark } from "../theme.js";
 
 /**
  * Colours for shares from 0 to 1 in the current theme: the least is close to the page's background, the greatest

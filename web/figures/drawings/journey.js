@@ -1,13 +1,13 @@
 // Some real numbers, the codes they get, and where the codes put them.
 
 import { scaleLinear } from "d3-scale";
-import { formatNumber } from "../shell/numbers.js";
-import { h } from "../shell/tree.js";
-import { dot, drawing, facts, line, samples, text } from "./parts.js";
+import { formatNumber } from "../../shell/drawing/numbers.js";
+import { h } from "../../shell/drawing/tree.js";
+import { dot, drawing, facts, line, samples, text } from "../parts.js";
 
 const values = samples(28, 7).map((value) => 0.62 * value + 0.55);
 
-/** @type {import("./index.js").Figure} */
+/** @type {import("../index.js").Figure} */
 export const journey = {
   controls: [
     {

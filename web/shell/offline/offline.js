@@ -1,6 +1,6 @@
 // Registers the service worker and tells it which files were used, so that it keeps them.
 
-import { scriptUrl } from "./trusted.js";
+import { scriptUrl } from "../trusted.js";
 
 /** Files that were loaded before the service worker controlled the page. */
 const loaded = () => performance.getEntriesByType("resource").map(({ name }) => name);

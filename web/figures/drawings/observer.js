@@ -1,9 +1,9 @@
 // Feeds batches to three of the package's observers and draws their state after every batch.
 
 import { scaleLinear } from "d3-scale";
-import { formatNumber } from "../shell/numbers.js";
-import { h } from "../shell/tree.js";
-import { dot, drawing, facts, line, round, samples, text } from "./parts.js";
+import { formatNumber } from "../../shell/drawing/numbers.js";
+import { h } from "../../shell/drawing/tree.js";
+import { dot, drawing, facts, line, round, samples, text } from "../parts.js";
 
 const BATCHES = 12;
 const SIZE = 16;
@@ -25,7 +25,7 @@ const HIGH = Math.max(...all) + 0.4;
 
 /** @typedef {{ min: number, max: number }} Range */
 
-/** @type {import("./index.js").Figure} */
+/** @type {import("../index.js").Figure} */
 export const observer = {
   controls: [
     {
@@ -60,7 +60,7 @@ export const observer = {
 /**
  * @typedef {{ minMax: Range, average: Range, chosen: Range }} Entry  `chosen` is the histogram's
  * @param {number} count
- * @param {import("./index.js").Zeropoint} zeropoint
+ * @param {import("../index.js").Zeropoint} zeropoint
  */
 function observe(count, zeropoint) {
   const minMax = new zeropoint.MinMaxObserver();

@@ -1,7 +1,7 @@
 // Hints at the cause of a cell's error: Python habits, or another cell.
 
-import { editDistance } from "../../dist/base/edit-distance.js";
-import { REMOVED } from "./worker/isolate.js";
+import { editDistance } from "../../../dist/base/edit-distance.js";
+import { REMOVED } from "../worker/isolate.js";
 
 /** Python's keywords and names, with JavaScript's equivalents. */
 const PYTHON = new Map([
@@ -122,7 +122,7 @@ export function missingName({ name, message }) {
  */
 
 /**
- * @param {import("./worker/cell-error.js").CellError} error
+ * @param {import("../worker/cell-error.js").CellError} error
  * @param {Code} cell     where it was met
  * @param {Code[]} cells  all cells of the notebook
  * @returns {string} a sentence, or nothing
