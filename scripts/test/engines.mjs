@@ -91,7 +91,7 @@ export async function testEngines() {
       continue;
     }
     const env = { ZEROPOINT_BUILD: build, ZEROPOINT_THREADS: String(threads) };
-    const options = ["--import", "./tests/js/support/with-build.mjs"];
+    const options = ["--import", "./tests/js/support/processes/with-build.mjs"];
     const settings = { name: title, node, env, options };
     await attempt(title, () => step(title, () => runTestFiles(testsOfResults(), settings)));
   }

@@ -7,7 +7,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { init } from "../../dist/index.js";
 import { openModel, quantizeModel } from "../../dist/models/index.js";
-import { constant, normals, onnxModel } from "../js/support/onnx-models.mjs";
+import { constant, normals, onnxModel } from "../js/support/onnx/models.mjs";
 
 const size = Number(process.argv[2] ?? 1024);
 const folder = process.argv[3];

@@ -9,7 +9,7 @@ import { it } from "node:test";
 import { readGGUF } from "../../dist/formats/gguf/read.js";
 import { ggmlTypeNumber } from "../../dist/formats/gguf/types.js";
 import { bytesSource } from "../../dist/formats/source.js";
-import { makeImatrix, makeLlama } from "../js/support/llama.mjs";
+import { makeImatrix, makeLlama } from "../js/support/files/llama.mjs";
 import { quantize, TYPES } from "./llama-models.mjs";
 
 const require = createRequire(join(process.env.ZEROPOINT_ENGINES ?? "", "node_modules", "x.js"));

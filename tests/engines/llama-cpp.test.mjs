@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { makeImatrix, makeLlama } from "../js/support/llama.mjs";
+import { makeImatrix, makeLlama } from "../js/support/files/llama.mjs";
 import { provideLlamaCpp } from "./debian-llama-cpp.mjs";
 import { MODELS, quantize, TYPES } from "./llama-models.mjs";
 

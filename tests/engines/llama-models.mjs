@@ -2,7 +2,7 @@
 
 import { init } from "zeropoint";
 import { openModel, quantizeModel } from "zeropoint/models";
-import { collect } from "../js/support/formats.mjs";
+import { collect } from "../js/support/files/formats.mjs";
 
 /** All types of llama-quantize that quantizeModel knows. */
 export const TYPES =

@@ -3,7 +3,7 @@
 
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { ALL_WISHES, testRuntime } from "../js/support/onnx-engine.mjs";
+import { ALL_WISHES, testRuntime } from "../js/support/onnx/engine.mjs";
 
 const require = createRequire(join(process.env.ZEROPOINT_ENGINES ?? "", "node_modules", "x.js"));
 

@@ -10,8 +10,8 @@ import { after, it } from "node:test";
 import { dequantize, init, quantize, tensor } from "zeropoint";
 import { openModel, quantizeModel } from "zeropoint/models";
 import { DTYPES } from "../js/support/asserts.mjs";
-import { outputBytes, safetensorsOf, someValues } from "../js/support/checkpoints.mjs";
-import { bytesOf, openBytes } from "../js/support/saved.mjs";
+import { outputBytes, safetensorsOf, someValues } from "../js/support/files/checkpoints.mjs";
+import { bytesOf, openBytes } from "../js/support/files/saved.mjs";
 import { providePython } from "./debian-python.mjs";
 
 await init();

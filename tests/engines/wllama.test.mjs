@@ -6,7 +6,7 @@ import { createServer } from "node:http";
 import { extname, join } from "node:path";
 import { it } from "node:test";
 import { findBrowser } from "../../scripts/toolchain/browser.mjs";
-import { makeLlama } from "../js/support/llama.mjs";
+import { makeLlama } from "../js/support/files/llama.mjs";
 import { launchBrowser } from "../web/browser.mjs";
 import { quantize } from "./llama-models.mjs";
 

@@ -7,8 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { makeLlama } from "./support/llama.mjs";
-import { runRecipe } from "./support/recipes.mjs";
+import { makeLlama } from "./support/files/llama.mjs";
+import { runRecipe } from "./support/processes/recipes.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 

@@ -11,9 +11,9 @@ import { builds } from "./support/builds.mjs";
 const thorough = process.env.ZEROPOINT_THOROUGH === "1";
 const operations = Number(process.env.ZEROPOINT_SOAK_OPERATIONS ?? (thorough ? 200_000 : 40_000));
 
-/** The output of a script in support/, run by a Node that exposes the garbage collector. */
+/** The output of a script in support/processes/, run by a Node that exposes the garbage collector. */
 async function run(script, args, flags = []) {
-  const file = fileURLToPath(new URL(`support/${script}`, import.meta.url));
+  const file = fileURLToPath(new URL(`support/processes/${script}`, import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, [
     "--expose-gc",
     ...flags,

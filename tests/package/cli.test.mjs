@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
-import { safetensors, smallModel } from "../js/support/cli.mjs";
+import { safetensors, smallModel } from "../js/support/processes/cli.mjs";
 import { makeProject, run, versionOf } from "./project.mjs";
 
 describe("The tarball's command line", () => {

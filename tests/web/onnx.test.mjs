@@ -7,10 +7,10 @@ import { extname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { init } from "../../dist/index.js";
 import { root } from "../../scripts/process/run.mjs";
-import { difference } from "../js/support/onnx-engine.mjs";
-import { LAYERS, modelOf, quantized } from "../js/support/onnx-layers.mjs";
-import { normals } from "../js/support/onnx-models.mjs";
-import { runOnnx } from "../js/support/onnx-run.mjs";
+import { difference } from "../js/support/onnx/engine.mjs";
+import { LAYERS, modelOf, quantized } from "../js/support/onnx/layers.mjs";
+import { normals } from "../js/support/onnx/models.mjs";
+import { runOnnx } from "../js/support/onnx/run.mjs";
 import { launchBrowser } from "./browser.mjs";
 
 const PAGE = `<!doctype html><script type="module">

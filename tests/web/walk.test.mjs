@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { digitsFile, promisedBy, readRecipe } from "../js/support/recipes.mjs";
+import { digitsFile, promisedBy, readRecipe } from "../js/support/processes/recipes.mjs";
 import { launchBrowser, PATIENCE } from "./browser.mjs";
 import { STRICT_POLICY, servePackage } from "./serve.mjs";
 

@@ -13,7 +13,7 @@ import {
   write,
   writeShards,
   zeropoint,
-} from "../support/cli.mjs";
+} from "../support/processes/cli.mjs";
 
 const folder = makeFolder();
 const at = (...names) => join(folder, ...names);

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { makeFolder, zeropoint } from "../support/cli.mjs";
+import { makeFolder, zeropoint } from "../support/processes/cli.mjs";
 
 const folder = makeFolder();
 

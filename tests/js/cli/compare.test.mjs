@@ -2,7 +2,13 @@
 
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
-import { makeFolder, safetensors, smallModel, write, zeropoint } from "../support/cli.mjs";
+import {
+  makeFolder,
+  safetensors,
+  smallModel,
+  write,
+  zeropoint,
+} from "../support/processes/cli.mjs";
 
 const folder = makeFolder();
 const compare = (...args) => zeropoint(folder, ["compare", ...args]);

@@ -15,7 +15,7 @@ import {
   smallModel,
   write,
   writeShards,
-} from "../support/cli.mjs";
+} from "../support/processes/cli.mjs";
 
 const folder = makeFolder();
 const isWindows = process.platform === "win32";

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { COMMANDS } from "../../../dist/cli/commands.js";
 import { COMMAND_NAMES } from "../../../dist/cli/names.js";
-import { makeFolder, zeropoint } from "../support/cli.mjs";
+import { makeFolder, zeropoint } from "../support/processes/cli.mjs";
 
 const folder = makeFolder();
 

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { closeSync, existsSync, openSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
+import { vectorsOf } from "../support/files/formats.mjs";
 import {
   makeFolder,
   safetensors,
@@ -10,8 +11,7 @@ import {
   write,
   writeShards,
   zeropoint,
-} from "../support/cli.mjs";
-import { vectorsOf } from "../support/formats.mjs";
+} from "../support/processes/cli.mjs";
 import { readVectors } from "../support/vectors.mjs";
 
 const folder = makeFolder();

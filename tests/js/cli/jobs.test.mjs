@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { deal, filesOf } from "../../../dist/cli/jobs/deal.js";
-import { makeFolder, start, write, writeShards, zeropoint } from "../support/cli.mjs";
+import { makeFolder, start, write, writeShards, zeropoint } from "../support/processes/cli.mjs";
 
 const folder = makeFolder();
 const at = (...names) => join(folder, ...names);

@@ -9,7 +9,7 @@ import { isPartial, partialPath, writeError } from "../../../dist/cli/output/par
 import { Progress } from "../../../dist/cli/output/progress.js";
 import { tableText } from "../../../dist/cli/output/table.js";
 import { distinct, shorten, wrap } from "../../../dist/cli/output/terminal.js";
-import { makeFolder } from "../support/cli.mjs";
+import { makeFolder } from "../support/processes/cli.mjs";
 
 const plain = { bold: String, dim: String };
 const columns = [

@@ -9,7 +9,14 @@ import { before, describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { init } from "zeropoint";
 import { openModel } from "zeropoint/models";
-import { makeFolder, safetensors, smallModel, start, write, zeropoint } from "../support/cli.mjs";
+import {
+  makeFolder,
+  safetensors,
+  smallModel,
+  start,
+  write,
+  zeropoint,
+} from "../support/processes/cli.mjs";
 
 await init();
 

@@ -14,7 +14,7 @@ import {
   property,
   tensorsOf,
   vectorsOf,
-} from "../support/formats.mjs";
+} from "../support/files/formats.mjs";
 import { doubleFromHex } from "../support/vectors.mjs";
 
 const vectors = vectorsOf("gguf");

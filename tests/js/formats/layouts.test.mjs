@@ -4,7 +4,7 @@ import { decodeValues } from "../../../dist/formats/dtypes.js";
 import { findQuantizedWeights, unpackWeight } from "../../../dist/formats/layouts/checkpoints.js";
 import { readQuantizationConfig } from "../../../dist/formats/layouts/config.js";
 import { dequantizeValues, roundTo } from "../../../dist/formats/layouts/unpack.js";
-import { fromBase64, sameValues } from "../support/formats.mjs";
+import { fromBase64, sameValues } from "../support/files/formats.mjs";
 import { readVectors } from "../support/vectors.mjs";
 
 const { cases } = readVectors("formats/layouts");

@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
-const script = fileURLToPath(new URL("../support/hostile-headers.mjs", import.meta.url));
+const script = fileURLToPath(new URL("../support/processes/hostile-headers.mjs", import.meta.url));
 const kinds = [
   "keys of GGUF",
   "nodes of ONNX",

@@ -15,7 +15,7 @@ import {
   property,
   tensorsOf,
   vectorsOf,
-} from "../support/formats.mjs";
+} from "../support/files/formats.mjs";
 
 const vectors = vectorsOf("npy");
 const isNpy = (name) => name.endsWith(".npy");

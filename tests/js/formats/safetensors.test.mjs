@@ -19,7 +19,7 @@ import {
   property,
   tensorsOf,
   vectorsOf,
-} from "../support/formats.mjs";
+} from "../support/files/formats.mjs";
 
 const vectors = vectorsOf("safetensors");
 const encode = (text) => new TextEncoder().encode(text);

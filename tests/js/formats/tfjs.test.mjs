@@ -3,7 +3,13 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { bytesSource } from "../../../dist/formats/source.js";
 import { readTfjs } from "../../../dist/formats/tfjs.js";
-import { assertFileError, collect, openFully, property, valuesOf } from "../support/formats.mjs";
+import {
+  assertFileError,
+  collect,
+  openFully,
+  property,
+  valuesOf,
+} from "../support/files/formats.mjs";
 
 const encode = (value) =>
   bytesSource(new TextEncoder().encode(typeof value === "string" ? value : JSON.stringify(value)));

@@ -5,7 +5,7 @@ import { embedded } from "../../../dist/core/embedded.js";
 import { runOn } from "../../../dist/core/init.js";
 import { loadBuild } from "../../../dist/core/load.js";
 import { Random, refuses, sameDeep, sameTensor } from "../support/asserts.mjs";
-import { ACCUMULATE, weightOptions } from "../support/linear.mjs";
+import { ACCUMULATE, weightOptions } from "./cases.mjs";
 
 await init();
 

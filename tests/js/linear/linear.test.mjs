@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { dequantize, init, linear, QuantizedLinear, quantize, tensor } from "zeropoint";
 import { Random, sameFloats, sameTensor } from "../support/asserts.mjs";
-import { ACCUMULATE, weightOptions } from "../support/linear.mjs";
 import { dot, slicesOf } from "../support/reference.mjs";
+import { ACCUMULATE, weightOptions } from "./cases.mjs";
 
 await init();
 

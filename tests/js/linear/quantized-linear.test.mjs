@@ -6,7 +6,7 @@ import { loadBuild } from "../../../dist/core/load.js";
 import { Memory } from "../../../dist/core/memory.js";
 import { PackedWeight } from "../../../dist/linear/packed-weight.js";
 import { Random, refuses, sameFloats, sameTensor } from "../support/asserts.mjs";
-import { ACCUMULATE, weightOptions } from "../support/linear.mjs";
+import { ACCUMULATE, weightOptions } from "./cases.mjs";
 
 await init();
 

@@ -6,7 +6,14 @@ import fc from "fast-check";
 import { init } from "zeropoint";
 import { openModel } from "zeropoint/models";
 import { layoutSafetensors, writeSafetensors } from "../../../dist/formats/safetensors.js";
-import { collect, damage, damages, fromBase64, property, vectorsOf } from "../support/formats.mjs";
+import {
+  collect,
+  damage,
+  damages,
+  fromBase64,
+  property,
+  vectorsOf,
+} from "../support/files/formats.mjs";
 import { readVectors } from "../support/vectors.mjs";
 
 await init();

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, it } from "node:test";
-import { digitsFile, readRecipe, runRecipe } from "../support/recipes.mjs";
+import { digitsFile, readRecipe, runRecipe } from "../support/processes/recipes.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "zeropoint-walk-"));
 after(() => rmSync(folder, { recursive: true, force: true }));

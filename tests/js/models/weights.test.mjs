@@ -7,7 +7,7 @@ import { openModel } from "zeropoint/models";
 import { layoutSafetensors, writeSafetensors } from "../../../dist/formats/safetensors.js";
 import { weightsOf } from "../../../dist/models/open/model.js";
 import { rejects } from "../support/asserts.mjs";
-import { collect, fromBase64, sameValues, vectorsOf } from "../support/formats.mjs";
+import { collect, fromBase64, sameValues, vectorsOf } from "../support/files/formats.mjs";
 import { readVectors } from "../support/vectors.mjs";
 
 await init();

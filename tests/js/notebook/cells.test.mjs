@@ -17,8 +17,8 @@ import {
   torch,
   tuple,
 } from "zeropoint/notebook";
-import { forAll, matches, raises, tensorFrom, testTensor } from "../support/notebook.mjs";
 import { assertScalar, cases, decodeScalar, decodeTensor } from "../support/vectors.mjs";
+import { forAll, matches, raises, tensorFrom, testTensor } from "./asserts.mjs";
 
 before(async () => {
   await init();

@@ -21,8 +21,8 @@ import {
   quantized_linear_W8A32_without_bias,
   torch,
 } from "zeropoint/notebook";
-import { forAll, matches, raises, tensorFrom, testTensor } from "../support/notebook.mjs";
 import { assertScalar, cases, decodeScalar, decodeTensor, isTensor } from "../support/vectors.mjs";
+import { forAll, matches, raises, tensorFrom, testTensor } from "./asserts.mjs";
 
 before(async () => {
   await init();

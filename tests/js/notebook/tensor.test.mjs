@@ -4,7 +4,6 @@ import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import { quantize, tensor as zeropointTensor } from "zeropoint";
 import { display, init, linear_q_symmetric, repr, torch, tuple } from "zeropoint/notebook";
-import { raises } from "../support/notebook.mjs";
 import {
   assertTensor,
   cases,
@@ -12,6 +11,7 @@ import {
   doubleFromHex,
   dtypeName,
 } from "../support/vectors.mjs";
+import { raises } from "./asserts.mjs";
 
 /** An encoded tensor, in the memory layout that its recipe asks for. */
 function tensorFrom(encoded) {

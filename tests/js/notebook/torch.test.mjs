@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { repr, torch } from "zeropoint/notebook";
-import { raises } from "../support/notebook.mjs";
+import { raises } from "./asserts.mjs";
 
 describe("torch.nn.functional.linear", () => {
   it("does not stretch its result to the bias", () => {

@@ -9,8 +9,8 @@ import {
   tensor,
 } from "zeropoint";
 import { refuses } from "../support/asserts.mjs";
-import { assertQParams, assertRange, optionsOf, restored } from "../support/observers.mjs";
 import { assertTensor, cases, decodeTensor } from "../support/vectors.mjs";
+import { assertQParams, assertRange, optionsOf, restored } from "./asserts.mjs";
 
 await init();
 

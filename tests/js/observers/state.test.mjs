@@ -20,7 +20,7 @@ import {
   tensor,
 } from "zeropoint";
 import { INSPECT, refuses } from "../support/asserts.mjs";
-import { restored } from "../support/observers.mjs";
+import { restored } from "./asserts.mjs";
 
 await init();
 

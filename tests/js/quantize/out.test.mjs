@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { init, quantize, tensor } from "zeropoint";
 import { refuses, sameCodes } from "../support/asserts.mjs";
-import { x } from "../support/small.mjs";
+import { x } from "./small.mjs";
 
 await init();
 

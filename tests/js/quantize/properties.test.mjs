@@ -19,7 +19,6 @@ import {
   tensors,
 } from "../support/arbitraries.mjs";
 import { DTYPES, sameCodes, sameFloats, sameTensor } from "../support/asserts.mjs";
-import { ExactSum } from "../support/exact.mjs";
 import {
   dequantizeValue,
   meanError,
@@ -28,6 +27,7 @@ import {
   quantizeValue,
   slicesOf,
 } from "../support/reference.mjs";
+import { ExactSum } from "./exact.mjs";
 
 await init();
 

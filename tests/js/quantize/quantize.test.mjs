@@ -11,7 +11,7 @@ import {
   specialValues,
 } from "../support/asserts.mjs";
 import { quantizeTensor, quantizeValue } from "../support/reference.mjs";
-import { x } from "../support/small.mjs";
+import { x } from "./small.mjs";
 
 await init();
 

@@ -1,7 +1,7 @@
 import { describe, it } from "node:test";
 import { chooseQParams, init, quantize, tensor } from "zeropoint";
 import { refuses } from "../support/asserts.mjs";
-import { x } from "../support/small.mjs";
+import { x } from "./small.mjs";
 
 await init();
 

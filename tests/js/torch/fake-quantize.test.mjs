@@ -11,8 +11,8 @@ import {
   tensor,
 } from "zeropoint";
 import { refuses, sameFloats } from "../support/asserts.mjs";
-import { forCases, list } from "../support/torch.mjs";
 import { assertTensor, decodeScalar, decodeTensor } from "../support/vectors.mjs";
+import { forCases, list } from "./cases.mjs";
 
 await init();
 

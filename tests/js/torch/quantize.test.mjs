@@ -12,8 +12,8 @@ import {
   tensor,
 } from "zeropoint";
 import { Random, refuses, sameCodes, sameTensor, specialValues } from "../support/asserts.mjs";
-import { forCases, list } from "../support/torch.mjs";
 import { assertTensor, cases, decodeScalar, decodeTensor } from "../support/vectors.mjs";
+import { forCases, list } from "./cases.mjs";
 
 await init();
 

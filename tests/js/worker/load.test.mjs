@@ -15,8 +15,8 @@ import {
 import { load, save } from "zeropoint/models";
 import { connect } from "zeropoint/worker";
 import { rejects, sameDeep, sameTensor } from "../support/asserts.mjs";
+import { bytesOf } from "../support/files/saved.mjs";
 import { floats } from "../support/models.mjs";
-import { bytesOf } from "../support/saved.mjs";
 
 await init();
 

@@ -3,14 +3,14 @@
 //   node tests/vectors/formats/make-llama-quantize.mjs PROGRAM DEEP_TYPES
 //
 // PROGRAM is llama-quantize of llama.cpp 0.7.0 (Debian's llama.cpp-tools 0.7.0+dfsg-2); DEEP_TYPES a JSON text of the
-// dtypes that it gives the weights of models of 17 and 24 layers. The models are those of tests/js/support/llama.mjs.
+// dtypes that it gives the weights of models of 17 and 24 layers. The models are those of tests/js/support/files/llama.mjs.
 
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { makeImatrix, makeLlama } from "../../js/support/llama.mjs";
+import { makeImatrix, makeLlama } from "../../js/support/files/llama.mjs";
 
 const [program, deepTypes] = process.argv.slice(2).map((path) => resolve(path));
 
@@ -59,7 +59,7 @@ rmSync(folder, { recursive: true });
 const deep = JSON.parse(readFileSync(deepTypes, "utf8")).cases;
 const lines = (items) => `[\n${items.map((item) => JSON.stringify(item)).join(",\n")}\n]`;
 const text = `{"meta":{"llama.cpp":"0.7.0+dfsg-2 (Debian)","ggml":"0.27.0-1 (Debian)"},
-"about":"files that llama-quantize makes of models of tests/js/support/llama.mjs; null where it refuses. deep: dtypes of weights, the default and the exceptions by name",
+"about":"files that llama-quantize makes of models of tests/js/support/files/llama.mjs; null where it refuses. deep: dtypes of weights, the default and the exceptions by name",
 "models":${JSON.stringify(models)},
 "cases":${lines(cases)},
 "deep":${lines(deep)}}

@@ -12,7 +12,7 @@ import { writeNpz } from "../../../dist/formats/npz/write.js";
 import { root } from "../../../scripts/process/run.mjs";
 import { metricText } from "../../../web/lab/format.js";
 import { Random } from "../../js/support/asserts.mjs";
-import { collect } from "../../js/support/formats.mjs";
+import { collect } from "../../js/support/files/formats.mjs";
 import { axeViolations, onceForAll } from "../axe.mjs";
 import { press, textOf } from "../page.mjs";
 import { addInputs, focusTable, openLab, shownCells, waitForPlan } from "./pages.mjs";

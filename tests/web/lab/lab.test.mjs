@@ -10,7 +10,7 @@ import { analyze, openModel } from "zeropoint/models";
 import { writeNpy } from "../../../dist/formats/npy.js";
 import { root } from "../../../scripts/process/run.mjs";
 import { metricText } from "../../../web/lab/format.js";
-import { collect } from "../../js/support/formats.mjs";
+import { collect } from "../../js/support/files/formats.mjs";
 import { axeViolations, onceForAll, RULES_OF_COLOUR } from "../axe.mjs";
 import { browserName } from "../browser.mjs";
 import { press, textOf } from "../page.mjs";

@@ -13,9 +13,9 @@ import { SharedBytes, TensorReader } from "../../../../dist/models/analyze/reade
 import { sha256 } from "../../../../dist/models/analyze/sha256.js";
 import { Totals } from "../../../../dist/models/analyze/totals.js";
 import { Random, refuses, rejects } from "../../support/asserts.mjs";
-import { outputBytes } from "../../support/checkpoints.mjs";
-import { constant, onnxModel } from "../../support/onnx-models.mjs";
-import { openBytes } from "../../support/saved.mjs";
+import { outputBytes } from "../../support/files/checkpoints.mjs";
+import { openBytes } from "../../support/files/saved.mjs";
+import { constant, onnxModel } from "../../support/onnx/models.mjs";
 import { modelOf, rowsOf, valuesOf } from "./models.mjs";
 
 await init();

@@ -3,7 +3,7 @@
 import { dequantize, dequantizeBlocks, quantize, quantizeBlocks, tensor } from "zeropoint";
 import { analyze, openModel } from "zeropoint/models";
 import { layoutSafetensors, writeSafetensors } from "../../../../dist/formats/safetensors.js";
-import { collect } from "../../support/formats.mjs";
+import { collect } from "../../support/files/formats.mjs";
 
 /** A model of named `[shape, values, dtype?]`. */
 export async function modelOf(tensors) {

@@ -6,8 +6,8 @@ import { init } from "zeropoint";
 import { analyze, openModel, plan } from "zeropoint/models";
 import { layoutSafetensors, writeSafetensors } from "../../../../dist/formats/safetensors.js";
 import { Random, refuses } from "../../support/asserts.mjs";
-import { collect } from "../../support/formats.mjs";
-import { constant, onnxModel } from "../../support/onnx-models.mjs";
+import { collect } from "../../support/files/formats.mjs";
+import { constant, onnxModel } from "../../support/onnx/models.mjs";
 
 await init();
 

@@ -4,7 +4,12 @@ import { init, quantizationError, quantize, quantizePerChannel, tensor } from "z
 import { compare, openModel, quantizeModel, save, verifyOutput } from "zeropoint/models";
 import { valueSourceOf } from "../../../../dist/models/open/value-source.js";
 import { rejects, sameDeep } from "../../support/asserts.mjs";
-import { bfloat16Of, openOutput, safetensorsOf, someValues } from "../../support/checkpoints.mjs";
+import {
+  bfloat16Of,
+  openOutput,
+  safetensorsOf,
+  someValues,
+} from "../../support/files/checkpoints.mjs";
 
 await init();
 

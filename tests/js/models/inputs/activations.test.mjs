@@ -15,8 +15,8 @@ import {
 import { writeNpy } from "../../../../dist/formats/npy.js";
 import { readOnnx } from "../../../../dist/formats/onnx/read.js";
 import { Random, refuses, rejects } from "../../support/asserts.mjs";
-import { collect } from "../../support/formats.mjs";
-import { constant, onnxModel } from "../../support/onnx-models.mjs";
+import { collect } from "../../support/files/formats.mjs";
+import { constant, onnxModel } from "../../support/onnx/models.mjs";
 import { modelOf, rowsOf, valuesOf } from "../analyze/models.mjs";
 
 await init();

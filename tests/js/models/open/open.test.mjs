@@ -8,11 +8,11 @@ import { dequantize, init, quantize, quantizePerTensor, tensor } from "zeropoint
 import { openModel, quantizeModel } from "zeropoint/models";
 import { isDecodable } from "../../../../dist/formats/dtypes.js";
 import { rejects, sameDeep, sameTensor } from "../../support/asserts.mjs";
-import { safetensorsOf } from "../../support/checkpoints.mjs";
-import { expectedValues, fromBase64, sameValues, vectorsOf } from "../../support/formats.mjs";
+import { safetensorsOf } from "../../support/files/checkpoints.mjs";
+import { expectedValues, fromBase64, sameValues, vectorsOf } from "../../support/files/formats.mjs";
+import { bytesOf } from "../../support/files/saved.mjs";
 import { floats } from "../../support/models.mjs";
-import { constant, onnxModel } from "../../support/onnx-models.mjs";
-import { bytesOf } from "../../support/saved.mjs";
+import { constant, onnxModel } from "../../support/onnx/models.mjs";
 
 await init();
 

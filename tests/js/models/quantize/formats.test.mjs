@@ -22,10 +22,15 @@ import {
 import { layoutGGUF, writeGGUF } from "../../../../dist/formats/gguf/write.js";
 import { writeNpz } from "../../../../dist/formats/npz/write.js";
 import { rejects, sameDeep } from "../../support/asserts.mjs";
-import { openOutput, outputBytes, safetensorsOf, someValues } from "../../support/checkpoints.mjs";
-import { collect } from "../../support/formats.mjs";
-import { LAYERS, modelOf } from "../../support/onnx-layers.mjs";
-import { openBytes } from "../../support/saved.mjs";
+import {
+  openOutput,
+  outputBytes,
+  safetensorsOf,
+  someValues,
+} from "../../support/files/checkpoints.mjs";
+import { collect } from "../../support/files/formats.mjs";
+import { openBytes } from "../../support/files/saved.mjs";
+import { LAYERS, modelOf } from "../../support/onnx/layers.mjs";
 
 await init();
 

@@ -7,7 +7,7 @@ import { openModel, quantizeModel } from "zeropoint/models";
 import { readGGUF } from "../../../../dist/formats/gguf/read.js";
 import { layoutSafetensors, writeSafetensors } from "../../../../dist/formats/safetensors.js";
 import { bytesSource } from "../../../../dist/formats/source.js";
-import { collect } from "../../support/formats.mjs";
+import { collect } from "../../support/files/formats.mjs";
 
 before(() => init());
 

@@ -5,8 +5,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, it } from "node:test";
-import { makeLlama } from "../../support/llama.mjs";
-import { readRecipe, runRecipe } from "../../support/recipes.mjs";
+import { makeLlama } from "../../support/files/llama.mjs";
+import { readRecipe, runRecipe } from "../../support/processes/recipes.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "zeropoint-gguf-walk-"));
 after(() => rmSync(folder, { recursive: true, force: true }));

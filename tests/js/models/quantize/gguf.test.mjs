@@ -9,8 +9,8 @@ import { ggufEntry, layoutGGUF, writeGGUF } from "../../../../dist/formats/gguf/
 import { bytesSource } from "../../../../dist/formats/source.js";
 import { parseFileType } from "../../../../dist/models/quantize/gguf/file-types.js";
 import { chooseTensorTypes } from "../../../../dist/models/quantize/gguf/tensor-types.js";
-import { collect, sha256 } from "../../support/formats.mjs";
-import { makeImatrix, makeLlama } from "../../support/llama.mjs";
+import { collect, sha256 } from "../../support/files/formats.mjs";
+import { makeImatrix, makeLlama } from "../../support/files/llama.mjs";
 import { readVectors } from "../../support/vectors.mjs";
 
 const vectors = readVectors("formats/llama-quantize");

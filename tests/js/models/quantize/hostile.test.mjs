@@ -5,7 +5,12 @@ import { init } from "zeropoint";
 import { openModel, quantizeModel, verifyOutput } from "zeropoint/models";
 import { readOutput } from "../../../../dist/models/quantize/output.js";
 import { rejects, sameDeep } from "../../support/asserts.mjs";
-import { bfloat16Of, outputBytes, safetensorsOf, someValues } from "../../support/checkpoints.mjs";
+import {
+  bfloat16Of,
+  outputBytes,
+  safetensorsOf,
+  someValues,
+} from "../../support/files/checkpoints.mjs";
 
 await init();
 

@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { LIMIT, measureMemory } from "../../support/memory.mjs";
 
-const script = fileURLToPath(new URL("../../support/large-file.mjs", import.meta.url));
+const script = fileURLToPath(new URL("../../support/processes/large-file.mjs", import.meta.url));
 const isThorough = process.env.ZEROPOINT_THOROUGH === "1";
 
 /** Size of the file in GiB, shape of the tensors, scheme and number of quantized tensors, options. */

@@ -4,8 +4,8 @@ import { init } from "zeropoint";
 import { readOnnx } from "../../../../dist/formats/onnx/read.js";
 import { bytesSource } from "../../../../dist/formats/source.js";
 import { sameDeep } from "../../support/asserts.mjs";
-import { collect, fromBase64 } from "../../support/formats.mjs";
-import { modelOf, quantized } from "../../support/onnx-layers.mjs";
+import { collect, fromBase64 } from "../../support/files/formats.mjs";
+import { modelOf, quantized } from "../../support/onnx/layers.mjs";
 import { readVectors } from "../../support/vectors.mjs";
 
 await init();

@@ -1,6 +1,6 @@
 // Every form of quantized ONNX weights in onnxruntime-web; npm run check:engines tries all schemes for all targets.
 
-import { testRuntime } from "../../support/onnx-engine.mjs";
+import { testRuntime } from "../../support/onnx/engine.mjs";
 
 async function load() {
   const ort = await import("onnxruntime-web");

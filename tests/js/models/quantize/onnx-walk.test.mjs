@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, it } from "node:test";
-import { constant, normals, onnxModel } from "../../support/onnx-models.mjs";
+import { constant, normals, onnxModel } from "../../support/onnx/models.mjs";
 
 const readme = readFileSync(new URL("../../../../README.md", import.meta.url), "utf8");
 const [, recipe] = /### ONNX for the browser[\s\S]*?```js\n([\s\S]*?)```/.exec(readme);

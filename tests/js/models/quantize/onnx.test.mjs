@@ -4,9 +4,9 @@ import { readOnnx } from "../../../../dist/formats/onnx/read.js";
 import { bytesSource } from "../../../../dist/formats/source.js";
 import { init } from "../../../../dist/index.js";
 import { openModel, quantizeModel } from "../../../../dist/models/index.js";
-import { dequantized, LAYERS, modelOf, quantized } from "../../support/onnx-layers.mjs";
-import { constant, normals, onnxModel } from "../../support/onnx-models.mjs";
-import { runOnnx } from "../../support/onnx-run.mjs";
+import { dequantized, LAYERS, modelOf, quantized } from "../../support/onnx/layers.mjs";
+import { constant, normals, onnxModel } from "../../support/onnx/models.mjs";
+import { runOnnx } from "../../support/onnx/run.mjs";
 
 before(() => init());
 

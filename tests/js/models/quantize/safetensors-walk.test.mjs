@@ -5,8 +5,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, it } from "node:test";
-import { writeCheckpoint } from "../../support/checkpoint-folder.mjs";
-import { readRecipe, runRecipe } from "../../support/recipes.mjs";
+import { writeCheckpoint } from "../../support/files/checkpoint-folder.mjs";
+import { readRecipe, runRecipe } from "../../support/processes/recipes.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "zeropoint-safetensors-"));
 after(() => rmSync(folder, { recursive: true, force: true }));

@@ -3,9 +3,9 @@ import { describe, it } from "node:test";
 import { dequantize, init, quantize } from "zeropoint";
 import { load, openModel, quantizeModel } from "zeropoint/models";
 import { rejects, sameDeep } from "../../support/asserts.mjs";
-import { outputBytes, safetensorsOf, someValues } from "../../support/checkpoints.mjs";
-import { fromBase64 } from "../../support/formats.mjs";
-import { openBytes } from "../../support/saved.mjs";
+import { outputBytes, safetensorsOf, someValues } from "../../support/files/checkpoints.mjs";
+import { fromBase64 } from "../../support/files/formats.mjs";
+import { openBytes } from "../../support/files/saved.mjs";
 import { readVectors } from "../../support/vectors.mjs";
 
 await init();

@@ -7,10 +7,15 @@ import { load, openModel, quantizeModel, schemeOptions } from "zeropoint/models"
 import { readOnnx } from "../../../../dist/formats/onnx/read.js";
 import { bytesSource } from "../../../../dist/formats/source.js";
 import { sameDeep } from "../../support/asserts.mjs";
-import { openOutput, outputBytes, safetensorsOf, someValues } from "../../support/checkpoints.mjs";
-import { collect } from "../../support/formats.mjs";
-import { LAYERS, modelOf, quantized as quantizedOnnx } from "../../support/onnx-layers.mjs";
-import { openBytes } from "../../support/saved.mjs";
+import {
+  openOutput,
+  outputBytes,
+  safetensorsOf,
+  someValues,
+} from "../../support/files/checkpoints.mjs";
+import { collect } from "../../support/files/formats.mjs";
+import { openBytes } from "../../support/files/saved.mjs";
+import { LAYERS, modelOf, quantized as quantizedOnnx } from "../../support/onnx/layers.mjs";
 
 await init();
 

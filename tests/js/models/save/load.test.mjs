@@ -23,9 +23,9 @@ import {
 import { load, openModel, save } from "zeropoint/models";
 import { fuzzLimits } from "../../support/arbitraries.mjs";
 import { rejects, sameTensor } from "../../support/asserts.mjs";
-import { safetensorsOf } from "../../support/checkpoints.mjs";
+import { safetensorsOf } from "../../support/files/checkpoints.mjs";
+import { bytesOf, openBytes, withStructure } from "../../support/files/saved.mjs";
 import { batches, makeModel, weights, x } from "../../support/models.mjs";
-import { bytesOf, openBytes, withStructure } from "../../support/saved.mjs";
 
 await init();
 

@@ -29,8 +29,8 @@ import {
 import { load, save } from "zeropoint/models";
 import { fuzzLimits } from "../../support/arbitraries.mjs";
 import { refuses, rejects, sameCodes, sameTensor } from "../../support/asserts.mjs";
+import { bytesOf, openBytes, sameThing, things } from "../../support/files/saved.mjs";
 import { batches, floats, makeModel, weights, x } from "../../support/models.mjs";
-import { bytesOf, openBytes, sameThing, things } from "../../support/saved.mjs";
 
 await init();
 

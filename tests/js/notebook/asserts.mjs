@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { before } from "node:test";
 import { init, torch } from "zeropoint/notebook";
-import { assertTensor, decodeTensor } from "./vectors.mjs";
+import { assertTensor, decodeTensor } from "../support/vectors.mjs";
 
 before(async () => {
   await init();

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { init } from "zeropoint";
-import { assertTensor, decodeTensor, sameBits } from "./vectors.mjs";
+import { assertTensor, decodeTensor, sameBits } from "../support/vectors.mjs";
 
 await init();
 

@@ -1,7 +1,7 @@
 // Makes and drops tensors, layers and models of changing size, and says what stays in the core's heap.
 // Run by soak.test.mjs with --expose-gc:
 //
-//   node --expose-gc tests/js/support/soak.mjs <build> <threads> <operations>
+//   node --expose-gc tests/js/support/processes/soak.mjs <build> <threads> <operations>
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import {
@@ -26,8 +26,8 @@ import {
   tensor,
   unpack,
 } from "zeropoint";
-import { activeCore } from "../../../dist/core/init.js";
-import { Random } from "./asserts.mjs";
+import { activeCore } from "../../../../dist/core/init.js";
+import { Random } from "../asserts.mjs";
 
 const [build, threads, count] = process.argv.slice(2);
 await init({ build, threads: Number(threads) });

@@ -1,7 +1,7 @@
 // Small models of the llama architecture with random weights, and importance matrices for them, as GGUF files.
 // The values are the same on every machine: an LCG and exact arithmetic.
 
-import { ggufEntry, layoutGGUF, writeGGUF } from "../../../dist/formats/gguf/write.js";
+import { ggufEntry, layoutGGUF, writeGGUF } from "../../../../dist/formats/gguf/write.js";
 import { collect } from "./formats.mjs";
 
 /** Random floats, roughly normal: sums of four uniform ones. */

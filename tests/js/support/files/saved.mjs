@@ -26,7 +26,7 @@ import {
   WeightOnlyQConfig,
 } from "zeropoint";
 import { save } from "zeropoint/models";
-import { sameDeep, sameTensor } from "./asserts.mjs";
+import { sameDeep, sameTensor } from "../asserts.mjs";
 
 /** The bytes of a saved thing. */
 export const bytesOf = async (thing) =>

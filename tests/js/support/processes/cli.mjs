@@ -10,12 +10,12 @@ import {
   layoutSafetensors,
   shardIndexText,
   writeSafetensors,
-} from "../../../dist/formats/safetensors.js";
-import { Random } from "./asserts.mjs";
-import { collect } from "./formats.mjs";
+} from "../../../../dist/formats/safetensors.js";
+import { Random } from "../asserts.mjs";
+import { collect } from "../files/formats.mjs";
 
 /** The program. */
-export const program = fileURLToPath(new URL("../../../dist/cli/main.js", import.meta.url));
+export const program = fileURLToPath(new URL("../../../../dist/cli/main.js", import.meta.url));
 
 const environment = { ...process.env, NO_COLOR: "1", NODE_TEST_CONTEXT: undefined };
 

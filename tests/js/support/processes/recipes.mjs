@@ -5,11 +5,11 @@ import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { save } from "zeropoint/models";
-import { loadModel } from "../../../scripts/cost/model.mjs";
+import { loadModel } from "../../../../scripts/cost/model.mjs";
 
 /** The JavaScript of the recipe with a title. */
 export function readRecipe(title) {
-  const readme = readFileSync(new URL("../../../README.md", import.meta.url), "utf8");
+  const readme = readFileSync(new URL("../../../../README.md", import.meta.url), "utf8");
   const [, section] = readme.split(`### ${title}\n`);
   const [, recipe] = /```js\n([\s\S]*?)```/.exec(section);
   return recipe;

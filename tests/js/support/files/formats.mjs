@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { dtypeInfo, isDecodable } from "../../../dist/formats/dtypes.js";
-import { bytesSource } from "../../../dist/formats/source.js";
-import { readValues } from "../../../dist/formats/values.js";
-import { readVectors } from "./vectors.mjs";
+import { dtypeInfo, isDecodable } from "../../../../dist/formats/dtypes.js";
+import { bytesSource } from "../../../../dist/formats/source.js";
+import { readValues } from "../../../../dist/formats/values.js";
+import { readVectors } from "../vectors.mjs";
 
 export const fromBase64 = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 

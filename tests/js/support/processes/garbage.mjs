@@ -1,10 +1,10 @@
 // Measures the garbage that a layer in a loop makes with every call. Run by soak.test.mjs with
 // --expose-gc, and with enough room for young objects that no collection runs meanwhile:
 //
-//   node --expose-gc --min-semi-space-size=64 --max-semi-space-size=64 tests/js/support/garbage.mjs <build>
+//   node --expose-gc --min-semi-space-size=64 --max-semi-space-size=64 tests/js/support/processes/garbage.mjs <build>
 
 import { init, QuantizedLinear, tensor } from "zeropoint";
-import { Random } from "./asserts.mjs";
+import { Random } from "../asserts.mjs";
 
 await init({ build: process.argv[2] });
 const random = new Random(8);

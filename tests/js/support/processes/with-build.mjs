@@ -1,6 +1,6 @@
 // Makes the default instance run a build of one's choice before any test asks for it:
 //
-//   ZEROPOINT_BUILD=relaxed ZEROPOINT_THREADS=2 node --import ./tests/js/support/with-build.mjs --test …
+//   ZEROPOINT_BUILD=relaxed ZEROPOINT_THREADS=2 node --import ./tests/js/support/processes/with-build.mjs --test …
 //
 // The tests' own `init()` then shares it.
 

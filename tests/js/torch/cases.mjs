@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { init } from "zeropoint";
-import { cases, decodeTensor } from "./vectors.mjs";
+import { cases, decodeTensor } from "../support/vectors.mjs";
 
 await init();
 

@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
-import { init } from "../../../dist/index.js";
-import { LAYERS, modelOf, quantized } from "./onnx-layers.mjs";
-import { constant, normals, onnxModel } from "./onnx-models.mjs";
-import { runOnnx } from "./onnx-run.mjs";
+import { init } from "../../../../dist/index.js";
+import { LAYERS, modelOf, quantized } from "./layers.mjs";
+import { constant, normals, onnxModel } from "./models.mjs";
+import { runOnnx } from "./run.mjs";
 
 /** Inputs as ONNX Runtime takes them. */
 const feedsOf = (inputs) =>

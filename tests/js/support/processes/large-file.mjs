@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { init } from "zeropoint";
 import { openModel, quantizeModel, verifyOutput } from "zeropoint/models";
-import { onnxModel } from "./onnx-models.mjs";
+import { onnxModel } from "../onnx/models.mjs";
 
 const [gibibytes, shape, quantized, options, verify] = process.argv.slice(2);
 const [scheme, count] = quantized.split("*");

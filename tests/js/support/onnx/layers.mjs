@@ -1,9 +1,9 @@
 // Small ONNX models with one weight each, and what quantizing leaves of the weight.
 
-import { dequantize, quantize } from "../../../dist/index.js";
-import { openModel, quantizeModel } from "../../../dist/models/index.js";
-import { outputBytes } from "./checkpoints.mjs";
-import { constant, normals, onnxModel } from "./onnx-models.mjs";
+import { dequantize, quantize } from "../../../../dist/index.js";
+import { openModel, quantizeModel } from "../../../../dist/models/index.js";
+import { outputBytes } from "../files/checkpoints.mjs";
+import { constant, normals, onnxModel } from "./models.mjs";
 
 const x = { name: "x", shape: ["m", 96] };
 const y = { name: "y", shape: ["m", 20] };
