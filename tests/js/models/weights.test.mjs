@@ -2,12 +2,13 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { dequantize, init } from "zeropoint";
-import { openModel } from "zeropoint/models";
+import { dequantize, init, quantize } from "zeropoint";
+import { openModel, save } from "zeropoint/models";
 import { layoutSafetensors, writeSafetensors } from "../../../dist/formats/safetensors.js";
 import { weightsOf } from "../../../dist/models/open/model.js";
 import { rejects } from "../support/asserts.mjs";
 import { collect, fromBase64, sameValues, vectorsOf } from "../support/formats.mjs";
+import { constant, onnxModel } from "../support/onnx-models.mjs";
 import { readVectors } from "../support/vectors.mjs";
 
 await init();
@@ -166,6 +167,112 @@ describe("quantized weights of checkpoints", () => {
     );
     const { byteLength } = model.tensors.get("model.m.weight");
     assert.equal((await model.readBytes("model.m.qweight")).length, byteLength);
+  });
+});
+
+/** Where the bytes of a tensor begin in a safetensors file. */
+function offsetIn(file, name) {
+  const length = Number(new DataView(file.buffer, file.byteOffset).getBigUint64(0, true));
+  const header = JSON.parse(new TextDecoder().decode(file.subarray(8, 8 + length)));
+  return 8 + length + header[name].data_offsets[0];
+}
+
+describe("a part that does not fit its quantized weight is named, with its place", () => {
+  const cases = [
+    ...readVectors("formats/layouts").cases,
+    ...readVectors("formats/float-layouts").cases,
+  ];
+  const ofLayout = (layout, part) =>
+    cases.find((each) => each.layout === layout && each.tensors[part] !== undefined);
+  const zeros = (dtype, shape, bytes) => ({ dtype, shape, data: new Uint8Array(bytes) });
+
+  async function refusesPart(each, part, tensor, expected, found) {
+    const changed = { ...each, tensors: { ...each.tensors, [part]: tensor } };
+    const config = each.config ? { quantization_config: each.config } : configOf(each);
+    const named = Object.entries(changed.tensors).map(([name, own]) => [`model.m.${name}`, own]);
+    const file = await fileOf(Object.fromEntries(named));
+    const externalData = () => new TextEncoder().encode(JSON.stringify(config));
+    const model = await openModel(file, { externalData });
+    const name = `model.m.${part}`;
+    await assert.rejects(model.read("model.m.weight"), {
+      code: "ZP_INVALID_FILE",
+      message: `Model.read: at byte ${offsetIn(file, name)}: expected "${name}" to be ${expected}, found ${found}`,
+      offset: offsetIn(file, name),
+    });
+  }
+
+  it("among packed codes of compressed-tensors", async () => {
+    const each = ofLayout("compressed-tensors", "weight_zero_point");
+    const { shape } = each.tensors.weight_scale;
+    const scales = zeros("I32", shape, 4 * shape[0] * shape[1]);
+    const floats = "scales of float32, float16 or bfloat16";
+    await refusesPart(each, "weight_scale", scales, floats, "int32");
+    const [rows] = each.decoded.shape;
+    const points = `int32 words of zero points of ${rows} rows of ${shape[1]} groups`;
+    const zero = zeros("I32", [1, 99], 396);
+    await refusesPart(each, "weight_zero_point", zero, points, "int32 [1, 99]");
+  });
+
+  it("among the tensors of MLX", async () => {
+    const each = ofLayout("mlx", "biases");
+    const shape = `[${each.tensors.scales.shape.join(", ")}]`;
+    const biases = zeros("F32", [1, 1], 4);
+    await refusesPart(each, "biases", biases, `offsets beside scales ${shape}`, "[1, 1]");
+  });
+
+  it("among the tensors of GPTQ", async () => {
+    const each = ofLayout("gptq", "g_idx");
+    const [inputs] = each.decoded.shape;
+    const [groups] = each.tensors.scales.shape;
+    const data = new Uint8Array(Int32Array.from({ length: inputs }, () => groups + 3).buffer);
+    const index = { dtype: "I32", shape: [inputs], data };
+    await refusesPart(each, "g_idx", index, `groups below ${groups}`, groups + 3);
+    await refusesPart(each, "g_idx", zeros("I32", [3], 12), `int32 [${inputs}]`, "int32 [3]");
+  });
+
+  it("among floats with scales", async () => {
+    const each = cases.find(({ tensors }) => tensors.weight_global_scale !== undefined);
+    const two = zeros("F32", [2], 8);
+    await refusesPart(each, "weight_global_scale", two, "one float32", "float32 [2]");
+  });
+
+  it("in a file of save", async () => {
+    const q = quantize({ data: new Float32Array(8).fill(1), shape: [4, 2] }, { axis: 0 });
+    const saved = new Uint8Array(await new Response(save({ w: q })).arrayBuffer());
+    const shape = '"w_scale":{"dtype":"F32","shape":';
+    const text = String.fromCharCode(...saved).replace(`${shape}[4,1]`, `${shape}[1,4]`);
+    const file = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
+    const model = await openModel(file);
+    await rejects(
+      model.read("w"),
+      RangeError,
+      "ZP_INVALID_FILE",
+      /expected "w_scale" of shape \[4, 1\] .*found \[1, 4\]/,
+    );
+  });
+
+  it("in an ONNX model", async () => {
+    const graph = {
+      nodes: [
+        {
+          ...{ opType: "DequantizeLinear", inputs: ["w", "s"], outputs: ["y"] },
+          attributes: { axis: { int: 0 } },
+        },
+      ],
+      initializers: [
+        constant("w", [4, 2], new Int8Array(8)),
+        constant("s", [3], new Float32Array(3)),
+      ],
+      outputs: [{ name: "y", shape: [4, 2] }],
+    };
+    const file = await onnxModel(graph);
+    const model = await openModel(file);
+    await rejects(
+      model.read("w"),
+      RangeError,
+      "ZP_INVALID_FILE",
+      /^Model\.read: at byte [1-9]\d*: expected "s" to be 4 scales, found 3$/,
+    );
   });
 });
 

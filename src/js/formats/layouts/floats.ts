@@ -4,7 +4,13 @@
 
 import { decodeValues, type FileDType } from "../dtypes.js";
 import type { QuantizationConfig, ScaleBlock } from "./config.js";
-import type { QuantizedValues, StoredPart, StoredParts, ValueDType } from "./unpack.js";
+import {
+  misfit,
+  type QuantizedValues,
+  type StoredPart,
+  type StoredParts,
+  type ValueDType,
+} from "./unpack.js";
 
 /** float8: codes of one byte. float4: two codes of e2m1 in a byte, the first one in the low bits. */
 export type FloatLayout = "float8" | "float4";
@@ -69,17 +75,13 @@ const decode = ({ dtype, shape, bytes }: StoredPart, as: FileDType = dtype): Flo
   decodeValues(as, bytes, new Float32Array(shape.reduce((size, length) => size * length, 1)));
 
 /** The scales, with the scale of the whole tensor in them. */
-function scalesOf(
-  { scale, divisor, factor }: StoredParts,
-  misfit: (problem: string) => Error,
-): Scales {
+function scalesOf({ scale, divisor, factor }: StoredParts): Scales {
   const { dtype } = scale;
   if (factor !== undefined || divisor !== undefined) {
     const whole = (factor ?? divisor) as StoredPart;
     const [value, ...others] = decode(whole);
     if (whole.dtype !== "float32" || value === undefined || others.length > 0) {
-      const got = `${whole.dtype} [${whole.shape.join(", ")}]`;
-      throw misfit(`one float32 is the scale of the tensor, got ${got}`);
+      throw misfit(whole, "one float32", `${whole.dtype} [${whole.shape.join(", ")}]`);
     }
     // ModelOpt multiplies in float32; compressed-tensors divides, and rounds the values to bfloat16.
     const values = decode(scale).map((each) =>
@@ -96,7 +98,7 @@ function scalesOf(
   }
   if (dtype === "float8_e8m0fnu") return { values: decode(scale), valueDtype: "float32" };
   if (dtype !== "float32" && dtype !== "float16" && dtype !== "bfloat16") {
-    throw misfit(`scales of ${dtype} without a scale of the tensor`);
+    throw misfit(scale, "scales of float32, float16 or bfloat16", dtype);
   }
   return { values: decode(scale), valueDtype: dtype };
 }
@@ -106,16 +108,14 @@ export function unpackFloats(
   layout: FloatLayout,
   parts: StoredParts,
   config: QuantizationConfig | undefined,
-  misfitOf: (layout: string, problem: string) => Error,
 ): QuantizedValues {
-  const misfit = (problem: string): Error => misfitOf(layout, problem);
   const { codes, scale } = parts;
   const shape = floatShape(layout, codes.shape);
   const block = scaleBlockOf(shape, scale.shape, config);
   if (block === undefined || codes.shape.length !== 2) {
-    throw misfit(`scales [${scale.shape.join(", ")}] for shape [${shape.join(", ")}]`);
+    throw misfit(scale, `scales of [${shape.join(", ")}]`, `[${scale.shape.join(", ")}]`);
   }
-  const { values, valueDtype } = scalesOf(parts, misfit);
+  const { values, valueDtype } = scalesOf(parts);
   const [rows, columns] = shape;
   const dtype = layout === "float4" ? "float4_e2m1fn" : codes.dtype;
   const form = {

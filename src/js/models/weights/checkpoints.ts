@@ -12,7 +12,7 @@ import {
 import { type QuantizationConfig, readQuantizationConfig } from "../../formats/layouts/config.js";
 import { isFloatLayout, scaleBlockOf, withBlock } from "../../formats/layouts/floats.js";
 import { scaledOf } from "../../formats/layouts/scaled.js";
-import { dequantizeValues, type StoredPart } from "../../formats/layouts/unpack.js";
+import { dequantizeValues, partOf, type StoredPart } from "../../formats/layouts/unpack.js";
 import { type FileTensor, readBytes, type Source } from "../../formats/source.js";
 import { quantizedTensorOf, transposed } from "./quantized.js";
 import { notExpressible, type StoredWeight, type Window } from "./weight.js";
@@ -173,7 +173,7 @@ function windowOf(
   if (shape.length !== 2 || rows * columns === 0) return undefined;
   if (layout === "gptq" || layout === "awq") return undefined;
   const isOld =
-    layout === "compressed-tensors" && packingOf(info.packed.shape[1], columns, config).isOld;
+    layout === "compressed-tensors" && packingOf(info.packed.shape[1], columns, config)?.isOld;
   // Zero points are packed along rows. Words of the dense packing begin with every 32nd row; those from before 0.17 hold
   // 32, 16, 10, 8, 6, 5 or 4 of them.
   const { scale } = info;
@@ -195,16 +195,16 @@ function windowOf(
     async read(load, first, end) {
       const parts: Record<string, StoredPart> = {};
       for (const [role, tensor] of Object.entries(info)) {
-        const { name, dtype, shape: own, byteLength } = tensor;
+        const { name, shape: own, byteLength } = tensor;
         if (role === "shape") {
           const lengths = BigInt64Array.of(BigInt((end - first) / columns), BigInt(columns));
-          parts[role] = { dtype, shape: own, bytes: new Uint8Array(lengths.buffer) };
+          parts[role] = partOf(tensor, new Uint8Array(lengths.buffer));
           continue;
         }
         const [low, high] = cut(role, tensor, first / columns, end / columns);
         const size = byteLength / (own[0] ?? 1);
         const bytes = await load(name, low * size, high * size);
-        parts[role] = { dtype, shape: [high - low, ...own.slice(1)], bytes };
+        parts[role] = partOf(tensor, bytes, [high - low, ...own.slice(1)]);
       }
       const own = block === undefined ? config : withBlock(config, block);
       return dequantizeValues(unpackWeight(layout, parts, own, module));
