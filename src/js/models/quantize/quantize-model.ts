@@ -12,10 +12,11 @@ import { show } from "../../base/format-value.js";
 import { checkObject, checkOptions } from "../../base/options.js";
 import type { PlatformAbortSignal } from "../../base/platform.js";
 import { loadModule } from "../load-module.js";
-import { documentOf, type Model, type ModelFormat, type ModelTensor } from "../open/model.js";
+import { documentOf, type Model, type ModelTensor } from "../open/model.js";
 import type { FileSource } from "../open/sources.js";
 import type { Scheme } from "../scheme.js";
 import { keptReason, refusedReason } from "../selection.js";
+import { defaultFormat, OUTPUT_FORMATS } from "./formats.js";
 import { outputFile, Progress } from "./output.js";
 import type { RuntimeTensor, SessionFactory } from "./runtime.js";
 import { isDynamicPreset } from "./safetensors/presets.js";
@@ -71,8 +72,6 @@ const OPTIONS = [
   ...["verifyWith", "verifyInputs"],
 ] as const;
 
-const OUTPUT_FORMATS: readonly OutputFormat[] = ["safetensors", "gguf", "onnx", "npz", "npy"];
-
 /** The writers of all formats: folders beside this file, downloaded when their format is written. */
 const WRITERS: { readonly [F in OutputFormat]: () => Promise<Writer> } = {
   safetensors: () => import("./safetensors/write.js").then((own) => own.writeSafetensorsModel),
@@ -81,10 +80,6 @@ const WRITERS: { readonly [F in OutputFormat]: () => Promise<Writer> } = {
   npz: () => import("./npy/write.js").then((own) => own.writeNpzModel),
   npy: () => import("./npy/write.js").then((own) => own.writeNpyModel),
 };
-
-/** The format that a model is written in by default. */
-export const defaultFormat = (format: ModelFormat): OutputFormat =>
-  format === "tfjs" ? "safetensors" : format;
 
 /**
  * Quantizes a model file: each tensor by its scheme, everything else kept byte for byte. Values are read while the
