@@ -280,7 +280,7 @@ describe("a part that does not fit its quantized weight is named, with its place
 async function windowsOf(model, name) {
   const { window, shape } = weightsOf(model).get(name);
   const load = async (part, begin, end) => (await model.readBytes(part)).subarray(begin, end);
-  const size = shape[0] * shape[1];
+  const size = shape.reduce((product, length) => product * length, 1);
   const values = [];
   for (let at = 0; at < size; at += window.unit) {
     values.push(...(await window.read(load, at, Math.min(size, at + window.unit))));
@@ -331,6 +331,74 @@ describe("weights of float8 and float4 with scales", () => {
       "model.m.weight",
       "model.m.weight_scale_inv",
     ]);
+  });
+});
+
+describe("float8 weights by any name, stacked as experts or not", () => {
+  const each = readVectors("formats/float-layouts").cases.find(({ name }) =>
+    name.endsWith("blocks of 8 x 16 in 32 x 64"),
+  );
+  const codes = each.tensors.weight;
+  /** Scales of their own for each index. */
+  const scalesOf = (shape) => {
+    const size = shape.reduce((product, length) => product * length, 1);
+    const values = Float32Array.from({ length: size }, (_, i) => 0.5 + i / 7);
+    return { dtype: "F32", shape, data: new Uint8Array(values.buffer) };
+  };
+  /** The scale of a value, by its place in the stack [2, 16, 64] and in the matrix [32, 64]. */
+  const forms = {
+    "one for all": [[2, 16, 64], [1], () => 0],
+    "one an expert": [[2, 16, 64], [2, 1, 1], (e) => e],
+    "one a row of an expert": [[2, 16, 64], [2, 16, 1], (e, row) => 16 * e + row],
+    "one a column of an expert": [[2, 16, 64], [2, 1, 64], (e, _row, column) => 64 * e + column],
+    "one a column of an expert, as in Llama 4's down_proj": [
+      [2, 16, 64],
+      [2, 64, 1],
+      (e, _row, column) => 64 * e + column,
+    ],
+    "blocks of 16 x 32": [[2, 16, 64], [2, 1, 2], (e, _row, column) => 2 * e + (column >> 5)],
+    "blocks of 8 x 16": [
+      [2, 16, 64],
+      [2, 2, 4],
+      (e, row, column) => 8 * e + 4 * (row >> 3) + (column >> 4),
+    ],
+    "one a row of a matrix": [[32, 64], [32, 1], (e, row) => 16 * e + row],
+  };
+  const names = {
+    "experts.gate_up_proj": "experts.gate_up_proj_scale_inv",
+    gate_up_proj: "gate_up_proj_scale",
+    "experts.weight": "experts.weight_scale_inv",
+  };
+  for (const [form, [shape, scaleShape, scaleAt]] of Object.entries(forms)) {
+    it(`are read with their scales, whole and by rows: ${form}`, async () => {
+      const plain = await floatsOf(codes);
+      for (const [name, scaleName] of Object.entries(names)) {
+        const scale = scalesOf(scaleShape);
+        const file = await fileOf({ [name]: { ...codes, shape }, [scaleName]: scale });
+        const model = await openModel(file);
+        assert.deepEqual([...model.tensors.keys()], [name]);
+        const { isQuantized, dtype } = model.tensors.get(name);
+        assert.deepEqual([isQuantized, dtype], [true, "float8_e4m3fn"]);
+        const scales = new Float32Array(scale.data.buffer);
+        const expected = plain.map((code, i) => {
+          const [row, column] = [Math.floor(i / 64), i % 64];
+          return code * scales[scaleAt(row >> 4, row & 15, column)];
+        });
+        const read = await model.read(name);
+        assert.deepEqual([...read.shape], shape);
+        sameValues(read.data, expected, name);
+        sameValues(await windowsOf(model, name), expected, name);
+      }
+    });
+  }
+
+  it("are tensors as they are, beside scales that do not fit", async () => {
+    const tensors = {
+      experts: { ...codes, shape: [2, 16, 64] },
+      experts_scale: scalesOf([2, 3, 5]),
+    };
+    const model = await openModel(await fileOf(tensors));
+    assert.deepEqual([...model.tensors.keys()].sort(), ["experts", "experts_scale"]);
   });
 });
 

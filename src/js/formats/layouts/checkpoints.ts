@@ -30,6 +30,8 @@ export type LayoutName = "compressed-tensors" | "int8" | "mlx" | "gptq" | "awq" 
 /** A quantized weight of a checkpoint: which tensors hold it. */
 export interface QuantizedWeight {
   readonly layout: LayoutName;
+  /** Its logical name: that of the module with ".weight", or of a float8 tensor its own. */
+  readonly name: string;
   /** Name of the module, without "weight". */
   readonly module: string;
   /** Names of its tensors, by their role. */
@@ -100,6 +102,19 @@ const PATTERNS: readonly {
     optional: { divisor: "weight_global_scale" },
   },
   {
+    // Experts of a layer, stacked: gate_up_proj and gate_up_proj_scale.
+    layout: "float8",
+    dtype: FLOATS8,
+    needed: { codes: "", scale: "_scale" },
+    optional: {},
+  },
+  {
+    layout: "float8",
+    dtype: FLOATS8,
+    needed: { codes: "", scale: "_scale_inv" },
+    optional: {},
+  },
+  {
     // ModelOpt's NVFP4.
     layout: "float4",
     dtype: "uint8",
@@ -121,18 +136,35 @@ export function findQuantizedWeights(
     for (const { layout, dtype: each, needed, optional } of PATTERNS) {
       const wanted = typeof each === "string" ? [each] : each;
       const [first] = Object.values(needed);
-      const isFirst = name === first || name.endsWith(`.${first}`);
-      if (!isFirst || !wanted.includes(dtype) || shape.length !== 2) continue;
-      const module = name.slice(0, -first.length);
+      const isMatrix = shape.length === 2 || (layout === "float8" && shape.length === 3);
+      if (!isMatrix || !wanted.includes(dtype)) continue;
+      const module = prefixOf(name, first);
+      if (module === undefined) continue;
       const has = ([, part]: [string, string]): boolean => tensors.has(module + part);
       if (!Object.entries(needed).every(has)) continue;
       const present = [...Object.entries(needed), ...Object.entries(optional).filter(has)];
       const parts = Object.fromEntries(present.map(([role, part]) => [role, module + part]));
       const isAwq = layout === "gptq" && isAwqWeight(config, shape, tensors.get(parts.scale));
-      found.push({ layout: isAwq ? "awq" : layout, module: module.replace(/\.$/, ""), parts });
+      found.push({
+        layout: isAwq ? "awq" : layout,
+        name: first === "" ? name : `${module}weight`,
+        module: module.replace(/\.$/, ""),
+        parts,
+      });
     }
   }
   return found;
+}
+
+/**
+ * The beginning of a tensor's name, which those of the weight's other parts have, too.
+ * @param last  the last part of the name; "" for the whole name of a tensor that is not called "weight"
+ * @returns undefined if the name has another last part
+ */
+function prefixOf(name: string, last: string): string | undefined {
+  const isWeight = name === "weight" || name.endsWith(".weight");
+  if (last === "") return isWeight ? undefined : name;
+  return name === last || name.endsWith(`.${last}`) ? name.slice(0, -last.length) : undefined;
 }
 
 /** Tells AWQ from GPTQ: by the configuration, or by columns of words of eight outputs. */
@@ -301,20 +333,20 @@ function unpackRows(
   const size = sizeOf(scale.shape);
   const groups = scale.shape[1] ?? 1;
   const block = packed === undefined ? scaleBlockOf(shape, scale.shape, config) : undefined;
-  const isBlock = block !== undefined && size !== 1 && size !== rows * groups;
+  const isBlock = block !== undefined && block.rows > 1 && size !== 1;
   const granularity = size === 1 && rows !== 1 ? "tensor" : groups === 1 ? "channel" : "group";
-  const isFit = isBlock || (size === rows * groups && columns % groups === 0);
+  const isFit = block !== undefined || (size === rows * groups && columns % groups === 0);
   if (granularity !== "tensor" && !isFit) {
     throw misfit(scale, `scales of ${textOf(shape)}`, textOf(scale.shape));
   }
-  const groupSize = isBlock ? block.columns : columns / groups;
+  const groupSize = block?.columns ?? columns / groups;
   const result = {
     codes,
     shape: [rows, columns] as const,
     isTransposed: false,
     granularity,
     groupSize: granularity === "group" ? groupSize : columns,
-    scale: isBlock ? rowsOf(floats(scale), rows, groups, block.rows) : floats(scale),
+    scale: isBlock ? rowsOf(floats(scale), rows, groups, block) : floats(scale),
     scaleShape: isBlock ? [rows, groups] : scale.shape,
     valueDtype: valueDtype(scale),
   } as const;

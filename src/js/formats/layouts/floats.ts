@@ -19,26 +19,42 @@ export const isFloatLayout = (layout: string): layout is FloatLayout =>
   layout === "float8" || layout === "float4";
 
 /** The shape of a weight by that of its codes. */
-export const floatShape = (layout: FloatLayout, [rows, width]: readonly number[]) =>
-  [rows, layout === "float4" ? 2 * width : width] as const;
+export const floatShape = (layout: FloatLayout, shape: readonly number[]): readonly number[] =>
+  layout === "float4" ? [...shape.slice(0, -1), 2 * shape[shape.length - 1]] : shape;
+
+/** A stack of matrices as one matrix, below each other; other shapes as they are. */
+export const matrixOf = (shape: readonly number[]): readonly number[] =>
+  shape.length === 3 ? [shape[0] * shape[1], shape[2]] : shape;
 
 /** The usual block, of DeepSeek's and other checkpoints. */
 const USUAL: ScaleBlock = { rows: 128, columns: 128 };
 
 /**
  * The block of a scale: of the configuration if it fits; by the shapes where they divide each other, as for channels and
- * groups; or 128 × 128.
+ * groups; or 128 × 128. Each matrix of a stack has whole blocks, or all have one scale.
  * @returns undefined if no block fits
  */
 export function scaleBlockOf(
-  [rows, columns]: readonly number[],
+  shape: readonly number[],
   scaleShape: readonly number[],
   config: QuantizationConfig | undefined,
 ): ScaleBlock | undefined {
+  if (shape.length === 3 && scaleShape.length === 3) {
+    if (shape[0] !== scaleShape[0]) return undefined;
+    const [, rows, columns] = shape;
+    const [, height, width] = scaleShape;
+    // Experts of Llama 4 are [in, out], and have the scales of outputs as [out, 1].
+    if (height === columns && width === 1 && rows !== columns) return { rows, columns: 1 };
+    const block = scaleBlockOf([rows, columns], [height, width], config);
+    return block !== undefined && rows % block.rows === 0 ? block : undefined;
+  }
+  const [rows, columns] = matrixOf(shape);
   const [height = 1, width = 1] = scaleShape;
   if (scaleShape.length > 2 || height * width === 0) return undefined;
+  if (shape.length === 3 && height * width > 1) return undefined;
   const fits = (block: ScaleBlock): boolean =>
-    Math.ceil(rows / block.rows) === height && Math.ceil(columns / block.columns) === width;
+    Math.ceil((rows + (block.skipped ?? 0)) / block.rows) === height &&
+    Math.ceil(columns / block.columns) === width;
   if (height === 1 && width === 1)
     return { rows: Math.max(rows, 1), columns: Math.max(columns, 1) };
   const given = config?.blocks.find(fits);
@@ -112,15 +128,15 @@ export function unpackFloats(
   const { codes, scale } = parts;
   const shape = floatShape(layout, codes.shape);
   const block = scaleBlockOf(shape, scale.shape, config);
-  if (block === undefined || codes.shape.length !== 2) {
+  if (block === undefined) {
     throw misfit(scale, `scales of [${shape.join(", ")}]`, `[${scale.shape.join(", ")}]`);
   }
   const { values, valueDtype } = scalesOf(parts);
-  const [rows, columns] = shape;
+  const [rows, columns] = matrixOf(shape);
   const dtype = layout === "float4" ? "float4_e2m1fn" : codes.dtype;
   const form = {
     codes: decodeValues(dtype, codes.bytes, new Float32Array(rows * columns)),
-    shape,
+    shape: [rows, columns] as const,
     isTransposed: false,
     valueDtype,
   };
@@ -133,7 +149,7 @@ export function unpackFloats(
     ...form,
     granularity: groups === 1 ? "channel" : "group",
     groupSize: block.columns,
-    scale: rowsOf(values, rows, groups, block.rows),
+    scale: rowsOf(values, rows, groups, block),
     scaleShape: [rows, groups],
   };
 }
@@ -143,12 +159,12 @@ export function rowsOf(
   values: Float32Array,
   rows: number,
   groups: number,
-  blockRows: number,
+  block: ScaleBlock,
 ): Float32Array {
-  if (blockRows === 1) return values;
+  if (block.rows === 1) return values;
   const all = new Float32Array(rows * groups);
   for (let row = 0; row < rows; row++) {
-    const at = Math.floor(row / blockRows) * groups;
+    const at = Math.floor((row + (block.skipped ?? 0)) / block.rows) * groups;
     all.set(values.subarray(at, at + groups), row * groups);
   }
   return all;
