@@ -402,6 +402,31 @@ describe("float8 weights by any name, stacked as experts or not", () => {
   });
 });
 
+describe("MXFP4 experts of gpt-oss, in blocks with scales", () => {
+  it("are read whole and by rows", async () => {
+    const E2M1 = [0, 0.5, 1, 1.5, 2, 3, 4, 6, -0, -0.5, -1, -1.5, -2, -3, -4, -6];
+    // Two experts of 3 rows of 2 blocks.
+    const bytes = Uint8Array.from({ length: 2 * 3 * 2 * 16 }, (_, i) => (i * 37) % 256);
+    const exponents = Uint8Array.from({ length: 12 }, (_, i) => 121 + i);
+    const file = await fileOf({
+      "experts.down_proj_blocks": { dtype: "U8", shape: [2, 3, 2, 16], data: bytes },
+      "experts.down_proj_scales": { dtype: "U8", shape: [2, 3, 2], data: exponents },
+      "experts.down_proj_bias": { dtype: "F32", shape: [2, 3], data: new Uint8Array(24) },
+    });
+    const model = await openModel(file);
+    const name = "experts.down_proj";
+    assert.deepEqual([...model.tensors.keys()].sort(), [name, `${name}_bias`]);
+    const { shape, dtype, isQuantized } = model.tensors.get(name);
+    assert.deepEqual([[...shape], dtype, isQuantized], [[2, 3, 64], "float4_e2m1fn", true]);
+    const expected = Float32Array.from({ length: 384 }, (_, i) => {
+      const code = (bytes[i >> 1] >> (4 * (i & 1))) & 15;
+      return E2M1[code] * 2 ** (exponents[i >> 5] - 127);
+    });
+    sameValues((await model.read(name)).data, expected, name);
+    sameValues(await windowsOf(model, name), expected, name);
+  });
+});
+
 describe("quantized weights of ONNX models", () => {
   const vectors = vectorsOf("onnx");
   for (const { file, weight_dequantized: expected } of vectors.cases) {

@@ -51,6 +51,8 @@ const PATTERNS: readonly {
   readonly dtype: FileDType | readonly FileDType[];
   readonly needed: Readonly<Record<string, string>>;
   readonly optional: Readonly<Record<string, string>>;
+  /** Numbers of axes that the first may have. Default: 2. */
+  readonly ranks?: readonly number[];
 }[] = [
   {
     layout: "compressed-tensors",
@@ -87,6 +89,7 @@ const PATTERNS: readonly {
     dtype: FLOATS8,
     needed: { codes: "weight", scale: "weight_scale" },
     optional: {},
+    ranks: [2, 3],
   },
   {
     // DeepSeek's name; the scale is multiplied nevertheless.
@@ -94,6 +97,7 @@ const PATTERNS: readonly {
     dtype: FLOATS8,
     needed: { codes: "weight", scale: "weight_scale_inv" },
     optional: {},
+    ranks: [2, 3],
   },
   {
     layout: "float4",
@@ -107,12 +111,22 @@ const PATTERNS: readonly {
     dtype: FLOATS8,
     needed: { codes: "", scale: "_scale" },
     optional: {},
+    ranks: [2, 3],
   },
   {
     layout: "float8",
     dtype: FLOATS8,
     needed: { codes: "", scale: "_scale_inv" },
     optional: {},
+    ranks: [2, 3],
+  },
+  {
+    // Experts of gpt-oss in MXFP4: [experts, rows, blocks, 16 bytes].
+    layout: "float4",
+    dtype: "uint8",
+    needed: { codes: "_blocks", scale: "_scales" },
+    optional: {},
+    ranks: [4],
   },
   {
     // ModelOpt's NVFP4.
@@ -133,11 +147,10 @@ export function findQuantizedWeights(
 ): QuantizedWeight[] {
   const found: QuantizedWeight[] = [];
   for (const [name, { dtype, shape }] of tensors) {
-    for (const { layout, dtype: each, needed, optional } of PATTERNS) {
+    for (const { layout, dtype: each, needed, optional, ranks = [2] } of PATTERNS) {
       const wanted = typeof each === "string" ? [each] : each;
       const [first] = Object.values(needed);
-      const isMatrix = shape.length === 2 || (layout === "float8" && shape.length === 3);
-      if (!isMatrix || !wanted.includes(dtype)) continue;
+      if (!ranks.includes(shape.length) || !wanted.includes(dtype)) continue;
       const module = prefixOf(name, first);
       if (module === undefined) continue;
       const has = ([, part]: [string, string]): boolean => tensors.has(module + part);
@@ -147,7 +160,7 @@ export function findQuantizedWeights(
       const isAwq = layout === "gptq" && isAwqWeight(config, shape, tensors.get(parts.scale));
       found.push({
         layout: isAwq ? "awq" : layout,
-        name: first === "" ? name : `${module}weight`,
+        name: isEnding(first) ? module : `${module}weight`,
         module: module.replace(/\.$/, ""),
         parts,
       });
@@ -156,15 +169,18 @@ export function findQuantizedWeights(
   return found;
 }
 
+/** Whether a name in a pattern is an ending of the weight's own name, not a name within its module. */
+const isEnding = (name: string): boolean => name === "" || name.startsWith("_");
+
 /**
  * The beginning of a tensor's name, which those of the weight's other parts have, too.
- * @param last  the last part of the name; "" for the whole name of a tensor that is not called "weight"
- * @returns undefined if the name has another last part
+ * @param last  the name in its module, or an ending; "" for the whole name of a tensor that is not called "weight"
+ * @returns undefined if the name is another one
  */
 function prefixOf(name: string, last: string): string | undefined {
-  const isWeight = name === "weight" || name.endsWith(".weight");
-  if (last === "") return isWeight ? undefined : name;
-  return name === last || name.endsWith(`.${last}`) ? name.slice(0, -last.length) : undefined;
+  if (last === "") return /(^|\.)weight$/.test(name) ? undefined : name;
+  const isLast = isEnding(last) ? name.endsWith(last) : `.${name}`.endsWith(`.${last}`);
+  return isLast ? name.slice(0, -last.length) : undefined;
 }
 
 /** Tells AWQ from GPTQ: by the configuration, or by columns of words of eight outputs. */

@@ -19,12 +19,18 @@ export const isFloatLayout = (layout: string): layout is FloatLayout =>
   layout === "float8" || layout === "float4";
 
 /** The shape of a weight by that of its codes. */
-export const floatShape = (layout: FloatLayout, shape: readonly number[]): readonly number[] =>
-  layout === "float4" ? [...shape.slice(0, -1), 2 * shape[shape.length - 1]] : shape;
+export function floatShape(layout: FloatLayout, shape: readonly number[]): readonly number[] {
+  if (layout === "float8") return shape;
+  const [, width] = matrixOf(shape);
+  return [...shape.slice(0, shape.length > 2 ? 2 : 1), 2 * width];
+}
 
-/** A stack of matrices as one matrix, below each other; other shapes as they are. */
-export const matrixOf = (shape: readonly number[]): readonly number[] =>
-  shape.length === 3 ? [shape[0] * shape[1], shape[2]] : shape;
+/** A stack of matrices as one matrix, below each other, also of rows in blocks; other shapes as they are. */
+export function matrixOf(shape: readonly number[]): readonly number[] {
+  if (shape.length < 3) return shape;
+  const [count, rows, ...columns] = shape;
+  return [count * rows, columns.reduce((product, length) => product * length)];
+}
 
 /** The usual block, of DeepSeek's and other checkpoints. */
 const USUAL: ScaleBlock = { rows: 128, columns: 128 };
