@@ -10,6 +10,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { init } from "zeropoint";
 import { openModel } from "zeropoint/models";
 import { makeFolder, safetensors, smallModel, start, write, zeropoint } from "../support/cli.mjs";
+import { makeLlama } from "../support/llama.mjs";
 
 await init();
 
@@ -95,6 +96,18 @@ describe("zeropoint quantize", () => {
       readFileSync(at("piped.safetensors")),
       readFileSync(at("planned.safetensors")),
     );
+  });
+
+  it("takes the types of embeddings and output for GGUF", async () => {
+    write(folder, { "llama.gguf": await makeLlama({}) });
+    const types = ["--token-embedding-type", "q8_0", "--output-tensor-type", "F16"];
+    const { code, stderr } = quantize("llama.gguf", "Q4_K_M", ...types, "-o", "types.gguf");
+    assert.deepEqual([code, stderr], [0, ""]);
+    const model = await openModel(at("types.gguf"));
+    const names = ["token_embd.weight", "output.weight"];
+    const dtypes = names.map((name) => model.tensors.get(name).dtype);
+    assert.deepEqual(dtypes, ["q8_0", "float16"]);
+    await model.close();
   });
 
   const endings = [

@@ -143,11 +143,15 @@ async function optionsOf(args: Arguments): Promise<JobOptions> {
   const [format, target, activations, imatrix] = [
     ...["format", "target", "activations", "imatrix"].map((name) => args.text(name)),
   ];
+  const tokenEmbeddingType = args.text("token-embedding-type");
+  const outputTensorType = args.text("output-tensor-type");
   return {
     ...(format !== undefined && { format }),
     ...(target !== undefined && { target }),
     ...(activations !== undefined && { activations }),
     ...(args.has("pure") && { pure: true }),
+    ...(tokenEmbeddingType !== undefined && { tokenEmbeddingType }),
+    ...(outputTensorType !== undefined && { outputTensorType }),
     ...(imatrix !== undefined && { imatrix: await hashOfFile(imatrix) }),
   };
 }

@@ -47,6 +47,15 @@ export interface QuantizeModelOptions {
   /** GGUF: one type for all matrices, as `llama-quantize --pure`. */
   pure?: boolean | undefined;
   /**
+   * GGUF: the type of the token embeddings ("q8_0", "f16"), whatever the mix says, as `llama-quantize
+   * --token-embedding-type`.
+   */
+  tokenEmbeddingType?: string | undefined;
+  /**
+   * GGUF: the type of output.weight, or of token embeddings that it shares, as `llama-quantize --output-tensor-type`.
+   */
+  outputTensorType?: string | undefined;
+  /**
    * GGUF: importance of inputs, as `llama-quantize --imatrix`: a GGUF file of llama-imatrix, or a model opened from
    * one. The name of the file without its folder is recorded; of bytes, "imatrix.gguf".
    */
@@ -69,7 +78,7 @@ export interface QuantizeModelOptions {
 
 const OPTIONS = [
   ...["format", "target", "activations", "pure", "imatrix", "signal", "onProgress"],
-  ...["verifyWith", "verifyInputs"],
+  ...["verifyWith", "verifyInputs", "tokenEmbeddingType", "outputTensorType"],
 ] as const;
 
 /** The writers of all formats: folders beside this file, downloaded when their format is written. */
@@ -126,8 +135,11 @@ export async function quantizeModel(
     throw typeError("ZP_CONFLICTING_OPTIONS", where, problem);
   }
   const pure = checkBoolean(where, "options.pure", given.pure, false);
-  if (format !== "gguf" && (pure || imatrix !== undefined)) {
-    const problem = `options.pure and options.imatrix are for GGUF files, got format ${show(format)}`;
+  const { tokenEmbeddingType, outputTensorType } = given;
+  const ofGguf = { pure: pure || undefined, imatrix, tokenEmbeddingType, outputTensorType };
+  for (const [name, value] of Object.entries(ofGguf)) {
+    if (format === "gguf" || value === undefined) continue;
+    const problem = `options.${name} is for GGUF files, got format ${show(format)}`;
     throw typeError("ZP_CONFLICTING_OPTIONS", where, problem);
   }
   signal?.throwIfAborted();
@@ -145,7 +157,7 @@ export async function quantizeModel(
   const progress = new Progress(onProgress);
   const job: Job = {
     ...{ where, model, document, wish, target, activations, pure, imatrix, signal },
-    ...{ verifyWith, verifyInputs },
+    ...{ verifyWith, verifyInputs, tokenEmbeddingType, outputTensorType },
     assign: assigner(wish, parse),
     file: (parts) => outputFile(where, parts, progress, signal),
   };
