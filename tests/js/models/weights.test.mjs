@@ -280,12 +280,11 @@ describe("a part that does not fit its quantized weight is named, with its place
 async function windowsOf(model, name) {
   const { window, shape } = weightsOf(model).get(name);
   const load = async (part, begin, end) => (await model.readBytes(part)).subarray(begin, end);
-  const size = shape.reduce((product, length) => product * length, 1);
-  const values = [];
-  for (let at = 0; at < size; at += window.unit) {
-    values.push(...(await window.read(load, at, Math.min(size, at + window.unit))));
+  const values = new Float32Array(shape.reduce((product, length) => product * length, 1));
+  for (let at = 0; at < values.length; at += window.unit) {
+    await window.read(load, at, values.subarray(at, at + window.unit));
   }
-  return Float32Array.from(values);
+  return values;
 }
 
 describe("weights of float8 and float4 with scales", () => {

@@ -149,12 +149,14 @@ export function transpose<T extends Uint8Array | Uint32Array>(
   return result;
 }
 
-/** The values of a quantized matrix, in its own order (not transposed). */
-export function dequantizeValues(q: QuantizedValues): Float32Array {
+/** The values of a quantized matrix, in its own order (not transposed). @param values  where they are written */
+export function dequantizeValues(
+  q: QuantizedValues,
+  values: Float32Array = new Float32Array(q.codes.length),
+): Float32Array {
   const { codes, shape, granularity, groupSize, scale, zeroPoint, offset, valueDtype } = q;
   const [rows, columns] = shape;
   const groups = q.scaleShape[1] ?? 1;
-  const values = new Float32Array(codes.length);
   for (let row = 0, i = 0; row < rows; row++) {
     for (let column = 0; column < columns; column++, i++) {
       const input = q.isTransposed ? row : column;

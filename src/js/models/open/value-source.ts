@@ -126,8 +126,10 @@ function valuesOfWeight(weight: StoredWeight, files: ReadonlyMap<string, FileTen
         return bytes;
       };
       const step = unit * Math.max(1, Math.floor(WINDOW_VALUES / unit));
+      const tile = new Float32Array(Math.min(step, size));
       for (let begin = Math.floor(first / unit) * unit; begin < size; begin += step) {
-        const values = await window.read(load, begin, Math.min(size, begin + step));
+        const values = tile.subarray(0, size - begin);
+        await window.read(load, begin, values);
         yield begin < first ? values.subarray(first - begin) : values;
       }
     },

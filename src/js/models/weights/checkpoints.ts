@@ -192,7 +192,8 @@ function windowOf(
   };
   return {
     unit: step * columns,
-    async read(load, first, end) {
+    async read(load, first, out) {
+      const end = first + out.length;
       const parts: Record<string, StoredPart> = {};
       for (const [role, tensor] of Object.entries(info)) {
         const { name, dtype, byteLength } = tensor;
@@ -210,7 +211,7 @@ function windowOf(
       }
       const skipped = block && (first / columns) % block.rows;
       const cutConfig = block === undefined ? config : withBlock(config, { ...block, skipped });
-      return dequantizeValues(unpackWeight(layout, parts, cutConfig, module));
+      dequantizeValues(unpackWeight(layout, parts, cutConfig, module), out);
     },
   };
 }

@@ -16,8 +16,8 @@ export type LoadBytes = (name: string, begin: number, end: number) => Promise<Ui
 export interface Window {
   /** Windows begin at multiples of it, and end there or at the end of the tensor. */
   readonly unit: number;
-  /** Values [first, end) in the order of the logical shape: the same as of the whole. */
-  read(load: LoadBytes, first: number, end: number): Promise<Float32Array>;
+  /** Fills an array with the values from an index on, in the order of the logical shape: the same as of the whole. */
+  read(load: LoadBytes, first: number, out: Float32Array): Promise<void>;
 }
 
 /** A quantized tensor of a file. */
