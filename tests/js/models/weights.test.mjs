@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { dequantize, init, quantize } from "zeropoint";
-import { openModel, save } from "zeropoint/models";
+import { openModel, quantizeModel, save, verifyOutput } from "zeropoint/models";
 import { layoutSafetensors, writeSafetensors } from "../../../dist/formats/safetensors.js";
 import { weightsOf } from "../../../dist/models/open/model.js";
 import { rejects } from "../support/asserts.mjs";
@@ -390,6 +390,22 @@ describe("float8 weights by any name, stacked as experts or not", () => {
       }
     });
   }
+
+  it("keep their scales in a file of quantizeModel, beside weights that it quantizes", async () => {
+    const other = scalesOf([32, 64]);
+    const tensors = {
+      "experts.down_proj": { ...codes, shape: [2, 16, 64] },
+      "experts.down_proj_scale": scalesOf([2, 1, 1]),
+      "lm_head.weight": other,
+    };
+    const model = await openModel(await fileOf(tensors));
+    const result = await quantizeModel(model, "int8-channel");
+    assert.deepEqual((await verifyOutput(model, result)).problems, []);
+    const again = await openModel(await collect(result.files[0].stream()));
+    assert.deepEqual([...again.tensors.keys()].sort(), ["experts.down_proj", "lm_head.weight"]);
+    const { data } = await model.read("experts.down_proj");
+    sameValues((await again.read("experts.down_proj")).data, data, "down_proj");
+  });
 
   it("are tensors as they are, beside scales that do not fit", async () => {
     const tensors = {
