@@ -102,6 +102,12 @@ function writePlain(job: Job, importance: Importance | undefined): Written {
     choiceOf(job, model.tensors.get(name) as ModelTensor);
   const { files: tensors } = document;
   const isContainer = document.format !== "gguf";
+  const quantized = [...model.tensors.values()].find(({ isQuantized }) => isQuantized);
+  if (isContainer && quantized !== undefined) {
+    const { name, dtype } = quantized;
+    const problem = `tensor ${show(name)} is quantized already (${dtype}), and only GGUF's own types are kept in GGUF`;
+    throw rangeError("ZP_UNSUPPORTED_DTYPE", where, `${problem}; format "npz" writes its values`);
+  }
   const title = titleOf(document.fileName);
   const metadata = isContainer
     ? containerKeys(model.format, title, model.metadata)
