@@ -19,6 +19,11 @@ describe("llama.cpp", { skip: llama === undefined && "Debian's packages are need
       compareBytes(name, settings));
   }
 
+  for (const [name, settings] of Object.entries(MODELS)) {
+    it(`writes the same bytes with types of embeddings and output: ${name}`, () =>
+      compareTensorTypes(name, settings));
+  }
+
   for (const type of [...TYPES.split(" ").filter((each) => each !== "Q2_K_S")]) {
     it(`runs a file of type ${type}`, async () => {
       await runFile(await quantize(await makeLlama({ layers: 2, kv: 2, seed: 21 }), type));
@@ -37,6 +42,44 @@ describe("llama.cpp", { skip: llama === undefined && "Debian's packages are need
     await runFile(await quantize(model, "Q5_0"));
   });
 });
+
+/** Options of llama-quantize for single tensors. */
+const TENSOR_TYPES = [
+  ["--token-embedding-type", "q8_0"],
+  ["--output-tensor-type", "q4_0"],
+  ["--token-embedding-type", "f16", "--output-tensor-type", "q5_1"],
+  ["--pure", "--token-embedding-type", "q5_0", "--output-tensor-type", "bf16"],
+  ["--pure", "--output-tensor-type", "q8_0"],
+];
+
+/** Compares files in which the token embeddings, the output or both have a type of their own. */
+async function compareTensorTypes(name, settings) {
+  const out = join(folder, "out.gguf");
+  const model = await makeLlama(settings);
+  writeFileSync(join(folder, "model.gguf"), model);
+  let equal = 0;
+  for (const type of ["Q4_K_M", "Q8_0", "F16", "MXFP4_MOE", "COPY"]) {
+    for (const given of TENSOR_TYPES) {
+      rmSync(out, { force: true });
+      const args = [...given, "model.gguf", "out.gguf", type, "1"];
+      const { ok } = llama("llama-quantize", args, folder);
+      const typeOf = (option) => given[given.indexOf(option) + 1 || given.length];
+      const ours = quantize(model, type, {
+        pure: given.includes("--pure"),
+        tokenEmbeddingType: typeOf("--token-embedding-type"),
+        outputTensorType: typeOf("--output-tensor-type"),
+      });
+      const label = `${name}: ${args.join(" ")}`;
+      if (ok && existsSync(out)) {
+        assert.ok(readFileSync(out).equals(await ours), `${label}: other bytes`);
+        equal++;
+      } else {
+        await assert.rejects(ours, RangeError, `${label}: refused by llama-quantize only`);
+      }
+    }
+  }
+  assert.ok(equal > 15, `${name}: ${equal} files`);
+}
 
 /** Compares the files of every type, with and without pure and imatrix. */
 async function compareBytes(name, settings) {

@@ -4,7 +4,7 @@
 // and a subclass that overrides `length` could make a copy overrun its heap block.
 
 import { type Codes, type CodesOf, DTYPES, type DType, type QDType } from "./dtype.js";
-import { type ErrorCode, rangeError, typeError } from "./errors.js";
+import { type ErrorCode, rangeError, typeError, type ZeropointError } from "./errors.js";
 import { type HalfType, Halves, halfValue } from "./halves.js";
 
 /** A typed array of numbers (BigInt arrays hold none). */
@@ -161,14 +161,16 @@ export function checkNumberArray(
   return pinned(array as NumberArray);
 }
 
-/** Checks that the memory of a typed array exists. @throws {TypeError} `ZP_DETACHED` */
-export function checkAttached(where: string, argument: string, array: unknown): void {
-  if (!isDetached(array)) return;
-  throw typeError(
-    "ZP_DETACHED",
-    where,
-    `the memory of ${argument}, of type ${arrayName(array)}, is detached (transferred or shrunk away)`,
-  );
+/** Checks that the memory of a typed array exists; other values pass. @throws {TypeError} `ZP_DETACHED` */
+export function checkAttached(where: string, argument: string, value: unknown): void {
+  const type = arrayName(value);
+  if (type !== undefined && isDetached(value)) throw detached(where, argument, type);
+}
+
+/** The error for a typed array or an ArrayBuffer whose memory is gone. */
+export function detached(where: string, argument: string, type: string): ZeropointError {
+  const problem = `the memory of ${argument}, of type ${type}, is detached (transferred or shrunk away)`;
+  return typeError("ZP_DETACHED", where, problem);
 }
 
 type NumberArrayConstructor = new (

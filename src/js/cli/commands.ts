@@ -211,6 +211,16 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
         text: "compressed-tensors: dynamic quantizes inputs as well; default: float32",
       },
       { name: "pure", text: "GGUF: one type for all matrices, as llama-quantize --pure" },
+      {
+        name: "token-embedding-type",
+        value: "TYPE",
+        text: "GGUF: the type of the token embeddings (q8_0, f16), as in llama-quantize",
+      },
+      {
+        name: "output-tensor-type",
+        value: "TYPE",
+        text: "GGUF: the type of output.weight, as in llama-quantize",
+      },
       { name: "imatrix", value: "FILE", text: "GGUF: importance of inputs, of llama-imatrix" },
       { name: "verify", text: "read the result again and compare it with the source" },
       SHARD,

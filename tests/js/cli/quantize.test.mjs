@@ -9,6 +9,7 @@ import { before, describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { init } from "zeropoint";
 import { openModel } from "zeropoint/models";
+import { makeLlama } from "../support/files/llama.mjs";
 import {
   makeFolder,
   safetensors,
@@ -104,12 +105,43 @@ describe("zeropoint quantize", () => {
     );
   });
 
-  it("refuses a name with the ending of another format", () => {
-    const { code, stderr } = quantize("model.safetensors", "int8-channel", "-o", "other.GGUF");
-    const line =
-      "zeropoint quantize: -o other.GGUF has the ending of gguf, but the result is safetensors; " +
-      "--format gguf writes gguf\n";
-    assert.deepEqual([code, stderr, existsSync(at("other.GGUF"))], [2, line, false]);
+  it("takes the types of embeddings and output for GGUF", async () => {
+    write(folder, { "llama.gguf": await makeLlama({}) });
+    const types = ["--token-embedding-type", "q8_0", "--output-tensor-type", "F16"];
+    const { code, stderr } = quantize("llama.gguf", "Q4_K_M", ...types, "-o", "types.gguf");
+    assert.deepEqual([code, stderr], [0, ""]);
+    const model = await openModel(at("types.gguf"));
+    const names = ["token_embd.weight", "output.weight"];
+    const dtypes = names.map((name) => model.tensors.get(name).dtype);
+    assert.deepEqual(dtypes, ["q8_0", "float16"]);
+    await model.close();
+  });
+
+  const endings = [
+    ["other.onnx", "int4-g32", "int4-g32 --format safetensors -o other.safetensors"],
+    ["other.GGUF", "int8-channel", "q8_0 --format gguf -o other.GGUF"],
+    ["two words.gguf", "Q4_0", "Q4_0 --format gguf -o 'two words.gguf'"],
+    ["other.npz", "int8-channel", "float16 --format npz -o other.npz"],
+  ];
+  for (const [output, scheme, words] of endings) {
+    it(`refuses the name ${output} for a safetensors file, with a command that works`, () => {
+      const { code, stderr } = quantize("model.safetensors", scheme, "-o", output);
+      const ending = output.split(".")[1].toLowerCase();
+      const command = `quantize model.safetensors ${words}`;
+      const line =
+        `zeropoint quantize: -o ${output} has the ending of ${ending}, but the result is safetensors. ` +
+        `This safetensors model can be written as safetensors, gguf, npz: zeropoint ${command}\n`;
+      assert.deepEqual([code, stderr, existsSync(at(output))], [2, line, false]);
+      const args = command.match(/'[^']*'|\S+/g).map((word) => word.replaceAll("'", ""));
+      assert.equal(zeropoint(folder, args).code, 0);
+    });
+  }
+
+  it("says what a model without a graph can be written as instead of ONNX", () => {
+    const args = ["model.safetensors", "int8-channel", "--format", "onnx", "-o", "other.onnx"];
+    const { code, stderr } = quantize(...args);
+    assert.equal(code, 3);
+    assert.match(stderr, /which has no graph; --format can be safetensors, gguf, npz\n$/);
   });
 
   it("prints its report as JSON", () => {

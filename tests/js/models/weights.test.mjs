@@ -2,12 +2,13 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { dequantize, init } from "zeropoint";
-import { openModel } from "zeropoint/models";
+import { dequantize, init, quantize } from "zeropoint";
+import { openModel, quantizeModel, save, verifyOutput } from "zeropoint/models";
 import { layoutSafetensors, writeSafetensors } from "../../../dist/formats/safetensors.js";
 import { weightsOf } from "../../../dist/models/open/model.js";
 import { rejects } from "../support/asserts.mjs";
 import { collect, fromBase64, sameValues, vectorsOf } from "../support/files/formats.mjs";
+import { constant, onnxModel } from "../support/onnx/models.mjs";
 import { readVectors } from "../support/vectors.mjs";
 
 await init();
@@ -169,16 +170,121 @@ describe("quantized weights of checkpoints", () => {
   });
 });
 
+/** Where the bytes of a tensor begin in a safetensors file. */
+function offsetIn(file, name) {
+  const length = Number(new DataView(file.buffer, file.byteOffset).getBigUint64(0, true));
+  const header = JSON.parse(new TextDecoder().decode(file.subarray(8, 8 + length)));
+  return 8 + length + header[name].data_offsets[0];
+}
+
+describe("a part that does not fit its quantized weight is named, with its place", () => {
+  const cases = [
+    ...readVectors("formats/layouts").cases,
+    ...readVectors("formats/float-layouts").cases,
+  ];
+  const ofLayout = (layout, part) =>
+    cases.find((each) => each.layout === layout && each.tensors[part] !== undefined);
+  const zeros = (dtype, shape, bytes) => ({ dtype, shape, data: new Uint8Array(bytes) });
+
+  async function refusesPart(each, part, tensor, expected, found) {
+    const changed = { ...each, tensors: { ...each.tensors, [part]: tensor } };
+    const config = each.config ? { quantization_config: each.config } : configOf(each);
+    const named = Object.entries(changed.tensors).map(([name, own]) => [`model.m.${name}`, own]);
+    const file = await fileOf(Object.fromEntries(named));
+    const externalData = () => new TextEncoder().encode(JSON.stringify(config));
+    const model = await openModel(file, { externalData });
+    const name = `model.m.${part}`;
+    await assert.rejects(model.read("model.m.weight"), {
+      code: "ZP_INVALID_FILE",
+      message: `Model.read: at byte ${offsetIn(file, name)}: expected "${name}" to be ${expected}, found ${found}`,
+      offset: offsetIn(file, name),
+    });
+  }
+
+  it("among packed codes of compressed-tensors", async () => {
+    const each = ofLayout("compressed-tensors", "weight_zero_point");
+    const { shape } = each.tensors.weight_scale;
+    const scales = zeros("I32", shape, 4 * shape[0] * shape[1]);
+    const floats = "scales of float32, float16 or bfloat16";
+    await refusesPart(each, "weight_scale", scales, floats, "int32");
+    const [rows] = each.decoded.shape;
+    const points = `int32 words of zero points of ${rows} rows of ${shape[1]} groups`;
+    const zero = zeros("I32", [1, 99], 396);
+    await refusesPart(each, "weight_zero_point", zero, points, "int32 [1, 99]");
+  });
+
+  it("among the tensors of MLX", async () => {
+    const each = ofLayout("mlx", "biases");
+    const shape = `[${each.tensors.scales.shape.join(", ")}]`;
+    const biases = zeros("F32", [1, 1], 4);
+    await refusesPart(each, "biases", biases, `offsets beside scales ${shape}`, "[1, 1]");
+  });
+
+  it("among the tensors of GPTQ", async () => {
+    const each = ofLayout("gptq", "g_idx");
+    const [inputs] = each.decoded.shape;
+    const [groups] = each.tensors.scales.shape;
+    const data = new Uint8Array(Int32Array.from({ length: inputs }, () => groups + 3).buffer);
+    const index = { dtype: "I32", shape: [inputs], data };
+    await refusesPart(each, "g_idx", index, `groups below ${groups}`, groups + 3);
+    await refusesPart(each, "g_idx", zeros("I32", [3], 12), `int32 [${inputs}]`, "int32 [3]");
+  });
+
+  it("among floats with scales", async () => {
+    const each = cases.find(({ tensors }) => tensors.weight_global_scale !== undefined);
+    const two = zeros("F32", [2], 8);
+    await refusesPart(each, "weight_global_scale", two, "one float32", "float32 [2]");
+  });
+
+  it("in a file of save", async () => {
+    const q = quantize({ data: new Float32Array(8).fill(1), shape: [4, 2] }, { axis: 0 });
+    const saved = new Uint8Array(await new Response(save({ w: q })).arrayBuffer());
+    const shape = '"w_scale":{"dtype":"F32","shape":';
+    const text = String.fromCharCode(...saved).replace(`${shape}[4,1]`, `${shape}[1,4]`);
+    const file = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
+    const model = await openModel(file);
+    await rejects(
+      model.read("w"),
+      RangeError,
+      "ZP_INVALID_FILE",
+      /expected "w_scale" of shape \[4, 1\] .*found \[1, 4\]/,
+    );
+  });
+
+  it("in an ONNX model", async () => {
+    const graph = {
+      nodes: [
+        {
+          ...{ opType: "DequantizeLinear", inputs: ["w", "s"], outputs: ["y"] },
+          attributes: { axis: { int: 0 } },
+        },
+      ],
+      initializers: [
+        constant("w", [4, 2], new Int8Array(8)),
+        constant("s", [3], new Float32Array(3)),
+      ],
+      outputs: [{ name: "y", shape: [4, 2] }],
+    };
+    const file = await onnxModel(graph);
+    const model = await openModel(file);
+    await rejects(
+      model.read("w"),
+      RangeError,
+      "ZP_INVALID_FILE",
+      /^Model\.read: at byte [1-9]\d*: expected "s" to be 4 scales, found 3$/,
+    );
+  });
+});
+
 /** The rows of a weight from its window, as many at a time as it allows at least. */
 async function windowsOf(model, name) {
   const { window, shape } = weightsOf(model).get(name);
   const load = async (part, begin, end) => (await model.readBytes(part)).subarray(begin, end);
-  const size = shape[0] * shape[1];
-  const values = [];
-  for (let at = 0; at < size; at += window.unit) {
-    values.push(...(await window.read(load, at, Math.min(size, at + window.unit))));
+  const values = new Float32Array(shape.reduce((product, length) => product * length, 1));
+  for (let at = 0; at < values.length; at += window.unit) {
+    await window.read(load, at, values.subarray(at, at + window.unit));
   }
-  return Float32Array.from(values);
+  return values;
 }
 
 describe("weights of float8 and float4 with scales", () => {
@@ -224,6 +330,115 @@ describe("weights of float8 and float4 with scales", () => {
       "model.m.weight",
       "model.m.weight_scale_inv",
     ]);
+  });
+});
+
+describe("float8 weights by any name, stacked as experts or not", () => {
+  const each = readVectors("formats/float-layouts").cases.find(({ name }) =>
+    name.endsWith("blocks of 8 x 16 in 32 x 64"),
+  );
+  const codes = each.tensors.weight;
+  /** Scales of their own for each index. */
+  const scalesOf = (shape) => {
+    const size = shape.reduce((product, length) => product * length, 1);
+    const values = Float32Array.from({ length: size }, (_, i) => 0.5 + i / 7);
+    return { dtype: "F32", shape, data: new Uint8Array(values.buffer) };
+  };
+  /** The scale of a value, by its place in the stack [2, 16, 64] and in the matrix [32, 64]. */
+  const forms = {
+    "one for all": [[2, 16, 64], [1], () => 0],
+    "one an expert": [[2, 16, 64], [2, 1, 1], (e) => e],
+    "one a row of an expert": [[2, 16, 64], [2, 16, 1], (e, row) => 16 * e + row],
+    "one a column of an expert": [[2, 16, 64], [2, 1, 64], (e, _row, column) => 64 * e + column],
+    "one a column of an expert, as in Llama 4's down_proj": [
+      [2, 16, 64],
+      [2, 64, 1],
+      (e, _row, column) => 64 * e + column,
+    ],
+    "blocks of 16 x 32": [[2, 16, 64], [2, 1, 2], (e, _row, column) => 2 * e + (column >> 5)],
+    "blocks of 8 x 16": [
+      [2, 16, 64],
+      [2, 2, 4],
+      (e, row, column) => 8 * e + 4 * (row >> 3) + (column >> 4),
+    ],
+    "one a row of a matrix": [[32, 64], [32, 1], (e, row) => 16 * e + row],
+  };
+  const names = {
+    "experts.gate_up_proj": "experts.gate_up_proj_scale_inv",
+    gate_up_proj: "gate_up_proj_scale",
+    "experts.weight": "experts.weight_scale_inv",
+  };
+  for (const [form, [shape, scaleShape, scaleAt]] of Object.entries(forms)) {
+    it(`are read with their scales, whole and by rows: ${form}`, async () => {
+      const plain = await floatsOf(codes);
+      for (const [name, scaleName] of Object.entries(names)) {
+        const scale = scalesOf(scaleShape);
+        const file = await fileOf({ [name]: { ...codes, shape }, [scaleName]: scale });
+        const model = await openModel(file);
+        assert.deepEqual([...model.tensors.keys()], [name]);
+        const { isQuantized, dtype } = model.tensors.get(name);
+        assert.deepEqual([isQuantized, dtype], [true, "float8_e4m3fn"]);
+        const scales = new Float32Array(scale.data.buffer);
+        const expected = plain.map((code, i) => {
+          const [row, column] = [Math.floor(i / 64), i % 64];
+          return code * scales[scaleAt(row >> 4, row & 15, column)];
+        });
+        const read = await model.read(name);
+        assert.deepEqual([...read.shape], shape);
+        sameValues(read.data, expected, name);
+        sameValues(await windowsOf(model, name), expected, name);
+      }
+    });
+  }
+
+  it("keep their scales in a file of quantizeModel, beside weights that it quantizes", async () => {
+    const other = scalesOf([32, 64]);
+    const tensors = {
+      "experts.down_proj": { ...codes, shape: [2, 16, 64] },
+      "experts.down_proj_scale": scalesOf([2, 1, 1]),
+      "lm_head.weight": other,
+    };
+    const model = await openModel(await fileOf(tensors));
+    const result = await quantizeModel(model, "int8-channel");
+    assert.deepEqual((await verifyOutput(model, result)).problems, []);
+    const again = await openModel(await collect(result.files[0].stream()));
+    assert.deepEqual([...again.tensors.keys()].sort(), ["experts.down_proj", "lm_head.weight"]);
+    const { data } = await model.read("experts.down_proj");
+    sameValues((await again.read("experts.down_proj")).data, data, "down_proj");
+  });
+
+  it("are tensors as they are, beside scales that do not fit", async () => {
+    const tensors = {
+      experts: { ...codes, shape: [2, 16, 64] },
+      experts_scale: scalesOf([2, 3, 5]),
+    };
+    const model = await openModel(await fileOf(tensors));
+    assert.deepEqual([...model.tensors.keys()].sort(), ["experts", "experts_scale"]);
+  });
+});
+
+describe("MXFP4 experts of gpt-oss, in blocks with scales", () => {
+  it("are read whole and by rows", async () => {
+    const E2M1 = [0, 0.5, 1, 1.5, 2, 3, 4, 6, -0, -0.5, -1, -1.5, -2, -3, -4, -6];
+    // Two experts of 3 rows of 2 blocks.
+    const bytes = Uint8Array.from({ length: 2 * 3 * 2 * 16 }, (_, i) => (i * 37) % 256);
+    const exponents = Uint8Array.from({ length: 12 }, (_, i) => 121 + i);
+    const file = await fileOf({
+      "experts.down_proj_blocks": { dtype: "U8", shape: [2, 3, 2, 16], data: bytes },
+      "experts.down_proj_scales": { dtype: "U8", shape: [2, 3, 2], data: exponents },
+      "experts.down_proj_bias": { dtype: "F32", shape: [2, 3], data: new Uint8Array(24) },
+    });
+    const model = await openModel(file);
+    const name = "experts.down_proj";
+    assert.deepEqual([...model.tensors.keys()].sort(), [name, `${name}_bias`]);
+    const { shape, dtype, isQuantized } = model.tensors.get(name);
+    assert.deepEqual([[...shape], dtype, isQuantized], [[2, 3, 64], "float4_e2m1fn", true]);
+    const expected = Float32Array.from({ length: 384 }, (_, i) => {
+      const code = (bytes[i >> 1] >> (4 * (i & 1))) & 15;
+      return E2M1[code] * 2 ** (exponents[i >> 5] - 127);
+    });
+    sameValues((await model.read(name)).data, expected, name);
+    sameValues(await windowsOf(model, name), expected, name);
   });
 });
 

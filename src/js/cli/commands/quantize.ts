@@ -1,8 +1,11 @@
 // zeropoint quantize: a model, by a scheme or a plan -> a file or a folder.
 
 import { basename, join } from "node:path";
-import { defaultFormat, quantizeModel } from "../../models/quantize/quantize-model.js";
-import type { QuantizeReport } from "../../models/quantize/types.js";
+import type { Model } from "../../models/open/model.js";
+import { defaultFormat, outputFormatsOf } from "../../models/quantize/formats.js";
+import { quantizeModel } from "../../models/quantize/quantize-model.js";
+import type { OutputFormat, QuantizeReport } from "../../models/quantize/types.js";
+import { parseScheme, type Scheme } from "../../models/scheme.js";
 import { type Arguments, readArguments } from "../arguments.js";
 import { EXIT, usage } from "../failures.js";
 import { openInput, startCore } from "../input.js";
@@ -42,7 +45,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   try {
     const isQuiet = args.has("quiet");
     const progress = new Progress(`quantizing ${basename(file)}`, isQuiet);
-    checkEnding(output, wish.options.format ?? defaultFormat(model.format));
+    checkEnding(args, output, model, wish.options.format ?? defaultFormat(model.format));
     let total = 0;
     const { files, report } = await quantizeModel(model, wish.scheme, {
       ...modelOptions(wish.options),
@@ -86,13 +89,49 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   }
 }
 
-/** @throws {Failure} if the name of the output is that of a file of another format */
-function checkEnding(output: string, format: string): void {
+/**
+ * @param format  of the result; the library refuses a name that is none
+ * @throws {Failure} if the name of the output is that of a file of another format
+ */
+function checkEnding(args: Arguments, output: string, model: Model, format: string): void {
+  const formats = outputFormatsOf(model);
+  const own = formats.find((each) => each === format);
   const [, ending = format] = ENDING.exec(output.toLowerCase()) ?? [];
-  if (ending === format) return;
-  const problem = `has the ending of ${ending}, but the result is ${format}`;
-  throw usage(`-o ${output} ${problem}; --format ${ending} writes ${ending}`);
+  if (own === undefined || ending === own) return;
+  const asked = formats.find((each) => each === ending);
+  const wanted = asked ?? own;
+  const name = asked === undefined ? output.replace(/\w+$/, own) : output;
+  const [file, scheme] = args.operands;
+  const words = ["zeropoint", "quantize", file, schemeFor(wanted, scheme), "--format", wanted];
+  const command = [...words, "-o", name].map(shellWord).join(" ");
+  throw usage(
+    `-o ${output} has the ending of ${ending}, but the result is ${own}. This ${model.format} model ` +
+      `can be written as ${formats.join(", ")}: ${command}`,
+  );
 }
+
+/** Kinds of schemes that a format holds, and one of them. */
+const HELD: Readonly<Record<OutputFormat, [kinds: readonly Scheme["kind"][], scheme: string]>> = {
+  safetensors: [["linear", "half", "keep"], "int8-channel"],
+  onnx: [["linear", "half", "keep"], "int8-channel"],
+  gguf: [["block", "half", "keep"], "q8_0"],
+  npz: [["keep"], "float16"],
+  npy: [["keep"], "float16"],
+};
+
+/** The scheme itself if the format holds it, else one that it holds. */
+function schemeFor(format: OutputFormat, scheme: string | undefined): string {
+  const [kinds, other] = HELD[format];
+  try {
+    return kinds.includes(parseScheme("", "", scheme).kind) ? (scheme as string) : other;
+  } catch {
+    return other;
+  }
+}
+
+/** A word of a command for a shell. */
+const shellWord = (word: string): string =>
+  /^[\w./:@%+,=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 
 /** The endings of model files. */
 const ENDING = /\.(safetensors|gguf|onnx|npz|npy)$/;
@@ -104,11 +143,15 @@ async function optionsOf(args: Arguments): Promise<JobOptions> {
   const [format, target, activations, imatrix] = [
     ...["format", "target", "activations", "imatrix"].map((name) => args.text(name)),
   ];
+  const tokenEmbeddingType = args.text("token-embedding-type");
+  const outputTensorType = args.text("output-tensor-type");
   return {
     ...(format !== undefined && { format }),
     ...(target !== undefined && { target }),
     ...(activations !== undefined && { activations }),
     ...(args.has("pure") && { pure: true }),
+    ...(tokenEmbeddingType !== undefined && { tokenEmbeddingType }),
+    ...(outputTensorType !== undefined && { outputTensorType }),
     ...(imatrix !== undefined && { imatrix: await hashOfFile(imatrix) }),
   };
 }

@@ -32,6 +32,8 @@ export interface JobOptions {
   readonly target?: string;
   readonly activations?: string;
   readonly pure?: boolean;
+  readonly tokenEmbeddingType?: string;
+  readonly outputTensorType?: string;
   /** Hash of the file of importance. */
   readonly imatrix?: string;
 }

@@ -74,7 +74,7 @@ export async function hashOfFile(path: string): Promise<string> {
 
 /** Options for `quantizeModel`. */
 export function modelOptions(options: JobOptions): QuantizeModelOptions {
-  const { format, target, activations, pure } = options;
+  const { format, target, activations, pure, tokenEmbeddingType, outputTensorType } = options;
   return {
     // The library checks the names.
     ...(format !== undefined && { format: format as QuantizeModelOptions["format"] }),
@@ -83,5 +83,7 @@ export function modelOptions(options: JobOptions): QuantizeModelOptions {
     }),
     ...(target !== undefined && { target }),
     ...(pure !== undefined && { pure }),
+    ...(tokenEmbeddingType !== undefined && { tokenEmbeddingType }),
+    ...(outputTensorType !== undefined && { outputTensorType }),
   };
 }

@@ -2,7 +2,6 @@
 // Source: compressed-tensors 0.18 and the packing before 0.17, DeepSeek's and ModelOpt's float8 and NVFP4, MLX, AutoGPTQ
 // and GPTQModel, AutoAWQ.
 
-import { rangeError } from "../../base/errors.js";
 import { bytesOf, decodeValues, type FileDType } from "../dtypes.js";
 import type { QuantizationConfig } from "./config.js";
 import {
@@ -14,6 +13,7 @@ import {
   unpackFloats,
 } from "./floats.js";
 import {
+  misfit,
   type QuantizedValues,
   type StoredPart,
   type StoredParts,
@@ -30,6 +30,8 @@ export type LayoutName = "compressed-tensors" | "int8" | "mlx" | "gptq" | "awq" 
 /** A quantized weight of a checkpoint: which tensors hold it. */
 export interface QuantizedWeight {
   readonly layout: LayoutName;
+  /** Its logical name: that of the module with ".weight", or of a float8 tensor its own. */
+  readonly name: string;
   /** Name of the module, without "weight". */
   readonly module: string;
   /** Names of its tensors, by their role. */
@@ -49,6 +51,8 @@ const PATTERNS: readonly {
   readonly dtype: FileDType | readonly FileDType[];
   readonly needed: Readonly<Record<string, string>>;
   readonly optional: Readonly<Record<string, string>>;
+  /** Numbers of axes that the first may have. Default: 2. */
+  readonly ranks?: readonly number[];
 }[] = [
   {
     layout: "compressed-tensors",
@@ -85,6 +89,7 @@ const PATTERNS: readonly {
     dtype: FLOATS8,
     needed: { codes: "weight", scale: "weight_scale" },
     optional: {},
+    ranks: [2, 3],
   },
   {
     // DeepSeek's name; the scale is multiplied nevertheless.
@@ -92,12 +97,36 @@ const PATTERNS: readonly {
     dtype: FLOATS8,
     needed: { codes: "weight", scale: "weight_scale_inv" },
     optional: {},
+    ranks: [2, 3],
   },
   {
     layout: "float4",
     dtype: "uint8",
     needed: { codes: "weight_packed", scale: "weight_scale" },
     optional: { divisor: "weight_global_scale" },
+  },
+  {
+    // Experts of a layer, stacked: gate_up_proj and gate_up_proj_scale.
+    layout: "float8",
+    dtype: FLOATS8,
+    needed: { codes: "", scale: "_scale" },
+    optional: {},
+    ranks: [2, 3],
+  },
+  {
+    layout: "float8",
+    dtype: FLOATS8,
+    needed: { codes: "", scale: "_scale_inv" },
+    optional: {},
+    ranks: [2, 3],
+  },
+  {
+    // Experts of gpt-oss in MXFP4: [experts, rows, blocks, 16 bytes].
+    layout: "float4",
+    dtype: "uint8",
+    needed: { codes: "_blocks", scale: "_scales" },
+    optional: {},
+    ranks: [4],
   },
   {
     // ModelOpt's NVFP4.
@@ -118,21 +147,40 @@ export function findQuantizedWeights(
 ): QuantizedWeight[] {
   const found: QuantizedWeight[] = [];
   for (const [name, { dtype, shape }] of tensors) {
-    for (const { layout, dtype: each, needed, optional } of PATTERNS) {
+    for (const { layout, dtype: each, needed, optional, ranks = [2] } of PATTERNS) {
       const wanted = typeof each === "string" ? [each] : each;
       const [first] = Object.values(needed);
-      const isFirst = name === first || name.endsWith(`.${first}`);
-      if (!isFirst || !wanted.includes(dtype) || shape.length !== 2) continue;
-      const module = name.slice(0, -first.length);
+      if (!ranks.includes(shape.length) || !wanted.includes(dtype)) continue;
+      const module = prefixOf(name, first);
+      if (module === undefined) continue;
       const has = ([, part]: [string, string]): boolean => tensors.has(module + part);
       if (!Object.entries(needed).every(has)) continue;
       const present = [...Object.entries(needed), ...Object.entries(optional).filter(has)];
       const parts = Object.fromEntries(present.map(([role, part]) => [role, module + part]));
       const isAwq = layout === "gptq" && isAwqWeight(config, shape, tensors.get(parts.scale));
-      found.push({ layout: isAwq ? "awq" : layout, module: module.replace(/\.$/, ""), parts });
+      found.push({
+        layout: isAwq ? "awq" : layout,
+        name: isEnding(first) ? module : `${module}weight`,
+        module: module.replace(/\.$/, ""),
+        parts,
+      });
     }
   }
   return found;
+}
+
+/** Whether a name in a pattern is an ending of the weight's own name, not a name within its module. */
+const isEnding = (name: string): boolean => name === "" || name.startsWith("_");
+
+/**
+ * The beginning of a tensor's name, which those of the weight's other parts have, too.
+ * @param last  the name in its module, or an ending; "" for the whole name of a tensor that is not called "weight"
+ * @returns undefined if the name is another one
+ */
+function prefixOf(name: string, last: string): string | undefined {
+  if (last === "") return /(^|\.)weight$/.test(name) ? undefined : name;
+  const isLast = isEnding(last) ? name.endsWith(last) : `.${name}`.endsWith(`.${last}`);
+  return isLast ? name.slice(0, -last.length) : undefined;
 }
 
 /** Tells AWQ from GPTQ: by the configuration, or by columns of words of eight outputs. */
@@ -174,7 +222,8 @@ export function formOf(
   const [height, width] = packed.shape;
   if (layout === "compressed-tensors") {
     if (given?.length !== 2 || given[0] !== height) return undefined;
-    return { bits: packingOf(width, given[1], config).bits, shape: given };
+    const packing = packingOf(width, given[1], config);
+    return packing && { bits: packing.bits, shape: given };
   }
   if (scale.shape.length !== 2) return undefined;
   if (layout === "mlx") {
@@ -197,10 +246,7 @@ const PART_DTYPES: readonly FileDType[] = [
   ...(["int64", "int32", "uint32", "int8", "uint8"] as const),
 ];
 
-/** A weight whose parts do not fit each other. */
-function misfit(layout: string, problem: string): Error {
-  return rangeError("ZP_INVALID_FILE", "Model.read", `${layout}: ${problem}`);
-}
+const textOf = (shape: readonly number[]): string => `[${shape.join(", ")}]`;
 
 const sizeOf = (shape: readonly number[]): number =>
   shape.reduce((size, length) => size * length, 1);
@@ -209,14 +255,16 @@ function floats(part: StoredPart): Float32Array {
   return decodeValues(part.dtype, part.bytes, new Float32Array(sizeOf(part.shape)));
 }
 
-function words({ dtype, bytes }: StoredPart): Uint32Array {
+function words(part: StoredPart): Uint32Array {
+  const { dtype, bytes } = part;
   if (dtype === "int32" || dtype === "uint32") return new Uint32Array(bytes.slice().buffer);
-  throw misfit("packed codes", `words of 32 bits are needed, got ${dtype}`);
+  throw misfit(part, "words of 32 bits", dtype);
 }
 
-const valueDtype = (layout: string, { dtype }: StoredPart): ValueDType => {
+const valueDtype = (scale: StoredPart): ValueDType => {
+  const { dtype } = scale;
   if (dtype === "float32" || dtype === "float16" || dtype === "bfloat16") return dtype;
-  throw misfit(layout, `scales must be float32, float16 or bfloat16, got ${dtype}`);
+  throw misfit(scale, "scales of float32, float16 or bfloat16", dtype);
 };
 
 /**
@@ -231,39 +279,37 @@ export function unpackWeight(
   config?: QuantizationConfig,
   module = "",
 ): QuantizedValues {
-  for (const [role, { dtype, shape, bytes }] of Object.entries(parts)) {
-    // All of them are whole bytes.
-    if (!PART_DTYPES.includes(dtype) || bytes.length !== bytesOf(dtype, sizeOf(shape))) {
-      throw misfit(
-        layout,
-        `${role} of ${dtype} with shape [${shape.join(", ")}] in ${bytes.length} bytes`,
-      );
+  for (const part of Object.values(parts)) {
+    const { dtype, shape, bytes } = part;
+    if (!PART_DTYPES.includes(dtype)) {
+      throw misfit(part, `a part of a weight of the layout ${layout}`, dtype);
     }
+    // All of them are whole bytes.
+    const size = bytesOf(dtype, sizeOf(shape));
+    if (bytes.length !== size) throw misfit(part, `${size} bytes`, bytes.length);
   }
-  if (isFloatLayout(layout)) return unpackFloats(layout, parts, config, misfit);
+  if (isFloatLayout(layout)) return unpackFloats(layout, parts, config);
   if (layout === "mlx") return unpackMlx(parts, config, module);
   if (layout === "gptq" || layout === "awq") return unpackTransposed(layout, parts, config);
-  return unpackRows(layout, parts, config);
+  return unpackRows(parts, config);
 }
 
-/** Bits of compressed-tensors' packed codes, and whether they are packed as before 0.17. */
+/**
+ * Bits of compressed-tensors' packed codes, and whether they are packed as before 0.17.
+ * @returns undefined if the columns do not fit in this width
+ */
 export function packingOf(
   width: number,
   columns: number,
   config: QuantizationConfig | undefined,
-): { readonly bits: number; readonly isOld: boolean } {
+): { readonly bits: number; readonly isOld: boolean } | undefined {
   const fits = (each: number) => width === Math.ceil((columns * each) / 32);
   const fitsOld = (each: number) => width === Math.ceil(columns / Math.floor(32 / each));
   const known = (config?.bits ?? []).filter((each) => each >= 1 && each <= 8);
   const candidates = known.length > 0 ? known : [4, 8, 2, 1, 3, 5, 6, 7];
   const dense = candidates.find(fits);
   const old = candidates.find(fitsOld);
-  if (columns < 0 || (dense === undefined && old === undefined)) {
-    throw misfit(
-      "compressed-tensors",
-      `${columns} columns do not fit in ${width} words of ${candidates.join(", ")} bits`,
-    );
-  }
+  if (columns < 0 || (dense === undefined && old === undefined)) return undefined;
   // Where both packings have this width, the version of the writer decides.
   const isOld = old !== undefined && (dense === undefined || config?.isOldPacking === true);
   return { bits: (isOld ? old : dense) as number, isOld };
@@ -271,7 +317,6 @@ export function packingOf(
 
 /** compressed-tensors: packed, and plain int8 with a scale. */
 function unpackRows(
-  layout: LayoutName,
   { packed, codes: plain, scale, shape: given, zeroPoint, groupIndex }: StoredParts,
   config: QuantizationConfig | undefined,
 ): QuantizedValues {
@@ -283,16 +328,16 @@ function unpackRows(
     shape = plain.shape;
     codes = new Int8Array(plain.bytes.slice().buffer);
   } else {
-    if (given.dtype !== "int64") throw misfit(layout, `weight_shape of ${given.dtype}`);
+    if (given.dtype !== "int64") throw misfit(given, "int64", given.dtype);
     shape = Array.from(new BigInt64Array(given.bytes.slice().buffer), Number);
     const [rows, columns] = shape;
     if (shape.length !== 2 || !shape.every(Number.isSafeInteger) || rows !== packed.shape[0]) {
-      throw misfit(
-        layout,
-        `weight_shape [${shape.join(", ")}] for packed [${packed.shape.join(", ")}]`,
-      );
+      throw misfit(given, `the shape of codes in words ${textOf(packed.shape)}`, textOf(shape));
     }
     const packing = packingOf(packed.shape[1], columns, config);
+    if (packing === undefined) {
+      throw misfit(packed, `words of ${columns} codes a row`, textOf(packed.shape));
+    }
     bits = packing.bits;
     if (packing.isOld) unpack = unpackWithinWords;
     const half = 2 ** (bits - 1);
@@ -304,34 +349,34 @@ function unpackRows(
   const size = sizeOf(scale.shape);
   const groups = scale.shape[1] ?? 1;
   const block = packed === undefined ? scaleBlockOf(shape, scale.shape, config) : undefined;
-  const isBlock = block !== undefined && size !== 1 && size !== rows * groups;
+  const isBlock = block !== undefined && block.rows > 1 && size !== 1;
   const granularity = size === 1 && rows !== 1 ? "tensor" : groups === 1 ? "channel" : "group";
-  const isFit = isBlock || (size === rows * groups && columns % groups === 0);
+  const isFit = block !== undefined || (size === rows * groups && columns % groups === 0);
   if (granularity !== "tensor" && !isFit) {
-    throw misfit(layout, `scales [${scale.shape.join(", ")}] for shape [${shape.join(", ")}]`);
+    throw misfit(scale, `scales of ${textOf(shape)}`, textOf(scale.shape));
   }
-  const groupSize = isBlock ? block.columns : columns / groups;
+  const groupSize = block?.columns ?? columns / groups;
   const result = {
     codes,
     shape: [rows, columns] as const,
     isTransposed: false,
     granularity,
     groupSize: granularity === "group" ? groupSize : columns,
-    scale: isBlock ? rowsOf(floats(scale), rows, groups, block.rows) : floats(scale),
+    scale: isBlock ? rowsOf(floats(scale), rows, groups, block) : floats(scale),
     scaleShape: isBlock ? [rows, groups] : scale.shape,
-    valueDtype: valueDtype(layout, scale),
+    valueDtype: valueDtype(scale),
   } as const;
-  if (isBlock && zeroPoint !== undefined)
-    throw misfit(layout, "zero points of blocks are not read");
+  if (isBlock && zeroPoint !== undefined) {
+    throw misfit(zeroPoint, "missing beside scales of blocks", textOf(zeroPoint.shape));
+  }
   return {
     ...result,
-    ...zeroPointOf(layout, zeroPoint, rows, groups, bits, unpack, size),
-    ...groupIndexOf(layout, groupIndex, columns, groups),
+    ...zeroPointOf(zeroPoint, rows, groups, bits, unpack, size),
+    ...groupIndexOf(groupIndex, columns, groups),
   };
 }
 
 function zeroPointOf(
-  layout: LayoutName,
   part: StoredPart | undefined,
   rows: number,
   groups: number,
@@ -341,18 +386,17 @@ function zeroPointOf(
 ): { zeroPoint?: Int32Array } {
   if (part === undefined) return {};
   if (part.dtype === "int8") {
-    if (part.bytes.length !== size)
-      throw misfit(layout, `${part.bytes.length} zero points for ${size} scales`);
+    if (part.bytes.length !== size) {
+      throw misfit(part, `zero points of ${size} scales`, part.bytes.length);
+    }
     return { zeroPoint: Int32Array.from(new Int8Array(part.bytes.slice().buffer)) };
   }
   // Packed along rows: each column of words is a stream of its own.
   const [height, width] = part.shape;
   const least = unpack === unpackDense ? (rows * bits) / 32 : rows / Math.floor(32 / bits);
   if (part.dtype !== "int32" || width !== groups || height !== Math.ceil(least)) {
-    throw misfit(
-      layout,
-      `zero points [${part.shape.join(", ")}] for ${rows} rows of ${groups} groups`,
-    );
+    const expected = `int32 words of zero points of ${rows} rows of ${groups} groups`;
+    throw misfit(part, expected, `${part.dtype} ${textOf(part.shape)}`);
   }
   const columns = transpose(words(part), height, width);
   const codes = transpose(unpack(columns, groups, rows, bits), groups, rows);
@@ -361,17 +405,17 @@ function zeroPointOf(
 
 /** The group of each input; none if there is a negative one among them. */
 function groupIndexOf(
-  layout: LayoutName,
   part: StoredPart | undefined,
   inputs: number,
   groups: number,
 ): { groupIndex?: Int32Array } {
   if (part === undefined) return {};
-  const isIndex = part.dtype === "int32" && sizeOf(part.shape) === inputs;
-  const groupIndex = isIndex ? new Int32Array(part.bytes.slice().buffer) : new Int32Array(0);
-  if (!isIndex || groupIndex.some((group) => group >= groups)) {
-    throw misfit(layout, `g_idx must be ${inputs} groups below ${groups}`);
+  if (part.dtype !== "int32" || sizeOf(part.shape) !== inputs) {
+    throw misfit(part, `int32 [${inputs}]`, `${part.dtype} ${textOf(part.shape)}`);
   }
+  const groupIndex = new Int32Array(part.bytes.slice().buffer);
+  const tooLarge = groupIndex.find((group) => group >= groups);
+  if (tooLarge !== undefined) throw misfit(part, `groups below ${groups}`, tooLarge);
   return groupIndex.some((group) => group < 0) ? {} : { groupIndex };
 }
 
@@ -404,9 +448,16 @@ function unpackMlx(
   const { bits, groupSize } = mlxForm({ packed, scale }, config, module);
   const columns = groups * groupSize;
   const isKnown = MLX_BITS.includes(bits) && groupSize > 0 && 32 * width === columns * bits;
-  if (!isKnown || scaleRows !== rows || sizeOf(offset.shape) !== rows * groups) {
-    const shapes = `packed [${packed.shape.join(", ")}], scales [${scale.shape.join(", ")}]`;
-    throw misfit("mlx", `${shapes} for ${bits} bits in groups of ${groupSize}`);
+  if (!isKnown || scaleRows !== rows) {
+    const form = `${bits} bits in groups of ${groupSize}`;
+    throw misfit(
+      packed,
+      `codes of ${form} with scales ${textOf(scale.shape)}`,
+      textOf(packed.shape),
+    );
+  }
+  if (sizeOf(offset.shape) !== rows * groups) {
+    throw misfit(offset, `offsets beside scales ${textOf(scale.shape)}`, textOf(offset.shape));
   }
   return {
     codes: unpackDense(words(packed), rows, columns, bits),
@@ -417,7 +468,7 @@ function unpackMlx(
     scale: floats(scale),
     scaleShape: scale.shape,
     offset: floats(offset),
-    valueDtype: valueDtype("mlx", scale),
+    valueDtype: valueDtype(scale),
   };
 }
 
@@ -449,13 +500,17 @@ function unpackTransposed(
       ? bits === 4 && width * 8 === outputs
       : [2, 3, 4, 8].includes(bits) && width === outputs;
   if (!isKnown || !Number.isInteger(inputs) || zeroPoint.shape[0] !== groups) {
-    const shapes = `[${packed.shape.join(", ")}], zeros [${zeroPoint.shape.join(", ")}]`;
-    throw misfit(layout, `codes ${shapes} for scales [${scale.shape.join(", ")}]`);
+    const beside = `scales ${textOf(scale.shape)} and zero points ${textOf(zeroPoint.shape)}`;
+    throw misfit(packed, `${layout} codes beside ${beside}`, textOf(packed.shape));
   }
   const given = config?.groupSize ?? 0;
   const groupSize = given > 0 ? given : Math.ceil(inputs / groups);
   if (groupIndex === undefined && Math.ceil(inputs / groupSize) !== groups) {
-    throw misfit(layout, `${groups} groups of ${groupSize} for ${inputs} inputs`);
+    throw misfit(
+      scale,
+      `scales of ${inputs} inputs in groups of ${groupSize}`,
+      textOf(scale.shape),
+    );
   }
   const mask = 2 ** bits - 1;
   const step = layout === "gptq" && config?.checkpointFormat !== "gptq_v2" ? 1 : 0;
@@ -480,7 +535,7 @@ function unpackTransposed(
     scale: floats(scale),
     scaleShape: scale.shape,
     zeroPoint: Int32Array.from(zeros, (zero) => (zero + step) & mask),
-    ...groupIndexOf(layout, groupIndex, inputs, groups),
-    valueDtype: valueDtype(layout, scale),
+    ...groupIndexOf(groupIndex, inputs, groups),
+    valueDtype: valueDtype(scale),
   };
 }

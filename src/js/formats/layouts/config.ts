@@ -6,6 +6,8 @@ import { rangeError } from "../../base/errors.js";
 export interface ScaleBlock {
   readonly rows: number;
   readonly columns: number;
+  /** Rows of the first block that are missing, where a weight is read from a row within it. */
+  readonly skipped?: number | undefined;
 }
 
 /** What config.json says of quantization, as far as the layouts need it. */

@@ -2,9 +2,8 @@
 
 import type { FileDType } from "../dtypes.js";
 import type { OnnxModel } from "../onnx/read.js";
-import { fileError } from "../source.js";
 import { integersOf, type ScaledCodes, scaleCount } from "./scaled.js";
-import type { StoredParts } from "./unpack.js";
+import { misfit, type StoredPart, type StoredParts } from "./unpack.js";
 
 /** A quantized weight of an ONNX model. */
 export interface OnnxWeight {
@@ -101,26 +100,23 @@ export function describedWeight(note: OnnxWeightNote): OnnxWeight | undefined {
   if (dtype === undefined || view === undefined) return undefined;
   const isSigned = dtype.startsWith("int");
   const parts = { codes, scale, ...(zeroPoint === undefined ? {} : { zeroPoint }) };
-  const misfit = (found: string): Error =>
-    fileError("Model.read", 0, `parts of ${name} that fit its note`, found);
   const unpack = (stored: StoredParts): ScaledCodes => {
     const form = { shape: view, axis, blockSize };
     const size = view.reduce((product, length) => product * length, 1);
     const logical = shape.reduce((product, length) => product * length, 1);
     if (size !== logical || (axis !== undefined && !(axis >= 0 && axis < view.length))) {
-      throw misfit(`a view [${view.join(", ")}] of [${shape.join(", ")}]`);
+      const expected = `codes of [${shape.join(", ")}] with axis ${axis}, as its note says`;
+      throw misfit(stored.codes, expected, `a view [${view.join(", ")}]`);
     }
     const count = scaleCount(form);
-    const { bytes } = stored.codes;
-    if (bytes.length !== (isPacked ? Math.ceil(size / 2) : size)) {
-      throw misfit(`${bytes.length} bytes of codes`);
-    }
-    const scales = stored.scale.bytes;
-    if (stored.scale.dtype !== "float32" || scales.length !== 4 * count) {
-      throw misfit(`${scales.length} bytes of scales for ${count}`);
-    }
-    const zeros = stored.zeroPoint?.bytes;
-    if (zeros !== undefined && zeros.length !== count) throw misfit(`${zeros.length} zero points`);
+    const checked = (part: StoredPart, bytes: number): Uint8Array => {
+      if (part.bytes.length === bytes) return part.bytes;
+      throw misfit(part, `${bytes} bytes, as its note says`, part.bytes.length);
+    };
+    const bytes = checked(stored.codes, isPacked ? Math.ceil(size / 2) : size);
+    const scales = checked(stored.scale, 4 * count);
+    if (stored.scale.dtype !== "float32") throw misfit(stored.scale, "float32", stored.scale.dtype);
+    const zeros = stored.zeroPoint && checked(stored.zeroPoint, count);
     const moved = isPacked && isSigned ? 8 : 0;
     const own = integersOf(isPacked ? "uint4" : isSigned ? "int8" : "uint8", bytes, size);
     const typed =

@@ -4,7 +4,7 @@
 import type { FileDType } from "../dtypes.js";
 import { decodeValues } from "../dtypes.js";
 import type { OnnxGraph, OnnxModel, OnnxNode } from "../onnx/read.js";
-import { type FileTensor, fileError } from "../source.js";
+import type { FileTensor } from "../source.js";
 import {
   describedWeight,
   type OnnxWeight,
@@ -12,7 +12,7 @@ import {
   readNotes,
 } from "./onnx-described.js";
 import { type CodeArray, integersOf, type ScaledCodes, scaleCount } from "./scaled.js";
-import type { StoredParts, ValueDType } from "./unpack.js";
+import { misfit, type StoredPart, type StoredParts, type ValueDType } from "./unpack.js";
 
 /** Positions of a weight's inputs, and the axis of its scales. */
 interface Operator {
@@ -211,29 +211,24 @@ function weightOf(scopes: Scopes, graph: OnnxGraph, node: OnnxNode): OnnxWeight 
 
 const sizeOf = (shape: readonly number[]): number => shape.reduce((a, b) => a * b, 1);
 
-/** Parts that do not fit each other. */
-const misfit = (name: string, problem: string): Error =>
-  fileError("Model.read", 0, `parts of ${name} that fit each other`, problem);
-
-function floats({ dtype, shape, bytes }: StoredParts[string]): Float32Array {
+function floats({ dtype, shape, bytes }: StoredPart): Float32Array {
   return decodeValues(dtype, bytes, new Float32Array(sizeOf(shape)));
 }
 
 const FLOATS = ["float32", "float16", "bfloat16"];
 
 /** Scales, and the type of values. */
-function scalesOf(name: string, part: StoredParts[string], count: number) {
+function scalesOf(part: StoredPart, count: number) {
   const { dtype, shape } = part;
-  if (!FLOATS.includes(dtype)) throw misfit(name, `scales of ${dtype}`);
-  if (sizeOf(shape) !== count) {
-    throw misfit(name, `${sizeOf(shape)} scales instead of ${count}`);
-  }
+  if (!FLOATS.includes(dtype)) throw misfit(part, `scales of ${FLOATS.join(", ")}`, dtype);
+  if (sizeOf(shape) !== count) throw misfit(part, `${count} scales`, sizeOf(shape));
   return { scale: floats(part), valueDtype: dtype as ValueDType };
 }
 
-function codesOf(name: string, { dtype, shape, bytes }: StoredParts[string]): CodeArray {
+function codesOf(part: StoredPart): CodeArray {
+  const { dtype, shape, bytes } = part;
   const codes = integersOf(dtype, bytes, sizeOf(shape));
-  if (codes === undefined) throw misfit(name, `codes of ${dtype}`);
+  if (codes === undefined) throw misfit(part, "integers of at most 32 bits", dtype);
   return codes;
 }
 
@@ -253,7 +248,7 @@ function linear(
   const unpack = ({ codes, scale, zeroPoint }: StoredParts): ScaledCodes => {
     const isOne = sizeOf(scale.shape) === 1 && blockSize === 0 && scale.shape.length < 2;
     if (!isOne && !(axis >= 0 && axis < shape.length)) {
-      throw misfit(name, `axis ${axis} of [${shape.join(", ")}]`);
+      throw misfit(codes, `codes with an axis ${axis}`, `[${shape.join(", ")}]`);
     }
     const form = {
       shape,
@@ -261,15 +256,14 @@ function linear(
       blockSize: blockSize > 0 ? blockSize : undefined,
     };
     const count = scaleCount(form);
-    const scales = scalesOf(name, scale, count);
+    const scales = scalesOf(scale, count);
     let zeros: Int32Array | undefined;
     if (zeroPoint !== undefined) {
-      zeros = Int32Array.from(codesOf(name, zeroPoint));
+      zeros = Int32Array.from(codesOf(zeroPoint));
       if (zeros.length === 1 && count > 1) zeros = new Int32Array(count).fill(zeros[0]);
-      if (zeros.length !== count)
-        throw misfit(name, `${zeros.length} zero points for ${count} scales`);
+      if (zeros.length !== count) throw misfit(zeroPoint, `${count} zero points`, zeros.length);
     }
-    return { codes: codesOf(name, codes), ...form, ...scales, zeroPoint: zeros };
+    return { codes: codesOf(codes), ...form, ...scales, zeroPoint: zeros };
   };
   return { name, shape, dtype, parts, isTransposed: false, unpack };
 }
@@ -289,8 +283,7 @@ function unpackRows(bytes: Uint8Array, rows: number, columns: number, bits: numb
 
 /** Zero points of rows of blocks: packed like codes, or as floats; by default half of the codes' range. */
 function zerosOf(
-  name: string,
-  part: StoredParts[string] | undefined,
+  part: StoredPart | undefined,
   rows: number,
   blocks: number,
   bits: number,
@@ -300,7 +293,8 @@ function zerosOf(
   const size = sizeOf(part.shape);
   if (FLOATS.includes(part.dtype) && size === count) return floats(part);
   if (part.dtype !== "uint8" || size !== rows * Math.ceil((blocks * bits) / 8)) {
-    throw misfit(name, `${size} zero points of ${part.dtype} for ${rows} rows of ${blocks} blocks`);
+    const expected = `zero points of ${rows} rows of ${blocks} blocks`;
+    throw misfit(part, expected, `${part.dtype} [${part.shape.join(", ")}]`);
   }
   return Int32Array.from(unpackRows(part.bytes, rows, blocks, bits));
 }
@@ -336,8 +330,8 @@ function matMulNBits(
       shape: [n, k],
       axis: 1,
       blockSize,
-      ...scalesOf(name, scale, n * blocks),
-      zeroPoint: zerosOf(name, zeroPoint, n, blocks, bits),
+      ...scalesOf(scale, n * blocks),
+      zeroPoint: zerosOf(zeroPoint, n, blocks, bits),
     };
   };
   const codeType = `uint${bits}` as FileDType;
@@ -369,8 +363,8 @@ function gatherBlockQuantized(
     shape,
     axis,
     blockSize,
-    ...scalesOf(name, scale, rows * blocks),
-    zeroPoint: zerosOf(name, zeroPoint, rows, blocks, bits),
+    ...scalesOf(scale, rows * blocks),
+    zeroPoint: zerosOf(zeroPoint, rows, blocks, bits),
   });
   const codeType = `uint${bits}` as FileDType;
   return { name, shape, dtype: codeType, parts, isTransposed: false, unpack };

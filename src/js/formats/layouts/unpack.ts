@@ -1,6 +1,7 @@
 // Quantized weights as checkpoints hold them: bit streams to codes, codes to values in the checkpoint's own rounding.
 
 import type { FileDType } from "../dtypes.js";
+import { type FileError, type FileTensor, fileError } from "../source.js";
 
 /** Float types that a checkpoint computes in. */
 export type ValueDType = "float32" | "float16" | "bfloat16";
@@ -11,10 +12,31 @@ export interface TensorInfo {
   readonly dtype: FileDType;
 }
 
-/** A tensor with all its bytes. */
+/** A tensor with all its bytes, or with those of some of its rows. */
 export interface StoredPart extends TensorInfo {
+  /** Its name and its place in the file, for messages. */
+  readonly name: string;
+  readonly offset: number;
   /** Little-endian, row-major. */
   readonly bytes: Uint8Array;
+}
+
+/** A tensor of a file with bytes of it. @param shape  of these bytes */
+export function partOf(
+  { name, dtype, shape: whole, span }: FileTensor,
+  bytes: Uint8Array,
+  shape = whole,
+): StoredPart {
+  return { name, offset: span?.offset ?? 0, dtype, shape, bytes };
+}
+
+/** The error for a part that does not fit the other parts of its weight. */
+export function misfit(
+  { name, offset }: StoredPart,
+  expected: string,
+  found: string | number,
+): FileError {
+  return fileError("Model.read", offset, `${JSON.stringify(name)} to be ${expected}`, found);
 }
 
 /** The tensors of a quantized weight, by their role. */
@@ -127,12 +149,14 @@ export function transpose<T extends Uint8Array | Uint32Array>(
   return result;
 }
 
-/** The values of a quantized matrix, in its own order (not transposed). */
-export function dequantizeValues(q: QuantizedValues): Float32Array {
+/** The values of a quantized matrix, in its own order (not transposed). @param values  where they are written */
+export function dequantizeValues(
+  q: QuantizedValues,
+  values: Float32Array = new Float32Array(q.codes.length),
+): Float32Array {
   const { codes, shape, granularity, groupSize, scale, zeroPoint, offset, valueDtype } = q;
   const [rows, columns] = shape;
   const groups = q.scaleShape[1] ?? 1;
-  const values = new Float32Array(codes.length);
   for (let row = 0, i = 0; row < rows; row++) {
     for (let column = 0; column < columns; column++, i++) {
       const input = q.isTransposed ? row : column;

@@ -6,6 +6,7 @@ import {
   Budget,
   checkSource,
   decodeText,
+  type FileError,
   type FileTensor,
   fileError,
   HeaderReader,
@@ -29,6 +30,27 @@ interface Member {
   readonly size: number;
 }
 
+/** An archive that is read, and the errors of its bytes. */
+class Archive {
+  /** @param where  the called function, for messages */
+  constructor(
+    readonly where: string,
+    readonly source: Source,
+  ) {}
+
+  read(offset: number, length: number): Promise<Uint8Array> {
+    return readBytes(this.where, this.source, offset, length);
+  }
+
+  fail(offset: number, expected: string, found: string | number): FileError {
+    return fileError(this.where, offset, expected, found);
+  }
+
+  unsupported(offset: number, expected: string, found: string | number): FileError {
+    return unsupported(this.where, offset, expected, found);
+  }
+}
+
 /** An npz file whose headers were read. */
 export interface Npz {
   readonly format: "npz";
@@ -46,65 +68,61 @@ export interface Npz {
  */
 export async function readNpz(given: Source, where = "readNpz"): Promise<Npz> {
   const source = checkSource(where, given);
-  const { members, directory } = await readDirectory(where, source);
+  const archive = new Archive(where, source);
+  const { members, directory } = await readDirectory(archive);
   if (members.some(({ name }) => name.endsWith("/data.pkl"))) {
     const found =
       "PyTorch's archive of pickles, which is not read: save its tensors as safetensors";
-    throw unsupported(where, 0, "an archive of .npy files", found);
+    throw archive.unsupported(0, "an archive of .npy files", found);
   }
   const tensors = new Map<string, FileTensor>();
   const budget = new Budget(where, source.size);
   let covered = 0;
   for (const member of [...members].sort((a, b) => a.offset - b.offset)) {
-    const start = await dataStart(where, source, member, directory);
+    const start = await dataStart(archive, member, directory);
     if (member.offset < covered) {
-      throw fileError(where, member.at, `a member at byte ${covered} or later`, member.offset);
+      throw archive.fail(member.at, `a member at byte ${covered} or later`, member.offset);
     }
     covered = start + member.compressed;
   }
   for (const member of members) {
     if (!member.name.endsWith(".npy")) continue;
     const name = member.name.slice(0, -4);
-    if (tensors.has(name))
-      throw fileError(where, member.at, "every member once", JSON.stringify(name));
+    if (tensors.has(name)) throw archive.fail(member.at, "every member once", JSON.stringify(name));
     budget.spend(member.at, 1000 + 2 * name.length);
-    const start = await dataStart(where, source, member, directory);
-    tensors.set(name, await openMember(where, source, member, start, name));
+    const start = await dataStart(archive, member, directory);
+    tensors.set(name, await openMember(archive, member, start, name));
   }
   return { format: "npz", metadata: new Map(), tensors };
 }
 
 async function openMember(
-  where: string,
-  source: Source,
+  archive: Archive,
   member: Member,
   start: number,
   name: string,
 ): Promise<FileTensor> {
+  const { where, source } = archive;
   const isStored = member.method === STORED;
   const whole = isStored
     ? sliceSource(source, start, member.size)
     : {
         size: member.size,
-        read: (_: number, length: number) => firstBytes(where, source, member, start, length),
+        read: (_: number, length: number) => firstBytes(archive, member, start, length),
       };
   const reader = new HeaderReader(where, whole);
   const header = await reader.run(() => parseNpyHeader(reader));
   const begin = header.headerLength;
-  const chunks = () =>
-    slice(memberBytes(where, source, member, start), begin, begin + header.byteLength);
+  const chunks = () => slice(memberBytes(archive, member, start), begin, begin + header.byteLength);
   const span = isStored ? { source, offset: start + begin } : undefined;
   return npyTensor(where, name, header, chunks, span);
 }
 
 /** Finds and reads the central directory. */
-async function readDirectory(
-  where: string,
-  source: Source,
-): Promise<{ members: Member[]; directory: number }> {
-  const { size } = source;
+async function readDirectory(archive: Archive): Promise<{ members: Member[]; directory: number }> {
+  const { size } = archive.source;
   const tailStart = Math.max(0, size - 65_557);
-  const tail = await readBytes(where, source, tailStart, size - tailStart);
+  const tail = await archive.read(tailStart, size - tailStart);
   const view = new DataView(tail.buffer, tail.byteOffset, tail.length);
   let at = tail.length - 22;
   while (
@@ -113,75 +131,75 @@ async function readDirectory(
   ) {
     at--;
   }
-  if (at < 0) throw fileError(where, size, "an end record of a zip archive before", "none");
+  if (at < 0) throw archive.fail(size, "an end record of a zip archive before", "none");
   let count = view.getUint16(at + 10, true);
   let length = view.getUint32(at + 12, true);
   let directory = view.getUint32(at + 16, true);
   let end = tailStart + at;
   if (at >= 20 && view.getUint32(at - 20, true) === LOCATOR64) {
-    const record = toNumber(where, view, at - 12, end - 12);
+    const record = toNumber(archive, view, at - 12, end - 12);
     end -= 20;
-    if (record + 56 > end) throw fileError(where, end, `a record before byte ${end}`, record);
-    const bytes = await readBytes(where, source, record, 56);
+    if (record + 56 > end) throw archive.fail(end, `a record before byte ${end}`, record);
+    const bytes = await archive.read(record, 56);
     const fields = new DataView(bytes.buffer, bytes.byteOffset, 56);
     if (fields.getUint32(0, true) !== END64) {
-      throw fileError(where, record, "a zip64 end record", "other bytes");
+      throw archive.fail(record, "a zip64 end record", "other bytes");
     }
-    count = toNumber(where, fields, 32, record + 32);
-    length = toNumber(where, fields, 40, record + 40);
-    directory = toNumber(where, fields, 48, record + 48);
+    count = toNumber(archive, fields, 32, record + 32);
+    length = toNumber(archive, fields, 40, record + 40);
+    directory = toNumber(archive, fields, 48, record + 48);
     end = record;
   }
   if (directory + length > end || count > length / 46) {
     const expected = `a directory of ${count} members before byte ${end}`;
-    throw fileError(where, end, expected, `${length} bytes at ${directory}`);
+    throw archive.fail(end, expected, `${length} bytes at ${directory}`);
   }
-  const bytes = await readBytes(where, source, directory, length);
-  return { members: parseDirectory(where, bytes, directory, count, size), directory };
+  const bytes = await archive.read(directory, length);
+  return { members: parseDirectory(archive, bytes, directory, count, size), directory };
 }
 
 /** A 64-bit integer. @param offset  of the field in the file */
-function toNumber(where: string, view: DataView, at: number, offset: number): number {
+function toNumber(archive: Archive, view: DataView, at: number, offset: number): number {
   const value = view.getBigUint64(at, true);
-  if (value >= 2n ** 53n) throw fileError(where, offset, "a size below 2^53", `${value}`);
+  if (value >= 2n ** 53n) throw archive.fail(offset, "a size below 2^53", `${value}`);
   return Number(value);
 }
 
 function parseDirectory(
-  where: string,
+  archive: Archive,
   bytes: Uint8Array,
   start: number,
   count: number,
   size: number,
 ): Member[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  const budget = new Budget(where, size);
+  const budget = new Budget(archive.where, size);
   const members: Member[] = [];
   let at = 0;
   for (let i = 0; i < count; i++) {
     const offset = start + at;
     if (at + 46 > bytes.length || view.getUint32(at, true) !== CENTRAL) {
-      throw fileError(where, offset, `entry ${i} of the directory`, "other bytes or its end");
+      throw archive.fail(offset, `entry ${i} of the directory`, "other bytes or its end");
     }
     const nameEnd = at + 46 + view.getUint16(at + 28, true);
     const extraEnd = nameEnd + view.getUint16(at + 30, true);
     const next = extraEnd + view.getUint16(at + 32, true);
-    if (next > bytes.length) throw fileError(where, offset, "an entry within the directory", next);
+    if (next > bytes.length) throw archive.fail(offset, "an entry within the directory", next);
     const flags = view.getUint16(at + 8, true);
     const method = view.getUint16(at + 10, true);
     if ((flags & 1) !== 0)
-      throw unsupported(where, offset + 8, "members without encryption", flags);
+      throw archive.unsupported(offset + 8, "members without encryption", flags);
     if (method !== STORED && method !== DEFLATED) {
-      throw unsupported(where, offset + 10, "method 0 (stored) or 8 (deflated)", method);
+      throw archive.unsupported(offset + 10, "method 0 (stored) or 8 (deflated)", method);
     }
     const nameBytes = bytes.subarray(at + 46, nameEnd);
     const name = decodeText(nameBytes) ?? new TextDecoder("latin1").decode(nameBytes);
     budget.spend(offset, 300 + 2 * name.length);
     const sizes = [24, 20, 42].map((field) => view.getUint32(at + field, true));
-    readZip64(where, view, nameEnd, extraEnd, start, sizes);
+    readZip64(archive, view, nameEnd, extraEnd, start, sizes);
     const [uncompressed, compressed, local] = sizes;
     if (method === STORED && compressed !== uncompressed) {
-      throw fileError(where, offset + 20, `${uncompressed} stored bytes`, compressed);
+      throw archive.fail(offset + 20, `${uncompressed} stored bytes`, compressed);
     }
     const crc = view.getUint32(at + 16, true);
     members.push({ name, at: offset, offset: local, method, crc, compressed, size: uncompressed });
@@ -192,7 +210,7 @@ function parseDirectory(
 
 /** Replaces sizes that do not fit in 32 bits by those of the zip64 extra field. */
 function readZip64(
-  where: string,
+  archive: Archive,
   view: DataView,
   begin: number,
   end: number,
@@ -205,46 +223,40 @@ function readZip64(
     let field = at + 4;
     for (let i = 0; i < sizes.length; i++) {
       if (sizes[i] !== 0xffffffff) continue;
-      if (field + 8 > fieldEnd) throw fileError(where, start + at, "64-bit sizes", "fewer bytes");
-      sizes[i] = toNumber(where, view, field, start + field);
+      if (field + 8 > fieldEnd) throw archive.fail(start + at, "64-bit sizes", "fewer bytes");
+      sizes[i] = toNumber(archive, view, field, start + field);
       field += 8;
     }
   }
 }
 
 /** Where the bytes of a member start. */
-async function dataStart(
-  where: string,
-  source: Source,
-  member: Member,
-  directory: number,
-): Promise<number> {
+async function dataStart(archive: Archive, member: Member, directory: number): Promise<number> {
   const { offset, at, compressed } = member;
   if (offset + 30 > directory) {
-    throw fileError(where, at + 42, `a local header before byte ${directory}`, offset);
+    throw archive.fail(at + 42, `a local header before byte ${directory}`, offset);
   }
-  const bytes = await readBytes(where, source, offset, 30);
+  const bytes = await archive.read(offset, 30);
   const view = new DataView(bytes.buffer, bytes.byteOffset, 30);
   if (view.getUint32(0, true) !== LOCAL)
-    throw fileError(where, offset, "a local header", "other bytes");
+    throw archive.fail(offset, "a local header", "other bytes");
   const start = offset + 30 + view.getUint16(26, true) + view.getUint16(28, true);
   if (start + compressed > directory) {
-    throw fileError(where, at + 20, `at most ${directory - start} bytes of data`, compressed);
+    throw archive.fail(at + 20, `at most ${directory - start} bytes of data`, compressed);
   }
   return start;
 }
 
 /** The first bytes of a deflated member. */
 async function firstBytes(
-  where: string,
-  source: Source,
+  archive: Archive,
   member: Member,
   start: number,
   length: number,
 ): Promise<Uint8Array> {
   const bytes = new Uint8Array(length);
   let filled = 0;
-  for await (const chunk of memberBytes(where, source, member, start)) {
+  for await (const chunk of memberBytes(archive, member, start)) {
     const part = chunk.subarray(0, length - filled);
     bytes.set(part, filled);
     filled += part.length;
@@ -255,13 +267,13 @@ async function firstBytes(
 
 /** All bytes of a member. @throws {RangeError} `ZP_INVALID_FILE` if size or checksum differ from the directory's */
 async function* memberBytes(
-  where: string,
-  source: Source,
+  archive: Archive,
   member: Member,
   start: number,
 ): AsyncGenerator<Uint8Array, void, undefined> {
+  const { where, source } = archive;
   const stored = readChunks(where, source, start, start + member.compressed);
-  const chunks = member.method === STORED ? stored : inflate(where, stored, start);
+  const chunks = member.method === STORED ? stored : inflate(archive, stored, start);
   let size = 0;
   let crc = 0;
   for await (const chunk of chunks) {
@@ -271,16 +283,16 @@ async function* memberBytes(
     yield chunk;
   }
   if (size !== member.size) {
-    throw fileError(where, start, `${member.size} bytes in ${JSON.stringify(member.name)}`, size);
+    throw archive.fail(start, `${member.size} bytes in ${JSON.stringify(member.name)}`, size);
   }
   if (crc !== member.crc) {
     const hex = (value: number): string => `0x${value.toString(16).padStart(8, "0")}`;
-    throw fileError(where, member.at + 16, `checksum ${hex(crc)}`, hex(member.crc));
+    throw archive.fail(member.at + 16, `checksum ${hex(crc)}`, hex(member.crc));
   }
 }
 
 async function* inflate(
-  where: string,
+  archive: Archive,
   chunks: AsyncIterable<Uint8Array>,
   start: number,
 ): AsyncGenerator<Uint8Array, void, undefined> {
@@ -288,7 +300,7 @@ async function* inflate(
     yield* through(chunks, new DecompressionStream("deflate-raw"));
   } catch (error) {
     if ((error as { code?: string }).code?.startsWith("ZP_")) throw error;
-    throw fileError(where, start, "deflated data", "other bytes");
+    throw archive.fail(start, "deflated data", "other bytes");
   }
 }
 

@@ -143,9 +143,10 @@ export async function readOnnx(
   const parts = new ModelParts();
   await parser.run(parser.model(parts));
   const { irVersion, opsets, metadata, graph, functions } = parts;
-  if (graph === undefined) throw fileError(where, 0, "a model with a graph", "none");
-  if (irVersion === undefined) throw fileError(where, 0, "a model with ir_version", "none");
-  if (opsets.size === 0) throw fileError(where, 0, "a model with opset_import", "none");
+  const none = `none in the file, which has ${source.size} bytes and may be cut off`;
+  if (graph === undefined) throw fileError(where, 0, "a model with a graph", none);
+  if (irVersion === undefined) throw fileError(where, 0, "a model with ir_version", none);
+  if (opsets.size === 0) throw fileError(where, 0, "a model with opset_import", none);
   const tensors = new Map<string, FileTensor>();
   for (const { graph: owner, tensor, name } of parser.found) {
     let key = owner === graph ? name : `${owner.path}/${name}`;

@@ -325,7 +325,7 @@ async function openPlace(
   }
   if (offset + byteLength > source.size) {
     const expected = `bytes up to ${offset + byteLength} of ${JSON.stringify(location)}`;
-    throw fileError(where, at, expected, `${source.size} bytes`);
+    throw fileError(where, at, expected, `${source.size} bytes; the file may be cut off`);
   }
   return { source, offset };
 }

@@ -82,12 +82,18 @@ export class WireReader {
   #take(length: number, end: number, what: string): number {
     const start = this.at - this.#base;
     if (this.at + length > end) {
-      const found = `${end - this.at} bytes before the end of the message`;
-      throw fileError(this.where, this.at, `${what} of ${length} bytes`, found);
+      throw fileError(this.where, this.at, `${what} of ${length} bytes`, this.#left(this.at, end));
     }
     if (start < 0 || start + length > this.#bytes.length) throw new MoreBytes(this.at + length);
     this.at += length;
     return start;
+  }
+
+  /** What is left of a message, or of the file, for messages. */
+  #left(from: number, end: number): string {
+    const bytes = `${end - from} bytes before the end of the`;
+    if (end < this.source.size) return `${bytes} message`;
+    return `${bytes} file, which has ${end} bytes and may be cut off`;
   }
 
   /** A varint of at most 64 bits as its low and high 32 bits. @param end  of the message */
@@ -162,9 +168,8 @@ export class WireReader {
       content = this.at;
     } else throw fileError(this.where, start, "wire type 0, 1, 2 or 5", wire);
     if (length > end - content) {
-      const place = end === this.source.size ? "file, which may be cut off" : "message";
-      const found = `${end - content} bytes before the end of the ${place}`;
-      throw fileError(this.where, tagEnd, `${length} bytes in field ${number}`, found);
+      const expected = `${length} bytes in field ${number}`;
+      throw fileError(this.where, tagEnd, expected, this.#left(content, end));
     }
     this.at = content;
     return { number, wire, start, tagEnd, content, end: content + length, parent };

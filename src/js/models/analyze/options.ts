@@ -9,6 +9,7 @@ import {
 } from "../../base/check.js";
 import { checkObject, checkOptions } from "../../base/options.js";
 import type { PlatformAbortSignal } from "../../base/platform.js";
+import { checkAttached } from "../../base/typed-arrays.js";
 import { type Glob, parseGlob } from "../glob.js";
 import type { Activations } from "../inputs/activations.js";
 import type { QuantizeProgress } from "../quantize/types.js";
@@ -110,6 +111,7 @@ export function checkSettings(where: string, options: unknown): Settings {
 function knownRows(where: string, given: unknown): ReadonlyMap<string, readonly AnalysisRow[]> {
   const known = new Map<string, AnalysisRow[]>();
   if (given === undefined) return known;
+  checkAttached(where, "options.known", given);
   if (typeof given !== "object" || given === null || !(Symbol.iterator in given)) {
     throw wrongKind("ZP_INVALID_OPTION", where, "options.known", "rows of analyze", given);
   }

@@ -3,6 +3,7 @@
 import { wrongKind } from "../../base/check.js";
 import { rangeError, typeError } from "../../base/errors.js";
 import { show } from "../../base/format-value.js";
+import { checkAttached } from "../../base/typed-arrays.js";
 import { Linear } from "../../nn/layers/linear.js";
 import { runLayers, Sequential } from "../../nn/sequential.js";
 import type { TensorInput } from "../../tensor/check.js";
@@ -46,6 +47,7 @@ export async function recordInputs(
 }
 
 function checkBatches(where: string, batches: unknown): object {
+  checkAttached(where, "batches", batches);
   const isIterable =
     typeof batches === "object" &&
     batches !== null &&

@@ -6,12 +6,12 @@ import { fixFields } from "../../base/fields.js";
 import { INSPECT, show, showShape } from "../../base/format-value.js";
 import { newArray } from "../../base/typed-arrays.js";
 import type { FileDType } from "../../formats/dtypes.js";
+import { partOf, type StoredPart } from "../../formats/layouts/unpack.js";
 import type { FileTensor } from "../../formats/source.js";
 import type { AnyQuantizedTensor } from "../../quantize/quantized-tensor.js";
 import { sizeOf } from "../../tensor/shape.js";
 import { Tensor } from "../../tensor/tensor.js";
 import type { TorchQuantizedTensor } from "../../torch/tensor.js";
-import type { LoadedTensor } from "../save/structure.js";
 import type { LoadParts, StoredWeight } from "../weights/weight.js";
 import type { ModelDocument } from "./document.js";
 import { inputsOf, type ModelInput } from "./graph-inputs.js";
@@ -159,18 +159,12 @@ export class Model {
   /** Reads the parts of a quantized tensor. */
   #loader(where: string): LoadParts {
     return async (names) => {
-      const parts: Record<string, LoadedTensor> = {};
+      const parts: Record<string, StoredPart> = {};
       for (const [role, name] of Object.entries(names)) {
-        this.#file(where, name);
-        parts[role] = await this.#load(name);
+        parts[role] = partOf(this.#file(where, name), await this.readBytes(name));
       }
       return parts;
     };
-  }
-
-  async #load(name: string): Promise<LoadedTensor> {
-    const { dtype, shape } = this.#files.get(name) as FileTensor;
-    return { dtype, shape, bytes: await this.readBytes(name) };
   }
 
   /** Closes the file. Later reads throw `ZP_DISPOSED`; a second call does nothing. */

@@ -85,15 +85,18 @@ async function readSafetensorsModel(files: Files): Promise<ReadModel> {
   const { shards } = read.document;
   // Each shard has its own structure.
   const structured = shards.filter(({ metadata }) => metadata.has(STRUCTURE_KEY));
-  let weights: StoredWeight[] = [];
+  const weights: StoredWeight[] = [];
   if (structured.length > 0) {
     const { findSavedWeights } = await loadModule(where, import("../weights/saved.js"));
-    weights = structured.flatMap(({ metadata, tensors }) => findSavedWeights(metadata, tensors));
+    for (const { metadata, tensors } of structured) {
+      weights.push(...findSavedWeights(metadata, tensors));
+    }
   }
-  if (weights.length === 0) {
-    const { findCheckpointWeights } = await loadModule(where, import("../weights/checkpoints.js"));
-    weights = await findCheckpointWeights(read.tensors, readBeside);
-  }
+  // quantizeModel keeps weights that are quantized already beside those that it quantizes.
+  const held = new Set(weights.flatMap(({ parts }) => Object.values(parts)));
+  const others = new Map([...read.tensors].filter(([name]) => !held.has(name)));
+  const { findCheckpointWeights } = await loadModule(where, import("../weights/checkpoints.js"));
+  weights.push(...(await findCheckpointWeights(others, readBeside)));
   return { ...read, weights };
 }
 

@@ -9,7 +9,7 @@ import type {
   PlatformStream,
   PlatformURL,
 } from "../../base/platform.js";
-import { arrayName } from "../../base/typed-arrays.js";
+import { arrayName, checkAttached, detached } from "../../base/typed-arrays.js";
 import { bytesSource, checkSource, readBytes, type Source } from "../../formats/source.js";
 import { BlobReader, bytesOfBlob } from "./blob-reader.js";
 
@@ -69,8 +69,8 @@ export async function openSource(
     return fromBlob(await new Response(source as ReadableStream).blob());
   }
   if (isOf("Blob", source) || isOf("File", source)) return fromBlob(source as Blob);
-  if (isOf("ArrayBuffer", source)) return fromBytes(new Uint8Array(source as ArrayBuffer));
-  if (arrayName(source) === "Uint8Array") return fromBytes(source as Uint8Array);
+  if (isOf("ArrayBuffer", source)) return fromBytes(where, bytesOf(where, source as ArrayBuffer));
+  if (arrayName(source) === "Uint8Array") return fromBytes(where, source as Uint8Array);
   const random = source as Partial<RandomAccess> | null;
   if (typeof random === "object" && typeof random?.read === "function") {
     const { size, read } = checkSource(where, random as RandomAccess as Source);
@@ -88,7 +88,10 @@ export async function openSource(
 /** All bytes of a source; a Uint8Array itself, uncopied. */
 export async function readWhole(where: string, given: unknown): Promise<Uint8Array> {
   const source = await given;
-  if (arrayName(source) === "Uint8Array") return source as Uint8Array;
+  if (arrayName(source) === "Uint8Array") {
+    checkAttached(where, "source", source);
+    return source as Uint8Array;
+  }
   const file = await openSource(where, source);
   try {
     checkReadable(where, file.size);
@@ -98,12 +101,26 @@ export async function readWhole(where: string, given: unknown): Promise<Uint8Arr
   }
 }
 
-const fromBytes = (bytes: Uint8Array): OpenedSource => ({
-  ...bytesSource(bytes),
-  name: undefined,
-  isFresh: false,
-  close: closeNothing,
-});
+/** All bytes of a buffer. @throws {TypeError} `ZP_DETACHED` */
+function bytesOf(where: string, buffer: ArrayBuffer): Uint8Array {
+  try {
+    return new Uint8Array(buffer);
+  } catch {
+    throw detached(where, "source", "ArrayBuffer");
+  }
+}
+
+/** Bytes in memory, which their owner may transfer at any time. */
+function fromBytes(where: string, bytes: Uint8Array): OpenedSource {
+  const check = (): void => checkAttached(where, "source", bytes);
+  check();
+  const source = bytesSource(bytes);
+  const read = (offset: number, length: number): Promise<Uint8Array> | Uint8Array => {
+    check();
+    return source.read(offset, length);
+  };
+  return { size: source.size, read, name: undefined, isFresh: false, close: closeNothing };
+}
 
 function fromBlob(blob: Blob): OpenedSource {
   const { name } = blob as { readonly name?: string };

@@ -1,9 +1,9 @@
 // The values of a tensor as float32, from any position on, in runs of any length and constant memory.
 
 import { dtypeInfo, type FileDTypeInfo } from "../../formats/dtypes.js";
+import { partOf, type StoredPart } from "../../formats/layouts/unpack.js";
 import { type FileTensor, fileError, readScratch } from "../../formats/source.js";
 import { sizeOf } from "../../tensor/shape.js";
-import type { LoadedTensor } from "../save/structure.js";
 import type { StoredWeight } from "../weights/weight.js";
 import { documentOf, type Model, weightsOf } from "./model.js";
 import { checkDecodable, decodeTile } from "./values.js";
@@ -103,10 +103,10 @@ function valuesOfWeight(weight: StoredWeight, files: ReadonlyMap<string, FileTen
     async *tiles(first, advance) {
       if (window === undefined) {
         const values = await weight.read(async (names) => {
-          const parts: Record<string, LoadedTensor> = {};
+          const parts: Record<string, StoredPart> = {};
           for (const [role, part] of Object.entries(names)) {
-            const { dtype, shape, byteLength } = files.get(part) as FileTensor;
-            parts[role] = { dtype, shape, bytes: await bytesOfPart(part, 0, byteLength, advance) };
+            const file = files.get(part) as FileTensor;
+            parts[role] = partOf(file, await bytesOfPart(part, 0, file.byteLength, advance));
           }
           return parts;
         });
@@ -126,8 +126,10 @@ function valuesOfWeight(weight: StoredWeight, files: ReadonlyMap<string, FileTen
         return bytes;
       };
       const step = unit * Math.max(1, Math.floor(WINDOW_VALUES / unit));
+      const tile = new Float32Array(Math.min(step, size));
       for (let begin = Math.floor(first / unit) * unit; begin < size; begin += step) {
-        const values = await window.read(load, begin, Math.min(size, begin + step));
+        const values = tile.subarray(0, size - begin);
+        await window.read(load, begin, values);
         yield begin < first ? values.subarray(first - begin) : values;
       }
     },

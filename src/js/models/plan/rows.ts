@@ -3,6 +3,7 @@
 import { wrongKind, wrongNumber } from "../../base/check.js";
 import { rangeError } from "../../base/errors.js";
 import { show } from "../../base/format-value.js";
+import { checkAttached } from "../../base/typed-arrays.js";
 import { bytesOf, dtypeInfo, type FileDType } from "../../formats/dtypes.js";
 import type { ChosenMetric } from "./metric.js";
 
@@ -74,9 +75,10 @@ const optional = (row: object, field: string): unknown =>
 
 /**
  * The rows as a list.
- * @throws {TypeError} `ZP_INVALID_ROW`
+ * @throws {TypeError} `ZP_INVALID_ROW`; `ZP_DETACHED`
  */
 export function listOfRows(where: string, given: unknown): readonly unknown[] {
+  checkAttached(where, "rows", given);
   if (typeof given === "object" && given !== null && Symbol.iterator in given) {
     return Array.from(given as Iterable<unknown>);
   }

@@ -12,10 +12,11 @@ import { show } from "../../base/format-value.js";
 import { checkObject, checkOptions } from "../../base/options.js";
 import type { PlatformAbortSignal } from "../../base/platform.js";
 import { loadModule } from "../load-module.js";
-import { documentOf, type Model, type ModelFormat, type ModelTensor } from "../open/model.js";
+import { documentOf, type Model, type ModelTensor } from "../open/model.js";
 import type { FileSource } from "../open/sources.js";
 import type { Scheme } from "../scheme.js";
 import { keptReason, refusedReason } from "../selection.js";
+import { defaultFormat, OUTPUT_FORMATS } from "./formats.js";
 import { outputFile, Progress } from "./output.js";
 import type { RuntimeTensor, SessionFactory } from "./runtime.js";
 import { isDynamicPreset } from "./safetensors/presets.js";
@@ -46,6 +47,15 @@ export interface QuantizeModelOptions {
   /** GGUF: one type for all matrices, as `llama-quantize --pure`. */
   pure?: boolean | undefined;
   /**
+   * GGUF: the type of the token embeddings ("q8_0", "f16"), whatever the mix says, as `llama-quantize
+   * --token-embedding-type`.
+   */
+  tokenEmbeddingType?: string | undefined;
+  /**
+   * GGUF: the type of output.weight, or of token embeddings that it shares, as `llama-quantize --output-tensor-type`.
+   */
+  outputTensorType?: string | undefined;
+  /**
    * GGUF: importance of inputs, as `llama-quantize --imatrix`: a GGUF file of llama-imatrix, or a model opened from
    * one. The name of the file without its folder is recorded; of bytes, "imatrix.gguf".
    */
@@ -68,10 +78,8 @@ export interface QuantizeModelOptions {
 
 const OPTIONS = [
   ...["format", "target", "activations", "pure", "imatrix", "signal", "onProgress"],
-  ...["verifyWith", "verifyInputs"],
+  ...["verifyWith", "verifyInputs", "tokenEmbeddingType", "outputTensorType"],
 ] as const;
-
-const OUTPUT_FORMATS: readonly OutputFormat[] = ["safetensors", "gguf", "onnx", "npz", "npy"];
 
 /** The writers of all formats: folders beside this file, downloaded when their format is written. */
 const WRITERS: { readonly [F in OutputFormat]: () => Promise<Writer> } = {
@@ -81,10 +89,6 @@ const WRITERS: { readonly [F in OutputFormat]: () => Promise<Writer> } = {
   npz: () => import("./npy/write.js").then((own) => own.writeNpzModel),
   npy: () => import("./npy/write.js").then((own) => own.writeNpyModel),
 };
-
-/** The format that a model is written in by default. */
-export const defaultFormat = (format: ModelFormat): OutputFormat =>
-  format === "tfjs" ? "safetensors" : format;
 
 /**
  * Quantizes a model file: each tensor by its scheme, everything else kept byte for byte. Values are read while the
@@ -131,8 +135,11 @@ export async function quantizeModel(
     throw typeError("ZP_CONFLICTING_OPTIONS", where, problem);
   }
   const pure = checkBoolean(where, "options.pure", given.pure, false);
-  if (format !== "gguf" && (pure || imatrix !== undefined)) {
-    const problem = `options.pure and options.imatrix are for GGUF files, got format ${show(format)}`;
+  const { tokenEmbeddingType, outputTensorType } = given;
+  const ofGguf = { pure: pure || undefined, imatrix, tokenEmbeddingType, outputTensorType };
+  for (const [name, value] of Object.entries(ofGguf)) {
+    if (format === "gguf" || value === undefined) continue;
+    const problem = `options.${name} is for GGUF files, got format ${show(format)}`;
     throw typeError("ZP_CONFLICTING_OPTIONS", where, problem);
   }
   signal?.throwIfAborted();
@@ -150,7 +157,7 @@ export async function quantizeModel(
   const progress = new Progress(onProgress);
   const job: Job = {
     ...{ where, model, document, wish, target, activations, pure, imatrix, signal },
-    ...{ verifyWith, verifyInputs },
+    ...{ verifyWith, verifyInputs, tokenEmbeddingType, outputTensorType },
     assign: assigner(wish, parse),
     file: (parts) => outputFile(where, parts, progress, signal),
   };

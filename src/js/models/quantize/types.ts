@@ -138,6 +138,9 @@ export interface Job {
   /** What inputs of layers become while the model runs: "dynamic" is for compressed-tensors and ONNX. */
   readonly activations: "float32" | "dynamic";
   readonly pure: boolean;
+  /** Types of single tensors, as the user gave them: the GGUF writer checks them. */
+  readonly tokenEmbeddingType: unknown;
+  readonly outputTensorType: unknown;
   /** Importance of inputs by tensor name, as the user gave it: the GGUF writer checks it. */
   readonly imatrix: unknown;
   /** ONNX: makes sessions that run the float and the quantized model, and what they are given. */

@@ -186,7 +186,7 @@ export class StructureReader {
     const tensor = this.#tensors.get(name);
     if (tensor === undefined) throw this.fail(path, "the name of a tensor not used before", name);
     if (!dtypes.includes(tensor.dtype)) {
-      throw this.fail(path, `a tensor of ${dtypes.join(" or ")}`, tensor.dtype);
+      throw this.fail(path, `${show(name)} of ${dtypes.join(" or ")}`, tensor.dtype);
     }
     this.#tensors.delete(name);
     // A shape without values costs nothing in the file, but rows of it cost memory.
@@ -205,7 +205,7 @@ export class StructureReader {
     if (tensor.shape.length === shape.length && tensor.shape.every((n, i) => n === shape[i])) {
       return tensor;
     }
-    throw this.fail(path, `a tensor of shape ${showShape(shape)}`, showShape(tensor.shape));
+    throw this.fail(path, `${show(value)} of shape ${showShape(shape)}`, tensor.shape);
   }
 
   /** Checks that all tensors were taken. */

@@ -10,9 +10,9 @@ import {
   type WeightForm,
 } from "../../formats/layouts/checkpoints.js";
 import { type QuantizationConfig, readQuantizationConfig } from "../../formats/layouts/config.js";
-import { isFloatLayout, scaleBlockOf, withBlock } from "../../formats/layouts/floats.js";
+import { isFloatLayout, matrixOf, scaleBlockOf, withBlock } from "../../formats/layouts/floats.js";
 import { scaledOf } from "../../formats/layouts/scaled.js";
-import { dequantizeValues, type StoredPart } from "../../formats/layouts/unpack.js";
+import { dequantizeValues, partOf, type StoredPart } from "../../formats/layouts/unpack.js";
 import { type FileTensor, readBytes, type Source } from "../../formats/source.js";
 import { quantizedTensorOf, transposed } from "./quantized.js";
 import { notExpressible, type StoredWeight, type Window } from "./weight.js";
@@ -108,7 +108,7 @@ export async function findCheckpointWeights(
 }
 
 function storedOf(
-  { layout, module, parts }: QuantizedWeight,
+  { layout, name, module, parts }: QuantizedWeight,
   files: ReadonlyMap<string, FileTensor>,
   config: QuantizationConfig | undefined,
   given: readonly number[] | undefined,
@@ -129,7 +129,6 @@ function storedOf(
   )
     return undefined;
   const { bits, shape } = form;
-  const name = module === "" ? "weight" : `${module}.weight`;
   const isSigned = layout === "int8" || layout === "compressed-tensors";
   const width = bits <= 2 ? 2 : bits <= 4 ? 4 : 8;
   const dtype = isFloatLayout(layout)
@@ -169,45 +168,50 @@ function windowOf(
   info: Readonly<Record<string, FileTensor>>,
   config: QuantizationConfig | undefined,
 ): Window | undefined {
-  const [rows, columns] = shape;
-  if (shape.length !== 2 || rows * columns === 0) return undefined;
+  const [rows, columns] = matrixOf(shape);
+  if (rows * columns === 0) return undefined;
   if (layout === "gptq" || layout === "awq") return undefined;
   const isOld =
-    layout === "compressed-tensors" && packingOf(info.packed.shape[1], columns, config).isOld;
+    layout === "compressed-tensors" && packingOf(info.packed.shape[1], columns, config)?.isOld;
   // Zero points are packed along rows. Words of the dense packing begin with every 32nd row; those from before 0.17 hold
   // 32, 16, 10, 8, 6, 5 or 4 of them.
-  const { scale } = info;
-  const isBlocks = scale.shape.length === 2 && scale.shape[0] !== rows && scale.shape[0] > 1;
-  const block = isBlocks ? scaleBlockOf(shape, scale.shape, config) : undefined;
-  const step = block?.rows ?? (isOld ? 480 : 32);
+  const step = isOld ? 480 : 32;
+  const { shape: scaleShape } = info.scale;
+  const [blockRows, ...blockColumns] = matrixOf(scaleShape);
+  const isBlocks = blockColumns.length === 1 && blockRows !== rows && blockRows > 1;
+  const block = isBlocks ? scaleBlockOf(shape, scaleShape, config) : undefined;
+  const blocks = block && [Math.ceil(rows / block.rows), Math.ceil(columns / block.columns)];
   const wordOf = (row: number): number =>
     Math.ceil(isOld ? row / Math.floor(32 / bits) : (row * bits) / 32);
-  const cut = (role: string, { dtype, shape: own }: FileTensor, begin: number, end: number) => {
-    const height = own[0] ?? 1;
+  const cut = (role: string, dtype: FileDType, height: number, begin: number, end: number) => {
     if (role === "zeroPoint" && dtype === "int32") return [wordOf(begin), wordOf(end)];
     if (role === "scale" && block !== undefined) {
-      return [begin / block.rows, Math.ceil(end / block.rows)];
+      return [Math.floor(begin / block.rows), Math.ceil(end / block.rows)];
     }
     return role !== "groupIndex" && height === rows ? [begin, end] : [0, height];
   };
   return {
     unit: step * columns,
-    async read(load, first, end) {
+    async read(load, first, out) {
+      const end = first + out.length;
       const parts: Record<string, StoredPart> = {};
       for (const [role, tensor] of Object.entries(info)) {
-        const { name, dtype, shape: own, byteLength } = tensor;
+        const { name, dtype, byteLength } = tensor;
         if (role === "shape") {
           const lengths = BigInt64Array.of(BigInt((end - first) / columns), BigInt(columns));
-          parts[role] = { dtype, shape: own, bytes: new Uint8Array(lengths.buffer) };
+          parts[role] = partOf(tensor, new Uint8Array(lengths.buffer));
           continue;
         }
-        const [low, high] = cut(role, tensor, first / columns, end / columns);
-        const size = byteLength / (own[0] ?? 1);
+        const own = (role === "scale" && blocks) || matrixOf(tensor.shape);
+        const [height = 1, ...others] = own;
+        const [low, high] = cut(role, dtype, height, first / columns, end / columns);
+        const size = byteLength / height;
         const bytes = await load(name, low * size, high * size);
-        parts[role] = { dtype, shape: [high - low, ...own.slice(1)], bytes };
+        parts[role] = partOf(tensor, bytes, [high - low, ...others]);
       }
-      const own = block === undefined ? config : withBlock(config, block);
-      return dequantizeValues(unpackWeight(layout, parts, own, module));
+      const skipped = block && (first / columns) % block.rows;
+      const cutConfig = block === undefined ? config : withBlock(config, { ...block, skipped });
+      dequantizeValues(unpackWeight(layout, parts, cutConfig, module), out);
     },
   };
 }

@@ -89,7 +89,8 @@ function windowOf(
   return {
     // Codes below 8 bits are packed without a gap between rows.
     unit: 8 * columns,
-    async read(load, first, end) {
+    async read(load, first, out) {
+      const end = first + out.length;
       const [begin, stop] = [first / columns, end / columns];
       const rows = stop - begin;
       const loaded: [string, LoadedTensor][] = [];
@@ -111,7 +112,7 @@ function windowOf(
       const form = isWhole ? {} : { scaleShape: [rows * perRow, 1] };
       const own = { ...node, shape: [rows, columns], ...form };
       const reader = new StructureReader("Model.read", new Map(loaded), 0, {});
-      return dequantize(readAnyQuantized(reader, "", own) as QuantizedTensor).data;
+      dequantize(readAnyQuantized(reader, "", own) as QuantizedTensor, { out });
     },
   };
 }

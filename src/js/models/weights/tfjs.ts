@@ -16,8 +16,8 @@ export function findTfjsWeights(files: ReadonlyMap<string, FileTensor>): StoredW
     if (quantization === undefined) return [];
     const { scale, min } = quantization;
     const parts = { codes: name };
-    const decode = (bytes: Uint8Array, count: number): Float32Array => {
-      const values = decodeValues(dtype, bytes, new Float32Array(count));
+    const decode = (bytes: Uint8Array, out: Float32Array): Float32Array => {
+      const values = decodeValues(dtype, bytes, out);
       for (let i = 0; i < values.length; i++) {
         const value = values[i] * scale + min;
         values[i] = quantization.dtype === "int32" ? Math.round(value) : value;
@@ -32,11 +32,13 @@ export function findTfjsWeights(files: ReadonlyMap<string, FileTensor>): StoredW
       parts,
       window: {
         unit: 8,
-        read: async (load, first, end) =>
-          decode(await load(name, first * width, Math.ceil(end * width)), end - first),
+        async read(load, first, out) {
+          const end = Math.ceil((first + out.length) * width);
+          decode(await load(name, first * width, end), out);
+        },
       },
       async read(load) {
-        return decode((await load(parts)).codes.bytes, sizeOf(shape));
+        return decode((await load(parts)).codes.bytes, new Float32Array(sizeOf(shape)));
       },
       async readQuantized(load) {
         const { bytes } = (await load(parts)).codes;

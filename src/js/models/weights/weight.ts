@@ -2,14 +2,12 @@
 
 import { rangeError } from "../../base/errors.js";
 import type { FileDType } from "../../formats/dtypes.js";
+import type { StoredParts } from "../../formats/layouts/unpack.js";
 import type { AnyQuantizedTensor } from "../../quantize/quantized-tensor.js";
 import type { TorchQuantizedTensor } from "../../torch/tensor.js";
-import type { LoadedTensor } from "../save/structure.js";
 
 /** Reads tensors of the file, whole, by their role. */
-export type LoadParts = (
-  names: Readonly<Record<string, string>>,
-) => Promise<Readonly<Record<string, LoadedTensor>>>;
+export type LoadParts = (names: Readonly<Record<string, string>>) => Promise<StoredParts>;
 
 /** Reads bytes [begin, end) of a tensor of the file. */
 export type LoadBytes = (name: string, begin: number, end: number) => Promise<Uint8Array>;
@@ -18,8 +16,8 @@ export type LoadBytes = (name: string, begin: number, end: number) => Promise<Ui
 export interface Window {
   /** Windows begin at multiples of it, and end there or at the end of the tensor. */
   readonly unit: number;
-  /** Values [first, end) in the order of the logical shape: the same as of the whole. */
-  read(load: LoadBytes, first: number, end: number): Promise<Float32Array>;
+  /** Fills an array with the values from an index on, in the order of the logical shape: the same as of the whole. */
+  read(load: LoadBytes, first: number, out: Float32Array): Promise<void>;
 }
 
 /** A quantized tensor of a file. */

@@ -41,19 +41,31 @@ describe("openModel", () => {
     assert.deepEqual(plain.inputs, []);
   });
 
-  it("says that an ONNX file is cut off", async () => {
+  it("says where an ONNX file ends that is cut off at any byte", async () => {
     const bytes = await onnxModel({
       nodes: [],
       initializers: [constant("w", [2, 3], new Float32Array(6))],
       inputs: [],
       outputs: [],
     });
-    await rejects(
-      openModel(bytes.subarray(0, bytes.length >> 1)),
-      RangeError,
-      "ZP_INVALID_FILE",
-      /bytes before the end of the file, which may be cut off/,
-    );
+    for (let size = 1; size < bytes.length; size++) {
+      const reading = openModel(bytes.subarray(0, size), { format: "onnx" });
+      const message = new RegExp(`the file, which has ${size} bytes and may be cut off`);
+      await rejects(reading, RangeError, "ZP_INVALID_FILE", message);
+    }
+  });
+
+  it("says that the external data of an ONNX file is cut off", async () => {
+    const place = { location: "w.bin", offset: 0, length: 24 };
+    const bytes = await onnxModel({
+      nodes: [],
+      initializers: [{ ...constant("w", [2, 3], new Float32Array(6)), place }],
+      inputs: [],
+      outputs: [],
+    });
+    const model = await openModel(bytes, { externalData: () => new Uint8Array(20) });
+    const message = /"w\.bin".*, found 20 bytes; the file may be cut off$/;
+    await rejects(model.read("w"), RangeError, "ZP_INVALID_FILE", message);
   });
 
   it("says that a safetensors or GGUF file may be cut off", async () => {

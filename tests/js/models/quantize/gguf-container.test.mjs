@@ -25,6 +25,21 @@ async function makeFile(tensors, metadata = {}) {
 const w = Float32Array.from({ length: 4 * 256 }, (_, i) => Math.sin(i));
 
 describe("quantizeModel from other formats to GGUF", () => {
+  it("refuses weights that are quantized already, by name", async () => {
+    const codes = new Int8Array(4 * 256).fill(1);
+    const source = await makeFile([
+      ["layer.weight", [4, 256], "int8", codes],
+      ["layer.weight_scale", [4, 1], "float32", w.slice(0, 4)],
+    ]);
+    const model = await openModel(source);
+    await assert.rejects(quantizeModel(model, "q8_0", { format: "gguf" }), {
+      code: "ZP_UNSUPPORTED_DTYPE",
+      message:
+        'quantizeModel: tensor "layer.weight" is quantized already (int8), and only GGUF\'s own types are ' +
+        'kept in GGUF; format "npz" writes its values',
+    });
+  });
+
   it("writes a container of weights: architecture, name, metadata, and says that no engine runs it", async () => {
     const source = await makeFile(
       [

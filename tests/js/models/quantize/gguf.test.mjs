@@ -99,6 +99,52 @@ describe("quantizeModel of GGUF by a type of llama-quantize", () => {
     });
   }
 
+  it("gives embeddings and output the types of the options, with any mix and without", async () => {
+    const typesOf = async (settings, type, options) => {
+      const model = await openModel(await makeLlama({ vocabulary: 261, ...settings }));
+      const { tensors } = await openModel(await fileOf(await quantizeModel(model, type, options)));
+      const names = ["token_embd.weight", "output.weight", "blk.0.attn_q.weight"];
+      return names.map((name) => tensors.get(name)?.dtype);
+    };
+    const both = { tokenEmbeddingType: "Q8_0", outputTensorType: "f16" };
+    const tied = { outputTensorType: "q5_0" };
+    assert.deepEqual(await typesOf({}, "Q4_K_M"), ["q4_k", "q6_k", "q4_k"]);
+    assert.deepEqual(await typesOf({}, "Q4_K_M", both), ["q8_0", "float16", "q4_k"]);
+    assert.deepEqual(await typesOf({}, "Q4_0", { ...both, pure: true }), [
+      ...["q8_0", "float16", "q4_0"],
+    ]);
+    assert.deepEqual(await typesOf({}, "F16", { outputTensorType: "q6_k" }), [
+      ...["float16", "q6_k", "float16"],
+    ]);
+    assert.deepEqual(await typesOf({ tied: true }, "Q4_K_M", tied), ["q5_0", undefined, "q4_k"]);
+    // Without a mix, shared embeddings are no output.
+    assert.deepEqual(await typesOf({ tied: true }, "Q4_0", { ...tied, pure: true }), [
+      ...["q4_0", undefined, "q4_0"],
+    ]);
+  });
+
+  it("refuses types of embeddings and output that it does not have, or that do not fit", async () => {
+    const model = await openModel(await makeLlama({ d: 96, ff: 96, heads: 3, kv: 3 }));
+    const tokenEmbeddingType = "Q4_K_M";
+    await assert.rejects(quantizeModel(model, "Q4_0", { tokenEmbeddingType }), {
+      code: "ZP_INVALID_OPTION",
+      message: /^quantizeModel: options\.tokenEmbeddingType must be "q8_0", /,
+    });
+    await assert.rejects(quantizeModel(model, "Q4_0", { outputTensorType: "q4_k" }), {
+      code: "ZP_INVALID_SHAPE",
+      message: /rows of tensor "output\.weight" have 96 values, .* blocks of q4_k$/,
+    });
+    for (const [scheme, format] of [
+      [{ schemes: { "output.weight": "q8_0" } }, "gguf"],
+      ["int8-channel", "safetensors"],
+    ]) {
+      await assert.rejects(quantizeModel(model, scheme, { format, outputTensorType: "q8_0" }), {
+        code: "ZP_CONFLICTING_OPTIONS",
+        message: /^quantizeModel: options\.outputTensorType /,
+      });
+    }
+  });
+
   it("gives the output of falcon 8 bits", () => {
     const tensors = [{ name: "output.weight", shape: [2, 256], dtype: "float32" }];
     const facts = { architecture: "falcon", layers: 1, heads: 1, keyHeads: 1, experts: 0 };

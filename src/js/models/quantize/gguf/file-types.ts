@@ -1,6 +1,8 @@
 // The types of files that llama-quantize makes, by its names.
 // Source: llama.cpp 0.7 (tools/quantize/quantize.cpp, llama_ftype_get_default_type, llama_model_loader).
 
+import { BLOCK_NAMES } from "../../../base/block-types.js";
+import { checkChoice } from "../../../base/check.js";
 import type { FileDType } from "../../../formats/dtypes.js";
 
 /** A type of files: which dtype most weights get, and by which mix the others. */
@@ -64,6 +66,24 @@ export function parseFileType(name: string): FileType | undefined {
   const upper = name.toUpperCase();
   const full = Object.hasOwn(ALIASES, upper) ? ALIASES[upper] : upper;
   return FILE_TYPES.find((each) => each.name === full);
+}
+
+/** ggml's names of floats, and the names that schemes have. */
+const FLOAT_TYPES: { readonly [name: string]: FileDType } = {
+  f32: "float32",
+  f16: "float16",
+  bf16: "bfloat16",
+};
+
+/**
+ * The dtype of a single tensor by ggml's name of its type, or by a scheme's name, in upper or lower case.
+ * @throws {TypeError | RangeError} `ZP_INVALID_OPTION`
+ */
+export function parseTensorType(where: string, argument: string, given: unknown): FileDType {
+  const name = typeof given === "string" ? given.toLowerCase() : given;
+  if (typeof name === "string" && Object.hasOwn(FLOAT_TYPES, name)) return FLOAT_TYPES[name];
+  const names = [...BLOCK_NAMES, "float32", "float16", "bfloat16"] as const;
+  return checkChoice(where, argument, name, names, undefined);
 }
 
 /** `general.file_type` by the dtype of most tensors; of mixes the medium one. */

@@ -40,6 +40,9 @@ export interface GGUFConversion {
 export interface LlamaQuantizeOptions {
   /** Give all weights the same dtype. */
   readonly pure?: boolean;
+  /** dtypes of the token embeddings and of output.weight. Default: by the mix. */
+  readonly tokenEmbedding?: FileDType | undefined;
+  readonly output?: FileDType | undefined;
   readonly importance?: Importance | undefined;
 }
 
@@ -52,10 +55,11 @@ export function llamaQuantize(
   where: string,
   { metadata, tensors }: GGUFParts,
   fileType: FileType,
-  { pure = false, importance }: LlamaQuantizeOptions = {},
+  { pure = false, tokenEmbedding, output, importance }: LlamaQuantizeOptions = {},
 ): GGUFConversion {
   const sources = [...tensors.values()].sort(byLayer);
-  const options = { fileType, pure, hasImportance: importance !== undefined };
+  const hasImportance = importance !== undefined;
+  const options = { fileType, pure, tokenEmbedding, output, hasImportance };
   const facts = factsOf(metadata, sources);
   const choices = chooseTensorTypes(where, sources, facts, options);
   const converted = sources.map((source, i) => {

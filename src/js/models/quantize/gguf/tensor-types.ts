@@ -35,6 +35,9 @@ export interface ChoiceOptions {
   readonly fileType: FileType;
   /** Give all weights the same dtype. */
   readonly pure: boolean;
+  /** dtypes of the token embeddings and of output.weight. Default: by the mix. */
+  readonly tokenEmbedding?: FileDType | undefined;
+  readonly output?: FileDType | undefined;
   /** Whether there is an importance matrix. */
   readonly hasImportance: boolean;
 }
@@ -42,7 +45,7 @@ export interface ChoiceOptions {
 /**
  * Chooses the dtype of each tensor as llama-quantize does.
  * @param tensors  in the order of the new file, on which the counts of layers depend
- * @throws {RangeError} `ZP_INVALID_SHAPE` if rows are not whole blocks of Q1_0; `ZP_INVALID_OPTION`
+ * @throws {RangeError} `ZP_INVALID_SHAPE` if rows are not whole blocks of Q1_0 or of a given dtype; `ZP_INVALID_OPTION`
  *   if a weight of Q2_K_S has no importance matrix
  */
 export function chooseTensorTypes(
@@ -57,6 +60,11 @@ export function chooseTensorTypes(
     const kept = keptReason(tensor);
     if (fileType.dtype === undefined) return { dtype: tensor.dtype, reason: "COPY" };
     if (kept !== undefined) return { dtype: tensor.dtype, reason: kept };
+    const given = givenType(tensor, options);
+    if (given !== undefined) {
+      if (!fits(tensor, given)) throw notWhole(where, tensor, given);
+      return { dtype: given, reason: "its type is given" };
+    }
     const base = fileType.dtype;
     if (!isBlockType(base)) return { dtype: base };
     const chosen = options.pure ? base : mix.dtypeOf(tensor);
@@ -69,6 +77,12 @@ export function chooseTensorTypes(
     checkImportance(where, tensor, dtype, options);
     return chosen === base ? { dtype } : { dtype, reason: `mix of ${fileType.name}` };
   });
+}
+
+/** The dtype that the options give a tensor, in every mix and without one. */
+function givenType({ name }: TensorFacts, options: ChoiceOptions): FileDType | undefined {
+  if (EMBEDDINGS.includes(name)) return options.tokenEmbedding;
+  return name === "output.weight" ? options.output : undefined;
 }
 
 /** Parts of names of small or sensitive tensors. */
@@ -136,12 +150,14 @@ const FALLBACKS: { readonly [dtype: string]: FileDType } = {
 /** The dtype, or the one that replaces it, if the rows are not whole blocks. */
 function fitted(where: string, tensor: TensorFacts, dtype: FileDType): FileDType {
   if (fits(tensor, dtype)) return dtype;
-  if (dtype === "q1_0") {
-    const problem = `rows of tensor ${JSON.stringify(tensor.name)} have ${tensor.shape.at(-1)} values, which are not whole blocks of q1_0`;
-    throw rangeError("ZP_INVALID_SHAPE", where, problem);
-  }
+  if (dtype === "q1_0") throw notWhole(where, tensor, dtype);
   const fallback = FALLBACKS[dtype] ?? "float16";
   return fits(tensor, fallback) ? fallback : "float16";
+}
+
+function notWhole(where: string, { name, shape }: TensorFacts, dtype: FileDType): Error {
+  const problem = `rows of tensor ${JSON.stringify(name)} have ${shape.at(-1)} values, which are not whole blocks of ${dtype}`;
+  return rangeError("ZP_INVALID_SHAPE", where, problem);
 }
 
 /** Whether a tensor's rows are whole blocks of a dtype. */
@@ -220,6 +236,7 @@ class Mix {
 
   /** The last layer, or the embedding whose weights it shares. */
   #output(tensor: TensorFacts): FileDType {
+    if (this.options.output !== undefined) return this.options.output;
     const isLarge = this.#type === "MXFP4_MOE" || this.#isFalcon;
     if (isLarge || !fits(tensor, this.#base)) return "q8_0";
     return this.#base === "q8_0" ? "q8_0" : "q6_k";

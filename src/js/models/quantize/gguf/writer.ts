@@ -2,7 +2,7 @@
 
 import { rangeError, typeError } from "../../../base/errors.js";
 import { show } from "../../../base/format-value.js";
-import { bytesOf } from "../../../formats/dtypes.js";
+import { bytesOf, type FileDType } from "../../../formats/dtypes.js";
 import { type GGUFLayout, ggufTensors } from "../../../formats/gguf/write.js";
 import type { FileTensor } from "../../../formats/source.js";
 import { sizeOf } from "../../../tensor/shape.js";
@@ -14,7 +14,7 @@ import { bytesSection } from "../output.js";
 import type { Job, QuantizedRow, Section, Writer, Written } from "../types.js";
 import { containerKeys } from "./container.js";
 import { storedType } from "./convert.js";
-import { FILE_TYPE_NAMES, type FileType, parseFileType } from "./file-types.js";
+import { FILE_TYPE_NAMES, type FileType, parseFileType, parseTensorType } from "./file-types.js";
 import { type Importance, readImportance } from "./importance.js";
 import {
   type ConvertedTensor,
@@ -33,6 +33,7 @@ const DEFAULT_IMATRIX = "imatrix.gguf";
  */
 export const writeGguf: Writer = async (job) => {
   const { where, document, wish, target, pure } = job;
+  const { tokenEmbeddingType, outputTensorType } = job;
   if (target !== undefined) {
     throw rangeError(
       "ZP_INVALID_OPTION",
@@ -42,14 +43,22 @@ export const writeGguf: Writer = async (job) => {
   }
   const fileType = wish.kind === "uniform" ? parseFileType(wish.name) : undefined;
   const isLlama = document.format === "gguf" && fileType !== undefined;
-  if (pure && !isLlama) {
-    const problem = "options.pure needs a GGUF model and a type of llama-quantize as scheme";
+  const ofLlama = { pure: pure || undefined, tokenEmbeddingType, outputTensorType };
+  for (const [name, value] of Object.entries(ofLlama)) {
+    if (isLlama || value === undefined) continue;
+    const problem = `options.${name} needs a GGUF model and a type of llama-quantize as scheme`;
     throw typeError("ZP_CONFLICTING_OPTIONS", where, problem);
   }
   if (document.format === "gguf" && wish.kind === "uniform") checkName(where, wish.name, fileType);
   const importance = await openImportance(job);
   if (!isLlama) return writePlain(job, importance);
-  const conversion = llamaQuantize(where, document.gguf, fileType, { pure, importance });
+  const typeOf = (name: string, given: unknown): FileDType | undefined =>
+    given === undefined ? undefined : parseTensorType(where, `options.${name}`, given);
+  const conversion = llamaQuantize(where, document.gguf, fileType, {
+    ...{ pure, importance },
+    tokenEmbedding: typeOf("tokenEmbeddingType", tokenEmbeddingType),
+    output: typeOf("outputTensorType", outputTensorType),
+  });
   return written(job, fileType.name, conversion, [`llama-quantize's ${fileType.name}`]);
 };
 
@@ -93,6 +102,12 @@ function writePlain(job: Job, importance: Importance | undefined): Written {
     choiceOf(job, model.tensors.get(name) as ModelTensor);
   const { files: tensors } = document;
   const isContainer = document.format !== "gguf";
+  const quantized = [...model.tensors.values()].find(({ isQuantized }) => isQuantized);
+  if (isContainer && quantized !== undefined) {
+    const { name, dtype } = quantized;
+    const problem = `tensor ${show(name)} is quantized already (${dtype}), and only GGUF's own types are kept in GGUF`;
+    throw rangeError("ZP_UNSUPPORTED_DTYPE", where, `${problem}; format "npz" writes its values`);
+  }
   const title = titleOf(document.fileName);
   const metadata = isContainer
     ? containerKeys(model.format, title, model.metadata)

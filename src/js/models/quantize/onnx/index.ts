@@ -8,6 +8,7 @@ import { unsupported } from "../../../formats/source.js";
 import { sizeOf } from "../../../tensor/shape.js";
 import type { ModelTensor } from "../../open/model.js";
 import type { Scheme } from "../../scheme.js";
+import { outputFormatsOf } from "../formats.js";
 import type { Assignment, Job, OutputFile, QuantizedRow, Written } from "../types.js";
 import { CAST, refuseHalf, writeHalf } from "./cast.js";
 import { checkTarget, chooseForm, formsFor, notesOf } from "./choose.js";
@@ -26,7 +27,8 @@ export async function writeOnnxModel(job: Job): Promise<Written> {
   const target = checkTarget(where, job.target);
   if (document.format !== "onnx") {
     const found = `a file of ${document.format}, which has no graph`;
-    throw unsupported(where, 0, "an ONNX model to write one", found);
+    const others = `options.format can be ${outputFormatsOf(model).join(", ")}`;
+    throw unsupported(where, 0, "an ONNX model to write one", `${found}; ${others}`);
   }
   const { onnx } = document;
   const found = await findWeights(onnx);
