@@ -138,6 +138,29 @@ describe("quantizeModel to ONNX", () => {
     });
   });
 
+  it("gives weights of which parts are used no form that moves scales or replaces the operator", async () => {
+    const bytes = await modelOf(LAYERS["Conv by parts of a weight"], normals(24 * 48), {
+      irVersion: 10,
+      opsets: { "": 21 },
+    });
+    for (const target of ["portable", "web", "node", "webgpu"]) {
+      for (const scheme of ["int8-channel", "int4-g32"]) {
+        const { report } = await quantized(bytes, () => scheme, { target });
+        const { form } = report.rows.find(({ name }) => name === "w");
+        assert.equal(form, "Cast and Mul", `${scheme} for ${target}`);
+      }
+    }
+  });
+
+  it("keeps weights behind an operator of which a part is an output of the graph", async () => {
+    const { graph, shape } = LAYERS["Conv by parts of a weight"];
+    const outputs = [...graph.outputs, { name: "low", shape: [8, 48] }];
+    const bytes = await modelOf({ graph: { ...graph, outputs }, shape }, normals(24 * 48));
+    const { report } = await quantized(bytes, "int8-channel", {});
+    const { reason } = report.rows.find(({ name }) => name === "w");
+    assert.equal(reason, "Slice of it is an output of its graph");
+  });
+
   it("never changes the versions of operators, and imports Microsoft's where it uses them", async () => {
     const bytes = await modelOf(LAYERS.MatMul, normals(96 * 20), { opsets: { "": 15 } });
     const opsets = async (target) => {

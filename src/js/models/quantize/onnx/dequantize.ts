@@ -15,6 +15,7 @@ import {
   made,
   noteOf,
   partNames,
+  REARRANGED,
   zeroBytes,
 } from "./form.js";
 
@@ -31,6 +32,8 @@ export const dequantizeLinear: Form = {
 
   refuse({ rewriter, weight, scheme }) {
     const { opset } = rewriter;
+    // ONNX Runtime moves DequantizeLinear behind operators that rearrange values, with scales of the axes before them.
+    if (weight.isRearranged && scheme.granularity !== "tensor") return REARRANGED;
     // ONNX Runtime 1.23 moves scales per channel behind a Transpose by its attribute perm, without asking for it, and
     // joins Transpose and MatMul to one operator, which it has not for float64.
     const transposes = weight.through.filter((node) => isStandard(node, "Transpose"));
