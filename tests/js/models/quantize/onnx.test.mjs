@@ -274,6 +274,7 @@ describe("quantizeModel to ONNX", () => {
       files.map(({ name }) => name),
       ["model.onnx", "model.onnx.data"],
     );
+    assert.equal(report.bytesBefore, bytes.length + 2 * size);
     const main = new Uint8Array(await new Response(files[0].stream()).arrayBuffer());
     assert.ok(main.length === files[0].size && main.length < 4000, `${main.length} bytes`);
     assert.ok(files[1].size >= 2 * size + 96 * 20 && files[1].size < 2 * size + 96 * 20 + 200);
@@ -322,6 +323,13 @@ describe("quantizeModel to ONNX", () => {
     if (scheme === "keep") assert.deepEqual(written, bytes);
     return reason ?? scheme;
   }
+
+  it("compares the sizes of files, with the graph in both of them", async () => {
+    const bytes = await modelOf(LAYERS.MatMul, normals(96 * 20));
+    const { bytes: written, report } = await quantized(bytes, "keep", {});
+    assert.equal(report.bytesBefore, bytes.length);
+    assert.equal(report.bytesAfter, written.length);
+  });
 
   it("keeps weights that are outputs or inputs of their graph", async () => {
     const w = { name: "w", shape: [96, 20] };
