@@ -124,6 +124,9 @@ describe("quantizeModel to ONNX", () => {
     assert.equal(await formOf(bytes, "int8-channel", {}), "DequantizeLinear");
     assert.equal(await formOf(bytes, "int4-g32", {}), "Cast and Mul");
     assert.equal(await formOf(recent, "int4-g32", {}), "DequantizeLinear");
+    // Before opset 21 DequantizeLinear takes a byte for each code.
+    assert.equal(await formOf(bytes, "int4-channel", {}), "Cast and Mul");
+    assert.equal(await formOf(recent, "int4-channel", {}), "DequantizeLinear");
     assert.equal(await formOf(recent, "int4-g32", { target: "web" }), "Cast and Mul");
     assert.equal(await formOf(recent, "int4-g32", { target: "node" }), "DequantizeLinear");
     assert.equal(await formOf(bytes, "int4-g32", { target: "node" }), "MatMulNBits");
