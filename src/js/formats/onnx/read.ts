@@ -143,7 +143,10 @@ export async function readOnnx(
   const parts = new ModelParts();
   await parser.run(parser.model(parts));
   const { irVersion, opsets, metadata, graph, functions } = parts;
-  if (graph === undefined) throw fileError(where, 0, "a model with a graph", "none");
+  if (graph === undefined) {
+    const found = "none, as in files of Core ML and TensorFlow, which begin alike";
+    throw fileError(where, 0, "a model with a graph", found);
+  }
   if (irVersion === undefined) throw fileError(where, 0, "a model with ir_version", "none");
   if (opsets.size === 0) throw fileError(where, 0, "a model with opset_import", "none");
   const tensors = new Map<string, FileTensor>();
