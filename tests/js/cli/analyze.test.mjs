@@ -182,6 +182,19 @@ describe("zeropoint plan", () => {
     }
   });
 
+  it("says of a model without weights to quantize why its tensors are kept", () => {
+    const weights = [{ name: "b", shape: [64], dtype: "float32" }];
+    writeFileSync(at("b.bin"), new Uint8Array(256));
+    writeFileSync(at("biases.json"), JSON.stringify([{ paths: ["b.bin"], weights }]));
+    const { code, stderr } = plan("biases.json", "--size", "50%", "-q");
+    const problem = "it has no tensor to choose a scheme for; all are kept";
+    assert.equal(code, 3);
+    assert.equal(
+      stderr,
+      `zeropoint plan: biases.json: ${problem}: one axis: a bias or a norm (256 B)\n`,
+    );
+  });
+
   it("takes bits per weight, bytes and decibels", () => {
     const json = (...args) => JSON.parse(plan("rows.json", ...args, "--json").stdout);
     assert.ok(json("--size", "6bpw").bitsPerWeight <= 6);
