@@ -231,7 +231,8 @@ describe("quantizeModel to safetensors", () => {
     await refuse("int8-channel", { target: "mlx" }, "ZP_INVALID_SCHEME", /mlx takes groups of 32/);
     await refuse("q4_k", {}, "ZP_INVALID_SCHEME", /safetensors has no block types/);
     await refuse("int9-g8", {}, "ZP_INVALID_SCHEME", /a dtype that does not exist, int9/);
-    await refuse("int4", {}, "ZP_INVALID_SCHEME", /scheme must be/);
+    await refuse("int4", {}, "ZP_INVALID_SCHEME", /scheme must say what shares a scale/);
+    await refuse("int4-row", {}, "ZP_INVALID_SCHEME", /scheme must be/);
     await refuse("int4-g8", { target: "vllm" }, "ZP_INVALID_OPTION", /"zeropoint"/);
     const plan = { schemes: { other: "int4-g8" } };
     await refuse(plan, {}, "ZP_INVALID_MODEL", /names no tensor of the model/);
