@@ -208,7 +208,7 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
       {
         name: "activations",
         value: "NAME",
-        text: "compressed-tensors: dynamic quantizes inputs as well; default: float32",
+        text: "compressed-tensors, ONNX: dynamic quantizes inputs as well; default: float32",
       },
       { name: "pure", text: "GGUF: one type for all matrices, as llama-quantize --pure" },
       {

@@ -1,5 +1,6 @@
-// TensorFlow.js models: model.json with a manifest of weights, and shards that hold them one after the other.
-// Source: tfjs-core 4, src/io/io_utils.ts and types.ts.
+// TensorFlow.js models: model.json with a manifest of weights, or weights_manifest.json with the manifest alone, and
+// shards that hold the weights one after the other.
+// Source: tfjs-core 4, src/io/io_utils.ts and types.ts; weights_manifest.json: tfjs-converter before 1.0, face-api.js.
 
 import { bytesOf, type FileDType } from "./dtypes.js";
 import { JsonReader } from "./json.js";
@@ -67,8 +68,8 @@ interface Group {
 }
 
 /**
- * Reads model.json and opens the shards that it names.
- * @param open   opens a shard by its path relative to model.json
+ * Reads model.json or weights_manifest.json, and opens the shards that it names.
+ * @param open   opens a shard by its path relative to that file
  * @param where  the called function, for messages
  * @throws {RangeError} `ZP_INVALID_FILE` for other files, damaged manifests, paths that leave the folder, and shards
  * that are missing or too short; `ZP_UNSUPPORTED_FILE` for weights of text
@@ -86,18 +87,25 @@ export async function readTfjs(
   const budget = new Budget(where, source.size);
   const metadata = new Map<string, string>();
   const groups: Group[] = [];
-  let hasManifest = false;
-  json.object((key, at) => {
-    if (key === "weightsManifest") {
-      hasManifest = true;
-      json.array(() => groups.push(parseGroup(where, json, budget)));
-    } else if (json.peek() === '"') {
-      budget.spend(at, 150 + 2 * key.length);
-      metadata.set(key, json.string());
-    } else json.skip();
-  });
+  const readManifest = (): void => json.array(() => groups.push(parseGroup(where, json, budget)));
+  let hasManifest = json.peek() === "[";
+  if (hasManifest) readManifest();
+  else {
+    json.object((key, at) => {
+      if (key === "weightsManifest") {
+        hasManifest = true;
+        readManifest();
+      } else if (json.peek() === '"') {
+        budget.spend(at, 150 + 2 * key.length);
+        metadata.set(key, json.string());
+      } else json.skip();
+    });
+  }
   json.end();
-  if (!hasManifest) throw fileError(where, 0, "an object with weightsManifest", "none");
+  if (!hasManifest) {
+    const expected = "a model.json of TensorFlow.js, an object with weightsManifest";
+    throw fileError(where, 0, expected, "JSON without it");
+  }
   const tensors = new Map<string, TfjsTensor>();
   for (const { paths, weights } of groups) {
     const shards = new Shards(where);

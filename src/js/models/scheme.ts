@@ -57,6 +57,11 @@ function parseLinear(where: string, argument: string, name: string, given: strin
   const refuse = (problem: string): Error =>
     rangeError("ZP_INVALID_SCHEME", where, `${argument} ${problem}, got ${show(given)}`);
   const [, dtype, unit, size, affine, search = "minmax"] = LINEAR.exec(name) ?? [];
+  if (/^u?int\d$/.test(name) && Object.hasOwn(DTYPES, name)) {
+    const end = name.startsWith("u") ? "-affine" : "";
+    const names = ["channel", "tensor", "g32"].map((slices) => show(`${name}-${slices}${end}`));
+    throw refuse(`must say what shares a scale (${names.join(", ")} …)`);
+  }
   if (dtype === undefined) throw refuse(`must be ${FORMS}`);
   if (!Object.hasOwn(DTYPES, dtype)) throw refuse(`names a dtype that does not exist, ${dtype}`);
   const isAffine = affine !== undefined;

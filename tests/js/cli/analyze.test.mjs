@@ -107,7 +107,7 @@ describe("zeropoint analyze", () => {
   });
 
   for (const [args, line] of [
-    [["model.safetensors", "--schemes", "int5"], /^--schemes must be .*, got "int5"$/],
+    [["model.safetensors", "--schemes", "int5"], /^--schemes must say .*, got "int5"$/],
     [
       ["model.safetensors", "--metric", "psnr"],
       '--metric takes sqnr, mse, max, cosine, got "psnr"',
@@ -163,6 +163,36 @@ describe("zeropoint plan", () => {
     const chosen = [...stdout.matchAll(/^layers\.\d\.up\.weight +(\S+)/gm)].map(([, s]) => s);
     assert.equal(chosen.length, 3);
     assert.equal(new Set(chosen).size, 1);
+  });
+
+  it("takes a TensorFlow.js model of any name for a model", () => {
+    const weights = [{ name: "w", shape: [32, 32], dtype: "float32" }];
+    const manifest = [{ paths: ["w.bin"], weights }];
+    const model = { format: "graph-model", weightsManifest: manifest };
+    const values = Float32Array.from({ length: 1024 }, (_, i) => Math.sin(i));
+    writeFileSync(at("w.bin"), new Uint8Array(values.buffer));
+    for (const [name, json] of [
+      ["face.json", model],
+      ["face-weights_manifest.json", manifest],
+    ]) {
+      writeFileSync(at(name), JSON.stringify(json));
+      const result = plan(name, "--size", "50%", "--schemes", "int8-channel", "--json", "-q");
+      assert.equal(result.code, 0, result.stderr);
+      assert.deepEqual(JSON.parse(result.stdout).schemes, { w: "int8-channel" });
+    }
+  });
+
+  it("says of a model without weights to quantize why its tensors are kept", () => {
+    const weights = [{ name: "b", shape: [64], dtype: "float32" }];
+    writeFileSync(at("b.bin"), new Uint8Array(256));
+    writeFileSync(at("biases.json"), JSON.stringify([{ paths: ["b.bin"], weights }]));
+    const { code, stderr } = plan("biases.json", "--size", "50%", "-q");
+    const problem = "it has no tensor to choose a scheme for; all are kept";
+    assert.equal(code, 3);
+    assert.equal(
+      stderr,
+      `zeropoint plan: biases.json: ${problem}: one axis: a bias or a norm (256 B)\n`,
+    );
   });
 
   it("takes bits per weight, bytes and decibels", () => {

@@ -69,6 +69,17 @@ describe("readTfjs", () => {
     assert.deepEqual([...(await valuesOf(tensors.get("b")))], [8, 9, 10, 11]);
   });
 
+  it("reads a manifest without model.json, as weights_manifest.json has it", async () => {
+    const { weightsManifest } = modelOf(WEIGHTS);
+    const { tensors, metadata } = await read(weightsManifest);
+    assert.equal(metadata.size, 0);
+    assert.deepEqual(
+      [...tensors.keys()],
+      WEIGHTS.map(({ name }) => name),
+    );
+    assert.deepEqual([...(await valuesOf(tensors.get("b")))], [8, 9, 10, 11]);
+  });
+
   it("says how codes become values", async () => {
     const { tensors } = await read(modelOf(WEIGHTS));
     assert.deepEqual(tensors.get("b").quantization, { scale: 0.1, min: -1, dtype: "float32" });
@@ -80,7 +91,7 @@ describe("readTfjs", () => {
     const [weight] = WEIGHTS;
     const bad = [
       "{}",
-      "[]",
+      "[1]",
       "",
       '{"weightsManifest":[{"paths":["a.bin"],"weights":[',
       modelOf([{ ...weight, shape: [11] }]),

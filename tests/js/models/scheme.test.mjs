@@ -55,6 +55,18 @@ describe("parseScheme", () => {
     });
   }
 
+  it("says that a dtype alone does not name what shares a scale", () => {
+    assert.throws(
+      () => parse("int8"),
+      /must say what shares a scale \("int8-channel", "int8-tensor", "int8-g32" …\), got "int8"$/,
+    );
+    assert.throws(
+      () => parse("uint4"),
+      /"uint4-channel-affine", "uint4-tensor-affine", "uint4-g32-affine"/,
+    );
+    assert.throws(() => parse("int16"), /must be <dtype>-tensor/);
+  });
+
   it("says that an unsigned dtype needs -affine", () => {
     assert.throws(() => parse("uint4-g32"), /needs -affine \(uint4-g32-affine\)/);
   });

@@ -8,7 +8,7 @@ import { type Plan, type PlanConstraints, plan } from "../../models/plan/plan.js
 import type { PlanRow } from "../../models/plan/rows.js";
 import { analyzeFile, targetOptions } from "../analysis.js";
 import { type Arguments, readArguments } from "../arguments.js";
-import { EXIT, usage } from "../failures.js";
+import { EXIT, Failure, usage } from "../failures.js";
 import { splitList, startCore } from "../input.js";
 import type { JobOptions } from "../jobs/done.js";
 import { isOfRows, readRows } from "../jobs/rows.js";
@@ -45,7 +45,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
     await writeReport(args, frontierReport(file, points), signal);
     return EXIT.ok;
   }
-  const planned = planWithin(args, budget, overhead, (net) =>
+  const planned = planWithin(args, { budget, overhead, file, rows }, (net) =>
     plan(rows, { ...net, ...constraints, format }),
   );
   const result = { ...planned, options };
@@ -127,10 +127,15 @@ function written(rows: readonly PlanRow[]): readonly PlanRow[] {
  */
 function planWithin(
   args: Arguments,
-  budget: Budget | undefined,
-  overhead: number,
+  given: {
+    readonly budget: Budget | undefined;
+    readonly overhead: number;
+    readonly file: string;
+    readonly rows: readonly PlanRow[];
+  },
   make: (net: Budget | undefined) => Plan,
 ): Plan {
+  const { budget, overhead, file, rows } = given;
   const isBytes = budget !== undefined && "bytes" in budget;
   try {
     return make(isBytes ? { bytes: Math.max(1, budget.bytes - overhead) } : budget);
@@ -138,6 +143,7 @@ function planWithin(
     const { code, message } = error as { readonly code?: string; readonly message: string };
     const [, least] = /must be at least ([\d.]+)/.exec(message) ?? [];
     if (code !== "ZP_IMPOSSIBLE_BUDGET" || budget === undefined || least === undefined) throw error;
+    if (rows.every(({ scheme }) => scheme === "keep")) throw nothingToPlan(file, rows);
     const number = Number(least);
     const smallest = isBytes
       ? `${number + overhead} bytes (${showBytes(number + overhead)}, headers included)`
@@ -146,6 +152,20 @@ function planWithin(
         : `${number.toFixed(3)}bpw`;
     throw usage(`--size must be at least ${smallest} with these schemes, got ${args.text("size")}`);
   }
+}
+
+/** The error for a model without weights to quantize, with the reasons that keep most bytes. */
+function nothingToPlan(file: string, rows: readonly PlanRow[]): Failure {
+  const bytes = new Map<string, number>();
+  for (const { reason = "no reason", bytes: own } of rows) {
+    bytes.set(reason, (bytes.get(reason) ?? 0) + own);
+  }
+  const reasons = [...bytes]
+    .sort(([, a], [, b]) => b - a)
+    .slice(0, 3)
+    .map(([reason, sum]) => `${reason} (${showBytes(sum)})`);
+  const problem = `it has no tensor to choose a scheme for; all are kept: ${reasons.join("; ")}`;
+  return new Failure(EXIT.input, `${file}: ${problem}`);
 }
 
 function budgetOf(args: Arguments): Budget | undefined {

@@ -35,8 +35,11 @@ export const rowsPath = (folder: string, source: string): string => join(folder,
 /** Whether an operand names rows rather than a model. */
 export async function isOfRows(path: string): Promise<boolean> {
   if (path === "-") return true;
-  if (!(await isFolder(path)))
-    return /(?<!\.index)\.json$/i.test(path) && !/(^|[/\\])model\.json$/.test(path);
+  if (!(await isFolder(path))) {
+    if (!/(?<!\.index)\.json$/i.test(path) || /(^|[/\\])model\.json$/.test(path)) return false;
+    // Models of TensorFlow.js have any name: an object with weightsManifest, or the array of such a manifest.
+    return !/^\s*\[|"weightsManifest"\s*:/.test(await readText("", path));
+  }
   return readdirSync(path).some((name) => name.endsWith(ENDING));
 }
 

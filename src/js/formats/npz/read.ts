@@ -62,7 +62,7 @@ export interface Npz {
 /**
  * Reads the directory of an npz file and the headers of its members; other members than .npy files are skipped.
  * @param where  the called function, for messages
- * @throws {RangeError} `ZP_INVALID_FILE` for damaged archives, overlapping members and two of one name;
+ * @throws {RangeError} `ZP_INVALID_FILE` for damaged archives, archives of other files alone, overlapping members and two of one name;
  * `ZP_UNSUPPORTED_FILE` for encryption, other methods than deflate, and dtypes as in `readNpy`. Checksums are compared
  * when a tensor is read to its end
  */
@@ -74,6 +74,10 @@ export async function readNpz(given: Source, where = "readNpz"): Promise<Npz> {
     const found =
       "PyTorch's archive of pickles, which is not read: save its tensors as safetensors";
     throw archive.unsupported(0, "an archive of .npy files", found);
+  }
+  if (members.length > 0 && !members.some(({ name }) => name.endsWith(".npy"))) {
+    const found = `a zip archive without any; it has ${JSON.stringify(members[0].name)}`;
+    throw fileError(where, 0, "an archive of .npy files", found);
   }
   const tensors = new Map<string, FileTensor>();
   const budget = new Budget(where, source.size);

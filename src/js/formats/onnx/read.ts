@@ -144,7 +144,10 @@ export async function readOnnx(
   await parser.run(parser.model(parts));
   const { irVersion, opsets, metadata, graph, functions } = parts;
   const none = `none in the file, which has ${source.size} bytes and may be cut off`;
-  if (graph === undefined) throw fileError(where, 0, "a model with a graph", none);
+  if (graph === undefined) {
+    const found = `${none}, or be of Core ML or TensorFlow, whose files begin alike`;
+    throw fileError(where, 0, "a model with a graph", found);
+  }
   if (irVersion === undefined) throw fileError(where, 0, "a model with ir_version", none);
   if (opsets.size === 0) throw fileError(where, 0, "a model with opset_import", none);
   const tensors = new Map<string, FileTensor>();

@@ -48,9 +48,9 @@ export class GraphValues {
     }
   }
 
-  /** The value of a node's first output. */
-  resultOf(node: OnnxNode): GraphValue | undefined {
-    return this.#results.get(node)?.[0];
+  /** The values of a node's outputs. */
+  resultsOf(node: OnnxNode): readonly GraphValue[] {
+    return this.#results.get(node) ?? [];
   }
 
   /** Whether several graphs have values of a name. Outputs of nodes must not. */

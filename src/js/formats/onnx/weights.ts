@@ -28,8 +28,10 @@ export interface OnnxWeight {
   readonly tensor: FileTensor;
   readonly value: GraphValue;
   readonly uses: readonly WeightUse[];
-  /** Transpose, Cast, Identity and Reshape between the weight and its uses. */
+  /** Nodes between the weight and its uses: Transpose, Cast, Identity, Reshape, and those that rearrange it. */
   readonly through: readonly OnnxNode[];
+  /** Whether Slice, Split, Concat, Squeeze or Unsqueeze are among these nodes. */
+  readonly isRearranged: boolean;
   readonly orientation: Orientation;
 }
 
@@ -78,7 +80,8 @@ async function describe(
   if (value.isGraphInput && irVersion >= 4) return "a default that callers can replace";
   if (value.uses.length === 0) return "used by no node";
   const uses: WeightUse[] = [];
-  const through: OnnxNode[] = [];
+  const through = new Set<OnnxNode>();
+  let isRearranged = false;
   const left: { value: GraphValue; axes: readonly number[] }[] = [
     { value, axes: shape.map((_, axis) => axis) },
   ];
@@ -89,18 +92,23 @@ async function describe(
         uses.push({ node, input, axes });
         continue;
       }
-      const result = values.resultOf(node);
-      const passed = input === 0 ? await passThrough(values, node, axes, shape) : undefined;
-      if (passed === undefined || result === undefined) return `used by ${titleOf(node)}`;
-      if (result.isGraphOutput) return `${node.opType} of it is an output of its graph`;
-      through.push(node);
-      left.push({ value: result, axes: passed });
+      const whole = input === 0 ? await passThrough(values, node, axes, shape) : undefined;
+      const passed = whole ?? (await rearrange(values, node, input, axes));
+      if (passed === undefined) return `used by ${titleOf(node)}`;
+      // Concat joins parts of one weight: its result is followed once.
+      if (through.has(node)) continue;
+      through.add(node);
+      isRearranged ||= whole === undefined;
+      for (const result of values.resultsOf(node)) {
+        if (result.isGraphOutput) return `${node.opType} of it is an output of its graph`;
+        left.push({ value: result, axes: passed });
+      }
     }
   }
   const [first] = uses;
   if (first === undefined) return "used by no node";
   const orientation = orient(first.node, first.input, first.axes) as Orientation;
-  return { tensor, value, uses, through, orientation };
+  return { tensor, value, uses, through: [...through], isRearranged, orientation };
 }
 
 const titleOf = ({ opType, domain }: OnnxNode): string =>
@@ -121,10 +129,10 @@ export function orient(
   axes: readonly number[],
 ): Orientation | undefined {
   const rank = axes.length;
-  const made = (channel: number, from: number): Orientation => ({
-    channelAxis: axes[channel],
-    inputAxes: [axes[from], axes[from]],
-  });
+  const made = (channel: number, from: number): Orientation | undefined =>
+    axes[channel] < 0 || axes[from] < 0
+      ? undefined
+      : { channelAxis: axes[channel], inputAxes: [axes[from], axes[from]] };
   const is = (name: string): boolean => isStandard(node, name);
   if (is("MatMul") && rank >= 2) {
     return input === 1 ? made(rank - 1, rank - 2) : made(rank - 2, rank - 1);
@@ -147,7 +155,8 @@ export function orient(
 /** One axis of outputs, all others of inputs, if these are neighbours in the weight. */
 function withRest(axes: readonly number[], axis: number): Orientation | undefined {
   const channelAxis = axes[axis];
-  const last = axes.length - 1;
+  const last = Math.max(...axes);
+  if (last < 1) return undefined;
   if (channelAxis === 0) return { channelAxis, inputAxes: [1, last] };
   if (channelAxis === last) return { channelAxis, inputAxes: [0, last - 1] };
   return undefined;
@@ -181,10 +190,39 @@ async function passThrough(
   return undefined;
 }
 
+/** No axis of the weight: one of length 1 that Unsqueeze adds. */
+const NEW_AXIS = -1;
+
+/**
+ * The axes behind an operator that takes parts of a weight, joins them, or adds and removes axes of length 1, as
+ * PyTorch orders the gates of recurrent layers. @returns undefined for other operators
+ */
+async function rearrange(
+  values: GraphValues,
+  node: OnnxNode,
+  input: number,
+  axes: readonly number[],
+): Promise<readonly number[] | undefined> {
+  if (isStandard(node, "Concat")) return axes;
+  if (input !== 0) return undefined;
+  if (isStandard(node, "Slice") || isStandard(node, "Split")) return axes;
+  const isAdding = isStandard(node, "Unsqueeze");
+  if (!isAdding && !isStandard(node, "Squeeze")) return undefined;
+  const named = node.attributes.get("axes")?.ints.map(Number) ?? (await shapeFrom(values, node));
+  if (named === undefined) return undefined;
+  const rank = axes.length + (isAdding ? named.length : 0);
+  const places = new Set(named.map((axis) => (axis < 0 ? axis + rank : axis)));
+  if (!isAdding) return axes.filter((_, i) => !places.has(i));
+  const rest = [...axes];
+  return Array.from({ length: rank }, (_, i) =>
+    places.has(i) ? NEW_AXIS : (rest.shift() ?? NEW_AXIS),
+  );
+}
+
 const isFloat = (to: OnnxAttribute | undefined): boolean =>
   [1, 10, 11, 16].includes(Number(to?.int));
 
-/** The shape that a Reshape asks for, if a constant names it. */
+/** The shape that a Reshape asks for, or the axes of Squeeze and Unsqueeze, if a constant names them. */
 async function shapeFrom(values: GraphValues, node: OnnxNode): Promise<number[] | undefined> {
   const named = values.constants.find(({ uses }) =>
     uses.some((use) => use.node === node && use.input === 1),

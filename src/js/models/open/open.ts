@@ -34,8 +34,8 @@ const FOLDER_FILES = [
 ];
 
 /**
- * Opens a model file: safetensors (also an index of shards), GGUF, ONNX, npy, npz or tfjs (model.json). Only headers
- * are read; values are read when they are asked for. The file is not trusted.
+ * Opens a model file: safetensors (also an index of shards), GGUF, ONNX, npy, npz or tfjs (model.json, or its
+ * weights_manifest.json alone). Only headers are read; values are read when they are asked for. The file is not trusted.
  *
  * @param source  a path (of a folder, too), an address, which is read by ranges if the server has them, a `Blob` or
  *   `File`, bytes, a `Response`, a stream, or `{ size, read }`
@@ -144,14 +144,25 @@ function besideOf(where: string, { name }: OpenedSource, path: string): string {
 const startsWith = (bytes: Uint8Array, text: string, at = 0): boolean =>
   [...text].every((letter, i) => bytes[at + i] === letter.charCodeAt(0));
 
+const OLD_GGML =
+  "a file of ggml from before GGUF, which is not read: convert the original model to GGUF";
+const PICKLE = "a Python pickle, which is not read: save its tensors as safetensors";
+
 /** Files that are often given in place of a model: their first bytes, and what to do about them. */
 const NO_MODELS: readonly (readonly [start: string, at: number, problem: string])[] = [
   ["version https://git-lfs", 0, "a Git LFS pointer: git lfs pull downloads the file itself"],
   ["<", 0, "HTML or XML, maybe the page of a failed download"],
   ["\x89HDF", 0, "HDF5 (Keras), which is not read: convert it to ONNX, or to TensorFlow.js"],
   ["TFL3", 4, "TensorFlow Lite, which is not read: convert the original model to ONNX"],
-  ["\x80\x02", 0, "a Python pickle, which is not read: save its tensors as safetensors"],
-  ["\x80\x04", 0, "a Python pickle, which is not read: save its tensors as safetensors"],
+  [
+    "ORTM",
+    4,
+    "ONNX Runtime's own format, which is not read: open the ONNX file that it was made of",
+  ],
+  ...["lmgg", "fmgg", "tjgg"].map((start) => [start, 0, OLD_GGML] as const),
+  ...["\x02", "\x03", "\x04", "\x05"].map((version) => [`\x80${version}`, 0, PICKLE] as const),
+  ["\x1f\x8b", 0, "a gzip file: unpack it first"],
+  ["\x28\xb5\x2f\xfd", 0, "a Zstandard file: unpack it first"],
 ];
 
 /** The format by the first bytes. */
@@ -161,9 +172,9 @@ async function formatOf(where: string, file: OpenedSource): Promise<ModelFormat>
   if (startsWith(head, "\x93NUMPY")) return "npy";
   if (startsWith(head, "PK")) return "npz";
   if (startsWith(head, "{", 8)) return "safetensors";
-  if (/^\s*\{/.test(String.fromCharCode(...head))) {
-    return (await isShardIndex(file)) ? "safetensors" : "tfjs";
-  }
+  const [json] = /^\s*[{[]/.exec(String.fromCharCode(...head)) ?? [];
+  if (json?.endsWith("{")) return (await isShardIndex(file)) ? "safetensors" : "tfjs";
+  if (json !== undefined) return "tfjs";
   if (head[0] === 0x08) return "onnx";
   const expected = `the beginning of a file of ${FORMATS.join(", ")}`;
   const [, , known] = NO_MODELS.find(([start, at]) => startsWith(head, start, at)) ?? [];

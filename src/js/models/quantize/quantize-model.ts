@@ -11,7 +11,9 @@ import { typeError } from "../../base/errors.js";
 import { show } from "../../base/format-value.js";
 import { checkObject, checkOptions } from "../../base/options.js";
 import type { PlatformAbortSignal } from "../../base/platform.js";
+import type { OnnxTensor } from "../../formats/onnx/tensor.js";
 import { loadModule } from "../load-module.js";
+import type { ModelDocument } from "../open/document.js";
 import { documentOf, type Model, type ModelTensor } from "../open/model.js";
 import type { FileSource } from "../open/sources.js";
 import type { Scheme } from "../scheme.js";
@@ -164,8 +166,7 @@ export async function quantizeModel(
   const write = await loadModule(where, WRITERS[format]());
   const written = await write(job);
   const { files, rows } = written;
-  let bytesBefore = 0;
-  for (const { byteLength } of document.files.values()) bytesBefore += byteLength;
+  const bytesBefore = bytesOfFiles(document);
   const bytesAfter = files.reduce((sum, { size }) => sum + size, 0);
   const notes = [...written.notes, ...notesOf(wish, model)];
   const { outputs } = written;
@@ -173,6 +174,18 @@ export async function quantizeModel(
   const sizes = { bytesBefore, bytesAfter };
   const report = { format, target: written.target, rows, ...sizes, ...verified, notes };
   return { files, report };
+}
+
+/** Bytes of the model's main file, and of the tensors in other files. */
+function bytesOfFiles(document: ModelDocument): number {
+  const { format, source, files } = document;
+  const isIndex = format === "tfjs" || (format === "safetensors" && document.index !== undefined);
+  let bytes = source.size;
+  for (const tensor of files.values()) {
+    const isOutside = isIndex || (tensor as Partial<OnnxTensor>).stored === "external";
+    if (isOutside) bytes += tensor.byteLength;
+  }
+  return bytes;
 }
 
 /** Names of a plan that the model does not have. */

@@ -62,7 +62,7 @@ export interface QuantizeReport {
   readonly target: string;
   /** A row for each tensor of the model. */
   readonly rows: readonly QuantizedRow[];
-  /** Bytes of all tensors of the model. */
+  /** Bytes of the model: of its main file, and of the tensors that are in other files. */
   readonly bytesBefore: number;
   /** Bytes of all files to write. */
   readonly bytesAfter: number;

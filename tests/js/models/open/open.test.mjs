@@ -317,7 +317,16 @@ describe("openModel", () => {
       [ascii("<!DOCTYPE html>"), /found HTML/],
       [ascii("\x89HDF\r\n\x1a\n\0\0"), /found HDF5/],
       [ascii("\x1c\0\0\0TFL3"), /found TensorFlow Lite/],
-      [ascii("\x80\x02}q\0."), /found a Python pickle/],
+      ...["\x02", "\x03", "\x04", "\x05"].map((version) => [
+        ascii(`\x80${version}}q\0.`),
+        /found a Python pickle/,
+      ]),
+      [ascii("\x1c\0\0\0ORTM"), /found ONNX Runtime's own format/],
+      [ascii("lmgg\x99\xca\0\0"), /found a file of ggml from before GGUF/],
+      // Field 1, a version, and field 500: Core ML's neural network.
+      [ascii("\x08\x04\xa2\x1f\x00"), /found none, as in files of Core ML and TensorFlow/],
+      [ascii("\x1f\x8b\x08\0"), /found a gzip file/],
+      [ascii("\x28\xb5\x2f\xfd"), /found a Zstandard file/],
       [new TextEncoder().encode("GIF89a, and so on and on"), /bytes 71 73 70/],
       [new TextEncoder().encode("{}"), /weightsManifest/],
     ];
@@ -337,6 +346,30 @@ describe("openModel", () => {
       "ZP_UNSUPPORTED_FILE",
       /PyTorch's archive of pickles/,
     );
+  });
+
+  it("refuses archives without arrays, such as a Keras model or a MediaPipe task", async () => {
+    const archive = fromBase64(
+      // zipfile: metadata.json, stored
+      "UEsDBBQAAAAAAAAAIQBDv6ajAgAAAAIAAAANAAAAbWV0YWRhdGEuanNvbnt9UEsBAhQDFAAAAAAAAAAhAEO/pqMCAAAAAgAAAA0AAAAAAAAAAAAAAIABAAAAAG1ldGFkYXRhLmpzb25QSwUGAAAAAAEAAQA7AAAALQAAAAAA",
+    );
+    await rejects(
+      openModel(archive),
+      RangeError,
+      "ZP_INVALID_FILE",
+      /expected an archive of \.npy files, found a zip archive without any; it has "metadata\.json"$/,
+    );
+  });
+
+  it("opens the manifest of TensorFlow.js weights that has no model.json", async () => {
+    const weights = [{ name: "w", shape: [2], dtype: "float32" }];
+    const manifest = JSON.stringify([{ paths: ["w-shard1"], weights }]);
+    const shard = new Uint8Array(Float32Array.of(1, 2).buffer);
+    const model = await openModel(new TextEncoder().encode(`\n${manifest}`), {
+      externalData: () => shard,
+    });
+    assert.equal(model.format, "tfjs");
+    assert.deepEqual([...(await model.read("w")).data], [1, 2]);
   });
 
   it("refuses other sources and formats", async () => {

@@ -124,6 +124,9 @@ describe("quantizeModel to ONNX", () => {
     assert.equal(await formOf(bytes, "int8-channel", {}), "DequantizeLinear");
     assert.equal(await formOf(bytes, "int4-g32", {}), "Cast and Mul");
     assert.equal(await formOf(recent, "int4-g32", {}), "DequantizeLinear");
+    // Before opset 21 DequantizeLinear takes a byte for each code.
+    assert.equal(await formOf(bytes, "int4-channel", {}), "Cast and Mul");
+    assert.equal(await formOf(recent, "int4-channel", {}), "DequantizeLinear");
     assert.equal(await formOf(recent, "int4-g32", { target: "web" }), "Cast and Mul");
     assert.equal(await formOf(recent, "int4-g32", { target: "node" }), "DequantizeLinear");
     assert.equal(await formOf(bytes, "int4-g32", { target: "node" }), "MatMulNBits");
@@ -136,6 +139,29 @@ describe("quantizeModel to ONNX", () => {
       code: "ZP_INVALID_OPTION",
       message: /"web", "node", "webgpu", "portable" for ONNX, got "phone"/,
     });
+  });
+
+  it("gives weights of which parts are used no form that moves scales or replaces the operator", async () => {
+    const bytes = await modelOf(LAYERS["Conv by parts of a weight"], normals(24 * 48), {
+      irVersion: 10,
+      opsets: { "": 21 },
+    });
+    for (const target of ["portable", "web", "node", "webgpu"]) {
+      for (const scheme of ["int8-channel", "int4-g32"]) {
+        const { report } = await quantized(bytes, () => scheme, { target });
+        const { form } = report.rows.find(({ name }) => name === "w");
+        assert.equal(form, "Cast and Mul", `${scheme} for ${target}`);
+      }
+    }
+  });
+
+  it("keeps weights behind an operator of which a part is an output of the graph", async () => {
+    const { graph, shape } = LAYERS["Conv by parts of a weight"];
+    const outputs = [...graph.outputs, { name: "low", shape: [8, 48] }];
+    const bytes = await modelOf({ graph: { ...graph, outputs }, shape }, normals(24 * 48));
+    const { report } = await quantized(bytes, "int8-channel", {});
+    const { reason } = report.rows.find(({ name }) => name === "w");
+    assert.equal(reason, "Slice of it is an output of its graph");
   });
 
   it("never changes the versions of operators, and imports Microsoft's where it uses them", async () => {
@@ -251,6 +277,7 @@ describe("quantizeModel to ONNX", () => {
       files.map(({ name }) => name),
       ["model.onnx", "model.onnx.data"],
     );
+    assert.equal(report.bytesBefore, bytes.length + 2 * size);
     const main = new Uint8Array(await new Response(files[0].stream()).arrayBuffer());
     assert.ok(main.length === files[0].size && main.length < 4000, `${main.length} bytes`);
     assert.ok(files[1].size >= 2 * size + 96 * 20 && files[1].size < 2 * size + 96 * 20 + 200);
@@ -299,6 +326,13 @@ describe("quantizeModel to ONNX", () => {
     if (scheme === "keep") assert.deepEqual(written, bytes);
     return reason ?? scheme;
   }
+
+  it("compares the sizes of files, with the graph in both of them", async () => {
+    const bytes = await modelOf(LAYERS.MatMul, normals(96 * 20));
+    const { bytes: written, report } = await quantized(bytes, "keep", {});
+    assert.equal(report.bytesBefore, bytes.length);
+    assert.equal(report.bytesAfter, written.length);
+  });
 
   it("keeps weights that are outputs or inputs of their graph", async () => {
     const w = { name: "w", shape: [96, 20] };

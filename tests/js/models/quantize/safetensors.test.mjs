@@ -156,6 +156,19 @@ describe("quantizeModel to safetensors", () => {
     });
   }
 
+  it("keeps weights whose scales take up what the codes save, unless a function asks for them", async () => {
+    const depthwise = ["float32", [3, 3, 64, 1], w.slice(0, 576)];
+    const model = await openModel(await safetensorsOf({ depthwise }));
+    const rowsOf = async (scheme) => (await quantizeModel(model, scheme)).report.rows;
+    const [kept] = await rowsOf("int4-g32");
+    assert.equal(kept.scheme, "keep");
+    assert.equal(kept.reason, "not smaller as int4-g32, with a scale for each value");
+    assert.equal((await rowsOf("int8-channel"))[0].scheme, "int8-channel");
+    const [asked] = await rowsOf(() => "int4-g32");
+    assert.equal(asked.scheme, "int4-g32");
+    assert.equal(asked.bytesAfter, 576 / 2 + 576 * 4);
+  });
+
   it("copies kept tensors byte for byte, and casts to half floats", async () => {
     const model = await openModel(await safetensorsOf(tensors));
     const { files } = await quantizeModel(model, { schemes: { "a.weight": "bfloat16" } });
@@ -218,7 +231,8 @@ describe("quantizeModel to safetensors", () => {
     await refuse("int8-channel", { target: "mlx" }, "ZP_INVALID_SCHEME", /mlx takes groups of 32/);
     await refuse("q4_k", {}, "ZP_INVALID_SCHEME", /safetensors has no block types/);
     await refuse("int9-g8", {}, "ZP_INVALID_SCHEME", /a dtype that does not exist, int9/);
-    await refuse("int4", {}, "ZP_INVALID_SCHEME", /scheme must be/);
+    await refuse("int4", {}, "ZP_INVALID_SCHEME", /scheme must say what shares a scale/);
+    await refuse("int4-row", {}, "ZP_INVALID_SCHEME", /scheme must be/);
     await refuse("int4-g8", { target: "vllm" }, "ZP_INVALID_OPTION", /"zeropoint"/);
     const plan = { schemes: { other: "int4-g8" } };
     await refuse(plan, {}, "ZP_INVALID_MODEL", /names no tensor of the model/);

@@ -15,6 +15,8 @@ const input = (shape, seed = 7) => ({
   ),
 });
 
+const index = (name, value) => constant(name, [1], BigInt64Array.of(BigInt(value)));
+
 /** Models with one weight each: the graph for a weight's name, the weight's shape, and what the graph is given. */
 export const LAYERS = {
   MatMul: {
@@ -63,6 +65,27 @@ export const LAYERS = {
       nodes: [{ opType: "Conv", inputs: ["x", "w"], outputs: ["y"] }],
     },
     axes: { channel: 0, inputs: 72 },
+  },
+  // As PyTorch orders the gates of an LSTM.
+  "Conv by parts of a weight": {
+    shape: [24, 48],
+    inputs: { x: input([1, 48, 6]) },
+    graph: {
+      inputs: [{ name: "x", shape: [1, 48, 6] }],
+      outputs: [{ name: "y", shape: [1, 24, 6] }],
+      initializers: [index("zero", 0), index("eight", 8), index("end", 24), index("two", 2)],
+      nodes: [
+        { opType: "Slice", inputs: ["w", "eight", "end", "zero"], outputs: ["high"] },
+        { opType: "Slice", inputs: ["w", "zero", "eight", "zero"], outputs: ["low"] },
+        {
+          ...{ opType: "Concat", inputs: ["high", "low"], outputs: ["turned"] },
+          attributes: { axis: { int: 0 } },
+        },
+        { opType: "Unsqueeze", inputs: ["turned", "two"], outputs: ["kernel"] },
+        { opType: "Conv", inputs: ["x", "kernel"], outputs: ["y"] },
+      ],
+    },
+    axes: { channel: 0 },
   },
   Gather: {
     shape: [30, 64],

@@ -167,8 +167,22 @@ const OPERATORS = {
     }
     return value([batch, outputs, steps], out);
   },
+  /** Rows. */
+  Slice([x, starts, ends, axes]) {
+    const [[start], [end], [axis]] = [starts.data, ends.data, axes.data];
+    if (axis !== 0) throw new Error("only the first axis");
+    const row = sizeOf(x.shape.slice(1));
+    return value([end - start, ...x.shape.slice(1)], x.data.slice(start * row, end * row));
+  },
+  Unsqueeze([x, axes]) {
+    const [axis] = axes.data;
+    return value([...x.shape.slice(0, axis), 1, ...x.shape.slice(axis)], x.data);
+  },
   Concat([a, b], { axis }) {
-    if (axis !== a.shape.length - 1) throw new Error("only the last axis");
+    if (axis === 0) {
+      return value([a.shape[0] + b.shape[0], ...a.shape.slice(1)], [...a.data, ...b.data]);
+    }
+    if (axis !== a.shape.length - 1) throw new Error("only the first and the last axis");
     const [m, n] = [a.shape.at(-1), b.shape.at(-1)];
     const rows = a.data.length / m;
     const out = Array.from({ length: rows }, (_, row) => [

@@ -8,7 +8,15 @@ import { intOf, orient, type WeightUse } from "../../../formats/onnx/weights.js"
 import type { NewNode } from "../../../formats/onnx/write.js";
 import { encodeFloats, type ScaleDType } from "../halves.js";
 import { MOST_SCALES } from "./codes.js";
-import { bitsOf, type Form, type FormContext, graphOf, known, partNames } from "./form.js";
+import {
+  bitsOf,
+  type Form,
+  type FormContext,
+  graphOf,
+  known,
+  partNames,
+  REARRANGED,
+} from "./form.js";
 import { type PackedRows, packRows } from "./nbits.js";
 import { MICROSOFT } from "./rewrite.js";
 import { inputsOf, PIECE, transposed, WeightValues } from "./values.js";
@@ -57,6 +65,7 @@ function refuseUses({ weight, scheme }: FormContext, groupSize: number): string 
   const { shape, dtype } = tensor;
   if (dtype !== "float32" && dtype !== "float16") return `weights of ${dtype}`;
   if (through.some((node) => isStandard(node, "Cast"))) return "a weight that is cast";
+  if (weight.isRearranged) return REARRANGED;
   for (const use of uses) {
     const { node, input, axes } = use;
     const own = orient(node, input, axes);

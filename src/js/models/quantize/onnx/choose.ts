@@ -92,11 +92,11 @@ export function notesOf(
   }
   if (target === "web" && activations === "float32") {
     notes.push(
-      'wasm: { activations: "dynamic" } with int8-channel is faster from 16 rows of input on',
+      'wasm: activations "dynamic" with int8-channel make MatMul and Gemm faster from 16 rows of input on',
     );
   }
   if (target === "portable" && has(dequantizeLinear)) {
-    notes.push('ONNX Runtime in wasm dequantizes in every run; { target: "web" } has it done once');
+    notes.push('ONNX Runtime in wasm dequantizes in every run, with target "web" once');
   }
   if (target === "webgpu") notes.push("WebGPU: chosen by its operators, not measured");
   return notes;

@@ -15,14 +15,15 @@ import {
   made,
   noteOf,
   partNames,
+  REARRANGED,
   zeroBytes,
 } from "./form.js";
 
-/** The dtype of the codes in the file: 2 and 3 bits as 4, and all of these as 8 before opset 21. */
-function storageOf({ rewriter, scheme }: FormContext): FileDType {
+/** The dtype of the codes in the file: 2 and 3 bits as 4. */
+function storageOf({ scheme }: FormContext): FileDType {
   const prefix = scheme.dtype.startsWith("u") ? "uint" : "int";
   const bits = bitsOf(scheme);
-  return `${prefix}${bits > 8 ? 16 : bits <= 4 && rewriter.opset >= 21 ? 4 : 8}` as FileDType;
+  return `${prefix}${bits > 8 ? 16 : bits <= 4 ? 4 : 8}` as FileDType;
 }
 
 /** Codes, scales and zero points for DequantizeLinear. */
@@ -31,6 +32,8 @@ export const dequantizeLinear: Form = {
 
   refuse({ rewriter, weight, scheme }) {
     const { opset } = rewriter;
+    // ONNX Runtime moves DequantizeLinear behind operators that rearrange values, with scales of the axes before them.
+    if (weight.isRearranged && scheme.granularity !== "tensor") return REARRANGED;
     // ONNX Runtime 1.23 moves scales per channel behind a Transpose by its attribute perm, without asking for it, and
     // joins Transpose and MatMul to one operator, which it has not for float64.
     const transposes = weight.through.filter((node) => isStandard(node, "Transpose"));
@@ -42,6 +45,8 @@ export const dequantizeLinear: Form = {
     if (bitsOf(scheme) > 16) return "codes of more than 16 bits";
     if (bitsOf(scheme) > 8) return needs(21, "DequantizeLinear of 16 bits");
     if (scheme.granularity === "group") return needs(21, "DequantizeLinear per group");
+    // Other forms store two codes in a byte.
+    if (bitsOf(scheme) <= 4 && opset < 21) return needs(21, "DequantizeLinear of 4 bits");
     if (scheme.granularity === "channel") return needs(13, "DequantizeLinear per channel");
     return needs(10, "DequantizeLinear");
   },

@@ -12,6 +12,7 @@ import {
   made,
   noteOf,
   partNames,
+  REARRANGED,
 } from "./form.js";
 
 /** int8 weights, and activations whose scale is chosen anew for each input. */
@@ -27,6 +28,7 @@ export const dynamicProduct: Form = {
     }
     if (tensor.dtype !== "float32") return `weights of ${tensor.dtype}`;
     if (through.some(({ opType }) => opType === "Cast")) return "a weight that is cast";
+    if (weight.isRearranged) return REARRANGED;
     const other = uses.find((use) => !isProduct(use, tensor.shape.length));
     if (other !== undefined) return `a weight of ${other.node.opType} such as this`;
     const isBoth = uses.some(({ axes }) => axes[1] !== uses[0].axes[1]);

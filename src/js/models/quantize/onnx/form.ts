@@ -61,6 +61,9 @@ export function noteOf(
   return { ...own, view: inner === 1 ? [outer, inputs] : coder.view, axis: 1, blockSize };
 }
 
+/** Why a form cannot take a weight behind Slice, Split, Concat, Squeeze or Unsqueeze. */
+export const REARRANGED = "a weight that is cut, joined or reshaped before its use";
+
 /** Bits of a scheme's codes. */
 export const bitsOf = ({ dtype }: LinearScheme): number => DTYPES[dtype].bits;
 

@@ -3,14 +3,24 @@
 import { DTYPES } from "../../../base/dtype.js";
 import type { Core } from "../../../core/core.js";
 import { activeCore, runOn } from "../../../core/init.js";
+import { bytesOf } from "../../../formats/dtypes.js";
 import { chooseQParams } from "../../../quantize/qparams.js";
 import { quantize } from "../../../quantize/quantize.js";
+import { sizeOf } from "../../../tensor/shape.js";
 import { ARRAY_DTYPES, zeroPointsDType } from "../../kinds/arrays.js";
+import type { ModelTensor } from "../../open/model.js";
 import { searchHalfQuadratic, searchRange } from "../../range-search.js";
 import { type JSONNode, STRUCTURE_KEY, STRUCTURE_VERSION } from "../../save/structure.js";
 import type { LinearScheme } from "../../scheme.js";
 import { BitPacker } from "../bits.js";
-import { type Encoder, encodeCodes, encodeParams, type Groups, groupsPerRow } from "../groups.js";
+import {
+  type Encoder,
+  encodeCodes,
+  encodeParams,
+  type Groups,
+  groupsOf,
+  groupsPerRow,
+} from "../groups.js";
 import { encodeFloats } from "../halves.js";
 import type { OutputTensor } from "../output-tensor.js";
 import type { Entry, Layout, Weight } from "./parts.js";
@@ -92,6 +102,19 @@ function paramsShape({ tensor: { shape }, scheme, groups }: Weight): number[] {
   return [...shape.slice(0, -1), groupsPerRow(groups)];
 }
 
+/** Why a weight is kept whose scales would take up what its codes save, as those of groups along a short axis do. */
+function refuseLarger({ shape, dtype }: ModelTensor, scheme: LinearScheme): string | undefined {
+  const groups = groupsOf(shape, scheme);
+  const size = sizeOf(shape);
+  const slices = groups.rows * groupsPerRow(groups);
+  const zeroBytes = scheme.isAffine ? (bytesOf(zeroPointsDType(scheme.dtype), slices) ?? 0) : 0;
+  const bytes = Math.ceil((size * DTYPES[scheme.dtype].bits) / 8) + 4 * slices + zeroBytes;
+  if (bytes < (bytesOf(dtype, size) ?? 0)) return undefined;
+  const { groupSize } = groups;
+  const values = groupSize === 1 ? "value" : `${groupSize} values`;
+  return `not smaller as ${scheme.name}, with a scale for each ${values}`;
+}
+
 /** zeropoint's own layout. */
 export function zeropointLayout(where: string): Layout {
   const core = activeCore(where);
@@ -100,7 +123,7 @@ export function zeropointLayout(where: string): Layout {
     target: "zeropoint",
     isAlwaysIndexed: false,
     style: { indent: 2, sorted: "all" },
-    refuse: () => undefined,
+    refuse: (tensor, scheme, isExplicit) => (isExplicit ? undefined : refuseLarger(tensor, scheme)),
     parts(weight, claim) {
       const { tensor, scheme, values, groups } = weight;
       const { bits } = DTYPES[scheme.dtype];
