@@ -324,7 +324,7 @@ describe("openModel", () => {
       [ascii("\x1c\0\0\0ORTM"), /found ONNX Runtime's own format/],
       [ascii("lmgg\x99\xca\0\0"), /found a file of ggml from before GGUF/],
       // Field 1, a version, and field 500: Core ML's neural network.
-      [ascii("\x08\x04\xa2\x1f\x00"), /found none, as in files of Core ML and TensorFlow/],
+      [ascii("\x08\x04\xa2\x1f\x00"), /or be of Core ML or TensorFlow/],
       [ascii("\x1f\x8b\x08\0"), /found a gzip file/],
       [ascii("\x28\xb5\x2f\xfd"), /found a Zstandard file/],
       [new TextEncoder().encode("GIF89a, and so on and on"), /bytes 71 73 70/],
