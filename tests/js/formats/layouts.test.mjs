@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { decodeValues } from "../../../dist/formats/dtypes.js";
-import { findQuantizedWeights, unpackWeight } from "../../../dist/formats/layouts/checkpoints.js";
-import { readQuantizationConfig } from "../../../dist/formats/layouts/config.js";
+import { readQuantizationConfig } from "../../../dist/formats/layouts/checkpoints/config.js";
+import { findQuantizedWeights } from "../../../dist/formats/layouts/checkpoints/patterns.js";
+import { unpackWeight } from "../../../dist/formats/layouts/checkpoints/weight.js";
 import { dequantizeValues, roundTo } from "../../../dist/formats/layouts/unpack.js";
 import { fromBase64, sameValues } from "../support/files/formats.mjs";
 import { readVectors } from "../support/vectors.mjs";

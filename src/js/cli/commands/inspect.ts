@@ -1,7 +1,7 @@
 // zeropoint inspect: format, metadata, tensors and quantization of a file. Reads headers only.
 
 import { isBlockType } from "../../formats/dtypes.js";
-import { findQuantizedWeights } from "../../formats/layouts/checkpoints.js";
+import { findQuantizedWeights } from "../../formats/layouts/checkpoints/patterns.js";
 import type { Model, ModelTensor } from "../../models/open/model.js";
 import { sizeOf } from "../../tensor/shape.js";
 import { readArguments } from "../arguments.js";

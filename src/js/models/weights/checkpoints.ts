@@ -1,16 +1,22 @@
 // Quantized weights of safetensors checkpoints: compressed-tensors, int8, float8 and float4 with scales, MLX, GPTQ, AWQ.
 
 import type { FileDType } from "../../formats/dtypes.js";
+import { packingOf } from "../../formats/layouts/checkpoints/compressed.js";
+import {
+  type QuantizationConfig,
+  readQuantizationConfig,
+} from "../../formats/layouts/checkpoints/config.js";
+import {
+  isFloatLayout,
+  matrixOf,
+  scaleBlockOf,
+  withBlock,
+} from "../../formats/layouts/checkpoints/floats.js";
 import {
   findQuantizedWeights,
-  formOf,
-  packingOf,
   type QuantizedWeight,
-  unpackWeight,
-  type WeightForm,
-} from "../../formats/layouts/checkpoints.js";
-import { type QuantizationConfig, readQuantizationConfig } from "../../formats/layouts/config.js";
-import { isFloatLayout, matrixOf, scaleBlockOf, withBlock } from "../../formats/layouts/floats.js";
+} from "../../formats/layouts/checkpoints/patterns.js";
+import { formOf, unpackWeight, type WeightForm } from "../../formats/layouts/checkpoints/weight.js";
 import { scaledOf } from "../../formats/layouts/scaled.js";
 import { dequantizeValues, partOf, type StoredPart } from "../../formats/layouts/unpack.js";
 import { type FileTensor, readBytes, type Source } from "../../formats/source.js";

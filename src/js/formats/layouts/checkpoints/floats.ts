@@ -2,15 +2,15 @@
 // Source: compressed-tensors 0.18 (float-quantized, naive-quantized, mxfp8-quantized, nvfp4-pack-quantized,
 // mxfp4-pack-quantized), DeepSeek's weight_dequant, ModelOpt's NVFP4.
 
-import { decodeValues, type FileDType } from "../dtypes.js";
-import type { QuantizationConfig, ScaleBlock } from "./config.js";
+import { decodeValues, type FileDType } from "../../dtypes.js";
 import {
   misfit,
   type QuantizedValues,
   type StoredPart,
   type StoredParts,
   type ValueDType,
-} from "./unpack.js";
+} from "../unpack.js";
+import type { QuantizationConfig, ScaleBlock } from "./config.js";
 
 /** float8: codes of one byte. float4: two codes of e2m1 in a byte, the first one in the low bits. */
 export type FloatLayout = "float8" | "float4";

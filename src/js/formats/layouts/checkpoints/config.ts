@@ -1,6 +1,6 @@
 // The quantization part of a checkpoint's config.json.
 
-import { rangeError } from "../../base/errors.js";
+import { rangeError } from "../../../base/errors.js";
 
 /** Rows and columns that share a scale. */
 export interface ScaleBlock {

@@ -1,0 +1,176 @@
+// Quantized weights of safetensors checkpoints, recognized by the names and dtypes of tensors.
+// Source: compressed-tensors 0.18, DeepSeek's and ModelOpt's float8 and NVFP4, gpt-oss, MLX, AutoGPTQ and GPTQModel, AutoAWQ.
+
+import type { FileDType } from "../../dtypes.js";
+import type { TensorInfo } from "../unpack.js";
+import type { QuantizationConfig } from "./config.js";
+import type { FloatLayout } from "./floats.js";
+
+/** A layout of quantized weights. */
+export type LayoutName = "compressed-tensors" | "int8" | "mlx" | "gptq" | "awq" | FloatLayout;
+
+/** A quantized weight of a checkpoint: which tensors hold it. */
+export interface QuantizedWeight {
+  readonly layout: LayoutName;
+  /** Its logical name: that of the module with ".weight", or of a float8 tensor its own. */
+  readonly name: string;
+  /** Name of the module, without "weight". */
+  readonly module: string;
+  /** Names of its tensors, by their role. */
+  readonly parts: Readonly<Record<string, string>>;
+}
+
+export const FLOATS8: readonly FileDType[] = [
+  "float8_e4m3fn",
+  "float8_e5m2",
+  "float8_e4m3fnuz",
+  "float8_e5m2fnuz",
+];
+
+/** Names of tensors that make a quantized weight, by layout; the first must be there, with one of these dtypes. */
+const PATTERNS: readonly {
+  readonly layout: LayoutName;
+  readonly dtype: FileDType | readonly FileDType[];
+  readonly needed: Readonly<Record<string, string>>;
+  readonly optional: Readonly<Record<string, string>>;
+  /** Numbers of axes that the first may have. Default: 2. */
+  readonly ranks?: readonly number[];
+}[] = [
+  {
+    layout: "compressed-tensors",
+    dtype: "int32",
+    needed: { packed: "weight_packed", scale: "weight_scale", shape: "weight_shape" },
+    optional: { zeroPoint: "weight_zero_point", groupIndex: "weight_g_idx" },
+  },
+  {
+    layout: "int8",
+    dtype: "int8",
+    needed: { codes: "weight", scale: "weight_scale" },
+    optional: { zeroPoint: "weight_zero_point", groupIndex: "weight_g_idx" },
+  },
+  {
+    layout: "int8",
+    dtype: "int8",
+    needed: { codes: "weight", scale: "weight_scale_inv" },
+    optional: {},
+  },
+  {
+    layout: "mlx",
+    dtype: "uint32",
+    needed: { packed: "weight", scale: "scales", offset: "biases" },
+    optional: {},
+  },
+  {
+    layout: "gptq",
+    dtype: "int32",
+    needed: { packed: "qweight", zeroPoint: "qzeros", scale: "scales" },
+    optional: { groupIndex: "g_idx" },
+  },
+  {
+    layout: "float8",
+    dtype: FLOATS8,
+    needed: { codes: "weight", scale: "weight_scale" },
+    optional: {},
+    ranks: [2, 3],
+  },
+  {
+    // DeepSeek's name; the scale is multiplied nevertheless.
+    layout: "float8",
+    dtype: FLOATS8,
+    needed: { codes: "weight", scale: "weight_scale_inv" },
+    optional: {},
+    ranks: [2, 3],
+  },
+  {
+    layout: "float4",
+    dtype: "uint8",
+    needed: { codes: "weight_packed", scale: "weight_scale" },
+    optional: { divisor: "weight_global_scale" },
+  },
+  {
+    // Experts of a layer, stacked: gate_up_proj and gate_up_proj_scale.
+    layout: "float8",
+    dtype: FLOATS8,
+    needed: { codes: "", scale: "_scale" },
+    optional: {},
+    ranks: [2, 3],
+  },
+  {
+    layout: "float8",
+    dtype: FLOATS8,
+    needed: { codes: "", scale: "_scale_inv" },
+    optional: {},
+    ranks: [2, 3],
+  },
+  {
+    // Experts of gpt-oss in MXFP4: [experts, rows, blocks, 16 bytes].
+    layout: "float4",
+    dtype: "uint8",
+    needed: { codes: "_blocks", scale: "_scales" },
+    optional: {},
+    ranks: [4],
+  },
+  {
+    // ModelOpt's NVFP4.
+    layout: "float4",
+    dtype: "uint8",
+    needed: { codes: "weight", scale: "weight_scale", factor: "weight_scale_2" },
+    optional: {},
+  },
+];
+
+/**
+ * Finds quantized weights among the tensors of a checkpoint.
+ * @param config  tells GPTQ from AWQ, whose tensors have the same names
+ */
+export function findQuantizedWeights(
+  tensors: ReadonlyMap<string, TensorInfo>,
+  config?: QuantizationConfig,
+): QuantizedWeight[] {
+  const found: QuantizedWeight[] = [];
+  for (const [name, { dtype, shape }] of tensors) {
+    for (const { layout, dtype: each, needed, optional, ranks = [2] } of PATTERNS) {
+      const wanted = typeof each === "string" ? [each] : each;
+      const [first] = Object.values(needed);
+      if (!ranks.includes(shape.length) || !wanted.includes(dtype)) continue;
+      const module = prefixOf(name, first);
+      if (module === undefined) continue;
+      const has = ([, part]: [string, string]): boolean => tensors.has(module + part);
+      if (!Object.entries(needed).every(has)) continue;
+      const present = [...Object.entries(needed), ...Object.entries(optional).filter(has)];
+      const parts = Object.fromEntries(present.map(([role, part]) => [role, module + part]));
+      const isAwq = layout === "gptq" && isAwqWeight(config, shape, tensors.get(parts.scale));
+      found.push({
+        layout: isAwq ? "awq" : layout,
+        name: isEnding(first) ? module : `${module}weight`,
+        module: module.replace(/\.$/, ""),
+        parts,
+      });
+    }
+  }
+  return found;
+}
+
+/** Whether a name in a pattern is an ending of the weight's own name, not a name within its module. */
+const isEnding = (name: string): boolean => name === "" || name.startsWith("_");
+
+/**
+ * The beginning of a tensor's name, which those of the weight's other parts have, too.
+ * @param last  the name in its module, or an ending; "" for the whole name of a tensor that is not called "weight"
+ * @returns undefined if the name is another one
+ */
+function prefixOf(name: string, last: string): string | undefined {
+  if (last === "") return /(^|\.)weight$/.test(name) ? undefined : name;
+  const isLast = isEnding(last) ? name.endsWith(last) : `.${name}`.endsWith(`.${last}`);
+  return isLast ? name.slice(0, -last.length) : undefined;
+}
+
+/** Tells AWQ from GPTQ: by the configuration, or by columns of words of eight outputs. */
+function isAwqWeight(
+  config: QuantizationConfig | undefined,
+  [, width]: readonly number[],
+  scale: TensorInfo | undefined,
+): boolean {
+  if (config?.method === "awq" || config?.method === "gptq") return config.method === "awq";
+  return scale?.shape.length === 2 && scale.shape[1] === 8 * width;
+}
