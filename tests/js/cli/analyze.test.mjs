@@ -165,6 +165,15 @@ describe("zeropoint plan", () => {
     assert.equal(new Set(chosen).size, 1);
   });
 
+  it("lists the tensors that have a choice, and in CSV all", () => {
+    const { schemes } = JSON.parse(plan("rows.json", "--size", "20%", "--json").stdout);
+    const norm = Object.keys(schemes).find((name) => name.endsWith("norm.weight"));
+    assert.equal(schemes[norm], "keep");
+    const listed = (...args) => plan("rows.json", "--size", "20%", ...args).stdout.includes(norm);
+    assert.equal(listed(), false);
+    assert.equal(listed("--csv"), true);
+  });
+
   it("takes a TensorFlow.js model of any name for a model", () => {
     const weights = [{ name: "w", shape: [32, 32], dtype: "float32" }];
     const manifest = [{ paths: ["w.bin"], weights }];

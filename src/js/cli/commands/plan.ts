@@ -224,11 +224,14 @@ function planReport(file: string, result: Plan, rows: readonly PlanRow[]): Repor
     ...{ name, scheme, reason: result.reasons[name] ?? "" },
     bytes: bytes.get(`${scheme}\n${name}`),
   }));
+  const weights = new Set(rows.flatMap(({ name, scheme }) => (scheme === "keep" ? [] : [name])));
   const [first, ...rest] = describePlan(result).split("\n");
   return {
     title: `Plan of ${file}`,
     facts: [["plan", first], ...rest.map((line) => ["", line.trim()] as const)],
-    sections: [section(PLAN_COLUMNS, tensors)],
+    // The facts count the others by the reason for which they are kept.
+    sections: [section(PLAN_COLUMNS, tensors.filter(({ name }) => weights.has(name)))],
+    csv: section(PLAN_COLUMNS, tensors),
     data: result,
   };
 }
