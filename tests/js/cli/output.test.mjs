@@ -55,6 +55,7 @@ model.layers.0.self_attn.k_proj.weight   122   222   322   422
 
   it("breaks lines at spaces", () => {
     assert.equal(wrap("one two three", 9, 2), "one two\n  three");
+    assert.equal(wrap("  one two three", 11, 2), "  one two\n    three");
   });
 
   it("shortens names in the middle", () => {

@@ -224,13 +224,14 @@ function planReport(file: string, result: Plan, rows: readonly PlanRow[]): Repor
     ...{ name, scheme, reason: result.reasons[name] ?? "" },
     bytes: bytes.get(`${scheme}\n${name}`),
   }));
+  // The facts count the others by the reason for which they are kept.
   const weights = new Set(rows.flatMap(({ name, scheme }) => (scheme === "keep" ? [] : [name])));
+  const withChoice = tensors.filter(({ name }) => weights.has(name));
   const [first, ...rest] = describePlan(result).split("\n");
   return {
     title: `Plan of ${file}`,
-    facts: [["plan", first], ...rest.map((line) => ["", line.trim()] as const)],
-    // The facts count the others by the reason for which they are kept.
-    sections: [section(PLAN_COLUMNS, tensors.filter(({ name }) => weights.has(name)))],
+    facts: [["plan", first], ...rest.map((line) => ["", line.replace(/^ {2}/, "")] as const)],
+    sections: [section(PLAN_COLUMNS, withChoice)],
     csv: section(PLAN_COLUMNS, tensors),
     data: result,
   };

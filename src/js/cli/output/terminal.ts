@@ -30,26 +30,28 @@ export const printable = (text: string): string =>
   text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
 
 /**
- * Breaks a text at spaces into lines of a width.
+ * Breaks a text at spaces into lines of a width, all as far to the right as the text itself.
  * @param indent  columns before every line but the first
  * @param first  columns before the first line
  */
 export function wrap(text: string, width: number, indent: number, first = indent): string {
+  const [own] = /^ */.exec(text) as RegExpExecArray;
+  const under = indent + own.length;
   const lines: string[] = [];
   let line = "";
-  let used = first;
-  for (const word of text.split(" ")) {
+  let used = first + own.length;
+  for (const word of text.slice(own.length).split(" ")) {
     if (line !== "" && used + 1 + word.length > width) {
       lines.push(line);
       line = word;
-      used = indent + word.length;
+      used = under + word.length;
     } else {
       used += line === "" ? word.length : 1 + word.length;
       line += line === "" ? word : ` ${word}`;
     }
   }
   lines.push(line);
-  return lines.join(`\n${" ".repeat(indent)}`);
+  return own + lines.join(`\n${" ".repeat(under)}`);
 }
 
 /** Names without their common beginning and end, cut at dots and slashes. */

@@ -42,14 +42,15 @@ export function describePlan(plan: Plan): string {
   if (metric !== "output" && metric !== "custom") {
     lines.push("Weight error is not accuracy: measure that with the quantized model.");
   }
+  const why = checkObject(where, "plan.reasons", reasons) as Plan["reasons"];
   for (const [scheme, count] of counted(names.map(([, scheme]) => String(scheme)))) {
     lines.push(`  ${scheme}: ${tensorsOf(count)}`);
-  }
-  const why = Object.entries(checkObject(where, "plan.reasons", reasons) as Plan["reasons"]).filter(
-    ([, reason]) => !String(reason).startsWith("the same as "),
-  );
-  for (const [reason, count] of counted(why.map(([, reason]) => String(reason)))) {
-    lines.push(`  ${reason}: ${tensorsOf(count)}`);
+    const own = names.flatMap(([name, each]) =>
+      each === scheme && Object.hasOwn(why, name) ? [String(why[name])] : [],
+    );
+    for (const [reason, number] of counted(own)) {
+      if (!reason.startsWith("the same as ")) lines.push(`    ${reason}: ${tensorsOf(number)}`);
+    }
   }
   return lines.join("\n");
 }

@@ -52,8 +52,8 @@ describe("describePlan", () => {
       "error 0.2500, the least possible (squared error of the weights by their squared values, by share of the parameters)",
       "Weight error is not accuracy: measure that with the quantized model.",
       "  keep: 1 tensor",
+      "    a norm: 1 tensor",
       "  small: 1 tensor",
-      "  a norm: 1 tensor",
     ]);
     const made = { ...plan(rows, { bytes: 15 }), gap: 0.000234, metric: "output" };
     assert.match(describePlan(made), /within 0\.02 % of the least possible/);
