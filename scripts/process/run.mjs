@@ -55,7 +55,10 @@ export function follow(command, args, { env = {}, cwd = root, onLine = () => {} 
       });
     }
     child.on("error", (error) => fail(new Failure(`${command}: ${error.message}`)));
-    child.on("close", (code) => done({ ok: code === 0, output }));
+    child.on("close", (code) => {
+      // As in run: what follows a failure, such as a new installation, must not begin on an interrupt.
+      if (!isInterrupted()) done({ ok: code === 0, output });
+    });
   });
 }
 

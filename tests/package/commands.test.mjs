@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
@@ -82,6 +82,31 @@ describe("npm start, npm test and npm run build", () => {
     server.close();
     assert.equal(said, `zeropoint: port ${port} is in use; --port N takes another\n`);
   });
+});
+
+describe("A script that is ended", { skip: process.platform === "win32" }, () => {
+  for (const name of ["run", "follow"]) {
+    it(`does not go on as if its command had failed: ${name}`, async () => {
+      const script = join(folder, `${name}.mjs`);
+      const marker = join(folder, `${name}.txt`);
+      const from = JSON.stringify(join(root, "scripts", "process", "run.mjs"));
+      writeFileSync(
+        script,
+        `import { writeFileSync } from "node:fs";
+        import { ${name}, runAsScript } from ${from};
+        await runAsScript(import.meta.url, async () => {
+          setTimeout(() => console.log("begun"), 100);
+          await ${name}("sleep", ["60"]).catch(() => {});
+          writeFileSync(${JSON.stringify(marker)}, "");
+        });`,
+      );
+      const child = spawn(process.execPath, [script]);
+      await once(child.stdout, "data");
+      child.kill("SIGTERM");
+      assert.deepEqual(await once(child, "exit"), [143, null]);
+      assert.equal(existsSync(marker), false);
+    });
+  }
 });
 
 describe("The cache folder", () => {
