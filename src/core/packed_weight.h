@@ -20,10 +20,11 @@ struct PackedLayout {
   std::uint32_t steps = 0;
   DType dtype = DType::kInt8;
   WeightGranularity granularity = WeightGranularity::kPerTensor;
-  std::uint8_t bits = 8;
   WeightShift shift = WeightShift::kNone;
+  std::uint8_t bits = 8;
   bool has_input_scales = false;
   std::uint8_t added_to_low = 0;  ///< see kernels::Panels
+  std::uint8_t unused = 0;        ///< instead of padding: equal weights are equal bytes
   float root = 0.0F;              ///< see kernels::Panels
   float norm = 0.0F;
   std::uint32_t codes = 0;
@@ -36,6 +37,9 @@ struct PackedLayout {
   std::uint32_t input_zero_points = 0;
   std::uint32_t size = 0;
 };
+
+static_assert(sizeof(PackedLayout) == 15 * sizeof(std::uint32_t) + 3 * sizeof(DType) +
+                                          2 * sizeof(float) + 4 * sizeof(std::uint8_t));
 
 /// The code that is stored as 0; codes are stored as signed integers.
 constexpr int stored_center(DType dtype) {
