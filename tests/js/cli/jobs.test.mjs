@@ -117,7 +117,10 @@ describe("jobs", () => {
   it("write the same bytes when two of them run at once", async () => {
     const args = ["quantize", "model", "--plan", "plan.json", "--shard", "1/1", "-o", "twice"];
     const both = [start(folder, args), start(folder, args)];
-    for (const { ended } of both) assert.equal((await ended).code, 0);
+    for (const { ended } of both) {
+      const { code, output } = await ended;
+      assert.equal(code, 0, output);
+    }
     assert.equal(finish("twice").code, 0);
     assert.deepEqual(bytesIn("twice"), bytesIn("whole"));
   });

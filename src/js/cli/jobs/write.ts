@@ -1,6 +1,6 @@
 // Writes the files of a job, except those that are done already.
 
-import { createReadStream, readdirSync, statSync } from "node:fs";
+import { createReadStream, existsSync, readdirSync, statSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { Model } from "../../models/open/model.js";
@@ -91,11 +91,13 @@ export async function plannedWork(
   const todo: Target[] = [];
   const done: Done[] = [];
   for (const target of targets) {
+    // In this order: another worker may finish the file now, and writes its done-file first.
+    const exists = existsSync(target.path);
     const found = await doneOf(target, wish);
     if (found !== undefined) done.push(found);
-    else todo.push(target);
+    else if (exists) checkFree(target.path, isForced);
+    if (found === undefined) todo.push(target);
   }
-  for (const { path } of todo) checkFree(path, isForced);
   const bytes = todo.reduce((sum, { file }) => sum + file.size, 0);
   const left = todo.reduce(
     (sum, target) => sum + leftBytes(target.path, keyOf(target, wish, model)),
