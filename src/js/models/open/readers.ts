@@ -92,7 +92,7 @@ async function readSafetensorsModel(files: Files): Promise<ReadModel> {
       weights.push(...findSavedWeights(metadata, tensors));
     }
   }
-  // quantizeModel keeps weights that are quantized already beside those that it quantizes.
+  // A file of quantizeModel has both: it keeps the weights of a checkpoint that are quantized already as they are.
   const held = new Set(weights.flatMap(({ parts }) => Object.values(parts)));
   const others = new Map([...read.tensors].filter(([name]) => !held.has(name)));
   const { findCheckpointWeights } = await loadModule(where, import("../weights/checkpoints.js"));
