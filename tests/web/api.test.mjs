@@ -7,7 +7,15 @@ import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { axeViolations, onceForAll } from "./axe.mjs";
 import { PATIENCE } from "./browser.mjs";
-import { chromiumOnly, click, emulate, launchBrowser, serveSite, textOf } from "./page.mjs";
+import {
+  chromiumOnly,
+  click,
+  emulate,
+  launchBrowser,
+  serveSite,
+  textOf,
+  waitFor,
+} from "./page.mjs";
 
 const folder = fileURLToPath(new URL("../../dist/web/api", import.meta.url));
 const policy = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'";
@@ -45,8 +53,7 @@ describe("The API reference", () => {
 
   it("is linked from the page, and has a page for every function", async () => {
     const { page, close } = await open("");
-    const arriveAt = (end) =>
-      page.waitForFunction((path) => location.pathname.endsWith(path), {}, end);
+    const arriveAt = (end) => waitFor(page, (path) => location.pathname.endsWith(path), end);
     await click(page, ".contents a[href='./api/index.html']");
     await arriveAt("/api/index.html");
     await click(page, "#tsd-search-trigger");
@@ -135,7 +142,7 @@ describe("The API reference", () => {
       ["zeropoint/notebook", "zeropoint/notebook"],
     ]);
     await click(page, `${branch} > a`);
-    await page.waitForFunction(() => location.pathname.endsWith("/modules/zeropoint.html"));
+    await waitFor(page, () => location.pathname.endsWith("/modules/zeropoint.html"));
     await close();
   });
 

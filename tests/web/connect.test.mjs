@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { launchBrowser, PATIENCE } from "./browser.mjs";
+import { waitFor } from "./page.mjs";
 import { STRICT_POLICY, servePackage } from "./serve.mjs";
 
 let browser;
@@ -19,7 +20,7 @@ async function answerOf(scenario, options) {
   page.setDefaultTimeout(PATIENCE);
   try {
     await page.goto(`${site.origin}/page?script=/tests/web/in-browser/connect-page.js`);
-    await page.waitForFunction(() => globalThis.run);
+    await waitFor(page, () => globalThis.run);
     return await page.evaluate((name) => globalThis.run(name), scenario);
   } finally {
     await page.close();

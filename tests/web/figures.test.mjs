@@ -13,6 +13,7 @@ import {
   openPage,
   press,
   textOf,
+  waitFor,
 } from "./page.mjs";
 import { browser, site } from "./site-and-browser.mjs";
 
@@ -62,9 +63,9 @@ describe("Scale and zero point by hand", () => {
     assert.equal(await countVisible(page, scrub), 1);
     await page.focus(scrub);
     await press(page, "Shift+ArrowLeft");
-    await page.waitForFunction(
+    await waitFor(
+      page,
       (selector) => document.querySelector(selector)?.ariaValueNow === "-80",
-      {},
       scrub,
     );
     // The number was drawn anew, and still has the focus.
@@ -80,9 +81,9 @@ describe("Scale and zero point by hand", () => {
     await page.mouse.move(x + 60, y, { steps: 4 });
     await page.mouse.up();
     // 60 of 300 pixels are a fifth of the slider.
-    await page.waitForFunction(
+    await waitFor(
+      page,
       (selector) => document.querySelector(selector)?.ariaValueNow === "-29",
-      {},
       scrub,
     );
     assert.deepEqual(await problems(), []);
@@ -100,9 +101,9 @@ describe("The table behind a drawing", () => {
     await page.waitForSelector(`${figure} details[open]`);
     await page.focus(`${figure} input[name="zero"]`);
     await press(page, "ArrowRight");
-    await page.waitForFunction(
+    await waitFor(
+      page,
       (selector) => document.querySelector(selector)?.ariaValueNow === "-69",
-      {},
       `${figure} [data-scrub="zero"]`,
     );
     assert.equal(await countVisible(page, `${figure} .facts`), 1);
@@ -120,9 +121,9 @@ describe("A prediction", () => {
     assert.equal(await textOf(page, `${figure} .predict-verdict`), "Not 197, but −59.");
     assert.equal(await countVisible(page, `${figure} svg.drawing`), 1);
     await page.locator(`${figure} input[name="zero"]`).fill("-100");
-    await page.waitForFunction(
+    await waitFor(
+      page,
       (selector) => document.querySelector(`${selector} caption`)?.textContent === "127 − (−100)",
-      {},
       figure,
     );
     const results = (await rowsOf(page, figure)).map(([result]) => result);
@@ -163,18 +164,14 @@ describe("The scale", () => {
     await page.waitForSelector(`${figure} .to-come`);
     assert.equal((await page.$$(`${figure} .to-come`)).length, 3);
     for (let i = 0; i < 3; i++) await press(page, "Enter");
-    await page.waitForFunction(
-      (selector) => !document.querySelector(`${selector} .to-come`),
-      {},
-      figure,
-    );
+    await waitFor(page, (selector) => !document.querySelector(`${selector} .to-come`), figure);
     assert.match(await textOf(page, `${figure} li:last-child`), /= \(−2\.9965\)$/);
     await page.focus(`${figure} input[name="row"][value="2"]`);
     await press(page, " ");
-    await page.waitForFunction(
+    await waitFor(
+      page,
       (selector) =>
         /= 9\.3957$/.test(document.querySelector(`${selector} li:last-child`).textContent),
-      {},
       figure,
     );
     await close();

@@ -13,6 +13,7 @@ import {
   serveSite,
   textOf,
   WITHOUT_SCRIPTS,
+  waitFor,
 } from "./page.mjs";
 import { browser, site } from "./site-and-browser.mjs";
 
@@ -82,9 +83,7 @@ describe("Measure on your machine", () => {
     await ended(page);
     assert.equal(await textOf(page, ".measure-status"), "Stopped.");
     assert.equal(await focused(), "measure");
-    await page.waitForFunction(
-      () => document.getElementById("announcements").textContent === "Stopped.",
-    );
+    await waitFor(page, () => document.getElementById("announcements").textContent === "Stopped.");
     await press(page, "Enter");
     await page.waitForSelector(".measure[data-running]");
     await visit.close();

@@ -16,6 +16,7 @@ import {
   readCells,
   runAll,
   textOf,
+  waitFor,
 } from "./page.mjs";
 import { NOTEBOOKS } from "./site/views.mjs";
 import { browser, site } from "./site-and-browser.mjs";
@@ -269,10 +270,10 @@ describe("plot_quantization_errors", () => {
     await visit.page.$$eval(`${cell} .panel details`, (tables) => {
       for (const table of tables) table.open = true;
     });
-    await visit.page.waitForFunction(
+    await waitFor(
+      visit.page,
       (panel) =>
         [...document.querySelectorAll(panel)].every((each) => each.querySelector("tbody td")),
-      {},
       `${cell} .panel`,
     );
     const panels = await visit.page.$$eval(`${cell} .panel`, (all) =>
@@ -456,9 +457,9 @@ describe("Notebook 4", () => {
     };
     await slider.fill("4");
     // The first use of a control loads the script that draws the illustration.
-    await page.waitForFunction(
+    await waitFor(
+      page,
       (selector) => document.querySelectorAll(`${selector} tbody`).length === 1,
-      {},
       figure,
     );
     const before = await read();
@@ -484,9 +485,9 @@ describe("Notebook 4", () => {
     await slider.fill("9");
     await pressOn(play, " ");
     assert.equal(await textOf(page, play), "Pause");
-    await page.waitForFunction(
+    await waitFor(
+      page,
       (selector) => document.querySelector(`${selector} input`).value === "12",
-      {},
       figure,
     );
     await page.waitForSelector(`${figure} .player:not([data-playing])`);

@@ -113,17 +113,34 @@ export async function waitUntilIdle(page) {
 }
 
 /**
+ * Waits until a condition holds in the page. One that throws, such as for an element that is not there yet, does not
+ * hold yet: puppeteer alone would never ask it again.
+ * @param {import("puppeteer-core").Page} page
+ * @param {(...values: any[]) => unknown} condition  runs in the page
+ * @param {...unknown} values  for the condition
+ */
+export async function waitFor(page, condition, ...values) {
+  const guarded = new Function(
+    "...values",
+    `return (async () => (${condition})(...values))().catch(() => false);`,
+  );
+  try {
+    await page.waitForFunction(guarded, {}, ...values);
+  } catch (error) {
+    // If it still throws, that is the reason.
+    await page.evaluate(condition, ...values);
+    throw error;
+  }
+}
+
+/**
  * Waits for the focus to be in an element. Polls every frame: waitForSelector() looks again only when the document's
  * tree changes, which the focus does not.
  * @param {import("puppeteer-core").Page} page
  * @param {string} selector
  */
 export function waitForFocusIn(page, selector) {
-  return page.waitForFunction(
-    (each) => !!document.querySelector(each),
-    {},
-    `${selector}:focus-within`,
-  );
+  return waitFor(page, (each) => !!document.querySelector(each), `${selector}:focus-within`);
 }
 
 /**

@@ -3,7 +3,15 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { launchBrowser, openNotebook, openPage, readCells, runAll, serveSite } from "./page.mjs";
+import {
+  launchBrowser,
+  openNotebook,
+  openPage,
+  readCells,
+  runAll,
+  serveSite,
+  waitFor,
+} from "./page.mjs";
 import { STRICT_POLICY, servePackage } from "./serve.mjs";
 
 let browser;
@@ -35,7 +43,7 @@ async function seesViolation(site, name, expected) {
   await page.evaluate((what) => {
     setTimeout(globalThis.forbidden[what]);
   }, name);
-  await page.waitForFunction(() => window.violations.length > 0);
+  await waitFor(page, () => window.violations.length > 0);
   assert.deepEqual(await violations(page), [expected]);
   await page.close();
 }
@@ -180,7 +188,7 @@ describe("The page under the strict policy", () => {
         assert.ok(cells.length > 0 && cells.every(({ state }) => state === "done"), route);
       }
       // Wait until the drawings of the route are interactive.
-      await page.waitForFunction(() =>
+      await waitFor(page, () =>
         [...document.querySelectorAll(".view[data-current] [data-figure] form")].every(
           (form) => !form.hidden,
         ),

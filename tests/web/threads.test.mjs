@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { chromiumOnly, launchBrowser, PATIENCE } from "./browser.mjs";
+import { waitFor } from "./page.mjs";
 import { servePackage } from "./serve.mjs";
 
 let browser;
@@ -21,7 +22,7 @@ async function openPage(options) {
   page.on("console", (message) => printed.push(message.text()));
   page.on("pageerror", (error) => printed.push(`uncaught: ${error.message}`));
   await page.goto(`${site.origin}/page?script=/tests/web/in-browser/threads-page.js`);
-  await page.waitForFunction(() => globalThis.run);
+  await waitFor(page, () => globalThis.run);
   return {
     page,
     printed,

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { digitsFile, promisedBy, readRecipe } from "../js/support/processes/recipes.mjs";
 import { launchBrowser, PATIENCE } from "./browser.mjs";
+import { waitFor } from "./page.mjs";
 import { STRICT_POLICY, servePackage } from "./serve.mjs";
 
 const recipe = readRecipe("A network in 4 bits");
@@ -31,11 +32,7 @@ describe("The recipe of a network in 4 bits on a page", () => {
     });
     await page.goto(`${site.origin}/page?script=/walk.mjs`);
     const promised = promisedBy(recipe);
-    const done = page.waitForFunction(
-      (count) => window.printed.length >= count,
-      {},
-      promised.length,
-    );
+    const done = waitFor(page, (count) => window.printed.length >= count, promised.length);
     await Promise.race([done, failed]);
     assert.deepEqual(await page.evaluate(() => window.printed), promised);
   });

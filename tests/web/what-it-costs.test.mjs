@@ -13,6 +13,7 @@ import {
   readCells,
   runAll,
   typeInto,
+  waitFor,
 } from "./page.mjs";
 import { browser, site } from "./site-and-browser.mjs";
 
@@ -67,7 +68,7 @@ describe("Notebook what-it-costs", () => {
     await visit.page.$$eval(".view[data-current] .plot details", (tables) => {
       for (const table of tables) table.open = true;
     });
-    await visit.page.waitForFunction(() =>
+    await waitFor(visit.page, () =>
       Array.from(document.querySelectorAll(".view[data-current] .plot")).every((figure) =>
         figure.querySelector("tbody tr"),
       ),
@@ -122,9 +123,9 @@ describe("Notebook what-it-costs", () => {
       // The page's header would cover a button at the top of the screen.
       await bringIntoView(page, `${cell} button.run`);
       await click(page, `${cell} button.run`);
-      await page.waitForFunction(
+      await waitFor(
+        page,
         (selector, text) => new RegExp(text).test(document.querySelector(selector)?.textContent),
-        {},
         `${cell} .cell-error`,
         message.source,
       );

@@ -19,6 +19,7 @@ import {
   textOf,
   typeInto,
   WITHOUT_SCRIPTS,
+  waitFor,
 } from "../page.mjs";
 import { browser } from "../site-and-browser.mjs";
 import { cell, page, runInFirstCell } from "./first-notebook.mjs";
@@ -83,7 +84,7 @@ describe("Editing", () => {
     const reset = async () => {
       await page.$eval("#announcements", (region) => region.replaceChildren());
       await click(page, ".view[data-current] [data-action='reset']");
-      await page.waitForFunction(() =>
+      await waitFor(page, () =>
         document.getElementById("announcements").textContent.includes("as it was at first"),
       );
     };
@@ -97,7 +98,8 @@ describe("Editing", () => {
     assert.equal(await page.$(".cell[data-edited]"), null);
     await page.focus(undo);
     await press(page, "Enter");
-    await page.waitForFunction(
+    await waitFor(
+      page,
       () => document.getElementById("announcements").textContent === "Your changes are back.",
     );
     assert.equal(await codeOf(page, cell(1)), "6 * 7");
@@ -116,7 +118,7 @@ describe("Editing", () => {
   it("is reverted for all cells by Reset notebook, which also starts a fresh worker", async () => {
     await runInFirstCell("globalThis.leak = 1;");
     await click(page, ".view[data-current] [data-action='reset']");
-    await page.waitForFunction(() =>
+    await waitFor(page, () =>
       document.getElementById("announcements").textContent.includes("as it was at first"),
     );
     assert.ok((await readCells(page)).every(({ output, state }) => !output && state === "idle"));

@@ -10,6 +10,7 @@ import {
   runAll,
   textOf,
   typeInto,
+  waitFor,
   waitUntilIdle,
 } from "../page.mjs";
 import { cell, page, runInFirstCell, visit } from "./first-notebook.mjs";
@@ -57,12 +58,12 @@ describe("An error", () => {
   it("is visible at the reader's position, below the end of the screen too", async () => {
     await page.setViewport({ width: 900, height: 500 });
     await runInFirstCell(`${"// a line\n".repeat(12)}nothing;`);
-    await page.waitForFunction(
+    await waitFor(
+      page,
       (selector) => {
         const { bottom } = document.querySelector(selector).getBoundingClientRect();
         return bottom < innerHeight + 1;
       },
-      { timeout: 5000 },
       `${cell(1)} .cell-error`,
     );
   });

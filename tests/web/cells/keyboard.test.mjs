@@ -12,6 +12,7 @@ import {
   readCells,
   runAll,
   typeInto,
+  waitFor,
   waitForFocusIn,
 } from "../page.mjs";
 import { cell, page } from "./first-notebook.mjs";
@@ -51,9 +52,9 @@ describe("The keyboard alone", () => {
 
     for (let number = 1; number <= 18; number++) {
       // The next editor gets the focus as soon as it exists, which may be after the run.
-      await page.waitForFunction(
+      await waitFor(
+        page,
         (id) => document.activeElement.closest(".cell")?.dataset.cell === id,
-        {},
         `cell-${number}`,
       );
       await press(page, "Shift+Enter");
@@ -187,12 +188,12 @@ describe("The keyboard alone", () => {
     await waitForFocusIn(page, `${cell(2)} .editor`);
     await page.waitForSelector(`${cell(1)}[data-state="done"]`);
     // After scrolling, smooth or not, the head of the cell is on the screen.
-    await page.waitForFunction(
+    await waitFor(
+      page,
       (selector) => {
         const { top } = document.querySelector(selector).getBoundingClientRect();
         return top > 0 && top < innerHeight;
       },
-      { timeout: 10_000 },
       `${cell(2)} .cell-head`,
     );
   });
@@ -200,11 +201,12 @@ describe("The keyboard alone", () => {
   it("announces results politely", async () => {
     await clickInto(page, cell(1));
     await press(page, "Shift+Enter");
-    await page.waitForFunction(
+    await waitFor(
+      page,
       () => document.getElementById("announcements").textContent === "Cell 1 ran.",
     );
     await runAll(page);
-    await page.waitForFunction(() =>
+    await waitFor(page, () =>
       document
         .getElementById("announcements")
         .textContent.includes("18 cells ran. 7 of 7 outputs match"),
@@ -217,7 +219,7 @@ describe("The keyboard alone", () => {
     await press(page, "Mod+Enter");
     await page.waitForSelector(`${cell(1)}[data-state="running"]`);
     await click(page, ".view[data-current] [data-action='run-all']");
-    await page.waitForFunction(() =>
+    await waitFor(page, () =>
       document.getElementById("announcements").textContent.startsWith("18 cells ran."),
     );
   });

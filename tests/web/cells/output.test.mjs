@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { click, press, readCells, textOf, typeInto, waitUntilIdle } from "../page.mjs";
+import { click, press, readCells, textOf, typeInto, waitFor, waitUntilIdle } from "../page.mjs";
 import { cell, page, runInFirstCell } from "./first-notebook.mjs";
 
 describe("A cell", () => {
@@ -127,20 +127,20 @@ describe("A cell", () => {
     const narrow = await width();
     await click(page, `${cell(1)} .panel-table summary`);
     await page.setViewport({ width: 740, height: 360 });
-    await page.waitForFunction(
+    await waitFor(
+      page,
       (selector, before) =>
         document.querySelector(selector).getBoundingClientRect().width > before + 100,
-      {},
       svg,
       narrow,
     );
     assert.equal(await page.$$eval(svg, (all) => all.length), 1);
     assert.ok(await page.$eval(`${cell(1)} .panel-table`, (table) => table.open));
     await page.setViewport({ width: 360, height: 740 });
-    await page.waitForFunction(
+    await waitFor(
+      page,
       (selector, before) =>
         document.querySelector(selector).getBoundingClientRect().width === before,
-      {},
       svg,
       narrow,
     );

@@ -10,7 +10,7 @@ import { analyze, openModel } from "zeropoint/models";
 import { metricText } from "../../../web/lab/format.js";
 import { Random } from "../../js/support/asserts.mjs";
 import { axeViolations, onceForAll } from "../axe.mjs";
-import { bringIntoView, click, press, textOf } from "../page.mjs";
+import { bringIntoView, click, press, textOf, waitFor } from "../page.mjs";
 import { LAB, openFile, openLab, shownCells, waitForPlan } from "./pages.mjs";
 
 const SMALL = [256, 512];
@@ -55,7 +55,8 @@ const cellsOf = async (page, name) =>
   );
 
 const waitForCells = (page, name, isEstimate) =>
-  page.waitForFunction(
+  waitFor(
+    page,
     (layer, wanted) =>
       Array.from(document.querySelectorAll(".layer-body .layer-row")).some(
         (row) =>
@@ -63,7 +64,6 @@ const waitForCells = (page, name, isEstimate) =>
           row.querySelectorAll(".is-scheme:not(.is-empty)").length > 0 &&
           (row.querySelector(".is-estimate") !== null) === wanted,
       ),
-    {},
     name,
     isEstimate,
   );
@@ -135,7 +135,7 @@ describe("The Model Lab with a large file", () => {
   });
 
   it("shows the progress with the time left", async () => {
-    await page.waitForFunction(() =>
+    await waitFor(page, () =>
       /^[\d.]+ [kMG]B of 1\.1 GB, .+ left · b\.weight$/.test(
         document.querySelector(".lab-progress-text").textContent,
       ),
@@ -145,7 +145,7 @@ describe("The Model Lab with a large file", () => {
   it("pauses by its button, and still shows details", async () => {
     await page.focus(`${LAB} .lab-progress [data-action='pause']`);
     await press(page, "Enter");
-    await page.waitForFunction(() =>
+    await waitFor(page, () =>
       document.querySelector(".lab-progress-text").textContent.startsWith("Paused: "),
     );
     // The first answer of the worker follows its last progress.
@@ -164,9 +164,9 @@ describe("The Model Lab with a large file", () => {
     const value = await barValue(page);
     await page.focus(`${LAB} .lab-progress [data-action='pause']`);
     await press(page, "Enter");
-    await page.waitForFunction(
+    await waitFor(
+      page,
       (paused) => document.querySelector(".lab-progress progress").value > paused,
-      {},
       value,
     );
     assert.equal(await textOf(page, "[data-action='pause']"), "Pause");
@@ -177,19 +177,17 @@ describe("The Model Lab with a large file", () => {
     await press(page, "Enter");
     await page.focus(`${LAB} .lab-progress [data-action='stop']`);
     await press(page, "Enter");
-    await page.waitForFunction(
-      () => document.querySelector(".lab-status").textContent === "Stopped.",
-    );
+    await waitFor(page, () => document.querySelector(".lab-status").textContent === "Stopped.");
     await waitForCells(page, "b.weight", true);
     // The focus goes on to what can be done next.
-    await page.waitForFunction(() => document.activeElement?.dataset.action === "analyze");
+    await waitFor(page, () => document.activeElement?.dataset.action === "analyze");
   });
 
   it("writes by a plan of estimates, and keeps nothing of a file whose writing is stopped", async () => {
     await page.focus("[data-action='write']");
     await press(page, "Enter");
     // Of a plan with one scale for a tensor, which takes its range first, the file is read twice.
-    await page.waitForFunction(() =>
+    await waitFor(page, () =>
       / of [12]\.1 GB/.test(
         document.querySelector(".lab-write-progress .lab-progress-text").textContent,
       ),
@@ -197,10 +195,11 @@ describe("The Model Lab with a large file", () => {
     assert.ok((await keptFiles(page)).length > 0);
     await page.focus(".lab-write-progress [data-action='stop']");
     await press(page, "Enter");
-    await page.waitForFunction(
+    await waitFor(
+      page,
       () => document.querySelector(".lab-written").textContent === "Stopped: nothing was kept.",
     );
-    await page.waitForFunction(() => document.activeElement?.dataset.action === "write");
+    await waitFor(page, () => document.activeElement?.dataset.action === "write");
     while ((await keptFiles(page)).length > 0) await new Promise((done) => setTimeout(done, 200));
   });
 

@@ -14,7 +14,7 @@ import { metricText } from "../../../web/lab/format.js";
 import { Random } from "../../js/support/asserts.mjs";
 import { collect } from "../../js/support/files/formats.mjs";
 import { axeViolations, onceForAll } from "../axe.mjs";
-import { press, textOf } from "../page.mjs";
+import { press, textOf, waitFor } from "../page.mjs";
 import { addInputs, focusTable, openLab, shownCells, waitForPlan } from "./pages.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "zeropoint-lab-"));
@@ -63,9 +63,9 @@ const filledCells = async (page) =>
 
 /** Waits for a line of the list of inputs, and for the analysis that follows. */
 async function waitForInput(page, text) {
-  await page.waitForFunction(
+  await waitFor(
+    page,
     (wanted) => document.querySelector(".lab-inputs-list").textContent.includes(wanted),
-    {},
     text,
   );
   await waitForPlan(page);
@@ -110,7 +110,7 @@ describe("Inputs of layers in the Model Lab", () => {
     );
     await dropOn(page, ".lab-inputs", path);
     await waitForInput(page, "fc2 16 × 64: inputs of fc2.weight");
-    await page.waitForFunction(() =>
+    await waitFor(page, () =>
       / dB in outputs/.test(document.querySelector(".budget-text").textContent),
     );
     assert.deepEqual(await filledCells(page), await expectedCells(INPUTS));
@@ -122,7 +122,7 @@ describe("Inputs of layers in the Model Lab", () => {
   it("are in the details of a cell", async () => {
     await focusTable(page);
     for (let i = 0; i < 4; i++) await press(page, "ArrowRight");
-    await page.waitForFunction(() => document.activeElement?.dataset.column === "4");
+    await waitFor(page, () => document.activeElement?.dataset.column === "4");
     const shown = await page.evaluate(() => document.activeElement.textContent);
     await press(page, "Enter");
     await page.waitForSelector(".lab-drawer[open] .detail-facts");
@@ -141,7 +141,7 @@ describe("Inputs of layers in the Model Lab", () => {
 
   it("that do not fit are refused with the reason", async () => {
     await addInputs(page, await npyFile("fc2.npy", [4, 63], new Float32Array(4 * 63)));
-    await page.waitForFunction(() =>
+    await waitFor(page, () =>
       /fc2 4 × 63: not used, .*must have 64 inputs, got 63/.test(
         document.querySelector(".lab-inputs-list").textContent,
       ),
@@ -152,7 +152,7 @@ describe("Inputs of layers in the Model Lab", () => {
   it("are removed by the keyboard, and the errors of weights come back", async () => {
     await page.focus("[data-action='remove-inputs']");
     await press(page, "Enter");
-    await page.waitForFunction(() => {
+    await waitFor(page, () => {
       const { textContent } = document.querySelector(".lab-shows");
       return textContent === "Shown: errors of the weights of 2 layers; all exact.";
     });
@@ -202,7 +202,8 @@ describe("Inputs of an ONNX model in the Model Lab", () => {
     if (!isChecked) await page.click("[name='runs']");
     await page.click("[data-action='write']");
     // A link of an earlier writing is removed first.
-    await page.waitForFunction(
+    await waitFor(
+      page,
       () =>
         document.querySelector(".lab-written a[download]") &&
         document.querySelector(".lab-write-progress").hidden,

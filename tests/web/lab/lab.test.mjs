@@ -13,7 +13,7 @@ import { metricText } from "../../../web/lab/format.js";
 import { collect } from "../../js/support/files/formats.mjs";
 import { axeViolations, onceForAll, RULES_OF_COLOUR } from "../axe.mjs";
 import { browserName } from "../browser.mjs";
-import { press, textOf } from "../page.mjs";
+import { press, textOf, waitFor } from "../page.mjs";
 import { LAB, openFile, openLab, shownCells, waitForPlan } from "./pages.mjs";
 
 /** The row of a layer in the table. */
@@ -37,14 +37,14 @@ const planLabel = async (page, name) =>
 
 /** Waits until the table shows a scheme as that of the plan. */
 const waitForPlanned = (page, name, text) =>
-  page.waitForFunction(
+  waitFor(
+    page,
     (layer, wanted) =>
       [...document.querySelectorAll(".layer-body .layer-row")].some(
         (row) =>
           row.querySelector(".is-name").textContent === layer &&
           row.querySelector(".is-plan").textContent === wanted,
       ),
-    {},
     name,
     text,
   );
@@ -94,9 +94,9 @@ describe("The Model Lab", () => {
     const before = await textOf(page, ".budget-text");
     await page.focus(".budget input");
     for (let i = 0; i < 3; i++) await press(page, "ArrowLeft");
-    await page.waitForFunction(
+    await waitFor(
+      page,
       (text) => document.querySelector(".budget-text").textContent !== text,
-      {},
       before,
     );
     assert.match(
@@ -108,7 +108,7 @@ describe("The Model Lab", () => {
   it("moves through the table by the arrow keys and opens a cell by Enter", async () => {
     await page.focus('.layer-body [tabindex="0"]');
     for (let i = 0; i < 4; i++) await press(page, "ArrowRight");
-    await page.waitForFunction(() => document.activeElement?.dataset.column === "4");
+    await waitFor(page, () => document.activeElement?.dataset.column === "4");
     await press(page, "Enter");
     await page.waitForSelector(".lab-drawer[open] .detail-facts");
     const scheme = await textOf(page, ".layer-head .is-scheme button");
@@ -122,7 +122,7 @@ describe("The Model Lab", () => {
   it("closes the details by Escape, and puts the focus back into the table", async () => {
     await press(page, "Escape");
     await page.waitForSelector(".lab-drawer:not([open])");
-    await page.waitForFunction(() => document.activeElement?.dataset.column === "4");
+    await waitFor(page, () => document.activeElement?.dataset.column === "4");
   });
 
   it("puts the focus back into a table that was drawn again behind the details", async () => {
@@ -130,7 +130,7 @@ describe("The Model Lab", () => {
     await page.waitForSelector(".lab-drawer[open] .detail-facts");
     for (const metric of ["mse", "sqnr"]) await page.select(`${LAB} [name="metric"]`, metric);
     await press(page, "Escape");
-    await page.waitForFunction(() => document.activeElement?.dataset.column === "4");
+    await waitFor(page, () => document.activeElement?.dataset.column === "4");
   });
 
   it("has nothing that axe finds in the view itself", onceForAll, async () => {
@@ -182,7 +182,8 @@ describe("The Model Lab", () => {
     await openDetails(page, "fc1.weight", ".is-plan");
     await page.focus(".lab-drawer [data-pin='']");
     await press(page, "Enter");
-    await page.waitForFunction(
+    await waitFor(
+      page,
       () => !document.querySelector(".layer-body").textContent.includes("■ int8-channel"),
     );
     assert.equal(await planLabel(page, "fc1.weight"), null);
@@ -191,7 +192,7 @@ describe("The Model Lab", () => {
   it("keeps pins, budget and output in the link, which opens the same plan again", async () => {
     await page.select("[name='format']", "onnx");
     await page.select("[name='target']", "node");
-    await page.waitForFunction(() => /target=node/.test(location.hash));
+    await waitFor(page, () => /target=node/.test(location.hash));
     const budget = await textOf(page, ".budget-text");
     const hash = await page.evaluate(() => location.hash);
     const again = await openLab(hash);
@@ -212,9 +213,7 @@ describe("The Model Lab", () => {
         location.hash = to;
       }, hash);
     await follow(link);
-    await page.waitForFunction(
-      () => document.querySelectorAll(".layer-body .layer-row").length === 1,
-    );
+    await waitFor(page, () => document.querySelectorAll(".layer-body .layer-row").length === 1);
     const [metric, filter] = await page.$$eval(
       ".lab-analysis :is([name='metric'], [name='filter'])",
       (all) => all.map(({ value }) => value),
@@ -223,14 +222,14 @@ describe("The Model Lab", () => {
     assert.match(await textOf(page, ".lab-shows"), /^1 of 2 layers found\. Shown: /);
     await waitForPlan(page);
     await follow("#lab");
-    await page.waitForFunction(() => /metric=mse&filter=fc1/.test(location.hash));
+    await waitFor(page, () => /metric=mse&filter=fc1/.test(location.hash));
     assert.equal(await page.$eval("[name='filter']", ({ value }) => value), "fc1");
   });
 
   it("says so if a filter finds no layer", async () => {
     await page.focus("[name='filter']");
     await page.keyboard.type("x");
-    await page.waitForFunction(() =>
+    await waitFor(page, () =>
       document
         .querySelector(".lab-shows")
         .textContent.startsWith("No name of a layer contains “fc1x”. "),
@@ -247,11 +246,11 @@ describe("The Model Lab's other files", () => {
     const visit = await openLab();
     for (const name of ["digits.gguf", "digits.onnx"]) {
       await visit.page.click(`[data-sample="${name}"]`);
-      await visit.page.waitForFunction(
+      await waitFor(
+        visit.page,
         (file) =>
           document.querySelector(".lab-name")?.textContent === file &&
           document.querySelector(".lab.is-analyzed.is-planned"),
-        {},
         name,
       );
     }
@@ -308,13 +307,14 @@ describe("The Model Lab's other files", () => {
     const { page } = visit;
     await waitForPlan(page);
     await page.select("[name='format']", "gguf");
-    await page.waitForFunction(
+    await waitFor(
+      page,
       () =>
         document.querySelector(".lab-status").textContent ===
         "Pins removed, because gguf cannot store their schemes: fc1.weight (int8-channel).",
     );
     await waitForPlanned(page, "fc2.weight", "■ keep");
-    await page.waitForFunction(() => !/int8-channel/.test(location.hash));
+    await waitFor(page, () => !/int8-channel/.test(location.hash));
     assert.equal(await page.$(".lab-problem:not([hidden])"), null);
     await visit.close();
   });

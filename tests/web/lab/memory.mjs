@@ -10,7 +10,7 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { launchBrowser } from "../browser.mjs";
-import { openPage } from "../page.mjs";
+import { openPage, waitFor } from "../page.mjs";
 import { serveSite } from "../serve.mjs";
 
 const megabytes = (bytes) => (bytes / 1e6).toFixed(0);
@@ -104,9 +104,7 @@ await step("header and first estimates", async () => {
   await wait(".is-estimate");
 });
 await step("all estimates", () =>
-  page.waitForFunction(
-    () => !/sample/.test(document.querySelector(".lab-progress-text").textContent),
-  ),
+  waitFor(page, () => !/sample/.test(document.querySelector(".lab-progress-text").textContent)),
 );
 if (values.estimates) await wait(`${LAB}.is-planned`);
 else {

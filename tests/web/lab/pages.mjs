@@ -1,6 +1,6 @@
 // The Model Lab in a browser, as its tests open and read it.
 
-import { openPage } from "../page.mjs";
+import { openPage, waitFor } from "../page.mjs";
 import { browser, site } from "../site-and-browser.mjs";
 
 export const LAB = ".view[data-current] .lab:not([hidden])";
@@ -17,7 +17,8 @@ export async function openLab(hash = "#lab", options = {}) {
 
 /** Waits until the file is analyzed, and planned from exact figures. */
 export const waitForPlan = (page) =>
-  page.waitForFunction(
+  waitFor(
+    page,
     (lab) => {
       const text = document.querySelector(`${lab}.is-analyzed.is-planned .budget-text`);
       return (
@@ -26,7 +27,6 @@ export const waitForPlan = (page) =>
         !/≈/.test(text.textContent)
       );
     },
-    {},
     LAB,
   );
 

@@ -5,7 +5,7 @@ import { before, describe, it } from "node:test";
 import * as zeropoint from "../../../dist/index.js";
 import { torch } from "../../../dist/notebook/index.js";
 import { axeViolations, onceForAll } from "../axe.mjs";
-import { click, enter, openPage, press, textOf } from "../page.mjs";
+import { click, enter, openPage, press, textOf, waitFor } from "../page.mjs";
 import { browser, site } from "../site-and-browser.mjs";
 
 before(() => zeropoint.init());
@@ -163,7 +163,7 @@ describe("The playground's data", () => {
     await page.select("select[name='scheme']", "affine");
     await click(page, ".play-controls input[value='channel'] + span");
     await page.waitForSelector(".play-metrics thead");
-    await page.waitForFunction(() => /&a=.*&s=affine.*&g=channel/.test(location.hash));
+    await waitFor(page, () => /&a=.*&s=affine.*&g=channel/.test(location.hash));
     await page.waitForSelector(COMPLETE);
     const before = [await metrics(page), await textOf(page, ".play-metrics caption")];
     const hash = await page.evaluate(() => location.hash);
@@ -231,10 +231,10 @@ describe("The playground by keyboard", () => {
     // Puppeteer focuses HTML elements only.
     await page.$eval(upper, (handle) => handle.focus());
     await press(page, "Shift+ArrowLeft");
-    await page.waitForFunction(() => document.querySelector("[name='range']").value === "ends");
-    await page.waitForFunction(
+    await waitFor(page, () => document.querySelector("[name='range']").value === "ends");
+    await waitFor(
+      page,
       (selector, old) => Number(document.querySelector(selector).ariaValueNow) < old,
-      {},
       upper,
       before,
     );

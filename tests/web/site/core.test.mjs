@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { openNotebook, openPage, runAll, serveSite } from "../page.mjs";
+import { openNotebook, openPage, runAll, serveSite, waitFor } from "../page.mjs";
 import { browser } from "../site-and-browser.mjs";
 
 describe("The core", () => {
@@ -42,9 +42,9 @@ describe("The core", () => {
       input.value = "4";
       input.dispatchEvent(new Event("input", { bubbles: true }));
     });
-    await page.waitForFunction(
+    await waitFor(
+      page,
       (selector) => !document.querySelector(`${selector} .when-wide, ${selector} .when-narrow`),
-      {},
       figure,
     );
     for (const notebook of ["quantize-and-dequantize", "per-channel"]) {

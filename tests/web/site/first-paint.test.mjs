@@ -11,6 +11,7 @@ import {
   openPart,
   serveSite,
   WITHOUT_SCRIPTS,
+  waitFor,
 } from "../page.mjs";
 import { browser, site } from "../site-and-browser.mjs";
 import { NOTEBOOKS, VIEWS } from "./views.mjs";
@@ -63,7 +64,7 @@ describe("Before its scripts have loaded", () => {
       const arriving = page.goto(`${site.url}#${view}`);
       while (held.length === 0) await new Promise((resolve) => setTimeout(resolve, 50));
       await page.waitForSelector("footer");
-      await page.waitForFunction(() => document.styleSheets.length > 0);
+      await waitFor(page, () => document.styleSheets.length > 0);
       const before = await shown();
       assert.deepEqual(before.views, [view]);
       isTime = true;
@@ -99,7 +100,7 @@ describe("Before its scripts have loaded", () => {
       );
     const arriving = page.goto(`${own.url}#per-channel`);
     await page.waitForSelector("#finer-granularity");
-    await page.waitForFunction(() => document.styleSheets.length > 0);
+    await waitFor(page, () => document.styleSheets.length > 0);
     assert.deepEqual(await shown(), []);
     // The table of contents precedes it, and already lists its sections.
     const sections = "[data-sections-of]:not([hidden])";
@@ -115,7 +116,7 @@ describe("Before its scripts have loaded", () => {
   it("shows everything if they do not load", async () => {
     const own = await serveSite({ missing: SCRIPT });
     const visit = await openPage(browser, `${own.url}#per-channel`, { isLive: false });
-    await visit.page.waitForFunction(() =>
+    await waitFor(visit.page, () =>
       [...document.querySelectorAll(".view")].every((view) => view.checkVisibility()),
     );
     assert.equal(await countVisible(visit.page, "button"), 0);

@@ -2,7 +2,15 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { attributeOf, click, countVisible, openNotebook, openPage, serveSite } from "../page.mjs";
+import {
+  attributeOf,
+  click,
+  countVisible,
+  openNotebook,
+  openPage,
+  serveSite,
+  waitFor,
+} from "../page.mjs";
 import { browser, site } from "../site-and-browser.mjs";
 import { NOTEBOOKS } from "./views.mjs";
 
@@ -54,14 +62,14 @@ describe("Finding one's way", () => {
     // Scroll anchoring may move the page by some pixels.
     const stay = async (place) => {
       await page.evaluate((y) => scrollTo({ top: y, behavior: "instant" }), place);
-      await page.waitForFunction((y) => Math.abs(history.state?.top - y) < 10, {}, place);
+      await waitFor(page, (y) => Math.abs(history.state?.top - y) < 10, place);
     };
     const returned = (view, place) =>
-      page.waitForFunction(
+      waitFor(
+        page,
         (id, y) =>
           document.getElementById(id).matches("[data-current]:not([data-part])") &&
           Math.abs(scrollY - y) < 10,
-        {},
         view,
         place,
       );
@@ -110,19 +118,15 @@ describe("Finding one's way", () => {
       location.hash = "per-channel-cell-39";
     });
     const isFocused = () =>
-      page.waitForFunction(
-        (part) => document.querySelector(part) === document.activeElement,
-        {},
-        cell,
-      );
+      waitFor(page, (part) => document.querySelector(part) === document.activeElement, cell);
     await isFocused();
     const isOnScreen = (part) =>
-      page.waitForFunction(
+      waitFor(
+        page,
         (each) => {
           const { top } = document.querySelector(each).getBoundingClientRect();
           return top >= 50 && top < 900;
         },
-        {},
         part,
       );
     await isOnScreen(cell);
@@ -136,14 +140,14 @@ describe("Finding one's way", () => {
   it("arrives at a cell whose link is followed from a place down the overview, and from its own view", async () => {
     const cell = '[id="finer-granularity-in-3"]';
     const arrives = (page) =>
-      page.waitForFunction(
+      waitFor(
+        page,
         (part) => {
           const element = document.querySelector(part);
           if (!element || element !== document.activeElement) return false;
           const { top } = element.getBoundingClientRect();
           return top >= 50 && top < 450;
         },
-        {},
         cell,
       );
     for (const steps of [

@@ -3,7 +3,16 @@
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { describe, it } from "node:test";
-import { click, openNotebook, openPage, readCells, runAll, SUB_PATH, serveSite } from "../page.mjs";
+import {
+  click,
+  openNotebook,
+  openPage,
+  readCells,
+  runAll,
+  SUB_PATH,
+  serveSite,
+  waitFor,
+} from "../page.mjs";
 import { browser } from "../site-and-browser.mjs";
 import { NOTEBOOKS } from "./views.mjs";
 
@@ -14,13 +23,13 @@ describe("Offline", () => {
     const { page } = visit;
     assert.ok(new URL(page.url()).pathname.startsWith(SUB_PATH));
     await page.evaluate(() => navigator.serviceWorker.ready);
-    await page.waitForFunction(() => navigator.serviceWorker.controller !== null);
+    await waitFor(page, () => navigator.serviceWorker.controller !== null);
     // Files are cached on use: open a notebook, plots and the digits.
     for (const notebook of ["finer-granularity", "what-it-costs"]) {
       await openNotebook(page, notebook);
       await runAll(page);
     }
-    await page.waitForFunction(async () => {
+    await waitFor(page, async () => {
       const names = (await caches.keys()).filter((each) => !each.endsWith("opened"));
       const kept = await (await caches.open(names[0])).keys();
       return ["worker-", "notebook-", "show-", "digits-"].every((part) =>
@@ -50,7 +59,7 @@ describe("Files cached on a first visit", () => {
     const own = await serveSite();
     const visit = await openPage(browser, own.url);
     const { page } = visit;
-    await page.waitForFunction(() => navigator.serviceWorker.controller !== null);
+    await waitFor(page, () => navigator.serviceWorker.controller !== null);
     const kept = () =>
       page.evaluate(async () => {
         const [name] = (await caches.keys()).filter((each) => !each.endsWith("opened"));
@@ -66,11 +75,7 @@ describe("Files cached on a first visit", () => {
       (name) => name.startsWith("baseline-threads-"),
     );
     await page.evaluate((url) => fetch(url).then((response) => response.text()), `assets/${core}`);
-    await page.waitForFunction(
-      async (url) => (await caches.match(url)) !== undefined,
-      {},
-      `assets/${core}`,
-    );
+    await waitFor(page, async (url) => (await caches.match(url)) !== undefined, `assets/${core}`);
     await visit.close();
     await own.close();
   });
@@ -82,7 +87,7 @@ describe("Offline, the API reference", () => {
     const visit = await openPage(browser, own.url);
     const { page } = visit;
     await page.evaluate(() => navigator.serviceWorker.ready);
-    await page.waitForFunction(() => navigator.serviceWorker.controller !== null);
+    await waitFor(page, () => navigator.serviceWorker.controller !== null);
     const opened = `${own.url}api/functions/zeropoint.quantize.html`;
     await page.goto(opened);
     const background = () => page.$eval("body", (body) => getComputedStyle(body).backgroundColor);
@@ -103,7 +108,7 @@ describe("A network that does not respond", () => {
   /** Opens the page and waits until it is cached. */
   async function visitOnce(own) {
     const visit = await openPage(browser, own.url);
-    await visit.page.waitForFunction(() => navigator.serviceWorker.controller !== null);
+    await waitFor(visit.page, () => navigator.serviceWorker.controller !== null);
     return visit;
   }
   /** Simulates another deployment. */
@@ -159,7 +164,7 @@ describe("A network that does not respond", () => {
     await page.reload();
     await page.waitForSelector(".is-live");
     assert.ok(!(await isShown(page)));
-    await page.waitForFunction(async () => {
+    await waitFor(page, async () => {
       const names = await caches.keys();
       return names.some((name) => / new-/.test(name)) && names.length === 1;
     });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { click, openEditor, openNotebook, openPage } from "../page.mjs";
+import { click, openEditor, openNotebook, openPage, waitFor } from "../page.mjs";
 import { browser, site } from "../site-and-browser.mjs";
 import { fetchAll, NOTEBOOKS, show, VIEWS } from "./views.mjs";
 
@@ -48,14 +48,11 @@ describe("The header", () => {
         document.documentElement.style.fontSize = fontSize;
         scrollTo({ top: 3000, behavior: "instant" });
       }, size);
-      await page.waitForFunction(
-        () => {
-          const boxOf = (selector) => document.querySelector(selector).getBoundingClientRect();
-          const header = boxOf(".page-header");
-          return Math.abs(header.bottom - boxOf(".view[data-current] .toolbar").top) < 1;
-        },
-        { timeout: 10_000 },
-      );
+      await waitFor(page, () => {
+        const boxOf = (selector) => document.querySelector(selector).getBoundingClientRect();
+        const header = boxOf(".page-header");
+        return Math.abs(header.bottom - boxOf(".view[data-current] .toolbar").top) < 1;
+      });
     }
     await visit.close();
   });
@@ -278,7 +275,8 @@ describe("Font size doubled", () => {
       assert.equal(wide, room, view);
     }
     await page.focus(".skip-link");
-    await page.waitForFunction(
+    await waitFor(
+      page,
       () => document.querySelector(".skip-link").getBoundingClientRect().top === 0,
     );
     await visit.close();

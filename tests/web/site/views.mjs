@@ -1,6 +1,6 @@
 // The views of the page.
 
-import { openNotebook, runAll } from "../page.mjs";
+import { openNotebook, runAll, waitFor } from "../page.mjs";
 
 export const NOTEBOOKS = [
   "quantize-and-dequantize",
@@ -19,7 +19,7 @@ export async function show(page, view) {
     await openNotebook(page, view);
     await runAll(page);
   }
-  await page.waitForFunction(() =>
+  await waitFor(page, () =>
     [...document.querySelectorAll(".view[data-current] [data-figure] form")].every(
       (form) => !form.hidden,
     ),
