@@ -3,10 +3,11 @@
 import type { AnalysisRow } from "../models/analyze/row.js";
 import type { Model } from "../models/open/model.js";
 import { quantizeModel } from "../models/quantize/quantize-model.js";
+import type { QuantizedRow, QuantizeReport } from "../models/quantize/types.js";
 import type { JobOptions } from "./jobs/done.js";
 import { modelOptions } from "./jobs/wish.js";
 
-/** A row with the bytes of a target. */
+/** A row with the bytes of a target: of the tensors, and of their names, shapes and nodes in the header or graph. */
 export interface SizedRow extends AnalysisRow {
   /** Bytes of packed codes, scales and zero points, independent of targets. */
   readonly nominalBytes?: number;
@@ -19,12 +20,15 @@ export interface SizedRows {
   readonly rows: readonly SizedRow[];
   /** The target's name in the writer. */
   readonly target: string | undefined;
-  /** Upper limit of the bytes of a file in addition to its tensors: header, index, graph. */
+  /** Upper limit of the bytes of a file in addition to those of its rows: the rest of header, index or graph. */
   readonly overhead: number;
 }
 
 /** Codes of errors for schemes that a target does not have, and for formats without a writer. */
 const NOT_WRITTEN = ["ZP_INVALID_SCHEME", "ZP_UNSUPPORTED_FILE", "ZP_UNSUPPORTED_DTYPE"];
+
+/** Bytes of a tensor in the file, those in its header or graph included. */
+const bytesOf = ({ bytesAfter, headerBytes = 0 }: QuantizedRow): number => bytesAfter + headerBytes;
 
 /** Gets the bytes of each row from the writer. Reads headers only. */
 export async function sizedRows(
@@ -32,29 +36,45 @@ export async function sizedRows(
   rows: readonly AnalysisRow[],
   options: JobOptions,
 ): Promise<SizedRows> {
-  const schemes = new Set(rows.map(({ scheme }) => scheme).filter((scheme) => scheme !== "keep"));
-  const sizes = new Map<string, number>();
+  /** Bytes of each tensor by scheme; schemes that the target does not store are left out. */
+  const sizes = new Map<string, Map<string, number>>();
   let target: string | undefined;
   let overhead = 0;
+  const write = async (choose: (name: string) => string | undefined): Promise<QuantizeReport> => {
+    const given = modelOptions(options);
+    const { report } = await quantizeModel(model, ({ name }) => choose(name) ?? "keep", given);
+    return report;
+  };
+  const measure = (report: QuantizeReport): void => {
+    const bytes = report.rows.reduce((sum, row) => sum + bytesOf(row), 0);
+    overhead = Math.max(overhead, report.bytesAfter - bytes);
+  };
+  const schemes = new Set(rows.map(({ scheme }) => scheme).filter((scheme) => scheme !== "keep"));
   for (const scheme of schemes) {
     const names = new Set(rows.filter((row) => row.scheme === scheme).map(({ name }) => name));
     try {
-      const choose = ({ name }: { readonly name: string }) => (names.has(name) ? scheme : "keep");
-      const { report } = await quantizeModel(model, choose, modelOptions(options));
-      let tensors = 0;
-      for (const row of report.rows) {
-        tensors += row.bytesAfter;
-        if (row.scheme === scheme) sizes.set(`${scheme} ${row.name}`, row.bytesAfter);
+      const report = await write((name) => (names.has(name) ? scheme : undefined));
+      const stored = report.rows.filter((row) => row.scheme === scheme);
+      if (stored.length === 0) continue;
+      for (const row of stored) {
+        const own = sizes.get(row.name) ?? new Map<string, number>();
+        sizes.set(row.name, own.set(scheme, bytesOf(row)));
       }
       target = report.target;
-      overhead = Math.max(overhead, report.bytesAfter - tensors);
+      measure(report);
     } catch (error) {
       if (!NOT_WRITTEN.includes((error as { readonly code?: string }).code ?? "")) throw error;
     }
   }
+  // A mixture may need more than each scheme alone: config.json then names the modules of each.
+  let turn = 0;
+  const mixed = new Map(
+    Array.from(sizes, ([name, own]) => [name, [...own.keys()][turn++ % own.size]] as const),
+  );
+  if (mixed.size > 1) measure(await write((name) => mixed.get(name)));
   const sized = rows.map((row): SizedRow => {
     if (row.scheme === "keep") return row;
-    const bytes = sizes.get(`${row.scheme} ${row.name}`);
+    const bytes = sizes.get(row.name)?.get(row.scheme);
     const own = { ...row, nominalBytes: row.bytes };
     return bytes === undefined ? { ...own, isWritten: false } : { ...own, bytes };
   });

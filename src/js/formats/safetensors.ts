@@ -227,16 +227,13 @@ export function layoutSafetensors(
   const names = new Set<string>();
   let end = 0;
   for (const { tensor, byteLength } of sized) {
-    const { name, shape, dtype } = tensor;
+    const { name } = tensor;
     if (names.has(name) || name === "__metadata__") {
       throw fileError(where, end, "other names than __metadata__, each once", JSON.stringify(name));
     }
     names.add(name);
-    const [code] = DTYPES[RANKS.get(dtype) as number];
-    const begin = end;
+    parts.push(entryOf(tensor, end, end + byteLength));
     end += byteLength;
-    const entry = `{"dtype":"${code}","shape":[${shape.join(",")}],"data_offsets":[${begin},${end}]}`;
-    parts.push(`${JSON.stringify(name)}:${entry}`);
   }
   const text = new TextEncoder().encode(`{${parts.join(",")}}`);
   const length = Math.ceil(text.length / 8) * 8;
@@ -248,6 +245,20 @@ export function layoutSafetensors(
   header.set(text, 8);
   return { header, tensors: sized, byteLength: header.length + end };
 }
+
+/** The entry of a tensor in the header. */
+function entryOf({ name, shape, dtype }: WritableTensor, begin: number, end: number): string {
+  const [code] = DTYPES[RANKS.get(dtype) as number];
+  const entry = `{"dtype":"${code}","shape":[${shape.join(",")}],"data_offsets":[${begin},${end}]}`;
+  return `${JSON.stringify(name)}:${entry}`;
+}
+
+/** Bytes of the entries of tensors in the header of a file of at most `size` bytes, at most. */
+export const bytesOfEntries = (tensors: readonly WritableTensor[], size: number): number =>
+  tensors.reduce((sum, each) => sum + bytesOfText(`${entryOf(each, size, size)},`), 0);
+
+/** Bytes of a text in UTF-8. */
+export const bytesOfText = (text: string): number => new TextEncoder().encode(text).length;
 
 function checkTensor(where: string, { name, shape, dtype }: WritableTensor): number {
   const label = `tensor ${JSON.stringify(name)}`;

@@ -5,6 +5,8 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
+import { LAYERS, modelOf } from "../support/onnx/layers.mjs";
+import { normals } from "../support/onnx/models.mjs";
 import {
   makeFolder,
   safetensors,
@@ -22,7 +24,10 @@ const plan = (...args) => zeropoint(folder, ["plan", ...args]);
 const FEW = ["--schemes", "int8-channel,int4-g32"];
 
 before(async () => {
-  write(folder, { "model.safetensors": await safetensors(smallModel()) });
+  write(folder, {
+    "model.safetensors": await safetensors(smallModel()),
+    "model.onnx": await modelOf(LAYERS.MatMul, normals(96 * 20)),
+  });
   await writeShards(at("sharded"), 3);
 });
 
@@ -31,7 +36,7 @@ describe("zeropoint analyze", () => {
     const { code, stdout, stderr } = analyze("model.safetensors", ...FEW);
     assert.deepEqual([code, stderr], [0, ""]);
     assert.match(stdout, /^tensors {2}5 analyzed, 3 kept$/m);
-    assert.match(stdout, /^int8-channel +\S+ kB +26\.5 % +\S+$/m);
+    assert.match(stdout, /^int8-channel +\S+ kB +27\.3 % +\S+$/m);
     assert.match(stdout, /^tensor +bytes +channel +g32$/m);
     assert.match(stdout, /^layers\.0\.up\.weight +32\.8 kB +\d\d\.\d +\d\d\.\d$/m);
     assert.match(stdout, /not accuracy/);
@@ -294,6 +299,19 @@ describe("a plan within a size", () => {
       assert.ok(bytes <= 40_000 && bytes > 30_000, `${bytes}`);
     });
   }
+
+  it("has no more error than one scheme for all weights in an ONNX file of that size", () => {
+    const few = ["--schemes", "int8-channel,int4-g32,int4-g32-affine,float16"];
+    assert.equal(analyze("model.onnx", ...few, "--json", "-o", "onnx.json").code, 0);
+    const planned = (...args) => JSON.parse(plan("onnx.json", ...args, "--json").stdout);
+    for (const scheme of ["int8-channel", "int4-g32", "int4-g32-affine"]) {
+      const args = ["quantize", "model.onnx", scheme, "-o", `${scheme}.onnx`];
+      assert.equal(zeropoint(folder, args).code, 0);
+      const own = planned("--size", "100%", "--schemes", scheme);
+      const best = planned("--size", `${statSync(at(`${scheme}.onnx`)).size}B`);
+      assert.ok(best.error <= own.error, `${scheme}: ${best.error} instead of ${own.error}`);
+    }
+  });
 
   it("may be nominal: of packed codes and scales alone", () => {
     const args = ["model.safetensors", "--schemes", "int4-g32", "--size", "10MB", "--json"];

@@ -92,6 +92,10 @@ function attributeFields(value: NewAttribute): Part[] {
   return [...value.ints.flatMap((int) => varintField(8, int)), ...varintField(20, 7)];
 }
 
+/** An entry of `metadata_props`. */
+export const metadataField = (key: string, value: string): Part[] =>
+  bytesField(14, [...bytesField(1, key), ...bytesField(2, value)]);
+
 /** Edits of a model. What is not edited keeps its bytes, unknown fields and order included. */
 export class OnnxEditor {
   readonly #edits: Edit[] = [];
@@ -136,7 +140,7 @@ export class OnnxEditor {
 
   /** Adds an entry of `metadata_props`. */
   addMetadata(key: string, value: string): void {
-    this.append(undefined, bytesField(14, [...bytesField(1, key), ...bytesField(2, value)]));
+    this.append(undefined, metadataField(key, value));
   }
 
   /**

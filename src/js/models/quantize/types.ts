@@ -36,6 +36,8 @@ export interface QuantizedRow {
   readonly bytesBefore: number;
   /** With scales and zero points. */
   readonly bytesAfter: number;
+  /** Bytes that it adds to the file otherwise: names, shapes and metadata, in ONNX also nodes. */
+  readonly headerBytes?: number;
   /** ONNX: the operators that compute with it. */
   readonly form?: string;
   /** Why it is kept, or has another scheme than the one asked for. */

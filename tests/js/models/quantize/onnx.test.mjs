@@ -10,6 +10,8 @@ import { runOnnx } from "../../support/onnx/run.mjs";
 
 before(() => init());
 
+const sizeOf = (shape) => shape.reduce((product, length) => product * length, 1);
+
 function assertNear(actual, expected, tolerance, message) {
   assert.equal(actual.length, expected.length);
   for (let i = 0; i < expected.length; i++) {
@@ -25,10 +27,7 @@ const FORMS = {
 
 describe("quantizeModel to ONNX", () => {
   for (const [title, layer] of Object.entries(LAYERS)) {
-    const data = normals(
-      layer.shape.reduce((a, b) => a * b, 1),
-      3,
-    );
+    const data = normals(sizeOf(layer.shape), 3);
     for (const scheme of [
       "int8-tensor",
       "int8-channel",
@@ -325,6 +324,24 @@ describe("quantizeModel to ONNX", () => {
     const { scheme, reason } = report.rows.find(({ name }) => name === "w");
     if (scheme === "keep") assert.deepEqual(written, bytes);
     return reason ?? scheme;
+  }
+
+  for (const [title, layer] of Object.entries(LAYERS)) {
+    it(`reports for each weight of ${title} the bytes by which it changes the file`, async () => {
+      const opsets = { "": 21, "com.microsoft": 1 };
+      const bytes = await modelOf(layer, normals(sizeOf(layer.shape)), { irVersion: 10, opsets });
+      for (const target of ["portable", "web", "webgpu"]) {
+        for (const scheme of ["int8-channel", "int4-g32-affine", "int3-g16", "float16"]) {
+          const { bytes: written, report } = await quantized(bytes, () => scheme, { target });
+          const grown = report.rows
+            .filter((row) => row.scheme !== "keep")
+            .reduce((sum, row) => sum + row.bytesAfter + row.headerBytes - row.bytesBefore, 0);
+          // The lengths of graph and nodes take one byte more from 128 and 16,384 bytes on.
+          const difference = Math.abs(written.length - bytes.length - grown);
+          assert.ok(difference <= 4, `${scheme} for ${target}: ${difference}`);
+        }
+      }
+    });
   }
 
   it("compares the sizes of files, with the graph in both of them", async () => {

@@ -37,7 +37,6 @@ export async function writeOnnxModel(job: Job): Promise<Written> {
   const forms = formsFor(target, activations, floatBytes(found));
   const watch: Watch = { advance: undefined };
   const rows: QuantizedRow[] = [];
-  const notes: (readonly [string, string])[] = [];
   const used = new Map<string, number>();
   for (const [name, tensor] of model.tensors) {
     const { dtype: from, byteLength: bytesBefore } = tensor;
@@ -51,20 +50,23 @@ export async function writeOnnxModel(job: Job): Promise<Written> {
     }
     const { weight, scheme, reason } = assigned;
     const onWritten = (): void => watch.advance?.(bytesBefore, name);
+    const addedBefore = rewriter.addedBytes;
     const written = rewriteWeight({ rewriter, weight, onWritten }, scheme, forms);
     if (typeof written === "string") {
       rows.push(keep(written));
       continue;
     }
     const { form, bytesAfter, note } = written;
-    if (note !== undefined) notes.push(noteEntry(namedIn(onnx, weight, name, note)));
+    if (note !== undefined) rewriter.addMetadata(...noteEntry(namedIn(onnx, weight, name, note)));
     used.set(form, (used.get(form) ?? 0) + 1);
     const told = reason === undefined ? {} : { reason };
-    rows.push({ ...{ name, from, scheme: scheme.name, bytesBefore, bytesAfter, form, ...told } });
+    const headerBytes = rewriter.addedBytes - addedBefore - bytesAfter;
+    const own = { name, from, scheme: scheme.name, bytesBefore, bytesAfter, headerBytes, form };
+    rows.push({ ...own, ...told });
   }
   const name = document.fileName ?? "model.onnx";
   const externalName = `${name.replace(/\.onnx$/i, "")}.onnx.data`;
-  const rewritten = rewriter.finish(externalName, notes);
+  const rewritten = rewriter.finish(externalName);
   const files = filesOf(job, onnx, name, externalName, rewritten, watch);
   const written = { target, files, rows, notes: notesOf(target, used, activations) };
   if (job.verifyWith === undefined) return written;

@@ -7,6 +7,7 @@ import type { OnnxWeight, OnnxWeights } from "../../../formats/onnx/weights.js";
 import { bytesField, type Part, type Spliced } from "../../../formats/onnx/wire.js";
 import {
   type ExternalPlace,
+  metadataField,
   type NewNode,
   nodeMessage,
   OnnxEditor,
@@ -60,6 +61,10 @@ export interface Holder {
 const byteLengthOf = ({ dtype, shape }: AddedTensor): number =>
   bytesOf(dtype, sizeOf(shape)) as number;
 
+/** Bytes of fields. */
+const lengthOf = (parts: readonly Part[]): number =>
+  parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+
 /** Collects edits; `finish` makes the new model of them. */
 export class Rewriter {
   readonly #added: { readonly graph: OnnxGraph; readonly tensor: AddedTensor }[] = [];
@@ -69,7 +74,9 @@ export class Rewriter {
   readonly #renamed = new Map<OnnxNode, Map<string, string>>();
   readonly #removed = new Set<OnnxWeight>();
   readonly #domains = new Set<string>();
+  readonly #metadata: (readonly [key: string, value: string])[] = [];
   #holder: Holder | undefined;
+  #addedBytes = 0;
 
   constructor(
     readonly model: OnnxModel,
@@ -79,6 +86,11 @@ export class Rewriter {
   /** Version of ONNX's own operators. */
   get opset(): number {
     return this.model.opsets.get("") ?? 0;
+  }
+
+  /** Bytes that all edits so far add to the model; of what they remove, the values of weights do not count. */
+  get addedBytes(): number {
+    return this.#addedBytes;
   }
 
   /** Gives back the memory of the weight before: one is written at a time. */
@@ -95,6 +107,7 @@ export class Rewriter {
   /** Adds a tensor to a graph. @returns its bytes */
   addTensor(graph: OnnxGraph, tensor: AddedTensor): number {
     this.#added.push({ graph, tensor });
+    this.#addedBytes += lengthOf(bytesField(5, tensorMessage(tensor)));
     return byteLengthOf(tensor);
   }
 
@@ -103,13 +116,18 @@ export class Rewriter {
     const nodes = this.#front.get(graph) ?? [];
     nodes.push(node);
     this.#front.set(graph, nodes);
+    this.#addedBytes += lengthOf(bytesField(1, nodeMessage(node)));
     this.#use(node);
   }
 
   /** Puts nodes in the place of one; none removes it. */
   replaceNode(node: OnnxNode, nodes: readonly NewNode[]): void {
+    if (!this.#replaced.has(node)) this.#addedBytes -= node.field.end - node.field.start;
     this.#replaced.set(node, nodes);
-    for (const each of nodes) this.#use(each);
+    for (const each of nodes) {
+      this.#addedBytes += lengthOf(bytesField(1, nodeMessage(each)));
+      this.#use(each);
+    }
   }
 
   /**
@@ -131,6 +149,18 @@ export class Rewriter {
   /** Removes a weight: its initializer, or its Constant node. */
   removeWeight(weight: OnnxWeight): void {
     this.#removed.add(weight);
+    const { tensor, value } = weight;
+    const field =
+      value.producer?.field ?? (tensor instanceof OnnxTensor ? tensor.field : undefined);
+    if (field === undefined) return;
+    const isOutside = tensor instanceof OnnxTensor && tensor.stored === "external";
+    this.#addedBytes -= field.end - field.start - (isOutside ? 0 : tensor.byteLength);
+  }
+
+  /** Adds an entry to the metadata of the model. */
+  addMetadata(key: string, value: string): void {
+    this.#metadata.push([key, value]);
+    this.#addedBytes += lengthOf(metadataField(key, value));
   }
 
   #use({ domain }: NewNode): void {
@@ -140,9 +170,8 @@ export class Rewriter {
   /**
    * The edited model.
    * @param externalName  name of the file of external data, if the model is too large for one file
-   * @param metadata  entries to add to those of the model
    */
-  finish(externalName: string, metadata: readonly (readonly [string, string])[]): RewrittenModel {
+  finish(externalName: string): RewrittenModel {
     const external = this.#isLarge() ? new ExternalFile(externalName) : undefined;
     const editor = new OnnxEditor(this.model);
     // Constants before the nodes that use them.
@@ -150,7 +179,7 @@ export class Rewriter {
     this.#writeNodes(editor);
     this.#writeKept(editor, external);
     for (const domain of this.#domains) editor.addOpset(domain, 1);
-    for (const [key, value] of metadata) editor.addMetadata(key, value);
+    for (const [key, value] of this.#metadata) editor.addMetadata(key, value);
     return {
       model: editor.finish(),
       external: { byteLength: external?.size ?? 0, parts: partsOf(external?.tensors ?? []) },

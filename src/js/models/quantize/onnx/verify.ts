@@ -106,7 +106,7 @@ export async function verifyOutputs(
   inputs: Readonly<Record<string, RuntimeTensor>> = {},
 ): Promise<OutputDifference[]> {
   const feeds = feedsOf(where, model, inputs);
-  const floats = new Rewriter(model, await findWeights(model)).finish(FLOAT_DATA, []);
+  const floats = new Rewriter(model, await findWeights(model)).finish(FLOAT_DATA);
   const bytes = await gather(floats.model.byteLength, floats.model.bytes());
   const { byteLength, parts } = floats.external;
   const far = (async function* () {

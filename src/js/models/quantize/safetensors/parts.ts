@@ -46,6 +46,8 @@ export interface Layout {
    * @param claim  makes a name that no other tensor has
    */
   parts(weight: Weight, claim: (name: string) => string): readonly OutputTensor[];
+  /** Bytes by which a weight makes `__metadata__` longer; none if not given. */
+  noteBytes?(name: string): number;
   /** `__metadata__` of a file. @param given  that of the source */
   metadata(
     given: ReadonlyMap<string, string>,

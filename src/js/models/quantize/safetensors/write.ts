@@ -3,12 +3,13 @@
 import { checkChoice } from "../../../base/check.js";
 import { rangeError } from "../../../base/errors.js";
 import {
+  bytesOfEntries,
   isSafetensorsDType,
   layoutSafetensors,
   type SafetensorsLayout,
   shardIndexText,
 } from "../../../formats/safetensors.js";
-import { exactBytes, type WritableTensor } from "../../../formats/source.js";
+import { exactBytes, type FileTensor, type WritableTensor } from "../../../formats/source.js";
 import { type Advance, groupsOf } from "../groups.js";
 import { type FileItems, type Item, itemsOf, shardsOf } from "../items.js";
 import { convert, keep, toHalf } from "../kept.js";
@@ -109,7 +110,8 @@ function entryOf(
           ? bytesBefore
           : parts.reduce((sum, part) => sum + sizeInFile(part), 0);
       const row = { name, from: dtype, scheme, bytesBefore, bytesAfter };
-      rows.push(reason === undefined ? row : { ...row, reason });
+      const header = linear && { headerBytes: headerBytesOf(layout, file, parts) };
+      rows.push({ ...row, ...header, ...(reason !== undefined && { reason }) });
     }
     return { tensor, scheme: linear, parts };
   };
@@ -140,8 +142,19 @@ function entryOf(
   return done(layout.parts({ tensor, scheme, values, groups }, claim), scheme.name, reason, scheme);
 }
 
+/** Bytes that the parts of a weight take in the header, less those of the weight itself. */
+function headerBytesOf(
+  { noteBytes }: Layout,
+  file: FileTensor,
+  parts: readonly OutputTensor[],
+): number {
+  const size = file.span?.source.size ?? file.byteLength;
+  const before = isSafetensorsDType(file.dtype) ? bytesOfEntries([writable(file)], size) : 0;
+  return bytesOfEntries(parts.map(writable), size) - before + (noteBytes?.(file.name) ?? 0);
+}
+
 /** A tensor for the layout of a file, which asks for names, dtypes and shapes only. */
-const writable = ({ name, dtype, shape }: OutputTensor): WritableTensor => ({
+const writable = ({ name, dtype, shape }: OutputTensor | FileTensor): WritableTensor => ({
   ...{ name, dtype, shape },
   bytes: () => [],
 });

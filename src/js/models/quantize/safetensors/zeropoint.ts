@@ -4,6 +4,7 @@ import { DTYPES } from "../../../base/dtype.js";
 import type { Core } from "../../../core/core.js";
 import { activeCore, runOn } from "../../../core/init.js";
 import { bytesOf } from "../../../formats/dtypes.js";
+import { bytesOfText } from "../../../formats/safetensors.js";
 import { chooseQParams } from "../../../quantize/qparams.js";
 import { quantize } from "../../../quantize/quantize.js";
 import { sizeOf } from "../../../tensor/shape.js";
@@ -166,6 +167,8 @@ export function zeropointLayout(where: string): Layout {
       nodes.set(tensor.name, nodeOf(weight, names));
       return parts;
     },
+    noteBytes: (name) =>
+      bytesInMetadata(nodes.get(name)) - bytesInMetadata({ kind: "tensor", tensor: name }),
     metadata(given, entries) {
       const thing = structureOf(given.get(STRUCTURE_KEY), entries, nodes);
       const structure = { version: STRUCTURE_VERSION, thing };
@@ -220,6 +223,10 @@ function structureOf(
     ]);
   return { kind: "collection", items };
 }
+
+/** Bytes of a node in `__metadata__`, which is a text in JSON. */
+const bytesInMetadata = (node: JSONNode | undefined): number =>
+  bytesOfText(JSON.stringify(JSON.stringify(node)));
 
 /** The node of a tensor that is not quantized. */
 const plainNode = ({ name, dtype }: OutputTensor): JSONNode => {
