@@ -74,7 +74,7 @@ function bytesFact(rows: readonly SizedRow[], target: string | undefined): Fact[
     rows.filter(({ isWritten }) => isWritten === false).map(({ scheme }) => scheme),
   );
   const rest = others.size === 0 ? "" : `; estimates for ${[...others].join(", ")}`;
-  return [["bytes", `with scales and names, as target ${target} stores them${rest}`]];
+  return [["bytes", `with scales, as target ${target} stores them${rest}`]];
 }
 
 function metricOf(args: Arguments): MetricName {

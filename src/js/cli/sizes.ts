@@ -7,10 +7,12 @@ import type { QuantizedRow, QuantizeReport } from "../models/quantize/types.js";
 import type { JobOptions } from "./jobs/done.js";
 import { modelOptions } from "./jobs/wish.js";
 
-/** A row with the bytes of a target: of the tensors, and of their names, shapes and nodes in the header or graph. */
+/** A row with the bytes of a target. */
 export interface SizedRow extends AnalysisRow {
   /** Bytes of packed codes, scales and zero points, independent of targets. */
   readonly nominalBytes?: number;
+  /** Bytes that the tensor adds to the header or graph: names, shapes, metadata, nodes. */
+  readonly headerBytes?: number;
   /** false if the target does not store this tensor by this scheme; its bytes are then an estimate. */
   readonly isWritten?: false;
 }
@@ -20,15 +22,12 @@ export interface SizedRows {
   readonly rows: readonly SizedRow[];
   /** The target's name in the writer. */
   readonly target: string | undefined;
-  /** Upper limit of the bytes of a file in addition to those of its rows: the rest of header, index or graph. */
+  /** Upper limit of the bytes of a file in addition to those of its rows: the rest of header, index, graph. */
   readonly overhead: number;
 }
 
 /** Codes of errors for schemes that a target does not have, and for formats without a writer. */
 const NOT_WRITTEN = ["ZP_INVALID_SCHEME", "ZP_UNSUPPORTED_FILE", "ZP_UNSUPPORTED_DTYPE"];
-
-/** Bytes of a tensor in the file, those in its header or graph included. */
-const bytesOf = ({ bytesAfter, headerBytes = 0 }: QuantizedRow): number => bytesAfter + headerBytes;
 
 /** Gets the bytes of each row from the writer. Reads headers only. */
 export async function sizedRows(
@@ -36,8 +35,8 @@ export async function sizedRows(
   rows: readonly AnalysisRow[],
   options: JobOptions,
 ): Promise<SizedRows> {
-  /** Bytes of each tensor by scheme; schemes that the target does not store are left out. */
-  const sizes = new Map<string, Map<string, number>>();
+  /** What is written of each tensor by scheme; schemes that the target does not store are left out. */
+  const written = new Map<string, Map<string, QuantizedRow>>();
   let target: string | undefined;
   let overhead = 0;
   const write = async (choose: (name: string) => string | undefined): Promise<QuantizeReport> => {
@@ -46,7 +45,8 @@ export async function sizedRows(
     return report;
   };
   const measure = (report: QuantizeReport): void => {
-    const bytes = report.rows.reduce((sum, row) => sum + bytesOf(row), 0);
+    let bytes = 0;
+    for (const { bytesAfter, headerBytes = 0 } of report.rows) bytes += bytesAfter + headerBytes;
     overhead = Math.max(overhead, report.bytesAfter - bytes);
   };
   const schemes = new Set(rows.map(({ scheme }) => scheme).filter((scheme) => scheme !== "keep"));
@@ -57,8 +57,8 @@ export async function sizedRows(
       const stored = report.rows.filter((row) => row.scheme === scheme);
       if (stored.length === 0) continue;
       for (const row of stored) {
-        const own = sizes.get(row.name) ?? new Map<string, number>();
-        sizes.set(row.name, own.set(scheme, bytesOf(row)));
+        const own = written.get(row.name) ?? new Map<string, QuantizedRow>();
+        written.set(row.name, own.set(scheme, row));
       }
       target = report.target;
       measure(report);
@@ -69,14 +69,16 @@ export async function sizedRows(
   // A mixture may need more than each scheme alone: config.json then names the modules of each.
   let turn = 0;
   const mixed = new Map(
-    Array.from(sizes, ([name, own]) => [name, [...own.keys()][turn++ % own.size]] as const),
+    Array.from(written, ([name, own]) => [name, [...own.keys()][turn++ % own.size]] as const),
   );
   if (mixed.size > 1) measure(await write((name) => mixed.get(name)));
   const sized = rows.map((row): SizedRow => {
     if (row.scheme === "keep") return row;
-    const bytes = sizes.get(row.name)?.get(row.scheme);
+    const found = written.get(row.name)?.get(row.scheme);
     const own = { ...row, nominalBytes: row.bytes };
-    return bytes === undefined ? { ...own, isWritten: false } : { ...own, bytes };
+    if (found === undefined) return { ...own, isWritten: false };
+    const { bytesAfter: bytes, headerBytes = 0 } = found;
+    return { ...own, bytes, headerBytes };
   });
   return { rows: sized, target, overhead };
 }

@@ -45,8 +45,8 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
     await writeReport(args, frontierReport(file, points), signal);
     return EXIT.ok;
   }
-  const planned = planWithin(args, { budget, overhead, file, rows }, (net) =>
-    plan(rows, { ...net, ...constraints, format }),
+  const planned = planWithin(args, { budget, overhead, file, rows }, (net, own) =>
+    plan(own, { ...net, ...constraints, format }),
   );
   const result = { ...planned, options };
   const output = args.text("output");
@@ -80,6 +80,7 @@ async function inputOf(file: string, args: Arguments, signal: AbortSignal): Prom
   const rows = input.rows.map((row) => ({
     ...row,
     bytes: (row as Partial<SizedRow>).nominalBytes ?? row.bytes,
+    headerBytes: 0,
   }));
   return { ...input, rows, overhead: 0 };
 }
@@ -121,8 +122,22 @@ function written(rows: readonly PlanRow[]): readonly PlanRow[] {
   return [...stored, ...kept.values()];
 }
 
+/** Bytes that a tensor adds to the header or graph. */
+const headerBytesOf = (row: PlanRow): number => (row as Partial<SizedRow>).headerBytes ?? 0;
+
+/** Plans with rows whose bytes include those in headers, within the bytes of a file. */
+function planFile(rows: readonly PlanRow[], make: (rows: readonly PlanRow[]) => Plan): Plan {
+  const whole = rows.map((row) => ({ ...row, bytes: row.bytes + headerBytesOf(row) }));
+  const planned = make(whole);
+  let { bytes } = planned;
+  for (const row of rows) {
+    if (planned.schemes[row.name] === row.scheme) bytes -= headerBytesOf(row);
+  }
+  return { ...planned, bytes, bitsPerWeight: (8 * bytes) / Math.max(1, planned.parameters) };
+}
+
 /**
- * Plans within the bytes that headers leave to tensors.
+ * Plans within the bytes that the rest of headers leaves.
  * @throws {Failure} with the smallest possible --size, in its own unit and with headers
  */
 function planWithin(
@@ -133,12 +148,14 @@ function planWithin(
     readonly file: string;
     readonly rows: readonly PlanRow[];
   },
-  make: (net: Budget | undefined) => Plan,
+  make: (net: Budget | undefined, rows: readonly PlanRow[]) => Plan,
 ): Plan {
   const { budget, overhead, file, rows } = given;
   const isBytes = budget !== undefined && "bytes" in budget;
   try {
-    return make(isBytes ? { bytes: Math.max(1, budget.bytes - overhead) } : budget);
+    if (!isBytes) return make(budget, rows);
+    const net = { bytes: Math.max(1, budget.bytes - overhead) };
+    return planFile(rows, (whole) => make(net, whole));
   } catch (error) {
     const { code, message } = error as { readonly code?: string; readonly message: string };
     const [, least] = /must be at least ([\d.]+)/.exec(message) ?? [];
