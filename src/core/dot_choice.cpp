@@ -29,6 +29,8 @@ Digits digits_format(Accumulate accumulate) {
 ByteFormat byte_format(const std::uint8_t* qx, std::size_t m, const kernels::Panels& w,
                        std::int32_t zero_point, bool may_list) {
   if (used == LayerKernels::kBaseline) return {Bytes::kI16};
+  // With one row the sums of short groups cost more than their dots.
+  if (used == LayerKernels::kMixed && m == 1 && w.groups() > 1) return {Bytes::kI16};
   // Largest number of activations outside base ... base + 127 in a row.
   const auto most_outside = [=](std::int32_t base) {
     std::size_t most = 0;

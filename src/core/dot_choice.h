@@ -21,9 +21,10 @@ namespace zeropoint {
 ///   float32                 4          4
 ///   float32, short digits   3          4
 enum class LayerKernels {
-  kRelaxed,   ///< the relaxed dot for every layer
-  kMixed,     ///< the relaxed dot only where it replaces two 16-bit dots: quint8 of 7 bits, or of 8
-              ///< bits with a list. For engines on which it takes up to twice as long as the other
+  kRelaxed,  ///< the relaxed dot for every layer
+  kMixed,    ///< the relaxed dot only where it replaces two 16-bit dots: quint8 of 7 bits, or of 8
+             ///< bits with a list; not for one row with groups. For engines on which it takes up to
+             ///< twice as long as the other
   kBaseline,  ///< the 16-bit dot for every layer, as in the baseline build
 };
 

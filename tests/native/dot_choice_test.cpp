@@ -46,6 +46,18 @@ TEST(DotChoice, MixedKernelsTakeTheRelaxedDotForSevenBitInputsOnly) {
   EXPECT_EQ(format_of(kEightBits), Bytes::kI16);
 }
 
+TEST(DotChoice, MixedKernelsTakeThe16BitDotForOneRowWithGroups) {
+  const UsedKernels used(LayerKernels::kMixed);
+  kernels::Panels w{};
+  w.k = 10;
+  w.group = 5;
+  w.steps = 2 * kernels::steps_of(w.group, 8);
+  EXPECT_EQ(byte_format(kSevenBits.data(), 1, w, 0, false).format, Bytes::kI16);
+  EXPECT_EQ(byte_format(kSevenBits.data(), 2, w, 0, false).format, Bytes::kI7);
+  w.group = w.k;
+  EXPECT_EQ(byte_format(kSevenBits.data(), 1, w, 0, false).format, Bytes::kI7);
+}
+
 TEST(DotChoice, BaselineKernelsTakeThe16BitDotForEveryLayer) {
   const UsedKernels used(LayerKernels::kBaseline);
   EXPECT_EQ(digits_format(Accumulate::kExact), Digits::kI16);
