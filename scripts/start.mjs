@@ -8,7 +8,7 @@ import { constants, setPriority } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { buildCore, buildPageAlone, transpileJs } from "./build/build.mjs";
-import { startChild } from "./process/children.mjs";
+import { isInterrupted, startChild } from "./process/children.mjs";
 import { Failure, root, runAsScript, step, which } from "./process/run.mjs";
 import { setUp } from "./toolchain/setup.mjs";
 
@@ -40,7 +40,9 @@ function completeBuild(address) {
   setPriority(child.pid, constants.priority.PRIORITY_LOW);
   child.on("close", (code) => {
     if (code === 0) console.log(`The API reference is at ${address}api/`);
-    else console.log(`The API reference could not be made: see ${logFile}`);
+    else if (!isInterrupted()) {
+      console.log(`The API reference could not be made: see ${logFile}`);
+    }
   });
 }
 
