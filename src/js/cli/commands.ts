@@ -119,7 +119,7 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
     ],
     notes: [
       FILE_NOTE,
-      "All schemes are measured in one pass over a tensor. A tensor above 16 MB is read before that, too, where a scheme has one scale for all of it. The figures are exact, and the same on every machine and number of threads.",
+      "A tensor of up to 16 MiB is read once for all schemes; a larger one again for schemes with one scale for all of it, and where its rows are not stored one after the other. The figures are exact, and the same on every machine and number of threads.",
       "The error of weights is not accuracy: it says how well values are kept, not what a network makes of them.",
       "With -o, the same command goes on after an interruption with the tensors that are missing.",
     ],

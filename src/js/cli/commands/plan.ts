@@ -125,7 +125,7 @@ function written(rows: readonly PlanRow[]): readonly PlanRow[] {
 /** Bytes that a tensor adds to the header or graph. */
 const headerBytesOf = (row: PlanRow): number => (row as Partial<SizedRow>).headerBytes ?? 0;
 
-/** Plans with rows whose bytes include those in headers, within the bytes of a file. */
+/** A plan whose bytes are those of tensors, of one for rows whose bytes include those in headers. */
 function planFile(rows: readonly PlanRow[], make: (rows: readonly PlanRow[]) => Plan): Plan {
   const whole = rows.map((row) => ({ ...row, bytes: row.bytes + headerBytesOf(row) }));
   const planned = make(whole);
@@ -155,7 +155,8 @@ function planWithin(
   try {
     if (!isBytes) return make(budget, rows);
     const net = { bytes: Math.max(1, budget.bytes - overhead) };
-    return planFile(rows, (whole) => make(net, whole));
+    const planned = planFile(rows, (whole) => make(net, whole));
+    return { ...planned, budget: { ...planned.budget, ...budget } };
   } catch (error) {
     const { code, message } = error as { readonly code?: string; readonly message: string };
     const [, least] = /must be at least ([\d.]+)/.exec(message) ?? [];

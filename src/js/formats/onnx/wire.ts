@@ -258,7 +258,7 @@ export function splice(where: string, source: Source, edits: readonly Edit[]): S
     let length = end - content;
     for (const [child, edit] of children.get(parent) ?? []) {
       if (edit !== undefined) {
-        const added = edit.parts.reduce((sum, part) => sum + part.byteLength, 0);
+        const added = lengthOf(edit.parts);
         nodes.push({ start: edit.start, end: edit.end, length: added, parts: edit.parts });
       } else {
         const field = child as Field;
@@ -366,6 +366,10 @@ export const floatField = (number: number, value: number): Part[] => [
   new Uint8Array(Float32Array.of(value).buffer),
 ];
 
+/** Bytes of fields. */
+export const lengthOf = (parts: readonly Part[]): number =>
+  parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+
 /** A field of text, bytes, or the fields of a message. */
 export function bytesField(number: number, content: string | Part | readonly Part[]): Part[] {
   const parts =
@@ -374,6 +378,5 @@ export function bytesField(number: number, content: string | Part | readonly Par
       : Array.isArray(content)
         ? (content as readonly Part[])
         : [content as Part];
-  const length = parts.reduce((sum, part) => sum + part.byteLength, 0);
-  return [varint(8 * number + BYTES), varint(length), ...parts];
+  return [varint(8 * number + BYTES), varint(lengthOf(parts)), ...parts];
 }

@@ -36,7 +36,7 @@ export interface QuantizedRow {
   readonly bytesBefore: number;
   /** With scales and zero points. */
   readonly bytesAfter: number;
-  /** Bytes that it adds to the file otherwise: names, shapes and metadata, in ONNX also nodes. */
+  /** Bytes that it adds to the file otherwise: names, shapes and metadata, in ONNX also nodes. In safetensors at most. */
   readonly headerBytes?: number;
   /** ONNX: the operators that compute with it. */
   readonly form?: string;

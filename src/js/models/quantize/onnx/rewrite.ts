@@ -4,7 +4,7 @@ import { bytesOf, type FileDType } from "../../../formats/dtypes.js";
 import type { OnnxGraph, OnnxModel, OnnxNode, OnnxValue } from "../../../formats/onnx/read.js";
 import { OnnxTensor } from "../../../formats/onnx/tensor.js";
 import type { OnnxWeight, OnnxWeights } from "../../../formats/onnx/weights.js";
-import { bytesField, type Part, type Spliced } from "../../../formats/onnx/wire.js";
+import { bytesField, lengthOf, type Part, type Spliced } from "../../../formats/onnx/wire.js";
 import {
   type ExternalPlace,
   metadataField,
@@ -60,10 +60,6 @@ export interface Holder {
 
 const byteLengthOf = ({ dtype, shape }: AddedTensor): number =>
   bytesOf(dtype, sizeOf(shape)) as number;
-
-/** Bytes of fields. */
-const lengthOf = (parts: readonly Part[]): number =>
-  parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
 
 /** Collects edits; `finish` makes the new model of them. */
 export class Rewriter {

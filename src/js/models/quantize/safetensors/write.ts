@@ -110,7 +110,7 @@ function entryOf(
           ? bytesBefore
           : parts.reduce((sum, part) => sum + sizeInFile(part), 0);
       const row = { name, from: dtype, scheme, bytesBefore, bytesAfter };
-      const header = linear && { headerBytes: headerBytesOf(layout, file, parts) };
+      const header = linear && { headerBytes: headerBytesOf(layout, name, file, parts) };
       rows.push({ ...row, ...header, ...(reason !== undefined && { reason }) });
     }
     return { tensor, scheme: linear, parts };
@@ -145,12 +145,15 @@ function entryOf(
 /** Bytes that the parts of a weight take in the header, less those of the weight itself. */
 function headerBytesOf(
   { noteBytes }: Layout,
+  name: string,
   file: FileTensor,
   parts: readonly OutputTensor[],
 ): number {
   const size = file.span?.source.size ?? file.byteLength;
-  const before = isSafetensorsDType(file.dtype) ? bytesOfEntries([writable(file)], size) : 0;
-  return bytesOfEntries(parts.map(writable), size) - before + (noteBytes?.(file.name) ?? 0);
+  const before = isSafetensorsDType(file.dtype)
+    ? bytesOfEntries([writable({ ...file, name })], size)
+    : 0;
+  return bytesOfEntries(parts.map(writable), size) - before + (noteBytes?.(name) ?? 0);
 }
 
 /** A tensor for the layout of a file, which asks for names, dtypes and shapes only. */
