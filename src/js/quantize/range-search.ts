@@ -8,7 +8,7 @@ import { checkOptions, isPlainObject } from "../base/options.js";
 import { type NumberArray, setArray, subarrayOf } from "../base/typed-arrays.js";
 import type { Core } from "../core/core.js";
 import type { SlicesWithRows } from "../tensor/granularity.js";
-import { blocksOf, gather, isLong } from "../tensor/slice-blocks.js";
+import { type Block, blocksOf, gather, isLong } from "../tensor/slice-blocks.js";
 import { TILE } from "../tensor/tiles.js";
 
 /** The range that codes have to cover; see `ChooseQParamsOptions`. */
@@ -50,6 +50,30 @@ export interface SearchedQParams {
   readonly zeroPoints: Int32Array | Float32Array;
 }
 
+/** Values of a slice that are searched at a time. */
+const widthOf = (block: Block): number => (isLong(block) ? TILE : block.inner);
+
+/** The parts of a block's slices, in each pass: copies one after the other to an address of the heap. */
+function* partsOf(
+  memory: Core["memory"],
+  where: string,
+  data: NumberArray,
+  block: Block,
+  passes: number,
+  xAt: number,
+): Generator<{ part: number; isFirst: boolean; isLast: boolean }, void, undefined> {
+  const { start, inner } = block;
+  const end = start + inner;
+  const width = widthOf(block);
+  for (let pass = 0; pass < passes; pass++) {
+    for (let at = start; at < end; at += width) {
+      const part = Math.min(width, end - at);
+      gather(memory, where, data, { ...block, start: at, inner: part }, xAt);
+      yield { part, isFirst: pass === 0 && at === start, isLast: at + part === end };
+    }
+  }
+}
+
 /**
  * Chooses the qparams of all slices by half-quadratic splitting: slices within a tile together, a longer one
  * in tiles, once for each iteration.
@@ -65,9 +89,8 @@ export function searchHalfQuadratic(
   chosen: SearchedQParams,
 ): void {
   for (const block of blocksOf(counts)) {
-    const { outer, slices, inner, first, start } = block;
-    const end = start + inner;
-    const width = isLong(block) ? TILE : inner;
+    const { outer, slices, inner, first } = block;
+    const width = widthOf(block);
     const scales = new Float64Array(slices);
     const [xAt, stateAt, rangesAt, scalesAt, shiftsAt] = memory.layOut(
       where,
@@ -80,27 +103,23 @@ export function searchHalfQuadratic(
     try {
       memory.write("Float32Array", rangesAt, subarrayOf(ranges, 2 * first, 2 * (first + slices)));
       const passes = width < inner ? module.halfQuadraticPasses() : 1;
-      for (let pass = 0; pass < passes; pass++) {
-        for (let at = start; at < end; at += width) {
-          const part = Math.min(width, end - at);
-          gather(memory, where, data, { ...block, start: at, inner: part }, xAt);
-          const status = module.halfQuadratic(
-            xAt,
-            outer,
-            slices,
-            part,
-            dtype,
-            choice,
-            includeZero,
-            pass === 0 && at === start,
-            at + part === end,
-            stateAt,
-            rangesAt,
-            scalesAt,
-            shiftsAt,
-          );
-          checkStatus(where, status);
-        }
+      for (const { part, isFirst, isLast } of partsOf(memory, where, data, block, passes, xAt)) {
+        const status = module.halfQuadratic(
+          xAt,
+          outer,
+          slices,
+          part,
+          dtype,
+          choice,
+          includeZero,
+          isFirst,
+          isLast,
+          stateAt,
+          rangesAt,
+          scalesAt,
+          shiftsAt,
+        );
+        checkStatus(where, status);
       }
       memory.read(scalesAt, scales);
       setArray(chosen.scales, scales, first);
@@ -126,9 +145,8 @@ export function searchRanges(
   ranges: Float32Array,
 ): void {
   for (const block of blocksOf(counts)) {
-    const { outer, slices, inner, first, start } = block;
-    const end = start + inner;
-    const width = isLong(block) ? TILE : inner;
+    const { outer, slices, inner, first } = block;
+    const width = widthOf(block);
     const own = subarrayOf(ranges, 2 * first, 2 * (first + slices));
     const [xAt, stateAt, rangesAt] = memory.layOut(
       where,
@@ -139,26 +157,22 @@ export function searchRanges(
     try {
       memory.write("Float32Array", rangesAt, own);
       const passes = width < inner && percentile > 0 ? 32 : 1;
-      for (let pass = 0; pass < passes; pass++) {
-        for (let at = start; at < end; at += width) {
-          const part = Math.min(width, end - at);
-          gather(memory, where, data, { ...block, start: at, inner: part }, xAt);
-          const status = module.searchRanges(
-            xAt,
-            outer,
-            slices,
-            part,
-            dtype,
-            choice,
-            includeZero,
-            percentile,
-            pass === 0 && at === start,
-            at + part === end,
-            stateAt,
-            rangesAt,
-          );
-          checkStatus(where, status);
-        }
+      for (const { part, isFirst, isLast } of partsOf(memory, where, data, block, passes, xAt)) {
+        const status = module.searchRanges(
+          xAt,
+          outer,
+          slices,
+          part,
+          dtype,
+          choice,
+          includeZero,
+          percentile,
+          isFirst,
+          isLast,
+          stateAt,
+          rangesAt,
+        );
+        checkStatus(where, status);
       }
       memory.read(rangesAt, own);
     } finally {
