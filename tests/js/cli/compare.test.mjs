@@ -82,6 +82,21 @@ describe("zeropoint compare", () => {
     );
   });
 
+  for (const form of ["--json", "--csv", "--html"]) {
+    it(`says on standard error why it fails beside ${form}`, () => {
+      const none = compare("a.safetensors", "other.safetensors", form);
+      assert.equal(none.code, 1);
+      assert.equal(
+        none.stderr,
+        "zeropoint compare: other.safetensors compared with a.safetensors: " +
+          "nothing to compare: no tensor of a has its name and shape in b\n",
+      );
+      const beyond = compare("a.safetensors", "b.safetensors", "--tolerance", "0.1", form);
+      assert.equal(beyond.code, 1);
+      assert.match(beyond.stderr, /: 1 tensor beyond 0\.1: head\.bias\n$/);
+    });
+  }
+
   it("explains the forms of a tolerance after a wrong one", () => {
     const { code, stderr } = compare("a.safetensors", "b.safetensors", "--tolerance", "much");
     assert.equal(code, 2);

@@ -137,6 +137,14 @@ describe("zeropoint quantize", () => {
     });
   }
 
+  for (const output of ["report.json", "report.CSV", "report.html"]) {
+    it(`refuses the name ${output} for a model, and names the option of the report`, () => {
+      const { code, stderr } = quantize("model.safetensors", "int8-channel", "-o", output);
+      const line = `zeropoint quantize: -o ${output} must name the model file to write; --json prints the report as JSON\n`;
+      assert.deepEqual([code, stderr, existsSync(at(output))], [2, line, false]);
+    });
+  }
+
   it("says what a model without a graph can be written as instead of ONNX", () => {
     const args = ["model.safetensors", "int8-channel", "--format", "onnx", "-o", "other.onnx"];
     const { code, stderr } = quantize(...args);

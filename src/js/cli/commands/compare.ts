@@ -3,10 +3,10 @@
 import { compare } from "../../models/compare/compare.js";
 import type { CompareRow } from "../../models/compare/row.js";
 import { readArguments } from "../arguments.js";
-import { EXIT, usage } from "../failures.js";
+import { EXIT, Failure, usage } from "../failures.js";
 import { nameFilter, openInput, startCore } from "../input.js";
 import { Progress } from "../output/progress.js";
-import { checkOutput, type Fact, section, writeReport } from "../output/report.js";
+import { checkOutput, type Fact, formOf, section, writeReport } from "../output/report.js";
 import type { Column } from "../output/table.js";
 import { parseDecibels, showNumber } from "../units.js";
 
@@ -33,11 +33,16 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
         (row) => isWithin !== undefined && row.from !== undefined && !isWithin(row),
       );
       const title = `${second} compared with ${first}`;
-      const facts = factsOf(first, second, rows, beyond, args.text("tolerance"));
+      const beyondText = beyondTextOf(beyond, args.text("tolerance"));
+      const facts = factsOf(first, second, rows, beyondText);
       const data = { a: first, b: second, beyond: beyond.map(({ name }) => name), rows };
       const sections = [section(COLUMNS, rows)];
       await writeReport(args, { title, facts, sections, data }, signal);
-      return beyond.length > 0 || !rows.some(wasCompared) ? EXIT.different : EXIT.ok;
+      const isEmpty = !rows.some(wasCompared);
+      if (beyond.length === 0 && !isEmpty) return EXIT.ok;
+      const isShown = formOf(args) === "table" && args.text("output") === undefined;
+      if (isShown) return EXIT.different;
+      throw new Failure(EXIT.different, `${title}: ${isEmpty ? NOTHING : beyondText}`);
     } finally {
       await b.close();
     }
@@ -62,12 +67,25 @@ function toleranceOf(text: string | undefined): ((row: CompareRow) => boolean) |
 
 const wasCompared = ({ reason }: CompareRow): boolean => reason === undefined;
 
+const NOTHING = "nothing to compare: no tensor of a has its name and shape in b";
+
+/** The tensors beyond the tolerance: how many, and the names of some. */
+function beyondTextOf(
+  beyond: readonly CompareRow[],
+  tolerance: string | undefined,
+): string | undefined {
+  if (tolerance === undefined) return undefined;
+  const names = beyond.slice(0, 3).map(({ name }) => name);
+  const some = names.length === 0 ? "" : `: ${names.join(", ")}${beyond.length > 3 ? " …" : ""}`;
+  const count = beyond.length === 1 ? "1 tensor" : `${beyond.length} tensors`;
+  return `${count} beyond ${tolerance}${some}`;
+}
+
 function factsOf(
   first: string,
   second: string,
   rows: readonly CompareRow[],
-  beyond: readonly CompareRow[],
-  tolerance: string | undefined,
+  beyondText: string | undefined,
 ): Fact[] {
   const equal = rows.filter((row) => row.equal).length;
   const compared = rows.filter(wasCompared).length;
@@ -76,27 +94,16 @@ function factsOf(
     (least, row) => Math.min(least, Number.isNaN(row.sqnr) ? least : row.sqnr),
     Number.POSITIVE_INFINITY,
   );
-  const facts: Fact[] = [
+  return [
     ["a", first],
     ["b", second],
     [
       "tensors",
       `${rows.length}: ${equal} equal, ${compared - equal} different, ${rows.length - compared} not comparable`,
     ],
-    [
-      "largest",
-      compared > 0
-        ? `${showNumber(max)}; least SQNR ${showNumber(sqnr)} dB`
-        : "nothing to compare: no tensor of a has its name and shape in b",
-    ],
+    ["largest", compared > 0 ? `${showNumber(max)}; least SQNR ${showNumber(sqnr)} dB` : NOTHING],
+    ...(beyondText === undefined ? [] : [["beyond", beyondText] as const]),
   ];
-  if (tolerance !== undefined) {
-    const names = beyond.slice(0, 3).map(({ name }) => name);
-    const some = names.length === 0 ? "" : `: ${names.join(", ")}${beyond.length > 3 ? " …" : ""}`;
-    const count = beyond.length === 1 ? "1 tensor" : `${beyond.length} tensors`;
-    facts.push(["beyond", `${count} beyond ${tolerance}${some}`]);
-  }
-  return facts;
 }
 
 const COLUMNS: readonly Column<CompareRow>[] = [

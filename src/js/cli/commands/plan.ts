@@ -15,6 +15,7 @@ import { isOfRows, readRows } from "../jobs/rows.js";
 import { writeText } from "../output/files.js";
 import { checkOutput, jsonText, type Report, section, writeReport } from "../output/report.js";
 import type { Column } from "../output/table.js";
+import { keptByReason } from "../reasons.js";
 import type { SizedRow } from "../sizes.js";
 import {
   type Budget,
@@ -174,14 +175,9 @@ function planWithin(
 
 /** The error for a model without weights to quantize, with the reasons that keep most bytes. */
 function nothingToPlan(file: string, rows: readonly PlanRow[]): Failure {
-  const bytes = new Map<string, number>();
-  for (const { reason = "no reason", bytes: own } of rows) {
-    bytes.set(reason, (bytes.get(reason) ?? 0) + own);
-  }
-  const reasons = [...bytes]
-    .sort(([, a], [, b]) => b - a)
+  const reasons = keptByReason(rows)
     .slice(0, 3)
-    .map(([reason, sum]) => `${reason} (${showBytes(sum)})`);
+    .map(({ reason, bytes }) => `${reason} (${showBytes(bytes)})`);
   const problem = `it has no tensor to choose a scheme for; all are kept: ${reasons.join("; ")}`;
   return new Failure(EXIT.input, `${file}: ${problem}`);
 }

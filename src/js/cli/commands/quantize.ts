@@ -24,6 +24,7 @@ import { chunksOf, isFolder, writeStdout } from "../output/files.js";
 import { Progress } from "../output/progress.js";
 import { jsonText } from "../output/report.js";
 import { printable } from "../output/terminal.js";
+import { keptByReason } from "../reasons.js";
 import { showBytes, showCount, showPercent, showTime } from "../units.js";
 import { mainOf, verify } from "../verify.js";
 
@@ -94,6 +95,9 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
  * @throws {Failure} if the name of the output is that of a file of another format
  */
 function checkEnding(args: Arguments, output: string, model: Model, format: string): void {
+  if (/\.(json|csv|html)$/i.test(output)) {
+    throw usage(`-o ${output} must name the model file to write; --json prints the report as JSON`);
+  }
   const formats = outputFormatsOf(model);
   const own = formats.find((each) => each === format);
   const [, ending = format] = ENDING.exec(output.toLowerCase()) ?? [];
@@ -211,18 +215,9 @@ function summaryOf({ rows, bytesBefore, bytesAfter, target }: QuantizeReport): s
   return `${sizes}; ${quantized} of ${rows.length} tensors quantized, for ${target}`;
 }
 
-/** Kept tensors by reason, with the reasons that keep most bytes first. */
 function keptLines({ rows }: QuantizeReport): string[] {
-  const reasons = new Map<string, { count: number; bytes: number }>();
-  for (const { scheme, reason = "no reason", bytesAfter } of rows) {
-    if (scheme !== "keep") continue;
-    const { count, bytes } = reasons.get(reason) ?? { count: 0, bytes: 0 };
-    reasons.set(reason, { count: count + 1, bytes: bytes + bytesAfter });
-  }
-  return [...reasons]
-    .sort(([, a], [, b]) => b.bytes - a.bytes)
+  const kept = rows.filter(({ scheme }) => scheme === "keep");
+  return keptByReason(kept.map(({ reason, bytesAfter }) => ({ reason, bytes: bytesAfter })))
     .slice(0, 6)
-    .map(
-      ([reason, { count, bytes }]) => `kept ${showCount(count)}: ${reason} (${showBytes(bytes)})`,
-    );
+    .map(({ reason, count, bytes }) => `kept ${showCount(count)}: ${reason} (${showBytes(bytes)})`);
 }
