@@ -25,6 +25,7 @@ const ELSEWHERE = {
 /** Tests that need Node, with the reason: whole files, or single tests of a file. */
 const NODE_ONLY = {
   "bench.test.mjs": "runs the benchmark's command",
+  "cli/activations.test.mjs": "starts the command line",
   "cli/arguments.test.mjs": "starts the command line",
   "cli/output.test.mjs": "starts the command line",
   "cli/inspect.test.mjs": "starts the command line",

@@ -53,6 +53,12 @@ const TARGET: readonly CommandOption[] = [
   },
   { name: "target", value: "NAME", text: "count bytes as a target of quantize stores them" },
 ];
+const ACTIVATIONS: CommandOption = {
+  name: "activations",
+  value: "FILE",
+  isList: true,
+  text: "inputs of weights for the error of outputs: .npz with arrays [..., inputs] named as the weights, or NAME.npy",
+};
 const SHARD: CommandOption = {
   name: "shard",
   value: "I/N",
@@ -102,8 +108,9 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
       {
         name: "metric",
         value: "NAME",
-        text: "the error in the table: sqnr (default), mse, max or cosine",
+        text: "the error in the table: sqnr (default), mse, max, cosine, or output with --activations",
       },
+      ACTIVATIONS,
       ...TARGET,
       { name: "certificate", text: "bounds of the output's error and the sha256 of each tensor" },
       ...TABLES,
@@ -158,6 +165,7 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
         value: "NAME",
         text: "what to minimize: relative squared error (relative, the default, by share of the parameters; layers, each weight alike), output, mse, max or cosine",
       },
+      ACTIVATIONS,
       ...TARGET,
       {
         name: "nominal",

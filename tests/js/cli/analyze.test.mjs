@@ -115,7 +115,7 @@ describe("zeropoint analyze", () => {
     [["model.safetensors", "--schemes", "int5"], /^--schemes must say .*, got "int5"$/],
     [
       ["model.safetensors", "--metric", "psnr"],
-      '--metric takes sqnr, mse, max, cosine, got "psnr"',
+      '--metric takes sqnr, mse, max, cosine, output, got "psnr"',
     ],
     [["sharded", "--shard", "1/2"], "--shard needs -o, a folder for the rows"],
   ]) {

@@ -4,15 +4,17 @@ import { mkdir } from "node:fs/promises";
 import { basename } from "node:path";
 import type { Model } from "../../models/open/model.js";
 import {
-  analysisHash,
+  type Analysis,
+  analysisOf,
   journalFor,
   journalOf,
   rowsOf,
   shardPath,
   targetOptions,
-} from "../analysis.js";
-import { analysisReport } from "../analysis-report.js";
-import { type Arguments, readArguments } from "../arguments.js";
+} from "../analysis/analysis.js";
+import { analysisReport, metricOf } from "../analysis/report.js";
+import type { SizedRows } from "../analysis/sizes.js";
+import { readArguments } from "../arguments.js";
 import { EXIT, Failure, usage } from "../failures.js";
 import { checkSelection, openInput, startCore } from "../input.js";
 import { filesOf, type Part, parsePart } from "../jobs/deal.js";
@@ -21,13 +23,13 @@ import { type RowsFile, readRowsFile, rowsPath } from "../jobs/rows.js";
 import { hashOf, type SourceFile, sourceFiles } from "../jobs/sources.js";
 import { isFolder, writeText } from "../output/files.js";
 import { checkOutput, jsonText, writeReport } from "../output/report.js";
-import type { SizedRows } from "../sizes.js";
 import { showTime } from "../units.js";
 
 /** Runs the command. @returns the exit code */
 export async function run(argv: readonly string[], signal: AbortSignal): Promise<number> {
   const args = readArguments("analyze", argv);
   const [file] = args.operands;
+  const metric = metricOf(args);
   const output = args.text("output");
   const part = parsePart(args.text("shard"));
   const isToFolder =
@@ -39,9 +41,11 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   await startCore(args);
   const model = await openInput(file, signal);
   try {
-    if (isToFolder) return await writeShards(file, model, part, args, signal);
+    const analysis = await analysisOf(args, model, signal);
+    if (isToFolder) return await writeShards(file, model, part, analysis, signal);
     checkSelection(args, model);
-    const sized = await rowsOf(model, basename(file), args, signal, journalFor(model, file, args));
+    const journal = journalFor(model, file, analysis);
+    const sized = await rowsOf(model, basename(file), analysis, signal, journal);
     const sources = sourceFiles(model);
     const source =
       sources.length === 1
@@ -50,7 +54,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
             name: basename(file),
             headerSha256: hashOf(sources.map(({ headerSha256 }) => headerSha256)),
           };
-    const report = analysisReport(file, sized, args, rowsFile(args, source, sized));
+    const report = analysisReport(file, sized, args, metric, rowsFile(analysis, source, sized));
     await writeReport(args, report, signal);
     return EXIT.ok;
   } finally {
@@ -61,11 +65,11 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
 const sourceOf = ({ name, headerSha256 }: SourceFile) => ({ name, headerSha256 });
 
 const rowsFile = (
-  args: Arguments,
+  { args, hash }: Analysis,
   source: RowsFile["source"],
   { rows, overhead }: SizedRows,
 ): RowsFile => ({
-  ...{ version: 1, job: analysisHash(args), source },
+  ...{ version: 1, job: hash, source },
   options: targetOptions(args),
   ...{ overhead, rows },
 });
@@ -75,9 +79,10 @@ async function writeShards(
   file: string,
   model: Model,
   part: Part | undefined,
-  args: Arguments,
+  analysis: Analysis,
   signal: AbortSignal,
 ): Promise<number> {
+  const { args, hash } = analysis;
   const folder = args.text("output") as string;
   const start = performance.now();
   const sources = sourceFiles(model);
@@ -87,7 +92,7 @@ async function writeShards(
   for (const source of filesOf(sources, part)) {
     const path = rowsPath(folder, source.name);
     const found = await readRowsFile(path).catch(() => undefined);
-    if (found?.job === analysisHash(args) && found.source.headerSha256 === source.headerSha256) {
+    if (found?.job === hash && found.source.headerSha256 === source.headerSha256) {
       done++;
       continue;
     }
@@ -97,9 +102,9 @@ async function writeShards(
     const shard =
       sources.length === 1 ? model : await openInput(await shardPath(file, source.name), signal);
     try {
-      const journal = journalOf(path, file, source.name, source.headerSha256, args);
-      const sized = await rowsOf(shard, source.name, args, signal, journal);
-      const content = rowsFile(args, { ...sourceOf(source), of: names }, sized);
+      const journal = journalOf(path, file, source.name, source.headerSha256, analysis);
+      const sized = await rowsOf(shard, source.name, analysis, signal, journal);
+      const content = rowsFile(analysis, { ...sourceOf(source), of: names }, sized);
       await writeText(path, `${jsonText(content, 0)}\n`, signal);
       made++;
     } finally {

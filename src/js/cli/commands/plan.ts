@@ -3,10 +3,12 @@
 import { describePlan } from "../../models/plan/describe.js";
 import { type FrontierPoint, frontier } from "../../models/plan/frontier.js";
 import { DEFAULT_SAME } from "../../models/plan/groups.js";
-import type { MetricName } from "../../models/plan/metric.js";
+import { checkMetric, type MetricName } from "../../models/plan/metric.js";
 import { type Plan, type PlanConstraints, plan } from "../../models/plan/plan.js";
 import type { PlanRow } from "../../models/plan/rows.js";
-import { analyzeFile, targetOptions } from "../analysis.js";
+import { checkHasInputs } from "../analysis/activations.js";
+import { analyzeFile, targetOptions } from "../analysis/analysis.js";
+import type { SizedRow } from "../analysis/sizes.js";
 import { type Arguments, readArguments } from "../arguments.js";
 import { EXIT, Failure, usage } from "../failures.js";
 import { splitList, startCore } from "../input.js";
@@ -16,7 +18,6 @@ import { writeText } from "../output/files.js";
 import { checkOutput, jsonText, type Report, section, writeReport } from "../output/report.js";
 import type { Column } from "../output/table.js";
 import { keptByReason } from "../reasons.js";
-import type { SizedRow } from "../sizes.js";
 import {
   type Budget,
   parseBudget,
@@ -89,12 +90,15 @@ async function inputOf(file: string, args: Arguments, signal: AbortSignal): Prom
 /** The rows: from a file, or from an analysis that runs now. */
 async function givenInput(file: string, args: Arguments, signal: AbortSignal): Promise<Input> {
   if (!(await isOfRows(file))) {
+    if (args.text("metric") === "output") checkHasInputs(args);
     await startCore(args);
     const { rows, overhead } = await analyzeFile(file, args, signal);
     return { rows, options: targetOptions(args), overhead };
   }
-  if (args.has("format") || args.has("target")) {
-    throw usage("--format and --target are for a model; for rows, analyze takes them");
+  if (args.has("format") || args.has("target") || args.has("activations")) {
+    throw usage(
+      "--format, --target and --activations are for a model; for rows, analyze takes them",
+    );
   }
   const { rows, options = {}, overhead = 0 } = await readRows(file);
   const schemes = splitList(args.text("schemes")?.toLowerCase());
@@ -203,6 +207,8 @@ function constraintsOf(args: Arguments): PlanConstraints {
     throw usage(`--min-sqnr takes decibels, as 30 or 30dB, got ${JSON.stringify(text)}`);
   }
   const metric = args.text("metric") as MetricName | undefined;
+  // Before an analysis that may take hours.
+  checkMetric("plan", metric, []);
   // A list of one pattern: all tensors whose names match it agree.
   const same = args.list("same").map((pattern) => (pattern.includes("{") ? pattern : [pattern]));
   return {

@@ -1,19 +1,21 @@
 // Rows of analyze for a file or a model in shards, with progress; used by analyze and by plan.
 
 import { basename, dirname, join } from "node:path";
-import { analyze } from "../models/analyze/analyze.js";
-import type { AnalyzeOptions } from "../models/analyze/options.js";
-import type { AnalysisRow } from "../models/analyze/row.js";
-import type { Model } from "../models/open/model.js";
-import type { Arguments } from "./arguments.js";
-import { openInput, splitList } from "./input.js";
-import type { JobOptions } from "./jobs/done.js";
-import { Journal } from "./jobs/journal.js";
-import { hashOf, sourceFiles, stampOf } from "./jobs/sources.js";
-import { isFolder } from "./output/files.js";
-import { Progress } from "./output/progress.js";
+import { analyze } from "../../models/analyze/analyze.js";
+import type { AnalyzeOptions } from "../../models/analyze/options.js";
+import type { AnalysisRow } from "../../models/analyze/row.js";
+import type { Model } from "../../models/open/model.js";
+import type { Arguments } from "../arguments.js";
+import { openInput, splitList } from "../input.js";
+import type { JobOptions } from "../jobs/done.js";
+import { Journal } from "../jobs/journal.js";
+import { hashOf, sourceFiles, stampOf } from "../jobs/sources.js";
+import { hashOfFile } from "../jobs/wish.js";
+import { isFolder } from "../output/files.js";
+import { Progress } from "../output/progress.js";
+import { packageVersion } from "../version.js";
+import { type Inputs, readActivations } from "./activations.js";
 import { type SizedRows, sizedRows } from "./sizes.js";
-import { packageVersion } from "./version.js";
 
 /** Options of the analysis that the command line gives. */
 function analysisOptions(args: Arguments): AnalyzeOptions {
@@ -32,22 +34,43 @@ export function targetOptions(args: Arguments): JobOptions {
   return { ...(format !== undefined && { format }), ...(target !== undefined && { target }) };
 }
 
-/** The hash of everything that the rows depend on. */
-export const analysisHash = (args: Arguments): string =>
-  hashOf([packageVersion(), analysisOptions(args), targetOptions(args)]);
+/** An analysis that the arguments ask for. */
+export interface Analysis {
+  readonly args: Arguments;
+  readonly inputs: Inputs;
+  /** The hash of everything that the rows depend on. */
+  readonly hash: string;
+}
+
+/** @param model  the whole model, with all shards */
+export async function analysisOf(
+  args: Arguments,
+  model: Model,
+  signal: AbortSignal,
+): Promise<Analysis> {
+  const files = await Promise.all(args.list("activations").map(hashOfFile));
+  const inputs = await readActivations(args, model.tensors, signal);
+  const parts = [packageVersion(), analysisOptions(args), targetOptions(args)];
+  return { args, inputs, hash: hashOf(files.length === 0 ? parts : [...parts, files]) };
+}
 
 /** Analyzes a model, with bytes as the target stores them. */
 export async function rowsOf(
   model: Model,
   title: string,
-  args: Arguments,
+  { args, inputs }: Analysis,
   signal: AbortSignal,
   journal?: Journal,
 ): Promise<SizedRows> {
   const progress = new Progress(`analyzing ${title}`, args.has("quiet"));
   const rows: AnalysisRow[] = [];
   const known = await journal?.open();
-  const options = { ...analysisOptions(args), known, signal, onProgress: progress.update };
+  const own = [...inputs].filter(([name]) => model.tensors.has(name));
+  const options = {
+    ...analysisOptions(args),
+    ...(own.length > 0 && { activations: Object.fromEntries(own) }),
+    ...{ known, signal, onProgress: progress.update },
+  };
   try {
     for await (const row of analyze(model, options)) {
       rows.push(row);
@@ -66,11 +89,11 @@ export async function rowsOf(
 }
 
 /** The journal of an analysis whose result goes to a file; undefined for another one. */
-export function journalFor(model: Model, file: string, args: Arguments): Journal | undefined {
-  const output = args.text("output");
+export function journalFor(model: Model, file: string, analysis: Analysis): Journal | undefined {
+  const output = analysis.args.text("output");
   if (output === undefined || output === "-") return undefined;
   const headers = sourceFiles(model).map(({ headerSha256 }) => headerSha256);
-  return journalOf(output, file, undefined, hashOf(headers), args);
+  return journalOf(output, file, undefined, hashOf(headers), analysis);
 }
 
 /** The journal of the rows of one file of a model; undefined for standard input, whose values may change between runs. */
@@ -79,10 +102,10 @@ export function journalOf(
   model: string,
   name: string | undefined,
   headerSha256: string,
-  args: Arguments,
+  { hash }: Analysis,
 ): Journal | undefined {
   if (model === "-") return undefined;
-  const key = hashOf([analysisHash(args), headerSha256, stampOf(model, name)]);
+  const key = hashOf([hash, headerSha256, stampOf(model, name)]);
   return new Journal(output, key.slice(0, 16));
 }
 
@@ -94,7 +117,9 @@ export async function analyzeFile(
 ): Promise<SizedRows> {
   const model = await openInput(file, signal);
   try {
-    return await rowsOf(model, basename(file), args, signal, journalFor(model, file, args));
+    const analysis = await analysisOf(args, model, signal);
+    const journal = journalFor(model, file, analysis);
+    return await rowsOf(model, basename(file), analysis, signal, journal);
   } finally {
     await model.close();
   }

@@ -1,14 +1,15 @@
 // The table of an analysis: a line for each tensor, a column for each scheme.
 
-import type { AnalysisRow } from "../models/analyze/row.js";
-import type { Arguments } from "./arguments.js";
-import { usage } from "./failures.js";
-import { type Fact, type Report, type Section, section } from "./output/report.js";
-import type { Column } from "./output/table.js";
+import type { AnalysisRow } from "../../models/analyze/row.js";
+import type { Arguments } from "../arguments.js";
+import { usage } from "../failures.js";
+import { type Fact, type Report, type Section, section } from "../output/report.js";
+import type { Column } from "../output/table.js";
+import { showBytes, showNumber, showPercent } from "../units.js";
+import { checkHasInputs } from "./activations.js";
 import type { SizedRow, SizedRows } from "./sizes.js";
-import { showBytes, showNumber, showPercent } from "./units.js";
 
-const METRICS = ["sqnr", "mse", "max", "cosine"] as const;
+const METRICS = ["sqnr", "mse", "max", "cosine", "output"] as const;
 type MetricName = (typeof METRICS)[number];
 
 const TITLES: Readonly<Record<MetricName, string>> = {
@@ -16,7 +17,12 @@ const TITLES: Readonly<Record<MetricName, string>> = {
   mse: "mean squared error",
   max: "largest error",
   cosine: "cosine similarity",
+  output: "SQNR of outputs in dB, of weights whose inputs are given",
 };
+
+/** The error of a row; undefined for outputs without inputs. */
+const errorOf = (row: AnalysisRow | undefined, metric: MetricName): number | undefined =>
+  metric === "output" ? row?.outputSqnr : row?.[metric];
 
 /** A tensor with its rows by scheme. */
 interface Line {
@@ -33,9 +39,9 @@ export function analysisReport(
   file: string,
   { rows, target }: SizedRows,
   args: Arguments,
+  metric: MetricName,
   data: unknown,
 ): Report {
-  const metric = metricOf(args);
   const lines = linesOf(rows);
   const schemes = [...new Set(rows.map(({ scheme }) => scheme))].filter((name) => name !== "keep");
   const kept = lines.filter(({ rows: own }) => schemes.every((scheme) => !own.has(scheme)));
@@ -77,8 +83,10 @@ function bytesFact(rows: readonly SizedRow[], target: string | undefined): Fact[
   return [["bytes", `with scales, as target ${target} stores them${rest}`]];
 }
 
-function metricOf(args: Arguments): MetricName {
+/** The error that the table shows. @throws {Failure} */
+export function metricOf(args: Arguments): MetricName {
   const name = args.text("metric") ?? "sqnr";
+  if (name === "output") checkHasInputs(args);
   if ((METRICS as readonly string[]).includes(name)) return name as MetricName;
   throw usage(`--metric takes ${METRICS.join(", ")}, got ${JSON.stringify(name)}`);
 }
@@ -144,8 +152,8 @@ function lineColumns(schemes: readonly string[], metric: MetricName): Column<Lin
         // A name such as int4-g32-affine takes three lines.
         title: scheme.replaceAll("-", "\n"),
         key: scheme,
-        value: ({ rows }) => rows.get(scheme)?.[metric],
-        show: ({ rows }) => showError(rows.get(scheme)?.[metric], metric),
+        value: ({ rows }) => errorOf(rows.get(scheme), metric),
+        show: ({ rows }) => showError(errorOf(rows.get(scheme), metric), metric),
       }),
     ),
   ];
@@ -153,7 +161,8 @@ function lineColumns(schemes: readonly string[], metric: MetricName): Column<Lin
 
 function showError(value: number | undefined, metric: MetricName): string {
   if (value === undefined) return "–";
-  return metric === "sqnr" && Number.isFinite(value) ? value.toFixed(1) : showNumber(value);
+  const isDecibels = metric === "sqnr" || metric === "output";
+  return isDecibels && Number.isFinite(value) ? value.toFixed(1) : showNumber(value);
 }
 
 const CERTIFICATE =
@@ -175,7 +184,8 @@ const ROW_COLUMNS: readonly Column<AnalysisRow>[] = [
   ...(
     [
       ...["parameters", "scheme", "bytes", "bytesBefore", "share", "mse", "max", "sqnr", "cosine"],
-      ...["relative", "norm1", "norm2", "sha256", "reason"],
+      ...["relative", "norm1", "norm2", "outputMse", "outputRelative", "outputSqnr"],
+      ...["sha256", "reason"],
     ] as (keyof AnalysisRow)[]
   ).map(
     (key): Column<AnalysisRow> => ({

@@ -1,11 +1,11 @@
 // Bytes of schemes as the writer of a target stores them: padding, dtypes of scales and headers differ between targets.
 
-import type { AnalysisRow } from "../models/analyze/row.js";
-import type { Model } from "../models/open/model.js";
-import { quantizeModel } from "../models/quantize/quantize-model.js";
-import type { QuantizedRow, QuantizeReport } from "../models/quantize/types.js";
-import type { JobOptions } from "./jobs/done.js";
-import { modelOptions } from "./jobs/wish.js";
+import type { AnalysisRow } from "../../models/analyze/row.js";
+import type { Model } from "../../models/open/model.js";
+import { quantizeModel } from "../../models/quantize/quantize-model.js";
+import type { QuantizedRow, QuantizeReport } from "../../models/quantize/types.js";
+import type { JobOptions } from "../jobs/done.js";
+import { modelOptions } from "../jobs/wish.js";
 
 /** A row with the bytes of a target. */
 export interface SizedRow extends AnalysisRow {
