@@ -290,7 +290,7 @@ describe("Tensors of many tiles", () => {
 
   it("are measured in PyTorch's order, to the bit", () => {
     // Cascades pass their sums on at powers of 2: sizes on both sides of some.
-    for (const size of [TILE + 1, 2 * TILE, 2 * TILE - 31, 5 * TILE + 4097, 2 ** 20 + 33]) {
+    for (const size of [TILE + 1, 2 * TILE, 2 * TILE - 31, 5 * TILE + 4097]) {
       const a = large([size]).data;
       const b = a.map((value, i) => value * (1 + (i % 7) * 1e-3));
       for (const metric of ["mse", "mae"]) {

@@ -16,7 +16,7 @@ function assertNear(actual, expected, tolerance, message) {
   assert.equal(actual.length, expected.length);
   for (let i = 0; i < expected.length; i++) {
     const isNear = Math.abs(actual[i] - expected[i]) <= tolerance;
-    assert.ok(isNear, `${message}: [${i}] is ${actual[i]}, not ${expected[i]}`);
+    if (!isNear) assert.fail(`${message}: [${i}] is ${actual[i]}, not ${expected[i]}`);
   }
 }
 
