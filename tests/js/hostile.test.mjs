@@ -99,7 +99,7 @@ function callsOf(zp) {
     if (attack === 0) {
       const inner = work;
       const [name, value] = [random.pick(NAMES), random.pick(GARBAGE)];
-      work = () => polluted(name, value, inner);
+      work = () => polluted([name], value, inner);
     } else if (attack === 1 && !action.withoutSpecies) {
       const inner = work;
       const [type, Species] = [random.pick(ARRAY_CLASSES), random.pick(SPECIES)];

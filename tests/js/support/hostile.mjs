@@ -44,14 +44,14 @@ export const GARBAGE = [
   ...[new Float32Array(3), new Uint8Array(4096), new Float64Array(32), new ArrayBuffer(8)],
 ];
 
-/** Does some work while Object.prototype has a field. */
-export function polluted(name, value, work) {
+/** Does some work while Object.prototype has fields of a value. */
+export function polluted(names, value, work) {
   const descriptor = { __proto__: null, value, configurable: true, writable: true };
-  Object.defineProperty(Object.prototype, name, descriptor);
+  for (const name of names) Object.defineProperty(Object.prototype, name, descriptor);
   try {
     return work();
   } finally {
-    delete Object.prototype[name];
+    for (const name of names) delete Object.prototype[name];
   }
 }
 
