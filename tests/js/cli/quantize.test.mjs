@@ -167,39 +167,55 @@ describe("zeropoint quantize", () => {
     assert.ok(existsSync(at("results", "SHA256SUMS")));
   });
 
-  for (const signal of ["SIGINT", "SIGKILL"]) {
-    it(`continues after ${signal}, and writes the bytes of one run`, async () => {
-      // Least squares take long enough for a signal to arrive before the end.
-      write(folder, { "large.safetensors": await safetensors(smallModel(4, 1024)) });
-      const args = ["large.safetensors", "int4-g16-mse", "-o", `${signal}/large.safetensors`];
-      const partials = () =>
-        (existsSync(at(signal)) ? readdirSync(at(signal)) : []).filter((n) => /\.partial$/.test(n));
-      const size = () => partials().reduce((sum, n) => sum + statSync(at(signal, n)).size, 0);
-      const { child, ended } = start(folder, ["quantize", ...args]);
-      while (size() < 2 ** 20) await delay(5);
-      assert.match(partials()[0], /^\.large\.safetensors\..*\.partial$/);
-      child.kill(signal);
-      const { code, output } = await ended;
-      if (signal === "SIGINT") {
-        assert.equal(code, 130);
-        assert.match(
-          output,
-          /^zeropoint: interrupted; .*B of SIGINT\/large\.safetensors are kept, /,
-        );
-      }
-      assert.equal(existsSync(at(signal, "large.safetensors")), false);
-      const again = quantize(...args);
-      assert.match(again.stdout, /, \d.* MB were there from an interrupted run, /);
-      assert.deepEqual(partials(), []);
-      assert.equal(quantize(...args.slice(0, -1), "whole.safetensors", "--force").code, 0);
-      const bytes = readFileSync(at("whole.safetensors"));
-      assert.ok(bytes.equals(readFileSync(at(signal, "large.safetensors"))));
-      const done = JSON.parse(
-        readFileSync(at(signal, ".zeropoint", "large.safetensors.done.json"), "utf8"),
-      );
-      assert.equal(done.output.sha256, createHash("sha256").update(bytes).digest("hex"));
+  describe("continues after a signal", () => {
+    // Least squares take long enough for a signal to arrive before the end.
+    const job = (output) => ["large.safetensors", "int4-g16-mse", "-o", output];
+    let expected;
+    before(async () => {
+      write(folder, { "large.safetensors": await safetensors(smallModel(4, 512)) });
+      assert.equal(quantize(...job("whole.safetensors")).code, 0);
+      expected = readFileSync(at("whole.safetensors"));
     });
-  }
+
+    const partials = (name) =>
+      (existsSync(at(name)) ? readdirSync(at(name)) : []).filter((n) => /\.partial$/.test(n));
+
+    /** Sends a signal to a job that has written a megabyte. @returns how the job ended */
+    async function interrupt(signal) {
+      const size = () => partials(signal).reduce((sum, n) => sum + statSync(at(signal, n)).size, 0);
+      const output = `${signal}/large.safetensors`;
+      const { child, ended } = start(folder, ["quantize", ...job(output)]);
+      while (size() < 2 ** 20) await delay(5);
+      assert.match(partials(signal)[0], /^\.large\.safetensors\..*\.partial$/);
+      child.kill(signal);
+      const { code, output: said } = await ended;
+      assert.equal(existsSync(at(output)), false);
+      return { code, said };
+    }
+
+    /** Runs the job again. */
+    function continueJob(signal) {
+      const again = quantize(...job(`${signal}/large.safetensors`));
+      assert.match(again.stdout, /, \d.* MB were there from an interrupted run, /);
+      assert.deepEqual(partials(signal), []);
+      assert.ok(readFileSync(at(signal, "large.safetensors")).equals(expected));
+    }
+
+    it("SIGINT, of which it says what is kept, and writes the bytes of one run", async () => {
+      const { code, said } = await interrupt("SIGINT");
+      assert.equal(code, 130);
+      assert.match(said, /^zeropoint: interrupted; .*B of SIGINT\/large\.safetensors are kept, /);
+      continueJob("SIGINT");
+    });
+
+    it("SIGKILL, and writes the bytes of one run, with their checksum", async () => {
+      await interrupt("SIGKILL");
+      continueJob("SIGKILL");
+      const done = at("SIGKILL", ".zeropoint", "large.safetensors.done.json");
+      const { sha256 } = JSON.parse(readFileSync(done, "utf8")).output;
+      assert.equal(sha256, createHash("sha256").update(expected).digest("hex"));
+    });
+  });
 
   it("does not continue the unfinished file of another scheme or another source", async () => {
     write(folder, { "mine.safetensors": await safetensors(smallModel(1, 64, 7)) });
