@@ -2,7 +2,10 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { create, init, linear, QuantizedLinear, quantize, tensor } from "zeropoint";
+import { init, linear, QuantizedLinear, quantize, tensor } from "zeropoint";
+import { embedded } from "../../../dist/core/embedded.js";
+import { runOn } from "../../../dist/core/init.js";
+import { loadBuild } from "../../../dist/core/load.js";
 import { Random, refuses, sameTensor } from "../support/asserts.mjs";
 
 await init();
@@ -90,15 +93,22 @@ describe("QuantizedLinear.dispose", () => {
     third.dispose();
   });
 
-  it("gives the memory back, so that any number of layers may follow each other", async () => {
-    const { QuantizedLinear: Layer, quantize: own } = await create();
+  /** A core of its own, whose heap no other test has grown, and a weight whose layers have 4 MiB. */
+  const coreAndWeight = async () => {
+    const core = await loadBuild("test", embedded, { build: "baseline" });
     const big = { data: new Float32Array(2 ** 22).fill(1), shape: [2 ** 11, 2 ** 11] };
-    const q = own(big);
-    // 1200 layers of 4 MiB are more than the heap can ever hold.
-    for (let i = 0; i < 1200; i++) new Layer(q).dispose();
-    const layer = new Layer(q);
-    assert.equal(Math.round(layer.forward(new Float32Array(2 ** 11).fill(1)).data[0]), 2 ** 11);
-    layer.dispose();
+    return { core, q: quantize(big) };
+  };
+  const heapOf = (core) => core.module.HEAPU8.length;
+
+  it("gives the memory back, so that any number of layers may follow each other", async () => {
+    const { core, q } = await coreAndWeight();
+    runOn(core, () => new QuantizedLinear(q).dispose());
+    const first = heapOf(core);
+    runOn(core, () => {
+      for (let i = 0; i < 100; i++) new QuantizedLinear(q).dispose();
+    });
+    assert.equal(heapOf(core), first);
   });
 
   it("happens at garbage collection if it was not called", async () => {
@@ -106,15 +116,15 @@ describe("QuantizedLinear.dispose", () => {
     const { runInNewContext } = await import("node:vm");
     setFlagsFromString("--expose-gc");
     const collect = runInNewContext("gc");
-    const { QuantizedLinear: Layer, quantize: own } = await create();
-    const q = own({ data: new Float32Array(2 ** 24).fill(1), shape: [2 ** 12, 2 ** 12] });
-    // 400 layers of 16 MiB exceed the largest heap, and none of them is disposed explicitly.
-    for (let i = 0; i < 400; i++) {
-      new Layer(q);
+    const { core, q } = await coreAndWeight();
+    // 800 MiB of layers, of which none is disposed explicitly.
+    for (let i = 0; i < 200; i++) {
+      runOn(core, () => new QuantizedLinear(q));
       if (i % 16 === 15) {
         collect();
         await new Promise((resolve) => setTimeout(resolve, 1));
       }
     }
+    assert.ok(heapOf(core) < 400 * 2 ** 20, `${heapOf(core)} bytes`);
   });
 });
