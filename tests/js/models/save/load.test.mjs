@@ -160,12 +160,13 @@ describe("load", () => {
   });
 });
 
-/** All places of a structure: [holder, key]. */
-function* placesOf(value) {
+/** The paths of all fields of a structure: lists of keys. */
+function* pathsOf(value, path = []) {
   if (typeof value !== "object" || value === null) return;
   for (const key of Object.keys(value)) {
-    yield [value, key];
-    yield* placesOf(value[key]);
+    const own = [...path, key];
+    yield own;
+    yield* pathsOf(value[key], own);
   }
 }
 
@@ -213,12 +214,13 @@ describe("A file that was changed", () => {
     const values = [undefined, null, -1, 0, 3, 2 ** 40, 1.5, "", "fc1.weight", [], {}, true, "NaN"];
     let refused = 0;
     for (const file of files) {
-      const count = [...placesOf(openBytes(file).structure)].length;
-      const step = Math.ceil(count / 40);
-      for (let at = 0; at < count; at += step) {
+      const paths = [...pathsOf(openBytes(file).structure)];
+      const step = Math.ceil(paths.length / 40);
+      for (let at = 0; at < paths.length; at += step) {
+        const key = paths[at].at(-1);
         for (const value of values) {
           const changed = withStructure(file, (structure) => {
-            const [holder, key] = [...placesOf(structure)][at];
+            const holder = paths[at].slice(0, -1).reduce((outer, name) => outer[name], structure);
             if (value === undefined && !Array.isArray(holder)) delete holder[key];
             else holder[key] = value;
           });
