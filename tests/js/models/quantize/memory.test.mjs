@@ -10,13 +10,14 @@ const isThorough = process.env.ZEROPOINT_THOROUGH === "1";
 
 /** Size of the file in GiB, shape of the tensors, scheme and number of quantized tensors, options. */
 const CASES = [
-  ["5", "matrices", "int4-g128*2", {}],
+  ["1.25", "matrices", "int4-g128*2", {}],
   ["0.25", "rows", "int8-tensor", {}],
   ["0.25", "matrices", "int4-g128", { target: "compressed-tensors" }],
   ["0.25", "matrices", "int4-g64", { target: "mlx" }],
   ["0.5", "products", "int4-g32-affine", { target: "webgpu" }],
   ...(isThorough
     ? [
+        ["5", "matrices", "int4-g128*2", {}],
         ["5", "matrices", "int4-g32", {}],
         ["5", "matrices", "w4a16", { target: "compressed-tensors" }],
         ["5", "matrices", "int4-g64", { target: "mlx" }],
