@@ -1,6 +1,7 @@
 // The package's tests, tests/js, in the browser under test, under the strictest policy that the package supports.
-// Every file runs on the default build of the browser; tests of reference values also run with relaxed SIMD hidden
-// (in Chromium those of PyTorch), and with ZEROPOINT_THOROUGH=1 every file does.
+// Files run on the default build of the browser (in Chromium without those that V8 has run in Node already); tests of
+// reference values also run with relaxed SIMD hidden (in Chromium those of PyTorch). With ZEROPOINT_THOROUGH=1 every file
+// runs on both builds.
 
 import assert from "node:assert/strict";
 import { availableParallelism } from "node:os";
@@ -125,8 +126,25 @@ const NODE_ONLY = {
   "core/embedded.test.mjs": "writes texts with a script that builds the package",
 };
 
+/**
+ * Long files that Chromium runs only in the thorough run: JavaScript around the default build, which V8 runs alike in
+ * Node and in a page, without threads, workers, fetch, policies or builds of their own. Firefox, another engine, runs
+ * them always.
+ */
+const AS_IN_NODE = [
+  "models/compare/compare.test.mjs",
+  "models/plan/plan.test.mjs",
+  "models/quantize/gguf.test.mjs",
+  "models/quantize/onnx.test.mjs",
+  "models/quantize/search.test.mjs",
+  "prototypes.test.mjs",
+  "tensor/tiles.test.mjs",
+];
+const isForBrowser = (file) =>
+  isThorough || browserName !== "chromium" || !AS_IN_NODE.includes(file);
+
 const files = inTestsJs(testFilesIn("tests/js"))
-  .filter((file) => !(file in ELSEWHERE))
+  .filter((file) => !(file in ELSEWHERE) && isForBrowser(file))
   // A page takes seconds to open: only the thorough run checks that these files still need Node.
   .filter((file) => isThorough || typeof NODE_ONLY[file] !== "string");
 
