@@ -275,46 +275,46 @@ describe("tensors that change", () => {
     }
   });
 
-  it("reads every field of an input once", () => {
-    const x = tensor(random.normal(64), [8, 8]);
-    const q = quantize(x, { axis: 0 });
-    const torch = quantizePerTensor(x, 0.1, 0, "qint8");
-    const counted = (object) => {
-      const counts = new Map();
-      const handler = {
-        get(target, key) {
-          if (typeof key === "string") counts.set(key, (counts.get(key) ?? 0) + 1);
-          return Reflect.get(target, key);
-        },
-      };
-      return { proxy: new Proxy({ ...object }, handler), counts };
+  /** A copy of an object that counts how often each of its fields is read. */
+  function counted(object) {
+    const counts = new Map();
+    const handler = {
+      get(target, key) {
+        if (typeof key === "string") counts.set(key, (counts.get(key) ?? 0) + 1);
+        return Reflect.get(target, key);
+      },
     };
-    for (const [name, given, run] of [
-      ["quantize", x, (v) => quantize(v)],
-      ["chooseQParams", x, (v) => chooseQParams(v)],
-      ["tensor", x, (v) => tensor(v)],
-      ["linear", x, (v) => linear(v, x)],
-      ["linear's weight", q, (v) => linear(x, v)],
-      ["linear's torch weight", torch, (v) => linear(x, v)],
-      ["QuantizedLinear", q, (v) => new QuantizedLinear(v)],
-      ["QuantizedLinear of torch", torch, (v) => new QuantizedLinear(v)],
-      ["dequantize", q, (v) => dequantize(v)],
-      ["dequantize of torch", torch, (v) => dequantize(v)],
-      ["pack", q, (v) => pack(v)],
-      ["unpack", q, (v) => unpack(pack(q), v)],
-      ["quantizePerTensor", x, (v) => quantizePerTensor(v, 1, 0, "qint8")],
-      ["quantizationError", x, (v) => quantizationError(v, x)],
-      ["options", { scale: 1, zeroPoint: 3, scheme: "affine" }, (v) => quantize(x, v)],
-      ["options of a QuantizedLinear", { axis: 0 }, (v) => new QuantizedLinear(x, v)],
-      ["options of an observer", { dtype: "qint8" }, (v) => new MinMaxObserver(v)],
-    ]) {
+    return { proxy: new Proxy({ ...object }, handler), counts };
+  }
+
+  const x = tensor(random.normal(64), [8, 8]);
+  const q = quantize(x, { axis: 0 });
+  const torch = quantizePerTensor(x, 0.1, 0, "qint8");
+  for (const [name, given, run] of [
+    ["quantize", x, (v) => quantize(v)],
+    ["chooseQParams", x, (v) => chooseQParams(v)],
+    ["tensor", x, (v) => tensor(v)],
+    ["linear", x, (v) => linear(v, x)],
+    ["linear's weight", q, (v) => linear(x, v)],
+    ["linear's torch weight", torch, (v) => linear(x, v)],
+    ["QuantizedLinear", q, (v) => new QuantizedLinear(v)],
+    ["QuantizedLinear of torch", torch, (v) => new QuantizedLinear(v)],
+    ["dequantize", q, (v) => dequantize(v)],
+    ["dequantize of torch", torch, (v) => dequantize(v)],
+    ["pack", q, (v) => pack(v)],
+    ["unpack", q, (v) => unpack(pack(q), v)],
+    ["quantizePerTensor", x, (v) => quantizePerTensor(v, 1, 0, "qint8")],
+    ["quantizationError", x, (v) => quantizationError(v, x)],
+    ["options", { scale: 1, zeroPoint: 3, scheme: "affine" }, (v) => quantize(x, v)],
+    ["options of a QuantizedLinear", { axis: 0 }, (v) => new QuantizedLinear(x, v)],
+    ["options of an observer", { dtype: "qint8" }, (v) => new MinMaxObserver(v)],
+  ]) {
+    it(`reads every field of an input once: ${name}`, () => {
       const { proxy, counts } = counted(given);
       run(proxy);
-      for (const [key, count] of counts) {
-        assert.equal(count, 1, `${name} reads ${key} ${count} times`);
-      }
-    }
-  });
+      for (const [key, count] of counts) assert.equal(count, 1, `${key} is read ${count} times`);
+    });
+  }
 
   it("refuses a shape that contradicts dims", () => {
     const data = new Float32Array(4);

@@ -230,17 +230,16 @@ describe("OnnxEditor", () => {
     });
   }
 
-  it("replaces a tensor, adapts all lengths around it, and keeps the rest", async () => {
-    for (const file of [
-      "if",
-      "loop",
-      "wire-unknown-fields",
-      "metadata",
-      "function-constant",
-      "store-constant-node",
-    ]) {
-      const source = vectors.source(`${file}.onnx`);
-      const model = await open(source);
+  for (const file of [
+    "if",
+    "loop",
+    "wire-unknown-fields",
+    "metadata",
+    "function-constant",
+    "store-constant-node",
+  ]) {
+    it(`replaces a tensor of ${file}, adapts all lengths around it, and keeps the rest`, async () => {
+      const model = await open(vectors.source(`${file}.onnx`));
       for (const [key, tensor] of model.tensors) {
         const data = new Uint8Array(300).map((_, i) => i);
         const added = { name: tensor.name, dtype: "int8", shape: [3, 100], bytes: () => [data] };
@@ -253,29 +252,53 @@ describe("OnnxEditor", () => {
         assert.deepEqual([...again.tensors.keys()], [...model.tensors.keys()]);
         for (const [name, other] of model.tensors) {
           const expected = name === key ? data : await collect(other.bytes());
-          assert.deepEqual(
-            await collect(again.tensors.get(name).bytes()),
-            expected,
-            `${file} ${name}`,
-          );
+          assert.deepEqual(await collect(again.tensors.get(name).bytes()), expected, name);
         }
         assert.deepEqual(again.metadata, model.metadata);
         if (file === "wire-unknown-fields")
           assert.deepEqual(written.subarray(-4), vectors.bytes(`${file}.onnx`).subarray(-4));
       }
-    }
-  });
+    });
+  }
 
-  it("inserts, adds and removes nodes, tensors, opsets and metadata", async () => {
+  const scale = {
+    name: "s",
+    dtype: "float32",
+    shape: [],
+    bytes: () => [new Uint8Array(Float32Array.of(2).buffer)],
+  };
+
+  /** A model of one product after an edit. */
+  async function edited(edit) {
     const model = await open(vectors.source("matmul.onnx"));
     const editor = new OnnxEditor(model);
-    const { graph } = model;
-    const scale = {
-      name: "s",
-      dtype: "float32",
-      shape: [],
-      bytes: () => [new Uint8Array(Float32Array.of(2).buffer)],
+    edit(editor, model.graph);
+    const written = await collect(editor.finish().bytes());
+    const externalData = () => bytesSource(new Uint8Array(4100));
+    return await readOnnx(bytesSource(written), { externalData });
+  }
+
+  it("inserts a node before another, and adds one behind all", async () => {
+    const node = {
+      name: "dq",
+      opType: "DequantizeLinear",
+      domain: "my",
+      inputs: ["w", "s", ""],
+      outputs: ["wd"],
     };
+    const { graph } = await edited((editor, { nodes, field }) => {
+      editor.insertBefore(nodes[0].field, nodeMessage(node));
+      editor.addNode(field, { opType: "Identity", inputs: ["wd"], outputs: ["i"] });
+    });
+    assert.deepEqual(
+      graph.nodes.map(({ opType }) => opType),
+      ["DequantizeLinear", "MatMul", "Identity"],
+    );
+    const { name, opType, domain, inputs, outputs } = graph.nodes[0];
+    assert.deepEqual({ name, opType, domain, inputs, outputs }, node);
+  });
+
+  it("writes attributes of every kind", async () => {
     const attributes = {
       axis: { int: -1 },
       alpha: { float: 0.5 },
@@ -283,53 +306,41 @@ describe("OnnxEditor", () => {
       pads: { ints: [1, -2] },
       value: { tensor: scale },
     };
-    const node = {
-      name: "dq",
-      opType: "DequantizeLinear",
-      domain: "my",
-      inputs: ["w", "s", ""],
-      outputs: ["wd"],
-      attributes,
-    };
-    editor.insertBefore(graph.nodes[0].field, nodeMessage(node));
-    editor.addNode(graph.field, { opType: "Identity", inputs: ["wd"], outputs: ["i"] });
-    editor.addInitializer(graph.field, scale);
-    editor.addInitializer(
-      graph.field,
-      { ...scale, name: "far" },
-      { location: "data.bin", offset: 4096 },
+    const { graph } = await edited((editor, { field }) =>
+      editor.addNode(field, { opType: "Identity", inputs: ["w"], outputs: ["i"], attributes }),
     );
-    editor.remove(graph.initializers[0].field);
-    editor.addOpset("my", 3);
-    editor.addMetadata("k", "v");
-    const written = await collect(editor.finish().bytes());
-    const again = await readOnnx(bytesSource(written), {
-      externalData: () => bytesSource(new Uint8Array(4100)),
+    const written = graph.nodes.at(-1).attributes;
+    assert.equal(written.get("axis").int, -1);
+    assert.equal(written.get("alpha").float, 0.5);
+    assert.deepEqual(written.get("pads").ints, [1, -2]);
+    assert.equal(new TextDecoder().decode(written.get("mode").string), "x");
+    assert.equal(written.get("value").tensor.dtype, "float32");
+  });
+
+  it("adds tensors, in the file or in external data, and removes one", async () => {
+    const { graph, tensors } = await edited((editor, { field, initializers }) => {
+      const place = { location: "data.bin", offset: 4096 };
+      editor.addInitializer(field, scale);
+      editor.addInitializer(field, { ...scale, name: "far" }, place);
+      editor.remove(initializers[0].field);
     });
     assert.deepEqual(
-      again.graph.nodes.map(({ opType }) => opType),
-      ["DequantizeLinear", "MatMul", "Identity"],
-    );
-    const [first] = again.graph.nodes;
-    assert.deepEqual(
-      [first.name, first.domain, first.inputs, first.outputs],
-      ["dq", "my", ["w", "s", ""], ["wd"]],
-    );
-    assert.equal(first.attributes.get("axis").int, -1);
-    assert.equal(first.attributes.get("alpha").float, 0.5);
-    assert.deepEqual(first.attributes.get("pads").ints, [1, -2]);
-    assert.equal(new TextDecoder().decode(first.attributes.get("mode").string), "x");
-    assert.equal(first.attributes.get("value").tensor.dtype, "float32");
-    assert.deepEqual(
-      again.graph.initializers.map(({ name, stored }) => [name, stored]),
+      graph.initializers.map(({ name, stored }) => [name, stored]),
       [
         ["s", "raw_data"],
         ["far", "external"],
       ],
     );
-    assert.equal((await collect(again.tensors.get("far").bytes())).length, 4);
-    assert.equal(again.opsets.get("my"), 3);
-    assert.equal(again.metadata.get("k"), "v");
+    assert.equal((await collect(tensors.get("far").bytes())).length, 4);
+  });
+
+  it("adds opsets and metadata", async () => {
+    const { opsets, metadata } = await edited((editor) => {
+      editor.addOpset("my", 3);
+      editor.addMetadata("k", "v");
+    });
+    assert.equal(opsets.get("my"), 3);
+    assert.equal(metadata.get("k"), "v");
   });
 
   it("refuses edits that overlap, and more than 2 GiB", async () => {

@@ -16,6 +16,30 @@ const LONG = 2 ** 22;
 const long = Float32Array.from({ length: LONG }, (_, i) => Math.sin(i));
 const script = new URL("../../../dist/worker/worker.js", import.meta.url);
 
+/** An array with another constructor. */
+class Rows extends Float32Array {
+  constructor(rows, columns) {
+    assert.ok(columns > 0);
+    super(rows * columns);
+  }
+}
+
+/** An array with methods and fields that say wrong things. */
+class Odd extends Float32Array {
+  slice() {
+    return 5;
+  }
+  get length() {
+    return 1;
+  }
+  get byteLength() {
+    return 4;
+  }
+  get buffer() {
+    return new ArrayBuffer(4);
+  }
+}
+
 for (const place of ["a worker", "this thread"]) {
   describe(`Calls of a connection to ${place}`, () => {
     let zp;
@@ -115,42 +139,26 @@ for (const place of ["a worker", "this thread"]) {
       sameCodes((await zp.quantize(x)).data, quantize(long).data);
     });
 
-    it("take arrays of classes whose constructors and methods differ", async () => {
-      class Rows extends Float32Array {
-        constructor(rows, columns) {
-          assert.ok(columns > 0);
-          super(rows * columns);
+    // Sent with the message, copied before it, and read part by part.
+    for (const length of [4, 30_000, 400_000]) {
+      const arrays = () => [new Rows(length, 1), new Odd(length)];
+      const expected = quantize(long.subarray(0, length));
+
+      it(`take ${length} values of classes whose constructors and methods differ`, async () => {
+        for (const x of arrays()) {
+          x.set(long.subarray(0, length));
+          sameCodes((await zp.quantize(x)).data, expected.data);
         }
-      }
-      class Odd extends Float32Array {
-        slice() {
-          return 5;
-        }
-        get length() {
-          return 1;
-        }
-        get byteLength() {
-          return 4;
-        }
-        get buffer() {
-          return new ArrayBuffer(4);
-        }
-      }
-      // Sent with the message, copied before it, and read part by part.
-      for (const length of [4, 30_000, 400_000]) {
-        const rows = new Rows(length, 1);
-        rows.set(long.subarray(0, length));
-        const odd = new Odd(length);
-        odd.set(rows);
-        const expected = quantize(long.subarray(0, length));
-        for (const x of [rows, odd]) sameCodes((await zp.quantize(x)).data, expected.data);
-        for (const out of [new Rows(length, 1), new Odd(length)]) {
+      });
+
+      it(`write ${length} values to arrays of such classes`, async () => {
+        for (const out of arrays()) {
           const y = await zp.dequantize(expected, { out });
           assert.equal(y.data, out);
           assert.equal(out[length - 1], dequantize(expected).data[length - 1]);
         }
-      }
-    });
+      });
+    }
 
     it("refuse outputs on memory of an input, and memory that is gone, as the library does", async () => {
       const wrongOut = [RangeError, "ZP_INVALID_OUT", /options\.out must not share memory/];
@@ -387,45 +395,9 @@ describe("The calling thread", () => {
   });
 
   it("gets results of the realm that the library was loaded in", async () => {
-    const source = `
-      import vm from "node:vm";
-      import { readFileSync } from "node:fs";
-      import { fileURLToPath } from "node:url";
-      const context = vm.createContext({ performance, setImmediate, setTimeout, clearTimeout, process,
-        URL, TextDecoder, TextEncoder, structuredClone, fetch, AbortSignal, console });
-      const modules = new Map();
-      const load = async (url) => {
-        if (!modules.has(url)) modules.set(url, new vm.SourceTextModule(readFileSync(fileURLToPath(url), "utf8"), {
-          context, identifier: url,
-          initializeImportMeta: (meta) => { meta.url = url; },
-          importModuleDynamically: async (name) => evaluate(new URL(name, url).href),
-        }));
-        return modules.get(url);
-      };
-      const evaluate = async (url) => {
-        const module = await load(url);
-        if (module.status === "unlinked") await module.link((name, { identifier }) => load(new URL(name, identifier).href));
-        await module.evaluate();
-        return module;
-      };
-      const { namespace } = await evaluate(new URL("./dist/worker/index.js", "file://" + process.cwd() + "/").href);
-      const zp = await namespace.connect();
-      const own = vm.runInContext("({ Float32Array, Int8Array, RangeError })", context);
-      for (const length of [3, 200000]) {
-        const { data } = await zp.quantize(new own.Float32Array(length).fill(1));
-        console.log(data instanceof own.Int8Array, data instanceof Int8Array, data[0]);
-      }
-      await zp.quantize(new own.Float32Array(2), { axis: 9 }).catch((error) => console.log(error instanceof own.RangeError, error.code));
-      zp.dispose();`;
-    const cwd = fileURLToPath(new URL("../../..", import.meta.url));
-    const args = [
-      "--experimental-vm-modules",
-      "--no-warnings",
-      "--input-type=module",
-      "-e",
-      source,
-    ];
-    const run = spawnSync(process.execPath, args, { cwd, encoding: "utf8", timeout: 60_000 });
+    const program = fileURLToPath(new URL("../support/processes/realm.mjs", import.meta.url));
+    const args = ["--experimental-vm-modules", "--no-warnings", program];
+    const run = spawnSync(process.execPath, args, { encoding: "utf8", timeout: 60_000 });
     assert.equal(run.stderr, "");
     assert.equal(run.stdout, "true false 127\ntrue false 127\ntrue ZP_INVALID_AXIS\n");
   });

@@ -49,47 +49,52 @@ describe("the activations of analyze", () => {
 
   const near = (a, b) => assert.ok(Math.abs(a - b) <= 1e-9 * Math.abs(b), `${a} ${b}`);
 
-  it("give the error of the outputs, however the inputs come", async () => {
+  const batch = (from, to) =>
+    tensor(samples.slice(from * inputs, to * inputs), [to - from, inputs]);
+  async function* inBatches() {
+    yield batch(0, 1);
+    yield batch(1, 50);
+  }
+  const array = {
+    ...{ name: "array", shape: [50, inputs], dtype: "float32" },
+    bytes: () => [new Uint8Array(samples.buffer)],
+  };
+  const npy = async () => new Uint8Array(await collect(writeNpy(array)));
+
+  /** The rows of two equal weights, one with inputs. */
+  async function rowsWith(given) {
     const model = await modelOf({ w: [own, w], other: [own, w] });
-    const batch = (from, to) =>
-      tensor(samples.slice(from * inputs, to * inputs), [to - from, inputs]);
-    const npy = new Uint8Array(
-      await collect(
-        writeNpy({
-          ...{ name: "array", shape: [50, inputs], dtype: "float32" },
-          bytes: () => [new Uint8Array(samples.buffer)],
-        }),
-      ),
-    );
-    const results = [];
-    for (const given of [
-      tensor(samples, [5, 10, inputs]),
-      samples,
-      [batch(0, 20), batch(20, 50)],
-      (async function* () {
-        yield batch(0, 1);
-        yield batch(1, 50);
-      })(),
-      npy,
-      new Blob([npy]),
-      new InputMoments(inputs).add(batch(0, 50)),
-    ]) {
-      const found = await rowsOf(model, {
-        schemes: ["int4-g8", "int8-tensor", "float16", "int4-channel"],
-        activations: { w: given },
-      });
-      for (const row of found.filter(({ name }) => name === "w")) {
-        const { mse, relative } = outputsOf(valuesOf(row.scheme, w, own));
-        near(row.outputMse, mse);
-        near(row.outputRelative, relative);
-        assert.deepEqual([row.shows, row.moments], ["outputs", "full"]);
-      }
-      const other = found.find(({ name }) => name === "other");
-      assert.deepEqual([other.shows, other.outputMse], ["weights", undefined]);
-      results.push(found);
+    const schemes = ["int4-g8", "int8-tensor", "float16", "int4-channel"];
+    return await rowsOf(model, { schemes, activations: { w: given } });
+  }
+
+  it("give the error of the outputs", async () => {
+    const rows = await rowsWith(samples);
+    for (const row of rows.filter(({ name }) => name === "w")) {
+      const { mse, relative } = outputsOf(valuesOf(row.scheme, w, own));
+      near(row.outputMse, mse);
+      near(row.outputRelative, relative);
+      assert.deepEqual([row.shows, row.moments], ["outputs", "full"]);
     }
-    for (const found of results) assert.deepEqual(found, results[0]);
   });
+
+  it("leave the rows of other weights as they are", async () => {
+    const { shows, outputMse } = (await rowsWith(samples)).find(({ name }) => name === "other");
+    assert.deepEqual([shows, outputMse], ["weights", undefined]);
+  });
+
+  for (const [form, make] of Object.entries({
+    "a tensor": () => tensor(samples, [5, 10, inputs]),
+    batches: () => [batch(0, 20), batch(20, 50)],
+    "a stream of batches": inBatches,
+    "an npy file": npy,
+    "a Blob": async () => new Blob([await npy()]),
+    "moments of inputs": () => new InputMoments(inputs).add(batch(0, 50)),
+  })) {
+    it(`give the same rows from ${form} as from an array`, async () => {
+      assert.deepEqual(await rowsWith(await make()), await rowsWith(samples));
+    });
+  }
 
   it("weigh errors by the mean squares of more than 512 inputs", async () => {
     const many = 600;

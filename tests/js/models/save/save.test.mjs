@@ -156,48 +156,53 @@ describe("save", () => {
     );
   });
 
-  it("writes the layout that the README describes: ten lines dequantize it", async () => {
-    const options = [
-      { dtype: "int4", groupSize: 4 },
-      { dtype: "uint2", scheme: "affine", axis: 1 },
-      { dtype: "uint8", scheme: "affine" },
-      { dtype: "int8", axis: 0 },
-      { dtype: "int3", groupSize: 5 },
-      { dtype: "uint5", scheme: "affine", axis: 0 },
-      { dtype: "uint6", zeroPoint: "float", groupSize: 4 },
-      { dtype: "int7", zeroPoint: "float", axis: 1 },
-    ];
-    for (const each of options) {
-      const q = quantize(weights.fc1, each);
-      const { tensors, dataOf, structure } = openBytes(await bytesOf({ w: q }));
-      const [[, { dtype, shape, groupSize }]] = structure.thing.items;
-      const bits = Number(/\d+/.exec(dtype));
-      const [rows, columns] = shape;
-      const raw = dataOf("w");
-      const code = (i) => {
-        const byte = Math.floor((i * bits) / 8);
-        const two = raw[byte] + 256 * (raw[byte + 1] ?? 0);
-        const unsigned = (two >> ((i * bits) % 8)) & (2 ** bits - 1);
-        return dtype.startsWith("u") || unsigned < 2 ** (bits - 1)
-          ? unsigned
-          : unsigned - 2 ** bits;
-      };
-      const scale = new Float32Array(dataOf("w_scale").buffer);
-      const offset = tensors.w_offset && new Float32Array(dataOf("w_offset").buffer);
-      const Zeros = dtype.startsWith("u") ? Uint8Array : Int8Array;
-      const zero = tensors.w_zero_point && new Zeros(dataOf("w_zero_point").buffer);
-      const [n, m] = tensors.w_scale.shape;
-      const values = Float32Array.from({ length: rows * columns }, (_, i) => {
-        const [row, column] = [Math.floor(i / columns), i % columns];
-        const at =
-          (n === rows ? row * (m ?? 1) : 0) + (groupSize ? Math.floor(column / groupSize) : 0);
-        const index = m === columns && n === 1 ? column : n === 1 && m === undefined ? 0 : at;
-        const product = Math.fround(scale[index] * (code(i) - (zero?.[index] ?? 0)));
-        return Math.fround(product + (offset?.[index] ?? 0));
-      });
-      sameTensor({ data: values, shape }, dequantize(q), JSON.stringify(each));
-    }
-  });
+  /** The codes of a dtype in packed bytes. */
+  function codesIn(bytes, dtype, count) {
+    const bits = Number(/\d+/.exec(dtype));
+    return Array.from({ length: count }, (_, i) => {
+      const at = Math.floor((i * bits) / 8);
+      const two = bytes[at] + 256 * (bytes[at + 1] ?? 0);
+      const code = (two >> ((i * bits) % 8)) & (2 ** bits - 1);
+      return dtype.startsWith("u") || code < 2 ** (bits - 1) ? code : code - 2 ** bits;
+    });
+  }
+
+  /** Dequantizes the tensor "w" of a file as the README describes its layout. */
+  function dequantizeByReadme({ tensors, dataOf, structure }) {
+    const [[, { dtype, shape, groupSize }]] = structure.thing.items;
+    const [rows, columns] = shape;
+    const scale = new Float32Array(dataOf("w_scale").buffer);
+    const offset = tensors.w_offset && new Float32Array(dataOf("w_offset").buffer);
+    const Zeros = dtype.startsWith("u") ? Uint8Array : Int8Array;
+    const zero = tensors.w_zero_point && new Zeros(dataOf("w_zero_point").buffer);
+    const [n, m] = tensors.w_scale.shape;
+    const values = codesIn(dataOf("w"), dtype, rows * columns).map((code, i) => {
+      const [row, column] = [Math.floor(i / columns), i % columns];
+      const at =
+        (n === rows ? row * (m ?? 1) : 0) + (groupSize ? Math.floor(column / groupSize) : 0);
+      const index = m === columns && n === 1 ? column : n === 1 && m === undefined ? 0 : at;
+      const product = Math.fround(scale[index] * (code - (zero?.[index] ?? 0)));
+      return product + (offset?.[index] ?? 0);
+    });
+    return { data: Float32Array.from(values), shape };
+  }
+
+  for (const options of [
+    { dtype: "int4", groupSize: 4 },
+    { dtype: "uint2", scheme: "affine", axis: 1 },
+    { dtype: "uint8", scheme: "affine" },
+    { dtype: "int8", axis: 0 },
+    { dtype: "int3", groupSize: 5 },
+    { dtype: "uint5", scheme: "affine", axis: 0 },
+    { dtype: "uint6", zeroPoint: "float", groupSize: 4 },
+    { dtype: "int7", zeroPoint: "float", axis: 1 },
+  ]) {
+    it(`writes the layout that the README describes: ${JSON.stringify(options)}`, async () => {
+      const q = quantize(weights.fc1, options);
+      const file = openBytes(await bytesOf({ w: q }));
+      sameTensor(dequantizeByReadme(file), dequantize(q));
+    });
+  }
 
   it("puts a version and the structure into __metadata__", async () => {
     const { metadata, structure } = openBytes(await bytesOf(new Sequential(new ReLU())));
