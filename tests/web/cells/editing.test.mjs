@@ -22,7 +22,9 @@ import {
   waitFor,
 } from "../page.mjs";
 import { browser } from "../site-and-browser.mjs";
-import { cell, page, runInFirstCell } from "./first-notebook.mjs";
+import { cell, openForEach, page, runInFirstCell } from "./first-notebook.mjs";
+
+openForEach();
 
 const NOTEBOOK = "quantize-and-dequantize";
 

@@ -13,9 +13,11 @@ import {
   waitFor,
   waitUntilIdle,
 } from "../page.mjs";
-import { cell, page, runInFirstCell, visit } from "./first-notebook.mjs";
+import { cell, openForEach, openOnce, page, runInFirstCell, visit } from "./first-notebook.mjs";
 
 describe("An error", () => {
+  openForEach();
+
   it("is shown at its cell with name, message and line; later cells still run", async () => {
     await typeInto(page, cell(4), "let scale = 3.5;\nlet zero_point = nothing;");
     await typeInto(page, cell(8), "let late = 1;\nlate");
@@ -29,13 +31,6 @@ describe("An error", () => {
     assert.equal(cells[17].state, "failed");
     assert.equal(cells[17].verdict, "differs");
     assert.deepEqual(await visit.problems(), []);
-  });
-
-  it("of the grammar names its line, and runs no part of the cell", async () => {
-    const { error, output } = await runInFirstCell("print('never');\nlet x = ;");
-    assert.match(error, /SyntaxError/);
-    assert.match(error, /line 2/);
-    assert.equal(output, "");
   });
 
   it("marks its line in the code, until the code is changed or runs", async () => {
@@ -66,6 +61,37 @@ describe("An error", () => {
       },
       `${cell(1)} .cell-error`,
     );
+  });
+
+  it("names the cell that defines a missing name", async () => {
+    await click(page, `${cell(3)} button.run`);
+    await page.waitForSelector(`${cell(3)} .cell-error`);
+    assert.equal(
+      await textOf(page, `${cell(3)} .error-note`),
+      "Cell 1 defines it: has it been run?",
+    );
+  });
+
+  it("inside an earlier cell's function names that cell, and the line that called it", async () => {
+    await runAll(page);
+    await typeInto(page, cell(5), "let one = 1;\nlinear_q_with_scale_and_zero_point(one, 2, 3);");
+    await press(page, "Mod+Enter");
+    await page.waitForSelector(`${cell(5)} .cell-error`);
+    assert.match(
+      await textOf(page, `${cell(5)} .error-where`),
+      /^line 2 of Cell 2, called from line 2 here$/,
+    );
+  });
+});
+
+describe("An error in the first cell", () => {
+  openOnce();
+
+  it("of the grammar names its line, and runs no part of the cell", async () => {
+    const { error, output } = await runInFirstCell("print('never');\nlet x = ;");
+    assert.match(error, /SyntaxError/);
+    assert.match(error, /line 2/);
+    assert.equal(output, "");
   });
 
   it("below many calls inside the library still names its line", async () => {
@@ -118,28 +144,8 @@ describe("An error", () => {
     assert.equal((await runInFirstCell(`${start}t.shape[0]`)).output, "2");
   });
 
-  it("names the cell that defines a missing name", async () => {
-    await click(page, `${cell(3)} button.run`);
-    await page.waitForSelector(`${cell(3)} .cell-error`);
-    assert.equal(
-      await textOf(page, `${cell(3)} .error-note`),
-      "Cell 1 defines it: has it been run?",
-    );
-  });
-
   it("of a thrown value that is no Error shows the value", async () => {
     assert.match((await runInFirstCell("throw { a: 1 };")).error, /Thrown \{'a': 1\}/);
-  });
-
-  it("inside an earlier cell's function names that cell, and the line that called it", async () => {
-    await runAll(page);
-    await typeInto(page, cell(5), "let one = 1;\nlinear_q_with_scale_and_zero_point(one, 2, 3);");
-    await press(page, "Mod+Enter");
-    await page.waitForSelector(`${cell(5)} .cell-error`);
-    assert.match(
-      await textOf(page, `${cell(5)} .error-where`),
-      /^line 2 of Cell 2, called from line 2 here$/,
-    );
   });
 
   it("names the corresponding exception of Python", async () => {
@@ -159,6 +165,8 @@ describe("An error", () => {
 });
 
 describe("A forgotten await", () => {
+  openOnce();
+
   it("is reported where a Promise meets an operator, a text or a method", async () => {
     const missing = /write await before what makes it/;
     assert.match((await runInFirstCell("Promise.resolve(1) + 1")).error, missing);

@@ -1,6 +1,6 @@
-// A page with the first notebook open: a new one before each test, or one for all tests of a file.
+// A page with the first notebook open: a new one for each test, or one for all tests of a suite.
 
-import { afterEach, beforeEach } from "node:test";
+import { after, afterEach, before, beforeEach } from "node:test";
 import {
   cellSelector,
   openNotebook,
@@ -19,20 +19,25 @@ export const cell = (number) => cellSelector(NOTEBOOK, `cell-${number}`);
 
 export let visit;
 export let page;
-let isKept = false;
 
-/** Keeps one page for all tests of a file; it ends with the browser. */
-export function keepPage() {
-  isKept = true;
-}
-
-beforeEach(async () => {
-  if (isKept && visit) return;
+async function open() {
   visit = await openPage(browser, site.url);
   ({ page } = visit);
   await openNotebook(page, NOTEBOOK);
-});
-afterEach(() => isKept || visit.close());
+}
+const close = () => visit?.close();
+
+/** Opens a new page for each test of a suite, or of a file. */
+export function openForEach() {
+  beforeEach(open);
+  afterEach(close);
+}
+
+/** Opens one page for all tests of a suite, or of a file, which leave it as they like. */
+export function openOnce() {
+  before(open);
+  after(close);
+}
 
 /** Types code into the first cell and runs it in place. */
 export async function runInFirstCell(source) {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { keepPage, page, runInFirstCell } from "./first-notebook.mjs";
+import { openOnce, page, runInFirstCell } from "./first-notebook.mjs";
 
 /** Ways to store something. Each ends in "kept" if the interface exists and works. */
 const WAYS = {
@@ -27,7 +27,7 @@ const WAYS = {
   "code made by Function": `await new Function("return caches.open('x')")(); "kept"`,
 };
 
-keepPage();
+openOnce();
 
 describe("The worker of the cells", () => {
   for (const [way, source] of Object.entries(WAYS)) {

@@ -15,7 +15,9 @@ import {
   waitFor,
   waitForFocusIn,
 } from "../page.mjs";
-import { cell, page } from "./first-notebook.mjs";
+import { cell, openForEach, page } from "./first-notebook.mjs";
+
+openForEach();
 
 const NOTEBOOK = "quantize-and-dequantize";
 

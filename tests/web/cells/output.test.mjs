@@ -3,21 +3,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { click, press, readCells, textOf, typeInto, waitFor, waitUntilIdle } from "../page.mjs";
-import { cell, page, runInFirstCell } from "./first-notebook.mjs";
+import { cell, openForEach, openOnce, page, runInFirstCell } from "./first-notebook.mjs";
 
 describe("A cell", () => {
-  it("shows printed text, then the value of the last expression", async () => {
-    const { output } = await runInFirstCell("print('a', 1, [2, 'b']);\n[1, 0.5]");
-    assert.equal(output, "a 1 [2, 'b']\n[1, 0.5]");
-  });
-
-  it("may await, and shares its names with the next cell", async () => {
-    await runInFirstCell("const answer = await new Promise((done) => setTimeout(done, 10, 42));");
-    await typeInto(page, cell(2), "answer");
-    await press(page, "Mod+Enter");
-    await waitUntilIdle(page);
-    assert.equal((await readCells(page))[1].output, "42");
-  });
+  openForEach();
 
   it("counts its runs as In [n]", async () => {
     await runInFirstCell("1");
@@ -25,12 +14,6 @@ describe("A cell", () => {
     await click(page, `${cell(1)} button.run`);
     await waitUntilIdle(page);
     assert.equal(await textOf(page, `${cell(1)} .cell-counter`), "In [2]");
-  });
-
-  it("limits endless printing, so that the page's memory suffices", async () => {
-    const { output } = await runInFirstCell("for (let i = 0; i < 3e5; i++) print(i);");
-    assert.ok(output.length < 300_000);
-    assert.match(output, /the rest of the output is left out$/);
   });
 
   it("leaves out lines too long to lay out, in the output and in the difference", async () => {
@@ -46,6 +29,67 @@ describe("A cell", () => {
     const shown = await page.$$eval(`${cell(6)} pre.difference > span`, (spans) => spans.length);
     assert.equal(shown, 500);
     assert.match(await textOf(page, `${cell(6)} pre.difference`), /difference is left out\n$/);
+  });
+
+  it("redraws lines when there is more space, and leaves their table open", async () => {
+    await page.setViewport({ width: 360, height: 740 });
+    const plot =
+      '{ title: "t", x: "x", y: "y", series: [{ name: "a", points: [[0, 1], [2, 3]] }] }';
+    await runInFirstCell(`plotLines(${plot});`);
+    const svg = `${cell(1)} .drawing-box svg`;
+    const width = () => page.$eval(svg, (element) => element.getBoundingClientRect().width);
+    const narrow = await width();
+    await click(page, `${cell(1)} .panel-table summary`);
+    await page.setViewport({ width: 740, height: 360 });
+    await waitFor(
+      page,
+      (selector, before) =>
+        document.querySelector(selector).getBoundingClientRect().width > before + 100,
+      svg,
+      narrow,
+    );
+    assert.equal(await page.$$eval(svg, (all) => all.length), 1);
+    assert.ok(await page.$eval(`${cell(1)} .panel-table`, (table) => table.open));
+    await page.setViewport({ width: 360, height: 740 });
+    await waitFor(
+      page,
+      (selector, before) =>
+        document.querySelector(selector).getBoundingClientRect().width === before,
+      svg,
+      narrow,
+    );
+  });
+
+  it("keeps its position after a run and its verdict", async () => {
+    const left = () =>
+      page.$eval(`${cell(6)} .cell-code`, (code) => code.getBoundingClientRect().left);
+    const before = await left();
+    await click(page, `${cell(6)} button.run-to-here`);
+    await page.waitForSelector(`${cell(6)}[data-verdict="matches"]`);
+    assert.equal(await left(), before);
+  });
+});
+
+describe("The first cell", () => {
+  openOnce();
+
+  it("shows printed text, then the value of the last expression", async () => {
+    const { output } = await runInFirstCell("print('a', 1, [2, 'b']);\n[1, 0.5]");
+    assert.equal(output, "a 1 [2, 'b']\n[1, 0.5]");
+  });
+
+  it("may await, and shares its names with the next cell", async () => {
+    await runInFirstCell("const answer = await new Promise((done) => setTimeout(done, 10, 42));");
+    await typeInto(page, cell(2), "answer");
+    await press(page, "Mod+Enter");
+    await waitUntilIdle(page);
+    assert.equal((await readCells(page))[1].output, "42");
+  });
+
+  it("limits endless printing, so that the page's memory suffices", async () => {
+    const { output } = await runInFirstCell("for (let i = 0; i < 3e5; i++) print(i);");
+    assert.ok(output.length < 300_000);
+    assert.match(output, /the rest of the output is left out$/);
   });
 
   it("prints with sep and end as Python does, and shows the value on a separate line", async () => {
@@ -115,44 +159,6 @@ describe("A cell", () => {
     const box = await page.waitForSelector(`${output}[tabindex="0"]`);
     const { height } = await box.boundingBox();
     assert.ok(height > 300 && height < 900, `${height} pixels`);
-  });
-
-  it("redraws lines when there is more space, and leaves their table open", async () => {
-    await page.setViewport({ width: 360, height: 740 });
-    const plot =
-      '{ title: "t", x: "x", y: "y", series: [{ name: "a", points: [[0, 1], [2, 3]] }] }';
-    await runInFirstCell(`plotLines(${plot});`);
-    const svg = `${cell(1)} .drawing-box svg`;
-    const width = () => page.$eval(svg, (element) => element.getBoundingClientRect().width);
-    const narrow = await width();
-    await click(page, `${cell(1)} .panel-table summary`);
-    await page.setViewport({ width: 740, height: 360 });
-    await waitFor(
-      page,
-      (selector, before) =>
-        document.querySelector(selector).getBoundingClientRect().width > before + 100,
-      svg,
-      narrow,
-    );
-    assert.equal(await page.$$eval(svg, (all) => all.length), 1);
-    assert.ok(await page.$eval(`${cell(1)} .panel-table`, (table) => table.open));
-    await page.setViewport({ width: 360, height: 740 });
-    await waitFor(
-      page,
-      (selector, before) =>
-        document.querySelector(selector).getBoundingClientRect().width === before,
-      svg,
-      narrow,
-    );
-  });
-
-  it("keeps its position after a run and its verdict", async () => {
-    const left = () =>
-      page.$eval(`${cell(6)} .cell-code`, (code) => code.getBoundingClientRect().left);
-    const before = await left();
-    await click(page, `${cell(6)} button.run-to-here`);
-    await page.waitForSelector(`${cell(6)}[data-verdict="matches"]`);
-    assert.equal(await left(), before);
   });
 
   it("cannot reach the page, only its worker", async () => {

@@ -15,7 +15,9 @@ import {
   waitUntilIdle,
 } from "../page.mjs";
 import { browser } from "../site-and-browser.mjs";
-import { cell, page, runInFirstCell } from "./first-notebook.mjs";
+import { cell, openForEach, page, runInFirstCell } from "./first-notebook.mjs";
+
+openForEach();
 
 const NOTEBOOK = "quantize-and-dequantize";
 

@@ -14,7 +14,9 @@ import {
   waitUntilIdle,
 } from "../page.mjs";
 import { site } from "../site-and-browser.mjs";
-import { cell, page } from "./first-notebook.mjs";
+import { cell, openForEach, page } from "./first-notebook.mjs";
+
+openForEach();
 
 const NOTEBOOK = "quantize-and-dequantize";
 const STALE = ".view[data-current] [data-action='run-stale']";
