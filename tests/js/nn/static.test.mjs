@@ -79,47 +79,37 @@ describe("static layers", () => {
       : quantizePerTensor(w, scale, 0, "qint8");
   };
 
+  /** The outputs of the model, computed layer after layer from the observers' qparams. */
+  function outputsByFormula({ fc1, fc2, fc3 }, perChannel) {
+    const qparams = (observer) => qparamsOf(observer);
+    const [in1, out1, out2] = [fc1.input, fc1.output, fc2.output].map(qparams);
+    const [in3, out3] = [fc3.input, fc3.output].map(qparams);
+    const [q1, q2, q3] = ["fc1", "fc2", "fc3"].map((layer) =>
+      quantizedWeight(weights[layer], perChannel),
+    );
+    const codes = quantizePerTensor(x, in1.scale, in1.zeroPoint, "quint8").data;
+    const hidden = staticLinear(codes, 10, in1, q1, weights.bias1, out1).map((code) =>
+      Math.max(code, out1.zeroPoint),
+    );
+    const data = staticLinear(hidden, 10, out1, q2, undefined, out2);
+    const floats = dequantize({ data, shape: [10, 12], dtype: "quint8", ...out2 });
+    const tanh = new Tanh().forward(floats);
+    const into3 = quantizePerTensor(tanh, in3.scale, in3.zeroPoint, "quint8").data;
+    const last = staticLinear(into3, 10, in3, q3, weights.bias3, out3);
+    return Float32Array.from(last, (code) => (code - out3.zeroPoint) * Math.fround(out3.scale));
+  }
+
   for (const [name, qconfig, perChannel] of [
     ["defaultQConfig", defaultQConfig, false],
     ["defaultPerChannelQConfig", defaultPerChannelQConfig, true],
     ['getDefaultQConfig("x86")', getDefaultQConfig("x86"), true],
   ]) {
     it(`follow the formula, layer after layer: ${name}`, () => {
-      const model = makeModel();
-      const prepared = prepare(model, qconfig).calibrate(batches);
+      const prepared = prepare(makeModel(), qconfig).calibrate(batches);
       const quantized = convert(prepared);
-      const { fc1, fc2, fc3 } = prepared.observers;
-      const [in1, out1, out2] = [fc1.input, fc1.output, fc2.output].map((o) => qparamsOf(o));
-      const q1 = quantizedWeight(weights.fc1, perChannel);
-      const q2 = quantizedWeight(weights.fc2, perChannel);
-      const q3 = quantizedWeight(weights.fc3, perChannel);
-
-      const codes = quantizePerTensor(x, in1.scale, in1.zeroPoint, "quint8").data;
-      const hidden = staticLinear(codes, 10, in1, q1, weights.bias1, out1).map((code) =>
-        Math.max(code, out1.zeroPoint),
-      );
-      const codes2 = staticLinear(hidden, 10, out1, q2, undefined, out2);
-      const floats2 = dequantize({
-        data: codes2,
-        shape: [10, 12],
-        dtype: "quint8",
-        scale: out2.scale,
-        zeroPoint: out2.zeroPoint,
-      });
-      const [in3, out3] = [fc3.input, fc3.output].map((observer) => qparamsOf(observer));
-      const into3 = quantizePerTensor(
-        new Tanh().forward(floats2),
-        in3.scale,
-        in3.zeroPoint,
-        "quint8",
-      );
-      const codes3 = staticLinear(into3.data, 10, in3, q3, weights.bias3, out3);
       const y = quantized.forward(x);
       assert.deepEqual([...y.shape], [10, 4]);
-      for (let i = 0; i < codes3.length; i++) {
-        const steps = (codes3[i] - out3.zeroPoint) * Math.fround(out3.scale);
-        assert.equal(y.data[i], Math.fround(steps), `value ${i}`);
-      }
+      sameFloats(y.data, outputsByFormula(prepared.observers, perChannel));
       quantized.dispose();
     });
   }

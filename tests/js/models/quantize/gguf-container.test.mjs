@@ -40,7 +40,8 @@ describe("quantizeModel from other formats to GGUF", () => {
     });
   });
 
-  it("writes a container of weights: architecture, name, metadata, and says that no engine runs it", async () => {
+  /** A file of two tensors as a container of weights, its bytes and the report. */
+  async function container() {
     const source = await makeFile(
       [
         ["layer.weight", [4, 256], "float32", w],
@@ -50,11 +51,17 @@ describe("quantizeModel from other formats to GGUF", () => {
     );
     const model = await openModel(new File([source], "net.safetensors"));
     const { files, report } = await quantizeModel(model, "q4_k", { format: "gguf" });
-    const [file] = files;
+    return { file: files[0], bytes: await collect(files[0].stream()), report };
+  }
+
+  it("names a container of weights by its source and scheme, and knows its size", async () => {
+    const { file, bytes } = await container();
     assert.equal(file.name, "net-q4_k.gguf");
-    const bytes = await collect(file.stream());
     assert.equal(bytes.length, file.size);
-    const { metadata, tensors } = await readGGUF(bytesSource(bytes));
+  });
+
+  it("writes architecture, name and metadata into a container of weights", async () => {
+    const { metadata } = await readGGUF(bytesSource((await container()).bytes));
     assert.deepEqual(
       Array.from(metadata, ([key, { value }]) => [key, value]),
       [
@@ -65,13 +72,21 @@ describe("quantizeModel from other formats to GGUF", () => {
         ["general.file_type", 15],
       ],
     );
-    const x = { data: w, shape: [4, 256] };
-    assert.deepEqual(await collect(tensors.get("layer.weight").bytes()), quantizeBlocks(x, "q4_k"));
-    assert.equal(tensors.get("layer.bias").dtype, "float32");
+  });
+
+  it("says of a container of weights that no engine runs it", async () => {
+    const { report } = await container();
     assert.deepEqual(report.notes, [
       "A container of weights: no engine runs it as a language model.",
     ]);
-    // The values of blocks can be read again.
+  });
+
+  it("writes blocks of weights, which can be read again, and biases as they are", async () => {
+    const { bytes } = await container();
+    const { tensors } = await readGGUF(bytesSource(bytes));
+    const x = { data: w, shape: [4, 256] };
+    assert.deepEqual(await collect(tensors.get("layer.weight").bytes()), quantizeBlocks(x, "q4_k"));
+    assert.equal(tensors.get("layer.bias").dtype, "float32");
     const opened = await openModel(bytes);
     const { data } = dequantizeBlocks(await opened.readBytes("layer.weight"), "q4_k", [4, 256]);
     assert.ok(Math.abs(data[1] - w[1]) < 0.1);
