@@ -106,8 +106,9 @@ for (const [notebook, originals] of Object.entries(ORIGINALS)) {
 }
 
 describe("Expected outputs", () => {
-  /** The expected text of a cell, and its label on the page. */
-  const read = async () => {
+  /** By cell: the expected text, and its label on the page. */
+  let expected;
+  before(async () => {
     const visit = await openPage(browser, site.url);
     for (const id of NOTEBOOKS) await openNotebook(visit.page, id);
     const expectations = await visit.page.$$eval(".cell-expected", (elements) =>
@@ -117,11 +118,10 @@ describe("Expected outputs", () => {
       ]),
     );
     await visit.close();
-    return new Map(expectations);
-  };
+    expected = new Map(expectations);
+  });
 
-  it("equal the originals' in the vectors", async () => {
-    const expected = await read();
+  it("equal the originals' in the vectors", () => {
     const printed = seeds.cases.filter((one) => one.printed !== null);
     const compared = printed.flatMap(({ id, printed: text }) => {
       const [, source, cell] = id.match(/^seeds\/(\d+)\.(.*)$/);
@@ -138,8 +138,7 @@ describe("Expected outputs", () => {
     assert.equal(compared.length, 24);
   });
 
-  it("equal PyTorch's where the original has none", async () => {
-    const expected = await read();
+  it("equal PyTorch's where the original has none", () => {
     const cells = {
       "quantize-and-dequantize-cell-6": "002.quantized_tensor",
       "quantize-and-dequantize-cell-9": "002.dequantized_tensor",
@@ -165,55 +164,48 @@ describe("Expected outputs", () => {
 });
 
 describe("Random cells", () => {
-  it("are marked, satisfy their properties, and differ from run to run", async () => {
-    const visit = await openPage(browser, site.url);
-    const { page } = visit;
+  // One page for all tests: the last one changes it.
+  let visit;
+  let page;
+  /** The cells after each of three runs. */
+  const runs = [];
+  before(async () => {
+    visit = await openPage(browser, site.url);
+    ({ page } = visit);
     await openNotebook(page, "quantizer-from-scratch");
+    for (let round = 0; round < 3; round++) {
+      await runAll(page);
+      runs.push(await readCells(page));
+    }
+  });
+  after(() => visit?.close());
+
+  it("are marked", async () => {
     const marked = await page.$$eval(".view[data-current] .tag-random", (tags) =>
       tags.map((tag) => tag.closest(".cell").dataset.cell),
     );
     assert.deepEqual(marked, RANDOM);
+  });
 
-    const outputs = [];
-    for (let round = 0; round < 3; round++) {
-      await runAll(page);
-      const cells = (await readCells(page)).filter(({ id }) => RANDOM.includes(id));
+  it("satisfy their properties in every run", () => {
+    for (const cells of runs) {
       for (const { id, checks, verdict } of cells) {
         // in-24 draws quantized_tensor and scale again: it shows nothing and has no property.
-        if (id === "in-24") continue;
+        if (!RANDOM.includes(id) || id === "in-24") continue;
         assert.equal(verdict, "holds", id);
         assert.ok(checks.length > 0 && checks.every((check) => check === "holds"), id);
       }
-      outputs.push(cells.find(({ id }) => id === "in-23").output);
     }
-    assert.equal(new Set(outputs).size, 3);
-    await visit.close();
   });
 
-  it("report a violated property", async () => {
-    const visit = await openPage(browser, site.url);
-    const { page } = visit;
-    await openNotebook(page, "quantizer-from-scratch");
-    await runAll(page);
-    // A scale that does not match the codes: values move by more than half a step.
-    const cell = cellSelector("quantizer-from-scratch", "in-33");
-    await clickInto(page, cell);
-    await press(page, "Mod+a");
-    await enter(page, "dequantized_tensor = test_tensor.mul(2);");
-    await press(page, "Mod+Enter");
-    await page.waitForSelector(`${cell}[data-verdict="violated"]`);
-    assert.match(await textOf(page, `${cell} .check-result`), /does not hold/);
-    await visit.close();
+  it("differ from run to run", () => {
+    const outputs = runs.map((cells) => cells.find(({ id }) => id === "in-23").output);
+    assert.equal(new Set(outputs).size, 3);
   });
 
   it("are followed by the numbers the original printed, which agree to 4 decimals", async () => {
-    const visit = await openPage(browser, site.url);
-    const { page } = visit;
-    await openNotebook(page, "quantizer-from-scratch");
-    await runAll(page);
-    const cells = await readCells(page);
     for (const id of ROUNDED) {
-      const { verdict, checks, kind } = cells.find((cell) => cell.id === id);
+      const { verdict, checks, kind } = runs.at(-1).find((cell) => cell.id === id);
       assert.equal(kind, "rounded", id);
       assert.equal(verdict, "holds", id);
       assert.ok(
@@ -223,7 +215,17 @@ describe("Random cells", () => {
       const text = await textOf(page, `${cellSelector("quantizer-from-scratch", id)} .verdict`);
       assert.equal(text, "agrees as far as 4 decimals allow");
     }
-    await visit.close();
+  });
+
+  it("report a violated property", async () => {
+    // A scale that does not match the codes: values move by more than half a step.
+    const cell = cellSelector("quantizer-from-scratch", "in-33");
+    await clickInto(page, cell);
+    await press(page, "Mod+a");
+    await enter(page, "dequantized_tensor = test_tensor.mul(2);");
+    await press(page, "Mod+Enter");
+    await page.waitForSelector(`${cell}[data-verdict="violated"]`);
+    assert.match(await textOf(page, `${cell} .check-result`), /does not hold/);
   });
 });
 
@@ -332,9 +334,10 @@ describe("plot_quantization_errors", () => {
     for (const { width, room } of numbers) assert.ok(width <= room - 6, `${width} of ${room}`);
   });
 
-  it("draws every value of a big tensor on a canvas, and pages its table", async () => {
+  const other = cellSelector("quantize-and-dequantize", "cell-18");
+
+  it("draws every value of a big tensor on a canvas", async () => {
     const { page } = visit;
-    const other = cellSelector("quantize-and-dequantize", "cell-18");
     await clickInto(page, other);
     await press(page, "Mod+a");
     await enter(
@@ -364,6 +367,10 @@ describe("plot_quantization_errors", () => {
     assert.equal(panel.drawn, 100 * 30);
     assert.ok(panel.isWhole);
     assert.match(panel.label, /100 rows, 30 columns/);
+  });
+
+  it("pages the table of a big tensor", async () => {
+    const { page } = visit;
     const table = `${other} .panel details`;
     await page.$eval(table, (details) => {
       details.open = true;
@@ -403,15 +410,25 @@ describe("The exercise skeleton", () => {
 });
 
 describe("Notebook 4", () => {
-  it("shows PyTorch's results for fixed batches, and satisfies properties of random ones", async () => {
-    const visit = await openPage(browser, site.url);
-    const { page } = visit;
+  let visit;
+  let page;
+  let cells;
+  before(async () => {
+    visit = await openPage(browser, site.url);
+    ({ page } = visit);
     await openNotebook(page, "schemes-observers-qconfig");
     await runAll(page);
-    const cells = new Map((await readCells(page)).map((cell) => [cell.id, cell]));
+    cells = new Map((await readCells(page)).map((cell) => [cell.id, cell]));
+  });
+  after(() => visit?.close());
+
+  it("shows PyTorch's results for fixed batches", () => {
     const names = ["MovingAverageMinMax", "Histogram", "MovingAveragePerChannelMinMax"];
     const lines = names.map((name) => `${name}Observer ${seed(`003.${name}Observer`).torch_repr}`);
     assert.equal(cells.get("cell-6-fixed").output, lines.join("\n"));
+  });
+
+  it("satisfies properties of random batches", () => {
     for (const [id, count] of [
       ["cell-5", 2],
       ["cell-6", 4],
@@ -420,6 +437,9 @@ describe("Notebook 4", () => {
       assert.equal(verdict, "holds", id);
       assert.deepEqual(checks, Array(count).fill("holds"), id);
     }
+  });
+
+  it("prints QConfigs as PyTorch does", () => {
     for (const [id, name] of [
       ["cell-8", "default_per_channel_qconfig"],
       ["cell-9", "default_dynamic_qconfig"],
@@ -428,51 +448,59 @@ describe("Notebook 4", () => {
       const vector = qconfigs.cases.find((one) => one.in.name === name);
       assert.equal(cells.get(id).output, vector.out.repr, id);
     }
-    await visit.close();
   });
 
-  it("feeds batches to three observers, by button, automatically and by slider", async () => {
-    const visit = await openPage(browser, site.url);
-    const { page } = visit;
-    await openNotebook(page, "schemes-observers-qconfig");
-    const figure = '[data-figure="observer"]';
-    await page.waitForSelector(`${figure} form:not([hidden])`);
-    const read = () =>
-      page.$eval(figure, (element) => ({
-        seen: Number(element.querySelector("input").value),
-        labels: Array.from(element.querySelectorAll("svg.drawing"), (svg) =>
-          svg.getAttribute("aria-label"),
-        ),
-        bands: Array.from(element.querySelectorAll(".band"), (band) => band.getAttribute("points")),
-        rows: Array.from(element.querySelectorAll("tbody tr"), (row) =>
-          Array.from(row.children, (cell) => cell.textContent),
-        ),
-        bins: element.querySelectorAll("rect.bin").length,
-      }));
-    const slider = page.locator(`${figure} input`);
-    const play = `${figure} [data-action="play"]`;
-    const pressOn = async (button, key) => {
-      await page.focus(button);
-      await press(page, key);
-    };
-    await slider.fill("4");
+  const observers = '[data-figure="observer"]';
+  const play = `${observers} [data-action="play"]`;
+
+  /** What the figure of the observers shows. */
+  const readObservers = () =>
+    page.$eval(observers, (element) => ({
+      seen: Number(element.querySelector("input").value),
+      labels: Array.from(element.querySelectorAll("svg.drawing"), (svg) =>
+        svg.getAttribute("aria-label"),
+      ),
+      bands: Array.from(element.querySelectorAll(".band"), (band) => band.getAttribute("points")),
+      rows: Array.from(element.querySelectorAll("tbody tr"), (row) =>
+        Array.from(row.children, (cell) => cell.textContent),
+      ),
+      bins: element.querySelectorAll("rect.bin").length,
+    }));
+
+  /** Moves the slider of the observers. */
+  async function setBatches(count) {
+    await page.waitForSelector(`${observers} form:not([hidden])`);
+    await page.locator(`${observers} input`).fill(count);
     // The first use of a control loads the script that draws the illustration.
     await waitFor(
       page,
       (selector) => document.querySelectorAll(`${selector} tbody`).length === 1,
-      figure,
+      observers,
     );
-    const before = await read();
+  }
+
+  async function pressOn(button, key) {
+    await page.focus(button);
+    await press(page, key);
+  }
+
+  it("shows three observers after the batches that the slider says", async () => {
+    await setBatches("4");
+    const { rows, bins, bands } = await readObservers();
     assert.deepEqual(
-      before.rows.map(([name]) => name),
+      rows.map(([name]) => name),
       ["min-max", "moving average", "histogram"],
     );
-    assert.equal(before.bins, 64);
-    assert.equal(before.bands.length, 3);
+    assert.equal(bins, 64);
+    assert.equal(bands.length, 3);
+  });
 
+  it("feeds the next batch to its observers by button", async () => {
+    await setBatches("4");
+    const before = await readObservers();
     // The fifth batch has the outlier: min-max takes all of it, the average a quarter of it.
-    await pressOn(`${figure} [data-action="step"]`, "Enter");
-    const after = await read();
+    await pressOn(`${observers} [data-action="step"]`, "Enter");
+    const after = await readObservers();
     assert.equal(after.seen, 5);
     const max = ({ rows }, row) => Number(rows[row][2]);
     assert.equal(max(after, 0), 6.5);
@@ -481,65 +509,61 @@ describe("Notebook 4", () => {
     assert.match(after.labels[0], /After 5 of 12 batches/);
     assert.match(after.labels[1], /after 5 batches/);
     assert.notDeepEqual(after.bands, before.bands);
+  });
 
-    await slider.fill("9");
+  it("feeds batches automatically, until the last or a pause", async () => {
+    await setBatches("9");
     await pressOn(play, " ");
     assert.equal(await textOf(page, play), "Pause");
     await waitFor(
       page,
       (selector) => document.querySelector(`${selector} input`).value === "12",
-      figure,
+      observers,
     );
-    await page.waitForSelector(`${figure} .player:not([data-playing])`);
+    await page.waitForSelector(`${observers} .player:not([data-playing])`);
     assert.equal(await textOf(page, play), "Play");
     await pressOn(play, " ");
-    assert.equal((await read()).seen, 1);
+    assert.equal((await readObservers()).seen, 1);
     await pressOn(play, " ");
     assert.equal(await textOf(page, play), "Play");
-    assert.deepEqual(await visit.problems(), []);
-    await visit.close();
   });
 
   it("does not animate with prefers-reduced-motion", chromiumOnly("prefer no motion"), async () => {
-    const visit = await openPage(browser, site.url, { reducedMotion: "reduce" });
-    const { page } = visit;
-    await openNotebook(page, "schemes-observers-qconfig");
-    const figure = '[data-figure="observer"]';
-    await page.waitForSelector(`${figure} form:not([hidden])`);
-    assert.equal(await countVisible(page, `${figure} [data-action="play"]`), 0);
-    await click(page, `${figure} [data-action="step"]`);
-    assert.equal(await page.$eval(`${figure} input`, (input) => input.value), "9");
-    await visit.close();
+    const still = await openPage(browser, site.url, { reducedMotion: "reduce" });
+    await openNotebook(still.page, "schemes-observers-qconfig");
+    await still.page.waitForSelector(`${observers} form:not([hidden])`);
+    assert.equal(await countVisible(still.page, play), 0);
+    await click(still.page, `${observers} [data-action="step"]`);
+    assert.equal(await still.page.$eval(`${observers} input`, (input) => input.value), "9");
+    await still.close();
   });
 
   for (const width of [360, 320]) {
     it(`clips no text of its drawings, on a phone of ${width} pixels too`, async () => {
-      const visit = await openPage(browser, site.url, { viewport: { width, height: 800 } });
-      const { page } = visit;
-      await openNotebook(page, "schemes-observers-qconfig");
-      const clipped = await page.$$eval(".view[data-current] .figure svg.drawing", (drawings) =>
-        drawings
-          .filter((drawing) => drawing.checkVisibility())
-          .flatMap((drawing) => {
-            const { left, right } = drawing.getBoundingClientRect();
-            return Array.from(drawing.querySelectorAll("text"))
-              .filter((text) => {
-                const box = text.getBoundingClientRect();
-                // Firefox makes boxes of text of whole pixels, rounded outwards.
-                return box.right > right + 1.5 || box.left < left - 1.5;
-              })
-              .map(({ textContent }) => textContent);
-          }),
+      const narrow = await openPage(browser, site.url, { viewport: { width, height: 800 } });
+      await openNotebook(narrow.page, "schemes-observers-qconfig");
+      const clipped = await narrow.page.$$eval(
+        ".view[data-current] .figure svg.drawing",
+        (drawings) =>
+          drawings
+            .filter((drawing) => drawing.checkVisibility())
+            .flatMap((drawing) => {
+              const { left, right } = drawing.getBoundingClientRect();
+              return Array.from(drawing.querySelectorAll("text"))
+                .filter((text) => {
+                  const box = text.getBoundingClientRect();
+                  // Firefox makes boxes of text of whole pixels, rounded outwards.
+                  return box.right > right + 1.5 || box.left < left - 1.5;
+                })
+                .map(({ textContent }) => textContent);
+            }),
       );
       assert.deepEqual(clipped, []);
-      await visit.close();
+      await narrow.close();
     });
   }
 
   it("has drawings with text alternatives", async () => {
-    const visit = await openPage(browser, site.url);
-    const { page } = visit;
-    await openNotebook(page, "schemes-observers-qconfig");
     await page.waitForSelector(".view[data-current] [data-figure][data-live] form:not([hidden])");
     // The question before a drawing is answered.
     await page.$eval(".view[data-current] .predict [data-choice]", (choice) => choice.click());
@@ -564,13 +588,9 @@ describe("Notebook 4", () => {
       assert.equal(tables, 1, name);
       assert.ok(caption.length > 20, name);
     }
-    await visit.close();
   });
 
   it("recomputes its illustrations when a control moves", async () => {
-    const visit = await openPage(browser, site.url);
-    const { page } = visit;
-    await openNotebook(page, "schemes-observers-qconfig");
     const figure = '[data-figure="affine-symmetric"]';
     await page.waitForSelector(`${figure} form:not([hidden])`);
     const rows = () =>
@@ -589,7 +609,9 @@ describe("Notebook 4", () => {
     assert.equal(oneSided[0][3], "8 of 15");
     assert.equal(oneSided[1][3], "16 of 16");
     assert.ok(Number(oneSided[1][4]) < Number(oneSided[0][4]) / 2);
+  });
+
+  it("has no errors and breaks no policy when its controls are used", async () => {
     assert.deepEqual(await visit.problems(), []);
-    await visit.close();
   });
 });
