@@ -167,8 +167,16 @@ describe("linear with float weights", () => {
       for (const [row, expected] of rows) {
         sameFloats(linear(tensor(row), w, null, { accumulate }).data, expected, `${row}`);
       }
+    });
+
+    it(`passes on NaN and infinities of a bias: ${accumulate}`, () => {
+      const x = tensor([1, 1, 1]);
+      const w = tensor([
+        [1, 1, 1],
+        [-1, 1, 0],
+      ]);
       const bias = tensor([Infinity, NaN]);
-      sameFloats(linear(tensor([1, 1, 1]), w, bias, { accumulate }).data, [Infinity, NaN]);
+      sameFloats(linear(x, w, bias, { accumulate }).data, [Infinity, NaN]);
     });
   }
 

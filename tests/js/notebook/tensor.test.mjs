@@ -454,14 +454,18 @@ describe("operations in place", () => {
 });
 
 describe("reductions along dimensions", () => {
-  it("keep the dimension if asked to", () => {
-    const t = torch.tensor([
-      [1, 5, 3],
-      [4, 2, 6],
-    ]);
+  const t = torch.tensor([
+    [1, 5, 3],
+    [4, 2, 6],
+  ]);
+
+  it("remove the dimension, or keep it if asked to", () => {
     assert.deepEqual(t.sum(0).tolist(), [5, 7, 9]);
     assert.deepEqual(t.sum({ dim: 1, keepdim: true }).tolist(), [[9], [12]]);
     assert.deepEqual(t.float().mean(-1).tolist(), [3, 4]);
+  });
+
+  it("give the extreme values and where they are", () => {
     const { values, indices } = t.max(1);
     assert.deepEqual(
       [values.tolist(), indices.tolist()],
@@ -476,10 +480,16 @@ describe("reductions along dimensions", () => {
     assert.deepEqual(t.amin().item(), 1);
     assert.equal(t.argmax().item(), 5);
     assert.deepEqual(t.argmin(1).tolist(), [0, 1]);
+  });
+
+  it("print extreme values as PyTorch does", () => {
     assert.equal(
       repr(t.max(1)),
       "torch.return_types.max(\nvalues=tensor([5, 6]),\nindices=tensor([1, 2]))",
     );
+  });
+
+  it("refuse dimensions that are not there, and extreme values of none", () => {
     raises(() => t.sum(2), "IndexError");
     raises(() => t.mean(), "RuntimeError");
     raises(() => torch.zeros(0).max(), "RuntimeError");

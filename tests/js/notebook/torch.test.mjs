@@ -175,7 +175,7 @@ describe("other functions of torch", () => {
     raises(() => torch.cat([none, torch.tensor(1)], 7), "RuntimeError", "0-d");
   });
 
-  it("know the limits of dtypes", () => {
+  it("know the limits of integers", () => {
     assert.deepEqual(
       [torch.int8, torch.uint8, torch.int16, torch.uint16, torch.int32].map((dtype) => {
         const { min, max, bits } = torch.iinfo(dtype);
@@ -191,20 +191,29 @@ describe("other functions of torch", () => {
     );
     assert.equal(torch.iinfo(torch.int64).max, 2n ** 63n - 1n);
     assert.equal(torch.iinfo(torch.int64).min, -(2n ** 63n));
+  });
+
+  it("print limits as PyTorch does", () => {
     assert.equal(String(torch.iinfo(torch.int8)), "iinfo(min=-128, max=127, dtype=int8)");
     assert.equal(
       String(torch.iinfo(torch.int64)),
       "iinfo(min=-9.22337e+18, max=9.22337e+18, dtype=int64)",
     );
-    assert.equal(torch.finfo(torch.float32).eps, 2 ** -23);
     assert.equal(
       String(torch.finfo(torch.float32)),
       "finfo(resolution=1e-06, min=-3.40282e+38, max=3.40282e+38, eps=1.19209e-07, " +
         "smallest_normal=1.17549e-38, tiny=1.17549e-38, dtype=float32)",
     );
+  });
+
+  it("have the limits of integers or of floats, not both", () => {
+    assert.equal(torch.finfo(torch.float32).eps, 2 ** -23);
     raises(() => torch.iinfo(torch.float32), "TypeError");
     raises(() => torch.iinfo(torch.bool), "TypeError");
     raises(() => torch.finfo(torch.int8), "TypeError");
+  });
+
+  it("have PyTorch's names, of which some are the same dtype", () => {
     assert.equal(String(torch.int8), "torch.int8");
     assert.equal(torch.long, torch.int64);
   });

@@ -105,16 +105,19 @@ describe("openModel", () => {
     });
   }
 
-  it("reads what save wrote: floats, and codes with their qparams", async () => {
-    const x = floats([6, 8]);
-    const things = {
-      x,
-      int4: quantize(x, { dtype: "int4", groupSize: 4 }),
-      uint2: quantize(x, { dtype: "uint2", scheme: "affine", axis: 0 }),
-      double: quantize(x, { scheme: "affine" }),
-      torch: quantizePerTensor(x, 0.1, 3, "quint8"),
-    };
-    const model = await openModel(await bytesOf(things));
+  const x = floats([6, 8]);
+  const things = {
+    x,
+    int4: quantize(x, { dtype: "int4", groupSize: 4 }),
+    uint2: quantize(x, { dtype: "uint2", scheme: "affine", axis: 0 }),
+    double: quantize(x, { scheme: "affine" }),
+    torch: quantizePerTensor(x, 0.1, 3, "quint8"),
+  };
+  const openThings = async () => openModel(await bytesOf(things));
+
+  it("lists what save wrote: dtypes, shapes, and what is quantized", async () => {
+    const model = await openThings();
+    assert.match(String(model), /^Model\(safetensors, 5 tensors\)\n {2}/);
     assert.deepEqual(
       ["x", "int4", "torch"].map((name) => {
         const { dtype, shape, isQuantized } = model.tensors.get(name);
@@ -126,14 +129,19 @@ describe("openModel", () => {
         ["uint8", [6, 8], true],
       ],
     );
+  });
+
+  it("reads what save wrote: floats, and codes with their qparams", async () => {
+    const model = await openThings();
     sameTensor(await model.read("x"), x);
     for (const name of ["int4", "uint2", "double", "torch"]) {
       sameDeep(await model.readQuantized(name), things[name]);
       sameTensor(await model.read(name), dequantize(things[name]));
     }
-    // Parts have names of their own.
-    assert.deepEqual((await model.read("int4_scale")).shape, [6, 2]);
-    assert.match(String(model), /^Model\(safetensors, 5 tensors\)\n {2}/);
+  });
+
+  it("reads the parts of a quantized tensor by names of their own", async () => {
+    assert.deepEqual((await (await openThings()).read("int4_scale")).shape, [6, 2]);
   });
 
   it("refuses to read tensors that a model does not have, or that are not quantized", async () => {
