@@ -202,7 +202,7 @@ describe("quantizationError refuses", () => {
 for (const zp of builds) {
   describe(`quantizationError slice by slice, ${zp.name}`, () => {
     const random = new Random(77);
-    const values = (size) => Float32Array.from({ length: size }, () => random.between(-2, 3));
+    const values = (size) => new Float32Array(size).map(() => random.between(-2, 3));
 
     /** The errors of all slices, each measured as a tensor. */
     const oneByOne = (a, b, shape, metric, options) => {

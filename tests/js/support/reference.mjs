@@ -148,7 +148,7 @@ function addRows(a, b) {
 
 /** mean((a - b)^2) or mean(|a - b|) in float32. */
 export function meanError(a, b, metric) {
-  const terms = Float32Array.from(a, (value, i) => {
+  const terms = a.map((value, i) => {
     const difference = f32(value - b[i]);
     return metric === "mse" ? f32(difference * difference) : Math.abs(difference);
   });

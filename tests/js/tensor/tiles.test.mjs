@@ -157,8 +157,7 @@ function large(shape, seed = 41) {
   const random = new Random(seed);
   const period = random.normal(4093);
   const size = product(shape);
-  const data = Float32Array.from(
-    { length: size },
+  const data = new Float32Array(size).map(
     (_, i) => period[i % 4093] * (1 + (i % 13)) * (1 + Math.floor(i / TILE)),
   );
   return { data, shape };

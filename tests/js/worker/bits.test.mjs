@@ -21,7 +21,7 @@ const LONG = 5 * 3 * 75_000;
 
 function values(length, seed = 60) {
   const period = new Random(seed).normal(4091);
-  return Float32Array.from({ length }, (_, i) => period[i % 4091] * (1 + (i % 7) + i / length));
+  return new Float32Array(length).map((_, i) => period[i % 4091] * (1 + (i % 7) + i / length));
 }
 
 const long = { data: values(LONG), shape: SHAPE };

@@ -30,7 +30,7 @@ export async function outputBytes(file) {
 /** Deterministic values around 0, of different sizes. */
 export function someValues(count, seed = 1) {
   let state = seed;
-  return Float32Array.from({ length: count }, () => {
+  return new Float32Array(count).map(() => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
     return (state / 2 ** 31 - 1) * (1 + (state & 7));
   });
