@@ -68,7 +68,7 @@ describe("zeropoint analyze", () => {
   });
 
   it("continues after an interruption with the missing tensors", async () => {
-    write(folder, { "large.safetensors": await safetensors(smallModel(6, 512)) });
+    write(folder, { "large.safetensors": await safetensors(smallModel(6, 256)) });
     const args = ["large.safetensors", "--schemes", "int4-g16-mse,int4-g32-mse", "-o"];
     const { child, ended } = start(folder, ["analyze", ...args, "cut/rows.json"]);
     const partials = () =>

@@ -20,10 +20,10 @@ describe("The wait for a worker's answer", () => {
 
   it("goes on while the thread is blocked, so that an answer is read before it ends", async () => {
     let isLate = false;
-    const stop = afterFreeSeconds(3, () => {
+    const stop = afterFreeSeconds(2, () => {
       isLate = true;
     });
-    blockThread(3500);
+    blockThread(2500);
     await turn();
     await turn();
     assert.equal(isLate, false);
