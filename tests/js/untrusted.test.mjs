@@ -67,6 +67,24 @@ function overwrite(object, fields) {
   for (const [name, value] of Object.entries(fields)) overwriteOne(object, name, value);
 }
 
+/** Fields of observers with other values than any of the tests has. */
+const OBSERVER_FIELDS = {
+  dtype: "qint32",
+  qscheme: "per_channel_affine",
+  reduceRange: true,
+  quantMin: -5,
+  quantMax: 1e9,
+  eps: 7,
+  isDynamic: true,
+  averagingConstant: 1e9,
+  chAxis: 5,
+  bins: 1,
+  core: undefined,
+  compat: true,
+  ranges: new Float32Array(1000),
+  options: { dtype: "none" },
+};
+
 describe("fields of observers", () => {
   it("cannot move a histogram's heap address downwards", () => {
     const observer = new HistogramObserver({ bins: 2 ** 20 });
@@ -97,27 +115,11 @@ describe("fields of observers", () => {
       new PerChannelMinMaxObserver({ chAxis: 1 }),
       new HistogramObserver({ bins: 8 }),
     ];
-    const fields = {
-      dtype: "qint32",
-      qscheme: "per_channel_affine",
-      reduceRange: true,
-      quantMin: -5,
-      quantMax: 1e9,
-      eps: 7,
-      isDynamic: true,
-      averagingConstant: 1e9,
-      chAxis: 5,
-      bins: 1,
-      core: undefined,
-      compat: true,
-      ranges: new Float32Array(1000),
-      options: { dtype: "none" },
-    };
     const x = tensor([1, 2, 3, 4], [2, 2]);
     for (const observer of made) {
       const Class = observer.constructor;
       const twin = new Class(observer.options);
-      overwrite(observer, fields);
+      overwrite(observer, OBSERVER_FIELDS);
       for (const each of [observer, twin]) each.observe(x);
       sameDeep(observer.calculateQParams().scale.data, twin.calculateQParams().scale.data);
       for (const name of ["dtype", "qscheme", "quantMin", "quantMax", "eps", "chAxis", "bins"]) {
@@ -413,31 +415,34 @@ describe("tensors that change", () => {
     }
   });
 
-  it("ignores an overridden length, buffer or growable", () => {
-    const values = Float32Array.from({ length: 16 }, (_, i) => i);
-    const expected = quantize(values).data;
-    for (const [name, value] of [
-      ["length", 4],
-      ["length", 1000],
-      ["byteOffset", 8],
-      ["byteLength", 4],
-      ["buffer", new ArrayBuffer(4)],
-      ["constructor", { [Symbol.species]: Uint8Array }],
-      [Symbol.iterator, () => [1][Symbol.iterator]()],
-      [Symbol.toStringTag, "Uint8Array"],
-    ]) {
-      const array = new Float32Array(values);
-      Object.defineProperty(array, name, { value });
-      sameCodes(quantize(array).data, expected, String(name));
-      const out = new Int8Array(16);
-      Object.defineProperty(out, name, { value });
+  const values = Float32Array.from({ length: 16 }, (_, i) => i);
+  const codes = () => quantize(values).data;
+  for (const [name, value] of [
+    ["length", 4],
+    ["length", 1000],
+    ["byteOffset", 8],
+    ["byteLength", 4],
+    ["buffer", new ArrayBuffer(4)],
+    ["constructor", { [Symbol.species]: Uint8Array }],
+    [Symbol.iterator, () => [1][Symbol.iterator]()],
+    [Symbol.toStringTag, "Uint8Array"],
+  ]) {
+    const overridden = (array) => Object.defineProperty(array, name, { value });
+    const field = `${String(name)}, here ${typeof value === "number" ? value : typeof value}`;
+
+    it(`ignores an overridden field of values: ${field}`, () => {
+      sameCodes(quantize(overridden(new Float32Array(values))).data, codes());
+    });
+
+    it(`ignores an overridden field of out: ${field}`, () => {
+      const out = overridden(new Int8Array(16));
       quantize(values, { out });
-      assert.deepEqual(
-        Array.from({ length: 16 }, (_, i) => out[i]),
-        [...expected],
-      );
-      const scale = Float32Array.of(1, 2);
-      Object.defineProperty(scale, name, { value });
+      const written = Array.from({ length: 16 }, (_, i) => out[i]);
+      assert.deepEqual(written, [...codes()]);
+    });
+
+    it(`ignores an overridden field of scales: ${field}`, () => {
+      const scale = overridden(Float32Array.of(1, 2));
       const rows = { data: values, shape: [2, 8] };
       sameCodes(
         quantize(rows, { axis: 0, scale }).data,
@@ -447,8 +452,8 @@ describe("tensors that change", () => {
         quantizePerChannel(rows, scale, [0, 0], 0, "qint8").data,
         quantizePerChannel(rows, [1, 2], [0, 0], 0, "qint8").data,
       );
-    }
-  });
+    });
+  }
 });
 
 describe("a quantized tensor given to a static model", () => {

@@ -41,14 +41,17 @@ const isCase =
 describe("linear_q_with_scale_and_zero_point and linear_dequantization", () => {
   const all = cases("linear_q");
 
-  it("keep the memory layout of their input, as PyTorch's operations do", () => {
-    const x = torch
-      .tensor([
-        [1, 2, 3],
-        [4, 5, 6],
-      ])
-      .float().T;
-    const scale = torch.tensor([[1], [2], [4]]).float();
+  const turned = () => {
+    const rows = [
+      [1, 2, 3],
+      [4, 5, 6],
+    ];
+    return torch.tensor(rows).float().T;
+  };
+  const scale = torch.tensor([[1], [2], [4]]).float();
+
+  it("quantize to the memory layout of their input, as PyTorch's operations do", () => {
+    const x = turned();
     const q = linear_q_with_scale_and_zero_point(x, scale, 1);
     assert.deepEqual(q.tolist(), [
       [2, 5],
@@ -60,6 +63,10 @@ describe("linear_q_with_scale_and_zero_point and linear_dequantization", () => {
     assert.throws(() => q.view(6), { pythonType: "RuntimeError" });
     assert.deepEqual(linear_q_symmetric(x)[0].stride(), [1, 3]);
     assert.deepEqual(linear_q_symmetric_per_channel(x, 0)[0].stride(), [1, 3]);
+  });
+
+  it("dequantize to the memory layout of the codes", () => {
+    const q = linear_q_with_scale_and_zero_point(turned(), scale, 1);
     const dequantized = linear_dequantization(q, scale, 1);
     assert.deepEqual(dequantized.tolist(), [
       [1, 4],

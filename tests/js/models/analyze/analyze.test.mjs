@@ -330,23 +330,14 @@ describe("analyze", () => {
     const model = await modelOf({ w: [[2, 100, 500], data] });
     const layout = layoutOf([2, 100, 500], [1, 1]);
     assert.deepEqual(layout, { rows: 1000, rowLength: 100, runLength: 100, inner: 500 });
+    async function* bytes() {
+      const all = new Uint8Array(data.buffer);
+      for (let at = 0; at < all.length; at += 1003) yield all.subarray(at, at + 1003);
+    }
+    const file = { shape: [2, 100, 500], dtype: "float32", byteLength: 400_000, bytes };
     let read = 0;
-    const file = {
-      shape: [2, 100, 500],
-      dtype: "float32",
-      byteLength: 400_000,
-      async *bytes() {
-        const bytes = new Uint8Array(data.buffer);
-        for (let at = 0; at < bytes.length; at += 1003) yield bytes.subarray(at, at + 1003);
-      },
-    };
-    const reader = new TensorReader(
-      "test",
-      file,
-      new SharedBytes(),
-      (bytes) => (read += bytes.length),
-      () => {},
-    );
+    const onRead = ({ length }) => (read += length);
+    const reader = new TensorReader("test", file, new SharedBytes(), onRead, () => {});
     let row = 0;
     for await (const { first, rows, values } of reader.rows(layout)) {
       assert.equal(first, row);

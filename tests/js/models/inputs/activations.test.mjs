@@ -135,8 +135,8 @@ describe("the activations of analyze", () => {
     assert.equal(plan(found, { bytes: 1e6 }).metric, "output");
   });
 
-  it("are recorded from an ONNX model with outputs added for the engine", async () => {
-    const bytes = await onnxModel({
+  const productOfRelu = () =>
+    onnxModel({
       nodes: [
         { opType: "Relu", inputs: ["x"], outputs: ["r"] },
         { opType: "MatMul", inputs: ["r", "w"], outputs: ["y"] },
@@ -145,24 +145,29 @@ describe("the activations of analyze", () => {
       inputs: [{ name: "x", shape: ["n", inputs] }],
       outputs: [{ name: "y", shape: ["n", 24] }],
     });
-    const model = await openModel(bytes);
+  const x = { type: "float32", dims: [50, inputs], data: samples };
+
+  it("are recorded from an ONNX model with outputs added for the engine", async () => {
+    const model = await openModel(await productOfRelu());
+    let names;
+    await recordOnnxInputs(
+      model,
+      async (given) => {
+        const read = (at, n) => given.subarray(at, at + n);
+        const { graph } = await readOnnx({ size: given.length, read });
+        names = graph.outputs.map(({ name }) => name);
+        return { run: async () => ({ r: x }) };
+      },
+      [{ x }],
+    );
+    assert.deepEqual(names, ["y", "r"]);
+  });
+
+  it("are recorded from the outputs of an engine's session, which is released", async () => {
+    const model = await openModel(await productOfRelu());
     let released = false;
-    const createSession = async (given) => {
-      const { graph } = await readOnnx({
-        size: given.length,
-        read: (at, n) => given.subarray(at, at + n),
-      });
-      assert.deepEqual(
-        graph.outputs.map(({ name }) => name),
-        ["y", "r"],
-      );
-      return {
-        run: async ({ x }) => ({ r: x }),
-        release: () => (released = true),
-      };
-    };
-    const x = { type: "float32", dims: [50, inputs], data: samples };
-    const recorded = await recordOnnxInputs(model, createSession, [{ x }]);
+    const session = { run: async () => ({ r: x }), release: () => (released = true) };
+    const recorded = await recordOnnxInputs(model, async () => session, [{ x }]);
     assert.deepEqual([recorded.w.length, recorded.w.samples, released], [inputs, 50, true]);
     const [row] = await rowsOf(model, { schemes: ["int4-channel"], activations: recorded });
     assert.equal(row.shows, "outputs");

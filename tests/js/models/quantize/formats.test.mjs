@@ -245,9 +245,11 @@ describe("quantizeModel from ONNX to safetensors", () => {
 });
 
 describe("quantizeModel from TensorFlow.js to safetensors", () => {
-  it("quantizes weights over several shards, and reads quantized ones", async () => {
-    const kernel = w.slice(0, 64 * 32);
-    const codes = Uint8Array.from({ length: 64 * 32 }, (_, i) => i % 251);
+  const kernel = w.slice(0, 64 * 32);
+  const codes = Uint8Array.from({ length: 64 * 32 }, (_, i) => i % 251);
+
+  /** A model with a weight that is quantized and one that is quantized already, over two shards. */
+  async function quantizedFromTfjs() {
     const bytes = new Uint8Array([...new Uint8Array(kernel.buffer), ...codes]);
     const shards = { "a.bin": bytes.subarray(0, 5000), "b.bin": bytes.subarray(5000) };
     const quantization = { dtype: "uint8", scale: 0.5, min: -8, original_dtype: "float32" };
@@ -265,14 +267,26 @@ describe("quantizeModel from TensorFlow.js to safetensors", () => {
     assert.equal(model.format, "tfjs");
     const wish = ({ name }) => (name === "dense/kernel" ? "int8-channel" : "keep");
     const result = await quantizeModel(model, wish, { format: "safetensors" });
-    const out = await load(await outputBytes(result.files[0]));
+    return { model, result, out: await load(await outputBytes(result.files[0])) };
+  }
+
+  it("quantizes weights over several shards", async () => {
+    const { out } = await quantizedFromTfjs();
     const expected = quantize({ data: kernel, shape: [64, 32] }, schemeOptions("int8-channel"));
     sameDeep(out["dense/kernel"].data, expected.data);
     sameDeep(out["dense/kernel"].scale.data, expected.scale.data);
+  });
+
+  it("writes the values of weights that are quantized already", async () => {
+    const { out } = await quantizedFromTfjs();
     sameDeep(
       out["other/kernel"].data,
       Float32Array.from(codes, (code) => code * 0.5 - 8),
     );
+  });
+
+  it("is read again by verifyOutput", async () => {
+    const { model, result } = await quantizedFromTfjs();
     const { read, total, problems } = await verifyOutput(model, result);
     assert.deepEqual([read, total, problems], [2, 2, []]);
   });
