@@ -1,10 +1,18 @@
 // Small, low and enlarged screens.
 
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 import { click, openEditor, openNotebook, openPage, waitFor } from "../page.mjs";
 import { browser, site } from "../site-and-browser.mjs";
 import { fetchAll, NOTEBOOKS, show, VIEWS } from "./views.mjs";
+
+/** Opens a view by its address. */
+async function goTo(page, view) {
+  await page.evaluate((hash) => {
+    location.hash = hash;
+  }, view);
+  await page.waitForSelector(`[id="${view}"][data-current]`);
+}
 
 describe("A low screen", () => {
   it("is left to the text: nothing stays fixed at its top", async () => {
@@ -59,16 +67,25 @@ describe("The header", () => {
 });
 
 describe("A screen of 360 pixels", () => {
-  it("never scrolls sideways, before and after running", async () => {
-    const visit = await openPage(browser, site.url, { viewport: { width: 360, height: 740 } });
+  // One page, on which all notebooks have run.
+  let visit;
+  let page;
+  before(async () => {
+    visit = await openPage(browser, site.url, { viewport: { width: 360, height: 740 } });
+    ({ page } = visit);
+    for (const view of VIEWS) await show(page, view);
+  });
+  after(() => visit?.close());
+
+  it("never scrolls sideways after a run of all notebooks", async () => {
     for (const view of VIEWS) {
-      await show(visit.page, view);
-      await visit.page.evaluate(() => {
+      await goTo(page, view);
+      await page.evaluate(() => {
         for (const details of document.querySelectorAll(".view[data-current] details")) {
           details.open = true;
         }
       });
-      const { scrolled, wide, room } = await visit.page.evaluate(() => {
+      const { scrolled, wide, room } = await page.evaluate(() => {
         scrollTo(500, scrollY);
         const { scrollWidth, clientWidth } = document.documentElement;
         return { scrolled: scrollX, wide: scrollWidth, room: clientWidth };
@@ -77,13 +94,10 @@ describe("A screen of 360 pixels", () => {
       assert.ok(room > 340 && room <= 360);
       assert.deepEqual({ scrolled, wide }, { scrolled: 0, wide: room }, view);
     }
-    await visit.close();
   });
 
   it("shades the edges of everything that scrolls sideways, editors included", async () => {
-    const visit = await openPage(browser, site.url, { viewport: { width: 360, height: 740 } });
-    const { page } = visit;
-    await openNotebook(page, "finer-granularity");
+    await goTo(page, "finer-granularity");
     await openEditor(page, '[id="finer-granularity-in-3"]');
     const boxes = await page.evaluate(() => {
       const all = [
@@ -101,13 +115,11 @@ describe("A screen of 360 pixels", () => {
     const bare = boxes.filter((box) => !/4 local, local, scroll, scroll$/.test(box));
     assert.ok(boxes.some((box) => box.startsWith("cm-scroller")));
     assert.deepEqual(bare, []);
-    await visit.close();
   });
 
   it("keeps numbers and their units on one line", async () => {
-    const visit = await openPage(browser, site.url);
-    await fetchAll(visit.page);
-    const prose = await visit.page.$$eval(".view :is(p, li)", (parts) =>
+    await fetchAll(page);
+    const prose = await page.$$eval(".view :is(p, li)", (parts) =>
       parts.map(({ textContent }) => textContent),
     );
     assert.ok(prose.some((text) => text.includes("91\u00a0%")));
@@ -115,13 +127,10 @@ describe("A screen of 360 pixels", () => {
       prose.filter((text) => /\d (%|dB|kB|bits?|bytes?)(?!\w)/.test(text)),
       [],
     );
-    await visit.close();
   });
 
   it("keeps the parts of a number together, and labels close to their lines", async () => {
-    const visit = await openPage(browser, site.url, { viewport: { width: 360, height: 740 } });
-    const { page } = visit;
-    await show(page, "schemes-observers-qconfig");
+    await goTo(page, "schemes-observers-qconfig");
     const wrapped = await page.$$eval(".view[data-current] .facts td", (cells) =>
       cells
         .filter((cell) => {
@@ -140,17 +149,14 @@ describe("A screen of 360 pixels", () => {
       },
     );
     assert.ok(lineHeight < 1.7 * fontSize, `${lineHeight} for ${fontSize}`);
-    await visit.close();
   });
 
   it("fits every plot, in letters of full size", async () => {
-    const visit = await openPage(browser, site.url, { viewport: { width: 360, height: 740 } });
-    const { page } = visit;
     for (const [view, count] of [
       ["quantize-and-dequantize", 4],
       ["what-it-costs", 2],
     ]) {
-      await show(page, view);
+      await goTo(page, view);
       const drawings = await page.$$eval(
         ".view[data-current] .plot :is(.heat-map, [role='img'].drawing)",
         (all) =>
@@ -167,32 +173,34 @@ describe("A screen of 360 pixels", () => {
         if (view === "what-it-costs") assert.equal(magnified, 1);
       }
     }
-    await visit.close();
   });
 
   it("makes scrollable boxes reachable by keyboard", async () => {
-    const visit = await openPage(browser, site.url, { viewport: { width: 360, height: 740 } });
-    await show(visit.page, "finer-granularity");
-    const unreachable = await visit.page.$$eval(
-      ".view[data-current] :is(pre, .scroll-x)",
-      (boxes) =>
-        boxes
-          .filter((box) => box.checkVisibility() && box.scrollWidth > box.clientWidth + 1)
-          .filter((box) => box.tabIndex < 0)
-          .map((box) => box.textContent.slice(0, 40)),
+    await goTo(page, "finer-granularity");
+    const unreachable = await page.$$eval(".view[data-current] :is(pre, .scroll-x)", (boxes) =>
+      boxes
+        .filter((box) => box.checkVisibility() && box.scrollWidth > box.clientWidth + 1)
+        .filter((box) => box.tabIndex < 0)
+        .map((box) => box.textContent.slice(0, 40)),
     );
     assert.deepEqual(unreachable, []);
-    await visit.close();
   });
 });
 
 describe("Drawings", () => {
+  let visit;
+  before(async () => {
+    visit = await openPage(browser, site.url);
+  });
+  after(() => visit?.close());
+
   for (const width of [320, 390, 900, 1440]) {
     it(`fill their card on a screen of ${width} pixels`, async () => {
-      const visit = await openPage(browser, site.url, { viewport: { width, height: 900 } });
       const { page } = visit;
+      await page.setViewport({ width, height: 900 });
       for (const view of ["overview", "quantize-and-dequantize", "schemes-observers-qconfig"]) {
-        if (view !== "overview") await openNotebook(page, view);
+        if (view === "overview") await goTo(page, view);
+        else await openNotebook(page, view);
         const shares = await page.$$eval(".view[data-current] .figure-drawing", (boxes) =>
           boxes.flatMap((box) => {
             const drawing = box.querySelectorAll("div:not(.beside) > svg.drawing");
@@ -204,14 +212,13 @@ describe("Drawings", () => {
         assert.ok(shares.length > 0, view);
         for (const share of shares) assert.ok(share > 0.97 && share <= 1, `${view}: ${share}`);
       }
-      await visit.close();
     });
   }
 });
 
 describe("The word PyTorch", () => {
-  it("covers no code, on wide and on narrow screens", async () => {
-    for (const width of [1280, 390]) {
+  for (const width of [1280, 390]) {
+    it(`covers no code on a screen of ${width} pixels`, async () => {
       const visit = await openPage(browser, site.url, { viewport: { width, height: 900 } });
       const { page } = visit;
       for (const view of ["quantize-and-dequantize", "what-it-costs"]) {
@@ -234,11 +241,11 @@ describe("The word PyTorch", () => {
             })
             .map((cell) => cell.id),
         );
-        assert.deepEqual(covered, [], `${width} pixels`);
+        assert.deepEqual(covered, [], view);
       }
       await visit.close();
-    }
-  });
+    });
+  }
 });
 
 describe("A screen enlarged to 200 %", () => {
@@ -264,10 +271,7 @@ describe("Font size doubled", () => {
       page.$eval(".skip-link", (link) => Math.round(link.getBoundingClientRect().bottom));
     assert.ok((await bottom()) <= 0, `${await bottom()} pixels of the skip link`);
     for (const view of [...VIEWS, "measure", "digit-planes"]) {
-      await page.evaluate((hash) => {
-        location.hash = hash;
-      }, view);
-      await page.waitForSelector(`#${view}[data-current]`);
+      await goTo(page, view);
       const [wide, room] = await page.evaluate(() => {
         const { scrollWidth, clientWidth } = document.documentElement;
         return [scrollWidth, clientWidth];
