@@ -8,6 +8,7 @@ import {
   clickInto,
   codeOf,
   enter,
+  openEditor,
   press,
   readCells,
   runAll,
@@ -22,15 +23,22 @@ openForEach();
 const NOTEBOOK = "quantize-and-dequantize";
 
 describe("The keyboard alone", () => {
-  it("opens a notebook, runs every cell with Shift+Enter, and leaves the editor with Escape", async () => {
+  const focusedText = () =>
+    page.evaluate(() => document.activeElement?.textContent.trim().replace(/\s+/g, " "));
+
+  /** Whether the focus is in code. The plain code gets it first; its editor then loads and takes it. */
+  async function isInCode() {
+    const inCode = await page.evaluate(() => !!document.activeElement?.closest(".cell-code"));
+    if (inCode) await waitForFocusIn(page, ".editor");
+    return inCode;
+  }
+
+  it("opens a notebook by its link, and its first editor, with Tab and Enter", async () => {
     await page.evaluate(() => {
       location.hash = "overview";
       document.activeElement?.blur();
     });
     await page.waitForSelector("#overview[data-current]");
-    const focusedText = () =>
-      page.evaluate(() => document.activeElement?.textContent.trim().replace(/\s+/g, " "));
-
     // To the first notebook's link, and through it. Not past the end of the page: a headless Firefox comes back from
     // its own toolbar without the window's focus.
     let text = "";
@@ -41,17 +49,14 @@ describe("The keyboard alone", () => {
     assert.match(text, /^Quantize and dequantize/);
     await page.keyboard.press("Enter");
     await page.waitForSelector(`#${NOTEBOOK}[data-current]`);
-
     // Into the first editor, which is part of the Tab order.
-    // The plain code gets the focus first; its editor then loads and takes the focus.
-    const inEditor = async () => {
-      const inCode = await page.evaluate(() => !!document.activeElement?.closest(".cell-code"));
-      if (inCode) await waitForFocusIn(page, ".editor");
-      return inCode;
-    };
-    for (let i = 0; i < 40 && !(await inEditor()); i++) await page.keyboard.press("Tab");
-    assert.ok(await inEditor());
+    for (let i = 0; i < 40 && !(await isInCode()); i++) await page.keyboard.press("Tab");
+    assert.ok(await isInCode());
+  });
 
+  it("runs every cell with Shift+Enter, which moves to the next one", async () => {
+    await openEditor(page, cell(1));
+    await waitForFocusIn(page, `${cell(1)} .editor`);
     for (let number = 1; number <= 18; number++) {
       // The next editor gets the focus as soon as it exists, which may be after the run.
       await waitFor(
@@ -63,12 +68,13 @@ describe("The keyboard alone", () => {
       await page.waitForSelector(`${cell(number)}[data-state="done"]`);
     }
     assert.equal((await readCells(page)).filter(({ verdict }) => verdict === "matches").length, 7);
+  });
 
-    // Tab indents, until Escape is pressed.
-    const source = () => codeOf(page, cell(18));
-    const before = await source();
+  it("leaves an editor in which Tab indents with Escape and Tab, even after a pause", async () => {
+    await clickInto(page, cell(18));
+    const before = await codeOf(page, cell(18));
     await page.keyboard.press("Tab");
-    assert.notEqual(await source(), before);
+    assert.notEqual(await codeOf(page, cell(18)), before);
     await page.keyboard.press("Escape");
     // By default CodeMirror ends the effect of Escape after two seconds.
     await page.evaluate(() => {
@@ -76,19 +82,22 @@ describe("The keyboard alone", () => {
       Date.now = () => now() + 2500;
     });
     await page.keyboard.press("Tab");
-    assert.ok(!(await inEditor()));
+    assert.ok(!(await isInCode()));
   });
 
-  it("passes an editor with Tab, which indents after a change or a click", async () => {
-    const before = await codeOf(page, cell(1));
-    const source = () => codeOf(page, cell(1));
-    const inEditor = () =>
-      page.evaluate((own) => !!document.querySelector(`${own} .editor:focus-within`), cell(1));
-    const comeByTab = async () => {
-      await page.focus(`${cell(1)} button.run`);
-      await page.keyboard.press("Tab");
-      await waitForFocusIn(page, `${cell(1)} .editor`);
-    };
+  const source = () => codeOf(page, cell(1));
+  const inEditor = () =>
+    page.evaluate((own) => !!document.querySelector(`${own} .editor:focus-within`), cell(1));
+
+  /** Comes into the first editor with Tab. */
+  async function comeByTab() {
+    await page.focus(`${cell(1)} button.run`);
+    await page.keyboard.press("Tab");
+    await waitForFocusIn(page, `${cell(1)} .editor`);
+  }
+
+  it("passes an editor with Tab and Shift+Tab, and changes nothing", async () => {
+    const before = await source();
     await comeByTab();
     await page.keyboard.press("Tab");
     assert.ok(!(await inEditor()));
@@ -97,7 +106,10 @@ describe("The keyboard alone", () => {
     await press(page, "Shift+Tab");
     assert.ok(!(await inEditor()));
     assert.equal(await source(), before);
+  });
 
+  it("indents with Tab after a change, until Escape is pressed", async () => {
+    const before = await source();
     await comeByTab();
     await enter(page, "1");
     await page.keyboard.press("Tab");
@@ -108,7 +120,9 @@ describe("The keyboard alone", () => {
     await enter(page, "2");
     await page.keyboard.press("Tab");
     assert.ok(!(await inEditor()));
+  });
 
+  it("indents with Tab after a click", async () => {
     await comeByTab();
     await clickInto(page, cell(1));
     const clicked = await source();
