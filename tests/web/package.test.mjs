@@ -223,6 +223,31 @@ async function runInBrowser(file, build, signal) {
   }
 }
 
+/** Fails if a test failed, with the reasons. */
+function checkPassed(results) {
+  const failed = results.filter(({ outcome }) => outcome === "failed");
+  const list = failed.map(({ name, reason }) => `${name}\n${reason}`).join("\n\n");
+  assert.equal(failed.length, 0, `${failed.length} of ${results.length} failed:\n${list}`);
+}
+
+/** Fails unless the tests of a file that did not run are those in NODE_ONLY. */
+function checkNodeOnly(file, build, results) {
+  const listed = NODE_ONLY[file] ?? {};
+  const nodeOnly = results.filter(({ outcome }) => outcome !== "passed");
+  const all = JSON.stringify(nodeOnly, null, 2);
+  if (typeof listed === "string") {
+    assert.equal(nodeOnly.length, results.length, `Some of these tests run in browsers: ${all}`);
+    return;
+  }
+  // A file may have separate tests for each build that the engine runs.
+  const isElsewhere = (name) => build === "baseline" && name.includes(" of the relaxed build ");
+  assert.deepEqual(
+    nodeOnly.map(({ name }) => name),
+    Object.keys(listed).filter((name) => !isElsewhere(name)),
+    `These tests run only in Node and must be listed in NODE_ONLY: ${all}`,
+  );
+}
+
 const concurrency = Math.min(availableParallelism(), 4);
 for (const build of Object.keys(PLAN)) {
   describe(`In ${browserTitle(browserName)}, on build ${build}`, { concurrency }, () => {
@@ -234,31 +259,8 @@ for (const build of Object.keys(PLAN)) {
         assert.equal(error, undefined);
         assert.equal(loaded, build);
         assert.ok(results.length > 0, "there are no tests in it");
-
-        const failed = results.filter(({ outcome }) => outcome === "failed");
-        const list = failed.map(({ name, reason }) => `${name}\n${reason}`).join("\n\n");
-        assert.equal(failed.length, 0, `${failed.length} of ${results.length} failed:\n${list}`);
-
-        const listed = NODE_ONLY[file] ?? {};
-        // A file may have separate tests for each build that the engine runs.
-        const isElsewhere = (name) =>
-          build === "baseline" && name.includes(" of the relaxed build ");
-        const nodeOnly = results.filter(({ outcome }) => outcome !== "passed");
-        const all = JSON.stringify(nodeOnly, null, 2);
-        const why = `These tests run only in Node and must be listed in NODE_ONLY: ${all}`;
-        if (typeof listed === "string") {
-          assert.ok(
-            nodeOnly.length === results.length,
-            `Some of these tests run in browsers: ${all}`,
-          );
-        } else {
-          const expected = Object.keys(listed).filter((name) => !isElsewhere(name));
-          assert.deepEqual(
-            nodeOnly.map(({ name }) => name),
-            expected,
-            why,
-          );
-        }
+        checkPassed(results);
+        checkNodeOnly(file, build, results);
         assert.deepEqual(problems, []);
         const passed = results.filter(({ outcome }) => outcome === "passed").length;
         t.diagnostic(`${file}: ${passed} passed, ${results.length - passed} not run`);
