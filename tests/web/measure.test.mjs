@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { describe, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 import { axeViolations, onceForAll } from "./axe.mjs";
 import {
   click,
@@ -24,15 +24,23 @@ const published = JSON.parse(
 const ended = (page) =>
   page.waitForSelector(".measure:not([data-running]) .measure-status:not(:empty)");
 
-describe("Measure on your machine", () => {
-  it("runs in a worker, checks every result and shows all measurements, at 360 pixels too", async () => {
-    const visit = await openPage(browser, `${site.url}#measure`, {
-      viewport: { width: 360, height: 740 },
-    });
-    const { page } = visit;
+describe("A whole measurement", () => {
+  let visit;
+  let page;
+  before(async () => {
+    const viewport = { width: 360, height: 740 };
+    visit = await openPage(browser, `${site.url}#measure`, { viewport });
+    ({ page } = visit);
     await click(page, "[data-action='measure']");
     await ended(page);
+  });
+  after(() => visit?.close());
+
+  it("checks every result", async () => {
     assert.equal(await textOf(page, ".measure-status"), "Done: every result was right.");
+  });
+
+  it("shows a number and a bar for every form of every task", async () => {
     await page.$$eval(".measure-results details", (tasks) => {
       for (const task of tasks) task.open = true;
     });
@@ -61,15 +69,22 @@ describe("Measure on your machine", () => {
         assert.ok(value > 0 && bar > 0, `${caption}, ${name}: ${value}`);
       }
     }
+  });
+
+  it("fits a screen of 360 pixels", async () => {
     const { scrollWidth, clientWidth } = await page.evaluate(() => {
       const { scrollWidth, clientWidth } = document.documentElement;
       return { scrollWidth, clientWidth };
     });
     assert.equal(scrollWidth, clientWidth);
-    assert.deepEqual(await visit.problems(), []);
-    await visit.close();
   });
 
+  it("has no errors and breaks no policy", async () => {
+    assert.deepEqual(await visit.problems(), []);
+  });
+});
+
+describe("Measure on your machine", () => {
   it("stops by keyboard, and starts again", async () => {
     const visit = await openPage(browser, `${site.url}#measure`);
     const { page } = visit;

@@ -5,6 +5,42 @@ import { describe, it } from "node:test";
 import { openNotebook, openPage, runAll, serveSite, waitFor } from "../page.mjs";
 import { browser } from "../site-and-browser.mjs";
 
+/** Counts in `window.compiled` how often a page compiles the core. Runs in the page. */
+function countCompilations() {
+  window.compiled = 0;
+  const { compile, Module } = WebAssembly;
+  const count = (bytes) => {
+    // Not the few bytes that detect features of the engine.
+    if (bytes.byteLength > 10_000) window.compiled++;
+  };
+  WebAssembly.compile = (bytes) => {
+    count(bytes);
+    return compile.call(WebAssembly, bytes);
+  };
+  WebAssembly.Module = new Proxy(Module, {
+    construct(target, [bytes]) {
+      count(bytes);
+      return new target(bytes);
+    },
+  });
+}
+
+/** Moves the control of a notebook's figure, and waits for its drawing. */
+async function useFigure(page, notebook, name) {
+  await openNotebook(page, notebook);
+  const figure = `#${notebook} [data-figure='${name}']`;
+  await page.waitForSelector(`${figure} form:not([hidden])`);
+  await page.$eval(`${figure} input`, (input) => {
+    input.value = "4";
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+  await waitFor(
+    page,
+    (selector) => !document.querySelector(`${selector} .when-wide, ${selector} .when-narrow`),
+    figure,
+  );
+}
+
 describe("The core", () => {
   it("is one file, compiled once, for the figures, the cells of two notebooks and the playground", async () => {
     /** @type {Set<string>} */
@@ -15,38 +51,9 @@ describe("The core", () => {
         return undefined;
       },
     });
-    const prepare = () => {
-      window.compiled = 0;
-      const { compile, Module } = WebAssembly;
-      const count = (bytes) => {
-        // Not the few bytes that detect features of the engine.
-        if (bytes.byteLength > 10_000) window.compiled++;
-      };
-      WebAssembly.compile = (bytes) => {
-        count(bytes);
-        return compile.call(WebAssembly, bytes);
-      };
-      WebAssembly.Module = new Proxy(Module, {
-        construct(target, [bytes]) {
-          count(bytes);
-          return new target(bytes);
-        },
-      });
-    };
-    const visit = await openPage(browser, own.url, { prepare });
+    const visit = await openPage(browser, own.url, { prepare: countCompilations });
     const { page } = visit;
-    await openNotebook(page, "quantize-and-dequantize");
-    const figure = "#quantize-and-dequantize [data-figure='by-hand']";
-    await page.waitForSelector(`${figure} form:not([hidden])`);
-    await page.$eval(`${figure} input`, (input) => {
-      input.value = "4";
-      input.dispatchEvent(new Event("input", { bubbles: true }));
-    });
-    await waitFor(
-      page,
-      (selector) => !document.querySelector(`${selector} .when-wide, ${selector} .when-narrow`),
-      figure,
-    );
+    await useFigure(page, "quantize-and-dequantize", "by-hand");
     for (const notebook of ["quantize-and-dequantize", "per-channel"]) {
       await openNotebook(page, notebook);
       await runAll(page);
