@@ -16,21 +16,15 @@ export const RULES_OF_COLOUR = ["color-contrast", "link-in-text-block"];
  * Each violated rule, with the elements that violate it and the reasons. Leaves out the views that are hidden.
  * @param {import("puppeteer-core").Page} page
  * @param {string[]} [rules]  default: all
- * @param {string[]} [without]  selectors of parts to leave out
  */
-export async function axeViolations(page, rules, without = []) {
+export async function axeViolations(page, rules) {
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(source);
-  const exclude = [".view:not([data-current])", ...without].map((selector) => [selector]);
-  const options = { resultTypes: ["violations"], runOnly: rules };
-  return await page.evaluate(
-    async (context, settings) => {
-      const { violations } = await window.axe.run(context, settings);
-      return violations.map(
-        ({ id, nodes }) =>
-          `${id}: ${nodes.map((node) => `${node.target} ${node.failureSummary}`).join("; ")}`,
-      );
-    },
-    { exclude },
-    options,
-  );
+  return await page.evaluate(async (runOnly) => {
+    const context = { exclude: [[".view:not([data-current])"]] };
+    const { violations } = await window.axe.run(context, { resultTypes: ["violations"], runOnly });
+    return violations.map(
+      ({ id, nodes }) =>
+        `${id}: ${nodes.map((node) => `${node.target} ${node.failureSummary}`).join("; ")}`,
+    );
+  }, rules);
 }
