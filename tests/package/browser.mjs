@@ -97,7 +97,8 @@ export async function openPage(browser, address, lineCount) {
     settle();
   });
   context.on("request", (request) => {
-    if (!request.url().startsWith(address)) problems.push(`foreign request: ${request.url()}`);
+    const { origin } = new URL(address);
+    if (!request.url().startsWith(origin)) problems.push(`foreign request: ${request.url()}`);
   });
   context.on("response", (response) => {
     if (response.status() >= 400) problems.push(`${response.status()} ${response.url()}`);

@@ -86,51 +86,72 @@ describe("The tarball bundled", () => {
     { version: "5", source: inFunction, served: NO_WORKERS },
     { version: "8", source: example, served: WORKERS },
   ]) {
-    it(`runs in Vite ${version}, served and built`, async (t) => {
-      const project = makeProject(`vite-${version}`, {
-        tools: [`vite@${version}`],
-        files: { "index.html": html("/main.js"), "main.js": source },
+    describe(`with Vite ${version}`, () => {
+      const connected = served === WORKERS ? CONNECTED : NOT_CONNECTED;
+      /** The example's forms: text, and what its pages print, served and built. */
+      const forms = {
+        example: { text: source },
+        threads: {
+          text: onThreads(source),
+          served: { lines: served, expected: /WebSocket|404/ },
+          built: { lines: WORKERS },
+        },
+        connection: {
+          text: onConnection(source),
+          served: { lines: connected, expected: /WebSocket|404/ },
+          built: { lines: CONNECTED },
+        },
+        slim: {
+          text: onSlim(source, "wasm", 'import wasm from "zeropoint/baseline.wasm?url";\n'),
+        },
+      };
+      let project;
+      before(() => {
+        const files = Object.entries(forms).flatMap(([name, { text }]) => [
+          [`${name}.html`, html(`/${name}.js`)],
+          [`${name}.js`, text],
+        ]);
+        project = makeProject(`vite-${version}`, {
+          tools: [`vite@${version}`],
+          files: {
+            "index.html": html("/main.js"),
+            "main.js": source,
+            ...Object.fromEntries(files),
+          },
+        });
       });
-      t.diagnostic(`Vite ${versionOf(project, "vite")}`);
-      const slim = onSlim(source, "wasm", 'import wasm from "zeropoint/baseline.wasm?url";\n');
 
-      const checkServed = async (text, checks) => {
-        writeFiles(project, { "main.js": text });
+      it("runs each form served", async (t) => {
+        t.diagnostic(`Vite ${versionOf(project, "vite")}`);
         const vite = join("node_modules", "vite", "bin", "vite.js");
         const port = String(20000 + Math.floor(Math.random() * 20000));
-        const server = await serve(
-          project,
-          process.execPath,
-          // A server reuses the dependencies of the one before, and answers 504 once it finds others.
-          [vite, "--force", "--host", "127.0.0.1", "--port", port],
-          /(http:\/\/127\.0\.0\.1:\d+\/)/,
-        );
+        const args = [vite, "--host", "127.0.0.1", "--port", port];
+        const ready = /(http:\/\/127\.0\.0\.1:\d+\/)/;
+        const server = await serve(project, process.execPath, args, ready);
         const isolated = await serveThrough(server.address, ISOLATED);
         try {
-          // The proxy does not support WebSocket, which Vite uses to announce changes.
-          await checkPage(isolated.address, { expected: /WebSocket/, ...checks });
+          for (const [name, { served: checks }] of Object.entries(forms)) {
+            // The proxy does not support WebSocket, which Vite uses to announce changes.
+            await checkPage(`${isolated.address}${name}.html`, {
+              expected: /WebSocket/,
+              ...checks,
+            });
+          }
           assert.doesNotMatch(server.output(), DOUBT);
         } finally {
           await isolated.close();
           await server.close();
         }
-      };
-      await checkServed(source);
-      await checkServed(onThreads(source), { lines: served, expected: /WebSocket|404/ });
-      const connected = served === WORKERS ? CONNECTED : NOT_CONNECTED;
-      await checkServed(onConnection(source), { lines: connected, expected: /WebSocket|404/ });
-      await checkServed(slim);
+      });
 
-      const build = (text) => {
-        writeFiles(project, { "main.js": text });
-        runTool(project, "vite/bin/vite.js", ["build"]);
-        return join(project, "dist");
-      };
-      checkChunks(build(source));
-      await checkFolder(join(project, "dist"));
-      await checkFolder(build(onThreads(source)), { lines: WORKERS });
-      await checkFolder(build(onConnection(source)), { lines: CONNECTED });
-      await checkFolder(build(slim));
+      for (const [name, { text, built }] of Object.entries(forms)) {
+        it(`runs the form built: ${name}`, async () => {
+          writeFiles(project, { "main.js": text });
+          runTool(project, "vite/bin/vite.js", ["build"]);
+          if (name === "example") checkChunks(join(project, "dist"));
+          await checkFolder(join(project, "dist"), built);
+        });
+      }
     });
   }
 
