@@ -216,6 +216,35 @@ describe("Drawings", () => {
   }
 });
 
+describe("A screen of 320 pixels", () => {
+  it("has no letters below 13 pixels in any drawing", async () => {
+    const visit = await openPage(browser, site.url, { viewport: { width: 320, height: 800 } });
+    const { page } = visit;
+    for (const view of VIEWS) {
+      if (view !== "overview") await openNotebook(page, view);
+      await waitFor(page, () =>
+        [...document.querySelectorAll(".view[data-current] [data-figure]")].every(
+          (figure) => figure.dataset.live !== undefined,
+        ),
+      );
+      const small = await page.$$eval(".view[data-current] svg.drawing", (drawings) =>
+        drawings
+          .filter((drawing) => drawing.checkVisibility())
+          .flatMap((drawing) => {
+            const magnified = drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width;
+            return Array.from(drawing.querySelectorAll("text"), (text) => ({
+              size: magnified * Number.parseFloat(getComputedStyle(text).fontSize),
+              text: text.textContent,
+            }));
+          })
+          .filter(({ size }) => size < 12.99),
+      );
+      assert.deepEqual(small, [], view);
+    }
+    await visit.close();
+  });
+});
+
 describe("The word PyTorch", () => {
   for (const width of [1280, 390]) {
     it(`covers no code on a screen of ${width} pixels`, async () => {

@@ -79,7 +79,7 @@ export const affineSymmetric = {
       ),
       facts(
         "The same data in 4 bits",
-        ["", "Scale", "Zero point", "Codes that the data uses", "Mean squared error"],
+        ["", "Scale", "Zero point", "Codes used", "Mean squared error"],
         schemes.map(({ scheme, quantized, error, least, greatest }) => [
           scheme,
           quantized.scale,

@@ -108,7 +108,8 @@ function describe({ min, max }) {
  * @param {number} width
  */
 function rangesDrawing(seen, history, width) {
-  const top = 30;
+  const isNarrow = width < 330; // too narrow for the three names in one line
+  const top = isNarrow ? 46 : 30;
   const bottom = 216;
   const across = scaleLinear()
     .domain([0.4, BATCHES + 0.6])
@@ -133,8 +134,6 @@ function rangesDrawing(seen, history, width) {
   };
 
   const last = history[seen - 1];
-  const isNarrow = width < 290; // the three names fill it
-  const label = isNarrow ? "label small" : "label";
   return drawing(
     width,
     250,
@@ -158,9 +157,9 @@ function rangesDrawing(seen, history, width) {
     batches.map((_, i) => text(across(i + 1), bottom + 18, String(i + 1), "tick", "middle")),
     text(across(6.5), bottom + 32, "batch", "tick", "middle"),
     // The gaps are those of wide letters.
-    text(0, 14, "min-max", `${label} real`),
-    text(isNarrow ? 66 : 86, 14, "moving average", `${label} code`),
-    text(isNarrow ? width : 220, 14, "histogram", label, isNarrow ? "end" : "start"),
+    text(0, 14, "min-max", "label real"),
+    text(86, 14, "moving average", "label code"),
+    text(isNarrow ? 0 : 220, isNarrow ? 31 : 14, "histogram", "label"),
   );
 }
 

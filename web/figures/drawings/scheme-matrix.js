@@ -23,7 +23,7 @@ export const schemeMatrix = {
       h(
         "caption",
         {},
-        "The int8 codes of one tensor under each scheme; beside the brackets the scales",
+        "The int8 codes of one tensor under each scheme; a bracket joins the codes of one scale",
       ),
       h(
         "thead",
@@ -64,10 +64,11 @@ function panel(scheme, isPerChannel, zeropoint, width) {
     : zeropoint.quantize(zeropoint.tensor(x), { scheme });
   const scales = listOf(quantized.scale);
   const zeroPoints = listOf(quantized.zeroPoint);
-  // In a narrow figure the scales need 54 units, and the cells get the rest.
   const gap = width < 180 ? 3 : 8;
-  const cell = { width: Math.min(52, Math.floor((width - 54 - 2 * gap) / 2)), height: 30 };
-  const fit = cell.width < 36 ? "small" : "";
+  // The scales need 54 pixels and a code 38; on the narrowest screens the scales are below the drawing.
+  const isBeside = width >= 54 + 2 * gap + 2 * 38;
+  const room = isBeside ? 54 : 4;
+  const cell = { width: Math.min(52, Math.floor((width - room - 2 * gap) / 2)), height: 30 };
   const left = width < 180 ? 0 : 16;
   const bracket = left + 2 * cell.width + gap;
 
@@ -96,7 +97,7 @@ function panel(scheme, isPerChannel, zeropoint, width) {
             height: cell.height,
             class: `channel-${isPerChannel ? row : 0}`,
           }),
-          text(middle, at.y + cell.height / 2 + 5, formatNumber(code), fit, "middle"),
+          text(middle, at.y + cell.height / 2 + 5, formatNumber(code), "", "middle"),
         ];
       }),
       scales.map((scale, i) => {
@@ -104,7 +105,7 @@ function panel(scheme, isPerChannel, zeropoint, width) {
         const top = 4 + i * height;
         return [
           line(bracket, top + 4, bracket, top + height - 4, "bracket"),
-          text(bracket + gap, top + height / 2 + 5, scale.toPrecision(3), "tick"),
+          isBeside && text(bracket + gap, top + height / 2 + 5, scale.toPrecision(3), "tick"),
         ];
       }),
     ),
@@ -113,6 +114,12 @@ function panel(scheme, isPerChannel, zeropoint, width) {
       { class: "scheme-name" },
       h("code", {}, `per_${isPerChannel ? "channel" : "tensor"}_`, h("wbr"), scheme),
     ),
+    !isBeside &&
+      h(
+        "p",
+        { class: "scheme-facts" },
+        `${scales.length > 1 ? "scales" : "scale"} ${scales.map((scale) => scale.toPrecision(3)).join(", ")}`,
+      ),
     h(
       "p",
       { class: "scheme-facts" },
