@@ -1,7 +1,5 @@
 // Numbers of the lab as text.
 
-import { shownNumber } from "../measure/tables.js";
-
 const UNITS = ["B", "kB", "MB", "GB", "TB"];
 
 /** Bytes in decimal units, as file managers and hubs show them. @param {number} bytes */
@@ -12,7 +10,7 @@ export function bytesText(bytes) {
     value /= 1000;
     unit++;
   }
-  return `${unit === 0 ? value : shownNumber(value)} ${UNITS[unit]}`;
+  return `${unit === 0 ? value : value.toFixed(value < 99.95 ? 1 : 0)} ${UNITS[unit]}`;
 }
 
 /** @param {number} count */
@@ -20,6 +18,12 @@ export const countText = (count) => count.toLocaleString("en");
 
 /** A count with its noun in the singular or plural. @param {number} count @param {string} noun */
 export const nounText = (count, noun) => `${countText(count)} ${noun}${count === 1 ? "" : "s"}`;
+
+/** Names of formats that are not written as the package writes them. @type {Record<string, string>} */
+const FORMATS = { gguf: "GGUF", onnx: "ONNX", tfjs: "TensorFlow.js" };
+
+/** A format as people write it. @param {string} format */
+export const formatText = (format) => FORMATS[format] ?? format;
 
 /** @param {readonly number[]} shape */
 export const shapeText = (shape) => (shape.length === 0 ? "scalar" : shape.join(" × "));

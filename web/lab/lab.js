@@ -6,7 +6,7 @@ import { makeScrollable } from "../shell/scrollable.js";
 import { turn } from "../shell/slices.js";
 import { startLab } from "./client.js";
 import { connectDrop } from "./drop.js";
-import { METRICS, nounText } from "./format.js";
+import { formatText, METRICS, nounText } from "./format.js";
 import { Layers } from "./layers.js";
 import { emptyState, fromLink, toLink } from "./link.js";
 import { connectReport } from "./out/report-view.js";
@@ -368,7 +368,7 @@ class Lab {
     const rest = Object.entries(pins).filter(([name]) => !dropped.includes(name));
     this.#remember({ pins: Object.fromEntries(rest) });
     const list = dropped.map((/** @type {string} */ name) => `${name} (${pins[name]})`).join(", ");
-    const message = `Pins removed, because ${format} cannot store their schemes: ${list}.`;
+    const message = `Pins removed, because ${formatText(format)} cannot store their schemes: ${list}.`;
     this.#find(".lab-status").textContent = message;
     this.#announce(message);
     await this.#updatePlan();

@@ -48,12 +48,10 @@ export const skeleton = () => [
     h(
       "p",
       { class: "lab-samples" },
-      "Or open a sample, the digit classifier of notebook 6: ",
-      SAMPLES.map(([name, title], i) => [
-        i > 0 && ", ",
+      h("span", {}, "Or open a sample, the digit classifier of notebook 6:"),
+      SAMPLES.map(([name, title]) =>
         h("button", { type: "button", class: "lab-sample", "data-sample": name }, title),
-      ]),
-      ".",
+      ),
     ),
   ),
   h("p", { class: "lab-problem cell-error", hidden: true, role: "alert" }),

@@ -42,9 +42,12 @@ function contestantName({ contestant, build, threads }) {
  */
 export function shownNumber(value) {
   if (value >= 100) return value.toFixed(0);
-  if (value >= 10) return value.toFixed(1).replace(/\.0$/, "");
+  if (value >= 10) return value.toFixed(1);
   return value.toPrecision(2);
 }
+
+/** A title whose equations each stay in one line. @param {string} title */
+const unbroken = (title) => title.replaceAll(" = ", "\u00a0=\u00a0");
 
 /** Less is better where the unit is a time. @param {string} unit */
 const isTime = (unit) => unit === "µs" || unit === "ms";
@@ -68,7 +71,7 @@ export function measurementTable(title, measurements) {
     h(
       "table",
       { class: "measurements" },
-      h("caption", {}, title, isTime(unit) && h("span", {}, " (less is better)")),
+      h("caption", {}, unbroken(title), isTime(unit) && h("span", {}, " (less is better)")),
       h(
         "thead",
         {},
@@ -123,12 +126,12 @@ function foldedTable(title, measurements) {
     h(
       "summary",
       {},
-      h("span", { class: "measure-title" }, title.replaceAll(" = ", "\u00a0=\u00a0")),
+      h("span", { class: "measure-title" }, unbroken(title)),
       first &&
         h(
           "span",
           { class: libraryOf(first) === "zeropoint" ? "measure-first is-own" : "measure-first" },
-          `${contestantName(first)}: ${shownNumber(first.value ?? 0)} ${unit}`,
+          `${contestantName(first)}: ${shownNumber(first.value ?? 0)}\u00a0${unit}`,
         ),
       next && h("span", { class: "measure-next" }, `${ratio} × as fast as ${contestantName(next)}`),
     ),

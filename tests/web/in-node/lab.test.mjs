@@ -2,10 +2,18 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { bytesText, metricText, nounText, shapeText, timeText } from "../../../web/lab/format.js";
+import {
+  bytesText,
+  formatText,
+  metricText,
+  nounText,
+  shapeText,
+  timeText,
+} from "../../../web/lab/format.js";
 import { emptyState, fromLink, toLink } from "../../../web/lab/link.js";
 import { commandLine, toCsv, toHtmlPage, toJson } from "../../../web/lab/out/report.js";
 import { keptByReason, reasonOf } from "../../../web/lab/reasons.js";
+import { boxesOf, boxOf, overlap, placeLabels } from "../../../web/lab/show/frontier-labels.js";
 import { groupBars } from "../../../web/lab/show/strip.js";
 
 const METRICS = ["sqnr", "mse"];
@@ -138,13 +146,16 @@ describe("Tensors that stay as they are", () => {
 
 describe("The lab's numbers", () => {
   it("are short and have units", () => {
-    assert.deepEqual([0, 999, 1000, 203_888, 5.4e9].map(bytesText), [
+    assert.deepEqual([0, 999, 1000, 26_010, 99_960, 203_888, 5.4e9].map(bytesText), [
       "0 B",
       "999 B",
       "1.0 kB",
+      "26.0 kB",
+      "100 kB",
       "204 kB",
       "5.4 GB",
     ]);
+    assert.deepEqual(["onnx", "safetensors"].map(formatText), ["ONNX", "safetensors"]);
     assert.equal(shapeText([]), "scalar");
     assert.equal(shapeText([64, 784]), "64 × 784");
     assert.equal(nounText(1, "tensor"), "1 tensor");
@@ -152,6 +163,53 @@ describe("The lab's numbers", () => {
     assert.equal(metricText("mse", 0.000123), "1.2e-4");
     assert.equal(timeText(200), "3 minutes");
   });
+});
+
+describe("The labels of the plan's chart", () => {
+  // The digit classifier's schemes: a steep beginning, neighbours on top of each other, and the last at the edge.
+  const schemes = [
+    ["int2-g16", 0, 1],
+    ["int4-channel", 0.01, 0.78],
+    ["int4-g128", 0.055, 0.7],
+    ["int3-g16", 0.2, 0.79],
+    ["int4-g32-mse", 0.202, 0.61],
+    ["int4-g32", 0.202, 0.64],
+    ["int4-g32-affine", 0.253, 0.57],
+    ["int8-tensor", 0.795, 0.29],
+    ["int8-channel", 0.805, 0.14],
+    ["int8-g128", 0.855, 0.05],
+    ["int8-g32", 1, 0],
+  ];
+  const onLine = [0, 1, 2, 4, 6, 8, 9, 10];
+
+  for (const [width, isNamed] of [
+    [768, true],
+    [640, true],
+    [286, false],
+  ]) {
+    it(`cover no circle, no line and no other label in ${width} pixels`, () => {
+      const circles = schemes.map(([name, x, y], i) => ({
+        x: 56 + x * (width - 72),
+        y: 22 + y * 204,
+        text: isNamed ? name : String(i + 1),
+      }));
+      const line = onLine.map((i) => circles[i]);
+      const room = { left: 56, right: width, top: 0, bottom: 226 };
+      const labels = placeLabels(circles, line, room);
+      const boxes = labels.map((label, i) => boxOf(label, circles[i].text));
+      for (const [i, box] of boxes.entries()) {
+        const { text } = circles[i];
+        for (const [j, { x, y, text: other }] of circles.entries()) {
+          const dot = { left: x - 3.5, right: x + 3.5, top: y - 3.5, bottom: y + 3.5 };
+          assert.equal(overlap(box, dot), 0, `${text} and the circle of ${other}`);
+          if (i < j) assert.equal(overlap(box, boxes[j]), 0, `${text} and ${other}`);
+        }
+        const hidden = boxesOf(line).reduce((sum, piece) => sum + overlap(box, piece), 0);
+        assert.ok(hidden < 40, `${text} and ${hidden} square pixels of the line`);
+        assert.ok(box.right <= room.right && box.bottom <= room.bottom && box.top >= 0, text);
+      }
+    });
+  }
 });
 
 describe("The overview strip", () => {

@@ -19,7 +19,7 @@ describe("A task's line", () => {
         ...{ contestant, value },
       })),
     ).map(toHtml);
-    assert.match(table, /<span class="measure-first is-own">zeropoint\/slim: 40 ms</);
+    assert.match(table, /<span class="measure-first is-own">zeropoint\/slim: 40\.0\u00a0ms</);
     assert.match(table, /<span class="measure-next">2\.5 × as fast as tfjs wasm</);
   });
 });

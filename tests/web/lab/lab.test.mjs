@@ -71,7 +71,7 @@ describe("The Model Lab", () => {
     assert.equal(await textOf(page, ".lab-name"), "digits.safetensors");
     assert.equal(
       await textOf(page, ".lab-facts"),
-      "safetensors · 4 tensors · 50,890 parameters · float32 · 204 kB",
+      "safetensors · 4 tensors · 50,890 parameters · float32 · 204 kB".replaceAll(" ·", "\u00a0·"),
     );
   });
 
@@ -311,7 +311,7 @@ describe("The Model Lab's other files", () => {
       page,
       () =>
         document.querySelector(".lab-status").textContent ===
-        "Pins removed, because gguf cannot store their schemes: fc1.weight (int8-channel).",
+        "Pins removed, because GGUF cannot store their schemes: fc1.weight (int8-channel).",
     );
     await waitForPlanned(page, "fc2.weight", "■ keep");
     await waitFor(page, () => !/int8-channel/.test(location.hash));
@@ -372,6 +372,35 @@ describe("The Model Lab's other files", () => {
     const text = await textOf(visit.page, ".lab-problem");
     assert.match(text, /byte [\d,]+: expected .+, found .+/);
     assert.deepEqual(await visit.problems(), []);
+    await visit.close();
+  });
+
+  it("shows whole names and named circles on a phone", async () => {
+    const visit = await openLab("#lab?sample=digits.safetensors", {
+      viewport: { width: 320, height: 700 },
+    });
+    const { page } = visit;
+    await waitForPlan(page);
+    const widths = await page.$$eval(".layer-body .is-name", (names) =>
+      names.map((name) => name.getBoundingClientRect().width),
+    );
+    assert.ok(Math.min(...widths) > 280, String(widths));
+    // The name stays while the figures below it are scrolled.
+    const left = await page.$eval(".layer-table", (table) => {
+      table.scrollLeft = 300;
+      return table.querySelector(".layer-body .is-name").getBoundingClientRect().left;
+    });
+    assert.ok(left >= 0, String(left));
+    const [labels, names, schemes] = await page.evaluate(() =>
+      [".frontier-uniform text", ".frontier-key li", ".frontier-table tbody th"].map((selector) =>
+        Array.from(document.querySelectorAll(selector), ({ textContent }) => textContent),
+      ),
+    );
+    assert.deepEqual(
+      labels,
+      names.map((_, i) => String(i + 1)),
+    );
+    assert.deepEqual(names.toSorted(), schemes.toSorted());
     await visit.close();
   });
 

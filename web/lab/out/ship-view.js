@@ -2,7 +2,7 @@
 
 import { h, toDom } from "../../shell/drawing/tree.js";
 import { makeScrollable } from "../../shell/scrollable.js";
-import { bytesText, metricWithUnit, nounText, plainNumber } from "../format.js";
+import { bytesText, formatText, metricWithUnit, nounText, plainNumber } from "../format.js";
 import { createProgress } from "../show/progress.js";
 
 /** Targets by output format: value, and what it is for. The first is the default. */
@@ -14,12 +14,15 @@ const TARGETS = {
   ],
   gguf: [["", "GGUF"]],
   onnx: [
-    ["web", "ONNX Runtime Web, on the processor"],
+    ["web", "ONNX Runtime Web, CPU"],
     ["webgpu", "ONNX Runtime Web, WebGPU"],
     ["node", "ONNX Runtime in Node"],
     ["portable", "ONNX without extensions"],
   ],
 };
+
+/** Columns of the table of tensors that are not numbers. */
+const TEXTS = ["Scheme", "Reason"];
 
 /**
  * @typedef {object} ShipContext
@@ -48,7 +51,7 @@ export function connectShip(parent, { call, current, onChoice, onWrite, announce
             "select",
             { name: "format" },
             h("option", { value: "" }, "as the model"),
-            Object.keys(TARGETS).map((name) => h("option", { value: name }, name)),
+            Object.keys(TARGETS).map((name) => h("option", { value: name }, formatText(name))),
           ),
         ),
         h("label", {}, h("span", {}, "For"), h("select", { name: "target" })),
@@ -221,7 +224,7 @@ function resultParts({ report, verified, inputs, names, files }) {
               "tr",
               {},
               ["Tensor", "Scheme", "Before", "After", "Reason"].map((title) =>
-                h("th", { scope: "col" }, title),
+                h("th", { scope: "col", class: TEXTS.includes(title) && "is-text" }, title),
               ),
             ),
           ),
@@ -235,10 +238,10 @@ function resultParts({ report, verified, inputs, names, files }) {
                   "tr",
                   {},
                   h("th", { scope: "row" }, row.name),
-                  h("td", {}, row.scheme),
+                  h("td", { class: "is-text" }, row.scheme),
                   h("td", {}, bytesText(row.bytesBefore)),
                   h("td", {}, bytesText(row.bytesAfter)),
-                  h("td", {}, row.reason ?? ""),
+                  h("td", { class: "is-text" }, row.reason ?? ""),
                 ),
               ),
           ),

@@ -1,7 +1,7 @@
 // What the header of the file says: name, facts, metadata.
 
 import { h, toDom } from "../../shell/drawing/tree.js";
-import { bytesText, countText, nounText } from "../format.js";
+import { bytesText, countText, formatText, nounText } from "../format.js";
 
 /**
  * @param {HTMLElement} parent
@@ -18,12 +18,12 @@ export function showHeader(parent, { name, size, format, metadata, tensors }) {
   const dtypes = [...new Set(tensors.map((/** @type {any} */ { dtype }) => dtype))].join(", ");
   find(".lab-name").textContent = name;
   find(".lab-facts").textContent = [
-    format,
+    formatText(format),
     nounText(tensors.length, "tensor"),
     `${countText(parameters)} parameters`,
     dtypes,
     bytesText(size),
-  ].join(" · ");
+  ].join("\u00a0· ");
   const details = find(".lab-metadata");
   details.hidden = metadata.length === 0;
   const lines = metadata.map((/** @type {[string, string]} */ [key, text]) =>

@@ -39,11 +39,13 @@ function withStyles(row) {
   return row;
 }
 
-/** Height of a row in pixels, as --row in layer-table.css. */
-const ROW = matchMedia("(pointer: coarse)").matches ? 44 : 34;
-/** Columns before the schemes; a narrow screen has room for two. */
+/** Columns before the schemes; on a narrow screen the name is a line of its own above the others. */
 const OWN_COLUMNS = { wide: ["name", "shape", "size", "plan"], narrow: ["name", "plan"] };
 const isNarrow = matchMedia("(max-width: 40rem)");
+const isTouched = matchMedia("(pointer: coarse)");
+
+/** Height of a row in pixels: --row in layer-table.css, and on a narrow screen --name-line above it. */
+const rowHeight = () => (isTouched.matches ? 44 : 34) + (isNarrow.matches ? 28 : 0);
 
 export class LayerTable {
   /** @type {Layer[]} */
@@ -91,7 +93,7 @@ export class LayerTable {
     this.#virtualizer = new Virtualizer({
       count: 0,
       getScrollElement: () => this.#scroller,
-      estimateSize: () => ROW,
+      estimateSize: rowHeight,
       overscan: 6,
       scrollToFn: elementScroll,
       observeElementRect,
@@ -99,7 +101,10 @@ export class LayerTable {
       onChange: () => this.#draw(),
     });
     this.#virtualizer._didMount();
-    isNarrow.addEventListener("change", () => this.update({}));
+    isNarrow.addEventListener("change", () => {
+      this.#virtualizer.measure();
+      this.update({});
+    });
     this.#element.addEventListener("click", (event) => this.#click(event));
     this.#element.addEventListener("keydown", (event) => this.#key(event));
   }
@@ -343,7 +348,7 @@ export class LayerTable {
   #key(event) {
     if (!(/** @type {Element} */ (event.target).closest("[data-row]"))) return;
     const { row, column } = this.#at;
-    const page = Math.max(1, Math.floor(this.#scroller.clientHeight / ROW) - 2);
+    const page = Math.max(1, Math.floor(this.#scroller.clientHeight / rowHeight()) - 2);
     const far = event.ctrlKey || event.metaKey;
     /** @type {Record<string, () => void>} */
     const actions = {

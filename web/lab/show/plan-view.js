@@ -3,11 +3,12 @@
 import { scaleLinear, scaleLog } from "d3-scale";
 import { h, toDom } from "../../shell/drawing/tree.js";
 import { bytesText } from "../format.js";
+import { placeLabels } from "./frontier-labels.js";
 
-const HEIGHT = 220;
-/** Narrower charts, in pixels, leave the labels of schemes to the tooltips. */
-const LABELLED = 460;
-const MARGIN = { top: 14, right: 16, bottom: 34, left: 56 };
+const HEIGHT = 260;
+/** Charts of fewer pixels have numbers in the place of names, and a list of the names below. */
+const NAMED = 640;
+const MARGIN = { top: 22, right: 16, bottom: 34, left: 56 };
 
 /**
  * @typedef {{ bytes: number, error: number }} Point  of the frontier: bytes ascending, error descending
@@ -23,12 +24,12 @@ export const decibelText = (error) => (error > 0 ? `${decibels(error).toFixed(1)
 /** How far the error of a plan is from the least possible one. @param {number | null} gap */
 function boundText(gap) {
   if (gap === null) return "";
-  const least = "the least possible error of this size";
+  const least = "the least possible error at this size";
   return gap > 0 ? `at most ${(100 * gap).toPrecision(1)} % above ${least}` : least;
 }
 
 /**
- * The chart of error against bytes.
+ * The chart of error against bytes, and on narrow screens the list of its circles.
  * @param {readonly Point[]} points
  * @param {readonly Uniform[]} uniforms
  * @param {Point} current
@@ -38,25 +39,32 @@ function chart(points, uniforms, current, width) {
   const shown = points.filter(({ error }) => error > 0);
   const errors = [...shown, ...uniforms.filter(({ error }) => error > 0)].map(({ error }) => error);
   const sizes = [...points, ...uniforms].map(({ bytes }) => bytes);
-  if (errors.length < 2) return undefined;
+  if (errors.length < 2) return [];
   const x = scaleLinear()
     .domain([Math.min(...sizes), Math.max(...sizes)])
     .range([MARGIN.left, width - MARGIN.right]);
   const y = scaleLog()
     .domain([Math.min(...errors), Math.max(...errors)])
     .range([MARGIN.top, HEIGHT - MARGIN.bottom]);
-  const path = shown.map((point, i) => {
-    const place = `${x(point.bytes).toFixed(1)} ${y(point.error).toFixed(1)}`;
-    return `${i === 0 ? "M" : "L"}${place}`;
+  const placeOf = (/** @type {Point} */ { bytes, error }) => ({ x: x(bytes), y: y(error) });
+  const line = shown.map(placeOf);
+  const isNamed = width >= NAMED;
+  const circles = uniforms
+    .filter(({ error }) => error > 0)
+    .sort((a, b) => a.bytes - b.bytes)
+    .map((uniform, i) => ({
+      ...placeOf(uniform),
+      name: uniform.name,
+      text: isNamed ? uniform.name : String(i + 1),
+    }));
+  const labels = placeLabels(circles, line, {
+    left: MARGIN.left,
+    right: width,
+    top: 0,
+    bottom: HEIGHT - MARGIN.bottom,
   });
-  const places = labelPlaces(
-    uniforms.filter(({ error }) => error > 0),
-    x,
-    y,
-    width - MARGIN.right,
-  );
   const marker = current.error > 0 ? y(current.error) : MARGIN.top;
-  return h(
+  const drawn = h(
     "svg",
     {
       class: "frontier",
@@ -66,13 +74,13 @@ function chart(points, uniforms, current, width) {
         "Signal to noise against size: the line shows the best plan of each size, each circle one scheme for all layers",
     },
     x
-      .ticks(width < LABELLED ? 3 : 5)
+      .ticks(isNamed ? 5 : 3)
       .map((value) =>
         h(
           "g",
           { class: "frontier-tick" },
           h("path", { d: `M${x(value)} ${HEIGHT - MARGIN.bottom}v5` }),
-          h("text", { x: x(value), y: HEIGHT - 12, "text-anchor": "middle" }, bytesText(value)),
+          h("text", { x: x(value), y: HEIGHT - 12, "text-anchor": "middle" }, tickText(value)),
         ),
       ),
     decibelTicks(y).map((value) =>
@@ -90,24 +98,37 @@ function chart(points, uniforms, current, width) {
         ),
       ),
     ),
-    h("path", { class: "frontier-line", d: path.join("") }),
-    places.map(({ name, left, top, end, baseline }) =>
+    h("path", {
+      class: "frontier-axis",
+      d: `M${MARGIN.left} ${HEIGHT - MARGIN.bottom}H${width - MARGIN.right}`,
+    }),
+    h("path", {
+      class: "frontier-line",
+      d: line
+        .map((to, i) => `${i === 0 ? "M" : "L"}${to.x.toFixed(1)} ${to.y.toFixed(1)}`)
+        .join(""),
+    }),
+    circles.map((circle, i) =>
       h(
         "g",
         { class: "frontier-uniform" },
-        h("title", {}, name),
-        h("circle", { cx: left, cy: top, r: 3.5 }),
-        width >= LABELLED &&
-          h(
-            "text",
-            { x: left + (end ? -7 : 7), y: baseline, "text-anchor": end ? "end" : "start" },
-            name,
-          ),
+        h("title", {}, circle.name),
+        h("circle", { cx: circle.x, cy: circle.y, r: 3.5 }),
+        h("text", { x: labels[i].x, y: labels[i].y, "text-anchor": labels[i].anchor }, circle.text),
       ),
     ),
     h("circle", { class: "frontier-current", cx: x(current.bytes), cy: marker, r: 6 }),
   );
+  const key = h(
+    "ol",
+    { class: "frontier-key" },
+    circles.map(({ name }) => h("li", {}, name)),
+  );
+  return isNamed ? [drawn] : [drawn, key];
 }
+
+/** A tick of the axis of bytes, without zeros behind the point. @param {number} value */
+const tickText = (value) => bytesText(value).replace(/\.0\b/, "");
 
 /** Multiples of 10 dB within the scale. @param {import("d3-scale").ScaleLogarithmic<number, number>} y */
 function decibelTicks(y) {
@@ -115,36 +136,6 @@ function decibelTicks(y) {
   const ticks = [];
   for (let value = Math.ceil(low / 10) * 10; value <= high; value += 10) ticks.push(value);
   return ticks;
-}
-
-/**
- * Dots with labels below the line, which rises to the right; labels of neighbours move down.
- * @param {readonly Uniform[]} uniforms
- * @param {(bytes: number) => number} x
- * @param {(error: number) => number} y
- * @param {number} right  end of the room
- */
-function labelPlaces(uniforms, x, y, right) {
-  const taken = /** @type {{ left: number, right: number, baseline: number }[]} */ ([]);
-  return [...uniforms]
-    .sort((a, b) => y(a.error) - y(b.error))
-    .map(({ name, bytes, error }) => {
-      const [left, top] = [x(bytes), y(error)];
-      const width = name.length * 6.4 + 12;
-      const end = left + width > right;
-      const [from, to] = end ? [left - width, left] : [left, left + width];
-      let baseline = top + (end ? 18 : 12);
-      while (
-        taken.some(
-          (other) =>
-            other.left < to && from < other.right && Math.abs(other.baseline - baseline) < 12,
-        )
-      ) {
-        baseline += 12;
-      }
-      taken.push({ left: from, right: to, baseline });
-      return { name, left, top, end, baseline };
-    });
 }
 
 /** The circles of the chart as a table. @param {readonly Uniform[]} uniforms */
@@ -214,7 +205,7 @@ export function createPlanView(parent, { onBudget }) {
   const draw = () => {
     if (!current || box.clientWidth === 0) return;
     const drawn = chart(points, uniforms, current, box.clientWidth);
-    box.replaceChildren(...(drawn ? [toDom(drawn)] : []));
+    box.replaceChildren(...drawn.map((part) => toDom(part)));
   };
   new ResizeObserver(draw).observe(box);
   slider.addEventListener("input", () => onBudget(points[Number(slider.value)].bytes));
