@@ -1,6 +1,9 @@
-// A number and its unit stay on one line.
+// A number and its unit stay on one line, and so does a short piece of code.
 
 const UNIT = /(\d) (?=(?:%|dB|kB|bits?|bytes?)(?!\w))/g;
+
+/** Letters of code that any screen has room for. */
+const SHORT = 18;
 
 /**
  * Has prose keep numbers and units together, in which a line may end otherwise.
@@ -10,4 +13,9 @@ export function keepUnits(markdown) {
   const rules = markdown.renderer.rules;
   const text = /** @type {NonNullable<typeof rules.text>} */ (rules.text);
   rules.text = (...context) => text(...context).replace(UNIT, "$1\u00a0");
+  const code = /** @type {NonNullable<typeof rules.code_inline>} */ (rules.code_inline);
+  rules.code_inline = (tokens, i, ...rest) => {
+    if (tokens[i].content.length <= SHORT) tokens[i].attrSet("class", "unbroken");
+    return code(tokens, i, ...rest);
+  };
 }

@@ -1,5 +1,6 @@
 // The playground: data, settings, and views of what the worker computes for them.
 
+import { formatNumber } from "../shell/drawing/numbers.js";
 import { toDom } from "../shell/drawing/tree.js";
 import { keepFiles } from "../shell/offline/offline.js";
 import { makeScrollable } from "../shell/scrollable.js";
@@ -16,7 +17,7 @@ import { sliceOf } from "./views/geometry.js";
 import { Grids } from "./views/grids.js";
 import { Histogram } from "./views/histogram.js";
 import { showElement } from "./views/inspector.js";
-import { levelsOf, usedCodes } from "./views/levels.js";
+import { extremesOf, levelsOf } from "./views/levels.js";
 import { SchemeTable } from "./views/scheme-table.js";
 import "./playground.css";
 import "./views/views.css";
@@ -264,7 +265,7 @@ class Playground {
     const { values, shape } = data;
     const { low, high } = data.histogram;
     const { codes, restored, metrics } = evaluation;
-    const limits = limitsOf(settings);
+    const back = extremesOf(restored);
     const worst = Math.max(metrics.max, other?.evaluation.metrics.max ?? 0);
     /** @type {import("./views/grids.js").Panel[]} */
     const panels = [
@@ -275,23 +276,32 @@ class Playground {
               name: "Code",
               meaning: /** @type {const} */ ("code"),
               data: codes,
-              ...usedCodes(codes, limits),
+              // Not the dtype's limits, for which the colours of few codes would hardly differ.
+              ...extremesOf(codes),
+              isBySize: settings.scheme === "symmetric",
             },
           ]
         : []),
-      { name: "Restored", meaning: "real", data: restored, least: low, greatest: high },
+      {
+        name: "Restored",
+        meaning: "real",
+        data: restored,
+        least: low,
+        greatest: high,
+        note: `${formatNumber(back.least)} to ${formatNumber(back.greatest)}`,
+      },
       {
         name: other ? "Error of B" : "Error",
         meaning: "error",
         data: error,
         least: -worst,
         greatest: worst,
-        note: `largest ${shown(metrics.max)}`,
+        note: `largest ${formatNumber(metrics.max)}`,
       },
     ];
     if (other) {
       const { max } = other.evaluation.metrics;
-      const note = `largest ${shown(max)}`;
+      const note = `largest ${formatNumber(max)}`;
       panels.push({
         name: "Error of A",
         meaning: "error",
@@ -379,9 +389,6 @@ class Playground {
     }, REST);
   }
 }
-
-/** @param {number} value */
-const shown = (value) => String(Number(value.toPrecision(3)));
 
 /**
  * @param {HTMLElement} view

@@ -53,7 +53,7 @@ describe("Pasted numbers", () => {
     ["[1e39]", 'line 1, column 2: "1e39" is not a finite float32, and no scale fits it'],
     ["[1] [2]", "line 1, column 5: a second list: put lists into one"],
     ["[]", "line 1, column 1: the list has no numbers"],
-    ["1,2\n3", "line 2, column 1: this line has 1 values, the lines before it have 2"],
+    ["1,2\n3", "line 2, column 1: this line has 1 value, the lines before it have 2"],
     ["1,,2", "line 1, column 3: a value is missing"],
     ["1;2\n3;4,5", "line 2, column 4: commas beside semicolons: decimals take a point"],
     ["1,2\nx,y", 'line 2, column 1: "x" is not a number'],

@@ -166,7 +166,10 @@ class Lists {
     }
     const known = this.#shape[depth];
     if (known !== undefined && known !== length) {
-      this.#fail(`this list has ${count(length)}, the ones before it have ${known}`, start);
+      this.#fail(
+        `this list has ${count(length, "entry", "entries")}, the ones before it have ${known}`,
+        start,
+      );
     }
     this.#shape[depth] = length;
   }
@@ -191,8 +194,8 @@ class Lists {
   }
 }
 
-/** @param {number} length */
-const count = (length) => (length === 1 ? "1 entry" : `${length} entries`);
+/** @param {number} length @param {string} one @param {string} several */
+const count = (length, one, several) => `${length} ${length === 1 ? one : several}`;
 
 /**
  * Lines of numbers between commas, semicolons, tabs or spaces; a first line without any number is a heading.
@@ -214,7 +217,7 @@ function parseLines(text) {
     if (tokens.length > 0 && !isHeading && !tokens[0].token.startsWith("#")) {
       for (const { token, at } of tokens) numbers.add(token, at);
       if (rows > 0 && tokens.length !== columns) {
-        const problem = `this line has ${tokens.length} values, the lines before it have ${columns}`;
+        const problem = `this line has ${count(tokens.length, "value", "values")}, the lines before it have ${columns}`;
         throw new ParseError(problem, text, tokens[0].at);
       }
       columns = tokens.length;

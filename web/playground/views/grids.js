@@ -16,12 +16,13 @@ import { indexOf, layoutOf } from "./geometry.js";
  * @property {ArrayLike<number>} data
  * @property {number} least  of the colours' scale
  * @property {number} greatest
+ * @property {boolean} [isBySize]  codes without a zero point have the colours of their sizes, as real numbers do
  * @property {string} [note]
  */
 
 const TALLEST = 420; // pixels
 const SHORTEST = 96;
-const LETTERS = 38; // pixels of a cell from which on its number is written into it
+const LETTERS = 44; // pixels of a cell from which on its number is written into it
 const LARGEST = 26; // pixels of a cell without a number
 const MARKED = 8; // pixels of a cell from which on a negative number gets a stroke
 
@@ -75,7 +76,7 @@ class Grid {
   draw(panel, { rows, columns }, room) {
     const { data, least, greatest, note } = panel;
     const colors = colorsOf(panel.meaning);
-    const wanted = [data, least, greatest, rows, columns, room, devicePixelRatio, colors];
+    const wanted = [data, least, greatest, note, rows, columns, room, devicePixelRatio, colors];
     if (wanted.every((each, i) => each === this.#drawn[i])) return;
     this.#drawn = wanted;
     const hasLetters = room / columns >= LETTERS && rows <= 24;
@@ -162,8 +163,7 @@ class Grid {
   #write(panel, rows, columns, dense) {
     const { width, height } = this.#cell;
     const context = this.#context;
-    const size = width < 46 ? 11 : 12.5;
-    context.font = `${size * dense}px system-ui, sans-serif`;
+    context.font = `${13 * dense}px system-ui, sans-serif`;
     context.textAlign = "center";
     context.textBaseline = "middle";
     const table = colorsOf(panel.meaning);
@@ -241,8 +241,8 @@ class Grid {
  * @param {Panel} panel
  * @param {number} value
  */
-function shareOf({ meaning, least, greatest }, value) {
-  if (meaning === "code") return (value - least) / (greatest - least || 1);
+function shareOf({ meaning, least, greatest, isBySize }, value) {
+  if (meaning === "code" && !isBySize) return (value - least) / (greatest - least || 1);
   return Math.abs(value) / (Math.max(Math.abs(least), Math.abs(greatest)) || 1);
 }
 

@@ -25,6 +25,7 @@ const SIDE = 12;
 const TOP = 26;
 const BASE = 150;
 const DENSEST = 3; // pixels between ticks
+const LETTER = 8; // pixels of a bold letter
 
 export class Histogram {
   /** @type {View | undefined} */
@@ -167,8 +168,13 @@ export class Histogram {
       )
       .range([SIDE, width - SIDE]);
     const across = this.#across;
+    // On a narrow screen the name of the codes gets a line of its own.
+    const isSplit =
+      LETTER * ("real numbers".length + view.levelsName.length + 2) > width - 2 * SIDE;
+    const height = HEIGHT + (isSplit ? 18 : 0);
     this.svg.setAttribute("width", String(width));
-    this.svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
+    this.svg.setAttribute("height", String(height));
+    this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     this.drawn.setAttribute(
       "aria-label",
       `Histogram of values from ${formatNumber(counts.low)} to ${formatNumber(counts.high)}; ` +
@@ -182,7 +188,9 @@ export class Histogram {
         .ticks(Math.round(width / 90))
         .map((tick) => text(across(tick), BASE + 44, formatNumber(tick), "tick", "middle")),
       text(SIDE, HEIGHT - 8, "real numbers", "label real"),
-      text(width - SIDE, HEIGHT - 8, view.levelsName, "label code", "end"),
+      isSplit
+        ? text(SIDE, height - 8, view.levelsName, "label code")
+        : text(width - SIDE, height - 8, view.levelsName, "label code", "end"),
       view.value !== undefined && this.#element(view),
     ];
     const group = toDom(h("g", {}, ...parts), true);

@@ -1,19 +1,18 @@
-// The codes in use, and the real number of each code.
+// The range of codes and restored values, and the real number of each code.
 
 import { sliceOf } from "./geometry.js";
 
 /** @typedef {import("../worker/evaluate.js").Evaluation} Evaluation */
 
 /**
- * The least and the greatest code in use. With the dtype's limits instead, colours would hardly differ.
- * @param {ArrayLike<number>} codes
- * @param {{ qmin: number, qmax: number }} limits
+ * The least and the greatest of some numbers.
+ * @param {ArrayLike<number>} numbers  at least one
  */
-export function usedCodes(codes, { qmin, qmax }) {
-  let [least, greatest] = [qmax, qmin];
-  for (let i = 0; i < codes.length; i++) {
-    if (codes[i] < least) least = codes[i];
-    if (codes[i] > greatest) greatest = codes[i];
+export function extremesOf(numbers) {
+  let [least, greatest] = [numbers[0], numbers[0]];
+  for (let i = 1; i < numbers.length; i++) {
+    if (numbers[i] < least) least = numbers[i];
+    if (numbers[i] > greatest) greatest = numbers[i];
   }
   return { least, greatest };
 }
