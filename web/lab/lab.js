@@ -56,6 +56,8 @@ class Lab {
   /** @type {any} */
   #plan;
   #isDrawing = false;
+  /** Changes with each choice of a file. */
+  #choice = Symbol();
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #linking;
   #table;
@@ -203,12 +205,23 @@ class Lab {
 
   /** @param {string} name @param {boolean} [isOfLink]  whether a link names it */
   async #openSample(name, isOfLink) {
+    const isLast = this.#choose();
+    let file;
     try {
       const { loadSample } = await import("./samples.js");
-      await this.#open([await loadSample(name)], name, isOfLink);
+      file = await loadSample(name);
     } catch (error) {
-      this.#fail(/** @type {Error} */ (error).message);
+      if (isLast()) this.#fail(/** @type {Error} */ (error).message);
+      return;
     }
+    if (isLast()) await this.#open([file], name, isOfLink);
+  }
+
+  /** A choice of a file. @returns whether no other file has been chosen since */
+  #choose() {
+    const choice = Symbol();
+    this.#choice = choice;
+    return () => choice === this.#choice;
   }
 
   /**
@@ -222,17 +235,24 @@ class Lab {
     this.#fail("");
     const { budget, pins, format, target } = keepsState ? this.#state : emptyState();
     this.#remember({ sample, budget, pins, format, target });
+    const isLast = this.#choose();
+    let header;
+    let problem = "";
     try {
-      this.#header = await this.#client.call("open", { files });
+      header = await this.#client.call("open", { files });
     } catch (error) {
-      this.#header = undefined;
-      this.#root.classList.remove("is-open");
-      this.#fail(problemText(/** @type {any} */ (error), files[0].name));
+      problem = problemText(/** @type {any} */ (error), files[0].name);
+    }
+    if (!isLast()) return;
+    this.#header = header;
+    this.#layers = new Layers(header?.tensors ?? []);
+    this.#plan = undefined;
+    this.#root.classList.toggle("is-open", header !== undefined);
+    if (!header) {
+      this.#draw();
+      this.#fail(problem);
       return;
     }
-    this.#root.classList.add("is-open");
-    this.#layers = new Layers(this.#header.tensors);
-    this.#plan = undefined;
     this.#inputs.reset(this.#header.inputs);
     this.#ship.refresh(this.#state);
     showHeader(this.#find(".lab-file"), this.#header);

@@ -44,7 +44,7 @@ export function reasonOf(layer, plan) {
       ? `The next smaller scheme, ${smaller.scheme}, would save ${bytesText(row.bytes - smaller.bytes)} and lose ${gainText(smaller, row)}.`
       : "No scheme is smaller.",
     larger
-      ? `The next larger one, ${larger.scheme}, would gain ${gainText(row, larger)} for ${bytesText(larger.bytes - row.bytes)}; in other layers these bytes reduce the error more.`
+      ? `The next larger one, ${larger.scheme}, would gain ${gainText(row, larger)} for ${bytesText(larger.bytes - row.bytes)}, for which the size of the plan leaves no room.`
       : "No larger scheme has less error.",
   ].join(" ");
 }

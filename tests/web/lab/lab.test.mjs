@@ -242,6 +242,48 @@ describe("The Model Lab", () => {
 });
 
 describe("The Model Lab's other files", () => {
+  it("shows the file that was chosen last, whichever is open first", async () => {
+    const visit = await openLab();
+    const { page } = visit;
+    await page.evaluate(() => {
+      for (const name of ["digits.safetensors", "digits.gguf", "digits.onnx"]) {
+        document.querySelector(`[data-sample="${name}"]`).click();
+      }
+    });
+    await waitFor(page, () => document.querySelector(".lab-name")?.textContent === "digits.onnx");
+    await waitForPlan(page);
+    assert.match(await textOf(page, ".lab-facts"), /^ONNX/);
+    assert.equal(await textOf(page, ".lab-status"), "2 layers analyzed.");
+    assert.deepEqual(await visit.problems(), []);
+    await visit.close();
+  });
+
+  it("copies the commands of the same job, or says that the browser does not allow it", async () => {
+    const visit = await openLab("#lab?sample=digits.safetensors");
+    const { page } = visit;
+    await waitForPlan(page);
+    await page.$eval("[data-report='command']", (button) => button.click());
+    await page.evaluate(() => {
+      navigator.clipboard.writeText = async (text) => {
+        window.copied = text;
+      };
+    });
+    const press = () => page.$eval(".lab-copy button", (button) => button.click());
+    await press();
+    await waitFor(page, () => document.querySelector(".lab-copy span").textContent === "Copied.");
+    const commands = await textOf(page, ".lab-command");
+    assert.match(commands, /^npx zeropoint analyze digits\.safetensors/);
+    assert.equal(await page.evaluate(() => window.copied), commands);
+    await page.evaluate(() => {
+      navigator.clipboard.writeText = () => Promise.reject(new Error("no"));
+    });
+    await press();
+    await waitFor(page, () =>
+      /not allow/.test(document.querySelector(".lab-copy span").textContent),
+    );
+    await visit.close();
+  });
+
   it("opens GGUF and ONNX", async () => {
     const visit = await openLab();
     for (const name of ["digits.gguf", "digits.onnx"]) {

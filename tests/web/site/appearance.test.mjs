@@ -77,7 +77,7 @@ describe("Heat maps", () => {
     const light = await read();
     await click(page, "#theme");
     const dark = await read();
-    assert.ok(light.zero > 0.8 && dark.zero < 0.1, JSON.stringify([light, dark]));
+    assert.ok(light.zero > 0.8 && dark.zero < 0.03, JSON.stringify([light, dark]));
     assert.ok(light.contrast >= 4.5 && dark.contrast >= 4.5, JSON.stringify([light, dark]));
     await visit.close();
   });

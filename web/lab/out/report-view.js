@@ -1,5 +1,6 @@
 // Reports to download, and the same job for the command line.
 
+import { icon } from "../../shell/drawing/icons.js";
 import { h, toDom } from "../../shell/drawing/tree.js";
 import { commandLine, toCsv, toHtmlPage, toJson } from "./report.js";
 
@@ -31,7 +32,30 @@ export function connectReport(parent, { current }) {
       ),
     ),
     toDom(h("pre", { class: "sample lab-command", hidden: true })),
+    toDom(
+      h(
+        "p",
+        { class: "lab-copy", hidden: true },
+        h(
+          "button",
+          { type: "button", class: "button", "data-action": "copy" },
+          icon("copy"),
+          "Copy the commands",
+        ),
+        h("span", { role: "status" }),
+      ),
+    ),
   );
+  const copy = /** @type {HTMLElement} */ (parent.querySelector(".lab-copy"));
+  const copied = /** @type {HTMLElement} */ (copy.querySelector("span"));
+  copy.querySelector("button")?.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(command.textContent ?? "");
+      copied.textContent = "Copied.";
+    } catch {
+      copied.textContent = "The browser does not allow copying.";
+    }
+  });
   const command = /** @type {HTMLElement} */ (parent.querySelector(".lab-command"));
   parent.addEventListener("click", ({ target }) => {
     const kind = /** @type {Element} */ (target)
@@ -47,6 +71,8 @@ export function connectReport(parent, { current }) {
         ...choices,
       });
       command.hidden = false;
+      copy.hidden = false;
+      copied.textContent = "";
     } else if (kind === "plan") save(`${base}-plan.json`, "application/json", toJson(plan));
     else if (kind === "json") save(`${base}-analysis.json`, "application/json", toJson(rows));
     else if (kind === "csv") save(`${base}-analysis.csv`, "text/csv", toCsv(rows));

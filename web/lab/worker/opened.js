@@ -28,8 +28,24 @@ export function opened() {
   return model;
 }
 
+let opening = Promise.resolve();
+
+/**
+ * Opens a file in the place of the one before. Calls wait for each other, so that the last one's file stays and the
+ * others are closed.
+ * @param {File[]} given
+ */
+export function openGiven(given) {
+  const result = opening.then(() => replaceModel(given));
+  opening = result.then(
+    () => {},
+    () => {},
+  );
+  return result;
+}
+
 /** @param {File[]} given */
-export async function openGiven(given) {
+async function replaceModel(given) {
   await model?.close();
   model = undefined;
   for (const each of [rows, activations, feeds]) each.clear();

@@ -9,5 +9,21 @@ import { isDark } from "../theme.js";
  * @returns {(share: number) => string}
  */
 export function inTheme(interpolate) {
-  return isDark() ? (share) => interpolate(1 - share) : interpolate;
+  return isDark() ? (share) => onDark(interpolate(1 - share), share) : interpolate;
+}
+
+/** The dark theme's background: red, green and blue. */
+const DARK = [27, 31, 36];
+
+/**
+ * The darkest colour of a scale is still a strong one: those of small shares are mixed with the background.
+ * @param {string} color  rgb(…)
+ * @param {number} share
+ */
+function onDark(color, share) {
+  const part = 0.8 * (1 - share) ** 3;
+  const channels = (color.match(/\d+/g) ?? []).map((channel, i) =>
+    Math.round((1 - part) * Number(channel) + part * DARK[i]),
+  );
+  return `rgb(${channels.join(", ")})`;
 }
