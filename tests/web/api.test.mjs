@@ -245,6 +245,16 @@ describe("The API reference", () => {
     }
   });
 
+  it("describes each option of quantize once", () => {
+    const text = readFileSync(join(folder, "functions", "zeropoint.quantize.html"), "utf8");
+    const names = Array.from(
+      text.matchAll(/<h5[^>]*><span>([^<]+)<\/span><\/h5>/g),
+      ([, name]) => name,
+    );
+    assert.ok(names.includes("groupSize"), String(names));
+    assert.deepEqual(names, [...new Set(names)]);
+  });
+
   it("stays small", () => {
     const files = readdirSync(folder, { recursive: true }).map((name) => join(folder, name));
     const bytes = files.reduce((sum, file) => sum + statSync(file).size, 0);

@@ -24,6 +24,13 @@ const INLINE_SCRIPT = /<script>document\.documentElement\.dataset\.theme = [^<]*
 /** TypeDoc's text about a page, between the contents and the settings. */
 const MAIN_PART = /<div( class="col-content">.*)<\/div>\n?(<div class="col-sidebar">)/s;
 
+/** Where the description of a signature begins. */
+const SIGNATURE = /(?=<div class="tsd-signature)/;
+
+/** An option without a type, which TypeDoc writes once for each part of an intersection of types. */
+const OPTION =
+  /<li class="tsd-parameter">\s*<h5><span>[^<]*<\/span><\/h5>\s*<div class="tsd-comment tsd-typography">(?:(?!<\/div>).)*<\/div>\s*<\/li>/gs;
+
 /** Titles that open and close their sections have a link inside, and no screen reader can reach it. */
 const LINK_IN_SUMMARY =
   /(<summary\b(?:(?!<\/summary>).)*?)<a href="#[^"]*" aria-label="Permalink".*?<\/a>/gs;
@@ -120,6 +127,16 @@ function withLevels(html) {
   });
 }
 
+/** Leaves out options that were described before. @param {string} signature  with its description */
+function withoutRepetition(signature) {
+  const seen = new Set();
+  return signature.replace(OPTION, (option) => {
+    if (seen.has(option)) return "";
+    seen.add(option);
+    return option;
+  });
+}
+
 /** @param {string} folder  where the pages go */
 export async function buildApi(folder) {
   const application = await Application.bootstrap(
@@ -162,7 +179,8 @@ export async function buildApi(folder) {
     const [, inner, rest] = MAIN_PART.exec(started) ?? [];
     const inMain = replaced(page.url, started, MAIN_PART, `<main${inner}</main>${rest}`);
     const marked = LANDMARKS.reduce((text, [what, by]) => text.replace(what, by), inMain);
-    page.contents = withLevels(marked.replace(LINK_IN_SUMMARY, "$1"));
+    const once = marked.split(SIGNATURE).map(withoutRepetition).join("");
+    page.contents = withLevels(once.replace(LINK_IN_SUMMARY, "$1"));
     if (page.url !== "index.html") return;
     page.contents = replaced(page.url, page.contents, START_TITLE, API_TITLE);
   });
