@@ -7,7 +7,14 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, it } from "node:test";
-import { dequantize, init, quantize, tensor } from "zeropoint";
+import {
+  dequantize,
+  init,
+  quantize,
+  quantizePerChannel,
+  quantizePerTensor,
+  tensor,
+} from "zeropoint";
 import { openModel, quantizeModel } from "zeropoint/models";
 import { DTYPES } from "../js/support/asserts.mjs";
 import { outputBytes, safetensorsOf, someValues } from "../js/support/files/checkpoints.mjs";
@@ -75,11 +82,22 @@ function tensorsOf(dtype) {
 
 const WIDTHS = Object.keys(DTYPES).filter((dtype) => DTYPES[dtype].bits <= 8);
 
-it("the README's Python dequantizes what save wrote, 1 to 8 bits, to the same bits", {
-  skip,
-}, async () => {
-  const tensors = Object.assign({}, ...WIDTHS.map(tensorsOf));
-  assert.ok(Object.keys(tensors).length > 250);
+/** Tensors of PyTorch's dtypes of 8 bits, by titles, with scales in float32 and in float64. */
+function torchTensors() {
+  const x = tensor(someValues(3 * 70, 3), [3, 70]);
+  const entries = ["qint8", "quint8"].flatMap((dtype) => [
+    [`${dtype} per tensor`, quantizePerTensor(x, 0.013, 0, dtype)],
+    [`${dtype} affine per tensor`, quantizePerTensor(x, 0.013, 3, dtype)],
+    ...[Float32Array, Float64Array].map((Scales) => [
+      `${dtype} per channel of ${Scales.name}`,
+      quantizePerChannel(x, Scales.of(0.01, 0.02, 0.03), [0, 1, 2], 0, dtype),
+    ]),
+  ]);
+  return Object.fromEntries(entries);
+}
+
+/** Saves quantized tensors, and compares them with what the README's lines of Python make of the file. */
+async function comparePython(tensors) {
   writeFileSync(join(folder, "saved.safetensors"), await bytesOf(tensors));
   const printed = run(`${linesOfPython}
 import hashlib
@@ -93,6 +111,20 @@ with safe_open("saved.safetensors", "np") as f:
     return `${name} float32 [${shape.join(", ")}] ${sha256(new Uint8Array(data.buffer))}`;
   });
   assert.deepEqual(printed.trim().split("\n").sort(), expected.sort());
+}
+
+it("the README's Python dequantizes what save wrote, 1 to 8 bits, to the same bits", {
+  skip,
+}, async () => {
+  const tensors = Object.assign({}, ...WIDTHS.map(tensorsOf));
+  assert.ok(Object.keys(tensors).length > 250);
+  await comparePython(tensors);
+});
+
+it("the README's Python dequantizes PyTorch's dtypes, as of dynamic and static layers, to the same bits", {
+  skip,
+}, async () => {
+  await comparePython(torchTensors());
 });
 
 for (const scheme of SCHEMES) {
