@@ -8,6 +8,7 @@ import type { CheckedMeta, CheckedQuantized } from "../quantize/check.js";
 import { listed } from "../quantize/quantized-tensor.js";
 import { checkTensor, readQuantized } from "../tensor/check.js";
 import { checkEmpty } from "../tensor/granularity.js";
+import { MAX_COUNT } from "../tensor/shape.js";
 import { areOfChannels } from "../torch/scales.js";
 import { checkQTensor, looksTorchQuantized } from "../torch/tensor.js";
 import type { MainModule } from "../wasm/baseline.js";
@@ -21,7 +22,7 @@ export interface WeightLayout {
   readonly inFeatures: number;
   readonly dtype: DType;
   readonly granularity: Parameters<MainModule["packRows"]>[4];
-  /** For "perGroup"; 0 otherwise. */
+  /** For "perGroup", cut to the 32 bits that the core takes; 0 otherwise. */
   readonly groupSize: number;
   readonly scales: NumberList;
   /** Zero points; offsets, if `hasOffsets`. */
@@ -120,7 +121,7 @@ export function weightLayout(where: string, checked: CheckedMeta): WeightLayout 
     inFeatures,
     dtype,
     granularity: weightGranularity(where, checked, outFeatures, inFeatures),
-    groupSize: slices.groupSize ?? 0,
+    groupSize: Math.min(slices.groupSize ?? 0, MAX_COUNT),
     scales: listed(scale),
     zeroPoints: listed<Int32Array | Float32Array>(zeroPoint),
     hasOffsets,

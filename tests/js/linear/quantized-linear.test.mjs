@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { init, linear, QuantizedLinear, quantize, tensor } from "zeropoint";
+import { init, linear, QuantizedLinear, quantize, tensor, unpackLinear } from "zeropoint";
 import { embedded } from "../../../dist/core/embedded.js";
 import { loadBuild } from "../../../dist/core/load.js";
 import { Memory } from "../../../dist/core/memory.js";
@@ -58,6 +58,25 @@ describe("QuantizedLinear", () => {
           fromFloat.dispose();
           fromCodes.dispose();
         }
+      }
+    }
+  });
+
+  it("takes groups that are longer than 2^32, as one group for each row", () => {
+    const random = new Random(7);
+    const [w, x] = [3, 2].map((rows) => tensor(random.normal(20 * rows), [rows, 20]));
+    for (const groupSize of [2 ** 32, 2 ** 32 + 3, 2 ** 40]) {
+      for (const activations of ["float32", "dynamic"]) {
+        const options = { dtype: "int4", activations };
+        const layer = new QuantizedLinear(w, { ...options, groupSize });
+        sameTensor(
+          layer.forward(x),
+          new QuantizedLinear(w, { ...options, groupSize: 20 }).forward(x),
+        );
+        layer.append(w);
+        const q = quantize(tensor([...w.data, ...w.data], [6, 20]), { dtype: "int4", groupSize });
+        assert.deepEqual(unpackLinear(layer).weight, q);
+        sameTensor(linear(x, q), new QuantizedLinear(q).forward(x));
       }
     }
   });

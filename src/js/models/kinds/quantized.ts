@@ -207,7 +207,7 @@ export function readQuantizedNode(
   const groupSize =
     node.groupSize === undefined
       ? undefined
-      : reader.integer(`${path}.groupSize`, node.groupSize, 1, 2 ** 32 - 1);
+      : reader.integer(`${path}.groupSize`, node.groupSize, 1, Infinity);
   const own = isNumber ? [1] : scaleShape(shape, groupSize, lengths);
   const take = (name: "scale" | "zeroPoint" | "offset", types: readonly FileDType[]) =>
     arrayOf(reader.takeShaped(`${path}.${name}`, node[name], types, own));
