@@ -49,6 +49,7 @@ for await (const row of compare(model, model)) same<CompareRow>()(row);
 // What a file holds is known to its reader alone.
 const restored = await load<Sequential>(save({ w: tensor([1]) }));
 same<Tensor>()(restored.forward(tensor([1])));
+save(await load("model.safetensors"));
 
 // @ts-expect-error no such format
 openModel("model.bin", { format: "pickle" });

@@ -70,7 +70,11 @@ export const codesDType = (dtype: DType | QDType): ArrayDType =>
 export const zeroPointsDType = (dtype: DType): ArrayDType => FILE_DTYPES[DTYPES[dtype].arrayName];
 
 /** The bytes of an array, in copies of its parts. */
-function* bytesOfArray(where: string, array: NumberArray, size: number): Generator<Uint8Array> {
+export function* bytesOfArray(
+  where: string,
+  array: NumberArray,
+  size: number,
+): Generator<Uint8Array, void, undefined> {
   const step = CHUNK / 8;
   for (let start = 0; start < size; start += step) {
     checkStillThere(where, array, size);

@@ -1,13 +1,17 @@
 // Tensors in files, and named collections of things.
 
+import { rangeError } from "../../base/errors.js";
+import { showShape } from "../../base/format-value.js";
 import { type HalfType, Halves, isHalf } from "../../base/halves.js";
-import { arrayName } from "../../base/typed-arrays.js";
-import { ELEMENT_DTYPES, type FileDType } from "../../formats/dtypes.js";
+import { arrayLength, arrayName } from "../../base/typed-arrays.js";
+import { bytesOf, ELEMENT_DTYPES, type FileDType } from "../../formats/dtypes.js";
+import { isSafetensorsDType } from "../../formats/safetensors.js";
 import { checkTensor } from "../../tensor/check.js";
+import { checkShape, sizeOf } from "../../tensor/shape.js";
 import { Tensor } from "../../tensor/tensor.js";
 import { IntegerTensor } from "../../torch/integer-tensor.js";
 import type { FileWriter, JSONNode, StructureReader } from "../save/structure.js";
-import { ARRAY_DTYPES, addArray, arrayOf, type FileArray } from "./arrays.js";
+import { ARRAY_DTYPES, addArray, arrayOf, bytesOfArray, type FileArray } from "./arrays.js";
 
 /** A tensor of values that are not float32. */
 export interface OtherTensor {
@@ -29,16 +33,48 @@ export interface RawTensor {
   readonly dtype: FileDType;
 }
 
+/** Whether values of a dtype are in a `RawTensor`. */
+const isRaw = (dtype: unknown): dtype is FileDType =>
+  isSafetensorsDType(dtype as FileDType) &&
+  !(ARRAY_DTYPES as readonly unknown[]).includes(dtype) &&
+  !isHalf(dtype as string);
+
 /** Writes a tensor in any form, or a typed array. */
-export function writeTensor(writer: FileWriter, path: string, value: unknown): JSONNode {
+export function writeTensor(writer: FileWriter, path: string, value: object): JSONNode {
   const name = path === "" ? "tensor" : path;
   const argument = path === "" ? "thing" : `thing ${JSON.stringify(path)}`;
+  const { data: bytes, shape: lengths, dtype } = value as Partial<RawTensor>;
+  if (bytes !== undefined && arrayName(bytes) === "Uint8Array" && isRaw(dtype)) {
+    return writeBytes(writer, name, argument, { data: bytes, shape: lengths, dtype });
+  }
   const { data, shape } = checkTensor(writer.where, argument, value);
   const tensor = addArray(writer, name, data, shape);
   const hasHalves = Halves.typeOf(data) !== undefined;
   if (arrayName(value) !== undefined && !hasHalves) return { kind: "array", tensor };
   if (!(value instanceof IntegerTensor)) return { kind: "tensor", tensor };
   return { kind: "integers", tensor, dtype: value.dtype };
+}
+
+/** Writes a tensor as bytes. */
+function writeBytes(
+  writer: FileWriter,
+  name: string,
+  argument: string,
+  { data, shape: given, dtype }: Pick<RawTensor, "data" | "dtype"> & { readonly shape: unknown },
+): JSONNode {
+  const { where } = writer;
+  const shape = checkShape(where, `${argument}.shape`, given);
+  const size = arrayLength(data);
+  const expected = bytesOf(dtype, sizeOf(shape));
+  if (size !== expected) {
+    throw rangeError(
+      "ZP_SHAPE_MISMATCH",
+      where,
+      `${argument}.data must be the ${expected} bytes of shape ${showShape(shape)} in ${dtype}, got ${size}`,
+    );
+  }
+  const tensor = writer.add(name, dtype, shape, () => bytesOfArray(where, data, size));
+  return { kind: "bytes", tensor };
 }
 
 /** Writes a float32 tensor that belongs to a layer. */

@@ -56,6 +56,7 @@ type Stored =
 export type Saveable =
   | Stored
   | TensorInput
+  | RawTensor
   | QuantizedTensorInput
   | TorchQuantizedTensorInput
   | { readonly [name: string]: Saveable }

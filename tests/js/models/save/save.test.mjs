@@ -26,9 +26,10 @@ import {
   tensor,
   WeightOnlyQConfig,
 } from "zeropoint";
-import { load, save } from "zeropoint/models";
+import { load, openModel, quantizeModel, save } from "zeropoint/models";
 import { fuzzLimits } from "../../support/arbitraries.mjs";
 import { refuses, rejects, sameCodes, sameTensor } from "../../support/asserts.mjs";
+import { outputBytes, safetensorsOf } from "../../support/files/checkpoints.mjs";
 import { bytesOf, openBytes, sameThing, things } from "../../support/files/saved.mjs";
 import { batches, floats, makeModel, weights, x } from "../../support/models.mjs";
 
@@ -101,6 +102,41 @@ describe("save and load", () => {
       assert.deepEqual(await again(given), given);
       const { tensors } = openBytes(await bytesOf({ w: given }));
       assert.equal(tensors.w.dtype, dtype === "float16" ? "F16" : "BF16");
+    }
+  });
+
+  it("give back tensors of dtypes that no typed array holds as their bytes, and write the same file", async () => {
+    const file = await safetensorsOf({
+      w: ["float32", [4, 64], floats([4, 64]).data],
+      ids: ["int64", [2], BigInt64Array.of(1n, -2n)],
+      mask: ["bool", [3], Uint8Array.of(0, 1, 1)],
+      small: ["float8_e4m3fn", [0, 2], new Uint8Array(0)],
+      scalar: ["complex64", [], Float32Array.of(1, 2)],
+    });
+    const { files } = await quantizeModel(await openModel(file), "int4-g32");
+    const written = await outputBytes(files[0]);
+    const restored = await load(written);
+    assert.deepEqual(restored.ids, {
+      data: new Uint8Array(BigInt64Array.of(1n, -2n).buffer),
+      shape: [2],
+      dtype: "int64",
+    });
+    assert.equal(restored.mask.dtype, "bool");
+    const saved = await bytesOf(restored);
+    assert.deepEqual(await load(saved), restored);
+    assert.deepEqual(openBytes(saved).tensors, openBytes(written).tensors);
+    refuses(
+      () => save({ ids: { data: new Uint8Array(15), shape: [2], dtype: "int64" } }),
+      RangeError,
+      "ZP_SHAPE_MISMATCH",
+      /"ids"\.data must be the 16 bytes of shape \[2\] in int64, got 15$/,
+    );
+  });
+
+  it("give back groups that are longer than 2^32", async () => {
+    for (const groupSize of [2 ** 32, 2 ** 40 + 3, Number.MAX_SAFE_INTEGER]) {
+      const q = quantize(x, { dtype: "int4", groupSize });
+      assert.deepEqual(await again(q), q);
     }
   });
 
