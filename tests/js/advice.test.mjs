@@ -4,14 +4,20 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import {
   chooseQParams,
+  convert,
+  defaultQConfig,
   init,
   Linear,
+  MinMaxObserver,
+  prepare,
   QuantizedLinear,
   quantize,
   quantizeDynamic,
   Sequential,
   tensor,
+  unpackLinear,
 } from "zeropoint";
+import { save } from "zeropoint/models";
 import { loadBuild } from "../../dist/core/load.js";
 import { refuses, rejects } from "./support/asserts.mjs";
 
@@ -78,6 +84,41 @@ describe("messages", () => {
       object.dispose();
     }
     refuses(() => new Proxy(layer, {}).append(w), TypeError, "ZP_INVALID_MODEL", /markRaw/);
+  });
+
+  it("name markRaw for proxies of prepared models and observers, and where functions take a proxy", () => {
+    const model = new Sequential(new Linear(w));
+    const layer = new QuantizedLinear(w);
+    const prepared = prepare(model, defaultQConfig).calibrate([w]);
+    const quantized = quantizeDynamic(model);
+    const observer = new MinMaxObserver();
+    const proxyOf = (object) => new Proxy(object, {});
+    const refused = {
+      "Sequential of a proxy": () => String(new Sequential(proxyOf(model))),
+      calibrate: () => proxyOf(prepared).calibrate([w]),
+      convert: () => convert(proxyOf(prepared)),
+      observe: () => proxyOf(observer).observe(w),
+      calculateQParams: () => proxyOf(observer).calculateQParams(),
+      unpackLinear: () => unpackLinear(proxyOf(layer)),
+      ...Object.fromEntries(
+        Object.entries({ layer, model, prepared, quantized }).flatMap(([name, object]) => [
+          [`text of ${name}`, () => String(proxyOf(object))],
+          [`save of ${name}`, () => save(proxyOf(object))],
+        ]),
+      ),
+    };
+    for (const call of Object.values(refused)) {
+      refuses(call, TypeError, "ZP_INVALID_MODEL", /markRaw.*shallowRef/);
+    }
+  });
+
+  it("name a signed dtype for dynamic activations, not the scheme that they refuse", () => {
+    refuses(
+      () => new QuantizedLinear(w, { activations: "dynamic", dtype: "uint8" }),
+      RangeError,
+      "ZP_UNSUPPORTED_DTYPE",
+      /options\.dtype must be a signed dtype with options\.activations: "dynamic", got "uint8"$/,
+    );
   });
 
   it("name 'wasm-unsafe-eval' and zeropoint/slim where a policy forbids WebAssembly", async () => {

@@ -228,6 +228,13 @@ function checkDynamicOptions(where: string, options: Record<string, unknown>): v
 }
 
 /** Returns a function that quantizes a weight for dynamic activations, as PyTorch does. */
+  if (/^uint/.test(String(options.dtype))) {
+    throw rangeError(
+      "ZP_UNSUPPORTED_DTYPE",
+      where,
+      `options.dtype must be a signed dtype with options.activations: "dynamic", got ${show(options.dtype)}`,
+    );
+  }
 function toInt8(core: Core, where: string, x: CheckedTensor, axis: unknown): () => SourceWeight {
   if (axis !== undefined && axis !== 0 && axis !== -2) {
     throw rangeError(

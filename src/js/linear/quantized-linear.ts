@@ -117,12 +117,12 @@ export class QuantizedLinear extends Layer {
 
   /** Values per row of input: K of the weight's shape [N, K]. */
   get inFeatures(): number {
-    return this.#weight.inFeatures;
+    return packedOf(this).inFeatures;
   }
 
   /** Values per row of output: N. */
   get outFeatures(): number {
-    return this.#weight.outFeatures;
+    return packedOf(this).outFeatures;
   }
 
   /** The weight's scale and zero point or offset, dtype, scheme and granularity. */
@@ -141,7 +141,7 @@ export class QuantizedLinear extends Layer {
   }
 
   override get sizeInBytes(): number {
-    const { outFeatures, inFeatures, biasAt } = this.#weight;
+    const { outFeatures, inFeatures, biasAt } = packedOf(this);
     const bias = biasAt === 0 ? 0 : 4 * outFeatures;
     return qparamsBytes(this.#qparams, outFeatures * inFeatures) + bias;
   }
@@ -315,8 +315,11 @@ export function restoreChoices(
 const FLOAT = { zeroPoint: "float" };
 
 /** The packed weight of a layer. */
-export const packedOf = (layer: QuantizedLinear): PackedWeight =>
-  packedWeights.get(layer) as PackedWeight;
+export function packedOf(layer: QuantizedLinear): PackedWeight {
+  const packed = packedWeights.get(layer);
+  if (packed === undefined) throw notItself("QuantizedLinear");
+  return packed;
+}
 
 /**
  * The number of rows of an input, if its shape and the result's shape are lists that fit the weight;

@@ -1,7 +1,7 @@
 // A float model with observers attached to its layers.
 
 import { refuseClones, refuseJSON } from "../base/cloning.js";
-import { typeError } from "../base/errors.js";
+import { notItself, typeError } from "../base/errors.js";
 import { fixFields } from "../base/fields.js";
 import { INSPECT, OWN, show } from "../base/format-value.js";
 import { arrayName } from "../base/typed-arrays.js";
@@ -42,19 +42,17 @@ export interface PreparedLayer extends NamedLayer {
 export class PreparedModel {
   /** The float model. */
   declare readonly model: Sequential;
-  readonly #layers: readonly PreparedLayer[];
 
   /** @internal */
   constructor(model: Sequential, layers: readonly PreparedLayer[]) {
     refuseClones(this);
     fixFields<PreparedModel>(this, { model });
-    this.#layers = layers;
     layersByModel.set(this, layers);
   }
 
   /** The observers by layer name, for inspection. */
   get observers(): Readonly<Record<string, LayerObservers>> {
-    const entries = this.#layers
+    const entries = layersOf(this)
       .filter(({ output }) => output !== undefined)
       .map((prepared) => [prepared.name, observersOf(prepared)] as const);
     return Object.fromEntries(entries);
@@ -70,7 +68,7 @@ export class PreparedModel {
     const watching = watch();
     return outputOf(
       this,
-      runLayers<PreparedLayer, TensorInput>(this.#layers, x, (prepared, input) => {
+      runLayers<PreparedLayer, TensorInput>(layersOf(this), x, (prepared, input) => {
         prepared.input?.observe(input);
         const output = prepared.layer.forward(input);
         for (const observer of watching(prepared)) observer.observe(output);
@@ -102,7 +100,7 @@ export class PreparedModel {
 
   /** The model with its observers as text, in PyTorch's style. */
   toString(): string {
-    const children = this.#layers.map((prepared) => {
+    const children = layersOf(this).map((prepared) => {
       const { name, layer } = prepared;
       const inside = Object.entries(observersOf(prepared)).map(
         ([role, observer]) => [role, String(observer)] as const,
@@ -138,8 +136,11 @@ export class PreparedModel {
 const layersByModel = /* @__PURE__ */ new WeakMap<PreparedModel, readonly PreparedLayer[]>();
 
 /** The layers of a prepared model. */
-export const layersOf = (prepared: PreparedModel): readonly PreparedLayer[] =>
-  layersByModel.get(prepared) as readonly PreparedLayer[];
+export function layersOf(prepared: PreparedModel): readonly PreparedLayer[] {
+  const layers = layersByModel.get(prepared);
+  if (layers === undefined) throw notItself("PreparedModel");
+  return layers;
+}
 
 /** The observers of a layer. */
 const observersOf = ({ input, output }: PreparedLayer): LayerObservers => ({

@@ -28,7 +28,6 @@ import { modelText, outputOf, runLayers, type Sequential } from "./sequential.js
 export class QuantizedModel {
   /** The float model; undefined in a model that `load` of zeropoint/models restored. */
   declare readonly model: Sequential | undefined;
-  readonly #layers: readonly ConvertedLayer[];
   readonly #steps: readonly Step[];
   readonly #core: Core;
   #isDisposed = false;
@@ -38,7 +37,6 @@ export class QuantizedModel {
     this.#core = core;
     refuseClones(this);
     fixFields<QuantizedModel>(this, { model });
-    this.#layers = layers;
     this.#steps = stepsOf(layers);
     convertedLayers.set(this, layers);
   }
@@ -49,7 +47,7 @@ export class QuantizedModel {
    * for (const { name, weight } of quantized.layers) console.log(name, weight?.dtype, weight?.scale);
    */
   get layers(): readonly QuantizedLayer[] {
-    return this.#layers.map((converted) => {
+    return convertedOf(this).map((converted) => {
       const { name, layer, method, q, input, output, fused, reduceRange } = converted.parts;
       const isPacked = layer instanceof QuantizedLinear;
       const { weight, bias } = isPacked
@@ -94,7 +92,7 @@ export class QuantizedModel {
 
   /** Bytes of all parameters in stored form: packed codes, scales, biases, qparams. */
   get sizeInBytes(): number {
-    return this.#layers.reduce((bytes, converted) => bytes + converted.parts.sizeInBytes, 0);
+    return convertedOf(this).reduce((bytes, converted) => bytes + converted.parts.sizeInBytes, 0);
   }
 
   /**
@@ -120,14 +118,14 @@ export class QuantizedModel {
         "x is compared with the float model, which a loaded model does not have; leave x out",
       );
     }
-    return reportOn(this.#core, this.#layers, inputs, model !== undefined);
+    return reportOn(this.#core, convertedOf(this), inputs, model !== undefined);
   }
 
   /** Frees the layers' memory. A second call does nothing; a later `forward` throws. */
   dispose(): void {
     if (!(#core in this)) throw notItself("QuantizedModel.dispose");
     this.#isDisposed = true;
-    for (const converted of this.#layers) converted.dispose();
+    for (const converted of convertedOf(this)) converted.dispose();
   }
 
   /** `dispose()`, for `using`. Present in engines with `Symbol.dispose`. */
@@ -137,7 +135,7 @@ export class QuantizedModel {
   toString(): string {
     return modelText(
       "QuantizedModel",
-      this.#layers.map((converted) => [converted.name, String(converted)] as const),
+      convertedOf(this).map((converted) => [converted.name, String(converted)] as const),
     );
   }
 
@@ -190,7 +188,10 @@ export interface QuantizedLayer {
 const convertedLayers = /* @__PURE__ */ new WeakMap<QuantizedModel, readonly ConvertedLayer[]>();
 
 /** The layers of a quantized model. */
-export const convertedOf = (model: QuantizedModel): readonly ConvertedLayer[] =>
-  convertedLayers.get(model) as readonly ConvertedLayer[];
+export function convertedOf(model: QuantizedModel): readonly ConvertedLayer[] {
+  const layers = convertedLayers.get(model);
+  if (layers === undefined) throw notItself("QuantizedModel");
+  return layers;
+}
 
 const runStep = (step: Step, flow: Flow): Flow => step.run(flow);

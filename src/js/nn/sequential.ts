@@ -77,6 +77,7 @@ export class Sequential extends Layer {
 
   /** @internal The layers as given; inner models are themselves. */
   get children(): readonly NamedLayer[] {
+    if (!(#children in this)) throw notItself("Sequential");
     return this.#children;
   }
 
@@ -85,8 +86,7 @@ export class Sequential extends Layer {
    * that overrides `forward` is one layer, which stays float32.
    */
   get layers(): readonly NamedLayer[] {
-    if (!(#children in this)) throw notItself("Sequential");
-    return this.#children.flatMap(({ name, layer }) =>
+    return this.children.flatMap(({ name, layer }) =>
       computesAs(layer, Sequential)
         ? layer.layers.map((inner) => ({ name: `${name}.${inner.name}`, layer: inner.layer }))
         : [{ name, layer }],
@@ -107,14 +107,14 @@ export class Sequential extends Layer {
   }
 
   override get sizeInBytes(): number {
-    return this.#children.reduce((bytes, { layer }) => bytes + layer.sizeInBytes, 0);
+    return this.children.reduce((bytes, { layer }) => bytes + layer.sizeInBytes, 0);
   }
 
   /** The model as PyTorch prints it. */
   override toString(): string {
     return modelText(
       "Sequential",
-      this.#children.map(({ name, layer }) => [name, String(layer)]),
+      this.children.map(({ name, layer }) => [name, String(layer)]),
     );
   }
 }

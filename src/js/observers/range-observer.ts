@@ -1,7 +1,7 @@
 // batches -> range -> qparams, as in PyTorch's observers, bit for bit.
 
 import { checkBoolean } from "../base/check.js";
-import { checkStatus, rangeError } from "../base/errors.js";
+import { checkStatus, notItself, rangeError } from "../base/errors.js";
 import { fixFields, type Options, ownFields } from "../base/fields.js";
 import { newArray } from "../base/typed-arrays.js";
 import type { Core } from "../core/core.js";
@@ -282,7 +282,11 @@ interface State {
 const states = /* @__PURE__ */ new WeakMap<RangeObserver, State>();
 
 /** The state of an observer. */
-export const stateOf = (observer: RangeObserver): State => states.get(observer) as State;
+export function stateOf(observer: RangeObserver): State {
+  const state = states.get(observer);
+  if (state === undefined) throw notItself("Observer");
+  return state;
+}
 
 /** Refuses ranges with NaN or infinities. */
 export function checkFiniteRanges(where: string, { compat }: State, ranges: Float32Array): void {

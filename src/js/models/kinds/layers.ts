@@ -236,8 +236,8 @@ function givenFunction(reader: StructureReader, path: string, value: unknown): L
 }
 
 function writeQuantizedLinear(writer: FileWriter, path: string, layer: QuantizedLinear) {
-  const { qparams, inFeatures, outFeatures, activations, reduceRange, accumulate } = layer;
   const packed = packedOf(layer);
+  const { qparams, inFeatures, outFeatures, activations, reduceRange, accumulate } = layer;
   const bias = unpackBias(writer.where, layer);
   const meta = { ...qparams, shape: [outFeatures, inFeatures] };
   const checked = checkQuantizedMeta(writer.where, qparamsText(qparams), meta, true);
