@@ -34,6 +34,7 @@ import {
   QConfigMapping,
   type QParams,
   QuantizedLinear,
+  type QuantizedLinearOptions,
   type QuantizedModel,
   type QuantizedTensor,
   type QuantizeOptions,
@@ -267,8 +268,36 @@ chooseQParams(x, { dtype: "uint16", axis: 0 });
 quantize(x, { axis: 0, groupSize: 2 });
 // @ts-expect-error one scale per channel, or one per group
 chooseQParams(x, { axis: 0, groupSize: 2 });
-// @ts-expect-error layers take 2 to 8 bits
+// @ts-expect-error one scale per channel, or one per group
+fakeQuantize(x, { axis: 0, groupSize: 2 });
+// @ts-expect-error the default scheme takes a signed dtype
+fakeQuantize(x, { dtype: "uint4" });
+// @ts-expect-error the symmetric scheme takes a signed dtype
+fakeQuantize(x, { dtype: "uint4", scheme: "symmetric" });
+fakeQuantize(x, { dtype: "uint4", zeroPoint: "float" });
+fakeQuantize(x, options);
+fakeQuantize(x, anything);
+// @ts-expect-error layers take 1 to 8 bits
 new QuantizedLinear(x, { dtype: "int16" });
+// @ts-expect-error one scale per channel, or one per group
+new QuantizedLinear(x, { axis: 0, groupSize: 2 });
+// @ts-expect-error the default scheme takes a signed dtype
+new QuantizedLinear(x, { dtype: "uint8" });
+// @ts-expect-error the symmetric scheme takes a signed dtype
+new QuantizedLinear(x, { dtype: "uint8", scheme: "symmetric", axis: 0 });
+new QuantizedLinear(x, { dtype: "uint8", scale: 1, zeroPoint: 3 });
+new QuantizedLinear(x, { dtype: "uint3", zeroPoint: "float", axis });
+new QuantizedLinear(x, chooseQParams(x, { dtype: "int4", groupSize: 2 }));
+declare const linearOptions: QuantizedLinearOptions;
+new QuantizedLinear(x, linearOptions);
+// @ts-expect-error one scale per channel, or one per group
+new WeightOnlyQConfig({ dtype: "int4", axis: 0, groupSize: 2 });
+// @ts-expect-error the default scheme takes a signed dtype
+new WeightOnlyQConfig({ dtype: "uint4", groupSize: 32 });
+// @ts-expect-error the scale is chosen
+new WeightOnlyQConfig({ dtype: "uint4", scale: 1 });
+new WeightOnlyQConfig({ dtype: "uint4", scheme: "affine", groupSize: 32 });
+new WeightOnlyQConfig(new WeightOnlyQConfig({ bits: 3, axis: 0 }).options);
 new QuantizedLinear(x, { dtype: "uint4", scheme: "affine", groupSize: 2 }).append(x, { bias: x });
 // @ts-expect-error the other options are those of the layer
 new QuantizedLinear(x).append(x, { axis: 0 });

@@ -47,7 +47,7 @@ describe("the types", () => {
     assert.equal(status, 0);
   });
 
-  for (const name of ["quantize", "chooseQParams"]) {
+  for (const name of ["quantize", "chooseQParams", "fakeQuantize"]) {
     it(`complete every dtype for ${name}, not only the default`, () => {
       const names = offered(`
         import { ${name}, type Tensor } from "zeropoint";

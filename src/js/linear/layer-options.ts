@@ -15,6 +15,8 @@ import {
 import {
   type AnyQuantizeOptions,
   checkQuantizeOptions,
+  type FittingScheme,
+  type OneGranularity,
   QUANTIZE_OPTIONS,
 } from "../quantize/options.js";
 import { runChoose } from "../quantize/qparams.js";
@@ -79,8 +81,21 @@ export interface DynamicLinearOptions extends AnyLinearOptions {
   accumulate?: "exact" | undefined;
 }
 
+/** Options that both kinds of activations take, where the kind is known only at run time. */
+interface CommonLinearOptions extends Omit<DynamicLinearOptions, "activations" | "reduceRange"> {
+  /** Either kind. */
+  activations: "float32" | "dynamic";
+  /** Only for `"dynamic"`. */
+  reduceRange?: undefined;
+}
+
 /** Options of `new QuantizedLinear`: how to quantize a float weight, and how to compute. */
-export type QuantizedLinearOptions = FloatLinearOptions | DynamicLinearOptions;
+export type QuantizedLinearOptions = (
+  | DynamicLinearOptions
+  | CommonLinearOptions
+  | (FloatLinearOptions & FittingScheme)
+) &
+  OneGranularity;
 
 /** The arguments of `new QuantizedLinear` after their checks. */
 interface Source {
@@ -213,6 +228,13 @@ function checkDynamicOptions(where: string, options: Record<string, unknown>): v
     scheme: "symmetric",
     accumulate: "exact",
   };
+  if (/^uint/.test(String(options.dtype))) {
+    throw rangeError(
+      "ZP_UNSUPPORTED_DTYPE",
+      where,
+      `options.dtype must be a signed dtype with options.activations: "dynamic", got ${show(options.dtype)}`,
+    );
+  }
   const isTorch = isTorchLike(options);
   const names = isTorch ? QUANTIZE_OPTIONS : (["scheme", "zeroPoint", "offset"] as const);
   for (const name of [...names, "accumulate"]) {
@@ -228,13 +250,6 @@ function checkDynamicOptions(where: string, options: Record<string, unknown>): v
 }
 
 /** Returns a function that quantizes a weight for dynamic activations, as PyTorch does. */
-  if (/^uint/.test(String(options.dtype))) {
-    throw rangeError(
-      "ZP_UNSUPPORTED_DTYPE",
-      where,
-      `options.dtype must be a signed dtype with options.activations: "dynamic", got ${show(options.dtype)}`,
-    );
-  }
 function toInt8(core: Core, where: string, x: CheckedTensor, axis: unknown): () => SourceWeight {
   if (axis !== undefined && axis !== 0 && axis !== -2) {
     throw rangeError(

@@ -5,11 +5,13 @@ import { refuseClones, refuseJSON } from "../base/cloning.js";
 import { typeError } from "../base/errors.js";
 import { INSPECT, kindOf, show } from "../base/format-value.js";
 import { checkOptions, isPlainObject } from "../base/options.js";
-import type { QuantizeOptions } from "../quantize/options.js";
+import type { FittingScheme, OneGranularity, QuantizeOptions } from "../quantize/options.js";
 import { QConfig } from "./qconfig.js";
 
-/** Options for the quantized weights of a layer with float32 activations. */
-export interface WeightOnlyOptions extends Omit<QuantizeOptions, "scale" | "zeroPoint" | "offset"> {
+/** All options for the quantized weights of a layer with float32 activations. */
+interface AnyWeightOnlyOptions extends Omit<QuantizeOptions, "scale" | "zeroPoint" | "offset"> {
+  /** The scale is chosen. */
+  scale?: undefined;
   /** `"float"`: a real offset instead of a zero point, see `quantize`. */
   zeroPoint?: "float" | undefined;
   /**
@@ -18,6 +20,9 @@ export interface WeightOnlyOptions extends Omit<QuantizeOptions, "scale" | "zero
    */
   bits?: number | undefined;
 }
+
+/** Options for the quantized weights of a layer with float32 activations. */
+export type WeightOnlyOptions = AnyWeightOnlyOptions & FittingScheme & OneGranularity;
 
 const WEIGHT_ONLY_OPTIONS = [
   "dtype",

@@ -1,11 +1,18 @@
 // tensor + qparams -> the values that the codes would represent.
 
+import type { DType } from "../base/dtype.js";
 import { activeCore } from "../core/init.js";
 import { checkTensor, type TensorInput } from "../tensor/check.js";
 import { checkTensorOut, type OutOption, type Tensor } from "../tensor/tensor.js";
-import { type AnyQuantizeOptions, checkQuantizeOptions, quantizeOptions } from "./options.js";
+import {
+  checkQuantizeOptions,
+  type NeedsScheme,
+  type OneOfBoth,
+  type QuantizeOptions,
+  quantizeOptions,
+} from "./options.js";
 import { applyGivenOrChosen } from "./quantize.js";
-import { arraysOf } from "./quantized-tensor.js";
+import { arraysOf, type QParamInput } from "./quantized-tensor.js";
 
 /**
  * Quantizes and dequantizes in one pass: the values that the codes would represent. Bit for bit
@@ -20,7 +27,19 @@ import { arraysOf } from "./quantized-tensor.js";
  * @throws {TypeError|RangeError} as `quantize`
  * @example fakeQuantize(tensor([0.3, 0.9]), { scale: 0.5 }).data // Float32Array [0.5, 1]
  */
-export function fakeQuantize(x: TensorInput, options?: AnyQuantizeOptions & OutOption): Tensor {
+export function fakeQuantize<
+  D extends DType = "int8",
+  Axis extends number | undefined = undefined,
+  Size extends number | undefined = undefined,
+  Scale extends QParamInput | undefined = undefined,
+  Zero extends QParamInput | "float" | undefined = undefined,
+>(
+  x: TensorInput,
+  options?: QuantizeOptions<D | DType, Axis, Size, Scale, Zero> &
+    NeedsScheme<D, Scale, Zero> &
+    OneOfBoth<Axis, Size> &
+    OutOption,
+): Tensor {
   const where = "fakeQuantize";
   const core = activeCore(where);
   const checkedX = checkTensor(where, "x", x);

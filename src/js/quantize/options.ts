@@ -124,6 +124,17 @@ export type NeedsScheme<D, Scale = undefined, Zero = undefined> = Scale extends 
       : unknown
   : unknown;
 
+/** Refuses `axis` beside `groupSize`, as `OneOfBoth` does, where their types are not inferred: in constructors. */
+export type OneGranularity = { axis?: undefined } | { groupSize?: undefined };
+
+/** Refuses an unsigned dtype with the symmetric scheme, as `NeedsScheme` does, where types are not inferred. */
+export type FittingScheme =
+  | { scale: QParamInput }
+  | { dtype?: Exclude<DType, `u${string}`> | undefined }
+  | { zeroPoint: "float" }
+  // Last, because the compiler's message is about the last one.
+  | { scheme: "affine" };
+
 /** The granularity that options ask for. */
 export type GranularityOf<Axis, Size, Scale = undefined, Zero = undefined> = Axis extends number
   ? "perChannel"

@@ -3,6 +3,7 @@
 import type * as library from "../index.js";
 import type { FileSource } from "../models/open/sources.js";
 import type { Loaded } from "../models/save/things.js";
+import type { NeedsDType, NeedsScheme, OneOfBoth } from "../quantize/options.js";
 import type { CallOptions } from "./settings.js";
 
 /** Parameters followed by call options, which take the place of optional parameters that are left out. */
@@ -122,7 +123,10 @@ export interface GenericFunctions {
     Zero extends "float" | undefined = undefined,
   >(
     x: library.TensorInput,
-    options?: Last<library.ChooseQParamsOptions<D, Axis, Size, Zero>>,
+    options?: Last<library.ChooseQParamsOptions<D | library.DType, Axis, Size, Zero>> &
+      NeedsDType<D> &
+      NeedsScheme<D, undefined, Zero> &
+      OneOfBoth<Axis, Size>,
     call?: CallOptions,
   ): Promise<library.QParamsOf<D, library.GranularityOf<Axis, Size>, Zero>>;
   /** `quantize` of the library. */
@@ -134,11 +138,27 @@ export interface GenericFunctions {
     Zero extends library.QParamInput | "float" | undefined = undefined,
   >(
     x: library.TensorInput,
-    options?: Last<library.QuantizeOptions<D, Axis, Size, Scale, Zero>> & {
-      out?: library.Codes<D> | undefined;
-    },
+    options?: Last<library.QuantizeOptions<D | library.DType, Axis, Size, Scale, Zero>> &
+      NeedsDType<D> &
+      NeedsScheme<D, Scale, Zero> &
+      OneOfBoth<Axis, Size> & { out?: library.Codes<D> | undefined },
     call?: CallOptions,
   ): Promise<library.QuantizedTensorOf<D, library.GranularityOf<Axis, Size, Scale, Zero>, Zero>>;
+  /** `fakeQuantize` of the library. */
+  fakeQuantize<
+    D extends library.DType = "int8",
+    Axis extends number | undefined = undefined,
+    Size extends number | undefined = undefined,
+    Scale extends library.QParamInput | undefined = undefined,
+    Zero extends library.QParamInput | "float" | undefined = undefined,
+  >(
+    x: library.TensorInput,
+    options?: Last<library.QuantizeOptions<D | library.DType, Axis, Size, Scale, Zero>> &
+      NeedsScheme<D, Scale, Zero> &
+      OneOfBoth<Axis, Size> &
+      library.OutOption,
+    call?: CallOptions,
+  ): Promise<library.Tensor>;
   /**
    * `load` of `zeropoint/models`. The file is read on this thread and restored by the library; layers, models and
    * observers come back as handles. Functions that are layers cannot be given.

@@ -38,7 +38,7 @@ zp.dispose();
 // Signatures follow those of the library.
 same<Promise<QuantizedTensor<"int8", "perTensor">>>()(zp.quantize(x));
 same<Promise<QuantizedTensor<"uint4", "perGroup">>>()(
-  zp.quantize(x, { dtype: "uint4", groupSize: 32 }, { signal, transfer: true }),
+  zp.quantize(x, { dtype: "uint4", scheme: "affine", groupSize: 32 }, { signal, transfer: true }),
 );
 same<Promise<QuantizedTensor<"int8", "perChannel">>>()(zp.quantize(x, { axis: 0, signal }));
 same<Promise<TorchQuantizedTensor<"qint8", "perTensor">>>()(zp.quantizePerTensor(x, 1, 0, "qint8"));
@@ -65,6 +65,15 @@ same<Promise<Tensor>>()((await zp.linearLayer(x)).forward(x));
 
 // @ts-expect-error no such option
 zp.quantize(x, { axes: 0 });
+// @ts-expect-error the default scheme takes a signed dtype
+zp.quantize(x, { dtype: "uint4", groupSize: 32 });
+// @ts-expect-error one scale per channel, or one per group
+zp.chooseQParams(x, { axis: 0, groupSize: 32 });
+// @ts-expect-error the default scheme takes a signed dtype
+zp.fakeQuantize(x, { dtype: "uint8", signal });
+// @ts-expect-error one scale per channel, or one per group
+zp.quantizedLinear(x, { axis: 0, groupSize: 32 });
+same<Promise<Tensor>>()(zp.fakeQuantize(x, { dtype: "uint8", scheme: "affine" }, { signal }));
 // @ts-expect-error no such option of a call
 zp.pack(q, { timeout: 3 });
 // @ts-expect-error a dtype of the other family
