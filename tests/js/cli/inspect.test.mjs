@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { closeSync, existsSync, openSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
-import { vectorsOf } from "../support/files/formats.mjs";
+import { ggufEntry, layoutGGUF, writeGGUF } from "../../../dist/formats/gguf/write.js";
+import { collect, vectorsOf } from "../support/files/formats.mjs";
 import {
   makeFolder,
   safetensors,
@@ -85,6 +86,26 @@ head.weight  float32  32 × 64  8.19 kB
     const { code, stdout } = inspect("model.gguf");
     assert.equal(code, 0);
     assert.match(stdout, /^quantization +.*ggml q4_k/m);
+  });
+
+  it("prints lists of metadata, of 64-bit integers too, and no control characters of keys", async () => {
+    const layout = layoutGGUF(
+      [],
+      [
+        ["sections", ggufEntry("array", [16, 24, 24, 0], "int32")],
+        ["offsets", ggufEntry("array", [1n, 2n ** 60n], "uint64")],
+        ["k\u001b[2J", ggufEntry("bool", true)],
+      ],
+    );
+    writeFileSync(join(folder, "lists.gguf"), await collect(writeGGUF(layout)));
+    const { code, stdout } = inspect("lists.gguf");
+    assert.equal(code, 0);
+    assert.match(stdout, /^ {2}sections +\[16,24,24,0\]$/m);
+    assert.match(stdout, /^ {2}offsets +\["1","1152921504606846976"\]$/m);
+    assert.match(stdout, /^ {2}k\ufffd\[2J +true$/m);
+    assert.deepEqual(JSON.parse(inspect("lists.gguf", "--json").stdout).metadata.sections, [
+      ...[16, 24, 24, 0],
+    ]);
   });
 
   it("tells for quantized weights in several tensors whether their layout is read", () => {

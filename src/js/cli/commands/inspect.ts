@@ -7,7 +7,7 @@ import { sizeOf } from "../../tensor/shape.js";
 import { readArguments } from "../arguments.js";
 import { EXIT } from "../failures.js";
 import { checkSelection, nameFilter, openInput } from "../input.js";
-import { checkOutput, type Fact, section, writeReport } from "../output/report.js";
+import { checkOutput, type Fact, jsonText, section, writeReport } from "../output/report.js";
 import type { Column } from "../output/table.js";
 import { showBytes, showCount, showPercent } from "../units.js";
 
@@ -116,8 +116,7 @@ function showValue(value: unknown): string {
   const isList = Array.isArray(value) || ArrayBuffer.isView(value);
   const list = isList ? (value as ArrayLike<unknown>) : undefined;
   if (list !== undefined && list.length > 8) return `${list.length} values`;
-  const text =
-    list === undefined && typeof value !== "object" ? String(value) : (JSON.stringify(value) ?? "");
+  const text = typeof value === "object" ? jsonText(value, 0) : String(value);
   return text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}… (${text.length} characters)`;
 }
 

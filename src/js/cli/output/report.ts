@@ -96,10 +96,11 @@ function plainText({ facts, sections, remarks = [] }: Report, isFile: boolean): 
   const styles = isFile ? { bold: String, dim: String } : stylesOf(process.stdout);
   const lines = (text: string, indent: number): string =>
     width === undefined ? printable(text) : wrap(printable(text), width, indent);
-  const most = Math.max(0, ...facts.map(([label]) => label.length));
+  const labels = facts.map(([label]) => printable(label));
+  const most = Math.max(0, ...labels.map((label) => label.length));
   const parts = [
     facts
-      .map(([label, text]) => `${styles.dim(label.padEnd(most))}  ${lines(text, most + 2)}\n`)
+      .map(([, text], i) => `${styles.dim(labels[i].padEnd(most))}  ${lines(text, most + 2)}\n`)
       .join(""),
     ...sections
       .filter(({ rows }) => rows.length > 0)
@@ -156,7 +157,7 @@ function htmlText({ title, facts, sections, remarks = [] }: Report): string {
     return `${own}<div><table>\n<thead><tr>${head}</tr></thead>\n<tbody>\n${lines.join("\n")}\n</tbody>\n</table></div>\n`;
   };
   const list = facts.map(
-    ([label, text]) => `<dt>${htmlOf(label)}</dt><dd>${htmlOf(printable(text))}</dd>`,
+    ([label, text]) => `<dt>${htmlOf(printable(label))}</dt><dd>${htmlOf(printable(text))}</dd>`,
   );
   return `<!doctype html>
 <html lang="en">
