@@ -40,6 +40,8 @@ export interface GGUF {
   readonly alignment: number;
   /** Where the data section starts. */
   readonly dataOffset: number;
+  /** Bytes of the file, or of all files of a model in several. */
+  readonly size: number;
 }
 
 /**
@@ -73,7 +75,8 @@ export async function readGGUF(given: Source, where = "readGGUF"): Promise<GGUF>
     tensors.set(name, header.littleEndian ? tensor : new SwappedTensor(where, tensor));
   }
   const { littleEndian } = header;
-  return { format: "gguf", version, littleEndian, metadata, tensors, alignment, dataOffset };
+  const { size } = source;
+  return { format: "gguf", version, littleEndian, metadata, tensors, alignment, dataOffset, size };
 }
 
 function readCounts(header: HeaderReader) {

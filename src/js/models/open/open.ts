@@ -75,6 +75,10 @@ export async function openModel(
     const format = wanted === "auto" ? await formatOf(where, file) : (wanted as ModelFormat);
     const openBeside = async (path: string): Promise<Source> => {
       const beside = externalData ? await externalData(path) : besideOf(where, file, path);
+      if (Object(beside) !== beside && typeof beside !== "string") {
+        const problem = `options.externalData gives no file for ${JSON.stringify(path)}`;
+        throw stateError("ZP_LOAD_FAILED", where, problem);
+      }
       return keep(await openSource(where, beside, signal));
     };
     // A file without path or address has no files beside it, except by options.externalData.

@@ -33,9 +33,12 @@ interface ReadModel {
 /** The reader of each format. */
 export const READERS: { readonly [F in ModelFormat]: (files: Files) => Promise<ReadModel> } = {
   safetensors: readSafetensorsModel,
-  async gguf({ file }) {
-    const { readGGUF } = await loadModule(where, import("../../formats/gguf/read.js"));
-    const gguf = await readGGUF(file, where);
+  async gguf({ file, fileName, openBeside }) {
+    const [{ readGGUF }, { joinSplits }] = await loadModule(
+      where,
+      Promise.all([import("../../formats/gguf/read.js"), import("../../formats/gguf/splits.js")]),
+    );
+    const gguf = await joinSplits(await readGGUF(file, where), fileName, openBeside, where);
     const values = Array.from(gguf.metadata, ([key, { value }]) => [key, value] as const);
     const document = { format: "gguf", gguf } as const;
     return { metadata: new Map(values), tensors: gguf.tensors, document, weights: [] };

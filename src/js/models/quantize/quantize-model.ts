@@ -176,9 +176,10 @@ export async function quantizeModel(
   return { files, report };
 }
 
-/** Bytes of the model's main file, and of the tensors in other files. */
+/** Bytes of the model's files: of the main one, and of the tensors in others. */
 function bytesOfFiles(document: ModelDocument): number {
   const { format, source, files } = document;
+  if (format === "gguf") return document.gguf.size;
   const isIndex = format === "tfjs" || (format === "safetensors" && document.index !== undefined);
   let bytes = source.size;
   for (const tensor of files.values()) {

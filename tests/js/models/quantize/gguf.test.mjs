@@ -10,7 +10,7 @@ import { bytesSource } from "../../../../dist/formats/source.js";
 import { parseFileType } from "../../../../dist/models/quantize/gguf/file-types.js";
 import { chooseTensorTypes } from "../../../../dist/models/quantize/gguf/tensor-types.js";
 import { collect, sha256 } from "../../support/files/formats.mjs";
-import { makeImatrix, makeLlama } from "../../support/files/llama.mjs";
+import { makeImatrix, makeLlama, splitGGUF } from "../../support/files/llama.mjs";
 import { readVectors } from "../../support/vectors.mjs";
 
 const vectors = readVectors("formats/llama-quantize");
@@ -220,6 +220,80 @@ describe("quantizeModel of GGUF by a type of llama-quantize", () => {
     assert.equal(alignment, 64);
     assert.equal(bytes.length % 64, 0);
     assert.equal(tensors.size, 12);
+  });
+});
+
+describe("quantizeModel of GGUF in several files", () => {
+  const [first, second, third] = [1, 2, 3].map((i) => `tiny-f16-0000${i}-of-00003.gguf`);
+  const openFirst = async (files) =>
+    await openModel(new File([files[first]], first), { externalData: (name) => files[name] });
+  let whole;
+  let files;
+  before(async () => {
+    whole = await makeLlama({ ...vectors.models.tiny, dtype: "float16" });
+    files = await splitGGUF(whole, "tiny-f16", 3);
+  });
+
+  it("opens all files by the first one, and writes the bytes of the model in one file", async () => {
+    const model = await openFirst(files);
+    assert.deepEqual(Object.keys(files), [first, second, third]);
+    assert.deepEqual([...model.tensors.keys()], [...(await openModel(whole)).tensors.keys()]);
+    const result = await quantizeModel(model, "Q4_K_M");
+    assert.equal(result.files[0].name, "tiny-Q4_K_M.gguf");
+    const sizes = Object.values(files).map(({ length }) => length);
+    assert.equal(
+      result.report.bytesBefore,
+      sizes.reduce((sum, size) => sum + size),
+    );
+    const expected = await quantizeModel(await openModel(whole), "Q4_K_M");
+    assert.deepEqual(await fileOf(result), await fileOf(expected));
+  });
+
+  const refused = [
+    [
+      "another file than the first",
+      { first: "second" },
+      /the first of 3 files of a model, found file 2/,
+    ],
+    [
+      "files in another order",
+      { second: "third", third: "second" },
+      /file 2 of 3, found file 3 of 3/,
+    ],
+    [
+      "a file that is missing",
+      { third: "none" },
+      /options\.externalData gives no file for "tiny-f16-00003-of-00003\.gguf"/,
+    ],
+  ];
+  for (const [title, order, message] of refused) {
+    it(`refuses ${title}`, async () => {
+      const byWord = { first: files[first], second: files[second], third: files[third] };
+      const given = (word) => byWord[order[word] ?? word];
+      await assert.rejects(
+        openFirst({ [first]: given("first"), [second]: given("second"), [third]: given("third") }),
+        message,
+      );
+    });
+  }
+
+  it("refuses a first file of another name, and files without all tensors", async () => {
+    const renamed = openModel(new File([files[first]], "model.gguf"), {
+      externalData: (name) => files[name],
+    });
+    await assert.rejects(
+      renamed,
+      /a name that ends with -00001-of-00003\.gguf, found "model\.gguf"/,
+    );
+    const others = await splitGGUF(await makeFile([["own", [4, 32]]]), "tiny-f16", 3);
+    await assert.rejects(
+      openFirst({ ...files, [third]: others[third] }),
+      /\d+ tensors in 3 files, found \d+/,
+    );
+    await assert.rejects(
+      openFirst({ ...files, [second]: (await splitGGUF(files[first], "tiny-f16", 3))[second] }),
+      /every tensor once/,
+    );
   });
 });
 

@@ -1,7 +1,9 @@
 // Small models of the llama architecture with random weights, and importance matrices for them, as GGUF files.
 // The values are the same on every machine: an LCG and exact arithmetic.
 
+import { readGGUF } from "../../../../dist/formats/gguf/read.js";
 import { ggufEntry, layoutGGUF, writeGGUF } from "../../../../dist/formats/gguf/write.js";
+import { bytesSource } from "../../../../dist/formats/source.js";
 import { collect } from "./formats.mjs";
 
 /** Random floats, roughly normal: sums of four uniform ones. */
@@ -49,6 +51,26 @@ const ENCODE = {
 };
 
 const bytesOf = (array) => new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+
+/** A GGUF model in several files, as llama-gguf-split writes them: their bytes by name. */
+export async function splitGGUF(bytes, name, count) {
+  const { metadata, tensors } = await readGGUF(bytesSource(bytes));
+  const all = [...tensors.values()];
+  const each = Math.ceil(all.length / count);
+  const files = {};
+  for (let index = 0; index < count; index++) {
+    const keys = new Map([
+      ...(index === 0 ? metadata : []),
+      ["split.no", ggufEntry("uint16", index)],
+      ["split.count", ggufEntry("uint16", count)],
+      ["split.tensors.count", ggufEntry("int32", all.length)],
+    ]);
+    const own = all.slice(index * each, (index + 1) * each);
+    const [number, total] = [index + 1, count].map((each) => String(each).padStart(5, "0"));
+    files[`${name}-${number}-of-${total}.gguf`] = await collect(writeGGUF(layoutGGUF(own, keys)));
+  }
+  return files;
+}
 
 /** A tensor for layoutGGUF. */
 const tensorOf = (name, shape, dtype, values) => ({

@@ -156,9 +156,11 @@ function storedChoice(
   return { dtype, ...(reason !== undefined && { reason }) };
 }
 
-/** A file's name without its ending and the dtype of its values. */
+/** A file's name without its ending, its number among several files, and the dtype of its values. */
 const titleOf = (fileName: string | undefined): string =>
-  (fileName ?? "model").replace(/\.[a-z]+$/i, "").replace(/[-._](f32|f16|bf16)$/i, "") || "model";
+  (fileName ?? "model")
+    .replace(/(-\d{5}-of-\d{5})?\.[a-z]+$/i, "")
+    .replace(/[-._](f32|f16|bf16)$/i, "") || "model";
 
 function written(
   job: Job,
