@@ -140,6 +140,18 @@ describe("quantizeModel to ONNX", () => {
     });
   });
 
+  it("stores the codes of MatMulInteger as uint8, whose products with uint8 no engine saturates", async () => {
+    const bytes = await modelOf(LAYERS.MatMul, normals(96 * 20));
+    for (const scheme of ["int8-channel", "int8-tensor"]) {
+      const { bytes: written } = await quantized(bytes, scheme, { activations: "dynamic" });
+      const { dtype, data, zeroPoint } = await (await openModel(written)).readQuantized("w");
+      assert.equal(dtype, "uint8");
+      assert.ok(Math.min(...data) >= 1 && Math.max(...data) === 255, scheme);
+      const zeros = typeof zeroPoint === "number" ? [zeroPoint] : [...zeroPoint.data];
+      assert.deepEqual(zeros, Array(zeros.length).fill(128), scheme);
+    }
+  });
+
   it("gives weights of which parts are used no form that moves scales or replaces the operator", async () => {
     const bytes = await modelOf(LAYERS["Conv by parts of a weight"], normals(24 * 48), {
       irVersion: 10,

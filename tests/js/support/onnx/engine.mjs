@@ -128,6 +128,18 @@ export function testRuntime(name, load, wishes) {
       }
     });
 
+    it("adds products of the largest codes without saturation", async () => {
+      const bytes = await modelOf(LAYERS.MatMul, new Float32Array(96 * 20).fill(1));
+      const { bytes: written } = await quantized(bytes, () => "int8-channel", {
+        activations: "dynamic",
+      });
+      const x = { shape: [2, 96], data: new Float32Array(2 * 96).fill(1) };
+      for (const optimize of [false, true]) {
+        const { y } = await run(ort, written, { x }, optimize);
+        assert.ok(difference(y.data, Array(40).fill(96)) < 1e-6);
+      }
+    });
+
     it("tells the outputs apart by verifyWith", async () => {
       const bytes = await modelOf(LAYERS.MatMul, normals(96 * 20, 3));
       const verifyWith = (model, options) => ort.InferenceSession.create(model, options);

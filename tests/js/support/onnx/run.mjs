@@ -200,14 +200,10 @@ const OPERATORS = {
     const codes = x.data.map((v) => Math.min(255, Math.max(0, Math.round(v / scale) + zero)));
     return [value(x.shape, codes), value([], [scale]), value([], [zero])];
   },
-  MatMulInteger: ([a, b, zero]) =>
-    matMul(
-      value(
-        a.shape,
-        a.data.map((code) => code - zero.data[0]),
-      ),
-      b,
-    ),
+  MatMulInteger: ([a, b, zeroA, zeroB]) => {
+    const minus = (x, y) => x - y;
+    return matMul(elementwise(a, zeroA, minus), elementwise(b, zeroB, minus));
+  },
   MatMulNBits([x, codes, scales, zeros], { K, N, bits, block_size: block }) {
     const rows = unpackBlocks(codes, scales, zeros, N, K, bits, block);
     return matMul(x, transpose(value([N, K], rows), [1, 0]));

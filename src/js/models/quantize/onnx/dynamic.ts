@@ -9,13 +9,20 @@ import {
   DATA_TYPE,
   type Form,
   graphOf,
+  known,
   made,
   noteOf,
   partNames,
   REARRANGED,
 } from "./form.js";
 
-/** int8 weights, and activations whose scale is chosen anew for each input. */
+/** The zero point of codes of int8 that are stored as uint8. */
+const ZERO = 128;
+
+/**
+ * int8 weights, and activations whose scale is chosen anew for each input. The codes are stored as uint8: on x86 without
+ * VNNI, ONNX Runtime adds pairs of products of uint8 and int8 in 16 bits, which saturate.
+ */
 export const dynamicProduct: Form = {
   name: "DynamicQuantizeLinear and MatMulInteger",
 
@@ -43,10 +50,12 @@ export const dynamicProduct: Form = {
     const names = partNames(context);
     const { channelAxis } = weight.orientation;
     let bytes = rewriter.addTensor(graph, {
-      ...{ name: names.codes, dtype: "int8", shape },
-      bytes: () => codeBytes(codes(), 8),
+      ...{ name: names.codes, dtype: "uint8", shape },
+      bytes: () => codeBytes(codes(), 8, ZERO),
     });
     const scaleShape = scheme.granularity === "tensor" ? [] : [shape[channelAxis]];
+    const zeroPoints = new Uint8Array(coder.slices).fill(ZERO);
+    bytes += rewriter.addTensor(graph, known(names.zeroPoint, "uint8", scaleShape, zeroPoints));
     bytes += rewriter.addTensor(
       graph,
       made(names.scale, "float32", scaleShape, () => coder.scales()),
@@ -76,7 +85,7 @@ export const dynamicProduct: Form = {
           },
           {
             ...{ name: name("MatMulInteger"), opType: "MatMulInteger" },
-            ...{ inputs: [xq, matrix, xz], outputs: [sums] },
+            ...{ inputs: [xq, matrix, xz, names.zeroPoint], outputs: [sums] },
           },
           {
             ...{ name: name("Cast"), opType: "Cast", inputs: [sums], outputs: [floats] },
@@ -96,6 +105,7 @@ export const dynamicProduct: Form = {
     }
     removeThrough(context);
     rewriter.removeWeight(weight);
-    return { bytes, note: noteOf(context, names, coder) };
+    const note = noteOf(context, names, coder);
+    return { bytes, note: { ...note, dtype: "uint8", zeroPoint: names.zeroPoint } };
   },
 };
