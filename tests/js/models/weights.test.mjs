@@ -333,6 +333,97 @@ describe("weights of float8 and float4 with scales", () => {
   });
 });
 
+describe("weights of MLX", () => {
+  /** Twice the bytes of each tensor, as a stack of two. */
+  const stacked = (tensors) =>
+    Object.fromEntries(
+      Object.entries(tensors).map(([name, { dtype, shape, data }]) => {
+        const bytes = fromBase64(data);
+        const twice = Uint8Array.from(
+          { length: 2 * bytes.length },
+          (_, i) => bytes[i % bytes.length],
+        );
+        return [name, { dtype, shape: [2, ...shape], data: twice }];
+      }),
+    );
+
+  for (const each of readVectors("formats/layouts").cases.filter(
+    ({ layout }) => layout === "mlx",
+  )) {
+    it(`are read in stacks, as those of experts: ${each.name}`, async () => {
+      const model = await openCase({ ...each, tensors: stacked(each.tensors) });
+      const name = "model.m.weight";
+      const { shape, isQuantized } = model.tensors.get(name);
+      assert.deepEqual([[...shape], isQuantized], [[2, ...each.decoded.shape], true]);
+      const once = await floatsOf(each.decoded);
+      const expected = [...once, ...once];
+      const { data } = await model.read(name);
+      sameValues(
+        data.map((value) => value + 0),
+        expected,
+        "read",
+      );
+      sameValues(
+        (await windowsOf(model, name)).map((value) => value + 0),
+        expected,
+        "windows",
+      );
+      const q = await model.readQuantized(name);
+      assert.deepEqual([q.shape, q.groupSize], [[2, ...each.decoded.shape], each.group_size]);
+      close(dequantize(q).data, expected, 2 * ROUNDING[each.tensors.scales.dtype], "readQuantized");
+    });
+  }
+
+  /** A weight of 8- and 4-bit floats as MLX names its tensors: the same bytes, in words. */
+  const inWords = ({ weight, weight_packed: packed = weight, weight_scale: scale }) => ({
+    weight: { dtype: "U32", shape: [packed.shape[0], packed.shape[1] / 4], data: packed.data },
+    scales: { ...scale, dtype: "U8" },
+  });
+
+  for (const mode of ["mxfp4", "mxfp8"]) {
+    it(`are read bit for bit in the mode ${mode}, in stacks as well`, async () => {
+      const each = readVectors("formats/float-layouts").cases.find(({ name }) => name === mode);
+      const once = await floatsOf(each.decoded);
+      const config = { quantization: { group_size: 32, bits: 4, mode } };
+      for (const [tensors, expected, shape] of [
+        [inWords(each.tensors), once, each.decoded.shape],
+        [stacked(inWords(each.tensors)), [...once, ...once], [2, ...each.decoded.shape]],
+      ]) {
+        const model = await openCase({ tensors }, config);
+        assert.deepEqual([...model.tensors.keys()], ["model.m.weight"]);
+        const { dtype, shape: own } = model.tensors.get("model.m.weight");
+        assert.deepEqual([...own], shape);
+        assert.equal(dtype, mode === "mxfp4" ? "float4_e2m1fn" : "float8_e4m3fn");
+        sameValues((await model.read("model.m.weight")).data, expected, mode);
+        sameValues(await windowsOf(model, "model.m.weight"), expected, mode);
+      }
+    });
+  }
+
+  it("are read in the mode nvfp4: groups of 16 with scales of float8", async () => {
+    const codes = Uint8Array.from({ length: 16 }, (_, i) => (i % 8) * 0x22 + 0x10);
+    const tensors = {
+      weight: { dtype: "U32", shape: [1, 4], data: codes },
+      // 1 and -2.5 as e4m3.
+      scales: { dtype: "U8", shape: [1, 2], data: Uint8Array.of(0x38, 0xc2) },
+    };
+    const model = await openCase({ tensors }, { quantization: { bits: 4, mode: "nvfp4" } });
+    const e2m1 = [0, 0.5, 1, 1.5, 2, 3, 4, 6, -0, -0.5, -1, -1.5, -2, -3, -4, -6];
+    const values = [0, 1, 2, 3, 4, 5, 6, 7].flatMap((i) => [e2m1[2 * i], e2m1[2 * i + 1]]);
+    const { data } = await model.read("model.m.weight");
+    sameValues(data, [...values, ...values.map((value) => -2.5 * value)], "nvfp4");
+  });
+
+  it("whose words and scales fit no mode stay separate tensors", async () => {
+    const tensors = {
+      weight: { dtype: "U32", shape: [1, 4], data: new Uint8Array(16) },
+      scales: { dtype: "U8", shape: [1, 3], data: new Uint8Array(3) },
+    };
+    const model = await openCase({ tensors }, { quantization: { bits: 4, mode: "mxfp4" } });
+    assert.deepEqual([...model.tensors.keys()].sort(), ["model.m.scales", "model.m.weight"]);
+  });
+});
+
 describe("float8 weights by any name, stacked as experts or not", () => {
   const each = readVectors("formats/float-layouts").cases.find(({ name }) =>
     name.endsWith("blocks of 8 x 16 in 32 x 64"),

@@ -137,11 +137,10 @@ function storedOf(
   const { bits, shape } = form;
   const isSigned = layout === "int8" || layout === "compressed-tensors";
   const width = bits <= 2 ? 2 : bits <= 4 ? 4 : 8;
-  const dtype = isFloatLayout(layout)
-    ? layout === "float4"
-      ? "float4_e2m1fn"
-      : info.codes.dtype
-    : (`${isSigned ? "" : "u"}int${width}` as FileDType);
+  const integer = `${isSigned ? "" : "u"}int${width}` as FileDType;
+  const float8 = info.codes?.dtype ?? "float8_e4m3fn";
+  const isFloat = isFloatLayout(layout) || layout === "mlx-float";
+  const dtype = !isFloat ? integer : bits === 4 ? "float4_e2m1fn" : float8;
   const unpack: (
     load: Parameters<StoredWeight["read"]>[0],
   ) => Promise<ReturnType<typeof unpackWeight>> = async (load) =>
@@ -161,7 +160,11 @@ function storedOf(
       const q = await unpack(load);
       const { codes } = q;
       if (codes instanceof Float32Array) throw notExpressible(name, `has codes of ${dtype}`);
-      return quantizedTensorOf(name, scaledOf({ ...q, codes }), dtype, bits);
+      // A stack of matrices is unpacked as one, whose groups run along the last axis.
+      const isStack = shape.length > 2;
+      const own = scaledOf({ ...q, codes });
+      const scaled = isStack ? { ...own, shape, axis: shape.length - 1 } : own;
+      return quantizedTensorOf(name, scaled, dtype, bits);
     },
   };
 }

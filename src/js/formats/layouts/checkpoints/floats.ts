@@ -118,7 +118,9 @@ function scalesOf({ scale, divisor, factor }: StoredParts): Scales {
       valueDtype: "bfloat16",
     };
   }
-  if (dtype === "float8_e8m0fnu") return { values: decode(scale), valueDtype: "float32" };
+  if (dtype === "float8_e8m0fnu" || dtype === "float8_e4m3fn") {
+    return { values: decode(scale), valueDtype: "float32" };
+  }
   if (dtype !== "float32" && dtype !== "float16" && dtype !== "bfloat16") {
     throw misfit(scale, "scales of float32, float16 or bfloat16", dtype);
   }

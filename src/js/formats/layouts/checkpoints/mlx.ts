@@ -1,4 +1,5 @@
-// MLX: codes with a scale and an offset for each group.
+// MLX: codes with a scale and an offset for each group, or 8- and 4-bit floats with a scale for each group.
+// Source: MLX, mlx/backend/cpu/quantized.cpp.
 
 import {
   misfit,
@@ -8,6 +9,7 @@ import {
   unpackDense,
 } from "../unpack.js";
 import type { QuantizationConfig } from "./config.js";
+import { matrixOf, unpackFloats } from "./floats.js";
 import { floats, sizeOf, textOf, valueDtype, words } from "./parts.js";
 
 /** Bits and group size of MLX: of the module, of the checkpoint, or the usual ones of those that fit. */
@@ -20,11 +22,17 @@ export function mlxForm(
   if (own !== undefined) return own;
   const usual = { bits: config?.bits[0] ?? 4, groupSize: config?.groupSize ?? 64 };
   const fits = ({ bits, groupSize }: typeof usual): boolean =>
-    32 * packed.shape[1] === scale.shape[1] * groupSize * bits;
+    fitWords(packed, scale, bits, groupSize);
   if (config !== undefined || fits(usual)) return usual;
   // 4 bits in groups of 64 and 8 bits in groups of 32 have the same shapes.
   const forms = [64, 32, 128].flatMap((groupSize) => MLX_BITS.map((bits) => ({ bits, groupSize })));
   return forms.find(fits) ?? usual;
+}
+
+/** Whether words of codes and scales of groups are of equally many values. */
+function fitWords(packed: TensorInfo, scale: TensorInfo, bits: number, groupSize: number): boolean {
+  const [width, groups] = [packed, scale].map(({ shape }) => shape.at(-1) as number);
+  return 32 * width === groups * groupSize * bits;
 }
 
 const MLX_BITS = [4, 8, 2, 3, 5, 6];
@@ -34,8 +42,8 @@ export function unpackMlx(
   config: QuantizationConfig | undefined,
   module: string,
 ): QuantizedValues {
-  const [rows, width] = packed.shape;
-  const [scaleRows, groups] = scale.shape;
+  const [rows, width] = matrixOf(packed.shape);
+  const [scaleRows, groups] = matrixOf(scale.shape);
   const { bits, groupSize } = mlxForm({ packed, scale }, config, module);
   const columns = groups * groupSize;
   const isKnown = MLX_BITS.includes(bits) && groupSize > 0 && 32 * width === columns * bits;
@@ -57,8 +65,36 @@ export function unpackMlx(
     groupSize,
     granularity: "group",
     scale: floats(scale),
-    scaleShape: scale.shape,
+    scaleShape: [rows, groups],
     offset: floats(offset),
     valueDtype: valueDtype(scale),
   };
+}
+
+/** Modes of floats. Shapes alone tell them apart. */
+const FLOAT_MODES = [
+  { mode: "mxfp8", bits: 8, groupSize: 32 },
+  { mode: "mxfp4", bits: 4, groupSize: 32 },
+  { mode: "nvfp4", bits: 4, groupSize: 16 },
+];
+
+/** The mode of a weight of floats. @returns undefined if codes and scales do not fit each other */
+export function mlxFloatMode({ packed, scale }: Readonly<Record<string, TensorInfo>>) {
+  const rowsOf = ({ shape }: TensorInfo): string => textOf(shape.slice(0, -1));
+  if (scale.dtype !== "uint8" || rowsOf(packed) !== rowsOf(scale)) return undefined;
+  return FLOAT_MODES.find(({ bits, groupSize }) => fitWords(packed, scale, bits, groupSize));
+}
+
+/** Unpacks words of floats: their bytes are those of float4 and float8 weights of other checkpoints. */
+export function unpackMlxFloats({ packed, scale }: StoredParts): QuantizedValues {
+  const found = mlxFloatMode({ packed, scale });
+  if (found === undefined) {
+    throw misfit(packed, `floats beside scales ${textOf(scale.shape)}`, textOf(packed.shape));
+  }
+  const { mode, bits } = found;
+  const shape = [...packed.shape.slice(0, -1), 4 * (packed.shape.at(-1) as number)];
+  const codes = { ...packed, shape, dtype: bits === 4 ? "uint8" : "float8_e4m3fn" } as const;
+  const scales = { ...scale, dtype: mode === "nvfp4" ? "float8_e4m3fn" : "uint8" } as const;
+  const layout = bits === 4 ? "float4" : "float8";
+  return unpackFloats(layout, { codes, scale: scales }, undefined);
 }

@@ -7,7 +7,9 @@ import type { QuantizationConfig } from "./config.js";
 import type { FloatLayout } from "./floats.js";
 
 /** A layout of quantized weights. */
-export type LayoutName = "compressed-tensors" | "int8" | "mlx" | "gptq" | "awq" | FloatLayout;
+export type LayoutName =
+  | ("compressed-tensors" | "int8" | "mlx" | "mlx-float" | "gptq" | "awq")
+  | FloatLayout;
 
 /** A quantized weight of a checkpoint: which tensors hold it. */
 export interface QuantizedWeight {
@@ -33,6 +35,8 @@ const PATTERNS: readonly {
   readonly dtype: FileDType | readonly FileDType[];
   readonly needed: Readonly<Record<string, string>>;
   readonly optional: Readonly<Record<string, string>>;
+  /** The name of a tensor that makes it another layout. */
+  readonly without?: string;
   /** Numbers of axes that the first may have. Default: 2. */
   readonly ranks?: readonly number[];
 }[] = [
@@ -59,6 +63,16 @@ const PATTERNS: readonly {
     dtype: "uint32",
     needed: { packed: "weight", scale: "scales", offset: "biases" },
     optional: {},
+    ranks: [2, 3],
+  },
+  {
+    // MLX's modes mxfp4, mxfp8 and nvfp4.
+    layout: "mlx-float",
+    dtype: "uint32",
+    needed: { packed: "weight", scale: "scales" },
+    optional: {},
+    without: "biases",
+    ranks: [2, 3],
   },
   {
     layout: "gptq",
@@ -129,7 +143,7 @@ export function findQuantizedWeights(
 ): QuantizedWeight[] {
   const found: QuantizedWeight[] = [];
   for (const [name, { dtype, shape }] of tensors) {
-    for (const { layout, dtype: each, needed, optional, ranks = [2] } of PATTERNS) {
+    for (const { layout, dtype: each, needed, optional, without, ranks = [2] } of PATTERNS) {
       const wanted = typeof each === "string" ? [each] : each;
       const [first] = Object.values(needed);
       if (!ranks.includes(shape.length) || !wanted.includes(dtype)) continue;
@@ -137,6 +151,7 @@ export function findQuantizedWeights(
       if (module === undefined) continue;
       const has = ([, part]: [string, string]): boolean => tensors.has(module + part);
       if (!Object.entries(needed).every(has)) continue;
+      if (without !== undefined && tensors.has(module + without)) continue;
       const present = [...Object.entries(needed), ...Object.entries(optional).filter(has)];
       const parts = Object.fromEntries(present.map(([role, part]) => [role, module + part]));
       const isAwq = layout === "gptq" && isAwqWeight(config, shape, tensors.get(parts.scale));

@@ -6,14 +6,14 @@ import { packingOf, unpackRows } from "./compressed.js";
 import type { QuantizationConfig } from "./config.js";
 import { floatShape, isFloatLayout, scaleBlockOf, unpackFloats } from "./floats.js";
 import { unpackTransposed } from "./gptq.js";
-import { mlxForm, unpackMlx } from "./mlx.js";
+import { mlxFloatMode, mlxForm, unpackMlx, unpackMlxFloats } from "./mlx.js";
 import { sizeOf } from "./parts.js";
 import { FLOATS8, type LayoutName } from "./patterns.js";
 
 /** Bits and logical shape of a quantized weight. */
 export interface WeightForm {
   readonly bits: number;
-  /** Of the module's weight: [out, in]. */
+  /** Of the module's weight: [out, in], or a stack of these. */
   readonly shape: readonly number[];
 }
 
@@ -42,11 +42,14 @@ export function formOf(
     const packing = packingOf(width, given[1], config);
     return packing && { bits: packing.bits, shape: given };
   }
-  if (scale.shape.length !== 2) return undefined;
-  if (layout === "mlx") {
-    const { bits, groupSize } = mlxForm(info, config, module);
-    return { bits, shape: [height, scale.shape[1] * groupSize] };
+  if (layout === "mlx" || layout === "mlx-float") {
+    const isFloat = layout === "mlx-float";
+    const found = isFloat ? mlxFloatMode(info) : mlxForm(info, config, module);
+    const groups = scale.shape.at(-1);
+    if (found === undefined || groups === undefined) return undefined;
+    return { bits: found.bits, shape: [...packed.shape.slice(0, -1), groups * found.groupSize] };
   }
+  if (scale.shape.length !== 2) return undefined;
   if (zeroPoint.shape.length !== 2) return undefined;
   const bits = (32 * zeroPoint.shape[1]) / scale.shape[1];
   const inputs = layout === "awq" ? height : (32 * height) / bits;
@@ -86,6 +89,7 @@ export function unpackWeight(
   }
   if (isFloatLayout(layout)) return unpackFloats(layout, parts, config);
   if (layout === "mlx") return unpackMlx(parts, config, module);
+  if (layout === "mlx-float") return unpackMlxFloats(parts);
   if (layout === "gptq" || layout === "awq") return unpackTransposed(layout, parts, config);
   return unpackRows(parts, config);
 }
