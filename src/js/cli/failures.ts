@@ -1,5 +1,7 @@
 // Failures of a command: one line on standard error, and an exit code.
 
+import { printable } from "./output/terminal.js";
+
 /** Exit codes. */
 export const EXIT = {
   ok: 0,
@@ -59,7 +61,7 @@ export const reasonOf = ({ code = "", message }: NodeJS.ErrnoException): string 
 /** Prints an error. @returns the exit code */
 export function report(command: string, error: unknown): number {
   const { line, code } = describe(error);
-  process.stderr.write(`zeropoint ${command}: ${line}\n`);
+  process.stderr.write(`zeropoint ${command}: ${printable(line)}\n`);
   if (code === EXIT.bug) {
     process.stderr.write(`This is a bug of zeropoint. Where it happened:\n${stackOf(error)}\n`);
   }

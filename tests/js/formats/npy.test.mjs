@@ -148,6 +148,23 @@ describe("readNpz", () => {
     });
   }
 
+  it("names the member whose dtype it does not read", async () => {
+    const data = new Uint8Array(64);
+    const names = ["weight", "labels"];
+    const tensors = names.map((name) => {
+      return { name, dtype: "float32", shape: [16], bytes: () => [data] };
+    });
+    const text = String.fromCharCode(...(await collect(writeNpz(tensors))));
+    const at = text.lastIndexOf("<f4");
+    const bytes = Uint8Array.from(`${text.slice(0, at)}<U1${text.slice(at + 3)}`, (letter) =>
+      letter.charCodeAt(0),
+    );
+    await assert.rejects(readNpz(bytesSource(bytes)), {
+      code: "ZP_UNSUPPORTED_FILE",
+      message: /^readNpz: "labels\.npy": at byte 10: expected a dtype .*, found "<U1"$/,
+    });
+  });
+
   it("compares the checksum when a tensor is read to its end", async () => {
     const data = new Uint8Array(64).fill(5);
     const tensor = { name: "a", dtype: "uint8", shape: [64], bytes: () => [data] };

@@ -14,6 +14,7 @@ import { isOfFinish, type Target, targetsOf, writeRest } from "../jobs/write.js"
 import { isFolder } from "../output/files.js";
 import { isPartial } from "../output/partial.js";
 import { Progress } from "../output/progress.js";
+import { printable } from "../output/terminal.js";
 import { showBytes, showTime } from "../units.js";
 import { mainOf, verify } from "../verify.js";
 
@@ -41,7 +42,8 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
     progress.clear();
     const problems = checked.filter((each) => typeof each === "string");
     if (problems.length > 0) {
-      for (const problem of problems) process.stderr.write(`zeropoint finish: ${problem}\n`);
+      for (const problem of problems)
+        process.stderr.write(`zeropoint finish: ${printable(problem)}\n`);
       const count = `${problems.length} of ${jobs.length} files are missing or wrong`;
       throw new Failure(EXIT.different, `${count}; run their jobs again. Nothing was written`);
     }

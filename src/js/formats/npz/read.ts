@@ -1,6 +1,7 @@
 // Reads npz: a zip archive of npy files, stored or deflated. Sizes come from the central directory.
 // Source: APPNOTE.TXT 6.3 (zip), numpy.savez, Python's zipfile.
 
+import { show } from "../../base/format-value.js";
 import { npyTensor, parseNpyHeader } from "../npy.js";
 import {
   Budget,
@@ -114,7 +115,7 @@ async function openMember(
         size: member.size,
         read: (_: number, length: number) => firstBytes(archive, member, start, length),
       };
-  const reader = new HeaderReader(where, whole);
+  const reader = new HeaderReader(`${where}: ${show(member.name)}`, whole);
   const header = await reader.run(() => parseNpyHeader(reader));
   const begin = header.headerLength;
   const chunks = () => slice(memberBytes(archive, member, start), begin, begin + header.byteLength);
