@@ -140,6 +140,32 @@ describe("quantizeModel to ONNX", () => {
     });
   });
 
+  it("multiplies dynamically by a weight from one of its axes alone", async () => {
+    const transB = { transB: { int: 1 } };
+    const graphOf = (first, second) => ({
+      inputs: [{ name: "x", shape: [3, 32] }],
+      outputs: [{ name: "y", shape: [3, 32] }],
+      nodes: [
+        {
+          opType: "Transpose",
+          inputs: ["w"],
+          outputs: ["t"],
+          attributes: { perm: { ints: [1, 0] } },
+        },
+        { opType: "MatMul", inputs: ["x", first], outputs: ["a"] },
+        { opType: "Gemm", inputs: ["a", second], outputs: ["y"], attributes: transB },
+      ],
+    });
+    const formOf = async (...names) => {
+      const bytes = await modelOf({ shape: [32, 32], graph: graphOf(...names) }, normals(1024));
+      const { report } = await quantized(bytes, "int8-channel", { activations: "dynamic" });
+      return report.rows[0].form;
+    };
+    assert.equal(await formOf("w", "w"), "DequantizeLinear");
+    assert.equal(await formOf("t", "t"), "DequantizeLinear");
+    assert.equal(await formOf("t", "w"), "DynamicQuantizeLinear and MatMulInteger");
+  });
+
   it("stores the codes of MatMulInteger as uint8, whose products with uint8 no engine saturates", async () => {
     const bytes = await modelOf(LAYERS.MatMul, normals(96 * 20));
     for (const scheme of ["int8-channel", "int8-tensor"]) {

@@ -56,8 +56,27 @@ const TIED = {
   },
 };
 
-/** Layers, and a model whose weight has two uses. */
-const MODELS = { ...LAYERS, "tied embeddings": TIED };
+/** A weight that multiplies from both of its axes. */
+const BOTH_WAYS = {
+  shape: [40, 64],
+  inputs: { x: { shape: [3, 40], data: normals(120, 5) } },
+  graph: {
+    inputs: [{ name: "x", shape: [3, 40] }],
+    outputs: [{ name: "y", shape: [3, 40] }],
+    nodes: [
+      { opType: "MatMul", inputs: ["x", "w"], outputs: ["up"] },
+      {
+        opType: "Gemm",
+        inputs: ["up", "w"],
+        outputs: ["y"],
+        attributes: { transB: { int: 1 } },
+      },
+    ],
+  },
+};
+
+/** Layers, and models whose weight has two uses. */
+const MODELS = { ...LAYERS, "tied embeddings": TIED, "a weight in both directions": BOTH_WAYS };
 /** All targets, with schemes of all kinds. */
 export const ALL_WISHES = [
   ...["portable", "web", "node", "webgpu"].flatMap((target) =>

@@ -1,6 +1,7 @@
 // DynamicQuantizeLinear and MatMulInteger: activations are quantized to uint8 in each run, products are sums of
 // integers.
 
+import { orient } from "../../../formats/onnx/weights.js";
 import type { NewNode } from "../../../formats/onnx/write.js";
 import { isProduct, removeThrough, withBias } from "./blocks.js";
 import {
@@ -38,7 +39,10 @@ export const dynamicProduct: Form = {
     if (weight.isRearranged) return REARRANGED;
     const other = uses.find((use) => !isProduct(use, tensor.shape.length));
     if (other !== undefined) return `a weight of ${other.node.opType} such as this`;
-    const isBoth = uses.some(({ axes }) => axes[1] !== uses[0].axes[1]);
+    const { channelAxis } = weight.orientation;
+    const isBoth = uses.some(
+      ({ node, input, axes }) => orient(node, input, axes)?.channelAxis !== channelAxis,
+    );
     return isBoth ? "a weight used in both directions" : undefined;
   },
 
