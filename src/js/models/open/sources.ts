@@ -223,11 +223,16 @@ async function statOf(file: NodeFile) {
 }
 
 /** The body of a response. @throws {Error} `ZP_LOAD_FAILED` unless its status is ok */
-async function bodyOf(where: string, response: Response): Promise<Blob> {
+async function bodyOf(
+  where: string,
+  response: Response,
+  signal?: PlatformAbortSignal,
+): Promise<Blob> {
   if (response.ok) {
     try {
       return await response.blob();
     } catch (cause) {
+      signal?.throwIfAborted();
       throw stateError("ZP_LOAD_FAILED", where, `the body of ${response.url} was cut off`, cause);
     }
   }
@@ -252,14 +257,27 @@ async function openAddress(
       throw stateError("ZP_LOAD_FAILED", where, `${address} could not be fetched`, cause);
     }
   };
+  /** The bytes of a range. @throws {Error} `ZP_LOAD_FAILED` if they are cut off */
+  const rangeOf = async (response: Response): Promise<Uint8Array> => {
+    try {
+      return new Uint8Array(await response.arrayBuffer());
+    } catch (cause) {
+      signal?.throwIfAborted();
+      throw stateError("ZP_LOAD_FAILED", where, `the body of ${address} was cut off`, cause);
+    }
+  };
   const first = await request({ Range: "bytes=0-65535" });
   const total = /\/(\d+)$/.exec(first.headers.get("content-range") ?? "")?.[1];
   if (first.status !== 206 || total === undefined) {
-    return { ...fromBlob(await bodyOf(where, first)), name: address };
+    // A range of a file of unknown length is not the whole file.
+    const isPart = first.status === 206;
+    if (isPart) await first.body?.cancel();
+    const whole = isPart ? await request({}) : first;
+    return { ...fromBlob(await bodyOf(where, whole, signal)), name: address };
   }
   const size = Number(total);
   const version = first.headers.get("etag") ?? first.headers.get("last-modified");
-  const head = new Uint8Array(await first.arrayBuffer());
+  const head = await rangeOf(first);
   const read = async (offset: number, length: number): Promise<Uint8Array> => {
     if (offset + length <= head.length) return head.subarray(offset, offset + length);
     const response = await request({ Range: `bytes=${offset}-${offset + length - 1}` });
@@ -269,7 +287,7 @@ async function openAddress(
       const problem = response.status === 206 ? "has changed" : `answers ${response.status}`;
       throw stateError("ZP_LOAD_FAILED", where, `${address} ${problem} while it is read`);
     }
-    return new Uint8Array(await response.arrayBuffer());
+    return await rangeOf(response);
   };
   return { size, read, name: address, isFresh: true, close: closeNothing };
 }

@@ -286,6 +286,72 @@ describe("openModel", () => {
     }
   });
 
+  describe("of an address", () => {
+    /** Calls a function with the address of a server. */
+    async function serve(answer, use) {
+      const server = createServer(answer);
+      await new Promise((resolve) => server.listen(0, resolve));
+      try {
+        await use(`http://127.0.0.1:${server.address().port}/m.safetensors`);
+      } finally {
+        server.close();
+        server.closeAllConnections();
+      }
+    }
+    const makeFile = () => safetensorsOf({ a: ["float32", [2 ** 16], new Float32Array(2 ** 16)] });
+    const rangeOf = ({ headers }) =>
+      /bytes=(\d+)-(\d+)/
+        .exec(headers.range ?? "")
+        ?.slice(1)
+        .map(Number);
+
+    it("says that the answer to a request was cut off", async () => {
+      const bytes = await makeFile();
+      const answer = (request, response) => {
+        const [from, to] = rangeOf(request);
+        const part = bytes.subarray(from, to + 1);
+        response.writeHead(206, {
+          "content-range": `bytes ${from}-${to}/${bytes.length}`,
+          "content-length": part.length,
+        });
+        if (from === 0) response.end(part);
+        else response.write(part.subarray(1), () => response.destroy());
+      };
+      await serve(answer, async (address) => {
+        const model = await openModel(address);
+        await rejects(model.read("a"), Error, "ZP_LOAD_FAILED", /the body of http.* was cut off/);
+      });
+    });
+
+    it("reads the whole file if a server does not say how long it is", async () => {
+      const bytes = await makeFile();
+      const answer = (request, response) => {
+        const range = rangeOf(request);
+        if (range === undefined) response.writeHead(200).end(bytes);
+        else {
+          response.writeHead(206, { "content-range": `bytes ${range.join("-")}/*` });
+          response.end(bytes.subarray(range[0], range[1] + 1));
+        }
+      };
+      await serve(answer, async (address) => {
+        const { shape } = await (await openModel(address)).read("a");
+        assert.deepEqual([...shape], [2 ** 16]);
+      });
+    });
+
+    it("rejects with the reason of a signal that is aborted while the body comes", async () => {
+      const reason = new Error("enough");
+      const stop = new AbortController();
+      const answer = (_, response) => {
+        response.writeHead(200, { "content-length": 1000 });
+        response.write("x", () => setTimeout(() => stop.abort(reason), 20));
+      };
+      await serve(answer, async (address) => {
+        await assert.rejects(openModel(address, { signal: stop.signal }), reason);
+      });
+    });
+  });
+
   it("stops when its signal is aborted", async () => {
     const reason = new Error("enough");
     const stop = new AbortController();
