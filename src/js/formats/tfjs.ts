@@ -4,11 +4,13 @@
 
 import { bytesOf, type FileDType } from "./dtypes.js";
 import { JsonReader } from "./json.js";
+import type { InputAxes } from "./onnx/weights.js";
 import {
   Budget,
   checkRelativePath,
   checkSource,
   countElements,
+  decodeText,
   type FileTensor,
   fileError,
   readBytes,
@@ -17,9 +19,13 @@ import {
   type Span,
   unsupported,
 } from "./source.js";
+import { axesIn } from "./tfjs-topology.js";
 
 /** The largest model.json in bytes: it may hold the whole graph, but no weights. */
 const MAX_JSON = 500_000_000;
+
+/** The largest topology that is read, in bytes: in memory it takes several times as much. */
+const MAX_TOPOLOGY = 2 ** 23;
 
 const DTYPES: { readonly [name: string]: FileDType } = {
   float32: "float32",
@@ -42,6 +48,8 @@ export interface TfjsQuantization {
 /** A tensor of a TensorFlow.js model; if it is quantized, its dtype is that of the codes. */
 export interface TfjsTensor extends FileTensor {
   readonly quantization?: TfjsQuantization;
+  /** The axes that its layer or operator sums over, if model.json describes one that is known. */
+  readonly inputAxes?: InputAxes;
 }
 
 /** A TensorFlow.js model whose manifest was read. */
@@ -87,6 +95,7 @@ export async function readTfjs(
   const budget = new Budget(where, source.size);
   const metadata = new Map<string, string>();
   const groups: Group[] = [];
+  let axesOf: ReturnType<typeof axesIn> | undefined;
   const readManifest = (): void => json.array(() => groups.push(parseGroup(where, json, budget)));
   let hasManifest = json.peek() === "[";
   if (hasManifest) readManifest();
@@ -95,6 +104,11 @@ export async function readTfjs(
       if (key === "weightsManifest") {
         hasManifest = true;
         readManifest();
+      } else if (key === "modelTopology") {
+        const { offset } = json;
+        json.skip();
+        const text = json.bytes.subarray(offset, json.offset);
+        if (text.length <= MAX_TOPOLOGY) axesOf = axesIn(JSON.parse(decodeText(text) as string));
       } else if (json.peek() === '"') {
         budget.spend(at, 150 + 2 * key.length);
         metadata.set(key, json.string());
@@ -123,7 +137,11 @@ export async function readTfjs(
         const expected = `shards of at least ${offset + weight.byteLength} bytes`;
         throw fileError(where, weight.at, expected, shards.size);
       }
-      tensors.set(weight.name, tensorOf(weight, shards, offset));
+      const inputAxes = axesOf?.(weight.name, weight.shape.length);
+      tensors.set(weight.name, {
+        ...tensorOf(weight, shards, offset),
+        ...(inputAxes === undefined ? {} : { inputAxes }),
+      });
       offset += weight.byteLength;
     }
   }

@@ -6,12 +6,14 @@ import type { FileTensor } from "../source.js";
 import type { OnnxAttribute, OnnxModel, OnnxNode } from "./read.js";
 import { type GraphValue, GraphValues, isStandard } from "./scopes.js";
 
+/** The first and the last axis of the inputs of one output, which are neighbours. */
+export type InputAxes = readonly [first: number, last: number];
+
 /** Axes of a weight: which are summed over, and which one numbers the outputs. */
 export interface Orientation {
   /** The axis of output channels. */
   readonly channelAxis: number;
-  /** The first and the last axis of the inputs of one output, which are neighbours. */
-  readonly inputAxes: readonly [first: number, last: number];
+  readonly inputAxes: InputAxes;
 }
 
 /** An operator that uses a weight. */
