@@ -4,7 +4,7 @@ import { bytesOf, type FileDType } from "../../formats/dtypes.js";
 import type { FileTensor } from "../../formats/source.js";
 import { dequantize } from "../../quantize/dequantize.js";
 import type { QuantizedTensor } from "../../quantize/quantized-tensor.js";
-import { sizeOf } from "../../tensor/shape.js";
+import { aroundAxis, sizeOf } from "../../tensor/shape.js";
 import { readAnyQuantized } from "../kinds/layers.js";
 import { type LoadedTensor, STRUCTURE_KEY, StructureReader } from "../save/structure.js";
 import type { LoadParts, StoredWeight, Window } from "./weight.js";
@@ -66,7 +66,7 @@ function savedOf(node: Node, files: ReadonlyMap<string, FileTensor>): StoredWeig
   };
 }
 
-/** Rows of a quantized tensor with scales for the whole tensor, for the first axis or for groups. */
+/** Rows of a quantized tensor with scales for the whole tensor, for the first or the last axis, or for groups. */
 function windowOf(
   node: Node,
   parts: Readonly<Record<string, string>>,
@@ -76,12 +76,19 @@ function windowOf(
   const shape = (node.shape ?? files.get(parts.codes)?.shape) as readonly number[];
   const size = sizeOf(shape);
   const bits = Number(/\d+$/.exec(String(dtype))?.[0]);
-  if (kind !== "quantized" || size === 0 || (axis !== undefined && axis !== 0)) return undefined;
+  if (kind !== "quantized" || size === 0) return undefined;
+  if (axis !== undefined && !shape.some((_, i) => i === axis)) return undefined;
   const isWhole = scaleShape === undefined;
-  const columns = isWhole ? 1 : axis === 0 ? size / shape[0] : (shape.at(-1) as number);
-  const perRow = axis === 0 ? 1 : Math.ceil(columns / Number(groupSize));
+  const [outer, channels, inner] = aroundAxis(shape, (axis ?? 0) as number);
+  const isColumns = axis !== undefined && outer > 1;
+  if (isColumns && inner > 1) return undefined;
+  const lastLength = shape.at(-1) as number;
+  const columns = isWhole ? 1 : isColumns ? channels : axis === undefined ? lastLength : inner;
+  const perRow = axis === undefined ? Math.ceil(columns / Number(groupSize)) : 1;
+  // Scales that every window needs all of.
+  const isShared = isWhole || isColumns;
   const { codes: _, ...params } = parts;
-  const count = isWhole ? 1 : (size / columns) * perRow;
+  const count = isWhole ? 1 : isColumns ? channels : (size / columns) * perRow;
   for (const name of Object.values(params)) {
     const { dtype: stored, byteLength } = files.get(name) as FileTensor;
     if (byteLength !== bytesOf(stored, count)) return undefined;
@@ -104,12 +111,16 @@ function windowOf(
           ]);
         } else {
           const width = bytesOf(stored, 1) as number;
-          const [from, to] = isWhole ? [0, 1] : [begin * perRow, stop * perRow];
+          const [from, to] = isShared ? [0, count] : [begin * perRow, stop * perRow];
           const bytes = await load(name, width * from, width * to);
-          loaded.push([name, { dtype: stored, shape: isWhole ? [1] : [rows, perRow], bytes }]);
+          const own = isShared ? [1, count].slice(isWhole ? 1 : 0) : [rows, perRow];
+          loaded.push([name, { dtype: stored, shape: own, bytes }]);
         }
       }
-      const form = isWhole ? {} : { scaleShape: [rows * perRow, 1] };
+      const lengths = isColumns ? [1, columns] : [rows * perRow, 1];
+      const form = isWhole
+        ? {}
+        : { scaleShape: lengths, ...(axis !== undefined && { axis: isColumns ? 1 : 0 }) };
       const own = { ...node, shape: [rows, columns], ...form };
       const reader = new StructureReader("Model.read", new Map(loaded), 0, {});
       dequantize(readAnyQuantized(reader, "", own) as QuantizedTensor, { out });
