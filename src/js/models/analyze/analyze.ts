@@ -15,13 +15,13 @@ import {
   type ModelTensor,
   partsOf,
 } from "../open/model.js";
+import { type Orientations, orientationsOf } from "../open/orientation.js";
 import { type Range, searchHalfQuadratic, searchRange } from "../range-search.js";
 import type { LinearScheme, Scheme } from "../scheme.js";
 import { keptReason } from "../selection.js";
 import { Evaluation, type RangedScheme } from "./evaluate.js";
-import { layoutOf, type RowLayout } from "./layout.js";
+import { layoutOf, type RowLayout, stepOf } from "./layout.js";
 import { type AnalyzeOptions, checkSettings, type Settings } from "./options.js";
-import { type Orientations, orientationsOf } from "./orientation.js";
 import { histogramOf, rangeOf } from "./ranges.js";
 import { SharedBytes, TensorReader, TILE_VALUES } from "./reader.js";
 import type { AnalysisRow } from "./row.js";
@@ -40,12 +40,15 @@ import { ratio, type Totals } from "./totals.js";
  * in every build and with any number of threads: sums are double, value i of an output's inputs goes to partial sum
  * i % 4, the sum of an output is (p0 + p2) + (p1 + p3), and outputs are added in their order. Tensors of up to 16 MiB
  * are read once. Larger ones are read once more for schemes with one scale for the tensor, whose range comes first, and
- * for a histogram, and 21 times more for `int8-tensor-hqq` and its like. Memory stays below 150 MB, unless a single output has millions of inputs.
+ * for a histogram, and 21 times more for `int8-tensor-hqq` and its like; those whose outputs are columns, once for every
+ * 4 million values in place of once. Memory stays below 150 MB, unless a single output has millions of inputs, or in
+ * groups of outputs a whole group.
  *
  * With `sample` a few rows of each weight represent all of them: estimates within seconds, before the exact rows.
  *
  * @param model  of `openModel`; leave it open until the last row
  * @param options.schemes  names of schemes
+ * @param options.format  of the file to write, which decides along which axis groups run
  * @param options.include  patterns of names; other tensors have no rows
  * @param options.exclude  patterns of names that have no rows
  * @param options.activations  inputs of weights by name: their rows then show the error of outputs on these inputs
@@ -66,7 +69,7 @@ export function analyze(model: Model, options?: AnalyzeOptions): AsyncIterable<A
   const where = "analyze";
   const core = activeCore(where);
   const document = documentOf(where, "model", model);
-  const settings = checkSettings(where, options);
+  const settings = checkSettings(where, options, model.format);
   for (const name of settings.activations.keys()) {
     if (model.tensors.has(name)) continue;
     const problem = `options.activations names ${show(name)}, which is no tensor of the model`;
@@ -85,7 +88,7 @@ async function* rowsOf(
   const parameters = tensors.reduce((sum, { shape }) => sum + sizeOf(shape), 0);
   const sizes = tensors.map(({ name }) => sizeOfParts(partsOf(model, name)));
   const total = sizes.reduce((sum, size) => sum + size, 0);
-  const orientations = await orientationsOf(document);
+  const orientations = await orientationsOf("analyze", document);
   const { format } = model;
   const shared = new SharedBytes();
   let done = 0;
@@ -143,7 +146,7 @@ async function analyzeTensor(job: Job): Promise<AnalysisRow[]> {
   const { core, tensor, parts, orientations, settings, onRead } = job;
   const { name, shape } = tensor;
   const where = `analyze(${name})`;
-  const layout = layoutOf(shape, orientations.axesOf(name));
+  const layout = layoutOf(shape, orientations.axesOf(name), settings.format === "onnx");
   const schemes = settings.schemes.filter((scheme) => fits(scheme, layout));
   const reason = keptReason(tensor) ?? orientations.reasonOf(name) ?? unfitReason(schemes, layout);
   const hash = sha256();
@@ -158,8 +161,9 @@ async function analyzeTensor(job: Job): Promise<AnalysisRow[]> {
     return [keepRow(job, hash.digest(), reason)];
   }
   const [whole] = parts;
+  const step = stepOf(schemes, layout);
   const sample =
-    settings.sample > 0 ? await sampleOf(where, whole, layout, settings.sample) : undefined;
+    settings.sample > 0 ? await sampleOf(where, whole, layout, step, settings.sample) : undefined;
   const { file, layout: own } = sample ?? { file: whole, layout };
   const passes = passesOf(core, schemes, settings, file, own);
   const reader = new TensorReader(
@@ -190,7 +194,7 @@ async function analyzeTensor(job: Job): Promise<AnalysisRow[]> {
   }
   const evaluation = new Evaluation(core, where, own, ranged, moments, settings.worstRows);
   let last = performance.now();
-  for await (const tile of reader.rows(own)) {
+  for await (const tile of reader.rows(own, step)) {
     if (evaluation.isFinite) evaluation.add(tile);
     if (performance.now() - last < LONGEST_TURN) continue;
     await new Promise((resolve) => setTimeout(resolve));

@@ -1,15 +1,16 @@
 // Tiles of rows -> the errors of all schemes, while a tile is in the cache.
 
 import { checkStatus } from "../../base/errors.js";
-import { type NumberArray, newArray } from "../../base/typed-arrays.js";
+import { type NumberArray, newArray, subarrayOf } from "../../base/typed-arrays.js";
 import type { Core } from "../../core/core.js";
 import { runOn } from "../../core/init.js";
+import { dequantizeBlocks, quantizeBlocks } from "../../quantize/blocks.js";
 import { fakeQuantize } from "../../quantize/fake-quantize.js";
 import type { InputMoments } from "../inputs/moments.js";
-import { type LinearScheme, type Scheme, schemeOptions } from "../scheme.js";
+import { type Scheme, schemeOptions } from "../scheme.js";
 import { compareRows } from "./compare-rows.js";
-import type { RowLayout } from "./layout.js";
-import { floatsOf, type RowTile } from "./reader.js";
+import { isAcross, type RowLayout, rowsOfGroups } from "./layout.js";
+import { floatsOf, type RowTile, TILE_VALUES } from "./reader.js";
 import { ROW_DOUBLES, Totals } from "./totals.js";
 
 /** A scheme, with its parameters of the whole tensor. */
@@ -35,6 +36,14 @@ const isHalfQuadratic = ({ scheme }: RangedScheme): boolean =>
 
 const ROW_BYTES = 8 * ROW_DOUBLES;
 
+/** Ranges of at most so many indices, at least one. */
+function* parts(count: number, most: number): Generator<{ begin: number; end: number }> {
+  const step = Math.max(1, most);
+  for (let begin = 0; begin < count; begin += step) {
+    yield { begin, end: Math.min(count, begin + step) };
+  }
+}
+
 /** Adds up the errors of a tensor. */
 export class Evaluation {
   /** Squared values, and squared values times the weights of inputs. */
@@ -46,6 +55,7 @@ export class Evaluation {
   readonly #weights: Float64Array | undefined;
   /** All second moments, which replace the weighted error. */
   readonly #full: InputMoments | undefined;
+  readonly #arrays: Float32Array[] = [];
 
   /** @param moments  of the inputs; undefined if nothing is known */
   constructor(
@@ -72,9 +82,14 @@ export class Evaluation {
   add({ rows, values }: RowTile): void {
     const signals = newArray(this.where, Float64Array, rows * ROW_DOUBLES);
     const results = this.schemes.map(() => newArray(this.where, Float64Array, rows * ROW_DOUBLES));
-    // Again from the start if a worker was lost: it may still write to the block.
-    while (!this.#run(rows, values, signals, results));
-    this.#searchHalfQuadratic(values, results);
+    const { rowLength } = this.layout;
+    for (const { begin, end } of parts(rows, Math.floor(TILE_VALUES / rowLength))) {
+      const own = (errors: Float64Array) => errors.subarray(begin * ROW_DOUBLES, end * ROW_DOUBLES);
+      const part = subarrayOf(values, begin * rowLength, end * rowLength);
+      // Again from the start if a worker was lost: it may still write to the block.
+      while (!this.#run(end - begin, part, own(signals), results.map(own)));
+    }
+    this.#measureOutside(rows, values, results);
     const isWeighted = this.moments !== undefined;
     this.signal.add(signals, signals, false);
     for (const [i, errors] of results.entries()) this.totals[i].add(errors, signals, isWeighted);
@@ -114,7 +129,7 @@ export class Evaluation {
       if (original !== undefined) this.#weighFully(original, undefined, signals);
       const changed = this.#full && newArray(where, Float32Array, values.length);
       for (const [i, scheme] of this.schemes.entries()) {
-        if (isHalfQuadratic(scheme)) continue;
+        if (this.#isOutside(scheme)) continue;
         checkStatus(where, this.#measure(scheme, places));
         memory.read(outAt, results[i]);
         if (original !== undefined && changed !== undefined) {
@@ -129,35 +144,89 @@ export class Evaluation {
     }
   }
 
+  /** Whether the core's row errors do not have a scheme. */
+  #isOutside(ranged: RangedScheme): boolean {
+    return isHalfQuadratic(ranged) || isAcross(ranged.scheme, this.layout);
+  }
+
   /**
-   * Qparams of rows and groups are chosen by `fakeQuantize`, whose twenty iterations take far longer than the sums; those
-   * of the tensor are known.
+   * Half-quadratic schemes, whose twenty iterations take far longer than the sums, and those with groups or blocks of
+   * outputs.
    */
-  #searchHalfQuadratic(values: NumberArray, results: readonly Float64Array[]): void {
-    if (!this.schemes.some(isHalfQuadratic) || !Number.isFinite(this.signal.noise)) return;
-    const original = floatsOf(values);
-    // Throws for NaN and infinities, unless another scheme has thrown before.
-    if (!original.every(Number.isFinite)) {
-      for (const [i, scheme] of this.schemes.entries()) {
-        if (isHalfQuadratic(scheme)) results[i].fill(Number.NaN);
-      }
-      return;
-    }
-    const { rowLength, runLength } = this.layout;
+  #measureOutside(rows: number, values: NumberArray, results: readonly Float64Array[]): void {
+    const outside = this.schemes.filter((each) => this.#isOutside(each));
+    if (outside.length === 0 || !Number.isFinite(this.signal.noise)) return;
+    const all = floatsOf(values);
+    const areFinite = all.every(Number.isFinite);
+    const { layout } = this;
+    const { rowLength, runLength } = layout;
     for (const [i, ranged] of this.schemes.entries()) {
-      if (!isHalfQuadratic(ranged)) continue;
-      const { name, granularity } = ranged.scheme as LinearScheme;
-      const length = granularity === "group" ? runLength : rowLength;
-      const x = { data: original, shape: [original.length / length, length] };
-      const { qparams } = ranged;
-      const options = {
-        ...schemeOptions(name),
-        ...(qparams && { range: undefined, scale: qparams.scale, zeroPoint: qparams.zero }),
-      };
-      const { data } = runOn(this.core, () => fakeQuantize(x, options));
-      compareRows(original, data, rowLength, this.#weights, results[i]);
-      if (this.#full !== undefined) this.#weighFully(original, data, results[i]);
+      if (!outside.includes(ranged)) continue;
+      // Quantizing would throw, unless another scheme has thrown before.
+      if (!areFinite) {
+        results[i].fill(Number.NaN);
+        continue;
+      }
+      const { scheme } = ranged;
+      const isGroup = scheme.kind === "linear" && scheme.granularity === "group";
+      const most = Math.floor(TILE_VALUES / rowLength);
+      const step = rowsOfGroups(scheme, layout);
+      for (const { begin, end } of parts(rows, Math.max(step, most - (most % step)))) {
+        const original = all.subarray(begin * rowLength, end * rowLength);
+        const changed = isAcross(scheme, layout)
+          ? this.#changedAcross(ranged, end - begin, original)
+          : this.#changed(ranged, original, isGroup ? runLength : rowLength);
+        const errors = results[i].subarray(begin * ROW_DOUBLES, end * ROW_DOUBLES);
+        compareRows(original, changed, rowLength, this.#weights, errors);
+        if (this.#full !== undefined) this.#weighFully(original, changed, errors);
+      }
     }
+  }
+
+  /** Values quantized and dequantized. @param length  of a row */
+  #changed(
+    { scheme, qparams }: RangedScheme,
+    data: Float32Array,
+    length: number,
+    out?: Float32Array,
+  ): Float32Array {
+    const x = { data, shape: [data.length / length, length] };
+    const { name } = scheme;
+    return runOn(this.core, () => {
+      if (scheme.kind === "block") {
+        const bytes = quantizeBlocks(x, scheme.name);
+        return dequantizeBlocks(bytes, scheme.name, x.shape, { out }).data;
+      }
+      // Qparams of the tensor are known, those of rows and groups are chosen.
+      const given = qparams && { range: undefined, scale: qparams.scale, zeroPoint: qparams.zero };
+      return fakeQuantize(x, { ...schemeOptions(name), ...given, out }).data;
+    });
+  }
+
+  /** Rows quantized and dequantized as columns: in groups or blocks of the same input of neighbouring rows. */
+  #changedAcross(ranged: RangedScheme, rows: number, original: Float32Array): Float32Array {
+    const { rowLength, runLength } = this.layout;
+    const run = rows % runLength === 0 ? runLength : rows;
+    const changed = this.#scratch(0, rows * rowLength);
+    for (const { begin, end } of parts(rowLength, Math.floor(TILE_VALUES / rows))) {
+      const columns = this.#scratch(1, (end - begin) * rows);
+      for (let i = begin, at = 0; i < end; i++) {
+        for (let row = 0; row < rows; row++) columns[at++] = original[row * rowLength + i];
+      }
+      const out = this.#changed(ranged, columns, run, this.#scratch(2, columns.length));
+      for (let i = begin, at = 0; i < end; i++) {
+        for (let row = 0; row < rows; row++) changed[row * rowLength + i] = out[at++];
+      }
+    }
+    return changed;
+  }
+
+  /** Memory that is used again. */
+  #scratch(index: number, length: number): Float32Array {
+    if (!(this.#arrays[index]?.length >= length)) {
+      this.#arrays[index] = newArray(this.where, Float32Array, length);
+    }
+    return this.#arrays[index].subarray(0, length);
   }
 
   /** Replaces the weighted errors of rows by those with all second moments. */

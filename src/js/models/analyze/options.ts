@@ -3,6 +3,7 @@
 import {
   checkAbortSignal,
   checkBoolean,
+  checkChoice,
   checkFunction,
   checkInteger,
   wrongKind,
@@ -12,7 +13,9 @@ import type { PlatformAbortSignal } from "../../base/platform.js";
 import { checkAttached } from "../../base/typed-arrays.js";
 import { type Glob, parseGlob } from "../glob.js";
 import type { Activations } from "../inputs/activations.js";
-import type { QuantizeProgress } from "../quantize/types.js";
+import type { ModelFormat } from "../open/model.js";
+import { defaultFormat, OUTPUT_FORMATS } from "../quantize/formats.js";
+import type { OutputFormat, QuantizeProgress } from "../quantize/types.js";
 import type { Scheme } from "../scheme.js";
 import type { AnalysisRow } from "./row.js";
 import { checkSchemes } from "./schemes.js";
@@ -21,6 +24,11 @@ import { checkSchemes } from "./schemes.js";
 export interface AnalyzeOptions {
   /** Names of schemes. Default: int8, int4, int3 and int2 in the common granularities, and ggml's common block types. */
   schemes?: readonly string[] | undefined;
+  /**
+   * The format of the file to write: groups and blocks run along the inputs of an output in ONNX, along the last axis
+   * in the others. Default: that of the model; safetensors for one of tfjs.
+   */
+  format?: OutputFormat | undefined;
   /** Patterns of names: only tensors that match one of them have rows. */
   include?: readonly string[] | undefined;
   /** Patterns of names: tensors that match one of them have no rows. */
@@ -53,6 +61,7 @@ export interface AnalyzeOptions {
 /** Checked options. */
 export interface Settings {
   readonly schemes: readonly Scheme[];
+  readonly format: OutputFormat;
   readonly isIncluded: (name: string) => boolean;
   /** By the name of a weight. */
   readonly activations: ReadonlyMap<string, unknown>;
@@ -69,6 +78,7 @@ export interface Settings {
 
 const OPTIONS = [
   "schemes",
+  "format",
   "include",
   "exclude",
   "activations",
@@ -80,7 +90,7 @@ const OPTIONS = [
   "onProgress",
 ];
 
-export function checkSettings(where: string, options: unknown): Settings {
+export function checkSettings(where: string, options: unknown, own: ModelFormat): Settings {
   const given = checkOptions(where, options, OPTIONS);
   const { onProgress, signal } = given as Pick<Settings, "onProgress" | "signal">;
   checkAbortSignal(where, signal);
@@ -89,6 +99,7 @@ export function checkSettings(where: string, options: unknown): Settings {
   const exclude = globs(where, "options.exclude", given.exclude);
   return {
     schemes: checkSchemes(where, given.schemes),
+    format: checkChoice(where, "options.format", given.format, OUTPUT_FORMATS, defaultFormat(own)),
     isIncluded: (name) =>
       (include === undefined || include.some((glob) => glob.matches(name))) &&
       !exclude?.some((glob) => glob.matches(name)),

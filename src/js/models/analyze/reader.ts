@@ -129,10 +129,10 @@ export class TensorReader {
     if (tile !== undefined && filled > 0) yield valuesOf(dtype, tile.subarray(0, filled));
   }
 
-  /** All rows, as many in a tile as its size allows, at least one. */
-  async *rows(layout: RowLayout): AsyncGenerator<RowTile, void, undefined> {
+  /** All rows, as many in a tile as its size allows, and a multiple of `step` in all but the last one. */
+  async *rows(layout: RowLayout, step = 1): AsyncGenerator<RowTile, void, undefined> {
     const { rowLength, inner } = layout;
-    const tileRows = Math.max(1, Math.floor(TILE_VALUES / rowLength));
+    const tileRows = rowsWithin(TILE_VALUES, rowLength, step);
     let first = 0;
     if (inner === 1) {
       for await (const values of this.values(tileRows * rowLength)) {
@@ -142,7 +142,7 @@ export class TensorReader {
       }
       return;
     }
-    for await (const block of this.#transposed(layout)) {
+    for await (const block of this.#transposed(layout, step)) {
       const rows = block.length / rowLength;
       for (let at = 0; at < rows; at += tileRows) {
         const count = Math.min(tileRows, rows - at);
@@ -154,15 +154,15 @@ export class TensorReader {
   }
 
   /** Rows of a tensor that is stored as [rows / inner, rowLength, inner]: some at a time, by a pass over the file. */
-  async *#transposed({
-    rows,
-    rowLength,
-    inner,
-  }: RowLayout): AsyncGenerator<Float32Array, void, undefined> {
-    const most = Math.max(1, Math.floor(TRANSPOSED_VALUES / rowLength));
+  async *#transposed(
+    { rows, rowLength, inner }: RowLayout,
+    step: number,
+  ): AsyncGenerator<Float32Array, void, undefined> {
+    const most = rowsWithin(TRANSPOSED_VALUES, rowLength, step);
+    const memory = newArray(this.where, Float32Array, Math.min(rows, most) * rowLength);
     for (let begin = 0; begin < rows; begin += most) {
       const end = Math.min(rows, begin + most);
-      const block = newArray(this.where, Float32Array, (end - begin) * rowLength);
+      const block = memory.subarray(0, (end - begin) * rowLength);
       let at = 0;
       for await (const tile of this.values(TILE_VALUES)) {
         scatter(floatsOf(tile), at, { rowLength, inner }, begin, end, block);
@@ -177,6 +177,10 @@ export class TensorReader {
     return this.#size;
   }
 }
+
+/** The largest multiple of `step` rows within a number of values; at least `step`. */
+const rowsWithin = (values: number, rowLength: number, step: number): number =>
+  step * Math.max(1, Math.floor(values / rowLength / step));
 
 /** Stores values, from a position of the file on, in the rows [begin, end). */
 function scatter(

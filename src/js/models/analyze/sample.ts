@@ -17,6 +17,7 @@ export interface Sample {
 /**
  * Reads evenly spread rows of a weight. If the values of a row are contiguous, only their bytes are read;
  * otherwise all bytes are read once.
+ * @param step  number of neighbouring rows that are read together
  * @param values  about how many to read: whole rows, at least eight
  * @returns undefined if that would be all rows
  */
@@ -24,20 +25,25 @@ export async function sampleOf(
   where: string,
   file: FileTensor,
   layout: RowLayout,
+  step: number,
   values: number,
 ): Promise<Sample | undefined> {
   const { rows, rowLength, inner } = layout;
-  const wanted = Math.max(LEAST_ROWS, Math.ceil(values / rowLength));
+  const wanted = step * Math.ceil(Math.max(LEAST_ROWS, values / rowLength) / step);
   if (wanted >= rows) return undefined;
   // Rows of [rows / inner, rowLength, inner]: the same places of the last axis at each index of the first one.
   const isContiguous = inner === 1;
   const from = isContiguous ? rows : inner;
-  const count = isContiguous ? wanted : Math.min(inner, Math.ceil((wanted * inner) / rows));
+  const share = step * Math.ceil((wanted * inner) / rows / step);
+  const count = isContiguous ? wanted : Math.min(inner, share);
   const lines = isContiguous ? 1 : (rows / inner) * rowLength;
   const width = bytesOf(file.dtype, isContiguous ? rowLength : 1) as number;
   const bytes = newArray(where, Uint8Array, lines * count * width);
   const places = Array.from({ length: lines * count }, (_, i) => {
-    const place = Math.floor((((i % count) + 0.5) * from) / count);
+    const index = i % count;
+    const run = Math.floor(index / step);
+    const start = step * Math.floor(((run + 0.5) * Math.floor(from / step)) / (count / step));
+    const place = count === from ? index : start + (index % step);
     return (Math.floor(i / count) * from + place) * width;
   });
   if (isContiguous && file.span !== undefined) await readEach(file, places, width, bytes);

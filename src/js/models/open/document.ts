@@ -3,6 +3,7 @@
 import type { GGUF } from "../../formats/gguf/read.js";
 import type { OnnxModel } from "../../formats/onnx/read.js";
 import type { FileTensor, Source } from "../../formats/source.js";
+import type { Tfjs } from "../../formats/tfjs.js";
 
 /** One safetensors file. */
 export interface Shard {
@@ -26,7 +27,8 @@ export type FormatDocument =
   | SafetensorsDocument
   | { readonly format: "gguf"; readonly gguf: GGUF }
   | { readonly format: "onnx"; readonly onnx: OnnxModel }
-  | { readonly format: "npy" | "npz" | "tfjs" };
+  | { readonly format: "tfjs"; readonly tfjs: Tfjs }
+  | { readonly format: "npy" | "npz" };
 
 /** An opened file: its format's own document, and how to read what lies beside it. */
 export type ModelDocument = FormatDocument & {

@@ -72,8 +72,9 @@ export const READERS: { readonly [F in ModelFormat]: (files: Files) => Promise<R
       where,
       Promise.all([import("../../formats/tfjs.js"), import("../weights/tfjs.js")]),
     );
-    const read = await readTfjs(file, openBeside, where);
-    return { ...read, document: { format: "tfjs" }, weights: findTfjsWeights(read.tensors) };
+    const tfjs = await readTfjs(file, openBeside, where);
+    const weights = findTfjsWeights(tfjs.tensors);
+    return { ...tfjs, document: { format: "tfjs", tfjs }, weights };
   },
 };
 

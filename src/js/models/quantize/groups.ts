@@ -1,6 +1,7 @@
 // A weight as rows of groups that share a scale, read in units of whole groups, and encoded part by part.
 
 import { type ErrorCode, rangeError } from "../../base/errors.js";
+import type { InputAxes } from "../../formats/onnx/weights.js";
 import { sizeOf } from "../../tensor/shape.js";
 import { ValueReader, type ValueSource } from "../open/value-source.js";
 import type { Slice } from "../range-search.js";
@@ -9,29 +10,50 @@ import type { LinearScheme } from "../scheme.js";
 /** Values of a unit, at most: 1 MiB of float32. */
 const UNIT = 2 ** 18;
 
-/** Rows of a weight, and groups of consecutive values of a row; the last group of a row may be short. */
+/** Values of columns that are in memory at a time. */
+const TRANSPOSED = 2 ** 22;
+
+/**
+ * Rows of a weight, and groups of consecutive values of a row; the last group of a row may be short. With `height`
+ * every column of so many rows is a group.
+ */
 export interface Groups {
   readonly rows: number;
   readonly columns: number;
   readonly groupSize: number;
+  readonly height?: number;
 }
 
-/** Values of each group that share a scale: one row for a scale per tensor, axis 0 for channels. */
-export function groupsOf(shape: readonly number[], scheme: LinearScheme): Groups {
+/** Values of each group that share a scale: one row for a scale per tensor, a row or a column for each output. */
+export function groupsOf(
+  shape: readonly number[],
+  scheme: LinearScheme,
+  axes: InputAxes = axesByShape(shape),
+): Groups {
   const size = sizeOf(shape);
   if (scheme.granularity === "tensor") return { rows: 1, columns: size, groupSize: size };
   if (scheme.granularity === "channel") {
-    const rows = shape.length > 0 ? shape[0] : 1;
-    return { rows, columns: size / rows, groupSize: size / rows };
+    const [first, last] = axes;
+    const height = sizeOf(shape.slice(first, last + 1));
+    const columns = sizeOf(shape.slice(last + 1));
+    if (columns > 1) return { rows: size / columns, columns, groupSize: 1, height };
+    return { rows: size / height, columns: height, groupSize: height };
   }
   const columns = shape.at(-1) ?? 1;
   const groupSize = Math.min(columns, scheme.groupSize as number);
   return { rows: size / columns, columns, groupSize };
 }
 
+/** The axes of inputs of a weight that only its shape describes. */
+export const axesByShape = (shape: readonly number[]): InputAxes => [1, shape.length - 1];
+
 /** Groups of a row. */
 export const groupsPerRow = ({ columns, groupSize }: Groups): number =>
   Math.ceil(columns / groupSize);
+
+/** All groups. */
+export const groupCount = (groups: Groups): number =>
+  (groups.rows / (groups.height ?? 1)) * groupsPerRow(groups);
 
 /** Scales and zero points (or offsets) of some groups, in row-major order. */
 export interface Params {
@@ -47,6 +69,8 @@ export interface LongGroup extends Slice {
 
 /** How values become codes. */
 export interface Encoder {
+  /** Whether the params of a group depend on its smallest and largest value alone. */
+  readonly isByEnds?: boolean;
   /** Params of whole groups. @param groups  rows and columns of `values` */
   choose(values: Float32Array, groups: Groups): Params;
   /** Params of one group that is too long to be held. */
@@ -69,7 +93,7 @@ export interface WeightSource {
   readonly values: ValueSource;
   readonly groups: Groups;
   readonly encoder: Encoder;
-  /** What was chosen for long groups, by their first value, and the bytes read for their ends. */
+  /** What was chosen for long groups and for columns, by their first value, and the bytes read for that. */
   readonly longParams: Map<number, { readonly params: Params; readonly bytes: number }>;
 }
 
@@ -88,6 +112,10 @@ export async function* unitsOf(
 ): AsyncGenerator<Unit> {
   const { values: source, groups, encoder } = weight;
   const { rows, columns, groupSize } = groups;
+  if (groups.height !== undefined) {
+    yield* columnUnits(weight, groups.height, advance, needsValues);
+    return;
+  }
   if (groupSize > UNIT) {
     yield* longUnits(weight, advance, needsValues);
     return;
@@ -118,10 +146,11 @@ export async function* unitsOf(
 
 /** Units of groups that are longer than a unit, which are read once for each pass. */
 async function* longUnits(
-  { values: source, groups, encoder, longParams }: WeightSource,
+  weight: WeightSource,
   advance: Advance,
   needsValues: boolean,
 ): AsyncGenerator<Unit> {
+  const { values: source, groups, encoder } = weight;
   const { rows, columns, groupSize } = groups;
   const buffer = new Float32Array(UNIT);
   for (let row = 0; row < rows; row++) {
@@ -129,20 +158,12 @@ async function* longUnits(
       const first = row * columns + column;
       const length = Math.min(groupSize, columns - column);
       const parts = (): AsyncGenerator<Float32Array> => partsOf(source, first, length, buffer);
-      let known = longParams.get(first);
-      if (known === undefined) {
-        let bytes = 0;
-        const ends = await rangeOf(source, first, length, buffer, (read, name) => {
-          bytes += read;
-          advance(read, name);
-        });
-        known = { params: await encoder.chooseLong({ ...ends, length, parts }), bytes };
-        longParams.set(first, known);
-      } else advance(known.bytes, source.name);
-      const { params } = known;
+      const params = await paramsOnce(weight, first, advance, async (read) => {
+        const ends = await rangeOf(source, first, length, buffer, read);
+        return await encoder.chooseLong({ ...ends, length, parts });
+      });
       if (!needsValues) {
-        const own = { rows: 1, columns: 0, groupSize: 1 };
-        yield { values: buffer.subarray(0, 0), groups: own, params, isContinued: false };
+        yield unitWithout(params);
         continue;
       }
       let isContinued = false;
@@ -156,7 +177,103 @@ async function* longUnits(
   }
 }
 
-/** A run of values, unit by unit. @param advance  called with the bytes that are read */
+/** Units of matrices whose columns are groups: whole rows, after a pass that chooses the params. */
+async function* columnUnits(
+  weight: WeightSource,
+  height: number,
+  advance: Advance,
+  needsValues: boolean,
+): AsyncGenerator<Unit> {
+  const { values: source, groups } = weight;
+  const { rows, columns } = groups;
+  const size = height * columns;
+  const buffer = new Float32Array(columns * Math.max(1, Math.floor(UNIT / columns)));
+  for (let first = 0; first < rows * columns; first += size) {
+    const params = await paramsOnce(weight, first, advance, (read) =>
+      paramsOfColumns(weight, first, height, buffer, read),
+    );
+    if (!needsValues) {
+      yield unitWithout(params);
+      continue;
+    }
+    let isContinued = false;
+    for await (const values of partsOf(source, first, size, buffer)) {
+      const own = { ...groups, rows: values.length / columns };
+      yield { values, groups: own, params, isContinued };
+      isContinued = true;
+    }
+  }
+}
+
+/** A unit of params alone. */
+const unitWithout = (params: Params): Unit => ({
+  values: new Float32Array(0),
+  groups: { rows: 1, columns: 0, groupSize: 1 },
+  params,
+  isContinued: false,
+});
+
+/** The params of groups that begin with a value: those of an earlier stream, or new ones. */
+async function paramsOnce(
+  { values: { name }, longParams }: WeightSource,
+  first: number,
+  advance: Advance,
+  choose: (advance: Advance) => Promise<Params>,
+): Promise<Params> {
+  const known = longParams.get(first);
+  if (known !== undefined) {
+    advance(known.bytes, name);
+    return known.params;
+  }
+  let bytes = 0;
+  const params = await choose((read, of) => {
+    bytes += read;
+    advance(read, of);
+  });
+  longParams.set(first, { params, bytes });
+  return params;
+}
+
+/** Params of the columns of a matrix: by their ends in one pass, or of some columns in each pass. */
+async function paramsOfColumns(
+  { values: source, groups: { columns }, encoder }: WeightSource,
+  first: number,
+  height: number,
+  buffer: Float32Array,
+  advance: Advance,
+): Promise<Params> {
+  const size = encoder.isByEnds ? 2 : height;
+  const most = encoder.isByEnds ? columns : Math.max(1, Math.floor(TRANSPOSED / height));
+  const scale = new Float32Array(columns);
+  const zero = new Int32Array(columns);
+  for (let left = 0; left < columns; left += most) {
+    const count = Math.min(most, columns - left);
+    const block = new Float32Array(count * size);
+    const read = (bytes: number): void => {
+      if (left === 0) advance(bytes, source.name);
+    };
+    let row = 0;
+    for await (const values of partsOf(source, first, height * columns, buffer, read)) {
+      checkFinite(source.name, values, first + row * columns);
+      for (let at = left; at < values.length; at += columns, row++) {
+        for (let i = 0; i < count; i++) {
+          const value = values[at + i];
+          const place = i * size;
+          if (!encoder.isByEnds) block[place + row] = value;
+          else if (row === 0) block.fill(value, place, place + 2);
+          else if (value < block[place]) block[place] = value;
+          else if (value > block[place + 1]) block[place + 1] = value;
+        }
+      }
+    }
+    const params = encoder.choose(block, { rows: count, columns: size, groupSize: size });
+    scale.set(params.scale, left);
+    zero.set(params.zero, left);
+  }
+  return { scale, zero };
+}
+
+/** A run of values, as many as the buffer takes at a time. @param advance  called with the bytes that are read */
 async function* partsOf(
   source: ValueSource,
   first: number,
@@ -166,8 +283,8 @@ async function* partsOf(
 ): AsyncGenerator<Float32Array> {
   const reader = new ValueReader(source, first, advance);
   try {
-    for (let at = 0; at < length; at += UNIT) {
-      yield await reader.fill(buffer.subarray(0, Math.min(UNIT, length - at)));
+    for (let at = 0; at < length; at += buffer.length) {
+      yield await reader.fill(buffer.subarray(0, Math.min(buffer.length, length - at)));
     }
   } finally {
     await reader.close();

@@ -328,8 +328,11 @@ describe("analyze", () => {
     // Larger than one tile of rows, and with an outer axis: [2, 100, 500], of which the middle one is summed over.
     const data = random.normal(2 * 100 * 500);
     const model = await modelOf({ w: [[2, 100, 500], data] });
-    const layout = layoutOf([2, 100, 500], [1, 1]);
-    assert.deepEqual(layout, { rows: 1000, rowLength: 100, runLength: 100, inner: 500 });
+    const layout = layoutOf([2, 100, 500], [1, 1], true);
+    const own = { rows: 1000, rowLength: 100, inner: 500 };
+    assert.deepEqual(layout, { ...own, runLength: 100, isAcross: false });
+    const across = layoutOf([2, 100, 500], [1, 1], false);
+    assert.deepEqual(across, { ...own, runLength: 500, isAcross: true });
     async function* bytes() {
       const all = new Uint8Array(data.buffer);
       for (let at = 0; at < all.length; at += 1003) yield all.subarray(at, at + 1003);

@@ -5,6 +5,8 @@ import { describe, it } from "node:test";
 import { init } from "zeropoint";
 import { analyze, openModel, plan } from "zeropoint/models";
 import { layoutSafetensors, writeSafetensors } from "../../../../dist/formats/safetensors.js";
+import { layoutOf } from "../../../../dist/models/analyze/layout.js";
+import { sampleOf } from "../../../../dist/models/analyze/sample.js";
 import { Random, refuses } from "../../support/asserts.mjs";
 import { collect } from "../../support/files/formats.mjs";
 import { constant, onnxModel } from "../../support/onnx/models.mjs";
@@ -108,6 +110,20 @@ describe("analyze with a sample", () => {
     );
     const [estimate] = await rowsOf((await modelOf(data)).model, { sample: 4096 });
     assert.ok(estimate.max < 0.1, String(estimate.max));
+  });
+
+  it("samples whole groups of neighbouring outputs where groups run across these", async () => {
+    const shape = [4, 100];
+    const bytes = new Uint8Array(Float32Array.from({ length: 400 }, (_, i) => i % 100).buffer);
+    const file = { name: "w", dtype: "float32", shape, byteLength: 1600, bytes: () => [bytes] };
+    const sample = await sampleOf("test", file, layoutOf(shape, [0, 0], false), 8, 64);
+    const { rows, inner, rowLength } = sample.layout;
+    assert.deepEqual([rows, inner, rowLength], [16, 16, 4]);
+    const found = await collect(sample.file.bytes());
+    // Of twelve whole groups the fourth and the tenth.
+    const group = (first) => Array.from({ length: 8 }, (_, i) => first + i);
+    const row = [...group(24), ...group(72)];
+    assert.deepEqual([...new Float32Array(found.buffer)], [...row, ...row, ...row, ...row]);
   });
 
   it("is exact for a weight that is no larger than the sample", async () => {

@@ -15,6 +15,7 @@ const CASES = [
   ["0.25", "matrices", "int4-g128", { target: "compressed-tensors" }],
   ["0.25", "matrices", "int4-g64", { target: "mlx" }],
   ["0.5", "products", "int4-g32-affine", { target: "webgpu" }],
+  ["0.25", "products", "int8-channel", { format: "safetensors" }],
   ...(isThorough
     ? [
         ["5", "matrices", "int4-g128*2", {}],

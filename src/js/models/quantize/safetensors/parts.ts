@@ -1,5 +1,6 @@
 // Contracts between the safetensors writer and the layouts of quantized weights.
 
+import type { InputAxes } from "../../../formats/onnx/weights.js";
 import type { ModelTensor } from "../../open/model.js";
 import type { ValueSource } from "../../open/value-source.js";
 import type { LinearScheme } from "../../scheme.js";
@@ -12,6 +13,8 @@ export interface Weight {
   readonly scheme: LinearScheme;
   readonly values: ValueSource;
   readonly groups: Groups;
+  /** The axes of the inputs of an output. */
+  readonly axes: InputAxes;
 }
 
 /** A tensor of the model, as a file to write has it. */
@@ -38,9 +41,15 @@ export interface Layout {
   /**
    * Why a weight is kept: a name or a shape that the layout does not hold.
    * @param isExplicit  whether a plan or a function named its scheme
+   * @param groups  of the weight
    * @throws {RangeError} `ZP_INVALID_SCHEME` for a scheme that the layout does not have
    */
-  refuse(tensor: ModelTensor, scheme: LinearScheme, isExplicit: boolean): string | undefined;
+  refuse(
+    tensor: ModelTensor,
+    scheme: LinearScheme,
+    isExplicit: boolean,
+    groups: Groups,
+  ): string | undefined;
   /**
    * The tensors that hold a weight.
    * @param claim  makes a name that no other tensor has

@@ -10,7 +10,8 @@ import {
   shardIndexText,
 } from "../../../formats/safetensors.js";
 import { exactBytes, type FileTensor, type WritableTensor } from "../../../formats/source.js";
-import { type Advance, groupsOf } from "../groups.js";
+import { type Orientations, orientationsOf } from "../../open/orientation.js";
+import { type Advance, axesByShape, groupsOf } from "../groups.js";
 import { type FileItems, type Item, itemsOf, shardsOf } from "../items.js";
 import { convert, keep, toHalf } from "../kept.js";
 import { bytesSection } from "../output.js";
@@ -46,11 +47,12 @@ export const writeSafetensorsModel: Writer = async (job) => {
   const { document } = job;
   const layout = layoutOf(job);
   const sources = document.format === "safetensors" ? shardsOf(job, document) : [foreignOf(job)];
+  const orientations = await orientationsOf(job.where, document);
   const names = new Set(sources.flatMap(({ items }) => items.map(({ file }) => file.name)));
   const claim = (name: string): string => claimName(layout, names, name);
   const rows: QuantizedRow[] = [];
   const plans = sources.map(({ file, metadata, items }) => {
-    const entries = items.map((item) => entryOf(job, layout, item, claim, rows));
+    const entries = items.map((item) => entryOf(job, layout, orientations, item, claim, rows));
     return { file, metadata, entries };
   });
   const files: OutputFile[] = [];
@@ -66,8 +68,22 @@ export const writeSafetensorsModel: Writer = async (job) => {
   const entries = plans.flatMap((plan) => plan.entries);
   const { files: texts, notes } = await textsOf(job, layout, entries, weightMap, totalSize);
   files.push(...texts);
+  notes.push(...notesOf(entries, orientations));
   return { target: layout.target, files, rows, notes } satisfies Written;
 };
+
+/** A note on groups that are not of inputs. */
+function notesOf(entries: readonly Entry[], { axesOf }: Orientations): string[] {
+  const across = entries.filter(({ tensor: { name, shape }, scheme }) => {
+    const [, last] = axesOf(name) ?? axesByShape(shape);
+    return scheme?.granularity === "group" && last < shape.length - 1;
+  });
+  if (across.length === 0) return [];
+  const weights = across.length === 1 ? "1 weight" : `${across.length} weights`;
+  return [
+    `groups of ${weights} run along the last axis, over outputs: safetensors has none along the inputs of such weights`,
+  ];
+}
 
 /** One file for the tensors of another format. */
 function foreignOf(job: Job): FileItems {
@@ -91,6 +107,7 @@ function claimName({ target }: Layout, names: Set<string>, name: string): string
 function entryOf(
   job: Job,
   layout: Layout,
+  orientations: Orientations,
   item: Item,
   claim: (name: string) => string,
   rows: QuantizedRow[],
@@ -136,11 +153,18 @@ function entryOf(
     if (dtype === scheme.name) return kept(`${dtype} already`);
     return done([toHalf(file, values, scheme.name)], scheme.name, reason);
   }
-  const refused = layout.refuse(tensor, scheme, isExplicit);
+  const axes = orientations.axesOf(name) ?? axesByShape(tensor.shape);
+  const groups = groupsOf(tensor.shape, scheme, axes);
+  const refused =
+    layout.refuse(tensor, scheme, isExplicit, groups) ??
+    (layout.target !== "zeropoint" && axes[0] === 0 ? OUTPUTS_ARE_COLUMNS : undefined) ??
+    (isExplicit || isForeign ? undefined : orientations.reasonOf(name));
   if (refused !== undefined) return kept(refused);
-  const groups = groupsOf(tensor.shape, scheme);
-  return done(layout.parts({ tensor, scheme, values, groups }, claim), scheme.name, reason, scheme);
+  const parts = layout.parts({ tensor, scheme, values, groups, axes }, claim);
+  return done(parts, scheme.name, reason, scheme);
 }
+
+const OUTPUTS_ARE_COLUMNS = "its outputs are columns, and the layout takes rows";
 
 /** Bytes that the parts of a weight take in the header, less those of the weight itself. */
 function headerBytesOf(

@@ -19,7 +19,7 @@ import {
   encodeCodes,
   encodeParams,
   type Groups,
-  groupsOf,
+  groupCount,
   groupsPerRow,
 } from "../groups.js";
 import { encodeFloats } from "../halves.js";
@@ -33,8 +33,8 @@ import type { Entry, Layout, Weight } from "./parts.js";
 export function zeropointEncoder(core: Core, scheme: LinearScheme, float?: "float"): Encoder {
   const { dtype, isAffine, search } = scheme;
   const own = { dtype, scheme: isAffine ? "affine" : "symmetric" } as const;
-  const slices = ({ columns, groupSize }: Groups) =>
-    groupSize === columns ? { axis: 0 } : { groupSize };
+  const slices = ({ columns, groupSize, height }: Groups) =>
+    height !== undefined ? { axis: 1 } : groupSize === columns ? { axis: 0 } : { groupSize };
   const chooseIn = (values: Float32Array, groups: Groups, range: LinearScheme["search"]) => {
     const x = { data: values, shape: [groups.rows, groups.columns] };
     const options = { ...own, ...slices(groups), range, zeroPoint: float };
@@ -51,6 +51,7 @@ export function zeropointEncoder(core: Core, scheme: LinearScheme, float?: "floa
   /** The codes of the last call, whose array the next call of this length fills. */
   let codes: Uint8Array | Int8Array | undefined;
   return {
+    isByEnds: search === "minmax",
     choose: (values, groups) => chooseIn(values, groups, search),
     chooseLong: async (group) => {
       const where = "quantizeModel";
@@ -65,7 +66,7 @@ export function zeropointEncoder(core: Core, scheme: LinearScheme, float?: "floa
     },
     encode: (values, groups, { scale, zero }) => {
       const x = { data: values, shape: [groups.rows, groups.columns] };
-      const shape = [scale.length, 1];
+      const shape = [scale.length];
       const given = { scale: { data: scale, shape }, zeroPoint: { data: zero, shape } };
       const out = codes?.length === values.length ? codes : undefined;
       const options = { ...own, ...slices(groups), ...given, ...(out && { out }) };
@@ -76,7 +77,8 @@ export function zeropointEncoder(core: Core, scheme: LinearScheme, float?: "floa
 }
 
 /** The node of a quantized tensor, as `save` writes it. */
-function nodeOf({ tensor, scheme, groups }: Weight, names: Record<string, string>): JSONNode {
+function nodeOf(weight: Weight, names: Record<string, string>): JSONNode {
+  const { tensor, scheme, groups } = weight;
   const { shape } = tensor;
   const node = {
     kind: "quantized",
@@ -88,30 +90,44 @@ function nodeOf({ tensor, scheme, groups }: Weight, names: Record<string, string
   const zeroPoint = names.zero === undefined ? {} : { zeroPoint: names.zero };
   if (scheme.granularity === "tensor") return { ...node, scale: names.scale, ...zeroPoint };
   if (scheme.granularity === "channel") {
-    const scaleShape = shape.map((length, axis) => (axis === 0 ? length : 1));
-    return { ...node, axis: 0, scale: names.scale, scaleShape, ...zeroPoint };
+    const scaleShape = scalesOfOutputs(weight);
+    const long = scaleShape.flatMap((length, axis) => (length > 1 ? [axis] : []));
+    const [first, last] = weight.axes;
+    const axis = long[0] ?? (first > 0 ? 0 : last + 1);
+    // Scales along several axes: without an axis, they are repeated along the others.
+    const own = long.length > 1 ? {} : { axis };
+    return { ...node, ...own, scale: names.scale, scaleShape, ...zeroPoint };
   }
-  const scaleShape = [groups.rows * groupsPerRow(groups), 1];
+  const scaleShape = [groupCount(groups), 1];
   const groupSize = scheme.groupSize as number;
   return { ...node, groupSize, scale: names.scale, scaleShape, ...zeroPoint };
 }
 
+/** The shape of scales of outputs: length 1 in the axes of inputs. */
+const scalesOfOutputs = ({ tensor: { shape }, axes: [first, last] }: Weight): number[] =>
+  shape.map((length, axis) => (axis >= first && axis <= last ? 1 : length));
+
 /** The shape of scales and zero points in the file. */
-function paramsShape({ tensor: { shape }, scheme, groups }: Weight): number[] {
+function paramsShape(weight: Weight): number[] {
+  const { tensor, scheme, groups } = weight;
+  const { shape } = tensor;
   if (scheme.granularity === "tensor") return [1];
-  if (scheme.granularity === "channel") return shape.map((length, axis) => (axis ? 1 : length));
+  if (scheme.granularity === "channel") return scalesOfOutputs(weight);
   return [...shape.slice(0, -1), groupsPerRow(groups)];
 }
 
 /** Why a weight is kept whose scales would take up what its codes save, as those of groups along a short axis do. */
-function refuseLarger({ shape, dtype }: ModelTensor, scheme: LinearScheme): string | undefined {
-  const groups = groupsOf(shape, scheme);
+function refuseLarger(
+  { shape, dtype }: ModelTensor,
+  scheme: LinearScheme,
+  groups: Groups,
+): string | undefined {
   const size = sizeOf(shape);
-  const slices = groups.rows * groupsPerRow(groups);
+  const slices = groupCount(groups);
   const zeroBytes = scheme.isAffine ? (bytesOf(zeroPointsDType(scheme.dtype), slices) ?? 0) : 0;
   const bytes = Math.ceil((size * DTYPES[scheme.dtype].bits) / 8) + 4 * slices + zeroBytes;
   if (bytes < (bytesOf(dtype, size) ?? 0)) return undefined;
-  const { groupSize } = groups;
+  const groupSize = groups.height ?? groups.groupSize;
   const values = groupSize === 1 ? "value" : `${groupSize} values`;
   return `not smaller as ${scheme.name}, with a scale for each ${values}`;
 }
@@ -124,7 +140,8 @@ export function zeropointLayout(where: string): Layout {
     target: "zeropoint",
     isAlwaysIndexed: false,
     style: { indent: 2, sorted: "all" },
-    refuse: (tensor, scheme, isExplicit) => (isExplicit ? undefined : refuseLarger(tensor, scheme)),
+    refuse: (tensor, scheme, isExplicit, groups) =>
+      isExplicit ? undefined : refuseLarger(tensor, scheme, groups),
     parts(weight, claim) {
       const { tensor, scheme, values, groups } = weight;
       const { bits } = DTYPES[scheme.dtype];
