@@ -20,9 +20,12 @@ import { type SizedRows, sizedRows } from "./sizes.js";
 /** Options of the analysis that the command line gives. */
 function analysisOptions(args: Arguments): AnalyzeOptions {
   const schemes = splitList(args.text("schemes"));
+  // The library checks the name.
+  const format = args.text("format") as AnalyzeOptions["format"];
   const [include, exclude] = [args.list("include"), args.list("exclude")];
   return {
     ...(schemes !== undefined && { schemes }),
+    ...(format !== undefined && { format }),
     ...(include.length > 0 && { include }),
     ...(exclude.length > 0 && { exclude }),
   };
