@@ -15,8 +15,27 @@ import { commandLine, toCsv, toHtmlPage, toJson } from "../../../web/lab/out/rep
 import { keptByReason, reasonOf } from "../../../web/lab/reasons.js";
 import { boxesOf, boxOf, overlap, placeLabels } from "../../../web/lab/show/frontier-labels.js";
 import { groupBars } from "../../../web/lab/show/strip.js";
+import { mainOf } from "../../../web/lab/worker/opened.js";
 
 const METRICS = ["sqnr", "mse"];
+
+describe("The lab's main file", () => {
+  const mainOfNames = (...names) => mainOf(names.map((name) => ({ name }))).name;
+
+  it("is the one that names the others", () => {
+    assert.equal(
+      mainOfNames("a-00001.safetensors", "model.safetensors.index.json"),
+      "model.safetensors.index.json",
+    );
+  });
+
+  it("is the first of several numbered ones, in any order", () => {
+    assert.equal(
+      mainOfNames("m-00002-of-00002.gguf", "m-00001-of-00002.gguf"),
+      "m-00001-of-00002.gguf",
+    );
+  });
+});
 
 describe("The lab's link", () => {
   it("is #lab alone for the state at the start", () => {

@@ -2,7 +2,7 @@
 
 import { dequantizeBlocks, fakeQuantize, HistogramObserver, quantizeBlocks } from "zeropoint";
 import { analyze, schemeOptions } from "zeropoint/models";
-import { activations, escapeGlob, opened } from "./opened.js";
+import { activations, escapeGlob, opened, rows } from "./opened.js";
 
 /**
  * Weights of more values are not read as a whole, which restored values and maps of errors need: the values, the
@@ -39,7 +39,7 @@ export async function detail({ name, scheme }, { signal }) {
   const isLarge = row.parameters > LARGEST_READ;
   if (isLarge || row.shape.length !== 2) return { ...row, histograms, isLarge };
   const before = await opened().read(name);
-  const after = restored(before, scheme);
+  const after = restored(before, scheme, row);
   if (!after) return { ...row, histograms };
   return {
     ...row,
@@ -49,15 +49,30 @@ export async function detail({ name, scheme }, { signal }) {
 }
 
 /**
- * A weight, quantized and dequantized; undefined for schemes of other kinds.
+ * A weight, quantized and dequantized; undefined for schemes of other kinds, and for groups that run along the first
+ * axis, as those of ONNX's matrices [inputs, outputs].
  * @param {import("zeropoint").Tensor} x
  * @param {string} scheme
+ * @param {{ format: string, outputAxis?: number }} row
  */
-function restored(x, scheme) {
-  if (/^u?int/.test(scheme)) return fakeQuantize(x, schemeOptions(scheme));
+function restored(x, scheme, { format, outputAxis }) {
+  const options = /^u?int/.test(scheme) ? optionsOf(scheme, outputAxis) : undefined;
+  const areInGroups = options === undefined || "groupSize" in options;
+  if (format === "onnx" && outputAxis !== undefined && areInGroups) return undefined;
+  if (options) return fakeQuantize(x, options);
   if (/^(float16|bfloat16)$/.test(scheme)) return undefined;
   const type = /** @type {import("zeropoint").BlockType} */ (scheme);
   return dequantizeBlocks(quantizeBlocks(x, type), type, x.shape);
+}
+
+/**
+ * The options of a scheme for one weight.
+ * @param {string} scheme
+ * @param {number} [outputAxis]
+ */
+function optionsOf(scheme, outputAxis) {
+  const options = schemeOptions(scheme);
+  return outputAxis !== undefined && "axis" in options ? { ...options, axis: outputAxis } : options;
 }
 
 /** @param {import("zeropoint").Tensor} x */
@@ -90,6 +105,7 @@ export async function cornerOf({ name, scheme }) {
   if (shape.length !== 2 || shape[0] * shape[1] > LARGEST_READ) {
     throw new Error("the playground takes matrices of up to 2 million values");
   }
-  const options = /^u?int/.test(scheme) ? schemeOptions(scheme) : undefined;
+  const outputAxis = rows.get(name)?.[0]?.outputAxis;
+  const options = /^u?int/.test(scheme) ? optionsOf(scheme, outputAxis) : undefined;
   return { ...corner(await opened().read(name), [24, 48]), options };
 }

@@ -69,11 +69,12 @@ export function openFiles(given, missing) {
   });
 }
 
-/** The file that names the others. @param {File[]} given */
+/** The file that names the others, or the first of several numbered ones. @param {File[]} given */
 export function mainOf(given) {
+  const inOrder = [...given].sort((a, b) => (a.name < b.name ? -1 : 1));
   const order = [/\.index\.json$/, /^model\.json$/, /\.onnx$/, /\.(safetensors|gguf|npz|npy)$/];
   for (const pattern of order) {
-    const found = given.find(({ name }) => pattern.test(name));
+    const found = inOrder.find(({ name }) => pattern.test(name));
     if (found) return found;
   }
   return given[0];

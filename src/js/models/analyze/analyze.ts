@@ -20,7 +20,7 @@ import { type Range, searchHalfQuadratic, searchRange } from "../range-search.js
 import type { LinearScheme, Scheme } from "../scheme.js";
 import { keptReason } from "../selection.js";
 import { Evaluation, type RangedScheme } from "./evaluate.js";
-import { layoutOf, type RowLayout, stepOf } from "./layout.js";
+import { layoutOf, outputAxisOf, type RowLayout, stepOf } from "./layout.js";
 import { type AnalyzeOptions, checkSettings, type Settings } from "./options.js";
 import { histogramOf, rangeOf } from "./ranges.js";
 import { SharedBytes, TensorReader, TILE_VALUES } from "./reader.js";
@@ -242,8 +242,9 @@ function passesOf(
 }
 
 /** The fields that all rows of a tensor share. */
-function common({ tensor, parts, format, share }: Job, sha256: string | undefined) {
+function common({ tensor, parts, orientations, format, share }: Job, sha256: string | undefined) {
   const { name, shape, dtype } = tensor;
+  const outputAxis = outputAxisOf(shape, orientations.axesOf(name));
   const parameters = sizeOf(shape);
   return {
     name,
@@ -252,6 +253,7 @@ function common({ tensor, parts, format, share }: Job, sha256: string | undefine
     dtype,
     parameters,
     share,
+    ...(outputAxis > 0 && { outputAxis }),
     ...(sha256 !== undefined && { sha256 }),
     bytesBefore: sizeOfParts(parts),
   } as const;

@@ -45,6 +45,13 @@ export function layoutOf(
   };
 }
 
+/** The axis of the outputs beside those of the inputs; 0 if only the shape decides, and for several axes. */
+export function outputAxisOf(shape: readonly number[], axes: InputAxes | undefined): number {
+  if (axes === undefined) return 0;
+  const [first, last] = axes;
+  return first === 0 && last === shape.length - 2 ? last + 1 : 0;
+}
+
 /** Values of a group or a block; undefined for schemes with neither. */
 const groupOf = (scheme: Scheme): number | undefined =>
   scheme.kind === "block"

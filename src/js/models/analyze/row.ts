@@ -40,6 +40,8 @@ export interface AnalysisRow {
   readonly dtype: FileDType;
   /** Number of values. */
   readonly parameters: number;
+  /** The axis of the outputs, along which a `-channel` scheme has its scales; absent for the first one, and for several. */
+  readonly outputAxis?: number;
   /** The name of the scheme; "keep" for a tensor that is not quantized. */
   readonly scheme: string;
   /** Bytes with this scheme, scales and zero points included. */

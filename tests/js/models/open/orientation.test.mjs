@@ -156,6 +156,29 @@ async function sameErrors(model, axes, schemes, format) {
 }
 
 describe("Outputs of weights", () => {
+  it("is shown in rows as the axis of the scales, unless it is the first one or several", async () => {
+    const model = await layersModel(WEIGHTS);
+    const found = {};
+    for (const { name, outputAxis, max } of await collected(
+      analyze(model, { schemes: ["int8-channel"], exclude: ["*depthwise*"] }),
+    )) {
+      found[name] = outputAxis;
+      const x = await model.read(name);
+      if (outputAxis === undefined) continue;
+      const changed = fakeQuantize(x, { dtype: "int8", axis: outputAxis });
+      assert.equal(quantizationError(x, changed, "max"), max, name);
+    }
+    await model.close();
+    assert.deepEqual(
+      [found["dense/kernel"], found["last/kernel"], found["conv/kernel"]],
+      [1, 1, 3],
+    );
+    assert.deepEqual(
+      [found["embedding/embeddings"], found["transposed/kernel"]],
+      [undefined, undefined],
+    );
+  });
+
   it("are the same in an analysis and in safetensors of a model of TensorFlow.js", async () => {
     await sameErrors(await layersModel(WEIGHTS), WEIGHTS, SCHEMES, undefined);
   });
