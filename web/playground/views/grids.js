@@ -23,6 +23,7 @@ import { indexOf, layoutOf } from "./geometry.js";
 const TALLEST = 420; // pixels
 const SHORTEST = 96;
 const LETTERS = 44; // pixels of a cell from which on its number is written into it
+const NARROWEST = 1.35; // times a cell's width, of a number with three digits
 const LARGEST = 26; // pixels of a cell without a number
 const MARKED = 8; // pixels of a cell from which on a negative number gets a stroke
 
@@ -171,12 +172,12 @@ class Grid {
       const [i, j] = [Math.floor(at / columns), at % columns];
       context.fillStyle = inkOn(table, shadeAt(shareOf(panel, panel.data[at])));
       const x = (j + 0.5) * width * dense;
-      context.fillText(
-        shortNumber(panel.data[at]),
-        x,
-        (i + 0.52) * height * dense,
-        (width - 4) * dense,
-      );
+      const room = (width - 4) * dense;
+      const three = shortNumber(panel.data[at], 3);
+      // Letters that are pressed together much more cannot be read.
+      const isTooWide = context.measureText(three).width > NARROWEST * room;
+      const text = isTooWide ? shortNumber(panel.data[at], 2) : three;
+      context.fillText(text, x, (i + 0.52) * height * dense, room);
     }
   }
 
@@ -246,10 +247,10 @@ function shareOf({ meaning, least, greatest, isBySize }, value) {
   return Math.abs(value) / (Math.max(Math.abs(least), Math.abs(greatest)) || 1);
 }
 
-/** @param {number} value */
-function shortNumber(value) {
+/** @param {number} value @param {number} digits */
+function shortNumber(value, digits) {
   if (Number.isInteger(value)) return formatNumber(value);
-  return formatNumber(Number(value.toPrecision(3)));
+  return formatNumber(Number(value.toPrecision(digits)));
 }
 
 /** All grids of a view, with one selection. */
