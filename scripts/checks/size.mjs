@@ -42,12 +42,12 @@ export const BUDGETS = {
   [ONLY_EXAMPLE]: 82_500,
   [WITH_OBSERVERS]: 87_000,
   [EVERYTHING]: 109_500,
-  [MODELS]: 126_000,
-  [analyzing("safetensors")]: 105_000,
-  [analyzing("GGUF")]: 100_000,
+  [MODELS]: 128_000,
+  [analyzing("safetensors")]: 106_000,
+  [analyzing("GGUF")]: 101_000,
   [analyzing("ONNX")]: 108_000,
-  [converting("safetensors")]: 99_000,
-  [converting("GGUF")]: 90_000,
+  [converting("safetensors")]: 100_000,
+  [converting("GGUF")]: 90_500,
   [converting("ONNX")]: 104_500,
 };
 
