@@ -24,8 +24,8 @@ import { axesIn } from "./tfjs-topology.js";
 /** The largest model.json in bytes: it may hold the whole graph, but no weights. */
 const MAX_JSON = 500_000_000;
 
-/** The largest topology that is read, in bytes: in memory it takes several times as much. */
-const MAX_TOPOLOGY = 2 ** 23;
+/** The largest topology that is read, in bytes: in memory empty objects take 24 times as much. */
+const MAX_TOPOLOGY = 2 ** 21;
 
 const DTYPES: { readonly [name: string]: FileDType } = {
   float32: "float32",
