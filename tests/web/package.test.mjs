@@ -112,6 +112,11 @@ const NODE_ONLY = {
       "writes files",
     "openModel > reads only headers until a value is requested, by ranges of an address":
       "starts a server",
+    "openModel > of an address > says that the answer to a request was cut off": "starts a server",
+    "openModel > of an address > reads the whole file if a server does not say how long it is":
+      "starts a server",
+    "openModel > of an address > rejects with the reason of a signal that is aborted while the body comes":
+      "starts a server",
   },
   "models/analyze/memory.test.mjs": "measures a Node of its own",
   "models/quantize/gguf-memory.test.mjs": "writes a file, and measures a Node of its own",

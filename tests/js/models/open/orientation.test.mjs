@@ -64,13 +64,13 @@ async function layersModel(weights, change = () => {}) {
   const manifest = names.map((name) => ({ name, shape: weights[name][0], dtype: "float32" }));
   const values = names.map((name) => valuesOf(weights[name][0], weights[name][2]));
   for (const each of values) change(each);
-  const shard = Buffer.concat(values.map(({ buffer }) => new Uint8Array(buffer)));
+  const shard = new Uint8Array(await new Blob(values).arrayBuffer());
   const model = {
     ...{ format: "layers-model", modelTopology: { model_config: { config: { layers: LAYERS } } } },
     weightsManifest: [{ paths: ["shard.bin"], weights: manifest }],
   };
   const text = new TextEncoder().encode(JSON.stringify(model));
-  return await openModel(text, { externalData: () => new Uint8Array(shard) });
+  return await openModel(text, { externalData: () => shard });
 }
 
 /** A model of ONNX with a node for each weight. */
