@@ -33,7 +33,7 @@ export function openForEach() {
   afterEach(close);
 }
 
-/** Opens one page for all tests of a suite, or of a file, which leave it as they like. */
+/** Opens one page for all tests of a suite, which leave it as they like. In Node 20 a file's hooks do not wait for each other. */
 export function openOnce() {
   before(open);
   after(close);

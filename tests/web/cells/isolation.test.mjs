@@ -27,9 +27,9 @@ const WAYS = {
   "code made by Function": `await new Function("return caches.open('x')")(); "kept"`,
 };
 
-openOnce();
-
 describe("The worker of the cells", () => {
+  openOnce();
+
   for (const [way, source] of Object.entries(WAYS)) {
     it(`keeps nothing by ${way}`, async () => {
       const { state, output, error } = await runInFirstCell(source);
