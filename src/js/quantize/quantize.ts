@@ -76,7 +76,9 @@ function quantizeValues(
  * @param options.axis       one scale per index of this axis; negative counts from the end
  * @param options.groupSize  number of consecutive values of the last axis that share a scale; if it
  *   does not divide the axis, the last group of every row is short
- * @param options.includeZero, options.nonFinite, options.range  see `chooseQParams`
+ * @param options.includeZero  see `chooseQParams`
+ * @param options.nonFinite  see `chooseQParams`
+ * @param options.range  see `chooseQParams`
  * @param options.scale      units per step, finite and > 0: a number, or numbers that broadcast
  * @param options.zeroPoint  integers that the dtype holds, in the same forms; default: 0
  * @param options.offset     values of the code 0, in the same forms, instead of zero points
