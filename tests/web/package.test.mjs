@@ -1,7 +1,6 @@
 // The package's tests, tests/js, in the browser under test, under the strictest policy that the package supports.
-// Files run on the default build of the browser (in Chromium without those that V8 has run in Node already); tests of
-// reference values also run with relaxed SIMD hidden (in Chromium those of PyTorch). With ZEROPOINT_THOROUGH=1 every file
-// runs on both builds.
+// Runs each file on the default build of the browser; Chromium leaves out AS_IN_NODE. Runs tests of reference values
+// with relaxed SIMD hidden as well (in Chromium those of PyTorch). ZEROPOINT_THOROUGH=1 runs every file on both builds.
 
 import assert from "node:assert/strict";
 import { availableParallelism } from "node:os";

@@ -49,7 +49,7 @@ const TARGET: readonly CommandOption[] = [
   {
     name: "format",
     value: "NAME",
-    text: "count bytes as a format stores them; default: the model's",
+    text: "count bytes and measure groups as a format stores them; default: the model's",
   },
   { name: "target", value: "NAME", text: "count bytes as a target of quantize stores them" },
 ];

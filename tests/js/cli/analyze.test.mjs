@@ -67,6 +67,22 @@ describe("zeropoint analyze", () => {
     assert.match(lines[2], /^head\.weight,32x64,float32,2048,int4-g32,/);
   });
 
+  it("measures groups as the format of --format has them", () => {
+    // Groups run along the inputs in ONNX, and along the last axis, that of the outputs, in safetensors.
+    const args = ["analyze", "model.onnx", "--schemes", "int4-g20", "--json"];
+    const maxOf = (...more) => {
+      const { rows } = JSON.parse(zeropoint(folder, [...args, ...more]).stdout);
+      return rows.find(({ scheme }) => scheme === "int4-g20").max;
+    };
+    const format = ["--format", "safetensors"];
+    const job = ["quantize", "model.onnx", "int4-g20", ...format, "-o", "grouped.safetensors"];
+    assert.equal(zeropoint(folder, job).code, 0);
+    const compared = zeropoint(folder, ["compare", "model.onnx", "grouped.safetensors", "--json"]);
+    const { rows } = JSON.parse(compared.stdout);
+    assert.equal(maxOf(...format), Math.max(...rows.map(({ max }) => max)));
+    assert.notEqual(maxOf(), maxOf(...format));
+  });
+
   it("continues after an interruption with the missing tensors", async () => {
     write(folder, { "large.safetensors": await safetensors(smallModel(6, 256)) });
     const args = ["large.safetensors", "--schemes", "int4-g16-mse,int4-g32-mse", "-o"];

@@ -113,7 +113,7 @@ function windowOf(
           const width = bytesOf(stored, 1) as number;
           const [from, to] = isShared ? [0, count] : [begin * perRow, stop * perRow];
           const bytes = await load(name, width * from, width * to);
-          const own = isShared ? [1, count].slice(isWhole ? 1 : 0) : [rows, perRow];
+          const own = isWhole ? [1] : isColumns ? [1, count] : [rows, perRow];
           loaded.push([name, { dtype: stored, shape: own, bytes }]);
         }
       }
