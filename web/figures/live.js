@@ -44,10 +44,11 @@ function makeLive(element) {
     links.mark();
   };
   if (drawing.querySelector("[data-scrub], [data-linked]")) {
-    // Only one of the built drawings can take part; another room has another drawn.
+    // Only one of the built drawings can take part. Another room has another drawn; until then this one stays.
     width = roomOf(drawing);
     for (const built of [...drawing.children]) {
       if (getComputedStyle(built).display === "none") built.remove();
+      else built.removeAttribute("class");
     }
     mark();
   }
