@@ -55,8 +55,8 @@ describe("A whole measurement", () => {
       })),
     );
     for (const caption of [
-      "Linear layer, M = 1, K = 2048, N = 2048",
-      "Linear layer, M = 64, K = 1024, N = 1024",
+      "Linear layer, float32 activations, M = 1, K = 2048, N = 2048",
+      "Linear layer, float32 activations, M = 64, K = 1024, N = 1024",
       "Quantize per tensor",
       "64 × 64 layer, one row (less is better)",
     ]) {

@@ -66,7 +66,7 @@ function readPage(text, id, measured) {
 function blocksOf(measured) {
   /** @type {Record<string, (results: any[]) => import("../shell/drawing/tree.js").Tree[]>} */
   const tables = {
-    linear: (results) => linearTables(results, undefined, measurementTable).slice(0, 1),
+    linear: (results) => linearTables(results, measurementTable).slice(0, 1),
     all: (results) => [
       ...linearTables(results),
       ...elementwiseTables(results),

@@ -145,15 +145,19 @@ function foldedTable(title, measurements) {
  */
 const libraryOf = ({ contestant }) => contestant.split("/")[0];
 
+/** The formats with which zeropoint's linear layers are compared: int8 weights with a scale for each output. */
+const OWN_FORMATS = ["w8a32-channel", "w8a8-dynamic"];
+
 /**
- * Like is compared with like: one thread, and of zeropoint's linear layers the one with int8 weights and
- * float32 activations. Other libraries take part with every format; a bare module computes nothing.
+ * Like is compared with like: one thread, and zeropoint's linear layers in OWN_FORMATS. Other libraries take part
+ * with every format of a table; a bare module computes nothing.
  * @param {Measurement} measurement
  */
 function isComparable(measurement) {
-  const { contestant, threads = 1, format = "w8a32-channel" } = measurement;
+  const { contestant, threads = 1, format } = measurement;
   const isOwn = libraryOf(measurement) === "zeropoint";
-  return threads === 1 && contestant !== "bare module" && (!isOwn || format === "w8a32-channel");
+  const isOwnFormat = format === undefined || OWN_FORMATS.includes(format);
+  return threads === 1 && contestant !== "bare module" && (!isOwn || isOwnFormat);
 }
 
 /**
@@ -210,33 +214,38 @@ function row(measurement, most, hasRatio, isKnown) {
   );
 }
 
-/** The formats that are compared, of all that are measured. */
-const FORMATS = [
-  "w8a32-channel",
-  "w8a32-group32",
-  "w4a32-group32",
-  "w8a32-float32",
-  "w8a8-dynamic",
-  "float32",
-];
+/** The formats that are shown, of all that are measured, by the activations of a linear layer. */
+const FORMATS = {
+  "float32 activations": [
+    "w8a32-channel",
+    "w8a32-group32",
+    "w4a32-group32",
+    "w8a32-float32",
+    "float32",
+  ],
+  "8-bit activations": ["w8a8-dynamic"],
+};
 const OPERATIONS = ["minmax", "quantize", "dequantize", "fakeQuantize", "error"];
 
 /**
- * The tables of linear layers, one for each shape.
+ * The tables of linear layers, one for each kind of activations and shape.
  * @param {Measurement[]} results
- * @param {string[]} [formats]
  * @param {typeof measurementTable} [table]  writes a table
  */
-export function linearTables(results, formats = FORMATS, table = foldedTable) {
+export function linearTables(results, table = foldedTable) {
   const linear = results.filter(
-    ({ case: title, format }) =>
-      title.startsWith("linear, M =") && !title.includes("cold") && formats.includes(format ?? ""),
+    ({ case: title, value }) =>
+      title.startsWith("linear, M =") && !title.includes("cold") && value !== undefined,
   );
-  return [...new Set(linear.map((result) => result.case))].map((title) =>
-    table(
-      `Linear layer${title.slice("linear".length)}`,
-      linear.filter((result) => result.case === title && result.value !== undefined),
-    ),
+  const shapes = [...new Set(linear.map((result) => result.case))];
+  return Object.entries(FORMATS).flatMap(([activations, formats]) =>
+    shapes.flatMap((shape) => {
+      const found = linear.filter(
+        ({ case: title, format = "" }) => title === shape && formats.includes(format),
+      );
+      const title = `Linear layer, ${activations}${shape.slice("linear".length)}`;
+      return found.length === 0 ? [] : [table(title, found)];
+    }),
   );
 }
 
