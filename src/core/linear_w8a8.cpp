@@ -47,57 +47,6 @@ std::array<double, kPanel> minus_sums(const Panels& w, std::size_t panel) {
   return totals;
 }
 
-// Sums of a panel with codes of fewer than 8 bits, or with groups. Narrow codes are widened chunk
-// by chunk; a chunk's sums are exact, and are added times their scale in double, in order.
-class GroupSums {
- public:
-  GroupSums(const Panels& w, std::size_t panel, std::int32_t zero_point)
-      : w_(w),
-        codes_(w.codes + panel * w.bytes()),
-        scales_(w.scales + panel * w.groups() * kPanel),
-        minus_sums_(w.minus_sums + panel * w.chunks * kPanel),
-        zero_point_(zero_point) {}
-
-  /// @param totals  double[rows][8]: sums of (x - zero point) * code; with several groups, times
-  ///                the groups' scales
-  void add(const std::uint8_t* x, std::size_t rows, kernels::Bytes format, double* totals) const {
-    std::fill_n(totals, rows * kPanel, 0.0);
-    const bool has_groups = w_.groups() > 1;
-    const std::uint8_t* codes = codes_;
-    const std::int32_t* minus_sums = minus_sums_;
-    std::size_t step = 0;
-    kernels::for_chunks(w_.k, w_.group, [&](std::size_t, std::size_t inputs, std::size_t group) {
-      const std::size_t steps = kernels::steps_of(inputs, w_.bits);
-      alignas(16) std::uint8_t wide[kernels::kChunk * kPanel];
-      const std::uint8_t* own = codes;
-      if (w_.bits < 8) {
-        kernels::widen_codes(codes, steps, w_.bits, w_.added_to_low, wide);
-        own = wide;
-      }
-      std::int32_t sums[kernels::kMaxRows * kPanel];
-      kernels::multiply_bytes({own, w_.steps, x, rows, step}, format, step, steps, sums);
-      double correction[kPanel];
-      double scale[kPanel];
-      for (std::size_t i = 0; i < kPanel; ++i) {
-        correction[i] = minus_sums[i] * (zero_point_ / 64.0);
-        scale[i] =
-            (has_groups ? static_cast<double>(scales_[group * kPanel + i]) : 1.0) / w_.unit();
-      }
-      kernels::add_group_bytes(sums, correction, scale, rows, totals);
-      step += steps;
-      codes += steps * static_cast<std::size_t>(w_.bits) * 4;
-      minus_sums += kPanel;
-    });
-  }
-
- private:
-  const Panels& w_;
-  const std::uint8_t* codes_;
-  const float* scales_;
-  const std::int32_t* minus_sums_;
-  std::int32_t zero_point_;
-};
-
 // Output of a layer: values or codes.
 struct Outputs {
   double scale_x;               // input scale
@@ -170,7 +119,8 @@ void run_layer(const std::uint8_t* qx, std::size_t m, std::int32_t zero_point, c
         std::int32_t sums[kernels::kMaxRows * kPanel];
         double more[kernels::kMaxRows * kPanel];
         if (!is_plain(w)) {
-          GroupSums(w, panel, zero_point).add(x, rows, format.format, more);
+          std::fill_n(more, rows * kPanel, 0.0);
+          kernels::multiply_groups(w, panel, x, rows, format.format, zero_point, more);
           const double none[kPanel] = {};
           std::fill_n(sums, rows * kPanel, 0);
           outputs.write(w, panel, first, rows, {sums, more, none});

@@ -85,14 +85,85 @@ void add_listed(const std::uint8_t* codes, const std::uint8_t* lines, std::size_
 }
 #endif
 
+#if ZEROPOINT_RELAXED
+// The format kI7x2: lines of the low seven bits, then lines of the highest one.
+void multiply_both_lines(const std::uint8_t* codes, const StepSpan& span, const std::uint8_t* x,
+                         std::size_t rows, std::int32_t* sums) {
+  multiply_lines<8>(codes, span, x, rows, sums);
+  std::int32_t high[kMaxRows * kPanel];
+  multiply_lines<8>(codes, span, x + rows * span.row_steps * kStepInputs, rows, high);
+  for (std::size_t i = 0; i < rows * kPanel; i += kTile) {
+    wasm_v128_store(sums + i, wasm_i32x4_add(wasm_v128_load(sums + i),
+                                             wasm_i32x4_shl(wasm_v128_load(high + i), 7)));
+  }
+}
+#endif
+
+// The inputs of a panel that share scales, or a chunk of them.
+struct Chunk {
+  const std::int32_t* minus_sums;  // [8]: as in Panels
+  const float* scales;             // [8], or null: all 1
+};
+
+// totals[row][i] += (sums[row][i] + minus_sums[i] * (zero_point / 64)) * scales[i] / unit
+void add_chunk(const std::int32_t* sums, const Chunk& chunk, std::int32_t zero_point, double unit,
+               std::size_t rows, double* totals) {
+  const Doubles zero = splat(zero_point / 64.0);
+  // The unit is a power of two: its inverse is exact.
+  const Doubles inverse = splat(1.0 / unit);
+  for (std::size_t i = 0; i < kPanel; i += kTile) {
+    const Doubles correction = widen_i32(wasm_v128_load(chunk.minus_sums + i)) * zero;
+    const Doubles scale =
+        chunk.scales == nullptr ? inverse : load_doubles(chunk.scales + i) * inverse;
+    for (std::size_t row = 0; row < rows; ++row) {
+      double* to = totals + row * kPanel + i;
+      const Doubles sum = widen_i32(wasm_v128_load(sums + row * kPanel + i)) + correction;
+      const Doubles total = load_doubles(to) + sum * scale;
+      wasm_v128_store(to, total.low);
+      wasm_v128_store(to + 2, total.high);
+    }
+  }
+}
+
+// multiply_groups() for one format, whose sums kMultiply makes.
+template <auto kMultiply>
+void multiply_chunks(const Panels& w, std::size_t panel, const std::uint8_t* x, std::size_t rows,
+                     std::int32_t zero_point, double* totals) {
+  const std::uint8_t* const codes = w.codes + panel * w.bytes();
+  const float* const scales = w.groups() > 1 ? w.scales + panel * w.groups() * kPanel : nullptr;
+  const std::int32_t* minus_sums = w.minus_sums + panel * w.chunks * kPanel;
+  const bool is_narrow = w.bits < 8;
+  const double unit = w.unit();
+  // Narrow codes of steps wide_first ... wide_end - 1, widened.
+  constexpr std::size_t kWideSteps = kChunk / kStepInputs;
+  alignas(16) std::uint8_t wide[kWideSteps * kStepCodes];
+  std::size_t wide_first = 0;
+  std::size_t wide_end = 0;
+  std::size_t step = 0;
+  for_chunks(w.k, w.group, [&](std::size_t, std::size_t inputs, std::size_t group) {
+    const std::size_t steps = steps_of(inputs, w.bits);
+    if (is_narrow && step + steps > wide_end) {
+      wide_first = step;
+      wide_end = std::min(step + kWideSteps, w.steps);
+      widen_codes(codes + step * static_cast<std::size_t>(w.bits) * 4, wide_end - step, w.bits,
+                  w.added_to_low, wide);
+    }
+    std::int32_t sums[kMaxRows * kPanel];
+    const std::uint8_t* own =
+        is_narrow ? wide + (step - wide_first) * kStepCodes : codes + step * kStepCodes;
+    kMultiply(own, StepSpan{w.steps, step, steps}, x, rows, sums);
+    const Chunk chunk{minus_sums, scales == nullptr ? nullptr : scales + group * kPanel};
+    add_chunk(sums, chunk, zero_point, unit, rows, totals);
+    step += steps;
+    minus_sums += kPanel;
+  });
+}
+
 // Sums of four outputs of a row, from output `i` on.
 Doubles total_of(const ByteSums& sums, std::size_t row, std::size_t i) {
-  const auto load = [](const double* from) {
-    return Doubles{wasm_v128_load(from), wasm_v128_load(from + 2)};
-  };
   const Doubles total =
-      widen_i32(wasm_v128_load(sums.sums + row * kPanel + i)) + load(sums.correction + i);
-  return sums.more == nullptr ? total : total + load(sums.more + row * kPanel + i);
+      widen_i32(wasm_v128_load(sums.sums + row * kPanel + i)) + load_doubles(sums.correction + i);
+  return sums.more == nullptr ? total : total + load_doubles(sums.more + row * kPanel + i);
 }
 
 }  // namespace
@@ -150,45 +221,35 @@ void spread_bytes(const std::uint8_t* qx, const Panels& panels, ByteFormat forma
 
 void multiply_bytes(const ByteProduct& product, [[maybe_unused]] Bytes format, std::size_t first,
                     std::size_t steps, std::int32_t* sums) {
-  assert(product.rows <= kMaxRows);
-  const StepSpan span{product.row_steps, first, steps};
-  const std::uint8_t* codes = product.codes + (first - product.codes_first) * kStepCodes;
-  if (format == Bytes::kI16) {
-    return multiply_wide_bytes(codes, span, product.x, product.rows, sums);
-  }
-#if ZEROPOINT_RELAXED
   const std::size_t rows = product.rows;
+  assert(rows <= kMaxRows);
+  const StepSpan span{product.row_steps, first, steps};
+  const std::uint8_t* codes = product.codes + first * kStepCodes;
+  if (format == Bytes::kI16) return multiply_wide_bytes(codes, span, product.x, rows, sums);
+#if ZEROPOINT_RELAXED
+  if (format == Bytes::kI7x2) return multiply_both_lines(codes, span, product.x, rows, sums);
   multiply_lines<8>(codes, span, product.x, rows, sums);
-  if (format == Bytes::kI7) return;
   if (format == Bytes::kI7Most) {
     assert(first == 0 && steps == product.row_steps);
-    return add_listed(codes, product.x, rows, steps, sums);
-  }
-  std::int32_t high[kMaxRows * kPanel];
-  multiply_lines<8>(codes, span, product.x + rows * span.row_steps * kStepInputs, rows, high);
-  for (std::size_t i = 0; i < rows * kPanel; i += kTile) {
-    wasm_v128_store(sums + i, wasm_i32x4_add(wasm_v128_load(sums + i),
-                                             wasm_i32x4_shl(wasm_v128_load(high + i), 7)));
+    add_listed(codes, product.x, rows, steps, sums);
   }
 #endif
 }
 
-void add_group_bytes(const std::int32_t* sums, const double* correction, const double* scale,
-                     std::size_t rows, double* totals) {
-  const auto load = [](const double* from) {
-    return Doubles{wasm_v128_load(from), wasm_v128_load(from + 2)};
-  };
-  for (std::size_t i = 0; i < kPanel; i += kTile) {
-    const Doubles own_correction = load(correction + i);
-    const Doubles own_scale = load(scale + i);
-    for (std::size_t row = 0; row < rows; ++row) {
-      double* to = totals + row * kPanel + i;
-      const Doubles sum = widen_i32(wasm_v128_load(sums + row * kPanel + i)) + own_correction;
-      const Doubles total = load(to) + sum * own_scale;
-      wasm_v128_store(to, total.low);
-      wasm_v128_store(to + 2, total.high);
-    }
+void multiply_groups(const Panels& panels, std::size_t panel, const std::uint8_t* x,
+                     std::size_t rows, [[maybe_unused]] Bytes format, std::int32_t zero_point,
+                     double* totals) {
+  assert(rows <= kMaxRows && format != Bytes::kI7Most);
+  // A choice for each chunk would take as long as a short chunk's products.
+#if ZEROPOINT_RELAXED
+  if (format == Bytes::kI7) {
+    return multiply_chunks<multiply_lines<8>>(panels, panel, x, rows, zero_point, totals);
   }
+  if (format == Bytes::kI7x2) {
+    return multiply_chunks<multiply_both_lines>(panels, panel, x, rows, zero_point, totals);
+  }
+#endif
+  multiply_chunks<multiply_wide_bytes>(panels, panel, x, rows, zero_point, totals);
 }
 
 void finish_bytes(const ByteSums& given, const float* multiplier, const float* bias,

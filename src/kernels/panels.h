@@ -252,11 +252,10 @@ void widen_codes(const std::uint8_t* codes, std::size_t steps, int bits, int add
 
 /// Operands of multiply_bytes().
 struct ByteProduct {
-  const std::uint8_t* codes;  ///< of a panel of 8-bit weights, from step `codes_first` on
+  const std::uint8_t* codes;  ///< of a panel of 8-bit weights
   std::size_t row_steps;      ///< of a row
   const std::uint8_t* x;      ///< [rows][byte_row_bytes(row_steps)]
   std::size_t rows;           ///< at most kMaxRows
-  std::size_t codes_first = 0;
 };
 
 /// sums[row][8] = sum of (x - base) * code over steps first ... first + steps - 1 of one panel; at
@@ -264,11 +263,14 @@ struct ByteProduct {
 void multiply_bytes(const ByteProduct& product, Bytes format, std::size_t first, std::size_t steps,
                     std::int32_t* sums);
 
-/// Adds the sums of a group of inputs, or of a part of it, to those of all groups:
-///   totals[row][i] += (sums[row][i] + correction[i]) * scale[i]        in double
-/// @param correction, scale  double[8]. @param totals  double[rows][8]
-void add_group_bytes(const std::int32_t* sums, const double* correction, const double* scale,
-                     std::size_t rows, double* totals);
+/// Sums of a panel with several groups, or with codes of fewer than 8 bits, which are widened. A
+/// chunk's sums are exact, and are added in double, in order:
+///   totals[row][i] += (sum of (x - base) * code - zero_point * sum of codes) * scale / unit
+/// where the scale is 1 with a single group. All formats but kI7Most.
+/// @param x       [rows][byte_row_bytes(panels.steps)]. @param rows  at most kMaxRows
+/// @param totals  [rows][8]
+void multiply_groups(const Panels& panels, std::size_t panel, const std::uint8_t* x,
+                     std::size_t rows, Bytes format, std::int32_t zero_point, double* totals);
 
 /// All sums of a panel: the result of multiply_bytes, and addends in double.
 struct ByteSums {
