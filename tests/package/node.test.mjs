@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { example, lines, promised, required } from "./example.mjs";
 import { makeProject, run, versionOf } from "./project.mjs";
 
@@ -37,46 +37,55 @@ describe("The tarball", () => {
     ["20", true],
     ["latest", true],
   ]) {
-    it(`runs in Node ${wanted}`, (t) => {
-      const project = makeProject(`node-${wanted}`, {
-        tools: [`${PACKAGE}@${wanted}`],
-        files: {
+    describe(`in Node ${wanted}`, () => {
+      let project;
+      let node;
+      before(() => {
+        const tools = [`${PACKAGE}@${wanted}`];
+        const files = {
           "example.mjs": example,
           "required.cjs": required,
           "imported.cjs": IMPORTED,
           "relaxed.mjs": RELAXED,
-        },
+        };
+        project = makeProject(`node-${wanted}`, { tools, files });
+        node = join(project, "node_modules", PACKAGE, "bin", "node");
       });
-      const node = join(project, "node_modules", PACKAGE, "bin", "node");
-      const version = run(project, node, ["--version"]).stdout.trim();
-      assert.equal(version, `v${versionOf(project, PACKAGE).replace(/^v/, "")}`);
-      t.diagnostic(`Node ${version}`);
+      const version = () => versionOf(project, PACKAGE).replace(/^v/, "");
 
-      const esm = run(project, node, ["example.mjs"]);
-      assert.equal(esm.stderr, "");
-      assert.deepEqual(lines(esm.stdout), promised);
+      it("runs in that version", (t) => {
+        const { stdout } = run(project, node, ["--version"]);
+        assert.equal(stdout.trim(), `v${version()}`);
+        t.diagnostic(`Node ${version()}`);
+      });
 
-      // Suppress Node's warning that require() of an ES module is experimental, in versions that print it.
-      const cjs = run(project, node, ["--no-warnings", "required.cjs"]);
-      if (hasRequire) {
-        assert.equal(cjs.stderr, "");
-        assert.deepEqual(lines(cjs.stdout), promised);
-      } else {
-        assert.match(cjs.stderr, /ERR_REQUIRE_ESM/);
-      }
+      it("runs the README's example", () => {
+        const { stdout, stderr } = run(project, node, ["example.mjs"]);
+        assert.equal(stderr, "");
+        assert.deepEqual(lines(stdout), promised);
+      });
 
-      const imported = run(project, node, ["imported.cjs"]);
-      assert.equal(imported.stderr, "");
-      assert.match(imported.stdout, /^\w+ 1 tensor\(\[ +42, -127\], dtype=torch\.int8\)\n$/);
+      it(`${hasRequire ? "runs" : "refuses"} the example with require()`, () => {
+        // Suppress Node's warning that require() of an ES module is experimental, in versions that print it.
+        const { stdout, stderr } = run(project, node, ["--no-warnings", "required.cjs"]);
+        if (!hasRequire) return assert.match(stderr, /ERR_REQUIRE_ESM/);
+        assert.equal(stderr, "");
+        assert.deepEqual(lines(stdout), promised);
+      });
 
-      const relaxed = (...flags) => run(project, node, [...flags, "relaxed.mjs"]).stdout.trim();
-      if (version.startsWith("v20.")) {
+      it("is imported by CommonJS, zeropoint/notebook included", () => {
+        const { stdout, stderr } = run(project, node, ["imported.cjs"]);
+        assert.equal(stderr, "");
+        assert.match(stdout, /^\w+ 1 tensor\(\[ +42, -127\], dtype=torch\.int8\)\n$/);
+      });
+
+      it("takes the relaxed build only where the engine computes it correctly", () => {
+        const relaxed = (...flags) => run(project, node, [...flags, "relaxed.mjs"]).stdout.trim();
+        if (!version().startsWith("20.")) return assert.equal(relaxed(), "relaxed relaxed");
         // With its flag, this engine accepts the instructions but computes some of them wrongly.
         assert.equal(relaxed(), `baseline ${MISSING}`);
         assert.equal(relaxed("--experimental-wasm-relaxed-simd"), `baseline ${WRONG}`);
-      } else {
-        assert.equal(relaxed(), "relaxed relaxed");
-      }
+      });
     });
   }
 });

@@ -20,9 +20,13 @@ function recipe(title, language) {
   return block[1];
 }
 
+/** Imports a file of a project's dependencies. */
+const importFrom = (project, ...path) =>
+  import(pathToFileURL(join(project, "node_modules", ...path)));
+
 /** esbuild from a project's dependencies. */
 const bundlerOf = async (project) =>
-  (await import(pathToFileURL(join(project, "node_modules", "esbuild", "lib", "main.js")))).default;
+  (await importFrom(project, "esbuild", "lib", "main.js")).default;
 
 const html = (head, body) =>
   `<!doctype html><html lang="en"><meta charset="utf-8"><title>zeropoint</title><link rel="icon" href="/icon.svg">
@@ -55,6 +59,52 @@ console.log(await shown(first));
 root.unmount();
 console.log(document.getElementById("root").textContent === "" ? "removed" : "still there");
 `;
+
+/** Runs the README's example, then an instance on two threads, then a connection. */
+const POLICY_PAGE = `
+import { create } from "zeropoint";
+import { connect } from "zeropoint/worker";
+${example}
+const threaded = await create({ threads: 2 });
+console.log(threaded.threads, threaded.reason);
+threaded.dispose();
+const connection = await connect();
+console.log(connection.offThread, (await connection.quantize(tensor([1, -2]))).data.join(" "));
+connection.dispose();
+`;
+
+/** Bundles worker.js as Cloudflare's tools do: one module, with the WebAssembly separate. */
+async function bundleWorker(project) {
+  const { build } = await bundlerOf(project);
+  await build({
+    absWorkingDir: project,
+    entryPoints: ["worker.js"],
+    outfile: "out/worker.js",
+    bundle: true,
+    format: "esm",
+    conditions: ["workerd", "worker"],
+    alias: { "zeropoint/baseline.wasm": "./baseline.wasm" },
+    external: ["./baseline.wasm"],
+  });
+  const library = join(project, "node_modules", "zeropoint");
+  const { exports } = JSON.parse(readFileSync(join(library, "package.json"), "utf8"));
+  const binary = readFileSync(join(library, exports["./baseline.wasm"]));
+  writeFiles(project, { "out/baseline.wasm": binary });
+}
+
+/** Cloudflare's runtime with the bundle of a project. */
+async function startRuntime(project) {
+  const miniflare = await importFrom(project, "miniflare", "dist", "src", "index.js");
+  return new miniflare.default.Miniflare({
+    rootPath: project,
+    modulesRoot: join(project, "out"),
+    modules: [
+      { type: "ESModule", path: join(project, "out", "worker.js") },
+      { type: "CompiledWasm", path: join(project, "out", "baseline.wasm") },
+    ],
+    compatibilityDate: "2026-01-01",
+  });
+}
 
 describe("A recipe of the README", () => {
   let browser;
@@ -110,34 +160,8 @@ describe("A recipe of the README", () => {
     });
     if (!project) return;
     t.diagnostic(`miniflare ${versionOf(project, "miniflare")}`);
-    const { build } = await bundlerOf(project);
-    // As Cloudflare's tools do: one module, with the WebAssembly separate.
-    await build({
-      absWorkingDir: project,
-      entryPoints: ["worker.js"],
-      outfile: "out/worker.js",
-      bundle: true,
-      format: "esm",
-      conditions: ["workerd", "worker"],
-      alias: { "zeropoint/baseline.wasm": "./baseline.wasm" },
-      external: ["./baseline.wasm"],
-    });
-    const wasm = join(project, "node_modules", "zeropoint", "dist");
-    const { exports } = JSON.parse(readFileSync(join(wasm, "..", "package.json"), "utf8"));
-    const binary = join(wasm, "..", exports["./baseline.wasm"]);
-    writeFiles(project, { "out/baseline.wasm": readFileSync(binary) });
-    const miniflare = await import(
-      pathToFileURL(join(project, "node_modules", "miniflare", "dist", "src", "index.js"))
-    );
-    const runtime = new miniflare.default.Miniflare({
-      rootPath: project,
-      modulesRoot: join(project, "out"),
-      modules: [
-        { type: "ESModule", path: join(project, "out", "worker.js") },
-        { type: "CompiledWasm", path: join(project, "out", "baseline.wasm") },
-      ],
-      compatibilityDate: "2026-01-01",
-    });
+    await bundleWorker(project);
+    const runtime = await startRuntime(project);
     try {
       for (let i = 0; i < 2; ++i) {
         const response = await runtime.dispatchFetch("http://localhost/", {
@@ -152,17 +176,6 @@ describe("A recipe of the README", () => {
   });
 
   it("runs under the strict policy, threads and zeropoint/worker included", async () => {
-    const page = `
-import { create } from "zeropoint";
-import { connect } from "zeropoint/worker";
-${example}
-const threaded = await create({ threads: 2 });
-console.log(threaded.threads, threaded.reason);
-threaded.dispose();
-const connection = await connect();
-console.log(connection.offThread, (await connection.quantize(tensor([1, -2]))).data.join(" "));
-connection.dispose();
-`;
     const project = makeProject("policy", { tools: ["vite@8"] });
     writeFiles(project, {
       "index.html": html(
@@ -170,11 +183,9 @@ connection.dispose();
         '<script type="module" src="/main.js"></script>',
       ),
       "public/icon.svg": '<svg xmlns="http://www.w3.org/2000/svg"/>',
-      "main.js": page,
+      "main.js": POLICY_PAGE,
     });
-    const { build } = await import(
-      pathToFileURL(join(project, "node_modules", "vite", "dist", "node", "index.js"))
-    );
+    const { build } = await importFrom(project, "vite", "dist", "node", "index.js");
     await build({
       root: project,
       logLevel: "error",

@@ -21,15 +21,22 @@ function* walk(node) {
 const parseModule = (text) =>
   parse(text, { ecmaVersion: 2022, sourceType: "module", allowHashBang: true });
 
+/** Whether a node is an import, or an export from another module. */
+const isImport = ({ type, source }) =>
+  /^(Import(Declaration|Expression)|Export(Named|All)Declaration)$/.test(type) && !!source;
+
 describe("The tarball", () => {
   let folder;
   let manifest;
   let files;
+  /** The nodes of each script's syntax tree, by its path. */
+  let syntax;
   before(() => {
     const project = makeProject("tarball");
     folder = join(project, "node_modules", "zeropoint");
     manifest = JSON.parse(read("package.json"));
     files = tarball().files.map((file) => file.path);
+    syntax = new Map(scripts().map((path) => [path, [...walk(parseModule(read(path)))]]));
   });
   const read = (path) => readFileSync(join(folder, path), "utf8");
   const scripts = () => files.filter((path) => path.endsWith(".js"));
@@ -89,34 +96,40 @@ describe("The tarball", () => {
   });
 
   it("imports only its own files, by static strings that every bundler can follow", () => {
-    for (const path of scripts()) {
-      const lookedUp = new Set();
-      for (const node of walk(parseModule(read(path)))) {
-        const isImport = /^(Import(Declaration|Expression)|Export(Named|All)Declaration)$/;
-        if (isImport.test(node.type) && node.source) {
-          const { value } = node.source;
-          assert.equal(typeof value, "string", `${path}: the address of an import is not constant`);
-          if (isForNode(path) && isBuiltin(value)) {
-            assert.match(value, /^node:/, path);
-            lookedUp.add(node.source);
-            continue;
-          }
-          assert.match(value, /^\.{1,2}\//, `${path} imports ${value}`);
-          const target = posix.join(posix.dirname(path), value);
-          assert.ok(
-            files.includes(target),
-            `${path} imports ${value}, which is not in the tarball`,
-          );
+    for (const [path, nodes] of syntax) {
+      for (const { source } of nodes.filter(isImport)) {
+        const { value } = source;
+        assert.equal(typeof value, "string", `${path}: the address of an import is not constant`);
+        if (isForNode(path) && isBuiltin(value)) {
+          assert.match(value, /^node:/, path);
+          continue;
         }
-        if (node.type === "CallExpression" || node.type === "NewExpression") {
-          assert.doesNotMatch(node.callee.name ?? "", /^(require|eval|Function)$/, path);
-        }
-        // A bundler for browsers would resolve, or warn about, any import of a Node module.
-        const isLookup = node.callee?.property?.name === "getBuiltinModule";
-        if (isLookup) for (const argument of node.arguments) lookedUp.add(argument);
-        if (node.type === "Literal" && !lookedUp.has(node)) {
-          assert.doesNotMatch(String(node.value), /^node:/, path);
-        }
+        assert.match(value, /^\.{1,2}\//, `${path} imports ${value}`);
+        const target = posix.join(posix.dirname(path), value);
+        assert.ok(files.includes(target), `${path} imports ${value}, which is not in the tarball`);
+      }
+    }
+  });
+
+  it("calls neither require nor eval nor Function", () => {
+    for (const [path, nodes] of syntax) {
+      for (const { callee } of nodes.filter(({ type }) => /^(Call|New)Expression$/.test(type))) {
+        assert.doesNotMatch(callee.name ?? "", /^(require|eval|Function)$/, path);
+      }
+    }
+  });
+
+  it("names modules of Node only in imports of the command line and in calls of getBuiltinModule", () => {
+    // A bundler for browsers would resolve, or warn about, any other one.
+    for (const [path, nodes] of syntax) {
+      const imported = isForNode(path) ? nodes.filter(isImport).map(({ source }) => source) : [];
+      const lookedUp = nodes
+        .filter(({ callee }) => callee?.property?.name === "getBuiltinModule")
+        .flatMap((call) => call.arguments);
+      const allowed = new Set([...imported, ...lookedUp]);
+      for (const node of nodes) {
+        if (node.type !== "Literal" || allowed.has(node)) continue;
+        assert.doesNotMatch(String(node.value), /^node:/, path);
       }
     }
   });
