@@ -329,11 +329,11 @@ describe("tensors that change", () => {
     assert.throws(() => dequantize({ ...q, dims: [2, 2] }), { code: "ZP_INVALID_SHAPE" });
   });
 
-  it("never writes out of bounds while another thread grows an array", async () => {
-    const bytes = 4 * 16;
+  /** Shared buffers, and a thread that grows each a short time after flag[0] was set to its index plus 1. */
+  async function startGrowing(count) {
     const buffers = Array.from(
-      { length: 1200 },
-      () => new SharedArrayBuffer(bytes, { maxByteLength: 2 ** 20 }),
+      { length: count },
+      () => new SharedArrayBuffer(4 * 16, { maxByteLength: 2 ** 20 }),
     );
     const flag = new Int32Array(new SharedArrayBuffer(4));
     const source = `
@@ -345,12 +345,17 @@ describe("tensors that change", () => {
         try { buffers[i].grow(2 ** 20); } catch {}
       }`;
     const worker = new Worker(source, { eval: true, workerData: { buffers, flag } });
+    while (Atomics.load(flag, 0) !== -1) await new Promise((resolve) => setTimeout(resolve, 5));
+    return { buffers, worker, flag };
+  }
+
+  it("never writes out of bounds while another thread grows an array", async () => {
     const layer = new QuantizedLinear(tensor(random.normal(64), [4, 16]));
     addCanary();
     canaryOutputs = canariesRun();
     const out = tensor(new Float32Array(4), [1, 4]);
+    const { buffers, worker, flag } = await startGrowing(1200);
     try {
-      while (Atomics.load(flag, 0) !== -1) await new Promise((resolve) => setTimeout(resolve, 5));
       for (let i = 0; i < buffers.length; i++) {
         const input = tensor(new Float32Array(16), [1, 16]);
         input.data = new Float32Array(buffers[i]);

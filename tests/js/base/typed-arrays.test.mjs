@@ -404,10 +404,9 @@ describe("User code gets no view of the heap", () => {
     }
   };
 
-  it("through replaced methods of arrays", () => {
+  /** Runs work while methods of typed arrays pass the memory of each array that they get to `see`. */
+  function whileSeeingArrays(see, work) {
     const prototype = Object.getPrototypeOf(Int8Array.prototype);
-    const heaps = new Set();
-    const seen = new Set();
     const replaced = new Map();
     for (const name of ["set", "subarray", "slice", "fill", "map", "keys", Symbol.iterator]) {
       const descriptor = Object.getOwnPropertyDescriptor(prototype, name);
@@ -415,21 +414,30 @@ describe("User code gets no view of the heap", () => {
       Object.defineProperty(prototype, name, {
         ...descriptor,
         value(...args) {
-          for (const value of [this, ...args])
-            if (ArrayBuffer.isView(value)) seen.add(value.buffer);
+          for (const value of [this, ...args]) if (ArrayBuffer.isView(value)) see(value.buffer);
           return descriptor.value.apply(this, args);
         },
       });
     }
     try {
-      runOn(core, () => {
-        heaps.add(core.module.HEAPU8.buffer);
-        runAll();
-        heaps.add(core.module.HEAPU8.buffer);
-      });
+      work();
     } finally {
       for (const [name, descriptor] of replaced) Object.defineProperty(prototype, name, descriptor);
     }
+  }
+
+  it("through replaced methods of arrays", () => {
+    const heaps = new Set();
+    const seen = new Set();
+    const work = () => {
+      heaps.add(core.module.HEAPU8.buffer);
+      runAll();
+      heaps.add(core.module.HEAPU8.buffer);
+    };
+    whileSeeingArrays(
+      (buffer) => seen.add(buffer),
+      () => runOn(core, work),
+    );
     assert.ok(seen.size > 0, "the methods were called");
     for (const heap of heaps) assert.ok(!seen.has(heap), "the heap was seen");
   });
@@ -510,44 +518,43 @@ describe("The core's memory", () => {
     });
   }
 
-  it("may have no memory left: the error has the sizes, and smaller calls still work", async () => {
-    const core = await loadBuild("test", embedded, { build: "baseline" });
-    let room = 2 ** 32;
-    const module = { ...core.module };
-    Object.defineProperty(module, "HEAPU8", { get: () => core.module.HEAPU8 });
-    module.allocate = (bytes) => (bytes > room ? 0 : core.module.allocate(bytes));
-    const full = { ...core, module, memory: new Memory(module) };
+  describe("that is full", () => {
     const x = new Random(73).normal(1000);
     const big = new Float32Array(TILE);
-    runOn(full, () => {
-      room = 70_000;
-      const codes = quantize(x).data;
-      const attempts = [
-        () => quantize(big, { scale: 1 }),
-        () => chooseQParams(new Float32Array(4 * TILE)),
-        () =>
-          dequantize({
-            data: new Int8Array(TILE),
-            shape: [TILE],
-            dtype: "int8",
-            scale: 1,
-            zeroPoint: 0,
-          }),
-        () => quantizationError(big, big),
-        () => linear(big, { data: big, shape: [1, TILE] }),
-        () => new QuantizedLinear({ data: big, shape: [1, TILE] }, { scale: 1 }),
-        () => quantizePerTensor(big, 1, 0, "qint8"),
-        () => new MinMaxObserver().observe(big),
-      ];
-      for (const attempt of attempts) {
-        refuses(
-          attempt,
-          RangeError,
-          "ZP_OUT_OF_MEMORY",
-          /: the core needs \d{6,} bytes \(\d\.\d MiB\) for this call, more than it can have$/,
-        );
-        sameCodes(quantize(x).data, codes);
-      }
+    const row = { data: big, shape: [1, TILE] };
+    const q = { data: new Int8Array(TILE), shape: [TILE], dtype: "int8", scale: 1, zeroPoint: 0 };
+    const calls = {
+      quantize: () => quantize(big, { scale: 1 }),
+      chooseQParams: () => chooseQParams(new Float32Array(4 * TILE)),
+      dequantize: () => dequantize(q),
+      quantizationError: () => quantizationError(big, big),
+      linear: () => linear(big, row),
+      QuantizedLinear: () => new QuantizedLinear(row, { scale: 1 }),
+      quantizePerTensor: () => quantizePerTensor(big, 1, 0, "qint8"),
+      MinMaxObserver: () => new MinMaxObserver().observe(big),
+    };
+
+    /** A core that has memory for small calls only, and their result. */
+    let full;
+    let codes;
+    before(async () => {
+      const core = await loadBuild("test", embedded, { build: "baseline" });
+      const module = { ...core.module };
+      Object.defineProperty(module, "HEAPU8", { get: () => core.module.HEAPU8 });
+      full = { ...core, module, memory: new Memory(module) };
+      module.allocate = (bytes) => (bytes > 70_000 ? 0 : core.module.allocate(bytes));
+      codes = runOn(full, () => quantize(x).data);
     });
+
+    for (const [name, call] of Object.entries(calls)) {
+      it(`makes ${name} throw an error with the size, and serves smaller calls after it`, () => {
+        const message =
+          /: the core needs \d{6,} bytes \(\d\.\d MiB\) for this call, more than it can have$/;
+        runOn(full, () => {
+          refuses(call, RangeError, "ZP_OUT_OF_MEMORY", message);
+          sameCodes(quantize(x).data, codes);
+        });
+      });
+    }
   });
 });
