@@ -76,6 +76,9 @@ async function floatsOf({ dtype, shape, data }) {
 const transposed = (values, [rows, columns]) =>
   Float32Array.from(values, (_, i) => values[(i % rows) * columns + Math.floor(i / rows)]);
 
+/** Values with 0 in place of -0. */
+const withoutNegativeZeros = (values) => values.map((value) => value + 0);
+
 /** Asserts that values agree to within the rounding of their type, relative to the largest. */
 function close(actual, expected, tolerance, message) {
   assert.equal(actual.length, expected.length, message);
@@ -90,23 +93,48 @@ function close(actual, expected, tolerance, message) {
 const ROUNDING = { F32: 2 ** -22, F16: 2 ** -9, BF16: 2 ** -6 };
 
 describe("quantized weights of checkpoints", () => {
+  /** The shape and values that the logical tensor of a case has. */
+  async function expectedOf({ layout, decoded }) {
+    const values = await floatsOf(decoded);
+    const isTransposed = layout === "gptq" || layout === "awq";
+    if (!isTransposed) return { shape: decoded.shape, values };
+    return { shape: decoded.shape.toReversed(), values: transposed(values, decoded.shape) };
+  }
+
+  /** The values of codes with an offset for each group: code · scale + offset. */
+  function valuesByOffset({ data, shape: [rows, columns], scale, offset, groupSize }) {
+    const groups = scale.data.length / rows;
+    return Float32Array.from(data, (code, i) => {
+      const [row, column] = [Math.floor(i / columns), i % columns];
+      const group = row * groups + Math.floor(column / groupSize);
+      return code * scale.data[group] + offset.data[group];
+    });
+  }
+
   for (const each of readVectors("formats/layouts").cases) {
     const { layout, name, decoded } = each;
     it(`are logical tensors, read bit for bit: ${layout} ${name}`, async () => {
-      const isTransposed = layout === "gptq" || layout === "awq";
-      const shape = isTransposed ? [...decoded.shape].reverse() : decoded.shape;
+      const { shape, values } = await expectedOf(each);
       const model = await openCase(each);
       assert.deepEqual([...model.tensors.keys()], ["model.m.weight"]);
       const { shape: own, isQuantized, dtype } = model.tensors.get("model.m.weight");
       assert.deepEqual([[...own], isQuantized], [shape, true]);
       assert.match(dtype, /^u?int[248]$/);
-      const values = await floatsOf(decoded);
-      const expected = isTransposed ? transposed(values, decoded.shape) : values;
       const got = await model.read("model.m.weight");
       assert.deepEqual([...got.shape], shape);
       // The reference of MLX adds 0, so it has no -0.
-      sameValues(layout === "mlx" ? got.data.map((value) => value + 0) : got.data, expected, name);
+      sameValues(layout === "mlx" ? withoutNegativeZeros(got.data) : got.data, values, name);
+    });
+
+    it(`keep their parts readable by name: ${layout} ${name}`, async () => {
+      const model = await openCase(each);
+      await model.read("model.m.weight");
       for (const part of Object.keys(each.tensors)) await model.read(`model.m.${part}`);
+    });
+
+    it(`are quantized tensors, or refused with the reason: ${layout} ${name}`, async () => {
+      const { shape, values } = await expectedOf(each);
+      const model = await openCase(each);
       let q;
       try {
         q = await model.readQuantized("model.m.weight");
@@ -116,16 +144,10 @@ describe("quantized weights of checkpoints", () => {
       }
       assert.deepEqual(q.shape, shape);
       if (q.offset === undefined) {
-        close(dequantize(q).data, expected, ROUNDING[decoded.dtype], name);
+        close(dequantize(q).data, values, ROUNDING[decoded.dtype], name);
       } else {
         assert.equal(q.zeroPoint, undefined);
-        const groups = q.scale.data.length / shape[0];
-        const asDefined = Float32Array.from(q.data, (code, i) => {
-          const [row, column] = [Math.floor(i / shape[1]), i % shape[1]];
-          const s = row * groups + Math.floor(column / q.groupSize);
-          return code * q.scale.data[s] + q.offset.data[s];
-        });
-        close(asDefined, expected, 8 * ROUNDING[decoded.dtype], name);
+        close(valuesByOffset(q), values, 8 * ROUNDING[decoded.dtype], name);
       }
     });
   }
@@ -537,35 +559,37 @@ describe("quantized weights of ONNX models", () => {
   const vectors = vectorsOf("onnx");
   for (const { file, weight_dequantized: expected } of vectors.cases) {
     if (expected === undefined || file === "dq-gather.onnx") continue;
-    it(`have the values of the reference: ${file}`, async () => {
+    const values = withoutNegativeZeros(new Float32Array(fromBase64(expected.b64).buffer));
+
+    /** The file's model and its only weight. */
+    async function openFile() {
       const model = await openModel(vectors.bytes(file));
       const weights = [...model.tensors.values()].filter(
         ({ isQuantized, shape }) => isQuantized && shape.length > 1,
       );
       assert.equal(weights.length, 1);
-      const [{ name, shape }] = weights;
-      assert.deepEqual([...shape], expected.shape);
-      const values = new Float32Array(fromBase64(expected.b64).buffer);
-      const got = await model.read(name);
+      return { model, weight: weights[0] };
+    }
+
+    it(`have the values of the reference: ${file}`, async () => {
+      const { model, weight } = await openFile();
+      assert.deepEqual([...weight.shape], expected.shape);
+      const got = await model.read(weight.name);
       assert.deepEqual([...got.shape], expected.shape);
-      sameValues(
-        got.data.map((value) => value + 0),
-        values.map((value) => value + 0),
-        file,
-      );
-      const q = await model.readQuantized(name);
+      sameValues(withoutNegativeZeros(got.data), values, file);
+    });
+
+    it(`are quantized tensors with these values: ${file}`, async () => {
+      const { model, weight } = await openFile();
+      const q = await model.readQuantized(weight.name);
       if (q.offset !== undefined) {
         assert.match(file, /float-zp/);
         return;
       }
-      const isSame = String(q.shape) === String(shape);
+      const isSame = String(q.shape) === String(weight.shape);
       const own = dequantize(q).data;
       const turned = isSame ? own : transposed(own, q.shape);
-      sameValues(
-        turned.map((value) => value + 0),
-        values.map((value) => value + 0),
-        file,
-      );
+      sameValues(withoutNegativeZeros(turned), values, file);
     });
   }
 });

@@ -20,6 +20,9 @@ function assertNear(actual, expected, tolerance, message) {
   }
 }
 
+/** The values of the weight w of a model. */
+const weightIn = async (bytes) => (await (await openModel(bytes)).read("w")).data;
+
 const FORMS = {
   DequantizeLinear: { target: "portable", opset: 21 },
   "Cast and Mul": { target: "web", opset: 17 },
@@ -212,43 +215,34 @@ describe("quantizeModel to ONNX", () => {
   });
 
   for (const [title, layer] of Object.entries(LAYERS)) {
-    it(`writes files whose weight of ${title} is read under its own name`, async () => {
-      const data = normals(
-        layer.shape.reduce((a, b) => a * b, 1),
-        3,
-      );
-      for (const opset of [17, 21]) {
-        const bytes = await modelOf(layer, data, { irVersion: 10, opsets: { "": opset } });
-        for (const target of ["portable", "web", "node", "webgpu"]) {
+    const { shape, axes } = layer;
+    const data = normals(sizeOf(shape), 3);
+    for (const opset of [17, 21]) {
+      const options = { irVersion: 10, opsets: { "": opset } };
+      for (const target of ["portable", "web", "node", "webgpu"]) {
+        it(`writes files for ${target} whose weight of ${title}, opset ${opset}, is read under its own name`, async () => {
+          const bytes = await modelOf(layer, data, options);
           // Searched scales are the library's own in all forms.
-          for (const scheme of [
-            "int8-tensor",
-            "uint8-channel-affine",
-            "int4-g32-mse",
-            "int4-g20",
-          ]) {
+          const schemes = ["int8-tensor", "uint8-channel-affine", "int4-g32-mse", "int4-g20"];
+          for (const scheme of schemes) {
             const { bytes: written, report } = await quantized(bytes, () => scheme, { target });
-            const message = `${scheme} for ${target}: ${report.rows[0].form}`;
-            const again = await openModel(written);
-            const { shape, isQuantized } = again.tensors.get("w");
-            assert.deepEqual([[...shape], isQuantized], [layer.shape, true], message);
-            const expected = dequantized(data, layer.shape, layer.axes, scheme);
-            const { data: values } = await again.read("w");
-            assertNear(values, expected, 4 * 2 ** -22, message);
+            const message = `${scheme}: ${report.rows[0].form}`;
+            const own = (await openModel(written)).tensors.get("w");
+            assert.deepEqual([[...own.shape], own.isQuantized], [shape, true], message);
+            const expected = dequantized(data, shape, axes, scheme);
+            assertNear(await weightIn(written), expected, 4 * 2 ** -22, message);
           }
-        }
-        const { bytes: dynamic } = await quantized(bytes, () => "int8-channel", {
-          activations: "dynamic",
         });
-        const { data: values } = await (await openModel(dynamic)).read("w");
-        assertNear(
-          values,
-          dequantized(data, layer.shape, layer.axes, "int8-channel"),
-          0,
-          "dynamic",
-        );
       }
-    });
+
+      it(`writes files with dynamic activations whose weight of ${title}, opset ${opset}, is read bit for bit`, async () => {
+        const bytes = await modelOf(layer, data, options);
+        const dynamic = { activations: "dynamic" };
+        const { bytes: written } = await quantized(bytes, () => "int8-channel", dynamic);
+        const expected = dequantized(data, shape, axes, "int8-channel");
+        assertNear(await weightIn(written), expected, 0, "dynamic");
+      });
+    }
   }
 
   /** Layers whose weights are read at once, kept while they are written, and in pieces. */
@@ -274,9 +268,8 @@ describe("quantizeModel to ONNX", () => {
       ]) {
         for (const target of ["portable", "web"]) {
           const { bytes: written } = await quantized(bytes, () => scheme, { target });
-          const { data: values } = await (await openModel(written)).read("w");
           const expected = dequantized(data, layer.shape, layer.axes, scheme);
-          assertNear(values, expected, 5 * 2 ** -22, `${scheme} for ${target}`);
+          assertNear(await weightIn(written), expected, 5 * 2 ** -22, `${scheme} for ${target}`);
         }
       }
       for (const scheme of ["int4-g32-mse", "uint4-g64-affine-mse"]) {
@@ -284,8 +277,8 @@ describe("quantizeModel to ONNX", () => {
           target: "webgpu",
         });
         assert.equal(report.rows[0].form, "MatMulNBits");
-        const { data: values } = await (await openModel(written)).read("w");
-        assertNear(values, dequantized(data, layer.shape, layer.axes, scheme), 0, scheme);
+        const expected = dequantized(data, layer.shape, layer.axes, scheme);
+        assertNear(await weightIn(written), expected, 0, scheme);
       }
     });
   }
