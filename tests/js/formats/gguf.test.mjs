@@ -42,7 +42,7 @@ const rewrite = ({ tensors, metadata }) =>
 describe("readGGUF", () => {
   for (const { file, version, alignment, data_offset: dataOffset, kv, tensors } of vectors.cases) {
     if (kv === undefined) continue;
-    it(`reads keys, shapes and values of ${file}`, async () => {
+    it(`reads the version and keys of ${file}`, async () => {
       const read = await readGGUF(vectors.source(file));
       assert.deepEqual([read.version, read.alignment], [version, alignment]);
       if (tensors.length > 0) assert.equal(read.dataOffset, dataOffset);
@@ -58,6 +58,10 @@ describe("readGGUF", () => {
         const actual = plain(of, entry.value);
         assert.deepEqual(actual, expectedValue(type, value), key);
       }
+    });
+
+    it(`reads the shapes and values of ${file}`, async () => {
+      const read = await readGGUF(vectors.source(file));
       assert.deepEqual(
         [...read.tensors.keys()],
         tensors.map(({ name }) => name),

@@ -5,38 +5,51 @@ import { axesIn } from "../../../dist/formats/tfjs-topology.js";
 const layer = (class_name, name, config = {}) => ({ class_name, config: { name, ...config } });
 
 describe("axesIn", () => {
-  it("takes the inputs of a kernel from the class of its layer", () => {
-    const config = {
-      layers: [
-        layer("Dense", "dense"),
-        layer("Conv1D", "conv"),
-        layer("SeparableConv2D", "separable"),
-        layer("DepthwiseConv2D", "depthwise"),
-        layer("Conv2DTranspose", "transposed"),
-        layer("RNN", "rnn", { cell: layer("GRUCell", "gru_cell") }),
-        layer("Embedding", "embedding"),
-        layer("BatchNormalization", "norm"),
-      ],
-    };
-    const axesOf = axesIn({ model_config: { class_name: "Functional", config } });
-    const wanted = [
-      ["dense/kernel", 2, [0, 0]],
-      ["dense/kernel_1", 2, [0, 0]],
-      ["model/dense/kernel:0", 2, [0, 0]],
-      ["conv/kernel", 3, [0, 1]],
-      ["separable/depthwise_kernel", 4, [0, 1]],
-      ["separable/pointwise_kernel", 4, [0, 2]],
-      ["depthwise/kernel", 4, [0, 1]],
-      ["transposed/kernel", 4, [3, 3]],
-      ["rnn/gru_cell/recurrent_kernel", 2, [0, 0]],
-      ["embedding/embeddings", 2, undefined],
-      ["norm/gamma", 1, undefined],
-      ["dense/bias", 1, undefined],
-      ["dense/kernel", 1, undefined],
-      ["unknown/kernel", 2, undefined],
-    ];
-    for (const [name, rank, axes] of wanted) assert.deepEqual(axesOf(name, rank), axes, name);
+  const axesOfLayers = axesIn({
+    model_config: {
+      class_name: "Functional",
+      config: {
+        layers: [
+          layer("Dense", "dense"),
+          layer("Conv1D", "conv"),
+          layer("SeparableConv2D", "separable"),
+          layer("DepthwiseConv2D", "depthwise"),
+          layer("Conv2DTranspose", "transposed"),
+          layer("RNN", "rnn", { cell: layer("GRUCell", "gru_cell") }),
+          layer("Embedding", "embedding"),
+          layer("BatchNormalization", "norm"),
+        ],
+      },
+    },
   });
+
+  for (const [name, rank, axes] of [
+    ["dense/kernel", 2, [0, 0]],
+    ["dense/kernel_1", 2, [0, 0]],
+    ["model/dense/kernel:0", 2, [0, 0]],
+    ["conv/kernel", 3, [0, 1]],
+    ["separable/depthwise_kernel", 4, [0, 1]],
+    ["separable/pointwise_kernel", 4, [0, 2]],
+    ["depthwise/kernel", 4, [0, 1]],
+    ["transposed/kernel", 4, [3, 3]],
+    ["rnn/gru_cell/recurrent_kernel", 2, [0, 0]],
+  ]) {
+    it(`takes the inputs of a kernel from the class of its layer: ${name}`, () => {
+      assert.deepEqual(axesOfLayers(name, rank), axes);
+    });
+  }
+
+  for (const [name, rank] of [
+    ["embedding/embeddings", 2],
+    ["norm/gamma", 1],
+    ["dense/bias", 1],
+    ["dense/kernel", 1],
+    ["unknown/kernel", 2],
+  ]) {
+    it(`knows no inputs of ${name} with ${rank} axes`, () => {
+      assert.equal(axesOfLayers(name, rank), undefined);
+    });
+  }
 
   it("looks into wrappers and nested models, and knows nothing of a name of two classes", () => {
     const wrapped = layer("TimeDistributed", "a", {

@@ -87,38 +87,43 @@ describe("readTfjs", () => {
     assert.equal(tensors.get("a/kernel").quantization, undefined);
   });
 
-  it("refuses damaged manifests", async () => {
-    const [weight] = WEIGHTS;
-    const bad = [
-      "{}",
-      "[1]",
-      "",
-      '{"weightsManifest":[{"paths":["a.bin"],"weights":[',
-      modelOf([{ ...weight, shape: [11] }]),
-      modelOf([{ ...weight, shape: [-1] }]),
-      modelOf([{ ...weight, shape: [2 ** 40, 2 ** 40] }]),
-      modelOf([{ ...weight, dtype: "float64" }]),
-      modelOf([{ ...weight, dtype: "__proto__" }]),
-      modelOf([{ ...weight, dtype: "string" }]),
-      modelOf([{ name: "a", shape: [1] }]),
-      modelOf([weight, weight]),
-      modelOf([weight], ["missing.bin"]),
-      modelOf([weight], ["../a.bin"]),
-      modelOf([weight], ["/a.bin"]),
-      modelOf([weight], ["http://a/b"]),
-      modelOf([{ ...weight, quantization: { dtype: "uint8", min: 0 } }]),
-      modelOf([{ ...weight, quantization: { dtype: "int8", min: 0, scale: 1 } }]),
-      modelOf([weight], ["a.bin", "a.bin"]),
-      JSON.stringify(modelOf([{ ...weight, shape: 7 }])).replace("7", "[1e999]"),
-    ];
-    for (const model of bad) {
+  const [weight] = WEIGHTS;
+  const damaged = {
+    "without a manifest": "{}",
+    "of a list of numbers": "[1]",
+    "without bytes": "",
+    "that ends within a list": '{"weightsManifest":[{"paths":["a.bin"],"weights":[',
+    "with a weight of more bytes than the shards": modelOf([{ ...weight, shape: [11] }]),
+    "with a negative length": modelOf([{ ...weight, shape: [-1] }]),
+    "with more values than a number counts": modelOf([{ ...weight, shape: [2 ** 40, 2 ** 40] }]),
+    "with an infinite length": JSON.stringify(modelOf([{ ...weight, shape: 7 }])).replace(
+      "7",
+      "[1e999]",
+    ),
+    "with the dtype float64": modelOf([{ ...weight, dtype: "float64" }]),
+    "with the dtype __proto__": modelOf([{ ...weight, dtype: "__proto__" }]),
+    "with the dtype string": modelOf([{ ...weight, dtype: "string" }]),
+    "without a dtype": modelOf([{ name: "a", shape: [1] }]),
+    "with two weights of one name": modelOf([weight, weight]),
+    "with a missing shard": modelOf([weight], ["missing.bin"]),
+    "with a shard in the folder above": modelOf([weight], ["../a.bin"]),
+    "with a shard at an absolute path": modelOf([weight], ["/a.bin"]),
+    "with a shard at an address": modelOf([weight], ["http://a/b"]),
+    "with one shard twice": modelOf([weight], ["a.bin", "a.bin"]),
+    "with codes without a scale": modelOf([
+      { ...weight, quantization: { dtype: "uint8", min: 0 } },
+    ]),
+    "with int8 codes": modelOf([{ ...weight, quantization: { dtype: "int8", min: 0, scale: 1 } }]),
+  };
+  for (const [what, model] of Object.entries(damaged)) {
+    it(`refuses a file ${what}`, async () => {
       const text = typeof model === "string" ? model : JSON.stringify(model);
       await assert.rejects(read(text), (error) => {
         assertFileError(error, text);
         return true;
       });
-    }
-  });
+    });
+  }
 
   property(it, "reads any JSON or refuses it", [fc.json(), fc.nat(400)], async (json, cut) => {
     const model = JSON.stringify(modelOf(WEIGHTS));

@@ -380,34 +380,34 @@ describe("openModel", () => {
     );
   });
 
-  it("refuses other files, and says what they are", async () => {
-    const ascii = (text) => Uint8Array.from(text, (letter) => letter.charCodeAt(0));
-    const bad = [
-      [new Uint8Array(0), /expected the beginning of a file .*, found an empty file$/],
-      [
-        ascii("version https://git-lfs.github.com/spec/v1\n"),
-        /found a Git LFS pointer: git lfs pull/,
-      ],
-      [ascii("<!DOCTYPE html>"), /found HTML/],
-      [ascii("\x89HDF\r\n\x1a\n\0\0"), /found HDF5/],
-      [ascii("\x1c\0\0\0TFL3"), /found TensorFlow Lite/],
-      ...["\x02", "\x03", "\x04", "\x05"].map((version) => [
-        ascii(`\x80${version}}q\0.`),
-        /found a Python pickle/,
-      ]),
-      [ascii("\x1c\0\0\0ORTM"), /found ONNX Runtime's own format/],
-      [ascii("lmgg\x99\xca\0\0"), /found a file of ggml from before GGUF/],
-      // Field 1, a version, and field 500: Core ML's neural network.
-      [ascii("\x08\x04\xa2\x1f\x00"), /or be of Core ML or TensorFlow/],
-      [ascii("\x1f\x8b\x08\0"), /found a gzip file/],
-      [ascii("\x28\xb5\x2f\xfd"), /found a Zstandard file/],
-      [new TextEncoder().encode("GIF89a, and so on and on"), /bytes 71 73 70/],
-      [new TextEncoder().encode("{}"), /weightsManifest/],
-    ];
-    for (const [bytes, message] of bad) {
+  for (const [what, text, message] of [
+    ["an empty file", "", /expected the beginning of a file .*, found an empty file$/],
+    [
+      "a Git LFS pointer",
+      "version https://git-lfs.github.com/spec/v1\n",
+      /found a Git LFS pointer: git lfs pull/,
+    ],
+    ["HTML", "<!DOCTYPE html>", /found HTML/],
+    ["HDF5", "\x89HDF\r\n\x1a\n\0\0", /found HDF5/],
+    ["TensorFlow Lite", "\x1c\0\0\0TFL3", /found TensorFlow Lite/],
+    ["a Python pickle of protocol 2", "\x80\x02}q\0.", /found a Python pickle/],
+    ["a Python pickle of protocol 3", "\x80\x03}q\0.", /found a Python pickle/],
+    ["a Python pickle of protocol 4", "\x80\x04}q\0.", /found a Python pickle/],
+    ["a Python pickle of protocol 5", "\x80\x05}q\0.", /found a Python pickle/],
+    ["ONNX Runtime's own format", "\x1c\0\0\0ORTM", /found ONNX Runtime's own format/],
+    ["ggml from before GGUF", "lmgg\x99\xca\0\0", /found a file of ggml from before GGUF/],
+    // Field 1, a version, and field 500: Core ML's neural network.
+    ["Core ML", "\x08\x04\xa2\x1f\x00", /or be of Core ML or TensorFlow/],
+    ["a gzip file", "\x1f\x8b\x08\0", /found a gzip file/],
+    ["a Zstandard file", "\x28\xb5\x2f\xfd", /found a Zstandard file/],
+    ["an image", "GIF89a, and so on and on", /bytes 71 73 70/],
+    ["another JSON file", "{}", /weightsManifest/],
+  ]) {
+    it(`refuses ${what}, and says what it found`, async () => {
+      const bytes = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
       await rejects(openModel(bytes), RangeError, "ZP_INVALID_FILE", message);
-    }
-  });
+    });
+  }
 
   it("refuses PyTorch's archives of pickles", async () => {
     const archive = fromBase64(
