@@ -35,37 +35,43 @@ function codesOf(q, first, end) {
 }
 
 describe("QuantizedLinear.append", () => {
-  it("gives the layer of all rows, bit for bit, from codes in pieces of any size", () => {
-    for (const accumulate of ACCUMULATE) {
-      for (const options of weightOptions(8)) {
-        const q = quantize(whole, options);
-        for (const own of [undefined, bias]) {
-          const expected = new QuantizedLinear(q, { accumulate, bias: own });
-          const grown = new QuantizedLinear(codesOf(q, 0, 3), {
-            accumulate,
-            bias: own?.slice(0, 3),
-          });
-          for (const [first, end] of [
-            [3, 4],
-            [4, 4],
-            [4, 16],
-            [16, 29],
-          ]) {
-            assert.equal(
-              grown.append(codesOf(q, first, end), { bias: own?.slice(first, end) }),
-              grown,
-            );
-          }
+  /** A layer of the rows of a quantized weight, appended in pieces of different sizes. */
+  function grownFrom(q, accumulate, bias) {
+    const [first, ...rest] = [
+      [0, 3],
+      [3, 4],
+      [4, 4],
+      [4, 16],
+      [16, 29],
+    ];
+    const layer = new QuantizedLinear(codesOf(q, ...first), {
+      accumulate,
+      bias: bias?.slice(...first),
+    });
+    for (const rows of rest) {
+      assert.equal(layer.append(codesOf(q, ...rows), { bias: bias?.slice(...rows) }), layer);
+    }
+    return layer;
+  }
+
+  for (const accumulate of ACCUMULATE) {
+    for (const own of [undefined, bias]) {
+      const title = `${accumulate}, ${own ? "with" : "without"} bias`;
+      it(`gives the layer of all rows, bit for bit, from codes in pieces of any size: ${title}`, () => {
+        for (const options of weightOptions(8)) {
           const text = JSON.stringify(options);
+          const q = quantize(whole, options);
+          const expected = new QuantizedLinear(q, { accumulate, bias: own });
+          const grown = grownFrom(q, accumulate, own);
           sameTensor(grown.forward(x), expected.forward(x), text);
           sameDeep(grown.qparams, expected.qparams, text);
           assert.equal(String(grown), String(expected));
           expected.dispose();
           grown.dispose();
         }
-      }
+      });
     }
-  });
+  }
 
   it("quantizes float rows by the layer's options, each with its own scale", () => {
     for (const options of weightOptions(8)) {

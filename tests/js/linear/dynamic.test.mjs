@@ -29,41 +29,50 @@ describe("QuantizedLinear with dynamic activations", () => {
   });
 
   for (const { id, in: input, out } of all) {
-    it(`${id} ${input.engine} ${input.per_channel ? "per channel" : "per tensor"}`, () => {
-      const x = decodeTensor(input.x);
-      const weight = decodeTensor(input.weight);
-      const bias = input.bias === null ? undefined : decodeTensor(input.bias);
-      const scales = decodeTensor(out.w_scale).data;
-      const axis = input.per_channel ? { axis: 0 } : {};
-      const codes = decodeTensor(out.q_weight);
-      const given = input.per_channel
-        ? { data: codes.data, shape: codes.shape, dtype: "qint8", scale: scales, axis: 0 }
-        : { data: codes.data, shape: codes.shape, dtype: "qint8", scale: scales[0] };
-      const zeroPoint = input.per_channel ? new Int32Array(scales.length) : 0;
+    const x = decodeTensor(input.x);
+    const weight = decodeTensor(input.weight);
+    const bias = input.bias === null ? undefined : decodeTensor(input.bias);
+    const scales = decodeTensor(out.w_scale).data;
+    const codes = decodeTensor(out.q_weight);
+    const axis = input.per_channel ? { axis: 0 } : {};
+    const given = input.per_channel
+      ? { scale: scales, zeroPoint: new Int32Array(scales.length), ...axis }
+      : { scale: scales[0], zeroPoint: 0 };
+    const quantized = { data: codes.data, shape: codes.shape, dtype: "qint8", ...given };
 
-      for (const reduceRange of [undefined, true, false]) {
-        const options = { activations: "dynamic", bias, reduceRange };
-        const expected = reduceRange === false ? out.reduce_range_false : out.reduce_range_true;
-        const layer = new QuantizedLinear(weight, { ...options, ...axis });
-        const { scale } = layer.qparams;
-        sameFloats(
-          typeof scale === "number" ? new Float32Array(scales.length).fill(scale) : scale.data,
-          scales,
-        );
+    for (const reduceRange of [undefined, true, false]) {
+      const options = { activations: "dynamic", bias, reduceRange };
+      const expected = reduceRange === false ? out.reduce_range_false : out.reduce_range_true;
+      const granularity = input.per_channel ? "per channel" : "per tensor";
+      const title = `${id} ${input.engine} ${granularity}, reduceRange ${reduceRange}`;
+
+      it(`quantizes the input, and sums products of codes, as PyTorch does: ${title}`, () => {
         const input8 = quantizePerTensorDynamic(x, "quint8", reduceRange !== false);
         assertScalar(input8.scale, expected.act_scale, "scale of the input");
         assert.equal(input8.zeroPoint, expected.act_zero_point);
         assertTensor(input8.data, input8.shape, expected.ref_qx, "codes of the input");
         assert.deepEqual(sums(input8, codes), expected.ref_acc.data);
+      });
+
+      it(`computes PyTorch's outputs from a float weight: ${title}`, () => {
+        const layer = new QuantizedLinear(weight, { ...options, ...axis });
+        const { scale } = layer.qparams;
+        const own =
+          typeof scale === "number" ? new Float32Array(scales.length).fill(scale) : scale.data;
+        sameFloats(own, scales);
         const y = layer.forward(x);
-        assertTensor(y.data, y.shape, expected.ref_y, `reduceRange ${reduceRange}`);
         layer.dispose();
-        const quantized = new QuantizedLinear({ ...given, zeroPoint }, options);
-        sameTensor(quantized.forward(x), y);
-        quantized.dispose();
+        assertTensor(y.data, y.shape, expected.ref_y, "output");
         if (reduceRange === out.engine_module_effective_reduce_range) nearEngine(y, input, out);
-      }
-    });
+      });
+
+      it(`computes PyTorch's outputs from a quantized weight: ${title}`, () => {
+        const layer = new QuantizedLinear(quantized, options);
+        const y = layer.forward(x);
+        layer.dispose();
+        assertTensor(y.data, y.shape, expected.ref_y, "output");
+      });
+    }
   }
 
   /** The integer sums between codes of the input and of the weight. */
@@ -147,30 +156,26 @@ describe("QuantizedLinear with dynamic activations", () => {
       const [m, k, n] = [random.integer(1, 5), random.integer(1, 70), random.integer(1, 9)];
       const w = { data: random.normal(n * k), shape: [n, k] };
       const x = { data: random.normal(m * k, 10), shape: [m, k] };
-      const layer = new QuantizedLinear(w, {
-        activations: "dynamic",
-        reduceRange: round % 2 === 0,
-      });
-      const max = w.data.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
-      const wScale = Math.fround(max / 127.5);
-      const codes = quantizePerTensor(w, wScale, 0, "qint8").data;
-      const [low, high] = [Math.min(0, ...x.data), Math.max(0, ...x.data)];
-      const steps = round % 2 === 0 ? 127 : 255;
-      const scale = (high - low) / steps;
-      const zeroPoint = layerZeroPoint(low, high, scale, steps);
-      const qx = quantizePerTensor(x, scale, zeroPoint, "quint8").data;
-      const multiplier = Math.fround(Math.fround(scale) * wScale);
-      const expected = new Float32Array(m * n);
-      for (let i = 0; i < m * n; i++) {
-        const [row, column] = [Math.floor(i / n), i % n];
-        let sum = 0;
-        for (let j = 0; j < k; j++) sum += (qx[row * k + j] - zeroPoint) * codes[column * k + j];
-        expected[i] = Math.fround(sum) * multiplier;
-      }
-      sameFloats(layer.forward(x).data, expected, `round ${round}`);
+      const reduceRange = round % 2 === 0;
+      const layer = make({ reduceRange }, w);
+      sameFloats(layer.forward(x).data, byFormula(x, w, reduceRange), `round ${round}`);
       layer.dispose();
     }
   });
+
+  /** The outputs by the formula: float32(sum of products of codes) · (scale of the input · scale of the weight). */
+  function byFormula(x, w, reduceRange) {
+    const max = w.data.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+    const wScale = Math.fround(max / 127.5);
+    const [low, high] = [Math.min(0, ...x.data), Math.max(0, ...x.data)];
+    const steps = reduceRange ? 127 : 255;
+    const scale = (high - low) / steps;
+    const zeroPoint = layerZeroPoint(low, high, scale, steps);
+    const qx = quantizePerTensor(x, scale, zeroPoint, "quint8");
+    const qw = quantizePerTensor(w, wScale, 0, "qint8");
+    const multiplier = Math.fround(Math.fround(scale) * wScale);
+    return Float32Array.from(sums(qx, qw), (sum) => Math.fround(sum) * multiplier);
+  }
 
   function layerZeroPoint(low, high, scale, steps) {
     const fromLow = Math.abs(low / scale);

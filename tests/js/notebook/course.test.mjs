@@ -120,37 +120,45 @@ describe("linear_q_with_scale_and_zero_point and linear_dequantization", () => {
     });
   });
 
-  it("give the same codes and values in the core as step by step", () => {
+  /** Random and special values, each with every kind of scale and zero point that broadcasts. */
+  function* combinations() {
     torch.manual_seed(1);
     const x = torch.randn([40, 33]).mul(100);
     const special = torch.tensor([[Number.NaN], [Infinity], [-Infinity], [3e38], [-0], [0.5]]);
     const scales = [0.37, -2, 0, 1e39, Number.NaN, torch.rand(33), torch.rand(40, 1).double()];
-    const zeroPoints = [
-      0,
-      -77,
-      2.5,
-      torch.tensor(3),
-      torch.arange(33),
-      torch.tensor([5], { dtype: torch.int8 }),
-    ];
-    for (const dtype of [torch.int8, torch.uint8, torch.int16, torch.uint16, torch.int32]) {
-      const { min, max } = torch.iinfo(dtype);
-      for (const scale of scales) {
-        for (const zeroPoint of zeroPoints) {
-          for (const values of [x, x.t().contiguous().t(), special]) {
-            if (values === special && torch.is_tensor(scale) && scale.dim() === 2) continue;
-            const q = linear_q_with_scale_and_zero_point(values, scale, zeroPoint, dtype);
-            const steps = values.div(scale).add(zeroPoint).round().clamp(min, max).to(dtype);
-            assert.ok(q.equal(steps), `${dtype} ${scale} ${zeroPoint}`);
-            const dq = linear_dequantization(q, scale, zeroPoint);
-            const slowly = q.float().sub(zeroPoint).mul(scale);
-            assert.equal(dq.dtype, slowly.dtype);
-            assert.deepEqual(dq.data, slowly.data, `${dtype} ${scale} ${zeroPoint}`);
-          }
+    const int8 = torch.tensor([5], { dtype: torch.int8 });
+    const zeroPoints = [0, -77, 2.5, torch.tensor(3), torch.arange(33), int8];
+    for (const scale of scales) {
+      for (const zeroPoint of zeroPoints) {
+        for (const values of [x, x.t().contiguous().t(), special]) {
+          if (values === special && torch.is_tensor(scale) && scale.dim() === 2) continue;
+          yield { values, scale, zeroPoint };
         }
       }
     }
-  });
+  }
+
+  for (const name of ["int8", "uint8", "int16", "uint16", "int32"]) {
+    it(`give the same ${name} codes in the core as step by step`, () => {
+      const dtype = torch[name];
+      const { min, max } = torch.iinfo(dtype);
+      for (const { values, scale, zeroPoint } of combinations()) {
+        const q = linear_q_with_scale_and_zero_point(values, scale, zeroPoint, dtype);
+        const steps = values.div(scale).add(zeroPoint).round().clamp(min, max).to(dtype);
+        assert.ok(q.equal(steps), `${scale} ${zeroPoint}`);
+      }
+    });
+
+    it(`give the same values of ${name} codes in the core as step by step`, () => {
+      for (const { values, scale, zeroPoint } of combinations()) {
+        const q = linear_q_with_scale_and_zero_point(values, scale, zeroPoint, torch[name]);
+        const dq = linear_dequantization(q, scale, zeroPoint);
+        const slowly = q.float().sub(zeroPoint).mul(scale);
+        assert.equal(dq.dtype, slowly.dtype);
+        assert.deepEqual(dq.data, slowly.data, `${scale} ${zeroPoint}`);
+      }
+    });
+  }
 
   it("accept Python's keywords", () => {
     const x = testTensor();

@@ -90,29 +90,24 @@ describe("quantizationError", () => {
     });
   }
 
+  /** max, sqnr and cosine of two arrays, computed in doubles. */
+  function inDoubles(one, other) {
+    const differences = Array.from(one, (value, i) => value - other[i]);
+    const sumOf = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
+    const signal = sumOf(one, one);
+    return {
+      max: Math.max(...differences.map(Math.abs)),
+      sqnr: 10 * Math.log10(signal / sumOf(differences, differences)),
+      cosine: sumOf(one, other) / Math.sqrt(signal * sumOf(other, other)),
+    };
+  }
+
   it("sums max, sqnr and cosine in double precision", () => {
     const random = new Random(32);
     for (const length of LENGTHS.slice(1)) {
       const one = random.normal(length, 3);
       const other = random.normal(length, 3);
-      let max = 0;
-      let signal = 0;
-      let noise = 0;
-      let product = 0;
-      let energy = 0;
-      for (let i = 0; i < length; i++) {
-        max = Math.max(max, Math.abs(one[i] - other[i]));
-        signal += one[i] ** 2;
-        noise += (one[i] - other[i]) ** 2;
-        product += one[i] * other[i];
-        energy += other[i] ** 2;
-      }
-      const expected = {
-        max,
-        sqnr: 10 * Math.log10(signal / noise),
-        cosine: product / Math.sqrt(signal * energy),
-      };
-      for (const [metric, value] of Object.entries(expected)) {
+      for (const [metric, value] of Object.entries(inDoubles(one, other))) {
         const actual = quantizationError(tensor(one), tensor(other), metric);
         // Sums of n doubles in two orders differ by at most n roundings of the largest partial sum.
         const bound = 4 * length * 2 ** -52 * Math.max(1, Math.abs(value));

@@ -263,20 +263,31 @@ for (const zp of builds) {
       fc.assert(fc.property(cases, check), fuzzLimits(1, 200));
     });
 
-    it("multiply within the bound of exact sums, as a layer too", () => {
-      const narrow = cases.filter(({ options }) => DTYPES[options.dtype].bits <= 8);
+    const narrow = cases.filter(({ options }) => DTYPES[options.dtype].bits <= 8);
+
+    /** Three rows of inputs for a weight. */
+    function inputFor({ shape: [n, k] }) {
+      const random = new Random(n * k);
+      const data = Float32Array.from({ length: 3 * k }, () => random.between(-1, 1));
+      return tensor(data, [3, k]);
+    }
+
+    it("multiply in a layer as in linear", () => {
+      const check = ({ x: weight, options }) => {
+        const input = inputFor(weight);
+        const layer = new zp.QuantizedLinear(weight, options);
+        sameTensor(layer.forward(input), zp.linear(input, zp.quantize(weight, options)));
+        layer.dispose();
+      };
+      fc.assert(fc.property(narrow, check), fuzzLimits(1, 200));
+    });
+
+    it("multiply within the bound of exact sums", () => {
       const check = ({ x: weight, options }) => {
         const [n, k] = weight.shape;
-        const random = new Random(n * k);
-        const input = tensor(
-          Float32Array.from({ length: 3 * k }, () => random.between(-1, 1)),
-          [3, k],
-        );
+        const input = inputFor(weight);
         const q = zp.quantize(weight, options);
         const y = zp.linear(input, q);
-        const layer = new zp.QuantizedLinear(weight, options);
-        sameTensor(layer.forward(input), y);
-        layer.dispose();
         const { of } = slicesOf(weight.shape, options);
         const [scales, offsets] = [listOf(q.scale).map(f32), listOf(q.offset)];
         for (let i = 0; i < y.data.length; i++) {

@@ -381,35 +381,42 @@ describe("Tensors of many tiles", () => {
       [[2, TILE + 1], 1],
       [[4, 50, 900], 1],
     ];
+    const f32 = Math.fround;
+    const roundToEven = (value) => {
+      const below = Math.floor(value);
+      if (value - below !== 0.5) return Math.round(value);
+      return below % 2 === 0 ? below : below + 1;
+    };
     for (const [shape, axis] of shapes) {
-      it(`are quantized per channel, axis ${axis} of shape ${shape.join(" × ")}`, () => {
-        const y = large(shape);
-        const count = shape[axis];
-        const scales = Float64Array.from({ length: count }, (_, i) => 0.1 + (i % 17) * 0.01);
-        const zeros = Int32Array.from({ length: count }, (_, i) => (i % 5) - 2);
-        const slices = slicesOf(shape, { axis });
-        const q = quantizePerChannel(y, scales, zeros, axis, "qint8");
-        const f32 = Math.fround;
-        const even = (value) => {
-          const below = Math.floor(value);
-          if (value - below !== 0.5) return Math.round(value);
-          return below % 2 === 0 ? below : below + 1;
-        };
-        const codes = Int8Array.from(y.data, (value, i) => {
-          const slice = slices.of(i);
-          const steps = even(f32(value * f32(1 / f32(scales[slice]))));
-          return Math.min(127, Math.max(-128, steps + zeros[slice]));
+      const title = `axis ${axis} of shape ${shape.join(" × ")}`;
+      const count = shape[axis];
+      const scales = Float64Array.from({ length: count }, (_, i) => 0.1 + (i % 17) * 0.01);
+      const zeros = Int32Array.from({ length: count }, (_, i) => (i % 5) - 2);
+      const { of } = slicesOf(shape, { axis });
+      const codesOf = ({ data }) =>
+        Int8Array.from(data, (value, i) => {
+          const steps = roundToEven(f32(value * f32(1 / f32(scales[of(i)]))));
+          return Math.min(127, Math.max(-128, steps + zeros[of(i)]));
         });
+
+      it(`are quantized and dequantized per channel, ${title}`, () => {
+        const y = large(shape);
+        const q = quantizePerChannel(y, scales, zeros, axis, "qint8");
+        const codes = codesOf(y);
         sameCodes(q.data, codes);
         const values = Float32Array.from(codes, (code, i) =>
-          f32((code - zeros[slices.of(i)]) * scales[slices.of(i)]),
+          f32((code - zeros[of(i)]) * scales[of(i)]),
         );
         sameFloats(dequantize(q).data, values);
+      });
+
+      it(`are fake-quantized per channel, ${title}`, () => {
+        const y = large(shape);
         const fake = fakeQuantizePerChannel(y, Array.from(scales), zeros, axis, -128, 127);
-        const stepped = Float32Array.from(codes, (code, i) =>
-          f32((code - zeros[slices.of(i)]) * f32(scales[slices.of(i)])),
+        const values = Float32Array.from(codesOf(y), (code, i) =>
+          f32((code - zeros[of(i)]) * f32(scales[of(i)])),
         );
-        sameFloats(fake.data, stepped);
+        sameFloats(fake.data, values);
       });
     }
 
