@@ -185,19 +185,24 @@ describe("loadBuild", () => {
     assert.equal((await load({ build: "baseline" })).build, "baseline");
   });
 
+  /** The embedded chunks; `see` is called with the name and content of each one that is loaded. */
+  const chunksSeenBy = (see) =>
+    Object.fromEntries(
+      names.map((name) => [
+        name,
+        () => {
+          const chunk = embedded[name]();
+          see(name, chunk);
+          return chunk;
+        },
+      ]),
+    );
+
   it("loads only the chunk of the chosen build", async () => {
     for (const build of ["baseline", ...(examineEngine().relaxed === true ? ["relaxed"] : [])]) {
       for (const threads of [1, 2]) {
         const loaded = [];
-        const chunks = Object.fromEntries(
-          names.map((name) => [
-            name,
-            () => {
-              loaded.push(name);
-              return embedded[name]();
-            },
-          ]),
-        );
+        const chunks = chunksSeenBy((name) => loaded.push(name));
         const core = await load({ build, threads }, chunks);
         core.dispose();
         assert.equal(core.build, build);
@@ -210,16 +215,10 @@ describe("loadBuild", () => {
     const { validate, Module } = WebAssembly;
     const steps = [];
     const loads = [];
-    const chunks = Object.fromEntries(
-      names.map((name) => [
-        name,
-        () => {
-          steps.push(name);
-          loads.push(embedded[name]());
-          return loads.at(-1);
-        },
-      ]),
-    );
+    const chunks = chunksSeenBy((name, chunk) => {
+      steps.push(name);
+      loads.push(chunk);
+    });
     WebAssembly.validate = () => true;
     WebAssembly.Module = class extends Module {
       constructor(bytes) {

@@ -375,37 +375,42 @@ describe("threads that are unavailable", () => {
     await Promise.all(exits);
   });
 
-  it("are one thread, of another instance, where they trap or compute wrongly", async () => {
-    const trap = () => {
-      throw new WebAssembly.RuntimeError("memory access out of bounds");
-    };
+  /** Runs work while the core's self-test of threads is replaced. */
+  async function withSelfTest(replacement, work) {
     const { get } = WebAssembly.Table.prototype;
-    for (const [prove, reason] of [
-      [trap, "RuntimeError: memory access out of bounds"],
-      [() => {}, "they compute wrong values"],
-    ]) {
+    WebAssembly.Table.prototype.get = function (index) {
+      const real = get.call(this, index);
       // The core's table holds functions without names: exactly one of them takes 256 parts and 100 steps.
+      return (...values) =>
+        values[1] === 256 && values[2] === 100 ? replacement() : real(...values);
+    };
+    try {
+      return await work();
+    } finally {
+      WebAssembly.Table.prototype.get = get;
+    }
+  }
+
+  const trap = () => {
+    throw new WebAssembly.RuntimeError("memory access out of bounds");
+  };
+  for (const [what, prove, reason] of [
+    ["trap", trap, "RuntimeError: memory access out of bounds"],
+    ["compute wrongly", () => {}, "they compute wrong values"],
+  ]) {
+    it(`are one thread, of another instance, where they ${what}`, async () => {
       let proofs = 0;
-      WebAssembly.Table.prototype.get = function (index) {
-        const real = get.call(this, index);
-        return (...values) => {
-          if (values[1] !== 256 || values[2] !== 100) return real(...values);
-          proofs++;
-          return prove();
-        };
+      const selfTest = () => {
+        proofs++;
+        return prove();
       };
-      let core;
-      try {
-        core = await loadBuild("test", embedded, { build: "baseline", threads: 3 });
-      } finally {
-        WebAssembly.Table.prototype.get = get;
-      }
+      const core = await withSelfTest(selfTest, () => load({ build: "baseline", threads: 3 }));
       assert.equal(core.reason, `threads do not work here: ${reason}`);
       assert.deepEqual([core.threads, core.wantedThreads, proofs], [1, 3, 1]);
       compute(core, 100, 10);
       core.dispose();
-    }
-  });
+    });
+  }
 
   it("may be requested again with the same count, although the first call got fewer", async () => {
     const script = `
