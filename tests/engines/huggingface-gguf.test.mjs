@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { it } from "node:test";
+import { after, before, describe, it } from "node:test";
 import { readGGUF } from "../../dist/formats/gguf/read.js";
 import { ggmlTypeNumber } from "../../dist/formats/gguf/types.js";
 import { bytesSource } from "../../dist/formats/source.js";
@@ -14,22 +14,28 @@ import { quantize, TYPES } from "./llama-models.mjs";
 
 const require = createRequire(join(process.env.ZEROPOINT_ENGINES ?? "", "node_modules", "x.js"));
 
-it("@huggingface/gguf reads the headers of files of every type", async () => {
+describe("@huggingface/gguf", () => {
   const { GGMLQuantizationType, gguf } = require("@huggingface/gguf");
-  const folder = mkdtempSync(join(tmpdir(), "zeropoint-gguf-"));
-  const file = join(folder, "model.gguf");
   const settings = { layers: 2, kv: 1, seed: 31 };
-  const imatrix = await makeImatrix(settings);
-  const model = await makeLlama(settings);
-  try {
-    for (const type of TYPES.split(" ")) {
+  let folder;
+  let model;
+  let imatrix;
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), "zeropoint-gguf-"));
+    model = await makeLlama(settings);
+    imatrix = await makeImatrix(settings);
+  });
+  after(() => rmSync(folder, { recursive: true }));
+
+  for (const type of TYPES.split(" ")) {
+    it(`reads the header of a file of ${type}`, async () => {
       const bytes = await quantize(model, type, { imatrix });
+      const file = join(folder, `${type}.gguf`);
       writeFileSync(file, bytes);
       const { metadata, tensorInfos } = await gguf(file, { allowLocalFile: true });
       const { metadata: keys, tensors, dataOffset } = await readGGUF(bytesSource(bytes));
       for (const [key, { type: kind, value }] of keys) {
-        const plain = kind === "array" ? Array.from(value) : value;
-        assert.deepEqual(metadata[key], plain, `${type}: ${key}`);
+        assert.deepEqual(metadata[key], kind === "array" ? Array.from(value) : value, key);
       }
       const read = tensorInfos.map(({ name, shape, dtype, offset }) => [
         name,
@@ -43,10 +49,8 @@ it("@huggingface/gguf reads the headers of files of every type", async () => {
         ggmlTypeNumber(dtype),
         span.offset - dataOffset,
       ]);
-      assert.deepEqual(read, expected, type);
+      assert.deepEqual(read, expected);
       for (const [, , dtype] of read) assert.ok(dtype in GGMLQuantizationType || dtype > 39);
-    }
-  } finally {
-    rmSync(folder, { recursive: true });
+    });
   }
 });
