@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
+import { heatMapCells } from "./heat-maps.mjs";
 import {
   cellSelector,
   chromiumOnly,
@@ -16,6 +17,7 @@ import {
   readCells,
   runAll,
   textOf,
+  typeInto,
   waitFor,
 } from "./page.mjs";
 import { NOTEBOOKS } from "./site/views.mjs";
@@ -268,7 +270,8 @@ describe("plot_quantization_errors", () => {
     assert.match(await textOf(visit.page, `${cell} .plot-title`), /3 × 3 tensor to 8 bits/);
   });
 
-  it("writes into every cell of the drawing what the table behind it says", async () => {
+  /** The texts of each panel's drawing and table, and the drawing's label. */
+  async function readPanels() {
     await visit.page.$$eval(`${cell} .panel details`, (tables) => {
       for (const table of tables) table.open = true;
     });
@@ -278,19 +281,27 @@ describe("plot_quantization_errors", () => {
         [...document.querySelectorAll(panel)].every((each) => each.querySelector("tbody td")),
       `${cell} .panel`,
     );
-    const panels = await visit.page.$$eval(`${cell} .panel`, (all) =>
+    return visit.page.$$eval(`${cell} .panel`, (all) =>
       all.map((panel) => ({
         drawn: Array.from(panel.querySelectorAll("svg text"), (text) => text.textContent),
         listed: Array.from(panel.querySelectorAll("tbody td"), (value) => value.textContent),
         label: panel.querySelector("svg").getAttribute("aria-label"),
       })),
     );
+  }
+
+  it("writes the same numbers into the drawing and into the table behind it", async () => {
+    const panels = await readPanels();
     assert.equal(panels.length, 4);
     for (const { drawn, listed, label } of panels) {
       assert.equal(drawn.length, 9);
       assert.deepEqual(drawn, listed);
       assert.match(label, /3 rows, 3 columns, from .* to /);
     }
+  });
+
+  it("writes PyTorch's codes into the second panel, and errors into the last", async () => {
+    const panels = await readPanels();
     assert.deepEqual(
       panels[1].drawn.map((text) => Number(text.replace("−", "-"))),
       seed("002.quantized_tensor").out.q.data,
@@ -299,25 +310,8 @@ describe("plot_quantization_errors", () => {
   });
 
   it("keeps every number readable on its background colour", async () => {
-    const ratios = await visit.page.$$eval(`${cell} svg.heat-map`, (maps) => {
-      const luminance = (color) => {
-        const hex = /^#(.)(.)(.)$/.exec(color);
-        const parts = hex
-          ? hex.slice(1).map((digit) => Number.parseInt(digit + digit, 16))
-          : color.match(/\d+/g).map(Number);
-        const [r, g, b] = parts.map((part) =>
-          part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4,
-        );
-        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-      };
-      return maps.flatMap((map) => {
-        const rects = [...map.querySelectorAll("rect")];
-        return [...map.querySelectorAll("text")].map((text, i) => {
-          const [a, b] = [rects[i], text].map((one) => luminance(one.getAttribute("fill")));
-          return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-        });
-      });
-    });
+    const cells = await heatMapCells(visit.page, `${cell} svg.heat-map`);
+    const ratios = cells.map(({ contrast }) => contrast);
     assert.equal(ratios.length, 36);
     assert.ok(Math.min(...ratios) >= 4.5, `least contrast ${Math.min(...ratios)}`);
   });
@@ -334,56 +328,64 @@ describe("plot_quantization_errors", () => {
     for (const { width, room } of numbers) assert.ok(width <= room - 6, `${width} of ${room}`);
   });
 
-  const other = cellSelector("quantize-and-dequantize", "cell-18");
+  describe("of a big tensor", () => {
+    const big = cellSelector("quantize-and-dequantize", "cell-18");
+    before(async () => {
+      const { page } = visit;
+      await typeInto(
+        page,
+        big,
+        "let big = torch.randn([100, 30]);\nlet codes = linear_q_with_scale_and_zero_point(big, 0.1, 0);\n" +
+          "plot_quantization_errors(big, codes, linear_dequantization(codes, 0.1, 0));",
+      );
+      await press(page, "Mod+Enter");
+      await page.waitForSelector(`${big} .plot canvas`);
+    });
 
-  it("draws every value of a big tensor on a canvas", async () => {
-    const { page } = visit;
-    await clickInto(page, other);
-    await press(page, "Mod+a");
-    await enter(
-      page,
-      "let big = torch.randn([100, 30]);\nlet codes = linear_q_with_scale_and_zero_point(big, 0.1, 0);\n" +
-        "plot_quantization_errors(big, codes, linear_dequantization(codes, 0.1, 0));",
-    );
-    await press(page, "Mod+Enter");
-    await page.waitForSelector(`${other} .plot canvas`);
-    const panel = await page.$eval(`${other} .panel`, (element) => {
-      const canvas = element.querySelector("canvas");
-      const { width, height } = canvas;
-      const pixels = canvas.getContext("2d").getImageData(0, 0, width, height).data;
-      const [cellWidth, cellHeight] = [width / 30, height / 100];
-      let drawn = 0;
-      for (let i = 0; i < 100; i++) {
-        for (let j = 0; j < 30; j++) {
-          drawn += pixels[4 * (i * cellHeight * width + j * cellWidth) + 3] === 255;
+    it("draws every value on a canvas", async () => {
+      const drawn = await visit.page.$eval(`${big} .panel canvas`, (canvas) => {
+        const { width, height } = canvas;
+        const pixels = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+        const [cellWidth, cellHeight] = [width / 30, height / 100];
+        let drawn = 0;
+        for (let i = 0; i < 100; i++) {
+          for (let j = 0; j < 30; j++) {
+            drawn += pixels[4 * (i * cellHeight * width + j * cellWidth) + 3] === 255;
+          }
         }
-      }
-      return {
-        drawn,
-        label: canvas.getAttribute("aria-label"),
-        isWhole: canvas.getBoundingClientRect().width <= element.clientWidth,
-      };
+        return drawn;
+      });
+      assert.equal(drawn, 100 * 30);
     });
-    assert.equal(panel.drawn, 100 * 30);
-    assert.ok(panel.isWhole);
-    assert.match(panel.label, /100 rows, 30 columns/);
-  });
 
-  it("pages the table of a big tensor", async () => {
-    const { page } = visit;
-    const table = `${other} .panel details`;
-    await page.$eval(table, (details) => {
-      details.open = true;
+    it("labels the canvas, which fits its panel", async () => {
+      const { label, isWhole } = await visit.page.$eval(`${big} .panel`, (panel) => {
+        const canvas = panel.querySelector("canvas");
+        return {
+          label: canvas.getAttribute("aria-label"),
+          isWhole: canvas.getBoundingClientRect().width <= panel.clientWidth,
+        };
+      });
+      assert.ok(isWhole);
+      assert.match(label, /100 rows, 30 columns/);
     });
-    assert.match(await textOf(page, `${table} .pager`), /Rows 0 to 24 of 100/);
-    for (const last of [49, 74, 99]) {
-      await click(page, `${table} [aria-label="Next rows"]`);
-      assert.match(await textOf(page, `${table} .pager`), new RegExp(`to ${last} of 100`));
-    }
-    assert.equal(
-      await page.$eval(table, (details) => details.querySelectorAll("tbody tr").length),
-      25,
-    );
+
+    it("pages the table", async () => {
+      const { page } = visit;
+      const table = `${big} .panel details`;
+      await page.$eval(table, (details) => {
+        details.open = true;
+      });
+      assert.match(await textOf(page, `${table} .pager`), /Rows 0 to 24 of 100/);
+      for (const last of [49, 74, 99]) {
+        await click(page, `${table} [aria-label="Next rows"]`);
+        assert.match(await textOf(page, `${table} .pager`), new RegExp(`to ${last} of 100`));
+      }
+      assert.equal(
+        await page.$eval(table, (details) => details.querySelectorAll("tbody tr").length),
+        25,
+      );
+    });
   });
 });
 

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { heatMapCells } from "../heat-maps.mjs";
 import {
   attributeOf,
   chromiumOnly,
@@ -49,31 +50,13 @@ describe("Heat maps", () => {
     const visit = await openPage(browser, site.url, { viewport: { width: 1280, height: 900 } });
     const { page } = visit;
     await show(page, NOTEBOOKS[0]);
-    const read = () =>
-      page.$$eval(".view[data-current] svg.heat-map", (maps) => {
-        const luminance = (color) => {
-          const hex = /^#(.)(.)(.)$/.exec(color);
-          const parts = hex
-            ? hex.slice(1).map((digit) => Number.parseInt(digit + digit, 16))
-            : color.match(/\d+/g).map(Number);
-          const [r, g, b] = parts.map((part) =>
-            part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4,
-          );
-          return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-        };
-        const cells = maps.flatMap((map) => {
-          const rects = [...map.querySelectorAll("rect")];
-          return [...map.querySelectorAll("text")].map((text, i) => {
-            const [a, b] = [rects[i], text].map((one) => luminance(one.getAttribute("fill")));
-            const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-            return { text: text.textContent, paper: a, contrast };
-          });
-        });
-        return {
-          zero: cells.find(({ text }) => text === "0").paper,
-          contrast: Math.min(...cells.map(({ contrast }) => contrast)),
-        };
-      });
+    const read = async () => {
+      const cells = await heatMapCells(page, ".view[data-current] svg.heat-map");
+      return {
+        zero: cells.find(({ text }) => text === "0").background,
+        contrast: Math.min(...cells.map(({ contrast }) => contrast)),
+      };
+    };
     const light = await read();
     await click(page, "#theme");
     const dark = await read();
@@ -147,6 +130,21 @@ describe("Reduced motion", () => {
 });
 
 describe("Paper", () => {
+  /** The beginnings of outputs and codes that are larger than their boxes. */
+  const cutOffTexts = (page) =>
+    page.evaluate(() => {
+      const view = document.querySelector(".view[data-current]");
+      const editors = Array.from(view.querySelectorAll(".editor"), ({ shadowRoot }) =>
+        shadowRoot.querySelector(".cm-scroller"),
+      );
+      return [...view.querySelectorAll("pre"), ...editors]
+        .filter((box) => box.checkVisibility())
+        .filter(
+          (box) => box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1,
+        )
+        .map((box) => box.textContent.slice(0, 40));
+    });
+
   it("shows code and outputs, without controls", chromiumOnly("print"), async () => {
     const visit = await openPage(browser, site.url);
     const { page } = visit;
@@ -184,21 +182,7 @@ describe("Paper", () => {
     await press(page, "Mod+Enter");
     await page.waitForSelector(`${cell}[data-state="done"]`);
     await page.emulateMediaType("print");
-    const hidden = await page.evaluate(() => {
-      const boxes = [
-        ...document.querySelectorAll(".view[data-current] pre"),
-        ...Array.from(document.querySelectorAll(".view[data-current] .editor"), ({ shadowRoot }) =>
-          shadowRoot.querySelector(".cm-scroller"),
-        ),
-      ];
-      return boxes
-        .filter((box) => box.checkVisibility())
-        .filter(
-          (box) => box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1,
-        )
-        .map((box) => box.textContent.slice(0, 40));
-    });
-    assert.deepEqual(hidden, []);
+    assert.deepEqual(await cutOffTexts(page), []);
     await visit.close();
   });
 });
