@@ -13,6 +13,7 @@ import {
   waitFor,
 } from "./page.mjs";
 import { STRICT_POLICY, servePackage } from "./serve.mjs";
+import { waitForFigures } from "./site/views.mjs";
 
 let browser;
 before(async () => {
@@ -187,12 +188,7 @@ describe("The page under the strict policy", () => {
         const cells = await readCells(page);
         assert.ok(cells.length > 0 && cells.every(({ state }) => state === "done"), route);
       }
-      // Wait until the drawings of the route are interactive.
-      await waitFor(page, () =>
-        [...document.querySelectorAll(".view[data-current] [data-figure] form")].every(
-          (form) => !form.hidden,
-        ),
-      );
+      await waitForFigures(page);
       assert.deepEqual(await visit.problems(), [], route);
     }
     await visit.close();

@@ -1,7 +1,7 @@
 // The compiled core that the page and its workers share.
 
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 import { openNotebook, openPage, runAll, serveSite, waitFor } from "../page.mjs";
 import { browser } from "../site-and-browser.mjs";
 
@@ -41,17 +41,19 @@ async function useFigure(page, notebook, name) {
   );
 }
 
-describe("The core", () => {
-  it("is one file, compiled once, for the figures, the cells of two notebooks and the playground", async () => {
-    /** @type {Set<string>} */
-    const files = new Set();
-    const own = await serveSite({
+describe("The core for the figures, the cells of two notebooks and the playground", () => {
+  /** The files of a core that the page requested. @type {Set<string>} */
+  const files = new Set();
+  let own;
+  let visit;
+  before(async () => {
+    own = await serveSite({
       pause: (path) => {
         if (/\/assets\/(relaxed|baseline)/.test(path)) files.add(path);
         return undefined;
       },
     });
-    const visit = await openPage(browser, own.url, { prepare: countCompilations });
+    visit = await openPage(browser, own.url, { prepare: countCompilations });
     const { page } = visit;
     await useFigure(page, "quantize-and-dequantize", "by-hand");
     for (const notebook of ["quantize-and-dequantize", "per-channel"]) {
@@ -63,13 +65,24 @@ describe("The core", () => {
       location.hash = "play";
     });
     await page.waitForSelector("#play .play[data-complete]");
+  });
+  after(async () => {
+    await visit?.close();
+    await own?.close();
+  });
+
+  it("is one file", () => {
     assert.deepEqual(
       [...files].map((path) => path.replace(/^.*\/|-[^-]*(?=\.\w+$)/g, "")),
       [files.size === 1 && /relaxed/.test([...files][0]) ? "relaxed.wasm" : "baseline.wasm"],
     );
-    assert.equal(await page.evaluate(() => window.compiled), 1);
+  });
+
+  it("is compiled once", async () => {
+    assert.equal(await visit.page.evaluate(() => window.compiled), 1);
+  });
+
+  it("has no errors", async () => {
     assert.deepEqual(await visit.problems(), []);
-    await visit.close();
-    await own.close();
   });
 });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
-import { describe, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 import {
   attributeOf,
   countVisible,
@@ -32,6 +32,39 @@ describe("The policy", () => {
 describe("Before its scripts have loaded", () => {
   const SCRIPT = /\/assets\/index-[^/]*\.js$/;
 
+  const shownViews = (page) =>
+    page.$$eval(".view", (views) =>
+      views.filter((view) => view.checkVisibility()).map(({ id }) => id),
+    );
+
+  /** The vertical places of the beginning of a view, and of the visible links to views. */
+  const topsIn = (page, view) =>
+    page.$$eval(`[id="${view}"] :is(h1, .lead), .contents a`, (elements) =>
+      elements
+        .filter((element) => element.checkVisibility())
+        .map((element) => Math.round(element.getBoundingClientRect().top + scrollY)),
+    );
+
+  /** Holds back the script that a page requests, until `release` is called. */
+  async function holdScript(page) {
+    const held = [];
+    let isHolding = true;
+    await page.setRequestInterception(true);
+    page.on("request", (request) => {
+      if (isHolding && SCRIPT.test(request.url())) held.push(request);
+      else request.continue();
+    });
+    return {
+      async isRequested() {
+        while (held.length === 0) await new Promise((resolve) => setTimeout(resolve, 50));
+      },
+      release() {
+        isHolding = false;
+        for (const request of held) request.continue();
+      },
+    };
+  }
+
   for (const [view, width] of [
     ["per-channel", 360],
     ["per-channel", 1280],
@@ -44,41 +77,26 @@ describe("Before its scripts have loaded", () => {
       const context = await browser.createBrowserContext();
       const page = await context.newPage();
       await page.setViewport({ width, height: 900 });
-      await page.setRequestInterception(true);
-      const held = [];
-      let isTime = false;
-      page.on("request", (request) => {
-        if (!isTime && SCRIPT.test(request.url())) held.push(request);
-        else request.continue();
-      });
-      const shown = async () => ({
-        views: await page.$$eval(".view", (views) =>
-          views.filter((view) => view.checkVisibility()).map(({ id }) => id),
-        ),
-        tops: await page.$$eval(`[id="${view}"] :is(h1, .lead), .contents a`, (elements) =>
-          elements
-            .filter((element) => element.checkVisibility())
-            .map((element) => Math.round(element.getBoundingClientRect().top + scrollY)),
-        ),
-      });
+      const script = await holdScript(page);
       const arriving = page.goto(`${site.url}#${view}`);
-      while (held.length === 0) await new Promise((resolve) => setTimeout(resolve, 50));
+      await script.isRequested();
       await page.waitForSelector("footer");
       await waitFor(page, () => document.styleSheets.length > 0);
-      const before = await shown();
-      assert.deepEqual(before.views, [view]);
-      isTime = true;
-      for (const request of held) request.continue();
+      assert.deepEqual(await shownViews(page), [view]);
+      const tops = await topsIn(page, view);
+      script.release();
       await arriving;
       await page.waitForSelector(
         ".is-live .view[data-current]:not([data-part]) :is(.toolbar, .measure):not([hidden])",
       );
-      assert.deepEqual(await shown(), before);
+      assert.deepEqual(await shownViews(page), [view]);
+      assert.deepEqual(await topsIn(page, view), tops);
       await context.close();
     });
   }
 
-  it("shows no other view while the requested one is loading", async () => {
+  /** The site, whose HTML comes up to the third notebook until `goOn` is called. */
+  async function serveInTwoParts() {
     let goOn;
     const isTime = new Promise((resolve) => {
       goOn = resolve;
@@ -92,23 +110,24 @@ describe("Before its scripts have loaded", () => {
     const own = await serveSite({
       edit: (name, body) => (name.endsWith("index.html") ? inTwoParts(String(body)) : body),
     });
+    return { own, goOn };
+  }
+
+  it("shows no other view while the requested one is loading", async () => {
+    const { own, goOn } = await serveInTwoParts();
     const context = await browser.createBrowserContext();
     const page = await context.newPage();
-    const shown = () =>
-      page.$$eval(".view", (views) =>
-        views.filter((view) => view.checkVisibility()).map(({ id }) => id),
-      );
     const arriving = page.goto(`${own.url}#per-channel`);
     await page.waitForSelector("#finer-granularity");
     await waitFor(page, () => document.styleSheets.length > 0);
-    assert.deepEqual(await shown(), []);
+    assert.deepEqual(await shownViews(page), []);
     // The table of contents precedes it, and already lists its sections.
     const sections = "[data-sections-of]:not([hidden])";
     assert.equal(await attributeOf(page, sections, "data-sections-of"), "per-channel");
     goOn();
     await arriving;
     await page.waitForSelector(".is-live");
-    assert.deepEqual(await shown(), ["per-channel"]);
+    assert.deepEqual(await shownViews(page), ["per-channel"]);
     await context.close();
     await own.close();
   });
@@ -128,12 +147,31 @@ describe("Before its scripts have loaded", () => {
 /** Of the overview and notebooks 1, 4, 5 and 6. */
 const DRAWINGS = 1 + 2 + (4 + 1 + 1 + 2 + 1) + 1 + 1;
 
+/** The number of cells in each file of the notebooks. */
+function countWrittenCells() {
+  const folder = new URL("../../../web/notebooks/", import.meta.url);
+  const textOf = (name) => readFileSync(new URL(name, folder), "utf8");
+  return readdirSync(folder).map((name) => textOf(name).match(/^```js /gm).length);
+}
+
 describe("Without scripts", () => {
-  it("all content is readable: all notebooks, all code, all known outputs, all drawings", async () => {
-    const own = await serveSite({ headers: WITHOUT_SCRIPTS });
+  let own;
+  before(async () => {
+    own = await serveSite({ headers: WITHOUT_SCRIPTS });
+  });
+  after(() => own?.close());
+
+  it("the first page has the heading of every view", async () => {
+    const visit = await openPage(browser, own.url, { isLive: false });
+    for (const view of VIEWS) {
+      assert.equal(await countVisible(visit.page, `[id="${view}"] h1`), 1, view);
+    }
+    await visit.close();
+  });
+
+  it("all content is readable: all code, all known outputs, all drawings, but no buttons", async () => {
     const visit = await openPage(browser, own.url, { isLive: false });
     const { page } = visit;
-    for (const view of VIEWS) assert.equal(await countVisible(page, `[id="${view}"] h1`), 1, view);
     const counts = { cells: 0, outputs: 0, drawings: 0 };
     const count = async () => {
       counts.cells += await countVisible(page, ".cell");
@@ -147,21 +185,18 @@ describe("Without scripts", () => {
       await openPart(page, notebook);
       await count();
     }
-    const folder = new URL("../../../web/notebooks/", import.meta.url);
-    const cells = readdirSync(folder).map(
-      (name) => readFileSync(new URL(name, folder), "utf8").match(/^```js /gm).length,
+    const written = countWrittenCells();
+    assert.deepEqual(written.slice(0, 5), [18, 52, 39, 11, 66]);
+    assert.equal(
+      counts.cells,
+      written.reduce((sum, count) => sum + count),
     );
-    assert.deepEqual(cells.slice(0, 5), [18, 52, 39, 11, 66]);
-    const written = cells.reduce((sum, count) => sum + count);
-    assert.equal(counts.cells, written);
     assert.ok(counts.outputs > 80);
     assert.equal(counts.drawings, DRAWINGS);
     await visit.close();
-    await own.close();
   });
 
   it("no drawing is wider than a screen of 320 pixels", async () => {
-    const own = await serveSite({ headers: WITHOUT_SCRIPTS });
     const viewport = { width: 320, height: 740 };
     const visit = await openPage(browser, own.url, { isLive: false, viewport });
     const { page } = visit;
@@ -181,7 +216,6 @@ describe("Without scripts", () => {
     }
     assert.equal(drawings, DRAWINGS);
     await visit.close();
-    await own.close();
   });
 });
 

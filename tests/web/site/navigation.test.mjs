@@ -55,34 +55,37 @@ describe("Finding one's way", () => {
     await visit.close();
   });
 
+  /** Scrolls to a place, and waits until the history has it. Scroll anchoring may move the page by some pixels. */
+  async function stayAt(page, place) {
+    await page.evaluate((y) => scrollTo({ top: y, behavior: "instant" }), place);
+    await waitFor(page, (y) => Math.abs(history.state?.top - y) < 10, place);
+  }
+
+  /** Waits until a view is shown at a scroll position. */
+  const isShownAt = (page, view, place) =>
+    waitFor(
+      page,
+      (id, y) =>
+        document.getElementById(id).matches("[data-current]:not([data-part])") &&
+        Math.abs(scrollY - y) < 10,
+      view,
+      place,
+    );
+
   it("goes back and forward to the scroll positions, not only to the views", async () => {
     const visit = await openPage(browser, site.url);
     const { page } = visit;
     await openNotebook(page, "finer-granularity");
-    // Scroll anchoring may move the page by some pixels.
-    const stay = async (place) => {
-      await page.evaluate((y) => scrollTo({ top: y, behavior: "instant" }), place);
-      await waitFor(page, (y) => Math.abs(history.state?.top - y) < 10, place);
-    };
-    const returned = (view, place) =>
-      waitFor(
-        page,
-        (id, y) =>
-          document.getElementById(id).matches("[data-current]:not([data-part])") &&
-          Math.abs(scrollY - y) < 10,
-        view,
-        place,
-      );
-    await stay(6000);
+    await stayAt(page, 6000);
     await page.$eval(".contents a[href='#digit-planes']", (link) => link.click());
-    await returned("digit-planes", 0);
-    await stay(900);
+    await isShownAt(page, "digit-planes", 0);
+    await stayAt(page, 900);
     await page.evaluate(() => history.back());
-    await returned("finer-granularity", 6000);
+    await isShownAt(page, "finer-granularity", 6000);
     await page.evaluate(() => history.forward());
-    await returned("digit-planes", 900);
+    await isShownAt(page, "digit-planes", 900);
     await page.reload();
-    await returned("digit-planes", 900);
+    await isShownAt(page, "digit-planes", 900);
     await visit.close();
   });
 
@@ -137,39 +140,41 @@ describe("Finding one's way", () => {
     await visit.close();
   });
 
-  it("arrives at a cell whose link is followed from a place down the overview, and from its own view", async () => {
-    const cell = '[id="finer-granularity-in-3"]';
-    const arrives = (page) =>
-      waitFor(
-        page,
-        (part) => {
-          const element = document.querySelector(part);
-          if (!element || element !== document.activeElement) return false;
-          const { top } = element.getBoundingClientRect();
-          return top >= 50 && top < 450;
-        },
-        cell,
-      );
-    for (const steps of [
-      ["finer-granularity-in-3"],
-      ["finer-granularity", "finer-granularity-in-3"],
-    ]) {
+  /** Waits until a cell has the focus, in the upper half of the screen. */
+  const arrivesAt = (page, cell) =>
+    waitFor(
+      page,
+      (part) => {
+        const element = document.querySelector(part);
+        if (!element || element !== document.activeElement) return false;
+        const { top } = element.getBoundingClientRect();
+        return top >= 50 && top < 450;
+      },
+      cell,
+    );
+
+  for (const [place, hashes] of [
+    ["a place down the overview", ["finer-granularity-in-3"]],
+    ["its own view", ["finer-granularity", "finer-granularity-in-3"]],
+  ]) {
+    it(`arrives at a cell whose link is followed from ${place}`, async () => {
+      const cell = '[id="finer-granularity-in-3"]';
       const visit = await openPage(browser, site.url);
       const { page } = visit;
       await page.evaluate(() => scrollTo({ top: 1500, behavior: "instant" }));
       // One after the other, before the content of the view has come.
-      await page.evaluate(async (hashes) => {
-        for (const hash of hashes) {
+      await page.evaluate(async (steps) => {
+        for (const hash of steps) {
           location.hash = hash;
           await new Promise((done) => addEventListener("hashchange", done, { once: true }));
         }
-      }, steps);
-      await arrives(page);
+      }, hashes);
+      await arrivesAt(page, cell);
       await page.waitForSelector("#finer-granularity .toolbar:not([hidden])");
-      await arrives(page);
+      await arrivesAt(page, cell);
       await visit.close();
-    }
-  });
+    });
+  }
 
   it("links to a view's own page if the view cannot be fetched, and fetches it on the next visit", async () => {
     let isMissing = true;

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
-import { describe, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 import {
   click,
   openNotebook,
@@ -17,11 +17,12 @@ import { browser } from "../site-and-browser.mjs";
 import { NOTEBOOKS } from "./views.mjs";
 
 describe("Offline", () => {
-  it("the page opens below its sub-path and runs the cells of all notebooks", async () => {
+  let visit;
+  let page;
+  before(async () => {
     const own = await serveSite();
-    const visit = await openPage(browser, own.url);
-    const { page } = visit;
-    assert.ok(new URL(page.url()).pathname.startsWith(SUB_PATH));
+    visit = await openPage(browser, own.url);
+    ({ page } = visit);
     await page.evaluate(() => navigator.serviceWorker.ready);
     await waitFor(page, () => navigator.serviceWorker.controller !== null);
     // Files are cached on use: open a notebook, plots and the digits.
@@ -38,19 +39,28 @@ describe("Offline", () => {
     });
     // More than offline: the server is closed.
     await own.close();
+  });
+  after(() => visit?.close());
+
+  it("the page opens below its sub-path", async () => {
     await page.reload();
     await page.waitForSelector(".is-live");
-    for (const notebook of NOTEBOOKS) {
+    assert.ok(new URL(page.url()).pathname.startsWith(SUB_PATH));
+  });
+
+  for (const notebook of NOTEBOOKS) {
+    it(`the cells of ${notebook} run, and no output differs`, async () => {
       await openNotebook(page, notebook);
       await runAll(page);
-      const cells = await readCells(page);
-      const differing = cells.filter(
+      const differing = (await readCells(page)).filter(
         ({ state, verdict }) => state !== "done" || verdict === "differs" || verdict === "violated",
       );
-      assert.deepEqual(differing, [], notebook);
-    }
+      assert.deepEqual(differing, []);
+    });
+  }
+
+  it("no error is reported", async () => {
     assert.deepEqual(await visit.problems(), []);
-    await visit.close();
   });
 });
 

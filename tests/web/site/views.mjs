@@ -19,7 +19,12 @@ export async function show(page, view) {
     await openNotebook(page, view);
     await runAll(page);
   }
-  await waitFor(page, () =>
+  await waitForFigures(page);
+}
+
+/** Waits until the figures of the current view react to input. */
+export function waitForFigures(page) {
+  return waitFor(page, () =>
     [...document.querySelectorAll(".view[data-current] [data-figure] form")].every(
       (form) => !form.hidden,
     ),
