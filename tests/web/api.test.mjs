@@ -177,37 +177,37 @@ describe("The API reference", () => {
     await close();
   });
 
-  it("has no violations found by axe", onceForAll, async () => {
-    const pages = [
-      "index.html",
-      "hierarchy.html",
-      "modules/zeropoint.html",
-      "classes/zeropoint.HistogramObserver.html",
-      "functions/zeropoint.quantize.html",
-      "interfaces/zeropoint.FloatLinearOptions.html",
-      "types/zeropoint.QuantizedTensor.html",
-      "types/zeropoint.ErrorCode.html",
-      "variables/zeropoint_notebook.torch.html",
-    ];
-    // Colours depend on the theme, and the menu on the screen's width: test one page of each layout.
-    const some = ["index.html", "functions/zeropoint.quantize.html"];
-    for (const [width, theme, paths] of [
-      [1280, "light", pages],
-      [1280, "dark", some],
-      [360, "light", some],
-    ]) {
+  const pages = [
+    "index.html",
+    "hierarchy.html",
+    "modules/zeropoint.html",
+    "classes/zeropoint.HistogramObserver.html",
+    "functions/zeropoint.quantize.html",
+    "interfaces/zeropoint.FloatLinearOptions.html",
+    "types/zeropoint.QuantizedTensor.html",
+    "types/zeropoint.ErrorCode.html",
+    "variables/zeropoint_notebook.torch.html",
+  ];
+  // Colours depend on the theme, and the menu on the screen's width: test one page of each layout.
+  const some = ["index.html", "functions/zeropoint.quantize.html"];
+  for (const [width, theme, paths] of [
+    [1280, "light", pages],
+    [1280, "dark", some],
+    [360, "light", some],
+  ]) {
+    const title = `has no violations found by axe at ${width} pixels in the ${theme} theme`;
+    it(title, onceForAll, async () => {
       const { page, close } = await open("api/index.html");
       await page.setViewport({ width, height: 900 });
       await page.evaluate((chosen) => localStorage.setItem("zeropoint-theme", chosen), theme);
       for (const path of paths) {
         await page.goto(`${site.url}api/${path}`);
         await page.waitForSelector("#tsd-nav-container li summary");
-        const violations = await axeViolations(page);
-        assert.deepEqual(violations, [], `${path} at ${width} pixels, ${theme}`);
+        assert.deepEqual(await axeViolations(page), [], path);
       }
       await close();
-    }
-  });
+    });
+  }
 
   it("never scrolls sideways on a screen of 360 pixels", async () => {
     const { page, close } = await open("api/index.html");

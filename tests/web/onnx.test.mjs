@@ -24,11 +24,29 @@ const PAGE = `<!doctype html><script type="module">
   window.result = [...y.data];
 </script>`;
 
-describe("onnxruntime-web", () => {
-  before(() => init());
+const TYPES = { ".mjs": "text/javascript", ".wasm": "application/wasm" };
 
+/** Serves onnxruntime-web under /ort/, and the given answers: type and content by address. */
+async function serveEngine(answers) {
+  const engine = join(root, "node_modules", "onnxruntime-web", "dist");
+  const server = createServer(({ url }, response) => {
+    const [, name] = /^\/ort\/([\w.-]+)$/.exec(url) ?? [];
+    const [type, content] =
+      answers[url] ?? (name ? [TYPES[extname(name)], readFileSync(join(engine, name))] : []);
+    if (content === undefined) response.writeHead(404).end();
+    else response.writeHead(200, { "content-type": type }).end(content);
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return server;
+}
+
+describe("onnxruntime-web", () => {
   let server;
   let browser;
+  before(async () => {
+    await init();
+    browser = await launchBrowser();
+  });
   after(async () => {
     await browser?.close();
     server?.close();
@@ -40,29 +58,11 @@ describe("onnxruntime-web", () => {
     const { bytes: written } = await quantized(bytes, "int4-g32", { target: "web" });
     const { y: expected } = await runOnnx(written, layer.inputs);
     const { shape, data } = layer.inputs.x;
-    const answers = {
+    server = await serveEngine({
       "/": ["text/html", PAGE],
       "/model.onnx": ["application/octet-stream", written],
       "/inputs.json": ["application/json", JSON.stringify({ shape, data: [...data] })],
-    };
-    server = createServer((request, response) => {
-      const own = answers[request.url];
-      const type = { ".mjs": "text/javascript", ".wasm": "application/wasm" }[extname(request.url)];
-      if (own === undefined && !/^\/ort\/[\w.-]+$/.test(request.url)) response.writeHead(404).end();
-      else if (own) response.writeHead(200, { "content-type": own[0] }).end(own[1]);
-      else {
-        const file = join(
-          root,
-          "node_modules",
-          "onnxruntime-web",
-          "dist",
-          request.url.slice("/ort/".length),
-        );
-        response.writeHead(200, { "content-type": type }).end(readFileSync(file));
-      }
     });
-    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-    browser = await launchBrowser();
     const page = await browser.newPage();
     await page.goto(`http://127.0.0.1:${server.address().port}/`);
     await page.waitForFunction("window.result", { timeout: 60_000 });

@@ -80,18 +80,24 @@ describe("Editing", () => {
     assert.equal(await textOf(page, `${cell(6)} .verdict`), "differs from the unedited notebook");
   });
 
-  it("is restored by Undo after Reset notebook, until the next change", async () => {
-    const status = ".view[data-current] .toolbar-status";
-    const undo = `${status} [data-action="undo-reset"]`;
-    const reset = async () => {
-      await page.$eval("#announcements", (region) => region.replaceChildren());
-      await click(page, ".view[data-current] [data-action='reset']");
-      await waitFor(page, () =>
-        document.getElementById("announcements").textContent.includes("as it was at first"),
-      );
-    };
+  const status = ".view[data-current] .toolbar-status";
+  const undo = `${status} [data-action="undo-reset"]`;
+
+  /** Resets the notebook, and waits until that is announced. */
+  async function reset() {
+    await page.$eval("#announcements", (region) => region.replaceChildren());
+    await click(page, ".view[data-current] [data-action='reset']");
+    await waitFor(page, () =>
+      document.getElementById("announcements").textContent.includes("as it was at first"),
+    );
+  }
+
+  it("offers no Undo after Reset notebook if no cell was edited", async () => {
     await reset();
     assert.equal(await page.$(undo), null);
+  });
+
+  it("is restored by Undo after Reset notebook", async () => {
     await typeInto(page, cell(1), "6 * 7");
     await typeInto(page, cell(2), "43");
     await reset();
@@ -108,7 +114,10 @@ describe("Editing", () => {
     assert.equal(await codeOf(page, cell(2)), "43");
     assert.equal(await page.$(undo), null);
     assert.equal(await page.evaluate(() => document.activeElement.dataset.action), "reset");
+  });
 
+  it("can be restored after a run, but not after the next change", async () => {
+    await typeInto(page, cell(1), "6 * 7");
     await reset();
     await page.waitForSelector(undo);
     await runAll(page);
@@ -119,10 +128,7 @@ describe("Editing", () => {
 
   it("is reverted for all cells by Reset notebook, which also starts a fresh worker", async () => {
     await runInFirstCell("globalThis.leak = 1;");
-    await click(page, ".view[data-current] [data-action='reset']");
-    await waitFor(page, () =>
-      document.getElementById("announcements").textContent.includes("as it was at first"),
-    );
+    await reset();
     assert.ok((await readCells(page)).every(({ output, state }) => !output && state === "idle"));
     const { output } = await runInFirstCell("typeof leak");
     assert.equal(output, "'undefined'");

@@ -131,31 +131,33 @@ describe("The keyboard alone", () => {
     assert.notEqual(await source(), clicked);
   });
 
+  /** The control that has the focus: a text that identifies it, its name, and whether the focus is visible. */
+  const focusedControl = () =>
+    page.evaluate(() => {
+      const element = document.activeElement;
+      if (!element || element === document.body) return null;
+      const inner = element.shadowRoot?.activeElement ?? element;
+      const box = element.closest(".cell-code") ?? inner;
+      const shown = [inner, box].some((each) => {
+        const { outlineStyle, outlineWidth } = getComputedStyle(each);
+        return outlineStyle !== "none" && Number.parseFloat(outlineWidth) > 0;
+      });
+      const text = element.textContent.trim().slice(0, 20);
+      const label = inner.getAttribute("aria-label") ?? inner.labels?.[0]?.textContent;
+      return {
+        key: `${element.closest("[id]")?.id} ${element.className} ${text}`,
+        name: (label ?? inner.textContent).trim(),
+        shown,
+      };
+    });
+
   it("reaches every control, each with a name and a visible focus", async () => {
     await runAll(page);
     const seen = new Set();
     await page.focus(".skip-link");
     await page.keyboard.press("Tab");
     for (let i = 0; i < 400; i++) {
-      const focused = await page.evaluate(() => {
-        const element = document.activeElement;
-        if (!element || element === document.body) return null;
-        const inner = element.shadowRoot?.activeElement ?? element;
-        const box = element.closest(".cell-code") ?? inner;
-        const shown = [inner, box].some((each) => {
-          const { outlineStyle, outlineWidth } = getComputedStyle(each);
-          return outlineStyle !== "none" && Number.parseFloat(outlineWidth) > 0;
-        });
-        return {
-          key: `${element.closest("[id]")?.id} ${element.className} ${element.textContent.trim().slice(0, 20)}`,
-          name: (
-            inner.getAttribute("aria-label") ??
-            inner.labels?.[0]?.textContent ??
-            inner.textContent
-          ).trim(),
-          shown,
-        };
-      });
+      const focused = await focusedControl();
       if (!focused) break;
       assert.ok(focused.name.length > 0, `${focused.key} has no name`);
       assert.ok(focused.shown, `${focused.key} has no visible focus`);

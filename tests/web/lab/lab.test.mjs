@@ -417,34 +417,44 @@ describe("The Model Lab's other files", () => {
     await visit.close();
   });
 
-  it("shows whole names and named circles on a phone", async () => {
-    const visit = await openLab("#lab?sample=digits.safetensors", {
-      viewport: { width: 320, height: 700 },
+  describe("on a phone", () => {
+    let phone;
+    before(async () => {
+      phone = await openLab("#lab?sample=digits.safetensors", {
+        viewport: { width: 320, height: 700 },
+      });
+      await waitForPlan(phone.page);
     });
-    const { page } = visit;
-    await waitForPlan(page);
-    // In one step: another plan may replace the rows between two.
-    const widths = await page.$eval(".layer-body", (body) =>
-      Array.from(body.querySelectorAll(".is-name"), (name) => name.getBoundingClientRect().width),
-    );
-    assert.ok(Math.min(...widths) > 280, String(widths));
-    // The name stays while the figures below it are scrolled.
-    const left = await page.$eval(".layer-table", (table) => {
-      table.scrollLeft = 300;
-      return table.querySelector(".layer-body .is-name").getBoundingClientRect().left;
+    after(() => phone?.close());
+
+    it("shows whole names", async () => {
+      // In one step: another plan may replace the rows between two.
+      const widths = await phone.page.$eval(".layer-body", (body) =>
+        Array.from(body.querySelectorAll(".is-name"), (name) => name.getBoundingClientRect().width),
+      );
+      assert.ok(Math.min(...widths) > 280, String(widths));
     });
-    assert.ok(left >= 0, String(left));
-    const [labels, names, schemes] = await page.evaluate(() =>
-      [".frontier-uniform text", ".frontier-key li", ".frontier-table tbody th"].map((selector) =>
-        Array.from(document.querySelectorAll(selector), ({ textContent }) => textContent),
-      ),
-    );
-    assert.deepEqual(
-      labels,
-      names.map((_, i) => String(i + 1)),
-    );
-    assert.deepEqual(names.toSorted(), schemes.toSorted());
-    await visit.close();
+
+    it("keeps a name in its place while the figures below it are scrolled", async () => {
+      const left = await phone.page.$eval(".layer-table", (table) => {
+        table.scrollLeft = 300;
+        return table.querySelector(".layer-body .is-name").getBoundingClientRect().left;
+      });
+      assert.ok(left >= 0, String(left));
+    });
+
+    it("numbers the circles of schemes, and lists their names", async () => {
+      const [labels, names, schemes] = await phone.page.evaluate(() =>
+        [".frontier-uniform text", ".frontier-key li", ".frontier-table tbody th"].map((selector) =>
+          Array.from(document.querySelectorAll(selector), ({ textContent }) => textContent),
+        ),
+      );
+      assert.deepEqual(
+        labels,
+        names.map((_, i) => String(i + 1)),
+      );
+      assert.deepEqual(names.toSorted(), schemes.toSorted());
+    });
   });
 
   it("fits a screen of 320 pixels and the dark theme", async () => {
