@@ -73,6 +73,21 @@ console.log(connection.offThread, (await connection.quantize(tensor([1, -2]))).d
 connection.dispose();
 `;
 
+/** Bundles main.js for a page, with React's checks for development. */
+async function bundlePage(project) {
+  const { build } = await bundlerOf(project);
+  await build({
+    absWorkingDir: project,
+    entryPoints: ["main.js"],
+    outdir: "out",
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    jsx: "automatic",
+    define: { "process.env.NODE_ENV": '"development"' },
+  });
+}
+
 /** Bundles worker.js as Cloudflare's tools do: one module, with the WebAssembly separate. */
 async function bundleWorker(project) {
   const { build } = await bundlerOf(project);
@@ -135,17 +150,7 @@ describe("A recipe of the README", () => {
       },
     });
     t.diagnostic(`React ${versionOf(project, "react")}`);
-    const { build } = await bundlerOf(project);
-    await build({
-      absWorkingDir: project,
-      entryPoints: ["main.js"],
-      outdir: "out",
-      bundle: true,
-      splitting: true,
-      format: "esm",
-      jsx: "automatic",
-      define: { "process.env.NODE_ENV": '"development"' },
-    });
+    await bundlePage(project);
     const printed = await printedBy(project, 3);
     assert.deepEqual(
       printed.filter((line) => !line.includes("React DevTools")),
