@@ -58,6 +58,8 @@ class Lab {
   #isDrawing = false;
   /** Changes with each choice of a file. */
   #choice = Symbol();
+  /** The output format for which the rows are measured. */
+  #measuredFor = "";
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #linking;
   #table;
@@ -281,6 +283,12 @@ class Lab {
     drawStrip(this.#find(".lab-strip"), tensors, (name) => this.#table.show(name));
   }
 
+  /** Whether the rows have groups along another axis than the output format: ONNX has them along the inputs. */
+  #isMeasuredOtherwise() {
+    const [measured, wanted] = [this.#measuredFor, this.#ship.outputFormat()];
+    return this.#header.format === "onnx" && (measured === "onnx") !== (wanted === "onnx");
+  }
+
   /** @param {string[]} [names]  of the weights to analyze again; default: all */
   async #analyze(names) {
     // Rows of a part replace those of a whole analysis only.
@@ -290,11 +298,13 @@ class Lab {
     this.#root.classList.remove("is-analyzed", "is-planned");
     this.#root.classList.add("is-analyzing");
     this.#find(".lab-status").textContent = "";
+    const format = this.#ship.outputFormat();
+    this.#measuredFor = format;
     const run = this.#progress.start();
     try {
       await this.#client.call(
         "analyzeAll",
-        { names: part },
+        { names: part, format },
         {
           ...run,
           onEvent: ({ row, progress, isSampled }) => {
@@ -356,6 +366,10 @@ class Lab {
   /** The frontier for the present pins, and the plan on it. */
   async #updatePlan() {
     if (this.#layers.size === 0) return;
+    if (this.#isMeasuredOtherwise()) {
+      await this.#analyze();
+      return;
+    }
     const header = this.#header;
     // A link may have been made with another file.
     const pins = Object.entries(this.#state.pins).filter(([name]) => this.#layers.has(name));

@@ -106,6 +106,11 @@ describe("The lab's reports", () => {
     assert.match(text, /--size 99B --pin 'a b=int8-channel' -o plan\.json$/m);
     assert.match(text, /-o 'it'\\''s-quantized\.onnx' --verify$/m);
   });
+
+  it("name the output format in every command: plans depend on it", () => {
+    const text = commandLine({ name: "a.onnx", bytes: 99, pins: {}, format: "safetensors" });
+    for (const line of text.split("\n")) assert.match(line, / --format safetensors( |$)/);
+  });
 });
 
 describe("The reason of a scheme in a plan", () => {

@@ -1,7 +1,7 @@
 // The Model Lab: opened, analyzed, planned, written and read again, with the figures of the package.
 
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -11,6 +11,8 @@ import { writeNpy } from "../../../dist/formats/npy.js";
 import { root } from "../../../scripts/process/run.mjs";
 import { metricText } from "../../../web/lab/format.js";
 import { collect } from "../../js/support/files/formats.mjs";
+import { modelOf } from "../../js/support/onnx/layers.mjs";
+import { normals } from "../../js/support/onnx/models.mjs";
 import { axeViolations, onceForAll, RULES_OF_COLOUR } from "../axe.mjs";
 import { browserName } from "../browser.mjs";
 import { press, textOf, waitFor } from "../page.mjs";
@@ -496,5 +498,55 @@ describe("The Model Lab's other files", () => {
     );
     assert.deepEqual(low, []);
     await visit.close();
+  });
+});
+
+describe("An ONNX model with weights [inputs, outputs] in the Model Lab", () => {
+  const path = join(tmpdir(), `zeropoint-lab-${process.pid}.onnx`);
+  const [inputs, outputs] = [96, 64];
+  const graph = {
+    inputs: [{ name: "x", shape: ["m", inputs] }],
+    outputs: [{ name: "y", shape: ["m", outputs] }],
+    nodes: [{ opType: "MatMul", inputs: ["x", "w"], outputs: ["y"] }],
+  };
+  let bytes;
+  let visit;
+  before(async () => {
+    await init();
+    bytes = await modelOf({ graph, shape: [inputs, outputs] }, normals(inputs * outputs));
+    writeFileSync(path, bytes);
+    visit = await openLab();
+    await openFile(visit.page, path);
+    await waitForPlan(visit.page);
+  });
+  after(async () => {
+    await visit?.close();
+    rmSync(path, { force: true });
+  });
+
+  /** Waits until the table has the error of groups as the library measures it for a format. */
+  async function waitForErrorIn(format) {
+    const model = await openModel(bytes);
+    const rows = [];
+    for await (const row of analyze(model, { format, schemes: ["int4-g32"] })) rows.push(row);
+    const isShown = (text) => {
+      const heads = [...document.querySelectorAll(".layer-head .is-scheme button")];
+      const at = heads.findIndex((head) => head.textContent === "int4-g32");
+      const cell = document.querySelectorAll(".layer-body .layer-row .is-scheme")[at];
+      return cell.textContent.replace("● ", "") === text;
+    };
+    const text = metricText("sqnr", rows[0].sqnr);
+    await waitFor(visit.page, isShown, text);
+    return text;
+  }
+
+  it("is measured again for an output format whose groups run along another axis", async () => {
+    const along = await waitForErrorIn("onnx");
+    await visit.page.select("[name='format']", "safetensors");
+    assert.notEqual(await waitForErrorIn("safetensors"), along);
+    await visit.page.select("[name='format']", "");
+    await waitForErrorIn("onnx");
+    await waitForPlan(visit.page);
+    assert.deepEqual(await visit.problems(), []);
   });
 });

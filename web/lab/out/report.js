@@ -76,8 +76,8 @@ export function commandLine({ name, bytes, pins, format, target }) {
   );
   const options = `${format ? ` --format ${format}` : ""}${target ? ` --target ${target}` : ""}`;
   return [
-    `npx zeropoint analyze ${file}`,
-    `npx zeropoint plan ${file} --size ${bytes}B${pinned.join("")} -o plan.json`,
+    `npx zeropoint analyze ${file}${options}`,
+    `npx zeropoint plan ${file} --size ${bytes}B${pinned.join("")}${options} -o plan.json`,
     `npx zeropoint quantize ${file} --plan plan.json${options} -o ${output} --verify`,
   ].join("\n");
 }

@@ -2,7 +2,7 @@
 
 import { init } from "zeropoint";
 import { analyze, frontier, plan } from "zeropoint/models";
-import { activations, escapeGlob, mainOf, opened, openGiven, rows } from "./opened.js";
+import { activations, escapeGlob, mainOf, opened, openGiven, purpose, rows } from "./opened.js";
 
 export { cornerOf, detail } from "./detail.js";
 export { addInputs, removeInputs } from "./inputs.js";
@@ -45,16 +45,19 @@ const SAMPLE = 2 ** 15;
 /**
  * Analyzes weights, first from a sample of each, then in full: emits rows as they come, the progress, and the end of
  * the sample. Plans are made of what has come.
- * @param {{ names?: string[] }} argument  names: of the weights whose rows are replaced; default: all
+ * @param {{ names?: string[], format: any }} argument  names: of the weights whose rows are replaced; default: all.
+ *   format: of the file to write
  * @param {Context} context
  */
-export async function analyzeAll({ names }, { signal, emit, report, ready }) {
+export async function analyzeAll({ names, format }, { signal, emit, report, ready }) {
   if (!names) rows.clear();
+  purpose.format = format;
   const include = names && { include: names.map(escapeGlob) };
   for (const isSample of [true, false]) {
     const options = {
       signal,
       activations: Object.fromEntries(activations),
+      format,
       ...include,
       ...(isSample && { sample: SAMPLE }),
       onProgress: (/** @type {any} */ progress) => {

@@ -2,7 +2,7 @@
 
 import { dequantizeBlocks, fakeQuantize, HistogramObserver, quantizeBlocks } from "zeropoint";
 import { analyze, schemeOptions } from "zeropoint/models";
-import { activations, escapeGlob, opened, rows } from "./opened.js";
+import { activations, escapeGlob, opened, purpose, rows } from "./opened.js";
 
 /**
  * Weights of more values are not read as a whole, which restored values and maps of errors need: the values, the
@@ -26,6 +26,7 @@ export async function detail({ name, scheme }, { signal }) {
     schemes: [scheme],
     include,
     ...inputs,
+    ...purpose,
     worstRows: true,
     histogram: BINS,
     signal,
@@ -50,15 +51,15 @@ export async function detail({ name, scheme }, { signal }) {
 
 /**
  * A weight, quantized and dequantized; undefined for schemes of other kinds, and for groups that run along the first
- * axis, as those of ONNX's matrices [inputs, outputs].
+ * axis, as in an ONNX file those of matrices [inputs, outputs].
  * @param {import("zeropoint").Tensor} x
  * @param {string} scheme
- * @param {{ format: string, outputAxis?: number }} row
+ * @param {{ outputAxis?: number }} row
  */
-function restored(x, scheme, { format, outputAxis }) {
+function restored(x, scheme, { outputAxis }) {
   const options = /^u?int/.test(scheme) ? optionsOf(scheme, outputAxis) : undefined;
   const areInGroups = options === undefined || "groupSize" in options;
-  if (format === "onnx" && outputAxis !== undefined && areInGroups) return undefined;
+  if (purpose.format === "onnx" && outputAxis !== undefined && areInGroups) return undefined;
   if (options) return fakeQuantize(x, options);
   if (/^(float16|bfloat16)$/.test(scheme)) return undefined;
   const type = /** @type {import("zeropoint").BlockType} */ (scheme);
