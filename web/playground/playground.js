@@ -382,8 +382,8 @@ class Playground {
     clearTimeout(this.#linkTimer);
     this.#linkTimer = setTimeout(async () => {
       const { hash } = await writeLink(this);
-      // The user may have left this view in the meantime.
-      if (!this.view.hasAttribute("data-current") || hash === location.hash) return;
+      // The reader may have left this view in the meantime. The address says so first.
+      if (!/^#play(\?|$)/.test(location.hash) || hash === location.hash) return;
       this.#link = hash;
       history.replaceState(history.state, "", hash);
     }, REST);

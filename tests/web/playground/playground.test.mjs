@@ -193,6 +193,23 @@ describe("The playground's data", () => {
     await again.close();
   });
 
+  it("does not go into the address of a view that is opened while its link is written", async () => {
+    const visit = await open("");
+    const { page } = visit;
+    // The address changes before the event says so.
+    await page.evaluate(() => {
+      const textOfLink = URLSearchParams.prototype.toString;
+      URLSearchParams.prototype.toString = function () {
+        if (this.has("v")) location.hash = "measure";
+        return textOfLink.call(this);
+      };
+    });
+    await page.focus('#play [name="bits"]');
+    await press(page, "ArrowRight");
+    await page.waitForSelector("#measure[data-current]");
+    await visit.close();
+  });
+
   it("is read from files of NumPy", async () => {
     const { page, close } = await open("");
     const header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }".padEnd(117);
