@@ -445,7 +445,7 @@ class Lab {
     openDrawer(
       dialog,
       { name, scheme, pin, planned, reason: reasonOf(layer, this.#plan) },
-      () => this.#client.call("detail", { name, scheme }),
+      () => this.#client.call("detail", { name, scheme, format: this.#measuredFor }),
       {
         onPin: (chosen) => {
           this.#remember({ pins: chosen ? { ...others, [name]: chosen } : others });

@@ -2,7 +2,7 @@
 
 import { init } from "zeropoint";
 import { analyze, frontier, plan } from "zeropoint/models";
-import { activations, escapeGlob, mainOf, opened, openGiven, purpose, rows } from "./opened.js";
+import { activations, escapeGlob, mainOf, opened, openGiven, rows } from "./opened.js";
 
 export { cornerOf, detail } from "./detail.js";
 export { addInputs, removeInputs } from "./inputs.js";
@@ -51,7 +51,6 @@ const SAMPLE = 2 ** 15;
  */
 export async function analyzeAll({ names, format }, { signal, emit, report, ready }) {
   if (!names) rows.clear();
-  purpose.format = format;
   const include = names && { include: names.map(escapeGlob) };
   for (const isSample of [true, false]) {
     const options = {

@@ -2,7 +2,7 @@
 
 import { dequantizeBlocks, fakeQuantize, HistogramObserver, quantizeBlocks } from "zeropoint";
 import { analyze, schemeOptions } from "zeropoint/models";
-import { activations, escapeGlob, opened, purpose, rows } from "./opened.js";
+import { activations, escapeGlob, opened, rows } from "./opened.js";
 
 /**
  * Weights of more values are not read as a whole, which restored values and maps of errors need: the values, the
@@ -16,17 +16,17 @@ const CORNER = [64, 160];
 /**
  * One cell in detail: the row of the analysis with the worst rows and a histogram of the values and, unless the weight
  * is large, a histogram of the restored values and the errors in the first rows and columns.
- * @param {{ name: string, scheme: string }} argument
+ * @param {{ name: string, scheme: string, format: any }} argument  format: of the file to write
  * @param {import("./opened.js").Context} context
  */
-export async function detail({ name, scheme }, { signal }) {
+export async function detail({ name, scheme, format }, { signal }) {
   const inputs = activations.has(name) ? { activations: { [name]: activations.get(name) } } : {};
   const include = [escapeGlob(name)];
   const options = {
     schemes: [scheme],
     include,
     ...inputs,
-    ...purpose,
+    format,
     worstRows: true,
     histogram: BINS,
     signal,
@@ -40,7 +40,7 @@ export async function detail({ name, scheme }, { signal }) {
   const isLarge = row.parameters > LARGEST_READ;
   if (isLarge || row.shape.length !== 2) return { ...row, histograms, isLarge };
   const before = await opened().read(name);
-  const after = restored(before, scheme, row);
+  const after = restored(before, scheme, { ...row, format });
   if (!after) return { ...row, histograms };
   return {
     ...row,
@@ -54,12 +54,12 @@ export async function detail({ name, scheme }, { signal }) {
  * axis, as in an ONNX file those of matrices [inputs, outputs].
  * @param {import("zeropoint").Tensor} x
  * @param {string} scheme
- * @param {{ outputAxis?: number }} row
+ * @param {{ format: string, outputAxis?: number }} row  format: of the file to write
  */
-function restored(x, scheme, { outputAxis }) {
+function restored(x, scheme, { format, outputAxis }) {
   const options = /^u?int/.test(scheme) ? optionsOf(scheme, outputAxis) : undefined;
   const areInGroups = options === undefined || "groupSize" in options;
-  if (purpose.format === "onnx" && outputAxis !== undefined && areInGroups) return undefined;
+  if (format === "onnx" && outputAxis !== undefined && areInGroups) return undefined;
   if (options) return fakeQuantize(x, options);
   if (/^(float16|bfloat16)$/.test(scheme)) return undefined;
   const type = /** @type {import("zeropoint").BlockType} */ (scheme);

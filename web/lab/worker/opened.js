@@ -16,9 +16,6 @@ let model;
 /** Rows of the analysis by tensor. @type {Map<string, any[]>} */
 export const rows = new Map();
 
-/** What the rows are measured for: the format of the file to write. @type {{ format?: any }} */
-export const purpose = {};
-
 /** Inputs of weights by their names, as analyze takes them. @type {Map<string, any>} */
 export const activations = new Map();
 
