@@ -1,13 +1,44 @@
 // Many elements to one: sum, mean, min, max. Float sums are taken in PyTorch's order, which decides
 // their last bits.
 
+import { show } from "../../base/format-value.js";
 import * as core from "../core.js";
+import { checkFlag } from "../python/arguments.js";
 import { pythonError } from "../python/errors.js";
 import { cascadeSum } from "./cascade-sum.js";
 import { fromInt64 } from "./cast.js";
 import { type DType, dtypes, type NumberStorage, type Storage } from "./dtype.js";
 import { convert } from "./unary.js";
-import { allocate, countOf, elements, isContiguous, rowMajorView, type View } from "./view.js";
+import {
+  allocate,
+  checkAxis,
+  countOf,
+  elements,
+  isContiguous,
+  rowMajorView,
+  type View,
+} from "./view.js";
+
+/**
+ * The axes and `keepdim` that a reduction's arguments mean; without axes, all are reduced.
+ * @param rank  of the tensor
+ * @throws {RangeError} IndexError; RuntimeError for a dimension that is named twice
+ */
+export function reduction(
+  where: string,
+  rank: number,
+  [dim, keep]: readonly unknown[],
+): [axes: ReadonlySet<number> | undefined, keepdim: boolean] {
+  const keepdim = checkFlag(where, "keepdim", keep);
+  if (dim === undefined) return [undefined, keepdim];
+  const dims = Array.isArray(dim) ? (dim as readonly unknown[]) : [dim];
+  const axes = new Set(dims.map((one) => checkAxis(where, one, rank)));
+  if (axes.size !== dims.length) {
+    throw pythonError("RuntimeError", `${where}: dim names a dimension twice: ${show(dims)}`);
+  }
+  // Without dimensions there is nothing to reduce; an empty list means all, as in PyTorch.
+  return [rank === 0 || axes.size === 0 ? undefined : axes, keepdim];
+}
 
 /** The shape after axes are reduced: they are removed, or kept with size 1. */
 function reducedShape(view: View, axes: ReadonlySet<number>, keepdim: boolean): number[] {

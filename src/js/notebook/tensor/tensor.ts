@@ -1,9 +1,9 @@
 // torch.Tensor: an n-dimensional array of one dtype, with PyTorch's methods.
 //
 // One class holds all methods of torch.Tensor, since JavaScript has no class in several files: each method
-// binds its arguments and calls the function of the same name in another file of this folder.
+// binds its arguments and calls the function that computes it in another file of this folder.
 
-import { show, showShape } from "../../base/format-value.js";
+import { show } from "../../base/format-value.js";
 import { formatTensor } from "../../tensor/print.js";
 import { sameShape } from "../../tensor/shape.js";
 import {
@@ -16,9 +16,10 @@ import {
 } from "../python/arguments.js";
 import { namedTuple, type Size, size } from "../python/builtins.js";
 import { pythonError } from "../python/errors.js";
+import { assignResult, assignTo, copyInto } from "./assign.js";
 import { addScaled, type BinaryName, binary, divideWhole } from "./binary.js";
-import { cast, checkedScalarStorage, isScalar, type Scalar } from "./cast.js";
-import { type Category, checkDType, type DType, dtypes, type Storage } from "./dtype.js";
+import { isScalar, type Scalar } from "./cast.js";
+import { checkDType, type DType, dtypes, type Storage } from "./dtype.js";
 import {
   type AddKeywords,
   type CloseKeywords,
@@ -36,26 +37,33 @@ import {
   extremeAlong,
   extremeIndex,
   mean,
+  reduction,
   scalarOf,
   sum,
   truth,
 } from "./reduce.js";
+import {
+  expand,
+  flatShape,
+  narrow,
+  permuteDims,
+  reshape,
+  selectEach,
+  squeeze,
+  transpose,
+  unsqueeze,
+} from "./shapes.js";
 import { clamp, clone, convert, roundDecimals, type UnaryName, unary } from "./unary.js";
 import {
-  broadcast,
   checkAxis,
   checkInteger,
   countOf,
   elements,
-  inferShape,
   isContiguous,
   permute,
-  reshapedStrides,
   rowMajorView,
   select,
-  stretch,
   type View,
-  writeElements,
 } from "./view.js";
 
 /** The second operand of operators and comparisons. */
@@ -86,8 +94,6 @@ export let viewOf: (tensor: Tensor) => View;
 
 /** A tensor of a view. */
 export let tensorOf: (view: View) => Tensor;
-
-const RANK: { readonly [category in Category]: number } = { bool: 0, integer: 1, float: 2 };
 
 /**
  * A tensor: numbers of one dtype in n dimensions.
@@ -296,32 +302,13 @@ export class Tensor {
   /** A range of indices of a dimension. @throws {RangeError} IndexError, RuntimeError */
   narrow(dim: number, start: number, length: number): Tensor;
   narrow(keywords: { dim: number; start: number; length: number }): Tensor;
-  narrow(dim: unknown, first?: unknown, count?: unknown): Tensor {
-    const where = "Tensor.narrow";
-    if (this.ndim === 0)
-      throw pythonError("RuntimeError", `${where}: a 0-d tensor has no dimensions`);
-    const axis = checkAxis(where, dim, this.ndim);
-    const available = this.#view.shape[axis];
-    const given = checkInteger(where, "start", first);
-    const length = checkInteger(where, "length", count);
-    const start = given < 0 ? given + available : given;
-    if (start < 0 || length < 0 || start + length > available) {
-      throw pythonError(
-        length >= 0 && (start < 0 || start > available) ? "IndexError" : "RuntimeError",
-        `${where}: start ${given} and length ${length} reach beyond dimension ${axis} of size ` +
-          `${available}`,
-      );
-    }
-    return tensorOf({
-      ...this.#view,
-      shape: this.#view.shape.map((old, other) => (other === axis ? length : old)),
-      offset: this.#view.offset + start * this.#view.strides[axis],
-    });
+  narrow(dim: unknown, start?: unknown, length?: unknown): Tensor {
+    return tensorOf(narrow("Tensor.narrow", this.#view, dim, start, length));
   }
 
   /** Python's t[i, j]. @throws {RangeError} IndexError */
   get(...index: number[]): Tensor {
-    return tensorOf(this.#at("Tensor.get", index));
+    return tensorOf(selectEach("Tensor.get", this.#view, index));
   }
 
   /**
@@ -331,17 +318,7 @@ export class Tensor {
    */
   set(index: number | readonly number[], value: TensorOrScalar): void {
     const indices = Array.isArray(index) ? (index as readonly number[]) : [index];
-    assign("Tensor.set", this.#at("Tensor.set", indices), value);
-  }
-
-  #at(where: string, indices: readonly unknown[]): View {
-    if (indices.length > this.ndim) {
-      throw pythonError(
-        "IndexError",
-        `${where}: a tensor of ${this.ndim} dimensions cannot take ${indices.length} indices`,
-      );
-    }
-    return indices.reduce<View>((view, index) => select(where, view, 0, index), this.#view);
+    assign("Tensor.set", selectEach("Tensor.set", this.#view, indices), value);
   }
 
   /**
@@ -351,7 +328,8 @@ export class Tensor {
    * @example torch.tensor([1, 2, 3]).view(-1, 1).shape // torch.Size([3, 1])
    */
   view(...size: Sizes<"size">): Tensor {
-    const view = this.#reshaped("Tensor.view", "size", size);
+    const [sizes] = bindSizes("Tensor.view", "size", [], size);
+    const view = reshape("Tensor.view", this.#view, sizes);
     if (view !== undefined) return tensorOf(view);
     throw pythonError(
       "RuntimeError",
@@ -362,60 +340,31 @@ export class Tensor {
 
   /** As `view`, but copies the elements where they must move. */
   reshape(...shape: Sizes<"shape">): Tensor {
-    const view = this.#reshaped("Tensor.reshape", "shape", shape);
+    const [sizes] = bindSizes("Tensor.reshape", "shape", [], shape);
+    const view = reshape("Tensor.reshape", this.#view, sizes);
     return view !== undefined ? tensorOf(view) : this.contiguous().reshape(...shape);
-  }
-
-  #reshaped(where: string, name: string, args: readonly unknown[]): View | undefined {
-    const [sizes] = bindSizes(where, name, [], args);
-    const shape = inferShape(where, sizes, this.numel());
-    const strides = reshapedStrides(this.#view, shape);
-    return strides && { ...this.#view, shape, strides };
   }
 
   /** The dimensions from `start_dim` to `end_dim` as one. */
   flatten(start_dim?: number, end_dim?: number): Tensor;
   flatten(keywords: { start_dim?: number; end_dim?: number }): Tensor;
-  flatten(first?: unknown, last?: unknown): Tensor {
-    const where = "Tensor.flatten";
-    const start = checkAxis(where, first ?? 0, this.ndim);
-    const end = checkAxis(where, last ?? -1, this.ndim);
-    if (start > end) {
-      throw pythonError("RuntimeError", `${where}: start_dim ${start} comes after end_dim ${end}`);
-    }
-    if (start === end && this.ndim > 0) return this;
-    const { shape } = this.#view;
-    const merged = countOf(shape.slice(start, end + 1));
-    return this.reshape([...shape.slice(0, start), merged, ...shape.slice(end + 1)]);
+  flatten(start?: unknown, end?: unknown): Tensor {
+    const shape = flatShape("Tensor.flatten", this.#view.shape, start, end);
+    return shape === this.#view.shape ? this : this.reshape(shape);
   }
 
   /** Without the dimensions of size 1, or without one of them. */
   squeeze(dim?: number): Tensor;
   squeeze(keywords: { dim?: number }): Tensor;
   squeeze(dim?: unknown): Tensor {
-    const axis = dim === undefined ? undefined : checkAxis("Tensor.squeeze", dim, this.ndim);
-    const { shape, strides } = this.#view;
-    const stays = (other: number): boolean =>
-      shape[other] !== 1 || (axis !== undefined && axis !== other);
-    return tensorOf({
-      ...this.#view,
-      shape: shape.filter((_, other) => stays(other)),
-      strides: strides.filter((_, other) => stays(other)),
-    });
+    return tensorOf(squeeze("Tensor.squeeze", this.#view, dim));
   }
 
   /** With one more dimension, of size 1. */
   unsqueeze(dim: number): Tensor;
   unsqueeze(keywords: { dim: number }): Tensor;
   unsqueeze(dim: unknown): Tensor {
-    const axis = checkAxis("Tensor.unsqueeze", dim, this.ndim + 1);
-    const { shape, strides } = this.#view;
-    const stride = axis < shape.length ? shape[axis] * strides[axis] : 1;
-    return tensorOf({
-      ...this.#view,
-      shape: [...shape.slice(0, axis), 1, ...shape.slice(axis)],
-      strides: [...strides.slice(0, axis), stride, ...strides.slice(axis)],
-    });
+    return tensorOf(unsqueeze("Tensor.unsqueeze", this.#view, dim));
   }
 
   /** A matrix with rows and columns exchanged; vectors stay. @throws {RangeError} RuntimeError */
@@ -433,51 +382,19 @@ export class Tensor {
   transpose(dim0: number, dim1: number): Tensor;
   transpose(keywords: { dim0: number; dim1: number }): Tensor;
   transpose(first: unknown, second?: unknown): Tensor {
-    const a = checkAxis("Tensor.transpose", first, this.ndim);
-    const b = checkAxis("Tensor.transpose", second, this.ndim);
-    const order = this.#view.shape.map((_, axis) => (axis === a ? b : axis === b ? a : axis));
-    return tensorOf(permute(this.#view, order));
+    return tensorOf(transpose("Tensor.transpose", this.#view, first, second));
   }
 
   /** With its dimensions in another order. @throws {RangeError} RuntimeError, IndexError */
   permute(...dims: Sizes<"dims">): Tensor {
     const [given] = bindSizes("Tensor.permute", "dims", [], dims);
-    const order = given.map((dim) => checkAxis("Tensor.permute", dim, this.ndim));
-    if (order.length !== this.ndim || new Set(order).size !== this.ndim) {
-      throw pythonError(
-        "RuntimeError",
-        `Tensor.permute: must name each of the ${this.ndim} dimensions once, got ` + show(given),
-      );
-    }
-    return tensorOf(permute(this.#view, order));
+    return tensorOf(permuteDims("Tensor.permute", this.#view, given));
   }
 
   /** Stretched: dimensions of size 1 repeat. -1 keeps a size. @throws {RangeError} RuntimeError */
   expand(...size: Sizes<"size">): Tensor {
     const [sizes] = bindSizes("Tensor.expand", "size", [], size);
-    const given = sizes.map((length) => checkInteger("Tensor.expand", "size", length));
-    const { shape } = this.#view;
-    const lead = given.length - shape.length;
-    const target = given.map((length, axis) =>
-      length === -1 ? (shape[axis - lead] ?? -1) : length,
-    );
-    const fits = target.every(
-      (length, axis) =>
-        length >= 0 && (axis < lead || shape[axis - lead] === length || shape[axis - lead] === 1),
-    );
-    if (lead < 0 || !fits) {
-      throw pythonError(
-        "RuntimeError",
-        `Tensor.expand: a tensor of shape ${showShape(shape)} does not stretch to ${show(given)}`,
-      );
-    }
-    const view = stretch(this.#view, target);
-    // New dimensions of size 1 do not repeat: they lie around the next one, as in PyTorch.
-    const strides = [...view.strides];
-    for (let axis = shape.length > 0 ? lead - 1 : -1; axis >= 0; axis--) {
-      if (target[axis] === 1) strides[axis] = target[axis + 1] * strides[axis + 1];
-    }
-    return tensorOf({ ...view, strides });
+    return tensorOf(expand("Tensor.expand", this.#view, sizes));
   }
 
   /** The tensor itself if it is contiguous, else a row-major copy. */
@@ -756,7 +673,7 @@ export class Tensor {
   sum(dim?: number | readonly number[], keepdim?: boolean): Tensor;
   sum(keywords: ReduceKeywords): Tensor;
   sum(...args: unknown[]): Tensor {
-    return tensorOf(sum("Tensor.sum", this.#view, ...this.#reduction("Tensor.sum", args)));
+    return tensorOf(sum("Tensor.sum", this.#view, ...reduction("Tensor.sum", this.ndim, args)));
   }
 
   /**
@@ -766,22 +683,7 @@ export class Tensor {
   mean(dim?: number | readonly number[], keepdim?: boolean): Tensor;
   mean(keywords: ReduceKeywords): Tensor;
   mean(...args: unknown[]): Tensor {
-    return tensorOf(mean("Tensor.mean", this.#view, ...this.#reduction("Tensor.mean", args)));
-  }
-
-  #reduction(
-    where: string,
-    [dim, keep]: readonly unknown[],
-  ): [axes: ReadonlySet<number> | undefined, keepdim: boolean] {
-    const keepdim = checkFlag(where, "keepdim", keep);
-    if (dim === undefined) return [undefined, keepdim];
-    const dims = Array.isArray(dim) ? (dim as readonly unknown[]) : [dim];
-    const axes = new Set(dims.map((one) => checkAxis(where, one, this.ndim)));
-    if (axes.size !== dims.length) {
-      throw pythonError("RuntimeError", `${where}: dim names a dimension twice: ${show(dims)}`);
-    }
-    // Without dimensions there is nothing to reduce; an empty list means all, as in PyTorch.
-    return [this.ndim === 0 || axes.size === 0 ? undefined : axes, keepdim];
+    return tensorOf(mean("Tensor.mean", this.#view, ...reduction("Tensor.mean", this.ndim, args)));
   }
 
   /**
@@ -878,14 +780,14 @@ export class Tensor {
   all(dim?: number | readonly number[], keepdim?: boolean): Tensor;
   all(keywords: ReduceKeywords): Tensor;
   all(...args: unknown[]): Tensor {
-    return tensorOf(truth("all", this.#view, ...this.#reduction("Tensor.all", args)));
+    return tensorOf(truth("all", this.#view, ...reduction("Tensor.all", this.ndim, args)));
   }
 
   /** Whether any element is other than 0, likewise. */
   any(dim?: number | readonly number[], keepdim?: boolean): Tensor;
   any(keywords: ReduceKeywords): Tensor;
   any(...args: unknown[]): Tensor {
-    return tensorOf(truth("any", this.#view, ...this.#reduction("Tensor.any", args)));
+    return tensorOf(truth("any", this.#view, ...reduction("Tensor.any", this.ndim, args)));
   }
 
   /**
@@ -931,20 +833,7 @@ export class Tensor {
   // In place. Views of the same memory change too.
 
   #assignResult(where: string, result: Tensor): this {
-    if (RANK[result.dtype.category] > RANK[this.dtype.category]) {
-      throw pythonError(
-        "RuntimeError",
-        `${where}: the result is ${result.dtype}, which does not go into a tensor of ${this.dtype}`,
-      );
-    }
-    if (!sameShape(result.shape, this.shape)) {
-      throw pythonError(
-        "RuntimeError",
-        `${where}: the result has shape ${showShape(result.shape)}, the tensor ` +
-          showShape(this.shape),
-      );
-    }
-    copyInto(where, this.#view, result.#view);
+    assignResult(where, this.#view, result.#view);
     return this;
   }
 
@@ -1067,46 +956,9 @@ export function division(where: string, input: unknown, other: unknown, mode?: u
   );
 }
 
-/** Fills a view with a value, converted to its dtype and stretched to its shape: item assignment. */
+/** Item assignment of a tensor or a number. @throws {TypeError}; {RangeError} RuntimeError */
 function assign(where: string, target: View, value: unknown): void {
-  if (isScalar(value)) {
-    const one = checkedScalarStorage(where, value, target.dtype);
-    const single = { ...rowMajorView(one, target.dtype, []), strides: [] };
-    writeElements(target, elements(stretch(single, target.shape)));
-    return;
-  }
-  const source = viewOf(checkTensor(where, "value", value));
-  const { shape, strides, storage, offset, dtype } = source;
-  const lead = shape.length - target.shape.length;
-  // A 0-d tensor is taken for its number, which has to fit.
-  if (shape.length === 0 && lead < 0) {
-    assign(where, target, scalarOf(storage[offset], dtype));
-    return;
-  }
-  // Leading dimensions of size 1 fall away, as in PyTorch.
-  const dropped = lead > 0 && shape.slice(0, lead).every((length) => length === 1) ? lead : 0;
-  const trimmed = { ...source, shape: shape.slice(dropped), strides: strides.slice(dropped) };
-  copyInto(where, target, trimmed);
-}
-
-/** Copies a view's elements into another, converted to its dtype and stretched to its shape. */
-function copyInto(where: string, target: View, source: View): void {
-  const { shape, strides } = target;
-  if (shape.some((length, axis) => length > 1 && strides[axis] === 0) && countOf(shape) > 0) {
-    throw pythonError(
-      "RuntimeError",
-      `${where}: elements of a stretched tensor share memory and cannot be written one by one; ` +
-        `clone() it first`,
-    );
-  }
-  if (!sameShape(broadcast(where, source.shape, shape), shape)) {
-    throw pythonError(
-      "RuntimeError",
-      `${where}: a value of shape ${showShape(source.shape)} does not fit into shape ` +
-        showShape(shape),
-    );
-  }
-  writeElements(target, cast(elements(stretch(source, shape)), source.dtype, target.dtype));
+  assignTo(where, target, isScalar(value) ? value : viewOf(checkTensor(where, "value", value)));
 }
 
 /** The methods behind them: arguments in that order, undefined where one was left out. */

@@ -2,7 +2,6 @@
 // share its values. This file finds and copies elements; it does no arithmetic.
 
 import { showShape } from "../../base/format-value.js";
-import { sameShape } from "../../tensor/shape.js";
 import { pythonError } from "../python/errors.js";
 import type { DType, Storage } from "./dtype.js";
 
@@ -282,73 +281,4 @@ function forEachRow(
     }
     if (axis < 0) return;
   }
-}
-
-/** Checks a shape whose one unknown length may be -1. @throws {RangeError} RuntimeError */
-export function inferShape(
-  where: string,
-  given: readonly unknown[],
-  count: number,
-): readonly number[] {
-  const shape = given.map((size) => checkInteger(where, "shape", size));
-  const text = showShape(shape);
-  const negative = shape.find((size) => size < -1);
-  if (negative !== undefined) {
-    throw pythonError(
-      "RuntimeError",
-      `${where}: a size must be 0 or more, or -1 for what is left, got ${negative} in ${text}`,
-    );
-  }
-  const unknown = shape.indexOf(-1);
-  if (unknown !== shape.lastIndexOf(-1)) {
-    throw pythonError("RuntimeError", `${where}: only one size can be -1, got ${text}`);
-  }
-  if (unknown >= 0) {
-    const others = countOf(shape.filter((size) => size !== -1));
-    if (others === 0 && count === 0) {
-      throw pythonError(
-        "RuntimeError",
-        `${where}: the -1 in ${text} could be any size, because the tensor has no elements`,
-      );
-    }
-    if (others !== 0 && count % others === 0) shape[unknown] = count / others;
-  }
-  if (countOf(shape) !== count || shape.includes(-1)) {
-    throw pythonError(
-      "RuntimeError",
-      `${where}: shape ${text} does not fit a tensor of ${count} elements`,
-    );
-  }
-  return shape;
-}
-
-/**
- * The strides under which the same elements have another shape, or undefined if they would have to
- * be copied. An axis of the old shape, or a run of axes that are contiguous with each other, may be split;
- * other axes cannot be merged.
- *
- * Source: computeStride (aten/src/ATen/TensorUtils.cpp), which gives axes of size 1 their strides.
- */
-export function reshapedStrides(view: View, shape: readonly number[]): number[] | undefined {
-  if (countOf(shape) === 0) {
-    return sameShape(view.shape, shape) ? [...view.strides] : rowMajorStrides(shape);
-  }
-  const strides = new Array<number>(shape.length).fill(1);
-  let target = shape.length - 1;
-  let length = 1; // of the run of old axes, innermost first
-  let base = view.strides.at(-1) ?? 1; // the run's innermost stride
-  for (let axis = view.shape.length - 1; axis >= 0; axis--) {
-    length *= view.shape[axis];
-    const outer = view.strides[axis - 1];
-    if (axis > 0 && (view.shape[axis - 1] === 1 || outer === length * base)) continue;
-    let filled = 1;
-    while (target >= 0 && (filled < length || shape[target] === 1)) {
-      strides[target] = base * filled;
-      filled *= shape[target--];
-    }
-    if (filled !== length) return undefined;
-    length = 1;
-    base = outer;
-  }
-  return strides;
 }
