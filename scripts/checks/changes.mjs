@@ -14,6 +14,8 @@ const AREAS = [
   [/^tests\/bench\/\w+\.md$/, "docs"],
   [/^(web|tests\/web)\/(?!in-browser\/)/, "page"],
   [/^(src\/js|tests\/js)\//, "js"],
+  // Checks and the test runner: all tests of JavaScript use them, those of native code only the fuzzers.
+  [/^scripts\/(checks|cost|test\/(?!fuzz))/, "js"],
   [/^(include|src\/(core|kernels)|tests\/native)\//, "native"],
 ];
 
@@ -39,11 +41,11 @@ function base() {
   return left === head ? undefined : left;
 }
 
-/** The areas that changed since the base. */
-function changedAreas() {
+/** The files that changed since the base; undefined without a base. */
+export function changedFiles() {
   const from = base();
   const files = from && git("diff", "--name-only", "--no-renames", from, "HEAD");
-  return areasOf((files ?? "").split("\n").filter(Boolean));
+  return files?.split("\n").filter(Boolean);
 }
 
-await runAsScript(import.meta.url, () => console.log(changedAreas().join(" ")));
+await runAsScript(import.meta.url, () => console.log(areasOf(changedFiles() ?? []).join(" ")));

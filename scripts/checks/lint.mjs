@@ -1,10 +1,10 @@
 // Checks formatting, lints the JavaScript and TypeScript, type-checks the page, and runs clang-tidy.
 //
-//   npm run lint [-- quick]     quick omits clang-tidy
+//   npm run lint [-- quick | changed]     quick omits clang-tidy; changed runs it on what changed since CI's base
 
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { buildCore, buildJs, configureNative } from "../build/build.mjs";
 import {
   Failure,
@@ -17,6 +17,7 @@ import {
   which,
 } from "../process/run.mjs";
 import { setUp } from "../toolchain/setup.mjs";
+import { changedFiles } from "./changes.mjs";
 import { cppFiles, formatCpp } from "./format.mjs";
 
 const node = (script, ...args) =>
@@ -28,19 +29,43 @@ const hash = (texts) => {
   return sum.digest("hex");
 };
 
-/** Runs clang-tidy on each file that changed since it last passed; on all files if any header or rule changed. */
-async function clangTidy() {
+const read = (path) => readFileSync(join(root, path), "utf8");
+
+/** Files that decide what clang-tidy reports of any file. */
+const RULES = [".clang-tidy", "CMakeLists.txt", "CMakePresets.json"];
+
+/** A C++ file and the project's headers that it includes, directly or not, as paths from the root. */
+function withHeaders(file, found = new Set()) {
+  if (found.has(file)) return found;
+  found.add(file);
+  for (const [, name] of read(file).matchAll(/^#include "(.+)"$/gm)) {
+    const folders = [dirname(file), "src", "include", "tests/native"];
+    const header = folders
+      .map((folder) => join(folder, name))
+      .find((path) => existsSync(join(root, path)));
+    if (header !== undefined) withHeaders(header, found);
+  }
+  return found;
+}
+
+/**
+ * Runs clang-tidy on each file that changed, with its headers and the rules, since it last passed here.
+ * @param ofChange  only files that changed since the base of the change, all of which passed there
+ */
+async function clangTidy(ofChange) {
   await configureNative("native-lint");
   const program = which("clang-tidy-14") ?? which("clang-tidy") ?? "clang-tidy";
-  const read = (path) => readFileSync(join(root, path));
-  const headers = cppFiles(["include", "src", "tests/native"], /\.h$/).map(read);
-  const common = hash([program, read(".clang-tidy"), read("CMakeLists.txt"), ...headers]);
+  const common = hash([program, ...RULES.map(read)]);
   const passed = join(root, "build", "clang-tidy");
   mkdirSync(passed, { recursive: true });
+  const changed = ofChange ? changedFiles() : undefined;
+  const isChanged = (path) => changed?.includes(path) ?? true;
+  const isAnyRule = RULES.some(isChanged);
 
   const tidy = async (file) => {
-    const stamp = join(passed, hash([common, file, read(file)]));
-    if (existsSync(stamp)) return;
+    const sources = [...withHeaders(file)];
+    const stamp = join(passed, hash([common, ...sources, ...sources.map(read)]));
+    if (existsSync(stamp) || !(isAnyRule || sources.some(isChanged))) return;
     // For tests, the analyzer takes minutes in GoogleTest's headers, and speed is no concern.
     const checks = file.startsWith("tests")
       ? ["--checks=-clang-analyzer-*,-performance-inefficient-vector-operation"]
@@ -56,15 +81,18 @@ async function clangTidy() {
 }
 
 await runAsScript(import.meta.url, async (args) => {
-  if (args.some((arg) => arg !== "quick")) throw new Failure("lint takes quick or nothing");
-  const isQuick = args.includes("quick");
+  const [mode] = args;
+  if (args.length > 1 || ![undefined, "quick", "changed"].includes(mode)) {
+    throw new Failure("lint takes quick, changed or nothing");
+  }
+  const isQuick = mode === "quick";
   const native = isQuick ? [] : ["native", "lint"];
   const { emscripten } = await setUp(["core", "format", ...native]);
   const { attempt, finish } = tally();
   const check = (title, work) => attempt(title, () => step(title, work));
   await check("Biome", () => node("@biomejs/biome/bin/biome", "check", "--error-on-warnings"));
   await check("clang-format", () => formatCpp(true));
-  if (!isQuick) await check("clang-tidy", clangTidy);
+  if (!isQuick) await check("clang-tidy", () => clangTidy(mode === "changed"));
   // The page imports the package, so its types come from a build.
   await check("Types of the page", async () => {
     await buildCore(emscripten);

@@ -23,10 +23,10 @@ Runs the named parts; without a name all of them. Needs Debian's debootstrap and
   compilers                     the native code without warnings with the Clang of both systems; npm test does
                                 the same with their GCC
   thorough                      on this machine: the tests of results in every build and engine, Firefox, sanitizers,
-                                valgrind, fuzzing, and a second build of the same bytes
+                                valgrind, fuzzing, lint of all files, and a second build of the same bytes
 
 npm test runs whole as root in Debian 13 and as a user in Debian 12; the other two leave out the page and the native
-code, so every suite still runs on both systems, and as root and as a user. Format and lint are checked by CI alone.
+code, so every suite still runs on both systems, and as root and as a user.
 --resume leaves out the steps that passed for the same commit. Times are printed at the end and kept in
 build/release-check.json.
 `;
@@ -287,6 +287,7 @@ async function checkThoroughly({ attempt }) {
   const commands = [
     ...suites.map((suite) => `test -- ${suite}`),
     "reproduce",
+    "lint",
     "supply-chain",
     "fuzz -- --minutes 10",
   ];

@@ -148,11 +148,13 @@ describe("The areas of a change", () => {
     assert.deepEqual(areasOf(["README.md", "web/index.html"]), ["docs", "page"]);
     assert.deepEqual(areasOf(["src/js/index.ts", "tests/js/a.test.mjs"]), ["js"]);
     assert.deepEqual(areasOf(["src/core/quantize.cpp"]), ["native"]);
+    assert.deepEqual(areasOf(["scripts/checks/size.mjs", "scripts/test/engines.mjs"]), ["js"]);
   });
 
-  it("are all for scripts, bindings, vectors and an empty list of files", () => {
+  it("are all for builds, fuzzers, bindings, vectors and an empty list of files", () => {
     for (const file of [
       "scripts/build/build.mjs",
+      "scripts/test/fuzz.mjs",
       "src/bindings/quantize.cpp",
       "tests/vectors/a.json",
     ]) {
