@@ -213,6 +213,18 @@ describe("quantizeModel of GGUF by a type of llama-quantize", () => {
     assert.equal(await nameOf(new Uint8Array(await matrix.arrayBuffer())), "imatrix.gguf");
   });
 
+  it("names the importance matrix as the file that is none", async () => {
+    const opened = await openModel(await makeLlama({ d: 32, ff: 32, heads: 1, kv: 1 }));
+    const text = new TextEncoder().encode("imatrix of another program");
+    for (const imatrix of [text, await makeLlama({}), new Uint8Array(0)]) {
+      await assert.rejects(quantizeModel(opened, "Q4_0", { imatrix }), {
+        code: "ZP_INVALID_MODEL",
+        message:
+          /^quantizeModel: options\.imatrix must be a GGUF file of llama-imatrix: (at byte|imatrix)/,
+      });
+    }
+  });
+
   it("keeps an alignment other than 32, for which llama-quantize writes a file that llama.cpp refuses", async () => {
     const source = await makeLlama({ alignment: 64, d: 96, ff: 96, heads: 3, kv: 3 });
     const bytes = await fileOf(await quantizeModel(await openModel(source), "Q5_0"));

@@ -79,6 +79,15 @@ function isScheme(where: string, name: string): boolean {
   }
 }
 
+/** An error of opening options.imatrix; one of the file's bytes says which file. */
+function imatrixError(where: string, error: unknown): unknown {
+  const { code, message } = error as { code?: unknown; message: string };
+  if (code !== "ZP_INVALID_FILE" && code !== "ZP_UNSUPPORTED_FILE") return error;
+  const problem = message.replace(/^openModel: /, "");
+  const whole = `options.imatrix must be a GGUF file of llama-imatrix: ${problem}`;
+  return Object.assign(rangeError("ZP_INVALID_MODEL", where, whole), { cause: error });
+}
+
 /** Opens options.imatrix. */
 async function openImportance({ where, imatrix, signal }: Job): Promise<Importance | undefined> {
   if (imatrix === undefined) return undefined;
@@ -86,7 +95,9 @@ async function openImportance({ where, imatrix, signal }: Job): Promise<Importan
     const { fileName = DEFAULT_IMATRIX } = documentOf(where, "options.imatrix", imatrix);
     return await readImportance(where, imatrix, fileName);
   }
-  const model = await openModel(imatrix as FileSource, { format: "gguf", signal });
+  const model = await openModel(imatrix as FileSource, { signal }).catch((error) => {
+    throw imatrixError(where, error);
+  });
   try {
     const { fileName = DEFAULT_IMATRIX } = documentOf(where, "options.imatrix", model);
     return await readImportance(where, model, fileName);
