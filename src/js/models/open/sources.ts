@@ -23,7 +23,7 @@ export interface RandomAccess {
 
 /**
  * The source of a file. A text is a path in Node, Deno and Bun, and an address elsewhere or if it begins with
- * http:, https: or file:.
+ * http:, https: or file:. The bytes of a stream are held in memory, or by the browser.
  */
 export type FileSource =
   | string
@@ -33,6 +33,7 @@ export type FileSource =
   | Uint8Array
   | ArrayBuffer
   | PlatformStream
+  | AsyncIterable<Uint8Array>
   | RandomAccess;
 
 /** An opened source. */
@@ -71,6 +72,11 @@ export async function openSource(
   if (isOf("Blob", source) || isOf("File", source)) return fromBlob(source as Blob);
   if (isOf("ArrayBuffer", source)) return fromBytes(where, bytesOf(where, source as ArrayBuffer));
   if (arrayName(source) === "Uint8Array") return fromBytes(where, source as Uint8Array);
+  if (
+    typeof (source as Partial<AsyncIterable<unknown>> | null)?.[Symbol.asyncIterator] === "function"
+  ) {
+    return fromBlob(await blobOf(where, source as AsyncIterable<unknown>, signal));
+  }
   const random = source as Partial<RandomAccess> | null;
   if (typeof random === "object" && typeof random?.read === "function") {
     const { size, read } = checkSource(where, random as RandomAccess as Source);
@@ -80,7 +86,7 @@ export async function openSource(
     "ZP_INVALID_OPTION",
     where,
     "source",
-    "a path, URL, Response, Blob, Uint8Array, ReadableStream or { size, read }",
+    "a path, URL, Response, Blob, Uint8Array, stream of bytes or { size, read }",
     source,
   );
 }
@@ -120,6 +126,23 @@ function fromBytes(where: string, bytes: Uint8Array): OpenedSource {
     return source.read(offset, length);
   };
   return { size: source.size, read, name: undefined, isFresh: false, close: closeNothing };
+}
+
+/** All bytes of a stream, such as Node's. @throws {TypeError} `ZP_INVALID_OPTION` for text and other chunks */
+async function blobOf(
+  where: string,
+  stream: AsyncIterable<unknown>,
+  signal: PlatformAbortSignal | undefined,
+): Promise<Blob> {
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
+  for await (const chunk of stream) {
+    signal?.throwIfAborted();
+    if (arrayName(chunk) !== "Uint8Array") {
+      throw wrongKind("ZP_INVALID_OPTION", where, "each chunk of source", "a Uint8Array", chunk);
+    }
+    chunks.push(chunk as Uint8Array<ArrayBuffer>);
+  }
+  return new Blob(chunks);
 }
 
 function fromBlob(blob: Blob): OpenedSource {

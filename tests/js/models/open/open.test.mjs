@@ -446,6 +446,21 @@ describe("openModel", () => {
     assert.deepEqual([...(await model.read("w")).data], [1, 2]);
   });
 
+  it("takes an async iterable of bytes, as Node's streams are", async () => {
+    const bytes = await safetensorsOf({ w: ["float32", [2], Float32Array.of(1, 2)] });
+    async function* chunks() {
+      yield bytes.subarray(0, 11);
+      yield bytes.subarray(11);
+    }
+    const model = await openModel(chunks());
+    assert.deepEqual([...(await model.read("w")).data], [1, 2]);
+    async function* text() {
+      yield "text";
+    }
+    const message = /^openModel: each chunk of source must be a Uint8Array, got/;
+    await rejects(openModel(text()), TypeError, "ZP_INVALID_OPTION", message);
+  });
+
   it("refuses other sources and formats", async () => {
     await rejects(openModel("/no/such/file"), Error, "ZP_LOAD_FAILED", /could not be opened|404/);
     await rejects(openModel(3), TypeError, "ZP_INVALID_OPTION", /^openModel: source must be/);
