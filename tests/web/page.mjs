@@ -26,10 +26,9 @@ export async function openPage(browser, url, options = {}) {
     isPrivate = true,
     prepare,
   } = options;
-  const context = isPrivate
-    ? await browser.createBrowserContext()
-    : browser.defaultBrowserContext();
-  const page = await context.newPage();
+  const { page, close } = isPrivate
+    ? await emptyPage(browser, url)
+    : await pageIn(browser.defaultBrowserContext());
   page.setDefaultTimeout(PATIENCE);
   await page.setViewport(viewport ?? { width: 1280, height: 900 });
   if (colorScheme || reducedMotion) await emulate(page, { colorScheme, reducedMotion });
@@ -60,8 +59,38 @@ export async function openPage(browser, url, options = {}) {
     async problems() {
       return [...problems, ...(await page.evaluate(() => window.cspViolations))];
     },
-    close: () => (isPrivate ? context.close() : page.close()),
+    close,
   };
+}
+
+const pageIn = async (context) => {
+  const page = await context.newPage();
+  return { page, close: () => page.close() };
+};
+
+/** Whether the page of this file's own context is open. */
+let isOpen = false;
+
+/**
+ * A page for which nothing is stored. In Chromium in this file's context, unless one is open there: a context of its own
+ * starts processes and compiles all scripts again, for which it takes twice the time.
+ */
+async function emptyPage(browser, url) {
+  if (isOpen || browserName !== "chromium") {
+    const context = await browser.createBrowserContext();
+    return { page: await context.newPage(), close: () => context.close() };
+  }
+  isOpen = true;
+  const page = await browser.newPage();
+  const session = await page.createCDPSession();
+  const { origin } = new URL(url);
+  await session.send("Storage.clearDataForOrigin", { origin, storageTypes: "all" });
+  await session.detach();
+  const close = async () => {
+    await page.close();
+    isOpen = false;
+  };
+  return { page, close };
 }
 
 /**
