@@ -142,7 +142,7 @@ const SUITES = {
     test: () => testInBrowser("firefox", isOfPage),
   },
   package: {
-    purposes: ["core", "chromium"],
+    purposes: ["core", "chromium", "engines"],
     builds: ["core", "js"],
     test: () =>
       nodeTest("Package tests", "tests/package", {
@@ -152,7 +152,7 @@ const SUITES = {
       }),
   },
   engines: {
-    purposes: ["core"],
+    purposes: ["core", "engines"],
     builds: ["core", "js"],
     test: () => testEngines(),
   },

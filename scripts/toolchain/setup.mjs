@@ -40,7 +40,7 @@ async function provideNpmPackages() {
 }
 
 /**
- * Installs the prerequisites for the named purposes: `core`, `native`, `chromium`, `firefox`, `format`, `lint` and others of system.mjs.
+ * Installs the prerequisites for the named purposes: `core`, `native`, `chromium` and others of system.mjs.
  * @param {string[]} purposes
  * @param {{ threads?: boolean }} options  threads: whether to build the core's builds with threads, too
  * @returns for `core`, the Emscripten that builds it
@@ -61,5 +61,5 @@ export function setUp(purposes, { threads = true } = {}) {
 }
 
 await runAsScript(import.meta.url, () =>
-  setUp(["core", "native", "chromium", "firefox", "format", "lint"]),
+  setUp(["core", "native", "chromium", "firefox", "engines", "format", "lint"]),
 );

@@ -50,6 +50,10 @@ function clangPackages() {
   return `clang libclang-rt-${version}-dev`;
 }
 
+/** Whether the newest Node from npm finds the library that it is linked with, which Debian has apart from its own Node. */
+const hasAtomic = () =>
+  !isDebian() || capture("/sbin/ldconfig", ["-p"]).stdout.includes("libatomic.so.1");
+
 /** The needs of each purpose: display name, Debian package, and whether it is installed. */
 const NEEDS = {
   core: [
@@ -88,6 +92,7 @@ const NEEDS = {
     { what: "SIMDe", debian: "libsimde-dev", isHere: () => hasHeader("simde/wasm/simd128.h") },
     { what: "Clang with libFuzzer", debian: clangPackages, isHere: hasFuzzer },
   ],
+  engines: [{ what: "libatomic, for the newest Node", debian: "libatomic1", isHere: hasAtomic }],
   valgrind: [{ what: "valgrind", debian: "valgrind", isHere: () => runs("valgrind") }],
   lint: [{ what: "clang-tidy", debian: "clang-tidy", isHere: () => runs("clang-tidy") }],
 };
