@@ -128,19 +128,19 @@ function fromBytes(where: string, bytes: Uint8Array): OpenedSource {
   return { size: source.size, read, name: undefined, isFresh: false, close: closeNothing };
 }
 
-/** All bytes of a stream, such as Node's. @throws {TypeError} `ZP_INVALID_OPTION` for text and other chunks */
+/** All bytes of a stream, such as Node's; chunks are copied, as they may be memory that comes again. @throws {TypeError} `ZP_INVALID_OPTION` for text and other chunks */
 async function blobOf(
   where: string,
   stream: AsyncIterable<unknown>,
   signal: PlatformAbortSignal | undefined,
 ): Promise<Blob> {
-  const chunks: Uint8Array<ArrayBuffer>[] = [];
+  const chunks: Blob[] = [];
   for await (const chunk of stream) {
     signal?.throwIfAborted();
     if (arrayName(chunk) !== "Uint8Array") {
       throw wrongKind("ZP_INVALID_OPTION", where, "each chunk of source", "a Uint8Array", chunk);
     }
-    chunks.push(chunk as Uint8Array<ArrayBuffer>);
+    chunks.push(new Blob([new Uint8Array(chunk as Uint8Array)]));
   }
   return new Blob(chunks);
 }

@@ -449,8 +449,13 @@ describe("openModel", () => {
   it("takes an async iterable of bytes, as Node's streams are", async () => {
     const bytes = await safetensorsOf({ w: ["float32", [2], Float32Array.of(1, 2)] });
     async function* chunks() {
-      yield bytes.subarray(0, 11);
-      yield bytes.subarray(11);
+      // One buffer for all chunks.
+      const buffer = new Uint8Array(16);
+      for (let at = 0; at < bytes.length; at += buffer.length) {
+        const part = bytes.subarray(at, at + buffer.length);
+        buffer.set(part);
+        yield buffer.subarray(0, part.length);
+      }
     }
     const model = await openModel(chunks());
     assert.deepEqual([...(await model.read("w")).data], [1, 2]);
