@@ -225,7 +225,7 @@ echo "the server outlived npm"
 exit 1
 `;
 
-/** Both commands in a bare system; as a user in the system that root's run has left, if it has the packages. */
+/** Both commands in a bare system; as a user in the system that root's run has left, if there is one, with all packages. */
 async function checkSystem(name, who, { attempt }) {
   const { suite, suites } = SYSTEMS[name];
   const base = await bareSystem(name, suite);
@@ -237,24 +237,21 @@ async function checkSystem(name, who, { attempt }) {
     const log = join(roots, `${full.replaceAll(/\W+/g, "-")}.log`);
     return attempt(full, () => timed(full, () => runInRoot(copy, script, { user: as, log })));
   };
-  const stamp = join(copy, "has-packages");
-  const isFresh = isRoot || !existsSync(stamp);
-  if (isFresh) await freshSystem(base, copy);
-  if (isFresh && !isRoot) {
+  const stamp = join(copy, "complete-copy");
+  if (isRoot || !existsSync(stamp)) {
+    await freshSystem(base, copy);
+    writeFileSync(stamp, "");
+  }
+  if (!isRoot) {
+    // Those that root's run has left out.
     await freshClone(copy, "root");
     const install = `${ENTER} && node scripts/toolchain/setup.mjs`;
     if (!(await tryOut("system packages", install, "root"))) return;
-    writeFileSync(stamp, "");
   }
   await freshClone(copy, isRoot ? "root" : "home/tester");
   if (!(await tryOut("npm start, cold", START))) return;
   await tryOut("npm start, warm", START);
-  const passed = await tryOut(
-    `npm test ${suites[who]}`.trim(),
-    `${ENTER} && npm test -- ${suites[who]}`,
-  );
-  // The tests of root have installed all packages.
-  if (passed) writeFileSync(stamp, "");
+  await tryOut(`npm test ${suites[who]}`.trim(), `${ENTER} && npm test -- ${suites[who]}`);
 }
 
 /** Builds and tests the native code, with warnings as errors, with the Clang of both systems. */
