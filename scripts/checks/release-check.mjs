@@ -243,7 +243,7 @@ async function checkSystem(name, who, { attempt }) {
     writeFileSync(stamp, "");
   }
   if (!isRoot) {
-    // Those that root's run has left out.
+    // Root's run installed only the packages of the suites that it ran.
     await freshClone(copy, "root");
     const install = `${ENTER} && node scripts/toolchain/setup.mjs`;
     if (!(await tryOut("system packages", install, "root"))) return;

@@ -1,5 +1,4 @@
-// Parts of a tensor, and its elements in other shapes: views that share its memory. Each function is the method of
-// the same name of torch.Tensor.
+// Parts of a tensor, and its elements in other shapes: what the methods of torch.Tensor compute that share its memory.
 
 import { show, showShape } from "../../base/format-value.js";
 import { sameShape } from "../../tensor/shape.js";
