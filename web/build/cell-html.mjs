@@ -102,7 +102,7 @@ export function cellHtml({ id, label, tags, source, output, checks }, notebook) 
  * The same step in PyTorch, where there is one.
  * @param {string} source
  */
-function torchHtml(source) {
+export function torchHtml(source) {
   let text;
   try {
     text = toPython(source);

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import MarkdownIt from "markdown-it";
 import { cellHtml } from "./cell-html.mjs";
+import { exerciseHtml } from "./exercise-html.mjs";
 import { figureHtml } from "./figure-html.mjs";
 import { PIECE } from "./parts.mjs";
 import { keepUnits } from "./units.mjs";
@@ -11,8 +12,11 @@ import { keepUnits } from "./units.mjs";
 /**
  * @typedef {{ id: string, label: string, tags: string[], source: string,
  *   output?: { kind: string, text: string }, checks: { text: string, source: string }[] }} CellText
+ * @typedef {{ id: string, title: string, source: string, hints: string[], solution: string }} ExerciseText
+ *   title: the heading above it; hints: as HTML
  * @typedef {{ id: string, number: number, title: string, lead: string, html: string,
- *   sections: { id: string, title: string }[], cells: number }} NotebookText  html: its pieces, from the lead on
+ *   sections: { id: string, title: string }[], cells: number, exercises: ExerciseText[] }} NotebookText
+ *   html: its pieces, from the lead on
  */
 
 /**
@@ -56,6 +60,11 @@ function readNotebook(text, id, number, zeropoint) {
   let prose = [];
   /** @type {CellText | undefined} */
   let cell;
+  /** @type {ExerciseText[]} */
+  const exercises = [];
+  /** @type {ExerciseText | undefined} */
+  let exercise;
+  let heading = "";
 
   const flushProse = () => {
     if (prose.length > 0) html += markdown.renderer.render(prose, markdown.options, {}) + PIECE;
@@ -63,12 +72,15 @@ function readNotebook(text, id, number, zeropoint) {
   };
   const flushCell = () => {
     if (cell) html += cellHtml(cell, id) + PIECE;
+    if (exercise) html += exerciseHtml(exercise, id) + PIECE;
     cell = undefined;
+    exercise = undefined;
   };
 
   for (const token of tokens.slice(3)) {
     if (token.type !== "fence") {
       flushCell();
+      if (prose.at(-1)?.type === "heading_open") heading = token.content;
       prose.push(token);
       continue;
     }
@@ -81,8 +93,18 @@ function readNotebook(text, id, number, zeropoint) {
       else cell.checks = readChecks(content);
       continue;
     }
+    if (kind === "hint" || kind === "solution") {
+      if (!exercise) throw new Error(`notebook ${number}: ${kind} without an exercise: ${content}`);
+      if (kind === "hint") exercise.hints.push(markdown.renderInline(content));
+      else exercise.solution = content;
+      continue;
+    }
     flushCell();
-    if (kind === "js") {
+    if (kind === "js" && name.startsWith("exercise-")) {
+      const task = name.slice("exercise-".length);
+      exercise = { id: task, title: heading, source: content, hints: [], solution: "" };
+      exercises.push(exercise);
+    } else if (kind === "js") {
       cells++;
       cell = { id: name, label: cellLabel(name), tags, source: content, checks: [] };
     } else if (kind === "figure") {
@@ -93,7 +115,7 @@ function readNotebook(text, id, number, zeropoint) {
   }
   flushCell();
   flushProse();
-  return { id, number, title, lead: tokens[lead + 1].content, html, sections, cells };
+  return { id, number, title, lead: tokens[lead + 1].content, html, sections, cells, exercises };
 }
 
 /**

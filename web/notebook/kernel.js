@@ -12,7 +12,8 @@ import workerUrl from "./worker/worker.js?worker&url";
  *   { kind: "error", error: CellError }} Output  an error that came when the cell had ended
  * @typedef {{ passed: boolean, message?: string }} CheckResult
  * @typedef {{ result?: string, error?: CellError, checks: CheckResult[],
- *   names?: import("./worker/names.js").CellNames }} Outcome  names: none if the code has no grammar
+ *   names?: import("./worker/names.js").CellNames, grade?: import("./exercises/grade.js").Grade }} Outcome
+ *   names: none if the code has no grammar; grade: of an exercise that ran without an error
  * @typedef {{ resolve: (outcome: Outcome) => void, reject: (error: Error) => void,
  *   onOutput: (output: Output) => void }} Pending
  */
@@ -51,11 +52,11 @@ export class Kernel {
   }
 
   /**
-   * @param {{ label: string, source: string, checks: string[],
-   *   onOutput: (output: Output) => void }} cell
+   * @param {{ label: string, source: string, checks: string[], exercise?: string,
+   *   onOutput: (output: Output) => void }} cell  exercise: the id of the task that grades its function
    * @returns {Promise<Outcome>}
    */
-  async run({ label, source, checks, onOutput }) {
+  async run({ label, source, checks, exercise, onOutput }) {
     this.#ready ??= this.#start();
     await this.#ready;
     const worker = this.#worker;
@@ -64,7 +65,7 @@ export class Kernel {
     return new Promise((resolve, reject) => {
       this.#pending.set(run, { resolve, reject, onOutput });
       this.#showLast = onOutput;
-      worker.postMessage({ type: "run", run, label, source, checks });
+      worker.postMessage({ type: "run", run, label, source, checks, exercise });
     });
   }
 

@@ -6,6 +6,7 @@ import { Cell } from "./cell/cell.js";
 import { Dependencies } from "./dependencies.js";
 import { download } from "./download.js";
 import { watchOtherTabs } from "./edits.js";
+import { connectExercises } from "./exercises/exercises.js";
 import { keptResults } from "./kept-results.js";
 import { Kernel } from "./kernel.js";
 import { connectKeys } from "./keys.js";
@@ -46,6 +47,7 @@ export class Notebook {
     });
     this.#connectToolbar();
     connectKeys(this);
+    connectExercises(this.element, this.announce);
     watchOtherTabs((id, sourceFor) => {
       const cell = this.cells.find((each) => each.element.id === id);
       cell?.changeElsewhere(sourceFor(cell.originalSource));

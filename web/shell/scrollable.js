@@ -11,7 +11,7 @@ function update(box) {
 }
 
 /**
- * Makes every box in here that can scroll focusable exactly while it does. Code of cells always is.
+ * Makes every box in here that can scroll focusable exactly while it does. Code of cells and exercises always is.
  * @param {ParentNode} parent
  */
 export function makeScrollable(parent) {
@@ -19,7 +19,7 @@ export function makeScrollable(parent) {
     for (const { target } of entries) update(/** @type {HTMLElement} */ (target));
   });
   for (const box of parent.querySelectorAll(
-    "pre:not(.cell-code > pre, .cell-torch > pre), .scroll-x",
+    "pre:not(.cell-code > pre, .exercise-code > pre, .cell-torch > pre), .scroll-x",
   ))
     observer.observe(box);
 }

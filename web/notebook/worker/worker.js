@@ -4,6 +4,8 @@ import * as zeropoint from "zeropoint";
 import * as notebook from "zeropoint/notebook";
 import { pageCore } from "../../shell/core/worker-core.js";
 import { adviceOnCall, missingName, namesOf, nearest } from "../cell/hints.js";
+import { grade } from "../exercises/grade.js";
+import { taskOf } from "../exercises/tasks.js";
 import { linesPlot } from "../plots/lines-plot.js";
 import { describeError } from "./cell-error.js";
 import { connectConsole } from "./console.js";
@@ -17,7 +19,8 @@ import { shortened } from "./shorten.js";
 import { toModule } from "./to-module.js";
 
 /**
- * @typedef {{ type: "run", run: number, label: string, source: string, checks: string[] }} RunMessage
+ * @typedef {{ type: "run", run: number, label: string, source: string, checks: string[],
+ *   exercise?: string }} RunMessage  exercise: the id of a task; its code runs in a scope of its own
  * @typedef {{ kind: "text", text: string } | { kind: "plot", plot: unknown } |
  *   { kind: "error", error: import("./cell-error.js").CellError }} Output
  */
@@ -35,7 +38,7 @@ Error.stackTraceLimit = 100;
 const post = /** @type {(message: any, transfer?: Transferable[]) => void} */ (
   self.postMessage.bind(self)
 );
-const scope = createScope();
+let scope = createScope();
 /** @type {Map<string, string>} */
 const cellLabels = new Map();
 
@@ -295,8 +298,22 @@ function partOf(object, key, text) {
   throw Object.assign(new TypeError(message), { near: nearest(name, namesOf(object)) });
 }
 
+/**
+ * Grades the function that an exercise's code has defined in the scope.
+ * @param {string} id  of the task
+ */
+function graded(id) {
+  const task = taskOf(id);
+  const learner = task.name in scope.names ? scope.names[task.name] : undefined;
+  return grade(task, learner, notebook.torch, notebook.display);
+}
+
 /** @param {RunMessage} message */
-async function runCell({ run: id, label, source, checks }) {
+async function runCell({ run: id, label, source, checks, exercise }) {
+  if (exercise !== undefined) {
+    scope = createScope();
+    scope.provide({ ...builtIn, torch: modules["zeropoint/notebook"].torch });
+  }
   file = `zeropoint-cell-${id}.js`;
   cellLabels.set(file, label);
   run = id;
@@ -328,7 +345,9 @@ async function runCell({ run: id, label, source, checks }) {
   failRunning = undefined;
   flush();
   const checked = error ? [] : checks.map((check) => runCheck(check, id));
-  post({ type: "done", run: id, result, error, checks: checked, names });
+  const verdict = exercise === undefined || error ? undefined : graded(exercise);
+  flush();
+  post({ type: "done", run: id, result, error, checks: checked, names, grade: verdict });
 }
 
 /** @param {unknown} thrown */

@@ -1,0 +1,25 @@
+// All exercises, by the id of their cell: "exercise-codes".
+
+import costs from "./tasks/costs.js";
+import fromData from "./tasks/from-data.js";
+import fromScratch from "./tasks/from-scratch.js";
+import givenNumbers from "./tasks/given-numbers.js";
+import observers from "./tasks/observers.js";
+import perChannel from "./tasks/per-channel.js";
+
+/** In the order of the notebooks. @type {import("./grade.js").Task[]} */
+export const TASKS = [
+  ...givenNumbers,
+  ...fromData,
+  ...perChannel,
+  ...observers,
+  ...fromScratch,
+  ...costs,
+];
+
+/** @param {string} id */
+export function taskOf(id) {
+  const task = TASKS.find((each) => each.id === id);
+  if (!task) throw new RangeError(`there is no exercise ${id}`);
+  return task;
+}
