@@ -18,7 +18,7 @@ Sets up what is missing, builds, and runs the named suites; without a name nativ
 
   native     C++ tests
   js         JavaScript tests in Node
-  web        the page, and the JavaScript tests, in Chromium
+  web        the page, and the JavaScript tests that meet a page, in Chromium
   package    the packed package in separate projects: Node, bundlers, TypeScript, pages
 
   page       the part of web that tests the page
@@ -26,6 +26,7 @@ Sets up what is missing, builds, and runs the named suites; without a name nativ
 
 npm run check runs these:
 
+  full       the JavaScript tests with all of their runs and sizes, in Node and all of them in Chromium
   engines    tests of results in further builds, on this Node and on Node 24
   asan tsan  the native tests under sanitizers
   valgrind   the native tests under valgrind
@@ -87,9 +88,10 @@ async function startBrowser(name) {
 }
 
 /** Runs the chosen files of tests/web in a browser; two at a time if memory allows, because pages often wait. */
-function testInBrowser(name, isChosen = () => true) {
+function testInBrowser(name, isChosen = () => true, more = {}) {
   const files = testFilesIn("tests/web", { except: "in-node" }).filter(isChosen);
-  const env = { ZEROPOINT_BROWSER: name, [`ZEROPOINT_${name.toUpperCase()}`]: findBrowser(name) };
+  const path = { [`ZEROPOINT_${name.toUpperCase()}`]: findBrowser(name) };
+  const env = { ZEROPOINT_BROWSER: name, ...path, ...more };
   const title = browserTitle(name);
   const startHelper = () => startBrowser(name);
   // package.test.mjs runs a hundred files, each with its own time limit.
@@ -106,6 +108,17 @@ async function testPage(isChosen) {
   const inNode = "Tests without a browser";
   await attempt(inNode, () => nodeTest(inNode, "tests/web/in-node"));
   await attempt("Tests in Chromium", () => testInBrowser("chromium", isChosen));
+  finish();
+}
+
+/** The JavaScript tests with all of their runs and sizes, in Node and in Chromium. */
+async function testInFull() {
+  const { attempt, finish } = tally();
+  const env = { ZEROPOINT_FULL: "1" };
+  const title = "JavaScript tests in full";
+  await attempt(title, () => nodeTest(title, "tests/js", { env, seconds: 900 }));
+  const isOfPackage = (file) => /package\.test\.mjs$/.test(file);
+  await attempt("Tests in Chromium", () => testInBrowser("chromium", isOfPackage, env));
   finish();
 }
 
@@ -150,6 +163,11 @@ const SUITES = {
         seconds: 480,
         env: { ZEROPOINT_CHROMIUM: findBrowser() },
       }),
+  },
+  full: {
+    purposes: ["core", "chromium"],
+    builds: ["core", "js"],
+    test: () => testInFull(),
   },
   engines: {
     purposes: ["core", "engines"],

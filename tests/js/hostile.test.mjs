@@ -7,6 +7,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { Random, sameDeep } from "./support/asserts.mjs";
 import { builds } from "./support/builds.mjs";
+import { isThorough } from "./support/effort.mjs";
 import {
   ARRAY_CLASSES,
   GARBAGE,
@@ -23,8 +24,7 @@ import { actionsOf, makeAndRun } from "./support/hostile-actions.mjs";
 
 // A page has no environment.
 const environment = globalThis.process?.env ?? {};
-const thorough = environment.ZEROPOINT_THOROUGH === "1";
-const calls = Number(environment.ZEROPOINT_HOSTILE_CALLS ?? (thorough ? 20_000 : 4000));
+const calls = Number(environment.ZEROPOINT_HOSTILE_CALLS ?? (isThorough ? 20_000 : 4000));
 
 /** Calls per run of fast-check, which shrinks their list if one fails. */
 const CALLS_OF_A_RUN = 50;

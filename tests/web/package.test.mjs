@@ -1,11 +1,12 @@
 // The package's tests, tests/js, in the browser under test, under the strictest policy that the package supports.
-// Runs each file on the default build of the browser; Chromium leaves out AS_IN_NODE. Runs tests of reference values
-// with relaxed SIMD hidden as well (in Chromium those of PyTorch). ZEROPOINT_THOROUGH=1 runs every file on both builds.
+// Runs the files of MEETS_PAGE on the default build of the browser, in Firefox PyTorch's vectors too. ZEROPOINT_FULL=1, as in
+// npm run check, runs every file, and tests of reference values with relaxed SIMD hidden as well (in Chromium those of
+// PyTorch). ZEROPOINT_THOROUGH=1 runs every file on both builds.
 
 import assert from "node:assert/strict";
 import { availableParallelism } from "node:os";
 import { after, before, describe, it } from "node:test";
-import { isThorough } from "../../scripts/process/run.mjs";
+import { isFull, isThorough } from "../../scripts/process/run.mjs";
 import { testsOfResults } from "../../scripts/test/engines.mjs";
 import { testFilesIn } from "../../scripts/test/test-files.mjs";
 import { browserTitle } from "../../scripts/toolchain/browser.mjs";
@@ -131,21 +132,36 @@ const NODE_ONLY = {
 };
 
 /**
- * Long files that Chromium runs only in the thorough run: JavaScript around the default build, which V8 runs alike in
- * Node and in a page, without threads, workers, fetch, policies or builds of their own. Firefox, another engine, runs
- * them always.
+ * Files whose results depend on a page: on how it loads the core, on its workers, threads, blobs, streams, requests and
+ * policies. The others run in Node, whose engine is Chromium's; npm run check runs them here as well.
  */
-const AS_IN_NODE = [
-  "models/compare/compare.test.mjs",
-  "models/plan/plan.test.mjs",
-  "models/quantize/gguf.test.mjs",
-  "models/quantize/onnx.test.mjs",
-  "models/quantize/search.test.mjs",
-  "prototypes.test.mjs",
-  "tensor/tiles.test.mjs",
+const MEETS_PAGE = [
+  "core/create.test.mjs",
+  "core/init.test.mjs",
+  "core/kernels.test.mjs",
+  "core/load.test.mjs",
+  "core/memory.test.mjs",
+  "core/threads/staging.test.mjs",
+  "core/threads/threads.test.mjs",
+  "core/threads/workers.test.mjs",
+  "linear/threads.test.mjs",
+  "models/detached.test.mjs",
+  "models/load-module.test.mjs",
+  "models/open/blob-reader.test.mjs",
+  "models/open/open.test.mjs",
+  "models/save/load.test.mjs",
+  "models/save/save.test.mjs",
+  "slim.test.mjs",
+  "untrusted.test.mjs",
+  "worker/bits.test.mjs",
+  "worker/load.test.mjs",
 ];
+
+/** PyTorch's vectors: once in an engine that is not Node's. */
+const isOfPyTorch = (file) => /\/pytorch\.test/.test(file);
+
 const isForBrowser = (file) =>
-  isThorough || browserName !== "chromium" || !AS_IN_NODE.includes(file);
+  isFull || MEETS_PAGE.includes(file) || (browserName !== "chromium" && isOfPyTorch(file));
 
 const files = inTestsJs(testFilesIn("tests/js"))
   .filter((file) => !(file in ELSEWHERE) && isForBrowser(file))
@@ -155,9 +171,10 @@ const files = inTestsJs(testFilesIn("tests/js"))
 /** Whether a file also runs with relaxed SIMD hidden. Tests of properties run on all builds by themselves. */
 function isForBaseline(file) {
   if (isThorough) return true;
+  if (!isFull) return false;
   if (/propert|threads|staging|kernels/.test(file)) return false;
   // Chromium's engine runs all of them on this build in Node.
-  return browserName !== "chromium" || /\/pytorch\.test/.test(file);
+  return browserName !== "chromium" || isOfPyTorch(file);
 }
 
 /** Files for each build; a browser that cannot run one fails. */
@@ -253,7 +270,7 @@ function checkNodeOnly(file, build, results) {
 }
 
 const concurrency = Math.min(availableParallelism(), 4);
-for (const build of Object.keys(PLAN)) {
+for (const build of Object.keys(PLAN).filter((each) => PLAN[each].length > 0)) {
   describe(`In ${browserTitle(browserName)}, on build ${build}`, { concurrency }, () => {
     for (const file of PLAN[build]) {
       it(file, { timeout: 2 * PATIENCE }, async (t) => {
@@ -272,6 +289,16 @@ for (const build of Object.keys(PLAN)) {
     }
   });
 }
+
+describe("The files that meet a page", () => {
+  it("are files of tests", () => {
+    const all = inTestsJs(testFilesIn("tests/js"));
+    assert.deepEqual(
+      MEETS_PAGE.filter((file) => !all.includes(file)),
+      [],
+    );
+  });
+});
 
 describe("The policy", () => {
   it("is never violated, in workers neither: the server gets no report", async () => {

@@ -3,19 +3,23 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
+import { isFull, isThorough } from "../../support/effort.mjs";
 import { LIMIT, measureMemory } from "../../support/memory.mjs";
 
 const script = fileURLToPath(new URL("../../support/processes/large-file.mjs", import.meta.url));
-const isThorough = process.env.ZEROPOINT_THOROUGH === "1";
 
 /** Size of the file in GiB, shape of the tensors, scheme and number of quantized tensors, options. */
 const CASES = [
-  ["1.25", "matrices", "int4-g128*2", {}],
   ["0.25", "rows", "int8-tensor", {}],
-  ["0.25", "matrices", "int4-g128", { target: "compressed-tensors" }],
-  ["0.25", "matrices", "int4-g64", { target: "mlx" }],
-  ["0.5", "products", "int4-g32-affine", { target: "webgpu" }],
   ["0.25", "products", "int8-channel", { format: "safetensors" }],
+  ...(isFull
+    ? [
+        ["1.25", "matrices", "int4-g128*2", {}],
+        ["0.25", "matrices", "int4-g128", { target: "compressed-tensors" }],
+        ["0.25", "matrices", "int4-g64", { target: "mlx" }],
+        ["0.5", "products", "int4-g32-affine", { target: "webgpu" }],
+      ]
+    : []),
   ...(isThorough
     ? [
         ["5", "matrices", "int4-g128*2", {}],

@@ -266,9 +266,9 @@ describe("quantizeModel to ONNX", () => {
         "int4-g32",
         "uint4-g50-affine",
       ]) {
+        const expected = dequantized(data, layer.shape, layer.axes, scheme);
         for (const target of ["portable", "web"]) {
           const { bytes: written } = await quantized(bytes, () => scheme, { target });
-          const expected = dequantized(data, layer.shape, layer.axes, scheme);
           assertNear(await weightIn(written), expected, 5 * 2 ** -22, `${scheme} for ${target}`);
         }
       }
