@@ -24,7 +24,33 @@ describe("The policy", () => {
       'meta[http-equiv="Content-Security-Policy"]',
       "content",
     );
-    assert.equal(policy, "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'");
+    assert.equal(
+      policy,
+      "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; base-uri 'none'; form-action 'none'",
+    );
+    await visit.close();
+  });
+
+  it("lets no markup move the page's addresses or send a form", async () => {
+    const visit = await openPage(browser, site.url);
+    const { page } = visit;
+    const moved = await page.evaluate(() => {
+      const before = document.baseURI;
+      const base = document.createElement("base");
+      base.href = "https://elsewhere.invalid/";
+      document.head.prepend(base);
+      const form = document.createElement("form");
+      document.body.append(form);
+      form.action = "./?sent";
+      form.submit();
+      return document.baseURI !== before;
+    });
+    assert.equal(moved, false);
+    await waitFor(page, () => window.cspViolations.length >= 2);
+    const problems = (await visit.problems()).join("\n");
+    assert.match(problems, /base-uri/);
+    assert.match(problems, /form-action/);
+    assert.equal(new URL(page.url()).search, "");
     await visit.close();
   });
 });
