@@ -4,9 +4,11 @@ import { rangeError } from "../../base/errors.js";
 import { show } from "../../base/format-value.js";
 import type { Core } from "../../core/core.js";
 import { activeCore } from "../../core/init.js";
+import type { OnnxWeight } from "../../formats/onnx/weights.js";
 import type { FileTensor } from "../../formats/source.js";
 import { sizeOf } from "../../tensor/shape.js";
 import { momentsOf } from "../inputs/activations.js";
+import { loadModule } from "../load-module.js";
 import type { ModelDocument } from "../open/document.js";
 import {
   documentOf,
@@ -19,8 +21,15 @@ import { type Orientations, orientationsOf } from "../open/orientation.js";
 import { type Range, searchHalfQuadratic, searchRange } from "../range-search.js";
 import type { LinearScheme, Scheme } from "../scheme.js";
 import { keptReason } from "../selection.js";
-import { Evaluation, type RangedScheme } from "./evaluate.js";
-import { layoutOf, outputAxisOf, type RowLayout, stepOf } from "./layout.js";
+import { Evaluation, type RangedScheme, type SharedQParams } from "./evaluate.js";
+import {
+  layoutOf,
+  outputAxisOf,
+  type RowLayout,
+  type SharedChannels,
+  sharedChannelsOf,
+  stepOf,
+} from "./layout.js";
 import { type AnalyzeOptions, checkSettings, type Settings } from "./options.js";
 import { histogramOf, rangeOf } from "./ranges.js";
 import { SharedBytes, TensorReader, TILE_VALUES } from "./reader.js";
@@ -161,6 +170,7 @@ async function analyzeTensor(job: Job): Promise<AnalysisRow[]> {
     return [keepRow(job, hash.digest(), reason)];
   }
   const [whole] = parts;
+  const channels = channelsOf(job);
   const step = stepOf(schemes, layout);
   const sample =
     settings.sample > 0 ? await sampleOf(where, whole, layout, step, settings.sample) : undefined;
@@ -190,6 +200,13 @@ async function analyzeTensor(job: Job): Promise<AnalysisRow[]> {
     } else if (isPerTensor(scheme) && scheme.search === "hqq") {
       const qparams = await searchHalfQuadratic(core, where, scheme, slice, range);
       ranged.push({ scheme, range, qparams });
+    } else if (channels !== undefined && isPerChannel(scheme) && sample === undefined) {
+      const shared = await sharedQParamsOf(core, job, scheme, channels);
+      if (shared === undefined) {
+        for await (const _ of reader.values(TILE_VALUES));
+        return [keepRow(job, digest(), NOT_FINITE)];
+      }
+      ranged.push({ scheme, range, shared });
     } else ranged.push({ scheme, range });
   }
   const evaluation = new Evaluation(core, where, own, ranged, moments, settings.worstRows);
@@ -209,7 +226,7 @@ async function analyzeTensor(job: Job): Promise<AnalysisRow[]> {
     const row =
       at < 0
         ? keepRow(job, sha)
-        : quantizedRow(job, sha, scheme, layout, evaluation, evaluation.totals[at]);
+        : quantizedRow(job, sha, scheme, layout, channels, evaluation, evaluation.totals[at]);
     return histogram === undefined ? row : { ...row, histogram };
   });
 }
@@ -221,6 +238,37 @@ const NOT_FINITE = "values that are NaN or infinite";
 
 const isPerTensor = (scheme: Scheme): scheme is LinearScheme =>
   scheme.kind === "linear" && scheme.granularity === "tensor";
+
+const isPerChannel = (scheme: Scheme): scheme is LinearScheme =>
+  scheme.kind === "linear" && scheme.granularity === "channel";
+
+/** The scales per channel that ONNX has for several rows each. */
+function channelsOf({ tensor, orientations, settings }: Job): SharedChannels | undefined {
+  const weight = settings.format === "onnx" ? orientations.onnxWeightOf(tensor.name) : undefined;
+  if (weight === undefined) return undefined;
+  const { inputAxes, channelAxis } = weight.orientation;
+  return sharedChannelsOf(tensor.shape, inputAxes, channelAxis);
+}
+
+/** Scales and zero points as the writer of ONNX chooses them. @returns undefined for values that are not finite */
+async function sharedQParamsOf(
+  core: Core,
+  { tensor: { name }, orientations }: Job,
+  scheme: LinearScheme,
+  channels: SharedChannels,
+): Promise<SharedQParams | undefined> {
+  const weight = orientations.onnxWeightOf(name) as OnnxWeight;
+  const module = import("../quantize/onnx/codes.js");
+  const { WeightCoder } = await loadModule("analyze", module);
+  try {
+    const coder = new WeightCoder(weight, scheme, () => {}, core);
+    const [scales, zeroPoints] = [await coder.scales(), await coder.zeroPoints()];
+    return { ...channels, scales, zeroPoints };
+  } catch (error) {
+    if ((error as { readonly code?: unknown }).code !== "ZP_NON_FINITE") throw error;
+    return undefined;
+  }
+}
 
 /** The reason why no scheme is left. */
 const unfitReason = (schemes: readonly Scheme[], { runLength }: RowLayout): string | undefined =>
@@ -275,6 +323,7 @@ function quantizedRow(
   sha256: string | undefined,
   scheme: Scheme,
   whole: RowLayout,
+  channels: SharedChannels | undefined,
   { layout, signal, moments }: Evaluation,
   totals: Totals,
 ): AnalysisRow {
@@ -287,7 +336,7 @@ function quantizedRow(
   return {
     ...row,
     scheme: scheme.name,
-    bytes: bytesOfScheme(scheme, whole, byteLength),
+    bytes: bytesOfScheme(scheme, whole, byteLength, channels?.count),
     mse: noise / (layout.rows * layout.rowLength),
     max: largest,
     sqnr: decibels(signal.noise, noise),

@@ -9,7 +9,7 @@ import { fakeQuantize } from "../../quantize/fake-quantize.js";
 import type { InputMoments } from "../inputs/moments.js";
 import { type Scheme, schemeOptions } from "../scheme.js";
 import { compareRows } from "./compare-rows.js";
-import { isAcross, type RowLayout, rowsOfGroups } from "./layout.js";
+import { isAcross, type RowLayout, rowsOfGroups, type SharedChannels } from "./layout.js";
 import { floatsOf, type RowTile, TILE_VALUES } from "./reader.js";
 import { ROW_DOUBLES, Totals } from "./totals.js";
 
@@ -20,6 +20,14 @@ export interface RangedScheme {
   readonly range: readonly [min: number, max: number];
   /** Of a half-quadratic scheme with one scale. */
   readonly qparams?: { readonly scale: number; readonly zero: number };
+  /** Of a scheme whose channels are several rows each. */
+  readonly shared?: SharedQParams;
+}
+
+/** Scales and zero points that several rows share. */
+export interface SharedQParams extends SharedChannels {
+  readonly scales: Float32Array;
+  readonly zeroPoints: Int32Array;
 }
 
 /** Heap addresses of a tile and its arrays. 0 for weights and values that are not needed. */
@@ -79,7 +87,7 @@ export class Evaluation {
     );
   }
 
-  add({ rows, values }: RowTile): void {
+  add({ first, rows, values }: RowTile): void {
     const signals = newArray(this.where, Float64Array, rows * ROW_DOUBLES);
     const results = this.schemes.map(() => newArray(this.where, Float64Array, rows * ROW_DOUBLES));
     const { rowLength } = this.layout;
@@ -89,7 +97,7 @@ export class Evaluation {
       // Again from the start if a worker was lost: it may still write to the block.
       while (!this.#run(end - begin, part, own(signals), results.map(own)));
     }
-    this.#measureOutside(rows, values, results);
+    this.#measureOutside(first, rows, values, results);
     const isWeighted = this.moments !== undefined;
     this.signal.add(signals, signals, false);
     for (const [i, errors] of results.entries()) this.totals[i].add(errors, signals, isWeighted);
@@ -146,14 +154,20 @@ export class Evaluation {
 
   /** Whether the core's row errors do not have a scheme. */
   #isOutside(ranged: RangedScheme): boolean {
-    return isHalfQuadratic(ranged) || isAcross(ranged.scheme, this.layout);
+    const { scheme, shared } = ranged;
+    return isHalfQuadratic(ranged) || shared !== undefined || isAcross(scheme, this.layout);
   }
 
   /**
-   * Half-quadratic schemes, whose twenty iterations take far longer than the sums, and those with groups or blocks of
-   * outputs.
+   * Half-quadratic schemes, whose twenty iterations take far longer than the sums, those with groups or blocks of
+   * outputs, and those with scales that several rows share.
    */
-  #measureOutside(rows: number, values: NumberArray, results: readonly Float64Array[]): void {
+  #measureOutside(
+    first: number,
+    rows: number,
+    values: NumberArray,
+    results: readonly Float64Array[],
+  ): void {
     const outside = this.schemes.filter((each) => this.#isOutside(each));
     if (outside.length === 0 || !Number.isFinite(this.signal.noise)) return;
     const all = floatsOf(values);
@@ -175,7 +189,9 @@ export class Evaluation {
         const original = all.subarray(begin * rowLength, end * rowLength);
         const changed = isAcross(scheme, layout)
           ? this.#changedAcross(ranged, end - begin, original)
-          : this.#changed(ranged, original, isGroup ? runLength : rowLength);
+          : ranged.shared !== undefined
+            ? this.#changedBy(scheme, ranged.shared, first + begin, original)
+            : this.#changed(ranged, original, isGroup ? runLength : rowLength);
         const errors = results[i].subarray(begin * ROW_DOUBLES, end * ROW_DOUBLES);
         compareRows(original, changed, rowLength, this.#weights, errors);
         if (this.#full !== undefined) this.#weighFully(original, changed, errors);
@@ -201,6 +217,27 @@ export class Evaluation {
       const given = qparams && { range: undefined, scale: qparams.scale, zeroPoint: qparams.zero };
       return fakeQuantize(x, { ...schemeOptions(name), ...given, out }).data;
     });
+  }
+
+  /** Rows quantized and dequantized by scales that they share with others. */
+  #changedBy(
+    scheme: RangedScheme["scheme"],
+    { channelOf, scales, zeroPoints }: SharedQParams,
+    first: number,
+    data: Float32Array,
+  ): Float32Array {
+    const { rowLength } = this.layout;
+    const rows = data.length / rowLength;
+    const scale = { data: new Float32Array(rows), shape: [rows, 1] };
+    const zeroPoint = { data: new Int32Array(rows), shape: [rows, 1] };
+    for (let row = 0; row < rows; row++) {
+      const channel = channelOf(first + row);
+      scale.data[row] = scales[channel];
+      zeroPoint.data[row] = zeroPoints[channel];
+    }
+    const options = { ...schemeOptions(scheme.name), range: undefined, axis: 0, scale, zeroPoint };
+    const x = { data, shape: [rows, rowLength] };
+    return runOn(this.core, () => fakeQuantize(x, options as never)).data;
   }
 
   /** Rows quantized and dequantized as columns: in groups or blocks of the same input of neighbouring rows. */

@@ -52,6 +52,32 @@ export function outputAxisOf(shape: readonly number[], axes: InputAxes | undefin
   return first === 0 && last === shape.length - 2 ? last + 1 : 0;
 }
 
+/** Rows of a weight whose outputs share a scale with those of other batches, directions or places of a kernel. */
+export interface SharedChannels {
+  /** Scales of the weight. */
+  readonly count: number;
+  /** The scale of a row. */
+  channelOf(row: number): number;
+}
+
+/**
+ * The scales of a weight per index of one axis, as ONNX has them.
+ * @returns undefined if each row has its own
+ */
+export function sharedChannelsOf(
+  shape: readonly number[],
+  [first, last]: InputAxes,
+  channelAxis: number,
+): SharedChannels | undefined {
+  const isInput = (axis: number): boolean => axis >= first && axis <= last;
+  const lengths = (from: number): number[] =>
+    shape.slice(from).filter((_, i) => !isInput(from + i));
+  const count = shape[channelAxis];
+  const step = sizeOf(lengths(channelAxis + 1));
+  if (sizeOf(lengths(0)) === count) return undefined;
+  return { count, channelOf: (row) => Math.floor(row / step) % count };
+}
+
 /** Values of a group or a block; undefined for schemes with neither. */
 const groupOf = (scheme: Scheme): number | undefined =>
   scheme.kind === "block"

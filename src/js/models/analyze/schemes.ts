@@ -35,11 +35,13 @@ export const fits = (scheme: Scheme, { runLength }: RowLayout): boolean =>
 /**
  * Bytes of a tensor with a scheme, as zeropoint's own layout stores it: codes without padding, float32 scales, a byte for
  * each zero point of an affine scheme; whole blocks.
+ * @param channels  scales of a scheme per channel
  */
 export function bytesOfScheme(
   scheme: Scheme,
   { rows, rowLength, runLength }: RowLayout,
   byteLength: number,
+  channels = rows,
 ): number {
   const size = rows * rowLength;
   if (scheme.kind === "keep") return byteLength;
@@ -52,7 +54,7 @@ export function bytesOfScheme(
   const runs = size / Math.max(1, runLength);
   const scales = {
     tensor: 1,
-    channel: rows,
+    channel: channels,
     group: runs * Math.ceil(runLength / (scheme.groupSize ?? 1)),
   }[scheme.granularity];
   const paramBytes = scheme.isAffine ? 5 : 4;

@@ -1,6 +1,6 @@
 // The format's knowledge of its weights beyond their shapes: the axes that are summed over, and tensors that are no weights.
 
-import type { InputAxes } from "../../formats/onnx/weights.js";
+import type { InputAxes, OnnxWeight } from "../../formats/onnx/weights.js";
 import { loadModule } from "../load-module.js";
 import type { ModelDocument } from "./document.js";
 
@@ -10,6 +10,8 @@ export interface Orientations {
   axesOf(name: string): InputAxes | undefined;
   /** The reason why a tensor is no weight; undefined without one. */
   reasonOf(name: string): string | undefined;
+  /** The weight in the graph of an ONNX model; undefined in other formats. */
+  onnxWeightOf(name: string): OnnxWeight | undefined;
 }
 
 /** Finds the axes of the weights of a model: of ONNX and TensorFlow.js by the operators or layers that use them. */
@@ -23,8 +25,13 @@ export async function orientationsOf(
     return {
       axesOf: (name) => weights.get(name)?.orientation.inputAxes,
       reasonOf: (name) => reasons.get(name),
+      onnxWeightOf: (name) => weights.get(name),
     };
   }
   const tensors = document.format === "tfjs" ? document.tfjs.tensors : undefined;
-  return { axesOf: (name) => tensors?.get(name)?.inputAxes, reasonOf: () => undefined };
+  return {
+    axesOf: (name) => tensors?.get(name)?.inputAxes,
+    reasonOf: () => undefined,
+    onnxWeightOf: () => undefined,
+  };
 }

@@ -56,6 +56,7 @@ const OPERATORS = {
   ConvTranspose: [[64, 8, 3, 2], [0, 0], 1],
   LSTM: [[2, 64, 24], [2, 2], 1],
   products: [[2, 64, 48], [1, 1], 2],
+  "products of batches": [[2, 3, 64, 20], [2, 2], 3],
 };
 
 /** A model of TensorFlow.js with layers. @param weights  shapes, and axes of outputs @param change  changes the values */
@@ -98,6 +99,7 @@ async function onnx() {
       node("ConvTranspose", ["channels", "ConvTranspose"]),
       node("LSTM", ["steps", "LSTM", "recurrent"]),
       node("MatMul", ["x", "products"]),
+      node("MatMul", ["x", "products of batches"]),
     ],
     initializers: Object.entries(OPERATORS).map(([name, [shape, , output]]) =>
       constant(name, shape, valuesOf(shape, output)),
@@ -185,6 +187,43 @@ describe("Outputs of weights", () => {
 
   it("are the same in an analysis and in safetensors of a model of ONNX", async () => {
     await sameErrors(await onnx(), OPERATORS, SCHEMES, "safetensors");
+  });
+
+  it("are the same in an analysis and in a model of ONNX, where batches share their scales", async () => {
+    const schemes = SCHEMES.filter((name) => /-channel/.test(name));
+    await sameErrors(await onnx(), OPERATORS, schemes, "onnx");
+  });
+
+  it("are the same in an analysis and in ONNX where batches grow by four, as default", async () => {
+    const [batches, inputs, outputs] = [8, 64, 16];
+    const values = normals(batches * inputs * outputs, 3).map(
+      (value, i) => value * 4 ** Math.floor(i / inputs / outputs),
+    );
+    const bytes = await onnxModel({
+      inputs: [{ name: "x", shape: [batches, "m", inputs] }],
+      outputs: [{ name: "y", shape: [batches, "m", outputs] }],
+      nodes: [{ opType: "MatMul", inputs: ["x", "w"], outputs: ["y"] }],
+      initializers: [constant("w", [batches, inputs, outputs], values)],
+    });
+    const model = await openModel(bytes);
+    const axes = { w: [[batches, inputs, outputs], [1, 1], 2] };
+    await sameErrors(model, axes, ["int8-channel", "int4-channel"], undefined);
+    const [{ bytes: size, sqnr }] = await collected(analyze(model, { schemes: ["int8-channel"] }));
+    assert.deepEqual([size, Math.round(sqnr)], [batches * inputs * outputs + 4 * outputs, 38]);
+  });
+
+  it("are kept by an analysis for ONNX if a value that batches share a scale with is NaN", async () => {
+    const values = normals(2 * 32 * 16);
+    values[600] = Number.NaN;
+    const bytes = await onnxModel({
+      inputs: [{ name: "x", shape: [2, "m", 32] }],
+      outputs: [{ name: "y", shape: [2, "m", 16] }],
+      nodes: [{ opType: "MatMul", inputs: ["x", "w"], outputs: ["y"] }],
+      initializers: [constant("w", [2, 32, 16], values)],
+    });
+    const [row] = await collected(analyze(await openModel(bytes), { schemes: ["int8-channel"] }));
+    assert.deepEqual([row.scheme, row.reason], ["keep", "values that are NaN or infinite"]);
+    assert.match(row.sha256, /^[0-9a-f]{64}$/);
   });
 
   it("are the same where a weight is read in several passes", async () => {

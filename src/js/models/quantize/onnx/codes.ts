@@ -1,6 +1,7 @@
 // A weight and a scheme -> codes, scales and zero points in the order of the weight, piece by piece.
 
-import { activeCore } from "../../../core/init.js";
+import type { Core } from "../../../core/core.js";
+import { activeCore, runOn } from "../../../core/init.js";
 import type { OnnxWeight } from "../../../formats/onnx/weights.js";
 import { quantize } from "../../../quantize/quantize.js";
 import type { QuantizedTensor } from "../../../quantize/quantized-tensor.js";
@@ -43,6 +44,8 @@ export class WeightCoder {
     readonly scheme: LinearScheme,
     /** Called before anything is read. */
     readonly hold: (self: WeightCoder) => void,
+    /** Default: the one that runs at the time. */
+    readonly core?: Core,
   ) {
     const { tensor, orientation } = weight;
     this.values = new WeightValues(tensor);
@@ -148,7 +151,9 @@ export class WeightCoder {
       for (let row = 0; row < outer; row += rows) {
         const end = Math.min(outer, row + rows);
         const values = await read(row * inputs, end * inputs);
-        yield arraysOf(quantizeAs(this.scheme, values, [end - row, inputs], { groupSize }));
+        yield arraysOf(
+          quantizeAs(this.scheme, values, [end - row, inputs], { groupSize }, this.core),
+        );
       }
       return;
     }
@@ -159,7 +164,13 @@ export class WeightCoder {
         const start = (index * inputs + input) * inner;
         const values = await read(start, start + count * inner);
         const shape = [inner, count];
-        const q = quantizeAs(this.scheme, transposed(values, count, inner), shape, { groupSize });
+        const q = quantizeAs(
+          this.scheme,
+          transposed(values, count, inner),
+          shape,
+          { groupSize },
+          this.core,
+        );
         const { codes, scales, zeroPoints } = arraysOf(q);
         const groups = Math.ceil(count / groupSize);
         yield {
@@ -208,8 +219,8 @@ export class WeightCoder {
 
   #quantizeShared(values: Float32Array, view: View): QuantizedTensor {
     return this.scheme.granularity === "tensor"
-      ? quantizeAs(this.scheme, values, [values.length], {})
-      : quantizeAs(this.scheme, values, [...view], { axis: 1 });
+      ? quantizeAs(this.scheme, values, [values.length], {}, this.core)
+      : quantizeAs(this.scheme, values, [...view], { axis: 1 }, this.core);
   }
 
   #sharedQParams(): Promise<QParamArrays> {
@@ -222,10 +233,10 @@ export class WeightCoder {
     if (values.isShort) return await this.#shortPiece();
     const view = this.#channels;
     const [outer, channels, inner] = view;
-    if (scheme.granularity === "tensor") return await qparamsOfTensor(scheme, values);
+    if (scheme.granularity === "tensor") return await qparamsOfTensor(scheme, values, this.core);
     if (scheme.search === "minmax") {
-      const ends = await rangesOf(values, view);
-      return arraysOf(quantizeAs(scheme, ends, [channels, 2], { axis: 0 }));
+      const ends = await rangesOf(values, view, this.core);
+      return arraysOf(quantizeAs(scheme, ends, [channels, 2], { axis: 0 }, this.core));
     }
     const scales = new Float32Array(channels);
     const zeroPoints = new Int32Array(channels);
@@ -233,7 +244,9 @@ export class WeightCoder {
     for (let first = 0; first < channels; first += step) {
       const end = Math.min(channels, first + step);
       const block = await values.block(view, first, end);
-      const part = arraysOf(quantizeAs(scheme, block, [outer, end - first, inner], { axis: 1 }));
+      const part = arraysOf(
+        quantizeAs(scheme, block, [outer, end - first, inner], { axis: 1 }, this.core),
+      );
       scales.set(part.scales, first);
       zeroPoints.set(part.zeroPoints, first);
     }
@@ -242,10 +255,14 @@ export class WeightCoder {
 }
 
 /** The scale and zero point of a tensor that is read in pieces. */
-async function qparamsOfTensor(scheme: LinearScheme, values: WeightValues): Promise<QParamArrays> {
+async function qparamsOfTensor(
+  scheme: LinearScheme,
+  values: WeightValues,
+  core = activeCore("quantizeModel"),
+): Promise<QParamArrays> {
   const where = "quantizeModel";
   const { size: length } = values;
-  let ends = await rangesOf(values, [1, 1, length]);
+  let ends = await rangesOf(values, [1, 1, length], core);
   // NaN and infinities are refused below.
   const search = ends.every(Number.isFinite) ? scheme.search : "minmax";
   const slice = {
@@ -260,14 +277,14 @@ async function qparamsOfTensor(scheme: LinearScheme, values: WeightValues): Prom
   const range = [ends[0], ends[1]] as const;
   if (search === "hqq") {
     const { scale, zero } = await searchHalfQuadratic(
-      ...([activeCore(where), where, scheme, slice, range] as const),
+      ...([core, where, scheme, slice, range] as const),
     );
     return { scales: Float64Array.of(scale), zeroPoints: Int32Array.of(zero) };
   }
   if (search === "mse") {
-    ends = Float32Array.of(...(await searchRange(activeCore(where), where, scheme, slice, range)));
+    ends = Float32Array.of(...(await searchRange(core, where, scheme, slice, range)));
   }
-  return arraysOf(quantizeAs({ ...scheme, search: "minmax" }, ends, [2], {}));
+  return arraysOf(quantizeAs({ ...scheme, search: "minmax" }, ends, [2], {}, core));
 }
 
 /** Values in the order of the file: part of a channel, some channels of one outer index, or all of several. */
@@ -300,9 +317,12 @@ async function* channelRuns(
 }
 
 /** The smallest and the largest value of each index of the middle axis; NaN where one is among them. */
-async function rangesOf(source: WeightValues, view: View): Promise<Float32Array> {
+async function rangesOf(
+  source: WeightValues,
+  view: View,
+  core = activeCore("quantizeModel"),
+): Promise<Float32Array> {
   const where = "quantizeModel";
-  const core = activeCore(where);
   const ends = new Float32Array(2 * view[1]);
   for (let i = 0; i < ends.length; i += 2) ends.set([Infinity, -Infinity], i);
   for await (const { values, shape, first } of channelRuns(source, view)) {
@@ -337,6 +357,7 @@ export function quantizeAs(
   values: Float32Array,
   shape: readonly number[],
   slices: { readonly axis?: number; readonly groupSize?: number },
+  core = activeCore("quantizeModel"),
 ): QuantizedTensor {
   const options = {
     dtype,
@@ -344,7 +365,8 @@ export function quantizeAs(
     range: search,
     ...slices,
   };
-  return quantize({ data: values, shape }, options as never) as QuantizedTensor;
+  const x = { data: values, shape };
+  return runOn(core, () => quantize(x, options as never)) as QuantizedTensor;
 }
 
 /** Codes of values with qparams that are known. */
