@@ -1,5 +1,5 @@
 // Prints the areas that changed since the base of a change, for .ci/run: "all", or some of "native", "js",
-// "page" and "docs".
+// "page" and "docs"; then "matrix" if the package has to run in all bundlers and runtimes.
 //
 //   node scripts/checks/changes.mjs
 //
@@ -25,6 +25,14 @@ export function areasOf(files) {
   return areas.includes("all") || areas.length === 0 ? ["all"] : [...new Set(areas)].sort();
 }
 
+/** Whether a change can alter how bundlers and runtimes load the package. */
+export const needsMatrix = (files) =>
+  areasOf(files).includes("all") ||
+  files.some((file) =>
+    /^(package\.json$|src\/js\/(core|worker|cli)\/|scripts\/build\/)/.test(file),
+  ) ||
+  files.some((file) => /^tests\/package\//.test(file));
+
 const git = (...args) => {
   const { ok, stdout } = capture("git", args);
   return ok ? stdout.trim() : undefined;
@@ -48,4 +56,7 @@ export function changedFiles() {
   return files?.split("\n").filter(Boolean);
 }
 
-await runAsScript(import.meta.url, () => console.log(areasOf(changedFiles() ?? []).join(" ")));
+await runAsScript(import.meta.url, () => {
+  const files = changedFiles() ?? [];
+  console.log([...areasOf(files), ...(needsMatrix(files) ? ["matrix"] : [])].join(" "));
+});

@@ -11,8 +11,8 @@ const timesFile = join(root, "build", "test-times.json");
 const readTimes = () => (existsSync(timesFile) ? JSON.parse(readFileSync(timesFile, "utf8")) : {});
 
 /** The *.test.mjs files of a folder, as paths from the root; without the files of its subfolder `except`. */
-export function testFilesIn(folder, { except } = {}) {
-  const files = readdirSync(join(root, folder), { recursive: true })
+export function testFilesIn(folder, { except, tree = root } = {}) {
+  const files = readdirSync(join(tree, folder), { recursive: true })
     .filter((name) => name.endsWith(".test.mjs"))
     .filter((name) => except === undefined || !name.startsWith(`${except}${sep}`))
     .map((name) => join(folder, name))
@@ -26,11 +26,11 @@ const countOf = (output, word) =>
   Number(new RegExp(`^ℹ ${word} (\\d+)$`, "m").exec(output)?.[1] ?? 0);
 
 /** Runs one file: its output, and its problem if it fails. */
-async function runFile(file, { seconds, env, node, options }) {
+export async function runFile(file, { seconds, env, node, options, tree = root }) {
   const start = performance.now();
   const args = [...options, "--test-reporter=spec", file];
   const child = startChild(node, args, {
-    cwd: root,
+    cwd: tree,
     // Without NODE_TEST_CONTEXT: a nested run would report to the outer one in Node's internal format.
     env: { ...process.env, NO_COLOR: "1", NODE_TEST_CONTEXT: undefined, ...env },
     stdio: ["ignore", "pipe", "pipe"],

@@ -1,10 +1,11 @@
 // npm test: sets up, builds and runs all tests. All suites run, even if some fail.
 
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import { buildCore, buildJs, buildNative, buildPage } from "../build/build.mjs";
 import { endTree } from "../process/children.mjs";
-import { Failure, run, runAsScript, sideBySide, step, tally } from "../process/run.mjs";
+import { Failure, root, run, runAsScript, sideBySide, step, tally } from "../process/run.mjs";
 import { browserTitle, findBrowser } from "../toolchain/browser.mjs";
 import { setUp } from "../toolchain/setup.mjs";
 import { testEngines } from "./engines.mjs";
@@ -19,23 +20,58 @@ Sets up what is missing, builds, and runs the named suites; without a name nativ
   native     C++ tests
   js         JavaScript tests in Node
   web        the page, and the JavaScript tests that meet a page, in Chromium
-  package    the packed package in separate projects: Node, bundlers, TypeScript, pages
+  package    the packed package: content, types, interface, sizes, command line, pages without a bundler
 
   page       the part of web that tests the page
   firefox, page-firefox    the same as web and page, in Firefox
+  docs       the tests that read README and docs, and those of the page that need no browser
 
 npm run check runs these:
 
   full       the JavaScript tests with all of their runs and sizes, in Node and all of them in Chromium
+  package-matrix  the packed package in bundlers, versions of Node, Deno, Bun, workerd, React and Next
   engines    tests of results in further builds, on this Node and on Node 24
-  asan tsan  the native tests under sanitizers
+  asan tsan  the native tests under sanitizers; under the thread sanitizer those that start threads
   valgrind   the native tests under valgrind
   fuzz       the fuzz targets, briefly
 `;
 
-function ctest(title, preset) {
-  return step(title, () => run("ctest", ["--preset", preset, "--parallel", "2"]));
+function ctest(title, preset, options = []) {
+  return step(title, () => run("ctest", ["--preset", preset, "--parallel", "2", ...options]));
 }
+
+/** A pattern for ctest: the suites of the native test files that start threads. */
+function suitesWithThreads() {
+  const folders = ["tests/native", "tests/native/kernels"].map((folder) => join(root, folder));
+  const files = folders.flatMap((folder) => readdirSync(folder).map((name) => join(folder, name)));
+  const suites = files
+    .filter((file) => file.endsWith("_test.cpp"))
+    .map((file) => readFileSync(file, "utf8"))
+    .filter((text) => /core\/parallel\.h|std::j?thread/.test(text))
+    .flatMap((text) => [...text.matchAll(/^(?:TYPED_)?TEST(?:_[PF])?\((\w+),/gm)])
+    .map(([, suite]) => suite);
+  if (suites.length === 0) throw new Failure("no native test starts threads");
+  return `(^|/)(${[...new Set(suites)].join("|")})[./]`;
+}
+
+/** The files of tests/package that install tools: bundlers, runtimes and frameworks. */
+const isOfMatrix = (file) => /(bundlers|node|recipes|runtimes)\.test\.mjs$/.test(file);
+
+const packageTests = (title, isChosen) =>
+  step(title, () =>
+    runTestFiles(testFilesIn("tests/package").filter(isChosen), {
+      concurrency,
+      seconds: 480,
+      env: { ZEROPOINT_CHROMIUM: findBrowser() },
+    }),
+  );
+
+/** Tests in Node that read README, the changelog or docs. */
+const testsOfDocs = () =>
+  [...testFilesIn("tests/js"), ...testFilesIn("tests/web/in-node")].filter((file) => {
+    const text = readFileSync(join(root, file), "utf8");
+    return file.includes("in-node") || /README|CHANGELOG|docs\/|\.md["`]/.test(text);
+  });
 
 /** Runs the *.test.mjs files of a folder. */
 const nodeTest = (title, folder, settings = {}) =>
@@ -157,12 +193,17 @@ const SUITES = {
   package: {
     purposes: ["core", "chromium", "engines"],
     builds: ["core", "js"],
-    test: () =>
-      nodeTest("Package tests", "tests/package", {
-        concurrency,
-        seconds: 480,
-        env: { ZEROPOINT_CHROMIUM: findBrowser() },
-      }),
+    test: () => packageTests("Package tests", (file) => !isOfMatrix(file)),
+  },
+  "package-matrix": {
+    purposes: ["core", "chromium", "engines"],
+    builds: ["core", "js"],
+    test: () => packageTests("Package tests in other tools", isOfMatrix),
+  },
+  docs: {
+    purposes: ["core"],
+    builds: ["core", "js"],
+    test: () => step("Tests of the documentation", () => runTestFiles(testsOfDocs())),
   },
   full: {
     purposes: ["core", "chromium"],
@@ -182,7 +223,8 @@ const SUITES = {
   tsan: {
     purposes: ["native"],
     builds: ["tsan"],
-    test: () => ctest("Native tests (thread sanitizer)", "native-tsan"),
+    test: () =>
+      ctest("Native tests (thread sanitizer)", "native-tsan", ["-R", suitesWithThreads()]),
   },
   valgrind: {
     purposes: ["native", "valgrind"],
@@ -195,6 +237,42 @@ const SUITES = {
     test: fuzzBriefly,
   },
 };
+
+/**
+ * CPU-seconds that builds and suites may take where \`build of core\` takes 90. A run names what took more; it does
+ * not fail for it.
+ */
+const BUDGETS = {
+  "build of core": 150,
+  "build of js": 30,
+  "build of page": 60,
+  "build of native": 200,
+  "native tests": 120,
+  "js tests": 480,
+  "package tests": 240,
+  "docs tests": 60,
+};
+
+/** CPU-seconds of all child processes that have ended, or undefined on systems without /proc. */
+function childSeconds() {
+  if (!existsSync("/proc/self/stat")) return undefined;
+  const stat = readFileSync("/proc/self/stat", "utf8");
+  // Fields 16 and 17, cutime and cstime, in hundredths of a second; the name in field 2 may hold spaces.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[13]) + Number(fields[14])) / 100;
+}
+
+/** Prints the time of each part, and which parts are over their budget. */
+function printTimes(times) {
+  console.log("\n== Times");
+  for (const { name, seconds, cpu } of times) {
+    const budget = BUDGETS[name];
+    const isOver = budget !== undefined && cpu > budget;
+    const ofBudget = budget === undefined ? "" : ` of ${budget}`;
+    const shown = cpu === undefined ? "" : `, ${cpu.toFixed(0)}${ofBudget} CPU-seconds`;
+    console.log(`${name}: ${seconds.toFixed(0)} s${shown}${isOver ? "  OVER BUDGET" : ""}`);
+  }
+}
 
 async function main(names) {
   const chosen = names.length > 0 ? names : ["native", "js", "web", "package"];
@@ -215,7 +293,15 @@ async function main(names) {
     tsan: () => buildNative("native-tsan"),
     fuzz: () => buildNative("native-fuzz"),
   };
-  const { attempt, finish } = tally();
+  const { attempt: tryOut, finish } = tally();
+  const times = [];
+  const attempt = async (name, work) => {
+    const [start, before] = [performance.now(), childSeconds()];
+    const passed = await tryOut(name, work);
+    const cpu = before === undefined ? undefined : childSeconds() - before;
+    times.push({ name, seconds: (performance.now() - start) / 1000, cpu });
+    return passed;
+  };
 
   // Builds each part once, in the order of their dependencies.
   const built = {};
@@ -228,6 +314,7 @@ async function main(names) {
     if (suite.builds.every((part) => built[part])) await attempt(`${name} tests`, suite.test);
     else console.log(`\n== ${name} tests: not run, their build failed`);
   }
+  printTimes(times);
   finish();
   console.log(`\nAll passed: ${suites.map(([name]) => name).join(", ")}`);
 }

@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { after, describe, it } from "node:test";
 import { parse } from "acorn";
-import { areasOf } from "../../scripts/checks/changes.mjs";
+import { areasOf, needsMatrix } from "../../scripts/checks/changes.mjs";
 import { root } from "../../scripts/process/run.mjs";
 import { runTestFiles } from "../../scripts/test/test-files.mjs";
 import { cacheFolder } from "../../scripts/toolchain/cache.mjs";
@@ -161,6 +161,19 @@ describe("The areas of a change", () => {
       assert.deepEqual(areasOf(["README.md", file]), ["all"]);
     }
     assert.deepEqual(areasOf([]), ["all"]);
+  });
+
+  it("run the package in all bundlers only where its loading may have changed", () => {
+    for (const file of [
+      "package.json",
+      "src/js/core/load.ts",
+      "src/js/cli/main.ts",
+      "CMakeLists.txt",
+    ]) {
+      assert.equal(needsMatrix([file]), true, file);
+    }
+    assert.equal(needsMatrix(["README.md"]), false);
+    assert.equal(needsMatrix(["src/js/nn/convert.ts", "src/core/range.cpp"]), false);
   });
 });
 
