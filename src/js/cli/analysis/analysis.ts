@@ -9,7 +9,7 @@ import type { Arguments } from "../arguments.js";
 import { openInput, splitList } from "../input.js";
 import type { JobOptions } from "../jobs/done.js";
 import { Journal } from "../jobs/journal.js";
-import { hashOf, sourceFiles, stampOf } from "../jobs/sources.js";
+import { hashOf, sourceFiles, versionOfAll } from "../jobs/sources.js";
 import { hashOfFile } from "../jobs/wish.js";
 import { isFolder } from "../output/files.js";
 import { Progress } from "../output/progress.js";
@@ -92,24 +92,23 @@ export async function rowsOf(
 }
 
 /** The journal of an analysis whose result goes to a file; undefined for another one. */
-export function journalFor(model: Model, file: string, analysis: Analysis): Journal | undefined {
+export async function journalFor(model: Model, analysis: Analysis): Promise<Journal | undefined> {
   const output = analysis.args.text("output");
   if (output === undefined || output === "-") return undefined;
-  const headers = sourceFiles(model).map(({ headerSha256 }) => headerSha256);
-  return journalOf(output, file, undefined, hashOf(headers), analysis);
+  const sources = await sourceFiles(model);
+  const headers = sources.map(({ headerSha256 }) => headerSha256);
+  return journalOf(output, hashOf(headers), versionOfAll(sources), analysis);
 }
 
-/** The journal of the rows of one file of a model; undefined for standard input, whose values may change between runs. */
+/** The journal of the rows of one file of a model; undefined without a version, as its values may change between runs. */
 export function journalOf(
   output: string,
-  model: string,
-  name: string | undefined,
   headerSha256: string,
+  version: string | undefined,
   { hash }: Analysis,
 ): Journal | undefined {
-  if (model === "-") return undefined;
-  const key = hashOf([hash, headerSha256, stampOf(model, name)]);
-  return new Journal(output, key.slice(0, 16));
+  if (version === undefined) return undefined;
+  return new Journal(output, hashOf([hash, headerSha256, version]).slice(0, 16));
 }
 
 /** Analyzes a file. */
@@ -121,7 +120,7 @@ export async function analyzeFile(
   const model = await openInput(file, signal);
   try {
     const analysis = await analysisOf(args, model, signal);
-    const journal = journalFor(model, file, analysis);
+    const journal = await journalFor(model, analysis);
     return await rowsOf(model, basename(file), analysis, signal, journal);
   } finally {
     await model.close();

@@ -44,9 +44,9 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
     const analysis = await analysisOf(args, model, signal);
     if (isToFolder) return await writeShards(file, model, part, analysis, signal);
     checkSelection(args, model);
-    const journal = journalFor(model, file, analysis);
+    const journal = await journalFor(model, analysis);
     const sized = await rowsOf(model, basename(file), analysis, signal, journal);
-    const sources = sourceFiles(model);
+    const sources = await sourceFiles(model);
     const source =
       sources.length === 1
         ? sourceOf(sources[0])
@@ -62,7 +62,9 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   }
 }
 
-const sourceOf = ({ name, headerSha256 }: SourceFile) => ({ name, headerSha256 });
+const sourceOf = ({ name, headerSha256, version }: SourceFile) => ({
+  ...{ name, headerSha256, version },
+});
 
 const rowsFile = (
   { args, hash }: Analysis,
@@ -85,24 +87,32 @@ async function writeShards(
   const { args, hash } = analysis;
   const folder = args.text("output") as string;
   const start = performance.now();
-  const sources = sourceFiles(model);
+  const sources = await sourceFiles(model);
   const names = sources.map(({ name }) => name);
   await mkdir(folder, { recursive: true });
   let [made, done] = [0, 0];
   for (const source of filesOf(sources, part)) {
     const path = rowsPath(folder, source.name);
     const found = await readRowsFile(path).catch(() => undefined);
-    if (found?.job === hash && found.source.headerSha256 === source.headerSha256) {
+    const isSame =
+      found?.job === hash &&
+      found.source.headerSha256 === source.headerSha256 &&
+      found.source.version === source.version &&
+      source.version !== undefined;
+    if (isSame && !args.has("force")) {
       done++;
       continue;
     }
     if (found !== undefined && !args.has("force")) {
-      throw new Failure(EXIT.output, `${path} is of another analysis; --force overwrites it`);
+      throw new Failure(
+        EXIT.output,
+        `${path} is of another analysis, or the model has changed; --force overwrites it`,
+      );
     }
     const shard =
       sources.length === 1 ? model : await openInput(await shardPath(file, source.name), signal);
     try {
-      const journal = journalOf(path, file, source.name, source.headerSha256, analysis);
+      const journal = journalOf(path, source.headerSha256, source.version, analysis);
       const sized = await rowsOf(shard, source.name, analysis, signal, journal);
       const content = rowsFile(analysis, { ...sourceOf(source), of: names }, sized);
       await writeText(path, `${jsonText(content, 0)}\n`, signal);

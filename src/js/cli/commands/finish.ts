@@ -1,14 +1,13 @@
 // zeropoint finish: checks the output of all jobs, then writes the files that describe the whole model.
 
-import { createHash } from "node:crypto";
-import { createReadStream, readdirSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { quantizeModel } from "../../models/quantize/quantize-model.js";
 import { readArguments } from "../arguments.js";
 import { EXIT, Failure } from "../failures.js";
 import { openInput, startCore } from "../input.js";
-import { type Done, isThere, readDone } from "../jobs/done.js";
+import { type Done, hashOfOutput, isThere, readDone } from "../jobs/done.js";
 import { modelOptions, readWish, type Wish } from "../jobs/wish.js";
 import { isOfFinish, type Target, targetsOf, writeRest } from "../jobs/write.js";
 import { isFolder } from "../output/files.js";
@@ -35,7 +34,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   try {
     const options = { ...modelOptions(wish.options), signal };
     const { files, report } = await quantizeModel(model, wish.scheme, options);
-    const targets = targetsOf(model, files, ({ name }) => join(output, name));
+    const targets = await targetsOf(model, files, ({ name }) => join(output, name));
     const jobs = targets.filter(({ file }) => !isOfFinish(file));
     const progress = new Progress(`checking ${output}`, isQuiet);
     const checked = await checkAll(jobs, wish, args.has("sizes-only"), progress, signal);
@@ -90,20 +89,21 @@ async function checkAll(
   const total = jobs.reduce((sum, { file }) => sum + file.size, 0);
   const results: (Done | string)[] = [];
   let read = 0;
-  for (const { file, path, headerSha256 } of jobs) {
+  for (const { file, path, headerSha256, version } of jobs) {
     const done = await readDone(path);
     if (done === undefined) results.push(`${path}: its job has not finished`);
     else if (done.job !== wish.job)
       results.push(`${path}: made by another plan, option or version`);
     else if (done.source.headerSha256 !== headerSha256)
       results.push(`${path}: made of another source`);
+    else if (version !== undefined && done.source.version !== version)
+      results.push(`${path}: its source has changed since its job read it, or is a copy`);
     else if (done.output.size !== file.size || !(await isThere(path, done))) {
       results.push(`${path}: missing, or not ${showBytes(file.size)}`);
     } else if (isSizesOnly) results.push(done);
     else {
-      const sha256 = await hashOf(path, (bytes) => {
+      const sha256 = await hashOfOutput(path, signal, (bytes) => {
         read += bytes;
-        signal.throwIfAborted();
         progress.update({ done: read, total, name: file.name });
       });
       const isRight = sha256 === done.output.sha256;
@@ -111,15 +111,6 @@ async function checkAll(
     }
   }
   return results;
-}
-
-async function hashOf(path: string, onRead: (bytes: number) => void): Promise<string> {
-  const hash = createHash("sha256");
-  for await (const chunk of createReadStream(path, { highWaterMark: 2 ** 20 })) {
-    hash.update(chunk as Uint8Array);
-    onRead((chunk as Uint8Array).length);
-  }
-  return hash.digest("hex");
 }
 
 /** Removes unfinished files of killed jobs. All jobs have finished, so that no process writes to them. */

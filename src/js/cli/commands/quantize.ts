@@ -68,14 +68,16 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
       const names = files.slice(0, 3).map(({ name }) => name);
       throw usage(`-o must name a folder for ${files.length} files (${names.join(", ")} …)`);
     }
-    const targets = targetsOf(model, files, ({ name }) => (single ? output : join(output, name)));
+    const targets = await targetsOf(model, files, ({ name }) =>
+      single ? output : join(output, name),
+    );
     const rest = single ? [] : files.filter(isOfFinish);
     const jobs = targets.filter(({ file: each }) => single || !isOfFinish(each));
     const sized = jobs.map((target) => ({
       ...{ name: target.file.name, size: target.source?.size ?? target.file.size, target },
     }));
     const own = filesOf(sized, part).map(({ target }) => target);
-    const { todo, done, left } = await plannedWork(own, wish, args.has("force"), file);
+    const { todo, done, left } = await plannedWork(own, wish, args.has("force"), signal);
     total = jobs.length > 1 ? inputBytes(todo) : 0;
     const written: Done[] = [...done];
     for (const target of todo) written.push(await writeTarget(target, wish, file, signal));

@@ -1,5 +1,7 @@
 // Done-files: a record of the files that a job wrote, so that the same job ends at once when it is run again.
 
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { writeText } from "../output/files.js";
@@ -19,6 +21,8 @@ export interface Done {
     /** The file that was read; undefined if it was more than one. */
     readonly name: string | undefined;
     readonly headerSha256: string;
+    /** Of the bytes of all files that were read; undefined if one of them has none. */
+    readonly version: string | undefined;
   };
   readonly output: { readonly name: string; readonly size: number; readonly sha256: string };
   /** Largest resident memory of the process, in bytes. */
@@ -68,6 +72,21 @@ export async function isThere(output: string, done: Done): Promise<boolean> {
     (found) => found.isFile() && found.size === done.output.size,
     () => false,
   );
+}
+
+/** The sha256 of an output. @param onRead  called with bytes as they are read */
+export async function hashOfOutput(
+  path: string,
+  signal: AbortSignal,
+  onRead?: (bytes: number) => void,
+): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const chunk of createReadStream(path, { highWaterMark: 2 ** 20 })) {
+    signal.throwIfAborted();
+    hash.update(chunk as Uint8Array);
+    onRead?.((chunk as Uint8Array).length);
+  }
+  return hash.digest("hex");
 }
 
 /** Bytes of resident memory that this process has had at most. */

@@ -21,6 +21,8 @@ export interface RowsFile {
   readonly source: {
     readonly name: string;
     readonly headerSha256: string;
+    /** Of the bytes of the files that were read. */
+    readonly version?: string | undefined;
     /** The names of all files of the model, if it has several. */
     readonly of?: readonly string[];
   };

@@ -17,8 +17,8 @@ import {
   writeText,
 } from "../output/files.js";
 import { leftBytes } from "../output/partial.js";
-import { type Done, isThere, peakMemory, readDone, writeDone } from "./done.js";
-import { hashOf, type SourceFile, sourceFiles, stampOf } from "./sources.js";
+import { type Done, hashOfOutput, isThere, peakMemory, readDone, writeDone } from "./done.js";
+import { hashOf, type SourceFile, sourceFiles, versionOfAll } from "./sources.js";
 import type { Wish } from "./wish.js";
 
 /** A file to write, and its source. */
@@ -29,45 +29,53 @@ export interface Target {
   /** The file of the model that it comes from; undefined if it is more than one. */
   readonly source: SourceFile | undefined;
   readonly headerSha256: string;
+  /** The version of all files that its bytes come from; undefined if one of them has none. */
+  readonly version: string | undefined;
 }
 
 /** Pairs the files to write with the files of the model: in a model of shards, by name. */
-export function targetsOf(
+export async function targetsOf(
   model: Model,
   files: readonly OutputFile[],
   pathOf: (file: OutputFile) => string,
-): Target[] {
-  const sources = sourceFiles(model);
+): Promise<Target[]> {
+  const sources = await sourceFiles(model);
   const whole = hashOf(sources.map(({ headerSha256 }) => headerSha256));
   return files.map((file) => {
     const source =
       sources.length === 1 ? sources[0] : sources.find(({ name }) => name === file.name);
-    return { file, path: pathOf(file), source, headerSha256: source?.headerSha256 ?? whole };
+    const { headerSha256, version } = source ?? {
+      ...{ headerSha256: whole, version: versionOfAll(sources) },
+    };
+    return { file, path: pathOf(file), source, headerSha256, version };
   });
 }
 
 /** Whether a file is written by finish: index and config, which describe all shards. */
 export const isOfFinish = ({ name }: { readonly name: string }): boolean => name.endsWith(".json");
 
-/** A target whose output exists and was written by the same job. */
-async function doneOf(target: Target, wish: Wish): Promise<Done | undefined> {
+/** A target whose output exists, was written by the same job of the same bytes, and is as that job wrote it. */
+async function doneOf(target: Target, wish: Wish, signal: AbortSignal): Promise<Done | undefined> {
   const done = await readDone(target.path);
   const isSame =
     done !== undefined &&
     done.job === wish.job &&
     done.source.headerSha256 === target.headerSha256 &&
+    target.version !== undefined &&
+    done.source.version === target.version &&
     done.output.size === target.file.size &&
-    (await isThere(target.path, done));
+    (await isThere(target.path, done)) &&
+    (await hashOfOutput(target.path, signal)) === done.output.sha256;
   return isSame ? done : undefined;
 }
 
 /**
- * The key of a file's bytes, by which a run continues an interrupted one. Standard input has no key, because
- * its values may change between runs.
+ * The key of a file's bytes, by which a run continues an interrupted one. A source without a version, such as standard
+ * input, has no key, because its values may change between runs.
  */
-function keyOf({ source, headerSha256 }: Target, wish: Wish, model: string): string | undefined {
-  if (model === "-") return undefined;
-  return hashOf([wish.job, headerSha256, stampOf(model, source?.name)]).slice(0, 16);
+function keyOf({ headerSha256, version }: Target, wish: Wish): string | undefined {
+  if (version === undefined) return undefined;
+  return hashOf([wish.job, headerSha256, version]).slice(0, 16);
 }
 
 /** The files to write, and the finished ones. */
@@ -86,23 +94,20 @@ export async function plannedWork(
   targets: readonly Target[],
   wish: Wish,
   isForced: boolean,
-  model: string,
+  signal: AbortSignal,
 ): Promise<Work> {
   const todo: Target[] = [];
   const done: Done[] = [];
   for (const target of targets) {
     // In this order: another worker may finish the file now, and writes its done-file first.
     const exists = existsSync(target.path);
-    const found = await doneOf(target, wish);
+    const found = isForced ? undefined : await doneOf(target, wish, signal);
     if (found !== undefined) done.push(found);
     else if (exists) checkFree(target.path, isForced);
     if (found === undefined) todo.push(target);
   }
   const bytes = todo.reduce((sum, { file }) => sum + file.size, 0);
-  const left = todo.reduce(
-    (sum, target) => sum + leftBytes(target.path, keyOf(target, wish, model)),
-    0,
-  );
+  const left = todo.reduce((sum, target) => sum + leftBytes(target.path, keyOf(target, wish)), 0);
   if (todo.length > 0) await checkRoom(todo[0].path, bytes - left);
   return { todo, done, left };
 }
@@ -119,9 +124,9 @@ export async function writeTarget(
   signal: AbortSignal,
 ): Promise<Done> {
   const start = performance.now();
-  const { file, path, source, headerSha256 } = target;
+  const { file, path, source, headerSha256, version } = target;
   let done: Done | undefined;
-  const key = keyOf(target, wish, model);
+  const key = keyOf(target, wish);
   const onComplete = async (written: Written): Promise<void> => {
     if (written.size !== file.size) {
       const problem = `has ${written.size} bytes instead of ${file.size}`;
@@ -132,7 +137,7 @@ export async function writeTarget(
       job: wish.job,
       plan: wish.plan,
       options: wish.options,
-      source: { model, path: resolve(model), name: source?.name, headerSha256 },
+      source: { model, path: resolve(model), name: source?.name, headerSha256, version },
       output: { name: file.name, ...written },
       peakMemory: peakMemory(),
       seconds: Math.round(performance.now() - start) / 1000,

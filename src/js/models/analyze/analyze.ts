@@ -118,7 +118,7 @@ async function* rowsOf(
     }
     const share = parameters === 0 ? 0 : sizeOf(shape) / parameters;
     const parts = partsOf(model, name);
-    yield* await analyzeTensor({
+    const rows = await analyzeTensor({
       core,
       tensor,
       parts,
@@ -129,6 +129,8 @@ async function* rowsOf(
       shared,
       onRead,
     });
+    await document.opened.checkUnchanged("analyze");
+    yield* rows;
     done = start + sizes[i];
   }
 }

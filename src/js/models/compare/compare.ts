@@ -42,8 +42,8 @@ export async function* compare(
   options?: CompareOptions,
 ): AsyncGenerator<CompareRow, void, undefined> {
   const where = "compare";
-  const { files: filesOfA } = documentOf(where, "a", a);
-  documentOf(where, "b", b);
+  const { files: filesOfA, opened } = documentOf(where, "a", a);
+  const { opened: openedOfB } = documentOf(where, "b", b);
   const names = ["rename", "signal", "onProgress"];
   const { rename, signal, onProgress } = checkOptions(where, options, names) as CompareOptions;
   checkAbortSignal(where, signal);
@@ -59,11 +59,14 @@ export async function* compare(
     const other: unknown = rename === undefined ? name : rename(name);
     const found = typeof other === "string" ? b.tensors.get(other) : undefined;
     if (found !== undefined) seen.add(found.name);
-    yield await rowOf(where, a, b, tensor, found, (bytes) => {
+    const row = await rowOf(where, a, b, tensor, found, (bytes) => {
       signal?.throwIfAborted();
       done += bytes;
       onProgress?.({ done, total, name });
     });
+    await opened.checkUnchanged(where);
+    await openedOfB.checkUnchanged(where);
+    yield row;
   }
   for (const tensor of b.tensors.values()) {
     if (!seen.has(tensor.name)) yield uncompared(tensor, undefined, tensor.dtype, "missing in a");

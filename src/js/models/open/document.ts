@@ -4,6 +4,7 @@ import type { GGUF } from "../../formats/gguf/read.js";
 import type { OnnxModel } from "../../formats/onnx/read.js";
 import type { FileTensor, Source } from "../../formats/source.js";
 import type { Tfjs } from "../../formats/tfjs.js";
+import type { ModelFiles } from "./versions.js";
 
 /** One safetensors file. */
 export interface Shard {
@@ -26,7 +27,12 @@ export interface SafetensorsDocument {
 export type FormatDocument =
   | SafetensorsDocument
   | { readonly format: "gguf"; readonly gguf: GGUF }
-  | { readonly format: "onnx"; readonly onnx: OnnxModel }
+  | {
+      readonly format: "onnx";
+      readonly onnx: OnnxModel;
+      /** Opens a file of external data, once. */
+      readonly openExternal: (path: string) => Promise<Source>;
+    }
   | { readonly format: "tfjs"; readonly tfjs: Tfjs }
   | { readonly format: "npy" | "npz" };
 
@@ -40,4 +46,6 @@ export type ModelDocument = FormatDocument & {
   readonly files: ReadonlyMap<string, FileTensor>;
   /** A small file beside the main one, such as config.json. @returns undefined if there is none */
   readonly readBeside: (path: string) => Promise<Uint8Array | undefined>;
+  /** All files of the model that were opened so far. */
+  readonly opened: ModelFiles;
 };

@@ -9,6 +9,7 @@ import { fileError, readBytes, type Source } from "../../formats/source.js";
 import { Model, type ModelFormat } from "./model.js";
 import { READERS } from "./readers.js";
 import { type FileSource, guarded, isFolder, type OpenedSource, openSource } from "./sources.js";
+import { ModelFiles } from "./versions.js";
 
 /** Options of `openModel`. */
 export interface OpenModelOptions {
@@ -60,15 +61,10 @@ export async function openModel(
   checkFunction(where, "options.externalData", externalData);
   checkAbortSignal(where, signal);
   const wanted = checkChoice(where, "options.format", given.format, [...FORMATS, "auto"], "auto");
-  const opened: OpenedSource[] = [];
-  const keep = (each: OpenedSource): OpenedSource => {
-    const own = guarded(where, each, signal);
-    opened.push(own);
-    return own;
-  };
-  const close = async (): Promise<void> => {
-    for (const each of opened) await each.close();
-  };
+  const opened = new ModelFiles();
+  const keep = (each: OpenedSource, path?: string): OpenedSource =>
+    opened.add(guarded(where, each, signal), path);
+  const close = (): Promise<void> => opened.close();
   try {
     const path = await source;
     const file = keep(await openMain(where, path, signal));
@@ -79,7 +75,7 @@ export async function openModel(
         const problem = `options.externalData gives no file for ${JSON.stringify(path)}`;
         throw stateError("ZP_LOAD_FAILED", where, problem);
       }
-      return keep(await openSource(where, beside, signal));
+      return keep(await openSource(where, beside, signal), path);
     };
     // A file without path or address has no files beside it, except by options.externalData.
     const hasFolder = externalData !== undefined || typeof path === "string" || isURL(path);
@@ -94,7 +90,7 @@ export async function openModel(
     const { metadata, tensors, document, weights } = await read({
       ...{ file, fileName, openBeside, readBeside },
     });
-    const own = { ...document, fileName, source: file, files: tensors, readBeside };
+    const own = { ...document, fileName, source: file, files: tensors, readBeside, opened };
     return new Model(own, metadata, weights, close);
   } catch (error) {
     await close();

@@ -57,7 +57,8 @@ export const READERS: { readonly [F in ModelFormat]: (files: Files) => Promise<R
     };
     const onnx = await readOnnx(file, { externalData }, where);
     const weights = findWeightsOfOnnx(onnx);
-    return { ...onnx, document: { format: "onnx", onnx }, weights };
+    const document = { format: "onnx", onnx, openExternal: externalData } as const;
+    return { ...onnx, document, weights };
   },
   async npy({ file }) {
     const { readNpy } = await loadModule(where, import("../../formats/npy.js"));

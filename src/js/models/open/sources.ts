@@ -42,7 +42,25 @@ export interface OpenedSource extends Source {
   readonly name: string | undefined;
   /** Whether the bytes that it reads belong to the reader alone, if they fill their buffer. */
   readonly isFresh: boolean;
+  /** The version of its bytes; undefined for bytes, blobs, streams, and addresses of servers that name none. */
+  readonly version?: FileVersion | undefined;
+  /** The version of a local file now. Reads of an address check it themselves. */
+  readonly versionNow?: () => Promise<FileVersion>;
   close(): Promise<void>;
+}
+
+/** A version of a file: its bytes count as unchanged while this is. */
+export interface FileVersion {
+  /** Of a local file: inode, and times of the last changes in nanoseconds; of an address: ETag or Last-Modified. */
+  readonly state: string;
+  /** Device and inode of a local file, by which paths and links to one file are known. */
+  readonly id?: string;
+}
+
+/** An opened source of a model. */
+export interface GuardedSource extends OpenedSource {
+  /** @throws {Error} `ZP_LOAD_FAILED` if it was read since the last check, and has changed since it was opened */
+  readonly checkUnchanged: (where: string) => Promise<void>;
 }
 
 const closeNothing = async (): Promise<void> => {};
@@ -180,12 +198,13 @@ interface NodeProcess {
 }
 
 interface NodeFiles {
-  open(path: string | URL, flags: string): Promise<NodeFile>;
-  stat(path: string | URL): Promise<{ isDirectory(): boolean }>;
+  open(path: string | URL, flags: string | number): Promise<NodeFile>;
+  stat(path: string | URL): Promise<{ isDirectory(): boolean; isFile(): boolean }>;
+  readonly constants?: { readonly O_NONBLOCK?: number };
 }
 
 interface NodeFile {
-  stat(): Promise<{ readonly size: number; isFile(): boolean }>;
+  stat(options: { readonly bigint: true }): Promise<NodeStat>;
   read(
     buffer: Uint8Array,
     offset: number,
@@ -193,6 +212,15 @@ interface NodeFile {
     position: number,
   ): Promise<{ readonly bytesRead: number }>;
   close(): Promise<void>;
+}
+
+interface NodeStat {
+  readonly size: bigint;
+  readonly dev: bigint;
+  readonly ino: bigint;
+  readonly mtimeNs: bigint;
+  readonly ctimeNs: bigint;
+  isFile(): boolean;
 }
 
 /** A path as Node's functions take it. */
@@ -209,19 +237,26 @@ export async function isFolder(source: unknown): Promise<boolean> {
   return stat?.isDirectory() === true;
 }
 
+const kindOf = (stat: { isFile(): boolean }) => ({ isFile: stat.isFile() });
+
 async function openFile(where: string, path: string | URL): Promise<OpenedSource> {
-  let file: NodeFile;
-  try {
-    file = await (fileSystem() as NodeFiles).open(forNode(path), "r");
-  } catch (cause) {
+  const files = fileSystem() as NodeFiles;
+  const noFile = (): Error => stateError("ZP_LOAD_FAILED", where, `${path} is no file`);
+  const couldNotOpen = (cause: unknown): never => {
     const problem = `${path} could not be opened: ${(cause as Error).message}`;
     throw stateError("ZP_LOAD_FAILED", where, problem, cause);
-  }
-  const { size, isFile } = await statOf(file);
-  if (!isFile) {
+  };
+  // Opening a named pipe would wait for its writer, in a call that nothing ends.
+  const { isFile } = await files.stat(forNode(path)).then(kindOf, couldNotOpen);
+  if (!isFile) throw noFile();
+  const flags = files.constants?.O_NONBLOCK || "r";
+  const file = await files.open(forNode(path), flags).catch(couldNotOpen);
+  const found = await file.stat({ bigint: true });
+  if (!found.isFile()) {
     await file.close();
-    throw stateError("ZP_LOAD_FAILED", where, `${path} is no file`);
+    throw noFile();
   }
+  const size = Number(found.size);
   const readInto = async (offset: number, out: Uint8Array): Promise<number> => {
     const { length } = out;
     let done = 0;
@@ -237,12 +272,16 @@ async function openFile(where: string, path: string | URL): Promise<OpenedSource
     const done = await readInto(offset, bytes);
     return done === length ? bytes : bytes.subarray(0, done);
   };
-  return { size, read, readInto, name: String(path), isFresh: true, close: () => file.close() };
+  return {
+    ...{ size, read, readInto, name: String(path), isFresh: true, version: versionOf(found) },
+    versionNow: async () => versionOf(await file.stat({ bigint: true })),
+    close: () => file.close(),
+  };
 }
 
-async function statOf(file: NodeFile) {
-  const stat = await file.stat();
-  return { size: stat.size, isFile: stat.isFile() };
+/** The version of a local file. Its size is part of it, as times of some file systems are coarse. */
+function versionOf({ size, dev, ino, mtimeNs, ctimeNs }: NodeStat): FileVersion {
+  return { state: [size, ino, mtimeNs, ctimeNs].join(" "), id: `${dev}:${ino}` };
 }
 
 /** The body of a response. @throws {Error} `ZP_LOAD_FAILED` unless its status is ok */
@@ -296,7 +335,8 @@ async function openAddress(
     const isPart = first.status === 206;
     if (isPart) await first.body?.cancel();
     const whole = isPart ? await request({}) : first;
-    return { ...fromBlob(await bodyOf(where, whole, signal)), name: address };
+    const blob = await bodyOf(where, whole, signal);
+    return { ...fromBlob(blob), name: address, version: versionOfAddress(whole, blob.size) };
   }
   const size = Number(total);
   const version = first.headers.get("etag") ?? first.headers.get("last-modified");
@@ -312,7 +352,16 @@ async function openAddress(
     }
     return await rangeOf(response);
   };
-  return { size, read, name: address, isFresh: true, close: closeNothing };
+  return {
+    ...{ size, read, name: address, isFresh: true, version: versionOfAddress(first, size) },
+    close: closeNothing,
+  };
+}
+
+/** The version of the file at an address; undefined if the server names none. */
+function versionOfAddress({ headers }: Response, size: number): FileVersion | undefined {
+  const name = headers.get("etag") ?? headers.get("last-modified");
+  return name === null ? undefined : { state: `${size} ${name}` };
 }
 
 /** A source whose reads fail once a signal is aborted, or it was closed. */
@@ -320,17 +369,27 @@ export function guarded(
   where: string,
   source: OpenedSource,
   signal: PlatformAbortSignal | undefined,
-): OpenedSource {
+): GuardedSource {
   let closed = false;
+  let isRead = true;
   const check = (): void => {
     signal?.throwIfAborted();
     if (closed) throw typeError("ZP_DISPOSED", where, "the model is closed");
+    isRead = true;
   };
-  const { readInto } = source;
+  const { readInto, version, versionNow } = source;
   return {
     size: source.size,
     name: source.name,
     isFresh: source.isFresh,
+    version,
+    checkUnchanged: async (caller) => {
+      if (!isRead || closed || versionNow === undefined) return;
+      isRead = false;
+      if ((await versionNow()).state === version?.state) return;
+      const problem = `${source.name} has changed while it was read`;
+      throw stateError("ZP_LOAD_FAILED", caller, problem);
+    },
     read: (offset, length) => {
       check();
       return source.read(offset, length);

@@ -37,6 +37,7 @@ export function outputFile(
   { name, size, sections: parts }: FileParts,
   progress: Progress,
   signal: AbortSignal | undefined,
+  checkUnchanged: (where: string) => Promise<void>,
 ): OutputFile {
   const sections = placed(parts);
   progress.add(
@@ -49,7 +50,7 @@ export function outputFile(
     progress.restart(name);
     const advance = (bytes: number, tensor: string): void => progress.advance(name, bytes, tensor);
     const chunks = chunksFrom(sections, begin, advance);
-    return streamOf(checked(where, name, size - begin, chunks, signal));
+    return streamOf(checked(where, name, size - begin, chunks, signal, checkUnchanged));
   };
   const file = { name, size, stream };
   SECTIONS.set(file, sections);
@@ -182,13 +183,18 @@ export class OutputReader {
   }
 }
 
-/** Chunks, until the signal is aborted. @throws {RangeError} `ZP_INVALID_BYTES` if they are not of the size */
+/**
+ * Chunks, until the signal is aborted.
+ * @throws {RangeError} `ZP_INVALID_BYTES` if they are not of the size
+ * @throws {Error} `ZP_LOAD_FAILED` at the end, if the model's files have changed while they were read
+ */
 async function* checked(
   where: string,
   name: string,
   size: number,
   chunks: AsyncIterable<Uint8Array>,
   signal: AbortSignal | undefined,
+  checkUnchanged: (where: string) => Promise<void>,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   let written = 0;
   for await (const chunk of chunks) {
@@ -197,6 +203,7 @@ async function* checked(
     if (written > size) break;
     if (chunk.length > 0) yield chunk;
   }
+  await checkUnchanged(where);
   if (written === size) return;
   const problem = `${JSON.stringify(name)} must have ${size} bytes, got ${written > size ? "more" : written}`;
   throw rangeError("ZP_INVALID_BYTES", where, problem);

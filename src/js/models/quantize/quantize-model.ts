@@ -161,7 +161,10 @@ export async function quantizeModel(
     ...{ where, model, document, wish, target, activations, pure, imatrix, signal },
     ...{ verifyWith, verifyInputs, tokenEmbeddingType, outputTensorType },
     assign: assigner(wish, parse),
-    file: (parts) => outputFile(where, parts, progress, signal),
+    file: (parts) =>
+      outputFile(where, parts, progress, signal, (caller) =>
+        document.opened.checkUnchanged(caller),
+      ),
   };
   const write = await loadModule(where, WRITERS[format]());
   const written = await write(job);
