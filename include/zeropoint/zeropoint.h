@@ -20,5 +20,6 @@
 #include "zeropoint/quantize.h"
 #include "zeropoint/range.h"
 #include "zeropoint/row_errors.h"
+#include "zeropoint/search.h"
 #include "zeropoint/status.h"
 #include "zeropoint/tensor.h"

@@ -1,0 +1,442 @@
+#include "zeropoint/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+
+#include "core/exact_score.h"
+#include "core/parallel.h"
+#include "core/search_bounds.h"
+#include "kernels/kernels.h"
+#include "kernels/search.h"
+
+namespace zeropoint {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Rows that are scanned at a time, so that several queries read them from the cache.
+constexpr std::size_t kTileRows = 64;
+
+// Relative error of up to eight operations.
+constexpr double kEight = 8.0 * kRounding;
+
+// Head of a prepared query; its codes follow.
+struct alignas(16) Query {
+  double scale;         // t: q' = t d
+  double error_factor;  // a row's bound is error_factor e + scale_factor s; euclidean: e + f
+  double scale_factor;  // euclidean: f
+  double square;        // |q'|^2
+  std::int64_t sum;     // of the codes, for rows of signs
+};
+static_assert(sizeof(Query) == 48);
+
+std::size_t steps_of(const VectorFormat& format) {
+  return (vector_bytes(format.dimensions, format.codes) + 15) / 16;
+}
+
+std::size_t query_values(const VectorFormat& format) {
+  return steps_of(format) * (format.codes == VectorCodes::kInt8 ? 16 : 32);
+}
+
+// The largest code of a query: sums of products fit in int32.
+double most_code(const VectorFormat& format) {
+  if (format.codes == VectorCodes::kBinary) return (1 << (kernels::kPlanes - 1)) - 1;
+  const double row = format.codes == VectorCodes::kInt8 ? 127.0 : 7.0;
+  const double fits = 2147483647.0 / (row * static_cast<double>(format.dimensions));
+  return std::min(32767.0, std::floor(fits));
+}
+
+void place_code(std::int32_t code, std::size_t i, const VectorFormat& format, std::byte* to) {
+  if (format.codes == VectorCodes::kBinary) {
+    auto* planes = reinterpret_cast<std::uint8_t*>(to);
+    const std::size_t plane_bytes = steps_of(format) * 16;
+    for (std::size_t p = 0; p < kernels::kPlanes; ++p) {
+      const auto bit = static_cast<std::uint32_t>(code) >> p & 1U;
+      std::uint8_t& byte = planes[p * plane_bytes + i / 8];
+      byte = static_cast<std::uint8_t>(byte | bit << (i % 8));
+    }
+    return;
+  }
+  const std::size_t place = format.codes == VectorCodes::kInt4 ? kernels::four_bit_place(i) : i;
+  reinterpret_cast<std::int16_t*>(to)[place] = static_cast<std::int16_t>(code);
+}
+
+// Candidates of one query in one part of the rows.
+class Collector {
+ public:
+  Collector(Candidate* place, std::size_t capacity, std::size_t k)
+      : place_(place), capacity_(capacity), k_(k) {}
+
+  [[nodiscard]] double threshold() const { return threshold_; }
+
+  void add(const Candidate& candidate) {
+    if (count_ == capacity_) make_room();
+    if (count_ < capacity_ && candidate.upper >= threshold_) place_[count_++] = candidate;
+  }
+
+  [[nodiscard]] std::uint32_t count() const {
+    return has_failed_ ? kNoRoom : static_cast<std::uint32_t>(count_);
+  }
+
+  // Keeps candidates that can be among the k best. In order of position.
+  static std::size_t keep(Candidate* all, std::size_t count, std::size_t k, double& threshold) {
+    if (count <= k) return count;
+    if (k == 0) return 0;
+    // The k-th largest lower bound; sorting by position restores the order.
+    std::nth_element(all, all + (k - 1), all + count,
+                     [](const Candidate& a, const Candidate& b) { return a.lower > b.lower; });
+    threshold = std::max(threshold, all[k - 1].lower);
+    const double least = threshold;
+    Candidate* const end =
+        std::remove_if(all, all + count, [=](const Candidate& c) { return c.upper < least; });
+    std::sort(all, end, [](const Candidate& a, const Candidate& b) { return a.row < b.row; });
+    return static_cast<std::size_t>(end - all);
+  }
+
+ private:
+  void make_room() {
+    count_ = keep(place_, count_, k_, threshold_);
+    // Making room again after a few rows would take longer than the scan.
+    if (count_ > capacity_ - capacity_ / 4) {
+      has_failed_ = true;
+      threshold_ = kInfinity;
+    }
+  }
+
+  Candidate* place_;
+  std::size_t capacity_;
+  std::size_t k_;
+  std::size_t count_ = 0;
+  double threshold_ = -kInfinity;
+  bool has_failed_ = false;
+};
+
+const Query& query_at(const std::byte* queries) { return *reinterpret_cast<const Query*>(queries); }
+
+// The bounds of a row's score.
+// @param dot  exact product of the codes
+Candidate bounds_of(const Query& query, Similarity similarity, const VectorSegment& segment,
+                    std::size_t i, double dot) {
+  const double scale = segment.scales[i];
+  const double error = segment.errors[i];
+  const double product = query.scale * scale * dot;
+  if (similarity != Similarity::kEuclidean) {
+    const double width = query.error_factor * error + query.scale_factor * scale;
+    return {product, product - width, product + width, 0, 0};
+  }
+  const double row = scale * scale * segment.squares[i];
+  const double square = query.square + row - 2.0 * product;
+  // Terms have at most four roundings, and |2 product| is at most the sum of the others.
+  const double slack = (query.square + row) * 2.0 * kEight;
+  const double width = error + query.scale_factor;
+  const double nearest = std::sqrt(std::max(square - slack, 0.0)) * (1.0 - kEight);
+  const double farthest = std::sqrt(std::max(square, 0.0) + slack) * (1.0 + kEight);
+  const double upper = -std::max(nearest - width * (1.0 + kEight), 0.0) * (1.0 - kEight);
+  const double lower = -(farthest + width) * (1.0 + kEight);
+  return {-std::sqrt(std::max(square, 0.0)), lower, upper, 0, 0};
+}
+
+struct Scan {
+  const VectorSegment* segments;
+  std::size_t segment_count;
+  VectorFormat format;
+  const std::byte* queries;
+  std::size_t query_count;
+  const std::uint8_t* mask;
+  std::size_t k;
+  std::size_t capacity;
+};
+
+void dot_rows(const Scan& scan, const VectorSegment& segment, std::size_t i, std::size_t count,
+              const std::byte* query, std::int32_t* out) {
+  const std::size_t stride = vector_bytes(scan.format.dimensions, scan.format.codes);
+  const kernels::RowDots dots{segment.codes + i * stride, stride, query + sizeof(Query),
+                              steps_of(scan.format)};
+  if (scan.format.codes == VectorCodes::kInt8) return kernels::dot_rows_s8(dots, count, out);
+  if (scan.format.codes == VectorCodes::kInt4) return kernels::dot_rows_s4(dots, count, out);
+  kernels::sum_signed_b1(dots, count, out);
+  for (std::size_t r = 0; r < count; ++r) {
+    out[r] = 2 * out[r] - static_cast<std::int32_t>(query_at(query).sum);
+  }
+}
+
+bool is_wanted(const std::uint8_t* mask, std::size_t row) {
+  return mask == nullptr || (mask[row / 8] >> (row % 8) & 1) != 0;
+}
+
+// Scans at most kTileRows rows of a segment.
+void scan_tile(const Scan& scan, const VectorSegment& segment, std::size_t begin, std::size_t count,
+               const std::byte* query, Collector& found) {
+  std::int32_t dots[kTileRows];
+  const std::size_t first = segment.first + begin;
+  if (scan.mask == nullptr) {
+    dot_rows(scan, segment, begin, count, query, dots);
+  } else {
+    for (std::size_t r = 0; r < count; ++r) {
+      if (is_wanted(scan.mask, first + r)) dot_rows(scan, segment, begin + r, 1, query, dots + r);
+    }
+  }
+  for (std::size_t r = 0; r < count; ++r) {
+    if (!is_wanted(scan.mask, first + r)) continue;
+    const std::size_t i = begin + r;
+    Candidate candidate = bounds_of(query_at(query), scan.format.similarity, segment, i, dots[r]);
+    if (candidate.upper < found.threshold()) continue;
+    candidate.row = static_cast<std::uint32_t>(first + r);
+    candidate.order = segment.orders == nullptr ? candidate.row : segment.orders[i];
+    found.add(candidate);
+  }
+}
+
+// Scans rows begin ... end - 1 for some of the queries: as many as collectors fit on the stack.
+void scan_rows(const Scan& scan, std::size_t begin, std::size_t end, std::size_t first_query,
+               std::size_t count, std::size_t query_bytes, Collector* found) {
+  for (std::size_t s = 0; s < scan.segment_count; ++s) {
+    const VectorSegment& segment = scan.segments[s];
+    const std::size_t from = std::max(begin, segment.first) - segment.first;
+    const std::size_t to = std::min(end, segment.first + segment.rows);
+    if (to <= segment.first) continue;
+    for (std::size_t i = from; i < to - segment.first; i += kTileRows) {
+      const std::size_t rows = std::min(kTileRows, to - segment.first - i);
+      for (std::size_t q = 0; q < count; ++q) {
+        const std::byte* query = scan.queries + (first_query + q) * query_bytes;
+        scan_tile(scan, segment, i, rows, query, found[q]);
+      }
+    }
+  }
+}
+
+std::size_t rows_of(std::span<const VectorSegment> segments) {
+  return segments.empty() ? 0 : segments.back().first + segments.back().rows;
+}
+
+constexpr std::size_t kQueriesTogether = 16;
+
+}  // namespace
+
+std::size_t prepared_query_size(const VectorFormat& format) {
+  const std::size_t codes = format.codes == VectorCodes::kBinary
+                                ? kernels::kPlanes * steps_of(format) * 16
+                                : 2 * query_values(format);
+  return sizeof(Query) + codes;
+}
+
+Status prepare_query(std::span<const float> query, const VectorFormat& format,
+                     std::int32_t most_squares, std::span<std::byte> out) {
+  const std::size_t n = format.dimensions;
+  if (n == 0 || n > kMostDimensions || query.size() != n ||
+      out.size() != prepared_query_size(format)) {
+    return Status::kShapeMismatch;
+  }
+  const kernels::RowSums sums = kernels::sum_row_f32(query.data(), n);
+  if (!std::isfinite(sums.square)) return Status::kNonFinite;
+  std::fill(out.begin(), out.end(), std::byte{0});
+  std::byte* const codes = out.data() + sizeof(Query);
+  double norm = std::sqrt(sums.square);
+  const bool is_cosine = format.similarity == Similarity::kCosine && norm > 0.0;
+  const double factor = is_cosine ? 1.0 / norm : 1.0;
+  norm *= factor;
+  const double most = most_code(format);
+  const double scale = sums.largest * factor / most;
+  double noise = 0.0;
+  double squares = 0.0;
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < n && scale > 0.0; ++i) {
+    const double value = query[i] * factor;
+    const double code = std::clamp(std::nearbyint(value / scale), -most, most);
+    const double difference = value - code * scale;
+    noise += difference * difference;
+    squares += code * code;
+    sum += static_cast<std::int64_t>(code);
+    place_code(static_cast<std::int32_t>(code), i, format, codes);
+  }
+  // One partial sum here: four times the additions of sum_error().
+  const double relative = 4.0 * sum_error(n);
+  const double own = std::sqrt(squares) * scale;
+  const double error = std::sqrt(noise) * (1.0 + relative) + (norm + own) * relative;
+  Query head{scale, 0.0, 0.0, squares * scale * scale, sum};
+  if (format.similarity == Similarity::kEuclidean) {
+    head.error_factor = 1.0;
+    head.scale_factor = error;
+  } else {
+    // |s c| <= s sqrt(most_squares). The rest is for the roundings of bounds_of(): four of the
+    // product, whose size is at most (|q| + f) |s c|, and five of the width.
+    head.error_factor = norm * (1.0 + relative) * (1.0 + kEight);
+    head.scale_factor = (error + (norm + error) * kEight) *
+                        std::sqrt(static_cast<double>(most_squares)) * (1.0 + 2.0 * kEight);
+  }
+  std::memcpy(out.data(), &head, sizeof(head));
+  return Status::kOk;
+}
+
+std::size_t scan_parts(const VectorFormat& format, std::size_t rows) {
+  return std::max<std::size_t>(
+      1, part_count(rows / kTileRows + 1, std::uint64_t{rows} * format.dimensions));
+}
+
+Status scan_vectors(std::span<const VectorSegment> segments, const VectorFormat& format,
+                    std::span<const std::byte> queries, std::size_t k,
+                    std::span<const std::uint8_t> mask, std::size_t capacity,
+                    std::span<Candidate> candidates, std::span<std::uint32_t> counts) {
+  const std::size_t query_bytes = prepared_query_size(format);
+  const std::size_t count = queries.size() / query_bytes;
+  const std::size_t rows = rows_of(segments);
+  const std::size_t parts = scan_parts(format, rows);
+  if (queries.size() != count * query_bytes || capacity <= k ||
+      candidates.size() != count * parts * capacity || counts.size() != count * (1 + parts) ||
+      (!mask.empty() && mask.size() != (rows + 7) / 8)) {
+    return Status::kShapeMismatch;
+  }
+  const Scan scan{segments.data(),
+                  segments.size(),
+                  format,
+                  queries.data(),
+                  count,
+                  mask.empty() ? nullptr : mask.data(),
+                  k,
+                  capacity};
+  Candidate* const places = candidates.data();
+  std::uint32_t* const part_counts = counts.data() + count;
+  parallel_for(parts, [=](std::size_t part) {
+    const std::size_t begin = part_start(rows, part, parts);
+    const std::size_t end = part_start(rows, part + 1, parts);
+    for (std::size_t first = 0; first < scan.query_count; first += kQueriesTogether) {
+      const std::size_t some = std::min(kQueriesTogether, scan.query_count - first);
+      Collector found[kQueriesTogether] = {
+          {nullptr, 0, 0}, {nullptr, 0, 0}, {nullptr, 0, 0}, {nullptr, 0, 0},
+          {nullptr, 0, 0}, {nullptr, 0, 0}, {nullptr, 0, 0}, {nullptr, 0, 0},
+          {nullptr, 0, 0}, {nullptr, 0, 0}, {nullptr, 0, 0}, {nullptr, 0, 0},
+          {nullptr, 0, 0}, {nullptr, 0, 0}, {nullptr, 0, 0}, {nullptr, 0, 0}};
+      for (std::size_t q = 0; q < some; ++q) {
+        found[q] = {places + ((first + q) * parts + part) * scan.capacity, scan.capacity, scan.k};
+      }
+      scan_rows(scan, begin, end, first, some, query_bytes, found);
+      for (std::size_t q = 0; q < some; ++q) {
+        part_counts[(first + q) * parts + part] = found[q].count();
+      }
+    }
+  });
+  // Parts kept all rows that their own thresholds allow, which are no higher than the common one.
+  for (std::size_t q = 0; q < count; ++q) {
+    Candidate* const own = places + q * parts * capacity;
+    std::size_t total = 0;
+    bool has_failed = false;
+    for (std::size_t part = 0; part < parts; ++part) {
+      const std::uint32_t more = part_counts[q * parts + part];
+      has_failed = has_failed || more == kNoRoom;
+      if (has_failed) break;
+      std::copy_n(own + part * capacity, more, own + total);
+      total += more;
+    }
+    double threshold = -kInfinity;
+    counts[q] = has_failed ? kNoRoom
+                           : static_cast<std::uint32_t>(Collector::keep(own, total, k, threshold));
+  }
+  return Status::kOk;
+}
+
+void sort_candidates(std::span<Candidate> candidates) {
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    return a.score != b.score ? a.score > b.score : a.order < b.order;
+  });
+}
+
+namespace {
+
+// One original at a time, as float32.
+struct Row {
+  const VectorSegment* segment;
+  std::size_t i;
+};
+
+Row find_row(std::span<const VectorSegment> segments, std::size_t row) {
+  const auto after = std::upper_bound(
+      segments.begin(), segments.end(), row,
+      [](std::size_t position, const VectorSegment& segment) { return position < segment.first; });
+  const VectorSegment& segment = *std::prev(after);
+  return {&segment, row - segment.first};
+}
+
+// Values begin ... of an original; float16 is converted to `place`, of kPiece values.
+const float* original_at(const Row& row, const VectorFormat& format, std::size_t begin,
+                         std::size_t count, float* place) {
+  const std::size_t at = row.i * format.dimensions + begin;
+  if (format.originals == Originals::kFloat32) {
+    return static_cast<const float*>(row.segment->originals) + at;
+  }
+  kernels::convert_f16_f32(static_cast<const std::uint16_t*>(row.segment->originals) + at, count,
+                           place);
+  return place;
+}
+
+// Bounds of a score by sums in double.
+void bound_score(const float* query, const Row& row, const VectorFormat& format,
+                 double original_error, Candidate& candidate) {
+  float place[kernels::kPiece];
+  const std::size_t n = format.dimensions;
+  kernels::EnergyState state;
+  kernels::Energies sums{};
+  for (std::size_t begin = 0; begin < n; begin += kernels::kPiece) {
+    const std::size_t count = std::min(kernels::kPiece, n - begin);
+    const float* const x = original_at(row, format, begin, count, place);
+    sums = kernels::energies_f64(query + begin, x, {begin, count, n}, state);
+  }
+  const double relative = 4.0 * sum_error(n);
+  const double norms = std::sqrt(sums.aa) * std::sqrt(sums.bb);
+  double score = sums.ab;
+  double width = norms * relative + std::sqrt(sums.aa) * original_error * (1.0 + relative);
+  if (format.similarity == Similarity::kCosine) {
+    score = norms > 0.0 ? sums.ab / norms : 0.0;
+    width = 2.0 * relative + original_error;
+  } else if (format.similarity == Similarity::kEuclidean) {
+    score = -std::sqrt(sums.noise);
+    width = -score * relative + original_error * (1.0 + relative);
+  }
+  width *= 1.0 + kEight;
+  const double last = std::abs(score) * kEight;
+  candidate.lower = score - width - last;
+  candidate.upper = score + width + last;
+}
+
+}  // namespace
+
+std::size_t refine_candidates(std::span<const VectorSegment> segments, const VectorFormat& format,
+                              std::span<const float> query, std::size_t k,
+                              std::span<Candidate> candidates) {
+  const bool is_half = format.originals == Originals::kFloat16;
+  double threshold = -kInfinity;
+  const auto error_of = [=](const Row& row) {
+    return is_half ? double{row.segment->original_errors[row.i]} : 0.0;
+  };
+  for (Candidate& candidate : candidates) {
+    const Row row = find_row(segments, candidate.row);
+    bound_score(query.data(), row, format, error_of(row), candidate);
+  }
+  std::size_t count = Collector::keep(candidates.data(), candidates.size(), k, threshold);
+  const std::size_t n = format.dimensions;
+  const kernels::RowSums sums = kernels::sum_row_f32(query.data(), n);
+  const double norm =
+      format.similarity == Similarity::kDot ? std::sqrt(sums.square) * (1.0 + sum_error(n)) : 1.0;
+  for (Candidate& candidate : candidates.first(count)) {
+    const Row row = find_row(segments, candidate.row);
+    float place[kernels::kPiece];
+    ExactScore score(format.similarity);
+    for (std::size_t begin = 0; begin < n; begin += kernels::kPiece) {
+      const std::size_t some = std::min(kernels::kPiece, n - begin);
+      score.add(query.data() + begin, original_at(row, format, begin, some, place), some);
+    }
+    candidate.score = score.value();
+    const double error = error_of(row) * norm * (1.0 + kEight);
+    // Rounding of the score only matters where something else is not exact.
+    const double width = error == 0.0 ? 0.0 : error + std::abs(candidate.score) * kEight;
+    candidate.lower = candidate.score - width;
+    candidate.upper = candidate.score + width;
+  }
+  count = Collector::keep(candidates.data(), count, k, threshold);
+  sort_candidates(candidates.first(count));
+  return count;
+}
+
+}  // namespace zeropoint

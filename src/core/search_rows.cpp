@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "core/parallel.h"
+#include "core/search_bounds.h"
+#include "kernels/kernels.h"
+#include "kernels/search.h"
+#include "zeropoint/half.h"
+#include "zeropoint/search.h"
+
+namespace zeropoint {
+namespace {
+
+// Values that are quantized at a time; a multiple of 8, for whole bytes of bits.
+constexpr std::size_t kPieceValues = 256;
+
+double total(const double (&p)[4]) { return (p[0] + p[2]) + (p[1] + p[3]); }
+
+// A row's error bound.
+// @param noise   computed sum of squares of the difference
+// @param norms   |x| + |x'|: each difference has at most four roundings of its terms
+float error_bound(double noise, double norms, std::size_t n) {
+  const double error = sum_error(n);
+  return round_up(std::sqrt(noise) * (1.0 + error) + norms * error);
+}
+
+void pack_nibbles(const std::int8_t* codes, std::size_t n, std::uint8_t* out) {
+  for (std::size_t i = 0; i < n; i += 2) {
+    const int high = i + 1 < n ? codes[i + 1] : 0;
+    out[i / 2] = static_cast<std::uint8_t>((codes[i] & 15) | (high << 4));
+  }
+}
+
+// Writes bits, and returns the sum of (x factor -+ stored)^2, as encode_row_f32().
+double pack_signs(const float* x, std::size_t n, double factor, double stored, std::uint8_t* out) {
+  double sums[4] = {};
+  for (std::size_t i = 0; i < n; i += 8) {
+    std::uint8_t byte = 0;
+    for (std::size_t j = i; j < std::min(i + 8, n); ++j) {
+      const bool bit = x[j] > 0.0F;
+      byte = static_cast<std::uint8_t>(byte | (bit ? 1 << (j - i) : 0));
+      const double difference = x[j] * factor - (bit ? stored : -stored);
+      sums[j % 4] += difference * difference;
+    }
+    out[i / 8] = byte;
+  }
+  return total(sums);
+}
+
+// Quantizes one row of finite values. Returns |c|^2.
+std::int32_t quantize_row(const float* x, const VectorFormat& format, const kernels::RowSums& row,
+                          std::uint8_t* out, float& scale, float& error) {
+  const std::size_t n = format.dimensions;
+  const double norm = std::sqrt(row.square);
+  const bool is_cosine = format.similarity == Similarity::kCosine;
+  const double factor = is_cosine && norm > 0.0 ? 1.0 / norm : 1.0;
+  if (format.codes == VectorCodes::kBinary) {
+    scale = static_cast<float>(row.absolute / static_cast<double>(n) * factor);
+    const double noise = pack_signs(x, n, factor, scale, out);
+    const double code_norm = std::sqrt(static_cast<double>(n));
+    error = error_bound(noise, norm * factor + scale * code_norm, n);
+    return static_cast<std::int32_t>(n);
+  }
+  const bool is_int8 = format.codes == VectorCodes::kInt8;
+  const double most = is_int8 ? 127.0 : 7.0;
+  const auto step = static_cast<float>(row.largest / most);
+  scale = static_cast<float>(step * factor);
+  if (step == 0.0F) {
+    // A zero row, or one whose scale underflows: restored as zeros.
+    std::fill_n(out, vector_bytes(n, format.codes), std::uint8_t{0});
+    scale = 0.0F;
+    error = error_bound(row.square * factor * factor, norm * factor, n);
+    return 0;
+  }
+  kernels::CodeSums sums{};
+  std::int8_t piece[kPieceValues];
+  const kernels::RowScale how{step, static_cast<float>(most), factor, scale};
+  for (std::size_t i = 0; i < n; i += kPieceValues) {
+    const std::size_t count = std::min(kPieceValues, n - i);
+    auto* codes = is_int8 ? reinterpret_cast<std::int8_t*>(out) + i : piece;
+    kernels::encode_row_f32(x + i, count, how, codes, sums);
+    if (!is_int8) pack_nibbles(codes, count, out + i / 2);
+  }
+  const double squares = total(sums.squares);
+  error = error_bound(total(sums.noise), norm * factor + scale * std::sqrt(squares), n);
+  return static_cast<std::int32_t>(squares);
+}
+
+// Writes the float16 original of a row, and the bound of its error. False if it is not finite.
+bool keep_half(const float* x, const VectorFormat& format, const kernels::RowSums& row,
+               std::uint16_t* out, float& error) {
+  const std::size_t n = format.dimensions;
+  kernels::convert_f32_f16(x, n, out);
+  float back[kPieceValues];
+  double noise[4] = {};
+  double square = 0.0;
+  for (std::size_t i = 0; i < n; i += kPieceValues) {
+    const std::size_t count = std::min(kPieceValues, n - i);
+    kernels::convert_f16_f32(out + i, count, back);
+    for (std::size_t j = 0; j < count; ++j) {
+      const double difference = static_cast<double>(x[i + j]) - back[j];
+      noise[j % 4] += difference * difference;
+      square += static_cast<double>(back[j]) * back[j];
+    }
+  }
+  if (!std::isfinite(square)) return false;
+  double distance = std::sqrt(total(noise));
+  // |x/|x| - y/|y|| <= |x - y| / sqrt(|x| |y|), and at most 2.
+  if (format.similarity == Similarity::kCosine && distance > 0.0) {
+    const double norms = std::sqrt(std::sqrt(row.square) * std::sqrt(square));
+    distance = norms > 0.0 ? std::min(distance / norms, 2.0) : 2.0;
+  }
+  error = round_up(distance * (1.0 + 4.0 * sum_error(n)));
+  return true;
+}
+
+}  // namespace
+
+std::size_t vector_bytes(std::size_t dimensions, VectorCodes codes) {
+  if (codes == VectorCodes::kInt8) return dimensions;
+  return codes == VectorCodes::kInt4 ? (dimensions + 1) / 2 : (dimensions + 7) / 8;
+}
+
+Status add_vectors(std::span<const float> x, const VectorFormat& format,
+                   const VectorSegment& segment, std::size_t first, std::int32_t& most_squares) {
+  const std::size_t n = format.dimensions;
+  if (n == 0 || n > kMostDimensions || x.size() % n != 0) return Status::kShapeMismatch;
+  const std::size_t count = x.size() / n;
+  if (first > segment.rows || count > segment.rows - first) return Status::kShapeMismatch;
+  const std::size_t bytes = vector_bytes(n, format.codes);
+  for (std::size_t i = 0; i < count; ++i) {
+    const float* const row = x.data() + i * n;
+    const std::size_t at = first + i;
+    const kernels::RowSums sums = kernels::sum_row_f32(row, n);
+    if (!std::isfinite(sums.square)) return Status::kNonFinite;
+    const std::int32_t squares = quantize_row(row, format, sums, segment.codes + at * bytes,
+                                              segment.scales[at], segment.errors[at]);
+    if (!std::isfinite(segment.errors[at])) return Status::kNonFinite;
+    if (segment.squares != nullptr) segment.squares[at] = squares;
+    most_squares = std::max(most_squares, squares);
+    if (format.originals == Originals::kFloat32) {
+      auto* to = static_cast<float*>(segment.originals) + at * n;
+      if (to != row) std::memcpy(to, row, n * sizeof(float));
+    } else if (format.originals == Originals::kFloat16) {
+      auto* to = static_cast<std::uint16_t*>(segment.originals) + at * n;
+      if (!keep_half(row, format, sums, to, segment.original_errors[at])) {
+        return Status::kNonFinite;
+      }
+    }
+  }
+  return Status::kOk;
+}
+
+}  // namespace zeropoint

@@ -1,0 +1,106 @@
+#include "reference/search.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "compare.h"
+#include "random.h"
+
+namespace zeropoint {
+namespace {
+
+using testing::kEffort;
+using testing::kLengths;
+using testing::Random;
+
+std::vector<std::uint8_t> random_bytes(Random& random, std::size_t n) {
+  std::vector<std::uint8_t> bytes(n);
+  for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random.bits());
+  return bytes;
+}
+
+// Rows of n values end 16 bytes before the end of their allocation.
+void expect_dots(Random& random, std::size_t n, std::size_t count, int bits, std::int32_t most) {
+  const std::size_t stride = bits == 8 ? n : (n * static_cast<std::size_t>(bits) + 7) / 8;
+  const std::vector<std::uint8_t> rows = random_bytes(random, count * stride + 16);
+  std::vector<std::int16_t> query(n);
+  for (std::int16_t& q : query) q = static_cast<std::int16_t>(random.integer(-most, most));
+  const std::size_t steps = (stride + 15) / 16;
+  std::vector<std::int16_t> placed(std::max(n, steps * 32));
+  std::vector<std::uint8_t> planes(kernels::kPlanes * steps * 16);
+  for (std::size_t i = 0; i < n; ++i) {
+    placed[bits == 4 ? kernels::four_bit_place(i) : i] = query[i];
+    for (std::size_t p = 0; bits == 1 && p < kernels::kPlanes; ++p) {
+      std::uint8_t& byte = planes[p * steps * 16 + i / 8];
+      byte = static_cast<std::uint8_t>(byte | (query[i] >> p & 1) << (i % 8));
+    }
+  }
+  std::vector<std::int32_t> out(count);
+  const void* own = bits == 1 ? static_cast<const void*>(planes.data()) : placed.data();
+  const kernels::RowDots dots{rows.data(), stride, own, steps};
+  if (bits == 8) kernels::dot_rows_s8(dots, count, out.data());
+  if (bits == 4) kernels::dot_rows_s4(dots, count, out.data());
+  if (bits == 1) kernels::sum_signed_b1(dots, count, out.data());
+  for (std::size_t row = 0; row < count; ++row) {
+    const std::uint8_t* const from = rows.data() + row * stride;
+    EXPECT_EQ(out[row], bits == 1 ? reference::sum_signed(from, query.data(), n)
+                                  : reference::dot_row(from, query.data(), n, bits))
+        << n << " values of " << bits << " bits, row " << row << " of " << count;
+  }
+}
+
+TEST(SearchDots, EqualPlainSumsAtEveryLength) {
+  Random random(51);
+  for (const std::size_t n : kLengths) {
+    if (n == 0) continue;
+    for (const std::size_t count : {1, 3, 4, 5, 9}) {
+      expect_dots(random, n, count, 8, 32767);
+      expect_dots(random, n, count, 4, 32767);
+      expect_dots(random, n, count, 1, 31);
+    }
+  }
+}
+
+TEST(SearchDots, EqualPlainSumsForTheLongestRows) {
+  Random random(52);
+  expect_dots(random, 65535, 5, 8, 255);
+  expect_dots(random, 65535, 5, 4, 4095);
+  expect_dots(random, 65535, 5, 1, 31);
+}
+
+TEST(SearchRows, EqualTheReference) {
+  Random random(53);
+  for (std::size_t round = 0; round < 30 * kEffort; ++round) {
+    for (const std::size_t n : kLengths) {
+      const int exponent = random.integer(-120, 120);
+      std::vector<float> x(n);
+      for (float& v : x) v = random.spread(exponent - 5, exponent);
+      const kernels::RowSums sums = kernels::sum_row_f32(x.data(), n);
+      const kernels::RowSums expected = reference::sum_row_f32(x.data(), n);
+      EXPECT_EQ(sums.square, expected.square);
+      EXPECT_EQ(sums.absolute, expected.absolute);
+      EXPECT_EQ(sums.largest, expected.largest);
+      if (n == 0) continue;
+      const double most = round % 2 == 0 ? 127.0 : 7.0;
+      const kernels::RowScale scale{static_cast<float>(sums.largest / most),
+                                    static_cast<float>(most), 1.0 / std::sqrt(sums.square),
+                                    random.uniform(0.001F, 0.1F)};
+      if (scale.scale == 0.0F) continue;
+      std::vector<std::int8_t> codes(n);
+      std::vector<std::int8_t> expected_codes(n);
+      kernels::CodeSums noise{};
+      kernels::CodeSums expected_noise{};
+      kernels::encode_row_f32(x.data(), n, scale, codes.data(), noise);
+      reference::encode_row_f32(x.data(), n, scale, expected_codes.data(), expected_noise);
+      EXPECT_EQ(codes, expected_codes);
+      EXPECT_EQ(std::memcmp(&noise, &expected_noise, sizeof(noise)), 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace zeropoint
