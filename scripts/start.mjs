@@ -18,11 +18,17 @@ npm start [-- [--no-open] [--port N]]
 Sets up what is missing, builds the page, serves it and opens it in a browser.
 
   --no-open   opens no browser
-  --port N    serves at this port and no other; 0 takes any. Default: 4173, or the next one that is free
+  --port N    serves at this port and no other; 0 takes any. Default: 4937, or the next one that is free
 
 The first run downloads about 345 MB and takes 1.6 GB of disk; ZEROPOINT_NO_INSTALL=1 makes it say what is
 missing instead of installing it.
 `;
+
+/**
+ * A port that no common tool has as its default: the page's service worker stays with its origin, and would answer
+ * other projects there.
+ */
+const PORT = 4937;
 
 /** The builds of the core that the served page can load: without shared memory, it uses one thread. */
 const PAGE_BUILDS = ["baseline", "relaxed"];
@@ -52,7 +58,7 @@ function options(args) {
       args,
       options: { "no-open": { type: "boolean" }, port: { type: "string" } },
     });
-    const port = Number(values.port ?? 4173);
+    const port = Number(values.port ?? PORT);
     if (!Number.isInteger(port) || port < 0 || port > 65535) {
       throw new Error(`--port takes a number up to 65535, got ${values.port}`);
     }
