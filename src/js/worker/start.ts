@@ -18,8 +18,21 @@ import {
 import { errorData, errorOf, type Library, type Reply, type Request } from "./messages/messages.js";
 import type { WorkerOption } from "./settings.js";
 
-/** No worker can be started; the message says why. */
-export class NoWorker extends Error {}
+/**
+ * The cure where Vite's development server has moved the package into its cache, away from the worker's script.
+ * @param url  of this module
+ */
+export const viteAdvice = (url: string): string =>
+  url.includes("/.vite/deps/")
+    ? '; Vite\'s development server finds the worker with optimizeDeps: { exclude: ["zeropoint"] } in its configuration'
+    : "";
+
+/** No worker can be started; the message says why, and what helps. */
+export class NoWorker extends Error {
+  constructor(message: string) {
+    super(message + viteAdvice(import.meta.url));
+  }
+}
 
 /** A worker with the library. */
 export interface Started {
