@@ -49,6 +49,8 @@ export const clamped = ones.clamp;
 const CONFIGURATIONS = {
   node16: { module: "node16", moduleResolution: "node16" },
   bundler: { module: "esnext", moduleResolution: "bundler" },
+  // Reads main, types and typesVersions of package.json; TypeScript 6 has withdrawn it.
+  node: { module: "esnext", moduleResolution: "node" },
 };
 
 const STRICT = {
@@ -78,6 +80,7 @@ describe("The tarball's types", () => {
       });
 
       for (const [name, options] of Object.entries(CONFIGURATIONS)) {
+        if (name === "node" && version === "latest") continue;
         it(`strict, moduleResolution ${name}`, (t) => {
           t.diagnostic(`TypeScript ${versionOf(project, "typescript")}`);
           const compilerOptions = { ...STRICT, ...options };
@@ -91,6 +94,16 @@ describe("The tarball's types", () => {
       }
     });
   }
+
+  it("are named for TypeScript's resolution without exports, for every entry that has some", () => {
+    const { exports, types, typesVersions } = JSON.parse(
+      readFileSync(new URL("../../package.json", import.meta.url)),
+    );
+    const entries = Object.entries(exports).filter(([, target]) => target.types);
+    const expected = entries.map(([entry, target]) => [entry, target.types]);
+    const named = Object.entries(typesVersions["*"]).map(([name, [file]]) => [`./${name}`, file]);
+    assert.deepEqual([[".", types], ...named].sort(), expected.sort());
+  });
 
   it("are in order for @arethetypeswrong/cli", (t) => {
     const tools = ["@arethetypeswrong/cli@0"];
