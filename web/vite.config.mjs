@@ -13,6 +13,7 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^zeropoint$/, replacement: at("../dist/index.js") },
+      { find: /^zeropoint\/torch$/, replacement: at("../dist/torch.js") },
       { find: /^zeropoint\/models$/, replacement: at("../dist/models/index.js") },
       { find: /^zeropoint\/notebook$/, replacement: at("../dist/notebook/index.js") },
     ],
@@ -23,7 +24,7 @@ export default defineConfig({
     notebooks({
       folder: at("notebooks"),
       pages: { folder: at("pages"), benchmark: at("benchmark.json") },
-      packageEntry: at("../dist/index.js"),
+      packageEntries: [at("../dist/index.js"), at("../dist/torch.js")],
     }),
     offline({ template: at("shell/offline/service-worker.js"), publicFolder: at("public") }),
   ],

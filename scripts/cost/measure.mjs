@@ -1,21 +1,21 @@
 // Measures the cost of each way to quantize the network: accuracy on the held-out digits, size in bytes, and
 // the error of its outputs against the float network.
 
+import { quantizationError } from "zeropoint";
 import {
   convert,
-  defaultWeightObserver,
   HistogramObserver,
   Linear,
   MinMaxObserver,
   MovingAverageMinMaxObserver,
+  predefinedObservers,
   prepare,
   QConfig,
-  quantizationError,
   quantizeDynamic,
   ReLU,
   Sequential,
   WeightOnlyQConfig,
-} from "zeropoint";
+} from "zeropoint/torch";
 
 /**
  * @typedef {object} Row
@@ -78,7 +78,10 @@ export function measure({ layers, heldOut, calibration }) {
   rows.push(row("dynamic", dynamic));
   dynamic.dispose();
   for (const [name, activation] of Object.entries(OBSERVERS)) {
-    const qconfig = new QConfig({ activation, weight: defaultWeightObserver });
+    const qconfig = new QConfig({
+      activation,
+      weight: predefinedObservers.default_weight_observer,
+    });
     const network = convert(prepare(model, qconfig).calibrate(batches));
     rows.push(row(`static, ${name}`, network));
     network.dispose();

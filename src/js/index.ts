@@ -1,11 +1,11 @@
-// The public exports, nothing else.
+// The public exports of zeropoint, nothing else.
 
 import { embedded } from "./core/embedded.js";
 import type { InitOptions } from "./core/init.js";
-import { createInstance, type Zeropoint } from "./instance.js";
+import { createInstance, type Instance } from "./instance.js";
 
 export { init } from "./core/start.js";
-export type { Zeropoint } from "./instance.js";
+export type { Bound, Instance, Zeropoint } from "./instance.js";
 export * from "./library.js";
 
 /**
@@ -13,9 +13,16 @@ export * from "./library.js";
  * same functions and classes, on a core of its own. Tensors pass freely between instances.
  *
  * @param options  options of `init`
+ * @param entries  further modules of the package, whose exports the instance has, too
  * @throws {Error|RangeError|TypeError} as `init`, but never `ZP_ALREADY_INITIALIZED`
  * @example const { quantize, tensor } = await create({ build: "baseline" });
+ * @example
+ * // import * as torch from "zeropoint/torch";
+ * const { Linear, Sequential, quantizeDynamic } = await create({ threads: 2 }, torch);
  */
-export function create(options?: InitOptions): Promise<Zeropoint> {
-  return createInstance(embedded, options);
+export function create<const Entries extends readonly object[]>(
+  options?: InitOptions,
+  ...entries: Entries
+): Promise<Instance<Entries>> {
+  return createInstance(embedded, options, entries);
 }

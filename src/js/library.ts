@@ -18,53 +18,6 @@ export { type LinearOptions, linear } from "./linear/linear.js";
 export type { Accumulate } from "./linear/multiply.js";
 export { type AppendOptions, QuantizedLinear } from "./linear/quantized-linear.js";
 export { type UnpackedLinear, unpackLinear } from "./linear/unpack-linear.js";
-export { type ConvertOptions, convert, quantizeDynamic } from "./nn/convert.js";
-export type { LayerMethod } from "./nn/converted/layer.js";
-export { ReLU, Sigmoid, Tanh } from "./nn/layers/activations.js";
-export { Embedding } from "./nn/layers/embedding.js";
-export { LayerNorm, type LayerNormOptions } from "./nn/layers/layer-norm.js";
-export { Linear, type LinearLayerOptions } from "./nn/layers/linear.js";
-export { Softmax, type SoftmaxOptions } from "./nn/layers/softmax.js";
-export { type ModelQConfig, type PrepareOptions, prepare } from "./nn/prepare.js";
-export type { LayerObservers, PreparedModel } from "./nn/prepared-model.js";
-export type { QuantizedLayer, QuantizedModel } from "./nn/quantized-model.js";
-export type { LayerReport, ModelReport } from "./nn/report.js";
-export { type LayerLike, type NamedLayer, Sequential } from "./nn/sequential.js";
-export { HistogramObserver, type HistogramObserverOptions } from "./observers/histogram.js";
-export {
-  MinMaxObserver,
-  MovingAverageMinMaxObserver,
-  type MovingAverageObserverOptions,
-  MovingAveragePerChannelMinMaxObserver,
-  type MovingAveragePerChannelObserverOptions,
-  PerChannelMinMaxObserver,
-  type PerChannelObserverOptions,
-} from "./observers/min-max.js";
-export type { ObservedQParams, Observer, ObserverJSON } from "./observers/observer.js";
-export type { ObserverDType, QScheme } from "./observers/options.js";
-export {
-  FixedQParamsObserver,
-  type FixedQParamsObserverOptions,
-  NoopObserver,
-  type NoopObserverOptions,
-  type PlaceholderDType,
-  PlaceholderObserver,
-  type PlaceholderObserverOptions,
-  RecordingObserver,
-  type RecordingObserverOptions,
-  ReuseInputObserver,
-} from "./observers/placeholders.js";
-export * from "./observers/predefined.js";
-export * from "./observers/qconfig.js";
-export {
-  type LayerQConfig,
-  type LayerType,
-  QConfigMapping,
-  type WeightOnlyOptions,
-  WeightOnlyQConfig,
-} from "./observers/qconfig-mapping.js";
-export type { RangeObserverOptions } from "./observers/range-observer.js";
-export type { ObserverFactory } from "./observers/with-args.js";
 export {
   type BlockType,
   dequantizeBlocks,
@@ -107,23 +60,3 @@ export type { Granularity } from "./tensor/granularity.js";
 export type { ValueRange } from "./tensor/range.js";
 export type { OutOption } from "./tensor/tensor.js";
 export { type NestedNumbers, type Tensor, tensor } from "./tensor/tensor.js";
-export { fakeQuantizePerChannel, fakeQuantizePerTensor } from "./torch/fake-quantize.js";
-export type { IntegerTensor } from "./torch/integer-tensor.js";
-export type {
-  CompatOption,
-  TorchFakeQuantizeOptions,
-  TorchQuantizeOptions,
-  TorchScale,
-  TorchScales,
-  TorchZeroPoint,
-  TorchZeroPoints,
-} from "./torch/options.js";
-export { intRepr, quantizePerChannel, quantizePerTensor } from "./torch/quantize.js";
-export { quantizePerTensorDynamic } from "./torch/quantize-dynamic.js";
-export type {
-  ChannelScales,
-  ChannelZeroPoints,
-  TensorQScheme,
-  TorchQuantizedTensor,
-  TorchQuantizedTensorInput,
-} from "./torch/tensor.js";

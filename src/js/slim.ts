@@ -2,9 +2,9 @@
 
 import { type InitOptions, type InitResult, initFrom } from "./core/init.js";
 import { checkHasWasm } from "./core/load.js";
-import { createInstance, type Zeropoint } from "./instance.js";
+import { createInstance, type Instance } from "./instance.js";
 
-export type { Zeropoint } from "./instance.js";
+export type { Bound, Instance, Zeropoint } from "./instance.js";
 export * from "./library.js";
 
 /** Options of `init` and `create` of `zeropoint/slim`, which require a source of the binary. */
@@ -29,8 +29,12 @@ export async function init(options: SlimInitOptions): Promise<InitResult> {
  * `zeropoint` does.
  *
  * @param options.wasm  as in `init`
+ * @param entries  further modules of the package, whose exports the instance has, too
  */
-export async function create(options: SlimInitOptions): Promise<Zeropoint> {
+export async function create<const Entries extends readonly object[]>(
+  options: SlimInitOptions,
+  ...entries: Entries
+): Promise<Instance<Entries>> {
   checkHasWasm("create", options?.wasm);
-  return await createInstance(undefined, options);
+  return await createInstance(undefined, options, entries);
 }

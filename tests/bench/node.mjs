@@ -26,6 +26,7 @@ const result = await runSuite(
   {
     name: `Node ${process.versions.node}`,
     zeropoint: await import(new URL("index.js", dist).href),
+    torch: await import(new URL("torch.js", dist).href),
     models: await import(new URL("models/index.js", dist).href),
     connect: (await import(new URL("worker/index.js", dist).href)).connect,
     cores: ["baseline", "relaxed"].map((build) => ({

@@ -34,6 +34,7 @@ window.runBenchmark = async ({ name, sizes, builds, withOthers }) => {
     {
       name,
       zeropoint: await import("/dist/index.js"),
+      torch: await import("/dist/torch.js"),
       models: await import("/dist/models/index.js"),
       connect: (await import("/dist/worker/index.js")).connect,
       cores: builds.map((build) => ({

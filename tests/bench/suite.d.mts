@@ -18,6 +18,7 @@ export function runSuite(
   engine: {
     name: string;
     zeropoint: unknown;
+    torch: unknown;
     cores: { build: string; load: () => Promise<unknown> }[];
     ort?: unknown;
     tf?: unknown;

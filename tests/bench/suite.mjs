@@ -131,6 +131,7 @@ export const SIZES = {
  * @param {object} engine
  * @param {string} engine.name
  * @param {any} engine.zeropoint                     the package
+ * @param {any} engine.torch                         zeropoint/torch
  * @param {{ build: string, load: () => Promise<any> }[]} engine.cores   the builds without the facade
  * @param {any} [engine.models]                      zeropoint/models
  * @param {any} [engine.connect]                     of zeropoint/worker
@@ -142,7 +143,11 @@ export const SIZES = {
  * @param {(results: import("./suite.d.mts").CaseResults) => void} [onCase]  called after each case
  */
 export async function runSuite(engine, sizes, log, onCase = () => {}) {
-  const { instances, unavailable } = await zeropointInstances(engine.zeropoint, sizes.threads);
+  const { instances, unavailable } = await zeropointInstances(
+    engine.zeropoint,
+    engine.torch,
+    sizes.threads,
+  );
   const heaps = [];
   for (const { build, load } of engine.cores) {
     // Skip a build that `create` refuses.

@@ -7,15 +7,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, it } from "node:test";
-import {
-  dequantize,
-  init,
-  quantize,
-  quantizePerChannel,
-  quantizePerTensor,
-  tensor,
-} from "zeropoint";
+import { dequantize, init, quantize, tensor } from "zeropoint";
 import { openModel, quantizeModel } from "zeropoint/models";
+import { quantizePerChannel, quantizePerTensor } from "zeropoint/torch";
 import { DTYPES } from "../js/support/asserts.mjs";
 import { outputBytes, safetensorsOf, someValues } from "../js/support/files/checkpoints.mjs";
 import { bytesOf, openBytes } from "../js/support/files/saved.mjs";

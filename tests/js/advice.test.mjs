@@ -2,22 +2,17 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { chooseQParams, init, QuantizedLinear, quantize, tensor, unpackLinear } from "zeropoint";
+import { save } from "zeropoint/models";
 import {
-  chooseQParams,
   convert,
-  defaultQConfig,
-  init,
   Linear,
   MinMaxObserver,
+  predefinedQConfigs,
   prepare,
-  QuantizedLinear,
-  quantize,
   quantizeDynamic,
   Sequential,
-  tensor,
-  unpackLinear,
-} from "zeropoint";
-import { save } from "zeropoint/models";
+} from "zeropoint/torch";
 import { loadBuild } from "../../dist/core/load.js";
 import { refuses, rejects } from "./support/asserts.mjs";
 
@@ -89,7 +84,7 @@ describe("messages", () => {
   it("name markRaw for proxies of prepared models and observers, and where functions take a proxy", () => {
     const model = new Sequential(new Linear(w));
     const layer = new QuantizedLinear(w);
-    const prepared = prepare(model, defaultQConfig).calibrate([w]);
+    const prepared = prepare(model, predefinedQConfigs.default_qconfig).calibrate([w]);
     const quantized = quantizeDynamic(model);
     const observer = new MinMaxObserver();
     const proxyOf = (object) => new Proxy(object, {});

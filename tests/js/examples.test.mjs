@@ -6,6 +6,7 @@ import { describe, it } from "node:test";
 import * as zeropoint from "zeropoint";
 import * as models from "zeropoint/models";
 import * as notebook from "zeropoint/notebook";
+import * as torch from "zeropoint/torch";
 import {
   complaints,
   documentationTags,
@@ -22,6 +23,16 @@ const ENTRIES = [
     entry: "zeropoint",
     exported: zeropoint,
     types: ["Codes", "QParams"],
+    key: "main",
+    names: given.main,
+    print: written,
+    atLeast: 15,
+  },
+  {
+    entry: "zeropoint/torch",
+    exported: torch,
+    also: { entry: "zeropoint", exported: zeropoint },
+    types: [],
     key: "main",
     names: given.main,
     print: written,
@@ -57,7 +68,7 @@ describe("the documentation", () => {
   });
 });
 
-for (const { entry, exported, types, key, names, print, atLeast } of ENTRIES) {
+for (const { entry, exported, also, types, key, names, print, atLeast } of ENTRIES) {
   const own = tags.filter((item) => item.entry === entry && item.tag === "example");
 
   describe(`the examples of ${entry}`, () => {
@@ -68,6 +79,9 @@ for (const { entry, exported, types, key, names, print, atLeast } of ENTRIES) {
     it("pass TypeScript's checks", () => {
       const imported = [...Object.keys(exported), ...types.map((name) => `type ${name}`)];
       const text = [
+        ...(also
+          ? [`import { ${Object.keys(also.exported).join(", ")} } from "${also.entry}";`]
+          : []),
         `import { ${imported.join(", ")} } from "${entry}";`,
         `import { ${key} as given } from "./support/examples-given.mjs";`,
         `const { ${Object.keys(names).join(", ")} } = given;`,
@@ -79,6 +93,7 @@ for (const { entry, exported, types, key, names, print, atLeast } of ENTRIES) {
     for (const { title, text } of own.filter(({ starts }) => !starts)) {
       it(`give the results in their comments: ${title}`, async () => {
         const scope = {
+          ...also?.exported,
           ...exported,
           ...names,
           console: { log: String },

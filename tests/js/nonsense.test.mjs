@@ -6,9 +6,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { createContext, runInContext } from "node:vm";
 import fc from "fast-check";
-import * as zeropoint from "zeropoint";
 import { fuzzLimits } from "./support/arbitraries.mjs";
 import { sameCodes } from "./support/asserts.mjs";
+import { zeropoint } from "./support/exports.mjs";
 
 const { build } = await zeropoint.init();
 const { MinMaxObserver, QuantizedLinear, init, quantize, quantizePerTensor, tensor } = zeropoint;
@@ -81,7 +81,16 @@ const JUNK = [
   ],
   ...[fromElsewhere("new Float32Array([1, 2])"), fromElsewhere("[1, 2]"), fromElsewhere("({})")],
   ...[new Float32Array(new SharedArrayBuffer(16)), deep(20_000), circular],
-  ...[x, q, qint8, observer, model, MinMaxObserver, zeropoint.defaultQConfig, new Error("e")],
+  ...[
+    x,
+    q,
+    qint8,
+    observer,
+    model,
+    MinMaxObserver,
+    zeropoint.predefinedQConfigs.default_qconfig,
+    new Error("e"),
+  ],
   ...[
     { data: detached, shape: [0] },
     { data: shrunk, shape: [2] },
@@ -150,7 +159,14 @@ const junk = fc.constantFrom(...JUNK);
 /** A valid object with one or two invalid fields, or an object of invalid fields. */
 const spoiled = fc
   .tuple(
-    fc.constantFrom({}, x, q, qint8, { ...observer.toJSON() }, zeropoint.defaultQConfig),
+    fc.constantFrom(
+      {},
+      x,
+      q,
+      qint8,
+      { ...observer.toJSON() },
+      zeropoint.predefinedQConfigs.default_qconfig,
+    ),
     fc.array(fc.tuple(fc.constantFrom(...KEYS), junk), { minLength: 1, maxLength: 3 }),
   )
   .map(([good, changes]) => ({ ...good, ...Object.fromEntries(changes) }));

@@ -3,34 +3,36 @@
 import { describe, it } from "node:test";
 import {
   chooseQParams,
-  convert,
-  defaultQConfig,
   dequantize,
   dequantizeBlocks,
-  Embedding,
   fakeQuantize,
-  HistogramObserver,
   init,
-  LayerNorm,
-  Linear,
   linear,
   pack,
-  prepare,
   QuantizedLinear,
   quantizationError,
   quantize,
   quantizeBlocks,
+  tensor,
+  unpack,
+  unpackLinear,
+} from "zeropoint";
+import { frontier, plan } from "zeropoint/models";
+import {
+  convert,
+  Embedding,
+  HistogramObserver,
+  LayerNorm,
+  Linear,
+  predefinedQConfigs,
+  prepare,
   quantizeDynamic,
   quantizePerChannel,
   quantizePerTensor,
   ReLU,
   Sequential,
-  tensor,
-  unpack,
-  unpackLinear,
   WeightOnlyQConfig,
-} from "zeropoint";
-import { frontier, plan } from "zeropoint/models";
+} from "zeropoint/torch";
 import { Random, sameDeep } from "./support/asserts.mjs";
 import { ARRAY_CLASSES, NAMES, polluted, SPECIES, withSpecies } from "./support/hostile.mjs";
 
@@ -80,7 +82,7 @@ describe("Object.prototype", () => {
       return [observer.calculateQParams(), HistogramObserver.fromJSON(observer.toJSON()).toJSON()];
     },
     model: () => {
-      const prepared = prepare(model, defaultQConfig);
+      const prepared = prepare(model, predefinedQConfigs.default_qconfig);
       prepared.forward(x);
       const converted = convert(prepared);
       return [converted.forward(x), converted.report(x).toString(), String(converted)];
@@ -163,7 +165,7 @@ describe("Symbol.species", () => {
       return [observer.histogram, observer.minVal, observer.calculateQParams()];
     },
     model: () => {
-      const prepared = prepare(model, defaultQConfig);
+      const prepared = prepare(model, predefinedQConfigs.default_qconfig);
       prepared.forward(small);
       return convert(prepared).forward(small);
     },

@@ -6,31 +6,33 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import { Worker } from "node:worker_threads";
 import {
   chooseQParams,
-  convert,
-  defaultQConfig,
   dequantize,
-  Embedding,
   fakeQuantize,
-  HistogramObserver,
   init,
-  intRepr,
-  LayerNorm,
-  Linear,
   linear,
-  MinMaxObserver,
-  MovingAverageMinMaxObserver,
-  PerChannelMinMaxObserver,
   pack,
-  prepare,
   QuantizedLinear,
   quantizationError,
   quantize,
-  quantizePerChannel,
-  quantizePerTensor,
-  Sequential,
   tensor,
   unpack,
 } from "zeropoint";
+import {
+  convert,
+  Embedding,
+  HistogramObserver,
+  intRepr,
+  LayerNorm,
+  Linear,
+  MinMaxObserver,
+  MovingAverageMinMaxObserver,
+  PerChannelMinMaxObserver,
+  predefinedQConfigs,
+  prepare,
+  quantizePerChannel,
+  quantizePerTensor,
+  Sequential,
+} from "zeropoint/torch";
 import { Random, sameCodes, sameDeep, sameFloats } from "./support/asserts.mjs";
 import { overwrite as overwriteOne, resultOrRefusal } from "./support/hostile.mjs";
 
@@ -136,7 +138,7 @@ describe("fields of layers", () => {
   const x = tensor(random.normal(4 * 64), [4, 64]);
   const calibrated = (layer) => {
     const model = new Sequential({ fc: layer });
-    const prepared = prepare(model, defaultQConfig);
+    const prepared = prepare(model, predefinedQConfigs.default_qconfig);
     prepared.forward(x);
     return convert(prepared);
   };
@@ -162,7 +164,7 @@ describe("fields of layers", () => {
 
   it("of a Linear do not affect a later conversion", () => {
     const layer = new Linear(weight, { bias });
-    const prepared = prepare(new Sequential({ fc: layer }), defaultQConfig);
+    const prepared = prepare(new Sequential({ fc: layer }), predefinedQConfigs.default_qconfig);
     prepared.forward(x);
     overwrite(layer, { outFeatures: 1, inFeatures: 2 });
     sameFloats(convert(prepared).forward(x).data, expected.data);
@@ -466,7 +468,7 @@ describe("a quantized tensor given to a static model", () => {
     fc: new Linear(tensor(random.normal(64), [8, 8]), { bias: tensor(random.normal(8)) }),
   });
   const x = tensor(random.normal(32), [4, 8]);
-  const prepared = prepare(model, defaultQConfig);
+  const prepared = prepare(model, predefinedQConfigs.default_qconfig);
   prepared.forward(x);
   const quantized = convert(prepared);
 

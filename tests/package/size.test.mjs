@@ -68,7 +68,7 @@ describe("A bundle", () => {
     assert.match(used, /dist\/quantize\/quantize\.js/);
     assert.doesNotMatch(used, others);
     const { used: more } = await bundle(
-      'import { MinMaxObserver } from "zeropoint"; MinMaxObserver();',
+      'import { MinMaxObserver } from "zeropoint/torch"; MinMaxObserver();',
     );
     assert.match(more, others);
   });

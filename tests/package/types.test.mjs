@@ -10,7 +10,8 @@ import { makeProject, run, tarball, versionOf, writeFiles } from "./project.mjs"
 
 /** The example, and lines that must not compile: they would if a result's type were any or too wide. */
 const TYPED = `${example}
-import { Sequential, type AppendOptions, type Tensor } from "zeropoint";
+import { type AppendOptions, type Tensor } from "zeropoint";
+import { Sequential } from "zeropoint/torch";
 import { analyze, load, openModel, plan, quantizeModel, save, type Model } from "zeropoint/models";
 import { connect } from "zeropoint/worker";
 import { init as initNotebook, torch } from "zeropoint/notebook";
@@ -39,7 +40,7 @@ export async function* rowsOf(model: Model) {
 export const planned = plan([], { ratio: 0.5 });
 export const written = await quantizeModel(opened, planned);
 export const streams = written.files.map((file) => file.stream());
-export const connection = await connect();
+export const connection = await connect({ entries: ["torch"] });
 export const dtype = torch.int8;
 export const ones = torch.tensor([1, 1]);
 export const { dtype: found, data } = ones;

@@ -67,7 +67,7 @@ describe("The API reference", () => {
   for (const path of [
     "api/index.html",
     "api/functions/zeropoint.quantize.html",
-    "api/classes/zeropoint.HistogramObserver.html",
+    "api/classes/zeropoint_torch.HistogramObserver.html",
     "api/modules/zeropoint_notebook.html",
   ]) {
     it(`breaks no policy and has no errors: ${path}`, async () => {
@@ -140,6 +140,7 @@ describe("The API reference", () => {
       ["zeropoint", "zeropoint"],
       ["zeropoint/models", "zeropoint/models"],
       ["zeropoint/notebook", "zeropoint/notebook"],
+      ["zeropoint/torch", "zeropoint/torch"],
     ]);
     await click(page, `${branch} > a`);
     await waitFor(page, () => location.pathname.endsWith("/modules/zeropoint.html"));
@@ -155,7 +156,7 @@ describe("The API reference", () => {
     const entries = Object.keys(manifest.exports).filter(
       (entry) => !/\.(wasm|json|js)$/.test(entry),
     );
-    assert.equal(entries.length, 5);
+    assert.equal(entries.length, 6);
     for (const entry of entries) assert.ok(text.includes(entry.replace(".", "zeropoint")), entry);
     await close();
   });
@@ -181,7 +182,7 @@ describe("The API reference", () => {
     "index.html",
     "hierarchy.html",
     "modules/zeropoint.html",
-    "classes/zeropoint.HistogramObserver.html",
+    "classes/zeropoint_torch.HistogramObserver.html",
     "functions/zeropoint.quantize.html",
     "interfaces/zeropoint.FloatLinearOptions.html",
     "types/zeropoint.QuantizedTensor.html",
@@ -217,9 +218,9 @@ describe("The API reference", () => {
       "index.html",
       "hierarchy.html",
       "modules/zeropoint_notebook.html",
-      "classes/zeropoint.HistogramObserver.html",
-      "classes/zeropoint.MovingAveragePerChannelMinMaxObserver.html",
-      "functions/zeropoint.getDefaultQATQConfig.html",
+      "classes/zeropoint_torch.HistogramObserver.html",
+      "classes/zeropoint_torch.MovingAveragePerChannelMinMaxObserver.html",
+      "functions/zeropoint_torch.getDefaultQATQConfig.html",
       "functions/zeropoint.quantize.html",
     ]) {
       await page.goto(`${site.url}api/${path}`);

@@ -3,7 +3,14 @@
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { Application, Converter, PageEvent, RendererEvent, TSConfigReader } from "typedoc";
+import {
+  Application,
+  Converter,
+  PageEvent,
+  ReflectionKind,
+  RendererEvent,
+  TSConfigReader,
+} from "typedoc";
 
 /** @param {string} path */
 const at = (path) => fileURLToPath(new URL(path, import.meta.url));
@@ -11,6 +18,7 @@ const at = (path) => fileURLToPath(new URL(path, import.meta.url));
 /** The entries of the package, and the files that export them. */
 const ENTRIES = {
   zeropoint: at("../../src/js/index.ts"),
+  "zeropoint/torch": at("../../src/js/torch.ts"),
   "zeropoint/models": at("../../src/js/models/index.ts"),
   "zeropoint/notebook": at("../../src/js/notebook/index.ts"),
 };
@@ -165,6 +173,7 @@ export async function buildApi(folder) {
   );
   // Modules are called as they are imported.
   application.converter.on(Converter.EVENT_CREATE_DECLARATION, (_, reflection) => {
+    if (!reflection.kindOf(ReflectionKind.Module)) return;
     const entry = `zeropoint/${reflection.name}`;
     if (reflection.name === "index") reflection.name = "zeropoint";
     else if (entry in ENTRIES) reflection.name = entry;

@@ -9,19 +9,21 @@ import { readNotebooks } from "./read-notebook.mjs";
 
 /**
  * Makes a file for each notebook, with numbers from the built package; in development, the document has them all.
- * @param {{ folder: string, pages: { folder: string, benchmark: string }, packageEntry: string }} options
+ * @param {{ folder: string, pages: { folder: string, benchmark: string }, packageEntries: string[] }} options
  * @returns {import("vite").Plugin}
  */
-export function notebooks({ folder, pages, packageEntry }) {
+export function notebooks({ folder, pages, packageEntries }) {
   /** @type {Promise<import("../figures/index.js").Zeropoint> | undefined} */
   let loading;
   /** @type {import("./parts.mjs").Part[]} */
   let parts = [];
   const load = () => {
-    loading ??= import(pathToFileURL(packageEntry).href).then(async (zeropoint) => {
-      await zeropoint.init();
-      return zeropoint;
-    });
+    loading ??= Promise.all(packageEntries.map((entry) => import(pathToFileURL(entry).href))).then(
+      async ([zeropoint, torch]) => {
+        await zeropoint.init();
+        return { ...zeropoint, ...torch };
+      },
+    );
     return loading;
   };
   return {

@@ -15,7 +15,7 @@ import { schemeMatrix } from "./drawings/scheme-matrix.js";
 
 /**
  * @typedef {import("../shell/drawing/tree.js").Tree} Tree
- * @typedef {typeof import("zeropoint")} Zeropoint
+ * @typedef {typeof import("zeropoint") & typeof import("zeropoint/torch")} Zeropoint
  * @typedef {{ name: string, label: string, type: "range", min: number, max: number, step: number,
  *   value: number, unit?: string }} RangeControl
  * @typedef {{ name: string, label: string, type: "choice", choices: [string, string][],

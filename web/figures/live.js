@@ -11,13 +11,14 @@ let loading;
 
 /** Starts zeropoint in the page, when the first control is used. */
 async function load() {
-  const [zeropoint, { figures }, { coreModule }] = await Promise.all([
+  const [zeropoint, torch, { figures }, { coreModule }] = await Promise.all([
     import("zeropoint"),
+    import("zeropoint/torch"),
     import("./index.js"),
     import("../shell/core/core.js"),
   ]);
   await zeropoint.init({ wasm: coreModule });
-  return { zeropoint, figures };
+  return { zeropoint: { ...zeropoint, ...torch }, figures };
 }
 
 /** @param {HTMLElement} view */

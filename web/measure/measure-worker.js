@@ -1,6 +1,7 @@
 // Runs the short benchmark: the cases of npm run bench, with zeropoint and plain JavaScript.
 
 import * as zeropoint from "zeropoint";
+import * as torch from "zeropoint/torch";
 import baselineLimits from "../../build/bench/limits-baseline.wasm?url";
 import relaxedLimits from "../../build/bench/limits-relaxed.wasm?url";
 import { runSuite, SIZES } from "../../tests/bench/suite.mjs";
@@ -20,6 +21,7 @@ runSuite(
   {
     name: "this browser",
     zeropoint,
+    torch,
     cores: [],
     limits: { baseline: () => compile(baselineLimits), relaxed: () => compile(relaxedLimits) },
   },

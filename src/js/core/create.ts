@@ -1,5 +1,6 @@
 // Independent instances of the library: its exports, bound to a separate core.
 
+import { wrongKind } from "../base/check.js";
 import { disposed } from "../base/errors.js";
 import { INSPECT } from "../base/format-value.js";
 import type { Core } from "./core.js";
@@ -47,7 +48,24 @@ export async function createFrom<Library extends object>(
   // Printed by Node's console instead of a listing of the whole library.
   const print = () => `Zeropoint(build=${core.build}, threads=${core.threads})`;
   const own = { ...describeCore(core), dispose, ...symbols, [INSPECT]: print };
-  return { ...own, ...bindAll(core, library) } as unknown as Readonly<Library> & InstanceMembers;
+  return { ...bindAll(core, library), ...own } as unknown as Readonly<Library> & InstanceMembers;
+}
+
+/** Exports that start a library, and so belong to no instance. */
+const STARTS = ["init", "create", "connect"];
+
+/**
+ * The exports of entries, without those that start a library.
+ * @throws {TypeError} `ZP_INVALID_OPTION` for a value that is no module
+ */
+export function checkEntries(entries: readonly unknown[]): object[] {
+  return entries.map((entry, i) => {
+    if (typeof entry !== "object" || entry === null || Array.isArray(entry)) {
+      const takes = 'a module, as in import * as torch from "zeropoint/torch"';
+      throw wrongKind("ZP_INVALID_OPTION", "create", `entries[${i}]`, takes, entry);
+    }
+    return Object.fromEntries(Object.entries(entry).filter(([name]) => !STARTS.includes(name)));
+  });
 }
 
 /** The exports of a library, with functions and classes bound to a core. */
@@ -60,15 +78,18 @@ function bindAll<Library extends object>(core: Core, library: Library): Library 
   };
   const each = <T extends object>(values: T): T =>
     Object.fromEntries(
-      Object.entries(values).map(([name, value]) => [name, value && bind(value, name)]),
+      Object.entries(values).map(([name, value]) => [
+        name,
+        Object(value) === value ? bind(value, name) : value,
+      ]),
     ) as T;
   const make = (value: object, name: string): object => {
     if (isRebindable(value)) return value[REBIND](bind);
     if (typeof value === "function") {
       return new Proxy(value, runningOn(core, pythonNameOf(value as object) || name, bind));
     }
-    // Records of QConfigs and observers.
-    return Object.freeze(each(value));
+    // Records of QConfigs and observers; other objects have no functions of the library.
+    return Object.getPrototypeOf(value) === Object.prototype ? Object.freeze(each(value)) : value;
   };
   return each(library);
 }

@@ -162,12 +162,16 @@ function activationOf(where: string, role: string, observer: Observer): TensorQP
  * Source: torch.ao.quantization.quantize_dynamic.
  *
  * @param model    the float model; not changed
- * @param qconfig  for its linear layers, or a mapping; default: `defaultDynamicQConfig`
+ * @param qconfig  for its linear layers, or a mapping; default:
+ *   `predefinedQConfigs.default_dynamic_qconfig`
  * @param options  as in `convert`
  * @throws {RangeError} `ZP_UNSUPPORTED_QCONFIG` for a static QConfig, which needs calibration (`prepare`,
  *   then `convert`); and as `prepare` and `convert`
  * @throws {TypeError} `ZP_INVALID_MODEL`, `ZP_INVALID_QCONFIG`
- * @example const quantized = quantizeDynamic(model, perChannelDynamicQConfig);
+ * @example const quantized = quantizeDynamic(
+ *   model,
+ *   predefinedQConfigs.per_channel_dynamic_qconfig,
+ * );
  */
 export function quantizeDynamic(
   model: Sequential,

@@ -146,7 +146,7 @@ function planEmbedding(where: string, { weight }: QConfig): "weight-only" {
   }
   return unsupported(
     where,
-    "Embedding takes floatQParamsWeightOnlyQConfig, its 4-bit sister, a WeightOnlyQConfig, or null " +
+    "Embedding takes predefinedQConfigs.float_qparams_weight_only_qconfig, its 4-bit sister, a WeightOnlyQConfig, or null " +
       "to stay as it is; a QConfigMapping gives it its own",
   );
 }
@@ -173,7 +173,7 @@ export interface PrepareOptions {
  * | a PlaceholderObserver that is dynamic | dynamic W8A8, see `QuantizedLinear` |
  * | a PlaceholderObserver for float32, null, or a `WeightOnlyQConfig` | quantized weights alone |
  *
- * An Embedding takes `floatQParamsWeightOnlyQConfig` or a `WeightOnlyQConfig`. All other layers stay
+ * An Embedding takes `predefinedQConfigs.float_qparams_weight_only_qconfig` or a `WeightOnlyQConfig`. All other layers stay
  * float32, also layers of subclasses that override `forward`; but a ReLU between static layers maps codes
  * to codes. Float input of a static layer is quantized with the qparams of a separate input observer,
  * which replaces PyTorch's QuantStub.

@@ -161,7 +161,8 @@ export function int8Weight(
     return unsupported(
       where,
       "weights must be qint8 with zero points 0, one scale or one for each output (axis 0), where " +
-        "activations are quantized too; defaultWeightObserver and defaultPerChannelWeightObserver are",
+        "activations are quantized too; default_weight_observer and default_per_channel_weight_observer of " +
+        "predefinedObservers are",
     );
   }
   const scales = Float32Array.from(listed(scale));

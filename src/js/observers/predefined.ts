@@ -1,4 +1,4 @@
-// PyTorch's predefined observers and QConfigs. All exports of this file are public.
+// PyTorch's predefined observers and QConfigs.
 
 import { checkChoice } from "../base/check.js";
 import { HistogramObserver } from "./histogram.js";
@@ -41,25 +41,25 @@ function fused(options: FakeQuantizeOptions): ObserverFactory<object, FakeQuanti
 const QNNPACK_EPS = 2 ** -12;
 
 /** `default_observer`: activations, in 7 bits. */
-export const defaultObserver = MinMaxObserver.withArgs({ quantMin: 0, quantMax: 127 });
+const defaultObserver = MinMaxObserver.withArgs({ quantMin: 0, quantMax: 127 });
 
 /** `default_placeholder_observer`. */
-export const defaultPlaceholderObserver = PlaceholderObserver;
+const defaultPlaceholderObserver = PlaceholderObserver;
 
 /** `default_debug_observer`. */
-export const defaultDebugObserver = RecordingObserver;
+const defaultDebugObserver = RecordingObserver;
 
 /** `default_reuse_input_observer`. */
-export const defaultReuseInputObserver = ReuseInputObserver;
+const defaultReuseInputObserver = ReuseInputObserver;
 
 /** `default_weight_observer`: one scale for all weights. */
-export const defaultWeightObserver = MinMaxObserver.withArgs({
+const defaultWeightObserver = MinMaxObserver.withArgs({
   dtype: "qint8",
   qscheme: "per_tensor_symmetric",
 });
 
 /** `weight_observer_range_neg_127_to_127`. */
-export const weightObserverRangeNeg127To127 = MinMaxObserver.withArgs({
+const weightObserverRangeNeg127To127 = MinMaxObserver.withArgs({
   dtype: "qint8",
   qscheme: "per_tensor_symmetric",
   quantMin: -127,
@@ -68,16 +68,16 @@ export const weightObserverRangeNeg127To127 = MinMaxObserver.withArgs({
 });
 
 /** `default_histogram_observer`: activations, in 7 bits. */
-export const defaultHistogramObserver = HistogramObserver.withArgs({ quantMin: 0, quantMax: 127 });
+const defaultHistogramObserver = HistogramObserver.withArgs({ quantMin: 0, quantMax: 127 });
 
 /** `default_per_channel_weight_observer`: one scale for each output of a layer. */
-export const defaultPerChannelWeightObserver = PerChannelMinMaxObserver.withArgs({
+const defaultPerChannelWeightObserver = PerChannelMinMaxObserver.withArgs({
   dtype: "qint8",
   qscheme: "per_channel_symmetric",
 });
 
 /** `per_channel_weight_observer_range_neg_127_to_127`. */
-export const perChannelWeightObserverRangeNeg127To127 = PerChannelMinMaxObserver.withArgs({
+const perChannelWeightObserverRangeNeg127To127 = PerChannelMinMaxObserver.withArgs({
   dtype: "qint8",
   qscheme: "per_channel_symmetric",
   quantMin: -127,
@@ -86,7 +86,7 @@ export const perChannelWeightObserverRangeNeg127To127 = PerChannelMinMaxObserver
 });
 
 /** `default_dynamic_quant_observer`: activations whose qparams are chosen on the fly. */
-export const defaultDynamicQuantObserver = PlaceholderObserver.withArgs({
+const defaultDynamicQuantObserver = PlaceholderObserver.withArgs({
   dtype: "quint8",
   quantMin: 0,
   quantMax: 255,
@@ -94,21 +94,21 @@ export const defaultDynamicQuantObserver = PlaceholderObserver.withArgs({
 });
 
 /** `default_float_qparams_observer`: embeddings. */
-export const defaultFloatQParamsObserver = PerChannelMinMaxObserver.withArgs({
+const defaultFloatQParamsObserver = PerChannelMinMaxObserver.withArgs({
   dtype: "quint8",
   qscheme: "per_channel_affine_float_qparams",
   chAxis: 0,
 });
 
 /** `default_float_qparams_observer_4bit`: embeddings in 4 bits. */
-export const defaultFloatQParamsObserver4Bit = PerChannelMinMaxObserver.withArgs({
+const defaultFloatQParamsObserver4Bit = PerChannelMinMaxObserver.withArgs({
   dtype: "quint4x2",
   qscheme: "per_channel_affine_float_qparams",
   chAxis: 0,
 });
 
 /** `default_fixed_qparams_range_neg1to1_observer`: tanh. */
-export const defaultFixedQParamsRangeNeg1To1Observer = FixedQParamsObserver.withArgs({
+const defaultFixedQParamsRangeNeg1To1Observer = FixedQParamsObserver.withArgs({
   scale: 2 / 256,
   zeroPoint: 128,
   dtype: "quint8",
@@ -117,7 +117,7 @@ export const defaultFixedQParamsRangeNeg1To1Observer = FixedQParamsObserver.with
 });
 
 /** `default_fixed_qparams_range_0to1_observer`: sigmoid, softmax. */
-export const defaultFixedQParamsRange0To1Observer = FixedQParamsObserver.withArgs({
+const defaultFixedQParamsRange0To1Observer = FixedQParamsObserver.withArgs({
   scale: 1 / 256,
   zeroPoint: 0,
   dtype: "quint8",
@@ -126,10 +126,10 @@ export const defaultFixedQParamsRange0To1Observer = FixedQParamsObserver.withArg
 });
 
 /** `default_symmetric_fixed_qparams_observer`, the older name. */
-export const defaultSymmetricFixedQParamsObserver = defaultFixedQParamsRangeNeg1To1Observer;
+const defaultSymmetricFixedQParamsObserver = defaultFixedQParamsRangeNeg1To1Observer;
 
 /** `default_affine_fixed_qparams_observer`, the older name. */
-export const defaultAffineFixedQParamsObserver = defaultFixedQParamsRange0To1Observer;
+const defaultAffineFixedQParamsObserver = defaultFixedQParamsRange0To1Observer;
 
 const defaultFakeQuant = fake({
   observer: MovingAverageMinMaxObserver,
@@ -227,51 +227,45 @@ const qnnpackActivationFakeQuant = fused({
 });
 
 /** `default_qconfig`: static, one scale per tensor. */
-export const defaultQConfig = pair(defaultObserver, defaultWeightObserver);
+const defaultQConfig = pair(defaultObserver, defaultWeightObserver);
 
 /** `default_debug_qconfig`: keeps all activations. */
-export const defaultDebugQConfig = pair(defaultDebugObserver, defaultWeightObserver);
+const defaultDebugQConfig = pair(defaultDebugObserver, defaultWeightObserver);
 
 /** `default_per_channel_qconfig`: static, one scale for each output of a layer. */
-export const defaultPerChannelQConfig = pair(defaultObserver, defaultPerChannelWeightObserver);
+const defaultPerChannelQConfig = pair(defaultObserver, defaultPerChannelWeightObserver);
 
 /** `default_dynamic_qconfig`: activations quantized on the fly. */
 export const defaultDynamicQConfig = pair(defaultDynamicQuantObserver, defaultWeightObserver);
 
 /** `per_channel_dynamic_qconfig`: the same, with one weight scale for each output. */
-export const perChannelDynamicQConfig = pair(
-  defaultDynamicQuantObserver,
-  defaultPerChannelWeightObserver,
-);
+const perChannelDynamicQConfig = pair(defaultDynamicQuantObserver, defaultPerChannelWeightObserver);
 
 const float16Observer = PlaceholderObserver.withArgs({ dtype: "float16" });
 
 /** `float16_dynamic_qconfig`. Data only: no layer here computes with float16. */
-export const float16DynamicQConfig = pair(
+const float16DynamicQConfig = pair(
   PlaceholderObserver.withArgs({ dtype: "float16", isDynamic: true }),
   float16Observer,
 );
 
 /** `float16_static_qconfig`. Data only: no layer here computes with float16. */
-export const float16StaticQConfig = pair(float16Observer, float16Observer);
+const float16StaticQConfig = pair(float16Observer, float16Observer);
 
 /** `float_qparams_weight_only_qconfig`: embeddings, 8 bits. */
-export const floatQParamsWeightOnlyQConfig = pair(
-  defaultPlaceholderObserver,
-  defaultFloatQParamsObserver,
-);
+const floatQParamsWeightOnlyQConfig = pair(defaultPlaceholderObserver, defaultFloatQParamsObserver);
 
 /** `float_qparams_weight_only_qconfig_4bit`: embeddings, 4 bits. */
-export const floatQParamsWeightOnlyQConfig4Bit = pair(
+const floatQParamsWeightOnlyQConfig4Bit = pair(
   defaultPlaceholderObserver,
   defaultFloatQParamsObserver4Bit,
 );
 
 /** `default_quint8_weight_qconfig`: quint8 weights. */
-export const defaultQuint8WeightQConfig = pair(HistogramObserver, MinMaxObserver);
+const defaultQuint8WeightQConfig = pair(HistogramObserver, MinMaxObserver);
 
 /** `default_reuse_input_qconfig`. */
-export const defaultReuseInputQConfig = pair(defaultReuseInputObserver, NoopObserver);
+const defaultReuseInputQConfig = pair(defaultReuseInputObserver, NoopObserver);
 
 const qnnpackActivationObserver = HistogramObserver.withArgs({
   dtype: "qint8",
@@ -280,13 +274,13 @@ const qnnpackActivationObserver = HistogramObserver.withArgs({
 });
 
 /** `default_symmetric_qnnpack_qconfig`: qint8 activations. */
-export const defaultSymmetricQNNPACKQConfig = pair(
+const defaultSymmetricQNNPACKQConfig = pair(
   qnnpackActivationObserver,
   weightObserverRangeNeg127To127,
 );
 
 /** `default_per_channel_symmetric_qnnpack_qconfig`: qint8 activations. */
-export const defaultPerChannelSymmetricQNNPACKQConfig = pair(
+const defaultPerChannelSymmetricQNNPACKQConfig = pair(
   qnnpackActivationObserver,
   perChannelWeightObserverRangeNeg127To127,
 );
@@ -294,52 +288,49 @@ export const defaultPerChannelSymmetricQNNPACKQConfig = pair(
 const float32Observer = PlaceholderObserver.withArgs({ dtype: "float32" });
 
 /** `_default_fp32_placeholder_qconfig`. */
-export const defaultFP32PlaceholderQConfig = pair(float32Observer, float32Observer);
+const defaultFP32PlaceholderQConfig = pair(float32Observer, float32Observer);
 
 /** `_default_quint8_placeholder_qconfig`. */
-export const defaultQuint8PlaceholderQConfig = pair(
+const defaultQuint8PlaceholderQConfig = pair(
   PlaceholderObserver.withArgs({ dtype: "quint8" }),
   null,
 );
 
 /** `default_qat_qconfig`, for training: data only. */
-export const defaultQATQConfig = pair(defaultFakeQuant, defaultWeightFakeQuant);
+const defaultQATQConfig = pair(defaultFakeQuant, defaultWeightFakeQuant);
 
 /** `default_qat_qconfig_v2`, for training: data only. */
-export const defaultQATQConfigV2 = pair(
-  defaultFusedActivationFakeQuant,
-  defaultFusedWeightFakeQuant,
-);
+const defaultQATQConfigV2 = pair(defaultFusedActivationFakeQuant, defaultFusedWeightFakeQuant);
 
 /** `default_dynamic_qat_qconfig`, for training: data only. */
-export const defaultDynamicQATQConfig = pair(defaultDynamicFakeQuant, defaultWeightFakeQuant);
+const defaultDynamicQATQConfig = pair(defaultDynamicFakeQuant, defaultWeightFakeQuant);
 
 /** `default_embedding_qat_qconfig`, for training: data only. */
-export const defaultEmbeddingQATQConfig = pair(
+const defaultEmbeddingQATQConfig = pair(
   NoopObserver.withArgs({ dtype: "float32" }),
   defaultEmbeddingFakeQuant,
 );
 
 /** `default_embedding_qat_qconfig_4bit`, for training: data only. */
-export const defaultEmbeddingQATQConfig4Bit = pair(
+const defaultEmbeddingQATQConfig4Bit = pair(
   NoopObserver.withArgs({ dtype: "float32" }),
   defaultEmbeddingFakeQuant4Bit,
 );
 
 /** `default_weight_only_qconfig`, for training: data only. `WeightOnlyQConfig` is for use. */
-export const defaultWeightOnlyQConfig = pair(Identity, defaultWeightFakeQuant);
+const defaultWeightOnlyQConfig = pair(Identity, defaultWeightFakeQuant);
 
 /** `default_activation_only_qconfig`, for training: data only. */
-export const defaultActivationOnlyQConfig = pair(defaultFakeQuant, Identity);
+const defaultActivationOnlyQConfig = pair(defaultFakeQuant, Identity);
 
 /** `default_symmetric_qnnpack_qat_qconfig`, for training: data only. */
-export const defaultSymmetricQNNPACKQATQConfig = pair(
+const defaultSymmetricQNNPACKQATQConfig = pair(
   qnnpackActivationFakeQuant,
   fusedWeightFakeQuantRangeNeg127To127,
 );
 
 /** `default_per_channel_symmetric_qnnpack_qat_qconfig`, for training: data only. */
-export const defaultPerChannelSymmetricQNNPACKQATQConfig = pair(
+const defaultPerChannelSymmetricQNNPACKQATQConfig = pair(
   qnnpackActivationFakeQuant,
   fusedPerChannelWeightFakeQuantRangeNeg127To127,
 );

@@ -156,8 +156,8 @@ export const namesAround = (name: string): string[] =>
  * @example
  * new QConfigMapping()
  *   .setGlobal(getDefaultQConfig("x86"))
- *   .setObjectType(Embedding, floatQParamsWeightOnlyQConfig)
- *   .setModuleNameRegex("head\\..*", perChannelDynamicQConfig)
+ *   .setObjectType(Embedding, predefinedQConfigs.float_qparams_weight_only_qconfig)
+ *   .setModuleNameRegex("head\\..*", predefinedQConfigs.per_channel_dynamic_qconfig)
  *   .setModuleName("head.last", null);
  */
 export class QConfigMapping {

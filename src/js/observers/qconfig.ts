@@ -30,7 +30,7 @@ export interface QConfigFields {
  * @example
  * new QConfig({
  *   activation: HistogramObserver.withArgs({ reduceRange: true }),
- *   weight: defaultPerChannelWeightObserver,
+ *   weight: predefinedObservers.default_per_channel_weight_observer,
  * });
  */
 export class QConfig {
@@ -64,7 +64,7 @@ export class QConfig {
   /**
    * The text of PyTorch's QConfig by Python's repr.
    * @example
-   * String(new QConfig({ activation: defaultDebugObserver, weight: null }))
+   * String(new QConfig({ activation: predefinedObservers.default_debug_observer, weight: null }))
    * // "QConfig(activation=<class 'torch.ao.quantization.observer.RecordingObserver'>, weight=None)"
    */
   toString(): string {

@@ -27,6 +27,7 @@ import { type CallSettings, splitOptions, type WorkerOption } from "./settings.j
 import { onAbort, reasonOf, untilAborted } from "./signals.js";
 import { NoWorker, startWorker } from "./start.js";
 import { isTurnOver, takeTurn } from "./turns.js";
+import type { EntryName } from "./types.js";
 
 /** Bytes that are copied before the event loop may have a turn: well under a millisecond. */
 const PIECE_BYTES = 2 ** 20;
@@ -57,6 +58,7 @@ interface Call {
 export class Client {
   readonly #options: InitOptions;
   readonly #option: WorkerOption | undefined;
+  readonly #entries: readonly EntryName[];
   readonly #calls = new Map<number, Call>();
   readonly #decoder = new Decoder(this);
   #link: Link | undefined;
@@ -66,9 +68,14 @@ export class Client {
   /** Objects of workers with a smaller number are gone. */
   generation = 0;
 
-  constructor(options: InitOptions, option: WorkerOption | undefined) {
+  constructor(
+    options: InitOptions,
+    option: WorkerOption | undefined,
+    entries: readonly EntryName[],
+  ) {
     this.#options = options;
     this.#option = option;
+    this.#entries = entries;
   }
 
   get isDisposed(): boolean {
@@ -97,6 +104,7 @@ export class Client {
       const started = await startWorker(
         this.#options,
         this.#option,
+        this.#entries,
         (reply) => this.#receive(reply),
         (why) => {
           isLost = true;
@@ -117,7 +125,7 @@ export class Client {
     } catch (error) {
       if (!(error instanceof NoWorker)) throw error;
       const { startHere } = await import("./here.js");
-      const here = await startHere(this.#options, (reply) => this.#receive(reply));
+      const here = await startHere(this.#options, this.#entries, (reply) => this.#receive(reply));
       link = { ...here, worker: undefined, reason: error.message };
     }
     if (this.#isDisposed) {

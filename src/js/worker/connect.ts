@@ -1,16 +1,24 @@
 // connect: the library off the calling thread.
 
-import { wrongKind } from "../base/check.js";
+import { checkChoice, wrongKind } from "../base/check.js";
 import { INSPECT } from "../base/format-value.js";
 import { checkOptions } from "../base/options.js";
-import type { InitOptions } from "../index.js";
+import type { InitOptions } from "../core/init.js";
 import { Client } from "./client.js";
 import { splitOptions, type WorkerOption } from "./settings.js";
 import { untilAborted } from "./signals.js";
-import type { Connection } from "./types.js";
+import type { Connection, EntryName } from "./types.js";
+
+/** The entries of the package that a connection may offer. */
+const ENTRY_NAMES: readonly EntryName[] = ["torch"];
 
 /** Options of `connect`. */
-export interface ConnectOptions extends InitOptions {
+export interface ConnectOptions<Entry extends EntryName = EntryName> extends InitOptions {
+  /**
+   * The entries of the package whose functions and classes the connection has in addition to those of
+   * `zeropoint`: `"torch"` for `zeropoint/torch`. Default: none.
+   */
+  entries?: readonly Entry[] | undefined;
   /**
    * The worker's script, if a bundler does not find it: its address, or a function that starts a worker
    * with it (`zeropoint/worker.js` in the package). `false` for no worker: the library then runs on this
@@ -20,8 +28,8 @@ export interface ConnectOptions extends InitOptions {
 }
 
 /**
- * Starts a worker that runs the library. The connection has the library's functions by the same names
- * and with the same arguments, and a factory for each of its classes: `quantizedLinear(…)` for
+ * Starts a worker that runs the library. The connection has the functions of `zeropoint`, and of the
+ * entries that it is asked for, by the same names and with the same arguments, and a factory for each of its classes: `quantizedLinear(…)` for
  * `new QuantizedLinear(…)`. They return promises, and take `{ signal, onProgress, transfer }` last, by
  * itself or among the function's own options.
  *
@@ -36,6 +44,7 @@ export interface ConnectOptions extends InitOptions {
  * If the worker ends by itself, pending calls are rejected with `ZP_WORKER_LOST`, as are calls of handles
  * that were made before; the next call of a function starts another worker.
  *
+ * @param options.entries  the entries that it offers in addition to `zeropoint`; default: none
  * @param options.threads  the threads that the library runs on; default: 1
  * @param options.build    as in `init`
  * @param options.wasm     as in `init`
@@ -48,15 +57,17 @@ export interface ConnectOptions extends InitOptions {
  * const y = await layer.forward(x);
  * zp.dispose();
  */
-export async function connect(options: ConnectOptions = {}): Promise<Connection> {
-  const names = ["build", "threads", "wasm", "worker"];
-  const { worker, ...given } = checkOptions("connect", options, names) as ConnectOptions;
+export async function connect<Entry extends EntryName = never>(
+  options: ConnectOptions<Entry> = {},
+): Promise<Connection<Entry>> {
+  const names = ["build", "threads", "wasm", "worker", "entries"];
+  const { worker, entries, ...given } = checkOptions("connect", options, names) as ConnectOptions;
   const isAddress = typeof worker === "string" || worker instanceof URL;
   if (worker !== undefined && worker !== false && typeof worker !== "function" && !isAddress) {
     const takes = "an address, a function that starts a worker, or false";
     throw wrongKind("ZP_INVALID_OPTION", "connect", "options.worker", takes, worker);
   }
-  const client = new Client(given, worker);
+  const client = new Client(given, worker, checkEntryNames(entries));
   const { library } = await client.connect("connect");
   const { functions, classes, build, threads, threadsReason } = library;
   const dispose = (): void => client.dispose();
@@ -93,5 +104,16 @@ export async function connect(options: ConnectOptions = {}): Promise<Connection>
     }
     connection[factoryName] = factory;
   }
-  return connection as unknown as Connection;
+  return connection as unknown as Connection<Entry>;
+}
+
+function checkEntryNames(entries: unknown): EntryName[] {
+  if (entries === undefined) return [];
+  const argument = "options.entries";
+  if (!Array.isArray(entries)) {
+    throw wrongKind("ZP_INVALID_OPTION", "connect", argument, "a list of names", entries);
+  }
+  return Array.from(entries as unknown[], (name, i) =>
+    checkChoice("connect", `${argument}[${i}]`, name, ENTRY_NAMES, undefined),
+  );
 }

@@ -6,16 +6,18 @@ import { describe, Server } from "./library/server.js";
 import { createInstance } from "./library/zeropoint.js";
 import type { Library, Post, Reply, Request } from "./messages/messages.js";
 import { pause } from "./turns.js";
+import type { EntryName } from "./types.js";
 
 /** An instance of the library on this thread that takes messages. */
 export async function startHere(
   options: InitOptions,
+  entries: readonly EntryName[],
   receive: Post<Reply>,
 ): Promise<{ readonly library: Library; send(request: Request): void; end(): void }> {
   const zp = await createInstance(embedded, options);
   const server = new Server(zp, receive, false);
   return {
-    library: describe(zp),
+    library: describe(zp, entries),
     // Not within the caller's own turn, as with a worker.
     send: (request) => void pause().then(() => server.receive(request)),
     end: () => zp.dispose(),

@@ -3,4 +3,14 @@
 export { type ConnectOptions, connect } from "./connect.js";
 export type { CallOptions, Progress, WorkerLike, WorkerOption } from "./settings.js";
 export type { AbortSignalLike } from "./signals.js";
-export type { Connection, Factory, GenericFunctions, Handle, Remote } from "./types.js";
+export type {
+  Connection,
+  ConnectionEntries,
+  EntryName,
+  Factory,
+  GenericFunctions,
+  Handle,
+  Remote,
+  Remotes,
+  TorchFunctions,
+} from "./types.js";

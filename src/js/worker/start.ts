@@ -17,6 +17,7 @@ import {
 } from "../core/threads/workers.js";
 import { errorData, errorOf, type Library, type Reply, type Request } from "./messages/messages.js";
 import type { WorkerOption } from "./settings.js";
+import type { EntryName } from "./types.js";
 
 /**
  * The cure where Vite's development server has moved the package into its cache, away from the worker's script.
@@ -101,6 +102,7 @@ const LIBRARY_LIMIT = START_LIMIT + 5;
 /**
  * Starts a worker and the library in it. Starts again with one thread if the library with several
  * does not answer: the constructor of a worker within a worker sometimes never returns in Firefox.
+ * @param entries  the entries that the connection offers
  * @param receive  takes all messages of calls
  * @param lose     called when the worker ends by itself, even during the start
  * @throws {NoWorker} if the worker or its script cannot be started
@@ -109,6 +111,7 @@ const LIBRARY_LIMIT = START_LIMIT + 5;
 export async function startWorker(
   options: InitOptions,
   option: WorkerOption | undefined,
+  entries: readonly EntryName[],
   receive: (reply: Reply) => void,
   lose: (why: string) => void,
 ): Promise<Started> {
@@ -118,11 +121,11 @@ export async function startWorker(
   const module =
     given === undefined ? undefined : await compileSource(checkSource("connect", given));
   try {
-    return await startOnce(options, module, option, receive, lose);
+    return await startOnce(options, module, option, entries, receive, lose);
   } catch (error) {
     if (!(error instanceof NoThreads)) throw error;
     const single = { ...options, threads: 1 };
-    const { library, worker } = await startOnce(single, module, option, receive, lose);
+    const { library, worker } = await startOnce(single, module, option, entries, receive, lose);
     return { library: { ...library, threadsReason: error.message }, worker };
   }
 }
@@ -131,6 +134,7 @@ function startOnce(
   { build, threads, wasm }: InitOptions,
   module: WasmModule | undefined,
   option: WorkerOption | undefined,
+  entries: readonly EntryName[],
   receive: (reply: Reply) => void,
   lose: (why: string) => void,
 ): Promise<Started> {
@@ -172,7 +176,7 @@ function startOnce(
       const reply = (worker.on ? event : (event as { data: unknown }).data) as Reply;
       switch (reply?.kind) {
         case "loaded":
-          send({ kind: "start", build, threads, module });
+          send({ kind: "start", build, threads, module, entries });
           limitLibrary();
           break;
         case "need": {

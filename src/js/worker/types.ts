@@ -1,9 +1,10 @@
 // The types of connections and handles, made from the library's own.
 
-import type * as library from "../index.js";
+import type * as library from "../library.js";
 import type { FileSource } from "../models/open/sources.js";
 import type { Loaded } from "../models/save/things.js";
 import type { NeedsDType, NeedsScheme, OneOfBoth } from "../quantize/options.js";
+import type * as torch from "../torch.js";
 import type { CallOptions } from "./settings.js";
 
 /** Parameters followed by call options, which take the place of optional parameters that are left out. */
@@ -20,10 +21,10 @@ export type WithCallOptions<A extends readonly unknown[]> = number extends A["le
 /** The objects of the library that stay with it. */
 type Stationary =
   | library.QuantizedLinear
-  | library.Observer
+  | torch.Observer
   | library.Layer
-  | library.PreparedModel
-  | library.QuantizedModel;
+  | torch.PreparedModel
+  | torch.QuantizedModel;
 
 /** A result as the calling thread gets it: objects that stay with the library are handles. */
 export type Received<T> = T extends Stationary
@@ -69,36 +70,30 @@ export type Handle<T> = {
   [Symbol.dispose]: () => void;
 };
 
-/** The module with the library's exports. */
-type Library = typeof library;
-
-/** Functions whose result depends on the types of their arguments; declared in `GenericFunctions`. */
-type GenericName = keyof GenericFunctions;
-
-/** The names of the library's functions. */
-type FunctionName = {
-  [K in keyof Library]: Library[K] extends abstract new (
+/** The names of a module's functions. */
+type FunctionName<Module> = {
+  [K in keyof Module]: Module[K] extends abstract new (
     ...args: never
   ) => unknown
     ? never
-    : Library[K] extends { readonly observerClass: unknown }
-      ? never
-      : Library[K] extends (...args: never) => unknown
-        ? K
-        : never;
-}[keyof Library];
+    : Module[K] extends (...args: never) => unknown
+      ? K
+      : never;
+}[keyof Module];
 
 /** The names of functions that need no worker. */
-type LocalName = "init" | "create" | "tensor" | `getDefault${string}`;
+type LocalName = "tensor" | `getDefault${string}`;
 
-/** The names of the classes whose objects stay with the library. */
-type ClassName = {
-  [K in keyof Library]: Library[K] extends new (...args: never) => Stationary ? K : never;
-}[keyof Library];
+/** The names of the classes of a module whose objects stay with the library. */
+type ClassName<Module> = {
+  [K in keyof Module]: Module[K] extends new (...args: never) => Stationary ? K : never;
+}[keyof Module];
 
 /** The factory's name: that of the class with a small first letter, `linearLayer` for `Linear`. */
 type FactoryName<K extends string> =
-  Uncapitalize<K> extends FunctionName ? `${Uncapitalize<K>}Layer` : Uncapitalize<K>;
+  Uncapitalize<K> extends FunctionName<typeof library>
+    ? `${Uncapitalize<K>}Layer`
+    : Uncapitalize<K>;
 
 /** Makes an object of a class, and returns its handle. */
 export type Factory<C> = C extends new (
@@ -181,51 +176,78 @@ export interface GenericFunctions {
     options: Last<library.ErrorOptions>,
     call?: CallOptions,
   ): Promise<library.Tensor>;
-  /** `quantizePerTensor` of the library. */
-  quantizePerTensor<D extends library.QDType>(
-    x: library.TensorInput,
-    scale: library.TorchScale,
-    zeroPoint: library.TorchZeroPoint,
-    dtype: D,
-    options?: Last<library.TorchQuantizeOptions<D>>,
-    call?: CallOptions,
-  ): Promise<library.TorchQuantizedTensor<D, "perTensor">>;
-  /** `quantizePerChannel` of the library. */
-  quantizePerChannel<D extends library.QDType>(
-    x: library.TensorInput,
-    scales: library.TorchScales,
-    zeroPoints: library.TorchZeroPoints,
-    axis: number,
-    dtype: D,
-    options?: Last<library.TorchQuantizeOptions<D>>,
-    call?: CallOptions,
-  ): Promise<library.TorchQuantizedTensor<D, "perChannel">>;
 }
 
-/** The library's functions by their names, and factories of its classes. */
-export type Remotes = GenericFunctions & {
-  readonly [K in Exclude<FunctionName, GenericName | LocalName>]: Remote<Library[K]>;
+/** Generic signatures of `zeropoint/torch`. */
+export interface TorchFunctions {
+  /** `quantizePerTensor` of `zeropoint/torch`. */
+  quantizePerTensor<D extends library.QDType>(
+    x: library.TensorInput,
+    scale: torch.TorchScale,
+    zeroPoint: torch.TorchZeroPoint,
+    dtype: D,
+    options?: Last<torch.TorchQuantizeOptions<D>>,
+    call?: CallOptions,
+  ): Promise<torch.TorchQuantizedTensor<D, "perTensor">>;
+  /** `quantizePerChannel` of `zeropoint/torch`. */
+  quantizePerChannel<D extends library.QDType>(
+    x: library.TensorInput,
+    scales: torch.TorchScales,
+    zeroPoints: torch.TorchZeroPoints,
+    axis: number,
+    dtype: D,
+    options?: Last<torch.TorchQuantizeOptions<D>>,
+    call?: CallOptions,
+  ): Promise<torch.TorchQuantizedTensor<D, "perChannel">>;
+}
+
+/**
+ * The functions of a module by their names, and factories of its classes.
+ * @typeParam Generic  those whose result depends on the types of their arguments
+ */
+export type Remotes<Module, Generic> = Generic & {
+  readonly [K in Exclude<FunctionName<Module>, keyof Generic | LocalName>]: Remote<Module[K]>;
 } & {
-  readonly [K in ClassName as FactoryName<K>]: Factory<Library[K]>;
+  readonly [K in ClassName<Module> & string as FactoryName<K>]: Factory<Module[K]>;
 };
 
-/** The library in a worker, or on this thread if no worker can be had. */
-export type Connection = Remotes & {
-  /** Whether a worker runs the library. */
-  readonly offThread: boolean;
-  /** Why no worker does; undefined if one does. */
-  readonly reason: string | undefined;
-  /** The build that runs, and on how many threads. */
-  readonly build: library.Build;
-  /** The threads that it runs on. */
-  readonly threads: number;
-  /** The reason for fewer threads than requested; undefined if there are as many. */
-  readonly threadsReason: string | undefined;
-  /**
-   * Ends the connection and its worker. Pending calls are rejected with `ZP_DISPOSED`, and later ones.
-   * Harmless when called again.
-   */
-  dispose(): void;
-  /** `dispose()`, for `using`. There where the engine has `Symbol.dispose`. */
-  [Symbol.dispose]: () => void;
-};
+/** The entries of the package that a connection may have in addition to `zeropoint`, by name. */
+export interface ConnectionEntries {
+  /** `zeropoint/torch`. */
+  readonly torch: Remotes<typeof torch, TorchFunctions>;
+}
+
+/** A name that `connect({ entries })` takes. */
+export type EntryName = keyof ConnectionEntries;
+
+/** All of the members of some entries. */
+type Members<Entry extends EntryName> = {
+  [E in Entry]: (members: ConnectionEntries[E]) => void;
+}[Entry] extends (members: infer All) => void
+  ? All
+  : never;
+
+/**
+ * The library in a worker, or on this thread if no worker can be had.
+ * @typeParam Entry  the names of entries that it has in addition to `zeropoint`
+ */
+export type Connection<Entry extends EntryName = never> = Members<Entry> &
+  Remotes<typeof library, GenericFunctions> & {
+    /** Whether a worker runs the library. */
+    readonly offThread: boolean;
+    /** Why no worker does; undefined if one does. */
+    readonly reason: string | undefined;
+    /** The build that runs, and on how many threads. */
+    readonly build: library.Build;
+    /** The threads that it runs on. */
+    readonly threads: number;
+    /** The reason for fewer threads than requested; undefined if there are as many. */
+    readonly threadsReason: string | undefined;
+    /**
+     * Ends the connection and its worker. Pending calls are rejected with `ZP_DISPOSED`, and later ones.
+     * Harmless when called again.
+     */
+    dispose(): void;
+    /** `dispose()`, for `using`. There where the engine has `Symbol.dispose`. */
+    [Symbol.dispose]: () => void;
+  };

@@ -33,11 +33,11 @@ async function requestFile(file: string): Promise<ArrayBuffer | WasmModule> {
   return bytes;
 }
 
-async function start({ build, threads, module }: Extract<Request, { kind: "start" }>) {
+async function start({ build, threads, module, entries }: Extract<Request, { kind: "start" }>) {
   try {
     const zp = await createInstance(undefined, { build, threads, wasm: module ?? requestFile });
     server = new Server(zp, post, true);
-    post({ kind: "ready", ...describe(zp) });
+    post({ kind: "ready", ...describe(zp, entries) });
   } catch (error) {
     post({ kind: "failed", error: errorData(error) });
   }

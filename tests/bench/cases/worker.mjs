@@ -74,7 +74,7 @@ export async function workerEntries({ rows, columns }, { zeropoint, connect }) {
   const skipped = [];
   const disposals = [];
   const [{ zp, build }] = zeropoint;
-  const connection = await connect({ build });
+  const connection = await connect({ build, entries: ["torch"] });
   disposals.push(() => connection.dispose());
   if (!connection.offThread) {
     return {

@@ -15,19 +15,20 @@ const variantName = ({ build, threads }) =>
 
 /**
  * @param {any} module  the package, as imported
+ * @param {any} torch  zeropoint/torch
  * @param {number} [onlyThreads]  leaves out other numbers of threads
  * @returns {Promise<{ instances: { name: string, build: string, threads: number, chosen: string,
  *   kernels: string, zp: any }[],
  *   unavailable: { name: string, reason: string }[] }>}
  */
-export async function zeropointInstances(module, onlyThreads) {
+export async function zeropointInstances(module, torch, onlyThreads) {
   const instances = [];
   const unavailable = [];
   for (const variant of WANTED) {
     if (onlyThreads !== undefined && variant.threads !== onlyThreads) continue;
     const name = variantName(variant);
     try {
-      const zp = await module.create(variant);
+      const zp = await module.create(variant, torch);
       // Check that the requested build is the measured one.
       const isBuild = variant.build === "auto" || zp.build === variant.build;
       if (!isBuild || zp.threads !== variant.threads) {

@@ -7,22 +7,24 @@ import {
   chooseQParams,
   dequantize,
   fakeQuantize,
-  fakeQuantizePerTensor,
-  HistogramObserver,
   init,
   linear,
-  MinMaxObserver,
-  PerChannelMinMaxObserver,
   pack,
   QuantizedLinear,
   quantizationError,
   quantize,
-  quantizePerChannel,
-  quantizePerTensor,
-  quantizePerTensorDynamic,
   tensor,
   unpack,
 } from "zeropoint";
+import {
+  fakeQuantizePerTensor,
+  HistogramObserver,
+  MinMaxObserver,
+  PerChannelMinMaxObserver,
+  quantizePerChannel,
+  quantizePerTensor,
+  quantizePerTensorDynamic,
+} from "zeropoint/torch";
 import { embedded } from "../../../dist/core/embedded.js";
 import { runOn } from "../../../dist/core/init.js";
 import { loadBuild } from "../../../dist/core/load.js";

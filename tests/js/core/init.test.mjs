@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import * as zeropoint from "zeropoint";
+import * as main from "zeropoint";
+import * as torch from "zeropoint/torch";
 import { examineEngine } from "../../../dist/core/features.js";
 import { checkSame } from "../../../dist/core/init.js";
 import { refuses, rejects } from "../support/asserts.mjs";
+import { zeropoint } from "../support/exports.mjs";
 
 const { init, create, tensor } = zeropoint;
 const x = tensor([1, 2]);
@@ -41,7 +43,8 @@ describe("before init", () => {
     MinMaxObserver: () => new zeropoint.MinMaxObserver(),
     HistogramObserver: () => zeropoint.HistogramObserver.withArgs({ bins: 8 })(),
     Linear: () => new zeropoint.Linear(tensor([[1]])),
-    prepare: () => zeropoint.prepare(new zeropoint.Sequential([]), zeropoint.defaultQConfig),
+    prepare: () =>
+      zeropoint.prepare(new zeropoint.Sequential([]), zeropoint.predefinedQConfigs.default_qconfig),
     convert: () => zeropoint.convert({}),
     quantizeDynamic: () => zeropoint.quantizeDynamic(new zeropoint.Sequential([])),
   };
@@ -227,7 +230,7 @@ describe("checkSame", () => {
 describe("create", () => {
   it("makes instances with all functions and classes of the module", async () => {
     const instance = await create();
-    const shared = Object.keys(zeropoint).filter((name) => !["init", "create"].includes(name));
+    const shared = Object.keys(main).filter((name) => !["init", "create"].includes(name));
     assert.deepEqual(
       Object.keys(instance).sort(),
       [
@@ -241,6 +244,17 @@ describe("create", () => {
     );
     assert.equal(instance.build, best);
     assert.equal(instance.threads, 1);
+  });
+
+  it("has the 15 names of zeropoint, and those of further entries", async () => {
+    const names =
+      "QuantizedLinear chooseQParams create dequantize dequantizeBlocks fakeQuantize init linear pack " +
+      "quantizationError quantize quantizeBlocks tensor unpack unpackLinear";
+    assert.equal(Object.keys(main).sort().join(" "), names);
+    const instance = await create({ build: "baseline" }, torch);
+    for (const name of Object.keys(torch)) assert.ok(name in instance, name);
+    instance.dispose();
+    refuses(() => new instance.NoopObserver(), TypeError, "ZP_DISPOSED", /^NoopObserver: this/);
   });
 
   it("gives every instance a core of its own", async () => {
@@ -320,8 +334,7 @@ describe("create", () => {
     for (const [name, use] of Object.entries({
       quantize: () => one.quantize(x),
       tensor: () => one.tensor([1]),
-      MinMaxObserver: () => new one.MinMaxObserver(),
-      NoopObserver: () => new one.NoopObserver(),
+      QuantizedLinear: () => new one.QuantizedLinear(x),
     })) {
       refuses(use, TypeError, "ZP_DISPOSED", `${name}: this instance was disposed`);
     }

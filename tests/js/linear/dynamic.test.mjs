@@ -2,18 +2,8 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import {
-  create,
-  dequantize,
-  init,
-  linear,
-  QuantizedLinear,
-  quantize,
-  quantizePerChannel,
-  quantizePerTensor,
-  quantizePerTensorDynamic,
-  tensor,
-} from "zeropoint";
+import { create, dequantize, init, linear, QuantizedLinear, quantize, tensor } from "zeropoint";
+import { quantizePerChannel, quantizePerTensor, quantizePerTensorDynamic } from "zeropoint/torch";
 import { Random, refuses, sameFloats, sameTensor } from "../support/asserts.mjs";
 import { builds } from "../support/builds.mjs";
 import { assertScalar, assertTensor, cases, decodeTensor } from "../support/vectors.mjs";

@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { linear, QuantizedLinear, quantize, quantizePerTensor, tensor } from "zeropoint";
+import { linear, QuantizedLinear, quantize, tensor } from "zeropoint";
+import { quantizePerTensor } from "zeropoint/torch";
 import { embedded } from "../../../dist/core/embedded.js";
 import { examineEngine } from "../../../dist/core/features.js";
 import { runOn } from "../../../dist/core/init.js";

@@ -1,7 +1,7 @@
 // Arrays whose memory was transferred or shrunk away, as arguments of functions of model files.
 
 import { describe, it } from "node:test";
-import { init, Linear, Sequential, tensor } from "zeropoint";
+import { init, tensor } from "zeropoint";
 import {
   analyze,
   frontier,
@@ -13,6 +13,7 @@ import {
   recordOnnxInputs,
   save,
 } from "zeropoint/models";
+import { Linear, Sequential } from "zeropoint/torch";
 import { rejects } from "../support/asserts.mjs";
 import { LAYERS, modelOf } from "../support/onnx/layers.mjs";
 import { normals } from "../support/onnx/models.mjs";

@@ -1,7 +1,7 @@
 // Types of model files, checked by the compiler alone: nothing here runs. Each @ts-expect-error is a mistake that must
 // not compile.
 
-import { type Sequential, type Tensor, tensor } from "zeropoint";
+import { type Tensor, tensor } from "zeropoint";
 import {
   type AnalysisRow,
   analyze,
@@ -17,6 +17,7 @@ import {
   type Verification,
   verifyOutput,
 } from "zeropoint/models";
+import type { Sequential } from "zeropoint/torch";
 
 /** Takes only what has exactly this type. */
 declare function same<T>(): <U>(

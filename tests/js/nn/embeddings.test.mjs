@@ -1,20 +1,16 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { dequantize, init, quantize, tensor } from "zeropoint";
 import {
-  dequantize,
   Embedding,
-  floatQParamsWeightOnlyQConfig,
-  floatQParamsWeightOnlyQConfig4Bit,
-  init,
   PerChannelMinMaxObserver,
+  predefinedQConfigs,
   QConfigMapping,
-  quantize,
   quantizeDynamic,
   quantizePerChannel,
   Sequential,
-  tensor,
   WeightOnlyQConfig,
-} from "zeropoint";
+} from "zeropoint/torch";
 import { refuses, sameFloats, sameTensor } from "../support/asserts.mjs";
 import { floats } from "../support/models.mjs";
 
@@ -34,7 +30,10 @@ describe("embeddings", () => {
   };
 
   it("are quantized by rows with floating zero points, as in PyTorch", () => {
-    const mapping = new QConfigMapping().setObjectType(Embedding, floatQParamsWeightOnlyQConfig);
+    const mapping = new QConfigMapping().setObjectType(
+      Embedding,
+      predefinedQConfigs.float_qparams_weight_only_qconfig,
+    );
     const quantized = quantizeDynamic(model, mapping);
     const observer = new PerChannelMinMaxObserver({ qscheme: "per_channel_affine_float_qparams" });
     observer.observe(table);
@@ -52,7 +51,9 @@ describe("embeddings", () => {
 
   it("of 8 bits come out with the bits of torch.ops.quantized.embedding_byte", () => {
     const model = new Sequential(new Embedding(tensor([[0.1, 0.2, 0.35, 1.07]])));
-    const mapping = new QConfigMapping().setGlobal(floatQParamsWeightOnlyQConfig);
+    const mapping = new QConfigMapping().setGlobal(
+      predefinedQConfigs.float_qparams_weight_only_qconfig,
+    );
     const { data } = quantizeDynamic(model, mapping).forward(tensor([0]));
     // dequantize() of the same weight gives 0.1989019513130188 and 0.35105881094932556.
     const expected = [
@@ -62,7 +63,9 @@ describe("embeddings", () => {
   });
 
   it("of 4 bits come out with the bits of torch.ops.quantized.embedding_4bit, and not beyond float16", () => {
-    const mapping = new QConfigMapping().setGlobal(floatQParamsWeightOnlyQConfig4Bit);
+    const mapping = new QConfigMapping().setGlobal(
+      predefinedQConfigs.float_qparams_weight_only_qconfig_4bit,
+    );
     const look = (...row) => {
       const model = new Sequential(new Embedding(tensor([row])));
       return [...quantizeDynamic(model, mapping).forward(tensor([0])).data];
@@ -77,7 +80,9 @@ describe("embeddings", () => {
   });
 
   it("in 4 bits use 16 codes", () => {
-    const mapping = new QConfigMapping().setGlobal(floatQParamsWeightOnlyQConfig4Bit);
+    const mapping = new QConfigMapping().setGlobal(
+      predefinedQConfigs.float_qparams_weight_only_qconfig_4bit,
+    );
     const quantized = quantizeDynamic(model, mapping);
     const options = { dtype: "quint4x2", qscheme: "per_channel_affine_float_qparams" };
     const observer = new PerChannelMinMaxObserver(options);

@@ -1,26 +1,22 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { init, linear, QuantizedLinear, tensor } from "zeropoint";
 import {
   convert,
-  defaultQConfig,
   Embedding,
-  floatQParamsWeightOnlyQConfig,
-  init,
   LayerNorm,
   Linear,
-  linear,
+  predefinedQConfigs,
   prepare,
   QConfigMapping,
-  QuantizedLinear,
   quantizeDynamic,
   ReLU,
   Sequential,
   Sigmoid,
   Softmax,
   Tanh,
-  tensor,
   WeightOnlyQConfig,
-} from "zeropoint";
+} from "zeropoint/torch";
 import { refuses, sameFloats, sameTensor } from "../support/asserts.mjs";
 import { weights, x } from "../support/models.mjs";
 
@@ -270,11 +266,13 @@ describe("a subclass with a forward of its own", () => {
     it(`runs in ${what}`, () => {
       const layer = make();
       const model = new Sequential({ layer });
-      const mapping = new QConfigMapping().setGlobal(defaultQConfig).setObjectType("Linear", null);
+      const mapping = new QConfigMapping()
+        .setGlobal(predefinedQConfigs.default_qconfig)
+        .setObjectType("Linear", null);
       for (const run of [
         layer,
         model,
-        prepare(model, defaultQConfig),
+        prepare(model, predefinedQConfigs.default_qconfig),
         quantizeDynamic(model),
         convert(prepare(model, mapping)),
       ]) {
@@ -287,7 +285,7 @@ describe("a subclass with a forward of its own", () => {
     const model = new Sequential([new TwiceEmbedding(identity)]);
     const quantized = quantizeDynamic(
       model,
-      new QConfigMapping().setGlobal(floatQParamsWeightOnlyQConfig),
+      new QConfigMapping().setGlobal(predefinedQConfigs.float_qparams_weight_only_qconfig),
     );
     assert.deepEqual([...quantized.forward(Int32Array.of(1)).data], [0, 2]);
   });
@@ -295,7 +293,9 @@ describe("a subclass with a forward of its own", () => {
   it("prevents fusing and running on codes, for a ReLU", () => {
     const model = new Sequential({ fc: new Linear(identity), negative: new Negative() });
     for (const fuse of [true, false]) {
-      const quantized = convert(prepare(model, defaultQConfig, { fuse }).calibrate([one]));
+      const quantized = convert(
+        prepare(model, predefinedQConfigs.default_qconfig, { fuse }).calibrate([one]),
+      );
       const { data } = quantized.forward(one);
       assert.ok(data[0] < -0.9 && data[1] < -1.9, String(data));
       quantized.dispose();
@@ -323,7 +323,7 @@ describe("a subclass with a forward of its own", () => {
       );
     }
     refuses(
-      () => prepare(residual, defaultQConfig),
+      () => prepare(residual, predefinedQConfigs.default_qconfig),
       TypeError,
       "ZP_INVALID_MODEL",
       "prepare: model must be a Sequential, got one with a forward of its own",

@@ -1,29 +1,23 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { init, linear, tensor } from "zeropoint";
 import {
   convert,
-  defaultPerChannelQConfig,
-  defaultPerChannelWeightObserver,
-  defaultQATQConfig,
-  defaultQConfig,
   Embedding,
-  float16DynamicQConfig,
   getDefaultQConfig,
   HistogramObserver,
-  init,
   Linear,
-  linear,
   MinMaxObserver,
   PerChannelMinMaxObserver,
-  perChannelDynamicQConfig,
+  predefinedObservers,
+  predefinedQConfigs,
   prepare,
   QConfig,
   QConfigMapping,
   ReLU,
   Sequential,
-  tensor,
   WeightOnlyQConfig,
-} from "zeropoint";
+} from "zeropoint/torch";
 import { INSPECT, refuses, sameTensor } from "../support/asserts.mjs";
 import { batches, makeModel, weights, x } from "../support/models.mjs";
 
@@ -32,7 +26,9 @@ await init();
 describe("calibrate", () => {
   it("takes any iterable", () => {
     const seen = (given) =>
-      JSON.stringify(prepare(makeModel(), defaultQConfig).calibrate(given).observers);
+      JSON.stringify(
+        prepare(makeModel(), predefinedQConfigs.default_qconfig).calibrate(given).observers,
+      );
     const generator = function* () {
       yield* batches;
     };
@@ -49,7 +45,7 @@ describe("calibrate", () => {
   };
   for (const [what, value] of Object.entries(refused)) {
     it(`refuses ${what}`, () => {
-      const prepared = prepare(makeModel(), defaultQConfig);
+      const prepared = prepare(makeModel(), predefinedQConfigs.default_qconfig);
       refuses(
         () => prepared.calibrate(value),
         TypeError,
@@ -68,8 +64,8 @@ describe("QConfigMapping", () => {
     const mapping = new QConfigMapping()
       .setModuleName("head", new WeightOnlyQConfig())
       .setModuleName("head.inner.two", null)
-      .setModuleNameRegex("head.*", perChannelDynamicQConfig)
-      .setGlobal(defaultQConfig);
+      .setModuleNameRegex("head.*", predefinedQConfigs.per_channel_dynamic_qconfig)
+      .setGlobal(predefinedQConfigs.default_qconfig);
     const prepared = prepare(model, mapping);
     prepared.forward(tensor([[1]]));
     const { layers } = convert(prepared).report();
@@ -106,12 +102,12 @@ describe("QConfigMapping", () => {
 describe("prepare", () => {
   it("computes what the model computes", () => {
     const model = makeModel();
-    const prepared = prepare(model, defaultQConfig);
+    const prepared = prepare(model, predefinedQConfigs.default_qconfig);
     for (const batch of batches) sameTensor(prepared.forward(batch), model.forward(batch));
   });
 
   it("puts observers where floats are quantized, and at every static layer", () => {
-    const prepared = prepare(makeModel(), defaultQConfig);
+    const prepared = prepare(makeModel(), predefinedQConfigs.default_qconfig);
     const roles = Object.fromEntries(
       Object.entries(prepared.observers).map(([name, observers]) => [name, Object.keys(observers)]),
     );
@@ -126,7 +122,9 @@ describe("prepare", () => {
   it("shows observers their batches: a fused layer's after the ReLU", () => {
     const model = makeModel();
     for (const fuse of [true, false]) {
-      const prepared = prepare(model, defaultQConfig, { fuse }).calibrate(batches);
+      const prepared = prepare(model, predefinedQConfigs.default_qconfig, { fuse }).calibrate(
+        batches,
+      );
       const input = new MinMaxObserver();
       const output = new MinMaxObserver();
       for (const batch of batches) {
@@ -143,7 +141,7 @@ describe("prepare", () => {
   });
 
   it("makes new observers for every layer and every model", () => {
-    const [one, other] = [1, 2].map(() => prepare(makeModel(), defaultQConfig));
+    const [one, other] = [1, 2].map(() => prepare(makeModel(), predefinedQConfigs.default_qconfig));
     one.forward(x);
     assert.ok(other.observers.fc1.output.isUnobserved);
     assert.notEqual(one.observers.fc1.output, one.observers.fc1.input);
@@ -157,7 +155,10 @@ describe("prepare", () => {
   });
 
   it("prints the observers inside their layers", () => {
-    const prepared = prepare(new Sequential({ fc: new Linear(tensor([[1]])) }), defaultQConfig);
+    const prepared = prepare(
+      new Sequential({ fc: new Linear(tensor([[1]])) }),
+      predefinedQConfigs.default_qconfig,
+    );
     assert.equal(
       String(prepared),
       `PreparedModel(
@@ -172,10 +173,10 @@ describe("prepare", () => {
   const only = (layer) => new Sequential({ layer });
   const fc = new Linear(tensor([[1]]));
   const table = new Embedding(tensor([[1]]));
-  const weight = defaultPerChannelWeightObserver;
+  const weight = predefinedObservers.default_per_channel_weight_observer;
   const refused = {
     "what is no model": [
-      () => prepare([fc], defaultQConfig),
+      () => prepare([fc], predefinedQConfigs.default_qconfig),
       TypeError,
       "ZP_INVALID_MODEL",
       /model must be a Sequential, got \[a Linear\]/,
@@ -193,20 +194,24 @@ describe("prepare", () => {
       /must be a QConfig, a WeightOnlyQConfig or a QConfigMapping, got null/,
     ],
     "a name that the model does not have": [
-      () => prepare(makeModel(), new QConfigMapping().setModuleName("fc4", defaultQConfig)),
+      () =>
+        prepare(
+          makeModel(),
+          new QConfigMapping().setModuleName("fc4", predefinedQConfigs.default_qconfig),
+        ),
       RangeError,
       "ZP_INVALID_MODEL",
       'prepare: the model has no layer "fc4", which the QConfigMapping names; it has fc1, relu, ' +
         "fc2, tanh, fc3",
     ],
     "QConfigs for training": [
-      () => prepare(only(fc), defaultQATQConfig),
+      () => prepare(only(fc), predefinedQConfigs.default_qat_qconfig),
       RangeError,
       "ZP_UNSUPPORTED_QCONFIG",
       /quantization-aware training.* \(in layer "layer", Linear\)/,
     ],
     float16: [
-      () => prepare(only(fc), float16DynamicQConfig),
+      () => prepare(only(fc), predefinedQConfigs.float16_dynamic_qconfig),
       RangeError,
       "ZP_UNSUPPORTED_QCONFIG",
       /a placeholder for dynamic float16 activations is data only/,
@@ -234,13 +239,13 @@ describe("prepare", () => {
       /^prepare: weights must be quantized by an observer that chooses qparams, got null \(in layer/,
     ],
     "a static QConfig for an embedding, as PyTorch does": [
-      () => prepare(only(table), defaultQConfig),
+      () => prepare(only(table), predefinedQConfigs.default_qconfig),
       RangeError,
       "ZP_UNSUPPORTED_QCONFIG",
-      /Embedding takes floatQParamsWeightOnlyQConfig/,
+      /Embedding takes predefinedQConfigs.float_qparams_weight_only_qconfig/,
     ],
     "unknown options": [
-      () => prepare(only(fc), defaultQConfig, { inplace: true }),
+      () => prepare(only(fc), predefinedQConfigs.default_qconfig, { inplace: true }),
       TypeError,
       "ZP_UNKNOWN_OPTION",
       /has no "inplace"/,
@@ -254,9 +259,9 @@ describe("prepare", () => {
 describe("layers with QConfigs of their own", () => {
   it("static, dynamic, weight-only and float32 in one model", () => {
     const mapping = new QConfigMapping()
-      .setGlobal(defaultPerChannelQConfig)
+      .setGlobal(predefinedQConfigs.default_per_channel_qconfig)
       .setModuleName("fc2", new WeightOnlyQConfig({ dtype: "int4", groupSize: 8 }))
-      .setModuleNameRegex("fc3", perChannelDynamicQConfig);
+      .setModuleNameRegex("fc3", predefinedQConfigs.per_channel_dynamic_qconfig);
     const model = makeModel();
     const quantized = convert(prepare(model, mapping).calibrate(batches));
     const report = quantized.report(x);

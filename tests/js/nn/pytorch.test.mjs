@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { init } from "zeropoint";
 import {
   convert,
   Embedding,
-  init,
   Linear,
   MinMaxObserver,
   MovingAverageMinMaxObserver,
@@ -18,7 +18,7 @@ import {
   quantizeDynamic,
   ReLU,
   Sequential,
-} from "zeropoint";
+} from "zeropoint/torch";
 import { sameFloats } from "../support/asserts.mjs";
 import { cases, decodeTensor } from "../support/vectors.mjs";
 

@@ -1,27 +1,21 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { create, dequantize, init, quantizationError, tensor } from "zeropoint";
+import * as torch from "zeropoint/torch";
 import {
   convert,
-  create,
-  defaultDynamicQConfig,
-  defaultPerChannelQConfig,
-  defaultQConfig,
-  dequantize,
   Embedding,
-  init,
   Linear,
   PerChannelMinMaxObserver,
-  perChannelDynamicQConfig,
+  predefinedQConfigs,
   prepare,
   QConfigMapping,
-  quantizationError,
   quantizeDynamic,
   quantizePerChannel,
   ReLU,
   Sequential,
-  tensor,
   WeightOnlyQConfig,
-} from "zeropoint";
+} from "zeropoint/torch";
 import { refuses, sameTensor } from "../support/asserts.mjs";
 import { batches, makeModel, weights, x } from "../support/models.mjs";
 
@@ -29,7 +23,9 @@ await init();
 
 describe("report", () => {
   const model = makeModel();
-  const quantized = convert(prepare(model, defaultPerChannelQConfig).calibrate(batches));
+  const quantized = convert(
+    prepare(model, predefinedQConfigs.default_per_channel_qconfig).calibrate(batches),
+  );
   const report = quantized.report(x);
 
   it("counts bytes: codes, scales, int32 biases, qparams of activations", () => {
@@ -117,13 +113,21 @@ describe("QuantizedModel", () => {
   it("prints how weights are quantized, of a single output too", () => {
     const model = new Sequential(new Linear(tensor([[1, 2]])));
     const text = (qconfig) => String(quantizeDynamic(model, qconfig));
-    assert.match(text(perChannelDynamicQConfig), /qscheme=torch\.per_channel_affine\)/);
-    assert.match(text(defaultDynamicQConfig), /qscheme=torch\.per_tensor_affine\)/);
+    assert.match(
+      text(predefinedQConfigs.per_channel_dynamic_qconfig),
+      /qscheme=torch\.per_channel_affine\)/,
+    );
+    assert.match(
+      text(predefinedQConfigs.default_dynamic_qconfig),
+      /qscheme=torch\.per_tensor_affine\)/,
+    );
   });
 
   it("prints its layers in the manner of PyTorch", () => {
     const model = new Sequential({ a: new Linear(tensor([[1]])), r: new ReLU() });
-    const quantized = convert(prepare(model, defaultQConfig).calibrate([tensor([[0], [1.27]])]));
+    const quantized = convert(
+      prepare(model, predefinedQConfigs.default_qconfig).calibrate([tensor([[0], [1.27]])]),
+    );
     assert.equal(
       String(quantized),
       `QuantizedModel(
@@ -141,7 +145,9 @@ describe("QuantizedModel", () => {
   it("leaves the float model as it was", () => {
     const model = makeModel();
     const before = model.forward(x);
-    const quantized = convert(prepare(model, defaultQConfig).calibrate(batches));
+    const quantized = convert(
+      prepare(model, predefinedQConfigs.default_qconfig).calibrate(batches),
+    );
     quantized.forward(x);
     sameTensor(model.forward(x), before);
     assert.equal(quantized.model, model);
@@ -155,12 +161,12 @@ describe("QuantizedModel", () => {
       [3, 4],
     ]);
     const qconfigs = {
-      static: defaultQConfig,
-      dynamic: perChannelDynamicQConfig,
+      static: predefinedQConfigs.default_qconfig,
+      dynamic: predefinedQConfigs.per_channel_dynamic_qconfig,
       "weight-only": new WeightOnlyQConfig({ axis: 0 }),
     };
     for (const [method, qconfig] of Object.entries(qconfigs)) {
-      const zp = await create();
+      const zp = await create({}, torch);
       const float = new zp.Sequential({ fc: new zp.Linear(weights.fc1), relu: new zp.ReLU() });
       const prepared = zp.prepare(float, qconfig).calibrate([x]);
       const quantized = zp.convert(prepared);
@@ -181,7 +187,7 @@ describe("QuantizedModel", () => {
     for (const quantized of [
       quantizeDynamic(makeModel()),
       quantizeDynamic(makeModel(), new WeightOnlyQConfig()),
-      convert(prepare(makeModel(), defaultQConfig).calibrate(batches)),
+      convert(prepare(makeModel(), predefinedQConfigs.default_qconfig).calibrate(batches)),
     ]) {
       quantized.dispose();
       quantized.dispose();
@@ -216,7 +222,7 @@ describe("QuantizedModel", () => {
   });
 
   it("gives the same codes in every instance", async () => {
-    const instance = await create();
+    const instance = await create({}, torch);
     const model = new instance.Sequential({
       fc1: new instance.Linear(weights.fc1, { bias: weights.bias1 }),
       relu: new instance.ReLU(),
@@ -224,9 +230,14 @@ describe("QuantizedModel", () => {
       tanh: new instance.Tanh(),
       fc3: new instance.Linear(weights.fc3, { bias: weights.bias3 }),
     });
-    const prepared = instance.prepare(model, instance.defaultPerChannelQConfig);
+    const prepared = instance.prepare(
+      model,
+      instance.predefinedQConfigs.default_per_channel_qconfig,
+    );
     const quantized = instance.convert(prepared.calibrate(batches));
-    const own = convert(prepare(makeModel(), defaultPerChannelQConfig).calibrate(batches));
+    const own = convert(
+      prepare(makeModel(), predefinedQConfigs.default_per_channel_qconfig).calibrate(batches),
+    );
     sameTensor(quantized.forward(x), own.forward(x));
     assert.equal(String(quantized.report(x)), String(own.report(x)));
     quantized.dispose();

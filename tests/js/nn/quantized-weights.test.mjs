@@ -1,28 +1,28 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import {
-  convert,
-  defaultPerChannelQConfig,
-  defaultQConfig,
   dequantize,
-  Embedding,
   init,
-  Linear,
   linear,
-  perChannelDynamicQConfig,
-  prepare,
-  QConfigMapping,
   QuantizedLinear,
   quantize,
+  tensor,
+  unpackLinear,
+} from "zeropoint";
+import {
+  convert,
+  Embedding,
+  Linear,
+  predefinedQConfigs,
+  prepare,
+  QConfigMapping,
   quantizeDynamic,
   quantizePerChannel,
   quantizePerTensor,
   ReLU,
   Sequential,
-  tensor,
-  unpackLinear,
   WeightOnlyQConfig,
-} from "zeropoint";
+} from "zeropoint/torch";
 import { refuses, sameCodes, sameDeep, sameTensor } from "../support/asserts.mjs";
 import { builds } from "../support/builds.mjs";
 import { batches, floats, makeModel, weights, x } from "../support/models.mjs";
@@ -124,7 +124,7 @@ describe("A Sequential of quantized layers", () => {
   });
 
   it("keeps quantized layers when it is prepared, converted or quantized", () => {
-    const prepared = prepare(model, defaultQConfig);
+    const prepared = prepare(model, predefinedQConfigs.default_qconfig);
     assert.deepEqual(prepared.observers, {});
     for (const each of [convert(prepared), quantizeDynamic(model)]) {
       sameTensor(each.forward(x), model.forward(x));
@@ -133,7 +133,7 @@ describe("A Sequential of quantized layers", () => {
         ["weight-only", "float32", "dynamic"],
       );
     }
-    const named = new QConfigMapping().setModuleName("fc1", defaultQConfig);
+    const named = new QConfigMapping().setModuleName("fc1", predefinedQConfigs.default_qconfig);
     const message = /quantized already \(in layer "fc1", QuantizedLinear\)$/;
     refuses(() => prepare(model, named), RangeError, "ZP_UNSUPPORTED_QCONFIG", message);
     const report = convert(prepared).report(x);
@@ -182,7 +182,9 @@ describe("QuantizedLinear", () => {
 
 describe("The layers of a QuantizedModel", () => {
   it("have codes and qparams that dequantize to the weights that it computes with", () => {
-    const quantized = convert(prepare(makeModel(), defaultPerChannelQConfig).calibrate(batches));
+    const quantized = convert(
+      prepare(makeModel(), predefinedQConfigs.default_per_channel_qconfig).calibrate(batches),
+    );
     const [fc1, relu, fc2] = quantized.layers;
     assert.equal(fc1.weight.dtype, "qint8");
     assert.equal(fc1.weight.axis, 0);
@@ -199,7 +201,7 @@ describe("The layers of a QuantizedModel", () => {
     });
     const difference = floatLayers.forward(x).data[0] - linear(x, first.weight, first.bias).data[0];
     assert.ok(Math.abs(difference) < 1e-5);
-    const dynamic = quantizeDynamic(makeModel(), perChannelDynamicQConfig);
+    const dynamic = quantizeDynamic(makeModel(), predefinedQConfigs.per_channel_dynamic_qconfig);
     assert.equal(dynamic.layers[0].reduceRange, true);
   });
 
@@ -223,7 +225,7 @@ describe("JSON and structuredClone", () => {
     ReLU: new ReLU(),
     QuantizedLinear: new QuantizedLinear(weights.fc1),
     Sequential: model,
-    PreparedModel: prepare(model, defaultQConfig),
+    PreparedModel: prepare(model, predefinedQConfigs.default_qconfig),
     QuantizedModel: quantizeDynamic(model),
     QConfigMapping: new QConfigMapping(),
   };

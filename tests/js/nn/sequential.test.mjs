@@ -1,17 +1,16 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { init, tensor } from "zeropoint";
 import {
   convert,
-  defaultQConfig,
-  init,
   Linear,
+  predefinedQConfigs,
   prepare,
   quantizeDynamic,
   ReLU,
   Sequential,
   Softmax,
-  tensor,
-} from "zeropoint";
+} from "zeropoint/torch";
 import { INSPECT, refuses } from "../support/asserts.mjs";
 import { floats, makeModel, x } from "../support/models.mjs";
 
@@ -76,7 +75,7 @@ describe("Sequential", () => {
     const report = quantizeDynamic(model).report();
     assert.equal(report[INSPECT](), String(report));
     assert.equal(model[INSPECT](), String(model));
-    const prepared = prepare(model, defaultQConfig);
+    const prepared = prepare(model, predefinedQConfigs.default_qconfig);
     assert.equal(prepared[INSPECT](), String(prepared));
     prepared.forward(floats([2, 8]));
     const quantized = convert(prepared);
@@ -93,7 +92,9 @@ describe("Sequential", () => {
   });
 
   it("reports a layer's refusal once", () => {
-    const prepared = prepare(makeModel(), defaultQConfig).calibrate([floats([2, 8])]);
+    const prepared = prepare(makeModel(), predefinedQConfigs.default_qconfig).calibrate([
+      floats([2, 8]),
+    ]);
     for (const model of [makeModel(), prepared, convert(prepared)]) {
       const caller = () => model.forward(floats([2, 9]));
       assert.throws(caller, ({ stack }) => {
@@ -177,7 +178,7 @@ describe("a model without layers", () => {
     const none = new Sequential({});
     for (const [name, model] of Object.entries({
       Sequential: none,
-      PreparedModel: prepare(none, defaultQConfig),
+      PreparedModel: prepare(none, predefinedQConfigs.default_qconfig),
       QuantizedModel: quantizeDynamic(none),
     })) {
       const message = new RegExp(`^${name}\\.forward: x must be a tensor`);

@@ -1,32 +1,24 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { dequantize, init, quantizationError, tensor } from "zeropoint";
 import {
   convert,
-  defaultDebugQConfig,
-  defaultPerChannelQConfig,
-  defaultPerChannelSymmetricQNNPACKQConfig,
-  defaultPerChannelWeightObserver,
-  defaultQConfig,
-  defaultQuint8WeightQConfig,
-  defaultWeightObserver,
-  dequantize,
   getDefaultQConfig,
   HistogramObserver,
-  init,
   Linear,
   MinMaxObserver,
   MovingAverageMinMaxObserver,
   PerChannelMinMaxObserver,
+  predefinedObservers,
+  predefinedQConfigs,
   prepare,
   QConfig,
-  quantizationError,
   quantizePerChannel,
   quantizePerTensor,
   ReLU,
   Sequential,
   Tanh,
-  tensor,
-} from "zeropoint";
+} from "zeropoint/torch";
 import { refuses, sameFloats } from "../support/asserts.mjs";
 import { batches, floats, makeModel, weights, x } from "../support/models.mjs";
 
@@ -100,8 +92,12 @@ describe("static layers", () => {
   }
 
   for (const [name, qconfig, perChannel] of [
-    ["defaultQConfig", defaultQConfig, false],
-    ["defaultPerChannelQConfig", defaultPerChannelQConfig, true],
+    ["predefinedQConfigs.default_qconfig", predefinedQConfigs.default_qconfig, false],
+    [
+      "predefinedQConfigs.default_per_channel_qconfig",
+      predefinedQConfigs.default_per_channel_qconfig,
+      true,
+    ],
     ['getDefaultQConfig("x86")', getDefaultQConfig("x86"), true],
   ]) {
     it(`follow the formula, layer after layer: ${name}`, () => {
@@ -116,7 +112,10 @@ describe("static layers", () => {
 
   it("keep qint8 activations by moving them up by 128, which changes nothing", () => {
     const model = new Sequential({ fc: new Linear(weights.fc1, { bias: weights.bias1 }) });
-    const prepared = prepare(model, defaultPerChannelSymmetricQNNPACKQConfig).calibrate(batches);
+    const prepared = prepare(
+      model,
+      predefinedQConfigs.default_per_channel_symmetric_qnnpack_qconfig,
+    ).calibrate(batches);
     const { input, output } = prepared.observers.fc;
     assert.equal(input.dtype, "qint8");
     const quantized = convert(prepared);
@@ -142,7 +141,9 @@ describe("static layers", () => {
   });
 
   it("take inputs of any number of axes, also without rows", () => {
-    const quantized = convert(prepare(makeModel(), defaultQConfig).calibrate(batches));
+    const quantized = convert(
+      prepare(makeModel(), predefinedQConfigs.default_qconfig).calibrate(batches),
+    );
     assert.deepEqual([...quantized.forward(tensor(x.data, [2, 5, 8])).shape], [2, 5, 4]);
     sameFloats(quantized.forward(tensor(x.data, [2, 5, 8])).data, quantized.forward(x).data);
     assert.deepEqual([...quantized.forward(tensor([], [0, 8])).shape], [0, 4]);
@@ -159,7 +160,9 @@ describe("static layers", () => {
   it("add a bias that is much larger than the products", () => {
     for (const weight of [0, 1e-6, 1e-5]) {
       const model = new Sequential(new Linear(tensor([[weight], [1]]), { bias: tensor([5, 0]) }));
-      const prepared = prepare(model, defaultPerChannelQConfig).calibrate([tensor([[0], [1]])]);
+      const prepared = prepare(model, predefinedQConfigs.default_per_channel_qconfig).calibrate([
+        tensor([[0], [1]]),
+      ]);
       const quantized = convert(prepared);
       const [first, second] = quantized.forward(tensor([[1]])).data;
       assert.ok(Math.abs(first - 5) < 0.02, `${first}`);
@@ -170,7 +173,7 @@ describe("static layers", () => {
 
   it("need calibration", () => {
     refuses(
-      () => convert(prepare(makeModel(), defaultQConfig)),
+      () => convert(prepare(makeModel(), predefinedQConfigs.default_qconfig)),
       RangeError,
       "ZP_EMPTY",
       /the observer of this layer's input has seen no values.*\(in layer "fc1", Linear\)/,
@@ -179,13 +182,17 @@ describe("static layers", () => {
 
   it("need symmetric qint8 weights", () => {
     refuses(
-      () => convert(prepare(makeModel(), defaultQuint8WeightQConfig).calibrate(batches)),
+      () =>
+        convert(
+          prepare(makeModel(), predefinedQConfigs.default_quint8_weight_qconfig).calibrate(batches),
+        ),
       RangeError,
       "ZP_UNSUPPORTED_QCONFIG",
       /weights must be qint8 with zero points 0/,
     );
     refuses(
-      () => convert(prepare(makeModel(), defaultDebugQConfig).calibrate(batches)),
+      () =>
+        convert(prepare(makeModel(), predefinedQConfigs.default_debug_qconfig).calibrate(batches)),
       TypeError,
       "ZP_NO_QPARAMS",
       /RecordingObserver\.calculateQParams: .* \(in layer "fc1", Linear\)/,
@@ -194,7 +201,10 @@ describe("static layers", () => {
 
   it("refuse zero points that are not codes, and name their owner", () => {
     const activation = MinMaxObserver.withArgs({ quantMin: 0, quantMax: 1000 });
-    const qconfig = new QConfig({ activation, weight: defaultWeightObserver });
+    const qconfig = new QConfig({
+      activation,
+      weight: predefinedObservers.default_weight_observer,
+    });
     const model = new Sequential(new Linear(tensor([[-1, -2]])));
     refuses(
       () => convert(prepare(model, qconfig).calibrate([tensor([[1, 1]])])),
@@ -208,15 +218,24 @@ describe("static layers", () => {
     const other = { typeName: "Sequential", forward: (x) => x };
     const got = "got a Sequential that this copy of zeropoint did not make";
     const refused = (work, message) => refuses(work, TypeError, "ZP_INVALID_MODEL", message);
-    refused(() => prepare(other, defaultQConfig), `prepare: model must be a Sequential, ${got}`);
+    refused(
+      () => prepare(other, predefinedQConfigs.default_qconfig),
+      `prepare: model must be a Sequential, ${got}`,
+    );
     refused(() => new Sequential([other]), new RegExp(`layers\\[0\\] must be a layer .*, ${got}$`));
-    const own = prepare(new Sequential(), defaultQConfig);
-    refused(() => prepare(own, defaultQConfig), /must be a Sequential, got a PreparedModel$/);
+    const own = prepare(new Sequential(), predefinedQConfigs.default_qconfig);
+    refused(
+      () => prepare(own, predefinedQConfigs.default_qconfig),
+      /must be a Sequential, got a PreparedModel$/,
+    );
   });
 
   it("of a Linear and its ReLU observe every batch twice, as PyTorch's fused modules do", () => {
     const activation = MovingAverageMinMaxObserver.withArgs({ averagingConstant: 0.5 });
-    const qconfig = new QConfig({ activation, weight: defaultWeightObserver });
+    const qconfig = new QConfig({
+      activation,
+      weight: predefinedObservers.default_weight_observer,
+    });
     const model = new Sequential(new Linear(tensor([[1]])), new ReLU());
     const prepared = prepare(model, qconfig).calibrate([1, 2, 3].map((x) => tensor([[x]])));
     assert.equal(prepared.observers[0].output.maxVal.data[0], 2.6875);
@@ -228,7 +247,10 @@ describe("static layers", () => {
       MovingAverageMinMaxObserver.withArgs({ averagingConstant: 0.5 }),
       HistogramObserver,
     ]) {
-      const qconfig = new QConfig({ activation, weight: defaultPerChannelWeightObserver });
+      const qconfig = new QConfig({
+        activation,
+        weight: predefinedObservers.default_per_channel_weight_observer,
+      });
       const quantized = convert(prepare(makeModel(), qconfig).calibrate([...batches, x]));
       assert.ok(quantizationError(makeModel().forward(x), quantized.forward(x), "sqnr") > 20);
       quantized.dispose();
@@ -246,7 +268,7 @@ describe("static layers", () => {
     const rows = 150;
     const batch = floats([rows, 6]);
     for (const layers of models) {
-      const prepared = prepare(new Sequential(layers), defaultQConfig);
+      const prepared = prepare(new Sequential(layers), predefinedQConfigs.default_qconfig);
       prepared.forward(batch);
       const quantized = convert(prepared);
       const all = quantized.forward(batch);

@@ -1,33 +1,26 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { init, linear, QuantizedLinear, quantizationError, quantize, tensor } from "zeropoint";
 import {
   convert,
-  defaultDynamicQConfig,
-  defaultQConfig,
   Embedding,
-  init,
   LayerNorm,
   Linear,
-  linear,
   MinMaxObserver,
   PerChannelMinMaxObserver,
   PlaceholderObserver,
-  perChannelDynamicQConfig,
+  predefinedQConfigs,
   prepare,
   QConfig,
   QConfigMapping,
-  QuantizedLinear,
-  quantizationError,
-  quantize,
   quantizeDynamic,
   quantizePerTensor,
   ReLU,
   Sequential,
   Softmax,
   Tanh,
-  tensor,
   WeightOnlyQConfig,
-} from "zeropoint";
+} from "zeropoint/torch";
 import { refuses, sameTensor } from "../support/asserts.mjs";
 import { floats, makeModel, weights, x } from "../support/models.mjs";
 
@@ -89,7 +82,10 @@ describe("a weight without values", () => {
       chAxis,
     });
   const dynamic = (chAxis) =>
-    new QConfig({ activation: defaultDynamicQConfig.activation, weight: observer(chAxis) });
+    new QConfig({
+      activation: predefinedQConfigs.default_dynamic_qconfig.activation,
+      weight: observer(chAxis),
+    });
 
   it("needs an axis within its shape", () => {
     for (const chAxis of [-5, 2]) {
@@ -142,8 +138,8 @@ describe("dynamic layers", () => {
   it("are those of QuantizedLinear", () => {
     for (const [qconfig, axis] of [
       [undefined, undefined],
-      [defaultDynamicQConfig, undefined],
-      [perChannelDynamicQConfig, 0],
+      [predefinedQConfigs.default_dynamic_qconfig, undefined],
+      [predefinedQConfigs.per_channel_dynamic_qconfig, 0],
     ]) {
       for (const reduceRange of [true, false]) {
         const quantized = quantizeDynamic(makeModel(), qconfig, { reduceRange });
@@ -176,7 +172,7 @@ describe("dynamic layers", () => {
 
   it("cannot be static", () => {
     refuses(
-      () => quantizeDynamic(makeModel(), defaultQConfig),
+      () => quantizeDynamic(makeModel(), predefinedQConfigs.default_qconfig),
       RangeError,
       "ZP_UNSUPPORTED_QCONFIG",
       /quantizeDynamic: layer "fc1" has a static QConfig, which takes calibration/,

@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { init, tensor } from "zeropoint";
 import {
-  init,
   MinMaxObserver,
   MovingAverageMinMaxObserver,
   MovingAveragePerChannelMinMaxObserver,
   PerChannelMinMaxObserver,
-  tensor,
-} from "zeropoint";
+} from "zeropoint/torch";
 import { refuses } from "../support/asserts.mjs";
 import { assertTensor, cases, decodeTensor } from "../support/vectors.mjs";
 import { assertQParams, assertRange, optionsOf, restored } from "./asserts.mjs";

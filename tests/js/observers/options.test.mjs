@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { init } from "zeropoint";
 import {
   HistogramObserver,
-  init,
   MinMaxObserver,
   MovingAverageMinMaxObserver,
   MovingAveragePerChannelMinMaxObserver,
   NoopObserver,
   PerChannelMinMaxObserver,
-} from "zeropoint";
+} from "zeropoint/torch";
 import { DTYPES, refuses } from "../support/asserts.mjs";
 
 await init();

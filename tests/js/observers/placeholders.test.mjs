@@ -1,20 +1,19 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { init, tensor } from "zeropoint";
 import {
   convert,
-  defaultWeightObserver,
   FixedQParamsObserver,
-  init,
   Linear,
   NoopObserver,
   PlaceholderObserver,
+  predefinedObservers,
   prepare,
   QConfig,
   RecordingObserver,
   ReuseInputObserver,
   Sequential,
-  tensor,
-} from "zeropoint";
+} from "zeropoint/torch";
 import { refuses, sameFloats } from "../support/asserts.mjs";
 
 await init();
@@ -90,7 +89,10 @@ describe("observers without qparams", () => {
       const activation = FixedQParamsObserver.withArgs({ scale, zeroPoint: 0 });
       assert.equal(activation().calculateQParams().scale.data[0], scale);
       const model = new Sequential([new Linear(tensor([[1]]))]);
-      const qconfig = new QConfig({ activation, weight: defaultWeightObserver });
+      const qconfig = new QConfig({
+        activation,
+        weight: predefinedObservers.default_weight_observer,
+      });
       refuses(
         () => convert(prepare(model, qconfig)),
         RangeError,

@@ -2,16 +2,11 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import * as zeropoint from "zeropoint";
 import { INSPECT, refuses } from "../support/asserts.mjs";
+import { zeropoint } from "../support/exports.mjs";
 import { cases } from "../support/vectors.mjs";
 
 const {
-  defaultDynamicQConfig,
-  defaultPerChannelQConfig,
-  defaultQATQConfig,
-  defaultQConfig,
-  defaultWeightOnlyQConfig,
   Embedding,
   getDefaultQATQConfig,
   getDefaultQConfig,
@@ -19,7 +14,6 @@ const {
   init,
   Linear,
   MinMaxObserver,
-  perChannelDynamicQConfig,
   predefinedObservers,
   predefinedQConfigs,
   QConfig,
@@ -123,22 +117,15 @@ describe("predefined", () => {
       assertQConfig(getDefaultQATQConfig(input.backend), out));
   }
 
-  it("are exported by their names in camelCase", () => {
-    const exported = new Set(Object.values(zeropoint));
-    for (const [name, value] of [
-      ...Object.entries(predefinedQConfigs),
-      ...Object.entries(predefinedObservers),
-    ]) {
-      assert.ok(exported.has(value), name);
-    }
-    assert.equal(defaultQConfig, predefinedQConfigs.default_qconfig);
-    assert.equal(defaultPerChannelQConfig, predefinedQConfigs.default_per_channel_qconfig);
-    assert.equal(defaultDynamicQConfig, predefinedQConfigs.default_dynamic_qconfig);
-    assert.equal(perChannelDynamicQConfig, predefinedQConfigs.per_channel_dynamic_qconfig);
+  it("are not exported one by one", () => {
+    assert.deepEqual(
+      Object.keys(zeropoint).filter((name) => /^(default|float|perChannel|weight)/.test(name)),
+      [],
+    );
   });
 
   it("make their observers", () => {
-    const { activation, weight } = defaultQConfig;
+    const { activation, weight } = predefinedQConfigs.default_qconfig;
     assert.deepEqual([activation().quantMin, activation().quantMax], [0, 127]);
     assert.deepEqual([weight().dtype, weight().qscheme], ["qint8", "per_tensor_symmetric"]);
     assert.equal(getDefaultQConfig().activation().quantMax, 127);
@@ -147,13 +134,13 @@ describe("predefined", () => {
 
   it("are for data and printing only where they are for training", () => {
     for (const source of [
-      defaultQATQConfig.activation,
-      defaultQATQConfig.weight,
+      predefinedQConfigs.default_qat_qconfig.activation,
+      predefinedQConfigs.default_qat_qconfig.weight,
       getDefaultQATQConfig("x86").weight,
     ]) {
       refuses(() => source(), RangeError, "ZP_UNSUPPORTED_QCONFIG", /quantization-aware training/);
     }
-    const { activation: Identity } = defaultWeightOnlyQConfig;
+    const { activation: Identity } = predefinedQConfigs.default_weight_only_qconfig;
     refuses(() => new Identity(), RangeError, "ZP_UNSUPPORTED_QCONFIG", /Identity/);
   });
 
@@ -169,7 +156,10 @@ describe("predefined", () => {
 
 describe("QConfig", () => {
   it("prints the same in Node's console, as the one of weights alone does", () => {
-    for (const qconfig of [defaultQConfig, new WeightOnlyQConfig({ bits: 4 })]) {
+    for (const qconfig of [
+      predefinedQConfigs.default_qconfig,
+      new WeightOnlyQConfig({ bits: 4 }),
+    ]) {
       assert.equal(qconfig[INSPECT](), String(qconfig));
     }
   });
@@ -196,7 +186,7 @@ describe("QConfig", () => {
 
   it("cannot be changed", () => {
     assert.throws(() => {
-      defaultQConfig.weight = null;
+      predefinedQConfigs.default_qconfig.weight = null;
     }, TypeError);
   });
 
@@ -272,9 +262,9 @@ describe("WeightOnlyQConfig", () => {
 
 describe("QConfigMapping", () => {
   const [byName, byPattern, byType, forAll] = [
-    defaultQConfig,
-    defaultDynamicQConfig,
-    perChannelDynamicQConfig,
+    predefinedQConfigs.default_qconfig,
+    predefinedQConfigs.default_dynamic_qconfig,
+    predefinedQConfigs.per_channel_dynamic_qconfig,
     getDefaultQConfig(),
   ];
 

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { create, init, tensor } from "zeropoint";
+import * as torch from "zeropoint/torch";
 import {
-  create,
   FixedQParamsObserver,
   HistogramObserver,
-  init,
   Linear,
   MinMaxObserver,
   MovingAverageMinMaxObserver,
@@ -17,8 +17,7 @@ import {
   RecordingObserver,
   ReuseInputObserver,
   Sequential,
-  tensor,
-} from "zeropoint";
+} from "zeropoint/torch";
 import { INSPECT, refuses } from "../support/asserts.mjs";
 import { restored } from "./asserts.mjs";
 
@@ -220,7 +219,7 @@ describe("JSON", () => {
 
 describe("instances", () => {
   it("make observers that run on their own core", async () => {
-    const instance = await create();
+    const instance = await create({}, torch);
     const observer = new instance.MinMaxObserver({ dtype: "qint8" });
     assert.ok(observer instanceof MinMaxObserver);
     observer.observe(tensor([-1, 2]));

@@ -1,15 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import {
-  chooseQParams,
-  fakeQuantize,
-  init,
-  quantizationError,
-  quantize,
-  tensor,
-  WeightOnlyQConfig,
-} from "zeropoint";
+import { chooseQParams, fakeQuantize, init, quantizationError, quantize, tensor } from "zeropoint";
+import { WeightOnlyQConfig } from "zeropoint/torch";
 import { fuzzLimits } from "../support/arbitraries.mjs";
 import { DTYPES, Random, refuses } from "../support/asserts.mjs";
 import { builds } from "../support/builds.mjs";

@@ -13,8 +13,8 @@ import {
   tensor,
   unpack,
   unpackLinear,
-  WeightOnlyQConfig,
 } from "zeropoint";
+import { WeightOnlyQConfig } from "zeropoint/torch";
 import { fuzzLimits } from "../support/arbitraries.mjs";
 import {
   DTYPE_NAMES,

@@ -10,8 +10,8 @@ import {
   quantizationError,
   quantize,
   tensor,
-  WeightOnlyQConfig,
 } from "zeropoint";
+import { WeightOnlyQConfig } from "zeropoint/torch";
 import { Random, refuses } from "../support/asserts.mjs";
 import { builds } from "../support/builds.mjs";
 import { chooseFor, dequantizeValue, quantizeValue, slicesOf } from "../support/reference.mjs";

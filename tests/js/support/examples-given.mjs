@@ -1,25 +1,21 @@
 // Variables that the examples in the documentation use without declaring them; their names describe them.
 
-import * as zeropoint from "zeropoint";
+import { init, pack, QuantizedLinear, quantize, tensor } from "zeropoint";
 import { openModel, save } from "zeropoint/models";
 import { torch } from "zeropoint/notebook";
+import * as torchEntry from "zeropoint/torch";
 import { connect } from "zeropoint/worker";
 
 const {
   convert,
   getDefaultQConfig,
   HistogramObserver,
-  init,
   Linear,
-  pack,
   prepare,
   QConfigMapping,
-  QuantizedLinear,
-  quantize,
   ReLU,
   Sequential,
-  tensor,
-} = zeropoint;
+} = torchEntry;
 
 await init();
 
@@ -53,6 +49,7 @@ const { signal } = new AbortController();
 
 export const main = {
   connect,
+  torch: torchEntry,
   x,
   weight,
   weights: weight,

@@ -9,12 +9,21 @@ const ts = require("typescript");
 
 const folder = new URL("../../../src/js/", import.meta.url);
 
+/** The entries of rooms whose exports are not in zeropoint. */
+const ENTRY_OF = {
+  models: "models",
+  nn: "torch",
+  notebook: "notebook",
+  observers: "torch",
+  torch: "torch",
+};
+
 /** The function whose examples cannot run here: the library starts once, and slim has no files to load. */
 const STARTS = "init";
 
 /**
  * All tags in the documentation.
- * @returns {{ title: string, entry: "zeropoint" | "zeropoint/notebook" | "zeropoint/models", tag: string,
+ * @returns {{ title: string, entry: "zeropoint" | "zeropoint/torch" | "zeropoint/notebook" | "zeropoint/models", tag: string,
  *   text: string, starts: boolean }[]}
  */
 export function documentationTags() {
@@ -29,8 +38,8 @@ export function documentationTags() {
       ts.ScriptTarget.Latest,
       true,
     );
-    const room = /^(notebook|models)\//.exec(file)?.[1];
-    const entry = room === undefined ? "zeropoint" : `zeropoint/${room}`;
+    const room = file.split("/")[0];
+    const entry = ["zeropoint", ENTRY_OF[room]].filter(Boolean).join("/");
     return tagsIn(source).map(({ tag, name }) => {
       const line = source.getLineAndCharacterOfPosition(tag.pos).line + 1;
       const text = ts.getTextOfJSDocComment(tag.comment) ?? "";

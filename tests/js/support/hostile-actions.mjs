@@ -28,7 +28,7 @@ export function actionsOf(zp) {
     relu: new zp.ReLU(),
     fc2: new zp.Linear(tensor(random.normal(18), [3, 6])),
   });
-  const prepared = zp.prepare(model, zp.defaultQConfig);
+  const prepared = zp.prepare(model, zp.predefinedQConfigs.default_qconfig);
   prepared.forward(values);
   const converted = zp.convert(prepared);
   const dynamicModel = zp.quantizeDynamic(model);
@@ -136,7 +136,7 @@ export function actionsOf(zp) {
       [converted, (a) => [converted.forward(a), converted.sizeInBytes]],
       [prepared, (a) => prepared.forward(a)],
       [model.layers[0].layer, (a) => [model.forward(a), converted.forward(a)]],
-      [zp.defaultQConfig, () => String(zp.defaultQConfig)],
+      [zp.predefinedQConfigs.default_qconfig, () => String(zp.predefinedQConfigs.default_qconfig)],
     ].map(([object, run]) => ({
       run: (a, fields) => {
         writeFields(object, fields);
@@ -147,7 +147,7 @@ export function actionsOf(zp) {
     {
       rare: true,
       run: (a) => {
-        const made = zp.prepare(model, zp.defaultQConfig);
+        const made = zp.prepare(model, zp.predefinedQConfigs.default_qconfig);
         made.forward(a);
         const other = zp.convert(made);
         const results = [other.forward(a), String(other.report(a))];

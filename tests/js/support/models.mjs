@@ -1,6 +1,7 @@
 // A small model, its weights and batches, for the tests of layers and models.
 
-import { init, Linear, ReLU, Sequential, Tanh, tensor } from "zeropoint";
+import { init, tensor } from "zeropoint";
+import { Linear, ReLU, Sequential, Tanh } from "zeropoint/torch";
 import { Random } from "./asserts.mjs";
 
 await init();

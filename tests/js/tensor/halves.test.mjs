@@ -2,19 +2,16 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { init, quantizationError, quantize, tensor } from "zeropoint";
 import {
   HistogramObserver,
-  init,
   Linear,
   MinMaxObserver,
   PerChannelMinMaxObserver,
-  quantizationError,
-  quantize,
   quantizePerChannel,
   quantizePerTensor,
   RecordingObserver,
-  tensor,
-} from "zeropoint";
+} from "zeropoint/torch";
 import { Random, refuses, sameDeep, sameFloats, sameTensor } from "../support/asserts.mjs";
 import { builds } from "../support/builds.mjs";
 

@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { inspect } from "node:util";
-import { init, intRepr, quantizePerChannel, quantizePerTensor, tensor } from "zeropoint";
+import { init, tensor } from "zeropoint";
 import { torch } from "zeropoint/notebook";
+import { intRepr, quantizePerChannel, quantizePerTensor } from "zeropoint/torch";
 import { INSPECT } from "../support/asserts.mjs";
 import { cases, decodeTensor } from "../support/vectors.mjs";
 

@@ -6,15 +6,17 @@ import {
   chooseQParams,
   dequantize,
   fakeQuantize,
-  fakeQuantizePerChannel,
-  fakeQuantizePerTensor,
   init,
   quantizationError,
   quantize,
+} from "zeropoint";
+import {
+  fakeQuantizePerChannel,
+  fakeQuantizePerTensor,
   quantizePerChannel,
   quantizePerTensor,
   quantizePerTensorDynamic,
-} from "zeropoint";
+} from "zeropoint/torch";
 import { TILE } from "../../../dist/tensor/tiles.js";
 import { refuses } from "../support/asserts.mjs";
 

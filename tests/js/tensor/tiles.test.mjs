@@ -4,21 +4,23 @@ import {
   chooseQParams,
   dequantize,
   fakeQuantize,
-  fakeQuantizePerChannel,
-  fakeQuantizePerTensor,
-  HistogramObserver,
   init,
-  MinMaxObserver,
-  PerChannelMinMaxObserver,
   pack,
   quantizationError,
   quantize,
-  quantizePerChannel,
-  quantizePerTensor,
-  quantizePerTensorDynamic,
   tensor,
   unpack,
 } from "zeropoint";
+import {
+  fakeQuantizePerChannel,
+  fakeQuantizePerTensor,
+  HistogramObserver,
+  MinMaxObserver,
+  PerChannelMinMaxObserver,
+  quantizePerChannel,
+  quantizePerTensor,
+  quantizePerTensorDynamic,
+} from "zeropoint/torch";
 import { embedded } from "../../../dist/core/embedded.js";
 import { runOn } from "../../../dist/core/init.js";
 import { loadBuild } from "../../../dist/core/load.js";

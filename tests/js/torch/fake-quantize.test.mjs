@@ -1,15 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { init, tensor } from "zeropoint";
 import {
   fakeQuantizePerChannel,
   fakeQuantizePerTensor,
-  init,
   MovingAverageMinMaxObserver,
   MovingAveragePerChannelMinMaxObserver,
   quantizePerChannel,
   quantizePerTensor,
-  tensor,
-} from "zeropoint";
+} from "zeropoint/torch";
 import { refuses, sameFloats } from "../support/asserts.mjs";
 import { assertTensor, decodeScalar, decodeTensor } from "../support/vectors.mjs";
 import { forCases, list } from "./cases.mjs";

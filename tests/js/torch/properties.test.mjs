@@ -241,14 +241,15 @@ describe("models", () => {
     "converted compute finite values, and the same in every build",
     [
       layersOf(tameValues),
-      fc.constantFrom("defaultQConfig", "defaultPerChannelQConfig", "defaultDynamicQConfig"),
+      fc.constantFrom("default_qconfig", "default_per_channel_qconfig", "default_dynamic_qconfig"),
     ],
     (zp, { input, weight, bias }, name) => {
       const model = new zp.Sequential([new zp.Linear(weight, { bias }), new zp.ReLU()]);
       let quantized;
-      if (name === "defaultDynamicQConfig") quantized = zp.quantizeDynamic(model, zp[name]);
+      if (name === "default_dynamic_qconfig")
+        quantized = zp.quantizeDynamic(model, zp.predefinedQConfigs[name]);
       else {
-        const prepared = zp.prepare(model, zp[name]);
+        const prepared = zp.prepare(model, zp.predefinedQConfigs[name]);
         prepared.forward(input);
         quantized = zp.convert(prepared);
       }

@@ -2,15 +2,13 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { dequantize, init, tensor } from "zeropoint";
 import {
-  dequantize,
   fakeQuantizePerTensor,
-  init,
   quantizePerChannel,
   quantizePerTensor,
   quantizePerTensorDynamic,
-  tensor,
-} from "zeropoint";
+} from "zeropoint/torch";
 import { Random, refuses, sameCodes, sameTensor, specialValues } from "../support/asserts.mjs";
 import { assertTensor, cases, decodeScalar, decodeTensor } from "../support/vectors.mjs";
 import { forCases, list } from "./cases.mjs";

@@ -1,14 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import {
-  create,
-  dequantize,
-  init,
-  intRepr,
-  quantizePerChannel,
-  quantizePerTensor,
-  tensor,
-} from "zeropoint";
+import { create, dequantize, init, tensor } from "zeropoint";
+import * as torch from "zeropoint/torch";
+import { intRepr, quantizePerChannel, quantizePerTensor } from "zeropoint/torch";
 import { INSPECT, refuses, sameFloats, sameTensor } from "../support/asserts.mjs";
 import { cases, decodeTensor } from "../support/vectors.mjs";
 
@@ -191,7 +185,7 @@ describe("dequantize of quantized dtypes", () => {
   });
 
   it("runs on the core of an instance", async () => {
-    const instance = await create();
+    const instance = await create({}, torch);
     const own = instance.quantizePerTensor(tensor([1.5]), 0.5, 0, "qint8");
     sameFloats(instance.dequantize(own).data, [1.5]);
     sameFloats(dequantize(own).data, [1.5]);

@@ -2,7 +2,6 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import * as zeropoint from "zeropoint";
 import { connect } from "zeropoint/worker";
 import {
   Random,
@@ -12,6 +11,7 @@ import {
   sameFloats,
   sameTensor,
 } from "../support/asserts.mjs";
+import { zeropoint } from "../support/exports.mjs";
 
 const { build } = await zeropoint.init();
 
@@ -54,7 +54,7 @@ for (const [place, slicings] of Object.entries(SLICINGS)) {
   describe(`A connection to ${place}`, () => {
     let zp;
     before(async () => {
-      zp = await connect(isWorker ? {} : { worker: false });
+      zp = await connect({ entries: ["torch"], ...(!isWorker && { worker: false }) });
     });
     after(() => zp?.dispose());
 
@@ -292,8 +292,8 @@ for (const [place, slicings] of Object.entries(SLICINGS)) {
 
     it("prepares, calibrates, converts and reports models", async () => {
       const mapping = new zeropoint.QConfigMapping()
-        .setGlobal(zeropoint.defaultQConfig)
-        .setModuleNameRegex("la.t", zeropoint.perChannelDynamicQConfig);
+        .setGlobal(zeropoint.predefinedQConfigs.default_qconfig)
+        .setModuleNameRegex("la.t", zeropoint.predefinedQConfigs.per_channel_dynamic_qconfig);
       const expected = zeropoint.convert(zeropoint.prepare(makeModel(), mapping).calibrate([x, x]));
 
       const prepared = await zp.prepare(makeModel(), mapping);
@@ -312,7 +312,7 @@ for (const [place, slicings] of Object.entries(SLICINGS)) {
     it("refuses what cannot leave the thread", async () => {
       const model = new zeropoint.Sequential([(x) => x]);
       await rejects(
-        zp.prepare(model, zeropoint.defaultQConfig),
+        zp.prepare(model, zeropoint.predefinedQConfigs.default_qconfig),
         TypeError,
         "ZP_INVALID_OPTION",
         /must be data that can be sent to the worker, got a Function/,

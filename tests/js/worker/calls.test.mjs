@@ -216,7 +216,7 @@ describe("A connection", () => {
   });
 
   it("lets go of a layer in the midst of its work, which ends", async () => {
-    const zp = await connect();
+    const zp = await connect({ entries: ["torch"] });
     const w = { data: long.subarray(0, 2 ** 18), shape: [512, 512] };
     const layer = await zp.quantizedLinear(w);
     const x = { data: long.subarray(0, 2 ** 20), shape: [2048, 512] };
@@ -224,7 +224,7 @@ describe("A connection", () => {
     layer.dispose();
     assert.deepEqual((await pending).shape, [2048, 512]);
     await rejects(layer.forward(x), TypeError, "ZP_DISPOSED", /disposed/);
-    const other = await connect();
+    const other = await connect({ entries: ["torch"] });
     const mine = await zp.minMaxObserver();
     await rejects(other.convert(mine), TypeError, "ZP_INVALID_OPTION", /another connection/);
     other.dispose();
@@ -237,7 +237,7 @@ describe("A connection", () => {
       workers.push(new Worker(script));
       return workers.at(-1);
     };
-    const zp = await connect({ worker });
+    const zp = await connect({ worker, entries: ["torch"] });
     const observer = await zp.minMaxObserver();
     const pending = zp.quantize(long);
     workers[0].terminate();
@@ -360,6 +360,8 @@ describe("A connection", () => {
     }
     await rejects(connect({ build: "fast" }), RangeError, "ZP_INVALID_OPTION", /options.build/);
     await rejects(connect({ other: 1 }), TypeError, "ZP_UNKNOWN_OPTION", /other/);
+    await rejects(connect({ entries: "torch" }), TypeError, "ZP_INVALID_OPTION", /options.entries/);
+    await rejects(connect({ entries: ["x"] }), RangeError, "ZP_INVALID_OPTION", /entries\[0\]/);
     await rejects(connect({ worker: 3 }), TypeError, "ZP_INVALID_OPTION", /options.worker/);
   });
 

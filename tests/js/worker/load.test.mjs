@@ -2,17 +2,9 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import {
-  create,
-  init,
-  Linear,
-  QuantizedLinear,
-  quantize,
-  quantizeDynamic,
-  ReLU,
-  Sequential,
-} from "zeropoint";
+import { create, init, QuantizedLinear, quantize } from "zeropoint";
 import { load, save } from "zeropoint/models";
+import { Linear, quantizeDynamic, ReLU, Sequential } from "zeropoint/torch";
 import { connect } from "zeropoint/worker";
 import { rejects, sameDeep, sameTensor } from "../support/asserts.mjs";
 import { bytesOf } from "../support/files/saved.mjs";

@@ -1,17 +1,15 @@
 // Types of connections, checked by the compiler alone: nothing here runs. Each @ts-expect-error is a
 // mistake that must not compile.
 
+import type { QuantizedLinear, QuantizedTensor, Tensor } from "zeropoint";
 import {
-  defaultQConfig,
   type ObservedQParams,
   type PreparedModel,
-  type QuantizedLinear,
+  predefinedQConfigs,
   type QuantizedModel,
-  type QuantizedTensor,
   type Sequential,
-  type Tensor,
   type TorchQuantizedTensor,
-} from "zeropoint";
+} from "zeropoint/torch";
 import {
   type AbortSignalLike,
   type Connection,
@@ -30,7 +28,17 @@ declare const x: Tensor;
 declare const model: Sequential;
 declare const signal: AbortSignalLike;
 
-const zp: Connection = await connect({ threads: 2, build: "relaxed", worker: "/w.js" });
+const zp: Connection<"torch"> = await connect({
+  threads: 2,
+  build: "relaxed",
+  worker: "/w.js",
+  entries: ["torch"],
+});
+const plain: Connection = await connect();
+// @ts-expect-error: an entry that was not asked for
+plain.quantizePerTensor(x, 1, 0, "qint8");
+// @ts-expect-error: no such entry
+connect({ entries: ["torches"] });
 same<boolean>()(zp.offThread);
 same<string | undefined>()(zp.reason);
 zp.dispose();
@@ -58,7 +66,7 @@ layer.dispose();
 const observer = await zp.histogramObserver({ bins: 8 });
 same<Promise<ObservedQParams>>()(observer.calculateQParams());
 same<Promise<Tensor>>()(observer.minVal);
-const prepared = await zp.prepare(model, defaultQConfig);
+const prepared = await zp.prepare(model, predefinedQConfigs.default_qconfig);
 same<Handle<PreparedModel>>()(prepared);
 same<Handle<QuantizedModel>>()(await zp.convert(prepared));
 same<Promise<Tensor>>()((await zp.linearLayer(x)).forward(x));

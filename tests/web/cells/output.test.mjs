@@ -127,10 +127,10 @@ describe("The first cell", () => {
 
   it("shows values of every kind", async () => {
     const { output } = await runInFirstCell(
-      'import * as zp from "zeropoint";\n' +
+      'import * as zp from "zeropoint";\nimport { QConfigMapping } from "zeropoint/torch";\n' +
         "class Point { x = 1 }\n" +
         'print(new Set(["a"]), new Point(), Promise.resolve(1), globalThis);\n' +
-        "[zp.quantize, zp.QuantizedLinear, new zp.QConfigMapping()]",
+        "[zp.quantize, zp.QuantizedLinear, new QConfigMapping()]",
     );
     assert.equal(
       output,

@@ -167,6 +167,7 @@ describe("Exported code", () => {
       const entry = new URL("../../../dist/index.js", import.meta.url).href;
       const text = javaScript(settings, source, data)
         .replace('"zeropoint"', JSON.stringify(entry))
+        .replace('"zeropoint/torch"', JSON.stringify(import.meta.resolve("zeropoint/torch")))
         .replace("console.log(", "export const errors = Array.of(");
       const { errors } = await import(`data:text/javascript,${encodeURIComponent(text)}`);
       assert.deepEqual(errors, [metrics.mse, metrics.sqnr]);

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import * as zeropoint from "../../../dist/index.js";
 import { torch } from "../../../dist/notebook/index.js";
+import { MinMaxObserver, quantizePerTensor } from "../../../dist/torch.js";
 import { axeViolations, onceForAll } from "../axe.mjs";
 import { click, enter, openPage, press, textOf, waitFor } from "../page.mjs";
 import { browser, site } from "../site-and-browser.mjs";
@@ -92,13 +93,13 @@ const CASES = [
   [
     "t=1&s=symmetric&b=8",
     (x) => {
-      const observer = new zeropoint.MinMaxObserver({
+      const observer = new MinMaxObserver({
         dtype: "qint8",
         qscheme: "per_tensor_symmetric",
       });
       observer.observe(x);
       const { scale, zeroPoint } = observer.calculateQParams();
-      return zeropoint.quantizePerTensor(x, scale.data[0], zeroPoint.data[0], "qint8");
+      return quantizePerTensor(x, scale.data[0], zeroPoint.data[0], "qint8");
     },
   ],
 ];

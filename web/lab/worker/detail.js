@@ -1,7 +1,8 @@
 // One cell in detail, and the corner of a weight that the playground takes.
 
-import { dequantizeBlocks, fakeQuantize, HistogramObserver, quantizeBlocks } from "zeropoint";
+import { dequantizeBlocks, fakeQuantize, quantizeBlocks } from "zeropoint";
 import { analyze, schemeOptions } from "zeropoint/models";
+import { HistogramObserver } from "zeropoint/torch";
 import { activations, escapeGlob, opened, rows } from "./opened.js";
 
 /**

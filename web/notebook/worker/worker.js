@@ -2,6 +2,7 @@
 
 import * as zeropoint from "zeropoint";
 import * as notebook from "zeropoint/notebook";
+import * as torch from "zeropoint/torch";
 import { pageCore } from "../../shell/core/worker-core.js";
 import { adviceOnCall, missingName, namesOf, nearest } from "../cell/hints.js";
 import { grade } from "../exercises/grade.js";
@@ -81,6 +82,7 @@ for (const part of ["data", "shape", "dtype", "scale", "zeroPoint"]) {
 /** @type {Record<string, Record<string, unknown>>} */
 const modules = {
   zeropoint,
+  "zeropoint/torch": torch,
   "zeropoint/notebook": {
     ...notebook,
     print,
@@ -94,7 +96,14 @@ const modules = {
 // several names gets the first.
 /** @type {Set<unknown>} */
 const named = new Set();
-for (const exports of [zeropoint, notebook, notebook.torch, builtIn, ...Object.values(modules)]) {
+for (const exports of [
+  zeropoint,
+  torch,
+  notebook,
+  notebook.torch,
+  builtIn,
+  ...Object.values(modules),
+]) {
   giveNames(exports);
 }
 
@@ -251,7 +260,7 @@ function plainPlot({ kind, n_bits, panels }) {
 async function importInto(module, names = []) {
   if (!Object.hasOwn(modules, module)) {
     throw new TypeError(
-      `cells can import "zeropoint", "zeropoint/notebook" and "./digits.js", ` +
+      `cells can import "zeropoint", "zeropoint/torch", "zeropoint/notebook" and "./digits.js", ` +
         `not ${JSON.stringify(module)}`,
     );
   }

@@ -64,7 +64,7 @@ function optionsText(settings) {
 /**
  * Lines that quantize x and dequantize q.
  * @param {Settings} settings
- * @returns {{ names: string[], lines: string[] }} names: imports from zeropoint
+ * @returns {{ names: string[], lines: string[] }} names: imports from zeropoint and zeropoint/torch
  */
 function quantizeLines(settings) {
   const { scheme, range, low, high, arithmetic } = settings;
@@ -93,6 +93,23 @@ function quantizeLines(settings) {
     names: ["quantize", "dequantize"],
     lines: [`const q = quantize(x, ${optionsText(settings)});`, "const restored = dequantize(q);"],
   };
+}
+
+/** Names that zeropoint/torch exports. */
+const TORCH_NAME = /Observer$|^quantizePer/;
+
+/**
+ * Import declarations for names of the package.
+ * @param {string[]} names
+ */
+function importLines(names) {
+  const [own, torch] = [false, true].map((isTorch) =>
+    names.filter((name) => TORCH_NAME.test(name) === isTorch).join(", "),
+  );
+  return [
+    `import { ${own} } from "zeropoint";`,
+    ...(torch === "" ? [] : [`import { ${torch} } from "zeropoint/torch";`]),
+  ];
 }
 
 /** @param {Settings} settings */
@@ -155,7 +172,7 @@ export function javaScript(settings, source, data) {
   const x = dataLines(source, data);
   const own = [...new Set(["init", ...x.names, ...names, "quantizationError"])];
   return [
-    `import { ${own.join(", ")} } from "zeropoint";`,
+    ...importLines(own),
     ...x.imports,
     "await init();",
     "",
@@ -178,7 +195,7 @@ export function cell(settings, source, data) {
   const x = dataLines(source, data);
   const own = [...new Set([...x.names, ...names, "quantizationError"])];
   return [
-    `import { ${own.join(", ")} } from "zeropoint";`,
+    ...importLines(own),
     ...x.imports.filter((one) => !one.startsWith("await")),
     "",
     ...x.lines,

@@ -1,6 +1,13 @@
 // One setting applied to the data: qparams, codes, restored values and errors, all by zeropoint.
 
 import * as zeropoint from "zeropoint";
+import {
+  HistogramObserver,
+  MinMaxObserver,
+  PerChannelMinMaxObserver,
+  quantizePerChannel,
+  quantizePerTensor,
+} from "zeropoint/torch";
 import { isBlock, limitsOf } from "../state.js";
 
 /**
@@ -152,8 +159,8 @@ function quantizeAsTorch(x, settings) {
   const { scale, zeroPoint } = torchQParams(x, settings);
   const q =
     granularity === "channel"
-      ? zeropoint.quantizePerChannel(x, scale, zeroPoint, axis, dtype)
-      : zeropoint.quantizePerTensor(x, listOf(scale)[0], listOf(zeroPoint)[0], dtype);
+      ? quantizePerChannel(x, scale, zeroPoint, axis, dtype)
+      : quantizePerTensor(x, listOf(scale)[0], listOf(zeroPoint)[0], dtype);
   const { data } = q;
   for (let i = 0; i < data.length; i++) data[i] = Math.min(qmax, Math.max(qmin, data[i]));
   return q;
@@ -179,10 +186,10 @@ export function torchQParams(x, settings) {
   };
   const Observer =
     granularity === "channel"
-      ? zeropoint.PerChannelMinMaxObserver
+      ? PerChannelMinMaxObserver
       : range === "histogram"
-        ? zeropoint.HistogramObserver
-        : zeropoint.MinMaxObserver;
+        ? HistogramObserver
+        : MinMaxObserver;
   const observer = new Observer(options);
   observer.observe(range === "ends" ? zeropoint.tensor([low, high]) : x);
   return observer.calculateQParams();

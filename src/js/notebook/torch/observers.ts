@@ -6,7 +6,7 @@ import * as histogram from "../../observers/histogram.js";
 import * as minMax from "../../observers/min-max.js";
 import * as toolkit from "../../observers/observer.js";
 import * as passive from "../../observers/placeholders.js";
-import * as predefined from "../../observers/predefined.js";
+import { predefinedQConfigs } from "../../observers/predefined.js";
 import * as qconfigs from "../../observers/qconfig.js";
 import { RangeObserver } from "../../observers/range-observer.js";
 import {
@@ -423,11 +423,11 @@ export const quantization = {
   },
   qconfig: {
     QConfig,
-    default_qconfig: fromQConfig(predefined.defaultQConfig),
-    default_debug_qconfig: fromQConfig(predefined.defaultDebugQConfig),
-    default_per_channel_qconfig: fromQConfig(predefined.defaultPerChannelQConfig),
-    default_dynamic_qconfig: fromQConfig(predefined.defaultDynamicQConfig),
-    per_channel_dynamic_qconfig: fromQConfig(predefined.perChannelDynamicQConfig),
-    default_quint8_weight_qconfig: fromQConfig(predefined.defaultQuint8WeightQConfig),
+    default_qconfig: fromQConfig(predefinedQConfigs.default_qconfig),
+    default_debug_qconfig: fromQConfig(predefinedQConfigs.default_debug_qconfig),
+    default_per_channel_qconfig: fromQConfig(predefinedQConfigs.default_per_channel_qconfig),
+    default_dynamic_qconfig: fromQConfig(predefinedQConfigs.default_dynamic_qconfig),
+    per_channel_dynamic_qconfig: fromQConfig(predefinedQConfigs.per_channel_dynamic_qconfig),
+    default_quint8_weight_qconfig: fromQConfig(predefinedQConfigs.default_quint8_weight_qconfig),
   },
 } as const;

@@ -11,9 +11,10 @@ import {
   type Request,
 } from "../messages/messages.js";
 import { isTurnOver, takeTurn } from "../turns.js";
+import type { EntryName } from "../types.js";
 import { Incoming, type Read } from "./incoming.js";
 import { Arguments, handlesIn, type Names, Objects } from "./objects.js";
-import type { Zeropoint } from "./zeropoint.js";
+import { namesIn, type Zeropoint } from "./zeropoint.js";
 
 type CallRequest = Extract<Request, { kind: "call" }>;
 
@@ -38,15 +39,15 @@ interface Done {
 const STATICS = ["fromJSON"];
 
 /** Pure data and printing, which need no core and no worker. */
-const LOCAL =
-  /^(?:tensor|init|create|dispose|measurePart|getDefault.*|default.*|QConfig|QConfigMapping|WeightOnlyQConfig)$/;
+const LOCAL = /^(?:tensor|getDefault.*|QConfig|QConfigMapping|WeightOnlyQConfig)$/;
 
-/** The names of an instance's functions and classes that a connection offers. */
-export function describe(zp: Zeropoint): Library {
+/** The functions and classes of an instance that a connection to some entries offers. */
+export function describe(zp: Zeropoint, entries: readonly EntryName[]): Library {
   const functions: string[] = [];
   const classes: [string, string[]][] = [];
+  const offered = namesIn(entries);
   for (const [name, value] of Object.entries(zp)) {
-    if (typeof value !== "function" || LOCAL.test(name) || "observerClass" in value) continue;
+    if (typeof value !== "function" || !offered.has(name) || LOCAL.test(name)) continue;
     const isClass = Object.getOwnPropertyDescriptor(value, "prototype")?.writable === false;
     if (isClass) classes.push([name, STATICS.filter((method) => method in value)]);
     else functions.push(name);

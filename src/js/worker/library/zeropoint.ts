@@ -1,4 +1,4 @@
-// The library as a connection runs it.
+// The library as a connection runs it, with the entries that it may offer.
 
 import { createFrom } from "../../core/create.js";
 import type { Embedded } from "../../core/embedded.js";
@@ -7,16 +7,26 @@ import type * as instance from "../../instance.js";
 import * as library from "../../library.js";
 import { load } from "../../models/save/load.js";
 import { measurePart } from "../../quantize/metrics.js";
+import * as torch from "../../torch.js";
+import type { EntryName } from "../types.js";
+
+/** The entries of the package by the names that `connect({ entries })` takes; `load` makes objects of `torch`. */
+const ENTRIES: { readonly [E in EntryName]: object } = { torch };
 
 const INTERNAL = { ...library, load, measurePart };
 
 /** An instance of the library, with a function that computes part of another one's result. */
-export type Zeropoint = instance.Zeropoint & Pick<typeof INTERNAL, "measurePart">;
+export type Zeropoint = instance.Instance<[typeof torch]> & Pick<typeof INTERNAL, "measurePart">;
+
+/** The names that a connection offers: those of the library, and of these entries. */
+export const namesIn = (entries: readonly EntryName[]): ReadonlySet<string> =>
+  new Set([library, { load }, ...entries.map((name) => ENTRIES[name])].flatMap(Object.keys));
 
 /** As `create` of the library. */
 export function createInstance(
   embedded: Embedded | undefined,
   options: InitOptions,
 ): Promise<Zeropoint> {
-  return createFrom(INTERNAL, embedded, options) as Promise<Zeropoint>;
+  const all = Object.assign({}, INTERNAL, ...Object.values(ENTRIES));
+  return createFrom(all, embedded, options) as Promise<Zeropoint>;
 }

@@ -6,6 +6,7 @@ import type { WasmModule } from "../../base/platform.js";
 import type { NumberArray } from "../../base/typed-arrays.js";
 import type { Build } from "../../core/builds.js";
 import type { ArrayForm } from "../library/incoming.js";
+import type { EntryName } from "../types.js";
 
 /** A value that a message holds as it is. */
 export type Primitive = undefined | null | boolean | number | string | bigint;
@@ -68,6 +69,8 @@ export type Request =
       readonly threads: number | undefined;
       /** A compiled core that was given; without one the library asks for the file that it needs. */
       readonly module: WasmModule | undefined;
+      /** The entries whose functions the connection offers, in addition to the library's. */
+      readonly entries: readonly EntryName[];
     }
   /** Answers a request for a file (`need`). */
   | {

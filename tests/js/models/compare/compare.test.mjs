@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { init, quantizationError, quantize, quantizePerChannel, tensor } from "zeropoint";
+import { init, quantizationError, quantize, tensor } from "zeropoint";
 import { compare, openModel, quantizeModel, save, verifyOutput } from "zeropoint/models";
+import { quantizePerChannel } from "zeropoint/torch";
 import { valueSourceOf } from "../../../../dist/models/open/value-source.js";
 import { rejects, sameDeep } from "../../support/asserts.mjs";
 import {

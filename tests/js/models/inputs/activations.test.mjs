@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { init, Linear, ReLU, Sequential, tensor } from "zeropoint";
+import { init, tensor } from "zeropoint";
 import {
   analyze,
   InputMoments,
@@ -12,6 +12,7 @@ import {
   recordOnnxInputs,
   save,
 } from "zeropoint/models";
+import { Linear, ReLU, Sequential } from "zeropoint/torch";
 import { writeNpy } from "../../../../dist/formats/npy.js";
 import { readOnnx } from "../../../../dist/formats/onnx/read.js";
 import { Random, refuses, rejects } from "../../support/asserts.mjs";

@@ -1,15 +1,6 @@
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
-import {
-  dequantize,
-  init,
-  Linear,
-  quantize,
-  quantizeBlocks,
-  ReLU,
-  Sequential,
-  tensor,
-} from "zeropoint";
+import { dequantize, init, quantize, quantizeBlocks, tensor } from "zeropoint";
 import {
   compare,
   load,
@@ -19,6 +10,7 @@ import {
   schemeOptions,
   verifyOutput,
 } from "zeropoint/models";
+import { Linear, ReLU, Sequential } from "zeropoint/torch";
 import { layoutGGUF, writeGGUF } from "../../../../dist/formats/gguf/write.js";
 import { writeNpz } from "../../../../dist/formats/npz/write.js";
 import { rejects, sameDeep } from "../../support/asserts.mjs";

@@ -7,20 +7,17 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { pathToFileURL } from "node:url";
 import fc from "fast-check";
+import { dequantize, init, quantize, tensor } from "zeropoint";
+import { load, openModel, save } from "zeropoint/models";
 import {
   convert,
-  defaultQConfig,
-  dequantize,
   getDefaultQConfig,
-  init,
+  predefinedQConfigs,
   prepare,
   QConfigMapping,
-  quantize,
   quantizeDynamic,
-  tensor,
   WeightOnlyQConfig,
-} from "zeropoint";
-import { load, openModel, save } from "zeropoint/models";
+} from "zeropoint/torch";
 import { fuzzLimits } from "../../support/arbitraries.mjs";
 import { rejects, sameTensor } from "../../support/asserts.mjs";
 import { safetensorsOf } from "../../support/files/checkpoints.mjs";
@@ -196,13 +193,15 @@ async function survive(file) {
 describe("A file that was changed", () => {
   const files = [];
   const prepareFiles = async () => {
-    const mapping = new QConfigMapping().setGlobal(defaultQConfig).setModuleNameRegex("f", null);
+    const mapping = new QConfigMapping()
+      .setGlobal(predefinedQConfigs.default_qconfig)
+      .setModuleNameRegex("f", null);
     const quantized = quantize(weights.fc1, { dtype: "uint4", scheme: "affine", groupSize: 4 });
     const things = [
       makeModel(),
       model,
       prepare(makeModel(), getDefaultQConfig("x86")).calibrate(batches),
-      convert(prepare(makeModel(), defaultQConfig).calibrate(batches)),
+      convert(prepare(makeModel(), predefinedQConfigs.default_qconfig).calibrate(batches)),
       quantizeDynamic(makeModel()),
       { mapping, quantized, list: [x, quantize(x)] },
     ];

@@ -1,32 +1,26 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
+import { dequantize, init, QuantizedLinear, quantize, tensor } from "zeropoint";
+import { load, openModel, quantizeModel, save } from "zeropoint/models";
 import {
   convert,
-  defaultPerChannelQConfig,
-  defaultQATQConfig,
-  defaultQConfig,
-  dequantize,
   getDefaultQConfig,
   HistogramObserver,
-  init,
   Linear,
   MinMaxObserver,
   PlaceholderObserver,
+  predefinedQConfigs,
   prepare,
   QConfig,
   QConfigMapping,
-  QuantizedLinear,
-  quantize,
   quantizeDynamic,
   quantizePerTensor,
   RecordingObserver,
   ReLU,
   Sequential,
-  tensor,
   WeightOnlyQConfig,
-} from "zeropoint";
-import { load, openModel, quantizeModel, save } from "zeropoint/models";
+} from "zeropoint/torch";
 import { fuzzLimits } from "../../support/arbitraries.mjs";
 import { refuses, rejects, sameCodes, sameTensor } from "../../support/asserts.mjs";
 import { outputBytes, safetensorsOf } from "../../support/files/checkpoints.mjs";
@@ -65,15 +59,18 @@ describe("save and load", () => {
 
   it("give back QConfigs and mappings, which print and work as before", async () => {
     const mapping = new QConfigMapping()
-      .setGlobal(defaultQConfig)
+      .setGlobal(predefinedQConfigs.default_qconfig)
       .setObjectType(Linear, new WeightOnlyQConfig({ bits: 3, axis: 0 }))
-      .setModuleNameRegex(/fc\d/i, defaultPerChannelQConfig)
+      .setModuleNameRegex(/fc\d/i, predefinedQConfigs.default_per_channel_qconfig)
       .setModuleName("fc1", null);
     const qconfig = new QConfig({
       activation: HistogramObserver.withArgs({ bins: 16 }).withArgs({ reduceRange: true }),
       weight: RecordingObserver,
     });
-    const all = { mapping, list: [qconfig, defaultQATQConfig, new WeightOnlyQConfig()] };
+    const all = {
+      mapping,
+      list: [qconfig, predefinedQConfigs.default_qat_qconfig, new WeightOnlyQConfig()],
+    };
     const restored = await again(all);
     assert.equal(String(restored.mapping), String(mapping));
     assert.deepEqual(restored.list.map(String), all.list.map(String));
@@ -344,7 +341,9 @@ describe("save", () => {
 
 describe("A restored quantized model", () => {
   it("has its codes and qparams, but no float model", async () => {
-    const quantized = convert(prepare(makeModel(), defaultPerChannelQConfig).calibrate(batches));
+    const quantized = convert(
+      prepare(makeModel(), predefinedQConfigs.default_per_channel_qconfig).calibrate(batches),
+    );
     const restored = await again(quantized);
     assert.equal(restored.model, undefined);
     for (const [i, layer] of quantized.layers.entries()) {
@@ -355,7 +354,7 @@ describe("A restored quantized model", () => {
     assert.equal(sizeInBytes, quantized.report().sizeInBytes);
     assert.equal(floatSizeInBytes, quantized.report().floatSizeInBytes);
     refuses(() => restored.report(x), TypeError, "ZP_INVALID_MODEL", /leave x out/);
-    const { fc1 } = prepare(makeModel(), defaultQConfig).observers;
+    const { fc1 } = prepare(makeModel(), predefinedQConfigs.default_qconfig).observers;
     assert.ok(fc1);
     restored.dispose();
     refuses(() => restored.forward(x), TypeError, "ZP_DISPOSED", /disposed/);

@@ -2,18 +2,17 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { QuantizedLinear, quantize, tensor } from "zeropoint";
+import { save } from "zeropoint/models";
 import {
   convert,
   Embedding,
-  floatQParamsWeightOnlyQConfig,
   getDefaultQConfig,
   LayerNorm,
   Linear,
-  perChannelDynamicQConfig,
+  predefinedQConfigs,
   prepare,
   QConfigMapping,
-  QuantizedLinear,
-  quantize,
   quantizeDynamic,
   quantizePerChannel,
   quantizePerTensor,
@@ -22,10 +21,8 @@ import {
   Sigmoid,
   Softmax,
   Tanh,
-  tensor,
   WeightOnlyQConfig,
-} from "zeropoint";
-import { save } from "zeropoint/models";
+} from "zeropoint/torch";
 import { sameDeep, sameTensor } from "../asserts.mjs";
 
 /** The bytes of a saved thing. */
@@ -184,7 +181,11 @@ function modelOf(numbers) {
     () => model,
     () => prepare(model, getDefaultQConfig("x86")).calibrate([x]),
     () => convert(prepare(model, getDefaultQConfig("qnnpack")).calibrate([x])),
-    () => quantizeDynamic(model, numbers.pick([perChannelDynamicQConfig, undefined])),
+    () =>
+      quantizeDynamic(
+        model,
+        numbers.pick([predefinedQConfigs.per_channel_dynamic_qconfig, undefined]),
+      ),
     () => quantizeDynamic(model, new WeightOnlyQConfig({ bits: numbers.integer(2, 8) })),
     () => quantizeDynamic(model, new WeightOnlyQConfig({ dtype: "int4", groupSize: 1 })),
   ];
@@ -198,7 +199,7 @@ function embeddingOf(numbers) {
   const mapping = new QConfigMapping().setObjectType(
     Embedding,
     numbers.pick([
-      floatQParamsWeightOnlyQConfig,
+      predefinedQConfigs.float_qparams_weight_only_qconfig,
       new WeightOnlyQConfig(quantizeOptions(numbers, 4)),
     ]),
   );

@@ -5,27 +5,28 @@
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import {
-  convert,
-  defaultQConfig,
   dequantize,
   fakeQuantize,
-  HistogramObserver,
   init,
-  Linear,
   linear,
   pack,
-  perChannelDynamicQConfig,
-  prepare,
   QuantizedLinear,
   quantizationError,
   quantize,
+  tensor,
+  unpack,
+} from "zeropoint";
+import {
+  convert,
+  HistogramObserver,
+  Linear,
+  predefinedQConfigs,
+  prepare,
   quantizeDynamic,
   quantizePerChannel,
   ReLU,
   Sequential,
-  tensor,
-  unpack,
-} from "zeropoint";
+} from "zeropoint/torch";
 import { activeCore } from "../../../../dist/core/init.js";
 import { Random } from "../asserts.mjs";
 
@@ -135,9 +136,9 @@ function useModel() {
   ]);
   const x = tensor(values(12), [3, 4]);
   if (random.integer(0, 1) === 0) {
-    return quantizeDynamic(model, perChannelDynamicQConfig);
+    return quantizeDynamic(model, predefinedQConfigs.per_channel_dynamic_qconfig);
   }
-  const prepared = prepare(model, defaultQConfig);
+  const prepared = prepare(model, predefinedQConfigs.default_qconfig);
   prepared.forward(x);
   return convert(prepared);
 }

@@ -1,0 +1,75 @@
+// zeropoint/torch: PyTorch's layers, observers, QConfigs and quantizers. The public exports, nothing else.
+
+export { type ConvertOptions, convert, quantizeDynamic } from "./nn/convert.js";
+export type { LayerMethod } from "./nn/converted/layer.js";
+export { ReLU, Sigmoid, Tanh } from "./nn/layers/activations.js";
+export { Embedding } from "./nn/layers/embedding.js";
+export { LayerNorm, type LayerNormOptions } from "./nn/layers/layer-norm.js";
+export { Linear, type LinearLayerOptions } from "./nn/layers/linear.js";
+export { Softmax, type SoftmaxOptions } from "./nn/layers/softmax.js";
+export { type ModelQConfig, type PrepareOptions, prepare } from "./nn/prepare.js";
+export type { LayerObservers, PreparedModel } from "./nn/prepared-model.js";
+export type { QuantizedLayer, QuantizedModel } from "./nn/quantized-model.js";
+export type { LayerReport, ModelReport } from "./nn/report.js";
+export { type LayerLike, type NamedLayer, Sequential } from "./nn/sequential.js";
+export { HistogramObserver, type HistogramObserverOptions } from "./observers/histogram.js";
+export {
+  MinMaxObserver,
+  MovingAverageMinMaxObserver,
+  type MovingAverageObserverOptions,
+  MovingAveragePerChannelMinMaxObserver,
+  type MovingAveragePerChannelObserverOptions,
+  PerChannelMinMaxObserver,
+  type PerChannelObserverOptions,
+} from "./observers/min-max.js";
+export type { ObservedQParams, Observer, ObserverJSON } from "./observers/observer.js";
+export type { ObserverDType, QScheme } from "./observers/options.js";
+export {
+  FixedQParamsObserver,
+  type FixedQParamsObserverOptions,
+  NoopObserver,
+  type NoopObserverOptions,
+  type PlaceholderDType,
+  PlaceholderObserver,
+  type PlaceholderObserverOptions,
+  RecordingObserver,
+  type RecordingObserverOptions,
+  ReuseInputObserver,
+} from "./observers/placeholders.js";
+export {
+  getDefaultQATQConfig,
+  getDefaultQConfig,
+  predefinedObservers,
+  predefinedQConfigs,
+  type QConfigBackend,
+} from "./observers/predefined.js";
+export * from "./observers/qconfig.js";
+export {
+  type LayerQConfig,
+  type LayerType,
+  QConfigMapping,
+  type WeightOnlyOptions,
+  WeightOnlyQConfig,
+} from "./observers/qconfig-mapping.js";
+export type { RangeObserverOptions } from "./observers/range-observer.js";
+export type { ObserverFactory } from "./observers/with-args.js";
+export { fakeQuantizePerChannel, fakeQuantizePerTensor } from "./torch/fake-quantize.js";
+export type { IntegerTensor } from "./torch/integer-tensor.js";
+export type {
+  CompatOption,
+  TorchFakeQuantizeOptions,
+  TorchQuantizeOptions,
+  TorchScale,
+  TorchScales,
+  TorchZeroPoint,
+  TorchZeroPoints,
+} from "./torch/options.js";
+export { intRepr, quantizePerChannel, quantizePerTensor } from "./torch/quantize.js";
+export { quantizePerTensorDynamic } from "./torch/quantize-dynamic.js";
+export type {
+  ChannelScales,
+  ChannelZeroPoints,
+  TensorQScheme,
+  TorchQuantizedTensor,
+  TorchQuantizedTensorInput,
+} from "./torch/tensor.js";
