@@ -56,6 +56,13 @@ export function changedFiles() {
   return files?.split("\n").filter(Boolean);
 }
 
+/** The subjects of the commits since the base, without merges; undefined without a base. */
+export function changedSubjects() {
+  const from = base();
+  const subjects = from && git("log", "--no-merges", "--format=%s", `${from}..HEAD`);
+  return subjects?.split("\n").filter(Boolean);
+}
+
 await runAsScript(import.meta.url, () => {
   const files = changedFiles() ?? [];
   console.log([...areasOf(files), ...(needsMatrix(files) ? ["matrix"] : [])].join(" "));

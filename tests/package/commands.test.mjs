@@ -11,6 +11,7 @@ import { join, relative } from "node:path";
 import { after, describe, it } from "node:test";
 import { parse } from "acorn";
 import { areasOf, needsMatrix } from "../../scripts/checks/changes.mjs";
+import { checkSubjects, listedAreas, problemOf } from "../../scripts/checks/commits.mjs";
 import { root } from "../../scripts/process/run.mjs";
 import { runTestFiles } from "../../scripts/test/test-files.mjs";
 import { cacheFolder } from "../../scripts/toolchain/cache.mjs";
@@ -175,6 +176,37 @@ describe("The areas of a change", () => {
     assert.equal(needsMatrix(["README.md"]), false);
     assert.equal(needsMatrix(["src/js/nn/convert.ts", "src/core/range.cpp"]), false);
   });
+});
+
+describe("The subjects of commits", () => {
+  it("are areas of CONTRIBUTING.md and an imperative sentence", () => {
+    for (const area of ["core", "js", "web", "docs"]) assert.ok(listedAreas().includes(area), area);
+    const subjects = [
+      "core: Add search.h, bounds of scores from codes, and exact scores",
+      "web, tests: Count a notebook's cells",
+      "js: Pass the signal on",
+      "build: Embed the core",
+    ];
+    for (const subject of subjects) assert.equal(problemOf(subject), undefined, subject);
+    checkSubjects(subjects);
+  });
+
+  for (const [subject, problem] of [
+    ["Ship binaries", /does not begin with an area/],
+    ["core:Add search.h", /does not begin with an area/],
+    ["fixup! core: Add search.h", /does not begin with an area/],
+    ["misc: Add search.h", /area "misc"/],
+    ["web, misc: Add search.h", /area "misc"/],
+    ["core: add search.h", /no capital/],
+    ["core: Adds search.h", /"Adds" where an imperative/],
+    ["core: Added search.h", /"Added" where an imperative/],
+    ["core: Adding search.h", /"Adding" where an imperative/],
+    ["core: Add search.h.", /full stop/],
+  ]) {
+    it(`are refused otherwise: ${subject}`, () => {
+      assert.throws(() => checkSubjects(["js: Load it", subject]), problem);
+    });
+  }
 });
 
 describe("Test files", () => {
