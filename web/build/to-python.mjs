@@ -60,6 +60,9 @@ const UNKNOWN = new Set([
   "toFixed",
 ]);
 
+/** Built-in functions that are written here; a parameter or variable of such a name gets an underscore. */
+const BUILT_IN = new Set(["abs", "enumerate", "len", "max", "min", "next", "range", "round"]);
+
 const ATOM = 20;
 const WIDTH = 92; // characters of a line
 
@@ -81,7 +84,7 @@ export function toPython(source) {
       onComment: comments,
     })
   );
-  const writer = new Writer(source, comments);
+  const writer = new Writer(source, comments, boundIn(program));
   writer.block(program.body, "");
   writer.comments(source.length, "");
   const head = writer.needsMath ? "import math\n" : "";
@@ -98,9 +101,11 @@ class Writer {
   /**
    * @param {string} source
    * @param {any[]} comments
+   * @param {Set<string>} bound  names of parameters and variables
    */
-  constructor(source, comments) {
+  constructor(source, comments, bound) {
     this.source = source;
+    this.bound = bound;
     this.allComments = comments;
   }
 
@@ -335,7 +340,10 @@ class Writer {
         if (node.name === "Array") throw new NoPython("Array");
         const name = NAMES.get(node.name) ?? node.name;
         if (name.startsWith("math.")) this.needsMath = true;
-        return [TORCH_AO.test(name) && !name.endsWith("Observer") ? snake(name) : name, ATOM];
+        if (TORCH_AO.test(name)) return [snake(name), ATOM];
+        // A function or a value of the library, or of a cell that has no counterpart.
+        if (/[a-z][A-Z]/.test(name) && !BUILT_IN_ERROR.test(name)) throw new NoPython(name);
+        return [this.variable(name), ATOM];
       }
       case "Literal":
         if (node.regex || node.bigint) throw new NoPython("a literal");
@@ -414,6 +422,9 @@ class Writer {
   member({ object, property, computed }) {
     if (computed) return [`${this.atom(object)}[${this.expression(property)[0]}]`, ATOM];
     const { name } = property;
+    if (name === "name" && object.property?.name === "constructor") {
+      return [`type(${this.expression(object.object)[0]}).__name__`, ATOM];
+    }
     if (name === "length") return [`len(${this.expression(object)[0]})`, ATOM];
     if (object.name === "Math") {
       this.needsMath = true;
@@ -452,6 +463,8 @@ class Writer {
       if (property.name === "push")
         return [`${this.atom(object)}.append(${this.args(given)})`, ATOM];
       if (property.name === "map") return [this.comprehension(object, given[0]), ATOM];
+      if (property.name === "filter") return [`[${this.chosen(object, given[0])}]`, ATOM];
+      if (property.name === "find") return [`next((${this.chosen(object, given[0])}), None)`, ATOM];
       if (object.name === "console") return [`print(${this.args(given)})`, ATOM];
     }
     const head = this.atom(callee);
@@ -485,13 +498,38 @@ class Writer {
    * @param {any} body  of a function
    */
   comprehension(list, body) {
+    return `[${this.result(body)} ${this.loop(list, body)[0]}]`;
+  }
+
+  /**
+   * The loop over the values for which a function returns true.
+   * @param {any} list
+   * @param {any} body  of a function
+   */
+  chosen(list, body) {
+    const test = this.result(body);
+    const [loop, value] = this.loop(list, body);
+    return `${value} ${loop} if ${test}`;
+  }
+
+  /** @param {any} body  of a function: the expression that it returns */
+  result(body) {
     if (body?.type !== "ArrowFunctionExpression" || body.body.type === "BlockStatement") {
-      throw new NoPython("map");
+      throw new NoPython("a function with a body");
     }
+    return this.expression(body.body)[0];
+  }
+
+  /**
+   * A loop over a list with the names of a function's parameters, and the name of the value.
+   * @param {any} list
+   * @param {any} body  of a function
+   */
+  loop(list, body) {
     const [param, index] = body.params.map((/** @type {any} */ each) => this.pattern(each));
     const over = this.iterated(list);
-    const names = index ? `${index}, ${param}` : param;
-    return `[${this.expression(body.body)[0]} for ${names} in ${index ? `enumerate(${over})` : over}]`;
+    const loop = index ? `for ${index}, ${param} in enumerate(${over})` : `for ${param} in ${over}`;
+    return [loop, param];
   }
 
   /** @param {any[]} given  { length: n }, () => value */
@@ -542,6 +580,11 @@ class Writer {
     return `f"${text}"`;
   }
 
+  /** @param {string} name */
+  variable(name) {
+    return BUILT_IN.has(name) && this.bound.has(name) ? `${name}_` : name;
+  }
+
   /** @param {any} node */
   param(node) {
     if (node.type !== "AssignmentPattern") return this.pattern(node);
@@ -558,10 +601,37 @@ class Writer {
         .map((/** @type {any} */ each) => (each ? this.pattern(each) : "_"))
         .join(", ");
     }
-    if (node.type === "Identifier") return node.name;
+    if (node.type === "Identifier") return this.variable(node.name);
     if (node.type === "MemberExpression") return this.member(node)[0];
     throw new NoPython(node.type);
   }
+}
+
+/** Python's names of exceptions have capitals inside. */
+const BUILT_IN_ERROR = /^[A-Z]\w*Error$/;
+
+/**
+ * The names of all parameters and variables of a program.
+ * @param {any} program
+ */
+function boundIn(program) {
+  /** @type {Set<string>} */
+  const names = new Set();
+  /** @param {any} pattern */
+  const bind = (pattern) => {
+    if (pattern?.type === "Identifier") names.add(pattern.name);
+    else if (pattern?.type === "AssignmentPattern") bind(pattern.left);
+    else if (pattern?.type === "ArrayPattern") pattern.elements.forEach(bind);
+  };
+  /** @param {any} node */
+  const visit = (node) => {
+    if (typeof node !== "object" || node === null) return;
+    if (node.type === "VariableDeclarator") bind(node.id);
+    node.params?.forEach(bind);
+    Object.values(node).forEach(visit);
+  };
+  visit(program);
+  return names;
 }
 
 /**

@@ -1,0 +1,125 @@
+// The Python that the page shows: run against a stand-in of the torch functions that it calls, where Python is installed.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import { isFull } from "../../../scripts/process/run.mjs";
+import { NoPython, toPython } from "../../../web/build/to-python.mjs";
+
+const folder = new URL("../../../web/notebooks/", import.meta.url);
+const runner = fileURLToPath(new URL("python/run.py", import.meta.url));
+
+/** The Python of a cell; undefined if the page shows none. */
+function pythonOf(source) {
+  try {
+    return toPython(source);
+  } catch (error) {
+    if (error instanceof NoPython) return undefined;
+    throw error;
+  }
+}
+
+/** The cells, exercises and solutions of a notebook that have Python, in their order. */
+function cellsOf(name) {
+  const text = readFileSync(new URL(name, folder), "utf8");
+  const cells = [];
+  let task;
+  for (const [, info, source] of text.matchAll(/^```(\S.*)\n([\s\S]*?)\n```$/gm)) {
+    const [block, id, ...tags] = info.split(" ");
+    const last = cells.at(-1);
+    if (block === "output") {
+      const isComparable = ["stored", "torch"].includes(id) && last?.isOpen;
+      if (isComparable) last.expected = source;
+    }
+    if (block === "js") task = id;
+    if (last) last.isOpen = false;
+    const code = ["js", "solution"].includes(block) ? pythonOf(source) : undefined;
+    if (code === undefined) continue;
+    const isExercise = task.startsWith("exercise-");
+    const kind = isExercise ? "exercise" : tags.includes("skeleton") ? "skeleton" : "cell";
+    const title = `${name} ${block === "solution" ? "solution of " : ""}${task}`;
+    cells.push({ id: title, code, kind, expected: null, isOpen: block === "js" });
+  }
+  return cells;
+}
+
+const hasPython = spawnSync("python3", ["-c", ""]).status === 0;
+const hasTorch = isFull && hasPython && spawnSync("python3", ["-c", "import torch"]).status === 0;
+
+/** Runs the Python of all notebooks. */
+function runAll(args, more = []) {
+  const notebooks = readdirSync(folder)
+    .filter((name) => /^\d.*\.md$/.test(name))
+    .sort()
+    .map(cellsOf);
+  // The page shows this function's body in JavaScript alone; its exercise has it in Python.
+  const error = notebooks[1].find(({ id }) => id.endsWith("solution of exercise-error"));
+  notebooks.unshift([{ ...error, kind: "cell" }]);
+  const input = JSON.stringify([...notebooks, more]);
+  const { stdout, stderr } = spawnSync("python3", ["-B", runner, ...args], {
+    input,
+    encoding: "utf8",
+  });
+  // PyTorch writes warnings there.
+  if (!args.includes("--torch")) assert.equal(stderr, "");
+  return JSON.parse(stdout);
+}
+
+describe("The Python that the page shows", () => {
+  it("runs against a stand-in of PyTorch, and prints the notebooks' outputs", {
+    skip: !hasPython && "python3 is not installed",
+  }, () => {
+    const { ran, compared, problems } = runAll([]);
+    assert.deepEqual(problems, []);
+    assert.ok(ran > 200 && compared > 80, `${ran} ran, ${compared} compared`);
+  });
+
+  it("runs against PyTorch", {
+    skip: !hasTorch && "for npm run check, where PyTorch is installed",
+  }, () => {
+    const { problems } = runAll(["--torch"]);
+    assert.deepEqual(problems, []);
+  });
+
+  it("fails for wrong syntax, names, attributes and outputs", {
+    skip: !hasPython && "python3 is not installed",
+  }, () => {
+    const wrong = [
+      ["syntax", "x = ", null],
+      ["name", "def f():\n    return missing", null],
+      ["attribute", "def f(x):\n    return x.constructor", null],
+      ["shadowed", "def f(min):\n    return min(min, 0)", null],
+      ["output", "torch.tensor([1, 2])", "tensor([1, 3])"],
+    ].map(([id, code, expected]) => ({ id, code, expected, kind: "cell" }));
+    const { problems } = runAll([], wrong);
+    const named = problems.map((each) => each.split(":")[0]);
+    assert.deepEqual(named, ["syntax", "output", "name", "attribute", "shadowed"]);
+  });
+});
+
+describe("toPython", () => {
+  it("gives parameters named as functions of Python that it calls an underscore", () => {
+    const source = "function f(min) { return Math.min(min, 0); }";
+    assert.equal(toPython(source), "def f(min_):\n    return min(min_, 0)");
+    assert.equal(toPython("const least = Math.min(a, 0);"), "least = min(a, 0)");
+  });
+
+  it("writes filter and find as comprehensions", () => {
+    assert.equal(
+      toPython("x.filter((a, i) => a === i);"),
+      "[a for i, a in enumerate(x) if a == i]",
+    );
+    assert.equal(toPython("x.find((a) => a > 1);"), "next((a for a in x if a > 1), None)");
+  });
+
+  it("writes the name of a value's class", () => {
+    assert.equal(toPython("print(obs.constructor.name);"), "print(type(obs).__name__)");
+  });
+
+  it("has no counterpart of functions that only zeropoint has", () => {
+    assert.throws(() => toPython("const dynamic = quantizeDynamic(model);"), NoPython);
+    assert.equal(toPython("throw new RangeError(text);"), "raise ValueError(text)");
+  });
+});
