@@ -4,9 +4,9 @@
 import { rangeError } from "../base/errors.js";
 import { bytesOf, dtypeInfo, type FileDType } from "./dtypes.js";
 import { asciiJson, JsonReader } from "./json.js";
+import { checkRelativePath } from "./paths.js";
 import {
   Budget,
-  checkRelativePath,
   checkSource,
   compareText,
   countElements,
@@ -323,8 +323,7 @@ export async function readShardIndex(given: Source, where = "readShardIndex"): P
       hasMap = true;
       json.object((name, offset) => {
         budget.spend(offset, 150 + name.length);
-        const file = json.string();
-        checkRelativePath(where, offset, file);
+        const file = checkRelativePath(where, offset, json.string());
         if (!files.has(file)) files.set(file, file);
         weightMap.set(name, files.get(file) as string);
       });

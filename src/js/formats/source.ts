@@ -326,17 +326,6 @@ export function countElements(where: string, offset: number, shape: readonly num
   return count;
 }
 
-/**
- * A path that stays in its folder: relative, without `..`, drive, scheme or NUL.
- * @throws {RangeError} `ZP_INVALID_FILE`
- */
-export function checkRelativePath(where: string, offset: number, path: string): void {
-  const parts = path.split(/[/\\]/);
-  if (path === "" || parts[0] === "" || parts.includes("..") || /^[a-z][\w+.-]*:|\0/i.test(path)) {
-    throw fileError(where, offset, "a relative path without ..", JSON.stringify(path));
-  }
-}
-
 /** UTF-8 text. @returns undefined if the bytes are no UTF-8 */
 export function decodeText(bytes: Uint8Array): string | undefined {
   try {

@@ -5,9 +5,9 @@
 import { bytesOf, type FileDType } from "./dtypes.js";
 import { JsonReader } from "./json.js";
 import type { InputAxes } from "./onnx/weights.js";
+import { checkRelativePath } from "./paths.js";
 import {
   Budget,
-  checkRelativePath,
   checkSource,
   countElements,
   decodeText,
@@ -156,9 +156,9 @@ function parseGroup(where: string, json: JsonReader, budget: Budget): Group {
     if (key === "paths") {
       json.array(() => {
         const { offset } = json;
-        const path = json.string();
-        budget.spend(offset, 300 + 2 * path.length);
-        checkRelativePath(where, offset, path);
+        const text = json.string();
+        budget.spend(offset, 300 + 2 * text.length);
+        const path = checkRelativePath(where, offset, text);
         if (known.has(path))
           throw fileError(where, offset, "every shard once", JSON.stringify(path));
         known.add(path);

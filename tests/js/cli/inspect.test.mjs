@@ -160,11 +160,14 @@ head.weight  float32  32 × 64  8.19 kB
   }
 
   it("prints no control characters of names that a file gives to others", () => {
-    const index = JSON.stringify({ weight_map: { a: "x\u001b[2J.safetensors" } });
-    write(folder, { "control/model.safetensors.index.json": index });
-    const { code, stderr } = inspect("control");
-    assert.equal(code, 3);
-    assert.match(stderr, /^zeropoint inspect: control\/x\ufffd\[2J\.safetensors: there is no such/);
+    for (const control of ["\u001b", "\u009b"]) {
+      const index = JSON.stringify({ weight_map: { a: `x${control}[2J.safetensors` } });
+      write(folder, { "control/model.safetensors.index.json": index });
+      const { code, stderr } = inspect("control");
+      assert.equal(code, 3);
+      assert.match(stderr, /^zeropoint inspect: control: at byte 15: expected a relative path/);
+      assert.doesNotMatch(stderr.trimEnd(), /\p{Cc}/u);
+    }
   });
 
   it("reports standard output that takes no bytes", {

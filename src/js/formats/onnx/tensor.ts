@@ -2,9 +2,9 @@
 // Source: onnx 1.20, onnx.proto.
 
 import { bytesOf, type FileDType, swapSize } from "../dtypes.js";
+import { checkRelativePath } from "../paths.js";
 import {
   CHUNK_BYTES,
-  checkRelativePath,
   countElements,
   type FileTensor,
   fileError,
@@ -289,8 +289,7 @@ interface Place {
 }
 
 function externalPlace(where: string, { external, field }: TensorParts, byteLength: number): Place {
-  const location = external.get("location") ?? "";
-  checkRelativePath(where, field.start, location);
+  const location = checkRelativePath(where, field.start, external.get("location") ?? "");
   const number = (key: string, otherwise: number): number => {
     const text = external.get(key);
     if (text === undefined || text === "") return otherwise;

@@ -4,11 +4,19 @@ import { checkAbortSignal, checkChoice, checkFunction } from "../../base/check.j
 import { rangeError, stateError } from "../../base/errors.js";
 import { checkOptions } from "../../base/options.js";
 import type { PlatformAbortSignal } from "../../base/platform.js";
+import { addressBeside, checkRelativePath, fileNameOf } from "../../formats/paths.js";
 import { readShardIndex } from "../../formats/safetensors.js";
 import { fileError, readBytes, type Source } from "../../formats/source.js";
 import { Model, type ModelFormat } from "./model.js";
 import { READERS } from "./readers.js";
-import { type FileSource, guarded, isFolder, type OpenedSource, openSource } from "./sources.js";
+import {
+  type FileSource,
+  guarded,
+  isAddress,
+  isFolder,
+  type OpenedSource,
+  openSource,
+} from "./sources.js";
 import { ModelFiles } from "./versions.js";
 
 /** Options of `openModel`. */
@@ -69,23 +77,35 @@ export async function openModel(
     const path = await source;
     const file = keep(await openMain(where, path, signal));
     const format = wanted === "auto" ? await formatOf(where, file) : (wanted as ModelFormat);
-    const openBeside = async (path: string): Promise<Source> => {
-      const beside = externalData ? await externalData(path) : besideOf(where, file, path);
+    // A file without path or address, such as a Blob with a name, has no files beside it, except by options.externalData.
+    const name = typeof path === "string" || isURL(path) ? file.name : undefined;
+    const hasFolder = externalData !== undefined || name !== undefined;
+    const openOther = async (path: string): Promise<Source> => {
+      const beside = externalData ? await externalData(path) : besideOf(where, name, path);
       if (Object(beside) !== beside && typeof beside !== "string") {
         const problem = `options.externalData gives no file for ${JSON.stringify(path)}`;
         throw stateError("ZP_LOAD_FAILED", where, problem);
       }
       return keep(await openSource(where, beside, signal), path);
     };
-    // A file without path or address has no files beside it, except by options.externalData.
-    const hasFolder = externalData !== undefined || typeof path === "string" || isURL(path);
+    // Opened once each, unless that fails.
+    const others = new Map<string, Promise<Source>>();
+    const openBeside = (given: string): Promise<Source> => {
+      const path = checkRelativePath(where, 0, given);
+      const known = others.get(path);
+      if (known !== undefined) return known;
+      const other = openOther(path);
+      others.set(path, other);
+      other.catch(() => others.delete(path));
+      return other;
+    };
     const readBeside = async (name: string): Promise<Uint8Array | undefined> => {
       if (!hasFolder) return undefined;
       const found = await openBeside(name).catch(() => undefined);
       if (found === undefined || found.size > MAX_BESIDE) return undefined;
       return await readBytes(where, found, 0, found.size);
     };
-    const fileName = nameOf(file);
+    const fileName = file.name && fileNameOf(file.name, name !== undefined && isAddress(name));
     const read = READERS[format];
     const { metadata, tensors, document, weights } = await read({
       ...{ file, fileName, openBeside, readBeside },
@@ -102,15 +122,6 @@ export async function openModel(
 const MAX_BESIDE = 2 ** 26;
 
 const isURL = (value: unknown): boolean => value instanceof URL;
-
-/** The name of a file without its folder. */
-function nameOf({ name }: OpenedSource): string | undefined {
-  const last = name
-    ?.replace(/[?#].*$/, "")
-    .split(/[/\\]/)
-    .at(-1);
-  return last === "" ? undefined : last;
-}
 
 /** Opens a file, or the main file of a folder. */
 async function openMain(
@@ -131,15 +142,19 @@ async function openMain(
   throw stateError("ZP_LOAD_FAILED", where, problem);
 }
 
-/** The path or address of a file beside another one. */
-function besideOf(where: string, { name }: OpenedSource, path: string): string {
-  if (name === undefined || !/[/\\.]/.test(name)) {
-    const problem = `the file names another one, ${JSON.stringify(path)}; options.externalData opens it`;
-    throw rangeError("ZP_UNSUPPORTED_FILE", where, problem);
-  }
-  if (/^[a-z]+:/i.test(name) && URL.canParse(name)) return new URL(path, name).href;
-  return /[/\\]/.test(name) ? name.replace(/[^/\\]*$/, "") + path : path;
+/** The path or address of a file in the folder of another one. */
+function besideOf(where: string, name: string | undefined, path: string): string {
+  const beside = isAddress(name ?? "")
+    ? addressBeside(name ?? "", path)
+    : name && pathBeside(name, path);
+  if (beside) return beside;
+  const problem = `the file names another one, ${JSON.stringify(path)}; options.externalData opens it`;
+  throw rangeError("ZP_UNSUPPORTED_FILE", where, problem);
 }
+
+/** A path that no reader takes for an address. */
+const pathBeside = (name: string, path: string): string =>
+  `${/[/\\]/.test(name) ? name.replace(/[^/\\]*$/, "") : "./"}${path}`;
 
 const startsWith = (bytes: Uint8Array, text: string, at = 0): boolean =>
   [...text].every((letter, i) => bytes[at + i] === letter.charCodeAt(0));

@@ -48,16 +48,10 @@ export const READERS: { readonly [F in ModelFormat]: (files: Files) => Promise<R
       where,
       Promise.all([import("../../formats/onnx/read.js"), import("../weights/onnx.js")]),
     );
-    // Opened once each, when a value in them is read.
-    const opened = new Map<string, Promise<Source>>();
-    const externalData = (path: string): Promise<Source> => {
-      const known = opened.get(path) ?? openBeside(path);
-      opened.set(path, known);
-      return known;
-    };
-    const onnx = await readOnnx(file, { externalData }, where);
+    // Each is opened when a value in it is read.
+    const onnx = await readOnnx(file, { externalData: openBeside }, where);
     const weights = findWeightsOfOnnx(onnx);
-    const document = { format: "onnx", onnx, openExternal: externalData } as const;
+    const document = { format: "onnx", onnx, openExternal: openBeside } as const;
     return { ...onnx, document, weights };
   },
   async npy({ file }) {
