@@ -38,7 +38,7 @@ describe("Notebook what-it-costs", () => {
     const { page } = visit;
     await page.setViewport({ width: 360, height: 740 });
     const { room, wide, overflow, pageWidth } = await page.$eval(
-      ".view[data-current] .cell:last-of-type .cell-output pre",
+      `.view[data-current] [data-cell="${cells.at(-1).id}"] .cell-output pre`,
       (table) => ({
         room: table.clientWidth,
         wide: table.scrollWidth,
