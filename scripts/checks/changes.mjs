@@ -1,5 +1,6 @@
 // Prints the areas that changed since the base of a change, for .ci/run: "all", or some of "native", "js",
-// "page" and "docs"; then "matrix" if the package has to run in all bundlers and runtimes.
+// "page" and "docs"; then "matrix" if the package has to run in all bundlers and runtimes, and "whole-page" if all
+// tests of the page have to run.
 //
 //   node scripts/checks/changes.mjs
 //
@@ -12,6 +13,8 @@ import { capture, runAsScript } from "../process/run.mjs";
 const AREAS = [
   [/^(docs\/|[^/]+\.md$|\.github\/[^/]+\.(md|yml)$|\.github\/ISSUE_TEMPLATE\/|LICENSE$)/, "docs"],
   [/^tests\/bench\/\w+\.md$/, "docs"],
+  // Tests of the package in a page, and what they share with those of the project's page.
+  [/^tests\/web\/((package|threads|policy|connect|walk|onnx)\.test|browser|serve)\.mjs$/, "js"],
   [/^(web|tests\/web)\/(?!in-browser\/)/, "page"],
   [/^(src\/js|tests\/js)\//, "js"],
   // Checks and the test runner: all tests of JavaScript use them, those of native code only the fuzzers.
@@ -32,6 +35,14 @@ export const needsMatrix = (files) =>
     /^(package\.json$|src\/js\/(core|worker|cli)\/|scripts\/build\/)/.test(file),
   ) ||
   files.some((file) => /^tests\/package\//.test(file));
+
+/** Whether a change can alter the page: files of the page, its tests, and what the page imports. */
+export const needsWholePage = (files) =>
+  areasOf(files).includes("all") ||
+  files.some((file) => /^(web|tests\/web|include|src)\//.test(file) && !isForNodeAlone(file));
+
+/** Whether a file is of the command line, which the page never imports. */
+const isForNodeAlone = (file) => file.startsWith("src/js/cli/");
 
 const git = (...args) => {
   const { ok, stdout } = capture("git", args);
@@ -65,5 +76,10 @@ export function changedSubjects() {
 
 await runAsScript(import.meta.url, () => {
   const files = changedFiles() ?? [];
-  console.log([...areasOf(files), ...(needsMatrix(files) ? ["matrix"] : [])].join(" "));
+  const words = [
+    ...areasOf(files),
+    ...(needsMatrix(files) ? ["matrix"] : []),
+    ...(needsWholePage(files) ? ["whole-page"] : []),
+  ];
+  console.log(words.join(" "));
 });

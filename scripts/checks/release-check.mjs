@@ -280,7 +280,7 @@ async function checkCompilers({ attempt }) {
 /** The checks, in full size, of what npm test in the bare systems leaves out. */
 async function checkThoroughly({ attempt }) {
   const env = { ZEROPOINT_THOROUGH: "1" };
-  const suites = ["asan", "tsan", "valgrind", "engines", "js", "firefox"];
+  const suites = ["asan", "tsan", "valgrind", "engines", "js", "page", "firefox"];
   const commands = [
     ...suites.map((suite) => `test -- ${suite}`),
     "reproduce",

@@ -5,7 +5,16 @@ import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import { buildCore, buildJs, buildNative, buildPage } from "../build/build.mjs";
 import { endTree } from "../process/children.mjs";
-import { Failure, root, run, runAsScript, sideBySide, step, tally } from "../process/run.mjs";
+import {
+  Failure,
+  isThorough,
+  root,
+  run,
+  runAsScript,
+  sideBySide,
+  step,
+  tally,
+} from "../process/run.mjs";
 import { browserTitle, findBrowser } from "../toolchain/browser.mjs";
 import { setUp } from "../toolchain/setup.mjs";
 import { testEngines } from "./engines.mjs";
@@ -19,16 +28,19 @@ Sets up what is missing, builds, and runs the named suites; without a name nativ
 
   native     C++ tests
   js         JavaScript tests in Node
-  web        the page, and the JavaScript tests that meet a page, in Chromium
+  web        the JavaScript tests that meet a page, and the default tests of the page, in Chromium
   package    the packed package: content, types, interface, sizes, command line, pages without a bundler
 
-  page       the part of web that tests the page
-  firefox, page-firefox    the same as web and page, in Firefox
+  page       all tests of the page, in Chromium
+  web-whole  the same as web, with all tests of the page
+  firefox    the same as web, in Firefox
+  page-firefox    the default tests of the page, in Firefox
   docs       the tests that read README and docs, and those of the page that need no browser
 
 npm run check runs these:
 
   full       the JavaScript tests with all of their runs and sizes, in Node and all of them in Chromium
+  page       all tests of the page, in Chromium
   package-matrix  the packed package in bundlers, versions of Node, Deno, Bun, workerd, React and Next
   engines    tests of results in further builds, on this Node and on Node 24
   asan tsan  the native tests under sanitizers; under the thread sanitizer those that start threads
@@ -135,15 +147,41 @@ function testInBrowser(name, isChosen = () => true, more = {}) {
   return step(`Tests in ${title}`, () => runTestFiles(files, settings));
 }
 
-/** Whether a file tests the project's page, and not the package in any page. */
-const isOfPage = (file) => !/(package|threads|policy)\.test\.mjs$/.test(file);
+/** Whether a file tests the package in any page; policy.test.mjs tests the project's page too. */
+const isOfPackage = (file) => /(package|threads|policy|connect|walk|onnx)\.test\.mjs$/.test(file);
+const isOfPage = (file) => !isOfPackage(file) || file.endsWith("policy.test.mjs");
 
-/** The tests of the page that need no browser, then the chosen files in Chromium. */
-async function testPage(isChosen) {
+/**
+ * The default tests of the page: all cells of the notebooks and their exercises, one path through each other view, axe
+ * and links. Parts of these files are for the whole suite alone: `inWholeSuite` in tests/web/page.mjs.
+ */
+const PAGE_BY_DEFAULT = [
+  "notebooks",
+  "what-it-costs",
+  "exercises",
+  "cells/running",
+  "playground/playground",
+  "lab/lab",
+  "measure",
+  "site/axe",
+  "site/navigation",
+].map((name) => join("tests", "web", `${name}.test.mjs`));
+
+/** The settings of a run of the page's tests in a browser: its files and its environment. */
+const wholePage = [isOfPage, {}];
+const defaultPage = isThorough
+  ? wholePage
+  : [(file) => PAGE_BY_DEFAULT.includes(file), { ZEROPOINT_PAGE: "default" }];
+
+/** The package in pages, and the given tests of the page. */
+const withPackage = ([isChosen, env]) => [(file) => isOfPackage(file) || isChosen(file), env];
+
+/** The tests of the page that need no browser, then the chosen ones in Chromium. */
+async function testPage(chosen) {
   const { attempt, finish } = tally();
   const inNode = "Tests without a browser";
   await attempt(inNode, () => nodeTest(inNode, "tests/web/in-node"));
-  await attempt("Tests in Chromium", () => testInBrowser("chromium", isChosen));
+  await attempt("Tests in Chromium", () => testInBrowser("chromium", ...chosen));
   finish();
 }
 
@@ -153,6 +191,8 @@ async function testInFull() {
   const env = { ZEROPOINT_FULL: "1" };
   const title = "JavaScript tests in full";
   await attempt(title, () => nodeTest(title, "tests/js", { env, seconds: 900 }));
+  const ofPage = "The page's tests in full without a browser";
+  await attempt(ofPage, () => nodeTest(ofPage, "tests/web/in-node", { env }));
   const isOfPackage = (file) => /package\.test\.mjs$/.test(file);
   await attempt("Tests in Chromium", () => testInBrowser("chromium", isOfPackage, env));
   finish();
@@ -173,22 +213,27 @@ const SUITES = {
   web: {
     purposes: ["core", "chromium"],
     builds: ["core", "js", "page"],
-    test: () => testPage(),
+    test: () => testPage(withPackage(defaultPage)),
+  },
+  "web-whole": {
+    purposes: ["core", "chromium"],
+    builds: ["core", "js", "page"],
+    test: () => testPage(withPackage(wholePage)),
   },
   page: {
     purposes: ["core", "chromium"],
     builds: ["core", "js", "page"],
-    test: () => testPage(isOfPage),
+    test: () => testPage(wholePage),
   },
   firefox: {
     purposes: ["core", "firefox"],
     builds: ["core", "js", "page"],
-    test: () => testInBrowser("firefox"),
+    test: () => testInBrowser("firefox", ...withPackage(defaultPage)),
   },
   "page-firefox": {
     purposes: ["core", "firefox"],
     builds: ["core", "js", "page"],
-    test: () => testInBrowser("firefox", isOfPage),
+    test: () => testInBrowser("firefox", ...defaultPage),
   },
   package: {
     purposes: ["core", "chromium", "engines"],

@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { after, describe, it } from "node:test";
 import { parse } from "acorn";
-import { areasOf, needsMatrix } from "../../scripts/checks/changes.mjs";
+import { areasOf, needsMatrix, needsWholePage } from "../../scripts/checks/changes.mjs";
 import { checkSubjects, listedAreas, problemOf } from "../../scripts/checks/commits.mjs";
 import { root } from "../../scripts/process/run.mjs";
 import { runTestFiles } from "../../scripts/test/test-files.mjs";
@@ -150,6 +150,8 @@ describe("The areas of a change", () => {
     assert.deepEqual(areasOf(["src/js/index.ts", "tests/js/a.test.mjs"]), ["js"]);
     assert.deepEqual(areasOf(["src/core/quantize.cpp"]), ["native"]);
     assert.deepEqual(areasOf(["scripts/checks/size.mjs", "scripts/test/engines.mjs"]), ["js"]);
+    assert.deepEqual(areasOf(["tests/web/threads.test.mjs", "tests/web/serve.mjs"]), ["js"]);
+    assert.deepEqual(areasOf(["tests/web/page.mjs", "tests/web/cells/output.test.mjs"]), ["page"]);
   });
 
   it("are all for builds, fuzzers, bindings, vectors and an empty list of files", () => {
@@ -175,6 +177,21 @@ describe("The areas of a change", () => {
     }
     assert.equal(needsMatrix(["README.md"]), false);
     assert.equal(needsMatrix(["src/js/nn/convert.ts", "src/core/range.cpp"]), false);
+  });
+
+  it("run all tests of the page only where it or its imports may have changed", () => {
+    for (const file of [
+      "web/main.js",
+      "tests/web/page.mjs",
+      "src/js/nn/convert.ts",
+      "src/kernels/dot.cpp",
+      "include/zeropoint/range.h",
+      "package.json",
+    ]) {
+      assert.equal(needsWholePage([file]), true, file);
+    }
+    const others = ["README.md", "src/js/cli/main.ts", "tests/js/layers.test.mjs"];
+    assert.equal(needsWholePage([...others, "scripts/checks/size.mjs"]), false);
   });
 });
 

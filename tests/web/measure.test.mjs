@@ -7,6 +7,7 @@ import { axeViolations, onceForAll } from "./axe.mjs";
 import {
   click,
   countVisible,
+  inWholeSuite,
   openPage,
   openPart,
   press,
@@ -88,7 +89,7 @@ describe("A whole measurement", () => {
   });
 });
 
-describe("Measure on your machine", () => {
+describe("Measure on your machine", inWholeSuite, () => {
   it("stops by keyboard, and starts again", async () => {
     const visit = await openPage(browser, `${site.url}#measure`);
     const { page } = visit;
@@ -119,7 +120,7 @@ describe("Measure on your machine", () => {
   });
 });
 
-describe("Published measurements", () => {
+describe("Published measurements", inWholeSuite, () => {
   it("is on the page without scripts, with the figures of the benchmark's file", async () => {
     const plain = await serveSite({ headers: WITHOUT_SCRIPTS });
     const visit = await openPage(browser, plain.url, { isLive: false });

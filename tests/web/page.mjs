@@ -5,6 +5,11 @@ import { browserName, PATIENCE } from "./browser.mjs";
 export { chromiumOnly, launchBrowser } from "./browser.mjs";
 export { SUB_PATH, serveSite } from "./serve.mjs";
 
+/** Options for tests that run in the whole suite of the page, and not in the default one of scripts/test/test.mjs. */
+export const inWholeSuite = {
+  skip: process.env.ZEROPOINT_PAGE === "default" && "part of the whole suite: npm test -- page",
+};
+
 /** Headers that block all scripts, for the page as seen without scripts. */
 export const WITHOUT_SCRIPTS = { "content-security-policy": "script-src 'none'" };
 

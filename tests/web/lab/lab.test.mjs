@@ -15,7 +15,7 @@ import { modelOf } from "../../js/support/onnx/layers.mjs";
 import { normals } from "../../js/support/onnx/models.mjs";
 import { axeViolations, onceForAll, RULES_OF_COLOUR } from "../axe.mjs";
 import { browserName } from "../browser.mjs";
-import { press, textOf, waitFor } from "../page.mjs";
+import { inWholeSuite, press, textOf, waitFor } from "../page.mjs";
 import { LAB, openFile, openLab, shownCells, waitForPlan } from "./pages.mjs";
 
 /** The row of a layer in the table. */
@@ -243,7 +243,7 @@ describe("The Model Lab", () => {
   });
 });
 
-describe("The Model Lab's other files", () => {
+describe("The Model Lab's other files", inWholeSuite, () => {
   it("shows the file that was chosen last, whichever is open first", async () => {
     const visit = await openLab();
     const { page } = visit;
@@ -501,7 +501,7 @@ describe("The Model Lab's other files", () => {
   });
 });
 
-describe("An ONNX model with weights [inputs, outputs] in the Model Lab", () => {
+describe("An ONNX model with weights [inputs, outputs] in the Model Lab", inWholeSuite, () => {
   const path = join(tmpdir(), `zeropoint-lab-${process.pid}.onnx`);
   const [inputs, outputs] = [96, 64];
   const graph = {

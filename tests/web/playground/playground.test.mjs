@@ -6,7 +6,7 @@ import * as zeropoint from "../../../dist/index.js";
 import { torch } from "../../../dist/notebook/index.js";
 import { MinMaxObserver, quantizePerTensor } from "../../../dist/torch.js";
 import { axeViolations, onceForAll } from "../axe.mjs";
-import { click, enter, openPage, press, textOf, waitFor } from "../page.mjs";
+import { click, enter, inWholeSuite, openPage, press, textOf, waitFor } from "../page.mjs";
 import { browser, site } from "../site-and-browser.mjs";
 
 before(() => zeropoint.init());
@@ -151,7 +151,7 @@ describe("The playground's figures", () => {
   });
 });
 
-describe("The playground's data", () => {
+describe("The playground's data", inWholeSuite, () => {
   it("is pasted, or refused with line and column where the cursor goes", async () => {
     const { page, close } = await open("");
     await click(page, ".play-paste summary");
@@ -309,7 +309,7 @@ describe("The playground by keyboard", () => {
   });
 });
 
-describe("A narrow screen", () => {
+describe("A narrow screen", inWholeSuite, () => {
   it("is not exceeded, whatever is open, nor by letters of twice the size", async () => {
     const viewport = { width: 320, height: 640 };
     const hash = "?v=1&x=rows.12.16.42&a=s%3Dsymmetric%26b%3D4&s=affine&b=8&r=qparams&sc=0.1&z=1";
@@ -334,7 +334,7 @@ describe("A narrow screen", () => {
   });
 });
 
-describe("A notebook cell of the playground", () => {
+describe("A notebook cell of the playground", inWholeSuite, () => {
   it("holds the settings, and runs when it is run and not before", async () => {
     const { page, close } = await open("?v=1&x=normal.4.4.7&s=symmetric&b=4&g=channel.0");
     assert.equal(await page.$("#play .cell"), null);

@@ -6,6 +6,7 @@ import {
   attributeOf,
   click,
   countVisible,
+  inWholeSuite,
   openNotebook,
   openPage,
   serveSite,
@@ -14,7 +15,7 @@ import {
 import { browser, site } from "../site-and-browser.mjs";
 import { NOTEBOOKS } from "./views.mjs";
 
-describe("Finding one's way", () => {
+describe("Finding one's way", inWholeSuite, () => {
   it("works by address: a notebook, a section or a cell", async () => {
     const visit = await openPage(browser, `${site.url}#finer-granularity-in-48`);
     const { page } = visit;
@@ -198,7 +199,9 @@ describe("Finding one's way", () => {
     await visit.close();
     await own.close();
   });
+});
 
+describe("The page", () => {
   it("has no broken links", async () => {
     const visit = await openPage(browser, site.url);
     const views = await visit.page.$$eval(".view", (all) => all.map(({ id }) => id));
