@@ -137,7 +137,7 @@ describe("The keyboard alone", () => {
       const element = document.activeElement;
       if (!element || element === document.body) return null;
       const inner = element.shadowRoot?.activeElement ?? element;
-      const box = element.closest(".cell-code") ?? inner;
+      const box = element.closest(".cell-code, .exercise-code") ?? inner;
       const shown = [inner, box].some((each) => {
         const { outlineStyle, outlineWidth } = getComputedStyle(each);
         return outlineStyle !== "none" && Number.parseFloat(outlineWidth) > 0;
