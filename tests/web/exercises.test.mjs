@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
-import { click, openPage, textOf, waitFor } from "./page.mjs";
+import { click, enter, openPage, press, textOf, waitFor } from "./page.mjs";
 import { browser, site } from "./site-and-browser.mjs";
 
 const folder = new URL("../../web/notebooks/", import.meta.url);
@@ -128,14 +128,9 @@ describe("Exercises", () => {
       (at) => document.querySelector(`${at} .editor`) === document.activeElement,
       selector,
     );
-    const modifier = process.platform === "darwin" ? "Meta" : "Control";
-    await page.keyboard.down(modifier);
-    await page.keyboard.press("a");
-    await page.keyboard.up(modifier);
-    await page.keyboard.sendCharacter("const scale_and_shift = (x, s, z) => x.div(s).add(z);");
-    await page.keyboard.down(modifier);
-    await page.keyboard.press("Enter");
-    await page.keyboard.up(modifier);
+    await press(page, "Mod+a");
+    await enter(page, "const scale_and_shift = (x, s, z) => x.div(s).add(z);");
+    await press(page, "Mod+Enter");
     await page.waitForSelector(`${selector}[data-verdict="right"]`);
     await page.reload();
     await page.waitForSelector(`${selector}[data-solved]`);
