@@ -1,9 +1,15 @@
-// Makes the service worker that lets the built page work offline. It is given the files of the page itself;
-// the others are kept when they are used.
+// Makes the service worker that lets the built page work offline. It is given the files of the page itself, those
+// that it fetches when the page is idle, and those that it keeps only when they are used.
 
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+
+/** Files larger than this are kept only when they are used. */
+const LARGEST_REST = 500_000; // bytes
+
+/** Builds of the core as text, which views use only where the compiled ones cannot be shared. */
+const CORE_AS_TEXT = /\/(baseline|relaxed)(-threads)?-[\w-]{8}\.js$/;
 
 /**
  * @param {{ template: string, publicFolder: string }} options
@@ -19,11 +25,17 @@ export function offline({ template, publicFolder }) {
         const hash = createHash("sha256");
         /** @type {string[]} */
         const files = [];
+        /** @type {string[]} */
+        const rest = [];
+        /** @type {string[]} */
+        const onUse = [];
         for (const [name, file] of Object.entries(bundle).sort(([a], [b]) => (a < b ? -1 : 1))) {
           if (name.endsWith(".map")) continue;
-          hash.update(name).update(file.type === "chunk" ? file.code : file.source);
+          const content = file.type === "chunk" ? file.code : file.source;
+          hash.update(name).update(content);
           const isOfPage = file.type === "chunk" ? file.isEntry : /\.(html|css)$/.test(name);
-          if (isOfPage) files.push(name);
+          const isLater = content.length > LARGEST_REST || CORE_AS_TEXT.test(name);
+          (isOfPage ? files : isLater ? onUse : rest).push(name);
         }
         for (const name of readdirSync(publicFolder, {
           recursive: true,
@@ -34,7 +46,9 @@ export function offline({ template, publicFolder }) {
         }
         const source = readFileSync(template, "utf8")
           .replace('"__VERSION__"', () => JSON.stringify(hash.digest("hex").slice(0, 16)))
-          .replace('"__FILES__"', () => JSON.stringify(files));
+          .replace('"__FILES__"', () => JSON.stringify(files))
+          .replace('"__REST__"', () => JSON.stringify(rest))
+          .replace('"__ON_USE__"', () => JSON.stringify(onUse));
         this.emitFile({ type: "asset", fileName: "service-worker.js", source });
       },
     },

@@ -1,7 +1,7 @@
 // Connects the page's scripts. All content is readable without them.
 
 import { connectOffline } from "./offline/offline.js";
-import { fill } from "./parts.js";
+import { fill, isFilled } from "./parts.js";
 import { showCurrentView } from "./router.js";
 import { makeScrollable } from "./scrollable.js";
 import { turn } from "./slices.js";
@@ -42,11 +42,39 @@ const connected = new Set();
 showCurrentView((view) => {
   if (connected.has(view.id)) return;
   connected.add(view.id);
-  connect(view).catch(() => {
-    // The view can be read without its scripts, or has a link to a page that can; the next visit tries again.
-    connected.delete(view.id);
-  });
+  connect(view).then(
+    () => view.querySelector(".part-missing")?.remove(),
+    () => {
+      // The view can be read without its scripts, or has a link to a page that can; the next visit tries again.
+      connected.delete(view.id);
+      sayMissing(view);
+    },
+  );
 });
+
+/**
+ * Says in a view that a part of it could not be loaded.
+ * @param {HTMLElement} view
+ */
+function sayMissing(view) {
+  view.querySelector(".part-missing")?.remove();
+  const what = isFilled(view) ? "The part that makes this page work" : "The text of this page";
+  const why = navigator.onLine
+    ? "could not be loaded."
+    : "is not on this device, and there is no network.";
+  const again = document.createElement("button");
+  again.type = "button";
+  again.className = "button";
+  again.textContent = "Load again";
+  again.addEventListener("click", () => location.reload());
+  const note = document.createElement("p");
+  note.className = "part-missing";
+  note.append(`${what} ${why} `, again);
+  const title = view.querySelector("h1, h2");
+  if (title) title.after(note);
+  else view.prepend(note);
+  announce(`${what} ${why}`);
+}
 
 /**
  * Loads the content of a view and the scripts that it needs, and no others.
@@ -67,7 +95,10 @@ async function connect(view) {
   await filling;
   makeScrollable(view);
   if (view.querySelector("[data-figure]")) {
-    import("../figures/live.js").then(({ showFigures }) => showFigures(view));
+    import("../figures/live.js").then(
+      ({ showFigures }) => showFigures(view),
+      () => sayMissing(view),
+    );
   }
   // Scripts are evaluated in one task and connected in the next.
   if (loading) {

@@ -1,7 +1,6 @@
 // The page without a network, and with a network that does not respond.
 
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import {
   click,
@@ -64,28 +63,112 @@ describe("Offline", () => {
   });
 });
 
-describe("Files cached on a first visit", () => {
-  it("are the files of the shown page; others follow on use", async () => {
+describe("After a first visit of the overview alone", () => {
+  const kept = (page) =>
+    page.evaluate(async () => {
+      const [name] = (await caches.keys()).filter((each) => !each.endsWith("opened"));
+      return (await (await caches.open(name)).keys()).map(({ url }) => new URL(url).pathname);
+    });
+  let visit;
+  let page;
+  before(async () => {
+    const own = await serveSite();
+    visit = await openPage(browser, own.url);
+    ({ page } = visit);
+    await waitFor(page, () => navigator.serviceWorker.controller !== null);
+    const first = await kept(page);
+    assert.ok(first.some((path) => /\/index-[^/]*\.js$/.test(path)));
+    assert.deepEqual(
+      first.filter((path) => /(baseline|relaxed|editor|worker)-/.test(path)),
+      [],
+    );
+    const { REST } = await listedFiles(own);
+    await waitFor(
+      page,
+      async (files) => {
+        const all = await Promise.all(files.map((file) => caches.match(file)));
+        return all.every((each) => each !== undefined);
+      },
+      REST,
+    );
+    await own.close();
+    await page.reload();
+    await page.waitForSelector(".is-live");
+  });
+  after(() => visit?.close());
+
+  it("a notebook's cells run without the server", async () => {
+    await openNotebook(page, "finer-granularity");
+    await runAll(page);
+    const cells = await readCells(page);
+    assert.ok(cells.length > 0 && cells.every(({ state }) => state === "done"));
+  });
+
+  it("the playground and the lab work, too", async () => {
+    await page.evaluate(() => {
+      location.hash = "play";
+    });
+    await page.waitForSelector("#play .play[data-complete]");
+    await page.evaluate(() => {
+      location.hash = "lab";
+    });
+    await page.waitForSelector("#lab input[type=file]");
+    assert.equal(await page.$(".part-missing"), null);
+  });
+});
+
+/** The lists of files in the service worker. */
+async function listedFiles(own) {
+  const text = await (await fetch(`${own.url}service-worker.js`)).text();
+  const list = (name) =>
+    JSON.parse(new RegExp(`const ${name} = .*?(\\["[^\\]]*\\])`).exec(text)[1]);
+  return { FILES: list("FILES"), REST: list("REST"), ON_USE: list("ON_USE") };
+}
+
+describe("A part of the page that is missing", () => {
+  it("is said to be, in its view", async () => {
+    let isGone = false;
+    const own = await serveSite({
+      pause: () => (isGone ? Promise.reject(new Error("gone")) : undefined),
+      edit: (name, body) => (name.endsWith("service-worker.js") ? "" : body),
+    });
+    const visit = await openPage(browser, own.url);
+    const { page } = visit;
+    isGone = true;
+    await own.close();
+    for (const view of ["finer-granularity", "play", "lab"]) {
+      await page.evaluate((hash) => {
+        location.hash = hash;
+      }, view);
+      await page.waitForSelector(`#${view} .part-missing`);
+      const text = await page.$eval(`#${view} .part-missing`, (note) => note.textContent);
+      assert.match(text, /(could not be loaded|is not on this device)/);
+    }
+    await visit.close();
+  });
+});
+
+describe("The files that the service worker keeps", () => {
+  it("are those of the build, whatever it is told to keep", async () => {
     const own = await serveSite();
     const visit = await openPage(browser, own.url);
     const { page } = visit;
     await waitFor(page, () => navigator.serviceWorker.controller !== null);
-    const kept = () =>
-      page.evaluate(async () => {
-        const [name] = (await caches.keys()).filter((each) => !each.endsWith("opened"));
-        return (await (await caches.open(name)).keys()).map(({ url }) => new URL(url).pathname);
-      });
-    const before = await kept();
-    assert.ok(before.some((path) => /\/index-[^/]*\.js$/.test(path)));
-    assert.deepEqual(
-      before.filter((path) => /(baseline|relaxed|editor|worker)-/.test(path)),
-      [],
-    );
-    const [core] = readdirSync(new URL("../../../dist/web/assets/", import.meta.url)).filter(
-      (name) => name.startsWith("baseline-threads-"),
-    );
-    await page.evaluate((url) => fetch(url).then((response) => response.text()), `assets/${core}`);
-    await waitFor(page, async (url) => (await caches.match(url)) !== undefined, `assets/${core}`);
+    const { ON_USE } = await listedFiles(own);
+    const [large] = ON_USE.filter((name) => /baseline-threads-/.test(name));
+    await page.evaluate((file) => {
+      const url = new URL(file, document.baseURI).href;
+      const urls = [`${url}?1`, 5, new URL("assets/", document.baseURI).href, `${url}?2`, url];
+      navigator.serviceWorker.controller.postMessage({ type: "keep", urls });
+      navigator.serviceWorker.controller.postMessage({ type: "keep", urls: "none" });
+      return fetch(`${url}?3`).then((response) => response.text());
+    }, large);
+    await waitFor(page, async (file) => (await caches.match(file)) !== undefined, large);
+    const searched = await page.evaluate(async () => {
+      const [name] = (await caches.keys()).filter((each) => !each.endsWith("opened"));
+      return (await (await caches.open(name)).keys()).filter(({ url }) => url.includes("?")).length;
+    });
+    assert.equal(searched, 0);
     await visit.close();
     await own.close();
   });

@@ -1,4 +1,5 @@
-// Registers the service worker and tells it which files were used, so that it keeps them.
+// Registers the service worker and tells it which files were used, so that it keeps them, and when the page is idle,
+// so that it fetches those of the other views.
 
 import { scriptUrl } from "../trusted.js";
 
@@ -14,6 +15,21 @@ export async function keepFiles(urls) {
   active?.postMessage({ type: "keep", urls });
 }
 
+const CALM = 3000; // milliseconds after loading, which belong to the view that was opened
+
+/** Without the reader's wish to save data. */
+async function keepRest() {
+  const { connection } = /** @type {any} */ (navigator);
+  if (connection?.saveData) return;
+  await new Promise((resolve) => setTimeout(resolve, CALM));
+  await new Promise((resolve) => {
+    if ("requestIdleCallback" in window) requestIdleCallback(resolve, { timeout: 10 * CALM });
+    else resolve(undefined); // Safari
+  });
+  const { active } = await navigator.serviceWorker.ready;
+  active?.postMessage({ type: "keep-rest" });
+}
+
 export function connectOffline() {
   const isServed = "serviceWorker" in navigator && location.protocol.startsWith("http");
   if (!import.meta.env.PROD || !isServed) return;
@@ -23,6 +39,7 @@ export function connectOffline() {
         scriptUrl(new URL("service-worker.js", document.baseURI).href),
       );
       await keepFiles(loaded());
+      await keepRest();
     } catch {
       // Without it the page works as before, only not offline.
     }

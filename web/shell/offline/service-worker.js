@@ -1,8 +1,10 @@
-// Keeps the page, and the files that were used, on the reader's device. The build fills in the version and
-// the files of the page itself.
+// Keeps the page on the reader's device: its own files when it is installed, those of the views when the page is
+// idle, and large ones when they are used. The build fills in the version and the names of the files.
 
 const VERSION = /** @type {string} */ ("__VERSION__");
 const FILES = /** @type {string[]} */ (/** @type {unknown} */ ("__FILES__"));
+const REST = /** @type {string[]} */ (/** @type {unknown} */ ("__REST__"));
+const ON_USE = /** @type {string[]} */ (/** @type {unknown} */ ("__ON_USE__"));
 
 const worker = /** @type {any} */ (self);
 const scope = worker.registration.scope;
@@ -12,6 +14,8 @@ const cacheName = prefix + VERSION;
 // The API reference is large and read in parts: of it the pages that were opened are kept.
 const apiScope = `${scope}api/`;
 const openedName = `${prefix}opened`;
+/** The addresses of all files of this version. No other address is ever kept. */
+const known = new Set([...FILES, ...REST, ...ON_USE].map((file) => new URL(file, scope).href));
 // Time limit for the network where a cached copy exists; after it the copy is used.
 const PATIENCE = 1500; // milliseconds
 const IMPATIENCE = 100; // milliseconds, for later requests of a page that timed out
@@ -44,22 +48,43 @@ worker.addEventListener("activate", (/** @type {any} */ event) => {
   );
 });
 
-// Files that were loaded before this worker controlled the page.
+// Files that were loaded before this worker controlled the page, or the rest of the page once it is idle.
 worker.addEventListener("message", (/** @type {any} */ event) => {
-  if (event.data?.type !== "keep") return;
-  const urls = event.data.urls.filter((/** @type {string} */ url) =>
-    url.startsWith(`${scope}assets/`),
-  );
-  event.waitUntil(
-    caches.open(cacheName).then((cache) =>
-      Promise.all(
-        urls.map(async (/** @type {string} */ url) => {
-          if (!(await cache.match(url))) await cache.add(url);
-        }),
-      ),
-    ),
-  );
+  const { type, urls } = event.data ?? {};
+  if (type === "keep" && Array.isArray(urls)) event.waitUntil(keep(urls));
+  if (type === "keep-rest") event.waitUntil(keepRest());
 });
+
+/** @param {unknown[]} urls */
+async function keep(urls) {
+  const cache = await caches.open(cacheName);
+  const files = new Set(urls.map(String).filter((url) => known.has(url)));
+  await Promise.all([...files].map((url) => addOnce(cache, url)));
+}
+
+let isKeepingRest = false;
+
+/** One file after the other, so that requests of the page find the network free. The next visit goes on. */
+async function keepRest() {
+  if (isKeepingRest) return;
+  isKeepingRest = true;
+  try {
+    const cache = await caches.open(cacheName);
+    for (const file of REST) await addOnce(cache, new URL(file, scope).href);
+  } catch {
+    // No network, or no room.
+  } finally {
+    isKeepingRest = false;
+  }
+}
+
+/**
+ * @param {Cache} cache
+ * @param {string} url
+ */
+async function addOnce(cache, url) {
+  if (!(await cache.match(url))) await cache.add(url);
+}
 
 worker.addEventListener("fetch", (/** @type {any} */ event) => {
   const { request } = event;
@@ -135,7 +160,7 @@ function notOpened() {
 
 /**
  * Everything else: its name changes with its content, so a kept file is never stale. Files are kept from
- * their first use on.
+ * their first use on, if they were not before.
  * @param {any} event
  */
 async function keptOrFresh(event) {
@@ -143,7 +168,7 @@ async function keptOrFresh(event) {
   const found = await kept(request.url);
   if (found) return found;
   const fresh = await fetch(request);
-  if (fresh.ok && request.url.startsWith(`${scope}assets/`)) {
+  if (fresh.ok && known.has(request.url)) {
     const copy = fresh.clone();
     event.waitUntil(caches.open(cacheName).then((cache) => cache.put(request, copy)));
   }
