@@ -1,7 +1,10 @@
-// A cell leaves nothing that outlives its worker: no cached script, no database, no file, no message.
+// A cell leaves nothing that outlives its worker: no cached script, no database, no file, no message. It connects to
+// no address.
 
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { createServer } from "node:http";
+import { after, before, describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { openOnce, page, runInFirstCell } from "./first-notebook.mjs";
 
 /** Ways to store something. Each ends in "kept" if the interface exists and works. */
@@ -53,5 +56,89 @@ describe("The worker of the cells", () => {
     }
     assert.deepEqual(await read(), before);
     assert.deepEqual(before, { caches: [], databases: [] });
+  });
+});
+
+/** Ways to connect to an address. @type {Record<string, (origin: string) => string>} */
+const CONNECTIONS = {
+  fetch: (origin) => `await fetch("${origin}", { mode: "no-cors" })`,
+  "the prototype's fetch": (origin) =>
+    `await Object.getPrototypeOf(Object.getPrototypeOf(self)).fetch.call(self, "${origin}")`,
+  XMLHttpRequest: (origin) => `const request = new XMLHttpRequest();
+    request.open("GET", "${origin}", false);
+    request.send()`,
+  WebSocket: (origin) => `new WebSocket("${origin.replace("http", "ws")}")`,
+  WebSocketStream: (origin) => `new WebSocketStream("${origin.replace("http", "ws")}")`,
+  EventSource: (origin) => `new EventSource("${origin}")`,
+  WebTransport: (origin) => `new WebTransport("${origin.replace("http", "https")}")`,
+  RTCPeerConnection: () => `new RTCPeerConnection()`,
+  importScripts: (origin) => `importScripts("${origin}")`,
+  "import()": (origin) => `await import("${origin}")`,
+  "import() in a function": (origin) => `function f() { return import("${origin}"); }\nawait f()`,
+  "an import": (origin) => `import "${origin}";`,
+  "import() in eval": (origin) => `await eval("import('${origin}')")`,
+  "import() in an indirect eval": (origin) => `await (0, self.eval)("import('${origin}')")`,
+  "import() in a function made of text": (origin) =>
+    `await Function("return import('${origin}')")()`,
+  "import() by a function's constructor": (origin) =>
+    `await (() => {}).constructor("return import('${origin}')")()`,
+  "import() by an async function's constructor": (origin) =>
+    `await (async () => {}).constructor("return import('${origin}')")()`,
+  "import() by a generator's constructor": (origin) =>
+    `(function* () {}).constructor("import('${origin}')")().next()`,
+  "import() in a timer's text": (origin) => `setTimeout("import('${origin}')")`,
+  "import() in an interval's text": (origin) => `setInterval("import('${origin}')", 10)`,
+  "import() behind a comment of markup": (origin) =>
+    `let x = 1; 0 <!--x; /*\nimport("${origin}");\n//*/`,
+  "import() in a changed method": (origin) =>
+    `Array.prototype.join = () => "import('${origin}')"; String.prototype.slice = Array.prototype.join`,
+  "a changed syntax tree": () =>
+    `Object.defineProperty(Object.prototype, "body", { get() { return []; } })`,
+  "a worker": (origin) => `new Worker("${origin}")`,
+  "a font": (origin) => `await new FontFace("x", "url(${origin})").load()`,
+  "the library's own loading": (origin) =>
+    `import { create } from "zeropoint";\nawait create({ wasm: "${origin}" })`,
+};
+
+describe("A cell connects to no address", () => {
+  openOnce();
+  const asked = [];
+  let server;
+  let origin;
+  before(async () => {
+    server = createServer((request, response) => {
+      asked.push(request.url);
+      response.setHeader("access-control-allow-origin", "*");
+      response.setHeader("content-type", "text/javascript");
+      response.end("export default 1;");
+    });
+    server.on("connection", () => asked.push("a connection"));
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    origin = `http://127.0.0.1:${server.address().port}/`;
+  });
+  after(() => server?.close());
+
+  for (const [way, sourceOf] of Object.entries(CONNECTIONS)) {
+    it(`by ${way}`, async () => {
+      const { state, error, output } = await runInFirstCell(sourceOf(origin));
+      assert.equal(state, "failed", output);
+      assert.match(error, /Error/);
+      await delay(100);
+      assert.deepEqual(asked, []);
+    });
+  }
+
+  it("and posts the page no message", async () => {
+    const { state, error } = await runInFirstCell(`self.postMessage({ type: "ready", files: [] })`);
+    assert.equal(state, "failed");
+    assert.match(error, /TypeError/);
+  });
+
+  it("and goes on to compute, with timers", async () => {
+    const { state, output } = await runInFirstCell(
+      `await new Promise((resolve) => setTimeout(resolve, 1));\nprint([3, 1].sort(), "ab".slice(1))`,
+    );
+    assert.equal(state, "done", output);
+    assert.match(output, /\[1, 3\] b/);
   });
 });

@@ -105,11 +105,13 @@ describe("hint, for a name that is not defined", () => {
     assert.match(hint(error, cell, CELLS), /^JavaScript writes import \{ torch \} from/);
   });
 
-  it("reports that a request to another site is forbidden", () => {
-    for (const message of ["Failed to fetch", "NetworkError when attempting to fetch resource."]) {
-      const text = hint({ name: "TypeError", message }, CELLS[0], CELLS);
-      assert.match(text, /^The policy of this page forbids requests to other sites/);
+  it("reports that cells connect to no address, and make no code of text", () => {
+    const aboutMissing = (name) =>
+      hint({ name: "ReferenceError", message: `${name} is not defined` }, CELLS[0], CELLS);
+    for (const name of ["fetch", "XMLHttpRequest", "WebSocket", "EventSource"]) {
+      assert.match(aboutMissing(name), /they connect to no address. Paste the data/);
     }
+    assert.equal(aboutMissing("eval"), "Cells have no eval: write the code in a cell.");
   });
 
   it("prefers the name with the same capitals", () => {

@@ -1,7 +1,7 @@
 // Hints at the cause of a cell's error: Python habits, or another cell.
 
 import { editDistance } from "../../../dist/base/edit-distance.js";
-import { REMOVED } from "../worker/isolate.js";
+import { REMOVED, REMOVED_CONNECTING, REMOVED_EVALUATING } from "../worker/isolate.js";
 
 /** Python's keywords and names, with JavaScript's equivalents. */
 const PYTHON = new Map([
@@ -154,9 +154,6 @@ export function hint(error, cell, cells) {
   const same = absent && INSTEAD.get(absent[1]);
   if (same === MATMUL) return `The product a @ b is ${MATMUL}`;
   if (same) return `There is no ${absent[1]} here; the same is ${same}`;
-  if (/^(Failed to fetch|NetworkError when|Load failed)/.test(message)) {
-    return "The policy of this page forbids requests to other sites: paste the data into the cell.";
-  }
   if (advice) return advice;
   if (near) return `Did you mean ${near}?`;
   const missing = missingName(error);
@@ -229,6 +226,12 @@ function aboutMissing(name, cell, cells, inTorch) {
   if (instead) return `JavaScript writes ${instead}`;
   if (REMOVED.includes(name)) {
     return `Cells have no ${name}: nothing that a cell does outlives its notebook.`;
+  }
+  if (REMOVED_CONNECTING.includes(name)) {
+    return `Cells have no ${name}: they connect to no address. Paste the data into the cell.`;
+  }
+  if (REMOVED_EVALUATING.includes(name)) {
+    return `Cells have no ${name}: write the code in a cell.`;
   }
   if (ELSEWHERE.includes(name)) return `Cells run in a worker, which has no ${name}.`;
   if (inTorch) return `Did you mean torch.${name}?`;

@@ -1,6 +1,8 @@
 // Removes from this worker every interface through which a cell could leave something behind that outlives
-// the worker: code in a cache or a service worker that a later page would run, data on the disk, messages to
-// other pages of the origin.
+// the worker (code in a cache or a service worker that a later page would run, data on the disk, messages to
+// other pages of the origin), connect to an address, or send the page messages that are not this worker's.
+//
+// The page's policy does not apply in workers. What the library's own files need, they take before this.
 
 /** Names of the global object. A nested worker has a separate global object with all of these. */
 const GLOBAL = [
@@ -43,6 +45,37 @@ const INTERFACES = [
 /** Names that a cell cannot use, for hints. */
 export const REMOVED = [...GLOBAL, ...NAVIGATOR];
 
+/** Names of the global object that connect, or load from an address. A font of an address is a request. */
+const CONNECTING = [
+  "fetch",
+  "fetchLater",
+  "XMLHttpRequest",
+  "WebSocket",
+  "WebSocketStream",
+  "EventSource",
+  "WebTransport",
+  "RTCPeerConnection",
+  "webkitRTCPeerConnection",
+  "RTCDataChannel",
+  "TCPSocket",
+  "TCPServerSocket",
+  "UDPSocket",
+  "importScripts",
+  "FontFace",
+  "fonts",
+];
+
+/** Names of `navigator` that connect, to addresses or to devices. */
+const CONNECTING_NAVIGATOR = ["sendBeacon", "connection", "usb", "serial", "hid", "bluetooth"];
+
+/** Names that a cell cannot use because they connect, for hints. */
+export const REMOVED_CONNECTING = [...CONNECTING, ...CONNECTING_NAVIGATOR];
+
+/** Names that make code of text. Such code could import from any address: only cells are rewritten. */
+export const REMOVED_EVALUATING = ["eval", "ShadowRealm"];
+
+const NO_TEXT = "cells cannot make code of text: write the code in a cell";
+
 /**
  * Removes a property from an object and from all objects it inherits from. A property that cannot be deleted
  * is made undefined.
@@ -70,6 +103,72 @@ export function isolate(global) {
     }
     remove(global, name);
   }
-  for (const name of NAVIGATOR) remove(global.navigator, name);
-  for (const name of GLOBAL) remove(global, name);
+  for (const name of [...NAVIGATOR, ...CONNECTING_NAVIGATOR]) remove(global.navigator, name);
+  for (const name of [...GLOBAL, ...CONNECTING, ...REMOVED_EVALUATING]) remove(global, name);
+  // The page believes the messages of this worker.
+  remove(global, "postMessage");
+  refuseText(global);
+  keepBuiltIns(global);
+}
+
+/**
+ * Lets nothing make code of text: neither constructors of functions nor timers.
+ * @param {any} global
+ */
+function refuseText(global) {
+  const kinds = [() => {}, async () => {}, function* () {}, async function* () {}];
+  for (const kind of kinds) {
+    const prototype = Object.getPrototypeOf(kind);
+    const refuse = () => {
+      throw new TypeError(NO_TEXT);
+    };
+    Object.defineProperty(refuse, "name", { value: prototype.constructor.name });
+    // For instanceof.
+    Object.defineProperty(refuse, "prototype", { value: prototype, writable: false });
+    Object.defineProperty(prototype, "constructor", { value: refuse, configurable: false });
+  }
+  // An arrow function and a function have one prototype.
+  Object.defineProperty(global, "Function", { value: global.Function.prototype.constructor });
+  for (const name of ["setTimeout", "setInterval"]) {
+    const start = global[name].bind(global);
+    remove(global, name);
+    const startFunction = (
+      /** @type {unknown} */ call,
+      /** @type {number} */ delay,
+      /** @type {unknown[]} */ ...values
+    ) => {
+      if (typeof call !== "function") throw new TypeError(NO_TEXT);
+      return start(call, delay, ...values);
+    };
+    Object.defineProperty(startFunction, "name", { value: name });
+    Object.defineProperty(global, name, { value: startFunction, writable: true });
+  }
+}
+
+/** Methods that functions and lists override by assignment. The rewriting calls none of them. @type {Set<PropertyKey>} */
+const OVERRIDDEN = new Set(["toString", "toLocaleString", "valueOf"]);
+
+/**
+ * Keeps the methods by which the next cell is rewritten as they are: a cell that replaced them could write
+ * the next one's code.
+ * @param {any} global
+ */
+function keepBuiltIns(global) {
+  const { Object: objects, RegExp: expressions, String: strings } = global;
+  const arrayIterator = Object.getPrototypeOf([][Symbol.iterator]());
+  const prototypes = ["Array", "Function", "Map", "RegExp", "Set", "String"].map(
+    (name) => global[name].prototype,
+  );
+  for (const object of [...prototypes, arrayIterator, objects, expressions, strings]) {
+    for (const key of Reflect.ownKeys(object)) {
+      const { configurable, writable } = /** @type {PropertyDescriptor} */ (
+        Object.getOwnPropertyDescriptor(object, key)
+      );
+      if (!configurable || OVERRIDDEN.has(key)) continue;
+      const change = writable === undefined ? {} : { writable: false };
+      Object.defineProperty(object, key, { configurable: false, ...change });
+    }
+  }
+  // Numbered and named properties that every object would inherit.
+  for (const object of [...prototypes, Object.prototype]) Object.preventExtensions(object);
 }

@@ -57,18 +57,39 @@ export function parseCell(source) {
   /** @type {any[]} */
   const tokens = [];
   try {
-    return parse(source, {
+    const program = parse(source, {
       ecmaVersion: "latest",
       sourceType: "module",
       locations: true,
       onToken: tokens,
     });
+    refuseMarkupComments(tokens, source);
+    return program;
   } catch (error) {
     const { message, pos, raisedAt, loc } = /** @type {any} */ (error);
+    if (pos === undefined) throw error;
     const reason = message.replace(/ \(\d+:\d+\)$/, "");
     const text =
       reason === "Unexpected token" ? unexpected(source.slice(pos, raisedAt), pos, tokens) : reason;
     throw Object.assign(new SyntaxError(text), { line: loc?.line });
+  }
+}
+
+/**
+ * Refuses `<!--`, and `-->` where it begins a line. They are operators here, in a module, but begin comments where
+ * the cell is evaluated: the code would be other than what was rewritten.
+ * @param {any[]} tokens
+ * @param {string} source
+ */
+function refuseMarkupComments(tokens, source) {
+  for (const { type, start, loc } of tokens) {
+    const isOpening = type === tokTypes.relational && source.startsWith("<!--", start);
+    const isClosing = type === tokTypes.incDec && source.startsWith("-->", start);
+    if (!isOpening && !isClosing) continue;
+    const text = isOpening ? "<!--" : "-->";
+    throw Object.assign(new SyntaxError(`Unexpected ${text}: put spaces between its operators`), {
+      line: loc.start.line,
+    });
   }
 }
 

@@ -31,14 +31,18 @@ const OUTPUT_LIMIT = { characters: 200_000, lines: 5000 };
 const PLOT_LIMIT = 50;
 const FLUSH_AFTER = 50; // milliseconds
 
+/** For cells only, which cannot do it themselves. */
+// biome-ignore lint/security/noGlobalEval: this worker's purpose is to run cells
+const evaluateText = globalThis.eval;
+const post = /** @type {(message: any, transfer?: Transferable[]) => void} */ (
+  self.postMessage.bind(self)
+);
+
 isolate(self);
 
 // The lines of the cell are below the library's own in a stack trace.
 Error.stackTraceLimit = 100;
 
-const post = /** @type {(message: any, transfer?: Transferable[]) => void} */ (
-  self.postMessage.bind(self)
-);
 let scope = createScope();
 /** @type {Map<string, string>} */
 const cellLabels = new Map();
@@ -285,8 +289,7 @@ function evaluate(code, file, isAsync) {
   const text =
     `(function ($names, $declare, $import, $tuple, $get) { with ($names) ` +
     `return (${arrow} { "use strict"; ${code}\n})(); })\n//# sourceURL=${file}`;
-  // biome-ignore lint/security/noGlobalEval: this worker's purpose is to run cells
-  const evaluated = globalThis.eval(text);
+  const evaluated = evaluateText(text);
   const tuple = (/** @type {unknown[]} */ values) => notebook.tuple(...values);
   return evaluated(scope.names, scope.declare, importInto, tuple, partOf);
 }

@@ -1,5 +1,8 @@
 // A worker's end of core.js: asks the page for a compiled build.
 
+/** Taken before the worker of the cells removes it. @type {(message: any, transfer: Transferable[]) => void} */
+const post = /** @type {any} */ (globalThis).postMessage?.bind(globalThis);
+
 /**
  * For `init({ wasm: pageCore })` in a worker whose page answers messages of the type "core".
  * @param {string} file  such as "relaxed.wasm"
@@ -15,6 +18,6 @@ export function pageCore(file) {
     });
     port1.addEventListener("messageerror", () => reject(new Error("the core cannot be shared")));
     port1.start();
-    /** @type {any} */ (self).postMessage({ type: "core", file, port: port2 }, [port2]);
+    post({ type: "core", file, port: port2 }, [port2]);
   });
 }
